@@ -1,0 +1,36 @@
+# Compiler settings and the helpers that declare libraries, tests and samples.
+find_package(absl REQUIRED)
+find_package(fmt REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+add_compile_options(-Wall -Wextra -Werror)
+if(TESSERA_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(TESSERA_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread)
+  add_compile_definitions(TESSERA_STD_THREADS=1)
+  add_link_options(-fsanitize=thread)
+endif()
+
+# One library per folder of src. DEPS are the layers it may see: the layer rule is this link line.
+function(tessera_library name)
+  cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc
+       ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*/*.cc)
+  if(NOT sources)
+    file(TOUCH ${CMAKE_CURRENT_BINARY_DIR}/empty.cc)
+    set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cc)
+  endif()
+  add_library(tessera_${name} STATIC ${sources})
+  target_include_directories(tessera_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  list(TRANSFORM ARG_DEPS PREPEND tessera_)
+  target_link_libraries(tessera_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LIBS})
+endfunction()
+find_package(nlohmann_json REQUIRED)

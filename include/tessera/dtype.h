@@ -1,0 +1,127 @@
+// Element types, their promotion, and the scopes that change defaults.
+#pragma once
+#include <complex>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "tessera/error.h"
+
+namespace tessera {
+
+// The type of an array's elements. DType{} stands for "the default".
+class DType {
+ public:
+  enum Code : uint8_t {
+    kDefault, kBool, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kF16, kBF16, kF32, kF64
+  };
+  constexpr DType() = default;
+  constexpr explicit DType(Code code) : code_(code) {}
+  constexpr Code code() const { return code_; }
+  constexpr bool is_default() const { return code_ == kDefault; }
+  constexpr bool is_bool() const { return code_ == kBool; }
+  constexpr bool is_signed() const { return code_ >= kI8 && code_ <= kI64; }
+  constexpr bool is_unsigned() const { return code_ >= kU8 && code_ <= kU64; }
+  constexpr bool is_integer() const { return code_ >= kI8 && code_ <= kU64; }
+  constexpr bool is_floating() const { return code_ >= kF16; }
+  // Returns the name as type text has it: "f32", "bool".
+  const char* name() const;
+  // Returns the bytes of one element.
+  int size() const;
+  friend constexpr bool operator==(DType, DType) = default;
+
+ private:
+  Code code_ = kDefault;
+};
+
+inline constexpr DType bool_{DType::kBool}, i8{DType::kI8}, i16{DType::kI16}, i32{DType::kI32},
+    i64{DType::kI64}, u8{DType::kU8}, u16{DType::kU16}, u32{DType::kU32}, u64{DType::kU64},
+    f16{DType::kF16}, bf16{DType::kBF16}, f32{DType::kF32}, f64{DType::kF64};
+
+// Host element types for f16 and bf16; they convert to and from float, rounding to nearest even.
+struct Float16 {
+  uint16_t bits = 0;
+  Float16() = default;
+  explicit Float16(float v);
+  explicit operator float() const;
+};
+struct BFloat16 {
+  uint16_t bits = 0;
+  BFloat16() = default;
+  explicit BFloat16(float v);
+  explicit operator float() const;
+};
+
+// Returns the dtype whose elements have the host type T.
+template <class T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return bool_;
+  else if constexpr (std::is_same_v<T, Float16>) return f16;
+  else if constexpr (std::is_same_v<T, BFloat16>) return bf16;
+  else if constexpr (std::is_same_v<T, float>) return f32;
+  else if constexpr (std::is_same_v<T, double>) return f64;
+  else {
+    static_assert(std::is_integral_v<T>, "not an element type");
+    constexpr bool s = std::is_signed_v<T>;
+    if constexpr (sizeof(T) == 1) return s ? i8 : u8;
+    else if constexpr (sizeof(T) == 2) return s ? i16 : u16;
+    else if constexpr (sizeof(T) == 4) return s ? i32 : u32;
+    else return s ? i64 : u64;
+  }
+}
+
+// Returns the least dtype both promote to (JAX's lattice, both strong): u64 with a signed int is
+// the default float, ints never widen a float, f16 with bf16 is f32.
+DType promote_types(DType a, DType b);
+
+// Scope: what a weak int or float, and a creation function without dtype, become.
+class [[nodiscard]] DefaultDtypes {
+ public:
+  DefaultDtypes(DType integer, DType floating, Loc loc = Loc::Current());
+  ~DefaultDtypes();
+  DefaultDtypes(const DefaultDtypes&) = delete;
+
+ private:
+  DType old_integer_, old_floating_;
+};
+
+// Scope: binary functions refuse operands of different dtypes or ranks instead of promoting them.
+class [[nodiscard]] StrictTypes {
+ public:
+  StrictTypes();
+  ~StrictTypes();
+  StrictTypes(const StrictTypes&) = delete;
+
+ private:
+  bool old_;
+};
+
+template <class T>
+concept Number = std::is_arithmetic_v<T> && !std::is_same_v<T, char> &&
+                 !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char8_t> &&
+                 !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
+
+// One host number with its kind.
+class Scalar {
+ public:
+  enum Kind : uint8_t { kBool, kInt, kUInt, kFloat };
+  template <Number T>
+  Scalar(T v) {  // implicit: a number is a Scalar
+    if constexpr (std::is_same_v<T, bool>) kind_ = kBool, int_ = v;
+    else if constexpr (std::is_floating_point_v<T>) kind_ = kFloat, float_ = static_cast<double>(v);
+    else if constexpr (std::is_unsigned_v<T>) kind_ = kUInt, int_ = static_cast<int64_t>(v);
+    else kind_ = kInt, int_ = static_cast<int64_t>(v);
+  }
+  Kind kind() const { return kind_; }
+  // Returns the value converted to double.
+  double as_double() const;
+  // Returns the bits of an integer or bool (a kUInt's as two's complement).
+  int64_t as_int() const { return int_; }
+
+ private:
+  Kind kind_;
+  int64_t int_ = 0;
+  double float_ = 0;
+};
+
+}  // namespace tessera

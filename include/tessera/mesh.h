@@ -1,0 +1,102 @@
+// Devices, meshes of named axes, and the current mesh.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/error.h"
+
+namespace tessera {
+
+namespace sharding {
+class MeshDef;
+}
+
+// The number of simulated devices of this process (1 until set). May change again; throws
+// RuntimeError for n < 1 or more than memory allows, and while a mesh is in scope, a function is
+// being traced, or an array lives on more than one device.
+void SetDeviceCount(int n, Loc loc = Loc::Current());
+int DeviceCount();
+
+// Explicit: in the type, checked while tracing. Auto: hidden from the type, decided by propagation.
+// Manual: a local view, inside shard_map.
+enum class AxisMode : uint8_t { Explicit, Auto, Manual };
+inline constexpr AxisMode Explicit = AxisMode::Explicit, Auto = AxisMode::Auto,
+                          Manual = AxisMode::Manual;
+
+struct MeshAxis {
+  std::string name;
+  int64_t size = 1;
+  AxisMode mode = AxisMode::Explicit;
+};
+
+struct MeshOptions {
+  std::vector<int64_t> device_ids = {};  // row-major over the axes; default 0, 1, 2, ...
+  std::optional<AxisMode> mode = {};     // of every axis, instead of their own
+};
+
+// One or several axis names: "x" or {"x", "y"}.
+class AxisNames {
+ public:
+  AxisNames() = default;
+  AxisNames(std::initializer_list<std::string_view> names) : names_(names.begin(), names.end()) {}
+  AxisNames(const char* name) : names_{name} {}
+  AxisNames(std::string name) : names_{std::move(name)} {}
+  AxisNames(std::vector<std::string> names) : names_(std::move(names)) {}
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+// An arrangement of devices along named axes. A handle; compares by content.
+class Mesh {
+ public:
+  Mesh() = default;  // the empty mesh
+  explicit Mesh(const sharding::MeshDef* def) : def_(def) {}
+  std::vector<MeshAxis> axes() const;
+  // Returns the number of devices; 1 for the empty mesh.
+  int64_t size() const;
+  int64_t axis_size(std::string_view name, Loc loc = Loc::Current()) const;
+  AxisMode mode(std::string_view name, Loc loc = Loc::Current()) const;
+  Mesh with_mode(std::string_view name, AxisMode mode, Loc loc = Loc::Current()) const;
+  std::vector<int64_t> device_ids() const;
+  bool is_abstract() const;
+  bool empty() const { return def_ == nullptr; }
+  // Returns `<["x"=2, "y"=4]>`, with `, device_ids=[...]` where they are not 0, 1, 2, ...
+  std::string text() const;
+  friend bool operator==(Mesh a, Mesh b) { return a.def_ == b.def_; }
+  const sharding::MeshDef* def() const { return def_; }
+
+ private:
+  const sharding::MeshDef* def_ = nullptr;
+};
+std::ostream& operator<<(std::ostream& os, const Mesh& mesh);
+
+// Returns a mesh over this process's devices. Throws ShardingError for a repeated or empty name, a
+// size below 1, or device ids that are not a choice of distinct devices; RuntimeError if there are
+// fewer devices than the mesh has.
+Mesh make_mesh(std::vector<MeshAxis> axes, MeshOptions options = {}, Loc loc = Loc::Current());
+// Returns a mesh of any size without devices: types, programs and reports, but nothing runs.
+Mesh abstract_mesh(std::vector<MeshAxis> axes, MeshOptions options = {}, Loc loc = Loc::Current());
+
+// Returns the mesh of the innermost scope of this thread, the empty mesh outside of all.
+Mesh current_mesh();
+
+// Scope: makes a mesh current. Must be named: MeshScope scope(mesh);
+class [[nodiscard]] MeshScope {
+ public:
+  explicit MeshScope(Mesh mesh);
+  ~MeshScope();
+  MeshScope(const MeshScope&) = delete;
+  MeshScope& operator=(const MeshScope&) = delete;
+
+ private:
+  const sharding::MeshDef* old_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,194 @@
+// Specs (how the dims of an array lie over mesh axes), shardings and types.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/dtype.h"
+#include "tessera/error.h"
+#include "tessera/mesh.h"
+
+namespace tessera {
+
+namespace ir {
+class Type;
+}
+
+// Nothing: an unsharded dim, an absent bound of a slice, a new dim in an index.
+struct NoneType {};
+inline constexpr NoneType None{};
+
+// A mesh axis, or a part of one: "x":(pre)size. size 0 stands for the whole axis.
+struct AxisRef {
+  std::string name;
+  int64_t pre = 1, size = 0;
+  friend bool operator==(const AxisRef&, const AxisRef&) = default;
+};
+
+// Returns the part of axis `name` (of size n, seen as [pre, size, n / (pre * size)]) in the middle.
+AxisRef SubAxis(std::string_view name, int64_t pre, int64_t size);
+
+// The axes of one dim, major to minor: None, "x", {"x", "y"}, SubAxis(...), Open(...), Closed(...).
+class DimSharding {
+ public:
+  DimSharding(NoneType = None) {}
+  DimSharding(std::initializer_list<AxisRef> axes) : axes_(axes) {}
+  DimSharding(std::initializer_list<const char*> names) {
+    for (const char* name : names) axes_.push_back({name});
+  }
+  DimSharding(const char* name) : axes_{{name}} {}
+  DimSharding(std::string name) : axes_{{std::move(name)}} {}
+  DimSharding(AxisRef axis) : axes_{std::move(axis)} {}
+  DimSharding(std::vector<AxisRef> axes) : axes_(std::move(axes)) {}
+  DimSharding(std::nullptr_t) = delete;
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  DimSharding(T) = delete;
+
+  const std::vector<AxisRef>& axes() const { return axes_; }
+  bool open() const { return open_; }
+  int priority() const { return priority_; }  // -1: none
+  // Returns this dim with a propagation priority, 0 the most urgent.
+  DimSharding priority(int p) const;
+  friend DimSharding Open(DimSharding);
+  friend DimSharding Closed(DimSharding);
+  friend bool operator==(const DimSharding&, const DimSharding&) = default;
+
+ private:
+  std::vector<AxisRef> axes_;
+  bool open_ = false;
+  int priority_ = -1;
+};
+// Returns the dim with propagation allowed to add axes; Open() leaves it to propagation.
+DimSharding Open(DimSharding dim = None);
+// Returns the dim closed, which plain entries are already.
+DimSharding Closed(DimSharding dim);
+
+enum class Reduction : uint8_t { kSum, kMax, kMin };
+
+// How an array is laid out: one entry per dim, and the axes over which it is unreduced (each
+// device holds a partial value), reduced (replicated, with unreduced cotangents) or must stay
+// replicated. Missing trailing dims are None. Names are checked where the spec is used.
+class PartitionSpec {
+ public:
+  PartitionSpec() = default;
+  explicit PartitionSpec(std::vector<DimSharding> dims) : dims_(std::move(dims)) {}
+  PartitionSpec unreduced(AxisNames axes, Reduction kind = Reduction::kSum) const;
+  PartitionSpec reduced(AxisNames axes) const;
+  PartitionSpec replicated(AxisNames axes) const;
+  PartitionSpec priority(int p) const;  // of every dim
+  const std::vector<DimSharding>& dims() const { return dims_; }
+  int rank() const { return static_cast<int>(dims_.size()); }
+  const std::vector<std::string>& unreduced_axes() const { return unreduced_; }
+  const std::vector<std::string>& reduced_axes() const { return reduced_; }
+  const std::vector<std::string>& replicated_axes() const { return replicated_; }
+  Reduction reduction() const { return kind_; }
+  // Returns the C++ that makes it: `P({"x", "y"}, None).unreduced("w")`.
+  std::string text() const;
+  friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
+
+ private:
+  std::vector<DimSharding> dims_;
+  std::vector<std::string> unreduced_, reduced_, replicated_;
+  Reduction kind_ = Reduction::kSum;
+};
+std::ostream& operator<<(std::ostream& os, const PartitionSpec& spec);
+
+// Returns the spec of these dims. For more than eight: PartitionSpec(std::vector<DimSharding>).
+inline PartitionSpec P() { return {}; }
+inline PartitionSpec P(DimSharding a) { return PartitionSpec({std::move(a)}); }
+#define TESSERA_D DimSharding
+inline PartitionSpec P(TESSERA_D a, TESSERA_D b) {
+  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b)});
+}
+inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c) {
+  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c)});
+}
+inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d) {
+  return PartitionSpec(
+      std::vector<DimSharding>{std::move(a), std::move(b), std::move(c), std::move(d)});
+}
+inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e) {
+  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
+                                                std::move(d), std::move(e)});
+}
+inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e,
+                       TESSERA_D f) {
+  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
+                                                std::move(d), std::move(e), std::move(f)});
+}
+inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e,
+                       TESSERA_D f, TESSERA_D g) {
+  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
+                                                std::move(d), std::move(e), std::move(f),
+                                                std::move(g)});
+}
+inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e,
+                       TESSERA_D f, TESSERA_D g, TESSERA_D h) {
+  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
+                                                std::move(d), std::move(e), std::move(f),
+                                                std::move(g), std::move(h)});
+}
+#undef TESSERA_D
+
+// An edit that makes a refused program build: set the op's out_sharding to `spec`, or reshard that
+// operand to it. `bytes` is what then leaves each device.
+struct Fix {
+  int operand = -1;  // -1: the op's own out_sharding
+  PartitionSpec spec;
+  int64_t bytes = 0;
+  std::string text;
+};
+
+// A spec on a mesh, as Shardy writes it: `<@mesh, [{"x"}, {"z", ?}p1], unreduced={"w"}>`.
+class Sharding {
+ public:
+  // Throws ShardingError for unknown or repeated axes and overlapping sub-axes.
+  Sharding(Mesh mesh, PartitionSpec spec, Loc loc = Loc::Current());
+  // Throws RuntimeError, with the place in the text.
+  static Sharding Parse(std::string_view text, Mesh mesh, Loc loc = Loc::Current());
+  Mesh mesh() const { return mesh_; }
+  const PartitionSpec& spec() const { return spec_; }
+  std::string text() const;
+  friend bool operator==(const Sharding&, const Sharding&) = default;
+
+ private:
+  Mesh mesh_;
+  PartitionSpec spec_;
+};
+std::ostream& operator<<(std::ostream& os, const Sharding& sharding);
+
+// Shape, dtype and sharding of an array. A handle; compares by content. Text is JAX's:
+// f32[8@x,4], bf16[128@(model,data),64], f32[8@x,2]{U:y}, i32[].
+class ArrayType {
+ public:
+  explicit ArrayType(const ir::Type* type) : type_(type) {}
+  // Returns the type a text names, on the current mesh. Throws RuntimeError for malformed text,
+  // ShardingError for axes the mesh lacks or that do not divide.
+  static ArrayType Parse(std::string_view text, Loc loc = Loc::Current());
+  const std::vector<int64_t>& shape() const;
+  DType dtype() const;
+  // Returns the Explicit axes of each dim, and the unreduced and reduced ones.
+  PartitionSpec spec() const;
+  Mesh mesh() const;
+  std::vector<std::string> varying() const;
+  // Whether the value promotes as a number in the source does.
+  bool weak() const;
+  // Returns the type of a gradient: unreduced and reduced swapped.
+  ArrayType cotangent() const;
+  // Returns the type of one device's shard, on no mesh.
+  ArrayType local() const;
+  std::string text() const;
+  friend bool operator==(ArrayType a, ArrayType b) { return a.type_ == b.type_; }
+  const ir::Type* type() const { return type_; }
+
+ private:
+  const ir::Type* type_;
+};
+std::ostream& operator<<(std::ostream& os, const ArrayType& type);
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+// What the dtype scopes of this thread say, and small helpers of errors and dtypes.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "tessera/dtype.h"
+#include "tessera/error.h"
+
+namespace tessera::base {
+
+DType DefaultInt();
+DType DefaultFloat();
+bool StrictTypesActive();
+
+// Returns the dtype of that name, DType{} if there is none.
+DType ParseDType(std::string_view name);
+
+// Returns "model.cc:44": the last part of the path, as messages show it.
+std::string Where(Loc loc);
+
+// Calls f with a value-initialised element of the host type of `dtype`, which is not the default.
+template <class F>
+decltype(auto) VisitDType(DType dtype, F&& f) {
+  switch (dtype.code()) {
+    case DType::kBool: return f(bool{});
+    case DType::kI8: return f(int8_t{});
+    case DType::kI16: return f(int16_t{});
+    case DType::kI32: return f(int32_t{});
+    case DType::kI64: return f(int64_t{});
+    case DType::kU8: return f(uint8_t{});
+    case DType::kU16: return f(uint16_t{});
+    case DType::kU32: return f(uint32_t{});
+    case DType::kU64: return f(uint64_t{});
+    case DType::kF16: return f(Float16{});
+    case DType::kBF16: return f(BFloat16{});
+    case DType::kF32: return f(float{});
+    default: return f(double{});
+  }
+}
+
+}  // namespace tessera::base

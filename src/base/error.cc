@@ -1,0 +1,49 @@
+#include "base/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tessera {
+
+Error::Error(ErrorDetail detail)
+    : std::runtime_error(base::Render(detail)),
+      detail_(std::make_shared<const ErrorDetail>(std::move(detail))) {}
+
+const std::vector<Fix>& Error::fixes() const { return detail_->fixes; }
+
+namespace base {
+
+std::string Where(Loc loc) {
+  const char* slash = std::strrchr(loc.file(), '/');
+  return fmt::format("{}:{}", slash ? slash + 1 : loc.file(), loc.line());
+}
+
+std::string Render(const ErrorDetail& d) {
+  std::string out;
+  if (!d.where.empty()) out += d.where + ": ";
+  out += d.kind.empty() ? "Error" : d.kind;
+  if (!d.op.empty()) out += " in " + d.op;
+  if (!d.label.empty()) out += " [" + d.label + "]";
+  out += ": " + d.reason;
+  size_t name_width = 0, type_width = 0;
+  for (const ErrorOperand& o : d.operands) {
+    name_width = std::max(name_width, o.name.size());
+    type_width = std::max(type_width, o.type.size());
+  }
+  for (const ErrorOperand& o : d.operands) {
+    if (o.where.empty()) out += fmt::format("\n  {}: {}", o.name, o.type);
+    else out += fmt::format("\n  {}: {:<{}}   from {}", o.name, o.type, type_width, o.where);
+  }
+  for (const std::string& note : d.notes) out += "\n  " + note;
+  if (d.fixes.size() == 1) out += "\n  write\n    " + d.fixes[0].text;
+  if (d.fixes.size() > 1) {
+    out += "\n  choose one, e.g.";
+    for (size_t i = 0; i < std::min<size_t>(d.fixes.size(), 3); ++i) out += "\n    " + d.fixes[i].text;
+  }
+  return out;
+}
+
+}  // namespace base
+}  // namespace tessera

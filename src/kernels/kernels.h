@@ -1,0 +1,109 @@
+// Every kernel factory. Each returns a plan::Kernel for fixed local shapes; all buffers are dense
+// and row-major, all sizes are in elements unless a name says bytes. A factory never fails on valid
+// shapes; sizes 0 are valid. Kernels are deterministic: their bits do not depend on `parts`.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "plan/fused.h"
+#include "plan/plan.h"
+
+namespace tessera::kernels {
+
+using Shape = std::vector<int64_t>;
+
+// An elementwise group, with or without row reductions (see plan/fused.h).
+plan::Kernel Fused(const plan::FusedDesc& desc);
+
+// out = reduction of in over `dims`, the kept dims in order. Float sums and products of f16 and
+// bf16 accumulate in f32 and are rounded once; integers wrap; kMax and kMin propagate NaN.
+// The reduction of no elements is its identity (max: -inf or the lowest value).
+plan::Kernel Reduce(DType dtype, const Shape& shape, const std::vector<int64_t>& dims,
+                    plan::Reduction reduction);
+
+// Index (of dtype `index`) of the first largest (or smallest) element along `dim`, which is
+// dropped; a NaN beats numbers, the first one wins. Out-of-range only if the dim is empty.
+plan::Kernel ArgReduce(DType dtype, DType index, const Shape& shape, int64_t dim, bool largest);
+
+enum class Scan : uint8_t { kSum, kProd, kMax, kMin, kLogSumExp };
+// Running reduction along `dim`, inclusive; from the end if `reverse`.
+plan::Kernel Cumulative(DType dtype, const Shape& shape, int64_t dim, Scan scan, bool reverse);
+
+// in[0] [lhs], in[1] [rhs] -> out[0] [batch..., lhs free..., rhs free...]: products summed over
+// the contracting dims. Accumulates floats in f32 or wider, integers wrapping in `out`'s dtype;
+// operands are converted to the wider of their and out's dtype first. bool is not an operand.
+struct DotDesc {
+  DType lhs_dtype, rhs_dtype, out_dtype;
+  Shape lhs, rhs;
+  std::vector<int64_t> lhs_contract, rhs_contract, lhs_batch, rhs_batch;
+};
+plan::Kernel DotGeneral(const DotDesc& desc);
+
+// out[i0, i1, ...] = in[in_offset + sum(i_d * in_strides[d])] at out_offset + sum(i_d *
+// out_strides[d]) for all i in `box`. Strides may be 0 or negative. Covers transpose, slice,
+// broadcast, reverse. `itemsize` is 1, 2, 4 or 8 bytes. If the box does not cover the output, the
+// rest is filled with the element at in[1][0] when `fill`, else left as it is.
+struct CopyDesc {
+  int32_t itemsize = 4;
+  Shape box, in_strides, out_strides;
+  int64_t in_offset = 0, out_offset = 0;
+  int64_t out_size = 0;   // elements of out
+  bool fill = false;      // takes in[1], a scalar
+};
+plan::Kernel Copy(const CopyDesc& desc);
+
+// As Copy, but the offsets are those of the instance's device: in_offsets[device] is added to
+// in_offset, out_offsets[device] to out_offset. Either table may be empty. A device whose `skip`
+// entry is set only fills. Covers all_slice and the making of unreduced values.
+struct DeviceCopyDesc {
+  CopyDesc copy;
+  std::vector<int64_t> in_offsets, out_offsets;
+  std::vector<bool> skip;
+};
+plan::Kernel DeviceCopy(const DeviceCopyDesc& desc);
+
+// in[k] with shapes[k] joined along `dim`.
+plan::Kernel Concatenate(int32_t itemsize, const std::vector<Shape>& shapes, int64_t dim);
+
+// in[0] [operand], in[1..] scalar start indices of dtype `index`, one per dim -> [sizes]. A start
+// is clamped so that the slice lies inside. (Negative ones have been wrapped by the op.)
+plan::Kernel DynamicSlice(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes);
+
+// in[0] [operand], in[1] [update], in[2..] scalar starts -> operand with the slice replaced.
+plan::Kernel DynamicUpdateSlice(int32_t itemsize, DType index, const Shape& operand,
+                                const Shape& update);
+
+// The index along `dim` of each element, plus offsets[device] if given, converted to dtype.
+plan::Kernel Iota(DType dtype, const Shape& shape, int64_t dim, std::vector<int64_t> offsets);
+
+// in[0] [outer..., n, inner...], in[1] [indices] of dtype `index` -> [outer..., indices..., inner...]:
+// elements of `dim` picked by index. This device holds rows [begin, begin + n) of a dim of `size`
+// rows, begin = begins[device] (0 if the table is empty). Indices inside [0, size) but not held
+// here give 0 (a masked lookup: the sum over devices is the answer). Indices outside [0, size) give
+// the fill value on the device with begin 0, 0 elsewhere: NaN; lowest value for signed ints, highest
+// for unsigned, true for bool.
+struct TakeDesc {
+  DType dtype, index;
+  Shape operand;
+  Shape indices;
+  int64_t dim = 0;
+  int64_t size = 0;
+  std::vector<int64_t> begins;
+};
+plan::Kernel Take(const TakeDesc& desc);
+
+// Sorts all operands (of one shape) along `dim` by the first `num_keys` of them, lexicographically,
+// stable. NaN sorts last; -0 and +0 are equal. `descending` reverses the order of unequal keys;
+// equal ones keep theirs.
+plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t dim,
+                  int64_t num_keys, bool descending);
+
+// The k largest along the last dim, and their indices (dtype `index`): NaN first, -0 below +0,
+// equal elements in index order.
+plan::Kernel TopK(DType dtype, DType index, const Shape& shape, int64_t k);
+
+// Starts choosing kernels for the CPU (OpenBLAS's core type included). Called once, thread-safe.
+void Initialize();
+
+}  // namespace tessera::kernels
