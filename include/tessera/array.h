@@ -1,0 +1,254 @@
+// Array: an immutable value with a type. A cheap handle: copies share the value.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/dtype.h"
+#include "tessera/error.h"
+#include "tessera/sharding.h"
+
+namespace tessera {
+
+namespace trace {
+class ArrayImpl;
+}
+class Operand;
+class Index;
+
+// A shape: {2, n}, 5 (one dim), or a std::vector<int64_t>. Sizes may be of any integer type.
+class Shape {
+ public:
+  class Extent {
+   public:
+    template <std::integral T>
+    constexpr Extent(T v) : value(static_cast<int64_t>(v)) {}
+    int64_t value;
+  };
+  Shape(std::initializer_list<Extent> dims) {
+    for (Extent e : dims) dims_.push_back(e.value);
+  }
+  template <std::integral T>
+  Shape(T only) : dims_{static_cast<int64_t>(only)} {}
+  Shape(std::vector<int64_t> dims) : dims_(std::move(dims)) {}
+  const std::vector<int64_t>& dims() const { return dims_; }
+
+ private:
+  std::vector<int64_t> dims_;
+};
+
+struct AllType {};
+inline constexpr AllType All{};
+struct EllipsisType {};
+inline constexpr EllipsisType Ellipsis{};
+
+// Dim numbers: 0, -1, {0, 1}, or All. Negative ones count from the end.
+class Dims {
+ public:
+  Dims(AllType) : all_(true) {}
+  Dims(int dim) : dims_{dim} {}
+  Dims(std::initializer_list<Shape::Extent> dims) {
+    for (Shape::Extent e : dims) dims_.push_back(e.value);
+  }
+  Dims(std::vector<int64_t> dims) : dims_(std::move(dims)) {}
+  bool all() const { return all_; }
+  const std::vector<int64_t>& dims() const { return dims_; }
+
+ private:
+  bool all_ = false;
+  std::vector<int64_t> dims_;
+};
+
+struct OutOptions {
+  std::optional<PartitionSpec> out_sharding = {};
+};
+
+struct IndexRange {
+  int64_t begin, end;
+};
+
+// One device's part of an array. Holds the data alive.
+class Shard {
+ public:
+  Shard(int64_t device, std::vector<IndexRange> index, DType dtype,
+        std::shared_ptr<const std::byte> data);
+  int64_t device() const { return device_; }
+  // Returns the part of each dim that this shard holds.
+  const std::vector<IndexRange>& index() const { return index_; }
+  std::vector<int64_t> shape() const;
+  // Returns the elements, row-major. Throws DTypeError if E is not the element type.
+  template <class E>
+  std::span<const E> data(Loc loc = Loc::Current()) const {
+    return {static_cast<const E*>(Check(dtype_of<E>(), loc)), static_cast<size_t>(elements())};
+  }
+
+ private:
+  const void* Check(DType dtype, Loc loc) const;
+  int64_t elements() const;
+  int64_t device_;
+  std::vector<IndexRange> index_;
+  DType dtype_;
+  std::shared_ptr<const std::byte> data_;
+};
+
+class Array {
+ public:
+  Array() = default;  // nothing yet: using it is a TraceError
+  template <Number T>
+  Array(T v, Loc loc = Loc::Current()) : Array(Scalar(v), loc) {}
+  explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, as asarray(2.0)
+  explicit Array(std::shared_ptr<trace::ArrayImpl> impl) : impl_(std::move(impl)) {}
+
+  const std::vector<int64_t>& shape(Loc loc = Loc::Current()) const;
+  int64_t shape(int dim, Loc loc = Loc::Current()) const;
+  DType dtype(Loc loc = Loc::Current()) const;
+  int rank(Loc loc = Loc::Current()) const;
+  int64_t size(Loc loc = Loc::Current()) const;  // number of elements
+  // Returns where a concrete array really lies, Auto axes included. Throws TraceError for others.
+  Sharding sharding(Loc loc = Loc::Current()) const;
+  bool is_traced() const;
+  bool is_abstract() const;
+  bool is_given() const { return impl_ != nullptr; }
+
+  // Returns the one element, the elements in row-major order. Widens (f32 to double), but throws
+  // DTypeError where E cannot hold every value; ShapeError if there is not just one element.
+  template <class E>
+  E item(Loc loc = Loc::Current()) const;
+  template <class E>
+  std::vector<E> to_vector(Loc loc = Loc::Current()) const;
+  std::vector<Shard> addressable_shards(Loc loc = Loc::Current()) const;
+
+  // Basic indexing: integers (negative ones from the end) drop their dim, Slice(a, b, step) keeps
+  // part of it, All keeps it, None makes a new dim, Ellipsis stands for the dims left over.
+  Array operator[](Index index) const;
+  Array operator[](std::initializer_list<Index> index) const;
+
+  Array reshape(Shape shape, OutOptions options = {}, Loc loc = Loc::Current()) const;
+  Array astype(DType dtype, Loc loc = Loc::Current()) const;
+  Array T(Loc loc = Loc::Current()) const;
+  explicit operator bool() const = delete;  // if (all(a == b).item<bool>())
+
+  // NumPy's meaning: `/` is divide, `%` is remainder, `>>` keeps the sign of signed dtypes.
+  friend Array operator+(Operand a, Operand b);
+  friend Array operator-(Operand a, Operand b);
+  friend Array operator*(Operand a, Operand b);
+  friend Array operator/(Operand a, Operand b);
+  friend Array operator%(Operand a, Operand b);
+  friend Array operator&(Operand a, Operand b);
+  friend Array operator|(Operand a, Operand b);
+  friend Array operator^(Operand a, Operand b);
+  friend Array operator<<(Operand a, Operand b);
+  friend Array operator>>(Operand a, Operand b);
+  friend Array operator==(Operand a, Operand b);
+  friend Array operator!=(Operand a, Operand b);
+  friend Array operator<(Operand a, Operand b);
+  friend Array operator<=(Operand a, Operand b);
+  friend Array operator>(Operand a, Operand b);
+  friend Array operator>=(Operand a, Operand b);
+  friend Array operator-(Operand a);
+  friend Array operator+(Operand a);
+  friend Array operator~(Operand a);
+  friend Array& operator+=(Array& a, Operand b);
+  friend Array& operator-=(Array& a, Operand b);
+  friend Array& operator*=(Array& a, Operand b);
+  friend Array& operator/=(Array& a, Operand b);
+  bool operator!() const = delete;
+  friend bool operator&&(const Array&, const Array&) = delete;
+  friend bool operator||(const Array&, const Array&) = delete;
+
+  const std::shared_ptr<trace::ArrayImpl>& impl() const { return impl_; }
+
+ private:
+  // Copies all elements, converted to `dtype`, to `out`.
+  void Read(DType dtype, void* out, bool one, const char* op, Loc loc) const;
+  std::shared_ptr<trace::ArrayImpl> impl_;
+};
+
+template <class E>
+E Array::item(Loc loc) const {
+  E v{};
+  Read(dtype_of<E>(), &v, true, "item", loc);
+  return v;
+}
+template <class E>
+std::vector<E> Array::to_vector(Loc loc) const {
+  if constexpr (std::is_same_v<E, bool>) {
+    auto n = static_cast<size_t>(size(loc));
+    std::unique_ptr<bool[]> values(new bool[n]);
+    Read(bool_, values.get(), false, "to_vector", loc);
+    return std::vector<bool>(values.get(), values.get() + n);
+  } else {
+    std::vector<E> values(static_cast<size_t>(size(loc)));
+    Read(dtype_of<E>(), values.data(), false, "to_vector", loc);
+    return values;
+  }
+}
+
+// Prints the type, a line break, and the elements in nested brackets; a scalar on one line.
+std::ostream& operator<<(std::ostream& os, const Array& array);
+
+// An argument of an array function: an Array or a number, with the line it was written on.
+class Operand {
+ public:
+  Operand(const Array& array, Loc loc = Loc::Current()) : array_(array), loc_(loc) {}
+  template <Number T>
+  Operand(T v, Loc loc = Loc::Current()) : scalar_(Scalar(v)), loc_(loc) {}
+  Operand(Scalar v, Loc loc = Loc::Current()) : scalar_(v), loc_(loc) {}
+  const Array& array() const { return array_; }
+  const std::optional<Scalar>& scalar() const { return scalar_; }
+  Loc loc() const { return loc_; }
+
+ private:
+  Array array_;
+  std::optional<Scalar> scalar_;
+  Loc loc_;
+};
+
+// A part of a dim: Slice(a, b), Slice(a, b, step), Slice(None, b). Bounds may be negative.
+struct Slice {
+  struct Bound {
+    Bound(NoneType) {}
+    template <std::integral T>
+    Bound(T v) : value(static_cast<int64_t>(v)) {}
+    std::optional<int64_t> value;
+  };
+  Slice(Bound begin, Bound end, int64_t step = 1) : begin(begin), end(end), step(step) {}
+  Bound begin, end;
+  int64_t step;
+};
+
+// One entry of an index.
+class Index {
+ public:
+  enum Kind : uint8_t { kInteger, kSlice, kNew, kEllipsis };
+  template <std::integral T>
+  Index(T i, Loc loc = Loc::Current()) : kind_(kInteger), integer_(static_cast<int64_t>(i)), loc_(loc) {}
+  Index(Slice slice, Loc loc = Loc::Current()) : kind_(kSlice), slice_(slice), loc_(loc) {}
+  Index(AllType, Loc loc = Loc::Current()) : kind_(kSlice), loc_(loc) {}
+  Index(NoneType, Loc loc = Loc::Current()) : kind_(kNew), loc_(loc) {}
+  Index(EllipsisType, Loc loc = Loc::Current()) : kind_(kEllipsis), loc_(loc) {}
+  Kind kind() const { return kind_; }
+  int64_t integer() const { return integer_; }
+  const Slice& slice() const { return slice_; }
+  Loc loc() const { return loc_; }
+
+ private:
+  Kind kind_;
+  int64_t integer_ = 0;
+  Slice slice_{None, None};
+  Loc loc_;
+};
+
+// Returns the type: shape, dtype and sharding; the same in and out of scopes, traced or not.
+ArrayType type_of(const Array& array, Loc loc = Loc::Current());
+
+}  // namespace tessera

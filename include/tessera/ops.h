@@ -1,0 +1,354 @@
+// Array functions. An op's word in program text is the strict function of that name (`reduce_sum`,
+// `select_n`, `div`); NumPy's words are functions over them that fill in defaults (`sum`, `where`,
+// `divide`). Every function throws ShapeError, DTypeError or ShardingError, at the caller's line.
+//
+// Sharding of results: dims keep the axes of the operand dims they come from; operands that differ
+// in one dim are refused unless one is unsharded there; `out_sharding` decides otherwise.
+#pragma once
+#include <array>
+#include <ranges>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "tessera/array.h"
+
+namespace tessera {
+
+// ---- options: all fields have defaults; write {.keepdims = true, .out_sharding = P()} ----
+struct CreateOptions {
+  DType dtype = {};
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct ArrayOptions {
+  DType dtype = {};
+  std::optional<Shape> shape = {};
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct RoundOptions {
+  bool away_from_zero = false;  // of ties; else to even
+};
+struct GeluOptions {
+  bool approximate = true;      // by tanh
+};
+struct ReduceOptions {
+  DType dtype = {};
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct VarOptions {
+  DType dtype = {};
+  bool keepdims = false;
+  double ddof = 0;              // divide by n - ddof
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct ArgOptions {
+  DType dtype = {};
+  bool keepdims = false;
+};
+struct CumOptions {
+  bool reverse = false;
+};
+struct DotOptions {
+  DType dtype = {};             // of the result; also what products are summed in
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct DotDims {
+  std::vector<int64_t> lhs_contract = {}, rhs_contract = {}, lhs_batch = {}, rhs_batch = {};
+};
+struct SortOptions {
+  bool descending = false;
+  bool stable = true;
+  int num_keys = 1;             // sort by the first num_keys operands
+};
+struct OneHotOptions {
+  DType dtype = {};
+  int dim = -1;                 // where the new dim goes
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct NormOptions {
+  double epsilon = 1e-5;
+};
+
+// ---- make ----
+
+// Nested braces of numbers: {1, 2}, {{1.5, 2}, {3, 4}}.
+class Nested {
+ public:
+  template <Number T>
+  Nested(T v) : scalar_(Scalar(v)) {}
+  Nested(std::initializer_list<Nested> items) : items_(items) {}
+  const std::optional<Scalar>& scalar() const { return scalar_; }
+  const std::vector<Nested>& items() const { return items_; }
+
+ private:
+  std::optional<Scalar> scalar_;
+  std::vector<Nested> items_;
+};
+
+// Host memory that array() copies from.
+struct HostData {
+  const void* data;
+  int64_t size;
+  DType dtype;
+};
+Array array_from_host(HostData host, ArrayOptions options, Loc loc);
+
+// Returns an array of the numbers. Ints become the default int, floats the default float.
+Array array(Nested values, ArrayOptions options = {}, Loc loc = Loc::Current());
+// Returns a copy of a host container: 1-D of its element type, or `shape`.
+template <std::ranges::contiguous_range R>
+  requires std::ranges::sized_range<R>
+Array array(const R& values, ArrayOptions options = {}, Loc loc = Loc::Current()) {
+  using E = std::remove_cvref_t<std::ranges::range_value_t<R>>;
+  return array_from_host({std::ranges::data(values), static_cast<int64_t>(std::ranges::size(values)),
+                          dtype_of<E>()}, std::move(options), loc);
+}
+template <class V>
+  requires std::is_same_v<V, std::vector<bool>>
+Array array(const V& values, ArrayOptions options = {}, Loc loc = Loc::Current()) {
+  std::vector<unsigned char> bytes(values.begin(), values.end());
+  return array_from_host({bytes.data(), static_cast<int64_t>(bytes.size()), bool_}, std::move(options), loc);
+}
+// Returns a value of the named type without data: ops on it only check types.
+Array abstract_array(std::string_view type_text, Loc loc = Loc::Current());
+
+// Returns an array of one value [shape]; replicated on the current mesh unless told otherwise.
+Array zeros(Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
+Array zeros(Shape shape, DType dtype, Loc loc = Loc::Current());
+Array ones(Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
+Array ones(Shape shape, DType dtype, Loc loc = Loc::Current());
+Array full(Shape shape, Operand value, CreateOptions options = {}, Loc loc = Loc::Current());
+// With the shape, dtype and sharding of x, unless told otherwise.
+Array zeros_like(Operand x, CreateOptions options = {}, Loc loc = Loc::Current());
+Array ones_like(Operand x, CreateOptions options = {}, Loc loc = Loc::Current());
+Array full_like(Operand x, Operand value, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns the index along `dim` [shape]; default int.
+Array iota(Shape shape, int dim, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns start, start + step, ... below stop, 1-D. The dtype is that of the numbers.
+Array arange(Scalar stop, CreateOptions options = {}, Loc loc = Loc::Current());
+Array arange(Scalar start, Scalar stop, CreateOptions options = {}, Loc loc = Loc::Current());
+Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns the n x n identity.
+Array eye(int64_t n, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns n numbers from lo to hi, both included, evenly spaced.
+Array linspace(Operand lo, Operand hi, int64_t n, CreateOptions options = {}, Loc loc = Loc::Current());
+
+// ---- elementwise, one operand: [...] -> [...], the operand's sharding ----
+Array abs(Operand x, Loc loc = Loc::Current());
+Array neg(Operand x, Loc loc = Loc::Current());
+Array sign(Operand x, Loc loc = Loc::Current());
+Array ceil(Operand x, Loc loc = Loc::Current());
+Array floor(Operand x, Loc loc = Loc::Current());
+Array exp(Operand x, Loc loc = Loc::Current());
+Array exp2(Operand x, Loc loc = Loc::Current());
+Array expm1(Operand x, Loc loc = Loc::Current());
+Array log(Operand x, Loc loc = Loc::Current());
+Array log2(Operand x, Loc loc = Loc::Current());
+Array log10(Operand x, Loc loc = Loc::Current());
+Array log1p(Operand x, Loc loc = Loc::Current());
+Array sqrt(Operand x, Loc loc = Loc::Current());
+Array rsqrt(Operand x, Loc loc = Loc::Current());
+Array cbrt(Operand x, Loc loc = Loc::Current());
+Array square(Operand x, Loc loc = Loc::Current());
+Array reciprocal(Operand x, Loc loc = Loc::Current());
+Array sin(Operand x, Loc loc = Loc::Current());
+Array cos(Operand x, Loc loc = Loc::Current());
+Array tan(Operand x, Loc loc = Loc::Current());
+Array asin(Operand x, Loc loc = Loc::Current());
+Array acos(Operand x, Loc loc = Loc::Current());
+Array atan(Operand x, Loc loc = Loc::Current());
+Array sinh(Operand x, Loc loc = Loc::Current());
+Array cosh(Operand x, Loc loc = Loc::Current());
+Array tanh(Operand x, Loc loc = Loc::Current());
+Array asinh(Operand x, Loc loc = Loc::Current());
+Array acosh(Operand x, Loc loc = Loc::Current());
+Array atanh(Operand x, Loc loc = Loc::Current());
+Array erf(Operand x, Loc loc = Loc::Current());
+Array erfc(Operand x, Loc loc = Loc::Current());
+Array erf_inv(Operand x, Loc loc = Loc::Current());
+Array lgamma(Operand x, Loc loc = Loc::Current());
+Array digamma(Operand x, Loc loc = Loc::Current());
+Array logistic(Operand x, Loc loc = Loc::Current());
+Array is_finite(Operand x, Loc loc = Loc::Current());
+Array isfinite(Operand x, Loc loc = Loc::Current());
+Array isnan(Operand x, Loc loc = Loc::Current());
+Array isinf(Operand x, Loc loc = Loc::Current());
+Array logical_not(Operand x, Loc loc = Loc::Current());
+Array bitwise_not(Operand x, Loc loc = Loc::Current());
+Array population_count(Operand x, Loc loc = Loc::Current());
+Array clz(Operand x, Loc loc = Loc::Current());
+Array relu(Operand x, Loc loc = Loc::Current());
+Array silu(Operand x, Loc loc = Loc::Current());
+Array softplus(Operand x, Loc loc = Loc::Current());
+Array round(Operand x, RoundOptions options = {}, Loc loc = Loc::Current());
+Array gelu(Operand x, GeluOptions options = {}, Loc loc = Loc::Current());
+Array integer_pow(Operand x, int64_t n, Loc loc = Loc::Current());
+// Returns x; the compiler moves nothing across it.
+Array optimization_barrier(Operand x, Loc loc = Loc::Current());
+// Returns x converted. Float to int saturates, NaN gives 0; int to int wraps; to bool is x != 0.
+Array astype(Operand x, DType dtype, Loc loc = Loc::Current());
+Array convert_element_type(Operand x, DType dtype, Loc loc = Loc::Current());
+// Returns the same bits as elements of `dtype`; other widths split or join the last dim.
+Array bitcast_convert_type(Operand x, DType dtype, Loc loc = Loc::Current());
+// Returns x itself under a name for messages and reports.
+Array named(Operand x, std::string_view name, Loc loc = Loc::Current());
+
+// ---- elementwise, two operands: dtypes promote, shapes broadcast ----
+Array add(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array sub(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array mul(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array div(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array divide(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array floor_divide(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array rem(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array remainder(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array pow(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array maximum(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array minimum(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array atan2(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array hypot(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array nextafter(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array eq(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array ne(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array lt(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array le(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array gt(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array ge(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array logical_and(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array logical_or(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array logical_xor(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array bitwise_and(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array bitwise_or(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array bitwise_xor(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array shift_left(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array shift_right_arithmetic(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array shift_right_logical(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+
+// Returns a where c is true, b elsewhere; c, a and b broadcast.
+Array where(Operand c, Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns cases[which]: `which` is bool (two cases) or i32, a scalar or of the cases' shape; strict.
+Array select_n(Operand which, std::vector<Array> cases, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns min(max(x, lo), hi); the bounds are scalars or of x's shape and dtype; strict.
+Array clamp(Operand lo, Operand x, Operand hi, Loc loc = Loc::Current());
+// Returns x limited to [lo, hi]; promotes and broadcasts.
+Array clip(Operand x, Operand lo, Operand hi, Loc loc = Loc::Current());
+
+// ---- shape ----
+
+// Returns x with its elements in row-major order under another shape; one size may be -1.
+Array reshape(Operand x, Shape shape, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns x with dim i of the result being dim dims[i] of x; All reverses the dims.
+Array transpose(Operand x, Dims dims = All, Loc loc = Loc::Current());
+// Returns x [..] as an array of `shape` whose dim dims[i] is x's dim i; strict.
+Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns x with leading dims added and dims of size 1 repeated.
+Array broadcast_to(Operand x, Shape shape, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns x with dims of size 1 at these positions of the result.
+Array expand_dims(Operand x, Dims dims, Loc loc = Loc::Current());
+// Returns x without these dims of size 1; All: every one.
+Array squeeze(Operand x, Dims dims = All, Loc loc = Loc::Current());
+// Returns the arrays joined along `dim`, in which alone they may differ.
+Array concatenate(std::vector<Array> xs, int dim = 0, Loc loc = Loc::Current());
+// Returns the arrays, of one shape, along a new dim.
+Array stack(std::vector<Array> xs, int dim = 0, Loc loc = Loc::Current());
+// Returns x cut along `dim` into `parts` equal pieces, or pieces of these sizes.
+std::vector<Array> split(Operand x, int64_t parts, int dim = 0, Loc loc = Loc::Current());
+std::vector<Array> split(Operand x, std::vector<int64_t> sizes, int dim = 0, Loc loc = Loc::Current());
+// Returns x[start:limit:stride] in every dim; strict: 0 <= start <= limit <= size.
+Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
+            std::vector<int64_t> strides = {}, Loc loc = Loc::Current());
+// Returns the part of x of these sizes that begins at `starts` (integer scalars, one per dim), moved
+// inside if it would reach over an edge. A negative start counts from the end.
+Array dynamic_slice(Operand x, std::vector<Array> starts, Shape sizes, Loc loc = Loc::Current());
+// Returns x with `update` written at `starts`, moved inside as above.
+Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts, Loc loc = Loc::Current());
+struct Padding {
+  int64_t low = 0, high = 0, interior = 0;
+};
+// Returns x with `value` around it and between its elements; negative edges cut.
+Array pad(Operand x, std::vector<Padding> padding, Operand value = 0, Loc loc = Loc::Current());
+// Returns x with these dims in reverse order.
+Array rev(Operand x, Dims dims, Loc loc = Loc::Current());
+// Returns x repeated reps[i] times along dim i.
+Array tile(Operand x, Shape reps, Loc loc = Loc::Current());
+// Returns x with each element along `dim` repeated n times.
+Array repeat(Operand x, int64_t n, int dim, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns x shifted along `dim`, what leaves at one end entering at the other.
+Array roll(Operand x, int64_t shift, int dim, Loc loc = Loc::Current());
+// Returns the elements of `dim` at integer `indices` [...]: [outer..., indices..., inner...].
+// Negative indices count from the end; outside ones give NaN (ints: the lowest or, unsigned, highest).
+Array take(Operand x, Operand indices, int dim, OutOptions options = {}, Loc loc = Loc::Current());
+
+// ---- reduce: dims default to all; {} reduces nothing. Sharded reduced dims are combined. ----
+Array sum(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+Array prod(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+Array max(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+Array min(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+Array mean(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+Array any(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+Array all(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+Array logsumexp(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+Array var(Operand x, Dims dims = All, VarOptions options = {}, Loc loc = Loc::Current());
+Array stddev(Operand x, Dims dims = All, VarOptions options = {}, Loc loc = Loc::Current());
+// Returns the index of the first largest (smallest) element along `dim`; a NaN beats numbers.
+Array argmax(Operand x, int dim, ArgOptions options = {}, Loc loc = Loc::Current());
+Array argmin(Operand x, int dim, ArgOptions options = {}, Loc loc = Loc::Current());
+// Strict forms: no widening, every dim named.
+Array reduce_sum(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
+Array reduce_prod(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
+Array reduce_max(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
+Array reduce_min(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
+Array reduce_and(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
+Array reduce_or(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
+// Running reductions along `dim`, inclusive. The dim must not be sharded.
+Array cumsum(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());
+Array cumprod(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());
+Array cummax(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());
+Array cummin(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());
+Array cumlogsumexp(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());
+
+// ---- multiply ----
+
+// Returns products summed over the contracted dims: [batch..., lhs free..., rhs free...]; strict.
+Array dot_general(Operand a, Operand b, DotDims dims, DotOptions options = {}, Loc loc = Loc::Current());
+// [..., m, k] x [..., k, n] -> [..., m, n]; 1-D operands as in NumPy; batch dims broadcast.
+Array matmul(Operand a, Operand b, DotOptions options = {}, Loc loc = Loc::Current());
+// NumPy's dot: last dim of a with the last but one of b.
+Array dot(Operand a, Operand b, DotOptions options = {}, Loc loc = Loc::Current());
+Array tensordot(Operand a, Operand b, DotDims dims, DotOptions options = {}, Loc loc = Loc::Current());
+Array tensordot(Operand a, Operand b, int dims = 2, DotOptions options = {}, Loc loc = Loc::Current());
+// einsum("bh,hk->bk", {a, b}): sums over the letters that the result lacks.
+Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options = {},
+             Loc loc = Loc::Current());
+
+// ---- sort and look up ----
+Array sort(Operand x, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
+std::vector<Array> sort(std::vector<Array> xs, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
+Array argsort(Operand x, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
+struct TopK {
+  Array values, indices;
+};
+// Returns the k largest along the last dim, and where they are.
+TopK top_k(Operand x, int64_t k, Loc loc = Loc::Current());
+// Returns 1 where the index along a new dim of size n equals x, else 0.
+Array one_hot(Operand x, int64_t n, OneHotOptions options = {}, Loc loc = Loc::Current());
+
+// ---- composed ----
+Array softmax(Operand x, Dims dims = -1, Loc loc = Loc::Current());
+Array log_softmax(Operand x, Dims dims = -1, Loc loc = Loc::Current());
+// Returns (x - mean) / sqrt(var + epsilon) * scale + bias over `dims`.
+Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims = -1, NormOptions options = {},
+                 Loc loc = Loc::Current());
+
+// ---- placement ----
+
+// Returns x laid out as `spec` says, on the current mesh. Moves data; the only function that only
+// does that. Throws ShardingError for unknown axes and sizes that do not divide.
+Array reshard(Operand x, PartitionSpec spec, Loc loc = Loc::Current());
+// The same onto another mesh over the same devices.
+Array reshard(Operand x, Sharding sharding, Loc loc = Loc::Current());
+// Returns x; over Explicit axes an assertion that it is laid out as `spec` says.
+Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc = Loc::Current());
+
+}  // namespace tessera

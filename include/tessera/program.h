@@ -1,0 +1,97 @@
+// What will run, before it runs: programs, communication, memory, FLOPs; and limits on them.
+#pragma once
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/error.h"
+#include "tessera/mesh.h"
+#include "tessera/sharding.h"
+
+namespace tessera {
+
+namespace ir {
+struct Program;
+}
+
+enum class CommKind : uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kCollectivePermute };
+
+// One collective of a program.
+struct CommEvent {
+  CommKind kind;
+  std::vector<std::string> axes;
+  int64_t bytes = 0;      // payload that leaves a device, each time
+  int64_t times = 1;
+  std::string where;      // "model.cc:12"
+  bool backward = false;
+  bool implied = false;   // by an op's type; not a reshard that the user wrote
+};
+
+class CommReport {
+ public:
+  explicit CommReport(std::vector<CommEvent> events = {}) : events_(std::move(events)) {}
+  const std::vector<CommEvent>& events() const { return events_; }
+  int64_t bytes() const;  // per device, all events
+  int64_t count(CommKind kind) const;
+  int64_t count(CommKind kind, AxisNames axes) const;
+  bool empty() const { return events_.empty(); }
+  std::string text() const;
+
+ private:
+  std::vector<CommEvent> events_;
+};
+std::ostream& operator<<(std::ostream& os, const CommReport& report);
+
+// A traced or lowered program. Text parses back to an equal program.
+class Program {
+ public:
+  explicit Program(std::shared_ptr<const ir::Program> program) : program_(std::move(program)) {}
+  // Throws RuntimeError with the place in the text.
+  static Program Parse(std::string_view text, Loc loc = Loc::Current());
+  std::string text() const;
+  std::vector<ArrayType> inputs() const;
+  std::vector<ArrayType> outputs() const;
+  const std::shared_ptr<const ir::Program>& program() const { return program_; }
+
+ private:
+  std::shared_ptr<const ir::Program> program_;
+};
+std::ostream& operator<<(std::ostream& os, const Program& program);
+
+// A program made ready for the devices of its mesh, which may be abstract.
+class Lowered {
+ public:
+  struct Impl;
+  explicit Lowered(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  Program program() const;         // as traced
+  Program device_program() const;  // per device, with local shapes and collectives
+  CommReport comm() const;
+  int64_t peak_bytes() const;      // per device: arguments, results and temporaries
+  int64_t flops() const;           // per device
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+enum class CommRule : uint8_t { kAllow, kForbidImplied, kForbid };
+struct CommLimits {
+  CommRule rule = CommRule::kAllow;
+  std::vector<CommKind> kinds = {};  // that the rule is about; empty: all
+  AxisNames axes = {};               // that the rule is about; empty: all
+  int64_t bytes = -1;                // most that may leave a device in one program; -1: any
+  bool warn_only = false;            // print to stderr instead of throwing
+};
+
+// Scope: limits that every program built inside must keep, or ShardingError names all violations.
+// Nested scopes all hold.
+class [[nodiscard]] CommPolicy {
+ public:
+  explicit CommPolicy(CommLimits limits);
+  ~CommPolicy();
+  CommPolicy(const CommPolicy&) = delete;
+};
+
+}  // namespace tessera

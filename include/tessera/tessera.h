@@ -1,0 +1,14 @@
+// Everything.
+#pragma once
+#include "tessera/array.h"
+#include "tessera/debug.h"
+#include "tessera/dtype.h"
+#include "tessera/error.h"
+#include "tessera/fmt.h"
+#include "tessera/io.h"
+#include "tessera/mesh.h"
+#include "tessera/ops.h"
+#include "tessera/program.h"
+#include "tessera/sharding.h"
+#include "tessera/transforms.h"
+#include "tessera/tree.h"

@@ -1,0 +1,193 @@
+// Functions of functions.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/array.h"
+#include "tessera/program.h"
+#include "tessera/tree.h"
+
+namespace tessera {
+
+struct JitOptions {
+  std::vector<int> donate = {};  // arguments whose buffers the call may reuse; gone afterwards
+  std::string name = "main";     // of the program
+};
+
+namespace trace {
+
+class JitCache;
+// A call's arguments: the arrays, and the text of everything else that decides the trace.
+struct FlatArguments {
+  std::vector<Array> leaves;
+  std::string statics;
+  std::vector<bool> donated;  // per leaf
+};
+struct FlatResult {
+  std::vector<Array> leaves;
+  std::shared_ptr<const void> skeleton;  // a result tree with any arrays in it
+};
+using TraceBody = std::function<FlatResult(const std::vector<Array>& leaves)>;
+
+std::shared_ptr<JitCache> NewJitCache(std::string name);
+// The cache shared by all functions that this key stands for.
+std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name);
+FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc);
+Program TraceJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc);
+Lowered LowerJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc);
+
+template <class F>
+struct Signature : Signature<decltype(&F::operator())> {};
+template <class R, class... A>
+struct Signature<R (*)(A...)> {
+  using Result = R;
+  using Arguments = std::tuple<std::decay_t<A>...>;
+};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...)> : Signature<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) const noexcept> : Signature<R (*)(A...)> {};
+template <class R, class... A>
+struct Signature<R (*)(A...) noexcept> : Signature<R (*)(A...)> {};
+
+template <class F>
+concept Known = std::is_pointer_v<F> || requires { &F::operator(); };
+
+// What an argument of a generic function becomes: numbers are traced, other trees keep their type.
+template <class T>
+using Traced = std::conditional_t<Number<std::decay_t<T>>, Array, std::decay_t<T>>;
+
+template <class F>
+class JitBase {
+ public:
+  JitBase(F f, JitOptions options) : f_(std::move(f)), options_(std::move(options)) {
+    if constexpr (std::is_pointer_v<F>) {
+      cache_ = SharedJitCache(reinterpret_cast<const void*>(f_), options_.name);
+    } else if constexpr (std::is_empty_v<F>) {
+      static const char key = 0;
+      cache_ = SharedJitCache(&key, options_.name);
+    } else {
+      cache_ = NewJitCache(options_.name);
+    }
+  }
+
+ protected:
+  template <class... A>
+  FlatArguments Flatten(std::tuple<A...>& arguments) const {
+    FlatArguments flat;
+    tree::Collect collect{flat.leaves, &flat.statics};
+    int index = 0;
+    auto one = [&](auto& argument) {
+      tree::Visit(argument, collect);
+      bool donated = false;
+      for (int d : options_.donate) donated = donated || d == index;
+      flat.donated.resize(flat.leaves.size(), donated);
+      ++index;
+    };
+    std::apply([&](auto&... argument) { (one(argument), ...); }, arguments);
+    return flat;
+  }
+  template <class R, class... A>
+  TraceBody Body(const std::tuple<A...>& arguments) const {
+    return [this, &arguments](const std::vector<Array>& leaves) -> FlatResult {
+      std::tuple<A...> traced = arguments;
+      tree::Replace replace{leaves};
+      tree::Visit(traced, replace);
+      auto result = std::make_shared<R>(std::apply(f_, std::move(traced)));
+      FlatResult flat;
+      tree::Collect collect{flat.leaves, nullptr};
+      tree::Visit(*result, collect);
+      flat.skeleton = std::move(result);
+      return flat;
+    };
+  }
+  template <class R, class... A>
+  R Call(std::tuple<A...> arguments, Loc loc) const {
+    FlatResult flat = CallJit(*cache_, Flatten(arguments), Body<R>(arguments), loc);
+    R result = *static_cast<const R*>(flat.skeleton.get());
+    tree::Replace replace{flat.leaves};
+    tree::Visit(result, replace);
+    return result;
+  }
+  template <class R, class... A>
+  Program Trace(std::tuple<A...> arguments, Loc loc) const {
+    return TraceJit(*cache_, Flatten(arguments), Body<R>(arguments), loc);
+  }
+  template <class R, class... A>
+  Lowered Lower(std::tuple<A...> arguments, Loc loc) const {
+    return LowerJit(*cache_, Flatten(arguments), Body<R>(arguments), loc);
+  }
+
+  F f_;
+  JitOptions options_;
+  std::shared_ptr<JitCache> cache_;
+};
+
+template <class F, class R, class Arguments>
+class JitFunction;
+// Of a function whose signature is known: arguments convert as in a plain call.
+template <class F, class R, class... A>
+class JitFunction<F, R, std::tuple<A...>> : public JitBase<F> {
+ public:
+  using JitBase<F>::JitBase;
+  R operator()(A... a, Loc loc = Loc::Current()) const {
+    return this->template Call<R>(std::tuple<A...>(std::move(a)...), loc);
+  }
+  // Returns the program that a call with such arguments runs; they may be abstract.
+  Program trace(A... a, Loc loc = Loc::Current()) const {
+    return this->template Trace<R>(std::tuple<A...>(std::move(a)...), loc);
+  }
+  Lowered lower(A... a, Loc loc = Loc::Current()) const {
+    return this->template Lower<R>(std::tuple<A...>(std::move(a)...), loc);
+  }
+};
+
+// Of a function with `auto` parameters: numbers become arrays.
+template <class F>
+class GenericJitFunction : public JitBase<F> {
+ public:
+  using JitBase<F>::JitBase;
+  template <class... T>
+  auto operator()(T&&... a) const {
+    return this->template Call<Result<T...>>(Arguments<T...>(std::forward<T>(a)...), Loc::Current());
+  }
+  template <class... T>
+  Program trace(T&&... a) const {
+    return this->template Trace<Result<T...>>(Arguments<T...>(std::forward<T>(a)...), Loc::Current());
+  }
+  template <class... T>
+  Lowered lower(T&&... a) const {
+    return this->template Lower<Result<T...>>(Arguments<T...>(std::forward<T>(a)...), Loc::Current());
+  }
+
+ private:
+  template <class... T>
+  using Arguments = std::tuple<Traced<T>...>;
+  template <class... T>
+  using Result = std::decay_t<std::invoke_result_t<const F&, Traced<T>...>>;
+};
+
+}  // namespace trace
+
+// Returns f compiled: a call with new types, static values, mesh or dtype scopes traces f once and
+// lowers the program; later calls only run it. Also `.trace(args...)` and `.lower(args...)`, which
+// take abstract arrays too. Inside another trace the call is traced into it.
+template <class F>
+auto jit(F f, JitOptions options = {}) {
+  if constexpr (trace::Known<F>) {
+    using S = trace::Signature<F>;
+    return trace::JitFunction<F, std::decay_t<typename S::Result>, typename S::Arguments>(
+        std::move(f), std::move(options));
+  } else {
+    return trace::GenericJitFunction<F>(std::move(f), std::move(options));
+  }
+}
+
+}  // namespace tessera

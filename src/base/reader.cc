@@ -1,0 +1,131 @@
+#include "base/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+
+namespace tessera::base {
+namespace {
+bool IsWordChar(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.';
+}
+}  // namespace
+
+void Reader::SkipBlanks() {
+  while (at_ < text_.size()) {
+    char c = text_[at_];
+    if (c == ' ' || c == '\n' || c == '\t' || c == '\r') ++at_;
+    else if (text_.substr(at_, 2) == "//") at_ = std::min(text_.find('\n', at_), text_.size());
+    else break;
+  }
+}
+
+bool Reader::Peek(std::string_view token) {
+  SkipBlanks();
+  if (text_.substr(at_, token.size()) != token) return false;
+  size_t end = at_ + token.size();
+  return !(IsWordChar(token.back()) && end < text_.size() && IsWordChar(text_[end]));
+}
+
+bool Reader::Accept(std::string_view token) {
+  if (!Peek(token)) return false;
+  at_ += token.size();
+  return true;
+}
+
+void Reader::Expect(std::string_view token) {
+  if (Accept(token)) return;
+  std::string found = at_ < text_.size() ? fmt::format("'{}'", text_[at_]) : "the end of the text";
+  Fail(fmt::format("expected '{}' but found {}", token, found));
+}
+
+std::string Reader::AcceptWord() {
+  SkipBlanks();
+  size_t begin = at_;
+  while (at_ < text_.size() && IsWordChar(text_[at_])) ++at_;
+  return std::string(text_.substr(begin, at_ - begin));
+}
+
+std::string Reader::Word() {
+  std::string word = AcceptWord();
+  if (word.empty()) Fail("expected a word");
+  return word;
+}
+
+std::string Reader::Quoted() {
+  Expect("\"");
+  size_t end = text_.find('"', at_);
+  if (end == std::string_view::npos) Fail("expected a closing quote");
+  std::string word(text_.substr(at_, end - at_));
+  at_ = end + 1;
+  return word;
+}
+
+bool Reader::PeekInteger() {
+  SkipBlanks();
+  size_t at = at_ + (at_ < text_.size() && text_[at_] == '-');
+  return at < text_.size() && text_[at] >= '0' && text_[at] <= '9';
+}
+
+int64_t Reader::Integer() {
+  SkipBlanks();
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+  if (error == std::errc::result_out_of_range) Fail("the number does not fit into 64 bits");
+  if (error != std::errc()) Fail("expected an integer");
+  at_ = static_cast<size_t>(end - text_.data());
+  return value;
+}
+
+std::string Reader::NumberWord() {
+  SkipBlanks();
+  size_t begin = at_;
+  while (at_ < text_.size() && (IsWordChar(text_[at_]) || text_[at_] == '-' || text_[at_] == '+')) ++at_;
+  if (begin == at_) Fail("expected a number");
+  return std::string(text_.substr(begin, at_ - begin));
+}
+
+bool Reader::AtEnd() {
+  SkipBlanks();
+  return at_ >= text_.size();
+}
+
+void Reader::ExpectEnd() {
+  if (!AtEnd()) Fail(fmt::format("unexpected '{}' after the {}", text_[at_], what_));
+}
+
+std::string Reader::RestOfLine() {
+  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+  size_t end = std::min(text_.find('\n', at_), text_.size());
+  std::string line(text_.substr(at_, end - at_));
+  at_ = end;
+  return line;
+}
+
+void Reader::Fail(std::string reason) {
+  size_t at = std::min(at_, text_.size());
+  size_t line_begin = at == 0 ? 0 : text_.rfind('\n', at - 1) + 1;
+  if (line_begin == std::string_view::npos + 1) line_begin = 0;
+  auto line = std::count(text_.begin(), text_.begin() + static_cast<long>(at), '\n') + 1;
+  std::string shown(text_.substr(line_begin, std::min(text_.find('\n', line_begin), text_.size()) - line_begin));
+  size_t column = at - line_begin;
+  if (shown.size() > 80) {
+    size_t cut = column > 40 ? column - 40 : 0;
+    shown = shown.substr(cut, 80);
+    column -= cut;
+  }
+  ThrowRuntime({.kind = {},
+                .op = {},
+                .label = fmt::format("{}.parse", what_),
+                .where = fmt::format("{} text, line {}, column {}", what_, line, at - line_begin + 1),
+                .reason = std::move(reason),
+                .operands = {},
+                .notes = {shown, std::string(column, ' ') + "^", "read at " + Where(loc_)},
+                .fixes = {}});
+}
+
+}  // namespace tessera::base

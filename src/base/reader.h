@@ -1,0 +1,56 @@
+// A small reader of our texts: meshes, shardings, types and programs. Every failure is a
+// RuntimeError that names the line and column.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tessera/error.h"
+
+namespace tessera::base {
+
+class Reader {
+ public:
+  // `what` names the kind of text in messages ("sharding"); `loc` is the caller's line.
+  Reader(std::string_view text, const char* what, Loc loc) : text_(text), what_(what), loc_(loc) {}
+
+  // Skips blanks, line breaks and `//` comments, then takes `token` if it is next. A token of
+  // letters is not taken from the front of a longer word.
+  bool Accept(std::string_view token);
+  bool Peek(std::string_view token);
+  void Expect(std::string_view token);
+  // Takes a word of letters, digits, '_' and '.', which may be empty only for AcceptWord.
+  std::string AcceptWord();
+  std::string Word();
+  std::string Quoted();                    // "..."
+  int64_t Integer();                       // with an optional minus sign
+  bool PeekInteger();
+  std::string NumberWord();                // 1.5e-3, -inf, nan, 0x1p3
+  bool AtEnd();
+  void ExpectEnd();
+  // Takes `open item, item, ... close`.
+  template <class F>
+  void List(std::string_view open, std::string_view close, F item) {
+    Expect(open);
+    if (Accept(close)) return;
+    do item();
+    while (Accept(","));
+    Expect(close);
+  }
+  // Throws; the place is where reading stands.
+  [[noreturn]] void Fail(std::string reason);
+  size_t position() const { return at_; }
+  void set_position(size_t at) { at_ = at; }
+  std::string_view Since(size_t begin) const { return text_.substr(begin, at_ - begin); }
+  // Takes the rest of the current line, comment marks included, without leading blanks.
+  std::string RestOfLine();
+
+ private:
+  void SkipBlanks();
+  std::string_view text_;
+  const char* what_;
+  Loc loc_;
+  size_t at_ = 0;
+};
+
+}  // namespace tessera::base

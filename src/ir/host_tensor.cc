@@ -1,0 +1,87 @@
+#include "ir/host_tensor.h"
+
+#include <cstring>
+
+#include "base/defaults.h"
+
+namespace tessera::ir {
+
+HostTensor::HostTensor(DType d, std::vector<int64_t> s) : dtype(d), shape(std::move(s)) {
+  data.resize(static_cast<size_t>(size() * dtype.size()));
+}
+
+int64_t HostTensor::size() const {
+  int64_t n = 1;
+  for (int64_t s : shape) n *= s;
+  return n;
+}
+
+namespace {
+template <class T>
+T Load(const HostTensor& t, int64_t i) {
+  T v;
+  std::memcpy(&v, t.data.data() + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return v;
+}
+template <class T>
+void Store(HostTensor& t, int64_t i, T v) {
+  std::memcpy(t.data.data() + i * static_cast<int64_t>(sizeof(T)), &v, sizeof(T));
+}
+template <class T>
+constexpr bool kSmallFloat = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+}  // namespace
+
+double HostTensor::Float(int64_t i) const {
+  return base::VisitDType(dtype, [&](auto tag) -> double {
+    using T = decltype(tag);
+    if constexpr (kSmallFloat<T>) return static_cast<float>(Load<T>(*this, i));
+    else return static_cast<double>(Load<T>(*this, i));
+  });
+}
+
+int64_t HostTensor::Int(int64_t i) const {
+  return base::VisitDType(dtype, [&](auto tag) -> int64_t {
+    using T = decltype(tag);
+    if constexpr (kSmallFloat<T>) return static_cast<int64_t>(static_cast<float>(Load<T>(*this, i)));
+    else return static_cast<int64_t>(Load<T>(*this, i));
+  });
+}
+
+void HostTensor::SetFloat(int64_t i, double v) {
+  base::VisitDType(dtype, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (kSmallFloat<T>) Store(*this, i, T(static_cast<float>(v)));
+    else Store(*this, i, static_cast<T>(v));
+  });
+}
+
+void HostTensor::SetInt(int64_t i, int64_t v) {
+  base::VisitDType(dtype, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (kSmallFloat<T>) Store(*this, i, T(static_cast<float>(v)));
+    else if constexpr (std::is_same_v<T, bool>) Store(*this, i, v != 0);
+    else Store(*this, i, static_cast<T>(v));
+  });
+}
+
+void HostTensor::SetFrom(int64_t i, const HostTensor& from, int64_t j) {
+  auto n = static_cast<size_t>(dtype.size());
+  std::memcpy(data.data() + static_cast<size_t>(i) * n, from.data.data() + static_cast<size_t>(j) * n, n);
+}
+
+int64_t FlatIndex(const std::vector<int64_t>& shape, const std::vector<int64_t>& coords) {
+  int64_t index = 0;
+  for (size_t d = 0; d < shape.size(); ++d) index = index * shape[d] + coords[d];
+  return index;
+}
+
+std::vector<int64_t> CoordsOf(const std::vector<int64_t>& shape, int64_t index) {
+  std::vector<int64_t> coords(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    coords[d] = index % shape[d];
+    index /= shape[d];
+  }
+  return coords;
+}
+
+}  // namespace tessera::ir

@@ -1,0 +1,33 @@
+// Whole tensors in host memory, for the reference interpreter and for tests. Slow and plain.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tessera/dtype.h"
+
+namespace tessera::ir {
+
+// Dense and row-major. Floats are read and written as double (rounded to the dtype on writing),
+// integers and bools as int64_t (wrapped to the dtype; u64 as two's complement).
+struct HostTensor {
+  DType dtype;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> data;
+
+  HostTensor() = default;
+  HostTensor(DType dtype, std::vector<int64_t> shape);
+  int64_t size() const;
+  double Float(int64_t i) const;   // of any dtype
+  int64_t Int(int64_t i) const;    // of an integer or bool
+  void SetFloat(int64_t i, double v);
+  void SetInt(int64_t i, int64_t v);
+  // Copies element j of `from`, of the same dtype.
+  void SetFrom(int64_t i, const HostTensor& from, int64_t j);
+};
+
+// Returns the row-major index of `coords` in `shape`, and back.
+int64_t FlatIndex(const std::vector<int64_t>& shape, const std::vector<int64_t>& coords);
+std::vector<int64_t> CoordsOf(const std::vector<int64_t>& shape, int64_t index);
+
+}  // namespace tessera::ir

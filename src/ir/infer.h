@@ -1,0 +1,28 @@
+// Type inference: the op's own checks, then the typing rule over its dimension map.
+#pragma once
+#include <optional>
+
+#include "ir/program.h"
+#include "tessera/sharding.h"
+
+namespace tessera::ir {
+
+struct InferCall {
+  const OpDef& op;
+  Types operands;
+  const Params* params = nullptr;
+  const ShapeAndDType* wanted = nullptr;
+  const sharding::TensorSharding* out_sharding = nullptr;
+  const sharding::MeshDef* mesh = nullptr;         // current; for ops without operands on a mesh
+  Loc loc;                                          // the user's line
+  absl::Span<const Loc> operand_locs = {};          // where each operand was made
+  const char* shown_as = nullptr;                   // the public function, if not the op's name
+};
+
+// Returns the result types. Throws ShapeError, DTypeError or ShardingError, with fixes that build.
+absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call);
+
+// Returns the map of an instruction. The op has one.
+sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results);
+
+}  // namespace tessera::ir

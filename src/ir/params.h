@@ -1,0 +1,148 @@
+// Parameters of ops: a plain struct per op, with one list of its fields, from which equality, hash,
+// text and parsing come.
+//
+//   struct CumParams {
+//     OperandDims<0> dim; bool reverse = false;
+//     template <class S, class F> static void Fields(S& s, F f) { f("dim", s.dim); f("reverse", s.reverse); }
+//   };
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+#include "base/reader.h"
+#include "tessera/dtype.h"
+
+namespace tessera::ir {
+
+// Dim numbers of operand k, of the result, and pairs of the first two operands' dims.
+template <int k>
+struct OperandDims : std::vector<int64_t> {
+  using std::vector<int64_t>::vector;
+  OperandDims(std::vector<int64_t> v) : std::vector<int64_t>(std::move(v)) {}
+};
+struct ResultDims : std::vector<int64_t> {
+  using std::vector<int64_t>::vector;
+  ResultDims(std::vector<int64_t> v) : std::vector<int64_t>(std::move(v)) {}
+};
+struct PairedDims {
+  std::vector<int64_t> lhs, rhs;
+  friend bool operator==(const PairedDims&, const PairedDims&) = default;
+};
+// One number with its bits, as an element of the result's dtype.
+struct Literal {
+  DType dtype;
+  uint64_t bits = 0;
+  friend bool operator==(const Literal&, const Literal&) = default;
+};
+
+class Params {
+ public:
+  virtual ~Params() = default;
+  virtual bool Equals(const Params& other) const = 0;
+  virtual size_t Hash() const = 0;
+  virtual std::string text() const = 0;  // "dim=[1], reverse=true"; empty without fields
+};
+using ParamsPtr = std::shared_ptr<const Params>;
+
+// Text and reading of one field.
+std::string FieldText(int64_t v);
+std::string FieldText(bool v);
+std::string FieldText(DType v);
+std::string FieldText(const std::vector<int64_t>& v);
+std::string FieldText(const std::vector<std::vector<int64_t>>& v);
+std::string FieldText(const PairedDims& v);
+std::string FieldText(const Literal& v);
+void ReadField(base::Reader& in, int64_t& v);
+void ReadField(base::Reader& in, bool& v);
+void ReadField(base::Reader& in, DType& v);
+void ReadField(base::Reader& in, std::vector<int64_t>& v);
+void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v);
+void ReadField(base::Reader& in, PairedDims& v);
+void ReadField(base::Reader& in, Literal& v);
+
+inline size_t MixHash(size_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
+inline size_t FieldHash(size_t h, int64_t v) { return MixHash(h, static_cast<uint64_t>(v)); }
+inline size_t FieldHash(size_t h, bool v) { return MixHash(h, v); }
+inline size_t FieldHash(size_t h, DType v) { return MixHash(h, v.code()); }
+inline size_t FieldHash(size_t h, const Literal& v) { return MixHash(FieldHash(h, v.dtype), v.bits); }
+template <class E>
+size_t FieldHash(size_t h, const std::vector<E>& v) {
+  h = MixHash(h, v.size());
+  for (const E& e : v) h = FieldHash(h, e);
+  return h;
+}
+inline size_t FieldHash(size_t h, const PairedDims& v) { return FieldHash(FieldHash(h, v.lhs), v.rhs); }
+
+template <class T>
+class ParamsOf final : public Params {
+ public:
+  explicit ParamsOf(T v) : value(std::move(v)) {}
+  bool Equals(const Params& other) const override {
+    if (typeid(other) != typeid(*this)) return false;
+    bool equal = true;
+    const T& b = static_cast<const ParamsOf&>(other).value;
+    T::Fields(value, [&](const char* name, const auto& mine) {
+      T::Fields(b, [&](const char* other_name, const auto& theirs) {
+        if constexpr (std::is_same_v<decltype(mine), decltype(theirs)>)
+          if (name == other_name) equal = equal && mine == theirs;
+      });
+    });
+    return equal;
+  }
+  size_t Hash() const override {
+    size_t h = 0;
+    T::Fields(value, [&](const char*, const auto& field) { h = FieldHash(h, field); });
+    return h;
+  }
+  std::string text() const override {
+    std::string out;
+    T::Fields(value, [&](const char* name, const auto& field) {
+      out += (out.empty() ? "" : ", ") + std::string(name) + "=" + FieldText(field);
+    });
+    return out;
+  }
+  const T value;
+};
+
+// What an OpDef says of its params: how to read them from text.
+struct ParamsKind {
+  ParamsPtr (*read)(base::Reader& in) = nullptr;  // from after '{' to before '}'
+};
+
+template <class T>
+ParamsPtr MakeParams(T value) {
+  return std::make_shared<const ParamsOf<T>>(std::move(value));
+}
+
+template <class T>
+ParamsPtr ReadParams(base::Reader& in) {
+  T value;
+  do {
+    std::string name = in.Word();
+    in.Expect("=");
+    bool known = false;
+    T::Fields(value, [&](const char* field_name, auto& field) {
+      if (name != field_name) return;
+      known = true;
+      ReadField(in, field);
+    });
+    if (!known) in.Fail("there is no parameter '" + name + "'");
+  } while (in.Accept(","));
+  return MakeParams(std::move(value));
+}
+
+template <class T>
+ParamsKind KindOf() {
+  return {ReadParams<T>};
+}
+
+// Returns the struct of an instruction whose op has params of type T.
+template <class T>
+const T& As(const Params* params) {
+  return static_cast<const ParamsOf<T>*>(params)->value;
+}
+
+}  // namespace tessera::ir

@@ -1,0 +1,66 @@
+// Programs: straight-line SSA code over typed values. The same structure serves every stage; a
+// device program has local shapes and the collectives that join the devices.
+#pragma once
+#include <absl/container/inlined_vector.h>
+#include <absl/types/span.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/op.h"
+
+namespace tessera::ir {
+
+struct Value {
+  const Type* type;
+  // Where it was made: the caller's line of the instruction, or of the argument.
+  Loc loc;
+};
+
+struct Instruction {
+  const OpDef* op;
+  ParamsPtr params;                          // null without fields
+  absl::InlinedVector<ValueId, 3> operands;
+  absl::InlinedVector<ValueId, 1> results;
+  Loc loc;
+};
+
+// An array of the outside that a program uses: its value is an extra parameter, fed at each run.
+struct Capture {
+  ValueId value;
+  std::shared_ptr<const void> array;         // owned by whoever traced; null in parsed text
+};
+
+struct Program {
+  const sharding::MeshDef* mesh = nullptr;
+  std::vector<Value> values;
+  std::vector<ValueId> inputs, outputs;
+  std::vector<Capture> captures;
+  std::vector<Instruction> instructions;     // in an order that defines before use
+  bool per_device = false;                   // shapes are local
+
+  const Type* type(ValueId v) const { return values[static_cast<size_t>(v)].type; }
+  ValueId AddValue(const Type* type, Loc loc) {
+    values.push_back({type, loc});
+    return static_cast<ValueId>(values.size()) - 1;
+  }
+};
+
+// Text: deterministic, and parsed back to an equal program. Values are numbered in order of
+// definition. Lines end in `// file:line`.
+std::string Text(const Program& program);
+// Throws RuntimeError with the place; types that the ops do not give are refused (Verify).
+Program ParseProgram(std::string_view text, Loc loc);
+
+// Throws InternalError (parsed text: RuntimeError) if a value is used before it is defined, or an
+// instruction's result types are not those its op gives. Device programs: shapes and dtypes only.
+void Verify(const Program& program);
+
+// Returns the outputs of the program on whole tensors, computed with the reference functions.
+// `inputs` are those of the program, then its captures.
+std::vector<HostTensor> Interpret(const Program& program, std::vector<HostTensor> inputs);
+
+}  // namespace tessera::ir

@@ -1,0 +1,65 @@
+#include <memory>
+#include <utility>
+
+#include "base/defaults.h"
+#include "kernels/copy_bytes.h"
+#include "kernels/kernels.h"
+
+namespace tessera::kernels {
+namespace {
+
+// The output is `outer` times the runs 0 .. n-1, each index `inner` times.
+struct IotaConfig {
+  int64_t outer = 1, n = 1, inner = 1;
+  std::vector<int64_t> offsets;
+};
+
+template <class T>
+T FromIndex(int64_t i) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
+    return T(static_cast<float>(i));
+  else return static_cast<T>(i);
+}
+
+template <class T>
+void RunIota(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const IotaConfig*>(call.config);
+  const int64_t offset = config.offsets.empty() ? 0 : config.offsets[call.device];
+  const Range runs = Share(config.outer * config.n, 64, call.part, call.parts);
+  T* out = reinterpret_cast<T*>(call.out[0]) + runs.begin * config.inner;
+  for (int64_t k = runs.begin; k < runs.end;) {
+    const int64_t begin = k % config.n, end = std::min(config.n, begin + runs.end - k);
+    if (config.inner == 1) {
+      for (int64_t i = begin; i < end; ++i) out[i - begin] = FromIndex<T>(i + offset);
+      out += end - begin;
+    } else {
+      for (int64_t i = begin; i < end; ++i, out += config.inner) {
+        const T value = FromIndex<T>(i + offset);
+        FillBytes(reinterpret_cast<std::byte*>(out), config.inner * sizeof(T),
+                  Pattern(reinterpret_cast<const std::byte*>(&value), sizeof(T)));
+      }
+    }
+    k += end - begin;
+  }
+}
+
+}  // namespace
+
+plan::Kernel Iota(DType dtype, const Shape& shape, int64_t dim, std::vector<int64_t> offsets) {
+  IotaConfig config{.outer = 1, .n = shape[dim], .inner = 1, .offsets = std::move(offsets)};
+  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
+    if (d < dim) config.outer *= shape[d];
+    if (d > dim) config.inner *= shape[d];
+  }
+  const int64_t runs = config.outer * config.n;
+  const double elements = static_cast<double>(runs * config.inner), bytes = elements * dtype.size();
+  plan::Kernel kernel{.fn = nullptr,
+                      .config = std::make_shared<const IotaConfig>(std::move(config)),
+                      .flops = elements,
+                      .bytes = bytes,
+                      .max_parts = MaxParts(bytes, runs / 64)};
+  base::VisitDType(dtype, [&](auto zero) { kernel.fn = RunIota<decltype(zero)>; });
+  return kernel;
+}
+
+}  // namespace tessera::kernels

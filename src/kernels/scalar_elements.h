@@ -1,0 +1,105 @@
+// Scalar pieces that the plain-loop kernels share.
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "tessera/dtype.h"
+
+namespace tessera::kernels {
+
+// Float to int saturates and NaN gives 0; int to int wraps.
+template <class To, class From>
+inline To Cast(From v) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // 2^digits, the first number beyond To, is exact in From; the lowest of To is as well.
+    constexpr From kEnd = From(uint64_t{1} << (std::numeric_limits<To>::digits - 1)) * 2;
+    constexpr From kLow = static_cast<From>(std::numeric_limits<To>::lowest());
+    if (v >= kEnd) return std::numeric_limits<To>::max();
+    if (v <= kLow) return std::numeric_limits<To>::lowest();
+    return v == v ? static_cast<To>(v) : To{0};
+  } else {
+    return static_cast<To>(v);
+  }
+}
+
+// NaN wins; -0 < +0.
+template <class T>
+inline T Larger(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (a != a || b != b) return a + b;
+    if (a == b) return std::signbit(a) ? b : a;
+  }
+  return a > b ? a : b;
+}
+template <class T>
+inline T Smaller(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (a != a || b != b) return a + b;
+    if (a == b) return std::signbit(a) ? a : b;
+  }
+  return a < b ? a : b;
+}
+
+// Sums and products that wrap: signed overflow is undefined, unsigned is not. Types of less than
+// 32 bits would become a signed int before they are multiplied.
+template <class T>
+inline T WrapAdd(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else return a + b;
+}
+template <class T>
+inline T WrapMul(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else return a * b;
+}
+
+// f16 and bf16 bits to f32 and, for a float that is such a number already, back.
+inline float HalfToFloat(uint16_t h) {
+  const uint32_t body = static_cast<uint32_t>(h & 0x7fff) << 13;
+  const float scaled = std::bit_cast<float>(body) * 0x1p112f;  // exact, also of subnormals
+  const uint32_t special = body >= 0x0f800000 ? 0x7f800000 : 0;
+  const uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special | sign);
+}
+inline uint16_t RoundedToHalf(float v) {
+  const uint32_t bits = std::bit_cast<uint32_t>(v), body = bits & 0x7fffffff;
+  const uint32_t small =
+      std::bit_cast<uint32_t>(std::bit_cast<float>(body) + 0.5f) - std::bit_cast<uint32_t>(0.5f);
+  const uint32_t normal = (body - 0x38000000) >> 13;
+  const uint32_t special = 0x7c00 | ((body & 0x007fffff) != 0 ? 0x200 : 0);
+  const uint32_t number = body < 0x38800000 ? small : normal;
+  return static_cast<uint16_t>((body >= 0x7f800000 ? special : number) | ((bits >> 16) & 0x8000));
+}
+inline float BrainToFloat(uint16_t b) {
+  return std::bit_cast<float>(static_cast<uint32_t>(b) << 16);
+}
+inline uint16_t RoundedToBrain(float v) {
+  const uint32_t bits = std::bit_cast<uint32_t>(v);
+  return static_cast<uint16_t>(v == v ? bits >> 16 : (bits >> 16) | 0x40);
+}
+
+// The type in which elements of host type T are computed, and the way there and back (rounding).
+template <class T>
+struct ComputeOf { using Type = T; };
+template <>
+struct ComputeOf<Float16> { using Type = float; };
+template <>
+struct ComputeOf<BFloat16> { using Type = float; };
+template <class T>
+using Compute = typename ComputeOf<T>::Type;
+
+template <class T>
+inline Compute<T> Widen(T v) {
+  if constexpr (std::is_same_v<T, Float16>) return HalfToFloat(v.bits);
+  else if constexpr (std::is_same_v<T, BFloat16>) return BrainToFloat(v.bits);
+  else return v;
+}
+template <class T>
+inline T Narrow(Compute<T> v) { return T(v); }
+
+}  // namespace tessera::kernels

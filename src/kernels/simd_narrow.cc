@@ -1,0 +1,99 @@
+// Arithmetic kernels of 32-bit lanes.
+#include "kernels/simd_targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/simd_narrow.cc"
+#include <hwy/foreach_target.h>
+// Highway's order of includes: the targets first.
+#include "kernels/simd_ops.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+
+// Adds half of the last kept bit, less one if that bit is even, and cuts.
+template <int kDropped, class DU, class VU>
+HWY_INLINE VU RoundBits(DU d, VU bits) {
+  const VU odd = hn::And(hn::ShiftRight<kDropped>(bits), hn::Set(d, 1u));
+  const VU sum = hn::Add(bits, hn::Add(odd, hn::Set(d, (1u << (kDropped - 1)) - 1)));
+  return hn::And(sum, hn::Set(d, ~((1u << kDropped) - 1)));
+}
+struct RoundBF16 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const BitsTag<D> du;
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::BitCast(d, RoundBits<16>(du, hn::BitCast(du, x))));
+  }
+};
+struct RoundF16 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const BitsTag<D> du;
+    const V magnitude = hn::Abs(x), half = hn::Set(d, 0.5f);
+    const V normal = hn::BitCast(d, RoundBits<13>(du, hn::BitCast(du, magnitude)));
+    // 65504 is the largest number of f16; what rounds to more is infinite.
+    const V bounded = hn::IfThenElse(hn::Gt(normal, hn::Set(d, 65504.0f)),
+                                     hn::Set(d, std::numeric_limits<float>::infinity()), normal);
+    // Below 2^-14 the spacing is 2^-24, which is f32's in [0.5, 1).
+    const V small = hn::Sub(hn::Add(magnitude, half), half);
+    const V rounded = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 6.103515625e-5f)), small, bounded);
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(rounded, x));
+  }
+};
+
+// Shifts by per-lane amounts; an amount of the width or more (or negative) shifts all bits out.
+struct ShiftLeft {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x, V by) {
+    const BitsTag<D> du;
+    const auto amount = hn::BitCast(du, by);
+    const auto inside = hn::Lt(amount, hn::Set(du, 32u));
+    const auto bounded = hn::And(amount, hn::Set(du, 31u));
+    return hn::BitCast(d, hn::IfThenElseZero(inside, hn::Shl(hn::BitCast(du, x), bounded)));
+  }
+};
+struct ShiftRightLogical {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x, V by) {
+    const BitsTag<D> du;
+    const auto amount = hn::BitCast(du, by);
+    const auto inside = hn::Lt(amount, hn::Set(du, 32u));
+    const auto bounded = hn::And(amount, hn::Set(du, 31u));
+    return hn::BitCast(d, hn::IfThenElseZero(inside, hn::Shr(hn::BitCast(du, x), bounded)));
+  }
+};
+struct ShiftRightArithmetic {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x, V by) {
+    const BitsTag<D> du;
+    const SignedTag<D> ds;
+    const auto bounded = hn::Min(hn::BitCast(du, by), hn::Set(du, 31u));
+    return hn::BitCast(d, hn::Shr(hn::BitCast(ds, x), hn::BitCast(ds, bounded)));
+  }
+};
+
+template <class T>
+void AddShifts(KernelTable& t) {
+  using enum plan::ScalarOp;
+  AddBinary<T, ShiftLeft>(t, CodeOf(kShiftLeft));
+  AddBinary<T, ShiftRightLogical>(t, CodeOf(kShiftRightLogical));
+  AddBinary<T, ShiftRightArithmetic>(t, CodeOf(kShiftRightArithmetic));
+}
+
+void AddNarrowOpsImpl(KernelTable& t) {
+  AddFloatOps<float>(t);
+  AddUnary<float, RoundF16>(t, kRoundF16);
+  AddUnary<float, RoundBF16>(t, kRoundBF16);
+  AddCommonOps<int32_t>(t);
+  AddCommonOps<uint32_t>(t);
+  AddShifts<int32_t>(t);
+  AddShifts<uint32_t>(t);
+}
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(AddNarrowOpsImpl);
+void AddNarrowOps(KernelTable& table) { HWY_DYNAMIC_DISPATCH(AddNarrowOpsImpl)(table); }
+}  // namespace tessera::kernels
+#endif

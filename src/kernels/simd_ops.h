@@ -1,0 +1,291 @@
+// Elementwise functions of vectors that every lane type may use, once per target.
+#if defined(TESSERA_SIMD_OPS_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_OPS_H_
+#undef TESSERA_SIMD_OPS_H_
+#else
+#define TESSERA_SIMD_OPS_H_
+#endif
+
+#include "kernels/simd_threads.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+
+template <class D>
+using BitsTag = hn::RebindToUnsigned<D>;
+template <class D>
+using SignedTag = hn::RebindToSigned<D>;
+template <class D>
+using VecOf = hn::Vec<D>;
+template <class D>
+inline constexpr bool kIsFloat = hwy::IsFloat<hn::TFromD<D>>();
+
+struct Neg {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V x) { return hn::Neg(x); }
+};
+struct Abs {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    using T = hn::TFromD<D>;
+    if constexpr (!std::is_signed_v<T>) return x;
+    else if constexpr (kIsFloat<D> || sizeof(T) == 4) return hn::Abs(x);
+    else return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Neg(x), x);
+  }
+};
+struct Sign {  // of floats: keeps -0 and NaN
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    using T = hn::TFromD<D>;
+    const V zero = hn::Zero(d), one = hn::Set(d, T{1});
+    if constexpr (kIsFloat<D>) {
+      const auto other = hn::Or(hn::IsNaN(x), hn::Eq(x, zero));
+      return hn::IfThenElse(other, x, hn::CopySign(one, x));
+    } else if constexpr (std::is_signed_v<T>) {
+      return hn::IfThenElse(hn::Gt(x, zero), one,
+                            hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, T(-1)), zero));
+    } else {
+      return hn::IfThenElse(hn::Eq(x, zero), zero, one);
+    }
+  }
+};
+struct Square {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V x) { return hn::Mul(x, x); }
+};
+struct Floor {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V x) { return hn::Floor(x); }
+};
+struct Ceil {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V x) { return hn::Ceil(x); }
+};
+struct RoundEven {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V x) { return hn::Round(x); }
+};
+struct RoundAway {  // trunc is exact, and so is the rest: no doubly rounded x + 0.5
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    using T = hn::TFromD<D>;
+    const V whole = hn::Trunc(x), rest = hn::Abs(hn::Sub(x, whole));
+    const V step = hn::CopySign(hn::Set(d, T{1}), x);
+    const V rounded = hn::IfThenElse(hn::Ge(rest, hn::Set(d, T{0.5})), hn::Add(whole, step), whole);
+    return hn::CopySign(rounded, x);
+  }
+};
+struct Sqrt {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V x) { return hn::Sqrt(x); }
+};
+struct Rsqrt {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    return hn::Div(hn::Set(d, hn::TFromD<D>{1}), hn::Sqrt(x));
+  }
+};
+struct IsFinite {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const V largest = hn::Set(d, hwy::HighestValue<hn::TFromD<D>>());
+    return hn::VecFromMask(d, hn::Le(hn::Abs(x), largest));
+  }
+};
+struct Not {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V x) { return hn::Not(x); }
+};
+
+struct Add {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V a, V b) { return hn::Add(a, b); }
+};
+struct Sub {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V a, V b) { return hn::Sub(a, b); }
+};
+struct Mul {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V a, V b) { return hn::Mul(a, b); }
+};
+struct Div {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V a, V b) { return hn::Div(a, b); }
+};
+struct And {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V a, V b) { return hn::And(a, b); }
+};
+struct Or {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V a, V b) { return hn::Or(a, b); }
+};
+struct Xor {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V a, V b) { return hn::Xor(a, b); }
+};
+
+// x86's max gives its second operand when one is NaN or both are zeros. A sum of the operands
+// gives the NaN; the "and" (for min "or") of the bits of equal numbers orders the zeros.
+struct Max {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V a, V b) {
+    if constexpr (!kIsFloat<D>) return hn::Max(a, b);
+    else {
+      const V most = hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), hn::Max(a, b));
+      return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::Add(a, b), most);
+    }
+  }
+};
+struct Min {
+  template <class D, class V>
+  static HWY_INLINE V Call(D, V a, V b) {
+    if constexpr (!kIsFloat<D>) return hn::Min(a, b);
+    else {
+      const V least = hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), hn::Min(a, b));
+      return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::Add(a, b), least);
+    }
+  }
+};
+
+struct Eq {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V a, V b) { return hn::VecFromMask(d, hn::Eq(a, b)); }
+};
+struct Ne {  // Highway's own Ne is false for NaN
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V a, V b) { return hn::Not(hn::VecFromMask(d, hn::Eq(a, b))); }
+};
+struct Lt {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V a, V b) { return hn::VecFromMask(d, hn::Lt(a, b)); }
+};
+struct Le {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V a, V b) {
+    if constexpr (kIsFloat<D>) return hn::VecFromMask(d, hn::Le(a, b));
+    else return hn::Not(hn::VecFromMask(d, hn::Gt(a, b)));
+  }
+};
+struct Gt {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V a, V b) { return hn::VecFromMask(d, hn::Gt(a, b)); }
+};
+struct Ge {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V a, V b) {
+    if constexpr (kIsFloat<D>) return hn::VecFromMask(d, hn::Ge(a, b));
+    else return hn::Not(hn::VecFromMask(d, hn::Lt(a, b)));
+  }
+};
+
+// Accumulates into the accumulators of a reduction, one per lane: element i of a row belongs to
+// accumulator i mod (kSlotBytes / size). So sums have the same bits for any tile and vector size.
+template <class Seq>
+struct Accumulators;
+template <size_t... K>
+struct Accumulators<std::index_sequence<K...>> {
+  template <class T, class F>
+  static HWY_INLINE void One(std::byte* sums, size_t k, RawVec v) {
+    const Tag<T> d;
+    T* p = reinterpret_cast<T*>(sums) + k * hn::Lanes(d);
+    hn::StoreU(F::Call(d, hn::LoadU(d, p), hn::BitCast(d, v)), d, p);
+  }
+  // kUsed of the registers hold elements.
+  template <class T, class F, size_t kUsed>
+  static void Run(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    std::byte* sums = Address(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes;
+    (static_cast<void>(K < kUsed ? One<T, F>(sums, K, v) : void()), ...);
+    return Threads<std::index_sequence<K...>>::Go(pc + 1, c, i, v...);
+  }
+};
+// Of one vector: of its lanes only the valid ones. May write the pad behind the accumulators.
+template <class T, class F>
+void AccumulateLanes(const Instr* pc, Context* c, size_t i, RawVec v) {
+  const Tag<T> d;
+  T* p = reinterpret_cast<T*>(Address(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes);
+  const auto old = hn::LoadU(d, p), all = F::Call(d, old, hn::BitCast(d, v));
+  hn::StoreU(hn::IfThenElse(hn::FirstN(d, c->lanes), all, old), d, p);
+  return Single::Go(pc + 1, c, i, v);
+}
+template <class T, class F>
+void AddAccumulate(KernelTable& t, plan::Reduction r) {
+  using A = Accumulators<std::make_index_sequence<kVectors>>;
+  const int lane = static_cast<int>(LaneOf<T>()), kind = static_cast<int>(r);
+  const void* one = Erase(&AccumulateLanes<T, F>);
+  t.accumulate[lane][kind] = {Erase(&A::template Run<T, F, kVectors>), one};
+  if constexpr (sizeof(T) == 4)
+    t.accumulate_half[lane][kind] = {Erase(&A::template Run<T, F, kVectors / 2>), one};
+}
+
+template <class T, class F>
+void AddUnary(KernelTable& t, int code) {
+  t.op[static_cast<int>(LaneOf<T>())][code] = UnaryPair<T, F>();
+}
+template <class T, class F, bool kReverse = false>
+void AddBinary(KernelTable& t, int code) {
+  const int lane = static_cast<int>(LaneOf<T>());
+  t.op[lane][code] = BinaryPair<T, F>();
+  if (kReverse) t.reversed[lane][code] = ReversedPair<T, F>();
+}
+// One that has op(a, b) = mirrored(b, a).
+template <class T, class F, class Mirrored>
+void AddMirrored(KernelTable& t, int code) {
+  const int lane = static_cast<int>(LaneOf<T>());
+  t.op[lane][code] = BinaryPair<T, F>();
+  t.reversed[lane][code] = BinaryPair<T, Mirrored>();
+}
+
+template <class T>
+void AddCommonOps(KernelTable& t) {
+  using enum plan::ScalarOp;
+  AddUnary<T, Sign>(t, CodeOf(kSign));
+  AddBinary<T, Add>(t, CodeOf(kAdd));
+  AddBinary<T, Sub, true>(t, CodeOf(kSub));
+  AddBinary<T, Max>(t, CodeOf(kMax));
+  AddBinary<T, Min>(t, CodeOf(kMin));
+  AddBinary<T, Eq>(t, CodeOf(kEq));
+  AddBinary<T, Ne>(t, CodeOf(kNe));
+  AddMirrored<T, Lt, Gt>(t, CodeOf(kLt));
+  AddMirrored<T, Le, Ge>(t, CodeOf(kLe));
+  AddMirrored<T, Gt, Lt>(t, CodeOf(kGt));
+  AddMirrored<T, Ge, Le>(t, CodeOf(kGe));
+  AddAccumulate<T, Add>(t, plan::Reduction::kSum);
+  AddAccumulate<T, Mul>(t, plan::Reduction::kProd);
+  AddAccumulate<T, Max>(t, plan::Reduction::kMax);
+  AddAccumulate<T, Min>(t, plan::Reduction::kMin);
+  if constexpr (!std::is_floating_point_v<T>) {
+    AddAccumulate<T, And>(t, plan::Reduction::kAnd);
+    AddAccumulate<T, Or>(t, plan::Reduction::kOr);
+    AddUnary<T, Not>(t, CodeOf(kNot));
+    AddBinary<T, And>(t, CodeOf(kAnd));
+    AddBinary<T, Or>(t, CodeOf(kOr));
+    AddBinary<T, Xor>(t, CodeOf(kXor));
+  }
+  if constexpr (std::is_signed_v<T>) {
+    AddUnary<T, Neg>(t, CodeOf(kNeg));
+    AddUnary<T, Abs>(t, CodeOf(kAbs));
+  }
+  AddBinary<T, Mul>(t, CodeOf(kMul));
+  AddUnary<T, Square>(t, kSquare);
+}
+
+template <class T>
+void AddFloatOps(KernelTable& t) {
+  using enum plan::ScalarOp;
+  AddCommonOps<T>(t);
+  AddBinary<T, Div, true>(t, CodeOf(kDiv));
+  AddUnary<T, Floor>(t, CodeOf(kFloor));
+  AddUnary<T, Ceil>(t, CodeOf(kCeil));
+  AddUnary<T, RoundEven>(t, CodeOf(kRoundEven));
+  AddUnary<T, RoundAway>(t, CodeOf(kRoundAway));
+  AddUnary<T, Sqrt>(t, CodeOf(kSqrt));
+  AddUnary<T, Rsqrt>(t, CodeOf(kRsqrt));
+  AddUnary<T, IsFinite>(t, CodeOf(kIsFinite));
+}
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggled guard

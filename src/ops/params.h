@@ -1,0 +1,100 @@
+// The parameters of ops. One struct per op that has any; the list of fields is all that equality,
+// hash, text and parsing know.
+#pragma once
+#include "ir/params.h"
+
+namespace tessera::ops {
+
+using ir::Literal;
+using ir::OperandDims;
+using ir::PairedDims;
+using ir::ResultDims;
+
+struct ConstantParams {      // one element; the result is a scalar
+  Literal value;
+  template <class S, class F>
+  static void Fields(S& s, F f) { f("value", s.value); }
+};
+struct RoundParams {
+  bool away_from_zero = false;
+  template <class S, class F>
+  static void Fields(S& s, F f) { f("away_from_zero", s.away_from_zero); }
+};
+struct IotaParams {          // the index along `dim` of the result
+  ResultDims dim;
+  template <class S, class F>
+  static void Fields(S& s, F f) { f("dim", s.dim); }
+};
+struct TransposeParams {     // dim i of the result is dim perm[i] of the operand
+  OperandDims<0> perm;
+  template <class S, class F>
+  static void Fields(S& s, F f) { f("perm", s.perm); }
+};
+struct BroadcastParams {     // dim i of the operand is dim dims[i] of the result
+  ResultDims dims;
+  template <class S, class F>
+  static void Fields(S& s, F f) { f("dims", s.dims); }
+};
+struct SliceParams {         // x[start:limit:stride], one entry per dim
+  std::vector<int64_t> starts, limits, strides;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("starts", s.starts);
+    f("limits", s.limits);
+    f("strides", s.strides);
+  }
+};
+struct PadParams {           // one entry per dim; low and high may be negative
+  std::vector<int64_t> low, high, interior;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("low", s.low);
+    f("high", s.high);
+    f("interior", s.interior);
+  }
+};
+struct DimParams {           // concatenate: the joined dim; argmax, argmin: the reduced one
+  OperandDims<0> dim;
+  template <class S, class F>
+  static void Fields(S& s, F f) { f("dim", s.dim); }
+};
+struct DimsParams {          // rev: the reversed dims; reduce_*: the reduced ones, ascending
+  OperandDims<0> dims;
+  template <class S, class F>
+  static void Fields(S& s, F f) { f("dims", s.dims); }
+};
+struct CumulativeParams {
+  OperandDims<0> dim;
+  bool reverse = false;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("dim", s.dim);
+    f("reverse", s.reverse);
+  }
+};
+struct DotParams {           // pairs of dims of lhs and rhs
+  PairedDims contract, batch;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("contract", s.contract);
+    f("batch", s.batch);
+  }
+};
+struct SortParams {          // by the first num_keys operands
+  OperandDims<0> dim;
+  int64_t num_keys = 1;
+  bool descending = false;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("dim", s.dim);
+    f("num_keys", s.num_keys);
+    f("descending", s.descending);
+  }
+};
+struct TopKParams {
+  int64_t k = 1;
+  template <class S, class F>
+  static void Fields(S& s, F f) { f("k", s.k); }
+};
+
+}  // namespace tessera::ops

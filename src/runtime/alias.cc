@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/arena.h"
+#include "runtime/exchange.h"
+
+namespace tessera::runtime {
+namespace {
+
+// Returns the elements that a piece moves if its box is dense in both buffers, else -1.
+int64_t DenseElements(const plan::Exchange& exchange) {
+  int64_t elements = 1;
+  for (size_t d = exchange.box.size(); d-- > 0;) {
+    if (exchange.box[d] == 1) continue;
+    if (exchange.in_strides[d] != elements || exchange.out_strides[d] != elements) return -1;
+    elements *= exchange.box[d];
+  }
+  return elements;
+}
+
+// Returns where an instance begins in the operand's storage, in elements of a storage without
+// gaps, if it is one range there; else -1.
+int64_t RangeBegin(std::vector<plan::Exchange::Piece> pieces, int64_t elements, int64_t in_elements,
+                   int64_t out_elements) {
+  if (elements * static_cast<int64_t>(pieces.size()) != out_elements) return -1;
+  std::sort(pieces.begin(), pieces.end(),
+            [](const auto& a, const auto& b) { return a.out_offset < b.out_offset; });
+  const int64_t begin = pieces[0].source * in_elements + pieces[0].in_offset;
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    const int64_t at = static_cast<int64_t>(k) * elements;
+    if (pieces[k].out_offset != at) return -1;
+    if (pieces[k].source * in_elements + pieces[k].in_offset != begin + at) return -1;
+  }
+  return begin;
+}
+
+bool Injective(std::vector<int64_t> begins, int64_t bytes) {
+  std::sort(begins.begin(), begins.end());
+  for (size_t i = 1; i < begins.size(); ++i) {
+    if (begins[i] - begins[i - 1] < bytes) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::Value& in,
+                               int32_t in_instances, const plan::Value& out) {
+  const int64_t item = exchange.dtype.size();
+  const auto instances = static_cast<int64_t>(exchange.pieces.size());
+  const int64_t elements = DenseElements(exchange);
+  if (elements <= 0 || out.bytes * instances != in.bytes * in_instances) return std::nullopt;
+  std::vector<int64_t> begins;
+  bool permutes = in.bytes == out.bytes, aligned = in.bytes % kLine == 0;
+  for (const auto& pieces : exchange.pieces) {
+    if (pieces.empty() || (exchange.reduces && pieces.size() > 1)) return std::nullopt;
+    const int64_t begin = RangeBegin(pieces, elements, in.bytes / item, out.bytes / item);
+    if (begin < 0) return std::nullopt;
+    permutes &= pieces.size() == 1 && pieces[0].in_offset == 0;
+    aligned &= begin * item % kLine == 0;
+    begins.push_back(begin * item);
+  }
+  if (!(permutes || aligned) || !Injective(begins, out.bytes)) return std::nullopt;
+  Alias alias{permutes, out.bytes, nullptr};
+  for (int64_t begin : begins) alias.stride = std::gcd(alias.stride, begin);
+  std::vector<int32_t> slots;
+  for (int64_t begin : begins) slots.push_back(static_cast<int32_t>(begin / alias.stride));
+  bool identity = alias.stride == out.bytes;
+  for (size_t i = 0; i < slots.size(); ++i) identity &= slots[i] == static_cast<int32_t>(i);
+  if (!identity) alias.slots = std::make_shared<const std::vector<int32_t>>(std::move(slots));
+  return alias;
+}
+
+}  // namespace tessera::runtime

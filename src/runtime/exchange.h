@@ -1,0 +1,91 @@
+// Data that crosses devices, on shared memory: copies and reductions of boxes, each element of
+// the result written once. Any share of the work can be done by any worker.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "plan/plan.h"
+#include "runtime/reduce.h"
+#include "runtime/view.h"
+
+namespace tessera::runtime {
+
+// How the result of an exchange can be had without moving a byte: its instances are ranges of the
+// operand's storage, all of it, each byte once.
+struct Alias {
+  bool permutes = false;   // instances are handed over whole: works for any slots of the operand
+  int64_t stride = 0;      // else: of the result, if the operand is one dense block
+  std::shared_ptr<const std::vector<int32_t>> slots;  // null: the instance itself
+};
+
+// Returns the alias that `exchange` is, if it is one; `in` and `out` are its values.
+std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::Value& in,
+                               int32_t in_instances, const plan::Value& out);
+
+// An exchange that moves data, made ready. Bytes, not elements, throughout.
+class ReadyExchange {
+ public:
+  // Throws InternalError for a reduction whose pieces do not cover the result.
+  ReadyExchange(const plan::Exchange& exchange, const plan::Value& out);
+
+  // The work is `units` units, in the order of the result's instances. `even`: all instances have
+  // as many.
+  int64_t units() const { return units_; }
+  bool even() const { return even_; }
+  double bytes() const { return bytes_; }  // read and written
+
+  // Does units [begin, end).
+  void Run(const View& in, const View& out, int64_t begin, int64_t end) const;
+
+ private:
+  struct Dim {
+    int64_t extent, in, out;  // strides
+  };
+  struct Piece {
+    int32_t instance, source;
+    int64_t in, out;  // offsets
+  };
+  using RowsFn = void (*)(std::byte* dst, const std::byte* src, int64_t rows, int64_t out_stride,
+                          int64_t in_stride, int64_t run);
+
+  void Normalise(const plan::Exchange& exchange);
+  void AddPieces(const plan::Exchange& exchange);
+  void PrepareReduction(const plan::Exchange& exchange);
+  void PrepareCopies(int32_t instances);
+  void ChooseRows();
+
+  void RunCopies(const View& in, const View& out, int64_t begin, int64_t end) const;
+  void RunFilled(const View& in, const View& out, int64_t begin, int64_t end) const;
+  void RunReduction(const View& in, const View& out, int64_t begin, int64_t end) const;
+
+  void CopyPiece(const Piece& piece, const View& in, const View& out, int64_t begin,
+                 int64_t end) const;
+  void CopyRows(std::byte* dst, const std::byte* src, int64_t begin, int64_t end,
+                int64_t shift) const;
+  void ReduceRows(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
+                  int64_t end) const;
+  void ReducePacked(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
+                    int64_t end) const;
+
+  int64_t item_ = 1;           // of an element
+  int64_t out_bytes_ = 0;      // of an instance of the result
+  int64_t run_ = 0;            // contiguous in both buffers
+  std::vector<Dim> dims_;      // around the run, outer first, by falling stride in the result
+  int64_t rows_ = 1;           // product of their extents; 0: nothing to move
+  std::vector<Piece> pieces_;  // in order of instances
+  std::vector<int64_t> first_piece_;  // per instance, and the end
+  std::vector<bool> fill_;     // per instance: zeros where no piece writes; empty: none
+  RowsFn copy_rows_ = nullptr;
+  ReduceFn reduce_ = nullptr;
+  int64_t unit_ = 0;           // bytes of a unit of a reduction or a dense copy
+  int64_t units_each_ = 1;     // per piece of a copy, per instance of a reduction
+  int64_t units_ = 0;
+  bool even_ = true;
+  bool stream_ = false;
+  double bytes_ = 0;
+};
+
+}  // namespace tessera::runtime

@@ -1,0 +1,118 @@
+// What Prepare makes of a plan: tables that a run walks without hashing, searching or allocating.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "plan/plan.h"
+#include "runtime/exchange.h"
+#include "runtime/runtime.h"
+#include "runtime/view.h"
+
+namespace tessera::runtime {
+
+// Where a step finds a buffer.
+struct Operand {
+  int32_t view = -1;               // of the run's views; -1: in the worker's frame
+  int64_t offset = 0;              // in the frame
+  const int32_t* index = nullptr;  // instance of the value, per instance of the step; null: same
+};
+
+struct ReadyStep {
+  plan::KernelFn fn = nullptr;
+  const void* config = nullptr;
+  const Operand* operands = nullptr;  // ins, then outs
+  int32_t ins = 0, outs = 0;
+  int32_t max_parts = 1;
+  double seconds = 0;                 // estimate of one call
+};
+
+// A read or a write of a view by a node, for the placing of barriers.
+struct Access {
+  int32_t view;
+  bool writes;
+  bool identity;  // instance i of the node touches instance i of the value only
+};
+
+// Steps of one layout without effects between its instances, or an exchange.
+struct ReadyNode {
+  std::vector<ReadyStep> steps;
+  std::vector<Operand> operands;    // of all steps
+  int32_t instances = 0;
+  const int32_t* devices = nullptr;  // representatives
+  std::unique_ptr<const ReadyExchange> exchange;
+  int32_t in = -1, out = -1;         // views of the exchange
+  bool may_alias = false;            // the exchange is nothing to do if `out` could be bound to `in`
+  double seconds = 0;                // estimate for all instances on one worker
+  std::vector<Access> accesses;
+};
+
+// How a run finds the buffers of one value. In the order of Executable::bindings.
+struct Binding {
+  enum How : uint8_t {
+    kInput,     // what the caller gave
+    kConstant,  // Executable::constants[from]
+    kBlock,     // at `offset` of the run's block
+    kFresh,     // allocated: an output
+    kTake,      // the buffers of the dead donated input `from`, if nobody else holds them
+    kSame,      // in place of `from`
+    kAlias,     // ranges of `from`, in another order or of another size
+  };
+  How how = kFresh;
+  int32_t from = -1;     // an earlier binding, or a constant
+  int32_t node = -1;     // kAlias: the node that copies if the binding cannot be had; -1: always can
+  int32_t storage = -1;  // values with one number may share memory
+  int32_t instances = 1;
+  int64_t bytes = 0, offset = 0;
+  std::optional<Alias> alias;
+};
+
+struct Output {
+  int32_t view;
+  bool last;  // no later output has the view
+};
+
+// How the nodes are shared out over a number of workers.
+struct NodeSchedule {
+  enum Mode : uint8_t {
+    kFirst,   // worker 0 does it all
+    kOwners,  // each worker does its block of instances
+    kShares,  // of an exchange: each worker does its share of the units
+    kSplit,   // large steps run on all workers at once, one instance after the other
+  };
+  Mode mode = kFirst;
+  bool barrier = false;  // before the node
+};
+struct Schedule {
+  int workers = 0;
+  bool forced = false;
+  bool parallel = false;  // some node uses more than one worker
+  std::vector<NodeSchedule> nodes;
+};
+
+struct Executable {
+  plan::Plan plan;  // keeps kernels' configurations and constants alive
+  std::vector<ReadyNode> nodes;
+  std::vector<Binding> bindings;  // the first are the plan's inputs, in their order
+  std::vector<Buffers> constants;
+  std::vector<Output> outputs;
+  std::vector<std::unique_ptr<const std::vector<int32_t>>> indices;  // that operands point to
+  int64_t block_bytes = 0;    // of the values that cross nodes
+  int64_t frame_bytes = 0;    // per worker: values that live inside a node
+  int64_t scratch_bytes = 0;  // per worker
+  int32_t max_operands = 0;
+  int64_t peak_bytes = 0;
+  double seconds = 0;
+  // Made by the first run with a number of workers; guarded by the lock that runs hold.
+  mutable Schedule schedule;
+};
+
+// True if the step runs on all workers at once in a node of mode kSplit.
+bool Splits(const ReadyStep& step, bool forced);
+
+// Fills `schedule` for a number of workers. `forced`: as if all work were large.
+void MakeSchedule(const Executable& executable, int workers, bool forced, Schedule& schedule);
+
+}  // namespace tessera::runtime

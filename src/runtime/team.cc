@@ -1,0 +1,72 @@
+#include "runtime/team.h"
+
+#include <omp.h>
+#include <sched.h>
+
+#include <algorithm>
+#ifdef TESSERA_STD_THREADS
+#include <atomic>
+#include <system_error>
+#include <thread>
+#include <vector>
+#endif
+
+namespace tessera::runtime {
+
+#ifdef TESSERA_STD_THREADS
+
+// ThreadSanitizer does not see libgomp's synchronisation. The threads wait for each other before
+// the first works, so that a thread that cannot be made leaves no barrier half full.
+bool RunTeam(int workers, void (*work)(void*, int), void* context) {
+  enum { kUndecided, kGo, kCancel };
+  std::atomic<int> decision{kUndecided};
+  std::vector<std::thread> threads;
+  try {
+    for (int w = 1; w < workers; ++w) {
+      threads.emplace_back([&, w] {
+        decision.wait(kUndecided);
+        if (decision.load() == kGo) work(context, w);
+      });
+    }
+    decision = kGo;
+  } catch (const std::system_error&) {
+    decision = kCancel;
+  }
+  decision.notify_all();
+  if (decision == kGo) work(context, 0);
+  for (std::thread& thread : threads) thread.join();
+  return decision == kGo;
+}
+
+#else
+
+bool RunTeam(int workers, void (*work)(void*, int), void* context) {
+  bool complete = true;
+#pragma omp parallel num_threads(workers) default(none) shared(workers, work, context, complete)
+  {
+    // A thread limit, or a caller inside a parallel region of its own, gives fewer.
+    if (omp_get_num_threads() == workers) work(context, omp_get_thread_num());
+    else if (omp_get_thread_num() == 0) complete = false;
+  }
+  return complete;
+}
+
+#endif
+
+int CoreCount() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+// A team's threads inherit the setting of the thread that starts it.
+SingleThreaded::SingleThreaded() : old_(omp_get_max_threads()) {
+  if (old_ != 1) omp_set_num_threads(1);
+}
+
+SingleThreaded::~SingleThreaded() {
+  if (old_ != 1) omp_set_num_threads(old_);
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,17 @@
+// Where the buffers of a value are, as the inner loops see it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera::runtime {
+
+struct View {
+  std::byte* base = nullptr;
+  int64_t stride = 0;
+  const int32_t* slots = nullptr;  // slot of each instance; null: the instance itself
+  std::byte* at(int64_t instance) const {
+    return base + stride * (slots ? slots[instance] : instance);
+  }
+};
+
+}  // namespace tessera::runtime

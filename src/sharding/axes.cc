@@ -1,0 +1,111 @@
+#include "sharding/axes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tessera::sharding {
+
+bool Contains(AxisRef a, AxisRef b) {
+  return a.axis == b.axis && a.pre <= b.pre && a.next() >= b.next();
+}
+
+bool Overlaps(AxisRef a, AxisRef b) {
+  return a.axis == b.axis && a.pre < b.next() && b.pre < a.next();
+}
+
+bool CanCoexist(AxisRef a, AxisRef b) {
+  if (a.axis != b.axis) return true;
+  auto [min_pre, max_pre] = std::minmax(a.pre, b.pre);
+  auto [min_next, max_next] = std::minmax(a.next(), b.next());
+  if (min_next > max_pre)
+    return min_next % max_pre == 0 && max_pre % min_pre == 0 && max_next % min_next == 0;
+  return max_pre % min_next == 0;
+}
+
+std::optional<AxisRef> Overlap(AxisRef a, AxisRef b) {
+  if (!Overlaps(a, b) || !CanCoexist(a, b)) return std::nullopt;
+  int64_t pre = std::max(a.pre, b.pre);
+  return AxisRef{a.axis, pre, std::min(a.next(), b.next()) / pre};
+}
+
+std::optional<AxisRef> PrefixWithoutOverlap(AxisRef a, AxisRef b) {
+  if (!CanCoexist(a, b)) return std::nullopt;
+  if (!Overlaps(a, b)) return a;
+  if (a.pre >= b.pre) return std::nullopt;
+  return AxisRef{a.axis, a.pre, b.pre / a.pre};
+}
+
+std::optional<AxisRef> SuffixWithoutOverlap(AxisRef a, AxisRef b) {
+  if (!CanCoexist(a, b)) return std::nullopt;
+  if (!Overlaps(a, b)) return a;
+  if (a.next() <= b.next()) return std::nullopt;
+  return AxisRef{a.axis, b.next(), a.next() / b.next()};
+}
+
+bool CanMerge(AxisRef a, AxisRef b) { return a.axis == b.axis && a.next() == b.pre; }
+
+bool MeshOrder(AxisRef a, AxisRef b) {
+  if (a.axis != b.axis) return a.axis < b.axis;
+  return a.pre != b.pre ? a.pre < b.pre : a.size < b.size;
+}
+
+int64_t SizeOf(const AxisList& axes) {
+  int64_t size = 1;
+  for (AxisRef a : axes) size *= a.size;
+  return size;
+}
+
+bool ContainsAxis(const AxisList& axes, AxisRef a) {
+  return std::any_of(axes.begin(), axes.end(), [a](AxisRef b) { return Contains(b, a); });
+}
+
+bool OverlapsAny(const AxisList& axes, AxisRef a) {
+  return std::any_of(axes.begin(), axes.end(), [a](AxisRef b) { return Overlaps(a, b); });
+}
+
+void AppendMerged(AxisList& axes, AxisRef a) {
+  if (!axes.empty() && CanMerge(axes.back(), a)) axes.back().size *= a.size;
+  else axes.push_back(a);
+}
+
+void SortAndMerge(AxisList& axes) {
+  std::sort(axes.begin(), axes.end(), MeshOrder);
+  AxisList merged;
+  for (AxisRef a : axes) AppendMerged(merged, a);
+  axes = std::move(merged);
+}
+
+AxisList Difference(const AxisList& a, const AxisList& b) {
+  AxisList left = a;
+  for (AxisRef cut : b) {
+    AxisList rest;
+    for (AxisRef x : left) {
+      if (!Overlaps(x, cut)) {
+        rest.push_back(x);
+        continue;
+      }
+      if (auto prefix = PrefixWithoutOverlap(x, cut)) rest.push_back(*prefix);
+      if (auto suffix = SuffixWithoutOverlap(x, cut)) rest.push_back(*suffix);
+    }
+    left = std::move(rest);
+  }
+  return left;
+}
+
+bool IsPrefix(const AxisList& prefix, const AxisList& list) {
+  if (prefix.size() > list.size()) return false;
+  for (size_t i = 0; i < prefix.size(); ++i) {
+    if (prefix[i] == list[i]) continue;
+    return i + 1 == prefix.size() && prefix[i].pre == list[i].pre && Contains(list[i], prefix[i]);
+  }
+  return true;
+}
+
+std::string AxisText(const MeshDef& mesh, AxisRef a) {
+  const std::string& name = mesh.axes()[a.axis].name;
+  if (IsWhole(mesh, a)) return fmt::format("\"{}\"", name);
+  return fmt::format("\"{}\":({}){}", name, a.pre, a.size);
+}
+
+}  // namespace tessera::sharding

@@ -1,0 +1,63 @@
+// Mesh axes and their parts. A sub-axis of an axis of size n is n seen as [pre, size, n/(pre*size)],
+// the middle part; a whole axis is the part with pre 1 and size n. Two parts are of one axis only
+// if their `axis` is equal; relations below need that and are false otherwise.
+// Source: Shardy's axis-ref algebra (spec/propagation.md, 1.3).
+#pragma once
+#include <absl/container/inlined_vector.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "sharding/mesh.h"
+
+namespace tessera::sharding {
+
+struct AxisRef {
+  int32_t axis = 0;
+  int64_t pre = 1, size = 1;
+  int64_t next() const { return pre * size; }  // the pre-size of the part just minor to this one
+  friend bool operator==(const AxisRef&, const AxisRef&) = default;
+  template <class H>
+  friend H AbslHashValue(H h, const AxisRef& a) {
+    return H::combine(std::move(h), a.axis, a.pre, a.size);
+  }
+};
+
+// Axes of one dim, major to minor; or a set, in mesh order.
+using AxisList = absl::InlinedVector<AxisRef, 2>;
+
+inline AxisRef WholeAxis(const MeshDef& mesh, int axis) { return {axis, 1, mesh.axis_size(axis)}; }
+inline bool IsWhole(const MeshDef& mesh, AxisRef a) { return a.size == mesh.axis_size(a.axis); }
+
+bool Contains(AxisRef a, AxisRef b);   // b lies inside a
+bool Overlaps(AxisRef a, AxisRef b);
+// Whether the axis can be cut so that a and b are both made of whole pieces.
+bool CanCoexist(AxisRef a, AxisRef b);
+// Returns what a and b share, if they overlap and can coexist.
+std::optional<AxisRef> Overlap(AxisRef a, AxisRef b);
+// Returns the part of a more major (more minor) than all of b; a itself if they do not overlap;
+// nothing if no such part exists or they cannot coexist.
+std::optional<AxisRef> PrefixWithoutOverlap(AxisRef a, AxisRef b);
+std::optional<AxisRef> SuffixWithoutOverlap(AxisRef a, AxisRef b);
+// Whether b continues a: a is the part just major to b. A whole axis never merges.
+bool CanMerge(AxisRef a, AxisRef b);
+// Order of the mesh's axes, then major parts first, then smaller sizes.
+bool MeshOrder(AxisRef a, AxisRef b);
+
+// Product of the sizes.
+int64_t SizeOf(const AxisList& axes);
+bool ContainsAxis(const AxisList& axes, AxisRef a);
+bool OverlapsAny(const AxisList& axes, AxisRef a);
+// Appends a, joined with the last element where that is the part just major to it.
+void AppendMerged(AxisList& axes, AxisRef a);
+// Sorts by MeshOrder and joins neighbouring parts.
+void SortAndMerge(AxisList& axes);
+// Returns what is in `a` but in no element of `b`, in a's order; parts are cut where needed.
+AxisList Difference(const AxisList& a, const AxisList& b);
+// Returns whether `prefix` is `list` or begins it; its last element may be a major part.
+bool IsPrefix(const AxisList& prefix, const AxisList& list);
+
+// Text of one axis: "x" or "x":(1)2, quoted as Shardy writes it.
+std::string AxisText(const MeshDef& mesh, AxisRef a);
+
+}  // namespace tessera::sharding

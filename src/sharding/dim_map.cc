@@ -1,0 +1,142 @@
+#include "sharding/dim_map.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+namespace tessera::sharding {
+
+DimMap Pointwise(const Shapes& operands, const Shape& result, int num_results) {
+  DimMap map;
+  DimFactors dims(result.size());
+  for (size_t d = 0; d < result.size(); ++d) dims[d].push_back(map.AddFactor({.size = result[d]}));
+  for (const Shape* operand : operands) {
+    DimFactors own(operand->size());
+    for (size_t d = 0; d < operand->size(); ++d)
+      if ((*operand)[d] == result[d]) own[d] = dims[d];
+    map.operands.push_back(std::move(own));
+  }
+  map.results.assign(num_results, dims);
+  return map;
+}
+
+namespace {
+
+// One side of the walk over a reshape: the dim it is at, and the products of the dims and of the
+// factors passed so far.
+struct Side {
+  const Shape& shape;
+  DimFactors& dims;
+  size_t at = 0;
+  int64_t dim_product = 1, factor_product = 1;
+
+  bool more() const { return at < shape.size(); }
+  void EnterDim() {
+    if (more() && dim_product == factor_product) dim_product *= shape[at];
+  }
+  int64_t left() const { return dim_product / factor_product; }
+  void Add(int32_t factor, int64_t size) {
+    dims[at].push_back(factor);
+    factor_product *= size;
+  }
+  void LeaveDim() {
+    if (more() && dim_product == factor_product) ++at;
+  }
+  bool SkipSizeOne() {
+    if (!more() || shape[at] != 1) return false;
+    ++at;
+    return true;
+  }
+};
+
+// The size of a factor of one side alone, where `small` is behind `large`: enough to meet again.
+int64_t DivergedSize(int64_t left, int64_t common, int64_t small, int64_t large) {
+  if (large % small == 0 && left % (large / small) == 0) return large / small;
+  return left > common ? left / common : left;
+}
+
+}  // namespace
+
+DimMap ReshapeMap(const Shape& operand, const Shape& result) {
+  DimMap map;
+  map.operands.emplace_back(operand.size());
+  map.results.emplace_back(result.size());
+  map.linear = {{.operands = {0}, .kinds = kAnyKind}};
+  Side in{operand, map.operands[0]}, out{result, map.results[0]};
+  auto alone = [&](Side& side, int64_t size) { side.Add(map.AddFactor({.size = size}), size); };
+  while (in.more() || out.more()) {
+    if (in.SkipSizeOne() || out.SkipSizeOne()) continue;
+    in.EnterDim();
+    out.EnterDim();
+    int64_t common = std::gcd(in.left(), out.left());
+    if (in.factor_product == out.factor_product) {
+      if (common > 1) {
+        int32_t f = map.AddFactor({.size = common});
+        in.Add(f, common);
+        out.Add(f, common);
+      } else {
+        alone(in, in.left());
+        alone(out, out.left());
+      }
+    } else if (in.factor_product < out.factor_product) {
+      alone(in, DivergedSize(in.left(), common, in.factor_product, out.factor_product));
+    } else {
+      alone(out, DivergedSize(out.left(), common, out.factor_product, in.factor_product));
+    }
+    in.LeaveDim();
+    out.LeaveDim();
+  }
+  return map;
+}
+
+std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors) {
+  std::vector<bool> has(map.factors.size());
+  for (const DimFactors& dims : tensors)
+    for (const FactorList& dim : dims)
+      for (int32_t f : dim) has[f] = true;
+  return has;
+}
+
+namespace {
+
+std::string Symbol(int32_t f) {
+  return f < 18 ? std::string(1, static_cast<char>('i' + f)) : fmt::format("z_{}", f - 17);
+}
+
+std::string TensorsText(const std::vector<DimFactors>& tensors) {
+  std::string out;
+  for (const DimFactors& dims : tensors) {
+    out += out.empty() ? "[" : ", [";
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (d) out += ", ";
+      if (dims[d].empty()) out += "1";
+      for (int32_t f : dims[d]) out += Symbol(f);
+    }
+    out += "]";
+  }
+  return "(" + out + ")";
+}
+
+template <class Pred>
+std::string SetText(const DimMap& map, const char* name, Pred pred) {
+  std::string out;
+  for (size_t f = 0; f < map.factors.size(); ++f)
+    if (pred(map.factors[f])) out += (out.empty() ? "" : ", ") + Symbol(static_cast<int32_t>(f));
+  return out.empty() ? "" : fmt::format(" {}={{{}}}", name, out);
+}
+
+}  // namespace
+
+std::string Text(const DimMap& map) {
+  std::string sizes;
+  for (size_t f = 0; f < map.factors.size(); ++f)
+    sizes += fmt::format("{}{}={}", f ? ", " : "", Symbol(static_cast<int32_t>(f)), map.factors[f].size);
+  auto kind = [](FactorKind k) { return [k](const Factor& f) { return f.kind == k; }; };
+  return TensorsText(map.operands) + "->" + TensorsText(map.results) + " {" + sizes + "}" +
+         SetText(map, "reduction", kind(FactorKind::kReduce)) +
+         SetText(map, "need_replication", kind(FactorKind::kReplicate)) +
+         SetText(map, "permutation", kind(FactorKind::kPermute)) +
+         SetText(map, "blocked_propagation", [](const Factor& f) { return f.blocked; });
+}
+
+}  // namespace tessera::sharding

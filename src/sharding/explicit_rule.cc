@@ -1,0 +1,422 @@
+#include "sharding/explicit_rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sharding/project.h"
+
+namespace tessera::sharding {
+namespace {
+
+std::string NamesOf(const MeshDef* mesh, const AxisList& axes) {
+  if (axes.empty()) return "nothing";
+  std::string out;
+  for (AxisRef a : axes) out += (out.empty() ? "" : ",") + mesh->axes()[a.axis].name;
+  return axes.size() > 1 ? "(" + out + ")" : out;
+}
+
+AxisList Sorted(AxisList axes) {
+  SortAndMerge(axes);
+  return axes;
+}
+
+// The state of one application: the join of the operands' factors, and the first conflict.
+class Rule {
+ public:
+  Rule(const DimMap& map, const std::vector<RuleOperand>& operands, const Shapes& results,
+       const TensorSharding* out)
+      : map_(map), operands_(operands), result_shapes_(results), out_(out) {}
+
+  RuleResult Run() {
+    FindMesh();
+    if (!failed()) JoinFactors();
+    if (!failed()) CheckFactors();
+    if (!failed()) MakeDims();
+    if (!failed()) CheckDims();
+    if (!failed()) MakeSets();
+    return std::move(result_);
+  }
+
+ private:
+  bool failed() const { return result_.conflict.has_value(); }
+  void Fail(Conflict::Check check, std::string reason, int32_t first = -1, int32_t second = -1) {
+    if (!failed()) result_.conflict = Conflict{check, std::move(reason), first, second, {}};
+  }
+
+  void FindMesh() {
+    int32_t owner = -1;
+    if (out_) mesh_ = out_->mesh;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const MeshDef* mesh = operands_[i].sharding->mesh;
+      if (!mesh || mesh == mesh_) continue;
+      if (mesh_)
+        return Fail(Conflict::kMesh,
+                    fmt::format("operands are on different meshes, {} and {}: reshard one of them",
+                                mesh_->text(), mesh->text()),
+                    owner, static_cast<int32_t>(i));
+      mesh_ = mesh;
+      owner = static_cast<int32_t>(i);
+    }
+  }
+
+  void JoinFactors() {
+    size_t n = map_.factors.size();
+    join_.resize(n);
+    owner_.assign(n, -1);
+    users_.assign(n, 0);
+    clash_.assign(n, -1);
+    for (size_t i = 0; i < operands_.size() && !failed(); ++i) JoinOperand(static_cast<int32_t>(i));
+  }
+
+  void JoinOperand(int32_t i) {
+    const RuleOperand& operand = operands_[i];
+    if (operand.sharding->dims_empty()) return;
+    Projection p = Project(map_, map_.operands[i], *operand.sharding, /*split=*/false);
+    if (!p.lost.empty() && !out_)
+      return Fail(Conflict::kWhole,
+                  fmt::format("the new shape has no place for axis {}, which shards dim {} of size {}",
+                              NamesOf(mesh_, p.lost), p.lost_dim, (*operand.shape)[p.lost_dim]), i);
+    for (size_t f = 0; f < join_.size(); ++f) {
+      if (p.axes[f].empty()) continue;
+      ++users_[f];
+      if (owner_[f] < 0) {
+        owner_[f] = i;
+        join_[f] = p.axes[f];
+      } else if (join_[f] != p.axes[f] && clash_[f] < 0) {
+        clash_[f] = i;
+      }
+    }
+  }
+
+  // Returns how many operands have the factor, and one that has it unsharded (-1: none).
+  std::pair<int, int32_t> HoldersOf(int32_t f) const {
+    int count = 0;
+    int32_t without = -1;
+    for (size_t i = 0; i < operands_.size(); ++i)
+      for (size_t d = 0; d < map_.operands[i].size(); ++d)
+        for (int32_t g : map_.operands[i][d]) {
+          if (g != f) continue;
+          ++count;
+          if (operands_[i].sharding->dims[d].axes.empty()) without = static_cast<int32_t>(i);
+        }
+    return {count, without};
+  }
+
+  void CheckFactors() {
+    in_result_ = FactorsOf(map_, map_.results);
+    for (size_t i = 0; i < join_.size() && !failed(); ++i)
+      if (owner_[i] >= 0) CheckFactor(static_cast<int32_t>(i));
+  }
+
+  void CheckFactor(int32_t f) {
+    const Factor& factor = map_.factors[f];
+    std::string axes = NamesOf(mesh_, join_[f]);
+    if (factor.kind == FactorKind::kReplicate)
+      return Fail(Conflict::kWhole, fmt::format("it works along a dim that is sharded over {}", axes), owner_[f]);
+    if (out_) return;
+    if (factor.kind == FactorKind::kReduce) return CheckReduceFactor(f);
+    if (clash_[f] >= 0) return FailDisagree(f, clash_[f]);
+    if (factor.kind == FactorKind::kPermute) {
+      auto [count, without] = HoldersOf(f);
+      if (count > 1 && without >= 0) return FailDisagree(f, without);
+      return;
+    }
+    if (!in_result_[f] && factor.size > 1)
+      Fail(Conflict::kWhole, fmt::format("the new shape has no place for axis {}", axes), owner_[f]);
+  }
+
+  void FailDisagree(int32_t f, int32_t other) {
+    Projection p = Project(map_, map_.operands[other], *operands_[other].sharding, false);
+    Fail(Conflict::kDisagree,
+         fmt::format("one dim is sharded over {} here and over {} there", NamesOf(mesh_, join_[f]),
+                     NamesOf(mesh_, p.axes[f])),
+         owner_[f], other);
+  }
+
+  void CheckReduceFactor(int32_t f) {
+    if (map_.factors[f].asks)
+      return Fail(Conflict::kAmbiguous,
+                  fmt::format("the dim it looks up is sharded over {}", NamesOf(mesh_, join_[f])), owner_[f]);
+    if (users_[f] < 2) return;
+    int32_t second = clash_[f];
+    for (size_t i = static_cast<size_t>(owner_[f]) + 1; i < operands_.size() && second < 0; ++i)
+      for (const FactorList& dim : map_.operands[i])
+        for (int32_t g : dim)
+          if (g == f) second = static_cast<int32_t>(i);
+    Fail(Conflict::kAmbiguous,
+         clash_[f] >= 0 ? "the contracting dims are sharded differently"
+                        : fmt::format("the contracting dims are sharded over {} on both sides: say how "
+                                      "the result is sharded",
+                                      NamesOf(mesh_, join_[f])),
+         owner_[f], second);
+  }
+
+  void MakeDims() {
+    if (out_) {
+      result_.results = {*out_};
+      return;
+    }
+    FactorAxes axes = join_;
+    for (size_t f = 0; f < axes.size(); ++f)
+      if (!in_result_[f]) axes[f].clear();
+    for (const DimFactors& dims : map_.results) {
+      bool dropped = false;
+      TensorSharding s = Unproject(map_, dims, axes, mesh_, &dropped);
+      if (dropped && !Merge(dims, axes, s))
+        return Fail(Conflict::kWhole,
+                    "the new shape joins dims of which a major one is not fully sharded but a minor "
+                    "one is: a shard would not be one block");
+      result_.results.push_back(std::move(s));
+    }
+  }
+
+  // The one case where joined dims may all stay sharded though a major one is not full: a plain
+  // merge into one dim, every dim of it sharded. The data moves; the type is JAX's.
+  bool Merge(const DimFactors& dims, const FactorAxes& axes, TensorSharding& s) const {
+    int compound = -1;
+    for (const DimFactors& operand : map_.operands)
+      for (const FactorList& dim : operand)
+        if (dim.size() > 1) return false;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].size() < 2) continue;
+      if (compound >= 0) return false;
+      compound = static_cast<int>(d);
+    }
+    AxisList all;
+    bool gap = false;
+    for (int32_t f : dims[compound]) {
+      if (gap && !axes[f].empty()) return false;
+      gap = gap || axes[f].empty();
+      for (AxisRef a : axes[f]) AppendMerged(all, a);
+    }
+    s.dims[compound].axes = all;
+    return true;
+  }
+
+  void CheckDims() {
+    for (size_t r = 0; r < result_.results.size() && !failed(); ++r) {
+      TensorSharding& s = result_.results[r];
+      CheckTwice(s);
+      int uneven = failed() ? -1 : FirstUnevenDim(s, *result_shapes_[r]);
+      if (uneven < 0) continue;
+      const AxisList& axes = s.dims[uneven].axes;
+      Fail(Conflict::kUneven,
+           fmt::format("dim {} of the result has size {}, which the {} shards over {} do not divide",
+                       uneven, (*result_shapes_[r])[uneven], SizeOf(axes), NamesOf(mesh_, axes)),
+           FirstSharded());
+    }
+  }
+
+  int32_t FirstSharded() const {
+    for (size_t i = 0; i < operands_.size(); ++i)
+      if (!operands_[i].sharding->dims_empty()) return static_cast<int32_t>(i);
+    return -1;
+  }
+
+  void CheckTwice(const TensorSharding& s) {
+    AxisList seen;
+    for (const DimAxes& d : s.dims)
+      for (AxisRef a : d.axes) {
+        if (OverlapsAny(seen, a)) {
+          Fail(Conflict::kTwice, fmt::format("the result would use mesh axis {} twice", mesh_->axes()[a.axis].name));
+          std::vector<int32_t> owners = OwnersOf(a);
+          result_.conflict->first = owners.empty() ? -1 : owners[0];
+          result_.conflict->second = owners.size() < 2 ? -1 : owners[1];
+          result_.conflict->illegal_result = s;
+          return;
+        }
+        seen.push_back(a);
+      }
+  }
+
+  std::vector<int32_t> OwnersOf(AxisRef a) const {
+    std::vector<int32_t> owners;
+    for (size_t f = 0; f < join_.size(); ++f)
+      if (in_result_[f] && OverlapsAny(join_[f], a)) owners.push_back(owner_[f]);
+    return owners;
+  }
+
+  // ---- unreduced and reduced ----
+
+  bool Contracts() const {
+    for (size_t f = 0; f < map_.factors.size(); ++f)
+      if (map_.factors[f].kind == FactorKind::kReduce && HoldersOf(static_cast<int32_t>(f)).first > 1) return true;
+    return false;
+  }
+  bool Reduces() const {
+    return std::any_of(map_.factors.begin(), map_.factors.end(),
+                       [](const Factor& f) { return f.kind == FactorKind::kReduce; });
+  }
+
+  void MakeSets() {
+    if (map_.relayouts && out_) return;
+    DeriveUnreduced();
+    if (!failed()) DeriveReduced();
+    if (!failed() && out_) FitOutSets();
+    if (failed()) return;
+    for (TensorSharding& s : result_.results) {
+      s.unreduced = unreduced_;
+      s.kind = unreduced_.empty() ? Reduction::kSum : kind_;
+      s.reduced = reduced_;
+      for (const DimAxes& d : s.dims)
+        for (AxisRef a : d.axes) {
+          if (OverlapsAny(unreduced_, a)) Fail(Conflict::kUnreduced, SetClash(a, "unreduced"));
+          if (OverlapsAny(reduced_, a)) Fail(Conflict::kReduced, SetClash(a, "reduced"));
+        }
+    }
+  }
+
+  std::string SetClash(AxisRef a, const char* set) const {
+    return fmt::format("axis {} shards one operand and is {} in another", mesh_->axes()[a.axis].name, set);
+  }
+
+  void DeriveUnreduced() {
+    int32_t first = -1;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const TensorSharding& s = *operands_[i].sharding;
+      if (s.unreduced.empty()) continue;
+      if (first < 0) {
+        first = static_cast<int32_t>(i);
+        unreduced_ = s.unreduced;
+        kind_ = s.kind;
+      }
+    }
+    if (first < 0) return;
+    const LinearGroup* group = nullptr;
+    for (const LinearGroup& g : map_.linear)
+      if (std::count(g.operands.begin(), g.operands.end(), first)) group = &g;
+    if (!group || !group->kinds.has(kind_))
+      return Fail(Conflict::kUnreduced,
+                  fmt::format("the operand is unreduced over {}, and this op does not commute with its "
+                              "reduction",
+                              NamesOf(mesh_, unreduced_)),
+                  first);
+    for (size_t i = 0; i < operands_.size() && !failed(); ++i) CheckBeside(*group, first, static_cast<int32_t>(i));
+  }
+
+  // Checks operand i beside `first`, which is unreduced: alike in its group, else reduced.
+  void CheckBeside(const LinearGroup& group, int32_t first, int32_t i) {
+    const RuleOperand& operand = operands_[i];
+    const AxisList& own = operand.sharding->unreduced;
+    std::string over = NamesOf(mesh_, unreduced_);
+    if (std::count(group.operands.begin(), group.operands.end(), i)) {
+      if (own == unreduced_ && operand.sharding->kind == kind_) return;
+      if (own.empty() && group.casts_scalars && operand.shape->empty()) return;
+      return Fail(Conflict::kUnreduced,
+                  fmt::format("operands must be unreduced over the same axes: one is over {}, the other "
+                              "over {}", over, NamesOf(mesh_, own)),
+                  first, i);
+    }
+    if (!own.empty())
+      return Fail(Conflict::kUnreduced, "both operands are unreduced, and the op is linear in each alone", first, i);
+    if (operand.floating && operand.sharding->reduced != unreduced_)
+      Fail(Conflict::kUnreduced,
+           fmt::format("beside an operand that is unreduced over {} the other must be reduced over it", over),
+           first, i);
+  }
+
+  void DeriveReduced() {
+    if (Contracts()) return;
+    int32_t first = -1;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const AxisList& own = operands_[i].sharding->reduced;
+      if (own.empty()) continue;
+      if (first >= 0 && own != reduced_)
+        return Fail(Conflict::kReduced,
+                    fmt::format("operands must be reduced over the same axes: one is over {}, the other over {}",
+                                NamesOf(mesh_, reduced_), NamesOf(mesh_, own)),
+                    first, static_cast<int32_t>(i));
+      if (first < 0) first = static_cast<int32_t>(i);
+      reduced_ = own;
+    }
+    if (!unreduced_.empty()) reduced_.clear();
+    if (reduced_.empty()) return;
+    for (size_t i = 0; i < operands_.size() && !failed(); ++i) {
+      const RuleOperand& operand = operands_[i];
+      if (!operand.sharding->reduced.empty() || !operand.floating || operand.shape->empty()) continue;
+      Fail(Conflict::kReduced,
+           fmt::format("beside an operand that is reduced over {} the other must be reduced over it too",
+                       NamesOf(mesh_, reduced_)),
+           first, static_cast<int32_t>(i));
+    }
+  }
+
+  void FitOutSets() {
+    if (!Reduces()) {
+      if (out_->unreduced != unreduced_ || (!unreduced_.empty() && out_->kind != kind_))
+        Fail(Conflict::kUnreduced, fmt::format("out_sharding must be unreduced over what the operand is: {}",
+                                               NamesOf(mesh_, unreduced_)));
+      else if (out_->reduced != reduced_)
+        Fail(Conflict::kReduced, fmt::format("out_sharding must be reduced over what the operand is: {}",
+                                             NamesOf(mesh_, reduced_)));
+      return;
+    }
+    if (out_->unreduced.empty()) return;
+    bool contracts = Contracts();
+    AxisList allowed = unreduced_;
+    for (size_t f = 0; f < join_.size(); ++f) {
+      const Factor& factor = map_.factors[f];
+      if (factor.kind != FactorKind::kReduce || owner_[f] < 0) continue;
+      if (clash_[f] >= 0 || (contracts && users_[f] < HoldersOf(static_cast<int32_t>(f)).first))
+        return Fail(Conflict::kUnreduced,
+                    "for an unreduced result the contracting dims must be sharded alike on both sides");
+      for (AxisRef a : join_[f]) allowed.push_back(a);
+      reduction_ = factor.reduction;
+    }
+    CheckOutUnreduced(Sorted(allowed), contracts);
+    unreduced_ = out_->unreduced;
+    kind_ = out_->kind;
+  }
+
+  void CheckOutUnreduced(const AxisList& allowed, bool contracts) {
+    bool inside = std::all_of(out_->unreduced.begin(), out_->unreduced.end(),
+                              [&](AxisRef a) { return ContainsAxis(allowed, a); });
+    if (!inside || (contracts && allowed != out_->unreduced))
+      return Fail(Conflict::kUnreduced,
+                  fmt::format("out_sharding is unreduced over {}, but what is reduced here is sharded over {}",
+                              NamesOf(mesh_, out_->unreduced), NamesOf(mesh_, allowed)));
+    if (reduction_ && *reduction_ != out_->kind)
+      Fail(Conflict::kUnreduced, "out_sharding is unreduced of another kind than this op reduces");
+  }
+
+  const DimMap& map_;
+  const std::vector<RuleOperand>& operands_;
+  const Shapes& result_shapes_;
+  const TensorSharding* out_;
+  const MeshDef* mesh_ = nullptr;
+  FactorAxes join_;                    // by factor: what the operands say
+  std::vector<int32_t> owner_, clash_; // by factor: the operand that said it; one that disagrees
+  std::vector<int> users_;             // by factor: operands that shard it
+  std::vector<bool> in_result_;
+  AxisList unreduced_, reduced_;
+  Reduction kind_ = Reduction::kSum;
+  std::optional<Reduction> reduction_;
+  RuleResult result_;
+};
+
+// Whether nothing is sharded anywhere, so that the rule has nothing to say.
+bool AllTrivial(const std::vector<RuleOperand>& operands, const MeshDef*& mesh) {
+  for (const RuleOperand& o : operands) {
+    if (!o.sharding->trivial()) return false;
+    if (o.sharding->mesh && mesh && o.sharding->mesh != mesh) return false;
+    if (o.sharding->mesh) mesh = o.sharding->mesh;
+  }
+  return true;
+}
+
+}  // namespace
+
+RuleResult ExplicitRule(const DimMap& map, const std::vector<RuleOperand>& operands,
+                        const Shapes& results, const TensorSharding* out_sharding) {
+  const MeshDef* mesh = nullptr;
+  if (!out_sharding && AllTrivial(operands, mesh)) {
+    RuleResult r;
+    for (const Shape* shape : results)
+      r.results.push_back(Replicated(mesh, static_cast<int>(shape->size())));
+    return r;
+  }
+  return Rule(map, operands, results, out_sharding).Run();
+}
+
+}  // namespace tessera::sharding

@@ -1,0 +1,158 @@
+#include "sharding/mesh.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+#include "base/reader.h"
+
+namespace tessera::sharding {
+namespace {
+
+bool IsIota(const std::vector<int64_t>& ids) {
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] != static_cast<int64_t>(i)) return false;
+  return true;
+}
+
+bool SameAxes(const std::vector<MeshAxis>& a, const std::vector<MeshAxis>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const MeshAxis& x, const MeshAxis& y) {
+    return x.name == y.name && x.size == y.size && x.mode == y.mode;
+  });
+}
+
+// Meshes are few and never freed, so a list behind a mutex is enough.
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<MeshDef>> meshes;
+};
+Registry& TheRegistry() {
+  static Registry* registry = new Registry;
+  return *registry;
+}
+
+[[noreturn]] void Refuse(const char* op, int check, Loc loc, std::string reason, std::string hint) {
+  base::ThrowSharding({.kind = {},
+                       .op = op,
+                       .label = fmt::format("{}.C{}", op, check),
+                       .where = base::Where(loc),
+                       .reason = std::move(reason),
+                       .operands = {},
+                       .notes = {std::move(hint)},
+                       .fixes = {}});
+}
+
+void CheckDeviceIds(const std::vector<int64_t>& ids, int64_t size, const char* op, Loc loc) {
+  if (static_cast<int64_t>(ids.size()) != size)
+    Refuse(op, 5, loc,
+           fmt::format("device_ids has {} entries for a mesh of {} devices", ids.size(), size),
+           "give one id per device, row-major over the axes");
+  std::set<int64_t> distinct(ids.begin(), ids.end());
+  if (distinct.size() != ids.size() || *distinct.begin() < 0)
+    Refuse(op, 6, loc, fmt::format("device_ids [{}] are not distinct devices", fmt::join(ids, ", ")),
+           "each device appears once, counted from 0");
+}
+
+}  // namespace
+
+const MeshDef* MeshDef::Intern(std::vector<MeshAxis> axes, std::vector<int64_t> device_ids,
+                               bool is_abstract) {
+  if (IsIota(device_ids)) device_ids.clear();
+  Registry& registry = TheRegistry();
+  std::lock_guard lock(registry.mutex);
+  for (const auto& mesh : registry.meshes)
+    if (mesh->is_abstract_ == is_abstract && mesh->device_ids_ == device_ids &&
+        SameAxes(mesh->axes_, axes))
+      return mesh.get();
+  std::unique_ptr<MeshDef> mesh(new MeshDef);
+  mesh->axes_ = std::move(axes);
+  mesh->device_ids_ = std::move(device_ids);
+  mesh->is_abstract_ = is_abstract;
+  mesh->strides_.resize(mesh->axes_.size());
+  for (size_t i = mesh->axes_.size(); i-- > 0;) {
+    mesh->strides_[i] = mesh->size_;
+    mesh->size_ *= mesh->axes_[i].size;
+  }
+  registry.meshes.push_back(std::move(mesh));
+  return registry.meshes.back().get();
+}
+
+int MeshDef::Find(std::string_view name) const {
+  for (size_t i = 0; i < axes_.size(); ++i)
+    if (axes_[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+bool MeshDef::has_mode(AxisMode mode) const {
+  return std::any_of(axes_.begin(), axes_.end(), [mode](const MeshAxis& a) { return a.mode == mode; });
+}
+
+bool MeshDef::all_mode(AxisMode mode) const {
+  return std::all_of(axes_.begin(), axes_.end(), [mode](const MeshAxis& a) { return a.mode == mode; });
+}
+
+const MeshDef* MeshDef::WithModes(const std::vector<AxisMode>& modes) const {
+  std::vector<MeshAxis> axes = axes_;
+  for (size_t i = 0; i < axes.size(); ++i) axes[i].mode = modes[i];
+  return Intern(std::move(axes), device_ids_, is_abstract_);
+}
+
+std::string MeshDef::text() const {
+  std::string out = "<[";
+  for (const MeshAxis& a : axes_)
+    out += fmt::format("{}\"{}\"={}", out.size() > 2 ? ", " : "", a.name, a.size);
+  out += "]";
+  if (!device_ids_.empty()) out += fmt::format(", device_ids=[{}]", fmt::join(device_ids_, ", "));
+  return out + ">";
+}
+
+const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, bool is_abstract,
+                        const char* op, Loc loc) {
+  int64_t size = 1;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    MeshAxis& axis = axes[i];
+    if (options.mode) axis.mode = *options.mode;
+    if (axis.name.empty() || axis.name.find_first_of("\"\\\n ,(){}[]:@") != std::string::npos)
+      Refuse(op, 1, loc, fmt::format("\"{}\" is not a name for an axis", axis.name),
+             "an axis name is not empty and has no spaces, quotes or brackets");
+    for (size_t j = 0; j < i; ++j)
+      if (axes[j].name == axis.name)
+        Refuse(op, 2, loc, fmt::format("axis \"{}\" is given twice", axis.name),
+               "every axis of a mesh has its own name");
+    if (axis.size < 1)
+      Refuse(op, 3, loc, fmt::format("axis \"{}\" has size {}", axis.name, axis.size),
+             "sizes are 1 or more");
+    if (__builtin_mul_overflow(size, axis.size, &size) || size > (int64_t{1} << 40))
+      Refuse(op, 4, loc, "the mesh has more than 2^40 devices", "check the axis sizes");
+  }
+  if (!options.device_ids.empty()) CheckDeviceIds(options.device_ids, size, op, loc);
+  return MeshDef::Intern(std::move(axes), std::move(options.device_ids), is_abstract);
+}
+
+const MeshDef* ParseMesh(std::string_view text, bool is_abstract, Loc loc) {
+  base::Reader in(text, "mesh", loc);
+  std::vector<MeshAxis> axes;
+  MeshOptions options;
+  in.Expect("<");
+  in.List("[", "]", [&] {
+    std::string name = in.Quoted();
+    in.Expect("=");
+    axes.push_back({std::move(name), in.Integer()});
+  });
+  if (in.Accept(",")) {
+    in.Expect("device_ids");
+    in.Expect("=");
+    in.List("[", "]", [&] { options.device_ids.push_back(in.Integer()); });
+  }
+  in.Expect(">");
+  in.ExpectEnd();
+  return MakeMesh(std::move(axes), std::move(options), is_abstract, "ParseMesh", loc);
+}
+
+}  // namespace tessera::sharding

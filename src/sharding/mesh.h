@@ -1,0 +1,57 @@
+// Meshes: named axes over devices. Interned, so that equal meshes are one pointer; never freed.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/mesh.h"
+
+namespace tessera::sharding {
+
+class MeshDef {
+ public:
+  // Returns the one mesh with these axes. `device_ids` is empty for 0, 1, 2, ... (and is dropped if
+  // it says just that). The caller has validated them: see MakeMesh.
+  static const MeshDef* Intern(std::vector<MeshAxis> axes, std::vector<int64_t> device_ids,
+                               bool is_abstract);
+
+  const std::vector<MeshAxis>& axes() const { return axes_; }
+  const std::vector<int64_t>& device_ids() const { return device_ids_; }
+  bool is_abstract() const { return is_abstract_; }
+  int64_t size() const { return size_; }
+  int rank() const { return static_cast<int>(axes_.size()); }
+  int64_t axis_size(int axis) const { return axes_[axis].size; }
+  // Returns the axis of that name, -1 if there is none.
+  int Find(std::string_view name) const;
+  bool has_mode(AxisMode mode) const;
+  bool all_mode(AxisMode mode) const;
+  // Returns the position along `axis` of the device at row-major position `index` of the mesh.
+  int64_t Coordinate(int64_t index, int axis) const { return index / strides_[axis] % axes_[axis].size; }
+  // Distance in row-major positions between neighbours along `axis`.
+  int64_t stride(int axis) const { return strides_[axis]; }
+  // Returns the device at row-major position `index`.
+  int64_t Device(int64_t index) const { return device_ids_.empty() ? index : device_ids_[index]; }
+  // Returns the mesh with these modes, one per axis.
+  const MeshDef* WithModes(const std::vector<AxisMode>& modes) const;
+  // `<["x"=2, "y"=4], device_ids=[...]>`
+  std::string text() const;
+
+ private:
+  MeshDef() = default;
+  std::vector<MeshAxis> axes_;
+  std::vector<int64_t> device_ids_, strides_;
+  int64_t size_ = 1;
+  bool is_abstract_ = false;
+};
+
+// Returns the mesh after checking names, sizes and device ids; throws ShardingError. `op` is the
+// function to name in messages.
+const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, bool is_abstract,
+                        const char* op, Loc loc);
+
+// Returns the mesh written as `<["x"=2, "y"=4], device_ids=[1, 0]>`; every axis Explicit.
+// Throws RuntimeError with the place in the text.
+const MeshDef* ParseMesh(std::string_view text, bool is_abstract, Loc loc);
+
+}  // namespace tessera::sharding

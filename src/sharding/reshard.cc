@@ -1,0 +1,417 @@
+#include "sharding/reshard.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <set>
+
+#include "sharding/local.h"
+
+namespace tessera::sharding {
+
+const char* Name(StepKind kind) {
+  constexpr const char* kNames[] = {"all_slice",      "all_gather",     "all_to_all",
+                                    "collective_permute", "all_reduce", "reduce_scatter",
+                                    "replicated_to_unreduced", "sharded_to_unreduced"};
+  return kNames[static_cast<int>(kind)];
+}
+
+namespace {
+
+// A placement during the search, in pieces of axes that are never cut further.
+struct State {
+  absl::InlinedVector<AxisList, 4> dims;
+  AxisList unreduced;
+  friend bool operator==(const State&, const State&) = default;
+  template <class H>
+  friend H AbslHashValue(H h, const State& s) {
+    return H::combine(std::move(h), s.dims, s.unreduced);
+  }
+};
+
+// Cuts axes at every boundary that either side has, so that overlapping refs become equal pieces.
+class Cutter {
+ public:
+  void Add(const AxisList& axes) {
+    for (AxisRef a : axes) cuts_[a.axis].insert({a.pre, a.next()});
+  }
+  // False if pieces of one axis do not nest; then no cutting makes them comparable.
+  bool Nests() const {
+    for (const auto& [axis, cuts] : cuts_)
+      for (auto it = cuts.begin(); std::next(it) != cuts.end(); ++it)
+        if (*std::next(it) % *it != 0) return false;
+    return true;
+  }
+  AxisList Cut(const AxisList& axes) const {
+    AxisList out;
+    for (AxisRef a : axes) {
+      const std::set<int64_t>& cuts = cuts_.at(a.axis);
+      int64_t pre = a.pre;
+      for (auto it = cuts.upper_bound(pre); it != cuts.end() && *it <= a.next(); ++it) {
+        out.push_back({a.axis, pre, *it / pre});
+        pre = *it;
+      }
+    }
+    return out;
+  }
+  State Cut(const TensorSharding& s) const {
+    State state;
+    for (const DimAxes& d : s.dims) state.dims.push_back(Cut(d.axes));
+    state.unreduced = Cut(s.unreduced);
+    std::sort(state.unreduced.begin(), state.unreduced.end(), MeshOrder);
+    return state;
+  }
+
+ private:
+  std::map<int32_t, std::set<int64_t>> cuts_;
+};
+
+bool Has(const AxisList& axes, AxisRef a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); }
+
+struct Move {
+  StepKind kind;
+  State after;
+  AxisList axes;
+  int64_t bytes;
+};
+
+// Moves from one state towards the target. Cheap to list, complete enough that any two placements
+// are connected (everything can be gathered, everything can be sliced).
+class Moves {
+ public:
+  Moves(const Shape& shape, int64_t itemsize, const State& target)
+      : shape_(shape), itemsize_(itemsize), target_(target) {}
+
+  std::vector<Move> From(const State& s) {
+    moves_.clear();
+    bytes_ = LocalBytes(s);
+    Slices(s);
+    Gathers(s);
+    AllToAlls(s);
+    Reductions(s);
+    ToUnreduced(s);
+    Permutes(s);
+    return std::move(moves_);
+  }
+
+ private:
+  int64_t LocalBytes(const State& s) const {
+    int64_t n = itemsize_;
+    for (size_t d = 0; d < shape_.size(); ++d) {
+      int64_t shards = SizeOf(s.dims[d]);
+      n *= (shape_[d] + shards - 1) / shards;
+    }
+    return n;
+  }
+  bool Divides(size_t d, const AxisList& axes) const { return shape_[d] % SizeOf(axes) == 0; }
+  bool Used(const State& s, AxisRef a) const {
+    if (Has(s.unreduced, a)) return true;
+    return std::any_of(s.dims.begin(), s.dims.end(), [a](const AxisList& l) { return Has(l, a); });
+  }
+  int DimOf(const State& s, AxisRef a) const {
+    for (size_t d = 0; d < s.dims.size(); ++d)
+      if (Has(s.dims[d], a)) return static_cast<int>(d);
+    return -1;
+  }
+  void Push(StepKind kind, State after, AxisList axes, int64_t bytes) {
+    moves_.push_back({kind, std::move(after), std::move(axes), bytes});
+  }
+
+  // Slices every dim as far as the next axes of its target are free: local, so all in one step.
+  void Slices(const State& s) {
+    State next = s;
+    AxisList axes;
+    for (size_t d = 0; d < s.dims.size(); ++d) {
+      AxisList& dim = next.dims[d];
+      const AxisList& want = target_.dims[d];
+      bool whole = dim.empty();
+      for (AxisRef a : want) {
+        if (Used(next, a)) {
+          if (whole && !Has(dim, a)) break;
+          continue;
+        }
+        AxisList grown = dim;
+        grown.push_back(a);
+        if (!Divides(d, grown) && !(whole && !Divides(d, want))) break;
+        dim = std::move(grown);
+        axes.push_back(a);
+      }
+      if (!Divides(d, dim) && dim != s.dims[d] && dim != want) dim = s.dims[d];
+    }
+    if (next == s) return;
+    axes.clear();
+    for (size_t d = 0; d < s.dims.size(); ++d)
+      axes.insert(axes.end(), next.dims[d].begin() + static_cast<long>(s.dims[d].size()), next.dims[d].end());
+    Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
+  }
+
+  void Gathers(const State& s) {
+    for (size_t d = 0; d < s.dims.size(); ++d) {
+      bool even = Divides(d, s.dims[d]);
+      for (size_t keep = 0; keep < s.dims[d].size(); ++keep) {
+        if (keep > 0 && !even) break;
+        State next = s;
+        AxisList axes(s.dims[d].begin() + static_cast<long>(keep), s.dims[d].end());
+        next.dims[d].resize(keep);
+        Push(StepKind::kAllGather, std::move(next), axes, bytes_ * (SizeOf(axes) - 1));
+      }
+    }
+  }
+
+  void AllToAlls(const State& s) {
+    for (size_t from = 0; from < s.dims.size(); ++from) {
+      if (!Divides(from, s.dims[from])) continue;
+      for (size_t begin = s.dims[from].size(); begin-- > 0;) {
+        AxisList axes(s.dims[from].begin() + static_cast<long>(begin), s.dims[from].end());
+        int to = DimOf(target_, axes[0]);
+        if (to < 0 || to == static_cast<int>(from)) break;
+        State next = s;
+        next.dims[from].resize(begin);
+        next.dims[to].insert(next.dims[to].end(), axes.begin(), axes.end());
+        if (!Divides(to, next.dims[to])) continue;
+        int64_t n = SizeOf(axes);
+        Push(StepKind::kAllToAll, std::move(next), axes, bytes_ / n * (n - 1));
+      }
+    }
+  }
+
+  void Reductions(const State& s) {
+    AxisList all;
+    for (AxisRef a : s.unreduced) {
+      if (Has(target_.unreduced, a)) continue;
+      all.push_back(a);
+      int d = DimOf(target_, a);
+      if (d < 0) continue;
+      State next = s;
+      next.dims[d].push_back(a);
+      next.unreduced.erase(std::find(next.unreduced.begin(), next.unreduced.end(), a));
+      if (Divides(d, next.dims[d]))
+        Push(StepKind::kReduceScatter, std::move(next), {a}, bytes_ / a.size * (a.size - 1));
+    }
+    auto reduce = [&](const AxisList& axes) {
+      if (axes.empty()) return;
+      State next = s;
+      next.unreduced = Difference(s.unreduced, axes);
+      int64_t n = SizeOf(axes);
+      Push(StepKind::kAllReduce, std::move(next), axes, 2 * (bytes_ - bytes_ / n));
+    };
+    reduce(all);
+    AxisList unplaced;
+    for (AxisRef a : all)
+      if (DimOf(target_, a) < 0) unplaced.push_back(a);
+    if (unplaced != all) reduce(unplaced);
+  }
+
+  void ToUnreduced(const State& s) {
+    AxisList fresh;
+    for (AxisRef a : target_.unreduced) {
+      if (Has(s.unreduced, a)) continue;
+      int d = DimOf(s, a);
+      if (d < 0) {
+        fresh.push_back(a);
+      } else if (s.dims[d].back() == a && Divides(d, s.dims[d])) {
+        State next = s;
+        next.dims[d].pop_back();
+        Insert(next.unreduced, a);
+        Push(StepKind::kShardedToUnreduced, std::move(next), {a}, 0);
+      }
+    }
+    if (fresh.empty()) return;
+    State next = s;
+    for (AxisRef a : fresh) Insert(next.unreduced, a);
+    Push(StepKind::kReplicatedToUnreduced, std::move(next), fresh, 0);
+  }
+  static void Insert(AxisList& set, AxisRef a) {
+    set.insert(std::upper_bound(set.begin(), set.end(), a, MeshOrder), a);
+  }
+
+  // Other devices for the same local shapes: each dim takes as much of its target as fits, then
+  // leftover pieces in any order.
+  void Permutes(const State& s) {
+    State next = s;
+    AxisList left;
+    for (const AxisList& dim : s.dims) left.insert(left.end(), dim.begin(), dim.end());
+    std::vector<int64_t> room;
+    for (size_t d = 0; d < s.dims.size(); ++d) {
+      room.push_back(SizeOf(s.dims[d]));
+      next.dims[d].clear();
+      for (AxisRef a : target_.dims[d]) {
+        if (room[d] == 1 || room[d] % a.size != 0 || Has(s.unreduced, a)) break;
+        next.dims[d].push_back(a);
+        room[d] /= a.size;
+        left.erase(std::remove(left.begin(), left.end(), a), left.end());
+      }
+    }
+    if (left.size() <= 5) FillRoom(s, next, room, left, 0);
+  }
+
+  void FillRoom(const State& s, State& next, std::vector<int64_t>& room, AxisList& left, size_t d) {
+    while (d < room.size() && room[d] == 1) ++d;
+    if (d == room.size()) {
+      if (next.dims != s.dims) Push(StepKind::kCollectivePermute, next, {}, bytes_);
+      return;
+    }
+    for (size_t i = 0; i < left.size(); ++i) {
+      AxisRef a = left[i];
+      if (room[d] % a.size != 0) continue;
+      left.erase(left.begin() + static_cast<long>(i));
+      next.dims[d].push_back(a);
+      room[d] /= a.size;
+      FillRoom(s, next, room, left, d);
+      room[d] *= a.size;
+      next.dims[d].pop_back();
+      left.insert(left.begin() + static_cast<long>(i), a);
+    }
+  }
+
+  const Shape& shape_;
+  int64_t itemsize_, bytes_ = 0;
+  const State& target_;
+  std::vector<Move> moves_;
+};
+
+TensorSharding ToSharding(const State& s, const MeshDef* mesh, Reduction kind) {
+  TensorSharding out = Replicated(mesh, static_cast<int>(s.dims.size()));
+  for (size_t d = 0; d < s.dims.size(); ++d)
+    for (AxisRef a : s.dims[d]) AppendMerged(out.dims[d].axes, a);
+  for (AxisRef a : s.unreduced) AppendMerged(out.unreduced, a);
+  if (!out.unreduced.empty()) out.kind = kind;
+  return out;
+}
+
+// Dijkstra over placements. A step costs its bytes, plus a little so that fewer steps win ties.
+class Search {
+ public:
+  Search(const Shape& shape, int64_t itemsize, State from, State to)
+      : target_(std::move(to)), moves_(shape, itemsize, target_) {
+    Reach(std::move(from), -1, {}, 0);
+  }
+
+  // Returns the moves to the target, in order.
+  std::vector<Move> Run() {
+    while (!queue_.empty()) {
+      auto [cost, node] = queue_.top();
+      queue_.pop();
+      if (done_[node]) continue;
+      done_[node] = true;
+      if (*states_[node] == target_) return Path(node);
+      for (Move& move : moves_.From(*states_[node])) {
+        double step = cost + static_cast<double>(move.bytes) + kStepCost;
+        State after = move.after;
+        Reach(std::move(after), node, std::move(move), step);
+      }
+    }
+    return {};
+  }
+
+ private:
+  static constexpr double kStepCost = 0.25;  // bytes
+
+  void Reach(State state, int32_t parent, Move move, double cost) {
+    auto [it, fresh] = index_.try_emplace(std::move(state), static_cast<int32_t>(states_.size()));
+    int32_t node = it->second;
+    if (fresh) {
+      states_.push_back(std::make_unique<State>(it->first));
+      parents_.push_back(parent);
+      by_.push_back(std::move(move));
+      costs_.push_back(cost);
+      done_.push_back(false);
+    } else if (cost < costs_[node]) {
+      parents_[node] = parent;
+      by_[node] = std::move(move);
+      costs_[node] = cost;
+    } else {
+      return;
+    }
+    queue_.push({cost, node});
+  }
+
+  std::vector<Move> Path(int32_t node) {
+    std::vector<Move> path;
+    for (; parents_[node] >= 0; node = parents_[node]) path.push_back(std::move(by_[node]));
+    std::reverse(path.begin(), path.end());
+    return path;
+  }
+
+  State target_;
+  Moves moves_;
+  absl::flat_hash_map<State, int32_t> index_;
+  std::vector<std::unique_ptr<State>> states_;
+  std::vector<int32_t> parents_;
+  std::vector<Move> by_;
+  std::vector<double> costs_;
+  std::vector<bool> done_;
+  using Entry = std::pair<double, int32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue_;
+};
+
+// Steps that gather everything that differs, then slice: for shardings that share no pieces, and
+// for other meshes.
+std::vector<ReshardStep> ThroughReplicated(const Shape& shape, int64_t itemsize,
+                                           const TensorSharding& from, const TensorSharding& to) {
+  TensorSharding whole = Replicated(from.mesh, from.rank());
+  std::vector<ReshardStep> steps = PlanReshard(shape, itemsize, from, whole);
+  whole.mesh = to.mesh;
+  for (ReshardStep& step : PlanReshard(shape, itemsize, whole, to)) steps.push_back(std::move(step));
+  return steps;
+}
+
+bool SameButDevices(const MeshDef& a, const MeshDef& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int i = 0; i < a.rank(); ++i)
+    if (a.axis_size(i) != b.axis_size(i)) return false;
+  return true;
+}
+
+// Between meshes: one permutation if only the devices' order or the axes' names differ.
+std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
+                                      const TensorSharding& from, const TensorSharding& to) {
+  if (from.trivial() && to.trivial()) return {};
+  if (!SameButDevices(*from.mesh, *to.mesh)) return ThroughReplicated(shape, itemsize, from, to);
+  std::vector<ReshardStep> steps;
+  TensorSharding moved = from;
+  moved.mesh = to.mesh;
+  moved.reduced.clear();
+  if (from.mesh->device_ids() != to.mesh->device_ids())
+    steps.push_back({StepKind::kCollectivePermute, moved, {}, LocalElements(shape, from) * itemsize});
+  for (ReshardStep& step : PlanReshard(shape, itemsize, moved, to)) steps.push_back(std::move(step));
+  return steps;
+}
+
+bool SamePlacement(const TensorSharding& a, const TensorSharding& b) {
+  if (a.unreduced != b.unreduced) return false;
+  for (size_t d = 0; d < a.dims.size(); ++d)
+    if (a.dims[d].axes != b.dims[d].axes) return false;
+  return true;
+}
+
+}  // namespace
+
+std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
+                                     const TensorSharding& from, const TensorSharding& to) {
+  if (SamePlacement(from, to) && (from.mesh == to.mesh || from.trivial())) return {};
+  if (from.mesh && to.mesh && from.mesh != to.mesh) return AcrossMeshes(shape, itemsize, from, to);
+  Cutter cutter;
+  for (const TensorSharding* s : {&from, &to}) {
+    for (const DimAxes& d : s->dims) cutter.Add(d.axes);
+    cutter.Add(s->unreduced);
+  }
+  if (!cutter.Nests()) return ThroughReplicated(shape, itemsize, from, to);
+  std::vector<ReshardStep> steps;
+  const MeshDef* mesh = to.mesh ? to.mesh : from.mesh;
+  Reduction kind = from.unreduced.empty() ? to.kind : from.kind;
+  for (Move& move : Search(shape, itemsize, cutter.Cut(from), cutter.Cut(to)).Run())
+    steps.push_back({move.kind, ToSharding(move.after, mesh, kind), std::move(move.axes), move.bytes});
+  return steps;
+}
+
+int64_t ReshardBytes(const Shape& shape, int64_t itemsize, const TensorSharding& from,
+                     const TensorSharding& to) {
+  int64_t bytes = 0;
+  for (const ReshardStep& step : PlanReshard(shape, itemsize, from, to)) bytes += step.bytes;
+  return bytes;
+}
+
+}  // namespace tessera::sharding

@@ -1,0 +1,41 @@
+// Reshard plans: the cheapest sequence of collectives from one sharding to another.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sharding/dim_map.h"
+
+namespace tessera::sharding {
+
+enum class StepKind : uint8_t {
+  kAllSlice,               // a dim takes more axes; local
+  kAllGather,              // a dim loses its minor axes
+  kAllToAll,               // minor axes move from one dim to another
+  kCollectivePermute,      // the same local shapes on other devices
+  kAllReduce,              // unreduced axes become replicated
+  kReduceScatter,          // an unreduced axis becomes the minor axis of a dim
+  kReplicatedToUnreduced,  // one device keeps the value, the others hold zeros; local
+  kShardedToUnreduced,     // each device keeps its part amid zeros; local
+};
+const char* Name(StepKind kind);
+
+struct ReshardStep {
+  StepKind kind;
+  TensorSharding after;
+  AxisList axes;            // that the step acts on
+  int64_t bytes = 0;        // of payload that leaves a device
+};
+
+// Returns the steps that cost the fewest bytes; empty if both shardings place every element alike.
+// Both are on meshes over the same devices. What is reduced counts as replicated. A dim that does
+// not divide is only sliced from whole and gathered to whole. Unreduced axes can be added only for
+// sums. No step replicates what a cheaper sequence keeps apart: the search minimises bytes, and
+// slices are free. `itemsize` is in bytes.
+std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
+                                     const TensorSharding& from, const TensorSharding& to);
+
+// Sum of the bytes of the steps.
+int64_t ReshardBytes(const Shape& shape, int64_t itemsize, const TensorSharding& from,
+                     const TensorSharding& to);
+
+}  // namespace tessera::sharding

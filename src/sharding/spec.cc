@@ -1,0 +1,157 @@
+// The public value types of tessera/sharding.h and tessera/mesh.h that are only about layout.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "base/error.h"
+#include "sharding/tensor_sharding.h"
+
+namespace tessera {
+
+AxisRef SubAxis(std::string_view name, int64_t pre, int64_t size) {
+  return {std::string(name), pre, size};
+}
+
+DimSharding DimSharding::priority(int p) const {
+  DimSharding d = *this;
+  d.priority_ = p;
+  return d;
+}
+DimSharding Open(DimSharding dim) {
+  dim.open_ = true;
+  return dim;
+}
+DimSharding Closed(DimSharding dim) {
+  dim.open_ = false;
+  return dim;
+}
+
+PartitionSpec PartitionSpec::unreduced(AxisNames axes, Reduction kind) const {
+  PartitionSpec s = *this;
+  s.unreduced_ = axes.names();
+  s.kind_ = kind;
+  return s;
+}
+PartitionSpec PartitionSpec::reduced(AxisNames axes) const {
+  PartitionSpec s = *this;
+  s.reduced_ = axes.names();
+  return s;
+}
+PartitionSpec PartitionSpec::replicated(AxisNames axes) const {
+  PartitionSpec s = *this;
+  s.replicated_ = axes.names();
+  return s;
+}
+PartitionSpec PartitionSpec::priority(int p) const {
+  PartitionSpec s = *this;
+  for (DimSharding& d : s.dims_) d = d.priority(p);
+  return s;
+}
+
+namespace {
+
+std::string AxisCode(const AxisRef& a) {
+  return a.size ? fmt::format("SubAxis(\"{}\", {}, {})", a.name, a.pre, a.size)
+                : fmt::format("\"{}\"", a.name);
+}
+
+std::string DimCode(const DimSharding& d) {
+  std::string axes;
+  for (const AxisRef& a : d.axes()) axes += (axes.empty() ? "" : ", ") + AxisCode(a);
+  if (d.axes().size() > 1) axes = "{" + axes + "}";
+  std::string out = d.axes().empty() ? "None" : axes;
+  if (d.open()) out = "Open(" + axes + ")";
+  else if (d.priority() >= 0) out = "Closed(" + out + ")";
+  if (d.priority() >= 0) out += fmt::format(".priority({})", d.priority());
+  return out;
+}
+
+std::string NamesCode(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& n : names) out += fmt::format("{}\"{}\"", out.empty() ? "" : ", ", n);
+  return names.size() == 1 ? out : "{" + out + "}";
+}
+
+}  // namespace
+
+std::string PartitionSpec::text() const {
+  std::string out = "P(";
+  for (size_t d = 0; d < dims_.size(); ++d) out += (d ? ", " : "") + DimCode(dims_[d]);
+  out += ")";
+  if (!unreduced_.empty()) {
+    const char* kind = kind_ == Reduction::kMax   ? ", Reduction::kMax"
+                       : kind_ == Reduction::kMin ? ", Reduction::kMin"
+                                                  : "";
+    out += fmt::format(".unreduced({}{})", NamesCode(unreduced_), kind);
+  }
+  if (!reduced_.empty()) out += fmt::format(".reduced({})", NamesCode(reduced_));
+  if (!replicated_.empty()) out += fmt::format(".replicated({})", NamesCode(replicated_));
+  return out;
+}
+
+Sharding::Sharding(Mesh mesh, PartitionSpec spec, Loc loc) : mesh_(mesh), spec_(std::move(spec)) {
+  sharding::Resolved r = sharding::Resolve(spec_, mesh.def(), spec_.rank());
+  if (!r.problem) return;
+  base::ThrowSharding({.kind = {},
+                       .op = "Sharding",
+                       .label = "Sharding." + r.problem->check,
+                       .where = base::Where(loc),
+                       .reason = r.problem->reason,
+                       .operands = {},
+                       .notes = {"spec: " + spec_.text()},
+                       .fixes = {}});
+}
+
+Sharding Sharding::Parse(std::string_view text, Mesh mesh, Loc loc) {
+  return Sharding(mesh, sharding::ToSpec(sharding::ParseSharding(text, mesh.def(), loc)), loc);
+}
+
+std::string Sharding::text() const {
+  return sharding::Text(sharding::Resolve(spec_, mesh_.def(), spec_.rank()).sharding);
+}
+
+std::vector<MeshAxis> Mesh::axes() const { return def_ ? def_->axes() : std::vector<MeshAxis>{}; }
+int64_t Mesh::size() const { return def_ ? def_->size() : 1; }
+bool Mesh::is_abstract() const { return def_ && def_->is_abstract(); }
+std::string Mesh::text() const { return def_ ? def_->text() : "<[]>"; }
+
+namespace {
+int FindAxis(const sharding::MeshDef* def, std::string_view name, const char* op, Loc loc) {
+  int axis = def ? def->Find(name) : -1;
+  if (axis >= 0) return axis;
+  base::ThrowSharding({.kind = {},
+                       .op = op,
+                       .label = std::string(op) + ".unknown-axis",
+                       .where = base::Where(loc),
+                       .reason = fmt::format("there is no axis \"{}\"", name),
+                       .operands = {},
+                       .notes = {"mesh: " + (def ? def->text() : "none")},
+                       .fixes = {}});
+}
+}  // namespace
+
+int64_t Mesh::axis_size(std::string_view name, Loc loc) const {
+  return def_->axis_size(FindAxis(def_, name, "axis_size", loc));
+}
+AxisMode Mesh::mode(std::string_view name, Loc loc) const {
+  return def_->axes()[static_cast<size_t>(FindAxis(def_, name, "mode", loc))].mode;
+}
+Mesh Mesh::with_mode(std::string_view name, AxisMode mode, Loc loc) const {
+  int axis = FindAxis(def_, name, "with_mode", loc);
+  std::vector<AxisMode> modes;
+  for (const MeshAxis& a : def_->axes()) modes.push_back(a.mode);
+  modes[static_cast<size_t>(axis)] = mode;
+  return Mesh(def_->WithModes(modes));
+}
+std::vector<int64_t> Mesh::device_ids() const {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < size(); ++i) ids.push_back(def_ ? def_->Device(i) : i);
+  return ids;
+}
+
+std::ostream& operator<<(std::ostream& os, const Mesh& mesh) { return os << mesh.text(); }
+std::ostream& operator<<(std::ostream& os, const PartitionSpec& spec) { return os << spec.text(); }
+std::ostream& operator<<(std::ostream& os, const Sharding& s) { return os << s.text(); }
+
+}  // namespace tessera

@@ -1,0 +1,180 @@
+#include "sharding/tensor_sharding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tessera::sharding {
+
+bool TensorSharding::dims_empty() const {
+  return std::all_of(dims.begin(), dims.end(), [](const DimAxes& d) { return d.axes.empty(); });
+}
+
+TensorSharding Replicated(const MeshDef* mesh, int rank) {
+  TensorSharding s;
+  s.mesh = mesh;
+  s.dims.resize(static_cast<size_t>(rank));
+  return s;
+}
+
+namespace {
+
+std::optional<Problem> VerifySubAxis(const MeshDef& mesh, AxisRef a) {
+  int64_t n = mesh.axis_size(a.axis);
+  if (a.pre == 1 && a.size == n) return std::nullopt;
+  std::string text = AxisText(mesh, a);
+  if (a.pre < 1) return Problem{"sub-axis", fmt::format("the pre-size of {} is below 1", text)};
+  if (a.size <= 1) return Problem{"sub-axis", fmt::format("the size of {} is not above 1", text)};
+  if (a.size == n) return Problem{"sub-axis", fmt::format("{} is the whole axis: write \"{}\"", text, mesh.axes()[a.axis].name)};
+  if (a.pre > n / a.size || n % a.next() != 0)
+    return Problem{"sub-axis", fmt::format("{} does not divide the axis, which has size {}", text, n)};
+  return std::nullopt;
+}
+
+std::optional<Problem> VerifyList(const MeshDef& mesh, const AxisList& axes) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (auto p = VerifySubAxis(mesh, axes[i])) return p;
+    for (size_t j = 0; j < i; ++j)
+      if (axes[i] == axes[j])
+        return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(mesh, axes[i]))};
+    if (i > 0 && CanMerge(axes[i - 1], axes[i]))
+      return Problem{"mergeable", fmt::format("{} and {} side by side are one part: write them as one",
+                                              AxisText(mesh, axes[i - 1]), AxisText(mesh, axes[i]))};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> VerifyOrdered(const MeshDef& mesh, const AxisList& axes, const char* set) {
+  if (auto p = VerifyList(mesh, axes)) return p;
+  if (!std::is_sorted(axes.begin(), axes.end(), MeshOrder))
+    return Problem{"order", fmt::format("the {} axes are not in the order of the mesh", set)};
+  return std::nullopt;
+}
+
+std::optional<Problem> VerifyDisjoint(const TensorSharding& s) {
+  AxisList seen;
+  auto add = [&](const AxisList& axes) -> std::optional<Problem> {
+    for (AxisRef a : axes) {
+      for (AxisRef b : seen)
+        if (Overlaps(a, b)) {
+          if (a == b) return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(*s.mesh, a))};
+          return Problem{"overlap", fmt::format("{} and {} overlap", AxisText(*s.mesh, b), AxisText(*s.mesh, a))};
+        }
+      seen.push_back(a);
+    }
+    return std::nullopt;
+  };
+  for (const DimAxes& d : s.dims)
+    if (auto p = add(d.axes)) return p;
+  for (const AxisList* set : {&s.replicated, &s.unreduced, &s.reduced})
+    if (auto p = add(*set)) return p;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Problem> Verify(const TensorSharding& s) {
+  if (!s.mesh) {
+    if (s.trivial() && s.replicated.empty()) return std::nullopt;
+    return Problem{"no-mesh", "axes without a mesh"};
+  }
+  for (size_t d = 0; d < s.dims.size(); ++d) {
+    const DimAxes& dim = s.dims[d];
+    if (dim.priority < -1) return Problem{"priority", fmt::format("dim {} has a negative priority", d)};
+    if (dim.priority >= 0 && dim.axes.empty() && !dim.open)
+      return Problem{"priority", fmt::format("dim {} is empty and closed but has a priority", d)};
+    if (auto p = VerifyList(*s.mesh, dim.axes)) return p;
+  }
+  if (auto p = VerifyOrdered(*s.mesh, s.replicated, "replicated")) return p;
+  if (auto p = VerifyOrdered(*s.mesh, s.unreduced, "unreduced")) return p;
+  if (auto p = VerifyOrdered(*s.mesh, s.reduced, "reduced")) return p;
+  return VerifyDisjoint(s);
+}
+
+int FirstUnevenDim(const TensorSharding& s, const std::vector<int64_t>& shape) {
+  for (size_t d = 0; d < s.dims.size(); ++d)
+    if (!s.dims[d].axes.empty() && shape[d] % SizeOf(s.dims[d].axes) != 0) return static_cast<int>(d);
+  return -1;
+}
+
+namespace {
+
+// Appends the axis that `ref` names, unless it is of size 1.
+std::optional<Problem> Lookup(const MeshDef* mesh, const tessera::AxisRef& ref, AxisList& out) {
+  int axis = mesh ? mesh->Find(ref.name) : -1;
+  if (axis < 0) {
+    std::string known;
+    if (mesh)
+      for (const MeshAxis& a : mesh->axes()) known += (known.empty() ? "" : ", ") + a.name;
+    return Problem{"unknown-axis",
+                   mesh ? fmt::format("there is no axis \"{}\": the mesh has {}", ref.name, known)
+                        : fmt::format("there is no axis \"{}\": no mesh is in scope", ref.name)};
+  }
+  if (mesh->axis_size(axis) == 1) return std::nullopt;
+  out.push_back({axis, ref.pre, ref.size ? ref.size : mesh->axis_size(axis)});
+  return std::nullopt;
+}
+
+std::optional<Problem> LookupSet(const MeshDef* mesh, const std::vector<std::string>& names,
+                                 AxisList& out) {
+  for (const std::string& name : names)
+    if (auto p = Lookup(mesh, {name}, out)) return p;
+  std::sort(out.begin(), out.end(), MeshOrder);
+  return std::nullopt;
+}
+
+std::vector<std::string> Names(const MeshDef* mesh, const AxisList& axes) {
+  std::vector<std::string> names;
+  for (AxisRef a : axes) names.push_back(mesh->axes()[a.axis].name);
+  return names;
+}
+
+}  // namespace
+
+Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
+  Resolved r{Replicated(mesh, std::max(rank, spec.rank())), std::nullopt};
+  for (int d = 0; d < spec.rank(); ++d) {
+    const DimSharding& from = spec.dims()[static_cast<size_t>(d)];
+    DimAxes& to = r.sharding.dims[static_cast<size_t>(d)];
+    to.open = from.open();
+    to.priority = from.priority();
+    for (const tessera::AxisRef& ref : from.axes())
+      if ((r.problem = Lookup(mesh, ref, to.axes))) return r;
+    if (d >= rank && !from.axes().empty()) {
+      r.problem = Problem{"rank", fmt::format("the spec {} has more dims than the array, which has rank {}",
+                                              spec.text(), rank)};
+      return r;
+    }
+  }
+  r.sharding.dims.resize(static_cast<size_t>(rank));
+  r.sharding.kind = spec.reduction();
+  if ((r.problem = LookupSet(mesh, spec.unreduced_axes(), r.sharding.unreduced)) ||
+      (r.problem = LookupSet(mesh, spec.reduced_axes(), r.sharding.reduced)) ||
+      (r.problem = LookupSet(mesh, spec.replicated_axes(), r.sharding.replicated)))
+    return r;
+  if (r.sharding.unreduced.empty()) r.sharding.kind = Reduction::kSum;
+  r.problem = Verify(r.sharding);
+  return r;
+}
+
+PartitionSpec ToSpec(const TensorSharding& s) {
+  std::vector<DimSharding> dims;
+  for (const DimAxes& d : s.dims) {
+    std::vector<tessera::AxisRef> axes;
+    for (AxisRef a : d.axes) {
+      bool whole = IsWhole(*s.mesh, a);
+      axes.push_back({s.mesh->axes()[a.axis].name, whole ? 1 : a.pre, whole ? 0 : a.size});
+    }
+    DimSharding dim(std::move(axes));
+    if (d.open) dim = Open(dim);
+    if (d.priority >= 0) dim = dim.priority(d.priority);
+    dims.push_back(std::move(dim));
+  }
+  PartitionSpec spec(std::move(dims));
+  if (!s.unreduced.empty()) spec = spec.unreduced(Names(s.mesh, s.unreduced), s.kind);
+  if (!s.reduced.empty()) spec = spec.reduced(Names(s.mesh, s.reduced));
+  if (!s.replicated.empty()) spec = spec.replicated(Names(s.mesh, s.replicated));
+  return spec;
+}
+
+}  // namespace tessera::sharding

@@ -1,0 +1,140 @@
+// Text of shardings: Shardy's form, JAX's type form, and the reader of the first.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/reader.h"
+#include "sharding/tensor_sharding.h"
+
+namespace tessera::sharding {
+namespace {
+
+std::string ListText(const MeshDef* mesh, const AxisList& axes) {
+  std::string out;
+  for (AxisRef a : axes) out += (out.empty() ? "" : ", ") + AxisText(*mesh, a);
+  return out;
+}
+
+std::string DimText(const MeshDef* mesh, const DimAxes& d) {
+  std::string out = "{" + ListText(mesh, d.axes);
+  if (d.open) out += d.axes.empty() ? "?" : ", ?";
+  out += "}";
+  if (d.priority >= 0) out += fmt::format("p{}", d.priority);
+  return out;
+}
+
+const char* KindPrefix(Reduction kind) {
+  constexpr const char* kPrefixes[] = {"", "max", "min", "prod", "and", "or"};
+  return kPrefixes[static_cast<int>(kind)];
+}
+
+AxisRef ReadAxis(base::Reader& in, const MeshDef* mesh) {
+  std::string name = in.Quoted();
+  int axis = mesh ? mesh->Find(name) : -1;
+  if (axis < 0) in.Fail(fmt::format("unknown axis name: \"{}\"", name));
+  AxisRef a = WholeAxis(*mesh, axis);
+  if (in.Accept(":")) {
+    in.Expect("(");
+    a.pre = in.Integer();
+    in.Expect(")");
+    a.size = in.Integer();
+    // Checked here, before any product of the two is formed.
+    if (a.pre < 1 || a.size < 1 || a.pre > mesh->axis_size(axis) || a.size > mesh->axis_size(axis))
+      in.Fail(fmt::format("sub-axis sizes of \"{}\" must lie between 1 and {}", name, mesh->axis_size(axis)));
+    if (a.size == mesh->axis_size(axis)) in.Fail("sub-axis size is equal to the full axis size");
+  }
+  return a;
+}
+
+void Keep(const MeshDef* mesh, AxisRef a, AxisList& out) {
+  if (mesh->axis_size(a.axis) > 1) out.push_back(a);
+}
+
+DimAxes ReadDim(base::Reader& in, const MeshDef* mesh) {
+  DimAxes d;
+  in.List("{", "}", [&] {
+    if (d.open) in.Fail("'?' must come last");
+    if (in.Accept("?")) d.open = true;
+    else Keep(mesh, ReadAxis(in, mesh), d.axes);
+  });
+  size_t before = in.position();
+  std::string word = in.AcceptWord();
+  if (word.empty()) return d;
+  bool digits = word[0] == 'p' && word.size() > 1 && word.size() < 9 &&
+                word.find_first_not_of("0123456789", 1) == std::string::npos;
+  if (!digits) {
+    in.set_position(before);
+    in.Fail(fmt::format("expecting priority in format 'p<number>', got: {}", word));
+  }
+  if (word.size() > 2 && word[1] == '0') in.Fail("priorities with leading zeros are not allowed");
+  d.priority = std::stoi(word.substr(1));
+  return d;
+}
+
+}  // namespace
+
+std::string Text(const TensorSharding& s) {
+  std::string out = "<@mesh, [";
+  for (size_t d = 0; d < s.dims.size(); ++d) out += (d ? ", " : "") + DimText(s.mesh, s.dims[d]);
+  out += "]";
+  if (!s.replicated.empty()) out += ", replicated={" + ListText(s.mesh, s.replicated) + "}";
+  if (!s.unreduced.empty())
+    out += fmt::format(", unreduced={}{{{}}}", KindPrefix(s.kind), ListText(s.mesh, s.unreduced));
+  if (!s.reduced.empty()) out += ", reduced={" + ListText(s.mesh, s.reduced) + "}";
+  return out + ">";
+}
+
+TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc) {
+  base::Reader in(text, "sharding", loc);
+  TensorSharding s;
+  s.mesh = mesh;
+  in.Expect("<");
+  in.Expect("@");
+  in.Word();
+  in.Expect(",");
+  in.List("[", "]", [&] { s.dims.push_back(ReadDim(in, mesh)); });
+  while (in.Accept(",")) {
+    std::string set = in.Word();
+    in.Accept("=");
+    AxisList* axes = set == "replicated"  ? &s.replicated
+                     : set == "unreduced" ? &s.unreduced
+                     : set == "reduced"   ? &s.reduced
+                                          : nullptr;
+    if (!axes) in.Fail(fmt::format("expected replicated, unreduced or reduced, not '{}'", set));
+    if (set == "unreduced") {
+      if (in.Accept("max")) s.kind = Reduction::kMax;
+      else if (in.Accept("min")) s.kind = Reduction::kMin;
+      else in.Accept("sum");
+    }
+    in.List("{", "}", [&] { Keep(mesh, ReadAxis(in, mesh), *axes); });
+  }
+  in.Expect(">");
+  in.ExpectEnd();
+  if (auto problem = Verify(s)) in.Fail(problem->reason);
+  return s;
+}
+
+std::string TypeSuffix(const std::vector<int64_t>& shape, const TensorSharding& s) {
+  auto names = [&](const AxisList& axes) {
+    std::string out;
+    for (AxisRef a : axes) {
+      std::string name = s.mesh->axes()[a.axis].name;
+      if (!IsWhole(*s.mesh, a)) name += fmt::format(":({}){}", a.pre, a.size);
+      out += (out.empty() ? "" : ",") + name;
+    }
+    return axes.size() > 1 ? "(" + out + ")" : out;
+  };
+  std::string out = "[";
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (d) out += ",";
+    out += std::to_string(shape[d]);
+    if (!s.dims[d].axes.empty()) out += "@" + names(s.dims[d].axes);
+  }
+  out += "]";
+  if (s.unreduced.empty() && s.reduced.empty()) return out;
+  std::string kind = KindPrefix(s.kind), sets;
+  if (!s.unreduced.empty()) sets += "U" + (kind.empty() ? "" : "_" + kind) + ":" + names(s.unreduced);
+  if (!s.reduced.empty()) sets += (sets.empty() ? "R:" : ", R:") + names(s.reduced);
+  return out + "{" + sets + "}";
+}
+
+}  // namespace tessera::sharding
