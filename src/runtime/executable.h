@@ -40,7 +40,7 @@ struct Access {
 struct ReadyNode {
   std::vector<ReadyStep> steps;
   std::vector<Operand> operands;    // of all steps
-  int32_t instances = 0;
+  int32_t instances = 0;            // of the layout, or of the result of the exchange
   const int32_t* devices = nullptr;  // representatives
   std::unique_ptr<const ReadyExchange> exchange;
   int32_t in = -1, out = -1;         // views of the exchange
@@ -63,7 +63,8 @@ struct Binding {
   How how = kFresh;
   int32_t from = -1;     // an earlier binding, or a constant
   int32_t node = -1;     // kAlias: the node that copies if the binding cannot be had; -1: always can
-  int32_t storage = -1;  // values with one number may share memory
+  int32_t storage = -1;  // values with one number may share memory,
+  int32_t family = -1;   // and if of one family instance i of one is where it is of the other
   int32_t instances = 1;
   int64_t bytes = 0, offset = 0;
   std::optional<Alias> alias;

@@ -36,7 +36,7 @@ int64_t LiveBytes();
 int64_t ReservedBytes();
 
 // A plan made ready: slots assigned, exchanges prepared, costs added up. Immutable; shareable.
-class Executable;
+struct Executable;
 std::shared_ptr<const Executable> Prepare(plan::Plan plan);
 
 // Returns the outputs' buffers. `inputs` are in the order of Plan::inputs; those that the plan

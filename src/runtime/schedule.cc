@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "runtime/arena.h"
 #include "runtime/executable.h"
 
 namespace tessera::runtime {
@@ -9,9 +10,8 @@ namespace {
 constexpr double kParallelSeconds = 2e-6;
 constexpr double kSplitSeconds = 5e-6;
 
-// Who touched something since the last barrier: nobody, worker 0 only, worker w its block of n
-// instances only (n itself), or anyone.
-constexpr int32_t kNobody = -2, kAnyone = -1, kFirstOnly = 0;
+// Who touches a storage: anyone; worker 0 only; or, n > 0, each worker its block of n instances.
+constexpr int32_t kAnyone = -1, kFirstOnly = 0;
 
 class Scheduler {
  public:
@@ -19,28 +19,33 @@ class Scheduler {
       : executable_(executable), schedule_(schedule) {
     int32_t storages = 0;
     for (const Binding& b : executable.bindings) storages = std::max(storages, b.storage + 1);
-    written_.resize(executable.bindings.size());
+    written_.resize(storages);
     touched_.resize(storages);
+    block_view_.resize(storages, -1);
+    for (size_t v = 0; v < executable.bindings.size(); ++v) {
+      const Binding& b = executable.bindings[v];
+      if (b.how == Binding::kBlock) block_view_[b.storage] = static_cast<int32_t>(v);
+    }
   }
 
   void Run() {
     for (const ReadyNode& node : executable_.nodes) {
       const NodeSchedule::Mode mode = ModeOf(node);
-      const int32_t who = Who(node, mode);
-      const bool barrier = Conflicts(node, who);
-      if (barrier) ++epoch_;
+      const bool barrier = Conflicts(node, mode);
+      if (barrier) Barrier();
       schedule_.nodes.push_back({mode, barrier});
       schedule_.parallel |= mode != NodeSchedule::kFirst;
       // A split step ends in a barrier; what follows it in the node runs on worker 0.
-      if (mode == NodeSchedule::kSplit) ++epoch_;
-      Record(node, who);
+      if (mode == NodeSchedule::kSplit) Barrier();
+      Record(node, mode);
     }
   }
 
  private:
   struct Touch {
     int64_t epoch = -1;
-    int32_t who = kNobody;
+    int32_t who = kAnyone;
+    int32_t family = -1;
   };
 
   NodeSchedule::Mode ModeOf(const ReadyNode& node) const {
@@ -61,57 +66,81 @@ class Scheduler {
   }
 
   // What the executor's shares of a mode amount to.
-  static int32_t Who(const ReadyNode& node, NodeSchedule::Mode mode) {
-    if (mode == NodeSchedule::kOwners) return node.instances;
-    return mode == NodeSchedule::kShares ? kAnyone : kFirstOnly;
+  Touch TouchOf(const ReadyNode& node, NodeSchedule::Mode mode, const Access& access) const {
+    const int32_t family = executable_.bindings[access.view].family;
+    if (mode == NodeSchedule::kFirst || mode == NodeSchedule::kSplit) {
+      return {epoch_, kFirstOnly, family};
+    }
+    bool owners = access.identity;
+    if (mode == NodeSchedule::kShares) {
+      owners = access.writes && node.exchange->even() && node.instances % schedule_.workers == 0;
+    }
+    return {epoch_, owners ? node.instances : kAnyone, family};
   }
 
-  int32_t Current(const Touch& touch) const { return touch.epoch == epoch_ ? touch.who : kNobody; }
+  bool Since(const Touch& touch) const { return touch.epoch == epoch_; }
 
-  // True if `who` may meet what `other` did without a barrier between.
-  static bool Ordered(int32_t other, int32_t who, bool identity) {
-    if (other == kNobody) return true;
-    return other == who && (who == kFirstOnly || (who > 0 && identity));
+  // True if what `mine` is about to do needs no barrier after `before`.
+  bool Ordered(const Touch& before, const Touch& mine) const {
+    if (!Since(before)) return true;
+    if (before.who != mine.who || mine.who == kAnyone) return false;
+    return mine.who == kFirstOnly || before.family == mine.family;
   }
 
-  bool Conflicts(const ReadyNode& node, int32_t who) const {
+  bool Conflicts(const ReadyNode& node, NodeSchedule::Mode mode) const {
     for (const Access& a : node.accesses) {
       const Binding& binding = executable_.bindings[a.view];
-      const Touch& before = a.writes ? touched_[binding.storage] : written_[a.view];
-      if (!Ordered(Current(before), who, a.identity)) return true;
-      if (a.writes && binding.how == Binding::kBlock && Overwrites(binding, who)) return true;
+      const Touch mine = TouchOf(node, mode, a);
+      const Touch& before = a.writes ? touched_[binding.storage] : written_[binding.storage];
+      if (!Ordered(before, mine)) return true;
+      if (a.writes && binding.how == Binding::kBlock && Overwrites(binding, mine)) return true;
     }
     return false;
   }
 
-  // True if the block's bytes at `binding` were another value's since the last barrier, and not
-  // all by worker 0.
-  bool Overwrites(const Binding& binding, int32_t who) const {
-    for (const Binding& old : executable_.bindings) {
-      if (old.how != Binding::kBlock || old.storage == binding.storage) continue;
-      if (Ordered(Current(touched_[old.storage]), who, false)) continue;
-      if (old.offset < binding.offset + binding.bytes * binding.instances &&
-          binding.offset < old.offset + old.bytes * old.instances) {
+  // True if some of the bytes were another value's since the last barrier, and not all touches
+  // were worker 0's.
+  bool Overwrites(const Binding& binding, const Touch& mine) const {
+    for (int32_t view : recent_) {
+      const Binding& old = executable_.bindings[view];
+      if (old.storage == binding.storage) continue;
+      if (mine.who == kFirstOnly && touched_[old.storage].who == kFirstOnly) continue;
+      if (old.offset < binding.offset + Extent(binding) &&
+          binding.offset < old.offset + Extent(old)) {
         return true;
       }
     }
     return false;
   }
 
-  void Record(const ReadyNode& node, int32_t who) {
+  static int64_t Extent(const Binding& b) { return RoundUp(b.bytes, kLine) * b.instances; }
+
+  void Record(const ReadyNode& node, NodeSchedule::Mode mode) {
     for (const Access& a : node.accesses) {
-      const int32_t as = who > 0 && !a.identity ? kAnyone : who;
-      Touch& touched = touched_[executable_.bindings[a.view].storage];
-      const int32_t before = Current(touched);
-      touched = {epoch_, before == kNobody || before == as ? as : kAnyone};
-      if (a.writes) written_[a.view] = {epoch_, as};
+      const Binding& binding = executable_.bindings[a.view];
+      const Touch mine = TouchOf(node, mode, a);
+      Touch& touched = touched_[binding.storage];
+      if (!Since(touched)) {
+        touched = mine;
+        if (block_view_[binding.storage] >= 0) recent_.push_back(block_view_[binding.storage]);
+      } else if (!Ordered(touched, mine)) {
+        touched.who = kAnyone;
+      }
+      if (a.writes) written_[binding.storage] = mine;
     }
+  }
+
+  void Barrier() {
+    ++epoch_;
+    recent_.clear();
   }
 
   const Executable& executable_;
   Schedule& schedule_;
-  std::vector<Touch> written_;  // per view
-  std::vector<Touch> touched_;  // per storage
+  // Per storage: the last write, and all touches since the last barrier.
+  std::vector<Touch> written_, touched_;
+  std::vector<int32_t> block_view_;  // per storage: its binding in the run's block, or -1
+  std::vector<int32_t> recent_;      // those of storages touched since the last barrier
   int64_t epoch_ = 0;
 };
 

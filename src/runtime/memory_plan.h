@@ -1,0 +1,53 @@
+// When each value of a plan lives, and where.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plan/plan.h"
+#include "runtime/exchange.h"
+#include "runtime/executable.h"
+
+namespace tessera::runtime {
+
+// Steps of one layout in their order, or an exchange. Nodes run one after the other.
+struct FlowNode {
+  const plan::Exchange* exchange = nullptr;
+  int32_t layout = -1;
+  std::vector<const plan::Step*> steps;
+};
+
+// Where a value is made and last read: a node, and a step in it. Inputs and constants are made at
+// node -1; a plan's outputs are read after the last node.
+struct Life {
+  int32_t made_node = -1, made_step = -1;
+  int32_t last_node = -1, last_step = -1;
+  bool output = false;
+};
+
+struct Flow {
+  std::vector<FlowNode> nodes;
+  std::vector<Life> lives;  // per value
+};
+
+Flow Analyse(const plan::Plan& plan);
+
+// Where a value is. Fields are those of Binding, in terms of values.
+struct Place {
+  Binding::How how = Binding::kFresh;
+  bool frame = false;    // lives inside one node: at `offset` of the worker's frame
+  int32_t from = -1;     // kTake, kSame, kAlias: a value
+  int32_t node = -1;
+  int32_t storage = -1, family = -1;
+  int64_t offset = 0;
+  std::optional<Alias> alias;
+};
+
+struct MemoryPlan {
+  std::vector<Place> places;  // per value
+  int64_t block_bytes = 0, frame_bytes = 0, peak_bytes = 0;
+};
+
+MemoryPlan PlanMemory(const plan::Plan& plan, const Flow& flow);
+
+}  // namespace tessera::runtime

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "runtime/arena.h"
+#include "runtime/executable.h"
+#include "runtime/memory_plan.h"
+
+namespace tessera::runtime {
+namespace {
+
+// One worker's speed, for choosing between one worker and several only. Data that fits in the
+// second-level cache moves four times as fast.
+constexpr double kBytesPerSecond = 20e9;
+constexpr double kCachedBytesPerSecond = 80e9;
+constexpr double kCachedBytes = 1 << 20;
+constexpr double kFlopsPerSecond = 20e9;
+
+double Seconds(double bytes, double flops, int64_t calls) {
+  const bool cached = bytes * static_cast<double>(calls) <= kCachedBytes;
+  return bytes / (cached ? kCachedBytesPerSecond : kBytesPerSecond) + flops / kFlopsPerSecond;
+}
+
+class Preparer {
+ public:
+  explicit Preparer(plan::Plan plan) : executable_(std::make_shared<Executable>()) {
+    executable_->plan = std::move(plan);
+  }
+
+  std::shared_ptr<const Executable> Run() {
+    const Flow flow = Analyse(plan());
+    memory_ = PlanMemory(plan(), flow);
+    executable_->block_bytes = memory_.block_bytes;
+    executable_->frame_bytes = memory_.frame_bytes;
+    executable_->peak_bytes = memory_.peak_bytes;
+    views_.assign(plan().values.size(), -1);
+    BindOutside();
+    for (size_t n = 0; n < flow.nodes.size(); ++n) {
+      if (flow.nodes[n].exchange) AddExchange(*flow.nodes[n].exchange, static_cast<int32_t>(n));
+      else AddSteps(flow.nodes[n]);
+    }
+    AddOutputs();
+    return std::move(executable_);
+  }
+
+ private:
+  const plan::Plan& plan() const { return executable_->plan; }
+  int32_t Instances(int32_t v) const { return plan().layouts[plan().values[v].layout].instances; }
+
+  // ---- bindings -----------------------------------------------------------------------------
+
+  void BindOutside() {
+    for (int32_t v : plan().inputs) Bind(v);
+    for (size_t v = 0; v < plan().values.size(); ++v) {
+      if (plan().values[v].kind != plan::ValueKind::kConstant) continue;
+      Bind(static_cast<int32_t>(v)).from = static_cast<int32_t>(executable_->constants.size());
+      executable_->constants.push_back(Constant(static_cast<int32_t>(v)));
+    }
+  }
+
+  Binding& Bind(int32_t v) {
+    const Place& place = memory_.places[v];
+    views_[v] = static_cast<int32_t>(executable_->bindings.size());
+    Binding b;
+    b.how = place.how;
+    b.from = place.from >= 0 ? views_[place.from] : -1;
+    b.storage = place.storage;
+    b.family = place.family;
+    b.instances = Instances(v);
+    b.bytes = plan().values[v].bytes;
+    b.offset = place.offset;
+    b.alias = place.alias;
+    executable_->bindings.push_back(std::move(b));
+    return executable_->bindings.back();
+  }
+
+  // The plan's own memory if it is aligned and spaced as ours, else a copy.
+  Buffers Constant(int32_t v) const {
+    const plan::Value& value = plan().values[v];
+    const int32_t instances = Instances(v);
+    const bool aligned = reinterpret_cast<uintptr_t>(value.data.get()) % kLine == 0;
+    if (value.data && aligned && (instances == 1 || value.bytes % kLine == 0)) {
+      Buffers buffers;
+      buffers.storage = std::make_shared<Storage>(value.data);
+      buffers.base = const_cast<std::byte*>(value.data.get());
+      buffers.bytes = value.bytes;
+      buffers.stride = RoundUp(value.bytes, kLine);
+      return buffers;
+    }
+    Buffers buffers = Allocate(value.bytes, instances);
+    for (int32_t i = 0; i < instances && value.bytes > 0; ++i) {
+      std::memcpy(buffers.at(i), value.data.get() + i * value.bytes, value.bytes);
+    }
+    return buffers;
+  }
+
+  // ---- nodes --------------------------------------------------------------------------------
+
+  void AddSteps(const FlowNode& flow) {
+    const plan::Layout& layout = plan().layouts[flow.layout];
+    ReadyNode node;
+    node.instances = layout.instances;
+    node.devices = layout.device_of_instance.data();
+    for (const plan::Step* step : flow.steps) AddStep(*step, node);
+    const Operand* operands = node.operands.data();
+    for (ReadyStep& step : node.steps) {
+      step.operands = operands;
+      operands += step.ins + step.outs;
+    }
+    executable_->seconds += node.seconds;
+    executable_->nodes.push_back(std::move(node));
+  }
+
+  void AddStep(const plan::Step& step, ReadyNode& node) {
+    const plan::Kernel& kernel = step.kernel;
+    ReadyStep ready;
+    ready.fn = kernel.fn;
+    ready.config = kernel.config.get();
+    ready.ins = static_cast<int32_t>(step.in.size());
+    ready.outs = static_cast<int32_t>(step.out.size());
+    ready.max_parts = kernel.max_parts;
+    ready.seconds = Seconds(kernel.bytes, kernel.flops, node.instances);
+    node.seconds += ready.seconds * node.instances;
+    for (int32_t v : step.in) AddOperand(v, step.layout, false, node);
+    for (int32_t v : step.out) {
+      if (!memory_.places[v].frame) Bind(v);
+      AddOperand(v, step.layout, true, node);
+    }
+    executable_->scratch_bytes = std::max(executable_->scratch_bytes, kernel.scratch_bytes);
+    executable_->max_operands = std::max(executable_->max_operands, ready.ins + ready.outs);
+    node.steps.push_back(ready);
+  }
+
+  void AddOperand(int32_t v, int32_t layout, bool writes, ReadyNode& node) {
+    const Place& place = memory_.places[v];
+    if (place.frame) {
+      node.operands.push_back({-1, place.offset, nullptr});
+      return;
+    }
+    const int32_t* index = IndexOf(layout, plan().values[v].layout);
+    node.operands.push_back({views_[v], 0, index});
+    const bool identity = !index && Instances(v) == node.instances;
+    node.accesses.push_back({views_[v], writes, identity});
+  }
+
+  // Returns, per instance of layout `from`, the instance of layout `to` with its representative.
+  const int32_t* IndexOf(int32_t from, int32_t to) {
+    if (from == to) return nullptr;
+    auto [found, fresh] = indices_.try_emplace({from, to}, nullptr);
+    if (!fresh) return found->second;
+    const plan::Layout& target = plan().layouts[to];
+    std::vector<int32_t> index;
+    bool identity = true;
+    for (int32_t device : plan().layouts[from].device_of_instance) {
+      identity &= target.instance_of_device[device] == static_cast<int32_t>(index.size());
+      index.push_back(target.instance_of_device[device]);
+    }
+    if (identity) return nullptr;
+    auto kept = std::make_unique<const std::vector<int32_t>>(std::move(index));
+    found->second = kept->data();
+    executable_->indices.push_back(std::move(kept));
+    return found->second;
+  }
+
+  void AddExchange(const plan::Exchange& exchange, int32_t flow_node) {
+    Binding& binding = Bind(exchange.out);
+    const bool alias = binding.how == Binding::kAlias;
+    if (alias && memory_.places[exchange.out].node != flow_node) return;  // always an alias
+    if (alias) binding.node = static_cast<int32_t>(executable_->nodes.size());
+    ReadyNode node;
+    node.instances = Instances(exchange.out);
+    node.exchange = std::make_unique<const ReadyExchange>(exchange, plan().values[exchange.out]);
+    node.in = views_[exchange.in];
+    node.out = views_[exchange.out];
+    node.may_alias = alias;
+    node.seconds = Seconds(node.exchange->bytes(), 0, 1);
+    node.accesses = {{node.in, false, false}, {node.out, true, false}};
+    executable_->seconds += node.seconds;
+    executable_->nodes.push_back(std::move(node));
+  }
+
+  void AddOutputs() {
+    std::vector<bool> seen(executable_->bindings.size());
+    for (size_t k = plan().outputs.size(); k-- > 0;) {
+      const int32_t view = views_[plan().outputs[k]];
+      executable_->outputs.push_back({view, !seen[view]});
+      seen[view] = true;
+    }
+    std::reverse(executable_->outputs.begin(), executable_->outputs.end());
+  }
+
+  std::shared_ptr<Executable> executable_;
+  MemoryPlan memory_;
+  std::vector<int32_t> views_;  // per value; -1: none, in a frame
+  std::map<std::pair<int32_t, int32_t>, const int32_t*> indices_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Executable> Prepare(plan::Plan plan) {
+  return Preparer(std::move(plan)).Run();
+}
+
+int64_t PeakBytes(const Executable& executable) { return executable.peak_bytes; }
+
+}  // namespace tessera::runtime
