@@ -1,5 +1,6 @@
 #include "kernels/scalar_blocks.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/scalar_elements.h"
@@ -104,7 +105,7 @@ void Walk(const Gather& g, size_t i, size_t n, F f) {
   constexpr size_t kMostDims = 64;
   int64_t index[kMostDims];
   int64_t offset = 0, rest = static_cast<int64_t>(i);
-  const size_t rank = g.dims.size();
+  const size_t rank = std::min(g.dims.size(), kMostDims);
   for (size_t d = rank; d-- > 0;) {
     index[d] = rest % g.dims[d];
     rest /= g.dims[d];
@@ -138,16 +139,16 @@ void GatherIota(const Instr& instr, const Context& c, size_t i, size_t n, std::b
 void Fold(const Instr& instr, const Context& c, size_t, size_t, std::byte*) {
   float* sums = reinterpret_cast<float*>(Address(c, instr.a, 0));
   double* carry = reinterpret_cast<double*>(Address(c, instr.b, 0));
-  Each(kNarrowSums, [&](size_t k) {
+  for (size_t k = 0; k < kNarrowSums; ++k) {
     carry[k] += static_cast<double>(sums[k]);
     sums[k] = 0;
-  });
+  }
 }
 
 // Halves the width until one element is left; width is a power of two.
 template <class T, class F>
 T Tree(T* v, size_t width, F f) {
-  for (size_t half = width / 2; half > 0; half /= 2)
+  for (size_t half = std::min(width, kMostElements) / 2; half > 0; half /= 2)
     Each(half, [&](size_t k) { v[k] = f(v[k], v[k + half]); });
   return v[0];
 }
