@@ -41,6 +41,10 @@ class Preparer {
       else AddSteps(flow.nodes[n]);
     }
     AddOutputs();
+    // Prepared, and of quadratic size in the devices.
+    for (plan::Node& node : executable_->plan.nodes) {
+      if (auto* exchange = std::get_if<plan::Exchange>(&node)) exchange->pieces = {};
+    }
     return std::move(executable_);
   }
 

@@ -1,0 +1,266 @@
+#include "runtime/exchange.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "plans.h"
+#include "tessera/error.h"
+
+namespace tessera::runtime {
+namespace {
+
+using Values = std::vector<std::vector<float>>;
+
+// Calls f(input element, output element) for all of the box.
+template <class F>
+void ForBox(const plan::Exchange& e, F f) {
+  int64_t total = 1;
+  for (int64_t extent : e.box) total *= extent;
+  for (int64_t i = 0; i < total; ++i) {
+    int64_t rest = i, from = 0, to = 0;
+    for (size_t d = e.box.size(); d-- > 0; rest /= e.box[d]) {
+      from += rest % e.box[d] * e.in_strides[d];
+      to += rest % e.box[d] * e.out_strides[d];
+    }
+    f(from, to);
+  }
+}
+
+Values Naive(const plan::Exchange& e, const Values& in, int64_t out_bytes) {
+  Values out(e.pieces.size(), std::vector<float>(out_bytes / 4));
+  for (size_t i = 0; i < out.size(); ++i) {
+    for (size_t k = 0; k < e.pieces[i].size(); ++k) {
+      const auto& p = e.pieces[i][k];
+      ForBox(e, [&](int64_t from, int64_t to) {
+        float& x = out[i][p.out_offset + to];
+        x = (e.reduces && k > 0 ? x : 0) + in[p.source][p.in_offset + from];
+      });
+    }
+  }
+  return out;
+}
+
+// Runs one exchange of f32; with `fed`, of a value that a step before made and a step after reads.
+Values RunExchange(int32_t devices, const plan::Exchange& e, int64_t in_bytes, int64_t out_bytes,
+                   bool fed) {
+  const auto results = static_cast<int32_t>(e.pieces.size());
+  PlanBuilder b(devices);
+  const int32_t layout = results == devices ? 0 : b.AddLayout(MakeLayout(devices, results));
+  int32_t x = b.Input(in_bytes, 0);
+  if (fed) b.Segment(), x = b.Apply(AddValue, {x}, 1, in_bytes, 0);
+  int32_t y = b.AddExchange(e, x, out_bytes, layout);
+  if (fed) b.Segment(), y = b.Apply(AddValue, {y}, 0, out_bytes, layout);
+  b.Output(y);
+  auto executable = Prepare(std::move(b.plan));
+  Buffers in = MakeInput(in_bytes, devices, fed ? 1 : 0);
+  return Read(Run(*executable, {in})[0], results);
+}
+
+Values Want(int32_t devices, const plan::Exchange& e, int64_t in_bytes, int64_t out_bytes,
+            bool fed) {
+  Values in = Read(MakeInput(in_bytes, devices, fed ? 1 : 0), devices);
+  for (auto& instance : in) {
+    for (float& x : instance) x += fed ? 1.0f : 0.0f;
+  }
+  return Naive(e, in, out_bytes);
+}
+
+struct Case {
+  std::string name;
+  plan::Exchange exchange;
+  int64_t in_bytes, out_bytes;
+};
+
+std::vector<Case> Cases(int32_t d, int64_t rows, int64_t cols) {
+  const int64_t n = rows * cols * 4;
+  std::vector<Case> cases = {
+      {"all_reduce", AllReduce(d, 1, f32, rows * cols), n, n},
+      {"all_reduce to all", AllReduce(d, d, f32, rows * cols), n, n},
+      {"all_gather dim 0", AllGather(d, 1, f32, rows, cols, 0), n, n * d},
+      {"all_gather dim 0 to all", AllGather(d, d, f32, rows, cols, 0), n, n * d},
+      {"all_gather dim 1", AllGather(d, 1, f32, rows, cols, 1), n, n * d},
+      {"reduce_scatter dim 0", ReduceScatter(d, f32, rows, cols, 0), n * d, n},
+      {"reduce_scatter dim 1", ReduceScatter(d, f32, rows, cols, 1), n * d, n},
+      {"all_to_all", AllToAll(d, f32, rows, cols), n * d, n * d},
+  };
+  std::vector<int32_t> ring(d), partial(d), reversed(d);
+  for (int32_t i = 0; i < d; ++i) {
+    ring[i] = (i + d - 1) % d;
+    partial[i] = i - 1;
+    reversed[i] = d - 1 - i;
+  }
+  cases.push_back({"ring", Permute(f32, rows * cols, ring), n, n});
+  cases.push_back({"partial", Permute(f32, rows * cols, partial), n, n});
+  cases.push_back({"broadcast", Permute(f32, rows * cols, std::vector<int32_t>(d, 0)), n, n});
+  // Gathered in reverse: not one range of the operand.
+  Case backwards{"gather reversed", AllGather(d, 1, f32, rows, cols, 0), n, n * d};
+  for (int32_t i = 0; i < d; ++i) backwards.exchange.pieces[0][i].source = reversed[i];
+  cases.push_back(std::move(backwards));
+  return cases;
+}
+
+TEST(Exchange, EqualsALoopForEveryKindAndTeam) {
+  for (const TeamCase& t : kTeams) {
+    const Team team(t.workers, t.forced);
+    for (int32_t d : {1, 2, 3, 4, 6, 8}) {
+      for (auto [rows, cols] : {std::pair<int64_t, int64_t>{1, 1}, {3, 5}, {16, 16}, {40, 130}}) {
+        for (const Case& c : Cases(d, rows, cols)) {
+          for (bool fed : {false, true}) {
+            SCOPED_TRACE(c.name + ", " + std::to_string(d) + " devices, " + Name(t) +
+                         (fed ? ", fed" : ""));
+            ASSERT_EQ(RunExchange(d, c.exchange, c.in_bytes, c.out_bytes, fed),
+                      Want(d, c.exchange, c.in_bytes, c.out_bytes, fed));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Exchange, StreamsLargeResults) {
+  const int64_t rows = 1000, cols = 1030;
+  for (int workers : {1, 2}) {
+    const Team team(workers, false);
+    for (const Case& c : Cases(4, rows, cols)) {
+      SCOPED_TRACE(c.name);
+      ASSERT_TRUE(RunExchange(4, c.exchange, c.in_bytes, c.out_bytes, false) ==
+                  Want(4, c.exchange, c.in_bytes, c.out_bytes, false));
+    }
+  }
+}
+
+TEST(Exchange, MovesColumnsOneElementWide) {
+  const int32_t d = 4;
+  for (int64_t rows : {1, 9, 5000}) {
+    const plan::Exchange cases[] = {ReduceScatter(d, f32, rows, 1, 1), AllToAll(d, f32, rows, 1)};
+    for (const plan::Exchange& e : cases) {
+      const int64_t out = e.reduces ? rows * 4 : rows * 4 * d;
+      EXPECT_TRUE(RunExchange(d, e, rows * 4 * d, out, false) == Want(d, e, rows * 4 * d, out, false));
+    }
+  }
+}
+
+TEST(Exchange, KeepsTheOrderOfDimsThatAreTransposed) {
+  // Each device's [4, 6, 5] goes to [6, 4 devices x 4, 5] in parts.
+  plan::Exchange e = Dense(f32, 1);
+  e.box = {4, 6, 5};
+  e.in_strides = {30, 5, 1};
+  e.out_strides = {5, 80, 1};
+  e.pieces.resize(1);
+  for (int32_t k = 0; k < 4; ++k) e.pieces[0].push_back({k, 0, k * 20});
+  for (const TeamCase& t : kTeams) {
+    const Team team(t.workers, t.forced);
+    EXPECT_EQ(RunExchange(4, e, 480, 1920, true), Want(4, e, 480, 1920, true)) << Name(t);
+  }
+}
+
+// Sums that are not exact: their bits show the order.
+TEST(Exchange, SumsInTheOrderOfThePiecesForAnyTeam) {
+  const int32_t devices = 24;
+  const int64_t n = 5003;
+  Buffers in = Allocate(n * 4, devices);
+  for (int32_t i = 0; i < devices; ++i) {
+    for (int64_t k = 0; k < n; ++k) {
+      Elements<float>(in, i)[k] = 1.0f / static_cast<float>(1 + (k * 17 + i * 5) % 97);
+    }
+  }
+  plan::Exchange e = AllReduce(devices, 1, f32, n);
+  std::reverse(e.pieces[0].begin(), e.pieces[0].end());
+  const Values want = Naive(e, Read(in, devices), n * 4);
+  for (const TeamCase& t : kTeams) {
+    const Team team(t.workers, t.forced);
+    PlanBuilder b(devices);
+    b.Output(b.AddExchange(e, b.Input(n * 4, 0), n * 4, 1));
+    EXPECT_EQ(Read(RunPlan(b.plan, {in})[0], 1), want) << Name(t);
+  }
+}
+
+TEST(Exchange, HandsBuffersOverWhereItCan) {
+  const int32_t d = 4;
+  const int64_t n = 256;
+  struct {
+    std::string name;
+    plan::Exchange exchange;
+    int64_t in_bytes, out_bytes;
+    int32_t results;
+    bool alias;
+  } const cases[] = {
+      {"permute", Permute(f32, n, {3, 0, 1, 2}), n * 4, n * 4, d, true},
+      {"gather", AllGather(d, 1, f32, 16, 16, 0), n * 4, n * 4 * d, 1, true},
+      {"gather dim 1", AllGather(d, 1, f32, 16, 16, 1), n * 4, n * 4 * d, 1, false},
+      {"broadcast", Permute(f32, n, {0, 0, 0, 0}), n * 4, n * 4, d, false},
+      {"partial", Permute(f32, n, {-1, 0, 1, 2}), n * 4, n * 4, d, false},
+  };
+  for (const auto& c : cases) {
+    PlanBuilder b(d);
+    b.Output(b.AddExchange(c.exchange, b.Input(c.in_bytes, 0), c.out_bytes, c.results == d ? 0 : 1));
+    Buffers in = MakeInput(c.in_bytes, d);
+    const Buffers out = RunPlan(b.plan, {in})[0];
+    EXPECT_EQ(out.storage == in.storage, c.alias) << c.name;
+    EXPECT_EQ(Read(out, c.results), Naive(c.exchange, Read(in, d), c.out_bytes)) << c.name;
+  }
+}
+
+TEST(Exchange, SlicesAndJoinsRangesWithoutCopies) {
+  // 2 instances of 64 elements -> 4 of 32 -> 1 of 128, each a range of the one before.
+  plan::Exchange slice = Dense(f32, 32), join = Dense(f32, 32);
+  slice.pieces = {{{0, 0, 0}}, {{0, 32, 0}}, {{1, 0, 0}}, {{1, 32, 0}}};
+  join.pieces = {{{0, 0, 0}, {1, 0, 32}, {2, 0, 64}, {3, 0, 96}}};
+  PlanBuilder b(4);
+  const int32_t pairs = b.AddLayout(MakeLayout(4, 2));
+  const int32_t x = b.Input(256, pairs);
+  const int32_t parts = b.AddExchange(slice, x, 128, 0);
+  b.Output(parts);
+  b.Output(b.AddExchange(join, parts, 512, 1));
+  Buffers in = MakeInput(256, 2);
+  const auto out = RunPlan(b.plan, {in});
+  EXPECT_EQ(out[0].storage, in.storage);
+  EXPECT_EQ(out[1].storage, in.storage);
+  EXPECT_EQ(Read(out[0], 4), Naive(slice, Read(in, 2), 128));
+  EXPECT_EQ(Read(out[1], 1), Naive(join, Read(out[0], 4), 512));
+}
+
+TEST(Exchange, CopiesAGatherOfBuffersThatArePermuted) {
+  const int32_t d = 4;
+  const plan::Exchange ring = Permute(f32, 64, {1, 2, 3, 0});
+  const plan::Exchange gather = AllGather(d, 1, f32, 1, 64, 0);
+  PlanBuilder first(d), second(d), both(d);
+  first.Output(first.AddExchange(ring, first.Input(256, 0), 256, 0));
+  second.Output(second.AddExchange(gather, second.Input(256, 0), 1024, 1));
+  both.Output(both.AddExchange(gather, both.AddExchange(ring, both.Input(256, 0), 256, 0), 1024, 1));
+  Buffers in = MakeInput(256, d);
+  const Values want = Naive(gather, Naive(ring, Read(in, d), 256), 1024);
+  EXPECT_EQ(Read(RunPlan(both.plan, {in})[0], 1), want);
+  EXPECT_EQ(Read(RunPlan(second.plan, RunPlan(first.plan, {in}))[0], 1), want);
+}
+
+TEST(Exchange, ComposesPermutations) {
+  const int32_t d = 6;
+  const plan::Exchange ring = Permute(f32, 10, {5, 0, 1, 2, 3, 4});
+  PlanBuilder b(d);
+  int32_t x = b.Input(40, 0);
+  for (int k = 0; k < 4; ++k) x = b.AddExchange(ring, x, 40, 0);
+  b.Output(x);
+  auto executable = Prepare(b.plan);
+  Buffers in = MakeInput(40, d);
+  auto out = RunPlan(*executable, RunPlan(*executable, RunPlan(*executable, {in})));
+  EXPECT_EQ(Read(out[0], d), Read(in, d));  // 12 steps around a ring of 6
+  EXPECT_EQ(out[0].storage, in.storage);
+}
+
+TEST(Exchange, RefusesMalformedReductions) {
+  plan::Exchange short_box = AllReduce(2, 1, f32, 5);
+  plan::Exchange empty = AllReduce(2, 1, f32, 10);
+  empty.pieces[0].clear();
+  const plan::Exchange bits = AllReduce(2, 1, f32, 10, plan::Reduction::kAnd);
+  for (const plan::Exchange& e : {short_box, empty, bits}) {
+    PlanBuilder b(2);
+    b.Output(b.AddExchange(e, b.Input(40, 0), 40, 1));
+    EXPECT_THROW(Prepare(b.plan), InternalError);
+  }
+}
+
+}  // namespace
+}  // namespace tessera::runtime

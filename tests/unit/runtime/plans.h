@@ -1,0 +1,278 @@
+// Hand-made plans and kernels for the tests of the runtime.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/runtime.h"
+
+namespace tessera::runtime {
+
+// ---- kernels on f32 -----------------------------------------------------------------------------
+
+struct MapConfig {
+  int64_t elements = 0;
+  float value = 0;
+  int32_t bad_device = -1;  // throws there
+};
+
+inline std::pair<int64_t, int64_t> Share(const plan::KernelCall& call, int64_t n) {
+  return {n * call.part / call.parts, n * (call.part + 1) / call.parts};
+}
+
+// out = in[0] + value
+inline void AddValue(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const MapConfig*>(call.config);
+  if (call.device == config.bad_device) throw std::runtime_error("bad device");
+  const auto* in = reinterpret_cast<const float*>(call.in[0]);
+  auto* out = reinterpret_cast<float*>(call.out[0]);
+  auto [begin, end] = Share(call, config.elements);
+  for (int64_t i = begin; i < end; ++i) out[i] = in[i] + config.value;
+}
+
+// out = in[0] * value + in[1]
+inline void MulAdd(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const MapConfig*>(call.config);
+  const auto* a = reinterpret_cast<const float*>(call.in[0]);
+  const auto* b = reinterpret_cast<const float*>(call.in[1]);
+  auto* out = reinterpret_cast<float*>(call.out[0]);
+  auto [begin, end] = Share(call, config.elements);
+  for (int64_t i = begin; i < end; ++i) out[i] = a[i] * config.value + b[i];
+}
+
+// out = device + value; by way of the scratch
+inline void DeviceNumber(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const MapConfig*>(call.config);
+  auto* scratch = reinterpret_cast<float*>(call.scratch);
+  auto* out = reinterpret_cast<float*>(call.out[0]);
+  auto [begin, end] = Share(call, config.elements);
+  for (int64_t i = begin; i < end; ++i) scratch[i] = static_cast<float>(call.device) + config.value;
+  for (int64_t i = begin; i < end; ++i) out[i] = scratch[i];
+}
+
+inline plan::Kernel MakeKernel(plan::KernelFn fn, MapConfig config, uint64_t in_place = 0) {
+  plan::Kernel kernel;
+  kernel.fn = fn;
+  kernel.bytes = static_cast<double>(config.elements) * 8;
+  kernel.scratch_bytes = fn == DeviceNumber ? config.elements * 4 : 0;
+  kernel.max_parts = 16;
+  kernel.in_place = in_place;
+  kernel.config = std::make_shared<const MapConfig>(config);
+  return kernel;
+}
+
+// ---- plans --------------------------------------------------------------------------------------
+
+// Device d belongs to instance d / group, or d % instances if `cyclic`.
+inline plan::Layout MakeLayout(int32_t devices, int32_t instances, bool cyclic = false) {
+  plan::Layout layout;
+  layout.instances = instances;
+  layout.device_of_instance.assign(instances, -1);
+  for (int32_t d = 0; d < devices; ++d) {
+    const int32_t i = cyclic ? d % instances : d / (devices / instances);
+    layout.instance_of_device.push_back(i);
+    if (layout.device_of_instance[i] < 0) layout.device_of_instance[i] = d;
+  }
+  return layout;
+}
+
+struct PlanBuilder {
+  plan::Plan plan;
+
+  // Layout 0 is one instance per device, layout 1 one instance for all.
+  explicit PlanBuilder(int32_t devices) {
+    plan.devices = devices;
+    plan.layouts = {MakeLayout(devices, devices), MakeLayout(devices, 1)};
+  }
+  int32_t AddLayout(plan::Layout layout) {
+    plan.layouts.push_back(std::move(layout));
+    return static_cast<int32_t>(plan.layouts.size()) - 1;
+  }
+  int32_t Value(int64_t bytes, int32_t layout, plan::ValueKind kind = plan::ValueKind::kTemp) {
+    plan.values.push_back({kind, layout, bytes, nullptr});
+    return static_cast<int32_t>(plan.values.size()) - 1;
+  }
+  int32_t Input(int64_t bytes, int32_t layout, bool donated = false) {
+    plan.inputs.push_back(Value(bytes, layout, plan::ValueKind::kInput));
+    plan.donated.push_back(donated);
+    return plan.inputs.back();
+  }
+  void Output(int32_t value) {
+    if (plan.values[value].kind == plan::ValueKind::kTemp) {
+      plan.values[value].kind = plan::ValueKind::kOutput;
+    }
+    plan.outputs.push_back(value);
+  }
+  void Segment() { plan.nodes.push_back(plan::Segment{}); }
+  void AddStep(plan::Kernel kernel, std::vector<int32_t> in, int32_t out) {
+    plan::Step step;
+    step.kernel = std::move(kernel);
+    step.layout = plan.values[out].layout;
+    step.in = std::move(in);
+    step.out = {out};
+    std::get<plan::Segment>(plan.nodes.back()).steps.push_back(std::move(step));
+  }
+  // A new value = fn(in...), with a step for it.
+  int32_t Apply(plan::KernelFn fn, std::vector<int32_t> in, float value, int64_t bytes,
+                int32_t layout, uint64_t in_place = 0) {
+    const int32_t out = Value(bytes, layout);
+    AddStep(MakeKernel(fn, {bytes / 4, value}, in_place), std::move(in), out);
+    return out;
+  }
+  int32_t AddExchange(plan::Exchange exchange, int32_t in, int64_t bytes, int32_t layout) {
+    exchange.in = in;
+    exchange.out = Value(bytes, layout);
+    plan.nodes.push_back(exchange);
+    return exchange.out;
+  }
+};
+
+// ---- exchanges ------------------------------------------------------------------------------------
+
+inline plan::Exchange Dense(DType dtype, int64_t elements) {
+  plan::Exchange e;
+  e.dtype = dtype;
+  e.box = {elements};
+  e.in_strides = e.out_strides = {1};
+  return e;
+}
+
+// All instances of `elements` are combined; `results` instances get the result.
+inline plan::Exchange AllReduce(int32_t devices, int32_t results, DType dtype, int64_t elements,
+                                plan::Reduction reduction = plan::Reduction::kSum) {
+  plan::Exchange e = Dense(dtype, elements);
+  e.reduces = true;
+  e.reduction = reduction;
+  e.pieces.resize(results);
+  for (auto& pieces : e.pieces) {
+    for (int32_t d = 0; d < devices; ++d) pieces.push_back({d, 0, 0});
+  }
+  return e;
+}
+
+// [rows, cols] per device, gathered along dim 0 or 1 into `results` instances.
+inline plan::Exchange AllGather(int32_t devices, int32_t results, DType dtype, int64_t rows,
+                                int64_t cols, int dim) {
+  plan::Exchange e = Dense(dtype, rows * cols);
+  if (dim == 1) {
+    e.box = {rows, cols};
+    e.in_strides = {cols, 1};
+    e.out_strides = {cols * devices, 1};
+  }
+  e.pieces.resize(results);
+  for (auto& pieces : e.pieces) {
+    for (int32_t d = 0; d < devices; ++d) {
+      pieces.push_back({d, 0, d * (dim == 0 ? rows * cols : cols)});
+    }
+  }
+  return e;
+}
+
+// [rows * devices, cols] per device, reduced, row blocks or column blocks of the sum scattered.
+inline plan::Exchange ReduceScatter(int32_t devices, DType dtype, int64_t rows, int64_t cols,
+                                    int dim) {
+  plan::Exchange e = Dense(dtype, rows * cols);
+  if (dim == 1) {
+    e.box = {rows, cols};
+    e.in_strides = {cols * devices, 1};
+    e.out_strides = {cols, 1};
+  }
+  e.reduces = true;
+  e.pieces.resize(devices);
+  for (int32_t i = 0; i < devices; ++i) {
+    for (int32_t d = 0; d < devices; ++d) {
+      e.pieces[i].push_back({d, i * (dim == 0 ? rows * cols : cols), 0});
+    }
+  }
+  return e;
+}
+
+// [rows * devices, cols] per device -> [rows, cols * devices]: dim 0 is split, dim 1 joined.
+inline plan::Exchange AllToAll(int32_t devices, DType dtype, int64_t rows, int64_t cols) {
+  plan::Exchange e = Dense(dtype, rows * cols);
+  e.box = {rows, cols};
+  e.in_strides = {cols, 1};
+  e.out_strides = {cols * devices, 1};
+  e.pieces.resize(devices);
+  for (int32_t i = 0; i < devices; ++i) {
+    for (int32_t d = 0; d < devices; ++d) e.pieces[i].push_back({d, i * rows * cols, d * cols});
+  }
+  return e;
+}
+
+// Instance i gets the buffer of sources[i]; -1: nothing.
+inline plan::Exchange Permute(DType dtype, int64_t elements, const std::vector<int32_t>& sources) {
+  plan::Exchange e = Dense(dtype, elements);
+  for (int32_t source : sources) {
+    e.pieces.emplace_back();
+    if (source >= 0) e.pieces.back().push_back({source, 0, 0});
+  }
+  return e;
+}
+
+// ---- buffers ----------------------------------------------------------------------------------
+
+template <class T>
+std::span<T> Elements(const Buffers& buffers, int32_t instance) {
+  return {reinterpret_cast<T*>(buffers.at(instance)), static_cast<size_t>(buffers.bytes) / sizeof(T)};
+}
+
+// Small whole numbers, different for each instance and element: exact in any order of f32 sums.
+inline Buffers MakeInput(int64_t bytes, int32_t instances, int seed = 0) {
+  Buffers buffers = Allocate(bytes, instances);
+  for (int32_t i = 0; i < instances; ++i) {
+    std::span<float> out = Elements<float>(buffers, i);
+    for (size_t k = 0; k < out.size(); ++k) {
+      out[k] = static_cast<float>((k * 7 + i * 13 + seed * 31) % 101);
+    }
+  }
+  return buffers;
+}
+
+inline std::vector<std::vector<float>> Read(const Buffers& buffers, int32_t instances) {
+  std::vector<std::vector<float>> out;
+  for (int32_t i = 0; i < instances; ++i) {
+    std::span<const float> in = Elements<const float>(buffers, i);
+    out.emplace_back(in.begin(), in.end());
+  }
+  return out;
+}
+
+// Inside a TEST the name Run is gtest's.
+inline std::vector<Buffers> RunPlan(const Executable& executable, std::vector<Buffers> inputs) {
+  return Run(executable, std::move(inputs));
+}
+inline std::vector<Buffers> RunPlan(const plan::Plan& plan, std::vector<Buffers> inputs) {
+  return Run(*Prepare(plan), std::move(inputs));
+}
+
+// Scope: a number of workers, small work included if forced.
+class Team {
+ public:
+  Team(int workers, bool forced) {
+    SetWorkerCount(workers);
+    ForceParallel(forced);
+  }
+  ~Team() {
+    SetWorkerCount(0);
+    ForceParallel(false);
+  }
+};
+
+struct TeamCase {
+  int workers;
+  bool forced;
+};
+inline constexpr TeamCase kTeams[] = {{1, false}, {2, false}, {1, true}, {2, true}, {3, true},
+                                      {5, true}};
+inline std::string Name(const TeamCase& t) {
+  return std::to_string(t.workers) + " workers" + (t.forced ? ", forced" : "");
+}
+
+}  // namespace tessera::runtime

@@ -1,0 +1,316 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "plans.h"
+#include "tessera/error.h"
+
+namespace tessera::runtime {
+namespace {
+
+using testing::Each;
+using Values = std::vector<std::vector<float>>;
+
+constexpr int64_t kBytes = 400;
+
+Values Plus(Values values, float x) {
+  for (auto& instance : values) {
+    for (float& v : instance) v += x;
+  }
+  return values;
+}
+
+void ForAllTeams(void (*check)()) {
+  for (const TeamCase& t : kTeams) {
+    SCOPED_TRACE(Name(t));
+    const Team team(t.workers, t.forced);
+    check();
+  }
+}
+
+TEST(Run, CallsEachStepOncePerInstance) {
+  ForAllTeams([] {
+    for (int32_t d : {1, 2, 3, 4, 6, 8}) {
+      PlanBuilder b(d);
+      b.Segment();
+      const int32_t x = b.Input(kBytes, 0);
+      const int32_t y = b.Apply(AddValue, {x}, 1, kBytes, 0);
+      b.Output(b.Apply(MulAdd, {y, x}, 2, kBytes, 0));
+      Buffers in = MakeInput(kBytes, d);
+      Values want = Read(in, d);
+      for (auto& instance : want) {
+        for (float& v : instance) v = (v + 1) * 2 + v;
+      }
+      EXPECT_EQ(Read(RunPlan(b.plan, {in})[0], d), want) << d;
+    }
+  });
+}
+
+TEST(Run, GivesKernelsTheirRepresentativeDeviceAndScratch) {
+  ForAllTeams([] {
+    PlanBuilder b(8);
+    const int32_t pairs = b.AddLayout(MakeLayout(8, 4));
+    const int32_t cyclic = b.AddLayout(MakeLayout(8, 4, true));
+    b.Segment();
+    b.Output(b.Apply(DeviceNumber, {}, 0, kBytes, pairs));
+    b.Output(b.Apply(DeviceNumber, {}, 0.5, kBytes, cyclic));
+    const auto out = RunPlan(b.plan, {});
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_THAT(Elements<float>(out[0], i), Each(2.0f * static_cast<float>(i)));
+      EXPECT_THAT(Elements<float>(out[1], i), Each(static_cast<float>(i) + 0.5f));
+    }
+  });
+}
+
+// A value of one instance feeds one of 8 by way of one of 4, in three segments or in one.
+TEST(Run, ReadsOperandsOfOtherLayouts) {
+  ForAllTeams([] {
+    for (bool one_segment : {false, true}) {
+      PlanBuilder b(8);
+      const int32_t cyclic = b.AddLayout(MakeLayout(8, 4, true));
+      b.Segment();
+      const int32_t shared = b.Apply(AddValue, {b.Input(kBytes, 1)}, 1, kBytes, 1);
+      if (!one_segment) b.Segment();
+      const int32_t device = b.Apply(DeviceNumber, {}, 0, kBytes, cyclic);
+      const int32_t four = b.Apply(MulAdd, {device, shared}, 1, kBytes, cyclic);
+      if (!one_segment) b.Segment();
+      const int32_t eight = b.Apply(DeviceNumber, {}, 0, kBytes, 0);
+      b.Output(b.Apply(MulAdd, {eight, four}, 100, kBytes, 0));
+      Buffers in = MakeInput(kBytes, 1);
+      const auto out = RunPlan(b.plan, {in});
+      for (int d = 0; d < 8; ++d) {
+        const Values want = Plus(Read(in, 1), static_cast<float>(100 * d + d % 4 + 1));
+        EXPECT_EQ(Read(out[0], 8)[d], want[0]) << d;
+      }
+    }
+  });
+}
+
+TEST(Run, ReadsConstants) {
+  ForAllTeams([] {
+    // 12 bytes apart: not spaced as the arena's.
+    auto data = std::make_shared<std::vector<float>>();
+    for (int i = 0; i < 12; ++i) data->push_back(static_cast<float>(i));
+    PlanBuilder b(4);
+    const int32_t c = b.Value(12, 0, plan::ValueKind::kConstant);
+    b.plan.values[c].data = {data, reinterpret_cast<const std::byte*>(data->data())};
+    const int32_t whole = b.Value(12, 1, plan::ValueKind::kConstant);
+    b.plan.values[whole].data = b.plan.values[c].data;
+    b.Segment();
+    b.Output(b.Apply(MulAdd, {c, whole}, 10, 12, 0));
+    b.Output(c);
+    const auto executable = Prepare(b.plan);
+    for (int k = 0; k < 2; ++k) {
+      const auto out = RunPlan(*executable, {});
+      EXPECT_THAT(Read(out[0], 4)[2], testing::ElementsAre(60, 71, 82));
+      EXPECT_THAT(Read(out[1], 4)[3], testing::ElementsAre(9, 10, 11));
+    }
+  });
+}
+
+TEST(Run, AnOutputMayBeAnInputOrComeTwice) {
+  PlanBuilder b(4);
+  const int32_t x = b.Input(kBytes, 0);
+  b.Segment();
+  const int32_t y = b.Apply(AddValue, {x}, 1, kBytes, 0);
+  for (int32_t v : {x, y, y, x}) b.Output(v);
+  Buffers in = MakeInput(kBytes, 4);
+  const auto out = RunPlan(b.plan, {in});
+  EXPECT_EQ(out[0].storage, in.storage);
+  EXPECT_EQ(out[3].storage, in.storage);
+  EXPECT_EQ(out[1].storage, out[2].storage);
+  EXPECT_EQ(Read(out[2], 4), Plus(Read(in, 4), 1));
+}
+
+// Ten values of which each two live together, through exchanges: all memory is used again.
+TEST(Run, KeepsValuesApartWhileTheyLive) {
+  ForAllTeams([] {
+    const int32_t d = 6;
+    PlanBuilder b(d);
+    const int32_t x = b.Input(kBytes, 0);
+    int32_t a = x, c = x;
+    Values want_a, want_c;
+    Buffers in = MakeInput(kBytes, d);
+    want_a = want_c = Read(in, d);
+    for (int k = 0; k < 10; ++k) {
+      b.Segment();
+      const int32_t sum = b.Apply(MulAdd, {a, c}, 0.5, kBytes, 0);
+      for (int i = 0; i < d; ++i) {
+        for (size_t e = 0; e < want_a[i].size(); ++e) {
+          want_a[i][e] = want_a[i][e] * 0.5f + want_c[i][e];
+        }
+      }
+      std::swap(want_a, want_c);
+      plan::Exchange ring = Permute(f32, kBytes / 4, {5, 0, 1, 2, 3, 4});
+      if (k % 2) ring.pieces[0].clear();  // must be copied
+      a = b.AddExchange(ring, c, kBytes, 0);
+      std::rotate(want_a.begin(), want_a.end() - 1, want_a.end());
+      if (k % 2) std::fill(want_a[0].begin(), want_a[0].end(), 0.0f);
+      c = sum;
+    }
+    b.Segment();
+    b.Output(b.Apply(MulAdd, {a, c}, 1, kBytes, 0));
+    for (int i = 0; i < d; ++i) {
+      for (size_t e = 0; e < want_a[i].size(); ++e) want_c[i][e] += want_a[i][e];
+    }
+    const auto executable = Prepare(b.plan);
+    for (int k = 0; k < 5; ++k) ASSERT_EQ(Read(RunPlan(*executable, {in})[0], d), want_c);
+  });
+}
+
+TEST(Run, ConsumesADonatedInputThatNobodyElseHolds) {
+  ForAllTeams([] {
+    for (uint64_t in_place : {0, 1}) {
+      PlanBuilder b(4);
+      const int32_t x = b.Input(kBytes, 0, true);
+      b.Segment();
+      const int32_t y = b.Apply(AddValue, {x}, 1, kBytes, 0);
+      b.Output(b.Apply(AddValue, {y}, 1, kBytes, 0, in_place));
+      const auto executable = Prepare(b.plan);
+      Buffers in = MakeInput(kBytes, 4);
+      const Values want = Plus(Read(in, 4), 2);
+      std::byte* base = in.base;
+      std::vector<Buffers> inputs;
+      inputs.push_back(std::move(in));
+      const auto out = RunPlan(*executable, std::move(inputs));
+      EXPECT_EQ(out[0].base, base);
+      EXPECT_EQ(Read(out[0], 4), want);
+    }
+  });
+}
+
+TEST(Run, LeavesADonatedInputThatSomebodyElseHolds) {
+  PlanBuilder b(4);
+  const int32_t x = b.Input(kBytes, 0, true);
+  b.Segment();
+  b.Output(b.Apply(AddValue, {x}, 1, kBytes, 0, 1));
+  Buffers in = MakeInput(kBytes, 4);
+  const Values before = Read(in, 4);
+  const auto out = RunPlan(b.plan, {in});
+  EXPECT_NE(out[0].base, in.base);
+  EXPECT_EQ(Read(in, 4), before);
+  EXPECT_EQ(Read(out[0], 4), Plus(before, 1));
+}
+
+// Where taking the buffer of x would be wrong.
+TEST(Run, DoesNotTakeADonatedInputThatIsStillRead) {
+  const plan::Exchange ring = Permute(f32, kBytes / 4, {3, 0, 1, 2});
+  struct {
+    const char* name;
+    void (*build)(PlanBuilder&, int32_t x, const plan::Exchange& ring);
+  } const cases[] = {
+      {"the kernel may not work in place",
+       [](PlanBuilder& b, int32_t x, const plan::Exchange&) {
+         b.Segment();
+         b.Output(b.Apply(AddValue, {x}, 1, kBytes, 0, 0));
+       }},
+      {"read by a later step",
+       [](PlanBuilder& b, int32_t x, const plan::Exchange&) {
+         b.Segment();
+         const int32_t y = b.Apply(AddValue, {x}, 1, kBytes, 0, 1);
+         b.Output(y);
+         b.Output(b.Value(4, 0));
+         b.AddStep(MakeKernel(MulAdd, {1, 0}), {x, y}, b.plan.outputs.back());
+       }},
+      {"read by other instances in the same segment",
+       [](PlanBuilder& b, int32_t x, const plan::Exchange& ring) {
+         const int32_t moved = b.AddExchange(ring, x, kBytes, 0);
+         b.Segment();
+         b.Output(b.Apply(MulAdd, {x, moved}, 1, kBytes, 0, 1));
+       }},
+      {"an output",
+       [](PlanBuilder& b, int32_t x, const plan::Exchange&) {
+         b.Segment();
+         b.Output(b.Apply(AddValue, {x}, 1, kBytes, 0, 1));
+         b.Output(x);
+       }},
+  };
+  for (const auto& c : cases) {
+    PlanBuilder b(4);
+    c.build(b, b.Input(kBytes, 0, true), ring);
+    PlanBuilder faithful(4);
+    c.build(faithful, faithful.Input(kBytes, 0, false), ring);
+    std::vector<Buffers> given, kept;
+    given.push_back(MakeInput(kBytes, 4));
+    kept.push_back(MakeInput(kBytes, 4));
+    const std::byte* base = given[0].base;
+    const auto out = RunPlan(b.plan, std::move(given));
+    const auto want = RunPlan(faithful.plan, kept);
+    EXPECT_NE(out[0].base, base) << c.name;
+    for (size_t k = 0; k < out.size(); ++k) EXPECT_EQ(Read(out[k], 4), Read(want[k], 4)) << c.name;
+  }
+}
+
+TEST(Run, ReusesTemporariesInPlace) {
+  PlanBuilder plain(1), in_place(1);
+  for (PlanBuilder* b : {&plain, &in_place}) {
+    int32_t x = b->Input(kBytes, 0);
+    for (int k = 0; k < 4; ++k) {
+      b->Segment();
+      x = b->Apply(AddValue, {x}, 1, kBytes, 0, b == &in_place);
+    }
+    b->Segment();
+    b->Output(b->Apply(AddValue, {x}, 1, 4, 0));
+  }
+  EXPECT_EQ(PeakBytes(*Prepare(plain.plan)), 2 * kBytes + 4);
+  EXPECT_EQ(PeakBytes(*Prepare(in_place.plan)), kBytes + 4);
+  Buffers in = MakeInput(kBytes, 1);
+  EXPECT_EQ(Read(RunPlan(in_place.plan, {in})[0], 1), Read(RunPlan(plain.plan, {in})[0], 1));
+}
+
+TEST(PeakBytes, CountsFramesCrossingValuesAndOutputs) {
+  PlanBuilder b(8);
+  const int32_t x = b.Input(1000, 0);
+  b.Segment();
+  const int32_t a = b.Apply(AddValue, {x}, 1, 1000, 0);    // frame
+  const int32_t c = b.Apply(AddValue, {a}, 1, 1000, 0);    // crosses
+  const int32_t sum = b.AddExchange(AllReduce(8, 1, f32, 250), c, 1000, 1);
+  b.Segment();
+  b.Output(b.Apply(AddValue, {sum}, 1, 1000, 1));
+  EXPECT_EQ(PeakBytes(*Prepare(b.plan)), 3000);
+}
+
+TEST(Run, RefusesOtherInputs) {
+  PlanBuilder b(2);
+  b.Output(b.Input(kBytes, 0));
+  EXPECT_THROW(RunPlan(b.plan, {}), InternalError);
+  EXPECT_THROW(RunPlan(b.plan, {MakeInput(kBytes * 2, 2)}), InternalError);
+}
+
+// A long chain over exchanges and layouts: every barrier counts.
+TEST(Run, GivesTheSameBitsForAnyTeam) {
+  const int32_t d = 8;
+  const int64_t bytes = 4096;
+  PlanBuilder b(d);
+  const int32_t half = b.AddLayout(MakeLayout(d, 4, true));
+  int32_t x = b.Input(bytes, 0);
+  for (int k = 0; k < 12; ++k) {
+    b.Segment();
+    const int32_t scaled = b.Apply(MulAdd, {x, x}, 0.37f, bytes, 0, 1);
+    const int32_t sum = b.AddExchange(AllReduce(d, 1, f32, bytes / 4), scaled, bytes, 1);
+    b.Segment();
+    const int32_t small = b.Apply(AddValue, {sum}, 0.001f, bytes, 1, 1);
+    b.Segment();
+    const int32_t some = b.Apply(MulAdd, {small, scaled}, 0.01f, bytes, half);
+    const int32_t more = b.Apply(MulAdd, {scaled, small}, 0.3f, bytes, 0, 1);
+    b.Segment();
+    const int32_t mixed = b.Apply(MulAdd, {some, more}, -0.2f, bytes, 0, 2);
+    x = b.AddExchange(AllToAll(d, f32, 16, 8), mixed, bytes, 0);
+  }
+  b.Output(x);
+  const auto executable = Prepare(b.plan);
+  Buffers in = MakeInput(bytes, d);
+  Values want;
+  for (const TeamCase& t : kTeams) {
+    const Team team(t.workers, t.forced);
+    for (int k = 0; k < 20; ++k) {
+      const Values got = Read(RunPlan(*executable, {in})[0], d);
+      if (want.empty()) want = got;
+      ASSERT_TRUE(got == want) << Name(t) << ", run " << k;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::runtime
