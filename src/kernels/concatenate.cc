@@ -10,7 +10,7 @@ namespace {
 struct ConcatenateConfig {
   std::vector<CopyPlan> plans;  // of each operand, outer dim [outer]
   int64_t outer = 1;
-  int64_t chunk = 1;            // outer rows for which the output stays in the cache
+  int64_t chunk = 1;  // outer rows for which the output stays in the cache
 };
 
 // Every part takes its share of the outer rows; if there is only one row, of each operand.

@@ -26,8 +26,10 @@ void RunDeviceCopy(const plan::KernelCall& call) {
   if (!config.in_shifts.empty()) args.in_shift = config.in_shifts[call.device];
   if (!config.out_shifts.empty()) args.out_shift = config.out_shifts[call.device];
   const bool skip = !config.skip.empty() && config.skip[call.device];
-  if (!skip) RunCopy(config.plan, args, call.part, call.parts);
-  else if (config.fill) RunFill(config.plan, args, call.part, call.parts);
+  if (!skip)
+    RunCopy(config.plan, args, call.part, call.parts);
+  else if (config.fill)
+    RunFill(config.plan, args, call.part, call.parts);
 }
 
 std::vector<int64_t> InBytes(std::vector<int64_t> offsets, int32_t itemsize) {
@@ -46,9 +48,9 @@ plan::Kernel Copy(const CopyDesc& desc) {
 }
 
 plan::Kernel DeviceCopy(const DeviceCopyDesc& desc) {
-  auto config = std::make_shared<const DeviceCopyConfig>(DeviceCopyConfig{
-      MakeCopyPlan(desc.copy), InBytes(desc.in_offsets, desc.copy.itemsize),
-      InBytes(desc.out_offsets, desc.copy.itemsize), desc.skip, desc.copy.fill});
+  auto config = std::make_shared<const DeviceCopyConfig>(
+      DeviceCopyConfig{MakeCopyPlan(desc.copy), InBytes(desc.in_offsets, desc.copy.itemsize),
+                       InBytes(desc.out_offsets, desc.copy.itemsize), desc.skip, desc.copy.fill});
   return {.fn = RunDeviceCopy,
           .config = config,
           .bytes = config->plan.bytes_touched(),

@@ -17,7 +17,8 @@ struct Range {
 inline Range Share(int64_t n, int64_t grain, int32_t part, int32_t parts) {
   if (parts == 1) return {0, n};
   const int64_t units = (n + grain - 1) / grain;
-  return {std::min(n, units * part / parts * grain), std::min(n, units * (part + 1) / parts * grain)};
+  return {std::min(n, units * part / parts * grain),
+          std::min(n, units * (part + 1) / parts * grain)};
 }
 
 // A part smaller than this is not worth the hand-over to another worker.
@@ -53,11 +54,20 @@ struct alignas(16) Pattern {
   std::byte bytes[16];
   Pattern(const std::byte* item, int64_t size) {
     switch (size) {
-      case 1: Repeat<1>(item); break;
-      case 2: Repeat<2>(item); break;
-      case 4: Repeat<4>(item); break;
-      case 8: Repeat<8>(item); break;
-      default: Repeat<16>(item);
+      case 1:
+        Repeat<1>(item);
+        break;
+      case 2:
+        Repeat<2>(item);
+        break;
+      case 4:
+        Repeat<4>(item);
+        break;
+      case 8:
+        Repeat<8>(item);
+        break;
+      default:
+        Repeat<16>(item);
     }
   }
 

@@ -89,8 +89,10 @@ void MoveToRow(CopyPlan* plan, size_t from) {
   const Dim dim = plan->dims[from];
   plan->dims.erase(plan->dims.begin() + from);
   plan->dims.insert(plan->dims.begin() + to, dim);
-  if (plan->split == from) plan->split = to;
-  else if (plan->split > from && plan->split <= to) --plan->split;
+  if (plan->split == from)
+    plan->split = to;
+  else if (plan->split > from && plan->split <= to)
+    --plan->split;
 }
 
 // The transposition of a plane, if a dim other than the last is contiguous in the input.
@@ -232,8 +234,7 @@ void RunCopy(const CopyPlan& plan, const CopyArgs& args, int32_t part, int32_t p
   }
   const Range range = Share(plan.split_size(), plan.grain, part, parts);
   if (plan.gaps == CopyPlan::kNested) {
-    if (range.begin < range.end)
-      CopyAndFill(plan, args, range, Pattern(args.fill, plan.element));
+    if (range.begin < range.end) CopyAndFill(plan, args, range, Pattern(args.fill, plan.element));
     return;
   }
   if (plan.gaps == CopyPlan::kAny) RunFill(plan, args, 0, 1);

@@ -22,21 +22,21 @@ struct CopyPlan {
     kAny,     // otherwise: fill everything, then copy
   };
 
-  int64_t item = 1;           // bytes that stay together: the element, or 16 bytes at most
-  std::vector<Dim> dims;      // in loop order, at least two
+  int64_t item = 1;       // bytes that stay together: the element, or 16 bytes at most
+  std::vector<Dim> dims;  // in loop order, at least two
   PlaneFn plane = nullptr;
   TransposeFn transpose = nullptr;
-  bool stream = false;        // non-temporal stores
-  bool empty = false;         // nothing in the box
-  size_t split = 0;           // the dim cut into parts, at multiples of `grain`
+  bool stream = false;  // non-temporal stores
+  bool empty = false;   // nothing in the box
+  size_t split = 0;     // the dim cut into parts, at multiples of `grain`
   int64_t grain = 1;
   int64_t in_offset = 0, out_offset = 0, out_bytes = 0;  // bytes
   int64_t box_bytes = 0;
 
   Gaps gaps = kNone;
-  int64_t element = 1;        // bytes of the fill value
-  std::vector<Dim> fill_dims; // in the order of the output; the first one is dims[split]
-  int64_t fill_chunk = 1;     // rows of the first dim whose gaps are filled just before their copy
+  int64_t element = 1;         // bytes of the fill value
+  std::vector<Dim> fill_dims;  // in the order of the output; the first one is dims[split]
+  int64_t fill_chunk = 1;      // rows of the first dim whose gaps are filled just before their copy
 
   int64_t split_size() const { return dims[split].n; }
   int32_t max_parts() const;
@@ -49,8 +49,8 @@ CopyPlan MakeCopyPlan(const CopyDesc& desc, bool keep_outer = false);
 struct CopyArgs {
   const std::byte* in;
   std::byte* out;
-  const std::byte* fill = nullptr;           // the value, if the plan has gaps
-  int64_t in_shift = 0, out_shift = 0;       // bytes, added to the plan's offsets
+  const std::byte* fill = nullptr;      // the value, if the plan has gaps
+  int64_t in_shift = 0, out_shift = 0;  // bytes, added to the plan's offsets
 };
 
 // Copies and fills share `part` of `parts`.

@@ -1,5 +1,7 @@
 #include "kernels/copy_planes.h"
 
+#include <cstdlib>
+
 namespace tessera::kernels {
 namespace {
 
@@ -25,8 +27,7 @@ void Strided(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t 
   const CopyPlan::Dim row = plan.dims[plan.dims.size() - 2], col = plan.dims.back();
   for (int64_t r = 0; r < rows; ++r, in += row.in, out += row.out) {
     if (col.out == sizeof(T) && col.in == -static_cast<int64_t>(sizeof(T))) {
-      for (int64_t c = 0; c < cols; ++c)
-        Store<T>(out + c * sizeof(T), Load<T>(in - c * sizeof(T)));
+      for (int64_t c = 0; c < cols; ++c) Store<T>(out + c * sizeof(T), Load<T>(in - c * sizeof(T)));
     } else {
       for (int64_t c = 0; c < cols; ++c) Store<T>(out + c * col.out, Load<T>(in + c * col.in));
     }
@@ -42,15 +43,36 @@ void FillShortRows(const CopyPlan::Dim& row, const std::byte* in, std::byte* out
   }
 }
 
+// Fetches the columns of the next block into L2, a few at a time between other stores. The hardware
+// does it better where columns are not pages apart.
+class Prefetcher {
+ public:
+  Prefetcher(const std::byte* in, int64_t stride, int64_t cols, int64_t bytes)
+      : in_(in), stride_(stride), left_(std::abs(stride) < 4096 ? 0 : cols), bytes_(bytes) {}
+  void Step(int64_t cols) {
+    for (; cols > 0 && left_ > 0; --cols, --left_, in_ += stride_)
+      for (int64_t b = 0; b < bytes_; b += 64) __builtin_prefetch(in_ + b, 0, 2);
+  }
+
+ private:
+  const std::byte* in_;
+  int64_t stride_, left_, bytes_;
+};
+
 }  // namespace
 
 CopyPlan::PlaneFn StridedPlane(int64_t item) {
   switch (item) {
-    case 1: return Strided<uint8_t>;
-    case 2: return Strided<uint16_t>;
-    case 4: return Strided<uint32_t>;
-    case 8: return Strided<uint64_t>;
-    default: return Strided<Item16>;
+    case 1:
+      return Strided<uint8_t>;
+    case 2:
+      return Strided<uint16_t>;
+    case 4:
+      return Strided<uint32_t>;
+    case 8:
+      return Strided<uint64_t>;
+    default:
+      return Strided<Item16>;
   }
 }
 
@@ -83,8 +105,10 @@ void RepeatRow(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_
   }
   for (int64_t have = block; have < total; have += block) {
     const int64_t n = std::min(block, total - have);
-    if (plan.stream) Simd().stream_copy(out + have, out, n);
-    else std::memcpy(out + have, out, n);
+    if (plan.stream)
+      Simd().stream_copy(out + have, out, n);
+    else
+      std::memcpy(out + have, out, n);
   }
 }
 
@@ -98,40 +122,70 @@ void FillRows(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t
     return;
   }
   switch (plan.item) {
-    case 1: return FillShortRows<uint8_t>(row, in, out, rows, cols);
-    case 2: return FillShortRows<uint16_t>(row, in, out, rows, cols);
-    case 4: return FillShortRows<uint32_t>(row, in, out, rows, cols);
-    case 8: return FillShortRows<uint64_t>(row, in, out, rows, cols);
-    default: return FillShortRows<Item16>(row, in, out, rows, cols);
+    case 1:
+      return FillShortRows<uint8_t>(row, in, out, rows, cols);
+    case 2:
+      return FillShortRows<uint16_t>(row, in, out, rows, cols);
+    case 4:
+      return FillShortRows<uint32_t>(row, in, out, rows, cols);
+    case 8:
+      return FillShortRows<uint64_t>(row, in, out, rows, cols);
+    default:
+      return FillShortRows<Item16>(row, in, out, rows, cols);
   }
 }
 
 void TransposePlane(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
                     int64_t cols) {
   const CopyPlan::Dim &row = plan.dims[plan.dims.size() - 2], &col = plan.dims.back();
-  constexpr int64_t kBlock = 64;  // rows and columns: lines of both sides stay in L1
-  for (int64_t r = 0; r < rows; r += kBlock)
+  // Tiles write pieces of lines. Where the rows of the output lie multiples of 1 KiB apart, L1 has
+  // too few sets for them, and they are collected in a buffer first.
+  const bool direct = rows <= 8 || row.out % 1024 != 0;
+  constexpr int64_t kBlock = 64;
+  for (int64_t r = 0; direct && r < rows; r += kBlock)
     for (int64_t c = 0; c < cols; c += kBlock)
-      plan.transpose(out + r * row.out + c * col.out, row.out, in + r * row.in + c * col.in,
-                     col.in, std::min(kBlock, cols - c), std::min(kBlock, rows - r));
+      plan.transpose(out + r * row.out + c * col.out, row.out, in + r * row.in + c * col.in, col.in,
+                     std::min(kBlock, cols - c), std::min(kBlock, rows - r));
+  if (direct) return;
+  const int64_t block_cols = kBlockBytes / plan.item;
+  alignas(64) std::byte block[kBlockRows * kBlockPitch];
+  for (int64_t r = 0; r < rows; r += kBlockRows) {
+    const int64_t nr = std::min(kBlockRows, rows - r);
+    for (int64_t c = 0; c < cols; c += block_cols) {
+      const int64_t nc = std::min(block_cols, cols - c);
+      plan.transpose(block, kBlockPitch, in + r * row.in + c * col.in, col.in, nc, nr);
+      std::byte* to = out + r * row.out + c * col.out;
+      for (int64_t k = 0; k < nr; ++k)
+        CopyBytes(to + k * row.out, block + k * kBlockPitch, nc * plan.item);
+    }
+  }
 }
 
 void StreamTransposePlane(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
                           int64_t cols) {
   const CopyPlan::Dim &row = plan.dims[plan.dims.size() - 2], &col = plan.dims.back();
-  alignas(64) std::byte block[kBlockRows * kBlockBytes];
-  const int64_t block_cols = kBlockBytes / plan.item;
-  // Blocks begin at whole lines of the output, as far as its rows do.
-  const int64_t head = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(out) & 63) / plan.item;
+  const int64_t item = plan.item, block_cols = kBlockBytes / item, line = 64 / item;
+  alignas(64) std::byte block[kBlockRows * kBlockPitch];
+  // Only whole lines of the output are written but at the ends of its rows, whose alignment differs
+  // from row to row. So blocks overlap by a line, and a block's part of a row is cut at lines.
+  const auto cut = [&](const std::byte* row_begin, int64_t c) {
+    if (c == 0 || c == cols) return c;
+    return c - static_cast<int64_t>(reinterpret_cast<uintptr_t>(row_begin + c * item) & 63) / item;
+  };
   for (int64_t r = 0; r < rows; r += kBlockRows) {
     const int64_t nr = std::min(kBlockRows, rows - r);
-    for (int64_t c = 0; c < cols;) {
-      const int64_t nc = std::min(c == 0 && head > 0 ? head : block_cols, cols - c);
-      plan.transpose(block, kBlockBytes, in + r * row.in + c * col.in, col.in, nc, nr);
-      for (int64_t k = 0; k < nr; ++k)
-        Simd().stream_copy(out + (r + k) * row.out + c * col.out, block + k * kBlockBytes,
-                           nc * plan.item);
-      c += nc;
+    for (int64_t c = 0; c < cols; c += block_cols) {
+      const int64_t begin = std::max<int64_t>(0, c - line), end = std::min(cols, c + block_cols);
+      const std::byte* from = in + r * row.in;
+      plan.transpose(block, kBlockPitch, from + begin * col.in, col.in, end - begin, nr);
+      Prefetcher next(from + end * col.in, col.in, std::min(cols - end, block_cols), nr * item);
+      for (int64_t k = 0; k < nr; ++k) {
+        std::byte* to = out + (r + k) * row.out;
+        const int64_t first = cut(to, c), last = cut(to, end);
+        Simd().stream_copy(to + first * item, block + k * kBlockPitch + (first - begin) * item,
+                           (last - first) * item);
+        next.Step(block_cols / kBlockRows);
+      }
     }
   }
 }

@@ -27,7 +27,8 @@ void StreamTransposePlane(const CopyPlan& plan, const std::byte* in, std::byte* 
 // Any strides, for items of plan.item bytes.
 CopyPlan::PlaneFn StridedPlane(int64_t item);
 
-// Rows and columns of a block of the streamed transposition.
-inline constexpr int64_t kBlockRows = 64, kBlockBytes = 512;
+// Rows of a block of a transposition, bytes of each, and their distance in the buffer:
+// a line more, for the overlap of streamed blocks and against set conflicts.
+inline constexpr int64_t kBlockRows = 64, kBlockBytes = 512, kBlockPitch = kBlockBytes + 64;
 
 }  // namespace tessera::kernels

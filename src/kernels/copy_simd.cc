@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/copy_simd.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,8 +29,7 @@ void StreamCopy(std::byte* out, const std::byte* in, int64_t bytes) {
   auto* from = reinterpret_cast<const uint8_t*>(in);
   int64_t i = head;
   for (; i + 64 <= bytes; i += 64)
-    for (int64_t k = 0; k < 64; k += lanes)
-      hn::Stream(hn::LoadU(d, from + i + k), d, to + i + k);
+    for (int64_t k = 0; k < 64; k += lanes) hn::Stream(hn::LoadU(d, from + i + k), d, to + i + k);
   std::memcpy(out + i, in + i, bytes - i);
 }
 
@@ -73,7 +73,7 @@ void Transpose(std::byte* out, int64_t out_stride, const std::byte* in, int64_t 
 #else
 // Loads 16 bytes of each of the rows 0, step, 2 * step, ... into the blocks of a vector.
 template <class D>
-hn::Vec<D> LoadBlocks(D d, const std::byte* in, int64_t step) {
+HWY_INLINE hn::Vec<D> LoadBlocks(D d, const std::byte* in, int64_t step) {
   using T = hn::TFromD<D>;
   if constexpr (hn::MaxLanes(d) * sizeof(T) <= 16) {
     return hn::LoadU(d, reinterpret_cast<const T*>(in));
@@ -85,23 +85,36 @@ hn::Vec<D> LoadBlocks(D d, const std::byte* in, int64_t step) {
   }
 }
 
+// Element I of the interleaving of the first half of `a` with the second.
+template <size_t I, class D, size_t L>
+HWY_INLINE hn::Vec<D> Interleaved(D d, const hn::Vec<D> (&a)[L]) {
+  if constexpr (I % 2 == 0)
+    return hn::InterleaveLower(d, a[I / 2], a[I / 2 + L / 2]);
+  else
+    return hn::InterleaveUpper(d, a[I / 2], a[I / 2 + L / 2]);
+}
+
+// Interleaves log2(L / kDone) times, then stores vector i at out + i * stride.
+template <size_t kDone, class D, size_t L, size_t... I>
+HWY_INLINE void InterleaveAndStore(D d, std::byte* out, int64_t stride, const hn::Vec<D> (&a)[L],
+                                   std::index_sequence<I...> all) {
+  if constexpr (kDone == L) {
+    (hn::StoreU(a[I], d, reinterpret_cast<hn::TFromD<D>*>(out + I * stride)), ...);
+  } else {
+    const hn::Vec<D> b[L] = {Interleaved<I>(d, a)...};
+    InterleaveAndStore<kDone * 2>(d, out, stride, b, all);
+  }
+}
+
 // Transposes Lanes(d) rows of 16 bytes. Rows that share a vector's blocks are L apart, so that
 // after log2(L) rounds of interleaving inside blocks each vector is a whole piece of an output row.
-template <class D>
+// Index sequences, not loops: GCC keeps arrays in registers only if it need not unroll.
+template <class D, size_t... I>
 HWY_INLINE void Tile(D d, std::byte* out, int64_t out_stride, const std::byte* in,
-                     int64_t in_stride) {
-  using T = hn::TFromD<D>;
-  constexpr int L = 16 / sizeof(T);
-  hn::Vec<D> a[L], b[L];
-  for (int i = 0; i < L; ++i) a[i] = LoadBlocks(d, in + i * in_stride, L * in_stride);
-  for (int round = 1; round < L; round *= 2) {
-    for (int i = 0; i < L / 2; ++i) {
-      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + L / 2]);
-      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + L / 2]);
-    }
-    for (int i = 0; i < L; ++i) a[i] = b[i];
-  }
-  for (int i = 0; i < L; ++i) hn::StoreU(a[i], d, reinterpret_cast<T*>(out + i * out_stride));
+                     int64_t in_stride, std::index_sequence<I...> all) {
+  constexpr int64_t L = sizeof...(I);
+  const hn::Vec<D> rows[L] = {LoadBlocks(d, in + I * in_stride, L * in_stride)...};
+  InterleaveAndStore<1>(d, out, out_stride, rows, all);
 }
 
 // Whole tiles of rows [begin, rows); returns the first row not done.
@@ -114,8 +127,8 @@ int64_t TileRows(D d, std::byte* out, int64_t out_stride, const std::byte* in, i
   for (; r + kRows <= rows; r += kRows) {
     int64_t c = 0;
     for (; c + kCols <= cols; c += kCols)
-      Tile(d, out + c * out_stride + r * sizeof(T), out_stride,
-           in + r * in_stride + c * sizeof(T), in_stride);
+      Tile(d, out + c * out_stride + r * sizeof(T), out_stride, in + r * in_stride + c * sizeof(T),
+           in_stride, std::make_index_sequence<kCols>());
     Elements<T>(out, out_stride, in, in_stride, r, r + kRows, c, cols);
   }
   return r;

@@ -76,8 +76,8 @@ void RunDynamicSlice(const plan::KernelCall& call) {
 
 struct UpdateConfig {
   Window window;
-  CopyPlan plan;         // of the update, its first dim the one to split
-  int64_t rows = 1;      // of the operand: its first dim
+  CopyPlan plan;     // of the update, its first dim the one to split
+  int64_t rows = 1;  // of the operand: its first dim
   int64_t row_bytes = 0;
 };
 
@@ -87,8 +87,7 @@ void RunDynamicUpdateSlice(const plan::KernelCall& call) {
   const auto& config = *static_cast<const UpdateConfig*>(call.config);
   CopyArgs args{call.in[1], call.out[0]};
   args.out_shift = WindowOffset(config.window, call.in + 2);
-  if (call.in[0] == call.out[0])
-    return RunCopy(config.plan, args, call.part, call.parts);
+  if (call.in[0] == call.out[0]) return RunCopy(config.plan, args, call.part, call.parts);
   const Range rows = Share(config.rows, 1, call.part, call.parts);
   const int64_t bytes = (rows.end - rows.begin) * config.row_bytes;
   const std::byte* from = call.in[0] + rows.begin * config.row_bytes;
@@ -109,8 +108,7 @@ void RunDynamicUpdateSlice(const plan::KernelCall& call) {
 
 }  // namespace
 
-plan::Kernel DynamicSlice(int32_t itemsize, DType index, const Shape& operand,
-                          const Shape& sizes) {
+plan::Kernel DynamicSlice(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes) {
   const CopyDesc desc{.itemsize = itemsize,
                       .box = sizes,
                       .in_strides = Strides(operand),

@@ -1,3 +1,4 @@
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -14,11 +15,22 @@ struct IotaConfig {
   std::vector<int64_t> offsets;
 };
 
-template <class T>
-T FromIndex(int64_t i) {
+template <class T, class Index>
+T FromIndex(Index i) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
     return T(static_cast<float>(i));
-  else return static_cast<T>(i);
+  else
+    return static_cast<T>(i);
+}
+
+// out[i] = first + i. Index is the type to count in; loops of constant length vectorise.
+template <class T, class Index>
+void Count(T* out, Index first, int64_t n) {
+  constexpr int64_t kBlock = 16;
+  int64_t i = 0;
+  for (; i + kBlock <= n; i += kBlock, first += kBlock)
+    for (Index k = 0; k < kBlock; ++k) out[i + k] = FromIndex<T>(first + k);
+  for (; i < n; ++i, ++first) out[i] = FromIndex<T>(first);
 }
 
 template <class T>
@@ -30,7 +42,12 @@ void RunIota(const plan::KernelCall& call) {
   for (int64_t k = runs.begin; k < runs.end;) {
     const int64_t begin = k % config.n, end = std::min(config.n, begin + runs.end - k);
     if (config.inner == 1) {
-      for (int64_t i = begin; i < end; ++i) out[i - begin] = FromIndex<T>(i + offset);
+      const int64_t first = begin + offset, last = end + offset;
+      constexpr int64_t kLimit = std::numeric_limits<int32_t>::max();
+      if (-kLimit < first && last < kLimit)
+        Count<T>(out, static_cast<int32_t>(first), end - begin);
+      else
+        Count<T>(out, first, end - begin);
       out += end - begin;
     } else {
       for (int64_t i = begin; i < end; ++i, out += config.inner) {

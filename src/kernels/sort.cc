@@ -41,10 +41,14 @@ template <class Entry>
 void PermuteOperand(int size, const std::byte* in, std::byte* out, const SortConfig& config,
                     const Entry* entries) {
   switch (size) {
-    case 1: return Permute<uint8_t>(in, out, config, entries);
-    case 2: return Permute<uint16_t>(in, out, config, entries);
-    case 4: return Permute<uint32_t>(in, out, config, entries);
-    default: return Permute<uint64_t>(in, out, config, entries);
+    case 1:
+      return Permute<uint8_t>(in, out, config, entries);
+    case 2:
+      return Permute<uint16_t>(in, out, config, entries);
+    case 4:
+      return Permute<uint32_t>(in, out, config, entries);
+    default:
+      return Permute<uint64_t>(in, out, config, entries);
   }
 }
 
@@ -99,8 +103,12 @@ void CopyAll(const plan::KernelCall& call) {
 
 plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t dim,
                   int64_t num_keys, bool descending) {
-  SortConfig config{.dtypes = dtypes, .n = shape[dim], .inner = 1, .lanes = 1,
-                    .num_keys = num_keys, .descending = descending};
+  SortConfig config{.dtypes = dtypes,
+                    .n = shape[dim],
+                    .inner = 1,
+                    .lanes = 1,
+                    .num_keys = num_keys,
+                    .descending = descending};
   for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
     if (d != dim) config.lanes *= shape[d];
     if (d > dim) config.inner *= shape[d];

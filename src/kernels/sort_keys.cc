@@ -20,21 +20,27 @@ const hwy::Sorter& Sorter() {
 }  // namespace
 
 void SortEntries(NarrowEntry* entries, int64_t n) {
-  if (n < kShort) std::sort(entries, entries + n);
-  else Sorter()(entries, n, hwy::SortAscending());
+  if (n < kShort)
+    std::sort(entries, entries + n);
+  else
+    Sorter()(entries, n, hwy::SortAscending());
 }
 
 void SortEntries(WideEntry* entries, int64_t n) {
   const auto less = [](const WideEntry& a, const WideEntry& b) { return EntryLess(a, b); };
-  if (n < kShort) std::sort(entries, entries + n, less);
-  else Sorter()(entries, n, hwy::SortAscending());
+  if (n < kShort)
+    std::sort(entries, entries + n, less);
+  else
+    Sorter()(entries, n, hwy::SortAscending());
 }
 
 template <class Int>
 void SortInts(Int* keys, int64_t n, bool descending) {
   if (n < kShort) {
-    if (descending) std::sort(keys, keys + n, std::greater<Int>());
-    else std::sort(keys, keys + n);
+    if (descending)
+      std::sort(keys, keys + n, std::greater<Int>());
+    else
+      std::sort(keys, keys + n);
   } else if (descending) {
     Sorter()(keys, n, hwy::SortDescending());
   } else {

@@ -13,14 +13,32 @@ namespace tessera::kernels {
 
 template <int kBytes>
 struct IntOfSize;
-template <> struct IntOfSize<1> { using U = uint8_t; using S = int8_t; };
-template <> struct IntOfSize<2> { using U = uint16_t; using S = int16_t; };
-template <> struct IntOfSize<4> { using U = uint32_t; using S = int32_t; };
-template <> struct IntOfSize<8> { using U = uint64_t; using S = int64_t; };
+template <>
+struct IntOfSize<1> {
+  using U = uint8_t;
+  using S = int8_t;
+};
+template <>
+struct IntOfSize<2> {
+  using U = uint16_t;
+  using S = int16_t;
+};
+template <>
+struct IntOfSize<4> {
+  using U = uint32_t;
+  using S = int32_t;
+};
+template <>
+struct IntOfSize<8> {
+  using U = uint64_t;
+  using S = int64_t;
+};
 
 // Unsigned and signed integers of T's size.
-template <class T> using BitsOf = typename IntOfSize<sizeof(T)>::U;
-template <class T> using SignedOf = typename IntOfSize<sizeof(T)>::S;
+template <class T>
+using BitsOf = typename IntOfSize<sizeof(T)>::U;
+template <class T>
+using SignedOf = typename IntOfSize<sizeof(T)>::S;
 
 template <class T>
 inline constexpr bool kIsFloat = dtype_of<T>().is_floating();
@@ -31,10 +49,14 @@ inline constexpr BitsOf<T> kSignBit = static_cast<BitsOf<T>>(BitsOf<T>{1} << (si
 // The bits of positive infinity; a magnitude above them is a NaN.
 template <class T>
 constexpr BitsOf<T> InfinityBits() {
-  if constexpr (std::is_same_v<T, Float16>) return 0x7c00;
-  else if constexpr (std::is_same_v<T, BFloat16>) return 0x7f80;
-  else if constexpr (std::is_same_v<T, float>) return 0x7f800000;
-  else return static_cast<BitsOf<T>>(uint64_t{0x7ff} << 52);
+  if constexpr (std::is_same_v<T, Float16>)
+    return 0x7c00;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return 0x7f80;
+  else if constexpr (std::is_same_v<T, float>)
+    return 0x7f800000;
+  else
+    return static_cast<BitsOf<T>>(uint64_t{0x7ff} << 52);
 }
 
 // Increases with the element at p; NaN is above all. -0 is +0's equal if kZerosEqual, else below.

@@ -1,6 +1,7 @@
 // Sort of a single operand. Only zeros and NaNs are equal without having equal bits, so they are
 // set aside in their order; the order of the others does not depend on how they are sorted.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/defaults.h"
@@ -52,9 +53,12 @@ int64_t SetAside(S* keys, int64_t n, Aside<S>* aside) {
     }
     for (int64_t i = begin; i < begin + size; ++i) {
       const S bits = keys[i], magnitude = bits & kMagnitude;
-      if (magnitude == 0) aside->room[aside->zeros++] = bits;
-      else if (magnitude > kInf) aside->room[aside->n - ++aside->nans] = bits;
-      else keys[kept++] = Flip(bits);
+      if (magnitude == 0)
+        aside->room[aside->zeros++] = bits;
+      else if (magnitude > kInf)
+        aside->room[aside->n - ++aside->nans] = bits;
+      else
+        keys[kept++] = Flip(bits);
     }
   }
   return kept;
@@ -105,10 +109,17 @@ void SortLane(std::byte* values, int64_t n, bool descending, std::byte* room) {
   }
 }
 
+// A line's worth of lanes, or what 1 MiB of scratch holds.
+int64_t LanesAtOnce(int64_t size, int64_t n) {
+  constexpr int64_t kScratch = int64_t{1} << 20;
+  return std::clamp<int64_t>(kScratch / std::max<int64_t>(1, n * size), 1, 64 / size);
+}
+
 template <class T>
 void SortValues(const plan::KernelCall& call) {
   const auto& config = *static_cast<const SortConfig*>(call.config);
   const int64_t n = config.n, inner = config.inner;
+  if (n == 0) return;
   const Range lanes = Share(config.lanes, 1, call.part, call.parts);
   std::byte* room = call.scratch;
   if (inner == 1) {
@@ -119,25 +130,30 @@ void SortValues(const plan::KernelCall& call) {
     }
     return;
   }
-  using Bits = BitsOf<T>;
-  auto* values = reinterpret_cast<Bits*>(room) + n;
-  for (int64_t lane = lanes.begin; lane < lanes.end; ++lane) {
-    const int64_t at = LaneBegin(config, lane);
-    const auto* in = reinterpret_cast<const Bits*>(call.in[0]) + at;
-    auto* out = reinterpret_cast<Bits*>(call.out[0]) + at;
-    for (int64_t i = 0; i < n; ++i) values[i] = in[i * inner];
-    SortLane<T>(reinterpret_cast<std::byte*>(values), n, config.descending, room);
-    for (int64_t i = 0; i < n; ++i) out[i * inner] = values[i];
+  // Neighbouring lanes share lines: several are gathered at a time.
+  const TransposeFn transpose = Simd().transpose[std::countr_zero(sizeof(T))];
+  const int64_t size = sizeof(T), group = LanesAtOnce(size, n), row = inner * size;
+  std::byte* values = room + n * size;
+  for (int64_t lane = lanes.begin; lane < lanes.end;) {
+    const int64_t count = std::min({group, lanes.end - lane, inner - lane % inner});
+    const int64_t at = LaneBegin(config, lane) * size;
+    transpose(values, n * size, call.in[0] + at, row, n, count);
+    for (int64_t k = 0; k < count; ++k)
+      SortLane<T>(values + k * n * size, n, config.descending, room);
+    transpose(call.out[0] + at, row, values, n * size, count, n);
+    lane += count;
   }
 }
 
 }  // namespace
 
 plan::KernelFn SortValuesFunction(DType dtype) {
-  return base::VisitDType(
-      dtype, [](auto zero) -> plan::KernelFn { return SortValues<decltype(zero)>; });
+  return base::VisitDType(dtype,
+                          [](auto zero) -> plan::KernelFn { return SortValues<decltype(zero)>; });
 }
 
-int64_t SortValuesScratch(DType dtype, int64_t n) { return 2 * n * dtype.size(); }
+int64_t SortValuesScratch(DType dtype, int64_t n) {
+  return (1 + LanesAtOnce(dtype.size(), n)) * n * dtype.size();
+}
 
 }  // namespace tessera::kernels

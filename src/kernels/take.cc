@@ -12,27 +12,32 @@ namespace {
 // The operand is [outer, rows, row]; the output [outer, indices, row].
 struct TakeConfig {
   int64_t outer = 1, rows = 1, row_bytes = 0, indices = 1;
-  int64_t size = 0;              // rows of the whole dim
-  std::vector<int64_t> begins;   // the first row held, per device
-  std::byte fill[8] = {};        // one element
-  int64_t element = 1;           // bytes
+  int64_t size = 0;             // rows of the whole dim
+  std::vector<int64_t> begins;  // the first row held, per device
+  std::byte fill[8] = {};       // one element
+  int64_t element = 1;          // bytes
 };
 
 // What an index outside of the dim gives.
 template <class T>
 T FillValue() {
-  if constexpr (std::is_same_v<T, bool>) return true;
+  if constexpr (std::is_same_v<T, bool>)
+    return true;
   else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
     return T(std::numeric_limits<float>::quiet_NaN());
-  else if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::quiet_NaN();
-  else if constexpr (std::is_signed_v<T>) return std::numeric_limits<T>::lowest();
-  else return std::numeric_limits<T>::max();
+  else if constexpr (std::is_floating_point_v<T>)
+    return std::numeric_limits<T>::quiet_NaN();
+  else if constexpr (std::is_signed_v<T>)
+    return std::numeric_limits<T>::lowest();
+  else
+    return std::numeric_limits<T>::max();
 }
 
 // kRow: bytes of a row, 0 if they are not known when compiled.
 template <class Index, int kRow>
 void RunTake(const plan::KernelCall& call) {
   const auto& config = *static_cast<const TakeConfig*>(call.config);
+  if (config.row_bytes == 0) return;
   const auto* indices = reinterpret_cast<const Index*>(call.in[1]);
   const int64_t row = kRow ? kRow : config.row_bytes;
   const int64_t begin = config.begins.empty() ? 0 : config.begins[call.device];
@@ -50,8 +55,10 @@ void RunTake(const plan::KernelCall& call) {
     const bool inside = index < static_cast<uint64_t>(config.size);
     if (inside && local < static_cast<uint64_t>(config.rows)) {
       const std::byte* from = call.in[0] + (o * config.rows + static_cast<int64_t>(local)) * row;
-      if constexpr (kRow > 0) std::memcpy(out, from, kRow);
-      else CopyBytes(out, from, row);
+      if constexpr (kRow > 0)
+        std::memcpy(out, from, kRow);
+      else
+        CopyBytes(out, from, row);
     } else if (inside) {
       std::memset(out, 0, row);
     } else {
@@ -63,11 +70,16 @@ void RunTake(const plan::KernelCall& call) {
 template <class Index>
 plan::KernelFn TakeFunction(int64_t row_bytes) {
   switch (row_bytes) {
-    case 1: return RunTake<Index, 1>;
-    case 2: return RunTake<Index, 2>;
-    case 4: return RunTake<Index, 4>;
-    case 8: return RunTake<Index, 8>;
-    default: return RunTake<Index, 0>;
+    case 1:
+      return RunTake<Index, 1>;
+    case 2:
+      return RunTake<Index, 2>;
+    case 4:
+      return RunTake<Index, 4>;
+    case 8:
+      return RunTake<Index, 8>;
+    default:
+      return RunTake<Index, 0>;
   }
 }
 
@@ -90,9 +102,8 @@ plan::Kernel Take(const TakeDesc& desc) {
     std::memcpy(config.fill, &value, sizeof(value));
   });
   const int64_t rows = config.outer * config.indices;
-  const double bytes =
-      2.0 * static_cast<double>(rows * config.row_bytes) +
-      static_cast<double>(config.indices * desc.index.size());
+  const double bytes = 2.0 * static_cast<double>(rows * config.row_bytes) +
+                       static_cast<double>(config.indices * desc.index.size());
   plan::Kernel kernel;
   kernel.bytes = bytes;
   kernel.max_parts = MaxParts(bytes, rows);

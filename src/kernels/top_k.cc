@@ -13,7 +13,7 @@ namespace {
 
 struct TopKConfig {
   int64_t lanes = 1, n = 0, k = 0;
-  int64_t room = 0;      // candidates held before the k best are kept
+  int64_t room = 0;  // candidates held before the k best are kept
   int index_bytes = 4;
 };
 
@@ -55,10 +55,17 @@ void SelectLane(const std::byte* in, const TopKConfig& config, Entry* entries) {
 // The low bytes of a little-endian integer are the index in any integer dtype.
 void StoreIndex(std::byte* out, int bytes, int64_t index) {
   switch (bytes) {
-    case 1: std::memcpy(out, &index, 1); break;
-    case 2: std::memcpy(out, &index, 2); break;
-    case 4: std::memcpy(out, &index, 4); break;
-    default: std::memcpy(out, &index, 8);
+    case 1:
+      std::memcpy(out, &index, 1);
+      break;
+    case 2:
+      std::memcpy(out, &index, 2);
+      break;
+    case 4:
+      std::memcpy(out, &index, 4);
+      break;
+    default:
+      std::memcpy(out, &index, 8);
   }
 }
 

@@ -60,12 +60,26 @@ TEST(Copy, TransposesEveryShapeAndItemsize) {
     Shape shape;
     std::vector<int> perm;
   } const cases[] = {
-      {{}, {}},           {{1}, {0}},          {{7, 5}, {1, 0}},         {{64, 64}, {1, 0}},
-      {{130, 67}, {1, 0}}, {{1, 300}, {1, 0}}, {{256, 3}, {1, 0}},       {{3, 256}, {1, 0}},
-      {{5, 6, 7}, {2, 1, 0}}, {{5, 6, 7}, {0, 2, 1}}, {{5, 6, 7}, {1, 0, 2}}, {{40, 33, 2}, {1, 0, 2}},
-      {{9, 40, 4}, {1, 0, 2}}, {{4, 16, 8, 32}, {0, 2, 1, 3}}, {{3, 4, 5, 6}, {3, 2, 1, 0}},
-      {{2, 2, 2, 2, 2, 2}, {5, 0, 4, 1, 3, 2}}, {{0, 5}, {1, 0}}, {{500, 301}, {1, 0}},
-      {{33, 1, 65}, {2, 1, 0}}, {{20, 30, 16}, {1, 2, 0}},
+      {{}, {}},
+      {{1}, {0}},
+      {{7, 5}, {1, 0}},
+      {{64, 64}, {1, 0}},
+      {{130, 67}, {1, 0}},
+      {{1, 300}, {1, 0}},
+      {{256, 3}, {1, 0}},
+      {{3, 256}, {1, 0}},
+      {{5, 6, 7}, {2, 1, 0}},
+      {{5, 6, 7}, {0, 2, 1}},
+      {{5, 6, 7}, {1, 0, 2}},
+      {{40, 33, 2}, {1, 0, 2}},
+      {{9, 40, 4}, {1, 0, 2}},
+      {{4, 16, 8, 32}, {0, 2, 1, 3}},
+      {{3, 4, 5, 6}, {3, 2, 1, 0}},
+      {{2, 2, 2, 2, 2, 2}, {5, 0, 4, 1, 3, 2}},
+      {{0, 5}, {1, 0}},
+      {{500, 301}, {1, 0}},
+      {{33, 1, 65}, {2, 1, 0}},
+      {{20, 30, 16}, {1, 2, 0}},
   };
   for (int32_t itemsize : {1, 2, 4, 8})
     for (const auto& [shape, perm] : cases)
@@ -85,14 +99,17 @@ TEST(Copy, CopiesAndBroadcastsLargeArrays) {
   const int64_t n = (int64_t{17} << 18) + 3;
   ExpectCopies({.box = {n}, .in_strides = {1}, .out_strides = {1}, .out_size = n}, n, "dense");
   ExpectCopies({.box = {n}, .in_strides = {0}, .out_strides = {1}, .out_size = n}, 1, "fill");
-  ExpectCopies({.box = {n}, .in_strides = {-1}, .out_strides = {1}, .in_offset = n - 1, .out_size = n},
-               n, "reverse");
+  ExpectCopies(
+      {.box = {n}, .in_strides = {-1}, .out_strides = {1}, .in_offset = n - 1, .out_size = n}, n,
+      "reverse");
   for (int64_t row : {1, 3, 100, 1025}) {
     const int64_t rows = n / row;
-    ExpectCopies({.box = {rows, row}, .in_strides = {0, 1}, .out_strides = {row, 1},
-                  .out_size = rows * row}, row, "repeat");
-    ExpectCopies({.box = {rows, row}, .in_strides = {1, 0}, .out_strides = {row, 1},
-                  .out_size = rows * row}, rows, "expand");
+    ExpectCopies(
+        {.box = {rows, row}, .in_strides = {0, 1}, .out_strides = {row, 1}, .out_size = rows * row},
+        row, "repeat");
+    ExpectCopies(
+        {.box = {rows, row}, .in_strides = {1, 0}, .out_strides = {row, 1}, .out_size = rows * row},
+        rows, "expand");
   }
 }
 
@@ -102,8 +119,12 @@ CopyDesc Padded(int32_t itemsize, const Shape& in, const Shape& low, const Shape
   Shape out;
   for (size_t d = 0; d < in.size(); ++d)
     out.push_back(low[d] + high[d] + std::max<int64_t>(0, in[d] + (in[d] - 1) * interior[d]));
-  CopyDesc desc{.itemsize = itemsize, .box = in, .in_strides = DenseStrides(in),
-                .out_strides = {}, .out_size = Product(out), .fill = true};
+  CopyDesc desc{.itemsize = itemsize,
+                .box = in,
+                .in_strides = DenseStrides(in),
+                .out_strides = {},
+                .out_size = Product(out),
+                .fill = true};
   const Shape strides = DenseStrides(out);
   for (size_t d = 0; d < in.size(); ++d) {
     desc.out_strides.push_back(strides[d] * (interior[d] + 1));
@@ -116,12 +137,19 @@ TEST(Copy, FillsWhatTheBoxLeaves) {
   struct {
     Shape in, low, high, interior;
   } const cases[] = {
-      {{5}, {2}, {3}, {0}},        {{5}, {0}, {0}, {2}},           {{4, 5}, {1, 2}, {3, 0}, {0, 0}},
-      {{4, 5}, {0, 0}, {0, 0}, {1, 2}}, {{2, 3, 4}, {0, 1, 0}, {0, 1, 0}, {0, 0, 0}},
-      {{2, 3, 4}, {1, 1, 1}, {2, 2, 2}, {1, 0, 3}}, {{0, 4}, {2, 1}, {2, 1}, {0, 0}},
-      {{1, 1}, {4, 4}, {4, 4}, {0, 0}}, {{200, 300}, {3, 1}, {2, 5}, {0, 0}},
-      {{300, 70}, {0, 40}, {0, 40}, {0, 0}}, {{200, 100}, {1, 1}, {1, 1}, {1, 1}},
-      {{64, 3, 32, 32}, {0, 0, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 0}}, {{70000}, {5}, {100}, {0}},
+      {{5}, {2}, {3}, {0}},
+      {{5}, {0}, {0}, {2}},
+      {{4, 5}, {1, 2}, {3, 0}, {0, 0}},
+      {{4, 5}, {0, 0}, {0, 0}, {1, 2}},
+      {{2, 3, 4}, {0, 1, 0}, {0, 1, 0}, {0, 0, 0}},
+      {{2, 3, 4}, {1, 1, 1}, {2, 2, 2}, {1, 0, 3}},
+      {{0, 4}, {2, 1}, {2, 1}, {0, 0}},
+      {{1, 1}, {4, 4}, {4, 4}, {0, 0}},
+      {{200, 300}, {3, 1}, {2, 5}, {0, 0}},
+      {{300, 70}, {0, 40}, {0, 40}, {0, 0}},
+      {{200, 100}, {1, 1}, {1, 1}, {1, 1}},
+      {{64, 3, 32, 32}, {0, 0, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 0}},
+      {{70000}, {5}, {100}, {0}},
   };
   for (int32_t itemsize : {1, 2, 4, 8})
     for (const auto& c : cases)
@@ -131,12 +159,21 @@ TEST(Copy, FillsWhatTheBoxLeaves) {
 
 TEST(Copy, FillsRoundATransposedBox) {
   // [120, 90] transposed into the middle of [100, 130].
-  ExpectCopies({.box = {90, 120}, .in_strides = {1, 90}, .out_strides = {130, 1},
-                .out_offset = 5 * 130 + 4, .out_size = 100 * 130, .fill = true},
+  ExpectCopies({.box = {90, 120},
+                .in_strides = {1, 90},
+                .out_strides = {130, 1},
+                .out_offset = 5 * 130 + 4,
+                .out_size = 100 * 130,
+                .fill = true},
                120 * 90, "in order");
   // Output strides that do not nest: the box's rows interleave.
-  ExpectCopies({.box = {3, 4}, .in_strides = {4, 1}, .out_strides = {2, 3}, .out_offset = 1,
-                .out_size = 20, .fill = true}, 12, "interleaved");
+  ExpectCopies({.box = {3, 4},
+                .in_strides = {4, 1},
+                .out_strides = {2, 3},
+                .out_offset = 1,
+                .out_size = 20,
+                .fill = true},
+               12, "interleaved");
 }
 
 TEST(Copy, LeavesTheRestWithoutFill) {
@@ -152,7 +189,8 @@ TEST(Copy, FollowsRandomStrides) {
     const int rank = static_cast<int>(pick(5));
     CopyDesc desc;
     desc.itemsize = 1 << pick(4);
-    for (int d = 0; d < rank; ++d) desc.box.push_back(pick(12) == 0 ? 0 : 1 + pick(trial % 3 ? 9 : 40));
+    for (int d = 0; d < rank; ++d)
+      desc.box.push_back(pick(12) == 0 ? 0 : 1 + pick(trial % 3 ? 9 : 40));
     if (Product(desc.box) > 200000) continue;
     // A random order of output dims, each possibly spread or reversed.
     std::vector<int> order(rank);
@@ -200,9 +238,14 @@ TEST(DeviceCopy, AddsTheOffsetsOfTheDevice) {
   // Two devices hold halves of [200, 300]; a third one only fills.
   for (const bool fill : {false, true}) {
     for (int32_t itemsize : {1, 2, 4, 8}) {
-      DeviceCopyDesc desc{.copy = {.itemsize = itemsize, .box = {100, 300}, .in_strides = {300, 1},
-                                   .out_strides = {300, 1}, .out_size = 60000, .fill = fill},
-                          .in_offsets = {0, 30000, 0}, .out_offsets = {30000, 0, 0},
+      DeviceCopyDesc desc{.copy = {.itemsize = itemsize,
+                                   .box = {100, 300},
+                                   .in_strides = {300, 1},
+                                   .out_strides = {300, 1},
+                                   .out_size = 60000,
+                                   .fill = fill},
+                          .in_offsets = {0, 30000, 0},
+                          .out_offsets = {30000, 0, 0},
                           .skip = {false, false, true}};
       const Bytes in = RandomBytes(60000 * itemsize, 4), value = RandomBytes(itemsize, 5);
       const plan::Kernel kernel = DeviceCopy(desc);
@@ -222,8 +265,8 @@ TEST(DeviceCopy, AddsTheOffsetsOfTheDevice) {
 }
 
 TEST(DeviceCopy, TablesMayBeEmpty) {
-  const DeviceCopyDesc desc{.copy = Transposed(4, {20, 30}, {1, 0}), .in_offsets = {},
-                            .out_offsets = {}, .skip = {}};
+  const DeviceCopyDesc desc{
+      .copy = Transposed(4, {20, 30}, {1, 0}), .in_offsets = {}, .out_offsets = {}, .skip = {}};
   const Bytes in = RandomBytes(2400, 1);
   Bytes got(2400), want(2400);
   NaiveCopy(desc.copy, 0, 0, false, in, {}, &want);

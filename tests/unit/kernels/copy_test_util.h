@@ -54,8 +54,13 @@ inline void RunParts(const plan::Kernel& kernel, const std::vector<const Bytes*>
   Bytes scratch(kernel.scratch_bytes + 64);
   std::byte* aligned = scratch.data() + (-reinterpret_cast<uintptr_t>(scratch.data()) & 63);
   for (int32_t part = parts; part-- > 0;)
-    kernel.fn({.config = kernel.config.get(), .in = in_data.data(), .out = out_data.data(),
-               .scratch = aligned, .device = device, .part = part, .parts = parts});
+    kernel.fn({.config = kernel.config.get(),
+               .in = in_data.data(),
+               .out = out_data.data(),
+               .scratch = aligned,
+               .device = device,
+               .part = part,
+               .parts = parts});
 }
 
 // Compares bits; a failure names the first item that differs, as hexadecimal numbers.

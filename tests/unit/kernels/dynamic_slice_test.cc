@@ -32,8 +32,8 @@ void ForWindow(const Case& c, F&& f) {
   for (int64_t i = 0; i < Product(c.sizes); ++i) {
     int64_t at = 0, rest = i;
     for (size_t d = c.sizes.size(); d-- > 0; rest /= c.sizes[d])
-      at += (rest % c.sizes[d] +
-             std::clamp<int64_t>(c.starts[d], 0, c.operand[d] - c.sizes[d])) * strides[d];
+      at += (rest % c.sizes[d] + std::clamp<int64_t>(c.starts[d], 0, c.operand[d] - c.sizes[d])) *
+            strides[d];
     f(at, i);
   }
 }

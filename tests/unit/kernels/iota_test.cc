@@ -9,16 +9,17 @@ template <class T>
 T Number(int64_t i) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
     return T(static_cast<float>(i));
-  else return static_cast<T>(i);
+  else
+    return static_cast<T>(i);
 }
 
 TEST(Iota, CountsAlongTheDimInEveryDType) {
   struct {
     Shape shape;
     int64_t dim;
-  } const cases[] = {{{5}, 0},          {{0}, 0},          {{3, 4}, 0},      {{3, 4}, 1},
-                     {{2, 300, 3}, 1},  {{100000}, 0},     {{200, 1000}, 0}, {{1000, 200}, 1},
-                     {{7, 1, 40}, 1},   {{3, 0}, 0},       {{2, 3, 4, 5}, 3}};
+  } const cases[] = {{{5}, 0},         {{0}, 0},      {{3, 4}, 0},      {{3, 4}, 1},
+                     {{2, 300, 3}, 1}, {{100000}, 0}, {{200, 1000}, 0}, {{1000, 200}, 1},
+                     {{7, 1, 40}, 1},  {{3, 0}, 0},   {{2, 3, 4, 5}, 3}};
   for (int code = DType::kBool; code <= DType::kF64; ++code) {
     const DType dtype(static_cast<DType::Code>(code));
     for (const auto& [shape, dim] : cases) {

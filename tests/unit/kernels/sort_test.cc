@@ -13,10 +13,9 @@ struct Case {
   int64_t dim;
 };
 
-const Case kShapes[] = {{{0}, 0},       {{1}, 0},      {{2}, 0},        {{23}, 0},
-                        {{24}, 0},      {{700}, 0},    {{5, 40}, 1},    {{40, 5}, 0},
-                        {{3, 30, 4}, 1}, {{3, 0, 4}, 1}, {{0, 3}, 1},   {{900, 8}, 1},
-                        {{30, 300}, 0}, {{6, 1000}, 1}};
+const Case kShapes[] = {{{0}, 0},    {{1}, 0},      {{2}, 0},       {{23}, 0},       {{24}, 0},
+                        {{700}, 0},  {{5, 40}, 1},  {{40, 5}, 0},   {{3, 30, 4}, 1}, {{3, 0, 4}, 1},
+                        {{0, 3}, 1}, {{900, 8}, 1}, {{30, 300}, 0}, {{6, 1000}, 1}};
 
 // std::stable_sort of each lane's indices.
 std::vector<Bytes> NaiveSort(const std::vector<DType>& dtypes, const Case& c, int64_t num_keys,
@@ -47,7 +46,8 @@ void ExpectSorts(const std::vector<DType>& dtypes, const Case& c, int64_t num_ke
                  int64_t distinct) {
   std::vector<Bytes> in;
   for (DType dtype : dtypes)
-    in.push_back(SortInput(dtype, Product(c.shape), static_cast<uint32_t>(in.size() + 1), distinct));
+    in.push_back(
+        SortInput(dtype, Product(c.shape), static_cast<uint32_t>(in.size() + 1), distinct));
   const std::vector<Bytes> want = NaiveSort(dtypes, c, num_keys, descending, in);
   const plan::Kernel kernel = Sort(dtypes, c.shape, c.dim, num_keys, descending);
   for (int32_t parts : {1, std::min(3, kernel.max_parts)}) {

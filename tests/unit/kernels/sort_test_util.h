@@ -21,7 +21,8 @@ template <class T>
 double AsDouble(T v) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
     return static_cast<float>(v);
-  else return static_cast<double>(v);
+  else
+    return static_cast<double>(v);
 }
 
 // -1, 0 or 1: NaN is above all numbers and equals NaN; -0 equals +0.
@@ -53,8 +54,9 @@ Bytes SortInput(int64_t n, uint32_t seed, int64_t distinct) {
       if (draw == 1) v = std::numeric_limits<T>::min();
     } else {
       v = T(static_cast<float>(draw) - static_cast<float>(distinct / 2));
-      const T special[] = {T(0.0f), T(-0.0f), T(std::nanf("")), T(-INFINITY), T(INFINITY),
-                           FromBits<T>(~uint64_t{0}), FromBits<T>(1)};
+      const T special[] = {T(0.0f),       T(-0.0f),    T(std::nanf("")),
+                           T(-INFINITY),  T(INFINITY), FromBits<T>(~uint64_t{0}),
+                           FromBits<T>(1)};
       if (random() % 4 == 0) v = special[random() % std::size(special)];
     }
     values.push_back(v);
@@ -63,8 +65,8 @@ Bytes SortInput(int64_t n, uint32_t seed, int64_t distinct) {
 }
 
 inline Bytes SortInput(DType dtype, int64_t n, uint32_t seed, int64_t distinct) {
-  return base::VisitDType(
-      dtype, [&](auto zero) { return SortInput<decltype(zero)>(n, seed, distinct); });
+  return base::VisitDType(dtype,
+                          [&](auto zero) { return SortInput<decltype(zero)>(n, seed, distinct); });
 }
 
 template <class T>

@@ -10,10 +10,14 @@ namespace {
 
 template <class T>
 T OutsideValue() {
-  if constexpr (std::is_same_v<T, bool>) return true;
-  else if constexpr (dtype_of<T>().is_floating()) return T(std::nanf(""));
-  else if constexpr (std::is_signed_v<T>) return std::numeric_limits<T>::min();
-  else return std::numeric_limits<T>::max();
+  if constexpr (std::is_same_v<T, bool>)
+    return true;
+  else if constexpr (dtype_of<T>().is_floating())
+    return T(std::nanf(""));
+  else if constexpr (std::is_signed_v<T>)
+    return std::numeric_limits<T>::min();
+  else
+    return std::numeric_limits<T>::max();
 }
 
 // The contract, element by element.
@@ -57,14 +61,18 @@ TEST(Take, PicksHeldRowsAndMasksTheOthersInEveryDType) {
   struct {
     Shape outer, inner;
     int64_t count;
-  } const cases[] = {{{}, {}, 10}, {{}, {3}, 10}, {{2}, {5}, 6}, {{}, {64}, 300},
+  } const cases[] = {{{}, {}, 10},    {{}, {3}, 10},   {{2}, {5}, 6}, {{}, {64}, 300},
                      {{4}, {}, 3000}, {{}, {2, 2}, 4}, {{3}, {0}, 4}, {{2}, {3}, 0}};
   for (int code = DType::kBool; code <= DType::kF64; ++code)
     for (DType index : {i8, i32, i64, u8, u64})
       for (const auto& c : cases) {
-        TakeDesc desc{.dtype = DType(static_cast<DType::Code>(code)), .index = index,
-                      .operand = c.outer, .indices = {c.count},
-                      .dim = static_cast<int64_t>(c.outer.size()), .size = 13, .begins = {0, 7}};
+        TakeDesc desc{.dtype = DType(static_cast<DType::Code>(code)),
+                      .index = index,
+                      .operand = c.outer,
+                      .indices = {c.count},
+                      .dim = static_cast<int64_t>(c.outer.size()),
+                      .size = 13,
+                      .begins = {0, 7}};
         desc.operand.push_back(7);
         desc.operand.insert(desc.operand.end(), c.inner.begin(), c.inner.end());
         std::mt19937 random(3);
@@ -88,8 +96,13 @@ TEST(Take, PicksHeldRowsAndMasksTheOthersInEveryDType) {
 }
 
 TEST(Take, WithoutBeginsEveryDeviceHoldsTheWholeDim) {
-  const TakeDesc desc{.dtype = f32, .index = i32, .operand = {3}, .indices = {2}, .dim = 0,
-                      .size = 3, .begins = {}};
+  const TakeDesc desc{.dtype = f32,
+                      .index = i32,
+                      .operand = {3},
+                      .indices = {2},
+                      .dim = 0,
+                      .size = 3,
+                      .begins = {}};
   const Bytes in = ToBytes<float>({1, 2, 3}), indices = ToBytes<int32_t>({2, 0});
   Bytes got(8);
   RunParts(Take(desc), {&in, &indices}, {&got}, 1, 4);
@@ -97,8 +110,13 @@ TEST(Take, WithoutBeginsEveryDeviceHoldsTheWholeDim) {
 }
 
 TEST(Take, AnEmptyDimGivesTheFillValue) {
-  const TakeDesc desc{.dtype = i16, .index = i32, .operand = {0, 2}, .indices = {1}, .dim = 0,
-                      .size = 0, .begins = {}};
+  const TakeDesc desc{.dtype = i16,
+                      .index = i32,
+                      .operand = {0, 2},
+                      .indices = {1},
+                      .dim = 0,
+                      .size = 0,
+                      .begins = {}};
   const Bytes in, indices = ToBytes<int32_t>({0});
   Bytes got(4);
   RunParts(Take(desc), {&in, &indices}, {&got}, 1);
