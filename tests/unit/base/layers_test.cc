@@ -1,0 +1,126 @@
+// What the sources must keep to as a whole: the layers of src, and the length of files.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = TESSERA_SOURCE_DIR;
+
+// What each folder of src may include besides "tessera/...".
+const std::map<std::string, std::set<std::string>>& AllowedLayers() {
+  static const std::map<std::string, std::set<std::string>> table = {
+      {"base", {"base"}},
+      {"plan", {"plan", "base"}},
+      {"sharding", {"sharding", "base"}},
+      {"ir", {"ir", "base", "sharding"}},
+      {"runtime", {"runtime", "base", "plan"}},
+      {"kernels", {"kernels", "base", "plan"}},
+      {"trace", {"trace", "base", "sharding", "ir"}},
+      {"spmd", {"spmd", "base", "sharding", "ir", "plan"}},
+      {"ops", {"ops", "base", "plan", "sharding", "ir", "runtime", "kernels", "trace", "spmd"}},
+      {"api",
+       {"api", "ops", "base", "plan", "sharding", "ir", "runtime", "kernels", "trace", "spmd"}},
+  };
+  return table;
+}
+
+// The .h and .cc files below a folder of the project.
+std::vector<fs::path> Sources(const fs::path& folder) {
+  std::vector<fs::path> files;
+  if (!fs::exists(kRoot / folder)) return files;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+    const std::string extension = entry.path().extension();
+    if (entry.is_regular_file() && (extension == ".h" || extension == ".cc"))
+      files.push_back(entry.path());
+  }
+  return files;
+}
+
+std::vector<std::string> Lines(const fs::path& file) {
+  std::ifstream in(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Returns x of a line `#include "x"`, "" of any other line.
+std::string QuotedInclude(const std::string& line) {
+  constexpr std::string_view kStart = "#include \"";
+  if (!line.starts_with(kStart)) return "";
+  return line.substr(kStart.size(), line.find('"', kStart.size()) - kStart.size());
+}
+
+// Says what is wrong with a file of `layer` including `path`; "" if nothing is.
+std::string IncludeFault(const std::string& layer, const std::string& path) {
+  const std::string folder = path.substr(0, path.find('/'));
+  if (folder == path) return "names no layer";
+  if (!AllowedLayers().contains(folder) || AllowedLayers().at(layer).contains(folder)) return "";
+  return layer + " may not see " + folder;
+}
+
+TEST(Layers, EveryFolderOfSourcesHasItsRule) {
+  for (const auto& entry : fs::directory_iterator(kRoot / "src")) {
+    if (!entry.is_directory()) continue;
+    EXPECT_TRUE(AllowedLayers().contains(entry.path().filename())) << entry.path();
+  }
+}
+
+TEST(Layers, FoldersIncludeOnlyWhatTheyMaySee) {
+  for (const auto& [layer, allowed] : AllowedLayers())
+    for (const fs::path& file : Sources(fs::path("src") / layer)) {
+      int number = 0;
+      for (const std::string& line : Lines(file)) {
+        ++number;
+        const std::string path = QuotedInclude(line);
+        if (path.empty()) continue;
+        EXPECT_EQ(IncludeFault(layer, path), "")
+            << fs::relative(file, kRoot).string() << ":" << number << ": " << line;
+      }
+    }
+}
+
+TEST(Layers, FaultsAreFound) {
+  EXPECT_EQ(IncludeFault("kernels", "plan/plan.h"), "");
+  EXPECT_EQ(IncludeFault("kernels", "tessera/dtype.h"), "");
+  EXPECT_EQ(IncludeFault("kernels", "ir/op.h"), "kernels may not see ir");
+  EXPECT_EQ(IncludeFault("base", "error.h"), "names no layer");
+  EXPECT_EQ(QuotedInclude("#include \"plan/plan.h\"  // why"), "plan/plan.h");
+  EXPECT_EQ(QuotedInclude("#include <vector>"), "");
+}
+
+// A file that is mostly a table says so, by that word, in its first lines.
+bool IsTable(const std::vector<std::string>& lines) {
+  static const std::regex word("\\btable\\b");
+  for (size_t i = 0; i < std::min<size_t>(5, lines.size()); ++i)
+    if (std::regex_search(lines[i], word)) return true;
+  return false;
+}
+
+TEST(FileLength, OnlyTheWordTableExempts) {
+  EXPECT_TRUE(IsTable({"// The table of ops."}));
+  EXPECT_FALSE(IsTable({"// A stable sort."}));
+  EXPECT_FALSE(IsTable({"", "", "", "", "", "// table"}));
+}
+
+TEST(FileLength, NoFileIsLongerThan600Lines) {
+  for (const char* folder : {"src", "include", "tests", "samples", "benchmarks"})
+    for (const fs::path& file : Sources(folder)) {
+      const std::vector<std::string> lines = Lines(file);
+      if (IsTable(lines)) continue;
+      EXPECT_LE(lines.size(), 600u) << fs::relative(file, kRoot).string();
+    }
+}
+
+}  // namespace
+}  // namespace tessera
