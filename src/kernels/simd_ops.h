@@ -126,25 +126,50 @@ struct Xor {
   static HWY_INLINE V Call(D, V a, V b) { return hn::Xor(a, b); }
 };
 
-// x86's max gives its second operand when one is NaN or both are zeros. A sum of the operands
-// gives the NaN; the "and" (for min "or") of the bits of equal numbers orders the zeros.
+// NaN wins and -0 < +0. x86's max gives its second operand when one is NaN or both are zeros, so
+// both orders are asked: of equal operands "and" (for min "or") of the bits is the right zero.
+#if HWY_TARGET == HWY_AVX3
+template <int kRange, class T>
+HWY_INLINE hwy::N_AVX3::Vec512<T> RangeOrNan(hwy::N_AVX3::Vec512<T> a, hwy::N_AVX3::Vec512<T> b) {
+  using V = hwy::N_AVX3::Vec512<T>;
+  if constexpr (sizeof(T) == 4) {
+    const __mmask16 nan = _mm512_cmp_ps_mask(a.raw, b.raw, _CMP_UNORD_Q);
+    return V{_mm512_mask_add_ps(_mm512_range_ps(a.raw, b.raw, kRange), nan, a.raw, b.raw)};
+  } else {
+    const __mmask8 nan = _mm512_cmp_pd_mask(a.raw, b.raw, _CMP_UNORD_Q);
+    return V{_mm512_mask_add_pd(_mm512_range_pd(a.raw, b.raw, kRange), nan, a.raw, b.raw)};
+  }
+}
+#endif
 struct Max {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V a, V b) {
-    if constexpr (!kIsFloat<D>) return hn::Max(a, b);
-    else {
-      const V most = hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), hn::Max(a, b));
-      return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::Add(a, b), most);
+  static HWY_INLINE V Call(D d, V a, V b) {
+    static_cast<void>(d);
+    if constexpr (!kIsFloat<D>) {
+      return hn::Max(a, b);
+    } else {
+#if HWY_TARGET == HWY_AVX3
+      return RangeOrNan<5>(a, b);
+#else
+      const auto nan = hn::VecFromMask(d, hn::Or(hn::IsNaN(a), hn::IsNaN(b)));
+      return hn::Or(hn::And(hn::Max(a, b), hn::Max(b, a)), nan);
+#endif
     }
   }
 };
 struct Min {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V a, V b) {
-    if constexpr (!kIsFloat<D>) return hn::Min(a, b);
-    else {
-      const V least = hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), hn::Min(a, b));
-      return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::Add(a, b), least);
+  static HWY_INLINE V Call(D d, V a, V b) {
+    static_cast<void>(d);
+    if constexpr (!kIsFloat<D>) {
+      return hn::Min(a, b);
+    } else {
+#if HWY_TARGET == HWY_AVX3
+      return RangeOrNan<4>(a, b);
+#else
+      const auto nan = hn::VecFromMask(d, hn::Or(hn::IsNaN(a), hn::IsNaN(b)));
+      return hn::Or(hn::Or(hn::Min(a, b), hn::Min(b, a)), nan);
+#endif
     }
   }
 };
