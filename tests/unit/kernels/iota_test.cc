@@ -22,7 +22,9 @@ TEST(Iota, CountsAlongTheDimInEveryDType) {
                      {{7, 1, 40}, 1},  {{3, 0}, 0},   {{2, 3, 4, 5}, 3}};
   for (int code = DType::kBool; code <= DType::kF64; ++code) {
     const DType dtype(static_cast<DType::Code>(code));
-    for (const auto& [shape, dim] : cases) {
+    for (const auto& c : cases) {
+      const Shape& shape = c.shape;
+      const int64_t dim = c.dim;
       const int64_t inner = DenseStrides(shape)[dim], size = Product(shape);
       const plan::Kernel kernel = Iota(dtype, shape, dim, {0, 100});
       for (int32_t device : {0, 1}) {
