@@ -1,0 +1,20 @@
+// Numbers against a table's.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "case.h"
+#include "tessera/array.h"
+
+namespace tessera::conformance {
+
+// Returns a number of a table's data: "nan", "inf" and "-inf" are texts there.
+double Number(const Json& json);
+
+// Returns how the elements differ from the flat list `wanted`, or nothing. Bools and integers are
+// exact. With a tolerance t floats may differ by t + t * |wanted|, and 0 asks for the same bits but
+// for NaNs; without one the bounds of the table's README hold.
+std::optional<std::string> CompareData(const Array& array, const Json& wanted,
+                                       std::optional<double> tolerance);
+
+}  // namespace tessera::conformance

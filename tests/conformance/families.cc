@@ -1,0 +1,112 @@
+#include "families.h"
+
+#include <algorithm>
+#include <fstream>
+#include <stdexcept>
+
+namespace tessera::conformance {
+namespace {
+
+bool Mentions(const std::string& text, const std::string& name) {
+  return std::regex_search(text, std::regex("\\b" + name + "\\b"));
+}
+
+// An axis of size 1 is in the case's types or attributes. Our types leave it out.
+bool SizeOneAxis(const Situation& s) {
+  return std::any_of(s.c.mesh.begin(), s.c.mesh.end(), [&](const MeshAxis& axis) {
+    return axis.size == 1 && (Mentions(s.c.args.dump(), axis.name) ||
+                              Mentions(s.instruction.attrs.dump(), axis.name));
+  });
+}
+
+std::vector<std::string> Axes(const ArrayType& type, int64_t dim) {
+  std::vector<std::string> names;
+  PartitionSpec spec = type.spec();
+  if (dim >= spec.rank()) return names;
+  for (const AxisRef& axis : spec.dims()[static_cast<size_t>(dim)].axes())
+    names.push_back(axis.name);
+  return names;
+}
+
+// Some pair of a dot's batch dims is sharded on one side only, and no pair on both differently.
+bool OneSidedBatch(const Situation& s) {
+  const Json& attrs = s.instruction.attrs;
+  if (!attrs.contains("dimension_numbers") || s.operands.size() != 2) return false;
+  const Json& batch = attrs["dimension_numbers"].at(1);
+  bool one_sided = false;
+  for (size_t i = 0; i < batch.at(0).size(); ++i) {
+    auto lhs = Axes(s.operands[0], batch[0][i]), rhs = Axes(s.operands[1], batch[1].at(i));
+    if (lhs != rhs && !lhs.empty() && !rhs.empty()) return false;
+    one_sided = one_sided || lhs != rhs;
+  }
+  return one_sided;
+}
+
+// Operands of one rank differ in placement, and where they do all but one placement is none.
+bool JoinsUnsharded(const Situation& s) {
+  bool differ = false;
+  for (const ArrayType& a : s.operands) {
+    for (const ArrayType& b : s.operands) {
+      if (a.shape().empty() || a.shape().size() != b.shape().size()) continue;
+      for (int64_t d = 0; d < static_cast<int64_t>(a.shape().size()); ++d) {
+        auto x = Axes(a, d), y = Axes(b, d);
+        if (x != y && !x.empty() && !y.empty()) return false;
+        differ = differ || x != y;
+      }
+    }
+  }
+  return differ;
+}
+
+bool ShardedIndices(const Situation& s) {
+  if (s.operands.size() < 2) return false;
+  for (int64_t d = 0; d < static_cast<int64_t>(s.operands[1].shape().size()); ++d) {
+    if (!Axes(s.operands[1], d).empty()) return true;
+  }
+  return false;
+}
+
+bool (*Predicate(const std::string& name))(const Situation&) {
+  if (name.empty()) return nullptr;
+  if (name == "size_one_axis") return SizeOneAxis;
+  if (name == "one_sided_batch") return OneSidedBatch;
+  if (name == "joins_unsharded") return JoinsUnsharded;
+  if (name == "sharded_indices") return ShardedIndices;
+  throw std::runtime_error("families: no predicate " + name);
+}
+
+}  // namespace
+
+Families Families::Load(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error(path + ": cannot be read");
+  Families families;
+  for (const Json& entry : Json::parse(file)) {
+    const Json& match = entry.at("match");
+    Family family;
+    family.name = entry.at("family").get<std::string>();
+    if (entry.at("argued").get<std::string>().empty()) throw std::runtime_error("not argued");
+    family.ops = match.value("ops", std::vector<std::string>());
+    if (match.contains("message")) family.message = match["message"].get<std::string>();
+    family.predicate = Predicate(match.value("predicate", ""));
+    family.another_type = match.value("another_type", false);
+    families.families_.push_back(std::move(family));
+  }
+  return families;
+}
+
+std::string Families::Find(const Situation& situation, bool another_type) const {
+  for (const Family& family : families_) {
+    if (family.another_type != another_type) continue;
+    const auto& ops = family.ops;
+    if (!ops.empty() && std::find(ops.begin(), ops.end(), situation.instruction.op) == ops.end()) {
+      continue;
+    }
+    if (family.message && !std::regex_search(situation.c.refusal(), *family.message)) continue;
+    if (family.predicate && !family.predicate(situation)) continue;
+    return family.name;
+  }
+  return "";
+}
+
+}  // namespace tessera::conformance

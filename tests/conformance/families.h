@@ -1,0 +1,40 @@
+// The families of programs that the library accepts beyond JAX, as families.json lists them.
+#pragma once
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "case.h"
+#include "tessera/array.h"
+
+namespace tessera::conformance {
+
+// The instruction that JAX refuses, or types otherwise, and the types of its operands.
+struct Situation {
+  const Case& c;
+  const Instruction& instruction;
+  std::vector<ArrayType> operands;
+};
+
+class Families {
+ public:
+  // An entry is {"family", "argued", "match": {"ops", "message", "predicate", "another_type"}}; all
+  // that a match names must hold. Throws std::runtime_error for a malformed file.
+  static Families Load(const std::string& path);
+  // Returns the name of the family that the situation is in, or an empty text. `another_type`: JAX
+  // accepts, and gives another type.
+  std::string Find(const Situation& situation, bool another_type) const;
+
+ private:
+  struct Family {
+    std::string name;
+    std::vector<std::string> ops;         // empty: any
+    std::optional<std::regex> message;    // in JAX's error
+    bool (*predicate)(const Situation&);  // null: none
+    bool another_type = false;
+  };
+  std::vector<Family> families_;
+};
+
+}  // namespace tessera::conformance

@@ -1,0 +1,28 @@
+// The ops that the tables may name, as calls of the library.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "call.h"
+
+namespace tessera::conformance {
+
+using OpFunction = std::function<std::vector<Array>(const Call&)>;
+using OpTable = std::map<std::string, OpFunction>;
+
+void AddElementwise(OpTable& table);
+void AddCreation(OpTable& table);
+void AddMovement(OpTable& table);
+void AddPieces(OpTable& table);
+void AddReductions(OpTable& table);
+void AddContractions(OpTable& table);
+
+// All of the above, by JAX's names: `NAME` is jax.lax's, `np.NAME` and `nn.NAME` the modules'.
+const OpTable& Ops();
+
+// Returns what the instruction gives for these operands. jax.lax's ops run under StrictTypes.
+std::vector<Array> Apply(const Instruction& instruction, std::vector<Operand> in, Loc loc);
+
+}  // namespace tessera::conformance

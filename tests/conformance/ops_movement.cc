@@ -1,0 +1,160 @@
+// Ops that give an array another shape or order, and placements.
+#include <algorithm>
+#include <numeric>
+
+#include "ops.h"
+
+namespace tessera::conformance {
+namespace {
+
+std::vector<int64_t> Reversed(std::vector<int64_t> v) {
+  std::reverse(v.begin(), v.end());
+  return v;
+}
+
+// A list of dims in which negative ones count from the end.
+std::vector<int64_t> Normalized(std::vector<int64_t> dims, int rank) {
+  for (int64_t& d : dims) d += d < 0 ? rank : 0;
+  return dims;
+}
+
+std::vector<int64_t> Identity(int rank) {
+  std::vector<int64_t> dims(static_cast<size_t>(rank));
+  std::iota(dims.begin(), dims.end(), 0);
+  return dims;
+}
+
+// Fortran's order is the reverse of both shapes. JAX reverses the spec as it was written, so that a
+// short one ends up on the last dims.
+Array ReshapeFortran(const Call& c, std::vector<int64_t> shape, OutOptions options) {
+  if (options.out_sharding) {
+    std::vector<DimSharding> dims = options.out_sharding->dims();
+    std::reverse(dims.begin(), dims.end());
+    options.out_sharding = PartitionSpec(dims)
+                               .unreduced(options.out_sharding->unreduced_axes())
+                               .reduced(options.out_sharding->reduced_axes());
+  }
+  Array reversed = transpose(c.in(0), All, c.loc());
+  return transpose(reshape(reversed, Shape(Reversed(shape)), options, c.loc()), All, c.loc());
+}
+
+Array ReshapeTo(const Call& c, std::vector<int64_t> shape) {
+  OutOptions options{c.spec()};
+  if (c.text("order", "C") == "F") return ReshapeFortran(c, std::move(shape), std::move(options));
+  return reshape(c.in(0), Shape(std::move(shape)), std::move(options), c.loc());
+}
+
+void AddReshapes(OpTable& table) {
+  table["reshape"] = [](const Call& c) {
+    Shape shape(c.integers("new_sizes"));
+    OutOptions options{c.spec()};
+    if (!c.has("dimensions")) return std::vector{reshape(c.in(0), shape, options, c.loc())};
+    Array x = transpose(c.in(0), Dims(c.integers("dimensions")), c.loc());
+    return std::vector{reshape(x, shape, options, c.loc())};
+  };
+  table["np.reshape"] = [](const Call& c) {
+    return std::vector{ReshapeTo(c, c.integers("shape"))};
+  };
+  table["np.ravel"] = [](const Call& c) { return std::vector{ReshapeTo(c, {-1})}; };
+  table["collapse"] = [](const Call& c) {
+    std::vector<int64_t> shape = c.array(0).shape(c.loc());
+    auto rank = static_cast<int64_t>(shape.size());
+    int64_t first = c.integer("start_dimension"), last = c.integer("stop_dimension", rank);
+    first += first < 0 ? rank : 0;
+    last += last < 0 ? rank : 0;
+    int64_t size = std::accumulate(shape.begin() + first, shape.begin() + last, int64_t{1},
+                                   std::multiplies<>());
+    shape.erase(shape.begin() + first, shape.begin() + last);
+    shape.insert(shape.begin() + first, size);
+    return std::vector{reshape(c.in(0), Shape(shape), {}, c.loc())};
+  };
+}
+
+// Moves the source dims to the destinations and keeps the order of the others.
+Array MoveAxis(const Call& c) {
+  int rank = c.rank(0);
+  std::vector<int64_t> source = Normalized(c.integers("source"), rank);
+  std::vector<int64_t> destination = Normalized(c.integers("destination"), rank);
+  std::vector<int64_t> order(static_cast<size_t>(rank), -1);
+  for (size_t i = 0; i < source.size(); ++i) order.at(destination.at(i)) = source[i];
+  int64_t next = 0;
+  for (int64_t& d : order) {
+    if (d >= 0) continue;
+    while (std::find(source.begin(), source.end(), next) != source.end()) ++next;
+    d = next++;
+  }
+  return transpose(c.in(0), Dims(order), c.loc());
+}
+
+Array SwapDims(const Call& c, int64_t a, int64_t b) {
+  int rank = c.rank(0);
+  std::vector<int64_t> order = Identity(rank);
+  std::swap(order.at(a < 0 ? a + rank : a), order.at(b < 0 ? b + rank : b));
+  return transpose(c.in(0), Dims(order), c.loc());
+}
+
+void AddTransposes(OpTable& table) {
+  table["transpose"] = [](const Call& c) {
+    return std::vector{transpose(c.in(0), Dims(c.integers("permutation")), c.loc())};
+  };
+  table["np.transpose"] = [](const Call& c) {
+    return std::vector{transpose(c.in(0), c.dims("axes"), c.loc())};
+  };
+  table["np.permute_dims"] = table["np.transpose"];
+  table["np.matrix_transpose"] = [](const Call& c) { return std::vector{SwapDims(c, -2, -1)}; };
+  table["np.swapaxes"] = [](const Call& c) {
+    return std::vector{SwapDims(c, c.integer("axis1"), c.integer("axis2"))};
+  };
+  table["np.moveaxis"] = [](const Call& c) { return std::vector{MoveAxis(c)}; };
+  table["rev"] = [](const Call& c) {
+    return std::vector{rev(c.in(0), Dims(c.integers("dimensions")), c.loc())};
+  };
+  table["np.flip"] = [](const Call& c) { return std::vector{rev(c.in(0), c.dims(), c.loc())}; };
+}
+
+void AddBroadcasts(OpTable& table) {
+  table["broadcast_in_dim"] = [](const Call& c) {
+    return std::vector{broadcast_in_dim(c.in(0), Shape(c.integers("shape")),
+                                        Dims(c.integers("broadcast_dimensions")), {c.spec()},
+                                        c.loc())};
+  };
+  table["broadcast"] = [](const Call& c) {  // new dims in front
+    std::vector<int64_t> shape = c.integers("sizes"), old = c.array(0).shape(c.loc());
+    std::vector<int64_t> dims = Identity(static_cast<int>(old.size()));
+    for (int64_t& d : dims) d += static_cast<int64_t>(shape.size());
+    shape.insert(shape.end(), old.begin(), old.end());
+    return std::vector{broadcast_in_dim(c.in(0), Shape(shape), Dims(dims), {c.spec()}, c.loc())};
+  };
+  table["np.broadcast_to"] = [](const Call& c) {
+    return std::vector{broadcast_to(c.in(0), Shape(c.integers("shape")), {c.spec()}, c.loc())};
+  };
+  auto expand = [](const char* key) {
+    return [=](const Call& c) {
+      return std::vector{expand_dims(c.in(0), Dims(c.integers(key)), c.loc())};
+    };
+  };
+  table["expand_dims"] = expand("dimensions");
+  table["np.expand_dims"] = expand("axis");
+  table["squeeze"] = [](const Call& c) {
+    return std::vector{squeeze(c.in(0), Dims(c.integers("dimensions")), c.loc())};
+  };
+  table["np.squeeze"] = [](const Call& c) {
+    return std::vector{squeeze(c.in(0), c.dims(), c.loc())};
+  };
+}
+
+}  // namespace
+
+void AddMovement(OpTable& table) {
+  AddReshapes(table);
+  AddTransposes(table);
+  AddBroadcasts(table);
+  table["reshard"] = [](const Call& c) {
+    return std::vector{reshard(c.in(0), ParseSpec(c.attr("sharding")), c.loc())};
+  };
+  table["with_sharding_constraint"] = [](const Call& c) {
+    return std::vector{with_sharding_constraint(c.in(0), ParseSpec(c.attr("sharding")), c.loc())};
+  };
+}
+
+}  // namespace tessera::conformance

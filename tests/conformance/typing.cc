@@ -1,0 +1,143 @@
+#include "typing.h"
+
+#include <optional>
+
+#include "machine.h"
+#include "ops.h"
+#include "tessera/transforms.h"
+
+namespace tessera::conformance {
+namespace {
+
+// Returns where a complex type or dtype occurs, or an empty text.
+std::string WhyComplex(const Case& c) {
+  for (const auto& [name, arg] : c.args.items()) {
+    if (arg.is_string() && IsComplex(arg.get<std::string>())) return "complex " + name;
+  }
+  if (c.expect.contains("types")) {
+    for (const auto& [name, type] : c.expect["types"].items()) {
+      if (IsComplex(type.get<std::string>())) return "complex " + name;
+    }
+  }
+  return "";
+}
+
+void BindArguments(const Case& c, Machine& machine) {
+  for (const auto& [name, arg] : c.args.items()) {
+    std::string type = arg.is_string() ? arg.get<std::string>() : arg.at("type").get<std::string>();
+    machine.Set(name, Operand(abstract_array(type)));
+  }
+}
+
+// Returns the collectives of the device program of the first `count` instructions, all of whose
+// values are results, so that none of them is dead.
+int64_t Collectives(const Case& c, size_t count) {
+  Machine arguments(c);
+  BindArguments(c, arguments);
+  std::vector<std::string> names;
+  std::vector<Array> arrays;
+  for (const auto& [name, arg] : c.args.items()) {
+    names.push_back(name);
+    arrays.push_back(arguments.Get(name).array());
+  }
+  auto program = jit([&](std::vector<Array> traced) {
+    Machine machine(c);
+    for (size_t i = 0; i < names.size(); ++i) machine.Set(names[i], Operand(traced[i]));
+    for (size_t k = 0; k < count; ++k) machine.Step(k);
+    return machine.Arrays();
+  });
+  CommReport report = program.lower(arrays).comm();
+  int64_t collectives = 0;
+  for (const CommEvent& event : report.events()) collectives += event.times;
+  return collectives;
+}
+
+// The library accepted the k-th instruction, or typed it otherwise than JAX: allowed for the gaps
+// of JAX and the families that docs/differences.md argues, and only if no data moves for it.
+Outcome AcceptsMore(const Case& c, size_t k, std::string expected, std::string came,
+                    const std::string& family) {
+  if (family.empty()) return Failed(Kind::kAcceptsMore, std::move(expected), std::move(came));
+  Outcome outcome = Failed(Kind::kAcceptsMore, std::move(expected), std::move(came));
+  outcome.family = family;
+  try {
+    int64_t collectives = Collectives(c, k + 1) - Collectives(c, k);
+    outcome.passed = collectives <= 0;
+    if (collectives > 0) outcome.came += ", with " + std::to_string(collectives) + " collectives";
+  } catch (const std::exception& e) {
+    outcome.came += ", but it does not lower: " + std::string(e.what());
+  }
+  return outcome;
+}
+
+std::string TypeText(const Operand& value) {
+  return value.scalar() ? "a number" : type_of(value.array()).text();
+}
+
+Situation Describe(const Case& c, size_t k, const Machine& machine) {
+  Situation situation{c, c.body[k], {}};
+  for (const Operand& operand : machine.Operands(k)) {
+    if (!operand.scalar()) situation.operands.push_back(type_of(operand.array()));
+  }
+  return situation;
+}
+
+// Returns the outcome of the k-th instruction having been accepted, if it is not as expected.
+std::optional<Outcome> CompareTypes(const Case& c, size_t k, const Machine& machine,
+                                    const Families& families) {
+  const Instruction& instruction = c.body[k];
+  for (const std::string& out : instruction.out) {
+    if (!c.expect.contains("types") || !c.expect["types"].contains(out)) continue;
+    std::string wanted = c.expect["types"][out].get<std::string>();
+    std::string came = TypeText(machine.Get(out));
+    try {
+      if (ArrayType::Parse(wanted).text() == came) continue;
+    } catch (const Error& e) {
+      came += " (the expected text is refused: " + std::string(e.what()) + ")";
+    }
+    std::string here = out + " = " + instruction.op + ": ";
+    std::string family = families.Find(Describe(c, k, machine), true);
+    if (family.empty()) return Failed(Kind::kDifferent, here + wanted, came);
+    return AcceptsMore(c, k, here + wanted, came, family);
+  }
+  return std::nullopt;
+}
+
+Outcome RunBody(const Case& c, const Families& families) {
+  Machine machine(c);
+  try {
+    BindArguments(c, machine);
+  } catch (const Error& e) {
+    return Failed(Kind::kRefuses, "the arguments", e.what());
+  }
+  for (size_t k = 0; k < c.body.size(); ++k) {
+    try {
+      machine.Step(k);
+    } catch (...) {
+      return Caught(c, k);
+    }
+    const std::string& name = c.body[k].out.at(0);
+    if (c.refused_at() == name) {
+      std::string family = c.gap ? "gap" : families.Find(Describe(c, k, machine), false);
+      return AcceptsMore(c, k, name + " = " + c.body[k].op + " refused: " + c.refusal(),
+                         TypeText(machine.Get(name)), family);
+    }
+    if (auto outcome = CompareTypes(c, k, machine, families)) return *outcome;
+  }
+  if (!c.refused_at().empty()) {
+    return Failed(Kind::kAcceptsMore, "a refusal of " + c.refused_at(), "nothing of that name");
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome RunTyping(const Case& c, const Families& families) {
+  std::string why = WhyUnsupported(c);
+  if (why.empty()) why = WhyComplex(c);
+  if (!why.empty()) return Skipped(why);
+  std::optional<MeshScope> scope;
+  if (c.has_mesh) scope.emplace(abstract_mesh(c.mesh));
+  return RunBody(c, families);
+}
+
+}  // namespace tessera::conformance

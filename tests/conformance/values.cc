@@ -1,0 +1,220 @@
+#include "values.h"
+
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include "compare.h"
+#include "machine.h"
+#include "ops.h"
+
+namespace tessera::conformance {
+namespace {
+
+std::string TypeOf(const Json& arg) {
+  return arg.is_string() ? arg.get<std::string>() : arg.at("type").get<std::string>();
+}
+
+template <class E>
+void Append(std::vector<std::byte>& bytes, E value) {
+  size_t at = bytes.size();
+  bytes.resize(at + sizeof(E));
+  std::memcpy(bytes.data() + at, &value, sizeof(E));
+}
+
+void AppendElement(std::vector<std::byte>& bytes, DType dtype, const Json& json) {
+  switch (dtype.code()) {
+    case DType::kBool:
+      return Append<uint8_t>(bytes, Number(json) != 0);
+    case DType::kI8:
+      return Append(bytes, json.get<int8_t>());
+    case DType::kI16:
+      return Append(bytes, json.get<int16_t>());
+    case DType::kI32:
+      return Append(bytes, json.get<int32_t>());
+    case DType::kI64:
+      return Append(bytes, json.get<int64_t>());
+    case DType::kU8:
+      return Append(bytes, json.get<uint8_t>());
+    case DType::kU16:
+      return Append(bytes, json.get<uint16_t>());
+    case DType::kU32:
+      return Append(bytes, json.get<uint32_t>());
+    case DType::kU64:
+      return Append(bytes, json.get<uint64_t>());
+    case DType::kF16:
+      return Append(bytes, Float16(static_cast<float>(Number(json))));
+    case DType::kBF16:
+      return Append(bytes, BFloat16(static_cast<float>(Number(json))));
+    case DType::kF32:
+      return Append(bytes, static_cast<float>(Number(json)));
+    default:
+      return Append(bytes, Number(json));
+  }
+}
+
+// The first two dims over x and y where they divide. Dims of size 0 stay whole.
+PartitionSpec Sharded(const std::vector<int64_t>& shape) {
+  std::vector<DimSharding> dims;
+  const char* names[] = {"x", "y"};
+  for (size_t d = 0; d < shape.size(); ++d) {
+    bool divides = d < 2 && shape[d] > 0 && shape[d] % 2 == 0;
+    dims.push_back(divides ? DimSharding(names[d]) : DimSharding(None));
+  }
+  return PartitionSpec(std::move(dims));
+}
+
+Operand WeakArgument(const Json& arg, DType dtype) {
+  Json value = arg.contains("data") ? arg["data"].at(0) : Json(1);
+  if (dtype.is_bool()) return Operand(Scalar(Number(value) != 0));
+  return Operand(dtype.is_floating() ? Scalar(Number(value)) : Scalar(value.get<int64_t>()));
+}
+
+// Arguments whose case asks for types alone are ones.
+Operand Argument(const Json& arg, bool sharded) {
+  ArrayType type = ArrayType::Parse(TypeOf(arg));
+  DType dtype = type.dtype();
+  if (arg.is_object() && arg.value("weak", false)) return WeakArgument(arg, dtype);
+  std::optional<PartitionSpec> spec;
+  if (sharded) spec = Sharded(type.shape());
+  if (!arg.is_object() || !arg.contains("data")) {
+    return Operand(ones(Shape(type.shape()), {.dtype = dtype, .out_sharding = spec}));
+  }
+  std::vector<std::byte> bytes;
+  for (const Json& element : arg["data"]) AppendElement(bytes, dtype, element);
+  HostData host{bytes.data(), static_cast<int64_t>(arg["data"].size()), dtype};
+  ArrayOptions options{.dtype = dtype, .shape = Shape(type.shape()), .out_sharding = spec};
+  return Operand(array_from_host(host, options, Loc::Current()));
+}
+
+// One run of a case.
+class Pass {
+ public:
+  Pass(const Case& c, const Families& families, bool sharded)
+      : case_(c), families_(families), sharded_(sharded), machine_(c) {}
+  Outcome Run();
+
+ private:
+  bool IsLeftOut(const Instruction& instruction);
+  void Step(size_t k);
+  std::optional<Outcome> Compare(const std::string& name);
+  Outcome Accepted(size_t k);
+
+  const Case& case_;
+  const Families& families_;
+  bool sharded_;
+  Machine machine_;
+  std::set<std::string> left_out_;  // complex values, and what is made of them
+  Outcome outcome_;
+};
+
+bool Pass::IsLeftOut(const Instruction& instruction) {
+  bool left_out = false;
+  for (const Json& in : instruction.in) {
+    left_out = left_out || (in.is_string() && left_out_.count(in.get<std::string>()) != 0);
+  }
+  for (const auto& [key, value] : instruction.attrs.items()) {
+    left_out = left_out || (value.is_string() && IsComplex(value.get<std::string>()));
+  }
+  for (const std::string& out : instruction.out) {
+    left_out = left_out || IsComplex(case_.expect.value("types", Json::object()).value(out, ""));
+  }
+  if (left_out) left_out_.insert(instruction.out.begin(), instruction.out.end());
+  return left_out;
+}
+
+// Runs an instruction; operands whose placement the typing rule refuses are replicated and counted.
+void Pass::Step(size_t k) {
+  try {
+    machine_.Step(k);
+  } catch (const ShardingError&) {
+    if (!sharded_) throw;
+    std::vector<Operand> operands;
+    for (const Operand& operand : machine_.Operands(k)) {
+      operands.push_back(operand.scalar() ? operand : Operand(reshard(operand.array(), P())));
+    }
+    machine_.Step(k, operands);
+    ++outcome_.resharded;
+  }
+}
+
+std::optional<Outcome> Pass::Compare(const std::string& name) {
+  const Json& expect = case_.expect;
+  const Array& array = machine_.Get(name).array();
+  ArrayType type = type_of(array);
+  if (expect.contains("types") && expect["types"].contains(name)) {
+    std::string wanted = expect["types"][name].get<std::string>();
+    ArrayType parsed = ArrayType::Parse(wanted);
+    if (parsed.shape() != type.shape() || parsed.dtype() != type.dtype()) {
+      return Failed(Kind::kDifferent, name + ": " + wanted, type.text());
+    }
+  }
+  if (!expect.contains("data") || !expect["data"].contains(name)) return std::nullopt;
+  std::optional<double> tolerance;
+  if (expect.contains("tol")) tolerance = expect["tol"].get<double>();
+  std::optional<std::string> difference = CompareData(array, expect["data"][name], tolerance);
+  if (difference && case_.loose) outcome_.loose = true;
+  if (!difference || case_.loose) return std::nullopt;
+  return Failed(Kind::kDifferent, name + ": " + type.text() + " as listed", *difference);
+}
+
+Outcome Pass::Accepted(size_t k) {
+  Situation situation{case_, case_.body[k], {}};
+  for (const Operand& operand : machine_.Operands(k)) {
+    if (!operand.scalar()) situation.operands.push_back(type_of(operand.array()));
+  }
+  const std::string& name = case_.body[k].out.at(0);
+  Outcome outcome = Failed(Kind::kAcceptsMore, name + " refused: " + case_.refusal(),
+                           type_of(machine_.Get(name).array()).text());
+  outcome.family = case_.gap ? "gap" : families_.Find(situation, false);
+  outcome.passed = !outcome.family.empty();
+  return outcome;
+}
+
+Outcome Pass::Run() {
+  for (const auto& [name, arg] : case_.args.items()) {
+    if (IsComplex(TypeOf(arg))) {
+      left_out_.insert(name);
+    } else {
+      machine_.Set(name, Argument(arg, sharded_));
+    }
+  }
+  size_t ran = 0;
+  for (size_t k = 0; k < case_.body.size(); ++k) {
+    if (IsLeftOut(case_.body[k])) continue;
+    ++ran;
+    try {
+      Step(k);
+    } catch (...) {
+      Outcome caught = Caught(case_, k);
+      return caught.kind == Kind::kSame ? outcome_ : caught;
+    }
+    if (case_.refused_at() == case_.body[k].out.at(0)) return Accepted(k);
+    for (const std::string& name : case_.body[k].out) {
+      if (auto failure = Compare(name)) return *failure;
+    }
+  }
+  if (ran == 0 || !case_.refused_at().empty()) return Skipped("complex");
+  outcome_.partial = ran < case_.body.size();
+  return outcome_;
+}
+
+}  // namespace
+
+Outcome RunValues(const Case& c, const Families& families) {
+  std::string why = WhyUnsupported(c);
+  if (!why.empty()) return Skipped(why);
+  DefaultDtypes wide(i64, f64);
+  Outcome alone = Pass(c, families, false).Run();
+  if (alone.kind != Kind::kSame) {
+    if (alone.kind != Kind::kUnsupported) alone.came = "one device: " + alone.came;
+    return alone;
+  }
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
+  Outcome sharded = Pass(c, families, true).Run();
+  sharded.loose = sharded.loose || alone.loose;
+  if (sharded.kind != Kind::kSame) sharded.came = "2 x 2 mesh: " + sharded.came;
+  return sharded;
+}
+
+}  // namespace tessera::conformance
