@@ -1,0 +1,105 @@
+#include "ops/reference_values.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace tessera::ops::reference {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// Returns v if it is a float, else that one of its two neighbours whose last bit is set. Rounding
+// this to fewer bits gives what rounding v at once would (Boldo and Melquiond, "Emulation of a FMA
+// and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+float RoundToOdd(long double v) {
+  const float nearest = static_cast<float>(v);
+  const bool odd = (std::bit_cast<uint32_t>(nearest) & 1) != 0;
+  if (std::isnan(v) || nearest == v || odd) return nearest;
+  return std::nextafter(nearest, v > nearest ? kInf : -kInf);
+}
+
+}  // namespace
+
+void Store(HostTensor& t, int64_t i, long double v) {
+  switch (t.dtype.code()) {
+    case DType::kF16: return SetBits(t, i, Float16(RoundToOdd(v)).bits);
+    case DType::kBF16: return SetBits(t, i, BFloat16(RoundToOdd(v)).bits);
+    case DType::kF32: return SetBits(t, i, std::bit_cast<uint32_t>(static_cast<float>(v)));
+    default: return SetBits(t, i, std::bit_cast<uint64_t>(static_cast<double>(v)));
+  }
+}
+
+uint64_t BitsAt(const HostTensor& t, int64_t i) {
+  static_assert(std::endian::native == std::endian::little);
+  const auto size = static_cast<size_t>(t.dtype.size());
+  uint64_t bits = 0;
+  std::memcpy(&bits, t.data.data() + static_cast<size_t>(i) * size, size);
+  return bits;
+}
+
+void SetBits(HostTensor& t, int64_t i, uint64_t bits) {
+  const auto size = static_cast<size_t>(t.dtype.size());
+  std::memcpy(t.data.data() + static_cast<size_t>(i) * size, &bits, size);
+}
+
+double Larger(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return a + b;
+  if (a == b) return std::signbit(a) ? b : a;
+  return a > b ? a : b;
+}
+
+double Smaller(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return a + b;
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+
+bool IntLess(DType dtype, int64_t a, int64_t b) {
+  return dtype.is_signed() ? a < b : static_cast<uint64_t>(a) < static_cast<uint64_t>(b);
+}
+
+int64_t LowestInt(DType dtype) { return dtype.is_signed() ? ~HighestInt(dtype) : 0; }
+
+int64_t HighestInt(DType dtype) {
+  if (dtype.is_bool()) return 1;
+  const int digits = dtype.size() * 8 - int{dtype.is_signed()};
+  return static_cast<int64_t>(~uint64_t{0} >> (64 - digits));
+}
+
+int Order(const HostTensor& t, int64_t i, int64_t j, Zeros zeros) {
+  if (!t.dtype.is_floating()) {
+    const int64_t a = t.Int(i), b = t.Int(j);
+    return IntLess(t.dtype, a, b) ? -1 : IntLess(t.dtype, b, a) ? 1 : 0;
+  }
+  const double a = t.Float(i), b = t.Float(j);
+  if (std::isnan(a) || std::isnan(b)) return int{std::isnan(a)} - int{std::isnan(b)};
+  if (a == b && zeros == Zeros::kNegativeFirst) return int{std::signbit(b)} - int{std::signbit(a)};
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+int64_t IndexAt(const HostTensor& t, int64_t i, int64_t size) {
+  const int64_t index = t.Int(i);
+  if (index >= 0) return index;
+  return t.dtype.is_unsigned() ? std::numeric_limits<int64_t>::max() : index + size;
+}
+
+std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64_t dim) {
+  std::vector<int64_t> starts = shape;
+  starts[dim] = 1;
+  std::vector<std::vector<int64_t>> lanes(Product(starts));
+  for (size_t k = 0; k < lanes.size(); ++k) {
+    std::vector<int64_t> at = ir::CoordsOf(starts, static_cast<int64_t>(k));
+    for (at[dim] = 0; at[dim] < shape[dim]; ++at[dim]) lanes[k].push_back(ir::FlatIndex(shape, at));
+  }
+  return lanes;
+}
+
+int64_t Product(const std::vector<int64_t>& sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes) product *= size;
+  return product;
+}
+
+}  // namespace tessera::ops::reference
