@@ -19,6 +19,12 @@ constexpr double kSerialSeconds = 5e-6;
 // libgomp's threads spin for some milliseconds after a region; then waking them costs about 50 us.
 constexpr double kWorthWaking = 100e-6;
 constexpr auto kAwake = std::chrono::milliseconds(1);
+// A run of a team this much slower than one worker should be has waited for a core that others
+// use. One worker alone then runs for a while, twice as long each time that it happens again.
+constexpr double kStarvedFactor = 2;
+constexpr double kStarvedSeconds = 300e-6;
+constexpr auto kLeastBackoff = std::chrono::milliseconds(1);
+constexpr auto kMostBackoff = std::chrono::milliseconds(32);
 
 // The one team, and what its run keeps; a run holds the lock.
 struct Runner {
@@ -27,7 +33,9 @@ struct Runner {
   std::vector<uint8_t> unique;  // per input: donated, and nobody else holds it
   int workers = 0;              // 0: one per core
   bool forced = false;
-  Clock::time_point last_large;  // when there was last work for the team
+  Clock::time_point last_large;   // when there was last work for the team
+  Clock::time_point alone_until;  // until then the machine is too busy for a team
+  Clock::duration backoff = kLeastBackoff;
 };
 
 Runner& TheRunner() {
@@ -168,12 +176,12 @@ void CheckInputs(const Executable& executable, const std::vector<Buffers>& input
   base::ThrowInternal(std::move(detail));
 }
 
-int ChooseWorkers(const Executable& executable, Runner& runner, double seconds) {
+int ChooseWorkers(const Executable& executable, Runner& runner, double seconds,
+                  Clock::time_point now) {
   const int workers = Workers(runner);
   if (workers == 1) return 1;
   if (!runner.forced) {
-    if (seconds < kSerialSeconds) return 1;
-    const Clock::time_point now = Clock::now();
+    if (seconds < kSerialSeconds || now < runner.alone_until) return 1;
     const bool awake = now - std::exchange(runner.last_large, now) < kAwake;
     if (!awake && seconds < kWorthWaking) return 1;
   }
@@ -184,14 +192,28 @@ int ChooseWorkers(const Executable& executable, Runner& runner, double seconds) 
   return schedule.parallel ? workers : 1;
 }
 
-void Execute(const Executable& executable, Runner& runner, int workers) {
+// Learns from a run of the team whether the machine has cores for it.
+void Watch(Runner& runner, double estimate, Clock::time_point begin) {
+  runner.last_large = Clock::now();
+  const double taken = std::chrono::duration<double>(runner.last_large - begin).count();
+  if (taken < kStarvedFactor * estimate + kStarvedSeconds) {
+    runner.backoff = kLeastBackoff;
+    return;
+  }
+  runner.alone_until = runner.last_large + runner.backoff;
+  runner.backoff = std::min<Clock::duration>(2 * runner.backoff, kMostBackoff);
+}
+
+void Execute(const Executable& executable, Runner& runner, double seconds) {
   RunState& run = runner.run;
-  run.workers = workers;
+  const Clock::time_point begin =
+      seconds < kSerialSeconds ? Clock::time_point() : Clock::now();  // spare small runs the clock
+  const int workers = run.workers = ChooseWorkers(executable, runner, seconds, begin);
   if (const int64_t own = WorkerBytes(executable); own > 0) run.own.emplace(own * workers);
   if (workers > 1) {
     run.barrier.Reset(workers, workers <= CoreCount());
     if (RunTeam(workers, [](void* r, int id) { Work(*static_cast<RunState*>(r), id); }, &run)) {
-      runner.last_large = Clock::now();
+      Watch(runner, seconds, begin);
       return;
     }
     run.workers = 1;
@@ -208,8 +230,7 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
   const SingleThreaded libraries;
   const Cleaner cleaner(runner.run);
   RunState& run = runner.run;
-  const double seconds = Binder(executable, runner).Run(inputs);
-  Execute(executable, runner, ChooseWorkers(executable, runner, seconds));
+  Execute(executable, runner, Binder(executable, runner).Run(inputs));
   if (run.error) std::rethrow_exception(std::exchange(run.error, nullptr));
   std::vector<Buffers> results;
   results.reserve(executable.outputs.size());

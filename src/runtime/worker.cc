@@ -44,6 +44,7 @@ class Worker {
         Guarded([&] { RunShare(node, schedule[n].mode); });
       }
     }
+    Meet();  // so that nobody waits in libgomp, which spins for milliseconds
   }
 
   void Fail() noexcept {

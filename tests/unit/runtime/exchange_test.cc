@@ -120,14 +120,12 @@ TEST(Exchange, EqualsALoopForEveryKindAndTeam) {
 }
 
 TEST(Exchange, StreamsLargeResults) {
-  const int64_t rows = 1000, cols = 1030;
-  for (int workers : {1, 2}) {
-    const Team team(workers, false);
-    for (const Case& c : Cases(4, rows, cols)) {
-      SCOPED_TRACE(c.name);
-      ASSERT_TRUE(RunExchange(4, c.exchange, c.in_bytes, c.out_bytes, false) ==
-                  Want(4, c.exchange, c.in_bytes, c.out_bytes, false));
-    }
+  const Team team(2, true);
+  for (const Case& c : Cases(2, 1500, 1430)) {
+    if (c.out_bytes * static_cast<int64_t>(c.exchange.pieces.size()) < (16 << 20)) continue;
+    SCOPED_TRACE(c.name);
+    ASSERT_TRUE(RunExchange(2, c.exchange, c.in_bytes, c.out_bytes, false) ==
+                Want(2, c.exchange, c.in_bytes, c.out_bytes, false));
   }
 }
 

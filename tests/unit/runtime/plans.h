@@ -109,7 +109,7 @@ struct PlanBuilder {
     }
     plan.outputs.push_back(value);
   }
-  void Segment() { plan.nodes.push_back(plan::Segment{}); }
+  void Segment() { plan.nodes.emplace_back(std::in_place_type<plan::Segment>); }
   void AddStep(plan::Kernel kernel, std::vector<int32_t> in, int32_t out) {
     plan::Step step;
     step.kernel = std::move(kernel);
