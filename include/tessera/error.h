@@ -16,6 +16,8 @@ class Loc {
   static constexpr Loc Current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return Loc(file, line);
   }
+  // Returns a place that is not known, shown as nothing.
+  static constexpr Loc Unknown() { return Loc("", 0); }
   // Returns the file as the compiler was given it.
   constexpr const char* file() const { return file_; }
   constexpr int line() const { return line_; }

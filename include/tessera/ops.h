@@ -191,8 +191,6 @@ Array astype(Operand x, DType dtype, Loc loc = Loc::Current());
 Array convert_element_type(Operand x, DType dtype, Loc loc = Loc::Current());
 // Returns the same bits as elements of `dtype`; other widths split or join the last dim.
 Array bitcast_convert_type(Operand x, DType dtype, Loc loc = Loc::Current());
-// Returns x itself under a name for messages and reports.
-Array named(Operand x, std::string_view name, Loc loc = Loc::Current());
 
 // ---- elementwise, two operands: dtypes promote, shapes broadcast ----
 Array add(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());

@@ -28,7 +28,7 @@ bool Reader::Peek(std::string_view token) {
   SkipBlanks();
   if (text_.substr(at_, token.size()) != token) return false;
   size_t end = at_ + token.size();
-  return !(IsWordChar(token.back()) && end < text_.size() && IsWordChar(text_[end]));
+  return token.empty() || !(IsWordChar(token.back()) && end < text_.size() && IsWordChar(text_[end]));
 }
 
 bool Reader::Accept(std::string_view token) {

@@ -14,7 +14,7 @@ struct InferCall {
   const ShapeAndDType* wanted = nullptr;
   const sharding::TensorSharding* out_sharding = nullptr;
   const sharding::MeshDef* mesh = nullptr;         // current; for ops without operands on a mesh
-  Loc loc;                                          // the user's line
+  Loc loc = Loc::Unknown();                         // the user's line
   absl::Span<const Loc> operand_locs = {};          // where each operand was made
   const char* shown_as = nullptr;                   // the public function, if not the op's name
 };

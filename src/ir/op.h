@@ -84,8 +84,12 @@ struct LocalCall {
 };
 
 // How an op is computed on local buffers.
+using ExpandFn = std::vector<ValueId> (*)(Builder&, const Params*,
+                                          absl::Span<const ValueId> operands, const Type* result);
 struct Kernel {                    // by a kernel of its own
   void (*make)(const LocalCall&, plan::Kernel*);
+  // What to do instead where a reduce factor is sharded, if its partial results do not combine.
+  ExpandFn sharded = nullptr;
 };
 struct Elementwise {               // element by element: may join a fused group
   plan::ScalarOp op;
@@ -104,8 +108,7 @@ struct IotaLike {                  // the index along a dim: may join a fused gr
 };
 struct View {};                    // the same buffer under another shape
 struct Expand {                    // by other ops, before lowering
-  std::vector<ValueId> (*expand)(Builder&, const Params*, absl::Span<const ValueId> operands,
-                                 const Type* result);
+  ExpandFn expand;
 };
 struct Move {};                    // between shardings: reshard and the collectives it becomes
 using Lowering = std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View,

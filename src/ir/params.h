@@ -38,6 +38,12 @@ struct Literal {
   friend bool operator==(const Literal&, const Literal&) = default;
 };
 
+// A type written in a parameter: kept as text, which says all there is to compare.
+struct TypeText {
+  std::string text;
+  friend bool operator==(const TypeText&, const TypeText&) = default;
+};
+
 class Params {
  public:
   virtual ~Params() = default;
@@ -55,6 +61,7 @@ std::string FieldText(const std::vector<int64_t>& v);
 std::string FieldText(const std::vector<std::vector<int64_t>>& v);
 std::string FieldText(const PairedDims& v);
 std::string FieldText(const Literal& v);
+inline std::string FieldText(const TypeText& v) { return v.text; }
 void ReadField(base::Reader& in, int64_t& v);
 void ReadField(base::Reader& in, bool& v);
 void ReadField(base::Reader& in, DType& v);
@@ -62,6 +69,7 @@ void ReadField(base::Reader& in, std::vector<int64_t>& v);
 void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v);
 void ReadField(base::Reader& in, PairedDims& v);
 void ReadField(base::Reader& in, Literal& v);
+void ReadField(base::Reader& in, TypeText& v);
 
 inline size_t MixHash(size_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
 inline size_t FieldHash(size_t h, int64_t v) { return MixHash(h, static_cast<uint64_t>(v)); }
@@ -74,6 +82,7 @@ size_t FieldHash(size_t h, const std::vector<E>& v) {
   for (const E& e : v) h = FieldHash(h, e);
   return h;
 }
+inline size_t FieldHash(size_t h, const TypeText& v) { return MixHash(h, std::hash<std::string>()(v.text)); }
 inline size_t FieldHash(size_t h, const PairedDims& v) { return FieldHash(FieldHash(h, v.lhs), v.rhs); }
 
 template <class T>
@@ -135,7 +144,7 @@ ParamsPtr ReadParams(base::Reader& in) {
 }
 
 template <class T>
-ParamsKind KindOf() {
+constexpr ParamsKind KindOf() {
   return {ReadParams<T>};
 }
 

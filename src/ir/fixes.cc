@@ -1,0 +1,223 @@
+#include "ir/fixes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sharding/partition.h"
+#include "sharding/project.h"
+#include "sharding/reshard.h"
+
+namespace tessera::ir {
+namespace {
+
+using sharding::AxisList;
+using sharding::FactorAxes;
+using sharding::TensorSharding;
+
+class Suggester {
+ public:
+  Suggester(const InferCall& call, const sharding::DimMap& map,
+            const std::vector<ShapeAndDType>& results, const sharding::Conflict& conflict)
+      : call_(call), map_(map), results_(results), conflict_(conflict) {
+    for (const Type* t : call.operands) {
+      operands_.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
+      if (t->mesh()) mesh_ = t->mesh();
+    }
+    for (const ShapeAndDType& r : results) shapes_.push_back(&r.shape);
+  }
+
+  std::vector<Fix> Run() {
+    if (conflict_.check == sharding::Conflict::kMesh) return {};
+    if (call_.op.out_sharding && results_.size() == 1) TryOutShardings();
+    for (size_t k = 0; k < operands_.size(); ++k) TryOperand(static_cast<int>(k));
+    std::stable_sort(fixes_.begin(), fixes_.end(), [](const Fix& a, const Fix& b) { return a.bytes < b.bytes; });
+    if (fixes_.size() > kMost) fixes_.resize(kMost);
+    return std::move(fixes_);
+  }
+
+ private:
+  static constexpr size_t kMost = 4;
+
+  FactorAxes AxesOf(size_t operand) const {
+    return sharding::Project(map_, map_.operands[operand], *operands_[operand].sharding, false).axes;
+  }
+
+  // The factors of `lead`, with what the others add without using an axis twice.
+  FactorAxes LedBy(size_t lead) const {
+    FactorAxes axes = AxesOf(lead);
+    AxisList used;
+    for (const AxisList& list : axes) used.insert(used.end(), list.begin(), list.end());
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (i == lead) continue;
+      FactorAxes more = AxesOf(i);
+      for (size_t f = 0; f < axes.size(); ++f) {
+        bool free = std::none_of(more[f].begin(), more[f].end(),
+                                 [&](sharding::AxisRef a) { return sharding::OverlapsAny(used, a); });
+        if (!axes[f].empty() || more[f].empty() || !free) continue;
+        axes[f] = more[f];
+        used.insert(used.end(), more[f].begin(), more[f].end());
+      }
+    }
+    return axes;
+  }
+
+  void TryOutShardings() {
+    std::vector<bool> in_result = sharding::FactorsOf(map_, map_.results);
+    for (size_t lead = 0; lead < operands_.size(); ++lead) {
+      FactorAxes axes = LedBy(lead);
+      AxisList reduced;
+      for (size_t f = 0; f < axes.size(); ++f) {
+        if (in_result[f]) continue;
+        reduced.insert(reduced.end(), axes[f].begin(), axes[f].end());
+        axes[f].clear();
+      }
+      TensorSharding out = sharding::Unproject(map_, map_.results[0], axes, mesh_);
+      KeepWhatDivides(*shapes_[0], out);
+      if (const TensorSharding* s = operands_[lead].sharding; !s->unreduced.empty() || !s->reduced.empty()) {
+        TensorSharding same = out;
+        same.unreduced = s->unreduced;
+        same.reduced = s->reduced;
+        same.kind = s->kind;
+        TryOut(same);
+      }
+      TryOut(out);
+      sharding::SortAndMerge(reduced);
+      if (reduced.empty()) continue;
+      out.unreduced = reduced;
+      for (const sharding::Factor& f : map_.factors)
+        if (f.kind == sharding::FactorKind::kReduce) out.kind = f.reduction;
+      if (out.kind == Reduction::kSum) TryOut(out);
+    }
+    TryOut(sharding::Replicated(mesh_, static_cast<int>(results_[0].shape.size())));
+  }
+
+  static void KeepWhatDivides(const Shape& shape, TensorSharding& s) {
+    for (size_t d = 0; d < shape.size(); ++d)
+      while (!s.dims[d].axes.empty() && shape[d] % sharding::SizeOf(s.dims[d].axes) != 0)
+        s.dims[d].axes.pop_back();
+  }
+
+  void TryOut(const TensorSharding& out) {
+    if (sharding::Verify(out)) return;
+    auto rule = sharding::ExplicitRule(map_, operands_, shapes_, &out);
+    if (rule.conflict || sharding::FirstUnevenDim(out, *shapes_[0]) >= 0) return;
+    PartitionSpec spec = sharding::ToSpec(rule.results[0]);
+    Offer(-1, spec, ".out_sharding = " + spec.text(), rule.results, {});
+  }
+
+  void TryOperand(int k) {
+    const TensorSharding& own = *operands_[static_cast<size_t>(k)].sharding;
+    const sharding::DimFactors& dims = map_.operands[static_cast<size_t>(k)];
+    std::vector<TensorSharding> targets;
+    for (size_t lead = 0; lead < operands_.size(); ++lead) {
+      TensorSharding s = sharding::Unproject(map_, dims, LedBy(lead), mesh_);
+      targets.push_back(WithSets(s, own));
+      targets.push_back(WithSets(s, *operands_[lead].sharding));
+      targets.push_back(s);
+    }
+    TensorSharding without = own;  // what stands in the way removed, dim by dim
+    for (size_t d = 0; d < dims.size(); ++d) {
+      TensorSharding one = own;
+      one.dims[d].axes.clear();
+      targets.push_back(one);
+      for (int32_t f : dims[d])
+        if (map_.factors[f].kind != sharding::FactorKind::kPass) without.dims[d].axes.clear();
+    }
+    targets.push_back(without);
+    without.unreduced.clear();
+    targets.push_back(without);
+    TensorSharding plain = own;
+    plain.unreduced.clear();
+    plain.reduced.clear();
+    targets.push_back(plain);
+    for (const auto& other : operands_) {
+      TensorSharding s = plain;
+      s.reduced = other.sharding->unreduced.empty() ? other.sharding->reduced : other.sharding->unreduced;
+      targets.push_back(s);
+    }
+    targets.push_back(sharding::Replicated(mesh_, own.rank()));
+    for (TensorSharding& s : targets) TryTarget(k, s);
+  }
+
+  static TensorSharding WithSets(TensorSharding s, const TensorSharding& from) {
+    s.unreduced = from.unreduced;
+    s.reduced = from.reduced;
+    s.kind = from.kind;
+    return s;
+  }
+
+  void TryTarget(int k, TensorSharding& s) {
+    auto i = static_cast<size_t>(k);
+    s.mesh = mesh_;
+    if (s.unreduced.empty()) s.kind = Reduction::kSum;
+    const sharding::RuleOperand original = operands_[i];
+    if (s == *original.sharding || sharding::Verify(s)) return;
+    if (sharding::FirstUnevenDim(s, *original.shape) >= 0) return;
+    if (!s.unreduced.empty() && original.sharding->unreduced != s.unreduced) return;
+    operands_[i].sharding = &s;
+    auto rule = sharding::ExplicitRule(map_, operands_, shapes_, call_.out_sharding);
+    if (!rule.conflict) {
+      PartitionSpec spec = sharding::ToSpec(s);
+      int64_t item = call_.operands[i]->dtype().size();
+      Offer(k, spec, fmt::format("reshard({}, {})", OperandName(call_.op, i), spec.text()), rule.results,
+            sharding::PlanReshard(*original.shape, item, *original.sharding, s));
+    }
+    operands_[i] = original;
+  }
+
+  // Records the edit with the bytes that the op then moves, `before` included.
+  void Offer(int operand, PartitionSpec spec, std::string edit, const std::vector<TensorSharding>& results,
+             const std::vector<sharding::ReshardStep>& before) {
+    for (const Fix& f : fixes_)
+      if (f.operand == operand && f.spec == spec) return;
+    std::string moves;
+    int64_t bytes = 0;
+    auto add = [&](const std::vector<sharding::ReshardStep>& steps, const std::string& what) {
+      for (const sharding::ReshardStep& step : steps) {
+        if (step.bytes == 0) continue;
+        bytes += step.bytes;
+        moves += fmt::format("{}{} of {}{}", moves.empty() ? "" : ", ", sharding::Name(step.kind), what, Over(step));
+      }
+    };
+    if (operand >= 0) add(before, OperandName(call_.op, static_cast<size_t>(operand)));
+    std::vector<sharding::PartitionTensor> ins, outs;
+    for (size_t i = 0; i < operands_.size(); ++i)
+      ins.push_back({operands_[i].shape, call_.operands[i]->dtype().size(), operands_[i].sharding});
+    for (size_t i = 0; i < results.size(); ++i)
+      outs.push_back({shapes_[i], results_[i].dtype.size(), &results[i]});
+    sharding::Partition p = sharding::ChoosePartition(map_, ins, outs);
+    for (size_t i = 0; i < ins.size(); ++i)
+      add(sharding::PlanReshard(*ins[i].shape, ins[i].itemsize, *ins[i].sharding, p.operands[i]),
+          OperandName(call_.op, i));
+    for (size_t i = 0; i < outs.size(); ++i)
+      add(sharding::PlanReshard(*outs[i].shape, outs[i].itemsize, p.results[i], *outs[i].sharding), "the result");
+    std::string cost = bytes ? fmt::format("sends {} B per device: {}", bytes, moves) : "sends nothing";
+    fixes_.push_back({operand, std::move(spec), bytes, edit + "   " + cost});
+  }
+
+  std::string Over(const sharding::ReshardStep& step) const {
+    std::string names;
+    for (sharding::AxisRef a : step.axes) names += (names.empty() ? "" : ",") + mesh_->axes()[a.axis].name;
+    return names.empty() ? "" : " over " + names;
+  }
+
+  const InferCall& call_;
+  const sharding::DimMap& map_;
+  const std::vector<ShapeAndDType>& results_;
+  const sharding::Conflict& conflict_;
+  const sharding::MeshDef* mesh_ = nullptr;
+  std::vector<sharding::RuleOperand> operands_;
+  sharding::Shapes shapes_;
+  std::vector<Fix> fixes_;
+};
+
+}  // namespace
+
+std::vector<Fix> SuggestFixes(const InferCall& call, const sharding::DimMap& map,
+                              const std::vector<ShapeAndDType>& results,
+                              const sharding::Conflict& conflict) {
+  return Suggester(call, map, results, conflict).Run();
+}
+
+}  // namespace tessera::ir

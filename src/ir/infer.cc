@@ -1,0 +1,115 @@
+#include "ir/infer.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "ir/fixes.h"
+#include "sharding/explicit_rule.h"
+
+namespace tessera::ir {
+
+std::string OperandName(const OpDef& op, size_t i) {
+  if (i < op.operand_names.size() && !op.operand_names[i].empty()) return std::string(op.operand_names[i]);
+  return fmt::format("operand {}", i);
+}
+
+sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
+  DimsCall call{op, {}, {}, params};
+  for (const Type* t : operands) call.operands.push_back(&t->shape());
+  for (const Type* t : results) call.results.push_back(&t->shape());
+  return std::get<DimMapFn>(*op.dims)(call);
+}
+
+namespace {
+
+std::vector<ErrorOperand> Operands(const InferCall& call) {
+  std::vector<ErrorOperand> out;
+  for (size_t i = 0; i < call.operands.size() && i < 6; ++i) {
+    bool known = i < call.operand_locs.size() && call.operand_locs[i].line() > 0;
+    out.push_back({OperandName(call.op, i), call.operands[i]->text(),
+                   known ? base::Where(call.operand_locs[i]) : ""});
+  }
+  return out;
+}
+
+ErrorDetail Detail(const InferCall& call, int check, std::string reason) {
+  std::string name = call.shown_as ? call.shown_as : std::string(call.op.name);
+  return {.kind = {},
+          .op = name,
+          .label = fmt::format("{}.C{}", call.op.name, check),
+          .where = base::Where(call.loc),
+          .reason = std::move(reason),
+          .operands = Operands(call),
+          .notes = {},
+          .fixes = {}};
+}
+
+std::vector<ShapeAndDType> InferShapes(const InferCall& call) {
+  try {
+    std::vector<ShapeAndDType> results =
+        (*call.op.type)(TypeCall{call.op, call.operands, call.params, call.wanted});
+    for (const ShapeAndDType& r : results)
+      if (CheckedElements(r.shape) < 0)
+        throw TypeProblem{TypeProblem::kShape, 2,
+                          fmt::format("the result would have more elements than 2^59, or a negative size: {}",
+                                      FieldText(r.shape))};
+    return results;
+  } catch (TypeProblem& p) {
+    ErrorDetail detail = Detail(call, p.check, std::move(p.reason));
+    if (p.kind == TypeProblem::kDType) base::ThrowDType(std::move(detail));
+    base::ThrowShape(std::move(detail));
+  }
+}
+
+void CheckMesh(const InferCall& call) {
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const sharding::MeshDef* mesh = call.operands[i]->mesh();
+    if (!mesh || !call.mesh || mesh == call.mesh) continue;
+    ErrorDetail detail = Detail(call, sharding::Conflict::kMesh,
+                                fmt::format("{} is on the mesh {}, but the current one is {}",
+                                            OperandName(call.op, i), mesh->text(), call.mesh->text()));
+    detail.notes = {"bring it over with reshard(" + OperandName(call.op, i) + ", P(...))"};
+    base::ThrowSharding(std::move(detail));
+  }
+}
+
+[[noreturn]] void ThrowConflict(const InferCall& call, const sharding::DimMap& map,
+                                const std::vector<ShapeAndDType>& results,
+                                const sharding::Conflict& conflict) {
+  ErrorDetail detail = Detail(call, conflict.check, conflict.reason);
+  if (conflict.illegal_result)
+    detail.notes.push_back(fmt::format(
+        "result: {}{} is not a legal type", results[0].dtype.name(),
+        sharding::TypeSuffix(results[0].shape, *conflict.illegal_result)));
+  detail.fixes = SuggestFixes(call, map, results, conflict);
+  base::ThrowSharding(std::move(detail));
+}
+
+}  // namespace
+
+absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call) {
+  std::vector<ShapeAndDType> shapes = InferShapes(call);
+  CheckMesh(call);
+  DimsCall dims{call.op, {}, {}, call.params};
+  std::vector<sharding::RuleOperand> operands;
+  for (const Type* t : call.operands) {
+    dims.operands.push_back(&t->shape());
+    operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
+  }
+  for (const ShapeAndDType& r : shapes) dims.results.push_back(&r.shape);
+  sharding::DimMap map = std::get<DimMapFn>(*call.op.dims)(dims);
+  sharding::RuleResult rule = sharding::ExplicitRule(map, operands, dims.results, call.out_sharding);
+  if (rule.conflict) ThrowConflict(call, map, shapes, *rule.conflict);
+  bool weak = !call.operands.empty() && !call.wanted;
+  for (const Type* t : call.operands) weak = weak && t->weak();
+  absl::InlinedVector<const Type*, 1> types;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    sharding::TensorSharding& s = rule.results[i];
+    if (!s.mesh) s.mesh = call.mesh;
+    types.push_back(Type::Get(std::move(shapes[i].shape), shapes[i].dtype, std::move(s),
+                              weak && !shapes[i].dtype.is_bool()));
+  }
+  return types;
+}
+
+}  // namespace tessera::ir

@@ -1,0 +1,24 @@
+#include "ir/op.h"
+
+#include <absl/container/flat_hash_map.h>
+
+namespace tessera::ir {
+namespace {
+absl::Span<const OpDef* const> installed;
+absl::flat_hash_map<std::string_view, const OpDef*>& ByName() {
+  static auto* map = new absl::flat_hash_map<std::string_view, const OpDef*>;
+  return *map;
+}
+}  // namespace
+
+void InstallOps(absl::Span<const OpDef* const> ops) {
+  installed = ops;
+  for (const OpDef* op : ops) ByName().emplace(op->name, op);
+}
+const OpDef* FindOp(std::string_view name) {
+  auto it = ByName().find(name);
+  return it == ByName().end() ? nullptr : it->second;
+}
+absl::Span<const OpDef* const> AllOps() { return installed; }
+
+}  // namespace tessera::ir

@@ -1,0 +1,112 @@
+#include "ir/params.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "ir/host_tensor.h"
+
+namespace tessera::ir {
+
+std::string FieldText(int64_t v) { return std::to_string(v); }
+std::string FieldText(bool v) { return v ? "true" : "false"; }
+std::string FieldText(DType v) { return v.name(); }
+std::string FieldText(const std::vector<int64_t>& v) { return fmt::format("[{}]", fmt::join(v, ", ")); }
+std::string FieldText(const std::vector<std::vector<int64_t>>& v) {
+  std::string out;
+  for (const auto& row : v) out += (out.empty() ? "" : ", ") + FieldText(row);
+  return "[" + out + "]";
+}
+std::string FieldText(const PairedDims& v) { return FieldText(v.lhs) + "x" + FieldText(v.rhs); }
+
+// `f32 2.5`: the shortest text that reads back to the same bits; a NaN shows its bits.
+std::string FieldText(const Literal& v) {
+  HostTensor t(v.dtype, {1});
+  std::memcpy(t.data.data(), &v.bits, t.data.size());
+  std::string value;
+  if (v.dtype.is_bool()) value = t.Int(0) ? "true" : "false";
+  else if (v.dtype == u64) value = std::to_string(static_cast<uint64_t>(t.Int(0)));
+  else if (v.dtype.is_integer()) value = std::to_string(t.Int(0));
+  else if (std::isnan(t.Float(0))) value = fmt::format("nan.{:x}", v.bits);
+  else if (v.dtype == f64) value = fmt::format("{}", t.Float(0));
+  else value = fmt::format("{}", static_cast<float>(t.Float(0)));
+  return std::string(v.dtype.name()) + " " + value;
+}
+
+void ReadField(base::Reader& in, int64_t& v) { v = in.Integer(); }
+void ReadField(base::Reader& in, bool& v) {
+  if (in.Accept("true")) v = true;
+  else if (in.Accept("false")) v = false;
+  else in.Fail("expected true or false");
+}
+void ReadField(base::Reader& in, DType& v) {
+  std::string word = in.Word();
+  v = base::ParseDType(word);
+  if (v.is_default()) in.Fail("there is no dtype '" + word + "'");
+}
+void ReadField(base::Reader& in, std::vector<int64_t>& v) {
+  v.clear();
+  in.List("[", "]", [&] { v.push_back(in.Integer()); });
+}
+void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v) {
+  v.clear();
+  in.List("[", "]", [&] { ReadField(in, v.emplace_back()); });
+}
+void ReadField(base::Reader& in, PairedDims& v) {
+  ReadField(in, v.lhs);
+  in.Expect("x");
+  ReadField(in, v.rhs);
+}
+
+void ReadField(base::Reader& in, TypeText& v) {
+  in.Peek("");
+  size_t begin = in.position();
+  in.Word();
+  auto names = [&] {
+    in.Word();
+    if (in.Accept(":")) in.List("(", ")", [&] { in.Integer(); }), in.Integer();
+  };
+  auto axes = [&] {
+    if (in.Peek("(")) in.List("(", ")", names);
+    else names();
+  };
+  in.List("[", "]", [&] {
+    in.Integer();
+    if (in.Accept("@")) axes();
+  });
+  if (in.Peek("{"))
+    in.List("{", "}", [&] {
+      in.Word();
+      in.Expect(":");
+      axes();
+    });
+  v.text = std::string(in.Since(begin));
+}
+
+void ReadField(base::Reader& in, Literal& v) {
+  ReadField(in, v.dtype);
+  std::string word = in.NumberWord();
+  char* end = nullptr;
+  HostTensor t(v.dtype, {1});
+  if (word.rfind("nan.", 0) == 0) {
+    v.bits = std::strtoull(word.c_str() + 4, &end, 16);
+  } else {
+    if (word == "true" || word == "false") {
+      t.SetInt(0, word == "true");
+      end = word.data() + word.size();
+    } else if (v.dtype.is_floating()) {
+      t.SetFloat(0, std::strtod(word.c_str(), &end));
+    } else if (word[0] == '-') {
+      t.SetInt(0, std::strtoll(word.c_str(), &end, 10));
+    } else {
+      t.SetInt(0, static_cast<int64_t>(std::strtoull(word.c_str(), &end, 10)));
+    }
+    std::memcpy(&v.bits, t.data.data(), t.data.size());
+  }
+  if (!end || *end) in.Fail("expected a number, not '" + word + "'");
+}
+
+}  // namespace tessera::ir

@@ -1,0 +1,188 @@
+#include "ir/type.h"
+
+#include <absl/container/flat_hash_set.h>
+#include <absl/hash/hash.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "base/error.h"
+#include "base/reader.h"
+
+namespace tessera::ir {
+namespace {
+
+struct Key {
+  const Shape& shape;
+  DType dtype;
+  const sharding::TensorSharding& sharding;
+  bool weak;
+};
+Key KeyOf(const Type* t) { return {t->shape(), t->dtype(), t->sharding(), t->weak()}; }
+Key KeyOf(const Key& k) { return k; }
+
+struct HashKey {
+  using is_transparent = void;
+  template <class T>
+  size_t operator()(const T& t) const {
+    Key k = KeyOf(t);
+    return absl::HashOf(k.shape, k.dtype.code(), k.sharding, k.weak);
+  }
+};
+struct EqualKey {
+  using is_transparent = void;
+  template <class A, class B>
+  bool operator()(const A& a, const B& b) const {
+    Key x = KeyOf(a), y = KeyOf(b);
+    return x.dtype == y.dtype && x.weak == y.weak && x.shape == y.shape && x.sharding == y.sharding;
+  }
+};
+using Set = absl::flat_hash_set<const Type*, HashKey, EqualKey>;
+
+// Types are never freed, so each thread keeps what it has seen and takes the lock only for new ones.
+struct Registry {
+  std::mutex mutex;
+  Set types;
+};
+Registry& TheRegistry() {
+  static Registry* registry = new Registry;
+  return *registry;
+}
+thread_local Set seen;
+
+}  // namespace
+
+const Type* Type::Get(Shape shape, DType dtype, sharding::TensorSharding sharding, bool weak) {
+  Key key{shape, dtype, sharding, weak};
+  if (auto it = seen.find(key); it != seen.end()) return *it;
+  Registry& registry = TheRegistry();
+  std::lock_guard lock(registry.mutex);
+  auto it = registry.types.find(key);
+  if (it == registry.types.end()) {
+    auto* type = new Type;
+    type->shape_ = std::move(shape);
+    type->dtype_ = dtype;
+    type->sharding_ = std::move(sharding);
+    type->weak_ = weak;
+    for (int64_t size : type->shape_) type->elements_ *= size;
+    type->text_ = dtype.name() + sharding::TypeSuffix(type->shape_, type->sharding_);
+    it = registry.types.insert(type).first;
+  }
+  seen.insert(*it);
+  return *it;
+}
+
+const Type* Type::Get(Shape shape, DType dtype, const sharding::MeshDef* mesh, bool weak) {
+  int rank = static_cast<int>(shape.size());
+  return Get(std::move(shape), dtype, sharding::Replicated(mesh, rank), weak);
+}
+
+const Type* Type::WithSharding(sharding::TensorSharding sharding) const {
+  return Get(shape_, dtype_, std::move(sharding), weak_);
+}
+const Type* Type::WithDType(DType dtype) const { return Get(shape_, dtype, sharding_, weak_); }
+const Type* Type::WithWeak(bool weak) const {
+  return weak == weak_ ? this : Get(shape_, dtype_, sharding_, weak);
+}
+
+bool SameType(const Type* a, const Type* b) {
+  if (a == b) return true;
+  if (a->shape() != b->shape() || a->dtype() != b->dtype()) return false;
+  const auto &x = a->sharding(), &y = b->sharding();
+  if (x.mesh != y.mesh && x.mesh && y.mesh) return false;
+  if (x.trivial() && y.trivial()) return true;
+  return x.dims == y.dims && x.unreduced == y.unreduced && x.reduced == y.reduced && x.kind == y.kind;
+}
+
+int64_t CheckedElements(const Shape& shape) {
+  int64_t n = 1;
+  for (int64_t size : shape)
+    if (size == 0) return 0;
+  for (int64_t size : shape)
+    if (size < 0 || __builtin_mul_overflow(n, size, &n) || n > (int64_t{1} << 59)) return -1;
+  return n;
+}
+
+namespace {
+
+sharding::AxisRef ReadAxisName(base::Reader& in, const sharding::MeshDef* mesh) {
+  std::string name = in.Word();
+  int axis = mesh ? mesh->Find(name) : -1;
+  if (axis < 0) in.Fail(fmt::format("there is no axis \"{}\" in the mesh {}", name, mesh ? mesh->text() : "(none)"));
+  sharding::AxisRef a = sharding::WholeAxis(*mesh, axis);
+  if (in.Accept(":")) {
+    in.Expect("(");
+    a.pre = in.Integer();
+    in.Expect(")");
+    a.size = in.Integer();
+  }
+  return a;
+}
+
+sharding::AxisList ReadAxes(base::Reader& in, const sharding::MeshDef* mesh) {
+  sharding::AxisList axes;
+  auto add = [&] {
+    sharding::AxisRef a = ReadAxisName(in, mesh);
+    if (mesh->axis_size(a.axis) > 1) axes.push_back(a);
+  };
+  if (in.Peek("(")) in.List("(", ")", add);
+  else add();
+  return axes;
+}
+
+void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, sharding::TensorSharding& s) {
+  do {
+    std::string tag = in.Word();
+    in.Expect(":");
+    if (tag != "R" && tag != "U" && tag != "U_max" && tag != "U_min")
+      in.Fail(fmt::format("expected U, U_max, U_min or R, not '{}'", tag));
+    if (tag == "U_max") s.kind = Reduction::kMax;
+    if (tag == "U_min") s.kind = Reduction::kMin;
+    sharding::AxisList axes = ReadAxes(in, mesh);
+    std::sort(axes.begin(), axes.end(), sharding::MeshOrder);
+    (tag == "R" ? s.reduced : s.unreduced) = axes;
+  } while (in.Accept(","));
+  if (s.unreduced.empty()) s.kind = Reduction::kSum;
+}
+
+}  // namespace
+
+const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
+  std::string word = in.Word();
+  DType dtype = base::ParseDType(word);
+  if (dtype.is_default()) in.Fail(fmt::format("there is no dtype '{}'", word));
+  Shape shape;
+  sharding::TensorSharding s;
+  s.mesh = mesh;
+  in.List("[", "]", [&] {
+    shape.push_back(in.Integer());
+    if (shape.back() < 0) in.Fail("a size is negative");
+    s.dims.emplace_back();
+    if (in.Accept("@")) s.dims.back().axes = ReadAxes(in, mesh);
+  });
+  if (in.Accept("{")) {
+    ReadSets(in, mesh, s);
+    in.Expect("}");
+  }
+  if (CheckedElements(shape) < 0) in.Fail("the shape has too many elements");
+  if (auto problem = sharding::Verify(s)) in.Fail(problem->reason);
+  for (const auto* axes : {&s.unreduced, &s.reduced})
+    for (sharding::AxisRef a : *axes)
+      if (mesh->axes()[a.axis].mode != AxisMode::Explicit) in.Fail("unreduced and reduced axes are Explicit");
+  int uneven = sharding::FirstUnevenDim(s, shape);
+  if (uneven >= 0)
+    in.Fail(fmt::format("dim {} has size {}, which its {} shards do not divide", uneven, shape[uneven],
+                        sharding::SizeOf(s.dims[uneven].axes)));
+  return Type::Get(std::move(shape), dtype, std::move(s));
+}
+
+const Type* ParseType(std::string_view text, const sharding::MeshDef* mesh, Loc loc) {
+  base::Reader in(text, "type", loc);
+  const Type* type = ReadType(in, mesh);
+  in.ExpectEnd();
+  return type;
+}
+
+}  // namespace tessera::ir

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "ir/infer.h"
+#include "ir/program.h"
+
+namespace tessera::ir {
+namespace {
+
+[[noreturn]] void Fail(const Instruction& instruction, std::string reason) {
+  base::ThrowRuntime({.kind = {},
+                      .op = std::string(instruction.op->name),
+                      .label = fmt::format("{}.verify", instruction.op->name),
+                      .where = base::Where(instruction.loc),
+                      .reason = std::move(reason),
+                      .operands = {},
+                      .notes = {},
+                      .fixes = {}});
+}
+
+// Checks the result types of one instruction against what its op gives. The declared sharding
+// stands for the out_sharding that the program text does not repeat.
+void VerifyInstruction(const Program& program, const Instruction& instruction) {
+  const OpDef& op = *instruction.op;
+  if (std::holds_alternative<NoRule>(*op.dims)) return;
+  std::vector<const Type*> operands;
+  for (ValueId v : instruction.operands) operands.push_back(program.type(v));
+  const Type* first = program.type(instruction.results.at(0));
+  ShapeAndDType wanted{first->shape(), first->dtype()};
+  InferCall call{.op = op, .operands = operands, .params = instruction.params.get(), .wanted = &wanted,
+                 .out_sharding = op.out_sharding ? &first->sharding() : nullptr, .mesh = program.mesh,
+                 .loc = instruction.loc};
+  auto types = InferTypes(call);
+  if (types.size() != instruction.results.size())
+    Fail(instruction, fmt::format("it has {} results, not {}", types.size(), instruction.results.size()));
+  for (size_t i = 0; i < types.size(); ++i) {
+    const Type* declared = program.type(instruction.results[i]);
+    if (declared->shape() != types[i]->shape() || declared->dtype() != types[i]->dtype() ||
+        !SameType(declared->WithWeak(false), types[i]->WithWeak(false)))
+      Fail(instruction, fmt::format("its result has type {}, but {} is declared", types[i]->text(), declared->text()));
+  }
+}
+
+}  // namespace
+
+void Verify(const Program& program) {
+  std::vector<bool> defined(program.values.size());
+  for (ValueId v : program.inputs) defined[static_cast<size_t>(v)] = true;
+  for (const Capture& c : program.captures) defined[static_cast<size_t>(c.value)] = true;
+  for (const Instruction& instruction : program.instructions) {
+    for (ValueId v : instruction.operands)
+      if (!defined[static_cast<size_t>(v)]) Fail(instruction, "it uses a value before it is defined");
+    for (ValueId v : instruction.results) defined[static_cast<size_t>(v)] = true;
+    if (!program.per_device) VerifyInstruction(program, instruction);
+  }
+}
+
+}  // namespace tessera::ir

@@ -1,0 +1,54 @@
+// Checks that type functions share. C1 to C10 are common to all ops (sharding/explicit_rule.h);
+// an op's own begin at C11.
+#pragma once
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "ir/op.h"
+
+namespace tessera::ops {
+
+using ir::Shape;
+using ir::ShapeAndDType;
+using ir::TypeCall;
+
+inline std::string ShapeText(const Shape& shape) { return ir::FieldText(shape); }
+
+// C11: the number of operands.
+inline void CheckCount(const TypeCall& c, size_t n) {
+  if (c.operands.size() != n)
+    c.FailShape(11, fmt::format("it takes {} operands, not {}", n, c.operands.size()));
+}
+
+// C12: dims are in range and distinct.
+inline void CheckDims(const TypeCall& c, const std::vector<int64_t>& dims, int64_t rank) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] < 0 || dims[i] >= rank)
+      c.FailShape(12, fmt::format("there is no dim {} in an array of rank {}", dims[i], rank));
+    if (std::count(dims.begin(), dims.begin() + static_cast<long>(i), dims[i]))
+      c.FailShape(12, fmt::format("dim {} is named twice", dims[i]));
+  }
+}
+
+// C13: operands have one dtype.
+inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
+  for (size_t i = first + 1; i < c.operands.size(); ++i)
+    if (c.operands[i]->dtype() != c.operands[first]->dtype())
+      c.FailDType(13, fmt::format("operands have different dtypes, {} and {}",
+                                  c.operands[first]->dtype().name(), c.operands[i]->dtype().name()));
+}
+
+// C15: an index operand is an integer.
+inline void CheckInteger(const TypeCall& c, size_t i) {
+  if (!c.operands[i]->dtype().is_integer())
+    c.FailDType(15, fmt::format("indices are integers, not {}", c.operands[i]->dtype().name()));
+}
+
+template <class V>
+bool Has(const V& v, int64_t x) {
+  return std::find(v.begin(), v.end(), x) != v.end();
+}
+
+}  // namespace tessera::ops

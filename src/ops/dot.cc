@@ -1,0 +1,116 @@
+// Products summed over contracted dims.
+#include "kernels/kernels.h"
+#include "ops/check.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "ops/reference.h"
+
+namespace tessera::ops {
+namespace {
+
+using sharding::DimMap;
+using sharding::FactorKind;
+
+std::vector<int64_t> FreeDims(const std::vector<int64_t>& contract, const std::vector<int64_t>& batch, size_t rank) {
+  std::vector<int64_t> free;
+  for (int64_t d = 0; d < static_cast<int64_t>(rank); ++d)
+    if (!Has(contract, d) && !Has(batch, d)) free.push_back(d);
+  return free;
+}
+
+// C17: as many dims on both sides, distinct. C18: their sizes agree. C14: numbers.
+void CheckPairs(const TypeCall& c, const PairedDims& pairs, const char* what) {
+  const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
+  if (pairs.lhs.size() != pairs.rhs.size())
+    c.FailShape(17, fmt::format("there are {} {} dims on the left, {} on the right", pairs.lhs.size(), what,
+                                pairs.rhs.size()));
+  for (size_t i = 0; i < pairs.lhs.size(); ++i) {
+    int64_t m = a[static_cast<size_t>(pairs.lhs[i])], n = b[static_cast<size_t>(pairs.rhs[i])];
+    if (m != n)
+      c.FailShape(18, fmt::format("{} dims {} and {} have different sizes, {} and {}", what, pairs.lhs[i],
+                                  pairs.rhs[i], m, n));
+  }
+}
+
+std::vector<ShapeAndDType> DotType(const TypeCall& c) {
+  CheckCount(c, 2);
+  CheckSameDType(c);
+  const auto& p = ir::As<DotParams>(c.params);
+  for (auto [contract, batch, i] : {std::tuple(&p.contract.lhs, &p.batch.lhs, 0), {&p.contract.rhs, &p.batch.rhs, 1}}) {
+    std::vector<int64_t> named = *contract;
+    named.insert(named.end(), batch->begin(), batch->end());
+    CheckDims(c, named, c.operands[static_cast<size_t>(i)]->rank());
+  }
+  CheckPairs(c, p.contract, "contracting");
+  CheckPairs(c, p.batch, "batch");
+  DType t = c.operands[0]->dtype();
+  if (t.is_bool()) c.FailDType(14, "it multiplies numbers, not bool");
+  const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
+  Shape shape;
+  for (int64_t d : p.batch.lhs) shape.push_back(a[static_cast<size_t>(d)]);
+  for (int64_t d : FreeDims(p.contract.lhs, p.batch.lhs, a.size())) shape.push_back(a[static_cast<size_t>(d)]);
+  for (int64_t d : FreeDims(p.contract.rhs, p.batch.rhs, b.size())) shape.push_back(b[static_cast<size_t>(d)]);
+  DType out = c.wanted && !c.wanted->dtype.is_default() ? c.wanted->dtype : t;
+  if (out.is_bool() || (t.is_floating() && !out.is_floating()))
+    c.FailDType(19, fmt::format("products of {} cannot be summed in {}", t.name(), out.name()));
+  return {{shape, out}};
+}
+
+// Factors in the order batch, left free, right free, contracted, as Shardy numbers them.
+DimMap DotDims(const ir::DimsCall& c) {
+  const auto& p = ir::As<DotParams>(c.params);
+  const Shape &a = *c.operands[0], &b = *c.operands[1];
+  DimMap map;
+  sharding::DimFactors lhs(a.size()), rhs(b.size()), result;
+  for (size_t i = 0; i < p.batch.lhs.size(); ++i) {
+    auto l = static_cast<size_t>(p.batch.lhs[i]), r = static_cast<size_t>(p.batch.rhs[i]);
+    int32_t f = map.AddFactor({.size = a[l]});
+    lhs[l] = rhs[r] = {f};
+    result.push_back({f});
+  }
+  auto free = [&](const Shape& shape, sharding::DimFactors& dims, const std::vector<int64_t>& list) {
+    for (int64_t d : list) {
+      int32_t f = map.AddFactor({.size = shape[static_cast<size_t>(d)]});
+      dims[static_cast<size_t>(d)] = {f};
+      result.push_back({f});
+    }
+  };
+  free(a, lhs, FreeDims(p.contract.lhs, p.batch.lhs, a.size()));
+  free(b, rhs, FreeDims(p.contract.rhs, p.batch.rhs, b.size()));
+  for (size_t i = 0; i < p.contract.lhs.size(); ++i) {
+    auto l = static_cast<size_t>(p.contract.lhs[i]), r = static_cast<size_t>(p.contract.rhs[i]);
+    lhs[l] = rhs[r] = {map.AddFactor({.size = a[l], .kind = FactorKind::kReduce})};
+  }
+  map.operands = {lhs, rhs};
+  map.results = {result};
+  map.linear = {{.operands = {0}}, {.operands = {1}}};
+  return map;
+}
+
+void MakeDot(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& p = ir::As<DotParams>(c.params);
+  *out = kernels::DotGeneral({.lhs_dtype = c.operands[0].dtype,
+                              .rhs_dtype = c.operands[1].dtype,
+                              .out_dtype = c.results[0].dtype,
+                              .lhs = c.operands[0].shape,
+                              .rhs = c.operands[1].shape,
+                              .lhs_contract = p.contract.lhs,
+                              .rhs_contract = p.contract.rhs,
+                              .lhs_batch = p.batch.lhs,
+                              .rhs_batch = p.batch.rhs});
+}
+
+}  // namespace
+
+constexpr OpDef kDotGeneral{.name = "dot_general",
+                            .doc = "Products summed over the contracted dims.",
+                            .type = ir::TypeFn{DotType},
+                            .dims = ir::DimMapFn{DotDims},
+                            .lowering = ir::Kernel{MakeDot},
+                            .reference = ir::ReferenceFn{reference::DotGeneral},
+                            .params = ir::KindOf<DotParams>(),
+                            .flops_per_point = 2,
+                            .out_sharding = true,
+                            .operand_names = {"lhs", "rhs", ""}};
+
+}  // namespace tessera::ops

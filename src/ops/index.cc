@@ -1,0 +1,154 @@
+// Looking up and ordering.
+#include "kernels/kernels.h"
+#include "ops/check.h"
+#include "ops/local.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "ops/reference.h"
+
+namespace tessera::ops {
+namespace {
+
+using sharding::DimMap;
+using sharding::FactorKind;
+
+std::vector<ShapeAndDType> TakeType(const TypeCall& c) {
+  CheckCount(c, 2);
+  CheckInteger(c, 1);
+  const auto& dim = ir::As<DimParams>(c.params).dim;
+  if (dim.size() != 1) c.FailShape(17, "elements are taken along one dim");
+  CheckDims(c, dim, c.operands[0]->rank());
+  Shape shape = c.operands[0]->shape();
+  const Shape& indices = c.operands[1]->shape();
+  auto at = shape.begin() + dim[0];
+  at = shape.erase(at);
+  shape.insert(at, indices.begin(), indices.end());
+  return {{shape, c.operands[0]->dtype()}};
+}
+
+// The dim looked up is a reduce factor: each device looks up what it holds, and the sum is the
+// answer. The typing rule asks for an out_sharding there.
+DimMap TakeDims(const ir::DimsCall& c) {
+  auto dim = static_cast<size_t>(ir::As<DimParams>(c.params).dim[0]);
+  const Shape &x = *c.operands[0], &indices = *c.operands[1];
+  DimMap map;
+  sharding::DimFactors operand, index, result;
+  for (size_t d = 0; d < x.size(); ++d) {
+    bool looked_up = d == dim;
+    operand.push_back({map.AddFactor({.size = x[d],
+                                      .kind = looked_up ? FactorKind::kReduce : FactorKind::kPass,
+                                      .asks = looked_up})});
+    if (!looked_up) result.push_back(operand.back());
+    if (!looked_up) continue;
+    for (int64_t size : indices) {
+      index.push_back({map.AddFactor({.size = size})});
+      result.push_back(index.back());
+    }
+  }
+  map.operands = {operand, index};
+  map.results = {result};
+  map.linear = {{.operands = {0}}};
+  return map;
+}
+
+void MakeTake(const ir::LocalCall& c, plan::Kernel* out) {
+  int64_t dim = ir::As<DimParams>(c.params).dim[0];
+  auto d = static_cast<size_t>(dim);
+  *out = kernels::Take({.dtype = c.operands[0].dtype,
+                        .index = c.operands[1].dtype,
+                        .operand = c.operands[0].shape,
+                        .indices = c.operands[1].shape,
+                        .dim = dim,
+                        .size = c.operands[0].global[d],
+                        .begins = ShardBegins(c.operands[0], d)});
+}
+
+// C17: one dim, at least one key. C18: operands have one shape.
+std::vector<ShapeAndDType> SortType(const TypeCall& c) {
+  const auto& p = ir::As<SortParams>(c.params);
+  if (c.operands.empty()) CheckCount(c, 1);
+  if (p.dim.size() != 1) c.FailShape(17, "it sorts along one dim");
+  CheckDims(c, p.dim, c.operands[0]->rank());
+  if (p.num_keys < 1 || p.num_keys > static_cast<int64_t>(c.operands.size()))
+    c.FailShape(17, fmt::format("num_keys is {} for {} operands", p.num_keys, c.operands.size()));
+  std::vector<ShapeAndDType> results;
+  for (const ir::Type* t : c.operands) {
+    if (t->shape() != c.operands[0]->shape())
+      c.FailShape(18, fmt::format("operands have different shapes, {} and {}", ShapeText(c.operands[0]->shape()),
+                                  ShapeText(t->shape())));
+    results.push_back({t->shape(), t->dtype()});
+  }
+  return results;
+}
+
+DimMap SortDims(const ir::DimsCall& c) {
+  DimMap map = sharding::Pointwise(c.operands, *c.results[0], static_cast<int>(c.results.size()));
+  for (int64_t d : ir::As<SortParams>(c.params).dim)
+    map.factors[static_cast<size_t>(d)].kind = FactorKind::kReplicate;
+  return map;
+}
+
+void MakeSort(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& p = ir::As<SortParams>(c.params);
+  std::vector<DType> dtypes;
+  for (const ir::LocalTensor& t : c.operands) dtypes.push_back(t.dtype);
+  *out = kernels::Sort(dtypes, c.operands[0].shape, p.dim[0], p.num_keys, p.descending);
+}
+
+// C17: there is a last dim. C18: 0 <= k <= its size.
+std::vector<ShapeAndDType> TopKType(const TypeCall& c) {
+  CheckCount(c, 1);
+  int64_t k = ir::As<TopKParams>(c.params).k;
+  Shape shape = c.operands[0]->shape();
+  if (shape.empty()) c.FailShape(17, "a scalar has no dim to choose along");
+  if (k < 0 || k > shape.back())
+    c.FailShape(18, fmt::format("the {} largest of {} elements do not exist", k, shape.back()));
+  shape.back() = k;
+  return {{shape, c.operands[0]->dtype()}, {shape, i32}};
+}
+
+DimMap TopKDims(const ir::DimsCall& c) {
+  DimMap map = sharding::Pointwise({c.operands[0]}, *c.operands[0]);
+  size_t last = c.operands[0]->size() - 1;
+  map.factors[last].kind = FactorKind::kReplicate;
+  if ((*c.results[0])[last] != (*c.operands[0])[last])
+    map.results[0][last] = {map.AddFactor({.size = (*c.results[0])[last], .kind = FactorKind::kReplicate})};
+  map.results.push_back(map.results[0]);
+  return map;
+}
+
+void MakeTopK(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::TopK(c.operands[0].dtype, c.results[1].dtype, c.operands[0].shape,
+                       ir::As<TopKParams>(c.params).k);
+}
+
+}  // namespace
+
+constexpr OpDef kTake{.name = "take",
+                      .doc = "Elements of a dim picked by index.",
+                      .type = ir::TypeFn{TakeType},
+                      .dims = ir::DimMapFn{TakeDims},
+                      .lowering = ir::Kernel{MakeTake},
+                      .reference = ir::ReferenceFn{reference::Take},
+                      .params = ir::KindOf<DimParams>(),
+                      .out_sharding = true,
+                      .operand_names = {"operand", "indices", ""}};
+constexpr OpDef kSort{.name = "sort",
+                      .doc = "Operands ordered along a dim by the first of them; stable.",
+                      .type = ir::TypeFn{SortType},
+                      .dims = ir::DimMapFn{SortDims},
+                      .lowering = ir::Kernel{MakeSort},
+                      .reference = ir::ReferenceFn{reference::Sort},
+                      .params = ir::KindOf<SortParams>(),
+                      .flops_per_point = 20,
+                      .operand_names = {"", "", ""}};
+constexpr OpDef kTopK{.name = "top_k",
+                      .doc = "The k largest along the last dim, and their indices.",
+                      .type = ir::TypeFn{TopKType},
+                      .dims = ir::DimMapFn{TopKDims},
+                      .lowering = ir::Kernel{MakeTopK},
+                      .reference = ir::ReferenceFn{reference::TopK},
+                      .params = ir::KindOf<TopKParams>(),
+                      .flops_per_point = 10};
+
+}  // namespace tessera::ops

@@ -1,0 +1,37 @@
+// Helpers of kernel makers: strides, and where each device's shard begins.
+#pragma once
+#include <vector>
+
+#include "ir/op.h"
+#include "sharding/local.h"
+
+namespace tessera::ops {
+
+inline std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+inline int64_t Elements(const std::vector<int64_t>& shape) {
+  int64_t n = 1;
+  for (int64_t s : shape) n *= s;
+  return n;
+}
+
+// Returns, per device, the index along dim `d` at which its shard begins; empty if the dim is not
+// sharded.
+inline std::vector<int64_t> ShardBegins(const ir::LocalTensor& t, size_t d) {
+  const sharding::AxisList& axes = t.sharding->dims[d].axes;
+  std::vector<int64_t> begins;
+  if (axes.empty()) return begins;
+  const sharding::MeshDef& mesh = *t.sharding->mesh;
+  for (int64_t i = 0; i < mesh.size(); ++i) {
+    auto device = static_cast<size_t>(mesh.Device(i));
+    if (begins.size() <= device) begins.resize(device + 1);
+    begins[device] = sharding::ShardIndex(mesh, axes, i) * t.shape[d];
+  }
+  return begins;
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,54 @@
+// Ops without operands.
+#include "kernels/kernels.h"
+#include "ops/check.h"
+#include "ops/local.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "ops/reference.h"
+
+namespace tessera::ops {
+namespace {
+
+sharding::DimMap FreeDims(const ir::DimsCall& c) { return sharding::Pointwise({}, *c.results[0]); }
+
+std::vector<ShapeAndDType> ConstantType(const TypeCall& c) {
+  CheckCount(c, 0);
+  return {{{}, ir::As<ConstantParams>(c.params).value.dtype}};
+}
+
+// C17: shape and dtype are given. C18: the dtype counts.
+std::vector<ShapeAndDType> IotaType(const TypeCall& c) {
+  CheckCount(c, 0);
+  if (!c.wanted) c.FailShape(17, "the shape is not given");
+  const auto& dim = ir::As<IotaParams>(c.params).dim;
+  if (dim.size() != 1) c.FailShape(12, "one dim is to be counted along");
+  CheckDims(c, dim, static_cast<int64_t>(c.wanted->shape.size()));
+  if (c.wanted->dtype.is_bool()) c.FailDType(18, "bool does not count");
+  return {*c.wanted};
+}
+
+void MakeIota(const ir::LocalCall& c, plan::Kernel* out) {
+  auto dim = static_cast<size_t>(ir::As<IotaParams>(c.params).dim[0]);
+  *out = kernels::Iota(c.results[0].dtype, c.results[0].shape, static_cast<int64_t>(dim),
+                       ShardBegins(c.results[0], dim));
+}
+
+}  // namespace
+
+constexpr OpDef kConstant{.name = "constant",
+                          .doc = "One number.",
+                          .type = ir::TypeFn{ConstantType},
+                          .dims = ir::DimMapFn{FreeDims},
+                          .lowering = ir::Constant{},
+                          .reference = ir::ReferenceFn{reference::Constant},
+                          .params = ir::KindOf<ConstantParams>()};
+constexpr OpDef kIota{.name = "iota",
+                      .doc = "The index along a dim.",
+                      .type = ir::TypeFn{IotaType},
+                      .dims = ir::DimMapFn{FreeDims},
+                      .lowering = ir::IotaLike{[](const ir::Params* p) { return ir::As<IotaParams>(p).dim[0]; }, MakeIota},
+                      .reference = ir::ReferenceFn{reference::Iota},
+                      .params = ir::KindOf<IotaParams>(),
+                      .out_sharding = true};
+
+}  // namespace tessera::ops

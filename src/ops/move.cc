@@ -1,0 +1,40 @@
+// Moves between shardings: reshard as the user writes it, and the collectives it becomes.
+#include "ir/move_params.h"
+#include "ops/check.h"
+#include "ops/ops.h"
+#include "ops/reference.h"
+
+namespace tessera::ops {
+namespace {
+
+std::vector<ShapeAndDType> SameType(const TypeCall& c) {
+  CheckCount(c, 1);
+  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
+}
+
+constexpr OpDef Mover(std::string_view name, std::string_view doc,
+                     ir::ParamsKind params = ir::KindOf<ir::MoveParams>()) {
+  return {.name = name,
+          .doc = doc,
+          .type = ir::TypeFn{SameType},
+          .dims = ir::NoRule{"it changes the sharding, which its result type states"},
+          .lowering = ir::Move{},
+          .reference = ir::ReferenceFn{reference::Identity},
+          .params = params};
+}
+
+}  // namespace
+
+constexpr OpDef kReshard = Mover("reshard", "The same values laid out as the result type says.", {});
+constexpr OpDef kAllSlice = Mover("all_slice", "Each device keeps its part; local.");
+constexpr OpDef kAllGather = Mover("all_gather", "Every device gets the parts along axes.");
+constexpr OpDef kAllToAll = Mover("all_to_all", "Axes move from one dim to another.");
+constexpr OpDef kCollectivePermute = Mover("collective_permute", "Shards change devices.");
+constexpr OpDef kAllReduce = Mover("all_reduce", "Partial values combined, on every device.");
+constexpr OpDef kReduceScatter = Mover("reduce_scatter", "Partial values combined, each device a part.");
+constexpr OpDef kReplicatedToUnreduced =
+    Mover("replicated_to_unreduced", "One device keeps the value, the others hold zeros; local.");
+constexpr OpDef kShardedToUnreduced =
+    Mover("sharded_to_unreduced", "Each device keeps its part amid zeros; local.");
+
+}  // namespace tessera::ops

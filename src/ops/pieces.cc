@@ -1,0 +1,278 @@
+// Ops that cut, join and place pieces. Where a dim keeps its size it passes; else position along it
+// matters (permute factors).
+#include "kernels/kernels.h"
+#include "ops/check.h"
+#include "ops/local.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "ops/reference.h"
+
+namespace tessera::ops {
+namespace {
+
+using sharding::DimMap;
+using sharding::FactorKind;
+
+// One factor per dim, shared by the first `with` operands and the result; a permute factor where
+// `moved` says so. Other operands are scalars.
+template <class F>
+DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved) {
+  DimMap map;
+  sharding::DimFactors dims;
+  for (size_t d = 0; d < c.operands[0]->size(); ++d) {
+    FactorKind kind = moved(d) ? FactorKind::kPermute : FactorKind::kPass;
+    dims.push_back({map.AddFactor({.size = (*c.operands[0])[d], .kind = kind})});
+  }
+  for (size_t i = 0; i < c.operands.size(); ++i)
+    map.operands.push_back(i < with ? dims : sharding::DimFactors{});
+  map.results = {dims};
+  sharding::LinearGroup group{.operands = {}, .kinds = sharding::kAnyKind};
+  for (size_t i = 0; i < with; ++i) group.operands.push_back(static_cast<int32_t>(i));
+  map.linear = {group};
+  return map;
+}
+
+// C17: one entry per dim. C18: 0 <= start <= limit <= size, stride >= 1.
+std::vector<ShapeAndDType> SliceType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& p = ir::As<SliceParams>(c.params);
+  const Shape& from = c.operands[0]->shape();
+  if (p.starts.size() != from.size() || p.limits.size() != from.size() || p.strides.size() != from.size())
+    c.FailShape(17, fmt::format("an array of rank {} needs as many starts, limits and strides", from.size()));
+  Shape shape;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (p.starts[d] < 0 || p.limits[d] > from[d] || p.starts[d] > p.limits[d] || p.strides[d] < 1)
+      c.FailShape(18, fmt::format("[{}:{}:{}] is not inside dim {} of size {}", p.starts[d], p.limits[d],
+                                  p.strides[d], d, from[d]));
+    shape.push_back((p.limits[d] - p.starts[d] + p.strides[d] - 1) / p.strides[d]);
+  }
+  return {{shape, c.operands[0]->dtype()}};
+}
+
+DimMap SliceDims(const ir::DimsCall& c) {
+  return PieceDims(c, 1, [&](size_t d) { return (*c.operands[0])[d] != (*c.results[0])[d]; });
+}
+
+void MakeSlice(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& p = ir::As<SliceParams>(c.params);
+  const Shape &from = c.operands[0].shape, &box = c.results[0].shape;
+  std::vector<int64_t> in = Strides(from);
+  int64_t offset = 0;
+  for (size_t d = 0; d < box.size(); ++d) {
+    offset += p.starts[d] * in[d];
+    in[d] *= p.strides[d];
+  }
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = box, .in_strides = in,
+                        .out_strides = Strides(box), .in_offset = offset, .out_size = Elements(box)});
+}
+
+// C17: one entry per dim. C18: the padding value is a scalar. C19: interior >= 0, sizes >= 0.
+std::vector<ShapeAndDType> PadType(const TypeCall& c) {
+  CheckCount(c, 2);
+  CheckSameDType(c);
+  const auto& p = ir::As<PadParams>(c.params);
+  const Shape& from = c.operands[0]->shape();
+  if (p.low.size() != from.size() || p.high.size() != from.size() || p.interior.size() != from.size())
+    c.FailShape(17, fmt::format("an array of rank {} needs as many paddings", from.size()));
+  if (c.operands[1]->rank() != 0) c.FailShape(18, "the padding value is a scalar");
+  Shape shape;
+  for (size_t d = 0; d < from.size(); ++d) {
+    int64_t between = 0, size = 0;
+    bool fits = p.interior[d] >= 0 &&
+                !__builtin_mul_overflow(std::max<int64_t>(from[d] - 1, 0), p.interior[d], &between) &&
+                !__builtin_add_overflow(from[d], between, &size) &&
+                !__builtin_add_overflow(size, p.low[d], &size) && !__builtin_add_overflow(size, p.high[d], &size);
+    if (!fits || size < 0)
+      c.FailShape(19, fmt::format("padding {}, {} and {} between does not fit dim {} of size {}", p.low[d],
+                                  p.high[d], p.interior[d], d, from[d]));
+    shape.push_back(size);
+  }
+  return {{shape, c.operands[0]->dtype()}};
+}
+
+DimMap PadDims(const ir::DimsCall& c) {
+  const auto& p = ir::As<PadParams>(c.params);
+  DimMap map = PieceDims(c, 1, [&](size_t d) { return p.low[d] || p.high[d] || p.interior[d]; });
+  map.linear[0].operands = {0, 1};
+  map.linear[0].casts_scalars = true;
+  return map;
+}
+
+// The part of the operand that is kept is one box; negative edges cut it.
+void MakePad(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& p = ir::As<PadParams>(c.params);
+  const Shape &from = c.operands[0].shape, &to = c.results[0].shape;
+  std::vector<int64_t> in = Strides(from), to_strides = Strides(to), box(from.size()), step = to_strides;
+  int64_t in_offset = 0, out_offset = 0;
+  for (size_t d = 0; d < from.size(); ++d) {
+    int64_t pitch = p.interior[d] + 1;
+    int64_t first = p.low[d] >= 0 ? 0 : (-p.low[d] + pitch - 1) / pitch;
+    // The last element at or before the end of the result.
+    int64_t room = to[d] - 1 - p.low[d];
+    int64_t last = room < 0 ? -1 : std::min(from[d] - 1, room / pitch);
+    box[d] = std::max<int64_t>(last - first + 1, 0);
+    in_offset += first * in[d];
+    out_offset += (p.low[d] + first * pitch) * to_strides[d];
+    step[d] = to_strides[d] * pitch;
+  }
+  if (Elements(box) == 0) in_offset = out_offset = 0;
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = box, .in_strides = in, .out_strides = step,
+                        .in_offset = in_offset, .out_offset = out_offset, .out_size = Elements(to), .fill = true});
+}
+
+std::vector<ShapeAndDType> RevType(const TypeCall& c) {
+  CheckCount(c, 1);
+  CheckDims(c, ir::As<DimsParams>(c.params).dims, c.operands[0]->rank());
+  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
+}
+
+DimMap RevDims(const ir::DimsCall& c) {
+  const auto& dims = ir::As<DimsParams>(c.params).dims;
+  return PieceDims(c, 1, [&](size_t d) { return Has(dims, static_cast<int64_t>(d)); });
+}
+
+void MakeRev(const ir::LocalCall& c, plan::Kernel* out) {
+  const Shape& box = c.results[0].shape;
+  std::vector<int64_t> in = Strides(box);
+  int64_t offset = 0;
+  for (int64_t dim : ir::As<DimsParams>(c.params).dims) {
+    auto d = static_cast<size_t>(dim);
+    offset += std::max<int64_t>(box[d] - 1, 0) * in[d];
+    in[d] = -in[d];
+  }
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = box, .in_strides = in,
+                        .out_strides = Strides(box), .in_offset = offset, .out_size = Elements(box)});
+}
+
+// C17: there is an operand. C18: ranks, and sizes but for the joined dim, are equal.
+std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
+  if (c.operands.empty()) c.FailShape(17, "there is nothing to join");
+  CheckSameDType(c);
+  const auto& dim = ir::As<DimParams>(c.params).dim;
+  if (dim.size() != 1) c.FailShape(12, "one dim is joined");
+  CheckDims(c, dim, c.operands[0]->rank());
+  Shape shape = c.operands[0]->shape();
+  auto joined = static_cast<size_t>(dim[0]);
+  for (size_t i = 1; i < c.operands.size(); ++i) {
+    Shape other = c.operands[i]->shape();
+    bool fits = other.size() == shape.size();
+    for (size_t d = 0; fits && d < shape.size(); ++d) fits = d == joined || other[d] == shape[d];
+    if (!fits)
+      c.FailShape(18, fmt::format("shapes {} and {} cannot be joined along dim {}",
+                                  ShapeText(c.operands[0]->shape()), ShapeText(other), joined));
+    if (__builtin_add_overflow(shape[joined], other[joined], &shape[joined])) shape[joined] = -1;
+  }
+  return {{shape, c.operands[0]->dtype()}};
+}
+
+DimMap ConcatenateDims(const ir::DimsCall& c) {
+  auto dim = static_cast<size_t>(ir::As<DimParams>(c.params).dim[0]);
+  return PieceDims(c, c.operands.size(), [&](size_t d) { return d == dim; });
+}
+
+void MakeConcatenate(const ir::LocalCall& c, plan::Kernel* out) {
+  std::vector<Shape> shapes;
+  for (const ir::LocalTensor& t : c.operands) shapes.push_back(t.shape);
+  *out = kernels::Concatenate(c.results[0].dtype.size(), shapes, ir::As<DimParams>(c.params).dim[0]);
+}
+
+// C17: one integer scalar start per dim, of one dtype. C18: sizes fit.
+void CheckStarts(const TypeCall& c, size_t first) {
+  size_t rank = c.operands[0]->shape().size();
+  if (c.operands.size() != first + rank)
+    c.FailShape(17, fmt::format("an array of rank {} needs {} start indices, not {}", rank, rank,
+                                c.operands.size() - std::min(first, c.operands.size())));
+  for (size_t i = first; i < c.operands.size(); ++i) {
+    CheckInteger(c, i);
+    if (c.operands[i]->rank() != 0) c.FailShape(17, "start indices are scalars");
+  }
+  CheckSameDType(c, first < c.operands.size() ? first : 0);
+}
+
+void CheckSizes(const TypeCall& c, const Shape& sizes) {
+  const Shape& from = c.operands[0]->shape();
+  bool fits = sizes.size() == from.size();
+  for (size_t d = 0; fits && d < from.size(); ++d) fits = sizes[d] >= 0 && sizes[d] <= from[d];
+  if (!fits) c.FailShape(18, fmt::format("a piece of shape {} does not fit into {}", ShapeText(sizes), ShapeText(from)));
+}
+
+std::vector<ShapeAndDType> DynamicSliceType(const TypeCall& c) {
+  if (c.operands.empty()) CheckCount(c, 1);
+  CheckStarts(c, 1);
+  if (!c.wanted) c.FailShape(19, "the sizes are not given");
+  CheckSizes(c, c.wanted->shape);
+  return {{c.wanted->shape, c.operands[0]->dtype()}};
+}
+
+void MakeDynamicSlice(const ir::LocalCall& c, plan::Kernel* out) {
+  DType index = c.operands.size() > 1 ? c.operands[1].dtype : i32;
+  *out = kernels::DynamicSlice(c.results[0].dtype.size(), index, c.operands[0].shape, c.results[0].shape);
+}
+
+std::vector<ShapeAndDType> DynamicUpdateSliceType(const TypeCall& c) {
+  if (c.operands.size() < 2) CheckCount(c, 2);
+  CheckStarts(c, 2);
+  if (c.operands[0]->dtype() != c.operands[1]->dtype())
+    c.FailDType(13, fmt::format("operand and update have different dtypes, {} and {}",
+                                c.operands[0]->dtype().name(), c.operands[1]->dtype().name()));
+  CheckSizes(c, c.operands[1]->shape());
+  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
+}
+
+DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
+  return PieceDims(c, 2, [&](size_t d) { return (*c.operands[0])[d] != (*c.operands[1])[d]; });
+}
+
+void MakeDynamicUpdateSlice(const ir::LocalCall& c, plan::Kernel* out) {
+  DType index = c.operands.size() > 2 ? c.operands[2].dtype : i32;
+  *out = kernels::DynamicUpdateSlice(c.results[0].dtype.size(), index, c.operands[0].shape, c.operands[1].shape);
+}
+
+}  // namespace
+
+constexpr OpDef kSlice{.name = "slice",
+                       .doc = "x[start:limit:stride] in every dim.",
+                       .type = ir::TypeFn{SliceType},
+                       .dims = ir::DimMapFn{SliceDims},
+                       .lowering = ir::Kernel{MakeSlice},
+                       .reference = ir::ReferenceFn{reference::Slice},
+                       .params = ir::KindOf<SliceParams>()};
+constexpr OpDef kPad{.name = "pad",
+                     .doc = "A value around an array and between its elements.",
+                     .type = ir::TypeFn{PadType},
+                     .dims = ir::DimMapFn{PadDims},
+                     .lowering = ir::Kernel{MakePad},
+                     .reference = ir::ReferenceFn{reference::Pad},
+                     .params = ir::KindOf<PadParams>(),
+                     .operand_names = {"operand", "value", ""}};
+constexpr OpDef kRev{.name = "rev",
+                     .doc = "Dims in reverse order.",
+                     .type = ir::TypeFn{RevType},
+                     .dims = ir::DimMapFn{RevDims},
+                     .lowering = ir::Kernel{MakeRev},
+                     .reference = ir::ReferenceFn{reference::Rev},
+                     .params = ir::KindOf<DimsParams>()};
+constexpr OpDef kConcatenate{.name = "concatenate",
+                             .doc = "Arrays joined along a dim.",
+                             .type = ir::TypeFn{ConcatenateType},
+                             .dims = ir::DimMapFn{ConcatenateDims},
+                             .lowering = ir::Kernel{MakeConcatenate},
+                             .reference = ir::ReferenceFn{reference::Concatenate},
+                             .params = ir::KindOf<DimParams>(),
+                             .operand_names = {"", "", ""}};
+constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
+                              .doc = "The piece that begins at the start indices, moved inside.",
+                              .type = ir::TypeFn{DynamicSliceType},
+                              .dims = ir::DimMapFn{SliceDims},
+                              .lowering = ir::Kernel{MakeDynamicSlice},
+                              .reference = ir::ReferenceFn{reference::DynamicSlice},
+                              .operand_names = {"operand", "", ""}};
+constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
+                                    .doc = "An array with a piece replaced.",
+                                    .type = ir::TypeFn{DynamicUpdateSliceType},
+                                    .dims = ir::DimMapFn{DynamicUpdateSliceDims},
+                                    .lowering = ir::Kernel{MakeDynamicUpdateSlice},
+                                    .reference = ir::ReferenceFn{reference::DynamicUpdateSlice},
+                                    .operand_names = {"operand", "update", ""}};
+
+}  // namespace tessera::ops

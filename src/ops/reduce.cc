@@ -1,0 +1,223 @@
+// Reductions, running reductions and the index of the largest.
+#include "ir/builder.h"
+#include "kernels/kernels.h"
+#include "ops/check.h"
+#include "ops/local.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "ops/reference.h"
+
+namespace tessera::ops {
+namespace {
+
+using sharding::DimMap;
+using sharding::FactorKind;
+
+// The map of an op that drops `dims`, which get factors of the given kind.
+DimMap DropDims(const ir::DimsCall& c, const std::vector<int64_t>& dims, sharding::Factor dropped) {
+  DimMap map;
+  sharding::DimFactors operand, result;
+  for (size_t d = 0; d < c.operands[0]->size(); ++d) {
+    sharding::Factor f = Has(dims, static_cast<int64_t>(d)) ? dropped : sharding::Factor{};
+    f.size = (*c.operands[0])[d];
+    operand.push_back({map.AddFactor(f)});
+    if (f.kind == FactorKind::kPass) result.push_back(operand.back());
+  }
+  map.operands = {operand};
+  map.results = {result};
+  return map;
+}
+
+Shape Without(const Shape& shape, const std::vector<int64_t>& dims) {
+  Shape kept;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (!Has(dims, static_cast<int64_t>(d))) kept.push_back(shape[d]);
+  return kept;
+}
+
+// C14: the dtype can be reduced so.
+template <plan::Reduction r>
+std::vector<ShapeAndDType> ReduceType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& dims = ir::As<DimsParams>(c.params).dims;
+  CheckDims(c, dims, c.operands[0]->rank());
+  DType t = c.operands[0]->dtype();
+  bool arithmetic = r == plan::Reduction::kSum || r == plan::Reduction::kProd;
+  bool bits = r == plan::Reduction::kAnd || r == plan::Reduction::kOr;
+  if ((arithmetic && t.is_bool()) || (bits && t.is_floating()))
+    c.FailDType(14, fmt::format("it does not reduce {}", t.name()));
+  return {{Without(c.operands[0]->shape(), dims), t}};
+}
+
+constexpr Reduction ToSharding(plan::Reduction r) {
+  switch (r) {
+    case plan::Reduction::kProd: return Reduction::kProd;
+    case plan::Reduction::kMax: return Reduction::kMax;
+    case plan::Reduction::kMin: return Reduction::kMin;
+    case plan::Reduction::kAnd: return Reduction::kAnd;
+    case plan::Reduction::kOr: return Reduction::kOr;
+    default: return Reduction::kSum;
+  }
+}
+
+template <plan::Reduction r>
+DimMap ReduceDims(const ir::DimsCall& c) {
+  DimMap map = DropDims(c, ir::As<DimsParams>(c.params).dims,
+                        {.kind = FactorKind::kReduce, .reduction = ToSharding(r)});
+  sharding::Kinds kinds{.sum = r == plan::Reduction::kSum,
+                        .max = r == plan::Reduction::kMax,
+                        .min = r == plan::Reduction::kMin};
+  map.linear = {{.operands = {0}, .kinds = kinds}};
+  return map;
+}
+
+template <plan::Reduction r>
+void MakeReduce(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& dims = ir::As<DimsParams>(c.params).dims;
+  *out = kernels::Reduce(c.operands[0].dtype, c.operands[0].shape, dims, r);
+}
+
+template <plan::Reduction r>
+constexpr OpDef ReduceOp(std::string_view name, std::string_view doc) {
+  return {.name = name,
+          .doc = doc,
+          .type = ir::TypeFn{ReduceType<r>},
+          .dims = ir::DimMapFn{ReduceDims<r>},
+          .lowering = ir::Reduce{r, MakeReduce<r>},
+          .reference = ir::ReferenceFn{reference::Reduce},
+          .params = ir::KindOf<DimsParams>(),
+          .flops_per_point = 1,
+          .out_sharding = true};
+}
+
+// C17: one dim. C18: it is not empty. C19: the index dtype is an integer.
+std::vector<ShapeAndDType> ArgType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& dim = ir::As<DimParams>(c.params).dim;
+  if (dim.size() != 1) c.FailShape(17, "one dim is searched");
+  CheckDims(c, dim, c.operands[0]->rank());
+  if (c.operands[0]->shape()[static_cast<size_t>(dim[0])] == 0)
+    c.FailShape(18, fmt::format("dim {} is empty: there is no largest or smallest element", dim[0]));
+  DType index = c.wanted ? c.wanted->dtype : i32;
+  if (!index.is_integer()) c.FailDType(19, fmt::format("indices are integers, not {}", index.name()));
+  return {{Without(c.operands[0]->shape(), dim), index}};
+}
+
+DimMap ArgDims(const ir::DimsCall& c) {
+  return DropDims(c, ir::As<DimParams>(c.params).dim, {.kind = FactorKind::kReduce});
+}
+
+template <bool largest>
+void MakeArg(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::ArgReduce(c.operands[0].dtype, c.results[0].dtype, c.operands[0].shape,
+                            ir::As<DimParams>(c.params).dim[0], largest);
+}
+
+// Where the dim is sharded: the least index at which the element equals the extreme, or is NaN
+// (if there is one, the extreme is NaN). Both steps are reductions that combine over devices.
+template <bool largest>
+std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
+                                   absl::Span<const ir::ValueId> operands, const ir::Type* result) {
+  ir::ValueId x = operands[0];
+  const ir::Type* type = b.type(x);
+  std::vector<int64_t> dim = ir::As<DimParams>(params).dim, kept;
+  for (int64_t d = 0; d < type->rank(); ++d)
+    if (d != dim[0]) kept.push_back(d);
+  auto dims = ir::MakeParams(DimsParams{dim});
+  ir::ValueId extreme = b.Emit(largest ? kReduceMax : kReduceMin, dims, {x});
+  ShapeAndDType full{type->shape(), type->dtype()};
+  ir::ValueId spread = b.Emit(kBroadcastInDim, ir::MakeParams(BroadcastParams{kept}), {extreme},
+                              {.wanted = &full, .out_sharding = &type->sharding()});
+  ir::ValueId hit = b.Emit(kEq, nullptr, {x, spread});
+  if (type->dtype().is_floating())
+    hit = b.Emit(kBitwiseOr, nullptr, {hit, b.Emit(kNe, nullptr, {x, x})});
+  ShapeAndDType counting{type->shape(), result->dtype()};
+  ir::ValueId index = b.Emit(kIota, ir::MakeParams(IotaParams{dim}), {},
+                             {.wanted = &counting, .out_sharding = &type->sharding()});
+  ir::HostTensor last(result->dtype(), {1});
+  last.SetInt(0, type->shape()[static_cast<size_t>(dim[0])] - 1);
+  Literal literal{result->dtype(), 0};
+  std::copy(last.data.begin(), last.data.end(), reinterpret_cast<std::byte*>(&literal.bits));
+  ir::ValueId none = b.Emit(kConstant, ir::MakeParams(ConstantParams{literal}), {});
+  ir::ValueId miss = b.Emit(kBroadcastInDim, ir::MakeParams(BroadcastParams{}), {none},
+                            {.wanted = &counting, .out_sharding = &type->sharding()});
+  ir::ValueId candidates = b.Emit(kSelectN, nullptr, {hit, miss, index});
+  return {b.Emit(kReduceMin, dims, {candidates})};
+}
+
+template <bool largest>
+constexpr OpDef ArgOp(std::string_view name, std::string_view doc, ir::ReferenceFn reference) {
+  return {.name = name,
+          .doc = doc,
+          .type = ir::TypeFn{ArgType},
+          .dims = ir::DimMapFn{ArgDims},
+          .lowering = ir::Kernel{MakeArg<largest>, ExpandArg<largest>},
+          .reference = reference,
+          .params = ir::KindOf<DimParams>(),
+          .flops_per_point = 2};
+}
+
+// C17: one dim. C14: numbers.
+template <kernels::Scan scan>
+std::vector<ShapeAndDType> CumulativeType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& dim = ir::As<CumulativeParams>(c.params).dim;
+  if (dim.size() != 1) c.FailShape(17, "it runs along one dim");
+  CheckDims(c, dim, c.operands[0]->rank());
+  DType t = c.operands[0]->dtype();
+  if (t.is_bool() || (scan == kernels::Scan::kLogSumExp && !t.is_floating()))
+    c.FailDType(14, fmt::format("it does not take {}", t.name()));
+  return {{c.operands[0]->shape(), t}};
+}
+
+template <kernels::Scan scan>
+DimMap CumulativeDims(const ir::DimsCall& c) {
+  DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
+  for (int64_t d : ir::As<CumulativeParams>(c.params).dim)
+    map.factors[static_cast<size_t>(d)].kind = FactorKind::kReplicate;
+  if (scan == kernels::Scan::kSum) map.linear = {{.operands = {0}}};
+  return map;
+}
+
+template <kernels::Scan scan>
+void MakeCumulative(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& p = ir::As<CumulativeParams>(c.params);
+  *out = kernels::Cumulative(c.operands[0].dtype, c.operands[0].shape, p.dim[0], scan, p.reverse);
+}
+
+template <kernels::Scan scan>
+constexpr OpDef CumulativeOp(std::string_view name, std::string_view doc, ir::ReferenceFn reference) {
+  return {.name = name,
+          .doc = doc,
+          .type = ir::TypeFn{CumulativeType<scan>},
+          .dims = ir::DimMapFn{CumulativeDims<scan>},
+          .lowering = ir::Kernel{MakeCumulative<scan>},
+          .reference = reference,
+          .params = ir::KindOf<CumulativeParams>(),
+          .flops_per_point = scan == kernels::Scan::kLogSumExp ? 30.0 : 1.0};
+}
+
+}  // namespace
+
+constexpr OpDef kReduceSum = ReduceOp<plan::Reduction::kSum>("reduce_sum", "Sum over dims.");
+constexpr OpDef kReduceProd = ReduceOp<plan::Reduction::kProd>("reduce_prod", "Product over dims.");
+constexpr OpDef kReduceMax = ReduceOp<plan::Reduction::kMax>("reduce_max", "Largest over dims; NaN wins.");
+constexpr OpDef kReduceMin = ReduceOp<plan::Reduction::kMin>("reduce_min", "Smallest over dims; NaN wins.");
+constexpr OpDef kReduceAnd = ReduceOp<plan::Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
+constexpr OpDef kReduceOr = ReduceOp<plan::Reduction::kOr>("reduce_or", "Bitwise or over dims.");
+constexpr OpDef kArgmax = ArgOp<true>("argmax", "Index of the first largest element; NaN wins.",
+                                      ir::ReferenceFn{reference::ArgMax});
+constexpr OpDef kArgmin = ArgOp<false>("argmin", "Index of the first smallest element; NaN wins.",
+                                       ir::ReferenceFn{reference::ArgMin});
+constexpr OpDef kCumsum = CumulativeOp<kernels::Scan::kSum>("cumsum", "Running sum.",
+                                                            ir::ReferenceFn{reference::CumSum});
+constexpr OpDef kCumprod = CumulativeOp<kernels::Scan::kProd>("cumprod", "Running product.",
+                                                              ir::ReferenceFn{reference::CumProd});
+constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>("cummax", "Running maximum.",
+                                                            ir::ReferenceFn{reference::CumMax});
+constexpr OpDef kCummin = CumulativeOp<kernels::Scan::kMin>("cummin", "Running minimum.",
+                                                            ir::ReferenceFn{reference::CumMin});
+constexpr OpDef kCumlogsumexp = CumulativeOp<kernels::Scan::kLogSumExp>(
+    "cumlogsumexp", "Running log of the sum of exponentials.", ir::ReferenceFn{reference::CumLogSumExp});
+
+}  // namespace tessera::ops

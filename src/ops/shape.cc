@@ -1,0 +1,179 @@
+// Ops that give the same elements another shape or order.
+#include "kernels/kernels.h"
+#include "ops/check.h"
+#include "ops/local.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "ops/reference.h"
+
+namespace tessera::ops {
+namespace {
+
+using sharding::DimMap;
+
+// C17: the new shape is given. C18: it has as many elements.
+std::vector<ShapeAndDType> ReshapeType(const TypeCall& c) {
+  CheckCount(c, 1);
+  if (!c.wanted) c.FailShape(17, "the new shape is not given");
+  const Shape& from = c.operands[0]->shape();
+  if (ir::CheckedElements(c.wanted->shape) != c.operands[0]->elements())
+    c.FailShape(18, fmt::format("{} elements of shape {} do not fill the shape {}", c.operands[0]->elements(),
+                                ShapeText(from), ShapeText(c.wanted->shape)));
+  return {{c.wanted->shape, c.operands[0]->dtype()}};
+}
+
+DimMap ReshapeDims(const ir::DimsCall& c) { return sharding::ReshapeMap(*c.operands[0], *c.results[0]); }
+
+std::vector<ShapeAndDType> TransposeType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& perm = ir::As<TransposeParams>(c.params).perm;
+  const Shape& from = c.operands[0]->shape();
+  CheckDims(c, perm, c.operands[0]->rank());
+  if (perm.size() != from.size())
+    c.FailShape(17, fmt::format("the permutation has {} dims, the array {}", perm.size(), from.size()));
+  Shape shape;
+  for (int64_t d : perm) shape.push_back(from[static_cast<size_t>(d)]);
+  return {{shape, c.operands[0]->dtype()}};
+}
+
+// A dim of the result per factor, in the result's order.
+DimMap TransposeDims(const ir::DimsCall& c) {
+  const auto& perm = ir::As<TransposeParams>(c.params).perm;
+  DimMap map = sharding::Pointwise({}, *c.results[0]);
+  sharding::DimFactors operand(perm.size());
+  for (size_t d = 0; d < perm.size(); ++d) operand[static_cast<size_t>(perm[d])] = map.results[0][d];
+  map.operands = {operand};
+  map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
+  return map;
+}
+
+void MakeTranspose(const ir::LocalCall& c, plan::Kernel* out) {
+  std::vector<int64_t> in = Strides(c.operands[0].shape), moved;
+  for (int64_t d : ir::As<TransposeParams>(c.params).perm) moved.push_back(in[static_cast<size_t>(d)]);
+  const Shape& box = c.results[0].shape;
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = box, .in_strides = moved,
+                        .out_strides = Strides(box), .out_size = Elements(box)});
+}
+
+// C17: the shape is given. C18: one target dim per operand dim, ascending. C19: sizes fit.
+std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
+  CheckCount(c, 1);
+  if (!c.wanted) c.FailShape(17, "the new shape is not given");
+  const auto& dims = ir::As<BroadcastParams>(c.params).dims;
+  const Shape &from = c.operands[0]->shape(), &to = c.wanted->shape;
+  CheckDims(c, dims, static_cast<int64_t>(to.size()));
+  if (dims.size() != from.size() || !std::is_sorted(dims.begin(), dims.end()))
+    c.FailShape(18, fmt::format("the {} dims of the operand need as many ascending dims of the result, not {}",
+                                from.size(), ShapeText(dims)));
+  for (size_t d = 0; d < from.size(); ++d) {
+    int64_t size = to[static_cast<size_t>(dims[d])];
+    if (from[d] != size && from[d] != 1)
+      c.FailShape(19, fmt::format("dim {} of size {} cannot become size {}", d, from[d], size));
+  }
+  return {{to, c.operands[0]->dtype()}};
+}
+
+DimMap BroadcastDims(const ir::DimsCall& c) {
+  DimMap map = sharding::Pointwise({}, *c.results[0]);
+  const auto& dims = ir::As<BroadcastParams>(c.params).dims;
+  sharding::DimFactors operand(dims.size());
+  for (size_t d = 0; d < dims.size(); ++d)
+    if ((*c.operands[0])[d] == (*c.results[0])[static_cast<size_t>(dims[d])])
+      operand[d] = map.results[0][static_cast<size_t>(dims[d])];
+  map.operands = {operand};
+  map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
+  map.relayouts = true;
+  return map;
+}
+
+void MakeBroadcast(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& dims = ir::As<BroadcastParams>(c.params).dims;
+  const Shape &from = c.operands[0].shape, &to = c.results[0].shape;
+  std::vector<int64_t> own = Strides(from), in(to.size(), 0);
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (from[d] != 1) in[static_cast<size_t>(dims[d])] = own[d];
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = to, .in_strides = in,
+                        .out_strides = Strides(to), .out_size = Elements(to)});
+}
+
+// C17: the dtype is given. C18: a narrower element adds a last dim of the ratio, a wider one
+// needs it. C19: bool has no bits of its own.
+std::vector<ShapeAndDType> BitcastType(const TypeCall& c) {
+  CheckCount(c, 1);
+  if (!c.wanted || c.wanted->dtype.is_default()) c.FailDType(17, "the dtype is not given");
+  DType from = c.operands[0]->dtype(), to = c.wanted->dtype;
+  if (from.is_bool() != to.is_bool()) c.FailDType(19, "the bits of bool are not those of another dtype");
+  Shape shape = c.operands[0]->shape();
+  if (from.size() > to.size()) shape.push_back(from.size() / to.size());
+  if (from.size() < to.size()) {
+    int64_t ratio = to.size() / from.size();
+    if (shape.empty() || shape.back() != ratio)
+      c.FailShape(18, fmt::format("{} of {} to {} needs a last dim of size {}", ShapeText(shape), from.name(),
+                                  to.name(), ratio));
+    shape.pop_back();
+  }
+  return {{shape, to}};
+}
+
+// The dim that elements split into, or are joined from, is a factor of one side alone.
+DimMap BitcastDims(const ir::DimsCall& c) {
+  const Shape &in = *c.operands[0], &out = *c.results[0];
+  const Shape& common = in.size() < out.size() ? in : out;
+  DimMap map = sharding::Pointwise({&common}, common);
+  auto add = [&](sharding::DimFactors& dims, int64_t size, sharding::FactorKind kind) {
+    dims.push_back({map.AddFactor({.size = size, .kind = kind})});
+  };
+  // JAX drops the axes of the dim that is joined; it is gathered.
+  if (in.size() > out.size()) add(map.operands[0], in.back(), sharding::FactorKind::kPermute);
+  if (in.size() < out.size()) add(map.results[0], out.back(), sharding::FactorKind::kReplicate);
+  return map;
+}
+
+std::vector<ShapeAndDType> SameType(const TypeCall& c) {
+  CheckCount(c, 1);
+  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
+}
+DimMap SameDims(const ir::DimsCall& c) {
+  DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
+  map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
+  return map;
+}
+
+}  // namespace
+
+constexpr OpDef kReshape{.name = "reshape",
+                         .doc = "The elements in row-major order under another shape.",
+                         .type = ir::TypeFn{ReshapeType},
+                         .dims = ir::DimMapFn{ReshapeDims},
+                         .lowering = ir::View{},
+                         .reference = ir::ReferenceFn{reference::Identity},
+                         .out_sharding = true};
+constexpr OpDef kTranspose{.name = "transpose",
+                           .doc = "The dims in another order.",
+                           .type = ir::TypeFn{TransposeType},
+                           .dims = ir::DimMapFn{TransposeDims},
+                           .lowering = ir::Kernel{MakeTranspose},
+                           .reference = ir::ReferenceFn{reference::Transpose},
+                           .params = ir::KindOf<TransposeParams>()};
+constexpr OpDef kBroadcastInDim{.name = "broadcast_in_dim",
+                                .doc = "Elements repeated along new dims and dims of size 1.",
+                                .type = ir::TypeFn{BroadcastType},
+                                .dims = ir::DimMapFn{BroadcastDims},
+                                .lowering = ir::Broadcast{MakeBroadcast},
+                                .reference = ir::ReferenceFn{reference::BroadcastInDim},
+                                .params = ir::KindOf<BroadcastParams>(),
+                                .out_sharding = true};
+constexpr OpDef kBitcastConvertType{.name = "bitcast_convert_type",
+                                    .doc = "The same bits as elements of another dtype.",
+                                    .type = ir::TypeFn{BitcastType},
+                                    .dims = ir::DimMapFn{BitcastDims},
+                                    .lowering = ir::View{},
+                                    .reference = ir::ReferenceFn{reference::Bitcast}};
+constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
+                                     .doc = "x; nothing is moved or merged across it.",
+                                     .type = ir::TypeFn{SameType},
+                                     .dims = ir::DimMapFn{SameDims},
+                                     .lowering = ir::View{},
+                                     .reference = ir::ReferenceFn{reference::Identity}};
+
+}  // namespace tessera::ops

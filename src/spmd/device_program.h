@@ -1,0 +1,36 @@
+// The per-device program: local shapes, and the collectives that join the devices.
+#pragma once
+#include "ir/builder.h"
+#include "ir/program.h"
+#include "sharding/reshard.h"
+
+namespace tessera::spmd {
+
+// Where a device's value lies in the whole.
+struct Placement {
+  ir::Shape global;
+  sharding::TensorSharding sharding;
+};
+
+// What lowering adds to an instruction of the device program.
+struct Note {
+  bool implied = true;   // a move that an op's type implies; not a reshard that the user wrote
+  int64_t bytes = 0;     // of a move: payload that leaves a device
+  sharding::AxisList axes;  // of a move
+};
+
+struct DeviceProgram {
+  ir::Program program;                 // per_device
+  std::vector<Placement> placements;   // per value
+  std::vector<Note> notes;             // per instruction
+  double flops = 0;                    // per device
+};
+
+// Returns the program as each device of its mesh runs it: factors of every op sharded in the way that
+// moves the fewest bytes, reshards inserted as collectives, dead and repeated code removed.
+DeviceProgram Lower(const ir::Program& program);
+
+// Removes instructions whose results nothing uses, and instructions equal to an earlier one.
+void Simplify(DeviceProgram& device);
+
+}  // namespace tessera::spmd

@@ -1,0 +1,34 @@
+#include "spmd/moves.h"
+
+#include <array>
+
+#include "ir/move_params.h"
+
+namespace tessera::spmd {
+namespace {
+constexpr int kKinds = static_cast<int>(sharding::StepKind::kShardedToUnreduced) + 1;
+const std::array<const ir::OpDef*, kKinds>& Movers() {
+  static const auto movers = [] {
+    std::array<const ir::OpDef*, kKinds> list{};
+    for (int k = 0; k < kKinds; ++k) list[static_cast<size_t>(k)] = ir::FindOp(Name(static_cast<sharding::StepKind>(k)));
+    return list;
+  }();
+  return movers;
+}
+}  // namespace
+
+const ir::OpDef& OpOf(sharding::StepKind kind) { return *Movers()[static_cast<size_t>(kind)]; }
+
+sharding::StepKind KindOf(const ir::OpDef& op) {
+  int k = 0;
+  while (Movers()[static_cast<size_t>(k)] != &op) ++k;
+  return static_cast<sharding::StepKind>(k);
+}
+
+ir::ParamsPtr MoveParamsOf(const ir::Shape& global, DType dtype, const sharding::TensorSharding& from,
+                           const sharding::TensorSharding& to) {
+  return ir::MakeParams(ir::MoveParams{{dtype.name() + sharding::TypeSuffix(global, from)},
+                                       {dtype.name() + sharding::TypeSuffix(global, to)}});
+}
+
+}  // namespace tessera::spmd

@@ -1,0 +1,185 @@
+// Applying an op: recorded, computed at once as a program of one op, or only typed.
+#include <absl/container/flat_hash_map.h>
+#include <absl/hash/hash.h>
+
+#include <mutex>
+
+#include "ir/infer.h"
+#include "trace/array.h"
+#include "trace/scopes.h"
+
+namespace tessera::trace {
+namespace {
+
+using TypeList = absl::InlinedVector<const ir::Type*, 3>;
+
+TypeList TypesOf(const Application& a) {
+  TypeList types;
+  for (const ArrayRef& operand : a.operands) types.push_back(operand->type());
+  return types;
+}
+
+absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeList& types,
+                                              const sharding::MeshDef* mesh) {
+  if (a.result) return {a.result};
+  absl::InlinedVector<Loc, 3> locs;
+  for (const ArrayRef& operand : a.operands) locs.push_back(operand->loc());
+  return ir::InferTypes({.op = a.op, .operands = types, .params = a.params.get(), .wanted = a.wanted,
+                         .out_sharding = a.out_sharding, .mesh = mesh, .loc = a.loc, .operand_locs = locs,
+                         .shown_as = a.shown_as});
+}
+
+// A traced operand decides; else the thread's trace.
+std::shared_ptr<Trace> TraceOf(const Application& a) {
+  for (const ArrayRef& operand : a.operands)
+    if (operand->kind() == ArrayImpl::kTraced) return static_cast<const TracedArray*>(operand.get())->trace;
+  Trace* current = CurrentTrace();
+  return current ? current->shared_from_this() : nullptr;
+}
+
+std::vector<Array> Record(Trace& trace, const Application& a) {
+  absl::InlinedVector<ir::ValueId, 3> operands;
+  for (const ArrayRef& operand : a.operands) operands.push_back(trace.Lift(operand, a.loc));
+  auto types = Infer(a, TypesOf(a), CurrentMesh());
+  trace.builder().set_loc(a.loc);
+  auto values = trace.builder().EmitTyped(a.op, a.params, operands, types);
+  std::vector<Array> results;
+  for (size_t i = 0; i < values.size(); ++i)
+    results.emplace_back(std::make_shared<TracedArray>(types[i], a.loc, trace.shared_from_this(), values[i]));
+  return results;
+}
+
+// The key of an eager call, and the program compiled for it.
+struct EagerKey {
+  const ir::OpDef* op;
+  ir::ParamsPtr params;
+  TypeList operands;
+  absl::InlinedVector<bool, 4> shares;
+  const ir::Type* result;
+  ir::Shape wanted_shape;
+  DType wanted_dtype;
+  std::shared_ptr<const sharding::TensorSharding> out_sharding;
+  const sharding::MeshDef* mesh;
+  size_t compile_key;
+};
+// The same, of a call that is only being looked up: nothing is copied.
+struct EagerProbe {
+  const Application& a;
+  const TypeList& operands;
+  const absl::InlinedVector<bool, 4>& shares;
+  const sharding::MeshDef* mesh;
+  size_t compile_key;
+};
+
+template <class Params, class Out>
+size_t HashParts(const ir::OpDef* op, const Params& params, const TypeList& operands, const ir::Type* result,
+                 const ir::Shape* shape, DType dtype, const Out& out, const sharding::MeshDef* mesh, size_t key) {
+  size_t h = absl::HashOf(op, operands, result, mesh, key, dtype.code());
+  if (params) h = ir::MixHash(h, params->Hash());
+  if (shape) h = ir::FieldHash(h, *shape);
+  if (out) h = ir::MixHash(h, absl::HashOf(*out));
+  return h;
+}
+
+struct EagerHash {
+  using is_transparent = void;
+  size_t operator()(const EagerKey& k) const {
+    return HashParts(k.op, k.params, k.operands, k.result, &k.wanted_shape, k.wanted_dtype, k.out_sharding, k.mesh,
+                     k.compile_key);
+  }
+  size_t operator()(const EagerProbe& p) const {
+    static const ir::Shape kNone;
+    return HashParts(&p.a.op, p.a.params, p.operands, p.a.result, p.a.wanted ? &p.a.wanted->shape : &kNone,
+                     p.a.wanted ? p.a.wanted->dtype : DType{}, p.a.out_sharding, p.mesh, p.compile_key);
+  }
+};
+struct EagerEqual {
+  using is_transparent = void;
+  bool operator()(const EagerKey& x, const EagerKey& y) const {
+    return x.op == y.op && SameParams(x.params.get(), y.params.get()) && x.operands == y.operands &&
+           x.shares == y.shares && x.result == y.result && x.wanted_shape == y.wanted_shape &&
+           x.wanted_dtype == y.wanted_dtype && SameOut(x.out_sharding.get(), y.out_sharding.get()) &&
+           x.mesh == y.mesh && x.compile_key == y.compile_key;
+  }
+  bool operator()(const EagerKey& x, const EagerProbe& p) const {
+    bool wanted = p.a.wanted ? x.wanted_shape == p.a.wanted->shape && x.wanted_dtype == p.a.wanted->dtype
+                             : x.wanted_shape.empty() && x.wanted_dtype.is_default();
+    return wanted && x.op == &p.a.op && SameParams(x.params.get(), p.a.params.get()) && x.operands == p.operands &&
+           x.shares == p.shares && x.result == p.a.result && SameOut(x.out_sharding.get(), p.a.out_sharding) &&
+           x.mesh == p.mesh && x.compile_key == p.compile_key;
+  }
+  bool operator()(const EagerProbe& p, const EagerKey& x) const { return (*this)(x, p); }
+  static bool SameParams(const ir::Params* a, const ir::Params* b) {
+    return a == b || (a && b && a->Equals(*b));
+  }
+  static bool SameOut(const sharding::TensorSharding* a, const sharding::TensorSharding* b) {
+    return a == b || (a && b && *a == *b);
+  }
+};
+
+// Per thread, so that a hit takes no lock. Bounded: cleared when it has grown large.
+using EagerCache = absl::flat_hash_map<EagerKey, Executor::Compiled, EagerHash, EagerEqual>;
+constexpr size_t kMostEager = 4096;
+
+Executor::Compiled CompileEager(const Application& a, const TypeList& types, const sharding::MeshDef* mesh,
+                                const absl::InlinedVector<bool, 4>& shares) {
+  auto results = Infer(a, types, mesh);
+  auto program = std::make_shared<ir::Program>();
+  program->mesh = mesh ? mesh : results[0]->mesh();
+  for (const ir::Type* t : types) program->inputs.push_back(program->AddValue(t, a.loc));
+  ir::Builder builder(*program, a.loc);
+  auto values = builder.EmitTyped(a.op, a.params, program->inputs, results);
+  program->outputs.assign(values.begin(), values.end());
+  return TheExecutor().Compile(program, std::vector<bool>(types.size()),
+                               std::vector<bool>(shares.begin(), shares.end()));
+}
+
+std::vector<Array> Eager(const Application& a) {
+  static thread_local EagerCache cache;
+  TypeList types = TypesOf(a);
+  absl::InlinedVector<bool, 4> shares;
+  for (const ArrayRef& operand : a.operands)
+    shares.push_back(static_cast<const ConcreteArray*>(operand.get())->shares_replicas());
+  const sharding::MeshDef* mesh = CurrentMesh();
+  size_t key = TheExecutor().CompileKey();
+  auto it = cache.find(EagerProbe{a, types, shares, mesh, key});
+  Executor::Compiled compiled;
+  if (it != cache.end()) {
+    compiled = it->second;
+  } else {
+    compiled = CompileEager(a, types, mesh, shares);
+    if (cache.size() > kMostEager) cache.clear();
+    cache.emplace(
+        EagerKey{&a.op, a.params, types, shares, a.result, a.wanted ? a.wanted->shape : ir::Shape{},
+                 a.wanted ? a.wanted->dtype : DType{},
+                 a.out_sharding ? std::make_shared<const sharding::TensorSharding>(*a.out_sharding) : nullptr,
+                 mesh, key},
+        compiled);
+  }
+  std::vector<Array> results;
+  for (ArrayRef& r : TheExecutor().Run(compiled.get(), {a.operands.begin(), a.operands.end()}, a.loc))
+    results.emplace_back(std::move(r));
+  return results;
+}
+
+bool OnlyTypes(const Application& a) {
+  if (CurrentMesh() && CurrentMesh()->is_abstract()) return true;
+  if (a.result && a.result->mesh() && a.result->mesh()->is_abstract()) return true;
+  for (const ArrayRef& operand : a.operands)
+    if (operand->kind() == ArrayImpl::kAbstract || (operand->type()->mesh() && operand->type()->mesh()->is_abstract()))
+      return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<Array> Apply(const Application& a) {
+  if (std::shared_ptr<Trace> trace = TraceOf(a)) return Record(*trace, a);
+  if (!OnlyTypes(a)) return Eager(a);
+  std::vector<Array> results;
+  for (const ir::Type* type : Infer(a, TypesOf(a), CurrentMesh()))
+    results.emplace_back(std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, type, a.loc));
+  return results;
+}
+
+}  // namespace tessera::trace

@@ -1,0 +1,78 @@
+#include "trace/array.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "base/error.h"
+#include "trace/scopes.h"
+
+namespace tessera::trace {
+namespace {
+std::atomic<int64_t> live_sharded{0};
+Executor* executor = nullptr;
+}  // namespace
+
+ConcreteArray::ConcreteArray(const ir::Type* type, Loc loc) : ArrayImpl(kConcrete, type, loc) {
+  if (type->mesh()) ++live_sharded;
+}
+ConcreteArray::~ConcreteArray() {
+  if (type()->mesh()) --live_sharded;
+}
+int64_t LiveShardedArrays() { return live_sharded; }
+
+void InstallExecutor(Executor* e) { executor = e; }
+Executor& TheExecutor() { return *executor; }
+
+Trace::Trace(const sharding::MeshDef* mesh, Loc loc) : builder_(program_, loc), loc_(loc) {
+  program_.mesh = mesh;
+}
+
+namespace {
+[[noreturn]] void Refuse(const char* op, const char* check, Loc loc, std::string reason,
+                         std::vector<std::string> notes) {
+  base::ThrowTrace({.kind = {},
+                    .op = op,
+                    .label = std::string(op) + "." + check,
+                    .where = base::Where(loc),
+                    .reason = std::move(reason),
+                    .operands = {},
+                    .notes = std::move(notes),
+                    .fixes = {}});
+}
+}  // namespace
+
+ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
+  if (array->kind() == ArrayImpl::kTraced) {
+    auto* traced = static_cast<const TracedArray*>(array.get());
+    if (traced->trace.get() == this) return traced->value;
+    Refuse("trace", "foreign", use, "a value of another trace is used in this one",
+           {"made at " + base::Where(array->loc()) + ": pass it as an argument"});
+  }
+  auto [it, fresh] = captured_.try_emplace(array.get(), -1);
+  if (fresh) {
+    it->second = program_.AddValue(array->type(), array->loc());
+    program_.captures.push_back({it->second, array});
+  }
+  return it->second;
+}
+
+const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
+  const ArrayRef& impl = array.impl();
+  if (!impl)
+    Refuse(op, "empty", loc, "this Array was never given a value", {"assign one before using it"});
+  if (impl->donated_at.line() > 0)
+    Refuse(op, "donated", loc, fmt::format("{} was donated and its buffers are gone", impl->type()->text()),
+           {"donated at " + base::Where(impl->donated_at), "use the result of that call instead"});
+  if (impl->kind() == ArrayImpl::kTraced) {
+    auto* traced = static_cast<const TracedArray*>(impl.get());
+    if (traced->trace->ended)
+      Refuse(op, "escaped", loc,
+             fmt::format("the traced value {} is used after its trace ended", impl->type()->text()),
+             {"made at " + base::Where(impl->loc()) + ", traced from " + base::Where(traced->trace->loc()),
+              "return it from the traced function instead"});
+  }
+  return impl;
+}
+
+}  // namespace tessera::trace

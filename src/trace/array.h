@@ -1,0 +1,108 @@
+// What an Array holds: a value on devices, a value of a trace, or only a type.
+#pragma once
+#include <absl/container/flat_hash_map.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/program.h"
+#include "tessera/array.h"
+
+namespace tessera::trace {
+
+class Trace;
+
+class ArrayImpl {
+ public:
+  enum Kind : uint8_t { kConcrete, kTraced, kAbstract };
+  ArrayImpl(Kind kind, const ir::Type* type, Loc loc) : kind_(kind), type_(type), loc_(loc) {}
+  virtual ~ArrayImpl() = default;
+  ArrayImpl(const ArrayImpl&) = delete;
+
+  Kind kind() const { return kind_; }
+  const ir::Type* type() const { return type_; }
+  Loc loc() const { return loc_; }
+  // The line that gave this array's buffers away (donated), if one did.
+  Loc donated_at = Loc::Unknown();
+
+ private:
+  Kind kind_;
+  const ir::Type* type_;
+  Loc loc_;
+};
+using ArrayRef = std::shared_ptr<ArrayImpl>;
+
+// An array on devices: what the executor makes and takes.
+class ConcreteArray : public ArrayImpl {
+ public:
+  ConcreteArray(const ir::Type* type, Loc loc);
+  ~ConcreteArray() override;
+  // Whether devices with equal bits share a buffer; part of what a compiled program expects.
+  virtual bool shares_replicas() const = 0;
+};
+// Number of concrete arrays on meshes.
+int64_t LiveShardedArrays();
+
+// One run of a user's function under a transform: the program it records.
+class Trace : public std::enable_shared_from_this<Trace> {
+ public:
+  Trace(const sharding::MeshDef* mesh, Loc loc);
+  ir::Program& program() { return program_; }
+  ir::Builder& builder() { return builder_; }
+  Loc loc() const { return loc_; }
+  // Returns the value that stands for `array` here: its own, or a capture.
+  ir::ValueId Lift(const ArrayRef& array, Loc use);
+  bool ended = false;
+
+ private:
+  ir::Program program_;
+  ir::Builder builder_;
+  Loc loc_;
+  absl::flat_hash_map<const ArrayImpl*, ir::ValueId> captured_;
+};
+
+class TracedArray final : public ArrayImpl {
+ public:
+  TracedArray(const ir::Type* type, Loc loc, std::shared_ptr<Trace> trace, ir::ValueId value)
+      : ArrayImpl(kTraced, type, loc), trace(std::move(trace)), value(value) {}
+  const std::shared_ptr<Trace> trace;
+  const ir::ValueId value;
+};
+
+// Returns the implementation of an array that may be used, or throws TraceError: never given a
+// value, donated, or traced by a trace that has ended.
+const ArrayRef& Use(const Array& array, const char* op, Loc loc);
+
+// What an op is applied to, and how.
+struct Application {
+  const ir::OpDef& op;
+  ir::ParamsPtr params;
+  absl::InlinedVector<ArrayRef, 3> operands;
+  const ir::ShapeAndDType* wanted = nullptr;
+  const sharding::TensorSharding* out_sharding = nullptr;
+  Loc loc;
+  const char* shown_as = nullptr;     // the public function, in messages
+  const ir::Type* result = nullptr;   // of an op without dimension map (reshard): its result type
+};
+
+// Returns the results: recorded in the current trace, computed at once, or only typed.
+std::vector<Array> Apply(const Application& application);
+
+// Runs programs; installed by the layer that has a runtime.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  using Compiled = std::shared_ptr<const void>;
+  // Returns the program made ready to run. `shares`: per input and capture, shares_replicas.
+  virtual Compiled Compile(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
+                           std::vector<bool> shares) = 0;
+  virtual std::vector<ArrayRef> Run(const void* compiled, std::vector<ArrayRef> inputs, Loc loc) = 0;
+  // Everything outside of a program's text that decides how it is compiled.
+  virtual size_t CompileKey() = 0;
+};
+void InstallExecutor(Executor* executor);
+Executor& TheExecutor();
+
+}  // namespace tessera::trace

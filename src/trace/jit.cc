@@ -1,0 +1,180 @@
+// The cache of a jitted function: one entry per kind of call.
+#include <absl/container/flat_hash_map.h>
+#include <absl/hash/hash.h>
+
+#include <mutex>
+
+#include "base/error.h"
+#include "tessera/transforms.h"
+#include "trace/array.h"
+#include "trace/jit.h"
+#include "trace/scopes.h"
+
+namespace tessera::trace {
+
+namespace {
+
+struct Key {
+  absl::InlinedVector<const ir::Type*, 4> types;
+  absl::InlinedVector<bool, 8> flags;   // per leaf: donated, shares replicas
+  std::string statics;
+  const sharding::MeshDef* mesh;
+  DType default_int, default_float;
+  bool strict;
+  size_t compile_key;
+  friend bool operator==(const Key&, const Key&) = default;
+  template <class H>
+  friend H AbslHashValue(H h, const Key& k) {
+    return H::combine(std::move(h), k.types, k.flags, k.statics, k.mesh, k.default_int.code(),
+                      k.default_float.code(), k.strict, k.compile_key);
+  }
+};
+
+struct Entry {
+  TracedProgram traced;
+  Executor::Compiled compiled;  // null until first run
+};
+
+}  // namespace
+
+class JitCache {
+ public:
+  explicit JitCache(std::string n) : name(std::move(n)) {}
+  const std::string name;
+  std::mutex mutex;
+  absl::flat_hash_map<Key, std::shared_ptr<Entry>> entries;
+};
+
+std::shared_ptr<JitCache> NewJitCache(std::string name) { return std::make_shared<JitCache>(std::move(name)); }
+
+std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name) {
+  static std::mutex mutex;
+  static auto* caches = new absl::flat_hash_map<const void*, std::shared_ptr<JitCache>>;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<JitCache>& cache = (*caches)[key];
+  if (!cache) cache = NewJitCache(name);
+  return cache;
+}
+
+namespace {
+
+Key MakeKey(const FlatArguments& arguments, const std::vector<ArrayRef>& leaves) {
+  Key key{{}, {}, arguments.statics, CurrentMesh(), base::DefaultInt(), base::DefaultFloat(),
+          base::StrictTypesActive(), TheExecutor().CompileKey()};
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    key.types.push_back(leaves[i]->type());
+    bool concrete = leaves[i]->kind() == ArrayImpl::kConcrete;
+    key.flags.push_back(i < arguments.donated.size() && arguments.donated[i]);
+    key.flags.push_back(!concrete || static_cast<const ConcreteArray*>(leaves[i].get())->shares_replicas());
+  }
+  return key;
+}
+
+TracedProgram TraceOnce(const std::vector<ArrayRef>& leaves, const TraceBody& body, Loc loc) {
+  auto trace = std::make_shared<Trace>(CurrentMesh(), loc);
+  struct End {
+    Trace& trace;
+    ~End() { trace.ended = true; }
+  } end{*trace};
+  std::vector<Array> tracers;
+  for (const ArrayRef& leaf : leaves) {
+    ir::ValueId v = trace->program().AddValue(leaf->type(), leaf->loc());
+    trace->program().inputs.push_back(v);
+    tracers.emplace_back(std::make_shared<TracedArray>(leaf->type(), leaf->loc(), trace, v));
+  }
+  TraceScope scope(trace.get());
+  FlatResult result = body(tracers);
+  for (const Array& leaf : result.leaves)
+    trace->program().outputs.push_back(trace->Lift(Use(leaf, "jit", loc), loc));
+  if (!trace->program().mesh)
+    for (const ir::Value& v : trace->program().values)
+      if (v.type->mesh()) trace->program().mesh = v.type->mesh();
+  return {std::make_shared<const ir::Program>(std::move(trace->program())), std::move(result.skeleton)};
+}
+
+std::vector<ArrayRef> UseLeaves(const FlatArguments& arguments, Loc loc) {
+  std::vector<ArrayRef> leaves;
+  for (const Array& leaf : arguments.leaves) leaves.push_back(Use(leaf, "jit", loc));
+  return leaves;
+}
+
+std::shared_ptr<Entry> Find(JitCache& cache, const FlatArguments& arguments, const std::vector<ArrayRef>& leaves,
+                            const TraceBody& body, Loc loc) {
+  Key key = MakeKey(arguments, leaves);
+  {
+    std::lock_guard lock(cache.mutex);
+    auto it = cache.entries.find(key);
+    if (it != cache.entries.end()) return it->second;
+  }
+  auto entry = std::make_shared<Entry>();
+  entry->traced = TraceOnce(leaves, body, loc);
+  std::lock_guard lock(cache.mutex);
+  return cache.entries.try_emplace(std::move(key), std::move(entry)).first->second;
+}
+
+// Compiles on the first run. What the captures share is known only now.
+Executor::Compiled CompiledOf(JitCache& cache, Entry& entry, const FlatArguments& arguments,
+                              const std::vector<ArrayRef>& inputs) {
+  std::lock_guard lock(cache.mutex);
+  if (!entry.compiled) {
+    std::vector<bool> shares, donated = arguments.donated;
+    for (const ArrayRef& input : inputs) shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
+    donated.resize(inputs.size());
+    entry.compiled = TheExecutor().Compile(entry.traced.program, std::move(donated), std::move(shares));
+  }
+  return entry.compiled;
+}
+
+bool AnyAbstract(const std::vector<ArrayRef>& leaves, const ir::Program& program) {
+  if (program.mesh && program.mesh->is_abstract()) return true;
+  for (const ArrayRef& leaf : leaves)
+    if (leaf->kind() == ArrayImpl::kAbstract) return true;
+  return false;
+}
+
+bool InsideTrace(const std::vector<ArrayRef>& leaves) {
+  if (CurrentTrace()) return true;
+  for (const ArrayRef& leaf : leaves)
+    if (leaf->kind() == ArrayImpl::kTraced) return true;
+  return false;
+}
+
+std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves, const ir::Program& program) {
+  std::vector<ArrayRef> inputs = leaves;
+  for (const ir::Capture& c : program.captures)
+    inputs.push_back(std::const_pointer_cast<ArrayImpl>(std::static_pointer_cast<const ArrayImpl>(c.array)));
+  return inputs;
+}
+
+}  // namespace
+
+FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc) {
+  std::vector<ArrayRef> leaves = UseLeaves(arguments, loc);
+  if (InsideTrace(leaves)) return body(arguments.leaves);
+  std::shared_ptr<Entry> entry = Find(cache, arguments, leaves, body, loc);
+  const ir::Program& program = *entry->traced.program;
+  FlatResult result{{}, entry->traced.skeleton};
+  if (AnyAbstract(leaves, program)) {
+    for (ir::ValueId v : program.outputs)
+      result.leaves.emplace_back(std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, program.type(v), loc));
+    return result;
+  }
+  std::vector<ArrayRef> inputs = WithCaptures(leaves, program);
+  Executor::Compiled compiled = CompiledOf(cache, *entry, arguments, inputs);
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (arguments.donated[i]) leaves[i]->donated_at = loc;
+  arguments.leaves.clear();
+  leaves.clear();
+  for (ArrayRef& r : TheExecutor().Run(compiled.get(), std::move(inputs), loc)) result.leaves.emplace_back(std::move(r));
+  return result;
+}
+
+TracedProgram TraceCall(JitCache& cache, const FlatArguments& arguments, const TraceBody& body, Loc loc) {
+  return Find(cache, arguments, UseLeaves(arguments, loc), body, loc)->traced;
+}
+
+Program TraceJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc) {
+  return Program(TraceCall(cache, arguments, body, loc).program);
+}
+
+}  // namespace tessera::trace

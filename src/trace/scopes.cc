@@ -1,0 +1,91 @@
+#include "trace/scopes.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "base/error.h"
+#include "trace/array.h"
+
+namespace tessera {
+namespace trace {
+namespace {
+thread_local const sharding::MeshDef* current_mesh = nullptr;
+thread_local Trace* current_trace = nullptr;
+std::atomic<int> mesh_scopes{0};
+std::atomic<int> devices{1};
+}  // namespace
+
+const sharding::MeshDef* CurrentMesh() { return current_mesh; }
+Trace* CurrentTrace() { return current_trace; }
+int Devices() { return devices; }
+int LiveMeshScopes() { return mesh_scopes; }
+
+TraceScope::TraceScope(Trace* trace) : old_(current_trace) { current_trace = trace; }
+TraceScope::~TraceScope() { current_trace = old_; }
+MeshDefScope::MeshDefScope(const sharding::MeshDef* mesh) : old_(current_mesh) { current_mesh = mesh; }
+MeshDefScope::~MeshDefScope() { current_mesh = old_; }
+
+}  // namespace trace
+
+Mesh current_mesh() { return Mesh(trace::current_mesh); }
+
+MeshScope::MeshScope(Mesh mesh) : old_(trace::current_mesh) {
+  trace::current_mesh = mesh.def();
+  ++trace::mesh_scopes;
+}
+MeshScope::~MeshScope() {
+  trace::current_mesh = old_;
+  --trace::mesh_scopes;
+}
+
+int DeviceCount() { return trace::devices; }
+
+void SetDeviceCount(int n, Loc loc) {
+  auto fail = [&](int check, std::string reason, std::string hint) {
+    base::ThrowRuntime({.kind = {},
+                        .op = "SetDeviceCount",
+                        .label = fmt::format("SetDeviceCount.C{}", check),
+                        .where = base::Where(loc),
+                        .reason = std::move(reason),
+                        .operands = {},
+                        .notes = {std::move(hint)},
+                        .fixes = {}});
+  };
+  constexpr int kMost = 1 << 16;
+  if (n < 1) fail(1, fmt::format("a program needs a device, not {}", n), "call SetDeviceCount(8)");
+  if (n > kMost)
+    fail(2, fmt::format("{} simulated devices are more than this process can keep tables for ({})", n, kMost),
+         "use abstract_mesh for larger meshes: it needs no devices");
+  if (n == trace::devices) return;
+  if (trace::current_trace) fail(3, "a function is being traced", "set the number of devices at the start");
+  if (trace::mesh_scopes > 0) fail(4, "a mesh is in scope", "leave all MeshScopes first");
+  if (trace::LiveShardedArrays() > 0)
+    fail(5, fmt::format("{} arrays lie on the present devices", trace::LiveShardedArrays()),
+         "let go of all arrays on meshes first");
+  trace::devices = n;
+}
+
+Mesh make_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
+  const sharding::MeshDef* mesh =
+      sharding::MakeMesh(std::move(axes), std::move(options), false, "make_mesh", loc);
+  int64_t needed = mesh->size();
+  for (int64_t id : mesh->device_ids()) needed = std::max(needed, id + 1);
+  if (needed > DeviceCount())
+    base::ThrowRuntime({.kind = {},
+                        .op = "make_mesh",
+                        .label = "make_mesh.C7",
+                        .where = base::Where(loc),
+                        .reason = fmt::format("the mesh {} needs {} devices, but there are {}", mesh->text(),
+                                              needed, DeviceCount()),
+                        .operands = {},
+                        .notes = {fmt::format("call SetDeviceCount({}) at the start, or use abstract_mesh", needed)},
+                        .fixes = {}});
+  return Mesh(mesh);
+}
+
+Mesh abstract_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
+  return Mesh(sharding::MakeMesh(std::move(axes), std::move(options), true, "abstract_mesh", loc));
+}
+
+}  // namespace tessera
