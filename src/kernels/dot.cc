@@ -268,7 +268,13 @@ void RunDot(const plan::KernelCall& call) {
 void Split(DotConfig& c) {
   c.cut = c.m < 2 * kGemmCut && c.n >= 8 * kGemmCut && c.batch < 8 ? Cut::kCols : Cut::kRows;
   if (c.cut == Cut::kRows) {
-    c.units = std::max<int64_t>(c.m / kGemmCut, 1);
+    // OpenBLAS has other kernels, with other bits, for products of less than 100^3: no unit of a
+    // larger one may be so small.
+    constexpr int64_t kLeastWork = 1 << 20;
+    const int64_t line = std::max<int64_t>(c.n * c.k, 1);
+    const int64_t least = c.type == GemmType::kF64 && c.n > 1 ? kLeastWork / line + 1 : 1;
+    c.unit = (least + kGemmCut - 1) / kGemmCut * kGemmCut;
+    c.units = std::max<int64_t>(c.m / c.unit, 1);
     return;
   }
   c.unit = std::max<int64_t>((c.n / 8 + kGemmCut - 1) / kGemmCut * kGemmCut, 4 * kGemmCut);

@@ -241,6 +241,13 @@ int Builder::SmallInteger(const FusedNode& node, int a, int b) {
     }
     case kShiftRightLogical:
       return Fit(node.dtype, Op(lane, node.op, LowBits(node.dtype, a), b));
+    case kShiftRightArithmetic: {
+      // An unsigned number's highest bit is shifted in too, so it goes to the lane's highest first.
+      if (node.dtype.is_signed()) return Fit(node.dtype, Op(lane, node.op, a, b));
+      const int extra = Number(lane, 32 - node.dtype.size() * 8);
+      const int top = Op(lane, node.op, Op(lane, kShiftLeft, a, extra), extra);
+      return Fit(node.dtype, Op(lane, node.op, top, b));
+    }
     default: return Fit(node.dtype, Op(lane, node.op, a, b));
   }
 }

@@ -15,7 +15,7 @@ using plan::ScalarOp;
 
 constexpr int64_t kPanel = 1024;    // columns
 constexpr int64_t kRowsAtOnce = 8;  // streams that the prefetcher follows
-constexpr int64_t kFoldRows = 512;  // rows summed in f32 before they go to f64; of kRowsAtOnce
+constexpr int64_t kFoldRows = 128;  // rows summed in f32 before they go to f64; of kRowsAtOnce
 
 ScalarOp OpOf(plan::Reduction reduction) {
   switch (reduction) {

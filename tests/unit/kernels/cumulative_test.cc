@@ -1,0 +1,82 @@
+#include "unit/kernels/fused_testing.h"
+
+namespace tessera::kernels {
+namespace {
+
+using testing::Buffer;
+using testing::Call;
+using testing::Near;
+using testing::Numbers;
+using testing::Random;
+using testing::SameBits;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+double Next(Scan scan, double sum, double x) {
+  switch (scan) {
+    case Scan::kSum: return sum + x;
+    case Scan::kProd: return sum * x;
+    case Scan::kMax: return std::max(sum, x);
+    case Scan::kMin: return std::min(sum, x);
+    default: return std::log(std::exp(sum) + std::exp(x));
+  }
+}
+
+TEST(Cumulative, MatchesALoopAlongAnyDim) {
+  const Shape shape = {3, 11, 300};
+  for (DType dtype : {i32, i64, f16, bf16, f32, f64}) {
+    const Buffer x = Random(dtype, 3 * 11 * 300, 2);
+    for (Scan scan : {Scan::kSum, Scan::kProd, Scan::kMax, Scan::kMin, Scan::kLogSumExp}) {
+      if (dtype.is_integer() && (scan == Scan::kLogSumExp || scan == Scan::kProd)) continue;
+      for (int64_t dim = 0; dim < 3; ++dim) {
+        for (bool reverse : {false, true}) {
+          const int64_t n = shape[static_cast<size_t>(dim)];
+          const int64_t inner = dim == 2 ? 1 : dim == 1 ? 300 : 3300;
+          std::vector<double> want(static_cast<size_t>(x.n));
+          for (int64_t i = 0; i < x.n; ++i) {
+            if (i / inner % n != 0) continue;
+            double sum = 0;
+            for (int64_t k = 0; k < n; ++k) {
+              const int64_t at = i + (reverse ? n - 1 - k : k) * inner;
+              sum = k == 0 ? x.At(at) : Next(scan, sum, x.At(at));
+              want[static_cast<size_t>(at)] = sum;
+            }
+          }
+          Buffer y(dtype, x.n), z = x;
+          const plan::Kernel kernel = Cumulative(dtype, shape, dim, scan, reverse);
+          Call(kernel, {&x}, {&y});
+          Call(kernel, {&z}, {&z}, 3);
+          EXPECT_TRUE(Near(y, want, dtype.is_integer() ? 0 : testing::Tolerance(dtype)))
+              << dtype.name() << " scan " << static_cast<int>(scan) << " dim " << dim;
+          EXPECT_TRUE(SameBits(z, y)) << "in place, in parts";
+        }
+      }
+    }
+  }
+}
+
+TEST(Cumulative, LogSumExpDoesNotOverflow) {
+  const Buffer x = Numbers(f32, {-kInf, 1000, 1000, -1000, kInf, 3, kNan, 1});
+  Buffer y(f32, 8);
+  Call(Cumulative(f32, {8}, 0, Scan::kLogSumExp, false), {&x}, {&y});
+  const double two = 1000 + std::log(2.0);
+  EXPECT_TRUE(Near(y, {-kInf, 1000, two, two, kInf, kInf, kNan, kNan}, 1e-6));
+}
+
+TEST(Cumulative, MaxKeepsNaN) {
+  const Buffer x = Numbers(f32, {1, kNan, 3});
+  Buffer y(f32, 3);
+  Call(Cumulative(f32, {3}, 0, Scan::kMax, false), {&x}, {&y});
+  EXPECT_TRUE(Near(y, {1, kNan, kNan}, 0));
+}
+
+TEST(Cumulative, IntegersWrap) {
+  const Buffer x = Numbers(i8, {100, 100, 100});
+  Buffer y(i8, 3);
+  Call(Cumulative(i8, {3}, 0, Scan::kSum, false), {&x}, {&y});
+  EXPECT_TRUE(Near(y, {100, -56, 44}, 0));
+}
+
+}  // namespace
+}  // namespace tessera::kernels

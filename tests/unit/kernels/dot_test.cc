@@ -1,0 +1,163 @@
+#include "unit/kernels/fused_testing.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace tessera::kernels {
+namespace {
+
+using testing::Buffer;
+using testing::Call;
+using testing::Count;
+using testing::Near;
+using testing::Numbers;
+using testing::Random;
+using testing::SameBits;
+
+std::vector<int64_t> FreeDims(const Shape& shape, const std::vector<int64_t>& contract,
+                              const std::vector<int64_t>& batch) {
+  std::vector<int64_t> out;
+  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d)
+    if (std::find(contract.begin(), contract.end(), d) == contract.end() &&
+        std::find(batch.begin(), batch.end(), d) == batch.end())
+      out.push_back(d);
+  return out;
+}
+Shape Sizes(const Shape& shape, const std::vector<int64_t>& dims) {
+  Shape out;
+  for (int64_t d : dims) out.push_back(shape[static_cast<size_t>(d)]);
+  return out;
+}
+// Adds to the offset what a row-major index over some dims of a shape stands for.
+int64_t Offset(const Shape& shape, const std::vector<int64_t>& dims, int64_t index) {
+  const std::vector<int64_t> strides = testing::Group::Dense(shape);
+  int64_t offset = 0;
+  for (size_t k = dims.size(); k-- > 0;) {
+    const auto d = static_cast<size_t>(dims[k]);
+    offset += index % shape[d] * strides[d];
+    index /= shape[d];
+  }
+  return offset;
+}
+
+int64_t OutCount(const DotDesc& d) {
+  return Count(Sizes(d.lhs, d.lhs_batch)) * Count(Sizes(d.lhs, FreeDims(d.lhs, d.lhs_contract, d.lhs_batch))) *
+         Count(Sizes(d.rhs, FreeDims(d.rhs, d.rhs_contract, d.rhs_batch)));
+}
+
+std::vector<double> Want(const DotDesc& d, const Buffer& a, const Buffer& b) {
+  const auto lhs_free = FreeDims(d.lhs, d.lhs_contract, d.lhs_batch);
+  const auto rhs_free = FreeDims(d.rhs, d.rhs_contract, d.rhs_batch);
+  const int64_t batch = Count(Sizes(d.lhs, d.lhs_batch)), m = Count(Sizes(d.lhs, lhs_free));
+  const int64_t n = Count(Sizes(d.rhs, rhs_free)), k = Count(Sizes(d.lhs, d.lhs_contract));
+  std::vector<double> out;
+  for (int64_t g = 0; g < batch; ++g) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t q = 0; q < k; ++q) {
+          const int64_t x = Offset(d.lhs, d.lhs_batch, g) + Offset(d.lhs, lhs_free, i) + Offset(d.lhs, d.lhs_contract, q);
+          const int64_t y = Offset(d.rhs, d.rhs_batch, g) + Offset(d.rhs, rhs_free, j) + Offset(d.rhs, d.rhs_contract, q);
+          sum += a.At(x) * b.At(y);
+        }
+        out.push_back(sum);
+      }
+    }
+  }
+  return out;
+}
+
+DotDesc Matmul(DType dtype, int64_t m, int64_t n, int64_t k) {
+  return {dtype, dtype, dtype, {m, k}, {k, n}, {1}, {0}, {}, {}};
+}
+
+double Tolerance(DType dtype) {
+  return dtype == f64 ? 1e-12 : dtype == f32 ? 1e-4 : dtype == f16 ? 1e-2 : dtype == bf16 ? 6e-2 : 0;
+}
+
+void Check(const DotDesc& d, const std::string& what) {
+  const Buffer a = Random(d.lhs_dtype, Count(d.lhs), 1), b = Random(d.rhs_dtype, Count(d.rhs), 2);
+  Buffer c(d.out_dtype, OutCount(d)), e = c;
+  const plan::Kernel kernel = DotGeneral(d);
+  Call(kernel, {&a, &b}, {&c});
+  std::vector<double> want = Want(d, a, b);
+  if (d.out_dtype.is_integer()) {
+    for (double& v : want)
+      base::VisitDType(d.out_dtype, [&](auto t) {
+        using T = decltype(t);
+        if constexpr (std::is_integral_v<T>) v = static_cast<double>(static_cast<T>(static_cast<int64_t>(v)));
+      });
+  }
+  EXPECT_TRUE(Near(c, want, Tolerance(d.out_dtype))) << what;
+  for (int parts : {2, 3}) {
+    Call(kernel, {&a, &b}, {&e}, parts);
+    EXPECT_TRUE(SameBits(e, c)) << what << ", " << parts << " parts";
+  }
+}
+
+TEST(DotGeneral, MatchesALoopForMatrices) {
+  const int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {1, 9, 4}, {9, 1, 4}, {64, 64, 64}, {65, 63, 66},
+                              {130, 70, 90}, {200, 131, 77}, {1, 700, 33}, {700, 1, 33}, {10, 1100, 20},
+                              {257, 40, 300}, {2, 2, 0}, {0, 3, 2}, {3, 0, 2}, {5, 6, 1}};
+  for (const auto& s : sizes)
+    for (DType dtype : {f32, f64, f16, bf16, i32, i64, i8, u8, u16})
+      Check(Matmul(dtype, s[0], s[1], s[2]),
+            std::string(dtype.name()) + " " + std::to_string(s[0]) + "x" + std::to_string(s[1]) + "x" + std::to_string(s[2]));
+}
+
+TEST(DotGeneral, MatchesALoopForAnyOrderOfDims) {
+  const DotDesc forms[] = {
+      {f32, f32, f32, {6, 5}, {6, 7}, {0}, {0}, {}, {}},
+      {f32, f32, f32, {5, 6}, {7, 6}, {1}, {1}, {}, {}},
+      {f32, f32, f32, {6, 5}, {7, 6}, {0}, {1}, {}, {}},
+      {f32, f32, f32, {3, 4, 5}, {3, 5, 6}, {2}, {1}, {0}, {0}},
+      {f32, f32, f32, {4, 3, 5}, {6, 5, 3}, {2}, {1}, {1}, {2}},
+      {f32, f32, f32, {2, 3, 4, 5}, {5, 3, 6}, {3, 1}, {0, 1}, {}, {}},
+      {f32, f32, f32, {2, 3, 4, 5}, {3, 5, 6}, {3, 1}, {1, 0}, {}, {}},
+      {f32, f32, f32, {2, 8, 3, 4}, {2, 9, 3, 4}, {3}, {3}, {0, 2}, {0, 2}},
+      {f32, f32, f32, {4}, {4}, {0}, {0}, {}, {}},
+      {f32, f32, f32, {4}, {5}, {}, {}, {}, {}},
+      {f32, f32, f32, {4}, {4, 3}, {0}, {0}, {}, {}},
+      {f32, f32, f32, {3, 4}, {4}, {1}, {0}, {}, {}},
+      {f32, f32, f32, {4, 3}, {4, 3}, {}, {}, {0, 1}, {0, 1}},
+      {f32, f32, f32, {96, 3, 70}, {96, 70, 5}, {2}, {1}, {0}, {0}},
+      {f32, f32, f32, {70, 3, 80}, {90, 80}, {2}, {1}, {}, {}},
+  };
+  for (DotDesc d : forms)
+    for (DType dtype : {f32, f64, bf16, i32}) {
+      d.lhs_dtype = d.rhs_dtype = d.out_dtype = dtype;
+      Check(d, std::string(dtype.name()) + " form " + std::to_string(&d - forms));
+    }
+}
+
+TEST(DotGeneral, ConvertsOperandsToTheWiderDType) {
+  const DType mixes[][3] = {{bf16, bf16, f32}, {f16, f16, f32}, {i8, i8, i32}, {u8, i8, i32}, {f16, bf16, f32},
+                            {f32, f32, f64},   {i32, f32, f32}, {i8, i8, i64}, {bf16, f32, f32}};
+  for (const auto& x : mixes) {
+    DotDesc d = Matmul(f32, 70, 33, 40);
+    d.lhs_dtype = x[0], d.rhs_dtype = x[1], d.out_dtype = x[2];
+    Check(d, std::string(x[0].name()) + " by " + x[1].name() + " to " + x[2].name());
+  }
+}
+
+TEST(DotGeneral, ThreadsShareOneKernel) {
+  for (DType dtype : {f32, bf16}) {
+    const DotDesc d = Matmul(dtype, 256, 256, 256);
+    const Buffer a = Random(dtype, 256 * 256, 1), b = Random(dtype, 256 * 256, 2);
+    const plan::Kernel kernel = DotGeneral(d);
+    Buffer want(dtype, 256 * 256);
+    Call(kernel, {&a, &b}, {&want});
+    std::vector<Buffer> got(4, Buffer(dtype, 256 * 256));
+    std::vector<std::thread> threads;
+    for (Buffer& c : got) {
+      threads.emplace_back([&] {
+        for (int k = 0; k < 5; ++k) Call(kernel, {&a, &b}, {&c});
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    for (const Buffer& c : got) EXPECT_TRUE(SameBits(c, want)) << dtype.name();
+  }
+}
+
+}  // namespace
+}  // namespace tessera::kernels

@@ -1,0 +1,589 @@
+#include "unit/kernels/fused_testing.h"
+
+#include <cmath>
+#include <functional>
+
+namespace tessera::kernels {
+namespace {
+
+using enum plan::ScalarOp;
+using plan::Reduction;
+using plan::ScalarOp;
+using testing::Buffer;
+using testing::Count;
+using testing::Group;
+using testing::kAllDTypes;
+using testing::Near;
+using testing::Numbers;
+using testing::Random;
+using testing::Call;
+using testing::SameBits;
+using testing::Tolerance;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr DType kFloats[] = {f16, bf16, f32, f64};
+constexpr DType kIntegers[] = {i8, i16, i32, i64, u8, u16, u32, u64};
+
+Buffer Unary(ScalarOp op, DType out, const Buffer& x) {
+  Group g({x.n});
+  g.Output(g.Op(op, out, g.Input(x.dtype)));
+  Buffer y(out, x.n);
+  Call(Fused(g.desc), {&x}, {&y});
+  return y;
+}
+Buffer Binary(ScalarOp op, DType out, const Buffer& x, const Buffer& y) {
+  Group g({x.n});
+  const int a = g.Input(x.dtype);
+  g.Output(g.Op(op, out, a, g.Input(y.dtype)));
+  Buffer z(out, x.n);
+  Call(Fused(g.desc), {&x, &y}, {&z});
+  return z;
+}
+
+double Sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+double RoundAway(double x) { return std::round(x); }
+double RoundEven(double x) { return std::nearbyint(x); }
+double Rsqrt(double x) { return 1 / std::sqrt(x); }
+double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
+struct UnaryCase {
+  const char* name;
+  ScalarOp op;
+  double (*want)(double);
+};
+constexpr UnaryCase kUnary[] = {
+    {"neg", kNeg, [](double x) { return -x; }},
+    {"abs", kAbs, [](double x) { return std::fabs(x); }},
+    {"sign", kSign, Sign},
+    {"floor", kFloor, [](double x) { return std::floor(x); }},
+    {"ceil", kCeil, [](double x) { return std::ceil(x); }},
+    {"round_even", kRoundEven, RoundEven},
+    {"round_away", kRoundAway, RoundAway},
+    {"exp", kExp, [](double x) { return std::exp(x); }},
+    {"exp2", kExp2, [](double x) { return std::exp2(x); }},
+    {"expm1", kExpm1, [](double x) { return std::expm1(x); }},
+    {"log", kLog, [](double x) { return std::log(x); }},
+    {"log1p", kLog1p, [](double x) { return std::log1p(x); }},
+    {"sqrt", kSqrt, [](double x) { return std::sqrt(x); }},
+    {"rsqrt", kRsqrt, Rsqrt},
+    {"cbrt", kCbrt, [](double x) { return std::cbrt(x); }},
+    {"sin", kSin, [](double x) { return std::sin(x); }},
+    {"cos", kCos, [](double x) { return std::cos(x); }},
+    {"tan", kTan, [](double x) { return std::tan(x); }},
+    {"asin", kAsin, [](double x) { return std::asin(x); }},
+    {"acos", kAcos, [](double x) { return std::acos(x); }},
+    {"atan", kAtan, [](double x) { return std::atan(x); }},
+    {"sinh", kSinh, [](double x) { return std::sinh(x); }},
+    {"cosh", kCosh, [](double x) { return std::cosh(x); }},
+    {"tanh", kTanh, [](double x) { return std::tanh(x); }},
+    {"asinh", kAsinh, [](double x) { return std::asinh(x); }},
+    {"acosh", kAcosh, [](double x) { return std::acosh(x); }},
+    {"atanh", kAtanh, [](double x) { return std::atanh(x); }},
+    {"erf", kErf, [](double x) { return std::erf(x); }},
+    {"erfc", kErfc, [](double x) { return std::erfc(x); }},
+    {"lgamma", kLgamma, [](double x) { return std::lgamma(x); }},
+    {"logistic", kLogistic, Logistic},
+};
+
+std::vector<double> Arguments(DType dtype) {
+  std::vector<double> x = {0.0,  -0.0, 1,    -1,    0.5,   -0.5,  1.5,    2.5,   -2.5, kInf,  -kInf,
+                           kNan, 1e-4, 3,    -3,    12.75, 85,    -85,    700,   -700, 1234.5, 60000};
+  if (dtype == f32 || dtype == f64) x.insert(x.end(), {1e5, -1e6, 1e-30, 3e38, -3e38, 8388609, 1e-44});
+  std::mt19937 random(7);
+  for (int k = 0; k < 200; ++k) x.push_back(static_cast<double>(random() % 20001) / 1000 - 10);
+  return x;
+}
+
+TEST(Fused, FunctionsOfOneFloatMatchLibm) {
+  for (const UnaryCase& c : kUnary) {
+    for (DType dtype : kFloats) {
+      const Buffer x = Numbers(dtype, Arguments(dtype));
+      const Buffer y = Unary(c.op, dtype, x);
+      std::vector<double> want;
+      for (int64_t i = 0; i < x.n; ++i) {
+        Buffer rounded(dtype, 1);
+        rounded.Set(0, c.want(x.At(i)));
+        want.push_back(dtype == f64 ? c.want(x.At(i)) : rounded.At(0));
+      }
+      EXPECT_TRUE(Near(y, want, Tolerance(dtype))) << c.name;
+      for (int64_t i = 0; i < x.n; ++i) {
+        if (want[static_cast<size_t>(i)] == 0 && y.At(i) == 0 && x.At(i) == 0) {
+          EXPECT_EQ(std::signbit(y.At(i)), std::signbit(want[static_cast<size_t>(i)]))
+              << c.name << " " << dtype.name() << " of zero";
+        }
+      }
+    }
+  }
+}
+
+TEST(Fused, ErfInvAndDigammaInvertTheirDefinitions) {
+  std::vector<double> x, want;
+  for (double y = -3; y <= 3; y += 0.125) {
+    x.push_back(std::erf(y));
+    want.push_back(y);
+  }
+  EXPECT_TRUE(Near(Unary(kErfInv, f64, Numbers(f64, x)), want, 3e-9));
+  EXPECT_TRUE(Near(Unary(kErfInv, f64, Numbers(f64, {1, -1, 2, kNan})), {kInf, -kInf, kNan, kNan}, 0));
+  // psi(1) = -gamma, psi(1/2) = -gamma - 2 ln 2, psi(x + 1) = psi(x) + 1/x.
+  constexpr double kGamma = 0.57721566490153286061;
+  const double half = -kGamma - 2 * std::log(2.0);
+  double ten = half;
+  for (int k = 0; k < 10; ++k) ten += 1 / (k + 0.5);
+  EXPECT_TRUE(Near(Unary(kDigamma, f64, Numbers(f64, {1, 2, 0.5, -0.5, 10.5, -1})),
+                   {-kGamma, 1 - kGamma, half, half + 2, ten, kNan}, 1e-12));
+}
+
+double NanMax(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return kNan;
+  return a == b ? (std::signbit(a) ? b : a) : std::max(a, b);
+}
+double NanMin(double a, double b) { return -NanMax(-a, -b); }
+
+struct BinaryCase {
+  const char* name;
+  ScalarOp op;
+  double (*want)(double, double);
+  bool to_bool = false;
+};
+constexpr BinaryCase kBinary[] = {
+    {"add", kAdd, [](double a, double b) { return a + b; }},
+    {"sub", kSub, [](double a, double b) { return a - b; }},
+    {"mul", kMul, [](double a, double b) { return a * b; }},
+    {"div", kDiv, [](double a, double b) { return a / b; }},
+    {"rem", kRem, [](double a, double b) { return std::fmod(a, b); }},
+    {"pow", kPow, [](double a, double b) { return std::pow(a, b); }},
+    {"max", kMax, NanMax},
+    {"min", kMin, NanMin},
+    {"atan2", kAtan2, [](double a, double b) { return std::atan2(a, b); }},
+    {"eq", kEq, [](double a, double b) { return double(a == b); }, true},
+    {"ne", kNe, [](double a, double b) { return double(a != b); }, true},
+    {"lt", kLt, [](double a, double b) { return double(a < b); }, true},
+    {"le", kLe, [](double a, double b) { return double(a <= b); }, true},
+    {"gt", kGt, [](double a, double b) { return double(a > b); }, true},
+    {"ge", kGe, [](double a, double b) { return double(a >= b); }, true},
+};
+
+TEST(Fused, FunctionsOfTwoFloatsMatchLibm) {
+  const std::vector<double> values = {0.0, -0.0, 1, -1, 0.5, -2, 3, 7.25, kInf, -kInf, kNan, 100, -0.125};
+  std::vector<double> a, b;
+  for (double x : values)
+    for (double y : values) a.push_back(x), b.push_back(y);
+  for (const BinaryCase& c : kBinary) {
+    for (DType dtype : kFloats) {
+      const Buffer x = Numbers(dtype, a), y = Numbers(dtype, b);
+      const DType out = c.to_bool ? bool_ : dtype;
+      const Buffer z = Binary(c.op, out, x, y);
+      Buffer want(out, x.n);
+      for (int64_t i = 0; i < x.n; ++i) want.Set(i, c.want(x.At(i), y.At(i)));
+      std::vector<double> numbers;
+      for (int64_t i = 0; i < x.n; ++i) numbers.push_back(want.At(i));
+      EXPECT_TRUE(Near(z, numbers, c.to_bool ? 0 : Tolerance(dtype))) << c.name;
+      if (c.op == kMax || c.op == kMin || c.to_bool) {
+        EXPECT_TRUE(SameBits(z, want)) << c.name;
+      }
+    }
+  }
+}
+
+// The integers' functions as the README of the conformance values has them.
+template <class T>
+T IntegerWant(ScalarOp op, T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  const auto wide = [](T v) { return static_cast<uint64_t>(v); };
+  const bool beyond = static_cast<U>(b) >= sizeof(T) * 8;
+  switch (op) {
+    case kAdd: return static_cast<T>(wide(a) + wide(b));
+    case kSub: return static_cast<T>(wide(a) - wide(b));
+    case kMul: return static_cast<T>(wide(a) * wide(b));
+    case kDiv:
+      if (b == 0) return static_cast<T>(-1);
+      if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(-wide(a));
+      return static_cast<T>(a / b);
+    case kRem:
+      if (b == 0) return a;
+      if (std::is_signed_v<T> && b == static_cast<T>(-1)) return 0;
+      return static_cast<T>(a % b);
+    case kMax: return std::max(a, b);
+    case kMin: return std::min(a, b);
+    case kAnd: return a & b;
+    case kOr: return a | b;
+    case kXor: return a ^ b;
+    case kShiftLeft: return beyond ? T{0} : static_cast<T>(static_cast<U>(a) << b);
+    case kShiftRightLogical: return beyond ? T{0} : static_cast<T>(static_cast<U>(a) >> b);
+    default: {
+      const auto s = static_cast<std::make_signed_t<T>>(a);
+      return static_cast<T>(beyond ? (s < 0 ? -1 : 0) : s >> b);
+    }
+  }
+}
+
+TEST(Fused, FunctionsOfIntegersWrap) {
+  constexpr ScalarOp kOps[] = {kAdd, kSub, kMul, kDiv, kRem, kMax, kMin, kAnd, kOr, kXor,
+                               kShiftLeft, kShiftRightLogical, kShiftRightArithmetic};
+  for (DType dtype : kIntegers) {
+    base::VisitDType(dtype, [&](auto t) {
+      using T = decltype(t);
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        constexpr T kLow = std::numeric_limits<T>::lowest(), kHigh = std::numeric_limits<T>::max();
+        const T values[] = {0, 1, 2, 3, 7, 100, static_cast<T>(-1), static_cast<T>(-5), kLow, kHigh,
+                            static_cast<T>(kHigh - 1), sizeof(T) * 8, sizeof(T) * 8 - 1};
+        constexpr int64_t kN = static_cast<int64_t>(std::size(values));
+        Buffer a(dtype, kN * kN), b(dtype, kN * kN), want(dtype, kN * kN);
+        for (int64_t i = 0; i < kN * kN; ++i)
+          a.as<T>()[i] = values[i / kN], b.as<T>()[i] = values[i % kN];
+        for (ScalarOp op : kOps) {
+          for (int64_t i = 0; i < kN * kN; ++i)
+            want.as<T>()[i] = IntegerWant<T>(op, a.as<T>()[i], b.as<T>()[i]);
+          EXPECT_TRUE(SameBits(Binary(op, dtype, a, b), want)) << "op " << static_cast<int>(op);
+        }
+      }
+    });
+  }
+}
+
+TEST(Fused, BitCountsOfIntegers) {
+  EXPECT_TRUE(Near(Unary(kPopulationCount, i8, Numbers(i8, {-1, 0, 3, -128})), {8, 0, 2, 1}, 0));
+  EXPECT_TRUE(Near(Unary(kClz, i8, Numbers(i8, {-1, 0, 3, 1})), {0, 8, 6, 7}, 0));
+  EXPECT_TRUE(Near(Unary(kClz, u16, Numbers(u16, {0, 1, 65535})), {16, 15, 0}, 0));
+  EXPECT_TRUE(Near(Unary(kClz, i64, Numbers(i64, {0, 1, -1})), {64, 63, 0}, 0));
+  EXPECT_TRUE(Near(Unary(kNot, u8, Numbers(u8, {0, 255, 1})), {255, 0, 254}, 0));
+  EXPECT_TRUE(Near(Unary(kNot, bool_, Numbers(bool_, {0, 1})), {1, 0}, 0));
+  EXPECT_TRUE(Near(Unary(kNeg, u8, Numbers(u8, {0, 1, 255})), {0, 255, 1}, 0));
+  EXPECT_TRUE(Near(Unary(kAbs, i8, Numbers(i8, {-128, -3, 3})), {-128, 3, 3}, 0));
+  EXPECT_TRUE(Near(Unary(kSign, i16, Numbers(i16, {-128, 0, 3})), {-1, 0, 1}, 0));
+}
+
+template <class To, class From>
+To ConvertWant(From v) {
+  if constexpr (std::is_class_v<From>) return ConvertWant<To>(static_cast<float>(v));
+  else if constexpr (std::is_same_v<To, bool>) return v != 0;
+  else if constexpr (std::is_class_v<To>) return To(static_cast<float>(v));
+  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (std::isnan(v)) return 0;
+    const auto wide = static_cast<long double>(v);
+    if (wide >= static_cast<long double>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    if (wide <= static_cast<long double>(std::numeric_limits<To>::lowest())) return std::numeric_limits<To>::lowest();
+    return static_cast<To>(v);
+  } else return static_cast<To>(v);
+}
+
+TEST(Fused, ConvertsAmongAllDTypes) {
+  for (DType from : kAllDTypes) {
+    Buffer x = Random(from, 203, 3, true);
+    base::VisitDType(from, [&](auto t) {
+      using T = decltype(t);
+      if constexpr (std::is_floating_point_v<T>) x.as<T>()[5] = T(3e9), x.as<T>()[6] = T(-3e9), x.as<T>()[7] = T(1e30);
+      else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+        x.as<T>()[5] = std::numeric_limits<T>::max(), x.as<T>()[6] = std::numeric_limits<T>::lowest();
+    });
+    for (DType to : kAllDTypes) {
+      Buffer want(to, x.n);
+      base::VisitDType(from, [&](auto f) {
+        base::VisitDType(to, [&](auto t) {
+          using From = decltype(f);
+          using To = decltype(t);
+          for (int64_t i = 0; i < x.n; ++i) want.as<To>()[i] = ConvertWant<To>(x.as<From>()[i]);
+        });
+      });
+      EXPECT_TRUE(SameBits(Unary(kConvert, to, x), want)) << from.name() << " to " << to.name();
+    }
+  }
+}
+
+TEST(Fused, BitcastsKeepBits) {
+  const std::pair<DType, DType> pairs[] = {{f32, i32}, {i32, f32}, {f32, u32}, {f16, u16}, {u16, bf16},
+                                           {bf16, i16}, {i8, u8}, {u8, i8}, {f64, i64}, {u64, f64}};
+  for (auto [from, to] : pairs) {
+    const Buffer x = Random(from, 77, 1);
+    const Buffer y = Unary(kBitcast, to, x);
+    EXPECT_EQ(std::memcmp(x.bytes.get(), y.bytes.get(), x.size()), 0) << from.name() << " to " << to.name();
+  }
+}
+
+TEST(Fused, NextafterStepsInTheDTypesOwnNumbers) {
+  for (DType dtype : kFloats) {
+    const Buffer x = Numbers(dtype, {1, 1, 0, 0, -1, kNan, 1});
+    const Buffer y = Numbers(dtype, {2, 0, 1, -1, 0, 1, 1});
+    const Buffer z = Binary(kNextafter, dtype, x, y);
+    const double eps = dtype == f64 ? 0x1p-52 : dtype == f32 ? 0x1p-23 : dtype == f16 ? 0x1p-10 : 0x1p-7;
+    EXPECT_EQ(z.At(0), 1 + eps) << dtype.name();
+    EXPECT_EQ(z.At(1), 1 - eps / 2) << dtype.name();
+    EXPECT_GT(z.At(2), 0) << dtype.name();
+    EXPECT_EQ(z.At(2), -z.At(3)) << dtype.name();
+    EXPECT_EQ(z.At(4), -1 + eps / 2) << dtype.name();
+    EXPECT_TRUE(std::isnan(z.At(5)));
+    EXPECT_EQ(z.At(6), 1);
+  }
+}
+
+// Runs each node of a group as a group of its own: what a fused group must equal bit for bit.
+std::vector<Buffer> OpByOp(const plan::FusedDesc& desc, const std::vector<const Buffer*>& in) {
+  const size_t rank = desc.dims.size();
+  std::vector<Buffer> values;
+  std::vector<std::vector<int64_t>> strides;
+  for (const plan::FusedNode& node : desc.nodes) {
+    plan::FusedDesc one;
+    one.dims = desc.dims;
+    std::vector<const Buffer*> operands;
+    std::vector<int64_t> dense = Group::Dense(desc.dims);
+    if (node.kind == plan::FusedNode::kReduce) {
+      std::vector<int64_t> dims;
+      for (size_t d = rank - static_cast<size_t>(desc.reduced); d < rank; ++d) dims.push_back(static_cast<int64_t>(d));
+      Shape kept(desc.dims.begin(), desc.dims.end() - desc.reduced);
+      // A value per row must be spread over the elements before it is reduced.
+      Group spread(desc.dims);
+      const auto arg = static_cast<size_t>(node.args[0]);
+      spread.Output(spread.Input(desc.nodes[arg].dtype, strides[arg]));
+      Buffer full(desc.nodes[arg].dtype, Count(desc.dims));
+      Call(Fused(spread.desc), {&values[arg]}, {&full});
+      Buffer sum(node.dtype, Count(kept));
+      Call(Reduce(node.dtype, desc.dims, dims, node.reduction), {&full}, {&sum});
+      values.push_back(sum);
+      std::vector<int64_t> s = Group::Dense(kept);
+      s.resize(rank, 0);
+      strides.push_back(s);
+      continue;
+    }
+    plan::FusedNode copy = node;
+    if (node.kind == plan::FusedNode::kInput) {
+      one.inputs = {desc.inputs[static_cast<size_t>(node.input)]};
+      operands = {in[static_cast<size_t>(node.input)]};
+      copy.input = 0;
+    }
+    for (int& arg : copy.args) {
+      if (arg < 0) continue;
+      plan::FusedNode input{};
+      input.kind = plan::FusedNode::kInput;
+      input.dtype = desc.nodes[static_cast<size_t>(arg)].dtype;
+      input.input = static_cast<int32_t>(one.inputs.size());
+      one.inputs.push_back({input.dtype, strides[static_cast<size_t>(arg)], -1});
+      operands.push_back(&values[static_cast<size_t>(arg)]);
+      arg = static_cast<int>(one.nodes.size());
+      one.nodes.push_back(input);
+    }
+    one.nodes.push_back(copy);
+    one.outputs = {{node.dtype, dense, static_cast<int32_t>(one.nodes.size()) - 1}};
+    Buffer out(node.dtype, Count(desc.dims));
+    Call(Fused(one), operands, {&out});
+    values.push_back(out);
+    strides.push_back(dense);
+  }
+  std::vector<Buffer> outputs;
+  for (const auto& t : desc.outputs) {
+    const auto node = static_cast<size_t>(t.node);
+    if (desc.reduced > 0 && t.strides.back() == 0) {
+      Shape kept(desc.dims.begin(), desc.dims.end() - desc.reduced);
+      const int64_t rows = Count(kept);
+      const int64_t step = strides[node].back() == 0 ? 1 : Count(desc.dims) / std::max<int64_t>(rows, 1);
+      Buffer& first = outputs.emplace_back(t.dtype, rows);
+      if (step == 0) continue;
+      for (int64_t r = 0; r < rows; ++r) first.Set(r, values[node].At(r * step));
+      continue;
+    }
+    if (strides[node] == Group::Dense(desc.dims)) {
+      outputs.push_back(values[node]);
+      continue;
+    }
+    Group spread(desc.dims);
+    spread.Output(spread.Input(t.dtype, strides[node]));
+    outputs.emplace_back(t.dtype, Count(desc.dims));
+    Call(Fused(spread.desc), {&values[node]}, {&outputs.back()});
+  }
+  return outputs;
+}
+
+void ExpectOpByOp(const plan::FusedDesc& desc, const std::vector<const Buffer*>& in,
+                  const std::string& what) {
+  const plan::Kernel kernel = Fused(desc);
+  const std::vector<Buffer> want = OpByOp(desc, in);
+  for (int parts : {1, 3}) {
+    std::vector<Buffer> got;
+    for (const Buffer& b : want) got.emplace_back(b.dtype, b.n);
+    std::vector<Buffer*> out;
+    for (Buffer& b : got) out.push_back(&b);
+    Call(kernel, in, out, parts);
+    for (size_t k = 0; k < got.size(); ++k) {
+      // Of no elements the mean of a row is not among the values of its elements.
+      if (Count(desc.dims) == 0 && got[k].n != 0) continue;
+      EXPECT_TRUE(SameBits(got[k], want[k])) << what << ", output " << k << ", parts " << parts;
+    }
+  }
+}
+
+// A random group over values of several dtypes with broadcast inputs.
+TEST(Fused, RandomGroupsEqualTheirOpsOneByOne) {
+  const Shape shapes[] = {{1}, {0}, {3}, {129}, {1000}, {5, 7}, {3, 200}, {4, 1, 33}, {2, 3, 5, 17}, {20000}};
+  for (uint32_t seed = 0; seed < 150; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](auto n) { return static_cast<int>(random() % static_cast<uint32_t>(n)); };
+    Group g(shapes[pick(std::size(shapes))]);
+    const auto rank = static_cast<int>(g.desc.dims.size());
+    const DType main_dtypes[] = {f32, f32, f64, i32, f16, bf16, i8, u16, i64, u8};
+    const DType dtype = main_dtypes[pick(std::size(main_dtypes))];
+    std::vector<int> values;
+    std::vector<int> masks;
+    std::vector<Buffer> buffers;
+    for (int k = 0; k < 3; ++k) {
+      std::vector<int64_t> strides(static_cast<size_t>(rank));
+      int64_t n = 1;
+      for (int d = rank; d-- > 0;) {
+        const auto i = static_cast<size_t>(d);
+        const bool broadcast = k > 0 && pick(3) == 0;
+        strides[i] = broadcast ? 0 : n;
+        if (!broadcast) n *= g.desc.dims[i];
+      }
+      const DType in = k == 2 ? kAllDTypes[pick(13)] : dtype;
+      buffers.push_back(Random(in, n, seed * 3 + static_cast<uint32_t>(k), true));
+      const int node = g.Input(in, strides);
+      values.push_back(in == dtype ? node : g.Op(kConvert, dtype, node));
+    }
+    values.push_back(g.Constant(dtype, 3));
+    values.push_back(g.Op(kConvert, dtype, g.Iota(i32, pick(rank))));
+    masks.push_back(g.Op(kLt, bool_, values[0], values[1]));
+    for (int k = 0; k < 14; ++k) {
+      const int a = values[static_cast<size_t>(pick(values.size()))];
+      const int b = values[static_cast<size_t>(pick(values.size()))];
+      const int p = masks[static_cast<size_t>(pick(masks.size()))];
+      const ScalarOp two[] = {kAdd, kSub, kMul, kDiv, kMax, kMin};
+      switch (pick(6)) {
+        case 0: values.push_back(g.Op(kSelect, dtype, p, a, b)); break;
+        case 1: masks.push_back(g.Op(pick(2) ? kGe : kNe, bool_, a, b)); break;
+        case 2: values.push_back(g.Op(dtype.is_floating() ? kTanh : kSign, dtype, a)); break;
+        case 3: masks.push_back(g.Op(pick(2) ? kAnd : kXor, bool_, p, masks[0])); break;
+        default: values.push_back(g.Op(two[pick(6)], dtype, a, b)); break;
+      }
+    }
+    g.Output(values.back());
+    if (pick(2)) g.Output(masks.back());
+    if (pick(2)) g.Output(values[values.size() / 2]);
+    std::vector<const Buffer*> in;
+    for (const Buffer& b : buffers) in.push_back(&b);
+    ExpectOpByOp(g.desc, in, "seed " + std::to_string(seed) + " " + dtype.name());
+  }
+}
+
+Group Softmax(DType dtype, Shape dims, int reduced) {
+  Group g(std::move(dims), reduced);
+  const int x = g.Input(dtype);
+  const int e = g.Op(kExp, dtype, g.Op(kSub, dtype, x, g.Reduce(Reduction::kMax, dtype, x)));
+  g.Output(g.Op(kDiv, dtype, e, g.Reduce(Reduction::kSum, dtype, e)));
+  return g;
+}
+
+Group LayerNorm(DType dtype, int64_t rows, int64_t n) {
+  Group g({rows, n}, 1);
+  const int x = g.Input(dtype), scale = g.Input(dtype, {0, 1}), shift = g.Input(dtype, {0, 1});
+  const int inverse = g.Constant(dtype, 1.0 / static_cast<double>(n));
+  const int mean = g.Op(kMul, dtype, g.Reduce(Reduction::kSum, dtype, x), inverse);
+  const int c = g.Op(kSub, dtype, x, mean);
+  const int squares = g.Reduce(Reduction::kSum, dtype, g.Op(kMul, dtype, c, c));
+  const int variance = g.Op(kMul, dtype, squares, inverse);
+  const int r = g.Op(kRsqrt, dtype, g.Op(kAdd, dtype, variance, g.Constant(dtype, 1e-3)));
+  g.Output(g.Op(kAdd, dtype, g.Op(kMul, dtype, g.Op(kMul, dtype, c, r), scale), shift));
+  g.OutputPerRow(mean);
+  return g;
+}
+
+TEST(Fused, RowProgramsEqualTheirOpsOneByOne) {
+  for (DType dtype : {f32, f64, f16, bf16}) {
+    for (int64_t n : {0, 1, 2, 15, 16, 17, 127, 128, 129, 1000, 4096, 5000, 9001}) {
+      const std::string what = std::string(dtype.name()) + " n = " + std::to_string(n);
+      const Buffer x = Random(dtype, 3 * n, 11), scale = Random(dtype, n, 12), shift = Random(dtype, n, 13);
+      ExpectOpByOp(Softmax(dtype, {3, n}, 1).desc, {&x}, "softmax " + what);
+      ExpectOpByOp(LayerNorm(dtype, 3, n).desc, {&x, &scale, &shift}, "norm " + what);
+    }
+  }
+}
+
+TEST(Fused, SoftmaxOverTwoDimsMatchesItsDefinition) {
+  const Buffer x = Random(f32, 4 * 6 * 50, 5);
+  Buffer y(f32, x.n);
+  Call(Fused(Softmax(f32, {4, 6, 50}, 2).desc), {&x}, {&y});
+  std::vector<double> want;
+  for (int64_t r = 0; r < 4; ++r) {
+    double sum = 0;
+    for (int64_t i = 0; i < 300; ++i) sum += std::exp(x.At(r * 300 + i));
+    for (int64_t i = 0; i < 300; ++i) want.push_back(std::exp(x.At(r * 300 + i)) / sum);
+  }
+  EXPECT_TRUE(Near(y, want, 1e-6));
+}
+
+TEST(Fused, SpecialValuesStayInTheirRow) {
+  Buffer x = Random(f32, 4 * 37, 9);
+  x.Set(37 + 5, kNan);
+  x.Set(3 * 37, -kInf);
+  Buffer y(f32, x.n);
+  Call(Fused(Softmax(f32, {4, 37}, 1).desc), {&x}, {&y});
+  for (int64_t i = 0; i < 37; ++i) {
+    EXPECT_GT(y.At(i), 0) << i;
+    EXPECT_TRUE(std::isnan(y.At(37 + i))) << i;
+    EXPECT_GT(y.At(2 * 37 + i), 0) << i;
+  }
+  EXPECT_EQ(y.At(3 * 37), 0);
+}
+
+TEST(Fused, ReducesValuesOfMixedWidths) {
+  for (int64_t n : {1, 63, 64, 65, 200, 5000}) {
+    Group g({3, n}, 1);
+    const int x = g.Input(f32), y = g.Input(f64);
+    const int sum32 = g.Reduce(Reduction::kSum, f32, x);
+    const int sum64 = g.Reduce(Reduction::kSum, f64, g.Op(kMul, f64, y, g.Op(kConvert, f64, x)));
+    const int any = g.Reduce(Reduction::kOr, bool_, g.Op(kGt, bool_, x, g.Constant(f32, 1.5)));
+    g.Output(g.Op(kSelect, f64, any, g.Op(kConvert, f64, sum32), g.Op(kSub, f64, sum64, y)));
+    g.OutputPerRow(g.Reduce(Reduction::kMin, i8, g.Op(kConvert, i8, x)));
+    const Buffer a = Random(f32, 3 * n, 1), b = Random(f64, 3 * n, 2);
+    ExpectOpByOp(g.desc, {&a, &b}, "n = " + std::to_string(n));
+  }
+}
+
+TEST(Fused, ReadsTransposedAndReversedInputs) {
+  Group g({40, 50});
+  const int a = g.Input(f32, {1, 40}), b = g.Input(bf16), c = g.Input(bool_, {1, 40});
+  g.Output(g.Op(kSelect, f32, c, g.Op(kAdd, f32, a, g.Op(kConvert, f32, b)), a));
+  const Buffer x = Random(f32, 2000, 1), y = Random(bf16, 2000, 2), p = Random(bool_, 2000, 3);
+  Buffer z(f32, 2000);
+  Call(Fused(g.desc), {&x, &y, &p}, {&z}, 3);
+  std::vector<double> want;
+  for (int64_t i = 0; i < 40; ++i)
+    for (int64_t j = 0; j < 50; ++j)
+      want.push_back(x.At(j * 40 + i) + (p.At(j * 40 + i) != 0 ? y.At(i * 50 + j) : 0));
+  EXPECT_TRUE(Near(z, want, 1e-6));
+}
+
+TEST(Fused, WritesOverAnInputWhereItSaysSo) {
+  for (int64_t n : {1, 7, 130, 3000}) {
+    Group g({n});
+    const int a = g.Input(f32), b = g.Input(f32);
+    g.Output(g.Op(kMul, f32, g.Op(kAdd, f32, a, b), g.Op(kSub, f32, b, a)));
+    const plan::Kernel kernel = Fused(g.desc);
+    ASSERT_EQ(kernel.in_place, 3u);
+    const Buffer x = Random(f32, n, 1), y = Random(f32, n, 2);
+    Buffer want(f32, n), z = x;
+    Call(kernel, {&x, &y}, {&want});
+    Call(kernel, {&z, &y}, {&z});
+    EXPECT_TRUE(SameBits(z, want));
+  }
+}
+
+TEST(Fused, StreamsLargeOutputs) {
+  constexpr int64_t kN = (9 << 20) / 4 + 5;
+  Group g({kN});
+  g.Output(g.Op(kMul, f32, g.Input(f32), g.Constant(f32, 2)));
+  const Buffer x = Random(f32, kN, 4);
+  Buffer got(f32, kN), want(f32, kN);
+  for (int64_t i = 0; i < kN; ++i) want.as<float>()[i] = 2 * x.as<float>()[i];
+  Call(Fused(g.desc), {&x}, {&got}, 3);
+  EXPECT_TRUE(SameBits(got, want));
+}
+
+TEST(Fused, SplitsLargeWorkOnly) {
+  Group small({100}), large({1 << 22});
+  small.Output(small.Op(kNeg, f32, small.Input(f32)));
+  large.Output(large.Op(kNeg, f32, large.Input(f32)));
+  EXPECT_EQ(Fused(small.desc).max_parts, 1);
+  EXPECT_GE(Fused(large.desc).max_parts, 64);
+}
+
+}  // namespace
+}  // namespace tessera::kernels
