@@ -83,7 +83,7 @@ void ReadyExchange::Normalise(const plan::Exchange& exchange) {
     rows_ /= std::max<int64_t>(dims_.back().extent, 1);
     dims_.pop_back();
   }
-  if (run_ == 0) rows_ = 0;
+  if (rows_ == 0 || run_ == 0) rows_ = 0, run_ = item_, dims_.clear();
 }
 
 void ReadyExchange::AddPieces(const plan::Exchange& exchange) {

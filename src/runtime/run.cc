@@ -43,10 +43,12 @@ Runner& TheRunner() {
   return runner;
 }
 
-int Workers(const Runner& runner) {
+int Cores() {
   static const int cores = CoreCount();
-  return runner.workers > 0 ? runner.workers : cores;
+  return cores;
 }
+
+int Workers(const Runner& runner) { return runner.workers > 0 ? runner.workers : Cores(); }
 
 // True if only the caller's reference is left. Letting go of a copy synchronises with the threads
 // that let go of theirs before.
@@ -211,7 +213,7 @@ void Execute(const Executable& executable, Runner& runner, double seconds) {
   const int workers = run.workers = ChooseWorkers(executable, runner, seconds, begin);
   if (const int64_t own = WorkerBytes(executable); own > 0) run.own.emplace(own * workers);
   if (workers > 1) {
-    run.barrier.Reset(workers, workers <= CoreCount());
+    run.barrier.Reset(workers, workers <= Cores());
     if (RunTeam(workers, [](void* r, int id) { Work(*static_cast<RunState*>(r), id); }, &run)) {
       Watch(runner, seconds, begin);
       return;

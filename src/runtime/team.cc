@@ -40,13 +40,32 @@ bool RunTeam(int workers, void (*work)(void*, int), void* context) {
 
 #else
 
+namespace {
+
+// Linux often wakes a worker on the caller's core. They would take turns there for as long as
+// libgomp spins at the end of a region, 2 to 4 ms: hop to another core, then be free again.
+void LeaveCore(int core) {
+  cpu_set_t allowed;
+  if (sched_getcpu() != core || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+  sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+}  // namespace
+
 bool RunTeam(int workers, void (*work)(void*, int), void* context) {
   bool complete = true;
-#pragma omp parallel num_threads(workers) default(none) shared(workers, work, context, complete)
+  const int core = sched_getcpu();
+#pragma omp parallel num_threads(workers) default(none) shared(work, context, complete) \
+    firstprivate(workers, core)
   {
+    const int worker = omp_get_thread_num();
+    if (worker != 0) LeaveCore(core);
     // A thread limit, or a caller inside a parallel region of its own, gives fewer.
-    if (omp_get_num_threads() == workers) work(context, omp_get_thread_num());
-    else if (omp_get_thread_num() == 0) complete = false;
+    if (omp_get_num_threads() == workers) work(context, worker);
+    else if (worker == 0) complete = false;
   }
   return complete;
 }

@@ -11,37 +11,6 @@
 namespace tessera::runtime {
 namespace {
 
-using Values = std::vector<std::vector<float>>;
-
-// Calls f(input element, output element) for all of the box.
-template <class F>
-void ForBox(const plan::Exchange& e, F f) {
-  int64_t total = 1;
-  for (int64_t extent : e.box) total *= extent;
-  for (int64_t i = 0; i < total; ++i) {
-    int64_t rest = i, from = 0, to = 0;
-    for (size_t d = e.box.size(); d-- > 0; rest /= e.box[d]) {
-      from += rest % e.box[d] * e.in_strides[d];
-      to += rest % e.box[d] * e.out_strides[d];
-    }
-    f(from, to);
-  }
-}
-
-Values Naive(const plan::Exchange& e, const Values& in, int64_t out_bytes) {
-  Values out(e.pieces.size(), std::vector<float>(out_bytes / 4));
-  for (size_t i = 0; i < out.size(); ++i) {
-    for (size_t k = 0; k < e.pieces[i].size(); ++k) {
-      const auto& p = e.pieces[i][k];
-      ForBox(e, [&](int64_t from, int64_t to) {
-        float& x = out[i][p.out_offset + to];
-        x = (e.reduces && k > 0 ? x : 0) + in[p.source][p.in_offset + from];
-      });
-    }
-  }
-  return out;
-}
-
 // Runs one exchange of f32; with `fed`, of a value that a step before made and a step after reads.
 Values RunExchange(int32_t devices, const plan::Exchange& e, int64_t in_bytes, int64_t out_bytes,
                    bool fed) {
@@ -64,7 +33,7 @@ Values Want(int32_t devices, const plan::Exchange& e, int64_t in_bytes, int64_t 
   for (auto& instance : in) {
     for (float& x : instance) x += fed ? 1.0f : 0.0f;
   }
-  return Naive(e, in, out_bytes);
+  return NaiveExchange(e, in, out_bytes);
 }
 
 struct Case {
@@ -166,7 +135,7 @@ TEST(Exchange, SumsInTheOrderOfThePiecesForAnyTeam) {
   }
   plan::Exchange e = AllReduce(devices, 1, f32, n);
   std::reverse(e.pieces[0].begin(), e.pieces[0].end());
-  const Values want = Naive(e, Read(in, devices), n * 4);
+  const Values want = NaiveExchange(e, Read(in, devices), n * 4);
   for (const TeamCase& t : kTeams) {
     const Team team(t.workers, t.forced);
     PlanBuilder b(devices);
@@ -197,7 +166,7 @@ TEST(Exchange, HandsBuffersOverWhereItCan) {
     Buffers in = MakeInput(c.in_bytes, d);
     const Buffers out = RunPlan(b.plan, {in})[0];
     EXPECT_EQ(out.storage == in.storage, c.alias) << c.name;
-    EXPECT_EQ(Read(out, c.results), Naive(c.exchange, Read(in, d), c.out_bytes)) << c.name;
+    EXPECT_EQ(Read(out, c.results), NaiveExchange(c.exchange, Read(in, d), c.out_bytes)) << c.name;
   }
 }
 
@@ -216,8 +185,8 @@ TEST(Exchange, SlicesAndJoinsRangesWithoutCopies) {
   const auto out = RunPlan(b.plan, {in});
   EXPECT_EQ(out[0].storage, in.storage);
   EXPECT_EQ(out[1].storage, in.storage);
-  EXPECT_EQ(Read(out[0], 4), Naive(slice, Read(in, 2), 128));
-  EXPECT_EQ(Read(out[1], 1), Naive(join, Read(out[0], 4), 512));
+  EXPECT_EQ(Read(out[0], 4), NaiveExchange(slice, Read(in, 2), 128));
+  EXPECT_EQ(Read(out[1], 1), NaiveExchange(join, Read(out[0], 4), 512));
 }
 
 TEST(Exchange, CopiesAGatherOfBuffersThatArePermuted) {
@@ -229,7 +198,7 @@ TEST(Exchange, CopiesAGatherOfBuffersThatArePermuted) {
   second.Output(second.AddExchange(gather, second.Input(256, 0), 1024, 1));
   both.Output(both.AddExchange(gather, both.AddExchange(ring, both.Input(256, 0), 256, 0), 1024, 1));
   Buffers in = MakeInput(256, d);
-  const Values want = Naive(gather, Naive(ring, Read(in, d), 256), 1024);
+  const Values want = NaiveExchange(gather, NaiveExchange(ring, Read(in, d), 256), 1024);
   EXPECT_EQ(Read(RunPlan(both.plan, {in})[0], 1), want);
   EXPECT_EQ(Read(RunPlan(second.plan, RunPlan(first.plan, {in}))[0], 1), want);
 }

@@ -216,6 +216,38 @@ inline plan::Exchange Permute(DType dtype, int64_t elements, const std::vector<i
   return e;
 }
 
+// The elements of each instance of a value.
+using Values = std::vector<std::vector<float>>;
+
+// Calls f(input element, output element) for all of the box.
+template <class F>
+void ForBox(const plan::Exchange& e, F f) {
+  int64_t total = 1;
+  for (int64_t extent : e.box) total *= extent;
+  for (int64_t i = 0; i < total; ++i) {
+    int64_t rest = i, from = 0, to = 0;
+    for (size_t d = e.box.size(); d-- > 0; rest /= e.box[d]) {
+      from += rest % e.box[d] * e.in_strides[d];
+      to += rest % e.box[d] * e.out_strides[d];
+    }
+    f(from, to);
+  }
+}
+
+inline Values NaiveExchange(const plan::Exchange& e, const Values& in, int64_t out_bytes) {
+  Values out(e.pieces.size(), std::vector<float>(out_bytes / 4));
+  for (size_t i = 0; i < out.size(); ++i) {
+    for (size_t k = 0; k < e.pieces[i].size(); ++k) {
+      const auto& p = e.pieces[i][k];
+      ForBox(e, [&](int64_t from, int64_t to) {
+        float& x = out[i][p.out_offset + to];
+        x = (e.reduces && k > 0 ? x : 0) + in[p.source][p.in_offset + from];
+      });
+    }
+  }
+  return out;
+}
+
 // ---- buffers ----------------------------------------------------------------------------------
 
 template <class T>
@@ -235,8 +267,8 @@ inline Buffers MakeInput(int64_t bytes, int32_t instances, int seed = 0) {
   return buffers;
 }
 
-inline std::vector<std::vector<float>> Read(const Buffers& buffers, int32_t instances) {
-  std::vector<std::vector<float>> out;
+inline Values Read(const Buffers& buffers, int32_t instances) {
+  Values out;
   for (int32_t i = 0; i < instances; ++i) {
     std::span<const float> in = Elements<const float>(buffers, i);
     out.emplace_back(in.begin(), in.end());

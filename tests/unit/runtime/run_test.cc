@@ -10,7 +10,6 @@ namespace tessera::runtime {
 namespace {
 
 using testing::Each;
-using Values = std::vector<std::vector<float>>;
 
 constexpr int64_t kBytes = 400;
 

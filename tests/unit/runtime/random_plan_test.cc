@@ -1,0 +1,195 @@
+// Random plans against a naive evaluation, for every team: liveness, reuse of memory, hand-over
+// and barriers together. Under ThreadSanitizer it checks that barriers are where they must be.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "plans.h"
+
+namespace tessera::runtime {
+namespace {
+
+class Generator {
+ public:
+  explicit Generator(uint32_t seed) : rng_(seed), builder_(Devices(rng_)) {
+    devices_ = builder_.plan.devices;
+    if (devices_ % 2 == 0) {
+      builder_.AddLayout(MakeLayout(devices_, devices_ / 2));
+      builder_.AddLayout(MakeLayout(devices_, devices_ / 2, true));
+    }
+    for (int k = 0; k < 4; ++k) AddInput();
+    const int nodes = 3 + Below(12);
+    for (int k = 0; k < nodes; ++k) {
+      if (Below(5) < 3) AddSegment();
+      else AddExchange();
+    }
+    AddOutputs();
+  }
+
+  const plan::Plan& plan() const { return builder_.plan; }
+  int32_t Instances(int32_t v) const {
+    return plan().layouts[plan().values[v].layout].instances;
+  }
+  const Values& ValueOf(int32_t v) const { return values_[v]; }
+
+ private:
+  static int32_t Devices(std::mt19937& rng) {
+    const int32_t counts[] = {1, 2, 3, 4, 6, 8};
+    return counts[rng() % 6];
+  }
+  int Below(int n) { return static_cast<int>(rng_() % static_cast<uint32_t>(n)); }
+  int64_t Bytes() { return Below(2) ? 768 : 96; }  // 192 or 24 elements
+  int32_t AnyLayout() { return Below(static_cast<int>(plan().layouts.size())); }
+
+  void AddInput() {
+    const int32_t layout = AnyLayout();
+    const int32_t v = builder_.Input(Bytes(), layout, Below(2));
+    Values value(Instances(v));
+    for (auto& instance : value) {
+      instance.resize(plan().values[v].bytes / 4);
+      for (float& x : instance) x = static_cast<float>(Below(100));
+    }
+    values_.push_back(std::move(value));
+  }
+
+  // A value of that size, rather a young one; -1 if there is none.
+  int32_t Pick(int64_t bytes, int32_t layout) {
+    for (int k = 0; k < 30; ++k) {
+      const auto n = static_cast<int>(values_.size());
+      const int32_t v = Below(3) ? n - 1 - Below(std::min(n, 5)) : Below(n);
+      if (plan().values[v].bytes == bytes && (layout < 0 || plan().values[v].layout == layout)) {
+        return v;
+      }
+    }
+    return -1;
+  }
+
+  void AddSegment() {
+    builder_.Segment();
+    const int steps = 1 + Below(5);
+    for (int k = 0; k < steps; ++k) {
+      const int64_t bytes = Bytes();
+      const int32_t layout = AnyLayout();
+      const int32_t a = Pick(bytes, Below(3) ? layout : -1), b = Pick(bytes, -1);
+      if (a < 0) continue;
+      const bool two = b >= 0 && Below(2);
+      std::vector<int32_t> in = {a};
+      if (two) in.push_back(b);
+      builder_.Apply(two ? MulAdd : AddValue, in, 0.5f, bytes, layout, Below(4));
+      values_.push_back(Evaluate(two, in, layout));
+    }
+  }
+
+  Values Evaluate(bool two, const std::vector<int32_t>& in, int32_t layout) const {
+    Values out;
+    for (int32_t device : plan().layouts[layout].device_of_instance) {
+      const std::vector<float>& a = At(in[0], device);
+      out.push_back(a);
+      for (size_t i = 0; i < a.size(); ++i) {
+        out.back()[i] = two ? a[i] * 0.5f + At(in[1], device)[i] : a[i] + 0.5f;
+      }
+    }
+    return out;
+  }
+
+  const std::vector<float>& At(int32_t v, int32_t device) const {
+    const plan::Layout& layout = plan().layouts[plan().values[v].layout];
+    return values_[v][layout.instance_of_device[device]];
+  }
+
+  void AddExchange() {
+    const int64_t bytes = Bytes();
+    const int32_t in = Pick(bytes, 0);
+    if (in < 0) return;
+    const int64_t n = bytes / 4;
+    const int32_t d = devices_;
+    std::vector<int32_t> order(d);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), rng_);
+    switch (Below(6)) {
+      case 0: return Add(AllReduce(d, 1, f32, n), in, bytes, 1);
+      case 1: return Add(AllReduce(d, d, f32, n), in, bytes, 0);
+      case 2: return Add(AllToAll(d, f32, 24 / d, n / 24), in, bytes, 0);
+      case 3: return Add(Permute(f32, n, order), in, bytes, 0);
+      case 4: order[0] = -1; return Add(Permute(f32, n, order), in, bytes, 0);
+      default: return Slice(in, n);
+    }
+  }
+
+  // Gathers, then gives each device a part of the whole as large as it had.
+  void Slice(int32_t in, int64_t n) {
+    const int32_t d = devices_;
+    Add(AllGather(d, 1, f32, 1, n, 0), in, n * 4 * d, 1);
+    plan::Exchange slice = Dense(f32, n);
+    for (int32_t i = 0; i < d; ++i) slice.pieces.push_back({{0, ((i + 1) % d) * n, 0}});
+    Add(slice, static_cast<int32_t>(values_.size()) - 1, n * 4, 0);
+  }
+
+  void Add(const plan::Exchange& exchange, int32_t in, int64_t bytes, int32_t layout) {
+    builder_.AddExchange(exchange, in, bytes, layout);
+    values_.push_back(NaiveExchange(exchange, values_[in], bytes));
+  }
+
+  void AddOutputs() {
+    builder_.Output(static_cast<int32_t>(values_.size()) - 1);
+    const int more = Below(5);
+    for (int k = 0; k < more; ++k) builder_.Output(Below(static_cast<int>(values_.size())));
+  }
+
+  std::mt19937 rng_;
+  PlanBuilder builder_;
+  int32_t devices_ = 1;
+  std::vector<Values> values_;
+};
+
+Buffers MakeBuffers(const Values& values) {
+  Buffers out = Allocate(static_cast<int64_t>(values[0].size()) * 4,
+                         static_cast<int32_t>(values.size()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::copy(values[i].begin(), values[i].end(),
+              Elements<float>(out, static_cast<int32_t>(i)).begin());
+  }
+  return out;
+}
+
+void Check(const Generator& g, const Executable& executable, bool keep) {
+  const int64_t live = LiveBytes();
+  {
+    std::vector<Buffers> inputs, kept;
+    for (int32_t v : g.plan().inputs) {
+      inputs.push_back(MakeBuffers(g.ValueOf(v)));
+      if (keep) kept.push_back(inputs.back());
+    }
+    const std::vector<Buffers> out = RunPlan(executable, std::move(inputs));
+    for (size_t k = 0; k < out.size(); ++k) {
+      const int32_t v = g.plan().outputs[k];
+      ASSERT_EQ(Read(out[k], g.Instances(v)), g.ValueOf(v)) << "output " << k;
+    }
+    for (size_t k = 0; k < kept.size(); ++k) {
+      const int32_t v = g.plan().inputs[k];
+      ASSERT_EQ(Read(kept[k], g.Instances(v)), g.ValueOf(v)) << "input " << k;
+    }
+  }
+  ASSERT_EQ(LiveBytes(), live);
+}
+
+TEST(RandomPlans, EqualANaiveEvaluation) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    const Generator g(seed);
+    const auto executable = Prepare(g.plan());
+    for (const TeamCase& t : kTeams) {
+      const Team team(t.workers, t.forced);
+      for (bool keep : {true, false}) {
+        SCOPED_TRACE("seed " + std::to_string(seed) + ", " + Name(t) + (keep ? ", kept" : ""));
+        Check(g, *executable, keep);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::runtime
