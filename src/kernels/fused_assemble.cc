@@ -207,8 +207,10 @@ void Program::Evaluate(int node) {
       const bool carried = m_.carry[i] >= 0;
       const auto most = static_cast<int64_t>(IsWide(n.lane) ? kWideSums : kNarrowSums);
       const auto width = std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(c_.layout.n, 1, most)));
-      EmitBlock(FinishBlock(n.lane, n.reduction, carried), Slot(m_.sums[i]),
-                carried ? Slot(m_.carry[i]) : Operand{}, width);
+      const bool narrow_sum = n.lane == Lane::kF32 && n.reduction == Reduction::kSum;
+      const BlockFn sums = carried ? t_.finish_f32_carried : t_.finish_f32;
+      EmitBlock(narrow_sum ? sums : t_.finish[static_cast<size_t>(n.lane)][static_cast<size_t>(n.reduction)],
+                Slot(m_.sums[i]), carried ? Slot(m_.carry[i]) : Operand{}, width);
       break;
     }
     case GraphNode::kRecast: Recast(node); break;
@@ -341,7 +343,7 @@ void Program::Accumulate(int node) {
 
 void Program::Fold(int reduce) {
   const auto i = static_cast<size_t>(reduce);
-  EmitBlock(FoldBlock(), Slot(m_.sums[i]), Slot(m_.carry[i]));
+  EmitBlock(t_.fold_f32, Slot(m_.sums[i]), Slot(m_.carry[i]));
 }
 
 void Program::StoreOutput(int tensor, DType dtype, int node) {

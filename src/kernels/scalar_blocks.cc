@@ -136,80 +136,6 @@ void GatherIota(const Instr& instr, const Context& c, size_t i, size_t n, std::b
        [&](size_t k, int64_t offset) { out[k] = Cast<T>(first + offset); });
 }
 
-void Fold(const Instr& instr, const Context& c, size_t, size_t, std::byte*) {
-  float* sums = reinterpret_cast<float*>(Address(c, instr.a, 0));
-  double* carry = reinterpret_cast<double*>(Address(c, instr.b, 0));
-  for (size_t k = 0; k < kNarrowSums; ++k) {
-    carry[k] += static_cast<double>(sums[k]);
-    sums[k] = 0;
-  }
-}
-
-// Halves the width until one element is left; width is a power of two.
-template <class T, class F>
-T Tree(T* v, size_t width, F f) {
-  for (size_t half = std::min(width, kMostElements) / 2; half > 0; half /= 2)
-    Each(half, [&](size_t k) { v[k] = f(v[k], v[k + half]); });
-  return v[0];
-}
-template <bool kCarried>
-void FinishFloatSum(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
-  const float* sums = reinterpret_cast<const float*>(Address(c, instr.a, 0));
-  double wide[kNarrowSums];
-  Each(instr.info, [&](size_t k) { wide[k] = static_cast<double>(sums[k]); });
-  if constexpr (kCarried) {
-    const double* carry = reinterpret_cast<const double*>(Address(c, instr.b, 0));
-    Each(instr.info, [&](size_t k) { wide[k] += carry[k]; });
-  }
-  const auto sum = static_cast<float>(Tree(wide, instr.info, [](double a, double b) { return a + b; }));
-  std::memcpy(acc, &sum, sizeof(sum));
-}
-template <class T, class F>
-void Finish(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
-  T v[kNarrowSums];
-  std::memcpy(v, Address(c, instr.a, 0), instr.info * sizeof(T));
-  const T result = Tree(v, instr.info, F());
-  std::memcpy(acc, &result, sizeof(T));
-}
-struct AddF {
-  template <class T>
-  T operator()(T a, T b) const { return WrapAdd(a, b); }
-};
-struct MulF {
-  template <class T>
-  T operator()(T a, T b) const { return WrapMul(a, b); }
-};
-struct MaxF {
-  template <class T>
-  T operator()(T a, T b) const { return Larger(a, b); }
-};
-struct MinF {
-  template <class T>
-  T operator()(T a, T b) const { return Smaller(a, b); }
-};
-struct AndF {
-  template <class T>
-  T operator()(T a, T b) const { return a & b; }
-};
-struct OrF {
-  template <class T>
-  T operator()(T a, T b) const { return a | b; }
-};
-
-template <class T>
-BlockFn FinishOf(plan::Reduction reduction) {
-  switch (reduction) {
-    case plan::Reduction::kSum: return &Finish<T, AddF>;
-    case plan::Reduction::kProd: return &Finish<T, MulF>;
-    case plan::Reduction::kMax: return &Finish<T, MaxF>;
-    case plan::Reduction::kMin: return &Finish<T, MinF>;
-    default: break;
-  }
-  if constexpr (std::is_integral_v<T>)
-    return reduction == plan::Reduction::kAnd ? &Finish<T, AndF> : &Finish<T, OrF>;
-  else return nullptr;
-}
-
 }  // namespace
 
 BlockFn ConvertBlock(Lane from, Lane to) {
@@ -245,14 +171,6 @@ BlockFn GatherBlock(int itemsize) {
 
 BlockFn GatherIotaBlock(Lane lane) {
   return VisitLane(lane, [](auto t) -> BlockFn { return &GatherIota<decltype(t)>; });
-}
-
-BlockFn FoldBlock() { return &Fold; }
-
-BlockFn FinishBlock(Lane lane, plan::Reduction reduction, bool carried) {
-  if (lane == Lane::kF32 && reduction == plan::Reduction::kSum)
-    return carried ? &FinishFloatSum<true> : &FinishFloatSum<false>;
-  return VisitLane(lane, [&](auto t) { return FinishOf<decltype(t)>(reduction); });
 }
 
 }  // namespace tessera::kernels

@@ -1,5 +1,5 @@
 // Blocks of a register-threaded program that are plain loops: conversions, loads and stores of
-// dtypes that are not held as they are stored, the ends of reductions, and rare functions.
+// dtypes that are not held as they are stored, and rare functions.
 #pragma once
 #include "kernels/fused_program.h"
 
@@ -28,11 +28,5 @@ struct Gather {
 BlockFn GatherBlock(int itemsize);
 // The same walk for an index that is not linear in i: acc = origin + offset, held as `lane`.
 BlockFn GatherIotaBlock(Lane lane);
-
-// b += a as f64, a = 0: accumulators of f32 sums at the end of kBlock elements.
-BlockFn FoldBlock();
-// acc = the combination of the accumulators at `a` (of the first `info`), plus the carry at `b` if
-// `carried`.
-BlockFn FinishBlock(Lane lane, plan::Reduction reduction, bool carried);
 
 }  // namespace tessera::kernels

@@ -144,32 +144,28 @@ HWY_INLINE hwy::N_AVX3::Vec512<T> RangeOrNan(hwy::N_AVX3::Vec512<T> a, hwy::N_AV
 struct Max {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, V b) {
-    static_cast<void>(d);
     if constexpr (!kIsFloat<D>) {
       return hn::Max(a, b);
     } else {
 #if HWY_TARGET == HWY_AVX3
-      return RangeOrNan<5>(a, b);
-#else
+      if constexpr (sizeof(V) == 64) return RangeOrNan<5>(a, b);
+#endif
       const auto nan = hn::VecFromMask(d, hn::Or(hn::IsNaN(a), hn::IsNaN(b)));
       return hn::Or(hn::And(hn::Max(a, b), hn::Max(b, a)), nan);
-#endif
     }
   }
 };
 struct Min {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, V b) {
-    static_cast<void>(d);
     if constexpr (!kIsFloat<D>) {
       return hn::Min(a, b);
     } else {
 #if HWY_TARGET == HWY_AVX3
-      return RangeOrNan<4>(a, b);
-#else
+      if constexpr (sizeof(V) == 64) return RangeOrNan<4>(a, b);
+#endif
       const auto nan = hn::VecFromMask(d, hn::Or(hn::IsNaN(a), hn::IsNaN(b)));
       return hn::Or(hn::Or(hn::Min(a, b), hn::Min(b, a)), nan);
-#endif
     }
   }
 };
@@ -234,11 +230,47 @@ void AccumulateLanes(const Instr* pc, Context* c, size_t i, RawVec v) {
   hn::StoreU(hn::IfThenElse(hn::FirstN(d, c->lanes), all, old), d, p);
   return Single::Go(pc + 1, c, i, v);
 }
+
+// The combination of a vector's lanes: lane k with lane k + half, and so on.
+template <class F, class D, class V>
+HWY_INLINE hn::TFromD<D> CombineLanes(D d, V v) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<D> half;
+    static_cast<void>(d);
+    return CombineLanes<F>(half, F::Call(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+// The combination of `width` values, a power of two, by the same tree. Changes them.
+template <class F, class T>
+HWY_INLINE T CombineAll(T* v, size_t width) {
+  const Tag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  if (width < lanes) {
+    const hn::CappedTag<T, 1> one;
+    for (size_t half = width / 2; half > 0; half /= 2)
+      for (size_t k = 0; k < half; ++k)
+        hn::StoreU(F::Call(one, hn::LoadU(one, v + k), hn::LoadU(one, v + k + half)), one, v + k);
+    return v[0];
+  }
+  for (size_t half = width / 2; half >= lanes; half /= 2)
+    for (size_t k = 0; k < half; k += lanes)
+      hn::StoreU(F::Call(d, hn::LoadU(d, v + k), hn::LoadU(d, v + k + half)), d, v + k);
+  return CombineLanes<F>(d, hn::LoadU(d, v));
+}
+// acc = the combination of the accumulators at `a`, of the first `info`.
+template <class T, class F>
+void FinishLanes(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
+  T* sums = reinterpret_cast<T*>(Address(c, instr.a, 0));
+  *reinterpret_cast<T*>(acc) = CombineAll<F>(sums, instr.info);
+}
 template <class T, class F>
 void AddAccumulate(KernelTable& t, plan::Reduction r) {
   using A = Accumulators<std::make_index_sequence<kVectors>>;
   const int lane = static_cast<int>(LaneOf<T>()), kind = static_cast<int>(r);
   const void* one = Erase(&AccumulateLanes<T, F>);
+  t.finish[lane][kind] = &FinishLanes<T, F>;
   t.accumulate[lane][kind] = {Erase(&A::template Run<T, F, kVectors>), one};
   if constexpr (sizeof(T) == 4)
     t.accumulate_half[lane][kind] = {Erase(&A::template Run<T, F, kVectors / 2>), one};
