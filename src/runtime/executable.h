@@ -17,7 +17,7 @@ namespace tessera::runtime {
 struct Operand {
   int32_t view = -1;               // of the run's views; -1: in the worker's frame
   int64_t offset = 0;              // in the frame
-  const int32_t* index = nullptr;  // instance of the value, per instance of the step; null: same
+  const int32_t* index = nullptr;  // instance of the value for each of the step; null: the same
 };
 
 struct ReadyStep {
@@ -44,7 +44,6 @@ struct ReadyNode {
   const int32_t* devices = nullptr;  // representatives
   std::unique_ptr<const ReadyExchange> exchange;
   int32_t in = -1, out = -1;         // views of the exchange
-  bool may_alias = false;            // the exchange is nothing to do if `out` could be bound to `in`
   double seconds = 0;                // estimate for all instances on one worker
   std::vector<Access> accesses;
 };
@@ -62,7 +61,7 @@ struct Binding {
   };
   How how = kFresh;
   int32_t from = -1;     // an earlier binding, or a constant
-  int32_t node = -1;     // kAlias: the node that copies if the binding cannot be had; -1: always can
+  int32_t node = -1;     // kAlias: the node that copies where it cannot be had; -1: it always can
   int32_t storage = -1;  // values with one number may share memory,
   int32_t family = -1;   // and if of one family instance i of one is where it is of the other
   int32_t instances = 1;

@@ -8,7 +8,9 @@ namespace {
 
 class Analyser {
  public:
-  explicit Analyser(const plan::Plan& plan) : plan_(plan) { flow_.lives.resize(plan.values.size()); }
+  explicit Analyser(const plan::Plan& plan) : plan_(plan) {
+    flow_.lives.resize(plan.values.size());
+  }
 
   Flow Run() {
     for (const plan::Node& node : plan_.nodes) {

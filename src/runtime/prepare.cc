@@ -177,7 +177,6 @@ class Preparer {
     node.exchange = std::make_unique<const ReadyExchange>(exchange, plan().values[exchange.out]);
     node.in = views_[exchange.in];
     node.out = views_[exchange.out];
-    node.may_alias = alias;
     node.seconds = Seconds(node.exchange->bytes(), 0, 1);
     node.accesses = {{node.in, false, false}, {node.out, true, false}};
     executable_->seconds += node.seconds;

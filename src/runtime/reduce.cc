@@ -125,7 +125,9 @@ HWY_INLINE void CombineMany(const std::byte* const* src, int k, std::byte* out, 
     for (int begin = 0; begin < k;) {
       int count = 0;
       if (begin > 0) at[count++] = partial;
-      while (count < kAtOnce && begin < k) at[count++] = reinterpret_cast<const T*>(src[begin++]) + i;
+      for (; count < kAtOnce && begin < k; ++begin) {
+        at[count++] = reinterpret_cast<const T*>(src[begin]) + i;
+      }
       if (begin < k) Combine<Op, false>(at, count, partial, m);
       else Combine<Op, kStream>(at, count, dst + i, m);
     }

@@ -27,11 +27,13 @@ struct Buffers {
   }
 };
 
-// Returns uninitialised buffers for `instances` instances of `bytes` each. Throws RuntimeError if
-// there is no memory.
+// Returns uninitialised buffers for `instances` instances of `bytes` each, one block: 64-byte
+// aligned, the stride is `bytes` rounded up to 64, so that neighbours of a multiple of 64 bytes
+// can become one larger buffer without a copy. Throws RuntimeError if there is no memory.
 Buffers Allocate(int64_t bytes, int32_t instances);
 
-// Bytes of the arena that live buffers hold, and that it has taken from the system.
+// Bytes of the arena that live buffers hold (rounded up to its size classes, by 1/8 at most), and
+// that it has taken from the system.
 int64_t LiveBytes();
 int64_t ReservedBytes();
 
@@ -39,12 +41,19 @@ int64_t ReservedBytes();
 struct Executable;
 std::shared_ptr<const Executable> Prepare(plan::Plan plan);
 
-// Returns the outputs' buffers. `inputs` are in the order of Plan::inputs; those that the plan
-// may take (Plan::donated) are consumed if the caller holds the only reference. Throws what a
-// kernel threw, or RuntimeError; then all buffers made by the run have been released.
+// Returns the outputs' buffers; they may share storage with inputs, constants and each other.
+// `inputs` are in the order of Plan::inputs; those that the plan may take (Plan::donated) are
+// consumed if the caller has moved the only reference in. Throws what a kernel threw first, or
+// RuntimeError; then all buffers made by the run have been released, and a donated input may have
+// been overwritten. A kernel must not call Run.
 std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs);
 
-// Peak bytes per device that a run allocates, outputs included, inputs not.
+// Peak bytes that a run allocates for one device, the one with most instances to its name (0):
+// fresh outputs, which exist for the whole run, and the most at any step of the values that cross
+// nodes (a node: a segment's steps of one layout, or an exchange; they live from the node that
+// makes them to the end of the last that reads them) and of those inside a node. Values that share
+// memory count once, as the largest of them; inputs, constants, outputs in the memory of donated
+// inputs (taken to be the only references), and scratch do not count.
 int64_t PeakBytes(const Executable& executable);
 
 // Workers of the team: n >= 1, or 0 for one per core. Not during a run.

@@ -103,8 +103,8 @@ TEST(Exchange, MovesColumnsOneElementWide) {
   for (int64_t rows : {1, 9, 5000}) {
     const plan::Exchange cases[] = {ReduceScatter(d, f32, rows, 1, 1), AllToAll(d, f32, rows, 1)};
     for (const plan::Exchange& e : cases) {
-      const int64_t out = e.reduces ? rows * 4 : rows * 4 * d;
-      EXPECT_TRUE(RunExchange(d, e, rows * 4 * d, out, false) == Want(d, e, rows * 4 * d, out, false));
+      const int64_t in = rows * 4 * d, out = e.reduces ? rows * 4 : in;
+      EXPECT_TRUE(RunExchange(d, e, in, out, false) == Want(d, e, in, out, false));
     }
   }
 }
@@ -162,7 +162,8 @@ TEST(Exchange, HandsBuffersOverWhereItCan) {
   };
   for (const auto& c : cases) {
     PlanBuilder b(d);
-    b.Output(b.AddExchange(c.exchange, b.Input(c.in_bytes, 0), c.out_bytes, c.results == d ? 0 : 1));
+    const int32_t x = b.Input(c.in_bytes, 0);
+    b.Output(b.AddExchange(c.exchange, x, c.out_bytes, c.results == d ? 0 : 1));
     Buffers in = MakeInput(c.in_bytes, d);
     const Buffers out = RunPlan(b.plan, {in})[0];
     EXPECT_EQ(out.storage == in.storage, c.alias) << c.name;
@@ -196,7 +197,8 @@ TEST(Exchange, CopiesAGatherOfBuffersThatArePermuted) {
   PlanBuilder first(d), second(d), both(d);
   first.Output(first.AddExchange(ring, first.Input(256, 0), 256, 0));
   second.Output(second.AddExchange(gather, second.Input(256, 0), 1024, 1));
-  both.Output(both.AddExchange(gather, both.AddExchange(ring, both.Input(256, 0), 256, 0), 1024, 1));
+  const int32_t moved = both.AddExchange(ring, both.Input(256, 0), 256, 0);
+  both.Output(both.AddExchange(gather, moved, 1024, 1));
   Buffers in = MakeInput(256, d);
   const Values want = NaiveExchange(gather, NaiveExchange(ring, Read(in, d), 256), 1024);
   EXPECT_EQ(Read(RunPlan(both.plan, {in})[0], 1), want);
@@ -215,6 +217,17 @@ TEST(Exchange, ComposesPermutations) {
   auto out = RunPlan(*executable, RunPlan(*executable, RunPlan(*executable, {in})));
   EXPECT_EQ(Read(out[0], d), Read(in, d));  // 12 steps around a ring of 6
   EXPECT_EQ(out[0].storage, in.storage);
+}
+
+TEST(Exchange, OfEmptyArraysDoesNothing) {
+  for (const TeamCase& t : kTeams) {
+    const Team team(t.workers, t.forced);
+    for (const Case& c : Cases(4, 0, 5)) {
+      EXPECT_EQ(RunExchange(4, c.exchange, c.in_bytes, c.out_bytes, true),
+                Values(c.exchange.pieces.size()))
+          << c.name;
+    }
+  }
 }
 
 TEST(Exchange, RefusesMalformedReductions) {

@@ -133,7 +133,7 @@ struct PlanBuilder {
   }
 };
 
-// ---- exchanges ------------------------------------------------------------------------------------
+// ---- exchanges --------------------------------------------------------------------------------
 
 inline plan::Exchange Dense(DType dtype, int64_t elements) {
   plan::Exchange e;
@@ -252,7 +252,8 @@ inline Values NaiveExchange(const plan::Exchange& e, const Values& in, int64_t o
 
 template <class T>
 std::span<T> Elements(const Buffers& buffers, int32_t instance) {
-  return {reinterpret_cast<T*>(buffers.at(instance)), static_cast<size_t>(buffers.bytes) / sizeof(T)};
+  return {reinterpret_cast<T*>(buffers.at(instance)),
+          static_cast<size_t>(buffers.bytes) / sizeof(T)};
 }
 
 // Small whole numbers, different for each instance and element: exact in any order of f32 sums.
