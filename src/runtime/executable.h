@@ -105,8 +105,10 @@ struct Executable {
   int32_t max_operands = 0;
   int64_t peak_bytes = 0;
   double seconds = 0;
-  // Made by the first run with a number of workers; guarded by the lock that runs hold.
+  // Guarded by the lock that runs hold: the schedule of the last team; how long the last run took
+  // that one worker did alone.
   mutable Schedule schedule;
+  mutable double alone_seconds = 0;
 };
 
 // True if the step runs on all workers at once in a node of mode kSplit.

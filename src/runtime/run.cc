@@ -194,11 +194,16 @@ int ChooseWorkers(const Executable& executable, Runner& runner, double seconds,
   return schedule.parallel ? workers : 1;
 }
 
-// Learns from a run of the team whether the machine has cores for it.
-void Watch(Runner& runner, double estimate, Clock::time_point begin) {
+double Since(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+// Learns from a run of the team whether the machine has cores for it. One worker's time is the
+// estimate's or, where kernels say too little, what a run of one worker has taken.
+void Watch(const Executable& executable, Runner& runner, double estimate, Clock::time_point begin) {
   runner.last_large = Clock::now();
-  const double taken = std::chrono::duration<double>(runner.last_large - begin).count();
-  if (taken < kStarvedFactor * estimate + kStarvedSeconds) {
+  const double alone = std::max(estimate, executable.alone_seconds);
+  if (Since(begin, runner.last_large) < kStarvedFactor * alone + kStarvedSeconds) {
     runner.backoff = kLeastBackoff;
     return;
   }
@@ -208,19 +213,20 @@ void Watch(Runner& runner, double estimate, Clock::time_point begin) {
 
 void Execute(const Executable& executable, Runner& runner, double seconds) {
   RunState& run = runner.run;
-  const Clock::time_point begin =
-      seconds < kSerialSeconds ? Clock::time_point() : Clock::now();  // spare small runs the clock
+  const bool small = seconds < kSerialSeconds;  // not worth a look at the clock
+  const Clock::time_point begin = small ? Clock::time_point() : Clock::now();
   const int workers = run.workers = ChooseWorkers(executable, runner, seconds, begin);
   if (const int64_t own = WorkerBytes(executable); own > 0) run.own.emplace(own * workers);
   if (workers > 1) {
     run.barrier.Reset(workers, workers <= Cores());
     if (RunTeam(workers, [](void* r, int id) { Work(*static_cast<RunState*>(r), id); }, &run)) {
-      Watch(runner, seconds, begin);
+      Watch(executable, runner, seconds, begin);
       return;
     }
     run.workers = 1;
   }
   Work(run, 0);
+  if (!small) executable.alone_seconds = Since(begin, Clock::now());
 }
 
 }  // namespace
