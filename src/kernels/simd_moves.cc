@@ -25,6 +25,10 @@ struct Moves<std::index_sequence<K...>> {
   static void Enter(const Instr* pc, Context* c, size_t begin, size_t end, size_t step) {
     for (size_t i = begin; i < end; i += step)
       T::Go(pc, c, i, (static_cast<void>(K), hn::Zero(Raw()))...);
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+    // Kernels leave the upper halves of registers in use; SSE code of the caller would pay for it.
+    _mm256_zeroupper();
+#endif
   }
   static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
     auto p = reinterpret_cast<const float*>(Address(*c, pc->a, i));
