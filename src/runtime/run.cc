@@ -24,7 +24,7 @@ constexpr auto kAwake = std::chrono::milliseconds(1);
 constexpr double kStarvedFactor = 2;
 constexpr double kStarvedSeconds = 300e-6;
 constexpr auto kLeastBackoff = std::chrono::milliseconds(1);
-constexpr auto kMostBackoff = std::chrono::milliseconds(32);
+constexpr auto kMostBackoff = std::chrono::milliseconds(64);
 
 // The one team, and what its run keeps; a run holds the lock.
 struct Runner {
