@@ -55,8 +55,10 @@ void RunOf(const ArgConfig& c, const plan::KernelCall& call) {
     const T* origin = in + outer * c.n * c.inner + first;
     std::fill(at, at + columns, 0);
     if (c.n > 0) {
-      if (c.largest) Scan<T, true>(c, origin, columns, at);
-      else Scan<T, false>(c, origin, columns, at);
+      if (c.largest)
+        Scan<T, true>(c, origin, columns, at);
+      else
+        Scan<T, false>(c, origin, columns, at);
     }
     base::VisitDType(c.index, [&](auto t) {
       using I = decltype(t);

@@ -22,10 +22,14 @@ struct ScanConfig {
 
 plan::Reduction ReductionOf(Scan scan) {
   switch (scan) {
-    case Scan::kProd: return plan::Reduction::kProd;
-    case Scan::kMax: return plan::Reduction::kMax;
-    case Scan::kMin: return plan::Reduction::kMin;
-    default: return plan::Reduction::kSum;
+    case Scan::kProd:
+      return plan::Reduction::kProd;
+    case Scan::kMax:
+      return plan::Reduction::kMax;
+    case Scan::kMin:
+      return plan::Reduction::kMin;
+    default:
+      return plan::Reduction::kSum;
   }
 }
 
@@ -83,8 +87,10 @@ void RunOf(const ScanConfig& c, const plan::KernelCall& call) {
   for (int64_t u = units * call.part / call.parts; u < last; ++u) {
     const int64_t first = u % c.panels * kPanel, columns = std::min(kPanel, c.inner - first);
     const int64_t offset = u / c.panels * c.n * c.inner + first;
-    if (c.scan == Scan::kLogSumExp) ScanPanel<T, LogSumExp<T>>(c, in + offset, out + offset, columns);
-    else ScanPanel<T, Simple<T>>(c, in + offset, out + offset, columns);
+    if (c.scan == Scan::kLogSumExp)
+      ScanPanel<T, LogSumExp<T>>(c, in + offset, out + offset, columns);
+    else
+      ScanPanel<T, Simple<T>>(c, in + offset, out + offset, columns);
   }
 }
 

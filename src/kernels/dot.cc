@@ -31,7 +31,8 @@ struct Dims {
   // Offset of the element at a row-major index.
   int64_t Offset(int64_t index) const {
     int64_t offset = 0;
-    for (size_t d = sizes.size(); d-- > 0; index /= sizes[d]) offset += index % sizes[d] * strides[d];
+    for (size_t d = sizes.size(); d-- > 0; index /= sizes[d])
+      offset += index % sizes[d] * strides[d];
     return offset;
   }
 };
@@ -52,7 +53,7 @@ struct DotConfig {
   GemmType type = GemmType::kF32;
   bool converts_out = false;
   Cut cut = Cut::kRows;
-  int64_t unit = kGemmCut, units = 1;   // rows or columns of a unit; units per product
+  int64_t unit = kGemmCut, units = 1;                // rows or columns of a unit; units per product
   int64_t a_offset = 0, b_offset = 0, c_offset = 0;  // in scratch, bytes
   std::unique_ptr<Gemm> gemm;
 };
@@ -60,10 +61,13 @@ struct DotConfig {
 int64_t ItemSize(GemmType type) {
   switch (type) {
     case GemmType::kF64:
-    case GemmType::kI64: return 8;
+    case GemmType::kI64:
+      return 8;
     case GemmType::kBF16:
-    case GemmType::kBF16ToF32: return 2;
-    default: return 4;
+    case GemmType::kBF16ToF32:
+      return 2;
+    default:
+      return 4;
   }
 }
 
@@ -71,11 +75,16 @@ int64_t ItemSize(GemmType type) {
 template <class F>
 void VisitRead(GemmType type, F f) {
   switch (type) {
-    case GemmType::kF32: return f(float{});
-    case GemmType::kF64: return f(double{});
-    case GemmType::kI32: return f(int32_t{});
-    case GemmType::kI64: return f(int64_t{});
-    default: return f(BFloat16{});
+    case GemmType::kF32:
+      return f(float{});
+    case GemmType::kF64:
+      return f(double{});
+    case GemmType::kI32:
+      return f(int32_t{});
+    case GemmType::kI64:
+      return f(int64_t{});
+    default:
+      return f(BFloat16{});
   }
 }
 
@@ -92,11 +101,16 @@ GemmType TypeOf(DType lhs, DType rhs, DType out) {
 
 bool IsReadAs(DType dtype, GemmType type) {
   switch (type) {
-    case GemmType::kF32: return dtype == f32;
-    case GemmType::kF64: return dtype == f64;
-    case GemmType::kI32: return dtype == i32 || dtype == u32;
-    case GemmType::kI64: return dtype == i64 || dtype == u64;
-    default: return dtype == bf16;
+    case GemmType::kF32:
+      return dtype == f32;
+    case GemmType::kF64:
+      return dtype == f64;
+    case GemmType::kI32:
+      return dtype == i32 || dtype == u32;
+    case GemmType::kI64:
+      return dtype == i64 || dtype == u64;
+    default:
+      return dtype == bf16;
   }
 }
 
@@ -172,8 +186,10 @@ void PackRows(const Matrix& m, const From* in, int64_t begin, int64_t end, To* o
     for (int64_t c = 0; c < m.cols.count; c += inner) {
       const From* run = row + m.cols.Offset(c);
       for (int64_t k = 0; k < inner; ++k, ++out) {
-        if constexpr (std::is_same_v<From, To>) *out = run[k * step];
-        else *out = To(Cast<Compute<To>>(Widen(run[k * step])));
+        if constexpr (std::is_same_v<From, To>)
+          *out = run[k * step];
+        else
+          *out = To(Cast<Compute<To>>(Widen(run[k * step])));
       }
     }
   }
@@ -250,8 +266,7 @@ void RunDot(const plan::KernelCall& call) {
   while (done < last) {
     const int64_t batch = done / c.units, first = done % c.units;
     const int64_t count = std::min(c.units - first, last - done);
-    const std::byte* b =
-        Prepare(c.b, c.type, call.in[1], batch, 0, c.k, call.scratch + c.b_offset);
+    const std::byte* b = Prepare(c.b, c.type, call.in[1], batch, 0, c.k, call.scratch + c.b_offset);
     if (c.cut == Cut::kRows) {
       RunRows(c, call, batch, first * c.unit, UnitEnd(c, first + count), b);
     } else {
@@ -307,8 +322,8 @@ plan::Kernel DotGeneral(const DotDesc& given) {
   SetStrides(c->a, c->type);
   SetStrides(c->b, c->type);
   Split(*c);
-  c->gemm = std::make_unique<Gemm>(GemmDesc{c->type, c->m, c->n, c->k, c->a.row, c->a.col, c->b.row,
-                                            c->b.col, c->n});
+  c->gemm = std::make_unique<Gemm>(
+      GemmDesc{c->type, c->m, c->n, c->k, c->a.row, c->a.col, c->b.row, c->b.col, c->n});
   plan::Kernel kernel;
   kernel.fn = &RunDot;
   kernel.scratch_bytes = PlanScratch(*c);

@@ -108,9 +108,10 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
     kernel.bytes += static_cast<double>(Bytes(view, config->layout));
   kernel.scratch_bytes = config->scratch_bytes;
   const auto worth = static_cast<int64_t>(elements * (config->cost + 1) / kPartCost);
-  kernel.max_parts = static_cast<int32_t>(
-      std::clamp<int64_t>(worth, 1, std::max<int64_t>(1, std::min<int64_t>(
-          config->layout.rows * config->units_per_row, 1 << 20))));
+  kernel.max_parts = static_cast<int32_t>(std::clamp<int64_t>(
+      worth, 1,
+      std::max<int64_t>(1,
+                        std::min<int64_t>(config->layout.rows * config->units_per_row, 1 << 20))));
   kernel.in_place = InPlace(desc, *config);
   kernel.config = std::move(config);
   return kernel;
@@ -120,6 +121,7 @@ const KernelTable& Kernels() {
   static const KernelTable table = [] {
     KernelTable t;
     AddMoves(t);
+    AddStored(t);
     AddNarrowOps(t);
     AddWideOps(t);
     AddFloat32Math(t);

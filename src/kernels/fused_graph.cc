@@ -14,17 +14,24 @@ using plan::ScalarOp;
 
 Lane LaneOf(DType dtype, bool wide) {
   switch (dtype.code()) {
-    case DType::kBool: return wide ? Lane::kU64 : Lane::kU32;
+    case DType::kBool:
+      return wide ? Lane::kU64 : Lane::kU32;
     case DType::kI8:
     case DType::kI16:
-    case DType::kI32: return Lane::kI32;
+    case DType::kI32:
+      return Lane::kI32;
     case DType::kU8:
     case DType::kU16:
-    case DType::kU32: return Lane::kU32;
-    case DType::kI64: return Lane::kI64;
-    case DType::kU64: return Lane::kU64;
-    case DType::kF64: return Lane::kF64;
-    default: return Lane::kF32;
+    case DType::kU32:
+      return Lane::kU32;
+    case DType::kI64:
+      return Lane::kI64;
+    case DType::kU64:
+      return Lane::kU64;
+    case DType::kF64:
+      return Lane::kF64;
+    default:
+      return Lane::kF32;
   }
 }
 
@@ -85,12 +92,15 @@ int Builder::Constant(Lane lane, uint64_t bits) {
 
 int Builder::Number(Lane lane, double value) {
   switch (lane) {
-    case Lane::kF32: return Constant(lane, std::bit_cast<uint32_t>(static_cast<float>(value)));
-    case Lane::kF64: return Constant(lane, std::bit_cast<uint64_t>(value));
+    case Lane::kF32:
+      return Constant(lane, std::bit_cast<uint32_t>(static_cast<float>(value)));
+    case Lane::kF64:
+      return Constant(lane, std::bit_cast<uint64_t>(value));
     case Lane::kI32:
     case Lane::kU32:
       return Constant(lane, static_cast<uint32_t>(static_cast<int64_t>(value)));
-    default: return Constant(lane, static_cast<uint64_t>(static_cast<int64_t>(value)));
+    default:
+      return Constant(lane, static_cast<uint64_t>(static_cast<int64_t>(value)));
   }
 }
 
@@ -99,9 +109,12 @@ float CostOf(ScalarOp op) {
   switch (op) {
     case kDiv:
     case kRsqrt:
-    case kSqrt: return 8;
-    case kRem: return 10;
-    default: return op >= kExp && op <= kLogistic ? 20 : 1;
+    case kSqrt:
+      return 8;
+    case kRem:
+      return 10;
+    default:
+      return op >= kExp && op <= kLogistic ? 20 : 1;
   }
 }
 
@@ -150,17 +163,21 @@ int Builder::Select(int p, int a, int b) {
 
 int Builder::Fit(DType dtype, int v) {
   switch (dtype.code()) {
-    case DType::kF16: return Coded(Lane::kF32, kRoundF16, v);
-    case DType::kBF16: return Coded(Lane::kF32, kRoundBF16, v);
+    case DType::kF16:
+      return Coded(Lane::kF32, kRoundF16, v);
+    case DType::kBF16:
+      return Coded(Lane::kF32, kRoundBF16, v);
     case DType::kU8:
-    case DType::kU16: return LowBits(dtype, v);
+    case DType::kU16:
+      return LowBits(dtype, v);
     case DType::kI8:
     case DType::kI16: {
       const int by = Number(Lane::kI32, 32 - dtype.size() * 8);
       v = Op(Lane::kI32, ScalarOp::kShiftLeft, v, by);
       return Op(Lane::kI32, ScalarOp::kShiftRightArithmetic, v, by);
     }
-    default: return v;
+    default:
+      return v;
   }
 }
 
@@ -212,13 +229,18 @@ int Builder::Bool(ScalarOp op, int a, int b) {
   const Lane lane = LaneOf(bool_, g_.wide);
   switch (op) {
     case kAdd:
-    case kMax: return Op(lane, kOr, a, b);
+    case kMax:
+      return Op(lane, kOr, a, b);
     case kMul:
-    case kMin: return Op(lane, kAnd, a, b);
-    case kSub: return Op(lane, kXor, a, b);
+    case kMin:
+      return Op(lane, kAnd, a, b);
+    case kSub:
+      return Op(lane, kXor, a, b);
     case kAbs:
-    case kSign: return a;
-    default: return Op(lane, op, a, b);
+    case kSign:
+      return a;
+    default:
+      return Op(lane, op, a, b);
   }
 }
 
@@ -234,7 +256,8 @@ int Builder::SmallInteger(const FusedNode& node, int a, int b) {
   using enum ScalarOp;
   const Lane lane = LaneOf(node.dtype, g_.wide);
   switch (node.op) {
-    case kPopulationCount: return Op(lane, node.op, LowBits(node.dtype, a));
+    case kPopulationCount:
+      return Op(lane, node.op, LowBits(node.dtype, a));
     case kClz: {
       const int extra = Number(lane, 32 - node.dtype.size() * 8);
       return Op(lane, kSub, Op(lane, node.op, LowBits(node.dtype, a)), extra);
@@ -248,7 +271,8 @@ int Builder::SmallInteger(const FusedNode& node, int a, int b) {
       const int top = Op(lane, node.op, Op(lane, kShiftLeft, a, extra), extra);
       return Fit(node.dtype, Op(lane, node.op, top, b));
     }
-    default: return Fit(node.dtype, Op(lane, node.op, a, b));
+    default:
+      return Fit(node.dtype, Op(lane, node.op, a, b));
   }
 }
 
@@ -293,11 +317,14 @@ int Builder::HeldConstant(const FusedNode& node) {
       T v;
       std::memcpy(static_cast<void*>(&v), &node.bits, sizeof(T));
       const auto held = Widen(v);
-      if constexpr (std::is_same_v<T, double>) return Constant(lane, std::bit_cast<uint64_t>(held));
+      if constexpr (std::is_same_v<T, double>)
+        return Constant(lane, std::bit_cast<uint64_t>(held));
       else if constexpr (std::is_floating_point_v<std::decay_t<decltype(held)>>)
         return Constant(lane, std::bit_cast<uint32_t>(static_cast<float>(held)));
-      else if constexpr (sizeof(T) == 8) return Constant(lane, static_cast<uint64_t>(held));
-      else return Constant(lane, static_cast<uint32_t>(held));
+      else if constexpr (sizeof(T) == 8)
+        return Constant(lane, static_cast<uint64_t>(held));
+      else
+        return Constant(lane, static_cast<uint32_t>(held));
     }
   });
 }
@@ -317,9 +344,12 @@ int Builder::Node(const FusedNode& node) {
       n.cost = 2;
       return Fit(node.dtype, Append(n));
     }
-    case FusedNode::kConstant: return HeldConstant(node);
-    case FusedNode::kScalar: return Scalar(node);
-    default: break;
+    case FusedNode::kConstant:
+      return HeldConstant(node);
+    case FusedNode::kScalar:
+      return Scalar(node);
+    default:
+      break;
   }
   GraphNode n{.kind = GraphNode::kReduce, .lane = lane, .dtype = node.dtype};
   n.reduction = node.reduction;

@@ -17,10 +17,9 @@ void Collapse(Strides& dims, std::vector<Strides*> tensors) {
   size_t kept = 0;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == 1) continue;
-    const bool merges =
-        kept > 0 && std::all_of(tensors.begin(), tensors.end(), [&](Strides* s) {
-          return (*s)[kept - 1] == (*s)[d] * dims[d];
-        });
+    const bool merges = kept > 0 && std::all_of(tensors.begin(), tensors.end(), [&](Strides* s) {
+                          return (*s)[kept - 1] == (*s)[d] * dims[d];
+                        });
     if (!merges) ++kept;
     dims[kept - 1] = merges ? dims[kept - 1] * dims[d] : dims[d];
     for (Strides* s : tensors) (*s)[kept - 1] = (*s)[d];
@@ -75,7 +74,8 @@ TensorView View(const Source& source, size_t outer_rank, Strides row_dims) {
   view.per_row = source.per_row;
   Strides row(source.strides.begin() + static_cast<int64_t>(outer_rank), source.strides.end());
   Collapse(row_dims, {&row});
-  if (row.empty()) view.kind = TensorView::kStream;
+  if (row.empty())
+    view.kind = TensorView::kStream;
   else if (row.size() == 1 && row[0] <= 1 && row[0] >= 0)
     view.kind = row[0] == 0 ? TensorView::kScalar : TensorView::kStream;
   else

@@ -2,9 +2,9 @@
 //
 // A program handles one tile of elements: eight vectors of in-flight values (the accumulator) that
 // every kernel receives in registers and hands to the next kernel by a tail call. All else is in
-// memory: streams (tensors), slots (one value of one tile, kSlotBytes) and constants (filled slots).
-// Each program exists in two widths with the same instructions: eight vectors, and one vector for
-// the ends of rows and for values per row.
+// memory: streams (tensors), slots (one value of one tile, kSlotBytes) and constants (filled
+// slots). Each program exists in two widths with the same instructions: eight vectors, and one
+// vector for the ends of rows and for values per row.
 //
 // A *narrow* program has only values of 32-bit lanes. A *wide* one has 64-bit lanes too; its tiles
 // have half as many elements, and values of 32-bit lanes fill only half of the accumulator.
@@ -24,17 +24,17 @@ enum class Lane : uint8_t { kF32, kI32, kU32, kF64, kI64, kU64 };
 inline constexpr int kLanes = 6;
 inline constexpr bool IsWide(Lane lane) { return lane >= Lane::kF64; }
 
-inline constexpr size_t kVectors = 8;        // of a tile
-inline constexpr size_t kSlotBytes = 512;    // a tile of the widest vectors
-inline constexpr size_t kPad = 64;           // what a masked operation may touch beyond a slot
-inline constexpr size_t kBlock = 4096;       // elements summed in f32 before they go to f64
-inline constexpr size_t kNarrowSums = 128;   // accumulators of a reduction of 32-bit lanes
-inline constexpr size_t kWideSums = 64;      // the same of 64-bit lanes
+inline constexpr size_t kVectors = 8;       // of a tile
+inline constexpr size_t kSlotBytes = 512;   // a tile of the widest vectors
+inline constexpr size_t kPad = 64;          // what a masked operation may touch beyond a slot
+inline constexpr size_t kBlock = 4096;      // elements summed in f32 before they go to f64
+inline constexpr size_t kNarrowSums = 128;  // accumulators of a reduction of 32-bit lanes
+inline constexpr size_t kWideSums = 64;     // the same of 64-bit lanes
 
 // Instruction codes: the scalar ops, then those that only the compiler makes.
 enum Code : uint8_t {
   kSquare = static_cast<uint8_t>(plan::ScalarOp::kClamp) + 1,
-  kRoundF16,   // f32 to the nearest f16, still held as f32
+  kRoundF16,  // f32 to the nearest f16, still held as f32
   kRoundBF16,
   kCodes
 };
@@ -87,6 +87,8 @@ struct KernelTable {
   EnterFn enter_tile = nullptr, enter_vector = nullptr;
   // Raw moves of the accumulator; `half`: of 32-bit values of a wide program.
   KernelPair load, load_half, store, store_half, stream, broadcast4, broadcast8, stop, block;
+  // Of narrow programs, by dtype: what is stored in less than 32 bits.
+  KernelPair load_stored[DType::kF64 + 1], store_stored[DType::kF64 + 1];
   KernelPair op[kLanes][kCodes];        // acc = op(acc) or op(acc, a)
   KernelPair reversed[kLanes][kCodes];  // acc = op(a, acc)
   KernelPair select[3];                 // acc is the select's operand 0, 1 or 2; a and b the others
@@ -102,6 +104,7 @@ const KernelTable& Kernels();
 
 // Each fills its part of the table for this CPU.
 void AddMoves(KernelTable& table);
+void AddStored(KernelTable& table);
 void AddNarrowOps(KernelTable& table);
 void AddWideOps(KernelTable& table);
 void AddFloat32Math(KernelTable& table);

@@ -36,7 +36,8 @@ class Runner {
         index_(reinterpret_cast<int64_t*>(scratch_ + f_.map.index)) {
     base_[kAbsolute] = nullptr;
     base_[kScratch] = scratch_;
-    for (size_t k = 0; k < f_.inputs; ++k) base_[kFirstTensor + k] = const_cast<std::byte*>(call.in[k]);
+    for (size_t k = 0; k < f_.inputs; ++k)
+      base_[kFirstTensor + k] = const_cast<std::byte*>(call.in[k]);
     for (size_t k = 0; k < f_.outputs; ++k) base_[kFirstTensor + f_.inputs + k] = call.out[k];
     const size_t tensors = f_.layout.tensors.size();
     for (size_t k = f_.inputs + f_.outputs; k < tensors; ++k) base_[kFirstTensor + k] = nullptr;
@@ -74,9 +75,9 @@ class Runner {
 
   void Move(size_t dim, int64_t steps) {
     for (size_t t = 0; t < f_.layout.tensors.size(); ++t)
-      base_[kFirstTensor + t] = reinterpret_cast<std::byte*>(
-          reinterpret_cast<intptr_t>(base_[kFirstTensor + t]) +
-          steps * f_.layout.tensors[t].outer[dim]);
+      base_[kFirstTensor + t] =
+          reinterpret_cast<std::byte*>(reinterpret_cast<intptr_t>(base_[kFirstTensor + t]) +
+                                       steps * f_.layout.tensors[t].outer[dim]);
   }
   void Seek(int64_t row) {
     for (size_t d = f_.layout.outer.size(); d-- > 0;) {
@@ -146,7 +147,8 @@ class Runner {
     context_.base = base_;
     for (size_t t : pass.stored) {
       const auto size = static_cast<size_t>(f_.layout.tensors[t].itemsize);
-      CopySmall(base_[kFirstTensor + t] + i * size, end_base[kFirstTensor + t] + i * size, n * size);
+      CopySmall(base_[kFirstTensor + t] + i * size, end_base[kFirstTensor + t] + i * size,
+                n * size);
     }
   }
 
@@ -160,8 +162,6 @@ class Runner {
 
 }  // namespace
 
-void RunFused(const plan::KernelCall& call) {
-  Runner(call).Run(call.part, call.parts);
-}
+void RunFused(const plan::KernelCall& call) { Runner(call).Run(call.part, call.parts); }
 
 }  // namespace tessera::kernels

@@ -16,7 +16,8 @@ bool PrefersDnnl(const GemmDesc& d) {
   if (d.type == GemmType::kBF16 || d.type == GemmType::kBF16ToF32) return true;
   if (d.type != GemmType::kF32) return false;
   if (!HasBlas()) return true;
-  const double work = static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
+  const double work =
+      static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
   return d.m > 1 && d.n > 1 && work > kDnnlWork;
 }
 
@@ -70,17 +71,25 @@ void Gemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) cons
   };
   switch (desc_.type) {
     case GemmType::kF32:
-      if (HasBlas()) BlasGemm(desc_, m, n, static_cast<const float*>(a),
-                              static_cast<const float*>(b), static_cast<float*>(c));
-      else simple(float{});
+      if (HasBlas())
+        BlasGemm(desc_, m, n, static_cast<const float*>(a), static_cast<const float*>(b),
+                 static_cast<float*>(c));
+      else
+        simple(float{});
       break;
     case GemmType::kF64:
-      if (HasBlas()) BlasGemm(desc_, m, n, static_cast<const double*>(a),
-                              static_cast<const double*>(b), static_cast<double*>(c));
-      else simple(double{});
+      if (HasBlas())
+        BlasGemm(desc_, m, n, static_cast<const double*>(a), static_cast<const double*>(b),
+                 static_cast<double*>(c));
+      else
+        simple(double{});
       break;
-    case GemmType::kI64: simple(uint64_t{}); break;
-    default: simple(uint32_t{}); break;
+    case GemmType::kI64:
+      simple(uint64_t{});
+      break;
+    default:
+      simple(uint32_t{});
+      break;
   }
 }
 

@@ -45,7 +45,8 @@ Blas Load() {
   void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return blas;
   // Of the variants with threads, none may start any.
-  if (auto set = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"))) set(1);
+  if (auto set = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads")))
+    set(1);
   blas.sgemm = reinterpret_cast<GemmFn<float>>(dlsym(library, "cblas_sgemm"));
   blas.dgemm = reinterpret_cast<GemmFn<double>>(dlsym(library, "cblas_dgemm"));
   blas.sgemv = reinterpret_cast<GemvFn<float>>(dlsym(library, "cblas_sgemv"));
@@ -96,7 +97,8 @@ bool HasBlas() {
 void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const float* a, const float* b, float* c) {
   Multiply(Library().sgemm, Library().sgemv, d, m, n, a, b, c);
 }
-void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const double* a, const double* b, double* c) {
+void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const double* a, const double* b,
+              double* c) {
   Multiply(Library().dgemm, Library().dgemv, d, m, n, a, b, c);
 }
 

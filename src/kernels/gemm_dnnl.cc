@@ -108,8 +108,10 @@ class ThreadState {
 dnnl::memory::desc Matrix(int64_t rows, int64_t cols, dnnl::memory::data_type type, int64_t row,
                           int64_t col) {
   // Of a single row or column the stride does not matter, but oneDNN wants a sensible one.
-  if (col == 1) row = std::max(row, cols);
-  else col = std::max(col, rows);
+  if (col == 1)
+    row = std::max(row, cols);
+  else
+    col = std::max(col, rows);
   return {{rows, cols}, type, {row, col}};
 }
 
@@ -161,7 +163,12 @@ void DnnlGemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) 
 bool HasBFloat16Gemm() {
   static const bool has = [] {
     try {
-      const GemmDesc d{.type = GemmType::kBF16, .m = 16, .n = 16, .k = 16, .a_row = 16, .b_row = 16,
+      const GemmDesc d{.type = GemmType::kBF16,
+                       .m = 16,
+                       .n = 16,
+                       .k = 16,
+                       .a_row = 16,
+                       .b_row = 16,
                        .c_row = 16};
       Make(d, 16, 16);
       return true;

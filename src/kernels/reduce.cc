@@ -1,6 +1,6 @@
-#include "kernels/reduce_shape.h"
-
 #include <algorithm>
+
+#include "kernels/reduce_shape.h"
 
 namespace tessera::kernels {
 namespace {

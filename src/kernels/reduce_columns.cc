@@ -19,12 +19,18 @@ constexpr int64_t kFoldRows = 128;  // rows summed in f32 before they go to f64;
 
 ScalarOp OpOf(plan::Reduction reduction) {
   switch (reduction) {
-    case plan::Reduction::kSum: return ScalarOp::kAdd;
-    case plan::Reduction::kProd: return ScalarOp::kMul;
-    case plan::Reduction::kMax: return ScalarOp::kMax;
-    case plan::Reduction::kMin: return ScalarOp::kMin;
-    case plan::Reduction::kAnd: return ScalarOp::kAnd;
-    default: return ScalarOp::kOr;
+    case plan::Reduction::kSum:
+      return ScalarOp::kAdd;
+    case plan::Reduction::kProd:
+      return ScalarOp::kMul;
+    case plan::Reduction::kMax:
+      return ScalarOp::kMax;
+    case plan::Reduction::kMin:
+      return ScalarOp::kMin;
+    case plan::Reduction::kAnd:
+      return ScalarOp::kAnd;
+    default:
+      return ScalarOp::kOr;
   }
 }
 
@@ -93,8 +99,8 @@ struct ColumnsConfig {
   plan::Reduction reduction;
   int64_t outer, rows, columns, panels;
   bool carries;
-  PanelKernels full, last;          // of kPanel columns, and of the rest
-  std::vector<std::byte> identity;  // kPanel elements of acc
+  PanelKernels full, last;                      // of kPanel columns, and of the rest
+  std::vector<std::byte> identity;              // kPanel elements of acc
   int64_t carry_offset = 0, kernel_offset = 0;  // in scratch; the accumulators are at 0
 };
 
@@ -182,7 +188,8 @@ std::vector<std::byte> IdentityRow(DType acc, plan::Reduction reduction) {
 
 int64_t MapScratch(ColumnsConfig& c) {
   c.carry_offset = kPanel * c.acc.size();
-  c.kernel_offset = c.carry_offset + (c.carries ? kPanel * static_cast<int64_t>(sizeof(double)) : 0);
+  c.kernel_offset =
+      c.carry_offset + (c.carries ? kPanel * static_cast<int64_t>(sizeof(double)) : 0);
   int64_t most = 0;
   for (const PanelKernels* p : {&c.full, &c.last})
     for (const plan::Kernel* k : {&p->several, &p->one, &p->fold, &p->finish})

@@ -15,14 +15,21 @@ template <class A>
 A ReductionIdentity(plan::Reduction reduction) {
   using Limits = std::numeric_limits<A>;
   switch (reduction) {
-    case plan::Reduction::kProd: return A(1);
-    case plan::Reduction::kMax: return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-    case plan::Reduction::kMin: return Limits::has_infinity ? Limits::infinity() : Limits::max();
+    case plan::Reduction::kProd:
+      return A(1);
+    case plan::Reduction::kMax:
+      return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    case plan::Reduction::kMin:
+      return Limits::has_infinity ? Limits::infinity() : Limits::max();
     case plan::Reduction::kAnd:
-      if constexpr (std::is_same_v<A, bool>) return true;
-      else if constexpr (std::is_integral_v<A>) return static_cast<A>(~A{0});
-      else return A(0);
-    default: return A(0);
+      if constexpr (std::is_same_v<A, bool>)
+        return true;
+      else if constexpr (std::is_integral_v<A>)
+        return static_cast<A>(~A{0});
+      else
+        return A(0);
+    default:
+      return A(0);
   }
 }
 
@@ -34,15 +41,21 @@ A Combine(plan::Reduction reduction, A a, A b) {
     return any ? a || b : a && b;
   } else {
     switch (reduction) {
-      case plan::Reduction::kSum: return WrapAdd(a, b);
-      case plan::Reduction::kProd: return WrapMul(a, b);
-      case plan::Reduction::kMax: return Larger(a, b);
-      case plan::Reduction::kMin: return Smaller(a, b);
-      default: break;
+      case plan::Reduction::kSum:
+        return WrapAdd(a, b);
+      case plan::Reduction::kProd:
+        return WrapMul(a, b);
+      case plan::Reduction::kMax:
+        return Larger(a, b);
+      case plan::Reduction::kMin:
+        return Smaller(a, b);
+      default:
+        break;
     }
     if constexpr (std::is_integral_v<A>)
       return static_cast<A>(reduction == plan::Reduction::kAnd ? a & b : a | b);
-    else return a;
+    else
+      return a;
   }
 }
 

@@ -14,7 +14,8 @@ struct Walk {
 
   int64_t Offset(int64_t index) const {
     int64_t offset = 0;
-    for (size_t d = sizes.size(); d-- > 0; index /= sizes[d]) offset += index % sizes[d] * strides[d];
+    for (size_t d = sizes.size(); d-- > 0; index /= sizes[d])
+      offset += index % sizes[d] * strides[d];
     return offset;
   }
 };

@@ -21,12 +21,18 @@ inline void Each(size_t n, F f) {
 template <class F>
 decltype(auto) VisitLane(Lane lane, F f) {
   switch (lane) {
-    case Lane::kF32: return f(float{});
-    case Lane::kI32: return f(int32_t{});
-    case Lane::kU32: return f(uint32_t{});
-    case Lane::kF64: return f(double{});
-    case Lane::kI64: return f(int64_t{});
-    default: return f(uint64_t{});
+    case Lane::kF32:
+      return f(float{});
+    case Lane::kI32:
+      return f(int32_t{});
+    case Lane::kU32:
+      return f(uint32_t{});
+    case Lane::kF64:
+      return f(double{});
+    case Lane::kI64:
+      return f(int64_t{});
+    default:
+      return f(uint64_t{});
   }
 }
 
@@ -43,8 +49,10 @@ void Convert(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
 // Kept is the held type, T the stored one.
 template <class T, class Kept>
 Kept FromStored(T v) {
-  if constexpr (std::is_same_v<T, bool>) return v ? ~Kept{0} : Kept{0};
-  else return static_cast<Kept>(Widen(v));
+  if constexpr (std::is_same_v<T, bool>)
+    return v ? ~Kept{0} : Kept{0};
+  else
+    return static_cast<Kept>(Widen(v));
 }
 template <class T, class Kept>
 T ToStored(Kept v) {
@@ -75,19 +83,32 @@ void Store(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* 
 template <class F>
 BlockFn VisitStored(DType dtype, bool wide, F f) {
   switch (dtype.code()) {
-    case DType::kBool: return wide ? f(bool{}, uint64_t{}) : f(bool{}, uint32_t{});
-    case DType::kI8: return f(int8_t{}, int32_t{});
-    case DType::kI16: return f(int16_t{}, int32_t{});
-    case DType::kI32: return f(int32_t{}, int32_t{});
-    case DType::kI64: return f(int64_t{}, int64_t{});
-    case DType::kU8: return f(uint8_t{}, uint32_t{});
-    case DType::kU16: return f(uint16_t{}, uint32_t{});
-    case DType::kU32: return f(uint32_t{}, uint32_t{});
-    case DType::kU64: return f(uint64_t{}, uint64_t{});
-    case DType::kF16: return f(Float16{}, float{});
-    case DType::kBF16: return f(BFloat16{}, float{});
-    case DType::kF32: return f(float{}, float{});
-    default: return f(double{}, double{});
+    case DType::kBool:
+      return wide ? f(bool{}, uint64_t{}) : f(bool{}, uint32_t{});
+    case DType::kI8:
+      return f(int8_t{}, int32_t{});
+    case DType::kI16:
+      return f(int16_t{}, int32_t{});
+    case DType::kI32:
+      return f(int32_t{}, int32_t{});
+    case DType::kI64:
+      return f(int64_t{}, int64_t{});
+    case DType::kU8:
+      return f(uint8_t{}, uint32_t{});
+    case DType::kU16:
+      return f(uint16_t{}, uint32_t{});
+    case DType::kU32:
+      return f(uint32_t{}, uint32_t{});
+    case DType::kU64:
+      return f(uint64_t{}, uint64_t{});
+    case DType::kF16:
+      return f(Float16{}, float{});
+    case DType::kBF16:
+      return f(BFloat16{}, float{});
+    case DType::kF32:
+      return f(float{}, float{});
+    default:
+      return f(double{}, double{});
   }
 }
 
@@ -162,10 +183,14 @@ BlockFn IotaBlock(Lane lane) {
 
 BlockFn GatherBlock(int itemsize) {
   switch (itemsize) {
-    case 1: return &GatherElements<uint8_t>;
-    case 2: return &GatherElements<uint16_t>;
-    case 4: return &GatherElements<uint32_t>;
-    default: return &GatherElements<uint64_t>;
+    case 1:
+      return &GatherElements<uint8_t>;
+    case 2:
+      return &GatherElements<uint16_t>;
+    case 4:
+      return &GatherElements<uint32_t>;
+    default:
+      return &GatherElements<uint64_t>;
   }
 }
 

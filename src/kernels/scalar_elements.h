@@ -49,13 +49,15 @@ template <class T>
 inline T WrapAdd(T a, T b) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else return a + b;
+  else
+    return a + b;
 }
 template <class T>
 inline T WrapMul(T a, T b) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else return a * b;
+  else
+    return a * b;
 }
 
 // f16 and bf16 bits to f32 and, for a float that is such a number already, back.
@@ -85,21 +87,32 @@ inline uint16_t RoundedToBrain(float v) {
 
 // The type in which elements of host type T are computed, and the way there and back (rounding).
 template <class T>
-struct ComputeOf { using Type = T; };
+struct ComputeOf {
+  using Type = T;
+};
 template <>
-struct ComputeOf<Float16> { using Type = float; };
+struct ComputeOf<Float16> {
+  using Type = float;
+};
 template <>
-struct ComputeOf<BFloat16> { using Type = float; };
+struct ComputeOf<BFloat16> {
+  using Type = float;
+};
 template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
 template <class T>
 inline Compute<T> Widen(T v) {
-  if constexpr (std::is_same_v<T, Float16>) return HalfToFloat(v.bits);
-  else if constexpr (std::is_same_v<T, BFloat16>) return BrainToFloat(v.bits);
-  else return v;
+  if constexpr (std::is_same_v<T, Float16>)
+    return HalfToFloat(v.bits);
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return BrainToFloat(v.bits);
+  else
+    return v;
 }
 template <class T>
-inline T Narrow(Compute<T> v) { return T(v); }
+inline T Narrow(Compute<T> v) {
+  return T(v);
+}
 
 }  // namespace tessera::kernels

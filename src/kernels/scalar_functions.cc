@@ -59,19 +59,32 @@ double Lgamma(double x) {
 template <ScalarOp kOp, class T>
 T FloatFunction(T x, T y) {
   using enum ScalarOp;
-  if constexpr (kOp == kCbrt) return std::cbrt(x);
-  else if constexpr (kOp == kTan) return std::tan(x);
-  else if constexpr (kOp == kCosh) return std::cosh(x);
-  else if constexpr (kOp == kErf) return std::erf(x);
-  else if constexpr (kOp == kErfc) return std::erfc(x);
-  else if constexpr (kOp == kErfInv) return static_cast<T>(ErfInv(x));
-  else if constexpr (kOp == kLgamma) return static_cast<T>(Lgamma(x));
-  else if constexpr (kOp == kDigamma) return static_cast<T>(Digamma(x));
-  else if constexpr (kOp == kExp2) return std::exp2(x);
-  else if constexpr (kOp == kRem) return std::fmod(x, y);
-  else if constexpr (kOp == kPow) return std::pow(x, y);
-  else if constexpr (kOp == kAtan2) return std::atan2(x, y);
-  else return std::nextafter(x, y);
+  if constexpr (kOp == kCbrt)
+    return std::cbrt(x);
+  else if constexpr (kOp == kTan)
+    return std::tan(x);
+  else if constexpr (kOp == kCosh)
+    return std::cosh(x);
+  else if constexpr (kOp == kErf)
+    return std::erf(x);
+  else if constexpr (kOp == kErfc)
+    return std::erfc(x);
+  else if constexpr (kOp == kErfInv)
+    return static_cast<T>(ErfInv(x));
+  else if constexpr (kOp == kLgamma)
+    return static_cast<T>(Lgamma(x));
+  else if constexpr (kOp == kDigamma)
+    return static_cast<T>(Digamma(x));
+  else if constexpr (kOp == kExp2)
+    return std::exp2(x);
+  else if constexpr (kOp == kRem)
+    return std::fmod(x, y);
+  else if constexpr (kOp == kPow)
+    return std::pow(x, y);
+  else if constexpr (kOp == kAtan2)
+    return std::atan2(x, y);
+  else
+    return std::nextafter(x, y);
 }
 
 template <class T>
@@ -97,17 +110,23 @@ T IntegerFunction(T x, T y) {
   using U = std::make_unsigned_t<T>;
   constexpr U kBits = sizeof(T) * 8;
   const U amount = static_cast<U>(y);
-  if constexpr (kOp == kNeg) return static_cast<T>(U{0} - static_cast<U>(x));
-  else if constexpr (kOp == kAbs) return x;
-  else if constexpr (kOp == kPopulationCount) return static_cast<T>(std::popcount(static_cast<U>(x)));
-  else if constexpr (kOp == kClz) return static_cast<T>(std::countl_zero(static_cast<U>(x)));
-  else if constexpr (kOp == kPow) return IntegerPower(x, y);
+  if constexpr (kOp == kNeg)
+    return static_cast<T>(U{0} - static_cast<U>(x));
+  else if constexpr (kOp == kAbs)
+    return x;
+  else if constexpr (kOp == kPopulationCount)
+    return static_cast<T>(std::popcount(static_cast<U>(x)));
+  else if constexpr (kOp == kClz)
+    return static_cast<T>(std::countl_zero(static_cast<U>(x)));
+  else if constexpr (kOp == kPow)
+    return IntegerPower(x, y);
   else if constexpr (kOp == kShiftLeft)
     return amount < kBits ? static_cast<T>(static_cast<U>(x) << amount) : T{0};
   else if constexpr (kOp == kShiftRightLogical)
     return amount < kBits ? static_cast<T>(static_cast<U>(x) >> amount) : T{0};
   else if constexpr (kOp == kShiftRightArithmetic)
-    return static_cast<T>(static_cast<std::make_signed_t<T>>(x) >> (amount < kBits ? amount : kBits - 1));
+    return static_cast<T>(static_cast<std::make_signed_t<T>>(x) >>
+                          (amount < kBits ? amount : kBits - 1));
   else if constexpr (kOp == kDiv) {
     if (y == 0) return static_cast<T>(~T{0});
     if constexpr (std::is_signed_v<T>) {
@@ -129,9 +148,12 @@ float StepTowards(float x, float y) {
   if (x != x || y != y) return x + y;
   if (x == y) return y;
   uint16_t bits = kHalf ? RoundedToHalf(x) : RoundedToBrain(x);
-  if (x == 0) bits = y > 0 ? 1 : 0x8001;
-  else if ((x < y) == (x > 0)) ++bits;
-  else --bits;
+  if (x == 0)
+    bits = y > 0 ? 1 : 0x8001;
+  else if ((x < y) == (x > 0))
+    ++bits;
+  else
+    --bits;
   return kHalf ? HalfToFloat(bits) : BrainToFloat(bits);
 }
 
@@ -148,20 +170,34 @@ template <class T>
 BlockFn FloatOf(ScalarOp op) {
   using enum ScalarOp;
   switch (op) {
-    case kCbrt: return &Loop<T, &FloatFunction<kCbrt, T>, kOne>;
-    case kTan: return &Loop<T, &FloatFunction<kTan, T>, kOne>;
-    case kCosh: return &Loop<T, &FloatFunction<kCosh, T>, kOne>;
-    case kErf: return &Loop<T, &FloatFunction<kErf, T>, kOne>;
-    case kErfc: return &Loop<T, &FloatFunction<kErfc, T>, kOne>;
-    case kErfInv: return &Loop<T, &FloatFunction<kErfInv, T>, kOne>;
-    case kLgamma: return &Loop<T, &FloatFunction<kLgamma, T>, kOne>;
-    case kDigamma: return &Loop<T, &FloatFunction<kDigamma, T>, kOne>;
-    case kExp2: return &Loop<T, &FloatFunction<kExp2, T>, kOne>;
-    case kRem: return &Loop<T, &FloatFunction<kRem, T>, kTwo>;
-    case kPow: return &Loop<T, &FloatFunction<kPow, T>, kTwo>;
-    case kAtan2: return &Loop<T, &FloatFunction<kAtan2, T>, kTwo>;
-    case kNextafter: return &Loop<T, &FloatFunction<kNextafter, T>, kTwo>;
-    default: return nullptr;
+    case kCbrt:
+      return &Loop<T, &FloatFunction<kCbrt, T>, kOne>;
+    case kTan:
+      return &Loop<T, &FloatFunction<kTan, T>, kOne>;
+    case kCosh:
+      return &Loop<T, &FloatFunction<kCosh, T>, kOne>;
+    case kErf:
+      return &Loop<T, &FloatFunction<kErf, T>, kOne>;
+    case kErfc:
+      return &Loop<T, &FloatFunction<kErfc, T>, kOne>;
+    case kErfInv:
+      return &Loop<T, &FloatFunction<kErfInv, T>, kOne>;
+    case kLgamma:
+      return &Loop<T, &FloatFunction<kLgamma, T>, kOne>;
+    case kDigamma:
+      return &Loop<T, &FloatFunction<kDigamma, T>, kOne>;
+    case kExp2:
+      return &Loop<T, &FloatFunction<kExp2, T>, kOne>;
+    case kRem:
+      return &Loop<T, &FloatFunction<kRem, T>, kTwo>;
+    case kPow:
+      return &Loop<T, &FloatFunction<kPow, T>, kTwo>;
+    case kAtan2:
+      return &Loop<T, &FloatFunction<kAtan2, T>, kTwo>;
+    case kNextafter:
+      return &Loop<T, &FloatFunction<kNextafter, T>, kTwo>;
+    default:
+      return nullptr;
   }
 }
 
@@ -169,17 +205,28 @@ template <class T>
 BlockFn IntegerOf(ScalarOp op) {
   using enum ScalarOp;
   switch (op) {
-    case kNeg: return &Loop<T, &IntegerFunction<kNeg, T>, kOne>;
-    case kAbs: return &Loop<T, &IntegerFunction<kAbs, T>, kOne>;
-    case kPopulationCount: return &Loop<T, &IntegerFunction<kPopulationCount, T>, kOne>;
-    case kClz: return &Loop<T, &IntegerFunction<kClz, T>, kOne>;
-    case kPow: return &Loop<T, &IntegerFunction<kPow, T>, kTwo>;
-    case kShiftLeft: return &Loop<T, &IntegerFunction<kShiftLeft, T>, kTwo>;
-    case kShiftRightLogical: return &Loop<T, &IntegerFunction<kShiftRightLogical, T>, kTwo>;
-    case kShiftRightArithmetic: return &Loop<T, &IntegerFunction<kShiftRightArithmetic, T>, kTwo>;
-    case kDiv: return &Loop<T, &IntegerFunction<kDiv, T>, kTwo>;
-    case kRem: return &Loop<T, &IntegerFunction<kRem, T>, kTwo>;
-    default: return nullptr;
+    case kNeg:
+      return &Loop<T, &IntegerFunction<kNeg, T>, kOne>;
+    case kAbs:
+      return &Loop<T, &IntegerFunction<kAbs, T>, kOne>;
+    case kPopulationCount:
+      return &Loop<T, &IntegerFunction<kPopulationCount, T>, kOne>;
+    case kClz:
+      return &Loop<T, &IntegerFunction<kClz, T>, kOne>;
+    case kPow:
+      return &Loop<T, &IntegerFunction<kPow, T>, kTwo>;
+    case kShiftLeft:
+      return &Loop<T, &IntegerFunction<kShiftLeft, T>, kTwo>;
+    case kShiftRightLogical:
+      return &Loop<T, &IntegerFunction<kShiftRightLogical, T>, kTwo>;
+    case kShiftRightArithmetic:
+      return &Loop<T, &IntegerFunction<kShiftRightArithmetic, T>, kTwo>;
+    case kDiv:
+      return &Loop<T, &IntegerFunction<kDiv, T>, kTwo>;
+    case kRem:
+      return &Loop<T, &IntegerFunction<kRem, T>, kTwo>;
+    default:
+      return nullptr;
   }
 }
 
@@ -191,10 +238,14 @@ BlockFn FloatBlock(Lane lane, ScalarOp op) {
 
 BlockFn IntegerBlock(Lane lane, ScalarOp op) {
   switch (lane) {
-    case Lane::kI32: return IntegerOf<int32_t>(op);
-    case Lane::kU32: return IntegerOf<uint32_t>(op);
-    case Lane::kI64: return IntegerOf<int64_t>(op);
-    default: return IntegerOf<uint64_t>(op);
+    case Lane::kI32:
+      return IntegerOf<int32_t>(op);
+    case Lane::kU32:
+      return IntegerOf<uint32_t>(op);
+    case Lane::kI64:
+      return IntegerOf<int64_t>(op);
+    default:
+      return IntegerOf<uint64_t>(op);
   }
 }
 

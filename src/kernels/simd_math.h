@@ -64,7 +64,9 @@ HWY_INLINE V KeepNan(D, V x, V result) {
 
 struct ExpF32 {
   template <class D, class V>
-  static HWY_INLINE V Call(D d, V x) { return KeepNan(d, x, ExpBounded(d, Bound(d, x, -110, 90))); }
+  static HWY_INLINE V Call(D d, V x) {
+    return KeepNan(d, x, ExpBounded(d, Bound(d, x, -110, 90)));
+  }
 };
 struct Exp2F32 {
   template <class D, class V>
@@ -143,39 +145,55 @@ void MathBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
 
 // A function of Highway's contrib/math, used for x in the open interval (Low, High) of the type.
 // `keeps_zero`: f(-0) = -0 is not what Highway gives.
-#define TESSERA_VECTOR_MATH(Name, Function, slow, keeps_zero, Interval)                     \
-  struct Name {                                                                             \
-    template <class D, class V>                                                             \
-    static HWY_INLINE auto Good(D d, V x) {                                                 \
-      using T = hn::TFromD<D>;                                                              \
-      return hn::And(hn::Gt(x, hn::Set(d, Interval<T>::kLow)),                              \
-                     hn::Lt(x, hn::Set(d, Interval<T>::kHigh)));                            \
-    }                                                                                       \
-    template <class D, class V>                                                             \
-    static HWY_INLINE V Call(D d, V x) {                                                    \
-      const V y = hn::Function(d, x);                                                       \
-      return keeps_zero ? hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y) : y;                 \
-    }                                                                                       \
-    template <class T>                                                                      \
-    static T Slow(T x) { return std::slow(x); }                                             \
+#define TESSERA_VECTOR_MATH(Name, Function, slow, keeps_zero, Interval)     \
+  struct Name {                                                             \
+    template <class D, class V>                                             \
+    static HWY_INLINE auto Good(D d, V x) {                                 \
+      using T = hn::TFromD<D>;                                              \
+      return hn::And(hn::Gt(x, hn::Set(d, Interval<T>::kLow)),              \
+                     hn::Lt(x, hn::Set(d, Interval<T>::kHigh)));            \
+    }                                                                       \
+    template <class D, class V>                                             \
+    static HWY_INLINE V Call(D d, V x) {                                    \
+      const V y = hn::Function(d, x);                                       \
+      return keeps_zero ? hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y) : y; \
+    }                                                                       \
+    template <class T>                                                      \
+    static T Slow(T x) {                                                    \
+      return std::slow(x);                                                  \
+    }                                                                       \
   }
 
 template <class T>
 inline constexpr T kInf = std::numeric_limits<T>::infinity();
 template <class T>
-struct Finite { static constexpr T kLow = -kInf<T>, kHigh = kInf<T>; };
+struct Finite {
+  static constexpr T kLow = -kInf<T>, kHigh = kInf<T>;
+};
 template <class T>
-struct Positive { static constexpr T kLow = 0, kHigh = kInf<T>; };
+struct Positive {
+  static constexpr T kLow = 0, kHigh = kInf<T>;
+};
 template <class T>
-struct AboveMinusOne { static constexpr T kLow = -1, kHigh = kInf<T>; };
+struct AboveMinusOne {
+  static constexpr T kLow = -1, kHigh = kInf<T>;
+};
 template <class T>
-struct AboveOne { static constexpr T kLow = 1, kHigh = kInf<T>; };
+struct AboveOne {
+  static constexpr T kLow = 1, kHigh = kInf<T>;
+};
 template <class T>
-struct UnitBall { static constexpr T kLow = -1, kHigh = 1; };
+struct UnitBall {
+  static constexpr T kLow = -1, kHigh = 1;
+};
 template <class T>
-struct Turns { static constexpr T kLow = -1000, kHigh = 1000; };
+struct Turns {
+  static constexpr T kLow = -1000, kHigh = 1000;
+};
 template <class T>
-struct SinhRange { static constexpr T kHigh = sizeof(T) == 4 ? 88 : 700, kLow = -kHigh; };
+struct SinhRange {
+  static constexpr T kHigh = sizeof(T) == 4 ? 88 : 700, kLow = -kHigh;
+};
 
 TESSERA_VECTOR_MATH(VecExp, Exp, exp, false, Finite);
 TESSERA_VECTOR_MATH(VecExpm1, Expm1, expm1, true, Finite);
@@ -194,14 +212,18 @@ TESSERA_VECTOR_MATH(VecAtanh, Atanh, atanh, false, UnitBall);
 
 struct VecLogistic {
   template <class D, class V>
-  static HWY_INLINE auto Good(D, V x) { return hn::Eq(x, x); }
+  static HWY_INLINE auto Good(D, V x) {
+    return hn::Eq(x, x);
+  }
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
     const V one = hn::Set(d, hn::TFromD<D>{1});
     return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(x))));
   }
   template <class T>
-  static T Slow(T x) { return x; }
+  static T Slow(T x) {
+    return x;
+  }
 };
 
 template <class T, class F>

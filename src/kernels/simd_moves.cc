@@ -84,21 +84,21 @@ struct Moves<std::index_sequence<K...>> {
   }
   static HWY_INLINE RawVec Blend(RawVec p, RawVec a, RawVec b) {
     const hn::RebindToUnsigned<Raw> d;  // a select is bitwise, so that it fits lanes of any size
-    return hn::BitCast(Raw(), hn::IfVecThenElse(hn::BitCast(d, p), hn::BitCast(d, a),
-                                                hn::BitCast(d, b)));
+    return hn::BitCast(Raw(),
+                       hn::IfVecThenElse(hn::BitCast(d, p), hn::BitCast(d, a), hn::BitCast(d, b)));
   }
   template <int kOperand>
   static void Select(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const std::byte *a = Address(*c, pc->a, i), *b = Address(*c, pc->b, i);
     if constexpr (kOperand == 0)
-      return T::Go(pc + 1, c, i, Blend(v, T::template At<float>(a, K),
-                                       T::template At<float>(b, K))...);
+      return T::Go(pc + 1, c, i,
+                   Blend(v, T::template At<float>(a, K), T::template At<float>(b, K))...);
     else if constexpr (kOperand == 1)
-      return T::Go(pc + 1, c, i, Blend(T::template At<float>(a, K), v,
-                                       T::template At<float>(b, K))...);
+      return T::Go(pc + 1, c, i,
+                   Blend(T::template At<float>(a, K), v, T::template At<float>(b, K))...);
     else
-      return T::Go(pc + 1, c, i, Blend(T::template At<float>(a, K),
-                                       T::template At<float>(b, K), v)...);
+      return T::Go(pc + 1, c, i,
+                   Blend(T::template At<float>(a, K), T::template At<float>(b, K), v)...);
   }
 };
 using TileMoves = Moves<std::make_index_sequence<kVectors>>;

@@ -34,7 +34,8 @@ struct RoundF16 {
                                      hn::Set(d, std::numeric_limits<float>::infinity()), normal);
     // Below 2^-14 the spacing is 2^-24, which is f32's in [0.5, 1).
     const V small = hn::Sub(hn::Add(magnitude, half), half);
-    const V rounded = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 6.103515625e-5f)), small, bounded);
+    const V rounded =
+        hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 6.103515625e-5f)), small, bounded);
     return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(rounded, x));
   }
 };
@@ -90,7 +91,8 @@ void FoldSums(const Instr& instr, const Context& c, size_t, size_t, std::byte*) 
   auto carry = reinterpret_cast<double*>(Address(c, instr.b, 0));
   for (size_t k = 0; k < kNarrowSums; k += hn::Lanes(d))
     hn::StoreU(hn::Add(hn::LoadU(d, carry + k), WideAt(sums + k)), d, carry + k);
-  for (size_t k = 0; k < kNarrowSums; k += hn::Lanes(Raw())) hn::StoreU(hn::Zero(Raw()), Raw(), sums + k);
+  for (size_t k = 0; k < kNarrowSums; k += hn::Lanes(Raw()))
+    hn::StoreU(hn::Zero(Raw()), Raw(), sums + k);
 }
 template <bool kCarried>
 void FinishSums(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {

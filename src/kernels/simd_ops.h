@@ -22,15 +22,20 @@ inline constexpr bool kIsFloat = hwy::IsFloat<hn::TFromD<D>>();
 
 struct Neg {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V x) { return hn::Neg(x); }
+  static HWY_INLINE V Call(D, V x) {
+    return hn::Neg(x);
+  }
 };
 struct Abs {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
     using T = hn::TFromD<D>;
-    if constexpr (!std::is_signed_v<T>) return x;
-    else if constexpr (kIsFloat<D> || sizeof(T) == 4) return hn::Abs(x);
-    else return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Neg(x), x);
+    if constexpr (!std::is_signed_v<T>)
+      return x;
+    else if constexpr (kIsFloat<D> || sizeof(T) == 4)
+      return hn::Abs(x);
+    else
+      return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Neg(x), x);
   }
 };
 struct Sign {  // of floats: keeps -0 and NaN
@@ -51,19 +56,27 @@ struct Sign {  // of floats: keeps -0 and NaN
 };
 struct Square {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V x) { return hn::Mul(x, x); }
+  static HWY_INLINE V Call(D, V x) {
+    return hn::Mul(x, x);
+  }
 };
 struct Floor {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V x) { return hn::Floor(x); }
+  static HWY_INLINE V Call(D, V x) {
+    return hn::Floor(x);
+  }
 };
 struct Ceil {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V x) { return hn::Ceil(x); }
+  static HWY_INLINE V Call(D, V x) {
+    return hn::Ceil(x);
+  }
 };
 struct RoundEven {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V x) { return hn::Round(x); }
+  static HWY_INLINE V Call(D, V x) {
+    return hn::Round(x);
+  }
 };
 struct RoundAway {  // trunc is exact, and so is the rest: no doubly rounded x + 0.5
   template <class D, class V>
@@ -77,7 +90,9 @@ struct RoundAway {  // trunc is exact, and so is the rest: no doubly rounded x +
 };
 struct Sqrt {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V x) { return hn::Sqrt(x); }
+  static HWY_INLINE V Call(D, V x) {
+    return hn::Sqrt(x);
+  }
 };
 struct Rsqrt {
   template <class D, class V>
@@ -94,36 +109,52 @@ struct IsFinite {
 };
 struct Not {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V x) { return hn::Not(x); }
+  static HWY_INLINE V Call(D, V x) {
+    return hn::Not(x);
+  }
 };
 
 struct Add {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V a, V b) { return hn::Add(a, b); }
+  static HWY_INLINE V Call(D, V a, V b) {
+    return hn::Add(a, b);
+  }
 };
 struct Sub {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V a, V b) { return hn::Sub(a, b); }
+  static HWY_INLINE V Call(D, V a, V b) {
+    return hn::Sub(a, b);
+  }
 };
 struct Mul {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V a, V b) { return hn::Mul(a, b); }
+  static HWY_INLINE V Call(D, V a, V b) {
+    return hn::Mul(a, b);
+  }
 };
 struct Div {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V a, V b) { return hn::Div(a, b); }
+  static HWY_INLINE V Call(D, V a, V b) {
+    return hn::Div(a, b);
+  }
 };
 struct And {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V a, V b) { return hn::And(a, b); }
+  static HWY_INLINE V Call(D, V a, V b) {
+    return hn::And(a, b);
+  }
 };
 struct Or {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V a, V b) { return hn::Or(a, b); }
+  static HWY_INLINE V Call(D, V a, V b) {
+    return hn::Or(a, b);
+  }
 };
 struct Xor {
   template <class D, class V>
-  static HWY_INLINE V Call(D, V a, V b) { return hn::Xor(a, b); }
+  static HWY_INLINE V Call(D, V a, V b) {
+    return hn::Xor(a, b);
+  }
 };
 
 // NaN wins and -0 < +0. x86's max gives its second operand when one is NaN or both are zeros, so
@@ -172,32 +203,44 @@ struct Min {
 
 struct Eq {
   template <class D, class V>
-  static HWY_INLINE V Call(D d, V a, V b) { return hn::VecFromMask(d, hn::Eq(a, b)); }
+  static HWY_INLINE V Call(D d, V a, V b) {
+    return hn::VecFromMask(d, hn::Eq(a, b));
+  }
 };
 struct Ne {  // Highway's own Ne is false for NaN
   template <class D, class V>
-  static HWY_INLINE V Call(D d, V a, V b) { return hn::Not(hn::VecFromMask(d, hn::Eq(a, b))); }
+  static HWY_INLINE V Call(D d, V a, V b) {
+    return hn::Not(hn::VecFromMask(d, hn::Eq(a, b)));
+  }
 };
 struct Lt {
   template <class D, class V>
-  static HWY_INLINE V Call(D d, V a, V b) { return hn::VecFromMask(d, hn::Lt(a, b)); }
+  static HWY_INLINE V Call(D d, V a, V b) {
+    return hn::VecFromMask(d, hn::Lt(a, b));
+  }
 };
 struct Le {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, V b) {
-    if constexpr (kIsFloat<D>) return hn::VecFromMask(d, hn::Le(a, b));
-    else return hn::Not(hn::VecFromMask(d, hn::Gt(a, b)));
+    if constexpr (kIsFloat<D>)
+      return hn::VecFromMask(d, hn::Le(a, b));
+    else
+      return hn::Not(hn::VecFromMask(d, hn::Gt(a, b)));
   }
 };
 struct Gt {
   template <class D, class V>
-  static HWY_INLINE V Call(D d, V a, V b) { return hn::VecFromMask(d, hn::Gt(a, b)); }
+  static HWY_INLINE V Call(D d, V a, V b) {
+    return hn::VecFromMask(d, hn::Gt(a, b));
+  }
 };
 struct Ge {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, V b) {
-    if constexpr (kIsFloat<D>) return hn::VecFromMask(d, hn::Ge(a, b));
-    else return hn::Not(hn::VecFromMask(d, hn::Lt(a, b)));
+    if constexpr (kIsFloat<D>)
+      return hn::VecFromMask(d, hn::Ge(a, b));
+    else
+      return hn::Not(hn::VecFromMask(d, hn::Lt(a, b)));
   }
 };
 

@@ -83,12 +83,18 @@ KernelPair ReversedPair() {
 
 template <class T>
 constexpr Lane LaneOf() {
-  if constexpr (std::is_same_v<T, float>) return Lane::kF32;
-  else if constexpr (std::is_same_v<T, int32_t>) return Lane::kI32;
-  else if constexpr (std::is_same_v<T, uint32_t>) return Lane::kU32;
-  else if constexpr (std::is_same_v<T, double>) return Lane::kF64;
-  else if constexpr (std::is_same_v<T, int64_t>) return Lane::kI64;
-  else return Lane::kU64;
+  if constexpr (std::is_same_v<T, float>)
+    return Lane::kF32;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return Lane::kI32;
+  else if constexpr (std::is_same_v<T, uint32_t>)
+    return Lane::kU32;
+  else if constexpr (std::is_same_v<T, double>)
+    return Lane::kF64;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return Lane::kI64;
+  else
+    return Lane::kU64;
 }
 
 }  // namespace tessera::kernels::HWY_NAMESPACE

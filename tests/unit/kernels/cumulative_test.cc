@@ -15,11 +15,16 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 double Next(Scan scan, double sum, double x) {
   switch (scan) {
-    case Scan::kSum: return sum + x;
-    case Scan::kProd: return sum * x;
-    case Scan::kMax: return std::max(sum, x);
-    case Scan::kMin: return std::min(sum, x);
-    default: return std::log(std::exp(sum) + std::exp(x));
+    case Scan::kSum:
+      return sum + x;
+    case Scan::kProd:
+      return sum * x;
+    case Scan::kMax:
+      return std::max(sum, x);
+    case Scan::kMin:
+      return std::min(sum, x);
+    default:
+      return std::log(std::exp(sum) + std::exp(x));
   }
 }
 

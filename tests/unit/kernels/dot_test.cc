@@ -1,7 +1,7 @@
-#include "unit/kernels/fused_testing.h"
-
 #include <algorithm>
 #include <thread>
+
+#include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {
 namespace {
@@ -41,7 +41,8 @@ int64_t Offset(const Shape& shape, const std::vector<int64_t>& dims, int64_t ind
 }
 
 int64_t OutCount(const DotDesc& d) {
-  return Count(Sizes(d.lhs, d.lhs_batch)) * Count(Sizes(d.lhs, FreeDims(d.lhs, d.lhs_contract, d.lhs_batch))) *
+  return Count(Sizes(d.lhs, d.lhs_batch)) *
+         Count(Sizes(d.lhs, FreeDims(d.lhs, d.lhs_contract, d.lhs_batch))) *
          Count(Sizes(d.rhs, FreeDims(d.rhs, d.rhs_contract, d.rhs_batch)));
 }
 
@@ -56,8 +57,10 @@ std::vector<double> Want(const DotDesc& d, const Buffer& a, const Buffer& b) {
       for (int64_t j = 0; j < n; ++j) {
         double sum = 0;
         for (int64_t q = 0; q < k; ++q) {
-          const int64_t x = Offset(d.lhs, d.lhs_batch, g) + Offset(d.lhs, lhs_free, i) + Offset(d.lhs, d.lhs_contract, q);
-          const int64_t y = Offset(d.rhs, d.rhs_batch, g) + Offset(d.rhs, rhs_free, j) + Offset(d.rhs, d.rhs_contract, q);
+          const int64_t x = Offset(d.lhs, d.lhs_batch, g) + Offset(d.lhs, lhs_free, i) +
+                            Offset(d.lhs, d.lhs_contract, q);
+          const int64_t y = Offset(d.rhs, d.rhs_batch, g) + Offset(d.rhs, rhs_free, j) +
+                            Offset(d.rhs, d.rhs_contract, q);
           sum += a.At(x) * b.At(y);
         }
         out.push_back(sum);
@@ -72,7 +75,11 @@ DotDesc Matmul(DType dtype, int64_t m, int64_t n, int64_t k) {
 }
 
 double Tolerance(DType dtype) {
-  return dtype == f64 ? 1e-12 : dtype == f32 ? 1e-4 : dtype == f16 ? 1e-2 : dtype == bf16 ? 6e-2 : 0;
+  return dtype == f64    ? 1e-12
+         : dtype == f32  ? 1e-4
+         : dtype == f16  ? 1e-2
+         : dtype == bf16 ? 6e-2
+                         : 0;
 }
 
 void Check(const DotDesc& d, const std::string& what) {
@@ -85,7 +92,8 @@ void Check(const DotDesc& d, const std::string& what) {
     for (double& v : want)
       base::VisitDType(d.out_dtype, [&](auto t) {
         using T = decltype(t);
-        if constexpr (std::is_integral_v<T>) v = static_cast<double>(static_cast<T>(static_cast<int64_t>(v)));
+        if constexpr (std::is_integral_v<T>)
+          v = static_cast<double>(static_cast<T>(static_cast<int64_t>(v)));
       });
   }
   EXPECT_TRUE(Near(c, want, Tolerance(d.out_dtype))) << what;
@@ -96,13 +104,15 @@ void Check(const DotDesc& d, const std::string& what) {
 }
 
 TEST(DotGeneral, MatchesALoopForMatrices) {
-  const int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {1, 9, 4}, {9, 1, 4}, {64, 64, 64}, {65, 63, 66},
-                              {130, 70, 90}, {200, 131, 77}, {1, 700, 33}, {700, 1, 33}, {10, 1100, 20},
-                              {257, 40, 300}, {2, 2, 0}, {0, 3, 2}, {3, 0, 2}, {5, 6, 1}};
+  const int64_t sizes[][3] = {{1, 1, 1},    {3, 5, 7},    {1, 9, 4},      {9, 1, 4},
+                              {64, 64, 64}, {65, 63, 66}, {130, 70, 90},  {200, 131, 77},
+                              {1, 700, 33}, {700, 1, 33}, {10, 1100, 20}, {257, 40, 300},
+                              {2, 2, 0},    {0, 3, 2},    {3, 0, 2},      {5, 6, 1}};
   for (const auto& s : sizes)
     for (DType dtype : {f32, f64, f16, bf16, i32, i64, i8, u8, u16})
-      Check(Matmul(dtype, s[0], s[1], s[2]),
-            std::string(dtype.name()) + " " + std::to_string(s[0]) + "x" + std::to_string(s[1]) + "x" + std::to_string(s[2]));
+      Check(Matmul(dtype, s[0], s[1], s[2]), std::string(dtype.name()) + " " +
+                                                 std::to_string(s[0]) + "x" + std::to_string(s[1]) +
+                                                 "x" + std::to_string(s[2]));
 }
 
 TEST(DotGeneral, MatchesALoopForAnyOrderOfDims) {
@@ -131,8 +141,9 @@ TEST(DotGeneral, MatchesALoopForAnyOrderOfDims) {
 }
 
 TEST(DotGeneral, ConvertsOperandsToTheWiderDType) {
-  const DType mixes[][3] = {{bf16, bf16, f32}, {f16, f16, f32}, {i8, i8, i32}, {u8, i8, i32}, {f16, bf16, f32},
-                            {f32, f32, f64},   {i32, f32, f32}, {i8, i8, i64}, {bf16, f32, f32}};
+  const DType mixes[][3] = {{bf16, bf16, f32}, {f16, f16, f32},  {i8, i8, i32},
+                            {u8, i8, i32},     {f16, bf16, f32}, {f32, f32, f64},
+                            {i32, f32, f32},   {i8, i8, i64},    {bf16, f32, f32}};
   for (const auto& x : mixes) {
     DotDesc d = Matmul(f32, 70, 33, 40);
     d.lhs_dtype = x[0], d.rhs_dtype = x[1], d.out_dtype = x[2];

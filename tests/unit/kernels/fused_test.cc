@@ -1,7 +1,7 @@
-#include "unit/kernels/fused_testing.h"
-
 #include <cmath>
 #include <functional>
+
+#include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {
 namespace {
@@ -10,13 +10,13 @@ using enum plan::ScalarOp;
 using plan::Reduction;
 using plan::ScalarOp;
 using testing::Buffer;
+using testing::Call;
 using testing::Count;
 using testing::Group;
 using testing::kAllDTypes;
 using testing::Near;
 using testing::Numbers;
 using testing::Random;
-using testing::Call;
 using testing::SameBits;
 using testing::Tolerance;
 
@@ -87,9 +87,10 @@ constexpr UnaryCase kUnary[] = {
 };
 
 std::vector<double> Arguments(DType dtype) {
-  std::vector<double> x = {0.0,  -0.0, 1,    -1,    0.5,   -0.5,  1.5,    2.5,   -2.5, kInf,  -kInf,
-                           kNan, 1e-4, 3,    -3,    12.75, 85,    -85,    700,   -700, 1234.5, 60000};
-  if (dtype == f32 || dtype == f64) x.insert(x.end(), {1e5, -1e6, 1e-30, 3e38, -3e38, 8388609, 1e-44});
+  std::vector<double> x = {0.0,  -0.0, 1, -1, 0.5,   -0.5, 1.5, 2.5, -2.5, kInf,   -kInf,
+                           kNan, 1e-4, 3, -3, 12.75, 85,   -85, 700, -700, 1234.5, 60000};
+  if (dtype == f32 || dtype == f64)
+    x.insert(x.end(), {1e5, -1e6, 1e-30, 3e38, -3e38, 8388609, 1e-44});
   std::mt19937 random(7);
   for (int k = 0; k < 200; ++k) x.push_back(static_cast<double>(random() % 20001) / 1000 - 10);
   return x;
@@ -124,7 +125,8 @@ TEST(Fused, ErfInvAndDigammaInvertTheirDefinitions) {
     want.push_back(y);
   }
   EXPECT_TRUE(Near(Unary(kErfInv, f64, Numbers(f64, x)), want, 3e-9));
-  EXPECT_TRUE(Near(Unary(kErfInv, f64, Numbers(f64, {1, -1, 2, kNan})), {kInf, -kInf, kNan, kNan}, 0));
+  EXPECT_TRUE(
+      Near(Unary(kErfInv, f64, Numbers(f64, {1, -1, 2, kNan})), {kInf, -kInf, kNan, kNan}, 0));
   // psi(1) = -gamma, psi(1/2) = -gamma - 2 ln 2, psi(x + 1) = psi(x) + 1/x.
   constexpr double kGamma = 0.57721566490153286061;
   const double half = -kGamma - 2 * std::log(2.0);
@@ -165,7 +167,8 @@ constexpr BinaryCase kBinary[] = {
 };
 
 TEST(Fused, FunctionsOfTwoFloatsMatchLibm) {
-  const std::vector<double> values = {0.0, -0.0, 1, -1, 0.5, -2, 3, 7.25, kInf, -kInf, kNan, 100, -0.125};
+  const std::vector<double> values = {0.0,  -0.0, 1,     -1,   0.5, -2,    3,
+                                      7.25, kInf, -kInf, kNan, 100, -0.125};
   std::vector<double> a, b;
   for (double x : values)
     for (double y : values) a.push_back(x), b.push_back(y);
@@ -193,9 +196,12 @@ T IntegerWant(ScalarOp op, T a, T b) {
   const auto wide = [](T v) { return static_cast<uint64_t>(v); };
   const bool beyond = static_cast<U>(b) >= sizeof(T) * 8;
   switch (op) {
-    case kAdd: return static_cast<T>(wide(a) + wide(b));
-    case kSub: return static_cast<T>(wide(a) - wide(b));
-    case kMul: return static_cast<T>(wide(a) * wide(b));
+    case kAdd:
+      return static_cast<T>(wide(a) + wide(b));
+    case kSub:
+      return static_cast<T>(wide(a) - wide(b));
+    case kMul:
+      return static_cast<T>(wide(a) * wide(b));
     case kDiv:
       if (b == 0) return static_cast<T>(-1);
       if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(-wide(a));
@@ -204,13 +210,20 @@ T IntegerWant(ScalarOp op, T a, T b) {
       if (b == 0) return a;
       if (std::is_signed_v<T> && b == static_cast<T>(-1)) return 0;
       return static_cast<T>(a % b);
-    case kMax: return std::max(a, b);
-    case kMin: return std::min(a, b);
-    case kAnd: return a & b;
-    case kOr: return a | b;
-    case kXor: return a ^ b;
-    case kShiftLeft: return beyond ? T{0} : static_cast<T>(static_cast<U>(a) << b);
-    case kShiftRightLogical: return beyond ? T{0} : static_cast<T>(static_cast<U>(a) >> b);
+    case kMax:
+      return std::max(a, b);
+    case kMin:
+      return std::min(a, b);
+    case kAnd:
+      return a & b;
+    case kOr:
+      return a | b;
+    case kXor:
+      return a ^ b;
+    case kShiftLeft:
+      return beyond ? T{0} : static_cast<T>(static_cast<U>(a) << b);
+    case kShiftRightLogical:
+      return beyond ? T{0} : static_cast<T>(static_cast<U>(a) >> b);
     default: {
       const auto s = static_cast<std::make_signed_t<T>>(a);
       return static_cast<T>(beyond ? (s < 0 ? -1 : 0) : s >> b);
@@ -219,15 +232,37 @@ T IntegerWant(ScalarOp op, T a, T b) {
 }
 
 TEST(Fused, FunctionsOfIntegersWrap) {
-  constexpr ScalarOp kOps[] = {kAdd, kSub, kMul, kDiv, kRem, kMax, kMin, kAnd, kOr, kXor,
-                               kShiftLeft, kShiftRightLogical, kShiftRightArithmetic};
+  constexpr ScalarOp kOps[] = {kAdd,
+                               kSub,
+                               kMul,
+                               kDiv,
+                               kRem,
+                               kMax,
+                               kMin,
+                               kAnd,
+                               kOr,
+                               kXor,
+                               kShiftLeft,
+                               kShiftRightLogical,
+                               kShiftRightArithmetic};
   for (DType dtype : kIntegers) {
     base::VisitDType(dtype, [&](auto t) {
       using T = decltype(t);
       if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
         constexpr T kLow = std::numeric_limits<T>::lowest(), kHigh = std::numeric_limits<T>::max();
-        const T values[] = {0, 1, 2, 3, 7, 100, static_cast<T>(-1), static_cast<T>(-5), kLow, kHigh,
-                            static_cast<T>(kHigh - 1), sizeof(T) * 8, sizeof(T) * 8 - 1};
+        const T values[] = {0,
+                            1,
+                            2,
+                            3,
+                            7,
+                            100,
+                            static_cast<T>(-1),
+                            static_cast<T>(-5),
+                            kLow,
+                            kHigh,
+                            static_cast<T>(kHigh - 1),
+                            sizeof(T) * 8,
+                            sizeof(T) * 8 - 1};
         constexpr int64_t kN = static_cast<int64_t>(std::size(values));
         Buffer a(dtype, kN * kN), b(dtype, kN * kN), want(dtype, kN * kN);
         for (int64_t i = 0; i < kN * kN; ++i)
@@ -256,16 +291,22 @@ TEST(Fused, BitCountsOfIntegers) {
 
 template <class To, class From>
 To ConvertWant(From v) {
-  if constexpr (std::is_class_v<From>) return ConvertWant<To>(static_cast<float>(v));
-  else if constexpr (std::is_same_v<To, bool>) return v != 0;
-  else if constexpr (std::is_class_v<To>) return To(static_cast<float>(v));
+  if constexpr (std::is_class_v<From>)
+    return ConvertWant<To>(static_cast<float>(v));
+  else if constexpr (std::is_same_v<To, bool>)
+    return v != 0;
+  else if constexpr (std::is_class_v<To>)
+    return To(static_cast<float>(v));
   else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (std::isnan(v)) return 0;
     const auto wide = static_cast<long double>(v);
-    if (wide >= static_cast<long double>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
-    if (wide <= static_cast<long double>(std::numeric_limits<To>::lowest())) return std::numeric_limits<To>::lowest();
+    if (wide >= static_cast<long double>(std::numeric_limits<To>::max()))
+      return std::numeric_limits<To>::max();
+    if (wide <= static_cast<long double>(std::numeric_limits<To>::lowest()))
+      return std::numeric_limits<To>::lowest();
     return static_cast<To>(v);
-  } else return static_cast<To>(v);
+  } else
+    return static_cast<To>(v);
 }
 
 TEST(Fused, ConvertsAmongAllDTypes) {
@@ -273,9 +314,11 @@ TEST(Fused, ConvertsAmongAllDTypes) {
     Buffer x = Random(from, 203, 3, true);
     base::VisitDType(from, [&](auto t) {
       using T = decltype(t);
-      if constexpr (std::is_floating_point_v<T>) x.as<T>()[5] = T(3e9), x.as<T>()[6] = T(-3e9), x.as<T>()[7] = T(1e30);
+      if constexpr (std::is_floating_point_v<T>)
+        x.as<T>()[5] = T(3e9), x.as<T>()[6] = T(-3e9), x.as<T>()[7] = T(1e30);
       else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
-        x.as<T>()[5] = std::numeric_limits<T>::max(), x.as<T>()[6] = std::numeric_limits<T>::lowest();
+        x.as<T>()[5] = std::numeric_limits<T>::max(),
+        x.as<T>()[6] = std::numeric_limits<T>::lowest();
     });
     for (DType to : kAllDTypes) {
       Buffer want(to, x.n);
@@ -292,12 +335,14 @@ TEST(Fused, ConvertsAmongAllDTypes) {
 }
 
 TEST(Fused, BitcastsKeepBits) {
-  const std::pair<DType, DType> pairs[] = {{f32, i32}, {i32, f32}, {f32, u32}, {f16, u16}, {u16, bf16},
-                                           {bf16, i16}, {i8, u8}, {u8, i8}, {f64, i64}, {u64, f64}};
+  const std::pair<DType, DType> pairs[] = {{f32, i32},  {i32, f32},  {f32, u32}, {f16, u16},
+                                           {u16, bf16}, {bf16, i16}, {i8, u8},   {u8, i8},
+                                           {f64, i64},  {u64, f64}};
   for (auto [from, to] : pairs) {
     const Buffer x = Random(from, 77, 1);
     const Buffer y = Unary(kBitcast, to, x);
-    EXPECT_EQ(std::memcmp(x.bytes.get(), y.bytes.get(), x.size()), 0) << from.name() << " to " << to.name();
+    EXPECT_EQ(std::memcmp(x.bytes.get(), y.bytes.get(), x.size()), 0)
+        << from.name() << " to " << to.name();
   }
 }
 
@@ -306,7 +351,10 @@ TEST(Fused, NextafterStepsInTheDTypesOwnNumbers) {
     const Buffer x = Numbers(dtype, {1, 1, 0, 0, -1, kNan, 1});
     const Buffer y = Numbers(dtype, {2, 0, 1, -1, 0, 1, 1});
     const Buffer z = Binary(kNextafter, dtype, x, y);
-    const double eps = dtype == f64 ? 0x1p-52 : dtype == f32 ? 0x1p-23 : dtype == f16 ? 0x1p-10 : 0x1p-7;
+    const double eps = dtype == f64   ? 0x1p-52
+                       : dtype == f32 ? 0x1p-23
+                       : dtype == f16 ? 0x1p-10
+                                      : 0x1p-7;
     EXPECT_EQ(z.At(0), 1 + eps) << dtype.name();
     EXPECT_EQ(z.At(1), 1 - eps / 2) << dtype.name();
     EXPECT_GT(z.At(2), 0) << dtype.name();
@@ -329,7 +377,8 @@ std::vector<Buffer> OpByOp(const plan::FusedDesc& desc, const std::vector<const 
     std::vector<int64_t> dense = Group::Dense(desc.dims);
     if (node.kind == plan::FusedNode::kReduce) {
       std::vector<int64_t> dims;
-      for (size_t d = rank - static_cast<size_t>(desc.reduced); d < rank; ++d) dims.push_back(static_cast<int64_t>(d));
+      for (size_t d = rank - static_cast<size_t>(desc.reduced); d < rank; ++d)
+        dims.push_back(static_cast<int64_t>(d));
       Shape kept(desc.dims.begin(), desc.dims.end() - desc.reduced);
       // A value per row must be spread over the elements before it is reduced.
       Group spread(desc.dims);
@@ -375,7 +424,8 @@ std::vector<Buffer> OpByOp(const plan::FusedDesc& desc, const std::vector<const 
     if (desc.reduced > 0 && t.strides.back() == 0) {
       Shape kept(desc.dims.begin(), desc.dims.end() - desc.reduced);
       const int64_t rows = Count(kept);
-      const int64_t step = strides[node].back() == 0 ? 1 : Count(desc.dims) / std::max<int64_t>(rows, 1);
+      const int64_t step =
+          strides[node].back() == 0 ? 1 : Count(desc.dims) / std::max<int64_t>(rows, 1);
       Buffer& first = outputs.emplace_back(t.dtype, rows);
       if (step == 0) continue;
       for (int64_t r = 0; r < rows; ++r) first.Set(r, values[node].At(r * step));
@@ -413,7 +463,8 @@ void ExpectOpByOp(const plan::FusedDesc& desc, const std::vector<const Buffer*>&
 
 // A random group over values of several dtypes with broadcast inputs.
 TEST(Fused, RandomGroupsEqualTheirOpsOneByOne) {
-  const Shape shapes[] = {{1}, {0}, {3}, {129}, {1000}, {5, 7}, {3, 200}, {4, 1, 33}, {2, 3, 5, 17}, {20000}};
+  const Shape shapes[] = {{1},    {0},      {3},        {129},         {1000},
+                          {5, 7}, {3, 200}, {4, 1, 33}, {2, 3, 5, 17}, {20000}};
   for (uint32_t seed = 0; seed < 150; ++seed) {
     std::mt19937 random(seed);
     const auto pick = [&](auto n) { return static_cast<int>(random() % static_cast<uint32_t>(n)); };
@@ -447,11 +498,21 @@ TEST(Fused, RandomGroupsEqualTheirOpsOneByOne) {
       const int p = masks[static_cast<size_t>(pick(masks.size()))];
       const ScalarOp two[] = {kAdd, kSub, kMul, kDiv, kMax, kMin};
       switch (pick(6)) {
-        case 0: values.push_back(g.Op(kSelect, dtype, p, a, b)); break;
-        case 1: masks.push_back(g.Op(pick(2) ? kGe : kNe, bool_, a, b)); break;
-        case 2: values.push_back(g.Op(dtype.is_floating() ? kTanh : kSign, dtype, a)); break;
-        case 3: masks.push_back(g.Op(pick(2) ? kAnd : kXor, bool_, p, masks[0])); break;
-        default: values.push_back(g.Op(two[pick(6)], dtype, a, b)); break;
+        case 0:
+          values.push_back(g.Op(kSelect, dtype, p, a, b));
+          break;
+        case 1:
+          masks.push_back(g.Op(pick(2) ? kGe : kNe, bool_, a, b));
+          break;
+        case 2:
+          values.push_back(g.Op(dtype.is_floating() ? kTanh : kSign, dtype, a));
+          break;
+        case 3:
+          masks.push_back(g.Op(pick(2) ? kAnd : kXor, bool_, p, masks[0]));
+          break;
+        default:
+          values.push_back(g.Op(two[pick(6)], dtype, a, b));
+          break;
       }
     }
     g.Output(values.back());
@@ -489,7 +550,8 @@ TEST(Fused, RowProgramsEqualTheirOpsOneByOne) {
   for (DType dtype : {f32, f64, f16, bf16}) {
     for (int64_t n : {0, 1, 2, 15, 16, 17, 127, 128, 129, 1000, 4096, 5000, 9001}) {
       const std::string what = std::string(dtype.name()) + " n = " + std::to_string(n);
-      const Buffer x = Random(dtype, 3 * n, 11), scale = Random(dtype, n, 12), shift = Random(dtype, n, 13);
+      const Buffer x = Random(dtype, 3 * n, 11), scale = Random(dtype, n, 12),
+                   shift = Random(dtype, n, 13);
       ExpectOpByOp(Softmax(dtype, {3, n}, 1).desc, {&x}, "softmax " + what);
       ExpectOpByOp(LayerNorm(dtype, 3, n).desc, {&x, &scale, &shift}, "norm " + what);
     }

@@ -21,7 +21,8 @@ inline int64_t Count(const Shape& shape) {
   return n;
 }
 
-inline constexpr DType kAllDTypes[] = {bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64};
+inline constexpr DType kAllDTypes[] = {bool_, i8,  i16, i32,  i64, u8, u16,
+                                       u32,   u64, f16, bf16, f32, f64};
 
 // Elements in memory of exactly their size, so that sanitizers see what is read beyond.
 struct Buffer {
@@ -31,7 +32,9 @@ struct Buffer {
 
   Buffer() = default;
   Buffer(DType dtype_in, int64_t n_in)
-      : dtype(dtype_in), n(n_in), bytes(new std::byte[static_cast<size_t>(n_in * dtype_in.size())]) {
+      : dtype(dtype_in),
+        n(n_in),
+        bytes(new std::byte[static_cast<size_t>(n_in * dtype_in.size())]) {
     std::memset(bytes.get(), 0, static_cast<size_t>(n * dtype.size()));
   }
   Buffer(const Buffer& b) : Buffer(b.dtype, b.n) {
@@ -45,22 +48,28 @@ struct Buffer {
   Buffer(Buffer&&) = default;
 
   template <class T>
-  T* as() const { return reinterpret_cast<T*>(bytes.get()); }
+  T* as() const {
+    return reinterpret_cast<T*>(bytes.get());
+  }
   size_t size() const { return static_cast<size_t>(n * dtype.size()); }
   // The element as a number, integers of 64 bits rounded.
   double At(int64_t i) const {
     return base::VisitDType(dtype, [&](auto t) {
       using T = decltype(t);
       const T v = as<T>()[i];
-      if constexpr (std::is_class_v<T>) return static_cast<double>(static_cast<float>(v));
-      else return static_cast<double>(v);
+      if constexpr (std::is_class_v<T>)
+        return static_cast<double>(static_cast<float>(v));
+      else
+        return static_cast<double>(v);
     });
   }
   void Set(int64_t i, double v) {
     base::VisitDType(dtype, [&](auto t) {
       using T = decltype(t);
-      if constexpr (std::is_class_v<T>) as<T>()[i] = T(static_cast<float>(v));
-      else as<T>()[i] = static_cast<T>(v);
+      if constexpr (std::is_class_v<T>)
+        as<T>()[i] = T(static_cast<float>(v));
+      else
+        as<T>()[i] = static_cast<T>(v);
     });
   }
 };
@@ -77,20 +86,27 @@ inline Buffer Random(DType dtype, int64_t n, uint32_t seed, bool special = false
   Buffer b(dtype, n);
   constexpr double kSpecial[] = {std::numeric_limits<double>::quiet_NaN(),
                                  std::numeric_limits<double>::infinity(),
-                                 -std::numeric_limits<double>::infinity(), -0.0, 0.0, 1.0};
+                                 -std::numeric_limits<double>::infinity(),
+                                 -0.0,
+                                 0.0,
+                                 1.0};
   for (int64_t i = 0; i < n; ++i) {
     const double unit = static_cast<double>(random() % 4001) / 1000 - 2;  // [-2, 2]
-    if (dtype.is_bool()) b.Set(i, random() % 2);
-    else if (dtype.is_signed()) b.Set(i, static_cast<double>(static_cast<int>(random() % 200) - 100));
-    else if (dtype.is_unsigned()) b.Set(i, static_cast<double>(random() % 200));
-    else b.Set(i, special && random() % 8 == 0 ? kSpecial[random() % 6] : unit);
+    if (dtype.is_bool())
+      b.Set(i, random() % 2);
+    else if (dtype.is_signed())
+      b.Set(i, static_cast<double>(static_cast<int>(random() % 200) - 100));
+    else if (dtype.is_unsigned())
+      b.Set(i, static_cast<double>(random() % 200));
+    else
+      b.Set(i, special && random() % 8 == 0 ? kSpecial[random() % 6] : unit);
   }
   return b;
 }
 
 // Runs the kernel in `parts` calls.
 inline void Call(const plan::Kernel& kernel, const std::vector<const Buffer*>& in,
-                const std::vector<Buffer*>& out, int parts = 1) {
+                 const std::vector<Buffer*>& out, int parts = 1) {
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
   for (const Buffer* b : in) inputs.push_back(b->bytes.get());
@@ -131,8 +147,8 @@ inline ::testing::AssertionResult Near(const Buffer& got, const std::vector<doub
     const double a = got.At(i), b = want[static_cast<size_t>(i)];
     if (std::isnan(a) && std::isnan(b)) continue;
     if (a == b || std::fabs(a - b) <= tol + tol * std::fabs(b)) continue;
-    return ::testing::AssertionFailure() << got.dtype.name() << " element " << i << ": got " << a
-                                         << ", want " << b;
+    return ::testing::AssertionFailure()
+           << got.dtype.name() << " element " << i << ": got " << a << ", want " << b;
   }
   return ::testing::AssertionSuccess();
 }
@@ -186,7 +202,8 @@ class Group {
   }
   void OutputPerRow(int node) {
     const size_t rank = desc.dims.size(), kept = rank - static_cast<size_t>(desc.reduced);
-    std::vector<int64_t> strides = Dense(Shape(desc.dims.begin(), desc.dims.begin() + static_cast<int64_t>(kept)));
+    std::vector<int64_t> strides =
+        Dense(Shape(desc.dims.begin(), desc.dims.begin() + static_cast<int64_t>(kept)));
     strides.resize(rank, 0);
     desc.outputs.push_back({desc.nodes[static_cast<size_t>(node)].dtype, strides, node});
   }

@@ -18,21 +18,32 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 double Identity(Reduction r) {
   switch (r) {
-    case Reduction::kProd: return 1;
-    case Reduction::kAnd: return -1;  // all ones
-    case Reduction::kMax: return -kInf;
-    case Reduction::kMin: return kInf;
-    default: return 0;
+    case Reduction::kProd:
+      return 1;
+    case Reduction::kAnd:
+      return -1;  // all ones
+    case Reduction::kMax:
+      return -kInf;
+    case Reduction::kMin:
+      return kInf;
+    default:
+      return 0;
   }
 }
 double Combine(Reduction r, double a, double b) {
   switch (r) {
-    case Reduction::kProd: return a * b;
-    case Reduction::kMax: return std::isnan(a) || std::isnan(b) ? kNan : std::max(a, b);
-    case Reduction::kMin: return std::isnan(a) || std::isnan(b) ? kNan : std::min(a, b);
-    case Reduction::kAnd: return static_cast<double>(static_cast<int64_t>(a) & static_cast<int64_t>(b));
-    case Reduction::kOr: return static_cast<double>(static_cast<int64_t>(a) | static_cast<int64_t>(b));
-    default: return a + b;
+    case Reduction::kProd:
+      return a * b;
+    case Reduction::kMax:
+      return std::isnan(a) || std::isnan(b) ? kNan : std::max(a, b);
+    case Reduction::kMin:
+      return std::isnan(a) || std::isnan(b) ? kNan : std::min(a, b);
+    case Reduction::kAnd:
+      return static_cast<double>(static_cast<int64_t>(a) & static_cast<int64_t>(b));
+    case Reduction::kOr:
+      return static_cast<double>(static_cast<int64_t>(a) | static_cast<int64_t>(b));
+    default:
+      return a + b;
   }
 }
 
@@ -41,7 +52,8 @@ std::vector<double> Want(const Buffer& x, const Shape& shape, const std::vector<
                          Reduction r) {
   Shape kept;
   for (size_t d = 0; d < shape.size(); ++d)
-    if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) == dims.end()) kept.push_back(shape[d]);
+    if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) == dims.end())
+      kept.push_back(shape[d]);
   std::vector<double> out(static_cast<size_t>(Count(kept)), Identity(r));
   for (int64_t i = 0; i < x.n; ++i) {
     int64_t rest = i, to = 0, stride = 1;
@@ -60,17 +72,30 @@ struct Form {
   Shape shape;
   std::vector<int64_t> dims;
 };
-const Form kForms[] = {{{7}, {0}},           {{1}, {0}},          {{5, 9}, {1}},         {{5, 9}, {0}},
-                       {{5, 9}, {0, 1}},     {{3, 4, 5}, {1}},    {{3, 4, 5}, {0, 2}},   {{3, 1, 5}, {1}},
-                       {{2, 3, 4, 5}, {1, 3}}, {{2, 3, 4, 5}, {0, 2}}, {{70, 1300}, {0}}, {{3, 300}, {1}},
-                       {{4, 5}, {}},         {{20, 3, 30}, {0, 1}}, {{600, 5}, {0}},    {{2, 5000}, {1}}};
+const Form kForms[] = {{{7}, {0}},
+                       {{1}, {0}},
+                       {{5, 9}, {1}},
+                       {{5, 9}, {0}},
+                       {{5, 9}, {0, 1}},
+                       {{3, 4, 5}, {1}},
+                       {{3, 4, 5}, {0, 2}},
+                       {{3, 1, 5}, {1}},
+                       {{2, 3, 4, 5}, {1, 3}},
+                       {{2, 3, 4, 5}, {0, 2}},
+                       {{70, 1300}, {0}},
+                       {{3, 300}, {1}},
+                       {{4, 5}, {}},
+                       {{20, 3, 30}, {0, 1}},
+                       {{600, 5}, {0}},
+                       {{2, 5000}, {1}}};
 
 TEST(Reduce, MatchesALoopForAllFormsAndDTypes) {
   for (const Form& f : kForms) {
     for (DType dtype : kAllDTypes) {
       const bool is_float = dtype.is_floating();
       const Buffer x = Random(dtype, Count(f.shape), 5);
-      for (Reduction r : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kAnd, Reduction::kOr}) {
+      for (Reduction r :
+           {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kAnd, Reduction::kOr}) {
         if (is_float && (r == Reduction::kAnd || r == Reduction::kOr)) continue;
         if (dtype.is_bool() && r == Reduction::kSum) continue;
         std::vector<double> want = Want(x, f.shape, f.dims, r);
@@ -78,7 +103,8 @@ TEST(Reduce, MatchesALoopForAllFormsAndDTypes) {
         for (size_t i = 0; i < want.size() && dtype.is_integer(); ++i) {
           base::VisitDType(dtype, [&](auto t) {
             using T = decltype(t);
-            if constexpr (std::is_integral_v<T>) want[i] = static_cast<double>(static_cast<T>(static_cast<int64_t>(want[i])));
+            if constexpr (std::is_integral_v<T>)
+              want[i] = static_cast<double>(static_cast<T>(static_cast<int64_t>(want[i])));
           });
         }
         const plan::Kernel kernel = Reduce(dtype, f.shape, f.dims, r);

@@ -1,0 +1,129 @@
+// Loads and stores of dtypes of less than 32 bits, in narrow programs.
+#include "kernels/simd_targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/simd_stored.cc"
+#include <hwy/foreach_target.h>
+// Highway's order of includes: the targets first.
+#include "kernels/simd_threads.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+
+using Words = Tag<uint32_t>;
+using Ints = Tag<int32_t>;
+using WordVec = hn::Vec<Words>;
+
+// How each dtype's element T becomes 32 bits and comes back; the value fits, as it was rounded or
+// wrapped before.
+struct Bool {
+  using T = uint8_t;
+  static HWY_INLINE WordVec Held(WordVec v) {
+    return hn::Not(hn::VecFromMask(Words(), hn::Eq(v, hn::Zero(Words()))));
+  }
+  static HWY_INLINE WordVec Stored(WordVec v) { return hn::And(v, hn::Set(Words(), 1u)); }
+};
+template <class Element>
+struct Integer {
+  using T = Element;
+  static HWY_INLINE WordVec Held(WordVec v) { return v; }
+  static HWY_INLINE WordVec Stored(WordVec v) { return v; }
+};
+struct Brain {
+  using T = uint16_t;
+  static HWY_INLINE WordVec Held(WordVec v) { return hn::ShiftLeft<16>(v); }
+  static HWY_INLINE WordVec Stored(WordVec v) {
+    // The digits that are cut may be all that makes it a NaN.
+    const auto nan = hn::RebindMask(Words(), hn::IsNaN(hn::BitCast(Raw(), v)));
+    const WordVec quiet = hn::IfThenElseZero(nan, hn::Set(Words(), 0x40u));
+    return hn::Or(hn::ShiftRight<16>(v), quiet);
+  }
+};
+// As HalfToFloat and RoundedToHalf of scalar_elements.h.
+struct Half {
+  using T = uint16_t;
+  static HWY_INLINE WordVec Held(WordVec v) {
+    const Words d;
+    const WordVec body = hn::ShiftLeft<13>(hn::And(v, hn::Set(d, 0x7fffu)));
+    const auto scaled = hn::Mul(hn::BitCast(Raw(), body), hn::Set(Raw(), 0x1p112f));
+    const auto special = hn::Gt(body, hn::Set(d, 0x0f7fffffu));
+    const WordVec exponent = hn::IfThenElseZero(special, hn::Set(d, 0x7f800000u));
+    const WordVec sign = hn::ShiftLeft<16>(hn::And(v, hn::Set(d, 0x8000u)));
+    return hn::Or(hn::Or(hn::BitCast(d, scaled), exponent), sign);
+  }
+  static HWY_INLINE WordVec Stored(WordVec v) {
+    const Words d;
+    const WordVec body = hn::And(v, hn::Set(d, 0x7fffffffu));
+    const auto half = hn::Set(Raw(), 0.5f);
+    const WordVec small =
+        hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(Raw(), body), half)), hn::BitCast(d, half));
+    const WordVec normal = hn::ShiftRight<13>(hn::Sub(body, hn::Set(d, 0x38000000u)));
+    const auto nan = hn::Gt(body, hn::Set(d, 0x7f800000u));
+    const WordVec special = hn::IfThenElse(nan, hn::Set(d, 0x7e00u), hn::Set(d, 0x7c00u));
+    const WordVec number = hn::IfThenElse(hn::Lt(body, hn::Set(d, 0x38800000u)), small, normal);
+    const WordVec all = hn::IfThenElse(hn::Gt(body, hn::Set(d, 0x7f7fffffu)), special, number);
+    return hn::Or(all, hn::And(hn::ShiftRight<16>(v), hn::Set(d, 0x8000u)));
+  }
+};
+
+template <class Seq>
+struct StoredMoves;
+template <size_t... K>
+struct StoredMoves<std::index_sequence<K...>> {
+  using Code = Threads<std::index_sequence<K...>>;
+
+  template <class S>
+  static HWY_INLINE RawVec LoadAt(const std::byte* p, size_t k) {
+    using T = typename S::T;
+    const hn::Rebind<T, Raw> d;
+    const auto v = hn::LoadU(d, reinterpret_cast<const T*>(p) + k * hn::Lanes(d));
+    const auto wide = hn::PromoteTo(hn::RebindToSigned<Raw>(), v);
+    return hn::BitCast(Raw(), S::Held(hn::BitCast(Words(), wide)));
+  }
+  template <class S>
+  static HWY_INLINE void StoreAt(std::byte* p, size_t k, RawVec v) {
+    using T = typename S::T;
+    const hn::Rebind<T, Raw> d;
+    const auto stored = S::Stored(hn::BitCast(Words(), v));
+    hn::StoreU(hn::DemoteTo(d, hn::BitCast(Ints(), stored)), d,
+               reinterpret_cast<T*>(p) + k * hn::Lanes(d));
+  }
+  template <class S>
+  static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
+    const std::byte* p = Address(*c, pc->a, i);
+    return Code::Go(pc + 1, c, i, LoadAt<S>(p, K)...);
+  }
+  template <class S>
+  static void Store(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    std::byte* p = Address(*c, pc->a, i);
+    (StoreAt<S>(p, K, v), ...);
+    return Code::Go(pc + 1, c, i, v...);
+  }
+};
+
+template <class S>
+void Add(KernelTable& t, DType::Code code) {
+  using Eight = StoredMoves<std::make_index_sequence<kVectors>>;
+  using One = StoredMoves<std::make_index_sequence<1>>;
+  t.load_stored[code] = {Erase(&Eight::template Load<S>), Erase(&One::template Load<S>)};
+  t.store_stored[code] = {Erase(&Eight::template Store<S>), Erase(&One::template Store<S>)};
+}
+
+void AddStoredImpl(KernelTable& t) {
+  Add<Bool>(t, DType::kBool);
+  Add<Integer<int8_t>>(t, DType::kI8);
+  Add<Integer<int16_t>>(t, DType::kI16);
+  Add<Integer<uint8_t>>(t, DType::kU8);
+  Add<Integer<uint16_t>>(t, DType::kU16);
+  Add<Half>(t, DType::kF16);
+  Add<Brain>(t, DType::kBF16);
+}
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(AddStoredImpl);
+void AddStored(KernelTable& table) { HWY_DYNAMIC_DISPATCH(AddStoredImpl)(table); }
+}  // namespace tessera::kernels
+#endif
