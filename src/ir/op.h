@@ -101,7 +101,9 @@ struct Reduce {                    // over the reduce factors of its map: may jo
 struct Broadcast {                 // elements are repeated along new dims: may join a fused group
   void (*make)(const LocalCall&, plan::Kernel*);
 };
-struct Constant {};                // a literal: may join a fused group
+struct Constant {                  // a literal: may join a fused group
+  uint64_t (*bits)(const Params*);
+};
 struct IotaLike {                  // the index along a dim: may join a fused group
   int64_t (*dim)(const Params*);
   void (*make)(const LocalCall&, plan::Kernel*);

@@ -10,7 +10,6 @@
 namespace tessera::trace {
 namespace {
 std::atomic<int64_t> live_sharded{0};
-Executor* executor = nullptr;
 }  // namespace
 
 ConcreteArray::ConcreteArray(const ir::Type* type, Loc loc) : ArrayImpl(kConcrete, type, loc) {
@@ -20,9 +19,6 @@ ConcreteArray::~ConcreteArray() {
   if (type()->mesh()) --live_sharded;
 }
 int64_t LiveShardedArrays() { return live_sharded; }
-
-void InstallExecutor(Executor* e) { executor = e; }
-Executor& TheExecutor() { return *executor; }
 
 Trace::Trace(const sharding::MeshDef* mesh, Loc loc) : builder_(program_, loc), loc_(loc) {
   program_.mesh = mesh;

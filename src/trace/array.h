@@ -90,7 +90,7 @@ struct Application {
 // Returns the results: recorded in the current trace, computed at once, or only typed.
 std::vector<Array> Apply(const Application& application);
 
-// Runs programs; installed by the layer that has a runtime.
+// Runs programs.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -102,7 +102,7 @@ class Executor {
   // Everything outside of a program's text that decides how it is compiled.
   virtual size_t CompileKey() = 0;
 };
-void InstallExecutor(Executor* executor);
+// Defined by the layer that has a runtime (src/api).
 Executor& TheExecutor();
 
 }  // namespace tessera::trace

@@ -1,0 +1,255 @@
+// The Array handle: what it is made of, how its elements come in and out.
+#include "tessera/array.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <functional>
+#include <ostream>
+
+#include "api/concrete.h"
+#include "api/operands.h"
+#include "base/defaults.h"
+#include "base/error.h"
+#include "sharding/local.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+namespace {
+
+using api::Call;
+using api::Concrete;
+
+const ir::Type* TypeOf(const Array& x, const char* op, Loc loc) { return trace::Use(x, op, loc)->type(); }
+
+// The array's elements on devices, or TraceError: traced and abstract arrays have none.
+const Concrete& OnDevices(const Array& x, const char* op, Loc loc) {
+  const trace::ArrayRef& impl = trace::Use(x, op, loc);
+  if (impl->kind() == trace::ArrayImpl::kConcrete) return static_cast<const Concrete&>(*impl);
+  bool traced = impl->kind() == trace::ArrayImpl::kTraced;
+  base::ThrowTrace({.kind = {},
+                    .op = op,
+                    .label = std::string(op) + (traced ? ".traced" : ".abstract"),
+                    .where = base::Where(loc),
+                    .reason = traced ? "the array is traced: it has a type, but no value yet"
+                                     : "the array is abstract: it has a type, but no value",
+                    .operands = {{"array", impl->type()->text(), base::Where(impl->loc())}},
+                    .notes = {traced ? "return it from the function and read the result" : "use a mesh of real devices"},
+                    .fixes = {}});
+}
+
+// Returns the array with every element in one buffer.
+std::shared_ptr<const Concrete> Whole(const Array& x, const char* op, Loc loc) {
+  const Concrete& c = OnDevices(x, op, loc);
+  if (c.type()->sharding().trivial()) return std::static_pointer_cast<const Concrete>(x.impl());
+  sharding::TensorSharding whole = sharding::Replicated(c.type()->mesh(), c.type()->rank());
+  trace::Application gather{ops::kReshard, nullptr, {x.impl()}, nullptr, nullptr, loc, op, c.type()->WithSharding(whole)};
+  trace::MeshDefScope scope(c.type()->mesh());
+  return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
+}
+
+// Whether every value of `from` is one of `to`.
+bool Widens(DType from, DType to) {
+  if (from == to || from.is_bool()) return true;
+  if (to.is_bool()) return false;
+  if (to.is_floating()) {
+    int bits = to == f64 ? 53 : to == f32 ? 24 : to == f16 ? 11 : 8;
+    if (!from.is_floating()) return from.size() * 8 <= bits;
+    return to.size() > from.size();
+  }
+  if (from.is_floating()) return false;
+  if (from.is_unsigned()) return to.is_unsigned() ? to.size() >= from.size() : to.size() > from.size();
+  return to.is_signed() && to.size() >= from.size();
+}
+
+}  // namespace
+
+Array::Array(Scalar v, Loc loc) { *this = api::ToArray(Operand(v, loc), {"array", loc}); }
+
+const std::vector<int64_t>& Array::shape(Loc loc) const { return TypeOf(*this, "shape", loc)->shape(); }
+int64_t Array::shape(int dim, Loc loc) const {
+  const ir::Shape& s = shape(loc);
+  return s[static_cast<size_t>(api::NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}))];
+}
+DType Array::dtype(Loc loc) const { return TypeOf(*this, "dtype", loc)->dtype(); }
+int Array::rank(Loc loc) const { return TypeOf(*this, "rank", loc)->rank(); }
+int64_t Array::size(Loc loc) const { return TypeOf(*this, "size", loc)->elements(); }
+bool Array::is_traced() const { return impl_ && impl_->kind() == trace::ArrayImpl::kTraced; }
+bool Array::is_abstract() const { return impl_ && impl_->kind() == trace::ArrayImpl::kAbstract; }
+
+Sharding Array::sharding(Loc loc) const {
+  const Concrete& c = OnDevices(*this, "sharding", loc);
+  return Sharding(Mesh(c.type()->mesh()), sharding::ToSpec(c.type()->sharding()), loc);
+}
+
+Array Array::reshape(Shape shape, OutOptions options, Loc loc) const {
+  return tessera::reshape(Operand(*this, loc), std::move(shape), std::move(options), loc);
+}
+Array Array::astype(DType dtype, Loc loc) const { return tessera::astype(Operand(*this, loc), dtype, loc); }
+Array Array::T(Loc loc) const { return tessera::transpose(Operand(*this, loc), All, loc); }
+
+void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) const {
+  const ir::Type* type = TypeOf(*this, op, loc);
+  if (one && type->elements() != 1)
+    api::FailShape({op, loc}, 18, fmt::format("{} has {} elements, not one", type->text(), type->elements()));
+  if (!Widens(type->dtype(), dtype))
+    api::FailDType({op, loc}, 17, fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
+                   {fmt::format("convert first: x.astype({})", dtype.name())});
+  auto whole = Whole(*this, op, loc);
+  auto n = static_cast<size_t>(type->elements());
+  if (dtype == type->dtype()) {
+    if (n) std::memcpy(out, whole->buffers.base, n * static_cast<size_t>(dtype.size()));
+    return;
+  }
+  ir::HostTensor from(type->dtype(), {type->elements()}), to(dtype, {type->elements()});
+  if (n) std::memcpy(from.data.data(), whole->buffers.base, from.data.size());
+  for (size_t i = 0; i < n; ++i) {
+    auto at = static_cast<int64_t>(i);
+    if (dtype.is_floating()) to.SetFloat(at, from.Float(at));
+    else to.SetInt(at, from.Int(at));
+  }
+  if (n) std::memcpy(out, to.data.data(), to.data.size());
+}
+
+std::vector<Shard> Array::addressable_shards(Loc loc) const {
+  const Concrete& c = OnDevices(*this, "addressable_shards", loc);
+  const ir::Type* type = c.type();
+  const sharding::MeshDef* mesh = type->mesh();
+  ir::Shape local = sharding::LocalShape(type->shape(), type->sharding());
+  std::vector<Shard> shards;
+  auto keep = std::static_pointer_cast<const Concrete>(impl_);
+  for (int64_t i = 0; i < (mesh ? mesh->size() : 1); ++i) {
+    std::vector<IndexRange> index;
+    for (size_t d = 0; d < local.size(); ++d) {
+      int64_t at = mesh ? sharding::ShardIndex(*mesh, type->sharding().dims[d].axes, i) * local[d] : 0;
+      index.push_back({std::min(at, type->shape()[d]), std::min(at + local[d], type->shape()[d])});
+    }
+    std::shared_ptr<const std::byte> data(keep, c.buffers.at(api::InstanceAt(c, i)));
+    shards.emplace_back(mesh ? mesh->Device(i) : 0, std::move(index), type->dtype(), std::move(data));
+  }
+  return shards;
+}
+
+// ---- shards ----
+
+Shard::Shard(int64_t device, std::vector<IndexRange> index, DType dtype, std::shared_ptr<const std::byte> data)
+    : device_(device), index_(std::move(index)), dtype_(dtype), data_(std::move(data)) {}
+
+std::vector<int64_t> Shard::shape() const {
+  std::vector<int64_t> shape;
+  for (const IndexRange& r : index_) shape.push_back(r.end - r.begin);
+  return shape;
+}
+int64_t Shard::elements() const {
+  int64_t n = 1;
+  for (const IndexRange& r : index_) n *= r.end - r.begin;
+  return n;
+}
+const void* Shard::Check(DType dtype, Loc loc) const {
+  if (dtype != dtype_)
+    api::FailDType({"data", loc}, 17, fmt::format("the shard's elements are {}, not {}", dtype_.name(), dtype.name()));
+  return data_.get();
+}
+
+// ---- types ----
+
+ArrayType type_of(const Array& array, Loc loc) { return ArrayType(trace::Use(array, "type_of", loc)->type()->WithWeak(false)); }
+
+ArrayType ArrayType::Parse(std::string_view text, Loc loc) {
+  return ArrayType(ir::ParseType(text, trace::CurrentMesh(), loc));
+}
+const std::vector<int64_t>& ArrayType::shape() const { return type_->shape(); }
+DType ArrayType::dtype() const { return type_->dtype(); }
+PartitionSpec ArrayType::spec() const { return sharding::ToSpec(type_->sharding()); }
+Mesh ArrayType::mesh() const { return Mesh(type_->mesh()); }
+std::vector<std::string> ArrayType::varying() const { return {}; }
+bool ArrayType::weak() const { return type_->weak(); }
+ArrayType ArrayType::cotangent() const {
+  sharding::TensorSharding s = type_->sharding();
+  std::swap(s.unreduced, s.reduced);
+  s.kind = Reduction::kSum;
+  return ArrayType(type_->WithSharding(std::move(s)));
+}
+ArrayType ArrayType::local() const {
+  return ArrayType(ir::Type::Get(sharding::LocalShape(type_->shape(), type_->sharding()), type_->dtype()));
+}
+std::string ArrayType::text() const { return type_->text(); }
+std::ostream& operator<<(std::ostream& os, const ArrayType& type) { return os << type.text(); }
+
+// ---- from host memory ----
+
+Array array_from_host(HostData host, ArrayOptions options, Loc loc) {
+  Call call{"array", loc};
+  ir::Shape shape = options.shape ? options.shape->dims() : ir::Shape{host.size};
+  int64_t elements = ir::CheckedElements(shape);
+  if (elements != host.size)
+    api::FailShape(call, 18, fmt::format("{} elements do not fill the shape {}", host.size, ir::FieldText(shape)));
+  trace::TheExecutor();
+  const sharding::MeshDef* mesh = trace::CurrentMesh();
+  const ir::Type* type = ir::Type::Get(shape, host.dtype, mesh);
+  Array x;
+  if (mesh && mesh->is_abstract()) {
+    x = Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
+  } else {
+    auto whole = api::NewWhole(type, loc);
+    if (elements) std::memcpy(whole->buffers.base, host.data, static_cast<size_t>(elements * host.dtype.size()));
+    x = Array(std::move(whole));
+  }
+  if (!options.dtype.is_default()) x = api::Convert(x, options.dtype, call);
+  return options.out_sharding ? reshard(x, *options.out_sharding, loc) : x;
+}
+
+namespace {
+
+// Braces as rows: each level must be of one length.
+void Flatten(const Nested& values, size_t depth, ir::Shape& shape, std::vector<Scalar>& out, Call call) {
+  if (values.scalar()) {
+    if (depth != shape.size()) api::FailShape(call, 17, "braces are not equally deep everywhere");
+    out.push_back(*values.scalar());
+    return;
+  }
+  auto n = static_cast<int64_t>(values.items().size());
+  if (depth == shape.size()) {
+    if (!out.empty()) api::FailShape(call, 17, "braces are not equally deep everywhere");
+    shape.push_back(n);
+  }
+  if (shape[depth] != n)
+    api::FailShape(call, 17, fmt::format("rows have different lengths, {} and {}", shape[depth], n));
+  for (const Nested& item : values.items()) Flatten(item, depth + 1, shape, out, call);
+}
+
+}  // namespace
+
+Array array(Nested values, ArrayOptions options, Loc loc) {
+  Call call{"array", loc};
+  ir::Shape shape;
+  std::vector<Scalar> scalars;
+  Flatten(values, 0, shape, scalars, call);
+  bool floats = scalars.empty(), bools = !scalars.empty();
+  for (const Scalar& s : scalars) {
+    floats = floats || s.kind() == Scalar::kFloat;
+    bools = bools && s.kind() == Scalar::kBool;
+  }
+  DType t = !options.dtype.is_default() ? options.dtype
+            : floats                    ? base::DefaultFloat()
+            : bools                     ? bool_
+                                        : base::DefaultInt();
+  ir::HostTensor host(t, shape);
+  auto n = static_cast<size_t>(t.size());
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    uint64_t bits = api::ScalarBits(scalars[i], t, call);
+    std::memcpy(host.data.data() + i * n, &bits, n);
+  }
+  return array_from_host({host.data.data(), host.size(), t},
+                         {.shape = options.shape ? options.shape : std::optional<Shape>(Shape(shape)),
+                          .out_sharding = options.out_sharding},
+                         loc);
+}
+
+Array abstract_array(std::string_view type_text, Loc loc) {
+  trace::TheExecutor();
+  const ir::Type* type = ir::ParseType(type_text, trace::CurrentMesh(), loc);
+  return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
+}
+
+}  // namespace tessera

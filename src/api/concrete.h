@@ -1,0 +1,28 @@
+// Arrays on devices.
+#pragma once
+#include "runtime/runtime.h"
+#include "trace/array.h"
+
+namespace tessera::api {
+
+class Concrete final : public trace::ConcreteArray {
+ public:
+  Concrete(const ir::Type* type, Loc loc, runtime::Buffers buffers, bool shares)
+      : ConcreteArray(type, loc), buffers(std::move(buffers)), shares_(shares) {}
+  bool shares_replicas() const override { return shares_; }
+  runtime::Buffers buffers;
+
+ private:
+  bool shares_;
+};
+
+// Returns the instance of a value of this type that a device (by mesh position) holds.
+int32_t InstanceAt(const Concrete& array, int64_t position);
+
+// Whether new programs let devices with equal bits share buffers.
+bool SharesReplicas();
+
+// Returns a new array with one uninitialised instance: `type` is unsharded.
+std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc);
+
+}  // namespace tessera::api

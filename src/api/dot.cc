@@ -1,0 +1,410 @@
+// Products: NumPy's functions and einsum over dot_general.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "api/operands.h"
+#include "base/defaults.h"
+#include "ops/params.h"
+
+namespace tessera {
+namespace {
+
+using api::Call;
+
+const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
+
+// Products of bools are taken in the default int... and come back as bool where nothing else is asked.
+Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call call) {
+  bool bools = api::TypeOf(a)->dtype().is_bool();
+  if (bools) {
+    a = api::Convert(a, i32, call);
+    b = api::Convert(b, i32, call);
+  }
+  DType t = options.dtype;
+  ir::ShapeAndDType wanted{{}, t};
+  // Sums are at least as wide as the products; a narrower result is converted.
+  bool narrower = !t.is_default() && (t.is_bool() || (api::TypeOf(a)->dtype().is_floating() && !t.is_floating()));
+  int rank = static_cast<int>(Rank(a) + Rank(b)) - 2 * static_cast<int>(dims.lhs_contract.size()) -
+             static_cast<int>(dims.lhs_batch.size());
+  ops::DotParams p{{dims.lhs_contract, dims.rhs_contract}, {dims.lhs_batch, dims.rhs_batch}};
+  Array y = api::Run(ops::kDotGeneral, ir::MakeParams(std::move(p)), {a, b}, call,
+                     {.wanted = t.is_default() || narrower ? nullptr : &wanted, .out_sharding = options.out_sharding,
+                      .rank = std::max(rank, 0)});
+  if (narrower) return api::Convert(y, t, call);
+  return bools && t.is_default() ? ne(y, 0, {}, call.loc) : y;
+}
+
+std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {
+  DType t = api::PromotedDType({a, b}, call);
+  auto convert = [&](const Operand& x) {
+    return x.scalar() ? api::ScalarOf(*x.scalar(), t, false, call) : api::Convert(api::ToArray(x, call), t, call);
+  };
+  return {convert(a), convert(b)};
+}
+
+// The entries of a spec in the order in which dot_general gives the dims.
+std::optional<PartitionSpec> Permuted(const std::optional<PartitionSpec>& spec, const std::vector<int64_t>& order) {
+  if (!spec) return spec;
+  std::vector<DimSharding> dims(order.size());
+  for (size_t d = 0; d < order.size(); ++d)
+    if (static_cast<size_t>(order[d]) < spec->dims().size()) dims[d] = spec->dims()[static_cast<size_t>(order[d])];
+  for (size_t d = order.size(); d < spec->dims().size(); ++d) dims.push_back(spec->dims()[d]);
+  PartitionSpec out(std::move(dims));
+  if (!spec->unreduced_axes().empty()) out = out.unreduced(spec->unreduced_axes(), spec->reduction());
+  if (!spec->reduced_axes().empty()) out = out.reduced(spec->reduced_axes());
+  return out;
+}
+
+std::vector<int64_t> Inverse(const std::vector<int64_t>& perm) {
+  std::vector<int64_t> inverse(perm.size());
+  for (size_t d = 0; d < perm.size(); ++d) inverse[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
+  return inverse;
+}
+
+bool IsIota(const std::vector<int64_t>& v) {
+  for (size_t i = 0; i < v.size(); ++i)
+    if (v[i] != static_cast<int64_t>(i)) return false;
+  return true;
+}
+
+}  // namespace
+
+Array dot_general(Operand a, Operand b, DotDims dims, DotOptions options, Loc loc) {
+  Call call{"dot_general", loc};
+  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  auto normal = [&](std::vector<int64_t>& list, const Array& of) {
+    for (int64_t& d : list) d = api::NormalDim(d, Rank(of), call);
+  };
+  normal(dims.lhs_contract, x);
+  normal(dims.lhs_batch, x);
+  normal(dims.rhs_contract, y);
+  normal(dims.rhs_batch, y);
+  return Dot(x, y, dims, options, call);
+}
+
+// Letters make matmul an einsum: batch dims are aligned at the right, and one that is 1 on one side
+// is dropped there.
+Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
+  Call call{"matmul", loc};
+  std::vector<Array> xs = TwoOperands(a, b, call);
+  Array x = xs[0], y = xs[1];
+  if (Rank(x) == 0 || Rank(y) == 0) api::FailShape(call, 17, "a scalar is not a matrix: write a * b");
+  bool vector_x = Rank(x) == 1, vector_y = Rank(y) == 1;
+  int64_t kx = Rank(x) - 1, ky = vector_y ? 0 : Rank(y) - 2;
+  if (ShapeOf(x)[static_cast<size_t>(kx)] != ShapeOf(y)[static_cast<size_t>(ky)])
+    api::FailShape(call, 18, fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
+                                         api::TypeOf(x)->text(), api::TypeOf(y)->text(),
+                                         ShapeOf(x)[static_cast<size_t>(kx)], ShapeOf(y)[static_cast<size_t>(ky)]));
+  int64_t bx = vector_x ? 0 : Rank(x) - 2, by = vector_y ? 0 : Rank(y) - 2, batch = std::max(bx, by);
+  // Where each batch dim of the result comes from.
+  DotDims dims{{kx}, {ky}, {}, {}};
+  std::vector<int64_t> drop_x, drop_y, from_both, from_x, from_y;
+  for (int64_t d = 0; d < batch; ++d) {
+    int64_t dx = d - (batch - bx), dy = d - (batch - by);
+    int64_t nx = dx >= 0 ? ShapeOf(x)[static_cast<size_t>(dx)] : 0, ny = dy >= 0 ? ShapeOf(y)[static_cast<size_t>(dy)] : 0;
+    if (dx >= 0 && dy >= 0 && nx == ny) {
+      dims.lhs_batch.push_back(dx);
+      dims.rhs_batch.push_back(dy);
+      from_both.push_back(d);
+    } else if (dx >= 0 && (dy < 0 || ny == 1)) {
+      from_x.push_back(d);
+      if (dy >= 0) drop_y.push_back(dy);
+    } else if (dy >= 0 && (dx < 0 || nx == 1)) {
+      from_y.push_back(d);
+      if (dx >= 0) drop_x.push_back(dx);
+    } else {
+      api::FailShape(call, 16, fmt::format("batch dims of {} and {} do not match", api::TypeOf(x)->text(), api::TypeOf(y)->text()));
+    }
+  }
+  auto drop = [&](Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& contract, std::vector<int64_t>& batch_dims) {
+    if (gone.empty()) return;
+    ir::Shape shape;
+    for (int64_t d = 0; d < Rank(m); ++d)
+      if (!std::count(gone.begin(), gone.end(), d)) shape.push_back(ShapeOf(m)[static_cast<size_t>(d)]);
+    auto shift = [&](int64_t& d) { d -= std::count_if(gone.begin(), gone.end(), [&](int64_t g) { return g < d; }); };
+    for (int64_t& d : contract) shift(d);
+    for (int64_t& d : batch_dims) shift(d);
+    m = api::Reshape(m, shape, call);
+  };
+  drop(x, drop_x, dims.lhs_contract, dims.lhs_batch);
+  drop(y, drop_y, dims.rhs_contract, dims.rhs_batch);
+  // dot_general gives [both..., x only..., m, y only..., n]; matmul wants [batch..., m, n].
+  std::vector<int64_t> order = from_both;
+  order.insert(order.end(), from_x.begin(), from_x.end());
+  if (!vector_x) order.push_back(batch);
+  order.insert(order.end(), from_y.begin(), from_y.end());
+  if (!vector_y) order.push_back(batch + (vector_x ? 0 : 1));
+  options.out_sharding = Permuted(options.out_sharding, order);
+  Array z = Dot(x, y, dims, options, call);
+  return IsIota(order) ? z : transpose(z, Inverse(order), loc);
+}
+
+Array dot(Operand a, Operand b, DotOptions options, Loc loc) {
+  Call call{"dot", loc};
+  std::vector<Array> xs = TwoOperands(a, b, call);
+  if (Rank(xs[0]) == 0 || Rank(xs[1]) == 0) return mul(xs[0], xs[1], {.out_sharding = options.out_sharding}, loc);
+  int64_t ky = std::max<int64_t>(Rank(xs[1]) - 2, 0);
+  return Dot(xs[0], xs[1], {.lhs_contract = {Rank(xs[0]) - 1}, .rhs_contract = {ky}}, options, call);
+}
+
+Array tensordot(Operand a, Operand b, DotDims dims, DotOptions options, Loc loc) {
+  Call call{"tensordot", loc};
+  std::vector<Array> xs = TwoOperands(a, b, call);
+  return dot_general(xs[0], xs[1], std::move(dims), std::move(options), loc);
+}
+
+Array tensordot(Operand a, Operand b, int dims, DotOptions options, Loc loc) {
+  Call call{"tensordot", loc};
+  std::vector<Array> xs = TwoOperands(a, b, call);
+  if (dims < 0 || dims > Rank(xs[0]) || dims > Rank(xs[1]))
+    api::FailShape(call, 12, fmt::format("{} dims cannot be contracted", dims));
+  DotDims d;
+  for (int64_t k = 0; k < dims; ++k) {
+    d.lhs_contract.push_back(Rank(xs[0]) - dims + k);
+    d.rhs_contract.push_back(k);
+  }
+  return Dot(xs[0], xs[1], d, options, call);
+}
+
+// ---- einsum ----
+
+namespace {
+
+using Letters = std::string;
+
+struct Term {
+  Array x;
+  Letters letters;  // one per dim
+};
+
+class Einsum {
+ public:
+  Einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options, Call call)
+      : options_(std::move(options)), call_(call) {
+    Parse(subscripts, operands);
+    DType t = options_.dtype;
+    if (t.is_default()) {
+      std::vector<Operand> xs(operands.begin(), operands.end());
+      t = api::PromotedDType(xs, call);
+    }
+    for (Term& term : terms_) term.x = api::Convert(term.x, t, call);
+  }
+
+  Array Run() {
+    for (Term& term : terms_) TakeDiagonals(term);
+    // Letters that are of one operand alone and not of the result are summed at once.
+    while (terms_.size() > 2) Contract(false);
+    if (terms_.size() == 2) Contract(true);
+    return Finish(terms_[0]);
+  }
+
+ private:
+  [[noreturn]] void Fail(const std::string& reason) { api::FailShape(call_, 17, reason); }
+
+  void Parse(std::string_view text, const std::vector<Array>& operands) {
+    std::string spec;
+    for (char c : text)
+      if (c != ' ') spec += c;
+    size_t arrow = spec.find("->");
+    std::vector<Letters> inputs(1);
+    for (char c : spec.substr(0, arrow)) {
+      if (c == ',') inputs.emplace_back();
+      else inputs.back() += c;
+    }
+    if (inputs.size() != operands.size())
+      Fail(fmt::format("\"{}\" names {} operands, but {} are given", text, inputs.size(), operands.size()));
+    for (size_t i = 0; i < operands.size(); ++i) {
+      trace::Use(operands[i], call_.name, call_.loc);
+      terms_.push_back({operands[i], WithoutEllipsis(inputs[i], Rank(operands[i]))});
+      CheckSizes(terms_.back());
+    }
+    if (arrow != std::string::npos) result_ = WithoutEllipsis(spec.substr(arrow + 2), -1);
+    else result_ = Implied();
+    for (char c : result_) {
+      if (!sizes_.count(c)) Fail(fmt::format("the result has '{}', which no operand has", c));
+      if (std::count(result_.begin(), result_.end(), c) > 1) Fail(fmt::format("the result has '{}' twice", c));
+    }
+  }
+
+  // "..." stands for leading batch dims; they get letters that cannot be written.
+  Letters WithoutEllipsis(const Letters& letters, int64_t rank) {
+    size_t dots = letters.find("...");
+    Letters out = letters;
+    if (dots != std::string::npos) {
+      int64_t n = rank < 0 ? ellipsis_ : rank - static_cast<int64_t>(letters.size()) + 3;
+      if (n < 0) Fail(fmt::format("\"{}\" has more letters than the operand has dims", letters));
+      if (rank >= 0) ellipsis_ = std::max(ellipsis_, n);
+      Letters batch;
+      for (int64_t k = 0; k < n; ++k) batch += static_cast<char>(1 + (n - 1 - k));
+      out.replace(dots, 3, batch);
+    }
+    for (char c : out)
+      if (!std::isalpha(static_cast<unsigned char>(c)) && c > 26) Fail(fmt::format("'{}' is not a letter", c));
+    if (rank >= 0 && static_cast<int64_t>(out.size()) != rank)
+      Fail(fmt::format("\"{}\" has {} letters for an operand of rank {}", letters, out.size(), rank));
+    return out;
+  }
+
+  void CheckSizes(const Term& term) {
+    for (size_t d = 0; d < term.letters.size(); ++d) {
+      int64_t n = ShapeOf(term.x)[d];
+      int64_t& size = sizes_.try_emplace(term.letters[d], n).first->second;
+      if (size == 1) size = n;
+      if (n != size && n != 1)
+        Fail(fmt::format("dims named '{}' have different sizes, {} and {}", term.letters[d], size, n));
+    }
+  }
+
+  // Without "->": batch dims, then the letters that appear once, in order.
+  Letters Implied() {
+    Letters all, out;
+    for (const Term& t : terms_) all += t.letters;
+    std::sort(all.begin(), all.end());
+    for (int64_t k = ellipsis_; k > 0; --k) out += static_cast<char>(k);
+    for (char c : all)
+      if (c > 26 && std::count(all.begin(), all.end(), c) == 1) out += c;
+    return out;
+  }
+
+  // A letter twice in one operand: the diagonal, as a masked sum.
+  void TakeDiagonals(Term& term) {
+    for (size_t d = 0; d < term.letters.size(); ++d) {
+      size_t e = term.letters.find(term.letters[d], d + 1);
+      if (e == std::string::npos) continue;
+      const ir::Shape shape = ShapeOf(term.x);
+      auto index = [&](size_t dim) {
+        ir::ShapeAndDType counting{shape, i32};
+        trace::Application a{ops::kIota, ir::MakeParams(ops::IotaParams{{static_cast<int64_t>(dim)}}), {}, &counting,
+                             nullptr, call_.loc, call_.name, nullptr};
+        sharding::TensorSharding s = api::TypeOf(term.x)->sharding();
+        if (s.mesh) a.out_sharding = &s;
+        return trace::Apply(a)[0];
+      };
+      Array zero = api::ScalarOf(0, api::TypeOf(term.x)->dtype(), false, call_);
+      Array on = where(eq(index(d), index(e), {}, call_.loc), term.x, zero, {}, call_.loc);
+      term.x = reduce_sum(on, std::vector<int64_t>{static_cast<int64_t>(e)}, {}, call_.loc);
+      term.letters.erase(e, 1);
+      --d;
+    }
+  }
+
+  bool InOthers(char c, size_t skip_a, size_t skip_b) const {
+    if (result_.find(c) != std::string::npos) return true;
+    for (size_t i = 0; i < terms_.size(); ++i)
+      if (i != skip_a && i != skip_b && terms_[i].letters.find(c) != std::string::npos) return true;
+    return false;
+  }
+
+  void SumAway(Term& term, const Letters& letters) {
+    if (letters.empty()) return;
+    std::vector<int64_t> dims;
+    Letters kept;
+    for (size_t d = 0; d < term.letters.size(); ++d) {
+      if (letters.find(term.letters[d]) == std::string::npos) kept += term.letters[d];
+      else dims.push_back(static_cast<int64_t>(d));
+    }
+    term.x = reduce_sum(term.x, dims, {}, call_.loc);
+    term.letters = kept;
+  }
+
+  // Drops dims of size 1 that the other operand has larger.
+  void DropOnes(Term& term, const Term& other) {
+    ir::Shape shape;
+    Letters kept;
+    for (size_t d = 0; d < term.letters.size(); ++d) {
+      char c = term.letters[d];
+      size_t at = other.letters.find(c);
+      if (ShapeOf(term.x)[d] == 1 && at != std::string::npos && ShapeOf(other.x)[at] != 1) continue;
+      shape.push_back(ShapeOf(term.x)[d]);
+      kept += c;
+    }
+    term.x = api::Reshape(term.x, shape, call_);
+    term.letters = kept;
+  }
+
+  // Multiplies the first two terms. The last product takes the out_sharding.
+  void Contract(bool last) {
+    Term a = terms_[0], b = terms_[1];
+    DropOnes(a, b);
+    DropOnes(b, a);
+    for (Term* t : {&a, &b}) {
+      const Term& other = t == &a ? b : a;
+      Letters alone;
+      for (char c : t->letters)
+        if (other.letters.find(c) == std::string::npos && !InOthers(c, 0, 1)) alone += c;
+      SumAway(*t, alone);
+    }
+    DotDims dims;
+    Letters batch, free_a, free_b;
+    for (size_t d = 0; d < a.letters.size(); ++d) {
+      size_t e = b.letters.find(a.letters[d]);
+      if (e == std::string::npos) {
+        free_a += a.letters[d];
+      } else if (InOthers(a.letters[d], 0, 1)) {
+        batch += a.letters[d];
+        dims.lhs_batch.push_back(static_cast<int64_t>(d));
+        dims.rhs_batch.push_back(static_cast<int64_t>(e));
+      } else {
+        dims.lhs_contract.push_back(static_cast<int64_t>(d));
+        dims.rhs_contract.push_back(static_cast<int64_t>(e));
+      }
+    }
+    for (char c : b.letters)
+      if (a.letters.find(c) == std::string::npos) free_b += c;
+    Term product{{}, batch + free_a + free_b};
+    DotOptions options;
+    if (last && options_.out_sharding) {
+      std::vector<int64_t> order;
+      for (char c : product.letters) order.push_back(static_cast<int64_t>(result_.find(c)));
+      options.out_sharding = Permuted(options_.out_sharding, order);
+      options_.out_sharding.reset();
+    }
+    product.x = Dot(a.x, b.x, dims, options, call_);
+    terms_.erase(terms_.begin());
+    terms_[0] = std::move(product);
+  }
+
+  Array Finish(Term term) {
+    Letters gone;
+    for (char c : term.letters)
+      if (result_.find(c) == std::string::npos) gone += c;
+    std::vector<int64_t> perm;
+    if (!gone.empty()) {
+      std::vector<int64_t> dims;
+      Letters kept;
+      for (size_t d = 0; d < term.letters.size(); ++d) {
+        if (gone.find(term.letters[d]) == std::string::npos) kept += term.letters[d];
+        else dims.push_back(static_cast<int64_t>(d));
+      }
+      std::vector<int64_t> order;
+      for (char c : kept) order.push_back(static_cast<int64_t>(result_.find(c)));
+      term.x = reduce_sum(term.x, dims, {.out_sharding = Permuted(options_.out_sharding, order)}, call_.loc);
+      options_.out_sharding.reset();
+      term.letters = kept;
+    }
+    for (char c : result_) perm.push_back(static_cast<int64_t>(term.letters.find(c)));
+    Array y = IsIota(perm) ? term.x : transpose(term.x, perm, call_.loc);
+    return options_.out_sharding ? reshard(y, *options_.out_sharding, call_.loc) : y;
+  }
+
+  DotOptions options_;
+  Call call_;
+  std::vector<Term> terms_;
+  Letters result_;
+  std::map<char, int64_t> sizes_;
+  int64_t ellipsis_ = 0;
+};
+
+}  // namespace
+
+Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options, Loc loc) {
+  Call call{"einsum", loc};
+  if (operands.empty()) api::FailShape(call, 17, "there are no operands");
+  return Einsum(subscripts, std::move(operands), std::move(options), call).Run();
+}
+
+}  // namespace tessera

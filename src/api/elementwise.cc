@@ -1,0 +1,451 @@
+// Elementwise functions: promote, then apply the op. NumPy's words are compositions.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "api/operands.h"
+#include "base/defaults.h"
+#include "ops/params.h"
+
+namespace tessera {
+namespace {
+
+using api::Call;
+
+// NumPy's functions of floats take ints and bools too; the strict ops do not.
+Array FloatUnary(const ir::OpDef& op, const Operand& x, Call call) {
+  return api::Run(op, nullptr, {api::ToFloat(x, call)}, call);
+}
+Array Unary(const ir::OpDef& op, const Operand& x, Call call) {
+  return api::Run(op, nullptr, {api::ToArray(x, call)}, call);
+}
+
+Array Apply(const ir::OpDef& op, const std::vector<Array>& operands, const OutOptions& options,
+            Call call) {
+  int rank = 0;
+  for (const Array& a : operands) rank = std::max(rank, api::TypeOf(a)->rank());
+  return api::Run(op, nullptr, operands, call,
+                  {.out_sharding = options.out_sharding, .rank = rank});
+}
+Array Binary(const ir::OpDef& op, const Operand& a, const Operand& b, const OutOptions& options,
+             Call call) {
+  return Apply(op, api::Promote({a, b}, call), options, call);
+}
+// The same in a floating dtype.
+std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call) {
+  DType t = api::PromotedDType(xs, call);
+  return api::PromoteTo(t.is_floating() ? t : base::DefaultFloat(), xs, call);
+}
+// Arithmetic has no bool: bools count as the default int where both are.
+Array Arithmetic(const ir::OpDef& on_bool, const ir::OpDef& op, const Operand& a, const Operand& b,
+                 const OutOptions& options, Call call) {
+  std::vector<Array> xs = api::Promote({a, b}, call);
+  return Apply(api::TypeOf(xs[0])->dtype().is_bool() ? on_bool : op, xs, options, call);
+}
+
+bool IsFloat(const Array& x) { return api::TypeOf(x)->dtype().is_floating(); }
+
+Array ToBool(const Operand& x, Call call) {
+  Array a = api::ToArray(x, call);
+  return api::TypeOf(a)->dtype().is_bool() ? a : ne(a, 0, {}, call.loc);
+}
+
+}  // namespace
+
+Array ceil(Operand x, Loc loc) { return FloatUnary(ops::kCeil, x, {"ceil", loc}); }
+Array floor(Operand x, Loc loc) { return FloatUnary(ops::kFloor, x, {"floor", loc}); }
+Array exp(Operand x, Loc loc) { return FloatUnary(ops::kExp, x, {"exp", loc}); }
+Array exp2(Operand x, Loc loc) { return FloatUnary(ops::kExp2, x, {"exp2", loc}); }
+Array expm1(Operand x, Loc loc) { return FloatUnary(ops::kExpm1, x, {"expm1", loc}); }
+Array log(Operand x, Loc loc) { return FloatUnary(ops::kLog, x, {"log", loc}); }
+Array log1p(Operand x, Loc loc) { return FloatUnary(ops::kLog1p, x, {"log1p", loc}); }
+Array sqrt(Operand x, Loc loc) { return FloatUnary(ops::kSqrt, x, {"sqrt", loc}); }
+Array rsqrt(Operand x, Loc loc) { return FloatUnary(ops::kRsqrt, x, {"rsqrt", loc}); }
+Array cbrt(Operand x, Loc loc) { return FloatUnary(ops::kCbrt, x, {"cbrt", loc}); }
+Array sin(Operand x, Loc loc) { return FloatUnary(ops::kSin, x, {"sin", loc}); }
+Array cos(Operand x, Loc loc) { return FloatUnary(ops::kCos, x, {"cos", loc}); }
+Array tan(Operand x, Loc loc) { return FloatUnary(ops::kTan, x, {"tan", loc}); }
+Array asin(Operand x, Loc loc) { return FloatUnary(ops::kAsin, x, {"asin", loc}); }
+Array acos(Operand x, Loc loc) { return FloatUnary(ops::kAcos, x, {"acos", loc}); }
+Array atan(Operand x, Loc loc) { return FloatUnary(ops::kAtan, x, {"atan", loc}); }
+Array sinh(Operand x, Loc loc) { return FloatUnary(ops::kSinh, x, {"sinh", loc}); }
+Array cosh(Operand x, Loc loc) { return FloatUnary(ops::kCosh, x, {"cosh", loc}); }
+Array tanh(Operand x, Loc loc) { return FloatUnary(ops::kTanh, x, {"tanh", loc}); }
+Array asinh(Operand x, Loc loc) { return FloatUnary(ops::kAsinh, x, {"asinh", loc}); }
+Array acosh(Operand x, Loc loc) { return FloatUnary(ops::kAcosh, x, {"acosh", loc}); }
+Array atanh(Operand x, Loc loc) { return FloatUnary(ops::kAtanh, x, {"atanh", loc}); }
+Array erf(Operand x, Loc loc) { return FloatUnary(ops::kErf, x, {"erf", loc}); }
+Array erfc(Operand x, Loc loc) { return FloatUnary(ops::kErfc, x, {"erfc", loc}); }
+Array erf_inv(Operand x, Loc loc) { return FloatUnary(ops::kErfInv, x, {"erf_inv", loc}); }
+Array lgamma(Operand x, Loc loc) { return FloatUnary(ops::kLgamma, x, {"lgamma", loc}); }
+Array digamma(Operand x, Loc loc) { return FloatUnary(ops::kDigamma, x, {"digamma", loc}); }
+Array logistic(Operand x, Loc loc) { return FloatUnary(ops::kLogistic, x, {"logistic", loc}); }
+Array is_finite(Operand x, Loc loc) { return FloatUnary(ops::kIsFinite, x, {"is_finite", loc}); }
+Array neg(Operand x, Loc loc) { return Unary(ops::kNeg, x, {"neg", loc}); }
+Array sign(Operand x, Loc loc) { return Unary(ops::kSign, x, {"sign", loc}); }
+Array bitwise_not(Operand x, Loc loc) { return Unary(ops::kBitwiseNot, x, {"bitwise_not", loc}); }
+Array population_count(Operand x, Loc loc) {
+  return Unary(ops::kPopulationCount, x, {"population_count", loc});
+}
+Array clz(Operand x, Loc loc) { return Unary(ops::kClz, x, {"clz", loc}); }
+
+Array abs(Operand x, Loc loc) {
+  Array a = api::ToArray(x, {"abs", loc});
+  DType t = api::TypeOf(a)->dtype();
+  return t.is_bool() || t.is_unsigned() ? a : Unary(ops::kAbs, a, {"abs", loc});
+}
+Array round(Operand x, RoundOptions options, Loc loc) {
+  Array a = api::ToArray(x, {"round", loc});
+  if (api::TypeOf(a)->dtype().is_integer()) return a;
+  return FloatUnary(options.away_from_zero ? ops::kRoundAway : ops::kRound, a, {"round", loc});
+}
+
+Array sub(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kSub, a, b, options, {"sub", loc});
+}
+Array div(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kDiv, a, b, options, {"div", loc});
+}
+Array rem(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kRem, a, b, options, {"rem", loc});
+}
+Array maximum(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kMaximum, a, b, options, {"maximum", loc});
+}
+Array minimum(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kMinimum, a, b, options, {"minimum", loc});
+}
+Array bitwise_and(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kBitwiseAnd, a, b, options, {"bitwise_and", loc});
+}
+Array bitwise_or(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kBitwiseOr, a, b, options, {"bitwise_or", loc});
+}
+Array bitwise_xor(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kBitwiseXor, a, b, options, {"bitwise_xor", loc});
+}
+Array shift_left(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kShiftLeft, a, b, options, {"shift_left", loc});
+}
+Array shift_right_arithmetic(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kShiftRightArithmetic, a, b, options, {"shift_right_arithmetic", loc});
+}
+Array shift_right_logical(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kShiftRightLogical, a, b, options, {"shift_right_logical", loc});
+}
+Array eq(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kEq, a, b, options, {"eq", loc});
+}
+Array ne(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kNe, a, b, options, {"ne", loc});
+}
+Array lt(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kLt, a, b, options, {"lt", loc});
+}
+Array le(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kLe, a, b, options, {"le", loc});
+}
+Array gt(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kGt, a, b, options, {"gt", loc});
+}
+Array ge(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kGe, a, b, options, {"ge", loc});
+}
+Array atan2(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Apply(ops::kAtan2, PromoteFloat({a, b}, {"atan2", loc}), options, {"atan2", loc});
+}
+Array nextafter(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Apply(ops::kNextafter, PromoteFloat({a, b}, {"nextafter", loc}), options,
+               {"nextafter", loc});
+}
+
+Array add(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Arithmetic(ops::kBitwiseOr, ops::kAdd, a, b, options, {"add", loc});
+}
+Array mul(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Arithmetic(ops::kBitwiseAnd, ops::kMul, a, b, options, {"mul", loc});
+}
+Array divide(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Apply(ops::kDiv, PromoteFloat({a, b}, {"divide", loc}), options, {"divide", loc});
+}
+Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Binary(ops::kPow, a, b, options, {"pow", loc});
+}
+
+// The sign of the result is the divisor's, as Python's.
+Array remainder(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"remainder", loc};
+  std::vector<Array> xs = api::Promote({a, b}, call);
+  Array zero = api::ScalarOf(0, api::TypeOf(xs[0])->dtype(), false, call);
+  // NumPy's integer remainder by zero is 0, where rem gives the dividend.
+  Array divisor = xs[1];
+  if (!IsFloat(xs[0]))
+    divisor = where(eq(xs[1], zero, {}, loc),
+                    api::ScalarOf(1, api::TypeOf(xs[0])->dtype(), false, call), xs[1], {}, loc);
+  Array r = Apply(ops::kRem, {xs[0], divisor}, options, call);
+  if (api::TypeOf(r)->dtype().is_unsigned()) return r;
+  Array fix = bitwise_and(ne(lt(r, zero, {}, loc), lt(divisor, zero, {}, loc), {}, loc),
+                          ne(r, zero, {}, loc), {}, loc);
+  return where(fix, Apply(ops::kAdd, {r, divisor}, {}, call), r, {}, loc);
+}
+
+Array floor_divide(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"floor_divide", loc};
+  std::vector<Array> xs = api::Promote({a, b}, call);
+  DType t = api::TypeOf(xs[0])->dtype();
+  if (t.is_bool()) {
+    DType i = i8;
+    for (Array& x : xs) x = api::Convert(x, i, call);
+    t = i;
+  }
+  if (t.is_unsigned()) return Apply(ops::kDiv, xs, options, call);
+  Array zero = api::ScalarOf(0, t, false, call), one = api::ScalarOf(1, t, false, call);
+  if (!t.is_floating()) {
+    Array q = Apply(ops::kDiv, xs, options, call);
+    Array differ = ne(Unary(ops::kSign, xs[0], call), Unary(ops::kSign, xs[1], call), {}, loc);
+    Array inexact = ne(Apply(ops::kRem, xs, {}, call), zero, {}, loc);
+    return where(bitwise_and(differ, inexact, {}, loc), Apply(ops::kSub, {q, one}, {}, call), q, {},
+                 loc);
+  }
+  // Exact as NumPy's: the quotient of what is left after the remainder, rounded.
+  Array r = Apply(ops::kRem, xs, options, call);
+  Array q = Apply(ops::kDiv, {Apply(ops::kSub, {xs[0], r}, {}, call), xs[1]}, {}, call);
+  Array fix = bitwise_and(ne(r, zero, {}, loc),
+                          ne(lt(xs[1], zero, {}, loc), lt(r, zero, {}, loc), {}, loc), {}, loc);
+  Array whole =
+      Unary(ops::kRound, where(fix, Apply(ops::kSub, {q, one}, {}, call), q, {}, loc), call);
+  return where(eq(xs[1], zero, {}, loc), Apply(ops::kDiv, xs, {}, call), whole, {}, loc);
+}
+
+Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"hypot", loc};
+  std::vector<Array> xs = PromoteFloat({a, b}, call);
+  Array x = abs(xs[0], loc), y = abs(xs[1], loc);
+  Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
+  Array zero = api::ScalarOf(0, api::TypeOf(x)->dtype(), false, call);
+  Array one = api::ScalarOf(1, api::TypeOf(x)->dtype(), false, call);
+  Array ratio =
+      Apply(ops::kDiv, {smaller, where(eq(larger, zero, {}, loc), one, larger, {}, loc)}, {}, call);
+  Array length = Apply(
+      ops::kMul,
+      {larger,
+       sqrt(Apply(ops::kAdd, {one, Apply(ops::kMul, {ratio, ratio}, {}, call)}, {}, call), loc)},
+      {}, call);
+  Array inf =
+      api::ScalarOf(std::numeric_limits<double>::infinity(), api::TypeOf(x)->dtype(), false, call);
+  Array infinite = bitwise_or(eq(x, inf, {}, loc), eq(y, inf, {}, loc), {}, loc);
+  return where(infinite, inf, length, {}, loc);
+}
+
+Array logical_and(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"logical_and", loc};
+  return Apply(ops::kBitwiseAnd, api::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
+               options, call);
+}
+Array logical_or(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"logical_or", loc};
+  return Apply(ops::kBitwiseOr, api::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
+               options, call);
+}
+Array logical_xor(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"logical_xor", loc};
+  return Apply(ops::kBitwiseXor, api::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
+               options, call);
+}
+Array logical_not(Operand x, Loc loc) {
+  return Unary(ops::kBitwiseNot, ToBool(x, {"logical_not", loc}), {"logical_not", loc});
+}
+
+Array log2(Operand x, Loc loc) {
+  Array a = log(x, loc);
+  return divide(a, api::ScalarOf(std::numbers::ln2, api::TypeOf(a)->dtype(), true, {"log2", loc}),
+                {}, loc);
+}
+Array log10(Operand x, Loc loc) {
+  Array a = log(x, loc);
+  return divide(a, api::ScalarOf(std::numbers::ln10, api::TypeOf(a)->dtype(), true, {"log10", loc}),
+                {}, loc);
+}
+Array square(Operand x, Loc loc) {
+  Array a = api::ToArray(x, {"square", loc});
+  return mul(a, a, {}, loc);
+}
+Array reciprocal(Operand x, Loc loc) {
+  Array a = api::ToFloat(x, {"reciprocal", loc});
+  return divide(api::ScalarOf(1, api::TypeOf(a)->dtype(), true, {"reciprocal", loc}), a, {}, loc);
+}
+Array integer_pow(Operand x, int64_t n, Loc loc) {
+  Call call{"integer_pow", loc};
+  Array base = api::ToArray(x, call);
+  if (n == 0) return ones_like(base, {}, loc);
+  if (n < 0) return reciprocal(integer_pow(base, -n, loc), loc);
+  std::optional<Array> result;
+  for (; n > 0; n >>= 1) {
+    if (n & 1) result = result ? mul(*result, base, {}, loc) : base;
+    if (n > 1) base = mul(base, base, {}, loc);
+  }
+  return *result;
+}
+Array isfinite(Operand x, Loc loc) {
+  Array a = api::ToArray(x, {"isfinite", loc});
+  if (!IsFloat(a)) return ones_like(a, {.dtype = bool_}, loc);
+  return Unary(ops::kIsFinite, a, {"isfinite", loc});
+}
+Array isnan(Operand x, Loc loc) {
+  Array a = api::ToArray(x, {"isnan", loc});
+  return ne(a, a, {}, loc);
+}
+Array isinf(Operand x, Loc loc) {
+  Array a = api::ToArray(x, {"isinf", loc});
+  if (!IsFloat(a)) return zeros_like(a, {.dtype = bool_}, loc);
+  return eq(abs(a, loc),
+            api::ScalarOf(std::numeric_limits<double>::infinity(), api::TypeOf(a)->dtype(), true,
+                          {"isinf", loc}),
+            {}, loc);
+}
+Array relu(Operand x, Loc loc) {
+  Array a = api::ToArray(x, {"relu", loc});
+  return maximum(a, 0, {}, loc);
+}
+Array silu(Operand x, Loc loc) {
+  Array a = api::ToFloat(x, {"silu", loc});
+  return mul(a, logistic(a, loc), {}, loc);
+}
+// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels.
+Array softplus(Operand x, Loc loc) {
+  Array a = api::ToFloat(x, {"softplus", loc});
+  Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
+  return where(isnan(a, loc), a, add(maximum(a, 0, {}, loc), tail, {}, loc), {}, loc);
+}
+Array gelu(Operand x, GeluOptions options, Loc loc) {
+  Array a = api::ToFloat(x, {"gelu", loc});
+  if (!options.approximate) {
+    Array cdf = mul(0.5, erfc(mul(a, -1 / std::numbers::sqrt2, {}, loc), loc), {}, loc);
+    return mul(a, cdf, {}, loc);
+  }
+  Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
+  Array inner =
+      mul(std::sqrt(2 / std::numbers::pi), add(a, mul(0.044715, cube, {}, loc), {}, loc), {}, loc);
+  return mul(a, mul(0.5, add(1.0, tanh(inner, loc), {}, loc), {}, loc), {}, loc);
+}
+
+Array optimization_barrier(Operand x, Loc loc) {
+  return Unary(ops::kOptimizationBarrier, x, {"optimization_barrier", loc});
+}
+Array astype(Operand x, DType dtype, Loc loc) { return convert_element_type(x, dtype, loc); }
+Array convert_element_type(Operand x, DType dtype, Loc loc) {
+  Call call{"convert_element_type", loc};
+  if (dtype.is_default()) api::FailDType(call, 17, "the dtype to convert to is not given");
+  return api::Convert(api::ToArray(x, call), dtype, call);
+}
+Array bitcast_convert_type(Operand x, DType dtype, Loc loc) {
+  Call call{"bitcast_convert_type", loc};
+  ir::ShapeAndDType wanted{{}, dtype};
+  return api::Run(ops::kBitcastConvertType, nullptr, {api::ToArray(x, call)}, call,
+                  {.wanted = &wanted});
+}
+
+namespace {
+// Returns the arrays with one shape: dims of size 1 and missing dims repeated.
+std::vector<Array> BroadcastAll(std::vector<Array> xs, Call call) {
+  ir::Shape shape;
+  for (const Array& x : xs) {
+    const ir::Shape& own = api::TypeOf(x)->shape();
+    if (own.size() > shape.size()) shape.insert(shape.begin(), own.size() - shape.size(), 1);
+  }
+  for (const Array& x : xs) {
+    const ir::Shape& own = api::TypeOf(x)->shape();
+    size_t skip = shape.size() - own.size();
+    for (size_t d = 0; d < own.size(); ++d) {
+      int64_t& size = shape[skip + d];
+      if (own[d] != size && own[d] != 1 && size != 1)
+        api::FailShape(
+            call, 16,
+            fmt::format("shapes {} and {} do not match", ir::FieldText(shape), ir::FieldText(own)));
+      if (own[d] != 1) size = own[d];
+    }
+  }
+  for (Array& x : xs)
+    if (!api::TypeOf(x)->shape().empty()) x = api::BroadcastTo(x, shape, call);
+  return xs;
+}
+}  // namespace
+
+Array where(Operand c, Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"where", loc};
+  std::vector<Array> cases = api::Promote({a, b}, call);
+  std::vector<Array> xs = BroadcastAll({ToBool(c, call), cases[0], cases[1]}, call);
+  // The strict op wants cases of one shape; a scalar case is repeated like the other, or the
+  // selector.
+  for (size_t i : {1, 2})
+    if (api::TypeOf(xs[i])->shape().empty()) {
+      const Array& like = api::TypeOf(xs[3 - i])->shape().empty() ? xs[0] : xs[3 - i];
+      if (!api::TypeOf(like)->shape().empty()) xs[i] = api::Filled(xs[i], like, call);
+    }
+  return Apply(ops::kSelectN, {xs[0], xs[2], xs[1]}, options, call);
+}
+
+// More than two cases are chosen one after the other.
+Array select_n(Operand which, std::vector<Array> cases, OutOptions options, Loc loc) {
+  Call call{"select_n", loc};
+  Array w = api::ToArray(which, call);
+  if (cases.empty()) api::FailShape(call, 17, "there are no cases to select from");
+  for (const Array& x : cases) trace::Use(x, "select_n", loc);
+  DType t = api::TypeOf(w)->dtype();
+  if (!t.is_bool() && t != i32)
+    api::FailDType(call, 14, fmt::format("the selector is bool or i32, not {}", t.name()));
+  if (t.is_bool() && cases.size() > 2) api::FailShape(call, 17, "a bool selects from two cases");
+  if (cases.size() == 1) return cases[0];
+  if (t.is_bool()) return Apply(ops::kSelectN, {w, cases[0], cases[1]}, options, call);
+  Array result = cases[0];
+  for (size_t k = 1; k < cases.size(); ++k)
+    result = Apply(ops::kSelectN, {ge(w, static_cast<int32_t>(k), {}, loc), result, cases[k]},
+                   options, call);
+  return result;
+}
+
+Array clamp(Operand lo, Operand x, Operand hi, Loc loc) {
+  Call call{"clamp", loc};
+  Array a = api::ToArray(x, call);
+  DType t = api::TypeOf(a)->dtype();
+  auto bound = [&](const Operand& b) {
+    return b.scalar() ? api::ScalarOf(*b.scalar(), t, false, call) : api::ToArray(b, call);
+  };
+  return api::Run(ops::kClamp, nullptr, {bound(lo), a, bound(hi)}, call);
+}
+Array clip(Operand x, Operand lo, Operand hi, Loc loc) {
+  return minimum(maximum(x, lo, {}, loc), hi, {}, loc);
+}
+
+// ---- operators ----
+
+Array operator+(Operand a, Operand b) { return add(a, b, {}, a.loc()); }
+Array operator-(Operand a, Operand b) { return sub(a, b, {}, a.loc()); }
+Array operator*(Operand a, Operand b) { return mul(a, b, {}, a.loc()); }
+Array operator/(Operand a, Operand b) { return divide(a, b, {}, a.loc()); }
+Array operator%(Operand a, Operand b) { return remainder(a, b, {}, a.loc()); }
+Array operator&(Operand a, Operand b) { return bitwise_and(a, b, {}, a.loc()); }
+Array operator|(Operand a, Operand b) { return bitwise_or(a, b, {}, a.loc()); }
+Array operator^(Operand a, Operand b) { return bitwise_xor(a, b, {}, a.loc()); }
+Array operator<<(Operand a, Operand b) { return shift_left(a, b, {}, a.loc()); }
+Array operator==(Operand a, Operand b) { return eq(a, b, {}, a.loc()); }
+Array operator!=(Operand a, Operand b) { return ne(a, b, {}, a.loc()); }
+Array operator<(Operand a, Operand b) { return lt(a, b, {}, a.loc()); }
+Array operator<=(Operand a, Operand b) { return le(a, b, {}, a.loc()); }
+Array operator>(Operand a, Operand b) { return gt(a, b, {}, a.loc()); }
+Array operator>=(Operand a, Operand b) { return ge(a, b, {}, a.loc()); }
+Array operator>>(Operand a, Operand b) {
+  Array x = api::ToArray(a, {"shift_right_arithmetic", a.loc()});
+  return api::TypeOf(x)->dtype().is_unsigned() ? shift_right_logical(x, b, {}, a.loc())
+                                               : shift_right_arithmetic(x, b, {}, a.loc());
+}
+Array operator-(Operand a) { return neg(a, a.loc()); }
+Array operator+(Operand a) { return api::ToArray(a, {"+", a.loc()}); }
+Array operator~(Operand a) { return bitwise_not(a, a.loc()); }
+Array& operator+=(Array& a, Operand b) { return a = add(Operand(a, b.loc()), b, {}, b.loc()); }
+Array& operator-=(Array& a, Operand b) { return a = sub(Operand(a, b.loc()), b, {}, b.loc()); }
+Array& operator*=(Array& a, Operand b) { return a = mul(Operand(a, b.loc()), b, {}, b.loc()); }
+Array& operator/=(Array& a, Operand b) { return a = divide(Operand(a, b.loc()), b, {}, b.loc()); }
+
+}  // namespace tessera

@@ -1,0 +1,144 @@
+// The executor: compiles programs for the simulated devices of this process and runs them.
+#include <absl/hash/hash.h>
+
+#include "api/concrete.h"
+#include "api/driver.h"
+#include "base/error.h"
+#include "kernels/kernels.h"
+#include "ops/ops.h"
+#include "sharding/local.h"
+#include "spmd/plan_builder.h"
+#include "tessera/debug.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+namespace api {
+namespace {
+
+bool shares_replicas = true;
+
+plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
+  return kernels::DeviceCopy({.copy = {.itemsize = d.itemsize, .box = d.box, .in_strides = d.in_strides,
+                                       .out_strides = d.out_strides, .out_size = d.out_size, .fill = d.fill},
+                              .in_offsets = d.in_offsets, .out_offsets = d.out_offsets, .skip = d.skip});
+}
+
+struct Executable {
+  std::shared_ptr<const runtime::Executable> plan;
+  std::vector<const ir::Type*> outputs;
+  std::vector<bool> donated;
+  bool shares = true;
+};
+
+int32_t DevicesFor(const ir::Program& program) {
+  int64_t devices = program.mesh ? 1 : 1;
+  auto need = [&](const sharding::MeshDef* mesh) {
+    if (!mesh) return;
+    devices = std::max(devices, mesh->size());
+    for (int64_t id : mesh->device_ids()) devices = std::max(devices, id + 1);
+  };
+  need(program.mesh);
+  for (const ir::Value& v : program.values) need(v.type->mesh());
+  return static_cast<int32_t>(devices);
+}
+
+class RuntimeExecutor final : public trace::Executor {
+ public:
+  RuntimeExecutor() {
+    ops::Install();
+    kernels::Initialize();
+  }
+
+  Compiled Compile(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
+                   std::vector<bool> shares) override {
+    std::vector<bool> per_value = PerValue(*program, shares);
+    auto lowered = LowerProgram(program, per_value);
+    auto executable = std::make_shared<Executable>();
+    executable->shares = shares_replicas;
+    executable->donated = donated;
+    for (ir::ValueId v : program->outputs) executable->outputs.push_back(program->type(v));
+    executable->plan = runtime::Prepare(spmd::BuildPlan(lowered->device, lowered->schedule,
+                                                        {kernels::Fused, MakeDeviceCopy}, DevicesFor(*program), donated));
+    return executable;
+  }
+
+  std::vector<trace::ArrayRef> Run(const void* compiled, std::vector<trace::ArrayRef> inputs, Loc loc) override {
+    auto* executable = static_cast<const Executable*>(compiled);
+    std::vector<runtime::Buffers> buffers;
+    buffers.reserve(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      auto* array = static_cast<Concrete*>(inputs[i].get());
+      if (i < executable->donated.size() && executable->donated[i]) buffers.push_back(std::move(array->buffers));
+      else buffers.push_back(array->buffers);
+    }
+    inputs.clear();
+    std::vector<trace::ArrayRef> results;
+    std::vector<runtime::Buffers> made = runtime::Run(*executable->plan, std::move(buffers));
+    results.reserve(made.size());
+    for (size_t i = 0; i < made.size(); ++i)
+      results.push_back(std::make_shared<Concrete>(executable->outputs[i], loc, std::move(made[i]), executable->shares));
+    return results;
+  }
+
+  size_t CompileKey() override {
+    const std::string& policy = PolicyKey();
+    size_t key = shares_replicas ? 1 : 2;
+    return policy.empty() ? key : absl::HashOf(policy, key);
+  }
+
+ private:
+  // Inputs come as they are; everything made is made as the switch says now.
+  static std::vector<bool> PerValue(const ir::Program& program, const std::vector<bool>& shares) {
+    bool all = shares_replicas && std::all_of(shares.begin(), shares.end(), [](bool s) { return s; });
+    if (all) return {};
+    std::vector<bool> per_input;
+    for (size_t i = 0; i < program.inputs.size() + program.captures.size(); ++i)
+      per_input.push_back(i < shares.size() ? shares[i] : true);
+    return per_input;
+  }
+};
+
+}  // namespace
+
+bool SharesReplicas() { return shares_replicas; }
+
+int32_t InstanceAt(const Concrete& array, int64_t position) {
+  const sharding::TensorSharding& s = array.type()->sharding();
+  if (!s.mesh) return 0;
+  if (!array.shares_replicas()) {
+    sharding::AxisList all;
+    for (int a = 0; a < s.mesh->rank(); ++a)
+      if (s.mesh->axis_size(a) > 1) all.push_back(sharding::WholeAxis(*s.mesh, a));
+    return static_cast<int32_t>(sharding::ShardIndex(*s.mesh, all, position));
+  }
+  return static_cast<int32_t>(sharding::ShardIndex(*s.mesh, sharding::VaryingAxes(s), position));
+}
+
+std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {
+  int64_t bytes = type->elements() * type->dtype().size();
+  return std::make_shared<Concrete>(type, loc, runtime::Allocate(bytes, 1), true);
+}
+
+}  // namespace api
+
+namespace trace {
+Executor& TheExecutor() {
+  static auto* executor = new api::RuntimeExecutor;
+  return *executor;
+}
+}  // namespace trace
+
+void ReplicaSharing(bool on) { api::shares_replicas = on; }
+
+void SetWorkerCount(int n, Loc loc) {
+  if (n < 0)
+    base::ThrowRuntime({.kind = {}, .op = "SetWorkerCount", .label = "SetWorkerCount.C1", .where = base::Where(loc),
+                        .reason = "a team of " + std::to_string(n) + " workers does not exist", .operands = {},
+                        .notes = {"give 1 or more, or 0 for one per core"}, .fixes = {}});
+  if (trace::CurrentTrace())
+    base::ThrowTrace({.kind = {}, .op = "SetWorkerCount", .label = "SetWorkerCount.C2", .where = base::Where(loc),
+                      .reason = "a function is being traced", .operands = {}, .notes = {}, .fixes = {}});
+  runtime::SetWorkerCount(n);
+}
+
+}  // namespace tessera

@@ -1,0 +1,302 @@
+#include "api/operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "api/concrete.h"
+#include "base/error.h"
+#include "ops/params.h"
+#include "trace/scopes.h"
+
+namespace tessera::api {
+
+namespace {
+ErrorDetail Detail(Call call, int check, std::string reason, std::vector<std::string> notes) {
+  return {.kind = {}, .op = call.name, .label = fmt::format("{}.C{}", call.name, check),
+          .where = base::Where(call.loc), .reason = std::move(reason), .operands = {},
+          .notes = std::move(notes), .fixes = {}};
+}
+}  // namespace
+
+void FailShape(Call call, int check, std::string reason, std::vector<std::string> notes) {
+  base::ThrowShape(Detail(call, check, std::move(reason), std::move(notes)));
+}
+void FailDType(Call call, int check, std::string reason, std::vector<std::string> notes) {
+  base::ThrowDType(Detail(call, check, std::move(reason), std::move(notes)));
+}
+void FailSharding(Call call, int check, std::string reason, std::vector<std::string> notes) {
+  base::ThrowSharding(Detail(call, check, std::move(reason), std::move(notes)));
+}
+
+// ---- scalars ----
+
+namespace {
+
+DType DefaultOf(Scalar::Kind kind) {
+  if (kind == Scalar::kBool) return bool_;
+  return kind == Scalar::kFloat ? base::DefaultFloat() : base::DefaultInt();
+}
+
+std::string ScalarText(const Scalar& s) {
+  if (s.kind() == Scalar::kFloat) return fmt::format("{}", s.as_double());
+  return s.kind() == Scalar::kUInt ? fmt::format("{}", static_cast<uint64_t>(s.as_int())) : fmt::format("{}", s.as_int());
+}
+
+bool FitsInteger(const Scalar& s, DType t) {
+  if (t == u64) return s.kind() == Scalar::kUInt || s.as_int() >= 0;
+  bool too_large = s.kind() == Scalar::kUInt && s.as_int() < 0;
+  if (t == i64) return !too_large;
+  int bits = t.size() * 8;
+  int64_t low = t.is_signed() ? -(int64_t{1} << (bits - 1)) : 0;
+  int64_t high = t.is_signed() ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
+  return !too_large && s.as_int() >= low && s.as_int() <= high;
+}
+
+}  // namespace
+
+uint64_t ScalarBits(const Scalar& s, DType t, Call call) {
+  ir::HostTensor element(t, {1});
+  if (t.is_floating()) {
+    element.SetFloat(0, s.as_double());
+    if (std::isfinite(s.as_double()) && !std::isfinite(element.Float(0)))
+      FailDType(call, 16, fmt::format("{} is too large for {}", ScalarText(s), t.name()));
+  } else if (t.is_bool()) {
+    element.SetInt(0, s.kind() == Scalar::kFloat ? s.as_double() != 0 : s.as_int() != 0);
+  } else {
+    if (s.kind() == Scalar::kFloat && s.as_double() != std::trunc(s.as_double()))
+      FailDType(call, 16, fmt::format("{} is not an integer, as {} needs", ScalarText(s), t.name()));
+    Scalar whole = s.kind() == Scalar::kFloat ? Scalar(static_cast<int64_t>(s.as_double())) : s;
+    if (!FitsInteger(whole, t)) FailDType(call, 16, fmt::format("{} does not fit into {}", ScalarText(s), t.name()));
+    element.SetInt(0, whole.as_int());
+  }
+  uint64_t bits = 0;
+  std::memcpy(&bits, element.data.data(), element.data.size());
+  return bits;
+}
+
+Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call) {
+  uint64_t bits = ScalarBits(value, dtype, call);
+  const sharding::MeshDef* mesh = trace::CurrentMesh();
+  const ir::Type* type = ir::Type::Get({}, dtype, mesh, weak);
+  if (trace::Trace* trace = trace::CurrentTrace()) {
+    trace->builder().set_loc(call.loc);
+    auto v = trace->builder().EmitTyped(ops::kConstant, ir::MakeParams(ops::ConstantParams{{dtype, bits}}), {}, {type})[0];
+    return Array(std::make_shared<trace::TracedArray>(type, call.loc, trace->shared_from_this(), v));
+  }
+  trace::TheExecutor();
+  if (mesh && mesh->is_abstract())
+    return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
+  auto array = NewWhole(type, call.loc);
+  std::memcpy(array->buffers.base, &bits, static_cast<size_t>(dtype.size()));
+  return Array(std::move(array));
+}
+
+Array ToArray(const Operand& x, Call call) {
+  if (!x.scalar()) {
+    trace::Use(x.array(), call.name, x.loc());
+    return x.array();
+  }
+  return ScalarOf(*x.scalar(), DefaultOf(x.scalar()->kind()), true, {call.name, x.loc()});
+}
+
+// ---- promotion ----
+
+namespace {
+
+enum Kind { kNothing, kBoolKind, kIntKind, kFloatKind };
+
+Kind KindOf(DType t) { return t.is_bool() ? kBoolKind : t.is_integer() ? kIntKind : kFloatKind; }
+
+struct Promotion {
+  DType strong;            // of the strong operands; default: none
+  Kind weak = kNothing;    // the highest kind of the weak ones
+};
+
+Promotion Gather(const std::vector<Operand>& xs, Call call) {
+  Promotion p;
+  for (const Operand& x : xs) {
+    if (x.scalar()) {
+      p.weak = std::max(p.weak, KindOf(DefaultOf(x.scalar()->kind())));
+      continue;
+    }
+    const ir::Type* t = trace::Use(x.array(), call.name, x.loc())->type();
+    if (t->weak()) p.weak = std::max(p.weak, KindOf(t->dtype()));
+    else p.strong = p.strong.is_default() ? t->dtype() : promote_types(p.strong, t->dtype());
+  }
+  return p;
+}
+
+// Inside StrictTypes numbers have their default dtype, and all dtypes must be equal.
+DType StrictDType(const std::vector<Operand>& xs, Call call) {
+  DType first;
+  for (const Operand& x : xs) {
+    DType t = x.scalar() ? DefaultOf(x.scalar()->kind()) : TypeOf(x.array())->dtype();
+    if (first.is_default()) first = t;
+    if (t != first)
+      FailDType(call, 13, fmt::format("operands have different dtypes, {} and {}", first.name(), t.name()),
+                {"StrictTypes is in scope: convert one of them with astype"});
+  }
+  return first;
+}
+
+}  // namespace
+
+DType PromotedDType(const std::vector<Operand>& xs, Call call) {
+  Promotion p = Gather(xs, call);
+  if (base::StrictTypesActive()) return StrictDType(xs, call);
+  if (p.strong.is_default() || p.weak > KindOf(p.strong)) {
+    if (p.weak == kFloatKind) return base::DefaultFloat();
+    if (p.weak == kIntKind) return base::DefaultInt();
+    return bool_;
+  }
+  return p.strong;
+}
+
+std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call call) {
+  size_t rank = 0;
+  bool all_weak = true;
+  for (const Operand& x : xs) {
+    if (x.scalar()) continue;
+    rank = std::max(rank, TypeOf(x.array())->shape().size());
+    all_weak = all_weak && TypeOf(x.array())->weak();
+  }
+  std::vector<Array> arrays;
+  for (const Operand& x : xs) {
+    if (x.scalar()) {
+      arrays.push_back(ScalarOf(*x.scalar(), dtype, all_weak, {call.name, x.loc()}));
+      continue;
+    }
+    Array a = x.array();
+    if (TypeOf(a)->dtype() != dtype) a = Convert(a, dtype, {call.name, x.loc()});
+    size_t own = TypeOf(a)->shape().size();
+    if (own != rank && own != 0) {
+      if (base::StrictTypesActive())
+        FailShape(call, 16, fmt::format("operands have different ranks, {} and {}", own, rank),
+                  {"StrictTypes is in scope: reshape one of them"});
+      ir::Shape shape(rank - own, 1);
+      shape.insert(shape.end(), TypeOf(a)->shape().begin(), TypeOf(a)->shape().end());
+      a = Reshape(a, shape, call);
+    }
+    arrays.push_back(std::move(a));
+  }
+  return arrays;
+}
+
+std::vector<Array> Promote(const std::vector<Operand>& xs, Call call) {
+  return PromoteTo(PromotedDType(xs, call), xs, call);
+}
+
+Array ToFloat(const Operand& x, Call call) {
+  Array a = ToArray(x, call);
+  if (TypeOf(a)->dtype().is_floating()) return a;
+  if (base::StrictTypesActive()) return a;  // the op refuses
+  return Convert(a, base::DefaultFloat(), call);
+}
+
+// ---- dims and specs ----
+
+int64_t NormalDim(int64_t dim, int64_t rank, Call call) {
+  if (dim < -rank || dim >= rank)
+    FailShape(call, 12, fmt::format("there is no dim {} in an array of rank {}", dim, rank));
+  return dim < 0 ? dim + rank : dim;
+}
+
+std::vector<int64_t> NormalDims(const Dims& dims, int64_t rank, Call call) {
+  std::vector<int64_t> out;
+  if (dims.all())
+    for (int64_t d = 0; d < rank; ++d) out.push_back(d);
+  for (int64_t d : dims.dims()) {
+    out.push_back(NormalDim(d, rank, call));
+    if (std::count(out.begin(), out.end(), out.back()) > 1)
+      FailShape(call, 12, fmt::format("dim {} is named twice", out.back()));
+  }
+  return out;
+}
+
+const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays) {
+  for (const Array& a : arrays)
+    if (TypeOf(a)->mesh()) return TypeOf(a)->mesh();
+  return nullptr;
+}
+
+std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec, int rank,
+                                                    const sharding::MeshDef* mesh, Call call) {
+  if (!spec) return std::nullopt;
+  if (trace::CurrentMesh()) mesh = trace::CurrentMesh();
+  if (!mesh)
+    FailSharding(call, 1, fmt::format("the spec {} needs a mesh, but none is in scope", spec->text()),
+                 {"enter one with MeshScope scope(make_mesh({...}))"});
+  sharding::Resolved r = sharding::Resolve(*spec, mesh, rank);
+  if (r.problem) FailSharding(call, 1, r.problem->reason, {"spec: " + spec->text()});
+  auto check = [&](const sharding::AxisList& axes) {
+    for (sharding::AxisRef a : axes) {
+      const MeshAxis& axis = mesh->axes()[static_cast<size_t>(a.axis)];
+      if (axis.mode != AxisMode::Explicit)
+        FailSharding(call, 2, fmt::format("axis \"{}\" is {}: only Explicit axes can be named here", axis.name,
+                                          axis.mode == AxisMode::Auto ? "Auto" : "Manual"),
+                     {"spec: " + spec->text()});
+      if (!sharding::IsWhole(*mesh, a))
+        FailSharding(call, 2, fmt::format("a part of axis \"{}\" cannot be in a type", axis.name), {"spec: " + spec->text()});
+    }
+  };
+  bool open = false;
+  for (const sharding::DimAxes& d : r.sharding.dims) {
+    check(d.axes);
+    open = open || d.open;
+  }
+  check(r.sharding.unreduced);
+  check(r.sharding.reduced);
+  if (open) FailSharding(call, 2, "an open dim leaves the choice to propagation, which is for Auto axes", {"spec: " + spec->text()});
+  return r.sharding;
+}
+
+// ---- applying ----
+
+std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
+                          How how) {
+  trace::Application a{op, std::move(params), {}, how.wanted, nullptr, call.loc, call.name, nullptr};
+  for (const Array& x : operands) a.operands.push_back(trace::Use(x, call.name, call.loc));
+  std::optional<sharding::TensorSharding> out = ResolveSpec(how.out_sharding, how.rank, MeshOf(operands), call);
+  if (out) a.out_sharding = &*out;
+  return trace::Apply(a);
+}
+
+Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call, How how) {
+  return RunAll(op, std::move(params), operands, call, std::move(how))[0];
+}
+
+Array Convert(const Array& x, DType dtype, Call call) {
+  if (TypeOf(x)->dtype() == dtype && !TypeOf(x)->weak()) return x;
+  ShapeAndDType wanted{{}, dtype};
+  return Run(ops::kConvertElementType, nullptr, {x}, call, {.wanted = &wanted});
+}
+
+Array Reshape(const Array& x, const ir::Shape& shape, Call call) {
+  if (TypeOf(x)->shape() == shape) return x;
+  ShapeAndDType wanted{shape, DType{}};
+  return Run(ops::kReshape, nullptr, {x}, call, {.wanted = &wanted});
+}
+
+Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call) {
+  if (TypeOf(x)->shape() == shape) return x;
+  ShapeAndDType wanted{shape, DType{}};
+  ir::ResultDims dims;
+  int64_t skip = static_cast<int64_t>(shape.size()) - TypeOf(x)->rank();
+  for (int64_t d = 0; d < TypeOf(x)->rank(); ++d) dims.push_back(skip + d);
+  return Run(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{dims}), {x}, call, {.wanted = &wanted});
+}
+
+Array Filled(const Array& scalar, const Array& like, Call call) {
+  ShapeAndDType wanted{TypeOf(like)->shape(), DType{}};
+  trace::Application a{ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{}), {trace::Use(scalar, call.name, call.loc)},
+                       &wanted, nullptr, call.loc, call.name, nullptr};
+  sharding::TensorSharding out = TypeOf(like)->sharding();
+  out.unreduced.clear();
+  if (out.mesh) a.out_sharding = &out;
+  return trace::Apply(a)[0];
+}
+
+}  // namespace tessera::api

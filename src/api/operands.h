@@ -1,0 +1,71 @@
+// What public functions do with their arguments before an op is applied: promotion of dtypes and
+// ranks, specs looked up on the mesh, dim numbers made positive.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "ops/ops.h"
+#include "tessera/ops.h"
+#include "trace/array.h"
+
+namespace tessera::api {
+
+using ir::ShapeAndDType;
+using trace::ArrayRef;
+
+// A public function's name and the caller's line, for messages.
+struct Call {
+  const char* name;
+  Loc loc;
+};
+
+// Returns the operand as an array: a number becomes a weak scalar of its default dtype.
+Array ToArray(const Operand& x, Call call);
+// Returns a scalar array of the number, of this dtype. Throws DTypeError if it does not fit.
+Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call);
+
+// Returns the number's bits as an element of `dtype`. Throws DTypeError if it does not fit.
+uint64_t ScalarBits(const Scalar& value, DType dtype, Call call);
+
+// Returns the dtype that all operands promote to.
+DType PromotedDType(const std::vector<Operand>& xs, Call call);
+// Returns the operands in their common dtype, and rank but for scalars; refuses in StrictTypes.
+std::vector<Array> Promote(const std::vector<Operand>& xs, Call call);
+// The same in a given dtype.
+std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call call);
+// Returns floats: ints and bools become the default float.
+Array ToFloat(const Operand& x, Call call);
+
+// Returns `dim` counted from the front; throws ShapeError.
+int64_t NormalDim(int64_t dim, int64_t rank, Call call);
+std::vector<int64_t> NormalDims(const Dims& dims, int64_t rank, Call call);
+
+// The sharding that a spec names on the current mesh (or `mesh`, if there is none), checked.
+std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec, int rank,
+                                                    const sharding::MeshDef* mesh, Call call);
+const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays);
+
+struct How {
+  const ShapeAndDType* wanted = nullptr;
+  std::optional<PartitionSpec> out_sharding = {};
+  int rank = -1;  // of the result, where out_sharding is given
+};
+// Applies an op with one result.
+Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call, How how = {});
+std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
+                          How how = {});
+
+Array Convert(const Array& x, DType dtype, Call call);
+Array Reshape(const Array& x, const ir::Shape& shape, Call call);
+// Returns x repeated to `shape`, its dims last.
+Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call);
+// Returns a scalar repeated, laid out like `like`.
+Array Filled(const Array& scalar, const Array& like, Call call);
+
+[[noreturn]] void FailShape(Call call, int check, std::string reason, std::vector<std::string> notes = {});
+[[noreturn]] void FailDType(Call call, int check, std::string reason, std::vector<std::string> notes = {});
+[[noreturn]] void FailSharding(Call call, int check, std::string reason, std::vector<std::string> notes = {});
+
+inline const ir::Type* TypeOf(const Array& x) { return x.impl()->type(); }
+
+}  // namespace tessera::api

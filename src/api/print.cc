@@ -1,0 +1,152 @@
+// Arrays as text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ostream>
+
+#include "api/operands.h"
+#include "base/error.h"
+#include "tessera/debug.h"
+
+namespace tessera {
+namespace {
+
+// All elements on the host, as what prints: doubles, or integers as they are.
+struct Elements {
+  DType dtype;
+  ir::Shape shape;
+  std::vector<double> floats;
+  std::vector<int64_t> ints;
+};
+
+Elements Fetch(const Array& x, Loc loc) {
+  Elements e{x.dtype(loc), x.shape(loc), {}, {}};
+  if (e.dtype.is_floating()) e.floats = x.to_vector<double>(loc);
+  else if (e.dtype == u64) {
+    for (uint64_t v : x.to_vector<uint64_t>(loc)) e.ints.push_back(static_cast<int64_t>(v));
+  } else {
+    e.ints = x.to_vector<int64_t>(loc);
+  }
+  return e;
+}
+
+class Formatter {
+ public:
+  Formatter(const Elements& e, const TextOptions& o) : e_(e), o_(o) {
+    int64_t n = 1;
+    for (int64_t s : e.shape) n *= s;
+    abbreviate_ = n > o.threshold;
+  }
+
+  std::string Run() {
+    Measure(0, 0);
+    std::string out;
+    Append(out, 0, 0);
+    return out;
+  }
+
+ private:
+  std::string Element(int64_t i) const {
+    auto at = static_cast<size_t>(i);
+    if (e_.dtype.is_floating()) return fmt::format("{:.{}g}", e_.floats[at], o_.precision);
+    if (e_.dtype.is_bool()) return e_.ints[at] ? "true" : "false";
+    if (e_.dtype == u64) return std::to_string(static_cast<uint64_t>(e_.ints[at]));
+    return std::to_string(e_.ints[at]);
+  }
+
+  // Calls f(i) for each shown index of dim d, f(-1) for the gap.
+  template <class F>
+  void Shown(size_t d, F f) const {
+    int64_t n = e_.shape[d];
+    bool gap = abbreviate_ && n > 2 * o_.edge_items;
+    for (int64_t i = 0; i < n; ++i) {
+      if (gap && i == o_.edge_items) {
+        f(-1);
+        i = n - o_.edge_items;
+      }
+      f(i);
+    }
+  }
+  int64_t Stride(size_t d) const {
+    int64_t stride = 1;
+    for (size_t k = d + 1; k < e_.shape.size(); ++k) stride *= e_.shape[k];
+    return stride;
+  }
+
+  void Measure(size_t d, int64_t base) {
+    if (d == e_.shape.size()) {
+      width_ = std::max(width_, Element(base).size());
+      return;
+    }
+    Shown(d, [&](int64_t i) {
+      if (i >= 0) Measure(d + 1, base + i * Stride(d));
+    });
+  }
+
+  void Append(std::string& out, size_t d, int64_t base) {
+    if (d == e_.shape.size()) {
+      out += fmt::format("{:>{}}", Element(base), e_.shape.empty() ? 0 : width_);
+      return;
+    }
+    bool last = d + 1 == e_.shape.size(), first = true;
+    size_t column = d + 1;
+    out += "[";
+    std::string indent = std::string(e_.shape.size() - d - 1, '\n') + std::string(d + 1, ' ');
+    Shown(d, [&](int64_t i) {
+      std::string item = "...";
+      if (i >= 0) {
+        item.clear();
+        Append(item, d + 1, base + i * Stride(d));
+      }
+      if (!first && last && column + item.size() + 2 > static_cast<size_t>(o_.width)) {
+        out += ",\n" + std::string(d + 1, ' ');
+        column = d + 1;
+      } else if (!first) {
+        out += last ? ", " : "," + indent;
+        column += 2;
+      }
+      out += item;
+      column += item.size();
+      first = false;
+    });
+    out += "]";
+  }
+
+  const Elements& e_;
+  const TextOptions& o_;
+  bool abbreviate_;
+  size_t width_ = 1;
+};
+
+std::string WithoutData(const Array& x) {
+  if (!x.is_given()) return "Array()";
+  std::string type = api::TypeOf(x)->text();
+  if (x.is_traced()) return "traced " + type + " from " + base::Where(x.impl()->loc());
+  return "abstract " + type;
+}
+
+}  // namespace
+
+std::string to_text(const Array& x, TextOptions options, Loc loc) {
+  if (!x.is_given() || x.is_traced() || x.is_abstract()) return WithoutData(x);
+  Elements e = Fetch(x, loc);
+  std::string type = type_of(x, loc).text();
+  return type + (e.shape.empty() ? " " : "\n") + Formatter(e, options).Run();
+}
+
+std::ostream& operator<<(std::ostream& os, const Array& array) {
+  os << to_text(array);
+  return os;
+}
+
+void print_shards(const Array& x, Loc loc) {
+  for (const Shard& s : x.addressable_shards(loc)) {
+    std::string where;
+    for (const IndexRange& r : s.index()) where += fmt::format("{}{}:{}", where.empty() ? "" : ", ", r.begin, r.end);
+    std::printf("device %lld [%s]\n", static_cast<long long>(s.device()), where.c_str());
+  }
+}
+
+}  // namespace tessera

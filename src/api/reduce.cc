@@ -1,0 +1,211 @@
+// Reductions and running reductions, NumPy's and the strict ones.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "api/operands.h"
+#include "base/defaults.h"
+#include "ops/params.h"
+
+namespace tessera {
+namespace {
+
+using api::Call;
+
+const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+
+struct Reduced {
+  const ir::OpDef& op;
+  std::vector<int64_t> dims;
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+
+// The spec of the result with dims of size 1 kept, without those dims.
+PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dims) {
+  std::vector<DimSharding> kept;
+  for (size_t d = 0; d < spec.dims().size(); ++d)
+    if (!std::count(dims.begin(), dims.end(), static_cast<int64_t>(d))) kept.push_back(spec.dims()[d]);
+  PartitionSpec out(std::move(kept));
+  if (!spec.unreduced_axes().empty()) out = out.unreduced(spec.unreduced_axes(), spec.reduction());
+  if (!spec.reduced_axes().empty()) out = out.reduced(spec.reduced_axes());
+  return out;
+}
+
+Array Reduce(const Array& x, Reduced r, Call call) {
+  std::sort(r.dims.begin(), r.dims.end());
+  ir::Shape kept = ShapeOf(x);
+  for (int64_t d : r.dims) kept[static_cast<size_t>(d)] = 1;
+  auto rank = static_cast<int>(kept.size() - r.dims.size());
+  if (r.keepdims && r.out_sharding) r.out_sharding = Dropped(*r.out_sharding, r.dims);
+  Array y = api::Run(r.op, ir::MakeParams(ops::DimsParams{r.dims}), {x}, call,
+                     {.out_sharding = r.out_sharding, .rank = rank});
+  return r.keepdims ? api::Reshape(y, kept, call) : y;
+}
+
+// What sums and products are taken in: bools and small ints widen to the default int.
+DType SumDType(DType t) {
+  if (t.is_floating()) return t;
+  DType d = base::DefaultInt();
+  if (t.is_unsigned()) d = d == i64 ? u64 : d == i32 ? u32 : t;
+  return t.is_bool() || t.size() < d.size() ? d : t;
+}
+
+Array Summed(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
+  Array a = api::ToArray(x, call);
+  DType t = o.dtype.is_default() ? SumDType(api::TypeOf(a)->dtype()) : o.dtype;
+  a = api::Convert(a, t, call);
+  return Reduce(a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding}, call);
+}
+
+Array Extreme(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
+  Array a = api::ToArray(x, call);
+  if (!o.dtype.is_default()) a = api::Convert(a, o.dtype, call);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  for (int64_t k : d)
+    if (ShapeOf(a)[static_cast<size_t>(k)] == 0)
+      api::FailShape(call, 18, fmt::format("dim {} is empty: there is no largest or smallest element", k));
+  return Reduce(a, {op, d, o.keepdims, o.out_sharding}, call);
+}
+
+Array Logical(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
+  Array a = api::ToArray(x, call);
+  if (!api::TypeOf(a)->dtype().is_bool()) a = ne(a, 0, {}, call.loc);
+  return Reduce(a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding}, call);
+}
+
+double Count(const Array& x, const std::vector<int64_t>& dims) {
+  double n = 1;
+  for (int64_t d : dims) n *= static_cast<double>(ShapeOf(x)[static_cast<size_t>(d)]);
+  return n;
+}
+
+// Means of f16 and bf16 are summed in f32.
+DType WideDType(DType t) { return t == f16 || t == bf16 ? f32 : t; }
+
+Array Strict(const ir::OpDef& op, Operand x, const Dims& dims, const OutOptions& o, Call call) {
+  Array a = api::ToArray(x, call);
+  return Reduce(a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), false, o.out_sharding}, call);
+}
+
+Array Running(const ir::OpDef& op, Operand x, int dim, CumOptions o, Call call, bool floats = false) {
+  Array a = floats ? api::ToFloat(x, call) : api::ToArray(x, call);
+  if (api::TypeOf(a)->dtype().is_bool() && !base::StrictTypesActive()) a = api::Convert(a, base::DefaultInt(), call);
+  int64_t d = api::NormalDim(dim, api::TypeOf(a)->rank(), call);
+  return api::Run(op, ir::MakeParams(ops::CumulativeParams{{d}, o.reverse}), {a}, call);
+}
+
+Array Arg(const ir::OpDef& op, Operand x, int dim, const ArgOptions& o, Call call) {
+  Array a = api::ToArray(x, call);
+  int64_t d = api::NormalDim(dim, api::TypeOf(a)->rank(), call);
+  ir::ShapeAndDType wanted{{}, o.dtype.is_default() ? base::DefaultInt() : o.dtype};
+  Array y = api::Run(op, ir::MakeParams(ops::DimParams{{d}}), {a}, call, {.wanted = &wanted});
+  if (!o.keepdims) return y;
+  ir::Shape kept = ShapeOf(a);
+  kept[static_cast<size_t>(d)] = 1;
+  return api::Reshape(y, kept, call);
+}
+
+}  // namespace
+
+Array sum(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Summed(ops::kReduceSum, x, dims, options, {"sum", loc}); }
+Array prod(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Summed(ops::kReduceProd, x, dims, options, {"prod", loc}); }
+Array max(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Extreme(ops::kReduceMax, x, dims, options, {"max", loc}); }
+Array min(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Extreme(ops::kReduceMin, x, dims, options, {"min", loc}); }
+Array any(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Logical(ops::kReduceOr, x, dims, options, {"any", loc}); }
+Array all(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Logical(ops::kReduceAnd, x, dims, options, {"all", loc}); }
+
+Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  Call call{"mean", loc};
+  Array a = api::ToFloat(x, call);
+  DType t = options.dtype.is_default() ? api::TypeOf(a)->dtype() : options.dtype;
+  a = api::Convert(a, WideDType(t), call);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  double n = Count(a, d);
+  Array total = Reduce(a, {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+  return api::Convert(div(total, api::ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
+}
+
+// Two passes: the mean, then the mean square distance from it.
+Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
+  Call call{"var", loc};
+  Array a = api::ToFloat(x, call);
+  DType t = options.dtype.is_default() ? api::TypeOf(a)->dtype() : options.dtype;
+  a = api::Convert(a, WideDType(t), call);
+  Array centre = mean(a, dims, {.keepdims = true}, loc);
+  Array away = sub(a, centre, {}, loc);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  double n = Count(a, d) - options.ddof;
+  Array total = Reduce(mul(away, away, {}, loc), {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+  return api::Convert(div(total, api::ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
+}
+Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) { return sqrt(var(x, dims, options, loc), loc); }
+
+// max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not arise.
+Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  Call call{"logsumexp", loc};
+  Array a = api::ToFloat(x, call);
+  if (!options.dtype.is_default()) a = api::Convert(a, options.dtype, call);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  Array top = Reduce(a, {ops::kReduceMax, d, true}, call);
+  Array zero = api::ScalarOf(0, api::TypeOf(a)->dtype(), false, call);
+  Array shift = where(isfinite(top, loc), top, zero, {}, loc);
+  Array total = Reduce(exp(sub(a, shift, {}, loc), loc), {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+  Array back = options.keepdims ? shift : api::Reshape(shift, ShapeOf(total), call);
+  return add(log(total, loc), back, {}, loc);
+}
+
+Array argmax(Operand x, int dim, ArgOptions options, Loc loc) { return Arg(ops::kArgmax, x, dim, options, {"argmax", loc}); }
+Array argmin(Operand x, int dim, ArgOptions options, Loc loc) { return Arg(ops::kArgmin, x, dim, options, {"argmin", loc}); }
+
+Array reduce_sum(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceSum, x, dims, o, {"reduce_sum", loc}); }
+Array reduce_prod(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceProd, x, dims, o, {"reduce_prod", loc}); }
+Array reduce_max(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceMax, x, dims, o, {"reduce_max", loc}); }
+Array reduce_min(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceMin, x, dims, o, {"reduce_min", loc}); }
+Array reduce_and(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceAnd, x, dims, o, {"reduce_and", loc}); }
+Array reduce_or(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceOr, x, dims, o, {"reduce_or", loc}); }
+
+Array cumsum(Operand x, int dim, CumOptions o, Loc loc) { return Running(ops::kCumsum, x, dim, o, {"cumsum", loc}); }
+Array cumprod(Operand x, int dim, CumOptions o, Loc loc) { return Running(ops::kCumprod, x, dim, o, {"cumprod", loc}); }
+Array cummax(Operand x, int dim, CumOptions o, Loc loc) { return Running(ops::kCummax, x, dim, o, {"cummax", loc}); }
+Array cummin(Operand x, int dim, CumOptions o, Loc loc) { return Running(ops::kCummin, x, dim, o, {"cummin", loc}); }
+Array cumlogsumexp(Operand x, int dim, CumOptions o, Loc loc) {
+  return Running(ops::kCumlogsumexp, x, dim, o, {"cumlogsumexp", loc}, true);
+}
+
+// ---- composed of reductions ----
+
+namespace {
+Array ShiftedByMax(const Array& a, const std::vector<int64_t>& dims, Call call) {
+  return sub(a, Reduce(a, {ops::kReduceMax, dims, true}, call), {}, call.loc);
+}
+}  // namespace
+
+Array softmax(Operand x, Dims dims, Loc loc) {
+  Call call{"softmax", loc};
+  Array a = api::ToFloat(x, call);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  Array e = exp(ShiftedByMax(a, d, call), loc);
+  return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
+}
+
+Array log_softmax(Operand x, Dims dims, Loc loc) {
+  Call call{"log_softmax", loc};
+  Array a = api::ToFloat(x, call);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  Array shifted = ShiftedByMax(a, d, call);
+  return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {}, loc);
+}
+
+Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, NormOptions options, Loc loc) {
+  Call call{"layer_norm", loc};
+  Array a = api::ToFloat(x, call);
+  Array centre = mean(a, dims, {.keepdims = true}, loc);
+  Array away = sub(a, centre, {}, loc);
+  Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);
+  Array unit = mul(away, rsqrt(add(spread, options.epsilon, {}, loc), loc), {}, loc);
+  return add(mul(unit, scale, {}, loc), bias, {}, loc);
+}
+
+}  // namespace tessera

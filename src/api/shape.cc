@@ -1,0 +1,406 @@
+// Functions that make, reshape, cut and join arrays.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "api/concrete.h"
+#include "api/operands.h"
+#include "base/defaults.h"
+#include "ops/params.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+namespace {
+
+using api::Call;
+
+Array Use(const Operand& x, Call call) { return api::ToArray(x, call); }
+const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+
+// C2: a shape without negative sizes, and not too many elements.
+void CheckShape(const ir::Shape& shape, Call call) {
+  if (ir::CheckedElements(shape) < 0)
+    api::FailShape(call, 2, fmt::format("the shape {} has a negative size, or more than 2^59 elements", ir::FieldText(shape)));
+}
+
+}  // namespace
+
+// ---- reshape and order ----
+
+Array reshape(Operand x, Shape shape, OutOptions options, Loc loc) {
+  Call call{"reshape", loc};
+  Array a = Use(x, call);
+  ir::ShapeAndDType wanted{shape.dims(), DType{}};
+  int64_t known = 1, open = -1;
+  for (size_t d = 0; d < wanted.shape.size(); ++d) {
+    if (wanted.shape[d] != -1) {
+      if (__builtin_mul_overflow(known, wanted.shape[d], &known)) known = -1;
+    } else if (open >= 0) {
+      api::FailShape(call, 18, "only one size may be -1");
+    } else {
+      open = static_cast<int64_t>(d);
+    }
+  }
+  int64_t elements = api::TypeOf(a)->elements();
+  if (open >= 0) {
+    if (known <= 0 || elements % known != 0)
+      api::FailShape(call, 18, fmt::format("{} elements of shape {} do not fill the shape {}", elements,
+                                           ir::FieldText(ShapeOf(a)), ir::FieldText(wanted.shape)));
+    wanted.shape[static_cast<size_t>(open)] = elements / known;
+  }
+  return api::Run(ops::kReshape, nullptr, {a}, call,
+                  {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = static_cast<int>(wanted.shape.size())});
+}
+
+Array transpose(Operand x, Dims dims, Loc loc) {
+  Call call{"transpose", loc};
+  Array a = Use(x, call);
+  int64_t rank = api::TypeOf(a)->rank();
+  std::vector<int64_t> perm = api::NormalDims(dims, rank, call);
+  if (dims.all()) std::reverse(perm.begin(), perm.end());
+  return api::Run(ops::kTranspose, ir::MakeParams(ops::TransposeParams{perm}), {a}, call);
+}
+
+Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options, Loc loc) {
+  Call call{"broadcast_in_dim", loc};
+  Array a = Use(x, call);
+  ir::ShapeAndDType wanted{shape.dims(), DType{}};
+  auto rank = static_cast<int>(wanted.shape.size());
+  return api::Run(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{api::NormalDims(dims, rank, call)}), {a}, call,
+                  {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = rank});
+}
+
+Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
+  Call call{"broadcast_to", loc};
+  Array a = Use(x, call);
+  auto rank = static_cast<int64_t>(shape.dims().size());
+  int64_t skip = rank - api::TypeOf(a)->rank();
+  if (skip < 0)
+    api::FailShape(call, 18, fmt::format("the shape {} has fewer dims than {}", ir::FieldText(shape.dims()), api::TypeOf(a)->text()));
+  std::vector<int64_t> dims(static_cast<size_t>(api::TypeOf(a)->rank()));
+  std::iota(dims.begin(), dims.end(), skip);
+  return broadcast_in_dim(a, shape, dims, options, loc);
+}
+
+Array expand_dims(Operand x, Dims dims, Loc loc) {
+  Call call{"expand_dims", loc};
+  Array a = Use(x, call);
+  int64_t rank = api::TypeOf(a)->rank() + static_cast<int64_t>(dims.dims().size());
+  std::vector<int64_t> at = api::NormalDims(dims, rank, call);
+  ir::Shape shape;
+  size_t next = 0;
+  for (int64_t d = 0; d < rank; ++d)
+    shape.push_back(std::count(at.begin(), at.end(), d) ? 1 : ShapeOf(a)[next++]);
+  return api::Reshape(a, shape, call);
+}
+
+Array squeeze(Operand x, Dims dims, Loc loc) {
+  Call call{"squeeze", loc};
+  Array a = Use(x, call);
+  std::vector<int64_t> at = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  ir::Shape shape;
+  for (int64_t d = 0; d < api::TypeOf(a)->rank(); ++d) {
+    int64_t size = ShapeOf(a)[static_cast<size_t>(d)];
+    bool named = std::count(at.begin(), at.end(), d) > 0;
+    if (named && size != 1 && !dims.all())
+      api::FailShape(call, 18, fmt::format("dim {} has size {}, not 1", d, size));
+    if (!named || size != 1) shape.push_back(size);
+  }
+  return api::Reshape(a, shape, call);
+}
+
+// ---- pieces ----
+
+Array concatenate(std::vector<Array> xs, int dim, Loc loc) {
+  Call call{"concatenate", loc};
+  if (xs.empty()) api::FailShape(call, 17, "there is nothing to join");
+  std::vector<Operand> operands(xs.begin(), xs.end());
+  DType t = api::PromotedDType(operands, call);
+  for (Array& x : xs) x = api::Convert(x, t, call);
+  int64_t at = api::NormalDim(dim, api::TypeOf(xs[0])->rank(), call);
+  return api::Run(ops::kConcatenate, ir::MakeParams(ops::DimParams{{at}}), xs, call);
+}
+
+Array stack(std::vector<Array> xs, int dim, Loc loc) {
+  Call call{"stack", loc};
+  if (xs.empty()) api::FailShape(call, 17, "there is nothing to join");
+  for (Array& x : xs) {
+    trace::Use(x, "stack", loc);
+    if (ShapeOf(x) != ShapeOf(xs[0]) )
+      api::FailShape(call, 18, fmt::format("arrays of different shapes, {} and {}, cannot be stacked",
+                                           ir::FieldText(xs[0].shape()), ir::FieldText(x.shape())));
+  }
+  int64_t at = api::NormalDim(dim, api::TypeOf(xs[0])->rank() + 1, call);
+  for (Array& x : xs) x = expand_dims(x, static_cast<int>(at), loc);
+  return concatenate(std::move(xs), static_cast<int>(at), loc);
+}
+
+std::vector<Array> split(Operand x, int64_t parts, int dim, Loc loc) {
+  Call call{"split", loc};
+  Array a = Use(x, call);
+  int64_t size = ShapeOf(a)[static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call))];
+  if (parts < 1 || size % parts != 0)
+    api::FailShape(call, 18, fmt::format("dim {} of size {} cannot be cut into {} equal parts", dim, size, parts));
+  return split(a, std::vector<int64_t>(static_cast<size_t>(parts), size / parts), dim, loc);
+}
+
+std::vector<Array> split(Operand x, std::vector<int64_t> sizes, int dim, Loc loc) {
+  Call call{"split", loc};
+  Array a = Use(x, call);
+  auto d = static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call));
+  const ir::Shape shape = ShapeOf(a);
+  if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != shape[d] ||
+      std::any_of(sizes.begin(), sizes.end(), [](int64_t s) { return s < 0; }))
+    api::FailShape(call, 18, fmt::format("pieces of sizes {} do not make up dim {} of size {}", ir::FieldText(sizes), d, shape[d]));
+  std::vector<Array> parts;
+  int64_t begin = 0;
+  for (int64_t size : sizes) {
+    ir::Shape starts(shape.size(), 0), limits = shape;
+    starts[d] = begin;
+    limits[d] = begin += size;
+    parts.push_back(api::Run(ops::kSlice, ir::MakeParams(ops::SliceParams{starts, limits, ir::Shape(shape.size(), 1)}), {a}, call));
+  }
+  return parts;
+}
+
+Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits, std::vector<int64_t> strides, Loc loc) {
+  Call call{"slice", loc};
+  Array a = Use(x, call);
+  if (strides.empty()) strides.assign(starts.size(), 1);
+  return api::Run(ops::kSlice, ir::MakeParams(ops::SliceParams{std::move(starts), std::move(limits), std::move(strides)}), {a}, call);
+}
+
+namespace {
+
+// Start indices as one integer dtype, negative ones counted from the end.
+void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, Call call) {
+  const ir::Shape shape = ShapeOf(operands[0]);
+  DType index;
+  for (const Array& s : starts) {
+    DType t = trace::Use(s, call.name, call.loc)->type()->dtype();
+    if (!t.is_integer()) api::FailDType(call, 15, fmt::format("indices are integers, not {}", t.name()));
+    index = index.is_default() ? t : promote_types(index, t);
+    if (!index.is_integer()) index = i64;
+  }
+  for (size_t i = 0; i < starts.size(); ++i) {
+    Array s = api::Convert(starts[i], index, call);
+    if (index.is_signed() && i < shape.size() && api::TypeOf(s)->rank() == 0) {
+      Array size = api::ScalarOf(shape[i], index, false, call), zero = api::ScalarOf(0, index, false, call);
+      s = api::Run(ops::kSelectN, nullptr,
+                   {api::Run(ops::kLt, nullptr, {s, zero}, call), s, api::Run(ops::kAdd, nullptr, {s, size}, call)}, call);
+    }
+    operands.push_back(s);
+  }
+}
+
+}  // namespace
+
+Array dynamic_slice(Operand x, std::vector<Array> starts, Shape sizes, Loc loc) {
+  Call call{"dynamic_slice", loc};
+  std::vector<Array> operands{Use(x, call)};
+  AddStarts(operands, starts, call);
+  ir::ShapeAndDType wanted{sizes.dims(), DType{}};
+  return api::Run(ops::kDynamicSlice, nullptr, operands, call, {.wanted = &wanted});
+}
+
+Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts, Loc loc) {
+  Call call{"dynamic_update_slice", loc};
+  Array a = Use(x, call);
+  Array u = update.scalar() ? api::ScalarOf(*update.scalar(), api::TypeOf(a)->dtype(), false, call) : Use(update, call);
+  std::vector<Array> operands{a, u};
+  AddStarts(operands, starts, call);
+  return api::Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
+}
+
+Array pad(Operand x, std::vector<Padding> padding, Operand value, Loc loc) {
+  Call call{"pad", loc};
+  Array a = Use(x, call);
+  DType t = api::TypeOf(a)->dtype();
+  Array v = value.scalar() ? api::ScalarOf(*value.scalar(), t, false, call) : Use(value, call);
+  ops::PadParams p;
+  for (const Padding& d : padding) {
+    p.low.push_back(d.low);
+    p.high.push_back(d.high);
+    p.interior.push_back(d.interior);
+  }
+  return api::Run(ops::kPad, ir::MakeParams(std::move(p)), {a, v}, call);
+}
+
+Array rev(Operand x, Dims dims, Loc loc) {
+  Call call{"rev", loc};
+  Array a = Use(x, call);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  std::sort(d.begin(), d.end());
+  return api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
+}
+
+// Each repeated dim is spread as a new dim before it, then the two are joined.
+Array tile(Operand x, Shape reps, Loc loc) {
+  Call call{"tile", loc};
+  Array a = Use(x, call);
+  std::vector<int64_t> n = reps.dims();
+  for (int64_t r : n)
+    if (r < 0) api::FailShape(call, 18, fmt::format("an array cannot be repeated {} times", r));
+  ir::Shape shape = ShapeOf(a);
+  if (n.size() < shape.size()) n.insert(n.begin(), shape.size() - n.size(), 1);
+  if (n.size() > shape.size()) shape.insert(shape.begin(), n.size() - shape.size(), 1);
+  a = api::Reshape(a, shape, call);
+  for (size_t d = 0; d < n.size(); ++d) {
+    if (n[d] == 1) continue;
+    const sharding::TensorSharding& s = api::TypeOf(a)->sharding();
+    if (!s.dims[d].axes.empty())
+      api::FailSharding(call, 6, fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
+                        {"reshard it first"});
+    ir::Shape spread = ShapeOf(a), joined = spread;
+    spread.insert(spread.begin() + static_cast<long>(d), n[d]);
+    joined[d] *= n[d];
+    std::vector<int64_t> dims;
+    for (int64_t k = 0; k < static_cast<int64_t>(spread.size()); ++k)
+      if (k != static_cast<int64_t>(d)) dims.push_back(k);
+    a = api::Reshape(broadcast_in_dim(a, spread, dims, {}, loc), joined, call);
+  }
+  return a;
+}
+
+// Each element is spread along a new dim behind its own, then the two are joined.
+Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
+  Call call{"repeat", loc};
+  Array a = Use(x, call);
+  auto d = static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call));
+  if (n < 0) api::FailShape(call, 18, fmt::format("elements cannot be repeated {} times", n));
+  bool sharded = !api::TypeOf(a)->sharding().dims[d].axes.empty();
+  if (sharded && !options.out_sharding)
+    api::FailSharding(call, 5, fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
+                      {"say how the result is sharded with .out_sharding"});
+  ir::Shape spread = ShapeOf(a), joined = spread;
+  spread.insert(spread.begin() + static_cast<long>(d) + 1, n);
+  joined[d] *= n;
+  std::vector<int64_t> dims;
+  for (int64_t k = 0; k < static_cast<int64_t>(spread.size()); ++k)
+    if (k != static_cast<int64_t>(d) + 1) dims.push_back(k);
+  return reshape(broadcast_in_dim(a, spread, dims, {}, loc), joined, options, loc);
+}
+
+Array roll(Operand x, int64_t shift, int dim, Loc loc) {
+  Call call{"roll", loc};
+  Array a = Use(x, call);
+  auto d = static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call));
+  int64_t size = ShapeOf(a)[d];
+  if (!api::TypeOf(a)->sharding().dims[d].axes.empty())
+    api::FailSharding(call, 6, fmt::format("dim {} is sharded and would be rolled: {}", d, api::TypeOf(a)->text()),
+                      {"reshard it first"});
+  if (size == 0) return a;
+  int64_t cut = ((-shift) % size + size) % size;
+  if (cut == 0) return a;
+  std::vector<Array> parts = split(a, {cut, size - cut}, dim, loc);
+  return concatenate({parts[1], parts[0]}, static_cast<int>(d), loc);
+}
+
+// ---- make ----
+
+namespace {
+
+Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
+  CheckShape(shape.dims(), call);
+  Array v;
+  if (value.scalar()) {
+    DType t = options.dtype;
+    if (t.is_default())
+      t = value.scalar()->kind() == Scalar::kFloat ? base::DefaultFloat()
+          : value.scalar()->kind() == Scalar::kBool ? bool_ : base::DefaultInt();
+    v = api::ScalarOf(*value.scalar(), t, false, call);
+  } else {
+    v = api::ToArray(value, call);
+    if (!options.dtype.is_default()) v = api::Convert(v, options.dtype, call);
+  }
+  return broadcast_to(v, shape, {.out_sharding = options.out_sharding}, call.loc);
+}
+
+// The layout of x, unless the options say another.
+Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
+  Array a = Use(x, call);
+  DType t = options.dtype.is_default() ? api::TypeOf(a)->dtype() : options.dtype;
+  Array v = value.scalar() ? api::ScalarOf(*value.scalar(), t, false, call) : api::Convert(api::ToArray(value, call), t, call);
+  if (options.out_sharding) return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
+  return api::Filled(v, a, call);
+}
+
+}  // namespace
+
+Array zeros(Shape shape, CreateOptions options, Loc loc) {
+  if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
+  return Create(std::move(shape), 0, options, {"zeros", loc});
+}
+Array zeros(Shape shape, DType dtype, Loc loc) { return zeros(std::move(shape), {.dtype = dtype}, loc); }
+Array ones(Shape shape, CreateOptions options, Loc loc) {
+  if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
+  return Create(std::move(shape), 1, options, {"ones", loc});
+}
+Array ones(Shape shape, DType dtype, Loc loc) { return ones(std::move(shape), {.dtype = dtype}, loc); }
+Array full(Shape shape, Operand value, CreateOptions options, Loc loc) {
+  return Create(std::move(shape), value, options, {"full", loc});
+}
+Array zeros_like(Operand x, CreateOptions options, Loc loc) { return Like(x, 0, options, {"zeros_like", loc}); }
+Array ones_like(Operand x, CreateOptions options, Loc loc) { return Like(x, 1, options, {"ones_like", loc}); }
+Array full_like(Operand x, Operand value, CreateOptions options, Loc loc) {
+  return Like(x, value, options, {"full_like", loc});
+}
+
+Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
+  Call call{"iota", loc};
+  CheckShape(shape.dims(), call);
+  auto rank = static_cast<int>(shape.dims().size());
+  ir::ShapeAndDType wanted{shape.dims(), options.dtype.is_default() ? base::DefaultInt() : options.dtype};
+  return api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{api::NormalDim(dim, rank, call)}}), {}, call,
+                  {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = rank});
+}
+
+Array arange(Scalar stop, CreateOptions options, Loc loc) { return arange(Scalar(0), stop, Scalar(1), options, loc); }
+Array arange(Scalar start, Scalar stop, CreateOptions options, Loc loc) {
+  return arange(start, stop, Scalar(1), options, loc);
+}
+Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc loc) {
+  Call call{"arange", loc};
+  bool floats = start.kind() == Scalar::kFloat || stop.kind() == Scalar::kFloat || step.kind() == Scalar::kFloat;
+  DType t = !options.dtype.is_default() ? options.dtype : floats ? base::DefaultFloat() : base::DefaultInt();
+  if (step.as_double() == 0) api::FailShape(call, 17, "the step is 0");
+  double count = std::max(0.0, std::ceil((stop.as_double() - start.as_double()) / step.as_double()));
+  if (!(count < 1e15)) api::FailShape(call, 2, "the range has no end");
+  // Counted in the result's dtype, or in the default float where the numbers are floats.
+  DType work = floats && !t.is_floating() ? base::DefaultFloat() : t.is_bool() ? base::DefaultInt() : t;
+  Array index = iota(Shape(static_cast<int64_t>(count)), 0, {.dtype = work, .out_sharding = options.out_sharding}, loc);
+  if (step.as_double() != 1) index = mul(index, api::ScalarOf(step, work, false, call), {}, loc);
+  if (start.as_double() != 0) index = add(index, api::ScalarOf(start, work, false, call), {}, loc);
+  return api::Convert(index, t, call);
+}
+
+Array eye(int64_t n, CreateOptions options, Loc loc) {
+  Call call{"eye", loc};
+  if (n < 0) api::FailShape(call, 2, fmt::format("a matrix of size {} does not exist", n));
+  DType t = options.dtype.is_default() ? base::DefaultFloat() : options.dtype;
+  Array rows = iota({n, n}, 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc);
+  Array cols = iota({n, n}, 1, {.dtype = i32, .out_sharding = options.out_sharding}, loc);
+  return api::Convert(eq(rows, cols, {}, loc), t, call);
+}
+
+// lo * (1 - i/(n-1)) + hi * i/(n-1), with the last element exactly hi.
+Array linspace(Operand lo, Operand hi, int64_t n, CreateOptions options, Loc loc) {
+  Call call{"linspace", loc};
+  if (n < 0) api::FailShape(call, 2, fmt::format("{} points do not exist", n));
+  DType t = options.dtype.is_default() ? api::PromotedDType({lo, hi}, call) : options.dtype;
+  if (options.dtype.is_default() && !t.is_floating()) t = base::DefaultFloat();
+  DType work = t.is_floating() ? t : base::DefaultFloat();
+  std::vector<Array> ends = api::PromoteTo(work, {lo, hi}, call);
+  if (n == 0) return zeros(Shape(0), {.dtype = t, .out_sharding = options.out_sharding}, loc);
+  Array index = iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc);
+  Array part = divide(api::Convert(index, work, call), api::ScalarOf(static_cast<double>(std::max<int64_t>(n - 1, 1)), work, false, call), {}, loc);
+  Array one = api::ScalarOf(1, work, false, call);
+  Array line = add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
+  if (n > 1) line = where(eq(index, static_cast<int32_t>(n - 1), {}, loc), ends[1], line, {}, loc);
+  if (!t.is_floating()) line = floor(line, loc);
+  return api::Convert(line, t, call);
+}
+
+}  // namespace tessera

@@ -1,0 +1,13 @@
+// A fused group as the description that its kernel is made from.
+#pragma once
+#include "plan/fused.h"
+#include "spmd/schedule.h"
+
+namespace tessera::spmd {
+
+plan::FusedDesc Fuse(const ir::Program& program, const Item& item);
+
+// Returns the bits of a constant instruction's element.
+uint64_t ConstantBits(const ir::Instruction& instruction);
+
+}  // namespace tessera::spmd

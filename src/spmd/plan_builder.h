@@ -1,0 +1,36 @@
+// From a scheduled device program to the plan that the runtime executes.
+#pragma once
+#include "plan/fused.h"
+#include "plan/plan.h"
+#include "spmd/schedule.h"
+
+namespace tessera::spmd {
+
+// Kernels that the plan builder needs by itself; given by the layer that sees them.
+struct KernelFactories {
+  plan::Kernel (*fused)(const plan::FusedDesc&);
+  // A strided copy whose offsets depend on the device. All in elements; out is dense unless strides
+  // are given. `fill` (then in[1]) is what the rest of out holds.
+  struct DeviceCopy {
+    int32_t itemsize;
+    std::vector<int64_t> box, in_strides, out_strides;
+    std::vector<int64_t> in_offsets, out_offsets;  // per device; empty: 0
+    std::vector<bool> skip;                        // per device: only fills
+    int64_t out_size = 0;
+    bool fill = false;
+  };
+  plan::Kernel (*device_copy)(const DeviceCopy&);
+};
+
+// `devices`: of the process. `donated`: per input and capture.
+plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule, const KernelFactories& kernels,
+                     int32_t devices, const std::vector<bool>& donated);
+
+// Returns the instances of a layout on so many devices.
+plan::Layout MakeLayout(const LayoutKey& key, int32_t devices);
+
+// Returns the data movement between two placements of one tensor as an exchange, but for its values.
+plan::Exchange MakeExchange(const Placement& from, const Placement& to, DType dtype,
+                            const plan::Layout& from_layout, const plan::Layout& to_layout);
+
+}  // namespace tessera::spmd

@@ -1,0 +1,336 @@
+#include "spmd/schedule.h"
+
+#include <algorithm>
+
+#include "sharding/local.h"
+
+namespace tessera::spmd {
+namespace {
+
+using ir::Instruction;
+using ir::ValueId;
+
+bool IsView(const Instruction& i) { return std::holds_alternative<ir::View>(*i.op->lowering); }
+bool IsMove(const Instruction& i) { return std::holds_alternative<ir::Move>(*i.op->lowering); }
+
+// A fused group while it grows. Values inside are per element of `space`, or per row of it.
+struct Group {
+  std::vector<int32_t> instructions;
+  ir::Shape space;
+  int32_t reduced = 0;       // trailing dims reduced over; 0: not decided
+  int32_t layout = 0;
+  int32_t closed_at = -1;    // the first instruction outside that uses one of its values
+  int32_t item = -1;         // its place among the items: that of its last member
+};
+
+class Scheduler {
+ public:
+  Scheduler(const DeviceProgram& device, const std::vector<bool>& shares)
+      : device_(device), program_(device.program), shares_(shares) {
+    size_t n = program_.values.size();
+    group_of_.assign(n, -1);
+    defined_at_.assign(n, -1);
+    is_row_.assign(n, false);
+    schedule_.layout_of.assign(n, 0);
+    schedule_.storage_of.resize(n);
+    for (size_t v = 0; v < n; ++v) {
+      schedule_.layout_of[v] = LayoutOf(static_cast<ValueId>(v));
+      schedule_.storage_of[v] = static_cast<ValueId>(v);
+    }
+  }
+
+  Schedule Run() {
+    for (size_t i = 0; i < program_.instructions.size(); ++i) Place(static_cast<int32_t>(i));
+    Emit();
+    FindBorders();
+    return std::move(schedule_);
+  }
+
+ private:
+  static constexpr size_t kMostMembers = 96;
+
+  int32_t LayoutOf(ValueId v) {
+    const sharding::TensorSharding& s = device_.placements[static_cast<size_t>(v)].sharding;
+    LayoutKey key{s.mesh, sharding::VaryingAxes(s)};
+    if (!shares_.empty() && !shares_[static_cast<size_t>(v)]) {
+      key.mesh = s.mesh ? s.mesh : program_.mesh;
+      key.axes.clear();
+      for (int a = 0; key.mesh && a < key.mesh->rank(); ++a)
+        if (key.mesh->axis_size(a) > 1) key.axes.push_back(sharding::WholeAxis(*key.mesh, a));
+    }
+    if (key.axes.empty()) key.mesh = nullptr;
+    auto it = std::find(schedule_.layouts.begin(), schedule_.layouts.end(), key);
+    if (it == schedule_.layouts.end()) it = schedule_.layouts.insert(it, key);
+    return static_cast<int32_t>(it - schedule_.layouts.begin());
+  }
+  int32_t layout(ValueId v) const { return schedule_.layout_of[static_cast<size_t>(v)]; }
+  const ir::Shape& shape(ValueId v) const { return program_.type(v)->shape(); }
+
+  void Place(int32_t i) {
+    const Instruction& instruction = program_.instructions[static_cast<size_t>(i)];
+    int32_t group = FusedGroup(i, instruction);
+    for (ValueId v : instruction.operands) Close(v, group, i);
+    for (ValueId v : instruction.results) {
+      defined_at_[static_cast<size_t>(v)] = i;
+      group_of_[static_cast<size_t>(v)] = group;
+      if (IsView(instruction) && group < 0) {
+        schedule_.storage_of[static_cast<size_t>(v)] =
+            schedule_.storage_of[static_cast<size_t>(instruction.operands[0])];
+        schedule_.layout_of[static_cast<size_t>(v)] = layout(instruction.operands[0]);
+      }
+    }
+    placed_.push_back(group);
+  }
+
+  // A use from outside closes a group to members that could depend on it.
+  void Close(ValueId v, int32_t user_group, int32_t at) {
+    int32_t g = group_of_[static_cast<size_t>(v)];
+    if (g >= 0 && g != user_group && groups_[static_cast<size_t>(g)].closed_at < 0)
+      groups_[static_cast<size_t>(g)].closed_at = at;
+  }
+
+  // Returns the group that instruction i joins or founds, -1 if it is not fused.
+  int32_t FusedGroup(int32_t i, const Instruction& instruction) {
+    const ir::Lowering& lowering = *instruction.op->lowering;
+    if (std::holds_alternative<ir::Constant>(lowering)) return -1;  // folded into its users
+    bool elementwise = std::holds_alternative<ir::Elementwise>(lowering);
+    bool reduce = std::holds_alternative<ir::Reduce>(lowering);
+    bool broadcast = std::holds_alternative<ir::Broadcast>(lowering);
+    if (!elementwise && !reduce && !broadcast && !IsView(instruction)) return -1;
+    int32_t g = Joinable(i, instruction);
+    if (g < 0 && (elementwise || (reduce && ReducedDims(instruction) >= 0))) g = Found(instruction);
+    if (g >= 0) {
+      groups_[static_cast<size_t>(g)].instructions.push_back(i);
+      groups_[static_cast<size_t>(g)].item = i;
+    }
+    return g;
+  }
+
+  // Returns how many trailing dims a reduction reduces; -1 if they are not just trailing ones.
+  int32_t ReducedDims(const Instruction& instruction) const {
+    sharding::DimMap map = MapOf(instruction);
+    const sharding::DimFactors& dims = map.operands[0];
+    size_t kept = map.results[0].size();
+    for (size_t d = 0; d < dims.size(); ++d) {
+      bool reduced = map.factors[static_cast<size_t>(dims[d][0])].kind == sharding::FactorKind::kReduce;
+      if (reduced != (d >= kept)) return -1;
+    }
+    return static_cast<int32_t>(dims.size() - kept);
+  }
+
+  sharding::DimMap MapOf(const Instruction& instruction) const {
+    std::vector<const ir::Type*> in, out;
+    for (ValueId v : instruction.operands) in.push_back(program_.type(v));
+    for (ValueId v : instruction.results) out.push_back(program_.type(v));
+    return ir::DimMapOf(*instruction.op, instruction.params.get(), in, out);
+  }
+
+  int32_t Found(const Instruction& instruction) {
+    bool reduce = std::holds_alternative<ir::Reduce>(*instruction.op->lowering);
+    Group group;
+    group.space = shape(reduce ? instruction.operands[0] : instruction.results[0]);
+    group.layout = layout(instruction.results[0]);
+    if (reduce) group.reduced = ReducedDims(instruction);
+    is_row_[static_cast<size_t>(instruction.results[0])] = reduce;
+    groups_.push_back(std::move(group));
+    return static_cast<int32_t>(groups_.size()) - 1;
+  }
+
+  int32_t Joinable(int32_t i, const Instruction& instruction) {
+    // Latest group first: it is the one most likely still open.
+    std::vector<int32_t> candidates;
+    for (ValueId v : instruction.operands)
+      if (group_of_[static_cast<size_t>(v)] >= 0) candidates.push_back(group_of_[static_cast<size_t>(v)]);
+    std::sort(candidates.rbegin(), candidates.rend());
+    for (int32_t g : candidates)
+      if (MayJoin(groups_[static_cast<size_t>(g)], g, instruction)) return g;
+    (void)i;
+    return -1;
+  }
+
+  bool MayJoin(Group& group, int32_t g, const Instruction& instruction) {
+    ValueId result = instruction.results[0];
+    if (layout(result) != group.layout || group.instructions.size() >= kMostMembers) return false;
+    for (ValueId v : instruction.operands) {
+      auto at = static_cast<size_t>(v);
+      if (group_of_[at] == g) continue;
+      if (group.closed_at >= 0 && defined_at_[at] >= group.closed_at) return false;
+    }
+    const ir::Lowering& lowering = *instruction.op->lowering;
+    if (std::holds_alternative<ir::Reduce>(lowering)) return JoinReduce(group, g, instruction);
+    if (IsView(instruction)) return JoinView(group, instruction);
+    if (std::holds_alternative<ir::Broadcast>(lowering)) return JoinBroadcast(group, g, instruction);
+    return JoinElementwise(group, g, instruction);
+  }
+
+  bool JoinReduce(Group& group, int32_t g, const Instruction& instruction) {
+    ValueId operand = instruction.operands[0];
+    int32_t reduced = ReducedDims(instruction);
+    if (group_of_[static_cast<size_t>(operand)] != g || is_row_[static_cast<size_t>(operand)]) return false;
+    if (reduced <= 0 || (group.reduced != 0 && group.reduced != reduced)) return false;
+    group.reduced = reduced;
+    is_row_[static_cast<size_t>(instruction.results[0])] = true;
+    return true;
+  }
+
+  // A row value with ones in place of the reduced dims, or without them, is the same row value.
+  bool JoinView(Group& group, const Instruction& instruction) {
+    ValueId operand = instruction.operands[0], result = instruction.results[0];
+    if (!is_row_[static_cast<size_t>(operand)] || program_.type(operand)->dtype() != program_.type(result)->dtype())
+      return false;
+    if (!IsRowShape(group, shape(result))) return false;
+    is_row_[static_cast<size_t>(result)] = true;
+    return true;
+  }
+
+  static ir::Shape RowShape(const Group& group, bool ones) {
+    ir::Shape row(group.space.begin(), group.space.end() - group.reduced);
+    if (ones) row.insert(row.end(), static_cast<size_t>(group.reduced), 1);
+    return row;
+  }
+  static bool IsRowShape(const Group& group, const ir::Shape& s) {
+    return group.reduced > 0 && (s == RowShape(group, false) || s == RowShape(group, true));
+  }
+
+  // A row value repeated over the reduced dims is what every element of the row sees.
+  bool JoinBroadcast(Group& group, int32_t g, const Instruction& instruction) {
+    ValueId operand = instruction.operands[0], result = instruction.results[0];
+    if (group_of_[static_cast<size_t>(operand)] != g || !is_row_[static_cast<size_t>(operand)]) return false;
+    if (shape(result) != group.space) return false;
+    sharding::DimMap map = MapOf(instruction);
+    const ir::Shape& from = shape(operand);
+    for (size_t d = 0; d < from.size(); ++d) {
+      if (from[d] == 1) continue;
+      if (map.operands[0][d] != map.results[0][d]) return false;
+    }
+    return true;
+  }
+
+  bool JoinElementwise(Group& group, int32_t g, const Instruction& instruction) {
+    ValueId result = instruction.results[0];
+    const ir::Shape& s = shape(result);
+    bool element = s == group.space, row = !element && IsRowShape(group, s);
+    if (!element && !row) return false;
+    for (ValueId v : instruction.operands) {
+      if (group_of_[static_cast<size_t>(v)] != g) continue;
+      bool operand_row = is_row_[static_cast<size_t>(v)];
+      if (row && !operand_row) return false;
+      // Seen by elements, a row value must have ones in place of the reduced dims, or be a scalar.
+      if (element && operand_row && shape(v).size() != group.space.size() && !shape(v).empty()) return false;
+      if (row && shape(v) != s && !shape(v).empty()) return false;
+    }
+    is_row_[static_cast<size_t>(result)] = row;
+    return true;
+  }
+
+  void Emit() {
+    for (size_t i = 0; i < placed_.size(); ++i) {
+      const Instruction& instruction = program_.instructions[i];
+      int32_t g = placed_[i];
+      if (g >= 0) {
+        Group& group = groups_[static_cast<size_t>(g)];
+        if (group.item != static_cast<int32_t>(i)) continue;
+        if (Alone(group)) {
+          schedule_.items.push_back({Item::kKernel, group.instructions, {}, {}, {}, 0, {}});
+          continue;
+        }
+        schedule_.items.push_back({Item::kFused, std::move(group.instructions), {}, {}, std::move(group.space), group.reduced, {}});
+      } else if (!IsView(instruction)) {
+        schedule_.items.push_back({IsMove(instruction) ? Item::kMove : Item::kKernel, {static_cast<int32_t>(i)}, {}, {}, {}, 0, {}});
+      }
+    }
+  }
+
+  // A reduction by itself has a kernel of its own.
+  bool Alone(const Group& group) const {
+    return group.instructions.size() == 1 &&
+           !std::holds_alternative<ir::Elementwise>(
+               *program_.instructions[static_cast<size_t>(group.instructions[0])].op->lowering);
+  }
+
+  ValueId Storage(ValueId v) const { return schedule_.storage_of[static_cast<size_t>(v)]; }
+
+  // The values that enter and leave each item. A constant enters only items that cannot fold it.
+  void FindBorders() {
+    std::vector<int32_t> maker(program_.values.size(), -1);
+    for (size_t k = 0; k < schedule_.items.size(); ++k)
+      for (int32_t i : schedule_.items[k].instructions)
+        for (ValueId v : program_.instructions[static_cast<size_t>(i)].results) maker[static_cast<size_t>(v)] = static_cast<int32_t>(k);
+    std::vector<bool> crosses(program_.values.size());
+    for (ValueId v : program_.outputs) crosses[static_cast<size_t>(Storage(v))] = true;
+    for (size_t k = 0; k < schedule_.items.size(); ++k)
+      for (int32_t i : schedule_.items[k].instructions)
+        for (ValueId v : program_.instructions[static_cast<size_t>(i)].operands) {
+          ValueId s = Storage(v);
+          if (maker[static_cast<size_t>(s)] == static_cast<int32_t>(k)) continue;
+          if (schedule_.items[k].kind == Item::kFused && IsConstant(s)) {
+            schedule_.items[k].constants.emplace(s, defined_at_[static_cast<size_t>(s)]);
+            continue;
+          }
+          crosses[static_cast<size_t>(s)] = true;
+          std::vector<ValueId>& in = schedule_.items[k].in;
+          if (schedule_.items[k].kind != Item::kFused || std::find(in.begin(), in.end(), v) == in.end()) in.push_back(v);
+        }
+    std::vector<Item> kept;
+    for (Item& item : schedule_.items) {
+      for (int32_t i : item.instructions)
+        for (ValueId v : program_.instructions[static_cast<size_t>(i)].results)
+          if (crosses[static_cast<size_t>(v)] || item.kind != Item::kFused) item.out.push_back(v);
+      bool unused_constant = item.instructions.size() == 1 && IsConstant(item.out[0]) && !crosses[static_cast<size_t>(item.out[0])];
+      if (!unused_constant) kept.push_back(std::move(item));
+    }
+    schedule_.items = std::move(kept);
+  }
+
+  bool IsConstant(ValueId v) const {
+    int32_t at = defined_at_[static_cast<size_t>(v)];
+    return at >= 0 && std::holds_alternative<ir::Constant>(*program_.instructions[static_cast<size_t>(at)].op->lowering);
+  }
+
+  const DeviceProgram& device_;
+  const ir::Program& program_;
+  const std::vector<bool>& shares_;
+  Schedule schedule_;
+  std::vector<Group> groups_;
+  std::vector<int32_t> placed_;                 // per instruction: its group
+  std::vector<int32_t> group_of_, defined_at_;  // per value
+  std::vector<bool> is_row_;                    // per value of a group: one per row
+};
+
+}  // namespace
+
+Schedule MakeSchedule(const DeviceProgram& device, const std::vector<bool>& shares) {
+  return Scheduler(device, shares).Run();
+}
+
+int64_t PeakBytes(const DeviceProgram& device, const Schedule& schedule) {
+  const ir::Program& p = device.program;
+  auto storage = [&](ValueId v) { return static_cast<size_t>(schedule.storage_of[static_cast<size_t>(v)]); };
+  auto bytes = [&](size_t v) { return p.values[v].type->elements() * p.values[v].type->dtype().size(); };
+  std::vector<size_t> last(p.values.size(), 0);
+  for (size_t k = 0; k < schedule.items.size(); ++k)
+    for (ValueId v : schedule.items[k].in) last[storage(v)] = k;
+  std::vector<bool> kept(p.values.size());
+  for (ValueId v : p.outputs) kept[storage(v)] = true;
+  int64_t live = 0, peak = 0;
+  auto keep = [&](ValueId v) {
+    kept[static_cast<size_t>(v)] = true;
+    live += bytes(static_cast<size_t>(v));
+  };
+  for (ValueId v : p.inputs) keep(v);
+  for (const ir::Capture& c : p.captures) keep(c.value);
+  for (size_t k = 0; k < schedule.items.size(); ++k) {
+    for (ValueId v : schedule.items[k].out) live += bytes(static_cast<size_t>(v));
+    peak = std::max(peak, live);
+    std::vector<size_t> freed;
+    for (const auto* values : {&schedule.items[k].in, &schedule.items[k].out})
+      for (ValueId v : *values) freed.push_back(storage(v));
+    std::sort(freed.begin(), freed.end());
+    freed.erase(std::unique(freed.begin(), freed.end()), freed.end());
+    for (size_t v : freed)
+      if (!kept[v] && last[v] <= k) live -= bytes(v);
+  }
+  return std::max(peak, live);
+}
+
+}  // namespace tessera::spmd

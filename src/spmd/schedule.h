@@ -1,0 +1,40 @@
+// The steps of a device program in the order they run: fused groups, single kernels and exchanges,
+// with the layout of every value.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "spmd/device_program.h"
+
+namespace tessera::spmd {
+
+// Mesh axes along which devices hold different bits, on one mesh; the layout of a value.
+struct LayoutKey {
+  const sharding::MeshDef* mesh = nullptr;  // null: all devices hold the same
+  sharding::AxisList axes;
+  friend bool operator==(const LayoutKey&, const LayoutKey&) = default;
+};
+
+struct Item {
+  enum Kind : uint8_t { kKernel, kFused, kMove } kind;
+  std::vector<int32_t> instructions;   // of the device program, in order; one unless fused
+  std::vector<ir::ValueId> in, out;    // values that cross the item's border
+  ir::Shape space;                     // kFused: the iteration space
+  int32_t reduced = 0;                 // kFused: trailing dims of it that are reduced over
+  std::map<ir::ValueId, int32_t> constants = {};  // kFused: folded constants, and what makes them
+};
+
+struct Schedule {
+  std::vector<Item> items;
+  std::vector<LayoutKey> layouts;
+  std::vector<int32_t> layout_of;      // per value
+  std::vector<ir::ValueId> storage_of; // per value: the value whose buffer it is (views)
+};
+
+// `shares[v]`: devices that hold equal bits of v share a buffer; else each has its own.
+Schedule MakeSchedule(const DeviceProgram& device, const std::vector<bool>& shares);
+
+// Returns the most bytes that one device holds at any time: arguments, results and temporaries.
+int64_t PeakBytes(const DeviceProgram& device, const Schedule& schedule);
+
+}  // namespace tessera::spmd
