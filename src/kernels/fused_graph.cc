@@ -284,7 +284,7 @@ int Builder::Scalar(const FusedNode& node) {
   const int a = value(0), b = value(1);
   if (node.op == kConvert) return Convert(operand, dtype, a);
   if (node.op == kBitcast) return Bitcast(operand, dtype, a);
-  if (node.op == kSelect) return Select(a, b, value(2));
+  if (node.op == kSelect) return Select(a, value(2), b);
   if (IsCompare(node.op)) return Compare(node.op, operand, a, b);
   const Lane lane = LaneOf(operand, g_.wide);
   if (node.op == kIsFinite) {

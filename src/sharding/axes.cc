@@ -16,8 +16,8 @@ bool Overlaps(AxisRef a, AxisRef b) {
 
 bool CanCoexist(AxisRef a, AxisRef b) {
   if (a.axis != b.axis) return true;
-  auto [min_pre, max_pre] = std::minmax(a.pre, b.pre);
-  auto [min_next, max_next] = std::minmax(a.next(), b.next());
+  auto [min_pre, max_pre] = std::minmax({a.pre, b.pre});
+  auto [min_next, max_next] = std::minmax({a.next(), b.next()});
   if (min_next > max_pre)
     return min_next % max_pre == 0 && max_pre % min_pre == 0 && max_next % min_next == 0;
   return max_pre % min_next == 0;
