@@ -629,7 +629,7 @@ TEST(Fused, WritesOverAnInputWhereItSaysSo) {
 }
 
 TEST(Fused, StreamsLargeOutputs) {
-  constexpr int64_t kN = (9 << 20) / 4 + 5;
+  constexpr int64_t kN = (33 << 20) / 4 + 5;
   Group g({kN});
   g.Output(g.Op(kMul, f32, g.Input(f32), g.Constant(f32, 2)));
   const Buffer x = Random(f32, kN, 4);
