@@ -81,32 +81,32 @@ Families Families::Load(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error(path + ": cannot be read");
   Families families;
-  for (const Json& entry : Json::parse(file)) {
-    const Json& match = entry.at("match");
-    Family family;
-    family.name = entry.at("family").get<std::string>();
-    if (entry.at("argued").get<std::string>().empty()) throw std::runtime_error("not argued");
-    family.ops = match.value("ops", std::vector<std::string>());
-    if (match.contains("message")) family.message = match["message"].get<std::string>();
-    family.predicate = Predicate(match.value("predicate", ""));
-    family.another_type = match.value("another_type", false);
-    families.families_.push_back(std::move(family));
+  for (const Json& json : Json::parse(file)) {
+    const Json& match = json.at("match");
+    Entry entry;
+    entry.family = {json.at("family").get<std::string>(), json.value("may_communicate", false)};
+    if (json.at("argued").get<std::string>().empty()) throw std::runtime_error("not argued");
+    entry.ops = match.value("ops", std::vector<std::string>());
+    if (match.contains("message")) entry.message = match["message"].get<std::string>();
+    entry.predicate = Predicate(match.value("predicate", ""));
+    entry.another_type = match.value("another_type", false);
+    families.entries_.push_back(std::move(entry));
   }
   return families;
 }
 
-std::string Families::Find(const Situation& situation, bool another_type) const {
-  for (const Family& family : families_) {
-    if (family.another_type != another_type) continue;
-    const auto& ops = family.ops;
+std::optional<Family> Families::Find(const Situation& situation, bool another_type) const {
+  for (const Entry& entry : entries_) {
+    if (entry.another_type != another_type) continue;
+    const auto& ops = entry.ops;
     if (!ops.empty() && std::find(ops.begin(), ops.end(), situation.instruction.op) == ops.end()) {
       continue;
     }
-    if (family.message && !std::regex_search(situation.c.refusal(), *family.message)) continue;
-    if (family.predicate && !family.predicate(situation)) continue;
-    return family.name;
+    if (entry.message && !std::regex_search(situation.c.refusal(), *entry.message)) continue;
+    if (entry.predicate && !entry.predicate(situation)) continue;
+    return entry.family;
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace tessera::conformance

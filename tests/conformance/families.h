@@ -17,24 +17,32 @@ struct Situation {
   std::vector<ArrayType> operands;
 };
 
+// `may_communicate`: its programs have collectives that JAX's have as well, as where an axis of
+// size 1 beside them is all that JAX refuses.
+struct Family {
+  std::string name;
+  bool may_communicate = false;
+};
+
 class Families {
  public:
-  // An entry is {"family", "argued", "match": {"ops", "message", "predicate", "another_type"}}; all
-  // that a match names must hold. Throws std::runtime_error for a malformed file.
+  // An entry is {"family", "argued", "may_communicate", "match": {"ops", "message", "predicate",
+  // "another_type"}}; all that a match names must hold. Throws std::runtime_error for a malformed
+  // file.
   static Families Load(const std::string& path);
-  // Returns the name of the family that the situation is in, or an empty text. `another_type`: JAX
-  // accepts, and gives another type.
-  std::string Find(const Situation& situation, bool another_type) const;
+  // Returns the first family that the situation is in. `another_type`: JAX accepts, and gives
+  // another type.
+  std::optional<Family> Find(const Situation& situation, bool another_type) const;
 
  private:
-  struct Family {
-    std::string name;
+  struct Entry {
+    Family family;
     std::vector<std::string> ops;         // empty: any
     std::optional<std::regex> message;    // in JAX's error
     bool (*predicate)(const Situation&);  // null: none
     bool another_type = false;
   };
-  std::vector<Family> families_;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace tessera::conformance

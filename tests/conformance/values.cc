@@ -166,8 +166,9 @@ Outcome Pass::Accepted(size_t k) {
   const std::string& name = case_.body[k].out.at(0);
   Outcome outcome = Failed(Kind::kAcceptsMore, name + " refused: " + case_.refusal(),
                            type_of(machine_.Get(name).array()).text());
-  outcome.family = case_.gap ? "gap" : families_.Find(situation, false);
-  outcome.passed = !outcome.family.empty();
+  auto family = case_.gap ? Family{"gap", false} : families_.Find(situation, false);
+  if (family) outcome.family = family->name;
+  outcome.passed = family.has_value();
   return outcome;
 }
 
