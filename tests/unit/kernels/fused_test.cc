@@ -346,6 +346,36 @@ TEST(Fused, BitcastsKeepBits) {
   }
 }
 
+TEST(Fused, SelectPicksTheSecondCaseWhereTrue) {
+  for (DType dtype : kAllDTypes) {
+    for (bool first_computed : {false, true}) {
+      Group g({4});
+      const int p = g.Input(bool_), a = g.Input(dtype), b = g.Input(dtype);
+      // The operand in the accumulator decides which kernel selects.
+      const int a2 = first_computed ? g.Op(kMax, dtype, a, a) : a;
+      const int b2 = first_computed ? b : g.Op(kMax, dtype, b, b);
+      g.Output(g.Op(kSelect, dtype, p, a2, b2));
+      const Buffer mask = Numbers(bool_, {0, 1, 1, 0});
+      const Buffer x = Numbers(dtype, {0, 0, 1, 1}), y = Numbers(dtype, {1, 1, 0, 0});
+      Buffer z(dtype, 4);
+      Call(Fused(g.desc), {&mask, &x, &y}, {&z});
+      EXPECT_TRUE(Near(z, {0, 1, 0, 1}, 0)) << dtype.name() << " first " << first_computed;
+    }
+  }
+}
+
+TEST(Fused, ClampTakesItsBoundsAroundTheOperand) {
+  for (DType dtype : {i8, u64, bf16, f32, f64}) {
+    Group g({3});
+    const int low = g.Constant(dtype, 2), x = g.Input(dtype), high = g.Constant(dtype, 5);
+    g.Output(g.Op(kClamp, dtype, low, x, high));
+    const Buffer in = Numbers(dtype, {1, 3, 9});
+    Buffer out(dtype, 3);
+    Call(Fused(g.desc), {&in}, {&out});
+    EXPECT_TRUE(Near(out, {2, 3, 5}, 0)) << dtype.name();
+  }
+}
+
 TEST(Fused, NextafterStepsInTheDTypesOwnNumbers) {
   for (DType dtype : kFloats) {
     const Buffer x = Numbers(dtype, {1, 1, 0, 0, -1, kNan, 1});
@@ -602,7 +632,7 @@ TEST(Fused, ReducesValuesOfMixedWidths) {
 TEST(Fused, ReadsTransposedAndReversedInputs) {
   Group g({40, 50});
   const int a = g.Input(f32, {1, 40}), b = g.Input(bf16), c = g.Input(bool_, {1, 40});
-  g.Output(g.Op(kSelect, f32, c, g.Op(kAdd, f32, a, g.Op(kConvert, f32, b)), a));
+  g.Output(g.Op(kSelect, f32, c, a, g.Op(kAdd, f32, a, g.Op(kConvert, f32, b))));
   const Buffer x = Random(f32, 2000, 1), y = Random(bf16, 2000, 2), p = Random(bool_, 2000, 3);
   Buffer z(f32, 2000);
   Call(Fused(g.desc), {&x, &y, &p}, {&z}, 3);
