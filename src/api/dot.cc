@@ -195,6 +195,18 @@ class Einsum {
   }
 
   Array Run() {
+    // As of a whole program: the last step gives the dims, a reshard what is unreduced.
+    if (terms_.size() > 2 && options_.out_sharding) {
+      PartitionSpec whole = *options_.out_sharding;
+      options_.out_sharding = PartitionSpec(whole.dims());
+      Array y = RunSteps();
+      return whole == PartitionSpec(whole.dims()) ? y : reshard(y, whole, call_.loc);
+    }
+    return RunSteps();
+  }
+
+ private:
+  Array RunSteps() {
     for (Term& term : terms_) TakeDiagonals(term);
     // Letters that are of one operand alone and not of the result are summed at once.
     while (terms_.size() > 2) Contract(false);
@@ -202,7 +214,6 @@ class Einsum {
     return Finish(terms_[0]);
   }
 
- private:
   [[noreturn]] void Fail(const std::string& reason) { api::FailShape(call_, 17, reason); }
 
   void Parse(std::string_view text, const std::vector<Array>& operands) {
@@ -326,6 +337,28 @@ class Einsum {
     term.letters = kept;
   }
 
+  // The sharding of an intermediate product where the user only said that of the result: each
+  // letter as the first operand that shards it has it, each axis once. Nothing is ambiguous then.
+  PartitionSpec Joined(const Term& a, const Term& b, const Letters& letters) const {
+    std::vector<DimSharding> dims;
+    std::vector<std::string> used;
+    for (char c : letters) {
+      DimSharding dim;
+      for (const Term* t : {&a, &b}) {
+        size_t d = t->letters.find(c);
+        if (d == std::string::npos || !dim.axes().empty()) continue;
+        DimSharding own = sharding::ToSpec(api::TypeOf(t->x)->sharding()).dims()[d];
+        bool free = std::none_of(own.axes().begin(), own.axes().end(), [&](const AxisRef& r) {
+          return std::count(used.begin(), used.end(), r.name) > 0;
+        });
+        if (free) dim = own;
+      }
+      for (const AxisRef& r : dim.axes()) used.push_back(r.name);
+      dims.push_back(std::move(dim));
+    }
+    return PartitionSpec(std::move(dims));
+  }
+
   // Multiplies the first two terms. The last product takes the out_sharding.
   void Contract(bool last) {
     Term a = terms_[0], b = terms_[1];
@@ -357,6 +390,7 @@ class Einsum {
       if (a.letters.find(c) == std::string::npos) free_b += c;
     Term product{{}, batch + free_a + free_b};
     DotOptions options;
+    if (!last && options_.out_sharding) options.out_sharding = Joined(a, b, product.letters);
     if (last && options_.out_sharding) {
       std::vector<int64_t> order;
       for (char c : product.letters) order.push_back(static_cast<int64_t>(result_.find(c)));

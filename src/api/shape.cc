@@ -81,6 +81,16 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
     api::FailShape(call, 18, fmt::format("the shape {} has fewer dims than {}", ir::FieldText(shape.dims()), api::TypeOf(a)->text()));
   std::vector<int64_t> dims(static_cast<size_t>(api::TypeOf(a)->rank()));
   std::iota(dims.begin(), dims.end(), skip);
+  if (auto out = api::ResolveSpec(options.out_sharding, static_cast<int>(rank), api::MeshOf({a}), call)) {
+    // Repeating moves nothing, so what is sharded, or unreduced, must stay so.
+    const sharding::TensorSharding& own = api::TypeOf(a)->sharding();
+    bool keeps = own.unreduced == out->unreduced;
+    for (size_t d = 0; d < own.dims.size(); ++d)
+      keeps = keeps && (own.dims[d].axes.empty() || own.dims[d].axes == out->dims[static_cast<size_t>(skip) + d].axes);
+    if (!keeps && !own.trivial())
+      api::FailSharding(call, 4, fmt::format("{} cannot be repeated as {}", api::TypeOf(a)->text(), options.out_sharding->text()),
+                        {"reshard it first"});
+  }
   return broadcast_in_dim(a, shape, dims, options, loc);
 }
 

@@ -14,9 +14,10 @@ std::string OperandName(const OpDef& op, size_t i) {
 }
 
 sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
-  DimsCall call{op, {}, {}, params};
+  DimsCall call{op, {}, {}, params, true};
   for (const Type* t : operands) call.operands.push_back(&t->shape());
   for (const Type* t : results) call.results.push_back(&t->shape());
+  call.to_float = results[0]->dtype().is_floating();
   return std::get<DimMapFn>(*op.dims)(call);
 }
 
@@ -90,13 +91,14 @@ void CheckMesh(const InferCall& call) {
 absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call) {
   std::vector<ShapeAndDType> shapes = InferShapes(call);
   CheckMesh(call);
-  DimsCall dims{call.op, {}, {}, call.params};
+  DimsCall dims{call.op, {}, {}, call.params, true};
   std::vector<sharding::RuleOperand> operands;
   for (const Type* t : call.operands) {
     dims.operands.push_back(&t->shape());
     operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
   }
   for (const ShapeAndDType& r : shapes) dims.results.push_back(&r.shape);
+  dims.to_float = shapes[0].dtype.is_floating();
   sharding::DimMap map = std::get<DimMapFn>(*call.op.dims)(dims);
   sharding::RuleResult rule = sharding::ExplicitRule(map, operands, dims.results, call.out_sharding);
   if (rule.conflict) ThrowConflict(call, map, shapes, *rule.conflict);

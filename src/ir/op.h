@@ -61,6 +61,7 @@ struct DimsCall {
   const OpDef& op;
   sharding::Shapes operands, results;
   const Params* params;
+  bool to_float = true;   // the first result is floating
 };
 using DimMapFn = sharding::DimMap (*)(const DimsCall&);
 // No dimension map, with the reason a user would read.

@@ -119,6 +119,11 @@ std::vector<ShapeAndDType> ConvertType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.wanted->dtype}};
 }
 
+// Rounding to integers does not commute with sums, so only conversions among floats are linear.
+DimMap ConvertDims(const ir::DimsCall& c) {
+  return c.to_float ? Dims<Linear::kOperand>(c) : Dims<Linear::kNone>(c);
+}
+
 std::vector<ShapeAndDType> SelectType(const TypeCall& c) {
   CheckCount(c, 3);
   CheckSameDType(c, 1);
@@ -197,7 +202,7 @@ constexpr OpDef kConvertElementType{
     .name = "convert_element_type",
     .doc = "x as another dtype: float to int saturates, int to int wraps.",
     .type = ir::TypeFn{ConvertType},
-    .dims = ir::DimMapFn{Dims<Linear::kOperand>},
+    .dims = ir::DimMapFn{ConvertDims},
     .lowering = ir::Elementwise{ScalarOp::kConvert},
     .reference = ir::ReferenceFn{reference::Elementwise},
     .flops_per_point = 1};

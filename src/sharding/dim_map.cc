@@ -27,10 +27,10 @@ namespace {
 struct Side {
   const Shape& shape;
   DimFactors& dims;
-  size_t at = 0;
+  size_t at, end;
   int64_t dim_product = 1, factor_product = 1;
 
-  bool more() const { return at < shape.size(); }
+  bool more() const { return at < end; }
   void EnterDim() {
     if (more() && dim_product == factor_product) dim_product *= shape[at];
   }
@@ -57,12 +57,10 @@ int64_t DivergedSize(int64_t left, int64_t common, int64_t small, int64_t large)
 
 }  // namespace
 
-DimMap ReshapeMap(const Shape& operand, const Shape& result) {
-  DimMap map;
-  map.operands.emplace_back(operand.size());
-  map.results.emplace_back(result.size());
-  map.linear = {{.operands = {0}, .kinds = kAnyKind}};
-  Side in{operand, map.operands[0]}, out{result, map.results[0]};
+namespace {
+
+// Walks both sides to their ends; they have the same number of elements, not 0.
+void Walk(DimMap& map, Side& in, Side& out) {
   auto alone = [&](Side& side, int64_t size) { side.Add(map.AddFactor({.size = size}), size); };
   while (in.more() || out.more()) {
     if (in.SkipSizeOne() || out.SkipSizeOne()) continue;
@@ -85,6 +83,49 @@ DimMap ReshapeMap(const Shape& operand, const Shape& result) {
     }
     in.LeaveDim();
     out.LeaveDim();
+  }
+}
+
+// The ends of the runs of dims between dims of size 0, and their products.
+std::vector<std::pair<size_t, int64_t>> RunsBetweenZeros(const Shape& shape) {
+  std::vector<std::pair<size_t, int64_t>> runs;
+  int64_t product = 1;
+  for (size_t d = 0; d <= shape.size(); ++d) {
+    if (d < shape.size() && shape[d] != 0) {
+      product *= shape[d];
+      continue;
+    }
+    runs.emplace_back(d, product);
+    product = 1;
+  }
+  return runs;
+}
+
+}  // namespace
+
+DimMap ReshapeMap(const Shape& operand, const Shape& result) {
+  DimMap map;
+  map.operands.emplace_back(operand.size());
+  map.results.emplace_back(result.size());
+  map.linear = {{.operands = {0}, .kinds = kAnyKind}};
+  auto in_runs = RunsBetweenZeros(operand), out_runs = RunsBetweenZeros(result);
+  bool alike = in_runs.size() == out_runs.size();
+  for (size_t k = 0; alike && k < in_runs.size(); ++k) alike = in_runs[k].second == out_runs[k].second;
+  if (!alike) {
+    // No elements, and no dims that correspond.
+    for (size_t d = 0; d < operand.size(); ++d) map.operands[0][d] = {map.AddFactor({.size = operand[d]})};
+    for (size_t d = 0; d < result.size(); ++d) map.results[0][d] = {map.AddFactor({.size = result[d]})};
+    return map;
+  }
+  size_t in_at = 0, out_at = 0;
+  for (size_t k = 0; k < in_runs.size(); ++k) {
+    Side in{operand, map.operands[0], in_at, in_runs[k].first}, out{result, map.results[0], out_at, out_runs[k].first};
+    Walk(map, in, out);
+    in_at = in_runs[k].first + 1;
+    out_at = out_runs[k].first + 1;
+    if (k + 1 == in_runs.size()) break;
+    int32_t zero = map.AddFactor({.size = 0});  // a dim of size 0 stands for itself
+    map.operands[0][in_at - 1] = map.results[0][out_at - 1] = {zero};
   }
   return map;
 }

@@ -172,13 +172,15 @@ class Rule {
   }
 
   // The one case where joined dims may all stay sharded though a major one is not full: a plain
-  // merge into one dim, every dim of it sharded. The data moves; the type is JAX's.
+  // merge into one dim, every dim of it sharded, no dim of size 1 about. The data moves; the type is
+  // JAX's.
   bool Merge(const DimFactors& dims, const FactorAxes& axes, TensorSharding& s) const {
     int compound = -1;
     for (const DimFactors& operand : map_.operands)
       for (const FactorList& dim : operand)
-        if (dim.size() > 1) return false;
+        if (dim.size() != 1) return false;
     for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].empty()) return false;
       if (dims[d].size() < 2) continue;
       if (compound >= 0) return false;
       compound = static_cast<int>(d);
@@ -330,7 +332,7 @@ class Rule {
       if (first < 0) first = static_cast<int32_t>(i);
       reduced_ = own;
     }
-    if (!unreduced_.empty()) reduced_.clear();
+    reduced_ = Difference(reduced_, unreduced_);
     if (reduced_.empty()) return;
     for (size_t i = 0; i < operands_.size() && !failed(); ++i) {
       const RuleOperand& operand = operands_[i];
