@@ -56,6 +56,12 @@ Operand Call::strict(size_t i) const {
   return operand;
 }
 
+bool Call::is_strict() const {
+  const std::string& op = instruction_.op;
+  return op.find('.') == std::string::npos || op == "nn.sigmoid" || op == "nn.silu" ||
+         op == "nn.swish";
+}
+
 Array Call::array(size_t i) const {
   const Operand& operand = in(i);
   return operand.scalar() ? Array(*operand.scalar(), loc_) : operand.array();

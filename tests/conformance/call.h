@@ -36,8 +36,8 @@ class Call {
   Array array(size_t i) const;
   std::vector<Array> arrays(size_t first = 0) const;
   int rank(size_t i) const { return array(i).rank(loc_); }
-  // Whether the op is jax.lax's, which does not promote.
-  bool is_strict() const { return instruction_.op.find('.') == std::string::npos; }
+  // Whether the op is jax.lax's, or jax.nn's name for one of those: they do not promote.
+  bool is_strict() const;
 
   const Json& attrs() const { return instruction_.attrs; }
   bool has(const std::string& key) const;  // present and not null

@@ -41,6 +41,9 @@ Array Linspace(const Call& c) {
     if (c.has(key)) ends.push_back(Operand(Number(c, key), c.loc()));
   }
   if (!c.flag("endpoint", true)) throw Unsupported("linspace without its endpoint");
+  for (const Operand& end : ends) {
+    if (!end.scalar() && end.array().rank(c.loc()) > 0) throw Unsupported("linspace of arrays");
+  }
   return linspace(ends.at(0), ends.at(1), c.integer("num", 50), Options(c), c.loc());
 }
 
@@ -63,8 +66,9 @@ void AddFilled(OpTable& table) {
   table["np.ones"] = filled(ones);
   table["empty"] = filled(zeros);
   table["np.empty"] = filled(zeros);
-  table["full"] = [](const Call& c) {
-    Operand value(Number(c, "fill_value"), c.loc());
+  table["full"] = [](const Call& c) {  // JAX converts the number as astype does
+    Operand number(Number(c, "fill_value"), c.loc());
+    Operand value = c.has("dtype") ? Operand(astype(number, c.dtype(), c.loc()), c.loc()) : number;
     return std::vector{full(Shape(c.integers("shape")), value, Options(c), c.loc())};
   };
   table["np.full"] = table["full"];

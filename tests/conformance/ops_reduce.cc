@@ -73,7 +73,8 @@ OpFunction FromNumpyCum(Cum f) {
     bool flat = !c.has("axis");
     int dim = c.dim("axis", 0);
     if (flat) x = reshape(x, {-1}, {}, c.loc());
-    return std::vector{f(x, dim, {}, c.loc())};
+    Array result = f(x, dim, {}, c.loc());
+    return std::vector{c.has("dtype") ? astype(result, c.dtype(), c.loc()) : result};
   };
 }
 
