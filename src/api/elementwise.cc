@@ -48,7 +48,7 @@ bool IsFloat(const Array& x) { return api::TypeOf(x)->dtype().is_floating(); }
 
 Array ToBool(const Operand& x, Call call) {
   Array a = api::ToArray(x, call);
-  return api::TypeOf(a)->dtype().is_bool() ? a : ne(a, 0, {}, call.loc);
+  return api::TypeOf(a)->dtype().is_bool() ? a : ne(a, Operand(0, call.loc), {}, call.loc);
 }
 
 }  // namespace
@@ -306,7 +306,7 @@ Array isinf(Operand x, Loc loc) {
 }
 Array relu(Operand x, Loc loc) {
   Array a = api::ToArray(x, {"relu", loc});
-  return maximum(a, 0, {}, loc);
+  return maximum(a, Operand(0, loc), {}, loc);
 }
 Array silu(Operand x, Loc loc) {
   Array a = api::ToFloat(x, {"silu", loc});
@@ -316,18 +316,19 @@ Array silu(Operand x, Loc loc) {
 Array softplus(Operand x, Loc loc) {
   Array a = api::ToFloat(x, {"softplus", loc});
   Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
-  return where(isnan(a, loc), a, add(maximum(a, 0, {}, loc), tail, {}, loc), {}, loc);
+  return where(isnan(a, loc), a, add(relu(a, loc), tail, {}, loc), {}, loc);
 }
 Array gelu(Operand x, GeluOptions options, Loc loc) {
   Array a = api::ToFloat(x, {"gelu", loc});
   if (!options.approximate) {
-    Array cdf = mul(0.5, erfc(mul(a, -1 / std::numbers::sqrt2, {}, loc), loc), {}, loc);
-    return mul(a, cdf, {}, loc);
+    Array tail = erfc(mul(a, Operand(-1 / std::numbers::sqrt2, loc), {}, loc), loc);
+    return mul(a, mul(Operand(0.5, loc), tail, {}, loc), {}, loc);
   }
   Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
-  Array inner =
-      mul(std::sqrt(2 / std::numbers::pi), add(a, mul(0.044715, cube, {}, loc), {}, loc), {}, loc);
-  return mul(a, mul(0.5, add(1.0, tanh(inner, loc), {}, loc), {}, loc), {}, loc);
+  Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
+  Array inner = mul(Operand(std::sqrt(2 / std::numbers::pi), loc), bent, {}, loc);
+  Array twice = add(Operand(1.0, loc), tanh(inner, loc), {}, loc);
+  return mul(a, mul(Operand(0.5, loc), twice, {}, loc), {}, loc);
 }
 
 Array optimization_barrier(Operand x, Loc loc) {

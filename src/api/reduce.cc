@@ -71,7 +71,7 @@ Array Extreme(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOpti
 
 Array Logical(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
   Array a = api::ToArray(x, call);
-  if (!api::TypeOf(a)->dtype().is_bool()) a = ne(a, 0, {}, call.loc);
+  if (!api::TypeOf(a)->dtype().is_bool()) a = ne(a, Operand(0, call.loc), {}, call.loc);
   return Reduce(a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding}, call);
 }
 
@@ -204,7 +204,7 @@ Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, NormOptions 
   Array centre = mean(a, dims, {.keepdims = true}, loc);
   Array away = sub(a, centre, {}, loc);
   Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);
-  Array unit = mul(away, rsqrt(add(spread, options.epsilon, {}, loc), loc), {}, loc);
+  Array unit = mul(away, rsqrt(add(spread, Operand(options.epsilon, loc), {}, loc), loc), {}, loc);
   return add(mul(unit, scale, {}, loc), bias, {}, loc);
 }
 
