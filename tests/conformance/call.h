@@ -52,7 +52,8 @@ class Call {
   Dims dims(const std::string& key = "axis") const;
   DType dtype(const std::string& key = "dtype") const;
   std::optional<PartitionSpec> spec(const std::string& key = "out_sharding") const;
-  // Throws Unsupported if an attribute was never asked for.
+  // Throws Unsupported if an attribute was never asked for. Ops ask for all they know before they
+  // call the library, so that this also holds where it throws.
   void CheckAllRead() const;
 
   Loc loc() const { return loc_; }

@@ -66,12 +66,16 @@ bool ShardedIndices(const Situation& s) {
   return false;
 }
 
+// The reshape is that between two transposes. JAX's rule looks at the operand before the first.
+bool FortranOrder(const Situation& s) { return s.instruction.attrs.value("order", "C") == "F"; }
+
 bool (*Predicate(const std::string& name))(const Situation&) {
   if (name.empty()) return nullptr;
   if (name == "size_one_axis") return SizeOneAxis;
   if (name == "one_sided_batch") return OneSidedBatch;
   if (name == "joins_unsharded") return JoinsUnsharded;
   if (name == "sharded_indices") return ShardedIndices;
+  if (name == "fortran_order") return FortranOrder;
   throw std::runtime_error("families: no predicate " + name);
 }
 

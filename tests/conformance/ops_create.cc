@@ -67,9 +67,11 @@ void AddFilled(OpTable& table) {
   table["empty"] = filled(zeros);
   table["np.empty"] = filled(zeros);
   table["full"] = [](const Call& c) {  // JAX converts the number as astype does
+    CreateOptions options = Options(c);
+    Shape shape(c.integers("shape"));
     Operand number(Number(c, "fill_value"), c.loc());
-    Operand value = c.has("dtype") ? Operand(astype(number, c.dtype(), c.loc()), c.loc()) : number;
-    return std::vector{full(Shape(c.integers("shape")), value, Options(c), c.loc())};
+    if (options.dtype.is_default()) return std::vector{full(shape, number, options, c.loc())};
+    return std::vector{full(shape, astype(number, options.dtype, c.loc()), options, c.loc())};
   };
   table["np.full"] = table["full"];
 }

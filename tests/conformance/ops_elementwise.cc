@@ -211,9 +211,10 @@ void AddConversions(OpTable& table) {
   };
   // JAX keeps the operand's unreduced and reduced axes beside the given placement.
   table["np.array"] = [](const Call& c) {
-    Array x = c.array(0);
-    if (c.has("dtype")) x = astype(x, c.dtype(), c.loc());
-    if (std::optional<PartitionSpec> spec = c.spec()) {
+    DType dtype = c.dtype();
+    std::optional<PartitionSpec> spec = c.spec();
+    Array x = dtype.is_default() ? c.array(0) : astype(c.in(0), dtype, c.loc());
+    if (spec) {
       PartitionSpec old = type_of(x, c.loc()).spec();
       x = reshard(x, spec->unreduced(old.unreduced_axes()).reduced(old.reduced_axes()), c.loc());
     }

@@ -72,10 +72,10 @@ void AddReshapes(OpTable& table) {
 }
 
 // Moves the source dims to the destinations and keeps the order of the others.
-Array MoveAxis(const Call& c) {
+Array MoveDims(const Call& c, std::vector<int64_t> source, std::vector<int64_t> destination) {
   int rank = c.rank(0);
-  std::vector<int64_t> source = Normalized(c.integers("source"), rank);
-  std::vector<int64_t> destination = Normalized(c.integers("destination"), rank);
+  source = Normalized(std::move(source), rank);
+  destination = Normalized(std::move(destination), rank);
   std::vector<int64_t> order(static_cast<size_t>(rank), -1);
   for (size_t i = 0; i < source.size(); ++i) order.at(destination.at(i)) = source[i];
   int64_t next = 0;
@@ -106,7 +106,15 @@ void AddTransposes(OpTable& table) {
   table["np.swapaxes"] = [](const Call& c) {
     return std::vector{SwapDims(c, c.integer("axis1"), c.integer("axis2"))};
   };
-  table["np.moveaxis"] = [](const Call& c) { return std::vector{MoveAxis(c)}; };
+  table["np.moveaxis"] = [](const Call& c) {
+    return std::vector{MoveDims(c, c.integers("source"), c.integers("destination"))};
+  };
+  table["np.rollaxis"] = [](const Call& c) {  // to just before the dim `start`
+    int64_t rank = c.rank(0), dim = c.integer("axis"), start = c.integer("start", 0);
+    dim += dim < 0 ? rank : 0;
+    start += start < 0 ? rank : 0;
+    return std::vector{MoveDims(c, {dim}, {dim < start ? start - 1 : start})};
+  };
   table["rev"] = [](const Call& c) {
     return std::vector{rev(c.in(0), Dims(c.integers("dimensions")), c.loc())};
   };

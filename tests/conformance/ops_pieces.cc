@@ -20,9 +20,10 @@ void AddJoins(OpTable& table) {
 // NumPy's sections: a count, or the indices at which to cut. `uneven` lets the first ones be
 // longer.
 std::vector<Array> Sections(const Call& c, bool uneven) {
+  bool counted = !c.attr("indices_or_sections").is_array();
   int dim = c.dim("axis", 0);
   int64_t size = c.array(0).shape(dim, c.loc());
-  if (!c.attr("indices_or_sections").is_array()) {
+  if (counted) {
     int64_t parts = c.integer("indices_or_sections");
     if (!uneven) return split(c.in(0), parts, dim, c.loc());
     std::vector<int64_t> sizes;
@@ -61,15 +62,17 @@ void AddSlices(OpTable& table) {
   };
   table["slice_in_dim"] = [](const Call& c) {
     int dim = c.dim("axis", 0);
+    int64_t stride = c.integer("stride", 1);
+    int64_t start = c.integer("start_index", 0);
+    bool to_end = !c.has("limit_index");
     int64_t size = c.array(0).shape(dim, c.loc());
-    int64_t start = FromEnd(c.integer("start_index", 0), size);
-    int64_t limit = FromEnd(c.integer("limit_index", size), size);
-    return std::vector{SliceInDim(c, dim, start, limit, c.integer("stride", 1))};
+    int64_t limit = to_end ? size : FromEnd(c.integer("limit_index"), size);
+    return std::vector{SliceInDim(c, dim, FromEnd(start, size), limit, stride)};
   };
   table["index_in_dim"] = [](const Call& c) {
     int dim = c.dim("axis", 0);
-    int64_t index = FromEnd(c.integer("index"), c.array(0).shape(dim, c.loc()));
     bool keep = c.flag("keepdims", true);
+    int64_t index = FromEnd(c.integer("index"), c.array(0).shape(dim, c.loc()));
     Array piece = SliceInDim(c, dim, index, index + 1, 1);
     return std::vector{keep ? piece : squeeze(piece, Dims(dim), c.loc())};
   };

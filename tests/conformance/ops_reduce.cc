@@ -64,17 +64,18 @@ OpFunction FromCum(Cum f) {
 // NumPy's running reductions convert first, bools to the default int, and flatten without an axis.
 OpFunction FromNumpyCum(Cum f) {
   return [f](const Call& c) {
+    DType dtype = c.dtype();
+    bool flat = !c.has("axis");
+    int dim = c.dim("axis", 0);
     Array x = c.array(0);
-    if (c.has("dtype")) {
-      x = astype(x, c.dtype(), c.loc());
+    if (!dtype.is_default()) {
+      x = astype(x, dtype, c.loc());
     } else if (x.dtype(c.loc()).is_bool()) {
       x = astype(x, type_of(Array(1, c.loc())).dtype(), c.loc());
     }
-    bool flat = !c.has("axis");
-    int dim = c.dim("axis", 0);
     if (flat) x = reshape(x, {-1}, {}, c.loc());
     Array result = f(x, dim, {}, c.loc());
-    return std::vector{c.has("dtype") ? astype(result, c.dtype(), c.loc()) : result};
+    return std::vector{dtype.is_default() ? result : astype(result, dtype, c.loc())};
   };
 }
 
