@@ -17,7 +17,7 @@ using api::Call;
 const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
 
-// Products of bools are taken in the default int... and come back as bool where nothing else is asked.
+// Products of bools are taken in i32, and come back as bool where nothing else is asked for.
 Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call call) {
   bool bools = api::TypeOf(a)->dtype().is_bool();
   if (bools) {
@@ -35,7 +35,7 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
                      {.wanted = t.is_default() || narrower ? nullptr : &wanted, .out_sharding = options.out_sharding,
                       .rank = std::max(rank, 0)});
   if (narrower) return api::Convert(y, t, call);
-  return bools && t.is_default() ? ne(y, 0, {}, call.loc) : y;
+  return bools && t.is_default() ? ne(y, api::ScalarOf(0, i32, false, call), {}, call.loc) : y;
 }
 
 std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {

@@ -17,6 +17,12 @@ using api::Call;
 Array FloatUnary(const ir::OpDef& op, const Operand& x, Call call) {
   return api::Run(op, nullptr, {api::ToFloat(x, call)}, call);
 }
+// Rounding leaves ints and bools as they are.
+Array Whole(const ir::OpDef& op, const Operand& x, Call call) {
+  Array a = api::ToArray(x, call);
+  if (!api::TypeOf(a)->dtype().is_floating() && !base::StrictTypesActive()) return a;
+  return api::Run(op, nullptr, {a}, call);
+}
 Array Unary(const ir::OpDef& op, const Operand& x, Call call) {
   return api::Run(op, nullptr, {api::ToArray(x, call)}, call);
 }
@@ -35,13 +41,24 @@ Array Binary(const ir::OpDef& op, const Operand& a, const Operand& b, const OutO
 // The same in a floating dtype.
 std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call) {
   DType t = api::PromotedDType(xs, call);
-  return api::PromoteTo(t.is_floating() ? t : base::DefaultFloat(), xs, call);
+  bool weak = true;
+  for (const Operand& x : xs) weak = weak && (x.scalar() || api::TypeOf(x.array())->weak());
+  if (base::StrictTypesActive()) return api::PromoteTo(t, xs, call);
+  return api::PromoteTo(weak && !t.is_floating() ? base::DefaultFloat() : api::FloatOf(t), xs,
+                        call);
 }
 // Arithmetic has no bool: bools count as the default int where both are.
 Array Arithmetic(const ir::OpDef& on_bool, const ir::OpDef& op, const Operand& a, const Operand& b,
                  const OutOptions& options, Call call) {
   std::vector<Array> xs = api::Promote({a, b}, call);
   return Apply(api::TypeOf(xs[0])->dtype().is_bool() ? on_bool : op, xs, options, call);
+}
+
+// Integer arithmetic counts bools in i32, as JAX does.
+std::vector<Array> Counted(std::vector<Array> xs, Call call) {
+  for (Array& x : xs)
+    if (api::TypeOf(x)->dtype().is_bool()) x = api::Convert(x, i32, call);
+  return xs;
 }
 
 bool IsFloat(const Array& x) { return api::TypeOf(x)->dtype().is_floating(); }
@@ -53,8 +70,8 @@ Array ToBool(const Operand& x, Call call) {
 
 }  // namespace
 
-Array ceil(Operand x, Loc loc) { return FloatUnary(ops::kCeil, x, {"ceil", loc}); }
-Array floor(Operand x, Loc loc) { return FloatUnary(ops::kFloor, x, {"floor", loc}); }
+Array ceil(Operand x, Loc loc) { return Whole(ops::kCeil, x, {"ceil", loc}); }
+Array floor(Operand x, Loc loc) { return Whole(ops::kFloor, x, {"floor", loc}); }
 Array exp(Operand x, Loc loc) { return FloatUnary(ops::kExp, x, {"exp", loc}); }
 Array exp2(Operand x, Loc loc) { return FloatUnary(ops::kExp2, x, {"exp2", loc}); }
 Array expm1(Operand x, Loc loc) { return FloatUnary(ops::kExpm1, x, {"expm1", loc}); }
@@ -80,7 +97,7 @@ Array erfc(Operand x, Loc loc) { return FloatUnary(ops::kErfc, x, {"erfc", loc})
 Array erf_inv(Operand x, Loc loc) { return FloatUnary(ops::kErfInv, x, {"erf_inv", loc}); }
 Array lgamma(Operand x, Loc loc) { return FloatUnary(ops::kLgamma, x, {"lgamma", loc}); }
 Array digamma(Operand x, Loc loc) { return FloatUnary(ops::kDigamma, x, {"digamma", loc}); }
-Array logistic(Operand x, Loc loc) { return FloatUnary(ops::kLogistic, x, {"logistic", loc}); }
+Array logistic(Operand x, Loc loc) { return Unary(ops::kLogistic, x, {"logistic", loc}); }
 Array is_finite(Operand x, Loc loc) { return FloatUnary(ops::kIsFinite, x, {"is_finite", loc}); }
 Array neg(Operand x, Loc loc) { return Unary(ops::kNeg, x, {"neg", loc}); }
 Array sign(Operand x, Loc loc) { return Unary(ops::kSign, x, {"sign", loc}); }
@@ -96,9 +113,7 @@ Array abs(Operand x, Loc loc) {
   return t.is_bool() || t.is_unsigned() ? a : Unary(ops::kAbs, a, {"abs", loc});
 }
 Array round(Operand x, RoundOptions options, Loc loc) {
-  Array a = api::ToArray(x, {"round", loc});
-  if (api::TypeOf(a)->dtype().is_integer()) return a;
-  return FloatUnary(options.away_from_zero ? ops::kRoundAway : ops::kRound, a, {"round", loc});
+  return Whole(options.away_from_zero ? ops::kRoundAway : ops::kRound, x, {"round", loc});
 }
 
 Array sub(Operand a, Operand b, OutOptions options, Loc loc) {
@@ -169,14 +184,23 @@ Array mul(Operand a, Operand b, OutOptions options, Loc loc) {
 Array divide(Operand a, Operand b, OutOptions options, Loc loc) {
   return Apply(ops::kDiv, PromoteFloat({a, b}, {"divide", loc}), options, {"divide", loc});
 }
+// The strict form takes floats; an integer exponent is one of any width.
 Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kPow, a, b, options, {"pow", loc});
+  Call call{"pow", loc};
+  if (!base::StrictTypesActive() || a.scalar() || b.scalar())
+    return Binary(ops::kPow, a, b, options, call);
+  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  DType t = api::TypeOf(x)->dtype();
+  if (!t.is_floating())
+    api::FailDType(call, 14, fmt::format("it takes floating dtypes, not {}", t.name()));
+  if (api::TypeOf(y)->dtype().is_integer()) y = api::Convert(y, t, call);
+  return Binary(ops::kPow, x, y, options, call);
 }
 
 // The sign of the result is the divisor's, as Python's.
 Array remainder(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"remainder", loc};
-  std::vector<Array> xs = api::Promote({a, b}, call);
+  std::vector<Array> xs = Counted(api::Promote({a, b}, call), call);
   Array zero = api::ScalarOf(0, api::TypeOf(xs[0])->dtype(), false, call);
   // NumPy's integer remainder by zero is 0, where rem gives the dividend.
   Array divisor = xs[1];
@@ -192,13 +216,8 @@ Array remainder(Operand a, Operand b, OutOptions options, Loc loc) {
 
 Array floor_divide(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"floor_divide", loc};
-  std::vector<Array> xs = api::Promote({a, b}, call);
+  std::vector<Array> xs = Counted(api::Promote({a, b}, call), call);
   DType t = api::TypeOf(xs[0])->dtype();
-  if (t.is_bool()) {
-    DType i = i8;
-    for (Array& x : xs) x = api::Convert(x, i, call);
-    t = i;
-  }
   if (t.is_unsigned()) return Apply(ops::kDiv, xs, options, call);
   Array zero = api::ScalarOf(0, t, false, call), one = api::ScalarOf(1, t, false, call);
   if (!t.is_floating()) {
@@ -268,7 +287,8 @@ Array log10(Operand x, Loc loc) {
                 {}, loc);
 }
 Array square(Operand x, Loc loc) {
-  Array a = api::ToArray(x, {"square", loc});
+  Call call{"square", loc};
+  Array a = Counted({api::ToArray(x, call)}, call)[0];
   return mul(a, a, {}, loc);
 }
 Array reciprocal(Operand x, Loc loc) {
@@ -309,12 +329,15 @@ Array relu(Operand x, Loc loc) {
   return maximum(a, Operand(0, loc), {}, loc);
 }
 Array silu(Operand x, Loc loc) {
-  Array a = api::ToFloat(x, {"silu", loc});
+  Array a = api::ToArray(x, {"silu", loc});
   return mul(a, logistic(a, loc), {}, loc);
 }
 // log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels.
 Array softplus(Operand x, Loc loc) {
-  Array a = api::ToFloat(x, {"softplus", loc});
+  Call call{"softplus", loc};
+  Array a = api::ToArray(x, call);
+  if (api::TypeOf(a)->dtype().is_bool()) a = api::Convert(a, base::DefaultInt(), call);
+  a = api::ToFloat(a, call);
   Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
   return where(isnan(a, loc), a, add(relu(a, loc), tail, {}, loc), {}, loc);
 }
@@ -401,8 +424,10 @@ Array select_n(Operand which, std::vector<Array> cases, OutOptions options, Loc 
   if (t.is_bool()) return Apply(ops::kSelectN, {w, cases[0], cases[1]}, options, call);
   Array result = cases[0];
   for (size_t k = 1; k < cases.size(); ++k)
-    result = Apply(ops::kSelectN, {ge(w, static_cast<int32_t>(k), {}, loc), result, cases[k]},
-                   options, call);
+    result = Apply(
+        ops::kSelectN,
+        {ge(w, api::ScalarOf(static_cast<int64_t>(k), t, false, call), {}, loc), result, cases[k]},
+        options, call);
   return result;
 }
 

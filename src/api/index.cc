@@ -39,7 +39,12 @@ std::vector<Array> sort(std::vector<Array> xs, int dim, SortOptions options, Loc
   return api::RunAll(ops::kSort, ir::MakeParams(ops::SortParams{{d}, options.num_keys, options.descending}), xs, call);
 }
 
+// Descending is the ascending order reversed, as NumPy's: NaN first.
 Array sort(Operand x, int dim, SortOptions options, Loc loc) {
+  if (options.descending) {
+    options.descending = false;
+    return rev(sort(x, dim, options, loc), dim, loc);
+  }
   return sort(std::vector<Array>{api::ToArray(x, {"sort", loc})}, dim, options, loc)[0];
 }
 

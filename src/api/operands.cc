@@ -189,11 +189,32 @@ std::vector<Array> Promote(const std::vector<Operand>& xs, Call call) {
   return PromoteTo(PromotedDType(xs, call), xs, call);
 }
 
+// NumPy's float of an int: f32 holds the small ones, the default float is for 64 bits.
+DType FloatOf(DType t) {
+  if (t.is_floating()) return t;
+  return t.size() < 8 ? f32 : base::DefaultFloat();
+}
+
 Array ToFloat(const Operand& x, Call call) {
   Array a = ToArray(x, call);
-  if (TypeOf(a)->dtype().is_floating()) return a;
-  if (base::StrictTypesActive()) return a;  // the op refuses
-  return Convert(a, base::DefaultFloat(), call);
+  const ir::Type* t = TypeOf(a);
+  if (t->dtype().is_floating() || base::StrictTypesActive()) return a;  // the strict op refuses ints
+  ShapeAndDType wanted{{}, t->weak() ? base::DefaultFloat() : FloatOf(t->dtype())};
+  Array f = Run(ops::kConvertElementType, nullptr, {a}, call, {.wanted = &wanted});
+  return t->weak() ? Weak(f) : f;
+}
+
+Array Weak(const Array& x) {
+  const trace::ArrayRef& impl = x.impl();
+  const ir::Type* type = impl->type()->WithWeak(true);
+  if (impl->kind() == trace::ArrayImpl::kTraced) {
+    auto* traced = static_cast<const trace::TracedArray*>(impl.get());
+    return Array(std::make_shared<trace::TracedArray>(type, impl->loc(), traced->trace, traced->value));
+  }
+  if (impl->kind() == trace::ArrayImpl::kAbstract)
+    return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, impl->loc()));
+  auto* concrete = static_cast<const Concrete*>(impl.get());
+  return Array(std::make_shared<Concrete>(type, impl->loc(), concrete->buffers, concrete->shares_replicas()));
 }
 
 // ---- dims and specs ----

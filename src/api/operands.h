@@ -33,8 +33,12 @@ DType PromotedDType(const std::vector<Operand>& xs, Call call);
 std::vector<Array> Promote(const std::vector<Operand>& xs, Call call);
 // The same in a given dtype.
 std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call call);
-// Returns floats: ints and bools become the default float.
+// Returns the floating dtype that NumPy's functions of floats compute an int dtype in.
+DType FloatOf(DType t);
+// Returns floats; weak stays weak.
 Array ToFloat(const Operand& x, Call call);
+// Returns the same value with a weak type.
+Array Weak(const Array& x);
 
 // Returns `dim` counted from the front; throws ShapeError.
 int64_t NormalDim(int64_t dim, int64_t rank, Call call);

@@ -56,7 +56,9 @@ Array Summed(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptio
   Array a = api::ToArray(x, call);
   DType t = o.dtype.is_default() ? SumDType(api::TypeOf(a)->dtype()) : o.dtype;
   a = api::Convert(a, t, call);
-  return Reduce(a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding}, call);
+  // Asked for as bools, a sum is `or` and a product `and`.
+  const ir::OpDef& used = !t.is_bool() ? op : &op == &ops::kReduceSum ? ops::kReduceOr : ops::kReduceAnd;
+  return Reduce(a, {used, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding}, call);
 }
 
 Array Extreme(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
@@ -137,6 +139,7 @@ Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
   Array away = sub(a, centre, {}, loc);
   std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
   double n = Count(a, d) - options.ddof;
+  if (n <= 0) n = std::numeric_limits<double>::quiet_NaN();  // nothing is left to divide by
   Array total = Reduce(mul(away, away, {}, loc), {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
   return api::Convert(div(total, api::ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
 }

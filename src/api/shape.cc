@@ -320,7 +320,8 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
     if (t.is_default())
       t = value.scalar()->kind() == Scalar::kFloat ? base::DefaultFloat()
           : value.scalar()->kind() == Scalar::kBool ? bool_ : base::DefaultInt();
-    v = api::ScalarOf(*value.scalar(), t, false, call);
+    bool truncates = !options.dtype.is_default() && t.is_integer() && value.scalar()->kind() == Scalar::kFloat;
+    v = truncates ? api::Convert(api::ToArray(value, call), t, call) : api::ScalarOf(*value.scalar(), t, false, call);
   } else {
     v = api::ToArray(value, call);
     if (!options.dtype.is_default()) v = api::Convert(v, options.dtype, call);
@@ -332,7 +333,8 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
 Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
   Array a = Use(x, call);
   DType t = options.dtype.is_default() ? api::TypeOf(a)->dtype() : options.dtype;
-  Array v = value.scalar() ? api::ScalarOf(*value.scalar(), t, false, call) : api::Convert(api::ToArray(value, call), t, call);
+  bool weak = options.dtype.is_default() && api::TypeOf(a)->weak();
+  Array v = value.scalar() ? api::ScalarOf(*value.scalar(), t, weak, call) : api::Convert(api::ToArray(value, call), t, call);
   if (options.out_sharding) return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
   return api::Filled(v, a, call);
 }
@@ -395,22 +397,25 @@ Array eye(int64_t n, CreateOptions options, Loc loc) {
   return api::Convert(eq(rows, cols, {}, loc), t, call);
 }
 
-// lo * (1 - i/(n-1)) + hi * i/(n-1), with the last element exactly hi.
+// lo * (1 - i/(n-1)) + hi * i/(n-1), with the last one exactly hi. Ends that are arrays get a new
+// first dim.
 Array linspace(Operand lo, Operand hi, int64_t n, CreateOptions options, Loc loc) {
   Call call{"linspace", loc};
   if (n < 0) api::FailShape(call, 2, fmt::format("{} points do not exist", n));
-  DType t = options.dtype.is_default() ? api::PromotedDType({lo, hi}, call) : options.dtype;
-  if (options.dtype.is_default() && !t.is_floating()) t = base::DefaultFloat();
+  DType t = options.dtype.is_default() ? api::FloatOf(api::PromotedDType({lo, hi}, call)) : options.dtype;
   DType work = t.is_floating() ? t : base::DefaultFloat();
   std::vector<Array> ends = api::PromoteTo(work, {lo, hi}, call);
-  if (n == 0) return zeros(Shape(0), {.dtype = t, .out_sharding = options.out_sharding}, loc);
-  Array index = iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc);
-  Array part = divide(api::Convert(index, work, call), api::ScalarOf(static_cast<double>(std::max<int64_t>(n - 1, 1)), work, false, call), {}, loc);
+  size_t rank = std::max(ShapeOf(ends[0]).size(), ShapeOf(ends[1]).size());
+  ir::Shape line(rank + 1, 1);
+  line[0] = n;
+  Array index = reshape(iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc), Shape(line), {}, loc);
+  Array last = api::ScalarOf(static_cast<double>(std::max<int64_t>(n - 1, 1)), work, false, call);
+  Array part = divide(api::Convert(index, work, call), last, {}, loc);
   Array one = api::ScalarOf(1, work, false, call);
-  Array line = add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
-  if (n > 1) line = where(eq(index, static_cast<int32_t>(n - 1), {}, loc), ends[1], line, {}, loc);
-  if (!t.is_floating()) line = floor(line, loc);
-  return api::Convert(line, t, call);
+  Array points = add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
+  if (n > 1) points = where(eq(index, api::ScalarOf(n - 1, i32, false, call), {}, loc), ends[1], points, {}, loc);
+  if (!t.is_floating()) points = floor(points, loc);
+  return api::Convert(points, t, call);
 }
 
 }  // namespace tessera

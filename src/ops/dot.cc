@@ -34,7 +34,8 @@ void CheckPairs(const TypeCall& c, const PairedDims& pairs, const char* what) {
 
 std::vector<ShapeAndDType> DotType(const TypeCall& c) {
   CheckCount(c, 2);
-  CheckSameDType(c);
+  // Operands may differ where the result's dtype is given.
+  if (!c.wanted || c.wanted->dtype.is_default()) CheckSameDType(c);
   const auto& p = ir::As<DotParams>(c.params);
   for (auto [contract, batch, i] : {std::tuple(&p.contract.lhs, &p.batch.lhs, 0), {&p.contract.rhs, &p.batch.rhs, 1}}) {
     std::vector<int64_t> named = *contract;
@@ -43,8 +44,9 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
   }
   CheckPairs(c, p.contract, "contracting");
   CheckPairs(c, p.batch, "batch");
-  DType t = c.operands[0]->dtype();
-  if (t.is_bool()) c.FailDType(14, "it multiplies numbers, not bool");
+  DType t = promote_types(c.operands[0]->dtype(), c.operands[1]->dtype());
+  if (c.operands[0]->dtype().is_bool() || c.operands[1]->dtype().is_bool())
+    c.FailDType(14, "it multiplies numbers, not bool");
   const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
   Shape shape;
   for (int64_t d : p.batch.lhs) shape.push_back(a[static_cast<size_t>(d)]);
