@@ -1,0 +1,159 @@
+// The op suite: what is promised of every op, tried on every sample.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "spmd/device_program.h"
+#include "suite/compare.h"
+#include "suite/placements.h"
+#include "suite/run.h"
+#include "suite/table.h"
+
+namespace tessera::suite {
+namespace {
+
+using ir::HostTensor;
+using sharding::MeshDef;
+using sharding::TensorSharding;
+
+bool IsMove(const ir::OpDef& op) { return std::holds_alternative<ir::Move>(*op.lowering); }
+
+// Meshes of 1, 2, 3, 4, 6 and 8 devices; two in another device order.
+std::vector<const MeshDef*> Meshes() {
+  return {MeshOf({1}),    MeshOf({2}),       MeshOf({3}),    MeshOf({2, 2}), MeshOf({2, 2}, {3, 1, 0, 2}),
+          MeshOf({2, 3}), MeshOf({2, 4}), MeshOf({4, 2}, {5, 2, 7, 0, 1, 6, 3, 4})};
+}
+
+// One test per op that a user can apply.
+std::vector<const ir::OpDef*> Ops() {
+  ops::Install();
+  std::vector<const ir::OpDef*> list;
+  for (const ir::OpDef* op : ir::AllOps())
+    if (!IsMove(*op) || op == &ops::kReshard) list.push_back(op);
+  return list;
+}
+
+class OpSuite : public testing::TestWithParam<const ir::OpDef*> {
+ protected:
+  // Calls f for every placement of the operands that the typing rule accepts, until a test failed.
+  template <class F>
+  void ForEachPlaced(const Sample& sample, const MeshDef* mesh, F f) {
+    std::vector<std::vector<TensorSharding>> placements;
+    std::vector<size_t> counts;
+    for (const SampleOperand& o : sample.operands) {
+      placements.push_back(Placements(mesh, o.shape));
+      counts.push_back(placements.back().size());
+    }
+    ForEachChoice(counts, [&](const std::vector<size_t>& choice) {
+      if (HasFailure()) return;
+      Case c{.sample = &sample, .mesh = mesh};
+      for (size_t i = 0; i < choice.size(); ++i)
+        c.operands.push_back(ir::Type::Get(sample.operands[i].shape, sample.operands[i].dtype, placements[i][choice[i]]));
+      if (sample.op != &ops::kReshard) return f(c);
+      for (const TensorSharding& to : placements[0]) {
+        c.result = c.operands[0]->WithSharding(to);
+        f(c);
+      }
+    });
+  }
+};
+
+TEST_P(OpSuite, HasSamples) { EXPECT_FALSE(SamplesOf(*GetParam()).empty()) << "add rows to the sample table"; }
+
+TEST_P(OpSuite, ComputesWhatTheReferenceComputes) {
+  for (const Sample* sample : SamplesOf(*GetParam())) {
+    SCOPED_TRACE(sample->name());
+    Case c = Unsharded(*sample);
+    auto program = ProgramOf(c, ResultTypes(c));
+    std::vector<HostTensor> data = MakeData(*sample);
+    EXPECT_THAT(RunEager(c, data), AreClose(ir::Interpret(*program, data), sample->forward));
+  }
+}
+
+TEST_P(OpSuite, TextPrintsAndParses) {
+  for (const Sample* sample : SamplesOf(*GetParam())) {
+    SCOPED_TRACE(sample->name());
+    for (const MeshDef* mesh : {MeshOf({1}), MeshOf({2, 2}, {3, 1, 0, 2})})
+      ForEachPlaced(*sample, mesh, [&](const Case& c) {
+        std::vector<const ir::Type*> results = ResultTypes(c);
+        if (results.empty()) return;
+        auto program = ProgramOf(c, results);
+        std::string text = ir::Text(*program);
+        EXPECT_EQ(ir::Text(ir::ParseProgram(text, Loc::Unknown())), text);
+        std::string device_text = ir::Text(spmd::Lower(*program).program);
+        EXPECT_EQ(ir::Text(ir::ParseProgram(device_text, Loc::Unknown())), device_text);
+      });
+  }
+}
+
+TEST_P(OpSuite, JittedEqualsEager) {
+  for (const Sample* sample : SamplesOf(*GetParam())) {
+    SCOPED_TRACE(sample->name());
+    std::vector<HostTensor> data = MakeData(*sample);
+    Case whole = Unsharded(*sample);
+    EXPECT_THAT(RunJitted(whole, data), AreSameBits(RunEager(whole, data)));
+    if (!sample->truth) continue;
+    ForEachPlaced(*sample, MeshOf({2, 2}), [&](const Case& c) {
+      if (ResultTypes(c).empty()) return;
+      EXPECT_THAT(RunJitted(c, data), AreSameBits(RunEager(c, data))) << c.name();
+    });
+  }
+}
+
+TEST_P(OpSuite, ShardedEqualsUnsharded) {
+  for (const Sample* sample : SamplesOf(*GetParam())) {
+    std::vector<HostTensor> data = MakeData(*sample);
+    std::vector<HostTensor> want = RunEager(Unsharded(*sample), data);
+    for (const MeshDef* mesh : Meshes())
+      ForEachPlaced(*sample, mesh, [&](const Case& c) {
+        if (ResultTypes(c).empty()) return;
+        EXPECT_THAT(RunEager(c, data), AreClose(want, sample->sharded)) << c.name();
+      });
+  }
+}
+
+TEST_P(OpSuite, ACopyPerDeviceHasTheSameBits) {
+  for (const Sample* sample : SamplesOf(*GetParam())) {
+    if (!sample->truth) continue;
+    std::vector<HostTensor> data = MakeData(*sample);
+    for (const MeshDef* mesh : {MeshOf({2, 2}), MeshOf({4, 2}, {5, 2, 7, 0, 1, 6, 3, 4})})
+      ForEachPlaced(*sample, mesh, [&](const Case& c) {
+        if (ResultTypes(c).empty()) return;
+        std::vector<HostTensor> shared = RunEager(c, data);
+        ReplicaSharing(false);
+        std::vector<HostTensor> copied = RunEager(c, data);
+        ReplicaSharing(true);
+        EXPECT_THAT(copied, AreSameBits(shared)) << c.name();
+      });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryOp, OpSuite, testing::ValuesIn(Ops()),
+                         [](const auto& op) { return std::string(op.param->name); });
+
+// The collectives have no samples of their own: reshards between all placements become them.
+TEST(OpSuiteCoverage, ReshardsMeetEveryCollective) {
+  std::set<std::string_view> seen;
+  const MeshDef* mesh = MeshOf({2, 4});
+  auto placements = Placements(mesh, {24, 8}, {.unreduced = true});
+  for (const TensorSharding& from : placements)
+    for (const TensorSharding& to : placements) {
+      if (!to.unreduced.empty() && (to.kind != Reduction::kSum || from.kind != Reduction::kSum)) continue;
+      Case c{.sample = SamplesOf(ops::kReshard)[0], .mesh = mesh, .operands = {ir::Type::Get({24, 8}, f32, from)}};
+      c.result = c.operands[0]->WithSharding(to);
+      for (const ir::Instruction& i : spmd::Lower(*ProgramOf(c, {c.result})).program.instructions)
+        seen.insert(i.op->name);
+    }
+  for (const ir::OpDef* op : ir::AllOps())
+    EXPECT_EQ(seen.count(op->name), IsMove(*op) && op != &ops::kReshard) << op->name;
+}
+
+// What could take the place of the dimension map: nothing has an override yet.
+TEST(OpSuiteCoverage, EveryOpButTheMovesStatesItsDimensions) {
+  for (const ir::OpDef* op : ir::AllOps())
+    EXPECT_EQ(std::holds_alternative<ir::DimMapFn>(*op->dims), !IsMove(*op)) << op->name;
+}
+
+}  // namespace
+}  // namespace tessera::suite

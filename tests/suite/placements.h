@@ -1,0 +1,26 @@
+// Every way to lay a tensor over the axes of a mesh.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "sharding/dim_map.h"
+
+namespace tessera::suite {
+
+struct PlacementOptions {
+  bool unreduced = false;  // an axis may also be unreduced, by sum, max or min,
+  bool reduced = false;    // or reduced
+  bool permuted = true;    // axes of one dim in either order
+};
+
+// Returns every placement whose sizes divide. Every axis of size > 1 is on some dim, or on none.
+std::vector<sharding::TensorSharding> Placements(const sharding::MeshDef* mesh, const sharding::Shape& shape,
+                                                 PlacementOptions options = {});
+
+// Calls f with every choice of one element index per list, the last changing fastest.
+void ForEachChoice(const std::vector<size_t>& sizes, const std::function<void(const std::vector<size_t>&)>& f);
+
+// Returns the mesh of these axis sizes, named x, y, z.
+const sharding::MeshDef* MeshOf(const std::vector<int64_t>& sizes, std::vector<int64_t> device_ids = {});
+
+}  // namespace tessera::suite

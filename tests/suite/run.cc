@@ -1,0 +1,230 @@
+#include "suite/run.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "ops/ops.h"
+#include "ops/reference_values.h"
+#include "sharding/explicit_rule.h"
+#include "sharding/local.h"
+#include "trace/scopes.h"
+
+namespace tessera::suite {
+namespace {
+
+using ir::HostTensor;
+using sharding::MeshDef;
+using sharding::TensorSharding;
+
+std::vector<Array> Apply(const Case& c, const std::vector<Array>& operands) {
+  trace::Application a{*c.sample->op, c.sample->params, {}, nullptr, c.out, Loc::Unknown(), nullptr, c.result};
+  for (const Array& operand : operands) a.operands.push_back(operand.impl());
+  if (c.sample->wanted) a.wanted = &*c.sample->wanted;
+  return trace::Apply(a);
+}
+
+std::vector<Array> PlaceAll(const Case& c, const std::vector<HostTensor>& data) {
+  std::vector<Array> arrays;
+  for (size_t i = 0; i < data.size(); ++i) arrays.push_back(Place(data[i], c.operands[i]));
+  return arrays;
+}
+
+std::vector<HostTensor> ReadAll(const std::vector<Array>& arrays) {
+  std::vector<HostTensor> out;
+  for (const Array& a : arrays) out.push_back(ReadBack(a));
+  return out;
+}
+
+// Which part of the whole the device at a mesh position holds.
+struct Part {
+  ir::Shape local;
+  std::vector<int64_t> begins;
+
+  Part(const ir::Type& type, int64_t position) : local(sharding::LocalShape(type.shape(), type.sharding())) {
+    for (size_t d = 0; d < local.size(); ++d) {
+      const sharding::AxisList& axes = type.sharding().dims[d].axes;
+      int64_t shard = axes.empty() ? 0 : sharding::ShardIndex(*type.mesh(), axes, position);
+      begins.push_back(shard * local[d]);
+    }
+  }
+  // Calls f(index in the part, index in the whole); padding has no place in the whole.
+  template <class F>
+  void ForEach(const ir::Shape& whole, F f) const {
+    int64_t n = 1;
+    for (int64_t s : local) n *= s;
+    for (int64_t i = 0; i < n; ++i) {
+      std::vector<int64_t> at = ir::CoordsOf(local, i);
+      bool inside = true;
+      for (size_t d = 0; d < at.size(); ++d) inside = (at[d] += begins[d]) < whole[d] && inside;
+      if (inside) f(i, ir::FlatIndex(whole, at));
+    }
+  }
+};
+
+int64_t Positions(const ir::Type& type) { return type.mesh() ? type.mesh()->size() : 1; }
+
+int64_t PartialIndex(const ir::Type& type, int64_t position) {
+  const TensorSharding& s = type.sharding();
+  return s.unreduced.empty() ? 0 : sharding::ShardIndex(*s.mesh, s.unreduced, position);
+}
+
+// Sets element i of `out` to what partial k of n adds to element `at` of data.
+void SetPartial(HostTensor& out, int64_t i, const HostTensor& data, int64_t at, int64_t k, int64_t n, Reduction kind) {
+  if (n == 1) return out.SetFrom(i, data, at);
+  auto share = [&](int64_t p) { return p == 0 ? 0 : (at * 7 + p * 3) % 5 - 2; };
+  bool floats = data.dtype.is_floating();
+  if (kind == Reduction::kSum) {
+    int64_t others = 0;
+    for (int64_t p = 1; p < n; ++p) others += share(p);
+    if (floats) out.SetFloat(i, k == 0 ? data.Float(at) - static_cast<double>(others) : static_cast<double>(share(k)));
+    else out.SetInt(i, k == 0 ? data.Int(at) - others : share(k));
+    return;
+  }
+  out.SetFrom(i, data, at);
+  if (k == at % n) return;
+  int64_t step = kind == Reduction::kMax ? -1 : 1;
+  if (floats) out.SetFloat(i, data.Float(at) + static_cast<double>(step));
+  else if (data.dtype.is_signed() && std::abs(data.Int(at)) < 100) out.SetInt(i, data.Int(at) + step);
+}
+
+// Combines element j of `part` into element i of `out`.
+void Combine(HostTensor& out, int64_t i, const HostTensor& part, int64_t j, Reduction kind) {
+  using ops::reference::IntLess;
+  if (kind == Reduction::kSum) {
+    if (out.dtype.is_floating()) out.SetFloat(i, out.Float(i) + part.Float(j));
+    else out.SetInt(i, out.Int(i) + part.Int(j));
+    return;
+  }
+  bool larger = kind == Reduction::kMax;
+  if (out.dtype.is_floating()) {
+    out.SetFloat(i, larger ? ops::reference::Larger(out.Float(i), part.Float(j))
+                           : ops::reference::Smaller(out.Float(i), part.Float(j)));
+  } else if (IntLess(out.dtype, out.Int(i), part.Int(j)) == larger) {
+    out.SetFrom(i, part, j);
+  }
+}
+
+HostTensor PartOf(const api::Concrete& array, int64_t position) {
+  const ir::Type& type = *array.type();
+  HostTensor part(type.dtype(), sharding::LocalShape(type.shape(), type.sharding()));
+  if (!part.data.empty())
+    std::memcpy(part.data.data(), array.buffers.at(api::InstanceAt(array, position)), part.data.size());
+  return part;
+}
+
+}  // namespace
+
+std::string Case::name() const {
+  std::string out;
+  for (const ir::Type* t : operands) out += (out.empty() ? "" : ", ") + t->text();
+  out = fmt::format("{}({})", sample->op->name, out);
+  if (sample->params) out += " {" + sample->params->text() + "}";
+  if (result) out += " -> " + result->text();
+  if (this->out) out += ", out_sharding " + sharding::Text(*this->out);
+  return mesh ? out + " on " + mesh->text() : out;
+}
+
+Case Unsharded(const Sample& sample) {
+  Case c{.sample = &sample};
+  for (const SampleOperand& o : sample.operands) c.operands.push_back(ir::Type::Get(o.shape, o.dtype));
+  if (sample.op == &ops::kReshard) c.result = c.operands[0];
+  return c;
+}
+
+std::vector<const ir::Type*> ResultTypes(const Case& c) {
+  if (c.result) return {c.result};
+  const Sample& s = *c.sample;
+  std::vector<ir::ShapeAndDType> shapes =
+      (*s.op->type)({*s.op, c.operands, s.params.get(), s.wanted ? &*s.wanted : nullptr});
+  ir::DimsCall dims{*s.op, {}, {}, s.params.get()};
+  std::vector<sharding::RuleOperand> operands;
+  for (const ir::Type* t : c.operands) {
+    dims.operands.push_back(&t->shape());
+    operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
+  }
+  for (const ir::ShapeAndDType& r : shapes) dims.results.push_back(&r.shape);
+  sharding::DimMap map = std::get<ir::DimMapFn>(*s.op->dims)(dims);
+  sharding::RuleResult rule = sharding::ExplicitRule(map, operands, dims.results, c.out);
+  std::vector<const ir::Type*> types;
+  if (rule.conflict) return types;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (!rule.results[i].mesh) rule.results[i].mesh = c.mesh;
+    types.push_back(ir::Type::Get(shapes[i].shape, shapes[i].dtype, rule.results[i]));
+  }
+  return types;
+}
+
+std::shared_ptr<const ir::Program> ProgramOf(const Case& c, const std::vector<const ir::Type*>& results) {
+  auto program = std::make_shared<ir::Program>();
+  program->mesh = c.mesh;
+  for (const ir::Type* t : c.operands) program->inputs.push_back(program->AddValue(t, Loc::Unknown()));
+  ir::Builder builder(*program, Loc::Unknown());
+  auto values = builder.EmitTyped(*c.sample->op, c.sample->params, program->inputs, results);
+  program->outputs.assign(values.begin(), values.end());
+  return program;
+}
+
+Array Place(const HostTensor& data, const ir::Type* type) {
+  const TensorSharding& s = type->sharding();
+  bool shares = api::SharesReplicas();
+  int64_t instances = !s.mesh ? 1 : shares ? sharding::SizeOf(sharding::VaryingAxes(s)) : s.mesh->size();
+  int64_t bytes = sharding::LocalElements(type->shape(), s) * type->dtype().size();
+  auto array = std::make_shared<api::Concrete>(type, Loc::Unknown(),
+                                               runtime::Allocate(bytes, static_cast<int32_t>(instances)), shares);
+  for (int64_t position = 0; position < Positions(*type); ++position) {
+    Part part(*type, position);
+    HostTensor local(type->dtype(), part.local);
+    part.ForEach(type->shape(), [&](int64_t i, int64_t at) {
+      SetPartial(local, i, data, at, PartialIndex(*type, position), sharding::SizeOf(s.unreduced), s.kind);
+    });
+    if (!local.data.empty())
+      std::memcpy(array->buffers.at(api::InstanceAt(*array, position)), local.data.data(), local.data.size());
+  }
+  return Array(std::move(array));
+}
+
+HostTensor ReadBack(const Array& array) {
+  const auto& concrete = static_cast<const api::Concrete&>(*array.impl());
+  const ir::Type& type = *concrete.type();
+  HostTensor whole(type.dtype(), type.shape());
+  int64_t partials = sharding::SizeOf(type.sharding().unreduced);
+  // By element and partial: the position that was seen first.
+  std::vector<int64_t> seen(static_cast<size_t>(whole.size() * partials), -1);
+  for (int64_t position = 0; position < Positions(type); ++position) {
+    HostTensor local = PartOf(concrete, position);
+    int64_t k = PartialIndex(type, position);
+    bool combine = k > 0;
+    Part(type, position).ForEach(type.shape(), [&](int64_t i, int64_t at) {
+      int64_t& first = seen[static_cast<size_t>(at * partials + k)];
+      if (first >= 0) {
+        HostTensor earlier = PartOf(concrete, first);
+        bool same = std::memcmp(earlier.data.data() + i * type.dtype().size(),
+                                local.data.data() + i * type.dtype().size(), static_cast<size_t>(type.dtype().size())) == 0;
+        if (!same)
+          ADD_FAILURE() << type.text() << ": element " << at << " differs between the devices at mesh positions "
+                        << first << " and " << position;
+        return;
+      }
+      first = position;
+      if (combine) Combine(whole, at, local, i, type.sharding().kind);
+      else whole.SetFrom(at, local, i);
+    });
+  }
+  return whole;
+}
+
+std::vector<HostTensor> RunEager(const Case& c, const std::vector<HostTensor>& data) {
+  trace::MeshDefScope scope(c.mesh);
+  return ReadAll(Apply(c, PlaceAll(c, data)));
+}
+
+std::vector<HostTensor> RunJitted(const Case& c, const std::vector<HostTensor>& data) {
+  trace::MeshDefScope scope(c.mesh);
+  auto f = jit([&c](std::vector<Array> operands) { return Apply(c, operands); });
+  return ReadAll(f(PlaceAll(c, data)));
+}
+
+}  // namespace tessera::suite

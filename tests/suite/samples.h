@@ -1,0 +1,50 @@
+// The sample table: for every op, applications with data on which every promise is tried.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/op.h"
+
+namespace tessera::suite {
+
+// How the elements of an operand are made.
+struct Fill {
+  double lo = -4, hi = 4;
+  bool whole = false;  // only integers
+  bool wild = false;   // also NaN, infinities, signed zeros; the extremes of integer dtypes
+};
+
+struct SampleOperand {
+  ir::Shape shape;
+  DType dtype;
+  Fill fill;
+};
+
+// |got - want| <= eps * (the dtype's epsilon) * max(|want|, magnitude). Only floats have one.
+struct Tolerance {
+  double eps = 0;
+  double magnitude = 0;
+};
+
+struct Sample {
+  const ir::OpDef* op;
+  ir::ParamsPtr params;
+  std::vector<SampleOperand> operands;
+  std::optional<ir::ShapeAndDType> wanted;
+  Tolerance forward;   // against the reference
+  Tolerance sharded;   // sharded against unsharded; exact unless the order of a sum may differ
+  bool truth = false;  // small: every placement is tried (rule_truth_test)
+
+  // "add(f32[8,12], f32[])"
+  std::string name() const;
+};
+
+const std::vector<Sample>& Samples();
+std::vector<const Sample*> SamplesOf(const ir::OpDef& op);
+
+// Returns the data of operand i, the same in every call.
+ir::HostTensor MakeData(const Sample& sample, size_t i);
+std::vector<ir::HostTensor> MakeData(const Sample& sample);
+
+}  // namespace tessera::suite
