@@ -10,7 +10,6 @@ using ir::ReferenceCall;
 // Every op with an Elementwise lowering: what its ScalarOp says (plan/fused.h), element by element;
 // rank-0 operands, and dims of size 1, are broadcast. Conversions and bit casts of one width too.
 void Elementwise(const ReferenceCall& call);
-void Round(const ReferenceCall& call);
 void Constant(const ReferenceCall& call);
 void Iota(const ReferenceCall& call);
 void Identity(const ReferenceCall& call);   // reshape, reshard, optimization_barrier: same elements
@@ -21,11 +20,11 @@ void Slice(const ReferenceCall& call);
 void Pad(const ReferenceCall& call);
 void Rev(const ReferenceCall& call);
 void Concatenate(const ReferenceCall& call);
-// Starts are clamped into range, after counting negative ones from the end.
+// Starts are clamped into range. (The public functions count negative ones from the end.)
 void DynamicSlice(const ReferenceCall& call);
 void DynamicUpdateSlice(const ReferenceCall& call);
-// operands x, indices; the dim is DimParams; result [outer..., indices..., inner...]. Negative
-// indices count from the end; outside ones give NaN, the lowest (signed), highest (unsigned), true.
+// operands x, indices; the dim is DimParams; result [outer..., indices..., inner...]. Outside
+// indices, negative ones too, give NaN, the lowest (signed), highest (unsigned), true.
 void Take(const ReferenceCall& call);
 void Reduce(const ReferenceCall& call);     // the reduction is that of the op's ir::Reduce lowering
 void ArgMax(const ReferenceCall& call);

@@ -16,7 +16,7 @@ Coords Starts(const ReferenceCall& call, size_t first, const ir::Shape& sizes) {
   const HostTensor& x = *call.operands[0];
   Coords starts;
   for (size_t d = 0; d < sizes.size(); ++d) {
-    const int64_t start = IndexAt(*call.operands[first + d], 0, x.shape[d]);
+    const int64_t start = IndexAt(*call.operands[first + d], 0);
     starts.push_back(std::clamp<int64_t>(start, 0, x.shape[d] - sizes[d]));
   }
   return starts;
@@ -166,7 +166,7 @@ void Take(const ReferenceCall& call) {
   for (int64_t i = 0; i < out.size(); ++i) {
     const Coords to = ir::CoordsOf(out.shape, i);
     const Coords index_at(to.begin() + dim, to.begin() + dim + index_rank);
-    const int64_t index = IndexAt(indices, ir::FlatIndex(indices.shape, index_at), size);
+    const int64_t index = IndexAt(indices, ir::FlatIndex(indices.shape, index_at));
     if (index < 0 || index >= size) {
       FillOutside(out, i);
       continue;

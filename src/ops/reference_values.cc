@@ -79,10 +79,9 @@ int Order(const HostTensor& t, int64_t i, int64_t j, Zeros zeros) {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-int64_t IndexAt(const HostTensor& t, int64_t i, int64_t size) {
+int64_t IndexAt(const HostTensor& t, int64_t i) {
   const int64_t index = t.Int(i);
-  if (index >= 0) return index;
-  return t.dtype.is_unsigned() ? std::numeric_limits<int64_t>::max() : index + size;
+  return index < 0 && t.dtype.is_unsigned() ? std::numeric_limits<int64_t>::max() : index;
 }
 
 std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64_t dim) {

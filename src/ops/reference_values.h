@@ -30,9 +30,9 @@ int64_t HighestInt(DType dtype);
 enum class Zeros : uint8_t { kEqual, kNegativeFirst };
 int Order(const HostTensor& t, int64_t i, int64_t j, Zeros zeros);
 
-// Returns the integer at t[i] as an index into a dim of `size`: a negative one counts from the end.
-// It may still lie outside. Values of u64 above int64_t's highest become that.
-int64_t IndexAt(const HostTensor& t, int64_t i, int64_t size);
+// Returns the integer at t[i] as an index, which may lie outside. Values of u64 above int64_t's
+// highest become that.
+int64_t IndexAt(const HostTensor& t, int64_t i);
 
 // Returns every line of elements along `dim`, as flat indices, in the order of the other dims.
 std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64_t dim);

@@ -184,7 +184,7 @@ TEST(ReferenceElementwise, SignedIntegersWrapAndDivideByZero) {
         {kDiv, {7, -7, 7, 0, low, low}, {2, 2, 0, 0, -1, 0}, {3, -3, -1, -1, low, -1}},
         {kRem, {7, -7, 7, 0, low, low}, {2, 2, 0, 0, -1, 0}, {1, -1, 7, 0, 0, low}},
         {kPow, {3, -2, 2, 0, 0, high}, {4, 3, width, 0, 5, 2}, {81, -8, 0, 1, 0, 1}},
-        {kPow, {2, -3, 1, -1, -1, 0}, {-1, -2, -5, -2, -3, -1}, {0, 0, 1, 1, -1, 0}},
+        {kPow, {2, 1, -1, -1, 0, -1}, {-1, -5, -2, -3, -1, low}, {0, 1, 1, -1, 0, 1}},
         {kMax, {low, 3}, {high, -3}, {high, 3}},
         {kMin, {low, 3}, {high, -3}, {low, -3}},
         {kAnd, {-1, 6}, {5, 3}, {5, 2}},
@@ -202,6 +202,13 @@ TEST(ReferenceElementwise, SignedIntegersWrapAndDivideByZero) {
     ExpectScalarOp(kPopulationCount, {Ints(t, {-1, 0, 5})}, Ints(t, {width, 0, 2}));
     ExpectScalarOp(kClz, {Ints(t, {-1, 0, 5})}, Ints(t, {0, width, width - 3}));
   }
+}
+
+TEST(ReferenceElementwise, NegativePowersTakeTheExponentsBits) {
+  ExpectScalarOp(ScalarOp::kPow, {Ints(i8, {7, 5, 3}), Ints(i8, {-2, -1, -128})},
+                 Ints(i8, {-47, -51, 1}));
+  ExpectScalarOp(ScalarOp::kPow, {Ints(i64, {3}), Ints(i64, {-1})},
+                 Ints(i64, {-6148914691236517205}));
 }
 
 TEST(ReferenceElementwise, UnsignedIntegersWrapAndDivideByZero) {
@@ -282,14 +289,6 @@ TEST(ReferenceBitcast, KeepsTheBytes) {
   const HostTensor narrow = Ints(u8, {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   Expect(Bitcast, nullptr, {wide}, narrow);
   Expect(Bitcast, nullptr, {narrow}, wide);
-}
-
-TEST(ReferenceRound, TiesGoAwayOrToEven) {
-  const HostTensor x = Floats(f32, {0.5, 2.5, -2.5, -0.2, kNaN});
-  Expect(Round, ir::MakeParams(RoundParams{.away_from_zero = true}), {x},
-         Floats(f32, {1, 3, -3, -0.0, kNaN}));
-  Expect(Round, ir::MakeParams(RoundParams{.away_from_zero = false}), {x},
-         Floats(f32, {0, 2, -2, -0.0, kNaN}));
 }
 
 }  // namespace
