@@ -162,7 +162,10 @@ const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
     s.dims.emplace_back();
     if (in.Accept("@")) s.dims.back().axes = ReadAxes(in, mesh);
   });
-  if (in.Accept("{")) {
+  // A brace after a blank is not the type's: it opens a function's body.
+  size_t end = in.position();
+  if (in.Peek("{") && in.position() == end) {
+    in.Expect("{");
     ReadSets(in, mesh, s);
     in.Expect("}");
   }
