@@ -36,7 +36,7 @@ int main() {
   // Ops outside jit check types as well, and values are never made up.
   std::cout << "\nx @ w1 would be " << type_of(matmul(x, w1)) << "\n";
   try {
-    x.to_vector<float>();
+    sum(x).item<float>();
   } catch (const TraceError& e) {
     std::cout << e.what() << "\n";
   }
