@@ -107,6 +107,8 @@ class PlanBuilder {
     auto data = std::make_shared<std::array<std::byte, 64>>();
     std::memcpy(data->data(), &bits, sizeof bits);
     int32_t value = Define(v, plan::ValueKind::kConstant);
+    // One instance, also where every device has a copy of what is computed.
+    plan_.values[static_cast<size_t>(value)].layout = SharedLayout();
     plan_.values[static_cast<size_t>(value)].data = {data, data->data()};
   }
 
