@@ -8,6 +8,7 @@
 #include "api/operands.h"
 #include "base/defaults.h"
 #include "ops/params.h"
+#include "sharding/explicit_rule.h"
 
 namespace tessera {
 namespace {
@@ -286,6 +287,12 @@ class Einsum {
     for (size_t d = 0; d < term.letters.size(); ++d) {
       size_t e = term.letters.find(term.letters[d], d + 1);
       if (e == std::string::npos) continue;
+      const sharding::TensorSharding& own = api::TypeOf(term.x)->sharding();
+      if (!own.dims[d].axes.empty() || !own.dims[e].axes.empty())
+        api::FailSharding(call_, sharding::Conflict::kWhole,
+                          fmt::format("the diagonal of dims {} and {} is taken, of which one is sharded: {}", d, e,
+                                      api::TypeOf(term.x)->text()),
+                          {"reshard it first"});
       const ir::Shape shape = ShapeOf(term.x);
       auto index = [&](size_t dim) {
         ir::ShapeAndDType counting{shape, i32};

@@ -13,7 +13,8 @@ double Number(const Json& json);
 
 // Returns how the elements differ from the flat list `wanted`, or nothing. Bools and integers are
 // exact. With a tolerance t floats may differ by t + t * |wanted|, and 0 asks for the same bits but
-// for NaNs; without one the bounds of the table's README hold.
+// for NaNs; without one the bounds of the table's README hold. Where `wanted` is null any float
+// does.
 std::optional<std::string> CompareData(const Array& array, const Json& wanted,
                                        std::optional<double> tolerance);
 

@@ -69,6 +69,22 @@ bool ShardedIndices(const Situation& s) {
 // The reshape is that between two transposes. JAX's rule looks at the operand before the first.
 bool FortranOrder(const Situation& s) { return s.instruction.attrs.value("order", "C") == "F"; }
 
+// Something is converted to integers or bools while it is unreduced.
+bool UnreducedToInteger(const Situation& s) {
+  return !s.operands.empty() && !s.operands[0].spec().unreduced_axes().empty();
+}
+
+// An einsum of one operand that is not summed.
+bool OnlyTransposes(const Situation& s) {
+  std::string text = s.instruction.attrs.value("subscripts", "");
+  size_t arrow = text.find("->");
+  if (arrow == std::string::npos || text.find(',') != std::string::npos) return false;
+  std::string in = text.substr(0, arrow), out = text.substr(arrow + 2);
+  std::sort(in.begin(), in.end());
+  std::sort(out.begin(), out.end());
+  return in == out;
+}
+
 bool (*Predicate(const std::string& name))(const Situation&) {
   if (name.empty()) return nullptr;
   if (name == "size_one_axis") return SizeOneAxis;
@@ -76,6 +92,8 @@ bool (*Predicate(const std::string& name))(const Situation&) {
   if (name == "joins_unsharded") return JoinsUnsharded;
   if (name == "sharded_indices") return ShardedIndices;
   if (name == "fortran_order") return FortranOrder;
+  if (name == "unreduced_to_integer") return UnreducedToInteger;
+  if (name == "only_transposes") return OnlyTransposes;
   throw std::runtime_error("families: no predicate " + name);
 }
 
@@ -93,15 +111,18 @@ Families Families::Load(const std::string& path) {
     entry.ops = match.value("ops", std::vector<std::string>());
     if (match.contains("message")) entry.message = match["message"].get<std::string>();
     entry.predicate = Predicate(match.value("predicate", ""));
-    entry.another_type = match.value("another_type", false);
+    std::string departure = match.value("departure", "accepted");
+    entry.departure = departure == "refused"        ? Departure::kRefused
+                      : departure == "another type" ? Departure::kAnotherType
+                                                    : Departure::kAccepted;
     families.entries_.push_back(std::move(entry));
   }
   return families;
 }
 
-std::optional<Family> Families::Find(const Situation& situation, bool another_type) const {
+std::optional<Family> Families::Find(const Situation& situation, Departure departure) const {
   for (const Entry& entry : entries_) {
-    if (entry.another_type != another_type) continue;
+    if (entry.departure != departure) continue;
     const auto& ops = entry.ops;
     if (!ops.empty() && std::find(ops.begin(), ops.end(), situation.instruction.op) == ops.end()) {
       continue;

@@ -17,6 +17,9 @@ struct Situation {
   std::vector<ArrayType> operands;
 };
 
+// How the library departs from JAX there.
+enum class Departure { kAccepted, kAnotherType, kRefused };
+
 // `may_communicate`: its programs have collectives that JAX's have as well, as where an axis of
 // size 1 beside them is all that JAX refuses.
 struct Family {
@@ -27,12 +30,11 @@ struct Family {
 class Families {
  public:
   // An entry is {"family", "argued", "may_communicate", "match": {"ops", "message", "predicate",
-  // "another_type"}}; all that a match names must hold. Throws std::runtime_error for a malformed
-  // file.
+  // "departure"}}; all that a match names must hold. `departure` is "accepted" unless it says
+  // "another type" or "refused". Throws std::runtime_error for a malformed file.
   static Families Load(const std::string& path);
-  // Returns the first family that the situation is in. `another_type`: JAX accepts, and gives
-  // another type.
-  std::optional<Family> Find(const Situation& situation, bool another_type) const;
+  // Returns the first family that the situation is in.
+  std::optional<Family> Find(const Situation& situation, Departure departure) const;
 
  private:
   struct Entry {
@@ -40,7 +42,7 @@ class Families {
     std::vector<std::string> ops;         // empty: any
     std::optional<std::regex> message;    // in JAX's error
     bool (*predicate)(const Situation&);  // null: none
-    bool another_type = false;
+    Departure departure = Departure::kAccepted;
   };
   std::vector<Entry> entries_;
 };

@@ -1,6 +1,8 @@
 #include "values.h"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -87,6 +89,22 @@ Operand Argument(const Json& arg, bool sharded) {
   return Operand(array_from_host(host, options, Loc::Current()));
 }
 
+// Returns `wanted` without the elements at which an argument of that size is subnormal: the table's
+// JAX takes them for zeros, and a library that keeps them is as good (the table's README).
+Json WithoutSubnormals(const Case& c, const Json& wanted) {
+  Json masked = wanted;
+  for (const auto& [name, arg] : c.args.items()) {
+    if (!arg.is_object() || !arg.contains("data") || arg["data"].size() != wanted.size()) continue;
+    double least = TypeOf(arg).rfind("f64", 0) == 0 ? std::numeric_limits<double>::min()
+                                                    : std::numeric_limits<float>::min();
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      double x = std::abs(Number(arg["data"][i]));
+      if (x > 0 && x < least) masked[i] = nullptr;
+    }
+  }
+  return masked;
+}
+
 // One run of a case.
 class Pass {
  public:
@@ -153,8 +171,13 @@ std::optional<Outcome> Pass::Compare(const std::string& name) {
   std::optional<double> tolerance;
   if (expect.contains("tol")) tolerance = expect["tol"].get<double>();
   std::optional<std::string> difference = CompareData(array, expect["data"][name], tolerance);
-  if (difference && case_.loose) outcome_.loose = true;
-  if (!difference || case_.loose) return std::nullopt;
+  if (!difference) return std::nullopt;
+  bool floats = array.dtype().is_floating();
+  if (case_.loose ||
+      (floats && !CompareData(array, WithoutSubnormals(case_, expect["data"][name]), tolerance))) {
+    outcome_.loose = true;
+    return std::nullopt;
+  }
   return Failed(Kind::kDifferent, name + ": " + type.text() + " as listed", *difference);
 }
 
@@ -166,7 +189,7 @@ Outcome Pass::Accepted(size_t k) {
   const std::string& name = case_.body[k].out.at(0);
   Outcome outcome = Failed(Kind::kAcceptsMore, name + " refused: " + case_.refusal(),
                            type_of(machine_.Get(name).array()).text());
-  auto family = case_.gap ? Family{"gap", false} : families_.Find(situation, false);
+  auto family = case_.gap ? Family{"gap", false} : families_.Find(situation, Departure::kAccepted);
   if (family) outcome.family = family->name;
   outcome.passed = family.has_value();
   return outcome;

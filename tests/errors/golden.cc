@@ -1,0 +1,24 @@
+#include "golden.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+void ExpectGolden(const std::string& name, const std::string& text) {
+  std::string shown = std::regex_replace(text, std::regex("_test\\.cc:[0-9]+"), "_test.cc:N") + "\n";
+  std::filesystem::path path = std::filesystem::path(GOLDEN_DIR) / (name + ".txt");
+  if (std::getenv("UPDATE_GOLDEN")) {
+    std::filesystem::create_directories(GOLDEN_DIR);
+    std::ofstream(path) << shown;
+    return;
+  }
+  std::ifstream file(path);
+  ASSERT_TRUE(file) << "there is no " << path << ": run with UPDATE_GOLDEN=1 and read what it writes";
+  std::stringstream wanted;
+  wanted << file.rdbuf();
+  EXPECT_EQ(shown, wanted.str()) << "in " << path;
+}
