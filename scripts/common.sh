@@ -1,0 +1,65 @@
+# Shared by the scripts beside it, which source it; bash.
+set -euo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+packages=(build-essential cmake ninja-build ccache libabsl-dev libfmt-dev libhwy-dev
+  libopenblas-serial-dev libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
+
+say() { printf '\n== %s\n' "$*"; }
+
+fail() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+# run_quietly COMMAND...: shows what it printed only if it fails.
+run_quietly() {
+  local log status=0
+  log=$(mktemp)
+  "$@" </dev/null >"$log" 2>&1 || status=$?
+  ((status == 0)) || cat "$log" >&2
+  rm -f "$log"
+  return "$status"
+}
+
+missing_packages() {
+  local package
+  for package in "${packages[@]}"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || echo "$package"
+  done
+}
+
+# Installs what is missing; where nothing is, apt is not even asked.
+install_packages() {
+  if ! command -v apt-get >/dev/null; then
+    say "no apt-get here: the libraries of docs/dependencies.md must be there already"
+    return
+  fi
+  local missing as_root=()
+  mapfile -t missing < <(missing_packages)
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || fail "please run as root: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing ${missing[*]}"
+  local environment=(env DEBIAN_FRONTEND=noninteractive)
+  # Asked for before the output is hidden.
+  ((${#as_root[@]} == 0)) || sudo -v || fail "sudo does not let you install packages"
+  run_quietly "${as_root[@]}" "${environment[@]}" apt-get update -q || fail "apt-get update failed"
+  "${as_root[@]}" "${environment[@]}" apt-get install -yq --no-install-recommends "${missing[@]}" \
+    </dev/null | sed -un 's/^Setting up \([^ :]*\).*/   \1/p' || fail "apt-get install failed"
+}
+
+# configure FOLDER [CMAKE OPTION...]
+configure() {
+  say "configuring ${1#"$repo/"}/"
+  run_quietly cmake -S "$repo" -B "$1" -G Ninja "${@:2}" || fail "cmake failed; its output is above"
+}
+
+# build FOLDER [TARGET...]: everything without targets.
+build() {
+  say "building ${2:-everything} in ${1#"$repo/"}/ with $(nproc) jobs"
+  NINJA_STATUS='[%f/%t, %es] ' ninja -C "$1" -j "$(nproc)" "${@:2}" </dev/null ||
+    fail "the build failed; the first error is above"
+}
