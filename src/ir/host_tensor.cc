@@ -1,6 +1,9 @@
 #include "ir/host_tensor.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/defaults.h"
 
@@ -29,6 +32,17 @@ void Store(HostTensor& t, int64_t i, T v) {
 }
 template <class T>
 constexpr bool kSmallFloat = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+
+// Returns v if it is a float, else that one of its two neighbours whose last bit is set. Rounding
+// this to fewer bits gives what rounding v at once would (Boldo and Melquiond, "Emulation of a FMA
+// and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+float RoundToOdd(long double v) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const float nearest = static_cast<float>(v);
+  const bool odd = (std::bit_cast<uint32_t>(nearest) & 1) != 0;
+  if (std::isnan(v) || nearest == v || odd) return nearest;
+  return std::nextafter(nearest, v > nearest ? kInf : -kInf);
+}
 }  // namespace
 
 double HostTensor::Float(int64_t i) const {
@@ -47,10 +61,10 @@ int64_t HostTensor::Int(int64_t i) const {
   });
 }
 
-void HostTensor::SetFloat(int64_t i, double v) {
+void HostTensor::SetFloat(int64_t i, long double v) {
   base::VisitDType(dtype, [&](auto tag) {
     using T = decltype(tag);
-    if constexpr (kSmallFloat<T>) Store(*this, i, T(static_cast<float>(v)));
+    if constexpr (kSmallFloat<T>) Store(*this, i, T(RoundToOdd(v)));
     else Store(*this, i, static_cast<T>(v));
   });
 }
@@ -58,7 +72,7 @@ void HostTensor::SetFloat(int64_t i, double v) {
 void HostTensor::SetInt(int64_t i, int64_t v) {
   base::VisitDType(dtype, [&](auto tag) {
     using T = decltype(tag);
-    if constexpr (kSmallFloat<T>) Store(*this, i, T(static_cast<float>(v)));
+    if constexpr (kSmallFloat<T>) Store(*this, i, T(RoundToOdd(v)));
     else if constexpr (std::is_same_v<T, bool>) Store(*this, i, v != 0);
     else Store(*this, i, static_cast<T>(v));
   });

@@ -8,8 +8,9 @@
 
 namespace tessera::ir {
 
-// Dense and row-major. Floats are read and written as double (rounded to the dtype on writing),
-// integers and bools as int64_t (wrapped to the dtype; u64 as two's complement).
+// Dense and row-major. Floats are read as double and written as long double, which holds every
+// double, int64_t and uint64_t, and rounded once to the dtype; integers and bools as int64_t
+// (wrapped to the dtype; u64 as two's complement).
 struct HostTensor {
   DType dtype;
   std::vector<int64_t> shape;
@@ -20,7 +21,7 @@ struct HostTensor {
   int64_t size() const;
   double Float(int64_t i) const;   // of any dtype
   int64_t Int(int64_t i) const;    // of an integer or bool
-  void SetFloat(int64_t i, double v);
+  void SetFloat(int64_t i, long double v);
   void SetInt(int64_t i, int64_t v);
   // Copies element j of `from`, of the same dtype.
   void SetFrom(int64_t i, const HostTensor& from, int64_t j);

@@ -209,7 +209,8 @@ int Builder::Convert(DType from, DType to, int v) {
     // A select of 1 and 0; both are numbers of every dtype.
     return Select(v, Number(out, 1), Number(out, 0));
   }
-  if (in != out) v = Block(out, ConvertBlock(in, out), 2, v);
+  const bool small = to == f16 || to == bf16;
+  if (in != out) v = Block(out, small ? ConvertOddBlock(in) : ConvertBlock(in, out), 2, v);
   if (from.is_floating() && to.is_integer()) return Saturate(to, v);
   return Fit(to, v);
 }

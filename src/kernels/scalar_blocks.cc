@@ -46,6 +46,14 @@ void Convert(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
   std::memcpy(acc, out, n * sizeof(To));
 }
 
+template <class From>
+void ConvertOdd(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
+  const From* in = reinterpret_cast<const From*>(acc);
+  float out[kMostElements];
+  Each(n, [&](size_t k) { out[k] = RoundToOdd(in[k]); });
+  std::memcpy(acc, out, n * sizeof(float));
+}
+
 // Kept is the held type, T the stored one.
 template <class T, class Kept>
 Kept FromStored(T v) {
@@ -163,6 +171,10 @@ BlockFn ConvertBlock(Lane from, Lane to) {
   return VisitLane(from, [&](auto f) {
     return VisitLane(to, [&](auto t) -> BlockFn { return &Convert<decltype(f), decltype(t)>; });
   });
+}
+
+BlockFn ConvertOddBlock(Lane from) {
+  return VisitLane(from, [](auto f) -> BlockFn { return &ConvertOdd<decltype(f)>; });
 }
 
 BlockFn LoadBlock(DType dtype, bool wide) {

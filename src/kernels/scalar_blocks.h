@@ -13,6 +13,8 @@ BlockFn NextafterBlock(DType dtype);
 
 // acc's values converted from one lane type to another; float to int saturates, NaN gives 0.
 BlockFn ConvertBlock(Lane from, Lane to);
+// To f32 on the way to f16 or bf16: rounded to odd, so that the result is rounded once.
+BlockFn ConvertOddBlock(Lane from);
 
 // acc = the elements at `a`; elements at `a` = acc. `wide`: how a bool is held.
 BlockFn LoadBlock(DType dtype, bool wide);

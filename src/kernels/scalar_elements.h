@@ -25,6 +25,19 @@ inline To Cast(From v) {
   }
 }
 
+// The float next to v whose last bit is set, or v itself if it is a float. Rounding that to f16 or
+// bf16 gives what rounding v at once would (Boldo and Melquiond 2008, "rounding to odd").
+template <class From>
+inline float RoundToOdd(From v) {
+  constexpr bool kLong = std::is_integral_v<From> && sizeof(From) == 8;
+  const std::conditional_t<kLong, long double, double> exact = v;
+  const float nearest = static_cast<float>(v);
+  const auto bits = std::bit_cast<uint32_t>(nearest);
+  if (exact != exact || nearest == exact || (bits & 1) != 0) return nearest;
+  const bool outwards = (nearest < exact) == (exact > 0);
+  return std::bit_cast<float>(outwards ? bits + 1 : bits - 1);
+}
+
 // NaN wins; -0 < +0.
 template <class T>
 inline T Larger(T a, T b) {

@@ -13,10 +13,10 @@ using plan::ScalarOp;
 
 constexpr double kPi = 3.14159265358979323846;
 
-// By recurrence to x >= 12, where eight terms of the asymptotic series are good for 1e-16.
+// By recurrence to x >= 12, where eight terms of the asymptotic series are good for 1e-16. The
+// poles are NaN.
 double Digamma(double x) {
-  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
-  if (x < 0) {
+  if (x <= 0) {
     if (x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
     // The reflection's argument is reduced first: tan(pi x) has the period 1.
     const double part = x - std::round(x);
@@ -87,15 +87,10 @@ T FloatFunction(T x, T y) {
     return std::nextafter(x, y);
 }
 
+// A negative exponent is the unsigned number of its bits. Those of a narrower dtype come extended
+// to T, which gives the same low bits: powers of odd numbers repeat, those of even ones are 0.
 template <class T>
 T IntegerPower(T base, T exponent) {
-  if constexpr (std::is_signed_v<T>) {
-    if (exponent < 0) {
-      if (base == 1) return 1;
-      if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-      return 0;
-    }
-  }
   T result = 1;
   for (auto e = static_cast<std::make_unsigned_t<T>>(exponent); e != 0; e >>= 1) {
     if (e & 1) result = WrapMul(result, base);

@@ -194,9 +194,13 @@ template <class T>
 struct SinhRange {
   static constexpr T kHigh = sizeof(T) == 4 ? 88 : 700, kLow = -kHigh;
 };
+template <class T>
+struct Expm1Range {
+  static constexpr T kLow = -kInf<T>, kHigh = SinhRange<T>::kHigh;
+};
 
 TESSERA_VECTOR_MATH(VecExp, Exp, exp, false, Finite);
-TESSERA_VECTOR_MATH(VecExpm1, Expm1, expm1, true, Finite);
+TESSERA_VECTOR_MATH(VecExpm1, Expm1, expm1, true, Expm1Range);
 TESSERA_VECTOR_MATH(VecLog, Log, log, false, Positive);
 TESSERA_VECTOR_MATH(VecLog1p, Log1p, log1p, false, AboveMinusOne);
 TESSERA_VECTOR_MATH(VecSin, Sin, sin, true, Turns);

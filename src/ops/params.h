@@ -15,11 +15,6 @@ struct ConstantParams {      // one element; the result is a scalar
   template <class S, class F>
   static void Fields(S& s, F f) { f("value", s.value); }
 };
-struct RoundParams {
-  bool away_from_zero = false;
-  template <class S, class F>
-  static void Fields(S& s, F f) { f("away_from_zero", s.away_from_zero); }
-};
 struct IotaParams {          // the index along `dim` of the result
   ResultDims dim;
   template <class S, class F>

@@ -92,7 +92,7 @@ void Nextafter(const HostTensor& x, int64_t i, const HostTensor& y, int64_t j, H
                int64_t k) {
   const double from = x.Float(i), to = y.Float(j);
   const uint64_t sign = uint64_t{1} << (x.dtype.size() * 8 - 1);
-  if (std::isnan(from) || std::isnan(to)) return Store(out, k, from + to);
+  if (std::isnan(from) || std::isnan(to)) return out.SetFloat(k, from + to);
   if (from == to) return out.SetFrom(k, y, j);
   if (from == 0) return SetBits(out, k, to > 0 ? 1 : sign | 1);
   const bool outwards = (from < to) == (from > 0);
@@ -141,16 +141,10 @@ int64_t Remainder(Int x, Int y) {
   return y.value == -1 ? 0 : x.value % y.value;
 }
 
-// 1 / x^|y|, truncated, for y < 0; 0 for x = 0 as well.
+// The exponent is the unsigned number of its bits.
 int64_t Power(Int x, Int y) {
-  const bool odd = (y.wrapped() & 1) != 0;
-  if (y.dtype.is_signed() && y.value < 0) {
-    if (x.value == 1) return 1;
-    if (x.value == -1) return odd ? -1 : 1;
-    return 0;
-  }
   uint64_t result = 1, square = x.wrapped();
-  for (uint64_t rest = y.wrapped(); rest != 0; rest >>= 1) {
+  for (uint64_t rest = y.bits(); rest != 0; rest >>= 1) {
     if (rest & 1) result *= square;
     square *= square;
   }
@@ -229,9 +223,9 @@ int64_t ToInt(DType dtype, double v) {
 
 void Convert(const HostTensor& x, int64_t i, HostTensor& out, int64_t k) {
   if (out.dtype.is_floating()) {
-    if (x.dtype.is_floating()) Store(out, k, x.Float(i));
-    else if (x.dtype.is_signed()) Store(out, k, static_cast<long double>(x.Int(i)));
-    else Store(out, k, static_cast<long double>(static_cast<uint64_t>(x.Int(i))));
+    if (x.dtype.is_floating()) out.SetFloat(k, x.Float(i));
+    else if (x.dtype.is_signed()) out.SetFloat(k, static_cast<long double>(x.Int(i)));
+    else out.SetFloat(k, static_cast<long double>(static_cast<uint64_t>(x.Int(i))));
   } else if (!x.dtype.is_floating()) {
     out.SetInt(k, x.Int(i));
   } else if (out.dtype.is_bool()) {
@@ -248,7 +242,7 @@ void Clamp(const ReferenceCall& call, const std::vector<int64_t>& at, int64_t k)
   const HostTensor &low = *call.operands[0], &x = *call.operands[1], &high = *call.operands[2];
   HostTensor& out = *call.results[0];
   if (x.dtype.is_floating())
-    return Store(out, k, Smaller(Larger(x.Float(at[1]), low.Float(at[0])), high.Float(at[2])));
+    return out.SetFloat(k, Smaller(Larger(x.Float(at[1]), low.Float(at[0])), high.Float(at[2])));
   const Int a{x.dtype, low.Int(at[0])}, b{x.dtype, x.Int(at[1])}, c{x.dtype, high.Int(at[2])};
   const Int raised{x.dtype, IntBinary(ScalarOp::kMax, a, b)};
   out.SetInt(k, IntBinary(ScalarOp::kMin, raised, c));
@@ -262,7 +256,7 @@ void Compute(ScalarOp op, const ReferenceCall& call, const std::vector<int64_t>&
   HostTensor& out = *call.results[0];
   if (x.dtype.is_floating()) {
     const double a = x.Float(i), b = y.Float(j);
-    Store(out, k, unary ? FloatUnary(op, x.dtype, a) : FloatBinary(op, x.dtype, a, b));
+    out.SetFloat(k, unary ? FloatUnary(op, x.dtype, a) : FloatBinary(op, x.dtype, a, b));
   } else {
     const Int a{x.dtype, x.Int(i)}, b{x.dtype, y.Int(j)};
     out.SetInt(k, unary ? IntUnary(op, a) : IntBinary(op, a, b));
@@ -312,11 +306,6 @@ void ApplyScalarOp(ScalarOp op, const ReferenceCall& call) {
 
 void Elementwise(const ReferenceCall& call) {
   ApplyScalarOp(std::get<ir::Elementwise>(*call.op.lowering).op, call);
-}
-
-void Round(const ReferenceCall& call) {
-  const bool away = ir::As<RoundParams>(call.params).away_from_zero;
-  ApplyScalarOp(away ? ScalarOp::kRoundAway : ScalarOp::kRoundEven, call);
 }
 
 }  // namespace tessera::ops::reference

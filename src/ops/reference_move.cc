@@ -24,7 +24,7 @@ Coords Starts(const ReferenceCall& call, size_t first, const ir::Shape& sizes) {
 
 // What Take gives for an index outside.
 void FillOutside(HostTensor& t, int64_t i) {
-  if (t.dtype.is_floating()) Store(t, i, std::numeric_limits<double>::quiet_NaN());
+  if (t.dtype.is_floating()) t.SetFloat(i, std::numeric_limits<double>::quiet_NaN());
   else t.SetInt(i, t.dtype.is_signed() ? LowestInt(t.dtype) : HighestInt(t.dtype));
 }
 
@@ -41,7 +41,7 @@ void Iota(const ReferenceCall& call) {
   HostTensor& out = *call.results[0];
   for (int64_t i = 0; i < out.size(); ++i) {
     const int64_t index = ir::CoordsOf(out.shape, i)[dim];
-    if (out.dtype.is_floating()) Store(out, i, static_cast<long double>(index));
+    if (out.dtype.is_floating()) out.SetFloat(i, static_cast<long double>(index));
     else out.SetInt(i, index);
   }
 }

@@ -69,7 +69,7 @@ class Accumulator {
     else int_ = IntStep(reduction_, dtype_, int_, x.Int(i));
   }
   void StoreTo(HostTensor& t, int64_t i) const {
-    if (dtype_.is_floating()) Store(t, i, float_);
+    if (dtype_.is_floating()) t.SetFloat(i, float_);
     else t.SetInt(i, int_);
   }
 
@@ -172,7 +172,7 @@ void DotElement(const HostTensor& x, const HostTensor& y, const DotSide& lhs, co
     if (out.dtype.is_floating()) float_sum += x.Float(a) * y.Float(b);
     else int_sum += static_cast<uint64_t>(x.Int(a)) * static_cast<uint64_t>(y.Int(b));
   }
-  if (out.dtype.is_floating()) Store(out, j, float_sum);
+  if (out.dtype.is_floating()) out.SetFloat(j, float_sum);
   else out.SetInt(j, static_cast<int64_t>(int_sum));
 }
 
@@ -217,7 +217,7 @@ void CumLogSumExp(const ReferenceCall& call) {
     double sum = -kInf;
     for (int64_t i : lane) {
       sum = LogAddExp(sum, x.Float(i));
-      Store(*call.results[0], i, sum);
+      call.results[0]->SetFloat(i, sum);
     }
   }
 }

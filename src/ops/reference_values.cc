@@ -6,30 +6,6 @@
 #include <limits>
 
 namespace tessera::ops::reference {
-namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-
-// Returns v if it is a float, else that one of its two neighbours whose last bit is set. Rounding
-// this to fewer bits gives what rounding v at once would (Boldo and Melquiond, "Emulation of a FMA
-// and correctly rounded sums: proved algorithms using rounding to odd", 2008).
-float RoundToOdd(long double v) {
-  const float nearest = static_cast<float>(v);
-  const bool odd = (std::bit_cast<uint32_t>(nearest) & 1) != 0;
-  if (std::isnan(v) || nearest == v || odd) return nearest;
-  return std::nextafter(nearest, v > nearest ? kInf : -kInf);
-}
-
-}  // namespace
-
-void Store(HostTensor& t, int64_t i, long double v) {
-  switch (t.dtype.code()) {
-    case DType::kF16: return SetBits(t, i, Float16(RoundToOdd(v)).bits);
-    case DType::kBF16: return SetBits(t, i, BFloat16(RoundToOdd(v)).bits);
-    case DType::kF32: return SetBits(t, i, std::bit_cast<uint32_t>(static_cast<float>(v)));
-    default: return SetBits(t, i, std::bit_cast<uint64_t>(static_cast<double>(v)));
-  }
-}
 
 uint64_t BitsAt(const HostTensor& t, int64_t i) {
   static_assert(std::endian::native == std::endian::little);

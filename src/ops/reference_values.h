@@ -9,10 +9,6 @@ namespace tessera::ops::reference {
 
 using ir::HostTensor;
 
-// Stores v rounded once to the floating dtype of t. A long double holds every double, int64_t and
-// uint64_t exactly. (HostTensor::SetFloat rounds f16 and bf16 twice, by way of float.)
-void Store(HostTensor& t, int64_t i, long double v);
-
 // The bits of an element of any dtype, in the low bits.
 uint64_t BitsAt(const HostTensor& t, int64_t i);
 void SetBits(HostTensor& t, int64_t i, uint64_t bits);

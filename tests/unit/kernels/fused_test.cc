@@ -118,6 +118,16 @@ TEST(Fused, FunctionsOfOneFloatMatchLibm) {
   }
 }
 
+TEST(Fused, Expm1OfLargeNumbersIsInfinite) {
+  for (DType dtype : kFloats) {
+    const Buffer x = Numbers(dtype, {65504, 100, -65504, kInf, -kInf, kNan});
+    const double hundred = dtype == f64 ? std::expm1(100) : kInf;
+    EXPECT_TRUE(Near(Unary(kExpm1, dtype, x), {kInf, hundred, -1, kInf, -1, kNan}, 1e-12))
+        << dtype.name();
+  }
+  EXPECT_TRUE(Near(Unary(kExpm1, f32, Numbers(f32, {89, 1e30, 3e38})), {kInf, kInf, kInf}, 0));
+}
+
 TEST(Fused, ErfInvAndDigammaInvertTheirDefinitions) {
   std::vector<double> x, want;
   for (double y = -3; y <= 3; y += 0.125) {
@@ -134,6 +144,8 @@ TEST(Fused, ErfInvAndDigammaInvertTheirDefinitions) {
   for (int k = 0; k < 10; ++k) ten += 1 / (k + 0.5);
   EXPECT_TRUE(Near(Unary(kDigamma, f64, Numbers(f64, {1, 2, 0.5, -0.5, 10.5, -1})),
                    {-kGamma, 1 - kGamma, half, half + 2, ten, kNan}, 1e-12));
+  for (DType dtype : kFloats)
+    EXPECT_TRUE(Near(Unary(kDigamma, dtype, Numbers(dtype, {0.0, -0.0, -3})), {kNan, kNan, kNan}, 0));
 }
 
 double NanMax(double a, double b) {
@@ -277,6 +289,13 @@ TEST(Fused, FunctionsOfIntegersWrap) {
   }
 }
 
+TEST(Fused, NegativePowersOfIntegersTakeTheExponentsBits) {
+  const Buffer x = Numbers(i8, {7, 5, -1, 2, 3}), y = Numbers(i8, {-2, -1, -128, -1, 4});
+  EXPECT_TRUE(Near(Binary(kPow, i8, x, y), {-47, -51, 1, 0, 81}, 0));
+  const Buffer a = Numbers(i64, {-1, 1, 0}), b = Numbers(i64, {-3, -5, -1});
+  EXPECT_TRUE(Near(Binary(kPow, i64, a, b), {-1, 1, 0}, 0));
+}
+
 TEST(Fused, BitCountsOfIntegers) {
   EXPECT_TRUE(Near(Unary(kPopulationCount, i8, Numbers(i8, {-1, 0, 3, -128})), {8, 0, 2, 1}, 0));
   EXPECT_TRUE(Near(Unary(kClz, i8, Numbers(i8, {-1, 0, 3, 1})), {0, 8, 6, 7}, 0));
@@ -332,6 +351,18 @@ TEST(Fused, ConvertsAmongAllDTypes) {
       EXPECT_TRUE(SameBits(Unary(kConvert, to, x), want)) << from.name() << " to " << to.name();
     }
   }
+}
+
+// By way of f32 to nearest each of these would become a tie, and the tie the other neighbour.
+TEST(Fused, ConvertsToSmallFloatsWithOneRounding) {
+  const double up = 1 + 0x1p-11 + 0x1p-40, down = 1 + 0x1p-10 + 0x1p-11 - 0x1p-40;
+  EXPECT_TRUE(Near(Unary(kConvert, f16, Numbers(f64, {up, down, -up, 0x1p-25 + 0x1p-60, 1e300})),
+                   {1 + 0x1p-10, 1 + 0x1p-10, -1 - 0x1p-10, 0x1p-24, kInf}, 0));
+  EXPECT_TRUE(Near(Unary(kConvert, bf16, Numbers(f64, {1 + 0x1p-8 + 0x1p-40, 1e-300, kNan, -kInf})),
+                   {1 + 0x1p-7, 0, kNan, -kInf}, 0));
+  Buffer wide(i64, 2);
+  wide.as<int64_t>()[0] = (int64_t{1} << 40) + (int64_t{1} << 32) + 1, wide.as<int64_t>()[1] = -1;
+  EXPECT_TRUE(Near(Unary(kConvert, bf16, wide), {0x1p40 + 0x1p33, -1}, 0));
 }
 
 TEST(Fused, BitcastsKeepBits) {
