@@ -60,6 +60,7 @@ class Error : public std::runtime_error {
   const std::vector<ErrorOperand>& operands() const { return detail_->operands; }
   // Returns edits that work, the cheapest first; empty where none is known.
   const std::vector<Fix>& fixes() const;
+  const ErrorDetail& detail() const { return *detail_; }
 
  private:
   std::shared_ptr<const ErrorDetail> detail_;

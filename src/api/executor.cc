@@ -31,7 +31,7 @@ struct Executable {
 };
 
 int32_t DevicesFor(const ir::Program& program) {
-  int64_t devices = program.mesh ? 1 : 1;
+  int64_t devices = 1;
   auto need = [&](const sharding::MeshDef* mesh) {
     if (!mesh) return;
     devices = std::max(devices, mesh->size());
@@ -40,6 +40,18 @@ int32_t DevicesFor(const ir::Program& program) {
   need(program.mesh);
   for (const ir::Value& v : program.values) need(v.type->mesh());
   return static_cast<int32_t>(devices);
+}
+
+// The runtime knows no lines: its errors get the caller's.
+template <class F>
+auto AtLine(Loc loc, F f) {
+  try {
+    return f();
+  } catch (const RuntimeError& e) {
+    ErrorDetail detail = e.detail();
+    if (detail.where.empty()) detail.where = base::Where(loc);
+    throw RuntimeError(std::move(detail));
+  }
 }
 
 class RuntimeExecutor final : public trace::Executor {
@@ -73,7 +85,8 @@ class RuntimeExecutor final : public trace::Executor {
     }
     inputs.clear();
     std::vector<trace::ArrayRef> results;
-    std::vector<runtime::Buffers> made = runtime::Run(*executable->plan, std::move(buffers));
+    std::vector<runtime::Buffers> made =
+        AtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
     results.reserve(made.size());
     for (size_t i = 0; i < made.size(); ++i)
       results.push_back(std::make_shared<Concrete>(executable->outputs[i], loc, std::move(made[i]), executable->shares));
@@ -116,7 +129,7 @@ int32_t InstanceAt(const Concrete& array, int64_t position) {
 
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {
   int64_t bytes = type->elements() * type->dtype().size();
-  return std::make_shared<Concrete>(type, loc, runtime::Allocate(bytes, 1), true);
+  return std::make_shared<Concrete>(type, loc, AtLine(loc, [&] { return runtime::Allocate(bytes, 1); }), true);
 }
 
 }  // namespace api
