@@ -33,7 +33,8 @@ int main() {
   Array row = reshard(arange(8).reshape({1, 8}), P(None, "Y"));
   auto add = jit([](Array x, Array y) {
     Array z = x + y;
-    std::cout << "while tracing: " << type_of(x) << " + " << type_of(y) << " = " << type_of(z) << "\n";
+    std::cout << "while tracing: " << type_of(x) << " + " << type_of(y) << " = " << type_of(z)
+              << "\n";
     return z;
   });
   Array compiled = add(column, row);

@@ -21,7 +21,7 @@ int main() {
   Array a = ones({8, 16}, {.out_sharding = P("x", "y")});
   Array b = ones({16, 4}, {.out_sharding = P("y", None)});
 
-  // Every device has only some of the 16 products that make one number. Who adds them up, and where?
+  // Every device has only some of the products that make one number. Who adds them up, and where?
   try {
     matmul(a, b);
   } catch (const ShardingError& e) {

@@ -27,9 +27,9 @@ int main() {
 
   // 2. A layer of a network: the program as written, and what each device will run.
   auto layer = jit([](Array x, Array w1, Array w2) {
-    Array h = relu(matmul(x, w1));                         // every device has what it needs
+    Array h = relu(matmul(x, w1));                            // every device has what it needs
     Array y = matmul(h, w2, {.out_sharding = P("x", None)});  // sums over y: an all_reduce
-    return y - max(y, 0);                                  // of all rows: implied by the type
+    return y - max(y, 0);                                     // of all rows: implied by the type
   });
   Array x = ones({16, 32}, {.out_sharding = P("x", None)});
   Array w1 = ones({32, 64}, {.out_sharding = P(None, "y")});

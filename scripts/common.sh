@@ -1,4 +1,5 @@
-# Shared by the scripts beside it, which source it; bash.
+# shellcheck shell=bash
+# Shared by the scripts beside it, which source it.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -25,7 +26,8 @@ run_quietly() {
 missing_packages() {
   local package
   for package in "${packages[@]}"; do
-    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || echo "$package"
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      echo "$package"
   done
 }
 
@@ -48,7 +50,8 @@ install_packages() {
   ((${#as_root[@]} == 0)) || sudo -v || fail "sudo does not let you install packages"
   run_quietly "${as_root[@]}" "${environment[@]}" apt-get update -q || fail "apt-get update failed"
   "${as_root[@]}" "${environment[@]}" apt-get install -yq --no-install-recommends "${missing[@]}" \
-    </dev/null | sed -un 's/^Setting up \([^ :]*\).*/   \1/p' || fail "apt-get install failed"
+    </dev/null | sed -un -e 's/^Get:[0-9]* [^ ]* [^ ]* [^ ]* \([^ ]*\).*/   downloaded \1/p' \
+    -e 's/^Setting up \([^ :]*\).*/   installed \1/p' || fail "apt-get install failed"
 }
 
 # configure FOLDER [CMAKE OPTION...]

@@ -94,7 +94,8 @@ void print_table(const std::vector<Text>& texts, const Result& result) {
     std::string line = fmt::format("{:<{}}", texts[i].name, width);
     for (size_t k = i * per_text; k < (i + 1) * per_text; ++k) {
       if (scores[k] > 0)
-        line += fmt::format("  {:.3f} {:<{}}", scores[k], texts[static_cast<size_t>(nearest[k])].name, width);
+        line += fmt::format("  {:.3f} {:<{}}", scores[k],
+                            texts[static_cast<size_t>(nearest[k])].name, width);
     }
     if (scores[i * per_text] <= 0) line += "  shares nothing with another text";
     fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
@@ -123,8 +124,8 @@ int run(const std::vector<std::string>& paths) {
   {
     MeshScope scope(make_mesh({{"data", 2}, {"model", 4}}));
     Input in = make_input(texts, 2);
-    fmt::print("{} texts, {} rows, on the mesh {}\n\ntypes, as the program is traced:\n", texts.size(),
-               in.counts.shape(0), current_mesh());
+    fmt::print("{} texts, {} rows, on the mesh {}\n\ntypes, as the program is traced:\n",
+               texts.size(), in.counts.shape(0), current_mesh());
     Lowered lowered = program.lower(in, nearest, true);
     fmt::print("\ncommunication, before anything runs:\n{}", lowered.comm());
     fmt::print("memory per device: at most {:.2f} MiB; work per device: {:.1f} MFLOP\n\n",
@@ -141,8 +142,8 @@ int run(const std::vector<std::string>& paths) {
   Result alone = program(make_input(texts, 2), nearest, false);
   double difference = largest_difference(on_mesh, alone.cosines.to_vector<float>());
   bool same = difference <= kTolerance;
-  fmt::print("\nlargest difference from the same program on one device: {:.1e} ({} {:.0e})\n", difference,
-             same ? "at most" : "MORE than", kTolerance);
+  fmt::print("\nlargest difference from the same program on one device: {:.1e} ({} {:.0e})\n",
+             difference, same ? "at most" : "MORE than", kTolerance);
   return same ? 0 : 1;
 }
 

@@ -20,7 +20,9 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.is_regular_file() && !entry.is_symlink()) files.push_back(entry.path());
   }
-  if (files.empty()) throw std::runtime_error(fmt::format("{}: no files in this folder", folder.string()));
+  if (files.empty()) {
+    throw std::runtime_error(fmt::format("{}: no files in this folder", folder.string()));
+  }
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -41,8 +43,11 @@ std::string normalize(std::string_view text) {
   std::string out;
   for (char c : text) {
     bool blank = c == ' ' || (c >= '\t' && c <= '\r');
-    if (!blank) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    else if (!out.empty() && out.back() != ' ') out += ' ';
+    if (!blank) {
+      out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!out.empty() && out.back() != ' ') {
+      out += ' ';
+    }
   }
   if (!out.empty() && out.back() == ' ') out.pop_back();
   return out;

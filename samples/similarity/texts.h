@@ -6,7 +6,7 @@
 #include <vector>
 
 struct Text {
-  std::string name;      // of the file, without its folder
+  std::string name;  // of the file, without its folder
   std::string contents;
 };
 
