@@ -33,7 +33,7 @@ constexpr OpDef kCollectivePermute = Mover("collective_permute", "Shards change 
 constexpr OpDef kAllReduce = Mover("all_reduce", "Partial values combined, on every device.");
 constexpr OpDef kReduceScatter = Mover("reduce_scatter", "Partial values combined, each device a part.");
 constexpr OpDef kReplicatedToUnreduced =
-    Mover("replicated_to_unreduced", "One device keeps the value, the others hold zeros; local.");
+    Mover("replicated_to_unreduced", "One device keeps the value, the others hold zeros (of max and min: all keep it); local.");
 constexpr OpDef kShardedToUnreduced =
     Mover("sharded_to_unreduced", "Each device keeps its part amid zeros; local.");
 

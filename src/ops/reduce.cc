@@ -120,6 +120,8 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
                                    absl::Span<const ir::ValueId> operands, const ir::Type* result) {
   ir::ValueId x = operands[0];
   const ir::Type* type = b.type(x);
+  sharding::TensorSharding laid_out = type->sharding();
+  laid_out.reduced.clear();
   std::vector<int64_t> dim = ir::As<DimParams>(params).dim, kept;
   for (int64_t d = 0; d < type->rank(); ++d)
     if (d != dim[0]) kept.push_back(d);
@@ -133,14 +135,14 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
     hit = b.Emit(kBitwiseOr, nullptr, {hit, b.Emit(kNe, nullptr, {x, x})});
   ShapeAndDType counting{type->shape(), result->dtype()};
   ir::ValueId index = b.Emit(kIota, ir::MakeParams(IotaParams{dim}), {},
-                             {.wanted = &counting, .out_sharding = &type->sharding()});
+                             {.wanted = &counting, .out_sharding = &laid_out});
   ir::HostTensor last(result->dtype(), {1});
   last.SetInt(0, type->shape()[static_cast<size_t>(dim[0])] - 1);
   Literal literal{result->dtype(), 0};
   std::copy(last.data.begin(), last.data.end(), reinterpret_cast<std::byte*>(&literal.bits));
   ir::ValueId none = b.Emit(kConstant, ir::MakeParams(ConstantParams{literal}), {});
   ir::ValueId miss = b.Emit(kBroadcastInDim, ir::MakeParams(BroadcastParams{}), {none},
-                            {.wanted = &counting, .out_sharding = &type->sharding()});
+                            {.wanted = &counting, .out_sharding = &laid_out});
   ir::ValueId candidates = b.Emit(kSelectN, nullptr, {hit, miss, index});
   return {b.Emit(kReduceMin, dims, {candidates})};
 }

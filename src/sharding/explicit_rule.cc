@@ -378,7 +378,7 @@ class Rule {
       return Fail(Conflict::kUnreduced,
                   fmt::format("out_sharding is unreduced over {}, but what is reduced here is sharded over {}",
                               NamesOf(mesh_, out_->unreduced), NamesOf(mesh_, allowed)));
-    if (reduction_ && *reduction_ != out_->kind)
+    if ((reduction_ && *reduction_ != out_->kind) || (!unreduced_.empty() && kind_ != out_->kind))
       Fail(Conflict::kUnreduced, "out_sharding is unreduced of another kind than this op reduces");
   }
 

@@ -42,6 +42,9 @@ class Chooser {
  private:
   void FindFactors() {
     in_results_ = FactorsOf(map_, map_.results);
+    in_operands_ = FactorsOf(map_, map_.operands);
+    for (size_t f = 0; f < map_.factors.size(); ++f)
+      diverges_ = diverges_ || (map_.factors[f].kind == FactorKind::kPass && !in_results_[f]);
     alone_.assign(map_.factors.size(), true);
     for (const auto* tensors : {&map_.operands, &map_.results})
       for (const DimFactors& dims : *tensors)
@@ -54,8 +57,9 @@ class Chooser {
     const Factor& factor = map_.factors[f];
     if (!MayShard(factor)) return false;
     // A pass factor of operands alone has no place in the result: its dim must be whole. Of
-    // results alone (a broadcast) it may be sharded freely.
-    return factor.kind == FactorKind::kReduce || in_results_[f];
+    // results alone it may be sharded freely in a broadcast; in a reshape it stands for one of
+    // operands alone.
+    return factor.kind == FactorKind::kReduce || (in_results_[f] && (in_operands_[f] || !diverges_));
   }
 
   void Add(const DimFactors& dims, const TensorSharding& sharding) {
@@ -190,7 +194,8 @@ class Chooser {
   const DimMap& map_;
   const std::vector<PartitionTensor>&operands_, &results_;
   const MeshDef* mesh_ = nullptr;
-  std::vector<bool> in_results_;
+  std::vector<bool> in_results_, in_operands_;
+  bool diverges_ = false;    // some pass factor is of operands alone
   std::vector<bool> alone_;  // the factor is never one of several of a dim
   std::vector<FactorAxes> projections_;
 };

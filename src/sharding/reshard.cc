@@ -81,8 +81,8 @@ struct Move {
 // are connected (everything can be gathered, everything can be sliced).
 class Moves {
  public:
-  Moves(const Shape& shape, int64_t itemsize, const State& target)
-      : shape_(shape), itemsize_(itemsize), target_(target) {}
+  Moves(const Shape& shape, int64_t itemsize, const State& target, Reduction kind)
+      : shape_(shape), itemsize_(itemsize), target_(target), kind_(kind) {}
 
   std::vector<Move> From(const State& s) {
     moves_.clear();
@@ -211,7 +211,7 @@ class Moves {
       int d = DimOf(s, a);
       if (d < 0) {
         fresh.push_back(a);
-      } else if (s.dims[d].back() == a && Divides(d, s.dims[d])) {
+      } else if (kind_ == Reduction::kSum && s.dims[d].back() == a && Divides(d, s.dims[d])) {
         State next = s;
         next.dims[d].pop_back();
         Insert(next.unreduced, a);
@@ -269,6 +269,7 @@ class Moves {
   const Shape& shape_;
   int64_t itemsize_, bytes_ = 0;
   const State& target_;
+  Reduction kind_;
   std::vector<Move> moves_;
 };
 
@@ -284,8 +285,8 @@ TensorSharding ToSharding(const State& s, const MeshDef* mesh, Reduction kind) {
 // Dijkstra over placements. A step costs its bytes, plus a little so that fewer steps win ties.
 class Search {
  public:
-  Search(const Shape& shape, int64_t itemsize, State from, State to)
-      : target_(std::move(to)), moves_(shape, itemsize, target_) {
+  Search(const Shape& shape, int64_t itemsize, State from, State to, Reduction kind)
+      : target_(std::move(to)), moves_(shape, itemsize, target_, kind) {
     Reach(std::move(from), -1, {}, 0);
   }
 
@@ -380,8 +381,23 @@ std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
   return steps;
 }
 
+// Whether both hold partial values, of different reductions.
+bool OtherKinds(const TensorSharding& a, const TensorSharding& b) {
+  return !a.unreduced.empty() && !b.unreduced.empty() && a.kind != b.kind;
+}
+
+std::vector<ReshardStep> ThroughReduced(const Shape& shape, int64_t itemsize, const TensorSharding& from,
+                                        const TensorSharding& to) {
+  TensorSharding reduced = from;
+  reduced.unreduced.clear();
+  reduced.kind = Reduction::kSum;
+  std::vector<ReshardStep> steps = PlanReshard(shape, itemsize, from, reduced);
+  for (ReshardStep& step : PlanReshard(shape, itemsize, reduced, to)) steps.push_back(std::move(step));
+  return steps;
+}
+
 bool SamePlacement(const TensorSharding& a, const TensorSharding& b) {
-  if (a.unreduced != b.unreduced) return false;
+  if (a.unreduced != b.unreduced || OtherKinds(a, b)) return false;
   for (size_t d = 0; d < a.dims.size(); ++d)
     if (a.dims[d].axes != b.dims[d].axes) return false;
   return true;
@@ -393,6 +409,7 @@ std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
                                      const TensorSharding& from, const TensorSharding& to) {
   if (SamePlacement(from, to) && (from.mesh == to.mesh || from.trivial())) return {};
   if (from.mesh && to.mesh && from.mesh != to.mesh) return AcrossMeshes(shape, itemsize, from, to);
+  if (OtherKinds(from, to)) return ThroughReduced(shape, itemsize, from, to);
   Cutter cutter;
   for (const TensorSharding* s : {&from, &to}) {
     for (const DimAxes& d : s->dims) cutter.Add(d.axes);
@@ -402,7 +419,7 @@ std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
   std::vector<ReshardStep> steps;
   const MeshDef* mesh = to.mesh ? to.mesh : from.mesh;
   Reduction kind = from.unreduced.empty() ? to.kind : from.kind;
-  for (Move& move : Search(shape, itemsize, cutter.Cut(from), cutter.Cut(to)).Run())
+  for (Move& move : Search(shape, itemsize, cutter.Cut(from), cutter.Cut(to), kind).Run())
     steps.push_back({move.kind, ToSharding(move.after, mesh, kind), std::move(move.axes), move.bytes});
   return steps;
 }

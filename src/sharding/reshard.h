@@ -14,8 +14,9 @@ enum class StepKind : uint8_t {
   kCollectivePermute,      // the same local shapes on other devices
   kAllReduce,              // unreduced axes become replicated
   kReduceScatter,          // an unreduced axis becomes the minor axis of a dim
-  kReplicatedToUnreduced,  // one device keeps the value, the others hold zeros; local
-  kShardedToUnreduced,     // each device keeps its part amid zeros; local
+  kReplicatedToUnreduced,  // one device keeps the value, the others hold zeros; local. Of max and
+                           // min all keep it
+  kShardedToUnreduced,     // each device keeps its part amid zeros; local; sums only
 };
 const char* Name(StepKind kind);
 
@@ -28,8 +29,7 @@ struct ReshardStep {
 
 // Returns the steps that cost the fewest bytes; empty if both shardings place every element alike.
 // Both are on meshes over the same devices. What is reduced counts as replicated. A dim that does
-// not divide is only sliced from whole and gathered to whole. Unreduced axes can be added only for
-// sums. No step replicates what a cheaper sequence keeps apart: the search minimises bytes, and
+// not divide is only sliced from whole and gathered to whole. No step replicates what a cheaper sequence keeps apart: the search minimises bytes, and
 // slices are free. `itemsize` is in bytes.
 std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
                                      const TensorSharding& from, const TensorSharding& to);

@@ -181,7 +181,8 @@ class PlanBuilder {
     plan_.nodes.emplace_back(std::move(e));
   }
 
-  // Each device copies a box of its own to a place of its own; what is not covered is zero.
+  // Each device copies a box of its own to a place of its own; what is not covered is zero. A value
+  // that all hold is its own partial maximum.
   void AddLocalMove(ValueId in, ValueId out) {
     const Placement &from = device_.placements[static_cast<size_t>(in)], &to = device_.placements[static_cast<size_t>(out)];
     const sharding::MeshDef& mesh = *to.sharding.mesh;
@@ -189,7 +190,8 @@ class PlanBuilder {
     KernelFactories::DeviceCopy copy{program_.type(in)->dtype().size(), {}, Strides(in_shape), Strides(out_shape),
                                      {}, {}, {}, program_.type(out)->elements(), false};
     for (size_t d = 0; d < in_shape.size(); ++d) copy.box.push_back(std::min(in_shape[d], out_shape[d]));
-    sharding::AxisList fresh = Fresh(from.sharding, to.sharding);
+    bool sums = to.sharding.kind == Reduction::kSum;
+    sharding::AxisList fresh = sums ? Fresh(from.sharding, to.sharding) : sharding::AxisList{};
     auto devices = static_cast<size_t>(plan_.devices);
     copy.in_offsets.assign(devices, 0);
     copy.out_offsets.assign(devices, 0);
@@ -204,7 +206,7 @@ class PlanBuilder {
       }
       if (!fresh.empty()) copy.skip[device] = sharding::ShardIndex(mesh, fresh, i) != 0;
     }
-    copy.fill = !to.sharding.unreduced.empty() && to.sharding.unreduced != from.sharding.unreduced;
+    copy.fill = sums && !to.sharding.unreduced.empty() && to.sharding.unreduced != from.sharding.unreduced;
     plan::Step step{kernels_.device_copy(copy), LayoutOf(out), {At(in)}, {}, note_};
     if (copy.fill) step.in.push_back(Zero());
     AddStep(std::move(step), {out});

@@ -1,0 +1,294 @@
+// The rule truth test: on one and two mesh axes, every placement of every operand and every
+// out_sharding. What the typing rule accepts runs, with the numbers, the collectives and the memory
+// that the dimension map says. What it refuses though no data would have to move is in refused.txt.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "sharding/explicit_rule.h"
+#include "sharding/local.h"
+#include "sharding/partition.h"
+#include "sharding/reshard.h"
+#include "spmd/device_program.h"
+#include "spmd/moves.h"
+#include "suite/compare.h"
+#include "suite/placements.h"
+#include "suite/run.h"
+#include "suite/table.h"
+
+namespace tessera::suite {
+namespace {
+
+using ir::HostTensor;
+using sharding::AxisList;
+using sharding::DimMap;
+using sharding::FactorKind;
+using sharding::MeshDef;
+using sharding::StepKind;
+using sharding::TensorSharding;
+
+// ---- the cases --------------------------------------------------------------------------------
+
+// Partial values of bool do not add up.
+PlacementOptions OptionsFor(DType dtype, size_t operands, const MeshDef& mesh) {
+  bool sets = !dtype.is_bool() && (operands < 3 || mesh.rank() == 1);
+  return {.unreduced = sets, .reduced = sets && dtype.is_floating()};
+}
+
+struct Choices {
+  std::vector<std::vector<const ir::Type*>> operands;
+  std::vector<TensorSharding> outs;
+
+  Choices(const Sample& sample, const MeshDef* mesh, const std::vector<const ir::Type*>& whole_results) {
+    size_t ranked = 0;
+    for (const SampleOperand& o : sample.operands) ranked += o.shape.empty() ? 0 : 1;
+    for (const SampleOperand& o : sample.operands) {
+      operands.emplace_back();
+      for (TensorSharding& s : Placements(mesh, o.shape, OptionsFor(o.dtype, ranked, *mesh)))
+        operands.back().push_back(ir::Type::Get(o.shape, o.dtype, std::move(s)));
+    }
+    if (sample.op != &ops::kReshard && !sample.op->out_sharding) return;
+    const ir::Type* result = whole_results[0];
+    outs = Placements(mesh, result->shape(), OptionsFor(result->dtype(), ranked, *mesh));
+  }
+};
+
+// Calls f for every choice of operand types and out_sharding.
+template <class F>
+void ForEachCase(const Sample& sample, const MeshDef* mesh, F f) {
+  std::vector<const ir::Type*> whole = ResultTypes(Unsharded(sample));
+  Choices choices(sample, mesh, whole);
+  bool moves = sample.op == &ops::kReshard;
+  std::vector<size_t> counts;
+  for (const auto& types : choices.operands) counts.push_back(types.size());
+  counts.push_back(choices.outs.size() + (moves ? 0 : 1));
+  ForEachChoice(counts, [&](const std::vector<size_t>& choice) {
+    Case c{.sample = &sample, .mesh = mesh};
+    for (size_t i = 0; i < choices.operands.size(); ++i) c.operands.push_back(choices.operands[i][choice[i]]);
+    if (moves) c.result = whole[0]->WithSharding(choices.outs[choice.back()]);
+    else if (choice.back() > 0) c.out = &choices.outs[choice.back() - 1];
+    f(c);
+  });
+}
+
+// ---- what the dimension map predicts ------------------------------------------------------------
+
+struct Event {
+  StepKind kind;
+  AxisList axes;
+  int64_t bytes;
+  friend bool operator==(const Event&, const Event&) = default;
+};
+
+void AddEvents(const ir::Type& t, const TensorSharding& from, const TensorSharding& to, std::vector<Event>& out) {
+  for (const sharding::ReshardStep& s : sharding::PlanReshard(t.shape(), t.dtype().size(), from, to))
+    if (s.bytes > 0) out.push_back({s.kind, s.axes, s.bytes});
+}
+
+std::string EventsText(const std::vector<Event>& events, const MeshDef& mesh) {
+  std::string out;
+  for (const Event& e : events) {
+    out += fmt::format(" {}", Name(e.kind));
+    for (sharding::AxisRef a : e.axes) out += " " + AxisText(mesh, a);
+    out += fmt::format(" {} B;", e.bytes);
+  }
+  return out.empty() ? " none" : out;
+}
+
+DimMap MapOf(const Case& c, const std::vector<const ir::Type*>& results) {
+  return ir::DimMapOf(*c.sample->op, c.sample->params.get(), c.operands, results);
+}
+
+sharding::PartitionTensor TensorOf(const ir::Type* t) { return {&t->shape(), t->dtype().size(), &t->sharding()}; }
+
+sharding::Partition PartitionOf(const Case& c, const std::vector<const ir::Type*>& results) {
+  std::vector<sharding::PartitionTensor> ins, outs;
+  for (const ir::Type* t : c.operands) ins.push_back(TensorOf(t));
+  for (const ir::Type* t : results) outs.push_back(TensorOf(t));
+  return sharding::ChoosePartition(MapOf(c, results), ins, outs);
+}
+
+// The axes that shard a factor of this kind on some operand.
+AxisList AxesOn(const Case& c, const DimMap& map, FactorKind kind) {
+  AxisList axes;
+  for (size_t i = 0; i < c.operands.size(); ++i)
+    for (size_t d = 0; d < map.operands[i].size(); ++d)
+      for (int32_t f : map.operands[i][d])
+        if (map.factors[static_cast<size_t>(f)].kind == kind)
+          for (sharding::AxisRef a : c.operands[i]->sharding().dims[d].axes) axes.push_back(a);
+  return axes;
+}
+
+std::vector<Event> Predicted(const Case& c, const std::vector<const ir::Type*>& results) {
+  std::vector<Event> events;
+  if (c.result) {
+    AddEvents(*c.result, c.operands[0]->sharding(), c.result->sharding(), events);
+    return events;
+  }
+  DimMap map = MapOf(c, results);
+  auto* kernel = std::get_if<ir::Kernel>(&*c.sample->op->lowering);
+  AxisList reduced = AxesOn(c, map, FactorKind::kReduce);
+  if (kernel && kernel->sharded && !reduced.empty()) {
+    // The extreme, then its least index: two reductions.
+    for (DType dtype : {c.operands[0]->dtype(), results[0]->dtype()}) {
+      TensorSharding partial = results[0]->sharding();
+      partial.unreduced = reduced;
+      sharding::SortAndMerge(partial.unreduced);
+      AddEvents(*results[0]->WithDType(dtype), partial, results[0]->sharding(), events);
+    }
+    return events;
+  }
+  sharding::Partition p = PartitionOf(c, results);
+  for (size_t i = 0; i < c.operands.size(); ++i)
+    AddEvents(*c.operands[i], c.operands[i]->sharding(), p.operands[i], events);
+  for (size_t i = 0; i < results.size(); ++i) AddEvents(*results[i], p.results[i], results[i]->sharding(), events);
+  return events;
+}
+
+std::vector<Event> Lowered(const spmd::DeviceProgram& device) {
+  std::vector<Event> events;
+  for (size_t i = 0; i < device.notes.size(); ++i)
+    if (device.notes[i].bytes > 0)
+      events.push_back({spmd::KindOf(*device.program.instructions[i].op), device.notes[i].axes, device.notes[i].bytes});
+  return events;
+}
+
+// Whether nothing but pass factors are sharded, operands agree where they shard one, and dims of
+// several factors are sharded as one block: then nothing may move.
+bool OnlyPasses(const Case& c, const std::vector<const ir::Type*>& results) {
+  if (c.out || c.result) return false;
+  DimMap map = MapOf(c, results);
+  for (FactorKind kind : {FactorKind::kReduce, FactorKind::kReplicate, FactorKind::kPermute})
+    if (!AxesOn(c, map, kind).empty()) return false;
+  for (size_t r = 0; r < results.size(); ++r) {
+    sharding::Projection p = sharding::Project(map, map.results[r], results[r]->sharding(), true);
+    if (Unproject(map, map.results[r], p.axes, c.mesh).dims != results[r]->sharding().dims) return false;
+  }
+  return true;
+}
+
+// ---- what the device program holds ----------------------------------------------------------------
+
+int64_t LocalElements(const ir::Type& t) { return sharding::LocalElements(t.shape(), t.sharding()); }
+
+// The most elements a device may hold of result r: the local part of its type, or what the sharded
+// operands make of it before it is resharded to that. A view is no larger than what it shows.
+int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir::Type*>& results, size_t r) {
+  int64_t limit = LocalElements(*results[r]);
+  if (std::holds_alternative<ir::View>(*c.sample->op->lowering)) limit = LocalElements(*c.operands[0]);
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    if (c.operands[i]->sharding().dims_empty()) continue;
+    sharding::FactorAxes axes = Project(map, map.operands[i], c.operands[i]->sharding(), true).axes;
+    limit = std::max(limit, sharding::LocalElements(results[r]->shape(), Unproject(map, map.results[r], axes, c.mesh)));
+  }
+  return limit;
+}
+
+// Checks that operands are no larger than the local part of their type, but where gathered, and results
+// than their limit, but where operands were gathered or the result is partial. Moves come in chains,
+// operands' before the op.
+std::string TooLarge(const Case& c, const spmd::DeviceProgram& device, const std::vector<const ir::Type*>& results) {
+  std::map<ir::ValueId, int64_t> allowed;  // by value
+  std::set<ir::ValueId> grown;
+  for (size_t i = 0; i < c.operands.size(); ++i) allowed[device.program.inputs[i]] = LocalElements(*c.operands[i]);
+  for (const ir::Instruction& instruction : device.program.instructions) {
+    bool move = std::holds_alternative<ir::Move>(*instruction.op->lowering);
+    bool gathers = move && spmd::KindOf(*instruction.op) == StepKind::kAllGather;
+    for (ir::ValueId v : instruction.operands) {
+      gathers = gathers || grown.count(v);
+      int64_t n = device.program.type(v)->elements();
+      auto limit = allowed.find(v);
+      if (!move && limit != allowed.end() && !grown.count(v) && n > limit->second)
+        return fmt::format("an operand of {} has {} elements, its local type {}", instruction.op->name, n, limit->second);
+    }
+    for (size_t r = 0; r < instruction.results.size(); ++r) {
+      ir::ValueId v = instruction.results[r];
+      if (gathers) grown.insert(v);
+      auto from = move ? allowed.find(instruction.operands[0]) : allowed.end();
+      if (from != allowed.end()) allowed[v] = from->second;
+      bool partial = !device.placements[static_cast<size_t>(v)].sharding.unreduced.empty();
+      if (move || gathers || partial || instruction.op != c.sample->op) continue;
+      int64_t n = device.program.type(v)->elements();
+      if (int64_t limit = ResultLimit(c, MapOf(c, results), results, r); n > limit)
+        return fmt::format("a result of {} has {} elements, not at most {}", instruction.op->name, n, limit);
+    }
+  }
+  return "";
+}
+
+// ---- the tests ----------------------------------------------------------------------------------
+
+std::vector<const ir::OpDef*> Ops() {
+  ops::Install();
+  std::vector<const ir::OpDef*> list;
+  for (const ir::OpDef* op : ir::AllOps())
+    if (!std::holds_alternative<ir::Move>(*op->lowering) || op == &ops::kReshard) list.push_back(op);
+  return list;
+}
+
+std::vector<const MeshDef*> Meshes() { return {MeshOf({2}), MeshOf({2, 2})}; }
+
+class RuleTruth : public testing::TestWithParam<const ir::OpDef*> {
+ protected:
+  template <class F>
+  void ForEachAccepted(F f) {
+    for (const Sample* sample : SamplesOf(*GetParam())) {
+      if (!sample->truth) continue;
+      for (const MeshDef* mesh : Meshes())
+        ForEachCase(*sample, mesh, [&](const Case& c) {
+          if (HasFailure()) return;
+          std::vector<const ir::Type*> results = ResultTypes(c);
+          if (!results.empty()) f(c, results);
+        });
+    }
+  }
+};
+
+TEST_P(RuleTruth, HasASmallSample) {
+  bool any = false;
+  for (const Sample* sample : SamplesOf(*GetParam())) any = any || sample->truth;
+  EXPECT_TRUE(any) << "mark a small sample with truth";
+}
+
+TEST_P(RuleTruth, TheDeviceProgramHasThePredictedCollectives) {
+  ForEachAccepted([&](const Case& c, const std::vector<const ir::Type*>& results) {
+    spmd::DeviceProgram device = spmd::Lower(*ProgramOf(c, results));
+    std::vector<Event> got = Lowered(device), want = Predicted(c, results);
+    EXPECT_EQ(EventsText(got, *c.mesh), EventsText(want, *c.mesh)) << c.name();
+    if (OnlyPasses(c, results)) {
+      EXPECT_EQ(EventsText(got, *c.mesh), " none") << c.name();
+    }
+    EXPECT_EQ(TooLarge(c, device, results), "") << c.name() << "\n" << ir::Text(device.program);
+  });
+}
+
+// Partial values make the order of additions differ.
+Tolerance ToleranceOf(const Case& c, const std::vector<const ir::Type*>& results) {
+  auto partial = [](const ir::Type* t) { return !t->sharding().unreduced.empty(); };
+  bool any = std::any_of(c.operands.begin(), c.operands.end(), partial) ||
+             std::any_of(results.begin(), results.end(), partial);
+  if (!any) return c.sample->sharded;
+  return {std::max(c.sample->sharded.eps, 8.0), std::max(c.sample->sharded.magnitude, 200.0)};
+}
+
+TEST_P(RuleTruth, AcceptedPlacementsGiveTheNumbers) {
+  const Sample* sample = nullptr;
+  std::vector<HostTensor> data, want;
+  ForEachAccepted([&](const Case& c, const std::vector<const ir::Type*>& results) {
+    if (c.sample != sample) {
+      sample = c.sample;
+      data = MakeData(*sample);
+      want = RunEager(Unsharded(*sample), data);
+    }
+    EXPECT_THAT(RunEager(c, data), AreClose(want, ToleranceOf(c, results))) << c.name();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryOp, RuleTruth, testing::ValuesIn(Ops()),
+                         [](const auto& op) { return std::string(op.param->name); });
+
+}  // namespace
+}  // namespace tessera::suite
