@@ -12,6 +12,6 @@ if [[ ${UPDATE_GOLDEN:-} == 1 ]]; then
   printf '%s\n' "$printed" >"$golden"
   echo "wrote $golden"
 elif ! diff -u "$golden" - <<<"$printed"; then
-  echo "the output is not that of $golden; if it should be: UPDATE_GOLDEN=1 ctest -R samples"
+  echo "the output is not that of $golden; if it should be: UPDATE_GOLDEN=1 scripts/test -R samples"
   exit 1
 fi
