@@ -1,5 +1,6 @@
 // Pictures and printing.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "tessera/array.h"
@@ -8,8 +9,8 @@
 namespace tessera {
 
 struct VisualizeOptions {
-  bool color = false;  // ANSI colours
-  int width = 80;      // columns
+  std::optional<bool> color = {};  // ANSI colours; default: where stdout is a terminal that has them
+  int width = 80;                  // columns
 };
 // Returns a picture of which devices hold which part of a 1-D or 2-D array.
 std::string visualize_sharding(const Array& x, VisualizeOptions options = {}, Loc loc = Loc::Current());

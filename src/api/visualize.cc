@@ -1,7 +1,10 @@
 // Pictures of shardings and meshes for the terminal.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "api/operands.h"
@@ -21,7 +24,13 @@ std::string Paint(const std::string& text, int color) {
   return fmt::format("\x1b[30;{}m{}\x1b[0m", kColors[static_cast<size_t>(color) % std::size(kColors)], text);
 }
 
+bool TerminalHasColor() {
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) && term && std::string(term) != "dumb" && !std::getenv("NO_COLOR");
+}
+
 std::string Draw(const Grid& grid, const VisualizeOptions& options) {
+  bool color = options.color.value_or(TerminalHasColor());
   size_t columns = grid.cells.empty() ? 0 : grid.cells[0].size(), width = 1;
   for (const auto& row : grid.cells)
     for (const std::string& cell : row) width = std::max(width, cell.size());
@@ -36,7 +45,7 @@ std::string Draw(const Grid& grid, const VisualizeOptions& options) {
       std::string cell = grid.cells[r][c];
       if (cell.size() > width) cell = cell.substr(0, width - 1) + "~";
       std::string text = fmt::format("{:^{}}", cell, width);
-      out += (options.color ? Paint(text, grid.colors[r][c]) : text) + "|";
+      out += (color ? Paint(text, grid.colors[r][c]) : text) + "|";
     }
     out += "\n" + line + "\n";
   }

@@ -1,0 +1,129 @@
+// Arrays in and out: host data, shards, printing, pictures, indexing, meshes.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <span>
+#include <sstream>
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+
+std::string Print(const auto& x) {
+  std::ostringstream os;
+  os << x;
+  return os.str();
+}
+
+TEST(HostData, BecomesArraysOfItsElementType) {
+  std::vector<double> d{1, 2};
+  std::vector<bool> b{true, false};
+  int16_t raw[] = {1, 2, 3, 4};
+  EXPECT_EQ(type_of(array(d)).text(), "f64[2]");
+  EXPECT_EQ(type_of(array(b)).text(), "bool[2]");
+  EXPECT_EQ(type_of(array(std::span<const int16_t>(raw), {.shape = Shape{2, 2}})).text(), "i16[2,2]");
+  EXPECT_EQ(type_of(array({{1, 2, 3}, {4, 5, 6}})).text(), "i32[2,3]");
+  EXPECT_EQ(type_of(array({1, 2.5})).text(), "f32[2]");
+  EXPECT_EQ(type_of(Array(true)).text(), "bool[]");
+}
+
+TEST(Shards, SayWhereTheyLie) {
+  SetDeviceCount(4);
+  {
+    MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}, {.device_ids = {3, 2, 1, 0}}));
+    Array a = reshard(arange(8).reshape({4, 2}), P("x", None));
+    std::vector<Shard> shards = a.addressable_shards();
+    ASSERT_EQ(shards.size(), 4u);
+    EXPECT_EQ(shards[0].device(), 3);
+    EXPECT_EQ(shards[2].index()[0].begin, 2);
+    EXPECT_THAT(shards[2].data<int>(), ElementsAre(4, 5, 6, 7));
+    EXPECT_THAT(shards[3].shape(), ElementsAre(2, 2));
+    EXPECT_THROW(shards[0].data<float>(), DTypeError);
+    EXPECT_EQ(a.sharding().text(), R"(<@mesh, [{"x"}, {}]>)");
+    EXPECT_EQ(visualize_sharding(a, {.color = false}),
+              "i32[4@x,2]\n+------+\n| 2,3  |\n+------+\n| 0,1  |\n+------+\n");
+  }
+  SetDeviceCount(1);
+}
+
+TEST(Printing, AbbreviatesAndAligns) {
+  EXPECT_EQ(Print(array({{1, -2}, {30, 4}})), "i32[2,2]\n[[ 1, -2],\n [30,  4]]");
+  EXPECT_EQ(Print(Array(0.5)), "f32[] 0.5");
+  EXPECT_EQ(Print(arange(2000)), "i32[2000]\n[   0,    1,    2, ..., 1997, 1998, 1999]");
+  EXPECT_EQ(Print(zeros({0, 3})), "f32[0,3]\n[]");
+  EXPECT_EQ(Print(abstract_array("f32[3]")), "abstract f32[3]");
+}
+
+TEST(Meshes, PrintAndNest) {
+  Mesh outer = abstract_mesh({{"x", 2}, {"y", 4}}), inner = outer.with_mode("y", Auto);
+  EXPECT_EQ(outer.text(), R"(<["x"=2, "y"=4]>)");
+  EXPECT_TRUE(current_mesh().empty());
+  {
+    MeshScope a(outer);
+    {
+      MeshScope b(inner);
+      EXPECT_EQ(current_mesh().mode("y"), Auto);
+    }
+    EXPECT_EQ(current_mesh(), outer);
+  }
+  EXPECT_EQ(abstract_mesh({{"x", 2}}, {.device_ids = {0, 1}}), abstract_mesh({{"x", 2}}));
+}
+
+TEST(Meshes, SeveralInOneProgram) {
+  SetDeviceCount(4);
+  {
+    Mesh flat = make_mesh({{"d", 4}}), square = make_mesh({{"x", 2}, {"y", 2}}), turned = make_mesh({{"d", 4}}, {.device_ids = {2, 3, 0, 1}});
+    MeshScope scope(flat);
+    Array a = reshard(arange(16).reshape({4, 4}), P("d", None));
+    Array b = reshard(a, Sharding(square, P("x", "y")));
+    Array c = reshard(a, Sharding(turned, P("d", None)));
+    EXPECT_EQ(type_of(b).text(), "i32[4@x,4@y]");
+    EXPECT_EQ(b.to_vector<int>(), a.to_vector<int>());
+    EXPECT_EQ(c.to_vector<int>(), a.to_vector<int>());
+    EXPECT_EQ(c.addressable_shards()[0].device(), 2);
+    EXPECT_THROW(a + b, ShardingError);
+  }
+  SetDeviceCount(1);
+}
+
+TEST(Indexing, FollowsNumPy) {
+  Array a = arange(24).reshape({2, 3, 4});
+  EXPECT_THAT((a[{1, 2}].to_vector<int>()), ElementsAre(20, 21, 22, 23));
+  EXPECT_THAT((a[{Ellipsis, -1}].to_vector<int>()), ElementsAre(3, 7, 11, 15, 19, 23));
+  EXPECT_THAT((a[{0, All, 1}].to_vector<int>()), ElementsAre(1, 5, 9));
+  EXPECT_THAT((a[{0, 0, Slice(None, None, -2)}].to_vector<int>()), ElementsAre(3, 1));
+  EXPECT_THAT((a[{0, 0, Slice(1, 100, 2)}].to_vector<int>()), ElementsAre(1, 3));
+  EXPECT_THAT((a[{None, 0, None}].shape()), ElementsAre(1, 1, 3, 4));
+}
+
+TEST(Operators, MeanWhatNumPysMean) {
+  Array a = array({7, -7}), b = array({2, 2});
+  EXPECT_THAT((a / b).to_vector<double>(), ElementsAre(3.5, -3.5));
+  EXPECT_THAT((a % b).to_vector<int>(), ElementsAre(1, 1));
+  EXPECT_THAT((a >> 1).to_vector<int>(), ElementsAre(3, -4));
+  EXPECT_THAT((array({255}, {.dtype = u8}) >> 1).to_vector<int>(), ElementsAre(127));
+  EXPECT_EQ(type_of(2 * astype(a, bf16)).text(), "bf16[2]");
+  EXPECT_EQ(type_of(a + 0.5).text(), "f32[2]");
+  EXPECT_TRUE(all(a == a).item<bool>());
+}
+
+TEST(ReplicaSharing, GivesTheSameBits) {
+  SetDeviceCount(4);
+  {
+    MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
+    auto f = [](Array a) { return matmul(softmax(a), ones({4, 4}), {.out_sharding = P("x", None)}); };
+    auto input = [] { return reshard(sin(arange(16.0).reshape({4, 4})), P("x", "y")); };
+    auto shared = jit(f)(input()).to_vector<float>();
+    ReplicaSharing(false);
+    Array copies = jit(f)(input());
+    ReplicaSharing(true);
+    EXPECT_EQ(copies.to_vector<float>(), shared);
+    EXPECT_NE(copies.addressable_shards()[0].data<float>().data(), copies.addressable_shards()[1].data<float>().data());
+    EXPECT_EQ((copies + 0.0).to_vector<float>(), shared) << "mixed with what shares";
+  }
+  SetDeviceCount(1);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,116 @@
+// jit: what traces again, what is captured, what is donated, threads.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <thread>
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+
+struct Params {
+  Array w, b;
+};
+TESSERA_FIELDS(Params, w, b);
+
+TEST(Jit, TracesOncePerKindOfCall) {
+  int traces = 0;
+  auto f = jit([&](Array x, int n) {
+    ++traces;
+    return x * n;
+  });
+  EXPECT_THAT(f(ones({2}), 3).to_vector<float>(), ElementsAre(3, 3));
+  f(ones({2}), 3);
+  EXPECT_EQ(traces, 1);
+  f(ones({2}), 4);
+  EXPECT_EQ(traces, 2) << "another static value";
+  f(ones({3}), 4);
+  EXPECT_EQ(traces, 3) << "another shape";
+  {
+    DefaultDtypes scope(i64, f64);
+    f(ones({3}, f32), 4);
+  }
+  EXPECT_EQ(traces, 4) << "other default dtypes";
+  auto copy = f;
+  copy(ones({3}), 4);
+  EXPECT_EQ(traces, 4) << "copies share the cache";
+}
+
+TEST(Jit, AgreesWithEagerCallsBitForBit) {
+  auto f = [](Array x) { return softmax(tanh(x * 3.0) + exp(x), 0); };
+  Array x = linspace(-2.0, 2.0, 100);
+  EXPECT_EQ(jit(f)(x).to_vector<float>(), f(x).to_vector<float>());
+}
+
+TEST(Jit, TakesAndReturnsTrees) {
+  auto f = jit([](const Params& p, std::vector<Array> xs, std::map<std::string, Array> named) {
+    return std::tuple(Params{p.w + 1, p.b}, xs.at(1), std::optional<Array>(named.at("k")), 7);
+  });
+  auto [p, x, k, n] = f({zeros({2}), ones({1})}, {ones({1}), full({1}, 5.0)}, {{"k", full({1}, 6.0)}});
+  EXPECT_THAT(p.w.to_vector<float>(), ElementsAre(1, 1));
+  EXPECT_EQ(x.item<float>(), 5);
+  EXPECT_EQ(k->item<float>(), 6);
+  EXPECT_EQ(n, 7);
+}
+
+TEST(Jit, CapturedArraysAreConstantsOfTheTrace) {
+  Array c = full({2}, 3.0);
+  auto f = jit([&](Array x) { return x + c; });
+  EXPECT_THAT(f(ones({2})).to_vector<float>(), ElementsAre(4, 4));
+  c = full({2}, 100.0);
+  EXPECT_THAT(f(ones({2})).to_vector<float>(), ElementsAre(4, 4)) << "baked in at the first call";
+  EXPECT_THAT(f.trace(ones({2})).text(), testing::HasSubstr("captures(%1: f32[2])"));
+}
+
+TEST(Jit, InsideAnotherJitIsInlined) {
+  auto inner = jit([](Array x) { return x * 2.0; });
+  auto outer = jit([&](Array x) { return inner(x) + inner(x + 1.0); });
+  EXPECT_EQ(outer(1.0).item<float>(), 6);
+}
+
+TEST(Jit, GenericFunctionsTraceNumbers) {
+  auto f = jit([](auto x, auto y) { return x + y; });
+  EXPECT_EQ(f(1.0, ones({})).template item<float>(), 2);
+}
+
+TEST(Jit, OutputsMayBeInputsAndConstants) {
+  auto f = jit([](Array x) { return std::tuple(x, x, zeros({2}), Array(3)); });
+  auto [a, b, z, n] = f(ones({2}));
+  EXPECT_THAT(a.to_vector<float>(), ElementsAre(1, 1));
+  EXPECT_THAT(b.to_vector<float>(), ElementsAre(1, 1));
+  EXPECT_THAT(z.to_vector<float>(), ElementsAre(0, 0));
+  EXPECT_EQ(n.item<int>(), 3);
+}
+
+TEST(Jit, MayBeCalledFromManyThreads) {
+  SetDeviceCount(4);
+  {
+    Mesh mesh = make_mesh({{"x", 4}});
+    auto f = jit([](Array x) { return sum(x * x) + x; });
+    std::vector<std::thread> threads;
+    std::vector<int> wrong(4);
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        MeshScope scope(mesh);
+        for (int i = 0; i < 50; ++i) {
+          Array x = full({8}, static_cast<double>(t), {.out_sharding = P("x")});
+          auto v = f(x).to_vector<float>();
+          for (float e : v) wrong[static_cast<size_t>(t)] += e != static_cast<float>(8 * t * t + t);
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    EXPECT_THAT(wrong, ElementsAre(0, 0, 0, 0));
+  }
+  SetDeviceCount(1);
+}
+
+TEST(Jit, DonatedBuffersAreReused) {
+  auto step = jit([](Array x) { return x + 1.0; }, {.donate = {0}});
+  Array x = zeros({1 << 16});
+  for (int i = 0; i < 5; ++i) x = step(x);
+  EXPECT_EQ(x[0].item<float>(), 5);
+}
+
+}  // namespace
+}  // namespace tessera

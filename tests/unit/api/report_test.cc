@@ -1,0 +1,96 @@
+// What a program will do, before it runs: reports, memory, policies.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <chrono>
+
+namespace tessera {
+namespace {
+
+auto Layer() {
+  return jit([](Array x, Array w) { return relu(matmul(x, w, {.out_sharding = P("data", None)})); });
+}
+
+TEST(Report, OfFourThousandDevices) {
+  MeshScope scope(abstract_mesh({{"data", 64}, {"model", 64}}));
+  Array x = abstract_array("f32[65536@data,8192@model]"), w = abstract_array("f32[8192@model,8192]");
+  Lowered lowered = Layer().lower(x, w);
+  CommReport comm = lowered.comm();
+  ASSERT_EQ(comm.events().size(), 1u);
+  EXPECT_EQ(comm.count(CommKind::kAllReduce, "model"), 1);
+  // Twice 63/64 of the local result, [1024, 8192] floats.
+  EXPECT_EQ(comm.bytes(), 2 * (int64_t{1024} * 8192 * 4 / 64 * 63));
+  EXPECT_TRUE(comm.events()[0].implied);
+  EXPECT_THAT(comm.events()[0].where, testing::StartsWith("report_test.cc:"));
+  EXPECT_EQ(lowered.flops(), int64_t{2} * 1024 * 8192 * 128 + 1024 * 8192);
+  // x, w, the product, its reduction.
+  EXPECT_GE(lowered.peak_bytes(), (int64_t{1024} * 128 + 128 * 8192 + 2 * 1024 * 8192) * 4);
+  EXPECT_THAT(lowered.device_program().text(), testing::HasSubstr("all_reduce"));
+}
+
+TEST(Report, ReshardsAreAskedFor) {
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  auto f = jit([](Array a) { return reshard(a, P(None, "x")); });
+  CommReport comm = f.lower(abstract_array("f32[8@x,4]")).comm();
+  ASSERT_EQ(comm.events().size(), 1u);
+  EXPECT_EQ(comm.events()[0].kind, CommKind::kAllToAll);
+  EXPECT_FALSE(comm.events()[0].implied);
+  EXPECT_EQ(comm.events()[0].bytes, 32);
+}
+
+TEST(Policy, NamesEveryViolationAtOnce) {
+  MeshScope scope(abstract_mesh({{"data", 2}, {"model", 4}}));
+  Array x = abstract_array("f32[8@data,16@model]"), w = abstract_array("f32[16@model,8]");
+  auto f = jit([](Array x, Array w) {
+    Array y = matmul(x, w, {.out_sharding = P("data", None)});
+    return reshard(y, P(None, "data")) + sum(x);
+  });
+  f.lower(x, w);
+  CommPolicy none({.rule = CommRule::kForbid});
+  try {
+    f.lower(x, w);
+    FAIL() << "accepted";
+  } catch (const ShardingError& e) {
+    EXPECT_EQ(e.label(), "CommPolicy.C1");
+    EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("all_reduce over model"),
+                                         testing::HasSubstr("all_to_all over data"), testing::HasSubstr("3 times")));
+  }
+}
+
+TEST(Policy, AllowsWhatTheUserAskedFor) {
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  CommPolicy policy({.rule = CommRule::kForbidImplied});
+  EXPECT_NO_THROW(jit([](Array a) { return reshard(a, P()); }).lower(abstract_array("f32[8@x]")));
+  EXPECT_THROW(jit([](Array a) { return sum(a); }).lower(abstract_array("f32[8@x]")), ShardingError);
+}
+
+TEST(Policy, BudgetsCountOnlyTheirKindsAndAxes) {
+  MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2}}));
+  auto f = jit([](Array a) { return reshard(a, P()); });
+  Array a = abstract_array("f32[1024@x]");
+  {
+    CommPolicy policy({.kinds = {CommKind::kAllReduce}, .bytes = 0});
+    EXPECT_NO_THROW(f.lower(a));
+  }
+  {
+    CommPolicy policy({.axes = "y", .bytes = 0});
+    EXPECT_NO_THROW(f.lower(a));
+  }
+  CommPolicy policy({.axes = "x", .bytes = 2047});
+  EXPECT_THROW(f.lower(a), ShardingError);
+}
+
+TEST(Policy, HoldsForEagerCalls) {
+  SetDeviceCount(2);
+  {
+    MeshScope scope(make_mesh({{"x", 2}}));
+    Array a = ones({8}, {.out_sharding = P("x")});
+    EXPECT_EQ(sum(a).item<float>(), 8);
+    CommPolicy policy({.rule = CommRule::kForbid});
+    EXPECT_THROW(sum(a), ShardingError);
+  }
+  SetDeviceCount(1);
+}
+
+}  // namespace
+}  // namespace tessera
