@@ -1,0 +1,97 @@
+// tessera_bench [--quick] [--only W1,W3,...] [--peers FILE]...
+//
+// Runs the workloads, prints a JSON line per figure to stdout, and to stderr the ratios and floors.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "benchmarks/report.h"
+#include "benchmarks/workloads.h"
+
+namespace tessera::bench {
+namespace {
+
+struct Options {
+  bool quick = false;
+  std::string only;  // all if empty
+  std::vector<std::string> peers;
+  std::optional<int> process;  // the part of W8 that runs by itself, and its devices
+};
+
+constexpr char kUsage[] =
+    "tessera_bench [--quick] [--only W1,W2,W3,W5,W6,W8] [--peers FILE]...\n"
+    "  --quick       small sizes and few samples: does everything run?\n"
+    "  --only LIST   only these workloads\n"
+    "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
+
+// Null if the arguments are not understood.
+std::optional<Options> Parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    const bool value = i + 1 < argc;
+    if (arg == "--quick") options.quick = true;
+    else if (arg == "--only" && value) options.only = argv[++i];
+    else if (arg == "--peers" && value) options.peers.emplace_back(argv[++i]);
+    else if (arg == "--process" && value) options.process = std::atoi(argv[++i]);
+    else return {};
+  }
+  return options;
+}
+
+bool Wanted(const Options& options, const std::string& workload) {
+  return options.only.empty() || ("," + options.only + ",").find("," + workload + ",") != std::string::npos;
+}
+
+// Reads them first, so that a wrong name costs no wait.
+void AddPeers(Recorder& recorder, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    std::ifstream in(file);
+    if (!in) throw std::runtime_error("cannot read " + file);
+    for (std::string line; std::getline(in, line);) recorder.AddPeer(line);
+  }
+}
+
+void Run(const Options& options) {
+  Recorder recorder(options.quick);
+  if (options.process) return ManyDevicesProcess(recorder, *options.process);
+  AddPeers(recorder, options.peers);
+  const bool limits = Wanted(options, "W1") || Wanted(options, "W2") || Wanted(options, "W3");
+  // On a thread of their own, which stays pinned.
+  std::thread([&] {
+    if (limits) Limits(recorder);
+    if (Wanted(options, "W3")) ThreadReference(recorder);
+  }).join();
+  for (int devices : {8, 1}) {
+    if (Wanted(options, "W1")) Matmul(recorder, devices);
+    if (Wanted(options, "W2")) Elementwise(recorder, devices);
+    if (Wanted(options, "W3") && devices == 8) Collectives(recorder);
+    if (Wanted(options, "W5") && devices == 8) CompileChain(recorder);
+    if (Wanted(options, "W6")) Dispatch(recorder, devices);
+  }
+  if (Wanted(options, "W8")) ManyDevices(recorder);
+  PrintTables(recorder.figures(), options.quick);
+}
+
+}  // namespace
+}  // namespace tessera::bench
+
+int main(int argc, char** argv) {
+  const auto options = tessera::bench::Parse(argc, argv);
+  if (!options) {
+    std::fputs(tessera::bench::kUsage, stderr);
+    return 2;
+  }
+  try {
+    tessera::bench::Run(*options);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "tessera_bench: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,54 @@
+// Timing, and one JSON line per figure: {workload, peer, version, params, unit, median, p10, p90,
+// n, extra}. Two figures are of one task if workload and params are equal.
+#pragma once
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tessera::bench {
+
+using Json = nlohmann::ordered_json;
+
+// Seconds, from a clock that never steps.
+double Now();
+// The q-th part of the sorted samples.
+double Quantile(std::vector<double> samples, double q);
+
+struct Figure {
+  std::string workload, peer;
+  Json params;
+  std::string unit;
+  double median = 0;
+  Json extra;
+};
+
+// Prints figures as they come and keeps them for the tables at the end.
+class Recorder {
+ public:
+  explicit Recorder(bool quick);
+  bool quick() const { return quick_; }
+  const std::vector<Figure>& figures() const { return figures_; }
+
+  void Emit(const std::string& workload, const std::string& peer, Json params,
+            const std::string& unit, const std::vector<double>& samples, Json extra = Json::object());
+  // Keeps the figure of a line that another program, or a run of this one, has printed.
+  void Add(const std::string& line);
+  // The same of another library; limits, references and figures of ours are those of this run.
+  void AddPeer(const std::string& line);
+
+ private:
+  bool quick_;
+  std::vector<Figure> figures_;
+};
+
+enum class Mode : uint8_t { kLatency, kPipelined };
+
+// Samples of f in us per call, after three calls of warm-up. A sample is one call, or as many as
+// fill 0.2 ms (pipelined: at least 100); up to 60 samples or 1.2 s.
+std::vector<double> Sample(bool quick, const std::function<void()>& f, Mode mode = Mode::kLatency);
+
+// Samples for limits and references: `repeats` of them.
+std::vector<double> Repeat(int repeats, const std::function<void()>& f);
+
+}  // namespace tessera::bench

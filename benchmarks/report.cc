@@ -1,0 +1,238 @@
+#include "benchmarks/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+
+namespace tessera::bench {
+namespace {
+
+const std::string kOurs = "tessera";
+
+// 8.0 and 8 are one value, whoever printed it.
+std::string Plain(const Json& v) {
+  if (v.is_number_float() && v.get<double>() == std::floor(v.get<double>()))
+    return std::to_string(v.get<int64_t>());
+  return v.is_string() ? v.get<std::string>() : v.dump();
+}
+
+// What tells tasks of one workload apart; params that say how a peer does it are left out.
+std::string TaskOf(const Figure& f) {
+  const bool how_variant = f.workload.starts_with("W2.") && f.workload != "W2.transpose";
+  std::map<std::string, std::string> sorted;
+  for (const auto& [name, value] : f.params.items())
+    if (!(f.workload == "W1.matmul" && name == "mesh") && !(how_variant && name == "variant"))
+      sorted[name] = Plain(value);
+  std::string text = f.workload;
+  for (const auto& [name, value] : sorted) text += fmt::format(" {}={}", name, value);
+  return text;
+}
+
+class Figures {
+ public:
+  explicit Figures(const std::vector<Figure>& all) : all_(all) {
+    for (const Figure& f : all) {
+      if (f.workload == "LIMIT.fma_f32") peak_ = std::max(peak_, f.median);
+      if (f.workload != "LIMIT.bandwidth") continue;
+      std::string kernel = f.params["kernel"];
+      if (kernel.ends_with("_nt")) kernel.resize(kernel.size() - 3);
+      double& best = bandwidth_[kernel][f.params["ws"].get<double>()];
+      best = std::max(best, f.median);
+    }
+  }
+
+  // The fastest figure of a peer for a task, in its unit.
+  std::optional<double> Of(const std::string& peer, const std::string& task) const {
+    std::optional<double> best;
+    for (const Figure& f : all_)
+      if (f.peer == peer && TaskOf(f) == task) best = std::min(best.value_or(f.median), f.median);
+    return best;
+  }
+  std::optional<double> Ours(const std::string& task) const { return Of(kOurs, task); }
+
+  // The least time in us for a figure's flops and bytes on all cores.
+  std::optional<double> Limit(const Figure& f) const {
+    if (peak_ == 0 || !(f.extra.contains("flops") || f.extra.contains("bytes"))) return {};
+    double us = f.extra.value("flops", 0.0) / peak_ / 1e3;
+    if (!f.extra.contains("bytes")) return us;
+    const auto table = bandwidth_.find(f.extra.value("kind", "copy"));
+    if (table == bandwidth_.end()) return us;
+    const double ws = f.extra["ws"].get<double>();
+    auto distance = [&](const auto& level) { return std::fabs(std::log(level.first / ws)); };
+    const auto level = std::min_element(table->second.begin(), table->second.end(),
+                                        [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+    return std::max(us, f.extra["bytes"].get<double>() / level->second / 1e3);
+  }
+  std::optional<double> LimitShare(const std::string& task) const {
+    for (const Figure& f : all_) {
+      if (f.peer != kOurs || TaskOf(f) != task) continue;
+      const std::optional<double> limit = Limit(f);
+      return limit ? std::optional(*limit / f.median) : std::nullopt;
+    }
+    return {};
+  }
+  const std::vector<Figure>& all() const { return all_; }
+
+ private:
+  const std::vector<Figure>& all_;
+  double peak_ = 0;
+  std::map<std::string, std::map<double, double>> bandwidth_;  // kernel -> ws -> GB/s
+};
+
+// The task that one device does instead, of a figure with 8; empty if there is none.
+std::string OnOneDevice(const Figure& f) {
+  const bool compared = f.workload.starts_with("W1.") || f.workload.starts_with("W2.");
+  if (!compared || Plain(f.params.value("devices", Json(0))) != "8") return "";
+  Figure one = f;
+  one.params["devices"] = 1;
+  if (f.workload == "W1.matmul") one.params["variant"] = "single";
+  if (f.workload == "W2.transpose") one.params["variant"] = "local";
+  if (f.workload == "W2.chain") one.params["MiB_per_device"] = f.params["MiB_per_device"].get<double>() * 8;
+  return TaskOf(one);
+}
+
+std::string Number(std::optional<double> v) {
+  if (!v) return "-";
+  if (*v >= 100) return fmt::format("{:.0f}", *v);
+  return fmt::format("{:.3g}", *v);
+}
+
+std::set<std::string> Peers(const Figures& figures) {
+  std::set<std::string> peers;
+  for (const Figure& f : figures.all())
+    if (f.peer != kOurs && f.peer != "limit" && f.peer != "threads") peers.insert(f.peer);
+  return peers;
+}
+
+void PrintFigures(const Figures& figures) {
+  const std::set<std::string> peers = Peers(figures);
+  std::string head = fmt::format("{:<70} {:>9} {:>4} {:>8} {:>8} {:>8} {:>6}", "task", "median", "unit",
+                                 "of limit", "/threads", "/1 dev", "others");
+  for (const std::string& peer : peers) head += fmt::format(" {:>8}x", peer);
+  fmt::print(stderr, "\n{}\n", head);
+  for (const Figure& f : figures.all()) {
+    if (f.peer != kOurs) continue;
+    const std::string task = TaskOf(f), single = OnOneDevice(f);
+    auto over = [&](std::optional<double> base) {
+      return Number(base ? std::optional(f.median / *base) : std::nullopt);
+    };
+    std::string line = fmt::format(
+        "{:<70} {:>9} {:>4} {:>8} {:>8} {:>8} {:>6}", task, Number(f.median), f.unit,
+        Number(figures.LimitShare(task)), over(figures.Of("threads", task)),
+        over(single.empty() ? std::nullopt : figures.Ours(single)), Plain(f.extra["other_cores"]));
+    for (const std::string& peer : peers) {
+      const std::optional<double> theirs = figures.Of(peer, task);
+      line += fmt::format(" {:>9}", Number(theirs ? std::optional(*theirs / f.median) : std::nullopt));
+    }
+    fmt::print(stderr, "{}\n", line);
+  }
+}
+
+class Floors {
+ public:
+  explicit Floors(const Figures& figures) : figures_(figures) {}
+
+  void AtLeast(const std::string& what, std::optional<double> got, double floor) {
+    Row(what, got, floor, ">=", got && *got >= floor);
+  }
+  void AtMost(const std::string& what, std::optional<double> got, double floor) {
+    Row(what, got, floor, "<=", got && *got <= floor);
+  }
+  // So many times as fast as JAX; without JAX's lines, the share of the limit that makes it so.
+  void AgainstJax(const std::string& task, double times, double share_of_jax) {
+    const std::optional<double> jax = figures_.Of("jax", task), ours = figures_.Ours(task);
+    if (jax && ours) return AtLeast(task + ": faster than JAX", *jax / *ours, times);
+    AtLeast(task + ": of the limit", figures_.LimitShare(task), times * share_of_jax);
+  }
+
+ private:
+  void Row(const std::string& what, std::optional<double> got, double floor, const char* sign, bool met) {
+    if (!got) return;
+    fmt::print(stderr, "{:<92} {:>8} {} {:<6} {}\n", what, Number(got), sign, Number(floor),
+               met ? "met" : "NOT met");
+  }
+  const Figures& figures_;
+};
+
+void ProductFloors(const Figures& figures, Floors& floors) {
+  struct {
+    const char* variant;
+    double jax_512, jax_2048;  // JAX's shares of the limit in FIGURES.md
+  } const variants[] = {{"rows_cols", 0.47, 0.75}, {"contract_all_reduce", 0.36, 0.64},
+                        {"contract_reduce_scatter", 0.35, 0.69}};
+  for (const auto& v : variants) {
+    floors.AgainstJax(fmt::format("W1.matmul devices=8 n=512 variant={}", v.variant), 1.2, v.jax_512);
+    floors.AgainstJax(fmt::format("W1.matmul devices=8 n=2048 variant={}", v.variant), 1.0, v.jax_2048);
+  }
+  for (const char* ops : {"cheap8", "math8"}) {
+    const std::string task = fmt::format("W2.chain MiB_per_device=64 devices=8 ops={}", ops);
+    floors.AtLeast(task + ": of the limit", figures.LimitShare(task), 0.6);
+  }
+  for (const Figure& f : figures.all()) {
+    if (f.peer != kOurs || !f.workload.starts_with("W2.") || f.workload == "W2.chain") continue;
+    if (Plain(f.params["devices"]) != "8") continue;
+    floors.AtLeast(TaskOf(f) + ": of the limit", figures.LimitShare(TaskOf(f)),
+                   f.workload == "W2.transpose" ? 0.25 : 0.5);
+  }
+  for (const Figure& f : figures.all()) {
+    const std::string single = f.peer == kOurs ? OnOneDevice(f) : "";
+    if (single.empty()) continue;
+    const std::optional<double> one = figures.Ours(single);
+    floors.AtMost(TaskOf(f) + ": of 1 device's time", one ? std::optional(f.median / *one) : std::nullopt, 1.25);
+  }
+}
+
+void ProgramFloors(const Figures& figures, Floors& floors) {
+  for (const Figure& f : figures.all()) {
+    if (f.peer != kOurs || f.workload != "W3.collective") continue;
+    const std::string task = TaskOf(f);
+    if (f.params["bytes_per_device"] == 4096) {
+      floors.AtMost(task + ": us", f.median, 1.5);
+    } else if (const std::optional<double> threads = figures.Of("threads", task)) {
+      floors.AtMost(task + ": of threads", f.median / *threads, 2);
+    }
+  }
+  auto chain = [&](int ops) -> std::optional<double> {
+    const std::optional<double> us =
+        figures.Ours(fmt::format("W5.compile_chain devices=8 ops={} stage=total", ops));
+    return us ? std::optional(*us / ops) : std::nullopt;
+  };
+  floors.AtMost("W5.compile_chain 10000 ops: us per op", chain(10000), 8);
+  if (chain(1000) && chain(10000))
+    floors.AtMost("W5.compile_chain: an op of 10000 to one of 1000", *chain(10000) / *chain(1000), 1.25);
+  struct {
+    const char* what;
+    double most;  // a fiftieth of JAX's time in FIGURES.md
+  } const calls[] = {{"eager_add", 2.7}, {"jit_1_op", 2.0}, {"jit_50_ops", 2.4}};
+  for (const auto& c : calls) {
+    const std::string task = fmt::format("W6.dispatch devices=8 mode=latency what={}", c.what);
+    const std::optional<double> jax = figures.Of("jax", task), ours = figures.Ours(task);
+    if (jax && ours) floors.AtLeast(task + ": faster than JAX", *jax / *ours, 50);
+    else floors.AtMost(task + ": us", ours, c.most);
+  }
+  floors.AtMost("W8.many_devices 512: us a run", figures.Ours("W8.many_devices devices=512 what=run"), 60);
+  floors.AtMost("W8.many_devices 512: MiB", figures.Ours("W8.many_devices devices=512 what=rss"), 50);
+  for (const Figure& f : figures.all())
+    if (f.peer == kOurs && TaskOf(f) == "W8.many_devices devices=512 what=rss")
+      floors.AtMost("W8.many_devices 512: threads", f.extra["threads"].get<double>(),
+                    std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+void PrintTables(const std::vector<Figure>& all, bool quick) {
+  const Figures figures(all);
+  PrintFigures(figures);
+  if (quick) return;
+  fmt::print(stderr, "\n{:<92} {:>8}    floor\n", "floors", "got");
+  Floors floors(figures);
+  ProductFloors(figures, floors);
+  ProgramFloors(figures, floors);
+}
+
+}  // namespace tessera::bench

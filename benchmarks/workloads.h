@@ -1,0 +1,26 @@
+// The workloads, named and sized as the figures that they are compared with.
+#pragma once
+#include "benchmarks/measure.h"
+
+namespace tessera::bench {
+
+// LIMIT.*, and W3 by two threads on shared memory (peer "threads"). The thread that calls them
+// stays pinned to a core.
+void Limits(Recorder& recorder);
+void ThreadReference(Recorder& recorder);
+
+// What W3 and its reference have in common. Sizes are bytes per device, of eight devices.
+std::vector<size_t> CollectiveSizes(bool quick);
+Json CollectiveParams(const char* op, size_t bytes);
+Json CollectiveCost(const char* op, size_t bytes);
+
+void Matmul(Recorder& recorder, int devices);            // W1
+void Elementwise(Recorder& recorder, int devices);       // W2
+void Collectives(Recorder& recorder);                    // W3
+void CompileChain(Recorder& recorder);                   // W5
+void Dispatch(Recorder& recorder, int devices);          // W6
+// W8: each number of devices in a process of its own, as memory is measured; and that process.
+void ManyDevices(Recorder& recorder);
+void ManyDevicesProcess(Recorder& recorder, int devices);
+
+}  // namespace tessera::bench
