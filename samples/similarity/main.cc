@@ -5,7 +5,6 @@
 // Texts are the rows of one matrix and features its columns: f32[texts@data,features@model].
 #include <fmt/format.h>
 #include <tessera/tessera.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -131,8 +130,7 @@ int run(const std::vector<std::string>& paths) {
     fmt::print("memory per device: at most {:.2f} MiB; work per device: {:.1f} MFLOP\n\n",
                static_cast<double>(lowered.peak_bytes()) / (1 << 20),
                static_cast<double>(lowered.flops()) / 1e6);
-    fmt::print("which device holds what of counts:\n{}\n",
-               visualize_sharding(in.counts, {.color = isatty(STDOUT_FILENO) == 1}));
+    fmt::print("which device holds what of counts:\n{}\n", visualize_sharding(in.counts));
     Result result = program(in, nearest, true);
     print_table(texts, result);
     on_mesh = result.cosines.to_vector<float>();
