@@ -138,7 +138,7 @@ CommReport Report(const spmd::DeviceProgram& device) {
     const spmd::Note& note = device.notes[i];
     if (note.bytes == 0) continue;
     CommEvent e{KindOf(spmd::KindOf(*instruction.op)), {}, note.bytes, 1, base::Where(instruction.loc), false, note.implied};
-    const sharding::MeshDef* mesh = device.placements[static_cast<size_t>(instruction.results[0])].sharding.mesh;
+    const sharding::MeshDef* mesh = device.placed[static_cast<size_t>(instruction.results[0])]->mesh();
     for (sharding::AxisRef a : note.axes) {
       const std::string& name = mesh->axes()[static_cast<size_t>(a.axis)].name;
       if (e.axes.empty() || e.axes.back() != name) e.axes.push_back(name);

@@ -12,7 +12,7 @@ ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueI
   }
   auto results = InferTypes({.op = op, .operands = types, .params = params.get(), .wanted = options.wanted,
                              .out_sharding = options.out_sharding, .mesh = program_.mesh, .loc = loc_,
-                             .operand_locs = locs});
+                             .operand_locs = locs, .shared_params = params});
   return EmitTyped(op, std::move(params), operands, results)[0];
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/fixes.h"
+#include "ir/memo.h"
 #include "sharding/explicit_rule.h"
 
 namespace tessera::ir {
@@ -88,7 +89,9 @@ void CheckMesh(const InferCall& call) {
 
 }  // namespace
 
-absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call) {
+namespace {
+
+absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
   std::vector<ShapeAndDType> shapes = InferShapes(call);
   CheckMesh(call);
   DimsCall dims{call.op, {}, {}, call.params, true};
@@ -112,6 +115,26 @@ absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call) {
                               weak && !shapes[i].dtype.is_bool()));
   }
   return types;
+}
+
+}  // namespace
+
+// What decides a result is remembered: wanted shape, dtype and out_sharding as a type, and the mesh.
+absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call) {
+  static thread_local Memo<absl::InlinedVector<const Type*, 1>> memo;
+  OpKey key{&call.op, call.shared_params, {call.operands.begin(), call.operands.end()}};
+  bool known = call.params == nullptr || call.shared_params != nullptr;
+  if (!known || (call.out_sharding && !call.wanted)) return Infer(call);
+  key.types.push_back(Type::Get({}, f32, call.mesh));
+  if (call.wanted) {
+    if (CheckedElements(call.wanted->shape) < 0) return Infer(call);
+    bool fits = call.out_sharding && call.out_sharding->dims.size() == call.wanted->shape.size();
+    if (call.out_sharding && !fits) return Infer(call);
+    key.types.push_back(fits ? Type::Get(call.wanted->shape, call.wanted->dtype, *call.out_sharding)
+                             : Type::Get(call.wanted->shape, call.wanted->dtype));
+    key.types.push_back(fits ? key.types.back() : nullptr);
+  }
+  return memo.Get(std::move(key), [&] { return Infer(call); });
 }
 
 }  // namespace tessera::ir

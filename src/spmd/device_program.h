@@ -6,12 +6,6 @@
 
 namespace tessera::spmd {
 
-// Where a device's value lies in the whole.
-struct Placement {
-  ir::Shape global;
-  sharding::TensorSharding sharding;
-};
-
 // What lowering adds to an instruction of the device program.
 struct Note {
   bool implied = true;   // a move that an op's type implies; not a reshard that the user wrote
@@ -21,7 +15,7 @@ struct Note {
 
 struct DeviceProgram {
   ir::Program program;                 // per_device
-  std::vector<Placement> placements;   // per value
+  std::vector<const ir::Type*> placed; // per value: the global type, with the sharding it has here
   std::vector<Note> notes;             // per instruction
   double flops = 0;                    // per device
 };

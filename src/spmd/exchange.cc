@@ -62,17 +62,17 @@ void Collapse(plan::Exchange& e) {
 // in every step that is planned.
 class Mover {
  public:
-  Mover(const Placement& from, const Placement& to, const plan::Layout& from_layout)
-      : from_(from), to_(to), from_layout_(from_layout) {
-    in_shape_ = sharding::LocalShape(from.global, from.sharding);
-    out_shape_ = sharding::LocalShape(to.global, to.sharding);
+  Mover(const ir::Type& from, const ir::Type& to, const plan::Layout& from_layout)
+      : from_(from.sharding()), to_(to.sharding()), from_layout_(from_layout) {
+    in_shape_ = sharding::LocalShape(from.shape(), from_);
+    out_shape_ = sharding::LocalShape(to.shape(), to_);
     in_strides_ = Strides(in_shape_);
     out_strides_ = Strides(out_shape_);
     for (size_t d = 0; d < in_shape_.size(); ++d) {
       box_.push_back(std::min(in_shape_[d], out_shape_[d]));
       counts_.push_back(box_[d] == 0 ? 1 : out_shape_[d] / box_[d]);
     }
-    summed_ = sharding::Difference(from.sharding.unreduced, to.sharding.unreduced);
+    summed_ = sharding::Difference(from_.unreduced, to_.unreduced);
   }
 
   const std::vector<int64_t>& box() const { return box_; }
@@ -89,9 +89,9 @@ class Mover {
       int64_t source = index, in_offset = 0, out_offset = 0;
       for (size_t d = 0; d < box_.size(); ++d) {
         int64_t start = OutBegin(d, index) + block[d] * box_[d];
-        const AxisList& axes = from_.sharding.dims[d].axes;
+        const AxisList& axes = from_.dims[d].axes;
         int64_t shard = in_shape_[d] == 0 ? 0 : std::min(start / in_shape_[d], sharding::SizeOf(axes) - 1);
-        if (!axes.empty()) source = sharding::WithShardIndex(*from_.sharding.mesh, axes, source, shard);
+        if (!axes.empty()) source = sharding::WithShardIndex(*from_.mesh, axes, source, shard);
         in_offset += (start - shard * in_shape_[d]) * in_strides_[d];
         out_offset += block[d] * box_[d] * out_strides_[d];
       }
@@ -102,16 +102,16 @@ class Mover {
 
  private:
   int64_t OutBegin(size_t d, int64_t index) const {
-    const AxisList& axes = to_.sharding.dims[d].axes;
-    return axes.empty() ? 0 : sharding::ShardIndex(*to_.sharding.mesh, axes, index) * out_shape_[d];
+    const AxisList& axes = to_.dims[d].axes;
+    return axes.empty() ? 0 : sharding::ShardIndex(*to_.mesh, axes, index) * out_shape_[d];
   }
 
   void AddSources(int64_t source, int64_t in_offset, int64_t out_offset,
                   std::vector<plan::Exchange::Piece>& pieces) const {
     int64_t n = sharding::SizeOf(summed_);
     for (int64_t k = 0; k < n; ++k) {
-      int64_t at = n == 1 ? source : sharding::WithShardIndex(*from_.sharding.mesh, summed_, source, k);
-      int64_t device = from_.sharding.mesh ? from_.sharding.mesh->Device(at) : 0;
+      int64_t at = n == 1 ? source : sharding::WithShardIndex(*from_.mesh, summed_, source, k);
+      int64_t device = from_.mesh ? from_.mesh->Device(at) : 0;
       pieces.push_back({from_layout_.instance_of_device[static_cast<size_t>(device)], in_offset, out_offset});
     }
   }
@@ -124,7 +124,7 @@ class Mover {
     return false;
   }
 
-  const Placement &from_, &to_;
+  const sharding::TensorSharding &from_, &to_;
   const plan::Layout& from_layout_;
   std::vector<int64_t> in_shape_, out_shape_, in_strides_, out_strides_, box_, counts_;
   AxisList summed_;
@@ -132,17 +132,17 @@ class Mover {
 
 }  // namespace
 
-plan::Exchange MakeExchange(const Placement& from, const Placement& to, DType dtype,
+plan::Exchange MakeExchange(const ir::Type& from, const ir::Type& to,
                             const plan::Layout& from_layout, const plan::Layout& to_layout) {
   Mover mover(from, to, from_layout);
   plan::Exchange e;
-  e.dtype = dtype;
+  e.dtype = from.dtype();
   e.box = mover.box();
   e.in_strides = mover.in_strides();
   e.out_strides = mover.out_strides();
   e.reduces = mover.reduces();
-  e.reduction = ToPlan(from.sharding.kind);
-  const MeshDef* mesh = to.sharding.mesh ? to.sharding.mesh : from.sharding.mesh;
+  e.reduction = ToPlan(from.sharding().kind);
+  const MeshDef* mesh = to.mesh() ? to.mesh() : from.mesh();
   std::vector<int64_t> positions = Positions(*mesh);
   for (int32_t device : to_layout.device_of_instance)
     e.pieces.push_back(mover.Pieces(positions[static_cast<size_t>(device)]));

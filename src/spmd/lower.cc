@@ -1,5 +1,8 @@
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 
+#include "ir/memo.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "spmd/device_program.h"
@@ -10,6 +13,27 @@ namespace {
 
 using sharding::StepKind;
 using sharding::TensorSharding;
+
+// What partitioning decides about an instruction, from its op, params and types alone.
+struct Decision {
+  absl::InlinedVector<const ir::Type*, 3> operands;  // what the op wants
+  absl::InlinedVector<const ir::Type*, 1> results;   // what it then leaves
+  double flops = 0;
+  bool expands = false;                              // by Kernel::sharded
+};
+
+// Memory that outlives one program, per thread, so that a hit takes no lock.
+ir::Memo<Decision>& Decisions() {
+  static thread_local ir::Memo<Decision> memo;
+  return memo;
+}
+
+const ir::Type* LocalType(const ir::Type* placed) {
+  static thread_local absl::flat_hash_map<const ir::Type*, const ir::Type*> locals;
+  const ir::Type*& local = locals[placed];
+  if (!local) local = ir::Type::Get(sharding::LocalShape(placed->shape(), placed->sharding()), placed->dtype());
+  return local;
+}
 
 class Lowering {
  public:
@@ -34,16 +58,14 @@ class Lowering {
  private:
   ir::ValueId At(ir::ValueId v) const { return map_[static_cast<size_t>(v)]; }
 
-  ir::ValueId AddValue(const Placement& p, DType dtype, Loc loc) {
-    ir::ValueId v = out_.program.AddValue(
-        ir::Type::Get(sharding::LocalShape(p.global, p.sharding), dtype), loc);
-    out_.placements.push_back(p);
-    return v;
+  ir::ValueId AddValue(const ir::Type* placed, Loc loc) {
+    out_.placed.push_back(placed);
+    return out_.program.AddValue(LocalType(placed), loc);
   }
+  const ir::Type* Placed(ir::ValueId v) const { return out_.placed[static_cast<size_t>(v)]; }
   ir::ValueId Parameter(ir::ValueId v) {
-    const ir::Type* t = from_.type(v);
     Loc loc = from_.values[static_cast<size_t>(v)].loc;
-    return map_[static_cast<size_t>(v)] = AddValue({t->shape(), t->sharding()}, t->dtype(), loc);
+    return map_[static_cast<size_t>(v)] = AddValue(from_.type(v)->WithWeak(false), loc);
   }
 
   void LowerInstruction(const ir::Instruction& instruction) {
@@ -54,7 +76,7 @@ class Lowering {
     for (ir::ValueId v : instruction.operands) operands.push_back(At(v));
     std::vector<ir::ValueId> values;
     if (std::holds_alternative<ir::Move>(*op.lowering)) {
-      values = {Reshard(operands[0], results[0]->sharding(), /*implied=*/false)};
+      values = {Reshard(operands[0], results[0], /*implied=*/false)};
     } else if (auto* expand = std::get_if<ir::Expand>(&*op.lowering)) {
       values = ExpandInto(expand->expand, instruction);
     } else {
@@ -87,73 +109,77 @@ class Lowering {
   std::vector<ir::ValueId> Partitioned(const ir::Instruction& instruction,
                                        const std::vector<ir::ValueId>& operands,
                                        const std::vector<const ir::Type*>& results) {
-    sharding::DimMap map = ir::DimMapOf(*instruction.op, instruction.params.get(), OperandTypes(instruction), results);
-    sharding::Partition p = Choose(instruction, map, operands, results);
-    if (auto* kernel = std::get_if<ir::Kernel>(&*instruction.op->lowering))
-      if (kernel->sharded && ReducesSharded(map, operands))
-        return ExpandInto(kernel->sharded, instruction);
-    CountFlops(*instruction.op, map, p);
-    std::vector<ir::ValueId> ins, outs;
+    ir::OpKey key{instruction.op, instruction.params, {}};
+    for (ir::ValueId v : operands) key.types.push_back(Placed(v));
+    key.types.insert(key.types.end(), results.begin(), results.end());
+    const Decision& decision = Decisions().Get(std::move(key), [&] { return Decide(instruction, operands, results); });
+    if (decision.expands)
+      return ExpandInto(std::get<ir::Kernel>(*instruction.op->lowering).sharded, instruction);
+    out_.flops += decision.flops;
+    absl::InlinedVector<ir::ValueId, 3> ins;
+    std::vector<ir::ValueId> outs;
     for (size_t i = 0; i < operands.size(); ++i)
-      ins.push_back(Reshard(operands[i], p.operands[i], /*implied=*/true));
-    for (size_t i = 0; i < results.size(); ++i)
-      outs.push_back(AddValue({results[i]->shape(), p.results[i]}, results[i]->dtype(), loc_));
+      ins.push_back(Reshard(operands[i], decision.operands[i], /*implied=*/true));
+    for (const ir::Type* left : decision.results) outs.push_back(AddValue(left, loc_));
     Emit(*instruction.op, instruction.params, ins, outs, {});
-    for (size_t i = 0; i < results.size(); ++i)
-      outs[i] = Reshard(outs[i], results[i]->sharding(), /*implied=*/true);
+    for (size_t i = 0; i < results.size(); ++i) outs[i] = Reshard(outs[i], results[i], /*implied=*/true);
     return outs;
   }
 
-  std::vector<const ir::Type*> OperandTypes(const ir::Instruction& instruction) const {
+  Decision Decide(const ir::Instruction& instruction, const std::vector<ir::ValueId>& operands,
+                  const std::vector<const ir::Type*>& results) const {
     std::vector<const ir::Type*> types;
-    for (ir::ValueId v : instruction.operands) types.push_back(from_.type(v));
-    return types;
-  }
-
-  sharding::Partition Choose(const ir::Instruction& instruction, const sharding::DimMap& map,
-                             const std::vector<ir::ValueId>& operands,
-                             const std::vector<const ir::Type*>& results) const {
     std::vector<sharding::PartitionTensor> ins, outs;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const Placement& p = out_.placements[static_cast<size_t>(operands[i])];
-      ins.push_back({&p.global, from_.type(instruction.operands[i])->dtype().size(), &p.sharding});
+    for (ir::ValueId v : operands) {
+      types.push_back(Placed(v));
+      ins.push_back({&Placed(v)->shape(), Placed(v)->dtype().size(), &Placed(v)->sharding()});
     }
     for (const ir::Type* t : results) outs.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
-    return sharding::ChoosePartition(map, ins, outs);
+    sharding::DimMap map = ir::DimMapOf(*instruction.op, instruction.params.get(), types, results);
+    sharding::Partition p = sharding::ChoosePartition(map, ins, outs);
+    Decision decision;
+    auto* kernel = std::get_if<ir::Kernel>(&*instruction.op->lowering);
+    decision.expands = kernel && kernel->sharded && ReducesSharded(map, types);
+    decision.flops = Flops(*instruction.op, map, p);
+    for (size_t i = 0; i < types.size(); ++i)
+      decision.operands.push_back(ir::Type::Get(types[i]->shape(), types[i]->dtype(), std::move(p.operands[i])));
+    for (size_t i = 0; i < results.size(); ++i)
+      decision.results.push_back(ir::Type::Get(results[i]->shape(), results[i]->dtype(), std::move(p.results[i])));
+    return decision;
   }
 
-  bool ReducesSharded(const sharding::DimMap& map, const std::vector<ir::ValueId>& operands) const {
+  static bool ReducesSharded(const sharding::DimMap& map, const std::vector<const ir::Type*>& operands) {
     for (size_t i = 0; i < operands.size(); ++i)
       for (size_t d = 0; d < map.operands[i].size(); ++d)
         for (int32_t f : map.operands[i][d])
           if (map.factors[static_cast<size_t>(f)].kind == sharding::FactorKind::kReduce &&
-              !out_.placements[static_cast<size_t>(operands[i])].sharding.dims[d].axes.empty())
+              !operands[i]->sharding().dims[d].axes.empty())
             return true;
     return false;
   }
 
-  void CountFlops(const ir::OpDef& op, const sharding::DimMap& map, const sharding::Partition& p) {
+  static double Flops(const ir::OpDef& op, const sharding::DimMap& map, const sharding::Partition& p) {
     double points = op.flops_per_point;
     for (size_t f = 0; f < map.factors.size() && points > 0; ++f)
       points *= static_cast<double>(map.factors[f].size) / static_cast<double>(sharding::SizeOf(p.factors[f]));
-    out_.flops += points;
+    return points;
   }
 
-  ir::ValueId Reshard(ir::ValueId v, const TensorSharding& to, bool implied) {
-    const Placement from = out_.placements[static_cast<size_t>(v)];
-    DType dtype = out_.program.type(v)->dtype();
-    for (const sharding::ReshardStep& step : sharding::PlanReshard(from.global, dtype.size(), from.sharding, to)) {
-      TensorSharding before = out_.placements[static_cast<size_t>(v)].sharding;
-      ir::ValueId next = AddValue({from.global, step.after}, dtype, loc_);
-      Emit(OpOf(step.kind), MoveParamsOf(from.global, dtype, before, step.after), {v}, {next},
-           {implied, step.bytes, step.axes});
+  ir::ValueId Reshard(ir::ValueId v, const ir::Type* to, bool implied) {
+    const ir::Type* from = Placed(v);
+    if (from == to || from->sharding() == to->sharding()) return v;
+    for (const sharding::ReshardStep& step :
+         sharding::PlanReshard(from->shape(), from->dtype().size(), from->sharding(), to->sharding())) {
+      const ir::Type *before = Placed(v), *after = ir::Type::Get(from->shape(), from->dtype(), step.after);
+      ir::ValueId next = AddValue(after, loc_);
+      Emit(OpOf(step.kind), MoveParamsOf(*before, *after), {v}, {next}, {implied, step.bytes, step.axes});
       v = next;
     }
     return v;
   }
 
-  void Emit(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<ir::ValueId>& ins,
-            const std::vector<ir::ValueId>& outs, Note note) {
+  void Emit(const ir::OpDef& op, ir::ParamsPtr params, absl::Span<const ir::ValueId> ins,
+            absl::Span<const ir::ValueId> outs, Note note) {
     out_.program.instructions.push_back(
         {&op, std::move(params), {ins.begin(), ins.end()}, {outs.begin(), outs.end()}, loc_});
     out_.notes.push_back(std::move(note));

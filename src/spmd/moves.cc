@@ -25,10 +25,8 @@ sharding::StepKind KindOf(const ir::OpDef& op) {
   return static_cast<sharding::StepKind>(k);
 }
 
-ir::ParamsPtr MoveParamsOf(const ir::Shape& global, DType dtype, const sharding::TensorSharding& from,
-                           const sharding::TensorSharding& to) {
-  return ir::MakeParams(ir::MoveParams{{dtype.name() + sharding::TypeSuffix(global, from)},
-                                       {dtype.name() + sharding::TypeSuffix(global, to)}});
+ir::ParamsPtr MoveParamsOf(const ir::Type& from, const ir::Type& to) {
+  return ir::MakeParams(ir::MoveParams{{from.text()}, {to.text()}});
 }
 
 }  // namespace tessera::spmd

@@ -11,7 +11,6 @@ const ir::OpDef& OpOf(sharding::StepKind kind);
 sharding::StepKind KindOf(const ir::OpDef& op);
 
 // {from=f32[8@x,4], to=f32[8,4]}: the global types before and after.
-ir::ParamsPtr MoveParamsOf(const ir::Shape& global, DType dtype, const sharding::TensorSharding& from,
-                           const sharding::TensorSharding& to);
+ir::ParamsPtr MoveParamsOf(const ir::Type& from, const ir::Type& to);
 
 }  // namespace tessera::spmd

@@ -24,13 +24,13 @@ using sharding::StepKind;
 struct KernelKey {
   const Instruction* instruction;
   const DeviceProgram* device;
-  const Placement& At(ValueId v) const { return device->placements[static_cast<size_t>(v)]; }
+  const ir::Type* At(ValueId v) const { return device->placed[static_cast<size_t>(v)]; }
   friend bool operator==(const KernelKey& x, const KernelKey& y) {
     const Instruction &a = *x.instruction, &b = *y.instruction;
     if (a.op != b.op || a.operands.size() != b.operands.size()) return false;
     if (a.params != b.params && !(a.params && b.params && a.params->Equals(*b.params))) return false;
     auto same = [&](ValueId v, ValueId w) {
-      return x.device->program.type(v) == x.device->program.type(w) && x.At(v).sharding == x.At(w).sharding;
+      return x.At(v) == y.At(w);
     };
     for (size_t i = 0; i < a.operands.size(); ++i)
       if (!same(a.operands[i], b.operands[i])) return false;
@@ -38,8 +38,8 @@ struct KernelKey {
   }
   template <class H>
   friend H AbslHashValue(H h, const KernelKey& k) {
-    for (ValueId v : k.instruction->operands) h = H::combine(std::move(h), k.device->program.type(v));
-    return H::combine(std::move(h), k.instruction->op, k.device->program.type(k.instruction->results[0]));
+    for (ValueId v : k.instruction->operands) h = H::combine(std::move(h), k.At(v));
+    return H::combine(std::move(h), k.instruction->op, k.At(k.instruction->results[0]));
   }
 };
 
@@ -112,10 +112,11 @@ class PlanBuilder {
     plan_.values[static_cast<size_t>(value)].data = {data, data->data()};
   }
 
+  const ir::Type* Placed(ValueId v) const { return device_.placed[static_cast<size_t>(v)]; }
+
   ir::LocalTensor Local(ValueId v) const {
-    const Placement& p = device_.placements[static_cast<size_t>(v)];
-    const ir::Type* t = program_.type(v);
-    return {t->dtype(), t->shape(), p.global, &p.sharding};
+    const ir::Type *local = program_.type(v), *placed = Placed(v);
+    return {local->dtype(), local->shape(), placed->shape(), &placed->sharding()};
   }
 
   plan::Kernel MakeKernel(const Instruction& instruction) const {
@@ -170,10 +171,9 @@ class PlanBuilder {
     if (kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced || kind == StepKind::kShardedToUnreduced)
       return AddLocalMove(in, out);
     Flush();
-    const Placement &from = device_.placements[static_cast<size_t>(in)], &to = device_.placements[static_cast<size_t>(out)];
     int32_t source = At(in);
     int32_t in_layout = plan_.values[static_cast<size_t>(source)].layout;
-    plan::Exchange e = MakeExchange(from, to, program_.type(in)->dtype(), plan_.layouts[static_cast<size_t>(in_layout)],
+    plan::Exchange e = MakeExchange(*Placed(in), *Placed(out), plan_.layouts[static_cast<size_t>(in_layout)],
                                     plan_.layouts[static_cast<size_t>(LayoutOf(out))]);
     e.in = source;
     e.out = Define(out, plan::ValueKind::kTemp);
@@ -184,14 +184,14 @@ class PlanBuilder {
   // Each device copies a box of its own to a place of its own; what is not covered is zero. A value
   // that all hold is its own partial maximum.
   void AddLocalMove(ValueId in, ValueId out) {
-    const Placement &from = device_.placements[static_cast<size_t>(in)], &to = device_.placements[static_cast<size_t>(out)];
-    const sharding::MeshDef& mesh = *to.sharding.mesh;
+    const sharding::TensorSharding &from = Placed(in)->sharding(), &to = Placed(out)->sharding();
+    const sharding::MeshDef& mesh = *to.mesh;
     const ir::Shape &in_shape = program_.type(in)->shape(), &out_shape = program_.type(out)->shape();
     KernelFactories::DeviceCopy copy{program_.type(in)->dtype().size(), {}, Strides(in_shape), Strides(out_shape),
                                      {}, {}, {}, program_.type(out)->elements(), false};
     for (size_t d = 0; d < in_shape.size(); ++d) copy.box.push_back(std::min(in_shape[d], out_shape[d]));
-    bool sums = to.sharding.kind == Reduction::kSum;
-    sharding::AxisList fresh = sums ? Fresh(from.sharding, to.sharding) : sharding::AxisList{};
+    bool sums = to.kind == Reduction::kSum;
+    sharding::AxisList fresh = sums ? Fresh(from, to) : sharding::AxisList{};
     auto devices = static_cast<size_t>(plan_.devices);
     copy.in_offsets.assign(devices, 0);
     copy.out_offsets.assign(devices, 0);
@@ -199,14 +199,14 @@ class PlanBuilder {
     for (int64_t i = 0; i < mesh.size(); ++i) {
       auto device = static_cast<size_t>(mesh.Device(i));
       for (size_t d = 0; d < in_shape.size(); ++d) {
-        int64_t begin = sharding::ShardIndex(mesh, to.sharding.dims[d].axes, i) * out_shape[d] -
-                        sharding::ShardIndex(mesh, from.sharding.dims[d].axes, i) * in_shape[d];
+        int64_t begin = sharding::ShardIndex(mesh, to.dims[d].axes, i) * out_shape[d] -
+                        sharding::ShardIndex(mesh, from.dims[d].axes, i) * in_shape[d];
         if (begin >= 0) copy.in_offsets[device] += begin * copy.in_strides[d];
         else copy.out_offsets[device] -= begin * copy.out_strides[d];
       }
       if (!fresh.empty()) copy.skip[device] = sharding::ShardIndex(mesh, fresh, i) != 0;
     }
-    copy.fill = sums && !to.sharding.unreduced.empty() && to.sharding.unreduced != from.sharding.unreduced;
+    copy.fill = sums && !to.unreduced.empty() && to.unreduced != from.unreduced;
     plan::Step step{kernels_.device_copy(copy), LayoutOf(out), {At(in)}, {}, note_};
     if (copy.fill) step.in.push_back(Zero());
     AddStep(std::move(step), {out});

@@ -29,8 +29,8 @@ plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule, cons
 // Returns the instances of a layout on so many devices.
 plan::Layout MakeLayout(const LayoutKey& key, int32_t devices);
 
-// Returns the data movement between two placements of one tensor as an exchange, but for its values.
-plan::Exchange MakeExchange(const Placement& from, const Placement& to, DType dtype,
+// Returns the data movement between two shardings of one tensor as an exchange, but for its values.
+plan::Exchange MakeExchange(const ir::Type& from, const ir::Type& to,
                             const plan::Layout& from_layout, const plan::Layout& to_layout);
 
 }  // namespace tessera::spmd

@@ -1,5 +1,7 @@
 #include "spmd/schedule.h"
 
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 
 #include "sharding/local.h"
@@ -50,9 +52,17 @@ class Scheduler {
   static constexpr size_t kMostMembers = 96;
 
   int32_t LayoutOf(ValueId v) {
-    const sharding::TensorSharding& s = device_.placements[static_cast<size_t>(v)].sharding;
+    const ir::Type* placed = device_.placed[static_cast<size_t>(v)];
+    bool own = !shares_.empty() && !shares_[static_cast<size_t>(v)];
+    auto [it, fresh] = layouts_.try_emplace({placed, own}, -1);
+    if (fresh) it->second = MakeLayout(placed->sharding(), own);
+    return it->second;
+  }
+
+  // `own`: every device of the mesh has a buffer of its own.
+  int32_t MakeLayout(const sharding::TensorSharding& s, bool own) {
     LayoutKey key{s.mesh, sharding::VaryingAxes(s)};
-    if (!shares_.empty() && !shares_[static_cast<size_t>(v)]) {
+    if (own) {
       key.mesh = s.mesh ? s.mesh : program_.mesh;
       key.axes.clear();
       for (int a = 0; key.mesh && a < key.mesh->rank(); ++a)
@@ -291,6 +301,7 @@ class Scheduler {
   const ir::Program& program_;
   const std::vector<bool>& shares_;
   Schedule schedule_;
+  absl::flat_hash_map<std::pair<const ir::Type*, bool>, int32_t> layouts_;
   std::vector<Group> groups_;
   std::vector<int32_t> placed_;                 // per instruction: its group
   std::vector<int32_t> group_of_, defined_at_;  // per value

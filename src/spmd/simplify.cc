@@ -11,16 +11,14 @@ struct Key {
   const ir::OpDef* op;
   const ir::Params* params;
   absl::InlinedVector<ir::ValueId, 3> operands;
-  const ir::Type* type;
-  const Placement* placement;
+  const ir::Type* placed;
   friend bool operator==(const Key& a, const Key& b) {
-    return a.op == b.op && a.operands == b.operands && a.type == b.type &&
-           (a.params == b.params || (a.params && b.params && a.params->Equals(*b.params))) &&
-           a.placement->global == b.placement->global && a.placement->sharding == b.placement->sharding;
+    return a.op == b.op && a.operands == b.operands && a.placed == b.placed &&
+           (a.params == b.params || (a.params && b.params && a.params->Equals(*b.params)));
   }
   template <class H>
   friend H AbslHashValue(H h, const Key& k) {
-    return H::combine(std::move(h), k.op, k.operands, k.type, k.params ? k.params->Hash() : 0);
+    return H::combine(std::move(h), k.op, k.operands, k.placed, k.params ? k.params->Hash() : 0);
   }
 };
 
@@ -29,12 +27,13 @@ void Deduplicate(DeviceProgram& device) {
   std::vector<ir::ValueId> same(p.values.size());
   for (size_t v = 0; v < same.size(); ++v) same[v] = static_cast<ir::ValueId>(v);
   absl::flat_hash_map<Key, size_t> seen;
+  seen.reserve(p.instructions.size());
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     ir::Instruction& instruction = p.instructions[i];
     for (ir::ValueId& v : instruction.operands) v = same[static_cast<size_t>(v)];
     ir::ValueId first = instruction.results[0];
-    Key key{instruction.op, instruction.params.get(), instruction.operands, p.type(first),
-            &device.placements[static_cast<size_t>(first)]};
+    Key key{instruction.op, instruction.params.get(), instruction.operands,
+            device.placed[static_cast<size_t>(first)]};
     auto [it, fresh] = seen.try_emplace(std::move(key), i);
     if (fresh) continue;
     const ir::Instruction& earlier = p.instructions[it->second];

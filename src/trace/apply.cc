@@ -26,7 +26,7 @@ absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeLi
   for (const ArrayRef& operand : a.operands) locs.push_back(operand->loc());
   return ir::InferTypes({.op = a.op, .operands = types, .params = a.params.get(), .wanted = a.wanted,
                          .out_sharding = a.out_sharding, .mesh = mesh, .loc = a.loc, .operand_locs = locs,
-                         .shown_as = a.shown_as});
+                         .shown_as = a.shown_as, .shared_params = a.params});
 }
 
 // A traced operand decides; else the thread's trace.

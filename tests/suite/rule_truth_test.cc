@@ -215,7 +215,7 @@ std::string TooLarge(const Case& c, const spmd::DeviceProgram& device, const std
       if (gathers) grown.insert(v);
       auto from = move ? allowed.find(instruction.operands[0]) : allowed.end();
       if (from != allowed.end()) allowed[v] = from->second;
-      bool partial = !device.placements[static_cast<size_t>(v)].sharding.unreduced.empty();
+      bool partial = !device.placed[static_cast<size_t>(v)]->sharding().unreduced.empty();
       if (move || gathers || partial || instruction.op != c.sample->op) continue;
       int64_t n = device.program.type(v)->elements();
       if (int64_t limit = ResultLimit(c, MapOf(c, results), results, r); n > limit)

@@ -1,0 +1,43 @@
+// Remembers what depends only on an op, its params and types: programs repeat themselves.
+#pragma once
+#include <absl/container/node_hash_map.h>
+#include <absl/hash/hash.h>
+
+#include "ir/op.h"
+
+namespace tessera::ir {
+
+struct OpKey {
+  const OpDef* op;
+  ParamsPtr params;
+  absl::InlinedVector<const Type*, 6> types;  // operands, then whatever else decides
+  friend bool operator==(const OpKey& a, const OpKey& b) {
+    return a.op == b.op && a.types == b.types &&
+           (a.params == b.params || (a.params && b.params && a.params->Equals(*b.params)));
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const OpKey& k) {
+    return H::combine(std::move(h), k.op, k.types, k.params ? k.params->Hash() : 0);
+  }
+};
+
+// Bounded: cleared when it has grown large, as types and ops live forever and a program's do not.
+template <class V>
+class Memo {
+ public:
+  // Returns the value for `key`, made by make() the first time.
+  template <class F>
+  const V& Get(OpKey key, F make) {
+    auto it = values_.find(key);
+    if (it != values_.end()) return it->second;
+    if (values_.size() >= kMost) values_.clear();
+    V value = make();
+    return values_.emplace(std::move(key), std::move(value)).first->second;
+  }
+
+ private:
+  static constexpr size_t kMost = 1 << 14;
+  absl::node_hash_map<OpKey, V> values_;
+};
+
+}  // namespace tessera::ir
