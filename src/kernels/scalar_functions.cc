@@ -87,12 +87,14 @@ T FloatFunction(T x, T y) {
     return std::nextafter(x, y);
 }
 
-// A negative exponent is the unsigned number of its bits. Those of a narrower dtype come extended
-// to T, which gives the same low bits: powers of odd numbers repeat, those of even ones are 0.
+// A negative exponent, which has no integer power, counts by its low six bits, as JAX has it.
 template <class T>
 T IntegerPower(T base, T exponent) {
   T result = 1;
-  for (auto e = static_cast<std::make_unsigned_t<T>>(exponent); e != 0; e >>= 1) {
+  auto bits = static_cast<std::make_unsigned_t<T>>(exponent);
+  if constexpr (std::is_signed_v<T>)
+    if (exponent < 0) bits &= 63;
+  for (auto e = bits; e != 0; e >>= 1) {
     if (e & 1) result = WrapMul(result, base);
     base = WrapMul(base, base);
   }

@@ -141,10 +141,11 @@ int64_t Remainder(Int x, Int y) {
   return y.value == -1 ? 0 : x.value % y.value;
 }
 
-// The exponent is the unsigned number of its bits.
+// A negative exponent, which has no integer power, counts by its low six bits, as JAX has it.
 int64_t Power(Int x, Int y) {
   uint64_t result = 1, square = x.wrapped();
-  for (uint64_t rest = y.bits(); rest != 0; rest >>= 1) {
+  bool negative = y.dtype.is_signed() && y.value < 0;
+  for (uint64_t rest = negative ? y.bits() & 63 : y.bits(); rest != 0; rest >>= 1) {
     if (rest & 1) result *= square;
     square *= square;
   }

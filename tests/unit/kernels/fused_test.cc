@@ -289,7 +289,7 @@ TEST(Fused, FunctionsOfIntegersWrap) {
   }
 }
 
-TEST(Fused, NegativePowersOfIntegersTakeTheExponentsBits) {
+TEST(Fused, NegativePowersOfIntegersTakeTheExponentsLowBits) {
   const Buffer x = Numbers(i8, {7, 5, -1, 2, 3}), y = Numbers(i8, {-2, -1, -128, -1, 4});
   EXPECT_TRUE(Near(Binary(kPow, i8, x, y), {-47, -51, 1, 0, 81}, 0));
   const Buffer a = Numbers(i64, {-1, 1, 0}), b = Numbers(i64, {-3, -5, -1});
