@@ -44,6 +44,23 @@ class Cutter {
         if (*std::next(it) % *it != 0) return false;
     return true;
   }
+  // Cuts every piece so that its minor end is as large as a smaller piece of another axis, which may
+  // then take its place. False if there is nothing to cut.
+  bool CutBySizes() {
+    std::map<int32_t, std::set<int64_t>> cuts = cuts_;
+    for (const auto& [axis, own] : cuts_)
+      for (auto it = own.begin(); std::next(it) != own.end(); ++it)
+        for (const auto& [other, others] : cuts_) {
+          if (other == axis) continue;
+          for (auto jt = others.begin(); std::next(jt) != others.end(); ++jt) {
+            int64_t size = *std::next(it) / *it, smaller = *std::next(jt) / *jt;
+            if (smaller < size && size % smaller == 0) cuts[axis].insert(*it * (size / smaller));
+          }
+        }
+    if (cuts == cuts_) return false;
+    cuts_ = std::move(cuts);
+    return Nests();
+  }
   AxisList Cut(const AxisList& axes) const {
     AxisList out;
     for (AxisRef a : axes) {
@@ -88,6 +105,7 @@ class Moves {
     moves_.clear();
     bytes_ = LocalBytes(s);
     Slices(s);
+    SlicesAhead(s);
     Gathers(s);
     AllToAlls(s);
     Reductions(s);
@@ -145,6 +163,24 @@ class Moves {
     for (size_t d = 0; d < s.dims.size(); ++d)
       axes.insert(axes.end(), next.dims[d].begin() + static_cast<long>(s.dims[d].size()), next.dims[d].end());
     Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
+  }
+
+  // Slices a dim by axes that another dim is to get just after the dim's last one, so that both move
+  // at once and the rest is smaller.
+  void SlicesAhead(const State& s) {
+    for (size_t d = 0; d < s.dims.size(); ++d) {
+      if (s.dims[d].empty()) continue;
+      int to = DimOf(target_, s.dims[d].back());
+      if (to < 0 || to == static_cast<int>(d)) continue;
+      const AxisList& want = target_.dims[to];
+      State next = s;
+      AxisList axes;
+      for (auto it = std::find(want.begin(), want.end(), s.dims[d].back()) + 1; it != want.end() && !Used(next, *it); ++it) {
+        next.dims[d].push_back(*it);
+        axes.push_back(*it);
+      }
+      if (!axes.empty() && Divides(d, next.dims[d])) Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
+    }
   }
 
   void Gathers(const State& s) {
@@ -228,7 +264,7 @@ class Moves {
   }
 
   // Other devices for the same local shapes: each dim takes as much of its target as fits, then
-  // leftover pieces in any order.
+  // leftover pieces, and those that are to come, in any order.
   void Permutes(const State& s) {
     State next = s;
     AxisList left;
@@ -244,7 +280,10 @@ class Moves {
         left.erase(std::remove(left.begin(), left.end(), a), left.end());
       }
     }
-    if (left.size() <= 5) FillRoom(s, next, room, left, 0);
+    for (const AxisList& dim : target_.dims)
+      for (AxisRef a : dim)
+        if (!Used(s, a) && !Used(next, a)) left.push_back(a);
+    if (left.size() <= kMostLeft) FillRoom(s, next, room, left, 0);
   }
 
   void FillRoom(const State& s, State& next, std::vector<int64_t>& room, AxisList& left, size_t d) {
@@ -266,6 +305,7 @@ class Moves {
     }
   }
 
+  static constexpr size_t kMostLeft = 5;  // more have too many orders
   const Shape& shape_;
   int64_t itemsize_, bytes_ = 0;
   const State& target_;
@@ -403,6 +443,23 @@ bool SamePlacement(const TensorSharding& a, const TensorSharding& b) {
   return true;
 }
 
+int64_t BytesOf(const std::vector<ReshardStep>& steps) {
+  int64_t bytes = 0;
+  for (const ReshardStep& step : steps) bytes += step.bytes;
+  return bytes;
+}
+
+// Whether a permutation is not all that moves data: smaller pieces may then do better.
+bool PermutesAndMore(const std::vector<ReshardStep>& steps) {
+  int moves = 0;
+  bool permutes = false;
+  for (const ReshardStep& step : steps) {
+    moves += step.bytes > 0;
+    permutes = permutes || step.kind == StepKind::kCollectivePermute;
+  }
+  return permutes && moves > 1;
+}
+
 }  // namespace
 
 std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
@@ -416,19 +473,23 @@ std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
     cutter.Add(s->unreduced);
   }
   if (!cutter.Nests()) return ThroughReplicated(shape, itemsize, from, to);
-  std::vector<ReshardStep> steps;
   const MeshDef* mesh = to.mesh ? to.mesh : from.mesh;
   Reduction kind = from.unreduced.empty() ? to.kind : from.kind;
-  for (Move& move : Search(shape, itemsize, cutter.Cut(from), cutter.Cut(to), kind).Run())
-    steps.push_back({move.kind, ToSharding(move.after, mesh, kind), std::move(move.axes), move.bytes});
-  return steps;
+  auto search = [&] {
+    std::vector<ReshardStep> steps;
+    for (Move& move : Search(shape, itemsize, cutter.Cut(from), cutter.Cut(to), kind).Run())
+      steps.push_back({move.kind, ToSharding(move.after, mesh, kind), std::move(move.axes), move.bytes});
+    return steps;
+  };
+  std::vector<ReshardStep> steps = search();
+  if (!PermutesAndMore(steps) || !cutter.CutBySizes()) return steps;
+  std::vector<ReshardStep> finer = search();
+  return BytesOf(finer) < BytesOf(steps) ? finer : steps;
 }
 
 int64_t ReshardBytes(const Shape& shape, int64_t itemsize, const TensorSharding& from,
                      const TensorSharding& to) {
-  int64_t bytes = 0;
-  for (const ReshardStep& step : PlanReshard(shape, itemsize, from, to)) bytes += step.bytes;
-  return bytes;
+  return BytesOf(PlanReshard(shape, itemsize, from, to));
 }
 
 }  // namespace tessera::sharding

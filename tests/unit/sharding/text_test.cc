@@ -1,0 +1,96 @@
+// Text of meshes and shardings: what is read, and what is refused, with the place.
+#include "tessera/error.h"
+#include "unit/sharding/testing.h"
+
+namespace tessera::sharding {
+namespace {
+
+using testing::MeshOf;
+
+template <class F>
+std::string ReasonOf(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.reason();
+  }
+  return "nothing was refused";
+}
+
+TEST(ShardingText, TheVerifierRefusesOneByOne) {
+  const MeshDef* mesh = MeshOf("x=4 y=2 z=8");
+  struct {
+    const char *text, *reason;
+  } const cases[] = {
+      {R"(<@mesh, [{"a"}]>)", "a"},
+      {R"(<@mesh, [{"x", "x"}]>)", "\"x\" appears twice"},
+      {R"(<@mesh, [{"x"}, {"x"}]>)", "\"x\" appears twice"},
+      {R"(<@mesh, [{"z":(1)2, "z":(2)2}]>)", "side by side are one part"},
+      {R"(<@mesh, [{"x"}], replicated={"x"}>)", "\"x\" appears twice"},
+      {R"(<@mesh, [{}], replicated={"y", "x"}>)", "not in the order of the mesh"},
+      {R"(<@mesh, [{}], unreduced={"y", "x"}>)", "not in the order of the mesh"},
+      {R"(<@mesh, [{}p1]>)", "empty and closed but has a priority"},
+      {R"(<@mesh, [{"z"}, {"z":(1)2}]>)", "overlap"},
+      {R"(<@mesh, [{"z":(0)2}]>)", "must lie between 1 and"},
+      {R"(<@mesh, [{"z":(2)1}]>)", "not above 1"},
+      {R"(<@mesh, [{"z":(2)3}]>)", "does not divide the axis"},
+      {R"(<@mesh, [{"x":(1)4}]>)", "equal to the full axis size"},
+      {R"(<@mesh, [{"z":(1)4}, {"z":(2)4}]>)", "overlap"},
+      {R"(<@mesh, [{?, "x"}]>)", "'?' must come last"},
+      {R"(<@mesh, [{"x"}q1]>)", "expecting priority"},
+      {R"(<@mesh, [{"x"}p01]>)", "leading zeros"},
+      {R"(<@mesh, [{"x"}], sharded={"y"}>)", "expected replicated, unreduced or reduced"},
+      {R"(<@mesh, [{"x"])", "expected"},
+      {R"(<@mesh, [{"x"}]> more)", "unexpected"},
+  };
+  for (const auto& c : cases)
+    EXPECT_THAT(ReasonOf([&] { ParseSharding(c.text, mesh, Loc::Unknown()); }), ::testing::HasSubstr(c.reason)) << c.text;
+}
+
+TEST(ShardingText, SetsComeInAnyOrder) {
+  const MeshDef* mesh = MeshOf("x=4 y=2 z=8");
+  for (const char* text : {R"(<@mesh, [{}], unreduced=sum{"y"}, replicated={"x"}>)", R"(<@mesh, [{}], replicated={"x"}, unreduced{"y"}>)"})
+    EXPECT_EQ(Text(ParseSharding(text, mesh, Loc::Unknown())), R"(<@mesh, [{}], replicated={"x"}, unreduced={"y"}>)");
+}
+
+TEST(ShardingText, AxesOfSizeOneAreNowhere) {
+  EXPECT_EQ(Text(ParseSharding(R"(<@mesh, [{"x", "y"}]>)", MeshOf("x=1 y=2"), Loc::Unknown())), R"(<@mesh, [{"y"}]>)");
+}
+
+TEST(MeshText, PrintsAndParses) {
+  for (const char* text : {R"(<["x"=2, "y"=4]>)", R"(<["x"=2, "y"=2], device_ids=[3, 1, 2, 0]>)", "<[]>"})
+    EXPECT_EQ(ParseMesh(text, false, Loc::Unknown())->text(), text);
+  EXPECT_EQ(ParseMesh(R"(<["a"=2], device_ids=[0, 1]>)", false, Loc::Unknown())->text(), R"(<["a"=2]>)");
+}
+
+TEST(MeshText, EqualMeshesAreOne) {
+  EXPECT_EQ(ParseMesh(R"(<["x"=2]>)", false, Loc::Unknown()), MeshOf("x=2"));
+  EXPECT_NE(ParseMesh(R"(<["x"=2], device_ids=[1, 0]>)", false, Loc::Unknown()), MeshOf("x=2"));
+}
+
+TEST(MeshText, RefusesWhatIsNoMesh) {
+  struct {
+    const char *text, *reason;
+  } const cases[] = {
+      {R"(<["x"=0]>)", "has size 0"},
+      {R"(<["x"=-2]>)", "has size -2"},
+      {R"(<["x"=2, "x"=2]>)", "given twice"},
+      {R"(<[""=2]>)", "not a name"},
+      {R"(<["x"=2], device_ids=[0]>)", ""},
+      {R"(<["x"=2], device_ids=[0, 0]>)", ""},
+      {R"(<["x"=2], device_ids=[-1, 0]>)", ""},
+      {R"(<["x"=1099511627776, "y"=2]>)", "more than 2^40"},
+      {R"(<["x"=99999999999999999999]>)", ""},
+      {R"(<["x"=2]> x)", "unexpected"},
+      {R"(<["x")", "expected"},
+      {"", "expected"},
+  };
+  for (const auto& c : cases) {
+    std::string reason = ReasonOf([&] { ParseMesh(c.text, false, Loc::Unknown()); });
+    EXPECT_THAT(reason, ::testing::HasSubstr(c.reason)) << c.text;
+    EXPECT_NE(reason, "nothing was refused") << c.text;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::sharding
