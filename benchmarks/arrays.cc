@@ -12,10 +12,11 @@ const std::string kPeer = "tessera";
 void MatmulVariant(Recorder& recorder, int64_t n, const char* mesh, const char* variant,
                    const std::function<Array()>& product) {
   const double size = static_cast<double>(n);
-  recorder.Emit("W1.matmul", kPeer,
-                {{"n", n}, {"mesh", mesh}, {"variant", variant}, {"devices", DeviceCount()}}, "us",
-                Sample(recorder.quick(), product),
-                {{"flops", 2 * size * size * size}, {"bytes", 12 * size * size}, {"ws", 12 * n * n}});
+  recorder.Emit(
+      "W1.matmul", kPeer,
+      {{"n", n}, {"mesh", mesh}, {"variant", variant}, {"devices", DeviceCount()}}, "us",
+      Sample(recorder.quick(), product),
+      {{"flops", 2 * size * size * size}, {"bytes", 12 * size * size}, {"ws", 12 * n * n}});
 }
 
 void MatmulOf(Recorder& recorder, int devices, int64_t n) {
@@ -32,8 +33,10 @@ void MatmulOf(Recorder& recorder, int devices, int64_t n) {
     MatmulVariant(recorder, n, "2x4", "rows_cols", [&] { return product(x, y); });
   }
   const Array x = reshard(a, P("x", "y")), y = reshard(b, P("y", None));
-  const auto all = jit([](Array p, Array q) { return matmul(p, q, {.out_sharding = P("x", None)}); });
-  const auto scattered = jit([](Array p, Array q) { return matmul(p, q, {.out_sharding = P("x", "y")}); });
+  const auto all =
+      jit([](Array p, Array q) { return matmul(p, q, {.out_sharding = P("x", None)}); });
+  const auto scattered =
+      jit([](Array p, Array q) { return matmul(p, q, {.out_sharding = P("x", "y")}); });
   MatmulVariant(recorder, n, "2x4", "contract_all_reduce", [&] { return all(x, y); });
   MatmulVariant(recorder, n, "2x4", "contract_reduce_scatter", [&] { return scattered(x, y); });
 }
@@ -64,10 +67,13 @@ void Chain(Recorder& recorder, int devices, double mib) {
   const auto n = static_cast<int64_t>(mib * (1 << 20)) / 4 * devices;
   const Array x = reshard(Random({n}, 1), P("d")), b = reshard(Random({n}, 2), P("d"));
   auto run = [&](const char* ops, const auto& f, double flops) {
-    recorder.Emit("W2.chain", kPeer, {{"ops", ops}, {"MiB_per_device", mib}, {"devices", devices}}, "us",
-                  Sample(recorder.quick(), [&] { f(x, b); }),
-                  {{"bytes", 12.0 * static_cast<double>(n)}, {"ws", 12 * n}, {"elements", n},
-                   {"kind", "triad"}, {"flops", flops * static_cast<double>(n)}});
+    recorder.Emit("W2.chain", kPeer, {{"ops", ops}, {"MiB_per_device", mib}, {"devices", devices}},
+                  "us", Sample(recorder.quick(), [&] { f(x, b); }),
+                  {{"bytes", 12.0 * static_cast<double>(n)},
+                   {"ws", 12 * n},
+                   {"elements", n},
+                   {"kind", "triad"},
+                   {"flops", flops * static_cast<double>(n)}});
   };
   run("cheap8", jit(Cheap8), 8);
   run("math8", jit(Math8), 40);
@@ -78,10 +84,12 @@ void Rows(Recorder& recorder, int devices) {
   const Array x = reshard(Random({rows, cols}, 3), P("d", None));
   const Array gain = Random({cols}, 4), bias = Random({cols}, 5);
   const Json params = {{"shape", {rows, cols}}, {"devices", devices}};
-  const Json cost = {{"bytes", 8.0 * static_cast<double>(rows * cols)}, {"ws", 8 * rows * cols},
+  const Json cost = {{"bytes", 8.0 * static_cast<double>(rows * cols)},
+                     {"ws", 8 * rows * cols},
                      {"elements", rows * cols}};
   const auto soft = jit([](Array v) { return softmax(v, -1); });
-  recorder.Emit("W2.softmax_rows", kPeer, params, "us", Sample(recorder.quick(), [&] { soft(x); }), cost);
+  recorder.Emit("W2.softmax_rows", kPeer, params, "us", Sample(recorder.quick(), [&] { soft(x); }),
+                cost);
   const auto norm = jit([](Array v, Array g, Array b) { return layer_norm(v, g, b); });
   recorder.Emit("W2.layer_norm", kPeer, params, "us",
                 Sample(recorder.quick(), [&] { norm(x, gain, bias); }), cost);
@@ -111,7 +119,8 @@ void Square(Recorder& recorder, int devices) {
 
 void Matmul(Recorder& recorder, int devices) {
   SetDeviceCount(devices);
-  const std::vector<int64_t> sizes = recorder.quick() ? std::vector<int64_t>{64} : std::vector<int64_t>{512, 2048};
+  const std::vector<int64_t> sizes =
+      recorder.quick() ? std::vector<int64_t>{64} : std::vector<int64_t>{512, 2048};
   for (int64_t n : sizes) MatmulOf(recorder, devices, n);
 }
 
@@ -119,7 +128,8 @@ void Elementwise(Recorder& recorder, int devices) {
   SetDeviceCount(devices);
   MeshScope scope(make_mesh({{"d", devices}}));
   // One device also has the totals of eight.
-  std::vector<double> sizes = devices == 1 ? std::vector<double>{8, 64, 512} : std::vector<double>{1, 64};
+  std::vector<double> sizes =
+      devices == 1 ? std::vector<double>{8, 64, 512} : std::vector<double>{1, 64};
   if (recorder.quick()) sizes = {0.0625};
   for (double mib : sizes) Chain(recorder, devices, mib);
   Rows(recorder, devices);

@@ -36,17 +36,23 @@ std::optional<Options> Parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     const bool value = i + 1 < argc;
-    if (arg == "--quick") options.quick = true;
-    else if (arg == "--only" && value) options.only = argv[++i];
-    else if (arg == "--peers" && value) options.peers.emplace_back(argv[++i]);
-    else if (arg == "--process" && value) options.process = std::atoi(argv[++i]);
-    else return {};
+    if (arg == "--quick")
+      options.quick = true;
+    else if (arg == "--only" && value)
+      options.only = argv[++i];
+    else if (arg == "--peers" && value)
+      options.peers.emplace_back(argv[++i]);
+    else if (arg == "--process" && value)
+      options.process = std::atoi(argv[++i]);
+    else
+      return {};
   }
   return options;
 }
 
 bool Wanted(const Options& options, const std::string& workload) {
-  return options.only.empty() || ("," + options.only + ",").find("," + workload + ",") != std::string::npos;
+  return options.only.empty() ||
+         ("," + options.only + ",").find("," + workload + ",") != std::string::npos;
 }
 
 // Reads them first, so that a wrong name costs no wait.

@@ -31,7 +31,8 @@ class Recorder {
   const std::vector<Figure>& figures() const { return figures_; }
 
   void Emit(const std::string& workload, const std::string& peer, Json params,
-            const std::string& unit, const std::vector<double>& samples, Json extra = Json::object());
+            const std::string& unit, const std::vector<double>& samples,
+            Json extra = Json::object());
   // Keeps the figure of a line that another program, or a run of this one, has printed.
   void Add(const std::string& line);
   // The same of another library; limits, references and figures of ours are those of this run.

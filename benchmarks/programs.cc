@@ -17,10 +17,14 @@ const std::string kPeer = "tessera";
 Array ChainOf(int ops, Array x, const Array& w) {
   for (int i = 0; i < ops; ++i) {
     const int k = i % 10;
-    if (k == 9) x = matmul(x, w);
-    else if (k % 3 == 0) x = x * 0.99;
-    else if (k % 3 == 1) x = x + w[0];
-    else x = tanh(x);
+    if (k == 9)
+      x = matmul(x, w);
+    else if (k % 3 == 0)
+      x = x * 0.99;
+    else if (k % 3 == 1)
+      x = x + w[0];
+    else
+      x = tanh(x);
   }
   return x;
 }
@@ -65,15 +69,18 @@ void CompileChain(Recorder& recorder) {
   constexpr int kDevices = 8;
   SetDeviceCount(kDevices);
   MeshScope scope(make_mesh({{"d", kDevices}}));
-  const Array x = reshard(Random({64, 64}, 0), P("d", None)), w = reshard(Random({64, 64}, 1), P(None, None));
-  const std::vector<int> sizes = recorder.quick() ? std::vector<int>{100} : std::vector<int>{100, 1000, 10000};
+  const Array x = reshard(Random({64, 64}, 0), P("d", None)),
+              w = reshard(Random({64, 64}, 1), P(None, None));
+  const std::vector<int> sizes =
+      recorder.quick() ? std::vector<int>{100} : std::vector<int>{100, 1000, 10000};
   for (int ops : sizes) {
     Stages stages;
     const int repeats = ops == 10000 ? 5 : 9;
     for (int r = 0; r < repeats; ++r) TimeStages(ops, x, w, stages);
     auto emit = [&](const char* stage, const std::vector<double>& samples) {
-      recorder.Emit("W5.compile_chain", kPeer, {{"ops", ops}, {"stage", stage}, {"devices", kDevices}}, "us",
-                    samples, {{"ops", ops}});
+      recorder.Emit("W5.compile_chain", kPeer,
+                    {{"ops", ops}, {"stage", stage}, {"devices", kDevices}}, "us", samples,
+                    {{"ops", ops}});
     };
     emit("trace", stages.trace);
     emit("lower", stages.lower);
@@ -89,9 +96,12 @@ void Dispatch(Recorder& recorder, int devices) {
   auto run = [&](const char* what, const auto& f) {
     for (Mode mode : {Mode::kLatency, Mode::kPipelined})
       recorder.Emit("W6.dispatch", kPeer,
-                    {{"what", what}, {"mode", mode == Mode::kLatency ? "latency" : "pipelined"},
+                    {{"what", what},
+                     {"mode", mode == Mode::kLatency ? "latency" : "pipelined"},
                      {"devices", devices}},
-                    "us", Sample(recorder.quick(), [&] { f(a, b); }, mode));
+                    "us",
+                    Sample(
+                        recorder.quick(), [&] { f(a, b); }, mode));
   };
   run("eager_add", [](const Array& x, const Array& y) { return x + y; });
   run("jit_1_op", jit([](Array x, Array y) { return x + y; }));
@@ -122,8 +132,10 @@ void ManyDevicesProcess(Recorder& recorder, int devices) {
                 Sample(recorder.quick(), [&] { f(x); }));
   recorder.Emit("W8.many_devices", kPeer, {{"what", "rss"}, {"devices", devices}}, "MiB",
                 {Status("VmRSS") / 1024},
-                {{"rss_before_devices", base}, {"rss_with_devices", with_devices},
-                 {"threads", Status("Threads")}, {"peak_rss", Status("VmHWM") / 1024}});
+                {{"rss_before_devices", base},
+                 {"rss_with_devices", with_devices},
+                 {"threads", Status("Threads")},
+                 {"peak_rss", Status("VmHWM") / 1024}});
 }
 
 void ManyDevices(Recorder& recorder) {

@@ -64,8 +64,9 @@ class Figures {
     if (table == bandwidth_.end()) return us;
     const double ws = f.extra["ws"].get<double>();
     auto distance = [&](const auto& level) { return std::fabs(std::log(level.first / ws)); };
-    const auto level = std::min_element(table->second.begin(), table->second.end(),
-                                        [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+    const auto level =
+        std::min_element(table->second.begin(), table->second.end(),
+                         [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
     return std::max(us, f.extra["bytes"].get<double>() / level->second / 1e3);
   }
   std::optional<double> LimitShare(const std::string& task) const {
@@ -92,7 +93,8 @@ std::string OnOneDevice(const Figure& f) {
   one.params["devices"] = 1;
   if (f.workload == "W1.matmul") one.params["variant"] = "single";
   if (f.workload == "W2.transpose") one.params["variant"] = "local";
-  if (f.workload == "W2.chain") one.params["MiB_per_device"] = f.params["MiB_per_device"].get<double>() * 8;
+  if (f.workload == "W2.chain")
+    one.params["MiB_per_device"] = f.params["MiB_per_device"].get<double>() * 8;
   return TaskOf(one);
 }
 
@@ -111,8 +113,8 @@ std::set<std::string> Peers(const Figures& figures) {
 
 void PrintFigures(const Figures& figures) {
   const std::set<std::string> peers = Peers(figures);
-  std::string head = fmt::format("{:<70} {:>9} {:>4} {:>8} {:>8} {:>8} {:>6}", "task", "median", "unit",
-                                 "of limit", "/threads", "/1 dev", "others");
+  std::string head = fmt::format("{:<70} {:>9} {:>4} {:>8} {:>8} {:>8} {:>6}", "task", "median",
+                                 "unit", "of limit", "/threads", "/1 dev", "others");
   for (const std::string& peer : peers) head += fmt::format(" {:>8}x", peer);
   fmt::print(stderr, "\n{}\n", head);
   for (const Figure& f : figures.all()) {
@@ -127,7 +129,8 @@ void PrintFigures(const Figures& figures) {
         over(single.empty() ? std::nullopt : figures.Ours(single)), Plain(f.extra["other_cores"]));
     for (const std::string& peer : peers) {
       const std::optional<double> theirs = figures.Of(peer, task);
-      line += fmt::format(" {:>9}", Number(theirs ? std::optional(*theirs / f.median) : std::nullopt));
+      line +=
+          fmt::format(" {:>9}", Number(theirs ? std::optional(*theirs / f.median) : std::nullopt));
     }
     fmt::print(stderr, "{}\n", line);
   }
@@ -151,7 +154,8 @@ class Floors {
   }
 
  private:
-  void Row(const std::string& what, std::optional<double> got, double floor, const char* sign, bool met) {
+  void Row(const std::string& what, std::optional<double> got, double floor, const char* sign,
+           bool met) {
     if (!got) return;
     fmt::print(stderr, "{:<92} {:>8} {} {:<6} {}\n", what, Number(got), sign, Number(floor),
                met ? "met" : "NOT met");
@@ -163,11 +167,14 @@ void ProductFloors(const Figures& figures, Floors& floors) {
   struct {
     const char* variant;
     double jax_512, jax_2048;  // JAX's shares of the limit in FIGURES.md
-  } const variants[] = {{"rows_cols", 0.47, 0.75}, {"contract_all_reduce", 0.36, 0.64},
+  } const variants[] = {{"rows_cols", 0.47, 0.75},
+                        {"contract_all_reduce", 0.36, 0.64},
                         {"contract_reduce_scatter", 0.35, 0.69}};
   for (const auto& v : variants) {
-    floors.AgainstJax(fmt::format("W1.matmul devices=8 n=512 variant={}", v.variant), 1.2, v.jax_512);
-    floors.AgainstJax(fmt::format("W1.matmul devices=8 n=2048 variant={}", v.variant), 1.0, v.jax_2048);
+    floors.AgainstJax(fmt::format("W1.matmul devices=8 n=512 variant={}", v.variant), 1.2,
+                      v.jax_512);
+    floors.AgainstJax(fmt::format("W1.matmul devices=8 n=2048 variant={}", v.variant), 1.0,
+                      v.jax_2048);
   }
   for (const char* ops : {"cheap8", "math8"}) {
     const std::string task = fmt::format("W2.chain MiB_per_device=64 devices=8 ops={}", ops);
@@ -183,7 +190,8 @@ void ProductFloors(const Figures& figures, Floors& floors) {
     const std::string single = f.peer == kOurs ? OnOneDevice(f) : "";
     if (single.empty()) continue;
     const std::optional<double> one = figures.Ours(single);
-    floors.AtMost(TaskOf(f) + ": of 1 device's time", one ? std::optional(f.median / *one) : std::nullopt, 1.25);
+    floors.AtMost(TaskOf(f) + ": of 1 device's time",
+                  one ? std::optional(f.median / *one) : std::nullopt, 1.25);
   }
 }
 
@@ -204,7 +212,8 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   };
   floors.AtMost("W5.compile_chain 10000 ops: us per op", chain(10000), 8);
   if (chain(1000) && chain(10000))
-    floors.AtMost("W5.compile_chain: an op of 10000 to one of 1000", *chain(10000) / *chain(1000), 1.25);
+    floors.AtMost("W5.compile_chain: an op of 10000 to one of 1000", *chain(10000) / *chain(1000),
+                  1.25);
   struct {
     const char* what;
     double most;  // a fiftieth of JAX's time in FIGURES.md
@@ -212,11 +221,15 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   for (const auto& c : calls) {
     const std::string task = fmt::format("W6.dispatch devices=8 mode=latency what={}", c.what);
     const std::optional<double> jax = figures.Of("jax", task), ours = figures.Ours(task);
-    if (jax && ours) floors.AtLeast(task + ": faster than JAX", *jax / *ours, 50);
-    else floors.AtMost(task + ": us", ours, c.most);
+    if (jax && ours)
+      floors.AtLeast(task + ": faster than JAX", *jax / *ours, 50);
+    else
+      floors.AtMost(task + ": us", ours, c.most);
   }
-  floors.AtMost("W8.many_devices 512: us a run", figures.Ours("W8.many_devices devices=512 what=run"), 60);
-  floors.AtMost("W8.many_devices 512: MiB", figures.Ours("W8.many_devices devices=512 what=rss"), 50);
+  floors.AtMost("W8.many_devices 512: us a run",
+                figures.Ours("W8.many_devices devices=512 what=run"), 60);
+  floors.AtMost("W8.many_devices 512: MiB", figures.Ours("W8.many_devices devices=512 what=rss"),
+                50);
   for (const Figure& f : figures.all())
     if (f.peer == kOurs && TaskOf(f) == "W8.many_devices devices=512 what=rss")
       floors.AtMost("W8.many_devices 512: threads", f.extra["threads"].get<double>(),

@@ -18,8 +18,10 @@ using Parts = std::array<const float*, kDevices>;
 
 void Put(hn::Vec<hn::ScalableTag<float>> v, float* p, bool stream) {
   const hn::ScalableTag<float> d;
-  if (stream) hn::Stream(v, d, p);
-  else hn::Store(v, d, p);
+  if (stream)
+    hn::Stream(v, d, p);
+  else
+    hn::Store(v, d, p);
 }
 
 // y[begin, end) = the sum of the parts, in their order.
@@ -53,25 +55,36 @@ void MeasureSize(Recorder& recorder, Team& team, size_t bytes) {
     auto work = [&](int t) {
       const auto thread = static_cast<size_t>(t);
       if (shared) return device(thread);
-      for (size_t k = thread * kDevices / kThreads; k < (thread + 1) * kDevices / kThreads; ++k) device(k);
+      for (size_t k = thread * kDevices / kThreads; k < (thread + 1) * kDevices / kThreads; ++k)
+        device(k);
     };
     recorder.Emit("W3.collective", "threads", CollectiveParams(op, bytes), "us",
-                  Repeat(recorder.quick() ? 3 : 15, [&] { team.Run(work); }), CollectiveCost(op, bytes));
+                  Repeat(recorder.quick() ? 3 : 15, [&] { team.Run(work); }),
+                  CollectiveCost(op, bytes));
   };
   auto parts = [&](size_t offset) {
     Parts x;
     for (size_t k = 0; k < kDevices; ++k) x[k] = in[k].get() + offset;
     return x;
   };
-  run("all_reduce", [&](size_t t) {
-    Sum(parts(0), whole.get(), t * n / kThreads, (t + 1) * n / kThreads, stream);
-  }, true);
-  run("all_gather", [&](size_t k) { Copy(in[k].get(), whole.get() + k * n, n, stream); }, false);
-  run("reduce_scatter", [&](size_t k) { Sum(parts(k * block), out[k].get(), 0, block, stream); }, false);
-  run("all_to_all", [&](size_t k) {
-    for (size_t j = 0; j < kDevices; ++j)
-      Copy(in[j].get() + k * block, out[k].get() + j * block, block, stream);
-  }, false);
+  run(
+      "all_reduce",
+      [&](size_t t) {
+        Sum(parts(0), whole.get(), t * n / kThreads, (t + 1) * n / kThreads, stream);
+      },
+      true);
+  run(
+      "all_gather", [&](size_t k) { Copy(in[k].get(), whole.get() + k * n, n, stream); }, false);
+  run(
+      "reduce_scatter", [&](size_t k) { Sum(parts(k * block), out[k].get(), 0, block, stream); },
+      false);
+  run(
+      "all_to_all",
+      [&](size_t k) {
+        for (size_t j = 0; j < kDevices; ++j)
+          Copy(in[j].get() + k * block, out[k].get() + j * block, block, stream);
+      },
+      false);
 }
 
 }  // namespace

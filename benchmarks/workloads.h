@@ -14,11 +14,11 @@ std::vector<size_t> CollectiveSizes(bool quick);
 Json CollectiveParams(const char* op, size_t bytes);
 Json CollectiveCost(const char* op, size_t bytes);
 
-void Matmul(Recorder& recorder, int devices);            // W1
-void Elementwise(Recorder& recorder, int devices);       // W2
-void Collectives(Recorder& recorder);                    // W3
-void CompileChain(Recorder& recorder);                   // W5
-void Dispatch(Recorder& recorder, int devices);          // W6
+void Matmul(Recorder& recorder, int devices);       // W1
+void Elementwise(Recorder& recorder, int devices);  // W2
+void Collectives(Recorder& recorder);               // W3
+void CompileChain(Recorder& recorder);              // W5
+void Dispatch(Recorder& recorder, int devices);     // W6
 // W8: each number of devices in a process of its own, as memory is measured; and that process.
 void ManyDevices(Recorder& recorder);
 void ManyDevicesProcess(Recorder& recorder, int devices);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <unordered_map>
 
 namespace tessera::kernels {
@@ -15,6 +16,9 @@ struct DnnlPrimitive {
   int64_t m = 0, n = 0;
   dnnl::matmul matmul;
   dnnl::memory::desc a, b, c, scratch;
+  // Set where b is copied before into the order in which the product reads it.
+  std::optional<dnnl::reorder> pack;
+  dnnl::memory::desc packed;
 };
 
 namespace {
@@ -57,19 +61,25 @@ class OneThread {
 // What a thread needs to run a primitive: memory objects hold addresses, so no two threads may
 // share them; the scratchpad neither (with oneDNN's own, results are wrong).
 struct Handles {
-  dnnl::memory a, b, c, scratch;
+  dnnl::memory a, b, packed, c, scratch;
   std::unordered_map<int, dnnl::memory> arguments;
 
   explicit Handles(const DnnlPrimitive& p)
       : a(p.a, Engine(), DNNL_MEMORY_NONE),
         b(p.b, Engine(), DNNL_MEMORY_NONE),
+        packed(p.packed, Engine(), DNNL_MEMORY_NONE),
         c(p.c, Engine(), DNNL_MEMORY_NONE),
         scratch(p.scratch, Engine(), DNNL_MEMORY_NONE),
         arguments{{DNNL_ARG_SRC, a},
-                  {DNNL_ARG_WEIGHTS, b},
+                  {DNNL_ARG_WEIGHTS, p.pack ? packed : b},
                   {DNNL_ARG_DST, c},
                   {DNNL_ARG_SCRATCHPAD, scratch}} {}
 };
+
+size_t Rounded(size_t bytes) {
+  constexpr size_t kLine = 64;
+  return (bytes + kLine - 1) / kLine * kLine;
+}
 
 struct FreeDeleter {
   void operator()(void* p) const { std::free(p); }
@@ -89,10 +99,9 @@ class ThreadState {
     return *it->second;
   }
   void* Scratch(size_t bytes) {
-    constexpr size_t kLine = 64;
     if (bytes > scratch_bytes_) {
-      scratch_bytes_ = (bytes + kLine - 1) / kLine * kLine;
-      scratch_.reset(std::aligned_alloc(kLine, scratch_bytes_));
+      scratch_bytes_ = Rounded(bytes);
+      scratch_.reset(std::aligned_alloc(64, scratch_bytes_));
     }
     return scratch_.get();
   }
@@ -115,6 +124,12 @@ dnnl::memory::desc Matrix(int64_t rows, int64_t cols, dnnl::memory::data_type ty
   return {{rows, cols}, type, {row, col}};
 }
 
+// With this many rows the copy of b costs less than it gains; the bits are the same either way.
+bool Packs(const GemmDesc& d, int64_t m, int64_t n) {
+  constexpr int64_t kRows = 512, kLeast = 128;
+  return d.type == GemmType::kF32 && m >= kRows && n >= kLeast && d.k >= kLeast;
+}
+
 std::shared_ptr<const DnnlPrimitive> Make(const GemmDesc& d, int64_t m, int64_t n) {
   static std::atomic<uint64_t> next_id{0};
   using Type = dnnl::memory::data_type;
@@ -129,9 +144,13 @@ std::shared_ptr<const DnnlPrimitive> Make(const GemmDesc& d, int64_t m, int64_t 
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const OneThread one;
-  const dnnl::matmul::primitive_desc desc({p->a, p->b, p->c}, attributes, Engine());
+  const bool packs = Packs(d, m, n);
+  const dnnl::memory::desc any({d.k, n}, in, dnnl::memory::format_tag::any);
+  const dnnl::matmul::primitive_desc desc({p->a, packs ? any : p->b, p->c}, attributes, Engine());
   p->matmul = dnnl::matmul(desc);
   p->scratch = desc.scratchpad_desc();
+  p->packed = desc.weights_desc();
+  if (packs && p->packed != p->b) p->pack = dnnl::reorder({Engine(), p->b, Engine(), p->packed});
   return p;
 }
 
@@ -155,8 +174,15 @@ void DnnlGemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) 
   handles.a.set_data_handle(const_cast<void*>(a));
   handles.b.set_data_handle(const_cast<void*>(b));
   handles.c.set_data_handle(c);
-  handles.scratch.set_data_handle(state.Scratch(p->scratch.get_size()));
+  const size_t scratch = Rounded(p->scratch.get_size());
+  auto* memory =
+      static_cast<std::byte*>(state.Scratch(scratch + (p->pack ? p->packed.get_size() : 0)));
+  handles.scratch.set_data_handle(memory);
   const OneThread one;
+  if (p->pack) {
+    handles.packed.set_data_handle(memory + scratch);
+    p->pack->execute(state.Stream(), handles.b, handles.packed);
+  }
   p->matmul.execute(state.Stream(), handles.arguments);
 }
 
