@@ -10,7 +10,8 @@
 namespace tessera::ir {
 
 std::string OperandName(const OpDef& op, size_t i) {
-  if (i < op.operand_names.size() && !op.operand_names[i].empty()) return std::string(op.operand_names[i]);
+  if (i < op.operand_names.size() && !op.operand_names[i].empty())
+    return std::string(op.operand_names[i]);
   return fmt::format("operand {}", i);
 }
 
@@ -52,9 +53,10 @@ std::vector<ShapeAndDType> InferShapes(const InferCall& call) {
         (*call.op.type)(TypeCall{call.op, call.operands, call.params, call.wanted});
     for (const ShapeAndDType& r : results)
       if (CheckedElements(r.shape) < 0)
-        throw TypeProblem{TypeProblem::kShape, 2,
-                          fmt::format("the result would have more elements than 2^59, or a negative size: {}",
-                                      FieldText(r.shape))};
+        throw TypeProblem{
+            TypeProblem::kShape, 2,
+            fmt::format("the result would have more elements than 2^59, or a negative size: {}",
+                        FieldText(r.shape))};
     return results;
   } catch (TypeProblem& p) {
     ErrorDetail detail = Detail(call, p.check, std::move(p.reason));
@@ -67,9 +69,10 @@ void CheckMesh(const InferCall& call) {
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const sharding::MeshDef* mesh = call.operands[i]->mesh();
     if (!mesh || !call.mesh || mesh == call.mesh) continue;
-    ErrorDetail detail = Detail(call, sharding::Conflict::kMesh,
-                                fmt::format("{} is on the mesh {}, but the current one is {}",
-                                            OperandName(call.op, i), mesh->text(), call.mesh->text()));
+    ErrorDetail detail =
+        Detail(call, sharding::Conflict::kMesh,
+               fmt::format("{} is on the mesh {}, but the current one is {}",
+                           OperandName(call.op, i), mesh->text(), call.mesh->text()));
     detail.notes = {"bring it over with reshard(" + OperandName(call.op, i) + ", P(...))"};
     base::ThrowSharding(std::move(detail));
   }
@@ -80,9 +83,9 @@ void CheckMesh(const InferCall& call) {
                                 const sharding::Conflict& conflict) {
   ErrorDetail detail = Detail(call, conflict.check, conflict.reason);
   if (conflict.illegal_result)
-    detail.notes.push_back(fmt::format(
-        "result: {}{} is not a legal type", results[0].dtype.name(),
-        sharding::TypeSuffix(results[0].shape, *conflict.illegal_result)));
+    detail.notes.push_back(
+        fmt::format("result: {}{} is not a legal type", results[0].dtype.name(),
+                    sharding::TypeSuffix(results[0].shape, *conflict.illegal_result)));
   detail.fixes = SuggestFixes(call, map, results, conflict);
   base::ThrowSharding(std::move(detail));
 }
@@ -91,8 +94,18 @@ void CheckMesh(const InferCall& call) {
 
 namespace {
 
+// Program text may declare a result of another rank.
+void CheckOutRank(const InferCall& call, const Shape& result) {
+  if (!call.out_sharding || call.out_sharding->rank() == static_cast<int>(result.size())) return;
+  base::ThrowShape(
+      Detail(call, 1,
+             fmt::format("out_sharding is for an array of rank {}, but the result has rank {}",
+                         call.out_sharding->rank(), result.size())));
+}
+
 absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
   std::vector<ShapeAndDType> shapes = InferShapes(call);
+  CheckOutRank(call, shapes[0].shape);
   CheckMesh(call);
   DimsCall dims{call.op, {}, {}, call.params, true};
   std::vector<sharding::RuleOperand> operands;
@@ -103,7 +116,8 @@ absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
   for (const ShapeAndDType& r : shapes) dims.results.push_back(&r.shape);
   dims.to_float = shapes[0].dtype.is_floating();
   sharding::DimMap map = std::get<DimMapFn>(*call.op.dims)(dims);
-  sharding::RuleResult rule = sharding::ExplicitRule(map, operands, dims.results, call.out_sharding);
+  sharding::RuleResult rule =
+      sharding::ExplicitRule(map, operands, dims.results, call.out_sharding);
   if (rule.conflict) ThrowConflict(call, map, shapes, *rule.conflict);
   bool weak = !call.operands.empty() && (!call.wanted || call.wanted->dtype.is_default());
   for (const Type* t : call.operands) weak = weak && t->weak();
@@ -119,7 +133,8 @@ absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
 
 }  // namespace
 
-// What decides a result is remembered: wanted shape, dtype and out_sharding as a type, and the mesh.
+// What decides a result is remembered: wanted shape, dtype and out_sharding as a type, and the
+// mesh.
 absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call) {
   static thread_local Memo<absl::InlinedVector<const Type*, 1>> memo;
   OpKey key{&call.op, call.shared_params, {call.operands.begin(), call.operands.end()}};

@@ -18,26 +18,43 @@ namespace {
                       .fixes = {}});
 }
 
+// A move keeps shape and dtype; its result type states the sharding.
+void VerifyMove(const Instruction& instruction, const std::vector<const Type*>& operands,
+                const Program& program) {
+  if (operands.size() != 1 || instruction.results.size() != 1)
+    Fail(instruction, fmt::format("it has one operand and one result, not {} and {}",
+                                  operands.size(), instruction.results.size()));
+  const Type* to = program.type(instruction.results[0]);
+  if (to->shape() != operands[0]->shape() || to->dtype() != operands[0]->dtype())
+    Fail(instruction, fmt::format("it cannot make {} of {}", to->text(), operands[0]->text()));
+}
+
 // Checks the result types of one instruction against what its op gives. The declared sharding
 // stands for the out_sharding that the program text does not repeat.
 void VerifyInstruction(const Program& program, const Instruction& instruction) {
   const OpDef& op = *instruction.op;
-  if (std::holds_alternative<NoRule>(*op.dims)) return;
   std::vector<const Type*> operands;
   for (ValueId v : instruction.operands) operands.push_back(program.type(v));
   const Type* first = program.type(instruction.results.at(0));
+  if (std::holds_alternative<NoRule>(*op.dims)) return VerifyMove(instruction, operands, program);
   ShapeAndDType wanted{first->shape(), first->dtype()};
-  InferCall call{.op = op, .operands = operands, .params = instruction.params.get(), .wanted = &wanted,
-                 .out_sharding = op.out_sharding ? &first->sharding() : nullptr, .mesh = program.mesh,
+  InferCall call{.op = op,
+                 .operands = operands,
+                 .params = instruction.params.get(),
+                 .wanted = &wanted,
+                 .out_sharding = op.out_sharding ? &first->sharding() : nullptr,
+                 .mesh = program.mesh,
                  .loc = instruction.loc};
   auto types = InferTypes(call);
   if (types.size() != instruction.results.size())
-    Fail(instruction, fmt::format("it has {} results, not {}", types.size(), instruction.results.size()));
+    Fail(instruction,
+         fmt::format("it has {} results, not {}", types.size(), instruction.results.size()));
   for (size_t i = 0; i < types.size(); ++i) {
     const Type* declared = program.type(instruction.results[i]);
     if (declared->shape() != types[i]->shape() || declared->dtype() != types[i]->dtype() ||
         !SameType(declared->WithWeak(false), types[i]->WithWeak(false)))
-      Fail(instruction, fmt::format("its result has type {}, but {} is declared", types[i]->text(), declared->text()));
+      Fail(instruction, fmt::format("its result has type {}, but {} is declared", types[i]->text(),
+                                    declared->text()));
   }
 }
 
@@ -49,7 +66,8 @@ void Verify(const Program& program) {
   for (const Capture& c : program.captures) defined[static_cast<size_t>(c.value)] = true;
   for (const Instruction& instruction : program.instructions) {
     for (ValueId v : instruction.operands)
-      if (!defined[static_cast<size_t>(v)]) Fail(instruction, "it uses a value before it is defined");
+      if (!defined[static_cast<size_t>(v)])
+        Fail(instruction, "it uses a value before it is defined");
     for (ValueId v : instruction.results) defined[static_cast<size_t>(v)] = true;
     if (!program.per_device) VerifyInstruction(program, instruction);
   }

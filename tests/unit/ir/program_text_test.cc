@@ -1,0 +1,172 @@
+// Program text: read back as printed; refused with the place; nothing that is written there can do
+// worse than throw.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "ir/program.h"
+#include "ops/ops.h"
+#include "tessera/error.h"
+
+namespace tessera::ir {
+namespace {
+
+constexpr const char* kMlp = R"(mesh @mesh = <["X"=2, "Y"=4], device_ids=[1, 0, 2, 3, 4, 5, 7, 6]> explicit={"X", "Y"}
+func @main(%0: f32[8@X,16], %1: f32[16,32@Y]) captures(%2: f32[32@Y]) -> (f32[8@X,32@Y], f32[8@X]) {
+  %3: f32[8@X,32@Y] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
+  %4: f32[8@X,32@Y] = broadcast_in_dim %2 {dims=[1]}
+  %5: f32[8@X,32@Y] = add %3, %4
+  %6: f32[8@X,32@Y] = tanh %5
+  %7: f32[8@X] = reduce_sum %6 {dims=[1]}
+  return %6, %7
+}
+)";
+constexpr const char* kMoves = R"(mesh @mesh = <["x"=4, "y"=2]> explicit={"x"} auto={"y"}
+func @main(%0: i32[24@x,8], %1: i32[]) -> i32[6,4] {
+  %2: i32[24,8] = reshard %0
+  %3: i32[12,4] = slice %2 {starts=[0, 0], limits=[24, 8], strides=[2, 2]}
+  %4: i32[6,4] = dynamic_slice %3, %1, %1
+  %5: i32[] = constant {value=i32 7}
+  %6: i32[8,4] = pad %4, %5 {low=[1, 0], high=[1, 0], interior=[0, 0]}
+  %7: i32[6,4] = slice %6 {starts=[1, 0], limits=[7, 4], strides=[1, 1]}
+  %8: i32[6,4], %9: i32[6,4] = sort %7, %4 {dim=[1], num_keys=1, descending=false}
+  return %8
+}
+)";
+constexpr const char* kDevice = R"(mesh @mesh = <["x"=2]> explicit={"x"}
+device func @main(%0: f32[4,8]) -> f32[8,8] {
+  %1: f32[8,8] = all_gather %0 {from=f32[8@x,8], to=f32[8,8]}
+  %2: f32[8,8] = exp %1
+  return %2
+}
+)";
+constexpr const char* kTexts[] = {kMlp, kMoves, kDevice};
+
+Program Parse(std::string_view text) {
+  ops::Install();
+  return ParseProgram(text, Loc::Unknown());
+}
+
+// Blanks before comments, and comments, are not compared.
+std::string WithoutComments(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find('\n', at);
+    std::string line = text.substr(at, end - at);
+    line = line.substr(0, line.find("//"));
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    out += line + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+TEST(ProgramText, PrintsWhatItRead) {
+  Program mlp = Parse(kMlp);
+  EXPECT_EQ(WithoutComments(Text(mlp)), kMlp);
+  EXPECT_EQ(Text(Parse(Text(mlp))), Text(mlp));
+  for (const char* text : kTexts) EXPECT_EQ(Text(Parse(Text(Parse(text)))), Text(Parse(text)));
+}
+
+TEST(ProgramText, ProgramsWithoutAMeshOrResultsAreFine) {
+  for (const char* text : {"func @main() -> () {\n  return\n}\n", "func @main(%0: f32[]) -> f32[] {\n  return %0\n}\n",
+                           "func @main(%0: f32[]) -> (f32[], f32[]) {\n  return %0, %0\n}\n"})
+    EXPECT_EQ(WithoutComments(Text(Parse(text))), text);
+}
+
+TEST(ProgramText, ErrorsSayWhere) {
+  struct {
+    const char *line, *where, *reason;
+  } const cases[] = {
+      {"%1: f32[4] = expp %0", "line 2", "there is no op 'expp'"},
+      {"%1: f32[4] = exp %7", "line 2", "%7 is not defined"},
+      {"%0: f32[4] = exp %0", "line 2", "%0 is defined twice"},
+      {"%1: f32[4] = exp %0 {dim=[0]}", "line 2", "has no parameters"},
+      {"%1: f32[] = reduce_sum %0", "line 3", "needs its parameters"},
+      {"%1: f32[] = reduce_sum %0 {dim=[0]}", "line 2", "no parameter 'dim'"},
+      {"exp %0", "line 2", "expected an instruction or return"},
+      {"%1: f33[4] = exp %0", "line 2", "no dtype"},
+  };
+  for (const auto& c : cases) {
+    std::string text = fmt::format("func @main(%0: f32[4]) -> f32[4] {{\n  {}\n  return %0\n}}\n", c.line);
+    try {
+      Parse(text);
+      ADD_FAILURE() << c.line << " was not refused";
+    } catch (const RuntimeError& e) {
+      EXPECT_THAT(e.where(), testing::HasSubstr(c.where)) << c.line;
+      EXPECT_THAT(e.reason(), testing::HasSubstr(c.reason)) << c.line;
+    }
+  }
+}
+
+TEST(ProgramText, TypesThatTheOpsDoNotGiveAreRefused) {
+  for (const char* line : {"%1: f32[5] = exp %0", "%1: f64[4] = exp %0", "%1: f32[4] = add %0", "%1: f32[4], %2: f32[4] = exp %0",
+                           "%1: f32[4] = transpose %0 {perm=[1]}", "%1: f32[4] = exp", "%1: i32[4] = bitwise_not %0"}) {
+    std::string text = fmt::format("func @main(%0: f32[4]) -> f32[4] {{\n  {}\n  return %0\n}}\n", line);
+    EXPECT_THROW(Parse(text), Error) << line;
+  }
+}
+
+// Whatever is read without an error prints and reads back.
+void ExpectHarmless(const std::string& text) {
+  try {
+    std::string printed = Text(Parse(text));
+    EXPECT_EQ(Text(Parse(printed)), printed);
+  } catch (const InternalError& e) {
+    ADD_FAILURE() << e.what() << "\nfrom\n" << text;
+  } catch (const Error&) {
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << e.what() << "\nfrom\n" << text;
+  }
+}
+
+TEST(HostileText, TruncatedAtEveryByte) {
+  for (std::string_view text : kTexts)
+    for (size_t n = 0; n < text.size(); ++n) ExpectHarmless(std::string(text.substr(0, n)));
+}
+
+TEST(HostileText, MutatedAtRandom) {
+  std::mt19937 engine(12);
+  auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(engine); };
+  const char* const tokens[] = {"%0",  "-1",    "[",     "]",   "{",   "}",     "@X",   "f32[8@X,16]", ",", "9223372036854775807",
+                                "0",   "dims=", "[0,0]", "mesh", "->", "return", "\"X\"", "sort",      "take", "99",
+                                "iota", "{dim=[0]}", "reshape", "argmax", "device", "concatenate", "(1)2", "bool", "i8[0]"};
+  for (int round = 0; round < 6000; ++round) {
+    std::string text = kTexts[below(std::size(kTexts))];
+    for (size_t edits = 1 + below(4); edits > 0 && !text.empty(); --edits) {
+      size_t at = below(text.size()), n = std::min(below(12), text.size() - at);
+      switch (below(4)) {
+        case 0: text[at] = static_cast<char>(below(256)); break;
+        case 1: text.erase(at, n); break;
+        case 2: text.insert(at, tokens[below(std::size(tokens))]); break;
+        default: text.replace(at, n, tokens[below(std::size(tokens))]);
+      }
+    }
+    ExpectHarmless(text);
+  }
+}
+
+// Every op with every small number of operands of odd types: its checks come before its maps.
+TEST(HostileText, EveryOpWithOperandsItDoesNotExpect) {
+  ops::Install();
+  const char* const types[] = {"f32[]", "f32[4]", "i32[0,3]", "bool[4,4,4]", "u8[1,1]"};
+  const char* const params[] = {"", " {dims=[0]}", " {dim=[0]}", " {dim=[]}", " {dim=[-1]}", " {dim=[9]}", " {dim=[0], reverse=true}",
+                                " {perm=[0, 0]}", " {perm=[]}", " {k=-3}", " {k=9}", " {starts=[], limits=[], strides=[]}",
+                                " {starts=[0], limits=[9223372036854775807], strides=[0]}",
+                                " {low=[9223372036854775807], high=[9223372036854775807], interior=[9223372036854775807]}",
+                                " {low=[-9223372036854775807], high=[0], interior=[0]}",
+                                " {contract=[0]x[], batch=[]x[]}", " {contract=[0]x[0], batch=[0]x[0]}", " {contract=[7]x[7], batch=[]x[]}",
+                                " {dim=[0], num_keys=7, descending=true}", " {dim=[0], num_keys=-1, descending=true}", " {dims=[0, 0]}",
+                                " {dims=[-1]}", " {value=f32 1}"};
+  for (const OpDef* op : AllOps())
+    for (const char* param : params)
+      for (const char* type : types)
+        for (const char* operands : {"", " %0", " %0, %0", " %0, %0, %0, %0"})
+          for (const char* results : {"%1: f32[4]", "%1: i32[0,3], %2: i32[]"})
+            ExpectHarmless(fmt::format("func @main(%0: {}) -> () {{\n  {} = {}{}{}\n  return\n}}\n", type, results, op->name,
+                                       operands, param));
+}
+
+}  // namespace
+}  // namespace tessera::ir
