@@ -1,0 +1,172 @@
+// Golden device programs: what each device runs, one fact each.
+#include "spmd/device_program.h"
+
+#include <gmock/gmock.h>
+
+#include "ops/ops.h"
+#include "sharding/local.h"
+
+namespace tessera::spmd {
+namespace {
+
+constexpr const char* kMesh = "mesh @mesh = <[\"x\"=2, \"y\"=4]> explicit={\"x\", \"y\"}\n";
+
+DeviceProgram LowerText(const std::string& text) {
+  ops::Install();
+  return Lower(ir::ParseProgram(kMesh + text, Loc::Unknown()));
+}
+
+// The instructions as text, without types of values and without comments: "%2 = add %0, %1".
+std::string Body(const DeviceProgram& device) {
+  std::string text = ir::Text(device.program), out;
+  size_t at = text.find("{\n", text.find("func")) + 2;
+  while (text[at] != '}') {
+    size_t end = text.find('\n', at);
+    std::string line = text.substr(at + 2, end - at - 2);
+    line = line.substr(0, line.find("//"));
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+TEST(DeviceProgram, WhatIsShardedAlikeRunsInPlace) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8@x,16@y], %1: f32[8@x,16@y]) -> f32[8@x,16@y] {
+  %2: f32[8@x,16@y] = add %0, %1
+  return %2
+})")),
+            "%2: f32[4,4] = add %0, %1\n"
+            "return %2\n");
+}
+
+TEST(DeviceProgram, AWholeOperandIsSlicedBesideASharded) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8@x,16] {
+  %2: f32[8@x,16] = add %0, %1
+  return %2
+})")),
+            "%2: f32[4,16] = all_slice %1 {from=f32[8,16], to=f32[8@x,16]}\n"
+            "%3: f32[4,16] = add %0, %2\n"
+            "return %3\n");
+}
+
+TEST(DeviceProgram, ASumOverAShardedDimIsFinishedByAnAllReduce) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8@x,16]) -> f32[16] {
+  %1: f32[16] = reduce_sum %0 {dims=[0]}
+  return %1
+})")),
+            "%1: f32[16] = reduce_sum %0 {dims=[0]}\n"
+            "%2: f32[16] = all_reduce %1 {from=f32[16]{U:x}, to=f32[16]}\n"
+            "return %2\n");
+}
+
+TEST(DeviceProgram, AnUnreducedResultIsLeftPartial) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8,16@y], %1: f32[16@y,8]) -> f32[8,8]{U:y} {
+  %2: f32[8,8]{U:y} = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
+  return %2
+})")),
+            "%2: f32[8,8] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}\n"
+            "return %2\n");
+}
+
+TEST(DeviceProgram, AContractionIntoAShardedResultIsAReduceScatter) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8,16@y], %1: f32[16@y,8]) -> f32[8@y,8] {
+  %2: f32[8@y,8] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
+  return %2
+})")),
+            "%2: f32[8,8] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}\n"
+            "%3: f32[2,8] = reduce_scatter %2 {from=f32[8,8]{U:y}, to=f32[8@y,8]}\n"
+            "return %3\n");
+}
+
+TEST(DeviceProgram, ABroadcastIsMadeInParts) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[16]) -> f32[8@x,16@y] {
+  %1: f32[8@x,16@y] = broadcast_in_dim %0 {dims=[1]}
+  return %1
+})")),
+            "%1: f32[4] = all_slice %0 {from=f32[16], to=f32[16@y]}\n"
+            "%2: f32[4,4] = broadcast_in_dim %1 {dims=[1]}\n"
+            "return %2\n");
+}
+
+TEST(DeviceProgram, AMovedDimIsAnAllToAll) {
+  DeviceProgram device = LowerText(R"(
+func @main(%0: f32[8@x,16]) -> f32[8,16@x] {
+  %1: f32[8,16@x] = reshard %0
+  return %1
+})");
+  EXPECT_EQ(Body(device),
+            "%1: f32[8,8] = all_to_all %0 {from=f32[8@x,16], to=f32[8,16@x]}\n"
+            "return %1\n");
+  EXPECT_FALSE(device.notes[0].implied);
+  EXPECT_EQ(device.notes[0].bytes, 4 * 16 * 4 / 2);
+}
+
+TEST(DeviceProgram, WhatIsDoneTwiceIsDoneOnce) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8@x]) -> (f32[8], f32[8]) {
+  %1: f32[8] = reshard %0
+  %2: f32[8] = reshard %0
+  %3: f32[8] = exp %1
+  %4: f32[8] = exp %2
+  return %3, %4
+})")),
+            "%1: f32[8] = all_gather %0 {from=f32[8@x], to=f32[8]}\n"
+            "%2: f32[8] = exp %1\n"
+            "return %2, %2\n");
+}
+
+TEST(DeviceProgram, WhatNobodyUsesIsDropped) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8@x]) -> f32[8@x] {
+  %1: f32[8] = reshard %0
+  %2: f32[8] = exp %1
+  return %0
+})")),
+            "return %0\n");
+}
+
+TEST(DeviceProgram, RowsAreSlicedAndSortedInPlace) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8@x,16]) -> f32[8@x,8] {
+  %1: f32[8@x,8] = slice %0 {starts=[0, 0], limits=[8, 16], strides=[1, 2]}
+  %2: f32[8@x,8] = sort %1 {dim=[1], num_keys=1, descending=false}
+  return %2
+})")),
+            "%1: f32[4,8] = slice %0 {starts=[0, 0], limits=[8, 16], strides=[1, 2]}\n"
+            "%2: f32[4,8] = sort %1 {dim=[1], num_keys=1, descending=false}\n"
+            "return %2\n");
+}
+
+TEST(DeviceProgram, FlopsAreThoseOfOneDevice) {
+  EXPECT_EQ(LowerText(R"(
+func @main(%0: f32[8@x,16], %1: f32[16,8@y]) -> f32[8@x,8@y] {
+  %2: f32[8@x,8@y] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
+  return %2
+})").flops,
+            2 * 4 * 16 * 2);
+}
+
+TEST(DeviceProgram, EveryValueHasItsGlobalType) {
+  DeviceProgram device = LowerText(R"(
+func @main(%0: f32[8@x,16]) -> f32[16] {
+  %1: f32[16] = reduce_sum %0 {dims=[0]}
+  %2: f32[16] = exp %1
+  return %2
+})");
+  ASSERT_EQ(device.placed.size(), device.program.values.size());
+  ASSERT_EQ(device.notes.size(), device.program.instructions.size());
+  for (size_t v = 0; v < device.placed.size(); ++v)
+    EXPECT_EQ(device.program.values[v].type->shape(),
+              sharding::LocalShape(device.placed[v]->shape(), device.placed[v]->sharding()))
+        << v;
+}
+
+}  // namespace
+}  // namespace tessera::spmd
