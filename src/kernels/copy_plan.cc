@@ -103,6 +103,7 @@ bool ChooseTranspose(CopyPlan* plan) {
     if (plan->dims[d].in != plan->item || plan->dims[d].n == 1) continue;
     MoveToRow(plan, d);
     plan->transpose = Simd().transpose[log2];
+    plan->stream = plan->box_bytes >= kStreamTransposed;
     plan->plane = plan->stream ? StreamTransposePlane : TransposePlane;
     return true;
   }

@@ -8,6 +8,8 @@ namespace tessera::kernels {
 // Outputs from this size on are written with non-temporal stores: they would not stay in the
 // cache, and the reads for ownership are saved. Below, such stores are a loss (2x in L2).
 inline constexpr int64_t kStreamBytes = int64_t{16} << 20;
+// Of a transposition: what it writes is far apart, and is out of L2 long before it is read.
+inline constexpr int64_t kStreamTransposed = int64_t{4} << 20;
 
 // out[c * out_stride + r] = in[r * in_stride + c] for r < rows, c < cols; strides in bytes,
 // indices in elements: element size is that of the function.
