@@ -231,7 +231,8 @@ class Index {
  public:
   enum Kind : uint8_t { kInteger, kSlice, kNew, kEllipsis };
   template <std::integral T>
-  Index(T i, Loc loc = Loc::Current()) : kind_(kInteger), integer_(static_cast<int64_t>(i)), loc_(loc) {}
+  Index(T i, Loc loc = Loc::Current())
+      : kind_(kInteger), integer_(static_cast<int64_t>(i)), loc_(loc) {}
   Index(Slice slice, Loc loc = Loc::Current()) : kind_(kSlice), slice_(slice), loc_(loc) {}
   Index(AllType, Loc loc = Loc::Current()) : kind_(kSlice), loc_(loc) {}
   Index(NoneType, Loc loc = Loc::Current()) : kind_(kNew), loc_(loc) {}

@@ -9,18 +9,20 @@
 namespace tessera {
 
 struct VisualizeOptions {
-  std::optional<bool> color = {};  // ANSI colours; default: where stdout is a terminal that has them
-  int width = 80;                  // columns
+  std::optional<bool> color =
+      {};          // ANSI colours; default: where stdout is a terminal that has them
+  int width = 80;  // columns
 };
 // Returns a picture of which devices hold which part of a 1-D or 2-D array.
-std::string visualize_sharding(const Array& x, VisualizeOptions options = {}, Loc loc = Loc::Current());
+std::string visualize_sharding(const Array& x, VisualizeOptions options = {},
+                               Loc loc = Loc::Current());
 // Returns the mesh as a grid of device numbers with axis names.
 std::string visualize_mesh(Mesh mesh, VisualizeOptions options = {});
 
 struct TextOptions {
   int64_t threshold = 1000;  // abbreviate arrays with more elements
   int edge_items = 3;
-  int precision = 4;         // significant digits
+  int precision = 4;  // significant digits
   int width = 88;
 };
 // Returns the elements in nested brackets, with the type on the line before.

@@ -13,7 +13,20 @@ namespace tessera {
 class DType {
  public:
   enum Code : uint8_t {
-    kDefault, kBool, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kF16, kBF16, kF32, kF64
+    kDefault,
+    kBool,
+    kI8,
+    kI16,
+    kI32,
+    kI64,
+    kU8,
+    kU16,
+    kU32,
+    kU64,
+    kF16,
+    kBF16,
+    kF32,
+    kF64
   };
   constexpr DType() = default;
   constexpr explicit DType(Code code) : code_(code) {}
@@ -55,18 +68,27 @@ struct BFloat16 {
 // Returns the dtype whose elements have the host type T.
 template <class T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return bool_;
-  else if constexpr (std::is_same_v<T, Float16>) return f16;
-  else if constexpr (std::is_same_v<T, BFloat16>) return bf16;
-  else if constexpr (std::is_same_v<T, float>) return f32;
-  else if constexpr (std::is_same_v<T, double>) return f64;
+  if constexpr (std::is_same_v<T, bool>)
+    return bool_;
+  else if constexpr (std::is_same_v<T, Float16>)
+    return f16;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return bf16;
+  else if constexpr (std::is_same_v<T, float>)
+    return f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return f64;
   else {
     static_assert(std::is_integral_v<T>, "not an element type");
     constexpr bool s = std::is_signed_v<T>;
-    if constexpr (sizeof(T) == 1) return s ? i8 : u8;
-    else if constexpr (sizeof(T) == 2) return s ? i16 : u16;
-    else if constexpr (sizeof(T) == 4) return s ? i32 : u32;
-    else return s ? i64 : u64;
+    if constexpr (sizeof(T) == 1)
+      return s ? i8 : u8;
+    else if constexpr (sizeof(T) == 2)
+      return s ? i16 : u16;
+    else if constexpr (sizeof(T) == 4)
+      return s ? i32 : u32;
+    else
+      return s ? i64 : u64;
   }
 }
 
@@ -97,9 +119,9 @@ class [[nodiscard]] StrictTypes {
 };
 
 template <class T>
-concept Number = std::is_arithmetic_v<T> && !std::is_same_v<T, char> &&
-                 !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char8_t> &&
-                 !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
+concept Number =
+    std::is_arithmetic_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
+    !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
 
 // One host number with its kind.
 class Scalar {
@@ -107,10 +129,14 @@ class Scalar {
   enum Kind : uint8_t { kBool, kInt, kUInt, kFloat };
   template <Number T>
   Scalar(T v) {  // implicit: a number is a Scalar
-    if constexpr (std::is_same_v<T, bool>) kind_ = kBool, int_ = v;
-    else if constexpr (std::is_floating_point_v<T>) kind_ = kFloat, float_ = static_cast<double>(v);
-    else if constexpr (std::is_unsigned_v<T>) kind_ = kUInt, int_ = static_cast<int64_t>(v);
-    else kind_ = kInt, int_ = static_cast<int64_t>(v);
+    if constexpr (std::is_same_v<T, bool>)
+      kind_ = kBool, int_ = v;
+    else if constexpr (std::is_floating_point_v<T>)
+      kind_ = kFloat, float_ = static_cast<double>(v);
+    else if constexpr (std::is_unsigned_v<T>)
+      kind_ = kUInt, int_ = static_cast<int64_t>(v);
+    else
+      kind_ = kInt, int_ = static_cast<int64_t>(v);
   }
   Kind kind() const { return kind_; }
   // Returns the value converted to double.

@@ -38,11 +38,11 @@ struct Fix;
 
 // What every user error carries beside its rendered text.
 struct ErrorDetail {
-  std::string kind;     // "ShardingError", ...
-  std::string op;       // the op or function that refused
-  std::string label;    // "add.C3": names the check; stable across releases
-  std::string where;    // "model.cc:44", or a place in a text
-  std::string reason;   // one sentence
+  std::string kind;    // "ShardingError", ...
+  std::string op;      // the op or function that refused
+  std::string label;   // "add.C3": names the check; stable across releases
+  std::string where;   // "model.cc:44", or a place in a text
+  std::string reason;  // one sentence
   std::vector<ErrorOperand> operands;
   std::vector<std::string> notes;  // further lines, one fact each
   std::vector<Fix> fixes;

@@ -29,7 +29,7 @@ struct RoundOptions {
   bool away_from_zero = false;  // of ties; else to even
 };
 struct GeluOptions {
-  bool approximate = true;      // by tanh
+  bool approximate = true;  // by tanh
 };
 struct ReduceOptions {
   DType dtype = {};
@@ -39,7 +39,7 @@ struct ReduceOptions {
 struct VarOptions {
   DType dtype = {};
   bool keepdims = false;
-  double ddof = 0;              // divide by n - ddof
+  double ddof = 0;  // divide by n - ddof
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct ArgOptions {
@@ -50,7 +50,7 @@ struct CumOptions {
   bool reverse = false;
 };
 struct DotOptions {
-  DType dtype = {};             // of the result; also what products are summed in
+  DType dtype = {};  // of the result; also what products are summed in
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct DotDims {
@@ -59,11 +59,11 @@ struct DotDims {
 struct SortOptions {
   bool descending = false;
   bool stable = true;
-  int num_keys = 1;             // sort by the first num_keys operands
+  int num_keys = 1;  // sort by the first num_keys operands
 };
 struct OneHotOptions {
   DType dtype = {};
-  int dim = -1;                 // where the new dim goes
+  int dim = -1;  // where the new dim goes
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct NormOptions {
@@ -98,17 +98,20 @@ Array array_from_host(HostData host, ArrayOptions options, Loc loc);
 Array array(Nested values, ArrayOptions options = {}, Loc loc = Loc::Current());
 // Returns a copy of a host container: 1-D of its element type, or `shape`.
 template <std::ranges::contiguous_range R>
-  requires std::ranges::sized_range<R>
-Array array(const R& values, ArrayOptions options = {}, Loc loc = Loc::Current()) {
+requires std::ranges::sized_range<R> Array array(const R& values, ArrayOptions options = {},
+                                                 Loc loc = Loc::Current()) {
   using E = std::remove_cvref_t<std::ranges::range_value_t<R>>;
-  return array_from_host({std::ranges::data(values), static_cast<int64_t>(std::ranges::size(values)),
-                          dtype_of<E>()}, std::move(options), loc);
+  return array_from_host(
+      {std::ranges::data(values), static_cast<int64_t>(std::ranges::size(values)), dtype_of<E>()},
+      std::move(options), loc);
 }
 template <class V>
-  requires std::is_same_v<V, std::vector<bool>>
-Array array(const V& values, ArrayOptions options = {}, Loc loc = Loc::Current()) {
+requires std::is_same_v<V, std::vector<bool>> Array array(const V& values,
+                                                          ArrayOptions options = {},
+                                                          Loc loc = Loc::Current()) {
   std::vector<unsigned char> bytes(values.begin(), values.end());
-  return array_from_host({bytes.data(), static_cast<int64_t>(bytes.size()), bool_}, std::move(options), loc);
+  return array_from_host({bytes.data(), static_cast<int64_t>(bytes.size()), bool_},
+                         std::move(options), loc);
 }
 // Returns a value of the named type without data: ops on it only check types.
 Array abstract_array(std::string_view type_text, Loc loc = Loc::Current());
@@ -128,11 +131,13 @@ Array iota(Shape shape, int dim, CreateOptions options = {}, Loc loc = Loc::Curr
 // Returns start, start + step, ... below stop, 1-D. The dtype is that of the numbers.
 Array arange(Scalar stop, CreateOptions options = {}, Loc loc = Loc::Current());
 Array arange(Scalar start, Scalar stop, CreateOptions options = {}, Loc loc = Loc::Current());
-Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options = {}, Loc loc = Loc::Current());
+Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options = {},
+             Loc loc = Loc::Current());
 // Returns the n x n identity.
 Array eye(int64_t n, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns n numbers from lo to hi, both included, evenly spaced.
-Array linspace(Operand lo, Operand hi, int64_t n, CreateOptions options = {}, Loc loc = Loc::Current());
+Array linspace(Operand lo, Operand hi, int64_t n, CreateOptions options = {},
+               Loc loc = Loc::Current());
 
 // ---- elementwise, one operand: [...] -> [...], the operand's sharding ----
 Array abs(Operand x, Loc loc = Loc::Current());
@@ -220,13 +225,16 @@ Array bitwise_and(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::
 Array bitwise_or(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 Array bitwise_xor(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 Array shift_left(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-Array shift_right_arithmetic(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+Array shift_right_arithmetic(Operand a, Operand b, OutOptions options = {},
+                             Loc loc = Loc::Current());
 Array shift_right_logical(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 
 // Returns a where c is true, b elsewhere; c, a and b broadcast.
 Array where(Operand c, Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-// Returns cases[which]: `which` is bool (two cases) or i32, a scalar or of the cases' shape; strict.
-Array select_n(Operand which, std::vector<Array> cases, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns cases[which]: `which` is bool (two cases) or i32, a scalar or of the cases' shape;
+// strict.
+Array select_n(Operand which, std::vector<Array> cases, OutOptions options = {},
+               Loc loc = Loc::Current());
 // Returns min(max(x, lo), hi); the bounds are scalars or of x's shape and dtype; strict.
 Array clamp(Operand lo, Operand x, Operand hi, Loc loc = Loc::Current());
 // Returns x limited to [lo, hi]; promotes and broadcasts.
@@ -239,7 +247,8 @@ Array reshape(Operand x, Shape shape, OutOptions options = {}, Loc loc = Loc::Cu
 // Returns x with dim i of the result being dim dims[i] of x; All reverses the dims.
 Array transpose(Operand x, Dims dims = All, Loc loc = Loc::Current());
 // Returns x [..] as an array of `shape` whose dim dims[i] is x's dim i; strict.
-Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
+Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options = {},
+                       Loc loc = Loc::Current());
 // Returns x with leading dims added and dims of size 1 repeated.
 Array broadcast_to(Operand x, Shape shape, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns x with dims of size 1 at these positions of the result.
@@ -252,15 +261,17 @@ Array concatenate(std::vector<Array> xs, int dim = 0, Loc loc = Loc::Current());
 Array stack(std::vector<Array> xs, int dim = 0, Loc loc = Loc::Current());
 // Returns x cut along `dim` into `parts` equal pieces, or pieces of these sizes.
 std::vector<Array> split(Operand x, int64_t parts, int dim = 0, Loc loc = Loc::Current());
-std::vector<Array> split(Operand x, std::vector<int64_t> sizes, int dim = 0, Loc loc = Loc::Current());
+std::vector<Array> split(Operand x, std::vector<int64_t> sizes, int dim = 0,
+                         Loc loc = Loc::Current());
 // Returns x[start:limit:stride] in every dim; strict: 0 <= start <= limit <= size.
 Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
             std::vector<int64_t> strides = {}, Loc loc = Loc::Current());
-// Returns the part of x of these sizes that begins at `starts` (integer scalars, one per dim), moved
-// inside if it would reach over an edge. A negative start counts from the end.
+// Returns the part of x of these sizes that begins at `starts` (integer scalars, one per dim),
+// moved inside if it would reach over an edge. A negative start counts from the end.
 Array dynamic_slice(Operand x, std::vector<Array> starts, Shape sizes, Loc loc = Loc::Current());
 // Returns x with `update` written at `starts`, moved inside as above.
-Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts, Loc loc = Loc::Current());
+Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts,
+                           Loc loc = Loc::Current());
 struct Padding {
   int64_t low = 0, high = 0, interior = 0;
 };
@@ -275,7 +286,8 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options = {}, Loc loc = L
 // Returns x shifted along `dim`, what leaves at one end entering at the other.
 Array roll(Operand x, int64_t shift, int dim, Loc loc = Loc::Current());
 // Returns the elements of `dim` at integer `indices` [...]: [outer..., indices..., inner...].
-// Negative indices count from the end; outside ones give NaN (ints: the lowest or, unsigned, highest).
+// Negative indices count from the end; outside ones give NaN (ints: the lowest or, unsigned,
+// highest).
 Array take(Operand x, Operand indices, int dim, OutOptions options = {}, Loc loc = Loc::Current());
 
 // ---- reduce: dims default to all; {} reduces nothing. Sharded reduced dims are combined. ----
@@ -309,20 +321,24 @@ Array cumlogsumexp(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::C
 // ---- multiply ----
 
 // Returns products summed over the contracted dims: [batch..., lhs free..., rhs free...]; strict.
-Array dot_general(Operand a, Operand b, DotDims dims, DotOptions options = {}, Loc loc = Loc::Current());
+Array dot_general(Operand a, Operand b, DotDims dims, DotOptions options = {},
+                  Loc loc = Loc::Current());
 // [..., m, k] x [..., k, n] -> [..., m, n]; 1-D operands as in NumPy; batch dims broadcast.
 Array matmul(Operand a, Operand b, DotOptions options = {}, Loc loc = Loc::Current());
 // NumPy's dot: last dim of a with the last but one of b.
 Array dot(Operand a, Operand b, DotOptions options = {}, Loc loc = Loc::Current());
-Array tensordot(Operand a, Operand b, DotDims dims, DotOptions options = {}, Loc loc = Loc::Current());
-Array tensordot(Operand a, Operand b, int dims = 2, DotOptions options = {}, Loc loc = Loc::Current());
+Array tensordot(Operand a, Operand b, DotDims dims, DotOptions options = {},
+                Loc loc = Loc::Current());
+Array tensordot(Operand a, Operand b, int dims = 2, DotOptions options = {},
+                Loc loc = Loc::Current());
 // einsum("bh,hk->bk", {a, b}): sums over the letters that the result lacks.
 Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options = {},
              Loc loc = Loc::Current());
 
 // ---- sort and look up ----
 Array sort(Operand x, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
-std::vector<Array> sort(std::vector<Array> xs, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
+std::vector<Array> sort(std::vector<Array> xs, int dim = -1, SortOptions options = {},
+                        Loc loc = Loc::Current());
 Array argsort(Operand x, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
 struct TopK {
   Array values, indices;

@@ -17,17 +17,23 @@ namespace ir {
 struct Program;
 }
 
-enum class CommKind : uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kCollectivePermute };
+enum class CommKind : uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kAllToAll,
+  kCollectivePermute
+};
 
 // One collective of a program.
 struct CommEvent {
   CommKind kind;
   std::vector<std::string> axes;
-  int64_t bytes = 0;      // payload that leaves a device, each time
+  int64_t bytes = 0;  // payload that leaves a device, each time
   int64_t times = 1;
-  std::string where;      // "model.cc:12"
+  std::string where;  // "model.cc:12"
   bool backward = false;
-  bool implied = false;   // by an op's type; not a reshard that the user wrote
+  bool implied = false;  // by an op's type; not a reshard that the user wrote
 };
 
 class CommReport {
@@ -69,8 +75,8 @@ class Lowered {
   Program program() const;         // as traced
   Program device_program() const;  // per device, with local shapes and collectives
   CommReport comm() const;
-  int64_t peak_bytes() const;      // per device: arguments, results and temporaries
-  int64_t flops() const;           // per device
+  int64_t peak_bytes() const;  // per device: arguments, results and temporaries
+  int64_t flops() const;       // per device
 
  private:
   std::shared_ptr<const Impl> impl_;

@@ -123,14 +123,14 @@ inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSE
   return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
                                                 std::move(d), std::move(e), std::move(f)});
 }
-inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e,
-                       TESSERA_D f, TESSERA_D g) {
+inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e, TESSERA_D f,
+                       TESSERA_D g) {
   return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
                                                 std::move(d), std::move(e), std::move(f),
                                                 std::move(g)});
 }
-inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e,
-                       TESSERA_D f, TESSERA_D g, TESSERA_D h) {
+inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e, TESSERA_D f,
+                       TESSERA_D g, TESSERA_D h) {
   return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
                                                 std::move(d), std::move(e), std::move(f),
                                                 std::move(g), std::move(h)});

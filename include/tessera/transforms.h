@@ -58,7 +58,9 @@ template <class R, class... A>
 struct Signature<R (*)(A...) noexcept> : Signature<R (*)(A...)> {};
 
 template <class F>
-concept Known = std::is_pointer_v<F> || requires { &F::operator(); };
+concept Known = std::is_pointer_v<F> || requires {
+  &F::operator();
+};
 
 // What an argument of a generic function becomes: numbers are traced, other trees keep their type.
 template <class T>
@@ -156,15 +158,18 @@ class GenericJitFunction : public JitBase<F> {
   using JitBase<F>::JitBase;
   template <class... T>
   auto operator()(T&&... a) const {
-    return this->template Call<Result<T...>>(Arguments<T...>(std::forward<T>(a)...), Loc::Current());
+    return this->template Call<Result<T...>>(Arguments<T...>(std::forward<T>(a)...),
+                                             Loc::Current());
   }
   template <class... T>
   Program trace(T&&... a) const {
-    return this->template Trace<Result<T...>>(Arguments<T...>(std::forward<T>(a)...), Loc::Current());
+    return this->template Trace<Result<T...>>(Arguments<T...>(std::forward<T>(a)...),
+                                              Loc::Current());
   }
   template <class... T>
   Lowered lower(T&&... a) const {
-    return this->template Lower<Result<T...>>(Arguments<T...>(std::forward<T>(a)...), Loc::Current());
+    return this->template Lower<Result<T...>>(Arguments<T...>(std::forward<T>(a)...),
+                                              Loc::Current());
   }
 
  private:

@@ -23,8 +23,10 @@ namespace tree {
 template <class... Refs, class Name, class Ref, class... Rest>
 auto AddFields(std::tuple<Refs&...> refs, Name&&, Ref& ref, Rest&&... rest) {
   auto more = std::tuple_cat(refs, std::tuple<Ref&>(ref));
-  if constexpr (sizeof...(Rest) == 0) return more;
-  else return AddFields(more, std::forward<Rest>(rest)...);
+  if constexpr (sizeof...(Rest) == 0)
+    return more;
+  else
+    return AddFields(more, std::forward<Rest>(rest)...);
 }
 }  // namespace tree
 template <class... Args>
@@ -32,12 +34,15 @@ auto Fields(Args&&... args) {
   return tree::AddFields(std::tuple<>(), std::forward<Args>(args)...);
 }
 
-#define TESSERA_FIELDS(Struct, ...) \
-  inline auto tree_fields(Struct& s) { return ::tessera::tree::TieFields(s, TESSERA_EACH(Struct, __VA_ARGS__)); } \
+#define TESSERA_FIELDS(Struct, ...)                                          \
+  inline auto tree_fields(Struct& s) {                                       \
+    return ::tessera::tree::TieFields(s, TESSERA_EACH(Struct, __VA_ARGS__)); \
+  }                                                                          \
   static_assert(true, "")
-#define TESSERA_EACH(S, ...) \
-  TESSERA_PICK(__VA_ARGS__, TESSERA_E12, TESSERA_E11, TESSERA_E10, TESSERA_E9, TESSERA_E8, TESSERA_E7, \
-               TESSERA_E6, TESSERA_E5, TESSERA_E4, TESSERA_E3, TESSERA_E2, TESSERA_E1)(S, __VA_ARGS__)
+#define TESSERA_EACH(S, ...)                                                                       \
+  TESSERA_PICK(__VA_ARGS__, TESSERA_E12, TESSERA_E11, TESSERA_E10, TESSERA_E9, TESSERA_E8,         \
+               TESSERA_E7, TESSERA_E6, TESSERA_E5, TESSERA_E4, TESSERA_E3, TESSERA_E2, TESSERA_E1) \
+  (S, __VA_ARGS__)
 #define TESSERA_PICK(a, b, c, d, e, f, g, h, i, j, k, l, name, ...) name
 #define TESSERA_E1(S, f) &S::f
 #define TESSERA_E2(S, f, ...) &S::f, TESSERA_E1(S, __VA_ARGS__)
@@ -62,7 +67,9 @@ auto TieFields(S& s, Members... members) {
 template <class T>
 concept Static = Number<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>;
 template <class T>
-concept Struct = requires(T& t) { tree_fields(t); };
+concept Struct = requires(T& t) {
+  tree_fields(t);
+};
 
 template <class T>
 struct IsTuple : std::false_type {};
@@ -156,9 +163,8 @@ T tree_map(F f, T first, More... more) {
   std::vector<std::vector<Array>> columns{tree_leaves(first), tree_leaves(more)...};
   std::vector<Array> mapped;
   for (size_t i = 0; i < columns[0].size(); ++i) {
-    [&]<size_t... k>(std::index_sequence<k...>) {
-      mapped.push_back(f(columns[k].at(i)...));
-    }(std::make_index_sequence<1 + sizeof...(More)>());
+    [&]<size_t... k>(std::index_sequence<k...>) { mapped.push_back(f(columns[k].at(i)...)); }
+    (std::make_index_sequence<1 + sizeof...(More)>());
   }
   tree::Replace replace{mapped};
   tree::Visit(first, replace);

@@ -20,7 +20,9 @@ namespace {
 using api::Call;
 using api::Concrete;
 
-const ir::Type* TypeOf(const Array& x, const char* op, Loc loc) { return trace::Use(x, op, loc)->type(); }
+const ir::Type* TypeOf(const Array& x, const char* op, Loc loc) {
+  return trace::Use(x, op, loc)->type();
+}
 
 // The array's elements on devices, or TraceError: traced and abstract arrays have none.
 const Concrete& OnDevices(const Array& x, const char* op, Loc loc) {
@@ -34,7 +36,8 @@ const Concrete& OnDevices(const Array& x, const char* op, Loc loc) {
                     .reason = traced ? "the array is traced: it has a type, but no value yet"
                                      : "the array is abstract: it has a type, but no value",
                     .operands = {{"array", impl->type()->text(), base::Where(impl->loc())}},
-                    .notes = {traced ? "return it from the function and read the result" : "use a mesh of real devices"},
+                    .notes = {traced ? "return it from the function and read the result"
+                                     : "use a mesh of real devices"},
                     .fixes = {}});
 }
 
@@ -43,7 +46,8 @@ std::shared_ptr<const Concrete> Whole(const Array& x, const char* op, Loc loc) {
   const Concrete& c = OnDevices(x, op, loc);
   if (c.type()->sharding().trivial()) return std::static_pointer_cast<const Concrete>(x.impl());
   sharding::TensorSharding whole = sharding::Replicated(c.type()->mesh(), c.type()->rank());
-  trace::Application gather{ops::kReshard, nullptr, {x.impl()}, nullptr, nullptr, loc, op, c.type()->WithSharding(whole)};
+  trace::Application gather{ops::kReshard, nullptr, {x.impl()}, nullptr,
+                            nullptr,       loc,     op,         c.type()->WithSharding(whole)};
   trace::MeshDefScope scope(c.type()->mesh());
   return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
 }
@@ -58,7 +62,8 @@ bool Widens(DType from, DType to) {
     return to.size() > from.size();
   }
   if (from.is_floating()) return false;
-  if (from.is_unsigned()) return to.is_unsigned() ? to.size() >= from.size() : to.size() > from.size();
+  if (from.is_unsigned())
+    return to.is_unsigned() ? to.size() >= from.size() : to.size() > from.size();
   return to.is_signed() && to.size() >= from.size();
 }
 
@@ -66,10 +71,13 @@ bool Widens(DType from, DType to) {
 
 Array::Array(Scalar v, Loc loc) { *this = api::ToArray(Operand(v, loc), {"array", loc}); }
 
-const std::vector<int64_t>& Array::shape(Loc loc) const { return TypeOf(*this, "shape", loc)->shape(); }
+const std::vector<int64_t>& Array::shape(Loc loc) const {
+  return TypeOf(*this, "shape", loc)->shape();
+}
 int64_t Array::shape(int dim, Loc loc) const {
   const ir::Shape& s = shape(loc);
-  return s[static_cast<size_t>(api::NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}))];
+  return s[static_cast<size_t>(
+      api::NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}))];
 }
 DType Array::dtype(Loc loc) const { return TypeOf(*this, "dtype", loc)->dtype(); }
 int Array::rank(Loc loc) const { return TypeOf(*this, "rank", loc)->rank(); }
@@ -85,15 +93,19 @@ Sharding Array::sharding(Loc loc) const {
 Array Array::reshape(Shape shape, OutOptions options, Loc loc) const {
   return tessera::reshape(Operand(*this, loc), std::move(shape), std::move(options), loc);
 }
-Array Array::astype(DType dtype, Loc loc) const { return tessera::astype(Operand(*this, loc), dtype, loc); }
+Array Array::astype(DType dtype, Loc loc) const {
+  return tessera::astype(Operand(*this, loc), dtype, loc);
+}
 Array Array::T(Loc loc) const { return tessera::transpose(Operand(*this, loc), All, loc); }
 
 void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) const {
   const ir::Type* type = TypeOf(*this, op, loc);
   if (one && type->elements() != 1)
-    api::FailShape({op, loc}, 18, fmt::format("{} has {} elements, not one", type->text(), type->elements()));
+    api::FailShape({op, loc}, 18,
+                   fmt::format("{} has {} elements, not one", type->text(), type->elements()));
   if (!Widens(type->dtype(), dtype))
-    api::FailDType({op, loc}, 17, fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
+    api::FailDType({op, loc}, 17,
+                   fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
                    {fmt::format("convert first: x.astype({})", dtype.name())});
   auto whole = Whole(*this, op, loc);
   auto n = static_cast<size_t>(type->elements());
@@ -105,8 +117,10 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
   if (n) std::memcpy(from.data.data(), whole->buffers.base, from.data.size());
   for (size_t i = 0; i < n; ++i) {
     auto at = static_cast<int64_t>(i);
-    if (dtype.is_floating()) to.SetFloat(at, from.Float(at));
-    else to.SetInt(at, from.Int(at));
+    if (dtype.is_floating())
+      to.SetFloat(at, from.Float(at));
+    else
+      to.SetInt(at, from.Int(at));
   }
   if (n) std::memcpy(out, to.data.data(), to.data.size());
 }
@@ -121,18 +135,21 @@ std::vector<Shard> Array::addressable_shards(Loc loc) const {
   for (int64_t i = 0; i < (mesh ? mesh->size() : 1); ++i) {
     std::vector<IndexRange> index;
     for (size_t d = 0; d < local.size(); ++d) {
-      int64_t at = mesh ? sharding::ShardIndex(*mesh, type->sharding().dims[d].axes, i) * local[d] : 0;
+      int64_t at =
+          mesh ? sharding::ShardIndex(*mesh, type->sharding().dims[d].axes, i) * local[d] : 0;
       index.push_back({std::min(at, type->shape()[d]), std::min(at + local[d], type->shape()[d])});
     }
     std::shared_ptr<const std::byte> data(keep, c.buffers.at(api::InstanceAt(c, i)));
-    shards.emplace_back(mesh ? mesh->Device(i) : 0, std::move(index), type->dtype(), std::move(data));
+    shards.emplace_back(mesh ? mesh->Device(i) : 0, std::move(index), type->dtype(),
+                        std::move(data));
   }
   return shards;
 }
 
 // ---- shards ----
 
-Shard::Shard(int64_t device, std::vector<IndexRange> index, DType dtype, std::shared_ptr<const std::byte> data)
+Shard::Shard(int64_t device, std::vector<IndexRange> index, DType dtype,
+             std::shared_ptr<const std::byte> data)
     : device_(device), index_(std::move(index)), dtype_(dtype), data_(std::move(data)) {}
 
 std::vector<int64_t> Shard::shape() const {
@@ -147,13 +164,16 @@ int64_t Shard::elements() const {
 }
 const void* Shard::Check(DType dtype, Loc loc) const {
   if (dtype != dtype_)
-    api::FailDType({"data", loc}, 17, fmt::format("the shard's elements are {}, not {}", dtype_.name(), dtype.name()));
+    api::FailDType({"data", loc}, 17,
+                   fmt::format("the shard's elements are {}, not {}", dtype_.name(), dtype.name()));
   return data_.get();
 }
 
 // ---- types ----
 
-ArrayType type_of(const Array& array, Loc loc) { return ArrayType(trace::Use(array, "type_of", loc)->type()->WithWeak(false)); }
+ArrayType type_of(const Array& array, Loc loc) {
+  return ArrayType(trace::Use(array, "type_of", loc)->type()->WithWeak(false));
+}
 
 ArrayType ArrayType::Parse(std::string_view text, Loc loc) {
   return ArrayType(ir::ParseType(text, trace::CurrentMesh(), loc));
@@ -171,7 +191,8 @@ ArrayType ArrayType::cotangent() const {
   return ArrayType(type_->WithSharding(std::move(s)));
 }
 ArrayType ArrayType::local() const {
-  return ArrayType(ir::Type::Get(sharding::LocalShape(type_->shape(), type_->sharding()), type_->dtype()));
+  return ArrayType(
+      ir::Type::Get(sharding::LocalShape(type_->shape(), type_->sharding()), type_->dtype()));
 }
 std::string ArrayType::text() const { return type_->text(); }
 std::ostream& operator<<(std::ostream& os, const ArrayType& type) { return os << type.text(); }
@@ -183,7 +204,9 @@ Array array_from_host(HostData host, ArrayOptions options, Loc loc) {
   ir::Shape shape = options.shape ? options.shape->dims() : ir::Shape{host.size};
   int64_t elements = ir::CheckedElements(shape);
   if (elements != host.size)
-    api::FailShape(call, 18, fmt::format("{} elements do not fill the shape {}", host.size, ir::FieldText(shape)));
+    api::FailShape(
+        call, 18,
+        fmt::format("{} elements do not fill the shape {}", host.size, ir::FieldText(shape)));
   trace::TheExecutor();
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const ir::Type* type = ir::Type::Get(shape, host.dtype, mesh);
@@ -192,7 +215,9 @@ Array array_from_host(HostData host, ArrayOptions options, Loc loc) {
     x = Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
   } else {
     auto whole = api::NewWhole(type, loc);
-    if (elements) std::memcpy(whole->buffers.base, host.data, static_cast<size_t>(elements * host.dtype.size()));
+    if (elements)
+      std::memcpy(whole->buffers.base, host.data,
+                  static_cast<size_t>(elements * host.dtype.size()));
     x = Array(std::move(whole));
   }
   if (!options.dtype.is_default()) x = api::Convert(x, options.dtype, call);
@@ -202,7 +227,8 @@ Array array_from_host(HostData host, ArrayOptions options, Loc loc) {
 namespace {
 
 // Braces as rows: each level must be of one length.
-void Flatten(const Nested& values, size_t depth, ir::Shape& shape, std::vector<Scalar>& out, Call call) {
+void Flatten(const Nested& values, size_t depth, ir::Shape& shape, std::vector<Scalar>& out,
+             Call call) {
   if (values.scalar()) {
     if (depth != shape.size()) api::FailShape(call, 17, "braces are not equally deep everywhere");
     out.push_back(*values.scalar());
@@ -214,7 +240,8 @@ void Flatten(const Nested& values, size_t depth, ir::Shape& shape, std::vector<S
     shape.push_back(n);
   }
   if (shape[depth] != n)
-    api::FailShape(call, 17, fmt::format("rows have different lengths, {} and {}", shape[depth], n));
+    api::FailShape(call, 17,
+                   fmt::format("rows have different lengths, {} and {}", shape[depth], n));
   for (const Nested& item : values.items()) Flatten(item, depth + 1, shape, out, call);
 }
 
@@ -240,10 +267,11 @@ Array array(Nested values, ArrayOptions options, Loc loc) {
     uint64_t bits = api::ScalarBits(scalars[i], t, call);
     std::memcpy(host.data.data() + i * n, &bits, n);
   }
-  return array_from_host({host.data.data(), host.size(), t},
-                         {.shape = options.shape ? options.shape : std::optional<Shape>(Shape(shape)),
-                          .out_sharding = options.out_sharding},
-                         loc);
+  return array_from_host(
+      {host.data.data(), host.size(), t},
+      {.shape = options.shape ? options.shape : std::optional<Shape>(Shape(shape)),
+       .out_sharding = options.out_sharding},
+      loc);
 }
 
 Array abstract_array(std::string_view type_text, Loc loc) {

@@ -28,12 +28,14 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
   DType t = options.dtype;
   ir::ShapeAndDType wanted{{}, t};
   // Sums are at least as wide as the products; a narrower result is converted.
-  bool narrower = !t.is_default() && (t.is_bool() || (api::TypeOf(a)->dtype().is_floating() && !t.is_floating()));
+  bool narrower = !t.is_default() &&
+                  (t.is_bool() || (api::TypeOf(a)->dtype().is_floating() && !t.is_floating()));
   int rank = static_cast<int>(Rank(a) + Rank(b)) - 2 * static_cast<int>(dims.lhs_contract.size()) -
              static_cast<int>(dims.lhs_batch.size());
   ops::DotParams p{{dims.lhs_contract, dims.rhs_contract}, {dims.lhs_batch, dims.rhs_batch}};
   Array y = api::Run(ops::kDotGeneral, ir::MakeParams(std::move(p)), {a, b}, call,
-                     {.wanted = t.is_default() || narrower ? nullptr : &wanted, .out_sharding = options.out_sharding,
+                     {.wanted = t.is_default() || narrower ? nullptr : &wanted,
+                      .out_sharding = options.out_sharding,
                       .rank = std::max(rank, 0)});
   if (narrower) return api::Convert(y, t, call);
   return bools && t.is_default() ? ne(y, api::ScalarOf(0, i32, false, call), {}, call.loc) : y;
@@ -42,27 +44,32 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
 std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {
   DType t = api::PromotedDType({a, b}, call);
   auto convert = [&](const Operand& x) {
-    return x.scalar() ? api::ScalarOf(*x.scalar(), t, false, call) : api::Convert(api::ToArray(x, call), t, call);
+    return x.scalar() ? api::ScalarOf(*x.scalar(), t, false, call)
+                      : api::Convert(api::ToArray(x, call), t, call);
   };
   return {convert(a), convert(b)};
 }
 
 // The entries of a spec in the order in which dot_general gives the dims.
-std::optional<PartitionSpec> Permuted(const std::optional<PartitionSpec>& spec, const std::vector<int64_t>& order) {
+std::optional<PartitionSpec> Permuted(const std::optional<PartitionSpec>& spec,
+                                      const std::vector<int64_t>& order) {
   if (!spec) return spec;
   std::vector<DimSharding> dims(order.size());
   for (size_t d = 0; d < order.size(); ++d)
-    if (static_cast<size_t>(order[d]) < spec->dims().size()) dims[d] = spec->dims()[static_cast<size_t>(order[d])];
+    if (static_cast<size_t>(order[d]) < spec->dims().size())
+      dims[d] = spec->dims()[static_cast<size_t>(order[d])];
   for (size_t d = order.size(); d < spec->dims().size(); ++d) dims.push_back(spec->dims()[d]);
   PartitionSpec out(std::move(dims));
-  if (!spec->unreduced_axes().empty()) out = out.unreduced(spec->unreduced_axes(), spec->reduction());
+  if (!spec->unreduced_axes().empty())
+    out = out.unreduced(spec->unreduced_axes(), spec->reduction());
   if (!spec->reduced_axes().empty()) out = out.reduced(spec->reduced_axes());
   return out;
 }
 
 std::vector<int64_t> Inverse(const std::vector<int64_t>& perm) {
   std::vector<int64_t> inverse(perm.size());
-  for (size_t d = 0; d < perm.size(); ++d) inverse[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
+  for (size_t d = 0; d < perm.size(); ++d)
+    inverse[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
   return inverse;
 }
 
@@ -93,20 +100,25 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"matmul", loc};
   std::vector<Array> xs = TwoOperands(a, b, call);
   Array x = xs[0], y = xs[1];
-  if (Rank(x) == 0 || Rank(y) == 0) api::FailShape(call, 17, "a scalar is not a matrix: write a * b");
+  if (Rank(x) == 0 || Rank(y) == 0)
+    api::FailShape(call, 17, "a scalar is not a matrix: write a * b");
   bool vector_x = Rank(x) == 1, vector_y = Rank(y) == 1;
   int64_t kx = Rank(x) - 1, ky = vector_y ? 0 : Rank(y) - 2;
   if (ShapeOf(x)[static_cast<size_t>(kx)] != ShapeOf(y)[static_cast<size_t>(ky)])
-    api::FailShape(call, 18, fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
-                                         api::TypeOf(x)->text(), api::TypeOf(y)->text(),
-                                         ShapeOf(x)[static_cast<size_t>(kx)], ShapeOf(y)[static_cast<size_t>(ky)]));
-  int64_t bx = vector_x ? 0 : Rank(x) - 2, by = vector_y ? 0 : Rank(y) - 2, batch = std::max(bx, by);
+    api::FailShape(
+        call, 18,
+        fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
+                    api::TypeOf(x)->text(), api::TypeOf(y)->text(),
+                    ShapeOf(x)[static_cast<size_t>(kx)], ShapeOf(y)[static_cast<size_t>(ky)]));
+  int64_t bx = vector_x ? 0 : Rank(x) - 2, by = vector_y ? 0 : Rank(y) - 2,
+          batch = std::max(bx, by);
   // Where each batch dim of the result comes from.
   DotDims dims{{kx}, {ky}, {}, {}};
   std::vector<int64_t> drop_x, drop_y, from_both, from_x, from_y;
   for (int64_t d = 0; d < batch; ++d) {
     int64_t dx = d - (batch - bx), dy = d - (batch - by);
-    int64_t nx = dx >= 0 ? ShapeOf(x)[static_cast<size_t>(dx)] : 0, ny = dy >= 0 ? ShapeOf(y)[static_cast<size_t>(dy)] : 0;
+    int64_t nx = dx >= 0 ? ShapeOf(x)[static_cast<size_t>(dx)] : 0,
+            ny = dy >= 0 ? ShapeOf(y)[static_cast<size_t>(dy)] : 0;
     if (dx >= 0 && dy >= 0 && nx == ny) {
       dims.lhs_batch.push_back(dx);
       dims.rhs_batch.push_back(dy);
@@ -118,15 +130,21 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
       from_y.push_back(d);
       if (dx >= 0) drop_x.push_back(dx);
     } else {
-      api::FailShape(call, 16, fmt::format("batch dims of {} and {} do not match", api::TypeOf(x)->text(), api::TypeOf(y)->text()));
+      api::FailShape(call, 16,
+                     fmt::format("batch dims of {} and {} do not match", api::TypeOf(x)->text(),
+                                 api::TypeOf(y)->text()));
     }
   }
-  auto drop = [&](Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& contract, std::vector<int64_t>& batch_dims) {
+  auto drop = [&](Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& contract,
+                  std::vector<int64_t>& batch_dims) {
     if (gone.empty()) return;
     ir::Shape shape;
     for (int64_t d = 0; d < Rank(m); ++d)
-      if (!std::count(gone.begin(), gone.end(), d)) shape.push_back(ShapeOf(m)[static_cast<size_t>(d)]);
-    auto shift = [&](int64_t& d) { d -= std::count_if(gone.begin(), gone.end(), [&](int64_t g) { return g < d; }); };
+      if (!std::count(gone.begin(), gone.end(), d))
+        shape.push_back(ShapeOf(m)[static_cast<size_t>(d)]);
+    auto shift = [&](int64_t& d) {
+      d -= std::count_if(gone.begin(), gone.end(), [&](int64_t g) { return g < d; });
+    };
     for (int64_t& d : contract) shift(d);
     for (int64_t& d : batch_dims) shift(d);
     m = api::Reshape(m, shape, call);
@@ -147,9 +165,11 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
 Array dot(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"dot", loc};
   std::vector<Array> xs = TwoOperands(a, b, call);
-  if (Rank(xs[0]) == 0 || Rank(xs[1]) == 0) return mul(xs[0], xs[1], {.out_sharding = options.out_sharding}, loc);
+  if (Rank(xs[0]) == 0 || Rank(xs[1]) == 0)
+    return mul(xs[0], xs[1], {.out_sharding = options.out_sharding}, loc);
   int64_t ky = std::max<int64_t>(Rank(xs[1]) - 2, 0);
-  return Dot(xs[0], xs[1], {.lhs_contract = {Rank(xs[0]) - 1}, .rhs_contract = {ky}}, options, call);
+  return Dot(xs[0], xs[1], {.lhs_contract = {Rank(xs[0]) - 1}, .rhs_contract = {ky}}, options,
+             call);
 }
 
 Array tensordot(Operand a, Operand b, DotDims dims, DotOptions options, Loc loc) {
@@ -224,21 +244,27 @@ class Einsum {
     size_t arrow = spec.find("->");
     std::vector<Letters> inputs(1);
     for (char c : spec.substr(0, arrow)) {
-      if (c == ',') inputs.emplace_back();
-      else inputs.back() += c;
+      if (c == ',')
+        inputs.emplace_back();
+      else
+        inputs.back() += c;
     }
     if (inputs.size() != operands.size())
-      Fail(fmt::format("\"{}\" names {} operands, but {} are given", text, inputs.size(), operands.size()));
+      Fail(fmt::format("\"{}\" names {} operands, but {} are given", text, inputs.size(),
+                       operands.size()));
     for (size_t i = 0; i < operands.size(); ++i) {
       trace::Use(operands[i], call_.name, call_.loc);
       terms_.push_back({operands[i], WithoutEllipsis(inputs[i], Rank(operands[i]))});
       CheckSizes(terms_.back());
     }
-    if (arrow != std::string::npos) result_ = WithoutEllipsis(spec.substr(arrow + 2), -1);
-    else result_ = Implied();
+    if (arrow != std::string::npos)
+      result_ = WithoutEllipsis(spec.substr(arrow + 2), -1);
+    else
+      result_ = Implied();
     for (char c : result_) {
       if (!sizes_.count(c)) Fail(fmt::format("the result has '{}', which no operand has", c));
-      if (std::count(result_.begin(), result_.end(), c) > 1) Fail(fmt::format("the result has '{}' twice", c));
+      if (std::count(result_.begin(), result_.end(), c) > 1)
+        Fail(fmt::format("the result has '{}' twice", c));
     }
   }
 
@@ -255,9 +281,11 @@ class Einsum {
       out.replace(dots, 3, batch);
     }
     for (char c : out)
-      if (!std::isalpha(static_cast<unsigned char>(c)) && c > 26) Fail(fmt::format("'{}' is not a letter", c));
+      if (!std::isalpha(static_cast<unsigned char>(c)) && c > 26)
+        Fail(fmt::format("'{}' is not a letter", c));
     if (rank >= 0 && static_cast<int64_t>(out.size()) != rank)
-      Fail(fmt::format("\"{}\" has {} letters for an operand of rank {}", letters, out.size(), rank));
+      Fail(fmt::format("\"{}\" has {} letters for an operand of rank {}", letters, out.size(),
+                       rank));
     return out;
   }
 
@@ -267,7 +295,8 @@ class Einsum {
       int64_t& size = sizes_.try_emplace(term.letters[d], n).first->second;
       if (size == 1) size = n;
       if (n != size && n != 1)
-        Fail(fmt::format("dims named '{}' have different sizes, {} and {}", term.letters[d], size, n));
+        Fail(fmt::format("dims named '{}' have different sizes, {} and {}", term.letters[d], size,
+                         n));
     }
   }
 
@@ -289,15 +318,19 @@ class Einsum {
       if (e == std::string::npos) continue;
       const sharding::TensorSharding& own = api::TypeOf(term.x)->sharding();
       if (!own.dims[d].axes.empty() || !own.dims[e].axes.empty())
-        api::FailSharding(call_, sharding::Conflict::kWhole,
-                          fmt::format("the diagonal of dims {} and {} is taken, of which one is sharded: {}", d, e,
-                                      api::TypeOf(term.x)->text()),
-                          {"reshard it first"});
+        api::FailSharding(
+            call_, sharding::Conflict::kWhole,
+            fmt::format("the diagonal of dims {} and {} is taken, of which one is sharded: {}", d,
+                        e, api::TypeOf(term.x)->text()),
+            {"reshard it first"});
       const ir::Shape shape = ShapeOf(term.x);
       auto index = [&](size_t dim) {
         ir::ShapeAndDType counting{shape, i32};
-        trace::Application a{ops::kIota, ir::MakeParams(ops::IotaParams{{static_cast<int64_t>(dim)}}), {}, &counting,
-                             nullptr, call_.loc, call_.name, nullptr};
+        trace::Application a{
+            ops::kIota, ir::MakeParams(ops::IotaParams{{static_cast<int64_t>(dim)}}),
+            {},         &counting,
+            nullptr,    call_.loc,
+            call_.name, nullptr};
         sharding::TensorSharding s = api::TypeOf(term.x)->sharding();
         if (s.mesh) a.out_sharding = &s;
         return trace::Apply(a)[0];
@@ -322,8 +355,10 @@ class Einsum {
     std::vector<int64_t> dims;
     Letters kept;
     for (size_t d = 0; d < term.letters.size(); ++d) {
-      if (letters.find(term.letters[d]) == std::string::npos) kept += term.letters[d];
-      else dims.push_back(static_cast<int64_t>(d));
+      if (letters.find(term.letters[d]) == std::string::npos)
+        kept += term.letters[d];
+      else
+        dims.push_back(static_cast<int64_t>(d));
     }
     term.x = reduce_sum(term.x, dims, {}, call_.loc);
     term.letters = kept;
@@ -418,12 +453,15 @@ class Einsum {
       std::vector<int64_t> dims;
       Letters kept;
       for (size_t d = 0; d < term.letters.size(); ++d) {
-        if (gone.find(term.letters[d]) == std::string::npos) kept += term.letters[d];
-        else dims.push_back(static_cast<int64_t>(d));
+        if (gone.find(term.letters[d]) == std::string::npos)
+          kept += term.letters[d];
+        else
+          dims.push_back(static_cast<int64_t>(d));
       }
       std::vector<int64_t> order;
       for (char c : kept) order.push_back(static_cast<int64_t>(result_.find(c)));
-      term.x = reduce_sum(term.x, dims, {.out_sharding = Permuted(options_.out_sharding, order)}, call_.loc);
+      term.x = reduce_sum(term.x, dims, {.out_sharding = Permuted(options_.out_sharding, order)},
+                          call_.loc);
       options_.out_sharding.reset();
       term.letters = kept;
     }
@@ -442,7 +480,8 @@ class Einsum {
 
 }  // namespace
 
-Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options, Loc loc) {
+Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options,
+             Loc loc) {
   Call call{"einsum", loc};
   if (operands.empty()) api::FailShape(call, 17, "there are no operands");
   return Einsum(subscripts, std::move(operands), std::move(options), call).Run();

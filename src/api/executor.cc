@@ -18,9 +18,15 @@ namespace {
 bool shares_replicas = true;
 
 plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
-  return kernels::DeviceCopy({.copy = {.itemsize = d.itemsize, .box = d.box, .in_strides = d.in_strides,
-                                       .out_strides = d.out_strides, .out_size = d.out_size, .fill = d.fill},
-                              .in_offsets = d.in_offsets, .out_offsets = d.out_offsets, .skip = d.skip});
+  return kernels::DeviceCopy({.copy = {.itemsize = d.itemsize,
+                                       .box = d.box,
+                                       .in_strides = d.in_strides,
+                                       .out_strides = d.out_strides,
+                                       .out_size = d.out_size,
+                                       .fill = d.fill},
+                              .in_offsets = d.in_offsets,
+                              .out_offsets = d.out_offsets,
+                              .skip = d.skip});
 }
 
 struct Executable {
@@ -70,18 +76,22 @@ class RuntimeExecutor final : public trace::Executor {
     executable->donated = donated;
     for (ir::ValueId v : program->outputs) executable->outputs.push_back(program->type(v));
     executable->plan = runtime::Prepare(spmd::BuildPlan(lowered->device, lowered->schedule,
-                                                        {kernels::Fused, MakeDeviceCopy}, DevicesFor(*program), donated));
+                                                        {kernels::Fused, MakeDeviceCopy},
+                                                        DevicesFor(*program), donated));
     return executable;
   }
 
-  std::vector<trace::ArrayRef> Run(const void* compiled, std::vector<trace::ArrayRef> inputs, Loc loc) override {
+  std::vector<trace::ArrayRef> Run(const void* compiled, std::vector<trace::ArrayRef> inputs,
+                                   Loc loc) override {
     auto* executable = static_cast<const Executable*>(compiled);
     std::vector<runtime::Buffers> buffers;
     buffers.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       auto* array = static_cast<Concrete*>(inputs[i].get());
-      if (i < executable->donated.size() && executable->donated[i]) buffers.push_back(std::move(array->buffers));
-      else buffers.push_back(array->buffers);
+      if (i < executable->donated.size() && executable->donated[i])
+        buffers.push_back(std::move(array->buffers));
+      else
+        buffers.push_back(array->buffers);
     }
     inputs.clear();
     std::vector<trace::ArrayRef> results;
@@ -89,7 +99,8 @@ class RuntimeExecutor final : public trace::Executor {
         AtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
     results.reserve(made.size());
     for (size_t i = 0; i < made.size(); ++i)
-      results.push_back(std::make_shared<Concrete>(executable->outputs[i], loc, std::move(made[i]), executable->shares));
+      results.push_back(std::make_shared<Concrete>(executable->outputs[i], loc, std::move(made[i]),
+                                                   executable->shares));
     return results;
   }
 
@@ -102,7 +113,8 @@ class RuntimeExecutor final : public trace::Executor {
  private:
   // Inputs come as they are; everything made is made as the switch says now.
   static std::vector<bool> PerValue(const ir::Program& program, const std::vector<bool>& shares) {
-    bool all = shares_replicas && std::all_of(shares.begin(), shares.end(), [](bool s) { return s; });
+    bool all =
+        shares_replicas && std::all_of(shares.begin(), shares.end(), [](bool s) { return s; });
     if (all) return {};
     std::vector<bool> per_input;
     for (size_t i = 0; i < program.inputs.size() + program.captures.size(); ++i)
@@ -129,7 +141,8 @@ int32_t InstanceAt(const Concrete& array, int64_t position) {
 
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {
   int64_t bytes = type->elements() * type->dtype().size();
-  return std::make_shared<Concrete>(type, loc, AtLine(loc, [&] { return runtime::Allocate(bytes, 1); }), true);
+  return std::make_shared<Concrete>(type, loc,
+                                    AtLine(loc, [&] { return runtime::Allocate(bytes, 1); }), true);
 }
 
 }  // namespace api
@@ -145,12 +158,23 @@ void ReplicaSharing(bool on) { api::shares_replicas = on; }
 
 void SetWorkerCount(int n, Loc loc) {
   if (n < 0)
-    base::ThrowRuntime({.kind = {}, .op = "SetWorkerCount", .label = "SetWorkerCount.C1", .where = base::Where(loc),
-                        .reason = "a team of " + std::to_string(n) + " workers does not exist", .operands = {},
-                        .notes = {"give 1 or more, or 0 for one per core"}, .fixes = {}});
+    base::ThrowRuntime({.kind = {},
+                        .op = "SetWorkerCount",
+                        .label = "SetWorkerCount.C1",
+                        .where = base::Where(loc),
+                        .reason = "a team of " + std::to_string(n) + " workers does not exist",
+                        .operands = {},
+                        .notes = {"give 1 or more, or 0 for one per core"},
+                        .fixes = {}});
   if (trace::CurrentTrace())
-    base::ThrowTrace({.kind = {}, .op = "SetWorkerCount", .label = "SetWorkerCount.C2", .where = base::Where(loc),
-                      .reason = "a function is being traced", .operands = {}, .notes = {}, .fixes = {}});
+    base::ThrowTrace({.kind = {},
+                      .op = "SetWorkerCount",
+                      .label = "SetWorkerCount.C2",
+                      .where = base::Where(loc),
+                      .reason = "a function is being traced",
+                      .operands = {},
+                      .notes = {},
+                      .fixes = {}});
   runtime::SetWorkerCount(n);
 }
 

@@ -17,7 +17,8 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
   Call call{"take", loc};
   Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
   DType t = api::TypeOf(i)->dtype();
-  if (!t.is_integer()) api::FailDType(call, 15, fmt::format("indices are integers, not {}", t.name()));
+  if (!t.is_integer())
+    api::FailDType(call, 15, fmt::format("indices are integers, not {}", t.name()));
   int64_t d = api::NormalDim(dim, api::TypeOf(a)->rank(), call);
   if (t.is_signed()) {
     DType wide = t.size() < 4 ? i32 : t;
@@ -36,7 +37,9 @@ std::vector<Array> sort(std::vector<Array> xs, int dim, SortOptions options, Loc
   if (xs.empty()) api::FailShape(call, 17, "there is nothing to sort");
   for (const Array& x : xs) trace::Use(x, "sort", loc);
   int64_t d = api::NormalDim(dim, api::TypeOf(xs[0])->rank(), call);
-  return api::RunAll(ops::kSort, ir::MakeParams(ops::SortParams{{d}, options.num_keys, options.descending}), xs, call);
+  return api::RunAll(ops::kSort,
+                     ir::MakeParams(ops::SortParams{{d}, options.num_keys, options.descending}), xs,
+                     call);
 }
 
 // Descending is the ascending order reversed, as NumPy's: NaN first.
@@ -53,7 +56,9 @@ Array argsort(Operand x, int dim, SortOptions options, Loc loc) {
   Array a = api::ToArray(x, call);
   int64_t d = api::NormalDim(dim, api::TypeOf(a)->rank(), call);
   ir::ShapeAndDType counting{ShapeOf(a), base::DefaultInt()};
-  trace::Application index{ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, &counting, nullptr, loc, "argsort", nullptr};
+  trace::Application index{
+      ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, &counting, nullptr, loc, "argsort",
+      nullptr};
   sharding::TensorSharding s = api::TypeOf(a)->sharding();
   s.unreduced.clear();
   s.reduced.clear();
@@ -64,7 +69,8 @@ Array argsort(Operand x, int dim, SortOptions options, Loc loc) {
 
 TopK top_k(Operand x, int64_t k, Loc loc) {
   Call call{"top_k", loc};
-  std::vector<Array> r = api::RunAll(ops::kTopK, ir::MakeParams(ops::TopKParams{k}), {api::ToArray(x, call)}, call);
+  std::vector<Array> r =
+      api::RunAll(ops::kTopK, ir::MakeParams(ops::TopKParams{k}), {api::ToArray(x, call)}, call);
   return {r[0], r[1]};
 }
 
@@ -81,12 +87,15 @@ Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
   std::optional<PartitionSpec> along;
   if (options.out_sharding) {
     std::vector<DimSharding> dims(static_cast<size_t>(d) + 1);
-    if (options.out_sharding->rank() > d) dims.back() = options.out_sharding->dims()[static_cast<size_t>(d)];
+    if (options.out_sharding->rank() > d)
+      dims.back() = options.out_sharding->dims()[static_cast<size_t>(d)];
     along = PartitionSpec(std::move(dims));
   }
-  Array classes = api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, call,
-                           {.wanted = &counting, .out_sharding = along, .rank = static_cast<int>(rank)});
-  Array hit = eq(api::Reshape(a, column, call), classes, {.out_sharding = options.out_sharding}, loc);
+  Array classes =
+      api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, call,
+               {.wanted = &counting, .out_sharding = along, .rank = static_cast<int>(rank)});
+  Array hit =
+      eq(api::Reshape(a, column, call), classes, {.out_sharding = options.out_sharding}, loc);
   return api::Convert(hit, options.dtype.is_default() ? base::DefaultFloat() : options.dtype, call);
 }
 
@@ -113,7 +122,8 @@ Piece SlicePiece(const Slice& s, int64_t size, Call call) {
     return {begin, std::max(begin, end), s.step};
   }
   // Backwards from begin to above end: the same elements forwards, then reversed.
-  int64_t begin = Bound(s.begin, size, size - 1, -1, size - 1), end = Bound(s.end, size, -1, -1, size - 1);
+  int64_t begin = Bound(s.begin, size, size - 1, -1, size - 1),
+          end = Bound(s.end, size, -1, -1, size - 1);
   if (begin <= end) return {0, 0, 1};
   int64_t count = (begin - end - s.step - 1) / -s.step;
   int64_t first = begin + (count - 1) * s.step;
@@ -131,7 +141,8 @@ Array ApplyIndex(const Array& x, std::vector<Index> index, Loc loc) {
   }
   if (dots > 1) api::FailShape(call, 17, "an index has at most one Ellipsis");
   if (named > shape.size())
-    api::FailShape(call, 17, fmt::format("{} indices for an array of rank {}", named, shape.size()));
+    api::FailShape(call, 17,
+                   fmt::format("{} indices for an array of rank {}", named, shape.size()));
   if (dots == 0) index.push_back(Index(Ellipsis, loc));
   std::vector<Piece> pieces;
   ir::Shape result;
@@ -149,7 +160,9 @@ Array ApplyIndex(const Array& x, std::vector<Index> index, Loc loc) {
     } else {
       int64_t size = shape[pieces.size()], at = i.integer() < 0 ? i.integer() + size : i.integer();
       if (at < 0 || at >= size)
-        api::FailShape(call, 18, fmt::format("index {} is outside of dim {} of size {}", i.integer(), pieces.size(), size));
+        api::FailShape(call, 18,
+                       fmt::format("index {} is outside of dim {} of size {}", i.integer(),
+                                   pieces.size(), size));
       keep({at, at + 1, 1, false, true});
     }
   }
@@ -164,7 +177,8 @@ Array ApplyIndex(const Array& x, std::vector<Index> index, Loc loc) {
     if (pieces[d].reversed) reversed.push_back(static_cast<int64_t>(d));
   }
   Array y = whole ? x : api::Run(ops::kSlice, ir::MakeParams(std::move(p)), {x}, call);
-  if (!reversed.empty()) y = api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
+  if (!reversed.empty())
+    y = api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
   return api::Reshape(y, result, call);
 }
 
@@ -183,19 +197,26 @@ Array ReshardTo(const Operand& x, const sharding::TensorSharding& s, Call call) 
   const ir::Type* from = api::TypeOf(a);
   int uneven = sharding::FirstUnevenDim(s, from->shape());
   if (uneven >= 0)
-    api::FailSharding(call, 7, fmt::format("dim {} of size {} does not divide into {} shards", uneven,
-                                           from->shape()[static_cast<size_t>(uneven)],
-                                           sharding::SizeOf(s.dims[static_cast<size_t>(uneven)].axes)),
+    api::FailSharding(call, 7,
+                      fmt::format("dim {} of size {} does not divide into {} shards", uneven,
+                                  from->shape()[static_cast<size_t>(uneven)],
+                                  sharding::SizeOf(s.dims[static_cast<size_t>(uneven)].axes)),
                       {"operand: " + from->text(), "spec: " + sharding::ToSpec(s).text()});
   const sharding::TensorSharding& old = from->sharding();
   bool adds = !sharding::Difference(s.unreduced, old.unreduced).empty();
   if (adds && s.kind != Reduction::kSum)
-    api::FailSharding(call, 8, "only sums can be made unreduced by a reshard", {"operand: " + from->text()});
+    api::FailSharding(call, 8, "only sums can be made unreduced by a reshard",
+                      {"operand: " + from->text()});
   if (!s.unreduced.empty() && !old.unreduced.empty() && s.kind != old.kind)
-    api::FailSharding(call, 8, "the operand is unreduced by another reduction", {"operand: " + from->text()});
-  if (old.mesh && s.mesh != old.mesh && old.mesh->size() != s.mesh->size() && !(old.trivial() && s.trivial()))
-    api::FailSharding(call, 10, fmt::format("the meshes {} and {} have different numbers of devices", old.mesh->text(), s.mesh->text()));
-  trace::Application move{ops::kReshard, nullptr, {a.impl()}, nullptr, nullptr, call.loc, "reshard", from->WithSharding(s)};
+    api::FailSharding(call, 8, "the operand is unreduced by another reduction",
+                      {"operand: " + from->text()});
+  if (old.mesh && s.mesh != old.mesh && old.mesh->size() != s.mesh->size() &&
+      !(old.trivial() && s.trivial()))
+    api::FailSharding(call, 10,
+                      fmt::format("the meshes {} and {} have different numbers of devices",
+                                  old.mesh->text(), s.mesh->text()));
+  trace::Application move{ops::kReshard, nullptr,  {a.impl()}, nullptr,
+                          nullptr,       call.loc, "reshard",  from->WithSharding(s)};
   return trace::Apply(move)[0];
 }
 }  // namespace
@@ -203,13 +224,15 @@ Array ReshardTo(const Operand& x, const sharding::TensorSharding& s, Call call) 
 Array reshard(Operand x, PartitionSpec spec, Loc loc) {
   Call call{"reshard", loc};
   Array a = api::ToArray(x, call);
-  return ReshardTo(a, *api::ResolveSpec(spec, api::TypeOf(a)->rank(), api::MeshOf({a}), call), call);
+  return ReshardTo(a, *api::ResolveSpec(spec, api::TypeOf(a)->rank(), api::MeshOf({a}), call),
+                   call);
 }
 
 Array reshard(Operand x, Sharding target, Loc loc) {
   Call call{"reshard", loc};
   Array a = api::ToArray(x, call);
-  sharding::Resolved r = sharding::Resolve(target.spec(), target.mesh().def(), api::TypeOf(a)->rank());
+  sharding::Resolved r =
+      sharding::Resolve(target.spec(), target.mesh().def(), api::TypeOf(a)->rank());
   if (target.mesh().empty()) api::FailSharding(call, 1, "the target has no mesh");
   if (r.problem) api::FailSharding(call, 1, r.problem->reason, {"spec: " + target.spec().text()});
   return ReshardTo(a, r.sharding, call);
@@ -218,9 +241,12 @@ Array reshard(Operand x, Sharding target, Loc loc) {
 Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc) {
   Call call{"with_sharding_constraint", loc};
   Array a = api::ToArray(x, call);
-  sharding::TensorSharding s = *api::ResolveSpec(spec, api::TypeOf(a)->rank(), api::MeshOf({a}), call);
+  sharding::TensorSharding s =
+      *api::ResolveSpec(spec, api::TypeOf(a)->rank(), api::MeshOf({a}), call);
   if (s.dims == api::TypeOf(a)->sharding().dims) return a;
-  api::FailSharding(call, 4, fmt::format("the array has type {}, which is not laid out as {}", api::TypeOf(a)->text(), spec.text()),
+  api::FailSharding(call, 4,
+                    fmt::format("the array has type {}, which is not laid out as {}",
+                                api::TypeOf(a)->text(), spec.text()),
                     {"over Explicit axes this is an assertion: use reshard to move data"});
 }
 

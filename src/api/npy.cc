@@ -16,8 +16,14 @@ namespace {
 constexpr char kMagic[] = "\x93NUMPY";
 
 [[noreturn]] void Fail(const char* op, const std::string& path, std::string reason, Loc loc) {
-  base::ThrowRuntime({.kind = {}, .op = op, .label = std::string(op) + ".file", .where = base::Where(loc),
-                      .reason = path + ": " + reason, .operands = {}, .notes = {}, .fixes = {}});
+  base::ThrowRuntime({.kind = {},
+                      .op = op,
+                      .label = std::string(op) + ".file",
+                      .where = base::Where(loc),
+                      .reason = path + ": " + reason,
+                      .operands = {},
+                      .notes = {},
+                      .fixes = {}});
 }
 
 struct Header {
@@ -27,9 +33,12 @@ struct Header {
 };
 
 DType FromDescr(const std::string& descr) {
-  struct { const char* text; DType dtype; } const kTable[] = {
-      {"|b1", bool_}, {"|i1", i8}, {"<i2", i16}, {"<i4", i32}, {"<i8", i64}, {"|u1", u8}, {"<u2", u16},
-      {"<u4", u32}, {"<u8", u64}, {"<f2", f16}, {"<f4", f32}, {"<f8", f64}, {"|V2", bf16}, {"<V2", bf16}};
+  struct {
+    const char* text;
+    DType dtype;
+  } const kTable[] = {{"|b1", bool_}, {"|i1", i8},  {"<i2", i16},  {"<i4", i32}, {"<i8", i64},
+                      {"|u1", u8},    {"<u2", u16}, {"<u4", u32},  {"<u8", u64}, {"<f2", f16},
+                      {"<f4", f32},   {"<f8", f64}, {"|V2", bf16}, {"<V2", bf16}};
   for (const auto& row : kTable)
     if (descr == row.text) return row.dtype;
   return DType{};
@@ -86,22 +95,28 @@ Header ParseHeader(const std::string& text, Loc loc) {
     in.Accept(",");
   }
   in.ExpectEnd();
-  if (!have_descr || !have_order || !have_shape) in.Fail("descr, fortran_order and shape are all needed");
-  if (ir::CheckedElements(h.shape) < 0) in.Fail("the shape has a negative size or too many elements");
+  if (!have_descr || !have_order || !have_shape)
+    in.Fail("descr, fortran_order and shape are all needed");
+  if (ir::CheckedElements(h.shape) < 0)
+    in.Fail("the shape has a negative size or too many elements");
   return h;
 }
 
 std::string ReadHeaderText(std::ifstream& file, const std::string& path, Loc loc) {
   char start[8];
-  if (!file.read(start, 8) || std::memcmp(start, kMagic, 6) != 0) Fail("load_npy", path, "not a .npy file", loc);
+  if (!file.read(start, 8) || std::memcmp(start, kMagic, 6) != 0)
+    Fail("load_npy", path, "not a .npy file", loc);
   int version = start[6];
-  if (version < 1 || version > 3) Fail("load_npy", path, fmt::format("version {} of the format is not known", version), loc);
+  if (version < 1 || version > 3)
+    Fail("load_npy", path, fmt::format("version {} of the format is not known", version), loc);
   unsigned char length[4] = {};
   int digits = version == 1 ? 2 : 4;
-  if (!file.read(reinterpret_cast<char*>(length), digits)) Fail("load_npy", path, "the header is cut off", loc);
+  if (!file.read(reinterpret_cast<char*>(length), digits))
+    Fail("load_npy", path, "the header is cut off", loc);
   uint32_t size = 0;
   for (int i = digits; i-- > 0;) size = size << 8 | length[i];
-  if (size > (1u << 20)) Fail("load_npy", path, fmt::format("a header of {} bytes is not believable", size), loc);
+  if (size > (1u << 20))
+    Fail("load_npy", path, fmt::format("a header of {} bytes is not believable", size), loc);
   std::string text(size, ' ');
   if (!file.read(text.data(), size)) Fail("load_npy", path, "the header is cut off", loc);
   return text;
@@ -118,7 +133,9 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   file.seekg(0, std::ios::end);
   int64_t left = static_cast<int64_t>(file.tellg() - begin);
   // Checked before memory is taken, so that a hostile shape costs nothing.
-  if (left < bytes) Fail("load_npy", path, fmt::format("{} bytes of elements are missing of {}", bytes - left, bytes), loc);
+  if (left < bytes)
+    Fail("load_npy", path,
+         fmt::format("{} bytes of elements are missing of {}", bytes - left, bytes), loc);
   file.seekg(begin);
   std::vector<char> data(static_cast<size_t>(bytes));
   if (!file.read(data.data(), bytes)) Fail("load_npy", path, "the elements cannot be read", loc);
@@ -136,7 +153,8 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
   for (int64_t s : shape) dims += fmt::format("{}, ", s);
   if (shape.size() > 1) dims.resize(dims.size() - 2);
   std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", ToDescr(t), shape.size() == 1 ? dims.substr(0, dims.size() - 1) : dims);
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", ToDescr(t),
+                  shape.size() == 1 ? dims.substr(0, dims.size() - 1) : dims);
   // The elements begin at a multiple of 64 bytes; the header ends in a line break.
   size_t total = (10 + header.size() + 1 + 63) / 64 * 64;
   header.resize(total - 10 - 1, ' ');
@@ -152,7 +170,8 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
       for (bool b : x.to_vector<bool>(loc)) file.put(b ? 1 : 0);
     } else {
       std::vector<E> values = x.to_vector<E>(loc);
-      file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(E)));
+      file.write(reinterpret_cast<const char*>(values.data()),
+                 static_cast<std::streamsize>(values.size() * sizeof(E)));
     }
   });
   file.flush();

@@ -15,9 +15,14 @@ namespace tessera::api {
 
 namespace {
 ErrorDetail Detail(Call call, int check, std::string reason, std::vector<std::string> notes) {
-  return {.kind = {}, .op = call.name, .label = fmt::format("{}.C{}", call.name, check),
-          .where = base::Where(call.loc), .reason = std::move(reason), .operands = {},
-          .notes = std::move(notes), .fixes = {}};
+  return {.kind = {},
+          .op = call.name,
+          .label = fmt::format("{}.C{}", call.name, check),
+          .where = base::Where(call.loc),
+          .reason = std::move(reason),
+          .operands = {},
+          .notes = std::move(notes),
+          .fixes = {}};
 }
 }  // namespace
 
@@ -42,7 +47,8 @@ DType DefaultOf(Scalar::Kind kind) {
 
 std::string ScalarText(const Scalar& s) {
   if (s.kind() == Scalar::kFloat) return fmt::format("{}", s.as_double());
-  return s.kind() == Scalar::kUInt ? fmt::format("{}", static_cast<uint64_t>(s.as_int())) : fmt::format("{}", s.as_int());
+  return s.kind() == Scalar::kUInt ? fmt::format("{}", static_cast<uint64_t>(s.as_int()))
+                                   : fmt::format("{}", s.as_int());
 }
 
 bool FitsInteger(const Scalar& s, DType t) {
@@ -67,9 +73,11 @@ uint64_t ScalarBits(const Scalar& s, DType t, Call call) {
     element.SetInt(0, s.kind() == Scalar::kFloat ? s.as_double() != 0 : s.as_int() != 0);
   } else {
     if (s.kind() == Scalar::kFloat && s.as_double() != std::trunc(s.as_double()))
-      FailDType(call, 16, fmt::format("{} is not an integer, as {} needs", ScalarText(s), t.name()));
+      FailDType(call, 16,
+                fmt::format("{} is not an integer, as {} needs", ScalarText(s), t.name()));
     Scalar whole = s.kind() == Scalar::kFloat ? Scalar(static_cast<int64_t>(s.as_double())) : s;
-    if (!FitsInteger(whole, t)) FailDType(call, 16, fmt::format("{} does not fit into {}", ScalarText(s), t.name()));
+    if (!FitsInteger(whole, t))
+      FailDType(call, 16, fmt::format("{} does not fit into {}", ScalarText(s), t.name()));
     element.SetInt(0, whole.as_int());
   }
   uint64_t bits = 0;
@@ -83,8 +91,10 @@ Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call) {
   const ir::Type* type = ir::Type::Get({}, dtype, mesh, weak);
   if (trace::Trace* trace = trace::CurrentTrace()) {
     trace->builder().set_loc(call.loc);
-    auto v = trace->builder().EmitTyped(ops::kConstant, ir::MakeParams(ops::ConstantParams{{dtype, bits}}), {}, {type})[0];
-    return Array(std::make_shared<trace::TracedArray>(type, call.loc, trace->shared_from_this(), v));
+    auto v = trace->builder().EmitTyped(
+        ops::kConstant, ir::MakeParams(ops::ConstantParams{{dtype, bits}}), {}, {type})[0];
+    return Array(
+        std::make_shared<trace::TracedArray>(type, call.loc, trace->shared_from_this(), v));
   }
   trace::TheExecutor();
   if (mesh && mesh->is_abstract())
@@ -111,8 +121,8 @@ enum Kind { kNothing, kBoolKind, kIntKind, kFloatKind };
 Kind KindOf(DType t) { return t.is_bool() ? kBoolKind : t.is_integer() ? kIntKind : kFloatKind; }
 
 struct Promotion {
-  DType strong;            // of the strong operands; default: none
-  Kind weak = kNothing;    // the highest kind of the weak ones
+  DType strong;          // of the strong operands; default: none
+  Kind weak = kNothing;  // the highest kind of the weak ones
 };
 
 Promotion Gather(const std::vector<Operand>& xs, Call call) {
@@ -123,8 +133,10 @@ Promotion Gather(const std::vector<Operand>& xs, Call call) {
       continue;
     }
     const ir::Type* t = trace::Use(x.array(), call.name, x.loc())->type();
-    if (t->weak()) p.weak = std::max(p.weak, KindOf(t->dtype()));
-    else p.strong = p.strong.is_default() ? t->dtype() : promote_types(p.strong, t->dtype());
+    if (t->weak())
+      p.weak = std::max(p.weak, KindOf(t->dtype()));
+    else
+      p.strong = p.strong.is_default() ? t->dtype() : promote_types(p.strong, t->dtype());
   }
   return p;
 }
@@ -136,7 +148,8 @@ DType StrictDType(const std::vector<Operand>& xs, Call call) {
     DType t = x.scalar() ? DefaultOf(x.scalar()->kind()) : TypeOf(x.array())->dtype();
     if (first.is_default()) first = t;
     if (t != first)
-      FailDType(call, 13, fmt::format("operands have different dtypes, {} and {}", first.name(), t.name()),
+      FailDType(call, 13,
+                fmt::format("operands have different dtypes, {} and {}", first.name(), t.name()),
                 {"StrictTypes is in scope: convert one of them with astype"});
   }
   return first;
@@ -198,7 +211,8 @@ DType FloatOf(DType t) {
 Array ToFloat(const Operand& x, Call call) {
   Array a = ToArray(x, call);
   const ir::Type* t = TypeOf(a);
-  if (t->dtype().is_floating() || base::StrictTypesActive()) return a;  // the strict op refuses ints
+  if (t->dtype().is_floating() || base::StrictTypesActive())
+    return a;  // the strict op refuses ints
   ShapeAndDType wanted{{}, t->weak() ? base::DefaultFloat() : FloatOf(t->dtype())};
   Array f = Run(ops::kConvertElementType, nullptr, {a}, call, {.wanted = &wanted});
   return t->weak() ? Weak(f) : f;
@@ -209,12 +223,15 @@ Array Weak(const Array& x) {
   const ir::Type* type = impl->type()->WithWeak(true);
   if (impl->kind() == trace::ArrayImpl::kTraced) {
     auto* traced = static_cast<const trace::TracedArray*>(impl.get());
-    return Array(std::make_shared<trace::TracedArray>(type, impl->loc(), traced->trace, traced->value));
+    return Array(
+        std::make_shared<trace::TracedArray>(type, impl->loc(), traced->trace, traced->value));
   }
   if (impl->kind() == trace::ArrayImpl::kAbstract)
-    return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, impl->loc()));
+    return Array(
+        std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, impl->loc()));
   auto* concrete = static_cast<const Concrete*>(impl.get());
-  return Array(std::make_shared<Concrete>(type, impl->loc(), concrete->buffers, concrete->shares_replicas()));
+  return Array(std::make_shared<Concrete>(type, impl->loc(), concrete->buffers,
+                                          concrete->shares_replicas()));
 }
 
 // ---- dims and specs ----
@@ -243,12 +260,14 @@ const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays) {
   return nullptr;
 }
 
-std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec, int rank,
-                                                    const sharding::MeshDef* mesh, Call call) {
+std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec,
+                                                    int rank, const sharding::MeshDef* mesh,
+                                                    Call call) {
   if (!spec) return std::nullopt;
   if (trace::CurrentMesh()) mesh = trace::CurrentMesh();
   if (!mesh)
-    FailSharding(call, 1, fmt::format("the spec {} needs a mesh, but none is in scope", spec->text()),
+    FailSharding(call, 1,
+                 fmt::format("the spec {} needs a mesh, but none is in scope", spec->text()),
                  {"enter one with MeshScope scope(make_mesh({...}))"});
   sharding::Resolved r = sharding::Resolve(*spec, mesh, rank);
   if (r.problem) FailSharding(call, 1, r.problem->reason, {"spec: " + spec->text()});
@@ -256,11 +275,13 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
     for (sharding::AxisRef a : axes) {
       const MeshAxis& axis = mesh->axes()[static_cast<size_t>(a.axis)];
       if (axis.mode != AxisMode::Explicit)
-        FailSharding(call, 2, fmt::format("axis \"{}\" is {}: only Explicit axes can be named here", axis.name,
-                                          axis.mode == AxisMode::Auto ? "Auto" : "Manual"),
+        FailSharding(call, 2,
+                     fmt::format("axis \"{}\" is {}: only Explicit axes can be named here",
+                                 axis.name, axis.mode == AxisMode::Auto ? "Auto" : "Manual"),
                      {"spec: " + spec->text()});
       if (!sharding::IsWhole(*mesh, a))
-        FailSharding(call, 2, fmt::format("a part of axis \"{}\" cannot be in a type", axis.name), {"spec: " + spec->text()});
+        FailSharding(call, 2, fmt::format("a part of axis \"{}\" cannot be in a type", axis.name),
+                     {"spec: " + spec->text()});
     }
   };
   bool open = false;
@@ -270,22 +291,27 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
   }
   check(r.sharding.unreduced);
   check(r.sharding.reduced);
-  if (open) FailSharding(call, 2, "an open dim leaves the choice to propagation, which is for Auto axes", {"spec: " + spec->text()});
+  if (open)
+    FailSharding(call, 2, "an open dim leaves the choice to propagation, which is for Auto axes",
+                 {"spec: " + spec->text()});
   return r.sharding;
 }
 
 // ---- applying ----
 
-std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
-                          How how) {
-  trace::Application a{op, std::move(params), {}, how.wanted, nullptr, call.loc, call.name, nullptr};
+std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
+                          const std::vector<Array>& operands, Call call, How how) {
+  trace::Application a{op,      std::move(params), {},        how.wanted,
+                       nullptr, call.loc,          call.name, nullptr};
   for (const Array& x : operands) a.operands.push_back(trace::Use(x, call.name, call.loc));
-  std::optional<sharding::TensorSharding> out = ResolveSpec(how.out_sharding, how.rank, MeshOf(operands), call);
+  std::optional<sharding::TensorSharding> out =
+      ResolveSpec(how.out_sharding, how.rank, MeshOf(operands), call);
   if (out) a.out_sharding = &*out;
   return trace::Apply(a);
 }
 
-Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call, How how) {
+Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
+          How how) {
   return RunAll(op, std::move(params), operands, call, std::move(how))[0];
 }
 
@@ -307,13 +333,20 @@ Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call) {
   ir::ResultDims dims;
   int64_t skip = static_cast<int64_t>(shape.size()) - TypeOf(x)->rank();
   for (int64_t d = 0; d < TypeOf(x)->rank(); ++d) dims.push_back(skip + d);
-  return Run(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{dims}), {x}, call, {.wanted = &wanted});
+  return Run(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{dims}), {x}, call,
+             {.wanted = &wanted});
 }
 
 Array Filled(const Array& scalar, const Array& like, Call call) {
   ShapeAndDType wanted{TypeOf(like)->shape(), DType{}};
-  trace::Application a{ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{}), {trace::Use(scalar, call.name, call.loc)},
-                       &wanted, nullptr, call.loc, call.name, nullptr};
+  trace::Application a{ops::kBroadcastInDim,
+                       ir::MakeParams(ops::BroadcastParams{}),
+                       {trace::Use(scalar, call.name, call.loc)},
+                       &wanted,
+                       nullptr,
+                       call.loc,
+                       call.name,
+                       nullptr};
   sharding::TensorSharding out = TypeOf(like)->sharding();
   out.unreduced.clear();
   if (out.mesh) a.out_sharding = &out;

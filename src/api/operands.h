@@ -45,8 +45,9 @@ int64_t NormalDim(int64_t dim, int64_t rank, Call call);
 std::vector<int64_t> NormalDims(const Dims& dims, int64_t rank, Call call);
 
 // The sharding that a spec names on the current mesh (or `mesh`, if there is none), checked.
-std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec, int rank,
-                                                    const sharding::MeshDef* mesh, Call call);
+std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec,
+                                                    int rank, const sharding::MeshDef* mesh,
+                                                    Call call);
 const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays);
 
 struct How {
@@ -55,9 +56,10 @@ struct How {
   int rank = -1;  // of the result, where out_sharding is given
 };
 // Applies an op with one result.
-Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call, How how = {});
-std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
-                          How how = {});
+Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
+          How how = {});
+std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
+                          const std::vector<Array>& operands, Call call, How how = {});
 
 Array Convert(const Array& x, DType dtype, Call call);
 Array Reshape(const Array& x, const ir::Shape& shape, Call call);
@@ -66,9 +68,12 @@ Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call);
 // Returns a scalar repeated, laid out like `like`.
 Array Filled(const Array& scalar, const Array& like, Call call);
 
-[[noreturn]] void FailShape(Call call, int check, std::string reason, std::vector<std::string> notes = {});
-[[noreturn]] void FailDType(Call call, int check, std::string reason, std::vector<std::string> notes = {});
-[[noreturn]] void FailSharding(Call call, int check, std::string reason, std::vector<std::string> notes = {});
+[[noreturn]] void FailShape(Call call, int check, std::string reason,
+                            std::vector<std::string> notes = {});
+[[noreturn]] void FailDType(Call call, int check, std::string reason,
+                            std::vector<std::string> notes = {});
+[[noreturn]] void FailSharding(Call call, int check, std::string reason,
+                               std::vector<std::string> notes = {});
 
 inline const ir::Type* TypeOf(const Array& x) { return x.impl()->type(); }
 

@@ -23,7 +23,8 @@ struct Elements {
 
 Elements Fetch(const Array& x, Loc loc) {
   Elements e{x.dtype(loc), x.shape(loc), {}, {}};
-  if (e.dtype.is_floating()) e.floats = x.to_vector<double>(loc);
+  if (e.dtype.is_floating())
+    e.floats = x.to_vector<double>(loc);
   else if (e.dtype == u64) {
     for (uint64_t v : x.to_vector<uint64_t>(loc)) e.ints.push_back(static_cast<int64_t>(v));
   } else {
@@ -144,7 +145,8 @@ std::ostream& operator<<(std::ostream& os, const Array& array) {
 void print_shards(const Array& x, Loc loc) {
   for (const Shard& s : x.addressable_shards(loc)) {
     std::string where;
-    for (const IndexRange& r : s.index()) where += fmt::format("{}{}:{}", where.empty() ? "" : ", ", r.begin, r.end);
+    for (const IndexRange& r : s.index())
+      where += fmt::format("{}{}:{}", where.empty() ? "" : ", ", r.begin, r.end);
     std::printf("device %lld [%s]\n", static_cast<long long>(s.device()), where.c_str());
   }
 }

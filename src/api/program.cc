@@ -17,7 +17,8 @@ namespace tessera {
 namespace {
 
 const char* Name(CommKind kind) {
-  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_permute"};
+  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
+                                    "collective_permute"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -28,8 +29,8 @@ std::string AxesText(const std::vector<std::string>& axes) {
 }
 
 std::string EventText(const CommEvent& e) {
-  return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}", Name(e.kind), AxesText(e.axes), e.bytes, e.times,
-                     e.where, e.implied ? "implied" : "asked for");
+  return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}", Name(e.kind), AxesText(e.axes),
+                     e.bytes, e.times, e.where, e.implied ? "implied" : "asked for");
 }
 
 std::vector<ArrayType> TypesOf(const ir::Program& program, const std::vector<ir::ValueId>& values) {
@@ -86,11 +87,16 @@ namespace {
 
 CommKind KindOf(sharding::StepKind kind) {
   switch (kind) {
-    case sharding::StepKind::kAllReduce: return CommKind::kAllReduce;
-    case sharding::StepKind::kReduceScatter: return CommKind::kReduceScatter;
-    case sharding::StepKind::kAllGather: return CommKind::kAllGather;
-    case sharding::StepKind::kAllToAll: return CommKind::kAllToAll;
-    default: return CommKind::kCollectivePermute;
+    case sharding::StepKind::kAllReduce:
+      return CommKind::kAllReduce;
+    case sharding::StepKind::kReduceScatter:
+      return CommKind::kReduceScatter;
+    case sharding::StepKind::kAllGather:
+      return CommKind::kAllGather;
+    case sharding::StepKind::kAllToAll:
+      return CommKind::kAllToAll;
+    default:
+      return CommKind::kCollectivePermute;
   }
 }
 
@@ -111,22 +117,27 @@ bool Applies(const CommLimits& limits, const CommEvent& e) {
   if (!kind) return false;
   const auto& names = limits.axes.names();
   if (names.empty()) return true;
-  return std::any_of(e.axes.begin(), e.axes.end(),
-                     [&](const std::string& a) { return std::count(names.begin(), names.end(), a); });
+  return std::any_of(e.axes.begin(), e.axes.end(), [&](const std::string& a) {
+    return std::count(names.begin(), names.end(), a);
+  });
 }
 
-void AddViolations(const CommLimits& limits, const CommReport& report, std::vector<std::string>& out) {
+void AddViolations(const CommLimits& limits, const CommReport& report,
+                   std::vector<std::string>& out) {
   int64_t bytes = 0;
   for (const CommEvent& e : report.events()) {
     if (!Applies(limits, e)) continue;
     bytes += e.bytes * e.times;
-    bool forbidden = limits.rule == CommRule::kForbid || (limits.rule == CommRule::kForbidImplied && e.implied);
+    bool forbidden =
+        limits.rule == CommRule::kForbid || (limits.rule == CommRule::kForbidImplied && e.implied);
     if (forbidden)
-      out.push_back(fmt::format("{}: {} over {} is {}: {} B per device", e.where, Name(e.kind), AxesText(e.axes),
-                                e.implied ? "implied, which is forbidden here" : "forbidden here", e.bytes));
+      out.push_back(fmt::format(
+          "{}: {} over {} is {}: {} B per device", e.where, Name(e.kind), AxesText(e.axes),
+          e.implied ? "implied, which is forbidden here" : "forbidden here", e.bytes));
   }
   if (limits.bytes >= 0 && bytes > limits.bytes)
-    out.push_back(fmt::format("{} B leave each device, more than the budget of {} B", bytes, limits.bytes));
+    out.push_back(
+        fmt::format("{} B leave each device, more than the budget of {} B", bytes, limits.bytes));
 }
 
 }  // namespace
@@ -137,8 +148,10 @@ CommReport Report(const spmd::DeviceProgram& device) {
     const ir::Instruction& instruction = device.program.instructions[i];
     const spmd::Note& note = device.notes[i];
     if (note.bytes == 0) continue;
-    CommEvent e{KindOf(spmd::KindOf(*instruction.op)), {}, note.bytes, 1, base::Where(instruction.loc), false, note.implied};
-    const sharding::MeshDef* mesh = device.placed[static_cast<size_t>(instruction.results[0])]->mesh();
+    CommEvent e{KindOf(spmd::KindOf(*instruction.op)), {},    note.bytes,  1,
+                base::Where(instruction.loc),          false, note.implied};
+    const sharding::MeshDef* mesh =
+        device.placed[static_cast<size_t>(instruction.results[0])]->mesh();
     for (sharding::AxisRef a : note.axes) {
       const std::string& name = mesh->axes()[static_cast<size_t>(a.axis)].name;
       if (e.axes.empty() || e.axes.back() != name) e.axes.push_back(name);
@@ -153,14 +166,15 @@ const std::string& PolicyKey() { return policy_key; }
 void CheckPolicies(const CommReport& report) {
   std::vector<std::string> hard, soft;
   for (const Scope& s : policies) AddViolations(s.limits, report, s.limits.warn_only ? soft : hard);
-  for (const std::string& line : soft) std::fprintf(stderr, "tessera: CommPolicy: %s\n", line.c_str());
+  for (const std::string& line : soft)
+    std::fprintf(stderr, "tessera: CommPolicy: %s\n", line.c_str());
   if (hard.empty()) return;
   base::ThrowSharding({.kind = {},
                        .op = "CommPolicy",
                        .label = "CommPolicy.C1",
                        .where = "",
-                       .reason = fmt::format("the program breaks the policy in scope, {} time{}", hard.size(),
-                                             hard.size() == 1 ? "" : "s"),
+                       .reason = fmt::format("the program breaks the policy in scope, {} time{}",
+                                             hard.size(), hard.size() == 1 ? "" : "s"),
                        .operands = {},
                        .notes = std::move(hard),
                        .fixes = {}});
@@ -176,8 +190,11 @@ std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Prog
     const ir::Program& p = impl->device.program;
     shares.assign(p.values.size(), SharesReplicas());
     size_t next = 0;
-    for (ir::ValueId v : p.inputs) shares[static_cast<size_t>(v)] = next >= input_shares.size() || input_shares[next], ++next;
-    for (const ir::Capture& c : p.captures) shares[static_cast<size_t>(c.value)] = next >= input_shares.size() || input_shares[next], ++next;
+    for (ir::ValueId v : p.inputs)
+      shares[static_cast<size_t>(v)] = next >= input_shares.size() || input_shares[next], ++next;
+    for (const ir::Capture& c : p.captures)
+      shares[static_cast<size_t>(c.value)] = next >= input_shares.size() || input_shares[next],
+      ++next;
   }
   impl->schedule = spmd::MakeSchedule(impl->device, shares);
   impl->program = std::move(program);
@@ -187,7 +204,8 @@ std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Prog
 }  // namespace api
 
 CommPolicy::CommPolicy(CommLimits limits) {
-  std::string key = fmt::format("{} {} {}", static_cast<int>(limits.rule), limits.bytes, limits.warn_only);
+  std::string key =
+      fmt::format("{} {} {}", static_cast<int>(limits.rule), limits.bytes, limits.warn_only);
   for (CommKind k : limits.kinds) key += fmt::format(" k{}", static_cast<int>(k));
   for (const std::string& a : limits.axes.names()) key += " " + a;
   api::policies.push_back({std::move(limits), std::move(key)});

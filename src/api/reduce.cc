@@ -26,7 +26,8 @@ struct Reduced {
 PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dims) {
   std::vector<DimSharding> kept;
   for (size_t d = 0; d < spec.dims().size(); ++d)
-    if (!std::count(dims.begin(), dims.end(), static_cast<int64_t>(d))) kept.push_back(spec.dims()[d]);
+    if (!std::count(dims.begin(), dims.end(), static_cast<int64_t>(d)))
+      kept.push_back(spec.dims()[d]);
   PartitionSpec out(std::move(kept));
   if (!spec.unreduced_axes().empty()) out = out.unreduced(spec.unreduced_axes(), spec.reduction());
   if (!spec.reduced_axes().empty()) out = out.reduced(spec.reduced_axes());
@@ -57,8 +58,12 @@ Array Summed(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptio
   DType t = o.dtype.is_default() ? SumDType(api::TypeOf(a)->dtype()) : o.dtype;
   a = api::Convert(a, t, call);
   // Asked for as bools, a sum is `or` and a product `and`.
-  const ir::OpDef& used = !t.is_bool() ? op : &op == &ops::kReduceSum ? ops::kReduceOr : ops::kReduceAnd;
-  return Reduce(a, {used, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding}, call);
+  const ir::OpDef& used = !t.is_bool()              ? op
+                          : &op == &ops::kReduceSum ? ops::kReduceOr
+                                                    : ops::kReduceAnd;
+  return Reduce(
+      a, {used, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding},
+      call);
 }
 
 Array Extreme(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
@@ -67,14 +72,17 @@ Array Extreme(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOpti
   std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
   for (int64_t k : d)
     if (ShapeOf(a)[static_cast<size_t>(k)] == 0)
-      api::FailShape(call, 18, fmt::format("dim {} is empty: there is no largest or smallest element", k));
+      api::FailShape(call, 18,
+                     fmt::format("dim {} is empty: there is no largest or smallest element", k));
   return Reduce(a, {op, d, o.keepdims, o.out_sharding}, call);
 }
 
 Array Logical(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
   Array a = api::ToArray(x, call);
   if (!api::TypeOf(a)->dtype().is_bool()) a = ne(a, Operand(0, call.loc), {}, call.loc);
-  return Reduce(a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding}, call);
+  return Reduce(
+      a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding},
+      call);
 }
 
 double Count(const Array& x, const std::vector<int64_t>& dims) {
@@ -88,12 +96,15 @@ DType WideDType(DType t) { return t == f16 || t == bf16 ? f32 : t; }
 
 Array Strict(const ir::OpDef& op, Operand x, const Dims& dims, const OutOptions& o, Call call) {
   Array a = api::ToArray(x, call);
-  return Reduce(a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), false, o.out_sharding}, call);
+  return Reduce(a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), false, o.out_sharding},
+                call);
 }
 
-Array Running(const ir::OpDef& op, Operand x, int dim, CumOptions o, Call call, bool floats = false) {
+Array Running(const ir::OpDef& op, Operand x, int dim, CumOptions o, Call call,
+              bool floats = false) {
   Array a = floats ? api::ToFloat(x, call) : api::ToArray(x, call);
-  if (api::TypeOf(a)->dtype().is_bool() && !base::StrictTypesActive()) a = api::Convert(a, base::DefaultInt(), call);
+  if (api::TypeOf(a)->dtype().is_bool() && !base::StrictTypesActive())
+    a = api::Convert(a, base::DefaultInt(), call);
   int64_t d = api::NormalDim(dim, api::TypeOf(a)->rank(), call);
   return api::Run(op, ir::MakeParams(ops::CumulativeParams{{d}, o.reverse}), {a}, call);
 }
@@ -111,12 +122,24 @@ Array Arg(const ir::OpDef& op, Operand x, int dim, const ArgOptions& o, Call cal
 
 }  // namespace
 
-Array sum(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Summed(ops::kReduceSum, x, dims, options, {"sum", loc}); }
-Array prod(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Summed(ops::kReduceProd, x, dims, options, {"prod", loc}); }
-Array max(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Extreme(ops::kReduceMax, x, dims, options, {"max", loc}); }
-Array min(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Extreme(ops::kReduceMin, x, dims, options, {"min", loc}); }
-Array any(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Logical(ops::kReduceOr, x, dims, options, {"any", loc}); }
-Array all(Operand x, Dims dims, ReduceOptions options, Loc loc) { return Logical(ops::kReduceAnd, x, dims, options, {"all", loc}); }
+Array sum(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return Summed(ops::kReduceSum, x, dims, options, {"sum", loc});
+}
+Array prod(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return Summed(ops::kReduceProd, x, dims, options, {"prod", loc});
+}
+Array max(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return Extreme(ops::kReduceMax, x, dims, options, {"max", loc});
+}
+Array min(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return Extreme(ops::kReduceMin, x, dims, options, {"min", loc});
+}
+Array any(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return Logical(ops::kReduceOr, x, dims, options, {"any", loc});
+}
+Array all(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return Logical(ops::kReduceAnd, x, dims, options, {"all", loc});
+}
 
 Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Call call{"mean", loc};
@@ -140,12 +163,16 @@ Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
   std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
   double n = Count(a, d) - options.ddof;
   if (n <= 0) n = std::numeric_limits<double>::quiet_NaN();  // nothing is left to divide by
-  Array total = Reduce(mul(away, away, {}, loc), {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+  Array total = Reduce(mul(away, away, {}, loc),
+                       {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
   return api::Convert(div(total, api::ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
 }
-Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) { return sqrt(var(x, dims, options, loc), loc); }
+Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) {
+  return sqrt(var(x, dims, options, loc), loc);
+}
 
-// max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not arise.
+// max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not
+// arise.
 Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Call call{"logsumexp", loc};
   Array a = api::ToFloat(x, call);
@@ -154,25 +181,50 @@ Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Array top = Reduce(a, {ops::kReduceMax, d, true}, call);
   Array zero = api::ScalarOf(0, api::TypeOf(a)->dtype(), false, call);
   Array shift = where(isfinite(top, loc), top, zero, {}, loc);
-  Array total = Reduce(exp(sub(a, shift, {}, loc), loc), {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+  Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
+                       {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
   Array back = options.keepdims ? shift : api::Reshape(shift, ShapeOf(total), call);
   return add(log(total, loc), back, {}, loc);
 }
 
-Array argmax(Operand x, int dim, ArgOptions options, Loc loc) { return Arg(ops::kArgmax, x, dim, options, {"argmax", loc}); }
-Array argmin(Operand x, int dim, ArgOptions options, Loc loc) { return Arg(ops::kArgmin, x, dim, options, {"argmin", loc}); }
+Array argmax(Operand x, int dim, ArgOptions options, Loc loc) {
+  return Arg(ops::kArgmax, x, dim, options, {"argmax", loc});
+}
+Array argmin(Operand x, int dim, ArgOptions options, Loc loc) {
+  return Arg(ops::kArgmin, x, dim, options, {"argmin", loc});
+}
 
-Array reduce_sum(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceSum, x, dims, o, {"reduce_sum", loc}); }
-Array reduce_prod(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceProd, x, dims, o, {"reduce_prod", loc}); }
-Array reduce_max(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceMax, x, dims, o, {"reduce_max", loc}); }
-Array reduce_min(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceMin, x, dims, o, {"reduce_min", loc}); }
-Array reduce_and(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceAnd, x, dims, o, {"reduce_and", loc}); }
-Array reduce_or(Operand x, Dims dims, OutOptions o, Loc loc) { return Strict(ops::kReduceOr, x, dims, o, {"reduce_or", loc}); }
+Array reduce_sum(Operand x, Dims dims, OutOptions o, Loc loc) {
+  return Strict(ops::kReduceSum, x, dims, o, {"reduce_sum", loc});
+}
+Array reduce_prod(Operand x, Dims dims, OutOptions o, Loc loc) {
+  return Strict(ops::kReduceProd, x, dims, o, {"reduce_prod", loc});
+}
+Array reduce_max(Operand x, Dims dims, OutOptions o, Loc loc) {
+  return Strict(ops::kReduceMax, x, dims, o, {"reduce_max", loc});
+}
+Array reduce_min(Operand x, Dims dims, OutOptions o, Loc loc) {
+  return Strict(ops::kReduceMin, x, dims, o, {"reduce_min", loc});
+}
+Array reduce_and(Operand x, Dims dims, OutOptions o, Loc loc) {
+  return Strict(ops::kReduceAnd, x, dims, o, {"reduce_and", loc});
+}
+Array reduce_or(Operand x, Dims dims, OutOptions o, Loc loc) {
+  return Strict(ops::kReduceOr, x, dims, o, {"reduce_or", loc});
+}
 
-Array cumsum(Operand x, int dim, CumOptions o, Loc loc) { return Running(ops::kCumsum, x, dim, o, {"cumsum", loc}); }
-Array cumprod(Operand x, int dim, CumOptions o, Loc loc) { return Running(ops::kCumprod, x, dim, o, {"cumprod", loc}); }
-Array cummax(Operand x, int dim, CumOptions o, Loc loc) { return Running(ops::kCummax, x, dim, o, {"cummax", loc}); }
-Array cummin(Operand x, int dim, CumOptions o, Loc loc) { return Running(ops::kCummin, x, dim, o, {"cummin", loc}); }
+Array cumsum(Operand x, int dim, CumOptions o, Loc loc) {
+  return Running(ops::kCumsum, x, dim, o, {"cumsum", loc});
+}
+Array cumprod(Operand x, int dim, CumOptions o, Loc loc) {
+  return Running(ops::kCumprod, x, dim, o, {"cumprod", loc});
+}
+Array cummax(Operand x, int dim, CumOptions o, Loc loc) {
+  return Running(ops::kCummax, x, dim, o, {"cummax", loc});
+}
+Array cummin(Operand x, int dim, CumOptions o, Loc loc) {
+  return Running(ops::kCummin, x, dim, o, {"cummin", loc});
+}
 Array cumlogsumexp(Operand x, int dim, CumOptions o, Loc loc) {
   return Running(ops::kCumlogsumexp, x, dim, o, {"cumlogsumexp", loc}, true);
 }
@@ -198,7 +250,8 @@ Array log_softmax(Operand x, Dims dims, Loc loc) {
   Array a = api::ToFloat(x, call);
   std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
   Array shifted = ShiftedByMax(a, d, call);
-  return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {}, loc);
+  return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
+             loc);
 }
 
 Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, NormOptions options, Loc loc) {

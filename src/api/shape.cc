@@ -22,7 +22,9 @@ const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 // C2: a shape without negative sizes, and not too many elements.
 void CheckShape(const ir::Shape& shape, Call call) {
   if (ir::CheckedElements(shape) < 0)
-    api::FailShape(call, 2, fmt::format("the shape {} has a negative size, or more than 2^59 elements", ir::FieldText(shape)));
+    api::FailShape(call, 2,
+                   fmt::format("the shape {} has a negative size, or more than 2^59 elements",
+                               ir::FieldText(shape)));
 }
 
 }  // namespace
@@ -46,12 +48,15 @@ Array reshape(Operand x, Shape shape, OutOptions options, Loc loc) {
   int64_t elements = api::TypeOf(a)->elements();
   if (open >= 0) {
     if (known <= 0 || elements % known != 0)
-      api::FailShape(call, 18, fmt::format("{} elements of shape {} do not fill the shape {}", elements,
-                                           ir::FieldText(ShapeOf(a)), ir::FieldText(wanted.shape)));
+      api::FailShape(call, 18,
+                     fmt::format("{} elements of shape {} do not fill the shape {}", elements,
+                                 ir::FieldText(ShapeOf(a)), ir::FieldText(wanted.shape)));
     wanted.shape[static_cast<size_t>(open)] = elements / known;
   }
   return api::Run(ops::kReshape, nullptr, {a}, call,
-                  {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = static_cast<int>(wanted.shape.size())});
+                  {.wanted = &wanted,
+                   .out_sharding = options.out_sharding,
+                   .rank = static_cast<int>(wanted.shape.size())});
 }
 
 Array transpose(Operand x, Dims dims, Loc loc) {
@@ -68,8 +73,9 @@ Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options, Lo
   Array a = Use(x, call);
   ir::ShapeAndDType wanted{shape.dims(), DType{}};
   auto rank = static_cast<int>(wanted.shape.size());
-  return api::Run(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{api::NormalDims(dims, rank, call)}), {a}, call,
-                  {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = rank});
+  return api::Run(ops::kBroadcastInDim,
+                  ir::MakeParams(ops::BroadcastParams{api::NormalDims(dims, rank, call)}), {a},
+                  call, {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = rank});
 }
 
 Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
@@ -78,17 +84,23 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
   auto rank = static_cast<int64_t>(shape.dims().size());
   int64_t skip = rank - api::TypeOf(a)->rank();
   if (skip < 0)
-    api::FailShape(call, 18, fmt::format("the shape {} has fewer dims than {}", ir::FieldText(shape.dims()), api::TypeOf(a)->text()));
+    api::FailShape(call, 18,
+                   fmt::format("the shape {} has fewer dims than {}", ir::FieldText(shape.dims()),
+                               api::TypeOf(a)->text()));
   std::vector<int64_t> dims(static_cast<size_t>(api::TypeOf(a)->rank()));
   std::iota(dims.begin(), dims.end(), skip);
-  if (auto out = api::ResolveSpec(options.out_sharding, static_cast<int>(rank), api::MeshOf({a}), call)) {
+  if (auto out =
+          api::ResolveSpec(options.out_sharding, static_cast<int>(rank), api::MeshOf({a}), call)) {
     // Repeating moves nothing, so what is sharded, or unreduced, must stay so.
     const sharding::TensorSharding& own = api::TypeOf(a)->sharding();
     bool keeps = own.unreduced == out->unreduced;
     for (size_t d = 0; d < own.dims.size(); ++d)
-      keeps = keeps && (own.dims[d].axes.empty() || own.dims[d].axes == out->dims[static_cast<size_t>(skip) + d].axes);
+      keeps = keeps && (own.dims[d].axes.empty() ||
+                        own.dims[d].axes == out->dims[static_cast<size_t>(skip) + d].axes);
     if (!keeps && !own.trivial())
-      api::FailSharding(call, 4, fmt::format("{} cannot be repeated as {}", api::TypeOf(a)->text(), options.out_sharding->text()),
+      api::FailSharding(call, 4,
+                        fmt::format("{} cannot be repeated as {}", api::TypeOf(a)->text(),
+                                    options.out_sharding->text()),
                         {"reshard it first"});
   }
   return broadcast_in_dim(a, shape, dims, options, loc);
@@ -138,9 +150,10 @@ Array stack(std::vector<Array> xs, int dim, Loc loc) {
   if (xs.empty()) api::FailShape(call, 17, "there is nothing to join");
   for (Array& x : xs) {
     trace::Use(x, "stack", loc);
-    if (ShapeOf(x) != ShapeOf(xs[0]) )
-      api::FailShape(call, 18, fmt::format("arrays of different shapes, {} and {}, cannot be stacked",
-                                           ir::FieldText(xs[0].shape()), ir::FieldText(x.shape())));
+    if (ShapeOf(x) != ShapeOf(xs[0]))
+      api::FailShape(call, 18,
+                     fmt::format("arrays of different shapes, {} and {}, cannot be stacked",
+                                 ir::FieldText(xs[0].shape()), ir::FieldText(x.shape())));
   }
   int64_t at = api::NormalDim(dim, api::TypeOf(xs[0])->rank() + 1, call);
   for (Array& x : xs) x = expand_dims(x, static_cast<int>(at), loc);
@@ -152,7 +165,9 @@ std::vector<Array> split(Operand x, int64_t parts, int dim, Loc loc) {
   Array a = Use(x, call);
   int64_t size = ShapeOf(a)[static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call))];
   if (parts < 1 || size % parts != 0)
-    api::FailShape(call, 18, fmt::format("dim {} of size {} cannot be cut into {} equal parts", dim, size, parts));
+    api::FailShape(
+        call, 18,
+        fmt::format("dim {} of size {} cannot be cut into {} equal parts", dim, size, parts));
   return split(a, std::vector<int64_t>(static_cast<size_t>(parts), size / parts), dim, loc);
 }
 
@@ -163,23 +178,31 @@ std::vector<Array> split(Operand x, std::vector<int64_t> sizes, int dim, Loc loc
   const ir::Shape shape = ShapeOf(a);
   if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != shape[d] ||
       std::any_of(sizes.begin(), sizes.end(), [](int64_t s) { return s < 0; }))
-    api::FailShape(call, 18, fmt::format("pieces of sizes {} do not make up dim {} of size {}", ir::FieldText(sizes), d, shape[d]));
+    api::FailShape(call, 18,
+                   fmt::format("pieces of sizes {} do not make up dim {} of size {}",
+                               ir::FieldText(sizes), d, shape[d]));
   std::vector<Array> parts;
   int64_t begin = 0;
   for (int64_t size : sizes) {
     ir::Shape starts(shape.size(), 0), limits = shape;
     starts[d] = begin;
     limits[d] = begin += size;
-    parts.push_back(api::Run(ops::kSlice, ir::MakeParams(ops::SliceParams{starts, limits, ir::Shape(shape.size(), 1)}), {a}, call));
+    parts.push_back(api::Run(
+        ops::kSlice, ir::MakeParams(ops::SliceParams{starts, limits, ir::Shape(shape.size(), 1)}),
+        {a}, call));
   }
   return parts;
 }
 
-Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits, std::vector<int64_t> strides, Loc loc) {
+Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
+            std::vector<int64_t> strides, Loc loc) {
   Call call{"slice", loc};
   Array a = Use(x, call);
   if (strides.empty()) strides.assign(starts.size(), 1);
-  return api::Run(ops::kSlice, ir::MakeParams(ops::SliceParams{std::move(starts), std::move(limits), std::move(strides)}), {a}, call);
+  return api::Run(
+      ops::kSlice,
+      ir::MakeParams(ops::SliceParams{std::move(starts), std::move(limits), std::move(strides)}),
+      {a}, call);
 }
 
 namespace {
@@ -190,16 +213,20 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
   DType index;
   for (const Array& s : starts) {
     DType t = trace::Use(s, call.name, call.loc)->type()->dtype();
-    if (!t.is_integer()) api::FailDType(call, 15, fmt::format("indices are integers, not {}", t.name()));
+    if (!t.is_integer())
+      api::FailDType(call, 15, fmt::format("indices are integers, not {}", t.name()));
     index = index.is_default() ? t : promote_types(index, t);
     if (!index.is_integer()) index = i64;
   }
   for (size_t i = 0; i < starts.size(); ++i) {
     Array s = api::Convert(starts[i], index, call);
     if (index.is_signed() && i < shape.size() && api::TypeOf(s)->rank() == 0) {
-      Array size = api::ScalarOf(shape[i], index, false, call), zero = api::ScalarOf(0, index, false, call);
+      Array size = api::ScalarOf(shape[i], index, false, call),
+            zero = api::ScalarOf(0, index, false, call);
       s = api::Run(ops::kSelectN, nullptr,
-                   {api::Run(ops::kLt, nullptr, {s, zero}, call), s, api::Run(ops::kAdd, nullptr, {s, size}, call)}, call);
+                   {api::Run(ops::kLt, nullptr, {s, zero}, call), s,
+                    api::Run(ops::kAdd, nullptr, {s, size}, call)},
+                   call);
     }
     operands.push_back(s);
   }
@@ -218,7 +245,8 @@ Array dynamic_slice(Operand x, std::vector<Array> starts, Shape sizes, Loc loc) 
 Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts, Loc loc) {
   Call call{"dynamic_update_slice", loc};
   Array a = Use(x, call);
-  Array u = update.scalar() ? api::ScalarOf(*update.scalar(), api::TypeOf(a)->dtype(), false, call) : Use(update, call);
+  Array u = update.scalar() ? api::ScalarOf(*update.scalar(), api::TypeOf(a)->dtype(), false, call)
+                            : Use(update, call);
   std::vector<Array> operands{a, u};
   AddStarts(operands, starts, call);
   return api::Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
@@ -261,8 +289,10 @@ Array tile(Operand x, Shape reps, Loc loc) {
     if (n[d] == 1) continue;
     const sharding::TensorSharding& s = api::TypeOf(a)->sharding();
     if (!s.dims[d].axes.empty())
-      api::FailSharding(call, 6, fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
-                        {"reshard it first"});
+      api::FailSharding(
+          call, 6,
+          fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
+          {"reshard it first"});
     ir::Shape spread = ShapeOf(a), joined = spread;
     spread.insert(spread.begin() + static_cast<long>(d), n[d]);
     joined[d] *= n[d];
@@ -282,8 +312,10 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
   if (n < 0) api::FailShape(call, 18, fmt::format("elements cannot be repeated {} times", n));
   bool sharded = !api::TypeOf(a)->sharding().dims[d].axes.empty();
   if (sharded && !options.out_sharding)
-    api::FailSharding(call, 5, fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
-                      {"say how the result is sharded with .out_sharding"});
+    api::FailSharding(
+        call, 5,
+        fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
+        {"say how the result is sharded with .out_sharding"});
   ir::Shape spread = ShapeOf(a), joined = spread;
   spread.insert(spread.begin() + static_cast<long>(d) + 1, n);
   joined[d] *= n;
@@ -299,8 +331,10 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc) {
   auto d = static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call));
   int64_t size = ShapeOf(a)[d];
   if (!api::TypeOf(a)->sharding().dims[d].axes.empty())
-    api::FailSharding(call, 6, fmt::format("dim {} is sharded and would be rolled: {}", d, api::TypeOf(a)->text()),
-                      {"reshard it first"});
+    api::FailSharding(
+        call, 6,
+        fmt::format("dim {} is sharded and would be rolled: {}", d, api::TypeOf(a)->text()),
+        {"reshard it first"});
   if (size == 0) return a;
   int64_t cut = ((-shift) % size + size) % size;
   if (cut == 0) return a;
@@ -318,10 +352,13 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
   if (value.scalar()) {
     DType t = options.dtype;
     if (t.is_default())
-      t = value.scalar()->kind() == Scalar::kFloat ? base::DefaultFloat()
-          : value.scalar()->kind() == Scalar::kBool ? bool_ : base::DefaultInt();
-    bool truncates = !options.dtype.is_default() && t.is_integer() && value.scalar()->kind() == Scalar::kFloat;
-    v = truncates ? api::Convert(api::ToArray(value, call), t, call) : api::ScalarOf(*value.scalar(), t, false, call);
+      t = value.scalar()->kind() == Scalar::kFloat  ? base::DefaultFloat()
+          : value.scalar()->kind() == Scalar::kBool ? bool_
+                                                    : base::DefaultInt();
+    bool truncates =
+        !options.dtype.is_default() && t.is_integer() && value.scalar()->kind() == Scalar::kFloat;
+    v = truncates ? api::Convert(api::ToArray(value, call), t, call)
+                  : api::ScalarOf(*value.scalar(), t, false, call);
   } else {
     v = api::ToArray(value, call);
     if (!options.dtype.is_default()) v = api::Convert(v, options.dtype, call);
@@ -334,8 +371,10 @@ Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
   Array a = Use(x, call);
   DType t = options.dtype.is_default() ? api::TypeOf(a)->dtype() : options.dtype;
   bool weak = options.dtype.is_default() && api::TypeOf(a)->weak();
-  Array v = value.scalar() ? api::ScalarOf(*value.scalar(), t, weak, call) : api::Convert(api::ToArray(value, call), t, call);
-  if (options.out_sharding) return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
+  Array v = value.scalar() ? api::ScalarOf(*value.scalar(), t, weak, call)
+                           : api::Convert(api::ToArray(value, call), t, call);
+  if (options.out_sharding)
+    return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
   return api::Filled(v, a, call);
 }
 
@@ -345,17 +384,25 @@ Array zeros(Shape shape, CreateOptions options, Loc loc) {
   if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
   return Create(std::move(shape), 0, options, {"zeros", loc});
 }
-Array zeros(Shape shape, DType dtype, Loc loc) { return zeros(std::move(shape), {.dtype = dtype}, loc); }
+Array zeros(Shape shape, DType dtype, Loc loc) {
+  return zeros(std::move(shape), {.dtype = dtype}, loc);
+}
 Array ones(Shape shape, CreateOptions options, Loc loc) {
   if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
   return Create(std::move(shape), 1, options, {"ones", loc});
 }
-Array ones(Shape shape, DType dtype, Loc loc) { return ones(std::move(shape), {.dtype = dtype}, loc); }
+Array ones(Shape shape, DType dtype, Loc loc) {
+  return ones(std::move(shape), {.dtype = dtype}, loc);
+}
 Array full(Shape shape, Operand value, CreateOptions options, Loc loc) {
   return Create(std::move(shape), value, options, {"full", loc});
 }
-Array zeros_like(Operand x, CreateOptions options, Loc loc) { return Like(x, 0, options, {"zeros_like", loc}); }
-Array ones_like(Operand x, CreateOptions options, Loc loc) { return Like(x, 1, options, {"ones_like", loc}); }
+Array zeros_like(Operand x, CreateOptions options, Loc loc) {
+  return Like(x, 0, options, {"zeros_like", loc});
+}
+Array ones_like(Operand x, CreateOptions options, Loc loc) {
+  return Like(x, 1, options, {"ones_like", loc});
+}
 Array full_like(Operand x, Operand value, CreateOptions options, Loc loc) {
   return Like(x, value, options, {"full_like", loc});
 }
@@ -364,25 +411,36 @@ Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
   Call call{"iota", loc};
   CheckShape(shape.dims(), call);
   auto rank = static_cast<int>(shape.dims().size());
-  ir::ShapeAndDType wanted{shape.dims(), options.dtype.is_default() ? base::DefaultInt() : options.dtype};
-  return api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{api::NormalDim(dim, rank, call)}}), {}, call,
+  ir::ShapeAndDType wanted{shape.dims(),
+                           options.dtype.is_default() ? base::DefaultInt() : options.dtype};
+  return api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{api::NormalDim(dim, rank, call)}}),
+                  {}, call,
                   {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = rank});
 }
 
-Array arange(Scalar stop, CreateOptions options, Loc loc) { return arange(Scalar(0), stop, Scalar(1), options, loc); }
+Array arange(Scalar stop, CreateOptions options, Loc loc) {
+  return arange(Scalar(0), stop, Scalar(1), options, loc);
+}
 Array arange(Scalar start, Scalar stop, CreateOptions options, Loc loc) {
   return arange(start, stop, Scalar(1), options, loc);
 }
 Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc loc) {
   Call call{"arange", loc};
-  bool floats = start.kind() == Scalar::kFloat || stop.kind() == Scalar::kFloat || step.kind() == Scalar::kFloat;
-  DType t = !options.dtype.is_default() ? options.dtype : floats ? base::DefaultFloat() : base::DefaultInt();
+  bool floats = start.kind() == Scalar::kFloat || stop.kind() == Scalar::kFloat ||
+                step.kind() == Scalar::kFloat;
+  DType t = !options.dtype.is_default() ? options.dtype
+            : floats                    ? base::DefaultFloat()
+                                        : base::DefaultInt();
   if (step.as_double() == 0) api::FailShape(call, 17, "the step is 0");
-  double count = std::max(0.0, std::ceil((stop.as_double() - start.as_double()) / step.as_double()));
+  double count =
+      std::max(0.0, std::ceil((stop.as_double() - start.as_double()) / step.as_double()));
   if (!(count < 1e15)) api::FailShape(call, 2, "the range has no end");
   // Counted in the result's dtype, or in the default float where the numbers are floats.
-  DType work = floats && !t.is_floating() ? base::DefaultFloat() : t.is_bool() ? base::DefaultInt() : t;
-  Array index = iota(Shape(static_cast<int64_t>(count)), 0, {.dtype = work, .out_sharding = options.out_sharding}, loc);
+  DType work = floats && !t.is_floating() ? base::DefaultFloat()
+               : t.is_bool()              ? base::DefaultInt()
+                                          : t;
+  Array index = iota(Shape(static_cast<int64_t>(count)), 0,
+                     {.dtype = work, .out_sharding = options.out_sharding}, loc);
   if (step.as_double() != 1) index = mul(index, api::ScalarOf(step, work, false, call), {}, loc);
   if (start.as_double() != 0) index = add(index, api::ScalarOf(start, work, false, call), {}, loc);
   return api::Convert(index, t, call);
@@ -402,18 +460,24 @@ Array eye(int64_t n, CreateOptions options, Loc loc) {
 Array linspace(Operand lo, Operand hi, int64_t n, CreateOptions options, Loc loc) {
   Call call{"linspace", loc};
   if (n < 0) api::FailShape(call, 2, fmt::format("{} points do not exist", n));
-  DType t = options.dtype.is_default() ? api::FloatOf(api::PromotedDType({lo, hi}, call)) : options.dtype;
+  DType t =
+      options.dtype.is_default() ? api::FloatOf(api::PromotedDType({lo, hi}, call)) : options.dtype;
   DType work = t.is_floating() ? t : base::DefaultFloat();
   std::vector<Array> ends = api::PromoteTo(work, {lo, hi}, call);
   size_t rank = std::max(ShapeOf(ends[0]).size(), ShapeOf(ends[1]).size());
   ir::Shape line(rank + 1, 1);
   line[0] = n;
-  Array index = reshape(iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc), Shape(line), {}, loc);
+  Array index =
+      reshape(iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc),
+              Shape(line), {}, loc);
   Array last = api::ScalarOf(static_cast<double>(std::max<int64_t>(n - 1, 1)), work, false, call);
   Array part = divide(api::Convert(index, work, call), last, {}, loc);
   Array one = api::ScalarOf(1, work, false, call);
-  Array points = add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
-  if (n > 1) points = where(eq(index, api::ScalarOf(n - 1, i32, false, call), {}, loc), ends[1], points, {}, loc);
+  Array points =
+      add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
+  if (n > 1)
+    points =
+        where(eq(index, api::ScalarOf(n - 1, i32, false, call), {}, loc), ends[1], points, {}, loc);
   if (!t.is_floating()) points = floor(points, loc);
   return api::Convert(points, t, call);
 }

@@ -1,6 +1,5 @@
 // Pictures of shardings and meshes for the terminal.
 #include <fmt/format.h>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +20,8 @@ struct Grid {
 
 std::string Paint(const std::string& text, int color) {
   constexpr int kColors[] = {41, 42, 44, 45, 46, 43, 101, 102, 104, 105, 106, 103};
-  return fmt::format("\x1b[30;{}m{}\x1b[0m", kColors[static_cast<size_t>(color) % std::size(kColors)], text);
+  return fmt::format("\x1b[30;{}m{}\x1b[0m",
+                     kColors[static_cast<size_t>(color) % std::size(kColors)], text);
 }
 
 bool TerminalHasColor() {
@@ -115,8 +115,9 @@ std::string visualize_mesh(Mesh mesh, VisualizeOptions options) {
   std::string across;
   for (size_t a = axes.size() == 1 ? 0 : 1; a < axes.size(); ++a)
     across += fmt::format("{}{}={}", across.empty() ? "" : " x ", axes[a].name, axes[a].size);
-  std::string title = axes.size() == 1 ? "across: " + across
-                                       : fmt::format("down: {}={}, across: {}", axes[0].name, axes[0].size, across);
+  std::string title =
+      axes.size() == 1 ? "across: " + across
+                       : fmt::format("down: {}={}, across: {}", axes[0].name, axes[0].size, across);
   return title + "\n" + Draw(grid, options);
 }
 

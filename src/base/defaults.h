@@ -22,19 +22,32 @@ std::string Where(Loc loc);
 template <class F>
 decltype(auto) VisitDType(DType dtype, F&& f) {
   switch (dtype.code()) {
-    case DType::kBool: return f(bool{});
-    case DType::kI8: return f(int8_t{});
-    case DType::kI16: return f(int16_t{});
-    case DType::kI32: return f(int32_t{});
-    case DType::kI64: return f(int64_t{});
-    case DType::kU8: return f(uint8_t{});
-    case DType::kU16: return f(uint16_t{});
-    case DType::kU32: return f(uint32_t{});
-    case DType::kU64: return f(uint64_t{});
-    case DType::kF16: return f(Float16{});
-    case DType::kBF16: return f(BFloat16{});
-    case DType::kF32: return f(float{});
-    default: return f(double{});
+    case DType::kBool:
+      return f(bool{});
+    case DType::kI8:
+      return f(int8_t{});
+    case DType::kI16:
+      return f(int16_t{});
+    case DType::kI32:
+      return f(int32_t{});
+    case DType::kI64:
+      return f(int64_t{});
+    case DType::kU8:
+      return f(uint8_t{});
+    case DType::kU16:
+      return f(uint16_t{});
+    case DType::kU32:
+      return f(uint32_t{});
+    case DType::kU64:
+      return f(uint64_t{});
+    case DType::kF16:
+      return f(Float16{});
+    case DType::kBF16:
+      return f(BFloat16{});
+    case DType::kF32:
+      return f(float{});
+    default:
+      return f(double{});
   }
 }
 

@@ -56,8 +56,10 @@ Float16::operator float() const { return FromHalf(bits); }
 
 BFloat16::BFloat16(float v) {
   uint32_t x = std::bit_cast<uint32_t>(v);
-  if (std::isnan(v)) bits = static_cast<uint16_t>((x >> 16) | 0x40);
-  else bits = static_cast<uint16_t>((x + 0x7fff + ((x >> 16) & 1)) >> 16);
+  if (std::isnan(v))
+    bits = static_cast<uint16_t>((x >> 16) | 0x40);
+  else
+    bits = static_cast<uint16_t>((x + 0x7fff + ((x >> 16) & 1)) >> 16);
 }
 BFloat16::operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
@@ -79,25 +81,30 @@ DType promote_types(DType a, DType b) {
   DType s = a.is_signed() ? a : b, u = a.is_signed() ? b : a;
   if (s.size() > u.size()) return s;
   switch (u.size()) {
-    case 1: return i16;
-    case 2: return i32;
-    case 4: return i64;
-    default: return default_float;
+    case 1:
+      return i16;
+    case 2:
+      return i32;
+    case 4:
+      return i64;
+    default:
+      return default_float;
   }
 }
 
 DefaultDtypes::DefaultDtypes(DType integer, DType floating, Loc loc)
     : old_integer_(default_int), old_floating_(default_float) {
   if (!integer.is_integer() || !floating.is_floating())
-    throw DTypeError({.kind = "DTypeError",
-                      .op = "DefaultDtypes",
-                      .label = "DefaultDtypes.C1",
-                      .where = base::Where(loc),
-                      .reason = std::string("the defaults are an integer and a floating dtype, not ") +
-                                integer.name() + " and " + floating.name(),
-                      .operands = {},
-                      .notes = {"write DefaultDtypes scope(i64, f64)"},
-                      .fixes = {}});
+    throw DTypeError(
+        {.kind = "DTypeError",
+         .op = "DefaultDtypes",
+         .label = "DefaultDtypes.C1",
+         .where = base::Where(loc),
+         .reason = std::string("the defaults are an integer and a floating dtype, not ") +
+                   integer.name() + " and " + floating.name(),
+         .operands = {},
+         .notes = {"write DefaultDtypes scope(i64, f64)"},
+         .fixes = {}});
   default_int = integer;
   default_float = floating;
 }

@@ -33,14 +33,17 @@ std::string Render(const ErrorDetail& d) {
     type_width = std::max(type_width, o.type.size());
   }
   for (const ErrorOperand& o : d.operands) {
-    if (o.where.empty()) out += fmt::format("\n  {}: {}", o.name, o.type);
-    else out += fmt::format("\n  {}: {:<{}}   from {}", o.name, o.type, type_width, o.where);
+    if (o.where.empty())
+      out += fmt::format("\n  {}: {}", o.name, o.type);
+    else
+      out += fmt::format("\n  {}: {:<{}}   from {}", o.name, o.type, type_width, o.where);
   }
   for (const std::string& note : d.notes) out += "\n  " + note;
   if (d.fixes.size() == 1) out += "\n  write\n    " + d.fixes[0].text;
   if (d.fixes.size() > 1) {
     out += "\n  choose one, e.g.";
-    for (size_t i = 0; i < std::min<size_t>(d.fixes.size(), 3); ++i) out += "\n    " + d.fixes[i].text;
+    for (size_t i = 0; i < std::min<size_t>(d.fixes.size(), 3); ++i)
+      out += "\n    " + d.fixes[i].text;
   }
   return out;
 }

@@ -15,12 +15,18 @@ template <class E>
   detail.kind = kind;
   throw E(std::move(detail));
 }
-[[noreturn]] inline void ThrowShape(ErrorDetail d) { Throw<ShapeError>("ShapeError", std::move(d)); }
-[[noreturn]] inline void ThrowDType(ErrorDetail d) { Throw<DTypeError>("DTypeError", std::move(d)); }
+[[noreturn]] inline void ThrowShape(ErrorDetail d) {
+  Throw<ShapeError>("ShapeError", std::move(d));
+}
+[[noreturn]] inline void ThrowDType(ErrorDetail d) {
+  Throw<DTypeError>("DTypeError", std::move(d));
+}
 [[noreturn]] inline void ThrowSharding(ErrorDetail d) {
   Throw<ShardingError>("ShardingError", std::move(d));
 }
-[[noreturn]] inline void ThrowTrace(ErrorDetail d) { Throw<TraceError>("TraceError", std::move(d)); }
+[[noreturn]] inline void ThrowTrace(ErrorDetail d) {
+  Throw<TraceError>("TraceError", std::move(d));
+}
 [[noreturn]] inline void ThrowRuntime(ErrorDetail d) {
   Throw<RuntimeError>("RuntimeError", std::move(d));
 }

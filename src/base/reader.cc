@@ -18,9 +18,12 @@ bool IsWordChar(char c) {
 void Reader::SkipBlanks() {
   while (at_ < text_.size()) {
     char c = text_[at_];
-    if (c == ' ' || c == '\n' || c == '\t' || c == '\r') ++at_;
-    else if (text_.substr(at_, 2) == "//") at_ = std::min(text_.find('\n', at_), text_.size());
-    else break;
+    if (c == ' ' || c == '\n' || c == '\t' || c == '\r')
+      ++at_;
+    else if (text_.substr(at_, 2) == "//")
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    else
+      break;
   }
 }
 
@@ -28,7 +31,8 @@ bool Reader::Peek(std::string_view token) {
   SkipBlanks();
   if (text_.substr(at_, token.size()) != token) return false;
   size_t end = at_ + token.size();
-  return token.empty() || !(IsWordChar(token.back()) && end < text_.size() && IsWordChar(text_[end]));
+  return token.empty() ||
+         !(IsWordChar(token.back()) && end < text_.size() && IsWordChar(text_[end]));
 }
 
 bool Reader::Accept(std::string_view token) {
@@ -84,7 +88,8 @@ int64_t Reader::Integer() {
 std::string Reader::NumberWord() {
   SkipBlanks();
   size_t begin = at_;
-  while (at_ < text_.size() && (IsWordChar(text_[at_]) || text_[at_] == '-' || text_[at_] == '+')) ++at_;
+  while (at_ < text_.size() && (IsWordChar(text_[at_]) || text_[at_] == '-' || text_[at_] == '+'))
+    ++at_;
   if (begin == at_) Fail("expected a number");
   return std::string(text_.substr(begin, at_ - begin));
 }
@@ -111,21 +116,23 @@ void Reader::Fail(std::string reason) {
   size_t line_begin = at == 0 ? 0 : text_.rfind('\n', at - 1) + 1;
   if (line_begin == std::string_view::npos + 1) line_begin = 0;
   auto line = std::count(text_.begin(), text_.begin() + static_cast<long>(at), '\n') + 1;
-  std::string shown(text_.substr(line_begin, std::min(text_.find('\n', line_begin), text_.size()) - line_begin));
+  std::string shown(
+      text_.substr(line_begin, std::min(text_.find('\n', line_begin), text_.size()) - line_begin));
   size_t column = at - line_begin;
   if (shown.size() > 80) {
     size_t cut = column > 40 ? column - 40 : 0;
     shown = shown.substr(cut, 80);
     column -= cut;
   }
-  ThrowRuntime({.kind = {},
-                .op = {},
-                .label = fmt::format("{}.parse", what_),
-                .where = fmt::format("{} text, line {}, column {}", what_, line, at - line_begin + 1),
-                .reason = std::move(reason),
-                .operands = {},
-                .notes = {shown, std::string(column, ' ') + "^", "read at " + Where(loc_)},
-                .fixes = {}});
+  ThrowRuntime(
+      {.kind = {},
+       .op = {},
+       .label = fmt::format("{}.parse", what_),
+       .where = fmt::format("{} text, line {}, column {}", what_, line, at - line_begin + 1),
+       .reason = std::move(reason),
+       .operands = {},
+       .notes = {shown, std::string(column, ' ') + "^", "read at " + Where(loc_)},
+       .fixes = {}});
 }
 
 }  // namespace tessera::base

@@ -10,14 +10,21 @@ ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueI
     types.push_back(program_.type(v));
     locs.push_back(program_.values[static_cast<size_t>(v)].loc);
   }
-  auto results = InferTypes({.op = op, .operands = types, .params = params.get(), .wanted = options.wanted,
-                             .out_sharding = options.out_sharding, .mesh = program_.mesh, .loc = loc_,
-                             .operand_locs = locs, .shared_params = params});
+  auto results = InferTypes({.op = op,
+                             .operands = types,
+                             .params = params.get(),
+                             .wanted = options.wanted,
+                             .out_sharding = options.out_sharding,
+                             .mesh = program_.mesh,
+                             .loc = loc_,
+                             .operand_locs = locs,
+                             .shared_params = params});
   return EmitTyped(op, std::move(params), operands, results)[0];
 }
 
 absl::InlinedVector<ValueId, 1> Builder::EmitTyped(const OpDef& op, ParamsPtr params,
-                                                   absl::Span<const ValueId> operands, Types types) {
+                                                   absl::Span<const ValueId> operands,
+                                                   Types types) {
   Instruction instruction{&op, std::move(params), {operands.begin(), operands.end()}, {}, loc_};
   for (const Type* t : types) instruction.results.push_back(program_.AddValue(t, loc_));
   auto results = instruction.results;

@@ -18,7 +18,8 @@ class Builder {
   const Type* type(ValueId v) const { return program_.type(v); }
 
   // Returns the only result.
-  ValueId Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueId> operands, EmitOptions options = {});
+  ValueId Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueId> operands,
+               EmitOptions options = {});
   // The same with result types that are known already.
   absl::InlinedVector<ValueId, 1> EmitTyped(const OpDef& op, ParamsPtr params,
                                             absl::Span<const ValueId> operands, Types types);

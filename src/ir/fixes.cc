@@ -31,7 +31,8 @@ class Suggester {
     if (conflict_.check == sharding::Conflict::kMesh) return {};
     if (call_.op.out_sharding && results_.size() == 1) TryOutShardings();
     for (size_t k = 0; k < operands_.size(); ++k) TryOperand(static_cast<int>(k));
-    std::stable_sort(fixes_.begin(), fixes_.end(), [](const Fix& a, const Fix& b) { return a.bytes < b.bytes; });
+    std::stable_sort(fixes_.begin(), fixes_.end(),
+                     [](const Fix& a, const Fix& b) { return a.bytes < b.bytes; });
     if (fixes_.size() > kMost) fixes_.resize(kMost);
     return std::move(fixes_);
   }
@@ -40,7 +41,8 @@ class Suggester {
   static constexpr size_t kMost = 4;
 
   FactorAxes AxesOf(size_t operand) const {
-    return sharding::Project(map_, map_.operands[operand], *operands_[operand].sharding, false).axes;
+    return sharding::Project(map_, map_.operands[operand], *operands_[operand].sharding, false)
+        .axes;
   }
 
   // The factors of `lead`, with what the others add without using an axis twice.
@@ -52,8 +54,9 @@ class Suggester {
       if (i == lead) continue;
       FactorAxes more = AxesOf(i);
       for (size_t f = 0; f < axes.size(); ++f) {
-        bool free = std::none_of(more[f].begin(), more[f].end(),
-                                 [&](sharding::AxisRef a) { return sharding::OverlapsAny(used, a); });
+        bool free = std::none_of(more[f].begin(), more[f].end(), [&](sharding::AxisRef a) {
+          return sharding::OverlapsAny(used, a);
+        });
         if (!axes[f].empty() || more[f].empty() || !free) continue;
         axes[f] = more[f];
         used.insert(used.end(), more[f].begin(), more[f].end());
@@ -74,7 +77,8 @@ class Suggester {
       }
       TensorSharding out = sharding::Unproject(map_, map_.results[0], axes, mesh_);
       KeepWhatDivides(*shapes_[0], out);
-      if (const TensorSharding* s = operands_[lead].sharding; !s->unreduced.empty() || !s->reduced.empty()) {
+      if (const TensorSharding* s = operands_[lead].sharding;
+          !s->unreduced.empty() || !s->reduced.empty()) {
         TensorSharding same = out;
         same.unreduced = s->unreduced;
         same.reduced = s->reduced;
@@ -133,7 +137,8 @@ class Suggester {
     targets.push_back(plain);
     for (const auto& other : operands_) {
       TensorSharding s = plain;
-      s.reduced = other.sharding->unreduced.empty() ? other.sharding->reduced : other.sharding->unreduced;
+      s.reduced =
+          other.sharding->unreduced.empty() ? other.sharding->reduced : other.sharding->unreduced;
       targets.push_back(s);
     }
     targets.push_back(sharding::Replicated(mesh_, own.rank()));
@@ -160,14 +165,15 @@ class Suggester {
     if (!rule.conflict) {
       PartitionSpec spec = sharding::ToSpec(s);
       int64_t item = call_.operands[i]->dtype().size();
-      Offer(k, spec, fmt::format("reshard({}, {})", OperandName(call_.op, i), spec.text()), rule.results,
-            sharding::PlanReshard(*original.shape, item, *original.sharding, s));
+      Offer(k, spec, fmt::format("reshard({}, {})", OperandName(call_.op, i), spec.text()),
+            rule.results, sharding::PlanReshard(*original.shape, item, *original.sharding, s));
     }
     operands_[i] = original;
   }
 
   // Records the edit with the bytes that the op then moves, `before` included.
-  void Offer(int operand, PartitionSpec spec, std::string edit, const std::vector<TensorSharding>& results,
+  void Offer(int operand, PartitionSpec spec, std::string edit,
+             const std::vector<TensorSharding>& results,
              const std::vector<sharding::ReshardStep>& before) {
     for (const Fix& f : fixes_)
       if (f.operand == operand && f.spec == spec) return;
@@ -177,7 +183,8 @@ class Suggester {
       for (const sharding::ReshardStep& step : steps) {
         if (step.bytes == 0) continue;
         bytes += step.bytes;
-        moves += fmt::format("{}{} of {}{}", moves.empty() ? "" : ", ", sharding::Name(step.kind), what, Over(step));
+        moves += fmt::format("{}{} of {}{}", moves.empty() ? "" : ", ", sharding::Name(step.kind),
+                             what, Over(step));
       }
     };
     if (operand >= 0) add(before, OperandName(call_.op, static_cast<size_t>(operand)));
@@ -191,14 +198,17 @@ class Suggester {
       add(sharding::PlanReshard(*ins[i].shape, ins[i].itemsize, *ins[i].sharding, p.operands[i]),
           OperandName(call_.op, i));
     for (size_t i = 0; i < outs.size(); ++i)
-      add(sharding::PlanReshard(*outs[i].shape, outs[i].itemsize, p.results[i], *outs[i].sharding), "the result");
-    std::string cost = bytes ? fmt::format("sends {} B per device: {}", bytes, moves) : "sends nothing";
+      add(sharding::PlanReshard(*outs[i].shape, outs[i].itemsize, p.results[i], *outs[i].sharding),
+          "the result");
+    std::string cost =
+        bytes ? fmt::format("sends {} B per device: {}", bytes, moves) : "sends nothing";
     fixes_.push_back({operand, std::move(spec), bytes, edit + "   " + cost});
   }
 
   std::string Over(const sharding::ReshardStep& step) const {
     std::string names;
-    for (sharding::AxisRef a : step.axes) names += (names.empty() ? "" : ",") + mesh_->axes()[a.axis].name;
+    for (sharding::AxisRef a : step.axes)
+      names += (names.empty() ? "" : ",") + mesh_->axes()[a.axis].name;
     return names.empty() ? "" : " over " + names;
   }
 

@@ -48,39 +48,49 @@ float RoundToOdd(long double v) {
 double HostTensor::Float(int64_t i) const {
   return base::VisitDType(dtype, [&](auto tag) -> double {
     using T = decltype(tag);
-    if constexpr (kSmallFloat<T>) return static_cast<float>(Load<T>(*this, i));
-    else return static_cast<double>(Load<T>(*this, i));
+    if constexpr (kSmallFloat<T>)
+      return static_cast<float>(Load<T>(*this, i));
+    else
+      return static_cast<double>(Load<T>(*this, i));
   });
 }
 
 int64_t HostTensor::Int(int64_t i) const {
   return base::VisitDType(dtype, [&](auto tag) -> int64_t {
     using T = decltype(tag);
-    if constexpr (kSmallFloat<T>) return static_cast<int64_t>(static_cast<float>(Load<T>(*this, i)));
-    else return static_cast<int64_t>(Load<T>(*this, i));
+    if constexpr (kSmallFloat<T>)
+      return static_cast<int64_t>(static_cast<float>(Load<T>(*this, i)));
+    else
+      return static_cast<int64_t>(Load<T>(*this, i));
   });
 }
 
 void HostTensor::SetFloat(int64_t i, long double v) {
   base::VisitDType(dtype, [&](auto tag) {
     using T = decltype(tag);
-    if constexpr (kSmallFloat<T>) Store(*this, i, T(RoundToOdd(v)));
-    else Store(*this, i, static_cast<T>(v));
+    if constexpr (kSmallFloat<T>)
+      Store(*this, i, T(RoundToOdd(v)));
+    else
+      Store(*this, i, static_cast<T>(v));
   });
 }
 
 void HostTensor::SetInt(int64_t i, int64_t v) {
   base::VisitDType(dtype, [&](auto tag) {
     using T = decltype(tag);
-    if constexpr (kSmallFloat<T>) Store(*this, i, T(RoundToOdd(v)));
-    else if constexpr (std::is_same_v<T, bool>) Store(*this, i, v != 0);
-    else Store(*this, i, static_cast<T>(v));
+    if constexpr (kSmallFloat<T>)
+      Store(*this, i, T(RoundToOdd(v)));
+    else if constexpr (std::is_same_v<T, bool>)
+      Store(*this, i, v != 0);
+    else
+      Store(*this, i, static_cast<T>(v));
   });
 }
 
 void HostTensor::SetFrom(int64_t i, const HostTensor& from, int64_t j) {
   auto n = static_cast<size_t>(dtype.size());
-  std::memcpy(data.data() + static_cast<size_t>(i) * n, from.data.data() + static_cast<size_t>(j) * n, n);
+  std::memcpy(data.data() + static_cast<size_t>(i) * n,
+              from.data.data() + static_cast<size_t>(j) * n, n);
 }
 
 int64_t FlatIndex(const std::vector<int64_t>& shape, const std::vector<int64_t>& coords) {

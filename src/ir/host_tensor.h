@@ -19,8 +19,8 @@ struct HostTensor {
   HostTensor() = default;
   HostTensor(DType dtype, std::vector<int64_t> shape);
   int64_t size() const;
-  double Float(int64_t i) const;   // of any dtype
-  int64_t Int(int64_t i) const;    // of an integer or bool
+  double Float(int64_t i) const;  // of any dtype
+  int64_t Int(int64_t i) const;   // of an integer or bool
   void SetFloat(int64_t i, long double v);
   void SetInt(int64_t i, int64_t v);
   // Copies element j of `from`, of the same dtype.

@@ -13,11 +13,11 @@ struct InferCall {
   const Params* params = nullptr;
   const ShapeAndDType* wanted = nullptr;
   const sharding::TensorSharding* out_sharding = nullptr;
-  const sharding::MeshDef* mesh = nullptr;         // current; for ops without operands on a mesh
-  Loc loc = Loc::Unknown();                         // the user's line
-  absl::Span<const Loc> operand_locs = {};          // where each operand was made
-  const char* shown_as = nullptr;                   // the public function, if not the op's name
-  ParamsPtr shared_params = nullptr;                // the same params, if the result may be remembered
+  const sharding::MeshDef* mesh = nullptr;  // current; for ops without operands on a mesh
+  Loc loc = Loc::Unknown();                 // the user's line
+  absl::Span<const Loc> operand_locs = {};  // where each operand was made
+  const char* shown_as = nullptr;           // the public function, if not the op's name
+  ParamsPtr shared_params = nullptr;        // the same params, if the result may be remembered
 };
 
 // Returns the result types. Throws ShapeError, DTypeError or ShardingError, with fixes that build.

@@ -7,7 +7,8 @@ std::vector<HostTensor> Interpret(const Program& program, std::vector<HostTensor
   std::vector<HostTensor> values(program.values.size());
   size_t next = 0;
   for (ValueId v : program.inputs) values[static_cast<size_t>(v)] = std::move(inputs[next++]);
-  for (const Capture& c : program.captures) values[static_cast<size_t>(c.value)] = std::move(inputs[next++]);
+  for (const Capture& c : program.captures)
+    values[static_cast<size_t>(c.value)] = std::move(inputs[next++]);
   for (const Instruction& instruction : program.instructions) {
     ReferenceCall call{*instruction.op, instruction.params.get(), {}, {}};
     for (ValueId v : instruction.operands) call.operands.push_back(&values[static_cast<size_t>(v)]);

@@ -5,7 +5,6 @@
 #include <absl/types/span.h>
 
 #include <array>
-
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -37,7 +36,7 @@ struct ShapeAndDType {
 // A refusal by an op's type function; the caller adds op, operands and lines.
 struct TypeProblem {
   enum Kind { kShape, kDType } kind;
-  int check;            // C<check>, from 11 on: 1 to 10 are common to all ops
+  int check;  // C<check>, from 11 on: 1 to 10 are common to all ops
   std::string reason;
 };
 
@@ -61,7 +60,7 @@ struct DimsCall {
   const OpDef& op;
   sharding::Shapes operands, results;
   const Params* params;
-  bool to_float = true;   // the first result is floating
+  bool to_float = true;  // the first result is floating
 };
 using DimMapFn = sharding::DimMap (*)(const DimsCall&);
 // No dimension map, with the reason a user would read.
@@ -81,41 +80,41 @@ struct LocalCall {
   const OpDef& op;
   const Params* params;
   std::vector<LocalTensor> operands, results;
-  const sharding::MeshDef* mesh;   // null: one device
+  const sharding::MeshDef* mesh;  // null: one device
 };
 
 // How an op is computed on local buffers.
 using ExpandFn = std::vector<ValueId> (*)(Builder&, const Params*,
                                           absl::Span<const ValueId> operands, const Type* result);
-struct Kernel {                    // by a kernel of its own
+struct Kernel {  // by a kernel of its own
   void (*make)(const LocalCall&, plan::Kernel*);
   // What to do instead where a reduce factor is sharded, if its partial results do not combine.
   ExpandFn sharded = nullptr;
 };
-struct Elementwise {               // element by element: may join a fused group
+struct Elementwise {  // element by element: may join a fused group
   plan::ScalarOp op;
 };
-struct Reduce {                    // over the reduce factors of its map: may join a fused group
+struct Reduce {  // over the reduce factors of its map: may join a fused group
   plan::Reduction reduction;
   void (*make)(const LocalCall&, plan::Kernel*);  // on its own
 };
-struct Broadcast {                 // elements are repeated along new dims: may join a fused group
+struct Broadcast {  // elements are repeated along new dims: may join a fused group
   void (*make)(const LocalCall&, plan::Kernel*);
 };
-struct Constant {                  // a literal: may join a fused group
+struct Constant {  // a literal: may join a fused group
   uint64_t (*bits)(const Params*);
 };
-struct IotaLike {                  // the index along a dim: may join a fused group
+struct IotaLike {  // the index along a dim: may join a fused group
   int64_t (*dim)(const Params*);
   void (*make)(const LocalCall&, plan::Kernel*);
 };
-struct View {};                    // the same buffer under another shape
-struct Expand {                    // by other ops, before lowering
+struct View {};  // the same buffer under another shape
+struct Expand {  // by other ops, before lowering
   ExpandFn expand;
 };
-struct Move {};                    // between shardings: reshard and the collectives it becomes
-using Lowering = std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View,
-                              Expand, Move>;
+struct Move {};  // between shardings: reshard and the collectives it becomes
+using Lowering =
+    std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View, Expand, Move>;
 
 struct ReferenceCall {
   const OpDef& op;
@@ -131,7 +130,7 @@ template <class T>
 class Required {
  public:
   template <class U>
-    requires std::is_constructible_v<T, U>
+  requires std::is_constructible_v<T, U>
   constexpr Required(U value) : value_(std::move(value)) {}  // implicit: {.type = F}
   constexpr const T& operator*() const { return value_; }
   constexpr const T* operator->() const { return &value_; }
@@ -141,15 +140,15 @@ class Required {
 };
 
 struct OpDef {
-  std::string_view name;             // as program text has it
-  std::string_view doc;              // one sentence
+  std::string_view name;  // as program text has it
+  std::string_view doc;   // one sentence
   Required<TypeFn> type;
   Required<DimsRule> dims;
   Required<Lowering> lowering;
   Required<ReferenceFn> reference;
   ParamsKind params = {};
-  double flops_per_point = 0;        // per point of the iteration space
-  bool out_sharding = false;         // takes one
+  double flops_per_point = 0;  // per point of the iteration space
+  bool out_sharding = false;   // takes one
   std::array<std::string_view, 3> operand_names = {"operand", "", ""};  // in messages
 };
 

@@ -14,7 +14,9 @@ namespace tessera::ir {
 std::string FieldText(int64_t v) { return std::to_string(v); }
 std::string FieldText(bool v) { return v ? "true" : "false"; }
 std::string FieldText(DType v) { return v.name(); }
-std::string FieldText(const std::vector<int64_t>& v) { return fmt::format("[{}]", fmt::join(v, ", ")); }
+std::string FieldText(const std::vector<int64_t>& v) {
+  return fmt::format("[{}]", fmt::join(v, ", "));
+}
 std::string FieldText(const std::vector<std::vector<int64_t>>& v) {
   std::string out;
   for (const auto& row : v) out += (out.empty() ? "" : ", ") + FieldText(row);
@@ -27,20 +29,29 @@ std::string FieldText(const Literal& v) {
   HostTensor t(v.dtype, {1});
   std::memcpy(t.data.data(), &v.bits, t.data.size());
   std::string value;
-  if (v.dtype.is_bool()) value = t.Int(0) ? "true" : "false";
-  else if (v.dtype == u64) value = std::to_string(static_cast<uint64_t>(t.Int(0)));
-  else if (v.dtype.is_integer()) value = std::to_string(t.Int(0));
-  else if (std::isnan(t.Float(0))) value = fmt::format("nan.{:x}", v.bits);
-  else if (v.dtype == f64) value = fmt::format("{}", t.Float(0));
-  else value = fmt::format("{}", static_cast<float>(t.Float(0)));
+  if (v.dtype.is_bool())
+    value = t.Int(0) ? "true" : "false";
+  else if (v.dtype == u64)
+    value = std::to_string(static_cast<uint64_t>(t.Int(0)));
+  else if (v.dtype.is_integer())
+    value = std::to_string(t.Int(0));
+  else if (std::isnan(t.Float(0)))
+    value = fmt::format("nan.{:x}", v.bits);
+  else if (v.dtype == f64)
+    value = fmt::format("{}", t.Float(0));
+  else
+    value = fmt::format("{}", static_cast<float>(t.Float(0)));
   return std::string(v.dtype.name()) + " " + value;
 }
 
 void ReadField(base::Reader& in, int64_t& v) { v = in.Integer(); }
 void ReadField(base::Reader& in, bool& v) {
-  if (in.Accept("true")) v = true;
-  else if (in.Accept("false")) v = false;
-  else in.Fail("expected true or false");
+  if (in.Accept("true"))
+    v = true;
+  else if (in.Accept("false"))
+    v = false;
+  else
+    in.Fail("expected true or false");
 }
 void ReadField(base::Reader& in, DType& v) {
   std::string word = in.Word();
@@ -70,8 +81,10 @@ void ReadField(base::Reader& in, TypeText& v) {
     if (in.Accept(":")) in.List("(", ")", [&] { in.Integer(); }), in.Integer();
   };
   auto axes = [&] {
-    if (in.Peek("(")) in.List("(", ")", names);
-    else names();
+    if (in.Peek("("))
+      in.List("(", ")", names);
+    else
+      names();
   };
   in.List("[", "]", [&] {
     in.Integer();

@@ -3,7 +3,8 @@
 //
 //   struct CumParams {
 //     OperandDims<0> dim; bool reverse = false;
-//     template <class S, class F> static void Fields(S& s, F f) { f("dim", s.dim); f("reverse", s.reverse); }
+//     template <class S, class F> static void Fields(S& s, F f) { f("dim", s.dim); f("reverse",
+//     s.reverse); }
 //   };
 #pragma once
 #include <cstdint>
@@ -75,15 +76,21 @@ inline size_t MixHash(size_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c1
 inline size_t FieldHash(size_t h, int64_t v) { return MixHash(h, static_cast<uint64_t>(v)); }
 inline size_t FieldHash(size_t h, bool v) { return MixHash(h, v); }
 inline size_t FieldHash(size_t h, DType v) { return MixHash(h, v.code()); }
-inline size_t FieldHash(size_t h, const Literal& v) { return MixHash(FieldHash(h, v.dtype), v.bits); }
+inline size_t FieldHash(size_t h, const Literal& v) {
+  return MixHash(FieldHash(h, v.dtype), v.bits);
+}
 template <class E>
 size_t FieldHash(size_t h, const std::vector<E>& v) {
   h = MixHash(h, v.size());
   for (const E& e : v) h = FieldHash(h, e);
   return h;
 }
-inline size_t FieldHash(size_t h, const TypeText& v) { return MixHash(h, std::hash<std::string>()(v.text)); }
-inline size_t FieldHash(size_t h, const PairedDims& v) { return FieldHash(FieldHash(h, v.lhs), v.rhs); }
+inline size_t FieldHash(size_t h, const TypeText& v) {
+  return MixHash(h, std::hash<std::string>()(v.text));
+}
+inline size_t FieldHash(size_t h, const PairedDims& v) {
+  return FieldHash(FieldHash(h, v.lhs), v.rhs);
+}
 
 template <class T>
 class ParamsOf final : public Params {

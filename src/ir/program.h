@@ -22,7 +22,7 @@ struct Value {
 
 struct Instruction {
   const OpDef* op;
-  ParamsPtr params;                          // null without fields
+  ParamsPtr params;  // null without fields
   absl::InlinedVector<ValueId, 3> operands;
   absl::InlinedVector<ValueId, 1> results;
   Loc loc;
@@ -31,7 +31,7 @@ struct Instruction {
 // An array of the outside that a program uses: its value is an extra parameter, fed at each run.
 struct Capture {
   ValueId value;
-  std::shared_ptr<const void> array;         // owned by whoever traced; null in parsed text
+  std::shared_ptr<const void> array;  // owned by whoever traced; null in parsed text
 };
 
 struct Program {
@@ -39,8 +39,8 @@ struct Program {
   std::vector<Value> values;
   std::vector<ValueId> inputs, outputs;
   std::vector<Capture> captures;
-  std::vector<Instruction> instructions;     // in an order that defines before use
-  bool per_device = false;                   // shapes are local
+  std::vector<Instruction> instructions;  // in an order that defines before use
+  bool per_device = false;                // shapes are local
 
   const Type* type(ValueId v) const { return values[static_cast<size_t>(v)].type; }
   ValueId AddValue(const Type* type, Loc loc) {

@@ -48,7 +48,8 @@ class Printer {
     out_ += one ? " {\n" : ") {\n";
     for (const Instruction& instruction : program_.instructions) Line(instruction);
     out_ += "  return";
-    for (size_t i = 0; i < program_.outputs.size(); ++i) out_ += (i ? ", " : " ") + Use(program_.outputs[i]);
+    for (size_t i = 0; i < program_.outputs.size(); ++i)
+      out_ += (i ? ", " : " ") + Use(program_.outputs[i]);
     return out_ + "\n}\n";
   }
 
@@ -93,17 +94,22 @@ class Parser {
     in_.Expect("->");
     std::vector<const Type*> outputs;
     auto type = [&] { outputs.push_back(ReadType(in_, program_.mesh)); };
-    if (in_.Peek("(")) in_.List("(", ")", type);
-    else type();
+    if (in_.Peek("("))
+      in_.List("(", ")", type);
+    else
+      type();
     in_.Expect("{");
     while (!in_.Accept("return")) Line();
-    if (!in_.Peek("}")) do program_.outputs.push_back(Use());
+    if (!in_.Peek("}")) do
+        program_.outputs.push_back(Use());
       while (in_.Accept(","));
     in_.Expect("}");
     in_.ExpectEnd();
-    if (outputs.size() != program_.outputs.size()) in_.Fail("the function's results are not as many as it returns");
+    if (outputs.size() != program_.outputs.size())
+      in_.Fail("the function's results are not as many as it returns");
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i] != program_.type(program_.outputs[i])) in_.Fail("a returned value is not of the function's result type");
+      if (outputs[i] != program_.type(program_.outputs[i]))
+        in_.Fail("a returned value is not of the function's result type");
     return std::move(program_);
   }
 
@@ -161,7 +167,8 @@ class Parser {
     std::string name = in_.Word();
     instruction.op = FindOp(name);
     if (!instruction.op) in_.Fail("there is no op '" + name + "'");
-    if (in_.Peek("%")) do instruction.operands.push_back(Use());
+    if (in_.Peek("%")) do
+        instruction.operands.push_back(Use());
       while (in_.Accept(","));
     if (in_.Accept("{")) {
       if (!instruction.op->params.read) in_.Fail("the op '" + name + "' has no parameters");

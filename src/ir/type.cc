@@ -41,7 +41,8 @@ struct EqualKey {
 };
 using Set = absl::flat_hash_set<const Type*, HashKey, EqualKey>;
 
-// Types are never freed, so each thread keeps what it has seen and takes the lock only for new ones.
+// Types are never freed, so each thread keeps what it has seen and takes the lock only for new
+// ones.
 struct Registry {
   std::mutex mutex;
   Set types;
@@ -93,7 +94,8 @@ bool SameType(const Type* a, const Type* b) {
   const auto &x = a->sharding(), &y = b->sharding();
   if (x.mesh != y.mesh && x.mesh && y.mesh) return false;
   if (x.trivial() && y.trivial()) return true;
-  return x.dims == y.dims && x.unreduced == y.unreduced && x.reduced == y.reduced && x.kind == y.kind;
+  return x.dims == y.dims && x.unreduced == y.unreduced && x.reduced == y.reduced &&
+         x.kind == y.kind;
 }
 
 int64_t CheckedElements(const Shape& shape) {
@@ -110,7 +112,9 @@ namespace {
 sharding::AxisRef ReadAxisName(base::Reader& in, const sharding::MeshDef* mesh) {
   std::string name = in.Word();
   int axis = mesh ? mesh->Find(name) : -1;
-  if (axis < 0) in.Fail(fmt::format("there is no axis \"{}\" in the mesh {}", name, mesh ? mesh->text() : "(none)"));
+  if (axis < 0)
+    in.Fail(fmt::format("there is no axis \"{}\" in the mesh {}", name,
+                        mesh ? mesh->text() : "(none)"));
   sharding::AxisRef a = sharding::WholeAxis(*mesh, axis);
   if (in.Accept(":")) {
     in.Expect("(");
@@ -127,8 +131,10 @@ sharding::AxisList ReadAxes(base::Reader& in, const sharding::MeshDef* mesh) {
     sharding::AxisRef a = ReadAxisName(in, mesh);
     if (mesh->axis_size(a.axis) > 1) axes.push_back(a);
   };
-  if (in.Peek("(")) in.List("(", ")", add);
-  else add();
+  if (in.Peek("("))
+    in.List("(", ")", add);
+  else
+    add();
   return axes;
 }
 
@@ -173,11 +179,12 @@ const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
   if (auto problem = sharding::Verify(s)) in.Fail(problem->reason);
   for (const auto* axes : {&s.unreduced, &s.reduced})
     for (sharding::AxisRef a : *axes)
-      if (mesh->axes()[a.axis].mode != AxisMode::Explicit) in.Fail("unreduced and reduced axes are Explicit");
+      if (mesh->axes()[a.axis].mode != AxisMode::Explicit)
+        in.Fail("unreduced and reduced axes are Explicit");
   int uneven = sharding::FirstUnevenDim(s, shape);
   if (uneven >= 0)
-    in.Fail(fmt::format("dim {} has size {}, which its {} shards do not divide", uneven, shape[uneven],
-                        sharding::SizeOf(s.dims[uneven].axes)));
+    in.Fail(fmt::format("dim {} has size {}, which its {} shards do not divide", uneven,
+                        shape[uneven], sharding::SizeOf(s.dims[uneven].axes)));
   return Type::Get(std::move(shape), dtype, std::move(s));
 }
 

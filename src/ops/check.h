@@ -36,8 +36,9 @@ inline void CheckDims(const TypeCall& c, const std::vector<int64_t>& dims, int64
 inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
   for (size_t i = first + 1; i < c.operands.size(); ++i)
     if (c.operands[i]->dtype() != c.operands[first]->dtype())
-      c.FailDType(13, fmt::format("operands have different dtypes, {} and {}",
-                                  c.operands[first]->dtype().name(), c.operands[i]->dtype().name()));
+      c.FailDType(13,
+                  fmt::format("operands have different dtypes, {} and {}",
+                              c.operands[first]->dtype().name(), c.operands[i]->dtype().name()));
 }
 
 // C15: an index operand is an integer.

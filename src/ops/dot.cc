@@ -11,7 +11,8 @@ namespace {
 using sharding::DimMap;
 using sharding::FactorKind;
 
-std::vector<int64_t> FreeDims(const std::vector<int64_t>& contract, const std::vector<int64_t>& batch, size_t rank) {
+std::vector<int64_t> FreeDims(const std::vector<int64_t>& contract,
+                              const std::vector<int64_t>& batch, size_t rank) {
   std::vector<int64_t> free;
   for (int64_t d = 0; d < static_cast<int64_t>(rank); ++d)
     if (!Has(contract, d) && !Has(batch, d)) free.push_back(d);
@@ -22,13 +23,13 @@ std::vector<int64_t> FreeDims(const std::vector<int64_t>& contract, const std::v
 void CheckPairs(const TypeCall& c, const PairedDims& pairs, const char* what) {
   const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
   if (pairs.lhs.size() != pairs.rhs.size())
-    c.FailShape(17, fmt::format("there are {} {} dims on the left, {} on the right", pairs.lhs.size(), what,
-                                pairs.rhs.size()));
+    c.FailShape(17, fmt::format("there are {} {} dims on the left, {} on the right",
+                                pairs.lhs.size(), what, pairs.rhs.size()));
   for (size_t i = 0; i < pairs.lhs.size(); ++i) {
     int64_t m = a[static_cast<size_t>(pairs.lhs[i])], n = b[static_cast<size_t>(pairs.rhs[i])];
     if (m != n)
-      c.FailShape(18, fmt::format("{} dims {} and {} have different sizes, {} and {}", what, pairs.lhs[i],
-                                  pairs.rhs[i], m, n));
+      c.FailShape(18, fmt::format("{} dims {} and {} have different sizes, {} and {}", what,
+                                  pairs.lhs[i], pairs.rhs[i], m, n));
   }
 }
 
@@ -37,7 +38,8 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
   // Operands may differ where the result's dtype is given.
   if (!c.wanted || c.wanted->dtype.is_default()) CheckSameDType(c);
   const auto& p = ir::As<DotParams>(c.params);
-  for (auto [contract, batch, i] : {std::tuple(&p.contract.lhs, &p.batch.lhs, 0), {&p.contract.rhs, &p.batch.rhs, 1}}) {
+  for (auto [contract, batch, i] :
+       {std::tuple(&p.contract.lhs, &p.batch.lhs, 0), {&p.contract.rhs, &p.batch.rhs, 1}}) {
     std::vector<int64_t> named = *contract;
     named.insert(named.end(), batch->begin(), batch->end());
     CheckDims(c, named, c.operands[static_cast<size_t>(i)]->rank());
@@ -50,8 +52,10 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
   const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
   Shape shape;
   for (int64_t d : p.batch.lhs) shape.push_back(a[static_cast<size_t>(d)]);
-  for (int64_t d : FreeDims(p.contract.lhs, p.batch.lhs, a.size())) shape.push_back(a[static_cast<size_t>(d)]);
-  for (int64_t d : FreeDims(p.contract.rhs, p.batch.rhs, b.size())) shape.push_back(b[static_cast<size_t>(d)]);
+  for (int64_t d : FreeDims(p.contract.lhs, p.batch.lhs, a.size()))
+    shape.push_back(a[static_cast<size_t>(d)]);
+  for (int64_t d : FreeDims(p.contract.rhs, p.batch.rhs, b.size()))
+    shape.push_back(b[static_cast<size_t>(d)]);
   DType out = c.wanted && !c.wanted->dtype.is_default() ? c.wanted->dtype : t;
   if (out.is_bool() || (t.is_floating() && !out.is_floating()))
     c.FailDType(19, fmt::format("products of {} cannot be summed in {}", t.name(), out.name()));
@@ -70,7 +74,8 @@ DimMap DotDims(const ir::DimsCall& c) {
     lhs[l] = rhs[r] = {f};
     result.push_back({f});
   }
-  auto free = [&](const Shape& shape, sharding::DimFactors& dims, const std::vector<int64_t>& list) {
+  auto free = [&](const Shape& shape, sharding::DimFactors& dims,
+                  const std::vector<int64_t>& list) {
     for (int64_t d : list) {
       int32_t f = map.AddFactor({.size = shape[static_cast<size_t>(d)]});
       dims[static_cast<size_t>(d)] = {f};

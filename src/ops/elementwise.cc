@@ -16,21 +16,32 @@ enum class Class { kFloat, kSigned, kNumber, kInteger, kBits, kAny };
 
 constexpr bool Fits(Class c, DType t) {
   switch (c) {
-    case Class::kFloat: return t.is_floating();
-    case Class::kSigned: return t.is_floating() || t.is_signed();
-    case Class::kNumber: return !t.is_bool();
-    case Class::kInteger: return t.is_integer();
-    case Class::kBits: return !t.is_floating();
-    default: return true;
+    case Class::kFloat:
+      return t.is_floating();
+    case Class::kSigned:
+      return t.is_floating() || t.is_signed();
+    case Class::kNumber:
+      return !t.is_bool();
+    case Class::kInteger:
+      return t.is_integer();
+    case Class::kBits:
+      return !t.is_floating();
+    default:
+      return true;
   }
 }
 constexpr const char* Wanted(Class c) {
   switch (c) {
-    case Class::kFloat: return "floating dtypes";
-    case Class::kSigned: return "signed dtypes";
-    case Class::kNumber: return "numbers, not bool";
-    case Class::kInteger: return "integer dtypes";
-    default: return "bool and integer dtypes";
+    case Class::kFloat:
+      return "floating dtypes";
+    case Class::kSigned:
+      return "signed dtypes";
+    case Class::kNumber:
+      return "numbers, not bool";
+    case Class::kInteger:
+      return "integer dtypes";
+    default:
+      return "bool and integer dtypes";
   }
 }
 
@@ -56,7 +67,8 @@ Shape Joined(const TypeCall& c, bool ones) {
       if (a == 1) shape[d] = b;
     }
     if (!fits)
-      c.FailShape(16, fmt::format("shapes {} and {} do not match", ShapeText(shape), ShapeText(t->shape())));
+      c.FailShape(16, fmt::format("shapes {} and {} do not match", ShapeText(shape),
+                                  ShapeText(t->shape())));
   }
   return shape;
 }
@@ -82,7 +94,8 @@ enum class Linear { kNone, kOperand, kBoth, kEach, kFirst };
 template <Linear linear>
 DimMap Dims(const ir::DimsCall& c) {
   DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
-  if constexpr (linear == Linear::kOperand || linear == Linear::kFirst) map.linear = {{.operands = {0}}};
+  if constexpr (linear == Linear::kOperand || linear == Linear::kFirst)
+    map.linear = {{.operands = {0}}};
   if constexpr (linear == Linear::kBoth) map.linear = {{.operands = {0, 1}}};
   if constexpr (linear == Linear::kEach) map.linear = {{.operands = {0}}, {.operands = {1}}};
   return map;
@@ -115,7 +128,8 @@ constexpr OpDef Binary(std::string_view name, std::string_view doc, ScalarOp op,
 // C17: the dtype to convert to is given.
 std::vector<ShapeAndDType> ConvertType(const TypeCall& c) {
   CheckCount(c, 1);
-  if (!c.wanted || c.wanted->dtype.is_default()) c.FailDType(17, "the dtype to convert to is not given");
+  if (!c.wanted || c.wanted->dtype.is_default())
+    c.FailDType(17, "the dtype to convert to is not given");
   return {{c.operands[0]->shape(), c.wanted->dtype}};
 }
 
@@ -130,11 +144,13 @@ std::vector<ShapeAndDType> SelectType(const TypeCall& c) {
   DType which = c.operands[0]->dtype();
   if (!which.is_bool()) c.FailDType(14, fmt::format("the selector is bool, not {}", which.name()));
   if (c.operands[1]->shape() != c.operands[2]->shape())
-    c.FailShape(16, fmt::format("cases have different shapes, {} and {}", ShapeText(c.operands[1]->shape()),
-                                ShapeText(c.operands[2]->shape())));
+    c.FailShape(
+        16, fmt::format("cases have different shapes, {} and {}", ShapeText(c.operands[1]->shape()),
+                        ShapeText(c.operands[2]->shape())));
   if (c.operands[0]->rank() != 0 && c.operands[0]->shape() != c.operands[1]->shape())
-    c.FailShape(17, fmt::format("the selector has shape {}, which is neither [] nor that of the cases, {}",
-                                ShapeText(c.operands[0]->shape()), ShapeText(c.operands[1]->shape())));
+    c.FailShape(
+        17, fmt::format("the selector has shape {}, which is neither [] nor that of the cases, {}",
+                        ShapeText(c.operands[0]->shape()), ShapeText(c.operands[1]->shape())));
   return {{c.operands[1]->shape(), c.operands[1]->dtype()}};
 }
 
@@ -149,18 +165,23 @@ std::vector<ShapeAndDType> ClampType(const TypeCall& c) {
   CheckSameDType(c);
   for (size_t i : {0, 2})
     if (c.operands[i]->rank() != 0 && c.operands[i]->shape() != c.operands[1]->shape())
-      c.FailShape(16, fmt::format("a bound has shape {}, which is neither [] nor that of the operand, {}",
-                                  ShapeText(c.operands[i]->shape()), ShapeText(c.operands[1]->shape())));
+      c.FailShape(
+          16, fmt::format("a bound has shape {}, which is neither [] nor that of the operand, {}",
+                          ShapeText(c.operands[i]->shape()), ShapeText(c.operands[1]->shape())));
   return {{c.operands[1]->shape(), c.operands[1]->dtype()}};
 }
 
 }  // namespace
 
-constexpr OpDef kNeg = Unary<Class::kNumber, false, Linear::kOperand>("neg", "-x", ScalarOp::kNeg, 1);
+constexpr OpDef kNeg =
+    Unary<Class::kNumber, false, Linear::kOperand>("neg", "-x", ScalarOp::kNeg, 1);
 constexpr OpDef kAbs = Unary<Class::kNumber>("abs", "Absolute value.", ScalarOp::kAbs, 1);
-constexpr OpDef kSign = Unary<Class::kNumber>("sign", "-1, 0 or 1; keeps -0 and NaN.", ScalarOp::kSign, 1);
-constexpr OpDef kFloor = Unary<Class::kFloat>("floor", "Largest integer not above x.", ScalarOp::kFloor, 1);
-constexpr OpDef kCeil = Unary<Class::kFloat>("ceil", "Least integer not below x.", ScalarOp::kCeil, 1);
+constexpr OpDef kSign =
+    Unary<Class::kNumber>("sign", "-1, 0 or 1; keeps -0 and NaN.", ScalarOp::kSign, 1);
+constexpr OpDef kFloor =
+    Unary<Class::kFloat>("floor", "Largest integer not above x.", ScalarOp::kFloor, 1);
+constexpr OpDef kCeil =
+    Unary<Class::kFloat>("ceil", "Least integer not below x.", ScalarOp::kCeil, 1);
 constexpr OpDef kExp = Unary<Class::kFloat>("exp", "e^x", ScalarOp::kExp, 10);
 constexpr OpDef kExp2 = Unary<Class::kFloat>("exp2", "2^x", ScalarOp::kExp2, 10);
 constexpr OpDef kExpm1 = Unary<Class::kFloat>("expm1", "e^x - 1", ScalarOp::kExpm1, 15);
@@ -178,26 +199,33 @@ constexpr OpDef kAtan = Unary<Class::kFloat>("atan", "Inverse tangent.", ScalarO
 constexpr OpDef kSinh = Unary<Class::kFloat>("sinh", "Hyperbolic sine.", ScalarOp::kSinh, 20);
 constexpr OpDef kCosh = Unary<Class::kFloat>("cosh", "Hyperbolic cosine.", ScalarOp::kCosh, 20);
 constexpr OpDef kTanh = Unary<Class::kFloat>("tanh", "Hyperbolic tangent.", ScalarOp::kTanh, 15);
-constexpr OpDef kAsinh = Unary<Class::kFloat>("asinh", "Inverse hyperbolic sine.", ScalarOp::kAsinh, 25);
-constexpr OpDef kAcosh = Unary<Class::kFloat>("acosh", "Inverse hyperbolic cosine.", ScalarOp::kAcosh, 25);
-constexpr OpDef kAtanh = Unary<Class::kFloat>("atanh", "Inverse hyperbolic tangent.", ScalarOp::kAtanh, 25);
+constexpr OpDef kAsinh =
+    Unary<Class::kFloat>("asinh", "Inverse hyperbolic sine.", ScalarOp::kAsinh, 25);
+constexpr OpDef kAcosh =
+    Unary<Class::kFloat>("acosh", "Inverse hyperbolic cosine.", ScalarOp::kAcosh, 25);
+constexpr OpDef kAtanh =
+    Unary<Class::kFloat>("atanh", "Inverse hyperbolic tangent.", ScalarOp::kAtanh, 25);
 constexpr OpDef kErf = Unary<Class::kFloat>("erf", "Error function.", ScalarOp::kErf, 20);
 constexpr OpDef kErfc = Unary<Class::kFloat>("erfc", "1 - erf(x)", ScalarOp::kErfc, 20);
 constexpr OpDef kErfInv = Unary<Class::kFloat>("erf_inv", "Inverse of erf.", ScalarOp::kErfInv, 25);
 constexpr OpDef kLgamma = Unary<Class::kFloat>("lgamma", "log |gamma(x)|", ScalarOp::kLgamma, 40);
-constexpr OpDef kDigamma = Unary<Class::kFloat>("digamma", "Derivative of lgamma.", ScalarOp::kDigamma, 40);
-constexpr OpDef kLogistic = Unary<Class::kFloat>("logistic", "1 / (1 + e^-x)", ScalarOp::kLogistic, 12);
+constexpr OpDef kDigamma =
+    Unary<Class::kFloat>("digamma", "Derivative of lgamma.", ScalarOp::kDigamma, 40);
+constexpr OpDef kLogistic =
+    Unary<Class::kFloat>("logistic", "1 / (1 + e^-x)", ScalarOp::kLogistic, 12);
 constexpr OpDef kIsFinite =
     Unary<Class::kFloat, true>("is_finite", "Neither infinite nor NaN.", ScalarOp::kIsFinite, 1);
 constexpr OpDef kBitwiseNot =
     Unary<Class::kBits>("bitwise_not", "Every bit flipped; of bool: not.", ScalarOp::kNot, 1);
-constexpr OpDef kPopulationCount =
-    Unary<Class::kInteger>("population_count", "Number of set bits.", ScalarOp::kPopulationCount, 2);
-constexpr OpDef kClz = Unary<Class::kInteger>("clz", "Number of leading zero bits.", ScalarOp::kClz, 2);
+constexpr OpDef kPopulationCount = Unary<Class::kInteger>("population_count", "Number of set bits.",
+                                                          ScalarOp::kPopulationCount, 2);
+constexpr OpDef kClz =
+    Unary<Class::kInteger>("clz", "Number of leading zero bits.", ScalarOp::kClz, 2);
 
-constexpr OpDef kRound = Unary<Class::kFloat>("round", "Nearest integer; ties to even.", ScalarOp::kRoundEven, 1);
-constexpr OpDef kRoundAway =
-    Unary<Class::kFloat>("round_away", "Nearest integer; ties away from zero.", ScalarOp::kRoundAway, 1);
+constexpr OpDef kRound =
+    Unary<Class::kFloat>("round", "Nearest integer; ties to even.", ScalarOp::kRoundEven, 1);
+constexpr OpDef kRoundAway = Unary<Class::kFloat>(
+    "round_away", "Nearest integer; ties away from zero.", ScalarOp::kRoundAway, 1);
 constexpr OpDef kConvertElementType{
     .name = "convert_element_type",
     .doc = "x as another dtype: float to int saturates, int to int wraps.",
@@ -212,11 +240,13 @@ constexpr OpDef kSub = Binary<Class::kNumber, false, Linear::kBoth>("sub", "a - 
 constexpr OpDef kMul = Binary<Class::kNumber, false, Linear::kEach>("mul", "a * b", ScalarOp::kMul);
 constexpr OpDef kDiv = Binary<Class::kNumber, false, Linear::kFirst>(
     "div", "a / b; integers truncate, and x / 0 has every bit set.", ScalarOp::kDiv, 2);
-constexpr OpDef kRem = Binary<Class::kNumber>("rem", "Remainder with the sign of a; x rem 0 is x.", ScalarOp::kRem, 4);
+constexpr OpDef kRem =
+    Binary<Class::kNumber>("rem", "Remainder with the sign of a; x rem 0 is x.", ScalarOp::kRem, 4);
 constexpr OpDef kPow = Binary<Class::kNumber>("pow", "a^b", ScalarOp::kPow, 30);
 constexpr OpDef kMaximum = Binary<Class::kAny>("maximum", "The larger; NaN wins.", ScalarOp::kMax);
 constexpr OpDef kMinimum = Binary<Class::kAny>("minimum", "The smaller; NaN wins.", ScalarOp::kMin);
-constexpr OpDef kAtan2 = Binary<Class::kFloat>("atan2", "Angle of the point (b, a).", ScalarOp::kAtan2, 20);
+constexpr OpDef kAtan2 =
+    Binary<Class::kFloat>("atan2", "Angle of the point (b, a).", ScalarOp::kAtan2, 20);
 constexpr OpDef kNextafter =
     Binary<Class::kFloat>("nextafter", "The float next to a towards b.", ScalarOp::kNextafter, 4);
 constexpr OpDef kBitwiseAnd = Binary<Class::kBits>("bitwise_and", "a & b", ScalarOp::kAnd);

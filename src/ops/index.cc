@@ -74,8 +74,8 @@ std::vector<ShapeAndDType> SortType(const TypeCall& c) {
   std::vector<ShapeAndDType> results;
   for (const ir::Type* t : c.operands) {
     if (t->shape() != c.operands[0]->shape())
-      c.FailShape(18, fmt::format("operands have different shapes, {} and {}", ShapeText(c.operands[0]->shape()),
-                                  ShapeText(t->shape())));
+      c.FailShape(18, fmt::format("operands have different shapes, {} and {}",
+                                  ShapeText(c.operands[0]->shape()), ShapeText(t->shape())));
     results.push_back({t->shape(), t->dtype()});
   }
   return results;
@@ -112,7 +112,8 @@ DimMap TopKDims(const ir::DimsCall& c) {
   size_t last = c.operands[0]->size() - 1;
   map.factors[last].kind = FactorKind::kReplicate;
   if ((*c.results[0])[last] != (*c.operands[0])[last])
-    map.results[0][last] = {map.AddFactor({.size = (*c.results[0])[last], .kind = FactorKind::kReplicate})};
+    map.results[0][last] = {
+        map.AddFactor({.size = (*c.results[0])[last], .kind = FactorKind::kReplicate})};
   map.results.push_back(map.results[0]);
   return map;
 }

@@ -39,16 +39,20 @@ constexpr OpDef kConstant{.name = "constant",
                           .doc = "One number.",
                           .type = ir::TypeFn{ConstantType},
                           .dims = ir::DimMapFn{FreeDims},
-                          .lowering = ir::Constant{[](const ir::Params* p) { return ir::As<ConstantParams>(p).value.bits; }},
+                          .lowering = ir::Constant{[](const ir::Params* p) {
+                            return ir::As<ConstantParams>(p).value.bits;
+                          }},
                           .reference = ir::ReferenceFn{reference::Constant},
                           .params = ir::KindOf<ConstantParams>()};
-constexpr OpDef kIota{.name = "iota",
-                      .doc = "The index along a dim.",
-                      .type = ir::TypeFn{IotaType},
-                      .dims = ir::DimMapFn{FreeDims},
-                      .lowering = ir::IotaLike{[](const ir::Params* p) { return ir::As<IotaParams>(p).dim[0]; }, MakeIota},
-                      .reference = ir::ReferenceFn{reference::Iota},
-                      .params = ir::KindOf<IotaParams>(),
-                      .out_sharding = true};
+constexpr OpDef kIota{
+    .name = "iota",
+    .doc = "The index along a dim.",
+    .type = ir::TypeFn{IotaType},
+    .dims = ir::DimMapFn{FreeDims},
+    .lowering =
+        ir::IotaLike{[](const ir::Params* p) { return ir::As<IotaParams>(p).dim[0]; }, MakeIota},
+    .reference = ir::ReferenceFn{reference::Iota},
+    .params = ir::KindOf<IotaParams>(),
+    .out_sharding = true};
 
 }  // namespace tessera::ops

@@ -13,7 +13,7 @@ std::vector<ShapeAndDType> SameType(const TypeCall& c) {
 }
 
 constexpr OpDef Mover(std::string_view name, std::string_view doc,
-                     ir::ParamsKind params = ir::KindOf<ir::MoveParams>()) {
+                      ir::ParamsKind params = ir::KindOf<ir::MoveParams>()) {
   return {.name = name,
           .doc = doc,
           .type = ir::TypeFn{SameType},
@@ -25,15 +25,18 @@ constexpr OpDef Mover(std::string_view name, std::string_view doc,
 
 }  // namespace
 
-constexpr OpDef kReshard = Mover("reshard", "The same values laid out as the result type says.", {});
+constexpr OpDef kReshard =
+    Mover("reshard", "The same values laid out as the result type says.", {});
 constexpr OpDef kAllSlice = Mover("all_slice", "Each device keeps its part; local.");
 constexpr OpDef kAllGather = Mover("all_gather", "Every device gets the parts along axes.");
 constexpr OpDef kAllToAll = Mover("all_to_all", "Axes move from one dim to another.");
 constexpr OpDef kCollectivePermute = Mover("collective_permute", "Shards change devices.");
 constexpr OpDef kAllReduce = Mover("all_reduce", "Partial values combined, on every device.");
-constexpr OpDef kReduceScatter = Mover("reduce_scatter", "Partial values combined, each device a part.");
-constexpr OpDef kReplicatedToUnreduced =
-    Mover("replicated_to_unreduced", "One device keeps the value, the others hold zeros (of max and min: all keep it); local.");
+constexpr OpDef kReduceScatter =
+    Mover("reduce_scatter", "Partial values combined, each device a part.");
+constexpr OpDef kReplicatedToUnreduced = Mover(
+    "replicated_to_unreduced",
+    "One device keeps the value, the others hold zeros (of max and min: all keep it); local.");
 constexpr OpDef kShardedToUnreduced =
     Mover("sharded_to_unreduced", "Each device keeps its part amid zeros; local.");
 

@@ -1,4 +1,5 @@
-// The list of all ops. Everything semantic about an op is in its record, in the file named beside it.
+// The list of all ops. Everything semantic about an op is in its record, in the file named beside
+// it.
 #pragma once
 #include "ir/op.h"
 
@@ -7,10 +8,10 @@ namespace tessera::ops {
 using ir::OpDef;
 
 // elementwise.cc
-extern const OpDef kNeg, kAbs, kSign, kFloor, kCeil, kRound, kRoundAway, kExp, kExp2, kExpm1, kLog, kLog1p, kSqrt,
-    kRsqrt, kCbrt, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh, kAsinh, kAcosh, kAtanh,
-    kErf, kErfc, kErfInv, kLgamma, kDigamma, kLogistic, kIsFinite, kBitwiseNot, kPopulationCount, kClz,
-    kConvertElementType;
+extern const OpDef kNeg, kAbs, kSign, kFloor, kCeil, kRound, kRoundAway, kExp, kExp2, kExpm1, kLog,
+    kLog1p, kSqrt, kRsqrt, kCbrt, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh,
+    kAsinh, kAcosh, kAtanh, kErf, kErfc, kErfInv, kLgamma, kDigamma, kLogistic, kIsFinite,
+    kBitwiseNot, kPopulationCount, kClz, kConvertElementType;
 extern const OpDef kAdd, kSub, kMul, kDiv, kRem, kPow, kMaximum, kMinimum, kAtan2, kNextafter,
     kBitwiseAnd, kBitwiseOr, kBitwiseXor, kShiftLeft, kShiftRightArithmetic, kShiftRightLogical;
 extern const OpDef kEq, kNe, kLt, kLe, kGt, kGe;
@@ -22,7 +23,8 @@ extern const OpDef kReshape, kTranspose, kBroadcastInDim, kBitcastConvertType, k
 // pieces.cc
 extern const OpDef kSlice, kPad, kRev, kConcatenate, kDynamicSlice, kDynamicUpdateSlice;
 // reduce.cc
-extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, kReduceOr, kArgmax, kArgmin;
+extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, kReduceOr, kArgmax,
+    kArgmin;
 extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
 // dot.cc
 extern const OpDef kDotGeneral;

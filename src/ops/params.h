@@ -10,27 +10,35 @@ using ir::OperandDims;
 using ir::PairedDims;
 using ir::ResultDims;
 
-struct ConstantParams {      // one element; the result is a scalar
+struct ConstantParams {  // one element; the result is a scalar
   Literal value;
   template <class S, class F>
-  static void Fields(S& s, F f) { f("value", s.value); }
+  static void Fields(S& s, F f) {
+    f("value", s.value);
+  }
 };
-struct IotaParams {          // the index along `dim` of the result
+struct IotaParams {  // the index along `dim` of the result
   ResultDims dim;
   template <class S, class F>
-  static void Fields(S& s, F f) { f("dim", s.dim); }
+  static void Fields(S& s, F f) {
+    f("dim", s.dim);
+  }
 };
-struct TransposeParams {     // dim i of the result is dim perm[i] of the operand
+struct TransposeParams {  // dim i of the result is dim perm[i] of the operand
   OperandDims<0> perm;
   template <class S, class F>
-  static void Fields(S& s, F f) { f("perm", s.perm); }
+  static void Fields(S& s, F f) {
+    f("perm", s.perm);
+  }
 };
-struct BroadcastParams {     // dim i of the operand is dim dims[i] of the result
+struct BroadcastParams {  // dim i of the operand is dim dims[i] of the result
   ResultDims dims;
   template <class S, class F>
-  static void Fields(S& s, F f) { f("dims", s.dims); }
+  static void Fields(S& s, F f) {
+    f("dims", s.dims);
+  }
 };
-struct SliceParams {         // x[start:limit:stride], one entry per dim
+struct SliceParams {  // x[start:limit:stride], one entry per dim
   std::vector<int64_t> starts, limits, strides;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -39,7 +47,7 @@ struct SliceParams {         // x[start:limit:stride], one entry per dim
     f("strides", s.strides);
   }
 };
-struct PadParams {           // one entry per dim; low and high may be negative
+struct PadParams {  // one entry per dim; low and high may be negative
   std::vector<int64_t> low, high, interior;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -48,15 +56,19 @@ struct PadParams {           // one entry per dim; low and high may be negative
     f("interior", s.interior);
   }
 };
-struct DimParams {           // concatenate: the joined dim; argmax, argmin: the reduced one
+struct DimParams {  // concatenate: the joined dim; argmax, argmin: the reduced one
   OperandDims<0> dim;
   template <class S, class F>
-  static void Fields(S& s, F f) { f("dim", s.dim); }
+  static void Fields(S& s, F f) {
+    f("dim", s.dim);
+  }
 };
-struct DimsParams {          // rev: the reversed dims; reduce_*: the reduced ones, ascending
+struct DimsParams {  // rev: the reversed dims; reduce_*: the reduced ones, ascending
   OperandDims<0> dims;
   template <class S, class F>
-  static void Fields(S& s, F f) { f("dims", s.dims); }
+  static void Fields(S& s, F f) {
+    f("dims", s.dims);
+  }
 };
 struct CumulativeParams {
   OperandDims<0> dim;
@@ -67,7 +79,7 @@ struct CumulativeParams {
     f("reverse", s.reverse);
   }
 };
-struct DotParams {           // pairs of dims of lhs and rhs
+struct DotParams {  // pairs of dims of lhs and rhs
   PairedDims contract, batch;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -75,7 +87,7 @@ struct DotParams {           // pairs of dims of lhs and rhs
     f("batch", s.batch);
   }
 };
-struct SortParams {          // by the first num_keys operands
+struct SortParams {  // by the first num_keys operands
   OperandDims<0> dim;
   int64_t num_keys = 1;
   bool descending = false;
@@ -89,7 +101,9 @@ struct SortParams {          // by the first num_keys operands
 struct TopKParams {
   int64_t k = 1;
   template <class S, class F>
-  static void Fields(S& s, F f) { f("k", s.k); }
+  static void Fields(S& s, F f) {
+    f("k", s.k);
+  }
 };
 
 }  // namespace tessera::ops

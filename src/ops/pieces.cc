@@ -37,13 +37,15 @@ std::vector<ShapeAndDType> SliceType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& p = ir::As<SliceParams>(c.params);
   const Shape& from = c.operands[0]->shape();
-  if (p.starts.size() != from.size() || p.limits.size() != from.size() || p.strides.size() != from.size())
-    c.FailShape(17, fmt::format("an array of rank {} needs as many starts, limits and strides", from.size()));
+  if (p.starts.size() != from.size() || p.limits.size() != from.size() ||
+      p.strides.size() != from.size())
+    c.FailShape(17, fmt::format("an array of rank {} needs as many starts, limits and strides",
+                                from.size()));
   Shape shape;
   for (size_t d = 0; d < from.size(); ++d) {
     if (p.starts[d] < 0 || p.limits[d] > from[d] || p.starts[d] > p.limits[d] || p.strides[d] < 1)
-      c.FailShape(18, fmt::format("[{}:{}:{}] is not inside dim {} of size {}", p.starts[d], p.limits[d],
-                                  p.strides[d], d, from[d]));
+      c.FailShape(18, fmt::format("[{}:{}:{}] is not inside dim {} of size {}", p.starts[d],
+                                  p.limits[d], p.strides[d], d, from[d]));
     shape.push_back((p.limits[d] - p.starts[d] + p.strides[d] - 1) / p.strides[d]);
   }
   return {{shape, c.operands[0]->dtype()}};
@@ -62,8 +64,12 @@ void MakeSlice(const ir::LocalCall& c, plan::Kernel* out) {
     offset += p.starts[d] * in[d];
     in[d] *= p.strides[d];
   }
-  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = box, .in_strides = in,
-                        .out_strides = Strides(box), .in_offset = offset, .out_size = Elements(box)});
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
+                        .box = box,
+                        .in_strides = in,
+                        .out_strides = Strides(box),
+                        .in_offset = offset,
+                        .out_size = Elements(box)});
 }
 
 // C17: one entry per dim. C18: the padding value is a scalar. C19: interior >= 0, sizes >= 0.
@@ -72,19 +78,22 @@ std::vector<ShapeAndDType> PadType(const TypeCall& c) {
   CheckSameDType(c);
   const auto& p = ir::As<PadParams>(c.params);
   const Shape& from = c.operands[0]->shape();
-  if (p.low.size() != from.size() || p.high.size() != from.size() || p.interior.size() != from.size())
+  if (p.low.size() != from.size() || p.high.size() != from.size() ||
+      p.interior.size() != from.size())
     c.FailShape(17, fmt::format("an array of rank {} needs as many paddings", from.size()));
   if (c.operands[1]->rank() != 0) c.FailShape(18, "the padding value is a scalar");
   Shape shape;
   for (size_t d = 0; d < from.size(); ++d) {
     int64_t between = 0, size = 0;
-    bool fits = p.interior[d] >= 0 &&
-                !__builtin_mul_overflow(std::max<int64_t>(from[d] - 1, 0), p.interior[d], &between) &&
-                !__builtin_add_overflow(from[d], between, &size) &&
-                !__builtin_add_overflow(size, p.low[d], &size) && !__builtin_add_overflow(size, p.high[d], &size);
+    bool fits =
+        p.interior[d] >= 0 &&
+        !__builtin_mul_overflow(std::max<int64_t>(from[d] - 1, 0), p.interior[d], &between) &&
+        !__builtin_add_overflow(from[d], between, &size) &&
+        !__builtin_add_overflow(size, p.low[d], &size) &&
+        !__builtin_add_overflow(size, p.high[d], &size);
     if (!fits || size < 0)
-      c.FailShape(19, fmt::format("padding {}, {} and {} between does not fit dim {} of size {}", p.low[d],
-                                  p.high[d], p.interior[d], d, from[d]));
+      c.FailShape(19, fmt::format("padding {}, {} and {} between does not fit dim {} of size {}",
+                                  p.low[d], p.high[d], p.interior[d], d, from[d]));
     shape.push_back(size);
   }
   return {{shape, c.operands[0]->dtype()}};
@@ -102,7 +111,8 @@ DimMap PadDims(const ir::DimsCall& c) {
 void MakePad(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& p = ir::As<PadParams>(c.params);
   const Shape &from = c.operands[0].shape, &to = c.results[0].shape;
-  std::vector<int64_t> in = Strides(from), to_strides = Strides(to), box(from.size()), step = to_strides;
+  std::vector<int64_t> in = Strides(from), to_strides = Strides(to), box(from.size()),
+                       step = to_strides;
   int64_t in_offset = 0, out_offset = 0;
   for (size_t d = 0; d < from.size(); ++d) {
     int64_t pitch = p.interior[d] + 1;
@@ -116,8 +126,14 @@ void MakePad(const ir::LocalCall& c, plan::Kernel* out) {
     step[d] = to_strides[d] * pitch;
   }
   if (Elements(box) == 0) in_offset = out_offset = 0;
-  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = box, .in_strides = in, .out_strides = step,
-                        .in_offset = in_offset, .out_offset = out_offset, .out_size = Elements(to), .fill = true});
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
+                        .box = box,
+                        .in_strides = in,
+                        .out_strides = step,
+                        .in_offset = in_offset,
+                        .out_offset = out_offset,
+                        .out_size = Elements(to),
+                        .fill = true});
 }
 
 std::vector<ShapeAndDType> RevType(const TypeCall& c) {
@@ -140,8 +156,12 @@ void MakeRev(const ir::LocalCall& c, plan::Kernel* out) {
     offset += std::max<int64_t>(box[d] - 1, 0) * in[d];
     in[d] = -in[d];
   }
-  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = box, .in_strides = in,
-                        .out_strides = Strides(box), .in_offset = offset, .out_size = Elements(box)});
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
+                        .box = box,
+                        .in_strides = in,
+                        .out_strides = Strides(box),
+                        .in_offset = offset,
+                        .out_size = Elements(box)});
 }
 
 // C17: there is an operand. C18: ranks, and sizes but for the joined dim, are equal.
@@ -173,7 +193,8 @@ DimMap ConcatenateDims(const ir::DimsCall& c) {
 void MakeConcatenate(const ir::LocalCall& c, plan::Kernel* out) {
   std::vector<Shape> shapes;
   for (const ir::LocalTensor& t : c.operands) shapes.push_back(t.shape);
-  *out = kernels::Concatenate(c.results[0].dtype.size(), shapes, ir::As<DimParams>(c.params).dim[0]);
+  *out =
+      kernels::Concatenate(c.results[0].dtype.size(), shapes, ir::As<DimParams>(c.params).dim[0]);
 }
 
 // C17: one integer scalar start per dim, of one dtype. C18: sizes fit.
@@ -193,7 +214,9 @@ void CheckSizes(const TypeCall& c, const Shape& sizes) {
   const Shape& from = c.operands[0]->shape();
   bool fits = sizes.size() == from.size();
   for (size_t d = 0; fits && d < from.size(); ++d) fits = sizes[d] >= 0 && sizes[d] <= from[d];
-  if (!fits) c.FailShape(18, fmt::format("a piece of shape {} does not fit into {}", ShapeText(sizes), ShapeText(from)));
+  if (!fits)
+    c.FailShape(18, fmt::format("a piece of shape {} does not fit into {}", ShapeText(sizes),
+                                ShapeText(from)));
 }
 
 std::vector<ShapeAndDType> DynamicSliceType(const TypeCall& c) {
@@ -206,7 +229,8 @@ std::vector<ShapeAndDType> DynamicSliceType(const TypeCall& c) {
 
 void MakeDynamicSlice(const ir::LocalCall& c, plan::Kernel* out) {
   DType index = c.operands.size() > 1 ? c.operands[1].dtype : i32;
-  *out = kernels::DynamicSlice(c.results[0].dtype.size(), index, c.operands[0].shape, c.results[0].shape);
+  *out = kernels::DynamicSlice(c.results[0].dtype.size(), index, c.operands[0].shape,
+                               c.results[0].shape);
 }
 
 std::vector<ShapeAndDType> DynamicUpdateSliceType(const TypeCall& c) {
@@ -225,7 +249,8 @@ DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
 
 void MakeDynamicUpdateSlice(const ir::LocalCall& c, plan::Kernel* out) {
   DType index = c.operands.size() > 2 ? c.operands[2].dtype : i32;
-  *out = kernels::DynamicUpdateSlice(c.results[0].dtype.size(), index, c.operands[0].shape, c.operands[1].shape);
+  *out = kernels::DynamicUpdateSlice(c.results[0].dtype.size(), index, c.operands[0].shape,
+                                     c.operands[1].shape);
 }
 
 }  // namespace

@@ -51,12 +51,18 @@ std::vector<ShapeAndDType> ReduceType(const TypeCall& c) {
 
 constexpr Reduction ToSharding(plan::Reduction r) {
   switch (r) {
-    case plan::Reduction::kProd: return Reduction::kProd;
-    case plan::Reduction::kMax: return Reduction::kMax;
-    case plan::Reduction::kMin: return Reduction::kMin;
-    case plan::Reduction::kAnd: return Reduction::kAnd;
-    case plan::Reduction::kOr: return Reduction::kOr;
-    default: return Reduction::kSum;
+    case plan::Reduction::kProd:
+      return Reduction::kProd;
+    case plan::Reduction::kMax:
+      return Reduction::kMax;
+    case plan::Reduction::kMin:
+      return Reduction::kMin;
+    case plan::Reduction::kAnd:
+      return Reduction::kAnd;
+    case plan::Reduction::kOr:
+      return Reduction::kOr;
+    default:
+      return Reduction::kSum;
   }
 }
 
@@ -97,9 +103,11 @@ std::vector<ShapeAndDType> ArgType(const TypeCall& c) {
   if (dim.size() != 1) c.FailShape(17, "one dim is searched");
   CheckDims(c, dim, c.operands[0]->rank());
   if (c.operands[0]->shape()[static_cast<size_t>(dim[0])] == 0)
-    c.FailShape(18, fmt::format("dim {} is empty: there is no largest or smallest element", dim[0]));
+    c.FailShape(18,
+                fmt::format("dim {} is empty: there is no largest or smallest element", dim[0]));
   DType index = c.wanted ? c.wanted->dtype : i32;
-  if (!index.is_integer()) c.FailDType(19, fmt::format("indices are integers, not {}", index.name()));
+  if (!index.is_integer())
+    c.FailDType(19, fmt::format("indices are integers, not {}", index.name()));
   return {{Without(c.operands[0]->shape(), dim), index}};
 }
 
@@ -188,7 +196,8 @@ void MakeCumulative(const ir::LocalCall& c, plan::Kernel* out) {
 }
 
 template <kernels::Scan scan>
-constexpr OpDef CumulativeOp(std::string_view name, std::string_view doc, ir::ReferenceFn reference) {
+constexpr OpDef CumulativeOp(std::string_view name, std::string_view doc,
+                             ir::ReferenceFn reference) {
   return {.name = name,
           .doc = doc,
           .type = ir::TypeFn{CumulativeType<scan>},
@@ -203,16 +212,19 @@ constexpr OpDef CumulativeOp(std::string_view name, std::string_view doc, ir::Re
 
 constexpr OpDef kReduceSum = ReduceOp<plan::Reduction::kSum>("reduce_sum", "Sum over dims.");
 constexpr OpDef kReduceProd = ReduceOp<plan::Reduction::kProd>("reduce_prod", "Product over dims.");
-constexpr OpDef kReduceMax = ReduceOp<plan::Reduction::kMax>("reduce_max", "Largest over dims; NaN wins.");
-constexpr OpDef kReduceMin = ReduceOp<plan::Reduction::kMin>("reduce_min", "Smallest over dims; NaN wins.");
-constexpr OpDef kReduceAnd = ReduceOp<plan::Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
+constexpr OpDef kReduceMax =
+    ReduceOp<plan::Reduction::kMax>("reduce_max", "Largest over dims; NaN wins.");
+constexpr OpDef kReduceMin =
+    ReduceOp<plan::Reduction::kMin>("reduce_min", "Smallest over dims; NaN wins.");
+constexpr OpDef kReduceAnd =
+    ReduceOp<plan::Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
 constexpr OpDef kReduceOr = ReduceOp<plan::Reduction::kOr>("reduce_or", "Bitwise or over dims.");
 constexpr OpDef kArgmax = ArgOp<true>("argmax", "Index of the first largest element; NaN wins.",
                                       ir::ReferenceFn{reference::ArgMax});
 constexpr OpDef kArgmin = ArgOp<false>("argmin", "Index of the first smallest element; NaN wins.",
                                        ir::ReferenceFn{reference::ArgMin});
-constexpr OpDef kCumsum = CumulativeOp<kernels::Scan::kSum>("cumsum", "Running sum.",
-                                                            ir::ReferenceFn{reference::CumSum});
+constexpr OpDef kCumsum =
+    CumulativeOp<kernels::Scan::kSum>("cumsum", "Running sum.", ir::ReferenceFn{reference::CumSum});
 constexpr OpDef kCumprod = CumulativeOp<kernels::Scan::kProd>("cumprod", "Running product.",
                                                               ir::ReferenceFn{reference::CumProd});
 constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>("cummax", "Running maximum.",
@@ -220,6 +232,7 @@ constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>("cummax", "Running m
 constexpr OpDef kCummin = CumulativeOp<kernels::Scan::kMin>("cummin", "Running minimum.",
                                                             ir::ReferenceFn{reference::CumMin});
 constexpr OpDef kCumlogsumexp = CumulativeOp<kernels::Scan::kLogSumExp>(
-    "cumlogsumexp", "Running log of the sum of exponentials.", ir::ReferenceFn{reference::CumLogSumExp});
+    "cumlogsumexp", "Running log of the sum of exponentials.",
+    ir::ReferenceFn{reference::CumLogSumExp});
 
 }  // namespace tessera::ops

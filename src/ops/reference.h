@@ -12,8 +12,8 @@ using ir::ReferenceCall;
 void Elementwise(const ReferenceCall& call);
 void Constant(const ReferenceCall& call);
 void Iota(const ReferenceCall& call);
-void Identity(const ReferenceCall& call);   // reshape, reshard, optimization_barrier: same elements
-void Bitcast(const ReferenceCall& call);    // bitcast_convert_type, any widths
+void Identity(const ReferenceCall& call);  // reshape, reshard, optimization_barrier: same elements
+void Bitcast(const ReferenceCall& call);   // bitcast_convert_type, any widths
 void Transpose(const ReferenceCall& call);
 void BroadcastInDim(const ReferenceCall& call);
 void Slice(const ReferenceCall& call);
@@ -26,7 +26,7 @@ void DynamicUpdateSlice(const ReferenceCall& call);
 // operands x, indices; the dim is DimParams; result [outer..., indices..., inner...]. Outside
 // indices, negative ones too, give NaN, the lowest (signed), highest (unsigned), true.
 void Take(const ReferenceCall& call);
-void Reduce(const ReferenceCall& call);     // the reduction is that of the op's ir::Reduce lowering
+void Reduce(const ReferenceCall& call);  // the reduction is that of the op's ir::Reduce lowering
 void ArgMax(const ReferenceCall& call);
 void ArgMin(const ReferenceCall& call);
 void CumSum(const ReferenceCall& call);

@@ -34,56 +34,100 @@ double Lgamma(double x) {
 double FloatUnary(ScalarOp op, DType dtype, double x) {
   using enum ScalarOp;
   switch (op) {
-    case kNeg: return -x;
-    case kAbs: return std::fabs(x);
-    case kSign: return Sign(x);
-    case kFloor: return std::floor(x);
-    case kCeil: return std::ceil(x);
-    case kRoundEven: return std::nearbyint(x);
-    case kRoundAway: return std::round(x);
-    case kExp: return std::exp(x);
-    case kExp2: return std::exp2(x);
-    case kExpm1: return std::expm1(x);
-    case kLog: return std::log(x);
-    case kLog1p: return std::log1p(x);
-    case kSqrt: return std::sqrt(x);
-    case kRsqrt: return 1 / std::sqrt(x);
-    case kCbrt: return std::cbrt(x);
-    case kSin: return std::sin(x);
-    case kCos: return std::cos(x);
-    case kTan: return std::tan(x);
-    case kAsin: return std::asin(x);
-    case kAcos: return std::acos(x);
-    case kAtan: return std::atan(x);
-    case kSinh: return std::sinh(x);
-    case kCosh: return std::cosh(x);
-    case kTanh: return std::tanh(x);
-    case kAsinh: return std::asinh(x);
-    case kAcosh: return std::acosh(x);
-    case kAtanh: return std::atanh(x);
-    case kErf: return std::erf(x);
-    case kErfc: return std::erfc(x);
-    case kErfInv: return ErfInv(x);
-    case kLgamma: return Lgamma(x);
-    case kDigamma: return Digamma(x);
-    case kLogistic: return 1 / (1 + std::exp(-x));
-    default: Refuse(op, dtype);
+    case kNeg:
+      return -x;
+    case kAbs:
+      return std::fabs(x);
+    case kSign:
+      return Sign(x);
+    case kFloor:
+      return std::floor(x);
+    case kCeil:
+      return std::ceil(x);
+    case kRoundEven:
+      return std::nearbyint(x);
+    case kRoundAway:
+      return std::round(x);
+    case kExp:
+      return std::exp(x);
+    case kExp2:
+      return std::exp2(x);
+    case kExpm1:
+      return std::expm1(x);
+    case kLog:
+      return std::log(x);
+    case kLog1p:
+      return std::log1p(x);
+    case kSqrt:
+      return std::sqrt(x);
+    case kRsqrt:
+      return 1 / std::sqrt(x);
+    case kCbrt:
+      return std::cbrt(x);
+    case kSin:
+      return std::sin(x);
+    case kCos:
+      return std::cos(x);
+    case kTan:
+      return std::tan(x);
+    case kAsin:
+      return std::asin(x);
+    case kAcos:
+      return std::acos(x);
+    case kAtan:
+      return std::atan(x);
+    case kSinh:
+      return std::sinh(x);
+    case kCosh:
+      return std::cosh(x);
+    case kTanh:
+      return std::tanh(x);
+    case kAsinh:
+      return std::asinh(x);
+    case kAcosh:
+      return std::acosh(x);
+    case kAtanh:
+      return std::atanh(x);
+    case kErf:
+      return std::erf(x);
+    case kErfc:
+      return std::erfc(x);
+    case kErfInv:
+      return ErfInv(x);
+    case kLgamma:
+      return Lgamma(x);
+    case kDigamma:
+      return Digamma(x);
+    case kLogistic:
+      return 1 / (1 + std::exp(-x));
+    default:
+      Refuse(op, dtype);
   }
 }
 
 double FloatBinary(ScalarOp op, DType dtype, double x, double y) {
   using enum ScalarOp;
   switch (op) {
-    case kAdd: return x + y;
-    case kSub: return x - y;
-    case kMul: return x * y;
-    case kDiv: return x / y;
-    case kRem: return std::fmod(x, y);
-    case kPow: return std::pow(x, y);
-    case kMax: return Larger(x, y);
-    case kMin: return Smaller(x, y);
-    case kAtan2: return std::atan2(x, y);
-    default: Refuse(op, dtype);
+    case kAdd:
+      return x + y;
+    case kSub:
+      return x - y;
+    case kMul:
+      return x * y;
+    case kDiv:
+      return x / y;
+    case kRem:
+      return std::fmod(x, y);
+    case kPow:
+      return std::pow(x, y);
+    case kMax:
+      return Larger(x, y);
+    case kMin:
+      return Smaller(x, y);
+    case kAtan2:
+      return std::atan2(x, y);
+    default:
+      Refuse(op, dtype);
   }
 }
 
@@ -119,13 +163,20 @@ int64_t IntUnary(ScalarOp op, Int x) {
   using enum ScalarOp;
   const bool negative = x.dtype.is_signed() && x.value < 0;
   switch (op) {
-    case kNeg: return Negated(x);
-    case kAbs: return negative ? Negated(x) : x.value;
-    case kSign: return negative ? -1 : x.value != 0;
-    case kNot: return x.dtype.is_bool() ? x.value == 0 : ~x.value;
-    case kPopulationCount: return std::popcount(x.bits());
-    case kClz: return std::countl_zero(x.bits()) - (64 - x.width());
-    default: Refuse(op, x.dtype);
+    case kNeg:
+      return Negated(x);
+    case kAbs:
+      return negative ? Negated(x) : x.value;
+    case kSign:
+      return negative ? -1 : x.value != 0;
+    case kNot:
+      return x.dtype.is_bool() ? x.value == 0 : ~x.value;
+    case kPopulationCount:
+      return std::popcount(x.bits());
+    case kClz:
+      return std::countl_zero(x.bits()) - (64 - x.width());
+    default:
+      Refuse(op, x.dtype);
   }
 }
 
@@ -173,21 +224,36 @@ int64_t ShiftRightArithmetic(Int x, Int amount) {
 int64_t IntBinary(ScalarOp op, Int x, Int y) {
   using enum ScalarOp;
   switch (op) {
-    case kAdd: return Wrap(x.wrapped() + y.wrapped());
-    case kSub: return Wrap(x.wrapped() - y.wrapped());
-    case kMul: return Wrap(x.wrapped() * y.wrapped());
-    case kDiv: return Quotient(x, y);
-    case kRem: return Remainder(x, y);
-    case kPow: return Power(x, y);
-    case kMax: return IntLess(x.dtype, x.value, y.value) ? y.value : x.value;
-    case kMin: return IntLess(x.dtype, y.value, x.value) ? y.value : x.value;
-    case kAnd: return x.value & y.value;
-    case kOr: return x.value | y.value;
-    case kXor: return x.value ^ y.value;
-    case kShiftLeft: return ShiftLeft(x, y);
-    case kShiftRightArithmetic: return ShiftRightArithmetic(x, y);
-    case kShiftRightLogical: return ShiftRightLogical(x, y);
-    default: Refuse(op, x.dtype);
+    case kAdd:
+      return Wrap(x.wrapped() + y.wrapped());
+    case kSub:
+      return Wrap(x.wrapped() - y.wrapped());
+    case kMul:
+      return Wrap(x.wrapped() * y.wrapped());
+    case kDiv:
+      return Quotient(x, y);
+    case kRem:
+      return Remainder(x, y);
+    case kPow:
+      return Power(x, y);
+    case kMax:
+      return IntLess(x.dtype, x.value, y.value) ? y.value : x.value;
+    case kMin:
+      return IntLess(x.dtype, y.value, x.value) ? y.value : x.value;
+    case kAnd:
+      return x.value & y.value;
+    case kOr:
+      return x.value | y.value;
+    case kXor:
+      return x.value ^ y.value;
+    case kShiftLeft:
+      return ShiftLeft(x, y);
+    case kShiftRightArithmetic:
+      return ShiftRightArithmetic(x, y);
+    case kShiftRightLogical:
+      return ShiftRightLogical(x, y);
+    default:
+      Refuse(op, x.dtype);
   }
 }
 
@@ -197,12 +263,18 @@ template <class T>
 bool Compare(ScalarOp op, T x, T y) {
   using enum ScalarOp;
   switch (op) {
-    case kEq: return x == y;
-    case kNe: return x != y;
-    case kLt: return x < y;
-    case kLe: return x <= y;
-    case kGt: return x > y;
-    default: return x >= y;
+    case kEq:
+      return x == y;
+    case kNe:
+      return x != y;
+    case kLt:
+      return x < y;
+    case kLe:
+      return x <= y;
+    case kGt:
+      return x > y;
+    default:
+      return x >= y;
   }
 }
 
@@ -224,9 +296,12 @@ int64_t ToInt(DType dtype, double v) {
 
 void Convert(const HostTensor& x, int64_t i, HostTensor& out, int64_t k) {
   if (out.dtype.is_floating()) {
-    if (x.dtype.is_floating()) out.SetFloat(k, x.Float(i));
-    else if (x.dtype.is_signed()) out.SetFloat(k, static_cast<long double>(x.Int(i)));
-    else out.SetFloat(k, static_cast<long double>(static_cast<uint64_t>(x.Int(i))));
+    if (x.dtype.is_floating())
+      out.SetFloat(k, x.Float(i));
+    else if (x.dtype.is_signed())
+      out.SetFloat(k, static_cast<long double>(x.Int(i)));
+    else
+      out.SetFloat(k, static_cast<long double>(static_cast<uint64_t>(x.Int(i))));
   } else if (!x.dtype.is_floating()) {
     out.SetInt(k, x.Int(i));
   } else if (out.dtype.is_bool()) {
@@ -270,18 +345,29 @@ void Element(ScalarOp op, const ReferenceCall& call, const std::vector<int64_t>&
   const auto& in = call.operands;
   HostTensor& out = *call.results[0];
   switch (op) {
-    case kConvert: return Convert(*in[0], at[0], out, k);
-    case kBitcast: return SetBits(out, k, BitsAt(*in[0], at[0]));
-    case kIsFinite: return out.SetInt(k, std::isfinite(in[0]->Float(at[0])));
-    case kNextafter: return Nextafter(*in[0], at[0], *in[1], at[1], out, k);
-    case kClamp: return Clamp(call, at, k);
-    case kEq: case kNe: case kLt: case kLe: case kGt: case kGe:
+    case kConvert:
+      return Convert(*in[0], at[0], out, k);
+    case kBitcast:
+      return SetBits(out, k, BitsAt(*in[0], at[0]));
+    case kIsFinite:
+      return out.SetInt(k, std::isfinite(in[0]->Float(at[0])));
+    case kNextafter:
+      return Nextafter(*in[0], at[0], *in[1], at[1], out, k);
+    case kClamp:
+      return Clamp(call, at, k);
+    case kEq:
+    case kNe:
+    case kLt:
+    case kLe:
+    case kGt:
+    case kGe:
       return out.SetInt(k, CompareElements(op, *in[0], at[0], *in[1], at[1]));
     case kSelect: {
       const size_t chosen = in[0]->Int(at[0]) ? 2 : 1;
       return out.SetFrom(k, *in[chosen], at[chosen]);
     }
-    default: return Compute(op, call, at, k);
+    default:
+      return Compute(op, call, at, k);
   }
 }
 

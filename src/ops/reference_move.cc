@@ -24,8 +24,10 @@ Coords Starts(const ReferenceCall& call, size_t first, const ir::Shape& sizes) {
 
 // What Take gives for an index outside.
 void FillOutside(HostTensor& t, int64_t i) {
-  if (t.dtype.is_floating()) t.SetFloat(i, std::numeric_limits<double>::quiet_NaN());
-  else t.SetInt(i, t.dtype.is_signed() ? LowestInt(t.dtype) : HighestInt(t.dtype));
+  if (t.dtype.is_floating())
+    t.SetFloat(i, std::numeric_limits<double>::quiet_NaN());
+  else
+    t.SetInt(i, t.dtype.is_signed() ? LowestInt(t.dtype) : HighestInt(t.dtype));
 }
 
 }  // namespace
@@ -41,8 +43,10 @@ void Iota(const ReferenceCall& call) {
   HostTensor& out = *call.results[0];
   for (int64_t i = 0; i < out.size(); ++i) {
     const int64_t index = ir::CoordsOf(out.shape, i)[dim];
-    if (out.dtype.is_floating()) out.SetFloat(i, static_cast<long double>(index));
-    else out.SetInt(i, index);
+    if (out.dtype.is_floating())
+      out.SetFloat(i, static_cast<long double>(index));
+    else
+      out.SetInt(i, index);
   }
 }
 
@@ -73,8 +77,7 @@ void BroadcastInDim(const ReferenceCall& call) {
   for (int64_t i = 0; i < out.size(); ++i) {
     const Coords to = ir::CoordsOf(out.shape, i);
     Coords from(x.shape.size());
-    for (size_t d = 0; d < from.size(); ++d)
-      from[d] = x.shape[d] == 1 ? 0 : to[dims[d]];
+    for (size_t d = 0; d < from.size(); ++d) from[d] = x.shape[d] == 1 ? 0 : to[dims[d]];
     out.SetFrom(i, x, ir::FlatIndex(x.shape, from));
   }
 }

@@ -20,41 +20,60 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 double FloatIdentity(Reduction reduction) {
   switch (reduction) {
-    case Reduction::kProd: return 1;
-    case Reduction::kMax: return -kInf;
-    case Reduction::kMin: return kInf;
-    default: return 0;
+    case Reduction::kProd:
+      return 1;
+    case Reduction::kMax:
+      return -kInf;
+    case Reduction::kMin:
+      return kInf;
+    default:
+      return 0;
   }
 }
 
 double FloatStep(Reduction reduction, double a, double b) {
   switch (reduction) {
-    case Reduction::kProd: return a * b;
-    case Reduction::kMax: return Larger(a, b);
-    case Reduction::kMin: return Smaller(a, b);
-    default: return a + b;
+    case Reduction::kProd:
+      return a * b;
+    case Reduction::kMax:
+      return Larger(a, b);
+    case Reduction::kMin:
+      return Smaller(a, b);
+    default:
+      return a + b;
   }
 }
 
 int64_t IntIdentity(Reduction reduction, DType dtype) {
   switch (reduction) {
-    case Reduction::kProd: return 1;
-    case Reduction::kMax: return LowestInt(dtype);
-    case Reduction::kMin: return HighestInt(dtype);
-    case Reduction::kAnd: return -1;
-    default: return 0;
+    case Reduction::kProd:
+      return 1;
+    case Reduction::kMax:
+      return LowestInt(dtype);
+    case Reduction::kMin:
+      return HighestInt(dtype);
+    case Reduction::kAnd:
+      return -1;
+    default:
+      return 0;
   }
 }
 
 int64_t IntStep(Reduction reduction, DType dtype, int64_t a, int64_t b) {
   const auto wide_a = static_cast<uint64_t>(a), wide_b = static_cast<uint64_t>(b);
   switch (reduction) {
-    case Reduction::kProd: return static_cast<int64_t>(wide_a * wide_b);
-    case Reduction::kMax: return IntLess(dtype, a, b) ? b : a;
-    case Reduction::kMin: return IntLess(dtype, b, a) ? b : a;
-    case Reduction::kAnd: return a & b;
-    case Reduction::kOr: return a | b;
-    default: return static_cast<int64_t>(wide_a + wide_b);
+    case Reduction::kProd:
+      return static_cast<int64_t>(wide_a * wide_b);
+    case Reduction::kMax:
+      return IntLess(dtype, a, b) ? b : a;
+    case Reduction::kMin:
+      return IntLess(dtype, b, a) ? b : a;
+    case Reduction::kAnd:
+      return a & b;
+    case Reduction::kOr:
+      return a | b;
+    default:
+      return static_cast<int64_t>(wide_a + wide_b);
   }
 }
 
@@ -62,15 +81,21 @@ int64_t IntStep(Reduction reduction, DType dtype, int64_t a, int64_t b) {
 class Accumulator {
  public:
   Accumulator(Reduction reduction, DType dtype)
-      : reduction_(reduction), dtype_(dtype), float_(FloatIdentity(reduction)),
+      : reduction_(reduction),
+        dtype_(dtype),
+        float_(FloatIdentity(reduction)),
         int_(IntIdentity(reduction, dtype)) {}
   void Add(const HostTensor& x, int64_t i) {
-    if (dtype_.is_floating()) float_ = FloatStep(reduction_, float_, x.Float(i));
-    else int_ = IntStep(reduction_, dtype_, int_, x.Int(i));
+    if (dtype_.is_floating())
+      float_ = FloatStep(reduction_, float_, x.Float(i));
+    else
+      int_ = IntStep(reduction_, dtype_, int_, x.Int(i));
   }
   void StoreTo(HostTensor& t, int64_t i) const {
-    if (dtype_.is_floating()) t.SetFloat(i, float_);
-    else t.SetInt(i, int_);
+    if (dtype_.is_floating())
+      t.SetFloat(i, float_);
+    else
+      t.SetInt(i, int_);
   }
 
  private:
@@ -169,11 +194,15 @@ void DotElement(const HostTensor& x, const HostTensor& y, const DotSide& lhs, co
     const Coords c = ir::CoordsOf(contracted, k);
     const int64_t a = lhs.Index(x.shape, batch, c, x_free);
     const int64_t b = rhs.Index(y.shape, batch, c, y_free);
-    if (out.dtype.is_floating()) float_sum += x.Float(a) * y.Float(b);
-    else int_sum += static_cast<uint64_t>(x.Int(a)) * static_cast<uint64_t>(y.Int(b));
+    if (out.dtype.is_floating())
+      float_sum += x.Float(a) * y.Float(b);
+    else
+      int_sum += static_cast<uint64_t>(x.Int(a)) * static_cast<uint64_t>(y.Int(b));
   }
-  if (out.dtype.is_floating()) out.SetFloat(j, float_sum);
-  else out.SetInt(j, static_cast<int64_t>(int_sum));
+  if (out.dtype.is_floating())
+    out.SetFloat(j, float_sum);
+  else
+    out.SetInt(j, static_cast<int64_t>(int_sum));
 }
 
 }  // namespace

@@ -31,8 +31,10 @@ double ErfInv(double x) {
   uint64_t below = 0, reached = std::bit_cast<uint64_t>(8.0);  // erfc(8) < 1e-28
   while (reached - below > 1) {
     const uint64_t middle = below + (reached - below) / 2;
-    if (ErfReaches(std::bit_cast<double>(middle), a)) reached = middle;
-    else below = middle;
+    if (ErfReaches(std::bit_cast<double>(middle), a))
+      reached = middle;
+    else
+      below = middle;
   }
   return std::copysign(std::bit_cast<double>(reached), x);
 }

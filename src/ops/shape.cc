@@ -17,12 +17,15 @@ std::vector<ShapeAndDType> ReshapeType(const TypeCall& c) {
   if (!c.wanted) c.FailShape(17, "the new shape is not given");
   const Shape& from = c.operands[0]->shape();
   if (ir::CheckedElements(c.wanted->shape) != c.operands[0]->elements())
-    c.FailShape(18, fmt::format("{} elements of shape {} do not fill the shape {}", c.operands[0]->elements(),
-                                ShapeText(from), ShapeText(c.wanted->shape)));
+    c.FailShape(
+        18, fmt::format("{} elements of shape {} do not fill the shape {}",
+                        c.operands[0]->elements(), ShapeText(from), ShapeText(c.wanted->shape)));
   return {{c.wanted->shape, c.operands[0]->dtype()}};
 }
 
-DimMap ReshapeDims(const ir::DimsCall& c) { return sharding::ReshapeMap(*c.operands[0], *c.results[0]); }
+DimMap ReshapeDims(const ir::DimsCall& c) {
+  return sharding::ReshapeMap(*c.operands[0], *c.results[0]);
+}
 
 std::vector<ShapeAndDType> TransposeType(const TypeCall& c) {
   CheckCount(c, 1);
@@ -30,7 +33,8 @@ std::vector<ShapeAndDType> TransposeType(const TypeCall& c) {
   const Shape& from = c.operands[0]->shape();
   CheckDims(c, perm, c.operands[0]->rank());
   if (perm.size() != from.size())
-    c.FailShape(17, fmt::format("the permutation has {} dims, the array {}", perm.size(), from.size()));
+    c.FailShape(17,
+                fmt::format("the permutation has {} dims, the array {}", perm.size(), from.size()));
   Shape shape;
   for (int64_t d : perm) shape.push_back(from[static_cast<size_t>(d)]);
   return {{shape, c.operands[0]->dtype()}};
@@ -41,7 +45,8 @@ DimMap TransposeDims(const ir::DimsCall& c) {
   const auto& perm = ir::As<TransposeParams>(c.params).perm;
   DimMap map = sharding::Pointwise({}, *c.results[0]);
   sharding::DimFactors operand(perm.size());
-  for (size_t d = 0; d < perm.size(); ++d) operand[static_cast<size_t>(perm[d])] = map.results[0][d];
+  for (size_t d = 0; d < perm.size(); ++d)
+    operand[static_cast<size_t>(perm[d])] = map.results[0][d];
   map.operands = {operand};
   map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
   return map;
@@ -49,10 +54,14 @@ DimMap TransposeDims(const ir::DimsCall& c) {
 
 void MakeTranspose(const ir::LocalCall& c, plan::Kernel* out) {
   std::vector<int64_t> in = Strides(c.operands[0].shape), moved;
-  for (int64_t d : ir::As<TransposeParams>(c.params).perm) moved.push_back(in[static_cast<size_t>(d)]);
+  for (int64_t d : ir::As<TransposeParams>(c.params).perm)
+    moved.push_back(in[static_cast<size_t>(d)]);
   const Shape& box = c.results[0].shape;
-  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = box, .in_strides = moved,
-                        .out_strides = Strides(box), .out_size = Elements(box)});
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
+                        .box = box,
+                        .in_strides = moved,
+                        .out_strides = Strides(box),
+                        .out_size = Elements(box)});
 }
 
 // C17: the shape is given. C18: one target dim per operand dim, ascending. C19: sizes fit.
@@ -63,8 +72,10 @@ std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
   const Shape &from = c.operands[0]->shape(), &to = c.wanted->shape;
   CheckDims(c, dims, static_cast<int64_t>(to.size()));
   if (dims.size() != from.size() || !std::is_sorted(dims.begin(), dims.end()))
-    c.FailShape(18, fmt::format("the {} dims of the operand need as many ascending dims of the result, not {}",
-                                from.size(), ShapeText(dims)));
+    c.FailShape(
+        18,
+        fmt::format("the {} dims of the operand need as many ascending dims of the result, not {}",
+                    from.size(), ShapeText(dims)));
   for (size_t d = 0; d < from.size(); ++d) {
     int64_t size = to[static_cast<size_t>(dims[d])];
     if (from[d] != size && from[d] != 1)
@@ -92,8 +103,11 @@ void MakeBroadcast(const ir::LocalCall& c, plan::Kernel* out) {
   std::vector<int64_t> own = Strides(from), in(to.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d)
     if (from[d] != 1) in[static_cast<size_t>(dims[d])] = own[d];
-  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(), .box = to, .in_strides = in,
-                        .out_strides = Strides(to), .out_size = Elements(to)});
+  *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
+                        .box = to,
+                        .in_strides = in,
+                        .out_strides = Strides(to),
+                        .out_size = Elements(to)});
 }
 
 // C17: the dtype is given. C18: a narrower element adds a last dim of the ratio, a wider one
@@ -102,14 +116,15 @@ std::vector<ShapeAndDType> BitcastType(const TypeCall& c) {
   CheckCount(c, 1);
   if (!c.wanted || c.wanted->dtype.is_default()) c.FailDType(17, "the dtype is not given");
   DType from = c.operands[0]->dtype(), to = c.wanted->dtype;
-  if (from.is_bool() != to.is_bool()) c.FailDType(19, "the bits of bool are not those of another dtype");
+  if (from.is_bool() != to.is_bool())
+    c.FailDType(19, "the bits of bool are not those of another dtype");
   Shape shape = c.operands[0]->shape();
   if (from.size() > to.size()) shape.push_back(from.size() / to.size());
   if (from.size() < to.size()) {
     int64_t ratio = to.size() / from.size();
     if (shape.empty() || shape.back() != ratio)
-      c.FailShape(18, fmt::format("{} of {} to {} needs a last dim of size {}", ShapeText(shape), from.name(),
-                                  to.name(), ratio));
+      c.FailShape(18, fmt::format("{} of {} to {} needs a last dim of size {}", ShapeText(shape),
+                                  from.name(), to.name(), ratio));
     shape.pop_back();
   }
   return {{shape, to}};

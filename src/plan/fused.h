@@ -15,30 +15,84 @@ namespace tessera::plan {
 // x%0 = x, lowest/-1 = lowest, shifts by the width or more give 0 (arithmetic: the sign).
 enum class ScalarOp : uint8_t {
   // one operand
-  kNeg, kAbs, kSign, kFloor, kCeil, kRoundEven, kRoundAway, kExp, kExp2, kExpm1, kLog, kLog1p,
-  kSqrt, kRsqrt, kCbrt, kSin, kCos, kTan, kAsin, kAcos, kAtan, kSinh, kCosh, kTanh, kAsinh, kAcosh,
-  kAtanh, kErf, kErfc, kErfInv, kLgamma, kDigamma, kLogistic, kIsFinite /* -> bool */,
-  kNot /* bool: logical; integers: bits */, kPopulationCount, kClz,
+  kNeg,
+  kAbs,
+  kSign,
+  kFloor,
+  kCeil,
+  kRoundEven,
+  kRoundAway,
+  kExp,
+  kExp2,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kSqrt,
+  kRsqrt,
+  kCbrt,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kErf,
+  kErfc,
+  kErfInv,
+  kLgamma,
+  kDigamma,
+  kLogistic,
+  kIsFinite /* -> bool */,
+  kNot /* bool: logical; integers: bits */,
+  kPopulationCount,
+  kClz,
   kConvert /* any dtype -> the node's: float to int saturates, NaN -> 0, int to int wraps,
-              to bool is != 0 */,
+              to bool is != 0 */
+  ,
   kBitcast /* same size */,
   // two operands
-  kAdd, kSub, kMul, kDiv, kRem, kPow, kMax /* NaN wins; -0 < +0 */, kMin, kAtan2, kNextafter,
-  kAnd, kOr, kXor, kShiftLeft, kShiftRightArithmetic, kShiftRightLogical,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kRem,
+  kPow,
+  kMax /* NaN wins; -0 < +0 */,
+  kMin,
+  kAtan2,
+  kNextafter,
+  kAnd,
+  kOr,
+  kXor,
+  kShiftLeft,
+  kShiftRightArithmetic,
+  kShiftRightLogical,
   // two operands of one dtype -> bool
-  kEq, kNe, kLt, kLe, kGt, kGe,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
   // three operands
-  kSelect /* bool p, a, b: p ? b : a (select_n's order) */, kClamp /* lo, x, hi */,
+  kSelect /* bool p, a, b: p ? b : a (select_n's order) */,
+  kClamp /* lo, x, hi */,
 };
 
 struct FusedNode {
   enum Kind : uint8_t { kInput, kConstant, kIota, kScalar, kReduce };
   Kind kind = kInput;
-  DType dtype;                   // of the node's value
-  int32_t input = -1;            // kInput: index into FusedDesc::inputs
-  int64_t iota_dim = -1;         // kIota: the index along this dim of the iteration space
-  uint64_t bits = 0;             // kConstant: the element's bits, low bytes first
-  ScalarOp op = ScalarOp::kAdd;  // kScalar
+  DType dtype;                            // of the node's value
+  int32_t input = -1;                     // kInput: index into FusedDesc::inputs
+  int64_t iota_dim = -1;                  // kIota: the index along this dim of the iteration space
+  uint64_t bits = 0;                      // kConstant: the element's bits, low bytes first
+  ScalarOp op = ScalarOp::kAdd;           // kScalar
   Reduction reduction = Reduction::kSum;  // kReduce: of args[0] over the reduced dims
   int32_t args[3] = {-1, -1, -1};         // earlier nodes
 };
@@ -58,7 +112,8 @@ struct FusedDesc {
     std::vector<int64_t> strides;  // elements per dim of `dims`; 0: broadcast along it
     int32_t node = -1;             // of an output: the node it stores
   };
-  std::vector<Tensor> inputs, outputs;  // outputs are dense: [dims] or, per row, [dims less reduced]
+  std::vector<Tensor> inputs,
+      outputs;  // outputs are dense: [dims] or, per row, [dims less reduced]
   std::vector<FusedNode> nodes;
 };
 

@@ -17,12 +17,12 @@ namespace tessera::plan {
 
 // What one call of a kernel sees: the buffers of one instance, and its share of the work.
 struct KernelCall {
-  const void* config = nullptr;             // made with the kernel; kept alive by the plan
-  const std::byte* const* in = nullptr;     // operand buffers
-  std::byte* const* out = nullptr;          // result buffers, not overlapping unless `in_place`
-  std::byte* scratch = nullptr;             // of the worker: Kernel::scratch_bytes, 64-byte aligned
-  int32_t device = 0;                       // the representative device of the instance
-  int32_t part = 0, parts = 1;              // this call does share `part` of `parts`
+  const void* config = nullptr;          // made with the kernel; kept alive by the plan
+  const std::byte* const* in = nullptr;  // operand buffers
+  std::byte* const* out = nullptr;       // result buffers, not overlapping unless `in_place`
+  std::byte* scratch = nullptr;          // of the worker: Kernel::scratch_bytes, 64-byte aligned
+  int32_t device = 0;                    // the representative device of the instance
+  int32_t part = 0, parts = 1;           // this call does share `part` of `parts`
 };
 using KernelFn = void (*)(const KernelCall&);
 
@@ -30,11 +30,11 @@ using KernelFn = void (*)(const KernelCall&);
 struct Kernel {
   KernelFn fn = nullptr;
   std::shared_ptr<const void> config;
-  double flops = 0;            // per call
-  double bytes = 0;            // read and written per call
+  double flops = 0;  // per call
+  double bytes = 0;  // read and written per call
   int64_t scratch_bytes = 0;
-  int32_t max_parts = 1;       // a call may be split into this many parts (1: not at all)
-  uint64_t in_place = 0;       // bit i: out[0] may be the very buffer of in[i], if of one size
+  int32_t max_parts = 1;  // a call may be split into this many parts (1: not at all)
+  uint64_t in_place = 0;  // bit i: out[0] may be the very buffer of in[i], if of one size
 };
 
 struct Layout {
@@ -47,9 +47,9 @@ enum class ValueKind : uint8_t { kInput, kConstant, kTemp, kOutput };
 
 struct Value {
   ValueKind kind = ValueKind::kTemp;
-  int32_t layout = 0;                       // index into Plan::layouts
-  int64_t bytes = 0;                        // of one instance's buffer
-  std::shared_ptr<const std::byte> data;    // kConstant: instances * bytes, in instance order
+  int32_t layout = 0;                     // index into Plan::layouts
+  int64_t bytes = 0;                      // of one instance's buffer
+  std::shared_ptr<const std::byte> data;  // kConstant: instances * bytes, in instance order
 };
 
 // Runs `kernel` once for each instance of `layout`. An operand's buffer is that of the instance
@@ -57,8 +57,8 @@ struct Value {
 struct Step {
   Kernel kernel;
   int32_t layout = 0;
-  std::vector<int32_t> in, out;             // indices into Plan::values
-  int32_t note = -1;                        // index into Plan::notes: what failed, for messages
+  std::vector<int32_t> in, out;  // indices into Plan::values
+  int32_t note = -1;             // index into Plan::notes: what failed, for messages
 };
 
 // Steps without effects between devices: every operand is made outside of the segment, or inside
@@ -81,7 +81,7 @@ struct Exchange {
     int32_t source = 0;                     // instance of `in`
     int64_t in_offset = 0, out_offset = 0;  // elements
   };
-  std::vector<std::vector<Piece>> pieces;   // per instance of `out`
+  std::vector<std::vector<Piece>> pieces;  // per instance of `out`
   // Set: the pieces of an instance all cover the whole result and are combined in their order.
   bool reduces = false;
   Reduction reduction = Reduction::kSum;
@@ -94,10 +94,10 @@ struct Plan {
   int32_t devices = 1;
   std::vector<Layout> layouts;
   std::vector<Value> values;
-  std::vector<int32_t> inputs, outputs;     // value indices; an output may be an input
-  std::vector<bool> donated;                // per input: its buffers may be reused
+  std::vector<int32_t> inputs, outputs;  // value indices; an output may be an input
+  std::vector<bool> donated;             // per input: its buffers may be reused
   std::vector<Node> nodes;
-  std::vector<std::string> notes;           // "dot_general at model.cc:12"
+  std::vector<std::string> notes;  // "dot_general at model.cc:12"
 };
 
 }  // namespace tessera::plan

@@ -65,8 +65,10 @@ bool OverlapsAny(const AxisList& axes, AxisRef a) {
 }
 
 void AppendMerged(AxisList& axes, AxisRef a) {
-  if (!axes.empty() && CanMerge(axes.back(), a)) axes.back().size *= a.size;
-  else axes.push_back(a);
+  if (!axes.empty() && CanMerge(axes.back(), a))
+    axes.back().size *= a.size;
+  else
+    axes.push_back(a);
 }
 
 void SortAndMerge(AxisList& axes) {

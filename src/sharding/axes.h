@@ -1,6 +1,6 @@
-// Mesh axes and their parts. A sub-axis of an axis of size n is n seen as [pre, size, n/(pre*size)],
-// the middle part; a whole axis is the part with pre 1 and size n. Two parts are of one axis only
-// if their `axis` is equal; relations below need that and are false otherwise.
+// Mesh axes and their parts. A sub-axis of an axis of size n is n seen as [pre, size,
+// n/(pre*size)], the middle part; a whole axis is the part with pre 1 and size n. Two parts are of
+// one axis only if their `axis` is equal; relations below need that and are false otherwise.
 // Source: Shardy's axis-ref algebra (spec/propagation.md, 1.3).
 #pragma once
 #include <absl/container/inlined_vector.h>
@@ -29,7 +29,7 @@ using AxisList = absl::InlinedVector<AxisRef, 2>;
 inline AxisRef WholeAxis(const MeshDef& mesh, int axis) { return {axis, 1, mesh.axis_size(axis)}; }
 inline bool IsWhole(const MeshDef& mesh, AxisRef a) { return a.size == mesh.axis_size(a.axis); }
 
-bool Contains(AxisRef a, AxisRef b);   // b lies inside a
+bool Contains(AxisRef a, AxisRef b);  // b lies inside a
 bool Overlaps(AxisRef a, AxisRef b);
 // Whether the axis can be cut so that a and b are both made of whole pieces.
 bool CanCoexist(AxisRef a, AxisRef b);

@@ -110,16 +110,20 @@ DimMap ReshapeMap(const Shape& operand, const Shape& result) {
   map.linear = {{.operands = {0}, .kinds = kAnyKind}};
   auto in_runs = RunsBetweenZeros(operand), out_runs = RunsBetweenZeros(result);
   bool alike = in_runs.size() == out_runs.size();
-  for (size_t k = 0; alike && k < in_runs.size(); ++k) alike = in_runs[k].second == out_runs[k].second;
+  for (size_t k = 0; alike && k < in_runs.size(); ++k)
+    alike = in_runs[k].second == out_runs[k].second;
   if (!alike) {
     // No elements, and no dims that correspond.
-    for (size_t d = 0; d < operand.size(); ++d) map.operands[0][d] = {map.AddFactor({.size = operand[d]})};
-    for (size_t d = 0; d < result.size(); ++d) map.results[0][d] = {map.AddFactor({.size = result[d]})};
+    for (size_t d = 0; d < operand.size(); ++d)
+      map.operands[0][d] = {map.AddFactor({.size = operand[d]})};
+    for (size_t d = 0; d < result.size(); ++d)
+      map.results[0][d] = {map.AddFactor({.size = result[d]})};
     return map;
   }
   size_t in_at = 0, out_at = 0;
   for (size_t k = 0; k < in_runs.size(); ++k) {
-    Side in{operand, map.operands[0], in_at, in_runs[k].first}, out{result, map.results[0], out_at, out_runs[k].first};
+    Side in{operand, map.operands[0], in_at, in_runs[k].first},
+        out{result, map.results[0], out_at, out_runs[k].first};
     Walk(map, in, out);
     in_at = in_runs[k].first + 1;
     out_at = out_runs[k].first + 1;
@@ -171,7 +175,8 @@ std::string SetText(const DimMap& map, const char* name, Pred pred) {
 std::string Text(const DimMap& map) {
   std::string sizes;
   for (size_t f = 0; f < map.factors.size(); ++f)
-    sizes += fmt::format("{}{}={}", f ? ", " : "", Symbol(static_cast<int32_t>(f)), map.factors[f].size);
+    sizes +=
+        fmt::format("{}{}={}", f ? ", " : "", Symbol(static_cast<int32_t>(f)), map.factors[f].size);
   auto kind = [](FactorKind k) { return [k](const Factor& f) { return f.kind == k; }; };
   return TensorsText(map.operands) + "->" + TensorsText(map.results) + " {" + sizes + "}" +
          SetText(map, "reduction", kind(FactorKind::kReduce)) +

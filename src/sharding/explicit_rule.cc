@@ -74,9 +74,11 @@ class Rule {
     if (operand.sharding->dims_empty()) return;
     Projection p = Project(map_, map_.operands[i], *operand.sharding, /*split=*/false);
     if (!p.lost.empty() && !out_)
-      return Fail(Conflict::kWhole,
-                  fmt::format("the new shape has no place for axis {}, which shards dim {} of size {}",
-                              NamesOf(mesh_, p.lost), p.lost_dim, (*operand.shape)[p.lost_dim]), i);
+      return Fail(
+          Conflict::kWhole,
+          fmt::format("the new shape has no place for axis {}, which shards dim {} of size {}",
+                      NamesOf(mesh_, p.lost), p.lost_dim, (*operand.shape)[p.lost_dim]),
+          i);
     for (size_t f = 0; f < join_.size(); ++f) {
       if (p.axes[f].empty()) continue;
       ++users_[f];
@@ -113,7 +115,8 @@ class Rule {
     const Factor& factor = map_.factors[f];
     std::string axes = NamesOf(mesh_, join_[f]);
     if (factor.kind == FactorKind::kReplicate)
-      return Fail(Conflict::kWhole, fmt::format("it works along a dim that is sharded over {}", axes), owner_[f]);
+      return Fail(Conflict::kWhole,
+                  fmt::format("it works along a dim that is sharded over {}", axes), owner_[f]);
     if (out_) return;
     if (factor.kind == FactorKind::kReduce) return CheckReduceFactor(f);
     if (clash_[f] >= 0) return FailDisagree(f, clash_[f]);
@@ -123,7 +126,8 @@ class Rule {
       return;
     }
     if (!in_result_[f] && factor.size > 1)
-      Fail(Conflict::kWhole, fmt::format("the new shape has no place for axis {}", axes), owner_[f]);
+      Fail(Conflict::kWhole, fmt::format("the new shape has no place for axis {}", axes),
+           owner_[f]);
   }
 
   void FailDisagree(int32_t f, int32_t other) {
@@ -137,7 +141,8 @@ class Rule {
   void CheckReduceFactor(int32_t f) {
     if (map_.factors[f].asks)
       return Fail(Conflict::kAmbiguous,
-                  fmt::format("the dim it looks up is sharded over {}", NamesOf(mesh_, join_[f])), owner_[f]);
+                  fmt::format("the dim it looks up is sharded over {}", NamesOf(mesh_, join_[f])),
+                  owner_[f]);
     if (users_[f] < 2) return;
     int32_t second = clash_[f];
     for (size_t i = static_cast<size_t>(owner_[f]) + 1; i < operands_.size() && second < 0; ++i)
@@ -145,10 +150,11 @@ class Rule {
         for (int32_t g : dim)
           if (g == f) second = static_cast<int32_t>(i);
     Fail(Conflict::kAmbiguous,
-         clash_[f] >= 0 ? "the contracting dims are sharded differently"
-                        : fmt::format("the contracting dims are sharded over {} on both sides: say how "
-                                      "the result is sharded",
-                                      NamesOf(mesh_, join_[f])),
+         clash_[f] >= 0
+             ? "the contracting dims are sharded differently"
+             : fmt::format("the contracting dims are sharded over {} on both sides: say how "
+                           "the result is sharded",
+                           NamesOf(mesh_, join_[f])),
          owner_[f], second);
   }
 
@@ -164,16 +170,17 @@ class Rule {
       bool dropped = false;
       TensorSharding s = Unproject(map_, dims, axes, mesh_, &dropped);
       if (dropped && !Merge(dims, axes, s))
-        return Fail(Conflict::kWhole,
-                    "the new shape joins dims of which a major one is not fully sharded but a minor "
-                    "one is: a shard would not be one block");
+        return Fail(
+            Conflict::kWhole,
+            "the new shape joins dims of which a major one is not fully sharded but a minor "
+            "one is: a shard would not be one block");
       result_.results.push_back(std::move(s));
     }
   }
 
   // The one case where joined dims may all stay sharded though a major one is not full: a plain
-  // merge into one dim, every dim of it sharded, no dim of size 1 about. The data moves; the type is
-  // JAX's.
+  // merge into one dim, every dim of it sharded, no dim of size 1 about. The data moves; the type
+  // is JAX's.
   bool Merge(const DimFactors& dims, const FactorAxes& axes, TensorSharding& s) const {
     int compound = -1;
     for (const DimFactors& operand : map_.operands)
@@ -203,10 +210,11 @@ class Rule {
       int uneven = failed() ? -1 : FirstUnevenDim(s, *result_shapes_[r]);
       if (uneven < 0) continue;
       const AxisList& axes = s.dims[uneven].axes;
-      Fail(Conflict::kUneven,
-           fmt::format("dim {} of the result has size {}, which the {} shards over {} do not divide",
-                       uneven, (*result_shapes_[r])[uneven], SizeOf(axes), NamesOf(mesh_, axes)),
-           FirstSharded());
+      Fail(
+          Conflict::kUneven,
+          fmt::format("dim {} of the result has size {}, which the {} shards over {} do not divide",
+                      uneven, (*result_shapes_[r])[uneven], SizeOf(axes), NamesOf(mesh_, axes)),
+          FirstSharded());
     }
   }
 
@@ -221,7 +229,8 @@ class Rule {
     for (const DimAxes& d : s.dims)
       for (AxisRef a : d.axes) {
         if (OverlapsAny(seen, a)) {
-          Fail(Conflict::kTwice, fmt::format("the result would use mesh axis {} twice", mesh_->axes()[a.axis].name));
+          Fail(Conflict::kTwice,
+               fmt::format("the result would use mesh axis {} twice", mesh_->axes()[a.axis].name));
           std::vector<int32_t> owners = OwnersOf(a);
           result_.conflict->first = owners.empty() ? -1 : owners[0];
           result_.conflict->second = owners.size() < 2 ? -1 : owners[1];
@@ -243,7 +252,9 @@ class Rule {
 
   bool Contracts() const {
     for (size_t f = 0; f < map_.factors.size(); ++f)
-      if (map_.factors[f].kind == FactorKind::kReduce && HoldersOf(static_cast<int32_t>(f)).first > 1) return true;
+      if (map_.factors[f].kind == FactorKind::kReduce &&
+          HoldersOf(static_cast<int32_t>(f)).first > 1)
+        return true;
     return false;
   }
   bool Reduces() const {
@@ -270,7 +281,8 @@ class Rule {
   }
 
   std::string SetClash(AxisRef a, const char* set) const {
-    return fmt::format("axis {} shards one operand and is {} in another", mesh_->axes()[a.axis].name, set);
+    return fmt::format("axis {} shards one operand and is {} in another",
+                       mesh_->axes()[a.axis].name, set);
   }
 
   void DeriveUnreduced() {
@@ -289,12 +301,14 @@ class Rule {
     for (const LinearGroup& g : map_.linear)
       if (std::count(g.operands.begin(), g.operands.end(), first)) group = &g;
     if (!group || !group->kinds.has(kind_))
-      return Fail(Conflict::kUnreduced,
-                  fmt::format("the operand is unreduced over {}, and this op does not commute with its "
-                              "reduction",
-                              NamesOf(mesh_, unreduced_)),
-                  first);
-    for (size_t i = 0; i < operands_.size() && !failed(); ++i) CheckBeside(*group, first, static_cast<int32_t>(i));
+      return Fail(
+          Conflict::kUnreduced,
+          fmt::format("the operand is unreduced over {}, and this op does not commute with its "
+                      "reduction",
+                      NamesOf(mesh_, unreduced_)),
+          first);
+    for (size_t i = 0; i < operands_.size() && !failed(); ++i)
+      CheckBeside(*group, first, static_cast<int32_t>(i));
   }
 
   // Checks operand i beside `first`, which is unreduced: alike in its group, else reduced.
@@ -305,16 +319,21 @@ class Rule {
     if (std::count(group.operands.begin(), group.operands.end(), i)) {
       if (own == unreduced_ && operand.sharding->kind == kind_) return;
       if (own.empty() && group.casts_scalars && operand.shape->empty()) return;
-      return Fail(Conflict::kUnreduced,
-                  fmt::format("operands must be unreduced over the same axes: one is over {}, the other "
-                              "over {}", over, NamesOf(mesh_, own)),
-                  first, i);
+      return Fail(
+          Conflict::kUnreduced,
+          fmt::format("operands must be unreduced over the same axes: one is over {}, the other "
+                      "over {}",
+                      over, NamesOf(mesh_, own)),
+          first, i);
     }
     if (!own.empty())
-      return Fail(Conflict::kUnreduced, "both operands are unreduced, and the op is linear in each alone", first, i);
+      return Fail(Conflict::kUnreduced,
+                  "both operands are unreduced, and the op is linear in each alone", first, i);
     if (operand.floating && operand.sharding->reduced != unreduced_)
       Fail(Conflict::kUnreduced,
-           fmt::format("beside an operand that is unreduced over {} the other must be reduced over it", over),
+           fmt::format(
+               "beside an operand that is unreduced over {} the other must be reduced over it",
+               over),
            first, i);
   }
 
@@ -325,10 +344,12 @@ class Rule {
       const AxisList& own = operands_[i].sharding->reduced;
       if (own.empty()) continue;
       if (first >= 0 && own != reduced_)
-        return Fail(Conflict::kReduced,
-                    fmt::format("operands must be reduced over the same axes: one is over {}, the other over {}",
-                                NamesOf(mesh_, reduced_), NamesOf(mesh_, own)),
-                    first, static_cast<int32_t>(i));
+        return Fail(
+            Conflict::kReduced,
+            fmt::format(
+                "operands must be reduced over the same axes: one is over {}, the other over {}",
+                NamesOf(mesh_, reduced_), NamesOf(mesh_, own)),
+            first, static_cast<int32_t>(i));
       if (first < 0) first = static_cast<int32_t>(i);
       reduced_ = own;
     }
@@ -336,10 +357,12 @@ class Rule {
     if (reduced_.empty()) return;
     for (size_t i = 0; i < operands_.size() && !failed(); ++i) {
       const RuleOperand& operand = operands_[i];
-      if (!operand.sharding->reduced.empty() || !operand.floating || operand.shape->empty()) continue;
+      if (!operand.sharding->reduced.empty() || !operand.floating || operand.shape->empty())
+        continue;
       Fail(Conflict::kReduced,
-           fmt::format("beside an operand that is reduced over {} the other must be reduced over it too",
-                       NamesOf(mesh_, reduced_)),
+           fmt::format(
+               "beside an operand that is reduced over {} the other must be reduced over it too",
+               NamesOf(mesh_, reduced_)),
            first, static_cast<int32_t>(i));
     }
   }
@@ -347,11 +370,13 @@ class Rule {
   void FitOutSets() {
     if (!Reduces()) {
       if (out_->unreduced != unreduced_ || (!unreduced_.empty() && out_->kind != kind_))
-        Fail(Conflict::kUnreduced, fmt::format("out_sharding must be unreduced over what the operand is: {}",
-                                               NamesOf(mesh_, unreduced_)));
+        Fail(Conflict::kUnreduced,
+             fmt::format("out_sharding must be unreduced over what the operand is: {}",
+                         NamesOf(mesh_, unreduced_)));
       else if (out_->reduced != reduced_)
-        Fail(Conflict::kReduced, fmt::format("out_sharding must be reduced over what the operand is: {}",
-                                             NamesOf(mesh_, reduced_)));
+        Fail(Conflict::kReduced,
+             fmt::format("out_sharding must be reduced over what the operand is: {}",
+                         NamesOf(mesh_, reduced_)));
       return;
     }
     if (out_->unreduced.empty()) return;
@@ -361,8 +386,9 @@ class Rule {
       const Factor& factor = map_.factors[f];
       if (factor.kind != FactorKind::kReduce || owner_[f] < 0) continue;
       if (clash_[f] >= 0 || (contracts && users_[f] < HoldersOf(static_cast<int32_t>(f)).first))
-        return Fail(Conflict::kUnreduced,
-                    "for an unreduced result the contracting dims must be sharded alike on both sides");
+        return Fail(
+            Conflict::kUnreduced,
+            "for an unreduced result the contracting dims must be sharded alike on both sides");
       for (AxisRef a : join_[f]) allowed.push_back(a);
       reduction_ = factor.reduction;
     }
@@ -375,9 +401,11 @@ class Rule {
     bool inside = std::all_of(out_->unreduced.begin(), out_->unreduced.end(),
                               [&](AxisRef a) { return ContainsAxis(allowed, a); });
     if (!inside || (contracts && allowed != out_->unreduced))
-      return Fail(Conflict::kUnreduced,
-                  fmt::format("out_sharding is unreduced over {}, but what is reduced here is sharded over {}",
-                              NamesOf(mesh_, out_->unreduced), NamesOf(mesh_, allowed)));
+      return Fail(
+          Conflict::kUnreduced,
+          fmt::format(
+              "out_sharding is unreduced over {}, but what is reduced here is sharded over {}",
+              NamesOf(mesh_, out_->unreduced), NamesOf(mesh_, allowed)));
     if ((reduction_ && *reduction_ != out_->kind) || (!unreduced_.empty() && kind_ != out_->kind))
       Fail(Conflict::kUnreduced, "out_sharding is unreduced of another kind than this op reduces");
   }
@@ -387,9 +415,9 @@ class Rule {
   const Shapes& result_shapes_;
   const TensorSharding* out_;
   const MeshDef* mesh_ = nullptr;
-  FactorAxes join_;                    // by factor: what the operands say
-  std::vector<int32_t> owner_, clash_; // by factor: the operand that said it; one that disagrees
-  std::vector<int> users_;             // by factor: operands that shard it
+  FactorAxes join_;                     // by factor: what the operands say
+  std::vector<int32_t> owner_, clash_;  // by factor: the operand that said it; one that disagrees
+  std::vector<int> users_;              // by factor: operands that shard it
   std::vector<bool> in_result_;
   AxisList unreduced_, reduced_;
   Reduction kind_ = Reduction::kSum;

@@ -11,23 +11,23 @@ namespace tessera::sharding {
 struct RuleOperand {
   const TensorSharding* sharding;  // names Explicit axes only
   const Shape* shape;
-  bool floating = true;            // integers and bools take no part in unreduced and reduced
+  bool floating = true;  // integers and bools take no part in unreduced and reduced
 };
 
 // Why a rule refuses. The checks are the same for every op, so that C3 means one thing.
 struct Conflict {
   enum Check {
-    kTwice = 3,       // a mesh axis would shard two dims of the result
-    kDisagree = 4,    // operands shard one factor differently
-    kAmbiguous = 5,   // sharded where it is reduced: out_sharding must say what comes out
-    kWhole = 6,       // sharded where the op needs all of it
-    kUneven = 7,      // the new size does not divide
-    kUnreduced = 8,   // what is unreduced does not fit
-    kReduced = 9,     // what is reduced does not fit
-    kMesh = 10,       // operands of different meshes
+    kTwice = 3,      // a mesh axis would shard two dims of the result
+    kDisagree = 4,   // operands shard one factor differently
+    kAmbiguous = 5,  // sharded where it is reduced: out_sharding must say what comes out
+    kWhole = 6,      // sharded where the op needs all of it
+    kUneven = 7,     // the new size does not divide
+    kUnreduced = 8,  // what is unreduced does not fit
+    kReduced = 9,    // what is reduced does not fit
+    kMesh = 10,      // operands of different meshes
   } check;
   std::string reason;
-  int32_t first = -1, second = -1;   // the operands concerned
+  int32_t first = -1, second = -1;               // the operands concerned
   std::optional<TensorSharding> illegal_result;  // of kTwice
 };
 

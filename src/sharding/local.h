@@ -12,10 +12,12 @@ int64_t LocalElements(const Shape& shape, const TensorSharding& sharding);
 // holds. Source: spec/propagation.md 1.6.
 int64_t ShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index);
 
-// Returns mesh position `index` with its coordinate along `axes` (read as one number) set to `shard`.
+// Returns mesh position `index` with its coordinate along `axes` (read as one number) set to
+// `shard`.
 int64_t WithShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index, int64_t shard);
 
-// Returns all axes along which devices hold different bits: those of the dims and the unreduced ones.
+// Returns all axes along which devices hold different bits: those of the dims and the unreduced
+// ones.
 AxisList VaryingAxes(const TensorSharding& sharding);
 
 }  // namespace tessera::sharding

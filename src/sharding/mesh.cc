@@ -22,9 +22,10 @@ bool IsIota(const std::vector<int64_t>& ids) {
 }
 
 bool SameAxes(const std::vector<MeshAxis>& a, const std::vector<MeshAxis>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const MeshAxis& x, const MeshAxis& y) {
-    return x.name == y.name && x.size == y.size && x.mode == y.mode;
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const MeshAxis& x, const MeshAxis& y) {
+                      return x.name == y.name && x.size == y.size && x.mode == y.mode;
+                    });
 }
 
 // Meshes are few and never freed, so a list behind a mutex is enough.
@@ -55,7 +56,8 @@ void CheckDeviceIds(const std::vector<int64_t>& ids, int64_t size, const char* o
            "give one id per device, row-major over the axes");
   std::set<int64_t> distinct(ids.begin(), ids.end());
   if (distinct.size() != ids.size() || *distinct.begin() < 0)
-    Refuse(op, 6, loc, fmt::format("device_ids [{}] are not distinct devices", fmt::join(ids, ", ")),
+    Refuse(op, 6, loc,
+           fmt::format("device_ids [{}] are not distinct devices", fmt::join(ids, ", ")),
            "each device appears once, counted from 0");
 }
 
@@ -90,11 +92,13 @@ int MeshDef::Find(std::string_view name) const {
 }
 
 bool MeshDef::has_mode(AxisMode mode) const {
-  return std::any_of(axes_.begin(), axes_.end(), [mode](const MeshAxis& a) { return a.mode == mode; });
+  return std::any_of(axes_.begin(), axes_.end(),
+                     [mode](const MeshAxis& a) { return a.mode == mode; });
 }
 
 bool MeshDef::all_mode(AxisMode mode) const {
-  return std::all_of(axes_.begin(), axes_.end(), [mode](const MeshAxis& a) { return a.mode == mode; });
+  return std::all_of(axes_.begin(), axes_.end(),
+                     [mode](const MeshAxis& a) { return a.mode == mode; });
 }
 
 const MeshDef* MeshDef::WithModes(const std::vector<AxisMode>& modes) const {

@@ -27,7 +27,9 @@ class MeshDef {
   bool has_mode(AxisMode mode) const;
   bool all_mode(AxisMode mode) const;
   // Returns the position along `axis` of the device at row-major position `index` of the mesh.
-  int64_t Coordinate(int64_t index, int axis) const { return index / strides_[axis] % axes_[axis].size; }
+  int64_t Coordinate(int64_t index, int axis) const {
+    return index / strides_[axis] % axes_[axis].size;
+  }
   // Distance in row-major positions between neighbours along `axis`.
   int64_t stride(int axis) const { return strides_[axis]; }
   // Returns the device at row-major position `index`.

@@ -59,14 +59,16 @@ class Chooser {
     // A pass factor of operands alone has no place in the result: its dim must be whole. Of
     // results alone it may be sharded freely in a broadcast; in a reshape it stands for one of
     // operands alone.
-    return factor.kind == FactorKind::kReduce || (in_results_[f] && (in_operands_[f] || !diverges_));
+    return factor.kind == FactorKind::kReduce ||
+           (in_results_[f] && (in_operands_[f] || !diverges_));
   }
 
   void Add(const DimFactors& dims, const TensorSharding& sharding) {
     if (sharding.dims_empty()) return;
     Projection p = Project(map_, dims, sharding, /*split=*/true);
     for (size_t f = 0; f < p.axes.size(); ++f)
-      if (!Allowed(f) || (!alone_[f] && map_.factors[f].size % SizeOf(p.axes[f]) != 0)) p.axes[f].clear();
+      if (!Allowed(f) || (!alone_[f] && map_.factors[f].size % SizeOf(p.axes[f]) != 0))
+        p.axes[f].clear();
     projections_.push_back(std::move(p.axes));
   }
 
@@ -96,7 +98,9 @@ class Chooser {
   void Fill(const FactorAxes& from, FactorAxes& axes, AxisList& used) const {
     for (size_t f = 0; f < from.size(); ++f) {
       if (from[f].empty() || !axes[f].empty()) continue;
-      if (std::any_of(from[f].begin(), from[f].end(), [&](AxisRef a) { return OverlapsAny(used, a); })) continue;
+      if (std::any_of(from[f].begin(), from[f].end(),
+                      [&](AxisRef a) { return OverlapsAny(used, a); }))
+        continue;
       axes[f] = from[f];
       used.insert(used.end(), from[f].begin(), from[f].end());
     }
@@ -173,12 +177,14 @@ class Chooser {
     bool carries = carrier && !Shares(axes, carrier->unreduced);
     for (size_t i = 0; i < operands_.size(); ++i) {
       TensorSharding s = Unproject(map_, map_.operands[i], axes, mesh_);
-      bool member = carries && std::count(group->operands.begin(), group->operands.end(), static_cast<int32_t>(i));
+      bool member = carries && std::count(group->operands.begin(), group->operands.end(),
+                                          static_cast<int32_t>(i));
       if (member) {
         s.unreduced = carrier->unreduced;
         s.kind = carrier->kind;
       }
-      p.bytes += ReshardBytes(*operands_[i].shape, operands_[i].itemsize, *operands_[i].sharding, s);
+      p.bytes +=
+          ReshardBytes(*operands_[i].shape, operands_[i].itemsize, *operands_[i].sharding, s);
       p.operands.push_back(std::move(s));
     }
     return carries ? carrier->unreduced : AxisList{};

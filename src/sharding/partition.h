@@ -10,8 +10,8 @@ namespace tessera::sharding {
 
 struct PartitionTensor {
   const Shape* shape;
-  int64_t itemsize;                 // bytes per element
-  const TensorSharding* sharding;   // what it has (operands), what it must get (results)
+  int64_t itemsize;                // bytes per element
+  const TensorSharding* sharding;  // what it has (operands), what it must get (results)
 };
 
 struct Partition {

@@ -13,8 +13,10 @@ void Take(AxisList& left, AxisList& factor, int64_t room, bool split) {
     if (part == 1) return;
     AppendMerged(factor, {a.axis, a.pre, part});
     room /= part;
-    if (part == a.size) left.erase(left.begin());
-    else left.front() = {a.axis, a.pre * part, a.size / part};
+    if (part == a.size)
+      left.erase(left.begin());
+    else
+      left.front() = {a.axis, a.pre * part, a.size / part};
   }
 }
 

@@ -8,8 +8,8 @@ namespace tessera::sharding {
 using FactorAxes = absl::InlinedVector<AxisList, 8>;
 
 struct Projection {
-  FactorAxes axes;      // by factor; empty where the tensor lacks the factor or has it whole
-  AxisList lost;        // axes that no factor of their dim can hold
+  FactorAxes axes;  // by factor; empty where the tensor lacks the factor or has it whole
+  AxisList lost;    // axes that no factor of their dim can hold
   int32_t lost_dim = -1;
 };
 

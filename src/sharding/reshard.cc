@@ -12,9 +12,14 @@
 namespace tessera::sharding {
 
 const char* Name(StepKind kind) {
-  constexpr const char* kNames[] = {"all_slice",      "all_gather",     "all_to_all",
-                                    "collective_permute", "all_reduce", "reduce_scatter",
-                                    "replicated_to_unreduced", "sharded_to_unreduced"};
+  constexpr const char* kNames[] = {"all_slice",
+                                    "all_gather",
+                                    "all_to_all",
+                                    "collective_permute",
+                                    "all_reduce",
+                                    "reduce_scatter",
+                                    "replicated_to_unreduced",
+                                    "sharded_to_unreduced"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -44,8 +49,8 @@ class Cutter {
         if (*std::next(it) % *it != 0) return false;
     return true;
   }
-  // Cuts every piece so that its minor end is as large as a smaller piece of another axis, which may
-  // then take its place. False if there is nothing to cut.
+  // Cuts every piece so that its minor end is as large as a smaller piece of another axis, which
+  // may then take its place. False if there is nothing to cut.
   bool CutBySizes() {
     std::map<int32_t, std::set<int64_t>> cuts = cuts_;
     for (const auto& [axis, own] : cuts_)
@@ -85,7 +90,9 @@ class Cutter {
   std::map<int32_t, std::set<int64_t>> cuts_;
 };
 
-bool Has(const AxisList& axes, AxisRef a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); }
+bool Has(const AxisList& axes, AxisRef a) {
+  return std::find(axes.begin(), axes.end(), a) != axes.end();
+}
 
 struct Move {
   StepKind kind;
@@ -161,12 +168,13 @@ class Moves {
     if (next == s) return;
     axes.clear();
     for (size_t d = 0; d < s.dims.size(); ++d)
-      axes.insert(axes.end(), next.dims[d].begin() + static_cast<long>(s.dims[d].size()), next.dims[d].end());
+      axes.insert(axes.end(), next.dims[d].begin() + static_cast<long>(s.dims[d].size()),
+                  next.dims[d].end());
     Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
   }
 
-  // Slices a dim by axes that another dim is to get just after the dim's last one, so that both move
-  // at once and the rest is smaller.
+  // Slices a dim by axes that another dim is to get just after the dim's last one, so that both
+  // move at once and the rest is smaller.
   void SlicesAhead(const State& s) {
     for (size_t d = 0; d < s.dims.size(); ++d) {
       if (s.dims[d].empty()) continue;
@@ -175,11 +183,13 @@ class Moves {
       const AxisList& want = target_.dims[to];
       State next = s;
       AxisList axes;
-      for (auto it = std::find(want.begin(), want.end(), s.dims[d].back()) + 1; it != want.end() && !Used(next, *it); ++it) {
+      for (auto it = std::find(want.begin(), want.end(), s.dims[d].back()) + 1;
+           it != want.end() && !Used(next, *it); ++it) {
         next.dims[d].push_back(*it);
         axes.push_back(*it);
       }
-      if (!axes.empty() && Divides(d, next.dims[d])) Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
+      if (!axes.empty() && Divides(d, next.dims[d]))
+        Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
     }
   }
 
@@ -395,7 +405,8 @@ std::vector<ReshardStep> ThroughReplicated(const Shape& shape, int64_t itemsize,
   TensorSharding whole = Replicated(from.mesh, from.rank());
   std::vector<ReshardStep> steps = PlanReshard(shape, itemsize, from, whole);
   whole.mesh = to.mesh;
-  for (ReshardStep& step : PlanReshard(shape, itemsize, whole, to)) steps.push_back(std::move(step));
+  for (ReshardStep& step : PlanReshard(shape, itemsize, whole, to))
+    steps.push_back(std::move(step));
   return steps;
 }
 
@@ -416,8 +427,10 @@ std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
   moved.mesh = to.mesh;
   moved.reduced.clear();
   if (from.mesh->device_ids() != to.mesh->device_ids())
-    steps.push_back({StepKind::kCollectivePermute, moved, {}, LocalElements(shape, from) * itemsize});
-  for (ReshardStep& step : PlanReshard(shape, itemsize, moved, to)) steps.push_back(std::move(step));
+    steps.push_back(
+        {StepKind::kCollectivePermute, moved, {}, LocalElements(shape, from) * itemsize});
+  for (ReshardStep& step : PlanReshard(shape, itemsize, moved, to))
+    steps.push_back(std::move(step));
   return steps;
 }
 
@@ -426,13 +439,14 @@ bool OtherKinds(const TensorSharding& a, const TensorSharding& b) {
   return !a.unreduced.empty() && !b.unreduced.empty() && a.kind != b.kind;
 }
 
-std::vector<ReshardStep> ThroughReduced(const Shape& shape, int64_t itemsize, const TensorSharding& from,
-                                        const TensorSharding& to) {
+std::vector<ReshardStep> ThroughReduced(const Shape& shape, int64_t itemsize,
+                                        const TensorSharding& from, const TensorSharding& to) {
   TensorSharding reduced = from;
   reduced.unreduced.clear();
   reduced.kind = Reduction::kSum;
   std::vector<ReshardStep> steps = PlanReshard(shape, itemsize, from, reduced);
-  for (ReshardStep& step : PlanReshard(shape, itemsize, reduced, to)) steps.push_back(std::move(step));
+  for (ReshardStep& step : PlanReshard(shape, itemsize, reduced, to))
+    steps.push_back(std::move(step));
   return steps;
 }
 
@@ -478,7 +492,8 @@ std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
   auto search = [&] {
     std::vector<ReshardStep> steps;
     for (Move& move : Search(shape, itemsize, cutter.Cut(from), cutter.Cut(to), kind).Run())
-      steps.push_back({move.kind, ToSharding(move.after, mesh, kind), std::move(move.axes), move.bytes});
+      steps.push_back(
+          {move.kind, ToSharding(move.after, mesh, kind), std::move(move.axes), move.bytes});
     return steps;
   };
   std::vector<ReshardStep> steps = search();

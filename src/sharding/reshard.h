@@ -23,14 +23,14 @@ const char* Name(StepKind kind);
 struct ReshardStep {
   StepKind kind;
   TensorSharding after;
-  AxisList axes;            // that the step acts on
-  int64_t bytes = 0;        // of payload that leaves a device
+  AxisList axes;      // that the step acts on
+  int64_t bytes = 0;  // of payload that leaves a device
 };
 
 // Returns the steps that cost the fewest bytes; empty if both shardings place every element alike.
 // Both are on meshes over the same devices. What is reduced counts as replicated. A dim that does
-// not divide is only sliced from whole and gathered to whole. No step replicates what a cheaper sequence keeps apart: the search minimises bytes, and
-// slices are free. `itemsize` is in bytes.
+// not divide is only sliced from whole and gathered to whole. No step replicates what a cheaper
+// sequence keeps apart: the search minimises bytes, and slices are free. `itemsize` is in bytes.
 std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
                                      const TensorSharding& from, const TensorSharding& to);
 

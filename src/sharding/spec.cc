@@ -61,8 +61,10 @@ std::string DimCode(const DimSharding& d) {
   for (const AxisRef& a : d.axes()) axes += (axes.empty() ? "" : ", ") + AxisCode(a);
   if (d.axes().size() > 1) axes = "{" + axes + "}";
   std::string out = d.axes().empty() ? "None" : axes;
-  if (d.open()) out = "Open(" + axes + ")";
-  else if (d.priority() >= 0) out = "Closed(" + out + ")";
+  if (d.open())
+    out = "Open(" + axes + ")";
+  else if (d.priority() >= 0)
+    out = "Closed(" + out + ")";
   if (d.priority() >= 0) out += fmt::format(".priority({})", d.priority());
   return out;
 }

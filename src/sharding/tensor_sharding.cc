@@ -25,9 +25,12 @@ std::optional<Problem> VerifySubAxis(const MeshDef& mesh, AxisRef a) {
   std::string text = AxisText(mesh, a);
   if (a.pre < 1) return Problem{"sub-axis", fmt::format("the pre-size of {} is below 1", text)};
   if (a.size <= 1) return Problem{"sub-axis", fmt::format("the size of {} is not above 1", text)};
-  if (a.size == n) return Problem{"sub-axis", fmt::format("{} is the whole axis: write \"{}\"", text, mesh.axes()[a.axis].name)};
+  if (a.size == n)
+    return Problem{"sub-axis", fmt::format("{} is the whole axis: write \"{}\"", text,
+                                           mesh.axes()[a.axis].name)};
   if (a.pre > n / a.size || n % a.next() != 0)
-    return Problem{"sub-axis", fmt::format("{} does not divide the axis, which has size {}", text, n)};
+    return Problem{"sub-axis",
+                   fmt::format("{} does not divide the axis, which has size {}", text, n)};
   return std::nullopt;
 }
 
@@ -38,8 +41,9 @@ std::optional<Problem> VerifyList(const MeshDef& mesh, const AxisList& axes) {
       if (axes[i] == axes[j])
         return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(mesh, axes[i]))};
     if (i > 0 && CanMerge(axes[i - 1], axes[i]))
-      return Problem{"mergeable", fmt::format("{} and {} side by side are one part: write them as one",
-                                              AxisText(mesh, axes[i - 1]), AxisText(mesh, axes[i]))};
+      return Problem{"mergeable",
+                     fmt::format("{} and {} side by side are one part: write them as one",
+                                 AxisText(mesh, axes[i - 1]), AxisText(mesh, axes[i]))};
   }
   return std::nullopt;
 }
@@ -57,8 +61,10 @@ std::optional<Problem> VerifyDisjoint(const TensorSharding& s) {
     for (AxisRef a : axes) {
       for (AxisRef b : seen)
         if (Overlaps(a, b)) {
-          if (a == b) return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(*s.mesh, a))};
-          return Problem{"overlap", fmt::format("{} and {} overlap", AxisText(*s.mesh, b), AxisText(*s.mesh, a))};
+          if (a == b)
+            return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(*s.mesh, a))};
+          return Problem{"overlap", fmt::format("{} and {} overlap", AxisText(*s.mesh, b),
+                                                AxisText(*s.mesh, a))};
         }
       seen.push_back(a);
     }
@@ -80,7 +86,8 @@ std::optional<Problem> Verify(const TensorSharding& s) {
   }
   for (size_t d = 0; d < s.dims.size(); ++d) {
     const DimAxes& dim = s.dims[d];
-    if (dim.priority < -1) return Problem{"priority", fmt::format("dim {} has a negative priority", d)};
+    if (dim.priority < -1)
+      return Problem{"priority", fmt::format("dim {} has a negative priority", d)};
     if (dim.priority >= 0 && dim.axes.empty() && !dim.open)
       return Problem{"priority", fmt::format("dim {} is empty and closed but has a priority", d)};
     if (auto p = VerifyList(*s.mesh, dim.axes)) return p;
@@ -93,7 +100,8 @@ std::optional<Problem> Verify(const TensorSharding& s) {
 
 int FirstUnevenDim(const TensorSharding& s, const std::vector<int64_t>& shape) {
   for (size_t d = 0; d < s.dims.size(); ++d)
-    if (!s.dims[d].axes.empty() && shape[d] % SizeOf(s.dims[d].axes) != 0) return static_cast<int>(d);
+    if (!s.dims[d].axes.empty() && shape[d] % SizeOf(s.dims[d].axes) != 0)
+      return static_cast<int>(d);
   return -1;
 }
 
@@ -141,8 +149,9 @@ Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
     for (const tessera::AxisRef& ref : from.axes())
       if ((r.problem = Lookup(mesh, ref, to.axes))) return r;
     if (d >= rank && !from.axes().empty()) {
-      r.problem = Problem{"rank", fmt::format("the spec {} has more dims than the array, which has rank {}",
-                                              spec.text(), rank)};
+      r.problem =
+          Problem{"rank", fmt::format("the spec {} has more dims than the array, which has rank {}",
+                                      spec.text(), rank)};
       return r;
     }
   }

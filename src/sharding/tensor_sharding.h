@@ -13,9 +13,9 @@
 namespace tessera::sharding {
 
 struct DimAxes {
-  AxisList axes;           // major to minor
-  bool open = false;       // propagation may append axes
-  int32_t priority = -1;   // of propagation, 0 most urgent; -1: none given
+  AxisList axes;          // major to minor
+  bool open = false;      // propagation may append axes
+  int32_t priority = -1;  // of propagation, 0 most urgent; -1: none given
   friend bool operator==(const DimAxes&, const DimAxes&) = default;
   template <class H>
   friend H AbslHashValue(H h, const DimAxes& d) {
@@ -26,9 +26,9 @@ struct DimAxes {
 struct TensorSharding {
   const MeshDef* mesh = nullptr;  // null: the empty mesh
   absl::InlinedVector<DimAxes, 4> dims;
-  AxisList replicated;            // may not be used by propagation; mesh order
-  AxisList unreduced;             // partial values over these; mesh order
-  AxisList reduced;               // replicated, with unreduced cotangents; mesh order
+  AxisList replicated;               // may not be used by propagation; mesh order
+  AxisList unreduced;                // partial values over these; mesh order
+  AxisList reduced;                  // replicated, with unreduced cotangents; mesh order
   Reduction kind = Reduction::kSum;  // of `unreduced`
 
   int rank() const { return static_cast<int>(dims.size()); }
@@ -47,7 +47,7 @@ TensorSharding Replicated(const MeshDef* mesh, int rank);
 
 // What is wrong with a sharding: `reason` in the words of Shardy's verifier, with its number there.
 struct Problem {
-  std::string check;   // "unknown-axis", "duplicate-axis", ...
+  std::string check;  // "unknown-axis", "duplicate-axis", ...
   std::string reason;
 };
 
@@ -71,7 +71,8 @@ PartitionSpec ToSpec(const TensorSharding& sharding);
 // Returns Shardy's text: `<@mesh, [{"x"}, {?}p1], replicated={"y"}, unreduced=max{"z"}>`.
 // `reduced={...}` is Tessera's addition.
 std::string Text(const TensorSharding& sharding);
-// Reads it back. Throws RuntimeError with the column of what is wrong, the verifier's checks included.
+// Reads it back. Throws RuntimeError with the column of what is wrong, the verifier's checks
+// included.
 TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc);
 
 // Returns the part of JAX's type text after the dtype: `[8@x,4]{U:y}`.

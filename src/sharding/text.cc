@@ -39,7 +39,8 @@ AxisRef ReadAxis(base::Reader& in, const MeshDef* mesh) {
     a.size = in.Integer();
     // Checked here, before any product of the two is formed.
     if (a.pre < 1 || a.size < 1 || a.pre > mesh->axis_size(axis) || a.size > mesh->axis_size(axis))
-      in.Fail(fmt::format("sub-axis sizes of \"{}\" must lie between 1 and {}", name, mesh->axis_size(axis)));
+      in.Fail(fmt::format("sub-axis sizes of \"{}\" must lie between 1 and {}", name,
+                          mesh->axis_size(axis)));
     if (a.size == mesh->axis_size(axis)) in.Fail("sub-axis size is equal to the full axis size");
   }
   return a;
@@ -53,8 +54,10 @@ DimAxes ReadDim(base::Reader& in, const MeshDef* mesh) {
   DimAxes d;
   in.List("{", "}", [&] {
     if (d.open) in.Fail("'?' must come last");
-    if (in.Accept("?")) d.open = true;
-    else Keep(mesh, ReadAxis(in, mesh), d.axes);
+    if (in.Accept("?"))
+      d.open = true;
+    else
+      Keep(mesh, ReadAxis(in, mesh), d.axes);
   });
   size_t before = in.position();
   std::string word = in.AcceptWord();
@@ -101,9 +104,12 @@ TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc
                                           : nullptr;
     if (!axes) in.Fail(fmt::format("expected replicated, unreduced or reduced, not '{}'", set));
     if (set == "unreduced") {
-      if (in.Accept("max")) s.kind = Reduction::kMax;
-      else if (in.Accept("min")) s.kind = Reduction::kMin;
-      else in.Accept("sum");
+      if (in.Accept("max"))
+        s.kind = Reduction::kMax;
+      else if (in.Accept("min"))
+        s.kind = Reduction::kMin;
+      else
+        in.Accept("sum");
     }
     in.List("{", "}", [&] { Keep(mesh, ReadAxis(in, mesh), *axes); });
   }
@@ -132,7 +138,8 @@ std::string TypeSuffix(const std::vector<int64_t>& shape, const TensorSharding& 
   out += "]";
   if (s.unreduced.empty() && s.reduced.empty()) return out;
   std::string kind = KindPrefix(s.kind), sets;
-  if (!s.unreduced.empty()) sets += "U" + (kind.empty() ? "" : "_" + kind) + ":" + names(s.unreduced);
+  if (!s.unreduced.empty())
+    sets += "U" + (kind.empty() ? "" : "_" + kind) + ":" + names(s.unreduced);
   if (!s.reduced.empty()) sets += (sets.empty() ? "R:" : ", R:") + names(s.reduced);
   return out + "{" + sets + "}";
 }

@@ -8,20 +8,20 @@ namespace tessera::spmd {
 
 // What lowering adds to an instruction of the device program.
 struct Note {
-  bool implied = true;   // a move that an op's type implies; not a reshard that the user wrote
-  int64_t bytes = 0;     // of a move: payload that leaves a device
+  bool implied = true;      // a move that an op's type implies; not a reshard that the user wrote
+  int64_t bytes = 0;        // of a move: payload that leaves a device
   sharding::AxisList axes;  // of a move
 };
 
 struct DeviceProgram {
-  ir::Program program;                 // per_device
-  std::vector<const ir::Type*> placed; // per value: the global type, with the sharding it has here
-  std::vector<Note> notes;             // per instruction
-  double flops = 0;                    // per device
+  ir::Program program;                  // per_device
+  std::vector<const ir::Type*> placed;  // per value: the global type, with the sharding it has here
+  std::vector<Note> notes;              // per instruction
+  double flops = 0;                     // per device
 };
 
-// Returns the program as each device of its mesh runs it: factors of every op sharded in the way that
-// moves the fewest bytes, reshards inserted as collectives, dead and repeated code removed.
+// Returns the program as each device of its mesh runs it: factors of every op sharded in the way
+// that moves the fewest bytes, reshards inserted as collectives, dead and repeated code removed.
 DeviceProgram Lower(const ir::Program& program);
 
 // Removes instructions whose results nothing uses, and instructions equal to an earlier one.

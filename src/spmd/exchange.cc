@@ -28,12 +28,18 @@ std::vector<int64_t> Positions(const MeshDef& mesh) {
 
 plan::Reduction ToPlan(Reduction r) {
   switch (r) {
-    case Reduction::kMax: return plan::Reduction::kMax;
-    case Reduction::kMin: return plan::Reduction::kMin;
-    case Reduction::kProd: return plan::Reduction::kProd;
-    case Reduction::kAnd: return plan::Reduction::kAnd;
-    case Reduction::kOr: return plan::Reduction::kOr;
-    default: return plan::Reduction::kSum;
+    case Reduction::kMax:
+      return plan::Reduction::kMax;
+    case Reduction::kMin:
+      return plan::Reduction::kMin;
+    case Reduction::kProd:
+      return plan::Reduction::kProd;
+    case Reduction::kAnd:
+      return plan::Reduction::kAnd;
+    case Reduction::kOr:
+      return plan::Reduction::kOr;
+    default:
+      return plan::Reduction::kSum;
   }
 }
 
@@ -42,7 +48,8 @@ void Collapse(plan::Exchange& e) {
   std::vector<int64_t> box, in, out;
   for (size_t d = 0; d < e.box.size(); ++d) {
     if (e.box[d] == 1) continue;
-    if (!box.empty() && in.back() == e.in_strides[d] * e.box[d] && out.back() == e.out_strides[d] * e.box[d]) {
+    if (!box.empty() && in.back() == e.in_strides[d] * e.box[d] &&
+        out.back() == e.out_strides[d] * e.box[d]) {
       box.back() *= e.box[d];
       in.back() = e.in_strides[d];
       out.back() = e.out_strides[d];
@@ -80,8 +87,8 @@ class Mover {
   const std::vector<int64_t>& out_strides() const { return out_strides_; }
   bool reduces() const { return !summed_.empty(); }
 
-  // The pieces of the device at mesh position `index` of the target mesh. A part that several devices
-  // hold is taken from the one whose other coordinates are the receiver's own.
+  // The pieces of the device at mesh position `index` of the target mesh. A part that several
+  // devices hold is taken from the one whose other coordinates are the receiver's own.
   std::vector<plan::Exchange::Piece> Pieces(int64_t index) const {
     std::vector<plan::Exchange::Piece> pieces;
     std::vector<int64_t> block(box_.size(), 0);
@@ -90,7 +97,8 @@ class Mover {
       for (size_t d = 0; d < box_.size(); ++d) {
         int64_t start = OutBegin(d, index) + block[d] * box_[d];
         const AxisList& axes = from_.dims[d].axes;
-        int64_t shard = in_shape_[d] == 0 ? 0 : std::min(start / in_shape_[d], sharding::SizeOf(axes) - 1);
+        int64_t shard =
+            in_shape_[d] == 0 ? 0 : std::min(start / in_shape_[d], sharding::SizeOf(axes) - 1);
         if (!axes.empty()) source = sharding::WithShardIndex(*from_.mesh, axes, source, shard);
         in_offset += (start - shard * in_shape_[d]) * in_strides_[d];
         out_offset += block[d] * box_[d] * out_strides_[d];
@@ -112,7 +120,8 @@ class Mover {
     for (int64_t k = 0; k < n; ++k) {
       int64_t at = n == 1 ? source : sharding::WithShardIndex(*from_.mesh, summed_, source, k);
       int64_t device = from_.mesh ? from_.mesh->Device(at) : 0;
-      pieces.push_back({from_layout_.instance_of_device[static_cast<size_t>(device)], in_offset, out_offset});
+      pieces.push_back(
+          {from_layout_.instance_of_device[static_cast<size_t>(device)], in_offset, out_offset});
     }
   }
 

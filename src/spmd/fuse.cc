@@ -62,11 +62,13 @@ class Fuser {
     const ir::Lowering& lowering = *instruction.op->lowering;
     DType dtype = program_.type(result)->dtype();
     if (std::holds_alternative<ir::Constant>(lowering)) {
-      node_[result] = Push({.kind = plan::FusedNode::kConstant, .dtype = dtype, .bits = ConstantBits(instruction)});
+      node_[result] = Push(
+          {.kind = plan::FusedNode::kConstant, .dtype = dtype, .bits = ConstantBits(instruction)});
       return;
     }
     plan::FusedNode node{.dtype = dtype};
-    for (size_t k = 0; k < instruction.operands.size(); ++k) node.args[k] = NodeOf(instruction.operands[k]);
+    for (size_t k = 0; k < instruction.operands.size(); ++k)
+      node.args[k] = NodeOf(instruction.operands[k]);
     if (auto* e = std::get_if<ir::Elementwise>(&lowering)) {
       node.kind = plan::FusedNode::kScalar;
       node.op = e->op;
@@ -80,7 +82,9 @@ class Fuser {
     }
   }
 
-  void AddOutput(ValueId v) { desc_.outputs.push_back({program_.type(v)->dtype(), Strides(shape(v)), node_.at(v)}); }
+  void AddOutput(ValueId v) {
+    desc_.outputs.push_back({program_.type(v)->dtype(), Strides(shape(v)), node_.at(v)});
+  }
 
   const ir::Program& program_;
   const Item& item_;
@@ -90,7 +94,9 @@ class Fuser {
 
 }  // namespace
 
-plan::FusedDesc Fuse(const ir::Program& program, const Item& item) { return Fuser(program, item).Run(); }
+plan::FusedDesc Fuse(const ir::Program& program, const Item& item) {
+  return Fuser(program, item).Run();
+}
 
 uint64_t ConstantBits(const ir::Instruction& instruction) {
   return std::get<ir::Constant>(*instruction.op->lowering).bits(instruction.params.get());

@@ -19,7 +19,7 @@ struct Decision {
   absl::InlinedVector<const ir::Type*, 3> operands;  // what the op wants
   absl::InlinedVector<const ir::Type*, 1> results;   // what it then leaves
   double flops = 0;
-  bool expands = false;                              // by Kernel::sharded
+  bool expands = false;  // by Kernel::sharded
 };
 
 // Memory that outlives one program, per thread, so that a hit takes no lock.
@@ -31,7 +31,9 @@ ir::Memo<Decision>& Decisions() {
 const ir::Type* LocalType(const ir::Type* placed) {
   static thread_local absl::flat_hash_map<const ir::Type*, const ir::Type*> locals;
   const ir::Type*& local = locals[placed];
-  if (!local) local = ir::Type::Get(sharding::LocalShape(placed->shape(), placed->sharding()), placed->dtype());
+  if (!local)
+    local =
+        ir::Type::Get(sharding::LocalShape(placed->shape(), placed->sharding()), placed->dtype());
   return local;
 }
 
@@ -45,7 +47,8 @@ class Lowering {
 
   DeviceProgram Run() {
     for (ir::ValueId v : from_.inputs) out_.program.inputs.push_back(Parameter(v));
-    for (const ir::Capture& c : from_.captures) out_.program.captures.push_back({Parameter(c.value), c.array});
+    for (const ir::Capture& c : from_.captures)
+      out_.program.captures.push_back({Parameter(c.value), c.array});
     for (const ir::Instruction& instruction : from_.instructions) {
       loc_ = instruction.loc;
       LowerInstruction(instruction);
@@ -82,16 +85,19 @@ class Lowering {
     } else {
       values = Partitioned(instruction, operands, results);
     }
-    for (size_t i = 0; i < values.size(); ++i) map_[static_cast<size_t>(instruction.results[i])] = values[i];
+    for (size_t i = 0; i < values.size(); ++i)
+      map_[static_cast<size_t>(instruction.results[i])] = values[i];
   }
 
   // Lowers the ops that this one expands to, traced as a small program of their own.
   std::vector<ir::ValueId> ExpandInto(ir::ExpandFn expand, const ir::Instruction& instruction) {
     ir::Program inner;
     inner.mesh = from_.mesh;
-    for (ir::ValueId v : instruction.operands) inner.inputs.push_back(inner.AddValue(from_.type(v), loc_));
+    for (ir::ValueId v : instruction.operands)
+      inner.inputs.push_back(inner.AddValue(from_.type(v), loc_));
     ir::Builder builder(inner, loc_);
-    inner.outputs = expand(builder, instruction.params.get(), inner.inputs, from_.type(instruction.results[0]));
+    inner.outputs =
+        expand(builder, instruction.params.get(), inner.inputs, from_.type(instruction.results[0]));
     Lowering sub(inner);
     std::swap(sub.out_, out_);
     for (size_t i = 0; i < inner.inputs.size(); ++i)
@@ -112,7 +118,8 @@ class Lowering {
     ir::OpKey key{instruction.op, instruction.params, {}};
     for (ir::ValueId v : operands) key.types.push_back(Placed(v));
     key.types.insert(key.types.end(), results.begin(), results.end());
-    const Decision& decision = Decisions().Get(std::move(key), [&] { return Decide(instruction, operands, results); });
+    const Decision& decision =
+        Decisions().Get(std::move(key), [&] { return Decide(instruction, operands, results); });
     if (decision.expands)
       return ExpandInto(std::get<ir::Kernel>(*instruction.op->lowering).sharded, instruction);
     out_.flops += decision.flops;
@@ -122,7 +129,8 @@ class Lowering {
       ins.push_back(Reshard(operands[i], decision.operands[i], /*implied=*/true));
     for (const ir::Type* left : decision.results) outs.push_back(AddValue(left, loc_));
     Emit(*instruction.op, instruction.params, ins, outs, {});
-    for (size_t i = 0; i < results.size(); ++i) outs[i] = Reshard(outs[i], results[i], /*implied=*/true);
+    for (size_t i = 0; i < results.size(); ++i)
+      outs[i] = Reshard(outs[i], results[i], /*implied=*/true);
     return outs;
   }
 
@@ -134,7 +142,8 @@ class Lowering {
       types.push_back(Placed(v));
       ins.push_back({&Placed(v)->shape(), Placed(v)->dtype().size(), &Placed(v)->sharding()});
     }
-    for (const ir::Type* t : results) outs.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
+    for (const ir::Type* t : results)
+      outs.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
     sharding::DimMap map = ir::DimMapOf(*instruction.op, instruction.params.get(), types, results);
     sharding::Partition p = sharding::ChoosePartition(map, ins, outs);
     Decision decision;
@@ -142,13 +151,16 @@ class Lowering {
     decision.expands = kernel && kernel->sharded && ReducesSharded(map, types);
     decision.flops = Flops(*instruction.op, map, p);
     for (size_t i = 0; i < types.size(); ++i)
-      decision.operands.push_back(ir::Type::Get(types[i]->shape(), types[i]->dtype(), std::move(p.operands[i])));
+      decision.operands.push_back(
+          ir::Type::Get(types[i]->shape(), types[i]->dtype(), std::move(p.operands[i])));
     for (size_t i = 0; i < results.size(); ++i)
-      decision.results.push_back(ir::Type::Get(results[i]->shape(), results[i]->dtype(), std::move(p.results[i])));
+      decision.results.push_back(
+          ir::Type::Get(results[i]->shape(), results[i]->dtype(), std::move(p.results[i])));
     return decision;
   }
 
-  static bool ReducesSharded(const sharding::DimMap& map, const std::vector<const ir::Type*>& operands) {
+  static bool ReducesSharded(const sharding::DimMap& map,
+                             const std::vector<const ir::Type*>& operands) {
     for (size_t i = 0; i < operands.size(); ++i)
       for (size_t d = 0; d < map.operands[i].size(); ++d)
         for (int32_t f : map.operands[i][d])
@@ -158,21 +170,25 @@ class Lowering {
     return false;
   }
 
-  static double Flops(const ir::OpDef& op, const sharding::DimMap& map, const sharding::Partition& p) {
+  static double Flops(const ir::OpDef& op, const sharding::DimMap& map,
+                      const sharding::Partition& p) {
     double points = op.flops_per_point;
     for (size_t f = 0; f < map.factors.size() && points > 0; ++f)
-      points *= static_cast<double>(map.factors[f].size) / static_cast<double>(sharding::SizeOf(p.factors[f]));
+      points *= static_cast<double>(map.factors[f].size) /
+                static_cast<double>(sharding::SizeOf(p.factors[f]));
     return points;
   }
 
   ir::ValueId Reshard(ir::ValueId v, const ir::Type* to, bool implied) {
     const ir::Type* from = Placed(v);
     if (from == to || from->sharding() == to->sharding()) return v;
-    for (const sharding::ReshardStep& step :
-         sharding::PlanReshard(from->shape(), from->dtype().size(), from->sharding(), to->sharding())) {
-      const ir::Type *before = Placed(v), *after = ir::Type::Get(from->shape(), from->dtype(), step.after);
+    for (const sharding::ReshardStep& step : sharding::PlanReshard(
+             from->shape(), from->dtype().size(), from->sharding(), to->sharding())) {
+      const ir::Type *before = Placed(v),
+                     *after = ir::Type::Get(from->shape(), from->dtype(), step.after);
       ir::ValueId next = AddValue(after, loc_);
-      Emit(OpOf(step.kind), MoveParamsOf(*before, *after), {v}, {next}, {implied, step.bytes, step.axes});
+      Emit(OpOf(step.kind), MoveParamsOf(*before, *after), {v}, {next},
+           {implied, step.bytes, step.axes});
       v = next;
     }
     return v;

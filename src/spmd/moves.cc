@@ -10,7 +10,8 @@ constexpr int kKinds = static_cast<int>(sharding::StepKind::kShardedToUnreduced)
 const std::array<const ir::OpDef*, kKinds>& Movers() {
   static const auto movers = [] {
     std::array<const ir::OpDef*, kKinds> list{};
-    for (int k = 0; k < kKinds; ++k) list[static_cast<size_t>(k)] = ir::FindOp(Name(static_cast<sharding::StepKind>(k)));
+    for (int k = 0; k < kKinds; ++k)
+      list[static_cast<size_t>(k)] = ir::FindOp(Name(static_cast<sharding::StepKind>(k)));
     return list;
   }();
   return movers;

@@ -28,10 +28,9 @@ struct KernelKey {
   friend bool operator==(const KernelKey& x, const KernelKey& y) {
     const Instruction &a = *x.instruction, &b = *y.instruction;
     if (a.op != b.op || a.operands.size() != b.operands.size()) return false;
-    if (a.params != b.params && !(a.params && b.params && a.params->Equals(*b.params))) return false;
-    auto same = [&](ValueId v, ValueId w) {
-      return x.At(v) == y.At(w);
-    };
+    if (a.params != b.params && !(a.params && b.params && a.params->Equals(*b.params)))
+      return false;
+    auto same = [&](ValueId v, ValueId w) { return x.At(v) == y.At(w); };
     for (size_t i = 0; i < a.operands.size(); ++i)
       if (!same(a.operands[i], b.operands[i])) return false;
     return same(a.results[0], b.results[0]);
@@ -45,7 +44,8 @@ struct KernelKey {
 
 class PlanBuilder {
  public:
-  PlanBuilder(const DeviceProgram& device, const Schedule& schedule, const KernelFactories& kernels, int32_t devices)
+  PlanBuilder(const DeviceProgram& device, const Schedule& schedule, const KernelFactories& kernels,
+              int32_t devices)
       : device_(device), program_(device.program), schedule_(schedule), kernels_(kernels) {
     plan_.devices = devices;
     for (const LayoutKey& key : schedule.layouts) plan_.layouts.push_back(MakeLayout(key, devices));
@@ -54,7 +54,8 @@ class PlanBuilder {
 
   plan::Plan Run(const std::vector<bool>& donated) {
     for (ValueId v : program_.inputs) plan_.inputs.push_back(Define(v, plan::ValueKind::kInput));
-    for (const ir::Capture& c : program_.captures) plan_.inputs.push_back(Define(c.value, plan::ValueKind::kInput));
+    for (const ir::Capture& c : program_.captures)
+      plan_.inputs.push_back(Define(c.value, plan::ValueKind::kInput));
     plan_.donated = donated;
     plan_.donated.resize(plan_.inputs.size());
     for (const Item& item : schedule_.items) Add(item);
@@ -69,7 +70,9 @@ class PlanBuilder {
   }
 
  private:
-  int64_t Bytes(ValueId v) const { return program_.type(v)->elements() * program_.type(v)->dtype().size(); }
+  int64_t Bytes(ValueId v) const {
+    return program_.type(v)->elements() * program_.type(v)->dtype().size();
+  }
   int32_t LayoutOf(ValueId v) const { return schedule_.layout_of[static_cast<size_t>(v)]; }
   const Instruction& At(const Item& item, size_t i) const {
     return program_.instructions[static_cast<size_t>(item.instructions[i])];
@@ -88,11 +91,13 @@ class PlanBuilder {
     note_ = static_cast<int32_t>(plan_.notes.size());
     plan_.notes.push_back(fmt::format("{} at {}", last.op->name, base::Where(last.loc)));
     if (item.kind == Item::kMove) return AddMove(last);
-    if (item.kind == Item::kFused) return AddStep(kernels_.fused(Fuse(program_, item)), item.in, item.out);
+    if (item.kind == Item::kFused)
+      return AddStep(kernels_.fused(Fuse(program_, item)), item.in, item.out);
     if (std::holds_alternative<ir::Constant>(*last.op->lowering)) return AddConstant(last);
     auto [it, fresh] = made_.try_emplace(KernelKey{&last, &device_});
     if (fresh) it->second = MakeKernel(last);
-    AddStep(it->second, {last.operands.begin(), last.operands.end()}, {last.results.begin(), last.results.end()});
+    AddStep(it->second, {last.operands.begin(), last.operands.end()},
+            {last.results.begin(), last.results.end()});
   }
 
   // A constant that an exchange or a kernel reads is data; one that is returned is computed.
@@ -125,17 +130,28 @@ class PlanBuilder {
     for (ValueId v : instruction.results) call.results.push_back(Local(v));
     plan::Kernel kernel;
     const ir::Lowering& lowering = *instruction.op->lowering;
-    if (auto* k = std::get_if<ir::Kernel>(&lowering)) k->make(call, &kernel);
-    else if (auto* r = std::get_if<ir::Reduce>(&lowering)) r->make(call, &kernel);
-    else if (auto* b = std::get_if<ir::Broadcast>(&lowering)) b->make(call, &kernel);
-    else if (auto* i = std::get_if<ir::IotaLike>(&lowering)) i->make(call, &kernel);
-    else base::ThrowInternal({.kind = {}, .op = std::string(instruction.op->name), .label = "plan.kernel",
-                              .where = base::Where(instruction.loc), .reason = "the op has no kernel", .operands = {},
-                              .notes = {}, .fixes = {}});
+    if (auto* k = std::get_if<ir::Kernel>(&lowering))
+      k->make(call, &kernel);
+    else if (auto* r = std::get_if<ir::Reduce>(&lowering))
+      r->make(call, &kernel);
+    else if (auto* b = std::get_if<ir::Broadcast>(&lowering))
+      b->make(call, &kernel);
+    else if (auto* i = std::get_if<ir::IotaLike>(&lowering))
+      i->make(call, &kernel);
+    else
+      base::ThrowInternal({.kind = {},
+                           .op = std::string(instruction.op->name),
+                           .label = "plan.kernel",
+                           .where = base::Where(instruction.loc),
+                           .reason = "the op has no kernel",
+                           .operands = {},
+                           .notes = {},
+                           .fixes = {}});
     return kernel;
   }
 
-  void AddStep(plan::Kernel kernel, const std::vector<ValueId>& in, const std::vector<ValueId>& out) {
+  void AddStep(plan::Kernel kernel, const std::vector<ValueId>& in,
+               const std::vector<ValueId>& out) {
     plan::Step step{std::move(kernel), LayoutOf(out[0]), {}, {}, note_};
     for (ValueId v : in) step.in.push_back(At(v));
     AddStep(std::move(step), out);
@@ -144,7 +160,8 @@ class PlanBuilder {
   // A segment ends where a step needs what another layout's step made in it.
   void AddStep(plan::Step step, const std::vector<ValueId>& out) {
     for (int32_t v : step.in)
-      if (v < static_cast<int32_t>(made_in_.size()) && made_in_[static_cast<size_t>(v)] == segment_ &&
+      if (v < static_cast<int32_t>(made_in_.size()) &&
+          made_in_[static_cast<size_t>(v)] == segment_ &&
           plan_.values[static_cast<size_t>(v)].layout != step.layout) {
         Flush();
         break;
@@ -168,13 +185,15 @@ class PlanBuilder {
   void AddMove(const Instruction& instruction) {
     ValueId in = instruction.operands[0], out = instruction.results[0];
     StepKind kind = KindOf(*instruction.op);
-    if (kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced || kind == StepKind::kShardedToUnreduced)
+    if (kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced ||
+        kind == StepKind::kShardedToUnreduced)
       return AddLocalMove(in, out);
     Flush();
     int32_t source = At(in);
     int32_t in_layout = plan_.values[static_cast<size_t>(source)].layout;
-    plan::Exchange e = MakeExchange(*Placed(in), *Placed(out), plan_.layouts[static_cast<size_t>(in_layout)],
-                                    plan_.layouts[static_cast<size_t>(LayoutOf(out))]);
+    plan::Exchange e =
+        MakeExchange(*Placed(in), *Placed(out), plan_.layouts[static_cast<size_t>(in_layout)],
+                     plan_.layouts[static_cast<size_t>(LayoutOf(out))]);
     e.in = source;
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;
@@ -186,10 +205,13 @@ class PlanBuilder {
   void AddLocalMove(ValueId in, ValueId out) {
     const sharding::TensorSharding &from = Placed(in)->sharding(), &to = Placed(out)->sharding();
     const sharding::MeshDef& mesh = *to.mesh;
-    const ir::Shape &in_shape = program_.type(in)->shape(), &out_shape = program_.type(out)->shape();
-    KernelFactories::DeviceCopy copy{program_.type(in)->dtype().size(), {}, Strides(in_shape), Strides(out_shape),
-                                     {}, {}, {}, program_.type(out)->elements(), false};
-    for (size_t d = 0; d < in_shape.size(); ++d) copy.box.push_back(std::min(in_shape[d], out_shape[d]));
+    const ir::Shape &in_shape = program_.type(in)->shape(),
+                    &out_shape = program_.type(out)->shape();
+    KernelFactories::DeviceCopy copy{
+        program_.type(in)->dtype().size(), {},   Strides(in_shape), Strides(out_shape), {}, {}, {},
+        program_.type(out)->elements(),    false};
+    for (size_t d = 0; d < in_shape.size(); ++d)
+      copy.box.push_back(std::min(in_shape[d], out_shape[d]));
     bool sums = to.kind == Reduction::kSum;
     sharding::AxisList fresh = sums ? Fresh(from, to) : sharding::AxisList{};
     auto devices = static_cast<size_t>(plan_.devices);
@@ -201,8 +223,10 @@ class PlanBuilder {
       for (size_t d = 0; d < in_shape.size(); ++d) {
         int64_t begin = sharding::ShardIndex(mesh, to.dims[d].axes, i) * out_shape[d] -
                         sharding::ShardIndex(mesh, from.dims[d].axes, i) * in_shape[d];
-        if (begin >= 0) copy.in_offsets[device] += begin * copy.in_strides[d];
-        else copy.out_offsets[device] -= begin * copy.out_strides[d];
+        if (begin >= 0)
+          copy.in_offsets[device] += begin * copy.in_strides[d];
+        else
+          copy.out_offsets[device] -= begin * copy.out_strides[d];
       }
       if (!fresh.empty()) copy.skip[device] = sharding::ShardIndex(mesh, fresh, i) != 0;
     }
@@ -213,7 +237,8 @@ class PlanBuilder {
   }
 
   // Axes that become unreduced without having sharded a dim: one device along them keeps the value.
-  static sharding::AxisList Fresh(const sharding::TensorSharding& from, const sharding::TensorSharding& to) {
+  static sharding::AxisList Fresh(const sharding::TensorSharding& from,
+                                  const sharding::TensorSharding& to) {
     sharding::AxisList fresh = sharding::Difference(to.unreduced, from.unreduced);
     for (const sharding::DimAxes& d : from.dims) fresh = sharding::Difference(fresh, d.axes);
     return fresh;
@@ -252,8 +277,9 @@ class PlanBuilder {
 
 }  // namespace
 
-plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule, const KernelFactories& kernels,
-                     int32_t devices, const std::vector<bool>& donated) {
+plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule,
+                     const KernelFactories& kernels, int32_t devices,
+                     const std::vector<bool>& donated) {
   return PlanBuilder(device, schedule, kernels, devices).Run(donated);
 }
 

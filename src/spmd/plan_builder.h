@@ -23,8 +23,9 @@ struct KernelFactories {
 };
 
 // `devices`: of the process. `donated`: per input and capture.
-plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule, const KernelFactories& kernels,
-                     int32_t devices, const std::vector<bool>& donated);
+plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule,
+                     const KernelFactories& kernels, int32_t devices,
+                     const std::vector<bool>& donated);
 
 // Returns the instances of a layout on so many devices.
 plan::Layout MakeLayout(const LayoutKey& key, int32_t devices);

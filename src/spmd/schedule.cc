@@ -19,10 +19,10 @@ bool IsMove(const Instruction& i) { return std::holds_alternative<ir::Move>(*i.o
 struct Group {
   std::vector<int32_t> instructions;
   ir::Shape space;
-  int32_t reduced = 0;       // trailing dims reduced over; 0: not decided
+  int32_t reduced = 0;  // trailing dims reduced over; 0: not decided
   int32_t layout = 0;
-  int32_t closed_at = -1;    // the first instruction outside that uses one of its values
-  int32_t item = -1;         // its place among the items: that of its last member
+  int32_t closed_at = -1;  // the first instruction outside that uses one of its values
+  int32_t item = -1;       // its place among the items: that of its last member
 };
 
 class Scheduler {
@@ -122,7 +122,8 @@ class Scheduler {
     const sharding::DimFactors& dims = map.operands[0];
     size_t kept = map.results[0].size();
     for (size_t d = 0; d < dims.size(); ++d) {
-      bool reduced = map.factors[static_cast<size_t>(dims[d][0])].kind == sharding::FactorKind::kReduce;
+      bool reduced =
+          map.factors[static_cast<size_t>(dims[d][0])].kind == sharding::FactorKind::kReduce;
       if (reduced != (d >= kept)) return -1;
     }
     return static_cast<int32_t>(dims.size() - kept);
@@ -150,7 +151,8 @@ class Scheduler {
     // Latest group first: it is the one most likely still open.
     std::vector<int32_t> candidates;
     for (ValueId v : instruction.operands)
-      if (group_of_[static_cast<size_t>(v)] >= 0) candidates.push_back(group_of_[static_cast<size_t>(v)]);
+      if (group_of_[static_cast<size_t>(v)] >= 0)
+        candidates.push_back(group_of_[static_cast<size_t>(v)]);
     std::sort(candidates.rbegin(), candidates.rend());
     for (int32_t g : candidates)
       if (MayJoin(groups_[static_cast<size_t>(g)], g, instruction)) return g;
@@ -169,14 +171,16 @@ class Scheduler {
     const ir::Lowering& lowering = *instruction.op->lowering;
     if (std::holds_alternative<ir::Reduce>(lowering)) return JoinReduce(group, g, instruction);
     if (IsView(instruction)) return JoinView(group, instruction);
-    if (std::holds_alternative<ir::Broadcast>(lowering)) return JoinBroadcast(group, g, instruction);
+    if (std::holds_alternative<ir::Broadcast>(lowering))
+      return JoinBroadcast(group, g, instruction);
     return JoinElementwise(group, g, instruction);
   }
 
   bool JoinReduce(Group& group, int32_t g, const Instruction& instruction) {
     ValueId operand = instruction.operands[0];
     int32_t reduced = ReducedDims(instruction);
-    if (group_of_[static_cast<size_t>(operand)] != g || is_row_[static_cast<size_t>(operand)]) return false;
+    if (group_of_[static_cast<size_t>(operand)] != g || is_row_[static_cast<size_t>(operand)])
+      return false;
     if (reduced <= 0 || (group.reduced != 0 && group.reduced != reduced)) return false;
     group.reduced = reduced;
     is_row_[static_cast<size_t>(instruction.results[0])] = true;
@@ -186,7 +190,8 @@ class Scheduler {
   // A row value with ones in place of the reduced dims, or without them, is the same row value.
   bool JoinView(Group& group, const Instruction& instruction) {
     ValueId operand = instruction.operands[0], result = instruction.results[0];
-    if (!is_row_[static_cast<size_t>(operand)] || program_.type(operand)->dtype() != program_.type(result)->dtype())
+    if (!is_row_[static_cast<size_t>(operand)] ||
+        program_.type(operand)->dtype() != program_.type(result)->dtype())
       return false;
     if (!IsRowShape(group, shape(result))) return false;
     is_row_[static_cast<size_t>(result)] = true;
@@ -205,7 +210,8 @@ class Scheduler {
   // A row value repeated over the reduced dims is what every element of the row sees.
   bool JoinBroadcast(Group& group, int32_t g, const Instruction& instruction) {
     ValueId operand = instruction.operands[0], result = instruction.results[0];
-    if (group_of_[static_cast<size_t>(operand)] != g || !is_row_[static_cast<size_t>(operand)]) return false;
+    if (group_of_[static_cast<size_t>(operand)] != g || !is_row_[static_cast<size_t>(operand)])
+      return false;
     if (shape(result) != group.space) return false;
     sharding::DimMap map = MapOf(instruction);
     const ir::Shape& from = shape(operand);
@@ -226,7 +232,8 @@ class Scheduler {
       bool operand_row = is_row_[static_cast<size_t>(v)];
       if (row && !operand_row) return false;
       // Seen by elements, a row value must have ones in place of the reduced dims, or be a scalar.
-      if (element && operand_row && shape(v).size() != group.space.size() && !shape(v).empty()) return false;
+      if (element && operand_row && shape(v).size() != group.space.size() && !shape(v).empty())
+        return false;
       if (row && shape(v) != s && !shape(v).empty()) return false;
     }
     is_row_[static_cast<size_t>(result)] = row;
@@ -244,9 +251,21 @@ class Scheduler {
           schedule_.items.push_back({Item::kKernel, group.instructions, {}, {}, {}, 0, {}});
           continue;
         }
-        schedule_.items.push_back({Item::kFused, std::move(group.instructions), {}, {}, std::move(group.space), group.reduced, {}});
+        schedule_.items.push_back({Item::kFused,
+                                   std::move(group.instructions),
+                                   {},
+                                   {},
+                                   std::move(group.space),
+                                   group.reduced,
+                                   {}});
       } else if (!IsView(instruction)) {
-        schedule_.items.push_back({IsMove(instruction) ? Item::kMove : Item::kKernel, {static_cast<int32_t>(i)}, {}, {}, {}, 0, {}});
+        schedule_.items.push_back({IsMove(instruction) ? Item::kMove : Item::kKernel,
+                                   {static_cast<int32_t>(i)},
+                                   {},
+                                   {},
+                                   {},
+                                   0,
+                                   {}});
       }
     }
   }
@@ -265,7 +284,8 @@ class Scheduler {
     std::vector<int32_t> maker(program_.values.size(), -1);
     for (size_t k = 0; k < schedule_.items.size(); ++k)
       for (int32_t i : schedule_.items[k].instructions)
-        for (ValueId v : program_.instructions[static_cast<size_t>(i)].results) maker[static_cast<size_t>(v)] = static_cast<int32_t>(k);
+        for (ValueId v : program_.instructions[static_cast<size_t>(i)].results)
+          maker[static_cast<size_t>(v)] = static_cast<int32_t>(k);
     std::vector<bool> crosses(program_.values.size());
     for (ValueId v : program_.outputs) crosses[static_cast<size_t>(Storage(v))] = true;
     for (size_t k = 0; k < schedule_.items.size(); ++k)
@@ -279,14 +299,17 @@ class Scheduler {
           }
           crosses[static_cast<size_t>(s)] = true;
           std::vector<ValueId>& in = schedule_.items[k].in;
-          if (schedule_.items[k].kind != Item::kFused || std::find(in.begin(), in.end(), v) == in.end()) in.push_back(v);
+          if (schedule_.items[k].kind != Item::kFused ||
+              std::find(in.begin(), in.end(), v) == in.end())
+            in.push_back(v);
         }
     std::vector<Item> kept;
     for (Item& item : schedule_.items) {
       for (int32_t i : item.instructions)
         for (ValueId v : program_.instructions[static_cast<size_t>(i)].results)
           if (crosses[static_cast<size_t>(v)] || item.kind != Item::kFused) item.out.push_back(v);
-      bool unused_constant = item.instructions.size() == 1 && IsConstant(item.out[0]) && !crosses[static_cast<size_t>(item.out[0])];
+      bool unused_constant = item.instructions.size() == 1 && IsConstant(item.out[0]) &&
+                             !crosses[static_cast<size_t>(item.out[0])];
       if (!unused_constant) kept.push_back(std::move(item));
     }
     schedule_.items = std::move(kept);
@@ -294,7 +317,8 @@ class Scheduler {
 
   bool IsConstant(ValueId v) const {
     int32_t at = defined_at_[static_cast<size_t>(v)];
-    return at >= 0 && std::holds_alternative<ir::Constant>(*program_.instructions[static_cast<size_t>(at)].op->lowering);
+    return at >= 0 && std::holds_alternative<ir::Constant>(
+                          *program_.instructions[static_cast<size_t>(at)].op->lowering);
   }
 
   const DeviceProgram& device_;
@@ -316,8 +340,12 @@ Schedule MakeSchedule(const DeviceProgram& device, const std::vector<bool>& shar
 
 int64_t PeakBytes(const DeviceProgram& device, const Schedule& schedule) {
   const ir::Program& p = device.program;
-  auto storage = [&](ValueId v) { return static_cast<size_t>(schedule.storage_of[static_cast<size_t>(v)]); };
-  auto bytes = [&](size_t v) { return p.values[v].type->elements() * p.values[v].type->dtype().size(); };
+  auto storage = [&](ValueId v) {
+    return static_cast<size_t>(schedule.storage_of[static_cast<size_t>(v)]);
+  };
+  auto bytes = [&](size_t v) {
+    return p.values[v].type->elements() * p.values[v].type->dtype().size();
+  };
   std::vector<size_t> last(p.values.size(), 0);
   for (size_t k = 0; k < schedule.items.size(); ++k)
     for (ValueId v : schedule.items[k].in) last[storage(v)] = k;

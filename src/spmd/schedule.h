@@ -17,18 +17,18 @@ struct LayoutKey {
 
 struct Item {
   enum Kind : uint8_t { kKernel, kFused, kMove } kind;
-  std::vector<int32_t> instructions;   // of the device program, in order; one unless fused
-  std::vector<ir::ValueId> in, out;    // values that cross the item's border
-  ir::Shape space;                     // kFused: the iteration space
-  int32_t reduced = 0;                 // kFused: trailing dims of it that are reduced over
+  std::vector<int32_t> instructions;  // of the device program, in order; one unless fused
+  std::vector<ir::ValueId> in, out;   // values that cross the item's border
+  ir::Shape space;                    // kFused: the iteration space
+  int32_t reduced = 0;                // kFused: trailing dims of it that are reduced over
   std::map<ir::ValueId, int32_t> constants = {};  // kFused: folded constants, and what makes them
 };
 
 struct Schedule {
   std::vector<Item> items;
   std::vector<LayoutKey> layouts;
-  std::vector<int32_t> layout_of;      // per value
-  std::vector<ir::ValueId> storage_of; // per value: the value whose buffer it is (views)
+  std::vector<int32_t> layout_of;       // per value
+  std::vector<ir::ValueId> storage_of;  // per value: the value whose buffer it is (views)
 };
 
 // `shares[v]`: devices that hold equal bits of v share a buffer; else each has its own.

@@ -51,7 +51,8 @@ void RemoveDead(DeviceProgram& device) {
   for (ir::ValueId v : p.outputs) used[static_cast<size_t>(v)] = true;
   std::vector<bool> live(p.instructions.size());
   for (size_t i = p.instructions.size(); i-- > 0;) {
-    for (ir::ValueId v : p.instructions[i].results) live[i] = live[i] || used[static_cast<size_t>(v)];
+    for (ir::ValueId v : p.instructions[i].results)
+      live[i] = live[i] || used[static_cast<size_t>(v)];
     if (!live[i]) continue;
     for (ir::ValueId v : p.instructions[i].operands) used[static_cast<size_t>(v)] = true;
   }

@@ -24,15 +24,23 @@ absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeLi
   if (a.result) return {a.result};
   absl::InlinedVector<Loc, 3> locs;
   for (const ArrayRef& operand : a.operands) locs.push_back(operand->loc());
-  return ir::InferTypes({.op = a.op, .operands = types, .params = a.params.get(), .wanted = a.wanted,
-                         .out_sharding = a.out_sharding, .mesh = mesh, .loc = a.loc, .operand_locs = locs,
-                         .shown_as = a.shown_as, .shared_params = a.params});
+  return ir::InferTypes({.op = a.op,
+                         .operands = types,
+                         .params = a.params.get(),
+                         .wanted = a.wanted,
+                         .out_sharding = a.out_sharding,
+                         .mesh = mesh,
+                         .loc = a.loc,
+                         .operand_locs = locs,
+                         .shown_as = a.shown_as,
+                         .shared_params = a.params});
 }
 
 // A traced operand decides; else the thread's trace.
 std::shared_ptr<Trace> TraceOf(const Application& a) {
   for (const ArrayRef& operand : a.operands)
-    if (operand->kind() == ArrayImpl::kTraced) return static_cast<const TracedArray*>(operand.get())->trace;
+    if (operand->kind() == ArrayImpl::kTraced)
+      return static_cast<const TracedArray*>(operand.get())->trace;
   Trace* current = CurrentTrace();
   return current ? current->shared_from_this() : nullptr;
 }
@@ -45,7 +53,8 @@ std::vector<Array> Record(Trace& trace, const Application& a) {
   auto values = trace.builder().EmitTyped(a.op, a.params, operands, types);
   std::vector<Array> results;
   for (size_t i = 0; i < values.size(); ++i)
-    results.emplace_back(std::make_shared<TracedArray>(types[i], a.loc, trace.shared_from_this(), values[i]));
+    results.emplace_back(
+        std::make_shared<TracedArray>(types[i], a.loc, trace.shared_from_this(), values[i]));
   return results;
 }
 
@@ -72,8 +81,9 @@ struct EagerProbe {
 };
 
 template <class Params, class Out>
-size_t HashParts(const ir::OpDef* op, const Params& params, const TypeList& operands, const ir::Type* result,
-                 const ir::Shape* shape, DType dtype, const Out& out, const sharding::MeshDef* mesh, size_t key) {
+size_t HashParts(const ir::OpDef* op, const Params& params, const TypeList& operands,
+                 const ir::Type* result, const ir::Shape* shape, DType dtype, const Out& out,
+                 const sharding::MeshDef* mesh, size_t key) {
   size_t h = absl::HashOf(op, operands, result, mesh, key, dtype.code());
   if (params) h = ir::MixHash(h, params->Hash());
   if (shape) h = ir::FieldHash(h, *shape);
@@ -84,13 +94,14 @@ size_t HashParts(const ir::OpDef* op, const Params& params, const TypeList& oper
 struct EagerHash {
   using is_transparent = void;
   size_t operator()(const EagerKey& k) const {
-    return HashParts(k.op, k.params, k.operands, k.result, &k.wanted_shape, k.wanted_dtype, k.out_sharding, k.mesh,
-                     k.compile_key);
+    return HashParts(k.op, k.params, k.operands, k.result, &k.wanted_shape, k.wanted_dtype,
+                     k.out_sharding, k.mesh, k.compile_key);
   }
   size_t operator()(const EagerProbe& p) const {
     static const ir::Shape kNone;
-    return HashParts(&p.a.op, p.a.params, p.operands, p.a.result, p.a.wanted ? &p.a.wanted->shape : &kNone,
-                     p.a.wanted ? p.a.wanted->dtype : DType{}, p.a.out_sharding, p.mesh, p.compile_key);
+    return HashParts(
+        &p.a.op, p.a.params, p.operands, p.a.result, p.a.wanted ? &p.a.wanted->shape : &kNone,
+        p.a.wanted ? p.a.wanted->dtype : DType{}, p.a.out_sharding, p.mesh, p.compile_key);
   }
 };
 struct EagerEqual {
@@ -98,15 +109,18 @@ struct EagerEqual {
   bool operator()(const EagerKey& x, const EagerKey& y) const {
     return x.op == y.op && SameParams(x.params.get(), y.params.get()) && x.operands == y.operands &&
            x.shares == y.shares && x.result == y.result && x.wanted_shape == y.wanted_shape &&
-           x.wanted_dtype == y.wanted_dtype && SameOut(x.out_sharding.get(), y.out_sharding.get()) &&
-           x.mesh == y.mesh && x.compile_key == y.compile_key;
+           x.wanted_dtype == y.wanted_dtype &&
+           SameOut(x.out_sharding.get(), y.out_sharding.get()) && x.mesh == y.mesh &&
+           x.compile_key == y.compile_key;
   }
   bool operator()(const EagerKey& x, const EagerProbe& p) const {
-    bool wanted = p.a.wanted ? x.wanted_shape == p.a.wanted->shape && x.wanted_dtype == p.a.wanted->dtype
-                             : x.wanted_shape.empty() && x.wanted_dtype.is_default();
-    return wanted && x.op == &p.a.op && SameParams(x.params.get(), p.a.params.get()) && x.operands == p.operands &&
-           x.shares == p.shares && x.result == p.a.result && SameOut(x.out_sharding.get(), p.a.out_sharding) &&
-           x.mesh == p.mesh && x.compile_key == p.compile_key;
+    bool wanted = p.a.wanted
+                      ? x.wanted_shape == p.a.wanted->shape && x.wanted_dtype == p.a.wanted->dtype
+                      : x.wanted_shape.empty() && x.wanted_dtype.is_default();
+    return wanted && x.op == &p.a.op && SameParams(x.params.get(), p.a.params.get()) &&
+           x.operands == p.operands && x.shares == p.shares && x.result == p.a.result &&
+           SameOut(x.out_sharding.get(), p.a.out_sharding) && x.mesh == p.mesh &&
+           x.compile_key == p.compile_key;
   }
   bool operator()(const EagerProbe& p, const EagerKey& x) const { return (*this)(x, p); }
   static bool SameParams(const ir::Params* a, const ir::Params* b) {
@@ -121,7 +135,8 @@ struct EagerEqual {
 using EagerCache = absl::flat_hash_map<EagerKey, Executor::Compiled, EagerHash, EagerEqual>;
 constexpr size_t kMostEager = 4096;
 
-Executor::Compiled CompileEager(const Application& a, const TypeList& types, const sharding::MeshDef* mesh,
+Executor::Compiled CompileEager(const Application& a, const TypeList& types,
+                                const sharding::MeshDef* mesh,
                                 const absl::InlinedVector<bool, 4>& shares) {
   auto results = Infer(a, types, mesh);
   auto program = std::make_shared<ir::Program>();
@@ -152,12 +167,14 @@ std::vector<Array> Eager(const Application& a) {
     cache.emplace(
         EagerKey{&a.op, a.params, types, shares, a.result, a.wanted ? a.wanted->shape : ir::Shape{},
                  a.wanted ? a.wanted->dtype : DType{},
-                 a.out_sharding ? std::make_shared<const sharding::TensorSharding>(*a.out_sharding) : nullptr,
+                 a.out_sharding ? std::make_shared<const sharding::TensorSharding>(*a.out_sharding)
+                                : nullptr,
                  mesh, key},
         compiled);
   }
   std::vector<Array> results;
-  for (ArrayRef& r : TheExecutor().Run(compiled.get(), {a.operands.begin(), a.operands.end()}, a.loc))
+  for (ArrayRef& r :
+       TheExecutor().Run(compiled.get(), {a.operands.begin(), a.operands.end()}, a.loc))
     results.emplace_back(std::move(r));
   return results;
 }
@@ -166,7 +183,8 @@ bool OnlyTypes(const Application& a) {
   if (CurrentMesh() && CurrentMesh()->is_abstract()) return true;
   if (a.result && a.result->mesh() && a.result->mesh()->is_abstract()) return true;
   for (const ArrayRef& operand : a.operands)
-    if (operand->kind() == ArrayImpl::kAbstract || (operand->type()->mesh() && operand->type()->mesh()->is_abstract()))
+    if (operand->kind() == ArrayImpl::kAbstract ||
+        (operand->type()->mesh() && operand->type()->mesh()->is_abstract()))
       return true;
   return false;
 }

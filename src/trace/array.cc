@@ -58,14 +58,16 @@ const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
   if (!impl)
     Refuse(op, "empty", loc, "this Array was never given a value", {"assign one before using it"});
   if (impl->donated_at.line() > 0)
-    Refuse(op, "donated", loc, fmt::format("{} was donated and its buffers are gone", impl->type()->text()),
+    Refuse(op, "donated", loc,
+           fmt::format("{} was donated and its buffers are gone", impl->type()->text()),
            {"donated at " + base::Where(impl->donated_at), "use the result of that call instead"});
   if (impl->kind() == ArrayImpl::kTraced) {
     auto* traced = static_cast<const TracedArray*>(impl.get());
     if (traced->trace->ended)
       Refuse(op, "escaped", loc,
              fmt::format("the traced value {} is used after its trace ended", impl->type()->text()),
-             {"made at " + base::Where(impl->loc()) + ", traced from " + base::Where(traced->trace->loc()),
+             {"made at " + base::Where(impl->loc()) + ", traced from " +
+                  base::Where(traced->trace->loc()),
               "return it from the traced function instead"});
   }
   return impl;

@@ -83,8 +83,8 @@ struct Application {
   const ir::ShapeAndDType* wanted = nullptr;
   const sharding::TensorSharding* out_sharding = nullptr;
   Loc loc;
-  const char* shown_as = nullptr;     // the public function, in messages
-  const ir::Type* result = nullptr;   // of an op without dimension map (reshard): its result type
+  const char* shown_as = nullptr;    // the public function, in messages
+  const ir::Type* result = nullptr;  // of an op without dimension map (reshard): its result type
 };
 
 // Returns the results: recorded in the current trace, computed at once, or only typed.
@@ -98,7 +98,8 @@ class Executor {
   // Returns the program made ready to run. `shares`: per input and capture, shares_replicas.
   virtual Compiled Compile(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
                            std::vector<bool> shares) = 0;
-  virtual std::vector<ArrayRef> Run(const void* compiled, std::vector<ArrayRef> inputs, Loc loc) = 0;
+  virtual std::vector<ArrayRef> Run(const void* compiled, std::vector<ArrayRef> inputs,
+                                    Loc loc) = 0;
   // Everything outside of a program's text that decides how it is compiled.
   virtual size_t CompileKey() = 0;
 };

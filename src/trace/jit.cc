@@ -1,4 +1,6 @@
 // The cache of a jitted function: one entry per kind of call.
+#include "trace/jit.h"
+
 #include <absl/container/flat_hash_map.h>
 #include <absl/hash/hash.h>
 
@@ -7,7 +9,6 @@
 #include "base/error.h"
 #include "tessera/transforms.h"
 #include "trace/array.h"
-#include "trace/jit.h"
 #include "trace/scopes.h"
 
 namespace tessera::trace {
@@ -16,7 +17,7 @@ namespace {
 
 struct Key {
   absl::InlinedVector<const ir::Type*, 4> types;
-  absl::InlinedVector<bool, 8> flags;   // per leaf: donated, shares replicas
+  absl::InlinedVector<bool, 8> flags;  // per leaf: donated, shares replicas
   std::string statics;
   const sharding::MeshDef* mesh;
   DType default_int, default_float;
@@ -45,7 +46,9 @@ class JitCache {
   absl::flat_hash_map<Key, std::shared_ptr<Entry>> entries;
 };
 
-std::shared_ptr<JitCache> NewJitCache(std::string name) { return std::make_shared<JitCache>(std::move(name)); }
+std::shared_ptr<JitCache> NewJitCache(std::string name) {
+  return std::make_shared<JitCache>(std::move(name));
+}
 
 std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name) {
   static std::mutex mutex;
@@ -59,13 +62,20 @@ std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& nam
 namespace {
 
 Key MakeKey(const FlatArguments& arguments, const std::vector<ArrayRef>& leaves) {
-  Key key{{}, {}, arguments.statics, CurrentMesh(), base::DefaultInt(), base::DefaultFloat(),
-          base::StrictTypesActive(), TheExecutor().CompileKey()};
+  Key key{{},
+          {},
+          arguments.statics,
+          CurrentMesh(),
+          base::DefaultInt(),
+          base::DefaultFloat(),
+          base::StrictTypesActive(),
+          TheExecutor().CompileKey()};
   for (size_t i = 0; i < leaves.size(); ++i) {
     key.types.push_back(leaves[i]->type());
     bool concrete = leaves[i]->kind() == ArrayImpl::kConcrete;
     key.flags.push_back(i < arguments.donated.size() && arguments.donated[i]);
-    key.flags.push_back(!concrete || static_cast<const ConcreteArray*>(leaves[i].get())->shares_replicas());
+    key.flags.push_back(!concrete ||
+                        static_cast<const ConcreteArray*>(leaves[i].get())->shares_replicas());
   }
   return key;
 }
@@ -89,7 +99,8 @@ TracedProgram TraceOnce(const std::vector<ArrayRef>& leaves, const TraceBody& bo
   if (!trace->program().mesh)
     for (const ir::Value& v : trace->program().values)
       if (v.type->mesh()) trace->program().mesh = v.type->mesh();
-  return {std::make_shared<const ir::Program>(std::move(trace->program())), std::move(result.skeleton)};
+  return {std::make_shared<const ir::Program>(std::move(trace->program())),
+          std::move(result.skeleton)};
 }
 
 std::vector<ArrayRef> UseLeaves(const FlatArguments& arguments, Loc loc) {
@@ -98,8 +109,8 @@ std::vector<ArrayRef> UseLeaves(const FlatArguments& arguments, Loc loc) {
   return leaves;
 }
 
-std::shared_ptr<Entry> Find(JitCache& cache, const FlatArguments& arguments, const std::vector<ArrayRef>& leaves,
-                            const TraceBody& body, Loc loc) {
+std::shared_ptr<Entry> Find(JitCache& cache, const FlatArguments& arguments,
+                            const std::vector<ArrayRef>& leaves, const TraceBody& body, Loc loc) {
   Key key = MakeKey(arguments, leaves);
   {
     std::lock_guard lock(cache.mutex);
@@ -118,9 +129,11 @@ Executor::Compiled CompiledOf(JitCache& cache, Entry& entry, const FlatArguments
   std::lock_guard lock(cache.mutex);
   if (!entry.compiled) {
     std::vector<bool> shares, donated = arguments.donated;
-    for (const ArrayRef& input : inputs) shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
+    for (const ArrayRef& input : inputs)
+      shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
     donated.resize(inputs.size());
-    entry.compiled = TheExecutor().Compile(entry.traced.program, std::move(donated), std::move(shares));
+    entry.compiled =
+        TheExecutor().Compile(entry.traced.program, std::move(donated), std::move(shares));
   }
   return entry.compiled;
 }
@@ -139,10 +152,12 @@ bool InsideTrace(const std::vector<ArrayRef>& leaves) {
   return false;
 }
 
-std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves, const ir::Program& program) {
+std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves,
+                                   const ir::Program& program) {
   std::vector<ArrayRef> inputs = leaves;
   for (const ir::Capture& c : program.captures)
-    inputs.push_back(std::const_pointer_cast<ArrayImpl>(std::static_pointer_cast<const ArrayImpl>(c.array)));
+    inputs.push_back(
+        std::const_pointer_cast<ArrayImpl>(std::static_pointer_cast<const ArrayImpl>(c.array)));
   return inputs;
 }
 
@@ -156,7 +171,8 @@ FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& bo
   FlatResult result{{}, entry->traced.skeleton};
   if (AnyAbstract(leaves, program)) {
     for (ir::ValueId v : program.outputs)
-      result.leaves.emplace_back(std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, program.type(v), loc));
+      result.leaves.emplace_back(
+          std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, program.type(v), loc));
     return result;
   }
   std::vector<ArrayRef> inputs = WithCaptures(leaves, program);
@@ -165,11 +181,13 @@ FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& bo
     if (arguments.donated[i]) leaves[i]->donated_at = loc;
   arguments.leaves.clear();
   leaves.clear();
-  for (ArrayRef& r : TheExecutor().Run(compiled.get(), std::move(inputs), loc)) result.leaves.emplace_back(std::move(r));
+  for (ArrayRef& r : TheExecutor().Run(compiled.get(), std::move(inputs), loc))
+    result.leaves.emplace_back(std::move(r));
   return result;
 }
 
-TracedProgram TraceCall(JitCache& cache, const FlatArguments& arguments, const TraceBody& body, Loc loc) {
+TracedProgram TraceCall(JitCache& cache, const FlatArguments& arguments, const TraceBody& body,
+                        Loc loc) {
   return Find(cache, arguments, UseLeaves(arguments, loc), body, loc)->traced;
 }
 

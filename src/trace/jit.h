@@ -11,6 +11,7 @@ struct TracedProgram {
 };
 
 // Returns the trace of this call, from the cache if it is there.
-TracedProgram TraceCall(JitCache& cache, const FlatArguments& arguments, const TraceBody& body, Loc loc);
+TracedProgram TraceCall(JitCache& cache, const FlatArguments& arguments, const TraceBody& body,
+                        Loc loc);
 
 }  // namespace tessera::trace

@@ -23,7 +23,9 @@ int LiveMeshScopes() { return mesh_scopes; }
 
 TraceScope::TraceScope(Trace* trace) : old_(current_trace) { current_trace = trace; }
 TraceScope::~TraceScope() { current_trace = old_; }
-MeshDefScope::MeshDefScope(const sharding::MeshDef* mesh) : old_(current_mesh) { current_mesh = mesh; }
+MeshDefScope::MeshDefScope(const sharding::MeshDef* mesh) : old_(current_mesh) {
+  current_mesh = mesh;
+}
 MeshDefScope::~MeshDefScope() { current_mesh = old_; }
 
 }  // namespace trace
@@ -55,10 +57,13 @@ void SetDeviceCount(int n, Loc loc) {
   constexpr int kMost = 1 << 16;
   if (n < 1) fail(1, fmt::format("a program needs a device, not {}", n), "call SetDeviceCount(8)");
   if (n > kMost)
-    fail(2, fmt::format("{} simulated devices are more than this process can keep tables for ({})", n, kMost),
+    fail(2,
+         fmt::format("{} simulated devices are more than this process can keep tables for ({})", n,
+                     kMost),
          "use abstract_mesh for larger meshes: it needs no devices");
   if (n == trace::devices) return;
-  if (trace::current_trace) fail(3, "a function is being traced", "set the number of devices at the start");
+  if (trace::current_trace)
+    fail(3, "a function is being traced", "set the number of devices at the start");
   if (trace::mesh_scopes > 0) fail(4, "a mesh is in scope", "leave all MeshScopes first");
   if (trace::LiveShardedArrays() > 0)
     fail(5, fmt::format("{} arrays lie on the present devices", trace::LiveShardedArrays()),
@@ -76,10 +81,11 @@ Mesh make_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
                         .op = "make_mesh",
                         .label = "make_mesh.C7",
                         .where = base::Where(loc),
-                        .reason = fmt::format("the mesh {} needs {} devices, but there are {}", mesh->text(),
-                                              needed, DeviceCount()),
+                        .reason = fmt::format("the mesh {} needs {} devices, but there are {}",
+                                              mesh->text(), needed, DeviceCount()),
                         .operands = {},
-                        .notes = {fmt::format("call SetDeviceCount({}) at the start, or use abstract_mesh", needed)},
+                        .notes = {fmt::format(
+                            "call SetDeviceCount({}) at the start, or use abstract_mesh", needed)},
                         .fixes = {}});
   return Mesh(mesh);
 }

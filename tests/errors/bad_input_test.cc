@@ -33,90 +33,268 @@ std::string Npy(const std::string& header) {
 
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
-      {"mesh_repeated_axis", [] { abstract_mesh({{"x", 2}, {"x", 4}}); }},
-      {"mesh_empty_name", [] { abstract_mesh({{"", 2}}); }},
-      {"mesh_size_zero", [] { abstract_mesh({{"x", 0}}); }},
-      {"mesh_too_large", [] { abstract_mesh({{"x", int64_t{1} << 40}, {"y", 1024}}); }},
-      {"mesh_needs_more_devices", [] { make_mesh({{"x", 1000}}); }},
-      {"mesh_device_ids_repeat", [] { abstract_mesh({{"x", 2}}, {.device_ids = {0, 0}}); }},
-      {"mesh_device_ids_count", [] { abstract_mesh({{"x", 2}}, {.device_ids = {0}}); }},
-      {"mesh_unknown_axis", [] { abstract_mesh({{"x", 2}}).axis_size("y"); }},
+      {"mesh_repeated_axis",
+       [] {
+         abstract_mesh({{"x", 2}, {"x", 4}});
+       }},
+      {"mesh_empty_name",
+       [] {
+         abstract_mesh({{"", 2}});
+       }},
+      {"mesh_size_zero",
+       [] {
+         abstract_mesh({{"x", 0}});
+       }},
+      {"mesh_too_large",
+       [] {
+         abstract_mesh({{"x", int64_t{1} << 40}, {"y", 1024}});
+       }},
+      {"mesh_needs_more_devices",
+       [] {
+         make_mesh({{"x", 1000}});
+       }},
+      {"mesh_device_ids_repeat",
+       [] {
+         abstract_mesh({{"x", 2}}, {.device_ids = {0, 0}});
+       }},
+      {"mesh_device_ids_count",
+       [] {
+         abstract_mesh({{"x", 2}}, {.device_ids = {0}});
+       }},
+      {"mesh_unknown_axis",
+       [] {
+         abstract_mesh({{"x", 2}}).axis_size("y");
+       }},
       {"devices_zero", [] { SetDeviceCount(0); }},
       {"devices_too_many", [] { SetDeviceCount(std::numeric_limits<int>::max()); }},
-      {"devices_in_scope", [] { MeshScope scope(abstract_mesh({{"x", 2}})); SetDeviceCount(3); }},
-      {"empty_array", [] { Array x; x + 1; }},
-      {"add_shapes", [] { ones({2, 3}) + ones({4, 3}); }},
-      {"strict_dtypes", [] { StrictTypes strict; add(ones({2}), zeros({2}, i32)); }},
-      {"strict_ranks", [] { StrictTypes strict; add(ones({2, 2}), ones({2})); }},
+      {"devices_in_scope",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2}}));
+         SetDeviceCount(3);
+       }},
+      {"empty_array",
+       [] {
+         Array x;
+         x + 1;
+       }},
+      {"add_shapes",
+       [] {
+         ones({2, 3}) + ones({4, 3});
+       }},
+      {"strict_dtypes",
+       [] {
+         StrictTypes strict;
+         add(ones({2}), zeros({2}, i32));
+       }},
+      {"strict_ranks",
+       [] {
+         StrictTypes strict;
+         add(ones({2, 2}), ones({2}));
+       }},
       {"literal_too_large", [] { zeros({2}, i8) + 300; }},
       {"literal_negative", [] { zeros({2}, u8) + (-1); }},
-      {"exp_of_strict_int", [] { StrictTypes strict; exp(zeros({2}, i32)); }},
+      {"exp_of_strict_int",
+       [] {
+         StrictTypes strict;
+         exp(zeros({2}, i32));
+       }},
       {"not_of_float", [] { bitwise_not(ones({2})); }},
       {"shift_of_float", [] { ones({2}) << 1; }},
       {"reshape_count", [] { reshape(ones({4}), {3}); }},
-      {"reshape_two_open", [] { reshape(ones({4}), {-1, -1}); }},
-      {"reshape_overflow", [] { reshape(ones({4}), {int64_t{1} << 40, int64_t{1} << 40}); }},
-      {"zeros_overflow", [] { zeros({int64_t{1} << 40, int64_t{1} << 40}); }},
-      {"zeros_negative", [] { zeros({2, -3}); }},
+      {"reshape_two_open",
+       [] {
+         reshape(ones({4}), {-1, -1});
+       }},
+      {"reshape_overflow",
+       [] {
+         reshape(ones({4}), {int64_t{1} << 40, int64_t{1} << 40});
+       }},
+      {"zeros_overflow",
+       [] {
+         zeros({int64_t{1} << 40, int64_t{1} << 40});
+       }},
+      {"zeros_negative",
+       [] {
+         zeros({2, -3});
+       }},
       {"zeros_memory", [] { zeros({int64_t{1} << 45}).to_vector<float>(); }},
-      {"transpose_dims", [] { transpose(ones({2, 3}), {0, 0}); }},
-      {"transpose_count", [] { transpose(ones({2, 3}), {0}); }},
-      {"dim_out_of_range", [] { sum(ones({2, 3}), 2); }},
-      {"dim_negative", [] { sum(ones({2, 3}), -3); }},
-      {"squeeze_not_one", [] { squeeze(ones({2, 1}), 0); }},
-      {"broadcast_smaller", [] { broadcast_to(ones({2, 3}), {3}); }},
-      {"broadcast_mismatch", [] { broadcast_to(ones({2, 3}), {4, 3}); }},
+      {"transpose_dims",
+       [] {
+         transpose(ones({2, 3}), {0, 0});
+       }},
+      {"transpose_count",
+       [] {
+         transpose(ones({2, 3}), {0});
+       }},
+      {"dim_out_of_range",
+       [] {
+         sum(ones({2, 3}), 2);
+       }},
+      {"dim_negative",
+       [] {
+         sum(ones({2, 3}), -3);
+       }},
+      {"squeeze_not_one",
+       [] {
+         squeeze(ones({2, 1}), 0);
+       }},
+      {"broadcast_smaller",
+       [] {
+         broadcast_to(ones({2, 3}), {3});
+       }},
+      {"broadcast_mismatch",
+       [] {
+         broadcast_to(ones({2, 3}), {4, 3});
+       }},
       {"concatenate_none", [] { concatenate({}); }},
-      {"concatenate_shapes", [] { concatenate({ones({2, 3}), ones({2, 4})}, 0); }},
-      {"stack_shapes", [] { stack({ones({2}), ones({3})}); }},
+      {"concatenate_shapes",
+       [] {
+         concatenate({ones({2, 3}), ones({2, 4})}, 0);
+       }},
+      {"stack_shapes",
+       [] {
+         stack({ones({2}), ones({3})});
+       }},
       {"split_parts", [] { split(ones({5}), 2); }},
-      {"split_sizes", [] { split(ones({5}), std::vector<int64_t>{2, 2}); }},
+      {"split_sizes",
+       [] {
+         split(ones({5}), std::vector<int64_t>{2, 2});
+       }},
       {"slice_limits", [] { slice(ones({5}), {0}, {6}); }},
-      {"slice_rank", [] { slice(ones({5}), {0, 0}, {1, 1}); }},
+      {"slice_rank",
+       [] {
+         slice(ones({5}), {0, 0}, {1, 1});
+       }},
       {"index_out_of_range", [] { ones({5})[5]; }},
       {"index_negative", [] { ones({5})[-6]; }},
-      {"index_too_many", [] { ones({5})[{0, 0}]; }},
+      {"index_too_many",
+       [] {
+         ones({5})[{0, 0}];
+       }},
       {"dynamic_slice_sizes", [] { dynamic_slice(ones({5}), {Array(0)}, {6}); }},
       {"dynamic_slice_float", [] { dynamic_slice(ones({5}), {Array(0.5)}, {2}); }},
-      {"pad_rank", [] { pad(ones({2, 2}), {{1, 1}}); }},
-      {"pad_too_negative", [] { pad(ones({2}), {{-2, -1}}); }},
-      {"max_of_nothing", [] { max(zeros({0, 3}), 0); }},
+      {"pad_rank",
+       [] {
+         pad(ones({2, 2}), {{1, 1}});
+       }},
+      {"pad_too_negative",
+       [] {
+         pad(ones({2}), {{-2, -1}});
+       }},
+      {"max_of_nothing",
+       [] {
+         max(zeros({0, 3}), 0);
+       }},
       {"argmax_of_nothing", [] { argmax(zeros({0}), 0); }},
-      {"matmul_sizes", [] { matmul(ones({2, 3}), ones({4, 2})); }},
-      {"matmul_scalar", [] { matmul(ones({2, 3}), 2.0); }},
-      {"dot_batch", [] { dot_general(ones({2, 3}), ones({4, 3}), {{1}, {1}, {0}, {0}}); }},
-      {"einsum_letters", [] { einsum("ij,jk->ik", {ones({2, 3}), ones({3})}); }},
-      {"einsum_sizes", [] { einsum("ij,jk->ik", {ones({2, 3}), ones({4, 2})}); }},
-      {"einsum_result", [] { einsum("ij->k", {ones({2, 3})}); }},
-      {"einsum_count", [] { einsum("ij,jk", {ones({2, 3})}); }},
+      {"matmul_sizes",
+       [] {
+         matmul(ones({2, 3}), ones({4, 2}));
+       }},
+      {"matmul_scalar",
+       [] {
+         matmul(ones({2, 3}), 2.0);
+       }},
+      {"dot_batch",
+       [] {
+         dot_general(ones({2, 3}), ones({4, 3}), {{1}, {1}, {0}, {0}});
+       }},
+      {"einsum_letters",
+       [] {
+         einsum("ij,jk->ik", {ones({2, 3}), ones({3})});
+       }},
+      {"einsum_sizes",
+       [] {
+         einsum("ij,jk->ik", {ones({2, 3}), ones({4, 2})});
+       }},
+      {"einsum_result",
+       [] {
+         einsum("ij->k", {ones({2, 3})});
+       }},
+      {"einsum_count",
+       [] {
+         einsum("ij,jk", {ones({2, 3})});
+       }},
       {"take_float_index", [] { take(ones({5}), ones({2}), 0); }},
       {"top_k_too_many", [] { top_k(ones({5}), 6); }},
-      {"sort_shapes", [] { sort({ones({5}), ones({4})}); }},
+      {"sort_shapes",
+       [] {
+         sort({ones({5}), ones({4})});
+       }},
       {"item_of_many", [] { ones({5}).item<float>(); }},
       {"item_narrows", [] { ones({}).item<int>(); }},
       {"spec_without_mesh", [] { zeros({4}, {.out_sharding = P("x")}); }},
-      {"spec_unknown_axis", [] { MeshScope s(abstract_mesh({{"x", 2}})); zeros({4}, {.out_sharding = P("y")}); }},
-      {"spec_axis_twice", [] { MeshScope s(abstract_mesh({{"x", 2}})); zeros({4, 4}, {.out_sharding = P("x", "x")}); }},
-      {"spec_too_long", [] { MeshScope s(abstract_mesh({{"x", 2}})); zeros({4}, {.out_sharding = P(None, "x")}); }},
-      {"spec_uneven", [] { MeshScope s(abstract_mesh({{"x", 2}})); zeros({3}, {.out_sharding = P("x")}); }},
-      {"spec_auto_axis", [] { MeshScope s(abstract_mesh({{"x", 2, Auto}})); zeros({4}, {.out_sharding = P("x")}); }},
-      {"reshard_uneven", [] { MeshScope s(abstract_mesh({{"x", 2}})); reshard(ones({3}), P("x")); }},
+      {"spec_unknown_axis",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         zeros({4}, {.out_sharding = P("y")});
+       }},
+      {"spec_axis_twice",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         zeros({4, 4}, {.out_sharding = P("x", "x")});
+       }},
+      {"spec_too_long",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         zeros({4}, {.out_sharding = P(None, "x")});
+       }},
+      {"spec_uneven",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         zeros({3}, {.out_sharding = P("x")});
+       }},
+      {"spec_auto_axis",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2, Auto}}));
+         zeros({4}, {.out_sharding = P("x")});
+       }},
+      {"reshard_uneven",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         reshard(ones({3}), P("x"));
+       }},
       {"reshard_no_mesh", [] { reshard(ones({4}), P()); }},
-      {"constraint_fails", [] { MeshScope s(abstract_mesh({{"x", 2}})); with_sharding_constraint(ones({4}), P("x")); }},
+      {"constraint_fails",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         with_sharding_constraint(ones({4}), P("x"));
+       }},
       {"meshes_differ",
        [] {
-         Array a = [] { MeshScope s(abstract_mesh({{"x", 2}})); return abstract_array("f32[4@x]"); }();
+         Array a = [] {
+           MeshScope s(abstract_mesh({{"x", 2}}));
+           return abstract_array("f32[4@x]");
+         }();
          MeshScope s(abstract_mesh({{"y", 2}}));
          a + abstract_array("f32[4@y]");
        }},
       {"type_text", [] { abstract_array("f32[4,"); }},
       {"type_dtype", [] { abstract_array("f33[4]"); }},
       {"type_axis", [] { abstract_array("f32[4@x]"); }},
-      {"type_uneven", [] { MeshScope s(abstract_mesh({{"x", 2}})); abstract_array("f32[3@x]"); }},
-      {"sharding_text", [] { Sharding::Parse(R"(<@mesh, [{"x"}, {"x"}]>)", abstract_mesh({{"x", 2}})); }},
-      {"program_text", [] { Program::Parse("func @main(%0: f32[4]) -> f32[4] {\n  %1: f32[4] = nonsense %0\n  return %1\n}"); }},
-      {"program_type", [] { Program::Parse("func @main(%0: f32[4]) -> f32[5] {\n  %1: f32[5] = exp %0\n  return %1\n}"); }},
-      {"program_undefined", [] { Program::Parse("func @main(%0: f32[4]) -> f32[4] {\n  %1: f32[4] = exp %7\n  return %1\n}"); }},
+      {"type_uneven",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         abstract_array("f32[3@x]");
+       }},
+      {"sharding_text",
+       [] {
+         Sharding::Parse(R"(<@mesh, [{"x"}, {"x"}]>)", abstract_mesh({{"x", 2}}));
+       }},
+      {"program_text",
+       [] {
+         Program::Parse(
+             "func @main(%0: f32[4]) -> f32[4] {\n  %1: f32[4] = nonsense %0\n  return %1\n}");
+       }},
+      {"program_type",
+       [] {
+         Program::Parse(
+             "func @main(%0: f32[4]) -> f32[5] {\n  %1: f32[5] = exp %0\n  return %1\n}");
+       }},
+      {"program_undefined",
+       [] {
+         Program::Parse(
+             "func @main(%0: f32[4]) -> f32[4] {\n  %1: f32[4] = exp %7\n  return %1\n}");
+       }},
       {"abstract_value", [] { abstract_array("f32[4]").to_vector<float>(); }},
   };
   return cases;
@@ -196,7 +374,8 @@ TEST(NpyFiles, RoundTripEveryDType) {
 TEST(NpyFiles, ReadsFortranOrder) {
   std::string data;
   for (int32_t v : {1, 4, 2, 5, 3, 6}) data.append(reinterpret_cast<char*>(&v), 4);
-  Array x = load_npy(File("f.npy", Npy("{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }") + data));
+  Array x = load_npy(
+      File("f.npy", Npy("{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }") + data));
   EXPECT_EQ(x.to_vector<int>(), std::vector<int>({1, 2, 3, 4, 5, 6}));
 }
 
@@ -208,9 +387,12 @@ TEST(NpyFiles, HostileOnesAreRefused) {
       "{'descr': '<c8', 'fortran_order': False, 'shape': (4,), }",
       "{'descr': '<f4', 'shape': (4,), }",
       "{'descr': '<f4', 'fortran_order': False, 'shape': (4",
-      "{", ""};
-  for (const std::string& h : headers) EXPECT_THROW(load_npy(File("bad.npy", Npy(h))), RuntimeError) << h;
-  std::string good = Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }") + std::string(16, 'x');
+      "{",
+      ""};
+  for (const std::string& h : headers)
+    EXPECT_THROW(load_npy(File("bad.npy", Npy(h))), RuntimeError) << h;
+  std::string good =
+      Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }") + std::string(16, 'x');
   for (size_t n = 0; n < good.size(); ++n)
     EXPECT_THROW(load_npy(File("cut.npy", good.substr(0, n))), RuntimeError) << n << " bytes";
   EXPECT_NO_THROW(load_npy(File("good.npy", good)));

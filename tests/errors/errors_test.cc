@@ -14,7 +14,9 @@ namespace {
 struct Edit {
   std::optional<Fix> fix;
   // Operand k, resharded if the edit says so.
-  Array operator()(int k, const Array& x) const { return fix && fix->operand == k ? reshard(x, fix->spec) : x; }
+  Array operator()(int k, const Array& x) const {
+    return fix && fix->operand == k ? reshard(x, fix->spec) : x;
+  }
   // The op's out_sharding, if the edit gives one.
   std::optional<PartitionSpec> out(std::optional<PartitionSpec> own = {}) const {
     return fix && fix->operand == -1 ? fix->spec : own;
@@ -32,55 +34,122 @@ const std::vector<Case>& Cases() {
   using A = const std::vector<Array>&;
   using E = const Edit&;
   static const std::vector<Case> cases = {
-      {"add_axis_twice", "add.C3", {"i32[4@X,4]", "i32[4,4@X]"},
+      {"add_axis_twice",
+       "add.C3",
+       {"i32[4@X,4]", "i32[4,4@X]"},
        [](E e, A a) { return add(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"mul_disagrees", "mul.C4", {"f32[8@X,4]", "f32[8@Y,4]"},
+      {"mul_disagrees",
+       "mul.C4",
+       {"f32[8@X,4]", "f32[8@Y,4]"},
        [](E e, A a) { return mul(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"add_prefix", "add.C4", {"f32[8@X]", "f32[8@(X,Y)]"},
+      {"add_prefix",
+       "add.C4",
+       {"f32[8@X]", "f32[8@(X,Y)]"},
        [](E e, A a) { return add(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"matmul_ambiguous", "dot_general.C5", {"f32[8@X,16@Y]", "f32[16@Y,4]"},
+      {"matmul_ambiguous",
+       "dot_general.C5",
+       {"f32[8@X,16@Y]", "f32[16@Y,4]"},
        [](E e, A a) { return matmul(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"matmul_contracting_differ", "dot_general.C5", {"f32[8,16@X]", "f32[16@Y,8]"},
+      {"matmul_contracting_differ",
+       "dot_general.C5",
+       {"f32[8,16@X]", "f32[16@Y,8]"},
        [](E e, A a) { return matmul(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"matmul_result_twice", "dot_general.C3", {"f32[8@X,4]", "f32[4,8@X]"},
+      {"matmul_result_twice",
+       "dot_general.C3",
+       {"f32[8@X,4]", "f32[4,8@X]"},
        [](E e, A a) { return matmul(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"dot_unreduced_operand", "dot_general.C8", {"f32[8,4]{U:X}", "f32[4,8]"},
-       [](E e, A a) { return dot_general(e(0, a[0]), e(1, a[1]), {{1}, {0}}, {.out_sharding = e.out()}); }},
-      {"dot_unreduced_out", "dot_general.C8", {"f32[8,4@X]", "f32[4,8]"},
+      {"dot_unreduced_operand",
+       "dot_general.C8",
+       {"f32[8,4]{U:X}", "f32[4,8]"},
        [](E e, A a) {
-         return dot_general(e(0, a[0]), e(1, a[1]), {{1}, {0}}, {.out_sharding = e.out(P(None, None).unreduced("X"))});
+         return dot_general(e(0, a[0]), e(1, a[1]), {{1}, {0}}, {.out_sharding = e.out()});
        }},
-      {"add_unreduced_one_side", "add.C8", {"f32[8]{U:X}", "f32[8]"},
+      {"dot_unreduced_out",
+       "dot_general.C8",
+       {"f32[8,4@X]", "f32[4,8]"},
+       [](E e, A a) {
+         return dot_general(e(0, a[0]), e(1, a[1]), {{1}, {0}},
+                            {.out_sharding = e.out(P(None, None).unreduced("X"))});
+       }},
+      {"add_unreduced_one_side",
+       "add.C8",
+       {"f32[8]{U:X}", "f32[8]"},
        [](E e, A a) { return add(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"mul_unreduced_both", "mul.C8", {"f32[8]{U:X}", "f32[8]{U:X}"},
+      {"mul_unreduced_both",
+       "mul.C8",
+       {"f32[8]{U:X}", "f32[8]{U:X}"},
        [](E e, A a) { return mul(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"mul_unreduced_by_scalar", "mul.C8", {"f32[8]{U:X}", "f32[]"},
+      {"mul_unreduced_by_scalar",
+       "mul.C8",
+       {"f32[8]{U:X}", "f32[]"},
        [](E e, A a) { return mul(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
       {"exp_unreduced", "exp.C8", {"f32[8]{U:X}"}, [](E e, A a) { return exp(e(0, a[0])); }},
-      {"add_reduced_beside_replicated", "add.C9", {"f32[8]{R:X}", "f32[8]"},
+      {"add_reduced_beside_replicated",
+       "add.C9",
+       {"f32[8]{R:X}", "f32[8]"},
        [](E e, A a) { return add(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"add_reduced_beside_sharded", "add.C9", {"f32[8]{R:X}", "f32[8@X]"},
+      {"add_reduced_beside_sharded",
+       "add.C9",
+       {"f32[8]{R:X}", "f32[8@X]"},
        [](E e, A a) { return add(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"reshape_minor_sharded", "reshape.C6", {"f32[4,8@X]"},
+      {"reshape_minor_sharded",
+       "reshape.C6",
+       {"f32[4,8@X]"},
        [](E e, A a) { return reshape(e(0, a[0]), {32}, {.out_sharding = e.out()}); }},
-      {"reshape_no_factor", "reshape.C6", {"f32[6@X,4]"},
-       [](E e, A a) { return reshape(e(0, a[0]), {3, 2, 4}, {.out_sharding = e.out()}); }},
-      {"slice_uneven", "slice.C7", {"f32[8@X,4]"}, [](E e, A a) { return slice(e(0, a[0]), {0, 0}, {3, 4}); }},
+      {"reshape_no_factor",
+       "reshape.C6",
+       {"f32[6@X,4]"},
+       [](E e, A a) {
+         return reshape(e(0, a[0]), {3, 2, 4}, {.out_sharding = e.out()});
+       }},
+      {"slice_uneven",
+       "slice.C7",
+       {"f32[8@X,4]"},
+       [](E e, A a) {
+         return slice(e(0, a[0]), {0, 0}, {3, 4});
+       }},
       {"index_sharded_dim", "slice.C7", {"f32[8@X,4]"}, [](E e, A a) { return e(0, a[0])[2]; }},
-      {"pad_uneven", "pad.C7", {"f32[8@X]"}, [](E e, A a) { return pad(e(0, a[0]), {{1, 0}}); }},
-      {"cumsum_sharded", "cumsum.C6", {"f32[8@X,4@Y]"}, [](E e, A a) { return cumsum(e(0, a[0]), 0); }},
+      {"pad_uneven",
+       "pad.C7",
+       {"f32[8@X]"},
+       [](E e, A a) {
+         return pad(e(0, a[0]), {{1, 0}});
+       }},
+      {"cumsum_sharded",
+       "cumsum.C6",
+       {"f32[8@X,4@Y]"},
+       [](E e, A a) { return cumsum(e(0, a[0]), 0); }},
       {"sort_sharded", "sort.C6", {"f32[8@X,4@Y]"}, [](E e, A a) { return sort(e(0, a[0]), 1); }},
-      {"top_k_sharded", "top_k.C6", {"f32[8,4@Y]"}, [](E e, A a) { return top_k(e(0, a[0]), 2).values; }},
-      {"concatenate_differ", "concatenate.C4", {"f32[4@X,4]", "f32[4,4]"},
-       [](E e, A a) { return concatenate({e(0, a[0]), e(1, a[1])}, 0); }},
-      {"select_differ", "select_n.C4", {"bool[8]", "f32[8@X]", "f32[8@Y]"},
-       [](E e, A a) { return select_n(e(0, a[0]), {e(1, a[1]), e(2, a[2])}, {.out_sharding = e.out()}); }},
-      {"update_slice_differ", "dynamic_update_slice.C4", {"f32[8@X]", "f32[4]"},
+      {"top_k_sharded",
+       "top_k.C6",
+       {"f32[8,4@Y]"},
+       [](E e, A a) { return top_k(e(0, a[0]), 2).values; }},
+      {"concatenate_differ",
+       "concatenate.C4",
+       {"f32[4@X,4]", "f32[4,4]"},
+       [](E e, A a) {
+         return concatenate({e(0, a[0]), e(1, a[1])}, 0);
+       }},
+      {"select_differ",
+       "select_n.C4",
+       {"bool[8]", "f32[8@X]", "f32[8@Y]"},
+       [](E e, A a) {
+         return select_n(e(0, a[0]), {e(1, a[1]), e(2, a[2])}, {.out_sharding = e.out()});
+       }},
+      {"update_slice_differ",
+       "dynamic_update_slice.C4",
+       {"f32[8@X]", "f32[4]"},
        [](E e, A a) { return dynamic_update_slice(e(0, a[0]), e(1, a[1]), {Array(0)}); }},
-      {"take_sharded_dim", "take.C5", {"f32[8@X,4]", "i32[6]"},
+      {"take_sharded_dim",
+       "take.C5",
+       {"f32[8@X,4]", "i32[6]"},
        [](E e, A a) { return take(e(0, a[0]), e(1, a[1]), 0, {.out_sharding = e.out()}); }},
-      {"reduce_sum_unreduced_elsewhere", "reduce_sum.C8", {"f32[8@X,4]"},
-       [](E e, A a) { return reduce_sum(e(0, a[0]), 0, {.out_sharding = e.out(P(None).unreduced("Y"))}); }},
+      {"reduce_sum_unreduced_elsewhere",
+       "reduce_sum.C8",
+       {"f32[8@X,4]"},
+       [](E e, A a) {
+         return reduce_sum(e(0, a[0]), 0, {.out_sharding = e.out(P(None).unreduced("Y"))});
+       }},
   };
   return cases;
 }

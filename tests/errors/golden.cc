@@ -9,7 +9,8 @@
 #include <sstream>
 
 void ExpectGolden(const std::string& name, const std::string& text) {
-  std::string shown = std::regex_replace(text, std::regex("_test\\.cc:[0-9]+"), "_test.cc:N") + "\n";
+  std::string shown =
+      std::regex_replace(text, std::regex("_test\\.cc:[0-9]+"), "_test.cc:N") + "\n";
   // What a machine has is not ours to pin.
   shown = std::regex_replace(shown, std::regex("live: .*"), "live: ...");
   std::filesystem::path path = std::filesystem::path(GOLDEN_DIR) / (name + ".txt");
@@ -19,7 +20,8 @@ void ExpectGolden(const std::string& name, const std::string& text) {
     return;
   }
   std::ifstream file(path);
-  ASSERT_TRUE(file) << "there is no " << path << ": run with UPDATE_GOLDEN=1 and read what it writes";
+  ASSERT_TRUE(file) << "there is no " << path
+                    << ": run with UPDATE_GOLDEN=1 and read what it writes";
   std::stringstream wanted;
   wanted << file.rdbuf();
   EXPECT_EQ(shown, wanted.str()) << "in " << path;

@@ -22,7 +22,8 @@ TEST(HostData, BecomesArraysOfItsElementType) {
   int16_t raw[] = {1, 2, 3, 4};
   EXPECT_EQ(type_of(array(d)).text(), "f64[2]");
   EXPECT_EQ(type_of(array(b)).text(), "bool[2]");
-  EXPECT_EQ(type_of(array(std::span<const int16_t>(raw), {.shape = Shape{2, 2}})).text(), "i16[2,2]");
+  EXPECT_EQ(type_of(array(std::span<const int16_t>(raw), {.shape = Shape{2, 2}})).text(),
+            "i16[2,2]");
   EXPECT_EQ(type_of(array({{1, 2, 3}, {4, 5, 6}})).text(), "i32[2,3]");
   EXPECT_EQ(type_of(array({1, 2.5})).text(), "f32[2]");
   EXPECT_EQ(type_of(Array(true)).text(), "bool[]");
@@ -73,7 +74,8 @@ TEST(Meshes, PrintAndNest) {
 TEST(Meshes, SeveralInOneProgram) {
   SetDeviceCount(4);
   {
-    Mesh flat = make_mesh({{"d", 4}}), square = make_mesh({{"x", 2}, {"y", 2}}), turned = make_mesh({{"d", 4}}, {.device_ids = {2, 3, 0, 1}});
+    Mesh flat = make_mesh({{"d", 4}}), square = make_mesh({{"x", 2}, {"y", 2}}),
+         turned = make_mesh({{"d", 4}}, {.device_ids = {2, 3, 0, 1}});
     MeshScope scope(flat);
     Array a = reshard(arange(16).reshape({4, 4}), P("d", None));
     Array b = reshard(a, Sharding(square, P("x", "y")));
@@ -112,14 +114,17 @@ TEST(ReplicaSharing, GivesTheSameBits) {
   SetDeviceCount(4);
   {
     MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
-    auto f = [](Array a) { return matmul(softmax(a), ones({4, 4}), {.out_sharding = P("x", None)}); };
+    auto f = [](Array a) {
+      return matmul(softmax(a), ones({4, 4}), {.out_sharding = P("x", None)});
+    };
     auto input = [] { return reshard(sin(arange(16.0).reshape({4, 4})), P("x", "y")); };
     auto shared = jit(f)(input()).to_vector<float>();
     ReplicaSharing(false);
     Array copies = jit(f)(input());
     ReplicaSharing(true);
     EXPECT_EQ(copies.to_vector<float>(), shared);
-    EXPECT_NE(copies.addressable_shards()[0].data<float>().data(), copies.addressable_shards()[1].data<float>().data());
+    EXPECT_NE(copies.addressable_shards()[0].data<float>().data(),
+              copies.addressable_shards()[1].data<float>().data());
     EXPECT_EQ((copies + 0.0).to_vector<float>(), shared) << "mixed with what shares";
   }
   SetDeviceCount(1);

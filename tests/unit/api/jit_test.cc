@@ -47,7 +47,8 @@ TEST(Jit, TakesAndReturnsTrees) {
   auto f = jit([](const Params& p, std::vector<Array> xs, std::map<std::string, Array> named) {
     return std::tuple(Params{p.w + 1, p.b}, xs.at(1), std::optional<Array>(named.at("k")), 7);
   });
-  auto [p, x, k, n] = f({zeros({2}), ones({1})}, {ones({1}), full({1}, 5.0)}, {{"k", full({1}, 6.0)}});
+  auto [p, x, k, n] =
+      f({zeros({2}), ones({1})}, {ones({1}), full({1}, 5.0)}, {{"k", full({1}, 6.0)}});
   EXPECT_THAT(p.w.to_vector<float>(), ElementsAre(1, 1));
   EXPECT_EQ(x.item<float>(), 5);
   EXPECT_EQ(k->item<float>(), 6);

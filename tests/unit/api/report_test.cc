@@ -8,12 +8,14 @@ namespace tessera {
 namespace {
 
 auto Layer() {
-  return jit([](Array x, Array w) { return relu(matmul(x, w, {.out_sharding = P("data", None)})); });
+  return jit(
+      [](Array x, Array w) { return relu(matmul(x, w, {.out_sharding = P("data", None)})); });
 }
 
 TEST(Report, OfFourThousandDevices) {
   MeshScope scope(abstract_mesh({{"data", 64}, {"model", 64}}));
-  Array x = abstract_array("f32[65536@data,8192@model]"), w = abstract_array("f32[8192@model,8192]");
+  Array x = abstract_array("f32[65536@data,8192@model]"),
+        w = abstract_array("f32[8192@model,8192]");
   Lowered lowered = Layer().lower(x, w);
   CommReport comm = lowered.comm();
   ASSERT_EQ(comm.events().size(), 1u);
@@ -53,7 +55,8 @@ TEST(Policy, NamesEveryViolationAtOnce) {
   } catch (const ShardingError& e) {
     EXPECT_EQ(e.label(), "CommPolicy.C1");
     EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("all_reduce over model"),
-                                         testing::HasSubstr("all_to_all over data"), testing::HasSubstr("3 times")));
+                                         testing::HasSubstr("all_to_all over data"),
+                                         testing::HasSubstr("3 times")));
   }
 }
 
@@ -61,7 +64,8 @@ TEST(Policy, AllowsWhatTheUserAskedFor) {
   MeshScope scope(abstract_mesh({{"x", 2}}));
   CommPolicy policy({.rule = CommRule::kForbidImplied});
   EXPECT_NO_THROW(jit([](Array a) { return reshard(a, P()); }).lower(abstract_array("f32[8@x]")));
-  EXPECT_THROW(jit([](Array a) { return sum(a); }).lower(abstract_array("f32[8@x]")), ShardingError);
+  EXPECT_THROW(jit([](Array a) { return sum(a); }).lower(abstract_array("f32[8@x]")),
+               ShardingError);
 }
 
 TEST(Policy, BudgetsCountOnlyTheirKindsAndAxes) {

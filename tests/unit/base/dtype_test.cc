@@ -13,7 +13,7 @@ namespace {
 TEST(PromoteTypes, FollowsTheLattice) {
   struct {
     DType a, b, want;
-  } const cases[] = {{bool_, i8, i8}, {i8, u8, i16},   {u32, i8, i64},  {u64, i8, f32},
+  } const cases[] = {{bool_, i8, i8}, {i8, u8, i16},    {u32, i8, i64},   {u64, i8, f32},
                      {i64, f16, f16}, {f16, bf16, f32}, {bf16, f32, f32}, {u8, u32, u32}};
   for (auto [a, b, want] : cases) {
     EXPECT_STREQ(promote_types(a, b).name(), want.name()) << a.name() << " with " << b.name();
@@ -28,7 +28,10 @@ TEST(PromoteTypes, MixedSignsOf64BitsGiveTheDefaultFloat) {
 
 TEST(DefaultDtypesScope, RefusesWrongKindsAndRestores) {
   EXPECT_THROW(DefaultDtypes(f32, f32), DTypeError);
-  { DefaultDtypes scope(i64, f64); EXPECT_EQ(base::DefaultFloat(), f64); }
+  {
+    DefaultDtypes scope(i64, f64);
+    EXPECT_EQ(base::DefaultFloat(), f64);
+  }
   EXPECT_EQ(base::DefaultFloat(), f32);
 }
 
