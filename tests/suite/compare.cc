@@ -11,16 +11,21 @@ namespace {
 
 double Epsilon(DType dtype) {
   switch (dtype.code()) {
-    case DType::kF16: return 0x1p-10;
-    case DType::kBF16: return 0x1p-7;
-    case DType::kF32: return 0x1p-23;
-    default: return 0x1p-52;
+    case DType::kF16:
+      return 0x1p-10;
+    case DType::kBF16:
+      return 0x1p-7;
+    case DType::kF32:
+      return 0x1p-23;
+    default:
+      return 0x1p-52;
   }
 }
 
 bool SameBits(const ir::HostTensor& a, const ir::HostTensor& b, int64_t i) {
   auto n = static_cast<size_t>(a.dtype.size());
-  return std::memcmp(a.data.data() + static_cast<size_t>(i) * n, b.data.data() + static_cast<size_t>(i) * n, n) == 0;
+  return std::memcmp(a.data.data() + static_cast<size_t>(i) * n,
+                     b.data.data() + static_cast<size_t>(i) * n, n) == 0;
 }
 
 bool Near(const ir::HostTensor& got, const ir::HostTensor& want, int64_t i, Tolerance tolerance) {
@@ -30,10 +35,13 @@ bool Near(const ir::HostTensor& got, const ir::HostTensor& want, int64_t i, Tole
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (tolerance.eps == 0) return false;
   if (std::isinf(a) || std::isinf(b)) return a == b;
-  return std::abs(a - b) <= tolerance.eps * Epsilon(got.dtype) * std::max(std::abs(b), tolerance.magnitude);
+  return std::abs(a - b) <=
+         tolerance.eps * Epsilon(got.dtype) * std::max(std::abs(b), tolerance.magnitude);
 }
 
-std::string TypeText(const ir::HostTensor& t) { return fmt::format("{}[{}]", t.dtype.name(), fmt::join(t.shape, ",")); }
+std::string TypeText(const ir::HostTensor& t) {
+  return fmt::format("{}[{}]", t.dtype.name(), fmt::join(t.shape, ","));
+}
 
 std::string ElementText(const ir::HostTensor& t, int64_t i) {
   return t.dtype.is_floating() ? fmt::format("{:.9g}", t.Float(i)) : fmt::format("{}", t.Int(i));
@@ -46,8 +54,9 @@ std::string Difference(const ir::HostTensor& got, const ir::HostTensor& want, To
     return fmt::format("it is {}, not {}", TypeText(got), TypeText(want));
   for (int64_t i = 0; i < got.size(); ++i)
     if (!Near(got, want, i, tolerance))
-      return fmt::format("{}: element [{}] is {}, not {}", TypeText(got), fmt::join(ir::CoordsOf(got.shape, i), ","),
-                         ElementText(got, i), ElementText(want, i));
+      return fmt::format("{}: element [{}] is {}, not {}", TypeText(got),
+                         fmt::join(ir::CoordsOf(got.shape, i), ","), ElementText(got, i),
+                         ElementText(want, i));
   return "";
 }
 

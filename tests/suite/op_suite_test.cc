@@ -21,8 +21,14 @@ bool IsMove(const ir::OpDef& op) { return std::holds_alternative<ir::Move>(*op.l
 
 // Meshes of 1, 2, 3, 4, 6 and 8 devices; two in another device order.
 std::vector<const MeshDef*> Meshes() {
-  return {MeshOf({1}),    MeshOf({2}),       MeshOf({3}),    MeshOf({2, 2}), MeshOf({2, 2}, {3, 1, 0, 2}),
-          MeshOf({2, 3}), MeshOf({2, 4}), MeshOf({4, 2}, {5, 2, 7, 0, 1, 6, 3, 4})};
+  return {MeshOf({1}),
+          MeshOf({2}),
+          MeshOf({3}),
+          MeshOf({2, 2}),
+          MeshOf({2, 2}, {3, 1, 0, 2}),
+          MeshOf({2, 3}),
+          MeshOf({2, 4}),
+          MeshOf({4, 2}, {5, 2, 7, 0, 1, 6, 3, 4})};
 }
 
 // One test per op that a user can apply.
@@ -49,7 +55,8 @@ class OpSuite : public testing::TestWithParam<const ir::OpDef*> {
       if (HasFailure()) return;
       Case c{.sample = &sample, .mesh = mesh};
       for (size_t i = 0; i < choice.size(); ++i)
-        c.operands.push_back(ir::Type::Get(sample.operands[i].shape, sample.operands[i].dtype, placements[i][choice[i]]));
+        c.operands.push_back(ir::Type::Get(sample.operands[i].shape, sample.operands[i].dtype,
+                                           placements[i][choice[i]]));
       if (sample.op != &ops::kReshard) return f(c);
       for (const TensorSharding& to : placements[0]) {
         c.result = c.operands[0]->WithSharding(to);
@@ -59,7 +66,9 @@ class OpSuite : public testing::TestWithParam<const ir::OpDef*> {
   }
 };
 
-TEST_P(OpSuite, HasSamples) { EXPECT_FALSE(SamplesOf(*GetParam()).empty()) << "add rows to the sample table"; }
+TEST_P(OpSuite, HasSamples) {
+  EXPECT_FALSE(SamplesOf(*GetParam()).empty()) << "add rows to the sample table";
+}
 
 TEST_P(OpSuite, ComputesWhatTheReferenceComputes) {
   for (const Sample* sample : SamplesOf(*GetParam())) {
@@ -139,8 +148,11 @@ TEST(OpSuiteCoverage, ReshardsMeetEveryCollective) {
   auto placements = Placements(mesh, {24, 8}, {.unreduced = true});
   for (const TensorSharding& from : placements)
     for (const TensorSharding& to : placements) {
-      if (!to.unreduced.empty() && (to.kind != Reduction::kSum || from.kind != Reduction::kSum)) continue;
-      Case c{.sample = SamplesOf(ops::kReshard)[0], .mesh = mesh, .operands = {ir::Type::Get({24, 8}, f32, from)}};
+      if (!to.unreduced.empty() && (to.kind != Reduction::kSum || from.kind != Reduction::kSum))
+        continue;
+      Case c{.sample = SamplesOf(ops::kReshard)[0],
+             .mesh = mesh,
+             .operands = {ir::Type::Get({24, 8}, f32, from)}};
       c.result = c.operands[0]->WithSharding(to);
       for (const ir::Instruction& i : spmd::Lower(*ProgramOf(c, {c.result})).program.instructions)
         seen.insert(i.op->name);

@@ -20,7 +20,8 @@ std::vector<int> PlacesFor(size_t rank, PlacementOptions options) {
   return places;
 }
 
-TensorSharding Assign(const MeshDef* mesh, size_t rank, const AxisList& axes, const std::vector<int>& at) {
+TensorSharding Assign(const MeshDef* mesh, size_t rank, const AxisList& axes,
+                      const std::vector<int>& at) {
   TensorSharding s = sharding::Replicated(mesh, static_cast<int>(rank));
   for (size_t i = 0; i < axes.size(); ++i) {
     if (at[i] >= 0) s.dims[static_cast<size_t>(at[i])].axes.push_back(axes[i]);
@@ -38,7 +39,8 @@ void AddDistinct(std::vector<TensorSharding>& list, TensorSharding s) {
 
 }  // namespace
 
-void ForEachChoice(const std::vector<size_t>& sizes, const std::function<void(const std::vector<size_t>&)>& f) {
+void ForEachChoice(const std::vector<size_t>& sizes,
+                   const std::function<void(const std::vector<size_t>&)>& f) {
   if (std::count(sizes.begin(), sizes.end(), 0u)) return;
   std::vector<size_t> at(sizes.size());
   while (true) {
@@ -49,7 +51,8 @@ void ForEachChoice(const std::vector<size_t>& sizes, const std::function<void(co
   }
 }
 
-std::vector<TensorSharding> Placements(const MeshDef* mesh, const sharding::Shape& shape, PlacementOptions options) {
+std::vector<TensorSharding> Placements(const MeshDef* mesh, const sharding::Shape& shape,
+                                       PlacementOptions options) {
   AxisList axes;
   for (int a = 0; a < mesh->rank(); ++a)
     if (mesh->axis_size(a) > 1) axes.push_back(sharding::WholeAxis(*mesh, a));
@@ -58,25 +61,27 @@ std::vector<TensorSharding> Placements(const MeshDef* mesh, const sharding::Shap
   for (bool reversed : {false, true}) {
     if (reversed && !options.permuted) break;
     if (reversed) std::reverse(axes.begin(), axes.end());
-    ForEachChoice(std::vector<size_t>(axes.size(), places.size()), [&](const std::vector<size_t>& choice) {
-      std::vector<int> at;
-      for (size_t c : choice) at.push_back(places[c]);
-      TensorSharding s = Assign(mesh, shape.size(), axes, at);
-      if (sharding::FirstUnevenDim(s, shape) >= 0) return;
-      AddDistinct(list, s);
-      if (s.unreduced.empty()) return;
-      for (Reduction kind : {Reduction::kMax, Reduction::kMin}) {
-        s.kind = kind;
-        AddDistinct(list, s);
-      }
-    });
+    ForEachChoice(std::vector<size_t>(axes.size(), places.size()),
+                  [&](const std::vector<size_t>& choice) {
+                    std::vector<int> at;
+                    for (size_t c : choice) at.push_back(places[c]);
+                    TensorSharding s = Assign(mesh, shape.size(), axes, at);
+                    if (sharding::FirstUnevenDim(s, shape) >= 0) return;
+                    AddDistinct(list, s);
+                    if (s.unreduced.empty()) return;
+                    for (Reduction kind : {Reduction::kMax, Reduction::kMin}) {
+                      s.kind = kind;
+                      AddDistinct(list, s);
+                    }
+                  });
   }
   return list;
 }
 
 const MeshDef* MeshOf(const std::vector<int64_t>& sizes, std::vector<int64_t> device_ids) {
   std::vector<MeshAxis> axes;
-  for (size_t i = 0; i < sizes.size(); ++i) axes.push_back({std::string(1, static_cast<char>('x' + i)), sizes[i]});
+  for (size_t i = 0; i < sizes.size(); ++i)
+    axes.push_back({std::string(1, static_cast<char>('x' + i)), sizes[i]});
   return MeshDef::Intern(std::move(axes), std::move(device_ids), false);
 }
 

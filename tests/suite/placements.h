@@ -14,13 +14,16 @@ struct PlacementOptions {
 };
 
 // Returns every placement whose sizes divide. Every axis of size > 1 is on some dim, or on none.
-std::vector<sharding::TensorSharding> Placements(const sharding::MeshDef* mesh, const sharding::Shape& shape,
+std::vector<sharding::TensorSharding> Placements(const sharding::MeshDef* mesh,
+                                                 const sharding::Shape& shape,
                                                  PlacementOptions options = {});
 
 // Calls f with every choice of one element index per list, the last changing fastest.
-void ForEachChoice(const std::vector<size_t>& sizes, const std::function<void(const std::vector<size_t>&)>& f);
+void ForEachChoice(const std::vector<size_t>& sizes,
+                   const std::function<void(const std::vector<size_t>&)>& f);
 
 // Returns the mesh of these axis sizes, named x, y, z.
-const sharding::MeshDef* MeshOf(const std::vector<int64_t>& sizes, std::vector<int64_t> device_ids = {});
+const sharding::MeshDef* MeshOf(const std::vector<int64_t>& sizes,
+                                std::vector<int64_t> device_ids = {});
 
 }  // namespace tessera::suite

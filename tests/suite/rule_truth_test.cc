@@ -43,7 +43,8 @@ struct Choices {
   std::vector<std::vector<const ir::Type*>> operands;
   std::vector<TensorSharding> outs;
 
-  Choices(const Sample& sample, const MeshDef* mesh, const std::vector<const ir::Type*>& whole_results) {
+  Choices(const Sample& sample, const MeshDef* mesh,
+          const std::vector<const ir::Type*>& whole_results) {
     size_t ranked = 0;
     for (const SampleOperand& o : sample.operands) ranked += o.shape.empty() ? 0 : 1;
     for (const SampleOperand& o : sample.operands) {
@@ -68,9 +69,12 @@ void ForEachCase(const Sample& sample, const MeshDef* mesh, F f) {
   counts.push_back(choices.outs.size() + (moves ? 0 : 1));
   ForEachChoice(counts, [&](const std::vector<size_t>& choice) {
     Case c{.sample = &sample, .mesh = mesh};
-    for (size_t i = 0; i < choices.operands.size(); ++i) c.operands.push_back(choices.operands[i][choice[i]]);
-    if (moves) c.result = whole[0]->WithSharding(choices.outs[choice.back()]);
-    else if (choice.back() > 0) c.out = &choices.outs[choice.back() - 1];
+    for (size_t i = 0; i < choices.operands.size(); ++i)
+      c.operands.push_back(choices.operands[i][choice[i]]);
+    if (moves)
+      c.result = whole[0]->WithSharding(choices.outs[choice.back()]);
+    else if (choice.back() > 0)
+      c.out = &choices.outs[choice.back() - 1];
     f(c);
   });
 }
@@ -84,8 +88,10 @@ struct Event {
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-void AddEvents(const ir::Type& t, const TensorSharding& from, const TensorSharding& to, std::vector<Event>& out) {
-  for (const sharding::ReshardStep& s : sharding::PlanReshard(t.shape(), t.dtype().size(), from, to))
+void AddEvents(const ir::Type& t, const TensorSharding& from, const TensorSharding& to,
+               std::vector<Event>& out) {
+  for (const sharding::ReshardStep& s :
+       sharding::PlanReshard(t.shape(), t.dtype().size(), from, to))
     if (s.bytes > 0) out.push_back({s.kind, s.axes, s.bytes});
 }
 
@@ -103,7 +109,9 @@ DimMap MapOf(const Case& c, const std::vector<const ir::Type*>& results) {
   return ir::DimMapOf(*c.sample->op, c.sample->params.get(), c.operands, results);
 }
 
-sharding::PartitionTensor TensorOf(const ir::Type* t) { return {&t->shape(), t->dtype().size(), &t->sharding()}; }
+sharding::PartitionTensor TensorOf(const ir::Type* t) {
+  return {&t->shape(), t->dtype().size(), &t->sharding()};
+}
 
 sharding::Partition PartitionOf(const Case& c, const std::vector<const ir::Type*>& results) {
   std::vector<sharding::PartitionTensor> ins, outs;
@@ -145,7 +153,8 @@ std::vector<Event> Predicted(const Case& c, const std::vector<const ir::Type*>& 
   sharding::Partition p = PartitionOf(c, results);
   for (size_t i = 0; i < c.operands.size(); ++i)
     AddEvents(*c.operands[i], c.operands[i]->sharding(), p.operands[i], events);
-  for (size_t i = 0; i < results.size(); ++i) AddEvents(*results[i], p.results[i], results[i]->sharding(), events);
+  for (size_t i = 0; i < results.size(); ++i)
+    AddEvents(*results[i], p.results[i], results[i]->sharding(), events);
   return events;
 }
 
@@ -153,7 +162,8 @@ std::vector<Event> Lowered(const spmd::DeviceProgram& device) {
   std::vector<Event> events;
   for (size_t i = 0; i < device.notes.size(); ++i)
     if (device.notes[i].bytes > 0)
-      events.push_back({spmd::KindOf(*device.program.instructions[i].op), device.notes[i].axes, device.notes[i].bytes});
+      events.push_back({spmd::KindOf(*device.program.instructions[i].op), device.notes[i].axes,
+                        device.notes[i].bytes});
   return events;
 }
 
@@ -167,7 +177,8 @@ bool OnlyPasses(const Case& c, const std::vector<const ir::Type*>& results) {
   for (size_t r = 0; r < results.size(); ++r) {
     sharding::FactorAxes want = Project(map, map.results[r], results[r]->sharding(), true).axes;
     for (size_t i = 0; i < c.operands.size(); ++i) {
-      sharding::FactorAxes have = Project(map, map.operands[i], c.operands[i]->sharding(), true).axes;
+      sharding::FactorAxes have =
+          Project(map, map.operands[i], c.operands[i]->sharding(), true).axes;
       for (size_t f = 0; f < have.size(); ++f)
         if (!have[f].empty() && have[f] != want[f]) return false;
     }
@@ -175,31 +186,39 @@ bool OnlyPasses(const Case& c, const std::vector<const ir::Type*>& results) {
   return true;
 }
 
-// ---- what the device program holds ----------------------------------------------------------------
+// ---- what the device program holds
+// ----------------------------------------------------------------
 
-int64_t LocalElements(const ir::Type& t) { return sharding::LocalElements(t.shape(), t.sharding()); }
+int64_t LocalElements(const ir::Type& t) {
+  return sharding::LocalElements(t.shape(), t.sharding());
+}
 
 // The most elements a device may hold of result r: the local part of its type, or what the sharded
 // operands make of it before it is resharded to that. A view is no larger than what it shows.
-int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir::Type*>& results, size_t r) {
+int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir::Type*>& results,
+                    size_t r) {
   int64_t limit = LocalElements(*results[r]);
   if (std::holds_alternative<ir::View>(*c.sample->op->lowering))
-    limit = std::max(limit, LocalElements(*c.operands[0]) * results[r]->elements() / std::max<int64_t>(c.operands[0]->elements(), 1));
+    limit = std::max(limit, LocalElements(*c.operands[0]) * results[r]->elements() /
+                                std::max<int64_t>(c.operands[0]->elements(), 1));
   for (size_t i = 0; i < c.operands.size(); ++i) {
     if (c.operands[i]->sharding().dims_empty()) continue;
     sharding::FactorAxes axes = Project(map, map.operands[i], c.operands[i]->sharding(), true).axes;
-    limit = std::max(limit, sharding::LocalElements(results[r]->shape(), Unproject(map, map.results[r], axes, c.mesh)));
+    limit = std::max(limit, sharding::LocalElements(results[r]->shape(),
+                                                    Unproject(map, map.results[r], axes, c.mesh)));
   }
   return limit;
 }
 
-// Checks that operands are no larger than the local part of their type, but where gathered, and results
-// than their limit, but where operands were gathered or the result is partial. Moves come in chains,
-// operands' before the op.
-std::string TooLarge(const Case& c, const spmd::DeviceProgram& device, const std::vector<const ir::Type*>& results) {
+// Checks that operands are no larger than the local part of their type, but where gathered, and
+// results than their limit, but where operands were gathered or the result is partial. Moves come
+// in chains, operands' before the op.
+std::string TooLarge(const Case& c, const spmd::DeviceProgram& device,
+                     const std::vector<const ir::Type*>& results) {
   std::map<ir::ValueId, int64_t> allowed;  // by value
   std::set<ir::ValueId> grown;
-  for (size_t i = 0; i < c.operands.size(); ++i) allowed[device.program.inputs[i]] = LocalElements(*c.operands[i]);
+  for (size_t i = 0; i < c.operands.size(); ++i)
+    allowed[device.program.inputs[i]] = LocalElements(*c.operands[i]);
   for (const ir::Instruction& instruction : device.program.instructions) {
     bool move = std::holds_alternative<ir::Move>(*instruction.op->lowering);
     bool gathers = move && spmd::KindOf(*instruction.op) == StepKind::kAllGather;
@@ -208,7 +227,8 @@ std::string TooLarge(const Case& c, const spmd::DeviceProgram& device, const std
       int64_t n = device.program.type(v)->elements();
       auto limit = allowed.find(v);
       if (!move && limit != allowed.end() && !grown.count(v) && n > limit->second)
-        return fmt::format("an operand of {} has {} elements, its local type {}", instruction.op->name, n, limit->second);
+        return fmt::format("an operand of {} has {} elements, its local type {}",
+                           instruction.op->name, n, limit->second);
     }
     for (size_t r = 0; r < instruction.results.size(); ++r) {
       ir::ValueId v = instruction.results[r];
@@ -219,7 +239,8 @@ std::string TooLarge(const Case& c, const spmd::DeviceProgram& device, const std
       if (move || gathers || partial || instruction.op != c.sample->op) continue;
       int64_t n = device.program.type(v)->elements();
       if (int64_t limit = ResultLimit(c, MapOf(c, results), results, r); n > limit)
-        return fmt::format("a result of {} has {} elements, not at most {}", instruction.op->name, n, limit);
+        return fmt::format("a result of {} has {} elements, not at most {}", instruction.op->name,
+                           n, limit);
     }
   }
   return "";
@@ -231,7 +252,8 @@ std::vector<const ir::OpDef*> Ops() {
   ops::Install();
   std::vector<const ir::OpDef*> list;
   for (const ir::OpDef* op : ir::AllOps())
-    if (!std::holds_alternative<ir::Move>(*op->lowering) || op == &ops::kReshard) list.push_back(op);
+    if (!std::holds_alternative<ir::Move>(*op->lowering) || op == &ops::kReshard)
+      list.push_back(op);
   return list;
 }
 
@@ -295,9 +317,11 @@ TEST_P(RuleTruth, AcceptedPlacementsGiveTheNumbers) {
 
 // ---- what is refused ----------------------------------------------------------------------------
 
-std::optional<sharding::Conflict> ConflictOf(const Case& c, const DimMap& map, const std::vector<const ir::Type*>& whole) {
+std::optional<sharding::Conflict> ConflictOf(const Case& c, const DimMap& map,
+                                             const std::vector<const ir::Type*>& whole) {
   std::vector<sharding::RuleOperand> operands;
-  for (const ir::Type* t : c.operands) operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
+  for (const ir::Type* t : c.operands)
+    operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
   sharding::Shapes shapes;
   for (const ir::Type* t : whole) shapes.push_back(&t->shape());
   return sharding::ExplicitRule(map, operands, shapes, c.out).conflict;
@@ -348,13 +372,16 @@ TEST(RuleTruthRefusals, AreThoseThatJaxRefusesToo) {
         DimMap map = MapOf(c, whole);
         auto conflict = ConflictOf(c, map, whole);
         if (conflict && CouldBeFree(c, map))
-          found.try_emplace(fmt::format("C{} {}", static_cast<int>(conflict->check), sample.op->name),
-                            c.name() + ": " + conflict->reason);
+          found.try_emplace(
+              fmt::format("C{} {}", static_cast<int>(conflict->check), sample.op->name),
+              c.name() + ": " + conflict->reason);
       });
   }
   std::set<std::string> listed = ListedRefusals();
-  for (const auto& [line, example] : found) EXPECT_TRUE(listed.count(line)) << line << ", as " << example;
-  for (const std::string& line : listed) EXPECT_TRUE(found.count(line)) << line << " is not refused any more";
+  for (const auto& [line, example] : found)
+    EXPECT_TRUE(listed.count(line)) << line << ", as " << example;
+  for (const std::string& line : listed)
+    EXPECT_TRUE(found.count(line)) << line << " is not refused any more";
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryOp, RuleTruth, testing::ValuesIn(Ops()),

@@ -20,7 +20,8 @@ using sharding::MeshDef;
 using sharding::TensorSharding;
 
 std::vector<Array> Apply(const Case& c, const std::vector<Array>& operands) {
-  trace::Application a{*c.sample->op, c.sample->params, {}, nullptr, c.out, Loc::Unknown(), nullptr, c.result};
+  trace::Application a{*c.sample->op, c.sample->params, {},      nullptr,
+                       c.out,         Loc::Unknown(),   nullptr, c.result};
   for (const Array& operand : operands) a.operands.push_back(operand.impl());
   if (c.sample->wanted) a.wanted = &*c.sample->wanted;
   return trace::Apply(a);
@@ -43,7 +44,8 @@ struct Part {
   ir::Shape local;
   std::vector<int64_t> begins;
 
-  Part(const ir::Type& type, int64_t position) : local(sharding::LocalShape(type.shape(), type.sharding())) {
+  Part(const ir::Type& type, int64_t position)
+      : local(sharding::LocalShape(type.shape(), type.sharding())) {
     for (size_t d = 0; d < local.size(); ++d) {
       const sharding::AxisList& axes = type.sharding().dims[d].axes;
       int64_t shard = axes.empty() ? 0 : sharding::ShardIndex(*type.mesh(), axes, position);
@@ -72,30 +74,38 @@ int64_t PartialIndex(const ir::Type& type, int64_t position) {
 }
 
 // Sets element i of `out` to what partial k of n adds to element `at` of data.
-void SetPartial(HostTensor& out, int64_t i, const HostTensor& data, int64_t at, int64_t k, int64_t n, Reduction kind) {
+void SetPartial(HostTensor& out, int64_t i, const HostTensor& data, int64_t at, int64_t k,
+                int64_t n, Reduction kind) {
   if (n == 1) return out.SetFrom(i, data, at);
   auto share = [&](int64_t p) { return p == 0 ? 0 : (at * 7 + p * 3) % 5 - 2; };
   bool floats = data.dtype.is_floating();
   if (kind == Reduction::kSum) {
     int64_t others = 0;
     for (int64_t p = 1; p < n; ++p) others += share(p);
-    if (floats) out.SetFloat(i, k == 0 ? data.Float(at) - static_cast<double>(others) : static_cast<double>(share(k)));
-    else out.SetInt(i, k == 0 ? data.Int(at) - others : share(k));
+    if (floats)
+      out.SetFloat(
+          i, k == 0 ? data.Float(at) - static_cast<double>(others) : static_cast<double>(share(k)));
+    else
+      out.SetInt(i, k == 0 ? data.Int(at) - others : share(k));
     return;
   }
   out.SetFrom(i, data, at);
   if (k == at % n) return;
   int64_t step = kind == Reduction::kMax ? -1 : 1;
-  if (floats) out.SetFloat(i, data.Float(at) + static_cast<double>(step));
-  else if (data.dtype.is_signed() && std::abs(data.Int(at)) < 100) out.SetInt(i, data.Int(at) + step);
+  if (floats)
+    out.SetFloat(i, data.Float(at) + static_cast<double>(step));
+  else if (data.dtype.is_signed() && std::abs(data.Int(at)) < 100)
+    out.SetInt(i, data.Int(at) + step);
 }
 
 // Combines element j of `part` into element i of `out`.
 void Combine(HostTensor& out, int64_t i, const HostTensor& part, int64_t j, Reduction kind) {
   using ops::reference::IntLess;
   if (kind == Reduction::kSum) {
-    if (out.dtype.is_floating()) out.SetFloat(i, out.Float(i) + part.Float(j));
-    else out.SetInt(i, out.Int(i) + part.Int(j));
+    if (out.dtype.is_floating())
+      out.SetFloat(i, out.Float(i) + part.Float(j));
+    else
+      out.SetInt(i, out.Int(i) + part.Int(j));
     return;
   }
   bool larger = kind == Reduction::kMax;
@@ -111,7 +121,8 @@ HostTensor PartOf(const api::Concrete& array, int64_t position) {
   const ir::Type& type = *array.type();
   HostTensor part(type.dtype(), sharding::LocalShape(type.shape(), type.sharding()));
   if (!part.data.empty())
-    std::memcpy(part.data.data(), array.buffers.at(api::InstanceAt(array, position)), part.data.size());
+    std::memcpy(part.data.data(), array.buffers.at(api::InstanceAt(array, position)),
+                part.data.size());
   return part;
 }
 
@@ -129,7 +140,8 @@ std::string Case::name() const {
 
 Case Unsharded(const Sample& sample) {
   Case c{.sample = &sample};
-  for (const SampleOperand& o : sample.operands) c.operands.push_back(ir::Type::Get(o.shape, o.dtype));
+  for (const SampleOperand& o : sample.operands)
+    c.operands.push_back(ir::Type::Get(o.shape, o.dtype));
   if (sample.op == &ops::kReshard) c.result = c.operands[0];
   return c;
 }
@@ -157,10 +169,12 @@ std::vector<const ir::Type*> ResultTypes(const Case& c) {
   return types;
 }
 
-std::shared_ptr<const ir::Program> ProgramOf(const Case& c, const std::vector<const ir::Type*>& results) {
+std::shared_ptr<const ir::Program> ProgramOf(const Case& c,
+                                             const std::vector<const ir::Type*>& results) {
   auto program = std::make_shared<ir::Program>();
   program->mesh = c.mesh;
-  for (const ir::Type* t : c.operands) program->inputs.push_back(program->AddValue(t, Loc::Unknown()));
+  for (const ir::Type* t : c.operands)
+    program->inputs.push_back(program->AddValue(t, Loc::Unknown()));
   ir::Builder builder(*program, Loc::Unknown());
   auto values = builder.EmitTyped(*c.sample->op, c.sample->params, program->inputs, results);
   program->outputs.assign(values.begin(), values.end());
@@ -170,18 +184,22 @@ std::shared_ptr<const ir::Program> ProgramOf(const Case& c, const std::vector<co
 Array Place(const HostTensor& data, const ir::Type* type) {
   const TensorSharding& s = type->sharding();
   bool shares = api::SharesReplicas();
-  int64_t instances = !s.mesh ? 1 : shares ? sharding::SizeOf(sharding::VaryingAxes(s)) : s.mesh->size();
+  int64_t instances = !s.mesh  ? 1
+                      : shares ? sharding::SizeOf(sharding::VaryingAxes(s))
+                               : s.mesh->size();
   int64_t bytes = sharding::LocalElements(type->shape(), s) * type->dtype().size();
-  auto array = std::make_shared<api::Concrete>(type, Loc::Unknown(),
-                                               runtime::Allocate(bytes, static_cast<int32_t>(instances)), shares);
+  auto array = std::make_shared<api::Concrete>(
+      type, Loc::Unknown(), runtime::Allocate(bytes, static_cast<int32_t>(instances)), shares);
   for (int64_t position = 0; position < Positions(*type); ++position) {
     Part part(*type, position);
     HostTensor local(type->dtype(), part.local);
     part.ForEach(type->shape(), [&](int64_t i, int64_t at) {
-      SetPartial(local, i, data, at, PartialIndex(*type, position), sharding::SizeOf(s.unreduced), s.kind);
+      SetPartial(local, i, data, at, PartialIndex(*type, position), sharding::SizeOf(s.unreduced),
+                 s.kind);
     });
     if (!local.data.empty())
-      std::memcpy(array->buffers.at(api::InstanceAt(*array, position)), local.data.data(), local.data.size());
+      std::memcpy(array->buffers.at(api::InstanceAt(*array, position)), local.data.data(),
+                  local.data.size());
   }
   return Array(std::move(array));
 }
@@ -202,15 +220,19 @@ HostTensor ReadBack(const Array& array) {
       if (first >= 0) {
         HostTensor earlier = PartOf(concrete, first);
         bool same = std::memcmp(earlier.data.data() + i * type.dtype().size(),
-                                local.data.data() + i * type.dtype().size(), static_cast<size_t>(type.dtype().size())) == 0;
+                                local.data.data() + i * type.dtype().size(),
+                                static_cast<size_t>(type.dtype().size())) == 0;
         if (!same)
-          ADD_FAILURE() << type.text() << ": element " << at << " differs between the devices at mesh positions "
-                        << first << " and " << position;
+          ADD_FAILURE() << type.text() << ": element " << at
+                        << " differs between the devices at mesh positions " << first << " and "
+                        << position;
         return;
       }
       first = position;
-      if (combine) Combine(whole, at, local, i, type.sharding().kind);
-      else whole.SetFrom(at, local, i);
+      if (combine)
+        Combine(whole, at, local, i, type.sharding().kind);
+      else
+        whole.SetFrom(at, local, i);
     });
   }
   return whole;

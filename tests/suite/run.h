@@ -30,7 +30,8 @@ Case Unsharded(const Sample& sample);
 std::vector<const ir::Type*> ResultTypes(const Case& c);
 
 // Returns the program that does just this op; its result types are known.
-std::shared_ptr<const ir::Program> ProgramOf(const Case& c, const std::vector<const ir::Type*>& results);
+std::shared_ptr<const ir::Program> ProgramOf(const Case& c,
+                                             const std::vector<const ir::Type*>& results);
 
 // Returns an array of that type with these elements; partial values of an unreduced one are made up
 // so that they combine to them.

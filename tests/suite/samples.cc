@@ -21,10 +21,12 @@ uint64_t Mix(uint64_t x) {
 
 void SetWild(ir::HostTensor& t, int64_t i, uint64_t which) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  constexpr double kFloatCases[] = {std::numeric_limits<double>::quiet_NaN(), kInf, -kInf, 0.0, -0.0, 1, -1};
+  constexpr double kFloatCases[] = {
+      std::numeric_limits<double>::quiet_NaN(), kInf, -kInf, 0.0, -0.0, 1, -1};
   if (t.dtype.is_floating()) return t.SetFloat(i, kFloatCases[which % std::size(kFloatCases)]);
   if (t.dtype.is_bool()) return t.SetInt(i, static_cast<int64_t>(which & 1));
-  const int64_t cases[] = {ops::reference::LowestInt(t.dtype), ops::reference::HighestInt(t.dtype), 0, -1, 1};
+  const int64_t cases[] = {ops::reference::LowestInt(t.dtype), ops::reference::HighestInt(t.dtype),
+                           0, -1, 1};
   t.SetInt(i, cases[which % std::size(cases)]);
 }
 
@@ -44,7 +46,8 @@ void Set(ir::HostTensor& t, int64_t i, const Fill& fill, uint64_t random) {
 std::string Sample::name() const {
   std::string out;
   for (const SampleOperand& o : operands)
-    out += fmt::format("{}{}[{}]", out.empty() ? "" : ", ", o.dtype.name(), fmt::join(o.shape, ","));
+    out +=
+        fmt::format("{}{}[{}]", out.empty() ? "" : ", ", o.dtype.name(), fmt::join(o.shape, ","));
   out = fmt::format("{}({})", op->name, out);
   if (wanted) out += fmt::format(" -> {}[{}]", wanted->dtype.name(), fmt::join(wanted->shape, ","));
   if (params) out += " {" + params->text() + "}";

@@ -27,9 +27,9 @@ const ReduceRow kReductions[] = {
 };
 
 const std::pair<Shape, OperandDims<0>> kReduceShapes[] = {
-    {{24, 8}, {0}},  {{24, 8}, {1}},     {{24, 9}, {0, 1}}, {{12, 8}, {}},         {{0, 8}, {0}},   {{0, 8}, {1}},
-    {{1, 24}, {0}},  {{7, 24}, {0}},     {{7, 24}, {1}},    {{4, 6, 8}, {0, 2}},   {{4, 6, 8}, {1}}, {{}, {}},
-    {{3}, {0}},      {{25, 24}, {1}},
+    {{24, 8}, {0}},   {{24, 8}, {1}}, {{24, 9}, {0, 1}}, {{12, 8}, {}},   {{0, 8}, {0}},
+    {{0, 8}, {1}},    {{1, 24}, {0}}, {{7, 24}, {0}},    {{7, 24}, {1}},  {{4, 6, 8}, {0, 2}},
+    {{4, 6, 8}, {1}}, {{}, {}},       {{3}, {0}},        {{25, 24}, {1}},
 };
 
 Tolerance SumOf(DType dtype, double terms, double largest) {
@@ -59,8 +59,9 @@ void AddArgs(Table& table) {
       return Add(table, *op, ir::MakeParams(DimParams{{dim}}), {{shape, dtype, kWild}});
     };
     for (DType dtype : kEvery) add(dtype, {24, 8}, 0);
-    const std::pair<Shape, int64_t> shapes[] = {{{24, 8}, 1}, {{24}, 0},    {{1, 12}, 0}, {{7, 24}, 0},
-                                                {{12, 0}, 0}, {{4, 6, 8}, 1}, {{25, 24}, 1}};
+    const std::pair<Shape, int64_t> shapes[] = {{{24, 8}, 1}, {{24}, 0},    {{1, 12}, 0},
+                                                {{7, 24}, 0}, {{12, 0}, 0}, {{4, 6, 8}, 1},
+                                                {{25, 24}, 1}};
     for (const auto& [shape, dim] : shapes) add(f32, shape, dim);
     add(f32, {24, 8}, 0).wanted = {{8}, i64};
     add(f32, {4, 8}, 1).truth = true;
@@ -85,13 +86,16 @@ const CumulativeRow kCumulative[] = {
 void AddCumulative(Table& table) {
   for (const CumulativeRow& row : kCumulative) {
     auto add = [&](DType dtype, const Shape& shape, int64_t dim, bool reverse) -> Sample& {
-      Sample& s = Add(table, *row.op, ir::MakeParams(CumulativeParams{{dim}, reverse}), {{shape, dtype, row.fill}});
-      if (row.rounds) s.forward = SumOf(dtype, 4 * static_cast<double>(shape[static_cast<size_t>(dim)]), 4);
+      Sample& s = Add(table, *row.op, ir::MakeParams(CumulativeParams{{dim}, reverse}),
+                      {{shape, dtype, row.fill}});
+      if (row.rounds)
+        s.forward = SumOf(dtype, 4 * static_cast<double>(shape[static_cast<size_t>(dim)]), 4);
       return s;
     };
     for (DType dtype : row.dtypes) add(dtype, {24, 9}, 0, false);
-    const std::pair<Shape, int64_t> shapes[] = {{{24, 8}, 1}, {{7, 24}, 0}, {{0, 12}, 0}, {{12, 0}, 1},
-                                                {{1}, 0},     {{8, 25}, 1}, {{4, 6, 8}, 1}};
+    const std::pair<Shape, int64_t> shapes[] = {{{24, 8}, 1},  {{7, 24}, 0}, {{0, 12}, 0},
+                                                {{12, 0}, 1},  {{1}, 0},     {{8, 25}, 1},
+                                                {{4, 6, 8}, 1}};
     for (const auto& [shape, dim] : shapes)
       for (bool reverse : {false, true}) add(row.dtypes[0], shape, dim, reverse);
     add(row.dtypes[0], {4, 8}, 1, false).truth = true;
@@ -140,7 +144,8 @@ void AddDots(Table& table) {
 }
 
 void AddReshards(Table& table) {
-  for (DType dtype : {f32, bf16, i64, u8}) Add(table, kReshard, {}, {{{24, 8}, dtype, Whole(-3, 3)}});
+  for (DType dtype : {f32, bf16, i64, u8})
+    Add(table, kReshard, {}, {{{24, 8}, dtype, Whole(-3, 3)}});
   for (const Shape& shape : {Shape{}, {24}, {0, 12}, {1, 24}, {12, 24}, {4, 6, 8}})
     Add(table, kReshard, {}, {{shape, f32, Whole(-3, 3)}}).truth = shape.size() == 2;
 }

@@ -62,12 +62,14 @@ const UnaryRow kUnary[] = {
     {&kOptimizationBarrier, kEvery, kWild},
 };
 
-const ir::Shape kUnaryShapes[] = {{}, {0, 24}, {1}, {2}, {3}, {5, 24}, {7}, {8, 12}, {24, 9}, {24, 25}};
+const ir::Shape kUnaryShapes[] = {{},      {0, 24}, {1},     {2},     {3},
+                                  {5, 24}, {7},     {8, 12}, {24, 9}, {24, 25}};
 
 void AddUnary(Table& table) {
   for (const UnaryRow& row : kUnary) {
     for (const ir::Shape& shape : kUnaryShapes)
-      Add(table, *row.op, {}, {{shape, row.dtypes[0], row.fill}}).forward = Close(row.dtypes[0], row.eps);
+      Add(table, *row.op, {}, {{shape, row.dtypes[0], row.fill}}).forward =
+          Close(row.dtypes[0], row.eps);
     for (DType dtype : row.dtypes.subspan(1))
       Add(table, *row.op, {}, {{{24, 5}, dtype, row.fill}}).forward = Close(dtype, row.eps);
     Sample& truth = Add(table, *row.op, {}, {{{4, 8}, row.dtypes[0], row.fill}});
@@ -109,8 +111,8 @@ const BinaryRow kBinary[] = {
 };
 
 const std::pair<ir::Shape, ir::Shape> kBinaryShapes[] = {
-    {{}, {}},           {{24, 5}, {}},        {{}, {7}},         {{24, 1}, {1, 12}}, {{8, 12}, {8, 12}},
-    {{7, 24}, {7, 24}}, {{0, 12}, {0, 12}},   {{1}, {1}},        {{3, 1, 8}, {3, 4, 8}},
+    {{}, {}},           {{24, 5}, {}},      {{}, {7}},  {{24, 1}, {1, 12}},     {{8, 12}, {8, 12}},
+    {{7, 24}, {7, 24}}, {{0, 12}, {0, 12}}, {{1}, {1}}, {{3, 1, 8}, {3, 4, 8}},
 };
 
 void AddBinary(Table& table) {
@@ -126,7 +128,8 @@ void AddBinary(Table& table) {
     for (DType dtype : row.dtypes.subspan(1)) add(dtype, {24, 5}, {24, 5});
     Sample* truth = add(row.dtypes[0], {4, 8}, {4, 8});
     truth->truth = true;
-    for (SampleOperand& o : truth->operands) o.fill.wild = false;  // infinities have no partial values
+    for (SampleOperand& o : truth->operands)
+      o.fill.wild = false;  // infinities have no partial values
   }
   Add(table, kAdd, {}, {{{4, 1}, f32, Whole(-4, 4)}, {{4, 8}, f32, Whole(-4, 4)}}).truth = true;
   Add(table, kMul, {}, {{{}, f32, Whole(-4, 4)}, {{4, 8}, f32, Whole(-4, 4)}}).truth = true;
@@ -148,19 +151,27 @@ void AddConversions(Table& table) {
 
 void AddChoices(Table& table) {
   for (DType dtype : kEvery) {
-    Add(table, kSelectN, {}, {{{24, 5}, bool_, {}}, {{24, 5}, dtype, kWild}, {{24, 5}, dtype, kWild}});
-    Add(table, kClamp, {}, {{{}, dtype, Whole(0, 1)}, {{24, 5}, dtype, kWild}, {{}, dtype, Whole(2, 40)}});
+    Add(table, kSelectN, {},
+        {{{24, 5}, bool_, {}}, {{24, 5}, dtype, kWild}, {{24, 5}, dtype, kWild}});
+    Add(table, kClamp, {},
+        {{{}, dtype, Whole(0, 1)}, {{24, 5}, dtype, kWild}, {{}, dtype, Whole(2, 40)}});
   }
   for (const ir::Shape& shape : {ir::Shape{}, {0, 12}, {1}, {7}, {8, 12}}) {
     Add(table, kSelectN, {}, {{shape, bool_, {}}, {shape, f32, kWild}, {shape, f32, kWild}});
     Add(table, kSelectN, {}, {{{}, bool_, {}}, {shape, i32, kWild}, {shape, i32, kWild}});
-    Add(table, kClamp, {}, {{shape, f32, Range(-9, 0)}, {shape, f32, kWild}, {shape, f32, Range(0, 9)}});
-    Add(table, kClamp, {}, {{{}, i32, Whole(-9, -2)}, {shape, i32, kWild}, {shape, i32, Whole(0, 9)}});
+    Add(table, kClamp, {},
+        {{shape, f32, Range(-9, 0)}, {shape, f32, kWild}, {shape, f32, Range(0, 9)}});
+    Add(table, kClamp, {},
+        {{{}, i32, Whole(-9, -2)}, {shape, i32, kWild}, {shape, i32, Whole(0, 9)}});
   }
-  Add(table, kSelectN, {}, {{{4, 8}, bool_, {}}, {{4, 8}, f32, kWild}, {{4, 8}, f32, kWild}}).truth = true;
-  Add(table, kSelectN, {}, {{{}, bool_, {}}, {{4, 8}, f32, kWild}, {{4, 8}, f32, kWild}}).truth = true;
-  Add(table, kClamp, {}, {{{}, f32, Range(-9, 0)}, {{4, 8}, f32, kWild}, {{}, f32, Range(0, 9)}}).truth = true;
-  Add(table, kClamp, {}, {{{4, 8}, f32, Range(-9, 0)}, {{4, 8}, f32, kWild}, {{4, 8}, f32, Range(0, 9)}})
+  Add(table, kSelectN, {}, {{{4, 8}, bool_, {}}, {{4, 8}, f32, kWild}, {{4, 8}, f32, kWild}})
+      .truth = true;
+  Add(table, kSelectN, {}, {{{}, bool_, {}}, {{4, 8}, f32, kWild}, {{4, 8}, f32, kWild}}).truth =
+      true;
+  Add(table, kClamp, {}, {{{}, f32, Range(-9, 0)}, {{4, 8}, f32, kWild}, {{}, f32, Range(0, 9)}})
+      .truth = true;
+  Add(table, kClamp, {},
+      {{{4, 8}, f32, Range(-9, 0)}, {{4, 8}, f32, kWild}, {{4, 8}, f32, Range(0, 9)}})
       .truth = true;
 }
 

@@ -12,7 +12,8 @@
 namespace tessera::ir {
 namespace {
 
-constexpr const char* kMlp = R"(mesh @mesh = <["X"=2, "Y"=4], device_ids=[1, 0, 2, 3, 4, 5, 7, 6]> explicit={"X", "Y"}
+constexpr const char* kMlp =
+    R"(mesh @mesh = <["X"=2, "Y"=4], device_ids=[1, 0, 2, 3, 4, 5, 7, 6]> explicit={"X", "Y"}
 func @main(%0: f32[8@X,16], %1: f32[16,32@Y]) captures(%2: f32[32@Y]) -> (f32[8@X,32@Y], f32[8@X]) {
   %3: f32[8@X,32@Y] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
   %4: f32[8@X,32@Y] = broadcast_in_dim %2 {dims=[1]}
@@ -70,8 +71,9 @@ TEST(ProgramText, PrintsWhatItRead) {
 }
 
 TEST(ProgramText, ProgramsWithoutAMeshOrResultsAreFine) {
-  for (const char* text : {"func @main() -> () {\n  return\n}\n", "func @main(%0: f32[]) -> f32[] {\n  return %0\n}\n",
-                           "func @main(%0: f32[]) -> (f32[], f32[]) {\n  return %0, %0\n}\n"})
+  for (const char* text :
+       {"func @main() -> () {\n  return\n}\n", "func @main(%0: f32[]) -> f32[] {\n  return %0\n}\n",
+        "func @main(%0: f32[]) -> (f32[], f32[]) {\n  return %0, %0\n}\n"})
     EXPECT_EQ(WithoutComments(Text(Parse(text))), text);
 }
 
@@ -89,7 +91,8 @@ TEST(ProgramText, ErrorsSayWhere) {
       {"%1: f33[4] = exp %0", "line 2", "no dtype"},
   };
   for (const auto& c : cases) {
-    std::string text = fmt::format("func @main(%0: f32[4]) -> f32[4] {{\n  {}\n  return %0\n}}\n", c.line);
+    std::string text =
+        fmt::format("func @main(%0: f32[4]) -> f32[4] {{\n  {}\n  return %0\n}}\n", c.line);
     try {
       Parse(text);
       ADD_FAILURE() << c.line << " was not refused";
@@ -101,9 +104,12 @@ TEST(ProgramText, ErrorsSayWhere) {
 }
 
 TEST(ProgramText, TypesThatTheOpsDoNotGiveAreRefused) {
-  for (const char* line : {"%1: f32[5] = exp %0", "%1: f64[4] = exp %0", "%1: f32[4] = add %0", "%1: f32[4], %2: f32[4] = exp %0",
-                           "%1: f32[4] = transpose %0 {perm=[1]}", "%1: f32[4] = exp", "%1: i32[4] = bitwise_not %0"}) {
-    std::string text = fmt::format("func @main(%0: f32[4]) -> f32[4] {{\n  {}\n  return %0\n}}\n", line);
+  for (const char* line :
+       {"%1: f32[5] = exp %0", "%1: f64[4] = exp %0", "%1: f32[4] = add %0",
+        "%1: f32[4], %2: f32[4] = exp %0", "%1: f32[4] = transpose %0 {perm=[1]}",
+        "%1: f32[4] = exp", "%1: i32[4] = bitwise_not %0"}) {
+    std::string text =
+        fmt::format("func @main(%0: f32[4]) -> f32[4] {{\n  {}\n  return %0\n}}\n", line);
     EXPECT_THROW(Parse(text), Error) << line;
   }
 }
@@ -129,18 +135,29 @@ TEST(HostileText, TruncatedAtEveryByte) {
 TEST(HostileText, MutatedAtRandom) {
   std::mt19937 engine(12);
   auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(engine); };
-  const char* const tokens[] = {"%0",  "-1",    "[",     "]",   "{",   "}",     "@X",   "f32[8@X,16]", ",", "9223372036854775807",
-                                "0",   "dims=", "[0,0]", "mesh", "->", "return", "\"X\"", "sort",      "take", "99",
-                                "iota", "{dim=[0]}", "reshape", "argmax", "device", "concatenate", "(1)2", "bool", "i8[0]"};
+  const char* const tokens[] = {
+      "%0",          "-1",        "[",           "]",      "{",
+      "}",           "@X",        "f32[8@X,16]", ",",      "9223372036854775807",
+      "0",           "dims=",     "[0,0]",       "mesh",   "->",
+      "return",      "\"X\"",     "sort",        "take",   "99",
+      "iota",        "{dim=[0]}", "reshape",     "argmax", "device",
+      "concatenate", "(1)2",      "bool",        "i8[0]"};
   for (int round = 0; round < 6000; ++round) {
     std::string text = kTexts[below(std::size(kTexts))];
     for (size_t edits = 1 + below(4); edits > 0 && !text.empty(); --edits) {
       size_t at = below(text.size()), n = std::min(below(12), text.size() - at);
       switch (below(4)) {
-        case 0: text[at] = static_cast<char>(below(256)); break;
-        case 1: text.erase(at, n); break;
-        case 2: text.insert(at, tokens[below(std::size(tokens))]); break;
-        default: text.replace(at, n, tokens[below(std::size(tokens))]);
+        case 0:
+          text[at] = static_cast<char>(below(256));
+          break;
+        case 1:
+          text.erase(at, n);
+          break;
+        case 2:
+          text.insert(at, tokens[below(std::size(tokens))]);
+          break;
+        default:
+          text.replace(at, n, tokens[below(std::size(tokens))]);
       }
     }
     ExpectHarmless(text);
@@ -151,21 +168,37 @@ TEST(HostileText, MutatedAtRandom) {
 TEST(HostileText, EveryOpWithOperandsItDoesNotExpect) {
   ops::Install();
   const char* const types[] = {"f32[]", "f32[4]", "i32[0,3]", "bool[4,4,4]", "u8[1,1]"};
-  const char* const params[] = {"", " {dims=[0]}", " {dim=[0]}", " {dim=[]}", " {dim=[-1]}", " {dim=[9]}", " {dim=[0], reverse=true}",
-                                " {perm=[0, 0]}", " {perm=[]}", " {k=-3}", " {k=9}", " {starts=[], limits=[], strides=[]}",
-                                " {starts=[0], limits=[9223372036854775807], strides=[0]}",
-                                " {low=[9223372036854775807], high=[9223372036854775807], interior=[9223372036854775807]}",
-                                " {low=[-9223372036854775807], high=[0], interior=[0]}",
-                                " {contract=[0]x[], batch=[]x[]}", " {contract=[0]x[0], batch=[0]x[0]}", " {contract=[7]x[7], batch=[]x[]}",
-                                " {dim=[0], num_keys=7, descending=true}", " {dim=[0], num_keys=-1, descending=true}", " {dims=[0, 0]}",
-                                " {dims=[-1]}", " {value=f32 1}"};
+  const char* const params[] = {
+      "",
+      " {dims=[0]}",
+      " {dim=[0]}",
+      " {dim=[]}",
+      " {dim=[-1]}",
+      " {dim=[9]}",
+      " {dim=[0], reverse=true}",
+      " {perm=[0, 0]}",
+      " {perm=[]}",
+      " {k=-3}",
+      " {k=9}",
+      " {starts=[], limits=[], strides=[]}",
+      " {starts=[0], limits=[9223372036854775807], strides=[0]}",
+      " {low=[9223372036854775807], high=[9223372036854775807], interior=[9223372036854775807]}",
+      " {low=[-9223372036854775807], high=[0], interior=[0]}",
+      " {contract=[0]x[], batch=[]x[]}",
+      " {contract=[0]x[0], batch=[0]x[0]}",
+      " {contract=[7]x[7], batch=[]x[]}",
+      " {dim=[0], num_keys=7, descending=true}",
+      " {dim=[0], num_keys=-1, descending=true}",
+      " {dims=[0, 0]}",
+      " {dims=[-1]}",
+      " {value=f32 1}"};
   for (const OpDef* op : AllOps())
     for (const char* param : params)
       for (const char* type : types)
         for (const char* operands : {"", " %0", " %0, %0", " %0, %0, %0, %0"})
           for (const char* results : {"%1: f32[4]", "%1: i32[0,3], %2: i32[]"})
-            ExpectHarmless(fmt::format("func @main(%0: {}) -> () {{\n  {} = {}{}{}\n  return\n}}\n", type, results, op->name,
-                                       operands, param));
+            ExpectHarmless(fmt::format("func @main(%0: {}) -> () {{\n  {} = {}{}{}\n  return\n}}\n",
+                                       type, results, op->name, operands, param));
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ TEST(Type, EqualTypesAreOnePointer) {
 }
 
 TEST(Type, TextIsJaxs) {
-  for (const char* text : {"i32[]", "bool[0]", "f32[8@x,4]", "bf16[128@(x,y),64]", "f32[8@x,2]{U:y}", "f32[4]{U_max:x, R:y}",
-                           "f32[8@y:(1)2,4]", "u8[4]{R:(x,y)}", "f64[1152921504606846975,0]"})
+  for (const char* text :
+       {"i32[]", "bool[0]", "f32[8@x,4]", "bf16[128@(x,y),64]", "f32[8@x,2]{U:y}",
+        "f32[4]{U_max:x, R:y}", "f32[8@y:(1)2,4]", "u8[4]{R:(x,y)}", "f64[1152921504606846975,0]"})
     EXPECT_EQ(Parse(text)->text(), text);
 }
 

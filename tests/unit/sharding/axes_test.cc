@@ -10,7 +10,9 @@ using testing::MeshOf;
 
 constexpr AxisRef Part(int64_t pre, int64_t size) { return {0, pre, size}; }
 
-std::string PartText(std::optional<AxisRef> a) { return a ? fmt::format("({}){}", a->pre, a->size) : "none"; }
+std::string PartText(std::optional<AxisRef> a) {
+  return a ? fmt::format("({}){}", a->pre, a->size) : "none";
+}
 
 TEST(Axes, RelationsOfParts) {
   struct {
@@ -70,7 +72,8 @@ TEST(Axes, PrefixOverlapAndSuffixMakeTheWhole) {
     AxisRef a = part(), b = part();
     if (!Overlaps(a, b)) continue;
     AxisList whole;
-    for (std::optional<AxisRef> piece : {PrefixWithoutOverlap(a, b), Overlap(a, b), SuffixWithoutOverlap(a, b)})
+    for (std::optional<AxisRef> piece :
+         {PrefixWithoutOverlap(a, b), Overlap(a, b), SuffixWithoutOverlap(a, b)})
       if (piece) AppendMerged(whole, *piece);
     ASSERT_EQ(whole.size(), 1u);
     EXPECT_EQ(PartText(whole[0]), PartText(a)) << PartText(b);

@@ -1,7 +1,8 @@
 // The typing rule: the worked tables of spec/explicit.md 4.3 and 4.6.
+#include "sharding/explicit_rule.h"
+
 #include <fmt/format.h>
 
-#include "sharding/explicit_rule.h"
 #include "unit/sharding/testing.h"
 
 namespace tessera::sharding {
@@ -22,8 +23,9 @@ DimMap Matmul(int64_t m, int64_t k, int64_t n) {
 }
 
 // Returns the result's dims and sets as text, or "C5".
-std::string Apply(const DimMap& map, const std::vector<Shape>& shapes, const std::vector<TensorSharding>& operands,
-                  const Shape& result, const TensorSharding* out = nullptr) {
+std::string Apply(const DimMap& map, const std::vector<Shape>& shapes,
+                  const std::vector<TensorSharding>& operands, const Shape& result,
+                  const TensorSharding* out = nullptr) {
   std::vector<RuleOperand> rule_operands;
   for (size_t i = 0; i < operands.size(); ++i) rule_operands.push_back({&operands[i], &shapes[i]});
   RuleResult r = ExplicitRule(map, rule_operands, {&result}, out);
@@ -53,8 +55,10 @@ TEST(ExplicitRule, Matmul) {
   };
   for (const auto& c : cases) {
     TensorSharding out = Dims(mesh, c.out ? c.out : "{}, {}");
-    EXPECT_EQ(Apply(Matmul(8, 8, 8), {{8, 8}, {8, 8}}, {Dims(mesh, c.lhs), Dims(mesh, c.rhs)}, {8, 8}, c.out ? &out : nullptr),
-              c.want) << c.lhs << " @ " << c.rhs;
+    EXPECT_EQ(Apply(Matmul(8, 8, 8), {{8, 8}, {8, 8}}, {Dims(mesh, c.lhs), Dims(mesh, c.rhs)},
+                    {8, 8}, c.out ? &out : nullptr),
+              c.want)
+        << c.lhs << " @ " << c.rhs;
   }
 }
 
@@ -104,14 +108,16 @@ TEST(ExplicitRule, Pointwise) {
   };
   for (const auto& c : cases)
     EXPECT_EQ(Apply(Pointwise({&c.lhs, &c.rhs}, {8, 4}), {c.lhs, c.rhs},
-                    {Dims(mesh, c.lhs_sharding), Dims(mesh, c.rhs_sharding)}, {8, 4}), c.want)
+                    {Dims(mesh, c.lhs_sharding), Dims(mesh, c.rhs_sharding)}, {8, 4}),
+              c.want)
         << c.lhs_sharding << " with " << c.rhs_sharding;
 }
 
 TEST(ExplicitRule, OperandsOfDifferentMeshesAreRefused) {
   Shape shape{8};
   EXPECT_EQ(Apply(Pointwise({&shape, &shape}, shape), {shape, shape},
-                  {Dims(MeshOf("x=2"), "{x}"), Dims(MeshOf("x=2 y=2"), "{x}")}, shape), "C10");
+                  {Dims(MeshOf("x=2"), "{x}"), Dims(MeshOf("x=2 y=2"), "{x}")}, shape),
+            "C10");
 }
 
 TEST(ExplicitRule, UnreducedOfOneKindDoesNotBecomeAnother) {

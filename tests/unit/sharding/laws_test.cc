@@ -53,7 +53,8 @@ TEST(Laws, WhatPassesAReshapeComesBack) {
     TensorSharding there = Unproject(map, map.results[0], p.axes, mesh, &dropped);
     if (!p.lost.empty() || dropped) continue;
     Projection back = Project(map, map.results[0], there, true);
-    EXPECT_EQ(Text(Unproject(map, map.operands[0], back.axes, mesh)), Text(s)) << Text(map) << " by " << Text(there);
+    EXPECT_EQ(Text(Unproject(map, map.operands[0], back.axes, mesh)), Text(s))
+        << Text(map) << " by " << Text(there);
   }
 }
 
@@ -64,13 +65,15 @@ TEST(Laws, LocalSizesMultiplyUp) {
     Shape shape = random.SomeShape(3), local;
     TensorSharding s = random.Sharding(mesh, shape, true);
     local = LocalShape(shape, s);
-    for (size_t d = 0; d < shape.size(); ++d) EXPECT_EQ(local[d] * SizeOf(s.dims[d].axes), shape[d]) << Text(s);
+    for (size_t d = 0; d < shape.size(); ++d)
+      EXPECT_EQ(local[d] * SizeOf(s.dims[d].axes), shape[d]) << Text(s);
   }
 }
 
 TEST(Laws, SizesThatDoNotDivideRoundUp) {
   const MeshDef* mesh = testing::MeshOf("x=4");
-  for (int64_t n : {0, 1, 3, 4, 5}) EXPECT_EQ(LocalShape({n}, testing::Dims(mesh, "{x}"))[0], (n + 3) / 4);
+  for (int64_t n : {0, 1, 3, 4, 5})
+    EXPECT_EQ(LocalShape({n}, testing::Dims(mesh, "{x}"))[0], (n + 3) / 4);
 }
 
 // Every part of a tensor is on as many devices as there are devices per part.
@@ -82,7 +85,8 @@ TEST(Laws, ShardsCoverTheWholeEvenly) {
     TensorSharding s = random.Sharding(mesh, shape, true);
     AxisList varying = VaryingAxes(s);
     std::vector<int64_t> holders(static_cast<size_t>(SizeOf(varying)));
-    for (int64_t i = 0; i < mesh->size(); ++i) ++holders[static_cast<size_t>(ShardIndex(*mesh, varying, i))];
+    for (int64_t i = 0; i < mesh->size(); ++i)
+      ++holders[static_cast<size_t>(ShardIndex(*mesh, varying, i))];
     EXPECT_THAT(holders, ::testing::Each(mesh->size() / SizeOf(varying))) << Text(s);
   }
 }

@@ -16,7 +16,8 @@ AxisList Whole(const TensorSharding& s) {
   return all;
 }
 
-bool EveryDim(const TensorSharding& a, const TensorSharding& b, bool (*f)(const AxisList&, const AxisList&)) {
+bool EveryDim(const TensorSharding& a, const TensorSharding& b,
+              bool (*f)(const AxisList&, const AxisList&)) {
   for (size_t d = 0; d < a.dims.size(); ++d)
     if (!f(a.dims[d].axes, b.dims[d].axes)) return false;
   return true;
@@ -28,24 +29,38 @@ std::string Illegal(const Shape& shape, const TensorSharding& from, const Reshar
   bool same_set = from.unreduced == to.unreduced;
   switch (step.kind) {
     case StepKind::kAllSlice:
-      return same_set && EveryDim(from, to, [](const AxisList& a, const AxisList& b) { return IsPrefix(a, b); })
-                 ? "" : "a slice only adds minor axes";
+      return same_set &&
+                     EveryDim(from, to,
+                              [](const AxisList& a, const AxisList& b) { return IsPrefix(a, b); })
+                 ? ""
+                 : "a slice only adds minor axes";
     case StepKind::kAllGather:
-      return same_set && EveryDim(to, from, [](const AxisList& a, const AxisList& b) { return IsPrefix(a, b); })
-                 ? "" : "a gather only drops minor axes";
+      return same_set &&
+                     EveryDim(to, from,
+                              [](const AxisList& a, const AxisList& b) { return IsPrefix(a, b); })
+                 ? ""
+                 : "a gather only drops minor axes";
     case StepKind::kAllToAll:
-      return same_set && Whole(from) == Whole(to) && LocalElements(shape, from) == LocalElements(shape, to)
-                 ? "" : "an all_to_all keeps the axes and the size";
+      return same_set && Whole(from) == Whole(to) &&
+                     LocalElements(shape, from) == LocalElements(shape, to)
+                 ? ""
+                 : "an all_to_all keeps the axes and the size";
     case StepKind::kCollectivePermute:
-      return same_set && LocalShape(shape, from) == LocalShape(shape, to) ? "" : "a permute keeps local shapes";
+      return same_set && LocalShape(shape, from) == LocalShape(shape, to)
+                 ? ""
+                 : "a permute keeps local shapes";
     case StepKind::kAllReduce:
       return Difference(to.unreduced, from.unreduced).empty() && !same_set && from.dims == to.dims
-                 ? "" : "an all_reduce only drops unreduced axes";
+                 ? ""
+                 : "an all_reduce only drops unreduced axes";
     case StepKind::kReduceScatter:
       return Whole(from) == Whole(to) && !same_set
-                 ? "" : "a reduce_scatter turns an unreduced axis into a dim's";
+                 ? ""
+                 : "a reduce_scatter turns an unreduced axis into a dim's";
     default:
-      return Difference(from.unreduced, to.unreduced).empty() && !same_set ? "" : "it only adds unreduced axes";
+      return Difference(from.unreduced, to.unreduced).empty() && !same_set
+                 ? ""
+                 : "it only adds unreduced axes";
   }
 }
 
@@ -54,10 +69,12 @@ TEST(Reshard, ArrivesByLegalSteps) {
   for (int round = 0; round < 3000; ++round) {
     const MeshDef* mesh = random.Mesh();
     Shape shape = random.SomeShape(3);
-    TensorSharding from = random.Sharding(mesh, shape, true, true), to = random.Sharding(mesh, shape, true, true), at = from;
+    TensorSharding from = random.Sharding(mesh, shape, true, true),
+                   to = random.Sharding(mesh, shape, true, true), at = from;
     SCOPED_TRACE(fmt::format("[{}] {} to {}", fmt::join(shape, ","), Text(from), Text(to)));
     for (const ReshardStep& step : PlanReshard(shape, 4, from, to)) {
-      ASSERT_EQ(Illegal(shape, at, step), "") << Name(step.kind) << " of " << Text(at) << " gives " << Text(step.after);
+      ASSERT_EQ(Illegal(shape, at, step), "")
+          << Name(step.kind) << " of " << Text(at) << " gives " << Text(step.after);
       at = step.after;
     }
     ASSERT_EQ(Text(at), Text(to));
@@ -70,10 +87,12 @@ TEST(Reshard, HoldsNoMoreThanTheEnds) {
   for (int round = 0; round < 3000; ++round) {
     const MeshDef* mesh = MeshOf(round % 2 ? "x=2 y=4" : "x=2 y=2 z=2");
     Shape shape{16, 32, 64};
-    TensorSharding from = random.Sharding(mesh, shape, true), to = random.Sharding(mesh, shape, true);
+    TensorSharding from = random.Sharding(mesh, shape, true),
+                   to = random.Sharding(mesh, shape, true);
     int64_t most = std::max(LocalElements(shape, from), LocalElements(shape, to));
     for (const ReshardStep& step : PlanReshard(shape, 4, from, to))
-      EXPECT_LE(LocalElements(shape, step.after), most) << Text(from) << " to " << Text(to) << " by " << Text(step.after);
+      EXPECT_LE(LocalElements(shape, step.after), most)
+          << Text(from) << " to " << Text(to) << " by " << Text(step.after);
   }
 }
 
@@ -91,7 +110,8 @@ TEST(Reshard, ThereAndBackArrivesWhereItBegan) {
 }
 
 TEST(Reshard, AnotherOrderOfDevicesIsOnePermutation) {
-  TensorSharding from = Dims(MeshOf("x=2 y=2"), "{x}, {y}"), to = Dims(MeshOf("x=2 y=2", {3, 1, 0, 2}), "{x}, {y}");
+  TensorSharding from = Dims(MeshOf("x=2 y=2"), "{x}, {y}"),
+                 to = Dims(MeshOf("x=2 y=2", {3, 1, 0, 2}), "{x}, {y}");
   auto steps = PlanReshard({8, 8}, 4, from, to);
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].kind, StepKind::kCollectivePermute);
@@ -104,13 +124,15 @@ TEST(Reshard, OfMaximaKeepsCopiesAsPartialValues) {
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].kind, StepKind::kReplicatedToUnreduced);
   // No zero lies between the parts of a maximum.
-  for (const ReshardStep& step : PlanReshard({4}, 4, Dims(mesh, "{x}"), Dims(mesh, "{} | unreduced=max{x}")))
+  for (const ReshardStep& step :
+       PlanReshard({4}, 4, Dims(mesh, "{x}"), Dims(mesh, "{} | unreduced=max{x}")))
     EXPECT_NE(step.kind, StepKind::kShardedToUnreduced);
 }
 
 TEST(Reshard, FromSumsToMaximaCombinesFirst) {
   const MeshDef* mesh = MeshOf("x=2");
-  auto steps = PlanReshard({4}, 4, Dims(mesh, "{} | unreduced={x}"), Dims(mesh, "{} | unreduced=max{x}"));
+  auto steps =
+      PlanReshard({4}, 4, Dims(mesh, "{} | unreduced={x}"), Dims(mesh, "{} | unreduced=max{x}"));
   ASSERT_FALSE(steps.empty());
   EXPECT_EQ(steps[0].kind, StepKind::kAllReduce);
   EXPECT_EQ(steps.back().after.kind, Reduction::kMax);
@@ -128,8 +150,8 @@ struct Golden {
   std::vector<Step> steps;  // spec/propagation.md 7.7
 };
 
-constexpr StepKind kSlice = StepKind::kAllSlice, kGather = StepKind::kAllGather, kToAll = StepKind::kAllToAll,
-                   kPermute = StepKind::kCollectivePermute;
+constexpr StepKind kSlice = StepKind::kAllSlice, kGather = StepKind::kAllGather,
+                   kToAll = StepKind::kAllToAll, kPermute = StepKind::kCollectivePermute;
 
 const Golden kGoldens[] = {
     {"x=2 y=2 z=2", "{x, y, z}, {}", {16, 8}, {{kGather, "{x}, {}"}}},
@@ -137,20 +159,36 @@ const Golden kGoldens[] = {
     {"x=2 y=2", "{x}, {y}, {}", {8, 8, 8}, {{kToAll, "{}, {y}, {x}"}}},
     {"x=4 y=2", "{}, {y, x}, {}", {8, 16, 8}, {{kToAll, "{x}, {y}, {}"}, {kToAll, "{x}, {}, {y}"}}},
     {"x=2 y=2", "{y}, {x}, {}", {8, 8, 8}, {{kToAll, "{y}, {}, {x}"}, {kToAll, "{}, {}, {x, y}"}}},
-    {"x=2 y=2 z=2", "{y}, {x, z}, {}", {8, 8, 8},
+    {"x=2 y=2 z=2",
+     "{y}, {x, z}, {}",
+     {8, 8, 8},
      {{kPermute, "{x}, {y, z}, {}"}, {kToAll, "{}, {y, z}, {x}"}, {kToAll, "{}, {}, {x, y, z}"}}},
     {"w=4", "{}, {w:(1)2}", {16, 8}, {{kSlice, "{}, {w}"}, {kToAll, "{w}, {}"}}},
-    {"x=2 y=2 z=2", "{}, {x, y}, {}", {8, 8, 8},
+    {"x=2 y=2 z=2",
+     "{}, {x, y}, {}",
+     {8, 8, 8},
      {{kSlice, "{}, {x, y, z}, {}"}, {kToAll, "{}, {x}, {y, z}"}, {kToAll, "{x}, {}, {y, z}"}}},
-    {"x=2 y=2 z=2", "{}, {x, y}, {}", {8, 4, 8},
-     {{kSlice, "{}, {x, y}, {z}"}, {kPermute, "{}, {x, z}, {y}"}, {kToAll, "{}, {x}, {y, z}"},
+    {"x=2 y=2 z=2",
+     "{}, {x, y}, {}",
+     {8, 4, 8},
+     {{kSlice, "{}, {x, y}, {z}"},
+      {kPermute, "{}, {x, z}, {y}"},
+      {kToAll, "{}, {x}, {y, z}"},
       {kToAll, "{x}, {}, {y, z}"}}},
     {"x=2 y=2", "{x}, {}", {16, 8}, {{kSlice, "{x}, {y}"}, {kGather, "{}, {y}"}}},
     {"x=2 y=2", "{x}, {y}", {8, 8}, {{kPermute, "{y}, {x}"}}},
     {"x=4 y=2", "{x}, {y}", {16, 16}, {{kPermute, "{y, x:(2)2}, {x:(1)2}"}, {kToAll, "{y}, {x}"}}},
-    {"x=2 y=3", "{x}, {}", {12, 12}, {{kSlice, "{x, y}, {}"}, {kPermute, "{y, x}, {}"}, {kGather, "{y}, {}"}}},
-    {"x=2 y=3", "{x}, {y}", {12, 12}, {{kToAll, "{}, {y, x}"}, {kPermute, "{}, {x, y}"}, {kToAll, "{y}, {x}"}}},
-    {"x=4 y=6", "{x}, {}", {24, 8},
+    {"x=2 y=3",
+     "{x}, {}",
+     {12, 12},
+     {{kSlice, "{x, y}, {}"}, {kPermute, "{y, x}, {}"}, {kGather, "{y}, {}"}}},
+    {"x=2 y=3",
+     "{x}, {y}",
+     {12, 12},
+     {{kToAll, "{}, {y, x}"}, {kPermute, "{}, {x, y}"}, {kToAll, "{y}, {x}"}}},
+    {"x=4 y=6",
+     "{x}, {}",
+     {24, 8},
      {{kSlice, "{x, y:(1)3}, {}"}, {kPermute, "{y, x:(1)2}, {}"}, {kGather, "{y}, {}"}}},
     {"x=2 y=2 z=2", "{y, x, z}, {}", {16, 8}, {{kPermute, "{z, x, y}, {}"}, {kGather, "{z}, {}"}}},
 };
@@ -181,7 +219,8 @@ TEST(Reshard, NeverCostsMoreThanShardy) {
     std::string plan;
     for (const ReshardStep& step : PlanReshard(golden.shape, 4, from, to))
       plan += fmt::format("\n  {} {} B -> {}", Name(step.kind), step.bytes, Text(step.after));
-    EXPECT_LE(ReshardBytes(golden.shape, 4, from, to), BytesOf(golden, mesh)) << Text(from) << " to " << Text(to) << plan;
+    EXPECT_LE(ReshardBytes(golden.shape, 4, from, to), BytesOf(golden, mesh))
+        << Text(from) << " to " << Text(to) << plan;
   }
 }
 

@@ -22,20 +22,23 @@ inline const MeshDef* MeshOf(const std::string& text, std::vector<int64_t> devic
   std::vector<MeshAxis> axes;
   for (size_t at = 0; at < text.size();) {
     size_t equals = text.find('=', at), end = std::min(text.find(' ', at), text.size());
-    axes.push_back({text.substr(at, equals - at), std::stoll(text.substr(equals + 1, end - equals - 1))});
+    axes.push_back(
+        {text.substr(at, equals - at), std::stoll(text.substr(equals + 1, end - equals - 1))});
     at = end + 1;
   }
   return MeshDef::Intern(std::move(axes), std::move(device_ids), false);
 }
 
-// Returns the sharding of these dims: `{x}, {y, z:(1)2}`, and sets after a bar: `{x}, {} | unreduced={y}`.
+// Returns the sharding of these dims: `{x}, {y, z:(1)2}`, and sets after a bar: `{x}, {} |
+// unreduced={y}`.
 inline TensorSharding Dims(const MeshDef* mesh, std::string text) {
   size_t bar = text.find('|');
   std::string sets = bar == std::string::npos ? "" : ", " + text.substr(bar + 2);
   std::string dims = text.substr(0, bar), quoted;
   bool name = false;
   for (char c : "[" + dims + "]" + sets) {
-    bool inside = std::isalpha(static_cast<unsigned char>(c)) && quoted.find_last_of("{}=") != std::string::npos &&
+    bool inside = std::isalpha(static_cast<unsigned char>(c)) &&
+                  quoted.find_last_of("{}=") != std::string::npos &&
                   quoted[quoted.find_last_of("{}=")] == '{';
     if (inside != name) quoted += '"';
     name = inside;
@@ -52,7 +55,8 @@ class Random {
   bool Chance(int percent) { return Below(100) < percent; }
 
   const MeshDef* Mesh() {
-    static const char* const kMeshes[] = {"x=2", "x=2 y=2", "x=4 y=2", "x=2 y=3", "x=2 y=2 z=2", "x=8 y=2", "x=4 y=6"};
+    static const char* const kMeshes[] = {"x=2",         "x=2 y=2", "x=4 y=2", "x=2 y=3",
+                                          "x=2 y=2 z=2", "x=8 y=2", "x=4 y=6"};
     return MeshOf(kMeshes[Below(std::size(kMeshes))]);
   }
 
@@ -72,7 +76,8 @@ class Random {
     return pieces;
   }
 
-  TensorSharding Sharding(const MeshDef* mesh, const Shape& shape, bool parts, bool unreduced = false) {
+  TensorSharding Sharding(const MeshDef* mesh, const Shape& shape, bool parts,
+                          bool unreduced = false) {
     TensorSharding s = Replicated(mesh, static_cast<int>(shape.size()));
     for (AxisRef a : Pieces(mesh, parts)) {
       if (unreduced && Chance(20)) {

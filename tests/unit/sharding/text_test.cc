@@ -44,23 +44,30 @@ TEST(ShardingText, TheVerifierRefusesOneByOne) {
       {R"(<@mesh, [{"x"}]> more)", "unexpected"},
   };
   for (const auto& c : cases)
-    EXPECT_THAT(ReasonOf([&] { ParseSharding(c.text, mesh, Loc::Unknown()); }), ::testing::HasSubstr(c.reason)) << c.text;
+    EXPECT_THAT(ReasonOf([&] { ParseSharding(c.text, mesh, Loc::Unknown()); }),
+                ::testing::HasSubstr(c.reason))
+        << c.text;
 }
 
 TEST(ShardingText, SetsComeInAnyOrder) {
   const MeshDef* mesh = MeshOf("x=4 y=2 z=8");
-  for (const char* text : {R"(<@mesh, [{}], unreduced=sum{"y"}, replicated={"x"}>)", R"(<@mesh, [{}], replicated={"x"}, unreduced{"y"}>)"})
-    EXPECT_EQ(Text(ParseSharding(text, mesh, Loc::Unknown())), R"(<@mesh, [{}], replicated={"x"}, unreduced={"y"}>)");
+  for (const char* text : {R"(<@mesh, [{}], unreduced=sum{"y"}, replicated={"x"}>)",
+                           R"(<@mesh, [{}], replicated={"x"}, unreduced{"y"}>)"})
+    EXPECT_EQ(Text(ParseSharding(text, mesh, Loc::Unknown())),
+              R"(<@mesh, [{}], replicated={"x"}, unreduced={"y"}>)");
 }
 
 TEST(ShardingText, AxesOfSizeOneAreNowhere) {
-  EXPECT_EQ(Text(ParseSharding(R"(<@mesh, [{"x", "y"}]>)", MeshOf("x=1 y=2"), Loc::Unknown())), R"(<@mesh, [{"y"}]>)");
+  EXPECT_EQ(Text(ParseSharding(R"(<@mesh, [{"x", "y"}]>)", MeshOf("x=1 y=2"), Loc::Unknown())),
+            R"(<@mesh, [{"y"}]>)");
 }
 
 TEST(MeshText, PrintsAndParses) {
-  for (const char* text : {R"(<["x"=2, "y"=4]>)", R"(<["x"=2, "y"=2], device_ids=[3, 1, 2, 0]>)", "<[]>"})
+  for (const char* text :
+       {R"(<["x"=2, "y"=4]>)", R"(<["x"=2, "y"=2], device_ids=[3, 1, 2, 0]>)", "<[]>"})
     EXPECT_EQ(ParseMesh(text, false, Loc::Unknown())->text(), text);
-  EXPECT_EQ(ParseMesh(R"(<["a"=2], device_ids=[0, 1]>)", false, Loc::Unknown())->text(), R"(<["a"=2]>)");
+  EXPECT_EQ(ParseMesh(R"(<["a"=2], device_ids=[0, 1]>)", false, Loc::Unknown())->text(),
+            R"(<["a"=2]>)");
 }
 
 TEST(MeshText, EqualMeshesAreOne) {

@@ -149,7 +149,8 @@ TEST(DeviceProgram, FlopsAreThoseOfOneDevice) {
 func @main(%0: f32[8@x,16], %1: f32[16,8@y]) -> f32[8@x,8@y] {
   %2: f32[8@x,8@y] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
   return %2
-})").flops,
+})")
+                .flops,
             2 * 4 * 16 * 2);
 }
 
