@@ -85,7 +85,6 @@ struct Event {
   StepKind kind;
   AxisList axes;
   int64_t bytes;
-  friend bool operator==(const Event&, const Event&) = default;
 };
 
 void AddEvents(const ir::Type& t, const TensorSharding& from, const TensorSharding& to,
