@@ -217,6 +217,7 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
       api::FailDType(call, 15, fmt::format("indices are integers, not {}", t.name()));
     index = index.is_default() ? t : promote_types(index, t);
     if (!index.is_integer()) index = i64;
+    if (index.size() < 4) index = i32;  // a size must fit
   }
   for (size_t i = 0; i < starts.size(); ++i) {
     Array s = api::Convert(starts[i], index, call);

@@ -56,7 +56,7 @@ std::string Text(const Program& program);
 Program ParseProgram(std::string_view text, Loc loc);
 
 // Throws InternalError (parsed text: RuntimeError) if a value is used before it is defined, or an
-// instruction's result types are not those its op gives. Device programs: shapes and dtypes only.
+// instruction's result types are not those its op gives. Device programs: only that values are defined before use.
 void Verify(const Program& program);
 
 // Returns the outputs of the program on whole tensors, computed with the reference functions.

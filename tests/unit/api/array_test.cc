@@ -99,6 +99,11 @@ TEST(Indexing, FollowsNumPy) {
   EXPECT_THAT((a[{None, 0, None}].shape()), ElementsAre(1, 1, 3, 4));
 }
 
+TEST(Indexing, SmallIndexDTypesReachLargeDims) {
+  Array start = full({}, -1, {.dtype = i8});
+  EXPECT_THAT(dynamic_slice(arange(200), {start}, {1}).to_vector<int>(), ElementsAre(199));
+}
+
 TEST(Operators, MeanWhatNumPysMean) {
   Array a = array({7, -7}), b = array({2, 2});
   EXPECT_THAT((a / b).to_vector<double>(), ElementsAre(3.5, -3.5));
