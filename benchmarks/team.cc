@@ -30,8 +30,9 @@ float* AllocatePages(size_t n) {
 }  // namespace
 
 Team::Team(int size) : size_(size) {
-  Pin(0);
+  // A thread inherits its maker's core: pinned there, behind one that spins, it might never start.
   for (int t = 1; t < size; ++t) threads_.emplace_back([this, t] { Work(t); });
+  Pin(0);
 }
 
 Team::~Team() {
