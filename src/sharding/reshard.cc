@@ -296,10 +296,21 @@ class Moves {
     if (left.size() <= kMostLeft) FillRoom(s, next, room, left, 0);
   }
 
+  // The axes along which shards change devices: those of the dims that differ.
+  static AxisList Exchanged(const State& s, const State& next) {
+    AxisList axes;
+    for (size_t d = 0; d < s.dims.size(); ++d)
+      for (const AxisList* dim : {&s.dims[d], &next.dims[d]})
+        for (AxisRef a : *dim)
+          if (s.dims[d] != next.dims[d] && !Has(axes, a)) axes.push_back(a);
+    SortAndMerge(axes);
+    return axes;
+  }
+
   void FillRoom(const State& s, State& next, std::vector<int64_t>& room, AxisList& left, size_t d) {
     while (d < room.size() && room[d] == 1) ++d;
     if (d == room.size()) {
-      if (next.dims != s.dims) Push(StepKind::kCollectivePermute, next, {}, bytes_);
+      if (next.dims != s.dims) Push(StepKind::kCollectivePermute, next, Exchanged(s, next), bytes_);
       return;
     }
     for (size_t i = 0; i < left.size(); ++i) {
@@ -427,8 +438,8 @@ std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
   moved.mesh = to.mesh;
   moved.reduced.clear();
   if (from.mesh->device_ids() != to.mesh->device_ids())
-    steps.push_back(
-        {StepKind::kCollectivePermute, moved, {}, LocalElements(shape, from) * itemsize});
+    steps.push_back({StepKind::kCollectivePermute, moved, VaryingAxes(moved),
+                     LocalElements(shape, from) * itemsize});
   for (ReshardStep& step : PlanReshard(shape, itemsize, moved, to))
     steps.push_back(std::move(step));
   return steps;

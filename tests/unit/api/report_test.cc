@@ -40,6 +40,14 @@ TEST(Report, ReshardsAreAskedFor) {
   EXPECT_EQ(comm.events()[0].bytes, 32);
 }
 
+TEST(Report, PermutationsNameTheirAxes) {
+  MeshScope scope(abstract_mesh({{"x", 2}, {"y", 4}}));
+  auto f = jit([](Array a) { return reshard(a, P("y", "x")); });
+  CommReport comm = f.lower(abstract_array("f32[16@x,64@y]")).comm();
+  ASSERT_FALSE(comm.empty());
+  for (const CommEvent& e : comm.events()) EXPECT_FALSE(e.axes.empty()) << comm;
+}
+
 TEST(Policy, NamesEveryViolationAtOnce) {
   MeshScope scope(abstract_mesh({{"data", 2}, {"model", 4}}));
   Array x = abstract_array("f32[8@data,16@model]"), w = abstract_array("f32[16@model,8]");
