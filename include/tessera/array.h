@@ -168,6 +168,8 @@ class Array {
   const std::shared_ptr<trace::ArrayImpl>& impl() const { return impl_; }
 
  private:
+  // Returns the number of elements; throws TraceError for an array without values.
+  int64_t Readable(const char* op, Loc loc) const;
   // Copies all elements, converted to `dtype`, to `out`.
   void Read(DType dtype, void* out, bool one, const char* op, Loc loc) const;
   std::shared_ptr<trace::ArrayImpl> impl_;
@@ -182,12 +184,12 @@ E Array::item(Loc loc) const {
 template <class E>
 std::vector<E> Array::to_vector(Loc loc) const {
   if constexpr (std::is_same_v<E, bool>) {
-    auto n = static_cast<size_t>(size(loc));
+    auto n = static_cast<size_t>(Readable("to_vector", loc));
     std::unique_ptr<bool[]> values(new bool[n]);
     Read(bool_, values.get(), false, "to_vector", loc);
     return std::vector<bool>(values.get(), values.get() + n);
   } else {
-    std::vector<E> values(static_cast<size_t>(size(loc)));
+    std::vector<E> values(static_cast<size_t>(Readable("to_vector", loc)));
     Read(dtype_of<E>(), values.data(), false, "to_vector", loc);
     return values;
   }

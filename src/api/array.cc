@@ -98,6 +98,10 @@ Array Array::astype(DType dtype, Loc loc) const {
 }
 Array Array::T(Loc loc) const { return tessera::transpose(Operand(*this, loc), All, loc); }
 
+int64_t Array::Readable(const char* op, Loc loc) const {
+  return OnDevices(*this, op, loc).type()->elements();
+}
+
 void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) const {
   const ir::Type* type = TypeOf(*this, op, loc);
   if (one && type->elements() != 1)

@@ -56,6 +56,11 @@ TEST(Printing, AbbreviatesAndAligns) {
   EXPECT_EQ(Print(abstract_array("f32[3]")), "abstract f32[3]");
 }
 
+TEST(HostData, OfAbstractArraysIsRefusedBeforeMemoryIsTaken) {
+  MeshScope scope(abstract_mesh({{"data", 64}}));
+  EXPECT_THROW(abstract_array("f32[10000000@data,1000000]").to_vector<float>(), TraceError);
+}
+
 TEST(Meshes, PrintAndNest) {
   Mesh outer = abstract_mesh({{"x", 2}, {"y", 4}}), inner = outer.with_mode("y", Auto);
   EXPECT_EQ(outer.text(), R"(<["x"=2, "y"=4]>)");
