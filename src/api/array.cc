@@ -11,6 +11,7 @@
 #include "api/operands.h"
 #include "base/defaults.h"
 #include "base/error.h"
+#include "base/shape.h"
 #include "sharding/local.h"
 #include "trace/scopes.h"
 
@@ -161,11 +162,7 @@ std::vector<int64_t> Shard::shape() const {
   for (const IndexRange& r : index_) shape.push_back(r.end - r.begin);
   return shape;
 }
-int64_t Shard::elements() const {
-  int64_t n = 1;
-  for (const IndexRange& r : index_) n *= r.end - r.begin;
-  return n;
-}
+int64_t Shard::elements() const { return base::Elements(shape()); }
 const void* Shard::Check(DType dtype, Loc loc) const {
   if (dtype != dtype_)
     api::FailDType({"data", loc}, 17,

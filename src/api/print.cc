@@ -8,6 +8,7 @@
 
 #include "api/operands.h"
 #include "base/error.h"
+#include "base/shape.h"
 #include "tessera/debug.h"
 
 namespace tessera {
@@ -36,9 +37,7 @@ Elements Fetch(const Array& x, Loc loc) {
 class Formatter {
  public:
   Formatter(const Elements& e, const TextOptions& o) : e_(e), o_(o) {
-    int64_t n = 1;
-    for (int64_t s : e.shape) n *= s;
-    abbreviate_ = n > o.threshold;
+    abbreviate_ = base::Elements(e.shape) > o.threshold;
   }
 
   std::string Run() {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/defaults.h"
+#include "base/shape.h"
 
 namespace tessera::ir {
 
@@ -13,11 +14,7 @@ HostTensor::HostTensor(DType d, std::vector<int64_t> s) : dtype(d), shape(std::m
   data.resize(static_cast<size_t>(size() * dtype.size()));
 }
 
-int64_t HostTensor::size() const {
-  int64_t n = 1;
-  for (int64_t s : shape) n *= s;
-  return n;
-}
+int64_t HostTensor::size() const { return base::Elements(shape); }
 
 namespace {
 template <class T>

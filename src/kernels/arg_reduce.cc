@@ -1,7 +1,9 @@
 #include <algorithm>
 
 #include "base/defaults.h"
+#include "base/shape.h"
 #include "kernels/kernels.h"
+#include "kernels/parts.h"
 #include "kernels/scalar_elements.h"
 
 namespace tessera::kernels {
@@ -48,8 +50,8 @@ template <class T>
 void RunOf(const ArgConfig& c, const plan::KernelCall& call) {
   const T* in = reinterpret_cast<const T*>(call.in[0]);
   int64_t at[kPanel];
-  const int64_t units = c.outer * c.panels, last = units * (call.part + 1) / call.parts;
-  for (int64_t u = units * call.part / call.parts; u < last; ++u) {
+  const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
+  for (int64_t u = units.begin; u < units.end; ++u) {
     const int64_t outer = u / c.panels, first = u % c.panels * kPanel;
     const int64_t columns = std::min(kPanel, c.inner - first);
     const T* origin = in + outer * c.n * c.inner + first;
@@ -80,19 +82,15 @@ plan::Kernel ArgReduce(DType dtype, DType index, const Shape& shape, int64_t dim
   c->dtype = dtype;
   c->index = index;
   c->largest = largest;
-  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
-    int64_t& size = d < dim ? c->outer : d == dim ? c->n : c->inner;
-    size *= shape[static_cast<size_t>(d)];
-  }
+  const auto [outer, n, inner] = base::Around(shape, dim);
+  c->outer = outer, c->n = n, c->inner = inner;
   c->panels = (c->inner + kPanel - 1) / kPanel;
   plan::Kernel kernel;
   kernel.fn = &Run;
   const int64_t results = c->outer * c->inner, elements = results * c->n;
   kernel.flops = 4.0 * static_cast<double>(elements);
   kernel.bytes = static_cast<double>(elements * dtype.size() + results * index.size());
-  constexpr int64_t kPartElements = 4096;
-  kernel.max_parts = static_cast<int32_t>(std::clamp<int64_t>(
-      elements / kPartElements, 1, std::clamp<int64_t>(c->outer * c->panels, 1, 1 << 20)));
+  kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), c->outer * c->panels);
   kernel.config = std::move(c);
   return kernel;
 }

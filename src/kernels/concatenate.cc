@@ -1,6 +1,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/shape.h"
 #include "kernels/copy_plan.h"
 #include "kernels/kernels.h"
 
@@ -32,14 +33,13 @@ void RunConcatenate(const plan::KernelCall& call) {
 
 plan::Kernel Concatenate(int32_t itemsize, const std::vector<Shape>& shapes, int64_t dim) {
   ConcatenateConfig config;
-  for (int64_t d = 0; d < dim; ++d) config.outer *= shapes[0][d];
+  config.outer = base::Around(shapes[0], dim).outer;
   std::vector<int64_t> rows;  // elements of each operand per outer row
   int64_t total = 0;
   for (const Shape& shape : shapes) {
-    int64_t row = 1;
-    for (size_t d = dim; d < shape.size(); ++d) row *= shape[d];
-    rows.push_back(row);
-    total += row;
+    const auto [outer, n, inner] = base::Around(shape, dim);
+    rows.push_back(n * inner);
+    total += n * inner;
   }
   int64_t offset = 0;
   for (int64_t row : rows) {

@@ -1,4 +1,4 @@
-// Small helpers of the kernels that move bytes: short copies, fills, and the split into parts.
+// Small helpers of the kernels that move bytes: short copies and fills.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -8,27 +8,6 @@
 #include "kernels/copy_simd.h"
 
 namespace tessera::kernels {
-
-struct Range {
-  int64_t begin, end;
-};
-
-// Share `part` of [0, n), cut at multiples of `grain`.
-inline Range Share(int64_t n, int64_t grain, int32_t part, int32_t parts) {
-  if (parts == 1) return {0, n};
-  const int64_t units = (n + grain - 1) / grain;
-  return {std::min(n, units * part / parts * grain),
-          std::min(n, units * (part + 1) / parts * grain)};
-}
-
-// A part smaller than this is not worth the hand-over to another worker.
-inline constexpr int64_t kPartBytes = int64_t{32} << 10;
-
-// Parts for `bytes` of work that can be cut into `units`.
-inline int32_t MaxParts(double bytes, int64_t units) {
-  const auto parts = static_cast<int64_t>(std::min(bytes / kPartBytes, 1e9));
-  return static_cast<int32_t>(std::max<int64_t>(1, std::min(parts, units)));
-}
 
 // memcpy for mostly short runs; its call costs more than moving them.
 inline void CopyBytes(std::byte* out, const std::byte* in, int64_t n) {

@@ -4,7 +4,9 @@
 #include <new>
 
 #include "base/defaults.h"
+#include "base/shape.h"
 #include "kernels/kernels.h"
+#include "kernels/parts.h"
 #include "kernels/reduce_elements.h"
 
 namespace tessera::kernels {
@@ -83,8 +85,8 @@ template <class T>
 void RunOf(const ScanConfig& c, const plan::KernelCall& call) {
   const T* in = reinterpret_cast<const T*>(call.in[0]);
   T* out = reinterpret_cast<T*>(call.out[0]);
-  const int64_t units = c.outer * c.panels, last = units * (call.part + 1) / call.parts;
-  for (int64_t u = units * call.part / call.parts; u < last; ++u) {
+  const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
+  for (int64_t u = units.begin; u < units.end; ++u) {
     const int64_t first = u % c.panels * kPanel, columns = std::min(kPanel, c.inner - first);
     const int64_t offset = u / c.panels * c.n * c.inner + first;
     if (c.scan == Scan::kLogSumExp)
@@ -106,19 +108,15 @@ plan::Kernel Cumulative(DType dtype, const Shape& shape, int64_t dim, Scan scan,
   c->dtype = dtype;
   c->scan = scan;
   c->reverse = reverse;
-  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
-    int64_t& size = d < dim ? c->outer : d == dim ? c->n : c->inner;
-    size *= shape[static_cast<size_t>(d)];
-  }
+  const auto [outer, n, inner] = base::Around(shape, dim);
+  c->outer = outer, c->n = n, c->inner = inner;
   c->panels = (c->inner + kPanel - 1) / kPanel;
   plan::Kernel kernel;
   kernel.fn = &Run;
   const int64_t elements = c->outer * c->n * c->inner;
   kernel.flops = (scan == Scan::kLogSumExp ? 60.0 : 4.0) * static_cast<double>(elements);
   kernel.bytes = 2.0 * static_cast<double>(elements * dtype.size());
-  constexpr int64_t kPartElements = 4096;
-  kernel.max_parts = static_cast<int32_t>(std::clamp<int64_t>(
-      elements / kPartElements, 1, std::clamp<int64_t>(c->outer * c->panels, 1, 1 << 20)));
+  kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), c->outer * c->panels);
   kernel.in_place = 1;  // an element is read before it is written, and never again
   kernel.config = std::move(c);
   return kernel;

@@ -3,8 +3,10 @@
 #include <cstring>
 
 #include "base/defaults.h"
+#include "base/shape.h"
 #include "kernels/gemm.h"
 #include "kernels/kernels.h"
+#include "kernels/parts.h"
 #include "kernels/scalar_elements.h"
 
 namespace tessera::kernels {
@@ -139,15 +141,8 @@ bool Contains(const std::vector<int64_t>& v, int64_t x) {
   return std::find(v.begin(), v.end(), x) != v.end();
 }
 
-std::vector<int64_t> DenseStrides(const Shape& shape) {
-  std::vector<int64_t> strides(shape.size());
-  int64_t n = 1;
-  for (size_t d = shape.size(); d-- > 0; n *= shape[d]) strides[d] = n;
-  return strides;
-}
-
 Dims Select(const Shape& shape, const std::vector<int64_t>& dims) {
-  const std::vector<int64_t> strides = DenseStrides(shape);
+  const std::vector<int64_t> strides = base::DenseStrides(shape);
   Dims out;
   for (int64_t d : dims) out.Add(shape[static_cast<size_t>(d)], strides[static_cast<size_t>(d)]);
   return out;
@@ -259,9 +254,7 @@ void RunColumns(const DotConfig& c, const plan::KernelCall& call, int64_t batch,
 
 void RunDot(const plan::KernelCall& call) {
   const auto& c = *static_cast<const DotConfig*>(call.config);
-  const int64_t units = c.batch * c.units;
-  int64_t done = units * call.part / call.parts;
-  const int64_t last = units * (call.part + 1) / call.parts;
+  auto [done, last] = Share(c.batch * c.units, 1, call.part, call.parts);
   if (c.m == 0 || c.n == 0) return;
   while (done < last) {
     const int64_t batch = done / c.units, first = done % c.units;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/defaults.h"
+#include "base/shape.h"
 #include "kernels/copy_plan.h"
 #include "kernels/kernels.h"
 
@@ -47,19 +48,6 @@ int64_t WindowOffset(const Window& window, const std::byte* const* starts) {
   for (size_t d = 0; d < window.last.size(); ++d)
     offset += Start(window.index, starts[d], window.last[d]) * window.stride_bytes[d];
   return offset;
-}
-
-Shape Strides(const Shape& shape) {
-  Shape strides(shape.size());
-  int64_t stride = 1;
-  for (size_t d = shape.size(); d-- > 0; stride *= shape[d]) strides[d] = stride;
-  return strides;
-}
-
-int64_t Size(const Shape& shape) {
-  int64_t size = 1;
-  for (int64_t n : shape) size *= n;
-  return size;
 }
 
 struct SliceConfig {
@@ -111,9 +99,9 @@ void RunDynamicUpdateSlice(const plan::KernelCall& call) {
 plan::Kernel DynamicSlice(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes) {
   const CopyDesc desc{.itemsize = itemsize,
                       .box = sizes,
-                      .in_strides = Strides(operand),
-                      .out_strides = Strides(sizes),
-                      .out_size = Size(sizes)};
+                      .in_strides = base::DenseStrides(operand),
+                      .out_strides = base::DenseStrides(sizes),
+                      .out_size = base::Elements(sizes)};
   auto config = std::make_shared<const SliceConfig>(
       SliceConfig{MakeWindow(itemsize, index, operand, sizes), MakeCopyPlan(desc)});
   return {.fn = RunDynamicSlice,
@@ -126,9 +114,9 @@ plan::Kernel DynamicUpdateSlice(int32_t itemsize, DType index, const Shape& oper
                                 const Shape& update) {
   const CopyDesc desc{.itemsize = itemsize,
                       .box = update,
-                      .in_strides = Strides(update),
-                      .out_strides = Strides(operand),
-                      .out_size = Size(operand)};
+                      .in_strides = base::DenseStrides(update),
+                      .out_strides = base::DenseStrides(operand),
+                      .out_size = base::Elements(operand)};
   const int64_t rows = operand.empty() ? 1 : operand[0];
   const double bytes = 2.0 * static_cast<double>(desc.out_size * itemsize);
   auto config = std::make_shared<const UpdateConfig>(

@@ -1,6 +1,7 @@
 // How the iteration space of a fused group becomes rows.
 #include <algorithm>
 
+#include "base/shape.h"
 #include "kernels/fused_config.h"
 
 namespace tessera::kernels {
@@ -28,24 +29,11 @@ void Collapse(Strides& dims, std::vector<Strides*> tensors) {
   for (Strides* s : tensors) s->resize(kept);
 }
 
-int64_t Product(const Strides& dims) {
-  int64_t n = 1;
-  for (int64_t d : dims) n *= d;
-  return n;
-}
-
 struct Source {
   int itemsize;
   Strides strides;
   bool per_row = false;
 };
-
-Strides Dense(const Strides& dims) {
-  Strides strides(dims.size());
-  int64_t n = 1;
-  for (size_t d = dims.size(); d-- > 0; n *= dims[d]) strides[d] = n;
-  return strides;
-}
 
 std::vector<Source> Sources(const plan::FusedDesc& desc, const std::vector<int>& iota_dims) {
   std::vector<Source> all;
@@ -56,7 +44,7 @@ std::vector<Source> Sources(const plan::FusedDesc& desc, const std::vector<int>&
                                                          [](int64_t s) { return s == 0; });
     Strides dims = desc.dims;
     if (per_row) dims.resize(row);
-    Strides strides = Dense(dims);
+    Strides strides = base::DenseStrides(dims);
     strides.resize(rank, 0);
     all.push_back({t.dtype.size(), strides, per_row});
   }
@@ -106,11 +94,11 @@ RowLayout MakeLayout(const plan::FusedDesc& desc, const std::vector<int>& iota_d
     layout.tensors.push_back(View(s, outer_rank, row_dims));
     s.strides.resize(outer_rank);
   }
-  layout.n = Product(row_dims);
+  layout.n = base::Elements(row_dims);
   dims.resize(outer_rank);
   Collapse(dims, pointers());
   layout.outer = dims;
-  layout.rows = Product(dims);
+  layout.rows = base::Elements(dims);
   for (size_t t = 0; t < sources.size(); ++t)
     for (int64_t stride : sources[t].strides)
       layout.tensors[t].outer.push_back(stride * sources[t].itemsize);

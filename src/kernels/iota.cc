@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "base/defaults.h"
+#include "base/shape.h"
 #include "kernels/copy_bytes.h"
 #include "kernels/kernels.h"
+#include "kernels/parts.h"
 
 namespace tessera::kernels {
 namespace {
@@ -63,13 +65,10 @@ void RunIota(const plan::KernelCall& call) {
 }  // namespace
 
 plan::Kernel Iota(DType dtype, const Shape& shape, int64_t dim, std::vector<int64_t> offsets) {
-  IotaConfig config{.outer = 1, .n = shape[dim], .inner = 1, .offsets = std::move(offsets)};
-  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
-    if (d < dim) config.outer *= shape[d];
-    if (d > dim) config.inner *= shape[d];
-  }
-  const int64_t runs = config.outer * config.n;
-  const double elements = static_cast<double>(runs * config.inner), bytes = elements * dtype.size();
+  const auto [outer, n, inner] = base::Around(shape, dim);
+  IotaConfig config{.outer = outer, .n = n, .inner = inner, .offsets = std::move(offsets)};
+  const int64_t runs = outer * n;
+  const double elements = static_cast<double>(runs * inner), bytes = elements * dtype.size();
   plan::Kernel kernel{.fn = nullptr,
                       .config = std::make_shared<const IotaConfig>(std::move(config)),
                       .flops = elements,

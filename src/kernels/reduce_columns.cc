@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/defaults.h"
+#include "kernels/parts.h"
 #include "kernels/reduce_elements.h"
 #include "kernels/reduce_shape.h"
 
@@ -171,8 +172,8 @@ class Panel {
 
 void Run(const plan::KernelCall& call) {
   const auto& c = *static_cast<const ColumnsConfig*>(call.config);
-  const int64_t units = c.outer * c.panels, last = units * (call.part + 1) / call.parts;
-  for (int64_t u = units * call.part / call.parts; u < last; ++u)
+  const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
+  for (int64_t u = units.begin; u < units.end; ++u)
     Panel(c, call, u / c.panels, u % c.panels).Run();
 }
 
@@ -219,10 +220,7 @@ plan::Kernel ReduceColumns(DType dtype, plan::Reduction reduction, int64_t outer
   const auto elements = static_cast<double>(outer * rows * columns);
   kernel.flops = elements;
   kernel.bytes = (elements + static_cast<double>(outer * columns)) * dtype.size();
-  constexpr double kPartElements = 16384;
-  kernel.max_parts = static_cast<int32_t>(
-      std::clamp<double>(elements / kPartElements, 1,
-                         std::clamp<double>(static_cast<double>(outer * c->panels), 1, 1 << 20)));
+  kernel.max_parts = MaxParts(2 * elements, outer * c->panels);
   kernel.config = std::move(c);
   return kernel;
 }

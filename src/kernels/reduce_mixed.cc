@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/defaults.h"
+#include "kernels/parts.h"
 #include "kernels/reduce_elements.h"
 #include "kernels/reduce_shape.h"
 
@@ -32,8 +33,8 @@ void RunOf(const MixedConfig& c, const plan::KernelCall& call) {
   using A = Accumulator<T>;
   const T* in = reinterpret_cast<const T*>(call.in[0]);
   T* out = reinterpret_cast<T*>(call.out[0]);
-  const int64_t last = c.kept.count * (call.part + 1) / call.parts;
-  for (int64_t k = c.kept.count * call.part / call.parts; k < last; ++k) {
+  const Range kept = Share(c.kept.count, 1, call.part, call.parts);
+  for (int64_t k = kept.begin; k < kept.end; ++k) {
     const T* origin = in + c.kept.Offset(k);
     A sum = ReductionIdentity<A>(c.reduction);
     for (int64_t r = 0; r < c.outer.count; ++r) {
@@ -73,9 +74,7 @@ plan::Kernel ReduceMixed(DType dtype, plan::Reduction reduction, const ReduceSha
   kernel.fn = &Run;
   kernel.flops = 4.0 * static_cast<double>(stride);
   kernel.bytes = static_cast<double>((stride + c->kept.count) * dtype.size());
-  constexpr int64_t kPartElements = 4096;
-  kernel.max_parts = static_cast<int32_t>(std::clamp<int64_t>(
-      stride / kPartElements, 1, std::clamp<int64_t>(c->kept.count, 1, 1 << 20)));
+  kernel.max_parts = MaxParts(8.0 * static_cast<double>(stride), c->kept.count);
   kernel.config = std::move(c);
   return kernel;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/defaults.h"
+#include "base/shape.h"
 #include "kernels/sort_keys.h"
 
 namespace tessera::kernels {
@@ -103,16 +104,13 @@ void CopyAll(const plan::KernelCall& call) {
 
 plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t dim,
                   int64_t num_keys, bool descending) {
+  const auto [outer, n, inner] = base::Around(shape, dim);
   SortConfig config{.dtypes = dtypes,
-                    .n = shape[dim],
-                    .inner = 1,
-                    .lanes = 1,
+                    .n = n,
+                    .inner = inner,
+                    .lanes = outer * inner,
                     .num_keys = num_keys,
                     .descending = descending};
-  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
-    if (d != dim) config.lanes *= shape[d];
-    if (d > dim) config.inner *= shape[d];
-  }
   int64_t element = 0, key = 0;
   for (DType dtype : dtypes) element += dtype.size();
   for (int64_t k = 0; k < num_keys; ++k) key = std::max<int64_t>(key, dtypes[k].size());

@@ -4,6 +4,7 @@
 
 #include "kernels/copy_bytes.h"
 #include "kernels/kernels.h"
+#include "kernels/parts.h"
 
 namespace tessera::kernels {
 

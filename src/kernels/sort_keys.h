@@ -11,34 +11,11 @@
 
 namespace tessera::kernels {
 
-template <int kBytes>
-struct IntOfSize;
-template <>
-struct IntOfSize<1> {
-  using U = uint8_t;
-  using S = int8_t;
-};
-template <>
-struct IntOfSize<2> {
-  using U = uint16_t;
-  using S = int16_t;
-};
-template <>
-struct IntOfSize<4> {
-  using U = uint32_t;
-  using S = int32_t;
-};
-template <>
-struct IntOfSize<8> {
-  using U = uint64_t;
-  using S = int64_t;
-};
-
 // Unsigned and signed integers of T's size.
 template <class T>
-using BitsOf = typename IntOfSize<sizeof(T)>::U;
+using BitsOf = hwy::UnsignedFromSize<sizeof(T)>;
 template <class T>
-using SignedOf = typename IntOfSize<sizeof(T)>::S;
+using SignedOf = hwy::SignedFromSize<sizeof(T)>;
 
 template <class T>
 inline constexpr bool kIsFloat = dtype_of<T>().is_floating();

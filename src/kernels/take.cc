@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "base/defaults.h"
+#include "base/shape.h"
 #include "kernels/copy_bytes.h"
 #include "kernels/kernels.h"
+#include "kernels/parts.h"
 
 namespace tessera::kernels {
 namespace {
@@ -88,15 +90,13 @@ plan::KernelFn TakeFunction(int64_t row_bytes) {
 plan::Kernel Take(const TakeDesc& desc) {
   TakeConfig config;
   config.element = desc.dtype.size();
-  config.row_bytes = config.element;
-  config.rows = desc.operand[desc.dim];
+  const auto [outer, n, inner] = base::Around(desc.operand, desc.dim);
+  config.outer = outer;
+  config.rows = n;
+  config.row_bytes = inner * config.element;
+  config.indices = base::Elements(desc.indices);
   config.size = desc.size;
   config.begins = desc.begins;
-  for (int64_t d = 0; d < static_cast<int64_t>(desc.operand.size()); ++d) {
-    if (d < desc.dim) config.outer *= desc.operand[d];
-    if (d > desc.dim) config.row_bytes *= desc.operand[d];
-  }
-  for (int64_t n : desc.indices) config.indices *= n;
   base::VisitDType(desc.dtype, [&](auto zero) {
     const auto value = FillValue<decltype(zero)>();
     std::memcpy(config.fill, &value, sizeof(value));

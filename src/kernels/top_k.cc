@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "base/defaults.h"
-#include "kernels/copy_bytes.h"
+#include "base/shape.h"
 #include "kernels/kernels.h"
+#include "kernels/parts.h"
 #include "kernels/sort_keys.h"
 
 namespace tessera::kernels {
@@ -93,10 +94,10 @@ void RunTopK(const plan::KernelCall& call) {
 plan::Kernel TopK(DType dtype, DType index, const Shape& shape, int64_t k) {
   TopKConfig config;
   config.n = shape.back();
+  config.lanes = base::Around(shape, static_cast<int64_t>(shape.size()) - 1).outer;
   config.k = k;
   config.room = std::max<int64_t>(2 * k, 64);
   config.index_bytes = index.size();
-  for (size_t d = 0; d + 1 < shape.size(); ++d) config.lanes *= shape[d];
   const double elements = static_cast<double>(config.lanes * config.n);
   const bool narrow = FitsNarrow(dtype.size(), config.n);
   plan::Kernel kernel;

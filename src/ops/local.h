@@ -1,4 +1,4 @@
-// Helpers of kernel makers: strides, and where each device's shard begins.
+// A helper of kernel makers: where each device's shard begins.
 #pragma once
 #include <vector>
 
@@ -6,18 +6,6 @@
 #include "sharding/local.h"
 
 namespace tessera::ops {
-
-inline std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-  return strides;
-}
-
-inline int64_t Elements(const std::vector<int64_t>& shape) {
-  int64_t n = 1;
-  for (int64_t s : shape) n *= s;
-  return n;
-}
 
 // Returns, per device, the index along dim `d` at which its shard begins; empty if the dim is not
 // sharded.

@@ -1,5 +1,6 @@
 // Ops that cut, join and place pieces. Where a dim keeps its size it passes; else position along it
 // matters (permute factors).
+#include "base/shape.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/local.h"
@@ -58,7 +59,7 @@ DimMap SliceDims(const ir::DimsCall& c) {
 void MakeSlice(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& p = ir::As<SliceParams>(c.params);
   const Shape &from = c.operands[0].shape, &box = c.results[0].shape;
-  std::vector<int64_t> in = Strides(from);
+  std::vector<int64_t> in = base::DenseStrides(from);
   int64_t offset = 0;
   for (size_t d = 0; d < box.size(); ++d) {
     offset += p.starts[d] * in[d];
@@ -67,9 +68,9 @@ void MakeSlice(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = box,
                         .in_strides = in,
-                        .out_strides = Strides(box),
+                        .out_strides = base::DenseStrides(box),
                         .in_offset = offset,
-                        .out_size = Elements(box)});
+                        .out_size = base::Elements(box)});
 }
 
 // C17: one entry per dim. C18: the padding value is a scalar. C19: interior >= 0, sizes >= 0.
@@ -111,8 +112,8 @@ DimMap PadDims(const ir::DimsCall& c) {
 void MakePad(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& p = ir::As<PadParams>(c.params);
   const Shape &from = c.operands[0].shape, &to = c.results[0].shape;
-  std::vector<int64_t> in = Strides(from), to_strides = Strides(to), box(from.size()),
-                       step = to_strides;
+  std::vector<int64_t> in = base::DenseStrides(from), to_strides = base::DenseStrides(to),
+                       box(from.size()), step = to_strides;
   int64_t in_offset = 0, out_offset = 0;
   for (size_t d = 0; d < from.size(); ++d) {
     int64_t pitch = p.interior[d] + 1;
@@ -125,14 +126,14 @@ void MakePad(const ir::LocalCall& c, plan::Kernel* out) {
     out_offset += (p.low[d] + first * pitch) * to_strides[d];
     step[d] = to_strides[d] * pitch;
   }
-  if (Elements(box) == 0) in_offset = out_offset = 0;
+  if (base::Elements(box) == 0) in_offset = out_offset = 0;
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = box,
                         .in_strides = in,
                         .out_strides = step,
                         .in_offset = in_offset,
                         .out_offset = out_offset,
-                        .out_size = Elements(to),
+                        .out_size = base::Elements(to),
                         .fill = true});
 }
 
@@ -149,7 +150,7 @@ DimMap RevDims(const ir::DimsCall& c) {
 
 void MakeRev(const ir::LocalCall& c, plan::Kernel* out) {
   const Shape& box = c.results[0].shape;
-  std::vector<int64_t> in = Strides(box);
+  std::vector<int64_t> in = base::DenseStrides(box);
   int64_t offset = 0;
   for (int64_t dim : ir::As<DimsParams>(c.params).dims) {
     auto d = static_cast<size_t>(dim);
@@ -159,9 +160,9 @@ void MakeRev(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = box,
                         .in_strides = in,
-                        .out_strides = Strides(box),
+                        .out_strides = base::DenseStrides(box),
                         .in_offset = offset,
-                        .out_size = Elements(box)});
+                        .out_size = base::Elements(box)});
 }
 
 // C17: there is an operand. C18: ranks, and sizes but for the joined dim, are equal.

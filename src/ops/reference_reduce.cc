@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/shape.h"
 #include "ops/params.h"
 #include "ops/reference.h"
 #include "ops/reference_values.h"
@@ -190,7 +191,7 @@ void DotElement(const HostTensor& x, const HostTensor& y, const DotSide& lhs, co
   const Coords contracted = Pick(x.shape, lhs.contract);
   double float_sum = 0;
   uint64_t int_sum = 0;
-  for (int64_t k = 0; k < Product(contracted); ++k) {
+  for (int64_t k = 0; k < base::Elements(contracted); ++k) {
     const Coords c = ir::CoordsOf(contracted, k);
     const int64_t a = lhs.Index(x.shape, batch, c, x_free);
     const int64_t b = rhs.Index(y.shape, batch, c, y_free);

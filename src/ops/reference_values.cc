@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/shape.h"
+
 namespace tessera::ops::reference {
 
 uint64_t BitsAt(const HostTensor& t, int64_t i) {
@@ -63,18 +65,12 @@ int64_t IndexAt(const HostTensor& t, int64_t i) {
 std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64_t dim) {
   std::vector<int64_t> starts = shape;
   starts[dim] = 1;
-  std::vector<std::vector<int64_t>> lanes(Product(starts));
+  std::vector<std::vector<int64_t>> lanes(base::Elements(starts));
   for (size_t k = 0; k < lanes.size(); ++k) {
     std::vector<int64_t> at = ir::CoordsOf(starts, static_cast<int64_t>(k));
     for (at[dim] = 0; at[dim] < shape[dim]; ++at[dim]) lanes[k].push_back(ir::FlatIndex(shape, at));
   }
   return lanes;
-}
-
-int64_t Product(const std::vector<int64_t>& sizes) {
-  int64_t product = 1;
-  for (int64_t size : sizes) product *= size;
-  return product;
 }
 
 }  // namespace tessera::ops::reference

@@ -33,8 +33,6 @@ int64_t IndexAt(const HostTensor& t, int64_t i);
 // Returns every line of elements along `dim`, as flat indices, in the order of the other dims.
 std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64_t dim);
 
-int64_t Product(const std::vector<int64_t>& sizes);
-
 // In double, good to about 1e-15.
 double ErfInv(double x);
 double Digamma(double x);

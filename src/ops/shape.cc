@@ -1,4 +1,6 @@
 // Ops that give the same elements another shape or order.
+#include "base/shape.h"
+
 #include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/local.h"
@@ -53,15 +55,15 @@ DimMap TransposeDims(const ir::DimsCall& c) {
 }
 
 void MakeTranspose(const ir::LocalCall& c, plan::Kernel* out) {
-  std::vector<int64_t> in = Strides(c.operands[0].shape), moved;
+  std::vector<int64_t> in = base::DenseStrides(c.operands[0].shape), moved;
   for (int64_t d : ir::As<TransposeParams>(c.params).perm)
     moved.push_back(in[static_cast<size_t>(d)]);
   const Shape& box = c.results[0].shape;
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = box,
                         .in_strides = moved,
-                        .out_strides = Strides(box),
-                        .out_size = Elements(box)});
+                        .out_strides = base::DenseStrides(box),
+                        .out_size = base::Elements(box)});
 }
 
 // C17: the shape is given. C18: one target dim per operand dim, ascending. C19: sizes fit.
@@ -100,14 +102,14 @@ DimMap BroadcastDims(const ir::DimsCall& c) {
 void MakeBroadcast(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& dims = ir::As<BroadcastParams>(c.params).dims;
   const Shape &from = c.operands[0].shape, &to = c.results[0].shape;
-  std::vector<int64_t> own = Strides(from), in(to.size(), 0);
+  std::vector<int64_t> own = base::DenseStrides(from), in(to.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d)
     if (from[d] != 1) in[static_cast<size_t>(dims[d])] = own[d];
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = to,
                         .in_strides = in,
-                        .out_strides = Strides(to),
-                        .out_size = Elements(to)});
+                        .out_strides = base::DenseStrides(to),
+                        .out_size = base::Elements(to)});
 }
 
 // C17: the dtype is given. C18: a narrower element adds a last dim of the ratio, a wider one

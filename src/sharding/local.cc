@@ -1,5 +1,7 @@
 #include "sharding/local.h"
 
+#include "base/shape.h"
+
 namespace tessera::sharding {
 
 Shape LocalShape(const Shape& shape, const TensorSharding& sharding) {
@@ -13,9 +15,7 @@ Shape LocalShape(const Shape& shape, const TensorSharding& sharding) {
 }
 
 int64_t LocalElements(const Shape& shape, const TensorSharding& sharding) {
-  int64_t n = 1;
-  for (int64_t size : LocalShape(shape, sharding)) n *= size;
-  return n;
+  return base::Elements(LocalShape(shape, sharding));
 }
 
 int64_t ShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index) {

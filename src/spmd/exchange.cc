@@ -1,6 +1,7 @@
 // Every collective as boxes that move between instances.
 #include <algorithm>
 
+#include "base/shape.h"
 #include "sharding/local.h"
 #include "spmd/plan_builder.h"
 
@@ -9,12 +10,6 @@ namespace {
 
 using sharding::AxisList;
 using sharding::MeshDef;
-
-std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-  return strides;
-}
 
 std::vector<int64_t> Positions(const MeshDef& mesh) {
   std::vector<int64_t> position(static_cast<size_t>(mesh.size()));
@@ -73,8 +68,8 @@ class Mover {
       : from_(from.sharding()), to_(to.sharding()), from_layout_(from_layout) {
     in_shape_ = sharding::LocalShape(from.shape(), from_);
     out_shape_ = sharding::LocalShape(to.shape(), to_);
-    in_strides_ = Strides(in_shape_);
-    out_strides_ = Strides(out_shape_);
+    in_strides_ = base::DenseStrides(in_shape_);
+    out_strides_ = base::DenseStrides(out_shape_);
     for (size_t d = 0; d < in_shape_.size(); ++d) {
       box_.push_back(std::min(in_shape_[d], out_shape_[d]));
       counts_.push_back(box_[d] == 0 ? 1 : out_shape_[d] / box_[d]);

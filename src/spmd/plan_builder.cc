@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/shape.h"
 #include "sharding/local.h"
 #include "spmd/fuse.h"
 #include "spmd/moves.h"
@@ -207,9 +208,15 @@ class PlanBuilder {
     const sharding::MeshDef& mesh = *to.mesh;
     const ir::Shape &in_shape = program_.type(in)->shape(),
                     &out_shape = program_.type(out)->shape();
-    KernelFactories::DeviceCopy copy{
-        program_.type(in)->dtype().size(), {},   Strides(in_shape), Strides(out_shape), {}, {}, {},
-        program_.type(out)->elements(),    false};
+    KernelFactories::DeviceCopy copy{program_.type(in)->dtype().size(),
+                                     {},
+                                     base::DenseStrides(in_shape),
+                                     base::DenseStrides(out_shape),
+                                     {},
+                                     {},
+                                     {},
+                                     program_.type(out)->elements(),
+                                     false};
     for (size_t d = 0; d < in_shape.size(); ++d)
       copy.box.push_back(std::min(in_shape[d], out_shape[d]));
     bool sums = to.kind == Reduction::kSum;
@@ -255,12 +262,6 @@ class PlanBuilder {
       if (plan_.layouts[i].instances == 1) return static_cast<int32_t>(i);
     plan_.layouts.push_back(MakeLayout({}, plan_.devices));
     return static_cast<int32_t>(plan_.layouts.size()) - 1;
-  }
-
-  static std::vector<int64_t> Strides(const ir::Shape& shape) {
-    std::vector<int64_t> strides(shape.size(), 1);
-    for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-    return strides;
   }
 
   const DeviceProgram& device_;
