@@ -25,11 +25,17 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
     a = api::Convert(a, i32, call);
     b = api::Convert(b, i32, call);
   }
-  DType t = options.dtype;
+  DType t = bools && options.dtype.is_default() ? bool_ : options.dtype;
   ir::ShapeAndDType wanted{{}, t};
   // Sums are at least as wide as the products; a narrower result is converted.
   bool narrower = !t.is_default() &&
                   (t.is_bool() || (api::TypeOf(a)->dtype().is_floating() && !t.is_floating()));
+  if (narrower && options.out_sharding && !options.out_sharding->unreduced_axes().empty())
+    api::FailSharding(call, sharding::Conflict::kUnreduced,
+                      fmt::format("the sum becomes {}, and converting its parts does not give the "
+                                  "parts of the result: it cannot stay unreduced",
+                                  t.name()),
+                      {"leave .unreduced(...) out, or ask for a dtype that holds the sum"});
   int rank = static_cast<int>(Rank(a) + Rank(b)) - 2 * static_cast<int>(dims.lhs_contract.size()) -
              static_cast<int>(dims.lhs_batch.size());
   ops::DotParams p{{dims.lhs_contract, dims.rhs_contract}, {dims.lhs_batch, dims.rhs_batch}};
@@ -37,8 +43,7 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
                      {.wanted = t.is_default() || narrower ? nullptr : &wanted,
                       .out_sharding = options.out_sharding,
                       .rank = std::max(rank, 0)});
-  if (narrower) return api::Convert(y, t, call);
-  return bools && t.is_default() ? ne(y, api::ScalarOf(0, i32, false, call), {}, call.loc) : y;
+  return narrower ? api::Convert(y, t, call) : y;
 }
 
 std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {
@@ -79,6 +84,55 @@ bool IsIota(const std::vector<int64_t>& v) {
   return true;
 }
 
+// The batch dims of a matmul, aligned at the right; one that is 1 on one side is dropped there.
+struct BatchDims {
+  int64_t count = 0;
+  std::vector<std::pair<int64_t, int64_t>> shared;  // dims of x and y
+  std::vector<int64_t> from_both, from_x, from_y;   // dims of the result
+  std::vector<int64_t> drop_x, drop_y;
+};
+
+BatchDims AlignBatch(const Array& x, const Array& y, int64_t bx, int64_t by, Call call) {
+  BatchDims out;
+  out.count = std::max(bx, by);
+  for (int64_t d = 0; d < out.count; ++d) {
+    int64_t dx = d - (out.count - bx), dy = d - (out.count - by);
+    int64_t nx = dx >= 0 ? ShapeOf(x)[static_cast<size_t>(dx)] : 0,
+            ny = dy >= 0 ? ShapeOf(y)[static_cast<size_t>(dy)] : 0;
+    if (dx >= 0 && dy >= 0 && nx == ny) {
+      out.shared.emplace_back(dx, dy);
+      out.from_both.push_back(d);
+    } else if (dx >= 0 && (dy < 0 || ny == 1)) {
+      out.from_x.push_back(d);
+      if (dy >= 0) out.drop_y.push_back(dy);
+    } else if (dy >= 0 && (dx < 0 || nx == 1)) {
+      out.from_y.push_back(d);
+      if (dx >= 0) out.drop_x.push_back(dx);
+    } else {
+      api::FailShape(call, 16,
+                     fmt::format("batch dims of {} and {} do not match", api::TypeOf(x)->text(),
+                                 api::TypeOf(y)->text()));
+    }
+  }
+  return out;
+}
+
+// Reshapes dims of size 1 away, and renumbers those that `contract` and `batch` name.
+void DropDims(Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& contract,
+              std::vector<int64_t>& batch, Call call) {
+  if (gone.empty()) return;
+  ir::Shape shape;
+  for (int64_t d = 0; d < Rank(m); ++d)
+    if (!std::count(gone.begin(), gone.end(), d))
+      shape.push_back(ShapeOf(m)[static_cast<size_t>(d)]);
+  auto shift = [&](int64_t& d) {
+    d -= std::count_if(gone.begin(), gone.end(), [&](int64_t g) { return g < d; });
+  };
+  for (int64_t& d : contract) shift(d);
+  for (int64_t& d : batch) shift(d);
+  m = api::Reshape(m, shape, call);
+}
+
 }  // namespace
 
 Array dot_general(Operand a, Operand b, DotDims dims, DotOptions options, Loc loc) {
@@ -94,12 +148,10 @@ Array dot_general(Operand a, Operand b, DotDims dims, DotOptions options, Loc lo
   return Dot(x, y, dims, options, call);
 }
 
-// Letters make matmul an einsum: batch dims are aligned at the right, and one that is 1 on one side
-// is dropped there.
 Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"matmul", loc};
   std::vector<Array> xs = TwoOperands(a, b, call);
-  Array x = xs[0], y = xs[1];
+  Array &x = xs[0], &y = xs[1];
   if (Rank(x) == 0 || Rank(y) == 0)
     api::FailShape(call, 17, "a scalar is not a matrix: write a * b");
   bool vector_x = Rank(x) == 1, vector_y = Rank(y) == 1;
@@ -110,53 +162,20 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
         fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
                     api::TypeOf(x)->text(), api::TypeOf(y)->text(),
                     ShapeOf(x)[static_cast<size_t>(kx)], ShapeOf(y)[static_cast<size_t>(ky)]));
-  int64_t bx = vector_x ? 0 : Rank(x) - 2, by = vector_y ? 0 : Rank(y) - 2,
-          batch = std::max(bx, by);
-  // Where each batch dim of the result comes from.
   DotDims dims{{kx}, {ky}, {}, {}};
-  std::vector<int64_t> drop_x, drop_y, from_both, from_x, from_y;
-  for (int64_t d = 0; d < batch; ++d) {
-    int64_t dx = d - (batch - bx), dy = d - (batch - by);
-    int64_t nx = dx >= 0 ? ShapeOf(x)[static_cast<size_t>(dx)] : 0,
-            ny = dy >= 0 ? ShapeOf(y)[static_cast<size_t>(dy)] : 0;
-    if (dx >= 0 && dy >= 0 && nx == ny) {
-      dims.lhs_batch.push_back(dx);
-      dims.rhs_batch.push_back(dy);
-      from_both.push_back(d);
-    } else if (dx >= 0 && (dy < 0 || ny == 1)) {
-      from_x.push_back(d);
-      if (dy >= 0) drop_y.push_back(dy);
-    } else if (dy >= 0 && (dx < 0 || nx == 1)) {
-      from_y.push_back(d);
-      if (dx >= 0) drop_x.push_back(dx);
-    } else {
-      api::FailShape(call, 16,
-                     fmt::format("batch dims of {} and {} do not match", api::TypeOf(x)->text(),
-                                 api::TypeOf(y)->text()));
-    }
+  BatchDims batch = AlignBatch(x, y, vector_x ? 0 : Rank(x) - 2, vector_y ? 0 : Rank(y) - 2, call);
+  for (auto [dx, dy] : batch.shared) {
+    dims.lhs_batch.push_back(dx);
+    dims.rhs_batch.push_back(dy);
   }
-  auto drop = [&](Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& contract,
-                  std::vector<int64_t>& batch_dims) {
-    if (gone.empty()) return;
-    ir::Shape shape;
-    for (int64_t d = 0; d < Rank(m); ++d)
-      if (!std::count(gone.begin(), gone.end(), d))
-        shape.push_back(ShapeOf(m)[static_cast<size_t>(d)]);
-    auto shift = [&](int64_t& d) {
-      d -= std::count_if(gone.begin(), gone.end(), [&](int64_t g) { return g < d; });
-    };
-    for (int64_t& d : contract) shift(d);
-    for (int64_t& d : batch_dims) shift(d);
-    m = api::Reshape(m, shape, call);
-  };
-  drop(x, drop_x, dims.lhs_contract, dims.lhs_batch);
-  drop(y, drop_y, dims.rhs_contract, dims.rhs_batch);
+  DropDims(x, batch.drop_x, dims.lhs_contract, dims.lhs_batch, call);
+  DropDims(y, batch.drop_y, dims.rhs_contract, dims.rhs_batch, call);
   // dot_general gives [both..., x only..., m, y only..., n]; matmul wants [batch..., m, n].
-  std::vector<int64_t> order = from_both;
-  order.insert(order.end(), from_x.begin(), from_x.end());
-  if (!vector_x) order.push_back(batch);
-  order.insert(order.end(), from_y.begin(), from_y.end());
-  if (!vector_y) order.push_back(batch + (vector_x ? 0 : 1));
+  std::vector<int64_t> order = batch.from_both;
+  order.insert(order.end(), batch.from_x.begin(), batch.from_x.end());
+  if (!vector_x) order.push_back(batch.count);
+  order.insert(order.end(), batch.from_y.begin(), batch.from_y.end());
+  if (!vector_y) order.push_back(batch.count + (vector_x ? 0 : 1));
   options.out_sharding = Permuted(options.out_sharding, order);
   Array z = Dot(x, y, dims, options, call);
   return IsIota(order) ? z : transpose(z, Inverse(order), loc);

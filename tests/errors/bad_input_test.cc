@@ -53,6 +53,18 @@ const std::vector<Case>& Cases() {
        [] {
          make_mesh({{"x", 1000}});
        }},
+      {"matmul_bools_unreduced",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         Array a = abstract_array("bool[4,8@x]"), b = abstract_array("bool[8@x,4]");
+         matmul(a, b, {.out_sharding = P().unreduced("x")});
+       }},
+      {"matmul_narrower_unreduced",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         Array a = abstract_array("f32[4,8@x]"), b = abstract_array("f32[8@x,4]");
+         matmul(a, b, {.dtype = i32, .out_sharding = P().unreduced("x")});
+       }},
       {"mesh_device_ids_repeat",
        [] {
          abstract_mesh({{"x", 2}}, {.device_ids = {0, 0}});
