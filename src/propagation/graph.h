@@ -1,0 +1,189 @@
+// The flat graph that propagation works on: values with shapes and shardings, ops with a rule,
+// data-flow edges, groups. Anyone can fill one: Tessera's programs do, and so can a foreign IR
+// through tessera/propagation.h. Nothing here knows an op by its name.
+#pragma once
+#include <absl/container/inlined_vector.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sharding/dim_map.h"
+
+namespace tessera::propagation {
+
+using sharding::AxisList;
+using sharding::AxisRef;
+using sharding::DimMap;
+using sharding::MeshDef;
+using sharding::Shape;
+using sharding::TensorSharding;
+
+using ValueId = int32_t;
+using OpId = int32_t;
+using RuleId = int32_t;
+
+// Where propagation may carry shardings along a factor; the values are bits.
+enum class Direction : uint8_t { kNone = 0, kForward = 1, kBackward = 2, kBoth = 3 };
+inline Direction operator|(Direction a, Direction b) {
+  return static_cast<Direction>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
+}
+inline Direction operator&(Direction a, Direction b) {
+  return static_cast<Direction>(static_cast<uint8_t>(a) & static_cast<uint8_t>(b));
+}
+
+struct Value {
+  Shape shape;
+  // What it is given before propagation; a constraint gives it to its result. Nothing: every dim
+  // open.
+  std::optional<TensorSharding> sharding;
+};
+
+// Axes that a region has as Manual: its values do not mention them.
+struct ManualRegion {
+  AxisList axes;
+};
+
+// A data-flow edge: all its targets have one sharding, and it follows that of the sources. Sources
+// are uses: operand `index` of `op` (a region op, or the end of a region).
+struct Use {
+  OpId op = -1;
+  int32_t index = 0;
+  friend bool operator==(const Use&, const Use&) = default;
+};
+struct Edge {
+  std::vector<Use> sources;
+  std::vector<ValueId> other_targets;  // beside the owner, which is the result of the edge's op
+  // Into or out of a manual region: what the value is on the outside, manual axes first in each
+  // dim. `inward`: the target is an argument of the region; otherwise a result of its op.
+  std::optional<TensorSharding> outer;
+  AxisList manual;
+  bool inward = true;
+};
+
+struct Op {
+  enum Kind : uint8_t {
+    kRule,        // propagates by `rule`
+    kEdge,        // by the identity between the sources of `edge` and its one result
+    kConstraint,  // by the identity; its result's sharding is meant for its operand as well
+    kBarrier,     // by the identity, in `barrier` direction only
+    kNone,        // nothing crosses it: it only uses its operands, or only makes its results
+  } kind = kRule;
+  RuleId rule = -1;  // of kRule; the identity of the others is made by Graph::Add
+  absl::InlinedVector<ValueId, 3> operands;
+  absl::InlinedVector<ValueId, 1> results;
+
+  bool elementwise = false;
+  bool constant = false;  // makes a value of no operands: every user may have a copy
+  bool foldable =
+      false;  // a constant if all its operands are: elementwise, broadcast, reshape, slice
+  bool expands =
+      false;  // repeats its operand along new dims; of a rank-0 operand it is copied per user
+  // In which direction the op is visited first, before all ops are (see op_priority.h).
+  Direction first = Direction::kNone;
+  Direction barrier = Direction::kBoth;
+  int32_t edge = -1;  // index into Graph::edges
+  // In which region: ends and edges of a region belong to it, its op does not. 0: the outermost.
+  int32_t region = 0;
+  bool is_return = false;  // the function's end: its operands are compared with Graph::returns
+  OpId copy_of = -1;       // of an op that was copied for one user
+};
+
+// Rules are shared: ops of one kind on equal shapes have one. Every dim has factors.
+struct Rule {
+  DimMap map;
+  // Per tensor (operands, then results): the product of its factors' sizes.
+  std::vector<double> sizes;
+};
+
+struct Graph {
+  std::vector<Value> values;
+  std::vector<Op> ops;  // program order, a region op before its regions, its edges after them
+  std::vector<Rule> rules;
+  std::vector<Edge> edges;
+  std::vector<std::vector<ValueId>> groups;  // values that must be sharded alike
+  // The shardings given to the function's results, one per operand of the op with `is_return`.
+  std::vector<std::optional<TensorSharding>> returns;
+  // Regions: the op that they belong to, and the enclosing region. Entry 0 is the outermost.
+  struct Region {
+    OpId op = -1;
+    int32_t parent = -1;
+  };
+  std::vector<Region> regions = {Region{}};
+
+  ValueId AddValue(Shape shape, std::optional<TensorSharding> sharding = {});
+  // Completes the map: a dim without factors gets one of size 1 of its own.
+  RuleId AddRule(DimMap map);
+  // The identity over `count` operands and one result of this shape.
+  RuleId IdentityRule(const Shape& shape, int count);
+  OpId Add(Op op);
+  // Returns the id of an edge's op, whose result is `owner`.
+  OpId AddEdge(Edge edge, ValueId owner, int32_t region);
+};
+
+enum class Stage : uint8_t { kBasic, kAggressive, kOpPriority, kUserPriority };
+
+// One round of op priorities: in which direction the factors of an op may carry axes. `single_use`:
+// every operand that is not a scalar has no other use. Rounds add up.
+using Round =
+    std::function<Direction(const Op& op, const sharding::Factor& factor, bool single_use)>;
+
+struct Options {
+  Stage stop_after = Stage::kUserPriority;
+  std::vector<Round> rounds;  // empty: DefaultRounds()
+  bool record = false;        // Result::events, for explanations
+  bool import = true;         // split constants, apply constraints, join groups
+};
+
+// What changed one value's sharding.
+struct Event {
+  OpId op;                // that carried it; -1: an import step
+  ValueId value;          // changed
+  int32_t before, after;  // indices into Result::shardings
+  int8_t round;           // of op priorities
+  int32_t priority;       // of user priorities
+  Stage strategy;         // kBasic or kAggressive
+};
+
+struct Result {
+  Graph graph;  // after import: with the copies of constants, and constraints applied
+  std::vector<TensorSharding> shardings;  // the distinct ones; entry 0: none
+  std::vector<int32_t> of_value;          // per value of `graph`: index into `shardings`
+  std::vector<std::optional<TensorSharding>> returns;
+  // Which copy an operand of the caller's op got, where it is not the value itself.
+  struct Copy {
+    ValueId original;
+    OpId user;        // id in the caller's graph
+    int32_t operand;  // of `user`
+    ValueId copy;     // in `graph`
+  };
+  std::vector<Copy> copies;
+  std::vector<Event> events;
+  std::vector<std::string> warnings;
+
+  // Nothing if the value has no sharding.
+  const TensorSharding* sharding(ValueId v) const {
+    int32_t i = of_value[static_cast<size_t>(v)];
+    return i == 0 ? nullptr : &shardings[static_cast<size_t>(i)];
+  }
+};
+
+// Returns the sharding of every value. The ids of the caller's values keep their meaning in
+// `Result::graph`. Throws ShardingError for a graph that Verify refuses.
+Result Propagate(Graph graph, const Options& options = {});
+
+// Throws ShardingError with the place if the graph is malformed: ids out of range, ranks that do
+// not match a rule, shardings that break an invariant, groups of unequal shape, several makers of a
+// value, edges without sources.
+void Verify(const Graph& graph);
+
+// The clean-up of what crosses the function's border (spec/propagation.md 7.2): axes that do not
+// divide the dim are cut; then, unless `keep_sub_axes`, an open dim is cut at its first sub-axis.
+TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, bool keep_sub_axes);
+// All dims closed; what must stay replicated is forgotten.
+TensorSharding Closed(const TensorSharding& sharding);
+
+}  // namespace tessera::propagation
