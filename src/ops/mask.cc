@@ -18,10 +18,6 @@ std::vector<ShapeAndDType> MaskType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
-sharding::DimMap MaskDims(const ir::DimsCall& c) {
-  return sharding::Pointwise(c.operands, *c.results[0]);
-}
-
 ir::ParamsPtr LiteralOf(const ir::HostTensor& one) {
   Literal literal{one.dtype, 0};
   std::copy(one.data.begin(), one.data.end(), reinterpret_cast<std::byte*>(&literal.bits));
@@ -90,7 +86,7 @@ std::vector<ir::ValueId> ExpandMask(ir::Builder& b, const ir::Params* params,
 constexpr OpDef kMaskPadding{.name = "mask_padding",
                              .doc = "A reduction's identity behind the end of dims.",
                              .type = ir::TypeFn{MaskType},
-                             .dims = ir::DimMapFn{MaskDims},
+                             .dims = ir::NoRule{"lowering makes it, of a value that is placed"},
                              .lowering = ir::Expand{ExpandMask},
                              .reference = ir::ReferenceFn{reference::Identity},
                              .params = ir::KindOf<ir::MaskParams>()};
