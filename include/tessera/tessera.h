@@ -7,6 +7,7 @@
 #include "tessera/fmt.h"
 #include "tessera/io.h"
 #include "tessera/mesh.h"
+#include "tessera/modes.h"
 #include "tessera/ops.h"
 #include "tessera/program.h"
 #include "tessera/sharding.h"
