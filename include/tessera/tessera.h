@@ -4,6 +4,7 @@
 #include "tessera/debug.h"
 #include "tessera/dtype.h"
 #include "tessera/error.h"
+#include "tessera/explain.h"
 #include "tessera/fmt.h"
 #include "tessera/io.h"
 #include "tessera/mesh.h"

@@ -86,7 +86,11 @@ class Printer {
       line += (i ? ", " : "") + Define(instruction.results[i]);
     line += fmt::format(" = {}{}", instruction.op->name, operands);
     if (instruction.params) line += " {" + instruction.params->text() + "}";
-    out_ += fmt::format("{:<70} // {}\n", line, base::Where(instruction.loc));
+    out_ += fmt::format("{:<70} // {}", line, base::Where(instruction.loc));
+    for (const auto& [name, value] : program_.names)
+      for (ValueId v : instruction.results)
+        if (v == value) out_ += " " + name;
+    out_ += "\n";
   }
 
   const Program& program_;
