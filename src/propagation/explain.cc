@@ -112,16 +112,15 @@ class Explainer {
     }
     if (maker < 0) return "the argument " + names_.value(v) + " itself";
     if (history_.op(maker).kind == Op::kConstraint) return "the " + OpText(maker);
-    return "what " + OpText(maker) + " was given";
+    return "the type of " + names_.value(v) + ", made by " + OpText(maker);
   }
 
   // One line per op that axis a passed on its way to dim d of v, back to where it was given.
   void Trace(ValueId v, size_t d, AxisRef a, size_t time, int depth) {
     std::optional<size_t> e = history_.Gained(v, d, a, time);
     std::string indent(static_cast<size_t>(4 + std::min(depth, 8)), ' ');
-    if (!e) {
-      const TensorSharding* s = history_.At(v, 0);
-      int32_t priority = s ? s->dims[d].priority : -1;
+    int32_t priority = e && history_.event(*e).op < 0 ? history_.event(*e).priority : 0;
+    if (!e || priority > 0) {
       out_ += fmt::format("{}given by {}{}\n", indent, Given(v),
                           priority > 0 ? fmt::format(", priority {}", priority) : "");
       return;
