@@ -30,6 +30,8 @@ extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
 extern const OpDef kDotGeneral;
 // index.cc
 extern const OpDef kTake, kSort, kTopK;
+// control.cc
+extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
 // move.cc: between shardings; the collectives appear in device programs only
 extern const OpDef kReshard, kAllSlice, kAllGather, kAllToAll, kCollectivePermute, kAllReduce,
     kReduceScatter, kReplicatedToUnreduced, kShardedToUnreduced;
