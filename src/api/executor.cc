@@ -75,9 +75,9 @@ class RuntimeExecutor final : public trace::Executor {
     executable->shares = shares_replicas;
     executable->donated = donated;
     for (ir::ValueId v : program->outputs) executable->outputs.push_back(program->type(v));
-    executable->plan = runtime::Prepare(spmd::BuildPlan(lowered->device, lowered->schedule,
-                                                        {kernels::Fused, MakeDeviceCopy},
-                                                        DevicesFor(*program), donated));
+    executable->plan = runtime::Prepare(spmd::BuildPlan(
+        lowered->device, lowered->schedule, {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole},
+        DevicesFor(*program), donated));
     return executable;
   }
 
