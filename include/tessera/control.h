@@ -187,6 +187,16 @@ auto cond(Operand predicate, F on_true, G on_false, A... args) {
   return trace::Rebuilt(std::move(*kept), results);
 }
 
+namespace trace {
+template <class R, class Arguments, class... F>
+R Switch(const Operand& index, Arguments& arguments, const F&... branch) {
+  std::optional<R> kept;
+  std::vector<Array> results = SwitchCase(index, TakeApart(arguments, "argument"),
+                                          {OnLeaves<R>(branch, arguments, "result", &kept)...});
+  return Rebuilt(std::move(*kept), results);
+}
+}  // namespace trace
+
 // Returns branch(args...) of the branch that the index, a scalar integer, names; indices outside
 // name the first or the last. As for cond otherwise.
 template <class F, class... G, class... A>
@@ -196,13 +206,19 @@ auto switch_case(Operand index, std::tuple<F, G...> branches, A... args) {
   static_assert(
       (std::is_same_v<R, typename trace::ApplyResult<G, decltype(arguments)>::Type> && ...),
       "all branches return trees of one type");
-  std::optional<R> kept;
-  auto functions = std::apply(
-      [&](auto&... branch) {
-        return std::vector<trace::LeafFunction>{
-            trace::OnLeaves<R>(branch, arguments, "result", &kept)...};
-      },
+  return std::apply(
+      [&](const auto&... branch) { return trace::Switch<R>(index, arguments, branch...); },
       branches);
+}
+// The same of any number of functions of one type, at least one.
+template <class F, class... A>
+auto switch_case(Operand index, std::vector<F> branches, A... args) {
+  std::tuple<trace::Traced<A>...> arguments{trace::Traced<A>(std::move(args))...};
+  using R = typename trace::ApplyResult<F, decltype(arguments)>::Type;
+  std::optional<R> kept;
+  std::vector<trace::LeafFunction> functions;
+  for (const F& branch : branches)
+    functions.push_back(trace::OnLeaves<R>(branch, arguments, "result", &kept));
   std::vector<Array> results =
       trace::SwitchCase(index, trace::TakeApart(arguments, "argument"), functions);
   return trace::Rebuilt(std::move(*kept), results);

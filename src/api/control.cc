@@ -289,6 +289,7 @@ std::vector<Array> Branch(const ir::OpDef& op, Call call, const Array& index,
                           const Leaves& arguments, const std::vector<LeafFunction>& branches) {
   std::vector<const Type*> types;
   for (const Array& a : arguments.arrays) types.push_back(Use(a, call.name, call.loc)->type());
+  if (branches.empty()) Refuse(call, kTree, "there is no branch to choose", {}, {});
   std::vector<TracedRegion> regions;
   for (const LeafFunction& f : branches)
     regions.push_back(TraceRegion(types, f, call.name, call.loc));
