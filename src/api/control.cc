@@ -50,7 +50,7 @@ void CheckTree(Call call, const Leaves& wanted, const Leaves& came, const char* 
   if (wanted.names == came.names && wanted.statics == came.statics) return;
   std::string reason = fmt::format("{} another tree", what);
   if (wanted.names.size() != came.names.size())
-    reason += fmt::format(": {} arrays became {}", wanted.names.size(), came.names.size());
+    reason += fmt::format(", of {} arrays instead of {}", came.names.size(), wanted.names.size());
   Refuse(call, kTree, std::move(reason), {}, {"return a tree of the same sizes, keys and numbers"});
 }
 
@@ -105,9 +105,9 @@ void CheckCarry(const Loop& loop) {
   if (names.empty()) return;
   const Type &before = *TypeOf(loop.carry.arrays[first]), &after = loop.Next(first);
   std::vector<std::string> notes;
-  if (std::string edit = Edit(before, after, "it"); !edit.empty())
+  if (std::string edit = Edit(before, after, names[0]); !edit.empty())
     notes = {"make them equal, e.g. start with " + edit,
-             "or let the body return " + Edit(after, before, "it")};
+             "or let the body return " + Edit(after, before, names[0])};
   else
     notes = {"let the body return an array of the shape that it was given"};
   if (names.size() > 1) notes.push_back("the same of " + Others(names));
@@ -274,7 +274,7 @@ void CheckBranches(Call call, const std::vector<TracedRegion>& regions) {
                  &b = *other.program.type(other.program.outputs[i]);
       if (SameType(&a, &b)) continue;
       std::vector<std::string> notes;
-      if (std::string edit = Edit(b, a, "it"); !edit.empty())
+      if (std::string edit = Edit(b, a, first.result.names[i]); !edit.empty())
         notes = {fmt::format("make them equal, e.g. let {} return {}", BranchName(call, k), edit)};
       Refuse(call, kTypes,
              fmt::format("the branches give different types for {}", first.result.names[i]),

@@ -75,6 +75,13 @@ std::vector<ShapeAndDType> ScanType(const TypeCall& c) {
     c.FailShape(14, fmt::format("the body returns {} values, fewer than the {} carries",
                                 body.outputs.size(), carries));
   CheckArity(c, 0, n, body.outputs.size());
+  for (size_t i = carries; i < body.outputs.size(); ++i) {
+    Shape stacked = body.type(body.outputs[i])->shape();
+    stacked.insert(stacked.begin(), p.length);
+    if (ir::CheckedElements(stacked) < 0)
+      c.FailShape(
+          2, fmt::format("a result would have more elements than 2^59: {}", ShapeText(stacked)));
+  }
   for (size_t i = constants + carries; i < n; ++i) {
     const ir::Type& xs = *c.operands[i];
     if (IsScalar(xs) || xs.shape()[0] != p.length)
