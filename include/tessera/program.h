@@ -30,10 +30,13 @@ struct CommEvent {
   CommKind kind;
   std::vector<std::string> axes;
   int64_t bytes = 0;  // payload that leaves a device, each time
+  // That it runs; with `repeats`, for each iteration of a loop whose trip count is known only when
+  // it has run. All branches of cond and switch_case count, though one runs.
   int64_t times = 1;
   std::string where;  // "model.cc:12"
   bool backward = false;
   bool implied = false;  // by an op's type; not a reshard that the user wrote
+  bool repeats = false;  // in a while_loop
 };
 
 class CommReport {

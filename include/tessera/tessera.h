@@ -1,6 +1,7 @@
 // Everything.
 #pragma once
 #include "tessera/array.h"
+#include "tessera/control.h"
 #include "tessera/debug.h"
 #include "tessera/dtype.h"
 #include "tessera/error.h"

@@ -78,9 +78,9 @@ class RuntimeExecutor final : public trace::Executor {
     for (ir::ValueId v : program->outputs) executable->outputs.push_back(program->type(v));
     for (ir::ValueId v : lowered->propagated->outputs)
       executable->placed.push_back(Place(*lowered->propagated, v));
-    executable->plan = runtime::Prepare(spmd::BuildPlan(lowered->device, lowered->schedule,
-                                                        {kernels::Fused, MakeDeviceCopy},
-                                                        DevicesFor(*program), donated));
+    executable->plan = runtime::Prepare(spmd::BuildPlan(
+        lowered->device, lowered->schedule, {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole},
+        DevicesFor(*program), donated));
     return executable;
   }
 

@@ -30,8 +30,9 @@ std::string AxesText(const std::vector<std::string>& axes) {
 }
 
 std::string EventText(const CommEvent& e) {
-  return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}", Name(e.kind), AxesText(e.axes),
-                     e.bytes, e.times, e.where, e.implied ? "implied" : "asked for");
+  return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}{}", Name(e.kind),
+                     AxesText(e.axes), e.bytes, e.times, e.where,
+                     e.implied ? "implied" : "asked for", e.repeats ? ", each iteration" : "");
 }
 
 std::vector<ArrayType> TypesOf(const ir::Program& program, const std::vector<ir::ValueId>& values) {
@@ -144,14 +145,26 @@ void AddViolations(const CommLimits& limits, const CommReport& report,
 
 }  // namespace
 
-CommReport Report(const spmd::DeviceProgram& device) {
-  std::vector<CommEvent> events;
+namespace {
+
+void AddEvents(const spmd::DeviceProgram& device, spmd::Times outer,
+               std::vector<CommEvent>& events) {
   for (size_t i = 0; i < device.program.instructions.size(); ++i) {
     const ir::Instruction& instruction = device.program.instructions[i];
     const spmd::Note& note = device.notes[i];
-    if (note.bytes == 0) continue;
-    CommEvent e{KindOf(spmd::KindOf(*instruction.op)), {},    note.bytes,  1,
-                base::Where(instruction.loc),          false, note.implied};
+    if (!note.regions.empty()) {
+      spmd::Times inner = spmd::TimesOf(instruction);
+      inner = {outer.times * inner.times, outer.known && inner.known};
+      for (const auto& region : note.regions) AddEvents(*region, inner, events);
+    }
+    if (note.bytes == 0 || outer.times == 0) continue;
+    CommEvent e{.kind = KindOf(spmd::KindOf(*instruction.op)),
+                .axes = {},
+                .bytes = note.bytes,
+                .times = outer.times,
+                .where = base::Where(instruction.loc),
+                .implied = note.implied,
+                .repeats = !outer.known};
     const sharding::MeshDef* mesh =
         device.placed[static_cast<size_t>(instruction.results[0])]->mesh();
     for (sharding::AxisRef a : note.axes) {
@@ -160,6 +173,13 @@ CommReport Report(const spmd::DeviceProgram& device) {
     }
     events.push_back(std::move(e));
   }
+}
+
+}  // namespace
+
+CommReport Report(const spmd::DeviceProgram& device) {
+  std::vector<CommEvent> events;
+  AddEvents(device, {}, events);
   return CommReport(std::move(events));
 }
 

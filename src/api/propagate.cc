@@ -1,228 +1,212 @@
 #include "api/propagate.h"
 
-#include "api/concrete.h"
+#include <algorithm>
+#include <map>
+
 #include "api/explain.h"
-#include "ir/infer.h"
-#include "ir/move_params.h"
 #include "ops/ops.h"
 
 namespace tessera::api {
 namespace {
 
-using propagation::Direction;
-using propagation::Graph;
 using propagation::Op;
+using propagation::OpId;
 using sharding::TensorSharding;
+using GraphValue = propagation::ValueId;
 
-const ir::ConstraintParams* ConstraintOf(const ir::Instruction& i) {
-  return i.op == &ops::kShardingConstraint ? &ir::As<ir::ConstraintParams>(i.params.get())
-                                           : nullptr;
-}
-
-// What a type says about the complete sharding; nothing where all axes are Auto.
-std::optional<TensorSharding> GivenByType(const ir::Type* type) {
-  const sharding::MeshDef* mesh = type->mesh();
-  if (!mesh || (mesh->all_mode(AxisMode::Auto) && type->sharding().unreduced.empty()))
-    return std::nullopt;
-  TensorSharding s = type->sharding();
-  s.mesh = mesh->WithoutModes();
-  s.reduced.clear();
-  if (!mesh->has_mode(AxisMode::Auto)) return s;
-  sharding::AxisList used = s.unreduced;
-  for (sharding::DimAxes& d : s.dims) {
-    d.open = true;
-    used.insert(used.end(), d.axes.begin(), d.axes.end());
-  }
-  for (int a = 0; a < mesh->rank(); ++a) {
-    sharding::AxisRef axis = sharding::WholeAxis(*mesh, a);
-    bool free = axis.size > 1 && mesh->axes()[static_cast<size_t>(a)].mode != AxisMode::Auto;
-    if (free && !sharding::OverlapsAny(used, axis)) s.replicated.push_back(axis);
-  }
-  return s;
-}
-
-// An argument keeps the axes it lies over; one that lies whole on every device may be cut.
-std::optional<TensorSharding> GivenByPlace(const ir::Type* place) {
-  if (place->sharding().dims_empty()) return std::nullopt;
-  return place->sharding();
-}
-
-// The Explicit axes of the type, then what the user asks for.
-TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type, Loc loc) {
-  TensorSharding s =
-      sharding::ParseSharding(params.sharding.text, type->mesh()->WithoutModes(), loc);
-  std::optional<TensorSharding> given = GivenByType(type);
-  if (!given) return s;
-  for (size_t d = 0; d < s.dims.size(); ++d)
-    s.dims[d].axes.insert(s.dims[d].axes.begin(), given->dims[d].axes.begin(),
-                          given->dims[d].axes.end());
-  s.replicated.insert(s.replicated.end(), given->replicated.begin(), given->replicated.end());
-  s.unreduced.insert(s.unreduced.end(), given->unreduced.begin(), given->unreduced.end());
-  SortAndMerge(s.replicated);
-  SortAndMerge(s.unreduced);
-  return s;
-}
-
-class GraphBuilder {
- public:
-  explicit GraphBuilder(const ir::Program& program) : program_(program) {}
-
-  Graph Run() {
-    for (size_t v = 0; v < program_.values.size(); ++v) {
-      const ir::Type *type = program_.values[v].type, *place = program_.place(static_cast<int>(v));
-      std::optional<TensorSharding> given = place ? GivenByPlace(place) : std::nullopt;
-      graph_.AddValue(type->shape(), given ? given : GivenByType(type));
-    }
-    for (const ir::Instruction& i : program_.instructions) Add(i);
-    Op end;
-    end.kind = Op::kNone;
-    end.is_return = true;
-    end.operands.assign(program_.outputs.begin(), program_.outputs.end());
-    graph_.Add(std::move(end));
-    for (ir::ValueId v : program_.outputs) graph_.returns.push_back(GivenByType(program_.type(v)));
-    return std::move(graph_);
-  }
-
- private:
-  void Add(const ir::Instruction& i) {
-    const ir::OpDef& def = *i.op;
-    Op op;
-    op.operands.assign(i.operands.begin(), i.operands.end());
-    op.results.assign(i.results.begin(), i.results.end());
-    const ir::Lowering& lowering = *def.lowering;
-    op.constant = i.operands.empty();
-    op.elementwise = std::holds_alternative<ir::Elementwise>(lowering);
-    op.expands = std::holds_alternative<ir::Broadcast>(lowering);
-    op.foldable = op.elementwise || op.expands || std::holds_alternative<ir::View>(lowering) ||
-                  &def == &ops::kSlice;
-    op.first = def.travel == ir::Travel::kEarly          ? Direction::kBoth
-               : def.travel == ir::Travel::kEarlyForward ? Direction::kForward
-                                                         : Direction::kNone;
-    if (const ir::ConstraintParams* params = ConstraintOf(i)) {
-      op.kind = Op::kConstraint;
-      const ir::Type* type = program_.type(i.results[0]);
-      graph_.values[static_cast<size_t>(i.results[0])].sharding = Asked(*params, type, i.loc);
-    } else if (std::holds_alternative<ir::Move>(lowering)) {
-      op.elementwise = true;
-      op.rule = graph_.IdentityRule(program_.type(i.results[0])->shape(), 1);
-    } else {
-      op.rule = RuleOf(i);
-    }
-    graph_.Add(std::move(op));
-  }
-
-  propagation::RuleId RuleOf(const ir::Instruction& i) {
-    std::vector<const ir::Type*> operands, results;
-    for (ir::ValueId v : i.operands) operands.push_back(program_.type(v));
-    for (ir::ValueId v : i.results) results.push_back(program_.type(v));
-    return graph_.AddRule(ir::DimMapOf(*i.op, i.params.get(), operands, results));
-  }
-
-  const ir::Program& program_;
-  Graph graph_;
-};
-
-// Writes the program that the result describes.
+// Writes the program that a result describes.
 class Placer {
  public:
-  Placer(const ir::Program& from, const propagation::Result& result)
-      : from_(from), result_(result) {
-    out_.mesh = from.mesh;
-    out_.values = from.values;
-    out_.names = from.names;
-    now_.resize(result.graph.values.size());
-    for (size_t v = 0; v < now_.size(); ++v) now_[v] = static_cast<ir::ValueId>(v);
+  Placer(const ProgramGraph& built, const propagation::Result& result)
+      : built_(built), result_(result), programs_(built.regions.size()) {
+    now_.resize(result.graph.values.size(), -1);
+    for (size_t r = 0; r < built.regions.size(); ++r) Start(r);
+    for (const ProgramGraph::Border& b : built.borders) {
+      borders_[{b.use.op, b.use.index}] = &b;
+      if (b.stacked_owner) stacked_.push_back(b.owner);
+    }
   }
 
   ir::Program Run() {
-    for (size_t v = 0; v < from_.values.size(); ++v)
-      out_.SetPlace(static_cast<ir::ValueId>(v), Decided(static_cast<ir::ValueId>(v)));
-    out_.inputs = from_.inputs;
-    out_.captures = from_.captures;
-    for (ir::ValueId v : from_.inputs) Enter(v);
-    for (const ir::Capture& c : from_.captures) Enter(c.value);
-    for (const Op& op : result_.graph.ops) op.is_return ? Return(op) : Write(op);
-    return std::move(out_);
+    const ir::Program& from = *built_.regions[0].program;
+    for (ir::ValueId v : from.inputs) Enter(v);
+    for (const ir::Capture& c : from.captures) Enter(c.value);
+    for (const Op& op : result_.graph.ops) {
+      if (op.is_return)
+        Return(op);
+      else if (op.origin >= 0 && InfoOf(op).ends_region)
+        EndRegion(op);
+      else if (op.origin < 0 || InfoOf(op).instruction)
+        Write(op);
+    }
+    return std::move(programs_[0]);
   }
 
  private:
-  const ir::Type* Place(const ir::Type* type, TensorSharding s) const {
+  const ProgramGraph::OpInfo& InfoOf(const Op& op) const {
+    return built_.ops[static_cast<size_t>(op.origin)];
+  }
+
+  void Start(size_t r) {
+    const ProgramGraph::RegionInfo& info = built_.regions[r];
+    const ir::Program& from = *info.program;
+    ir::Program& out = programs_[r];
+    out.mesh = from.mesh;
+    out.values = from.values;
+    out.names = from.names;
+    out.inputs = from.inputs;
+    out.captures = from.captures;
+    for (size_t v = 0; v < from.values.size(); ++v) {
+      auto id = static_cast<ir::ValueId>(v);
+      GraphValue g = info.first_value + id;
+      now_[static_cast<size_t>(g)] = id;
+      out.SetPlace(id, Place(from.type(id), ClosedOf(g, from.type(id))));
+    }
+  }
+
+  static const ir::Type* Place(const ir::Type* type, TensorSharding s) {
     s.reduced = type->sharding().reduced;
     if (!s.mesh && type->mesh()) s.mesh = type->mesh()->WithoutModes();
     return ir::Type::Get(type->shape(), type->dtype(), std::move(s), type->weak());
   }
-  TensorSharding ClosedOf(propagation::ValueId v, const ir::Type* type) const {
+  TensorSharding ClosedOf(GraphValue v, const ir::Type* type) const {
     if (const TensorSharding* s = result_.sharding(v)) return propagation::Closed(*s);
     return sharding::Replicated(nullptr, type->rank());
   }
-  const ir::Type* TypeOf(ir::ValueId v) const { return out_.type(v); }
-  const ir::Type* Decided(ir::ValueId v) const { return Place(TypeOf(v), ClosedOf(v, TypeOf(v))); }
   // Arguments and results divide evenly.
-  const ir::Type* AtBorder(ir::ValueId v, const TensorSharding& open) const {
-    const ir::Type* type = TypeOf(v);
+  static const ir::Type* AtBorder(const ir::Type* type, const TensorSharding& open) {
     return Place(type, propagation::Closed(propagation::AtBorder(open, type->shape(), false)));
   }
 
   // An argument lies where it does; inside it may be cut further.
   void Enter(ir::ValueId v) {
-    const ir::Type *decided = out_.place(v), *given = from_.place(v);
+    ir::Program& out = programs_[0];
+    const ir::Type *decided = out.place(v), *given = built_.regions[0].program->place(v);
     const TensorSharding* open = result_.sharding(v);
-    const ir::Type* border = given ? given : open ? AtBorder(v, *open) : decided;
+    const ir::Type* border = given ? given : open ? AtBorder(out.type(v), *open) : decided;
     if (border->sharding() == decided->sharding()) return;
-    out_.SetPlace(v, border);
-    now_[static_cast<size_t>(v)] = Move(v, decided, from_.values[static_cast<size_t>(v)].loc);
+    out.SetPlace(v, border);
+    now_[static_cast<size_t>(v)] = Move(0, v, decided);
   }
 
-  ir::ValueId Move(ir::ValueId v, const ir::Type* to, Loc loc) {
-    ir::ValueId moved = out_.AddValue(TypeOf(v), loc);
-    out_.SetPlace(moved, to);
-    out_.instructions.push_back({&ops::kReshard, nullptr, {v}, {moved}, loc});
+  ir::ValueId Move(int32_t region, ir::ValueId v, const ir::Type* to) {
+    ir::Program& out = programs_[static_cast<size_t>(region)];
+    if (out.place(v)->sharding() == to->sharding()) return v;
+    Loc loc = out.values[static_cast<size_t>(v)].loc;
+    ir::ValueId moved = out.AddValue(out.type(v), loc);
+    out.SetPlace(moved, to);
+    out.instructions.push_back({&ops::kReshard, nullptr, {v}, {moved}, loc, {}});
     return moved;
   }
 
-  // Graph values beyond the program's are copies: they get a program value of their own.
-  ir::ValueId Define(propagation::ValueId v, const ir::Type* type, Loc loc) {
-    ir::ValueId made = v;
-    if (static_cast<size_t>(v) >= from_.values.size()) made = out_.AddValue(type, loc);
-    out_.SetPlace(made, Place(type, ClosedOf(v, type)));
-    return now_[static_cast<size_t>(v)] = made;
+  // Values that import made get a program value of their own.
+  ir::ValueId Define(int32_t region, GraphValue v, const ir::Type* type, Loc loc) {
+    ir::Program& out = programs_[static_cast<size_t>(region)];
+    ir::ValueId& made = now_[static_cast<size_t>(v)];
+    if (made < 0) made = out.AddValue(type, loc);
+    out.SetPlace(made, Place(type, ClosedOf(v, type)));
+    return made;
   }
+
   void Write(const Op& op) {
-    ir::Instruction next{&ops::kReshard, nullptr, {}, {}, Loc::Unknown()};
-    for (propagation::ValueId v : op.operands)
-      next.operands.push_back(now_[static_cast<size_t>(v)]);
+    ir::Program& out = programs_[static_cast<size_t>(op.region)];
+    ir::Instruction next{&ops::kReshard, nullptr, {}, {}, Loc::Unknown(), {}};
+    for (size_t k = 0; k < op.operands.size(); ++k) next.operands.push_back(Operand(op, k));
     std::vector<const ir::Type*> types;
-    if (op.origin >= 0) {
-      const ir::Instruction& made = from_.instructions[static_cast<size_t>(op.origin)];
+    if (op.origin < 0) {
+      next.loc = out.values[static_cast<size_t>(next.operands[0])].loc;
+      types.push_back(out.type(next.operands[0]));
+    } else {
+      const ir::Instruction& made = *InfoOf(op).instruction;
       next.op = made.op;
       next.params = made.params;
       next.loc = made.loc;
-      for (ir::ValueId v : made.results) types.push_back(from_.type(v));
-    } else {
-      next.loc = out_.values[static_cast<size_t>(next.operands[0])].loc;
-      types.push_back(TypeOf(next.operands[0]));
+      // A copy's values are of the type of the original's, wherever that is.
+      const ir::Program& from = ProgramOf(op.origin);
+      for (ir::ValueId v : made.results) types.push_back(from.type(v));
+      if (!made.regions.empty()) return WriteRegions(op, made, std::move(next));
     }
     for (size_t r = 0; r < op.results.size(); ++r)
-      next.results.push_back(Define(op.results[r], types[r], next.loc));
-    out_.instructions.push_back(std::move(next));
+      next.results.push_back(Define(op.region, op.results[r], types[r], next.loc));
+    out.instructions.push_back(std::move(next));
+  }
+
+  const ir::Program& ProgramOf(OpId origin) const {
+    const ir::Instruction* i = built_.ops[static_cast<size_t>(origin)].instruction;
+    for (const ProgramGraph::RegionInfo& r : built_.regions) {
+      const auto& list = r.program->instructions;
+      if (!list.empty() && i >= list.data() && i < list.data() + list.size()) return *r.program;
+    }
+    return *built_.regions[0].program;
+  }
+
+  // An op's operand, moved to where the border that it crosses has it.
+  ir::ValueId Operand(const Op& op, size_t k) {
+    ir::ValueId v = now_[static_cast<size_t>(op.operands[k])];
+    if (op.origin < 0) return v;
+    auto it = borders_.find({op.origin, static_cast<int32_t>(k)});
+    return it == borders_.end() ? v : Move(op.region, v, BorderType(*it->second, op.region, v));
+  }
+
+  const ir::Type* BorderType(const ProgramGraph::Border& b, int32_t region, ir::ValueId v) const {
+    const ir::Type* type = programs_[static_cast<size_t>(region)].type(v);
+    int rank = type->rank() + (b.stacked_owner ? 1 : 0) - (b.stacked ? 1 : 0);
+    const TensorSharding* owner = result_.sharding(b.owner);
+    TensorSharding s = owner ? propagation::Closed(*owner) : sharding::Replicated(nullptr, rank);
+    if (b.stacked) {
+      s.dims.emplace_back();
+      std::rotate(s.dims.begin(), s.dims.end() - 1, s.dims.end());
+    }
+    if (b.stacked_owner) s.dims.erase(s.dims.begin());
+    return Place(type, std::move(s));
+  }
+
+  // The instruction is complete when its regions have ended.
+  void WriteRegions(const Op& op, const ir::Instruction& made, ir::Instruction next) {
+    ir::Program& out = programs_[static_cast<size_t>(op.region)];
+    const ProgramGraph::RegionInfo& info = built_.regions[static_cast<size_t>(op.region)];
+    for (ir::ValueId v : made.results) {
+      // What the steps stack is whole along them.
+      if (std::count(stacked_.begin(), stacked_.end(), info.first_value + v)) {
+        TensorSharding s = out.place(v)->sharding();
+        s.dims[0].axes.clear();
+        out.SetPlace(v, Place(out.type(v), std::move(s)));
+      }
+      next.results.push_back(v);
+    }
+    next.regions.resize(made.regions.size());
+    auto self = static_cast<OpId>(&op - result_.graph.ops.data());
+    for (size_t r = 1; r < built_.regions.size(); ++r)
+      if (result_.graph.regions[r].op == self) homes_[r] = {op.region, out.instructions.size()};
+    out.instructions.push_back(std::move(next));
+  }
+
+  void EndRegion(const Op& op) {
+    auto r = static_cast<size_t>(op.region);
+    for (size_t k = 0; k < op.operands.size(); ++k) programs_[r].outputs.push_back(Operand(op, k));
+    auto [parent, instruction] = homes_.at(r);
+    programs_[static_cast<size_t>(parent)].instructions[instruction].regions[static_cast<size_t>(
+        built_.regions[r].number)] = std::make_shared<const ir::Program>(std::move(programs_[r]));
   }
 
   void Return(const Op& op) {
+    ir::Program& out = programs_[0];
     for (size_t r = 0; r < op.operands.size(); ++r) {
       ir::ValueId v = now_[static_cast<size_t>(op.operands[r])];
-      const TensorSharding* value = result_.sharding(op.operands[r]);
       const std::optional<TensorSharding>& returned = result_.returns[r];
-      const TensorSharding* open = returned ? &*returned : value;
-      const ir::Type* border = open ? AtBorder(v, *open) : out_.place(v);
-      bool same = border->sharding() == out_.place(v)->sharding();
-      out_.outputs.push_back(same ? v : Move(v, border, out_.values[static_cast<size_t>(v)].loc));
+      const TensorSharding* open = returned ? &*returned : result_.sharding(op.operands[r]);
+      const ir::Type* border = open ? AtBorder(out.type(v), *open) : out.place(v);
+      out.outputs.push_back(Move(0, v, border));
     }
   }
 
-  const ir::Program& from_;
+  const ProgramGraph& built_;
   const propagation::Result& result_;
-  ir::Program out_;
-  std::vector<ir::ValueId> now_;  // by graph value: the program's
+  std::vector<ir::Program> programs_;  // per region
+  std::vector<ir::ValueId> now_;       // by graph value: the program's; -1: none yet
+  std::map<std::pair<OpId, int32_t>, const ProgramGraph::Border*> borders_;  // by use
+  std::vector<GraphValue> stacked_;                     // what the steps of a loop stack
+  std::map<size_t, std::pair<int32_t, size_t>> homes_;  // by region: where its instruction is
 };
 
 }  // namespace
@@ -235,17 +219,19 @@ bool HasAutoAxes(const ir::Program& program) {
     last = v.type->mesh();
     if (last && last->has_mode(AxisMode::Auto)) return true;
   }
+  for (const ir::Instruction& i : program.instructions)
+    for (const ir::RegionPtr& r : i.regions)
+      if (HasAutoAxes(*r)) return true;
   return false;
 }
 
-Graph GraphOf(const ir::Program& program) { return GraphBuilder(program).Run(); }
-
 Propagated PropagateProgram(const ir::Program& program, const propagation::Options& options) {
-  Graph graph = GraphOf(program);
-  if (!PinnedShardings().empty()) Pin(program, PinnedShardings(), graph);
-  propagation::Result result = propagation::Propagate(std::move(graph), options);
-  auto placed = std::make_shared<const ir::Program>(Placer(program, result).Run());
-  return {std::move(placed), std::move(result)};
+  Propagated out;
+  out.built = GraphOf(program);
+  if (!PinnedShardings().empty()) Pin(program, PinnedShardings(), out.built.graph);
+  out.result = propagation::Propagate(std::move(out.built.graph), options);
+  out.program = std::make_shared<const ir::Program>(Placer(out.built, out.result).Run());
+  return out;
 }
 
 }  // namespace tessera::api

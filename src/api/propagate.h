@@ -1,25 +1,24 @@
-// Programs over Auto axes: from a traced program to the graph that propagation works on, and back.
+// Programs over Auto axes: propagated, and written anew with every value placed.
 #pragma once
 #include <memory>
+#include <string>
 
-#include "ir/program.h"
-#include "propagation/graph.h"
+#include "api/program_graph.h"
 
 namespace tessera::api {
 
 // Whether some value is on a mesh with Auto axes.
 bool HasAutoAxes(const ir::Program& program);
 
-// The graph of a program. Its values have the program's ids. Explicit axes that a type names are
-// the beginning of each dim, and those it does not name stay out of it.
-propagation::Graph GraphOf(const ir::Program& program);
-
-// The dump that holds in this scope; empty: none.
+// The dump that holds in this scope (PinShardings); empty: none.
 const std::string& PinnedShardings();
 
 struct Propagated {
-  std::shared_ptr<const ir::Program> program;  // every value placed, constants copied per user
+  // Every value placed, constants copied per user, reshards where propagation left a difference
+  // between a value and what the function's or a region's border asks.
+  std::shared_ptr<const ir::Program> program;
   propagation::Result result;
+  ProgramGraph built;  // its graph has moved into the result
 };
 Propagated PropagateProgram(const ir::Program& program, const propagation::Options& options = {});
 

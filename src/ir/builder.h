@@ -22,7 +22,8 @@ class Builder {
                EmitOptions options = {});
   // The same with result types that are known already.
   absl::InlinedVector<ValueId, 1> EmitTyped(const OpDef& op, ParamsPtr params,
-                                            absl::Span<const ValueId> operands, Types types);
+                                            absl::Span<const ValueId> operands, Types types,
+                                            std::vector<RegionPtr> regions = {});
 
  private:
   Program& program_;

@@ -23,7 +23,11 @@ enum class Reduction : uint8_t;
 namespace tessera::ir {
 
 struct OpDef;
+struct Program;
 class Builder;
+// A function inside an instruction: closed, it uses nothing but its inputs.
+using RegionPtr = std::shared_ptr<const Program>;
+using Regions = absl::Span<const RegionPtr>;
 using ValueId = int32_t;
 using Types = absl::Span<const Type* const>;
 
@@ -47,6 +51,7 @@ struct TypeCall {
   Types operands;
   const Params* params;
   const ShapeAndDType* wanted;
+  Regions regions = {};
   [[noreturn]] void FailShape(int check, std::string reason) const {
     throw TypeProblem{TypeProblem::kShape, check, std::move(reason)};
   }
@@ -63,11 +68,37 @@ struct DimsCall {
   bool to_float = true;  // the first result is floating
 };
 using DimMapFn = sharding::DimMap (*)(const DimsCall&);
+// Where a value enters or leaves an op with regions.
+struct FlowEnd {
+  enum Kind : uint8_t { kOperand, kRegionInput, kRegionOutput, kResult } kind;
+  int32_t region = 0;  // kRegionInput, kRegionOutput
+  int32_t index = 0;
+  friend bool operator==(const FlowEnd&, const FlowEnd&) = default;
+};
+// Ends that are of one type: what comes from any of the sources (operands, region outputs) goes to
+// all targets (region inputs, results). The owner is the target that stands for all of them.
+struct FlowEdge {
+  FlowEnd owner;
+  std::vector<FlowEnd> sources;
+  std::vector<FlowEnd> targets;  // but for the owner
+  // Operands and results have one more dim in front, unsharded, over which the regions step.
+  bool stacked = false;
+};
+struct FlowCall {
+  const Params* params;
+  size_t operands;
+  Regions regions;
+};
+// Of an op with regions: how values flow through it. Every region input and result is a target of
+// one edge. Typing, lowering and propagation read the edges.
+struct DataFlowEdges {
+  std::vector<FlowEdge> (*edges)(const FlowCall&);
+};
 // No dimension map, with the reason a user would read.
 struct NoRule {
   const char* why;
 };
-using DimsRule = std::variant<DimMapFn, NoRule>;
+using DimsRule = std::variant<DimMapFn, DataFlowEdges, NoRule>;
 
 // One instruction as one device sees it. Shapes of `operands` and `results` are local; the global
 // shape and the sharding of each say where the shard lies.
@@ -113,14 +144,22 @@ struct Expand {  // by other ops, before lowering
   ExpandFn expand;
 };
 struct Move {};  // between shardings: reshard and the collectives it becomes
-using Lowering =
-    std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View, Expand, Move>;
+struct Region {  // by running its regions
+  enum Kind : uint8_t {
+    kWhile,   // condition, body: WhileParams
+    kScan,    // body: ScanParams
+    kSwitch,  // branches: operand 0 is the index; a bool takes the first branch where it is true
+  } kind;
+};
+using Lowering = std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View,
+                              Expand, Move, Region>;
 
 struct ReferenceCall {
   const OpDef& op;
   const Params* params;
   std::vector<const HostTensor*> operands;
   std::vector<HostTensor*> results;  // allocated, with shape and dtype
+  Regions regions = {};
 };
 // The obvious computation on whole tensors: the oracle of the tests.
 using ReferenceFn = void (*)(const ReferenceCall&);

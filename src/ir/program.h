@@ -1,5 +1,6 @@
-// Programs: straight-line SSA code over typed values. The same structure serves every stage; a
-// device program has local shapes and the collectives that join the devices.
+// Programs: SSA code over typed values; control flow is in the regions of an instruction. The same
+// structure serves every stage; a device program has local shapes and the collectives that join the
+// devices.
 #pragma once
 #include <absl/container/inlined_vector.h>
 #include <absl/types/span.h>
@@ -26,6 +27,9 @@ struct Instruction {
   absl::InlinedVector<ValueId, 3> operands;
   absl::InlinedVector<ValueId, 1> results;
   Loc loc;
+  // Programs with values of their own and without captures: what they use of the outside is an
+  // operand of the instruction and an input of the region.
+  std::vector<RegionPtr> regions = {};
 };
 
 // An array of the outside that a program uses: its value is an extra parameter, fed at each run.

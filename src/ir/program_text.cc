@@ -40,63 +40,89 @@ std::string MeshLine(const sharding::MeshDef& mesh) {
 
 class Printer {
  public:
-  explicit Printer(const Program& program) : program_(program), names_(program.values.size(), -1) {}
+  explicit Printer(const Program& program) { Enter(program); }
 
   std::string Run() {
-    if (program_.mesh) out_ += MeshLine(*program_.mesh);
-    out_ += program_.per_device ? "device func @main(" : "func @main(";
-    Parameters(program_.inputs);
+    const Program& program = *program_;
+    if (program.mesh) out_ += MeshLine(*program.mesh);
+    out_ += program.per_device ? "device func @main" : "func @main";
+    Function();
+    return std::move(out_);
+  }
+
+ private:
+  void Enter(const Program& program) {
+    program_ = &program;
+    names_.assign(program.values.size(), -1);
+  }
+  // From the parameters to the closing brace.
+  void Function() {
+    const Program& program = *program_;
+    out_ += "(";
+    Parameters(program.inputs);
     out_ += ")";
-    if (!program_.captures.empty()) {
+    if (!program.captures.empty()) {
       std::vector<ValueId> captured;
-      for (const Capture& c : program_.captures) captured.push_back(c.value);
+      for (const Capture& c : program.captures) captured.push_back(c.value);
       out_ += " captures(";
       Parameters(captured);
       out_ += ")";
     }
     out_ += " -> ";
-    bool one = program_.outputs.size() == 1;
+    bool one = program.outputs.size() == 1;
     if (!one) out_ += "(";
-    for (size_t i = 0; i < program_.outputs.size(); ++i)
-      out_ += (i ? ", " : "") + program_.type(program_.outputs[i])->text();
+    for (size_t i = 0; i < program.outputs.size(); ++i)
+      out_ += (i ? ", " : "") + TypeText(program.type(program.outputs[i]));
     out_ += one ? " {\n" : ") {\n";
-    for (const Instruction& instruction : program_.instructions) Line(instruction);
-    out_ += "  return";
-    for (size_t i = 0; i < program_.outputs.size(); ++i)
-      out_ += (i ? ", " : " ") + Use(program_.outputs[i]);
-    return out_ + "\n}\n";
+    for (const Instruction& instruction : program.instructions) Line(instruction);
+    out_ += indent_ + "  return";
+    for (size_t i = 0; i < program.outputs.size(); ++i)
+      out_ += (i ? ", " : " ") + Use(program.outputs[i]);
+    out_ += "\n" + indent_ + "}\n";
   }
-
- private:
+  std::string TypeText(const Type* type) const {
+    return type->text() + OtherModes(type->mesh(), program_->mesh);
+  }
   std::string Use(ValueId v) { return fmt::format("%{}", names_[static_cast<size_t>(v)]); }
   std::string Define(ValueId v) {
     names_[static_cast<size_t>(v)] = next_++;
-    std::string text = Use(v) + ": " + program_.type(v)->text() +
-                       OtherModes(program_.type(v)->mesh(), program_.mesh);
-    if (const Type* place = program_.place(v)) text += " " + sharding::Text(place->sharding());
+    std::string text = Use(v) + ": " + TypeText(program_->type(v));
+    if (const Type* place = program_->place(v)) text += " " + sharding::Text(place->sharding());
     return text;
   }
   void Parameters(const std::vector<ValueId>& values) {
     for (size_t i = 0; i < values.size(); ++i) out_ += (i ? ", " : "") + Define(values[i]);
   }
   void Line(const Instruction& instruction) {
-    std::string line = "  ", operands;
+    std::string line = indent_ + "  ", operands;
     for (ValueId v : instruction.operands) operands += (operands.empty() ? " " : ", ") + Use(v);
     for (size_t i = 0; i < instruction.results.size(); ++i)
       line += (i ? ", " : "") + Define(instruction.results[i]);
     line += fmt::format(" = {}{}", instruction.op->name, operands);
     if (instruction.params) line += " {" + instruction.params->text() + "}";
     out_ += fmt::format("{:<70} // {}", line, base::Where(instruction.loc));
-    for (const auto& [name, value] : program_.names)
+    for (const auto& [name, value] : program_->names)
       for (ValueId v : instruction.results)
         if (v == value) out_ += " " + name;
     out_ += "\n";
+    for (const RegionPtr& region : instruction.regions) Region(*region);
+  }
+  void Region(const Program& region) {
+    const Program* outer = program_;
+    std::vector<int> outer_names = std::move(names_);
+    Enter(region);
+    indent_ += "    ";
+    out_ += indent_ + "region";
+    Function();
+    indent_.resize(indent_.size() - 4);
+    program_ = outer;
+    names_ = std::move(outer_names);
   }
 
-  const Program& program_;
-  std::vector<int> names_;
+  const Program* program_;
+  std::vector<int> names_;  // of the program's values; numbers are unique in the whole text
   int next_ = 0;
-  std::string out_;
+  std::string indent_, out_;
 };
 
 class Parser {
@@ -109,12 +135,22 @@ class Parser {
     in_.Expect("func");
     in_.Expect("@");
     in_.Word();
+    Function();
+    in_.ExpectEnd();
+    return std::move(program_);
+  }
+
+ private:
+  static constexpr int kDeepest = 64;  // regions inside regions: the parser recurses
+
+  // From the parameters to the closing brace.
+  void Function() {
     in_.List("(", ")", [&] { program_.inputs.push_back(Definition()); });
-    if (in_.Accept("captures"))
+    if (depth_ == 0 && in_.Accept("captures"))
       in_.List("(", ")", [&] { program_.captures.push_back({Definition(), nullptr}); });
     in_.Expect("->");
     std::vector<const Type*> outputs;
-    auto type = [&] { outputs.push_back(ReadType(in_, program_.mesh)); };
+    auto type = [&] { outputs.push_back(TypeAndModes()); };
     if (in_.Peek("("))
       in_.List("(", ")", type);
     else
@@ -125,16 +161,30 @@ class Parser {
         program_.outputs.push_back(Use());
       while (in_.Accept(","));
     in_.Expect("}");
-    in_.ExpectEnd();
     if (outputs.size() != program_.outputs.size())
       in_.Fail("the function's results are not as many as it returns");
     for (size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i] != program_.type(program_.outputs[i]))
         in_.Fail("a returned value is not of the function's result type");
-    return std::move(program_);
   }
 
- private:
+  // A region knows no names of the outside.
+  RegionPtr Region() {
+    if (++depth_ > kDeepest) in_.Fail("regions are nested too deeply");
+    Program outer = std::move(program_);
+    auto outer_names = std::move(names_);
+    program_ = {};
+    program_.mesh = outer.mesh;
+    program_.per_device = outer.per_device;
+    names_ = {};
+    Function();
+    auto region = std::make_shared<const Program>(std::move(program_));
+    program_ = std::move(outer);
+    names_ = std::move(outer_names);
+    --depth_;
+    return region;
+  }
+
   void Mesh() {
     in_.Expect("@");
     in_.Word();
@@ -171,16 +221,18 @@ class Parser {
     in_.Expect("%");
     return in_.Word();
   }
+  // A type, and the modes in which its mesh differs from the program's.
+  const Type* TypeAndModes() {
+    const Type* type = ReadType(in_, program_.mesh);
+    if (!program_.mesh || !type->mesh()) return type;
+    sharding::TensorSharding s = type->sharding();
+    s.mesh = ReadModes(program_.mesh);
+    return type->WithSharding(std::move(s));
+  }
   ValueId Definition() {
     std::string name = Name();
     in_.Expect(":");
-    const Type* type = ReadType(in_, program_.mesh);
-    if (program_.mesh && type->mesh()) {
-      sharding::TensorSharding s = type->sharding();
-      s.mesh = ReadModes(program_.mesh);
-      type = type->WithSharding(std::move(s));
-    }
-    ValueId v = program_.AddValue(type, loc_);
+    ValueId v = program_.AddValue(TypeAndModes(), loc_);
     if (in_.Peek("<")) Place(v);
     if (!names_.emplace(name, v).second) in_.Fail("%" + name + " is defined twice");
     return v;
@@ -223,13 +275,15 @@ class Parser {
     } else if (instruction.op->params.read) {
       in_.Fail("the op '" + name + "' needs its parameters");
     }
+    while (in_.Accept("region")) instruction.regions.push_back(Region());
     program_.instructions.push_back(std::move(instruction));
   }
 
   base::Reader in_;
   Loc loc_;
-  Program program_;
+  Program program_;  // the region's, inside of one
   absl::flat_hash_map<std::string, ValueId> names_;
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "ir/program.h"
+#include "ir/regions.h"
 
 namespace tessera::ir {
 namespace {
@@ -37,23 +38,7 @@ void VerifyMove(const Instruction& instruction, const std::vector<const Type*>& 
     Fail(instruction, fmt::format("its sharding has rank {}, not {}", s.rank(), to->rank()));
 }
 
-// Checks the result types of one instruction against what its op gives. The declared sharding
-// stands for the out_sharding that the program text does not repeat.
-void VerifyInstruction(const Program& program, const Instruction& instruction) {
-  const OpDef& op = *instruction.op;
-  std::vector<const Type*> operands;
-  for (ValueId v : instruction.operands) operands.push_back(program.type(v));
-  const Type* first = program.type(instruction.results.at(0));
-  if (std::holds_alternative<NoRule>(*op.dims)) return VerifyMove(instruction, operands, program);
-  ShapeAndDType wanted{first->shape(), first->dtype()};
-  InferCall call{.op = op,
-                 .operands = operands,
-                 .params = instruction.params.get(),
-                 .wanted = &wanted,
-                 .out_sharding = op.out_sharding ? &first->sharding() : nullptr,
-                 .mesh = first->mesh() ? first->mesh() : program.mesh,
-                 .loc = instruction.loc};
-  auto types = InferTypes(call);
+void CheckResults(const Program& program, const Instruction& instruction, Types types) {
   if (types.size() != instruction.results.size())
     Fail(instruction,
          fmt::format("it has {} results, not {}", types.size(), instruction.results.size()));
@@ -64,6 +49,29 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
       Fail(instruction, fmt::format("its result has type {}, but {} is declared", types[i]->text(),
                                     declared->text()));
   }
+}
+
+// Checks the result types of one instruction against what its op gives. The declared sharding
+// stands for the out_sharding that the program text does not repeat.
+void VerifyInstruction(const Program& program, const Instruction& instruction) {
+  const OpDef& op = *instruction.op;
+  std::vector<const Type*> operands;
+  for (ValueId v : instruction.operands) operands.push_back(program.type(v));
+  const Type* first = program.type(instruction.results.at(0));
+  if (std::holds_alternative<NoRule>(*op.dims)) return VerifyMove(instruction, operands, program);
+  if (std::holds_alternative<DataFlowEdges>(*op.dims))
+    return CheckResults(program, instruction,
+                        InferRegionTypes({op, instruction.params.get(), operands,
+                                          instruction.regions, instruction.loc}));
+  ShapeAndDType wanted{first->shape(), first->dtype()};
+  InferCall call{.op = op,
+                 .operands = operands,
+                 .params = instruction.params.get(),
+                 .wanted = &wanted,
+                 .out_sharding = op.out_sharding ? &first->sharding() : nullptr,
+                 .mesh = first->mesh() ? first->mesh() : program.mesh,
+                 .loc = instruction.loc};
+  CheckResults(program, instruction, InferTypes(call));
 }
 
 }  // namespace
@@ -77,6 +85,9 @@ void Verify(const Program& program) {
       if (!defined[static_cast<size_t>(v)])
         Fail(instruction, "it uses a value before it is defined");
     for (ValueId v : instruction.results) defined[static_cast<size_t>(v)] = true;
+    bool takes_regions = std::holds_alternative<DataFlowEdges>(*instruction.op->dims);
+    if (!takes_regions && !instruction.regions.empty()) Fail(instruction, "it has no regions");
+    for (const RegionPtr& region : instruction.regions) Verify(*region);
     if (!program.per_device) VerifyInstruction(program, instruction);
   }
 }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -18,6 +20,15 @@ void RunCopyKernel(const plan::KernelCall& call) {
   const auto& plan = *static_cast<const CopyPlan*>(call.config);
   const std::byte* fill = plan.gaps == CopyPlan::kNone ? nullptr : call.in[1];
   RunCopy(plan, {call.in[0], call.out[0], fill}, call.part, call.parts);
+}
+
+// Parts are whole lines, but for the last.
+void RunCopyWhole(const plan::KernelCall& call) {
+  if (call.in[0] == call.out[0]) return;
+  const int64_t bytes = *static_cast<const int64_t*>(call.config), lines = (bytes + 63) / 64;
+  const int64_t begin = lines * call.part / call.parts * 64;
+  const int64_t end = std::min(lines * (call.part + 1) / call.parts * 64, bytes);
+  if (begin < end) std::memcpy(call.out[0] + begin, call.in[0] + begin, end - begin);
 }
 
 void RunDeviceCopy(const plan::KernelCall& call) {
@@ -45,6 +56,15 @@ plan::Kernel Copy(const CopyDesc& desc) {
           .config = config,
           .bytes = config->bytes_touched(),
           .max_parts = config->max_parts()};
+}
+
+plan::Kernel CopyWhole(int64_t bytes) {
+  constexpr int64_t kLeastPart = 64 << 10;
+  return {.fn = RunCopyWhole,
+          .config = std::make_shared<const int64_t>(bytes),
+          .bytes = static_cast<double>(2 * bytes),
+          .max_parts = static_cast<int32_t>(std::clamp<int64_t>(bytes / kLeastPart, 1, 64)),
+          .in_place = 1};
 }
 
 plan::Kernel DeviceCopy(const DeviceCopyDesc& desc) {

@@ -63,6 +63,9 @@ struct DeviceCopyDesc {
 };
 plan::Kernel DeviceCopy(const DeviceCopyDesc& desc);
 
+// All of in[0]; nothing to do if out is the same buffer.
+plan::Kernel CopyWhole(int64_t bytes);
+
 // in[k] with shapes[k] joined along `dim`.
 plan::Kernel Concatenate(int32_t itemsize, const std::vector<Shape>& shapes, int64_t dim);
 

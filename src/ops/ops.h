@@ -32,6 +32,8 @@ extern const OpDef kDotGeneral;
 extern const OpDef kTake, kSort, kTopK;
 // mask.cc
 extern const OpDef kMaskPadding;
+// control.cc
+extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
 // move.cc: between shardings; the collectives appear in device programs only
 extern const OpDef kReshard, kShardingConstraint, kPadToShards, kTrim, kAllSlice, kAllGather,
     kAllToAll, kCollectivePermute, kAllReduce, kReduceScatter, kReplicatedToUnreduced,

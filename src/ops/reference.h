@@ -37,5 +37,9 @@ void CumLogSumExp(const ReferenceCall& call);
 void DotGeneral(const ReferenceCall& call);
 void Sort(const ReferenceCall& call);
 void TopK(const ReferenceCall& call);
+// Ops with regions, which are interpreted.
+void While(const ReferenceCall& call);
+void Scan(const ReferenceCall& call);
+void Switch(const ReferenceCall& call);
 
 }  // namespace tessera::ops::reference

@@ -88,7 +88,44 @@ struct Exchange {
   int32_t note = -1;
 };
 
-using Node = std::variant<Segment, Exchange>;
+struct Node;
+
+// A value that a loop carries. `value` is made before the loop; at the end of each iteration it
+// becomes what `next` is by then, and after the loop it is what the last iteration left. `next` is
+// made in the body, once, and for this alone. Both are of one layout and size.
+struct Carry {
+  int32_t value = 0, next = 0;
+};
+// A value of the body that is one slice of a value outside: slice i of `whole`, which is the slices
+// of one instance one after the other, in iteration i (counted from the last where reversed).
+struct Slice {
+  int32_t whole = 0, slice = 0;
+};
+
+// The body, `trips` times; or, with a predicate, the condition, and if its value is true the body,
+// and so on. The predicate is a bool that is the same on all devices.
+struct Loop {
+  int64_t trips = 0;
+  int32_t predicate = -1;
+  bool reverse = false;
+  std::vector<Carry> carries;
+  std::vector<Slice> reads;   // `whole` is made before the loop
+  std::vector<Slice> writes;  // the body makes `slice`; the loop makes `whole`
+  std::vector<Node> condition, body;
+};
+
+// The branch that the index names, clamped to those there are; a bool names the first if true, else
+// the second. The index is the same on all devices. Every branch makes all results.
+struct Switch {
+  int32_t index = 0;
+  DType dtype;
+  std::vector<int32_t> results;
+  std::vector<std::vector<Node>> branches;
+};
+
+struct Node : std::variant<Segment, Exchange, Loop, Switch> {
+  using variant::variant;
+};
 
 struct Plan {
   int32_t devices = 1;

@@ -113,7 +113,7 @@ struct Graph {
     OpId op = -1;
     int32_t parent = -1;
   };
-  std::vector<Region> regions = {Region{}};
+  std::vector<Region> regions = std::vector<Region>(1);
 
   ValueId AddValue(Shape shape, std::optional<TensorSharding> sharding = {});
   // Completes the map: a dim without factors gets one of size 1 of its own. Equal maps are one

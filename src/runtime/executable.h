@@ -36,15 +36,51 @@ struct Access {
   bool identity;  // instance i of the node touches instance i of the value only
 };
 
-// Steps of one layout without effects between its instances, or an exchange.
+// What a node does that directs the run instead of computing. The nodes of a loop are: enter,
+// condition, test (both only of a loop with a predicate), body, repeat. Those of a switch: select,
+// and for each branch its nodes and a leave.
+struct Control {
+  enum Kind : uint8_t {
+    kEnter,   // a loop's first iteration begins
+    kTest,    // goes to `targets[0]` unless the view's bool is true
+    kRepeat,  // an iteration has ended: goes to `targets[0]` for another
+    kSelect,  // goes to the target that the view's element names
+    kLeave,   // a branch has ended: goes to `targets[0]`
+  };
+  Kind kind = kEnter;
+  int32_t loop = -1;  // index into Executable::loops
+  int32_t view = -1;
+  DType dtype = {};   // of the view
+  std::vector<int32_t> targets = {};
+};
+
+// Two storages that change places at the end of each iteration. All views of either.
+struct Swap {
+  int32_t storages[2];
+  std::vector<int32_t> views[2];  // the first of each: the storage's root
+};
+struct Window {  // a view that is one slice of another's instances
+  int32_t whole = -1, view = -1;
+  int64_t bytes = 0;  // of a slice
+};
+struct ReadyLoop {
+  int64_t trips = -1;  // -1: until the test fails
+  bool reverse = false;
+  std::vector<Window> windows;
+  std::vector<Swap> swaps;
+};
+
+// Steps of one layout without effects between its instances, an exchange, or control.
 struct ReadyNode {
+  std::unique_ptr<const Control> control;
   std::vector<ReadyStep> steps;
   std::vector<Operand> operands;    // of all steps
   int32_t instances = 0;            // of the layout, or of the result of the exchange
   const int32_t* devices = nullptr;  // representatives
   std::unique_ptr<const ReadyExchange> exchange;
   int32_t in = -1, out = -1;         // views of the exchange
-  double seconds = 0;                // estimate for all instances on one worker
+  double seconds = 0;                // estimate for all instances on one worker, each time
+  double times = 1;                  // that a run does the node, as far as known
   std::vector<Access> accesses;
 };
 
@@ -58,6 +94,7 @@ struct Binding {
     kTake,      // the buffers of the dead donated input `from`, if nobody else holds them
     kSame,      // in place of `from`
     kAlias,     // ranges of `from`, in another order or of another size
+    kWindow,    // the slice of `from` that the loop is at
   };
   How how = kFresh;
   int32_t from = -1;     // an earlier binding, or a constant
@@ -81,6 +118,7 @@ struct NodeSchedule {
     kOwners,  // each worker does its block of instances
     kShares,  // of an exchange: each worker does its share of the units
     kSplit,   // large steps run on all workers at once, one instance after the other
+    kAll,     // control: every worker goes its way, the same
   };
   Mode mode = kFirst;
   bool barrier = false;  // before the node
@@ -98,6 +136,7 @@ struct Executable {
   std::vector<Binding> bindings;  // the first are the plan's inputs, in their order
   std::vector<Buffers> constants;
   std::vector<Output> outputs;
+  std::vector<ReadyLoop> loops;
   std::vector<std::unique_ptr<const std::vector<int32_t>>> indices;  // that operands point to
   int64_t block_bytes = 0;    // of the values that cross nodes
   int64_t frame_bytes = 0;    // per worker: values that live inside a node

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "runtime/memory_plan.h"
 
@@ -13,10 +14,7 @@ class Analyser {
   }
 
   Flow Run() {
-    for (const plan::Node& node : plan_.nodes) {
-      if (const auto* segment = std::get_if<plan::Segment>(&node)) AddSegment(*segment);
-      else AddExchange(std::get<plan::Exchange>(node));
-    }
+    AddNodes(plan_.nodes);
     for (int32_t v : plan_.outputs) {
       flow_.lives[v].output = true;
       flow_.lives[v].last_node = std::numeric_limits<int32_t>::max();
@@ -25,6 +23,95 @@ class Analyser {
   }
 
  private:
+  // A guess, for costs only.
+  static constexpr double kUnknownTrips = 10;
+
+  void AddNodes(const std::vector<plan::Node>& nodes) {
+    for (const plan::Node& node : nodes) {
+      if (const auto* segment = std::get_if<plan::Segment>(&node)) AddSegment(*segment);
+      else if (const auto* loop = std::get_if<plan::Loop>(&node)) AddLoop(*loop);
+      else if (const auto* branches = std::get_if<plan::Switch>(&node)) AddSwitch(*branches);
+      else AddExchange(std::get<plan::Exchange>(node));
+    }
+  }
+
+  int32_t Next() const { return static_cast<int32_t>(flow_.nodes.size()); }
+  FlowNode& AddNode(FlowNode node) {
+    node.times = times_;
+    flow_.nodes.push_back(std::move(node));
+    return flow_.nodes.back();
+  }
+  int32_t AddControl(Control control) {
+    FlowNode node;
+    node.control = std::move(control);
+    AddNode(std::move(node));
+    return Next() - 1;
+  }
+
+  // What a loop reads of the outside lives to its end, as another iteration may read it.
+  void AddLoop(const plan::Loop& loop) {
+    const int32_t first = AddControl({.kind = Control::kEnter});
+    for (const plan::Slice& slice : loop.writes) MakeAt(slice.whole, first);
+    if (loop.predicate < 0 && loop.trips == 0) return;
+    std::vector<int32_t> around = std::exchange(reads_, {});
+    const double times = times_;
+    times_ *= loop.predicate < 0 ? static_cast<double>(loop.trips) : kUnknownTrips;
+    for (const plan::Slice& slice : loop.reads) {
+      Read(slice.whole, first, 0);
+      MakeAt(slice.slice, first);
+    }
+    for (const plan::Slice& slice : loop.writes) MakeAt(slice.slice, first);
+    AddNodes(loop.condition);
+    int32_t test = -1;
+    if (loop.predicate >= 0) {
+      test = AddControl({.kind = Control::kTest, .view = loop.predicate, .dtype = bool_});
+      Read(loop.predicate, test, 0);
+    }
+    AddNodes(loop.body);
+    LoopFlow flow{&loop, first, Next(), {}};
+    for (const plan::Carry& carry : loop.carries) {
+      const Life& life = flow_.lives[carry.value];
+      flow.carries.push_back({carry.value, carry.next, life.last_node, life.last_step});
+    }
+    const auto index = static_cast<int32_t>(flow_.loops.size());
+    AddControl({.kind = Control::kRepeat, .targets = {first + 1}});
+    for (const plan::Carry& carry : loop.carries) {
+      Read(carry.value, flow.last, 0);
+      Read(carry.next, flow.last, 0);
+    }
+    for (const plan::Slice& slice : loop.writes) Read(slice.whole, flow.last, 0);
+    for (int32_t v : std::exchange(reads_, std::move(around))) {
+      if (flow_.lives[v].made_node <= first) Read(v, flow.last, 0);
+    }
+    flow_.nodes[first].control->loop = flow_.nodes[flow.last].control->loop = index;
+    if (test >= 0) flow_.nodes[test].control->targets = {flow.last + 1};
+    times_ = times;
+    flow_.loops.push_back(std::move(flow));
+  }
+
+  void AddSwitch(const plan::Switch& node) {
+    const int32_t select =
+        AddControl({.kind = Control::kSelect, .view = node.index, .dtype = node.dtype});
+    Read(node.index, select, 0);
+    for (int32_t v : node.results) MakeAt(v, select);
+    std::vector<int32_t> leaves;
+    for (const std::vector<plan::Node>& branch : node.branches) {
+      flow_.nodes[select].control->targets.push_back(Next());
+      AddNodes(branch);
+      // The index counts as read here: where another branch begins, some may still be reading it.
+      leaves.push_back(AddControl({.kind = Control::kLeave, .view = node.index}));
+      Read(node.index, leaves.back(), 0);
+      for (int32_t v : node.results) Read(v, leaves.back(), 0);
+    }
+    for (int32_t leave : leaves) flow_.nodes[leave].control->targets = {Next()};
+  }
+
+  void MakeAt(int32_t value, int32_t node) {
+    if (flow_.lives[value].made_node >= 0) return Read(value, node, 0);
+    Make(value, node, 0);
+    flow_.nodes[node].makes.push_back(value);
+  }
+
   // Steps of different layouts do not feed each other inside a segment, so each layout gets a
   // node of its own; where they do all the same, the segment is cut.
   void AddSegment(const plan::Segment& segment) {
@@ -41,7 +128,7 @@ class Analyser {
 
   void AddExchange(const plan::Exchange& exchange) {
     const auto node = static_cast<int32_t>(flow_.nodes.size());
-    flow_.nodes.push_back({&exchange, plan_.values[exchange.out].layout, {}});
+    AddNode({&exchange, plan_.values[exchange.out].layout, {}});
     Read(exchange.in, node, 0);
     Make(exchange.out, node, 0);
   }
@@ -60,11 +147,12 @@ class Analyser {
     for (size_t n = begin_; n < flow_.nodes.size(); ++n) {
       if (flow_.nodes[n].layout == layout) return n;
     }
-    flow_.nodes.push_back({nullptr, layout, {}});
+    AddNode({nullptr, layout, {}});
     return flow_.nodes.size() - 1;
   }
 
   void Read(int32_t value, int32_t node, int32_t step) {
+    reads_.push_back(value);
     Life& life = flow_.lives[value];
     if (node < life.last_node) return;
     life.last_step = node == life.last_node ? std::max(life.last_step, step) : step;
@@ -73,6 +161,7 @@ class Analyser {
 
   void Make(int32_t value, int32_t node, int32_t step) {
     Life& life = flow_.lives[value];
+    if (life.made_node >= 0) return Read(value, node, step);  // a result of loops and switches
     life.made_node = life.last_node = node;
     life.made_step = life.last_step = step;
   }
@@ -80,6 +169,8 @@ class Analyser {
   const plan::Plan& plan_;
   Flow flow_;
   size_t begin_ = 0;  // first node that may still get steps
+  double times_ = 1;  // of the nodes that are being added
+  std::vector<int32_t> reads_;  // values read in the innermost loop so far
 };
 
 }  // namespace

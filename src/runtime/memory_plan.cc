@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "runtime/packer.h"
@@ -15,6 +16,9 @@ struct StoragePlan {
   bool frame = false;
   bool owned = false;            // the run allocates it; else an input's or a constant's
   bool escapes = false;          // holds an output
+  bool carried = false;          // holds a carried value or its successor
+  bool swapped = false;          // changes places with another
+  bool ranged = false;           // some value is ranges of it, of another size
   int64_t bytes = 0, total = 0;  // of the largest value's instance; of all of the root's
   int32_t made_node = -1, made_step = -1;
   int32_t last_node = -1, last_step = -1;
@@ -25,8 +29,16 @@ struct StoragePlan {
 class MemoryPlanner {
  public:
   MemoryPlanner(const plan::Plan& plan, const Flow& flow)
-      : plan_(plan), flow_(flow), permuted_(plan.values.size()) {
+      : plan_(plan),
+        flow_(flow),
+        permuted_(plan.values.size()),
+        carry_of_(plan.values.size(), nullptr) {
     result_.places.resize(plan.values.size());
+    for (const LoopFlow& loop : flow.loops) {
+      for (const CarryFlow& carry : loop.carries) {
+        carry_of_[carry.value] = carry_of_[carry.next] = &carry;
+      }
+    }
   }
 
   MemoryPlan Run() {
@@ -38,7 +50,9 @@ class MemoryPlanner {
     for (size_t n = 0; n < flow_.nodes.size(); ++n) {
       if (flow_.nodes[n].exchange) ShareExchange(static_cast<int32_t>(n));
       else ShareSteps(static_cast<int32_t>(n));
+      if (flow_.nodes[n].control) AddControl(static_cast<int32_t>(n));
     }
+    FindSwaps();
     TakeDonated();
     Pack();
     return std::move(result_);
@@ -78,6 +92,7 @@ class MemoryPlanner {
     StoragePlan& storage = StorageOf(v);
     const Life& life = flow_.lives[v];
     storage.bytes = std::max(storage.bytes, ValueOf(v).bytes);
+    storage.carried |= carry_of_[v] != nullptr;
     storage.escapes |= life.output;
     if (std::pair(life.last_node, life.last_step) >
         std::pair(storage.last_node, storage.last_step)) {
@@ -91,8 +106,13 @@ class MemoryPlanner {
   void ShareExchange(int32_t n) {
     const plan::Exchange& exchange = *flow_.nodes[n].exchange;
     const int32_t in = exchange.in, out = exchange.out;
+    if (result_.places[out].storage >= 0) return;
     auto alias = FindAlias(exchange, ValueOf(in), Instances(in), ValueOf(out));
-    if (!alias || (!alias->permutes && permuted_[in])) return NewStorage(out, Binding::kFresh);
+    if (!alias || result_.places[in].how == Binding::kWindow || carry_of_[out] ||
+        (!alias->permutes && (permuted_[in] || StorageOf(in).carried))) {
+      return NewStorage(out, Binding::kFresh);
+    }
+    StorageOf(in).ranged |= !alias->permutes;
     Place& place = result_.places[out];
     place.how = Binding::kAlias;
     place.from = in;
@@ -110,6 +130,7 @@ class MemoryPlanner {
       const plan::Step& step = *node.steps[s];
       for (size_t k = 0; k < step.out.size(); ++k) {
         const int32_t out = step.out[k];
+        if (result_.places[out].storage >= 0) continue;
         const int32_t in = k == 0 ? InPlaceOf(step, n, static_cast<int32_t>(s)) : -1;
         if (in >= 0) {
           TakeOver(out, in);
@@ -145,9 +166,20 @@ class MemoryPlanner {
     for (int32_t v : step.in) {
       const StoragePlan& storage = StorageOf(v);
       if (!storage.owned || (storage.frame && !DiesInside(out))) continue;
-      if (Fits(v, out) && Allows(step, v) && DiesAt(v, n, s) && OthersDead(storage, v, n)) return v;
+      if (result_.places[v].how == Binding::kWindow || !MayCarry(out, v)) continue;
+      if (Fits(v, out) && Allows(step, v) && DiesAt(v, out, n, s) && OthersDead(storage, v, n)) {
+        return v;
+      }
     }
     return -1;
+  }
+
+  // Storages that change places hold their values alike; a successor is in place of its value or in
+  // a storage of its own.
+  bool MayCarry(int32_t out, int32_t in) {
+    const CarryFlow* carry = carry_of_[out];
+    if (!carry) return true;
+    return !permuted_[in] && !StorageOf(in).ranged && (out == carry->value || in == carry->value);
   }
 
   bool Fits(int32_t in, int32_t out) const {
@@ -162,9 +194,79 @@ class MemoryPlanner {
     return true;
   }
 
-  bool DiesAt(int32_t v, int32_t n, int32_t s) const {
+  bool DiesAt(int32_t v, int32_t out, int32_t n, int32_t s) const {
     const Life& life = flow_.lives[v];
+    const CarryFlow* carry = carry_of_[out];
+    if (carry && out == carry->next) return carry->read_node == n && carry->read_step == s;
     return !life.output && life.last_node == n && life.last_step == s;
+  }
+
+  // ---- loops and branches ---------------------------------------------------------------------
+
+  void AddControl(int32_t n) {
+    const Control& control = *flow_.nodes[n].control;
+    const LoopFlow* loop = control.kind == Control::kEnter && control.loop >= 0
+                               ? &flow_.loops[control.loop]
+                               : nullptr;
+    if (loop) AddWindows(loop->loop->reads);
+    for (int32_t v : flow_.nodes[n].makes) {
+      if (result_.places[v].storage < 0 && !IsSlice(loop, v)) NewStorage(v, Binding::kFresh);
+    }
+    if (loop) AddWindows(loop->loop->writes);
+  }
+
+  static bool IsSlice(const LoopFlow* loop, int32_t v) {
+    if (!loop) return false;
+    const auto& writes = loop->loop->writes;
+    return std::any_of(writes.begin(), writes.end(),
+                       [v](const plan::Slice& slice) { return slice.slice == v; });
+  }
+
+  void AddWindows(const std::vector<plan::Slice>& slices) {
+    for (const plan::Slice& slice : slices) {
+      Place& place = result_.places[slice.slice];
+      place.how = Binding::kWindow;
+      place.from = slice.whole;
+      place.storage = result_.places[slice.whole].storage;
+      place.family = result_.places[slice.whole].family;
+      permuted_[slice.slice] = permuted_[slice.whole];
+    }
+  }
+
+  // A carried value and a successor in another storage change places; then both storages live as
+  // long as either.
+  void FindSwaps() {
+    for (size_t l = 0; l < flow_.loops.size(); ++l) {
+      for (const CarryFlow& carry : flow_.loops[l].carries) {
+        if (result_.places[carry.value].storage == result_.places[carry.next].storage) continue;
+        result_.swaps.push_back({static_cast<int32_t>(l), carry.value, carry.next});
+        result_.places[carry.next].family = result_.places[carry.value].family;
+      }
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const SwapPlan& swap : result_.swaps) {
+        changed |= LiveTogether(StorageOf(swap.value), StorageOf(swap.next));
+      }
+    }
+  }
+
+  static bool LiveTogether(StoragePlan& a, StoragePlan& b) {
+    const auto made = std::min(std::pair(a.made_node, a.made_step),
+                               std::pair(b.made_node, b.made_step));
+    const auto last = std::max(std::pair(a.last_node, a.last_step),
+                               std::pair(b.last_node, b.last_step));
+    const bool escapes = a.escapes || b.escapes;
+    bool changed = false;
+    for (StoragePlan* s : {&a, &b}) {
+      changed |= std::tie(s->made_node, s->last_node, s->escapes) !=
+                 std::tie(made.first, last.first, escapes);
+      std::tie(s->made_node, s->made_step) = made;
+      std::tie(s->last_node, s->last_step) = last;
+      s->escapes = escapes;
+      s->swapped = true;
+    }
+    return changed;
   }
 
   // True if all families but v's are dead before node n: there, another instance may read what
@@ -189,7 +291,7 @@ class MemoryPlanner {
     }
     if (donated.empty()) return;
     for (StoragePlan& storage : storages_) {
-      if (!storage.owned || !storage.escapes) continue;
+      if (!storage.owned || !storage.escapes || storage.swapped) continue;
       const auto list = donated.find({ValueOf(storage.root).bytes, Instances(storage.root)});
       if (list == donated.end()) continue;
       const int32_t x = ChooseDonated(storage, list->second);
@@ -204,7 +306,7 @@ class MemoryPlanner {
   // Prefers an operand of the step that makes the storage: warm, and the others stay for others.
   int32_t ChooseDonated(const StoragePlan& storage, const std::vector<int32_t>& inputs) {
     const FlowNode& node = flow_.nodes[storage.made_node];
-    if (!node.exchange) {
+    if (!node.exchange && !node.control) {
       for (int32_t v : node.steps[storage.made_step]->in) {
         if (std::find(inputs.begin(), inputs.end(), v) != inputs.end() && DeadFor(storage, v)) {
           return v;
@@ -224,7 +326,7 @@ class MemoryPlanner {
     if (old.last_node < n) return true;
     const FlowNode& node = flow_.nodes[n];
     // In the same node only if no other instance reads what this one overwrites.
-    if (old.last_node > n || node.exchange || ValueOf(x).layout != node.layout ||
+    if (old.last_node > n || node.exchange || node.control || ValueOf(x).layout != node.layout ||
         ValueOf(storage.root).layout != node.layout || !OthersDead(old, x, n)) {
       return false;
     }
@@ -311,6 +413,7 @@ class MemoryPlanner {
   MemoryPlan result_;
   std::vector<StoragePlan> storages_;
   std::vector<bool> permuted_;  // per value: its instances are surely not in order in one block
+  std::vector<const CarryFlow*> carry_of_;  // per value: of carried ones and their successors
   int32_t families_ = 0;
 };
 

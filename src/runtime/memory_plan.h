@@ -10,11 +10,15 @@
 
 namespace tessera::runtime {
 
-// Steps of one layout in their order, or an exchange. Nodes run one after the other.
+// Steps of one layout in their order, an exchange, or control. Nodes run one after the other, those
+// of loops and branches as their control says.
 struct FlowNode {
   const plan::Exchange* exchange = nullptr;
   int32_t layout = -1;
   std::vector<const plan::Step*> steps;
+  std::optional<Control> control = {};  // views are values, and targets nodes of the flow
+  std::vector<int32_t> makes = {};      // control: values that get memory here
+  double times = 1;                     // that a run does the node, as far as known
 };
 
 // Where a value is made and last read: a node, and a step in it. Inputs and constants are made at
@@ -25,9 +29,21 @@ struct Life {
   bool output = false;
 };
 
+// The last read of a carried value inside of its loop; there its successor may take its place.
+struct CarryFlow {
+  int32_t value, next;
+  int32_t read_node, read_step;
+};
+struct LoopFlow {
+  const plan::Loop* loop;
+  int32_t first, last;  // nodes: enter and repeat
+  std::vector<CarryFlow> carries;
+};
+
 struct Flow {
   std::vector<FlowNode> nodes;
   std::vector<Life> lives;  // per value
+  std::vector<LoopFlow> loops;  // inner ones before those around them
 };
 
 Flow Analyse(const plan::Plan& plan);
@@ -43,8 +59,15 @@ struct Place {
   std::optional<Alias> alias;
 };
 
+// Storages of a carried value and its successor that change places.
+struct SwapPlan {
+  int32_t loop;  // of the flow
+  int32_t value, next;
+};
+
 struct MemoryPlan {
   std::vector<Place> places;  // per value
+  std::vector<SwapPlan> swaps;
   int64_t block_bytes = 0, frame_bytes = 0, peak_bytes = 0;
 };
 

@@ -36,21 +36,41 @@ class Preparer {
     executable_->peak_bytes = memory_.peak_bytes;
     views_.assign(plan().values.size(), -1);
     BindOutside();
+    executable_->loops.resize(flow.loops.size());
+    std::vector<int32_t> ready_of;  // per node of the flow: the first ready node from it on
     for (size_t n = 0; n < flow.nodes.size(); ++n) {
-      if (flow.nodes[n].exchange) AddExchange(*flow.nodes[n].exchange, static_cast<int32_t>(n));
+      ready_of.push_back(static_cast<int32_t>(executable_->nodes.size()));
+      if (flow.nodes[n].control) AddControl(flow, flow.nodes[n]);
+      else if (flow.nodes[n].exchange) AddExchange(flow.nodes[n], static_cast<int32_t>(n));
       else AddSteps(flow.nodes[n]);
     }
-    AddOutputs();
-    // Prepared, and of quadratic size in the devices.
-    for (plan::Node& node : executable_->plan.nodes) {
-      if (auto* exchange = std::get_if<plan::Exchange>(&node)) exchange->pieces = {};
+    ready_of.push_back(static_cast<int32_t>(executable_->nodes.size()));
+    for (Control* control : controls_) {
+      for (int32_t& target : control->targets) target = ready_of[target];
     }
+    AddSwaps();
+    AddOutputs();
+    DropPieces(executable_->plan.nodes);
     return std::move(executable_);
   }
 
  private:
   const plan::Plan& plan() const { return executable_->plan; }
   int32_t Instances(int32_t v) const { return plan().layouts[plan().values[v].layout].instances; }
+
+  // Prepared, and of quadratic size in the devices.
+  static void DropPieces(std::vector<plan::Node>& nodes) {
+    for (plan::Node& node : nodes) {
+      if (auto* exchange = std::get_if<plan::Exchange>(&node)) exchange->pieces = {};
+      if (auto* loop = std::get_if<plan::Loop>(&node)) {
+        DropPieces(loop->condition);
+        DropPieces(loop->body);
+      }
+      if (auto* branches = std::get_if<plan::Switch>(&node)) {
+        for (std::vector<plan::Node>& branch : branches->branches) DropPieces(branch);
+      }
+    }
+  }
 
   // ---- bindings -----------------------------------------------------------------------------
 
@@ -104,6 +124,7 @@ class Preparer {
   void AddSteps(const FlowNode& flow) {
     const plan::Layout& layout = plan().layouts[flow.layout];
     ReadyNode node;
+    node.times = flow.times;
     node.instances = layout.instances;
     node.devices = layout.device_of_instance.data();
     for (const plan::Step* step : flow.steps) AddStep(*step, node);
@@ -112,7 +133,11 @@ class Preparer {
       step.operands = operands;
       operands += step.ins + step.outs;
     }
-    executable_->seconds += node.seconds;
+    Push(std::move(node));
+  }
+
+  void Push(ReadyNode node) {
+    executable_->seconds += node.seconds * node.times;
     executable_->nodes.push_back(std::move(node));
   }
 
@@ -128,7 +153,7 @@ class Preparer {
     node.seconds += ready.seconds * node.instances;
     for (int32_t v : step.in) AddOperand(v, step.layout, false, node);
     for (int32_t v : step.out) {
-      if (!memory_.places[v].frame) Bind(v);
+      if (!memory_.places[v].frame) Bound(v);
       AddOperand(v, step.layout, true, node);
     }
     executable_->scratch_bytes = std::max(executable_->scratch_bytes, kernel.scratch_bytes);
@@ -167,20 +192,73 @@ class Preparer {
     return found->second;
   }
 
-  void AddExchange(const plan::Exchange& exchange, int32_t flow_node) {
-    Binding& binding = Bind(exchange.out);
+  void AddExchange(const FlowNode& flow, int32_t flow_node) {
+    const plan::Exchange& exchange = *flow.exchange;
+    Binding& binding = Bound(exchange.out);
     const bool alias = binding.how == Binding::kAlias;
     if (alias && memory_.places[exchange.out].node != flow_node) return;  // always an alias
     if (alias) binding.node = static_cast<int32_t>(executable_->nodes.size());
     ReadyNode node;
+    node.times = flow.times;
     node.instances = Instances(exchange.out);
     node.exchange = std::make_unique<const ReadyExchange>(exchange, plan().values[exchange.out]);
     node.in = views_[exchange.in];
     node.out = views_[exchange.out];
     node.seconds = Seconds(node.exchange->bytes(), 0, 1);
     node.accesses = {{node.in, false, false}, {node.out, true, false}};
-    executable_->seconds += node.seconds;
-    executable_->nodes.push_back(std::move(node));
+    Push(std::move(node));
+  }
+
+  // Returns the value's binding, which it gets when it is first met.
+  Binding& Bound(int32_t v) {
+    return views_[v] < 0 ? Bind(v) : executable_->bindings[static_cast<size_t>(views_[v])];
+  }
+
+  void AddControl(const Flow& flow, const FlowNode& from) {
+    auto control = std::make_unique<Control>(*from.control);
+    ReadyNode node;
+    for (int32_t v : from.makes) {
+      if (memory_.places[v].how != Binding::kWindow) Bound(v);
+    }
+    if (control->kind == Control::kEnter && control->loop >= 0) {
+      AddLoop(*flow.loops[control->loop].loop, executable_->loops[control->loop]);
+    }
+    if (control->view >= 0) {
+      control->view = views_[control->view];
+      node.accesses = {{control->view, false, false}};
+    }
+    controls_.push_back(control.get());
+    node.control = std::move(control);
+    Push(std::move(node));
+  }
+
+  void AddLoop(const plan::Loop& loop, ReadyLoop& ready) {
+    if (loop.predicate < 0) ready.trips = loop.trips;
+    ready.reverse = loop.reverse;
+    for (const auto* slices : {&loop.reads, &loop.writes}) {
+      for (const plan::Slice& slice : *slices) {
+        Bound(slice.slice);
+        ready.windows.push_back(
+            {views_[slice.whole], views_[slice.slice], plan().values[slice.slice].bytes});
+      }
+    }
+  }
+
+  void AddSwaps() {
+    for (const SwapPlan& plan : memory_.swaps) {
+      Swap swap;
+      const int32_t values[] = {plan.value, plan.next};
+      for (int k = 0; k < 2; ++k) {
+        swap.storages[k] = memory_.places[values[k]].storage;
+        for (size_t v = 0; v < executable_->bindings.size(); ++v) {
+          const Binding& b = executable_->bindings[v];
+          if (b.storage == swap.storages[k] && b.how != Binding::kWindow) {
+            swap.views[k].push_back(static_cast<int32_t>(v));
+          }
+        }
+      }
+      executable_->loops[plan.loop].swaps.push_back(std::move(swap));
+    }
   }
 
   void AddOutputs() {
@@ -196,6 +274,7 @@ class Preparer {
   std::shared_ptr<Executable> executable_;
   MemoryPlan memory_;
   std::vector<int32_t> views_;  // per value; -1: none, in a frame
+  std::vector<Control*> controls_;  // whose targets are still nodes of the flow
   std::map<std::pair<int32_t, int32_t>, const int32_t*> indices_;
 };
 

@@ -74,6 +74,8 @@ class Binder {
     run_.buffers.resize(bindings.size());
     run_.views.resize(bindings.size());
     left_ = executable_.seconds;
+    run_.worker_views.resize(Workers(runner_));
+    run_.iterations.resize(Workers(runner_));
     if (executable_.block_bytes > 0) run_.block.emplace(executable_.block_bytes);
     TakeInputs(inputs);
     for (size_t v = inputs.size(); v < bindings.size(); ++v) {
@@ -100,6 +102,7 @@ class Binder {
     switch (b.how) {
       case Binding::kConstant: out = executable_.constants[b.from]; break;
       case Binding::kSame: out = run_.buffers[b.from]; break;
+      case Binding::kWindow: out = {}; break;  // set at each iteration
       case Binding::kAlias: BindAlias(b, run_.buffers[b.from], out); break;
       case Binding::kBlock:
         out.bytes = b.bytes;
@@ -128,7 +131,7 @@ class Binder {
       out.stride = alias.stride;
       out.slots = alias.slots;
       run_.done[b.node] = 1;
-      left_ -= executable_.nodes[b.node].seconds;
+      left_ -= executable_.nodes[b.node].seconds * executable_.nodes[b.node].times;
     } else if (alias.slots) {
       out.slots = from.slots ? Compose(*from.slots, *alias.slots) : alias.slots;
     }
@@ -231,6 +234,22 @@ void Execute(const Executable& executable, Runner& runner, double seconds) {
 
 }  // namespace
 
+namespace {
+
+// Returns the buffers in which a value is after the run: those of another one, if their storages
+// have changed places.
+Buffers& Final(RunState& run, int32_t view) {
+  Buffers& own = run.buffers[view];
+  const std::byte* base = run.worker_views[0][view].base;
+  if (own.base == base) return own;
+  for (Buffers& other : run.buffers) {
+    if (other.base == base && other.storage) return other;
+  }
+  return own;
+}
+
+}  // namespace
+
 std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs) {
   CheckInputs(executable, inputs);
   Runner& runner = TheRunner();
@@ -243,8 +262,8 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
   std::vector<Buffers> results;
   results.reserve(executable.outputs.size());
   for (const Output& output : executable.outputs) {
-    Buffers& buffers = run.buffers[output.view];
-    if (output.last) results.push_back(std::move(buffers));
+    Buffers& buffers = executable.loops.empty() ? run.buffers[output.view] : Final(run, output.view);
+    if (output.last && executable.loops.empty()) results.push_back(std::move(buffers));
     else results.push_back(buffers);
   }
   return results;

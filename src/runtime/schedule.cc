@@ -29,16 +29,8 @@ class Scheduler {
   }
 
   void Run() {
-    for (const ReadyNode& node : executable_.nodes) {
-      const NodeSchedule::Mode mode = ModeOf(node);
-      const bool barrier = Conflicts(node, mode);
-      if (barrier) Barrier();
-      schedule_.nodes.push_back({mode, barrier});
-      schedule_.parallel |= mode != NodeSchedule::kFirst;
-      // A split step ends in a barrier; what follows it in the node runs on worker 0.
-      if (mode == NodeSchedule::kSplit) Barrier();
-      Record(node, mode);
-    }
+    schedule_.nodes.resize(executable_.nodes.size());
+    Walk(0, executable_.nodes.size());
   }
 
  private:
@@ -48,7 +40,59 @@ class Scheduler {
     int32_t family = -1;
   };
 
+  void Walk(size_t begin, size_t end) {
+    for (size_t n = begin; n < end; ++n) {
+      const ReadyNode& node = executable_.nodes[n];
+      Visit(node, schedule_.nodes[n]);
+      if (node.control && node.control->kind == Control::kRepeat) Repeat(*node.control, n);
+    }
+  }
+
+  void Visit(const ReadyNode& node, NodeSchedule& schedule) {
+    schedule.mode = ModeOf(node);
+    if (!schedule.barrier && (Conflicts(node, schedule.mode) || Divides(node))) {
+      schedule.barrier = true;
+      ++added_;
+    }
+    if (schedule.barrier) Barrier();
+    schedule_.parallel |= schedule.mode != NodeSchedule::kFirst && !node.control;
+    // A split step ends in a barrier; what follows it in the node runs on worker 0.
+    if (schedule.mode == NodeSchedule::kSplit) Barrier();
+    Record(node, schedule.mode);
+  }
+
+  // The ways of a switch part and meet at barriers, so that all begin and end alike.
+  static bool Divides(const ReadyNode& node) {
+    return node.control && (node.control->kind == Control::kSelect ||
+                            node.control->kind == Control::kLeave);
+  }
+
+  // Further iterations follow, until one needs no barrier that is not there yet.
+  void Repeat(const Control& control, size_t at) {
+    const ReadyLoop& loop = executable_.loops[control.loop];
+    int64_t before = 0;
+    do {
+      before = added_;
+      for (const Swap& swap : loop.swaps) Exchange(swap);
+      Walk(control.targets[0], at);
+    } while (added_ != before);
+    for (const Swap& swap : loop.swaps) Exchange(swap);
+    if (loop.trips < 0) Barrier();  // it ends in one, after its test
+  }
+
+  void Exchange(const Swap& swap) {
+    const int32_t a = swap.storages[0], b = swap.storages[1];
+    if (Since(touched_[a]) || Since(touched_[b])) {
+      for (int32_t s : {a, b}) {
+        if (block_view_[s] >= 0) recent_.push_back(block_view_[s]);
+      }
+    }
+    std::swap(touched_[a], touched_[b]);
+    std::swap(written_[a], written_[b]);
+  }
+
   NodeSchedule::Mode ModeOf(const ReadyNode& node) const {
+    if (node.control) return NodeSchedule::kAll;
     const bool large = schedule_.forced || node.seconds >= kParallelSeconds;
     if (node.exchange) {
       return large && node.exchange->units() > 1 ? NodeSchedule::kShares : NodeSchedule::kFirst;
@@ -71,7 +115,7 @@ class Scheduler {
     if (mode == NodeSchedule::kFirst || mode == NodeSchedule::kSplit) {
       return {epoch_, kFirstOnly, family};
     }
-    bool owners = access.identity;
+    bool owners = access.identity && !node.control;
     if (mode == NodeSchedule::kShares) {
       owners = access.writes && node.exchange->even() && node.instances % schedule_.workers == 0;
     }
@@ -142,6 +186,7 @@ class Scheduler {
   std::vector<int32_t> block_view_;  // per storage: its binding in the run's block, or -1
   std::vector<int32_t> recent_;      // those of storages touched since the last barrier
   int64_t epoch_ = 0;
+  int64_t added_ = 0;  // barriers so far
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "runtime/worker.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 namespace tessera::runtime {
@@ -15,6 +16,11 @@ class Worker {
  public:
   Worker(RunState& run, int id)
       : run_(run), executable_(*run.executable), views_(run.views.data()), id_(id) {
+    if (!executable_.loops.empty()) {
+      run.worker_views[id] = run.views;
+      run.iterations[id].assign(executable_.loops.size(), 0);
+      views_ = run.worker_views[id].data();
+    }
     if (run.own) {
       frame0_ = run.own->data();
       frame_ = frame0_ + id * WorkerBytes(executable_);
@@ -27,7 +33,8 @@ class Worker {
   void Serial() {
     for (size_t n = 0; n < executable_.nodes.size(); ++n) {
       const ReadyNode& node = executable_.nodes[n];
-      if (!node.exchange) RunInstances(node, 0, node.instances);
+      if (node.control) n = Steer(*node.control, n) - 1;
+      else if (!node.exchange) RunInstances(node, 0, node.instances);
       else if (!run_.done[n]) RunExchange(node, 0, node.exchange->units());
     }
   }
@@ -38,7 +45,12 @@ class Worker {
     for (size_t n = 0; n < executable_.nodes.size(); ++n) {
       if (schedule[n].barrier && !Meet()) return;
       const ReadyNode& node = executable_.nodes[n];
-      if (schedule[n].mode == NodeSchedule::kSplit) {
+      if (node.control) {
+        const size_t next = Steer(*node.control, n);
+        // What comes after a loop does not know which of its nodes were the last.
+        if (node.control->kind == Control::kTest && next != n + 1 && !Meet()) return;
+        n = next - 1;
+      } else if (schedule[n].mode == NodeSchedule::kSplit) {
         if (!RunSplit(node)) return;
       } else if (!run_.done[n]) {
         Guarded([&] { RunShare(node, schedule[n].mode); });
@@ -70,6 +82,71 @@ class Worker {
   bool Meet() noexcept { return run_.barrier.Wait(run_.failed, waiter_); }
 
   int64_t Begin(int64_t work, int worker) const { return work * worker / run_.workers; }
+
+  // ---- loops and branches: each worker for itself, all alike ----
+
+  // Returns the node that comes next.
+  size_t Steer(const Control& control, size_t at) {
+    switch (control.kind) {
+      case Control::kEnter:
+        if (control.loop >= 0) SetIteration(control.loop, 0);
+        return at + 1;
+      case Control::kTest:
+        return views_[control.view].at(0)[0] != std::byte{0} ? at + 1 : control.targets[0];
+      case Control::kRepeat: {
+        const ReadyLoop& loop = executable_.loops[control.loop];
+        for (const Swap& swap : loop.swaps) Exchange(swap);
+        const int64_t next = run_.iterations[id_][control.loop] + 1;
+        if (next == loop.trips) return at + 1;
+        SetIteration(control.loop, next);
+        return control.targets[0];
+      }
+      case Control::kSelect:
+        return control.targets[Selected(control)];
+      default:
+        return control.targets[0];
+    }
+  }
+
+  void SetIteration(int32_t index, int64_t iteration) {
+    const ReadyLoop& loop = executable_.loops[index];
+    run_.iterations[id_][index] = iteration;
+    const int64_t slice = loop.reverse ? loop.trips - 1 - iteration : iteration;
+    for (const Window& window : loop.windows) {
+      View& view = views_[window.view];
+      view = views_[window.whole];
+      view.base += slice * window.bytes;
+    }
+  }
+
+  void Exchange(const Swap& swap) {
+    const std::ptrdiff_t distance = views_[swap.views[1][0]].base - views_[swap.views[0][0]].base;
+    for (int32_t v : swap.views[0]) views_[v].base += distance;
+    for (int32_t v : swap.views[1]) views_[v].base -= distance;
+  }
+
+  // A bool names the first branch where it is true.
+  size_t Selected(const Control& control) const {
+    const std::byte* data = views_[control.view].at(0);
+    const auto last = control.targets.size() - 1;
+    const auto clamped = [&]<class T>(T) -> size_t {
+      T index;
+      std::memcpy(&index, data, sizeof index);
+      if (std::is_signed_v<T> && index < T{}) return 0;
+      return static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(index), last));
+    };
+    switch (control.dtype.code()) {
+      case DType::kBool: return data[0] != std::byte{0} ? 0 : last;
+      case DType::kI8: return clamped(int8_t{});
+      case DType::kI16: return clamped(int16_t{});
+      case DType::kI32: return clamped(int32_t{});
+      case DType::kI64: return clamped(int64_t{});
+      case DType::kU8: return clamped(uint8_t{});
+      case DType::kU16: return clamped(uint16_t{});
+      case DType::kU32: return clamped(uint32_t{});
+      default: return clamped(uint64_t{});
+    }
+  }
 
   void RunShare(const ReadyNode& node, NodeSchedule::Mode mode) {
     int64_t begin = 0, end = node.exchange ? node.exchange->units() : node.instances;
@@ -132,7 +209,7 @@ class Worker {
 
   RunState& run_;
   const Executable& executable_;
-  const View* views_;
+  View* views_;
   const int id_;
   bool failed_ = false;
   std::byte *frame0_ = nullptr, *frame_ = nullptr, *scratch_ = nullptr;  // worker 0's; our own

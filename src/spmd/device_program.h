@@ -6,19 +6,30 @@
 
 namespace tessera::spmd {
 
+struct DeviceProgram;
+
 // What lowering adds to an instruction of the device program.
 struct Note {
   bool implied = true;      // a move that an op's type implies; not a reshard that the user wrote
   int64_t bytes = 0;        // of a move: payload that leaves a device
   sharding::AxisList axes;  // of a move
+  // The instruction's regions, lowered; its own `regions` are their programs.
+  std::vector<std::shared_ptr<const DeviceProgram>> regions = {};
 };
 
 struct DeviceProgram {
   ir::Program program;                  // per_device
   std::vector<const ir::Type*> placed;  // per value: the global type, with the sharding it has here
   std::vector<Note> notes;              // per instruction
-  double flops = 0;                     // per device
+  double flops = 0;  // per device; a loop of unknown trip count counts as one iteration
 };
+
+// How often a region runs each time that its instruction does.
+struct Times {
+  int64_t times = 1;
+  bool known = true;  // else `times` is that of one iteration
+};
+Times TimesOf(const ir::Instruction& instruction);
 
 // Returns the program as each device of its mesh runs it: factors of every op sharded in the way
 // that moves the fewest bytes, reshards inserted as collectives, dead and repeated code removed.

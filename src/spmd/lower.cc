@@ -90,6 +90,8 @@ class Lowering {
       values = {Reshard(operands[0], results[0], /*implied=*/false)};
     } else if (auto* expand = std::get_if<ir::Expand>(&*op.lowering)) {
       values = ExpandInto(expand->expand, instruction.params.get(), operands, results[0]);
+    } else if (std::holds_alternative<ir::Region>(*op.lowering)) {
+      values = LowerRegions(instruction, operands, results);
     } else {
       values = Partitioned(instruction, operands, results);
     }
@@ -119,6 +121,29 @@ class Lowering {
     std::vector<ir::ValueId> values;
     for (ir::ValueId v : inner.outputs) values.push_back(sub.At(v));
     return values;
+  }
+
+  // Every end of a data-flow edge has one type, so nothing moves at the border of a region.
+  std::vector<ir::ValueId> LowerRegions(const ir::Instruction& instruction,
+                                        const std::vector<ir::ValueId>& operands,
+                                        const std::vector<const ir::Type*>& results) {
+    Note note;
+    std::vector<ir::RegionPtr> programs;
+    double flops = 0;
+    for (const ir::RegionPtr& region : instruction.regions) {
+      Lowering inner(*region);
+      if (!region->mesh) inner.out_.program.mesh = from_.mesh;
+      note.regions.push_back(std::make_shared<const DeviceProgram>(inner.Run()));
+      const auto& lowered = note.regions.back();
+      programs.emplace_back(lowered, &lowered->program);
+      flops = std::max(flops, lowered->flops);
+    }
+    out_.flops += flops * static_cast<double>(TimesOf(instruction).times);
+    std::vector<ir::ValueId> outs;
+    for (const ir::Type* t : results) outs.push_back(AddValue(t->WithWeak(false), loc_));
+    Emit(*instruction.op, instruction.params, operands, outs, std::move(note));
+    out_.program.instructions.back().regions = std::move(programs);
+    return outs;
   }
 
   std::vector<ir::ValueId> Partitioned(const ir::Instruction& instruction,

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/shape.h"
+#include "ir/control_params.h"
 #include "sharding/local.h"
 #include "spmd/fuse.h"
 #include "spmd/moves.h"
@@ -43,48 +44,81 @@ struct KernelKey {
   }
 };
 
+// One program, the device program's or a region's, while its items are added.
+struct Scope {
+  const DeviceProgram* device;
+  const Schedule* schedule;
+  std::vector<int32_t> layouts;  // of the schedule: the plan's
+  std::vector<int32_t> value;    // by device value: the plan's
+};
+
 class PlanBuilder {
  public:
-  PlanBuilder(const DeviceProgram& device, const Schedule& schedule, const KernelFactories& kernels,
-              int32_t devices)
-      : device_(device), program_(device.program), schedule_(schedule), kernels_(kernels) {
+  PlanBuilder(const KernelFactories& kernels, int32_t devices) : kernels_(kernels) {
     plan_.devices = devices;
-    for (const LayoutKey& key : schedule.layouts) plan_.layouts.push_back(MakeLayout(key, devices));
-    value_.assign(program_.values.size(), -1);
   }
 
-  plan::Plan Run(const std::vector<bool>& donated) {
-    for (ValueId v : program_.inputs) plan_.inputs.push_back(Define(v, plan::ValueKind::kInput));
-    for (const ir::Capture& c : program_.captures)
+  plan::Plan Run(const DeviceProgram& device, const Schedule& schedule,
+                 const std::vector<bool>& donated) {
+    Enter(device, schedule);
+    for (ValueId v : program().inputs) plan_.inputs.push_back(Define(v, plan::ValueKind::kInput));
+    for (const ir::Capture& c : program().captures)
       plan_.inputs.push_back(Define(c.value, plan::ValueKind::kInput));
     plan_.donated = donated;
     plan_.donated.resize(plan_.inputs.size());
-    for (const Item& item : schedule_.items) Add(item);
+    nodes_ = &plan_.nodes;
+    for (const Item& item : schedule.items) Add(item);
     Flush();
-    for (ValueId v : program_.outputs) {
+    for (ValueId v : program().outputs) {
       int32_t value = At(v);
-      if (plan_.values[static_cast<size_t>(value)].kind == plan::ValueKind::kTemp)
-        plan_.values[static_cast<size_t>(value)].kind = plan::ValueKind::kOutput;
+      if (ValueOf(value).kind == plan::ValueKind::kTemp)
+        ValueOf(value).kind = plan::ValueKind::kOutput;
       plan_.outputs.push_back(value);
     }
     return std::move(plan_);
   }
 
  private:
-  int64_t Bytes(ValueId v) const {
-    return program_.type(v)->elements() * program_.type(v)->dtype().size();
+  const DeviceProgram& device() const { return *scope_.device; }
+  const ir::Program& program() const { return scope_.device->program; }
+  const Schedule& schedule() const { return *scope_.schedule; }
+  plan::Value& ValueOf(int32_t value) { return plan_.values[static_cast<size_t>(value)]; }
+
+  void Enter(const DeviceProgram& device, const Schedule& schedule) {
+    scope_ = {&device, &schedule, {}, std::vector<int32_t>(device.program.values.size(), -1)};
+    for (const LayoutKey& key : schedule.layouts) scope_.layouts.push_back(PlanLayout(key));
   }
-  int32_t LayoutOf(ValueId v) const { return schedule_.layout_of[static_cast<size_t>(v)]; }
-  const Instruction& At(const Item& item, size_t i) const {
-    return program_.instructions[static_cast<size_t>(item.instructions[i])];
+  int32_t PlanLayout(const LayoutKey& key) {
+    auto it = std::find(layout_keys_.begin(), layout_keys_.end(), key);
+    if (it == layout_keys_.end()) {
+      plan_.layouts.push_back(MakeLayout(key, plan_.devices));
+      it = layout_keys_.insert(it, key);
+    }
+    return static_cast<int32_t>(it - layout_keys_.begin());
   }
 
+  int64_t Bytes(ValueId v) const {
+    return program().type(v)->elements() * program().type(v)->dtype().size();
+  }
+  int32_t LayoutOf(ValueId v) const {
+    return scope_.layouts[static_cast<size_t>(schedule().layout_of[static_cast<size_t>(v)])];
+  }
+  const Instruction& At(const Item& item, size_t i) const {
+    return program().instructions[static_cast<size_t>(item.instructions[i])];
+  }
+
+  int32_t NewValue(int32_t layout, int64_t bytes, plan::ValueKind kind = plan::ValueKind::kTemp) {
+    plan_.values.push_back({kind, layout, bytes, nullptr});
+    return static_cast<int32_t>(plan_.values.size()) - 1;
+  }
+  // Returns the plan's value for v, a new one unless v was given one (see BuildRegion).
   int32_t Define(ValueId v, plan::ValueKind kind) {
-    plan_.values.push_back({kind, LayoutOf(v), Bytes(v), nullptr});
-    return value_[static_cast<size_t>(v)] = static_cast<int32_t>(plan_.values.size()) - 1;
+    int32_t& value = scope_.value[static_cast<size_t>(v)];
+    if (value < 0) value = NewValue(LayoutOf(v), Bytes(v), kind);
+    return value;
   }
   int32_t At(ValueId v) const {
-    return value_[static_cast<size_t>(schedule_.storage_of[static_cast<size_t>(v)])];
+    return scope_.value[static_cast<size_t>(schedule().storage_of[static_cast<size_t>(v)])];
   }
 
   void Add(const Item& item) {
@@ -92,10 +126,11 @@ class PlanBuilder {
     note_ = static_cast<int32_t>(plan_.notes.size());
     plan_.notes.push_back(fmt::format("{} at {}", last.op->name, base::Where(last.loc)));
     if (item.kind == Item::kMove) return AddMove(last);
+    if (item.kind == Item::kRegion) return AddRegion(item, last);
     if (item.kind == Item::kFused)
-      return AddStep(kernels_.fused(Fuse(program_, item)), item.in, item.out);
+      return AddStep(kernels_.fused(Fuse(program(), item)), item.in, item.out);
     if (std::holds_alternative<ir::Constant>(*last.op->lowering)) return AddConstant(last);
-    auto [it, fresh] = made_.try_emplace(KernelKey{&last, &device_});
+    auto [it, fresh] = made_.try_emplace(KernelKey{&last, &device()});
     if (fresh) it->second = MakeKernel(last);
     AddStep(it->second, {last.operands.begin(), last.operands.end()},
             {last.results.begin(), last.results.end()});
@@ -104,29 +139,29 @@ class PlanBuilder {
   // A constant that an exchange or a kernel reads is data; one that is returned is computed.
   void AddConstant(const Instruction& instruction) {
     ValueId v = instruction.results[0];
-    if (std::count(program_.outputs.begin(), program_.outputs.end(), v)) {
+    if (std::count(program().outputs.begin(), program().outputs.end(), v)) {
       Item item{Item::kFused, {}, {}, {v}, {}, 0, {}};
-      item.instructions = {static_cast<int32_t>(&instruction - program_.instructions.data())};
-      return AddStep(kernels_.fused(Fuse(program_, item)), {}, {v});
+      item.instructions = {static_cast<int32_t>(&instruction - program().instructions.data())};
+      return AddStep(kernels_.fused(Fuse(program(), item)), {}, {v});
     }
     uint64_t bits = ConstantBits(instruction);
     auto data = std::make_shared<std::array<std::byte, 64>>();
     std::memcpy(data->data(), &bits, sizeof bits);
     int32_t value = Define(v, plan::ValueKind::kConstant);
     // One instance, also where every device has a copy of what is computed.
-    plan_.values[static_cast<size_t>(value)].layout = SharedLayout();
-    plan_.values[static_cast<size_t>(value)].data = {data, data->data()};
+    ValueOf(value).layout = SharedLayout();
+    ValueOf(value).data = {data, data->data()};
   }
 
-  const ir::Type* Placed(ValueId v) const { return device_.placed[static_cast<size_t>(v)]; }
+  const ir::Type* Placed(ValueId v) const { return device().placed[static_cast<size_t>(v)]; }
 
   ir::LocalTensor Local(ValueId v) const {
-    const ir::Type *local = program_.type(v), *placed = Placed(v);
+    const ir::Type *local = program().type(v), *placed = Placed(v);
     return {local->dtype(), local->shape(), placed->shape(), &placed->sharding()};
   }
 
   plan::Kernel MakeKernel(const Instruction& instruction) const {
-    ir::LocalCall call{*instruction.op, instruction.params.get(), {}, {}, program_.mesh};
+    ir::LocalCall call{*instruction.op, instruction.params.get(), {}, {}, program().mesh};
     for (ValueId v : instruction.operands) call.operands.push_back(Local(v));
     for (ValueId v : instruction.results) call.results.push_back(Local(v));
     plan::Kernel kernel;
@@ -160,6 +195,10 @@ class PlanBuilder {
 
   // A segment ends where a step needs what another layout's step made in it.
   void AddStep(plan::Step step, const std::vector<ValueId>& out) {
+    for (ValueId v : out) step.out.push_back(Define(v, plan::ValueKind::kTemp));
+    AddStep(std::move(step));
+  }
+  void AddStep(plan::Step step) {
     for (int32_t v : step.in)
       if (v < static_cast<int32_t>(made_in_.size()) &&
           made_in_[static_cast<size_t>(v)] == segment_ &&
@@ -167,16 +206,12 @@ class PlanBuilder {
         Flush();
         break;
       }
-    for (ValueId v : out) {
-      int32_t value = Define(v, plan::ValueKind::kTemp);
-      step.out.push_back(value);
-      made_in_.resize(static_cast<size_t>(value) + 1, -1);
-      made_in_[static_cast<size_t>(value)] = segment_;
-    }
+    made_in_.resize(plan_.values.size(), -1);
+    for (int32_t value : step.out) made_in_[static_cast<size_t>(value)] = segment_;
     current_.steps.push_back(std::move(step));
   }
   void Flush() {
-    if (!current_.steps.empty()) plan_.nodes.emplace_back(std::move(current_));
+    if (!current_.steps.empty()) nodes_->emplace_back(std::move(current_));
     current_ = {};
     ++segment_;
   }
@@ -199,7 +234,7 @@ class PlanBuilder {
     e.in = source;
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;
-    plan_.nodes.emplace_back(std::move(e));
+    nodes_->emplace_back(std::move(e));
   }
 
   // Each device copies a box of its own to a place of its own; what is not covered is zero. A value
@@ -207,16 +242,16 @@ class PlanBuilder {
   void AddLocalMove(ValueId in, ValueId out) {
     const sharding::TensorSharding &from = Placed(in)->sharding(), &to = Placed(out)->sharding();
     const sharding::MeshDef& mesh = *to.mesh;
-    const ir::Shape &in_shape = program_.type(in)->shape(),
-                    &out_shape = program_.type(out)->shape();
-    KernelFactories::DeviceCopy copy{program_.type(in)->dtype().size(),
+    const ir::Shape &in_shape = program().type(in)->shape(),
+                    &out_shape = program().type(out)->shape();
+    KernelFactories::DeviceCopy copy{program().type(in)->dtype().size(),
                                      {},
                                      base::DenseStrides(in_shape),
                                      base::DenseStrides(out_shape),
                                      {},
                                      {},
                                      {},
-                                     program_.type(out)->elements(),
+                                     program().type(out)->elements(),
                                      false};
     for (size_t d = 0; d < in_shape.size(); ++d)
       copy.box.push_back(std::min(in_shape[d], out_shape[d]));
@@ -239,7 +274,7 @@ class PlanBuilder {
       if (!fresh.empty()) copy.skip[device] = sharding::ShardIndex(mesh, fresh, i) != 0;
     }
     copy.fill = (sums && !to.unreduced.empty() && to.unreduced != from.unreduced) ||
-                program_.type(out)->elements() > program_.type(in)->elements();
+                program().type(out)->elements() > program().type(in)->elements();
     plan::Step step{kernels_.device_copy(copy), LayoutOf(out), {At(in)}, {}, note_};
     if (copy.fill) step.in.push_back(Zero());
     AddStep(std::move(step), {out});
@@ -259,21 +294,176 @@ class PlanBuilder {
     plan_.values.push_back({plan::ValueKind::kConstant, SharedLayout(), 8, {data, data->data()}});
     return zero_ = static_cast<int32_t>(plan_.values.size()) - 1;
   }
-  int32_t SharedLayout() {
-    for (size_t i = 0; i < plan_.layouts.size(); ++i)
-      if (plan_.layouts[i].instances == 1) return static_cast<int32_t>(i);
-    plan_.layouts.push_back(MakeLayout({}, plan_.devices));
-    return static_cast<int32_t>(plan_.layouts.size()) - 1;
+  int32_t SharedLayout() { return PlanLayout({}); }
+
+  // ---- regions ----
+
+  void AddRegion(const Item& item, const Instruction& instruction) {
+    const auto& note = device().notes[static_cast<size_t>(item.instructions[0])];
+    switch (std::get<ir::Region>(*instruction.op->lowering).kind) {
+      case ir::Region::kWhile: {
+        auto constants = ir::As<ir::WhileParams>(instruction.params.get()).constants;
+        return AddLoop(item, instruction, note, static_cast<size_t>(constants), nullptr);
+      }
+      case ir::Region::kScan: {
+        const auto& scan = ir::As<ir::ScanParams>(instruction.params.get());
+        return AddLoop(item, instruction, note, static_cast<size_t>(scan.constants), &scan);
+      }
+      default:
+        return AddSwitch(item, instruction, note);
+    }
   }
 
-  const DeviceProgram& device_;
-  const ir::Program& program_;
-  const Schedule& schedule_;
+  // The result of a carry is the carried value itself. One that the body hands on as it is needs no
+  // value of its own.
+  void AddLoop(const Item& item, const Instruction& instruction, const Note& note, size_t constants,
+               const ir::ScanParams* scan) {
+    const DeviceProgram& body = *note.regions.back();
+    const Schedule& inner = *item.regions.back();
+    size_t carries = scan ? static_cast<size_t>(scan->carries) : instruction.results.size();
+    plan::Loop loop;
+    std::vector<int32_t> inputs, targets;
+    for (size_t i = 0; i < constants; ++i) inputs.push_back(At(instruction.operands[i]));
+    for (size_t i = 0; i < carries; ++i) {
+      ValueId input = body.program.inputs[constants + i], result = instruction.results[i];
+      int32_t start = At(instruction.operands[constants + i]), next = -1, value = start;
+      bool handed_on = Root(inner, body.program.outputs[i]) == Root(inner, input) &&
+                       ValueOf(start).kind != plan::ValueKind::kConstant &&
+                       ValueOf(start).layout == LayoutOf(result);
+      if (!handed_on) {
+        value = NewValue(LayoutOf(result), Bytes(result));
+        next = NewValue(LayoutOf(result), Bytes(result));
+        AddCopy(start, value);
+        loop.carries.push_back({value, next});
+      }
+      Keep(result, value);
+      inputs.push_back(value);
+      targets.push_back(next);
+    }
+    if (scan) AddSlices(instruction, *scan, loop, inputs, targets);
+    Flush();
+    if (!scan) {
+      std::vector<int32_t> predicate{-1};
+      BuildRegion(*note.regions[0], *item.regions[0], inputs, predicate, loop.condition);
+      loop.predicate = predicate[0];
+    }
+    BuildRegion(body, inner, inputs, targets, loop.body);
+    nodes_->emplace_back(std::move(loop));
+  }
+
+  void AddSlices(const Instruction& instruction, const ir::ScanParams& scan, plan::Loop& loop,
+                 std::vector<int32_t>& inputs, std::vector<int32_t>& targets) {
+    loop.trips = scan.length;
+    loop.reverse = scan.reverse;
+    auto slice = [&](int32_t whole) {
+      int64_t bytes = ValueOf(whole).bytes / std::max<int64_t>(scan.length, 1);
+      return NewValue(ValueOf(whole).layout, bytes);
+    };
+    auto carries = static_cast<size_t>(scan.carries);
+    for (size_t i = inputs.size(); i < instruction.operands.size(); ++i) {
+      int32_t whole = At(instruction.operands[i]);
+      loop.reads.push_back({whole, slice(whole)});
+      inputs.push_back(loop.reads.back().slice);
+    }
+    for (size_t i = carries; i < instruction.results.size(); ++i) {
+      int32_t whole = Define(instruction.results[i], plan::ValueKind::kTemp);
+      loop.writes.push_back({whole, slice(whole)});
+      targets.push_back(loop.writes.back().slice);
+    }
+  }
+
+  void AddSwitch(const Item& item, const Instruction& instruction, const Note& note) {
+    Flush();
+    plan::Switch node;
+    node.index = At(instruction.operands[0]);
+    node.dtype = program().type(instruction.operands[0])->dtype();
+    std::vector<int32_t> inputs;
+    for (size_t i = 1; i < instruction.operands.size(); ++i)
+      inputs.push_back(At(instruction.operands[i]));
+    for (ValueId v : instruction.results) node.results.push_back(Define(v, plan::ValueKind::kTemp));
+    node.branches.resize(note.regions.size());
+    for (size_t k = 0; k < note.regions.size(); ++k) {
+      std::vector<int32_t> targets = node.results;
+      BuildRegion(*note.regions[k], *item.regions[k], inputs, targets, node.branches[k]);
+    }
+    nodes_->emplace_back(std::move(node));
+  }
+
+  // Adds a region's items to `nodes`. Its outputs are made as the values `targets`; where one is
+  // -1, it becomes the value that the output has.
+  void BuildRegion(const DeviceProgram& region, const Schedule& schedule,
+                   const std::vector<int32_t>& inputs, std::vector<int32_t>& targets,
+                   std::vector<plan::Node>& nodes) {
+    Scope outer = std::move(scope_);
+    auto* outer_nodes = std::exchange(nodes_, &nodes);
+    Enter(region, schedule);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      scope_.value[static_cast<size_t>(program().inputs[i])] = inputs[i];
+    std::vector<bool> claimable = Claimable();
+    for (size_t k = 0; k < targets.size(); ++k) {
+      if (targets[k] < 0) continue;
+      ValueId root = Root(schedule, program().outputs[k]);
+      const plan::Value& target = ValueOf(targets[k]);
+      if (claimable[static_cast<size_t>(root)] && LayoutOf(root) == target.layout &&
+          Bytes(root) == target.bytes)
+        claimable[static_cast<size_t>(root)] = false,
+        scope_.value[static_cast<size_t>(root)] = targets[k];
+    }
+    for (const Item& item : schedule.items) Add(item);
+    for (size_t k = 0; k < targets.size(); ++k) {
+      int32_t value = At(program().outputs[k]);
+      if (targets[k] < 0)
+        targets[k] = value;
+      else if (value != targets[k])
+        AddCopy(value, targets[k]);
+    }
+    Flush();
+    scope_ = std::move(outer);
+    nodes_ = outer_nodes;
+  }
+
+  // Returns, per value of the scope, whether a step or an exchange can make it wherever it is told:
+  // not the scope's inputs, carries, and constants that are data.
+  std::vector<bool> Claimable() const {
+    std::vector<bool> claimable(program().values.size());
+    for (const Item& item : schedule().items) {
+      const Instruction& last = At(item, item.instructions.size() - 1);
+      size_t first = std::holds_alternative<ir::Region>(*last.op->lowering) ? Carries(last) : 0;
+      for (size_t i = first; i < item.out.size(); ++i)
+        claimable[static_cast<size_t>(item.out[i])] =
+            !std::holds_alternative<ir::Constant>(*last.op->lowering) ||
+            std::count(program().outputs.begin(), program().outputs.end(), item.out[i]);
+    }
+    return claimable;
+  }
+  static size_t Carries(const Instruction& instruction) {
+    switch (std::get<ir::Region>(*instruction.op->lowering).kind) {
+      case ir::Region::kWhile:
+        return instruction.results.size();
+      case ir::Region::kScan:
+        return static_cast<size_t>(ir::As<ir::ScanParams>(instruction.params.get()).carries);
+      default:
+        return 0;
+    }
+  }
+
+  static ValueId Root(const Schedule& schedule, ValueId v) {
+    return schedule.storage_of[static_cast<size_t>(v)];
+  }
+  void Keep(ValueId v, int32_t value) { scope_.value[static_cast<size_t>(v)] = value; }
+
+  void AddCopy(int32_t from, int32_t to) {
+    AddStep(plan::Step{
+        kernels_.copy_whole(ValueOf(to).bytes), ValueOf(to).layout, {from}, {to}, note_});
+  }
+
   const KernelFactories& kernels_;
   plan::Plan plan_;
+  std::vector<LayoutKey> layout_keys_;  // of the plan's layouts
+  Scope scope_;
+  std::vector<plan::Node>* nodes_ = nullptr;  // where the scope's items go
   plan::Segment current_;
   int32_t segment_ = 0, note_ = -1, zero_ = -1;
-  std::vector<int32_t> value_;    // by device value: the plan's
   std::vector<int32_t> made_in_;  // by plan value: the segment that makes it, -1: none
   absl::flat_hash_map<KernelKey, plan::Kernel> made_;
 };
@@ -283,7 +473,7 @@ class PlanBuilder {
 plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule,
                      const KernelFactories& kernels, int32_t devices,
                      const std::vector<bool>& donated) {
-  return PlanBuilder(device, schedule, kernels, devices).Run(donated);
+  return PlanBuilder(kernels, devices).Run(device, schedule, donated);
 }
 
 }  // namespace tessera::spmd

@@ -20,6 +20,7 @@ struct KernelFactories {
     bool fill = false;
   };
   plan::Kernel (*device_copy)(const DeviceCopy&);
+  plan::Kernel (*copy_whole)(int64_t bytes);  // may be given one buffer as both
 };
 
 // `devices`: of the process. `donated`: per input and capture.

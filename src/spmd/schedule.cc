@@ -15,6 +15,11 @@ using ir::ValueId;
 bool IsView(const Instruction& i) { return std::holds_alternative<ir::View>(*i.op->lowering); }
 bool IsMove(const Instruction& i) { return std::holds_alternative<ir::Move>(*i.op->lowering); }
 
+Item::Kind KindOf(const Instruction& i) {
+  if (!i.regions.empty()) return Item::kRegion;
+  return IsMove(i) ? Item::kMove : Item::kKernel;
+}
+
 // A fused group while it grows. Values inside are per element of `space`, or per row of it.
 struct Group {
   std::vector<int32_t> instructions;
@@ -259,15 +264,21 @@ class Scheduler {
                                    group.reduced,
                                    {}});
       } else if (!IsView(instruction)) {
-        schedule_.items.push_back({IsMove(instruction) ? Item::kMove : Item::kKernel,
-                                   {static_cast<int32_t>(i)},
-                                   {},
-                                   {},
-                                   {},
-                                   0,
-                                   {}});
+        schedule_.items.push_back(
+            {KindOf(instruction), {static_cast<int32_t>(i)}, {}, {}, {}, 0, {}});
+        for (const auto& region : device_.notes[i].regions)
+          schedule_.items.back().regions.push_back(RegionSchedule(*region, instruction));
       }
     }
+  }
+
+  // What a region makes shares buffers as the instruction's results do.
+  std::shared_ptr<const Schedule> RegionSchedule(const DeviceProgram& region,
+                                                 const Instruction& instruction) const {
+    bool share = shares_.empty() || shares_[static_cast<size_t>(instruction.results[0])];
+    std::vector<bool> own;
+    if (!share) own.assign(region.program.values.size(), false);
+    return std::make_shared<const Schedule>(tessera::spmd::MakeSchedule(region, own));
   }
 
   // A reduction by itself has a kernel of its own.
@@ -338,6 +349,22 @@ Schedule MakeSchedule(const DeviceProgram& device, const std::vector<bool>& shar
   return Scheduler(device, shares).Run();
 }
 
+namespace {
+// Returns the most bytes that one of the item's regions holds beside its inputs.
+int64_t RegionBytes(const DeviceProgram& device, const Item& item) {
+  int64_t most = 0;
+  for (size_t r = 0; r < item.regions.size(); ++r) {
+    const DeviceProgram& region =
+        *device.notes[static_cast<size_t>(item.instructions[0])].regions[r];
+    int64_t inputs = 0;
+    for (ValueId v : region.program.inputs)
+      inputs += region.program.type(v)->elements() * region.program.type(v)->dtype().size();
+    most = std::max(most, PeakBytes(region, *item.regions[r]) - inputs);
+  }
+  return most;
+}
+}  // namespace
+
 int64_t PeakBytes(const DeviceProgram& device, const Schedule& schedule) {
   const ir::Program& p = device.program;
   auto storage = [&](ValueId v) {
@@ -360,7 +387,7 @@ int64_t PeakBytes(const DeviceProgram& device, const Schedule& schedule) {
   for (const ir::Capture& c : p.captures) keep(c.value);
   for (size_t k = 0; k < schedule.items.size(); ++k) {
     for (ValueId v : schedule.items[k].out) live += bytes(static_cast<size_t>(v));
-    peak = std::max(peak, live);
+    peak = std::max(peak, live + RegionBytes(device, schedule.items[k]));
     std::vector<size_t> freed;
     for (const auto* values : {&schedule.items[k].in, &schedule.items[k].out})
       for (ValueId v : *values) freed.push_back(storage(v));

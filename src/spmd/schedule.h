@@ -15,13 +15,16 @@ struct LayoutKey {
   friend bool operator==(const LayoutKey&, const LayoutKey&) = default;
 };
 
+struct Schedule;
+
 struct Item {
-  enum Kind : uint8_t { kKernel, kFused, kMove } kind;
+  enum Kind : uint8_t { kKernel, kFused, kMove, kRegion } kind;
   std::vector<int32_t> instructions;  // of the device program, in order; one unless fused
   std::vector<ir::ValueId> in, out;   // values that cross the item's border
   ir::Shape space;                    // kFused: the iteration space
   int32_t reduced = 0;                // kFused: trailing dims of it that are reduced over
   std::map<ir::ValueId, int32_t> constants = {};  // kFused: folded constants, and what makes them
+  std::vector<std::shared_ptr<const Schedule>> regions = {};  // kRegion
 };
 
 struct Schedule {

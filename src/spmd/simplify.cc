@@ -31,6 +31,7 @@ void Deduplicate(DeviceProgram& device) {
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     ir::Instruction& instruction = p.instructions[i];
     for (ir::ValueId& v : instruction.operands) v = same[static_cast<size_t>(v)];
+    if (!instruction.regions.empty()) continue;  // regions are simplified, but not compared
     ir::ValueId first = instruction.results[0];
     Key key{instruction.op, instruction.params.get(), instruction.operands,
             device.placed[static_cast<size_t>(first)]};

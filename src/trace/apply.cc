@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "ir/infer.h"
+#include "ir/regions.h"
 #include "trace/array.h"
 #include "trace/scopes.h"
 
@@ -33,6 +34,10 @@ TypeList PlacesOf(const Application& a) {
 absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeList& types,
                                               const sharding::MeshDef* mesh) {
   if (a.result) return {a.result};
+  if (!a.regions.empty()) {
+    auto results = ir::InferRegionTypes({a.op, a.params.get(), types, a.regions, a.loc});
+    return {results.begin(), results.end()};
+  }
   absl::InlinedVector<Loc, 3> locs;
   for (const ArrayRef& operand : a.operands) locs.push_back(operand->loc());
   return ir::InferTypes({.op = a.op,
@@ -47,12 +52,14 @@ absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeLi
                          .shared_params = a.params});
 }
 
-// A traced operand decides; else the thread's trace.
+// A traced operand decides, if it is not of a trace around the thread's; else the thread's trace.
 std::shared_ptr<Trace> TraceOf(const Application& a) {
-  for (const ArrayRef& operand : a.operands)
-    if (operand->kind() == ArrayImpl::kTraced)
-      return static_cast<const TracedArray*>(operand.get())->trace;
   Trace* current = CurrentTrace();
+  for (const ArrayRef& operand : a.operands) {
+    if (operand->kind() != ArrayImpl::kTraced) continue;
+    const auto& trace = static_cast<const TracedArray*>(operand.get())->trace;
+    if (!current || !current->IsInside(trace.get())) return trace;
+  }
   return current ? current->shared_from_this() : nullptr;
 }
 
@@ -61,7 +68,7 @@ std::vector<Array> Record(Trace& trace, const Application& a) {
   for (const ArrayRef& operand : a.operands) operands.push_back(trace.Lift(operand, a.loc));
   auto types = Infer(a, TypesOf(a), CurrentMesh());
   trace.builder().set_loc(a.loc);
-  auto values = trace.builder().EmitTyped(a.op, a.params, operands, types);
+  auto values = trace.builder().EmitTyped(a.op, a.params, operands, types, a.regions);
   std::vector<Array> results;
   for (size_t i = 0; i < values.size(); ++i)
     results.emplace_back(
@@ -158,7 +165,7 @@ Executor::Compiled CompileEager(const Application& a, const TypeList& types, con
     if (!places.empty() && places[i]) program->SetPlace(program->inputs[i], places[i]);
   }
   ir::Builder builder(*program, a.loc);
-  auto values = builder.EmitTyped(a.op, a.params, program->inputs, results);
+  auto values = builder.EmitTyped(a.op, a.params, program->inputs, results, a.regions);
   program->outputs.assign(values.begin(), values.end());
   return TheExecutor().Compile(program, std::vector<bool>(types.size()),
                                std::vector<bool>(shares.begin(), shares.end()));
@@ -172,9 +179,12 @@ std::vector<Array> Eager(const Application& a) {
     shares.push_back(static_cast<const ConcreteArray*>(operand.get())->shares_replicas());
   const sharding::MeshDef* mesh = CurrentMesh();
   size_t key = TheExecutor().CompileKey();
-  auto it = cache.find(EagerProbe{a, types, places, shares, mesh, key});
+  auto it =
+      a.regions.empty() ? cache.find(EagerProbe{a, types, places, shares, mesh, key}) : cache.end();
   Executor::Compiled compiled;
-  if (it != cache.end()) {
+  if (!a.regions.empty()) {
+    compiled = CompileEager(a, types, places, mesh, shares);  // traced anew at each call
+  } else if (it != cache.end()) {
     compiled = it->second;
   } else {
     compiled = CompileEager(a, types, places, mesh, shares);

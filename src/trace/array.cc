@@ -26,8 +26,15 @@ const ir::Type* PlaceOf(const ArrayImpl& array) {
 }
 int64_t LiveShardedArrays() { return live_sharded; }
 
-Trace::Trace(const sharding::MeshDef* mesh, Loc loc) : builder_(program_, loc), loc_(loc) {
+Trace::Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer)
+    : builder_(program_, loc), loc_(loc), outer_(std::move(outer)) {
   program_.mesh = mesh;
+}
+
+bool Trace::IsInside(const Trace* trace) const {
+  const Trace* at = this;
+  while (at && at != trace) at = at->outer_.get();
+  return at != nullptr;
 }
 
 namespace {
@@ -48,8 +55,9 @@ ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
   if (array->kind() == ArrayImpl::kTraced) {
     auto* traced = static_cast<const TracedArray*>(array.get());
     if (traced->trace.get() == this) return traced->value;
-    Refuse("trace", "foreign", use, "a value of another trace is used in this one",
-           {"made at " + base::Where(array->loc()) + ": pass it as an argument"});
+    if (!IsInside(traced->trace.get()))
+      Refuse("trace", "foreign", use, "a value of another trace is used in this one",
+             {"made at " + base::Where(array->loc()) + ": pass it as an argument"});
   }
   auto [it, fresh] = captured_.try_emplace(array.get(), -1);
   if (fresh) {

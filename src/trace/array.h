@@ -56,22 +56,27 @@ int64_t LiveShardedArrays();
 // One run of a user's function under a transform: the program it records.
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
-  Trace(const sharding::MeshDef* mesh, Loc loc);
+  // `outer`: the trace that this one is a region of, or null.
+  Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer = nullptr);
   ir::Program& program() { return program_; }
   ir::Builder& builder() { return builder_; }
   Loc loc() const { return loc_; }
-  // Returns the value that stands for `array` here: its own, or a capture.
+  // Returns the value that stands for `array` here: its own, or a capture. Values of the traces
+  // around this one may be captured.
   ir::ValueId Lift(const ArrayRef& array, Loc use);
   // Lets explanations and dumps call the value by this name.
   void Name(const std::string& name, ir::ValueId value) {
     program_.names.emplace_back(name, value);
   }
+  // Whether `trace` is this one or one around it.
+  bool IsInside(const Trace* trace) const;
   bool ended = false;
 
  private:
   ir::Program program_;
   ir::Builder builder_;
   Loc loc_;
+  const std::shared_ptr<Trace> outer_;
   absl::flat_hash_map<const ArrayImpl*, ir::ValueId> captured_;
 };
 
@@ -97,6 +102,7 @@ struct Application {
   Loc loc;
   const char* shown_as = nullptr;    // the public function, in messages
   const ir::Type* result = nullptr;  // of an op without dimension map (reshard): its result type
+  std::vector<ir::RegionPtr> regions = {};
 };
 
 // Returns the results: recorded in the current trace, computed at once, or only typed.

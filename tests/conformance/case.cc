@@ -25,13 +25,25 @@ std::vector<MeshAxis> ParseMesh(const Json& json) {
   return axes;
 }
 
+Instruction ParseInstruction(const Json& json);
+
+Function ParseFunction(const Json& json) {
+  Function f;
+  f.args = json.at("args").get<std::vector<std::string>>();
+  for (const Json& instruction : json.at("body")) f.body.push_back(ParseInstruction(instruction));
+  f.returns = json.at("return");
+  return f;
+}
+
 Instruction ParseInstruction(const Json& json) {
   Instruction instruction;
   instruction.out = json.at("out").get<std::vector<std::string>>();
   instruction.op = json.at("op").get<std::string>();
   instruction.in = json.value("in", Json::array());
   instruction.attrs = json.value("attrs", Json::object());
-  instruction.has_functions = json.contains("fn") || json.contains("fns");
+  if (json.contains("fn")) instruction.functions.push_back(ParseFunction(json["fn"]));
+  for (const Json& fn : json.value("fns", Json::array()))
+    instruction.functions.push_back(ParseFunction(fn));
   return instruction;
 }
 

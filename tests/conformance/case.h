@@ -10,12 +10,20 @@ namespace tessera::conformance {
 
 using Json = nlohmann::json;
 
+struct Function;
+
 struct Instruction {
   std::vector<std::string> out;
   std::string op;
-  Json in;     // names of earlier values, and literals
-  Json attrs;  // an object
-  bool has_functions = false;
+  Json in;                          // names of earlier values, and literals
+  Json attrs;                       // an object
+  std::vector<Function> functions;  // of a higher-order op
+};
+
+struct Function {
+  std::vector<std::string> args;
+  std::vector<Instruction> body;
+  Json returns;  // names, and literals
 };
 
 struct Case {

@@ -7,22 +7,31 @@
 namespace tessera::conformance {
 namespace {
 
-Loc Place(const Case& c, size_t k) {
-  return Loc::Current(c.body[k].out.at(0).c_str(), static_cast<int>(k) + 1);
-}
+// The file is the instruction's name.
+Loc Place(const Instruction& instruction) { return Loc::Current(instruction.out.at(0).c_str(), 1); }
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+}  // namespace
+
+namespace {
+std::string WhyUnsupported(const std::vector<Instruction>& body) {
+  for (const Instruction& instruction : body) {
+    bool known = instruction.functions.empty() ? Ops().count(instruction.op) != 0
+                                               : IsControl(instruction.op);
+    if (!known) return instruction.op + (instruction.functions.empty() ? "" : " of a function");
+    for (const Function& f : instruction.functions)
+      if (std::string why = WhyUnsupported(f.body); !why.empty()) return why;
+  }
+  return "";
+}
 }  // namespace
 
 std::string WhyUnsupported(const Case& c) {
   for (const MeshAxis& axis : c.mesh) {
     if (axis.mode != Explicit) return "axis " + axis.name + " is not explicit";
   }
-  for (const Instruction& instruction : c.body) {
-    if (instruction.has_functions) return instruction.op + " of a function";
-    if (!Ops().count(instruction.op)) return instruction.op;
-  }
+  if (std::string why = WhyUnsupported(c.body); !why.empty()) return why;
   if (!c.expect.contains("types") && !c.expect.contains("error") && !c.expect.contains("data")) {
     return "expects neither types nor numbers";
   }
@@ -33,23 +42,78 @@ bool IsComplex(const std::string& type) {
   return type.rfind("c64", 0) == 0 || type.rfind("c128", 0) == 0;
 }
 
-std::vector<Operand> Machine::Operands(size_t k) const {
+std::vector<Operand> Machine::OperandsOf(const Json& in) const {
   std::vector<Operand> operands;
-  for (const Json& in : case_.body[k].in) {
-    operands.push_back(in.is_string() ? Get(in.get<std::string>())
-                                      : Operand(ParseScalar(in), Place(case_, k)));
+  for (const Json& value : in) {
+    operands.push_back(value.is_string() ? Get(value.get<std::string>())
+                                         : Operand(ParseScalar(value)));
   }
   return operands;
 }
 
 void Machine::Step(size_t k, std::vector<Operand> operands) {
-  const Instruction& instruction = case_.body[k];
-  std::vector<Array> results = Apply(instruction, std::move(operands), Place(case_, k));
+  raised_.clear();
+  inner_types_.clear();
+  inner_.clear();
+  Execute(case_.body[k], std::move(operands));
+}
+
+void Machine::Execute(const Instruction& instruction, std::vector<Operand> operands) {
+  Loc place = Place(instruction);
+  std::vector<Array> results;
+  try {
+    results = instruction.functions.empty()
+                  ? conformance::Apply(instruction, std::move(operands), place)
+                  : Apply(instruction, operands);
+  } catch (...) {
+    if (raised_.empty()) raised_ = instruction.out.at(0);
+    throw;
+  }
   if (results.size() != instruction.out.size()) {
     throw std::logic_error(std::to_string(results.size()) + " results");
   }
   for (size_t i = 0; i < results.size(); ++i) {
-    Set(instruction.out[i], Operand(results[i], Place(case_, k)));
+    Set(instruction.out[i], Operand(results[i], place));
+    Note(instruction.out[i]);
+  }
+}
+
+void Machine::Note(const std::string& name) {
+  if (depth_ > 0) inner_types_[name] = type_of(Get(name).array()).text();
+}
+
+// Names of the function hide those of the outside while it runs.
+std::vector<Array> Machine::CallFunction(const Function& f, const std::vector<Array>& arguments) {
+  if (arguments.size() != f.args.size()) throw std::logic_error("another number of arguments");
+  struct Scope {
+    Machine& machine;
+    std::map<std::string, Operand> outside = machine.values_;
+    explicit Scope(Machine& m) : machine(m) { ++machine.depth_; }
+    ~Scope() {
+      --machine.depth_;
+      machine.values_ = std::move(outside);
+    }
+  } scope(*this);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    Set(f.args[i], Operand(arguments[i]));
+    Note(f.args[i]);
+  }
+  for (const Instruction& instruction : f.body) {
+    std::vector<Operand> operands = OperandsOf(instruction.in);
+    Traced& traced = inner_[instruction.out.at(0)] = {&instruction, {}};
+    for (const Operand& operand : operands)
+      if (!operand.scalar()) traced.operands.push_back(type_of(operand.array()));
+    Execute(instruction, std::move(operands));
+  }
+  std::vector<Array> results;
+  for (const Operand& operand : OperandsOf(f.returns))
+    results.push_back(operand.scalar() ? Array(*operand.scalar()) : operand.array());
+  return results;
+}
+
+void Machine::Replicate() {
+  for (auto& [name, value] : values_) {
+    if (!value.scalar()) value = Operand(reshard(value.array(), P()));
   }
 }
 
@@ -61,7 +125,7 @@ std::vector<Array> Machine::Arrays() const {
   return arrays;
 }
 
-Outcome Caught(const Case& c, size_t k) {
+Outcome Caught(const Case& c, size_t k, const Machine& machine) {
   const Instruction& instruction = c.body[k];
   std::string at = c.refused_at();
   std::string expected = at.empty() ? "types" : "a refusal of " + at + ": " + c.refusal();
@@ -73,7 +137,7 @@ Outcome Caught(const Case& c, size_t k) {
   } catch (const InternalError& e) {
     return Failed(Kind::kWrongPlace, expected, here + "internal error: " + FirstLine(e.what()));
   } catch (const Error& e) {
-    if (at == instruction.out.at(0)) return {};
+    if (at == machine.raised()) return {};
     return Failed(at.empty() ? Kind::kRefuses : Kind::kWrongPlace, expected, here + e.what());
   } catch (const std::exception& e) {
     return Failed(Kind::kWrongPlace, expected, here + "not a library error: " + e.what());

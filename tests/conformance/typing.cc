@@ -115,10 +115,11 @@ Situation Describe(const Case& c, size_t k, const Machine& machine) {
 std::optional<Outcome> CompareTypes(const Case& c, size_t k, const Machine& machine,
                                     const Families& families) {
   const Instruction& instruction = c.body[k];
-  for (const std::string& out : instruction.out) {
+  std::map<std::string, std::string> types = machine.inner_types();
+  for (const std::string& out : instruction.out) types[out] = TypeText(machine.Get(out));
+  for (auto [out, came] : types) {
     if (!c.expect.contains("types") || !c.expect["types"].contains(out)) continue;
     std::string wanted = c.expect["types"][out].get<std::string>();
-    std::string came = TypeText(machine.Get(out));
     try {
       if (ArrayType::Parse(wanted).text() == came) continue;
     } catch (const Error& e) {
@@ -134,13 +135,29 @@ std::optional<Outcome> CompareTypes(const Case& c, size_t k, const Machine& mach
 
 // The k-th instruction threw. JAX's acceptance may be argued to be wrong.
 Outcome Refused(const Case& c, size_t k, const Machine& machine, const Families& families) {
-  Outcome outcome = Caught(c, k);
+  Outcome outcome = Caught(c, k, machine);
   if (outcome.kind != Kind::kRefuses) return outcome;
   if (auto family = families.Find(Describe(c, k, machine), Departure::kRefused)) {
     outcome.family = family->name;
     outcome.passed = true;
   }
   return outcome;
+}
+
+// Returns the outcome if the k-th instruction, or one inside of it, was to be refused.
+std::optional<Outcome> AcceptedRefused(const Case& c, size_t k, const Machine& machine,
+                                       const Families& families) {
+  const std::string at = c.refused_at();
+  auto inner = machine.inner().find(at);
+  bool is_inner = inner != machine.inner().end();
+  if (at.empty() || (!is_inner && at != c.body[k].out.at(0))) return std::nullopt;
+  Situation situation = is_inner ? Situation{c, *inner->second.instruction, inner->second.operands}
+                                 : Describe(c, k, machine);
+  auto family = c.gap ? Family{"gap", false} : families.Find(situation, Departure::kAccepted);
+  Outcome accepted =
+      Failed(Kind::kAcceptsMore, at + " = " + situation.instruction.op + " refused: " + c.refusal(),
+             is_inner ? machine.inner_types().at(at) : TypeText(machine.Get(at)));
+  return AcceptsMore(c, k, machine, accepted, family);
 }
 
 Outcome RunBody(const Case& c, const Families& families) {
@@ -156,15 +173,7 @@ Outcome RunBody(const Case& c, const Families& families) {
     } catch (...) {
       return Refused(c, k, machine, families);
     }
-    const std::string& name = c.body[k].out.at(0);
-    if (c.refused_at() == name) {
-      auto family = c.gap ? Family{"gap", false}
-                          : families.Find(Describe(c, k, machine), Departure::kAccepted);
-      Outcome accepted =
-          Failed(Kind::kAcceptsMore, name + " = " + c.body[k].op + " refused: " + c.refusal(),
-                 TypeText(machine.Get(name)));
-      return AcceptsMore(c, k, machine, accepted, family);
-    }
+    if (auto outcome = AcceptedRefused(c, k, machine, families)) return *outcome;
     if (auto outcome = CompareTypes(c, k, machine, families)) return *outcome;
   }
   if (!c.refused_at().empty()) {

@@ -142,18 +142,24 @@ bool Pass::IsLeftOut(const Instruction& instruction) {
 }
 
 // Runs an instruction; operands whose placement the typing rule refuses are replicated and counted.
+// What control flow's functions capture is replicated too, and a carry whose placement changes
+// counts as refused.
 void Pass::Step(size_t k) {
+  bool control = !case_.body[k].functions.empty();
   try {
-    machine_.Step(k);
+    return machine_.Step(k);
   } catch (const ShardingError&) {
     if (!sharded_) throw;
-    std::vector<Operand> operands;
-    for (const Operand& operand : machine_.Operands(k)) {
-      operands.push_back(operand.scalar() ? operand : Operand(reshard(operand.array(), P())));
-    }
-    machine_.Step(k, operands);
-    ++outcome_.resharded;
+  } catch (const TraceError&) {
+    if (!sharded_ || !control) throw;
   }
+  if (control) machine_.Replicate();
+  std::vector<Operand> operands;
+  for (const Operand& operand : machine_.Operands(k)) {
+    operands.push_back(operand.scalar() ? operand : Operand(reshard(operand.array(), P())));
+  }
+  machine_.Step(k, operands);
+  ++outcome_.resharded;
 }
 
 std::optional<Outcome> Pass::Compare(const std::string& name) {
@@ -210,7 +216,7 @@ Outcome Pass::Run() {
     try {
       Step(k);
     } catch (...) {
-      Outcome caught = Caught(case_, k);
+      Outcome caught = Caught(case_, k, machine_);
       return caught.kind == Kind::kSame ? outcome_ : caught;
     }
     if (case_.refused_at() == case_.body[k].out.at(0)) return Accepted(k);

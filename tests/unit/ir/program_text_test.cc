@@ -42,7 +42,35 @@ device func @main(%0: f32[4,8]) -> f32[8,8] {
   return %2
 }
 )";
-constexpr const char* kTexts[] = {kMlp, kMoves, kDevice};
+constexpr const char* kControl = R"(mesh @mesh = <["x"=2]> explicit={"x"}
+func @main(%0: f32[8@x], %1: f32[3,8@x], %2: i32[]) -> (f32[8@x], f32[3], f32[8@x]) {
+  %3: f32[8@x], %4: f32[3] = scan %2, %0, %1 {constants=1, carries=1, length=3, reverse=true}
+    region(%5: i32[], %6: f32[8@x], %7: f32[8@x]) -> (f32[8@x], f32[]) {
+      %8: f32[8@x] = switch_case %5, %6, %7
+        region(%9: f32[8@x], %10: f32[8@x]) -> f32[8@x] {
+          return %10
+        }
+        region(%11: f32[8@x], %12: f32[8@x]) -> f32[8@x] {
+          %13: f32[8@x] = add %11, %12
+          return %13
+        }
+      %14: f32[] = reduce_sum %8 {dims=[0]}
+      return %8, %14
+    }
+  %15: f32[8@x] = while_loop %3 {constants=0}
+    region(%16: f32[8@x]) -> bool[] {
+      %17: f32[] = reduce_sum %16 {dims=[0]}
+      %18: bool[] = lt %17, %17
+      return %18
+    }
+    region(%19: f32[8@x]) -> f32[8@x] {
+      %20: f32[8@x] = exp %19
+      return %20
+    }
+  return %15, %4, %3
+}
+)";
+constexpr const char* kTexts[] = {kMlp, kMoves, kDevice, kControl};
 
 Program Parse(std::string_view text) {
   ops::Install();
@@ -68,6 +96,7 @@ TEST(ProgramText, PrintsWhatItRead) {
   EXPECT_EQ(WithoutComments(Text(mlp)), kMlp);
   EXPECT_EQ(Text(Parse(Text(mlp))), Text(mlp));
   for (const char* text : kTexts) EXPECT_EQ(Text(Parse(Text(Parse(text)))), Text(Parse(text)));
+  EXPECT_EQ(WithoutComments(Text(Parse(kControl))), kControl);
 }
 
 TEST(ProgramText, ProgramsWithoutAMeshOrResultsAreFine) {
@@ -114,6 +143,52 @@ TEST(ProgramText, TypesThatTheOpsDoNotGiveAreRefused) {
   }
 }
 
+TEST(ProgramText, RegionsMustFitTheirInstruction) {
+  struct {
+    const char *what, *with;
+  } const edits[] = {
+      {"constants=1", "constants=2"},
+      {"constants=1", "constants=-1"},
+      {"carries=1", "carries=3"},
+      {"length=3", "length=4"},
+      {"length=3", "length=9223372036854775807"},
+      {"constants=0", "constants=1"},
+      {"%4: f32[3] = scan", "%4: f32[8@x] = scan"},
+      {"%3: f32[8@x], %4: f32[3]", "%3: f32[8@x]"},
+      {"%5: i32[]", "%5: u8[]"},
+      {"%7: f32[8@x]) ->", "%7: f32[8]) ->"},
+      {"f32[3,8@x]", "f32[8@x,3]"},
+      {"f32[3,8@x]", "f32[3,8]"},
+      {"return %10", "return %6"},
+      {"return %10", "return"},
+      {"= switch_case %5", "= switch_case %6"},
+      {"= switch_case %5", "= cond %5"},
+      {"= switch_case %5", "= exp %5"},
+      {"return %18", "return %17"},
+      {"-> bool[]", "-> f32[]"},
+      {"= while_loop %3", "= while_loop %4"},
+      {"= while_loop %3 {constants=0}", "= exp %3"},
+  };
+  for (const auto& e : edits) {
+    std::string text = kControl;
+    ASSERT_NE(text.find(e.what), std::string::npos) << e.what;
+    text.replace(text.find(e.what), std::string_view(e.what).size(), e.with);
+    EXPECT_THROW(Parse(text), Error) << e.what << " to " << e.with;
+  }
+}
+
+TEST(ProgramText, RegionsNestToADepth) {
+  std::string text = "func @main(%0: f32[]) -> f32[] {\n", end = "return %0 }";
+  for (int depth = 0; depth < 100000; ++depth)
+    text += "%1: f32[] = while_loop %0 {constants=0} region(%0: f32[]) -> f32[] { ";
+  try {
+    Parse(text + end);
+    ADD_FAILURE() << "not refused";
+  } catch (const RuntimeError& e) {
+    EXPECT_THAT(e.reason(), testing::HasSubstr("nested too deeply"));
+  }
+}
+
 // Whatever is read without an error prints and reads back.
 void ExpectHarmless(const std::string& text) {
   try {
@@ -136,12 +211,13 @@ TEST(HostileText, MutatedAtRandom) {
   std::mt19937 engine(12);
   auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(engine); };
   const char* const tokens[] = {
-      "%0",          "-1",        "[",           "]",      "{",
-      "}",           "@X",        "f32[8@X,16]", ",",      "9223372036854775807",
-      "0",           "dims=",     "[0,0]",       "mesh",   "->",
-      "return",      "\"X\"",     "sort",        "take",   "99",
-      "iota",        "{dim=[0]}", "reshape",     "argmax", "device",
-      "concatenate", "(1)2",      "bool",        "i8[0]"};
+      "%0",          "-1",        "[",           "]",         "{",
+      "}",           "@X",        "f32[8@X,16]", ",",         "9223372036854775807",
+      "0",           "dims=",     "[0,0]",       "mesh",      "->",
+      "return",      "\"X\"",     "sort",        "take",      "99",
+      "iota",        "{dim=[0]}", "reshape",     "argmax",    "device",
+      "concatenate", "(1)2",      "bool",        "i8[0]",     "region(",
+      "constants=1", "scan",      "cond",        "while_loop"};
   for (int round = 0; round < 6000; ++round) {
     std::string text = kTexts[below(std::size(kTexts))];
     for (size_t edits = 1 + below(4); edits > 0 && !text.empty(); --edits) {

@@ -1,0 +1,370 @@
+// Control flow: the user's functions traced as regions, and what must agree between them.
+#include "tessera/control.h"
+
+#include <fmt/format.h>
+
+#include "api/operands.h"
+#include "base/error.h"
+#include "ir/control_params.h"
+#include "ir/regions.h"
+#include "tessera/sharding.h"
+#include "trace/control.h"
+#include "trace/scopes.h"
+
+namespace tessera::trace {
+namespace {
+
+using api::Call;
+using api::TypeOf;
+using ir::Type;
+
+enum Check { kTypes = 1, kTree = 2, kPredicate = 3, kSizes = 4, kLength = 5, kShardedSteps = 6 };
+
+[[noreturn]] void Refuse(Call call, Check check, std::string reason,
+                         std::vector<ErrorOperand> operands, std::vector<std::string> notes) {
+  base::ThrowTrace({.kind = {},
+                    .op = call.name,
+                    .label = fmt::format("{}.C{}", call.name, static_cast<int>(check)),
+                    .where = base::Where(call.loc),
+                    .reason = std::move(reason),
+                    .operands = std::move(operands),
+                    .notes = std::move(notes),
+                    .fixes = {}});
+}
+
+// Returns the edit that makes a value of type `from` one of type `to`; empty where none does.
+std::string Edit(const Type& from, const Type& to, const std::string& name) {
+  if (from.shape() != to.shape()) return "";
+  std::string text = name;
+  if (from.dtype() != to.dtype()) text += fmt::format(".astype({})", to.dtype().name());
+  if (from.sharding() != to.sharding())
+    text = fmt::format("reshard({}, {})", text, ArrayType(&to).spec().text());
+  return text;
+}
+
+ErrorOperand Shown(const std::string& name, const Type& type, Loc loc) {
+  return {name, type.text(), loc.line() > 0 ? base::Where(loc) : ""};
+}
+
+void CheckTree(Call call, const Leaves& wanted, const Leaves& came, const char* what) {
+  if (wanted.names == came.names && wanted.statics == came.statics) return;
+  std::string reason = fmt::format("{} another tree", what);
+  if (wanted.names.size() != came.names.size())
+    reason += fmt::format(", of {} arrays instead of {}", came.names.size(), wanted.names.size());
+  Refuse(call, kTree, std::move(reason), {}, {"return a tree of the same sizes, keys and numbers"});
+}
+
+std::string Others(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 1; i < names.size() && i < 4; ++i) text += (i > 1 ? ", " : "") + names[i];
+  return names.size() > 4 ? text + ", ..." : text;
+}
+
+// ---- loops --------------------------------------------------------------------------------------
+
+// A loop's carry and body while they are traced.
+struct Loop {
+  Call call;
+  Leaves carry;
+  std::vector<const Type*> slices;  // what the body takes after the carry
+  TracedRegion body = {};
+
+  std::vector<const Type*> Parameters() const {
+    std::vector<const Type*> types;
+    for (const Array& a : carry.arrays) types.push_back(TypeOf(a));
+    types.insert(types.end(), slices.begin(), slices.end());
+    return types;
+  }
+  const Type& Next(size_t i) const { return *body.program.type(body.program.outputs[i]); }
+};
+
+// Weak numbers become what the body makes of them. Returns whether any did.
+bool PromoteWeak(Loop& loop) {
+  bool changed = false;
+  for (size_t i = 0; i < loop.carry.arrays.size(); ++i) {
+    Array& value = loop.carry.arrays[i];
+    const Type &before = *TypeOf(value), &after = loop.Next(i);
+    if (!before.weak() || SameType(&before, &after) || before.dtype() == after.dtype()) continue;
+    Array like(std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, &after, loop.call.loc));
+    DType dtype = api::PromotedDType({Operand(value, loop.call.loc), Operand(like, loop.call.loc)},
+                                     loop.call);
+    value = api::Convert(value, dtype, loop.call);
+    changed = true;
+  }
+  return changed;
+}
+
+void CheckCarry(const Loop& loop) {
+  std::vector<std::string> names;
+  size_t first = 0;
+  for (size_t i = loop.carry.arrays.size(); i-- > 0;) {
+    if (SameType(TypeOf(loop.carry.arrays[i]), &loop.Next(i))) continue;
+    names.insert(names.begin(), loop.carry.names[i]);
+    first = i;
+  }
+  if (names.empty()) return;
+  const Type &before = *TypeOf(loop.carry.arrays[first]), &after = loop.Next(first);
+  std::vector<std::string> notes;
+  if (std::string edit = Edit(before, after, names[0]); !edit.empty())
+    notes = {"make them equal, e.g. start with " + edit,
+             "or let the body return " + Edit(after, before, names[0])};
+  else
+    notes = {"let the body return an array of the shape that it was given"};
+  if (names.size() > 1) notes.push_back("the same of " + Others(names));
+  Refuse(loop.call, kTypes, fmt::format("the body changes the type of {}", names[0]),
+         {Shown("before", before, loop.carry.arrays[first].impl()->loc()),
+          Shown("after", after, loop.body.output_locs[first])},
+         std::move(notes));
+}
+
+// Traces the body until weak numbers of the carry have settled.
+void TraceBody(Loop& loop, const LeafFunction& f) {
+  for (const Array& a : loop.carry.arrays) Use(a, loop.call.name, loop.call.loc);
+  do {
+    loop.body = TraceRegion(loop.Parameters(), f, loop.call.name, loop.call.loc);
+    CheckTree(loop.call, loop.carry, loop.body.result, "the body returns");
+  } while (PromoteWeak(loop));
+  CheckCarry(loop);
+}
+
+std::vector<ir::RegionPtr> Shared(std::vector<TracedRegion>& regions) {
+  std::vector<ir::RegionPtr> out;
+  for (TracedRegion& r : regions)
+    out.push_back(std::make_shared<const ir::Program>(std::move(r.program)));
+  return out;
+}
+
+std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
+                                const std::vector<ArrayRef>& constants,
+                                const std::vector<Array>& arguments,
+                                std::vector<TracedRegion>& regions, Call call) {
+  Application a{.op = op, .params = std::move(params), .operands = {}, .loc = call.loc};
+  a.operands.assign(constants.begin(), constants.end());
+  for (const Array& x : arguments) a.operands.push_back(Use(x, call.name, call.loc));
+  a.regions = Shared(regions);
+  return Apply(a);
+}
+
+std::vector<Array> While(Call call, Leaves carry, const LeafFunction& condition,
+                         const LeafFunction& body) {
+  if (carry.arrays.empty())
+    Refuse(call, kTree, "nothing is carried, so that it would run forever or not at all", {},
+           {"start with a tree that has an array"});
+  Loop loop{call, std::move(carry), {}};
+  TraceBody(loop, body);
+  std::vector<TracedRegion> regions;
+  regions.push_back(TraceRegion(loop.Parameters(), condition, call.name, call.loc));
+  regions.push_back(std::move(loop.body));
+  const ir::Program& test = regions[0].program;
+  if (test.outputs.size() != 1) Refuse(call, kTree, "the condition returns one array", {}, {});
+  const Type& predicate = *test.type(test.outputs[0]);
+  if (!predicate.shape().empty())
+    api::FailShape(call, kPredicate,
+                   fmt::format("the condition is a scalar bool, not {}", predicate.text()),
+                   {"reduce it, e.g. with all(...) or any(...)"});
+  if (!predicate.dtype().is_bool())
+    api::FailDType(call, kPredicate,
+                   fmt::format("the condition is a scalar bool, not {}", predicate.text()),
+                   {"compare it, e.g. with != 0"});
+  std::vector<ArrayRef> constants = CloseRegions(regions);
+  auto params = ir::MakeParams(ir::WhileParams{static_cast<int64_t>(constants.size())});
+  return ApplyRegions(ops::kWhileLoop, std::move(params), constants, loop.carry.arrays, regions,
+                      call);
+}
+
+std::vector<Array> RunScan(Call call, Leaves carry, const std::vector<Array>& xs,
+                           const LeafFunction& body, int64_t length, bool reverse) {
+  Loop loop{call, std::move(carry), {}};
+  for (const Array& x : xs) loop.slices.push_back(ir::SliceOf(TypeOf(x)));
+  TraceBody(loop, body);
+  std::vector<TracedRegion> regions;
+  regions.push_back(std::move(loop.body));
+  std::vector<ArrayRef> constants = CloseRegions(regions);
+  if (regions[0].program.outputs.empty()) return {};
+  ir::ScanParams params{static_cast<int64_t>(constants.size()),
+                        static_cast<int64_t>(loop.carry.arrays.size()), length, reverse};
+  std::vector<Array> arguments = std::move(loop.carry.arrays);
+  arguments.insert(arguments.end(), xs.begin(), xs.end());
+  return ApplyRegions(ops::kScan, ir::MakeParams(params), constants, arguments, regions, call);
+}
+
+// Returns the number of steps that xs and the option agree on.
+int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
+  std::optional<int64_t> length = options.length;
+  if (length && *length < 0)
+    api::FailShape(call, kLength, fmt::format("a length of {} is negative", *length));
+  for (size_t i = 0; i < xs.arrays.size(); ++i) {
+    const Type& type = *Use(xs.arrays[i], call.name, call.loc)->type();
+    if (type.shape().empty())
+      api::FailShape(call, kSizes,
+                     fmt::format("{} is a scalar, without a dim 0 to step over", xs.names[i]));
+    if (!type.sharding().dims[0].axes.empty()) {
+      PartitionSpec spec = ArrayType(ir::Stacked(ir::SliceOf(&type), type.shape()[0])).spec();
+      api::FailSharding(
+          call, kShardedSteps,
+          fmt::format("the steps go over dim 0 of {}, which is sharded: {}", xs.names[i],
+                      type.text()),
+          {fmt::format("give each device all steps: reshard({}, {})", xs.names[i], spec.text())});
+    }
+    int64_t size = type.shape()[0];
+    if (length && *length != size)
+      api::FailShape(call, kSizes,
+                     options.length ? fmt::format("{} has {} slices, but the length is {}",
+                                                  xs.names[i], size, *length)
+                                    : fmt::format("{} has {} slices, but {} has {}", xs.names[i],
+                                                  size, xs.names[0], *length));
+    length = size;
+  }
+  if (!length)
+    api::FailShape(call, kLength, "without xs the number of steps is not known",
+                   {"give it: {.length = n}"});
+  return *length;
+}
+
+// ---- counted loops ------------------------------------------------------------------------------
+
+void CheckBound(Call call, const Operand& bound, const char* name) {
+  if (bound.scalar()) {
+    if (bound.scalar()->kind() == Scalar::kFloat || bound.scalar()->kind() == Scalar::kBool)
+      api::FailDType(call, kPredicate, fmt::format("the {} bound is not an integer", name));
+    return;
+  }
+  const Type& type = *Use(bound.array(), call.name, call.loc)->type();
+  if (!type.shape().empty())
+    api::FailShape(call, kPredicate,
+                   fmt::format("the {} bound is a scalar, not {}", name, type.text()));
+  if (!type.dtype().is_integer())
+    api::FailDType(call, kPredicate,
+                   fmt::format("the {} bound is an integer, not {}", name, type.text()));
+}
+
+// The carry with the loop's number in front.
+Leaves WithNumber(const Array& number, const Leaves& carry) {
+  Leaves out{{number}, {"number"}, carry.statics};
+  out.arrays.insert(out.arrays.end(), carry.arrays.begin(), carry.arrays.end());
+  out.names.insert(out.names.end(), carry.names.begin(), carry.names.end());
+  return out;
+}
+
+LeafFunction Counting(const LeafFunction& body, Call call) {
+  return [&body, call](const std::vector<Array>& leaves) {
+    const Type& type = *TypeOf(leaves[0]);
+    Leaves next = body(leaves);
+    Array one = api::ScalarOf(Scalar(1), type.dtype(), type.weak(), call);
+    return WithNumber(api::Run(ops::kAdd, nullptr, {leaves[0], one}, call), next);
+  };
+}
+
+// ---- branches -----------------------------------------------------------------------------------
+
+std::string BranchName(Call call, size_t k) {
+  if (std::string_view(call.name) == "cond") return k == 0 ? "on_true" : "on_false";
+  return fmt::format("branch {}", k);
+}
+
+void CheckBranches(Call call, const std::vector<TracedRegion>& regions) {
+  const TracedRegion& first = regions[0];
+  for (size_t k = 1; k < regions.size(); ++k) {
+    const TracedRegion& other = regions[k];
+    CheckTree(
+        call, first.result, other.result,
+        fmt::format("{} returns, unlike {},", BranchName(call, k), BranchName(call, 0)).c_str());
+    for (size_t i = 0; i < first.program.outputs.size(); ++i) {
+      const Type &a = *first.program.type(first.program.outputs[i]),
+                 &b = *other.program.type(other.program.outputs[i]);
+      if (SameType(&a, &b)) continue;
+      std::vector<std::string> notes;
+      if (std::string edit = Edit(b, a, first.result.names[i]); !edit.empty())
+        notes = {fmt::format("make them equal, e.g. let {} return {}", BranchName(call, k), edit)};
+      Refuse(call, kTypes,
+             fmt::format("the branches give different types for {}", first.result.names[i]),
+             {Shown(BranchName(call, 0), a, first.output_locs[i]),
+              Shown(BranchName(call, k), b, other.output_locs[i])},
+             std::move(notes));
+    }
+  }
+}
+
+std::vector<Array> Branch(const ir::OpDef& op, Call call, const Array& index,
+                          const Leaves& arguments, const std::vector<LeafFunction>& branches) {
+  std::vector<const Type*> types;
+  for (const Array& a : arguments.arrays) types.push_back(Use(a, call.name, call.loc)->type());
+  if (branches.empty()) Refuse(call, kTree, "there is no branch to choose", {}, {});
+  std::vector<TracedRegion> regions;
+  for (const LeafFunction& f : branches)
+    regions.push_back(TraceRegion(types, f, call.name, call.loc));
+  CheckBranches(call, regions);
+  std::vector<ArrayRef> constants = CloseRegions(regions);
+  if (regions[0].program.outputs.empty()) return {};
+  constants.insert(constants.begin(), Use(index, call.name, call.loc));
+  return ApplyRegions(op, nullptr, constants, arguments.arrays, regions, call);
+}
+
+Array CheckedIndex(Call call, const Operand& index, const char* what) {
+  Array value = api::ToArray(index, call);
+  const Type& type = *Use(value, call.name, call.loc)->type();
+  if (!type.shape().empty())
+    api::FailShape(call, kPredicate, fmt::format("the {} is a scalar, not {}", what, type.text()),
+                   {"to choose element by element, use where(...)"});
+  return value;
+}
+
+}  // namespace
+
+std::vector<Array> WhileLoop(Leaves carry, const LeafFunction& condition, const LeafFunction& body,
+                             Loc loc) {
+  return While({"while_loop", loc}, std::move(carry), condition, body);
+}
+
+std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, Leaves carry,
+                            const LeafFunction& body, Loc loc) {
+  Call call{"fori_loop", loc};
+  CheckBound(call, lower, "lower");
+  CheckBound(call, upper, "upper");
+  LeafFunction counting = Counting(body, call);
+  std::vector<Array> results;
+  if (lower.scalar() && upper.scalar()) {
+    int64_t first = lower.scalar()->as_int(), last = upper.scalar()->as_int();
+    Leaves numbered = WithNumber(api::ToArray(lower, call), carry);
+    results = RunScan(call, std::move(numbered), {}, counting, std::max<int64_t>(last - first, 0),
+                      /*reverse=*/false);
+  } else {
+    std::vector<Array> bounds = api::Promote({lower, upper}, call);
+    LeafFunction condition = [&](const std::vector<Array>& leaves) {
+      return Leaves{{api::Run(ops::kLt, nullptr, {leaves[0], bounds[1]}, call)}, {"condition"}, ""};
+    };
+    results = While(call, WithNumber(bounds[0], carry), condition, counting);
+  }
+  results.erase(results.begin());
+  return results;
+}
+
+std::vector<Array> Scan(Leaves carry, const Leaves& xs, const LeafFunction& body,
+                        const ScanOptions& options, Loc loc) {
+  Call call{"scan", loc};
+  int64_t length = StepsOf(call, xs, options);
+  return RunScan(call, std::move(carry), xs.arrays, body, length, options.reverse);
+}
+
+std::vector<Array> Cond(const Operand& predicate, const Leaves& arguments,
+                        const std::vector<LeafFunction>& branches) {
+  Call call{"cond", predicate.loc()};
+  Array value = CheckedIndex(call, predicate, "predicate");
+  const Type& type = *TypeOf(value);
+  if (!type.dtype().is_bool())
+    value = api::Run(ops::kNe, nullptr,
+                     {value, api::ScalarOf(Scalar(0), type.dtype(), type.weak(), call)}, call);
+  return Branch(ops::kCond, call, value, arguments, branches);
+}
+
+std::vector<Array> SwitchCase(const Operand& index, const Leaves& arguments,
+                              const std::vector<LeafFunction>& branches) {
+  Call call{"switch_case", index.loc()};
+  Array value = CheckedIndex(call, index, "index");
+  if (!TypeOf(value)->dtype().is_integer())
+    api::FailDType(call, kPredicate,
+                   fmt::format("the index is an integer, not {}", TypeOf(value)->text()));
+  return Branch(ops::kSwitchCase, call, value, arguments, branches);
+}
+
+}  // namespace tessera::trace

@@ -1,0 +1,235 @@
+#include "api/program_graph.h"
+
+#include "ir/infer.h"
+#include "ir/move_params.h"
+#include "ops/ops.h"
+
+namespace tessera::api {
+namespace {
+
+using propagation::Direction;
+using propagation::Edge;
+using propagation::Graph;
+using propagation::Op;
+using propagation::OpId;
+using propagation::ValueId;
+using sharding::TensorSharding;
+
+// What a type says about the complete sharding; nothing where all axes are Auto.
+std::optional<TensorSharding> GivenByType(const ir::Type* type) {
+  const sharding::MeshDef* mesh = type->mesh();
+  if (!mesh || (mesh->all_mode(AxisMode::Auto) && type->sharding().unreduced.empty()))
+    return std::nullopt;
+  TensorSharding s = type->sharding();
+  s.mesh = mesh->WithoutModes();
+  s.reduced.clear();
+  if (!mesh->has_mode(AxisMode::Auto)) return s;
+  sharding::AxisList used = s.unreduced;
+  for (sharding::DimAxes& d : s.dims) {
+    d.open = true;
+    used.insert(used.end(), d.axes.begin(), d.axes.end());
+  }
+  for (int a = 0; a < mesh->rank(); ++a) {
+    sharding::AxisRef axis = sharding::WholeAxis(*mesh, a);
+    bool free = axis.size > 1 && mesh->axes()[static_cast<size_t>(a)].mode != AxisMode::Auto;
+    if (free && !sharding::OverlapsAny(used, axis)) s.replicated.push_back(axis);
+  }
+  return s;
+}
+
+// An argument keeps the axes it lies over; one that lies whole on every device may be cut.
+std::optional<TensorSharding> GivenByPlace(const ir::Type* place) {
+  if (place->sharding().dims_empty()) return std::nullopt;
+  return place->sharding();
+}
+
+// The Explicit axes of the type, then what the user asks for.
+TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type, Loc loc) {
+  TensorSharding s =
+      sharding::ParseSharding(params.sharding.text, type->mesh()->WithoutModes(), loc);
+  std::optional<TensorSharding> given = GivenByType(type);
+  if (!given) return s;
+  for (size_t d = 0; d < s.dims.size(); ++d)
+    s.dims[d].axes.insert(s.dims[d].axes.begin(), given->dims[d].axes.begin(),
+                          given->dims[d].axes.end());
+  s.replicated.insert(s.replicated.end(), given->replicated.begin(), given->replicated.end());
+  s.unreduced.insert(s.unreduced.end(), given->unreduced.begin(), given->unreduced.end());
+  SortAndMerge(s.replicated);
+  SortAndMerge(s.unreduced);
+  return s;
+}
+
+class Builder {
+ public:
+  ProgramGraph Run(const ir::Program& program) {
+    int32_t region = Enter(program, -1, -1, 0);
+    Body(program, region);
+    OpId end = End(program, region);
+    graph().ops[static_cast<size_t>(end)].is_return = true;
+    for (ir::ValueId v : program.outputs) graph().returns.push_back(GivenByType(program.type(v)));
+    return std::move(out_);
+  }
+
+ private:
+  Graph& graph() { return out_.graph; }
+  ValueId Value(int32_t region, ir::ValueId v) const {
+    return out_.regions[static_cast<size_t>(region)].first_value + v;
+  }
+
+  int32_t Enter(const ir::Program& program, OpId op, int32_t parent, int32_t number) {
+    auto region = static_cast<int32_t>(out_.regions.size());
+    out_.regions.push_back({&program, static_cast<ValueId>(graph().values.size()), parent, number});
+    if (region > 0) graph().regions.push_back({op, parent});
+    for (size_t v = 0; v < program.values.size(); ++v) {
+      const ir::Type *type = program.values[v].type, *place = program.place(static_cast<int>(v));
+      std::optional<TensorSharding> given = place ? GivenByPlace(place) : std::nullopt;
+      graph().AddValue(type->shape(), given ? given : GivenByType(type));
+    }
+    return region;
+  }
+
+  OpId Add(Op op, ProgramGraph::OpInfo info) {
+    out_.ops.push_back(info);
+    return graph().Add(std::move(op));
+  }
+
+  void Body(const ir::Program& program, int32_t region) {
+    for (const ir::Instruction& i : program.instructions)
+      i.regions.empty() ? AddPlain(program, region, i) : AddRegions(program, region, i);
+  }
+
+  OpId End(const ir::Program& program, int32_t region) {
+    Op end;
+    end.kind = Op::kNone;
+    end.region = region;
+    for (ir::ValueId v : program.outputs) end.operands.push_back(Value(region, v));
+    return Add(std::move(end), {nullptr, true});
+  }
+
+  Op Start(int32_t region, const ir::Instruction& i) const {
+    Op op;
+    op.region = region;
+    for (ir::ValueId v : i.operands) op.operands.push_back(Value(region, v));
+    for (ir::ValueId v : i.results) op.results.push_back(Value(region, v));
+    return op;
+  }
+
+  void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
+    const ir::OpDef& def = *i.op;
+    const ir::Lowering& lowering = *def.lowering;
+    Op op = Start(region, i);
+    op.constant = i.operands.empty();
+    op.elementwise = std::holds_alternative<ir::Elementwise>(lowering);
+    op.expands = std::holds_alternative<ir::Broadcast>(lowering);
+    op.foldable = op.elementwise || op.expands || std::holds_alternative<ir::View>(lowering) ||
+                  &def == &ops::kSlice;
+    op.first = def.travel == ir::Travel::kEarly          ? Direction::kBoth
+               : def.travel == ir::Travel::kEarlyForward ? Direction::kForward
+                                                         : Direction::kNone;
+    const ir::Type* type = program.type(i.results[0]);
+    if (&def == &ops::kShardingConstraint) {
+      op.kind = Op::kConstraint;
+      graph().values[static_cast<size_t>(op.results[0])].sharding =
+          Asked(ir::As<ir::ConstraintParams>(i.params.get()), type, i.loc);
+    } else if (std::holds_alternative<ir::Move>(lowering)) {
+      op.elementwise = true;
+      op.rule = graph().IdentityRule(type->shape(), 1);
+    } else {
+      op.rule = RuleOf(program, i);
+    }
+    Add(std::move(op), {&i});
+  }
+
+  propagation::RuleId RuleOf(const ir::Program& program, const ir::Instruction& i) {
+    std::vector<const ir::Type*> operands, results;
+    for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
+    for (ir::ValueId v : i.results) results.push_back(program.type(v));
+    return graph().AddRule(ir::DimMapOf(*i.op, i.params.get(), operands, results));
+  }
+
+  // The op itself only uses its operands; edges into its regions come before them, edges out of
+  // them after.
+  void AddRegions(const ir::Program&, int32_t region, const ir::Instruction& i) {
+    Op op = Start(region, i);
+    op.kind = Op::kNone;
+    std::vector<ValueId> results(op.results.begin(), op.results.end());
+    op.results.clear();
+    OpId self = Add(std::move(op), {&i});
+    std::vector<int32_t> inner;
+    auto edges = std::get<ir::DataFlowEdges>(*i.op->dims)
+                     .edges({i.params.get(), i.operands.size(), i.regions});
+    for (const ir::RegionPtr& r : i.regions)
+      inner.push_back(Enter(*r, self, region, static_cast<int32_t>(inner.size())));
+    // The ends come last in their regions, but edges name them: they are known by then.
+    auto value = [&](const ir::FlowEnd& end) {
+      if (end.kind == ir::FlowEnd::kResult) return results[static_cast<size_t>(end.index)];
+      int32_t r = inner[static_cast<size_t>(end.region)];
+      return Value(
+          r, i.regions[static_cast<size_t>(end.region)]->inputs[static_cast<size_t>(end.index)]);
+    };
+    for (const ir::FlowEdge& edge : edges)
+      if (edge.owner.kind == ir::FlowEnd::kRegionInput)
+        AddEdge(edge, value, self, {}, inner[static_cast<size_t>(edge.owner.region)]);
+    std::vector<OpId> ends;
+    for (size_t r = 0; r < inner.size(); ++r) {
+      Body(*i.regions[r], inner[r]);
+      ends.push_back(End(*i.regions[r], inner[r]));
+    }
+    for (const ir::FlowEdge& edge : edges)
+      if (edge.owner.kind == ir::FlowEnd::kResult) AddEdge(edge, value, self, ends, region);
+  }
+
+  template <class ValueOf>
+  void AddEdge(const ir::FlowEdge& edge, const ValueOf& value, OpId self,
+               const std::vector<OpId>& ends, int32_t region) {
+    ValueId owner = value(edge.owner);
+    Edge e;
+    for (const ir::FlowEnd& source : edge.sources) {
+      OpId user =
+          source.kind == ir::FlowEnd::kOperand ? self : ends[static_cast<size_t>(source.region)];
+      e.sources.push_back({user, source.index});
+      bool result = edge.owner.kind == ir::FlowEnd::kResult;
+      out_.borders.push_back(
+          {e.sources.back(), owner, edge.stacked && !result, edge.stacked && result});
+    }
+    if (edge.stacked) return AddSlice(e.sources[0], owner, region);
+    for (const ir::FlowEnd& target : edge.targets) e.other_targets.push_back(value(target));
+    out_.ops.push_back({});
+    graph().AddEdge(std::move(e), owner, region);
+  }
+
+  // Between an array and its slices: all dims but the first are shared.
+  void AddSlice(propagation::Use source, ValueId owner, int32_t region) {
+    Op op;
+    op.region = region;
+    op.operands = {
+        graph().ops[static_cast<size_t>(source.op)].operands[static_cast<size_t>(source.index)]};
+    op.results = {owner};
+    op.first = Direction::kBoth;
+    const Shape &in = ShapeOf(op.operands[0]), &out = ShapeOf(owner);
+    sharding::DimMap map;
+    sharding::DimFactors shared, longer;
+    longer.push_back({map.AddFactor(
+        {.size = std::max(in, out, [](auto& a, auto& b) { return a.size() < b.size(); })[0],
+         .kind = sharding::FactorKind::kReplicate,
+         .blocked = true})});
+    for (int64_t n : in.size() < out.size() ? in : out) {
+      shared.push_back({map.AddFactor({.size = n})});
+      longer.push_back(shared.back());
+    }
+    map.operands = {in.size() < out.size() ? shared : longer};
+    map.results = {in.size() < out.size() ? longer : shared};
+    op.rule = graph().AddRule(std::move(map));
+    Add(std::move(op), {});
+  }
+  using Shape = sharding::Shape;
+  const Shape& ShapeOf(ValueId v) { return graph().values[static_cast<size_t>(v)].shape; }
+
+  ProgramGraph out_;
+};
+
+}  // namespace
+
+ProgramGraph GraphOf(const ir::Program& program) { return Builder().Run(program); }
+
+}  // namespace tessera::api

@@ -1,0 +1,40 @@
+// The graph that propagation works on, of a program with its regions.
+#pragma once
+#include <vector>
+
+#include "ir/program.h"
+#include "propagation/graph.h"
+
+namespace tessera::api {
+
+struct ProgramGraph {
+  propagation::Graph graph;
+  // What stands behind each op of the graph, as it was built.
+  struct OpInfo {
+    const ir::Instruction* instruction = nullptr;  // null: the end of a region, a data-flow edge
+    bool ends_region = false;
+  };
+  std::vector<OpInfo> ops;
+  // Per region of the graph; entry 0 is the program itself.
+  struct RegionInfo {
+    const ir::Program* program = nullptr;
+    propagation::ValueId first_value = 0;  // its values are numbered from here on
+    int32_t parent = -1;
+    int32_t number = 0;  // among the regions of its op
+  };
+  std::vector<RegionInfo> regions;
+  // What the border of a region asks of a value that enters or leaves it: the owner of its edge.
+  struct Border {
+    propagation::Use use;
+    propagation::ValueId owner = -1;
+    bool stacked = false;        // the owner is a slice of the used value, or
+    bool stacked_owner = false;  // the used value is a slice of the owner
+  };
+  std::vector<Border> borders;
+};
+
+// Explicit axes that a type names are the beginning of each dim, and those it does not name stay
+// out of the value. The program's own values keep their ids.
+ProgramGraph GraphOf(const ir::Program& program);
+
+}  // namespace tessera::api

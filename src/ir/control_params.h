@@ -1,0 +1,32 @@
+// Parameters of the ops with regions. Operands, and the inputs of every region, begin with the
+// constants: values of the outside that a region uses.
+#pragma once
+#include "ir/params.h"
+
+namespace tessera::ir {
+
+// operands: constants, carry. condition(constants, carry) -> bool[]; body(constants, carry) ->
+// carry.
+struct WhileParams {
+  int64_t constants = 0;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("constants", s.constants);
+  }
+};
+
+// operands: constants, carry, xs. body(constants, carry, a slice of each of xs) -> carry, a slice
+// of each of ys.
+struct ScanParams {
+  int64_t constants = 0, carries = 0, length = 0;
+  bool reverse = false;  // begins with the last slice
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("constants", s.constants);
+    f("carries", s.carries);
+    f("length", s.length);
+    f("reverse", s.reverse);
+  }
+};
+
+}  // namespace tessera::ir

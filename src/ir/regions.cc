@@ -1,0 +1,135 @@
+#include "ir/regions.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "ir/control_params.h"
+
+namespace tessera::ir {
+namespace {
+
+bool Outside(const FlowEnd& end) {
+  return end.kind == FlowEnd::kOperand || end.kind == FlowEnd::kResult;
+}
+
+// Returns the type of an end as a region sees it; null for results, which have none yet.
+const Type* InnerType(const RegionCall& call, const FlowEdge& edge, const FlowEnd& end) {
+  auto index = static_cast<size_t>(end.index);
+  if (end.kind == FlowEnd::kResult) return nullptr;
+  if (end.kind == FlowEnd::kOperand)
+    return edge.stacked ? SliceOf(call.operands[index]) : call.operands[index];
+  const Program& region = *call.regions[static_cast<size_t>(end.region)];
+  return region.type(end.kind == FlowEnd::kRegionInput ? region.inputs[index]
+                                                       : region.outputs[index]);
+}
+
+std::vector<FlowEdge> EdgesOf(const RegionCall& call) {
+  return std::get<DataFlowEdges>(*call.op.dims)
+      .edges({call.params, call.operands.size(), call.regions});
+}
+
+std::string Name(const FlowEnd& end) {
+  switch (end.kind) {
+    case FlowEnd::kOperand:
+      return fmt::format("operand {}", end.index);
+    case FlowEnd::kResult:
+      return fmt::format("result {}", end.index);
+    default:
+      return fmt::format("{} {} of region {}",
+                         end.kind == FlowEnd::kRegionInput ? "input" : "output", end.index,
+                         end.region);
+  }
+}
+
+ErrorDetail Detail(const RegionCall& call, int check, std::string reason) {
+  return {.kind = {},
+          .op = std::string(call.op.name),
+          .label = fmt::format("{}.C{}", call.op.name, check),
+          .where = base::Where(call.loc),
+          .reason = std::move(reason),
+          .operands = {},
+          .notes = {},
+          .fixes = {}};
+}
+
+// A result is weak where everything that flows into it is.
+const Type* ResultType(const RegionCall& call, const FlowEdge& edge) {
+  const Type* type = nullptr;
+  bool weak = true;
+  for (const FlowEnd& end : edge.sources) {
+    const Type* source = InnerType(call, edge, end);
+    weak = weak && source->weak();
+    if (!type || Outside(end) || !type->mesh()) type = source;
+  }
+  type = type->WithWeak(weak);
+  return edge.stacked ? Stacked(type, As<ScanParams>(call.params).length) : type;
+}
+
+}  // namespace
+
+const Type* Stacked(const Type* slice, int64_t size) {
+  Shape shape = slice->shape();
+  shape.insert(shape.begin(), size);
+  sharding::TensorSharding s = slice->sharding();
+  s.dims.emplace(s.dims.begin());
+  return Type::Get(std::move(shape), slice->dtype(), std::move(s), slice->weak());
+}
+
+const Type* SliceOf(const Type* stacked) {
+  Shape shape(stacked->shape().begin() + 1, stacked->shape().end());
+  sharding::TensorSharding s = stacked->sharding();
+  s.dims.erase(s.dims.begin());
+  return Type::Get(std::move(shape), stacked->dtype(), std::move(s), stacked->weak());
+}
+
+std::optional<TypeProblem> CheckRegions(const RegionCall& call) {
+  try {
+    (*call.op.type)(TypeCall{call.op, call.operands, call.params, nullptr, call.regions});
+  } catch (TypeProblem& problem) {
+    return std::move(problem);
+  }
+  return std::nullopt;
+}
+
+std::optional<FlowMismatch> FindMismatch(const RegionCall& call) {
+  for (const FlowEdge& edge : EdgesOf(call)) {
+    const FlowEnd& first = edge.sources[0];
+    const Type* type = InnerType(call, edge, first);
+    std::vector<FlowEnd> others(edge.sources.begin() + 1, edge.sources.end());
+    others.push_back(edge.owner);
+    others.insert(others.end(), edge.targets.begin(), edge.targets.end());
+    for (const FlowEnd& end : others) {
+      const Type* other = InnerType(call, edge, end);
+      if (other && !SameType(type, other)) return FlowMismatch{edge, first, end, type, other};
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<const Type*> InferRegionTypes(const RegionCall& call) {
+  if (auto problem = CheckRegions(call)) {
+    ErrorDetail detail = Detail(call, problem->check, std::move(problem->reason));
+    if (problem->kind == TypeProblem::kDType) base::ThrowDType(std::move(detail));
+    base::ThrowShape(std::move(detail));
+  }
+  if (auto m = FindMismatch(call)) {
+    ErrorDetail detail = Detail(call, 1, "what flows through it must keep its type");
+    detail.operands = {{Name(m->from), m->from_type->text(), ""},
+                       {Name(m->to), m->to_type->text(), ""}};
+    base::ThrowTrace(std::move(detail));
+  }
+  std::vector<const Type*> results;
+  for (const FlowEdge& edge : EdgesOf(call)) {
+    std::vector<FlowEnd> ends = edge.targets;
+    ends.push_back(edge.owner);
+    for (const FlowEnd& end : ends) {
+      if (end.kind != FlowEnd::kResult) continue;
+      if (results.size() <= static_cast<size_t>(end.index))
+        results.resize(static_cast<size_t>(end.index) + 1);
+      results[static_cast<size_t>(end.index)] = ResultType(call, edge);
+    }
+  }
+  return results;
+}
+
+}  // namespace tessera::ir

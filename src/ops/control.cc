@@ -1,0 +1,192 @@
+// Control flow: ops that run their regions.
+#include <fmt/format.h>
+
+#include "ir/control_params.h"
+#include "ir/program.h"
+#include "ops/check.h"
+#include "ops/ops.h"
+#include "ops/reference.h"
+
+namespace tessera::ops {
+namespace {
+
+using ir::FlowCall;
+using ir::FlowEdge;
+using ir::FlowEnd;
+
+FlowEnd Operand(size_t i) { return {FlowEnd::kOperand, 0, static_cast<int32_t>(i)}; }
+FlowEnd Result(size_t i) { return {FlowEnd::kResult, 0, static_cast<int32_t>(i)}; }
+FlowEnd Input(size_t region, size_t i) {
+  return {FlowEnd::kRegionInput, static_cast<int32_t>(region), static_cast<int32_t>(i)};
+}
+FlowEnd Output(size_t region, size_t i) {
+  return {FlowEnd::kRegionOutput, static_cast<int32_t>(region), static_cast<int32_t>(i)};
+}
+
+// ---- checks -------------------------------------------------------------------------------------
+
+// C12: the number of regions.
+void CheckRegionCount(const TypeCall& c, size_t n) {
+  if (c.regions.size() != n)
+    c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
+}
+
+// C13, C14: what a region takes and gives.
+void CheckArity(const TypeCall& c, size_t region, size_t inputs, size_t outputs) {
+  const ir::Program& r = *c.regions[region];
+  if (r.inputs.size() != inputs || !r.captures.empty())
+    c.FailShape(13, fmt::format("region {} takes {} values, not {}", region, inputs,
+                                r.inputs.size() + r.captures.size()));
+  if (r.outputs.size() != outputs)
+    c.FailShape(
+        14, fmt::format("region {} returns {} values, not {}", region, outputs, r.outputs.size()));
+}
+
+// C15: a number of constants or carries is one of the operands.
+size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
+  if (n < 0 || static_cast<size_t>(n) > most)
+    c.FailShape(15, fmt::format("{} {} are not among {} operands", n, what, c.operands.size()));
+  return static_cast<size_t>(n);
+}
+
+bool IsScalar(const ir::Type& type) { return type.shape().empty(); }
+
+std::vector<ShapeAndDType> WhileType(const TypeCall& c) {
+  CheckRegionCount(c, 2);
+  size_t n = c.operands.size();
+  size_t constants = CheckedCount(c, ir::As<ir::WhileParams>(c.params).constants, n, "constants");
+  CheckArity(c, 0, n, 1);
+  CheckArity(c, 1, n, n - constants);
+  const ir::Type& predicate = *c.regions[0]->type(c.regions[0]->outputs[0]);
+  if (!IsScalar(predicate) || !predicate.dtype().is_bool())
+    c.FailDType(16, fmt::format("the condition is a scalar bool, not {}", predicate.text()));
+  return {};
+}
+
+std::vector<ShapeAndDType> ScanType(const TypeCall& c) {
+  CheckRegionCount(c, 1);
+  const auto& p = ir::As<ir::ScanParams>(c.params);
+  size_t n = c.operands.size();
+  size_t constants = CheckedCount(c, p.constants, n, "constants");
+  size_t carries = CheckedCount(c, p.carries, n - constants, "carries");
+  if (p.length < 0) c.FailShape(17, fmt::format("a length of {} is negative", p.length));
+  const ir::Program& body = *c.regions[0];
+  if (body.outputs.size() < carries)
+    c.FailShape(14, fmt::format("the body returns {} values, fewer than the {} carries",
+                                body.outputs.size(), carries));
+  CheckArity(c, 0, n, body.outputs.size());
+  for (size_t i = carries; i < body.outputs.size(); ++i) {
+    Shape stacked = body.type(body.outputs[i])->shape();
+    stacked.insert(stacked.begin(), p.length);
+    if (ir::CheckedElements(stacked) < 0)
+      c.FailShape(
+          2, fmt::format("a result would have more elements than 2^59: {}", ShapeText(stacked)));
+  }
+  for (size_t i = constants + carries; i < n; ++i) {
+    const ir::Type& xs = *c.operands[i];
+    if (IsScalar(xs) || xs.shape()[0] != p.length)
+      c.FailShape(18, fmt::format("{} has no leading dim of {} to step over", xs.text(), p.length));
+    if (!xs.sharding().dims[0].axes.empty())
+      c.FailShape(
+          19, fmt::format("dim 0 of {} is stepped over, and so must not be sharded", xs.text()));
+  }
+  return {};
+}
+
+// The index is operand 0; every branch takes the others.
+void CheckBranches(const TypeCall& c) {
+  if (c.operands.empty()) c.FailShape(11, "it takes 1 operand or more, not 0");
+  size_t results = c.regions[0]->outputs.size();
+  for (size_t k = 0; k < c.regions.size(); ++k) CheckArity(c, k, c.operands.size() - 1, results);
+}
+
+std::vector<ShapeAndDType> CondType(const TypeCall& c) {
+  CheckRegionCount(c, 2);
+  CheckBranches(c);
+  if (!IsScalar(*c.operands[0]) || !c.operands[0]->dtype().is_bool())
+    c.FailDType(16, fmt::format("the predicate is a scalar bool, not {}", c.operands[0]->text()));
+  return {};
+}
+
+std::vector<ShapeAndDType> SwitchType(const TypeCall& c) {
+  if (c.regions.empty()) c.FailShape(12, "it has 1 region or more, not 0");
+  CheckBranches(c);
+  if (!IsScalar(*c.operands[0]) || !c.operands[0]->dtype().is_integer())
+    c.FailDType(16, fmt::format("the index is a scalar integer, not {}", c.operands[0]->text()));
+  return {};
+}
+
+// ---- data flow ----------------------------------------------------------------------------------
+
+std::vector<FlowEdge> WhileEdges(const FlowCall& c) {
+  auto constants = static_cast<size_t>(ir::As<ir::WhileParams>(c.params).constants);
+  std::vector<FlowEdge> edges;
+  for (size_t i = 0; i < constants; ++i)
+    edges.push_back({Input(1, i), {Operand(i)}, {Input(0, i)}});
+  for (size_t i = constants; i < c.operands; ++i)
+    edges.push_back({Result(i - constants),
+                     {Operand(i), Output(1, i - constants)},
+                     {Input(0, i), Input(1, i)}});
+  return edges;
+}
+
+std::vector<FlowEdge> ScanEdges(const FlowCall& c) {
+  const auto& p = ir::As<ir::ScanParams>(c.params);
+  auto constants = static_cast<size_t>(p.constants), carries = static_cast<size_t>(p.carries);
+  std::vector<FlowEdge> edges;
+  for (size_t i = 0; i < constants; ++i) edges.push_back({Input(0, i), {Operand(i)}, {}});
+  for (size_t i = 0; i < carries; ++i)
+    edges.push_back({Result(i), {Operand(constants + i), Output(0, i)}, {Input(0, constants + i)}});
+  for (size_t i = constants + carries; i < c.operands; ++i)
+    edges.push_back({Input(0, i), {Operand(i)}, {}, /*stacked=*/true});
+  for (size_t i = carries; i < c.regions[0]->outputs.size(); ++i)
+    edges.push_back({Result(i), {Output(0, i)}, {}, /*stacked=*/true});
+  return edges;
+}
+
+std::vector<FlowEdge> BranchEdges(const FlowCall& c) {
+  std::vector<FlowEdge> edges;
+  for (size_t i = 1; i < c.operands; ++i) {
+    FlowEdge edge{Input(0, i - 1), {Operand(i)}, {}};
+    for (size_t k = 1; k < c.regions.size(); ++k) edge.targets.push_back(Input(k, i - 1));
+    edges.push_back(std::move(edge));
+  }
+  for (size_t i = 0; i < c.regions[0]->outputs.size(); ++i) {
+    FlowEdge edge{Result(i), {}, {}};
+    for (size_t k = 0; k < c.regions.size(); ++k) edge.sources.push_back(Output(k, i));
+    edges.push_back(std::move(edge));
+  }
+  return edges;
+}
+
+}  // namespace
+
+constexpr OpDef kWhileLoop{
+    .name = "while_loop",
+    .doc = "The carry after running the body as long as the condition holds.",
+    .type = ir::TypeFn{WhileType},
+    .dims = ir::DataFlowEdges{WhileEdges},
+    .lowering = ir::Region{ir::Region::kWhile},
+    .reference = ir::ReferenceFn{reference::While},
+    .params = ir::KindOf<ir::WhileParams>()};
+constexpr OpDef kScan{.name = "scan",
+                      .doc = "A carry through slices of xs; the results of the steps, stacked.",
+                      .type = ir::TypeFn{ScanType},
+                      .dims = ir::DataFlowEdges{ScanEdges},
+                      .lowering = ir::Region{ir::Region::kScan},
+                      .reference = ir::ReferenceFn{reference::Scan},
+                      .params = ir::KindOf<ir::ScanParams>()};
+constexpr OpDef kCond{.name = "cond",
+                      .doc = "The first branch where the predicate is true, else the second.",
+                      .type = ir::TypeFn{CondType},
+                      .dims = ir::DataFlowEdges{BranchEdges},
+                      .lowering = ir::Region{ir::Region::kSwitch},
+                      .reference = ir::ReferenceFn{reference::Switch}};
+constexpr OpDef kSwitchCase{.name = "switch_case",
+                            .doc = "The branch that the index names, clamped to those there are.",
+                            .type = ir::TypeFn{SwitchType},
+                            .dims = ir::DataFlowEdges{BranchEdges},
+                            .lowering = ir::Region{ir::Region::kSwitch},
+                            .reference = ir::ReferenceFn{reference::Switch}};
+
+}  // namespace tessera::ops

@@ -1,0 +1,71 @@
+// The tables' control flow as calls of the library.
+#include <functional>
+
+#include "call.h"
+#include "machine.h"
+#include "tessera/control.h"
+#include "tessera/transforms.h"
+
+namespace tessera::conformance {
+namespace {
+
+using Tree = std::vector<Array>;
+
+Tree Part(const Tree& all, size_t begin, size_t end) {
+  return {all.begin() + static_cast<long>(begin), all.begin() + static_cast<long>(end)};
+}
+
+}  // namespace
+
+bool IsControl(const std::string& op) {
+  for (const char* name : {"cond", "switch", "while_loop", "fori_loop", "scan", "jit"})
+    if (op == name) return true;
+  return false;
+}
+
+std::vector<Array> Machine::Apply(const Instruction& instruction,
+                                  const std::vector<Operand>& operands) {
+  const std::vector<Function>& fns = instruction.functions;
+  Loc loc = Loc::Current(instruction.out.at(0).c_str(), 1);
+  Call call(instruction, operands, loc);
+  auto function = [&](size_t i) {
+    return std::function([this, &fns, i](Tree in) { return CallFunction(fns.at(i), in); });
+  };
+  if (instruction.op == "jit") {
+    call.CheckAllRead();
+    return jit(function(0))(call.arrays(), loc);
+  }
+  if (instruction.op == "cond")
+    return cond(operands.at(0), function(0), function(1), call.arrays(1));
+  if (instruction.op == "switch") {
+    std::vector<std::function<Tree(Tree)>> branches;
+    for (size_t i = 0; i < fns.size(); ++i) branches.push_back(function(i));
+    return switch_case(operands.at(0), branches, call.arrays(1));
+  }
+  if (instruction.op == "while_loop")
+    return while_loop([&](Tree in) { return CallFunction(fns.at(0), in).at(0); }, function(1),
+                      call.arrays(), loc);
+  if (instruction.op == "fori_loop") {
+    auto body = [&](Array i, Tree in) {
+      in.insert(in.begin(), i);
+      return CallFunction(fns.at(0), in);
+    };
+    return fori_loop(Operand(call.integer("lower"), loc), Operand(call.integer("upper"), loc), body,
+                     call.arrays(), loc);
+  }
+  auto carries = static_cast<size_t>(call.integer("num_carry"));
+  ScanOptions options{.length = {}, .reverse = call.flag("reverse")};
+  if (call.has("length")) options.length = call.integer("length");
+  call.CheckAllRead();
+  auto body = [&](Tree carry, Tree xs) {
+    carry.insert(carry.end(), xs.begin(), xs.end());
+    Tree out = CallFunction(fns.at(0), carry);
+    return std::pair(Part(out, 0, carries), Part(out, carries, out.size()));
+  };
+  Tree in = call.arrays();
+  auto [carry, ys] = scan(body, Part(in, 0, carries), Part(in, carries, in.size()), options, loc);
+  carry.insert(carry.end(), ys.begin(), ys.end());
+  return carry;
+}
+
+}  // namespace tessera::conformance

@@ -1,0 +1,283 @@
+// Loops and switches of hand-made plans.
+#include <gmock/gmock.h>
+
+#include "plans.h"
+#include "tessera/error.h"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr int32_t kDevices = 4;
+constexpr int64_t kBytes = 400;
+
+void ForAllTeams(void (*check)()) {
+  for (const TeamCase& t : kTeams) {
+    SCOPED_TRACE(Name(t));
+    const Team team(t.workers, t.forced);
+    check();
+  }
+}
+
+void CopyFloats(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const MapConfig*>(call.config);
+  auto [begin, end] = Share(call, config.elements);
+  if (call.in[0] != call.out[0]) {
+    std::memcpy(call.out[0] + begin * 4, call.in[0] + begin * 4, (end - begin) * 4);
+  }
+}
+
+// out = in[0][0] < value
+void IsLess(const plan::KernelCall& call) {
+  float x;
+  std::memcpy(&x, call.in[0], sizeof x);
+  *call.out[0] = std::byte{x < static_cast<const MapConfig*>(call.config)->value};
+}
+
+// Adds the nodes of `inner` where a body is wanted.
+std::vector<plan::Node> Taken(PlanBuilder& b, std::vector<plan::Node> outer) {
+  return std::exchange(b.plan.nodes, std::move(outer));
+}
+
+Values Mapped(Values values, float (*f)(float)) {
+  for (auto& instance : values) {
+    for (float& v : instance) v = f(v);
+  }
+  return values;
+}
+
+// carry = f(carry), `trips` times; the kernel may work in place or not.
+struct Counted {
+  PlanBuilder b{kDevices};
+  int32_t in = b.Input(kBytes, 0), value = -1;
+  plan::Loop loop;
+
+  explicit Counted(int64_t trips) {
+    loop.trips = trips;
+    b.Segment();
+    value = b.Apply(CopyFloats, {in}, 0, kBytes, 0, 1);
+  }
+  // Begins the body.
+  std::vector<plan::Node> Body() {
+    auto outer = Taken(b, {});
+    b.Segment();
+    return outer;
+  }
+  void End(std::vector<plan::Node> outer) {
+    loop.body = Taken(b, std::move(outer));
+    b.plan.nodes.emplace_back(loop);
+    b.Segment();
+  }
+};
+
+TEST(Loop, CarriesInPlaceAndByChangingPlaces) {
+  ForAllTeams([] {
+    for (int64_t trips : {0, 1, 2, 5, 6}) {
+      for (bool in_place : {true, false}) {
+        Counted c(trips);
+        auto outer = c.Body();
+        const int32_t next = c.b.Apply(AddValue, {c.value}, 1, kBytes, 0, in_place);
+        c.loop.carries = {{c.value, next}};
+        c.End(std::move(outer));
+        c.b.Output(c.value);
+        c.b.Output(c.b.Apply(AddValue, {c.value}, 100, kBytes, 0));
+        Buffers in = MakeInput(kBytes, kDevices);
+        Values want = Read(in, kDevices);
+        const auto out = RunPlan(c.b.plan, {in});
+        for (auto& instance : want) {
+          for (float& v : instance) v += static_cast<float>(trips);
+        }
+        EXPECT_EQ(Read(out[0], kDevices), want) << trips << in_place;
+        EXPECT_EQ(Read(out[1], kDevices), Mapped(want, [](float v) { return v + 100; }));
+      }
+    }
+  });
+}
+
+TEST(Loop, TwoCarriesAndATemporary) {
+  ForAllTeams([] {
+    Counted c(5);
+    const int32_t other = c.b.Apply(AddValue, {c.in}, 1, kBytes, 0);
+    auto outer = c.Body();
+    const int32_t t = c.b.Apply(MulAdd, {c.value, other}, 2, kBytes, 0, 3);
+    const int32_t first = c.b.Apply(CopyFloats, {other}, 0, kBytes, 0, 1);
+    const int32_t second = c.b.Apply(AddValue, {t}, -1, kBytes, 0, 1);
+    c.loop.carries = {{c.value, first}, {other, second}};
+    c.End(std::move(outer));
+    c.b.Output(c.value);
+    c.b.Output(other);
+    Buffers in = MakeInput(kBytes, kDevices);
+    Values x = Read(in, kDevices), y = Mapped(x, [](float v) { return v + 1; });
+    for (int k = 0; k < 5; ++k) {
+      for (size_t i = 0; i < x.size(); ++i) {
+        for (size_t j = 0; j < x[i].size(); ++j) {
+          x[i][j] = std::exchange(y[i][j], x[i][j] * 2 + y[i][j] - 1);
+        }
+      }
+    }
+    const auto out = RunPlan(c.b.plan, {in});
+    EXPECT_EQ(Read(out[0], kDevices), x);
+    EXPECT_EQ(Read(out[1], kDevices), y);
+  });
+}
+
+TEST(Loop, RunsExchangesInside) {
+  ForAllTeams([] {
+    Counted c(4);
+    auto outer = c.Body();
+    const int32_t sum =
+        c.b.AddExchange(AllReduce(kDevices, 1, f32, kBytes / 4), c.value, kBytes, 1);
+    c.b.Segment();
+    const int32_t part = c.b.Apply(MulAdd, {c.value, sum}, 0, kBytes, 0);
+    const int32_t moved = c.b.AddExchange(Permute(f32, kBytes / 4, {1, 2, 3, 0}), part, kBytes, 0);
+    c.b.Segment();
+    const int32_t next = c.b.Apply(DeviceNumber, {moved}, 0.5, kBytes, 0);
+    const int32_t last = c.b.Apply(MulAdd, {next, moved}, 1, kBytes, 0);
+    c.loop.carries = {{c.value, last}};
+    c.End(std::move(outer));
+    c.b.Output(c.value);
+    Values want = Read(MakeInput(kBytes, kDevices), kDevices);
+    for (int k = 0; k < 4; ++k) {
+      for (size_t j = 0; j < want[0].size(); ++j) {
+        float total = 0;
+        for (const auto& instance : want) total += instance[j];
+        for (size_t d = 0; d < want.size(); ++d) want[d][j] = total + static_cast<float>(d) + 0.5f;
+      }
+    }
+    EXPECT_EQ(Read(RunPlan(c.b.plan, {MakeInput(kBytes, kDevices)})[0], kDevices), want);
+  });
+}
+
+// The first iterations are the last slices if reversed; slices of 12 bytes are not aligned.
+TEST(Loop, ReadsAndWritesSlices) {
+  ForAllTeams([] {
+    for (int64_t bytes : {int64_t{12}, kBytes}) {
+      for (bool reverse : {false, true}) {
+        PlanBuilder b(kDevices);
+        const int32_t xs = b.Input(3 * bytes, 0), start = b.Input(bytes, 0);
+        b.Segment();
+        const int32_t value = b.Apply(CopyFloats, {start}, 0, bytes, 0, 1);
+        plan::Loop loop;
+        loop.trips = 3;
+        loop.reverse = reverse;
+        const int32_t x = b.Value(bytes, 0), ys = b.Value(3 * bytes, 0), y = b.Value(bytes, 0);
+        loop.reads = {{xs, x}};
+        loop.writes = {{ys, y}};
+        auto outer = Taken(b, {});
+        b.Segment();
+        b.AddStep(MakeKernel(MulAdd, {bytes / 4, 2}), {value, x}, y);
+        loop.carries = {{value, b.Apply(AddValue, {y}, 1, bytes, 0)}};
+        loop.body = Taken(b, std::move(outer));
+        b.plan.nodes.emplace_back(loop);
+        b.Output(ys);
+        b.Output(value);
+        Buffers in[] = {MakeInput(3 * bytes, kDevices), MakeInput(bytes, kDevices, 1)};
+        Values a = Read(in[0], kDevices), c = Read(in[1], kDevices), want = a;
+        const size_t n = bytes / 4;
+        for (size_t k = 0; k < 3; ++k) {
+          const size_t at = (reverse ? 2 - k : k) * n;
+          for (size_t d = 0; d < c.size(); ++d) {
+            for (size_t j = 0; j < n; ++j) {
+              want[d][at + j] = c[d][j] * 2 + a[d][at + j];
+              c[d][j] = want[d][at + j] + 1;
+            }
+          }
+        }
+        const auto out = RunPlan(b.plan, {in[0], in[1]});
+        EXPECT_EQ(Read(out[0], kDevices), want);
+        EXPECT_EQ(Read(out[1], kDevices), c);
+      }
+    }
+  });
+}
+
+plan::Plan UntilTen(int32_t bad_device = -1) {
+  PlanBuilder b(kDevices);
+  const int32_t in = b.Input(kBytes, 1);
+  b.Segment();
+  const int32_t value = b.Apply(CopyFloats, {in}, 0, kBytes, 1, 1);
+  plan::Loop loop;
+  auto outer = Taken(b, {});
+  b.Segment();
+  loop.predicate = b.Apply(IsLess, {value}, 10, 1, 1);
+  loop.condition = Taken(b, {});
+  b.Segment();
+  const int32_t next = b.Value(kBytes, 1);
+  b.AddStep(MakeKernel(AddValue, {kBytes / 4, 3, bad_device}), {value}, next);
+  loop.carries = {{value, next}};
+  loop.body = Taken(b, std::move(outer));
+  b.plan.nodes.emplace_back(loop);
+  b.Segment();
+  b.Output(b.Apply(AddValue, {value}, 1000, kBytes, 0));
+  return b.plan;
+}
+
+TEST(Loop, RunsUntilItsPredicateIsFalse) {
+  ForAllTeams([] {
+    for (float start : {0.f, 9.f, 10.f, 55.f}) {
+      Buffers in = Allocate(kBytes, 1);
+      for (float& v : Elements<float>(in, 0)) v = start;
+      const float want = 1000 + (start == 0 ? 12 : start == 9 ? 12 : start);
+      const auto out = RunPlan(UntilTen(), {in});
+      for (int32_t d = 0; d < kDevices; ++d) {
+        EXPECT_THAT(Elements<float>(out[0], d), testing::Each(want)) << start;
+      }
+    }
+  });
+}
+
+TEST(Loop, AFailureInsideEndsTheRun) {
+  ForAllTeams([] {
+    Buffers in = Allocate(kBytes, 1);
+    for (float& v : Elements<float>(in, 0)) v = 0;
+    const int64_t live = LiveBytes();
+    EXPECT_THROW(RunPlan(UntilTen(0), {in}), std::runtime_error);
+    EXPECT_EQ(LiveBytes(), live);
+    EXPECT_EQ(Elements<float>(RunPlan(UntilTen(), {in})[0], 0)[0], 1012);
+  });
+}
+
+TEST(Switch, RunsTheBranchThatTheIndexNames) {
+  ForAllTeams([] {
+    PlanBuilder b(kDevices);
+    const int32_t index = b.Input(4, 1), x = b.Input(kBytes, 0);
+    plan::Switch node;
+    node.index = index;
+    node.dtype = i32;
+    const int32_t result = b.Value(kBytes, 0);
+    node.results = {result};
+    for (int k = 0; k < 3; ++k) {
+      b.Segment();
+      const int32_t t = b.Apply(AddValue, {x}, static_cast<float>(k), kBytes, 0);
+      b.AddStep(MakeKernel(MulAdd, {kBytes / 4, 10}), {t, x}, result);
+      node.branches.push_back(Taken(b, {}));
+    }
+    b.plan.nodes.emplace_back(node);
+    b.Segment();
+    b.Output(b.Apply(AddValue, {result}, 0.5, kBytes, 0));
+    const auto executable = Prepare(b.plan);
+    Buffers in = MakeInput(kBytes, kDevices);
+    for (int32_t i = -2; i < 5; ++i) {
+      Buffers at = Allocate(4, 1);
+      Elements<int32_t>(at, 0)[0] = i;
+      Values want = Read(in, kDevices);
+      for (auto& instance : want) {
+        for (float& v : instance) v = (v + static_cast<float>(std::clamp(i, 0, 2))) * 10 + v + 0.5f;
+      }
+      EXPECT_EQ(Read(RunPlan(*executable, {at, in})[0], kDevices), want) << i;
+    }
+  });
+}
+
+TEST(Loop, PeakBytesCountBothPlacesOfACarryOnce) {
+  for (bool in_place : {true, false}) {
+    Counted c(100);
+    auto outer = c.Body();
+    c.loop.carries = {{c.value, c.b.Apply(AddValue, {c.value}, 1, kBytes, 0, in_place)}};
+    c.End(std::move(outer));
+    c.b.Output(c.value);
+    EXPECT_EQ(PeakBytes(*Prepare(c.b.plan)), in_place ? kBytes : 2 * kBytes);
+  }
+}
+
+}  // namespace
+}  // namespace tessera::runtime
