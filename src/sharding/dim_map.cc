@@ -142,11 +142,11 @@ std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& te
   return has;
 }
 
-namespace {
-
-std::string Symbol(int32_t f) {
+std::string FactorSymbol(int32_t f) {
   return f < 18 ? std::string(1, static_cast<char>('i' + f)) : fmt::format("z_{}", f - 17);
 }
+
+namespace {
 
 std::string TensorsText(const std::vector<DimFactors>& tensors) {
   std::string out;
@@ -155,7 +155,7 @@ std::string TensorsText(const std::vector<DimFactors>& tensors) {
     for (size_t d = 0; d < dims.size(); ++d) {
       if (d) out += ", ";
       if (dims[d].empty()) out += "1";
-      for (int32_t f : dims[d]) out += Symbol(f);
+      for (int32_t f : dims[d]) out += FactorSymbol(f);
     }
     out += "]";
   }
@@ -166,7 +166,8 @@ template <class Pred>
 std::string SetText(const DimMap& map, const char* name, Pred pred) {
   std::string out;
   for (size_t f = 0; f < map.factors.size(); ++f)
-    if (pred(map.factors[f])) out += (out.empty() ? "" : ", ") + Symbol(static_cast<int32_t>(f));
+    if (pred(map.factors[f]))
+      out += (out.empty() ? "" : ", ") + FactorSymbol(static_cast<int32_t>(f));
   return out.empty() ? "" : fmt::format(" {}={{{}}}", name, out);
 }
 
@@ -175,14 +176,16 @@ std::string SetText(const DimMap& map, const char* name, Pred pred) {
 std::string Text(const DimMap& map) {
   std::string sizes;
   for (size_t f = 0; f < map.factors.size(); ++f)
-    sizes +=
-        fmt::format("{}{}={}", f ? ", " : "", Symbol(static_cast<int32_t>(f)), map.factors[f].size);
+    sizes += fmt::format("{}{}={}", f ? ", " : "", FactorSymbol(static_cast<int32_t>(f)),
+                         map.factors[f].size);
   auto kind = [](FactorKind k) { return [k](const Factor& f) { return f.kind == k; }; };
-  return TensorsText(map.operands) + "->" + TensorsText(map.results) + " {" + sizes + "}" +
+  if (!sizes.empty()) sizes = " {" + sizes + "}";
+  return TensorsText(map.operands) + "->" + TensorsText(map.results) + sizes +
          SetText(map, "reduction", kind(FactorKind::kReduce)) +
          SetText(map, "need_replication", kind(FactorKind::kReplicate)) +
          SetText(map, "permutation", kind(FactorKind::kPermute)) +
-         SetText(map, "blocked_propagation", [](const Factor& f) { return f.blocked; });
+         SetText(map, "blocked_propagation", [](const Factor& f) { return f.blocked; }) +
+         (map.custom ? ", custom" : "");
 }
 
 }  // namespace tessera::sharding

@@ -59,6 +59,7 @@ struct DimMap {
   std::vector<LinearGroup> linear;
   // An out_sharding may also change what is unreduced or reduced, as a reshard would.
   bool relayouts = false;
+  bool custom = false;  // given by a user, not by the op
 
   int32_t AddFactor(Factor f) {
     factors.push_back(f);
@@ -81,7 +82,10 @@ DimMap ReshapeMap(const Shape& operand, const Shape& result);
 // Returns, per factor, whether some operand (some result) has it.
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors);
 
-// Returns `([i, jk])->([i, j, k]) {i=2, j=4, k=2} reduction={..} ...`, Shardy's rule text.
+// Returns the letter of a factor in texts: `i` to `z`, then `z_1`, `z_2`, ...
+std::string FactorSymbol(int32_t f);
+// Returns `([i, jk])->([i, j, k]) {i=2, j=4, k=2} reduction={..} ...`, Shardy's rule text;
+// ParseRule reads it back. A dim without factors is written `1`.
 std::string Text(const DimMap& map);
 
 }  // namespace tessera::sharding
