@@ -134,6 +134,14 @@ DimMap ReshapeMap(const Shape& operand, const Shape& result) {
   return map;
 }
 
+DimMap Completed(DimMap map) {
+  for (std::vector<DimFactors>* tensors : {&map.operands, &map.results})
+    for (DimFactors& dims : *tensors)
+      for (FactorList& dim : dims)
+        if (dim.empty()) dim = {map.AddFactor({.size = 1})};
+  return map;
+}
+
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors) {
   std::vector<bool> has(map.factors.size());
   for (const DimFactors& dims : tensors)

@@ -79,6 +79,9 @@ DimMap Pointwise(const Shapes& operands, const Shape& result, int num_results = 
 // Source: spec/propagation.md 2.8.
 DimMap ReshapeMap(const Shape& operand, const Shape& result);
 
+// Returns the map with a factor of size 1 for every dim without factors: operands, then results.
+DimMap Completed(DimMap map);
+
 // Returns, per factor, whether some operand (some result) has it.
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors);
 
