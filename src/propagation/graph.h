@@ -2,6 +2,7 @@
 // data-flow edges, groups. Anyone can fill one: Tessera's programs do, and so can a foreign IR
 // through tessera/propagation.h. Nothing here knows an op by its name.
 #pragma once
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/inlined_vector.h>
 
 #include <cstdint>
@@ -88,8 +89,8 @@ struct Op {
   int32_t edge = -1;  // index into Graph::edges
   // In which region: ends and edges of a region belong to it, its op does not. 0: the outermost.
   int32_t region = 0;
-  bool is_return = false;  // the function's end: its operands are compared with Graph::returns
-  OpId copy_of = -1;       // of an op that was copied for one user
+  bool is_return = false;  // the function's end: Graph::returns belongs to its operands
+  OpId origin = -1;  // the caller's op that this is, or is a copy of; -1: made by an import step
 };
 
 // Rules are shared: ops of one kind on equal shapes have one. Every dim has factors.
@@ -115,13 +116,17 @@ struct Graph {
   std::vector<Region> regions = {Region{}};
 
   ValueId AddValue(Shape shape, std::optional<TensorSharding> sharding = {});
-  // Completes the map: a dim without factors gets one of size 1 of its own.
+  // Completes the map: a dim without factors gets one of size 1 of its own. Equal maps are one
+  // rule.
   RuleId AddRule(DimMap map);
   // The identity over `count` operands and one result of this shape.
   RuleId IdentityRule(const Shape& shape, int count);
   OpId Add(Op op);
   // Returns the id of an edge's op, whose result is `owner`.
   OpId AddEdge(Edge edge, ValueId owner, int32_t region);
+
+ private:
+  absl::flat_hash_map<size_t, std::vector<RuleId>> rule_ids_;  // by hash of the map
 };
 
 enum class Stage : uint8_t { kBasic, kAggressive, kOpPriority, kUserPriority };

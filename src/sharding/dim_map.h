@@ -28,6 +28,11 @@ struct Factor {
   bool asks = false;
   // Nothing propagates through it.
   bool blocked = false;
+  friend bool operator==(const Factor&, const Factor&) = default;
+  template <class H>
+  friend H AbslHashValue(H h, const Factor& f) {
+    return H::combine(std::move(h), f.size, f.kind, f.blocked);
+  }
 };
 
 using FactorList = absl::InlinedVector<int32_t, 2>;

@@ -23,6 +23,7 @@ const std::map<std::string, std::set<std::string>>& AllowedLayers() {
       {"base", {"base"}},
       {"plan", {"plan", "base"}},
       {"sharding", {"sharding", "base"}},
+      {"propagation", {"propagation", "base", "sharding"}},
       {"ir", {"ir", "base", "sharding"}},
       {"runtime", {"runtime", "base", "plan"}},
       {"kernels", {"kernels", "base", "plan"}},

@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "propagation/steps.h"
+
+namespace tessera::propagation {
+namespace {
+
+// What one factor wants, and the tensor it comes from: of those that have it, the largest.
+struct Wish {
+  int32_t factor;
+  AxisList axes;
+  double source_size = -1;
+  size_t source = 0;
+};
+
+std::vector<Wish> Wishes(const StepCall& call, const Projection& projection) {
+  std::vector<Wish> wishes;
+  for (int32_t f = 0; f < static_cast<int32_t>(call.directions.size()); ++f) {
+    Wish wish{f, CompatibleAxes(projection, f, call.directions[static_cast<size_t>(f)])};
+    if (wish.axes.empty()) continue;
+    for (size_t t = 0; t < projection.tensors.size(); ++t) {
+      const FactorState& s = projection.tensors[t].factors[static_cast<size_t>(f)];
+      bool has = s.present && (wish.axes == s.axes || IsStrictPrefix(wish.axes, s.axes));
+      if (!has || call.rule.sizes[t] <= wish.source_size) continue;
+      wish.source_size = call.rule.sizes[t];
+      wish.source = t;
+    }
+    wishes.push_back(std::move(wish));
+  }
+  // Of an elementwise op all tensors are equally large: there the factor with more shards leads.
+  auto shards = [&](const Wish& w) { return call.elementwise ? SizeOf(w.axes) : 0; };
+  std::stable_sort(wishes.begin(), wishes.end(), [&](const Wish& a, const Wish& b) {
+    if (a.source_size != b.source_size) return a.source_size > b.source_size;
+    if (shards(a) != shards(b)) return shards(a) > shards(b);
+    return a.source < b.source;
+  });
+  return wishes;
+}
+
+}  // namespace
+
+void AggressiveStep(const StepCall& call, Projection& projection) {
+  std::vector<Wish> wishes = Wishes(call, projection);
+  if (wishes.empty()) return;
+  auto serve = [&](size_t t, bool operand) {
+    TensorState& tensor = projection.tensors[t];
+    for (const Wish& wish : wishes) {
+      FactorState& s = tensor.factors[static_cast<size_t>(wish.factor)];
+      if (!s.present) continue;
+      AxisList axes = wish.axes;
+      int64_t size = call.rule.map.factors[static_cast<size_t>(wish.factor)].size;
+      Truncate(axes, [&](AxisRef x, int64_t before) {
+        return FitsFactor(tensor, wish.factor, size, x, before);
+      });
+      if (!IsStrictPrefix(s.axes, axes)) continue;
+      Truncate(axes, [&](AxisRef x, int64_t) { return FitsOthers(tensor, wish.factor, x); });
+      // From one operand of an elementwise op to another goes only what the result takes too.
+      if (operand && call.elementwise)
+        for (size_t r = projection.operands; r < projection.tensors.size(); ++r) {
+          const FactorState& result =
+              projection.tensors[r].factors[static_cast<size_t>(wish.factor)];
+          if (IsStrictPrefix(result.axes, axes)) axes = result.axes;
+        }
+      if (IsStrictPrefix(s.axes, axes)) s.axes = std::move(axes);
+    }
+  };
+  for (size_t t = projection.operands; t < projection.tensors.size(); ++t) serve(t, false);
+  for (size_t t = 0; t < projection.operands; ++t) serve(t, true);
+}
+
+}  // namespace tessera::propagation

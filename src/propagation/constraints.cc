@@ -1,0 +1,173 @@
+#include <algorithm>
+
+#include "propagation/import.h"
+#include "propagation/manual.h"
+
+namespace tessera::propagation {
+namespace {
+
+class Constraints {
+ public:
+  explicit Constraints(Graph& graph) : graph_(graph), rewrite_(graph) {
+    maker_.assign(graph.values.size(), -1);
+    target_of_.assign(graph.values.size(), -1);
+    uses_.resize(graph.values.size());
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+      const Op& op = graph.ops[i];
+      for (ValueId v : op.results) maker_[At(v)] = static_cast<OpId>(i);
+      for (size_t k = 0; k < op.operands.size(); ++k)
+        uses_[At(op.operands[k])].push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
+      if (op.kind != Op::kEdge) continue;
+      const Edge& edge = graph.edges[static_cast<size_t>(op.edge)];
+      target_of_[At(op.results[0])] = static_cast<OpId>(i);
+      for (ValueId v : edge.other_targets) target_of_[At(v)] = static_cast<OpId>(i);
+      if (edge.outer && edge.inward)
+        for (Use use : edge.sources) manual_[{use.op, use.index}] = &edge;
+    }
+  }
+
+  void Run() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      OpId id = static_cast<OpId>(i);
+      const Op& op = graph_.ops[i];
+      if (op.kind == Op::kConstraint) {
+        FollowChain(id);
+        Act(id, op.operands[0], *graph_.values[At(op.results[0])].sharding, id);
+      }
+    }
+    for (size_t i = 0; i < graph_.ops.size(); ++i)
+      for (size_t k = 0; k < graph_.ops[i].operands.size(); ++k)
+        if (const Edge* edge = ManualAt({static_cast<OpId>(i), static_cast<int32_t>(k)}))
+          Act(static_cast<OpId>(i), graph_.ops[i].operands[k], *edge->outer, -1);
+    rewrite_.Apply();
+  }
+
+ private:
+  static size_t At(int32_t i) { return static_cast<size_t>(i); }
+  const Op& op(OpId id) const { return graph_.ops[At(id)]; }
+  const Edge* ManualAt(Use use) const {
+    auto it = manual_.find({use.op, use.index});
+    return it == manual_.end() ? nullptr : it->second;
+  }
+  // The sharding that a use asks its value to have; null for an ordinary use.
+  const TensorSharding* Asked(Use use) const {
+    if (op(use.op).kind == Op::kConstraint)
+      return &*graph_.values[At(op(use.op).results[0])].sharding;
+    const Edge* edge = ManualAt(use);
+    return edge ? &*edge->outer : nullptr;
+  }
+  bool IsConstraint(ValueId v) const {
+    return maker_[At(v)] >= 0 && op(maker_[At(v)]).kind == Op::kConstraint;
+  }
+
+  // Makes later users of a chain's input use its last constraint.
+  void FollowChain(OpId head) {
+    ValueId input = op(head).operands[0];
+    if (IsConstraint(input) || graph_.values[At(input)].sharding) return;
+    for (Use use : uses_[At(input)])
+      if (use.op != head && Asked(use)) return;
+    OpId tail = head;
+    while (true) {
+      const std::vector<Use>& uses = uses_[At(op(tail).results[0])];
+      bool asked =
+          std::any_of(uses.begin(), uses.end(), [&](Use u) { return Asked(u) != nullptr; });
+      if (!asked) break;
+      if (uses.size() != 1 || op(uses[0].op).kind != Op::kConstraint) return;
+      tail = uses[0].op;
+    }
+    if (tail == head) return;
+    ReplaceUses(input, op(tail).results[0], [&](Use use) {
+      return use.op != head && use.op > tail && !op(use.op).is_return &&
+             op(use.op).region == op(tail).region;
+    });
+  }
+
+  // `user` (a constraint, or -1 and a manual region's op) asks for `asked` of `input`.
+  void Act(OpId user, ValueId input, const TensorSharding& asked, OpId constraint) {
+    if (graph_.values[At(input)].sharding) return;
+    for (const sharding::DimAxes& d : asked.dims)
+      if (d.open) return;
+    for (Use use : uses_[At(input)]) {
+      const TensorSharding* other = use.op == user ? nullptr : Asked(use);
+      if (other && *other != asked) return;
+    }
+    if (target_of_[At(input)] < 0) {
+      graph_.values[At(input)].sharding = asked;
+      return;
+    }
+    // What all targets of an edge are is not this one's to say: its users see a constraint instead.
+    if (!asked.unreduced.empty()) {
+      TensorSharding partial = sharding::Replicated(asked.mesh, asked.rank());
+      for (sharding::DimAxes& d : partial.dims) d.open = true;
+      partial.unreduced = asked.unreduced;
+      partial.kind = asked.kind;
+      graph_.values[At(input)].sharding = std::move(partial);
+    }
+    Op moved;
+    if (constraint >= 0) {
+      moved = op(constraint);
+      rewrite_.Remove(constraint);
+    } else {
+      moved.kind = Op::kConstraint;
+      moved.elementwise = true;
+      moved.first = Direction::kBoth;
+      moved.operands = {input};
+      moved.results = {NewValue(input, asked)};
+      moved.rule = graph_.IdentityRule(graph_.values[At(input)].shape, 1);
+    }
+    ReplaceUses(input, moved.results[0], [&](Use use) { return use.op != constraint; });
+    Place(input, user, std::move(moved));
+  }
+
+  ValueId NewValue(ValueId like, const TensorSharding& sharding) {
+    maker_.push_back(-1);
+    target_of_.push_back(-1);
+    uses_.emplace_back();
+    return graph_.AddValue(graph_.values[At(like)].shape, sharding);
+  }
+
+  // Right after the value is made; an argument of a region is, where the region begins.
+  void Place(ValueId input, OpId user, Op added) {
+    OpId edge = target_of_[At(input)];
+    if (op(edge).results[0] == input) {
+      added.region = op(edge).region;
+      rewrite_.After(edge, std::move(added));
+      return;
+    }
+    added.region = op(user).region;
+    for (size_t i = 0; i < graph_.ops.size(); ++i)
+      if (graph_.ops[i].region == added.region)
+        return rewrite_.Before(static_cast<OpId>(i), std::move(added));
+  }
+
+  template <class Which>
+  void ReplaceUses(ValueId from, ValueId to, const Which& which) {
+    std::vector<Use> kept;
+    for (Use use : uses_[At(from)]) {
+      if (!which(use)) {
+        kept.push_back(use);
+        continue;
+      }
+      graph_.ops[At(use.op)].operands[At(use.index)] = to;
+      uses_[At(to)].push_back(use);
+    }
+    uses_[At(from)] = std::move(kept);
+  }
+
+  Graph& graph_;
+  Rewrite rewrite_;
+  std::vector<OpId> maker_, target_of_;  // per value; -1: none
+  std::vector<std::vector<Use>> uses_;
+  absl::flat_hash_map<std::pair<OpId, int32_t>, const Edge*> manual_;
+};
+
+}  // namespace
+
+void ApplyConstraints(Graph& graph) {
+  bool any = std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
+    return op.kind == Op::kConstraint || op.kind == Op::kEdge;
+  });
+  if (any) Constraints(graph).Run();
+}
+
+}  // namespace tessera::propagation

@@ -1,0 +1,81 @@
+#include "propagation/graph.h"
+
+#include <absl/hash/hash.h>
+
+namespace tessera::propagation {
+namespace {
+
+bool Same(const DimMap& a, const DimMap& b) {
+  return a.factors == b.factors && a.operands == b.operands && a.results == b.results;
+}
+
+}  // namespace
+
+ValueId Graph::AddValue(Shape shape, std::optional<TensorSharding> sharding) {
+  values.push_back({std::move(shape), std::move(sharding)});
+  return static_cast<ValueId>(values.size()) - 1;
+}
+
+RuleId Graph::AddRule(DimMap map) {
+  Rule rule;
+  auto complete = [&](std::vector<sharding::DimFactors>& tensors) {
+    for (sharding::DimFactors& dims : tensors)
+      for (sharding::FactorList& dim : dims)
+        if (dim.empty()) dim.push_back(map.AddFactor({}));
+  };
+  complete(map.operands);
+  complete(map.results);
+  std::vector<RuleId>& known = rule_ids_[absl::HashOf(map.factors, map.operands, map.results)];
+  for (RuleId id : known)
+    if (Same(rules[static_cast<size_t>(id)].map, map)) return id;
+  auto size = [&](const std::vector<sharding::DimFactors>& tensors) {
+    for (const sharding::DimFactors& dims : tensors) {
+      double product = 1;
+      for (const sharding::FactorList& dim : dims)
+        for (int32_t f : dim)
+          product *= static_cast<double>(map.factors[static_cast<size_t>(f)].size);
+      rule.sizes.push_back(product);
+    }
+  };
+  size(map.operands);
+  size(map.results);
+  rule.map = std::move(map);
+  rules.push_back(std::move(rule));
+  known.push_back(static_cast<RuleId>(rules.size()) - 1);
+  return known.back();
+}
+
+RuleId Graph::IdentityRule(const Shape& shape, int count) {
+  DimMap map;
+  sharding::DimFactors dims;
+  for (int64_t n : shape) dims.push_back({map.AddFactor({.size = n})});
+  map.operands.assign(static_cast<size_t>(count), dims);
+  map.results = {dims};
+  return AddRule(std::move(map));
+}
+
+OpId Graph::Add(Op op) {
+  if (op.kind == Op::kConstraint || op.kind == Op::kBarrier) {
+    op.elementwise = true;
+    op.rule = IdentityRule(values[static_cast<size_t>(op.results[0])].shape, 1);
+  }
+  if (op.elementwise) op.first = Direction::kBoth;
+  ops.push_back(std::move(op));
+  return static_cast<OpId>(ops.size()) - 1;
+}
+
+OpId Graph::AddEdge(Edge edge, ValueId owner, int32_t region) {
+  RuleId rule = IdentityRule(values[static_cast<size_t>(owner)].shape,
+                             static_cast<int>(edge.sources.size()));
+  Op& op = ops.emplace_back();
+  op.kind = Op::kEdge;
+  op.rule = rule;
+  op.results = {owner};
+  op.first = Direction::kBoth;
+  op.region = region;
+  op.edge = static_cast<int32_t>(edges.size());
+  edges.push_back(std::move(edge));
+  return static_cast<OpId>(ops.size()) - 1;
+}
+
+}  // namespace tessera::propagation

@@ -1,0 +1,37 @@
+// What happens to a graph before propagation. Source: spec/propagation.md 7.1 and 5.6.
+#pragma once
+#include "propagation/graph.h"
+
+namespace tessera::propagation {
+
+// Edits to the list of ops, done all at once: ids stay valid until Apply.
+class Rewrite {
+ public:
+  explicit Rewrite(Graph& graph);
+  Graph& graph() { return graph_; }
+  void Remove(OpId op) { removed_[static_cast<size_t>(op)] = true; }
+  void Before(OpId op, Op added) { before_[static_cast<size_t>(op)].push_back(std::move(added)); }
+  void After(OpId op, Op added) { after_[static_cast<size_t>(op)].push_back(std::move(added)); }
+  // Renumbers ops where edges and regions name them.
+  void Apply();
+
+ private:
+  Graph& graph_;
+  std::vector<std::vector<Op>> before_, after_;
+  std::vector<bool> removed_;
+};
+
+// Gives every user of a constant, of an expression of constants, or of a scalar that is repeated, a
+// copy of its own: what one user wants of a constant is nothing to the others. The first user keeps
+// the value itself.
+void SplitConstants(Graph& graph, std::vector<Result::Copy>& copies);
+
+// Lets constraints act on their operands: a closed constraint of a value without a sharding of its
+// own is that value's sharding, and the last one of a chain of constraints is what later users see.
+void ApplyConstraints(Graph& graph);
+
+// Joins groups that share a value, and gives their members the one sharding that some have. Where
+// members are given different ones, later users see an open constraint instead.
+void JoinGroups(Graph& graph, std::vector<std::string>& warnings);
+
+}  // namespace tessera::propagation

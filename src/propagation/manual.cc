@@ -1,0 +1,56 @@
+#include "propagation/manual.h"
+
+#include <algorithm>
+
+namespace tessera::propagation {
+namespace {
+
+bool Names(const AxisList& axes, AxisRef a) {
+  return std::any_of(axes.begin(), axes.end(), [&](AxisRef b) { return a.axis == b.axis; });
+}
+
+// The manual axes of `outer`, then the axes of `inner`.
+TensorSharding Outside(const Edge& edge, const TensorSharding& inner) {
+  const TensorSharding& outer = *edge.outer;
+  TensorSharding out = outer;
+  for (size_t d = 0; d < out.dims.size(); ++d) {
+    sharding::DimAxes& dim = out.dims[d];
+    dim.open = inner.dims[d].open;
+    dim.priority = inner.dims[d].priority;
+    dim.axes.erase(std::remove_if(dim.axes.begin(), dim.axes.end(),
+                                  [&](AxisRef a) { return !Names(edge.manual, a); }),
+                   dim.axes.end());
+    dim.axes.insert(dim.axes.end(), inner.dims[d].axes.begin(), inner.dims[d].axes.end());
+  }
+  return out;
+}
+
+TensorSharding Open(const TensorSharding& like) {
+  TensorSharding s = sharding::Replicated(like.mesh, like.rank());
+  for (sharding::DimAxes& d : s.dims) d.open = true;
+  return s;
+}
+
+}  // namespace
+
+TensorSharding WithoutAxes(TensorSharding s, const AxisList& axes) {
+  auto drop = [&](AxisList& list) {
+    list.erase(std::remove_if(list.begin(), list.end(), [&](AxisRef a) { return Names(axes, a); }),
+               list.end());
+  };
+  for (sharding::DimAxes& d : s.dims) drop(d.axes);
+  drop(s.replicated);
+  drop(s.unreduced);
+  return s;
+}
+
+TensorSharding SeenBySources(const Edge& edge, const TensorSharding* target) {
+  TensorSharding s = target ? *target : Open(*edge.outer);
+  return edge.inward ? Outside(edge, s) : WithoutAxes(std::move(s), edge.manual);
+}
+
+TensorSharding SeenByTargets(const Edge& edge, const TensorSharding& source) {
+  return edge.inward ? WithoutAxes(source, edge.manual) : Outside(edge, source);
+}
+
+}  // namespace tessera::propagation

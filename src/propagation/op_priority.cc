@@ -1,0 +1,29 @@
+#include "propagation/priorities.h"
+
+namespace tessera::propagation {
+
+std::vector<Round> DefaultRounds() {
+  using sharding::Factor;
+  using sharding::FactorKind;
+  auto backward_if_expands = [](const Op& op) {
+    return op.expands ? Direction::kBackward : Direction::kBoth;
+  };
+  return {
+      [](const Op& op, const Factor&, bool single) { return single ? op.first : Direction::kNone; },
+      [](const Op& op, const Factor&, bool) { return op.first; },
+      [=](const Op& op, const Factor& f, bool) {
+        return f.kind == FactorKind::kPass ? backward_if_expands(op) : Direction::kNone;
+      },
+      [=](const Op& op, const Factor&, bool) { return backward_if_expands(op); },
+      [](const Op&, const Factor&, bool) { return Direction::kBoth; }};
+}
+
+void OpPriorities(State& state, absl::Span<const Round> rounds) {
+  FixPoint fix_point(state, /*basic=*/false);
+  for (size_t k = 1; k <= rounds.size(); ++k) {
+    state.round = static_cast<int8_t>(k - 1);
+    fix_point.Run(rounds.first(k));
+  }
+}
+
+}  // namespace tessera::propagation

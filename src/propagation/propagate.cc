@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "propagation/import.h"
+#include "propagation/manual.h"
+#include "propagation/priorities.h"
+
+namespace tessera::propagation {
+namespace {
+
+void DropPriorities(std::optional<TensorSharding>& s) {
+  if (!s) return;
+  for (sharding::DimAxes& d : s->dims) d.priority = -1;
+}
+
+// What an edge's owner has at the start is what the border of its region says.
+void StartEdges(Graph& graph) {
+  for (const Op& op : graph.ops) {
+    if (op.kind != Op::kEdge) continue;
+    const Edge& edge = graph.edges[static_cast<size_t>(op.edge)];
+    if (!edge.outer) continue;
+    graph.values[static_cast<size_t>(op.results[0])].sharding =
+        edge.inward ? WithoutAxes(*edge.outer, edge.manual) : *edge.outer;
+  }
+}
+
+void Run(State& state, const Options& options, absl::Span<const Round> rounds) {
+  Round both = [](const Op&, const sharding::Factor&, bool) { return Direction::kBoth; };
+  switch (options.stop_after) {
+    case Stage::kBasic:
+      return FixPoint(state, /*basic=*/true).Run({&both, 1});
+    case Stage::kAggressive:
+      return FixPoint(state, /*basic=*/false).Run({&both, 1});
+    case Stage::kOpPriority:
+      return OpPriorities(state, rounds);
+    case Stage::kUserPriority:
+      return UserPriorities(state, rounds);
+  }
+}
+
+}  // namespace
+
+Result Propagate(Graph graph, const Options& options) {
+  Verify(graph);
+  Result result;
+  for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].origin = static_cast<OpId>(i);
+  if (options.import) SplitConstants(graph, result.copies);
+  StartEdges(graph);
+  if (options.import) {
+    ApplyConstraints(graph);
+    JoinGroups(graph, result.warnings);
+  }
+  if (options.stop_after != Stage::kUserPriority) {
+    for (Value& v : graph.values) DropPriorities(v.sharding);
+    for (std::optional<TensorSharding>& r : graph.returns) DropPriorities(r);
+  }
+  State state(graph, options.record);
+  std::vector<Round> rounds = options.rounds.empty() ? DefaultRounds() : options.rounds;
+  Run(state, options, rounds);
+  result.shardings = state.shardings().list();
+  for (size_t v = 0; v < graph.values.size(); ++v)
+    result.of_value.push_back(state.Get(static_cast<ValueId>(v)));
+  for (const State::Return& r : state.returns()) {
+    const TensorSharding* s = state.shardings()[r.sharding];
+    result.returns.push_back(s ? std::optional(*s) : std::nullopt);
+  }
+  result.events = std::move(state.events);
+  result.graph = std::move(graph);
+  return result;
+}
+
+}  // namespace tessera::propagation

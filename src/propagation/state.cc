@@ -1,0 +1,151 @@
+#include "propagation/state.h"
+
+#include <algorithm>
+
+namespace tessera::propagation {
+
+ShardingId Shardings::Intern(TensorSharding sharding) {
+  auto [it, added] = ids_.try_emplace(std::move(sharding), static_cast<ShardingId>(list_.size()));
+  if (added) {
+    list_.push_back(it->first);
+    has_axes_.push_back(!it->first.dims_empty());
+  }
+  return it->second;
+}
+
+void WorkList::Fill(const std::vector<OpId>& ops, size_t num_ops) {
+  stack_.assign(ops.rbegin(), ops.rend());
+  waits_.assign(num_ops, false);
+  for (OpId op : ops) waits_[static_cast<size_t>(op)] = true;
+}
+
+OpId WorkList::Pop() {
+  OpId op = stack_.back();
+  stack_.pop_back();
+  waits_[static_cast<size_t>(op)] = false;
+  return op;
+}
+
+void WorkList::Push(OpId op) {
+  if (waits_[static_cast<size_t>(op)]) return;
+  waits_[static_cast<size_t>(op)] = true;
+  stack_.push_back(op);
+}
+
+State::State(Graph& graph, bool record)
+    : recording(record),
+      graph_(graph),
+      sharding_(graph.values.size(), 0),
+      owner_(graph.values.size()),
+      maker_(graph.values.size(), -1) {
+  for (size_t v = 0; v < owner_.size(); ++v) owner_[v] = static_cast<ValueId>(v);
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    for (ValueId v : op.results) maker_[static_cast<size_t>(v)] = static_cast<OpId>(i);
+    if (op.kind != Op::kNone && op.rule >= 0) active_.push_back(static_cast<OpId>(i));
+    if (op.is_return) return_op_ = static_cast<OpId>(i);
+    if (op.kind != Op::kEdge) continue;
+    for (ValueId v : graph.edges[static_cast<size_t>(op.edge)].other_targets)
+      owner_[static_cast<size_t>(v)] = op.results[0];
+  }
+  for (size_t v = 0; v < graph.values.size(); ++v)
+    if (graph.values[v].sharding)
+      Set(static_cast<ValueId>(v), shardings_.Intern(*graph.values[v].sharding));
+  for (size_t r = 0; r < graph.returns.size(); ++r) {
+    ValueId v = graph.ops[static_cast<size_t>(return_op_)].operands[r];
+    RuleId rule = graph.IdentityRule(graph.values[static_cast<size_t>(v)].shape, 1);
+    returns_.push_back({v, rule, graph.returns[r] ? shardings_.Intern(*graph.returns[r]) : 0});
+  }
+  group_of_.assign(graph.values.size(), -1);
+  for (size_t g = 0; g < graph.groups.size(); ++g)
+    for (ValueId v : graph.groups[g]) group_of_[static_cast<size_t>(v)] = static_cast<int32_t>(g);
+  ListTensors();
+  ListUsers();
+}
+
+void State::ListTensors() {
+  for (const Op& op : graph_.ops) {
+    tensors_begin_.push_back(static_cast<int32_t>(tensors_.size()));
+    if (op.kind == Op::kEdge) {
+      for (Use use : graph_.edges[static_cast<size_t>(op.edge)].sources)
+        tensors_.push_back(
+            graph_.ops[static_cast<size_t>(use.op)].operands[static_cast<size_t>(use.index)]);
+    } else {
+      tensors_.insert(tensors_.end(), op.operands.begin(), op.operands.end());
+    }
+    tensors_.insert(tensors_.end(), op.results.begin(), op.results.end());
+  }
+  tensors_begin_.push_back(static_cast<int32_t>(tensors_.size()));
+}
+
+void State::ListUsers() {
+  std::vector<int32_t> uses(graph_.values.size() + 1, 0);
+  auto each_use = [&](const auto& visit) {
+    for (size_t i = graph_.ops.size(); i-- > 0;)
+      for (ValueId v : graph_.ops[i].operands) visit(v, static_cast<OpId>(i));
+  };
+  each_use([&](ValueId v, OpId) { ++uses[static_cast<size_t>(v)]; });
+  single_use_.assign(graph_.ops.size(), true);
+  each_use([&](ValueId v, OpId op) {
+    if (uses[static_cast<size_t>(v)] != 1 && !graph_.values[static_cast<size_t>(v)].shape.empty())
+      single_use_[static_cast<size_t>(op)] = false;
+  });
+  // A use that is an edge's source stands for the edge.
+  absl::flat_hash_map<std::pair<OpId, int32_t>, OpId> edges;
+  for (size_t i = 0; i < graph_.ops.size(); ++i)
+    if (graph_.ops[i].kind == Op::kEdge)
+      for (Use use : graph_.edges[static_cast<size_t>(graph_.ops[i].edge)].sources)
+        edges[{use.op, use.index}] = static_cast<OpId>(i);
+  std::vector<std::vector<OpId>> users(graph_.values.size());
+  for (size_t i = graph_.ops.size(); i-- > 0;) {
+    const Op& op = graph_.ops[i];
+    for (size_t k = op.operands.size(); k-- > 0;) {
+      OpId user = static_cast<OpId>(i);
+      if (op.kind == Op::kNone) {
+        auto it = edges.find({user, static_cast<int32_t>(k)});
+        if (it == edges.end()) continue;
+        user = it->second;
+      }
+      std::vector<OpId>& list = users[static_cast<size_t>(op.operands[k])];
+      if (list.empty() || list.back() != user) list.push_back(user);
+    }
+  }
+  for (const std::vector<OpId>& list : users) {
+    notify_begin_.push_back(static_cast<int32_t>(to_notify_.size()));
+    to_notify_.insert(to_notify_.end(), list.begin(), list.end());
+  }
+  notify_begin_.push_back(static_cast<int32_t>(to_notify_.size()));
+}
+
+absl::Span<const ValueId> State::Tensors(OpId op) const {
+  auto begin = static_cast<size_t>(tensors_begin_[static_cast<size_t>(op)]),
+       end = static_cast<size_t>(tensors_begin_[static_cast<size_t>(op) + 1]);
+  return absl::MakeConstSpan(tensors_).subspan(begin, end - begin);
+}
+
+absl::Span<const ValueId> State::Group(ValueId v) const {
+  int32_t g = group_of_[static_cast<size_t>(v)];
+  if (g < 0) return {};
+  return graph_.groups[static_cast<size_t>(g)];
+}
+
+void State::Notify(ValueId v, OpId current, WorkList& work) const {
+  auto push = [&](OpId op) {
+    if (op >= 0 && op != current) work.Push(op);
+  };
+  auto users = [&](ValueId of) {
+    for (int32_t i = notify_begin_[static_cast<size_t>(of)];
+         i < notify_begin_[static_cast<size_t>(of) + 1]; ++i)
+      push(to_notify_[static_cast<size_t>(i)]);
+  };
+  ValueId owner = Owner(v);
+  OpId maker = maker_[static_cast<size_t>(owner)];
+  if (maker >= 0 && graph_.ops[static_cast<size_t>(maker)].kind == Op::kEdge)
+    for (ValueId t : graph_.edges[static_cast<size_t>(graph_.ops[static_cast<size_t>(maker)].edge)]
+                         .other_targets)
+      users(t);
+  if (maker >= 0 && graph_.ops[static_cast<size_t>(maker)].kind != Op::kNone) push(maker);
+  users(owner);
+}
+
+}  // namespace tessera::propagation

@@ -1,0 +1,100 @@
+// What propagation knows while it runs: the sharding of every value, who uses it, and what is left
+// to visit. Shardings are interned, so that a value's is a number and a step that was taken before,
+// anywhere, is looked up.
+#pragma once
+#include <absl/container/flat_hash_map.h>
+
+#include <deque>
+
+#include "propagation/steps.h"
+
+namespace tessera::propagation {
+
+using ShardingId = int32_t;  // 0: none
+
+class Shardings {
+ public:
+  Shardings() : list_(1) {}
+  ShardingId Intern(TensorSharding sharding);
+  // Null for 0.
+  const TensorSharding* operator[](ShardingId i) const {
+    return i == 0 ? nullptr : &list_[static_cast<size_t>(i)];
+  }
+  bool has_axes(ShardingId i) const { return has_axes_[static_cast<size_t>(i)]; }
+  std::vector<TensorSharding> list() const { return {list_.begin(), list_.end()}; }
+
+ private:
+  std::deque<TensorSharding> list_;
+  std::vector<bool> has_axes_ = {false};
+  absl::flat_hash_map<TensorSharding, ShardingId> ids_;
+};
+
+// Ops still to visit. Those of the start come in program order; one that is added later comes next,
+// unless it waits already. This order is Shardy's, and decides some conflicts (spec 5.3).
+class WorkList {
+ public:
+  void Fill(const std::vector<OpId>& ops, size_t num_ops);
+  bool empty() const { return stack_.empty(); }
+  OpId Pop();
+  void Push(OpId op);
+
+ private:
+  std::vector<OpId> stack_;
+  std::vector<bool> waits_;
+};
+
+class State {
+ public:
+  State(Graph& graph, bool record);
+
+  const Graph& graph() const { return graph_; }
+  Shardings& shardings() { return shardings_; }
+  // The value whose sharding stands for v's: an edge's targets have that of its owner.
+  ValueId Owner(ValueId v) const { return owner_[static_cast<size_t>(v)]; }
+  ShardingId Get(ValueId v) const { return sharding_[static_cast<size_t>(Owner(v))]; }
+  void Set(ValueId v, ShardingId s) { sharding_[static_cast<size_t>(Owner(v))] = s; }
+  // The function's end and what its results are given.
+  struct Return {
+    ValueId value;
+    RuleId rule;
+    ShardingId sharding;
+  };
+  std::vector<Return>& returns() { return returns_; }
+  OpId return_op() const { return return_op_; }
+  // Whether every operand that is not a scalar has this one use only.
+  bool single_use(OpId op) const { return single_use_[static_cast<size_t>(op)]; }
+  // Ops that anything may cross, in program order.
+  const std::vector<OpId>& active() const { return active_; }
+  // The values that an op's rule is about: operands (an edge's sources), then results.
+  absl::Span<const ValueId> Tensors(OpId op) const;
+  // Adds the ops that may have to act because v changed. `current` is the one that changed it.
+  void Notify(ValueId v, OpId current, WorkList& work) const;
+  absl::Span<const ValueId> Group(ValueId v) const;
+
+  // Set by the outer layers, for events.
+  int8_t round = 0;
+  int32_t priority = 0;
+  bool recording = false;
+  std::vector<Event> events;
+
+ private:
+  void ListTensors();
+  void ListUsers();
+
+  const Graph& graph_;
+  Shardings shardings_;
+  std::vector<ShardingId> sharding_;
+  std::vector<Return> returns_;
+  OpId return_op_ = -1;
+  std::vector<ValueId> owner_;
+  std::vector<OpId> maker_;  // per value; -1: none
+  std::vector<OpId> active_;
+  std::vector<bool> single_use_;
+  std::vector<ValueId> tensors_;        // of all ops
+  std::vector<int32_t> tensors_begin_;  // per op
+  std::vector<OpId> to_notify_;         // of all values: by users, last use first
+  std::vector<int32_t> notify_begin_;   // per value
+  std::vector<int32_t> group_of_;       // per value; -1: none
+};
+
+}  // namespace tessera::propagation

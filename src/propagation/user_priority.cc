@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <map>
+
+#include "propagation/priorities.h"
+
+namespace tessera::propagation {
+namespace {
+
+// A place that holds a sharding: a value, or (then `returned` is its number) a function's result.
+struct Held {
+  ValueId value = -1;
+  int32_t returned = -1;
+  TensorSharding original;
+};
+
+class Layers {
+ public:
+  explicit Layers(State& state) : state_(state) {
+    for (size_t v = 0; v < state.graph().values.size(); ++v)
+      if (state.Owner(static_cast<ValueId>(v)) == static_cast<ValueId>(v))
+        Hold({static_cast<ValueId>(v), -1, {}});
+    for (size_t r = 0; r < state.returns().size(); ++r) Hold({-1, static_cast<int32_t>(r), {}});
+  }
+
+  const std::map<int32_t, std::vector<Held>>& later() const { return later_; }
+
+  // Gives the dims of priority `p` their axes back.
+  void Restore(int32_t p) {
+    for (const Held& held : later_.at(p)) {
+      TensorSharding now = *state_.shardings()[Id(held)];
+      for (size_t d = 0; d < now.dims.size(); ++d) {
+        const sharding::DimAxes& original = held.original.dims[d];
+        if (original.priority != p) continue;
+        now.dims[d].axes = original.axes;
+        now.dims[d].open = original.open;
+        for (AxisRef a : original.axes)
+          now.replicated.erase(std::remove(now.replicated.begin(), now.replicated.end(), a),
+                               now.replicated.end());
+      }
+      Id(held, state_.shardings().Intern(std::move(now)));
+    }
+  }
+
+ private:
+  ShardingId Id(const Held& held) const {
+    return held.returned >= 0 ? state_.returns()[static_cast<size_t>(held.returned)].sharding
+                              : state_.Get(held.value);
+  }
+  void Id(const Held& held, ShardingId id) {
+    if (held.returned >= 0)
+      state_.returns()[static_cast<size_t>(held.returned)].sharding = id;
+    else
+      state_.Set(held.value, id);
+  }
+
+  void Hold(Held held) {
+    const TensorSharding* given = state_.shardings()[Id(held)];
+    if (!given) return;
+    held.original = *given;
+    TensorSharding now = *given;
+    bool any = false;
+    std::vector<int32_t> seen;
+    for (sharding::DimAxes& d : now.dims) {
+      int32_t p = std::exchange(d.priority, -1);
+      any |= p >= 0;
+      if (p <= 0) continue;
+      now.replicated.insert(now.replicated.end(), d.axes.begin(), d.axes.end());
+      d.axes.clear();
+      d.open = false;
+      if (!std::count(seen.begin(), seen.end(), p)) seen.push_back(p);
+    }
+    if (!any) return;
+    std::sort(now.replicated.begin(), now.replicated.end(), sharding::MeshOrder);
+    Id(held, state_.shardings().Intern(std::move(now)));
+    for (int32_t p : seen) later_[p].push_back(held);
+  }
+
+  State& state_;
+  std::map<int32_t, std::vector<Held>> later_;
+};
+
+}  // namespace
+
+void UserPriorities(State& state, absl::Span<const Round> rounds) {
+  Layers layers(state);
+  state.priority = 0;
+  OpPriorities(state, rounds);
+  for (const auto& [p, held] : layers.later()) {
+    state.priority = p;
+    layers.Restore(p);
+    OpPriorities(state, rounds);
+  }
+}
+
+}  // namespace tessera::propagation
