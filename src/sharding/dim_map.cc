@@ -42,9 +42,10 @@ struct Side {
   void LeaveDim() {
     if (more() && dim_product == factor_product) ++at;
   }
-  bool SkipSizeOne() {
+  // A dim of size 1 stands for itself.
+  bool PassSizeOne(DimMap& map) {
     if (!more() || shape[at] != 1) return false;
-    ++at;
+    dims[at++] = {map.AddFactor({.size = 1})};
     return true;
   }
 };
@@ -63,7 +64,7 @@ namespace {
 void Walk(DimMap& map, Side& in, Side& out) {
   auto alone = [&](Side& side, int64_t size) { side.Add(map.AddFactor({.size = size}), size); };
   while (in.more() || out.more()) {
-    if (in.SkipSizeOne() || out.SkipSizeOne()) continue;
+    if (in.PassSizeOne(map) || out.PassSizeOne(map)) continue;
     in.EnterDim();
     out.EnterDim();
     int64_t common = std::gcd(in.left(), out.left());
@@ -139,6 +140,14 @@ DimMap Completed(DimMap map) {
     for (DimFactors& dims : *tensors)
       for (FactorList& dim : dims)
         if (dim.empty()) dim = {map.AddFactor({.size = 1})};
+  return map;
+}
+
+DimMap WithPiecesJoined(DimMap map) {
+  for (DimFactors& dims : map.operands)
+    for (FactorList& dim : dims)
+      for (int32_t& f : dim)
+        if (map.factors[f].piece_of >= 0) f = map.factors[f].piece_of;
   return map;
 }
 

@@ -28,6 +28,9 @@ struct Factor {
   bool asks = false;
   // Nothing propagates through it.
   bool blocked = false;
+  // The typing rule wants it laid out like that factor, of whose dim it is a piece (the updated
+  // one).
+  int32_t piece_of = -1;
   friend bool operator==(const Factor&, const Factor&) = default;
   template <class H>
   friend H AbslHashValue(H h, const Factor& f) {
@@ -37,7 +40,7 @@ struct Factor {
 
 using FactorList = absl::InlinedVector<int32_t, 2>;
 
-// The factors of each dim of one tensor. A dim without factors is of size 1, or stands for itself.
+// The factors of each dim of one tensor. A dim without factors stands for itself.
 using DimFactors = absl::InlinedVector<FactorList, 4>;
 
 // The reductions whose partial values may pass through an op. An op that only moves elements
@@ -86,6 +89,9 @@ DimMap ReshapeMap(const Shape& operand, const Shape& result);
 
 // Returns the map with a factor of size 1 for every dim without factors: operands, then results.
 DimMap Completed(DimMap map);
+
+// Returns the map as typing sees it: pieces of a dim have the factor of that dim.
+DimMap WithPiecesJoined(DimMap map);
 
 // Returns, per factor, whether some operand (some result) has it.
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors);

@@ -321,16 +321,22 @@ class Builder {
     op.constant = facts.constant;
     op.expands = facts.expands;
     op.first = facts.first;
-    const std::string& result = instruction.at("out").at(0).get_ref<const std::string&>();
-    Json recorded = case_.expect.at("rules").value(result, Json());
-    if (recorded.is_string()) {
-      op.kind = Op::kRule;
-      op.rule = graph().AddRule(sharding::ParseRule(recorded.get<std::string>(), Loc::Unknown()));
-    }
-    if (!facts.constant)
-      out_.rules.push_back(
-          {result, name, facts.map, recorded.is_string() ? recorded.get<std::string>() : ""});
+    if (!facts.constant) UseRule(op, facts.map, instruction);
     Add(std::move(op), instruction);
+  }
+
+  // An op without a record is one whose result only has copies, which have our rule.
+  void UseRule(Op& op, const sharding::DimMap& ours, const Json& instruction) {
+    std::string result = instruction.at("out").at(0);
+    const Json& rules = case_.expect.at("rules");
+    Json recorded = rules.value(result, Json());
+    std::string text = recorded.is_string() ? recorded.get<std::string>() : "";
+    if (rules.contains(result)) {
+      out_.rules.push_back({result, instruction.at("op"), ours, text});
+      if (text.empty()) return;
+    }
+    op.kind = Op::kRule;
+    op.rule = graph().AddRule(text.empty() ? ours : sharding::ParseRule(text, Loc::Unknown()));
   }
 
   ValueId UnnamedScalar(DType dtype, int32_t region) {

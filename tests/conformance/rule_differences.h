@@ -10,8 +10,8 @@ namespace tessera::conformance {
 
 class RuleDifferences {
  public:
-  // An entry is {"family", "argued", "ops", "differs"}; `differs` lists what rules of these ops may
-  // differ in: "kinds", "sizes" or "factors" (which factors there are). Throws std::runtime_error
+  // An entry is {"family", "argued", "ops", "differs"}: the rules of these ops may
+  // differ in "kinds", or "no rule" (where Shardy has none). Throws std::runtime_error
   // for a malformed file.
   static RuleDifferences Load(const std::string& path);
   // Returns the name of the family that allows this difference, an empty text if none does.
@@ -22,7 +22,7 @@ class RuleDifferences {
   struct Entry {
     std::string family;
     std::vector<std::string> ops;
-    bool kinds = false, sizes = false, factors = false;
+    bool kinds = false, no_rule = false;
   };
   std::vector<Entry> entries_;
 };
