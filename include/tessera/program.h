@@ -73,6 +73,7 @@ class Lowered {
   struct Impl;
   explicit Lowered(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   Program program() const;         // as traced
+  Program propagated() const;      // with the complete sharding of every value, Auto axes included
   Program device_program() const;  // per device, with local shapes and collectives
   CommReport comm() const;
   int64_t peak_bytes() const;  // per device: arguments, results and temporaries

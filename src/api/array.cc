@@ -44,12 +44,20 @@ const Concrete& OnDevices(const Array& x, const char* op, Loc loc) {
 
 // Returns the array with every element in one buffer.
 std::shared_ptr<const Concrete> Whole(const Array& x, const char* op, Loc loc) {
-  const Concrete& c = OnDevices(x, op, loc);
-  if (c.type()->sharding().trivial()) return std::static_pointer_cast<const Concrete>(x.impl());
-  sharding::TensorSharding whole = sharding::Replicated(c.type()->mesh(), c.type()->rank());
-  trace::Application gather{ops::kReshard, nullptr, {x.impl()}, nullptr,
-                            nullptr,       loc,     op,         c.type()->WithSharding(whole)};
-  trace::MeshDefScope scope(c.type()->mesh());
+  OnDevices(x, op, loc);
+  auto c = api::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
+  const ir::Type* type = c->type();
+  if (type->sharding().trivial()) return c;
+  sharding::TensorSharding whole = sharding::Replicated(type->mesh(), type->rank());
+  trace::Application gather{ops::kReshard,
+                            nullptr,
+                            {std::const_pointer_cast<Concrete>(c)},
+                            nullptr,
+                            nullptr,
+                            loc,
+                            op,
+                            type->WithSharding(whole)};
+  trace::MeshDefScope scope(type->mesh());
   return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
 }
 
@@ -88,7 +96,7 @@ bool Array::is_abstract() const { return impl_ && impl_->kind() == trace::ArrayI
 
 Sharding Array::sharding(Loc loc) const {
   const Concrete& c = OnDevices(*this, "sharding", loc);
-  return Sharding(Mesh(c.type()->mesh()), sharding::ToSpec(c.type()->sharding()), loc);
+  return Sharding(Mesh(c.type()->mesh()), sharding::ToSpec(c.placed()->sharding()), loc);
 }
 
 Array Array::reshape(Shape shape, OutOptions options, Loc loc) const {
@@ -132,7 +140,7 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
 
 std::vector<Shard> Array::addressable_shards(Loc loc) const {
   const Concrete& c = OnDevices(*this, "addressable_shards", loc);
-  const ir::Type* type = c.type();
+  const ir::Type* type = c.placed();
   const sharding::MeshDef* mesh = type->mesh();
   ir::Shape local = sharding::LocalShape(type->shape(), type->sharding());
   std::vector<Shard> shards;

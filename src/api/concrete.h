@@ -7,8 +7,9 @@ namespace tessera::api {
 
 class Concrete final : public trace::ConcreteArray {
  public:
-  Concrete(const ir::Type* type, Loc loc, runtime::Buffers buffers, bool shares)
-      : ConcreteArray(type, loc), buffers(std::move(buffers)), shares_(shares) {}
+  Concrete(const ir::Type* type, const ir::Type* placed, Loc loc, runtime::Buffers buffers,
+           bool shares)
+      : ConcreteArray(type, placed, loc), buffers(std::move(buffers)), shares_(shares) {}
   bool shares_replicas() const override { return shares_; }
   runtime::Buffers buffers;
 
@@ -21,6 +22,11 @@ int32_t InstanceAt(const Concrete& array, int64_t position);
 
 // Whether new programs let devices with equal bits share buffers.
 bool SharesReplicas();
+
+// Returns the type on the mesh without modes.
+const ir::Type* WithoutModes(const ir::Type* type);
+// Returns the array with its complete layout as its type: the same buffers.
+std::shared_ptr<const Concrete> AsPlaced(std::shared_ptr<const Concrete> array);
 
 // Returns a new array with one uninitialised instance: `type` is unsharded.
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc);

@@ -11,7 +11,9 @@
 namespace tessera {
 
 struct Lowered::Impl {
-  std::shared_ptr<const ir::Program> program;
+  std::shared_ptr<const ir::Program> program;     // as traced
+  std::shared_ptr<const ir::Program> propagated;  // with every value placed; `program` itself
+                                                  // where no axis is Auto
   spmd::DeviceProgram device;
   spmd::Schedule schedule;
 };

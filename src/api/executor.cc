@@ -31,7 +31,7 @@ plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
 
 struct Executable {
   std::shared_ptr<const runtime::Executable> plan;
-  std::vector<const ir::Type*> outputs;
+  std::vector<const ir::Type*> outputs, placed;  // as the user sees them, and complete
   std::vector<bool> donated;
   bool shares = true;
 };
@@ -75,6 +75,8 @@ class RuntimeExecutor final : public trace::Executor {
     executable->shares = shares_replicas;
     executable->donated = donated;
     for (ir::ValueId v : program->outputs) executable->outputs.push_back(program->type(v));
+    for (ir::ValueId v : lowered->propagated->outputs)
+      executable->placed.push_back(Place(*lowered->propagated, v));
     executable->plan = runtime::Prepare(spmd::BuildPlan(lowered->device, lowered->schedule,
                                                         {kernels::Fused, MakeDeviceCopy},
                                                         DevicesFor(*program), donated));
@@ -99,8 +101,8 @@ class RuntimeExecutor final : public trace::Executor {
         AtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
     results.reserve(made.size());
     for (size_t i = 0; i < made.size(); ++i)
-      results.push_back(std::make_shared<Concrete>(executable->outputs[i], loc, std::move(made[i]),
-                                                   executable->shares));
+      results.push_back(std::make_shared<Concrete>(executable->outputs[i], executable->placed[i],
+                                                   loc, std::move(made[i]), executable->shares));
     return results;
   }
 
@@ -111,6 +113,11 @@ class RuntimeExecutor final : public trace::Executor {
   }
 
  private:
+  // Equal to the type where that says it all, weakness included.
+  static const ir::Type* Place(const ir::Program& program, ir::ValueId v) {
+    const ir::Type* place = program.place(v);
+    return place ? place : program.type(v);
+  }
   // Inputs come as they are; everything made is made as the switch says now.
   static std::vector<bool> PerValue(const ir::Program& program, const std::vector<bool>& shares) {
     bool all =
@@ -128,7 +135,7 @@ class RuntimeExecutor final : public trace::Executor {
 bool SharesReplicas() { return shares_replicas; }
 
 int32_t InstanceAt(const Concrete& array, int64_t position) {
-  const sharding::TensorSharding& s = array.type()->sharding();
+  const sharding::TensorSharding& s = array.placed()->sharding();
   if (!s.mesh) return 0;
   if (!array.shares_replicas()) {
     sharding::AxisList all;
@@ -141,8 +148,21 @@ int32_t InstanceAt(const Concrete& array, int64_t position) {
 
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {
   int64_t bytes = type->elements() * type->dtype().size();
-  return std::make_shared<Concrete>(type, loc,
+  return std::make_shared<Concrete>(type, WithoutModes(type), loc,
                                     AtLine(loc, [&] { return runtime::Allocate(bytes, 1); }), true);
+}
+
+const ir::Type* WithoutModes(const ir::Type* type) {
+  if (!type->mesh() || type->mesh()->all_mode(AxisMode::Explicit)) return type;
+  sharding::TensorSharding s = type->sharding();
+  s.mesh = s.mesh->WithoutModes();
+  return type->WithSharding(std::move(s));
+}
+
+std::shared_ptr<const Concrete> AsPlaced(std::shared_ptr<const Concrete> array) {
+  if (array->placed() == array->type()) return array;
+  return std::make_shared<const Concrete>(array->placed(), array->placed(), array->loc(),
+                                          array->buffers, array->shares_replicas());
 }
 
 }  // namespace api

@@ -5,7 +5,9 @@
 
 #include "api/operands.h"
 #include "base/defaults.h"
+#include "ir/move_params.h"
 #include "ops/params.h"
+#include "trace/scopes.h"
 
 namespace tessera {
 namespace {
@@ -238,16 +240,60 @@ Array reshard(Operand x, Sharding target, Loc loc) {
   return ReshardTo(a, r.sharding, call);
 }
 
+namespace {
+
+// Over Auto axes: what the user asks propagation for. Explicit axes are the types' business.
+sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* type,
+                                  const sharding::MeshDef* mesh, Call call) {
+  sharding::Resolved r = sharding::Resolve(spec, mesh, type->rank());
+  if (r.problem) api::FailSharding(call, 1, r.problem->reason, {"spec: " + spec.text()});
+  auto check = [&](const sharding::AxisList& axes) {
+    for (sharding::AxisRef a : axes) {
+      const MeshAxis& axis = mesh->axes()[static_cast<size_t>(a.axis)];
+      if (axis.mode == AxisMode::Auto) continue;
+      api::FailSharding(call, 2,
+                        fmt::format("axis \"{}\" is {}: a constraint is for Auto axes", axis.name,
+                                    axis.mode == AxisMode::Explicit ? "Explicit" : "Manual"),
+                        {"spec: " + spec.text(), "over Explicit axes use reshard to move data"});
+    }
+  };
+  for (const sharding::DimAxes& d : r.sharding.dims) check(d.axes);
+  check(r.sharding.unreduced);
+  check(r.sharding.replicated);
+  if (!r.sharding.reduced.empty())
+    api::FailSharding(call, 9, "reduced axes are a matter of types: they cannot be asked for here",
+                      {"spec: " + spec.text()});
+  r.sharding.mesh = mesh->WithoutModes();
+  return r.sharding;
+}
+
+}  // namespace
+
 Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc) {
   Call call{"with_sharding_constraint", loc};
   Array a = api::ToArray(x, call);
-  sharding::TensorSharding s =
-      *api::ResolveSpec(spec, api::TypeOf(a)->rank(), api::MeshOf({a}), call);
-  if (s.dims == api::TypeOf(a)->sharding().dims) return a;
-  api::FailSharding(call, 4,
-                    fmt::format("the array has type {}, which is not laid out as {}",
-                                api::TypeOf(a)->text(), spec.text()),
-                    {"over Explicit axes this is an assertion: use reshard to move data"});
+  const sharding::MeshDef* mesh = trace::CurrentMesh() ? trace::CurrentMesh() : api::MeshOf({a});
+  const ir::Type* type = api::TypeOf(a);
+  if (mesh && mesh->has_mode(AxisMode::Auto)) {
+    std::string text = sharding::Text(AutoSpec(spec, type, mesh, call));
+    sharding::TensorSharding s = type->sharding();
+    s.mesh = mesh;
+    trace::Application constraint{ops::kShardingConstraint,
+                                  ir::MakeParams(ir::ConstraintParams{{std::move(text)}}),
+                                  {trace::Use(a, call.name, loc)},
+                                  nullptr,
+                                  nullptr,
+                                  loc,
+                                  call.name,
+                                  type->WithSharding(std::move(s))};
+    return trace::Apply(constraint)[0];
+  }
+  sharding::TensorSharding s = *api::ResolveSpec(spec, type->rank(), api::MeshOf({a}), call);
+  if (s.dims == type->sharding().dims) return a;
+  api::FailSharding(
+      call, 4,
+      fmt::format("the array has type {}, which is not laid out as {}", type->text(), spec.text()),
+      {"over Explicit axes this is an assertion: use reshard to move data"});
 }
 
 }  // namespace tessera

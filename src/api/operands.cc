@@ -230,7 +230,8 @@ Array Weak(const Array& x) {
     return Array(
         std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, impl->loc()));
   auto* concrete = static_cast<const Concrete*>(impl.get());
-  return Array(std::make_shared<Concrete>(type, impl->loc(), concrete->buffers,
+  const ir::Type* placed = concrete->placed() == impl->type() ? type : concrete->placed();
+  return Array(std::make_shared<Concrete>(type, placed, impl->loc(), concrete->buffers,
                                           concrete->shares_replicas()));
 }
 

@@ -8,6 +8,7 @@
 
 #include "api/concrete.h"
 #include "api/driver.h"
+#include "api/propagate.h"
 #include "base/error.h"
 #include "spmd/moves.h"
 #include "trace/array.h"
@@ -72,6 +73,7 @@ std::vector<ArrayType> Program::inputs() const { return TypesOf(*program_, progr
 std::vector<ArrayType> Program::outputs() const { return TypesOf(*program_, program_->outputs); }
 
 Program Lowered::program() const { return Program(impl_->program); }
+Program Lowered::propagated() const { return Program(impl_->propagated); }
 Program Lowered::device_program() const {
   return Program(std::shared_ptr<const ir::Program>(impl_, &impl_->device.program));
 }
@@ -183,7 +185,8 @@ void CheckPolicies(const CommReport& report) {
 std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,
                                                   const std::vector<bool>& input_shares) {
   auto impl = std::make_shared<Lowered::Impl>();
-  impl->device = spmd::Lower(*program);
+  impl->propagated = HasAutoAxes(*program) ? PropagateProgram(*program).program : program;
+  impl->device = spmd::Lower(*impl->propagated);
   if (!policies.empty()) CheckPolicies(Report(impl->device));
   std::vector<bool> shares;
   if (!input_shares.empty() || !SharesReplicas()) {

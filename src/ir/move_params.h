@@ -13,4 +13,24 @@ struct MoveParams {
   }
 };
 
+// Of mask_padding: the dims, and the Reduction whose identity goes behind their end.
+struct MaskParams {
+  OperandDims<0> dims;
+  int64_t reduction = 0;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("dims", s.dims);
+    f("reduction", s.reduction);
+  }
+};
+
+// Of sharding_constraint: what the user asks for, over Auto axes, on the program's mesh.
+struct ConstraintParams {
+  ShardingText sharding;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("sharding", s.sharding);
+  }
+};
+
 }  // namespace tessera::ir

@@ -139,6 +139,13 @@ class Required {
   T value_;
 };
 
+// When propagation over Auto axes visits an op, before it visits all.
+enum class Travel : uint8_t {
+  kLate,          // with all others; elementwise ops travel early whatever is said here
+  kEarly,         // it only passes shardings on
+  kEarlyForward,  // the same, from operands to results only
+};
+
 struct OpDef {
   std::string_view name;  // as program text has it
   std::string_view doc;   // one sentence
@@ -149,6 +156,7 @@ struct OpDef {
   ParamsKind params = {};
   double flops_per_point = 0;  // per point of the iteration space
   bool out_sharding = false;   // takes one
+  Travel travel = Travel::kLate;
   std::array<std::string_view, 3> operand_names = {"operand", "", ""};  // in messages
 };
 

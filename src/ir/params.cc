@@ -99,6 +99,24 @@ void ReadField(base::Reader& in, TypeText& v) {
   v.text = std::string(in.Since(begin));
 }
 
+void ReadField(base::Reader& in, ShardingText& v) { v.text = ReadShardingText(in); }
+
+// Only where it ends is found here; what it says is for ParseSharding, which knows the mesh.
+std::string ReadShardingText(base::Reader& in) {
+  in.Peek("");
+  size_t begin = in.position();
+  in.Expect("<");
+  while (!in.Peek(">")) {
+    if (in.AtEnd()) in.Fail("the sharding does not end");
+    if (in.Peek("\""))
+      in.Quoted();
+    else
+      in.set_position(in.position() + 1);
+  }
+  in.Expect(">");
+  return std::string(in.Since(begin));
+}
+
 void ReadField(base::Reader& in, Literal& v) {
   ReadField(in, v.dtype);
   std::string word = in.NumberWord();

@@ -45,6 +45,12 @@ struct TypeText {
   friend bool operator==(const TypeText&, const TypeText&) = default;
 };
 
+// A sharding written in a parameter, as Shardy writes it: text likewise.
+struct ShardingText {
+  std::string text;
+  friend bool operator==(const ShardingText&, const ShardingText&) = default;
+};
+
 class Params {
  public:
   virtual ~Params() = default;
@@ -63,6 +69,7 @@ std::string FieldText(const std::vector<std::vector<int64_t>>& v);
 std::string FieldText(const PairedDims& v);
 std::string FieldText(const Literal& v);
 inline std::string FieldText(const TypeText& v) { return v.text; }
+inline std::string FieldText(const ShardingText& v) { return v.text; }
 void ReadField(base::Reader& in, int64_t& v);
 void ReadField(base::Reader& in, bool& v);
 void ReadField(base::Reader& in, DType& v);
@@ -71,6 +78,9 @@ void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v);
 void ReadField(base::Reader& in, PairedDims& v);
 void ReadField(base::Reader& in, Literal& v);
 void ReadField(base::Reader& in, TypeText& v);
+void ReadField(base::Reader& in, ShardingText& v);
+
+std::string ReadShardingText(base::Reader& in);
 
 inline size_t MixHash(size_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
 inline size_t FieldHash(size_t h, int64_t v) { return MixHash(h, static_cast<uint64_t>(v)); }
@@ -86,6 +96,9 @@ size_t FieldHash(size_t h, const std::vector<E>& v) {
   return h;
 }
 inline size_t FieldHash(size_t h, const TypeText& v) {
+  return MixHash(h, std::hash<std::string>()(v.text));
+}
+inline size_t FieldHash(size_t h, const ShardingText& v) {
   return MixHash(h, std::hash<std::string>()(v.text));
 }
 inline size_t FieldHash(size_t h, const PairedDims& v) {

@@ -37,12 +37,24 @@ struct Capture {
 struct Program {
   const sharding::MeshDef* mesh = nullptr;
   std::vector<Value> values;
+  // Over Auto axes: the complete layout of a value, on the mesh without modes (PhysicalMesh), where
+  // it is known: of arguments that have one, and after propagation of every value. Empty: nothing
+  // is known, or types say it all.
+  std::vector<const Type*> placed;
   std::vector<ValueId> inputs, outputs;
   std::vector<Capture> captures;
   std::vector<Instruction> instructions;  // in an order that defines before use
   bool per_device = false;                // shapes are local
 
   const Type* type(ValueId v) const { return values[static_cast<size_t>(v)].type; }
+  // Null if not known.
+  const Type* place(ValueId v) const {
+    return static_cast<size_t>(v) < placed.size() ? placed[static_cast<size_t>(v)] : nullptr;
+  }
+  void SetPlace(ValueId v, const Type* type) {
+    if (placed.size() <= static_cast<size_t>(v)) placed.resize(static_cast<size_t>(v) + 1);
+    placed[static_cast<size_t>(v)] = type;
+  }
   ValueId AddValue(const Type* type, Loc loc) {
     values.push_back({type, loc});
     return static_cast<ValueId>(values.size()) - 1;
@@ -56,7 +68,8 @@ std::string Text(const Program& program);
 Program ParseProgram(std::string_view text, Loc loc);
 
 // Throws InternalError (parsed text: RuntimeError) if a value is used before it is defined, or an
-// instruction's result types are not those its op gives. Device programs: only that values are defined before use.
+// instruction's result types are not those its op gives. Device programs: only that values are
+// defined before use.
 void Verify(const Program& program);
 
 // Returns the outputs of the program on whole tensors, computed with the reference functions.

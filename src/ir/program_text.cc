@@ -57,7 +57,9 @@ class Printer {
   std::string Use(ValueId v) { return fmt::format("%{}", names_[static_cast<size_t>(v)]); }
   std::string Define(ValueId v) {
     names_[static_cast<size_t>(v)] = next_++;
-    return Use(v) + ": " + program_.type(v)->text();
+    std::string text = Use(v) + ": " + program_.type(v)->text();
+    if (const Type* place = program_.place(v)) text += " " + sharding::Text(place->sharding());
+    return text;
   }
   void Parameters(const std::vector<ValueId>& values) {
     for (size_t i = 0; i < values.size(); ++i) out_ += (i ? ", " : "") + Define(values[i]);
@@ -148,8 +150,21 @@ class Parser {
     std::string name = Name();
     in_.Expect(":");
     ValueId v = program_.AddValue(ReadType(in_, program_.mesh), loc_);
+    if (in_.Peek("<")) Place(v);
     if (!names_.emplace(name, v).second) in_.Fail("%" + name + " is defined twice");
     return v;
+  }
+  void Place(ValueId v) {
+    if (!program_.mesh) in_.Fail("a sharding without a mesh");
+    size_t begin = in_.position();
+    std::string text = ReadShardingText(in_);
+    const Type* type = program_.type(v);
+    sharding::TensorSharding s = sharding::ParseSharding(text, program_.mesh->WithoutModes(), loc_);
+    if (s.rank() != type->rank()) {
+      in_.set_position(begin);
+      in_.Fail("the sharding is not of the value's rank");
+    }
+    program_.SetPlace(v, Type::Get(type->shape(), type->dtype(), std::move(s)));
   }
   ValueId Use() {
     std::string name = Name();

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ir/infer.h"
+#include "ir/move_params.h"
 #include "ir/program.h"
 
 namespace tessera::ir {
@@ -27,6 +28,13 @@ void VerifyMove(const Instruction& instruction, const std::vector<const Type*>& 
   const Type* to = program.type(instruction.results[0]);
   if (to->shape() != operands[0]->shape() || to->dtype() != operands[0]->dtype())
     Fail(instruction, fmt::format("it cannot make {} of {}", to->text(), operands[0]->text()));
+  auto* constraint = dynamic_cast<const ParamsOf<ConstraintParams>*>(instruction.params.get());
+  if (!constraint || program.per_device) return;
+  if (!to->mesh()) Fail(instruction, "a constraint without a mesh");
+  sharding::TensorSharding s = sharding::ParseSharding(constraint->value.sharding.text,
+                                                       to->mesh()->WithoutModes(), instruction.loc);
+  if (s.rank() != to->rank())
+    Fail(instruction, fmt::format("its sharding has rank {}, not {}", s.rank(), to->rank()));
 }
 
 // Checks the result types of one instruction against what its op gives. The declared sharding

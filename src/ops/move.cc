@@ -27,6 +27,12 @@ constexpr OpDef Mover(std::string_view name, std::string_view doc,
 
 constexpr OpDef kReshard =
     Mover("reshard", "The same values laid out as the result type says.", {});
+constexpr OpDef kShardingConstraint =
+    Mover("sharding_constraint", "The same values; propagation starts from the sharding.",
+          ir::KindOf<ir::ConstraintParams>());
+constexpr OpDef kPadToShards =
+    Mover("pad_to_shards", "Zeros behind a dim until it divides; local.");
+constexpr OpDef kTrim = Mover("trim", "What pad_to_shards added is dropped; local.");
 constexpr OpDef kAllSlice = Mover("all_slice", "Each device keeps its part; local.");
 constexpr OpDef kAllGather = Mover("all_gather", "Every device gets the parts along axes.");
 constexpr OpDef kAllToAll = Mover("all_to_all", "Axes move from one dim to another.");

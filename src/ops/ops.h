@@ -30,9 +30,12 @@ extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
 extern const OpDef kDotGeneral;
 // index.cc
 extern const OpDef kTake, kSort, kTopK;
+// mask.cc
+extern const OpDef kMaskPadding;
 // move.cc: between shardings; the collectives appear in device programs only
-extern const OpDef kReshard, kAllSlice, kAllGather, kAllToAll, kCollectivePermute, kAllReduce,
-    kReduceScatter, kReplicatedToUnreduced, kShardedToUnreduced;
+extern const OpDef kReshard, kShardingConstraint, kPadToShards, kTrim, kAllSlice, kAllGather,
+    kAllToAll, kCollectivePermute, kAllReduce, kReduceScatter, kReplicatedToUnreduced,
+    kShardedToUnreduced;
 
 // Installs the list; every entry to the library calls it.
 void Install();

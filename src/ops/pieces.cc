@@ -318,6 +318,7 @@ constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .dims = ir::DimMapFn{DynamicSliceDims},
                               .lowering = ir::Kernel{MakeDynamicSlice},
                               .reference = ir::ReferenceFn{reference::DynamicSlice},
+                              .travel = ir::Travel::kEarlyForward,
                               .operand_names = {"operand", "", ""}};
 constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
                                     .doc = "An array with a piece replaced.",
@@ -325,6 +326,7 @@ constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
                                     .dims = ir::DimMapFn{DynamicUpdateSliceDims},
                                     .lowering = ir::Kernel{MakeDynamicUpdateSlice},
                                     .reference = ir::ReferenceFn{reference::DynamicUpdateSlice},
+                                    .travel = ir::Travel::kEarlyForward,
                                     .operand_names = {"operand", "update", ""}};
 
 }  // namespace tessera::ops

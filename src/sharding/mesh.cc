@@ -107,6 +107,11 @@ const MeshDef* MeshDef::WithModes(const std::vector<AxisMode>& modes) const {
   return Intern(std::move(axes), device_ids_, is_abstract_);
 }
 
+const MeshDef* MeshDef::WithoutModes() const {
+  if (all_mode(AxisMode::Explicit)) return this;
+  return WithModes(std::vector<AxisMode>(axes_.size(), AxisMode::Explicit));
+}
+
 std::string MeshDef::text() const {
   std::string out = "<[";
   for (const MeshAxis& a : axes_)

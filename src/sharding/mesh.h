@@ -36,6 +36,8 @@ class MeshDef {
   int64_t Device(int64_t index) const { return device_ids_.empty() ? index : device_ids_[index]; }
   // Returns the mesh with these modes, one per axis.
   const MeshDef* WithModes(const std::vector<AxisMode>& modes) const;
+  // Returns the mesh with every axis Explicit: the one on which complete shardings are.
+  const MeshDef* WithoutModes() const;
   // `<["x"=2, "y"=4], device_ids=[...]>`
   std::string text() const;
 

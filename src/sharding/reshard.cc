@@ -19,7 +19,9 @@ const char* Name(StepKind kind) {
                                     "all_reduce",
                                     "reduce_scatter",
                                     "replicated_to_unreduced",
-                                    "sharded_to_unreduced"};
+                                    "sharded_to_unreduced",
+                                    "pad_to_shards",
+                                    "trim"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -17,6 +17,9 @@ enum class StepKind : uint8_t {
   kReplicatedToUnreduced,  // one device keeps the value, the others hold zeros; local. Of max and
                            // min all keep it
   kShardedToUnreduced,     // each device keeps its part amid zeros; local; sums only
+  // Not planned here: what lowering does around a dim that does not divide.
+  kPadToShards,  // a whole dim grows until it divides; local
+  kTrim,         // and shrinks again
 };
 const char* Name(StepKind kind);
 

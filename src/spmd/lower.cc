@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/memo.h"
+#include "ir/move_params.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "spmd/device_program.h"
@@ -18,6 +19,8 @@ using sharding::TensorSharding;
 struct Decision {
   absl::InlinedVector<const ir::Type*, 3> operands;  // what the op wants
   absl::InlinedVector<const ir::Type*, 1> results;   // what it then leaves
+  // Operands whose padding would reach a reduction: what to put there first. Null: nothing.
+  absl::InlinedVector<ir::ParamsPtr, 3> masks;
   double flops = 0;
   bool expands = false;  // by Kernel::sharded
 };
@@ -66,22 +69,27 @@ class Lowering {
     return out_.program.AddValue(LocalType(placed), loc);
   }
   const ir::Type* Placed(ir::ValueId v) const { return out_.placed[static_cast<size_t>(v)]; }
+  // What a value of the program must be laid out as.
+  const ir::Type* Wanted(ir::ValueId v) const {
+    const ir::Type* place = from_.place(v);
+    return place ? place : from_.type(v);
+  }
   ir::ValueId Parameter(ir::ValueId v) {
     Loc loc = from_.values[static_cast<size_t>(v)].loc;
-    return map_[static_cast<size_t>(v)] = AddValue(from_.type(v)->WithWeak(false), loc);
+    return map_[static_cast<size_t>(v)] = AddValue(Wanted(v)->WithWeak(false), loc);
   }
 
   void LowerInstruction(const ir::Instruction& instruction) {
     const ir::OpDef& op = *instruction.op;
     std::vector<const ir::Type*> results;
-    for (ir::ValueId v : instruction.results) results.push_back(from_.type(v));
+    for (ir::ValueId v : instruction.results) results.push_back(Wanted(v));
     std::vector<ir::ValueId> operands;
     for (ir::ValueId v : instruction.operands) operands.push_back(At(v));
     std::vector<ir::ValueId> values;
     if (std::holds_alternative<ir::Move>(*op.lowering)) {
       values = {Reshard(operands[0], results[0], /*implied=*/false)};
     } else if (auto* expand = std::get_if<ir::Expand>(&*op.lowering)) {
-      values = ExpandInto(expand->expand, instruction);
+      values = ExpandInto(expand->expand, instruction.params.get(), operands, results[0]);
     } else {
       values = Partitioned(instruction, operands, results);
     }
@@ -89,19 +97,20 @@ class Lowering {
       map_[static_cast<size_t>(instruction.results[i])] = values[i];
   }
 
-  // Lowers the ops that this one expands to, traced as a small program of their own.
-  std::vector<ir::ValueId> ExpandInto(ir::ExpandFn expand, const ir::Instruction& instruction) {
+  // Lowers the ops that an op expands to, traced as a small program of their own over complete
+  // types.
+  std::vector<ir::ValueId> ExpandInto(ir::ExpandFn expand, const ir::Params* params,
+                                      const std::vector<ir::ValueId>& operands,
+                                      const ir::Type* result) {
     ir::Program inner;
-    inner.mesh = from_.mesh;
-    for (ir::ValueId v : instruction.operands)
-      inner.inputs.push_back(inner.AddValue(from_.type(v), loc_));
+    inner.mesh = from_.mesh ? from_.mesh->WithoutModes() : nullptr;
+    for (ir::ValueId v : operands) inner.inputs.push_back(inner.AddValue(Placed(v), loc_));
     ir::Builder builder(inner, loc_);
-    inner.outputs =
-        expand(builder, instruction.params.get(), inner.inputs, from_.type(instruction.results[0]));
+    inner.outputs = expand(builder, params, inner.inputs, result);
     Lowering sub(inner);
     std::swap(sub.out_, out_);
     for (size_t i = 0; i < inner.inputs.size(); ++i)
-      sub.map_[static_cast<size_t>(inner.inputs[i])] = At(instruction.operands[i]);
+      sub.map_[static_cast<size_t>(inner.inputs[i])] = operands[i];
     for (const ir::Instruction& step : inner.instructions) {
       sub.loc_ = loc_;
       sub.LowerInstruction(step);
@@ -120,13 +129,23 @@ class Lowering {
     key.types.insert(key.types.end(), results.begin(), results.end());
     const Decision& decision =
         Decisions().Get(std::move(key), [&] { return Decide(instruction, operands, results); });
-    if (decision.expands)
-      return ExpandInto(std::get<ir::Kernel>(*instruction.op->lowering).sharded, instruction);
+    if (decision.expands) {
+      std::vector<ir::ValueId> even;
+      for (ir::ValueId v : operands) even.push_back(Reshard(v, Even(Placed(v)), true));
+      std::vector<ir::ValueId> made =
+          ExpandInto(std::get<ir::Kernel>(*instruction.op->lowering).sharded,
+                     instruction.params.get(), even, results[0]);
+      for (size_t i = 0; i < made.size(); ++i) made[i] = Reshard(made[i], results[i], true);
+      return made;
+    }
     out_.flops += decision.flops;
     absl::InlinedVector<ir::ValueId, 3> ins;
     std::vector<ir::ValueId> outs;
-    for (size_t i = 0; i < operands.size(); ++i)
+    for (size_t i = 0; i < operands.size(); ++i) {
       ins.push_back(Reshard(operands[i], decision.operands[i], /*implied=*/true));
+      if (decision.masks[i])
+        ins[i] = ExpandInto(MaskOp(), decision.masks[i].get(), {ins[i]}, decision.operands[i])[0];
+    }
     for (const ir::Type* left : decision.results) outs.push_back(AddValue(left, loc_));
     Emit(*instruction.op, instruction.params, ins, outs, {});
     for (size_t i = 0; i < results.size(); ++i)
@@ -156,7 +175,26 @@ class Lowering {
     for (size_t i = 0; i < results.size(); ++i)
       decision.results.push_back(
           ir::Type::Get(results[i]->shape(), results[i]->dtype(), std::move(p.results[i])));
+    for (size_t i = 0; i < types.size(); ++i)
+      decision.masks.push_back(MaskOf(map, map.operands[i], *decision.operands[i]));
     return decision;
+  }
+
+  // What lies behind the end of a dim that does not divide must not be summed.
+  static ir::ParamsPtr MaskOf(const sharding::DimMap& map, const sharding::DimFactors& dims,
+                              const ir::Type& operand) {
+    ir::MaskParams mask;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      int64_t shards = sharding::SizeOf(operand.sharding().dims[d].axes);
+      if (operand.shape()[d] % shards == 0) continue;
+      for (int32_t f : dims[d]) {
+        const sharding::Factor& factor = map.factors[static_cast<size_t>(f)];
+        if (factor.kind != sharding::FactorKind::kReduce || factor.asks) continue;
+        mask.dims.push_back(static_cast<int64_t>(d));
+        mask.reduction = static_cast<int64_t>(factor.reduction);
+      }
+    }
+    return mask.dims.empty() ? nullptr : ir::MakeParams(std::move(mask));
   }
 
   static bool ReducesSharded(const sharding::DimMap& map,
@@ -184,14 +222,48 @@ class Lowering {
     if (from == to || from->sharding() == to->sharding()) return v;
     for (const sharding::ReshardStep& step : sharding::PlanReshard(
              from->shape(), from->dtype().size(), from->sharding(), to->sharding())) {
-      const ir::Type *before = Placed(v),
-                     *after = ir::Type::Get(from->shape(), from->dtype(), step.after);
-      ir::ValueId next = AddValue(after, loc_);
-      Emit(OpOf(step.kind), MoveParamsOf(*before, *after), {v}, {next},
-           {implied, step.bytes, step.axes});
-      v = next;
+      const ir::Type* after = ir::Type::Get(from->shape(), from->dtype(), step.after);
+      Note local;
+      local.implied = implied;
+      Note note{implied, step.bytes, step.axes};
+      if (step.kind == StepKind::kAllSlice)
+        v = Move(OpOf(StepKind::kPadToShards), v, Padded(Placed(v), step.after), local);
+      if (step.kind == StepKind::kAllGather) {
+        v = Move(OpOf(step.kind), v, Padded(after, Placed(v)->sharding()), note);
+        v = Move(OpOf(StepKind::kTrim), v, after, local);
+      } else {
+        v = Move(OpOf(step.kind), v, after, note);
+      }
     }
     return v;
+  }
+
+  // Returns `type` with the dims whole that it does not divide.
+  static const ir::Type* Even(const ir::Type* type) {
+    TensorSharding s = type->sharding();
+    for (int d = sharding::FirstUnevenDim(s, type->shape()); d >= 0;
+         d = sharding::FirstUnevenDim(s, type->shape()))
+      s.dims[static_cast<size_t>(d)].axes.clear();
+    return type->WithSharding(std::move(s));
+  }
+
+  // Returns `type` with the dims, whole here, that `cut` does not divide grown until it does.
+  static const ir::Type* Padded(const ir::Type* type, const TensorSharding& cut) {
+    ir::Shape shape = type->shape();
+    for (size_t d = 0; d < shape.size(); ++d) {
+      int64_t shards = sharding::SizeOf(cut.dims[d].axes);
+      if (type->sharding().dims[d].axes.empty())
+        shape[d] = (shape[d] + shards - 1) / shards * shards;
+    }
+    return shape == type->shape() ? type : ir::Type::Get(shape, type->dtype(), type->sharding());
+  }
+
+  ir::ValueId Move(const ir::OpDef& op, ir::ValueId v, const ir::Type* after, const Note& note) {
+    const ir::Type* before = Placed(v);
+    if (before == after) return v;
+    ir::ValueId next = AddValue(after, loc_);
+    Emit(op, MoveParamsOf(*before, *after), {v}, {next}, note);
+    return next;
   }
 
   void Emit(const ir::OpDef& op, ir::ParamsPtr params, absl::Span<const ir::ValueId> ins,

@@ -6,7 +6,7 @@
 
 namespace tessera::spmd {
 namespace {
-constexpr int kKinds = static_cast<int>(sharding::StepKind::kShardedToUnreduced) + 1;
+constexpr int kKinds = static_cast<int>(sharding::StepKind::kTrim) + 1;
 const std::array<const ir::OpDef*, kKinds>& Movers() {
   static const auto movers = [] {
     std::array<const ir::OpDef*, kKinds> list{};
@@ -24,6 +24,12 @@ sharding::StepKind KindOf(const ir::OpDef& op) {
   int k = 0;
   while (Movers()[static_cast<size_t>(k)] != &op) ++k;
   return static_cast<sharding::StepKind>(k);
+}
+
+ir::ExpandFn MaskOp() {
+  static const ir::ExpandFn expand =
+      std::get<ir::Expand>(*ir::FindOp("mask_padding")->lowering).expand;
+  return expand;
 }
 
 ir::ParamsPtr MoveParamsOf(const ir::Type& from, const ir::Type& to) {

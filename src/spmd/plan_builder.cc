@@ -187,7 +187,8 @@ class PlanBuilder {
     ValueId in = instruction.operands[0], out = instruction.results[0];
     StepKind kind = KindOf(*instruction.op);
     if (kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced ||
-        kind == StepKind::kShardedToUnreduced)
+        kind == StepKind::kShardedToUnreduced || kind == StepKind::kPadToShards ||
+        kind == StepKind::kTrim)
       return AddLocalMove(in, out);
     Flush();
     int32_t source = At(in);
@@ -237,7 +238,8 @@ class PlanBuilder {
       }
       if (!fresh.empty()) copy.skip[device] = sharding::ShardIndex(mesh, fresh, i) != 0;
     }
-    copy.fill = sums && !to.unreduced.empty() && to.unreduced != from.unreduced;
+    copy.fill = (sums && !to.unreduced.empty() && to.unreduced != from.unreduced) ||
+                program_.type(out)->elements() > program_.type(in)->elements();
     plan::Step step{kernels_.device_copy(copy), LayoutOf(out), {At(in)}, {}, note_};
     if (copy.fill) step.in.push_back(Zero());
     AddStep(std::move(step), {out});

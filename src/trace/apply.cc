@@ -19,6 +19,17 @@ TypeList TypesOf(const Application& a) {
   return types;
 }
 
+// Where the operands lie, as far as their types do not say it; all null: nothing.
+TypeList PlacesOf(const Application& a) {
+  TypeList places;
+  for (const ArrayRef& operand : a.operands) {
+    const ir::Type* place = PlaceOf(*operand);
+    if (place) places.resize(a.operands.size(), nullptr);
+    if (place) places[static_cast<size_t>(&operand - a.operands.data())] = place;
+  }
+  return places;
+}
+
 absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeList& types,
                                               const sharding::MeshDef* mesh) {
   if (a.result) return {a.result};
@@ -62,7 +73,7 @@ std::vector<Array> Record(Trace& trace, const Application& a) {
 struct EagerKey {
   const ir::OpDef* op;
   ir::ParamsPtr params;
-  TypeList operands;
+  TypeList operands, places;
   absl::InlinedVector<bool, 4> shares;
   const ir::Type* result;
   ir::Shape wanted_shape;
@@ -74,7 +85,7 @@ struct EagerKey {
 // The same, of a call that is only being looked up: nothing is copied.
 struct EagerProbe {
   const Application& a;
-  const TypeList& operands;
+  const TypeList &operands, &places;
   const absl::InlinedVector<bool, 4>& shares;
   const sharding::MeshDef* mesh;
   size_t compile_key;
@@ -82,9 +93,9 @@ struct EagerProbe {
 
 template <class Params, class Out>
 size_t HashParts(const ir::OpDef* op, const Params& params, const TypeList& operands,
-                 const ir::Type* result, const ir::Shape* shape, DType dtype, const Out& out,
-                 const sharding::MeshDef* mesh, size_t key) {
-  size_t h = absl::HashOf(op, operands, result, mesh, key, dtype.code());
+                 const TypeList& places, const ir::Type* result, const ir::Shape* shape,
+                 DType dtype, const Out& out, const sharding::MeshDef* mesh, size_t key) {
+  size_t h = absl::HashOf(op, operands, places, result, mesh, key, dtype.code());
   if (params) h = ir::MixHash(h, params->Hash());
   if (shape) h = ir::FieldHash(h, *shape);
   if (out) h = ir::MixHash(h, absl::HashOf(*out));
@@ -94,22 +105,23 @@ size_t HashParts(const ir::OpDef* op, const Params& params, const TypeList& oper
 struct EagerHash {
   using is_transparent = void;
   size_t operator()(const EagerKey& k) const {
-    return HashParts(k.op, k.params, k.operands, k.result, &k.wanted_shape, k.wanted_dtype,
-                     k.out_sharding, k.mesh, k.compile_key);
+    return HashParts(k.op, k.params, k.operands, k.places, k.result, &k.wanted_shape,
+                     k.wanted_dtype, k.out_sharding, k.mesh, k.compile_key);
   }
   size_t operator()(const EagerProbe& p) const {
     static const ir::Shape kNone;
-    return HashParts(
-        &p.a.op, p.a.params, p.operands, p.a.result, p.a.wanted ? &p.a.wanted->shape : &kNone,
-        p.a.wanted ? p.a.wanted->dtype : DType{}, p.a.out_sharding, p.mesh, p.compile_key);
+    return HashParts(&p.a.op, p.a.params, p.operands, p.places, p.a.result,
+                     p.a.wanted ? &p.a.wanted->shape : &kNone,
+                     p.a.wanted ? p.a.wanted->dtype : DType{}, p.a.out_sharding, p.mesh,
+                     p.compile_key);
   }
 };
 struct EagerEqual {
   using is_transparent = void;
   bool operator()(const EagerKey& x, const EagerKey& y) const {
     return x.op == y.op && SameParams(x.params.get(), y.params.get()) && x.operands == y.operands &&
-           x.shares == y.shares && x.result == y.result && x.wanted_shape == y.wanted_shape &&
-           x.wanted_dtype == y.wanted_dtype &&
+           x.places == y.places && x.shares == y.shares && x.result == y.result &&
+           x.wanted_shape == y.wanted_shape && x.wanted_dtype == y.wanted_dtype &&
            SameOut(x.out_sharding.get(), y.out_sharding.get()) && x.mesh == y.mesh &&
            x.compile_key == y.compile_key;
   }
@@ -118,9 +130,9 @@ struct EagerEqual {
                       ? x.wanted_shape == p.a.wanted->shape && x.wanted_dtype == p.a.wanted->dtype
                       : x.wanted_shape.empty() && x.wanted_dtype.is_default();
     return wanted && x.op == &p.a.op && SameParams(x.params.get(), p.a.params.get()) &&
-           x.operands == p.operands && x.shares == p.shares && x.result == p.a.result &&
-           SameOut(x.out_sharding.get(), p.a.out_sharding) && x.mesh == p.mesh &&
-           x.compile_key == p.compile_key;
+           x.operands == p.operands && x.places == p.places && x.shares == p.shares &&
+           x.result == p.a.result && SameOut(x.out_sharding.get(), p.a.out_sharding) &&
+           x.mesh == p.mesh && x.compile_key == p.compile_key;
   }
   bool operator()(const EagerProbe& p, const EagerKey& x) const { return (*this)(x, p); }
   static bool SameParams(const ir::Params* a, const ir::Params* b) {
@@ -135,13 +147,16 @@ struct EagerEqual {
 using EagerCache = absl::flat_hash_map<EagerKey, Executor::Compiled, EagerHash, EagerEqual>;
 constexpr size_t kMostEager = 4096;
 
-Executor::Compiled CompileEager(const Application& a, const TypeList& types,
+Executor::Compiled CompileEager(const Application& a, const TypeList& types, const TypeList& places,
                                 const sharding::MeshDef* mesh,
                                 const absl::InlinedVector<bool, 4>& shares) {
   auto results = Infer(a, types, mesh);
   auto program = std::make_shared<ir::Program>();
   program->mesh = mesh ? mesh : results[0]->mesh();
-  for (const ir::Type* t : types) program->inputs.push_back(program->AddValue(t, a.loc));
+  for (size_t i = 0; i < types.size(); ++i) {
+    program->inputs.push_back(program->AddValue(types[i], a.loc));
+    if (!places.empty() && places[i]) program->SetPlace(program->inputs[i], places[i]);
+  }
   ir::Builder builder(*program, a.loc);
   auto values = builder.EmitTyped(a.op, a.params, program->inputs, results);
   program->outputs.assign(values.begin(), values.end());
@@ -151,22 +166,22 @@ Executor::Compiled CompileEager(const Application& a, const TypeList& types,
 
 std::vector<Array> Eager(const Application& a) {
   static thread_local EagerCache cache;
-  TypeList types = TypesOf(a);
+  TypeList types = TypesOf(a), places = PlacesOf(a);
   absl::InlinedVector<bool, 4> shares;
   for (const ArrayRef& operand : a.operands)
     shares.push_back(static_cast<const ConcreteArray*>(operand.get())->shares_replicas());
   const sharding::MeshDef* mesh = CurrentMesh();
   size_t key = TheExecutor().CompileKey();
-  auto it = cache.find(EagerProbe{a, types, shares, mesh, key});
+  auto it = cache.find(EagerProbe{a, types, places, shares, mesh, key});
   Executor::Compiled compiled;
   if (it != cache.end()) {
     compiled = it->second;
   } else {
-    compiled = CompileEager(a, types, mesh, shares);
+    compiled = CompileEager(a, types, places, mesh, shares);
     if (cache.size() > kMostEager) cache.clear();
     cache.emplace(
-        EagerKey{&a.op, a.params, types, shares, a.result, a.wanted ? a.wanted->shape : ir::Shape{},
-                 a.wanted ? a.wanted->dtype : DType{},
+        EagerKey{&a.op, a.params, types, places, shares, a.result,
+                 a.wanted ? a.wanted->shape : ir::Shape{}, a.wanted ? a.wanted->dtype : DType{},
                  a.out_sharding ? std::make_shared<const sharding::TensorSharding>(*a.out_sharding)
                                 : nullptr,
                  mesh, key},

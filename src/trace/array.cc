@@ -12,11 +12,17 @@ namespace {
 std::atomic<int64_t> live_sharded{0};
 }  // namespace
 
-ConcreteArray::ConcreteArray(const ir::Type* type, Loc loc) : ArrayImpl(kConcrete, type, loc) {
+ConcreteArray::ConcreteArray(const ir::Type* type, const ir::Type* placed, Loc loc)
+    : ArrayImpl(kConcrete, type, loc), placed_(placed) {
   if (type->mesh()) ++live_sharded;
 }
 ConcreteArray::~ConcreteArray() {
   if (type()->mesh()) --live_sharded;
+}
+const ir::Type* PlaceOf(const ArrayImpl& array) {
+  if (array.kind() != ArrayImpl::kConcrete) return nullptr;
+  const ir::Type* placed = static_cast<const ConcreteArray&>(array).placed();
+  return placed == array.type() ? nullptr : placed;
 }
 int64_t LiveShardedArrays() { return live_sharded; }
 
@@ -48,6 +54,7 @@ ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
   auto [it, fresh] = captured_.try_emplace(array.get(), -1);
   if (fresh) {
     it->second = program_.AddValue(array->type(), array->loc());
+    if (const ir::Type* place = PlaceOf(*array)) program_.SetPlace(it->second, place);
     program_.captures.push_back({it->second, array});
   }
   return it->second;

@@ -37,11 +37,19 @@ using ArrayRef = std::shared_ptr<ArrayImpl>;
 // An array on devices: what the executor makes and takes.
 class ConcreteArray : public ArrayImpl {
  public:
-  ConcreteArray(const ir::Type* type, Loc loc);
+  // `placed`: the type with the complete sharding, Auto axes included, on the mesh without modes.
+  ConcreteArray(const ir::Type* type, const ir::Type* placed, Loc loc);
   ~ConcreteArray() override;
+  const ir::Type* placed() const { return placed_; }
   // Whether devices with equal bits share a buffer; part of what a compiled program expects.
   virtual bool shares_replicas() const = 0;
+
+ private:
+  const ir::Type* placed_;
 };
+// The layout that an array has, where its type does not say it all: null if it has none, or its
+// type says it.
+const ir::Type* PlaceOf(const ArrayImpl& array);
 // Number of concrete arrays on meshes.
 int64_t LiveShardedArrays();
 

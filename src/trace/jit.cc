@@ -72,6 +72,7 @@ Key MakeKey(const FlatArguments& arguments, const std::vector<ArrayRef>& leaves)
           TheExecutor().CompileKey()};
   for (size_t i = 0; i < leaves.size(); ++i) {
     key.types.push_back(leaves[i]->type());
+    if (const ir::Type* place = PlaceOf(*leaves[i])) key.types.push_back(place);
     bool concrete = leaves[i]->kind() == ArrayImpl::kConcrete;
     key.flags.push_back(i < arguments.donated.size() && arguments.donated[i]);
     key.flags.push_back(!concrete ||
@@ -90,6 +91,7 @@ TracedProgram TraceOnce(const std::vector<ArrayRef>& leaves, const TraceBody& bo
   for (const ArrayRef& leaf : leaves) {
     ir::ValueId v = trace->program().AddValue(leaf->type(), leaf->loc());
     trace->program().inputs.push_back(v);
+    if (const ir::Type* place = PlaceOf(*leaf)) trace->program().SetPlace(v, place);
     tracers.emplace_back(std::make_shared<TracedArray>(leaf->type(), leaf->loc(), trace, v));
   }
   TraceScope scope(trace.get());

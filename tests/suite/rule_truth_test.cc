@@ -251,7 +251,7 @@ std::vector<const ir::OpDef*> Ops() {
   ops::Install();
   std::vector<const ir::OpDef*> list;
   for (const ir::OpDef* op : ir::AllOps())
-    if (!std::holds_alternative<ir::Move>(*op->lowering) || op == &ops::kReshard)
+    if (std::holds_alternative<ir::DimMapFn>(*op->dims) || op == &ops::kReshard)
       list.push_back(op);
   return list;
 }

@@ -189,7 +189,8 @@ Array Place(const HostTensor& data, const ir::Type* type) {
                                : s.mesh->size();
   int64_t bytes = sharding::LocalElements(type->shape(), s) * type->dtype().size();
   auto array = std::make_shared<api::Concrete>(
-      type, Loc::Unknown(), runtime::Allocate(bytes, static_cast<int32_t>(instances)), shares);
+      type, type, Loc::Unknown(), runtime::Allocate(bytes, static_cast<int32_t>(instances)),
+      shares);
   for (int64_t position = 0; position < Positions(*type); ++position) {
     Part part(*type, position);
     HostTensor local(type->dtype(), part.local);

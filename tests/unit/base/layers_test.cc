@@ -31,7 +31,8 @@ const std::map<std::string, std::set<std::string>>& AllowedLayers() {
       {"spmd", {"spmd", "base", "sharding", "ir", "plan"}},
       {"ops", {"ops", "base", "plan", "sharding", "ir", "runtime", "kernels", "trace", "spmd"}},
       {"api",
-       {"api", "ops", "base", "plan", "sharding", "ir", "runtime", "kernels", "trace", "spmd"}},
+       {"api", "ops", "base", "plan", "sharding", "propagation", "ir", "runtime", "kernels",
+        "trace", "spmd"}},
   };
   return table;
 }
