@@ -16,8 +16,8 @@ using sharding::Shape;
 // What gather and scatter have in common. Gather: `window_dims` are its offset dims and
 // `dropped_dims` the collapsed ones; scatter: those of the update, and the inserted ones.
 struct IndexNumbers {
-  std::vector<int64_t> window_dims, dropped_dims;
-  std::vector<int64_t> operand_batching_dims, indices_batching_dims;
+  std::vector<int64_t> window_dims = {}, dropped_dims = {};
+  std::vector<int64_t> operand_batching_dims = {}, indices_batching_dims = {};
   int64_t index_vector_dim = 0;  // the rank of the indices: they are scalars, without such a dim
 };
 DimMap GatherDims(const IndexNumbers& numbers, const Shape& operand, const Shape& indices,
