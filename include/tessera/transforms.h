@@ -41,12 +41,27 @@ FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& bo
 Program TraceJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc);
 Lowered LowerJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc);
 
+// Transformed functions take the caller's line last: it is no argument.
+template <class... A>
+struct WithoutLoc {
+  using Type = std::tuple<A...>;
+};
+template <>
+struct WithoutLoc<Loc> {
+  using Type = std::tuple<>;
+};
+template <class First, class... Rest>
+requires(sizeof...(Rest) > 0) struct WithoutLoc<First, Rest...> {
+  using Type = decltype(std::tuple_cat(std::declval<std::tuple<First>>(),
+                                       std::declval<typename WithoutLoc<Rest...>::Type>()));
+};
+
 template <class F>
 struct Signature : Signature<decltype(&F::operator())> {};
 template <class R, class... A>
 struct Signature<R (*)(A...)> {
   using Result = R;
-  using Arguments = std::tuple<std::decay_t<A>...>;
+  using Arguments = typename WithoutLoc<std::decay_t<A>...>::Type;
 };
 template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
@@ -56,6 +71,15 @@ template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const noexcept> : Signature<R (*)(A...)> {};
 template <class R, class... A>
 struct Signature<R (*)(A...) noexcept> : Signature<R (*)(A...)> {};
+
+// Returns f of the arguments; a transformed function gets the line as its own.
+template <class F, class... A>
+auto Invoke(const F& f, std::tuple<A...> arguments, Loc loc) {
+  if constexpr (std::is_invocable_v<const F&, A..., Loc>)
+    return std::apply(f, std::tuple_cat(std::move(arguments), std::tuple<Loc>(loc)));
+  else
+    return std::apply(f, std::move(arguments));
+}
 
 template <class F>
 concept Known = std::is_pointer_v<F> || requires {
@@ -97,12 +121,12 @@ class JitBase {
     return flat;
   }
   template <class R, class... A>
-  TraceBody Body(const std::tuple<A...>& arguments) const {
-    return [this, &arguments](const std::vector<Array>& leaves) -> FlatResult {
+  TraceBody Body(const std::tuple<A...>& arguments, Loc loc) const {
+    return [this, &arguments, loc](const std::vector<Array>& leaves) -> FlatResult {
       std::tuple<A...> traced = arguments;
       tree::Replace replace{leaves};
       tree::Visit(traced, replace);
-      auto result = std::make_shared<R>(std::apply(f_, std::move(traced)));
+      auto result = std::make_shared<R>(Invoke(f_, std::move(traced), loc));
       FlatResult flat;
       tree::Collect collect{flat.leaves, nullptr};
       tree::Visit(*result, collect);
@@ -112,7 +136,7 @@ class JitBase {
   }
   template <class R, class... A>
   R Call(std::tuple<A...> arguments, Loc loc) const {
-    FlatResult flat = CallJit(*cache_, Flatten(arguments), Body<R>(arguments), loc);
+    FlatResult flat = CallJit(*cache_, Flatten(arguments), Body<R>(arguments, loc), loc);
     R result = *static_cast<const R*>(flat.skeleton.get());
     tree::Replace replace{flat.leaves};
     tree::Visit(result, replace);
@@ -120,11 +144,11 @@ class JitBase {
   }
   template <class R, class... A>
   Program Trace(std::tuple<A...> arguments, Loc loc) const {
-    return TraceJit(*cache_, Flatten(arguments), Body<R>(arguments), loc);
+    return TraceJit(*cache_, Flatten(arguments), Body<R>(arguments, loc), loc);
   }
   template <class R, class... A>
   Lowered Lower(std::tuple<A...> arguments, Loc loc) const {
-    return LowerJit(*cache_, Flatten(arguments), Body<R>(arguments), loc);
+    return LowerJit(*cache_, Flatten(arguments), Body<R>(arguments, loc), loc);
   }
 
   F f_;

@@ -146,6 +146,42 @@ struct Replace {
   void Static(const std::string&) {}
 };
 
+// Where an array is in a tree: the number of the child at each level.
+using Path = std::vector<size_t>;
+
+// Appends the path of every array below `at`.
+template <class T>
+void AddPaths(T& t, const Path& at, std::vector<Path>& paths) {
+  Path child = at;
+  child.push_back(0);
+  auto each = [&](auto& e) {
+    AddPaths(e, child, paths);
+    ++child.back();
+  };
+  if constexpr (std::is_same_v<T, Array>) {
+    paths.push_back(at);
+  } else if constexpr (std::is_same_v<T, NoneType> || Static<T>) {
+  } else if constexpr (IsSequence<T>::value) {
+    for (auto& e : t) each(e);
+  } else if constexpr (IsMap<T>::value) {
+    for (auto& [key, value] : t) each(value);
+  } else if constexpr (IsOptional<T>::value) {
+    if (t) AddPaths(*t, at, paths);
+  } else if constexpr (IsTuple<T>::value) {
+    std::apply([&](auto&... e) { (each(e), ...); }, t);
+  } else {
+    auto fields = tree_fields(t);
+    std::apply([&](auto&... e) { (each(e), ...); }, fields);
+  }
+}
+
+template <class T>
+std::vector<Path> Paths(T& t) {
+  std::vector<Path> paths;
+  AddPaths(t, {}, paths);
+  return paths;
+}
+
 }  // namespace tree
 
 // Returns the arrays of a tree, in order.

@@ -3,6 +3,7 @@
 
 #include "api/concrete.h"
 #include "api/driver.h"
+#include "api/propagate.h"
 #include "base/error.h"
 #include "kernels/kernels.h"
 #include "ops/ops.h"
@@ -107,9 +108,9 @@ class RuntimeExecutor final : public trace::Executor {
   }
 
   size_t CompileKey() override {
-    const std::string& policy = PolicyKey();
+    const std::string &policy = PolicyKey(), &pins = PinnedShardings();
     size_t key = shares_replicas ? 1 : 2;
-    return policy.empty() ? key : absl::HashOf(policy, key);
+    return policy.empty() && pins.empty() ? key : absl::HashOf(policy, pins, key);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "api/propagate.h"
 
 #include "api/concrete.h"
+#include "api/explain.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "ops/ops.h"
@@ -128,6 +129,7 @@ class Placer {
       : from_(from), result_(result) {
     out_.mesh = from.mesh;
     out_.values = from.values;
+    out_.names = from.names;
     now_.resize(result.graph.values.size());
     for (size_t v = 0; v < now_.size(); ++v) now_[v] = static_cast<ir::ValueId>(v);
   }
@@ -239,7 +241,9 @@ bool HasAutoAxes(const ir::Program& program) {
 Graph GraphOf(const ir::Program& program) { return GraphBuilder(program).Run(); }
 
 Propagated PropagateProgram(const ir::Program& program, const propagation::Options& options) {
-  propagation::Result result = propagation::Propagate(GraphOf(program), options);
+  Graph graph = GraphOf(program);
+  if (!PinnedShardings().empty()) Pin(program, PinnedShardings(), graph);
+  propagation::Result result = propagation::Propagate(std::move(graph), options);
   auto placed = std::make_shared<const ir::Program>(Placer(program, result).Run());
   return {std::move(placed), std::move(result)};
 }

@@ -14,6 +14,9 @@ bool HasAutoAxes(const ir::Program& program);
 // the beginning of each dim, and those it does not name stay out of it.
 propagation::Graph GraphOf(const ir::Program& program);
 
+// The dump that holds in this scope; empty: none.
+const std::string& PinnedShardings();
+
 struct Propagated {
   std::shared_ptr<const ir::Program> program;  // every value placed, constants copied per user
   propagation::Result result;

@@ -42,6 +42,7 @@ struct Program {
   // is known, or types say it all.
   std::vector<const Type*> placed;
   std::vector<ValueId> inputs, outputs;
+  std::vector<std::pair<std::string, ValueId>> names;  // that the user gave, with named()
   std::vector<Capture> captures;
   std::vector<Instruction> instructions;  // in an order that defines before use
   bool per_device = false;                // shapes are local

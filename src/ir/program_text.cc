@@ -13,6 +13,20 @@ const char* ModeName(AxisMode mode) {
   return mode == AxisMode::Explicit ? "explicit" : mode == AxisMode::Auto ? "auto" : "manual";
 }
 
+// The modes in which a value's mesh differs from the program's.
+std::string OtherModes(const sharding::MeshDef* mesh, const sharding::MeshDef* program) {
+  std::string out;
+  if (!mesh || !program || mesh == program || mesh->rank() != program->rank()) return out;
+  for (AxisMode mode : {AxisMode::Explicit, AxisMode::Auto, AxisMode::Manual}) {
+    std::string names;
+    for (size_t a = 0; a < mesh->axes().size(); ++a)
+      if (mesh->axes()[a].mode == mode && program->axes()[a].mode != mode)
+        names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", mesh->axes()[a].name);
+    if (!names.empty()) out += fmt::format(" {}={{{}}}", ModeName(mode), names);
+  }
+  return out;
+}
+
 std::string MeshLine(const sharding::MeshDef& mesh) {
   std::string out = "mesh @mesh = " + mesh.text();
   for (AxisMode mode : {AxisMode::Explicit, AxisMode::Auto, AxisMode::Manual}) {
@@ -57,7 +71,8 @@ class Printer {
   std::string Use(ValueId v) { return fmt::format("%{}", names_[static_cast<size_t>(v)]); }
   std::string Define(ValueId v) {
     names_[static_cast<size_t>(v)] = next_++;
-    std::string text = Use(v) + ": " + program_.type(v)->text();
+    std::string text = Use(v) + ": " + program_.type(v)->text() +
+                       OtherModes(program_.type(v)->mesh(), program_.mesh);
     if (const Type* place = program_.place(v)) text += " " + sharding::Text(place->sharding());
     return text;
   }
@@ -71,7 +86,11 @@ class Printer {
       line += (i ? ", " : "") + Define(instruction.results[i]);
     line += fmt::format(" = {}{}", instruction.op->name, operands);
     if (instruction.params) line += " {" + instruction.params->text() + "}";
-    out_ += fmt::format("{:<70} // {}\n", line, base::Where(instruction.loc));
+    out_ += fmt::format("{:<70} // {}", line, base::Where(instruction.loc));
+    for (const auto& [name, value] : program_.names)
+      for (ValueId v : instruction.results)
+        if (v == value) out_ += " " + name;
+    out_ += "\n";
   }
 
   const Program& program_;
@@ -128,7 +147,13 @@ class Parser {
     }
     in_.Expect(">");
     const sharding::MeshDef* mesh = sharding::ParseMesh(in_.Since(begin), false, loc_);
-    std::vector<AxisMode> modes(mesh->axes().size(), AxisMode::Explicit);
+    program_.mesh = ReadModes(mesh);
+  }
+
+  // Takes `explicit={...} auto={...}`; axes that are not named keep their mode.
+  const sharding::MeshDef* ReadModes(const sharding::MeshDef* mesh) {
+    std::vector<AxisMode> modes;
+    for (const MeshAxis& a : mesh->axes()) modes.push_back(a.mode);
     for (AxisMode mode : {AxisMode::Explicit, AxisMode::Auto, AxisMode::Manual}) {
       if (!in_.Accept(ModeName(mode))) continue;
       in_.Expect("=");
@@ -139,7 +164,7 @@ class Parser {
         modes[static_cast<size_t>(axis)] = mode;
       });
     }
-    program_.mesh = mesh->WithModes(modes);
+    return mesh->WithModes(modes);
   }
 
   std::string Name() {
@@ -149,7 +174,13 @@ class Parser {
   ValueId Definition() {
     std::string name = Name();
     in_.Expect(":");
-    ValueId v = program_.AddValue(ReadType(in_, program_.mesh), loc_);
+    const Type* type = ReadType(in_, program_.mesh);
+    if (program_.mesh && type->mesh()) {
+      sharding::TensorSharding s = type->sharding();
+      s.mesh = ReadModes(program_.mesh);
+      type = type->WithSharding(std::move(s));
+    }
+    ValueId v = program_.AddValue(type, loc_);
     if (in_.Peek("<")) Place(v);
     if (!names_.emplace(name, v).second) in_.Fail("%" + name + " is defined twice");
     return v;

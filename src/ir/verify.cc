@@ -51,7 +51,7 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
                  .params = instruction.params.get(),
                  .wanted = &wanted,
                  .out_sharding = op.out_sharding ? &first->sharding() : nullptr,
-                 .mesh = program.mesh,
+                 .mesh = first->mesh() ? first->mesh() : program.mesh,
                  .loc = instruction.loc};
   auto types = InferTypes(call);
   if (types.size() != instruction.results.size())

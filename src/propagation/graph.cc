@@ -65,8 +65,8 @@ OpId Graph::Add(Op op) {
 }
 
 OpId Graph::AddEdge(Edge edge, ValueId owner, int32_t region) {
-  RuleId rule = IdentityRule(values[static_cast<size_t>(owner)].shape,
-                             static_cast<int>(edge.sources.size()));
+  RuleId rule =
+      IdentityRule(values[static_cast<size_t>(owner)].shape, static_cast<int>(edge.sources.size()));
   Op& op = ops.emplace_back();
   op.kind = Op::kEdge;
   op.rule = rule;

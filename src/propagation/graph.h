@@ -145,7 +145,7 @@ struct Options {
 
 // What changed one value's sharding.
 struct Event {
-  OpId op;                // that carried it; -1: an import step
+  OpId op;                // that carried it; -1: a user priority, whose turn it was
   ValueId value;          // changed
   int32_t before, after;  // indices into Result::shardings
   int8_t round;           // of op priorities

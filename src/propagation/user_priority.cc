@@ -37,7 +37,11 @@ class Layers {
           now.replicated.erase(std::remove(now.replicated.begin(), now.replicated.end(), a),
                                now.replicated.end());
       }
-      Id(held, state_.shardings().Intern(std::move(now)));
+      ShardingId before = Id(held), after = state_.shardings().Intern(std::move(now));
+      Id(held, after);
+      if (state_.recording && held.value >= 0)
+        state_.events.push_back(
+            {-1, held.value, before, after, state_.round, p, Stage::kUserPriority});
     }
   }
 

@@ -62,6 +62,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Loc loc() const { return loc_; }
   // Returns the value that stands for `array` here: its own, or a capture.
   ir::ValueId Lift(const ArrayRef& array, Loc use);
+  // Lets explanations and dumps call the value by this name.
+  void Name(const std::string& name, ir::ValueId value) {
+    program_.names.emplace_back(name, value);
+  }
   bool ended = false;
 
  private:

@@ -1,0 +1,146 @@
+// Running a function under another mode of the mesh.
+#include "tessera/modes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/operands.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+
+const PartitionSpec* Specs::At(const tree::Path& path) const {
+  const Specs* at = this;
+  for (size_t i : path) {
+    if (at->parts_.empty()) break;
+    if (i >= at->parts_.size()) return nullptr;
+    at = &at->parts_[i];
+  }
+  return at->parts_.empty() ? &at->spec_ : nullptr;
+}
+
+namespace trace {
+namespace {
+
+using api::Call;
+
+// The mesh with these axes (none: all) in `mode`.
+const sharding::MeshDef* WithMode(const sharding::MeshDef* mesh, const AxisNames& names,
+                                  AxisMode mode, Call call) {
+  std::vector<AxisMode> modes;
+  for (const MeshAxis& axis : mesh->axes()) modes.push_back(axis.mode);
+  auto change = [&](size_t a) {
+    if (modes[a] == AxisMode::Manual)
+      api::FailSharding(call, 12,
+                        fmt::format("axis \"{}\" is Manual: it cannot become Auto or Explicit",
+                                    mesh->axes()[a].name),
+                        {"name the other axes: .axes = {...}"});
+    modes[a] = mode;
+  };
+  for (size_t a = 0; a < modes.size() && names.names().empty(); ++a) change(a);
+  for (const std::string& name : names.names()) {
+    int a = mesh->Find(name);
+    if (a < 0)
+      api::FailSharding(call, 1, fmt::format("the mesh {} has no axis \"{}\"", mesh->text(), name));
+    change(static_cast<size_t>(a));
+  }
+  return mesh->WithModes(modes);
+}
+
+const PartitionSpec& SpecOf(const Specs& specs, const tree::Path& path, const char* option,
+                            Call call) {
+  if (const PartitionSpec* spec = specs.At(path)) return *spec;
+  api::FailSharding(call, 13, fmt::format(".{} has no spec for one of the arrays", option),
+                    {"give one spec for all, or one for each, nested like the arrays"});
+}
+
+// The array under `mesh`, laid out as its type says but for axes that are not Explicit there: they
+// leave the type, not the array.
+Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
+  const ir::Type* type = api::TypeOf(x);
+  if (!type->mesh()) return x;
+  sharding::TensorSharding s = type->sharding();
+  s.mesh = mesh;
+  auto hide = [&](sharding::AxisList& axes) {
+    axes.erase(std::remove_if(axes.begin(), axes.end(),
+                              [&](sharding::AxisRef a) {
+                                return mesh->axes()[static_cast<size_t>(a.axis)].mode !=
+                                       AxisMode::Explicit;
+                              }),
+               axes.end());
+  };
+  if (type->mesh()->axes().size() != mesh->axes().size())
+    api::FailSharding(call, 10,
+                      fmt::format("an array is on the mesh {}, but the current one is {}",
+                                  type->mesh()->text(), mesh->text()));
+  for (sharding::DimAxes& d : s.dims) hide(d.axes);
+  hide(s.unreduced);
+  hide(s.reduced);
+  const ArrayRef& ref = Use(x, call.name, call.loc);
+  return Apply({ops::kReshard,
+                nullptr,
+                {ref},
+                nullptr,
+                nullptr,
+                call.loc,
+                call.name,
+                type->WithSharding(std::move(s))})[0];
+}
+
+[[noreturn]] void FailMissing(const char* option, Call call) {
+  api::FailSharding(call, 11, fmt::format(".{} must be given", option),
+                    {fmt::format("write {{.{} = P(...)}}, or one spec per array", option)});
+}
+
+}  // namespace
+
+std::vector<Array> CallAutoAxes(const AutoAxesOptions& options, const PlacedLeaves& arguments,
+                                const LeafBody& body, Loc loc) {
+  Call call{"auto_axes", loc};
+  const sharding::MeshDef* outer = CurrentMesh() ? CurrentMesh() : api::MeshOf(arguments.arrays);
+  if (!outer) return body(arguments.arrays).arrays;
+  const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Auto, call);
+  if (inner == outer) return body(arguments.arrays).arrays;
+  if (!options.out_sharding.given()) FailMissing("out_sharding", call);
+  PlacedLeaves results;
+  {
+    MeshDefScope scope(inner);
+    std::vector<Array> inside;
+    for (const Array& x : arguments.arrays) inside.push_back(Under(x, inner, call));
+    results = body(inside);
+  }
+  MeshDefScope scope(outer);
+  for (size_t i = 0; i < results.arrays.size(); ++i)
+    results.arrays[i] =
+        reshard(results.arrays[i],
+                SpecOf(options.out_sharding, results.paths[i], "out_sharding", call), loc);
+  return results.arrays;
+}
+
+std::vector<Array> CallExplicitAxes(const ExplicitAxesOptions& options,
+                                    const PlacedLeaves& arguments, const LeafBody& body, Loc loc) {
+  Call call{"explicit_axes", loc};
+  if (!options.in_sharding.given()) FailMissing("in_sharding", call);
+  const sharding::MeshDef* outer = CurrentMesh();
+  if (!outer)
+    api::FailSharding(call, 1, "there is no mesh in scope",
+                      {"enter one with MeshScope scope(make_mesh({...}))"});
+  const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Explicit, call);
+  std::vector<Array> results;
+  {
+    MeshDefScope scope(inner);
+    std::vector<Array> inside;
+    for (size_t i = 0; i < arguments.arrays.size(); ++i)
+      inside.push_back(reshard(arguments.arrays[i],
+                               SpecOf(options.in_sharding, arguments.paths[i], "in_sharding", call),
+                               loc));
+    results = body(inside).arrays;
+  }
+  MeshDefScope scope(outer);
+  for (Array& x : results) x = Under(x, outer, call);
+  return results;
+}
+
+}  // namespace trace
+}  // namespace tessera
