@@ -1,5 +1,5 @@
 // conformance_runner [options] FILE.jsonl...: runs conformance tables and reports what differs.
-// With --rules, of tables of propagation only the rules of our ops are compared.
+// With --rules, tables of propagation are run with the rules of our ops, which are compared, too.
 #include <fmt/format.h>
 
 #include <array>

@@ -167,14 +167,33 @@ class Comparison {
   const propagation::Result& result_;
 };
 
-}  // namespace
+Outcome Propagated(const Case& c, Rules rules) {
+  CaseGraph built = BuildGraph(c, rules);
+  propagation::Result result = propagation::Propagate(built.graph);
+  auto different = Comparison(c, built, result).Run();
+  return different ? *different : Outcome{};
+}
 
-Outcome RunPropagation(const Case& c) {
+// Returns how the rule of the first instruction that differs does; allowed differences last.
+Outcome CompareRules(const Case& c, const RuleDifferences& differences) {
+  Outcome outcome;
+  for (const RuleOfInstruction& rule : BuildGraph(c, Rules::kOurs).rules) {
+    std::string ours = Text(Completed(rule.ours));
+    if (ours == rule.recorded) continue;
+    std::string wanted = rule.recorded.empty() ? "no rule" : rule.recorded;
+    outcome =
+        Failed(Kind::kDifferent, fmt::format("{} = {}: {}", rule.name, rule.op, wanted), ours);
+    outcome.family = differences.Find(rule.op, rule.recorded, rule.ours);
+    outcome.passed = !outcome.family.empty();
+    if (!outcome.passed) return outcome;
+  }
+  return outcome;
+}
+
+template <class F>
+Outcome Guarded(F run) {
   try {
-    CaseGraph built = BuildGraph(c);
-    propagation::Result result = propagation::Propagate(built.graph);
-    auto different = Comparison(c, built, result).Run();
-    return different ? *different : Outcome{};
+    return run();
   } catch (const Unsupported& e) {
     return Skipped(e.what());
   } catch (const Error& e) {
@@ -182,26 +201,19 @@ Outcome RunPropagation(const Case& c) {
   }
 }
 
+}  // namespace
+
+Outcome RunPropagation(const Case& c) {
+  return Guarded([&] { return Propagated(c, Rules::kRecorded); });
+}
+
 Outcome RunRules(const Case& c, const RuleDifferences& differences) {
-  try {
-    Outcome outcome;
-    for (const RuleOfInstruction& rule : BuildGraph(c).rules) {
-      std::string ours = Text(Completed(rule.ours));
-      if (ours == rule.recorded) continue;
-      outcome = Failed(Kind::kDifferent,
-                       fmt::format("{} = {}: {}", rule.name, rule.op,
-                                   rule.recorded.empty() ? "no rule" : rule.recorded),
-                       ours);
-      outcome.family = differences.Find(rule.op, rule.recorded, rule.ours);
-      outcome.passed = !outcome.family.empty();
-      if (!outcome.passed) return outcome;
-    }
-    return outcome;
-  } catch (const Unsupported& e) {
-    return Skipped(e.what());
-  } catch (const Error& e) {
-    return Failed(Kind::kRefuses, "no error", e.what());
-  }
+  return Guarded([&] {
+    Outcome rules = CompareRules(c, differences);
+    if (!rules.passed) return rules;
+    Outcome propagated = Propagated(c, Rules::kOurs);
+    return propagated.passed ? rules : propagated;
+  });
 }
 
 }  // namespace tessera::conformance

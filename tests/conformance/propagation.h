@@ -1,5 +1,6 @@
 // Cases that ask what propagation gives: with the rules that the table recorded, so that only the
-// engine is asked; and the rules that our ops give, against those recorded.
+// engine is asked; and the rules that our ops give, against those recorded, and what propagation
+// gives with them.
 #pragma once
 #include "case.h"
 #include "outcome.h"

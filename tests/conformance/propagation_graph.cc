@@ -17,7 +17,7 @@ using sharding::TensorSharding;
 
 class Builder {
  public:
-  explicit Builder(const Case& c) : case_(c) {
+  Builder(const Case& c, Rules rules) : case_(c), rules_(rules) {
     std::vector<MeshAxis> axes;
     for (const MeshAxis& axis : c.mesh) axes.push_back({axis.name, axis.size, Auto});
     out_.mesh = sharding::MeshDef::Intern(std::move(axes), {}, true);
@@ -333,10 +333,11 @@ class Builder {
     std::string text = recorded.is_string() ? recorded.get<std::string>() : "";
     if (rules.contains(result)) {
       out_.rules.push_back({result, instruction.at("op"), ours, text});
-      if (text.empty()) return;
+      if (text.empty() && rules_ == Rules::kRecorded) return;
     }
     op.kind = Op::kRule;
-    op.rule = graph().AddRule(text.empty() ? ours : sharding::ParseRule(text, Loc::Unknown()));
+    bool record = rules_ == Rules::kRecorded && !text.empty();
+    op.rule = graph().AddRule(record ? sharding::ParseRule(text, Loc::Unknown()) : ours);
   }
 
   ValueId UnnamedScalar(DType dtype, int32_t region) {
@@ -372,6 +373,7 @@ class Builder {
   }
 
   const Case& case_;
+  Rules rules_;
   CaseGraph out_;
   std::vector<Tensor> tensors_;  // per value
   std::map<int64_t, std::vector<ValueId>> groups_;
@@ -379,6 +381,6 @@ class Builder {
 
 }  // namespace
 
-CaseGraph BuildGraph(const Case& c) { return Builder(c).Build(); }
+CaseGraph BuildGraph(const Case& c, Rules rules) { return Builder(c, rules).Build(); }
 
 }  // namespace tessera::conformance

@@ -37,8 +37,10 @@ struct CaseGraph {
   std::map<std::string, std::vector<Inward>> shard_maps;
 };
 
-// Returns the graph with the rules that the table recorded. Throws Unsupported for an op that is
-// not known, and what parsing throws.
-CaseGraph BuildGraph(const Case& c);
+// Whose rules the ops of a graph have.
+enum class Rules { kRecorded, kOurs };
+
+// Throws Unsupported for an op that is not known, and what parsing throws.
+CaseGraph BuildGraph(const Case& c, Rules rules);
 
 }  // namespace tessera::conformance
