@@ -185,25 +185,34 @@ DimMap ParseRule(std::string_view text, Loc loc) { return RuleReader(text, loc).
 
 namespace {
 
-// Whether some tensor dim is made of this factor and a permute factor: it is a window then.
-std::vector<bool> Windows(const DimMap& map) {
-  std::vector<bool> windows(map.factors.size());
+// Factors that say nothing of the size of a dim: those that need not be as large as it, and of size
+// 1 for one dim alone.
+std::vector<bool> WithoutSize(const DimMap& map) {
+  std::vector<bool> without(map.factors.size());
+  std::vector<int> dims_with(map.factors.size());
   auto look = [&](const std::vector<DimFactors>& tensors) {
     for (const DimFactors& dims : tensors)
       for (const FactorList& dim : dims) {
         bool permutes = false;
+        for (int32_t f : dim) {
+          FactorKind kind = map.factors[static_cast<size_t>(f)].kind;
+          permutes = permutes || kind == FactorKind::kPermute;
+          without[static_cast<size_t>(f)] =
+              without[static_cast<size_t>(f)] || kind == FactorKind::kReplicate;
+          ++dims_with[static_cast<size_t>(f)];
+        }
         for (int32_t f : dim)
-          permutes = permutes || map.factors[static_cast<size_t>(f)].kind == FactorKind::kPermute;
-        for (int32_t f : dim)
-          if (permutes) windows[static_cast<size_t>(f)] = true;
+          if (permutes) without[static_cast<size_t>(f)] = true;
       }
   };
   look(map.operands);
   look(map.results);
-  return windows;
+  for (size_t f = 0; f < without.size(); ++f)
+    without[f] = without[f] || (dims_with[f] == 1 && map.factors[f].size == 1);
+  return without;
 }
 
-std::optional<Problem> VerifyTensors(const DimMap& map, const std::vector<bool>& windows,
+std::optional<Problem> VerifyTensors(const DimMap& map, const std::vector<bool>& without_size,
                                      const char* what, const std::vector<DimFactors>& tensors,
                                      const Shapes& shapes) {
   if (tensors.size() != shapes.size())
@@ -218,10 +227,9 @@ std::optional<Problem> VerifyTensors(const DimMap& map, const std::vector<bool>&
       int64_t product = 1;
       bool given = false;
       for (int32_t f : tensors[t][d]) {
-        const Factor& factor = map.factors[static_cast<size_t>(f)];
-        given = given || factor.kind == FactorKind::kPermute ||
-                factor.kind == FactorKind::kReplicate || windows[static_cast<size_t>(f)];
-        if (__builtin_mul_overflow(product, factor.size, &product)) product = -1;
+        given = given || without_size[static_cast<size_t>(f)];
+        if (__builtin_mul_overflow(product, map.factors[static_cast<size_t>(f)].size, &product))
+          product = -1;
       }
       if (product != shape[d] && !given && !tensors[t][d].empty())
         return Problem{"factor-sizes",
@@ -236,9 +244,9 @@ std::optional<Problem> VerifyTensors(const DimMap& map, const std::vector<bool>&
 
 std::optional<Problem> VerifyRule(const DimMap& map, const Shapes& operands,
                                   const Shapes& results) {
-  std::vector<bool> windows = Windows(map);
-  auto problem = VerifyTensors(map, windows, "operand", map.operands, operands);
-  return problem ? problem : VerifyTensors(map, windows, "result", map.results, results);
+  std::vector<bool> without_size = WithoutSize(map);
+  auto problem = VerifyTensors(map, without_size, "operand", map.operands, operands);
+  return problem ? problem : VerifyTensors(map, without_size, "result", map.results, results);
 }
 
 }  // namespace tessera::sharding

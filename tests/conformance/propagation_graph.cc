@@ -325,6 +325,12 @@ class Builder {
     Add(std::move(op), instruction);
   }
 
+  sharding::Shapes ShapesOf(const auto& values) {
+    sharding::Shapes shapes;
+    for (ValueId v : values) shapes.push_back(&graph().values[Index(v)].shape);
+    return shapes;
+  }
+
   // An op without a record is one whose result only has copies, which have our rule.
   void UseRule(Op& op, const sharding::DimMap& ours, const Json& instruction) {
     std::string result = instruction.at("out").at(0);
@@ -337,7 +343,10 @@ class Builder {
     }
     op.kind = Op::kRule;
     bool record = rules_ == Rules::kRecorded && !text.empty();
-    op.rule = graph().AddRule(record ? sharding::ParseRule(text, Loc::Unknown()) : ours);
+    sharding::DimMap map = record ? sharding::ParseRule(text, Loc::Unknown()) : ours;
+    if (auto problem = sharding::VerifyRule(map, ShapesOf(op.operands), ShapesOf(op.results)))
+      throw std::logic_error(result + ": " + problem->reason);
+    op.rule = graph().AddRule(std::move(map));
   }
 
   ValueId UnnamedScalar(DType dtype, int32_t region) {
