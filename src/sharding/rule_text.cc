@@ -225,13 +225,15 @@ std::optional<Problem> VerifyTensors(const DimMap& map, const std::vector<bool>&
                                                  t, shape.size(), tensors[t].size())};
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t product = 1;
-      bool given = false;
+      bool given = false, reduced = false;
       for (int32_t f : tensors[t][d]) {
         given = given || without_size[static_cast<size_t>(f)];
+        reduced = reduced || map.factors[static_cast<size_t>(f)].kind == FactorKind::kReduce;
         if (__builtin_mul_overflow(product, map.factors[static_cast<size_t>(f)].size, &product))
           product = -1;
       }
-      if (product != shape[d] && !given && !tensors[t][d].empty())
+      bool fits = product == shape[d] || (reduced && product >= 0 && product < shape[d]);
+      if (!fits && !given && !tensors[t][d].empty())
         return Problem{"factor-sizes",
                        fmt::format("{} {} - the factors of dim {} of size {} multiply up to {}",
                                    what, t, d, shape[d], product)};

@@ -127,6 +127,8 @@ TEST(RuleText, RulesFitShapes) {
       // A window and the places it moves over.
       {"([ij])->([i]) {i=4, j=2} reduction={j} permutation={i}", {9}, {4}, ""},
       {"([i, 1])->([i]) {i=2}", {2, 1}, {2}, ""},
+      {"([i, j])->([i]) {i=4, j=2} reduction={j}", {4, 3}, {4}, ""},
+      {"([i, j])->([i]) {i=4, j=4} reduction={j}", {4, 3}, {4}, "dim 1 of size 3 multiply up to 4"},
       // A factor of no other dim, and one of two.
       {"([i, j])->([i]) {i=2, j=1}", {2, 5}, {2}, ""},
       {"([i])->([i]) {i=1}", {1}, {5}, "dim 0 of size 5 multiply up to 1"},
