@@ -118,7 +118,7 @@ absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
   sharding::DimMap map = std::get<DimMapFn>(*call.op.dims)(dims);
   sharding::RuleResult rule =
       sharding::ExplicitRule(map, operands, dims.results, call.out_sharding);
-  if (rule.conflict) ThrowConflict(call, map, shapes, *rule.conflict);
+  if (rule.conflict) ThrowConflict(call, WithPiecesJoined(map), shapes, *rule.conflict);
   bool weak = !call.operands.empty() && (!call.wanted || call.wanted->dtype.is_default());
   for (const Type* t : call.operands) weak = weak && t->weak();
   absl::InlinedVector<const Type*, 1> types;

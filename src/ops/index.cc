@@ -81,10 +81,15 @@ std::vector<ShapeAndDType> SortType(const TypeCall& c) {
   return results;
 }
 
+// Axes of the sorted dim could move to another; where there is none, they are kept from it.
 DimMap SortDims(const ir::DimsCall& c) {
-  DimMap map = sharding::Pointwise(c.operands, *c.results[0], static_cast<int>(c.results.size()));
-  for (int64_t d : ir::As<SortParams>(c.params).dim)
-    map.factors[static_cast<size_t>(d)].kind = FactorKind::kReplicate;
+  const Shape& shape = *c.results[0];
+  DimMap map = sharding::Pointwise(c.operands, shape, static_cast<int>(c.results.size()));
+  auto dim = static_cast<size_t>(ir::As<SortParams>(c.params).dim[0]);
+  bool others = false;
+  for (size_t d = 0; d < shape.size(); ++d) others = others || (d != dim && shape[d] != 1);
+  map.factors[dim].kind = FactorKind::kReplicate;
+  map.factors[dim].blocked = !others;
   return map;
 }
 

@@ -188,7 +188,9 @@ std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
 
 DimMap ConcatenateDims(const ir::DimsCall& c) {
   auto dim = static_cast<size_t>(ir::As<DimParams>(c.params).dim[0]);
-  return PieceDims(c, c.operands.size(), [&](size_t d) { return d == dim; });
+  DimMap map = PieceDims(c, c.operands.size(), [&](size_t d) { return d == dim; });
+  map.factors[dim].size = (*c.results[0])[dim];  // of all pieces together
+  return map;
 }
 
 void MakeConcatenate(const ir::LocalCall& c, plan::Kernel* out) {
@@ -228,6 +230,13 @@ std::vector<ShapeAndDType> DynamicSliceType(const TypeCall& c) {
   return {{c.wanted->shape, c.operands[0]->dtype()}};
 }
 
+// Where a piece begins is not known before: what shards the dim says nothing of the piece.
+DimMap DynamicSliceDims(const ir::DimsCall& c) {
+  DimMap map = SliceDims(c);
+  for (sharding::Factor& f : map.factors) f.blocked = f.kind == FactorKind::kPermute;
+  return map;
+}
+
 void MakeDynamicSlice(const ir::LocalCall& c, plan::Kernel* out) {
   DType index = c.operands.size() > 1 ? c.operands[1].dtype : i32;
   *out = kernels::DynamicSlice(c.results[0].dtype.size(), index, c.operands[0].shape,
@@ -244,8 +253,25 @@ std::vector<ShapeAndDType> DynamicUpdateSliceType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
+// A dim that is updated in part has a factor of its own in the update, which any device may need.
 DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
-  return PieceDims(c, 2, [&](size_t d) { return (*c.operands[0])[d] != (*c.operands[1])[d]; });
+  const Shape &whole = *c.operands[0], &piece = *c.operands[1];
+  DimMap map;
+  sharding::DimFactors operand, update;
+  for (size_t d = 0; d < whole.size(); ++d) {
+    bool in_part = whole[d] != piece[d];
+    int32_t f = map.AddFactor(
+        {.size = whole[d], .kind = in_part ? FactorKind::kPermute : FactorKind::kPass});
+    operand.push_back({f});
+    if (in_part)
+      f = map.AddFactor({.size = piece[d], .kind = FactorKind::kReplicate, .piece_of = f});
+    update.push_back({f});
+  }
+  map.operands = {operand, update};
+  map.operands.resize(c.operands.size());
+  map.results = {operand};
+  map.linear = {{.operands = {0, 1}, .kinds = sharding::kAnyKind}};
+  return map;
 }
 
 void MakeDynamicUpdateSlice(const ir::LocalCall& c, plan::Kernel* out) {
@@ -289,7 +315,7 @@ constexpr OpDef kConcatenate{.name = "concatenate",
 constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .doc = "The piece that begins at the start indices, moved inside.",
                               .type = ir::TypeFn{DynamicSliceType},
-                              .dims = ir::DimMapFn{SliceDims},
+                              .dims = ir::DimMapFn{DynamicSliceDims},
                               .lowering = ir::Kernel{MakeDynamicSlice},
                               .reference = ir::ReferenceFn{reference::DynamicSlice},
                               .travel = ir::Travel::kEarlyForward,

@@ -86,14 +86,21 @@ std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
   return {{to, c.operands[0]->dtype()}};
 }
 
+// A dim of the result per factor; a dim of size 1 that is repeated has one of its own before.
 DimMap BroadcastDims(const ir::DimsCall& c) {
-  DimMap map = sharding::Pointwise({}, *c.results[0]);
   const auto& dims = ir::As<BroadcastParams>(c.params).dims;
-  sharding::DimFactors operand(dims.size());
-  for (size_t d = 0; d < dims.size(); ++d)
-    if ((*c.operands[0])[d] == (*c.results[0])[static_cast<size_t>(dims[d])])
-      operand[d] = map.results[0][static_cast<size_t>(dims[d])];
+  const Shape &from = *c.operands[0], &to = *c.results[0];
+  DimMap map;
+  sharding::DimFactors operand, result;
+  for (size_t d = 0; d < to.size(); ++d) {
+    bool mapped = operand.size() < dims.size() && dims[operand.size()] == static_cast<int64_t>(d);
+    bool repeated = mapped && from[operand.size()] != to[d];
+    if (repeated) operand.push_back({map.AddFactor({.size = 1})});
+    result.push_back({map.AddFactor({.size = to[d]})});
+    if (mapped && !repeated) operand.push_back(result.back());
+  }
   map.operands = {operand};
+  map.results = {result};
   map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
   map.relayouts = true;
   return map;

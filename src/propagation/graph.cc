@@ -18,13 +18,7 @@ ValueId Graph::AddValue(Shape shape, std::optional<TensorSharding> sharding) {
 
 RuleId Graph::AddRule(DimMap map) {
   Rule rule;
-  auto complete = [&](std::vector<sharding::DimFactors>& tensors) {
-    for (sharding::DimFactors& dims : tensors)
-      for (sharding::FactorList& dim : dims)
-        if (dim.empty()) dim.push_back(map.AddFactor({}));
-  };
-  complete(map.operands);
-  complete(map.results);
+  map = sharding::Completed(std::move(map));
   std::vector<RuleId>& known = rule_ids_[absl::HashOf(map.factors, map.operands, map.results)];
   for (RuleId id : known)
     if (Same(rules[static_cast<size_t>(id)].map, map)) return id;

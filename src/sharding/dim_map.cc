@@ -42,9 +42,10 @@ struct Side {
   void LeaveDim() {
     if (more() && dim_product == factor_product) ++at;
   }
-  bool SkipSizeOne() {
+  // A dim of size 1 stands for itself.
+  bool PassSizeOne(DimMap& map) {
     if (!more() || shape[at] != 1) return false;
-    ++at;
+    dims[at++] = {map.AddFactor({.size = 1})};
     return true;
   }
 };
@@ -63,7 +64,7 @@ namespace {
 void Walk(DimMap& map, Side& in, Side& out) {
   auto alone = [&](Side& side, int64_t size) { side.Add(map.AddFactor({.size = size}), size); };
   while (in.more() || out.more()) {
-    if (in.SkipSizeOne() || out.SkipSizeOne()) continue;
+    if (in.PassSizeOne(map) || out.PassSizeOne(map)) continue;
     in.EnterDim();
     out.EnterDim();
     int64_t common = std::gcd(in.left(), out.left());
@@ -134,6 +135,22 @@ DimMap ReshapeMap(const Shape& operand, const Shape& result) {
   return map;
 }
 
+DimMap Completed(DimMap map) {
+  for (std::vector<DimFactors>* tensors : {&map.operands, &map.results})
+    for (DimFactors& dims : *tensors)
+      for (FactorList& dim : dims)
+        if (dim.empty()) dim = {map.AddFactor({.size = 1})};
+  return map;
+}
+
+DimMap WithPiecesJoined(DimMap map) {
+  for (DimFactors& dims : map.operands)
+    for (FactorList& dim : dims)
+      for (int32_t& f : dim)
+        if (map.factors[f].piece_of >= 0) f = map.factors[f].piece_of;
+  return map;
+}
+
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors) {
   std::vector<bool> has(map.factors.size());
   for (const DimFactors& dims : tensors)
@@ -142,11 +159,11 @@ std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& te
   return has;
 }
 
-namespace {
-
-std::string Symbol(int32_t f) {
+std::string FactorSymbol(int32_t f) {
   return f < 18 ? std::string(1, static_cast<char>('i' + f)) : fmt::format("z_{}", f - 17);
 }
+
+namespace {
 
 std::string TensorsText(const std::vector<DimFactors>& tensors) {
   std::string out;
@@ -155,7 +172,7 @@ std::string TensorsText(const std::vector<DimFactors>& tensors) {
     for (size_t d = 0; d < dims.size(); ++d) {
       if (d) out += ", ";
       if (dims[d].empty()) out += "1";
-      for (int32_t f : dims[d]) out += Symbol(f);
+      for (int32_t f : dims[d]) out += FactorSymbol(f);
     }
     out += "]";
   }
@@ -166,7 +183,8 @@ template <class Pred>
 std::string SetText(const DimMap& map, const char* name, Pred pred) {
   std::string out;
   for (size_t f = 0; f < map.factors.size(); ++f)
-    if (pred(map.factors[f])) out += (out.empty() ? "" : ", ") + Symbol(static_cast<int32_t>(f));
+    if (pred(map.factors[f]))
+      out += (out.empty() ? "" : ", ") + FactorSymbol(static_cast<int32_t>(f));
   return out.empty() ? "" : fmt::format(" {}={{{}}}", name, out);
 }
 
@@ -175,14 +193,16 @@ std::string SetText(const DimMap& map, const char* name, Pred pred) {
 std::string Text(const DimMap& map) {
   std::string sizes;
   for (size_t f = 0; f < map.factors.size(); ++f)
-    sizes +=
-        fmt::format("{}{}={}", f ? ", " : "", Symbol(static_cast<int32_t>(f)), map.factors[f].size);
+    sizes += fmt::format("{}{}={}", f ? ", " : "", FactorSymbol(static_cast<int32_t>(f)),
+                         map.factors[f].size);
   auto kind = [](FactorKind k) { return [k](const Factor& f) { return f.kind == k; }; };
-  return TensorsText(map.operands) + "->" + TensorsText(map.results) + " {" + sizes + "}" +
+  if (!sizes.empty()) sizes = " {" + sizes + "}";
+  return TensorsText(map.operands) + "->" + TensorsText(map.results) + sizes +
          SetText(map, "reduction", kind(FactorKind::kReduce)) +
          SetText(map, "need_replication", kind(FactorKind::kReplicate)) +
          SetText(map, "permutation", kind(FactorKind::kPermute)) +
-         SetText(map, "blocked_propagation", [](const Factor& f) { return f.blocked; });
+         SetText(map, "blocked_propagation", [](const Factor& f) { return f.blocked; }) +
+         (map.custom ? ", custom" : "");
 }
 
 }  // namespace tessera::sharding

@@ -28,6 +28,9 @@ struct Factor {
   bool asks = false;
   // Nothing propagates through it.
   bool blocked = false;
+  // The typing rule wants it laid out like that factor, of whose dim it is a piece (the updated
+  // one).
+  int32_t piece_of = -1;
   friend bool operator==(const Factor&, const Factor&) = default;
   template <class H>
   friend H AbslHashValue(H h, const Factor& f) {
@@ -37,7 +40,7 @@ struct Factor {
 
 using FactorList = absl::InlinedVector<int32_t, 2>;
 
-// The factors of each dim of one tensor. A dim without factors is of size 1, or stands for itself.
+// The factors of each dim of one tensor. A dim without factors stands for itself.
 using DimFactors = absl::InlinedVector<FactorList, 4>;
 
 // The reductions whose partial values may pass through an op. An op that only moves elements
@@ -64,6 +67,7 @@ struct DimMap {
   std::vector<LinearGroup> linear;
   // An out_sharding may also change what is unreduced or reduced, as a reshard would.
   bool relayouts = false;
+  bool custom = false;  // given by a user, not by the op
 
   int32_t AddFactor(Factor f) {
     factors.push_back(f);
@@ -83,10 +87,19 @@ DimMap Pointwise(const Shapes& operands, const Shape& result, int num_results = 
 // Source: spec/propagation.md 2.8.
 DimMap ReshapeMap(const Shape& operand, const Shape& result);
 
+// Returns the map with a factor of size 1 for every dim without factors: operands, then results.
+DimMap Completed(DimMap map);
+
+// Returns the map as typing sees it: pieces of a dim have the factor of that dim.
+DimMap WithPiecesJoined(DimMap map);
+
 // Returns, per factor, whether some operand (some result) has it.
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors);
 
-// Returns `([i, jk])->([i, j, k]) {i=2, j=4, k=2} reduction={..} ...`, Shardy's rule text.
+// Returns the letter of a factor in texts: `i` to `z`, then `z_1`, `z_2`, ...
+std::string FactorSymbol(int32_t f);
+// Returns `([i, jk])->([i, j, k]) {i=2, j=4, k=2} reduction={..} ...`, Shardy's rule text;
+// ParseRule reads it back. A dim without factors is written `1`.
 std::string Text(const DimMap& map);
 
 }  // namespace tessera::sharding

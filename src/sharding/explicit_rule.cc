@@ -178,6 +178,10 @@ class Rule {
     }
   }
 
+  bool OfSizeOne(const FactorList& dim) const {
+    return dim.empty() || (dim.size() == 1 && map_.factors[dim[0]].size == 1);
+  }
+
   // The one case where joined dims may all stay sharded though a major one is not full: a plain
   // merge into one dim, every dim of it sharded, no dim of size 1 about. The data moves; the type
   // is JAX's.
@@ -185,9 +189,9 @@ class Rule {
     int compound = -1;
     for (const DimFactors& operand : map_.operands)
       for (const FactorList& dim : operand)
-        if (dim.size() != 1) return false;
+        if (dim.size() != 1 || OfSizeOne(dim)) return false;
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d].empty()) return false;
+      if (OfSizeOne(dims[d])) return false;
       if (dims[d].size() < 2) continue;
       if (compound >= 0) return false;
       compound = static_cast<int>(d);
@@ -446,6 +450,9 @@ RuleResult ExplicitRule(const DimMap& map, const std::vector<RuleOperand>& opera
       r.results.push_back(Replicated(mesh, static_cast<int>(shape->size())));
     return r;
   }
+  bool pieces = std::any_of(map.factors.begin(), map.factors.end(),
+                            [](const Factor& f) { return f.piece_of >= 0; });
+  if (pieces) return Rule(WithPiecesJoined(map), operands, results, out_sharding).Run();
   return Rule(map, operands, results, out_sharding).Run();
 }
 

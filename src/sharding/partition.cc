@@ -44,7 +44,8 @@ class Chooser {
     in_results_ = FactorsOf(map_, map_.results);
     in_operands_ = FactorsOf(map_, map_.operands);
     for (size_t f = 0; f < map_.factors.size(); ++f)
-      diverges_ = diverges_ || (map_.factors[f].kind == FactorKind::kPass && !in_results_[f]);
+      diverges_ = diverges_ || (map_.factors[f].kind == FactorKind::kPass &&
+                                map_.factors[f].size != 1 && !in_results_[f]);
     alone_.assign(map_.factors.size(), true);
     for (const auto* tensors : {&map_.operands, &map_.results})
       for (const DimFactors& dims : *tensors)

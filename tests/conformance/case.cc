@@ -58,6 +58,7 @@ Case ParseCase(const Json& json) {
   c.expect = json.at("expect");
   c.gap = json.value("gap", false);
   c.loose = json.value("loose", false);
+  if (c.propagates()) c.json = json;
   return c;
 }
 

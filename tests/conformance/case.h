@@ -34,6 +34,9 @@ struct Case {
   std::vector<Instruction> body;
   Json expect;
   bool gap = false, loose = false;
+  Json json;  // the whole case, where it asks for propagation
+
+  bool propagates() const { return expect.contains("rules"); }
 
   // Returns the name of the instruction that must be refused, or an empty text.
   std::string refused_at() const;

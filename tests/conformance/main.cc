@@ -1,4 +1,5 @@
 // conformance_runner [options] FILE.jsonl...: runs conformance tables and reports what differs.
+// With --rules, tables of propagation are run with the rules of our ops, which are compared, too.
 #include <fmt/format.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "isolate.h"
+#include "propagation.h"
 #include "typing.h"
 #include "values.h"
 
@@ -15,9 +17,10 @@ namespace tessera::conformance {
 namespace {
 
 struct Options {
-  bool verbose = false, stats = false;
+  bool verbose = false, stats = false, rules = false;
   std::string only;
   std::string families = CONFORMANCE_FAMILIES;
+  std::string rule_differences = CONFORMANCE_RULE_DIFFERENCES;
   std::vector<std::string> files;
 };
 
@@ -78,6 +81,8 @@ Options ParseOptions(int argc, char** argv) {
       options.verbose = true;
     else if (arg == "--stats")
       options.stats = true;
+    else if (arg == "--rules")
+      options.rules = true;
     else if (arg == "--only" && more)
       options.only = argv[++i];
     else if (arg == "--families" && more)
@@ -89,7 +94,7 @@ Options ParseOptions(int argc, char** argv) {
   }
   if (options.files.empty()) {
     throw std::runtime_error(
-        "usage: conformance_runner [--verbose] [--stats] [--only ID] [--families FILE] "
+        "usage: conformance_runner [--verbose] [--stats] [--rules] [--only ID] [--families FILE] "
         "FILE.jsonl...");
   }
   return options;
@@ -97,6 +102,7 @@ Options ParseOptions(int argc, char** argv) {
 
 int RunTables(const Options& options) {
   Families families = Families::Load(options.families);
+  RuleDifferences differences = RuleDifferences::Load(options.rule_differences);
   Tally tally;
   std::map<std::string, Tally> themes;
   for (const std::string& file : options.files) {
@@ -106,6 +112,7 @@ int RunTables(const Options& options) {
       if (options.only.empty() || c.id == options.only) cases.push_back(&c);
     }
     Runner run = [&](const Case& c) {
+      if (c.propagates()) return options.rules ? RunRules(c, differences) : RunPropagation(c);
       return table.typing ? RunTyping(c, families) : RunValues(c, families);
     };
     std::vector<Outcome> outcomes = RunIsolated(cases, run, [] { SetDeviceCount(4); });

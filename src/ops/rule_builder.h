@@ -1,0 +1,58 @@
+// Building the map of an op tensor by tensor. Tensors are counted through: operands, then results.
+#pragma once
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sharding/dim_map.h"
+
+namespace tessera::ops {
+
+class RuleBuilder {
+ public:
+  // The first `num_operands` of the shapes are the operands'.
+  RuleBuilder(std::vector<sharding::Shape> shapes, size_t num_operands)
+      : shapes_(std::move(shapes)) {
+    for (size_t t = 0; t < shapes_.size(); ++t)
+      (t < num_operands ? map_.operands : map_.results).emplace_back(shapes_[t].size());
+  }
+
+  struct Place {
+    size_t tensor, dim;
+  };
+  using Places = std::vector<Place>;
+
+  // Adds a factor to the dims named. One of size 1 joins no factors that a dim already has.
+  void Add(sharding::Factor factor, const Places& places) {
+    int32_t f = map_.AddFactor(factor);
+    for (Place p : places) {
+      sharding::FactorList& dim = Dims(p.tensor)[p.dim];
+      if (factor.size != 1 || dim.empty()) dim.push_back(f);
+    }
+  }
+
+  // The places of dim `dim` of the tensors from `first` to before `end` that have dims.
+  Places Of(size_t dim, size_t first, size_t end) const {
+    Places places;
+    for (size_t t = first; t < end; ++t)
+      if (!shapes_[t].empty()) places.push_back({t, dim});
+    return places;
+  }
+  Places OfAll(size_t dim) const { return Of(dim, 0, shapes_.size()); }
+  int64_t size(size_t tensor, size_t dim) const { return shapes_[tensor][dim]; }
+  size_t rank(size_t tensor) const { return shapes_[tensor].size(); }
+
+  // A dim that was not named gets a factor of size 1 of its own.
+  sharding::DimMap Build() { return sharding::Completed(std::move(map_)); }
+
+ private:
+  sharding::DimFactors& Dims(size_t tensor) {
+    size_t operands = map_.operands.size();
+    return tensor < operands ? map_.operands[tensor] : map_.results[tensor - operands];
+  }
+
+  std::vector<sharding::Shape> shapes_;
+  sharding::DimMap map_;
+};
+
+}  // namespace tessera::ops

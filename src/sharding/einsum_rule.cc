@@ -1,0 +1,176 @@
+// Rules written as einsum and einops write them.
+#include <absl/container/flat_hash_map.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/reader.h"
+#include "sharding/rule_text.h"
+
+namespace tessera::sharding {
+namespace {
+
+using Names = std::vector<std::string>;  // of the factors of one dim; empty: a dim of size 1
+
+struct Tensor {
+  std::vector<Names> dims;
+  size_t place = 0;  // where it ends in the text
+};
+
+class EinsumReader {
+ public:
+  EinsumReader(std::string_view text, Loc loc) : in_(text, "einsum rule", loc) {}
+
+  DimMap Read(const Shapes& operands, const Shapes& results) {
+    if (!in_.Peek("->")) ReadTensors(operands_);
+    in_.Expect("->");
+    ReadTensors(results_);
+    in_.ExpectEnd();
+    CheckShapes("operand", operands_, operands);
+    CheckShapes("result", results_, results);
+    // A dim made of several gives the last size that is missing, which others may be waiting for.
+    size_t known;
+    do {
+      known = sizes_.size();
+      LearnSizes(operands_, operands);
+      LearnSizes(results_, results);
+    } while (sizes_.size() > known);
+    CheckSizes(operands_, operands);
+    CheckSizes(results_, results);
+    return Build();
+  }
+
+ private:
+  [[noreturn]] void FailAt(size_t at, std::string reason) {
+    in_.set_position(at);
+    in_.Fail(std::move(reason));
+  }
+
+  std::string ReadName() {
+    std::string name = in_.Word();
+    if (!std::isalpha(static_cast<unsigned char>(name[0])))
+      FailAt(in_.position() - name.size(),
+             fmt::format("expected a factor's name, '_' or '1' but found '{}'", name));
+    return name;
+  }
+
+  Names ReadDim() {
+    Names names;
+    if (in_.Accept("_") || in_.Accept("1")) return names;
+    if (!in_.Accept("(")) return {ReadName()};
+    while (!in_.Accept(")"))
+      if (!in_.Accept("1")) names.push_back(ReadName());
+    return names;
+  }
+
+  void ReadTensors(std::vector<Tensor>& tensors) {
+    do {
+      Tensor tensor;
+      Names all;
+      while (!in_.AtEnd() && !in_.Peek(",") && !in_.Peek("->")) {
+        tensor.dims.push_back(ReadDim());
+        for (const std::string& name : tensor.dims.back()) {
+          if (std::find(all.begin(), all.end(), name) != all.end())
+            in_.Fail(fmt::format("factor {} appears twice in one array", name));
+          all.push_back(name);
+        }
+      }
+      tensor.place = in_.position();
+      tensors.push_back(std::move(tensor));
+    } while (in_.Accept(","));
+  }
+
+  void CheckShapes(const char* what, const std::vector<Tensor>& tensors, const Shapes& shapes) {
+    if (tensors.size() != shapes.size())
+      in_.Fail(fmt::format("the rule has {} {}s, the op {}", tensors.size(), what, shapes.size()));
+    for (size_t t = 0; t < tensors.size(); ++t)
+      if (tensors[t].dims.size() != shapes[t]->size())
+        FailAt(tensors[t].place, fmt::format("{} {} has {} dims, the rule says {}", what, t,
+                                             shapes[t]->size(), tensors[t].dims.size()));
+  }
+
+  void LearnSizes(const std::vector<Tensor>& tensors, const Shapes& shapes) {
+    for (size_t t = 0; t < tensors.size(); ++t)
+      for (size_t d = 0; d < shapes[t]->size(); ++d) {
+        int64_t left = (*shapes[t])[d];
+        const std::string* missing = nullptr;
+        bool one_missing = true;
+        for (const std::string& name : tensors[t].dims[d]) {
+          auto size = sizes_.find(name);
+          if (size == sizes_.end()) {
+            one_missing = !missing;
+            missing = &name;
+          } else {
+            left = size->second > 0 && left % size->second == 0 ? left / size->second : -1;
+          }
+        }
+        if (missing && one_missing && left >= 0) sizes_.emplace(*missing, left);
+      }
+  }
+
+  void CheckSizes(const std::vector<Tensor>& tensors, const Shapes& shapes) {
+    for (size_t t = 0; t < tensors.size(); ++t)
+      for (size_t d = 0; d < shapes[t]->size(); ++d) {
+        int64_t product = 1;
+        std::string shown;
+        for (const std::string& name : tensors[t].dims[d]) {
+          auto size = sizes_.find(name);
+          if (size == sizes_.end())
+            FailAt(tensors[t].place,
+                   fmt::format("the size of factor {} cannot be told from the shapes", name));
+          if (__builtin_mul_overflow(product, size->second, &product)) product = -1;
+          shown += fmt::format("{}{}={}", shown.empty() ? "" : ", ", name, size->second);
+        }
+        if (product != (*shapes[t])[d])
+          FailAt(tensors[t].place,
+                 fmt::format("dim {} has size {}, which is not that of {}", d, (*shapes[t])[d],
+                             shown.empty() ? "a dim without factors, 1" : shown));
+      }
+  }
+
+  // Factors are numbered as they first appear. Of a dim made of several, those of size 1 are left
+  // out: nothing can be laid out along them.
+  std::vector<DimFactors> Number(const std::vector<Tensor>& tensors, FactorKind kind) {
+    std::vector<DimFactors> out;
+    for (const Tensor& tensor : tensors) {
+      DimFactors dims;
+      for (const Names& names : tensor.dims) {
+        FactorList dim;
+        for (const std::string& name : names) {
+          if (names.size() > 1 && sizes_[name] == 1) continue;
+          auto [at, fresh] = numbers_.try_emplace(name, 0);
+          if (fresh) at->second = map_.AddFactor({.size = sizes_[name], .kind = kind});
+          dim.push_back(at->second);
+        }
+        dims.push_back(std::move(dim));
+      }
+      out.push_back(std::move(dims));
+    }
+    return out;
+  }
+
+  DimMap Build() {
+    map_.operands = Number(operands_, FactorKind::kReduce);
+    map_.results = Number(results_, FactorKind::kPass);
+    std::vector<bool> of_results = FactorsOf(map_, map_.results);
+    for (size_t f = 0; f < map_.factors.size(); ++f)
+      if (of_results[f]) map_.factors[f].kind = FactorKind::kPass;
+    map_.custom = true;
+    return std::move(map_);
+  }
+
+  base::Reader in_;
+  std::vector<Tensor> operands_, results_;
+  absl::flat_hash_map<std::string, int64_t> sizes_;
+  absl::flat_hash_map<std::string, int32_t> numbers_;
+  DimMap map_;
+};
+
+}  // namespace
+
+DimMap ParseEinsumRule(std::string_view text, const Shapes& operands, const Shapes& results,
+                       Loc loc) {
+  return EinsumReader(text, loc).Read(operands, results);
+}
+
+}  // namespace tessera::sharding

@@ -1,0 +1,46 @@
+// A case of the propagation tables as the graph that propagation works on.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "case.h"
+#include "propagation/graph.h"
+#include "propagation_ops.h"
+
+namespace tessera::conformance {
+
+// An instruction with a rule: what we make of it, and what the table recorded.
+struct RuleOfInstruction {
+  std::string name, op;
+  sharding::DimMap ours;
+  std::string recorded;  // empty: none
+};
+
+struct CaseGraph {
+  propagation::Graph graph;
+  const sharding::MeshDef* mesh = nullptr;
+  std::map<std::string, propagation::ValueId> values;
+  std::vector<std::string> args;
+  std::vector<propagation::ValueId> returned;
+  std::map<propagation::OpId, std::string> users;  // the name of an op's first result; "return"
+  // By the name of a call's result: what the function returns. At the end Shardy gives the call the
+  // sharding of that, of which the open dims may be others.
+  std::map<std::string, propagation::ValueId> callee_results;
+  std::vector<RuleOfInstruction> rules;
+  // By the name of a shard_map: the ids of its operands' edges in Graph::edges, and their owners.
+  struct Inward {
+    int32_t edge;
+    propagation::ValueId argument;
+  };
+  std::map<std::string, std::vector<Inward>> shard_maps;
+};
+
+// Whose rules the ops of a graph have.
+enum class Rules { kRecorded, kOurs };
+
+// Throws Unsupported for an op that is not known, and what parsing throws.
+CaseGraph BuildGraph(const Case& c, Rules rules);
+
+}  // namespace tessera::conformance

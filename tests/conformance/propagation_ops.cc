@@ -1,0 +1,161 @@
+#include "propagation_ops.h"
+
+#include <map>
+
+#include "call.h"
+#include "ir/infer.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+
+namespace tessera::conformance {
+
+using propagation::Direction;
+
+Tensor ParseTensor(const std::string& type) {
+  size_t bracket = type.find('[');
+  std::string dtype = type.substr(0, bracket);
+  Tensor tensor{{}, dtype == "c64" ? f64 : ParseDType(dtype)};
+  for (size_t at = bracket + 1; type.at(at) != ']';) {
+    size_t digits = 0;
+    tensor.shape.push_back(std::stoll(type.substr(at), &digits));
+    at += digits;
+    if (type.at(at) == ',') ++at;
+  }
+  return tensor;
+}
+
+namespace {
+
+// JAX's name, where ours is another.
+std::string OurName(const std::string& op) {
+  if (op == "max") return "maximum";
+  if (op == "min") return "minimum";
+  return op;
+}
+
+using MakeParams = ir::ParamsPtr (*)(const OpCall&);
+
+ir::ParamsPtr Dims(const OpCall& c, const char* key) {
+  return ir::MakeParams(ops::DimsParams{{c.List(key)}});
+}
+
+ir::ParamsPtr Pairs(const OpCall& c) {
+  auto list = [&](int pair, int side) {
+    return c.attrs.at("dimension_numbers").at(pair).at(side).get<std::vector<int64_t>>();
+  };
+  return ir::MakeParams(
+      ops::DotParams{.contract = {list(0, 0), list(0, 1)}, .batch = {list(1, 0), list(1, 1)}});
+}
+
+ir::ParamsPtr Padding(const OpCall& c) {
+  ops::PadParams p;
+  for (const Json& dim : c.attrs.at("padding_config")) {
+    p.low.push_back(dim.at(0));
+    p.high.push_back(dim.at(1));
+    p.interior.push_back(dim.at(2));
+  }
+  return ir::MakeParams(p);
+}
+
+ir::ParamsPtr Slicing(const OpCall& c) {
+  ops::SliceParams p{c.List("start_indices"), c.List("limit_indices"), {}};
+  bool steps = c.attrs.contains("strides") && !c.attrs["strides"].is_null();
+  p.strides = steps ? c.List("strides") : std::vector<int64_t>(p.starts.size(), 1);
+  return ir::MakeParams(p);
+}
+
+const std::map<std::string, MakeParams>& ParamsOfOps() {
+  static const std::map<std::string, MakeParams> table = [] {
+    std::map<std::string, MakeParams> t = {
+        {"dot_general", Pairs},
+        {"pad", Padding},
+        {"slice", Slicing},
+        {"rev", [](const OpCall& c) { return Dims(c, "dimensions"); }},
+        {"transpose",
+         [](const OpCall& c) {
+           return ir::MakeParams(ops::TransposeParams{{c.List("permutation")}});
+         }},
+        {"broadcast_in_dim",
+         [](const OpCall& c) {
+           return ir::MakeParams(ops::BroadcastParams{{c.List("broadcast_dimensions")}});
+         }},
+        {"concatenate",
+         [](const OpCall& c) {
+           return ir::MakeParams(ops::DimParams{{c.attrs.at("dimension").get<int64_t>()}});
+         }},
+        {"iota",
+         [](const OpCall& c) {
+           return ir::MakeParams(ops::IotaParams{{c.attrs.at("dimension").get<int64_t>()}});
+         }},
+        {"sort",
+         [](const OpCall& c) {
+           int64_t rank = static_cast<int64_t>(c.shape(0).size());
+           int64_t dim = c.attrs.value("dimension", int64_t{-1});
+           return ir::MakeParams(ops::SortParams{.dim = {dim < 0 ? dim + rank : dim},
+                                                 .num_keys = c.attrs.value("num_keys", 1)});
+         }},
+    };
+    for (const char* kind : {"sum", "prod", "max", "min", "and", "or"})
+      t[std::string("reduce_") + kind] = [](const OpCall& c) { return Dims(c, "axes"); };
+    return t;
+  }();
+  return table;
+}
+
+// The shape and dtype that the attributes state, where the op does not infer them.
+std::optional<ir::ShapeAndDType> Stated(const OpCall& c) {
+  DType dtype = c.operands.empty() ? DType() : c.operands[0].dtype;
+  for (const char* key : {"dtype", "new_dtype"})
+    if (c.attrs.contains(key)) dtype = ParseDType(c.attrs[key].get<std::string>());
+  for (const char* key : {"shape", "new_sizes", "slice_sizes"})
+    if (c.attrs.contains(key)) return ir::ShapeAndDType{c.List(key), dtype};
+  if (c.attrs.contains("new_dtype")) return ir::ShapeAndDType{c.shape(0), dtype};
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool IsNative(const std::string& op) {
+  ops::Install();
+  return ir::FindOp(OurName(op)) != nullptr;
+}
+
+OpFacts NativeFacts(const OpCall& c) {
+  const ir::OpDef& op = *ir::FindOp(OurName(c.op));
+  auto make = ParamsOfOps().find(c.op);
+  ir::ParamsPtr params = make == ParamsOfOps().end() ? nullptr : make->second(c);
+  std::vector<const ir::Type*> operands, results;
+  for (const Tensor& t : c.operands) operands.push_back(ir::Type::Get(t.shape, t.dtype));
+  std::optional<ir::ShapeAndDType> stated = Stated(c);
+  ir::InferCall call{.op = op,
+                     .operands = operands,
+                     .params = params.get(),
+                     .wanted = stated ? &*stated : nullptr};
+  OpFacts facts;
+  for (const ir::Type* t : ir::InferTypes(call)) {
+    results.push_back(t);
+    facts.results.push_back({t->shape(), t->dtype()});
+  }
+  facts.map = ir::DimMapOf(op, params.get(), operands, results);
+  facts.constant = operands.empty();
+  facts.elementwise =
+      std::holds_alternative<ir::Elementwise>(*op.lowering) ||
+      (&op == &ops::kBitcastConvertType && operands[0]->shape() == results[0]->shape());
+  facts.expands = &op == &ops::kBroadcastInDim;
+  bool reshapes = &op == &ops::kReshape;
+  facts.foldable = facts.elementwise || facts.expands || reshapes || &op == &ops::kSlice;
+  if (facts.elementwise || reshapes || &op == &ops::kTranspose) facts.first = Direction::kBoth;
+  if (&op == &ops::kDynamicSlice || &op == &ops::kDynamicUpdateSlice)
+    facts.first = Direction::kForward;
+  if (std::holds_alternative<ir::Reduce>(*op.lowering)) facts.unnamed_operands = 1;
+  return facts;
+}
+
+OpFacts FactsOf(const OpCall& call) {
+  OpFacts facts = IsNative(call.op) ? NativeFacts(call) : ForeignFacts(call);
+  for (size_t i = 0; i < facts.unnamed_operands && IsNative(call.op); ++i)
+    facts.map.operands.emplace_back();
+  return facts;
+}
+
+}  // namespace tessera::conformance

@@ -1,0 +1,54 @@
+// Facts about Shardy's strategies, one program each, in tests/propagation.
+// Source: spec/propagation.md 12.1 to 12.3; numbers are lines of Shardy's test files.
+#include "unit/propagation/golden.h"
+
+#include <gmock/gmock.h>
+
+namespace tessera::propagation {
+namespace {
+
+using testing::GoldenCase;
+using testing::ShardingText;
+
+struct File {
+  const char* name;
+  Stage stage;
+};
+
+void PrintTo(const File& file, std::ostream* os) { *os << file.name; }
+
+class Golden : public ::testing::TestWithParam<File> {};
+
+TEST_P(Golden, EveryValueEndsAsExpected) {
+  std::vector<GoldenCase> cases = testing::ReadCases(
+      std::string(TESSERA_SOURCE_DIR) + "/tests/propagation/" + GetParam().name + ".txt");
+  EXPECT_FALSE(cases.empty());
+  for (GoldenCase& c : cases) {
+    SCOPED_TRACE(c.name);
+    Options options;
+    options.stop_after = GetParam().stage;
+    options.import = c.import;
+    Result result = Propagate(c.graph, options);
+    auto expected = [&](const std::string& name) {
+      auto text = c.expected.find(name);
+      return text == c.expected.end() ? "open" : text->second;
+    };
+    for (const auto& [name, v] : c.values)
+      EXPECT_EQ(ShardingText(result.sharding(v)), expected(name)) << name;
+    for (size_t i = 0; i < result.returns.size(); ++i) {
+      const auto& came = result.returns[i];
+      std::string name = "return " + std::to_string(i);
+      EXPECT_EQ(ShardingText(came ? &*came : nullptr), expected(name)) << name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, Golden,
+                         ::testing::Values(File{"basic", Stage::kBasic},
+                                           File{"aggressive", Stage::kAggressive},
+                                           File{"op_priority", Stage::kOpPriority},
+                                           File{"user_priority", Stage::kUserPriority}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tessera::propagation
