@@ -137,7 +137,8 @@ class Scheduler {
       const Touch mine = TouchOf(node, mode, a);
       const Touch& before = a.writes ? touched_[binding.storage] : written_[binding.storage];
       if (!Ordered(before, mine)) return true;
-      if (a.writes && binding.how == Binding::kBlock && Overwrites(binding, mine)) return true;
+      const int32_t block = block_view_[binding.storage];  // a slice may be first to be written
+      if (a.writes && block >= 0 && Overwrites(executable_.bindings[block], mine)) return true;
     }
     return false;
   }
