@@ -119,7 +119,10 @@ std::vector<std::vector<int>> Interpreted(const Program& program, const Arrays& 
 }
 
 TEST(RandomControl, AgreesWithTheInterpreter) {
-  for (int seed = 0; seed < 25 && !testing::Test::HasFailure(); ++seed) {
+  std::vector<int> seeds = {135, 284};  // once lacked a barrier where storages had changed places
+  for (int seed = 0; seed < 20; ++seed) seeds.push_back(seed);
+  for (int seed : seeds) {
+    if (HasFailure()) return;
     Array a = astype(iota({12, 6}, 0) * 7 + iota({12, 6}, 1), i32), b = a * 5 % 101;
     auto wanted = Interpreted(ProgramOf(seed, false).trace(a, b), {a, b});
     EXPECT_EQ(Read(ProgramOf(seed, false)(a, b)), wanted) << "seed " << seed;
