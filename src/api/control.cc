@@ -324,10 +324,12 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, Leaves c
   LeafFunction counting = Counting(body, call);
   std::vector<Array> results;
   if (lower.scalar() && upper.scalar()) {
-    int64_t first = lower.scalar()->as_int(), last = upper.scalar()->as_int();
+    int64_t first = lower.scalar()->as_int(), last = upper.scalar()->as_int(), length = 0;
     Leaves numbered = WithNumber(api::ToArray(lower, call), carry);
-    results = RunScan(call, std::move(numbered), {}, counting, std::max<int64_t>(last - first, 0),
-                      /*reverse=*/false);
+    api::ScalarBits(*upper.scalar(), TypeOf(numbered.arrays[0])->dtype(), call);  // must fit too
+    if (last > first && __builtin_sub_overflow(last, first, &length))
+      api::FailShape(call, kLength, "more steps than 2^63 cannot be counted");
+    results = RunScan(call, std::move(numbered), {}, counting, length, /*reverse=*/false);
   } else {
     std::vector<Array> bounds = api::Promote({lower, upper}, call);
     LeafFunction condition = [&](const std::vector<Array>& leaves) {

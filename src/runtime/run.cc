@@ -262,8 +262,9 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
   std::vector<Buffers> results;
   results.reserve(executable.outputs.size());
   for (const Output& output : executable.outputs) {
-    Buffers& buffers = executable.loops.empty() ? run.buffers[output.view] : Final(run, output.view);
-    if (output.last && executable.loops.empty()) results.push_back(std::move(buffers));
+    const bool moves = !executable.loops.empty();
+    Buffers& buffers = moves ? Final(run, output.view) : run.buffers[output.view];
+    if (output.last && !moves) results.push_back(std::move(buffers));
     else results.push_back(buffers);
   }
   return results;

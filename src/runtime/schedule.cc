@@ -21,10 +21,19 @@ class Scheduler {
     for (const Binding& b : executable.bindings) storages = std::max(storages, b.storage + 1);
     written_.resize(storages);
     touched_.resize(storages);
-    block_view_.resize(storages, -1);
-    for (size_t v = 0; v < executable.bindings.size(); ++v) {
-      const Binding& b = executable.bindings[v];
-      if (b.how == Binding::kBlock) block_view_[b.storage] = static_cast<int32_t>(v);
+    group_.resize(storages);
+    for (int32_t s = 0; s < storages; ++s) group_[s] = s;
+    for (const ReadyLoop& loop : executable.loops) {
+      for (const Swap& swap : loop.swaps) {
+        const int32_t joined = group_[swap.storages[1]];
+        std::replace(group_.begin(), group_.end(), joined, group_[swap.storages[0]]);
+      }
+    }
+    places_.resize(storages);
+    for (const Binding& b : executable.bindings) {
+      if (b.how == Binding::kBlock) {
+        places_[group_[b.storage]].push_back({b.offset, b.offset + Extent(b)});
+      }
     }
   }
 
@@ -34,6 +43,9 @@ class Scheduler {
   }
 
  private:
+  struct Place {
+    int64_t begin, end;
+  };
   struct Touch {
     int64_t epoch = -1;
     int32_t who = kAnyone;
@@ -82,11 +94,7 @@ class Scheduler {
 
   void Exchange(const Swap& swap) {
     const int32_t a = swap.storages[0], b = swap.storages[1];
-    if (Since(touched_[a]) || Since(touched_[b])) {
-      for (int32_t s : {a, b}) {
-        if (block_view_[s] >= 0) recent_.push_back(block_view_[s]);
-      }
-    }
+    if (Since(touched_[a]) || Since(touched_[b])) recent_.insert(recent_.end(), {a, b});
     std::swap(touched_[a], touched_[b]);
     std::swap(written_[a], written_[b]);
   }
@@ -137,21 +145,21 @@ class Scheduler {
       const Touch mine = TouchOf(node, mode, a);
       const Touch& before = a.writes ? touched_[binding.storage] : written_[binding.storage];
       if (!Ordered(before, mine)) return true;
-      if (a.writes && binding.how == Binding::kBlock && Overwrites(binding, mine)) return true;
+      if (a.writes && Overwrites(binding.storage, mine)) return true;
     }
     return false;
   }
 
   // True if some of the bytes were another value's since the last barrier, and not all touches
   // were worker 0's.
-  bool Overwrites(const Binding& binding, const Touch& mine) const {
-    for (int32_t view : recent_) {
-      const Binding& old = executable_.bindings[view];
-      if (old.storage == binding.storage) continue;
-      if (mine.who == kFirstOnly && touched_[old.storage].who == kFirstOnly) continue;
-      if (old.offset < binding.offset + Extent(binding) &&
-          binding.offset < old.offset + Extent(old)) {
-        return true;
+  bool Overwrites(int32_t storage, const Touch& mine) const {
+    for (int32_t old : recent_) {
+      if (group_[old] == group_[storage] || !Since(touched_[old])) continue;
+      if (mine.who == kFirstOnly && touched_[old].who == kFirstOnly) continue;
+      for (const Place& place : places_[group_[storage]]) {
+        for (const Place& other : places_[group_[old]]) {
+          if (other.begin < place.end && place.begin < other.end) return true;
+        }
       }
     }
     return false;
@@ -166,7 +174,7 @@ class Scheduler {
       Touch& touched = touched_[binding.storage];
       if (!Since(touched)) {
         touched = mine;
-        if (block_view_[binding.storage] >= 0) recent_.push_back(block_view_[binding.storage]);
+        if (!places_[group_[binding.storage]].empty()) recent_.push_back(binding.storage);
       } else if (!Ordered(touched, mine)) {
         touched.who = kAnyone;
       }
@@ -183,8 +191,9 @@ class Scheduler {
   Schedule& schedule_;
   // Per storage: the last write, and all touches since the last barrier.
   std::vector<Touch> written_, touched_;
-  std::vector<int32_t> block_view_;  // per storage: its binding in the run's block, or -1
-  std::vector<int32_t> recent_;      // those of storages touched since the last barrier
+  std::vector<int32_t> group_;               // per storage: one of those it changes places with
+  std::vector<std::vector<Place>> places_;   // per group: in the run's block
+  std::vector<int32_t> recent_;              // storages touched since the last barrier
   int64_t epoch_ = 0;
   int64_t added_ = 0;  // barriers so far
 };

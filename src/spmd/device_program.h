@@ -35,6 +35,9 @@ Times TimesOf(const ir::Instruction& instruction);
 // that moves the fewest bytes, reshards inserted as collectives, dead and repeated code removed.
 DeviceProgram Lower(const ir::Program& program);
 
+// Returns the type of one device's part of a value that lies as `placed` says.
+const ir::Type* LocalType(const ir::Type* placed);
+
 // Removes instructions whose results nothing uses, and instructions equal to an earlier one.
 void Simplify(DeviceProgram& device);
 

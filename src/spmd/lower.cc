@@ -8,6 +8,7 @@
 #include "sharding/partition.h"
 #include "spmd/device_program.h"
 #include "spmd/moves.h"
+#include "spmd/regions.h"
 
 namespace tessera::spmd {
 namespace {
@@ -29,15 +30,6 @@ struct Decision {
 ir::Memo<Decision>& Decisions() {
   static thread_local ir::Memo<Decision> memo;
   return memo;
-}
-
-const ir::Type* LocalType(const ir::Type* placed) {
-  static thread_local absl::flat_hash_map<const ir::Type*, const ir::Type*> locals;
-  const ir::Type*& local = locals[placed];
-  if (!local)
-    local =
-        ir::Type::Get(sharding::LocalShape(placed->shape(), placed->sharding()), placed->dtype());
-  return local;
 }
 
 class Lowering {
@@ -127,23 +119,63 @@ class Lowering {
   std::vector<ir::ValueId> LowerRegions(const ir::Instruction& instruction,
                                         const std::vector<ir::ValueId>& operands,
                                         const std::vector<const ir::Type*>& results) {
-    Note note;
-    std::vector<ir::RegionPtr> programs;
+    std::vector<DeviceProgram> regions;
     double flops = 0;
     for (const ir::RegionPtr& region : instruction.regions) {
       Lowering inner(*region);
       if (!region->mesh) inner.out_.program.mesh = from_.mesh;
-      note.regions.push_back(std::make_shared<const DeviceProgram>(inner.Run()));
-      const auto& lowered = note.regions.back();
-      programs.emplace_back(lowered, &lowered->program);
-      flops = std::max(flops, lowered->flops);
+      regions.push_back(inner.Run());
+      flops = std::max(flops, regions.back().flops);
     }
-    out_.flops += flops * static_cast<double>(TimesOf(instruction).times);
-    std::vector<ir::ValueId> outs;
+    Times times = TimesOf(instruction);
+    out_.flops += flops * static_cast<double>(times.times);
+    std::vector<ir::ValueId> ins = operands, outs;
+    ir::ParamsPtr params = instruction.params;
+    if (times.times > 1 || !times.known) params = Hoist(instruction, regions, ins);
     for (const ir::Type* t : results) outs.push_back(AddValue(t->WithWeak(false), loc_));
-    Emit(*instruction.op, instruction.params, operands, outs, std::move(note));
+    Note note;
+    std::vector<ir::RegionPtr> programs;
+    for (DeviceProgram& region : regions) {
+      note.regions.push_back(std::make_shared<const DeviceProgram>(std::move(region)));
+      programs.emplace_back(note.regions.back(), &note.regions.back()->program);
+    }
+    Emit(*instruction.op, std::move(params), ins, outs, std::move(note));
     out_.program.instructions.back().regions = std::move(programs);
     return outs;
+  }
+
+  // Does the invariant collectives of a loop's body before the loop; their results are constants
+  // of it. Returns its parameters.
+  ir::ParamsPtr Hoist(const ir::Instruction& loop, std::vector<DeviceProgram>& regions,
+                      std::vector<ir::ValueId>& operands) {
+    DeviceProgram& body = regions.back();
+    size_t constants = ConstantsOf(loop);
+    Invariants invariants = FindInvariants(body, constants);
+    if (invariants.results.empty()) return loop.params;
+    std::vector<ir::ValueId> outside(body.program.values.size(), -1), given;
+    for (size_t i = 0; i < constants; ++i)
+      outside[static_cast<size_t>(body.program.inputs[i])] = operands[i];
+    for (size_t i : invariants.instructions) {
+      const ir::Instruction& inner = body.program.instructions[i];
+      std::vector<ir::ValueId> ins, outs;
+      for (ir::ValueId v : inner.operands) ins.push_back(outside[static_cast<size_t>(v)]);
+      for (ir::ValueId v : inner.results)
+        outs.push_back(outside[static_cast<size_t>(v)] =
+                           AddValue(body.placed[static_cast<size_t>(v)], inner.loc));
+      Emit(*inner.op, inner.params, ins, outs, body.notes[i]);
+      out_.program.instructions.back().loc = inner.loc;
+    }
+    std::vector<const ir::Type*> placed;
+    for (ir::ValueId v : invariants.results) {
+      given.push_back(outside[static_cast<size_t>(v)]);
+      placed.push_back(body.placed[static_cast<size_t>(v)]);
+    }
+    for (DeviceProgram& region : regions) {
+      std::vector<ir::ValueId> values(given.size(), -1);
+      MakeInputs(region, &region == &body ? invariants.results : values, constants, placed);
+    }
+    operands.insert(operands.begin() + static_cast<long>(constants), given.begin(), given.end());
+    return WithConstants(loop, given.size());
   }
 
   std::vector<ir::ValueId> Partitioned(const ir::Instruction& instruction,
@@ -305,6 +337,15 @@ class Lowering {
 };
 
 }  // namespace
+
+const ir::Type* LocalType(const ir::Type* placed) {
+  static thread_local absl::flat_hash_map<const ir::Type*, const ir::Type*> locals;
+  const ir::Type*& local = locals[placed];
+  if (!local)
+    local =
+        ir::Type::Get(sharding::LocalShape(placed->shape(), placed->sharding()), placed->dtype());
+  return local;
+}
 
 DeviceProgram Lower(const ir::Program& program) { return Lowering(program).Run(); }
 

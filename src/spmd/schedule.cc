@@ -26,8 +26,8 @@ struct Group {
   ir::Shape space;
   int32_t reduced = 0;  // trailing dims reduced over; 0: not decided
   int32_t layout = 0;
-  int32_t closed_at = -1;  // the first instruction outside that uses one of its values
-  int32_t item = -1;       // its place among the items: that of its last member
+  bool closed = false;  // an instruction outside uses one of its values: its place stays
+  int32_t item = -1;    // its place among the items: that of the last member before it was closed
 };
 
 class Scheduler {
@@ -84,7 +84,7 @@ class Scheduler {
   void Place(int32_t i) {
     const Instruction& instruction = program_.instructions[static_cast<size_t>(i)];
     int32_t group = FusedGroup(i, instruction);
-    for (ValueId v : instruction.operands) Close(v, group, i);
+    for (ValueId v : instruction.operands) Close(v, group);
     for (ValueId v : instruction.results) {
       defined_at_[static_cast<size_t>(v)] = i;
       group_of_[static_cast<size_t>(v)] = group;
@@ -97,11 +97,18 @@ class Scheduler {
     placed_.push_back(group);
   }
 
-  // A use from outside closes a group to members that could depend on it.
-  void Close(ValueId v, int32_t user_group, int32_t at) {
+  // A use from outside closes a group to members that need what is made after its place.
+  void Close(ValueId v, int32_t user_group) {
     int32_t g = group_of_[static_cast<size_t>(v)];
-    if (g >= 0 && g != user_group && groups_[static_cast<size_t>(g)].closed_at < 0)
-      groups_[static_cast<size_t>(g)].closed_at = at;
+    if (g >= 0 && g != user_group) groups_[static_cast<size_t>(g)].closed = true;
+  }
+
+  // Returns the place among the items from which on v is there; constants are folded.
+  int32_t PlaceOf(ValueId v) const {
+    auto root = static_cast<size_t>(Storage(v));
+    if (IsConstant(static_cast<ValueId>(root))) return -1;
+    int32_t g = group_of_[root];
+    return g >= 0 ? groups_[static_cast<size_t>(g)].item : defined_at_[root];
   }
 
   // Returns the group that instruction i joins or founds, -1 if it is not fused.
@@ -116,7 +123,7 @@ class Scheduler {
     if (g < 0 && (elementwise || (reduce && ReducedDims(instruction) >= 0))) g = Found(instruction);
     if (g >= 0) {
       groups_[static_cast<size_t>(g)].instructions.push_back(i);
-      groups_[static_cast<size_t>(g)].item = i;
+      if (!groups_[static_cast<size_t>(g)].closed) groups_[static_cast<size_t>(g)].item = i;
     }
     return g;
   }
@@ -171,7 +178,7 @@ class Scheduler {
     for (ValueId v : instruction.operands) {
       auto at = static_cast<size_t>(v);
       if (group_of_[at] == g) continue;
-      if (group.closed_at >= 0 && defined_at_[at] >= group.closed_at) return false;
+      if (group.closed && PlaceOf(v) >= group.item) return false;
     }
     const ir::Lowering& lowering = *instruction.op->lowering;
     if (std::holds_alternative<ir::Reduce>(lowering)) return JoinReduce(group, g, instruction);

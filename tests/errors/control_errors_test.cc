@@ -57,6 +57,11 @@ const std::vector<Case>& Cases() {
          fori_loop(
              0, 2.5, [](Array, Array x) { return x; }, a);
        }},
+      {"fori_bound_does_not_fit",
+       [](Array a, Array) {
+         fori_loop(
+             0, int64_t{1} << 40, [](Array, Array x) { return x; }, a);
+       }},
       {"fori_array_bound",
        [](Array a, Array) {
          fori_loop(

@@ -165,6 +165,23 @@ const std::vector<Sample>& Samples() {
              a, xs);
          return {c, y.first, y.second};
        }},
+      {"stacks are carried",
+       [](Array a, Array b, Array) -> Arrays {
+         auto step = [](Array c, Array row) { return std::pair(Small(c + row), Small(c * 2)); };
+         Array x = fori_loop(
+             0, 3, [&](Array, Array rows) { return scan(step, sum(rows, 0), rows).second; },
+             Columns(a));
+         auto [y, z] = fori_loop(
+             0, 2,
+             [&](Array i, Pair s) {
+               auto [c, ys] = scan(step, s.second, s.first, {.reverse = true});
+               return Pair(cond(
+                               i < 1, [&] { return ys; }, [&] { return s.first; }),
+                           c);
+             },
+             Pair(x, Columns(sum(b, 0))));
+         return {x, y, z};
+       }},
       {"loop in loop",
        [](Array a, Array b, Array) -> Arrays {
          return {fori_loop(

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <optional>
+
+#include "ir/program.h"
+
 namespace tessera {
 namespace {
 
@@ -92,6 +96,162 @@ TEST(Scan, NeedsNeitherXsNorYs) {
       scan([](Array c, Array x) { return std::pair(c + x, x); }, 0, array({1})[{Slice(1, 1)}]);
   EXPECT_EQ(none.first.item<int>(), 0);
   EXPECT_EQ(none.second.size(), 0);
+}
+
+// Weak numbers in a carry become what the body makes of them.
+TEST(Loops, PromoteWeakStarts) {
+  Array xs = array({1.5f, 2.5f});
+  auto total = scan([](Array c, Array x) { return std::pair(c + x, None); }, 0, xs).first;
+  EXPECT_EQ(type_of(total).text(), "f32[]");
+  EXPECT_EQ(total.item<float>(), 4);
+  auto [i, v] = while_loop([](std::pair<Array, Array> s) { return s.first < 3; },
+                           [&](std::pair<Array, Array> s) {
+                             return std::pair(s.first + 1, s.second + xs[0].astype(f64));
+                           },
+                           std::pair(Array(0), Array(0)));
+  EXPECT_EQ(type_of(v).text(), "f64[]");
+  EXPECT_EQ(v.item<double>(), 4.5);
+}
+
+TEST(Loops, TraceWhatTheyCaptureAndCall) {
+  Array outside = array({10, 20});
+  auto add = jit([&](Array x, Array y) { return x + y + outside; });
+  auto f = jit([&](Array x) {
+    Array y = x * 2;
+    return fori_loop(
+        0, 2,
+        [&](Array i, Array v) {
+          Array w = add(v, y);
+          return fori_loop(
+              0, 2, [&](Array j, Array u) { return u + w + i + j; }, v);
+        },
+        x);
+  });
+  // v -> v + 2 * (v + y + outside) + 2 * i + 1
+  auto by_hand = [](int x, int o) {
+    int v = x;
+    for (int i = 0; i < 2; ++i) v += 2 * (v + 2 * x + o) + 2 * i + 1;
+    return v;
+  };
+  EXPECT_THAT(f(array({1, 2})).to_vector<int>(), ElementsAre(by_hand(1, 10), by_hand(2, 20)));
+  Program program = f.trace(array({1, 2}));
+  EXPECT_EQ(program.program()->captures.size(), 1u);
+}
+
+TEST(Loops, MayBeGivenTheirBuffers) {
+  auto f = jit(
+      [](Array x) {
+        return fori_loop(
+            0, 5, [](Array, Array v) { return v + 1; }, x);
+      },
+      {.donate = {0}});
+  auto product = jit(
+      [](Array x, Array w) {
+        return fori_loop(
+            0, 3, [&](Array, Array v) { return matmul(v, w); }, x);
+      },
+      {.donate = {0}});
+  Array x = ones({64, 64}), w = full({64, 64}, 1.f / 64);
+  x = f(x);
+  EXPECT_EQ(x.to_vector<float>()[77], 6);
+  x = product(x, w);
+  EXPECT_NEAR(x.to_vector<float>()[77], 6, 1e-4);
+}
+
+// Slices of sizes that no vector or line divides, larger than what is written past the caches.
+TEST(Scan, StepsOverLargeOddSlices) {
+  SetDeviceCount(2);
+  {
+    MeshScope scope(make_mesh({{"x", 2}}));
+    constexpr int kSize = 2 * 700001;
+    auto f = jit([](Array c, Array xs) {
+      return scan(
+          [](Array c, Array x) {
+            return std::pair(c + x, std::pair(reshard(x, P()), -transpose(x.reshape({1, kSize}))));
+          },
+          c, xs);
+    });
+    Array xs = reshard(astype(iota({3, kSize}, 1) % 1000 + iota({3, kSize}, 0), f32), P(None, "x"));
+    auto [c, y] = f(reshard(zeros({kSize}), P("x")), xs);
+    EXPECT_TRUE(all(y.first == reshard(xs, P())).item<bool>());
+    EXPECT_TRUE(all(y.second == -xs.reshape({3, kSize, 1})).item<bool>());
+    EXPECT_TRUE(all(c == sum(xs, 0)).item<bool>());
+  }
+  SetDeviceCount(1);
+}
+
+struct State {
+  Array w;
+  std::optional<Array> b;
+  int steps = 0;
+};
+TESSERA_FIELDS(State, w, b, steps);
+
+TEST(Loops, CarryStructs) {
+  auto f = jit([](State s) {
+    return fori_loop(
+        0, 3,
+        [](Array i, State s) {
+          s.w = s.w + *s.b * i;
+          return s;
+        },
+        s);
+  });
+  State out = f({array({1, 2}), array({10, 20}), 7});
+  EXPECT_THAT(out.w.to_vector<int>(), ElementsAre(31, 62));
+  EXPECT_EQ(out.steps, 7);
+  EXPECT_THROW(fori_loop(
+                   0, 3,
+                   [](Array, State s) {
+                     ++s.steps;
+                     return s;
+                   },
+                   out),
+               TraceError);
+}
+
+TEST(Report, CountsTrips) {
+  MeshScope scope(abstract_mesh({{"x", 4}}));
+  Array x = abstract_array("f32[8@x,16]");
+  auto body = [](Array v) { return v + sum(v, 0); };
+  auto counted = jit([&](Array v) {
+    return fori_loop(
+        0, 3,
+        [&](Array, Array u) {
+          return fori_loop(
+              0, 5, [&](Array, Array t) { return body(t); }, u);
+        },
+        v);
+  });
+  CommReport report = counted.lower(x).comm();
+  EXPECT_EQ(report.count(CommKind::kAllReduce), 15);
+  EXPECT_EQ(report.bytes(), 15 * 96);
+  EXPECT_FALSE(report.events()[0].repeats);
+  auto until =
+      jit([&](Array v) { return while_loop([](Array u) { return sum(u) < 1; }, body, v); });
+  report = until.lower(x).comm();
+  ASSERT_EQ(report.events().size(), 2u);
+  EXPECT_TRUE(report.events()[0].repeats);
+  EXPECT_EQ(report.events()[0].times, 1);
+  EXPECT_THAT(report.text(), testing::HasSubstr("each iteration"));
+  CommPolicy none({.rule = CommRule::kForbid});
+  EXPECT_THROW(counted.lower(x), ShardingError);
+}
+
+TEST(Lowered, CountsLoops) {
+  MeshScope scope(abstract_mesh({{"x", 4}}));
+  Array x = abstract_array("f32[8@x,16]"), w = abstract_array("f32[16,16]");
+  auto once = jit([](Array v, Array w) { return matmul(v, w); });
+  auto ten = jit([](Array v, Array w) {
+    return fori_loop(
+        0, 10, [&](Array, Array u) { return matmul(u, w); }, v);
+  });
+  int64_t one = once.lower(x, w).flops(), index = 10;
+  EXPECT_EQ(ten.lower(x, w).flops(), 10 * one + index);
+  // Arguments, the result with its other place, and the number with its own.
+  EXPECT_EQ(once.lower(x, w).peak_bytes(), 128 + 1024 + 128);
+  EXPECT_LE(ten.lower(x, w).peak_bytes(), 128 + 1024 + 2 * 128 + 4 * 4);
+  EXPECT_EQ(type_of(ten(x, w)).text(), "f32[8@x,16]");
 }
 
 }  // namespace

@@ -113,5 +113,18 @@ TEST(Jit, DonatedBuffersAreReused) {
   EXPECT_EQ(x[0].item<float>(), 5);
 }
 
+// The sum and its user come before the last use of what is summed.
+TEST(Jit, FusedGroupsComeBeforeTheirUsers) {
+  auto f = [](Array a, Array b) {
+    Array y = a + b;
+    Array t = cumsum(a * sum(y), 0);
+    return std::pair(t, y + b);
+  };
+  Array a = ones({12, 6}), b = full({12, 6}, 2.f);
+  auto [t, z] = jit(f)(a, b);
+  EXPECT_EQ(t.to_vector<float>(), f(a, b).first.to_vector<float>());
+  EXPECT_EQ(z.to_vector<float>(), std::vector<float>(72, 5));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "plans.h"
+#include "runtime/executable.h"
 #include "tessera/error.h"
 
 namespace tessera::runtime {
@@ -277,6 +278,41 @@ TEST(Loop, PeakBytesCountBothPlacesOfACarryOnce) {
     c.b.Output(c.value);
     EXPECT_EQ(PeakBytes(*Prepare(c.b.plan)), in_place ? kBytes : 2 * kBytes);
   }
+}
+
+// Barriers of one iteration, if all work were large.
+int Barriers(const plan::Plan& plan) {
+  const auto executable = Prepare(plan);
+  Schedule schedule;
+  MakeSchedule(*executable, 2, true, schedule);
+  EXPECT_TRUE(schedule.parallel);
+  int barriers = 0;
+  bool inside = false;
+  for (size_t n = 0; n < schedule.nodes.size(); ++n) {
+    const auto& control = executable->nodes[n].control;
+    barriers += inside && schedule.nodes[n].barrier;
+    if (control) inside = control->kind != Control::kRepeat;
+  }
+  return barriers;
+}
+
+TEST(Loop, TakesBarriersForExchangesOnly) {
+  for (bool in_place : {true, false}) {
+    Counted c(100);
+    auto outer = c.Body();
+    c.loop.carries = {{c.value, c.b.Apply(AddValue, {c.value}, 1, kBytes, 0, in_place)}};
+    c.End(std::move(outer));
+    c.b.Output(c.value);
+    EXPECT_EQ(Barriers(c.b.plan), 0) << in_place;
+  }
+  Counted c(100);
+  auto outer = c.Body();
+  const int32_t sum = c.b.AddExchange(AllReduce(kDevices, 1, f32, kBytes / 4), c.value, kBytes, 1);
+  c.b.Segment();
+  c.loop.carries = {{c.value, c.b.Apply(MulAdd, {c.value, sum}, 1, kBytes, 0)}};
+  c.End(std::move(outer));
+  c.b.Output(c.value);
+  EXPECT_EQ(Barriers(c.b.plan), 2);
 }
 
 }  // namespace

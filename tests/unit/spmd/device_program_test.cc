@@ -144,6 +144,60 @@ func @main(%0: f32[8@x,16]) -> f32[8@x,8] {
             "return %2\n");
 }
 
+TEST(DeviceProgram, ALoopHasABodyForEachDevice) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
+  %2: f32[16], %3: f32[3,8@x,16] = scan %0, %1 {constants=0, carries=1, length=3, reverse=false}
+    region(%4: f32[16], %5: f32[8@x,16]) -> (f32[16], f32[8@x,16]) {
+      %6: f32[16] = reduce_sum %5 {dims=[0]}
+      %7: f32[16] = add %4, %6
+      return %7, %5
+    }
+  return %2, %3
+})")),
+            "%2: f32[16], %3: f32[3,4,16] = scan %0, %1 "
+            "{constants=0, carries=1, length=3, reverse=false}\n"
+            "  region(%4: f32[16], %5: f32[4,16]) -> (f32[16], f32[4,16]) {\n"
+            "    %6: f32[16] = reduce_sum %5 {dims=[0]}\n"
+            "    %7: f32[16] = all_reduce %6 {from=f32[16]{U:x}, to=f32[16]}\n"
+            "    %8: f32[16] = add %4, %7\n"
+            "    return %8, %5\n"
+            "  }\n"
+            "return %2, %3\n");
+}
+
+TEST(DeviceProgram, CollectivesThatAreTheSameInEveryIterationRunOnce) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8,16] {
+  %2: f32[8,16] = while_loop %0, %1 {constants=1}
+    region(%3: f32[8@x,16], %4: f32[8,16]) -> bool[] {
+      %5: f32[] = reduce_sum %4 {dims=[0, 1]}
+      %6: bool[] = lt %5, %5
+      return %6
+    }
+    region(%7: f32[8@x,16], %8: f32[8,16]) -> f32[8,16] {
+      %9: f32[8@x,16] = exp %7
+      %10: f32[8,16] = reshard %9
+      %11: f32[8,16] = add %8, %10
+      return %11
+    }
+  return %2
+})")),
+            "%2: f32[4,16] = exp %0\n"
+            "%3: f32[8,16] = all_gather %2 {from=f32[8@x,16], to=f32[8,16]}\n"
+            "%4: f32[8,16] = while_loop %0, %3, %1 {constants=2}\n"
+            "  region(%5: f32[4,16], %6: f32[8,16], %7: f32[8,16]) -> bool[] {\n"
+            "    %8: f32[] = reduce_sum %7 {dims=[0, 1]}\n"
+            "    %9: bool[] = lt %8, %8\n"
+            "    return %9\n"
+            "  }\n"
+            "  region(%10: f32[4,16], %11: f32[8,16], %12: f32[8,16]) -> f32[8,16] {\n"
+            "    %13: f32[8,16] = add %12, %11\n"
+            "    return %13\n"
+            "  }\n"
+            "return %4\n");
+}
+
 TEST(DeviceProgram, FlopsAreThoseOfOneDevice) {
   EXPECT_EQ(LowerText(R"(
 func @main(%0: f32[8@x,16], %1: f32[16,8@y]) -> f32[8@x,8@y] {
