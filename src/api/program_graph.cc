@@ -192,35 +192,30 @@ class Builder {
       out_.borders.push_back(
           {e.sources.back(), owner, edge.stacked && !result, edge.stacked && result});
     }
-    if (edge.stacked) return AddSlice(e.sources[0], owner, region);
+    propagation::RuleId rule = edge.stacked ? SliceRule(e.sources[0], owner) : -1;
     for (const ir::FlowEnd& target : edge.targets) e.other_targets.push_back(value(target));
     out_.ops.push_back({});
-    graph().AddEdge(std::move(e), owner, region);
+    graph().AddEdge(std::move(e), owner, region, rule);
   }
 
   // Between an array and its slices: all dims but the first are shared.
-  void AddSlice(propagation::Use source, ValueId owner, int32_t region) {
-    Op op;
-    op.region = region;
-    op.operands = {
-        graph().ops[static_cast<size_t>(source.op)].operands[static_cast<size_t>(source.index)]};
-    op.results = {owner};
-    op.first = Direction::kBoth;
-    const Shape &in = ShapeOf(op.operands[0]), &out = ShapeOf(owner);
+  propagation::RuleId SliceRule(propagation::Use source, ValueId owner) {
+    const Op& user = graph().ops[static_cast<size_t>(source.op)];
+    const Shape &from = ShapeOf(user.operands[static_cast<size_t>(source.index)]),
+                &to = ShapeOf(owner);
+    bool slices = to.size() < from.size();
     sharding::DimMap map;
-    sharding::DimFactors shared, longer;
-    longer.push_back({map.AddFactor(
-        {.size = std::max(in, out, [](auto& a, auto& b) { return a.size() < b.size(); })[0],
-         .kind = sharding::FactorKind::kReplicate,
-         .blocked = true})});
-    for (int64_t n : in.size() < out.size() ? in : out) {
-      shared.push_back({map.AddFactor({.size = n})});
-      longer.push_back(shared.back());
+    sharding::DimFactors slice, whole;
+    whole.push_back({map.AddFactor({.size = (slices ? from : to)[0],
+                                    .kind = sharding::FactorKind::kReplicate,
+                                    .blocked = true})});
+    for (int64_t n : slices ? to : from) {
+      slice.push_back({map.AddFactor({.size = n})});
+      whole.push_back(slice.back());
     }
-    map.operands = {in.size() < out.size() ? shared : longer};
-    map.results = {in.size() < out.size() ? longer : shared};
-    op.rule = graph().AddRule(std::move(map));
-    Add(std::move(op), {});
+    map.operands = {slices ? whole : slice};
+    map.results = {slices ? slice : whole};
+    return graph().AddRule(std::move(map));
   }
   using Shape = sharding::Shape;
   const Shape& ShapeOf(ValueId v) { return graph().values[static_cast<size_t>(v)].shape; }

@@ -58,9 +58,10 @@ OpId Graph::Add(Op op) {
   return static_cast<OpId>(ops.size()) - 1;
 }
 
-OpId Graph::AddEdge(Edge edge, ValueId owner, int32_t region) {
-  RuleId rule =
-      IdentityRule(values[static_cast<size_t>(owner)].shape, static_cast<int>(edge.sources.size()));
+OpId Graph::AddEdge(Edge edge, ValueId owner, int32_t region, RuleId rule) {
+  if (rule < 0)
+    rule = IdentityRule(values[static_cast<size_t>(owner)].shape,
+                        static_cast<int>(edge.sources.size()));
   Op& op = ops.emplace_back();
   op.kind = Op::kEdge;
   op.rule = rule;

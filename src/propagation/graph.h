@@ -122,8 +122,9 @@ struct Graph {
   // The identity over `count` operands and one result of this shape.
   RuleId IdentityRule(const Shape& shape, int count);
   OpId Add(Op op);
-  // Returns the id of an edge's op, whose result is `owner`.
-  OpId AddEdge(Edge edge, ValueId owner, int32_t region);
+  // Returns the id of an edge's op, whose result is `owner`. `rule`: between sources and owner,
+  // where it is not the identity (the slices of an array).
+  OpId AddEdge(Edge edge, ValueId owner, int32_t region, RuleId rule = -1);
 
  private:
   absl::flat_hash_map<size_t, std::vector<RuleId>> rule_ids_;  // by hash of the map

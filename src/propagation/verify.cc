@@ -97,22 +97,28 @@ class Verifier {
       if (op.kind == Op::kEdge && op.edge == static_cast<int32_t>(e)) owner = &op;
     if (!owner) Fail(12, place + ": no op has it");
     const Shape& shape = graph_.values[static_cast<size_t>(owner->results[0])].shape;
+    const DimMap& map = graph_.rules[static_cast<size_t>(owner->rule)].map;
+    if (map.operands.size() != edge.sources.size() || map.results[0].size() != shape.size())
+      Fail(9, place + ": its rule is not for its sources and target");
     for (ValueId v : edge.other_targets) {
       CheckValue(v, place);
       if (graph_.values[static_cast<size_t>(v)].shape.size() != shape.size())
         Fail(13, place + ": targets of unequal rank");
     }
-    for (Use use : edge.sources) {
-      bool known =
-          use.op >= 0 && use.op < static_cast<OpId>(graph_.ops.size()) && use.index >= 0 &&
-          use.index < static_cast<int32_t>(graph_.ops[static_cast<size_t>(use.op)].operands.size());
-      if (!known)
-        Fail(14, fmt::format("{}: there is no operand {} of op {}", place, use.index, use.op));
-      ValueId v = graph_.ops[static_cast<size_t>(use.op)].operands[static_cast<size_t>(use.index)];
-      if (graph_.values[static_cast<size_t>(v)].shape.size() != shape.size())
-        Fail(13, place + ": source and target of unequal rank");
-    }
+    for (size_t i = 0; i < edge.sources.size(); ++i)
+      CheckSource(edge.sources[i], map.operands[i], place);
     if (edge.outer) CheckSharding(edge.outer, shape, place);
+  }
+
+  void CheckSource(Use use, const sharding::DimFactors& dims, const std::string& place) const {
+    bool known =
+        use.op >= 0 && use.op < static_cast<OpId>(graph_.ops.size()) && use.index >= 0 &&
+        use.index < static_cast<int32_t>(graph_.ops[static_cast<size_t>(use.op)].operands.size());
+    if (!known)
+      Fail(14, fmt::format("{}: there is no operand {} of op {}", place, use.index, use.op));
+    ValueId v = graph_.ops[static_cast<size_t>(use.op)].operands[static_cast<size_t>(use.index)];
+    if (graph_.values[static_cast<size_t>(v)].shape.size() != dims.size())
+      Fail(13, place + ": source and target of unequal rank");
   }
 
   void CheckGroup(size_t g) const {
