@@ -2,6 +2,7 @@
 #pragma once
 #include "tessera/array.h"
 #include "tessera/control.h"
+#include "tessera/custom_op.h"
 #include "tessera/debug.h"
 #include "tessera/dtype.h"
 #include "tessera/error.h"

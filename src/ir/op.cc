@@ -15,6 +15,7 @@ void InstallOps(absl::Span<const OpDef* const> ops) {
   installed = ops;
   for (const OpDef* op : ops) ByName().emplace(op->name, op);
 }
+void AddOp(const OpDef* op) { ByName().emplace(op->name, op); }
 const OpDef* FindOp(std::string_view name) {
   auto it = ByName().find(name);
   return it == ByName().end() ? nullptr : it->second;

@@ -201,6 +201,8 @@ struct OpDef {
 
 // The list of all ops, in src/ops. Installed once, before the first program.
 void InstallOps(absl::Span<const OpDef* const> ops);
+// Adds a user's op to those that FindOp knows; it must stay alive, and its name be new.
+void AddOp(const OpDef* op);
 // Returns the op of that name, null if there is none.
 const OpDef* FindOp(std::string_view name);
 absl::Span<const OpDef* const> AllOps();

@@ -21,11 +21,62 @@ class EinsumReader {
  public:
   EinsumReader(std::string_view text, Loc loc) : in_(text, "einsum rule", loc) {}
 
+  std::vector<std::string> FactorNames() {
+    ReadText();
+    std::vector<std::string> all;
+    for (const auto* tensors : {&operands_, &results_})
+      for (const Tensor& tensor : *tensors)
+        for (const Names& names : tensor.dims)
+          for (const std::string& name : names)
+            if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+    return all;
+  }
+
+  std::vector<Shape> SampleShapes() {
+    ReadText();
+    constexpr int64_t kSizes[] = {4, 6, 2};
+    std::vector<Shape> shapes;
+    for (const Tensor& tensor : operands_) {
+      Shape& shape = shapes.emplace_back();
+      for (const Names& names : tensor.dims) {
+        int64_t product = 1;
+        for (const std::string& name : names)
+          product *= sizes_.emplace(name, kSizes[sizes_.size() % 3]).first->second;
+        shape.push_back(product);
+      }
+    }
+    return shapes;
+  }
+
+  std::vector<Shape> ResultShapes(const Shapes& operands) {
+    ReadText();
+    CheckShapes("operand", operands_, operands);
+    size_t known;
+    do {
+      known = sizes_.size();
+      LearnSizes(operands_, operands);
+    } while (sizes_.size() > known);
+    CheckSizes(operands_, operands);
+    std::vector<Shape> shapes;
+    for (const Tensor& tensor : results_) {
+      Shape& shape = shapes.emplace_back();
+      for (const Names& names : tensor.dims) {
+        int64_t product = 1;
+        for (const std::string& name : names) {
+          auto size = sizes_.find(name);
+          if (size == sizes_.end())
+            FailAt(tensor.place,
+                   fmt::format("no operand has factor {}, so its size is not known", name));
+          product *= size->second;
+        }
+        shape.push_back(product);
+      }
+    }
+    return shapes;
+  }
+
   DimMap Read(const Shapes& operands, const Shapes& results) {
-    if (!in_.Peek("->")) ReadTensors(operands_);
-    in_.Expect("->");
-    ReadTensors(results_);
-    in_.ExpectEnd();
+    ReadText();
     CheckShapes("operand", operands_, operands);
     CheckShapes("result", results_, results);
     // A dim made of several gives the last size that is missing, which others may be waiting for.
@@ -41,6 +92,54 @@ class EinsumReader {
   }
 
  private:
+  void ReadText() {
+    if (!in_.Peek("->")) ReadTensors(operands_);
+    in_.Expect("->");
+    ReadTensors(results_);
+    while (!in_.AtEnd()) ReadKind();
+    in_.ExpectEnd();
+  }
+
+  // Whether one of the lists of factors that follow the arrays is next.
+  bool AtKind() {
+    size_t at = in_.position();
+    std::string word = in_.AcceptWord();
+    bool kind = std::count(std::begin(kLists), std::end(kLists), word) > 0 && in_.Peek("=");
+    in_.set_position(at);
+    return kind;
+  }
+
+  void ReadKind() {
+    std::string list = in_.Word();
+    in_.Expect("=");
+    Reduction reduction = Reduction::kSum;
+    if (list == kLists[0] && !in_.Peek("{")) {
+      constexpr const char* kNames[] = {"sum", "max", "min", "prod", "and", "or"};
+      std::string word = in_.Word();
+      auto name = std::find(std::begin(kNames), std::end(kNames), word);
+      if (name == std::end(kNames)) in_.Fail("there is no reduction '" + word + "'");
+      reduction = static_cast<Reduction>(name - std::begin(kNames));
+    }
+    in_.List("{", "}", [&] { kinds_.push_back({ReadName(), list, reduction, in_.position()}); });
+  }
+
+  void ApplyKinds(const std::vector<bool>& of_results) {
+    for (const Kind& k : kinds_) {
+      auto number = numbers_.find(k.factor);
+      if (number == numbers_.end()) FailAt(k.place, "no array has factor " + k.factor);
+      Factor& f = map_.factors[static_cast<size_t>(number->second)];
+      bool in_results = of_results[static_cast<size_t>(number->second)];
+      if (k.list == kLists[0]) {
+        if (in_results) FailAt(k.place, "a result has factor " + k.factor + ": it is not reduced");
+        f.reduction = k.reduction;
+      } else if (k.list == kLists[3]) {
+        f.blocked = true;
+      } else {
+        f.kind = k.list == kLists[1] ? FactorKind::kReplicate : FactorKind::kPermute;
+      }
+    }
+  }
+
   [[noreturn]] void FailAt(size_t at, std::string reason) {
     in_.set_position(at);
     in_.Fail(std::move(reason));
@@ -67,7 +166,7 @@ class EinsumReader {
     do {
       Tensor tensor;
       Names all;
-      while (!in_.AtEnd() && !in_.Peek(",") && !in_.Peek("->")) {
+      while (!in_.AtEnd() && !in_.Peek(",") && !in_.Peek("->") && !AtKind()) {
         tensor.dims.push_back(ReadDim());
         for (const std::string& name : tensor.dims.back()) {
           if (std::find(all.begin(), all.end(), name) != all.end())
@@ -155,12 +254,23 @@ class EinsumReader {
     std::vector<bool> of_results = FactorsOf(map_, map_.results);
     for (size_t f = 0; f < map_.factors.size(); ++f)
       if (of_results[f]) map_.factors[f].kind = FactorKind::kPass;
+    ApplyKinds(of_results);
     map_.custom = true;
     return std::move(map_);
   }
 
+  // What is said of a factor after the arrays.
+  struct Kind {
+    std::string factor, list;
+    Reduction reduction;
+    size_t place;
+  };
+  static constexpr const char* kLists[] = {"reduction", "need_replication", "permutation",
+                                           "blocked_propagation"};
+
   base::Reader in_;
   std::vector<Tensor> operands_, results_;
+  std::vector<Kind> kinds_;
   absl::flat_hash_map<std::string, int64_t> sizes_;
   absl::flat_hash_map<std::string, int32_t> numbers_;
   DimMap map_;
@@ -171,6 +281,18 @@ class EinsumReader {
 DimMap ParseEinsumRule(std::string_view text, const Shapes& operands, const Shapes& results,
                        Loc loc) {
   return EinsumReader(text, loc).Read(operands, results);
+}
+
+std::vector<Shape> EinsumResultShapes(std::string_view text, const Shapes& operands, Loc loc) {
+  return EinsumReader(text, loc).ResultShapes(operands);
+}
+
+std::vector<Shape> EinsumSampleShapes(std::string_view text, Loc loc) {
+  return EinsumReader(text, loc).SampleShapes();
+}
+
+std::vector<std::string> EinsumFactorNames(std::string_view text, Loc loc) {
+  return EinsumReader(text, loc).FactorNames();
 }
 
 }  // namespace tessera::sharding

@@ -64,11 +64,17 @@ class Chooser {
            (in_results_[f] && (in_operands_[f] || !diverges_));
   }
 
+  // Whether the shards of a factor may be padded. What a user's op makes of padding that it reduces
+  // is not known.
+  bool Pads(size_t f) const {
+    return alone_[f] && !(map_.custom && map_.factors[f].kind == FactorKind::kReduce);
+  }
+
   void Add(const DimFactors& dims, const TensorSharding& sharding) {
     if (sharding.dims_empty()) return;
     Projection p = Project(map_, dims, sharding, /*split=*/true);
     for (size_t f = 0; f < p.axes.size(); ++f)
-      if (!Allowed(f) || (!alone_[f] && map_.factors[f].size % SizeOf(p.axes[f]) != 0))
+      if (!Allowed(f) || (!Pads(f) && map_.factors[f].size % SizeOf(p.axes[f]) != 0))
         p.axes[f].clear();
     projections_.push_back(std::move(p.axes));
   }

@@ -1,0 +1,74 @@
+// Registration of users' ops.
+#include "tessera/custom_op.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "api/operands.h"
+#include "base/error.h"
+#include "base/shape.h"
+#include "ops/custom.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+namespace {
+
+bool IsWord(const std::string& name) {
+  if (name.empty() || !std::isalpha(static_cast<unsigned char>(name[0]))) return false;
+  for (char c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
+  return true;
+}
+
+}  // namespace
+
+int64_t KernelTensor::size() const { return base::Elements(shape_); }
+void KernelTensor::Check(DType dtype, Loc loc) const {
+  if (dtype != dtype_)
+    api::FailDType({"data", loc}, 17,
+                   fmt::format("the array's elements are {}, not {}", dtype_.name(), dtype.name()));
+}
+
+Array CustomOp::operator()(std::vector<Array> operands, OutOptions options, Loc loc) const {
+  api::Call call{def_->definition.name.c_str(), loc};
+  int rank = options.out_sharding ? options.out_sharding->rank() : -1;
+  return api::Run(*def_, nullptr, operands, call,
+                  {.out_sharding = options.out_sharding, .rank = rank});
+}
+
+std::vector<Array> CustomOp::results(std::vector<Array> operands, Loc loc) const {
+  return api::RunAll(*def_, nullptr, operands, {def_->definition.name.c_str(), loc});
+}
+
+std::string CustomOp::report() const { return def_->report; }
+
+CustomOp register_op(OpDefinition definition, Loc loc) {
+  api::Call call{"register_op", loc};
+  trace::TheExecutor();
+  if (trace::CurrentTrace())
+    base::ThrowTrace({.kind = {},
+                      .op = "register_op",
+                      .label = "register_op.C1",
+                      .where = base::Where(loc),
+                      .reason = "a function is being traced",
+                      .operands = {},
+                      .notes = {"register ops at the start"},
+                      .fixes = {}});
+  if (!IsWord(definition.name))
+    api::FailShape(call, 2, fmt::format("\"{}\" is not a word for an op", definition.name),
+                   {"letters, digits and '_', a letter first"});
+  if (ir::FindOp(definition.name))
+    api::FailShape(call, 3, fmt::format("there is an op {} already", definition.name));
+  if (!definition.kernel) api::FailShape(call, 4, "the op has no .kernel");
+  std::unique_ptr<ops::CustomDef> def = ops::MakeCustom(std::move(definition));
+  std::string difference = ops::CheckRule(*def, loc);
+  if (!difference.empty())
+    api::FailSharding(call, 5,
+                      fmt::format("the rule \"{}\" is wrong: {}", def->definition.rule, difference),
+                      {"name factors apart that the kernel mixes, or say need_replication={...}"});
+  ir::AddOp(def.get());
+  return CustomOp(def.release());  // programs name it from now on: it is never freed
+}
+
+}  // namespace tessera

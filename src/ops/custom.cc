@@ -1,0 +1,297 @@
+#include "ops/custom.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/shape.h"
+#include "ops/check.h"
+#include "plan/plan.h"
+#include "sharding/rule_text.h"
+
+namespace tessera::ops {
+namespace {
+
+using sharding::DimFactors;
+using sharding::DimMap;
+using sharding::FactorKind;
+
+const OpDefinition& Of(const ir::OpDef& op) { return static_cast<const CustomDef&>(op).definition; }
+
+std::vector<ShapedType> ResultTypes(const OpDefinition& d,
+                                    const std::vector<ShapedType>& operands) {
+  if (d.type) return d.type(operands);
+  sharding::Shapes shapes;
+  for (const ShapedType& t : operands) shapes.push_back(&t.shape);
+  std::vector<ShapedType> results;
+  for (Shape& s : sharding::EinsumResultShapes(d.rule, shapes, Loc::Unknown()))
+    results.push_back({std::move(s), operands.empty() ? DType{} : operands[0].dtype});
+  return results;
+}
+
+// C17: the shapes do not fit the rule.
+std::vector<ShapeAndDType> CustomType(const TypeCall& c) {
+  std::vector<ShapedType> operands;
+  for (const ir::Type* t : c.operands) operands.push_back({t->shape(), t->dtype()});
+  try {
+    std::vector<ShapeAndDType> results;
+    for (ShapedType& t : ResultTypes(Of(c.op), operands))
+      results.push_back({std::move(t.shape), t.dtype});
+    return results;
+  } catch (const RuntimeError& e) {
+    c.FailShape(17, "the operands do not fit the rule: " + e.detail().reason);
+  }
+}
+
+DimMap CustomDims(const ir::DimsCall& c) {
+  return sharding::ParseEinsumRule(Of(c.op).rule, c.operands, c.results, Loc::Unknown());
+}
+
+struct Config {
+  const OpDefinition* definition;
+  std::vector<ShapedType> in, out;
+};
+
+void RunKernel(const plan::KernelCall& call) {
+  auto& config = *static_cast<const Config*>(call.config);
+  KernelCall user;
+  for (size_t i = 0; i < config.in.size(); ++i)
+    user.in.emplace_back(config.in[i].dtype, config.in[i].shape,
+                         const_cast<std::byte*>(call.in[i]));
+  for (size_t i = 0; i < config.out.size(); ++i)
+    user.out.emplace_back(config.out[i].dtype, config.out[i].shape, call.out[i]);
+  config.definition->kernel(user);
+}
+
+void MakeKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
+  auto config = std::make_shared<Config>();
+  config->definition = &Of(c.op);
+  for (const ir::LocalTensor& t : c.operands) config->in.push_back({t.shape, t.dtype});
+  for (const ir::LocalTensor& t : c.results) config->out.push_back({t.shape, t.dtype});
+  for (const auto* tensors : {&config->in, &config->out})
+    for (const ShapedType& t : *tensors)
+      kernel->bytes += static_cast<double>(base::Elements(t.shape) * t.dtype.size());
+  kernel->fn = RunKernel;
+  // A user's kernel is taken for expensive: it is worth a second worker.
+  kernel->flops = 64 * kernel->bytes;
+  kernel->config = std::move(config);
+}
+
+void RunOnTensors(const OpDefinition& d, const std::vector<const ir::HostTensor*>& in,
+                  const std::vector<ir::HostTensor*>& out) {
+  KernelCall user;
+  for (const ir::HostTensor* t : in)
+    user.in.emplace_back(t->dtype, t->shape, const_cast<std::byte*>(t->data.data()));
+  for (ir::HostTensor* t : out) user.out.emplace_back(t->dtype, t->shape, t->data.data());
+  d.kernel(user);
+}
+
+void CustomReference(const ir::ReferenceCall& c) {
+  RunOnTensors(Of(c.op), {c.operands.begin(), c.operands.end()}, c.results);
+}
+
+// ---- checking a rule ----
+
+// One half of a factor: where the elements of a tensor's shard are in the tensor.
+class Half {
+ public:
+  Half(const DimMap& map, int32_t factor, int half) : map_(map), factor_(factor), half_(half) {}
+
+  Shape LocalShape(const DimFactors& dims, const Shape& shape) const {
+    Shape local = shape;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (Has(dims[d], factor_)) local[d] /= 2;
+    return local;
+  }
+
+  // Calls f(index in the whole, index in the shard), both row-major.
+  template <class F>
+  void ForEach(const DimFactors& dims, const Shape& shape, const F& f) const {
+    Shape local = LocalShape(dims, shape);
+    std::vector<int64_t> strides = base::DenseStrides(shape);
+    int64_t elements = base::Elements(local);
+    for (int64_t i = 0; i < elements; ++i) {
+      int64_t rest = i, at = 0;
+      for (size_t d = local.size(); d-- > 0; rest /= local[d])
+        at += InWhole(dims[d], rest % local[d]) * strides[d];
+      f(at, i);
+    }
+  }
+
+ private:
+  // The index along a dim: its factors are digits, and one of them has half of its values here.
+  int64_t InWhole(const sharding::FactorList& dim, int64_t index) const {
+    if (!Has(dim, factor_)) return index;
+    int64_t below = 1;
+    for (size_t k = dim.size(); dim[k - 1] != factor_; --k)
+      below *= map_.factors[static_cast<size_t>(dim[k - 1])].size;
+    int64_t size = map_.factors[static_cast<size_t>(factor_)].size, mine = size / 2;
+    int64_t low = index % below, digit = index / below % mine, high = index / (below * mine);
+    return (high * size + digit + half_ * mine) * below + low;
+  }
+
+  const DimMap& map_;
+  int32_t factor_;
+  int half_;
+};
+
+std::vector<ir::HostTensor> RandomOperands(const std::vector<Shape>& shapes, DType dtype) {
+  std::vector<ir::HostTensor> out;
+  uint32_t state = 12345;
+  for (const Shape& shape : shapes) {
+    ir::HostTensor t(dtype, shape);
+    for (int64_t i = 0; i < t.size(); ++i) {
+      state = state * 1664525 + 1013904223;
+      if (dtype.is_floating())
+        t.SetFloat(i, static_cast<double>(state >> 8) / (1 << 23) - 1);
+      else
+        t.SetInt(i, static_cast<int64_t>(state >> 24) % (dtype.is_bool() ? 2 : 10));
+    }
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+std::vector<ir::HostTensor> Compute(const OpDefinition& d, const std::vector<ir::HostTensor>& in) {
+  std::vector<ShapedType> types;
+  std::vector<const ir::HostTensor*> from;
+  for (const ir::HostTensor& t : in) {
+    types.push_back({t.shape, t.dtype});
+    from.push_back(&t);
+  }
+  std::vector<ir::HostTensor> out;
+  for (ShapedType& t : ResultTypes(d, types)) out.emplace_back(t.dtype, std::move(t.shape));
+  std::vector<ir::HostTensor*> to;
+  for (ir::HostTensor& t : out) to.push_back(&t);
+  RunOnTensors(d, from, to);
+  return out;
+}
+
+double Value(const ir::HostTensor& t, int64_t i) {
+  return t.dtype.is_floating() ? t.Float(i) : static_cast<double>(t.Int(i));
+}
+
+double Combine(Reduction reduction, double a, double b) {
+  switch (reduction) {
+    case Reduction::kMax:
+      return std::max(a, b);
+    case Reduction::kMin:
+      return std::min(a, b);
+    case Reduction::kProd:
+      return a * b;
+    case Reduction::kAnd:
+      return static_cast<double>(static_cast<int64_t>(a) & static_cast<int64_t>(b));
+    case Reduction::kOr:
+      return static_cast<double>(static_cast<int64_t>(a) | static_cast<int64_t>(b));
+    default:
+      return a + b;
+  }
+}
+
+// Computes both halves of a factor and puts them together; compares with the whole.
+class Trial {
+ public:
+  Trial(const OpDefinition& d, const DimMap& map, const std::vector<ir::HostTensor>& in,
+        const std::vector<ir::HostTensor>& whole)
+      : d_(d), map_(map), in_(in), whole_(whole) {}
+
+  // Returns the first difference, empty if there is none.
+  std::string Run(int32_t factor) const {
+    std::vector<std::vector<double>> sum(whole_.size());
+    std::vector<std::vector<bool>> seen(whole_.size());
+    for (size_t r = 0; r < whole_.size(); ++r) {
+      sum[r].resize(static_cast<size_t>(whole_[r].size()));
+      seen[r].resize(sum[r].size());
+    }
+    const sharding::Factor& f = map_.factors[static_cast<size_t>(factor)];
+    for (int half = 0; half < 2; ++half) {
+      Half part(map_, factor, half);
+      std::vector<ir::HostTensor> made = Compute(d_, Shards(part));
+      for (size_t r = 0; r < made.size(); ++r) {
+        if (made[r].shape != part.LocalShape(map_.results[r], whole_[r].shape))
+          return fmt::format("result {} of a shard has shape {}", r, ShapeText(made[r].shape));
+        part.ForEach(map_.results[r], whole_[r].shape, [&](int64_t at, int64_t i) {
+          auto k = static_cast<size_t>(at);
+          double v = Value(made[r], i);
+          sum[r][k] =
+              seen[r][k] && f.kind == FactorKind::kReduce ? Combine(f.reduction, sum[r][k], v) : v;
+          seen[r][k] = true;
+        });
+      }
+    }
+    return Compare(sum);
+  }
+
+ private:
+  std::vector<ir::HostTensor> Shards(const Half& part) const {
+    std::vector<ir::HostTensor> shards;
+    for (size_t i = 0; i < in_.size(); ++i) {
+      ir::HostTensor shard(in_[i].dtype, part.LocalShape(map_.operands[i], in_[i].shape));
+      part.ForEach(map_.operands[i], in_[i].shape,
+                   [&](int64_t at, int64_t local) { shard.SetFrom(local, in_[i], at); });
+      shards.push_back(std::move(shard));
+    }
+    return shards;
+  }
+
+  std::string Compare(const std::vector<std::vector<double>>& got) const {
+    for (size_t r = 0; r < whole_.size(); ++r)
+      for (int64_t i = 0; i < whole_[r].size(); ++i) {
+        double want = Value(whole_[r], i), have = got[r][static_cast<size_t>(i)];
+        double tolerance =
+            whole_[r].dtype.is_floating() ? 1e-2 / (whole_[r].dtype.size() >= 4 ? 1000 : 1) : 0;
+        if (std::abs(want - have) <= tolerance * (1 + std::abs(want))) continue;
+        if (std::isnan(want) && std::isnan(have)) continue;
+        return fmt::format("element {} of result {} is {:.6g}, but {:.6g} of the whole",
+                           ShapeText(ir::CoordsOf(whole_[r].shape, i)), r, have, want);
+      }
+    return {};
+  }
+
+  const OpDefinition& d_;
+  const DimMap& map_;
+  const std::vector<ir::HostTensor>&in_, &whole_;
+};
+
+}  // namespace
+
+std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
+  std::unique_ptr<CustomDef> def(new CustomDef{{.name = {},
+                                                .doc = "An op of the user's.",
+                                                .type = ir::TypeFn{CustomType},
+                                                .dims = ir::DimMapFn{CustomDims},
+                                                .lowering = ir::Kernel{MakeKernel},
+                                                .reference = ir::ReferenceFn{CustomReference},
+                                                .flops_per_point = definition.flops_per_point,
+                                                .out_sharding = true},
+                                               std::move(definition),
+                                               {}});
+  def->name = def->definition.name;
+  return def;
+}
+
+std::string CheckRule(CustomDef& def, Loc loc) {
+  const OpDefinition& d = def.definition;
+  std::vector<std::string> names = sharding::EinsumFactorNames(d.rule, loc);
+  for (DType dtype : d.samples) {
+    std::vector<ir::HostTensor> in =
+        RandomOperands(sharding::EinsumSampleShapes(d.rule, loc), dtype);
+    std::vector<ir::HostTensor> whole = Compute(d, in);
+    sharding::Shapes operands, results;
+    for (const ir::HostTensor& t : in) operands.push_back(&t.shape);
+    for (const ir::HostTensor& t : whole) results.push_back(&t.shape);
+    DimMap map = sharding::ParseEinsumRule(d.rule, operands, results, loc);
+    Trial trial(d, map, in, whole);
+    for (size_t f = 0; f < map.factors.size(); ++f) {
+      FactorKind kind = map.factors[f].kind;
+      if (kind == FactorKind::kReplicate || kind == FactorKind::kPermute) continue;
+      std::string difference = trial.Run(static_cast<int32_t>(f));
+      const std::string& name = names[f];
+      if (!difference.empty())
+        return fmt::format("with {} over 2 shards, {}, in {}", name, difference, dtype.name());
+      def.report += fmt::format("{} over 2 shards of {}: as the whole\n", name, dtype.name());
+    }
+  }
+  return {};
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,123 @@
+// Users' ops take part in typing, propagation and partitioning.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+void Gate(const KernelCall& call) {
+  auto x = call.in[0].data<float>(), g = call.in[1].data<float>(), out = call.out[0].data<float>();
+  for (size_t i = 0; i < out.size(); ++i) out[i] = g[i] > 0 ? x[i] : 0;
+}
+
+void RowMax(const KernelCall& call) {
+  auto x = call.in[0].data<float>(), out = call.out[0].data<float>();
+  auto n = static_cast<size_t>(call.in[0].shape()[1]);
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = *std::max_element(x.begin() + static_cast<long>(i * n),
+                               x.begin() + static_cast<long>((i + 1) * n));
+}
+
+const CustomOp& GateOp() {
+  static const CustomOp op =
+      register_op({.name = "test_gate", .rule = "b h, b h -> b h", .kernel = Gate});
+  return op;
+}
+const CustomOp& RowMaxOp() {
+  static const CustomOp op =
+      register_op({.name = "test_row_max", .rule = "b h -> b reduction=max{h}", .kernel = RowMax});
+  return op;
+}
+
+class CustomOps : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { SetDeviceCount(8); }
+};
+
+TEST_F(CustomOps, AreTypedByTheirRule) {
+  MeshScope scope(abstract_mesh({{"x", 2}, {"y", 4}}));
+  Array a = abstract_array("f32[8@x,4@y]");
+  EXPECT_EQ(type_of(GateOp()({a, a})).text(), "f32[8@x,4@y]");
+  EXPECT_EQ(type_of(RowMaxOp()({a})).text(), "f32[8@x]");
+  EXPECT_THROW(GateOp()({a, reshard(a, P("y", "x"))}), ShardingError);
+  EXPECT_THROW(GateOp()({a, abstract_array("f32[8]")}), ShapeError);
+}
+
+TEST_F(CustomOps, ReduceAsTheRuleSays) {
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  Array a = reshard(arange(32.0).reshape({8, 4}), P("x", "y"));
+  auto f = jit([](Array x) {
+    return RowMaxOp()({GateOp()({x, x - 12})}, {.out_sharding = P("x")});
+  });
+  EXPECT_THAT(f(a).to_vector<float>(), testing::ElementsAre(0, 0, 0, 15, 19, 23, 27, 31));
+  EXPECT_EQ(f.lower(a).comm().count(CommKind::kAllReduce, "y"), 1);
+}
+
+TEST_F(CustomOps, TakePartInPropagation) {
+  MeshScope scope(make_mesh({{"x", 2, Auto}, {"y", 4, Auto}}));
+  auto f = jit([](Array x) { return GateOp()({with_sharding_constraint(x, P("x", "y")), x}); });
+  Array a = arange(32.0).reshape({8, 4});
+  EXPECT_EQ(f(a).sharding().text(), "<@mesh, [{\"x\"}, {\"y\"}]>");
+}
+
+// Zeros behind the end of a dim would be the maximum of negative rows.
+TEST_F(CustomOps, AreNotGivenPaddingToReduce) {
+  MeshScope scope(make_mesh({{"x", 4, Auto}}));
+  auto f = jit([](Array x) { return RowMaxOp()({with_sharding_constraint(x, P(None, "x"))}); });
+  Array a = arange(15.0).reshape({3, 5}) - 100;
+  EXPECT_THAT(f(a).to_vector<float>(), testing::ElementsAre(-96, -91, -86));
+}
+
+TEST_F(CustomOps, KeepTheirNameInProgramText) {
+  Program p = jit([](Array x) { return GateOp()({x, x}); }).trace(zeros({2, 3}));
+  EXPECT_THAT(p.text(), HasSubstr("= test_gate %0, %0"));
+  EXPECT_THAT(Program::Parse(p.text()).text(), HasSubstr("= test_gate %0, %0"));
+}
+
+TEST_F(CustomOps, SayWhatWasChecked) {
+  EXPECT_EQ(RowMaxOp().report(),
+            "b over 2 shards of f32: as the whole\n"
+            "h over 2 shards of f32: as the whole\n");
+}
+
+std::string Refusal(OpDefinition definition) {
+  try {
+    register_op(std::move(definition));
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "registered";
+}
+
+TEST_F(CustomOps, AreRefusedWithACounterExample) {
+  auto first = [](const KernelCall& call) {
+    auto x = call.in[0].data<float>(), out = call.out[0].data<float>();
+    for (size_t i = 0; i < out.size(); ++i) out[i] = x[i] + x[0];
+  };
+  EXPECT_THAT(
+      Refusal({.name = "test_first", .rule = "b -> b", .kernel = first}),
+      HasSubstr("the rule \"b -> b\" is wrong: with b over 2 shards, element [2] of result 0"));
+  EXPECT_EQ(Refusal({.name = "test_first", .rule = "b -> b need_replication={b}", .kernel = first}),
+            "registered");
+  EXPECT_THAT(Refusal({.name = "test_max", .rule = "b h -> b", .kernel = RowMax}),
+              HasSubstr("with h over 2 shards"));
+}
+
+TEST_F(CustomOps, NeedANewWordAKernelAndARule) {
+  GateOp();
+  EXPECT_THAT(Refusal({.name = "test_gate", .rule = "b -> b", .kernel = Gate}),
+              HasSubstr("there is an op test_gate already"));
+  EXPECT_THAT(Refusal({.name = "a b", .rule = "b -> b", .kernel = Gate}), HasSubstr("not a word"));
+  EXPECT_THAT(Refusal({.name = "test_none", .rule = "b -> b"}), HasSubstr("no .kernel"));
+  EXPECT_THAT(Refusal({.name = "test_rule", .rule = "b => b", .kernel = Gate}),
+              HasSubstr("line 1, column 3"));
+  EXPECT_THAT(Refusal({.name = "test_rule", .rule = "b -> k", .kernel = Gate}),
+              HasSubstr("no operand has factor k"));
+  EXPECT_THAT(Refusal({.name = "test_rule", .rule = "b -> b reduction=max{b}", .kernel = Gate}),
+              HasSubstr("a result has factor b"));
+}
+
+}  // namespace
+}  // namespace tessera
