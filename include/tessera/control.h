@@ -46,40 +46,15 @@ std::vector<Array> Cond(const Operand& predicate, const Leaves& arguments,
 std::vector<Array> SwitchCase(const Operand& index, const Leaves& arguments,
                               const std::vector<LeafFunction>& branches);
 
-// Names the arrays of a tree by their place in it.
-template <class T>
-void NameLeaves(T& t, const std::string& name, std::vector<std::string>& names) {
-  auto part = [&](auto& e, const std::string& place) {
-    NameLeaves(e, name + "[" + place + "]", names);
-  };
-  if constexpr (std::is_same_v<T, Array>) {
-    names.push_back(name);
-  } else if constexpr (std::is_same_v<T, NoneType> || tree::Static<T>) {
-  } else if constexpr (tree::IsSequence<T>::value) {
-    for (size_t i = 0; i < t.size(); ++i) part(t[i], std::to_string(i));
-  } else if constexpr (tree::IsMap<T>::value) {
-    size_t i = 0;
-    for (auto& [key, value] : t) part(value, std::to_string(i++));
-  } else if constexpr (tree::IsOptional<T>::value) {
-    if (t) NameLeaves(*t, name, names);
-  } else {
-    size_t i = 0;
-    auto all = [&](auto&... e) { (part(e, std::to_string(i++)), ...); };
-    if constexpr (tree::IsTuple<T>::value) {
-      std::apply(all, t);
-    } else {
-      auto fields = tree_fields(t);
-      std::apply(all, fields);
-    }
-  }
-}
-
 template <class T>
 Leaves TakeApart(T& t, const std::string& name) {
   Leaves leaves;
   tree::Collect collect{leaves.arrays, &leaves.statics};
   tree::Visit(t, collect);
-  NameLeaves(t, name, leaves.names);
+  for (const tree::Path& path : tree::Paths(t)) {
+    leaves.names.push_back(name);
+    for (size_t i : path) leaves.names.back() += "[" + std::to_string(i) + "]";
+  }
   return leaves;
 }
 
