@@ -23,7 +23,7 @@ void Union(Graph& graph) {
   for (std::vector<ValueId>& group : joined) {
     std::sort(group.begin(), group.end());
     group.erase(std::unique(group.begin(), group.end()), group.end());
-    if (group.size() > 1) graph.groups.push_back(std::move(group));
+    if (!group.empty()) graph.groups.push_back(std::move(group));
   }
 }
 

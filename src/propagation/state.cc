@@ -85,6 +85,9 @@ void State::ListUsers() {
       for (ValueId v : graph_.ops[i].operands) visit(v, static_cast<OpId>(i));
   };
   each_use([&](ValueId v, OpId) { ++uses[static_cast<size_t>(v)]; });
+  // Being in a group is a use, as of the op that says so.
+  for (const std::vector<ValueId>& group : graph_.groups)
+    for (ValueId v : group) ++uses[static_cast<size_t>(v)];
   single_use_.assign(graph_.ops.size(), true);
   each_use([&](ValueId v, OpId op) {
     if (uses[static_cast<size_t>(v)] != 1 && !graph_.values[static_cast<size_t>(v)].shape.empty())
