@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <queue>
 #include <set>
 
@@ -51,8 +52,8 @@ class Cutter {
         if (*std::next(it) % *it != 0) return false;
     return true;
   }
-  // Cuts every piece so that its minor end is as large as a smaller piece of another axis, which
-  // may then take its place. False if there is nothing to cut.
+  // Cuts every piece so that its minor end is as large as what its size has in common with a piece
+  // of another axis, which may then take its place. False if there is nothing to cut.
   bool CutBySizes() {
     std::map<int32_t, std::set<int64_t>> cuts = cuts_;
     for (const auto& [axis, own] : cuts_)
@@ -60,8 +61,8 @@ class Cutter {
         for (const auto& [other, others] : cuts_) {
           if (other == axis) continue;
           for (auto jt = others.begin(); std::next(jt) != others.end(); ++jt) {
-            int64_t size = *std::next(it) / *it, smaller = *std::next(jt) / *jt;
-            if (smaller < size && size % smaller == 0) cuts[axis].insert(*it * (size / smaller));
+            int64_t size = *std::next(it) / *it, common = std::gcd(size, *std::next(jt) / *jt);
+            if (common > 1 && common < size) cuts[axis].insert(*it * (size / common));
           }
         }
     if (cuts == cuts_) return false;
@@ -115,6 +116,7 @@ class Moves {
     bytes_ = LocalBytes(s);
     Slices(s);
     SlicesAhead(s);
+    SlicesToSizes(s);
     Gathers(s);
     AllToAlls(s);
     Reductions(s);
@@ -193,6 +195,26 @@ class Moves {
       if (!axes.empty() && Divides(d, next.dims[d]))
         Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
     }
+  }
+
+  // Slices dims by whatever is free until they have as many shards as their target: a permutation
+  // then needs to move less.
+  void SlicesToSizes(const State& s) {
+    State next = s;
+    AxisList axes;
+    for (size_t d = 0; d < s.dims.size(); ++d) {
+      int64_t want = SizeOf(target_.dims[d]), have = SizeOf(s.dims[d]);
+      if (want % have != 0 || !Divides(d, target_.dims[d])) continue;
+      int64_t room = want / have;
+      for (const AxisList& dim : target_.dims)
+        for (AxisRef a : dim) {
+          if (Used(next, a) || room % a.size != 0) continue;
+          next.dims[d].push_back(a);
+          axes.push_back(a);
+          room /= a.size;
+        }
+    }
+    if (!axes.empty()) Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
   }
 
   void Gathers(const State& s) {
@@ -430,20 +452,36 @@ bool SameButDevices(const MeshDef& a, const MeshDef& b) {
   return true;
 }
 
-// Between meshes: one permutation if only the devices' order or the axes' names differ.
+// Between meshes: if only the devices' order or the axes' names differ, one permutation does it
+// beside what changes on the mesh itself: the plan's own, or one where least is moved.
 std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
                                       const TensorSharding& from, const TensorSharding& to) {
   if (from.trivial() && to.trivial()) return {};
   if (!SameButDevices(*from.mesh, *to.mesh)) return ThroughReplicated(shape, itemsize, from, to);
-  std::vector<ReshardStep> steps;
-  TensorSharding moved = from;
-  moved.mesh = to.mesh;
-  moved.reduced.clear();
-  if (from.mesh->device_ids() != to.mesh->device_ids())
-    steps.push_back({StepKind::kCollectivePermute, moved, VaryingAxes(moved),
-                     LocalElements(shape, from) * itemsize});
-  for (ReshardStep& step : PlanReshard(shape, itemsize, moved, to))
-    steps.push_back(std::move(step));
+  TensorSharding target = to;
+  target.mesh = from.mesh;
+  std::vector<ReshardStep> steps = PlanReshard(shape, itemsize, from, target);
+  size_t change = 0;
+  if (from.mesh->device_ids() != to.mesh->device_ids()) {
+    auto permutes = [](const ReshardStep& s) { return s.kind == StepKind::kCollectivePermute; };
+    change =
+        static_cast<size_t>(std::find_if(steps.begin(), steps.end(), permutes) - steps.begin());
+    if (change == steps.size()) {
+      change = 0;
+      auto local = [&](size_t k) {
+        return LocalElements(shape, k == 0 ? from : steps[k - 1].after);
+      };
+      for (size_t k = 1; k <= steps.size(); ++k)
+        if (local(k) < local(change)) change = k;
+      TensorSharding moved = change == 0 ? from : steps[change - 1].after;
+      moved.reduced.clear();
+      AxisList axes = VaryingAxes(moved);
+      int64_t bytes = local(change) * itemsize;
+      steps.insert(steps.begin() + static_cast<long>(change),
+                   {StepKind::kCollectivePermute, std::move(moved), std::move(axes), bytes});
+    }
+  }
+  for (size_t k = change; k < steps.size(); ++k) steps[k].after.mesh = to.mesh;
   return steps;
 }
 
@@ -476,15 +514,17 @@ int64_t BytesOf(const std::vector<ReshardStep>& steps) {
   return bytes;
 }
 
-// Whether a permutation is not all that moves data: smaller pieces may then do better.
-bool PermutesAndMore(const std::vector<ReshardStep>& steps) {
+// Whether smaller pieces may do better: a permutation is not all that moves data, or more arrives
+// at a device than it ends with.
+bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64_t itemsize,
+                const TensorSharding& to) {
   int moves = 0;
   bool permutes = false;
   for (const ReshardStep& step : steps) {
     moves += step.bytes > 0;
     permutes = permutes || step.kind == StepKind::kCollectivePermute;
   }
-  return permutes && moves > 1;
+  return (permutes && moves > 1) || BytesOf(steps) > LocalElements(shape, to) * itemsize;
 }
 
 }  // namespace
@@ -510,7 +550,7 @@ std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
     return steps;
   };
   std::vector<ReshardStep> steps = search();
-  if (!PermutesAndMore(steps) || !cutter.CutBySizes()) return steps;
+  if (!MayImprove(steps, shape, itemsize, to) || !cutter.CutBySizes()) return steps;
   std::vector<ReshardStep> finer = search();
   return BytesOf(finer) < BytesOf(steps) ? finer : steps;
 }

@@ -1,0 +1,137 @@
+// The reshards of Shardy's own tests (spec/propagation.md 12.5), with the collectives that it
+// takes: our plans reach the same with no more bytes.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "testing.h"
+
+namespace tessera::sharding {
+namespace {
+
+using testing::Dims;
+using testing::MeshOf;
+
+// "x2y4@3,2,1,0": sizes of axes, then the order of the devices.
+const MeshDef* CompactMesh(const std::string& text) {
+  std::string axes;
+  std::vector<int64_t> ids;
+  size_t at = text.find('@');
+  for (char c : text.substr(0, at)) {
+    bool letter = std::isalpha(static_cast<unsigned char>(c));
+    if (letter && !axes.empty()) axes += ' ';
+    axes += c;
+    if (letter) axes += '=';
+  }
+  std::stringstream order(at == std::string::npos ? "" : text.substr(at + 1));
+  for (std::string id; std::getline(order, id, ',');) ids.push_back(std::stoll(id));
+  return MeshOf(axes, std::move(ids));
+}
+
+struct Row {
+  const MeshDef *mesh, *to_mesh;
+  Shape shape;
+  std::string from, to, steps;
+};
+
+std::vector<std::string> Split(const std::string& line, const std::string& by) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  for (size_t at; (at = line.find(by, begin)) != std::string::npos; begin = at + by.size())
+    parts.push_back(line.substr(begin, at - begin));
+  parts.push_back(line.substr(begin));
+  return parts;
+}
+
+std::vector<Row> Rows() {
+  std::ifstream file(TESSERA_SOURCE_DIR "/tests/unit/sharding/shardy_reshards.txt");
+  std::vector<Row> rows;
+  for (std::string line; std::getline(file, line);) {
+    std::vector<std::string> parts = Split(line, " | "), meshes = Split(parts[0], " ");
+    Row row{CompactMesh(meshes[0]), CompactMesh(meshes[1]), {}, parts[2], parts[3], parts[4]};
+    for (const std::string& n : Split(parts[1], "x")) row.shape.push_back(std::stoll(n));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Takes Shardy's steps one by one, adding up what leaves a device.
+class Replay {
+ public:
+  explicit Replay(const Row& row) : row_(row), at_(Dims(row.mesh, row.from)) {
+    for (const std::string& step : Split(row.steps, " ; ")) {
+      even_ = even_ && FirstUnevenDim(at_, row.shape) < 0;
+      Take(step);
+    }
+    even_ = even_ && FirstUnevenDim(at_, row.shape) < 0;
+  }
+  const TensorSharding& at() const { return at_; }
+  // Whether every step divides: else what it counts is not what its padded blocks would be.
+  bool even() const { return even_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  int64_t Local() const { return LocalElements(row_.shape, at_) * 4; }
+
+  void Take(const std::string& step) {
+    int64_t before = Local();
+    std::string list = step.substr(1);
+    if (step[0] == 'A') return AllToAll(list, before);
+    TensorSharding axes = Dims(row_.mesh, list.substr(1, list.size() - 2));
+    if (step[0] == 'P') {
+      at_ = axes;
+      at_.mesh = row_.to_mesh;
+      bytes_ += before;
+      return;
+    }
+    for (size_t d = 0; d < at_.dims.size(); ++d) {
+      AxisList& mine = at_.dims[d].axes;
+      if (step[0] == 'G') mine = Difference(mine, axes.dims[d].axes);
+      if (step[0] == 'S')
+        for (AxisRef a : axes.dims[d].axes) AppendMerged(mine, a);
+    }
+    if (step[0] == 'G') bytes_ += Local() - before;
+  }
+
+  // " {x,y} 0>2"
+  void AllToAll(const std::string& text, int64_t before) {
+    size_t close = text.find('}');
+    AxisList axes = Dims(row_.mesh, text.substr(1, close)).dims[0].axes;
+    auto from = static_cast<size_t>(text[close + 2] - '0'),
+         to = static_cast<size_t>(text[close + 4] - '0');
+    at_.dims[from].axes = Difference(at_.dims[from].axes, axes);
+    for (AxisRef a : axes) AppendMerged(at_.dims[to].axes, a);
+    bytes_ += before / SizeOf(axes) * (SizeOf(axes) - 1);
+  }
+
+  const Row& row_;
+  TensorSharding at_;
+  int64_t bytes_ = 0;
+  bool even_ = true;
+};
+
+TEST(ShardyReshards, CostNoMoreThanThere) {
+  std::vector<Row> rows = Rows();
+  ASSERT_EQ(rows.size(), 80u);
+  for (const Row& row : rows) {
+    SCOPED_TRACE(fmt::format("{} -> {}: {}", row.from, row.to, row.steps));
+    TensorSharding from = Dims(row.mesh, row.from), to = Dims(row.to_mesh, row.to);
+    Replay shardy(row);
+    ASSERT_EQ(Text(shardy.at()), Text(to));
+    TensorSharding at = from;
+    int64_t bytes = 0;
+    std::string plan;
+    for (const ReshardStep& step : PlanReshard(row.shape, 4, from, to)) {
+      plan += fmt::format("\n  {} {} B -> {}", Name(step.kind), step.bytes, Text(step.after));
+      bytes += step.bytes;
+      at = step.after;
+    }
+    EXPECT_EQ(at, to) << plan;
+    if (!shardy.even()) continue;
+    EXPECT_LE(bytes, shardy.bytes()) << plan;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::sharding
