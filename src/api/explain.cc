@@ -135,21 +135,24 @@ std::string explain(const Program& program, std::string_view value, Loc loc) {
   propagation::Options options;
   options.record = true;
   api::Propagated propagated = api::PropagateProgram(p, options);
-  auto instruction = [&](propagation::OpId i) -> const ir::Instruction* {
-    auto at = static_cast<size_t>(i);
-    return at < p.instructions.size() ? &p.instructions[at] : nullptr;
+  const api::ProgramGraph& built = propagated.built;
+  auto instruction = [&](propagation::OpId i) {
+    return built.ops[static_cast<size_t>(i)].instruction;
   };
   propagation::Names names;
-  names.value = [&](propagation::ValueId id) { return values.Text(id); };
+  names.value = [&](propagation::ValueId id) {
+    bool inside = built.regions.size() > 1 && id >= built.regions[1].first_value;
+    return inside ? std::string("a value of a region") : values.Text(id);
+  };
   names.op = [&](propagation::OpId i) {
-    return instruction(i) ? std::string(instruction(i)->op->name) : std::string("return");
+    return instruction(i) ? std::string(instruction(i)->op->name)
+                          : std::string("the border of a region");
   };
   names.where = [&](propagation::OpId i) {
     return instruction(i) ? base::Where(instruction(i)->loc) : std::string();
   };
-  names.rounds = {"ops that pass shardings on, of values with one use",
-                  "ops that pass shardings on", "dims that op and results share", "all dims",
-                  "all dims, broadcasts forward too"};
+  names.rounds = {"elementwise and the like, values used once", "elementwise and the like",
+                  "dims of operands and results", "all dims", "all dims, broadcasts forward too"};
   return propagation::Explain(propagated.result, v, names);
 }
 
