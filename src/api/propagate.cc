@@ -231,7 +231,7 @@ bool HasAutoAxes(const ir::Program& program) {
 Propagated PropagateProgram(const ir::Program& program, const propagation::Options& options) {
   Propagated out;
   out.built = GraphOf(program);
-  if (!PinnedShardings().empty()) Pin(program, PinnedShardings(), out.built.graph);
+  if (!PinnedShardings().empty()) Pin(PinnedShardings(), out.built);
   out.result = propagation::Propagate(std::move(out.built.graph), options);
   out.program = std::make_shared<const ir::Program>(Placer(out.built, out.result).Run());
   return out;
