@@ -166,17 +166,16 @@ std::string explain(const Program& program, std::string_view value, Loc loc) {
          .notes =
              {"name one in the function with named(x, \"name\"), or take a number of its text"},
          .fixes = {}});
-  auto instruction = [&](propagation::OpId i) {
-    return built.ops[static_cast<size_t>(i)].instruction;
-  };
+  auto info = [&](propagation::OpId i) { return built.ops[static_cast<size_t>(i)]; };
   propagation::Names names;
   names.value = [&](propagation::ValueId id) { return values.Text(id); };
   names.op = [&](propagation::OpId i) {
-    return instruction(i) ? std::string(instruction(i)->op->name)
-                          : std::string("the border of a loop or branch");
+    if (info(i).instruction) return std::string(info(i).instruction->op->name);
+    return info(i).edge_of ? fmt::format("the border of {}", info(i).edge_of->op->name) : "return";
   };
   names.where = [&](propagation::OpId i) {
-    return instruction(i) ? base::Where(instruction(i)->loc) : std::string();
+    const ir::Instruction* at = info(i).instruction ? info(i).instruction : info(i).edge_of;
+    return at ? base::Where(at->loc) : std::string();
   };
   names.rounds = {"elementwise and the like, values used once", "elementwise and the like",
                   "dims of operands and results", "all dims", "all dims, broadcasts forward too"};

@@ -30,7 +30,7 @@ TEST_F(Explaining, FindsNamesInsideLoops) {
   std::string text = explain(Sums(P("y")), args_, "n");
   EXPECT_THAT(text, testing::StartsWith("n: <@mesh, [{\"y\", ?}]>\n"));
   EXPECT_THAT(text, HasSubstr("given by sharding_constraint at explain_test.cc:"));
-  EXPECT_THAT(text, HasSubstr("the border of a loop or branch"));
+  EXPECT_THAT(text, HasSubstr("sideways through the border of scan at explain_test.cc:"));
 }
 
 TEST_F(Explaining, RefusesNamesThatNoValueHas) {
