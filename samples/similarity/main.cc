@@ -1,8 +1,9 @@
 // Which texts are alike? TF-IDF weights and cosines of hashed n-grams, on a mesh of 2 x 4 devices.
 //
-//   similarity [FILE | FOLDER]...
+//   similarity [--auto] [FILE | FOLDER]...
 //
-// Texts are the rows of one matrix and features its columns: f32[texts@data,features@model].
+// Texts are the rows of one matrix and features its columns: f32[texts@data,features@model]. With
+// --auto both axes are Auto: two constraints are enough, propagation lays out the rest.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 
@@ -34,13 +35,31 @@ struct Result {
 };
 TESSERA_FIELDS(Result, cosines, nearest, scores);
 
+bool is_auto() { return current_mesh().mode("data") == Auto; }
+
+// Explicit axes: moves x, and from then on types follow. Auto axes: asks, and propagation follows.
+Array lay_out(Array x, PartitionSpec spec, Loc loc = Loc::Current()) {
+  return is_auto() ? with_sharding_constraint(x, spec, loc) : reshard(x, spec, loc);
+}
+
+// Returns a b^T with rows over data. Both contracting dims are over model.
+Array products(Array a, Array b, Loc loc = Loc::Current()) {
+  if (!is_auto()) return matmul(a, b.T(), {.out_sharding = P("data", None)}, loc);
+  return with_sharding_constraint(matmul(a, b.T(), {}, loc), P("data", None), loc);
+}
+
+// The steps by name, as types and explanations show them.
+const std::vector<const char*> kSteps = {"counts",  "length",  "frequency", "found in",  "texts",
+                                         "rarity",  "weights", "norms",     "unit rows", "others",
+                                         "cosines", "allowed", "nearest",   "scores"};
+
 // The whole computation. `show` prints each step's type while the function is traced.
 Result compare(Input in, int64_t nearest, bool show) {
   auto step = [show](const char* name, Array x) {
     if (show) fmt::print("  {:<14}{}\n", name, type_of(x));
-    return x;
+    return named(x, name);
   };
-  Array counts = step("counts", in.counts);
+  Array counts = step("counts", lay_out(in.counts, P("data", "model")));
   Array length = step("length", sum(counts, 1, {.keepdims = true}));
   Array frequency = step("frequency", counts / maximum(length, 1));
 
@@ -54,13 +73,14 @@ Result compare(Input in, int64_t nearest, bool show) {
   Array norms = step("norms", sqrt(sum(square(weights), 1, {.keepdims = true})));
   Array unit = step("unit rows", where(norms > 0, weights / norms, 0));
 
-  // Every text meets every other: the one gather of the program, asked for by name.
-  Array others = step("others", reshard(unit, P(None, "model")));
-  Array cosines = step("cosines", matmul(unit, others.T(), {.out_sharding = P("data", None)}));
+  // Every text meets every other: the one gather of the program. Explicit code asks for it by name.
+  Array others = step("others", is_auto() ? unit : reshard(unit, P(None, "model")));
+  Array cosines = step("cosines", products(unit, others));
 
   // Neither a text itself nor padding is a neighbour: both get less than any cosine.
   int64_t n = cosines.shape(0);
-  Array row = reshard(arange(n).reshape({n, 1}), P("data", None));
+  Array row = arange(n).reshape({n, 1});
+  if (!is_auto()) row = reshard(row, P("data", None));
   Array allowed = step("allowed", (row != arange(n)) & in.real);
   TopK top = top_k(where(allowed, cosines, -1), nearest);
   return {cosines, step("nearest", top.indices), step("scores", top.values)};
@@ -79,7 +99,7 @@ Input make_input(const std::vector<Text>& texts, int64_t multiple) {
   }
   counts.resize(static_cast<size_t>(rows * kFeatures));
   real.resize(static_cast<size_t>(rows));
-  return {array(counts, {.shape = Shape{rows, kFeatures}, .out_sharding = P("data", "model")}),
+  return {lay_out(array(counts, {.shape = Shape{rows, kFeatures}}), P("data", "model")),
           array(real)};
 }
 
@@ -110,7 +130,27 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   return largest;
 }
 
-int run(const std::vector<std::string>& paths) {
+// Prints what the program will be, before it runs. While an Explicit program is traced, its types
+// are printed; of Auto axes types say nothing, so here is what propagation chose.
+template <class Program>
+void print_plan(const Program& program, const Input& in, int64_t nearest) {
+  if (!is_auto()) fmt::print("types, as the program is traced:\n");
+  Lowered lowered = program.lower(in, nearest, !is_auto());
+  if (is_auto()) {
+    fmt::print("layouts, as propagation chose them:\n");
+    for (const char* name : kSteps) {
+      std::string text = explain(lowered.program(), name);
+      size_t begin = text.find(": ") + 2, end = text.find('\n');
+      fmt::print("  {:<14}{}\n", name, text.substr(begin, end - begin));
+    }
+  }
+  fmt::print("\ncommunication, before anything runs:\n{}", lowered.comm());
+  fmt::print("memory per device: at most {:.2f} MiB; work per device: {:.1f} MFLOP\n\n",
+             static_cast<double>(lowered.peak_bytes()) / (1 << 20),
+             static_cast<double>(lowered.flops()) / 1e6);
+}
+
+int run(const std::vector<std::string>& paths, AxisMode mode) {
   std::vector<Text> texts = read_texts(paths);
   if (texts.size() < 2) {
     throw std::runtime_error("give at least two texts: one alone has no neighbours");
@@ -121,17 +161,13 @@ int run(const std::vector<std::string>& paths) {
   SetDeviceCount(8);
   std::vector<float> on_mesh;
   {
-    MeshScope scope(make_mesh({{"data", 2}, {"model", 4}}));
+    MeshScope scope(make_mesh({{"data", 2, mode}, {"model", 4, mode}}));
     Input in = make_input(texts, 2);
-    fmt::print("{} texts, {} rows, on the mesh {}\n\ntypes, as the program is traced:\n",
-               texts.size(), in.counts.shape(0), current_mesh());
-    Lowered lowered = program.lower(in, nearest, true);
-    fmt::print("\ncommunication, before anything runs:\n{}", lowered.comm());
-    fmt::print("memory per device: at most {:.2f} MiB; work per device: {:.1f} MFLOP\n\n",
-               static_cast<double>(lowered.peak_bytes()) / (1 << 20),
-               static_cast<double>(lowered.flops()) / 1e6);
+    fmt::print("{} texts, {} rows, on the mesh {}\n\n", texts.size(), in.counts.shape(0),
+               current_mesh());
+    print_plan(program, in, nearest);
     fmt::print("which device holds what of counts:\n{}\n", visualize_sharding(in.counts));
-    Result result = program(in, nearest, true);
+    Result result = program(in, nearest, !is_auto());
     print_table(texts, result);
     on_mesh = result.cosines.to_vector<float>();
   }
@@ -156,7 +192,9 @@ std::vector<std::string> default_paths() {
 int main(int argc, char** argv) {
   try {
     std::vector<std::string> paths(argv + 1, argv + argc);
-    return run(paths.empty() ? default_paths() : paths);
+    AxisMode mode = !paths.empty() && paths[0] == "--auto" ? Auto : Explicit;
+    if (mode == Auto) paths.erase(paths.begin());
+    return run(paths.empty() ? default_paths() : paths, mode);
   } catch (const std::exception& e) {
     fmt::print(stderr, "similarity: {}\n", e.what());
     return 1;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "api/explain.h"
 #include "api/operands.h"
 #include "base/error.h"
@@ -13,57 +15,85 @@ namespace tessera {
 namespace api {
 namespace {
 
+using GraphValue = propagation::ValueId;
+
 thread_local std::string pinned;
 
-// Numbers as program text has them: in order of definition.
+// The values of a program and its regions, in the order and with the numbers of program text.
 class ValueNames {
  public:
-  explicit ValueNames(const ir::Program& program) : program_(program) {
-    number_.assign(program.values.size(), -1);
-    op_.assign(program.values.size(), "argument");
-    for (ir::ValueId v : program.inputs) Add(v);
-    for (const ir::Capture& c : program.captures) Add(c.value);
-    for (const ir::Instruction& i : program.instructions)
-      for (ir::ValueId v : i.results) {
-        Add(v);
-        op_[static_cast<size_t>(v)] = i.op->name;
-      }
+  struct Entry {
+    GraphValue id;
+    size_t region;
+    ir::ValueId value;    // in the region's program
+    std::string_view op;  // that makes it
+    const ir::Type* type;
+  };
+
+  explicit ValueNames(const ProgramGraph& built) : built_(built), seen_(built.regions.size()) {
+    Region(0);
   }
 
-  std::string Text(ir::ValueId v) const {
-    for (const auto& [name, value] : program_.names)
-      if (value == v) return name;
-    return Number(v);
+  const std::vector<Entry>& entries() const { return entries_; }
+  std::string Text(GraphValue id) const {
+    auto at = number_.find(id);
+    if (at == number_.end()) return "a copy of a constant";
+    const Entry& e = entries_[at->second];
+    for (const auto& [name, value] : ProgramOf(e).names)
+      if (value == e.value) return name;
+    return fmt::format("%{}", at->second);
   }
-  std::string Number(ir::ValueId v) const {
-    auto i = static_cast<size_t>(v);
-    return i < number_.size() ? fmt::format("%{}", number_[i]) : "a copy of a constant";
-  }
-  std::string_view OpOf(ir::ValueId v) const { return op_[static_cast<size_t>(v)]; }
   // -1: no value is called so.
-  ir::ValueId Find(std::string_view text) const {
-    for (const auto& [name, value] : program_.names)
-      if (name == text) return value;
-    for (ir::ValueId v : order_)
-      if (Number(v) == text) return v;
+  GraphValue Find(std::string_view text) const {
+    for (const Entry& e : entries_)
+      for (const auto& [name, value] : ProgramOf(e).names)
+        if (name == text && value == e.value) return e.id;
+    for (const auto& [id, number] : number_)
+      if (text == fmt::format("%{}", number)) return id;
     return -1;
   }
-  const std::vector<ir::ValueId>& order() const { return order_; }
+  // One line of a dump, but for the sharding: "%3 dot_general f32[8,64]".
+  std::string Head(const Entry& e) const {
+    return fmt::format("%{} {} {}", number_.at(e.id), e.op, e.type->text());
+  }
 
  private:
-  void Add(ir::ValueId v) {
-    number_[static_cast<size_t>(v)] = static_cast<int>(order_.size());
-    order_.push_back(v);
+  const ir::Program& ProgramOf(const Entry& e) const { return *built_.regions[e.region].program; }
+
+  void Region(size_t r) {
+    const ir::Program& program = *built_.regions[r].program;
+    for (ir::ValueId v : program.inputs) Add(r, v, r == 0 ? "argument" : "region input");
+    for (const ir::Capture& c : program.captures) Add(r, c.value, "argument");
+    for (const ir::Instruction& i : program.instructions) {
+      for (ir::ValueId v : i.results) Add(r, v, i.op->name);
+      for (const ir::RegionPtr& inner : i.regions) Region(Next(inner.get()));
+    }
   }
-  const ir::Program& program_;
-  std::vector<int> number_;
-  std::vector<std::string_view> op_;
-  std::vector<ir::ValueId> order_;
+  // Of regions that share one program, the first that has not been met.
+  size_t Next(const ir::Program* program) {
+    size_t r = 1;
+    while (built_.regions[r].program != program || seen_[r]) ++r;
+    seen_[r] = true;
+    return r;
+  }
+  void Add(size_t region, ir::ValueId v, std::string_view op) {
+    const ProgramGraph::RegionInfo& info = built_.regions[region];
+    number_[info.first_value + v] = entries_.size();
+    entries_.push_back({info.first_value + v, region, v, op, info.program->type(v)});
+  }
+
+  const ProgramGraph& built_;
+  std::vector<bool> seen_;
+  std::vector<Entry> entries_;
+  std::map<GraphValue, size_t> number_;
 };
 
-// One line of a dump, but for the sharding: "%3 dot_general f32[8,64]".
-std::string Head(const ir::Program& program, const ValueNames& names, ir::ValueId v) {
-  return fmt::format("{} {} {}", names.Number(v), names.OpOf(v), program.type(v)->text());
+// Where a value lies in the end.
+std::string PlaceText(const Propagated& propagated, const ValueNames::Entry& e) {
+  const ir::Type* place = e.region == 0 ? propagated.program->place(e.value) : nullptr;
+  if (place) return Text(place->sharding());
+  const sharding::TensorSharding* s = propagated.result.sharding(e.id);
+  return Text(s ? propagation::Closed(*s) : e.type->sharding());
 }
 
 [[noreturn]] void FailPins(const ir::Program& program, std::string reason) {
@@ -84,20 +114,21 @@ constexpr std::string_view kSeparator = " : ";
 
 const std::string& PinnedShardings() { return pinned; }
 
-void Pin(const ir::Program& program, const std::string& dump, propagation::Graph& graph) {
+void Pin(const std::string& dump, ProgramGraph& built) {
+  const ir::Program& program = *built.regions[0].program;
   if (program.instructions.size() <= 1) return;
-  ValueNames names(program);
+  ValueNames names(built);
   size_t begin = 0;
-  for (ir::ValueId v : names.order()) {
+  for (const ValueNames::Entry& e : names.entries()) {
     size_t end = dump.find('\n', begin);
-    std::string line = dump.substr(begin, end - begin), head = Head(program, names, v);
+    std::string line = dump.substr(begin, end - begin), head = names.Head(e);
     size_t cut = line.find(kSeparator);
     if (end == std::string::npos || cut == std::string::npos || line.substr(0, cut) != head)
       FailPins(program, fmt::format("the program has `{}` where the dump has `{}`", head, line));
-    const sharding::MeshDef* mesh = program.type(v)->mesh();
+    const sharding::MeshDef* mesh = e.type->mesh();
     if (!mesh) mesh = program.mesh;
     if (mesh)
-      graph.values[static_cast<size_t>(v)].sharding = sharding::ParseSharding(
+      built.graph.values[static_cast<size_t>(e.id)].sharding = sharding::ParseSharding(
           line.substr(cut + kSeparator.size()), mesh->WithoutModes(), Loc::Unknown());
     begin = end + 1;
   }
@@ -118,9 +149,12 @@ Array named(Operand x, std::string_view name, Loc loc) {
 }
 
 std::string explain(const Program& program, std::string_view value, Loc loc) {
-  const ir::Program& p = *program.program();
-  api::ValueNames values(p);
-  ir::ValueId v = values.Find(value);
+  propagation::Options options;
+  options.record = true;
+  api::Propagated propagated = api::PropagateProgram(*program.program(), options);
+  const api::ProgramGraph& built = propagated.built;
+  api::ValueNames values(built);
+  propagation::ValueId v = values.Find(value);
   if (v < 0)
     base::ThrowRuntime(
         {.kind = {},
@@ -132,37 +166,28 @@ std::string explain(const Program& program, std::string_view value, Loc loc) {
          .notes =
              {"name one in the function with named(x, \"name\"), or take a number of its text"},
          .fixes = {}});
-  propagation::Options options;
-  options.record = true;
-  api::Propagated propagated = api::PropagateProgram(p, options);
-  auto instruction = [&](propagation::OpId i) -> const ir::Instruction* {
-    auto at = static_cast<size_t>(i);
-    return at < p.instructions.size() ? &p.instructions[at] : nullptr;
-  };
+  auto info = [&](propagation::OpId i) { return built.ops[static_cast<size_t>(i)]; };
   propagation::Names names;
   names.value = [&](propagation::ValueId id) { return values.Text(id); };
   names.op = [&](propagation::OpId i) {
-    return instruction(i) ? std::string(instruction(i)->op->name) : std::string("return");
+    if (info(i).instruction) return std::string(info(i).instruction->op->name);
+    return info(i).edge_of ? fmt::format("the border of {}", info(i).edge_of->op->name) : "return";
   };
   names.where = [&](propagation::OpId i) {
-    return instruction(i) ? base::Where(instruction(i)->loc) : std::string();
+    const ir::Instruction* at = info(i).instruction ? info(i).instruction : info(i).edge_of;
+    return at ? base::Where(at->loc) : std::string();
   };
-  names.rounds = {"ops that pass shardings on, of values with one use",
-                  "ops that pass shardings on", "dims that op and results share", "all dims",
-                  "all dims, broadcasts forward too"};
+  names.rounds = {"elementwise and the like, values used once", "elementwise and the like",
+                  "dims of operands and results", "all dims", "all dims, broadcasts forward too"};
   return propagation::Explain(propagated.result, v, names);
 }
 
 std::string dump_shardings(const Program& program) {
-  const ir::Program& p = *program.program();
-  api::ValueNames names(p);
-  api::Propagated propagated = api::PropagateProgram(p);
+  api::Propagated propagated = api::PropagateProgram(*program.program());
+  api::ValueNames names(propagated.built);
   std::string out;
-  for (ir::ValueId v : names.order()) {
-    const ir::Type* place = propagated.program->place(v);
-    out += api::Head(p, names, v) + std::string(api::kSeparator) +
-           Text((place ? place : p.type(v))->sharding()) + "\n";
-  }
+  for (const api::ValueNames::Entry& e : names.entries())
+    out += names.Head(e) + std::string(api::kSeparator) + api::PlaceText(propagated, e) + "\n";
   return out;
 }
 

@@ -103,7 +103,7 @@ class Builder {
     end.kind = Op::kNone;
     end.region = region;
     for (ir::ValueId v : program.outputs) end.operands.push_back(Value(region, v));
-    return Add(std::move(end), {nullptr, true});
+    return Add(std::move(end), {nullptr, true, nullptr});
   }
 
   Op Start(int32_t region, const ir::Instruction& i) const {
@@ -137,7 +137,7 @@ class Builder {
     } else {
       op.rule = RuleOf(program, i);
     }
-    Add(std::move(op), {&i});
+    Add(std::move(op), {&i, false, nullptr});
   }
 
   propagation::RuleId RuleOf(const ir::Program& program, const ir::Instruction& i) {
@@ -154,7 +154,7 @@ class Builder {
     op.kind = Op::kNone;
     std::vector<ValueId> results(op.results.begin(), op.results.end());
     op.results.clear();
-    OpId self = Add(std::move(op), {&i});
+    OpId self = Add(std::move(op), {&i, false, nullptr});
     std::vector<int32_t> inner;
     auto edges = std::get<ir::DataFlowEdges>(*i.op->dims)
                      .edges({i.params.get(), i.operands.size(), i.regions});
@@ -194,7 +194,7 @@ class Builder {
     }
     propagation::RuleId rule = edge.stacked ? SliceRule(e.sources[0], owner) : -1;
     for (const ir::FlowEnd& target : edge.targets) e.other_targets.push_back(value(target));
-    out_.ops.push_back({});
+    out_.ops.push_back({nullptr, false, out_.ops[static_cast<size_t>(self)].instruction});
     graph().AddEdge(std::move(e), owner, region, rule);
   }
 

@@ -13,6 +13,7 @@ struct ProgramGraph {
   struct OpInfo {
     const ir::Instruction* instruction = nullptr;  // null: the end of a region, a data-flow edge
     bool ends_region = false;
+    const ir::Instruction* edge_of = nullptr;  // of a data-flow edge: the loop or branch
   };
   std::vector<OpInfo> ops;
   // Per region of the graph; entry 0 is the program itself.

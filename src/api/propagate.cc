@@ -78,12 +78,15 @@ class Placer {
     return Place(type, propagation::Closed(propagation::AtBorder(open, type->shape(), false)));
   }
 
-  // An argument lies where it does; inside it may be cut further.
+  // An argument lies where it does, one of no mesh whole on every device; inside it may be cut
+  // further.
   void Enter(ir::ValueId v) {
     ir::Program& out = programs_[0];
     const ir::Type *decided = out.place(v), *given = built_.regions[0].program->place(v);
     const TensorSharding* open = result_.sharding(v);
-    const ir::Type* border = given ? given : open ? AtBorder(out.type(v), *open) : decided;
+    const ir::Type* type = out.type(v);
+    if (!given && !type->mesh()) given = type;
+    const ir::Type* border = given ? given : open ? AtBorder(type, *open) : decided;
     if (border->sharding() == decided->sharding()) return;
     out.SetPlace(v, border);
     now_[static_cast<size_t>(v)] = Move(0, v, decided);
@@ -228,7 +231,7 @@ bool HasAutoAxes(const ir::Program& program) {
 Propagated PropagateProgram(const ir::Program& program, const propagation::Options& options) {
   Propagated out;
   out.built = GraphOf(program);
-  if (!PinnedShardings().empty()) Pin(program, PinnedShardings(), out.built.graph);
+  if (!PinnedShardings().empty()) Pin(PinnedShardings(), out.built);
   out.result = propagation::Propagate(std::move(out.built.graph), options);
   out.program = std::make_shared<const ir::Program>(Placer(out.built, out.result).Run());
   return out;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "propagation/factors.h"
 
@@ -77,6 +78,20 @@ class History {
   std::vector<OpId> maker_;
 };
 
+// How an axis came to a dim of a value.
+struct Path {
+  std::vector<std::string> steps;  // ops that it travelled, the last one first
+  std::vector<ValueId> values;     // where it was before, likewise
+  std::string given;               // by what it was given
+  int32_t priority = 0;
+  OpId constraint = -1;  // that gave it, which the user can edit
+  size_t dim = 0;        // of the constraint
+
+  std::string Origin() const {
+    return given + (priority > 0 ? fmt::format(", priority {}", priority) : "");
+  }
+};
+
 class Explainer {
  public:
   Explainer(const Result& result, const Names& names)
@@ -85,64 +100,90 @@ class Explainer {
   std::string Run(ValueId v) {
     const TensorSharding* s = result_.sharding(v);
     out_ = fmt::format("{}: {}\n", names_.value(v), s ? Text(*s) : "no sharding: whole everywhere");
+    // What v did not get may have lost earlier, on the way of what v has.
+    std::vector<ValueId> on_the_way = {v};
     for (size_t d = 0; s && d < s->dims.size(); ++d)
       for (AxisRef a : s->dims[d].axes) {
-        out_ += fmt::format("  dim {}: {}\n", d, AxisText(*s->mesh, a));
-        Trace(v, d, a, history_.now(), 0);
+        Path path = PathOf(v, d, a);
+        out_ +=
+            fmt::format("  dim {} has {}, given by {}\n", d, AxisText(*s->mesh, a), path.Origin());
+        for (size_t i = path.steps.size(); i-- > 0;) out_ += "    " + path.steps[i] + "\n";
+        for (ValueId w : path.values)
+          if (std::count(on_the_way.begin(), on_the_way.end(), w) == 0) on_the_way.push_back(w);
       }
-    for (size_t i = 0; i < history_.graph().ops.size(); ++i) Conflicts(static_cast<OpId>(i), v);
+    for (ValueId w : on_the_way)
+      for (size_t i = 0; i < history_.graph().ops.size(); ++i) Conflicts(static_cast<OpId>(i), w);
     return out_;
   }
 
  private:
   std::string OpText(OpId i) const {
     OpId origin = history_.op(i).origin;
-    if (origin < 0) return "a constraint made by an import step";
+    if (origin < 0) return "a constraint that joins a group";
     std::string where = names_.where(origin);
     return names_.op(origin) + (where.empty() ? "" : " at " + where);
   }
 
-  // What gives a value its sharding from the start.
-  std::string Given(ValueId v) const {
+  // Completes a path with what gave dim d of v axis a from the start.
+  void Given(ValueId v, size_t d, AxisRef a, Path& path) const {
     OpId maker = history_.Maker(v);
-    for (size_t i = 0; i < history_.graph().ops.size(); ++i) {
-      const Op& op = history_.graph().ops[i];
-      bool asks = op.kind == Op::kConstraint && !op.operands.empty() && op.operands[0] == v;
-      if (asks) return "the " + OpText(static_cast<OpId>(i)) + ", which asks it of its operand";
+    bool made = maker >= 0 && history_.op(maker).kind == Op::kConstraint;
+    path.dim = d;
+    if (made) {
+      path.constraint = maker;
+      path.given = OpText(maker);
+      return;
     }
-    if (maker < 0) return "the argument " + names_.value(v) + " itself";
-    if (history_.op(maker).kind == Op::kConstraint) return "the " + OpText(maker);
-    return "the type of " + names_.value(v) + ", made by " + OpText(maker);
+    for (const Op& op : history_.graph().ops) {
+      if (op.kind != Op::kConstraint || op.operands[0] != v) continue;
+      const auto& asked = history_.graph().values[static_cast<size_t>(op.results[0])].sharding;
+      if (!asked || !Holds(asked->dims[d].axes, a)) continue;
+      path.constraint = static_cast<OpId>(&op - history_.graph().ops.data());
+      path.given = OpText(path.constraint);
+      path.steps.push_back(
+          fmt::format("backward through it to its operand {}: closed constraints hold for both",
+                      names_.value(v)));
+      return;
+    }
+    path.given = maker < 0 ? fmt::format("the place of argument {}", names_.value(v))
+                           : fmt::format("the type of the result of {}", OpText(maker));
   }
 
-  // One line per op that axis a passed on its way to dim d of v, back to where it was given.
-  void Trace(ValueId v, size_t d, AxisRef a, size_t time, int depth) {
-    std::optional<size_t> e = history_.Gained(v, d, a, time);
-    std::string indent(static_cast<size_t>(4 + std::min(depth, 8)), ' ');
-    int32_t priority = e && history_.event(*e).op < 0 ? history_.event(*e).priority : 0;
-    if (!e || priority > 0) {
-      out_ += fmt::format("{}given by {}{}\n", indent, Given(v),
-                          priority > 0 ? fmt::format(", priority {}", priority) : "");
-      return;
+  Path PathOf(ValueId v, size_t d, AxisRef a) const {
+    Path path;
+    size_t time = history_.now();
+    while (true) {
+      std::optional<size_t> e = history_.Gained(v, d, a, time);
+      if (!e || history_.event(*e).op < 0) {
+        if (e) path.priority = history_.event(*e).priority;
+        Given(v, d, a, path);
+        return path;
+      }
+      const Event& event = history_.event(*e);
+      auto source = SourceOf(event, d, a, *e);
+      if (!source) {
+        bool end = history_.op(event.op).is_return;
+        path.given = end ? "the layout asked of the function's result" : OpText(event.op);
+        return path;
+      }
+      path.steps.push_back(fmt::format("{} {} to dim {} of {}{}", source->direction,
+                                       OpText(event.op), d, names_.value(v), Stage(event)));
+      v = source->value;
+      path.values.push_back(v);
+      d = source->dim;
+      time = *e;
     }
-    const Event& event = history_.event(*e);
-    auto source = SourceOf(event, d, a, *e);
-    if (!source) {
-      out_ += fmt::format("{}through {}\n", indent, OpText(event.op));
-      return;
-    }
-    auto [value, dim, direction] = *source;
-    out_ += fmt::format("{}from dim {} of {} {} {}{}\n", indent, dim, names_.value(value),
-                        direction, OpText(event.op), Stage(event));
-    Trace(value, dim, a, *e, depth + 1);
   }
 
   std::string Stage(const Event& event) const {
     std::string out;
+    auto add = [&](const std::string& word) { out += (out.empty() ? "" : ", ") + word; };
     auto round = static_cast<size_t>(event.round);
-    if (round < names_.rounds.size()) out += names_.rounds[round];
-    if (event.priority > 0)
-      out += fmt::format("{}priority {}", out.empty() ? "" : ", ", event.priority);
+    if (event.strategy == propagation::Stage::kBasic)
+      add("basic");
+    else if (round < names_.rounds.size())
+      add(fmt::format("round {}: {}", round + 1, names_.rounds[round]));
+    if (event.priority > 0) add(fmt::format("priority {}", event.priority));
     return out.empty() ? "" : " (" + out + ")";
   }
 
@@ -207,39 +248,105 @@ class Explainer {
     const DimMap& map = history_.MapOf(i);
     for (size_t f = 0; f < map.factors.size(); ++f) {
       const FactorState &has = p.tensors[mine].factors[f], &wants = p.tensors[other].factors[f];
-      if (!has.present || !wants.present || has.axes.size() >= wants.axes.size()) continue;
-      AxisRef x = wants.axes[has.axes.size()];
-      const MeshDef* mesh = result_.sharding(tensors[other])->mesh;
-      out_ += fmt::format("  not {} of {} through {}:\n    {}\n", AxisText(*mesh, x),
-                          names_.value(tensors[other]), OpText(i),
-                          Reason(p.tensors[mine], tensors[mine], map, f, x, mesh));
+      if (!has.present || !wants.present) continue;
+      size_t k = 0;  // the first axis that differs
+      while (k < has.axes.size() && k < wants.axes.size() && has.axes[k] == wants.axes[k]) ++k;
+      if (k == wants.axes.size()) continue;
+      AxisRef x = wants.axes[k];
+      auto number = static_cast<int32_t>(f);
+      size_t d = DimOf(map, mine, number);
+      ValueId loser = tensors[other];
+      const MeshDef* mesh = result_.sharding(loser)->mesh;
+      Path path = PathOf(loser, DimOf(map, other, number), x);
+      if (!told_.insert(AxisText(*mesh, x) + path.Origin()).second) continue;
+      out_ += fmt::format("  dim {} of {} has not {} of {}, its neighbour in {}\n", d,
+                          names_.value(tensors[mine]), AxisText(*mesh, x), names_.value(loser),
+                          OpText(i));
+      out_ += fmt::format("    there it was given by {}\n    {}\n", path.Origin(),
+                          Reason(i, p.tensors[mine], tensors[mine], d, f, x, path));
     }
   }
 
-  std::string Reason(const TensorState& t, ValueId v, const DimMap& map, size_t f, AxisRef x,
-                     const MeshDef* mesh) const {
-    std::string axis = AxisText(*mesh, x);
-    const FactorState& s = t.factors[f];
-    if (map.factors[f].blocked) return "nothing crosses this dim of the op";
+  // The dim of tensor `t` of an op that has factor f.
+  static size_t DimOf(const DimMap& map, size_t t, int32_t f) {
+    const sharding::DimFactors& dims =
+        t < map.operands.size() ? map.operands[t] : map.results[t - map.operands.size()];
+    size_t d = 0;
+    while (std::count(dims[d].begin(), dims[d].end(), f) == 0) ++d;
+    return d;
+  }
+
+  // What keeps axis x, which came by `path`, off dim `mine` (factor f) of v, and what would let it
+  // in.
+  std::string Reason(OpId i, const TensorState& t, ValueId v, size_t mine, size_t f, AxisRef x,
+                     const Path& path) const {
+    const TensorSharding& s = *result_.sharding(v);
+    std::string axis = AxisText(*s.mesh, x), name = names_.value(v);
+    if (history_.MapOf(i).factors[f].blocked) return "nothing crosses this dim of the op";
     if (OverlapsAny(t.replicated, x))
-      return fmt::format("{} must stay replicated over {}; leave it out of replicated(...)",
-                         names_.value(v), axis);
-    if (OverlapsAny(t.unreduced, x)) return fmt::format("it is unreduced over {}", axis);
-    for (size_t g = 0; g < t.factors.size(); ++g)
-      if (g != f && (OverlapsAny(t.factors[g].axes, x) || OverlapsAny(t.factors[g].overflow, x)))
-        return fmt::format(
-            "{} shards another dim of it already; to have it here, give this dim's constraint a "
-            "more urgent priority, or close the other dim",
-            axis);
-    if (s.closed) return "the dim is closed; Open(...) in its constraint would let it in";
-    if (!s.axes.empty()) return "it is sharded otherwise here, from an earlier axis on";
-    return "the tensors of the op disagree about this factor; a constraint on one would decide";
+      return fmt::format("{} must stay replicated over {}: leave it out of replicated(...)", name,
+                         axis);
+    if (OverlapsAny(t.unreduced, x)) return fmt::format("{} is unreduced over {}", name, axis);
+    const FactorState& state = t.factors[f];
+    std::vector<Path> winners;
+    std::string out;
+    for (size_t d = 0; d < s.dims.size(); ++d)
+      for (AxisRef a : s.dims[d].axes) {
+        bool here = !state.axes.empty() && a == state.axes[0];
+        if (!here && !Overlaps(a, x)) continue;
+        winners.push_back(PathOf(v, d, a));
+        out += fmt::format("{}{} cuts {} already, given by {}", out.empty() ? "" : "\n    ",
+                           AxisText(*s.mesh, a), here ? "it" : fmt::format("dim {}", d),
+                           winners.back().Origin());
+      }
+    if (!winners.empty()) return out + Flip(v, mine, x, winners, path);
+    if (state.closed) return "the dim is closed: Open(...) in its constraint would let it in";
+    return "the neighbours of this dim disagree: a constraint on it would decide";
+  }
+
+  // Which winners would have to come after the loser for axis x to get to dim d of v. Each answer
+  // has been tried.
+  std::string Flip(ValueId v, size_t d, AxisRef x, std::vector<Path> winners,
+                   const Path& loser) const {
+    std::vector<std::vector<Path>> trials;
+    for (const Path& w : winners) trials.push_back({w});
+    if (winners.size() > 1) trials.push_back(std::move(winners));
+    for (const std::vector<Path>& trial : trials) {
+      int32_t later = loser.priority + 1;
+      for (const Path& w : trial) later = std::max(later, w.priority + 1);
+      if (!Gets(v, d, x, trial, later)) continue;
+      std::string out = fmt::format("\n    to let {} in:", AxisText(*result_.sharding(v)->mesh, x));
+      for (const Path& w : trial)
+        out += fmt::format("{} .priority({}) for dim {} in {}", &w == trial.data() ? "" : " and",
+                           later, w.dim, w.given);
+      return out;
+    }
+    return "\n    no other priority of these would change that";
+  }
+
+  // Whether dim d of v has axis x if these constraints have priority `later`.
+  bool Gets(ValueId v, size_t d, AxisRef x, const std::vector<Path>& trial, int32_t later) const {
+    Graph graph = history_.graph();
+    for (const Path& w : trial) {
+      if (w.constraint < 0) return false;
+      const Op& op = graph.ops[static_cast<size_t>(w.constraint)];
+      for (ValueId held : {op.operands[0], op.results[0]}) {
+        auto& given = graph.values[static_cast<size_t>(held)].sharding;
+        if (given && !given->dims[w.dim].axes.empty()) given->dims[w.dim].priority = later;
+      }
+    }
+    Options options;
+    options.import = false;
+    Result tried = Propagate(std::move(graph), options);
+    const TensorSharding* s = tried.sharding(v);
+    return s && Holds(s->dims[d].axes, x);
   }
 
   const Result& result_;
   const Names& names_;
   History history_;
   std::string out_;
+  std::set<std::string> told_;  // axes that lost, with what gave them: the first place is enough
 };
 
 }  // namespace

@@ -148,6 +148,8 @@ Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
     to.priority = from.priority();
     for (const tessera::AxisRef& ref : from.axes())
       if ((r.problem = Lookup(mesh, ref, to.axes))) return r;
+    // A dim over axes of size 1 only is whole: there is nothing left to give a priority to.
+    if (!from.axes().empty() && to.axes.empty() && !to.open) to.priority = -1;
     if (d >= rank && !from.axes().empty()) {
       r.problem =
           Problem{"rank", fmt::format("the spec {} has more dims than the array, which has rank {}",

@@ -1,0 +1,70 @@
+// Lesson 5: leave the layout to Tessera, and look at what it chose.
+//
+// Types say nothing of an Auto axis. You constrain the few values that matter; propagation carries
+// those shardings through the ops to all others, forward and backward.
+#include <tessera/tessera.h>
+
+#include <iostream>
+
+using namespace tessera;
+
+// Two constraints: rows of x over data, columns of w over model. Nothing is said of the rest.
+Array layer(Array x, Array w) {
+  x = with_sharding_constraint(x, P("data", None));
+  w = with_sharding_constraint(w, P(None, "model"));
+  Array h = relu(matmul(x, w));
+  return h - mean(h, 1, {.keepdims = true});
+}
+
+// Rows stay over an Explicit axis all the way; the columns over an Auto one are propagation's.
+Array mixed(Array x, Array w) {
+  auto inner = [](Array x, Array w) {
+    Array h = matmul(x, with_sharding_constraint(w, P(None, "model")));
+    std::cout << "inside: h is " << type_of(h) << "\n";
+    auto checked = [](Array t) { return std::cout << "checked: " << type_of(t) << "\n", relu(t); };
+    h = explicit_axes(checked, {.axes = "model", .in_sharding = P("data", "model")})(h);
+    std::cout << "after: h is " << type_of(h) << "\n";
+    return h - mean(h, 1, {.keepdims = true});
+  };
+  return auto_axes(inner, {.axes = "model", .out_sharding = P("data", "model")})(x, w);
+}
+
+int main() {
+  SetDeviceCount(8);
+  Array x = arange(128.0).reshape({8, 16}) / 128, w = arange(512.0).reshape({16, 32}) / 512 - 0.5;
+  std::vector<float> alone;
+  {
+    MeshScope one(make_mesh({{"data", 1, Auto}, {"model", 1, Auto}}));
+    alone = layer(x, w).to_vector<float>();
+  }
+  auto report = [&](const char* how, Array y) {
+    double off = max(abs(y - array(alone, {.shape = y.shape()}))).item<double>();
+    std::cout << how << ": " << type_of(y) << " lies " << y.sharding() << ", "
+              << (off < 1e-5 ? "the same numbers" : "OTHER NUMBERS") << "\n";
+  };
+  {
+    // 1. All axes Auto. Eagerly each op is laid out by itself, from where its operands lie; under
+    // jit the whole program is, before it runs.
+    MeshScope scope(make_mesh({{"data", 2, Auto}, {"model", 4, Auto}}));
+    report("eager", layer(x, w));
+    auto compiled = jit(layer);
+    report("jit", compiled(x, w));
+
+    // 2. What propagation chose, value by value, and what that sends.
+    Lowered lowered = compiled.lower(x, w);
+    std::cout << "\n" << lowered.propagated() << "\n" << lowered.comm() << "\n";
+
+    // 3. Sizes need not divide: seven rows over two devices are four each, one of them padding
+    // that no result sees. Only arguments and results, which must divide, are whole then.
+    auto total = jit([](Array x) { return sum(with_sharding_constraint(x * 2, P("data")), 0); });
+    Lowered uneven = total.lower(ones({7, 2}));
+    std::cout << uneven.propagated() << "\n" << uneven.comm();
+    std::cout << "the sum of seven twos: " << total(ones({7, 2})) << "\n\n";
+  }
+  // 4. Explicit axes, of which one function makes some Auto, of which another checks some again.
+  MeshScope scope(make_mesh({{"data", 2}, {"model", 4}}));
+  Array rows = reshard(x, P("data", None));
+  report("eager", mixed(rows, w));
+  std::cout << "\n";
+  report("jit", jit(mixed)(rows, w));
+}

@@ -1,0 +1,120 @@
+// What explanations say, of the programs in tests/propagation/explain.txt: where each axis came
+// from, what it travelled, what lost, and an edit that was tried.
+#include "propagation/explain.h"
+
+#include <gmock/gmock.h>
+
+#include "unit/propagation/golden.h"
+
+namespace tessera::propagation {
+namespace {
+
+using testing::GoldenCase;
+
+// Ops are called by their number in the case.
+std::string Explained(const std::string& name, const std::string& value, Options options = {}) {
+  std::string path = std::string(TESSERA_SOURCE_DIR) + "/tests/propagation/explain.txt";
+  for (GoldenCase& c : testing::ReadCases(path)) {
+    if (c.name != name) continue;
+    options.record = true;
+    Result result = Propagate(c.graph, options);
+    Names names;
+    names.value = [&](ValueId v) {
+      for (const auto& [text, id] : c.values)
+        if (id == v) return text;
+      return std::string("?");
+    };
+    names.op = [](OpId i) { return "op " + std::to_string(i); };
+    names.where = [](OpId) { return std::string(); };
+    names.rounds = {"early, used once", "early", "dims of operands and results"};
+    return "\n" + Explain(result, c.values.at(value), names);
+  }
+  return "no such case";
+}
+
+constexpr const char* kTravels = "an axis travels forward, sideways and backward";
+
+TEST(Explain, FollowsAnAxisBackToItsConstraint) {
+  EXPECT_EQ(Explained(kTravels, "t"), R"(
+t: <@mesh, [{"a", ?}, {?}]>
+  dim 0 has "a", given by op 0
+    sideways through op 1 to dim 0 of y (round 2: early)
+    forward through op 2 to dim 0 of t (round 2: early)
+)");
+  EXPECT_EQ(Explained(kTravels, "x"), R"(
+x: <@mesh, [{"a", ?}, {?}]>
+  dim 0 has "a", given by op 0
+    backward through op 0 to dim 0 of x (round 1: early, used once)
+)");
+}
+
+TEST(Explain, NamesTheBasicStrategy) {
+  Options basic;
+  basic.stop_after = Stage::kBasic;
+  EXPECT_THAT(Explained(kTravels, "t", basic),
+              ::testing::HasSubstr("forward through op 2 to dim 0 of t (basic)"));
+}
+
+TEST(Explain, TellsOfAxesThatLostOnTheWay) {
+  EXPECT_EQ(Explained("the larger source wins a dim of the product", "z"), R"(
+z: <@mesh, [{?}, {"a", ?}]>
+  dim 1 has "a", given by op 1
+    forward through op 2 to dim 1 of y (round 3: dims of operands and results)
+    forward through op 3 to dim 1 of z (round 3: dims of operands and results)
+  dim 0 of y has not "a" of c, its neighbour in op 2
+    there it was given by op 0
+    "a" cuts dim 1 already, given by op 1
+    to let "a" in: .priority(1) for dim 1 in op 1
+)");
+}
+
+TEST(Explain, OffersPrioritiesThatWork) {
+  EXPECT_EQ(Explained("a priority that comes too late", "z"), R"(
+z: <@mesh, [{"a", ?}, {?}]>
+  dim 0 has "a", given by op 0
+    forward through op 2 to dim 0 of z (round 1: early, used once)
+  dim 1 of z has not "a" of d, its neighbour in op 2
+    there it was given by op 1, priority 2
+    "a" cuts dim 0 already, given by op 0
+    to let "a" in: .priority(3) for dim 0 in op 0
+)");
+  EXPECT_EQ(Explained("two dims in the way", "z"), R"(
+z: <@mesh, [{"a", ?}, {"b", ?}]>
+  dim 0 has "a", given by op 0
+    forward through op 2 to dim 0 of z (round 1: early, used once)
+  dim 1 has "b", given by op 0
+    forward through op 2 to dim 1 of z (round 1: early, used once)
+  dim 1 of z has not "a" of d, its neighbour in op 2
+    there it was given by op 1, priority 1
+    "a" cuts dim 0 already, given by op 0
+    "b" cuts it already, given by op 0
+    to let "a" in: .priority(2) for dim 0 in op 0 and .priority(2) for dim 1 in op 0
+)");
+}
+
+TEST(Explain, ArgumentsHaveNoPriorityToChange) {
+  EXPECT_EQ(Explained("arguments lie where they do", "z"), R"(
+z: <@mesh, [{"a", ?}, {?}]>
+  dim 0 has "a", given by the place of argument x
+    forward through op 0 to dim 0 of z (round 1: early, used once)
+  dim 1 of z has not "a" of y, its neighbour in op 0
+    there it was given by the place of argument y
+    "a" cuts dim 0 already, given by the place of argument x
+    no other priority of these would change that
+)");
+}
+
+TEST(Explain, ClosedDimsAndReplicatedAxesSayHowToOpenThem) {
+  EXPECT_EQ(Explained("a closed dim and a replicated axis", "c"), R"(
+c: <@mesh, [{}, {?}], replicated={"b"}>
+  dim 0 of c has not "a" of y, its neighbour in op 1
+    there it was given by the place of argument x
+    the dim is closed: Open(...) in its constraint would let it in
+  dim 1 of c has not "b" of y, its neighbour in op 1
+    there it was given by the place of argument x
+    c must stay replicated over "b": leave it out of replicated(...)
+)");
+}
+
+}  // namespace
+}  // namespace tessera::propagation
