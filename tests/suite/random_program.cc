@@ -288,7 +288,7 @@ class Maker {
     int op = dice_.Below(4), d = Dim(x);
     Array some = Pick(pool);
     Array index = astype(some, i32) % x.shape(d);
-    Array start = index.reshape({-1})[0];
+    Array start = Do([](const Array& a) { return max(a); }, index);
     std::vector<int64_t> sizes = x.shape();
     for (int64_t& n : sizes) n = 1 + dice_.Below(n);
     return Do(
