@@ -100,8 +100,7 @@ namespace {
 // What a spec says about the Auto axes of the mesh, or about the others.
 PartitionSpec PartOf(const PartitionSpec& spec, const sharding::MeshDef* mesh, bool of_auto) {
   auto wanted = [&](const std::string& name) {
-    bool is_auto =
-        mesh->axes()[static_cast<size_t>(mesh->Find(name))].mode == AxisMode::Auto;
+    bool is_auto = mesh->axes()[static_cast<size_t>(mesh->Find(name))].mode == AxisMode::Auto;
     return is_auto == of_auto;
   };
   auto only = [&](std::vector<std::string> names) {

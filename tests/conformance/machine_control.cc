@@ -36,8 +36,8 @@ AxisNames AxesOf(const Call& call) {
 }  // namespace
 
 bool IsControl(const std::string& op) {
-  for (const char* name : {"cond", "switch", "while_loop", "fori_loop", "scan", "jit", "auto_axes",
-                           "explicit_axes"})
+  for (const char* name :
+       {"cond", "switch", "while_loop", "fori_loop", "scan", "jit", "auto_axes", "explicit_axes"})
     if (op == name) return true;
   return false;
 }
@@ -65,7 +65,8 @@ std::vector<Array> Machine::Apply(const Instruction& instruction,
   }
   if (instruction.op == "explicit_axes") {
     Specs in = SpecsOf(call, "in_sharding");
-    ExplicitAxesOptions options{.axes = AxesOf(call), .in_sharding = in.given() ? Specs(std::vector<Specs>{in}) : in};
+    ExplicitAxesOptions options{.axes = AxesOf(call),
+                                .in_sharding = in.given() ? Specs(std::vector<Specs>{in}) : in};
     call.CheckAllRead();
     return explicit_axes(function(0), options)(call.arrays(), loc);
   }

@@ -97,7 +97,8 @@ Options ParseOptions(int argc, char** argv) {
   }
   if (options.files.empty()) {
     throw std::runtime_error(
-        "usage: conformance_runner [--verbose] [--stats] [--rules | --frontend] [--only ID] [--families FILE] "
+        "usage: conformance_runner [--verbose] [--stats] [--rules | --frontend] [--only ID] "
+        "[--families FILE] "
         "FILE.jsonl...");
   }
   return options;

@@ -1,7 +1,5 @@
 // Cases of propagation as programs of the library: traced by the public functions, and made a graph
 // as every program is.
-#include <algorithm>
-
 #include "api/program_graph.h"
 #include "call.h"
 #include "machine.h"
@@ -53,17 +51,21 @@ Program Traced(const Case& c, Ids& ids) {
 
 CaseGraph FrontendGraph(const Case& c) {
   if (std::string why = WhyUnknown(c.body); !why.empty()) throw Unsupported(why);
+  for (const Instruction& instruction : c.body)
+    if (instruction.op == "jit") throw Unsupported("a call: ours are traced into their callers");
   MeshScope scope(abstract_mesh(c.mesh));
   CaseGraph out;
   out.mesh = current_mesh().def()->WithoutModes();
   Program program = Traced(c, out.values);
-  out.graph = std::move(api::GraphOf(*program.program()).graph);
+  api::ProgramGraph built = api::GraphOf(*program.program());
+  out.graph = std::move(built.graph);
   auto parse = [&](const Json& text) -> std::optional<TensorSharding> {
     if (!text.is_string()) return std::nullopt;
     return sharding::ParseSharding(text.get<std::string>(), out.mesh, Loc::Unknown());
   };
   auto give = [&](const std::string& name, const Json& text) {
-    if (auto s = parse(text)) out.graph.values[static_cast<size_t>(out.values.at(name))].sharding = s;
+    if (auto s = parse(text))
+      out.graph.values[static_cast<size_t>(out.values.at(name))].sharding = s;
   };
   for (const auto& [name, argument] : c.args.items()) {
     out.args.push_back(name);
@@ -76,13 +78,13 @@ CaseGraph FrontendGraph(const Case& c) {
   Json returns = c.json.value("return_shardings", Json::array());
   for (size_t i = 0; i < returns.size(); ++i) out.graph.returns[i] = parse(returns[i]);
   for (ir::ValueId v : program.program()->outputs) out.returned.push_back(v);
-  for (size_t k = 0; k < out.graph.ops.size(); ++k) {
-    const propagation::Op& op = out.graph.ops[k];
-    if (op.is_return) out.users[static_cast<OpId>(k)] = "return";
+  for (size_t k = 0; k < built.ops.size(); ++k) {
+    auto& user = out.users[static_cast<OpId>(k)];
+    if (out.graph.ops[k].is_return) user = "return";
+    if (!built.ops[k].instruction || out.graph.ops[k].region > 0) continue;
     for (const Instruction& instruction : c.body)
-      if (!instruction.out.empty() &&
-          std::count(op.results.begin(), op.results.end(), out.values.at(instruction.out[0])))
-        out.users[static_cast<OpId>(k)] = instruction.out[0];
+      if (out.values.at(instruction.out.at(0)) == built.ops[k].instruction->results[0])
+        user = instruction.out[0];
   }
   return out;
 }
