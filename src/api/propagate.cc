@@ -78,11 +78,13 @@ class Placer {
     return Place(type, propagation::Closed(propagation::AtBorder(open, type->shape(), false)));
   }
 
-  // An argument lies where it does; inside it may be cut further.
+  // An argument lies where it does, whole if it is on no mesh; inside it may be cut further.
   void Enter(ir::ValueId v) {
     ir::Program& out = programs_[0];
     const ir::Type *decided = out.place(v), *given = built_.regions[0].program->place(v);
     const TensorSharding* open = result_.sharding(v);
+    if (!given && !out.type(v)->mesh())
+      given = Place(out.type(v), sharding::Replicated(decided->mesh(), decided->rank()));
     const ir::Type* border = given ? given : open ? AtBorder(out.type(v), *open) : decided;
     if (border->sharding() == decided->sharding()) return;
     out.SetPlace(v, border);
