@@ -36,16 +36,26 @@ std::string Difference(const Values& got, const Values& want) {
 
 enum class How { kJitted, kEager, kCopies };
 
+// Arguments come from outside of the mesh, or lie on it, whole or in parts; some are captured.
 Values RunOn(const Mesh& mesh, int seed, How how) {
+  std::vector<Array> arguments = RandomArguments(seed);
   MeshScope scope(mesh);
   Dice dice(seed + 104729);
-  std::vector<Array> arguments = RandomArguments(seed);
-  for (Array& x : arguments)
-    if (dice.Below(2) == 0) x = LaidOut(dice, x);
+  for (Array& x : arguments) {
+    int way = dice.Below(4);
+    if (way > 0) x = way == 1 ? x + 0 : LaidOut(dice, x);
+  }
   int layout = dice.Below(1 << 20);
+  size_t passed = arguments.size() - static_cast<size_t>(dice.Below(3));
   if (how == How::kEager) return Read(RandomProgram(seed, layout, arguments));
-  auto program = jit([=](std::vector<Array> in) { return RandomProgram(seed, layout, in); });
-  return Read(program(arguments));
+  auto program = jit(
+      [&](std::vector<Array> in) {
+        in.insert(in.end(), arguments.begin() + static_cast<long>(passed), arguments.end());
+        return RandomProgram(seed, layout, in);
+      },
+      {.donate = dice.Below(4) == 0 ? std::vector<int>{0} : std::vector<int>{}});
+  return Read(program(
+      std::vector<Array>(arguments.begin(), arguments.begin() + static_cast<long>(passed))));
 }
 
 std::vector<Mesh> MeshesOf(Dice& dice) {
