@@ -1,33 +1,15 @@
 // Moving between modes: functions that run with some mesh axes Auto, or Explicit.
 #pragma once
-#include <initializer_list>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "tessera/array.h"
-#include "tessera/sharding.h"
+#include "tessera/specs.h"
 #include "tessera/transforms.h"
 #include "tessera/tree.h"
 
 namespace tessera {
-
-// A spec for a whole tree of arrays, or one for each of its parts (arguments, elements, fields),
-// nested alike: P("x"), {P("x"), {P(), P("y")}}. Specs{}: none is given.
-class Specs {
- public:
-  Specs() = default;
-  Specs(PartitionSpec spec) : spec_(std::move(spec)), given_(true) {}
-  Specs(std::initializer_list<Specs> parts) : parts_(parts), given_(true) {}
-  bool given() const { return given_; }
-  // Returns the spec of the array at `path`; null if the tree has parts that the specs lack.
-  const PartitionSpec* At(const tree::Path& path) const;
-
- private:
-  PartitionSpec spec_;
-  std::vector<Specs> parts_;
-  bool given_ = false;
-};
 
 struct AutoAxesOptions {
   AxisNames axes = {};      // default: all of the current mesh
@@ -40,11 +22,6 @@ struct ExplicitAxesOptions {
 
 namespace trace {
 
-// The arrays of a tree and where they are in it.
-struct PlacedLeaves {
-  std::vector<Array> arrays;
-  std::vector<tree::Path> paths;
-};
 using LeafBody = std::function<PlacedLeaves(const std::vector<Array>&)>;
 
 // Return the results' arrays of `body`, run under the mesh with the axes' new mode.
@@ -59,11 +36,6 @@ inline std::vector<Array> CallInMode(const AutoAxesOptions& o, const PlacedLeave
 inline std::vector<Array> CallInMode(const ExplicitAxesOptions& o, const PlacedLeaves& arguments,
                                      const LeafBody& body, Loc loc) {
   return CallExplicitAxes(o, arguments, body, loc);
-}
-
-template <class T>
-PlacedLeaves Placed(T& t) {
-  return {tree_leaves(t), tree::Paths(t)};
 }
 
 template <class F, class Options>

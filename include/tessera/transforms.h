@@ -10,11 +10,15 @@
 
 #include "tessera/array.h"
 #include "tessera/program.h"
+#include "tessera/specs.h"
 #include "tessera/tree.h"
 
 namespace tessera {
 
 struct JitOptions {
+  // How arguments and results lie. Over Explicit axes an argument that lies otherwise is refused,
+  // and a result is resharded; over Auto axes they are constraints.
+  Specs in_shardings = {}, out_shardings = {};
   std::vector<int> donate = {};  // arguments whose buffers the call may reuse; gone afterwards
   std::string name = "main";     // of the program
 };
@@ -90,11 +94,21 @@ concept Known = std::is_pointer_v<F> || requires {
 template <class T>
 using Traced = std::conditional_t<Number<std::decay_t<T>>, Array, std::decay_t<T>>;
 
+template <class T>
+void LayOutTree(T& t, const Specs& specs, JitSide side, Loc loc) {
+  if (!specs.given()) return;
+  std::vector<Array> leaves = LayOut(specs, Placed(t), side, loc);
+  tree::Replace replace{leaves};
+  tree::Visit(t, replace);
+}
+
 template <class F>
 class JitBase {
  public:
   JitBase(F f, JitOptions options) : f_(std::move(f)), options_(std::move(options)) {
-    if constexpr (std::is_pointer_v<F>) {
+    if (options_.in_shardings.given() || options_.out_shardings.given()) {
+      cache_ = NewJitCache(options_.name);
+    } else if constexpr (std::is_pointer_v<F>) {
       cache_ = SharedJitCache(reinterpret_cast<const void*>(f_), options_.name);
     } else if constexpr (std::is_empty_v<F>) {
       static const char key = 0;
@@ -126,7 +140,9 @@ class JitBase {
       std::tuple<A...> traced = arguments;
       tree::Replace replace{leaves};
       tree::Visit(traced, replace);
+      LayOutTree(traced, options_.in_shardings, JitSide::kIn, loc);
       auto result = std::make_shared<R>(Invoke(f_, std::move(traced), loc));
+      LayOutTree(*result, options_.out_shardings, JitSide::kOut, loc);
       FlatResult flat;
       tree::Collect collect{flat.leaves, nullptr};
       tree::Visit(*result, collect);

@@ -34,7 +34,7 @@ struct Executable {
   std::shared_ptr<const runtime::Executable> plan;
   std::vector<const ir::Type*> outputs, placed;  // as the user sees them, and complete
   std::vector<bool> donated;
-  bool shares = true;
+  std::vector<bool> shares;  // per output: whether devices with equal bits share its buffers
 };
 
 int32_t DevicesFor(const ir::Program& program) {
@@ -73,11 +73,11 @@ class RuntimeExecutor final : public trace::Executor {
     std::vector<bool> per_value = PerValue(*program, shares);
     auto lowered = LowerProgram(program, per_value);
     auto executable = std::make_shared<Executable>();
-    executable->shares = shares_replicas;
     executable->donated = donated;
     for (ir::ValueId v : program->outputs) executable->outputs.push_back(program->type(v));
     for (ir::ValueId v : lowered->propagated->outputs)
       executable->placed.push_back(Place(*lowered->propagated, v));
+    executable->shares = OutputShares(*lowered, shares);
     executable->plan = runtime::Prepare(spmd::BuildPlan(
         lowered->device, lowered->schedule, {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole},
         DevicesFor(*program), donated));
@@ -103,7 +103,7 @@ class RuntimeExecutor final : public trace::Executor {
     results.reserve(made.size());
     for (size_t i = 0; i < made.size(); ++i)
       results.push_back(std::make_shared<Concrete>(executable->outputs[i], executable->placed[i],
-                                                   loc, std::move(made[i]), executable->shares));
+                                                   loc, std::move(made[i]), executable->shares[i]));
     return results;
   }
 
@@ -118,6 +118,24 @@ class RuntimeExecutor final : public trace::Executor {
   static const ir::Type* Place(const ir::Program& program, ir::ValueId v) {
     const ir::Type* place = program.place(v);
     return place ? place : program.type(v);
+  }
+  // An output that is an input, or a view of it, is as that; a value on no mesh is always one
+  // buffer.
+  static std::vector<bool> OutputShares(const Lowered::Impl& lowered,
+                                        const std::vector<bool>& input_shares) {
+    const ir::Program& p = lowered.device.program;
+    std::vector<ir::ValueId> inputs = p.inputs;
+    for (const ir::Capture& c : p.captures) inputs.push_back(c.value);
+    std::vector<bool> shares;
+    for (ir::ValueId v : p.outputs) {
+      ir::ValueId root = lowered.schedule.storage_of[static_cast<size_t>(v)];
+      auto input =
+          static_cast<size_t>(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
+      bool made = input >= input_shares.size();
+      shares.push_back(!lowered.device.placed[static_cast<size_t>(root)]->mesh() ||
+                       (made ? shares_replicas : input_shares[input]));
+    }
+    return shares;
   }
   // Inputs come as they are; everything made is made as the switch says now.
   static std::vector<bool> PerValue(const ir::Program& program, const std::vector<bool>& shares) {

@@ -245,6 +245,10 @@ namespace {
 // Over Auto axes: what the user asks propagation for. Explicit axes are the types' business.
 sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* type,
                                   const sharding::MeshDef* mesh, Call call) {
+  if (spec.rank() > type->rank())
+    api::FailSharding(
+        call, 15, fmt::format("the spec has {} dims, the array has {}", spec.rank(), type->rank()),
+        {"spec: " + spec.text()});
   sharding::Resolved r = sharding::Resolve(spec, mesh, type->rank());
   if (r.problem) api::FailSharding(call, 1, r.problem->reason, {"spec: " + spec.text()});
   auto check = [&](const sharding::AxisList& axes) {

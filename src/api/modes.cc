@@ -95,6 +95,70 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
 
 }  // namespace
 
+namespace {
+
+// What a spec says about the Auto axes of the mesh, or about the others.
+PartitionSpec PartOf(const PartitionSpec& spec, const sharding::MeshDef* mesh, bool of_auto) {
+  auto wanted = [&](const std::string& name) {
+    bool is_auto = mesh->axes()[static_cast<size_t>(mesh->Find(name))].mode == AxisMode::Auto;
+    return is_auto == of_auto;
+  };
+  auto only = [&](std::vector<std::string> names) {
+    std::erase_if(names, [&](const std::string& name) { return !wanted(name); });
+    return AxisNames(std::move(names));
+  };
+  std::vector<DimSharding> dims;
+  for (const DimSharding& d : spec.dims()) {
+    std::vector<AxisRef> axes = d.axes();
+    std::erase_if(axes, [&](const AxisRef& a) { return !wanted(a.name); });
+    DimSharding part(std::move(axes));
+    if (of_auto && d.open()) part = Open(part);
+    dims.push_back(of_auto && d.priority() >= 0 ? part.priority(d.priority()) : part);
+  }
+  PartitionSpec part(std::move(dims));
+  part = part.unreduced(only(spec.unreduced_axes()), spec.reduction());
+  if (of_auto) return part.replicated(only(spec.replicated_axes()));
+  return part.reduced(only(spec.reduced_axes()));
+}
+
+void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const PartitionSpec& spec,
+                 Call call) {
+  const ir::Type* type = api::TypeOf(x);
+  const sharding::TensorSharding& s = type->sharding();
+  if (s.dims == wanted.dims && s.unreduced == wanted.unreduced && s.reduced == wanted.reduced)
+    return;
+  api::FailSharding(
+      call, 14,
+      fmt::format("an argument has type {}, which is not laid out as .in_shardings says: {}",
+                  type->text(), spec.text()),
+      {"reshard the argument, or leave .in_shardings out: types carry it"});
+}
+
+}  // namespace
+
+std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSide side, Loc loc) {
+  Call call{"jit", loc};
+  bool in = side == JitSide::kIn;
+  const sharding::MeshDef* mesh = CurrentMesh() ? CurrentMesh() : api::MeshOf(leaves.arrays);
+  std::vector<Array> out;
+  for (size_t i = 0; i < leaves.arrays.size(); ++i) {
+    Array x = leaves.arrays[i];
+    const PartitionSpec& spec =
+        SpecOf(specs, leaves.paths[i], in ? "in_shardings" : "out_shardings", call);
+    api::ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
+    sharding::Resolved all = sharding::Resolve(spec, mesh, x.rank());
+    if (all.problem) api::FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});
+    PartitionSpec typed = PartOf(spec, mesh, false);
+    if (in && api::TypeOf(x)->mesh())
+      CheckLiesAs(x, *api::ResolveSpec(typed, x.rank(), mesh, call), typed, call);
+    else
+      x = reshard(x, typed, loc);
+    bool hints = mesh->has_mode(AxisMode::Auto);
+    out.push_back(hints ? with_sharding_constraint(x, PartOf(spec, mesh, true), loc) : x);
+  }
+  return out;
+}
+
 std::vector<Array> CallAutoAxes(const AutoAxesOptions& options, const PlacedLeaves& arguments,
                                 const LeafBody& body, Loc loc) {
   Call call{"auto_axes", loc};

@@ -78,15 +78,14 @@ class Placer {
     return Place(type, propagation::Closed(propagation::AtBorder(open, type->shape(), false)));
   }
 
-  // An argument lies where it does, one of no mesh whole on every device; inside it may be cut
-  // further.
+  // An argument lies where it does, whole if it is on no mesh; inside it may be cut further.
   void Enter(ir::ValueId v) {
     ir::Program& out = programs_[0];
     const ir::Type *decided = out.place(v), *given = built_.regions[0].program->place(v);
     const TensorSharding* open = result_.sharding(v);
-    const ir::Type* type = out.type(v);
-    if (!given && !type->mesh()) given = type;
-    const ir::Type* border = given ? given : open ? AtBorder(type, *open) : decided;
+    if (!given && !out.type(v)->mesh())
+      given = Place(out.type(v), sharding::Replicated(decided->mesh(), decided->rank()));
+    const ir::Type* border = given ? given : open ? AtBorder(out.type(v), *open) : decided;
     if (border->sharding() == decided->sharding()) return;
     out.SetPlace(v, border);
     now_[static_cast<size_t>(v)] = Move(0, v, decided);

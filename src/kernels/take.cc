@@ -17,6 +17,7 @@ struct TakeConfig {
   int64_t size = 0;             // rows of the whole dim
   std::vector<int64_t> begins;  // the first row held, per device
   std::byte fill[8] = {};       // one element
+  std::byte nothing[8] = {};    // one element that no sum notices: zero, of floats the negative one
   int64_t element = 1;          // bytes
 };
 
@@ -43,8 +44,8 @@ void RunTake(const plan::KernelCall& call) {
   const auto* indices = reinterpret_cast<const Index*>(call.in[1]);
   const int64_t row = kRow ? kRow : config.row_bytes;
   const int64_t begin = config.begins.empty() ? 0 : config.begins[call.device];
-  const std::byte zero[8] = {};
-  const Pattern outside(begin == 0 ? config.fill : zero, config.element);
+  const Pattern nothing(config.nothing, config.element);
+  const Pattern outside(begin == 0 ? config.fill : config.nothing, config.element);
   const Range range = Share(config.outer * config.indices, 1, call.part, call.parts);
   std::byte* out = call.out[0] + range.begin * row;
   int64_t o = config.indices ? range.begin / config.indices : 0;
@@ -62,7 +63,7 @@ void RunTake(const plan::KernelCall& call) {
       else
         CopyBytes(out, from, row);
     } else if (inside) {
-      std::memset(out, 0, row);
+      FillBytes(out, row, nothing);
     } else {
       FillBytes(out, row, outside);
     }
@@ -101,6 +102,7 @@ plan::Kernel Take(const TakeDesc& desc) {
     const auto value = FillValue<decltype(zero)>();
     std::memcpy(config.fill, &value, sizeof(value));
   });
+  if (desc.dtype.is_floating()) config.nothing[config.element - 1] = std::byte{0x80};  // -0
   const int64_t rows = config.outer * config.indices;
   const double bytes = 2.0 * static_cast<double>(rows * config.row_bytes) +
                        static_cast<double>(config.indices * desc.index.size());

@@ -56,9 +56,10 @@ class Scheduler {
  private:
   static constexpr size_t kMostMembers = 96;
 
+  // A value on no mesh is one buffer, whichever mesh its program is on: it may be used under another.
   int32_t LayoutOf(ValueId v) {
     const ir::Type* placed = device_.placed[static_cast<size_t>(v)];
-    bool own = !shares_.empty() && !shares_[static_cast<size_t>(v)];
+    bool own = placed->mesh() && !shares_.empty() && !shares_[static_cast<size_t>(v)];
     auto [it, fresh] = layouts_.try_emplace({placed, own}, -1);
     if (fresh) it->second = MakeLayout(placed->sharding(), own);
     return it->second;
@@ -68,9 +69,9 @@ class Scheduler {
   int32_t MakeLayout(const sharding::TensorSharding& s, bool own) {
     LayoutKey key{s.mesh, sharding::VaryingAxes(s)};
     if (own) {
-      key.mesh = s.mesh ? s.mesh : program_.mesh;
+      key.mesh = s.mesh;
       key.axes.clear();
-      for (int a = 0; key.mesh && a < key.mesh->rank(); ++a)
+      for (int a = 0; a < key.mesh->rank(); ++a)
         if (key.mesh->axis_size(a) > 1) key.axes.push_back(sharding::WholeAxis(*key.mesh, a));
     }
     if (key.axes.empty()) key.mesh = nullptr;

@@ -22,6 +22,7 @@ PartitionSpec ParseSpec(const Json& json) {
     }
     return DimSharding(std::move(axes));
   };
+  if (json.is_string()) return Sharding::Parse(json.get<std::string>(), current_mesh()).spec();
   if (!json.is_object() || !json.contains("spec")) throw Unsupported("sharding " + json.dump());
   std::vector<DimSharding> dims;
   for (const Json& e : json["spec"]) dims.push_back(entry(e));

@@ -58,6 +58,16 @@ bool JoinsUnsharded(const Situation& s) {
   return differ;
 }
 
+// The same of a concatenation along a dim that all operands shard alike: it moves data by itself.
+bool JoinsBesideSharded(const Situation& s) {
+  if (!JoinsUnsharded(s)) return false;
+  auto dim = s.instruction.attrs.value("dimension", s.instruction.attrs.value("axis", 0));
+  return std::all_of(s.operands.begin(), s.operands.end(),
+                     [&](const ArrayType& t) { return !Axes(t, dim).empty(); });
+}
+
+bool OutShardings(const Situation& s) { return s.instruction.attrs.contains("out_shardings"); }
+
 bool ShardedIndices(const Situation& s) {
   if (s.operands.size() < 2) return false;
   for (int64_t d = 0; d < static_cast<int64_t>(s.operands[1].shape().size()); ++d) {
@@ -90,6 +100,8 @@ bool (*Predicate(const std::string& name))(const Situation&) {
   if (name == "size_one_axis") return SizeOneAxis;
   if (name == "one_sided_batch") return OneSidedBatch;
   if (name == "joins_unsharded") return JoinsUnsharded;
+  if (name == "joins_beside_sharded") return JoinsBesideSharded;
+  if (name == "out_shardings") return OutShardings;
   if (name == "sharded_indices") return ShardedIndices;
   if (name == "fortran_order") return FortranOrder;
   if (name == "unreduced_to_integer") return UnreducedToInteger;

@@ -14,24 +14,22 @@ std::string FirstLine(const std::string& text) { return text.substr(0, text.find
 
 }  // namespace
 
-namespace {
-std::string WhyUnsupported(const std::vector<Instruction>& body) {
+std::string WhyUnknown(const std::vector<Instruction>& body) {
   for (const Instruction& instruction : body) {
     bool known = instruction.functions.empty() ? Ops().count(instruction.op) != 0
                                                : IsControl(instruction.op);
     if (!known) return instruction.op + (instruction.functions.empty() ? "" : " of a function");
     for (const Function& f : instruction.functions)
-      if (std::string why = WhyUnsupported(f.body); !why.empty()) return why;
+      if (std::string why = WhyUnknown(f.body); !why.empty()) return why;
   }
   return "";
 }
-}  // namespace
 
 std::string WhyUnsupported(const Case& c) {
   for (const MeshAxis& axis : c.mesh) {
-    if (axis.mode != Explicit) return "axis " + axis.name + " is not explicit";
+    if (axis.mode == Manual) return "axis " + axis.name + " is manual";
   }
-  if (std::string why = WhyUnsupported(c.body); !why.empty()) return why;
+  if (std::string why = WhyUnknown(c.body); !why.empty()) return why;
   if (!c.expect.contains("types") && !c.expect.contains("error") && !c.expect.contains("data")) {
     return "expects neither types nor numbers";
   }

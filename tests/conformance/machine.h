@@ -12,6 +12,8 @@ namespace tessera::conformance {
 
 // Returns why the case cannot be run, or an empty text. Looks at modes, functions and op names.
 std::string WhyUnsupported(const Case& c);
+// Returns which op of the instructions has no function here, or an empty text.
+std::string WhyUnknown(const std::vector<Instruction>& body);
 // Returns whether a text of type or dtype is complex.
 bool IsComplex(const std::string& type);
 

@@ -4,6 +4,7 @@
 #include "call.h"
 #include "machine.h"
 #include "tessera/control.h"
+#include "tessera/modes.h"
 #include "tessera/transforms.h"
 
 namespace tessera::conformance {
@@ -15,10 +16,28 @@ Tree Part(const Tree& all, size_t begin, size_t end) {
   return {all.begin() + static_cast<long>(begin), all.begin() + static_cast<long>(end)};
 }
 
+// One spec for all, or a list of them.
+Specs SpecsOf(const Call& call, const std::string& key) {
+  if (!call.has(key)) return {};
+  const Json& json = call.attr(key);
+  if (!json.is_array()) return ParseSpec(json);
+  std::vector<Specs> parts;
+  for (const Json& part : json) parts.push_back(ParseSpec(part));
+  return Specs(std::move(parts));
+}
+
+AxisNames AxesOf(const Call& call) {
+  if (!call.has("axes")) return {};
+  const Json& json = call.attr("axes");
+  if (json.is_string()) return json.get<std::string>();
+  return json.get<std::vector<std::string>>();
+}
+
 }  // namespace
 
 bool IsControl(const std::string& op) {
-  for (const char* name : {"cond", "switch", "while_loop", "fori_loop", "scan", "jit"})
+  for (const char* name :
+       {"cond", "switch", "while_loop", "fori_loop", "scan", "jit", "auto_axes", "explicit_axes"})
     if (op == name) return true;
   return false;
 }
@@ -32,8 +51,24 @@ std::vector<Array> Machine::Apply(const Instruction& instruction,
     return std::function([this, &fns, i](Tree in) { return CallFunction(fns.at(i), in); });
   };
   if (instruction.op == "jit") {
+    // The specs are of the arguments; ours is one, a list.
+    Specs in = SpecsOf(call, "in_shardings");
+    JitOptions options{.in_shardings = in.given() ? Specs(std::vector<Specs>{in}) : in,
+                       .out_shardings = SpecsOf(call, "out_shardings")};
     call.CheckAllRead();
-    return jit(function(0))(call.arrays(), loc);
+    return jit(function(0), options)(call.arrays(), loc);
+  }
+  if (instruction.op == "auto_axes") {
+    AutoAxesOptions options{.axes = AxesOf(call), .out_sharding = SpecsOf(call, "out_sharding")};
+    call.CheckAllRead();
+    return auto_axes(function(0), options)(call.arrays(), loc);
+  }
+  if (instruction.op == "explicit_axes") {
+    Specs in = SpecsOf(call, "in_sharding");
+    ExplicitAxesOptions options{.axes = AxesOf(call),
+                                .in_sharding = in.given() ? Specs(std::vector<Specs>{in}) : in};
+    call.CheckAllRead();
+    return explicit_axes(function(0), options)(call.arrays(), loc);
   }
   if (instruction.op == "cond")
     return cond(operands.at(0), function(0), function(1), call.arrays(1));

@@ -1,5 +1,6 @@
 // conformance_runner [options] FILE.jsonl...: runs conformance tables and reports what differs.
-// With --rules, tables of propagation are run with the rules of our ops, which are compared, too.
+// With --rules, tables of propagation are run with the rules of our ops, which are compared, too;
+// with --frontend, as programs of ours.
 #include <fmt/format.h>
 
 #include <array>
@@ -17,7 +18,7 @@ namespace tessera::conformance {
 namespace {
 
 struct Options {
-  bool verbose = false, stats = false, rules = false;
+  bool verbose = false, stats = false, rules = false, frontend = false;
   std::string only;
   std::string families = CONFORMANCE_FAMILIES;
   std::string rule_differences = CONFORMANCE_RULE_DIFFERENCES;
@@ -83,6 +84,8 @@ Options ParseOptions(int argc, char** argv) {
       options.stats = true;
     else if (arg == "--rules")
       options.rules = true;
+    else if (arg == "--frontend")
+      options.frontend = true;
     else if (arg == "--only" && more)
       options.only = argv[++i];
     else if (arg == "--families" && more)
@@ -94,7 +97,8 @@ Options ParseOptions(int argc, char** argv) {
   }
   if (options.files.empty()) {
     throw std::runtime_error(
-        "usage: conformance_runner [--verbose] [--stats] [--rules] [--only ID] [--families FILE] "
+        "usage: conformance_runner [--verbose] [--stats] [--rules | --frontend] [--only ID] "
+        "[--families FILE] "
         "FILE.jsonl...");
   }
   return options;
@@ -112,6 +116,7 @@ int RunTables(const Options& options) {
       if (options.only.empty() || c.id == options.only) cases.push_back(&c);
     }
     Runner run = [&](const Case& c) {
+      if (c.propagates() && options.frontend) return RunFrontend(c);
       if (c.propagates()) return options.rules ? RunRules(c, differences) : RunPropagation(c);
       return table.typing ? RunTyping(c, families) : RunValues(c, families);
     };

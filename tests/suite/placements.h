@@ -11,9 +11,10 @@ struct PlacementOptions {
   bool unreduced = false;  // an axis may also be unreduced, by sum, max or min,
   bool reduced = false;    // or reduced
   bool permuted = true;    // axes of one dim in either order
+  bool uneven = false;     // also where sizes do not divide, as Auto axes may lie
 };
 
-// Returns every placement whose sizes divide. Every axis of size > 1 is on some dim, or on none.
+// Returns every placement. Every axis of size > 1 is on some dim, or on none.
 std::vector<sharding::TensorSharding> Placements(const sharding::MeshDef* mesh,
                                                  const sharding::Shape& shape,
                                                  PlacementOptions options = {});

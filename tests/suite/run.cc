@@ -29,7 +29,7 @@ std::vector<Array> Apply(const Case& c, const std::vector<Array>& operands) {
 
 std::vector<Array> PlaceAll(const Case& c, const std::vector<HostTensor>& data) {
   std::vector<Array> arrays;
-  for (size_t i = 0; i < data.size(); ++i) arrays.push_back(Place(data[i], c.operands[i]));
+  for (size_t i = 0; i < data.size(); ++i) arrays.push_back(Place(data[i], c.operands[i], c.mesh));
   return arrays;
 }
 
@@ -118,7 +118,7 @@ void Combine(HostTensor& out, int64_t i, const HostTensor& part, int64_t j, Redu
 }
 
 HostTensor PartOf(const api::Concrete& array, int64_t position) {
-  const ir::Type& type = *array.type();
+  const ir::Type& type = *array.placed();
   HostTensor part(type.dtype(), sharding::LocalShape(type.shape(), type.sharding()));
   if (!part.data.empty())
     std::memcpy(part.data.data(), array.buffers.at(api::InstanceAt(array, position)),
@@ -181,15 +181,18 @@ std::shared_ptr<const ir::Program> ProgramOf(const Case& c,
   return program;
 }
 
-Array Place(const HostTensor& data, const ir::Type* type) {
+Array Place(const HostTensor& data, const ir::Type* type, const MeshDef* mesh) {
   const TensorSharding& s = type->sharding();
+  bool is_auto = mesh && mesh->all_mode(AxisMode::Auto);
+  const ir::Type* seen =
+      is_auto ? type->WithSharding(sharding::Replicated(mesh, type->rank())) : type;
   bool shares = api::SharesReplicas();
   int64_t instances = !s.mesh  ? 1
                       : shares ? sharding::SizeOf(sharding::VaryingAxes(s))
                                : s.mesh->size();
   int64_t bytes = sharding::LocalElements(type->shape(), s) * type->dtype().size();
   auto array = std::make_shared<api::Concrete>(
-      type, type, Loc::Unknown(), runtime::Allocate(bytes, static_cast<int32_t>(instances)),
+      seen, type, Loc::Unknown(), runtime::Allocate(bytes, static_cast<int32_t>(instances)),
       shares);
   for (int64_t position = 0; position < Positions(*type); ++position) {
     Part part(*type, position);
@@ -207,7 +210,7 @@ Array Place(const HostTensor& data, const ir::Type* type) {
 
 HostTensor ReadBack(const Array& array) {
   const auto& concrete = static_cast<const api::Concrete&>(*array.impl());
-  const ir::Type& type = *concrete.type();
+  const ir::Type& type = *concrete.placed();
   HostTensor whole(type.dtype(), type.shape());
   int64_t partials = sharding::SizeOf(type.sharding().unreduced);
   // By element and partial: the position that was seen first.

@@ -34,8 +34,9 @@ std::shared_ptr<const ir::Program> ProgramOf(const Case& c,
                                              const std::vector<const ir::Type*>& results);
 
 // Returns an array of that type with these elements; partial values of an unreduced one are made up
-// so that they combine to them.
-Array Place(const ir::HostTensor& data, const ir::Type* type);
+// so that they combine to them. On a mesh whose axes are all Auto, it lies as the type says.
+Array Place(const ir::HostTensor& data, const ir::Type* type,
+            const sharding::MeshDef* mesh = nullptr);
 // Returns the elements as the devices hold them. Reports a failure where devices that should hold
 // the same bits do not.
 ir::HostTensor ReadBack(const Array& array);

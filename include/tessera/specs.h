@@ -1,0 +1,50 @@
+// Specs of the arrays of a tree.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "tessera/array.h"
+#include "tessera/sharding.h"
+#include "tessera/tree.h"
+
+namespace tessera {
+
+// A spec for a whole tree of arrays, or one for each of its parts (arguments, elements, fields),
+// nested alike: P("x"), {P("x"), {P(), P("y")}}. Specs{}: none is given.
+class Specs {
+ public:
+  Specs() = default;
+  Specs(PartitionSpec spec) : spec_(std::move(spec)), given_(true) {}
+  Specs(std::initializer_list<Specs> parts) : parts_(parts), given_(true) {}
+  explicit Specs(std::vector<Specs> parts) : parts_(std::move(parts)), given_(true) {}
+  bool given() const { return given_; }
+  // Returns the spec of the array at `path`; null if the tree has parts that the specs lack.
+  const PartitionSpec* At(const tree::Path& path) const;
+
+ private:
+  PartitionSpec spec_;
+  std::vector<Specs> parts_;
+  bool given_ = false;
+};
+
+namespace trace {
+
+// The arrays of a tree and where they are in it.
+struct PlacedLeaves {
+  std::vector<Array> arrays;
+  std::vector<tree::Path> paths;
+};
+template <class T>
+PlacedLeaves Placed(T& t) {
+  return {tree_leaves(t), tree::Paths(t)};
+}
+
+// Whether arrays enter a jitted function or leave it.
+enum class JitSide : uint8_t { kIn, kOut };
+// Returns the arrays laid out as jit's options say.
+std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSide side, Loc loc);
+
+}  // namespace trace
+}  // namespace tessera

@@ -1,0 +1,105 @@
+// Random programs with random constraints over Auto axes, alone and beside Explicit ones: every
+// mesh gives what one device gives.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "suite/random_program.h"
+
+namespace tessera::suite {
+namespace {
+
+struct Values {
+  std::vector<std::vector<double>> exact, close;
+};
+
+Values Read(const RandomResults& results) {
+  Values values;
+  for (const Array& x : results.exact) values.exact.push_back(x.to_vector<double>());
+  for (const Array& x : results.close) values.close.push_back(x.to_vector<double>());
+  return values;
+}
+
+// Returns what differs; nothing if nothing does.
+std::string Difference(const Values& got, const Values& want) {
+  for (size_t k = 0; k < want.exact.size(); ++k)
+    if (got.exact[k] != want.exact[k]) return "exact result " + std::to_string(k);
+  for (size_t k = 0; k < want.close.size(); ++k)
+    for (size_t i = 0; i < want.close[k].size(); ++i)
+      if (!(std::abs(got.close[k][i] - want.close[k][i]) <=
+            1e-4 * std::max(1.0, std::abs(want.close[k][i]))))
+        return "element " + std::to_string(i) + " of close result " + std::to_string(k);
+  return "";
+}
+
+enum class How { kJitted, kEager, kCopies };
+
+// Arguments come from outside of the mesh, or lie on it, whole or in parts; some are captured.
+Values RunOn(const Mesh& mesh, int seed, How how) {
+  std::vector<Array> arguments = RandomArguments(seed);
+  MeshScope scope(mesh);
+  Dice dice(seed + 104729);
+  for (Array& x : arguments) {
+    int way = dice.Below(4);
+    if (way > 0) x = way == 1 ? x + 0 : LaidOut(dice, x);
+  }
+  int layout = dice.Below(1 << 20);
+  size_t passed = arguments.size() - static_cast<size_t>(dice.Below(3));
+  if (how == How::kEager) return Read(RandomProgram(seed, layout, arguments));
+  auto program = jit(
+      [&](std::vector<Array> in) {
+        in.insert(in.end(), arguments.begin() + static_cast<long>(passed), arguments.end());
+        return RandomProgram(seed, layout, in);
+      },
+      {.donate = dice.Below(4) == 0 ? std::vector<int>{0} : std::vector<int>{}});
+  return Read(program(
+      std::vector<Array>(arguments.begin(), arguments.begin() + static_cast<long>(passed))));
+}
+
+std::vector<Mesh> MeshesOf(Dice& dice) {
+  const std::vector<std::vector<int64_t>> sizes = {{1},    {2},    {3}, {4},    {2, 2}, {6},
+                                                   {2, 3}, {3, 2}, {8}, {4, 2}, {2, 4}, {2, 2, 2}};
+  std::vector<MeshAxis> axes, mixed;
+  for (int64_t n : dice.Of(sizes)) {
+    axes.push_back({std::string(1, static_cast<char>('x' + axes.size())), n, Auto});
+    mixed.push_back(axes.back());
+    if (dice.Below(2)) mixed.back().mode = Explicit;
+  }
+  return {make_mesh(axes), make_mesh(mixed)};
+}
+
+bool Agrees(int seed) {
+  bool agrees = true;
+  Values want = Read(RandomProgram(seed, 0, RandomArguments(seed)));
+  Dice dice(seed + 1299709);
+  for (const Mesh& mesh : MeshesOf(dice)) {
+    How how = dice.Below(6) == 0 ? How::kEager : dice.Below(6) == 0 ? How::kCopies : How::kJitted;
+    ReplicaSharing(how != How::kCopies);
+    std::string what;
+    try {
+      what = Difference(RunOn(mesh, seed, how), want);
+    } catch (const std::exception& e) {
+      what = e.what();
+    }
+    ReplicaSharing(true);
+    std::string modes;
+    for (const MeshAxis& axis : mesh.axes()) modes += axis.mode == Auto ? " auto" : " explicit";
+    agrees = agrees && what.empty();
+    EXPECT_EQ(what, "") << "seed " << seed << " on " << mesh.text() << modes << ", way "
+                        << static_cast<int>(how);
+  }
+  return agrees;
+}
+
+// RANDOM_AUTO=first,count: other seeds than those of every run.
+TEST(RandomAuto, AgreesWithOneDevice) {
+  int first = 0, count = 1000;
+  if (const char* seeds = std::getenv("RANDOM_AUTO")) std::sscanf(seeds, "%d,%d", &first, &count);
+  int failed = 0;
+  for (int seed = first; seed < first + count && failed < 20; ++seed) failed += !Agrees(seed);
+}
+
+}  // namespace
+}  // namespace tessera::suite

@@ -1,0 +1,46 @@
+// Random programs over the public API: the same ops for a seed, however the values are laid out.
+#pragma once
+#include <tessera/tessera.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tessera::suite {
+
+// Random numbers of a seed.
+class Dice {
+ public:
+  explicit Dice(int seed) : engine_(static_cast<unsigned>(seed)) {}
+  // Returns one of 0 .. n - 1.
+  int Below(int n) { return static_cast<int>(engine_() % static_cast<unsigned>(n)); }
+  int Below(int64_t n) { return Below(static_cast<int>(n)); }
+  template <class T>
+  const T& Of(const std::vector<T>& list) {
+    return list[static_cast<size_t>(Below(static_cast<int>(list.size())))];
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// Returns a spec over the Auto axes of the current mesh: open and closed dims, parts of axes,
+// priorities, replicated axes, sizes that do not divide.
+PartitionSpec RandomConstraint(Dice& dice, int rank);
+// Returns a spec over its Explicit axes whose sizes divide.
+PartitionSpec RandomSpec(Dice& dice, const std::vector<int64_t>& shape);
+// Returns x constrained over the Auto axes and resharded over the Explicit ones of the mesh.
+Array LaidOut(Dice& dice, const Array& x);
+
+// What a program returns: `exact` are whole numbers that no order of summing changes.
+struct RandomResults {
+  std::vector<Array> exact, close;
+};
+inline auto tree_fields(RandomResults& r) { return std::tie(r.exact, r.close); }
+
+// Returns the arguments of the seed's program, small whole numbers, not laid out.
+std::vector<Array> RandomArguments(int seed);
+// Runs the seed's program; on a mesh some of its values are laid out as `layout` says.
+RandomResults RandomProgram(int seed, int layout, const std::vector<Array>& arguments);
+
+}  // namespace tessera::suite
