@@ -56,7 +56,8 @@ class Scheduler {
  private:
   static constexpr size_t kMostMembers = 96;
 
-  // A value on no mesh is one buffer, whichever mesh its program is on: it may be used under another.
+  // A value on no mesh is one buffer, whichever mesh its program is on: it may be used under
+  // another.
   int32_t LayoutOf(ValueId v) {
     const ir::Type* placed = device_.placed[static_cast<size_t>(v)];
     bool own = placed->mesh() && !shares_.empty() && !shares_[static_cast<size_t>(v)];
