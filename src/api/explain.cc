@@ -3,63 +3,93 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/explain.h"
 #include "api/operands.h"
 #include "base/error.h"
 #include "propagation/explain.h"
+#include "propagation/priorities.h"
 #include "trace/scopes.h"
 
 namespace tessera {
 namespace api {
 namespace {
 
+using GraphValue = propagation::engine::ValueId;
+
 thread_local std::string pinned;
 
-// Numbers as program text has them: in order of definition.
+// Numbers as program text has them: in order of definition, regions included. Values are those of
+// the graph; the program's own come first there, with equal ids.
 class ValueNames {
  public:
-  explicit ValueNames(const ir::Program& program) : program_(program) {
-    number_.assign(program.values.size(), -1);
-    op_.assign(program.values.size(), "argument");
-    for (ir::ValueId v : program.inputs) Add(v);
-    for (const ir::Capture& c : program.captures) Add(c.value);
-    for (const ir::Instruction& i : program.instructions)
-      for (ir::ValueId v : i.results) {
-        Add(v);
-        op_[static_cast<size_t>(v)] = i.op->name;
-      }
+  ValueNames(const ir::Program& program, const ProgramGraph& built)
+      : program_(program), built_(built) {
+    size_t values = 0;
+    for (const ProgramGraph::RegionInfo& r : built.regions)
+      values = std::max(values, static_cast<size_t>(r.first_value) + r.program->values.size());
+    number_.assign(values, -1);
+    op_.assign(values, "argument");
+    AddRegion(0);
   }
 
-  std::string Text(ir::ValueId v) const {
+  std::string Text(GraphValue v) const {
     for (const auto& [name, value] : program_.names)
       if (value == v) return name;
     return Number(v);
   }
-  std::string Number(ir::ValueId v) const {
+  std::string Number(GraphValue v) const {
     auto i = static_cast<size_t>(v);
     return i < number_.size() ? fmt::format("%{}", number_[i]) : "a copy of a constant";
   }
-  std::string_view OpOf(ir::ValueId v) const { return op_[static_cast<size_t>(v)]; }
+  std::string_view OpOf(GraphValue v) const { return op_[static_cast<size_t>(v)]; }
   // -1: no value is called so.
-  ir::ValueId Find(std::string_view text) const {
+  GraphValue Find(std::string_view text) const {
     for (const auto& [name, value] : program_.names)
       if (name == text) return value;
-    for (ir::ValueId v : order_)
+    for (GraphValue v : order_)
       if (Number(v) == text) return v;
     return -1;
   }
-  const std::vector<ir::ValueId>& order() const { return order_; }
+  const std::vector<GraphValue>& order() const { return order_; }
 
  private:
-  void Add(ir::ValueId v) {
+  void AddRegion(size_t r) {
+    const ProgramGraph::RegionInfo& region = built_.regions[r];
+    const ir::Program& program = *region.program;
+    for (ir::ValueId v : program.inputs) Add(region.first_value + v);
+    for (const ir::Capture& c : program.captures) Add(region.first_value + c.value);
+    for (const ir::Instruction& i : program.instructions) {
+      for (ir::ValueId v : i.results) {
+        Add(region.first_value + v);
+        op_[static_cast<size_t>(region.first_value + v)] = i.op->name;
+      }
+      if (i.regions.empty()) continue;
+      for (size_t inner = r + 1; inner < built_.regions.size(); ++inner)
+        if (built_.regions[inner].parent == static_cast<int32_t>(r) && InstructionOf(inner) == &i)
+          AddRegion(inner);
+    }
+  }
+  const ir::Instruction* InstructionOf(size_t region) const {
+    return built_.ops[static_cast<size_t>(built_.regions[region].op)].instruction;
+  }
+  void Add(GraphValue v) {
     number_[static_cast<size_t>(v)] = static_cast<int>(order_.size());
     order_.push_back(v);
   }
+
   const ir::Program& program_;
+  const ProgramGraph& built_;
   std::vector<int> number_;
   std::vector<std::string_view> op_;
-  std::vector<ir::ValueId> order_;
+  std::vector<GraphValue> order_;
 };
+
+// Whether v is a value of the program itself, not one of a region. Dumps are of those.
+bool OfProgram(const ir::Program& program, GraphValue v) {
+  return static_cast<size_t>(v) < program.values.size();
+}
 
 // One line of a dump, but for the sharding: "%3 dot_general f32[8,64]".
 std::string Head(const ir::Program& program, const ValueNames& names, ir::ValueId v) {
@@ -84,11 +114,12 @@ constexpr std::string_view kSeparator = " : ";
 
 const std::string& PinnedShardings() { return pinned; }
 
-void Pin(const ir::Program& program, const std::string& dump, propagation::Graph& graph) {
+void Pin(const ir::Program& program, const std::string& dump, ProgramGraph& built) {
   if (program.instructions.size() <= 1) return;
-  ValueNames names(program);
+  ValueNames names(program, built);
   size_t begin = 0;
   for (ir::ValueId v : names.order()) {
+    if (!OfProgram(program, v)) continue;
     size_t end = dump.find('\n', begin);
     std::string line = dump.substr(begin, end - begin), head = Head(program, names, v);
     size_t cut = line.find(kSeparator);
@@ -97,7 +128,7 @@ void Pin(const ir::Program& program, const std::string& dump, propagation::Graph
     const sharding::MeshDef* mesh = program.type(v)->mesh();
     if (!mesh) mesh = program.mesh;
     if (mesh)
-      graph.values[static_cast<size_t>(v)].sharding = sharding::ParseSharding(
+      built.graph.values[static_cast<size_t>(v)].sharding = sharding::ParseSharding(
           line.substr(cut + kSeparator.size()), mesh->WithoutModes(), Loc::Unknown());
     begin = end + 1;
   }
@@ -117,10 +148,66 @@ Array named(Operand x, std::string_view name, Loc loc) {
   return a;
 }
 
-std::string explain(const Program& program, std::string_view value, Loc loc) {
-  const ir::Program& p = *program.program();
-  api::ValueNames values(p);
-  ir::ValueId v = values.Find(value);
+namespace {
+
+// A program propagated so that it can be explained.
+class Explainer {
+ public:
+  Explainer(const Program& program, propagation::Stage stop_after)
+      : propagated_(Propagate(*program.program(), stop_after)),
+        values_(*program.program(), propagated_.built) {
+    auto instruction = [this](propagation::engine::OpId i) {
+      return propagated_.built.ops[static_cast<size_t>(i)].instruction;
+    };
+    names_.value = [this](propagation::engine::ValueId v) { return values_.Text(v); };
+    names_.op = [=, this](propagation::engine::OpId i) -> std::string {
+      if (instruction(i)) return std::string(instruction(i)->op->name);
+      bool end = propagated_.built.ops[static_cast<size_t>(i)].ends_region;
+      return end ? "return" : "the border of a loop or branch";
+    };
+    names_.where = [=](propagation::engine::OpId i) {
+      return instruction(i) ? base::Where(instruction(i)->loc) : std::string();
+    };
+    if (stop_after >= propagation::Stage::kOpPriority)
+      names_.rounds = propagation::engine::DefaultRoundNames();
+  }
+  Explainer(const Explainer&) = delete;
+
+  const api::ValueNames& values() const { return values_; }
+  Explanation Of(propagation::engine::ValueId v) const {
+    const sharding::TensorSharding* s = propagated_.result.sharding(v);
+    return {values_.Number(v), s ? Text(*s) : std::string(),
+            propagation::engine::Explain(propagated_.result, v, names_)};
+  }
+
+ private:
+  static api::Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) {
+    if (program.per_device)
+      base::ThrowRuntime({.kind = {},
+                          .op = "explain",
+                          .label = "explain.C2",
+                          .where = {},
+                          .reason = "the program is one device's already",
+                          .operands = {},
+                          .notes = {},
+                          .fixes = {}});
+    propagation::engine::Options options;
+    options.stop_after = stop_after;
+    options.record = true;
+    return api::PropagateProgram(program, options);
+  }
+
+  api::Propagated propagated_;
+  api::ValueNames values_;
+  propagation::engine::Names names_;
+};
+
+}  // namespace
+
+std::string explain(const Program& program, std::string_view value, propagation::Stage stop_after,
+                    Loc loc) {
+  Explainer explainer(program, stop_after);
+  propagation::engine::ValueId v = explainer.values().Find(value);
   if (v < 0)
     base::ThrowRuntime(
         {.kind = {},
@@ -132,33 +219,23 @@ std::string explain(const Program& program, std::string_view value, Loc loc) {
          .notes =
              {"name one in the function with named(x, \"name\"), or take a number of its text"},
          .fixes = {}});
-  propagation::Options options;
-  options.record = true;
-  api::Propagated propagated = api::PropagateProgram(p, options);
-  auto instruction = [&](propagation::OpId i) -> const ir::Instruction* {
-    auto at = static_cast<size_t>(i);
-    return at < p.instructions.size() ? &p.instructions[at] : nullptr;
-  };
-  propagation::Names names;
-  names.value = [&](propagation::ValueId id) { return values.Text(id); };
-  names.op = [&](propagation::OpId i) {
-    return instruction(i) ? std::string(instruction(i)->op->name) : std::string("return");
-  };
-  names.where = [&](propagation::OpId i) {
-    return instruction(i) ? base::Where(instruction(i)->loc) : std::string();
-  };
-  names.rounds = {"ops that pass shardings on, of values with one use",
-                  "ops that pass shardings on", "dims that op and results share", "all dims",
-                  "all dims, broadcasts forward too"};
-  return propagation::Explain(propagated.result, v, names);
+  return explainer.Of(v).text;
+}
+
+std::vector<Explanation> explain_all(const Program& program, propagation::Stage stop_after) {
+  Explainer explainer(program, stop_after);
+  std::vector<Explanation> all;
+  for (propagation::engine::ValueId v : explainer.values().order()) all.push_back(explainer.Of(v));
+  return all;
 }
 
 std::string dump_shardings(const Program& program) {
   const ir::Program& p = *program.program();
-  api::ValueNames names(p);
   api::Propagated propagated = api::PropagateProgram(p);
+  api::ValueNames names(p, propagated.built);
   std::string out;
   for (ir::ValueId v : names.order()) {
+    if (!api::OfProgram(p, v)) continue;
     const ir::Type* place = propagated.program->place(v);
     out += api::Head(p, names, v) + std::string(api::kSeparator) +
            Text((place ? place : p.type(v))->sharding()) + "\n";

@@ -1,6 +1,6 @@
 #include "propagation/priorities.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 std::vector<Round> DefaultRounds() {
   using sharding::Factor;
@@ -18,6 +18,11 @@ std::vector<Round> DefaultRounds() {
       [](const Op&, const Factor&, bool) { return Direction::kBoth; }};
 }
 
+std::vector<std::string> DefaultRoundNames() {
+  return {"ops that pass shardings on, of values with one use", "ops that pass shardings on",
+          "dims that op and results share", "all dims", "all dims, broadcasts forward too"};
+}
+
 void OpPriorities(State& state, absl::Span<const Round> rounds) {
   FixPoint fix_point(state, /*basic=*/false);
   for (size_t k = 1; k <= rounds.size(); ++k) {
@@ -26,4 +31,4 @@ void OpPriorities(State& state, absl::Span<const Round> rounds) {
   }
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine
