@@ -25,7 +25,7 @@ struct Options {
 };
 
 constexpr char kUsage[] =
-    "tessera_bench [--quick] [--only W1,W2,W3,W5,W6,W8] [--peers FILE]...\n"
+    "tessera_bench [--quick] [--only W1,W2,W3,W5,W6,W7,W8] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
     "  --only LIST   only these workloads\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
@@ -81,6 +81,7 @@ void Run(const Options& options) {
     if (Wanted(options, "W5") && devices == 8) CompileChain(recorder);
     if (Wanted(options, "W6")) Dispatch(recorder, devices);
   }
+  if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);
   PrintTables(recorder.figures(), options.quick);
 }

@@ -236,6 +236,32 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
                     std::thread::hardware_concurrency());
 }
 
+// Shardy's sdy-user-priority-propagate took 198 ms for a program of 10000 traced ops, 16010 of its
+// own (peers/FIGURES.md, W7); used where no peer was measured here.
+constexpr double kShardyUs = 198e3, kShardyOps = 16010;
+
+void PropagationFloors(const Figures& figures, Floors& floors) {
+  const std::optional<double> measured =
+      figures.Of("jax", "W7.propagate devices=16 ops=10000 what=sdy_user_priority_propagate");
+  const double shardy = measured.value_or(kShardyUs) / kShardyOps;
+  for (const char* program : {"layers", "elementwise"}) {
+    auto per_op = [&](int ops) -> std::optional<double> {
+      const std::optional<double> us = figures.Ours(
+          fmt::format("W7.propagation ops={} program={} what=propagate", ops, program));
+      return us ? std::optional(*us / ops) : std::nullopt;
+    };
+    const std::optional<double> small = per_op(10000), large = per_op(100000);
+    if (!small || !large) continue;
+    const std::string what = fmt::format("W7.propagation {}: ", program);
+    floors.AtMost(what + "us per op of 10000", small, 3);
+    floors.AtMost(what + "us per op of 100000", large, 4);
+    floors.AtMost(what + "an op of 100000 to one of 10000", *large / *small, 1.5);
+    floors.AtLeast(what + fmt::format("faster than Shardy's {} {:.1f} us per op",
+                                      measured ? "measured" : "stated", shardy),
+                   shardy / *small, 4);
+  }
+}
+
 }  // namespace
 
 void PrintTables(const std::vector<Figure>& all, bool quick) {
@@ -246,6 +272,7 @@ void PrintTables(const std::vector<Figure>& all, bool quick) {
   Floors floors(figures);
   ProductFloors(figures, floors);
   ProgramFloors(figures, floors);
+  PropagationFloors(figures, floors);
 }
 
 }  // namespace tessera::bench

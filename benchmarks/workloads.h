@@ -19,6 +19,7 @@ void Elementwise(Recorder& recorder, int devices);  // W2
 void Collectives(Recorder& recorder);               // W3
 void CompileChain(Recorder& recorder);              // W5
 void Dispatch(Recorder& recorder, int devices);     // W6
+void Propagation(Recorder& recorder);               // W7
 // W8: each number of devices in a process of its own, as memory is measured; and that process.
 void ManyDevices(Recorder& recorder);
 void ManyDevicesProcess(Recorder& recorder, int devices);

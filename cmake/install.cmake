@@ -18,6 +18,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
 install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS tessera ${layers} EXPORT tessera_targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tessera_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT tessera_targets NAMESPACE tessera:: FILE tesseraTargets.cmake
   DESTINATION ${package_dir})
 

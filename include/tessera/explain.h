@@ -18,7 +18,20 @@ Array named(Operand x, std::string_view name, Loc loc = Loc::Current());
 // dim the constraint that it came from and the ops that it travelled, in which round; then the axes
 // that it did not get, what kept them out and what would let them in. Throws RuntimeError if the
 // program has no such value.
-std::string explain(const Program& program, std::string_view value, Loc loc = Loc::Current());
+std::string explain(const Program& program, std::string_view value,
+                    propagation::Stage stop_after = propagation::Stage::kUserPriority,
+                    Loc loc = Loc::Current());
+
+// A value of a program, by its number in the text.
+struct Explanation {
+  std::string value;     // "%3"
+  std::string sharding;  // Shardy's text; empty: whole everywhere
+  std::string text;      // as explain returns it
+};
+// Returns one for every value, those inside of loops and branches included, in the order of the
+// text.
+std::vector<Explanation> explain_all(
+    const Program& program, propagation::Stage stop_after = propagation::Stage::kUserPriority);
 
 // Returns the complete sharding of every value of a traced program, a line each, without lines of
 // source: text to check in and to compare.
@@ -45,7 +58,8 @@ Program ProgramOf(const F& f, const std::tuple<A...>& arguments, Loc loc) {
 template <class F, class... A>
 std::string explain(const F& f, const std::tuple<A...>& arguments, std::string_view value,
                     Loc loc = Loc::Current()) {
-  return explain(trace::ProgramOf(f, arguments, loc), value, loc);
+  return explain(trace::ProgramOf(f, arguments, loc), value, propagation::Stage::kUserPriority,
+                 loc);
 }
 template <class F>
 std::string explain(const F& f, const Array& argument, std::string_view value,

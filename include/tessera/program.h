@@ -9,6 +9,7 @@
 
 #include "tessera/error.h"
 #include "tessera/mesh.h"
+#include "tessera/propagation.h"
 #include "tessera/sharding.h"
 
 namespace tessera {
@@ -60,9 +61,16 @@ class Program {
   explicit Program(std::shared_ptr<const ir::Program> program) : program_(std::move(program)) {}
   // Throws RuntimeError with the place in the text.
   static Program Parse(std::string_view text, Loc loc = Loc::Current());
+  // Returns the program in a file. Places, in errors and later in reports, are lines of the file.
+  // Throws RuntimeError if it cannot be read.
+  static Program Load(const std::string& path, Loc loc = Loc::Current());
   std::string text() const;
   std::vector<ArrayType> inputs() const;
   std::vector<ArrayType> outputs() const;
+  // Returns the program with the complete sharding of every value; itself where no axis is Auto.
+  // Throws RuntimeError for a device program.
+  Program propagated(propagation::Stage stop_after = propagation::Stage::kUserPriority,
+                     Loc loc = Loc::Current()) const;
   const std::shared_ptr<const ir::Program>& program() const { return program_; }
 
  private:
@@ -85,6 +93,10 @@ class Lowered {
  private:
   std::shared_ptr<const Impl> impl_;
 };
+
+// Returns a program, traced or read, made ready for the devices of its mesh. Throws ShardingError
+// if it breaks a CommPolicy in scope; RuntimeError for a device program.
+Lowered lower(const Program& program, Loc loc = Loc::Current());
 
 enum class CommRule : uint8_t { kAllow, kForbidImplied, kForbid };
 struct CommLimits {

@@ -3,19 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "api/explain.h"
 #include "api/operands.h"
 #include "base/error.h"
 #include "propagation/explain.h"
+#include "propagation/priorities.h"
 #include "trace/scopes.h"
 
 namespace tessera {
 namespace api {
 namespace {
 
-using GraphValue = propagation::ValueId;
+using GraphValue = propagation::engine::ValueId;
 
 thread_local std::string pinned;
 
@@ -41,8 +43,9 @@ class ValueNames {
     const Entry& e = entries_[at->second];
     for (const auto& [name, value] : ProgramOf(e).names)
       if (value == e.value) return name;
-    return fmt::format("%{}", at->second);
+    return Number(id);
   }
+  std::string Number(GraphValue id) const { return fmt::format("%{}", number_.at(id)); }
   // -1: no value is called so.
   GraphValue Find(std::string_view text) const {
     for (const Entry& e : entries_)
@@ -93,7 +96,7 @@ std::string PlaceText(const Propagated& propagated, const ValueNames::Entry& e) 
   const ir::Type* place = e.region == 0 ? propagated.program->place(e.value) : nullptr;
   if (place) return Text(place->sharding());
   const sharding::TensorSharding* s = propagated.result.sharding(e.id);
-  return Text(s ? propagation::Closed(*s) : e.type->sharding());
+  return Text(s ? propagation::engine::Closed(*s) : e.type->sharding());
 }
 
 [[noreturn]] void FailPins(const ir::Program& program, std::string reason) {
@@ -148,13 +151,66 @@ Array named(Operand x, std::string_view name, Loc loc) {
   return a;
 }
 
-std::string explain(const Program& program, std::string_view value, Loc loc) {
-  propagation::Options options;
-  options.record = true;
-  api::Propagated propagated = api::PropagateProgram(*program.program(), options);
-  const api::ProgramGraph& built = propagated.built;
-  api::ValueNames values(built);
-  propagation::ValueId v = values.Find(value);
+namespace {
+
+// A program propagated so that it can be explained.
+class Explainer {
+ public:
+  Explainer(const Program& program, propagation::Stage stop_after)
+      : propagated_(Propagate(*program.program(), stop_after)), values_(propagated_.built) {
+    auto info = [this](propagation::engine::OpId i) -> const api::ProgramGraph::OpInfo& {
+      return propagated_.built.ops[static_cast<size_t>(i)];
+    };
+    names_.value = [this](propagation::engine::ValueId v) { return values_.Text(v); };
+    names_.op = [=](propagation::engine::OpId i) {
+      if (info(i).instruction) return std::string(info(i).instruction->op->name);
+      return info(i).edge_of ? fmt::format("the border of {}", info(i).edge_of->op->name)
+                             : "return";
+    };
+    names_.where = [=](propagation::engine::OpId i) {
+      const ir::Instruction* at = info(i).instruction ? info(i).instruction : info(i).edge_of;
+      return at ? base::Where(at->loc) : std::string();
+    };
+    if (stop_after >= propagation::Stage::kOpPriority)
+      names_.rounds = propagation::engine::DefaultRoundNames();
+  }
+  Explainer(const Explainer&) = delete;
+
+  const api::ValueNames& values() const { return values_; }
+  Explanation Of(propagation::engine::ValueId v) const {
+    const sharding::TensorSharding* s = propagated_.result.sharding(v);
+    return {values_.Number(v), s ? Text(*s) : std::string(),
+            propagation::engine::Explain(propagated_.result, v, names_)};
+  }
+
+ private:
+  static api::Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) {
+    if (program.per_device)
+      base::ThrowRuntime({.kind = {},
+                          .op = "explain",
+                          .label = "explain.C2",
+                          .where = {},
+                          .reason = "the program is one device's already",
+                          .operands = {},
+                          .notes = {},
+                          .fixes = {}});
+    propagation::engine::Options options;
+    options.stop_after = stop_after;
+    options.record = true;
+    return api::PropagateProgram(program, options);
+  }
+
+  api::Propagated propagated_;
+  api::ValueNames values_;
+  propagation::engine::Names names_;
+};
+
+}  // namespace
+
+std::string explain(const Program& program, std::string_view value, propagation::Stage stop_after,
+                    Loc loc) {
+  Explainer explainer(program, stop_after);
+  propagation::engine::ValueId v = explainer.values().Find(value);
   if (v < 0)
     base::ThrowRuntime(
         {.kind = {},
@@ -166,20 +222,15 @@ std::string explain(const Program& program, std::string_view value, Loc loc) {
          .notes =
              {"name one in the function with named(x, \"name\"), or take a number of its text"},
          .fixes = {}});
-  auto info = [&](propagation::OpId i) { return built.ops[static_cast<size_t>(i)]; };
-  propagation::Names names;
-  names.value = [&](propagation::ValueId id) { return values.Text(id); };
-  names.op = [&](propagation::OpId i) {
-    if (info(i).instruction) return std::string(info(i).instruction->op->name);
-    return info(i).edge_of ? fmt::format("the border of {}", info(i).edge_of->op->name) : "return";
-  };
-  names.where = [&](propagation::OpId i) {
-    const ir::Instruction* at = info(i).instruction ? info(i).instruction : info(i).edge_of;
-    return at ? base::Where(at->loc) : std::string();
-  };
-  names.rounds = {"elementwise and the like, values used once", "elementwise and the like",
-                  "dims of operands and results", "all dims", "all dims, broadcasts forward too"};
-  return propagation::Explain(propagated.result, v, names);
+  return explainer.Of(v).text;
+}
+
+std::vector<Explanation> explain_all(const Program& program, propagation::Stage stop_after) {
+  Explainer explainer(program, stop_after);
+  std::vector<Explanation> all;
+  for (const api::ValueNames::Entry& e : explainer.values().entries())
+    all.push_back(explainer.Of(e.id));
+  return all;
 }
 
 std::string dump_shardings(const Program& program) {

@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <mutex>
 #include <ostream>
+#include <set>
 
 #include "api/concrete.h"
 #include "api/driver.h"
@@ -34,6 +38,18 @@ std::string EventText(const CommEvent& e) {
                      AxesText(e.axes), e.bytes, e.times, e.where,
                      e.implied ? "implied" : "asked for", e.repeats ? ", each iteration" : "");
 }
+
+[[noreturn]] void Refuse(const char* op, int check, std::string reason, Loc loc) {
+  base::ThrowRuntime({.kind = {},
+                      .op = op,
+                      .label = fmt::format("{}.C{}", op, check),
+                      .where = base::Where(loc),
+                      .reason = std::move(reason),
+                      .operands = {},
+                      .notes = {},
+                      .fixes = {}});
+}
+constexpr const char* kOfDevice = "the program is one device's already";
 
 std::vector<ArrayType> TypesOf(const ir::Program& program, const std::vector<ir::ValueId>& values) {
   std::vector<ArrayType> types;
@@ -69,9 +85,36 @@ Program Program::Parse(std::string_view text, Loc loc) {
   trace::TheExecutor();
   return Program(std::make_shared<const ir::Program>(ir::ParseProgram(text, loc)));
 }
+Program Program::Load(const std::string& path, Loc loc) {
+  // A Loc points to its file's name; names are few and stay.
+  static auto* const names = new std::set<std::string>;
+  static std::mutex mutex;
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) Refuse("load", 1, "cannot read " + path, loc);
+  const char* name;
+  {
+    std::lock_guard lock(mutex);
+    name = names->insert(path).first->c_str();
+  }
+  return Parse(text, Loc::Current(name, 0));
+}
 std::string Program::text() const { return ir::Text(*program_); }
 std::vector<ArrayType> Program::inputs() const { return TypesOf(*program_, program_->inputs); }
 std::vector<ArrayType> Program::outputs() const { return TypesOf(*program_, program_->outputs); }
+
+Program Program::propagated(propagation::Stage stop_after, Loc loc) const {
+  if (program_->per_device) Refuse("propagate", 2, kOfDevice, loc);
+  if (!api::HasAutoAxes(*program_)) return *this;
+  propagation::engine::Options options;
+  options.stop_after = stop_after;
+  return Program(api::PropagateProgram(*program_, options).program);
+}
+
+Lowered lower(const Program& program, Loc loc) {
+  if (program.program()->per_device) Refuse("lower", 2, kOfDevice, loc);
+  return Lowered(api::LowerProgram(program.program(), {}));
+}
 
 Program Lowered::program() const { return Program(impl_->program); }
 Program Lowered::propagated() const { return Program(impl_->propagated); }

@@ -8,11 +8,11 @@ namespace tessera::api {
 namespace {
 
 using propagation::Direction;
-using propagation::Edge;
-using propagation::Graph;
-using propagation::Op;
-using propagation::OpId;
-using propagation::ValueId;
+using propagation::engine::Edge;
+using propagation::engine::Graph;
+using propagation::engine::Op;
+using propagation::engine::OpId;
+using propagation::engine::ValueId;
 using sharding::TensorSharding;
 
 // What a type says about the complete sharding; nothing where all axes are Auto.
@@ -78,7 +78,8 @@ class Builder {
 
   int32_t Enter(const ir::Program& program, OpId op, int32_t parent, int32_t number) {
     auto region = static_cast<int32_t>(out_.regions.size());
-    out_.regions.push_back({&program, static_cast<ValueId>(graph().values.size()), parent, number});
+    out_.regions.push_back(
+        {&program, static_cast<ValueId>(graph().values.size()), parent, number, op});
     if (region > 0) graph().regions.push_back({op, parent});
     for (size_t v = 0; v < program.values.size(); ++v) {
       const ir::Type *type = program.values[v].type, *place = program.place(static_cast<int>(v));
@@ -140,7 +141,7 @@ class Builder {
     Add(std::move(op), {&i, false, nullptr});
   }
 
-  propagation::RuleId RuleOf(const ir::Program& program, const ir::Instruction& i) {
+  propagation::engine::RuleId RuleOf(const ir::Program& program, const ir::Instruction& i) {
     std::vector<const ir::Type*> operands, results;
     for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
     for (ir::ValueId v : i.results) results.push_back(program.type(v));
@@ -192,14 +193,14 @@ class Builder {
       out_.borders.push_back(
           {e.sources.back(), owner, edge.stacked && !result, edge.stacked && result});
     }
-    propagation::RuleId rule = edge.stacked ? SliceRule(e.sources[0], owner) : -1;
+    propagation::engine::RuleId rule = edge.stacked ? SliceRule(e.sources[0], owner) : -1;
     for (const ir::FlowEnd& target : edge.targets) e.other_targets.push_back(value(target));
     out_.ops.push_back({nullptr, false, out_.ops[static_cast<size_t>(self)].instruction});
     graph().AddEdge(std::move(e), owner, region, rule);
   }
 
   // Between an array and its slices: all dims but the first are shared.
-  propagation::RuleId SliceRule(propagation::Use source, ValueId owner) {
+  propagation::engine::RuleId SliceRule(propagation::engine::Use source, ValueId owner) {
     const Op& user = graph().ops[static_cast<size_t>(source.op)];
     const Shape &from = ShapeOf(user.operands[static_cast<size_t>(source.index)]),
                 &to = ShapeOf(owner);

@@ -8,7 +8,7 @@
 namespace tessera::api {
 
 struct ProgramGraph {
-  propagation::Graph graph;
+  propagation::engine::Graph graph;
   // What stands behind each op of the graph, as it was built.
   struct OpInfo {
     const ir::Instruction* instruction = nullptr;  // null: the end of a region, a data-flow edge
@@ -19,15 +19,16 @@ struct ProgramGraph {
   // Per region of the graph; entry 0 is the program itself.
   struct RegionInfo {
     const ir::Program* program = nullptr;
-    propagation::ValueId first_value = 0;  // its values are numbered from here on
+    propagation::engine::ValueId first_value = 0;  // its values are numbered from here on
     int32_t parent = -1;
-    int32_t number = 0;  // among the regions of its op
+    int32_t number = 0;                 // among the regions of its op
+    propagation::engine::OpId op = -1;  // as it was built
   };
   std::vector<RegionInfo> regions;
   // What the border of a region asks of a value that enters or leaves it: the owner of its edge.
   struct Border {
-    propagation::Use use;
-    propagation::ValueId owner = -1;
+    propagation::engine::Use use;
+    propagation::engine::ValueId owner = -1;
     bool stacked = false;        // the owner is a slice of the used value, or
     bool stacked_owner = false;  // the used value is a slice of the owner
   };

@@ -9,15 +9,15 @@
 namespace tessera::api {
 namespace {
 
-using propagation::Op;
-using propagation::OpId;
+using propagation::engine::Op;
+using propagation::engine::OpId;
 using sharding::TensorSharding;
-using GraphValue = propagation::ValueId;
+using GraphValue = propagation::engine::ValueId;
 
 // Writes the program that a result describes.
 class Placer {
  public:
-  Placer(const ProgramGraph& built, const propagation::Result& result)
+  Placer(const ProgramGraph& built, const propagation::engine::Result& result)
       : built_(built), result_(result), programs_(built.regions.size()) {
     now_.resize(result.graph.values.size(), -1);
     for (size_t r = 0; r < built.regions.size(); ++r) Start(r);
@@ -70,12 +70,13 @@ class Placer {
     return ir::Type::Get(type->shape(), type->dtype(), std::move(s), type->weak());
   }
   TensorSharding ClosedOf(GraphValue v, const ir::Type* type) const {
-    if (const TensorSharding* s = result_.sharding(v)) return propagation::Closed(*s);
+    if (const TensorSharding* s = result_.sharding(v)) return propagation::engine::Closed(*s);
     return sharding::Replicated(nullptr, type->rank());
   }
   // Arguments and results divide evenly.
   static const ir::Type* AtBorder(const ir::Type* type, const TensorSharding& open) {
-    return Place(type, propagation::Closed(propagation::AtBorder(open, type->shape(), false)));
+    return Place(type, propagation::engine::Closed(
+                           propagation::engine::AtBorder(open, type->shape(), false)));
   }
 
   // An argument lies where it does, whole if it is on no mesh; inside it may be cut further.
@@ -154,7 +155,8 @@ class Placer {
     const ir::Type* type = programs_[static_cast<size_t>(region)].type(v);
     int rank = type->rank() + (b.stacked_owner ? 1 : 0) - (b.stacked ? 1 : 0);
     const TensorSharding* owner = result_.sharding(b.owner);
-    TensorSharding s = owner ? propagation::Closed(*owner) : sharding::Replicated(nullptr, rank);
+    TensorSharding s =
+        owner ? propagation::engine::Closed(*owner) : sharding::Replicated(nullptr, rank);
     if (b.stacked) {
       s.dims.emplace_back();
       std::rotate(s.dims.begin(), s.dims.end() - 1, s.dims.end());
@@ -203,7 +205,7 @@ class Placer {
   }
 
   const ProgramGraph& built_;
-  const propagation::Result& result_;
+  const propagation::engine::Result& result_;
   std::vector<ir::Program> programs_;  // per region
   std::vector<ir::ValueId> now_;       // by graph value: the program's; -1: none yet
   std::map<std::pair<OpId, int32_t>, const ProgramGraph::Border*> borders_;  // by use
@@ -227,11 +229,12 @@ bool HasAutoAxes(const ir::Program& program) {
   return false;
 }
 
-Propagated PropagateProgram(const ir::Program& program, const propagation::Options& options) {
+Propagated PropagateProgram(const ir::Program& program,
+                            const propagation::engine::Options& options) {
   Propagated out;
   out.built = GraphOf(program);
   if (!PinnedShardings().empty()) Pin(PinnedShardings(), out.built);
-  out.result = propagation::Propagate(std::move(out.built.graph), options);
+  out.result = propagation::engine::Propagate(std::move(out.built.graph), options);
   out.program = std::make_shared<const ir::Program>(Placer(out.built, out.result).Run());
   return out;
 }

@@ -17,9 +17,10 @@ struct Propagated {
   // Every value placed, constants copied per user, reshards where propagation left a difference
   // between a value and what the function's or a region's border asks.
   std::shared_ptr<const ir::Program> program;
-  propagation::Result result;
+  propagation::engine::Result result;
   ProgramGraph built;  // its graph has moved into the result
 };
-Propagated PropagateProgram(const ir::Program& program, const propagation::Options& options = {});
+Propagated PropagateProgram(const ir::Program& program,
+                            const propagation::engine::Options& options = {});
 
 }  // namespace tessera::api

@@ -16,6 +16,7 @@ const std::vector<Fix>& Error::fixes() const { return detail_->fixes; }
 namespace base {
 
 std::string Where(Loc loc) {
+  if (!*loc.file()) return "";
   const char* slash = std::strrchr(loc.file(), '/');
   return fmt::format("{}:{}", slash ? slash + 1 : loc.file(), loc.line());
 }

@@ -13,6 +13,7 @@ bool IsWordChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.';
 }
+bool IsFile(Loc loc) { return loc.line() == 0 && *loc.file(); }
 }  // namespace
 
 void Reader::SkipBlanks() {
@@ -111,6 +112,17 @@ std::string Reader::RestOfLine() {
   return line;
 }
 
+Loc Reader::Here() {
+  if (!IsFile(loc_)) return loc_;
+  SkipBlanks();
+  if (at_ < counted_) counted_ = 0, line_ = 1;
+  auto begin = text_.begin();
+  line_ += static_cast<int>(
+      std::count(begin + static_cast<long>(counted_), begin + static_cast<long>(at_), '\n'));
+  counted_ = at_;
+  return Loc::Current(loc_.file(), line_);
+}
+
 void Reader::Fail(std::string reason) {
   size_t at = std::min(at_, text_.size());
   size_t line_begin = at == 0 ? 0 : text_.rfind('\n', at - 1) + 1;
@@ -124,15 +136,19 @@ void Reader::Fail(std::string reason) {
     shown = shown.substr(cut, 80);
     column -= cut;
   }
-  ThrowRuntime(
-      {.kind = {},
-       .op = {},
-       .label = fmt::format("{}.parse", what_),
-       .where = fmt::format("{} text, line {}, column {}", what_, line, at - line_begin + 1),
-       .reason = std::move(reason),
-       .operands = {},
-       .notes = {shown, std::string(column, ' ') + "^", "read at " + Where(loc_)},
-       .fixes = {}});
+  std::vector<std::string> notes = {shown, std::string(column, ' ') + "^"};
+  if (!IsFile(loc_)) notes.push_back("read at " + Where(loc_));
+  std::string place =
+      IsFile(loc_) ? fmt::format("{}:{}:{}", loc_.file(), line, at - line_begin + 1)
+                   : fmt::format("{} text, line {}, column {}", what_, line, at - line_begin + 1);
+  ThrowRuntime({.kind = {},
+                .op = {},
+                .label = fmt::format("{}.parse", what_),
+                .where = std::move(place),
+                .reason = std::move(reason),
+                .operands = {},
+                .notes = std::move(notes),
+                .fixes = {}});
 }
 
 }  // namespace tessera::base

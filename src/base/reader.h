@@ -11,7 +11,8 @@ namespace tessera::base {
 
 class Reader {
  public:
-  // `what` names the kind of text in messages ("sharding"); `loc` is the caller's line.
+  // `what` names the kind of text in messages ("sharding"); `loc` is the caller's line, or a file
+  // whose text this is (line 0): places are then those of the file.
   Reader(std::string_view text, const char* what, Loc loc) : text_(text), what_(what), loc_(loc) {}
 
   // Skips blanks, line breaks and `//` comments, then takes `token` if it is next. A token of
@@ -40,6 +41,8 @@ class Reader {
   // Throws; the place is where reading stands.
   [[noreturn]] void Fail(std::string reason);
   size_t position() const { return at_; }
+  // Returns the place of what comes next: its line of the file, or the caller's line.
+  Loc Here();
   void set_position(size_t at) { at_ = at; }
   std::string_view Since(size_t begin) const { return text_.substr(begin, at_ - begin); }
   // Takes the rest of the current line, comment marks included, without leading blanks.
@@ -51,6 +54,9 @@ class Reader {
   const char* what_;
   Loc loc_;
   size_t at_ = 0;
+  // Lines are counted on from the last place asked for.
+  size_t counted_ = 0;
+  int line_ = 1;
 };
 
 }  // namespace tessera::base

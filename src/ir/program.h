@@ -69,7 +69,8 @@ struct Program {
 // Text: deterministic, and parsed back to an equal program. Values are numbered in order of
 // definition. Lines end in `// file:line`.
 std::string Text(const Program& program);
-// Throws RuntimeError with the place; types that the ops do not give are refused (Verify).
+// Throws RuntimeError with the place; `loc` may be a file (line 0), whose lines are then those of
+// the instructions. Types that the ops do not give are refused (Verify).
 Program ParseProgram(std::string_view text, Loc loc);
 
 // Throws InternalError (parsed text: RuntimeError) if a value is used before it is defined, or an

@@ -100,11 +100,11 @@ class Printer {
       line += (i ? ", " : "") + Define(instruction.results[i]);
     line += fmt::format(" = {}{}", instruction.op->name, operands);
     if (instruction.params) line += " {" + instruction.params->text() + "}";
-    out_ += fmt::format("{:<70} // {}", line, base::Where(instruction.loc));
+    std::string comment = base::Where(instruction.loc);
     for (const auto& [name, value] : program_->names)
       for (ValueId v : instruction.results)
-        if (v == value) out_ += " " + name;
-    out_ += "\n";
+        if (v == value) comment += " " + name;
+    out_ += comment.empty() ? line + "\n" : fmt::format("{:<70} // {}\n", line, comment);
     for (const RegionPtr& region : instruction.regions) Region(*region);
   }
   void Region(const Program& region) {
@@ -127,7 +127,7 @@ class Printer {
 
 class Parser {
  public:
-  Parser(std::string_view text, Loc loc) : in_(text, "program", loc), loc_(loc) {}
+  Parser(std::string_view text, Loc loc) : in_(text, "program", loc) {}
 
   Program Run() {
     if (in_.Accept("mesh")) Mesh();
@@ -196,7 +196,7 @@ class Parser {
       in_.set_position(in_.position() + 1);
     }
     in_.Expect(">");
-    const sharding::MeshDef* mesh = sharding::ParseMesh(in_.Since(begin), false, loc_);
+    const sharding::MeshDef* mesh = sharding::ParseMesh(in_.Since(begin), false, in_.Here());
     program_.mesh = ReadModes(mesh);
   }
 
@@ -232,7 +232,8 @@ class Parser {
   ValueId Definition() {
     std::string name = Name();
     in_.Expect(":");
-    ValueId v = program_.AddValue(TypeAndModes(), loc_);
+    Loc loc = in_.Here();
+    ValueId v = program_.AddValue(TypeAndModes(), loc);
     if (in_.Peek("<")) Place(v);
     if (!names_.emplace(name, v).second) in_.Fail("%" + name + " is defined twice");
     return v;
@@ -242,7 +243,8 @@ class Parser {
     size_t begin = in_.position();
     std::string text = ReadShardingText(in_);
     const Type* type = program_.type(v);
-    sharding::TensorSharding s = sharding::ParseSharding(text, program_.mesh->WithoutModes(), loc_);
+    sharding::TensorSharding s =
+        sharding::ParseSharding(text, program_.mesh->WithoutModes(), in_.Here());
     if (s.rank() != type->rank()) {
       in_.set_position(begin);
       in_.Fail("the sharding is not of the value's rank");
@@ -257,7 +259,7 @@ class Parser {
   }
 
   void Line() {
-    Instruction instruction{nullptr, nullptr, {}, {}, loc_};
+    Instruction instruction{nullptr, nullptr, {}, {}, in_.Here()};
     if (!in_.Peek("%")) in_.Fail("expected an instruction or return");
     do instruction.results.push_back(Definition());
     while (in_.Accept(","));
@@ -280,7 +282,6 @@ class Parser {
   }
 
   base::Reader in_;
-  Loc loc_;
   Program program_;  // the region's, inside of one
   absl::flat_hash_map<std::string, ValueId> names_;
   int depth_ = 0;

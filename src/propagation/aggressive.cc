@@ -2,7 +2,7 @@
 
 #include "propagation/steps.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 // What one factor wants, and the tensor it comes from: of those that have it, the largest.
@@ -68,4 +68,4 @@ void AggressiveStep(const StepCall& call, Projection& projection) {
   for (size_t t = 0; t < projection.operands; ++t) serve(t, true);
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -1,6 +1,6 @@
 #include "propagation/steps.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 void BasicStep(const StepCall& call, Projection& projection) {
   const DimMap& map = call.rule.map;
@@ -24,4 +24,4 @@ void BasicStep(const StepCall& call, Projection& projection) {
   }
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

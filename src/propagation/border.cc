@@ -3,7 +3,7 @@
 
 #include "propagation/graph.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, bool keep_sub_axes) {
   TensorSharding out = sharding;
@@ -37,4 +37,4 @@ TensorSharding Closed(const TensorSharding& sharding) {
   return out;
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -2,7 +2,7 @@
 
 #include "propagation/import.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 class Splitter {
@@ -18,12 +18,10 @@ class Splitter {
   void Run() {
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       OpId id = static_cast<OpId>(i);
-      if (IsConstant(id)) {
-        if (Splits(graph_.ops[i].results[0])) rewrite_.Remove(id);
-        continue;
-      }
-      if (graph_.ops[i].results.size() == 1 && Splits(graph_.ops[i].results[0]))
-        rewrite_.Remove(id);
+      // What splits is made anew for every user, with copies of its own operands.
+      bool splits = graph_.ops[i].results.size() == 1 && Splits(graph_.ops[i].results[0]);
+      if (splits) rewrite_.Remove(id);
+      if (splits || IsConstant(id)) continue;
       GiveCopies(graph_.ops[i], id);
     }
     rewrite_.Apply();
@@ -52,7 +50,8 @@ class Splitter {
       return false;
     if (constant_[static_cast<size_t>(v)]) return true;
     const Op& op = MakerOf(v);
-    return op.expands && graph_.values[static_cast<size_t>(op.operands[0])].shape.empty();
+    return op.expands && op.results.size() == 1 && !op.operands.empty() &&
+           graph_.values[static_cast<size_t>(op.operands[0])].shape.empty();
   }
 
   void GiveCopies(Op& user, OpId place) {
@@ -60,26 +59,50 @@ class Splitter {
       ValueId v = user.operands[k];
       if (!Splits(v)) continue;
       ValueId copy = Copy(v, place);
-      copies_.push_back({v, user.origin, static_cast<int32_t>(k), copy});
+      copies_.push_back({v, user.origin, static_cast<int32_t>(k), copy, -1});
       user.operands[k] = copy;
     }
   }
 
-  // Returns v, or a new value like it, made just before `place`.
+  // Returns v, or a new value like it, made just before `place` by copies of all that makes it,
+  // each once. A list, not a recursion: a constant may be made by any number of ops.
   ValueId Copy(ValueId v, OpId place) {
-    Op op = MakerOf(v);
-    GiveCopies(op, place);
-    if (taken_[static_cast<size_t>(v)]) {
-      const Value& original = graph_.values[static_cast<size_t>(v)];
-      op.results[0] = graph_.AddValue(original.shape, original.sharding);
-      for (std::vector<ValueId>& group : graph_.groups)
-        if (std::count(group.begin(), group.end(), v)) group.push_back(op.results[0]);
+    std::vector<OpId> makers = {maker_[static_cast<size_t>(v)]};
+    absl::flat_hash_map<ValueId, ValueId> copy_of = {{v, -1}};
+    for (size_t i = 0; i < makers.size(); ++i)
+      for (ValueId operand : graph_.ops[static_cast<size_t>(makers[i])].operands)
+        if (Splits(operand) && copy_of.try_emplace(operand, -1).second)
+          makers.push_back(maker_[static_cast<size_t>(operand)]);
+    std::sort(makers.begin(), makers.end());
+    for (OpId maker : makers) {
+      Op op = graph_.ops[static_cast<size_t>(maker)];
+      ValueId made = NewValue(op.results[0]);
+      copy_of[op.results[0]] = made;
+      for (size_t k = 0; k < op.operands.size(); ++k) {
+        auto copied = copy_of.find(op.operands[k]);
+        if (copied == copy_of.end()) continue;
+        copies_.push_back(
+            {op.operands[k], op.origin, static_cast<int32_t>(k), copied->second, made});
+        op.operands[k] = copied->second;
+      }
+      op.results[0] = made;
+      op.region = graph_.ops[static_cast<size_t>(place)].region;
+      rewrite_.Before(place, std::move(op));
     }
-    taken_[static_cast<size_t>(v)] = true;
-    op.region = graph_.ops[static_cast<size_t>(place)].region;
-    ValueId made = op.results[0];
-    rewrite_.Before(place, std::move(op));
-    return made;
+    return copy_of[v];
+  }
+
+  // The first copy is the value itself.
+  ValueId NewValue(ValueId v) {
+    if (!taken_[static_cast<size_t>(v)]) {
+      taken_[static_cast<size_t>(v)] = true;
+      return v;
+    }
+    Value original = graph_.values[static_cast<size_t>(v)];
+    ValueId copy = graph_.AddValue(std::move(original.shape), std::move(original.sharding));
+    for (std::vector<ValueId>& group : graph_.groups)
+      if (std::count(group.begin(), group.end(), v)) group.push_back(copy);
+    return copy;
   }
 
   Graph& graph_;
@@ -95,4 +118,4 @@ void SplitConstants(Graph& graph, std::vector<Result::Copy>& copies) {
   Splitter(graph, copies).Run();
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

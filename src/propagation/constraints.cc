@@ -3,7 +3,7 @@
 #include "propagation/import.h"
 #include "propagation/manual.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 class Constraints {
@@ -170,4 +170,4 @@ void ApplyConstraints(Graph& graph) {
   if (any) Constraints(graph).Run();
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -7,7 +7,7 @@
 
 #include "propagation/factors.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 bool Holds(const AxisList& axes, AxisRef a) {
@@ -231,6 +231,7 @@ class Explainer {
     if (op.kind == Op::kNone || op.rule < 0) return;
     if (op.kind == Op::kEdge && history_.graph().edges[static_cast<size_t>(op.edge)].outer) return;
     std::vector<ValueId> tensors = history_.Tensors(i);
+    if (!std::count(tensors.begin(), tensors.end(), v)) return;
     std::vector<const TensorSharding*> shardings;
     for (ValueId t : tensors) shardings.push_back(result_.sharding(t));
     const DimMap& map = history_.MapOf(i);
@@ -355,4 +356,4 @@ std::string Explain(const Result& result, ValueId v, const Names& names) {
   return Explainer(result, names).Run(v);
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 // A dim's axes lie over its factors, major to minor; each factor takes what divides it, the last
@@ -186,4 +186,4 @@ std::optional<AxisRef> FitsOthers(const TensorState& t, int32_t f, AxisRef x) {
   return part;
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

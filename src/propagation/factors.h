@@ -4,7 +4,7 @@
 
 #include "propagation/graph.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 // The axes that shard one factor in one tensor.
 struct FactorState {
@@ -67,4 +67,4 @@ void Truncate(AxisList& axes, const Fits& fits) {
   }
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

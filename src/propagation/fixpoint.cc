@@ -2,7 +2,7 @@
 
 #include "propagation/manual.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 Direction DirectionOf(const Op& op, const sharding::Factor& factor, bool single_use,
@@ -136,4 +136,4 @@ void FixPoint::VisitReturns() {
   }
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -1,13 +1,19 @@
 // The fix-point: ops are visited until no sharding changes any more.
 //
-// It ends: a step only ever lengthens the axes of a factor (IsStrictPrefix before every write), so
-// along any run the axes of a value's dims grow, or lie otherwise only by merging parts; there are
-// finitely many (parts of) axes, each at most once per value; and an op is queued again only when a
-// value changed. User priorities and rounds are finite lists.
+// It ends. Call the product of the sizes of all axes on a value's dims its shards. A step writes a
+// value only where the axes of one of its factors became longer: each write is behind
+// IsStrictPrefix(old, new), and no factor gives any up. Full factors take no more, so what lies
+// behind a factor in its dim stays, and the dim's axes grow as the factor's do. No axis is on two
+// dims (FitsOthers), so shards divide the number of devices; each write multiplies them by 2 or
+// more, and a value is written at most log2(devices) times. Members of a group, and targets of an
+// edge, have one sharding and are written together. An op is queued only when a value of its own is
+// written, and once at the start: visits are at most ops + uses * log2(devices) in a run, and runs
+// are as many as rounds times user priorities, both finite lists.
+// tests/unit/propagation/random_test.cc holds this against random graphs.
 #pragma once
 #include "propagation/state.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 class FixPoint {
  public:
@@ -48,4 +54,4 @@ class FixPoint {
 // nothing propagates on. Empty meshes join any. Spec 1.8.
 const MeshDef* CommonMesh(absl::Span<const TensorSharding* const> shardings);
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

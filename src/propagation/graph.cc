@@ -2,7 +2,7 @@
 
 #include <absl/hash/hash.h>
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 bool Same(const DimMap& a, const DimMap& b) {
@@ -49,7 +49,8 @@ RuleId Graph::IdentityRule(const Shape& shape, int count) {
 }
 
 OpId Graph::Add(Op op) {
-  if (op.kind == Op::kConstraint || op.kind == Op::kBarrier) {
+  bool identity = op.kind == Op::kConstraint || op.kind == Op::kBarrier;
+  if (identity && !op.results.empty()) {  // else Verify refuses it
     op.elementwise = true;
     op.rule = IdentityRule(values[static_cast<size_t>(op.results[0])].shape, 1);
   }
@@ -73,4 +74,4 @@ OpId Graph::AddEdge(Edge edge, ValueId owner, int32_t region, RuleId rule) {
   return static_cast<OpId>(ops.size()) - 1;
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "sharding/dim_map.h"
+#include "tessera/propagation.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 using sharding::AxisList;
 using sharding::AxisRef;
@@ -26,15 +27,6 @@ using sharding::TensorSharding;
 using ValueId = int32_t;
 using OpId = int32_t;
 using RuleId = int32_t;
-
-// Where propagation may carry shardings along a factor; the values are bits.
-enum class Direction : uint8_t { kNone = 0, kForward = 1, kBackward = 2, kBoth = 3 };
-inline Direction operator|(Direction a, Direction b) {
-  return static_cast<Direction>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
-}
-inline Direction operator&(Direction a, Direction b) {
-  return static_cast<Direction>(static_cast<uint8_t>(a) & static_cast<uint8_t>(b));
-}
 
 struct Value {
   Shape shape;
@@ -130,7 +122,13 @@ struct Graph {
   absl::flat_hash_map<size_t, std::vector<RuleId>> rule_ids_;  // by hash of the map
 };
 
-enum class Stage : uint8_t { kBasic, kAggressive, kOpPriority, kUserPriority };
+// What things are called in messages and explanations.
+struct Names {
+  std::function<std::string(ValueId)> value;  // "%3", "h"
+  std::function<std::string(OpId)> op;        // of the caller's graph: "dot_general"
+  std::function<std::string(OpId)> where;     // its line: "model.cc:12"; may be empty
+  std::vector<std::string> rounds = {};       // of op priorities; may be shorter than they are many
+};
 
 // One round of op priorities: in which direction the factors of an op may carry axes. `single_use`:
 // every operand that is not a scalar has no other use. Rounds add up.
@@ -139,9 +137,10 @@ using Round =
 
 struct Options {
   Stage stop_after = Stage::kUserPriority;
-  std::vector<Round> rounds;  // empty: DefaultRounds()
-  bool record = false;        // Result::events, for explanations
-  bool import = true;         // split constants, apply constraints, join groups
+  std::vector<Round> rounds;     // empty: DefaultRounds()
+  bool record = false;           // Result::events, for explanations
+  bool import = true;            // split constants, apply constraints, join groups
+  const Names* names = nullptr;  // for errors; null: ops and values are called by their numbers
 };
 
 // What changed one value's sharding.
@@ -165,6 +164,7 @@ struct Result {
     OpId user;        // id in the caller's graph
     int32_t operand;  // of `user`
     ValueId copy;     // in `graph`
+    ValueId made;     // by `user`, where that is a copy itself: which one; else -1
   };
   std::vector<Copy> copies;
   std::vector<Event> events;
@@ -183,8 +183,8 @@ Result Propagate(Graph graph, const Options& options = {});
 
 // Throws ShardingError with the place if the graph is malformed: ids out of range, ranks that do
 // not match a rule, shardings that break an invariant, groups of unequal shape, several makers of a
-// value, edges without sources.
-void Verify(const Graph& graph);
+// value, edges without sources. `names`: what to call things; null: by their numbers.
+void Verify(const Graph& graph, const Names* names = nullptr);
 
 // The clean-up of what crosses the function's border (spec/propagation.md 7.2): axes that do not
 // divide the dim are cut; then, unless `keep_sub_axes`, an open dim is cut at its first sub-axis.
@@ -192,4 +192,4 @@ TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, bool
 // All dims closed; what must stay replicated is forgotten.
 TensorSharding Closed(const TensorSharding& sharding);
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -2,7 +2,7 @@
 
 #include "propagation/import.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 void Union(Graph& graph) {
@@ -92,4 +92,4 @@ void JoinGroups(Graph& graph, std::vector<std::string>& warnings) {
   }
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -2,7 +2,7 @@
 #pragma once
 #include "propagation/graph.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 // Edits to the list of ops, done all at once: ids stay valid until Apply.
 class Rewrite {
@@ -10,6 +10,7 @@ class Rewrite {
   explicit Rewrite(Graph& graph);
   Graph& graph() { return graph_; }
   void Remove(OpId op) { removed_[static_cast<size_t>(op)] = true; }
+  // Before an op, or at the end: `op` may be one past the last.
   void Before(OpId op, Op added) { before_[static_cast<size_t>(op)].push_back(std::move(added)); }
   void After(OpId op, Op added) { after_[static_cast<size_t>(op)].push_back(std::move(added)); }
   // Renumbers ops where edges and regions name them.
@@ -34,4 +35,4 @@ void ApplyConstraints(Graph& graph);
 // members are given different ones, later users see an open constraint instead.
 void JoinGroups(Graph& graph, std::vector<std::string>& warnings);
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
-bool Names(const AxisList& axes, AxisRef a) {
+bool NamesAxis(const AxisList& axes, AxisRef a) {
   return std::any_of(axes.begin(), axes.end(), [&](AxisRef b) { return a.axis == b.axis; });
 }
 
@@ -18,7 +18,7 @@ TensorSharding Outside(const Edge& edge, const TensorSharding& inner) {
     dim.open = inner.dims[d].open;
     dim.priority = inner.dims[d].priority;
     dim.axes.erase(std::remove_if(dim.axes.begin(), dim.axes.end(),
-                                  [&](AxisRef a) { return !Names(edge.manual, a); }),
+                                  [&](AxisRef a) { return !NamesAxis(edge.manual, a); }),
                    dim.axes.end());
     dim.axes.insert(dim.axes.end(), inner.dims[d].axes.begin(), inner.dims[d].axes.end());
   }
@@ -35,8 +35,9 @@ TensorSharding Open(const TensorSharding& like) {
 
 TensorSharding WithoutAxes(TensorSharding s, const AxisList& axes) {
   auto drop = [&](AxisList& list) {
-    list.erase(std::remove_if(list.begin(), list.end(), [&](AxisRef a) { return Names(axes, a); }),
-               list.end());
+    list.erase(
+        std::remove_if(list.begin(), list.end(), [&](AxisRef a) { return NamesAxis(axes, a); }),
+        list.end());
   };
   for (sharding::DimAxes& d : s.dims) drop(d.axes);
   drop(s.replicated);
@@ -53,4 +54,4 @@ TensorSharding SeenByTargets(const Edge& edge, const TensorSharding& source) {
   return edge.inward ? WithoutAxes(source, edge.manual) : Outside(edge, source);
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -3,7 +3,7 @@
 #pragma once
 #include "propagation/graph.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 // Returns `sharding` without the region's axes.
 TensorSharding WithoutAxes(TensorSharding sharding, const AxisList& axes);
@@ -12,4 +12,4 @@ TensorSharding WithoutAxes(TensorSharding sharding, const AxisList& axes);
 TensorSharding SeenBySources(const Edge& edge, const TensorSharding* target);
 TensorSharding SeenByTargets(const Edge& edge, const TensorSharding& source);
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -1,6 +1,6 @@
 #include "propagation/priorities.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 std::vector<Round> DefaultRounds() {
   using sharding::Factor;
@@ -18,6 +18,11 @@ std::vector<Round> DefaultRounds() {
       [](const Op&, const Factor&, bool) { return Direction::kBoth; }};
 }
 
+std::vector<std::string> DefaultRoundNames() {
+  return {"elementwise and the like, values used once", "elementwise and the like",
+          "dims of operands and results", "all dims", "all dims, broadcasts forward too"};
+}
+
 void OpPriorities(State& state, absl::Span<const Round> rounds) {
   FixPoint fix_point(state, /*basic=*/false);
   for (size_t k = 1; k <= rounds.size(); ++k) {
@@ -26,4 +31,4 @@ void OpPriorities(State& state, absl::Span<const Round> rounds) {
   }
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

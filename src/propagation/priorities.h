@@ -2,13 +2,15 @@
 #pragma once
 #include "propagation/fixpoint.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 // Shardy's order of ops: those that only pass shardings on, where nothing else looks at their
 // operands; then all of those; then all factors that are of operands and results; then all
 // factors, and of ops that repeat their operand only backward until the last round. Each round adds
 // to the ones before, and is a whole fix-point. Source: spec/propagation.md 5.4.
 std::vector<Round> DefaultRounds();
+// What explanations call them.
+std::vector<std::string> DefaultRoundNames();
 
 // Runs `rounds` one after the other.
 void OpPriorities(State& state, absl::Span<const Round> rounds);
@@ -17,4 +19,4 @@ void OpPriorities(State& state, absl::Span<const Round> rounds);
 // its turn a dim is closed and empty, and its axes are not used by the tensor. Spec 5.5.
 void UserPriorities(State& state, absl::Span<const Round> rounds);
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -4,7 +4,7 @@
 #include "propagation/manual.h"
 #include "propagation/priorities.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 void DropPriorities(std::optional<TensorSharding>& s) {
@@ -40,7 +40,7 @@ void Run(State& state, const Options& options, absl::Span<const Round> rounds) {
 }  // namespace
 
 Result Propagate(Graph graph, const Options& options) {
-  Verify(graph);
+  Verify(graph, options.names);
   Result result;
   for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].origin = static_cast<OpId>(i);
   if (options.import) SplitConstants(graph, result.copies);
@@ -68,4 +68,4 @@ Result Propagate(Graph graph, const Options& options) {
   return result;
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

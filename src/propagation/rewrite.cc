@@ -1,10 +1,10 @@
 #include "propagation/import.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 Rewrite::Rewrite(Graph& graph)
     : graph_(graph),
-      before_(graph.ops.size()),
+      before_(graph.ops.size() + 1),
       after_(graph.ops.size()),
       removed_(graph.ops.size(), false) {}
 
@@ -19,6 +19,7 @@ void Rewrite::Apply() {
     }
     for (Op& op : after_[i]) ops.push_back(std::move(op));
   }
+  for (Op& op : before_.back()) ops.push_back(std::move(op));
   graph_.ops = std::move(ops);
   for (Edge& edge : graph_.edges)
     for (Use& use : edge.sources) use.op = renumbered[static_cast<size_t>(use.op)];
@@ -26,4 +27,4 @@ void Rewrite::Apply() {
     if (region.op >= 0) region.op = renumbered[static_cast<size_t>(region.op)];
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 ShardingId Shardings::Intern(TensorSharding sharding) {
   auto [it, added] = ids_.try_emplace(std::move(sharding), static_cast<ShardingId>(list_.size()));
@@ -151,4 +151,4 @@ void State::Notify(ValueId v, OpId current, WorkList& work) const {
   users(owner);
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

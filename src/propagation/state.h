@@ -8,7 +8,7 @@
 
 #include "propagation/steps.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 using ShardingId = int32_t;  // 0: none
 
@@ -97,4 +97,4 @@ class State {
   std::vector<int32_t> group_of_;       // per value; -1: none
 };
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -2,7 +2,7 @@
 #pragma once
 #include "propagation/factors.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 
 struct StepCall {
   const Rule& rule;
@@ -18,4 +18,4 @@ void BasicStep(const StepCall& call, Projection& projection);
 // a tensor, that of the larger source tensor gets it. Spec 5.1.
 void AggressiveStep(const StepCall& call, Projection& projection);
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

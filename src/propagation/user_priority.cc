@@ -3,7 +3,7 @@
 
 #include "propagation/priorities.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 // A place that holds a sharding: a value, or (then `returned` is its number) a function's result.
@@ -96,4 +96,4 @@ void UserPriorities(State& state, absl::Span<const Round> rounds) {
   }
 }
 
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

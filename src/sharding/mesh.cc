@@ -165,3 +165,11 @@ const MeshDef* ParseMesh(std::string_view text, bool is_abstract, Loc loc) {
 }
 
 }  // namespace tessera::sharding
+
+namespace tessera {
+
+Mesh abstract_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
+  return Mesh(sharding::MakeMesh(std::move(axes), std::move(options), true, "abstract_mesh", loc));
+}
+
+}  // namespace tessera

@@ -90,8 +90,4 @@ Mesh make_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
   return Mesh(mesh);
 }
 
-Mesh abstract_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
-  return Mesh(sharding::MakeMesh(std::move(axes), std::move(options), true, "abstract_mesh", loc));
-}
-
 }  // namespace tessera

@@ -8,15 +8,15 @@
 namespace tessera::conformance {
 namespace {
 
-using propagation::AtBorder;
-using propagation::Closed;
-using propagation::ValueId;
+using propagation::engine::AtBorder;
+using propagation::engine::Closed;
+using propagation::engine::ValueId;
 using sharding::TensorSharding;
 
 // What is expected against what came, case by case.
 class Comparison {
  public:
-  Comparison(const Case& c, const CaseGraph& built, const propagation::Result& result)
+  Comparison(const Case& c, const CaseGraph& built, const propagation::engine::Result& result)
       : case_(c), built_(built), result_(result) {}
 
   std::optional<Outcome> Run() {
@@ -54,10 +54,10 @@ class Comparison {
   // The values that stand for a name: the value itself unless all uses of it got copies.
   std::vector<ValueId> Holders(ValueId v) const {
     std::vector<ValueId> holders;
-    for (const propagation::Result::Copy& copy : result_.copies)
+    for (const propagation::engine::Result::Copy& copy : result_.copies)
       if (copy.original == v) holders.push_back(copy.copy);
     bool used = holders.empty();
-    for (const propagation::Op& op : result_.graph.ops)
+    for (const propagation::engine::Op& op : result_.graph.ops)
       for (ValueId operand : op.operands) used = used || operand == v;
     if (used) holders.push_back(v);
     return holders;
@@ -116,7 +116,7 @@ class Comparison {
   std::vector<std::string> UsesBy(ValueId original, const std::string& user) const {
     std::vector<std::string> uses;
     std::vector<ValueId> holders = Holders(original);
-    for (const propagation::Op& op : result_.graph.ops) {
+    for (const propagation::engine::Op& op : result_.graph.ops) {
       auto named = built_.users.find(op.origin);
       if (named == built_.users.end() || named->second != user) continue;
       for (ValueId operand : op.operands)
@@ -164,12 +164,12 @@ class Comparison {
 
   const Case& case_;
   const CaseGraph& built_;
-  const propagation::Result& result_;
+  const propagation::engine::Result& result_;
 };
 
 Outcome Propagated(const Case& c, Rules rules) {
   CaseGraph built = BuildGraph(c, rules);
-  propagation::Result result = propagation::Propagate(built.graph);
+  propagation::engine::Result result = propagation::engine::Propagate(built.graph);
   auto different = Comparison(c, built, result).Run();
   return different ? *different : Outcome{};
 }
@@ -210,7 +210,7 @@ Outcome RunPropagation(const Case& c) {
 Outcome RunFrontend(const Case& c) {
   return Guarded([&] {
     CaseGraph built = FrontendGraph(c);
-    propagation::Result result = propagation::Propagate(built.graph);
+    propagation::engine::Result result = propagation::engine::Propagate(built.graph);
     // Values of inner functions have no names here.
     Case known = c;
     for (const char* key : {"shardings", "splits"}) {

@@ -11,8 +11,8 @@
 namespace tessera::conformance {
 namespace {
 
-using propagation::OpId;
-using propagation::ValueId;
+using propagation::engine::OpId;
+using propagation::engine::ValueId;
 using sharding::TensorSharding;
 
 std::string TypeOf(const Json& argument) {

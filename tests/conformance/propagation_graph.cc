@@ -7,11 +7,11 @@
 namespace tessera::conformance {
 namespace {
 
-using propagation::Edge;
-using propagation::Op;
-using propagation::OpId;
-using propagation::Use;
-using propagation::ValueId;
+using propagation::engine::Edge;
+using propagation::engine::Op;
+using propagation::engine::OpId;
+using propagation::engine::Use;
+using propagation::engine::ValueId;
 using sharding::AxisList;
 using sharding::TensorSharding;
 
@@ -44,7 +44,7 @@ class Builder {
   }
 
  private:
-  propagation::Graph& graph() { return out_.graph; }
+  propagation::engine::Graph& graph() { return out_.graph; }
   static size_t Index(int32_t id) { return static_cast<size_t>(id); }
 
   std::optional<TensorSharding> Sharding(const Json& text) const {

@@ -33,6 +33,7 @@ const std::map<std::string, std::set<std::string>>& AllowedLayers() {
       {"api",
        {"api", "ops", "base", "plan", "sharding", "propagation", "ir", "runtime", "kernels",
         "trace", "spmd"}},
+      {"cli", {"cli"}},
   };
   return table;
 }

@@ -34,7 +34,8 @@ Bytes NaiveTake(const TakeDesc& desc, const Bytes& in, const std::vector<int64_t
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t index : indices)
       for (int64_t i = 0; i < inner; ++i) {
-        Bytes value(item);
+        Bytes value(item);  // what no sum notices: zero, of floats the negative one
+        if (desc.dtype.is_floating()) value.back() = static_cast<Bytes::value_type>(0x80);
         const int64_t local = index - begin;
         if (index < 0 || index >= desc.size) {
           if (begin == 0) value = outside;

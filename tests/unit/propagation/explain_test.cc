@@ -6,7 +6,7 @@
 
 #include "unit/propagation/golden.h"
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 using testing::GoldenCase;
@@ -117,4 +117,4 @@ c: <@mesh, [{}, {?}], replicated={"b"}>
 }
 
 }  // namespace
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

@@ -8,7 +8,7 @@
 #include "base/reader.h"
 #include "sharding/rule_text.h"
 
-namespace tessera::propagation::testing {
+namespace tessera::propagation::engine::testing {
 namespace {
 
 using sharding::Shapes;
@@ -253,4 +253,4 @@ std::vector<GoldenCase> ReadCases(const std::string& path) {
   return CasesReader(std::string(std::istreambuf_iterator<char>(file), {})).Read();
 }
 
-}  // namespace tessera::propagation::testing
+}  // namespace tessera::propagation::engine::testing

@@ -19,7 +19,7 @@
 
 #include "propagation/graph.h"
 
-namespace tessera::propagation::testing {
+namespace tessera::propagation::engine::testing {
 
 struct GoldenCase {
   std::string name;
@@ -36,4 +36,4 @@ std::vector<GoldenCase> ReadCases(const std::string& path);
 // Returns a sharding's text, "open" if there is none or nothing in it.
 std::string ShardingText(const TensorSharding* sharding);
 
-}  // namespace tessera::propagation::testing
+}  // namespace tessera::propagation::engine::testing

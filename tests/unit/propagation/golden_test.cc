@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 using testing::GoldenCase;
@@ -51,4 +51,4 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Golden,
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

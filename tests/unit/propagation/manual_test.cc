@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace tessera::propagation {
+namespace tessera::propagation::engine {
 namespace {
 
 // Shardy forgets it there, so that a partial maximum becomes a sum.
@@ -23,4 +23,4 @@ TEST(Manual, APartialMaximumStaysOneAcrossTheBorderOfARegion) {
 }
 
 }  // namespace
-}  // namespace tessera::propagation
+}  // namespace tessera::propagation::engine

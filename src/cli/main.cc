@@ -1,0 +1,162 @@
+// The `tessera` command: what the library does with a program's text.
+#include <absl/flags/flag.h>
+#include <absl/flags/parse.h>
+#include <tessera/explain.h>
+#include <tessera/program.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/html.h"
+
+ABSL_FLAG(std::string, stop_after, "user-priority",
+          "the last strategy: basic, aggressive, op-priority or user-priority");
+ABSL_FLAG(std::string, html, "", "also write a page with the shardings and their reasons");
+
+namespace tessera::cli {
+namespace {
+
+constexpr const char* kUsage =
+    "tessera propagate FILE [--stop-after STRATEGY] [--html OUT]\n"
+    "    prints the program with the sharding of every value\n"
+    "tessera explain FILE VALUE [--stop-after STRATEGY]\n"
+    "    prints why a value, such as %3, is sharded as it is\n"
+    "tessera check FILE\n"
+    "    prints ok, or what is wrong and where\n"
+    "tessera partition FILE\n"
+    "    prints the program of one device, its communication, memory and FLOPs\n"
+    "\n"
+    "FILE has program text; - is the standard input.\n"
+    "STRATEGY is basic, aggressive, op-priority or user-priority (all of them: the default).\n"
+    "OUT becomes one HTML page that stands alone.\n"
+    "The exit code is 1 if the program is refused, 2 if the command is not understood.\n";
+
+// Errors are about the user's text, not about lines of this file.
+constexpr Loc kHere = Loc::Unknown();
+
+// What the command line says is wrong with itself.
+struct UsageError {
+  std::string reason;
+};
+
+struct Call {
+  std::string command, file, value, html;
+  propagation::Stage stop_after = propagation::Stage::kUserPriority;
+};
+
+propagation::Stage StageOf(const std::string& name) {
+  constexpr const char* kNames[] = {"basic", "aggressive", "op-priority", "user-priority"};
+  for (int i = 0; i < 4; ++i)
+    if (name == kNames[i]) return static_cast<propagation::Stage>(i);
+  throw UsageError{"there is no strategy '" + name +
+                   "': basic, aggressive, op-priority or user-priority"};
+}
+
+// `--stop-after` is how users write what Abseil calls stop_after. Abseil ends the process where it
+// does not understand a flag; what it would not is found here.
+std::vector<std::string> WithFlagNames(int argc, char** argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    std::string& a = arguments[i];
+    if (a.size() < 2 || a[0] != '-') continue;
+    size_t equals = a.find('=');
+    std::string name = a.substr(2, equals == std::string::npos ? equals : equals - 2);
+    std::string flag = name;
+    std::replace(flag.begin(), flag.end(), '-', '_');
+    if (a[1] != '-' || (flag != "stop_after" && flag != "html"))
+      throw UsageError{"there is no option '" + a.substr(0, equals) + "'"};
+    bool value_follows = equals == std::string::npos;
+    if (value_follows && i + 1 == arguments.size())
+      throw UsageError{"--" + name + " needs a value"};
+    a = "--" + flag + (value_follows ? "" : a.substr(equals));
+    if (value_follows) ++i;
+  }
+  return arguments;
+}
+
+Call Parse(int argc, char** argv) {
+  std::vector<std::string> arguments = WithFlagNames(argc, argv);
+  std::vector<char*> pointers;
+  for (std::string& a : arguments) pointers.push_back(a.data());
+  std::vector<char*> words =
+      absl::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
+  words.erase(words.begin());
+  if (words.empty()) throw UsageError{"a command is missing"};
+  Call call;
+  call.command = words[0];
+  bool known = call.command == "propagate" || call.command == "explain" ||
+               call.command == "check" || call.command == "partition";
+  if (!known) throw UsageError{"there is no command '" + call.command + "'"};
+  size_t wanted = call.command == "explain" ? 3 : 2;
+  if (words.size() < 2) throw UsageError{call.command + " needs a file"};
+  if (words.size() < wanted) throw UsageError{"explain needs a value, such as %3"};
+  if (words.size() > wanted)
+    throw UsageError{"'" + std::string(words[wanted]) + "' is one argument too many"};
+  call.file = words[1];
+  if (wanted == 3) call.value = words[2];
+  call.html = absl::GetFlag(FLAGS_html);
+  if (!call.html.empty() && call.command != "propagate")
+    throw UsageError{"--html goes with propagate only"};
+  std::string stage = absl::GetFlag(FLAGS_stop_after);
+  call.stop_after = StageOf(stage);
+  bool propagates = call.command == "propagate" || call.command == "explain";
+  if (!propagates && call.stop_after != propagation::Stage::kUserPriority)
+    throw UsageError{"--stop-after goes with propagate and explain only"};
+  return call;
+}
+
+void WritePage(const Call& call, const Program& program) {
+  std::ofstream out(call.html);
+  out << HtmlPage(program, call.file, call.stop_after);
+  if (!out.flush()) throw std::runtime_error("cannot write " + call.html);
+}
+
+void Partition(const Program& program) {
+  Lowered lowered = lower(program, kHere);
+  std::cout << lowered.device_program() << "\n"
+            << lowered.comm() << lowered.peak_bytes() << " B at most on each device\n"
+            << lowered.flops() << " FLOPs on each device\n";
+}
+
+void Run(const Call& call) {
+  Program program = Program::Load(call.file == "-" ? "/dev/stdin" : call.file, kHere);
+  if (call.command == "check") {
+    std::cout << "ok\n";
+  } else if (call.command == "explain") {
+    std::cout << explain(program, call.value, call.stop_after, kHere);
+  } else if (call.command == "partition") {
+    Partition(program);
+  } else {
+    if (!call.html.empty()) WritePage(call, program);
+    std::cout << program.propagated(call.stop_after, kHere);
+  }
+}
+
+int Main(int argc, char** argv) {
+  bool help = std::any_of(argv + 1, argv + argc, [](const char* a) {
+    return std::string_view(a) == "--help" || std::string_view(a) == "-h";
+  });
+  if (help) {
+    std::cout << kUsage;
+    return 0;
+  }
+  try {
+    Run(Parse(argc, argv));
+    return 0;
+  } catch (const UsageError& e) {
+    std::cerr << "tessera: " << e.reason << "; see tessera --help\n";
+    return 2;
+  } catch (const std::exception& e) {
+    std::cerr << e.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::cli
+
+int main(int argc, char** argv) { return tessera::cli::Main(argc, argv); }

@@ -1,0 +1,266 @@
+// The public graph: every text and every id is checked where it is given.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "propagation/api.h"
+#include "sharding/rule_text.h"
+
+namespace tessera::propagation {
+namespace {
+
+using engine::TensorSharding;
+
+int32_t Number(ValueId v) { return static_cast<int32_t>(v); }
+int32_t Number(OpId op) { return static_cast<int32_t>(op); }
+
+[[noreturn]] void Fail(const char* op, int check, std::string where, std::string reason) {
+  base::ThrowSharding({.kind = {},
+                       .op = op,
+                       .label = fmt::format("propagate.C{}", check),
+                       .where = std::move(where),
+                       .reason = std::move(reason),
+                       .operands = {},
+                       .notes = {},
+                       .fixes = {}});
+}
+
+// Runs `read`; what it refuses is refused at the user's line first, then at the place in the text.
+template <class Read>
+auto ReadAt(const std::string& where, const Read& read) {
+  try {
+    return read();
+  } catch (const RuntimeError& e) {
+    ErrorDetail detail = e.detail();
+    detail.where = fmt::format("{}: {}", where, detail.where);
+    // The line of the C++ code says less than `where`.
+    detail.notes.pop_back();
+    base::ThrowRuntime(std::move(detail));
+  }
+}
+
+std::string WhereOf(const std::string& given, Loc loc) {
+  return given.empty() ? base::Where(loc) : given;
+}
+
+void CheckValues(const Graph::Impl& impl, const char* op, const std::vector<ValueId>& values,
+                 const std::string& where) {
+  for (ValueId v : values)
+    if (Number(v) < 0 || Number(v) >= static_cast<int32_t>(impl.graph.values.size()))
+      Fail(op, 1, where,
+           fmt::format("there is no value {}; the graph has {}", Number(v),
+                       impl.graph.values.size()));
+}
+
+const engine::TensorSharding& ShardingOf(Graph::Impl& impl, const std::string& text,
+                                         const std::string& where) {
+  auto known = impl.shardings.find(text);
+  if (known != impl.shardings.end()) return known->second;
+  TensorSharding s =
+      ReadAt(where, [&] { return sharding::ParseSharding(text, impl.mesh, Loc::Unknown()); });
+  return impl.shardings.emplace(text, std::move(s)).first->second;
+}
+
+sharding::DimMap ReadRule(const std::string& text, const sharding::Shapes& operands,
+                          const sharding::Shapes& results, const std::string& name,
+                          const std::string& where) {
+  size_t first = text.find_first_not_of(" \n\t");
+  bool einsum =
+      first != std::string::npos && text[first] != '#' && text.find('[') == std::string::npos;
+  if (einsum)
+    return ReadAt(
+        where, [&] { return sharding::ParseEinsumRule(text, operands, results, Loc::Unknown()); });
+  sharding::DimMap map = ReadAt(where, [&] { return sharding::ParseRule(text, Loc::Unknown()); });
+  if (auto problem = sharding::VerifyRule(map, operands, results))
+    Fail(name.c_str(), 18, where, "the rule does not fit: " + problem->reason);
+  return map;
+}
+
+// Of scalars, and of dims that are as large as the result's or of size 1.
+sharding::DimMap PointwiseRule(const std::string& name, const sharding::Shapes& operands,
+                               const sharding::Shapes& results, const std::string& where) {
+  const sharding::Shape& wanted = *results[0];
+  auto fits = [&](const sharding::Shape& shape) {
+    if (shape.empty()) return true;
+    if (shape.size() != wanted.size()) return false;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] != wanted[d] && shape[d] != 1) return false;
+    return true;
+  };
+  for (const sharding::Shape* shape : operands)
+    if (!fits(*shape)) Fail(name.c_str(), 18, where, "an elementwise op of unequal shapes");
+  for (const sharding::Shape* shape : results)
+    if (*shape != wanted) Fail(name.c_str(), 18, where, "an elementwise op of unequal results");
+  return sharding::Pointwise(operands, wanted, static_cast<int>(results.size()));
+}
+
+engine::RuleId RuleOf(Graph::Impl& impl, const OpOptions& op, const std::string& where) {
+  std::string key = op.rule;
+  sharding::Shapes operands, results;
+  auto list = [&](const std::vector<ValueId>& values, sharding::Shapes& shapes) {
+    key += "|";
+    for (ValueId v : values) {
+      shapes.push_back(&impl.graph.values[static_cast<size_t>(v)].shape);
+      for (int64_t n : *shapes.back()) key += std::to_string(n) + ",";
+      key += ";";
+    }
+  };
+  list(op.operands, operands);
+  list(op.results, results);
+  auto known = impl.rules.find(key);
+  if (known != impl.rules.end()) return known->second;
+  sharding::DimMap map = op.rule.empty() ? PointwiseRule(op.name, operands, results, where)
+                                         : ReadRule(op.rule, operands, results, op.name, where);
+  return impl.rules[key] = impl.graph.AddRule(std::move(map));
+}
+
+void CheckKind(const OpOptions& op, const std::string& where) {
+  auto fail = [&](std::string reason) { Fail(op.name.c_str(), 19, where, std::move(reason)); };
+  if (op.constraint && op.barrier) fail("an op is a constraint or a barrier, not both");
+  bool identity = op.constraint || op.barrier;
+  if (identity && !op.rule.empty())
+    fail("constraints and barriers are identities: they have no rule");
+  if (op.constant && !op.operands.empty()) fail("a constant has no operands");
+  if (op.elementwise && op.results.empty()) fail("an elementwise op has results");
+  if (op.priority < -1 || op.priority > kLastPriority)
+    fail(fmt::format("priorities lie between 0 and {}, or are -1 for none; not {}", kLastPriority,
+                     op.priority));
+}
+
+engine::Op EngineOp(Graph::Impl& impl, const OpOptions& options, const std::string& where) {
+  engine::Op op;
+  op.kind = options.constraint ? engine::Op::kConstraint
+            : options.barrier  ? engine::Op::kBarrier
+                               : engine::Op::kNone;
+  for (ValueId v : options.operands) op.operands.push_back(Number(v));
+  for (ValueId v : options.results) op.results.push_back(Number(v));
+  op.elementwise = options.elementwise;
+  op.constant = options.constant;
+  op.foldable = options.foldable;
+  op.expands = options.expands;
+  op.barrier = options.crosses;
+  bool crossed = !options.rule.empty() || options.elementwise;
+  if (op.kind == engine::Op::kNone && crossed) {
+    op.kind = engine::Op::kRule;
+    op.rule = RuleOf(impl, options, where);
+  }
+  return op;
+}
+
+}  // namespace
+
+Graph::Graph(Mesh mesh, Loc loc) {
+  if (mesh.empty()) Fail("Graph", 20, base::Where(loc), "a graph needs a mesh with axes");
+  impl_ = std::make_unique<Impl>(mesh.def()->WithoutModes());
+}
+Graph::~Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+
+ValueId Graph::value(ValueOptions options, Loc loc) {
+  std::string where = WhereOf(options.where, loc);
+  for (int64_t n : options.shape)
+    if (n < 0) Fail("value", 21, where, fmt::format("a dim has size {}", n));
+  std::optional<TensorSharding> given;
+  if (!options.sharding.empty()) given = ShardingOf(*impl_, options.sharding, where);
+  if (given && given->dims.size() != options.shape.size())
+    Fail("value", 2, where,
+         fmt::format("the sharding is of rank {}, the value of rank {}", given->dims.size(),
+                     options.shape.size()));
+  int32_t id = impl_->graph.AddValue(std::move(options.shape), std::move(given));
+  if (options.name.empty()) options.name = fmt::format("value {}", id);
+  impl_->values.push_back({std::move(options.name), std::move(options.where)});
+  return ValueId{id};
+}
+
+OpId Graph::op(OpOptions options, Loc loc) {
+  std::string where = WhereOf(options.where, loc);
+  if (options.name.empty()) options.name = fmt::format("op {}", impl_->ops.size());
+  CheckValues(*impl_, options.name.c_str(), options.operands, where);
+  CheckValues(*impl_, options.name.c_str(), options.results, where);
+  CheckKind(options, where);
+  int32_t id = impl_->graph.Add(EngineOp(*impl_, options, where));
+  impl_->ops.push_back({std::move(options.name), std::move(options.where)});
+  impl_->priorities.push_back(options.priority);
+  return OpId{id};
+}
+
+void Graph::edge(EdgeOptions options, Loc loc) {
+  std::string where = WhereOf(options.where, loc);
+  CheckValues(*impl_, "edge", options.targets, where);
+  CheckValues(*impl_, "edge", {options.owner}, where);
+  engine::Edge edge;
+  std::vector<engine::Op>& ops = impl_->graph.ops;
+  for (Use use : options.sources) {
+    bool known = Number(use.op) >= 0 && Number(use.op) < static_cast<int32_t>(ops.size()) &&
+                 use.operand >= 0 &&
+                 use.operand < static_cast<int>(ops[static_cast<size_t>(use.op)].operands.size());
+    if (!known)
+      Fail("edge", 14, where,
+           fmt::format("there is no operand {} of op {}", use.operand, Number(use.op)));
+    edge.sources.push_back({Number(use.op), use.operand});
+  }
+  // A loop's results are made by its edges: they have one sharding with what else is a target.
+  auto targets = std::move(options.targets);
+  targets.push_back(options.owner);
+  for (engine::Op& op : ops) {
+    if (op.kind != engine::Op::kNone) continue;
+    auto taken = [&](int32_t v) { return std::count(targets.begin(), targets.end(), ValueId{v}); };
+    op.results.erase(std::remove_if(op.results.begin(), op.results.end(), taken), op.results.end());
+  }
+  for (ValueId v : targets)
+    if (v != options.owner) edge.other_targets.push_back(Number(v));
+  impl_->graph.AddEdge(std::move(edge), Number(options.owner), 0);
+  impl_->ops.push_back({"edge", std::move(options.where)});
+  impl_->priorities.push_back(-1);
+}
+
+void Graph::group(std::vector<ValueId> values, Loc loc) {
+  std::string where = base::Where(loc);
+  CheckValues(*impl_, "group", values, where);
+  std::vector<int32_t> group;
+  for (ValueId v : values) {
+    const std::vector<int64_t>&first = impl_->graph.values[static_cast<size_t>(values[0])].shape,
+          &shape = impl_->graph.values[static_cast<size_t>(v)].shape;
+    if (shape != first)
+      Fail("group", 15, where,
+           fmt::format("its members must have the same shape, unlike {} and {}",
+                       impl_->values[static_cast<size_t>(values[0])].name,
+                       impl_->values[static_cast<size_t>(v)].name));
+    group.push_back(Number(v));
+  }
+  impl_->graph.groups.push_back(std::move(group));
+}
+
+OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardings, Loc loc) {
+  std::string where = base::Where(loc);
+  CheckValues(*impl_, "returns", values, where);
+  if (!impl_->graph.returns.empty()) Fail("returns", 22, where, "the graph returns already");
+  if (!shardings.empty() && shardings.size() != values.size())
+    Fail("returns", 16, where,
+         fmt::format("shardings are given for {} results, but {} are returned", shardings.size(),
+                     values.size()));
+  shardings.resize(values.size());
+  engine::Op end;
+  end.kind = engine::Op::kNone;
+  end.is_return = true;
+  std::vector<std::optional<TensorSharding>> given(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    end.operands.push_back(Number(values[i]));
+    if (shardings[i].empty()) continue;
+    given[i] = ShardingOf(*impl_, shardings[i], where);
+    size_t rank = impl_->graph.values[static_cast<size_t>(values[i])].shape.size();
+    if (given[i]->dims.size() != rank)
+      Fail("returns", 2, where,
+           fmt::format("the sharding is of rank {}, the value of rank {}", given[i]->dims.size(),
+                       rank));
+  }
+  impl_->graph.returns = std::move(given);
+  int32_t id = impl_->graph.Add(std::move(end));
+  impl_->ops.push_back({"return", {}});
+  impl_->priorities.push_back(-1);
+  return OpId{id};
+}
+
+}  // namespace tessera::propagation

@@ -1,0 +1,186 @@
+// The public propagate and its result.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "propagation/api.h"
+#include "propagation/explain.h"
+#include "propagation/priorities.h"
+
+namespace tessera::propagation {
+
+struct Result::Impl {
+  std::vector<Graph::Impl::Named> values, ops;
+  std::vector<std::string> rounds;
+  const sharding::MeshDef* mesh;
+  engine::Result result;
+  Border border;
+  bool explain;
+  std::vector<bool> is_argument;  // per value
+  std::vector<Copy> copies;
+  absl::flat_hash_map<int32_t, int32_t> original;  // of copies
+};
+
+namespace {
+
+using engine::Round;
+using sharding::Factor;
+
+[[noreturn]] void Fail(const char* op, int check, Loc loc, std::string reason) {
+  base::ThrowSharding({.kind = {},
+                       .op = op,
+                       .label = fmt::format("propagate.C{}", check),
+                       .where = base::Where(loc),
+                       .reason = std::move(reason),
+                       .operands = {},
+                       .notes = {},
+                       .fixes = {}});
+}
+
+// The caller's predicates, then all ops; or Shardy's rounds. Ops with a priority have theirs.
+std::vector<Round> RoundsOf(const Graph::Impl& graph, const std::vector<OpPriority>& given) {
+  std::vector<Round> rounds = given.empty() ? engine::DefaultRounds() : std::vector<Round>();
+  for (const OpPriority& predicate : given)
+    rounds.push_back([&graph, predicate](const engine::Op& op, const Factor& f, bool single_use) {
+      // What import adds is an identity with no op of the caller's behind it.
+      if (op.origin < 0) return Direction::kBoth;
+      return predicate({OpId{op.origin}, graph.ops[static_cast<size_t>(op.origin)].name,
+                        op.elementwise, op.expands, single_use,
+                        f.kind == sharding::FactorKind::kPass});
+    });
+  if (!given.empty())
+    rounds.push_back([](const engine::Op&, const Factor&, bool) { return Direction::kBoth; });
+  int last = graph.priorities.empty()
+                 ? -1
+                 : *std::max_element(graph.priorities.begin(), graph.priorities.end());
+  if (last < 0) return rounds;
+  auto none = [](const engine::Op&, const Factor&, bool) { return Direction::kNone; };
+  while (static_cast<int>(rounds.size()) <= last) rounds.push_back(none);
+  for (int k = 0; k < static_cast<int>(rounds.size()); ++k)
+    rounds[static_cast<size_t>(k)] = [&graph, k, otherwise = rounds[static_cast<size_t>(k)]](
+                                         const engine::Op& op, const Factor& f, bool single_use) {
+      int own = op.origin < 0 ? -1 : graph.priorities[static_cast<size_t>(op.origin)];
+      if (own < 0) return otherwise(op, f, single_use);
+      return k >= own ? Direction::kBoth : Direction::kNone;
+    };
+  return rounds;
+}
+
+engine::Names NamesOf(const std::vector<Graph::Impl::Named>& values,
+                      const std::vector<Graph::Impl::Named>& ops) {
+  return {.value = [&](int32_t v) { return values[static_cast<size_t>(v)].name; },
+          .op = [&](int32_t i) { return ops[static_cast<size_t>(i)].name; },
+          .where = [&](int32_t i) { return ops[static_cast<size_t>(i)].where; }};
+}
+
+void FindBorder(Result::Impl& impl, const engine::Graph& graph) {
+  impl.is_argument.assign(graph.values.size(), true);
+  for (const engine::Op& op : graph.ops) {
+    for (int32_t v : op.results) impl.is_argument[static_cast<size_t>(v)] = false;
+    if (op.kind == engine::Op::kEdge)
+      for (int32_t v : graph.edges[static_cast<size_t>(op.edge)].other_targets)
+        impl.is_argument[static_cast<size_t>(v)] = false;
+  }
+}
+
+// Values that import made are called after those that they stand for.
+void NameNewValues(Result::Impl& impl) {
+  for (const engine::Result::Copy& c : impl.result.copies) {
+    if (c.copy != c.original) impl.original[c.copy] = c.original;
+    impl.copies.push_back(
+        {ValueId{c.original}, {OpId{c.user}, c.operand}, ValueId{c.copy}, ValueId{c.made}});
+  }
+  const size_t given = impl.values.size();
+  for (size_t v = given; v < impl.result.graph.values.size(); ++v) {
+    auto original = impl.original.find(static_cast<int32_t>(v));
+    std::string name = original == impl.original.end()
+                           ? "a value made by an import step"
+                           : "a copy of " + impl.values[static_cast<size_t>(original->second)].name;
+    impl.values.push_back({std::move(name), {}});
+  }
+}
+
+std::string Text(const Result::Impl& impl, const engine::TensorSharding* s,
+                 const engine::Shape& shape, bool at_border) {
+  engine::TensorSharding open = sharding::Replicated(impl.mesh, static_cast<int>(shape.size()));
+  for (sharding::DimAxes& d : open.dims) d.open = true;
+  if (!s) s = &open;
+  if (!at_border || impl.border == Border::kKeep) return sharding::Text(*s);
+  return sharding::Text(engine::AtBorder(*s, shape, impl.border == Border::kEven));
+}
+
+void CheckValue(const Result::Impl& impl, const char* op, ValueId v, Loc loc) {
+  if (static_cast<int32_t>(v) < 0 || static_cast<size_t>(v) >= impl.result.graph.values.size())
+    Fail(op, 1, loc,
+         fmt::format("there is no value {}; the graph has {}", static_cast<int32_t>(v),
+                     impl.result.graph.values.size()));
+}
+
+}  // namespace
+
+std::string Result::sharding(ValueId value, Loc loc) const {
+  CheckValue(*impl_, "sharding", value, loc);
+  auto v = static_cast<size_t>(value);
+  bool argument = v < impl_->is_argument.size() && impl_->is_argument[v];
+  return Text(*impl_, impl_->result.sharding(static_cast<int32_t>(value)),
+              impl_->result.graph.values[v].shape, argument);
+}
+
+std::string Result::returned(int k, Loc loc) const {
+  const auto& returns = impl_->result.returns;
+  if (k < 0 || k >= static_cast<int>(returns.size()))
+    Fail("returned", 23, loc,
+         fmt::format("there is no result {}; the graph returns {}", k, returns.size()));
+  for (const engine::Op& op : impl_->result.graph.ops) {
+    if (!op.is_return) continue;
+    int32_t v = op.operands[static_cast<size_t>(k)];
+    const auto& came = returns[static_cast<size_t>(k)];
+    return Text(*impl_, came ? &*came : impl_->result.sharding(v),
+                impl_->result.graph.values[static_cast<size_t>(v)].shape, true);
+  }
+  return {};
+}
+
+std::string Result::explain(ValueId value, Loc loc) const {
+  CheckValue(*impl_, "explain", value, loc);
+  if (!impl_->explain)
+    Fail("explain", 24, loc, "the graph was propagated without {.explain = true}");
+  engine::Names names = NamesOf(impl_->values, impl_->ops);
+  names.rounds = impl_->rounds;
+  return engine::Explain(impl_->result, static_cast<int32_t>(value), names);
+}
+
+const std::vector<Copy>& Result::copies() const { return impl_->copies; }
+const std::vector<std::string>& Result::warnings() const { return impl_->result.warnings; }
+
+Result propagate(const Graph& graph, Options options, Loc loc) {
+  const Graph::Impl& from = *graph.impl_;
+  if (options.op_priorities.size() > static_cast<size_t>(kLastPriority))
+    Fail("propagate", 19, loc,
+         fmt::format("at most {} op priorities, not {}", kLastPriority,
+                     options.op_priorities.size()));
+  engine::Names names = NamesOf(from.values, from.ops);
+  engine::Options how;
+  how.stop_after = options.stop_after;
+  how.rounds = RoundsOf(from, options.op_priorities);
+  how.record = options.explain;
+  how.names = &names;
+  auto impl = std::make_shared<Result::Impl>();
+  impl->values = from.values;
+  impl->ops = from.ops;
+  impl->mesh = from.mesh;
+  impl->border = options.border;
+  impl->explain = options.explain;
+  FindBorder(*impl, from.graph);
+  if (options.stop_after >= Stage::kOpPriority && options.op_priorities.empty())
+    impl->rounds = engine::DefaultRoundNames();
+  else if (options.stop_after >= Stage::kOpPriority)
+    for (size_t k = 0; k <= options.op_priorities.size(); ++k)
+      impl->rounds.push_back(k < options.op_priorities.size() ? "the caller's" : "all ops");
+  impl->result = engine::Propagate(from.graph, how);
+  NameNewValues(*impl);
+  return Result(std::move(impl));
+}
+
+}  // namespace tessera::propagation
