@@ -47,20 +47,17 @@ CustomOp register_op(OpDefinition definition, Loc loc) {
   api::Call call{"register_op", loc};
   trace::TheExecutor();
   if (trace::CurrentTrace())
-    base::ThrowTrace({.kind = {},
-                      .op = "register_op",
-                      .label = "register_op.C1",
-                      .where = base::Where(loc),
-                      .reason = "a function is being traced",
-                      .operands = {},
-                      .notes = {"register ops at the start"},
-                      .fixes = {}});
+    base::ThrowTrace(base::Refusal("register_op", 1, base::Where(loc), "a function is being traced",
+                                   {"register ops at the start"}));
   if (!IsWord(definition.name))
     api::FailShape(call, 2, fmt::format("\"{}\" is not a word for an op", definition.name),
                    {"letters, digits and '_', a letter first"});
   if (ir::FindOp(definition.name))
     api::FailShape(call, 3, fmt::format("there is an op {} already", definition.name));
   if (!definition.kernel) api::FailShape(call, 4, "the op has no .kernel");
+  if (definition.samples.empty())
+    api::FailShape(call, 6, "the op has no .samples: its rule could not be checked",
+                   {"name the dtypes of operands to try, such as .samples = {f32}"});
   std::unique_ptr<ops::CustomDef> def = ops::MakeCustom(std::move(definition));
   std::string difference = ops::CheckRule(*def, loc);
   if (!difference.empty())

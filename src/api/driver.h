@@ -20,6 +20,9 @@ struct Lowered::Impl {
 
 namespace api {
 
+// Why a device program is not lowered, propagated or explained again.
+inline constexpr const char* kOfDevice = "the program is one device's already";
+
 // Returns the lowered program. `shares` as for MakeSchedule's parameters. Checks the CommPolicy
 // scopes: throws ShardingError with every violation.
 std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,

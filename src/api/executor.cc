@@ -197,23 +197,12 @@ void ReplicaSharing(bool on) { api::shares_replicas = on; }
 
 void SetWorkerCount(int n, Loc loc) {
   if (n < 0)
-    base::ThrowRuntime({.kind = {},
-                        .op = "SetWorkerCount",
-                        .label = "SetWorkerCount.C1",
-                        .where = base::Where(loc),
-                        .reason = "a team of " + std::to_string(n) + " workers does not exist",
-                        .operands = {},
-                        .notes = {"give 1 or more, or 0 for one per core"},
-                        .fixes = {}});
+    base::ThrowRuntime(base::Refusal("SetWorkerCount", 1, base::Where(loc),
+                                     "a team of " + std::to_string(n) + " workers does not exist",
+                                     {"give 1 or more, or 0 for one per core"}));
   if (trace::CurrentTrace())
-    base::ThrowTrace({.kind = {},
-                      .op = "SetWorkerCount",
-                      .label = "SetWorkerCount.C2",
-                      .where = base::Where(loc),
-                      .reason = "a function is being traced",
-                      .operands = {},
-                      .notes = {},
-                      .fixes = {}});
+    base::ThrowTrace(
+        base::Refusal("SetWorkerCount", 2, base::Where(loc), "a function is being traced"));
   runtime::SetWorkerCount(n);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "api/driver.h"
 #include "api/explain.h"
 #include "api/operands.h"
 #include "base/error.h"
@@ -101,14 +102,8 @@ std::string PlaceText(const Propagated& propagated, const ValueNames::Entry& e) 
 
 [[noreturn]] void FailPins(const ir::Program& program, std::string reason) {
   Loc loc = program.instructions.empty() ? Loc::Unknown() : program.instructions[0].loc;
-  base::ThrowSharding({.kind = {},
-                       .op = "PinShardings",
-                       .label = "PinShardings.C2",
-                       .where = base::Where(loc),
-                       .reason = std::move(reason),
-                       .operands = {},
-                       .notes = {"write the dump again with dump_shardings"},
-                       .fixes = {}});
+  base::ThrowSharding(base::Refusal("PinShardings", 2, base::Where(loc), std::move(reason),
+                                    {"write the dump again with dump_shardings"}));
 }
 
 constexpr std::string_view kSeparator = " : ";
@@ -185,15 +180,7 @@ class Explainer {
 
  private:
   static api::Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) {
-    if (program.per_device)
-      base::ThrowRuntime({.kind = {},
-                          .op = "explain",
-                          .label = "explain.C2",
-                          .where = {},
-                          .reason = "the program is one device's already",
-                          .operands = {},
-                          .notes = {},
-                          .fixes = {}});
+    if (program.per_device) base::ThrowRuntime(base::Refusal("explain", 2, "", api::kOfDevice));
     propagation::engine::Options options;
     options.stop_after = stop_after;
     options.record = true;
@@ -212,16 +199,9 @@ std::string explain(const Program& program, std::string_view value, propagation:
   Explainer explainer(program, stop_after);
   propagation::engine::ValueId v = explainer.values().Find(value);
   if (v < 0)
-    base::ThrowRuntime(
-        {.kind = {},
-         .op = "explain",
-         .label = "explain.C1",
-         .where = base::Where(loc),
-         .reason = fmt::format("the program has no value \"{}\"", value),
-         .operands = {},
-         .notes =
-             {"name one in the function with named(x, \"name\"), or take a number of its text"},
-         .fixes = {}});
+    base::ThrowRuntime(base::Refusal(
+        "explain", 1, base::Where(loc), fmt::format("the program has no value \"{}\"", value),
+        {"name one in the function with named(x, \"name\"), or take a number of its text"}));
   return explainer.Of(v).text;
 }
 
@@ -244,14 +224,9 @@ std::string dump_shardings(const Program& program) {
 
 PinShardings::PinShardings(std::string_view text, Loc loc) : old_(api::pinned) {
   if (text.empty() || text[0] != '%' || text.find(api::kSeparator) == std::string_view::npos)
-    base::ThrowRuntime({.kind = {},
-                        .op = "PinShardings",
-                        .label = "PinShardings.C1",
-                        .where = base::Where(loc),
-                        .reason = "the text is not what dump_shardings writes",
-                        .operands = {},
-                        .notes = {"lines like `%3 dot_general f32[8,64] : <@mesh, [{\"x\"}, {}]>`"},
-                        .fixes = {}});
+    base::ThrowRuntime(base::Refusal(
+        "PinShardings", 1, base::Where(loc), "the text is not what dump_shardings writes",
+        {"lines like `%3 dot_general f32[8,64] : <@mesh, [{\"x\"}, {}]>`"}));
   api::pinned = std::string(text);
 }
 PinShardings::~PinShardings() { api::pinned = old_; }

@@ -93,10 +93,6 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
                     {fmt::format("write {{.{} = P(...)}}, or one spec per array", option)});
 }
 
-}  // namespace
-
-namespace {
-
 // What a spec says about the Auto axes of the mesh, or about the others.
 PartitionSpec PartOf(const PartitionSpec& spec, const sharding::MeshDef* mesh, bool of_auto) {
   auto wanted = [&](const std::string& name) {

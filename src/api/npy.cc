@@ -16,14 +16,7 @@ namespace {
 constexpr char kMagic[] = "\x93NUMPY";
 
 [[noreturn]] void Fail(const char* op, const std::string& path, std::string reason, Loc loc) {
-  base::ThrowRuntime({.kind = {},
-                      .op = op,
-                      .label = std::string(op) + ".file",
-                      .where = base::Where(loc),
-                      .reason = path + ": " + reason,
-                      .operands = {},
-                      .notes = {},
-                      .fixes = {}});
+  base::ThrowRuntime(base::Refusal(op, "file", base::Where(loc), path + ": " + reason));
 }
 
 struct Header {

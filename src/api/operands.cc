@@ -15,14 +15,8 @@ namespace tessera::api {
 
 namespace {
 ErrorDetail Detail(Call call, int check, std::string reason, std::vector<std::string> notes) {
-  return {.kind = {},
-          .op = call.name,
-          .label = fmt::format("{}.C{}", call.name, check),
-          .where = base::Where(call.loc),
-          .reason = std::move(reason),
-          .operands = {},
-          .notes = std::move(notes),
-          .fixes = {}};
+  return base::Refusal(call.name, check, base::Where(call.loc), std::move(reason),
+                       std::move(notes));
 }
 }  // namespace
 

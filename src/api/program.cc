@@ -40,16 +40,8 @@ std::string EventText(const CommEvent& e) {
 }
 
 [[noreturn]] void Refuse(const char* op, int check, std::string reason, Loc loc) {
-  base::ThrowRuntime({.kind = {},
-                      .op = op,
-                      .label = fmt::format("{}.C{}", op, check),
-                      .where = base::Where(loc),
-                      .reason = std::move(reason),
-                      .operands = {},
-                      .notes = {},
-                      .fixes = {}});
+  base::ThrowRuntime(base::Refusal(op, check, base::Where(loc), std::move(reason)));
 }
-constexpr const char* kOfDevice = "the program is one device's already";
 
 std::vector<ArrayType> TypesOf(const ir::Program& program, const std::vector<ir::ValueId>& values) {
   std::vector<ArrayType> types;
@@ -104,7 +96,7 @@ std::vector<ArrayType> Program::inputs() const { return TypesOf(*program_, progr
 std::vector<ArrayType> Program::outputs() const { return TypesOf(*program_, program_->outputs); }
 
 Program Program::propagated(propagation::Stage stop_after, Loc loc) const {
-  if (program_->per_device) Refuse("propagate", 2, kOfDevice, loc);
+  if (program_->per_device) Refuse("propagate", 2, api::kOfDevice, loc);
   if (!api::HasAutoAxes(*program_)) return *this;
   propagation::engine::Options options;
   options.stop_after = stop_after;
@@ -112,7 +104,7 @@ Program Program::propagated(propagation::Stage stop_after, Loc loc) const {
 }
 
 Lowered lower(const Program& program, Loc loc) {
-  if (program.program()->per_device) Refuse("lower", 2, kOfDevice, loc);
+  if (program.program()->per_device) Refuse("lower", 2, api::kOfDevice, loc);
   return Lowered(api::LowerProgram(program.program(), {}));
 }
 
@@ -234,15 +226,9 @@ void CheckPolicies(const CommReport& report) {
   for (const std::string& line : soft)
     std::fprintf(stderr, "tessera: CommPolicy: %s\n", line.c_str());
   if (hard.empty()) return;
-  base::ThrowSharding({.kind = {},
-                       .op = "CommPolicy",
-                       .label = "CommPolicy.C1",
-                       .where = "",
-                       .reason = fmt::format("the program breaks the policy in scope, {} time{}",
-                                             hard.size(), hard.size() == 1 ? "" : "s"),
-                       .operands = {},
-                       .notes = std::move(hard),
-                       .fixes = {}});
+  std::string reason = fmt::format("the program breaks the policy in scope, {} time{}", hard.size(),
+                                   hard.size() == 1 ? "" : "s");
+  base::ThrowSharding(base::Refusal("CommPolicy", 1, "", std::move(reason), std::move(hard)));
 }
 
 std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,

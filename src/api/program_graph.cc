@@ -96,7 +96,7 @@ class Builder {
 
   void Body(const ir::Program& program, int32_t region) {
     for (const ir::Instruction& i : program.instructions)
-      i.regions.empty() ? AddPlain(program, region, i) : AddRegions(program, region, i);
+      i.regions.empty() ? AddPlain(program, region, i) : AddRegions(region, i);
   }
 
   OpId End(const ir::Program& program, int32_t region) {
@@ -117,40 +117,32 @@ class Builder {
 
   void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
     const ir::OpDef& def = *i.op;
-    const ir::Lowering& lowering = *def.lowering;
+    std::vector<const ir::Type*> operands, results;
+    for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
+    for (ir::ValueId v : i.results) results.push_back(program.type(v));
+    OpTraits traits = TraitsOf(def, operands, results);
     Op op = Start(region, i);
-    op.constant = i.operands.empty();
-    op.elementwise = std::holds_alternative<ir::Elementwise>(lowering);
-    op.expands = std::holds_alternative<ir::Broadcast>(lowering);
-    op.foldable = op.elementwise || op.expands || std::holds_alternative<ir::View>(lowering) ||
-                  &def == &ops::kSlice;
-    op.first = def.travel == ir::Travel::kEarly          ? Direction::kBoth
-               : def.travel == ir::Travel::kEarlyForward ? Direction::kForward
-                                                         : Direction::kNone;
-    const ir::Type* type = program.type(i.results[0]);
+    op.constant = traits.constant;
+    op.elementwise = traits.elementwise;
+    op.expands = traits.expands;
+    op.foldable = traits.foldable;
+    op.first = traits.first;
     if (&def == &ops::kShardingConstraint) {
       op.kind = Op::kConstraint;
       graph().values[static_cast<size_t>(op.results[0])].sharding =
-          Asked(ir::As<ir::ConstraintParams>(i.params.get()), type, i.loc);
-    } else if (std::holds_alternative<ir::Move>(lowering)) {
+          Asked(ir::As<ir::ConstraintParams>(i.params.get()), results[0], i.loc);
+    } else if (std::holds_alternative<ir::Move>(*def.lowering)) {
       op.elementwise = true;
-      op.rule = graph().IdentityRule(type->shape(), 1);
+      op.rule = graph().IdentityRule(results[0]->shape(), 1);
     } else {
-      op.rule = RuleOf(program, i);
+      op.rule = graph().AddRule(ir::DimMapOf(def, i.params.get(), operands, results));
     }
     Add(std::move(op), {&i, false, nullptr});
   }
 
-  propagation::engine::RuleId RuleOf(const ir::Program& program, const ir::Instruction& i) {
-    std::vector<const ir::Type*> operands, results;
-    for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
-    for (ir::ValueId v : i.results) results.push_back(program.type(v));
-    return graph().AddRule(ir::DimMapOf(*i.op, i.params.get(), operands, results));
-  }
-
   // The op itself only uses its operands; edges into its regions come before them, edges out of
   // them after.
-  void AddRegions(const ir::Program&, int32_t region, const ir::Instruction& i) {
+  void AddRegions(int32_t region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
     std::vector<ValueId> results(op.results.begin(), op.results.end());
@@ -225,6 +217,21 @@ class Builder {
 };
 
 }  // namespace
+
+OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results) {
+  const ir::Lowering& lowering = *op.lowering;
+  OpTraits t{};
+  t.constant = operands.empty();
+  t.elementwise =
+      std::holds_alternative<ir::Elementwise>(lowering) ||
+      (op.travel == ir::Travel::kElementwise && operands[0]->shape() == results[0]->shape());
+  t.expands = std::holds_alternative<ir::Broadcast>(lowering);
+  t.foldable = t.elementwise || t.expands || op.foldable;
+  t.first = t.elementwise || op.travel == ir::Travel::kEarly ? Direction::kBoth
+            : op.travel == ir::Travel::kEarlyForward         ? Direction::kForward
+                                                             : Direction::kNone;
+  return t;
+}
 
 ProgramGraph GraphOf(const ir::Program& program) { return Builder().Run(program); }
 

@@ -35,6 +35,13 @@ struct ProgramGraph {
   std::vector<Border> borders;
 };
 
+// What propagation wants to know of an op beside its dimension map.
+struct OpTraits {
+  bool constant, elementwise, foldable, expands;
+  propagation::Direction first;
+};
+OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results);
+
 // Explicit axes that a type names are the beginning of each dim, and those it does not name stay
 // out of the value. The program's own values keep their ids.
 ProgramGraph GraphOf(const ir::Program& program);

@@ -34,6 +34,24 @@ template <class E>
   Throw<InternalError>("InternalError", std::move(d));
 }
 
+// Returns what an error says that shows no operands and offers no edit; its label is `op.check`.
+inline ErrorDetail Refusal(std::string op, const std::string& check, std::string where,
+                           std::string reason, std::vector<std::string> notes = {}) {
+  ErrorDetail d;
+  d.label = op + "." + check;
+  d.op = std::move(op);
+  d.where = std::move(where);
+  d.reason = std::move(reason);
+  d.notes = std::move(notes);
+  return d;
+}
+// The same of check number `check`, labelled `op.C3`.
+inline ErrorDetail Refusal(std::string op, int check, std::string where, std::string reason,
+                           std::vector<std::string> notes = {}) {
+  return Refusal(std::move(op), "C" + std::to_string(check), std::move(where), std::move(reason),
+                 std::move(notes));
+}
+
 // Returns the message: the user's line first, types, the reason, then edits.
 std::string Render(const ErrorDetail& detail);
 

@@ -181,6 +181,7 @@ class Required {
 // When propagation over Auto axes visits an op, before it visits all.
 enum class Travel : uint8_t {
   kLate,          // with all others; elementwise ops travel early whatever is said here
+  kElementwise,   // as an elementwise op where operand and result have one shape
   kEarly,         // it only passes shardings on
   kEarlyForward,  // the same, from operands to results only
 };
@@ -196,6 +197,9 @@ struct OpDef {
   double flops_per_point = 0;  // per point of the iteration space
   bool out_sharding = false;   // takes one
   Travel travel = Travel::kLate;
+  // Of constants it makes a constant, which propagation copies for every user; elementwise ops and
+  // broadcasts do whatever is said here.
+  bool foldable = false;
   std::array<std::string_view, 3> operand_names = {"operand", "", ""};  // in messages
 };
 

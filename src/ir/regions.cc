@@ -42,14 +42,7 @@ std::string Name(const FlowEnd& end) {
 }
 
 ErrorDetail Detail(const RegionCall& call, int check, std::string reason) {
-  return {.kind = {},
-          .op = std::string(call.op.name),
-          .label = fmt::format("{}.C{}", call.op.name, check),
-          .where = base::Where(call.loc),
-          .reason = std::move(reason),
-          .operands = {},
-          .notes = {},
-          .fixes = {}};
+  return base::Refusal(std::string(call.op.name), check, base::Where(call.loc), std::move(reason));
 }
 
 // A result is weak where everything that flows into it is.

@@ -10,14 +10,8 @@ namespace tessera::ir {
 namespace {
 
 [[noreturn]] void Fail(const Instruction& instruction, std::string reason) {
-  base::ThrowRuntime({.kind = {},
-                      .op = std::string(instruction.op->name),
-                      .label = fmt::format("{}.verify", instruction.op->name),
-                      .where = base::Where(instruction.loc),
-                      .reason = std::move(reason),
-                      .operands = {},
-                      .notes = {},
-                      .fixes = {}});
+  base::ThrowRuntime(base::Refusal(std::string(instruction.op->name), "verify",
+                                   base::Where(instruction.loc), std::move(reason)));
 }
 
 // A move keeps shape and dtype; its result type states the sharding.

@@ -4,9 +4,11 @@
 
 #include "base/error.h"
 #include "base/shape.h"
+#include "kernels/reduce_elements.h"
 #include "ops/check.h"
 #include "plan/plan.h"
 #include "sharding/rule_text.h"
+#include "spmd/moves.h"
 
 namespace tessera::ops {
 namespace {
@@ -17,13 +19,13 @@ using sharding::FactorKind;
 
 const OpDefinition& Of(const ir::OpDef& op) { return static_cast<const CustomDef&>(op).definition; }
 
-std::vector<ShapedType> ResultTypes(const OpDefinition& d,
-                                    const std::vector<ShapedType>& operands) {
+std::vector<ShapedType> ResultTypes(const OpDefinition& d, const std::vector<ShapedType>& operands,
+                                    Loc loc = Loc::Unknown()) {
   if (d.type) return d.type(operands);
   sharding::Shapes shapes;
   for (const ShapedType& t : operands) shapes.push_back(&t.shape);
   std::vector<ShapedType> results;
-  for (Shape& s : sharding::EinsumResultShapes(d.rule, shapes, Loc::Unknown()))
+  for (Shape& s : sharding::EinsumResultShapes(d.rule, shapes, loc))
     results.push_back({std::move(s), operands.empty() ? DType{} : operands[0].dtype});
   return results;
 }
@@ -151,11 +153,12 @@ std::vector<ir::HostTensor> RandomOperands(const std::vector<Shape>& shapes, DTy
   return out;
 }
 
-std::vector<ir::HostTensor> Results(const OpDefinition& d, const std::vector<ir::HostTensor>& in) {
+std::vector<ir::HostTensor> Results(const OpDefinition& d, const std::vector<ir::HostTensor>& in,
+                                    Loc loc = Loc::Unknown()) {
   std::vector<ShapedType> types;
   for (const ir::HostTensor& t : in) types.push_back({t.shape, t.dtype});
   std::vector<ir::HostTensor> out;
-  for (ShapedType& t : ResultTypes(d, types)) out.emplace_back(t.dtype, std::move(t.shape));
+  for (ShapedType& t : ResultTypes(d, types, loc)) out.emplace_back(t.dtype, std::move(t.shape));
   return out;
 }
 
@@ -173,21 +176,11 @@ double Value(const ir::HostTensor& t, int64_t i) {
   return t.dtype.is_floating() ? t.Float(i) : static_cast<double>(t.Int(i));
 }
 
-double Combine(Reduction reduction, double a, double b) {
-  switch (reduction) {
-    case Reduction::kMax:
-      return std::max(a, b);
-    case Reduction::kMin:
-      return std::min(a, b);
-    case Reduction::kProd:
-      return a * b;
-    case Reduction::kAnd:
-      return static_cast<double>(static_cast<int64_t>(a) & static_cast<int64_t>(b));
-    case Reduction::kOr:
-      return static_cast<double>(static_cast<int64_t>(a) | static_cast<int64_t>(b));
-    default:
-      return a + b;
-  }
+double Combine(DType t, Reduction reduction, double a, double b) {
+  plan::Reduction r = spmd::ToPlan(reduction);
+  if (t.is_floating()) return kernels::Combine<double>(r, a, b);
+  return static_cast<double>(
+      kernels::Combine<int64_t>(r, static_cast<int64_t>(a), static_cast<int64_t>(b)));
 }
 
 // Computes both halves of a factor and puts them together; compares with the whole.
@@ -215,8 +208,9 @@ class Trial {
         part.ForEach(map_.results[r], whole_[r].shape, [&](int64_t at, int64_t i) {
           auto k = static_cast<size_t>(at);
           double v = Value(made[r], i);
-          sum[r][k] =
-              seen[r][k] && f.kind == FactorKind::kReduce ? Combine(f.reduction, sum[r][k], v) : v;
+          sum[r][k] = seen[r][k] && f.kind == FactorKind::kReduce
+                          ? Combine(made[r].dtype, f.reduction, sum[r][k], v)
+                          : v;
           seen[r][k] = true;
         });
       }
@@ -278,7 +272,7 @@ std::string CheckRule(CustomDef& def, Loc loc) {
   for (DType dtype : d.samples) {
     std::vector<ir::HostTensor> in =
         RandomOperands(sharding::EinsumSampleShapes(d.rule, loc), dtype);
-    std::vector<ir::HostTensor> empty = Results(d, in);
+    std::vector<ir::HostTensor> empty = Results(d, in, loc);
     sharding::Shapes operands, results;
     for (const ir::HostTensor& t : in) operands.push_back(&t.shape);
     for (const ir::HostTensor& t : empty) results.push_back(&t.shape);

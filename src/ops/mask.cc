@@ -1,13 +1,14 @@
 // What lies behind the end of a dim that does not divide, on the last devices, must reach no
 // result.
-#include <limits>
-
+#include "base/defaults.h"
 #include "ir/builder.h"
 #include "ir/move_params.h"
+#include "kernels/reduce_elements.h"
 #include "ops/check.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/reference.h"
+#include "spmd/moves.h"
 
 namespace tessera::ops {
 namespace {
@@ -26,28 +27,15 @@ ir::ParamsPtr LiteralOf(const ir::HostTensor& one) {
 
 // What a reduction takes no notice of.
 ir::ParamsPtr Identity(DType t, Reduction reduction) {
+  plan::Reduction r = spmd::ToPlan(reduction);
   ir::HostTensor one(t, {1});
-  bool largest = reduction == Reduction::kMin;
-  switch (reduction) {
-    case Reduction::kProd:
-      t.is_floating() ? one.SetFloat(0, 1) : one.SetInt(0, 1);
-      break;
-    case Reduction::kAnd:
-      one.SetInt(0, t.is_bool() ? 1 : -1);
-      break;
-    case Reduction::kMax:
-    case Reduction::kMin:
-      if (t.is_floating())
-        one.SetFloat(0, largest ? std::numeric_limits<double>::infinity()
-                                : -std::numeric_limits<double>::infinity());
-      else if (t.is_bool() || t.is_unsigned())
-        one.SetInt(0, !largest ? 0 : t.is_bool() ? 1 : -1);
-      else
-        one.SetInt(0, (int64_t{1} << (t.size() * 8 - 1)) ^ (largest ? -1 : 0));
-      break;
-    default:
-      break;  // zero
-  }
+  base::VisitDType(t, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>)
+      one.SetInt(0, static_cast<int64_t>(kernels::ReductionIdentity<T>(r)));
+    else
+      one.SetFloat(0, kernels::ReductionIdentity<double>(r));
+  });
   return LiteralOf(one);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "propagation/api.h"
+#include "propagation/refuse.h"
 #include "sharding/rule_text.h"
 
 namespace tessera::propagation {
@@ -14,17 +15,6 @@ using engine::TensorSharding;
 
 int32_t Number(ValueId v) { return static_cast<int32_t>(v); }
 int32_t Number(OpId op) { return static_cast<int32_t>(op); }
-
-[[noreturn]] void Fail(const char* op, int check, std::string where, std::string reason) {
-  base::ThrowSharding({.kind = {},
-                       .op = op,
-                       .label = fmt::format("propagate.C{}", check),
-                       .where = std::move(where),
-                       .reason = std::move(reason),
-                       .operands = {},
-                       .notes = {},
-                       .fixes = {}});
-}
 
 // Runs `read`; what it refuses is refused at the user's line first, then at the place in the text.
 template <class Read>
@@ -48,9 +38,9 @@ void CheckValues(const Graph::Impl& impl, const char* op, const std::vector<Valu
                  const std::string& where) {
   for (ValueId v : values)
     if (Number(v) < 0 || Number(v) >= static_cast<int32_t>(impl.graph.values.size()))
-      Fail(op, 1, where,
-           fmt::format("there is no value {}; the graph has {}", Number(v),
-                       impl.graph.values.size()));
+      Refuse(op, 1, where,
+             fmt::format("there is no value {}; the graph has {}", Number(v),
+                         impl.graph.values.size()));
 }
 
 const engine::TensorSharding& ShardingOf(Graph::Impl& impl, const std::string& text,
@@ -73,7 +63,7 @@ sharding::DimMap ReadRule(const std::string& text, const sharding::Shapes& opera
         where, [&] { return sharding::ParseEinsumRule(text, operands, results, Loc::Unknown()); });
   sharding::DimMap map = ReadAt(where, [&] { return sharding::ParseRule(text, Loc::Unknown()); });
   if (auto problem = sharding::VerifyRule(map, operands, results))
-    Fail(name.c_str(), 18, where, "the rule does not fit: " + problem->reason);
+    Refuse(name, 18, where, "the rule does not fit: " + problem->reason);
   return map;
 }
 
@@ -89,9 +79,9 @@ sharding::DimMap PointwiseRule(const std::string& name, const sharding::Shapes& 
     return true;
   };
   for (const sharding::Shape* shape : operands)
-    if (!fits(*shape)) Fail(name.c_str(), 18, where, "an elementwise op of unequal shapes");
+    if (!fits(*shape)) Refuse(name, 18, where, "an elementwise op of unequal shapes");
   for (const sharding::Shape* shape : results)
-    if (*shape != wanted) Fail(name.c_str(), 18, where, "an elementwise op of unequal results");
+    if (*shape != wanted) Refuse(name, 18, where, "an elementwise op of unequal results");
   return sharding::Pointwise(operands, wanted, static_cast<int>(results.size()));
 }
 
@@ -116,7 +106,7 @@ engine::RuleId RuleOf(Graph::Impl& impl, const OpOptions& op, const std::string&
 }
 
 void CheckKind(const OpOptions& op, const std::string& where) {
-  auto fail = [&](std::string reason) { Fail(op.name.c_str(), 19, where, std::move(reason)); };
+  auto fail = [&](std::string reason) { Refuse(op.name, 19, where, std::move(reason)); };
   if (op.constraint && op.barrier) fail("an op is a constraint or a barrier, not both");
   bool identity = op.constraint || op.barrier;
   if (identity && !op.rule.empty())
@@ -151,7 +141,7 @@ engine::Op EngineOp(Graph::Impl& impl, const OpOptions& options, const std::stri
 }  // namespace
 
 Graph::Graph(Mesh mesh, Loc loc) {
-  if (mesh.empty()) Fail("Graph", 20, base::Where(loc), "a graph needs a mesh with axes");
+  if (mesh.empty()) Refuse("Graph", 20, base::Where(loc), "a graph needs a mesh with axes");
   impl_ = std::make_unique<Impl>(mesh.def()->WithoutModes());
 }
 Graph::~Graph() = default;
@@ -161,13 +151,13 @@ Graph& Graph::operator=(Graph&&) noexcept = default;
 ValueId Graph::value(ValueOptions options, Loc loc) {
   std::string where = WhereOf(options.where, loc);
   for (int64_t n : options.shape)
-    if (n < 0) Fail("value", 21, where, fmt::format("a dim has size {}", n));
+    if (n < 0) Refuse("value", 21, where, fmt::format("a dim has size {}", n));
   std::optional<TensorSharding> given;
   if (!options.sharding.empty()) given = ShardingOf(*impl_, options.sharding, where);
   if (given && given->dims.size() != options.shape.size())
-    Fail("value", 2, where,
-         fmt::format("the sharding is of rank {}, the value of rank {}", given->dims.size(),
-                     options.shape.size()));
+    Refuse("value", 2, where,
+           fmt::format("the sharding is of rank {}, the value of rank {}", given->dims.size(),
+                       options.shape.size()));
   int32_t id = impl_->graph.AddValue(std::move(options.shape), std::move(given));
   if (options.name.empty()) options.name = fmt::format("value {}", id);
   impl_->values.push_back({std::move(options.name), std::move(options.where)});
@@ -197,8 +187,8 @@ void Graph::edge(EdgeOptions options, Loc loc) {
                  use.operand >= 0 &&
                  use.operand < static_cast<int>(ops[static_cast<size_t>(use.op)].operands.size());
     if (!known)
-      Fail("edge", 14, where,
-           fmt::format("there is no operand {} of op {}", use.operand, Number(use.op)));
+      Refuse("edge", 14, where,
+             fmt::format("there is no operand {} of op {}", use.operand, Number(use.op)));
     edge.sources.push_back({Number(use.op), use.operand});
   }
   // A loop's results are made by its edges: they have one sharding with what else is a target.
@@ -224,10 +214,10 @@ void Graph::group(std::vector<ValueId> values, Loc loc) {
     const std::vector<int64_t>&first = impl_->graph.values[static_cast<size_t>(values[0])].shape,
           &shape = impl_->graph.values[static_cast<size_t>(v)].shape;
     if (shape != first)
-      Fail("group", 15, where,
-           fmt::format("its members must have the same shape, unlike {} and {}",
-                       impl_->values[static_cast<size_t>(values[0])].name,
-                       impl_->values[static_cast<size_t>(v)].name));
+      Refuse("group", 15, where,
+             fmt::format("its members must have the same shape, unlike {} and {}",
+                         impl_->values[static_cast<size_t>(values[0])].name,
+                         impl_->values[static_cast<size_t>(v)].name));
     group.push_back(Number(v));
   }
   impl_->graph.groups.push_back(std::move(group));
@@ -236,11 +226,11 @@ void Graph::group(std::vector<ValueId> values, Loc loc) {
 OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardings, Loc loc) {
   std::string where = base::Where(loc);
   CheckValues(*impl_, "returns", values, where);
-  if (!impl_->graph.returns.empty()) Fail("returns", 22, where, "the graph returns already");
+  if (!impl_->graph.returns.empty()) Refuse("returns", 22, where, "the graph returns already");
   if (!shardings.empty() && shardings.size() != values.size())
-    Fail("returns", 16, where,
-         fmt::format("shardings are given for {} results, but {} are returned", shardings.size(),
-                     values.size()));
+    Refuse("returns", 16, where,
+           fmt::format("shardings are given for {} results, but {} are returned", shardings.size(),
+                       values.size()));
   shardings.resize(values.size());
   engine::Op end;
   end.kind = engine::Op::kNone;
@@ -252,9 +242,9 @@ OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardi
     given[i] = ShardingOf(*impl_, shardings[i], where);
     size_t rank = impl_->graph.values[static_cast<size_t>(values[i])].shape.size();
     if (given[i]->dims.size() != rank)
-      Fail("returns", 2, where,
-           fmt::format("the sharding is of rank {}, the value of rank {}", given[i]->dims.size(),
-                       rank));
+      Refuse("returns", 2, where,
+             fmt::format("the sharding is of rank {}, the value of rank {}", given[i]->dims.size(),
+                         rank));
   }
   impl_->graph.returns = std::move(given);
   int32_t id = impl_->graph.Add(std::move(end));

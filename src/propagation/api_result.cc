@@ -7,6 +7,7 @@
 #include "propagation/api.h"
 #include "propagation/explain.h"
 #include "propagation/priorities.h"
+#include "propagation/refuse.h"
 
 namespace tessera::propagation {
 
@@ -26,17 +27,6 @@ namespace {
 
 using engine::Round;
 using sharding::Factor;
-
-[[noreturn]] void Fail(const char* op, int check, Loc loc, std::string reason) {
-  base::ThrowSharding({.kind = {},
-                       .op = op,
-                       .label = fmt::format("propagate.C{}", check),
-                       .where = base::Where(loc),
-                       .reason = std::move(reason),
-                       .operands = {},
-                       .notes = {},
-                       .fixes = {}});
-}
 
 // The caller's predicates, then all ops; or Shardy's rounds. Ops with a priority have theirs.
 std::vector<Round> RoundsOf(const Graph::Impl& graph, const std::vector<OpPriority>& given) {
@@ -112,9 +102,9 @@ std::string Text(const Result::Impl& impl, const engine::TensorSharding* s,
 
 void CheckValue(const Result::Impl& impl, const char* op, ValueId v, Loc loc) {
   if (static_cast<int32_t>(v) < 0 || static_cast<size_t>(v) >= impl.result.graph.values.size())
-    Fail(op, 1, loc,
-         fmt::format("there is no value {}; the graph has {}", static_cast<int32_t>(v),
-                     impl.result.graph.values.size()));
+    Refuse(op, 1, base::Where(loc),
+           fmt::format("there is no value {}; the graph has {}", static_cast<int32_t>(v),
+                       impl.result.graph.values.size()));
 }
 
 }  // namespace
@@ -130,8 +120,8 @@ std::string Result::sharding(ValueId value, Loc loc) const {
 std::string Result::returned(int k, Loc loc) const {
   const auto& returns = impl_->result.returns;
   if (k < 0 || k >= static_cast<int>(returns.size()))
-    Fail("returned", 23, loc,
-         fmt::format("there is no result {}; the graph returns {}", k, returns.size()));
+    Refuse("returned", 23, base::Where(loc),
+           fmt::format("there is no result {}; the graph returns {}", k, returns.size()));
   for (const engine::Op& op : impl_->result.graph.ops) {
     if (!op.is_return) continue;
     int32_t v = op.operands[static_cast<size_t>(k)];
@@ -145,7 +135,7 @@ std::string Result::returned(int k, Loc loc) const {
 std::string Result::explain(ValueId value, Loc loc) const {
   CheckValue(*impl_, "explain", value, loc);
   if (!impl_->explain)
-    Fail("explain", 24, loc, "the graph was propagated without {.explain = true}");
+    Refuse("explain", 24, base::Where(loc), "the graph was propagated without {.explain = true}");
   engine::Names names = NamesOf(impl_->values, impl_->ops);
   names.rounds = impl_->rounds;
   return engine::Explain(impl_->result, static_cast<int32_t>(value), names);
@@ -157,9 +147,9 @@ const std::vector<std::string>& Result::warnings() const { return impl_->result.
 Result propagate(const Graph& graph, Options options, Loc loc) {
   const Graph::Impl& from = *graph.impl_;
   if (options.op_priorities.size() > static_cast<size_t>(kLastPriority))
-    Fail("propagate", 19, loc,
-         fmt::format("at most {} op priorities, not {}", kLastPriority,
-                     options.op_priorities.size()));
+    Refuse("propagate", 19, base::Where(loc),
+           fmt::format("at most {} op priorities, not {}", kLastPriority,
+                       options.op_priorities.size()));
   engine::Names names = NamesOf(from.values, from.ops);
   engine::Options how;
   how.stop_after = options.stop_after;

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "propagation/graph.h"
+#include "propagation/refuse.h"
 
 namespace tessera::propagation::engine {
 namespace {
@@ -12,14 +12,8 @@ struct Place {
 };
 
 [[noreturn]] void Fail(int check, Place place, const std::string& reason) {
-  base::ThrowSharding({.kind = {},
-                       .op = "propagate",
-                       .label = fmt::format("propagate.C{}", check),
-                       .where = std::move(place.where),
-                       .reason = place.text.empty() ? reason : place.text + ": " + reason,
-                       .operands = {},
-                       .notes = {},
-                       .fixes = {}});
+  Refuse("propagate", check, std::move(place.where),
+         place.text.empty() ? reason : place.text + ": " + reason);
 }
 
 class Verifier {

@@ -114,11 +114,11 @@ class EinsumReader {
     in_.Expect("=");
     Reduction reduction = Reduction::kSum;
     if (list == kLists[0] && !in_.Peek("{")) {
-      constexpr const char* kNames[] = {"sum", "max", "min", "prod", "and", "or"};
       std::string word = in_.Word();
-      auto name = std::find(std::begin(kNames), std::end(kNames), word);
-      if (name == std::end(kNames)) in_.Fail("there is no reduction '" + word + "'");
-      reduction = static_cast<Reduction>(name - std::begin(kNames));
+      int k = 0, last = static_cast<int>(Reduction::kOr);
+      while (k <= last && word != ReductionName(static_cast<Reduction>(k))) ++k;
+      if (k > last) in_.Fail("there is no reduction '" + word + "'");
+      reduction = static_cast<Reduction>(k);
     }
     in_.List("{", "}", [&] { kinds_.push_back({ReadName(), list, reduction, in_.position()}); });
   }

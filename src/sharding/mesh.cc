@@ -39,14 +39,8 @@ Registry& TheRegistry() {
 }
 
 [[noreturn]] void Refuse(const char* op, int check, Loc loc, std::string reason, std::string hint) {
-  base::ThrowSharding({.kind = {},
-                       .op = op,
-                       .label = fmt::format("{}.C{}", op, check),
-                       .where = base::Where(loc),
-                       .reason = std::move(reason),
-                       .operands = {},
-                       .notes = {std::move(hint)},
-                       .fixes = {}});
+  base::ThrowSharding(
+      base::Refusal(op, check, base::Where(loc), std::move(reason), {std::move(hint)}));
 }
 
 void CheckDeviceIds(const std::vector<int64_t>& ids, int64_t size, const char* op, Loc loc) {

@@ -95,14 +95,8 @@ std::string PartitionSpec::text() const {
 Sharding::Sharding(Mesh mesh, PartitionSpec spec, Loc loc) : mesh_(mesh), spec_(std::move(spec)) {
   sharding::Resolved r = sharding::Resolve(spec_, mesh.def(), spec_.rank());
   if (!r.problem) return;
-  base::ThrowSharding({.kind = {},
-                       .op = "Sharding",
-                       .label = "Sharding." + r.problem->check,
-                       .where = base::Where(loc),
-                       .reason = r.problem->reason,
-                       .operands = {},
-                       .notes = {"spec: " + spec_.text()},
-                       .fixes = {}});
+  base::ThrowSharding(base::Refusal("Sharding", r.problem->check, base::Where(loc),
+                                    r.problem->reason, {"spec: " + spec_.text()}));
 }
 
 Sharding Sharding::Parse(std::string_view text, Mesh mesh, Loc loc) {
@@ -122,14 +116,9 @@ namespace {
 int FindAxis(const sharding::MeshDef* def, std::string_view name, const char* op, Loc loc) {
   int axis = def ? def->Find(name) : -1;
   if (axis >= 0) return axis;
-  base::ThrowSharding({.kind = {},
-                       .op = op,
-                       .label = std::string(op) + ".unknown-axis",
-                       .where = base::Where(loc),
-                       .reason = fmt::format("there is no axis \"{}\"", name),
-                       .operands = {},
-                       .notes = {"mesh: " + (def ? def->text() : "none")},
-                       .fixes = {}});
+  base::ThrowSharding(base::Refusal(op, "unknown-axis", base::Where(loc),
+                                    fmt::format("there is no axis \"{}\"", name),
+                                    {"mesh: " + (def ? def->text() : "none")}));
 }
 }  // namespace
 

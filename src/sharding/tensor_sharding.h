@@ -42,6 +42,9 @@ struct TensorSharding {
   }
 };
 
+// Returns "sum", "max", ...
+const char* ReductionName(Reduction reduction);
+
 // Returns the sharding of rank `rank` with every dim unsharded.
 TensorSharding Replicated(const MeshDef* mesh, int rank);
 

@@ -23,8 +23,7 @@ std::string DimText(const MeshDef* mesh, const DimAxes& d) {
 }
 
 const char* KindPrefix(Reduction kind) {
-  constexpr const char* kPrefixes[] = {"", "max", "min", "prod", "and", "or"};
-  return kPrefixes[static_cast<int>(kind)];
+  return kind == Reduction::kSum ? "" : ReductionName(kind);
 }
 
 AxisRef ReadAxis(base::Reader& in, const MeshDef* mesh) {
@@ -74,6 +73,11 @@ DimAxes ReadDim(base::Reader& in, const MeshDef* mesh) {
 }
 
 }  // namespace
+
+const char* ReductionName(Reduction reduction) {
+  constexpr const char* kNames[] = {"sum", "max", "min", "prod", "and", "or"};
+  return kNames[static_cast<int>(reduction)];
+}
 
 std::string Text(const TensorSharding& s) {
   std::string out = "<@mesh, [";

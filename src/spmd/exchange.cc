@@ -3,6 +3,7 @@
 
 #include "base/shape.h"
 #include "sharding/local.h"
+#include "spmd/moves.h"
 #include "spmd/plan_builder.h"
 
 namespace tessera::spmd {
@@ -19,23 +20,6 @@ std::vector<int64_t> Positions(const MeshDef& mesh) {
     position[device] = i;
   }
   return position;
-}
-
-plan::Reduction ToPlan(Reduction r) {
-  switch (r) {
-    case Reduction::kMax:
-      return plan::Reduction::kMax;
-    case Reduction::kMin:
-      return plan::Reduction::kMin;
-    case Reduction::kProd:
-      return plan::Reduction::kProd;
-    case Reduction::kAnd:
-      return plan::Reduction::kAnd;
-    case Reduction::kOr:
-      return plan::Reduction::kOr;
-    default:
-      return plan::Reduction::kSum;
-  }
 }
 
 // Drops dims of size 1 and joins dims that are contiguous on both sides.

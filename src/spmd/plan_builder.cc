@@ -175,14 +175,8 @@ class PlanBuilder {
     else if (auto* i = std::get_if<ir::IotaLike>(&lowering))
       i->make(call, &kernel);
     else
-      base::ThrowInternal({.kind = {},
-                           .op = std::string(instruction.op->name),
-                           .label = "plan.kernel",
-                           .where = base::Where(instruction.loc),
-                           .reason = "the op has no kernel",
-                           .operands = {},
-                           .notes = {},
-                           .fixes = {}});
+      base::ThrowInternal(base::Refusal(std::string(instruction.op->name), "kernel",
+                                        base::Where(instruction.loc), "the op has no kernel"));
     return kernel;
   }
 

@@ -40,14 +40,7 @@ bool Trace::IsInside(const Trace* trace) const {
 namespace {
 [[noreturn]] void Refuse(const char* op, const char* check, Loc loc, std::string reason,
                          std::vector<std::string> notes) {
-  base::ThrowTrace({.kind = {},
-                    .op = op,
-                    .label = std::string(op) + "." + check,
-                    .where = base::Where(loc),
-                    .reason = std::move(reason),
-                    .operands = {},
-                    .notes = std::move(notes),
-                    .fixes = {}});
+  base::ThrowTrace(base::Refusal(op, check, base::Where(loc), std::move(reason), std::move(notes)));
 }
 }  // namespace
 

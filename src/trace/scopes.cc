@@ -45,14 +45,8 @@ int DeviceCount() { return trace::devices; }
 
 void SetDeviceCount(int n, Loc loc) {
   auto fail = [&](int check, std::string reason, std::string hint) {
-    base::ThrowRuntime({.kind = {},
-                        .op = "SetDeviceCount",
-                        .label = fmt::format("SetDeviceCount.C{}", check),
-                        .where = base::Where(loc),
-                        .reason = std::move(reason),
-                        .operands = {},
-                        .notes = {std::move(hint)},
-                        .fixes = {}});
+    base::ThrowRuntime(base::Refusal("SetDeviceCount", check, base::Where(loc), std::move(reason),
+                                     {std::move(hint)}));
   };
   constexpr int kMost = 1 << 16;
   if (n < 1) fail(1, fmt::format("a program needs a device, not {}", n), "call SetDeviceCount(8)");
@@ -77,16 +71,11 @@ Mesh make_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
   int64_t needed = mesh->size();
   for (int64_t id : mesh->device_ids()) needed = std::max(needed, id + 1);
   if (needed > DeviceCount())
-    base::ThrowRuntime({.kind = {},
-                        .op = "make_mesh",
-                        .label = "make_mesh.C7",
-                        .where = base::Where(loc),
-                        .reason = fmt::format("the mesh {} needs {} devices, but there are {}",
-                                              mesh->text(), needed, DeviceCount()),
-                        .operands = {},
-                        .notes = {fmt::format(
-                            "call SetDeviceCount({}) at the start, or use abstract_mesh", needed)},
-                        .fixes = {}});
+    base::ThrowRuntime(base::Refusal(
+        "make_mesh", 7, base::Where(loc),
+        fmt::format("the mesh {} needs {} devices, but there are {}", mesh->text(), needed,
+                    DeviceCount()),
+        {fmt::format("call SetDeviceCount({}) at the start, or use abstract_mesh", needed)}));
   return Mesh(mesh);
 }
 

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "api/program_graph.h"
 #include "call.h"
 #include "ir/infer.h"
 #include "ops/ops.h"
@@ -137,16 +138,12 @@ OpFacts NativeFacts(const OpCall& c) {
     facts.results.push_back({t->shape(), t->dtype()});
   }
   facts.map = ir::DimMapOf(op, params.get(), operands, results);
-  facts.constant = operands.empty();
-  facts.elementwise =
-      std::holds_alternative<ir::Elementwise>(*op.lowering) ||
-      (&op == &ops::kBitcastConvertType && operands[0]->shape() == results[0]->shape());
-  facts.expands = &op == &ops::kBroadcastInDim;
-  bool reshapes = &op == &ops::kReshape;
-  facts.foldable = facts.elementwise || facts.expands || reshapes || &op == &ops::kSlice;
-  if (facts.elementwise || reshapes || &op == &ops::kTranspose) facts.first = Direction::kBoth;
-  if (&op == &ops::kDynamicSlice || &op == &ops::kDynamicUpdateSlice)
-    facts.first = Direction::kForward;
+  api::OpTraits traits = api::TraitsOf(op, operands, results);
+  facts.constant = traits.constant;
+  facts.elementwise = traits.elementwise;
+  facts.foldable = traits.foldable;
+  facts.expands = traits.expands;
+  facts.first = traits.first;
   if (std::holds_alternative<ir::Reduce>(*op.lowering)) facts.unnamed_operands = 1;
   return facts;
 }

@@ -1,0 +1,146 @@
+// Wrong input to what came with Auto axes: modes, constraints, pins and users' ops.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <functional>
+
+#include "golden.h"
+
+namespace tessera {
+namespace {
+
+struct Case {
+  const char* name;
+  std::function<void()> program;
+};
+
+Mesh Mixed() { return abstract_mesh({{"x", 2}, {"y", 4, Auto}}); }
+Mesh AllExplicit() { return abstract_mesh({{"x", 2}, {"y", 4}}); }
+Array Same(Array x) { return x; }
+
+void Copy(const KernelCall& call) {
+  auto x = call.in[0].data<float>(), out = call.out[0].data<float>();
+  for (size_t i = 0; i < out.size(); ++i) out[i] = x[i];
+}
+void AddFirst(const KernelCall& call) {
+  auto x = call.in[0].data<float>(), out = call.out[0].data<float>();
+  for (size_t i = 0; i < out.size(); ++i) out[i] = x[i] + x[0];
+}
+void Doubles(const KernelCall& call) { call.in[0].data<double>(); }
+
+const std::vector<Case>& Cases() {
+  static const std::vector<Case> cases = {
+      {"auto_axes_no_out_sharding",
+       [] {
+         MeshScope s(AllExplicit());
+         auto_axes(Same, {})(abstract_array("f32[8@x]"));
+       }},
+      {"auto_axes_unknown_axis",
+       [] {
+         MeshScope s(AllExplicit());
+         auto_axes(Same, {.axes = "z", .out_sharding = P()})(abstract_array("f32[8@x]"));
+       }},
+      {"auto_axes_too_few_specs",
+       [] {
+         MeshScope s(AllExplicit());
+         auto f = [](Array x) { return std::pair(x, x); };
+         auto_axes(f, {.out_sharding = {P("x")}})(abstract_array("f32[8@x]"));
+       }},
+      {"auto_axes_names_auto_axis",
+       [] {
+         MeshScope s(AllExplicit());
+         auto f = [](Array x) { return reshard(x, P("x")); };
+         auto_axes(f, {.out_sharding = P()})(abstract_array("f32[8@x]"));
+       }},
+      {"explicit_axes_no_in_sharding",
+       [] {
+         MeshScope s(Mixed());
+         explicit_axes(Same, {})(abstract_array("f32[8@x]"));
+       }},
+      {"explicit_axes_no_mesh", [] { explicit_axes(Same, {.in_sharding = P("x")})(ones({8})); }},
+      {"constraint_explicit_axis",
+       [] {
+         MeshScope s(Mixed());
+         with_sharding_constraint(abstract_array("f32[8]"), P("x"));
+       }},
+      {"constraint_too_long",
+       [] {
+         MeshScope s(Mixed());
+         with_sharding_constraint(abstract_array("f32[8]"), P(None, "y"));
+       }},
+      {"constraint_axis_twice",
+       [] {
+         MeshScope s(Mixed());
+         with_sharding_constraint(abstract_array("f32[8,8]"), P("y", "y"));
+       }},
+      {"constraint_reduced",
+       [] {
+         MeshScope s(Mixed());
+         with_sharding_constraint(abstract_array("f32[8]"), P().reduced("y"));
+       }},
+      {"jit_in_shardings_differ",
+       [] {
+         MeshScope s(AllExplicit());
+         jit(Same, {.in_shardings = P("y")})(abstract_array("f32[8@x]"));
+       }},
+      {"jit_out_shardings_too_few",
+       [] {
+         MeshScope s(AllExplicit());
+         auto f = [](Array x) { return std::pair(x, x); };
+         jit(f, {.out_shardings = {P("x")}})(abstract_array("f32[8@x]"));
+       }},
+      {"pins_of_no_dump", [] { PinShardings pins("no dump"); }},
+      {"pins_of_another_program",
+       [] {
+         MeshScope s(Mixed());
+         PinShardings pins("%0 argument f32[4] : <@mesh, [{}]>\n");
+         jit([](Array x) { return tanh(x) + x; }).lower(abstract_array("f32[8@x]"));
+       }},
+      {"explain_unknown_value",
+       [] {
+         MeshScope s(Mixed());
+         explain([](Array x) { return x + 1; }, abstract_array("f32[8@x]"), "h");
+       }},
+      {"register_op_name",
+       [] { register_op({.name = "two words", .rule = "b -> b", .kernel = Copy}); }},
+      {"register_op_taken", [] { register_op({.name = "add", .rule = "b -> b", .kernel = Copy}); }},
+      {"register_op_no_kernel", [] { register_op({.name = "mine", .rule = "b -> b"}); }},
+      {"register_op_no_samples",
+       [] { register_op({.name = "mine", .rule = "b -> b", .kernel = Copy, .samples = {}}); }},
+      {"register_op_rule_text",
+       [] { register_op({.name = "mine", .rule = "b => b", .kernel = Copy}); }},
+      {"register_op_unknown_factor",
+       [] { register_op({.name = "mine", .rule = "b -> k", .kernel = Copy}); }},
+      {"register_op_wrong_rule",
+       [] { register_op({.name = "mine", .rule = "b -> b", .kernel = AddFirst}); }},
+      {"register_op_in_a_trace",
+       [] {
+         jit([](Array x) {
+           register_op({.name = "mine", .rule = "b -> b", .kernel = Copy});
+           return x;
+         })(ones({2}));
+       }},
+      {"kernel_dtype", [] { register_op({.name = "mine", .rule = "b -> b", .kernel = Doubles}); }},
+  };
+  return cases;
+}
+
+class ModesInput : public testing::TestWithParam<size_t> {};
+TEST_P(ModesInput, IsOneClearError) {
+  const Case& c = Cases()[GetParam()];
+  try {
+    c.program();
+    FAIL() << c.name << " was accepted";
+  } catch (const InternalError& e) {
+    FAIL() << "a fault of ours: " << e.what();
+  } catch (const Error& e) {
+    ExpectGolden(std::string("modes_") + c.name, e.what());
+  }
+  EXPECT_TRUE(current_mesh().empty());
+  EXPECT_EQ((ones({2}) + 1).to_vector<float>(), std::vector<float>({2, 2}));
+}
+INSTANTIATE_TEST_SUITE_P(All, ModesInput, testing::Range(size_t{0}, Cases().size()),
+                         [](const auto& info) { return Cases()[info.param].name; });
+
+}  // namespace
+}  // namespace tessera
