@@ -23,14 +23,17 @@ enum class CommKind : uint8_t {
   kReduceScatter,
   kAllGather,
   kAllToAll,
-  kCollectivePermute
+  kCollectivePermute,
+  kHaloExchange  // parts of shards, for a slice, pad, concatenate, rev or roll of a sharded dim
 };
 
 // One collective of a program.
 struct CommEvent {
   CommKind kind;
   std::vector<std::string> axes;
-  int64_t bytes = 0;  // payload that leaves a device, each time
+  // Payload that leaves a device, each time; of a halo_exchange, what reaches the device that gets
+  // most.
+  int64_t bytes = 0;
   // That it runs; with `repeats`, for each iteration of a loop whose trip count is known only when
   // it has run. All branches of cond and switch_case count, though one runs.
   int64_t times = 1;

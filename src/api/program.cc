@@ -22,8 +22,8 @@ namespace tessera {
 namespace {
 
 const char* Name(CommKind kind) {
-  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
-                                    "collective_permute"};
+  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter",     "all_gather",
+                                    "all_to_all", "collective_permute", "halo_exchange"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -133,6 +133,8 @@ CommKind KindOf(sharding::StepKind kind) {
       return CommKind::kAllGather;
     case sharding::StepKind::kAllToAll:
       return CommKind::kAllToAll;
+    case sharding::StepKind::kHaloExchange:
+      return CommKind::kHaloExchange;
     default:
       return CommKind::kCollectivePermute;
   }

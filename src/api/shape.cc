@@ -336,11 +336,10 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc) {
         call, 6,
         fmt::format("dim {} is sharded and would be rolled: {}", d, api::TypeOf(a)->text()),
         {"reshard it first"});
-  if (size == 0) return a;
-  int64_t cut = ((-shift) % size + size) % size;
-  if (cut == 0) return a;
-  std::vector<Array> parts = split(a, {cut, size - cut}, dim, loc);
-  return concatenate({parts[1], parts[0]}, static_cast<int>(d), loc);
+  if (size == 0 || shift % size == 0) return a;
+  int64_t on = (shift % size + size) % size;
+  return api::Run(ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), {a},
+                  call);
 }
 
 // ---- make ----

@@ -197,6 +197,7 @@ class Suggester {
     for (size_t i = 0; i < ins.size(); ++i)
       add(sharding::PlanReshard(*ins[i].shape, ins[i].itemsize, *ins[i].sharding, p.operands[i]),
           OperandName(call_.op, i));
+    add({{sharding::StepKind::kHaloExchange, {}, p.halo_axes, p.halo_bytes}}, "the operands");
     for (size_t i = 0; i < outs.size(); ++i)
       add(sharding::PlanReshard(*outs[i].shape, outs[i].itemsize, p.results[i], *outs[i].sharding),
           "the result");

@@ -22,6 +22,11 @@ std::string FieldText(const std::vector<std::vector<int64_t>>& v) {
   for (const auto& row : v) out += (out.empty() ? "" : ", ") + FieldText(row);
   return "[" + out + "]";
 }
+std::string FieldText(const std::vector<TypeText>& v) {
+  std::string out;
+  for (const TypeText& type : v) out += (out.empty() ? "" : ", ") + type.text;
+  return "[" + out + "]";
+}
 std::string FieldText(const PairedDims& v) { return FieldText(v.lhs) + "x" + FieldText(v.rhs); }
 
 // `f32 2.5`: the shortest text that reads back to the same bits; a NaN shows its bits.
@@ -63,6 +68,10 @@ void ReadField(base::Reader& in, std::vector<int64_t>& v) {
   in.List("[", "]", [&] { v.push_back(in.Integer()); });
 }
 void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v) {
+  v.clear();
+  in.List("[", "]", [&] { ReadField(in, v.emplace_back()); });
+}
+void ReadField(base::Reader& in, std::vector<TypeText>& v) {
   v.clear();
   in.List("[", "]", [&] { ReadField(in, v.emplace_back()); });
 }

@@ -66,6 +66,7 @@ std::string FieldText(bool v);
 std::string FieldText(DType v);
 std::string FieldText(const std::vector<int64_t>& v);
 std::string FieldText(const std::vector<std::vector<int64_t>>& v);
+std::string FieldText(const std::vector<TypeText>& v);
 std::string FieldText(const PairedDims& v);
 std::string FieldText(const Literal& v);
 inline std::string FieldText(const TypeText& v) { return v.text; }
@@ -78,6 +79,7 @@ void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v);
 void ReadField(base::Reader& in, PairedDims& v);
 void ReadField(base::Reader& in, Literal& v);
 void ReadField(base::Reader& in, TypeText& v);
+void ReadField(base::Reader& in, std::vector<TypeText>& v);
 void ReadField(base::Reader& in, ShardingText& v);
 
 std::string ReadShardingText(base::Reader& in);
@@ -89,14 +91,14 @@ inline size_t FieldHash(size_t h, DType v) { return MixHash(h, v.code()); }
 inline size_t FieldHash(size_t h, const Literal& v) {
   return MixHash(FieldHash(h, v.dtype), v.bits);
 }
+inline size_t FieldHash(size_t h, const TypeText& v) {
+  return MixHash(h, std::hash<std::string>()(v.text));
+}
 template <class E>
 size_t FieldHash(size_t h, const std::vector<E>& v) {
   h = MixHash(h, v.size());
   for (const E& e : v) h = FieldHash(h, e);
   return h;
-}
-inline size_t FieldHash(size_t h, const TypeText& v) {
-  return MixHash(h, std::hash<std::string>()(v.text));
 }
 inline size_t FieldHash(size_t h, const ShardingText& v) {
   return MixHash(h, std::hash<std::string>()(v.text));

@@ -17,6 +17,8 @@ namespace {
 // A move keeps shape and dtype; its result type states the sharding.
 void VerifyMove(const Instruction& instruction, const std::vector<const Type*>& operands,
                 const Program& program) {
+  if (dynamic_cast<const ParamsOf<HaloParams>*>(instruction.params.get()))
+    Fail(instruction, "it stands in device programs alone");
   if (operands.size() != 1 || instruction.results.size() != 1)
     Fail(instruction, fmt::format("it has one operand and one result, not {} and {}",
                                   operands.size(), instruction.results.size()));

@@ -48,8 +48,8 @@ struct CopyDesc {
   int32_t itemsize = 4;
   Shape box, in_strides, out_strides;
   int64_t in_offset = 0, out_offset = 0;
-  int64_t out_size = 0;   // elements of out
-  bool fill = false;      // takes in[1], a scalar
+  int64_t out_size = 0;  // elements of out
+  bool fill = false;     // takes in[1], a scalar
 };
 plan::Kernel Copy(const CopyDesc& desc);
 
@@ -69,6 +69,9 @@ plan::Kernel CopyWhole(int64_t bytes);
 // in[k] with shapes[k] joined along `dim`.
 plan::Kernel Concatenate(int32_t itemsize, const std::vector<Shape>& shapes, int64_t dim);
 
+// Moves the elements of a dim on by `shift`, 0 <= shift < its size; the last ones to its front.
+plan::Kernel Roll(int32_t itemsize, const Shape& shape, int64_t dim, int64_t shift);
+
 // in[0] [operand], in[1..] scalar start indices of dtype `index`, one per dim -> [sizes]. A start
 // is clamped so that the slice lies inside. (Negative ones have been wrapped by the op.)
 plan::Kernel DynamicSlice(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes);
@@ -80,12 +83,12 @@ plan::Kernel DynamicUpdateSlice(int32_t itemsize, DType index, const Shape& oper
 // The index along `dim` of each element, plus offsets[device] if given, converted to dtype.
 plan::Kernel Iota(DType dtype, const Shape& shape, int64_t dim, std::vector<int64_t> offsets);
 
-// in[0] [outer..., n, inner...], in[1] [indices] of dtype `index` -> [outer..., indices..., inner...]:
-// elements of `dim` picked by index. This device holds rows [begin, begin + n) of a dim of `size`
-// rows, begin = begins[device] (0 if the table is empty). Indices inside [0, size) but not held
-// here give 0 (a masked lookup: the sum over devices is the answer). Indices outside [0, size) give
-// the fill value on the device with begin 0, 0 elsewhere: NaN; lowest value for signed ints, highest
-// for unsigned, true for bool.
+// in[0] [outer..., n, inner...], in[1] [indices] of dtype `index` -> [outer..., indices...,
+// inner...]: elements of `dim` picked by index. This device holds rows [begin, begin + n) of a dim
+// of `size` rows, begin = begins[device] (0 if the table is empty). Indices inside [0, size) but
+// not held here give 0 (a masked lookup: the sum over devices is the answer). Indices outside [0,
+// size) give the fill value on the device with begin 0, 0 elsewhere: NaN; lowest value for signed
+// ints, highest for unsigned, true for bool.
 struct TakeDesc {
   DType dtype, index;
   Shape operand;

@@ -37,6 +37,9 @@ constexpr OpDef kAllSlice = Mover("all_slice", "Each device keeps its part; loca
 constexpr OpDef kAllGather = Mover("all_gather", "Every device gets the parts along axes.");
 constexpr OpDef kAllToAll = Mover("all_to_all", "Axes move from one dim to another.");
 constexpr OpDef kCollectivePermute = Mover("collective_permute", "Shards change devices.");
+constexpr OpDef kHaloExchange =
+    Mover("halo_exchange", "Each device gets the elements that its part of the result reads.",
+          ir::KindOf<ir::HaloParams>());
 constexpr OpDef kAllReduce = Mover("all_reduce", "Partial values combined, on every device.");
 constexpr OpDef kReduceScatter =
     Mover("reduce_scatter", "Partial values combined, each device a part.");

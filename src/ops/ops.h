@@ -21,7 +21,7 @@ extern const OpDef kConstant, kIota;
 // shape.cc
 extern const OpDef kReshape, kTranspose, kBroadcastInDim, kBitcastConvertType, kOptimizationBarrier;
 // pieces.cc
-extern const OpDef kSlice, kPad, kRev, kConcatenate, kDynamicSlice, kDynamicUpdateSlice;
+extern const OpDef kSlice, kPad, kRev, kConcatenate, kRoll, kDynamicSlice, kDynamicUpdateSlice;
 // reduce.cc
 extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, kReduceOr, kArgmax,
     kArgmin;
@@ -35,8 +35,8 @@ extern const OpDef kMaskPadding;
 // control.cc
 extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
 // move.cc: between shardings; the collectives appear in device programs only
-extern const OpDef kReshard, kShardingConstraint, kPadToShards, kTrim, kAllSlice, kAllGather,
-    kAllToAll, kCollectivePermute, kAllReduce, kReduceScatter, kReplicatedToUnreduced,
+extern const OpDef kReshard, kShardingConstraint, kPadToShards, kTrim, kHaloExchange, kAllSlice,
+    kAllGather, kAllToAll, kCollectivePermute, kAllReduce, kReduceScatter, kReplicatedToUnreduced,
     kShardedToUnreduced;
 
 // Installs the list; every entry to the library calls it.

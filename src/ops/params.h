@@ -63,6 +63,16 @@ struct DimParams {  // concatenate: the joined dim; argmax, argmin: the reduced 
     f("dim", s.dim);
   }
 };
+struct RollParams {  // element i of the dim goes to i + shift, from 0 again behind its end
+  OperandDims<0> dim;
+  int64_t shift = 0;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("dim", s.dim);
+    f("shift", s.shift);
+  }
+};
+
 struct DimsParams {  // rev: the reversed dims; reduce_*: the reduced ones, ascending
   OperandDims<0> dims;
   template <class S, class F>

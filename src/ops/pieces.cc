@@ -33,6 +33,14 @@ DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved) {
   return map;
 }
 
+// Says how dim d of an operand is read, if position matters along it.
+void AddAccess(DimMap& map, size_t operand, size_t d, sharding::Access access) {
+  access.operand = static_cast<int32_t>(operand);
+  access.factor = map.operands[operand][d][0];
+  if (map.factors[static_cast<size_t>(access.factor)].kind == FactorKind::kPermute)
+    map.accesses.push_back(access);
+}
+
 // C17: one entry per dim. C18: 0 <= start <= limit <= size, stride >= 1.
 std::vector<ShapeAndDType> SliceType(const TypeCall& c) {
   CheckCount(c, 1);
@@ -52,8 +60,16 @@ std::vector<ShapeAndDType> SliceType(const TypeCall& c) {
   return {{shape, c.operands[0]->dtype()}};
 }
 
-DimMap SliceDims(const ir::DimsCall& c) {
+DimMap CutDims(const ir::DimsCall& c) {
   return PieceDims(c, 1, [&](size_t d) { return (*c.operands[0])[d] != (*c.results[0])[d]; });
+}
+
+DimMap SliceDims(const ir::DimsCall& c) {
+  const auto& p = ir::As<SliceParams>(c.params);
+  DimMap map = CutDims(c);
+  for (size_t d = 0; d < p.starts.size(); ++d)
+    AddAccess(map, 0, d, {.offset = p.starts[d], .stride = p.strides[d]});
+  return map;
 }
 
 void MakeSlice(const ir::LocalCall& c, plan::Kernel* out) {
@@ -105,6 +121,9 @@ DimMap PadDims(const ir::DimsCall& c) {
   DimMap map = PieceDims(c, 1, [&](size_t d) { return p.low[d] || p.high[d] || p.interior[d]; });
   map.linear[0].operands = {0, 1};
   map.linear[0].casts_scalars = true;
+  for (size_t d = 0; d < p.low.size(); ++d)
+    AddAccess(map, 0, d, {.offset = -p.low[d], .dilation = p.interior[d] + 1});
+  map.fill = 1;
   return map;
 }
 
@@ -145,7 +164,10 @@ std::vector<ShapeAndDType> RevType(const TypeCall& c) {
 
 DimMap RevDims(const ir::DimsCall& c) {
   const auto& dims = ir::As<DimsParams>(c.params).dims;
-  return PieceDims(c, 1, [&](size_t d) { return Has(dims, static_cast<int64_t>(d)); });
+  DimMap map = PieceDims(c, 1, [&](size_t d) { return Has(dims, static_cast<int64_t>(d)); });
+  for (size_t d = 0; d < c.operands[0]->size(); ++d)
+    AddAccess(map, 0, d, {.offset = (*c.operands[0])[d] - 1, .stride = -1});
+  return map;
 }
 
 void MakeRev(const ir::LocalCall& c, plan::Kernel* out) {
@@ -190,6 +212,11 @@ DimMap ConcatenateDims(const ir::DimsCall& c) {
   auto dim = static_cast<size_t>(ir::As<DimParams>(c.params).dim[0]);
   DimMap map = PieceDims(c, c.operands.size(), [&](size_t d) { return d == dim; });
   map.factors[dim].size = (*c.results[0])[dim];  // of all pieces together
+  int64_t begin = 0;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    AddAccess(map, i, dim, {.offset = -begin});
+    begin += (*c.operands[i])[dim];
+  }
   return map;
 }
 
@@ -198,6 +225,34 @@ void MakeConcatenate(const ir::LocalCall& c, plan::Kernel* out) {
   for (const ir::LocalTensor& t : c.operands) shapes.push_back(t.shape);
   *out =
       kernels::Concatenate(c.results[0].dtype.size(), shapes, ir::As<DimParams>(c.params).dim[0]);
+}
+
+// C12: the dim is there. C17: the shift is less than its size.
+std::vector<ShapeAndDType> RollType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& p = ir::As<RollParams>(c.params);
+  if (p.dim.size() != 1) c.FailShape(12, "one dim is rolled");
+  CheckDims(c, p.dim, c.operands[0]->rank());
+  int64_t size = c.operands[0]->shape()[static_cast<size_t>(p.dim[0])];
+  if (p.shift < 0 || p.shift > std::max<int64_t>(size - 1, 0))
+    c.FailShape(17, fmt::format("a dim of size {} is rolled by 0 to {}, not by {}", size,
+                                std::max<int64_t>(size - 1, 0), p.shift));
+  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
+}
+
+// The end of the operand comes first.
+DimMap RollDims(const ir::DimsCall& c) {
+  const auto& p = ir::As<RollParams>(c.params);
+  auto dim = static_cast<size_t>(p.dim[0]);
+  DimMap map = PieceDims(c, 1, [&](size_t d) { return d == dim; });
+  AddAccess(map, 0, dim, {.offset = (*c.operands[0])[dim] - p.shift});
+  AddAccess(map, 0, dim, {.offset = -p.shift});
+  return map;
+}
+
+void MakeRoll(const ir::LocalCall& c, plan::Kernel* out) {
+  const auto& p = ir::As<RollParams>(c.params);
+  *out = kernels::Roll(c.results[0].dtype.size(), c.results[0].shape, p.dim[0], p.shift);
 }
 
 // C17: one integer scalar start per dim, of one dtype. C18: sizes fit.
@@ -232,7 +287,7 @@ std::vector<ShapeAndDType> DynamicSliceType(const TypeCall& c) {
 
 // Where a piece begins is not known before: what shards the dim says nothing of the piece.
 DimMap DynamicSliceDims(const ir::DimsCall& c) {
-  DimMap map = SliceDims(c);
+  DimMap map = CutDims(c);
   for (sharding::Factor& f : map.factors) f.blocked = f.kind == FactorKind::kPermute;
   return map;
 }
@@ -313,6 +368,14 @@ constexpr OpDef kConcatenate{.name = "concatenate",
                              .reference = ir::ReferenceFn{reference::Concatenate},
                              .params = ir::KindOf<DimParams>(),
                              .operand_names = {"", "", ""}};
+constexpr OpDef kRoll{
+    .name = "roll",
+    .doc = "The elements of a dim moved on by `shift`, the last ones to its front.",
+    .type = ir::TypeFn{RollType},
+    .dims = ir::DimMapFn{RollDims},
+    .lowering = ir::Kernel{MakeRoll},
+    .reference = ir::ReferenceFn{reference::Roll},
+    .params = ir::KindOf<RollParams>()};
 constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .doc = "The piece that begins at the start indices, moved inside.",
                               .type = ir::TypeFn{DynamicSliceType},

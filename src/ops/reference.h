@@ -20,6 +20,7 @@ void Slice(const ReferenceCall& call);
 void Pad(const ReferenceCall& call);
 void Rev(const ReferenceCall& call);
 void Concatenate(const ReferenceCall& call);
+void Roll(const ReferenceCall& call);
 // Starts are clamped into range. (The public functions count negative ones from the end.)
 void DynamicSlice(const ReferenceCall& call);
 void DynamicUpdateSlice(const ReferenceCall& call);

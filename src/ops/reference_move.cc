@@ -135,6 +135,17 @@ void Concatenate(const ReferenceCall& call) {
   }
 }
 
+void Roll(const ReferenceCall& call) {
+  const auto& params = ir::As<RollParams>(call.params);
+  const auto dim = static_cast<size_t>(params.dim[0]);
+  HostTensor& out = *call.results[0];
+  for (int64_t i = 0; i < out.size(); ++i) {
+    Coords at = ir::CoordsOf(out.shape, i);
+    at[dim] = (at[dim] + params.shift) % out.shape[dim];
+    out.SetFrom(ir::FlatIndex(out.shape, at), *call.operands[0], i);
+  }
+}
+
 // Operands x and one scalar start per dim.
 void DynamicSlice(const ReferenceCall& call) {
   const HostTensor& x = *call.operands[0];

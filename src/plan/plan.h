@@ -69,20 +69,30 @@ struct Segment {
 
 enum class Reduction : uint8_t { kSum, kProd, kMax, kMin, kAnd, kOr };
 
+// Extents, and strides in elements in either buffer. Outer dims first; a dense box has been
+// collapsed to one dim by the maker. A stride of `in` may be 0 or negative.
+struct Box {
+  std::vector<int64_t> extents, in_strides, out_strides;
+  friend bool operator==(const Box&, const Box&) = default;
+};
+
 // Data that crosses devices: each instance of `out` is assembled from boxes of instances of `in`.
-// Every collective is one: all_gather, all_to_all, all_reduce, reduce_scatter, collective_permute.
+// Every collective is one: all_gather, all_to_all, all_reduce, reduce_scatter, collective_permute,
+// and a halo_exchange, whose pieces differ in size and may come from several values.
 struct Exchange {
-  int32_t in = 0, out = 0;
+  std::vector<int32_t> in;
+  int32_t out = 0;
   DType dtype;
-  // The box that every piece moves: extents, and strides in elements in either buffer; a dense
-  // box has been collapsed to one dim by the maker. Outer dims first.
-  std::vector<int64_t> box, in_strides, out_strides;
+  std::vector<Box> boxes;
   struct Piece {
-    int32_t source = 0;                     // instance of `in`
+    int32_t source = 0;                     // instance of the operand
     int64_t in_offset = 0, out_offset = 0;  // elements
+    int32_t box = 0;                        // of `boxes`
+    int32_t operand = 0;                    // of `in`
   };
   std::vector<std::vector<Piece>> pieces;  // per instance of `out`
-  // Set: the pieces of an instance all cover the whole result and are combined in their order.
+  // Set: the pieces of an instance all cover the whole result and are combined in their order;
+  // there is one box and one operand. Else they do not overlap.
   bool reduces = false;
   Reduction reduction = Reduction::kSum;
   int32_t note = -1;

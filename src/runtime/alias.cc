@@ -8,12 +8,12 @@ namespace tessera::runtime {
 namespace {
 
 // Returns the elements that a piece moves if its box is dense in both buffers, else -1.
-int64_t DenseElements(const plan::Exchange& exchange) {
+int64_t DenseElements(const plan::Box& box) {
   int64_t elements = 1;
-  for (size_t d = exchange.box.size(); d-- > 0;) {
-    if (exchange.box[d] == 1) continue;
-    if (exchange.in_strides[d] != elements || exchange.out_strides[d] != elements) return -1;
-    elements *= exchange.box[d];
+  for (size_t d = box.extents.size(); d-- > 0;) {
+    if (box.extents[d] == 1) continue;
+    if (box.in_strides[d] != elements || box.out_strides[d] != elements) return -1;
+    elements *= box.extents[d];
   }
   return elements;
 }
@@ -46,9 +46,10 @@ bool Injective(std::vector<int64_t> begins, int64_t bytes) {
 
 std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::Value& in,
                                int32_t in_instances, const plan::Value& out) {
+  if (exchange.in.size() != 1 || exchange.boxes.size() != 1) return std::nullopt;
   const int64_t item = exchange.dtype.size();
   const auto instances = static_cast<int64_t>(exchange.pieces.size());
-  const int64_t elements = DenseElements(exchange);
+  const int64_t elements = DenseElements(exchange.boxes[0]);
   if (elements <= 0 || out.bytes * instances != in.bytes * in_instances) return std::nullopt;
   std::vector<int64_t> begins;
   bool permutes = in.bytes == out.bytes, aligned = in.bytes % kLine == 0;

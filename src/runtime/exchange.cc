@@ -47,43 +47,49 @@ void StreamRows(std::byte* dst, const std::byte* src, int64_t rows, int64_t out_
 
 ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::Value& out)
     : item_(exchange.dtype.size()), out_bytes_(out.bytes) {
-  Normalise(exchange);
-  AddPieces(exchange);
   const auto instances = static_cast<int32_t>(exchange.pieces.size());
   stream_ = out_bytes_ * instances >= kStreamFrom;
-  ChooseRows();
-  if (exchange.reduces) PrepareReduction(exchange);
-  else PrepareCopies(instances);
-  const auto moved = static_cast<double>(rows_ * run_) * static_cast<double>(pieces_.size());
-  bytes_ = moved + static_cast<double>(out_bytes_) * instances;
+  for (const plan::Box& box : exchange.boxes) {
+    boxes_.push_back(Normalise(box));
+    ChooseRows(boxes_.back());
+  }
+  AddPieces(exchange);
+  if (exchange.reduces)
+    PrepareReduction(exchange);
+  else
+    PrepareCopies(instances);
+  bytes_ = static_cast<double>(out_bytes_) * instances;
+  for (const Piece& piece : pieces_) bytes_ += static_cast<double>(boxes_[piece.box].bytes());
 }
 
 // Drops dims of extent 1, orders them as they lie in the result, merges neighbours.
-void ReadyExchange::Normalise(const plan::Exchange& exchange) {
+ReadyExchange::Box ReadyExchange::Normalise(const plan::Box& from) const {
+  Box box;
   std::vector<Dim> dims;
-  for (size_t d = 0; d < exchange.box.size(); ++d) {
-    rows_ *= exchange.box[d];
-    if (exchange.box[d] == 1) continue;
-    dims.push_back({exchange.box[d], exchange.in_strides[d] * item_,
-                    exchange.out_strides[d] * item_});
+  for (size_t d = 0; d < from.extents.size(); ++d) {
+    box.rows *= from.extents[d];
+    if (from.extents[d] == 1) continue;
+    dims.push_back({from.extents[d], from.in_strides[d] * item_, from.out_strides[d] * item_});
   }
   std::stable_sort(dims.begin(), dims.end(),
                    [](const Dim& a, const Dim& b) { return a.out > b.out; });
+  std::vector<Dim>& merged = box.dims;
   for (const Dim& dim : dims) {
-    if (!dims_.empty() && dims_.back().in == dim.in * dim.extent &&
-        dims_.back().out == dim.out * dim.extent) {
-      dims_.back() = {dims_.back().extent * dim.extent, dim.in, dim.out};
+    if (!merged.empty() && merged.back().in == dim.in * dim.extent &&
+        merged.back().out == dim.out * dim.extent) {
+      merged.back() = {merged.back().extent * dim.extent, dim.in, dim.out};
     } else {
-      dims_.push_back(dim);
+      merged.push_back(dim);
     }
   }
-  run_ = item_;
-  if (!dims_.empty() && dims_.back().in == item_ && dims_.back().out == item_) {
-    run_ *= dims_.back().extent;
-    rows_ /= std::max<int64_t>(dims_.back().extent, 1);
-    dims_.pop_back();
+  box.run = item_;
+  if (!merged.empty() && merged.back().in == item_ && merged.back().out == item_) {
+    box.run *= merged.back().extent;
+    box.rows /= std::max<int64_t>(merged.back().extent, 1);
+    merged.pop_back();
   }
-  if (rows_ == 0 || run_ == 0) rows_ = 0, run_ = item_, dims_.clear();
+  if (box.rows == 0 || box.run == 0) box.rows = 0, box.run = item_, merged.clear();
+  return box;
 }
 
 void ReadyExchange::AddPieces(const plan::Exchange& exchange) {
@@ -91,8 +97,8 @@ void ReadyExchange::AddPieces(const plan::Exchange& exchange) {
     first_piece_.push_back(static_cast<int64_t>(pieces_.size()));
     even_ &= exchange.pieces[i].size() == exchange.pieces[0].size();
     for (const auto& piece : exchange.pieces[i]) {
-      pieces_.push_back({static_cast<int32_t>(i), piece.source, piece.in_offset * item_,
-                         piece.out_offset * item_});
+      pieces_.push_back({static_cast<int32_t>(i), piece.source, piece.box, piece.operand,
+                         piece.in_offset * item_, piece.out_offset * item_});
     }
   }
   first_piece_.push_back(static_cast<int64_t>(pieces_.size()));
@@ -101,10 +107,13 @@ void ReadyExchange::AddPieces(const plan::Exchange& exchange) {
 void ReadyExchange::PrepareReduction(const plan::Exchange& exchange) {
   reduce_ = FindReduce(exchange.dtype, exchange.reduction);
   if (!reduce_) Malformed("the dtype does not have this reduction");
-  if (rows_ * run_ != out_bytes_) Malformed("the pieces of a reduction do not cover the result");
-  int64_t dense = run_;
-  for (size_t d = dims_.size(); d-- > 0; dense *= dims_[d].extent) {
-    if (dims_[d].out != dense) Malformed("the pieces of a reduction overlap themselves");
+  if (boxes_.size() != 1 || boxes_[0].bytes() != out_bytes_) {
+    Malformed("the pieces of a reduction do not cover the result");
+  }
+  const Box& box = boxes_[0];
+  int64_t dense = box.run;
+  for (size_t d = box.dims.size(); d-- > 0; dense *= box.dims[d].extent) {
+    if (box.dims[d].out != dense) Malformed("the pieces of a reduction overlap themselves");
   }
   for (const auto& pieces : exchange.pieces) {
     if (pieces.empty()) Malformed("a reduction of nothing");
@@ -113,7 +122,7 @@ void ReadyExchange::PrepareReduction(const plan::Exchange& exchange) {
       if (piece.out_offset != 0) Malformed("the pieces of a reduction do not cover the result");
     }
   }
-  unit_ = dims_.empty() ? kReduceUnit : RoundUp(kReduceUnit, run_);
+  unit_ = box.dims.empty() ? kReduceUnit : RoundUp(kReduceUnit, box.run);
   units_each_ = (out_bytes_ + unit_ - 1) / unit_;
   units_ = units_each_ * static_cast<int64_t>(exchange.pieces.size());
   even_ = true;
@@ -121,11 +130,19 @@ void ReadyExchange::PrepareReduction(const plan::Exchange& exchange) {
 
 void ReadyExchange::PrepareCopies(int32_t instances) {
   unit_ = kCopyUnit;
-  units_each_ = dims_.empty() ? (rows_ * run_ + unit_ - 1) / unit_ : rows_;
-  units_ = units_each_ * static_cast<int64_t>(pieces_.size());
+  for (Box& box : boxes_) {
+    box.units = box.dims.empty() ? (box.bytes() + unit_ - 1) / unit_ : box.rows;
+    even_ &= box.units == boxes_[0].units;
+  }
   std::vector<bool> fill(instances);
   for (int32_t i = 0; i < instances; ++i) {
-    fill[i] = rows_ * run_ * (first_piece_[i + 1] - first_piece_[i]) < out_bytes_;
+    int64_t covered = 0;
+    for (int64_t p = first_piece_[i]; p < first_piece_[i + 1]; ++p) {
+      covered += boxes_[pieces_[p].box].bytes();
+      first_unit_.push_back(units_);
+      units_ += boxes_[pieces_[p].box].units;
+    }
+    fill[i] = covered < out_bytes_;
   }
   if (std::find(fill.begin(), fill.end(), true) == fill.end()) return;
   fill_ = std::move(fill);  // an instance is then one unit: zeros before pieces
@@ -133,88 +150,119 @@ void ReadyExchange::PrepareCopies(int32_t instances) {
   even_ = true;
 }
 
-void ReadyExchange::ChooseRows() {
-  switch (run_) {
-    case 1: copy_rows_ = FixedRows<1>; break;
-    case 2: copy_rows_ = FixedRows<2>; break;
-    case 4: copy_rows_ = FixedRows<4>; break;
-    case 8: copy_rows_ = FixedRows<8>; break;
-    case 16: copy_rows_ = FixedRows<16>; break;
-    case 32: copy_rows_ = FixedRows<32>; break;
-    case 64: copy_rows_ = FixedRows<64>; break;
-    default: copy_rows_ = stream_ && run_ >= 4096 ? StreamRows : AnyRows;
+void ReadyExchange::ChooseRows(Box& box) const {
+  switch (box.run) {
+    case 1:
+      box.copy_rows = FixedRows<1>;
+      break;
+    case 2:
+      box.copy_rows = FixedRows<2>;
+      break;
+    case 4:
+      box.copy_rows = FixedRows<4>;
+      break;
+    case 8:
+      box.copy_rows = FixedRows<8>;
+      break;
+    case 16:
+      box.copy_rows = FixedRows<16>;
+      break;
+    case 32:
+      box.copy_rows = FixedRows<32>;
+      break;
+    case 64:
+      box.copy_rows = FixedRows<64>;
+      break;
+    default:
+      box.copy_rows = stream_ && box.run >= 4096 ? StreamRows : AnyRows;
   }
 }
 
-void ReadyExchange::Run(const View& in, const View& out, int64_t begin, int64_t end) const {
+void ReadyExchange::Run(const View* views, const int32_t* in, const View& out, int64_t begin,
+                        int64_t end) const {
   if (begin >= end) return;
-  if (reduce_) RunReduction(in, out, begin, end);
-  else if (!fill_.empty()) RunFilled(in, out, begin, end);
-  else RunCopies(in, out, begin, end);
+  const Operands operands{views, in};
+  if (reduce_)
+    RunReduction(operands, out, begin, end);
+  else if (!fill_.empty())
+    RunFilled(operands, out, begin, end);
+  else
+    RunCopies(operands, out, begin, end);
 }
 
-void ReadyExchange::RunCopies(const View& in, const View& out, int64_t begin, int64_t end) const {
-  for (int64_t p = begin / units_each_; p * units_each_ < end; ++p) {
-    const int64_t first = p * units_each_;
-    CopyPiece(pieces_[p], in, out, std::max(begin - first, int64_t{0}),
-              std::min(end - first, units_each_));
+void ReadyExchange::RunCopies(const Operands& in, const View& out, int64_t begin,
+                              int64_t end) const {
+  auto p = static_cast<size_t>(std::upper_bound(first_unit_.begin(), first_unit_.end(), begin) -
+                               first_unit_.begin() - 1);
+  for (; p < pieces_.size() && first_unit_[p] < end; ++p) {
+    CopyPiece(pieces_[p], in, out, std::max(begin - first_unit_[p], int64_t{0}),
+              std::min(end - first_unit_[p], boxes_[pieces_[p].box].units));
   }
 }
 
-void ReadyExchange::RunFilled(const View& in, const View& out, int64_t begin, int64_t end) const {
+void ReadyExchange::RunFilled(const Operands& in, const View& out, int64_t begin,
+                              int64_t end) const {
   for (int64_t i = begin; i < end; ++i) {
     if (fill_[i]) std::memset(out.at(i), 0, out_bytes_);
     for (int64_t p = first_piece_[i]; p < first_piece_[i + 1]; ++p) {
-      CopyPiece(pieces_[p], in, out, 0, units_each_);
+      CopyPiece(pieces_[p], in, out, 0, boxes_[pieces_[p].box].units);
     }
   }
 }
 
 // Units [begin, end) of one piece: rows, or unit_ bytes each of a dense one.
-void ReadyExchange::CopyPiece(const Piece& piece, const View& in, const View& out, int64_t begin,
-                              int64_t end) const {
-  const std::byte* src = in.at(piece.source) + piece.in;
+void ReadyExchange::CopyPiece(const Piece& piece, const Operands& in, const View& out,
+                              int64_t begin, int64_t end) const {
+  const Box& box = boxes_[piece.box];
+  const std::byte* src = in.at(piece);
   std::byte* dst = out.at(piece.instance) + piece.out;
-  if (!dims_.empty()) return CopyRows(dst, src, begin, end, 0);
-  const int64_t first = begin * unit_, last = std::min(end * unit_, rows_ * run_);
+  if (!box.dims.empty()) return CopyRows(box, dst, src, begin, end, 0);
+  const int64_t first = begin * unit_, last = std::min(end * unit_, box.bytes());
   if (first >= last) return;
-  if (stream_) StreamCopy(dst + first, src + first, last - first);
-  else std::memcpy(dst + first, src + first, last - first);
+  if (stream_)
+    StreamCopy(dst + first, src + first, last - first);
+  else
+    std::memcpy(dst + first, src + first, last - first);
 }
 
 // Rows [begin, end) to where the result has them, less `shift` bytes.
-void ReadyExchange::CopyRows(std::byte* dst, const std::byte* src, int64_t begin, int64_t end,
-                             int64_t shift) const {
-  const Dim& inner = dims_.back();
+void ReadyExchange::CopyRows(const Box& box, std::byte* dst, const std::byte* src, int64_t begin,
+                             int64_t end, int64_t shift) {
+  const std::vector<Dim>& dims = box.dims;
+  const Dim& inner = dims.back();
   while (begin < end) {
     int64_t outer = begin / inner.extent;
     const int64_t within = begin - outer * inner.extent;
     const int64_t rows = std::min(inner.extent - within, end - begin);
     int64_t from = within * inner.in, to = within * inner.out - shift;
-    for (size_t d = dims_.size() - 1; d-- > 0;) {
-      const int64_t index = outer % dims_[d].extent;
-      outer /= dims_[d].extent;
-      from += index * dims_[d].in, to += index * dims_[d].out;
+    for (size_t d = dims.size() - 1; d-- > 0;) {
+      const int64_t index = outer % dims[d].extent;
+      outer /= dims[d].extent;
+      from += index * dims[d].in, to += index * dims[d].out;
     }
-    copy_rows_(dst + to, src + from, rows, inner.out, inner.in, run_);
+    box.copy_rows(dst + to, src + from, rows, inner.out, inner.in, box.run);
     begin += rows;
   }
 }
 
-void ReadyExchange::RunReduction(const View& in, const View& out, int64_t begin,
+void ReadyExchange::RunReduction(const Operands& in, const View& out, int64_t begin,
                                  int64_t end) const {
   const std::byte* src[kMaxSources];
+  const Box& box = boxes_[0];
   for (int64_t i = begin / units_each_; i * units_each_ < end; ++i) {
     const int64_t lo = std::max(begin - i * units_each_, int64_t{0}) * unit_;
     const int64_t hi = std::min(std::min(end - i * units_each_, units_each_) * unit_, out_bytes_);
     const int k = static_cast<int>(first_piece_[i + 1] - first_piece_[i]);
     const Piece* pieces = &pieces_[first_piece_[i]];
-    const int64_t offset = dims_.empty() ? lo : 0;
-    for (int j = 0; j < k; ++j) src[j] = in.at(pieces[j].source) + pieces[j].in + offset;
-    const bool pack = run_ < kShortRun && k * run_ <= kPackBytes;
-    if (dims_.empty()) reduce_(src, k, out.at(i) + lo, (hi - lo) / item_, stream_);
-    else if (pack) ReducePacked(src, k, out.at(i), lo / run_, hi / run_);
-    else ReduceRows(src, k, out.at(i), lo / run_, hi / run_);
+    const int64_t offset = box.dims.empty() ? lo : 0;
+    for (int j = 0; j < k; ++j) src[j] = in.at(pieces[j]) + offset;
+    const bool pack = box.run < kShortRun && k * box.run <= kPackBytes;
+    if (box.dims.empty())
+      reduce_(src, k, out.at(i) + lo, (hi - lo) / item_, stream_);
+    else if (pack)
+      ReducePacked(src, k, out.at(i), lo / box.run, hi / box.run);
+    else
+      ReduceRows(src, k, out.at(i), lo / box.run, hi / box.run);
   }
 }
 
@@ -222,13 +270,14 @@ void ReadyExchange::RunReduction(const View& in, const View& out, int64_t begin,
 void ReadyExchange::ReduceRows(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                                int64_t end) const {
   const std::byte* at[kMaxSources];
+  const Box& box = boxes_[0];
   for (int64_t row = begin; row < end; ++row) {
     int64_t outer = row, from = 0;
-    for (size_t d = dims_.size(); d-- > 0; outer /= dims_[d].extent) {
-      from += outer % dims_[d].extent * dims_[d].in;
+    for (size_t d = box.dims.size(); d-- > 0; outer /= box.dims[d].extent) {
+      from += outer % box.dims[d].extent * box.dims[d].in;
     }
     for (int j = 0; j < k; ++j) at[j] = src[j] + from;
-    reduce_(at, k, dst + row * run_, run_ / item_, stream_);
+    reduce_(at, k, dst + row * box.run, box.run / item_, stream_);
   }
 }
 
@@ -236,16 +285,17 @@ void ReadyExchange::ReduceRows(const std::byte* const* src, int k, std::byte* ds
 void ReadyExchange::ReducePacked(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                                  int64_t end) const {
   alignas(kLine) std::byte packed[kPackBytes];
-  const int64_t rows = kPackBytes / (k * run_);
+  const Box& box = boxes_[0];
+  const int64_t rows = kPackBytes / (k * box.run);
   const std::byte* at[kMaxSources];
   for (int64_t row = begin; row < end; row += rows) {
     const int64_t count = std::min(rows, end - row);
     for (int j = 0; j < k; ++j) {
-      std::byte* to = packed + j * rows * run_;
-      CopyRows(to, src[j], row, row + count, row * run_);
+      std::byte* to = packed + j * rows * box.run;
+      CopyRows(box, to, src[j], row, row + count, row * box.run);
       at[j] = to;
     }
-    reduce_(at, k, dst + row * run_, count * run_ / item_, stream_);
+    reduce_(at, k, dst + row * box.run, count * box.run / item_, stream_);
   }
 }
 

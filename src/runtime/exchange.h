@@ -16,8 +16,8 @@ namespace tessera::runtime {
 // How the result of an exchange can be had without moving a byte: its instances are ranges of the
 // operand's storage, all of it, each byte once.
 struct Alias {
-  bool permutes = false;   // instances are handed over whole: works for any slots of the operand
-  int64_t stride = 0;      // else: of the result, if the operand is one dense block
+  bool permutes = false;  // instances are handed over whole: works for any slots of the operand
+  int64_t stride = 0;     // else: of the result, if the operand is one dense block
   std::shared_ptr<const std::vector<int32_t>> slots;  // null: the instance itself
 };
 
@@ -37,8 +37,8 @@ class ReadyExchange {
   bool even() const { return even_; }
   double bytes() const { return bytes_; }  // read and written
 
-  // Does units [begin, end).
-  void Run(const View& in, const View& out, int64_t begin, int64_t end) const;
+  // Does units [begin, end). `in` says which of the views are the operands.
+  void Run(const View* views, const int32_t* in, const View& out, int64_t begin, int64_t end) const;
 
  private:
   struct Dim {
@@ -46,42 +46,58 @@ class ReadyExchange {
   };
   struct Piece {
     int32_t instance, source;
+    int32_t box, operand;
     int64_t in, out;  // offsets
+  };
+  struct Operands {
+    const View* views;
+    const int32_t* in;
+    const std::byte* at(const Piece& piece) const {
+      return views[in[piece.operand]].at(piece.source) + piece.in;
+    }
   };
   using RowsFn = void (*)(std::byte* dst, const std::byte* src, int64_t rows, int64_t out_stride,
                           int64_t in_stride, int64_t run);
 
-  void Normalise(const plan::Exchange& exchange);
+  // One box of the exchange.
+  struct Box {
+    int64_t run = 0;        // contiguous in both buffers
+    std::vector<Dim> dims;  // around the run, outer first, by falling stride in the result
+    int64_t rows = 1;       // product of their extents; 0: nothing to move
+    int64_t units = 1;      // of a copy of this box
+    RowsFn copy_rows = nullptr;
+    int64_t bytes() const { return rows * run; }
+  };
+
+  Box Normalise(const plan::Box& box) const;
   void AddPieces(const plan::Exchange& exchange);
   void PrepareReduction(const plan::Exchange& exchange);
   void PrepareCopies(int32_t instances);
-  void ChooseRows();
+  void ChooseRows(Box& box) const;
 
-  void RunCopies(const View& in, const View& out, int64_t begin, int64_t end) const;
-  void RunFilled(const View& in, const View& out, int64_t begin, int64_t end) const;
-  void RunReduction(const View& in, const View& out, int64_t begin, int64_t end) const;
+  void RunCopies(const Operands& in, const View& out, int64_t begin, int64_t end) const;
+  void RunFilled(const Operands& in, const View& out, int64_t begin, int64_t end) const;
+  void RunReduction(const Operands& in, const View& out, int64_t begin, int64_t end) const;
 
-  void CopyPiece(const Piece& piece, const View& in, const View& out, int64_t begin,
+  void CopyPiece(const Piece& piece, const Operands& in, const View& out, int64_t begin,
                  int64_t end) const;
-  void CopyRows(std::byte* dst, const std::byte* src, int64_t begin, int64_t end,
-                int64_t shift) const;
+  static void CopyRows(const Box& box, std::byte* dst, const std::byte* src, int64_t begin,
+                       int64_t end, int64_t shift);
   void ReduceRows(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                   int64_t end) const;
   void ReducePacked(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                     int64_t end) const;
 
-  int64_t item_ = 1;           // of an element
-  int64_t out_bytes_ = 0;      // of an instance of the result
-  int64_t run_ = 0;            // contiguous in both buffers
-  std::vector<Dim> dims_;      // around the run, outer first, by falling stride in the result
-  int64_t rows_ = 1;           // product of their extents; 0: nothing to move
-  std::vector<Piece> pieces_;  // in order of instances
+  int64_t item_ = 1;                  // of an element
+  int64_t out_bytes_ = 0;             // of an instance of the result
+  std::vector<Box> boxes_;            // a reduction has one
+  std::vector<Piece> pieces_;         // in order of instances
+  std::vector<int64_t> first_unit_;   // of a copy: per piece
   std::vector<int64_t> first_piece_;  // per instance, and the end
-  std::vector<bool> fill_;     // per instance: zeros where no piece writes; empty: none
-  RowsFn copy_rows_ = nullptr;
+  std::vector<bool> fill_;            // per instance: zeros where no piece writes; empty: none
   ReduceFn reduce_ = nullptr;
-  int64_t unit_ = 0;           // bytes of a unit of a reduction or a dense copy
-  int64_t units_each_ = 1;     // per piece of a copy, per instance of a reduction
+  int64_t unit_ = 0;        // bytes of a unit of a reduction or a dense copy
+  int64_t units_each_ = 1;  // per instance of a reduction
   int64_t units_ = 0;
   bool even_ = true;
   bool stream_ = false;

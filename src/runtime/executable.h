@@ -26,7 +26,7 @@ struct ReadyStep {
   const Operand* operands = nullptr;  // ins, then outs
   int32_t ins = 0, outs = 0;
   int32_t max_parts = 1;
-  double seconds = 0;                 // estimate of one call
+  double seconds = 0;  // estimate of one call
 };
 
 // A read or a write of a view by a node, for the placing of barriers.
@@ -50,7 +50,7 @@ struct Control {
   Kind kind = kEnter;
   int32_t loop = -1;  // index into Executable::loops
   int32_t view = -1;
-  DType dtype = {};   // of the view
+  DType dtype = {};  // of the view
   std::vector<int32_t> targets = {};
 };
 
@@ -74,13 +74,14 @@ struct ReadyLoop {
 struct ReadyNode {
   std::unique_ptr<const Control> control;
   std::vector<ReadyStep> steps;
-  std::vector<Operand> operands;    // of all steps
-  int32_t instances = 0;            // of the layout, or of the result of the exchange
+  std::vector<Operand> operands;     // of all steps
+  int32_t instances = 0;             // of the layout, or of the result of the exchange
   const int32_t* devices = nullptr;  // representatives
   std::unique_ptr<const ReadyExchange> exchange;
-  int32_t in = -1, out = -1;         // views of the exchange
-  double seconds = 0;                // estimate for all instances on one worker, each time
-  double times = 1;                  // that a run does the node, as far as known
+  std::vector<int32_t> in;  // views of the exchange
+  int32_t out = -1;
+  double seconds = 0;  // estimate for all instances on one worker, each time
+  double times = 1;    // that a run does the node, as far as known
   std::vector<Access> accesses;
 };
 

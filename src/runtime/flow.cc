@@ -28,10 +28,14 @@ class Analyser {
 
   void AddNodes(const std::vector<plan::Node>& nodes) {
     for (const plan::Node& node : nodes) {
-      if (const auto* segment = std::get_if<plan::Segment>(&node)) AddSegment(*segment);
-      else if (const auto* loop = std::get_if<plan::Loop>(&node)) AddLoop(*loop);
-      else if (const auto* branches = std::get_if<plan::Switch>(&node)) AddSwitch(*branches);
-      else AddExchange(std::get<plan::Exchange>(node));
+      if (const auto* segment = std::get_if<plan::Segment>(&node))
+        AddSegment(*segment);
+      else if (const auto* loop = std::get_if<plan::Loop>(&node))
+        AddLoop(*loop);
+      else if (const auto* branches = std::get_if<plan::Switch>(&node))
+        AddSwitch(*branches);
+      else
+        AddExchange(std::get<plan::Exchange>(node));
     }
   }
 
@@ -129,7 +133,7 @@ class Analyser {
   void AddExchange(const plan::Exchange& exchange) {
     const auto node = static_cast<int32_t>(flow_.nodes.size());
     AddNode({&exchange, plan_.values[exchange.out].layout, {}});
-    Read(exchange.in, node, 0);
+    for (int32_t v : exchange.in) Read(v, node, 0);
     Make(exchange.out, node, 0);
   }
 
@@ -168,8 +172,8 @@ class Analyser {
 
   const plan::Plan& plan_;
   Flow flow_;
-  size_t begin_ = 0;  // first node that may still get steps
-  double times_ = 1;  // of the nodes that are being added
+  size_t begin_ = 0;            // first node that may still get steps
+  double times_ = 1;            // of the nodes that are being added
   std::vector<int32_t> reads_;  // values read in the innermost loop so far
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 // Memory of one or, by aliases and reuse in place, several values.
 struct StoragePlan {
-  int32_t root = -1;             // the value that it is made for
+  int32_t root = -1;  // the value that it is made for
   bool frame = false;
   bool owned = false;            // the run allocates it; else an input's or a constant's
   bool escapes = false;          // holds an output
@@ -48,8 +48,10 @@ class MemoryPlanner {
       if (kind == plan::ValueKind::kConstant) AddOutside(v, Binding::kConstant);
     }
     for (size_t n = 0; n < flow_.nodes.size(); ++n) {
-      if (flow_.nodes[n].exchange) ShareExchange(static_cast<int32_t>(n));
-      else ShareSteps(static_cast<int32_t>(n));
+      if (flow_.nodes[n].exchange)
+        ShareExchange(static_cast<int32_t>(n));
+      else
+        ShareSteps(static_cast<int32_t>(n));
       if (flow_.nodes[n].control) AddControl(static_cast<int32_t>(n));
     }
     FindSwaps();
@@ -105,7 +107,7 @@ class MemoryPlanner {
 
   void ShareExchange(int32_t n) {
     const plan::Exchange& exchange = *flow_.nodes[n].exchange;
-    const int32_t in = exchange.in, out = exchange.out;
+    const int32_t in = exchange.in[0], out = exchange.out;
     if (result_.places[out].storage >= 0) return;
     auto alias = FindAlias(exchange, ValueOf(in), Instances(in), ValueOf(out));
     if (!alias || result_.places[in].how == Binding::kWindow || carry_of_[out] ||
@@ -205,9 +207,8 @@ class MemoryPlanner {
 
   void AddControl(int32_t n) {
     const Control& control = *flow_.nodes[n].control;
-    const LoopFlow* loop = control.kind == Control::kEnter && control.loop >= 0
-                               ? &flow_.loops[control.loop]
-                               : nullptr;
+    const LoopFlow* loop =
+        control.kind == Control::kEnter && control.loop >= 0 ? &flow_.loops[control.loop] : nullptr;
     if (loop) AddWindows(loop->loop->reads);
     for (int32_t v : flow_.nodes[n].makes) {
       if (result_.places[v].storage < 0 && !IsSlice(loop, v)) NewStorage(v, Binding::kFresh);
@@ -252,10 +253,10 @@ class MemoryPlanner {
   }
 
   static bool LiveTogether(StoragePlan& a, StoragePlan& b) {
-    const auto made = std::min(std::pair(a.made_node, a.made_step),
-                               std::pair(b.made_node, b.made_step));
-    const auto last = std::max(std::pair(a.last_node, a.last_step),
-                               std::pair(b.last_node, b.last_step));
+    const auto made =
+        std::min(std::pair(a.made_node, a.made_step), std::pair(b.made_node, b.made_step));
+    const auto last =
+        std::max(std::pair(a.last_node, a.last_step), std::pair(b.last_node, b.last_step));
     const bool escapes = a.escapes || b.escapes;
     bool changed = false;
     for (StoragePlan* s : {&a, &b}) {

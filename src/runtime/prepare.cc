@@ -40,9 +40,12 @@ class Preparer {
     std::vector<int32_t> ready_of;  // per node of the flow: the first ready node from it on
     for (size_t n = 0; n < flow.nodes.size(); ++n) {
       ready_of.push_back(static_cast<int32_t>(executable_->nodes.size()));
-      if (flow.nodes[n].control) AddControl(flow, flow.nodes[n]);
-      else if (flow.nodes[n].exchange) AddExchange(flow.nodes[n], static_cast<int32_t>(n));
-      else AddSteps(flow.nodes[n]);
+      if (flow.nodes[n].control)
+        AddControl(flow, flow.nodes[n]);
+      else if (flow.nodes[n].exchange)
+        AddExchange(flow.nodes[n], static_cast<int32_t>(n));
+      else
+        AddSteps(flow.nodes[n]);
     }
     ready_of.push_back(static_cast<int32_t>(executable_->nodes.size()));
     for (Control* control : controls_) {
@@ -202,10 +205,13 @@ class Preparer {
     node.times = flow.times;
     node.instances = Instances(exchange.out);
     node.exchange = std::make_unique<const ReadyExchange>(exchange, plan().values[exchange.out]);
-    node.in = views_[exchange.in];
+    for (int32_t v : exchange.in) {
+      node.in.push_back(views_[v]);
+      node.accesses.push_back({views_[v], false, false});
+    }
     node.out = views_[exchange.out];
+    node.accesses.push_back({node.out, true, false});
     node.seconds = Seconds(node.exchange->bytes(), 0, 1);
-    node.accesses = {{node.in, false, false}, {node.out, true, false}};
     Push(std::move(node));
   }
 
@@ -273,7 +279,7 @@ class Preparer {
 
   std::shared_ptr<Executable> executable_;
   MemoryPlan memory_;
-  std::vector<int32_t> views_;  // per value; -1: none, in a frame
+  std::vector<int32_t> views_;      // per value; -1: none, in a frame
   std::vector<Control*> controls_;  // whose targets are still nodes of the flow
   std::map<std::pair<int32_t, int32_t>, const int32_t*> indices_;
 };

@@ -33,9 +33,12 @@ class Worker {
   void Serial() {
     for (size_t n = 0; n < executable_.nodes.size(); ++n) {
       const ReadyNode& node = executable_.nodes[n];
-      if (node.control) n = Steer(*node.control, n) - 1;
-      else if (!node.exchange) RunInstances(node, 0, node.instances);
-      else if (!run_.done[n]) RunExchange(node, 0, node.exchange->units());
+      if (node.control)
+        n = Steer(*node.control, n) - 1;
+      else if (!node.exchange)
+        RunInstances(node, 0, node.instances);
+      else if (!run_.done[n])
+        RunExchange(node, 0, node.exchange->units());
     }
   }
 
@@ -136,15 +139,24 @@ class Worker {
       return static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(index), last));
     };
     switch (control.dtype.code()) {
-      case DType::kBool: return data[0] != std::byte{0} ? 0 : last;
-      case DType::kI8: return clamped(int8_t{});
-      case DType::kI16: return clamped(int16_t{});
-      case DType::kI32: return clamped(int32_t{});
-      case DType::kI64: return clamped(int64_t{});
-      case DType::kU8: return clamped(uint8_t{});
-      case DType::kU16: return clamped(uint16_t{});
-      case DType::kU32: return clamped(uint32_t{});
-      default: return clamped(uint64_t{});
+      case DType::kBool:
+        return data[0] != std::byte{0} ? 0 : last;
+      case DType::kI8:
+        return clamped(int8_t{});
+      case DType::kI16:
+        return clamped(int16_t{});
+      case DType::kI32:
+        return clamped(int32_t{});
+      case DType::kI64:
+        return clamped(int64_t{});
+      case DType::kU8:
+        return clamped(uint8_t{});
+      case DType::kU16:
+        return clamped(uint16_t{});
+      case DType::kU32:
+        return clamped(uint32_t{});
+      default:
+        return clamped(uint64_t{});
     }
   }
 
@@ -156,12 +168,14 @@ class Worker {
     } else if (id_ != 0) {
       return;
     }
-    if (node.exchange) RunExchange(node, begin, end);
-    else RunInstances(node, begin, end);
+    if (node.exchange)
+      RunExchange(node, begin, end);
+    else
+      RunInstances(node, begin, end);
   }
 
   void RunExchange(const ReadyNode& node, int64_t begin, int64_t end) {
-    node.exchange->Run(views_[node.in], views_[node.out], begin, end);
+    node.exchange->Run(views_, node.in.data(), views_[node.out], begin, end);
   }
 
   void RunInstances(const ReadyNode& node, int64_t begin, int64_t end) {

@@ -61,10 +61,23 @@ struct LinearGroup {
   bool casts_scalars = false;
 };
 
+// How the results' dim of a permute factor reads an operand's: index o reads index
+// (o * stride + offset) / dilation of the operand where that is whole and inside. Several of one
+// operand read different parts of it. Either `stride` is 1 or -1, or `dilation` is 1.
+struct Access {
+  int32_t operand = 0;
+  int32_t factor = 0;
+  int64_t offset = 0, stride = 1, dilation = 1;
+};
+
 struct DimMap {
   std::vector<Factor> factors;
   std::vector<DimFactors> operands, results;
   std::vector<LinearGroup> linear;
+  // Of permute factors, where it is known which elements are read: the factor may then be sharded
+  // by exchanging what lies on other devices.
+  std::vector<Access> accesses;
+  int32_t fill = -1;  // the operand, a scalar, that stands where no access reads
   // An out_sharding may also change what is unreduced or reduced, as a reshard would.
   bool relayouts = false;
   bool custom = false;  // given by a user, not by the op

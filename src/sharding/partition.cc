@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "sharding/access.h"
 #include "sharding/reshard.h"
 
 namespace tessera::sharding {
 namespace {
-
-bool MayShard(const Factor& f) {
-  return f.kind == FactorKind::kPass || f.kind == FactorKind::kReduce;
-}
 
 class Chooser {
  public:
@@ -44,6 +41,9 @@ class Chooser {
     in_results_ = FactorsOf(map_, map_.results);
     in_operands_ = FactorsOf(map_, map_.operands);
     for (size_t f = 0; f < map_.factors.size(); ++f)
+      exchanged_.push_back(!results_.empty() && MayExchange(map_, f));
+    any_exchanged_ = std::count(exchanged_.begin(), exchanged_.end(), true) > 0;
+    for (size_t f = 0; f < map_.factors.size(); ++f)
       diverges_ = diverges_ || (map_.factors[f].kind == FactorKind::kPass &&
                                 map_.factors[f].size != 1 && !in_results_[f]);
     alone_.assign(map_.factors.size(), true);
@@ -56,7 +56,8 @@ class Chooser {
 
   bool Allowed(size_t f) const {
     const Factor& factor = map_.factors[f];
-    if (!MayShard(factor)) return false;
+    if (exchanged_[f]) return alone_[f] && in_results_[f];
+    if (factor.kind != FactorKind::kPass && factor.kind != FactorKind::kReduce) return false;
     // A pass factor of operands alone has no place in the result: its dim must be whole. Of
     // results alone it may be sharded freely in a broadcast; in a reshape it stands for one of
     // operands alone.
@@ -89,17 +90,31 @@ class Chooser {
       FactorAxes lone = axes;
       for (size_t i = projections_.size(); i-- > 0;)
         if (i != lead) Fill(projections_[i], axes, used);
-      if (std::find(candidates.begin(), candidates.end(), axes) == candidates.end())
-        candidates.push_back(axes);
-      // Without the reduce factors: gather the operands instead of reducing the result.
-      FactorAxes whole = axes;
-      for (size_t f = 0; f < whole.size(); ++f)
-        if (map_.factors[f].kind == FactorKind::kReduce) whole[f].clear();
-      for (FactorAxes* other : {&lone, &whole})
-        if (std::find(candidates.begin(), candidates.end(), *other) == candidates.end())
-          candidates.push_back(std::move(*other));
+      AddCandidate(axes, candidates);
+      // Without the reduce factors: gather the operands instead of reducing the result. Without the
+      // permute factors: gather them instead of exchanging parts.
+      auto reduces = [&](size_t f) { return map_.factors[f].kind == FactorKind::kReduce; };
+      AddCandidate(Without(axes, reduces), candidates);
+      if (any_exchanged_) {
+        auto exchanged = [&](size_t f) { return exchanged_[f]; };
+        AddCandidate(Without(axes, exchanged), candidates);
+        AddCandidate(Without(lone, exchanged), candidates);
+      }
+      AddCandidate(std::move(lone), candidates);
     }
     return candidates;
+  }
+
+  static void AddCandidate(FactorAxes axes, std::vector<FactorAxes>& candidates) {
+    if (std::find(candidates.begin(), candidates.end(), axes) == candidates.end())
+      candidates.push_back(std::move(axes));
+  }
+
+  template <class F>
+  static FactorAxes Without(FactorAxes axes, F cleared) {
+    for (size_t f = 0; f < axes.size(); ++f)
+      if (cleared(f)) axes[f].clear();
+    return axes;
   }
 
   void Fill(const FactorAxes& from, FactorAxes& axes, AxisList& used) const {
@@ -147,8 +162,18 @@ class Chooser {
       p.bytes += ReshardBytes(*results_[i].shape, results_[i].itemsize, s, *results_[i].sharding);
       p.results.push_back(std::move(s));
     }
+    AddHalo(axes, p);
     p.factors = std::move(axes);
     return p;
+  }
+
+  void AddHalo(const FactorAxes& axes, Partition& p) const {
+    for (size_t f = 0; f < axes.size(); ++f)
+      if (exchanged_[f] && SizeOf(axes[f]) > 1)
+        p.halo_axes.insert(p.halo_axes.end(), axes[f].begin(), axes[f].end());
+    if (p.halo_axes.empty()) return;
+    p.halo_bytes = HaloBytes(map_, operands_, *results_[0].shape, axes);
+    p.bytes += p.halo_bytes;
   }
 
   AxisList PartialAxes(const FactorAxes& axes) const {
@@ -208,6 +233,8 @@ class Chooser {
   const std::vector<PartitionTensor>&operands_, &results_;
   const MeshDef* mesh_ = nullptr;
   std::vector<bool> in_results_, in_operands_;
+  std::vector<bool> exchanged_;  // permute factors that may be sharded
+  bool any_exchanged_ = false;
   bool diverges_ = false;    // some pass factor is of operands alone
   std::vector<bool> alone_;  // the factor is never one of several of a dim
   std::vector<FactorAxes> projections_;

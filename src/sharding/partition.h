@@ -18,10 +18,14 @@ struct Partition {
   FactorAxes factors;
   std::vector<TensorSharding> operands;  // what the op wants
   std::vector<TensorSharding> results;   // what it then leaves; partial over sharded reduce factors
-  int64_t bytes = 0;                     // of all reshards before and after
+  int64_t bytes = 0;                     // of all reshards before and after, and of the halo
+  // Axes that shard permute factors, and the bytes that a device then gets from others.
+  AxisList halo_axes;
+  int64_t halo_bytes = 0;
 };
 
-// Returns the choice. Factors that must be whole, and permute factors, are never sharded.
+// Returns the choice. Factors that must be whole are never sharded; permute factors are where it is
+// known which elements are read, and cheaper than having them whole.
 Partition ChoosePartition(const DimMap& map, const std::vector<PartitionTensor>& operands,
                           const std::vector<PartitionTensor>& results);
 

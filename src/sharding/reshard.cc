@@ -22,7 +22,8 @@ const char* Name(StepKind kind) {
                                     "replicated_to_unreduced",
                                     "sharded_to_unreduced",
                                     "pad_to_shards",
-                                    "trim"};
+                                    "trim",
+                                    "halo_exchange"};
   return kNames[static_cast<int>(kind)];
 }
 

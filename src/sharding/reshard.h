@@ -20,6 +20,8 @@ enum class StepKind : uint8_t {
   // Not planned here: what lowering does around a dim that does not divide.
   kPadToShards,  // a whole dim grows until it divides; local
   kTrim,         // and shrinks again
+  // What reads along sharded dims by position becomes: each device gets what its shard reads.
+  kHaloExchange,
 };
 const char* Name(StepKind kind);
 

@@ -1,7 +1,10 @@
 // Every collective as boxes that move between instances.
+#include <absl/container/flat_hash_map.h>
+
 #include <algorithm>
 
 #include "base/shape.h"
+#include "sharding/access.h"
 #include "sharding/local.h"
 #include "spmd/moves.h"
 #include "spmd/plan_builder.h"
@@ -23,118 +26,214 @@ std::vector<int64_t> Positions(const MeshDef& mesh) {
 }
 
 // Drops dims of size 1 and joins dims that are contiguous on both sides.
-void Collapse(plan::Exchange& e) {
-  std::vector<int64_t> box, in, out;
-  for (size_t d = 0; d < e.box.size(); ++d) {
-    if (e.box[d] == 1) continue;
-    if (!box.empty() && in.back() == e.in_strides[d] * e.box[d] &&
-        out.back() == e.out_strides[d] * e.box[d]) {
-      box.back() *= e.box[d];
-      in.back() = e.in_strides[d];
-      out.back() = e.out_strides[d];
+plan::Box Collapsed(const plan::Box& from) {
+  plan::Box to;
+  for (size_t d = 0; d < from.extents.size(); ++d) {
+    if (from.extents[d] == 1) continue;
+    if (!to.extents.empty() && to.in_strides.back() == from.in_strides[d] * from.extents[d] &&
+        to.out_strides.back() == from.out_strides[d] * from.extents[d]) {
+      to.extents.back() *= from.extents[d];
+      to.in_strides.back() = from.in_strides[d];
+      to.out_strides.back() = from.out_strides[d];
     } else {
-      box.push_back(e.box[d]);
-      in.push_back(e.in_strides[d]);
-      out.push_back(e.out_strides[d]);
+      to.extents.push_back(from.extents[d]);
+      to.in_strides.push_back(from.in_strides[d]);
+      to.out_strides.push_back(from.out_strides[d]);
     }
   }
-  if (box.empty()) box = in = out = {1};
-  e.box = box;
-  e.in_strides = in;
-  e.out_strides = out;
+  if (to.extents.empty()) to.extents = to.in_strides = to.out_strides = {1};
+  return to;
 }
 
-// Both blocks of a dim are multiples of the moved box: the smaller block, as one divides the other
-// in every step that is planned.
+// The boxes of an exchange, each once.
+class Boxes {
+ public:
+  explicit Boxes(std::vector<plan::Box>& boxes) : boxes_(boxes) {}
+  int32_t Add(const plan::Box& box) {
+    if (last_ >= 0 && box == last_box_) return last_;
+    std::vector<int64_t> key = box.extents;
+    key.insert(key.end(), box.in_strides.begin(), box.in_strides.end());
+    key.insert(key.end(), box.out_strides.begin(), box.out_strides.end());
+    auto [it, fresh] = known_.try_emplace(std::move(key), static_cast<int32_t>(boxes_.size()));
+    if (fresh) boxes_.push_back(Collapsed(box));
+    last_box_ = box;
+    return last_ = it->second;
+  }
+
+ private:
+  std::vector<plan::Box>& boxes_;
+  absl::flat_hash_map<std::vector<int64_t>, int32_t> known_;
+  plan::Box last_box_;
+  int32_t last_ = -1;
+};
+
+using Runs = std::vector<sharding::ShardRun>;
+
+// Calls f with one run of every dim, in all combinations, the last dim fastest.
+template <class F>
+void ForEachChoice(const std::vector<Runs>& dims, F f) {
+  for (const Runs& runs : dims)
+    if (runs.empty()) return;
+  std::vector<size_t> at(dims.size(), 0);
+  std::vector<const sharding::ShardRun*> choice(dims.size());
+  size_t d = 0;
+  do {
+    for (size_t k = 0; k < dims.size(); ++k) choice[k] = &dims[k][at[k]];
+    f(choice);
+    for (d = dims.size(); d-- > 0; at[d] = 0)
+      if (++at[d] < dims[d].size()) break;
+  } while (d < dims.size());
+}
+
+// What one operand gives to the result: where a dim is not read by position, index o reads index o.
 class Mover {
  public:
-  Mover(const ir::Type& from, const ir::Type& to, const plan::Layout& from_layout)
-      : from_(from.sharding()), to_(to.sharding()), from_layout_(from_layout) {
-    in_shape_ = sharding::LocalShape(from.shape(), from_);
-    out_shape_ = sharding::LocalShape(to.shape(), to_);
-    in_strides_ = base::DenseStrides(in_shape_);
-    out_strides_ = base::DenseStrides(out_shape_);
-    for (size_t d = 0; d < in_shape_.size(); ++d) {
-      box_.push_back(std::min(in_shape_[d], out_shape_[d]));
-      counts_.push_back(box_[d] == 0 ? 1 : out_shape_[d] / box_[d]);
+  Mover(int32_t operand, const MoveOperand& from, const ir::Type& to, const ir::HaloParams* halo,
+        Boxes& boxes)
+      : operand_(operand),
+        from_(from.type->sharding()),
+        to_(to.sharding()),
+        from_layout_(*from.layout),
+        boxes_(boxes) {
+    ir::Shape in = sharding::LocalShape(from.type->shape(), from_);
+    out_ = sharding::LocalShape(to.shape(), to_);
+    in_strides_ = base::DenseStrides(in);
+    out_strides_ = base::DenseStrides(out_);
+    accesses_.resize(in.size());
+    for (size_t d = 0; d < in.size(); ++d) {
+      dims_.push_back({from.type->shape()[d], in[d], to.shape()[d], out_[d]});
+      for (size_t k = 0; halo && k < halo->reads.size(); ++k)
+        if (halo->reads[k][0] == operand && halo->reads[k][1] == static_cast<int64_t>(d))
+          accesses_[d].push_back(AccessOf(halo->reads[k]));
+      if (accesses_[d].empty()) CountPadding(d);
     }
     summed_ = sharding::Difference(from_.unreduced, to_.unreduced);
   }
 
-  const std::vector<int64_t>& box() const { return box_; }
-  const std::vector<int64_t>& in_strides() const { return in_strides_; }
-  const std::vector<int64_t>& out_strides() const { return out_strides_; }
   bool reduces() const { return !summed_.empty(); }
 
-  // The pieces of the device at mesh position `index` of the target mesh. A part that several
+  // Adds the pieces of the device at mesh position `index` of the target mesh. A part that several
   // devices hold is taken from the one whose other coordinates are the receiver's own.
-  std::vector<plan::Exchange::Piece> Pieces(int64_t index) const {
-    std::vector<plan::Exchange::Piece> pieces;
-    std::vector<int64_t> block(box_.size(), 0);
-    do {
-      int64_t source = index, in_offset = 0, out_offset = 0;
-      for (size_t d = 0; d < box_.size(); ++d) {
-        int64_t start = OutBegin(d, index) + block[d] * box_[d];
+  void AddPieces(int64_t index, std::vector<plan::Exchange::Piece>& pieces) {
+    std::vector<Runs> runs;
+    for (size_t d = 0; d < dims_.size(); ++d) runs.push_back(RunsAt(d, index));
+    ForEachChoice(runs, [&](const std::vector<const sharding::ShardRun*>& choice) {
+      int64_t source = index, in_offset = 0;
+      for (size_t d = 0; d < choice.size(); ++d) {
         const AxisList& axes = from_.dims[d].axes;
-        int64_t shard =
-            in_shape_[d] == 0 ? 0 : std::min(start / in_shape_[d], sharding::SizeOf(axes) - 1);
-        if (!axes.empty()) source = sharding::WithShardIndex(*from_.mesh, axes, source, shard);
-        in_offset += (start - shard * in_shape_[d]) * in_strides_[d];
-        out_offset += block[d] * box_[d] * out_strides_[d];
+        if (!axes.empty())
+          source = sharding::WithShardIndex(*from_.mesh, axes, source, choice[d]->shard);
+        in_offset += choice[d]->in * in_strides_[d];
       }
-      AddSources(source, in_offset, out_offset, pieces);
-    } while (Next(block));
-    return pieces;
+      AddSources(source, {0, in_offset, OutOffset(choice), BoxOf(choice, false), operand_}, pieces);
+    });
+  }
+
+  // Adds pieces of the scalar `fill` for what the device's result does not read of this operand:
+  // for each dim what it does not read, of what the dims before it read.
+  void AddFill(int64_t index, int32_t source, int32_t fill,
+               std::vector<plan::Exchange::Piece>& pieces) {
+    std::vector<Runs> runs;
+    for (size_t d = 0; d < dims_.size(); ++d) runs.push_back({{.count = out_[d]}});
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      if (accesses_[d].empty()) continue;
+      runs[d] = sharding::GapsOf(accesses_[d][0], dims_[d], OutShard(d, index));
+      ForEachChoice(runs, [&](const std::vector<const sharding::ShardRun*>& choice) {
+        pieces.push_back({source, 0, OutOffset(choice), BoxOf(choice, true), fill});
+      });
+      runs[d] = RunsAt(d, index);
+    }
   }
 
  private:
-  int64_t OutBegin(size_t d, int64_t index) const {
-    const AxisList& axes = to_.dims[d].axes;
-    return axes.empty() ? 0 : sharding::ShardIndex(*to_.mesh, axes, index) * out_shape_[d];
+  static sharding::Access AccessOf(const std::vector<int64_t>& read) {
+    return {.offset = read[2], .stride = read[3], .dilation = read[4]};
   }
 
-  void AddSources(int64_t source, int64_t in_offset, int64_t out_offset,
+  // Shards of a dim that is not read by position move with what lies behind its end.
+  void CountPadding(size_t d) {
+    dims_[d].operand_size = dims_[d].operand_block * sharding::SizeOf(from_.dims[d].axes);
+    dims_[d].result_size = dims_[d].result_block * sharding::SizeOf(to_.dims[d].axes);
+  }
+
+  int64_t OutShard(size_t d, int64_t index) const {
+    const AxisList& axes = to_.dims[d].axes;
+    return axes.empty() ? 0 : sharding::ShardIndex(*to_.mesh, axes, index);
+  }
+
+  Runs RunsAt(size_t d, int64_t index) const {
+    if (out_[d] == 0) return {{}};
+    if (accesses_[d].empty()) return sharding::RunsOf({}, dims_[d], OutShard(d, index));
+    Runs runs;
+    for (const sharding::Access& a : accesses_[d])
+      for (const sharding::ShardRun& run : sharding::RunsOf(a, dims_[d], OutShard(d, index)))
+        runs.push_back(run);
+    return runs;
+  }
+
+  int64_t OutOffset(const std::vector<const sharding::ShardRun*>& choice) const {
+    int64_t offset = 0;
+    for (size_t d = 0; d < choice.size(); ++d) offset += choice[d]->out * out_strides_[d];
+    return offset;
+  }
+
+  // `scalar`: every element is the operand's only one.
+  int32_t BoxOf(const std::vector<const sharding::ShardRun*>& choice, bool scalar) {
+    plan::Box box;
+    for (size_t d = 0; d < choice.size(); ++d) {
+      box.extents.push_back(choice[d]->count);
+      box.in_strides.push_back(scalar ? 0 : in_strides_[d] * choice[d]->in_step);
+      box.out_strides.push_back(out_strides_[d] * choice[d]->out_step);
+    }
+    return boxes_.Add(box);
+  }
+
+  void AddSources(int64_t source, plan::Exchange::Piece piece,
                   std::vector<plan::Exchange::Piece>& pieces) const {
     int64_t n = sharding::SizeOf(summed_);
     for (int64_t k = 0; k < n; ++k) {
       int64_t at = n == 1 ? source : sharding::WithShardIndex(*from_.mesh, summed_, source, k);
       int64_t device = from_.mesh ? from_.mesh->Device(at) : 0;
-      pieces.push_back(
-          {from_layout_.instance_of_device[static_cast<size_t>(device)], in_offset, out_offset});
+      piece.source = from_layout_.instance_of_device[static_cast<size_t>(device)];
+      pieces.push_back(piece);
     }
   }
 
-  bool Next(std::vector<int64_t>& block) const {
-    for (size_t d = block.size(); d-- > 0;) {
-      if (++block[d] < counts_[d]) return true;
-      block[d] = 0;
-    }
-    return false;
-  }
-
+  int32_t operand_;
   const sharding::TensorSharding &from_, &to_;
   const plan::Layout& from_layout_;
-  std::vector<int64_t> in_shape_, out_shape_, in_strides_, out_strides_, box_, counts_;
+  Boxes& boxes_;
+  ir::Shape out_;  // one shard of the result
+  std::vector<int64_t> in_strides_, out_strides_;
+  std::vector<sharding::AccessDim> dims_;
+  std::vector<std::vector<sharding::Access>> accesses_;  // by dim; empty: index o reads index o
   AxisList summed_;
 };
 
 }  // namespace
 
-plan::Exchange MakeExchange(const ir::Type& from, const ir::Type& to,
-                            const plan::Layout& from_layout, const plan::Layout& to_layout) {
-  Mover mover(from, to, from_layout);
+plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type& to,
+                            const plan::Layout& to_layout, const ir::HaloParams* halo) {
   plan::Exchange e;
-  e.dtype = from.dtype();
-  e.box = mover.box();
-  e.in_strides = mover.in_strides();
-  e.out_strides = mover.out_strides();
-  e.reduces = mover.reduces();
-  e.reduction = ToPlan(from.sharding().kind);
-  const MeshDef* mesh = to.mesh() ? to.mesh() : from.mesh();
+  e.dtype = to.dtype();
+  Boxes boxes(e.boxes);
+  std::vector<Mover> movers;
+  auto fill = static_cast<int32_t>(halo ? halo->fill : -1);
+  for (size_t i = 0; i < from.size(); ++i)
+    if (static_cast<int32_t>(i) != fill)
+      movers.emplace_back(static_cast<int32_t>(i), from[i], to, halo, boxes);
+  e.reduces = movers[0].reduces();
+  e.reduction = ToPlan(from[0].type->sharding().kind);
+  const MeshDef* mesh = to.mesh() ? to.mesh() : from[0].type->mesh();
   std::vector<int64_t> positions = Positions(*mesh);
-  for (int32_t device : to_layout.device_of_instance)
-    e.pieces.push_back(mover.Pieces(positions[static_cast<size_t>(device)]));
-  Collapse(e);
+  for (int32_t device : to_layout.device_of_instance) {
+    auto at = static_cast<size_t>(device);
+    e.pieces.emplace_back();
+    for (Mover& mover : movers) mover.AddPieces(positions[at], e.pieces.back());
+    if (fill < 0) continue;
+    int32_t source = from[static_cast<size_t>(fill)].layout->instance_of_device[at];
+    movers[0].AddFill(positions[at], source, fill, e.pieces.back());
+  }
   return e;
 }
 

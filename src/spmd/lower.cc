@@ -24,6 +24,9 @@ struct Decision {
   absl::InlinedVector<ir::ParamsPtr, 3> masks;
   double flops = 0;
   bool expands = false;  // by Kernel::sharded
+  // The op reads parts of shards of other devices: what of them. Null: it has its kernel.
+  ir::ParamsPtr halo;
+  Note halo_note = {};
 };
 
 // Memory that outlives one program, per thread, so that a hit takes no lock.
@@ -204,7 +207,10 @@ class Lowering {
         ins[i] = ExpandInto(MaskOp(), decision.masks[i].get(), {ins[i]}, decision.operands[i])[0];
     }
     for (const ir::Type* left : decision.results) outs.push_back(AddValue(left, loc_));
-    Emit(*instruction.op, instruction.params, ins, outs, {});
+    if (decision.halo)
+      Emit(OpOf(StepKind::kHaloExchange), decision.halo, ins, outs, decision.halo_note);
+    else
+      Emit(*instruction.op, instruction.params, ins, outs, {});
     for (size_t i = 0; i < results.size(); ++i)
       outs[i] = Reshard(outs[i], results[i], /*implied=*/true);
     return outs;
@@ -234,7 +240,24 @@ class Lowering {
           ir::Type::Get(results[i]->shape(), results[i]->dtype(), std::move(p.results[i])));
     for (size_t i = 0; i < types.size(); ++i)
       decision.masks.push_back(MaskOf(map, map.operands[i], *decision.operands[i]));
+    if (!p.halo_axes.empty()) {
+      decision.halo = HaloOf(map, decision);
+      decision.halo_note = {.bytes = p.halo_bytes, .axes = p.halo_axes};
+    }
     return decision;
+  }
+
+  static ir::ParamsPtr HaloOf(const sharding::DimMap& map, const Decision& decision) {
+    ir::HaloParams halo{.from = {}, .to = {decision.results[0]->text()}, .reads = {}};
+    for (const ir::Type* type : decision.operands) halo.from.push_back({type->text()});
+    for (const sharding::Access& a : map.accesses) {
+      const sharding::DimFactors& dims = map.operands[static_cast<size_t>(a.operand)];
+      int64_t dim = 0;
+      while (dims[static_cast<size_t>(dim)][0] != a.factor) ++dim;
+      halo.reads.push_back({a.operand, dim, a.offset, a.stride, a.dilation});
+    }
+    halo.fill = map.fill;
+    return ir::MakeParams(std::move(halo));
   }
 
   // What lies behind the end of a dim that does not divide must not be summed.

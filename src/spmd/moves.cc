@@ -6,7 +6,7 @@
 
 namespace tessera::spmd {
 namespace {
-constexpr int kKinds = static_cast<int>(sharding::StepKind::kTrim) + 1;
+constexpr int kKinds = static_cast<int>(sharding::StepKind::kHaloExchange) + 1;
 const std::array<const ir::OpDef*, kKinds>& Movers() {
   static const auto movers = [] {
     std::array<const ir::OpDef*, kKinds> list{};

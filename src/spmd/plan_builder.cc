@@ -213,19 +213,26 @@ class PlanBuilder {
   // ---- moves ----
 
   void AddMove(const Instruction& instruction) {
-    ValueId in = instruction.operands[0], out = instruction.results[0];
+    ValueId out = instruction.results[0];
     StepKind kind = KindOf(*instruction.op);
     if (kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced ||
         kind == StepKind::kShardedToUnreduced || kind == StepKind::kPadToShards ||
         kind == StepKind::kTrim)
-      return AddLocalMove(in, out);
+      return AddLocalMove(instruction.operands[0], out);
     Flush();
-    int32_t source = At(in);
-    int32_t in_layout = plan_.values[static_cast<size_t>(source)].layout;
-    plan::Exchange e =
-        MakeExchange(*Placed(in), *Placed(out), plan_.layouts[static_cast<size_t>(in_layout)],
-                     plan_.layouts[static_cast<size_t>(LayoutOf(out))]);
-    e.in = source;
+    std::vector<MoveOperand> operands;
+    std::vector<int32_t> in;
+    for (ValueId v : instruction.operands) {
+      in.push_back(At(v));
+      auto layout = static_cast<size_t>(ValueOf(in.back()).layout);
+      operands.push_back({Placed(v), &plan_.layouts[layout]});
+    }
+    const auto* halo = kind == StepKind::kHaloExchange
+                           ? &ir::As<ir::HaloParams>(instruction.params.get())
+                           : nullptr;
+    plan::Exchange e = MakeExchange(operands, *Placed(out),
+                                    plan_.layouts[static_cast<size_t>(LayoutOf(out))], halo);
+    e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;
     nodes_->emplace_back(std::move(e));

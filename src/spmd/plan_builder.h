@@ -1,5 +1,6 @@
 // From a scheduled device program to the plan that the runtime executes.
 #pragma once
+#include "ir/move_params.h"
 #include "plan/fused.h"
 #include "plan/plan.h"
 #include "spmd/schedule.h"
@@ -31,8 +32,14 @@ plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule,
 // Returns the instances of a layout on so many devices.
 plan::Layout MakeLayout(const LayoutKey& key, int32_t devices);
 
-// Returns the data movement between two shardings of one tensor as an exchange, but for its values.
-plan::Exchange MakeExchange(const ir::Type& from, const ir::Type& to,
-                            const plan::Layout& from_layout, const plan::Layout& to_layout);
+struct MoveOperand {
+  const ir::Type* type;  // global
+  const plan::Layout* layout;
+};
+
+// Returns the exchange, but for its values, that makes `to`: of one operand of another sharding,
+// or, with `halo`, of what it says is read of the operands.
+plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type& to,
+                            const plan::Layout& to_layout, const ir::HaloParams* halo = nullptr);
 
 }  // namespace tessera::spmd

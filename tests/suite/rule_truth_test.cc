@@ -152,6 +152,7 @@ std::vector<Event> Predicted(const Case& c, const std::vector<const ir::Type*>& 
   sharding::Partition p = PartitionOf(c, results);
   for (size_t i = 0; i < c.operands.size(); ++i)
     AddEvents(*c.operands[i], c.operands[i]->sharding(), p.operands[i], events);
+  if (p.halo_bytes > 0) events.push_back({StepKind::kHaloExchange, p.halo_axes, p.halo_bytes});
   for (size_t i = 0; i < results.size(); ++i)
     AddEvents(*results[i], p.results[i], results[i]->sharding(), events);
   return events;

@@ -217,7 +217,17 @@ void AddReversalsAndJoins(Table& table) {
     for (const Shape& shape : row.shapes) operands.push_back({shape, i32, kWild});
     Add(table, kConcatenate, ir::MakeParams(DimParams{{row.dim}}), operands).truth = row.truth;
   }
+  struct {
+    Shape shape;
+    int64_t dim, shift;
+    bool truth = false;
+  } const rolls[] = {{{24, 8}, 0, 5}, {{24, 9}, 1, 8}, {{3, 24, 2}, 1, 17},
+                     {{1}, 0, 0},     {{0, 3}, 0, 0},  {{8, 4}, 0, 3, true}};
+  for (const auto& row : rolls)
+    Add(table, kRoll, ir::MakeParams(RollParams{{row.dim}, row.shift}), {{row.shape, i32, kWild}})
+        .truth = row.truth;
   for (DType dtype : kWidths) {
+    Add(table, kRoll, ir::MakeParams(RollParams{{1}, 2}), {{{24, 9}, dtype, kWild}});
     Add(table, kRev, ir::MakeParams(DimsParams{{1}}), {{{24, 9}, dtype, kWild}});
     Add(table, kConcatenate, ir::MakeParams(DimParams{{1}}),
         {{{24, 3}, dtype, kWild}, {{24, 5}, dtype, kWild}});

@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <cstring>
+
+#include "base/shape.h"
 #include "unit/kernels/copy_test_util.h"
 
 namespace tessera::kernels {
@@ -49,6 +52,38 @@ TEST(Concatenate, JoinsEveryShapeAndItemsize) {
         RunParts(kernel, operands, {&got}, parts);
         ASSERT_TRUE(SameItems(got, want, itemsize))
             << testing::PrintToString(shapes) << " along " << dim << ", parts " << parts;
+      }
+    }
+  }
+}
+
+TEST(Roll, EqualsTheTwoPartsJoined) {
+  for (int32_t itemsize : {1, 2, 4, 8}) {
+    for (const auto& [shape, dim] : {std::pair<Shape, int64_t>{{7}, 0},
+                                     {{5, 12}, 0},
+                                     {{5, 12}, 1},
+                                     {{3, 6, 4}, 1},
+                                     {{200, 300}, 1},
+                                     {{0, 3}, 0},
+                                     {{3, 0}, 1}}) {
+      const int64_t n = shape[static_cast<size_t>(dim)];
+      for (int64_t shift : {int64_t{0}, n / 3, std::max<int64_t>(n - 1, 0)}) {
+        const Bytes in = RandomBytes(Product(shape) * itemsize, 1);
+        const auto [outer, size, inner] = base::Around(shape, dim);
+        Bytes want(in.size());
+        for (int64_t i = 0; i < outer; ++i)
+          for (int64_t k = 0; k < size; ++k) {
+            const int64_t to = (i * size + (k + shift) % size) * inner * itemsize;
+            const int64_t from = (i * size + k) * inner * itemsize;
+            std::memcpy(want.data() + to, in.data() + from, static_cast<size_t>(inner * itemsize));
+          }
+        const plan::Kernel kernel = Roll(itemsize, shape, dim, shift);
+        for (int32_t parts : {1, std::min(3, kernel.max_parts)}) {
+          Bytes got(want.size());
+          RunParts(kernel, {&in}, {&got}, parts);
+          ASSERT_TRUE(SameItems(got, want, itemsize))
+              << testing::PrintToString(shape) << " along " << dim << " by " << shift;
+        }
       }
     }
   }

@@ -29,28 +29,65 @@ TEST(ReferenceMove, RearrangesElements) {
     std::vector<HostTensor> in;
     HostTensor want;
   } const cases[] = {
-      {"transpose", Transpose, ir::MakeParams(TransposeParams{{1, 0}}), {x},
+      {"transpose",
+       Transpose,
+       ir::MakeParams(TransposeParams{{1, 0}}),
+       {x},
        Ints(i32, {3, 2}, {1, 4, 2, 5, 3, 6})},
-      {"transpose of rank 3", Transpose, ir::MakeParams(TransposeParams{{2, 0, 1}}),
-       {Ints(i32, {2, 1, 3}, {1, 2, 3, 4, 5, 6})}, Ints(i32, {3, 2, 1}, {1, 4, 2, 5, 3, 6})},
-      {"broadcast along new dims", BroadcastInDim, ir::MakeParams(BroadcastParams{{1}}),
-       {Ints(i32, {2}, {7, 8})}, Ints(i32, {2, 2, 2}, {7, 7, 8, 8, 7, 7, 8, 8})},
-      {"broadcast of a dim of 1", BroadcastInDim, ir::MakeParams(BroadcastParams{{0, 1}}),
-       {Ints(i32, {2, 1}, {7, 8})}, Ints(i32, {2, 2}, {7, 7, 8, 8})},
-      {"slice", Slice, ir::MakeParams(SliceParams{{0, 0}, {2, 3}, {1, 2}}), {x},
+      {"transpose of rank 3",
+       Transpose,
+       ir::MakeParams(TransposeParams{{2, 0, 1}}),
+       {Ints(i32, {2, 1, 3}, {1, 2, 3, 4, 5, 6})},
+       Ints(i32, {3, 2, 1}, {1, 4, 2, 5, 3, 6})},
+      {"broadcast along new dims",
+       BroadcastInDim,
+       ir::MakeParams(BroadcastParams{{1}}),
+       {Ints(i32, {2}, {7, 8})},
+       Ints(i32, {2, 2, 2}, {7, 7, 8, 8, 7, 7, 8, 8})},
+      {"broadcast of a dim of 1",
+       BroadcastInDim,
+       ir::MakeParams(BroadcastParams{{0, 1}}),
+       {Ints(i32, {2, 1}, {7, 8})},
+       Ints(i32, {2, 2}, {7, 7, 8, 8})},
+      {"slice",
+       Slice,
+       ir::MakeParams(SliceParams{{0, 0}, {2, 3}, {1, 2}}),
+       {x},
        Ints(i32, {2, 2}, {1, 3, 4, 6})},
-      {"slice from a start", Slice, ir::MakeParams(SliceParams{{1, 1}, {2, 3}, {1, 1}}), {x},
+      {"slice from a start",
+       Slice,
+       ir::MakeParams(SliceParams{{1, 1}, {2, 3}, {1, 1}}),
+       {x},
        Ints(i32, {1, 2}, {5, 6})},
-      {"pad", Pad, ir::MakeParams(PadParams{{0, 1}, {1, 0}, {0, 1}}), {x, zero},
+      {"pad",
+       Pad,
+       ir::MakeParams(PadParams{{0, 1}, {1, 0}, {0, 1}}),
+       {x, zero},
        Ints(i32, {3, 6}, {0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 0, 0, 0, 0, 0})},
-      {"negative pad", Pad, ir::MakeParams(PadParams{{0, -1}, {0, 1}, {0, 0}}), {x, zero},
+      {"negative pad",
+       Pad,
+       ir::MakeParams(PadParams{{0, -1}, {0, 1}, {0, 0}}),
+       {x, zero},
        Ints(i32, {2, 3}, {2, 3, 0, 5, 6, 0})},
-      {"negative pad cuts the interior", Pad, ir::MakeParams(PadParams{{-1}, {-1}, {1}}),
-       {Ints(i32, {3}, {1, 2, 3}), zero}, Ints(i32, {3}, {0, 2, 0})},
+      {"negative pad cuts the interior",
+       Pad,
+       ir::MakeParams(PadParams{{-1}, {-1}, {1}}),
+       {Ints(i32, {3}, {1, 2, 3}), zero},
+       Ints(i32, {3}, {0, 2, 0})},
       {"rev", Rev, ir::MakeParams(DimsParams{{1}}), {x}, Ints(i32, {2, 3}, {3, 2, 1, 6, 5, 4})},
-      {"rev of both", Rev, ir::MakeParams(DimsParams{{0, 1}}), {x},
+      {"rev of both",
+       Rev,
+       ir::MakeParams(DimsParams{{0, 1}}),
+       {x},
        Ints(i32, {2, 3}, {6, 5, 4, 3, 2, 1})},
-      {"concatenate", Concatenate, ir::MakeParams(DimParams{{1}}),
+      {"roll",
+       Roll,
+       ir::MakeParams(RollParams{{1}, 2}),
+       {x},
+       Ints(i32, {2, 3}, {2, 3, 1, 5, 6, 4})},
+      {"concatenate",
+       Concatenate,
+       ir::MakeParams(DimParams{{1}}),
        {x, Ints(i32, {2, 0}, {}), Ints(i32, {2, 1}, {8, 9})},
        Ints(i32, {2, 4}, {1, 2, 3, 8, 4, 5, 6, 9})},
   };
@@ -64,9 +101,9 @@ TEST(ReferenceMove, DynamicStartsAreClamped) {
     int64_t start;
     Integers slice, updated;
   } const cases[] = {
-      {i32, 1, {2, 3}, {1, 8, 9, 4, 5}},   {i32, 4, {4, 5}, {1, 2, 3, 8, 9}},
-      {i32, -3, {1, 2}, {8, 9, 3, 4, 5}},  {i32, -1, {1, 2}, {8, 9, 3, 4, 5}},
-      {i32, -9, {1, 2}, {8, 9, 3, 4, 5}},  {i64, kHigh64, {4, 5}, {1, 2, 3, 8, 9}},
+      {i32, 1, {2, 3}, {1, 8, 9, 4, 5}},      {i32, 4, {4, 5}, {1, 2, 3, 8, 9}},
+      {i32, -3, {1, 2}, {8, 9, 3, 4, 5}},     {i32, -1, {1, 2}, {8, 9, 3, 4, 5}},
+      {i32, -9, {1, 2}, {8, 9, 3, 4, 5}},     {i64, kHigh64, {4, 5}, {1, 2, 3, 8, 9}},
       {i64, kLow64, {1, 2}, {8, 9, 3, 4, 5}}, {u64, -1, {4, 5}, {1, 2, 3, 8, 9}},
       {u8, 255, {4, 5}, {1, 2, 3, 8, 9}},
   };
@@ -208,14 +245,17 @@ TEST(ReferenceDot, PutsBatchThenFreeDims) {
       {{{{1}, {0}}, {}}, {a, b}, Floats(f32, {2, 2}, {22, 28, 49, 64})},
       {{{{0}, {1}}, {}}, {a, b}, Floats(f32, {3, 3}, {9, 19, 29, 12, 26, 40, 15, 33, 51})},
       {{{{1, 0}, {0, 1}}, {}}, {a, b}, Floats(f32, {}, {1 + 6 + 15 + 8 + 20 + 36})},
-      {{{{}, {}}, {{1}, {0}}}, {a, b},
+      {{{{}, {}}, {{1}, {0}}},
+       {a, b},
        Floats(f32, {3, 2, 2}, {1, 2, 4, 8, 6, 8, 15, 20, 15, 18, 30, 36})},
       {{{{1}, {1}}, {{0}, {0}}}, {a, a}, Floats(f32, {2}, {14, 77})},
-      {{{{1}, {0}}, {}}, {HostTensor(f32, {1, 0}), HostTensor(f32, {0, 2})},
+      {{{{1}, {0}}, {}},
+       {HostTensor(f32, {1, 0}), HostTensor(f32, {0, 2})},
        Floats(f32, {1, 2}, {0, 0})},
       {{{{0}, {0}}, {}}, {Ints(i8, {100, 2}), Ints(i8, {2, 3})}, Ints(i8, {}, {-50})},
       {{{{0}, {0}}, {}}, {Ints(i8, {100, 2}), Ints(i8, {2, 3})}, Ints(i32, {}, {206})},
-      {{{{0}, {0}}, {}}, {Floats(bf16, {1, 0x1p-9, 0x1p-9}), Floats(bf16, {1, 2, 2})},
+      {{{{0}, {0}}, {}},
+       {Floats(bf16, {1, 0x1p-9, 0x1p-9}), Floats(bf16, {1, 2, 2})},
        Floats(f32, {}, {1 + 0x1p-7})},
   };
   for (const auto& c : cases) Expect(DotGeneral, ir::MakeParams(c.params), c.in, c.want);
@@ -226,12 +266,12 @@ TEST(ReferenceDot, PutsBatchThenFreeDims) {
 TEST(ReferenceSort, IsStableWithNaNLast) {
   const HostTensor keys = Floats(f32, {0.0, kNaN, -0.0, -kInf, 0.0, kNaN, 2});
   const HostTensor places = Ints(i32, {0, 1, 2, 3, 4, 5, 6});
-  ExpectAll(Sort, ir::View{}, ir::MakeParams(SortParams{{0}, 1, false}), {keys, places},
-            {Floats(f32, {-kInf, 0.0, -0.0, 0.0, 2, kNaN, kNaN}),
-             Ints(i32, {3, 0, 2, 4, 6, 1, 5})});
-  ExpectAll(Sort, ir::View{}, ir::MakeParams(SortParams{{0}, 1, true}), {keys, places},
-            {Floats(f32, {kNaN, kNaN, 2, 0.0, -0.0, 0.0, -kInf}),
-             Ints(i32, {1, 5, 6, 0, 2, 4, 3})});
+  ExpectAll(
+      Sort, ir::View{}, ir::MakeParams(SortParams{{0}, 1, false}), {keys, places},
+      {Floats(f32, {-kInf, 0.0, -0.0, 0.0, 2, kNaN, kNaN}), Ints(i32, {3, 0, 2, 4, 6, 1, 5})});
+  ExpectAll(
+      Sort, ir::View{}, ir::MakeParams(SortParams{{0}, 1, true}), {keys, places},
+      {Floats(f32, {kNaN, kNaN, 2, 0.0, -0.0, 0.0, -kInf}), Ints(i32, {1, 5, 6, 0, 2, 4, 3})});
 }
 
 TEST(ReferenceSort, ByTheFirstKeysAlongADim) {

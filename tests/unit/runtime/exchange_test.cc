@@ -112,14 +112,52 @@ TEST(Exchange, MovesColumnsOneElementWide) {
 TEST(Exchange, KeepsTheOrderOfDimsThatAreTransposed) {
   // Each device's [4, 6, 5] goes to [6, 4 devices x 4, 5] in parts.
   plan::Exchange e = Dense(f32, 1);
-  e.box = {4, 6, 5};
-  e.in_strides = {30, 5, 1};
-  e.out_strides = {5, 80, 1};
+  e.boxes = {{{4, 6, 5}, {30, 5, 1}, {5, 80, 1}}};
   e.pieces.resize(1);
   for (int32_t k = 0; k < 4; ++k) e.pieces[0].push_back({k, 0, k * 20});
   for (const TeamCase& t : kTeams) {
     const Team team(t.workers, t.forced);
     EXPECT_EQ(RunExchange(4, e, 480, 1920, true), Want(4, e, 480, 1920, true)) << Name(t);
+  }
+}
+
+// Two operands with pieces of many sizes: reversed, strided, repeated and missing.
+TEST(Exchange, AssemblesBoxesOfManySizesAndOperands) {
+  const int32_t d = 4;
+  const int64_t n = 600;
+  plan::Exchange e = Dense(f32, 1);
+  e.boxes = {{{100}, {1}, {1}},
+             {{50}, {-1}, {1}},
+             {{20, 3}, {6, 2}, {5, 1}},
+             {{7}, {0}, {2}},
+             {{0}, {1}, {1}}};
+  e.pieces.resize(d);
+  for (int32_t i = 0; i < d; ++i) {
+    e.pieces[i].push_back({(i + 1) % d, 40, 0, 0, 0});
+    e.pieces[i].push_back({i, 80, 100, 1, 1});
+    e.pieces[i].push_back({d - 1 - i, 11, 151, 2, 0});
+    if (i != 2) e.pieces[i].push_back({0, 5, 300 + i, 3, 1});
+    e.pieces[i].push_back({i, 5, 400, 4, 1});
+    for (int64_t k = 0; k < i; ++k) e.pieces[i].push_back({i, 60 + k, 330 + 50 * k, 1, 1});
+    e.pieces[i].back().in_offset = 77;
+  }
+  for (bool covered : {false, true}) {
+    if (covered) {
+      e.boxes.push_back({{n}, {1}, {1}});
+      for (auto& pieces : e.pieces) pieces = {{0, 0, 0, 5, 0}};
+      e.pieces[1] = {{1, 0, 0, 0, 1}, {2, 3, 100, 0, 0}};
+      e.boxes.push_back({{n - 200}, {1}, {1}});
+      e.pieces[1].push_back({3, 9, 200, 6, 1});
+    }
+    for (const TeamCase& t : kTeams) {
+      const Team team(t.workers, t.forced);
+      PlanBuilder b(d);
+      const int32_t x = b.Input(n * 4, 0), y = b.Input(n * 4, 0);
+      b.Output(b.AddExchange(e, std::vector<int32_t>{x, y}, n * 4, 0));
+      const std::vector<Buffers> in = {MakeInput(n * 4, d, 1), MakeInput(n * 4, d, 2)};
+      const Values want = NaiveExchange(e, {Read(in[0], d), Read(in[1], d)}, n * 4);
+      EXPECT_EQ(Read(RunPlan(b.plan, in)[0], d), want) << Name(t) << covered;
+    }
   }
 }
 

@@ -125,11 +125,15 @@ struct PlanBuilder {
     AddStep(MakeKernel(fn, {bytes / 4, value}, in_place), std::move(in), out);
     return out;
   }
-  int32_t AddExchange(plan::Exchange exchange, int32_t in, int64_t bytes, int32_t layout) {
-    exchange.in = in;
+  int32_t AddExchange(plan::Exchange exchange, std::vector<int32_t> in, int64_t bytes,
+                      int32_t layout) {
+    exchange.in = std::move(in);
     exchange.out = Value(bytes, layout);
     plan.nodes.push_back(exchange);
     return exchange.out;
+  }
+  int32_t AddExchange(plan::Exchange exchange, int32_t in, int64_t bytes, int32_t layout) {
+    return AddExchange(std::move(exchange), std::vector<int32_t>{in}, bytes, layout);
   }
 };
 
@@ -138,8 +142,7 @@ struct PlanBuilder {
 inline plan::Exchange Dense(DType dtype, int64_t elements) {
   plan::Exchange e;
   e.dtype = dtype;
-  e.box = {elements};
-  e.in_strides = e.out_strides = {1};
+  e.boxes = {{{elements}, {1}, {1}}};
   return e;
 }
 
@@ -161,9 +164,7 @@ inline plan::Exchange AllGather(int32_t devices, int32_t results, DType dtype, i
                                 int64_t cols, int dim) {
   plan::Exchange e = Dense(dtype, rows * cols);
   if (dim == 1) {
-    e.box = {rows, cols};
-    e.in_strides = {cols, 1};
-    e.out_strides = {cols * devices, 1};
+    e.boxes = {{{rows, cols}, {cols, 1}, {cols * devices, 1}}};
   }
   e.pieces.resize(results);
   for (auto& pieces : e.pieces) {
@@ -179,9 +180,7 @@ inline plan::Exchange ReduceScatter(int32_t devices, DType dtype, int64_t rows, 
                                     int dim) {
   plan::Exchange e = Dense(dtype, rows * cols);
   if (dim == 1) {
-    e.box = {rows, cols};
-    e.in_strides = {cols * devices, 1};
-    e.out_strides = {cols, 1};
+    e.boxes = {{{rows, cols}, {cols * devices, 1}, {cols, 1}}};
   }
   e.reduces = true;
   e.pieces.resize(devices);
@@ -196,9 +195,7 @@ inline plan::Exchange ReduceScatter(int32_t devices, DType dtype, int64_t rows, 
 // [rows * devices, cols] per device -> [rows, cols * devices]: dim 0 is split, dim 1 joined.
 inline plan::Exchange AllToAll(int32_t devices, DType dtype, int64_t rows, int64_t cols) {
   plan::Exchange e = Dense(dtype, rows * cols);
-  e.box = {rows, cols};
-  e.in_strides = {cols, 1};
-  e.out_strides = {cols * devices, 1};
+  e.boxes = {{{rows, cols}, {cols, 1}, {cols * devices, 1}}};
   e.pieces.resize(devices);
   for (int32_t i = 0; i < devices; ++i) {
     for (int32_t d = 0; d < devices; ++d) e.pieces[i].push_back({d, i * rows * cols, d * cols});
@@ -221,31 +218,35 @@ using Values = std::vector<std::vector<float>>;
 
 // Calls f(input element, output element) for all of the box.
 template <class F>
-void ForBox(const plan::Exchange& e, F f) {
+void ForBox(const plan::Box& box, F f) {
   int64_t total = 1;
-  for (int64_t extent : e.box) total *= extent;
+  for (int64_t extent : box.extents) total *= extent;
   for (int64_t i = 0; i < total; ++i) {
     int64_t rest = i, from = 0, to = 0;
-    for (size_t d = e.box.size(); d-- > 0; rest /= e.box[d]) {
-      from += rest % e.box[d] * e.in_strides[d];
-      to += rest % e.box[d] * e.out_strides[d];
+    for (size_t d = box.extents.size(); d-- > 0; rest /= box.extents[d]) {
+      from += rest % box.extents[d] * box.in_strides[d];
+      to += rest % box.extents[d] * box.out_strides[d];
     }
     f(from, to);
   }
 }
 
-inline Values NaiveExchange(const plan::Exchange& e, const Values& in, int64_t out_bytes) {
+inline Values NaiveExchange(const plan::Exchange& e, const std::vector<Values>& in,
+                            int64_t out_bytes) {
   Values out(e.pieces.size(), std::vector<float>(out_bytes / 4));
   for (size_t i = 0; i < out.size(); ++i) {
     for (size_t k = 0; k < e.pieces[i].size(); ++k) {
       const auto& p = e.pieces[i][k];
-      ForBox(e, [&](int64_t from, int64_t to) {
+      ForBox(e.boxes[p.box], [&](int64_t from, int64_t to) {
         float& x = out[i][p.out_offset + to];
-        x = (e.reduces && k > 0 ? x : 0) + in[p.source][p.in_offset + from];
+        x = (e.reduces && k > 0 ? x : 0) + in[p.operand][p.source][p.in_offset + from];
       });
     }
   }
   return out;
+}
+inline Values NaiveExchange(const plan::Exchange& e, const Values& in, int64_t out_bytes) {
+  return NaiveExchange(e, std::vector<Values>{in}, out_bytes);
 }
 
 // ---- buffers ----------------------------------------------------------------------------------
@@ -302,8 +303,8 @@ struct TeamCase {
   int workers;
   bool forced;
 };
-inline constexpr TeamCase kTeams[] = {{1, false}, {2, false}, {1, true}, {2, true}, {3, true},
-                                      {5, true}};
+inline constexpr TeamCase kTeams[] = {{1, false}, {2, false}, {1, true},
+                                      {2, true},  {3, true},  {5, true}};
 inline std::string Name(const TeamCase& t) {
   return std::to_string(t.workers) + " workers" + (t.forced ? ", forced" : "");
 }

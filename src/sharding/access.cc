@@ -1,0 +1,203 @@
+#include "sharding/access.h"
+
+#include <algorithm>
+
+namespace tessera::sharding {
+namespace {
+
+int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+int64_t CeilDiv(int64_t a, int64_t b) { return -FloorDiv(-a, b); }
+
+// The result indices first, first + step, ... of a shard that read something.
+struct Covered {
+  int64_t first = 0, step = 1, count = 0;
+  int64_t last() const { return first + (count - 1) * step; }
+};
+
+struct Range {
+  int64_t begin, end;
+};
+Range ShardRange(const AccessDim& dim, int64_t shard) {
+  int64_t begin = std::min(shard * dim.result_block, dim.result_size);
+  return {begin, std::min(begin + dim.result_block, dim.result_size)};
+}
+
+Covered CoveredBy(const Access& a, const AccessDim& dim, int64_t shard) {
+  auto [begin, end] = ShardRange(dim, shard);
+  if (begin >= end || dim.operand_size == 0) return {};
+  int64_t top = a.dilation * (dim.operand_size - 1);
+  int64_t lo = a.stride > 0 ? CeilDiv(-a.offset, a.stride) : CeilDiv(a.offset - top, -a.stride);
+  int64_t hi = a.stride > 0 ? FloorDiv(top - a.offset, a.stride) : FloorDiv(a.offset, -a.stride);
+  lo = std::max(lo, begin);
+  hi = std::min(hi, end - 1);
+  if (a.dilation > 1) {
+    int64_t past = (-a.offset * a.stride - lo) % a.dilation;
+    lo += past < 0 ? past + a.dilation : past;
+  }
+  if (lo > hi) return {};
+  return {lo, a.dilation, (hi - lo) / a.dilation + 1};
+}
+
+// What each shard of the result reads along one dim: elements, and those that lie on its own
+// device.
+struct Reads {
+  std::vector<int64_t> all, own;
+};
+
+Reads ReadsOf(const DimMap& map, int32_t operand, int32_t factor, const AccessDim& dim) {
+  Reads reads;
+  for (int64_t t = 0; t * dim.result_block < dim.result_size; ++t) {
+    int64_t all = 0, own = 0;
+    for (const Access& a : map.accesses) {
+      if (a.operand != operand || a.factor != factor) continue;
+      for (const ShardRun& run : RunsOf(a, dim, t)) {
+        all += run.count;
+        own += run.shard == t ? run.count : 0;
+      }
+    }
+    reads.all.push_back(all);
+    reads.own.push_back(own);
+  }
+  return reads;
+}
+
+// What one operand gives: bytes of an index of all exchanged dims, and what is read along those.
+struct OperandReads {
+  int64_t bytes = 1;
+  std::vector<Reads> along;
+};
+
+class Halo {
+ public:
+  Halo(const DimMap& map, const std::vector<PartitionTensor>& operands, const Shape& result,
+       const FactorAxes& axes)
+      : map_(map), result_(result), axes_(axes) {
+    for (size_t i = 0; i < operands.size(); ++i) Add(static_cast<int32_t>(i), operands[i]);
+  }
+
+  // The most of all shards of the result.
+  int64_t Bytes() const {
+    if (std::count(shards_.begin(), shards_.end(), 0)) return 0;
+    std::vector<int64_t> at(shards_.size(), 0);
+    int64_t most = 0;
+    size_t d = 0;
+    do {
+      most = std::max(most, BytesAt(at));
+      for (d = at.size(); d-- > 0; at[d] = 0)
+        if (++at[d] < shards_[d]) break;
+    } while (d < at.size());
+    return most;
+  }
+
+ private:
+  void Add(int32_t i, const PartitionTensor& operand) {
+    OperandReads reads{.bytes = operand.itemsize, .along = {}};
+    bool reads_any = false;
+    for (size_t d = 0; d < operand.shape->size(); ++d) {
+      int64_t size = (*operand.shape)[d], shards = 1;
+      int32_t moved = -1;
+      for (int32_t f : map_.operands[static_cast<size_t>(i)][d]) {
+        shards *= SizeOf(axes_[static_cast<size_t>(f)]);
+        if (MayExchange(map_, static_cast<size_t>(f))) moved = f;
+      }
+      if (moved < 0) {
+        reads.bytes *= CeilDiv(size, shards);
+        continue;
+      }
+      reads_any = true;
+      int64_t to = result_[ResultDim(moved)];
+      Reads along = ReadsOf(map_, i, moved, {size, CeilDiv(size, shards), to, CeilDiv(to, shards)});
+      if (shards == 1)
+        reads.bytes *= along.all.empty() ? 0 : along.all[0];
+      else
+        reads.along.push_back(std::move(along));
+    }
+    if (!reads_any || reads.bytes == 0) return;
+    shards_.clear();
+    for (const Reads& r : reads.along) shards_.push_back(static_cast<int64_t>(r.all.size()));
+    operands_.push_back(std::move(reads));
+  }
+
+  size_t ResultDim(int32_t factor) const {
+    const DimFactors& dims = map_.results[0];
+    size_t d = 0;
+    while (std::find(dims[d].begin(), dims[d].end(), factor) == dims[d].end()) ++d;
+    return d;
+  }
+
+  int64_t BytesAt(const std::vector<int64_t>& shard) const {
+    int64_t bytes = 0;
+    for (const OperandReads& r : operands_) {
+      int64_t all = 1, own = 1;
+      for (size_t k = 0; k < r.along.size(); ++k) {
+        all *= r.along[k].all[static_cast<size_t>(shard[k])];
+        own *= r.along[k].own[static_cast<size_t>(shard[k])];
+      }
+      bytes += r.bytes * (all - own);
+    }
+    return bytes;
+  }
+
+  const DimMap& map_;
+  const Shape& result_;
+  const FactorAxes& axes_;
+  std::vector<OperandReads> operands_;
+  std::vector<int64_t> shards_;  // of the result along each exchanged dim
+};
+
+}  // namespace
+
+std::vector<ShardRun> RunsOf(const Access& a, const AccessDim& dim, int64_t shard) {
+  Covered covered = CoveredBy(a, dim, shard);
+  int64_t origin = ShardRange(dim, shard).begin;
+  int64_t in_step = a.dilation > 1 ? a.stride : a.stride * covered.step;
+  std::vector<ShardRun> runs;
+  for (int64_t k = 0; k < covered.count;) {
+    int64_t out = covered.first + k * covered.step;
+    int64_t in = (out * a.stride + a.offset) / a.dilation;
+    int64_t source = in / dim.operand_block, local = in % dim.operand_block;
+    int64_t room = in_step > 0 ? dim.operand_block - 1 - local : local;
+    int64_t count = std::min(covered.count - k, room / std::abs(in_step) + 1);
+    runs.push_back({source, out - origin, covered.step, local, in_step, count});
+    k += count;
+  }
+  return runs;
+}
+
+std::vector<ShardRun> GapsOf(const Access& a, const AccessDim& dim, int64_t shard) {
+  auto [begin, end] = ShardRange(dim, shard);
+  Covered covered = CoveredBy(a, dim, shard);
+  std::vector<ShardRun> gaps;
+  auto add = [&](int64_t first, int64_t step, int64_t count) {
+    if (count > 0) gaps.push_back({.out = first - begin, .out_step = step, .count = count});
+  };
+  if (covered.count == 0) {
+    add(begin, 1, end - begin);
+    return gaps;
+  }
+  add(begin, 1, covered.first - begin);
+  for (int64_t k = 1; k < covered.step; ++k)
+    add(covered.first + k, covered.step, covered.count - 1);
+  add(covered.last() + 1, 1, end - covered.last() - 1);
+  return gaps;
+}
+
+bool MayExchange(const DimMap& map, size_t factor) {
+  if (map.factors[factor].kind != FactorKind::kPermute) return false;
+  auto f = static_cast<int32_t>(factor);
+  for (size_t i = 0; i < map.operands.size(); ++i)
+    for (const FactorList& dim : map.operands[i]) {
+      bool reads = std::any_of(map.accesses.begin(), map.accesses.end(), [&](const Access& a) {
+        return a.operand == static_cast<int32_t>(i) && a.factor == f;
+      });
+      if (std::count(dim.begin(), dim.end(), f) && !reads) return false;
+    }
+  return true;
+}
+
+int64_t HaloBytes(const DimMap& map, const std::vector<PartitionTensor>& operands,
+                  const Shape& result, const FactorAxes& axes) {
+  return Halo(map, operands, result, axes).Bytes();
+}
+
+}  // namespace tessera::sharding

@@ -1,0 +1,41 @@
+// Which parts of an operand's shards a shard of the result reads along the dim of a permute factor.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sharding/partition.h"
+
+namespace tessera::sharding {
+
+// Result indices out, out + out_step, ... read indices in, in + in_step, ... of one shard of the
+// operand. All are local to their shards.
+struct ShardRun {
+  int64_t shard = 0;
+  int64_t out = 0, out_step = 1;
+  int64_t in = 0, in_step = 1;
+  int64_t count = 0;
+};
+
+// A dim of the operand and its place in the result.
+struct AccessDim {
+  int64_t operand_size = 0, operand_block = 0;  // of the dim, of one shard
+  int64_t result_size = 0, result_block = 0;
+};
+
+// Returns the runs by which shard `shard` of the result reads the operand.
+std::vector<ShardRun> RunsOf(const Access& access, const AccessDim& dim, int64_t shard);
+
+// Returns the runs of the shard's indices that the access does not read: `out`, `out_step` and
+// `count` alone.
+std::vector<ShardRun> GapsOf(const Access& access, const AccessDim& dim, int64_t shard);
+
+// Returns whether the factor may be sharded by an exchange: it is a permute factor, and it is known
+// how the results' dim reads the dim of each operand that has it.
+bool MayExchange(const DimMap& map, size_t factor);
+
+// Returns the most bytes that one device gets from others when the op reads operands laid out as
+// `axes` say (whatever their own shardings), along the permute factors that these shard.
+int64_t HaloBytes(const DimMap& map, const std::vector<PartitionTensor>& operands,
+                  const Shape& result, const FactorAxes& axes);
+
+}  // namespace tessera::sharding
