@@ -20,6 +20,10 @@ namespace tessera {
 struct ScanOptions {
   std::optional<int64_t> length = {};  // number of steps; by default the leading size of xs
   bool reverse = false;                // steps from the last slice to the first
+  int64_t unroll = 1;                  // steps that one iteration of the loop does
+};
+struct LoopOptions {
+  int64_t unroll = 1;  // as for scan; the bounds are then numbers
 };
 
 namespace trace {
@@ -38,7 +42,7 @@ using LeafFunction = std::function<Leaves(const std::vector<Array>&)>;
 std::vector<Array> WhileLoop(Leaves carry, const LeafFunction& condition, const LeafFunction& body,
                              Loc loc);
 std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, Leaves carry,
-                            const LeafFunction& body, Loc loc);
+                            const LeafFunction& body, const LoopOptions& options, Loc loc);
 std::vector<Array> Scan(Leaves carry, const Leaves& xs, const LeafFunction& body,
                         const ScanOptions& options, Loc loc);
 std::vector<Array> Cond(const Operand& predicate, const Leaves& arguments,
@@ -99,14 +103,15 @@ auto while_loop(Condition condition, Body body, S init, Loc loc = Loc::Current()
 // Returns the carry after `carry = body(i, carry)` for i from lower to upper - 1. Both are scalar
 // integers; with numbers the trip count is known before running. As for while_loop otherwise.
 template <class Body, class S>
-auto fori_loop(Operand lower, Operand upper, Body body, S init, Loc loc = Loc::Current()) {
+auto fori_loop(Operand lower, Operand upper, Body body, S init, LoopOptions options = {},
+               Loc loc = Loc::Current()) {
   using Carry = trace::Traced<S>;
   std::tuple<Array, Carry> arguments{Array(), Carry(std::move(init))};
   Carry& carry = std::get<1>(arguments);
   using Result = trace::Traced<std::invoke_result_t<Body&, Array, Carry>>;
-  return trace::Rebuilt(carry,
-                        trace::ForiLoop(lower, upper, trace::TakeApart(carry, "carry"),
-                                        trace::OnLeaves<Result>(body, arguments, "carry"), loc));
+  return trace::Rebuilt(
+      carry, trace::ForiLoop(lower, upper, trace::TakeApart(carry, "carry"),
+                             trace::OnLeaves<Result>(body, arguments, "carry"), options, loc));
 }
 
 // Returns the last carry and the stacked ys of `[carry, y] = f(carry, x)` for each slice x of xs

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
+#include "tessera/ops.h"
 #include "tessera/sharding.h"
 #include "trace/control.h"
 #include "trace/scopes.h"
@@ -188,6 +189,93 @@ std::vector<Array> RunScan(Call call, Leaves carry, const std::vector<Array>& xs
   return ApplyRegions(ops::kScan, ir::MakeParams(params), constants, arguments, regions, call);
 }
 
+// ---- unrolled loops -----------------------------------------------------------------------------
+
+// Slices [begin, begin + n) of dim 0, in groups of `group`: [n / group, group, ...]; 0: as they
+// are.
+Array Steps(const Array& x, int64_t begin, int64_t n, int64_t group, Loc loc) {
+  std::vector<int64_t> starts(TypeOf(x)->shape().size(), 0), limits = TypeOf(x)->shape();
+  starts[0] = begin;
+  limits[0] = begin + n;
+  Array part = n == TypeOf(x)->shape()[0] ? x : slice(x, starts, limits, {}, loc);
+  if (group == 0) return part;
+  limits[0] = group;
+  limits.insert(limits.begin(), n / group);
+  return reshape(part, limits, {}, loc);
+}
+
+Array StepOf(const Array& group, int64_t k, Loc loc) {
+  std::vector<int64_t> shape = TypeOf(group)->shape();
+  shape.erase(shape.begin());
+  return reshape(Steps(group, k, 1, 0, loc), shape, {}, loc);
+}
+
+// Whether a step gives the carry that it got; if not, the caller finds out and says so.
+bool Carries(const Leaves& state, const std::vector<Array>& leaves, size_t carries) {
+  bool same = state.names.size() == carries;
+  for (size_t i = 0; same && i < carries; ++i)
+    same = SameType(TypeOf(state.arrays[i]), TypeOf(leaves[i]));
+  return same;
+}
+
+// The body that does `unroll` steps: takes groups of slices, and gives groups of ys.
+LeafFunction Unrolled(const LeafFunction& body, size_t carries, int64_t unroll, bool reverse,
+                      Loc loc) {
+  return [&body, carries, unroll, reverse, loc](const std::vector<Array>& leaves) {
+    Leaves state;
+    state.arrays.assign(leaves.begin(), leaves.begin() + static_cast<long>(carries));
+    std::vector<std::vector<Array>> ys;
+    for (int64_t i = 0; i < unroll; ++i) {
+      int64_t k = reverse ? unroll - 1 - i : i;
+      for (size_t x = carries; x < leaves.size(); ++x)
+        state.arrays.push_back(StepOf(leaves[x], k, loc));
+      state = body(state.arrays);
+      if (!Carries(state, leaves, carries)) return state;
+      ys.resize(state.arrays.size() - carries);
+      for (size_t y = 0; y < ys.size(); ++y)
+        ys[y].insert(reverse ? ys[y].begin() : ys[y].end(), state.arrays[carries + y]);
+      state.arrays.resize(carries);
+    }
+    for (const std::vector<Array>& y : ys) state.arrays.push_back(stack(y, 0, loc));
+    return state;
+  };
+}
+
+// The steps that do not fill an iteration are a loop of their own, behind the other.
+std::vector<Array> RunUnrolled(Call call, Leaves carry, const std::vector<Array>& xs,
+                               const LeafFunction& body, int64_t length, bool reverse,
+                               int64_t unroll) {
+  if (unroll < 1)
+    api::FailShape(call, kLength,
+                   fmt::format("an iteration does one step or more, not {}", unroll));
+  unroll = std::min(unroll, length);
+  if (unroll <= 1) return RunScan(call, std::move(carry), xs, body, length, reverse);
+  size_t carries = carry.arrays.size();
+  int64_t rest = length % unroll, full = length - rest;
+  auto part = [&](int64_t begin, int64_t n, int64_t group) {
+    std::vector<Array> parts;
+    for (const Array& x : xs) parts.push_back(Steps(x, begin, n, group, call.loc));
+    return parts;
+  };
+  LeafFunction unrolled = Unrolled(body, carries, unroll, reverse, call.loc);
+  std::vector<Array> results = RunScan(call, carry, part(reverse ? rest : 0, full, unroll),
+                                       unrolled, full / unroll, reverse);
+  for (size_t i = carries; i < results.size(); ++i) {
+    std::vector<int64_t> shape = TypeOf(results[i])->shape();
+    shape.erase(shape.begin());
+    shape[0] = full;
+    results[i] = reshape(results[i], shape, {}, call.loc);
+  }
+  if (rest == 0) return results;
+  carry.arrays.assign(results.begin(), results.begin() + static_cast<long>(carries));
+  std::vector<Array> last =
+      RunScan(call, std::move(carry), part(reverse ? 0 : full, rest, 0), body, rest, reverse);
+  for (size_t i = carries; i < results.size(); ++i)
+    last[i] = concatenate(
+        reverse ? std::vector{last[i], results[i]} : std::vector{results[i], last[i]}, 0, call.loc);
+  return last;
+}
+
 // Returns the number of steps that xs and the option agree on.
 int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
   std::optional<int64_t> length = options.length;
@@ -317,7 +405,7 @@ std::vector<Array> WhileLoop(Leaves carry, const LeafFunction& condition, const 
 }
 
 std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, Leaves carry,
-                            const LeafFunction& body, Loc loc) {
+                            const LeafFunction& body, const LoopOptions& options, Loc loc) {
   Call call{"fori_loop", loc};
   CheckBound(call, lower, "lower");
   CheckBound(call, upper, "upper");
@@ -329,8 +417,12 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, Leaves c
     api::ScalarBits(*upper.scalar(), TypeOf(numbered.arrays[0])->dtype(), call);  // must fit too
     if (last > first && __builtin_sub_overflow(last, first, &length))
       api::FailShape(call, kLength, "more steps than 2^63 cannot be counted");
-    results = RunScan(call, std::move(numbered), {}, counting, length, /*reverse=*/false);
+    results = RunUnrolled(call, std::move(numbered), {}, counting, length, /*reverse=*/false,
+                          options.unroll);
   } else {
+    if (options.unroll != 1)
+      api::FailShape(call, kLength, "a loop whose number of steps is not known is not unrolled",
+                     {"give both bounds as numbers, or leave .unroll out"});
     std::vector<Array> bounds = api::Promote({lower, upper}, call);
     LeafFunction condition = [&](const std::vector<Array>& leaves) {
       return Leaves{{api::Run(ops::kLt, nullptr, {leaves[0], bounds[1]}, call)}, {"condition"}, ""};
@@ -345,7 +437,8 @@ std::vector<Array> Scan(Leaves carry, const Leaves& xs, const LeafFunction& body
                         const ScanOptions& options, Loc loc) {
   Call call{"scan", loc};
   int64_t length = StepsOf(call, xs, options);
-  return RunScan(call, std::move(carry), xs.arrays, body, length, options.reverse);
+  return RunUnrolled(call, std::move(carry), xs.arrays, body, length, options.reverse,
+                     options.unroll);
 }
 
 std::vector<Array> Cond(const Operand& predicate, const Leaves& arguments,

@@ -86,11 +86,13 @@ std::vector<Array> Machine::Apply(const Instruction& instruction,
       return CallFunction(fns.at(0), in);
     };
     return fori_loop(Operand(call.integer("lower"), loc), Operand(call.integer("upper"), loc), body,
-                     call.arrays(), loc);
+                     call.arrays(), {.unroll = call.has("unroll") ? call.integer("unroll") : 1},
+                     loc);
   }
   auto carries = static_cast<size_t>(call.integer("num_carry"));
   ScanOptions options{.length = {}, .reverse = call.flag("reverse")};
   if (call.has("length")) options.length = call.integer("length");
+  if (call.has("unroll")) options.unroll = call.integer("unroll");
   call.CheckAllRead();
   auto body = [&](Tree carry, Tree xs) {
     carry.insert(carry.end(), xs.begin(), xs.end());

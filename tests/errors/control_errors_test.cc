@@ -40,6 +40,20 @@ const std::vector<Case>& Cases() {
          while_loop([](auto) { return True(); },
                     [](std::vector<Array> s) { return std::vector{s[0]}; }, std::vector{a, b});
        }},
+      {"scan_unroll",
+       [](Array a, Array) {
+         scan([](Array c, Array x) { return std::pair(c + x, None); }, zeros({8}), reshard(a, P()),
+              {.unroll = 0});
+       }},
+      {"scan_unroll_shape",
+       [](Array, Array b) {
+         scan([](Array c, NoneType x) { return std::pair(sum(c, 0), x); }, b, None,
+              {.length = 4, .unroll = 2});
+       }},
+      {"fori_unroll",
+       [](Array a, Array) {
+         fori_loop(0, Array(3), [](Array, Array x) { return x; }, a, {.unroll = 2});
+       }},
       {"while_nothing",
        [](Array, Array) {
          while_loop([](auto) { return True(); }, [](auto s) { return s; }, std::vector<Array>());

@@ -99,6 +99,34 @@ TEST(Scan, NeedsNeitherXsNorYs) {
 }
 
 // Weak numbers in a carry become what the body makes of them.
+TEST(Loops, UnrollWithoutADifference) {
+  Array xs = reshape(arange(33, {.dtype = f32}), {11, 3});
+  auto step = [](std::pair<Array, Array> carry, Array x) {
+    Array next = carry.first * 0.5 + x;
+    return std::pair(std::pair(next, carry.second + 1), std::pair(next * 2, x[0]));
+  };
+  for (bool reverse : {false, true}) {
+    std::vector<std::vector<float>> first;
+    for (int64_t unroll : {1, 2, 3, 4, 11, 40}) {
+      auto run = [&](Array all) {
+        return scan(step, std::pair(zeros({3}), Array(0.5f)), all,
+                    {.reverse = reverse, .unroll = unroll});
+      };
+      for (const auto& [carry, ys] : {run(xs), jit(run)(xs)}) {
+        std::vector<std::vector<float>> got = {
+            carry.first.to_vector<float>(), carry.second.to_vector<float>(),
+            ys.first.to_vector<float>(), ys.second.to_vector<float>()};
+        if (first.empty()) first = got;
+        EXPECT_EQ(got, first) << unroll << reverse;
+      }
+    }
+  }
+  auto triangle = [](int64_t unroll) {
+    return fori_loop(1, 11, [](Array i, Array s) { return s + i; }, Array(0), {.unroll = unroll});
+  };
+  for (int64_t unroll : {1, 3, 5, 99}) EXPECT_EQ(triangle(unroll).item<int>(), 55) << unroll;
+}
+
 TEST(Loops, PromoteWeakStarts) {
   Array xs = array({1.5f, 2.5f});
   auto total = scan([](Array c, Array x) { return std::pair(c + x, None); }, 0, xs).first;
