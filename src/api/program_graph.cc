@@ -10,13 +10,14 @@ namespace {
 using propagation::Direction;
 using propagation::engine::Edge;
 using propagation::engine::Graph;
+using propagation::engine::MaybeSharding;
 using propagation::engine::Op;
 using propagation::engine::OpId;
 using propagation::engine::ValueId;
 using sharding::TensorSharding;
 
 // What a type says about the complete sharding; nothing where all axes are Auto.
-std::optional<TensorSharding> GivenByType(const ir::Type* type) {
+MaybeSharding GivenByType(const ir::Type* type) {
   const sharding::MeshDef* mesh = type->mesh();
   if (!mesh || (mesh->all_mode(AxisMode::Auto) && type->sharding().unreduced.empty()))
     return std::nullopt;
@@ -38,7 +39,7 @@ std::optional<TensorSharding> GivenByType(const ir::Type* type) {
 }
 
 // An argument keeps the axes it lies over; one that lies whole on every device may be cut.
-std::optional<TensorSharding> GivenByPlace(const ir::Type* place) {
+MaybeSharding GivenByPlace(const ir::Type* place) {
   if (place->sharding().dims_empty()) return std::nullopt;
   return place->sharding();
 }
@@ -47,7 +48,7 @@ std::optional<TensorSharding> GivenByPlace(const ir::Type* place) {
 TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type, Loc loc) {
   TensorSharding s =
       sharding::ParseSharding(params.sharding.text, type->mesh()->WithoutModes(), loc);
-  std::optional<TensorSharding> given = GivenByType(type);
+  MaybeSharding given = GivenByType(type);
   if (!given) return s;
   for (size_t d = 0; d < s.dims.size(); ++d)
     s.dims[d].axes.insert(s.dims[d].axes.begin(), given->dims[d].axes.begin(),
@@ -83,7 +84,7 @@ class Builder {
     if (region > 0) graph().regions.push_back({op, parent});
     for (size_t v = 0; v < program.values.size(); ++v) {
       const ir::Type *type = program.values[v].type, *place = program.place(static_cast<int>(v));
-      std::optional<TensorSharding> given = place ? GivenByPlace(place) : std::nullopt;
+      MaybeSharding given = place ? GivenByPlace(place) : std::nullopt;
       graph().AddValue(type->shape(), given ? given : GivenByType(type));
     }
     return region;

@@ -9,6 +9,7 @@
 namespace tessera::api {
 namespace {
 
+using propagation::engine::MaybeSharding;
 using propagation::engine::Op;
 using propagation::engine::OpId;
 using sharding::TensorSharding;
@@ -197,7 +198,7 @@ class Placer {
     ir::Program& out = programs_[0];
     for (size_t r = 0; r < op.operands.size(); ++r) {
       ir::ValueId v = now_[static_cast<size_t>(op.operands[r])];
-      const std::optional<TensorSharding>& returned = result_.returns[r];
+      const MaybeSharding& returned = result_.returns[r];
       const TensorSharding* open = returned ? &*returned : result_.sharding(op.operands[r]);
       const ir::Type* border = open ? AtBorder(out.type(v), *open) : out.place(v);
       out.outputs.push_back(Move(0, v, border));

@@ -11,6 +11,7 @@
 namespace tessera::propagation {
 namespace {
 
+using engine::MaybeSharding;
 using engine::TensorSharding;
 
 int32_t Number(ValueId v) { return static_cast<int32_t>(v); }
@@ -152,7 +153,7 @@ ValueId Graph::value(ValueOptions options, Loc loc) {
   std::string where = WhereOf(options.where, loc);
   for (int64_t n : options.shape)
     if (n < 0) Refuse("value", 21, where, fmt::format("a dim has size {}", n));
-  std::optional<TensorSharding> given;
+  MaybeSharding given;
   if (!options.sharding.empty()) given = ShardingOf(*impl_, options.sharding, where);
   if (given && given->dims.size() != options.shape.size())
     Refuse("value", 2, where,
@@ -235,7 +236,7 @@ OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardi
   engine::Op end;
   end.kind = engine::Op::kNone;
   end.is_return = true;
-  std::vector<std::optional<TensorSharding>> given(values.size());
+  std::vector<MaybeSharding> given(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     end.operands.push_back(Number(values[i]));
     if (shardings[i].empty()) continue;

@@ -13,6 +13,8 @@ class Splitter {
     constant_.assign(graph.values.size(), false);
     taken_.assign(graph.values.size(), false);
     for (size_t i = 0; i < graph.ops.size(); ++i) FindConstant(static_cast<OpId>(i));
+    for (size_t g = 0; g < graph.groups.size(); ++g)
+      for (ValueId v : graph.groups[g]) groups_of_[v].push_back(g);
   }
 
   void Run() {
@@ -100,8 +102,8 @@ class Splitter {
     }
     Value original = graph_.values[static_cast<size_t>(v)];
     ValueId copy = graph_.AddValue(std::move(original.shape), std::move(original.sharding));
-    for (std::vector<ValueId>& group : graph_.groups)
-      if (std::count(group.begin(), group.end(), v)) group.push_back(copy);
+    if (auto groups = groups_of_.find(v); groups != groups_of_.end())
+      for (size_t g : groups->second) graph_.groups[g].push_back(copy);
     return copy;
   }
 
@@ -110,6 +112,7 @@ class Splitter {
   std::vector<Result::Copy>& copies_;
   std::vector<OpId> maker_;
   std::vector<bool> constant_, taken_;  // per value of the caller
+  absl::flat_hash_map<ValueId, std::vector<size_t>> groups_of_;
 };
 
 }  // namespace

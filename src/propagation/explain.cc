@@ -51,7 +51,7 @@ class History {
     for (size_t e = time; e-- > 0;)
       if (Owner(result_.events[e].value) == v)
         return &result_.shardings[static_cast<size_t>(result_.events[e].after)];
-    const std::optional<TensorSharding>& given = graph_.values[static_cast<size_t>(v)].sharding;
+    const MaybeSharding& given = graph_.values[static_cast<size_t>(v)].sharding;
     return given ? &*given : nullptr;
   }
 

@@ -11,7 +11,7 @@ bool Same(const DimMap& a, const DimMap& b) {
 
 }  // namespace
 
-ValueId Graph::AddValue(Shape shape, std::optional<TensorSharding> sharding) {
+ValueId Graph::AddValue(Shape shape, MaybeSharding sharding) {
   values.push_back({std::move(shape), std::move(sharding)});
   return static_cast<ValueId>(values.size()) - 1;
 }
@@ -59,7 +59,7 @@ OpId Graph::Add(Op op) {
   return static_cast<OpId>(ops.size()) - 1;
 }
 
-OpId Graph::AddEdge(Edge edge, ValueId owner, int32_t region, RuleId rule) {
+OpId Graph::AddEdge(Edge&& edge, ValueId owner, int32_t region, RuleId rule) {
   if (rule < 0)
     rule = IdentityRule(values[static_cast<size_t>(owner)].shape,
                         static_cast<int>(edge.sources.size()));

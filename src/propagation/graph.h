@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/boxed.h"
 #include "sharding/dim_map.h"
 #include "tessera/propagation.h"
 
@@ -23,6 +24,7 @@ using sharding::DimMap;
 using sharding::MeshDef;
 using sharding::Shape;
 using sharding::TensorSharding;
+using MaybeSharding = base::Boxed<TensorSharding>;
 
 using ValueId = int32_t;
 using OpId = int32_t;
@@ -32,7 +34,7 @@ struct Value {
   Shape shape;
   // What it is given before propagation; a constraint gives it to its result. Nothing: every dim
   // open.
-  std::optional<TensorSharding> sharding;
+  MaybeSharding sharding;
 };
 
 // Axes that a region has as Manual: its values do not mention them.
@@ -99,7 +101,7 @@ struct Graph {
   std::vector<Edge> edges;
   std::vector<std::vector<ValueId>> groups;  // values that must be sharded alike
   // The shardings given to the function's results, one per operand of the op with `is_return`.
-  std::vector<std::optional<TensorSharding>> returns;
+  std::vector<MaybeSharding> returns;
   // Regions: the op that they belong to, and the enclosing region. Entry 0 is the outermost.
   struct Region {
     OpId op = -1;
@@ -107,7 +109,7 @@ struct Graph {
   };
   std::vector<Region> regions = std::vector<Region>(1);
 
-  ValueId AddValue(Shape shape, std::optional<TensorSharding> sharding = {});
+  ValueId AddValue(Shape shape, MaybeSharding sharding = {});
   // Completes the map: a dim without factors gets one of size 1 of its own. Equal maps are one
   // rule.
   RuleId AddRule(DimMap map);
@@ -116,7 +118,7 @@ struct Graph {
   OpId Add(Op op);
   // Returns the id of an edge's op, whose result is `owner`. `rule`: between sources and owner,
   // where it is not the identity (the slices of an array).
-  OpId AddEdge(Edge edge, ValueId owner, int32_t region, RuleId rule = -1);
+  OpId AddEdge(Edge&& edge, ValueId owner, int32_t region, RuleId rule = -1);
 
  private:
   absl::flat_hash_map<size_t, std::vector<RuleId>> rule_ids_;  // by hash of the map
@@ -157,7 +159,7 @@ struct Result {
   Graph graph;  // after import: with the copies of constants, and constraints applied
   std::vector<TensorSharding> shardings;  // the distinct ones; entry 0: none
   std::vector<int32_t> of_value;          // per value of `graph`: index into `shardings`
-  std::vector<std::optional<TensorSharding>> returns;
+  std::vector<MaybeSharding> returns;
   // Which copy an operand of the caller's op got, where it is not the value itself.
   struct Copy {
     ValueId original;

@@ -74,7 +74,7 @@ void JoinGroups(Graph& graph, std::vector<std::string>& warnings) {
     const TensorSharding* common = nullptr;
     bool differ = false;
     for (ValueId v : group) {
-      const std::optional<TensorSharding>& s = graph.values[static_cast<size_t>(v)].sharding;
+      const MaybeSharding& s = graph.values[static_cast<size_t>(v)].sharding;
       if (!s || SaysNothing(*s)) continue;
       if (!common) common = &*s;
       differ |= *common != *s;

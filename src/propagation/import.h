@@ -1,5 +1,8 @@
 // What happens to a graph before propagation. Source: spec/propagation.md 7.1 and 5.6.
 #pragma once
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
 #include "propagation/graph.h"
 
 namespace tessera::propagation::engine {
@@ -7,19 +10,22 @@ namespace tessera::propagation::engine {
 // Edits to the list of ops, done all at once: ids stay valid until Apply.
 class Rewrite {
  public:
-  explicit Rewrite(Graph& graph);
+  explicit Rewrite(Graph& graph) : graph_(graph) {}
   Graph& graph() { return graph_; }
-  void Remove(OpId op) { removed_[static_cast<size_t>(op)] = true; }
+  void Remove(OpId op) { removed_.insert(op); }
   // Before an op, or at the end: `op` may be one past the last.
-  void Before(OpId op, Op added) { before_[static_cast<size_t>(op)].push_back(std::move(added)); }
-  void After(OpId op, Op added) { after_[static_cast<size_t>(op)].push_back(std::move(added)); }
+  void Before(OpId op, Op added) { before_[op].push_back(std::move(added)); }
+  void After(OpId op, Op added) { after_[op].push_back(std::move(added)); }
   // Renumbers ops where edges and regions name them.
   void Apply();
 
  private:
+  // By op; most have none.
+  using Added = absl::flat_hash_map<OpId, std::vector<Op>>;
+
   Graph& graph_;
-  std::vector<std::vector<Op>> before_, after_;
-  std::vector<bool> removed_;
+  Added before_, after_;
+  absl::flat_hash_set<OpId> removed_;
 };
 
 // Gives every user of a constant, of an expression of constants, or of a scalar that is repeated, a

@@ -7,7 +7,7 @@
 namespace tessera::propagation::engine {
 namespace {
 
-void DropPriorities(std::optional<TensorSharding>& s) {
+void DropPriorities(MaybeSharding& s) {
   if (!s) return;
   for (sharding::DimAxes& d : s->dims) d.priority = -1;
 }
@@ -51,12 +51,13 @@ Result Propagate(Graph graph, const Options& options) {
   }
   if (options.stop_after != Stage::kUserPriority) {
     for (Value& v : graph.values) DropPriorities(v.sharding);
-    for (std::optional<TensorSharding>& r : graph.returns) DropPriorities(r);
+    for (MaybeSharding& r : graph.returns) DropPriorities(r);
   }
   State state(graph, options.record);
   std::vector<Round> rounds = options.rounds.empty() ? DefaultRounds() : options.rounds;
   Run(state, options, rounds);
   result.shardings = state.shardings().list();
+  result.of_value.reserve(graph.values.size());
   for (size_t v = 0; v < graph.values.size(); ++v)
     result.of_value.push_back(state.Get(static_cast<ValueId>(v)));
   for (const State::Return& r : state.returns()) {

@@ -249,7 +249,7 @@ TEST(RandomGraphs, WhatWasGivenStays) {
       options.stop_after = stage;
       Result result = Propagate(graph, options);
       for (size_t v = 0; v < graph.values.size(); ++v) {
-        const std::optional<TensorSharding>& given = graph.values[v].sharding;
+        const MaybeSharding& given = graph.values[v].sharding;
         const TensorSharding* now = result.sharding(static_cast<ValueId>(v));
         ASSERT_TRUE(!given || Keeps(*given, now))
             << "seed " << seed << " stage " << static_cast<int>(stage) << " value " << v << ": "
