@@ -116,7 +116,7 @@ class Constraints {
       moved.rule = graph_.IdentityRule(graph_.values[At(input)].shape, 1);
     }
     ReplaceUses(input, moved.results[0], [&](Use use) { return use.op != constraint; });
-    Place(input, user, std::move(moved));
+    Place(input, std::move(moved));
   }
 
   ValueId NewValue(ValueId like, const TensorSharding& sharding) {
@@ -126,15 +126,16 @@ class Constraints {
     return graph_.AddValue(graph_.values[At(like)].shape, sharding);
   }
 
-  // Right after the value is made; an argument of a region is, where the region begins.
-  void Place(ValueId input, OpId user, Op added) {
+  // Right after the value is made; an argument of a region is, where the region begins, even if
+  // all that uses it is further inside.
+  void Place(ValueId input, Op added) {
     OpId edge = target_of_[At(input)];
     if (op(edge).results[0] == input) {
       added.region = op(edge).region;
       rewrite_.After(edge, std::move(added));
       return;
     }
-    added.region = op(user).region;
+    added.region = graph_.values[At(input)].region;
     for (size_t i = 0; i < graph_.ops.size(); ++i)
       if (graph_.ops[i].region == added.region)
         return rewrite_.Before(static_cast<OpId>(i), std::move(added));

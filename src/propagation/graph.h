@@ -33,6 +33,7 @@ struct Value {
   // What it is given before propagation; a constraint gives it to its result. Nothing: every dim
   // open.
   std::optional<TensorSharding> sharding;
+  int32_t region = 0;  // of an argument of a region: which one
 };
 
 // Axes that a region has as Manual: its values do not mention them.
@@ -107,7 +108,7 @@ struct Graph {
   };
   std::vector<Region> regions = std::vector<Region>(1);
 
-  ValueId AddValue(Shape shape, std::optional<TensorSharding> sharding = {});
+  ValueId AddValue(Shape shape, std::optional<TensorSharding> sharding = {}, int32_t region = 0);
   // Completes the map: a dim without factors gets one of size 1 of its own. Equal maps are one
   // rule.
   RuleId AddRule(DimMap map);

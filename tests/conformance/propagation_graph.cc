@@ -129,10 +129,12 @@ class Builder {
   }
   static std::vector<ValueId> NoOthers(size_t) { return {}; }
 
-  std::vector<ValueId> Arguments(const Json& fn, const std::vector<Tensor>& tensors) {
+  std::vector<ValueId> Arguments(const Json& fn, const std::vector<Tensor>& tensors,
+                                 int32_t region) {
     std::vector<ValueId> arguments;
     for (size_t i = 0; i < tensors.size(); ++i) {
       arguments.push_back(AddValue(tensors[i]));
+      graph().values[Index(arguments[i])].region = region;
       out_.values[fn.at("args").at(i).get<std::string>()] = arguments[i];
     }
     return arguments;
@@ -144,10 +146,11 @@ class Builder {
     std::vector<Tensor> carried = TensorsOf(operands);
     OpId op = AddRegionOp(instruction, operands, region);
     const Json &condition = instruction.at("fns").at(0), &body = instruction["fns"].at(1);
-    std::vector<ValueId> condition_args = Arguments(condition, carried);
-    Function(condition, AddRegion(op, region));
-    std::vector<ValueId> body_args = Arguments(body, carried);
-    OpId end = Function(body, AddRegion(op, region));
+    int32_t first = AddRegion(op, region), second = AddRegion(op, region);
+    std::vector<ValueId> condition_args = Arguments(condition, carried, first);
+    Function(condition, first);
+    std::vector<ValueId> body_args = Arguments(body, carried, second);
+    OpId end = Function(body, second);
     AddResultEdges(
         Results(instruction, carried), region,
         [&](int32_t i) {
@@ -198,7 +201,7 @@ class Builder {
     OpId op = AddRegionOp(instruction, operands, region);
     int32_t inner = AddRegion(op, region);
     const Json& fn = instruction.at("fn");
-    std::vector<ValueId> arguments = Arguments(fn, TensorsOf(operands));
+    std::vector<ValueId> arguments = Arguments(fn, TensorsOf(operands), inner);
     AddResultEdges(
         arguments, inner,
         [&](int32_t i) {
@@ -288,7 +291,7 @@ class Builder {
     };
     std::vector<TensorSharding> in, out;
     std::vector<Tensor> parts = scale(TensorsOf(operands), attrs.at("in_specs"), true, in);
-    add_edges(Arguments(fn, parts), op, in, true);
+    add_edges(Arguments(fn, parts, inner), op, in, true);
     OpId end = Function(fn, inner);
     std::vector<Tensor> wholes =
         scale(TensorsOf(Operands(fn.at("return"))), attrs.at("out_specs"), false, out);
