@@ -15,8 +15,6 @@ class Constraints {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       const Op& op = graph.ops[i];
       for (ValueId v : op.results) maker_[At(v)] = static_cast<OpId>(i);
-      for (size_t k = 0; k < op.operands.size(); ++k)
-        uses_[At(op.operands[k])].push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
       if (op.kind != Op::kEdge) continue;
       const Edge& edge = graph.edges[static_cast<size_t>(op.edge)];
       target_of_[At(op.results[0])] = static_cast<OpId>(i);
@@ -24,6 +22,11 @@ class Constraints {
       if (edge.outer && edge.inward)
         for (Use use : edge.sources) manual_[{use.op, use.index}] = &edge;
     }
+    for (size_t i = graph.ops.size(); i-- > 0;)
+      for (size_t k = graph.ops[i].operands.size(); k-- > 0;)
+        uses_[At(graph.ops[i].operands[k])].push_back(
+            {static_cast<OpId>(i), static_cast<int32_t>(k)});
+    for (const auto& [v, uses] : graph.use_order) uses_[At(v)] = uses;
   }
 
   void Run() {
@@ -116,6 +119,9 @@ class Constraints {
       moved.rule = graph_.IdentityRule(graph_.values[At(input)].shape, 1);
     }
     ReplaceUses(input, moved.results[0], [&](Use use) { return use.op != constraint; });
+    graph_.use_order.erase(input);  // this op is its only use, but has no number yet
+    for (std::vector<ValueId>& group : graph_.groups)
+      std::replace(group.begin(), group.end(), input, moved.results[0]);
     Place(input, std::move(moved));
   }
 
@@ -143,22 +149,18 @@ class Constraints {
 
   template <class Which>
   void ReplaceUses(ValueId from, ValueId to, const Which& which) {
-    std::vector<Use> kept;
-    for (Use use : uses_[At(from)]) {
-      if (!which(use)) {
-        kept.push_back(use);
-        continue;
-      }
-      graph_.ops[At(use.op)].operands[At(use.index)] = to;
-      uses_[At(to)].push_back(use);
-    }
+    std::vector<Use> kept, moved;
+    for (Use use : uses_[At(from)]) (which(use) ? moved : kept).push_back(use);
+    for (Use use : moved) graph_.ops[At(use.op)].operands[At(use.index)] = to;
+    HandOn(std::move(moved), uses_[At(to)]);
     uses_[At(from)] = std::move(kept);
+    for (ValueId v : {from, to}) graph_.use_order[v] = uses_[At(v)];
   }
 
   Graph& graph_;
   Rewrite rewrite_;
   std::vector<OpId> maker_, target_of_;  // per value; -1: none
-  std::vector<std::vector<Use>> uses_;
+  std::vector<std::vector<Use>> uses_;   // per value, as Graph::use_order
   absl::flat_hash_map<std::pair<OpId, int32_t>, const Edge*> manual_;
 };
 

@@ -101,6 +101,9 @@ struct Graph {
   std::vector<std::vector<ValueId>> groups;  // values that must be sharded alike
   // The shardings given to the function's results, one per operand of the op with `is_return`.
   std::vector<std::optional<TensorSharding>> returns;
+  // Of values whose users are told of a change in another order than their own, the last one first:
+  // this order. Made by import steps.
+  absl::flat_hash_map<ValueId, std::vector<Use>> use_order;
   // Regions: the op that they belong to, and the enclosing region. Entry 0 is the outermost.
   struct Region {
     OpId op = -1;

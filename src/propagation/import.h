@@ -27,6 +27,12 @@ class Rewrite {
 // the value itself.
 void SplitConstants(Graph& graph, std::vector<Result::Copy>& copies);
 
+// Orders the uses of the owners of edges: Shardy puts an op there and hands the value's uses to it,
+// the head of the list first, which turns them round. Whoever is told first decides some conflicts.
+void OrderUses(Graph& graph);
+// Hands uses on in that way: `moved`, in their order, come before those that `to` has.
+void HandOn(std::vector<Use> moved, std::vector<Use>& to);
+
 // Lets constraints act on their operands: a closed constraint of a value without a sharding of its
 // own is that value's sharding, and the last one of a chain of constraints is what later users see.
 void ApplyConstraints(Graph& graph);

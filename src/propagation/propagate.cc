@@ -46,6 +46,7 @@ Result Propagate(Graph graph, const Options& options) {
   if (options.import) SplitConstants(graph, result.copies);
   StartEdges(graph);
   if (options.import) {
+    OrderUses(graph);
     ApplyConstraints(graph);
     JoinGroups(graph, result.warnings);
   }

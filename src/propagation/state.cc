@@ -100,19 +100,22 @@ void State::ListUsers() {
       for (Use use : graph_.edges[static_cast<size_t>(graph_.ops[i].edge)].sources)
         edges[{use.op, use.index}] = static_cast<OpId>(i);
   std::vector<std::vector<OpId>> users(graph_.values.size());
-  for (size_t i = graph_.ops.size(); i-- > 0;) {
-    const Op& op = graph_.ops[i];
-    for (size_t k = op.operands.size(); k-- > 0;) {
-      OpId user = static_cast<OpId>(i);
-      if (op.kind == Op::kNone) {
-        auto it = edges.find({user, static_cast<int32_t>(k)});
-        if (it == edges.end()) continue;
-        user = it->second;
-      }
-      std::vector<OpId>& list = users[static_cast<size_t>(op.operands[k])];
-      if (list.empty() || list.back() != user) list.push_back(user);
+  auto add = [&](ValueId v, Use use) {
+    OpId user = use.op;
+    if (graph_.ops[static_cast<size_t>(user)].kind == Op::kNone) {
+      auto it = edges.find({use.op, use.index});
+      if (it == edges.end()) return;
+      user = it->second;
     }
-  }
+    std::vector<OpId>& list = users[static_cast<size_t>(v)];
+    if (list.empty() || list.back() != user) list.push_back(user);
+  };
+  for (size_t i = graph_.ops.size(); i-- > 0;)
+    for (size_t k = graph_.ops[i].operands.size(); k-- > 0;)
+      if (ValueId v = graph_.ops[i].operands[k]; !graph_.use_order.contains(v))
+        add(v, {static_cast<OpId>(i), static_cast<int32_t>(k)});
+  for (const auto& [v, uses] : graph_.use_order)
+    for (Use use : uses) add(v, use);
   for (const std::vector<OpId>& list : users) {
     notify_begin_.push_back(static_cast<int32_t>(to_notify_.size()));
     to_notify_.insert(to_notify_.end(), list.begin(), list.end());
