@@ -141,10 +141,7 @@ class Constraints {
       rewrite_.After(edge, std::move(added));
       return;
     }
-    added.region = graph_.values[At(input)].region;
-    for (size_t i = 0; i < graph_.ops.size(); ++i)
-      if (graph_.ops[i].region == added.region)
-        return rewrite_.Before(static_cast<OpId>(i), std::move(added));
+    rewrite_.AtStart(graph_.values[At(input)].region, std::move(added));
   }
 
   template <class Which>

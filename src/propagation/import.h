@@ -12,13 +12,16 @@ class Rewrite {
   void Remove(OpId op) { removed_[static_cast<size_t>(op)] = true; }
   // Before an op, or at the end: `op` may be one past the last.
   void Before(OpId op, Op added) { before_[static_cast<size_t>(op)].push_back(std::move(added)); }
-  void After(OpId op, Op added) { after_[static_cast<size_t>(op)].push_back(std::move(added)); }
+  // Right after an op, or as the first of a region: ahead of what was added there before.
+  void After(OpId op, Op added);
+  void AtStart(int32_t region, Op added);
   // Renumbers ops where edges and regions name them.
   void Apply();
 
  private:
   Graph& graph_;
   std::vector<std::vector<Op>> before_, after_;
+  absl::flat_hash_map<int32_t, OpId> first_;  // of a region
   std::vector<bool> removed_;
 };
 

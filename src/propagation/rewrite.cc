@@ -10,6 +10,22 @@ Rewrite::Rewrite(Graph& graph)
       after_(graph.ops.size()),
       removed_(graph.ops.size(), false) {}
 
+void Rewrite::After(OpId op, Op added) {
+  std::vector<Op>& list = after_[static_cast<size_t>(op)];
+  list.insert(list.begin(), std::move(added));
+}
+
+void Rewrite::AtStart(int32_t region, Op added) {
+  added.region = region;
+  if (first_.empty())
+    for (size_t i = 0; i < graph_.ops.size(); ++i)
+      first_.try_emplace(graph_.ops[i].region, static_cast<OpId>(i));
+  auto found = first_.find(region);
+  std::vector<Op>& list =
+      found == first_.end() ? before_.back() : before_[static_cast<size_t>(found->second)];
+  list.insert(list.begin(), std::move(added));
+}
+
 void Rewrite::Apply() {
   std::vector<Op> ops;
   std::vector<OpId> renumbered(graph_.ops.size(), -1);

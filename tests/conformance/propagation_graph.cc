@@ -39,7 +39,6 @@ class Builder {
     for (size_t i = 0; i < end.operands.size(); ++i)
       graph().returns.push_back(i < given.size() ? Sharding(given[i]) : std::nullopt);
     out_.users[graph().Add(std::move(end))] = "return";
-    for (auto& [id, members] : groups_) graph().groups.push_back(std::move(members));
     return std::move(out_);
   }
 
@@ -309,11 +308,20 @@ class Builder {
     Add(std::move(op), instruction);
   }
 
+  // Groups are joined where they share a value, which keeps the order of the instructions.
+  void Join(int64_t group, ValueId v) {
+    auto [first, added] = groups_.try_emplace(group, v);
+    graph().groups.push_back({v});
+    if (!added) graph().groups.push_back({first->second, v});
+  }
+
   void Instruction(const Json& instruction, int32_t region) {
     std::string name = instruction.at("op");
     Json attrs = instruction.value("attrs", Json::object());
     std::vector<ValueId> operands = Operands(instruction.at("in"));
     OpFacts facts = FactsOf({name, attrs, TensorsOf(operands)});
+    // Shardy saw select(p, b, a), and the order decides ties.
+    if (name == "select_n" && operands.size() == 3) std::swap(operands[1], operands[2]);
     for (size_t i = 0; i < facts.unnamed_operands; ++i)
       operands.push_back(UnnamedScalar(tensors_[Index(operands[0])].dtype, region));
     std::vector<ValueId> results = Results(instruction, facts.results);
@@ -377,8 +385,7 @@ class Builder {
       else if (op == "with_sharding_constraint")
         Constraint(instruction, region);
       else if (op == "sharding_group")
-        groups_[instruction.at("attrs").at("group_id")].push_back(
-            out_.values.at(instruction.at("in").at(0)));
+        Join(instruction.at("attrs").at("group_id"), Operands(instruction.at("in"))[0]);
       else
         Instruction(instruction, region);
     }
@@ -387,8 +394,8 @@ class Builder {
   const Case& case_;
   Rules rules_;
   CaseGraph out_;
-  std::vector<Tensor> tensors_;  // per value
-  std::map<int64_t, std::vector<ValueId>> groups_;
+  std::vector<Tensor> tensors_;        // per value
+  std::map<int64_t, ValueId> groups_;  // a member of each
 };
 
 }  // namespace
