@@ -169,14 +169,14 @@ class Explainer {
     };
     if (stop_after >= propagation::Stage::kOpPriority)
       names_.rounds = propagation::engine::DefaultRoundNames();
+    explainer_.emplace(propagated_.result, names_);
   }
   Explainer(const Explainer&) = delete;
 
   const api::ValueNames& values() const { return values_; }
-  Explanation Of(const api::ValueNames::Entry& e) const {
+  Explanation Of(const api::ValueNames::Entry& e) {
     const sharding::TensorSharding* s = propagated_.result.sharding(e.id);
-    return {values_.Number(e), s ? Text(*s) : std::string(),
-            propagation::engine::Explain(propagated_.result, e.id, names_)};
+    return {values_.Number(e), s ? Text(*s) : std::string(), explainer_->Of(e.id)};
   }
 
  private:
@@ -191,6 +191,7 @@ class Explainer {
   api::Propagated propagated_;
   api::ValueNames values_;
   propagation::engine::Names names_;
+  std::optional<propagation::engine::Explainer> explainer_;
 };
 
 }  // namespace

@@ -142,7 +142,7 @@ using Round =
 struct Options {
   Stage stop_after = Stage::kUserPriority;
   std::vector<Round> rounds;     // empty: DefaultRounds()
-  bool record = false;           // Result::events, for explanations
+  bool record = false;           // Result::events and Result::input, for explanations
   bool import = true;            // split constants, apply constraints, join groups
   const Names* names = nullptr;  // for errors; null: ops and values are called by their numbers
 };
@@ -173,6 +173,12 @@ struct Result {
   std::vector<Copy> copies;
   std::vector<Event> events;
   std::vector<std::string> warnings;
+  // What was propagated and how, to try edits (Options::record).
+  struct Input {
+    Graph graph;
+    Options options;
+  };
+  std::shared_ptr<const Input> input;
 
   // Nothing if the value has no sharding.
   const TensorSharding* sharding(ValueId v) const {
