@@ -72,8 +72,8 @@ class Trials {
 
 // How an axis came to a dim of a value.
 struct Path {
-  std::vector<std::string> steps;  // ops that it travelled, the last one first
-  std::vector<ValueId> values;     // where it was before, likewise
+  std::vector<std::string> steps;  // ops that it travelled, the first one first
+  std::vector<ValueId> values;     // where it was before, the last one first
   std::string given;               // by what it was given
   int32_t priority = 0;
   OpId constraint = -1;  // that gave it, which the user can edit
@@ -102,7 +102,7 @@ class Explainer::Impl {
         Path path = PathOf(v, d, a);
         out_ +=
             fmt::format("  dim {} has {}, given by {}\n", d, AxisText(*s->mesh, a), path.Origin());
-        for (size_t i = path.steps.size(); i-- > 0;) out_ += "    " + path.steps[i] + "\n";
+        for (const std::string& step : path.steps) out_ += "    " + step + "\n";
         for (ValueId w : path.values)
           if (std::count(on_the_way.begin(), on_the_way.end(), w) == 0) on_the_way.push_back(w);
       }
@@ -149,30 +149,101 @@ class Explainer::Impl {
                            : fmt::format("the type of the result of {}", OpText(maker));
   }
 
+  struct Source {
+    ValueId value;
+    size_t dim;
+    const char* direction;
+  };
+  // One step of a path, and how it goes on towards the origin. Paths share their beginnings, so
+  // that to explain all values is to follow each step once.
+  struct Step {
+    size_t event, dim;  // what brought the axis, and to which dim
+    Source source;
+    int before, origin;     // indices into steps_ (-1: none) and origins_
+    size_t length;          // of the path so far
+    std::vector<int> head;  // its first steps
+  };
+  static constexpr size_t kShown = 8;
+
   Path PathOf(ValueId v, size_t d, AxisRef a) const {
-    Path path;
-    size_t time = history_.now();
-    while (true) {
+    auto [last, origin] = Follow(v, d, a);
+    Path path = origins_[static_cast<size_t>(origin)];
+    const size_t length = last < 0 ? 0 : steps_[static_cast<size_t>(last)].length;
+    std::vector<int> shown;
+    for (int i = last; i >= 0 && shown.size() < (length > kShown ? kShown / 2 : kShown);
+         i = steps_[static_cast<size_t>(i)].before)
+      shown.push_back(i);
+    if (length > kShown) {
+      for (int i : steps_[static_cast<size_t>(last)].head) Show(i, path);
+      path.steps.push_back(fmt::format("... {} more ops", length - kShown));
+    }
+    for (size_t i = shown.size(); i-- > 0;) Show(shown[i], path);
+    return path;
+  }
+
+  void Show(int index, Path& path) const {
+    const Step& step = steps_[static_cast<size_t>(index)];
+    const Event& event = history_.event(step.event);
+    path.steps.push_back(fmt::format("{} {} to dim {} of {}{}", step.source.direction,
+                                     OpText(event.op), step.dim, names_.value(event.value),
+                                     Stage(event)));
+    path.values.insert(path.values.begin(), step.source.value);
+  }
+
+  // Returns the last step of the path (-1: it has none) and its origin.
+  std::pair<int, int> Follow(ValueId v, size_t d, AxisRef a) const {
+    std::vector<Step> found;
+    int last = -1, origin = -1;
+    for (size_t time = history_.now(); origin < 0;) {
       std::optional<size_t> e = history_.Gained(v, d, a, time);
-      if (!e || history_.event(*e).op < 0) {
-        if (e) path.priority = history_.event(*e).priority;
-        Given(v, d, a, path);
-        return path;
+      auto known = e ? step_of_.find({*e, d, a}) : step_of_.end();
+      if (known != step_of_.end()) {
+        last = known->second;
+        origin = steps_[static_cast<size_t>(last)].origin;
+        break;
       }
-      const Event& event = history_.event(*e);
-      auto source = SourceOf(event, d, a, *e);
+      std::optional<Source> source;
+      if (e) source = SourceOf(history_.event(*e), d, a, *e);
       if (!source) {
-        bool end = history_.op(event.op).is_return;
-        path.given = end ? "the layout asked of the function's result" : OpText(event.op);
-        return path;
+        origin = static_cast<int>(origins_.size());
+        origins_.push_back(OriginOf(v, d, a, e));
+        break;
       }
-      path.steps.push_back(fmt::format("{} {} to dim {} of {}{}", source->direction,
-                                       OpText(event.op), d, names_.value(v), Stage(event)));
+      found.push_back({*e, d, *source, -1, -1, 1, {}});
       v = source->value;
-      path.values.push_back(v);
       d = source->dim;
       time = *e;
     }
+    for (size_t i = found.size(); i-- > 0;) last = Add(std::move(found[i]), last, origin, a);
+    return {last, origin};
+  }
+
+  int Add(Step step, int before, int origin, AxisRef a) const {
+    step.before = before;
+    step.origin = origin;
+    if (before >= 0) {
+      step.length = steps_[static_cast<size_t>(before)].length + 1;
+      step.head = steps_[static_cast<size_t>(before)].head;
+    }
+    const int index = static_cast<int>(steps_.size());
+    if (step.head.size() < kShown / 2) step.head.push_back(index);
+    step_of_[{step.event, step.dim, a}] = index;
+    steps_.push_back(std::move(step));
+    return index;
+  }
+
+  // `e`: the event that gave dim d of v the axis, if it was not there from the start.
+  Path OriginOf(ValueId v, size_t d, AxisRef a, std::optional<size_t> e) const {
+    Path path;
+    if (!e || history_.event(*e).op < 0) {
+      if (e) path.priority = history_.event(*e).priority;
+      Given(v, d, a, path);
+      return path;
+    }
+    OpId op = history_.event(*e).op;
+    bool end = history_.op(op).is_return;
+    path.given = end ? "the layout asked of the function's result" : OpText(op);
+    return path;
   }
 
   std::string Stage(const Event& event) const {
@@ -187,11 +258,6 @@ class Explainer::Impl {
     return out.empty() ? "" : " (" + out + ")";
   }
 
-  struct Source {
-    ValueId value;
-    size_t dim;
-    const char* direction;
-  };
   // The first tensor of the op that had the axis on the same factor: operands before results.
   std::optional<Source> SourceOf(const Event& event, size_t d, AxisRef a, size_t time) const {
     if (event.op < 0) return std::nullopt;
@@ -377,6 +443,9 @@ class Explainer::Impl {
   const Result& result_;
   const Names& names_;
   History history_;
+  mutable std::vector<Step> steps_;
+  mutable std::vector<Path> origins_;
+  mutable absl::flat_hash_map<std::tuple<size_t, size_t, AxisRef>, int> step_of_;  // event, dim
   mutable Trials trials_;
   std::string out_;
   std::set<std::string> told_;  // axes that lost, with what gave them: the first place is enough

@@ -104,6 +104,23 @@ z: <@mesh, [{"a", ?}, {?}]>
 )");
 }
 
+// So that to explain all values of a long program is no more than to write as much as it has.
+TEST(Explain, ALongWayIsCutShort) {
+  EXPECT_EQ(Explained("a long way", "x12"), R"(
+x12: <@mesh, [{"a", ?}]>
+  dim 0 has "a", given by the place of argument x0
+    forward through op 0 to dim 0 of x1 (round 1: early, used once)
+    forward through op 1 to dim 0 of x2 (round 1: early, used once)
+    forward through op 2 to dim 0 of x3 (round 1: early, used once)
+    forward through op 3 to dim 0 of x4 (round 1: early, used once)
+    ... 4 more ops
+    forward through op 8 to dim 0 of x9 (round 1: early, used once)
+    forward through op 9 to dim 0 of x10 (round 1: early, used once)
+    forward through op 10 to dim 0 of x11 (round 1: early, used once)
+    forward through op 11 to dim 0 of x12 (round 1: early, used once)
+)");
+}
+
 // Open for both, the dim goes to the one that comes first.
 TEST(Explain, OffersToOpenADimOnlyToWhomThatHelps) {
   EXPECT_EQ(Explained("a closed dim that two want", "c"), R"(
