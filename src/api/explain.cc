@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "api/driver.h"
 #include "api/explain.h"
@@ -39,26 +38,26 @@ class ValueNames {
 
   const std::vector<Entry>& entries() const { return entries_; }
   std::string Text(GraphValue id) const {
-    auto at = number_.find(id);
-    if (at == number_.end()) return "a copy of a constant";
+    auto at = first_.find(id);
+    if (at == first_.end()) return "a copy of a constant";
     const Entry& e = entries_[at->second];
     for (const auto& [name, value] : ProgramOf(e).names)
       if (value == e.value) return name;
-    return Number(id);
+    return Number(e);
   }
-  std::string Number(GraphValue id) const { return fmt::format("%{}", number_.at(id)); }
-  // -1: no value is called so.
-  GraphValue Find(std::string_view text) const {
+  std::string Number(const Entry& e) const { return fmt::format("%{}", &e - entries_.data()); }
+  // Null: no value is called so.
+  const Entry* Find(std::string_view text) const {
     for (const Entry& e : entries_)
       for (const auto& [name, value] : ProgramOf(e).names)
-        if (name == text && value == e.value) return e.id;
-    for (const auto& [id, number] : number_)
-      if (text == fmt::format("%{}", number)) return id;
-    return -1;
+        if (name == text && value == e.value) return &e;
+    for (const Entry& e : entries_)
+      if (text == Number(e)) return &e;
+    return nullptr;
   }
   // One line of a dump, but for the sharding: "%3 dot_general f32[8,64]".
   std::string Head(const Entry& e) const {
-    return fmt::format("%{} {} {}", number_.at(e.id), e.op, e.type->text());
+    return fmt::format("{} {} {}", Number(e), e.op, e.type->text());
   }
 
  private:
@@ -82,14 +81,16 @@ class ValueNames {
   }
   void Add(size_t region, ir::ValueId v, std::string_view op) {
     const ProgramGraph::RegionInfo& info = built_.regions[region];
-    number_[info.first_value + v] = entries_.size();
-    entries_.push_back({info.first_value + v, region, v, op, info.program->type(v)});
+    GraphValue id = info.values[static_cast<size_t>(v)];
+    first_.emplace(id, entries_.size());
+    entries_.push_back({id, region, v, op, info.program->type(v)});
   }
 
   const ProgramGraph& built_;
   std::vector<bool> seen_;
   std::vector<Entry> entries_;
-  std::map<GraphValue, size_t> number_;
+  // Index into entries_. A branch's input is a value of the outside, and called as there.
+  absl::flat_hash_map<GraphValue, size_t> first_;
 };
 
 // Where a value lies in the end.
@@ -168,14 +169,14 @@ class Explainer {
     };
     if (stop_after >= propagation::Stage::kOpPriority)
       names_.rounds = propagation::engine::DefaultRoundNames();
+    explainer_.emplace(propagated_.result, names_);
   }
   Explainer(const Explainer&) = delete;
 
   const api::ValueNames& values() const { return values_; }
-  Explanation Of(propagation::engine::ValueId v) const {
-    const sharding::TensorSharding* s = propagated_.result.sharding(v);
-    return {values_.Number(v), s ? Text(*s) : std::string(),
-            propagation::engine::Explain(propagated_.result, v, names_)};
+  Explanation Of(const api::ValueNames::Entry& e) {
+    const sharding::TensorSharding* s = propagated_.result.sharding(e.id);
+    return {values_.Number(e), s ? Text(*s) : std::string(), explainer_->Of(e.id)};
   }
 
  private:
@@ -190,6 +191,7 @@ class Explainer {
   api::Propagated propagated_;
   api::ValueNames values_;
   propagation::engine::Names names_;
+  std::optional<propagation::engine::Explainer> explainer_;
 };
 
 }  // namespace
@@ -197,19 +199,19 @@ class Explainer {
 std::string explain(const Program& program, std::string_view value, propagation::Stage stop_after,
                     Loc loc) {
   Explainer explainer(program, stop_after);
-  propagation::engine::ValueId v = explainer.values().Find(value);
-  if (v < 0)
+  const api::ValueNames::Entry* e = explainer.values().Find(value);
+  if (!e)
     base::ThrowRuntime(base::Refusal(
         "explain", 1, base::Where(loc), fmt::format("the program has no value \"{}\"", value),
         {"name one in the function with named(x, \"name\"), or take a number of its text"}));
-  return explainer.Of(v).text;
+  return explainer.Of(*e).text;
 }
 
 std::vector<Explanation> explain_all(const Program& program, propagation::Stage stop_after) {
   Explainer explainer(program, stop_after);
   std::vector<Explanation> all;
   for (const api::ValueNames::Entry& e : explainer.values().entries())
-    all.push_back(explainer.Of(e.id));
+    all.push_back(explainer.Of(e));
   return all;
 }
 

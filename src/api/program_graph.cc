@@ -63,7 +63,7 @@ TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type, L
 class Builder {
  public:
   ProgramGraph Run(const ir::Program& program) {
-    int32_t region = Enter(program, -1, -1, 0);
+    int32_t region = Enter(program, {});
     Body(program, region);
     OpId end = End(program, region);
     graph().ops[static_cast<size_t>(end)].is_return = true;
@@ -74,19 +74,25 @@ class Builder {
  private:
   Graph& graph() { return out_.graph; }
   ValueId Value(int32_t region, ir::ValueId v) const {
-    return out_.regions[static_cast<size_t>(region)].first_value + v;
+    return out_.regions[static_cast<size_t>(region)].values[static_cast<size_t>(v)];
   }
 
-  int32_t Enter(const ir::Program& program, OpId op, int32_t parent, int32_t number) {
+  // `inputs`: what its inputs are on the outside, if they are no values of their own.
+  int32_t Enter(const ir::Program& program, ProgramGraph::RegionInfo info,
+                absl::Span<const ValueId> inputs = {}) {
     auto region = static_cast<int32_t>(out_.regions.size());
-    out_.regions.push_back(
-        {&program, static_cast<ValueId>(graph().values.size()), parent, number, op});
-    if (region > 0) graph().regions.push_back({op, parent});
+    if (region > 0) graph().regions.push_back({info.op, info.parent});
+    info.program = &program;
+    info.values.assign(program.values.size(), -1);
+    for (size_t k = 0; k < inputs.size(); ++k)
+      info.values[static_cast<size_t>(program.inputs[k])] = inputs[k];
     for (size_t v = 0; v < program.values.size(); ++v) {
+      if (info.values[v] >= 0) continue;
       const ir::Type *type = program.values[v].type, *place = program.place(static_cast<int>(v));
       MaybeSharding given = place ? GivenByPlace(place) : std::nullopt;
-      graph().AddValue(type->shape(), given ? given : GivenByType(type));
+      info.values[v] = graph().AddValue(type->shape(), given ? given : GivenByType(type), region);
     }
+    out_.regions.push_back(std::move(info));
     return region;
   }
 
@@ -142,18 +148,28 @@ class Builder {
   }
 
   // The op itself only uses its operands; edges into its regions come before them, edges out of
-  // them after.
+  // them after. A branch uses the values of the outside themselves, as in Shardy: what is constant
+  // there is copied into it. A loop does not, or it would make its constants anew in every step.
   void AddRegions(int32_t region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
-    std::vector<ValueId> results(op.results.begin(), op.results.end());
+    std::vector<ValueId> results(op.results.begin(), op.results.end()), captured;
     op.results.clear();
+    if (IsBranch(i)) {
+      captured.assign(op.operands.begin() + 1, op.operands.end());
+      op.operands.resize(1);
+    }
     OpId self = Add(std::move(op), {&i, false, nullptr});
     std::vector<int32_t> inner;
     auto edges = std::get<ir::DataFlowEdges>(*i.op->dims)
                      .edges({i.params.get(), i.operands.size(), i.regions});
-    for (const ir::RegionPtr& r : i.regions)
-      inner.push_back(Enter(*r, self, region, static_cast<int32_t>(inner.size())));
+    for (const ir::RegionPtr& r : i.regions) {
+      ProgramGraph::RegionInfo info;
+      info.parent = region;
+      info.number = static_cast<int32_t>(inner.size());
+      info.op = self;
+      inner.push_back(Enter(*r, std::move(info), captured));
+    }
     // The ends come last in their regions, but edges name them: they are known by then.
     auto value = [&](const ir::FlowEnd& end) {
       if (end.kind == ir::FlowEnd::kResult) return results[static_cast<size_t>(end.index)];
@@ -162,7 +178,7 @@ class Builder {
           r, i.regions[static_cast<size_t>(end.region)]->inputs[static_cast<size_t>(end.index)]);
     };
     for (const ir::FlowEdge& edge : edges)
-      if (edge.owner.kind == ir::FlowEnd::kRegionInput)
+      if (edge.owner.kind == ir::FlowEnd::kRegionInput && !IsBranch(i))
         AddEdge(edge, value, self, {}, inner[static_cast<size_t>(edge.owner.region)]);
     std::vector<OpId> ends;
     for (size_t r = 0; r < inner.size(); ++r) {
@@ -232,6 +248,11 @@ OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results) {
             : op.travel == ir::Travel::kEarlyForward         ? Direction::kForward
                                                              : Direction::kNone;
   return t;
+}
+
+bool IsBranch(const ir::Instruction& i) {
+  auto* region = std::get_if<ir::Region>(&*i.op->lowering);
+  return region && region->kind == ir::Region::kSwitch;
 }
 
 ProgramGraph GraphOf(const ir::Program& program) { return Builder().Run(program); }

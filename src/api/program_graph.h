@@ -19,7 +19,8 @@ struct ProgramGraph {
   // Per region of the graph; entry 0 is the program itself.
   struct RegionInfo {
     const ir::Program* program = nullptr;
-    propagation::engine::ValueId first_value = 0;  // its values are numbered from here on
+    // Per value of the program. The inputs of a branch are the values of the outside themselves.
+    std::vector<propagation::engine::ValueId> values;
     int32_t parent = -1;
     int32_t number = 0;                 // among the regions of its op
     propagation::engine::OpId op = -1;  // as it was built
@@ -41,6 +42,10 @@ struct OpTraits {
   propagation::Direction first;
 };
 OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results);
+
+// Whether the instruction runs one of its regions, once. Its operands after the first one are what
+// the regions use of the outside.
+bool IsBranch(const ir::Instruction& i);
 
 // Explicit axes that a type names are the beginning of each dim, and those it does not name stay
 // out of the value. The program's own values keep their ids.

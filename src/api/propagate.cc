@@ -20,7 +20,8 @@ class Placer {
  public:
   Placer(const ProgramGraph& built, const propagation::engine::Result& result)
       : built_(built), result_(result), programs_(built.regions.size()) {
-    now_.resize(result.graph.values.size(), -1);
+    now_.resize(result.graph.values.size());
+    captured_.resize(built.regions.size());
     for (size_t r = 0; r < built.regions.size(); ++r) Start(r);
     for (const ProgramGraph::Border& b : built.borders) {
       borders_[{b.use.op, b.use.index}] = &b;
@@ -59,8 +60,9 @@ class Placer {
     out.captures = from.captures;
     for (size_t v = 0; v < from.values.size(); ++v) {
       auto id = static_cast<ir::ValueId>(v);
-      GraphValue g = info.first_value + id;
-      now_[static_cast<size_t>(g)] = id;
+      GraphValue g = info.values[v];
+      Home& home = now_[static_cast<size_t>(g)];
+      if (home.region < 0) home = {static_cast<int32_t>(r), id};
       out.SetPlace(id, Place(from.type(id), ClosedOf(g, from.type(id))));
     }
   }
@@ -90,7 +92,7 @@ class Placer {
     const ir::Type* border = given ? given : open ? AtBorder(out.type(v), *open) : decided;
     if (border->sharding() == decided->sharding()) return;
     out.SetPlace(v, border);
-    now_[static_cast<size_t>(v)] = Move(0, v, decided);
+    now_[static_cast<size_t>(v)].value = Move(0, v, decided);
   }
 
   ir::ValueId Move(int32_t region, ir::ValueId v, const ir::Type* to) {
@@ -106,10 +108,29 @@ class Placer {
   // Values that import made get a program value of their own.
   ir::ValueId Define(int32_t region, GraphValue v, const ir::Type* type, Loc loc) {
     ir::Program& out = programs_[static_cast<size_t>(region)];
-    ir::ValueId& made = now_[static_cast<size_t>(v)];
-    if (made < 0) made = out.AddValue(type, loc);
-    out.SetPlace(made, Place(type, ClosedOf(v, type)));
-    return made;
+    Home& home = now_[static_cast<size_t>(v)];
+    // A constant that only branches use is made there, by the copies of its op.
+    if (home.region != region) home = {region, out.AddValue(type, loc)};
+    out.SetPlace(home.value, Place(type, ClosedOf(v, type)));
+    return home.value;
+  }
+
+  // What a region calls a value, which may be of the outside: then it enters at each branch between
+  // there and here.
+  ir::ValueId Local(int32_t region, GraphValue v) {
+    const Home& home = now_[static_cast<size_t>(v)];
+    if (home.region == region) return home.value;
+    auto& captured = captured_[static_cast<size_t>(region)];
+    for (const auto& [outer, inner] : captured)
+      if (outer == v) return inner;
+    int32_t parent = built_.regions[static_cast<size_t>(region)].parent;
+    ir::ValueId outer = Local(parent, v);
+    const ir::Program& from = programs_[static_cast<size_t>(parent)];
+    ir::Program& to = programs_[static_cast<size_t>(region)];
+    ir::ValueId inner = to.AddValue(from.type(outer), from.values[static_cast<size_t>(outer)].loc);
+    to.SetPlace(inner, from.place(outer));
+    captured.emplace_back(v, inner);
+    return inner;
   }
 
   void Write(const Op& op) {
@@ -146,7 +167,7 @@ class Placer {
 
   // An op's operand, moved to where the border that it crosses has it.
   ir::ValueId Operand(const Op& op, size_t k) {
-    ir::ValueId v = now_[static_cast<size_t>(op.operands[k])];
+    ir::ValueId v = Local(op.region, op.operands[k]);
     if (op.origin < 0) return v;
     auto it = borders_.find({op.origin, static_cast<int32_t>(k)});
     return it == borders_.end() ? v : Move(op.region, v, BorderType(*it->second, op.region, v));
@@ -172,7 +193,7 @@ class Placer {
     const ProgramGraph::RegionInfo& info = built_.regions[static_cast<size_t>(op.region)];
     for (ir::ValueId v : made.results) {
       // What the steps stack is whole along them.
-      if (std::count(stacked_.begin(), stacked_.end(), info.first_value + v)) {
+      if (std::count(stacked_.begin(), stacked_.end(), info.values[static_cast<size_t>(v)])) {
         TensorSharding s = out.place(v)->sharding();
         s.dims[0].axes.clear();
         out.SetPlace(v, Place(out.type(v), std::move(s)));
@@ -189,15 +210,35 @@ class Placer {
   void EndRegion(const Op& op) {
     auto r = static_cast<size_t>(op.region);
     for (size_t k = 0; k < op.operands.size(); ++k) programs_[r].outputs.push_back(Operand(op, k));
-    auto [parent, instruction] = homes_.at(r);
-    programs_[static_cast<size_t>(parent)].instructions[instruction].regions[static_cast<size_t>(
-        built_.regions[r].number)] = std::make_shared<const ir::Program>(std::move(programs_[r]));
+    auto [parent, at] = homes_.at(r);
+    ir::Instruction& i = programs_[static_cast<size_t>(parent)].instructions[at];
+    auto number = static_cast<size_t>(built_.regions[r].number);
+    if (number + 1 < i.regions.size()) return;
+    const size_t first = r - number;  // the regions of an op follow each other
+    if (IsBranch(i)) Capture(i, first, parent);
+    for (size_t k = 0; k < i.regions.size(); ++k)
+      i.regions[k] = std::make_shared<const ir::Program>(std::move(programs_[first + k]));
+  }
+
+  // Every branch takes what any of them uses.
+  void Capture(ir::Instruction& i, size_t first, int32_t parent) {
+    std::vector<GraphValue> used;
+    for (size_t r = first; r < first + i.regions.size(); ++r) {
+      programs_[r].inputs.clear();
+      for (const auto& [outer, inner] : captured_[r])
+        if (!std::count(used.begin(), used.end(), outer)) used.push_back(outer);
+    }
+    for (GraphValue v : used) {
+      i.operands.push_back(Local(parent, v));
+      for (size_t r = first; r < first + i.regions.size(); ++r)
+        programs_[r].inputs.push_back(Local(static_cast<int32_t>(r), v));
+    }
   }
 
   void Return(const Op& op) {
     ir::Program& out = programs_[0];
     for (size_t r = 0; r < op.operands.size(); ++r) {
-      ir::ValueId v = now_[static_cast<size_t>(op.operands[r])];
+      ir::ValueId v = Local(0, op.operands[r]);
       const MaybeSharding& returned = result_.returns[r];
       const TensorSharding* open = returned ? &*returned : result_.sharding(op.operands[r]);
       const ir::Type* border = open ? AtBorder(out.type(v), *open) : out.place(v);
@@ -208,7 +249,14 @@ class Placer {
   const ProgramGraph& built_;
   const propagation::engine::Result& result_;
   std::vector<ir::Program> programs_;  // per region
-  std::vector<ir::ValueId> now_;       // by graph value: the program's; -1: none yet
+  // By graph value: the region that it is made in, or enters first, and what it is called there.
+  struct Home {
+    int32_t region = -1;
+    ir::ValueId value = -1;
+  };
+  std::vector<Home> now_;
+  // Per region: what it uses of the outside, and what it calls it.
+  std::vector<std::vector<std::pair<GraphValue, ir::ValueId>>> captured_;
   std::map<std::pair<OpId, int32_t>, const ProgramGraph::Border*> borders_;  // by use
   std::vector<GraphValue> stacked_;                     // what the steps of a loop stack
   std::map<size_t, std::pair<int32_t, size_t>> homes_;  // by region: where its instruction is

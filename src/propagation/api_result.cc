@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/error.h"
 #include "propagation/api.h"
@@ -21,6 +22,10 @@ struct Result::Impl {
   std::vector<bool> is_argument;  // per value
   std::vector<Copy> copies;
   absl::flat_hash_map<int32_t, int32_t> original;  // of copies
+  // Made when it is first asked for.
+  mutable std::mutex mutex;
+  mutable engine::Names names;
+  mutable std::optional<engine::Explainer> explainer;
 };
 
 namespace {
@@ -28,29 +33,36 @@ namespace {
 using engine::Round;
 using sharding::Factor;
 
-// The caller's predicates, then all ops; or Shardy's rounds. Ops with a priority have theirs.
-std::vector<Round> RoundsOf(const Graph::Impl& graph, const std::vector<OpPriority>& given) {
+// The caller's predicates, then all ops; or Shardy's rounds. Ops with a priority have theirs. What
+// they know of the graph is theirs as well: a result that tries edits outlives it.
+std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriority>& given) {
+  struct Known {
+    std::vector<Graph::Impl::Named> ops;
+    std::vector<int> priorities;
+  };
   std::vector<Round> rounds = given.empty() ? engine::DefaultRounds() : std::vector<Round>();
+  int last = from.priorities.empty()
+                 ? -1
+                 : *std::max_element(from.priorities.begin(), from.priorities.end());
+  if (given.empty() && last < 0) return rounds;
+  auto graph = std::make_shared<const Known>(Known{from.ops, from.priorities});
   for (const OpPriority& predicate : given)
-    rounds.push_back([&graph, predicate](const engine::Op& op, const Factor& f, bool single_use) {
+    rounds.push_back([graph, predicate](const engine::Op& op, const Factor& f, bool single_use) {
       // What import adds is an identity with no op of the caller's behind it.
       if (op.origin < 0) return Direction::kBoth;
-      return predicate({OpId{op.origin}, graph.ops[static_cast<size_t>(op.origin)].name,
+      return predicate({OpId{op.origin}, graph->ops[static_cast<size_t>(op.origin)].name,
                         op.elementwise, op.expands, single_use,
                         f.kind == sharding::FactorKind::kPass});
     });
   if (!given.empty())
     rounds.push_back([](const engine::Op&, const Factor&, bool) { return Direction::kBoth; });
-  int last = graph.priorities.empty()
-                 ? -1
-                 : *std::max_element(graph.priorities.begin(), graph.priorities.end());
   if (last < 0) return rounds;
   auto none = [](const engine::Op&, const Factor&, bool) { return Direction::kNone; };
   while (static_cast<int>(rounds.size()) <= last) rounds.push_back(none);
   for (int k = 0; k < static_cast<int>(rounds.size()); ++k)
-    rounds[static_cast<size_t>(k)] = [&graph, k, otherwise = rounds[static_cast<size_t>(k)]](
+    rounds[static_cast<size_t>(k)] = [graph, k, otherwise = rounds[static_cast<size_t>(k)]](
                                          const engine::Op& op, const Factor& f, bool single_use) {
-      int own = op.origin < 0 ? -1 : graph.priorities[static_cast<size_t>(op.origin)];
+      int own = op.origin < 0 ? -1 : graph->priorities[static_cast<size_t>(op.origin)];
       if (own < 0) return otherwise(op, f, single_use);
       return k >= own ? Direction::kBoth : Direction::kNone;
     };
@@ -136,9 +148,13 @@ std::string Result::explain(ValueId value, Loc loc) const {
   CheckValue(*impl_, "explain", value, loc);
   if (!impl_->explain)
     Refuse("explain", 24, base::Where(loc), "the graph was propagated without {.explain = true}");
-  engine::Names names = NamesOf(impl_->values, impl_->ops);
-  names.rounds = impl_->rounds;
-  return engine::Explain(impl_->result, static_cast<int32_t>(value), names);
+  std::lock_guard lock(impl_->mutex);
+  if (!impl_->explainer) {
+    impl_->names = NamesOf(impl_->values, impl_->ops);
+    impl_->names.rounds = impl_->rounds;
+    impl_->explainer.emplace(impl_->result, impl_->names);
+  }
+  return impl_->explainer->Of(static_cast<int32_t>(value));
 }
 
 const std::vector<Copy>& Result::copies() const { return impl_->copies; }

@@ -15,8 +15,6 @@ class Constraints {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       const Op& op = graph.ops[i];
       for (ValueId v : op.results) maker_[At(v)] = static_cast<OpId>(i);
-      for (size_t k = 0; k < op.operands.size(); ++k)
-        uses_[At(op.operands[k])].push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
       if (op.kind != Op::kEdge) continue;
       const Edge& edge = graph.edges[static_cast<size_t>(op.edge)];
       target_of_[At(op.results[0])] = static_cast<OpId>(i);
@@ -24,6 +22,11 @@ class Constraints {
       if (edge.outer && edge.inward)
         for (Use use : edge.sources) manual_[{use.op, use.index}] = &edge;
     }
+    for (size_t i = graph.ops.size(); i-- > 0;)
+      for (size_t k = graph.ops[i].operands.size(); k-- > 0;)
+        uses_[At(graph.ops[i].operands[k])].push_back(
+            {static_cast<OpId>(i), static_cast<int32_t>(k)});
+    for (const auto& [v, uses] : graph.use_order) uses_[At(v)] = uses;
   }
 
   void Run() {
@@ -116,7 +119,10 @@ class Constraints {
       moved.rule = graph_.IdentityRule(graph_.values[At(input)].shape, 1);
     }
     ReplaceUses(input, moved.results[0], [&](Use use) { return use.op != constraint; });
-    Place(input, user, std::move(moved));
+    graph_.use_order.erase(input);  // this op is its only use, but has no number yet
+    for (std::vector<ValueId>& group : graph_.groups)
+      std::replace(group.begin(), group.end(), input, moved.results[0]);
+    Place(input, std::move(moved));
   }
 
   ValueId NewValue(ValueId like, const TensorSharding& sharding) {
@@ -126,38 +132,32 @@ class Constraints {
     return graph_.AddValue(graph_.values[At(like)].shape, sharding);
   }
 
-  // Right after the value is made; an argument of a region is, where the region begins.
-  void Place(ValueId input, OpId user, Op added) {
+  // Right after the value is made; an argument of a region is, where the region begins, even if
+  // all that uses it is further inside.
+  void Place(ValueId input, Op added) {
     OpId edge = target_of_[At(input)];
     if (op(edge).results[0] == input) {
       added.region = op(edge).region;
       rewrite_.After(edge, std::move(added));
       return;
     }
-    added.region = op(user).region;
-    for (size_t i = 0; i < graph_.ops.size(); ++i)
-      if (graph_.ops[i].region == added.region)
-        return rewrite_.Before(static_cast<OpId>(i), std::move(added));
+    rewrite_.AtStart(graph_.values[At(input)].region, std::move(added));
   }
 
   template <class Which>
   void ReplaceUses(ValueId from, ValueId to, const Which& which) {
-    std::vector<Use> kept;
-    for (Use use : uses_[At(from)]) {
-      if (!which(use)) {
-        kept.push_back(use);
-        continue;
-      }
-      graph_.ops[At(use.op)].operands[At(use.index)] = to;
-      uses_[At(to)].push_back(use);
-    }
+    std::vector<Use> kept, moved;
+    for (Use use : uses_[At(from)]) (which(use) ? moved : kept).push_back(use);
+    for (Use use : moved) graph_.ops[At(use.op)].operands[At(use.index)] = to;
+    HandOn(std::move(moved), uses_[At(to)]);
     uses_[At(from)] = std::move(kept);
+    for (ValueId v : {from, to}) graph_.use_order[v] = uses_[At(v)];
   }
 
   Graph& graph_;
   Rewrite rewrite_;
   std::vector<OpId> maker_, target_of_;  // per value; -1: none
-  std::vector<std::vector<Use>> uses_;
+  std::vector<std::vector<Use>> uses_;   // per value, as Graph::use_order
   absl::flat_hash_map<std::pair<OpId, int32_t>, const Edge*> manual_;
 };
 

@@ -3,85 +3,77 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "propagation/factors.h"
+#include "propagation/history.h"
 
 namespace tessera::propagation::engine {
 namespace {
 
-bool Holds(const AxisList& axes, AxisRef a) {
-  return std::any_of(axes.begin(), axes.end(), [&](AxisRef b) { return Contains(b, a); });
-}
+// A constraint written otherwise: dim `dim` of the value that it makes.
+struct Edit {
+  static constexpr int32_t kOpen = -1;
+  ValueId value;
+  size_t dim;
+  int32_t priority;  // kOpen: the dim is open instead
+  friend auto operator<=>(const Edit&, const Edit&) = default;
+};
 
-// The tensors of ops and what they had at any moment, from the recorded events.
-class History {
+// What would come of edits: propagation is run again, once for equal edits. So many explanations of
+// one graph stay linear in it, there is an end to what is tried.
+class Trials {
  public:
-  explicit History(const Result& result) : result_(result), graph_(result.graph) {
-    owner_.resize(graph_.values.size());
-    for (size_t v = 0; v < owner_.size(); ++v) owner_[v] = static_cast<ValueId>(v);
-    maker_.assign(graph_.values.size(), -1);
-    for (size_t i = 0; i < graph_.ops.size(); ++i) {
-      const Op& op = graph_.ops[i];
-      for (ValueId v : op.results) maker_[static_cast<size_t>(v)] = static_cast<OpId>(i);
-      if (op.kind == Op::kEdge)
-        for (ValueId v : graph_.edges[static_cast<size_t>(op.edge)].other_targets)
-          owner_[static_cast<size_t>(v)] = op.results[0];
+  explicit Trials(const Result& result) : input_(result.input.get()) {}
+
+  enum Answer : uint8_t { kNo, kYes, kUnknown };
+  // Whether dim d of v then has axis x.
+  Answer Gets(ValueId v, size_t d, AxisRef x, std::vector<Edit> edits) {
+    std::sort(edits.begin(), edits.end());
+    auto tried = tried_.find(edits);
+    if (tried == tried_.end()) {
+      if (!input_ || tried_.size() == kMost) return kUnknown;
+      Result result = Run(edits);
+      tried = tried_
+                  .emplace(std::move(edits),
+                           Outcome{std::move(result.shardings), std::move(result.of_value)})
+                  .first;
     }
+    const auto& [shardings, of_value] = tried->second;
+    if (static_cast<size_t>(v) >= of_value.size()) return kUnknown;
+    int32_t s = of_value[static_cast<size_t>(v)];
+    return s != 0 && Holds(shardings[static_cast<size_t>(s)].dims[d].axes, x) ? kYes : kNo;
   }
-
-  const Graph& graph() const { return graph_; }
-  ValueId Owner(ValueId v) const { return owner_[static_cast<size_t>(v)]; }
-  OpId Maker(ValueId v) const { return maker_[static_cast<size_t>(Owner(v))]; }
-  const Op& op(OpId i) const { return graph_.ops[static_cast<size_t>(i)]; }
-  const DimMap& MapOf(OpId i) const { return graph_.rules[static_cast<size_t>(op(i).rule)].map; }
-
-  std::vector<ValueId> Tensors(OpId i) const {
-    std::vector<ValueId> tensors(op(i).operands.begin(), op(i).operands.end());
-    if (op(i).kind == Op::kEdge)
-      for (Use use : graph_.edges[static_cast<size_t>(op(i).edge)].sources)
-        tensors.push_back(op(use.op).operands[static_cast<size_t>(use.index)]);
-    tensors.insert(tensors.end(), op(i).results.begin(), op(i).results.end());
-    return tensors;
-  }
-
-  // What v had before event number `time`; null: nothing.
-  const TensorSharding* At(ValueId v, size_t time) const {
-    v = Owner(v);
-    for (size_t e = time; e-- > 0;)
-      if (Owner(result_.events[e].value) == v)
-        return &result_.shardings[static_cast<size_t>(result_.events[e].after)];
-    const MaybeSharding& given = graph_.values[static_cast<size_t>(v)].sharding;
-    return given ? &*given : nullptr;
-  }
-
-  // The event before `time` that gave dim d of v axis a; nothing if it was given from the start.
-  std::optional<size_t> Gained(ValueId v, size_t d, AxisRef a, size_t time) const {
-    for (size_t e = 0; e < time; ++e) {
-      const Event& event = result_.events[e];
-      if (Owner(event.value) != Owner(v)) continue;
-      const TensorSharding &after = result_.shardings[static_cast<size_t>(event.after)],
-                           &before = result_.shardings[static_cast<size_t>(event.before)];
-      bool had = event.before != 0 && Holds(before.dims[d].axes, a);
-      if (!had && Holds(after.dims[d].axes, a)) return e;
-    }
-    return std::nullopt;
-  }
-
-  const Event& event(size_t e) const { return result_.events[e]; }
-  size_t now() const { return result_.events.size(); }
 
  private:
-  const Result& result_;
-  const Graph& graph_;
-  std::vector<ValueId> owner_;
-  std::vector<OpId> maker_;
+  static constexpr size_t kMost = 32;
+
+  Result Run(const std::vector<Edit>& edits) const {
+    Graph graph = input_->graph;
+    for (const Edit& edit : edits) {
+      sharding::DimAxes& dim =
+          graph.values[static_cast<size_t>(edit.value)].sharding->dims[edit.dim];
+      if (edit.priority == Edit::kOpen)
+        dim.open = true;
+      else
+        dim.priority = edit.priority;
+    }
+    return Propagate(std::move(graph), input_->options);
+  }
+
+  struct Outcome {
+    std::vector<TensorSharding> shardings;
+    std::vector<int32_t> of_value;
+  };
+  const Result::Input* input_;
+  std::map<std::vector<Edit>, Outcome> tried_;
 };
 
 // How an axis came to a dim of a value.
 struct Path {
-  std::vector<std::string> steps;  // ops that it travelled, the last one first
-  std::vector<ValueId> values;     // where it was before, likewise
+  std::vector<std::string> steps;  // ops that it travelled, the first one first
+  std::vector<ValueId> values;     // where it was before, the last one first
   std::string given;               // by what it was given
   int32_t priority = 0;
   OpId constraint = -1;  // that gave it, which the user can edit
@@ -92,13 +84,16 @@ struct Path {
   }
 };
 
-class Explainer {
+}  // namespace
+
+class Explainer::Impl {
  public:
-  Explainer(const Result& result, const Names& names)
-      : result_(result), names_(names), history_(result) {}
+  Impl(const Result& result, const Names& names)
+      : result_(result), names_(names), history_(result), trials_(result) {}
 
   std::string Run(ValueId v) {
     const TensorSharding* s = result_.sharding(v);
+    told_.clear();
     out_ = fmt::format("{}: {}\n", names_.value(v), s ? Text(*s) : "no sharding: whole everywhere");
     // What v did not get may have lost earlier, on the way of what v has.
     std::vector<ValueId> on_the_way = {v};
@@ -107,12 +102,17 @@ class Explainer {
         Path path = PathOf(v, d, a);
         out_ +=
             fmt::format("  dim {} has {}, given by {}\n", d, AxisText(*s->mesh, a), path.Origin());
-        for (size_t i = path.steps.size(); i-- > 0;) out_ += "    " + path.steps[i] + "\n";
+        for (const std::string& step : path.steps) out_ += "    " + step + "\n";
         for (ValueId w : path.values)
           if (std::count(on_the_way.begin(), on_the_way.end(), w) == 0) on_the_way.push_back(w);
       }
+    if (OpId held = HeldBy(v); held >= 0 && history_.Uses(v) > 1)
+      out_ += fmt::format(
+          "  {} is one of {} uses, and being closed holds for the value itself, whatever the "
+          "others want; with an Open(...) dim it would only ask\n",
+          OpText(held), history_.Uses(v));
     for (ValueId w : on_the_way)
-      for (size_t i = 0; i < history_.graph().ops.size(); ++i) Conflicts(static_cast<OpId>(i), w);
+      for (OpId i : history_.Around(w)) Conflicts(i, w);
     return out_;
   }
 
@@ -134,11 +134,11 @@ class Explainer {
       path.given = OpText(maker);
       return;
     }
-    for (const Op& op : history_.graph().ops) {
-      if (op.kind != Op::kConstraint || op.operands[0] != v) continue;
+    for (OpId i : history_.Constraints(v)) {
+      const Op& op = history_.op(i);
       const auto& asked = history_.graph().values[static_cast<size_t>(op.results[0])].sharding;
       if (!asked || !Holds(asked->dims[d].axes, a)) continue;
-      path.constraint = static_cast<OpId>(&op - history_.graph().ops.data());
+      path.constraint = i;
       path.given = OpText(path.constraint);
       path.steps.push_back(
           fmt::format("backward through it to its operand {}: closed constraints hold for both",
@@ -149,30 +149,101 @@ class Explainer {
                            : fmt::format("the type of the result of {}", OpText(maker));
   }
 
+  struct Source {
+    ValueId value;
+    size_t dim;
+    const char* direction;
+  };
+  // One step of a path, and how it goes on towards the origin. Paths share their beginnings, so
+  // that to explain all values is to follow each step once.
+  struct Step {
+    size_t event, dim;  // what brought the axis, and to which dim
+    Source source;
+    int before, origin;     // indices into steps_ (-1: none) and origins_
+    size_t length;          // of the path so far
+    std::vector<int> head;  // its first steps
+  };
+  static constexpr size_t kShown = 8;
+
   Path PathOf(ValueId v, size_t d, AxisRef a) const {
-    Path path;
-    size_t time = history_.now();
-    while (true) {
+    auto [last, origin] = Follow(v, d, a);
+    Path path = origins_[static_cast<size_t>(origin)];
+    const size_t length = last < 0 ? 0 : steps_[static_cast<size_t>(last)].length;
+    std::vector<int> shown;
+    for (int i = last; i >= 0 && shown.size() < (length > kShown ? kShown / 2 : kShown);
+         i = steps_[static_cast<size_t>(i)].before)
+      shown.push_back(i);
+    if (length > kShown) {
+      for (int i : steps_[static_cast<size_t>(last)].head) Show(i, path);
+      path.steps.push_back(fmt::format("... {} more ops", length - kShown));
+    }
+    for (size_t i = shown.size(); i-- > 0;) Show(shown[i], path);
+    return path;
+  }
+
+  void Show(int index, Path& path) const {
+    const Step& step = steps_[static_cast<size_t>(index)];
+    const Event& event = history_.event(step.event);
+    path.steps.push_back(fmt::format("{} {} to dim {} of {}{}", step.source.direction,
+                                     OpText(event.op), step.dim, names_.value(event.value),
+                                     Stage(event)));
+    path.values.insert(path.values.begin(), step.source.value);
+  }
+
+  // Returns the last step of the path (-1: it has none) and its origin.
+  std::pair<int, int> Follow(ValueId v, size_t d, AxisRef a) const {
+    std::vector<Step> found;
+    int last = -1, origin = -1;
+    for (size_t time = history_.now(); origin < 0;) {
       std::optional<size_t> e = history_.Gained(v, d, a, time);
-      if (!e || history_.event(*e).op < 0) {
-        if (e) path.priority = history_.event(*e).priority;
-        Given(v, d, a, path);
-        return path;
+      auto known = e ? step_of_.find({*e, d, a}) : step_of_.end();
+      if (known != step_of_.end()) {
+        last = known->second;
+        origin = steps_[static_cast<size_t>(last)].origin;
+        break;
       }
-      const Event& event = history_.event(*e);
-      auto source = SourceOf(event, d, a, *e);
+      std::optional<Source> source;
+      if (e) source = SourceOf(history_.event(*e), d, a, *e);
       if (!source) {
-        bool end = history_.op(event.op).is_return;
-        path.given = end ? "the layout asked of the function's result" : OpText(event.op);
-        return path;
+        origin = static_cast<int>(origins_.size());
+        origins_.push_back(OriginOf(v, d, a, e));
+        break;
       }
-      path.steps.push_back(fmt::format("{} {} to dim {} of {}{}", source->direction,
-                                       OpText(event.op), d, names_.value(v), Stage(event)));
+      found.push_back({*e, d, *source, -1, -1, 1, {}});
       v = source->value;
-      path.values.push_back(v);
       d = source->dim;
       time = *e;
     }
+    for (size_t i = found.size(); i-- > 0;) last = Add(std::move(found[i]), last, origin, a);
+    return {last, origin};
+  }
+
+  int Add(Step step, int before, int origin, AxisRef a) const {
+    step.before = before;
+    step.origin = origin;
+    if (before >= 0) {
+      step.length = steps_[static_cast<size_t>(before)].length + 1;
+      step.head = steps_[static_cast<size_t>(before)].head;
+    }
+    const int index = static_cast<int>(steps_.size());
+    if (step.head.size() < kShown / 2) step.head.push_back(index);
+    step_of_[{step.event, step.dim, a}] = index;
+    steps_.push_back(std::move(step));
+    return index;
+  }
+
+  // `e`: the event that gave dim d of v the axis, if it was not there from the start.
+  Path OriginOf(ValueId v, size_t d, AxisRef a, std::optional<size_t> e) const {
+    Path path;
+    if (!e || history_.event(*e).op < 0) {
+      if (e) path.priority = history_.event(*e).priority;
+      Given(v, d, a, path);
+      return path;
+    }
+    OpId op = history_.event(*e).op;
+    bool end = history_.op(op).is_return;
+    path.given = end ? "the layout asked of the function's result" : OpText(op);
+    return path;
   }
 
   std::string Stage(const Event& event) const {
@@ -187,11 +258,6 @@ class Explainer {
     return out.empty() ? "" : " (" + out + ")";
   }
 
-  struct Source {
-    ValueId value;
-    size_t dim;
-    const char* direction;
-  };
   // The first tensor of the op that had the axis on the same factor: operands before results.
   std::optional<Source> SourceOf(const Event& event, size_t d, AxisRef a, size_t time) const {
     if (event.op < 0) return std::nullopt;
@@ -228,10 +294,8 @@ class Explainer {
   // Axes that other tensors of the op have on a factor of v, and v has not.
   void Conflicts(OpId i, ValueId v) {
     const Op& op = history_.op(i);
-    if (op.kind == Op::kNone || op.rule < 0) return;
     if (op.kind == Op::kEdge && history_.graph().edges[static_cast<size_t>(op.edge)].outer) return;
     std::vector<ValueId> tensors = history_.Tensors(i);
-    if (!std::count(tensors.begin(), tensors.end(), v)) return;
     std::vector<const TensorSharding*> shardings;
     for (ValueId t : tensors) shardings.push_back(result_.sharding(t));
     const DimMap& map = history_.MapOf(i);
@@ -301,8 +365,45 @@ class Explainer {
                            winners.back().Origin());
       }
     if (!winners.empty()) return out + Flip(v, mine, x, winners, path);
-    if (state.closed) return "the dim is closed: Open(...) in its constraint would let it in";
+    if (state.closed) return Open(v, mine, x);
     return "the neighbours of this dim disagree: a constraint on it would decide";
+  }
+
+  // The closed constraint of v that import made v's own sharding; -1: there is none.
+  OpId HeldBy(ValueId v) const {
+    if (!result_.input || static_cast<size_t>(v) >= result_.input->graph.values.size()) return -1;
+    const auto& now = history_.graph().values[static_cast<size_t>(v)].sharding;
+    if (!now || result_.input->graph.values[static_cast<size_t>(v)].sharding) return -1;
+    for (OpId i : history_.Constraints(v)) {
+      ValueId asks = history_.op(i).results[0];
+      if (history_.graph().values[static_cast<size_t>(asks)].sharding == now) return i;
+    }
+    return -1;
+  }
+
+  // Who closed dim d of v, and whether x gets there if that one opens it.
+  std::string Open(ValueId v, size_t d, AxisRef x) const {
+    OpId maker = history_.Maker(v);
+    bool made = maker >= 0 && history_.op(maker).kind == Op::kConstraint;
+    OpId constraint = made ? maker : HeldBy(history_.Owner(v));
+    if (constraint < 0) {
+      Path path;
+      Given(history_.Owner(v), d, x, path);
+      return "the dim is closed by " + path.given;
+    }
+    std::string out = "the dim is closed by " + OpText(constraint);
+    std::optional<Edit> edit = EditOf(constraint, d, Edit::kOpen);
+    if (edit && trials_.Gets(v, d, x, {*edit}) == Trials::kYes)
+      out += fmt::format("\n    to let {} in: Open(...) for dim {} in {}",
+                         AxisText(*result_.sharding(v)->mesh, x), d, OpText(constraint));
+    return out;
+  }
+
+  // Nothing if an import step made the constraint: the user has none to edit.
+  std::optional<Edit> EditOf(OpId constraint, size_t d, int32_t priority) const {
+    OpId origin = constraint < 0 ? -1 : history_.op(constraint).origin;
+    if (origin < 0 || !result_.input) return std::nullopt;
+    return Edit{result_.input->graph.ops[static_cast<size_t>(origin)].results[0], d, priority};
   }
 
   // Which winners would have to come after the loser for axis x to get to dim d of v. Each answer
@@ -315,7 +416,9 @@ class Explainer {
     for (const std::vector<Path>& trial : trials) {
       int32_t later = loser.priority + 1;
       for (const Path& w : trial) later = std::max(later, w.priority + 1);
-      if (!Gets(v, d, x, trial, later)) continue;
+      Trials::Answer answer = Try(v, d, x, trial, later);
+      if (answer == Trials::kUnknown) return "";
+      if (answer == Trials::kNo) continue;
       std::string out = fmt::format("\n    to let {} in:", AxisText(*result_.sharding(v)->mesh, x));
       for (const Path& w : trial)
         out += fmt::format("{} .priority({}) for dim {} in {}", &w == trial.data() ? "" : " and",
@@ -326,34 +429,31 @@ class Explainer {
   }
 
   // Whether dim d of v has axis x if these constraints have priority `later`.
-  bool Gets(ValueId v, size_t d, AxisRef x, const std::vector<Path>& trial, int32_t later) const {
-    Graph graph = history_.graph();
+  Trials::Answer Try(ValueId v, size_t d, AxisRef x, const std::vector<Path>& trial,
+                     int32_t later) const {
+    std::vector<Edit> edits;
     for (const Path& w : trial) {
-      if (w.constraint < 0) return false;
-      const Op& op = graph.ops[static_cast<size_t>(w.constraint)];
-      for (ValueId held : {op.operands[0], op.results[0]}) {
-        auto& given = graph.values[static_cast<size_t>(held)].sharding;
-        if (given && !given->dims[w.dim].axes.empty()) given->dims[w.dim].priority = later;
-      }
+      std::optional<Edit> edit = EditOf(w.constraint, w.dim, later);
+      if (!edit) return Trials::kNo;
+      edits.push_back(*edit);
     }
-    Options options;
-    options.import = false;
-    Result tried = Propagate(std::move(graph), options);
-    const TensorSharding* s = tried.sharding(v);
-    return s && Holds(s->dims[d].axes, x);
+    return trials_.Gets(v, d, x, std::move(edits));
   }
 
   const Result& result_;
   const Names& names_;
   History history_;
+  mutable std::vector<Step> steps_;
+  mutable std::vector<Path> origins_;
+  mutable absl::flat_hash_map<std::tuple<size_t, size_t, AxisRef>, int> step_of_;  // event, dim
+  mutable Trials trials_;
   std::string out_;
   std::set<std::string> told_;  // axes that lost, with what gave them: the first place is enough
 };
 
-}  // namespace
-
-std::string Explain(const Result& result, ValueId v, const Names& names) {
-  return Explainer(result, names).Run(v);
-}
+Explainer::Explainer(const Result& result, const Names& names)
+    : impl_(std::make_unique<Impl>(result, names)) {}
+Explainer::~Explainer() = default;
+std::string Explainer::Of(ValueId v) { return impl_->Run(v); }
 
 }  // namespace tessera::propagation::engine

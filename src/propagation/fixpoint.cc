@@ -115,12 +115,17 @@ void FixPoint::Write(OpId op, ValueId value, ShardingId id, WorkList& work) {
       state_.events.push_back({op, v, state_.Get(v), id, state_.round, state_.priority,
                                basic_ ? Stage::kBasic : Stage::kAggressive});
     state_.Set(v, id);
-    state_.Notify(v, op, work);
   };
-  absl::Span<const ValueId> group = state_.Group(value);
   set(value);
-  for (ValueId v : group)
-    if (v != value) set(v);
+  state_.Notify(value, op, work);
+  // In a group an edge's owner stands for its targets. Another target only follows: what is around
+  // its edge is not told, as in Shardy.
+  const ValueId owner = state_.Owner(value);
+  for (ValueId v : state_.Group(owner)) {
+    if (state_.Owner(v) == owner) continue;
+    set(v);
+    state_.Owner(v) == v ? state_.Notify(v, op, work) : state_.NotifyUsers(v, op, work);
+  }
 }
 
 // A returned value and what the function's result is given follow each other, in every round.

@@ -11,8 +11,8 @@ bool Same(const DimMap& a, const DimMap& b) {
 
 }  // namespace
 
-ValueId Graph::AddValue(Shape shape, MaybeSharding sharding) {
-  values.push_back({std::move(shape), std::move(sharding)});
+ValueId Graph::AddValue(Shape shape, MaybeSharding sharding, int32_t region) {
+  values.push_back({std::move(shape), std::move(sharding), region});
   return static_cast<ValueId>(values.size()) - 1;
 }
 

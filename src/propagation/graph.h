@@ -35,6 +35,7 @@ struct Value {
   // What it is given before propagation; a constraint gives it to its result. Nothing: every dim
   // open.
   MaybeSharding sharding;
+  int32_t region = 0;  // of an argument of a region: which one
 };
 
 // Axes that a region has as Manual: its values do not mention them.
@@ -102,6 +103,9 @@ struct Graph {
   std::vector<std::vector<ValueId>> groups;  // values that must be sharded alike
   // The shardings given to the function's results, one per operand of the op with `is_return`.
   std::vector<MaybeSharding> returns;
+  // Of values whose users are told of a change in another order than their own, the last one first:
+  // this order. Made by import steps.
+  absl::flat_hash_map<ValueId, std::vector<Use>> use_order;
   // Regions: the op that they belong to, and the enclosing region. Entry 0 is the outermost.
   struct Region {
     OpId op = -1;
@@ -109,7 +113,7 @@ struct Graph {
   };
   std::vector<Region> regions = std::vector<Region>(1);
 
-  ValueId AddValue(Shape shape, MaybeSharding sharding = {});
+  ValueId AddValue(Shape shape, MaybeSharding sharding = {}, int32_t region = 0);
   // Completes the map: a dim without factors gets one of size 1 of its own. Equal maps are one
   // rule.
   RuleId AddRule(DimMap map);
@@ -140,7 +144,7 @@ using Round =
 struct Options {
   Stage stop_after = Stage::kUserPriority;
   std::vector<Round> rounds;     // empty: DefaultRounds()
-  bool record = false;           // Result::events, for explanations
+  bool record = false;           // Result::events and Result::input, for explanations
   bool import = true;            // split constants, apply constraints, join groups
   const Names* names = nullptr;  // for errors; null: ops and values are called by their numbers
 };
@@ -171,6 +175,12 @@ struct Result {
   std::vector<Copy> copies;
   std::vector<Event> events;
   std::vector<std::string> warnings;
+  // What was propagated and how, to try edits (Options::record).
+  struct Input {
+    Graph graph;
+    Options options;
+  };
+  std::shared_ptr<const Input> input;
 
   // Nothing if the value has no sharding.
   const TensorSharding* sharding(ValueId v) const {

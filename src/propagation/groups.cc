@@ -5,26 +5,28 @@
 namespace tessera::propagation::engine {
 namespace {
 
+// Groups that share a value become one, where the first of them was. Members are in the order in
+// which they are first named.
 void Union(Graph& graph) {
-  std::vector<std::vector<ValueId>> joined;
-  for (std::vector<ValueId>& group : graph.groups) {
-    std::vector<ValueId> merged = std::move(group);
-    for (std::vector<ValueId>& other : joined) {
-      bool shares = std::any_of(other.begin(), other.end(), [&](ValueId v) {
-        return std::count(merged.begin(), merged.end(), v) > 0;
-      });
-      if (!shares) continue;
-      merged.insert(merged.begin(), other.begin(), other.end());
-      other.clear();
+  absl::flat_hash_map<ValueId, size_t> group_of;
+  std::vector<size_t> leader(graph.groups.size());
+  auto find = [&](size_t g) {
+    while (leader[g] != g) g = leader[g] = leader[leader[g]];
+    return g;
+  };
+  std::vector<ValueId> named;
+  for (size_t g = 0; g < graph.groups.size(); ++g) {
+    leader[g] = g;
+    for (ValueId v : graph.groups[g]) {
+      auto [it, added] = group_of.try_emplace(v, g);
+      if (added) named.push_back(v);
+      size_t mine = find(g), other = find(it->second);
+      leader[std::max(mine, other)] = std::min(mine, other);
     }
-    joined.push_back(std::move(merged));
+    graph.groups[g].clear();
   }
-  graph.groups.clear();
-  for (std::vector<ValueId>& group : joined) {
-    std::sort(group.begin(), group.end());
-    group.erase(std::unique(group.begin(), group.end()), group.end());
-    if (!group.empty()) graph.groups.push_back(std::move(group));
-  }
+  for (ValueId v : named) graph.groups[find(group_of[v])].push_back(v);
+  std::erase_if(graph.groups, [](const std::vector<ValueId>& g) { return g.empty(); });
 }
 
 bool SaysNothing(const TensorSharding& s) {
@@ -32,34 +34,57 @@ bool SaysNothing(const TensorSharding& s) {
                                        [](const sharding::DimAxes& d) { return d.open; });
 }
 
-// Later users of every member see an open constraint, which takes its place in the group.
+// Whose sharding a value has: that of the owner of its edge.
+std::vector<ValueId> OwnersOf(const Graph& graph) {
+  std::vector<ValueId> owners(graph.values.size());
+  for (size_t v = 0; v < owners.size(); ++v) owners[v] = static_cast<ValueId>(v);
+  for (const Op& op : graph.ops)
+    if (op.kind == Op::kEdge)
+      for (ValueId v : graph.edges[static_cast<size_t>(op.edge)].other_targets)
+        owners[static_cast<size_t>(v)] = op.results[0];
+  return owners;
+}
+
+// Returns the uses of v, which from now on are of `instead`.
+std::vector<Use> TakeUses(Graph& graph, ValueId v, ValueId instead) {
+  std::vector<Use> uses;
+  for (size_t i = graph.ops.size(); i-- > 0;)
+    for (size_t k = graph.ops[i].operands.size(); k-- > 0;) {
+      if (graph.ops[i].operands[k] != v) continue;
+      uses.push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
+      graph.ops[i].operands[k] = instead;
+    }
+  auto ordered = graph.use_order.find(v);
+  if (ordered == graph.use_order.end()) return uses;
+  uses = std::move(ordered->second);
+  graph.use_order.erase(ordered);
+  return uses;
+}
+
+// Users of every member see an open constraint, which takes its place in the group.
 void Separate(Graph& graph, std::vector<ValueId>& group, const MeshDef* mesh) {
   Rewrite rewrite(graph);
   for (ValueId& member : group) {
-    TensorSharding open = sharding::Replicated(
-        mesh, static_cast<int>(graph.values[static_cast<size_t>(member)].shape.size()));
+    Shape shape = graph.values[static_cast<size_t>(member)].shape;
+    TensorSharding open = sharding::Replicated(mesh, static_cast<int>(shape.size()));
     for (sharding::DimAxes& d : open.dims) d.open = true;
     Op added;
     added.kind = Op::kConstraint;
     added.elementwise = true;
     added.first = Direction::kBoth;
     added.operands = {member};
-    Shape shape = graph.values[static_cast<size_t>(member)].shape;
     added.rule = graph.IdentityRule(shape, 1);
     ValueId result = graph.AddValue(std::move(shape), std::move(open));
     added.results = {result};
-    OpId maker = -1;
-    for (size_t i = 0; i < graph.ops.size(); ++i) {
-      for (ValueId& v : graph.ops[i].operands)
-        if (v == member) v = result;
-      if (std::count(graph.ops[i].results.begin(), graph.ops[i].results.end(), member))
-        maker = static_cast<OpId>(i);
-    }
-    if (maker >= 0) {
-      added.region = graph.ops[static_cast<size_t>(maker)].region;
-      rewrite.After(maker, std::move(added));
+    HandOn(TakeUses(graph, member, result), graph.use_order[result]);
+    auto maker = std::find_if(graph.ops.begin(), graph.ops.end(), [&](const Op& op) {
+      return std::count(op.results.begin(), op.results.end(), member) > 0;
+    });
+    if (maker == graph.ops.end()) {
+      rewrite.AtStart(graph.values[static_cast<size_t>(member)].region, std::move(added));
     } else {
-      rewrite.Before(0, std::move(added));
+      added.region = maker->region;
+      rewrite.After(static_cast<OpId>(maker - graph.ops.begin()), std::move(added));
     }
     member = result;
   }
@@ -69,12 +94,17 @@ void Separate(Graph& graph, std::vector<ValueId>& group, const MeshDef* mesh) {
 }  // namespace
 
 void JoinGroups(Graph& graph, std::vector<std::string>& warnings) {
+  if (graph.groups.empty()) return;
   Union(graph);
+  const std::vector<ValueId> owners = OwnersOf(graph);
+  auto given = [&](ValueId v) -> MaybeSharding& {
+    return graph.values[static_cast<size_t>(owners[static_cast<size_t>(v)])].sharding;
+  };
   for (std::vector<ValueId>& group : graph.groups) {
     const TensorSharding* common = nullptr;
     bool differ = false;
     for (ValueId v : group) {
-      const MaybeSharding& s = graph.values[static_cast<size_t>(v)].sharding;
+      const MaybeSharding& s = given(v);
       if (!s || SaysNothing(*s)) continue;
       if (!common) common = &*s;
       differ |= *common != *s;
@@ -88,7 +118,7 @@ void JoinGroups(Graph& graph, std::vector<std::string>& warnings) {
       continue;
     }
     TensorSharding all = *common;
-    for (ValueId v : group) graph.values[static_cast<size_t>(v)].sharding = all;
+    for (ValueId v : group) given(v) = all;
   }
 }
 

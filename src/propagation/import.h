@@ -15,7 +15,9 @@ class Rewrite {
   void Remove(OpId op) { removed_.insert(op); }
   // Before an op, or at the end: `op` may be one past the last.
   void Before(OpId op, Op added) { before_[op].push_back(std::move(added)); }
-  void After(OpId op, Op added) { after_[op].push_back(std::move(added)); }
+  // Right after an op, or as the first of a region: ahead of what was added there before.
+  void After(OpId op, Op added);
+  void AtStart(int32_t region, Op added);
   // Renumbers ops where edges and regions name them.
   void Apply();
 
@@ -25,6 +27,7 @@ class Rewrite {
 
   Graph& graph_;
   Added before_, after_;
+  absl::flat_hash_map<int32_t, OpId> first_;  // of a region
   absl::flat_hash_set<OpId> removed_;
 };
 
@@ -32,6 +35,12 @@ class Rewrite {
 // copy of its own: what one user wants of a constant is nothing to the others. The first user keeps
 // the value itself.
 void SplitConstants(Graph& graph, std::vector<Result::Copy>& copies);
+
+// Orders the uses of the owners of edges: Shardy puts an op there and hands the value's uses to it,
+// the head of the list first, which turns them round. Whoever is told first decides some conflicts.
+void OrderUses(Graph& graph);
+// Hands uses on in that way: `moved`, in their order, come before those that `to` has.
+void HandOn(std::vector<Use> moved, std::vector<Use>& to);
 
 // Lets constraints act on their operands: a closed constraint of a value without a sharding of its
 // own is that value's sharding, and the last one of a chain of constraints is what later users see.

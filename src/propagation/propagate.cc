@@ -42,10 +42,17 @@ void Run(State& state, const Options& options, absl::Span<const Round> rounds) {
 Result Propagate(Graph graph, const Options& options) {
   Verify(graph, options.names);
   Result result;
+  if (options.record) {
+    Options again = options;
+    again.record = false;
+    again.names = nullptr;
+    result.input = std::make_shared<const Result::Input>(Result::Input{graph, std::move(again)});
+  }
   for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].origin = static_cast<OpId>(i);
   if (options.import) SplitConstants(graph, result.copies);
   StartEdges(graph);
   if (options.import) {
+    OrderUses(graph);
     ApplyConstraints(graph);
     JoinGroups(graph, result.warnings);
   }

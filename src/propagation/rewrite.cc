@@ -1,6 +1,24 @@
+#include <algorithm>
+
 #include "propagation/import.h"
 
 namespace tessera::propagation::engine {
+
+void Rewrite::After(OpId op, Op added) {
+  std::vector<Op>& list = after_[op];
+  list.insert(list.begin(), std::move(added));
+}
+
+void Rewrite::AtStart(int32_t region, Op added) {
+  added.region = region;
+  if (first_.empty())
+    for (size_t i = 0; i < graph_.ops.size(); ++i)
+      first_.try_emplace(graph_.ops[i].region, static_cast<OpId>(i));
+  auto found = first_.find(region);
+  std::vector<Op>& list =
+      before_[found == first_.end() ? static_cast<OpId>(graph_.ops.size()) : found->second];
+  list.insert(list.begin(), std::move(added));
+}
 
 void Rewrite::Apply() {
   if (before_.empty() && after_.empty() && removed_.empty()) return;
@@ -24,8 +42,27 @@ void Rewrite::Apply() {
   graph_.ops = std::move(ops);
   for (Edge& edge : graph_.edges)
     for (Use& use : edge.sources) use.op = renumbered[static_cast<size_t>(use.op)];
+  for (auto& [value, uses] : graph_.use_order)
+    for (Use& use : uses) use.op = renumbered[static_cast<size_t>(use.op)];
   for (Graph::Region& region : graph_.regions)
     if (region.op >= 0) region.op = renumbered[static_cast<size_t>(region.op)];
+}
+
+void OrderUses(Graph& graph) {
+  for (const Op& op : graph.ops)
+    if (op.kind == Op::kEdge) graph.use_order[op.results[0]] = {};
+  if (graph.use_order.empty()) return;
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    for (size_t k = 0; k < graph.ops[i].operands.size(); ++k) {
+      auto uses = graph.use_order.find(graph.ops[i].operands[k]);
+      if (uses != graph.use_order.end())
+        uses->second.push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
+    }
+}
+
+void HandOn(std::vector<Use> moved, std::vector<Use>& to) {
+  std::reverse(moved.begin(), moved.end());
+  to.insert(to.begin(), moved.begin(), moved.end());
 }
 
 }  // namespace tessera::propagation::engine

@@ -58,7 +58,8 @@ State::State(Graph& graph, bool record)
   }
   group_of_.assign(graph.values.size(), -1);
   for (size_t g = 0; g < graph.groups.size(); ++g)
-    for (ValueId v : graph.groups[g]) group_of_[static_cast<size_t>(v)] = static_cast<int32_t>(g);
+    for (ValueId v : graph.groups[g])
+      if (Owner(v) == v) group_of_[static_cast<size_t>(v)] = static_cast<int32_t>(g);
   ListTensors();
   ListUsers();
 }
@@ -100,19 +101,22 @@ void State::ListUsers() {
       for (Use use : graph_.edges[static_cast<size_t>(graph_.ops[i].edge)].sources)
         edges[{use.op, use.index}] = static_cast<OpId>(i);
   std::vector<std::vector<OpId>> users(graph_.values.size());
-  for (size_t i = graph_.ops.size(); i-- > 0;) {
-    const Op& op = graph_.ops[i];
-    for (size_t k = op.operands.size(); k-- > 0;) {
-      OpId user = static_cast<OpId>(i);
-      if (op.kind == Op::kNone) {
-        auto it = edges.find({user, static_cast<int32_t>(k)});
-        if (it == edges.end()) continue;
-        user = it->second;
-      }
-      std::vector<OpId>& list = users[static_cast<size_t>(op.operands[k])];
-      if (list.empty() || list.back() != user) list.push_back(user);
+  auto add = [&](ValueId v, Use use) {
+    OpId user = use.op;
+    if (graph_.ops[static_cast<size_t>(user)].kind == Op::kNone) {
+      auto it = edges.find({use.op, use.index});
+      if (it == edges.end()) return;
+      user = it->second;
     }
-  }
+    std::vector<OpId>& list = users[static_cast<size_t>(v)];
+    if (list.empty() || list.back() != user) list.push_back(user);
+  };
+  for (size_t i = graph_.ops.size(); i-- > 0;)
+    for (size_t k = graph_.ops[i].operands.size(); k-- > 0;)
+      if (ValueId v = graph_.ops[i].operands[k]; !graph_.use_order.contains(v))
+        add(v, {static_cast<OpId>(i), static_cast<int32_t>(k)});
+  for (const auto& [v, uses] : graph_.use_order)
+    for (Use use : uses) add(v, use);
   for (const std::vector<OpId>& list : users) {
     notify_begin_.push_back(static_cast<int32_t>(to_notify_.size()));
     to_notify_.insert(to_notify_.end(), list.begin(), list.end());
@@ -132,23 +136,21 @@ absl::Span<const ValueId> State::Group(ValueId v) const {
   return graph_.groups[static_cast<size_t>(g)];
 }
 
+void State::NotifyUsers(ValueId v, OpId current, WorkList& work) const {
+  for (int32_t i = notify_begin_[static_cast<size_t>(v)];
+       i < notify_begin_[static_cast<size_t>(v) + 1]; ++i)
+    if (OpId op = to_notify_[static_cast<size_t>(i)]; op != current) work.Push(op);
+}
+
 void State::Notify(ValueId v, OpId current, WorkList& work) const {
-  auto push = [&](OpId op) {
-    if (op >= 0 && op != current) work.Push(op);
-  };
-  auto users = [&](ValueId of) {
-    for (int32_t i = notify_begin_[static_cast<size_t>(of)];
-         i < notify_begin_[static_cast<size_t>(of) + 1]; ++i)
-      push(to_notify_[static_cast<size_t>(i)]);
-  };
   ValueId owner = Owner(v);
   OpId maker = maker_[static_cast<size_t>(owner)];
-  if (maker >= 0 && graph_.ops[static_cast<size_t>(maker)].kind == Op::kEdge)
-    for (ValueId t : graph_.edges[static_cast<size_t>(graph_.ops[static_cast<size_t>(maker)].edge)]
-                         .other_targets)
-      users(t);
-  if (maker >= 0 && graph_.ops[static_cast<size_t>(maker)].kind != Op::kNone) push(maker);
-  users(owner);
+  const Op* made_by = maker >= 0 ? &graph_.ops[static_cast<size_t>(maker)] : nullptr;
+  if (made_by && made_by->kind == Op::kEdge)
+    for (ValueId t : graph_.edges[static_cast<size_t>(made_by->edge)].other_targets)
+      NotifyUsers(t, current, work);
+  if (made_by && made_by->kind != Op::kNone && maker != current) work.Push(maker);
+  NotifyUsers(owner, current, work);
 }
 
 }  // namespace tessera::propagation::engine

@@ -69,6 +69,7 @@ class State {
   absl::Span<const ValueId> Tensors(OpId op) const;
   // Adds the ops that may have to act because v changed. `current` is the one that changed it.
   void Notify(ValueId v, OpId current, WorkList& work) const;
+  void NotifyUsers(ValueId v, OpId current, WorkList& work) const;
   absl::Span<const ValueId> Group(ValueId v) const;
 
   // Set by the outer layers, for events.

@@ -1,6 +1,7 @@
 #include "sharding/partition.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sharding/access.h"
 #include "sharding/reshard.h"
@@ -22,7 +23,7 @@ class Chooser {
   }
 
   Partition Run() {
-    if (projections_.empty()) return Build(FactorAxes(map_.factors.size()));
+    if (wishes_.empty()) return Build(FactorAxes(map_.factors.size()));
     Partition best;
     double best_cost = -1;
     for (const FactorAxes& candidate : Candidates()) {
@@ -42,7 +43,6 @@ class Chooser {
     in_operands_ = FactorsOf(map_, map_.operands);
     for (size_t f = 0; f < map_.factors.size(); ++f)
       exchanged_.push_back(!results_.empty() && MayExchange(map_, f));
-    any_exchanged_ = std::count(exchanged_.begin(), exchanged_.end(), true) > 0;
     for (size_t f = 0; f < map_.factors.size(); ++f)
       diverges_ = diverges_ || (map_.factors[f].kind == FactorKind::kPass &&
                                 map_.factors[f].size != 1 && !in_results_[f]);
@@ -74,38 +74,39 @@ class Chooser {
   void Add(const DimFactors& dims, const TensorSharding& sharding) {
     if (sharding.dims_empty()) return;
     Projection p = Project(map_, dims, sharding, /*split=*/true);
-    for (size_t f = 0; f < p.axes.size(); ++f)
+    AxisList kept, all;
+    for (size_t f = 0; f < p.axes.size(); ++f) {
       if (!Allowed(f) || (!Pads(f) && map_.factors[f].size % SizeOf(p.axes[f]) != 0))
         p.axes[f].clear();
-    projections_.push_back(std::move(p.axes));
+      kept.insert(kept.end(), p.axes[f].begin(), p.axes[f].end());
+    }
+    for (const DimAxes& d : sharding.dims) all.insert(all.end(), d.axes.begin(), d.axes.end());
+    wishes_.push_back({std::move(p.axes), Difference(all, kept)});
   }
 
   // One candidate led by each tensor; the others fill in what it leaves open.
   std::vector<FactorAxes> Candidates() const {
     std::vector<FactorAxes> candidates;
-    for (size_t lead = projections_.size(); lead-- > 0;) {
+    for (size_t lead = wishes_.size(); lead-- > 0;) {
       FactorAxes axes(map_.factors.size());
       AxisList used;
-      Fill(projections_[lead], axes, used);
+      Fill(wishes_[lead].axes, axes, used);
       FactorAxes lone = axes;
-      for (size_t i = projections_.size(); i-- > 0;)
-        if (i != lead) Fill(projections_[i], axes, used);
-      AddCandidate(axes, candidates);
-      // Without the reduce factors: gather the operands instead of reducing the result. Without the
-      // permute factors: gather them instead of exchanging parts.
-      auto reduces = [&](size_t f) { return map_.factors[f].kind == FactorKind::kReduce; };
-      AddCandidate(Without(axes, reduces), candidates);
-      if (any_exchanged_) {
-        auto exchanged = [&](size_t f) { return exchanged_[f]; };
-        AddCandidate(Without(axes, exchanged), candidates);
-        AddCandidate(Without(lone, exchanged), candidates);
+      for (size_t i = wishes_.size(); i-- > 0;)
+        if (i != lead) Fill(wishes_[i].axes, axes, used);
+      // Without the reduce factors: gather the operands instead of reducing the result.
+      FactorAxes whole =
+          Without(axes, [&](size_t f) { return map_.factors[f].kind == FactorKind::kReduce; });
+      OfferWhole({axes, lone}, lead, candidates);
+      for (FactorAxes* some : {&axes, &lone, &whole}) {
+        OfferSpread(*some, wishes_[lead].displaced, candidates);
+        Offer(std::move(*some), candidates);
       }
-      AddCandidate(std::move(lone), candidates);
     }
     return candidates;
   }
 
-  static void AddCandidate(FactorAxes axes, std::vector<FactorAxes>& candidates) {
+  static void Offer(FactorAxes axes, std::vector<FactorAxes>& candidates) {
     if (std::find(candidates.begin(), candidates.end(), axes) == candidates.end())
       candidates.push_back(std::move(axes));
   }
@@ -117,15 +118,76 @@ class Chooser {
     return axes;
   }
 
+  // Without the permute factors: have them whole instead of exchanging parts.
+  void OfferWhole(std::initializer_list<FactorAxes> choices, size_t lead,
+                  std::vector<FactorAxes>& candidates) const {
+    if (std::count(exchanged_.begin(), exchanged_.end(), true) == 0) return;
+    AxisList displaced = wishes_[lead].displaced;
+    for (size_t f = 0; f < exchanged_.size(); ++f)
+      if (exchanged_[f])
+        displaced.insert(displaced.end(), wishes_[lead].axes[f].begin(),
+                         wishes_[lead].axes[f].end());
+    for (const FactorAxes& choice : choices) {
+      FactorAxes some = Without(choice, [&](size_t f) { return exchanged_[f]; });
+      OfferSpread(some, displaced, candidates);
+      Offer(std::move(some), candidates);
+    }
+  }
+
+  // Parts of axes only where not all of them fit as they are: they cost more collectives.
+  void OfferSpread(const FactorAxes& axes, const AxisList& displaced,
+                   std::vector<FactorAxes>& candidates) const {
+    if (displaced.empty()) return;
+    FactorAxes spread = axes;
+    bool all = Spread(spread, displaced, /*parts=*/false);
+    FactorAxes kept = spread;
+    Settle(kept);
+    all = all && kept == spread;
+    Offer(std::move(spread), candidates);
+    if (all) return;
+    spread = axes;
+    Spread(spread, displaced, /*parts=*/true);
+    Offer(std::move(spread), candidates);
+  }
+
+  // Gives factors the axes that they lack, or as much of them as is free.
   void Fill(const FactorAxes& from, FactorAxes& axes, AxisList& used) const {
     for (size_t f = 0; f < from.size(); ++f) {
-      if (from[f].empty() || !axes[f].empty()) continue;
-      if (std::any_of(from[f].begin(), from[f].end(),
-                      [&](AxisRef a) { return OverlapsAny(used, a); }))
-        continue;
-      axes[f] = from[f];
-      used.insert(used.end(), from[f].begin(), from[f].end());
+      if (!axes[f].empty()) continue;
+      for (AxisRef a : from[f]) {
+        std::optional<AxisRef> free = a;
+        for (AxisRef b : used)
+          if (free) free = PrefixWithoutOverlap(*free, b);
+        if (free) axes[f].push_back(*free);
+        if (free != a) break;
+      }
+      used.insert(used.end(), axes[f].begin(), axes[f].end());
     }
+  }
+
+  // Axes of dims that must be whole move to dims that may be cut, as far as those divide: an
+  // all_to_all costs less than a gather, and the work stays shared. `parts`: of an axis that does
+  // not fit, some part may. Returns whether all found a place.
+  bool Spread(FactorAxes& axes, const AxisList& displaced, bool parts) const {
+    AxisList used;
+    for (const AxisList& list : axes) used.insert(used.end(), list.begin(), list.end());
+    AxisList left;
+    for (AxisRef a : Difference(displaced, used))
+      if (!OverlapsAny(left, a)) left.push_back(a);
+    for (size_t f = 0; f < axes.size(); ++f) {
+      const Factor& factor = map_.factors[f];
+      if (factor.kind != FactorKind::kPass || !Allowed(f)) continue;
+      int64_t shards = SizeOf(axes[f]);
+      if (factor.size == 0 || factor.size % shards != 0) continue;
+      for (AxisRef& a : left) {
+        AxisRef part{a.axis, a.pre, std::gcd(factor.size / shards, a.size)};
+        if (part.size == 1 || (!parts && part.size != a.size)) continue;
+        AppendMerged(axes[f], part);
+        shards *= part.size;
+        a = {a.axis, part.next(), a.size / part.size};
+      }
+    }
+    return std::all_of(left.begin(), left.end(), [](AxisRef a) { return a.size == 1; });
   }
 
   int64_t Shards(const FactorAxes& axes) const {
@@ -234,10 +296,14 @@ class Chooser {
   const MeshDef* mesh_ = nullptr;
   std::vector<bool> in_results_, in_operands_;
   std::vector<bool> exchanged_;  // permute factors that may be sharded
-  bool any_exchanged_ = false;
-  bool diverges_ = false;    // some pass factor is of operands alone
-  std::vector<bool> alone_;  // the factor is never one of several of a dim
-  std::vector<FactorAxes> projections_;
+  bool diverges_ = false;        // some pass factor is of operands alone
+  std::vector<bool> alone_;      // the factor is never one of several of a dim
+  // What one tensor has: axes of factors, and those of dims that cannot be computed on cut.
+  struct Wish {
+    FactorAxes axes;
+    AxisList displaced;
+  };
+  std::vector<Wish> wishes_;
 };
 
 }  // namespace

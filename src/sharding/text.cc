@@ -51,12 +51,15 @@ void Keep(const MeshDef* mesh, AxisRef a, AxisList& out) {
 
 DimAxes ReadDim(base::Reader& in, const MeshDef* mesh) {
   DimAxes d;
+  bool named = false;
   in.List("{", "}", [&] {
     if (d.open) in.Fail("'?' must come last");
-    if (in.Accept("?"))
+    if (in.Accept("?")) {
       d.open = true;
-    else
+    } else {
       Keep(mesh, ReadAxis(in, mesh), d.axes);
+      named = true;
+    }
   });
   size_t before = in.position();
   std::string word = in.AcceptWord();
@@ -68,7 +71,8 @@ DimAxes ReadDim(base::Reader& in, const MeshDef* mesh) {
     in.Fail(fmt::format("expecting priority in format 'p<number>', got: {}", word));
   }
   if (word.size() > 2 && word[1] == '0') in.Fail("priorities with leading zeros are not allowed");
-  d.priority = std::stoi(word.substr(1));
+  // A dim over axes of size 1 only is whole: there is nothing left to give a priority to.
+  if (!named || d.open || !d.axes.empty()) d.priority = std::stoi(word.substr(1));
   return d;
 }
 

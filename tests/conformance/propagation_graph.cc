@@ -39,7 +39,6 @@ class Builder {
     for (size_t i = 0; i < end.operands.size(); ++i)
       graph().returns.push_back(i < given.size() ? Sharding(given[i]) : std::nullopt);
     out_.users[graph().Add(std::move(end))] = "return";
-    for (auto& [id, members] : groups_) graph().groups.push_back(std::move(members));
     return std::move(out_);
   }
 
@@ -129,10 +128,12 @@ class Builder {
   }
   static std::vector<ValueId> NoOthers(size_t) { return {}; }
 
-  std::vector<ValueId> Arguments(const Json& fn, const std::vector<Tensor>& tensors) {
+  std::vector<ValueId> Arguments(const Json& fn, const std::vector<Tensor>& tensors,
+                                 int32_t region) {
     std::vector<ValueId> arguments;
     for (size_t i = 0; i < tensors.size(); ++i) {
       arguments.push_back(AddValue(tensors[i]));
+      graph().values[Index(arguments[i])].region = region;
       out_.values[fn.at("args").at(i).get<std::string>()] = arguments[i];
     }
     return arguments;
@@ -144,10 +145,11 @@ class Builder {
     std::vector<Tensor> carried = TensorsOf(operands);
     OpId op = AddRegionOp(instruction, operands, region);
     const Json &condition = instruction.at("fns").at(0), &body = instruction["fns"].at(1);
-    std::vector<ValueId> condition_args = Arguments(condition, carried);
-    Function(condition, AddRegion(op, region));
-    std::vector<ValueId> body_args = Arguments(body, carried);
-    OpId end = Function(body, AddRegion(op, region));
+    int32_t first = AddRegion(op, region), second = AddRegion(op, region);
+    std::vector<ValueId> condition_args = Arguments(condition, carried, first);
+    Function(condition, first);
+    std::vector<ValueId> body_args = Arguments(body, carried, second);
+    OpId end = Function(body, second);
     AddResultEdges(
         Results(instruction, carried), region,
         [&](int32_t i) {
@@ -198,7 +200,7 @@ class Builder {
     OpId op = AddRegionOp(instruction, operands, region);
     int32_t inner = AddRegion(op, region);
     const Json& fn = instruction.at("fn");
-    std::vector<ValueId> arguments = Arguments(fn, TensorsOf(operands));
+    std::vector<ValueId> arguments = Arguments(fn, TensorsOf(operands), inner);
     AddResultEdges(
         arguments, inner,
         [&](int32_t i) {
@@ -288,7 +290,7 @@ class Builder {
     };
     std::vector<TensorSharding> in, out;
     std::vector<Tensor> parts = scale(TensorsOf(operands), attrs.at("in_specs"), true, in);
-    add_edges(Arguments(fn, parts), op, in, true);
+    add_edges(Arguments(fn, parts, inner), op, in, true);
     OpId end = Function(fn, inner);
     std::vector<Tensor> wholes =
         scale(TensorsOf(Operands(fn.at("return"))), attrs.at("out_specs"), false, out);
@@ -306,11 +308,20 @@ class Builder {
     Add(std::move(op), instruction);
   }
 
+  // Groups are joined where they share a value, which keeps the order of the instructions.
+  void Join(int64_t group, ValueId v) {
+    auto [first, added] = groups_.try_emplace(group, v);
+    graph().groups.push_back({v});
+    if (!added) graph().groups.push_back({first->second, v});
+  }
+
   void Instruction(const Json& instruction, int32_t region) {
     std::string name = instruction.at("op");
     Json attrs = instruction.value("attrs", Json::object());
     std::vector<ValueId> operands = Operands(instruction.at("in"));
     OpFacts facts = FactsOf({name, attrs, TensorsOf(operands)});
+    // Shardy saw select(p, b, a), and the order decides ties.
+    if (name == "select_n" && operands.size() == 3) std::swap(operands[1], operands[2]);
     for (size_t i = 0; i < facts.unnamed_operands; ++i)
       operands.push_back(UnnamedScalar(tensors_[Index(operands[0])].dtype, region));
     std::vector<ValueId> results = Results(instruction, facts.results);
@@ -374,8 +385,7 @@ class Builder {
       else if (op == "with_sharding_constraint")
         Constraint(instruction, region);
       else if (op == "sharding_group")
-        groups_[instruction.at("attrs").at("group_id")].push_back(
-            out_.values.at(instruction.at("in").at(0)));
+        Join(instruction.at("attrs").at("group_id"), Operands(instruction.at("in"))[0]);
       else
         Instruction(instruction, region);
     }
@@ -384,8 +394,8 @@ class Builder {
   const Case& case_;
   Rules rules_;
   CaseGraph out_;
-  std::vector<Tensor> tensors_;  // per value
-  std::map<int64_t, std::vector<ValueId>> groups_;
+  std::vector<Tensor> tensors_;        // per value
+  std::map<int64_t, ValueId> groups_;  // a member of each
 };
 
 }  // namespace

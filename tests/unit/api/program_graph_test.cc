@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include "api/propagate.h"
 #include "propagation/graph.h"
 
 namespace tessera::api {
@@ -32,6 +33,61 @@ TEST(ProgramGraph, ABarrierIsNoPartOfAConstant) {
               }).trace(abstract_array("f32[8]"));
   for (const propagation::engine::Op& op : OnlyGraph(p).ops)
     EXPECT_TRUE(!op.foldable || op.elementwise || op.expands);
+}
+
+std::string Propagated(const Program& program) {
+  return ir::Text(*PropagateProgram(*program.program()).program);
+}
+
+// As in Shardy, where a branch has no arguments: with an edge between, a tie may go the other way.
+TEST(ProgramGraph, ABranchUsesTheValuesOfTheOutside) {
+  Program p = jit([](Array on, Array x) {
+                return cond(
+                    sum(on) > 0, [](Array t) { return tanh(t); }, [](Array t) { return t * 2; }, x);
+              }).trace(abstract_array("f32[4]"), abstract_array("f32[8]"));
+  ProgramGraph built = GraphOf(*p.program());
+  ASSERT_EQ(built.regions.size(), 3u);
+  propagation::engine::ValueId x = p.program()->inputs[1];
+  for (size_t r : {1, 2}) {
+    const ProgramGraph::RegionInfo& region = built.regions[r];
+    EXPECT_EQ(region.values[static_cast<size_t>(region.program->inputs[0])], x);
+  }
+}
+
+TEST(ProgramGraph, AConstantThatBranchesUseIsMadeInThem) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  Program p =
+      jit([](Array on, Array x, Array y) {
+        Array one = ones({8});
+        auto sum_of = [&](Array t) { return with_sharding_constraint(t + one, P("x")); };
+        auto less = [&](Array t) { return t - one * 3; };
+        return cond(sum(on) > 0, sum_of, less, x) + y;
+      }).trace(abstract_array("f32[4]"), abstract_array("f32[8]"), abstract_array("f32[8]"));
+  std::string text = Propagated(p);
+  size_t branch = text.find(" = cond");
+  ASSERT_NE(branch, std::string::npos) << text;
+  EXPECT_EQ(text.substr(0, branch).find("broadcast_in_dim"), std::string::npos) << text;
+  EXPECT_NE(text.find("broadcast_in_dim", branch), std::string::npos) << text;
+  ir::Verify(*PropagateProgram(*p.program()).program);
+}
+
+// Shardy puts the constraint where the value begins, which is further out than its branch.
+TEST(ProgramGraph, AConstraintInABranchActsOnTheLoopAround) {
+  SetDeviceCount(2);
+  MeshScope scope(make_mesh({{"x", 2, Auto}}));
+  auto f = jit([](Array x) {
+    auto body = [](Array i, Array c) {
+      auto cut = [](Array t) { return with_sharding_constraint(t, P("x", None)) * 2; };
+      auto same = [](Array t) { return t + 1; };
+      return cond(i < 2, cut, same, c) + c;
+    };
+    return fori_loop(0, 3, body, x);
+  });
+  Array x = arange(8).astype(f32).reshape({4, 2});
+  ir::Verify(*PropagateProgram(*f.trace(x).program()).program);
+  std::vector<float> wanted;
+  for (int i = 0; i < 8; ++i) wanted.push_back(static_cast<float>(i) * 18 + 1);
+  EXPECT_THAT(f(x).to_vector<float>(), testing::ElementsAreArray(wanted));
 }
 
 }  // namespace

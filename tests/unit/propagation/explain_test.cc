@@ -27,7 +27,7 @@ std::string Explained(const std::string& name, const std::string& value, Options
     names.op = [](OpId i) { return "op " + std::to_string(i); };
     names.where = [](OpId) { return std::string(); };
     names.rounds = {"early, used once", "early", "dims of operands and results"};
-    return "\n" + Explain(result, c.values.at(value), names);
+    return "\n" + Explainer(result, names).Of(c.values.at(value));
   }
   return "no such case";
 }
@@ -104,12 +104,55 @@ z: <@mesh, [{"a", ?}, {?}]>
 )");
 }
 
+// So that to explain all values of a long program is no more than to write as much as it has.
+TEST(Explain, ALongWayIsCutShort) {
+  EXPECT_EQ(Explained("a long way", "x12"), R"(
+x12: <@mesh, [{"a", ?}]>
+  dim 0 has "a", given by the place of argument x0
+    forward through op 0 to dim 0 of x1 (round 1: early, used once)
+    forward through op 1 to dim 0 of x2 (round 1: early, used once)
+    forward through op 2 to dim 0 of x3 (round 1: early, used once)
+    forward through op 3 to dim 0 of x4 (round 1: early, used once)
+    ... 4 more ops
+    forward through op 8 to dim 0 of x9 (round 1: early, used once)
+    forward through op 9 to dim 0 of x10 (round 1: early, used once)
+    forward through op 10 to dim 0 of x11 (round 1: early, used once)
+    forward through op 11 to dim 0 of x12 (round 1: early, used once)
+)");
+}
+
+// Open for both, the dim goes to the one that comes first.
+TEST(Explain, OffersToOpenADimOnlyToWhomThatHelps) {
+  EXPECT_EQ(Explained("a closed dim that two want", "c"), R"(
+c: <@mesh, [{}, {?}]>
+  dim 0 of c has not "a" of x, its neighbour in op 0
+    there it was given by the place of argument x
+    the dim is closed by op 0
+    to let "a" in: Open(...) for dim 0 in op 0
+  dim 0 of c has not "b" of u, its neighbour in op 1
+    there it was given by the place of argument u
+    the dim is closed by op 0
+)");
+}
+
+TEST(Explain, WarnsOfAClosedConstraintOnOneOfSeveralUses) {
+  EXPECT_EQ(Explained("one use is closed", "y"), R"(
+y: <@mesh, [{}, {}]>
+  op 1 is one of 3 uses, and being closed holds for the value itself, whatever the others want; with an Open(...) dim it would only ask
+  dim 0 of y has not "a" of x, its neighbour in op 0
+    there it was given by the place of argument x
+    the dim is closed by op 1
+    to let "a" in: Open(...) for dim 0 in op 1
+)");
+}
+
 TEST(Explain, ClosedDimsAndReplicatedAxesSayHowToOpenThem) {
   EXPECT_EQ(Explained("a closed dim and a replicated axis", "c"), R"(
 c: <@mesh, [{}, {?}], replicated={"b"}>
   dim 0 of c has not "a" of y, its neighbour in op 1
     there it was given by the place of argument x
-    the dim is closed: Open(...) in its constraint would let it in
+    the dim is closed by op 1
+    to let "a" in: Open(...) for dim 0 in op 1
   dim 1 of c has not "b" of y, its neighbour in op 1
     there it was given by the place of argument x
     c must stay replicated over "b": leave it out of replicated(...)

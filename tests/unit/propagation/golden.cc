@@ -43,7 +43,7 @@ class CasesReader {
 
   void Case() {
     cases_.emplace_back();
-    meshes_ = {{"empty", nullptr}};
+    meshes_ = {{"empty", nullptr}, {"maximal", sharding::MeshDef::Intern({}, {0}, true)}};
     in_.Expect("case");
     current().name = in_.Quoted();
     current().import = in_.Accept("import");

@@ -10,39 +10,15 @@
 namespace tessera::sharding {
 namespace {
 
+using testing::CompactMesh;
 using testing::Dims;
-using testing::MeshOf;
-
-// "x2y4@3,2,1,0": sizes of axes, then the order of the devices.
-const MeshDef* CompactMesh(const std::string& text) {
-  std::string axes;
-  std::vector<int64_t> ids;
-  size_t at = text.find('@');
-  for (char c : text.substr(0, at)) {
-    bool letter = std::isalpha(static_cast<unsigned char>(c));
-    if (letter && !axes.empty()) axes += ' ';
-    axes += c;
-    if (letter) axes += '=';
-  }
-  std::stringstream order(at == std::string::npos ? "" : text.substr(at + 1));
-  for (std::string id; std::getline(order, id, ',');) ids.push_back(std::stoll(id));
-  return MeshOf(axes, std::move(ids));
-}
+using testing::Split;
 
 struct Row {
   const MeshDef *mesh, *to_mesh;
   Shape shape;
   std::string from, to, steps;
 };
-
-std::vector<std::string> Split(const std::string& line, const std::string& by) {
-  std::vector<std::string> parts;
-  size_t begin = 0;
-  for (size_t at; (at = line.find(by, begin)) != std::string::npos; begin = at + by.size())
-    parts.push_back(line.substr(begin, at - begin));
-  parts.push_back(line.substr(begin));
-  return parts;
-}
 
 std::vector<Row> Rows() {
   std::ifstream file(TESSERA_SOURCE_DIR "/tests/unit/sharding/shardy_reshards.txt");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,31 @@ inline const MeshDef* MeshOf(const std::string& text, std::vector<int64_t> devic
     at = end + 1;
   }
   return MeshDef::Intern(std::move(axes), std::move(device_ids), false);
+}
+
+// Returns the mesh "x2y4@3,2,1,0": sizes of axes, then the order of the devices.
+inline const MeshDef* CompactMesh(const std::string& text) {
+  std::string axes;
+  std::vector<int64_t> ids;
+  size_t at = text.find('@');
+  for (char c : text.substr(0, at)) {
+    bool letter = std::isalpha(static_cast<unsigned char>(c));
+    if (letter && !axes.empty()) axes += ' ';
+    axes += c;
+    if (letter) axes += '=';
+  }
+  std::stringstream order(at == std::string::npos ? "" : text.substr(at + 1));
+  for (std::string id; std::getline(order, id, ',');) ids.push_back(std::stoll(id));
+  return MeshOf(axes, std::move(ids));
+}
+
+inline std::vector<std::string> Split(const std::string& line, const std::string& by) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  for (size_t at; (at = line.find(by, begin)) != std::string::npos; begin = at + by.size())
+    parts.push_back(line.substr(begin, at - begin));
+  parts.push_back(line.substr(begin));
+  return parts;
 }
 
 // Returns the sharding of these dims: `{x}, {y, z:(1)2}`, and sets after a bar: `{x}, {} |

@@ -1,0 +1,73 @@
+#include "propagation/history.h"
+
+#include <algorithm>
+
+namespace tessera::propagation::engine {
+
+bool Holds(const AxisList& axes, AxisRef a) {
+  return std::any_of(axes.begin(), axes.end(), [&](AxisRef b) { return Contains(b, a); });
+}
+
+History::History(const Result& result) : result_(result), graph_(result.graph) {
+  const size_t n = graph_.values.size();
+  owner_.resize(n);
+  for (size_t v = 0; v < n; ++v) owner_[v] = static_cast<ValueId>(v);
+  maker_.assign(n, -1);
+  around_.resize(n);
+  events_.resize(n);
+  uses_.assign(n, 0);
+  for (size_t i = 0; i < graph_.ops.size(); ++i) {
+    const Op& op = graph_.ops[i];
+    for (ValueId v : op.operands) ++uses_[static_cast<size_t>(v)];
+    for (ValueId v : op.results) maker_[static_cast<size_t>(v)] = static_cast<OpId>(i);
+    if (op.kind == Op::kEdge)
+      for (ValueId v : graph_.edges[static_cast<size_t>(op.edge)].other_targets)
+        owner_[static_cast<size_t>(v)] = op.results[0];
+    if (op.kind == Op::kNone || op.rule < 0) continue;
+    for (ValueId v : Tensors(static_cast<OpId>(i))) {
+      std::vector<OpId>& list = around_[static_cast<size_t>(v)];
+      if (list.empty() || list.back() != static_cast<OpId>(i)) list.push_back(static_cast<OpId>(i));
+    }
+  }
+  for (size_t e = 0; e < result.events.size(); ++e)
+    events_[static_cast<size_t>(Owner(result.events[e].value))].push_back(e);
+}
+
+std::vector<ValueId> History::Tensors(OpId i) const {
+  std::vector<ValueId> tensors(op(i).operands.begin(), op(i).operands.end());
+  if (op(i).kind == Op::kEdge)
+    for (Use use : graph_.edges[static_cast<size_t>(op(i).edge)].sources)
+      tensors.push_back(op(use.op).operands[static_cast<size_t>(use.index)]);
+  tensors.insert(tensors.end(), op(i).results.begin(), op(i).results.end());
+  return tensors;
+}
+
+std::vector<OpId> History::Constraints(ValueId v) const {
+  std::vector<OpId> constraints;
+  for (OpId i : Around(v))
+    if (op(i).kind == Op::kConstraint && op(i).operands[0] == v) constraints.push_back(i);
+  return constraints;
+}
+
+const TensorSharding* History::At(ValueId v, size_t time) const {
+  v = Owner(v);
+  const std::vector<size_t>& events = events_[static_cast<size_t>(v)];
+  auto next = std::lower_bound(events.begin(), events.end(), time);
+  if (next != events.begin())
+    return &result_.shardings[static_cast<size_t>(event(*std::prev(next)).after)];
+  const MaybeSharding& given = graph_.values[static_cast<size_t>(v)].sharding;
+  return given ? &*given : nullptr;
+}
+
+std::optional<size_t> History::Gained(ValueId v, size_t d, AxisRef a, size_t time) const {
+  for (size_t e : events_[static_cast<size_t>(Owner(v))]) {
+    if (e >= time) break;
+    const TensorSharding &after = result_.shardings[static_cast<size_t>(event(e).after)],
+                         &before = result_.shardings[static_cast<size_t>(event(e).before)];
+    bool had = event(e).before != 0 && Holds(before.dims[d].axes, a);
+    if (!had && Holds(after.dims[d].axes, a)) return e;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera::propagation::engine

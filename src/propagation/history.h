@@ -1,0 +1,48 @@
+// What every value had at any moment of a recorded propagation, and the ops around it.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "propagation/graph.h"
+
+namespace tessera::propagation::engine {
+
+// Whether axis a, or an axis that it is a part of, is in the list.
+bool Holds(const AxisList& axes, AxisRef a);
+
+class History {
+ public:
+  explicit History(const Result& result);
+
+  const Graph& graph() const { return graph_; }
+  const Op& op(OpId i) const { return graph_.ops[static_cast<size_t>(i)]; }
+  const DimMap& MapOf(OpId i) const { return graph_.rules[static_cast<size_t>(op(i).rule)].map; }
+  // The value whose sharding stands for v's, and the op that makes that one; -1: none.
+  ValueId Owner(ValueId v) const { return owner_[static_cast<size_t>(v)]; }
+  OpId Maker(ValueId v) const { return maker_[static_cast<size_t>(Owner(v))]; }
+  // The values that an op's rule is about: operands (an edge's sources), then results.
+  std::vector<ValueId> Tensors(OpId i) const;
+  // Ops with v among their tensors that something may cross, in program order.
+  const std::vector<OpId>& Around(ValueId v) const { return around_[static_cast<size_t>(v)]; }
+  // Constraints of v, and how often v is used at all.
+  std::vector<OpId> Constraints(ValueId v) const;
+  int Uses(ValueId v) const { return uses_[static_cast<size_t>(v)]; }
+
+  // What v had before event number `time`; null: nothing.
+  const TensorSharding* At(ValueId v, size_t time) const;
+  // The event before `time` that gave dim d of v axis a; nothing if it was given from the start.
+  std::optional<size_t> Gained(ValueId v, size_t d, AxisRef a, size_t time) const;
+  const Event& event(size_t e) const { return result_.events[e]; }
+  size_t now() const { return result_.events.size(); }
+
+ private:
+  const Result& result_;
+  const Graph& graph_;
+  std::vector<ValueId> owner_;
+  std::vector<OpId> maker_;
+  std::vector<std::vector<OpId>> around_;
+  std::vector<std::vector<size_t>> events_;  // of owners, in time
+  std::vector<int> uses_;
+};
+
+}  // namespace tessera::propagation::engine
