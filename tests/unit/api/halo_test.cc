@@ -97,6 +97,30 @@ TEST(Halo, SendsOnlyWhatShardsLack) {
   }
 }
 
+// The program of docs/propagation.md.
+TEST(Halo, StencilsSendTheirEdges) {
+  SetDeviceCount(8);
+  auto heat = jit([](Array u) {
+    u = with_sharding_constraint(u, P("x", "y"));
+    auto step = [](Array, Array v) {
+      return v + 0.1 * (roll(v, 1, 0) + roll(v, -1, 0) + roll(v, 1, 1) + roll(v, -1, 1) - 4 * v);
+    };
+    return fori_loop(0, 100, step, u);
+  });
+  Array u = Numbers({16, 24});
+  std::vector<float> got;
+  {
+    MeshScope scope(make_mesh({{"x", 2, Auto}, {"y", 4, Auto}}));
+    CommReport comm = heat.lower(abstract_array("f32[2048,2048]")).comm();
+    EXPECT_EQ(comm.count(CommKind::kHaloExchange, "x"), 200) << comm;
+    EXPECT_EQ(comm.count(CommKind::kHaloExchange, "y"), 200) << comm;
+    EXPECT_EQ(comm.bytes(), 100 * 2 * (1024 + 512) * 4) << comm;
+    got = heat(u).to_vector<float>();
+  }
+  MeshScope one(make_mesh({{"x", 1, Auto}, {"y", 1, Auto}}));
+  EXPECT_EQ(got, heat(u).to_vector<float>());
+}
+
 // What is padded with is partial like the operand: of all devices one adds it.
 TEST(Halo, PadsPartialValues) {
   SetDeviceCount(8);
