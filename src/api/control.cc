@@ -151,9 +151,13 @@ std::vector<Array> While(Call call, Leaves carry, const LeafFunction& condition,
     Refuse(call, kTree, "nothing is carried, so that it would run forever or not at all", {},
            {"start with a tree that has an array"});
   Loop loop{call, std::move(carry), {}};
-  TraceBody(loop, body);
   std::vector<TracedRegion> regions;
-  regions.push_back(TraceRegion(loop.Parameters(), condition, call.name, call.loc));
+  std::vector<const Type*> before = loop.Parameters();
+  for (const Array& a : loop.carry.arrays) Use(a, call.name, call.loc);
+  regions.push_back(TraceRegion(before, condition, call.name, call.loc));
+  TraceBody(loop, body);
+  if (loop.Parameters() != before)
+    regions[0] = TraceRegion(loop.Parameters(), condition, call.name, call.loc);
   regions.push_back(std::move(loop.body));
   const ir::Program& test = regions[0].program;
   if (test.outputs.size() != 1) Refuse(call, kTree, "the condition returns one array", {}, {});

@@ -237,6 +237,7 @@ class Einsum {
   Array Run() {
     // As of a whole program: the last step gives the dims, a reshard what is unreduced.
     if (terms_.size() > 2 && options_.out_sharding) {
+      for (Term& term : terms_) term.x = WithWholeDiagonals(term);
       PartitionSpec whole = *options_.out_sharding;
       options_.out_sharding = PartitionSpec(whole.dims());
       Array y = RunSteps();
@@ -246,6 +247,19 @@ class Einsum {
   }
 
  private:
+  // The operand without what is unreduced or reduced, and dims that share a letter unsharded.
+  Array WithWholeDiagonals(const Term& term) {
+    Array x = api::Plain(term.x, call_);
+    std::vector<DimSharding> dims = sharding::ToSpec(api::TypeOf(x)->sharding()).dims();
+    bool sharded = false;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (std::count(term.letters.begin(), term.letters.end(), term.letters[d]) < 2) continue;
+      sharded = sharded || !dims[d].axes().empty();
+      dims[d] = None;
+    }
+    return sharded ? reshard(x, PartitionSpec(std::move(dims)), call_.loc) : x;
+  }
+
   Array RunSteps() {
     for (Term& term : terms_) TakeDiagonals(term);
     // Letters that are of one operand alone and not of the result are summed at once.
@@ -351,10 +365,12 @@ class Einsum {
             nullptr,    call_.loc,
             call_.name, nullptr};
         sharding::TensorSharding s = api::TypeOf(term.x)->sharding();
+        s.unreduced.clear();
+        s.reduced.clear();
         if (s.mesh) a.out_sharding = &s;
         return trace::Apply(a)[0];
       };
-      Array zero = api::ScalarOf(0, api::TypeOf(term.x)->dtype(), false, call_);
+      Array zero = zeros_like(term.x, {}, call_.loc);
       Array on = where(eq(index(d), index(e), {}, call_.loc), term.x, zero, {}, call_.loc);
       term.x = reduce_sum(on, std::vector<int64_t>{static_cast<int64_t>(e)}, {}, call_.loc);
       term.letters.erase(e, 1);

@@ -48,6 +48,7 @@ DimMap TakeDims(const ir::DimsCall& c) {
   map.operands = {operand, index};
   map.results = {result};
   map.linear = {{.operands = {0}}};
+  map.selectors = {1};
   return map;
 }
 

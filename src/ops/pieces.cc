@@ -230,10 +230,17 @@ std::vector<ShapeAndDType> DynamicSliceType(const TypeCall& c) {
   return {{c.wanted->shape, c.operands[0]->dtype()}};
 }
 
+std::vector<int32_t> OperandsFrom(const ir::DimsCall& c, int32_t first) {
+  std::vector<int32_t> list;
+  for (auto i = first; i < static_cast<int32_t>(c.operands.size()); ++i) list.push_back(i);
+  return list;
+}
+
 // Where a piece begins is not known before: what shards the dim says nothing of the piece.
 DimMap DynamicSliceDims(const ir::DimsCall& c) {
   DimMap map = SliceDims(c);
   for (sharding::Factor& f : map.factors) f.blocked = f.kind == FactorKind::kPermute;
+  map.selectors = OperandsFrom(c, 1);
   return map;
 }
 
@@ -271,6 +278,7 @@ DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
   map.operands.resize(c.operands.size());
   map.results = {operand};
   map.linear = {{.operands = {0, 1}, .kinds = sharding::kAnyKind}};
+  map.selectors = OperandsFrom(c, 2);
   return map;
 }
 

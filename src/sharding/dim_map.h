@@ -65,8 +65,13 @@ struct DimMap {
   std::vector<Factor> factors;
   std::vector<DimFactors> operands, results;
   std::vector<LinearGroup> linear;
+  // Operands that only choose among elements (predicates, indices): they take no part in what is
+  // reduced. Of a custom op, its integer and bool operands do not either.
+  std::vector<int32_t> selectors;
   // An out_sharding may also change what is unreduced or reduced, as a reshard would.
   bool relayouts = false;
+  // A product of operands that may be reduced over anything: its result is reduced over nothing.
+  bool product = false;
   bool custom = false;  // given by a user, not by the op
 
   int32_t AddFactor(Factor f) {
