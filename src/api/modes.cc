@@ -172,8 +172,7 @@ void CheckAxes(const Specs& specs, Loc loc) {
   if (!mesh) return;
   for (const PartitionSpec& spec : specs.All()) {
     sharding::Resolved r = sharding::Resolve(spec, mesh, spec.rank());
-    if (r.problem)
-      api::FailSharding({"jit", loc}, 1, r.problem->reason, {"spec: " + spec.text()});
+    if (r.problem) api::FailSharding({"jit", loc}, 1, r.problem->reason, {"spec: " + spec.text()});
   }
 }
 

@@ -68,7 +68,8 @@ Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call);
 // Returns a scalar repeated to `shape`, laid out so (as an out_sharding; no mesh: anyhow).
 Array Filled(const Array& scalar, const ir::Shape& shape, const sharding::TensorSharding& out,
              Call call);
-// Returns x summed over what it is unreduced over, and reduced over nothing: as propagation sees it.
+// Returns x summed over what it is unreduced over, and reduced over nothing: as propagation sees
+// it.
 Array Plain(const Array& x, Call call);
 
 [[noreturn]] void FailShape(Call call, int check, std::string reason,

@@ -275,6 +275,15 @@ Array rev(Operand x, Dims dims, Loc loc) {
   return api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
 }
 
+namespace {
+// Nothing of dim d. (A reshape of nothing would not say which dims are which.)
+Array Emptied(const Array& x, size_t d, Call call) {
+  ir::Shape limits = ShapeOf(x);
+  limits[d] = 0;
+  return slice(x, std::vector<int64_t>(limits.size(), 0), limits, {}, call.loc);
+}
+}  // namespace
+
 // Each repeated dim is spread as a new dim before it, then the two are joined.
 Array tile(Operand x, Shape reps, Loc loc) {
   Call call{"tile", loc};
@@ -294,6 +303,10 @@ Array tile(Operand x, Shape reps, Loc loc) {
           call, 6,
           fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
           {"reshard it first"});
+    if (n[d] == 0) {
+      a = Emptied(a, d, call);
+      continue;
+    }
     ir::Shape spread = ShapeOf(a), joined = spread;
     spread.insert(spread.begin() + static_cast<long>(d), n[d]);
     joined[d] *= n[d];
@@ -318,6 +331,10 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
         call, 5,
         fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
         {"say how the result is sharded with .out_sharding"});
+  if (n == 0) {
+    Array none = Emptied(a, d, call);
+    return options.out_sharding ? reshard(none, *options.out_sharding, loc) : none;
+  }
   ir::Shape spread = ShapeOf(a), joined = spread;
   spread.insert(spread.begin() + static_cast<long>(d) + 1, n);
   joined[d] *= n;

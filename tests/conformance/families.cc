@@ -125,8 +125,12 @@ bool ShardedIndices(const Situation& s) {
   return false;
 }
 
-// The reshape is that between two transposes. JAX's rule looks at the operand before the first.
-bool FortranOrder(const Situation& s) { return s.instruction.attrs.value("order", "C") == "F"; }
+// The reshape is that after a transpose, or between two. JAX's rule looks at the operand before the
+// first.
+bool Transposes(const Situation& s) {
+  const Json& attrs = s.instruction.attrs;
+  return attrs.contains("dimensions") || attrs.value("order", "C") == "F";
+}
 
 // The first operand is unreduced.
 bool UnreducedFirst(const Situation& s) {
@@ -137,9 +141,11 @@ bool UnreducedFirst(const Situation& s) {
 bool OnlyTransposes(const Situation& s) {
   std::string text = s.instruction.attrs.value("subscripts", "");
   size_t arrow = text.find("->");
-  if (arrow == std::string::npos || text.find(',') != std::string::npos) return false;
-  std::string in = text.substr(0, arrow), out = text.substr(arrow + 2);
+  if (text.find(',') != std::string::npos) return false;
+  std::string in = text.substr(0, arrow);
   std::sort(in.begin(), in.end());
+  if (arrow == std::string::npos) return std::adjacent_find(in.begin(), in.end()) == in.end();
+  std::string out = text.substr(arrow + 2);
   std::sort(out.begin(), out.end());
   return in == out;
 }
@@ -154,7 +160,7 @@ bool (*Predicate(const std::string& name))(const Situation&) {
   if (name == "joins_beside_sharded") return JoinsBesideSharded;
   if (name == "out_shardings") return OutShardings;
   if (name == "sharded_indices") return ShardedIndices;
-  if (name == "fortran_order") return FortranOrder;
+  if (name == "transposes") return Transposes;
   if (name == "unreduced_first") return UnreducedFirst;
   if (name == "only_transposes") return OnlyTransposes;
   throw std::runtime_error("families: no predicate " + name);
