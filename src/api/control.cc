@@ -310,6 +310,10 @@ Array CheckedIndex(Call call, const Operand& index, const char* what) {
   if (!type.shape().empty())
     api::FailShape(call, kPredicate, fmt::format("the {} is a scalar, not {}", what, type.text()),
                    {"to choose element by element, use where(...)"});
+  if (!type.sharding().unreduced.empty())
+    api::FailSharding(call, kPredicate,
+                      fmt::format("the {} is not known before its sum: {}", what, type.text()),
+                      {fmt::format("sum it first: reshard({}, P())", what)});
   return value;
 }
 

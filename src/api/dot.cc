@@ -184,8 +184,7 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
 Array dot(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"dot", loc};
   std::vector<Array> xs = TwoOperands(a, b, call);
-  if (Rank(xs[0]) == 0 || Rank(xs[1]) == 0)
-    return mul(xs[0], xs[1], {.out_sharding = options.out_sharding}, loc);
+  if (Rank(xs[0]) == 0 || Rank(xs[1]) == 0) return Dot(xs[0], xs[1], {}, options, call);
   int64_t ky = std::max<int64_t>(Rank(xs[1]) - 2, 0);
   return Dot(xs[0], xs[1], {.lhs_contract = {Rank(xs[0]) - 1}, .rhs_contract = {ky}}, options,
              call);
@@ -442,8 +441,9 @@ class Einsum {
   }
 
   // The sum of bools is whether any of them is true.
-  Array Sum(const Array& x, const std::vector<int64_t>& dims, ReduceOptions options) {
-    if (api::TypeOf(x)->dtype().is_bool()) return any(x, dims, std::move(options), call_.loc);
+  Array Sum(const Array& x, const std::vector<int64_t>& dims, OutOptions options) {
+    if (api::TypeOf(x)->dtype().is_bool())
+      return any(x, dims, {.out_sharding = options.out_sharding}, call_.loc);
     return reduce_sum(x, dims, std::move(options), call_.loc);
   }
 

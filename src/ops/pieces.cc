@@ -105,6 +105,7 @@ DimMap PadDims(const ir::DimsCall& c) {
   DimMap map = PieceDims(c, 1, [&](size_t d) { return p.low[d] || p.high[d] || p.interior[d]; });
   map.linear[0].operands = {0, 1};
   map.linear[0].casts_scalars = true;
+  map.selectors = {1};
   return map;
 }
 

@@ -65,8 +65,8 @@ struct DimMap {
   std::vector<Factor> factors;
   std::vector<DimFactors> operands, results;
   std::vector<LinearGroup> linear;
-  // Operands that only choose among elements (predicates, indices): they take no part in what is
-  // reduced. Of a custom op, its integer and bool operands do not either.
+  // Operands beside those that are worked on (predicates, indices, a padding value): they take no
+  // part in what is reduced. Of a custom op, its integer and bool operands do not either.
   std::vector<int32_t> selectors;
   // An out_sharding may also change what is unreduced or reduced, as a reshard would.
   bool relayouts = false;

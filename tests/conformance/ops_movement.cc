@@ -61,8 +61,8 @@ void AddReshapes(OpTable& table) {
     std::vector<int64_t> shape = c.array(0).shape(c.loc());
     auto rank = static_cast<int64_t>(shape.size());
     int64_t first = c.integer("start_dimension"), last = c.integer("stop_dimension", rank);
-    first += first < 0 ? rank : 0;
-    last += last < 0 ? rank : 0;
+    first = std::clamp(first + (first < 0 ? rank : 0), int64_t{0}, rank);
+    last = std::clamp(last + (last < 0 ? rank : 0), first, rank);
     int64_t size = std::accumulate(shape.begin() + first, shape.begin() + last, int64_t{1},
                                    std::multiplies<>());
     shape.erase(shape.begin() + first, shape.begin() + last);
