@@ -24,6 +24,12 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
   DType da = api::TypeOf(a)->dtype(), db = api::TypeOf(b)->dtype();
   DType t = options.dtype.is_default() && da != db ? promote_types(da, db) : options.dtype;
   if (t.is_default() && da.is_bool()) t = bool_;
+  if (DType product = promote_types(da, db);
+      product.is_integer() && !t.is_default() && (t.is_bool() || t.size() < product.size()))
+    api::FailDType(call, 19,
+                   fmt::format("products of {} cannot be summed in {}, which is narrower",
+                               product.name(), t.name()),
+                   {"convert the sum instead"});
   if (da.is_bool()) a = api::Convert(a, db.is_bool() ? i32 : db, call);
   if (db.is_bool()) b = api::Convert(b, da.is_bool() ? i32 : da, call);
   ir::ShapeAndDType wanted{{}, t};
