@@ -63,7 +63,10 @@ const std::vector<Case>& Cases() {
        [] {
          matmul(ones({2, 2}, i32), ones({2, 2}, i32), {.dtype = i8});
        }},
-      {"take_of_nothing", [] { take(zeros({2, 0}), arange(3), 1); }},
+      {"take_of_nothing",
+       [] {
+         take(zeros({2, 0}), arange(3), 1);
+       }},
       {"matmul_narrower_unreduced",
        [] {
          MeshScope s(abstract_mesh({{"x", 2}}));
