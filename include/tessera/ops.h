@@ -20,6 +20,17 @@ struct CreateOptions {
   DType dtype = {};
   std::optional<PartitionSpec> out_sharding = {};
 };
+struct EyeOptions {
+  DType dtype = {};
+  std::optional<PartitionSpec> out_sharding = {};
+  std::optional<int64_t> columns = {};  // as many as rows
+  int64_t diagonal = 0;                 // above the main one; negative: below
+};
+struct LinspaceOptions {
+  DType dtype = {};
+  std::optional<PartitionSpec> out_sharding = {};
+  bool endpoint = true;  // the last number is hi
+};
 struct ArrayOptions {
   DType dtype = {};
   std::optional<Shape> shape = {};
@@ -133,10 +144,10 @@ Array arange(Scalar stop, CreateOptions options = {}, Loc loc = Loc::Current());
 Array arange(Scalar start, Scalar stop, CreateOptions options = {}, Loc loc = Loc::Current());
 Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options = {},
              Loc loc = Loc::Current());
-// Returns the n x n identity.
-Array eye(int64_t n, CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns n numbers from lo to hi, both included, evenly spaced.
-Array linspace(Operand lo, Operand hi, int64_t n, CreateOptions options = {},
+// Returns a matrix of n rows with ones on a diagonal: the n x n identity, unless told otherwise.
+Array eye(int64_t n, EyeOptions options = {}, Loc loc = Loc::Current());
+// Returns n numbers from lo to hi, evenly spaced.
+Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options = {},
                Loc loc = Loc::Current());
 
 // ---- elementwise, one operand: [...] -> [...], the operand's sharding ----

@@ -22,6 +22,8 @@ class Specs {
   bool given() const { return given_; }
   // Returns the spec of the array at `path`; null if the tree has parts that the specs lack.
   const PartitionSpec* At(const tree::Path& path) const;
+  // Returns the specs of all parts.
+  std::vector<PartitionSpec> All() const;
 
  private:
   PartitionSpec spec_;
@@ -43,6 +45,8 @@ PlacedLeaves Placed(T& t) {
 
 // Whether arrays enter a jitted function or leave it.
 enum class JitSide : uint8_t { kIn, kOut };
+// Throws if a spec names what the current mesh does not have.
+void CheckAxes(const Specs& specs, Loc loc);
 // Returns the arrays laid out as jit's options say.
 std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSide side, Loc loc);
 

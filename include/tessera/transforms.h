@@ -140,6 +140,7 @@ class JitBase {
       std::tuple<A...> traced = arguments;
       tree::Replace replace{leaves};
       tree::Visit(traced, replace);
+      if (options_.out_shardings.given()) CheckAxes(options_.out_shardings, loc);
       LayOutTree(traced, options_.in_shardings, JitSide::kIn, loc);
       auto result = std::make_shared<R>(Invoke(f_, std::move(traced), loc));
       LayOutTree(*result, options_.out_shardings, JitSide::kOut, loc);

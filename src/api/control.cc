@@ -152,9 +152,13 @@ std::vector<Array> While(Call call, Leaves carry, const LeafFunction& condition,
     Refuse(call, kTree, "nothing is carried, so that it would run forever or not at all", {},
            {"start with a tree that has an array"});
   Loop loop{call, std::move(carry), {}};
-  TraceBody(loop, body);
   std::vector<TracedRegion> regions;
-  regions.push_back(TraceRegion(loop.Parameters(), condition, call.name, call.loc));
+  std::vector<const Type*> before = loop.Parameters();
+  for (const Array& a : loop.carry.arrays) Use(a, call.name, call.loc);
+  regions.push_back(TraceRegion(before, condition, call.name, call.loc));
+  TraceBody(loop, body);
+  if (loop.Parameters() != before)
+    regions[0] = TraceRegion(loop.Parameters(), condition, call.name, call.loc);
   regions.push_back(std::move(loop.body));
   const ir::Program& test = regions[0].program;
   if (test.outputs.size() != 1) Refuse(call, kTree, "the condition returns one array", {}, {});
@@ -394,6 +398,10 @@ Array CheckedIndex(Call call, const Operand& index, const char* what) {
   if (!type.shape().empty())
     api::FailShape(call, kPredicate, fmt::format("the {} is a scalar, not {}", what, type.text()),
                    {"to choose element by element, use where(...)"});
+  if (!type.sharding().unreduced.empty())
+    api::FailSharding(call, kPredicate,
+                      fmt::format("the {} is not known before its sum: {}", what, type.text()),
+                      {fmt::format("sum it first: reshard({}, P())", what)});
   return value;
 }
 

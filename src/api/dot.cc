@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <map>
 
 #include "api/operands.h"
@@ -20,12 +21,17 @@ int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
 
 // Products of bools are taken in i32, and come back as bool where nothing else is asked for.
 Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call call) {
-  bool bools = api::TypeOf(a)->dtype().is_bool();
-  if (bools) {
-    a = api::Convert(a, i32, call);
-    b = api::Convert(b, i32, call);
-  }
-  DType t = bools && options.dtype.is_default() ? bool_ : options.dtype;
+  DType da = api::TypeOf(a)->dtype(), db = api::TypeOf(b)->dtype();
+  DType t = options.dtype.is_default() && da != db ? promote_types(da, db) : options.dtype;
+  if (t.is_default() && da.is_bool()) t = bool_;
+  if (DType product = promote_types(da, db);
+      product.is_integer() && !t.is_default() && (t.is_bool() || t.size() < product.size()))
+    api::FailDType(call, 19,
+                   fmt::format("products of {} cannot be summed in {}, which is narrower",
+                               product.name(), t.name()),
+                   {"convert the sum instead"});
+  if (da.is_bool()) a = api::Convert(a, db.is_bool() ? i32 : db, call);
+  if (db.is_bool()) b = api::Convert(b, da.is_bool() ? i32 : da, call);
   ir::ShapeAndDType wanted{{}, t};
   // Sums are at least as wide as the products; a narrower result is converted.
   bool narrower = !t.is_default() &&
@@ -184,8 +190,7 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
 Array dot(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"dot", loc};
   std::vector<Array> xs = TwoOperands(a, b, call);
-  if (Rank(xs[0]) == 0 || Rank(xs[1]) == 0)
-    return mul(xs[0], xs[1], {.out_sharding = options.out_sharding}, loc);
+  if (Rank(xs[0]) == 0 || Rank(xs[1]) == 0) return Dot(xs[0], xs[1], {}, options, call);
   int64_t ky = std::max<int64_t>(Rank(xs[1]) - 2, 0);
   return Dot(xs[0], xs[1], {.lhs_contract = {Rank(xs[0]) - 1}, .rhs_contract = {ky}}, options,
              call);
@@ -237,6 +242,7 @@ class Einsum {
   Array Run() {
     // As of a whole program: the last step gives the dims, a reshard what is unreduced.
     if (terms_.size() > 2 && options_.out_sharding) {
+      for (Term& term : terms_) term.x = WithWholeDiagonals(term);
       PartitionSpec whole = *options_.out_sharding;
       options_.out_sharding = PartitionSpec(whole.dims());
       Array y = RunSteps();
@@ -246,12 +252,81 @@ class Einsum {
   }
 
  private:
+  // The operand without what is unreduced or reduced, and dims that share a letter unsharded.
+  Array WithWholeDiagonals(const Term& term) {
+    Array x = api::Plain(term.x, call_);
+    std::vector<DimSharding> dims = sharding::ToSpec(api::TypeOf(x)->sharding()).dims();
+    bool sharded = false;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (std::count(term.letters.begin(), term.letters.end(), term.letters[d]) < 2) continue;
+      sharded = sharded || !dims[d].axes().empty();
+      dims[d] = None;
+    }
+    return sharded ? reshard(x, PartitionSpec(std::move(dims)), call_.loc) : x;
+  }
+
   Array RunSteps() {
     for (Term& term : terms_) TakeDiagonals(term);
     // Letters that are of one operand alone and not of the result are summed at once.
-    while (terms_.size() > 2) Contract(false);
-    if (terms_.size() == 2) Contract(true);
+    for (auto [i, j] : Order()) Contract(i, j, terms_.size() == 2);
     return Finish(terms_[0]);
+  }
+
+  using Steps = std::vector<std::pair<size_t, size_t>>;
+  struct Best {
+    double cost = std::numeric_limits<double>::infinity();
+    Steps steps;
+  };
+
+  // The products that take the fewest operations, all orders tried; of many operands from the left.
+  // A product goes to the end. Of equals the first wins, as in opt_einsum.
+  Steps Order() const {
+    std::vector<Letters> letters;
+    for (const Term& term : terms_) letters.push_back(term.letters);
+    Best best;
+    if (letters.size() > 6) {
+      best.steps.assign(letters.size() - 1, {0, 1});
+      return best.steps;
+    }
+    Steps steps;
+    Search(letters, 0, steps, best);
+    return best.steps;
+  }
+
+  void Search(const std::vector<Letters>& terms, double cost, Steps& steps, Best& best) const {
+    if (terms.size() < 2) {
+      best = {cost, steps};
+      return;
+    }
+    for (size_t i = 0; i < terms.size(); ++i)
+      for (size_t j = i + 1; j < terms.size(); ++j) {
+        std::vector<Letters> next;
+        for (size_t k = 0; k < terms.size(); ++k)
+          if (k != i && k != j) next.push_back(terms[k]);
+        Letters kept;
+        double size = 1;
+        bool sums = false;
+        for (char c : Union(terms[i], terms[j])) {
+          bool used = result_.find(c) != std::string::npos;
+          for (const Letters& other : next) used = used || other.find(c) != std::string::npos;
+          if (used) kept += c;
+          sums = sums || !used;
+          size *= static_cast<double>(std::max<int64_t>(sizes_.at(c), 1));
+        }
+        double total = cost + size * (sums ? 2 : 1);
+        if (total >= best.cost) continue;
+        next.push_back(kept);
+        steps.emplace_back(i, j);
+        Search(next, total, steps, best);
+        steps.pop_back();
+      }
+  }
+
+  static Letters Union(const Letters& a, const Letters& b) {
+    Letters all = a;
+    for (char c : b)
+      if (a.find(c) == std::string::npos) all += c;
+    return all;
   }
 
   [[noreturn]] void Fail(const std::string& reason) { api::FailShape(call_, 17, reason); }
@@ -351,12 +426,14 @@ class Einsum {
             nullptr,    call_.loc,
             call_.name, nullptr};
         sharding::TensorSharding s = api::TypeOf(term.x)->sharding();
+        s.unreduced.clear();
+        s.reduced.clear();
         if (s.mesh) a.out_sharding = &s;
         return trace::Apply(a)[0];
       };
-      Array zero = api::ScalarOf(0, api::TypeOf(term.x)->dtype(), false, call_);
+      Array zero = zeros_like(term.x, {}, call_.loc);
       Array on = where(eq(index(d), index(e), {}, call_.loc), term.x, zero, {}, call_.loc);
-      term.x = reduce_sum(on, std::vector<int64_t>{static_cast<int64_t>(e)}, {}, call_.loc);
+      term.x = Sum(on, {static_cast<int64_t>(e)}, {});
       term.letters.erase(e, 1);
       --d;
     }
@@ -369,6 +446,13 @@ class Einsum {
     return false;
   }
 
+  // The sum of bools is whether any of them is true.
+  Array Sum(const Array& x, const std::vector<int64_t>& dims, OutOptions options) {
+    if (api::TypeOf(x)->dtype().is_bool())
+      return any(x, dims, {.out_sharding = options.out_sharding}, call_.loc);
+    return reduce_sum(x, dims, std::move(options), call_.loc);
+  }
+
   void SumAway(Term& term, const Letters& letters) {
     if (letters.empty()) return;
     std::vector<int64_t> dims;
@@ -379,7 +463,7 @@ class Einsum {
       else
         dims.push_back(static_cast<int64_t>(d));
     }
-    term.x = reduce_sum(term.x, dims, {}, call_.loc);
+    term.x = Sum(term.x, dims, {});
     term.letters = kept;
   }
 
@@ -420,16 +504,16 @@ class Einsum {
     return PartitionSpec(std::move(dims));
   }
 
-  // Multiplies the first two terms. The last product takes the out_sharding.
-  void Contract(bool last) {
-    Term a = terms_[0], b = terms_[1];
+  // Multiplies two terms. The last product takes the out_sharding.
+  void Contract(size_t i, size_t j, bool last) {
+    Term a = terms_[i], b = terms_[j];
     DropOnes(a, b);
     DropOnes(b, a);
     for (Term* t : {&a, &b}) {
       const Term& other = t == &a ? b : a;
       Letters alone;
       for (char c : t->letters)
-        if (other.letters.find(c) == std::string::npos && !InOthers(c, 0, 1)) alone += c;
+        if (other.letters.find(c) == std::string::npos && !InOthers(c, i, j)) alone += c;
       SumAway(*t, alone);
     }
     DotDims dims;
@@ -438,7 +522,7 @@ class Einsum {
       size_t e = b.letters.find(a.letters[d]);
       if (e == std::string::npos) {
         free_a += a.letters[d];
-      } else if (InOthers(a.letters[d], 0, 1)) {
+      } else if (InOthers(a.letters[d], i, j)) {
         batch += a.letters[d];
         dims.lhs_batch.push_back(static_cast<int64_t>(d));
         dims.rhs_batch.push_back(static_cast<int64_t>(e));
@@ -459,8 +543,9 @@ class Einsum {
       options_.out_sharding.reset();
     }
     product.x = Dot(a.x, b.x, dims, options, call_);
-    terms_.erase(terms_.begin());
-    terms_[0] = std::move(product);
+    terms_.erase(terms_.begin() + static_cast<long>(j));
+    terms_.erase(terms_.begin() + static_cast<long>(i));
+    terms_.push_back(std::move(product));
   }
 
   Array Finish(Term term) {
@@ -479,8 +564,7 @@ class Einsum {
       }
       std::vector<int64_t> order;
       for (char c : kept) order.push_back(static_cast<int64_t>(result_.find(c)));
-      term.x = reduce_sum(term.x, dims, {.out_sharding = Permuted(options_.out_sharding, order)},
-                          call_.loc);
+      term.x = Sum(term.x, dims, {.out_sharding = Permuted(options_.out_sharding, order)});
       options_.out_sharding.reset();
       term.letters = kept;
     }

@@ -185,8 +185,20 @@ Array divide(Operand a, Operand b, OutOptions options, Loc loc) {
   return Apply(ops::kDiv, PromoteFloat({a, b}, {"divide", loc}), options, {"divide", loc});
 }
 // The strict form takes floats; an integer exponent is one of any width.
+namespace {
+// Integers have no negative powers among integers.
+void CheckIntegerPower(const Array& base, int64_t n, Call call) {
+  DType t = api::TypeOf(base)->dtype();
+  if (n < 0 && t.is_integer())
+    api::FailDType(call, 15, fmt::format("{} cannot be raised to the power {}", t.name(), n),
+                   {"convert it to a floating dtype first"});
+}
+}  // namespace
+
 Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"pow", loc};
+  if (b.scalar() && b.scalar()->kind() == Scalar::kInt)
+    CheckIntegerPower(api::ToArray(a, call), b.scalar()->as_int(), call);
   if (!base::StrictTypesActive() || a.scalar() || b.scalar())
     return Binary(ops::kPow, a, b, options, call);
   Array x = api::ToArray(a, call), y = api::ToArray(b, call);
@@ -298,6 +310,7 @@ Array reciprocal(Operand x, Loc loc) {
 Array integer_pow(Operand x, int64_t n, Loc loc) {
   Call call{"integer_pow", loc};
   Array base = api::ToArray(x, call);
+  CheckIntegerPower(base, n, call);
   if (n == 0) return ones_like(base, {}, loc);
   if (n < 0) return reciprocal(integer_pow(base, -n, loc), loc);
   std::optional<Array> result;
@@ -405,7 +418,10 @@ Array where(Operand c, Operand a, Operand b, OutOptions options, Loc loc) {
   for (size_t i : {1, 2})
     if (api::TypeOf(xs[i])->shape().empty()) {
       const Array& like = api::TypeOf(xs[3 - i])->shape().empty() ? xs[0] : xs[3 - i];
-      if (!api::TypeOf(like)->shape().empty()) xs[i] = api::Filled(xs[i], like, call);
+      const ir::Type& type = *api::TypeOf(like);
+      sharding::TensorSharding layout = type.sharding();
+      layout.unreduced.clear();
+      if (!type.shape().empty()) xs[i] = api::Filled(xs[i], type.shape(), layout, call);
     }
   return Apply(ops::kSelectN, {xs[0], xs[2], xs[1]}, options, call);
 }

@@ -245,10 +245,6 @@ namespace {
 // Over Auto axes: what the user asks propagation for. Explicit axes are the types' business.
 sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* type,
                                   const sharding::MeshDef* mesh, Call call) {
-  if (spec.rank() > type->rank())
-    api::FailSharding(
-        call, 15, fmt::format("the spec has {} dims, the array has {}", spec.rank(), type->rank()),
-        {"spec: " + spec.text()});
   sharding::Resolved r = sharding::Resolve(spec, mesh, type->rank());
   if (r.problem) api::FailSharding(call, 1, r.problem->reason, {"spec: " + spec.text()});
   auto check = [&](const sharding::AxisList& axes) {
@@ -278,6 +274,10 @@ Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc) {
   Array a = api::ToArray(x, call);
   const sharding::MeshDef* mesh = trace::CurrentMesh() ? trace::CurrentMesh() : api::MeshOf({a});
   const ir::Type* type = api::TypeOf(a);
+  if (spec.rank() > type->rank())
+    api::FailSharding(
+        call, 15, fmt::format("the spec has {} dims, the array has {}", spec.rank(), type->rank()),
+        {"spec: " + spec.text()});
   if (mesh && mesh->has_mode(AxisMode::Auto)) {
     std::string text = sharding::Text(AutoSpec(spec, type, mesh, call));
     sharding::TensorSharding s = type->sharding();

@@ -20,6 +20,14 @@ const PartitionSpec* Specs::At(const tree::Path& path) const {
   return at->parts_.empty() ? &at->spec_ : nullptr;
 }
 
+std::vector<PartitionSpec> Specs::All() const {
+  if (parts_.empty()) return {spec_};
+  std::vector<PartitionSpec> all;
+  for (const Specs& part : parts_)
+    for (PartitionSpec& spec : part.All()) all.push_back(std::move(spec));
+  return all;
+}
+
 namespace trace {
 namespace {
 
@@ -142,6 +150,10 @@ std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSid
     const PartitionSpec& spec =
         SpecOf(specs, leaves.paths[i], in ? "in_shardings" : "out_shardings", call);
     api::ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
+    if (spec.rank() > x.rank())
+      api::FailSharding(
+          call, 15, fmt::format("the spec has {} dims, the array has {}", spec.rank(), x.rank()),
+          {"spec: " + spec.text()});
     sharding::Resolved all = sharding::Resolve(spec, mesh, x.rank());
     if (all.problem) api::FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});
     PartitionSpec typed = PartOf(spec, mesh, false);
@@ -153,6 +165,15 @@ std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSid
     out.push_back(hints ? with_sharding_constraint(x, PartOf(spec, mesh, true), loc) : x);
   }
   return out;
+}
+
+void CheckAxes(const Specs& specs, Loc loc) {
+  const sharding::MeshDef* mesh = CurrentMesh();
+  if (!mesh) return;
+  for (const PartitionSpec& spec : specs.All()) {
+    sharding::Resolved r = sharding::Resolve(spec, mesh, spec.rank());
+    if (r.problem) api::FailSharding({"jit", loc}, 1, r.problem->reason, {"spec: " + spec.text()});
+  }
 }
 
 std::vector<Array> CallAutoAxes(const AutoAxesOptions& options, const PlacedLeaves& arguments,

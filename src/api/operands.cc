@@ -255,6 +255,26 @@ const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays) {
   return nullptr;
 }
 
+namespace {
+
+// Axes of size 1 shard nothing, but they are named all the same.
+void CheckExplicit(const PartitionSpec& spec, const sharding::MeshDef& mesh, Call call) {
+  auto check = [&](const std::string& name) {
+    AxisMode mode = mesh.axes()[static_cast<size_t>(mesh.Find(name))].mode;
+    if (mode != AxisMode::Explicit)
+      FailSharding(call, 2,
+                   fmt::format("axis \"{}\" is {}: only Explicit axes can be named here", name,
+                               mode == AxisMode::Auto ? "Auto" : "Manual"),
+                   {"spec: " + spec.text()});
+  };
+  for (const DimSharding& d : spec.dims())
+    for (const AxisRef& a : d.axes()) check(a.name);
+  for (const std::string& name : spec.unreduced_axes()) check(name);
+  for (const std::string& name : spec.reduced_axes()) check(name);
+}
+
+}  // namespace
+
 std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<PartitionSpec>& spec,
                                                     int rank, const sharding::MeshDef* mesh,
                                                     Call call) {
@@ -266,26 +286,17 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
                  {"enter one with MeshScope scope(make_mesh({...}))"});
   sharding::Resolved r = sharding::Resolve(*spec, mesh, rank);
   if (r.problem) FailSharding(call, 1, r.problem->reason, {"spec: " + spec->text()});
-  auto check = [&](const sharding::AxisList& axes) {
-    for (sharding::AxisRef a : axes) {
-      const MeshAxis& axis = mesh->axes()[static_cast<size_t>(a.axis)];
-      if (axis.mode != AxisMode::Explicit)
-        FailSharding(call, 2,
-                     fmt::format("axis \"{}\" is {}: only Explicit axes can be named here",
-                                 axis.name, axis.mode == AxisMode::Auto ? "Auto" : "Manual"),
-                     {"spec: " + spec->text()});
-      if (!sharding::IsWhole(*mesh, a))
-        FailSharding(call, 2, fmt::format("a part of axis \"{}\" cannot be in a type", axis.name),
-                     {"spec: " + spec->text()});
-    }
-  };
+  CheckExplicit(*spec, *mesh, call);
   bool open = false;
   for (const sharding::DimAxes& d : r.sharding.dims) {
-    check(d.axes);
+    for (sharding::AxisRef a : d.axes)
+      if (!sharding::IsWhole(*mesh, a))
+        FailSharding(call, 2,
+                     fmt::format("a part of axis \"{}\" cannot be in a type",
+                                 mesh->axes()[static_cast<size_t>(a.axis)].name),
+                     {"spec: " + spec->text()});
     open = open || d.open;
   }
-  check(r.sharding.unreduced);
-  check(r.sharding.reduced);
   if (open)
     FailSharding(call, 2, "an open dim leaves the choice to propagation, which is for Auto axes",
                  {"spec: " + spec->text()});
@@ -332,8 +343,9 @@ Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call) {
              {.wanted = &wanted});
 }
 
-Array Filled(const Array& scalar, const Array& like, Call call) {
-  ShapeAndDType wanted{TypeOf(like)->shape(), DType{}};
+Array Filled(const Array& scalar, const ir::Shape& shape, const sharding::TensorSharding& out,
+             Call call) {
+  ShapeAndDType wanted{shape, DType{}};
   trace::Application a{ops::kBroadcastInDim,
                        ir::MakeParams(ops::BroadcastParams{}),
                        {trace::Use(scalar, call.name, call.loc)},
@@ -342,10 +354,14 @@ Array Filled(const Array& scalar, const Array& like, Call call) {
                        call.loc,
                        call.name,
                        nullptr};
-  sharding::TensorSharding out = TypeOf(like)->sharding();
-  out.unreduced.clear();
   if (out.mesh) a.out_sharding = &out;
   return trace::Apply(a)[0];
+}
+
+Array Plain(const Array& x, Call call) {
+  const sharding::TensorSharding& s = TypeOf(x)->sharding();
+  if (s.unreduced.empty() && s.reduced.empty()) return x;
+  return reshard(x, PartitionSpec(sharding::ToSpec(s).dims()), call.loc);
 }
 
 }  // namespace tessera::api

@@ -65,8 +65,12 @@ Array Convert(const Array& x, DType dtype, Call call);
 Array Reshape(const Array& x, const ir::Shape& shape, Call call);
 // Returns x repeated to `shape`, its dims last.
 Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call);
-// Returns a scalar repeated, laid out like `like`.
-Array Filled(const Array& scalar, const Array& like, Call call);
+// Returns a scalar repeated to `shape`, laid out so (as an out_sharding; no mesh: anyhow).
+Array Filled(const Array& scalar, const ir::Shape& shape, const sharding::TensorSharding& out,
+             Call call);
+// Returns x summed over what it is unreduced over, and reduced over nothing: as propagation sees
+// it.
+Array Plain(const Array& x, Call call);
 
 [[noreturn]] void FailShape(Call call, int check, std::string reason,
                             std::vector<std::string> notes = {});

@@ -275,6 +275,15 @@ Array rev(Operand x, Dims dims, Loc loc) {
   return api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
 }
 
+namespace {
+// Nothing of dim d. (A reshape of nothing would not say which dims are which.)
+Array Emptied(const Array& x, size_t d, Call call) {
+  ir::Shape limits = ShapeOf(x);
+  limits[d] = 0;
+  return slice(x, std::vector<int64_t>(limits.size(), 0), limits, {}, call.loc);
+}
+}  // namespace
+
 // Each repeated dim is spread as a new dim before it, then the two are joined.
 Array tile(Operand x, Shape reps, Loc loc) {
   Call call{"tile", loc};
@@ -294,6 +303,10 @@ Array tile(Operand x, Shape reps, Loc loc) {
           call, 6,
           fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
           {"reshard it first"});
+    if (n[d] == 0) {
+      a = Emptied(a, d, call);
+      continue;
+    }
     ir::Shape spread = ShapeOf(a), joined = spread;
     spread.insert(spread.begin() + static_cast<long>(d), n[d]);
     joined[d] *= n[d];
@@ -305,7 +318,8 @@ Array tile(Operand x, Shape reps, Loc loc) {
   return a;
 }
 
-// Each element is spread along a new dim behind its own, then the two are joined.
+// Each element is spread along a new dim behind its own, then the two are joined. An out_sharding
+// also says what is unreduced or reduced, whatever the operand is.
 Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
   Call call{"repeat", loc};
   Array a = Use(x, call);
@@ -317,13 +331,21 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
         call, 5,
         fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
         {"say how the result is sharded with .out_sharding"});
+  if (n == 0) {
+    Array none = Emptied(a, d, call);
+    return options.out_sharding ? reshard(none, *options.out_sharding, loc) : none;
+  }
   ir::Shape spread = ShapeOf(a), joined = spread;
   spread.insert(spread.begin() + static_cast<long>(d) + 1, n);
   joined[d] *= n;
   std::vector<int64_t> dims;
   for (int64_t k = 0; k < static_cast<int64_t>(spread.size()); ++k)
     if (k != static_cast<int64_t>(d) + 1) dims.push_back(k);
-  return reshape(broadcast_in_dim(a, spread, dims, {}, loc), joined, options, loc);
+  if (!options.out_sharding)
+    return reshape(broadcast_in_dim(a, spread, dims, {}, loc), joined, {}, loc);
+  Array rows = broadcast_in_dim(api::Plain(a, call), spread, dims, {}, loc);
+  Array y = reshape(rows, joined, {PartitionSpec(options.out_sharding->dims())}, loc);
+  return reshard(y, *options.out_sharding, loc);
 }
 
 Array roll(Operand x, int64_t shift, int dim, Loc loc) {
@@ -331,13 +353,15 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc) {
   Array a = Use(x, call);
   auto d = static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call));
   int64_t size = ShapeOf(a)[d];
-  if (!api::TypeOf(a)->sharding().dims[d].axes.empty())
-    api::FailSharding(
-        call, 6,
-        fmt::format("dim {} is sharded and would be rolled: {}", d, api::TypeOf(a)->text()),
-        {"reshard it first"});
   if (size == 0 || shift % size == 0) return a;
   int64_t on = (shift % size + size) % size;
+  // As JAX, which makes two slices of it and joins them.
+  int64_t shards = sharding::SizeOf(api::TypeOf(a)->sharding().dims[d].axes);
+  if (on % shards != 0)
+    api::FailSharding(call, 6,
+                      fmt::format("dim {} is sharded, and its parts of {} and {} do not divide: {}",
+                                  d, size - on, on, api::TypeOf(a)->text()),
+                      {"reshard it first"});
   return api::Run(ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), {a},
                   call);
 }
@@ -345,6 +369,17 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc) {
 // ---- make ----
 
 namespace {
+
+// A spec without what it says of unreduced and reduced axes.
+std::optional<PartitionSpec> DimsOf(const std::optional<PartitionSpec>& spec) {
+  if (!spec) return spec;
+  return PartitionSpec(spec->dims());
+}
+
+// What was made as DimsOf(spec), laid out as the spec says.
+Array Placed(const Array& x, const std::optional<PartitionSpec>& spec, Loc loc) {
+  return spec == DimsOf(spec) ? x : reshard(x, *spec, loc);
+}
 
 Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
   CheckShape(shape.dims(), call);
@@ -375,7 +410,7 @@ Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
                            : api::Convert(api::ToArray(value, call), t, call);
   if (options.out_sharding)
     return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
-  return api::Filled(v, a, call);
+  return api::Filled(v, ShapeOf(a), api::TypeOf(a)->sharding(), call);
 }
 
 }  // namespace
@@ -413,9 +448,11 @@ Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
   auto rank = static_cast<int>(shape.dims().size());
   ir::ShapeAndDType wanted{shape.dims(),
                            options.dtype.is_default() ? base::DefaultInt() : options.dtype};
-  return api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{api::NormalDim(dim, rank, call)}}),
-                  {}, call,
-                  {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = rank});
+  std::optional<PartitionSpec> dims = DimsOf(options.out_sharding);
+  Array index =
+      api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{api::NormalDim(dim, rank, call)}}), {},
+               call, {.wanted = &wanted, .out_sharding = dims, .rank = rank});
+  return Placed(index, options.out_sharding, loc);
 }
 
 Array arange(Scalar stop, CreateOptions options, Loc loc) {
@@ -440,24 +477,28 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
                : t.is_bool()              ? base::DefaultInt()
                                           : t;
   Array index = iota(Shape(static_cast<int64_t>(count)), 0,
-                     {.dtype = work, .out_sharding = options.out_sharding}, loc);
+                     {.dtype = work, .out_sharding = DimsOf(options.out_sharding)}, loc);
   if (step.as_double() != 1) index = mul(index, api::ScalarOf(step, work, false, call), {}, loc);
   if (start.as_double() != 0) index = add(index, api::ScalarOf(start, work, false, call), {}, loc);
-  return api::Convert(index, t, call);
+  return Placed(api::Convert(index, t, call), options.out_sharding, loc);
 }
 
-Array eye(int64_t n, CreateOptions options, Loc loc) {
+Array eye(int64_t n, EyeOptions options, Loc loc) {
   Call call{"eye", loc};
-  if (n < 0) api::FailShape(call, 2, fmt::format("a matrix of size {} does not exist", n));
+  int64_t m = options.columns.value_or(n);
+  if (n < 0 || m < 0)
+    api::FailShape(call, 2, fmt::format("a matrix of {} rows and {} columns does not exist", n, m));
   DType t = options.dtype.is_default() ? base::DefaultFloat() : options.dtype;
-  Array rows = iota({n, n}, 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc);
-  Array cols = iota({n, n}, 1, {.dtype = i32, .out_sharding = options.out_sharding}, loc);
-  return api::Convert(eq(rows, cols, {}, loc), t, call);
+  CreateOptions counting{.dtype = i32, .out_sharding = DimsOf(options.out_sharding)};
+  Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
+  if (options.diagonal != 0)
+    rows = add(rows, api::ScalarOf(options.diagonal, i32, false, call), {}, loc);
+  return Placed(api::Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);
 }
 
-// lo * (1 - i/(n-1)) + hi * i/(n-1), with the last one exactly hi. Ends that are arrays get a new
-// first dim.
-Array linspace(Operand lo, Operand hi, int64_t n, CreateOptions options, Loc loc) {
+// lo * (1 - i/(n-1)) + hi * i/(n-1), with the last one exactly hi; i/n without the endpoint. Ends
+// that are arrays get a new first dim.
+Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
   Call call{"linspace", loc};
   if (n < 0) api::FailShape(call, 2, fmt::format("{} points do not exist", n));
   DType t =
@@ -470,12 +511,13 @@ Array linspace(Operand lo, Operand hi, int64_t n, CreateOptions options, Loc loc
   Array index =
       reshape(iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc),
               Shape(line), {}, loc);
-  Array last = api::ScalarOf(static_cast<double>(std::max<int64_t>(n - 1, 1)), work, false, call);
+  int64_t steps = std::max<int64_t>(options.endpoint ? n - 1 : n, 1);
+  Array last = api::ScalarOf(static_cast<double>(steps), work, false, call);
   Array part = divide(api::Convert(index, work, call), last, {}, loc);
   Array one = api::ScalarOf(1, work, false, call);
   Array points =
       add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
-  if (n > 1)
+  if (n > 1 && options.endpoint)
     points =
         where(eq(index, api::ScalarOf(n - 1, i32, false, call), {}, loc), ends[1], points, {}, loc);
   if (!t.is_floating()) points = floor(points, loc);

@@ -21,6 +21,8 @@ std::vector<ShapeAndDType> TakeType(const TypeCall& c) {
   Shape shape = c.operands[0]->shape();
   const Shape& indices = c.operands[1]->shape();
   auto at = shape.begin() + dim[0];
+  if (*at == 0 && !std::count(indices.begin(), indices.end(), 0))
+    c.FailShape(18, fmt::format("dim {} is empty: there is nothing to take", dim[0]));
   at = shape.erase(at);
   shape.insert(at, indices.begin(), indices.end());
   return {{shape, c.operands[0]->dtype()}};
@@ -48,6 +50,7 @@ DimMap TakeDims(const ir::DimsCall& c) {
   map.operands = {operand, index};
   map.results = {result};
   map.linear = {{.operands = {0}}};
+  map.selectors = {1};
   return map;
 }
 

@@ -124,6 +124,7 @@ DimMap PadDims(const ir::DimsCall& c) {
   for (size_t d = 0; d < p.low.size(); ++d)
     AddAccess(map, 0, d, {.offset = -p.low[d], .dilation = p.interior[d] + 1});
   map.fill = 1;
+  map.selectors = {1};
   return map;
 }
 
@@ -285,10 +286,17 @@ std::vector<ShapeAndDType> DynamicSliceType(const TypeCall& c) {
   return {{c.wanted->shape, c.operands[0]->dtype()}};
 }
 
+std::vector<int32_t> OperandsFrom(const ir::DimsCall& c, int32_t first) {
+  std::vector<int32_t> list;
+  for (auto i = first; i < static_cast<int32_t>(c.operands.size()); ++i) list.push_back(i);
+  return list;
+}
+
 // Where a piece begins is not known before: what shards the dim says nothing of the piece.
 DimMap DynamicSliceDims(const ir::DimsCall& c) {
   DimMap map = CutDims(c);
   for (sharding::Factor& f : map.factors) f.blocked = f.kind == FactorKind::kPermute;
+  map.selectors = OperandsFrom(c, 1);
   return map;
 }
 
@@ -326,6 +334,7 @@ DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
   map.operands.resize(c.operands.size());
   map.results = {operand};
   map.linear = {{.operands = {0, 1}, .kinds = sharding::kAnyKind}};
+  map.selectors = OperandsFrom(c, 2);
   return map;
 }
 

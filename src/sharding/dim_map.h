@@ -78,8 +78,13 @@ struct DimMap {
   // by exchanging what lies on other devices.
   std::vector<Access> accesses;
   int32_t fill = -1;  // the operand, a scalar, that stands where no access reads
+  // Operands beside those that are worked on (predicates, indices, a padding value): they take no
+  // part in what is reduced. Of a custom op, its integer and bool operands do not either.
+  std::vector<int32_t> selectors;
   // An out_sharding may also change what is unreduced or reduced, as a reshard would.
   bool relayouts = false;
+  // A product of operands that may be reduced over anything: its result is reduced over nothing.
+  bool product = false;
   bool custom = false;  // given by a user, not by the op
 
   int32_t AddFactor(Factor f) {

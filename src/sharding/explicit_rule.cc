@@ -333,7 +333,7 @@ class Rule {
     if (!own.empty())
       return Fail(Conflict::kUnreduced,
                   "both operands are unreduced, and the op is linear in each alone", first, i);
-    if (operand.floating && operand.sharding->reduced != unreduced_)
+    if (TakesPart(i) && operand.sharding->reduced != unreduced_)
       Fail(Conflict::kUnreduced,
            fmt::format(
                "beside an operand that is unreduced over {} the other must be reduced over it",
@@ -341,12 +341,18 @@ class Rule {
            first, i);
   }
 
+  // Whether operand i counts for what is reduced.
+  bool TakesPart(size_t i) const {
+    if (map_.custom) return operands_[i].floating;
+    return !std::count(map_.selectors.begin(), map_.selectors.end(), static_cast<int32_t>(i));
+  }
+
   void DeriveReduced() {
-    if (Contracts()) return;
+    if (map_.product || Contracts()) return;
     int32_t first = -1;
     for (size_t i = 0; i < operands_.size(); ++i) {
       const AxisList& own = operands_[i].sharding->reduced;
-      if (own.empty()) continue;
+      if (own.empty() || !TakesPart(i)) continue;
       if (first >= 0 && own != reduced_)
         return Fail(
             Conflict::kReduced,
@@ -361,8 +367,7 @@ class Rule {
     if (reduced_.empty()) return;
     for (size_t i = 0; i < operands_.size() && !failed(); ++i) {
       const RuleOperand& operand = operands_[i];
-      if (!operand.sharding->reduced.empty() || !operand.floating || operand.shape->empty())
-        continue;
+      if (!operand.sharding->reduced.empty() || !TakesPart(i) || operand.shape->empty()) continue;
       Fail(Conflict::kReduced,
            fmt::format(
                "beside an operand that is reduced over {} the other must be reduced over it too",

@@ -11,7 +11,7 @@ namespace tessera::sharding {
 struct RuleOperand {
   const TensorSharding* sharding;  // names Explicit axes only
   const Shape* shape;
-  bool floating = true;  // integers and bools take no part in unreduced and reduced
+  bool floating = true;
 };
 
 // Why a rule refuses. The checks are the same for every op, so that C3 means one thing.

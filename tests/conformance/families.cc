@@ -11,12 +11,26 @@ bool Mentions(const std::string& text, const std::string& name) {
   return std::regex_search(text, std::regex("\\b" + name + "\\b"));
 }
 
+std::string AttributesOf(const std::vector<Instruction>& body) {
+  std::string text;
+  for (const Instruction& instruction : body) {
+    text += instruction.attrs.dump();
+    for (const Function& f : instruction.functions) text += AttributesOf(f.body);
+  }
+  return text;
+}
+
 // An axis of size 1 is in the case's types or attributes. Our types leave it out.
 bool SizeOneAxis(const Situation& s) {
+  std::string text = s.c.args.dump() + AttributesOf(s.c.body);
   return std::any_of(s.c.mesh.begin(), s.c.mesh.end(), [&](const MeshAxis& axis) {
-    return axis.size == 1 && (Mentions(s.c.args.dump(), axis.name) ||
-                              Mentions(s.instruction.attrs.dump(), axis.name));
+    return axis.size == 1 && Mentions(text, axis.name);
   });
+}
+
+// The instruction says how its result is laid out, which may well move data.
+bool SizeOneOutSharding(const Situation& s) {
+  return SizeOneAxis(s) && s.instruction.attrs.contains("out_sharding");
 }
 
 std::vector<std::string> Axes(const ArrayType& type, int64_t dim) {
@@ -28,18 +42,53 @@ std::vector<std::string> Axes(const ArrayType& type, int64_t dim) {
   return names;
 }
 
-// Some pair of a dot's batch dims is sharded on one side only, and no pair on both differently.
-bool OneSidedBatch(const Situation& s) {
-  const Json& attrs = s.instruction.attrs;
-  if (!attrs.contains("dimension_numbers") || s.operands.size() != 2) return false;
-  const Json& batch = attrs["dimension_numbers"].at(1);
-  bool one_sided = false;
-  for (size_t i = 0; i < batch.at(0).size(); ++i) {
-    auto lhs = Axes(s.operands[0], batch[0][i]), rhs = Axes(s.operands[1], batch[1].at(i));
-    if (lhs != rhs && !lhs.empty() && !rhs.empty()) return false;
-    one_sided = one_sided || lhs != rhs;
+using DimPairs = std::vector<std::pair<int64_t, int64_t>>;
+
+// The letters that both operands of an einsum have, and the result too.
+DimPairs EinsumBatch(const std::string& text) {
+  size_t comma = text.find(','), arrow = text.find("->");
+  if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos) return {};
+  std::string lhs = text.substr(0, comma), rhs = text.substr(comma + 1, arrow - comma - 1);
+  std::string out = arrow == std::string::npos ? "" : text.substr(arrow + 2);
+  DimPairs pairs;
+  for (size_t d = 0; d < lhs.size(); ++d) {
+    size_t e = rhs.find(lhs[d]);
+    if (e != std::string::npos && out.find(lhs[d]) != std::string::npos)
+      pairs.emplace_back(d, static_cast<int64_t>(e));
   }
-  return one_sided;
+  return pairs;
+}
+
+// The batch dims of a product of two operands, left and right.
+DimPairs BatchDims(const Situation& s) {
+  const Json& attrs = s.instruction.attrs;
+  DimPairs pairs;
+  if (s.operands.size() != 2) return pairs;
+  if (attrs.contains("subscripts")) return EinsumBatch(attrs["subscripts"].get<std::string>());
+  if (attrs.contains("dimension_numbers")) {
+    const Json& batch = attrs["dimension_numbers"].at(1);
+    for (size_t i = 0; i < batch.at(0).size(); ++i)
+      pairs.emplace_back(batch[0][i].get<int64_t>(), batch[1].at(i).get<int64_t>());
+    return pairs;
+  }
+  auto m = static_cast<int64_t>(s.operands[0].shape().size()),
+       n = static_cast<int64_t>(s.operands[1].shape().size());
+  for (int64_t d = 3; d <= std::min(m, n); ++d) pairs.emplace_back(m - d, n - d);
+  return pairs;
+}
+
+// Some pair of a dot's batch dims is sharded on one side only, or on both differently.
+bool OneSidedBatch(const Situation& s) {
+  DimPairs pairs = BatchDims(s);
+  return std::any_of(pairs.begin(), pairs.end(), [&](auto pair) {
+    return Axes(s.operands[0], pair.first) != Axes(s.operands[1], pair.second);
+  });
+}
+
+// A matmul of which one operand has more batch dims, with an out_sharding.
+bool BroadcastOutSharding(const Situation& s) {
+  return s.instruction.attrs.contains("out_sharding") && s.operands.size() == 2 &&
+         s.operands[0].shape().size() != s.operands[1].shape().size();
 }
 
 // Operands of one rank differ in placement, and where they do all but one placement is none.
@@ -76,11 +125,15 @@ bool ShardedIndices(const Situation& s) {
   return false;
 }
 
-// The reshape is that between two transposes. JAX's rule looks at the operand before the first.
-bool FortranOrder(const Situation& s) { return s.instruction.attrs.value("order", "C") == "F"; }
+// The reshape is that after a transpose, or between two. JAX's rule looks at the operand before the
+// first.
+bool Transposes(const Situation& s) {
+  const Json& attrs = s.instruction.attrs;
+  return attrs.contains("dimensions") || attrs.value("order", "C") == "F";
+}
 
-// Something is converted to integers or bools while it is unreduced.
-bool UnreducedToInteger(const Situation& s) {
+// The first operand is unreduced.
+bool UnreducedFirst(const Situation& s) {
   return !s.operands.empty() && !s.operands[0].spec().unreduced_axes().empty();
 }
 
@@ -88,9 +141,11 @@ bool UnreducedToInteger(const Situation& s) {
 bool OnlyTransposes(const Situation& s) {
   std::string text = s.instruction.attrs.value("subscripts", "");
   size_t arrow = text.find("->");
-  if (arrow == std::string::npos || text.find(',') != std::string::npos) return false;
-  std::string in = text.substr(0, arrow), out = text.substr(arrow + 2);
+  if (text.find(',') != std::string::npos) return false;
+  std::string in = text.substr(0, arrow);
   std::sort(in.begin(), in.end());
+  if (arrow == std::string::npos) return std::adjacent_find(in.begin(), in.end()) == in.end();
+  std::string out = text.substr(arrow + 2);
   std::sort(out.begin(), out.end());
   return in == out;
 }
@@ -98,13 +153,15 @@ bool OnlyTransposes(const Situation& s) {
 bool (*Predicate(const std::string& name))(const Situation&) {
   if (name.empty()) return nullptr;
   if (name == "size_one_axis") return SizeOneAxis;
+  if (name == "size_one_out_sharding") return SizeOneOutSharding;
   if (name == "one_sided_batch") return OneSidedBatch;
+  if (name == "broadcast_out_sharding") return BroadcastOutSharding;
   if (name == "joins_unsharded") return JoinsUnsharded;
   if (name == "joins_beside_sharded") return JoinsBesideSharded;
   if (name == "out_shardings") return OutShardings;
   if (name == "sharded_indices") return ShardedIndices;
-  if (name == "fortran_order") return FortranOrder;
-  if (name == "unreduced_to_integer") return UnreducedToInteger;
+  if (name == "transposes") return Transposes;
+  if (name == "unreduced_first") return UnreducedFirst;
   if (name == "only_transposes") return OnlyTransposes;
   throw std::runtime_error("families: no predicate " + name);
 }

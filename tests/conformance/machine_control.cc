@@ -1,5 +1,6 @@
 // The tables' control flow as calls of the library.
 #include <functional>
+#include <stdexcept>
 
 #include "call.h"
 #include "machine.h"
@@ -13,6 +14,7 @@ namespace {
 using Tree = std::vector<Array>;
 
 Tree Part(const Tree& all, size_t begin, size_t end) {
+  if (begin > end || end > all.size()) throw std::out_of_range("more carries than arrays");
   return {all.begin() + static_cast<long>(begin), all.begin() + static_cast<long>(end)};
 }
 

@@ -40,11 +40,9 @@ Array Linspace(const Call& c) {
   for (const char* key : {"start", "stop"}) {
     if (c.has(key)) ends.push_back(Operand(Number(c, key), c.loc()));
   }
-  if (!c.flag("endpoint", true)) throw Unsupported("linspace without its endpoint");
-  for (const Operand& end : ends) {
-    if (!end.scalar() && end.array().rank(c.loc()) > 0) throw Unsupported("linspace of arrays");
-  }
-  return linspace(ends.at(0), ends.at(1), c.integer("num", 50), Options(c), c.loc());
+  CreateOptions create = Options(c);
+  LinspaceOptions options{create.dtype, create.out_sharding, c.flag("endpoint", true)};
+  return linspace(ends.at(0), ends.at(1), c.integer("num", 50), options, c.loc());
 }
 
 Array Eye(const Call& c) {
@@ -52,8 +50,9 @@ Array Eye(const Call& c) {
     return c.size() == 0 ? c.integer(key) : c.in(0).scalar()->as_int();
   };
   int64_t n = c.has("n") ? rows("n") : rows("N");
-  if (c.integer("M", n) != n || c.integer("k", 0) != 0) throw Unsupported("eye of other diagonals");
-  return eye(n, Options(c), c.loc());
+  CreateOptions create = Options(c);
+  EyeOptions options{create.dtype, create.out_sharding, c.integer("M", n), c.integer("k", 0)};
+  return eye(n, options, c.loc());
 }
 
 void AddFilled(OpTable& table) {

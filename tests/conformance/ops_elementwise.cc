@@ -212,14 +212,16 @@ void AddConversions(OpTable& table) {
   table["np.astype"] = [](const Call& c) {
     return std::vector{astype(c.in(0), c.dtype(), c.loc())};
   };
-  // JAX keeps the operand's unreduced and reduced axes beside the given placement.
+  // JAX keeps the operand's unreduced and reduced axes where the given placement has none.
   table["np.array"] = [](const Call& c) {
     DType dtype = c.dtype();
     std::optional<PartitionSpec> spec = c.spec();
     Array x = dtype.is_default() ? c.array(0) : astype(c.in(0), dtype, c.loc());
     if (spec) {
       PartitionSpec old = type_of(x, c.loc()).spec();
-      x = reshard(x, spec->unreduced(old.unreduced_axes()).reduced(old.reduced_axes()), c.loc());
+      if (spec->unreduced_axes().empty()) *spec = spec->unreduced(old.unreduced_axes());
+      if (spec->reduced_axes().empty()) *spec = spec->reduced(old.reduced_axes());
+      x = reshard(x, *spec, c.loc());
     }
     return std::vector{x};
   };

@@ -48,10 +48,10 @@ void AddReshapes(OpTable& table) {
   table["reshape"] = [](const Call& c) {
     Shape shape(c.integers("new_sizes"));
     OutOptions options{c.spec()};
-    if (c.has("dimensions") && c.integers("dimensions") != Identity(c.rank(0))) {
-      throw Unsupported("a reshape that transposes first");
-    }
-    return std::vector{reshape(c.in(0), shape, options, c.loc())};
+    if (!c.has("dimensions")) return std::vector{reshape(c.in(0), shape, options, c.loc())};
+    std::vector<int64_t> order = c.integers("dimensions");
+    Array x = order == Identity(c.rank(0)) ? c.array(0) : transpose(c.in(0), Dims(order), c.loc());
+    return std::vector{reshape(x, shape, options, c.loc())};
   };
   table["np.reshape"] = [](const Call& c) {
     return std::vector{ReshapeTo(c, c.integers("shape"))};
@@ -61,8 +61,8 @@ void AddReshapes(OpTable& table) {
     std::vector<int64_t> shape = c.array(0).shape(c.loc());
     auto rank = static_cast<int64_t>(shape.size());
     int64_t first = c.integer("start_dimension"), last = c.integer("stop_dimension", rank);
-    first += first < 0 ? rank : 0;
-    last += last < 0 ? rank : 0;
+    first = std::clamp(first + (first < 0 ? rank : 0), int64_t{0}, rank);
+    last = std::clamp(last + (last < 0 ? rank : 0), first, rank);
     int64_t size = std::accumulate(shape.begin() + first, shape.begin() + last, int64_t{1},
                                    std::multiplies<>());
     shape.erase(shape.begin() + first, shape.begin() + last);

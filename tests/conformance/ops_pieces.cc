@@ -6,6 +6,35 @@
 namespace tessera::conformance {
 namespace {
 
+// New dims in front, up to `rank`.
+Array AtLeast(int rank, Array x, Loc loc) {
+  while (x.rank(loc) < rank) x = expand_dims(x, 0, loc);
+  return x;
+}
+
+std::vector<Array> AllAtLeast(int rank, const Call& c) {
+  std::vector<Array> arrays = c.arrays();
+  for (Array& x : arrays) x = AtLeast(rank, x, c.loc());
+  return arrays;
+}
+
+// Without an axis both are flat.
+Array Append(const Call& c) {
+  int dim = c.dim("axis", 0);
+  std::vector<Array> parts{c.array(0), c.size() > 1 ? c.array(1) : Array(c.integer("values"))};
+  if (!c.has("axis"))
+    for (Array& x : parts) x = reshape(x, {-1}, {}, c.loc());
+  return concatenate(parts, dim, c.loc());
+}
+
+std::vector<Array> Unstack(const Call& c) {
+  int dim = c.dim("axis", 0);
+  std::vector<int64_t> ones(static_cast<size_t>(c.array(0).shape(dim, c.loc())), 1);
+  std::vector<Array> parts = split(c.in(0), ones, dim, c.loc());
+  for (Array& x : parts) x = squeeze(x, Dims(dim), c.loc());
+  return parts;
+}
+
 void AddJoins(OpTable& table) {
   auto join = [](auto f, const char* key) {
     return [=](const Call& c) { return std::vector{f(c.arrays(), c.dim(key, 0), c.loc())}; };
@@ -15,6 +44,20 @@ void AddJoins(OpTable& table) {
   table["np.concat"] = join(concatenate, "axis");
   table["stack"] = join(stack, "axis");
   table["np.stack"] = join(stack, "axis");
+  table["np.vstack"] = [](const Call& c) {
+    return std::vector{concatenate(AllAtLeast(2, c), 0, c.loc())};
+  };
+  table["np.hstack"] = [](const Call& c) {
+    std::vector<Array> arrays = AllAtLeast(1, c);
+    int dim = arrays.at(0).rank(c.loc()) == 1 ? 0 : 1;
+    return std::vector{concatenate(std::move(arrays), dim, c.loc())};
+  };
+  table["np.append"] = [](const Call& c) { return std::vector{Append(c)}; };
+  table["np.atleast_2d"] = [](const Call& c) {
+    return std::vector{AtLeast(2, c.array(0), c.loc())};
+  };
+  table["unstack"] = Unstack;
+  table["np.unstack"] = Unstack;
 }
 
 // NumPy's sections: a count, or the indices at which to cut. `uneven` lets the first ones be
@@ -196,7 +239,9 @@ void AddRepeats(OpTable& table) {
     int64_t n = c.integer("repeats");
     OutOptions options{c.spec()};
     if (c.has("axis")) return std::vector{repeat(c.in(0), n, c.dim("axis", 0), options, c.loc())};
-    return std::vector{repeat(reshape(c.in(0), {-1}, {}, c.loc()), n, 0, options, c.loc())};
+    // With an out_sharding all of it is one program, in which the flat array is laid out anyhow.
+    Array x = options.out_sharding ? reshard(c.in(0), P(), c.loc()) : c.array(0);
+    return std::vector{repeat(reshape(x, {-1}, {}, c.loc()), n, 0, options, c.loc())};
   };
   table["np.roll"] = [](const Call& c) { return std::vector{Roll(c)}; };
   table["np.take"] = [](const Call& c) { return std::vector{Take(c)}; };

@@ -165,6 +165,14 @@ void AddReductions(OpTable& table) {
       return std::vector{f(c.in(0), dims, c.loc())};
     };
   };
+  table["nn.standardize"] = [](const Call& c) {
+    Dims dims = c.has("axis") ? c.dims() : Dims(-1);
+    return std::vector{layer_norm(c.in(0), 1.0, 0.0, dims, {}, c.loc())};
+  };
+  table["np.count_nonzero"] = [](const Call& c) {
+    ReduceOptions options{.keepdims = c.flag("keepdims")};
+    return std::vector{sum(ne(c.in(0), 0, {}, c.loc()), c.dims(), options, c.loc())};
+  };
   table["nn.softmax"] = soft(softmax);
   table["nn.log_softmax"] = soft(log_softmax);
 }

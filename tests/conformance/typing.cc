@@ -131,7 +131,11 @@ std::optional<Outcome> CompareTypes(const Case& c, size_t k, const Machine& mach
       came += " (the expected text is refused: " + std::string(e.what()) + ")";
     }
     std::string here = out + " = " + instruction.op + ": ";
-    auto family = families.Find(Describe(c, k, machine), Departure::kAnotherType);
+    auto inner = machine.inner().find(out);
+    Situation situation = inner == machine.inner().end()
+                              ? Describe(c, k, machine)
+                              : Situation{c, *inner->second.instruction, inner->second.operands};
+    auto family = families.Find(situation, Departure::kAnotherType);
     if (!family) return Failed(Kind::kDifferent, here + wanted, came);
     return AcceptsMore(c, k, machine, Failed(Kind::kAcceptsMore, here + wanted, came), family);
   }
@@ -141,7 +145,17 @@ std::optional<Outcome> CompareTypes(const Case& c, size_t k, const Machine& mach
 // The k-th instruction threw. JAX's acceptance may be argued to be wrong.
 Outcome Refused(const Case& c, size_t k, const Machine& machine, const Families& families) {
   Outcome outcome = Caught(c, k, machine);
-  if (outcome.kind != Kind::kRefuses) return outcome;
+  // What was accepted before in a function, and should not have been, may have led to it.
+  auto inner = machine.inner().find(c.refused_at());
+  if (outcome.kind == Kind::kWrongPlace && inner != machine.inner().end() &&
+      machine.inner_types().count(c.refused_at())) {
+    Situation situation{c, *inner->second.instruction, inner->second.operands};
+    auto family = c.gap ? Family{"gap", false} : families.Find(situation, Departure::kAccepted);
+    if (family) outcome.family = family->name;
+    outcome.passed = family.has_value();
+    return outcome;
+  }
+  if (outcome.kind != Kind::kRefuses && outcome.kind != Kind::kWrongPlace) return outcome;
   if (auto family = families.Find(Describe(c, k, machine), Departure::kRefused)) {
     outcome.family = family->name;
     outcome.passed = true;
@@ -162,6 +176,8 @@ std::optional<Outcome> AcceptedRefused(const Case& c, size_t k, const Machine& m
   Outcome accepted =
       Failed(Kind::kAcceptsMore, at + " = " + situation.instruction.op + " refused: " + c.refusal(),
              is_inner ? machine.inner_types().at(at) : TypeText(machine.Get(at)));
+  // Collectives are counted of the whole of control flow, where others may follow.
+  if (is_inner && family) family->may_communicate = true;
   return AcceptsMore(c, k, machine, accepted, family);
 }
 

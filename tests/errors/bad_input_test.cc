@@ -59,6 +59,14 @@ const std::vector<Case>& Cases() {
          Array a = abstract_array("bool[4,8@x]"), b = abstract_array("bool[8@x,4]");
          matmul(a, b, {.out_sharding = P().unreduced("x")});
        }},
+      {"dot_narrower_integers",
+       [] {
+         matmul(ones({2, 2}, i32), ones({2, 2}, i32), {.dtype = i8});
+       }},
+      {"take_of_nothing",
+       [] {
+         take(zeros({2, 0}), arange(3), 1);
+       }},
       {"matmul_narrower_unreduced",
        [] {
          MeshScope s(abstract_mesh({{"x", 2}}));

@@ -114,6 +114,12 @@ const std::vector<Case>& Cases() {
          cond(
              a > 0, [&] { return a; }, [&] { return a; });
        }},
+      {"cond_unreduced",
+       [](Array a, Array) {
+         cond(
+             sum(a, All, {.out_sharding = P().unreduced("x")}), [&] { return a; },
+             [&] { return a; });
+       }},
       {"switch_index",
        [](Array a, Array) {
          switch_case(sum(a), std::tuple([](Array x) { return x; }, [](Array x) { return -x; }), a);

@@ -68,6 +68,27 @@ const std::vector<Case>& Cases() {
          MeshScope s(Mixed());
          with_sharding_constraint(abstract_array("f32[8]"), P(None, "y"));
        }},
+      {"constraint_too_long_of_explicit",
+       [] {
+         MeshScope s(AllExplicit());
+         with_sharding_constraint(abstract_array("f32[8@x]"), P("x", None));
+       }},
+      {"jit_out_too_long",
+       [] {
+         MeshScope s(AllExplicit());
+         jit(Same, {.out_shardings = P("x", None)})(abstract_array("f32[8@x]"));
+       }},
+      {"jit_out_unknown_axis",
+       [] {
+         MeshScope s(AllExplicit());
+         jit([](Array x) { return matmul(x, x); },
+             {.out_shardings = P("w")})(abstract_array("f32[8@x,3]"));
+       }},
+      {"zeros_auto_axis_of_size_one",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 1, Auto}}));
+         zeros({8}, {.out_sharding = P("y")});
+       }},
       {"constraint_axis_twice",
        [] {
          MeshScope s(Mixed());
