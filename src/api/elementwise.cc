@@ -51,7 +51,8 @@ std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call) {
 Array Arithmetic(const ir::OpDef& on_bool, const ir::OpDef& op, const Operand& a, const Operand& b,
                  const OutOptions& options, Call call) {
   std::vector<Array> xs = api::Promote({a, b}, call);
-  return Apply(api::TypeOf(xs[0])->dtype().is_bool() ? on_bool : op, xs, options, call);
+  bool logic = api::TypeOf(xs[0])->dtype().is_bool() && !base::StrictTypesActive();
+  return Apply(logic ? on_bool : op, xs, options, call);
 }
 
 // Integer arithmetic counts bools in i32, as JAX does.

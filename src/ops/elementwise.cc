@@ -37,7 +37,7 @@ constexpr const char* Wanted(Class c) {
     case Class::kSigned:
       return "signed dtypes";
     case Class::kNumber:
-      return "numbers, not bool";
+      return "numbers";
     case Class::kInteger:
       return "integer dtypes";
     default:

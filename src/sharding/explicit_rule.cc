@@ -377,7 +377,7 @@ class Rule {
   }
 
   void FitOutSets() {
-    if (!Reduces()) {
+    if (!map_.product && !Reduces()) {
       if (out_->unreduced != unreduced_ || (!unreduced_.empty() && out_->kind != kind_))
         Fail(Conflict::kUnreduced,
              fmt::format("out_sharding must be unreduced over what the operand is: {}",

@@ -28,11 +28,6 @@ bool SizeOneAxis(const Situation& s) {
   });
 }
 
-// The instruction says how its result is laid out, which may well move data.
-bool SizeOneOutSharding(const Situation& s) {
-  return SizeOneAxis(s) && s.instruction.attrs.contains("out_sharding");
-}
-
 std::vector<std::string> Axes(const ArrayType& type, int64_t dim) {
   std::vector<std::string> names;
   PartitionSpec spec = type.spec();
@@ -153,7 +148,6 @@ bool OnlyTransposes(const Situation& s) {
 bool (*Predicate(const std::string& name))(const Situation&) {
   if (name.empty()) return nullptr;
   if (name == "size_one_axis") return SizeOneAxis;
-  if (name == "size_one_out_sharding") return SizeOneOutSharding;
   if (name == "one_sided_batch") return OneSidedBatch;
   if (name == "broadcast_out_sharding") return BroadcastOutSharding;
   if (name == "joins_unsharded") return JoinsUnsharded;

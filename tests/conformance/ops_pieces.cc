@@ -239,9 +239,7 @@ void AddRepeats(OpTable& table) {
     int64_t n = c.integer("repeats");
     OutOptions options{c.spec()};
     if (c.has("axis")) return std::vector{repeat(c.in(0), n, c.dim("axis", 0), options, c.loc())};
-    // With an out_sharding all of it is one program, in which the flat array is laid out anyhow.
-    Array x = options.out_sharding ? reshard(c.in(0), P(), c.loc()) : c.array(0);
-    return std::vector{repeat(reshape(x, {-1}, {}, c.loc()), n, 0, options, c.loc())};
+    return std::vector{repeat(reshape(c.in(0), {-1}, {}, c.loc()), n, 0, options, c.loc())};
   };
   table["np.roll"] = [](const Call& c) { return std::vector{Roll(c)}; };
   table["np.take"] = [](const Call& c) { return std::vector{Take(c)}; };

@@ -118,6 +118,11 @@ const std::vector<Case>& Cases() {
          StrictTypes strict;
          exp(zeros({2}, i32));
        }},
+      {"add_of_strict_bool",
+       [] {
+         StrictTypes strict;
+         add(zeros({2}, bool_), zeros({2}, bool_));
+       }},
       {"not_of_float", [] { bitwise_not(ones({2})); }},
       {"shift_of_float", [] { ones({2}) << 1; }},
       {"reshape_count", [] { reshape(ones({4}), {3}); }},
