@@ -14,8 +14,8 @@ class Explainer {
   Explainer(const Result& result, const Names& names);
   ~Explainer();
   // Returns some lines: the sharding of v; for each axis of each dim the sharding it was given with
-  // and the ops it travelled, the first and the last ones if they are many; and for each axis that a neighbour wanted here what kept it out and
-  // what would let it in.
+  // and the ops it travelled, the first and the last ones if they are many; and for each axis that
+  // a neighbour wanted here what kept it out and what would let it in.
   std::string Of(ValueId v);
 
  private:
