@@ -1,7 +1,6 @@
 #include "api/program_graph.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ir/infer.h"
 #include "ir/move_params.h"
@@ -200,20 +199,25 @@ class Builder {
     for (const ir::FlowEdge& edge : edges)
       if (edge.owner.kind == ir::FlowEnd::kRegionInput && !IsBranch(i))
         AddEdge(edge, value, self, {}, inner[static_cast<size_t>(edge.owner.region)]);
-    std::vector<OpId> ends(inner.size());
-    std::vector<size_t> order(inner.size());
-    std::iota(order.begin(), order.end(), 0);
     const bool false_first = IsBranch(i) && TypeOf(region, i.operands[0])->dtype().is_bool();
-    if (false_first) std::reverse(order.begin(), order.end());
-    for (size_t r : order) {
-      Body(*i.regions[r], inner[r]);
-      ends[r] = End(*i.regions[r], inner[r]);
-    }
+    const std::vector<OpId> ends = AddBodies(i, inner, false_first);
     for (ir::FlowEdge& edge : edges) {
       if (edge.owner.kind != ir::FlowEnd::kResult) continue;
       if (false_first) std::reverse(edge.sources.begin(), edge.sources.end());
       AddEdge(edge, value, self, ends, region);
     }
+  }
+
+  // Returns the ends of the regions.
+  std::vector<OpId> AddBodies(const ir::Instruction& i, const std::vector<int32_t>& inner,
+                              bool last_first) {
+    std::vector<OpId> ends(inner.size());
+    for (size_t k = 0; k < inner.size(); ++k) {
+      size_t r = last_first ? inner.size() - 1 - k : k;
+      Body(*i.regions[r], inner[r]);
+      ends[r] = End(*i.regions[r], inner[r]);
+    }
+    return ends;
   }
 
   template <class ValueOf>
