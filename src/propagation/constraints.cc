@@ -53,7 +53,7 @@ class Constraints {
     return it == manual_.end() ? nullptr : it->second;
   }
   // What v is given: a target of an edge, what the edge's owner is.
-  std::optional<TensorSharding>& Given(ValueId v) {
+  auto& Given(ValueId v) {
     OpId edge = target_of_[At(v)];
     return graph_.values[At(edge < 0 ? v : op(edge).results[0])].sharding;
   }
