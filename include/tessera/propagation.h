@@ -15,6 +15,7 @@ namespace tessera::propagation {
 
 enum class ValueId : int32_t {};
 enum class OpId : int32_t {};
+enum class RegionId : int32_t { kOutermost = 0 };
 
 // Strategies, each one built on those before: all tensors of an op must agree; conflicts are
 // resolved; ops take turns; dims take turns.
@@ -34,8 +35,9 @@ struct ValueOptions {
   // Shardy's text, `<@mesh, [{"x"}, {"y", ?}p1]>`; empty: every dim is open. It is a start: open
   // dims may get more axes, and a dim with priority p1 has its turn after those of p0.
   std::string sharding = {};
-  std::string name = {};   // in messages and explanations; else "value 3"
-  std::string where = {};  // "model.f90:12"
+  std::string name = {};                   // in messages and explanations; else "value 3"
+  std::string where = {};                  // "model.f90:12"
+  RegionId region = RegionId::kOutermost;  // where it is made; of an argument: whose it is
 };
 
 inline constexpr int kLastPriority = 99;
@@ -58,6 +60,7 @@ struct OpOptions {
   bool barrier = false;      // shardings cross it in direction `crosses` only
   Direction crosses = Direction::kBoth;
   std::string where = {};
+  RegionId region = RegionId::kOutermost;  // that it is in: ends of regions are, their ops are not
 };
 
 // Operand number `operand` of an op.
@@ -67,10 +70,15 @@ struct Use {
 };
 
 // Values that are one at run time: what enters and leaves the body of a loop, or leaves a branch.
+// What a branch uses of the outside needs no edge: its ops may name any value.
 struct EdgeOptions {
   std::vector<Use> sources = {};      // operands of the loop and of the ends of its bodies
   std::vector<ValueId> targets = {};  // arguments of bodies, results of the loop
   ValueId owner = ValueId{-1};        // that one of the targets whose sharding is that of all
+  // Into or out of a region with manual axes, as shard_map has one: the sharding on the outside,
+  // with the manual axes first in each dim. Values inside do not mention these, and are as large as
+  // one device's part over them.
+  std::string outer = {};
   std::string where = {};
 };
 
@@ -91,8 +99,14 @@ class Graph {
   // RuntimeError for a malformed rule; ShardingError for values that do not exist, and for a rule
   // that does not fit their shapes.
   OpId op(OpOptions options, Loc loc = Loc::Current());
+  // Returns a new region of an op: a loop's or a branch's body, or one over whose `manual` axes
+  // each device works by itself. Without manual axes regions only decide which comes first of
+  // conflicting shardings, as in Shardy. Throws ShardingError for an op that does not exist, and
+  // for axes that do not or are manual already.
+  RegionId region(OpId op, std::vector<std::string> manual = {}, Loc loc = Loc::Current());
   // Adds a data-flow edge, which takes its turn among the ops where it is added. Throws
-  // ShardingError for uses and values that do not exist.
+  // ShardingError for uses and values that do not exist, and for an `outer` sharding that does not
+  // fit the region.
   void edge(EdgeOptions options, Loc loc = Loc::Current());
   // Says that these values must be sharded alike. Throws ShardingError unless their shapes are.
   void group(std::vector<ValueId> values, Loc loc = Loc::Current());

@@ -160,8 +160,9 @@ class Explainer {
     names_.value = [this](propagation::engine::ValueId v) { return values_.Text(v); };
     names_.op = [=](propagation::engine::OpId i) {
       if (info(i).instruction) return std::string(info(i).instruction->op->name);
-      return info(i).edge_of ? fmt::format("the border of {}", info(i).edge_of->op->name)
-                             : "return";
+      const ir::Instruction* edge = info(i).edge_of;
+      if (!edge) return std::string("return");
+      return (edge->regions.empty() ? "" : "the border of ") + std::string(edge->op->name);
     };
     names_.where = [=](propagation::engine::OpId i) {
       const ir::Instruction* at = info(i).instruction ? info(i).instruction : info(i).edge_of;

@@ -1,5 +1,7 @@
 #include "api/program_graph.h"
 
+#include <algorithm>
+
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "ops/ops.h"
@@ -96,6 +98,10 @@ class Builder {
     return region;
   }
 
+  const ir::Type* TypeOf(int32_t region, ir::ValueId v) const {
+    return out_.regions[static_cast<size_t>(region)].program->type(v);
+  }
+
   OpId Add(Op op, ProgramGraph::OpInfo info) {
     out_.ops.push_back(info);
     return graph().Add(std::move(op));
@@ -122,8 +128,21 @@ class Builder {
     return op;
   }
 
+  // An edge from its operand to its result, both one value.
+  void AddBarrier(int32_t region, const ir::Instruction& i) {
+    Op op = Start(region, i);
+    op.kind = Op::kNone;
+    ValueId result = op.results[0];
+    op.results.clear();
+    Edge edge;
+    edge.sources = {{Add(std::move(op), {&i, false, nullptr}), 0}};
+    out_.ops.push_back({nullptr, false, &i});
+    graph().AddEdge(std::move(edge), result, region);
+  }
+
   void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
     const ir::OpDef& def = *i.op;
+    if (&def == &ops::kOptimizationBarrier) return AddBarrier(region, i);
     std::vector<const ir::Type*> operands, results;
     for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
     for (ir::ValueId v : i.results) results.push_back(program.type(v));
@@ -150,6 +169,7 @@ class Builder {
   // The op itself only uses its operands; edges into its regions come before them, edges out of
   // them after. A branch uses the values of the outside themselves, as in Shardy: what is constant
   // there is copied into it. A loop does not, or it would make its constants anew in every step.
+  // Where a predicate chooses, the branch for false comes first: the order settles ties.
   void AddRegions(int32_t region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
@@ -180,13 +200,25 @@ class Builder {
     for (const ir::FlowEdge& edge : edges)
       if (edge.owner.kind == ir::FlowEnd::kRegionInput && !IsBranch(i))
         AddEdge(edge, value, self, {}, inner[static_cast<size_t>(edge.owner.region)]);
-    std::vector<OpId> ends;
-    for (size_t r = 0; r < inner.size(); ++r) {
-      Body(*i.regions[r], inner[r]);
-      ends.push_back(End(*i.regions[r], inner[r]));
+    const bool false_first = IsBranch(i) && TypeOf(region, i.operands[0])->dtype().is_bool();
+    const std::vector<OpId> ends = AddBodies(i, inner, false_first);
+    for (ir::FlowEdge& edge : edges) {
+      if (edge.owner.kind != ir::FlowEnd::kResult) continue;
+      if (false_first) std::reverse(edge.sources.begin(), edge.sources.end());
+      AddEdge(edge, value, self, ends, region);
     }
-    for (const ir::FlowEdge& edge : edges)
-      if (edge.owner.kind == ir::FlowEnd::kResult) AddEdge(edge, value, self, ends, region);
+  }
+
+  // Returns the ends of the regions.
+  std::vector<OpId> AddBodies(const ir::Instruction& i, const std::vector<int32_t>& inner,
+                              bool last_first) {
+    std::vector<OpId> ends(inner.size());
+    for (size_t k = 0; k < inner.size(); ++k) {
+      size_t r = last_first ? inner.size() - 1 - k : k;
+      Body(*i.regions[r], inner[r]);
+      ends[r] = End(*i.regions[r], inner[r]);
+    }
+    return ends;
   }
 
   template <class ValueOf>

@@ -151,8 +151,14 @@ class Placer {
       for (ir::ValueId v : made.results) types.push_back(from.type(v));
       if (!made.regions.empty()) return WriteRegions(op, made, std::move(next));
     }
-    for (size_t r = 0; r < op.results.size(); ++r)
-      next.results.push_back(Define(op.region, op.results[r], types[r], next.loc));
+    // What an edge makes is still the result of its instruction.
+    auto results = op.results;
+    if (results.empty() && op.origin >= 0)
+      for (ir::ValueId v : InfoOf(op).instruction->results)
+        results.push_back(
+            built_.regions[static_cast<size_t>(op.region)].values[static_cast<size_t>(v)]);
+    for (size_t r = 0; r < results.size(); ++r)
+      next.results.push_back(Define(op.region, results[r], types[r], next.loc));
     out.instructions.push_back(std::move(next));
   }
 
@@ -212,9 +218,9 @@ class Placer {
     for (size_t k = 0; k < op.operands.size(); ++k) programs_[r].outputs.push_back(Operand(op, k));
     auto [parent, at] = homes_.at(r);
     ir::Instruction& i = programs_[static_cast<size_t>(parent)].instructions[at];
-    auto number = static_cast<size_t>(built_.regions[r].number);
-    if (number + 1 < i.regions.size()) return;
-    const size_t first = r - number;  // the regions of an op follow each other
+    // The regions of an op follow each other, but may end in any order.
+    const size_t first = r - static_cast<size_t>(built_.regions[r].number);
+    if (++ended_[first] < i.regions.size()) return;
     if (IsBranch(i)) Capture(i, first, parent);
     for (size_t k = 0; k < i.regions.size(); ++k)
       i.regions[k] = std::make_shared<const ir::Program>(std::move(programs_[first + k]));
@@ -260,6 +266,7 @@ class Placer {
   std::map<std::pair<OpId, int32_t>, const ProgramGraph::Border*> borders_;  // by use
   std::vector<GraphValue> stacked_;                     // what the steps of a loop stack
   std::map<size_t, std::pair<int32_t, size_t>> homes_;  // by region: where its instruction is
+  std::map<size_t, size_t> ended_;                      // by an op's first region: how many have
 };
 
 }  // namespace

@@ -14,9 +14,6 @@ namespace {
 using engine::MaybeSharding;
 using engine::TensorSharding;
 
-int32_t Number(ValueId v) { return static_cast<int32_t>(v); }
-int32_t Number(OpId op) { return static_cast<int32_t>(op); }
-
 // Runs `read`; what it refuses is refused at the user's line first, then at the place in the text.
 template <class Read>
 auto ReadAt(const std::string& where, const Read& read) {
@@ -29,28 +26,6 @@ auto ReadAt(const std::string& where, const Read& read) {
     detail.notes.pop_back();
     base::ThrowRuntime(std::move(detail));
   }
-}
-
-std::string WhereOf(const std::string& given, Loc loc) {
-  return given.empty() ? base::Where(loc) : given;
-}
-
-void CheckValues(const Graph::Impl& impl, const char* op, const std::vector<ValueId>& values,
-                 const std::string& where) {
-  for (ValueId v : values)
-    if (Number(v) < 0 || Number(v) >= static_cast<int32_t>(impl.graph.values.size()))
-      Refuse(op, 1, where,
-             fmt::format("there is no value {}; the graph has {}", Number(v),
-                         impl.graph.values.size()));
-}
-
-const engine::TensorSharding& ShardingOf(Graph::Impl& impl, const std::string& text,
-                                         const std::string& where) {
-  auto known = impl.shardings.find(text);
-  if (known != impl.shardings.end()) return known->second;
-  TensorSharding s =
-      ReadAt(where, [&] { return sharding::ParseSharding(text, impl.mesh, Loc::Unknown()); });
-  return impl.shardings.emplace(text, std::move(s)).first->second;
 }
 
 sharding::DimMap ReadRule(const std::string& text, const sharding::Shapes& operands,
@@ -131,6 +106,7 @@ engine::Op EngineOp(Graph::Impl& impl, const OpOptions& options, const std::stri
   op.foldable = options.foldable;
   op.expands = options.expands;
   op.barrier = options.crosses;
+  op.region = Number(options.region);
   bool crossed = !options.rule.empty() || options.elementwise;
   if (op.kind == engine::Op::kNone && crossed) {
     op.kind = engine::Op::kRule;
@@ -139,7 +115,50 @@ engine::Op EngineOp(Graph::Impl& impl, const OpOptions& options, const std::stri
   return op;
 }
 
+// Inside of a region values do not mention its manual axes.
+void CheckManual(const Graph::Impl& impl, const TensorSharding& s, RegionId region,
+                 const std::string& where) {
+  auto check = [&](const sharding::AxisList& axes) {
+    for (sharding::AxisRef a : axes)
+      for (sharding::AxisRef b : impl.manual[static_cast<size_t>(region)])
+        if (a.axis == b.axis)
+          Refuse("value", 27, where,
+                 fmt::format("{} is manual in its region", AxisText(*impl.mesh, b)));
+  };
+  for (const sharding::DimAxes& d : s.dims) check(d.axes);
+  check(s.replicated);
+  check(s.unreduced);
+}
+
 }  // namespace
+
+std::string WhereOf(const std::string& given, Loc loc) {
+  return given.empty() ? base::Where(loc) : given;
+}
+
+void CheckValues(const Graph::Impl& impl, const char* op, const std::vector<ValueId>& values,
+                 const std::string& where) {
+  for (ValueId v : values)
+    if (Number(v) < 0 || Number(v) >= static_cast<int32_t>(impl.graph.values.size()))
+      Refuse(op, 1, where,
+             fmt::format("there is no value {}; the graph has {}", Number(v),
+                         impl.graph.values.size()));
+}
+
+void CheckRegion(const Graph::Impl& impl, const char* op, RegionId region,
+                 const std::string& where) {
+  if (Number(region) < 0 || Number(region) >= static_cast<int32_t>(impl.graph.regions.size()))
+    Refuse(op, 5, where, fmt::format("there is no region {}", Number(region)));
+}
+
+const engine::TensorSharding& ShardingOf(Graph::Impl& impl, const std::string& text,
+                                         const std::string& where) {
+  auto known = impl.shardings.find(text);
+  if (known != impl.shardings.end()) return known->second;
+  TensorSharding s =
+      ReadAt(where, [&] { return sharding::ParseSharding(text, impl.mesh, Loc::Unknown()); });
+  return impl.shardings.emplace(text, std::move(s)).first->second;
+}
 
 Graph::Graph(Mesh mesh, Loc loc) {
   if (mesh.empty()) Refuse("Graph", 20, base::Where(loc), "a graph needs a mesh with axes");
@@ -159,7 +178,10 @@ ValueId Graph::value(ValueOptions options, Loc loc) {
     Refuse("value", 2, where,
            fmt::format("the sharding is of rank {}, the value of rank {}", given->dims.size(),
                        options.shape.size()));
-  int32_t id = impl_->graph.AddValue(std::move(options.shape), std::move(given));
+  CheckRegion(*impl_, "value", options.region, where);
+  if (given) CheckManual(*impl_, *given, options.region, where);
+  int32_t id =
+      impl_->graph.AddValue(std::move(options.shape), std::move(given), Number(options.region));
   if (options.name.empty()) options.name = fmt::format("value {}", id);
   impl_->values.push_back({std::move(options.name), std::move(options.where)});
   return ValueId{id};
@@ -170,41 +192,12 @@ OpId Graph::op(OpOptions options, Loc loc) {
   if (options.name.empty()) options.name = fmt::format("op {}", impl_->ops.size());
   CheckValues(*impl_, options.name.c_str(), options.operands, where);
   CheckValues(*impl_, options.name.c_str(), options.results, where);
+  CheckRegion(*impl_, options.name.c_str(), options.region, where);
   CheckKind(options, where);
   int32_t id = impl_->graph.Add(EngineOp(*impl_, options, where));
   impl_->ops.push_back({std::move(options.name), std::move(options.where)});
   impl_->priorities.push_back(options.priority);
   return OpId{id};
-}
-
-void Graph::edge(EdgeOptions options, Loc loc) {
-  std::string where = WhereOf(options.where, loc);
-  CheckValues(*impl_, "edge", options.targets, where);
-  CheckValues(*impl_, "edge", {options.owner}, where);
-  engine::Edge edge;
-  std::vector<engine::Op>& ops = impl_->graph.ops;
-  for (Use use : options.sources) {
-    bool known = Number(use.op) >= 0 && Number(use.op) < static_cast<int32_t>(ops.size()) &&
-                 use.operand >= 0 &&
-                 use.operand < static_cast<int>(ops[static_cast<size_t>(use.op)].operands.size());
-    if (!known)
-      Refuse("edge", 14, where,
-             fmt::format("there is no operand {} of op {}", use.operand, Number(use.op)));
-    edge.sources.push_back({Number(use.op), use.operand});
-  }
-  // A loop's results are made by its edges: they have one sharding with what else is a target.
-  auto targets = std::move(options.targets);
-  targets.push_back(options.owner);
-  for (engine::Op& op : ops) {
-    if (op.kind != engine::Op::kNone) continue;
-    auto taken = [&](int32_t v) { return std::count(targets.begin(), targets.end(), ValueId{v}); };
-    op.results.erase(std::remove_if(op.results.begin(), op.results.end(), taken), op.results.end());
-  }
-  for (ValueId v : targets)
-    if (v != options.owner) edge.other_targets.push_back(Number(v));
-  impl_->graph.AddEdge(std::move(edge), Number(options.owner), 0);
-  impl_->ops.push_back({"edge", std::move(options.where)});
-  impl_->priorities.push_back(-1);
 }
 
 void Graph::group(std::vector<ValueId> values, Loc loc) {

@@ -26,10 +26,16 @@ class Splitter {
       if (splits || IsConstant(id)) continue;
       GiveCopies(graph_.ops[i], id);
     }
+    for (std::vector<ValueId>& group : graph_.groups)
+      std::erase_if(group, [&](ValueId v) { return IsGone(v); });
     rewrite_.Apply();
   }
 
  private:
+  // To be in a group is no use: a constant that nothing else uses is not there any more.
+  bool IsGone(ValueId v) {
+    return static_cast<size_t>(v) < taken_.size() && Splits(v) && !taken_[static_cast<size_t>(v)];
+  }
   Op& MakerOf(ValueId v) { return graph_.ops[static_cast<size_t>(maker_[static_cast<size_t>(v)])]; }
   bool IsConstant(OpId id) const {
     const Op& op = graph_.ops[static_cast<size_t>(id)];

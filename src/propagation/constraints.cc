@@ -52,6 +52,11 @@ class Constraints {
     auto it = manual_.find({use.op, use.index});
     return it == manual_.end() ? nullptr : it->second;
   }
+  // What v is given: a target of an edge, what the edge's owner is.
+  auto& Given(ValueId v) {
+    OpId edge = target_of_[At(v)];
+    return graph_.values[At(edge < 0 ? v : op(edge).results[0])].sharding;
+  }
   // The sharding that a use asks its value to have; null for an ordinary use.
   const TensorSharding* Asked(Use use) const {
     if (op(use.op).kind == Op::kConstraint)
@@ -66,7 +71,7 @@ class Constraints {
   // Makes later users of a chain's input use its last constraint.
   void FollowChain(OpId head) {
     ValueId input = op(head).operands[0];
-    if (IsConstraint(input) || graph_.values[At(input)].sharding) return;
+    if (IsConstraint(input) || Given(input)) return;
     for (Use use : uses_[At(input)])
       if (use.op != head && Asked(use)) return;
     OpId tail = head;
@@ -87,7 +92,7 @@ class Constraints {
 
   // `user` (a constraint, or -1 and a manual region's op) asks for `asked` of `input`.
   void Act(OpId user, ValueId input, const TensorSharding& asked, OpId constraint) {
-    if (graph_.values[At(input)].sharding) return;
+    if (Given(input)) return;
     for (const sharding::DimAxes& d : asked.dims)
       if (d.open) return;
     for (Use use : uses_[At(input)]) {
@@ -95,7 +100,7 @@ class Constraints {
       if (other && *other != asked) return;
     }
     if (target_of_[At(input)] < 0) {
-      graph_.values[At(input)].sharding = asked;
+      Given(input) = asked;
       return;
     }
     // What all targets of an edge are is not this one's to say: its users see a constraint instead.
@@ -104,7 +109,7 @@ class Constraints {
       for (sharding::DimAxes& d : partial.dims) d.open = true;
       partial.unreduced = asked.unreduced;
       partial.kind = asked.kind;
-      graph_.values[At(input)].sharding = std::move(partial);
+      Given(input) = std::move(partial);
     }
     Op moved;
     if (constraint >= 0) {

@@ -38,11 +38,6 @@ struct Value {
   int32_t region = 0;  // of an argument of a region: which one
 };
 
-// Axes that a region has as Manual: its values do not mention them.
-struct ManualRegion {
-  AxisList axes;
-};
-
 // A data-flow edge: all its targets have one sharding, and it follows that of the sources. Sources
 // are uses: operand `index` of `op` (a region op, or the end of a region).
 struct Use {

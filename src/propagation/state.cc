@@ -61,6 +61,7 @@ State::State(Graph& graph, bool record)
     for (ValueId v : graph.groups[g])
       if (Owner(v) == v) group_of_[static_cast<size_t>(v)] = static_cast<int32_t>(g);
   ListTensors();
+  CountUses();
   ListUsers();
 }
 
@@ -79,21 +80,21 @@ void State::ListTensors() {
   tensors_begin_.push_back(static_cast<int32_t>(tensors_.size()));
 }
 
-void State::ListUsers() {
-  std::vector<int32_t> uses(graph_.values.size() + 1, 0);
-  auto each_use = [&](const auto& visit) {
-    for (size_t i = graph_.ops.size(); i-- > 0;)
-      for (ValueId v : graph_.ops[i].operands) visit(v, static_cast<OpId>(i));
-  };
-  each_use([&](ValueId v, OpId) { ++uses[static_cast<size_t>(v)]; });
+void State::CountUses() {
+  std::vector<int32_t> uses(graph_.values.size(), 0);
+  for (const Op& op : graph_.ops)
+    for (ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
   // Being in a group is a use, as of the op that says so.
   for (const std::vector<ValueId>& group : graph_.groups)
     for (ValueId v : group) ++uses[static_cast<size_t>(v)];
-  single_use_.assign(graph_.ops.size(), true);
-  each_use([&](ValueId v, OpId op) {
-    if (uses[static_cast<size_t>(v)] != 1 && !graph_.values[static_cast<size_t>(v)].shape.empty())
-      single_use_[static_cast<size_t>(op)] = false;
-  });
+  for (const Op& op : graph_.ops)
+    single_use_.push_back(std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+      return uses[static_cast<size_t>(v)] == 1 ||
+             graph_.values[static_cast<size_t>(v)].shape.empty();
+    }));
+}
+
+void State::ListUsers() {
   // A use that is an edge's source stands for the edge.
   absl::flat_hash_map<std::pair<OpId, int32_t>, OpId> edges;
   for (size_t i = 0; i < graph_.ops.size(); ++i)

@@ -80,6 +80,7 @@ class State {
 
  private:
   void ListTensors();
+  void CountUses();
   void ListUsers();
 
   const Graph& graph_;

@@ -28,6 +28,13 @@ void Op(Graph& g, std::string rule, std::vector<ValueId> operands, std::vector<V
         .where = kWhere});
 }
 
+// An op with a region over x, and an edge into it.
+void Enter(Graph& g, std::vector<int64_t> outside, std::vector<int64_t> inside, std::string outer) {
+  OpId map = g.op({.name = "map", .operands = {Of(g, std::move(outside))}, .where = kWhere});
+  ValueId part = g.value({.shape = std::move(inside), .region = g.region(map, {"x"})});
+  g.edge({.sources = {{map, 0}}, .owner = part, .outer = std::move(outer), .where = kWhere});
+}
+
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
       {"text", [](Graph& g) { Of(g, {8}, "<@mesh, [{\"x\""); }},
@@ -115,6 +122,32 @@ const std::vector<Case>& Cases() {
        [](Graph& g) {
          ValueId a = Of(g, {8});
          propagate(g, {.explain = false}).explain(a);
+       }},
+      {"region_of_no_op", [](Graph& g) { g.region(OpId{3}); }},
+      {"region_unknown",
+       [](Graph& g) { g.value({.shape = {8}, .where = kWhere, .region = RegionId{2}}); }},
+      {"region_unknown_axis",
+       [](Graph& g) { g.region(g.op({.name = "map", .where = kWhere}), {"z"}); }},
+      {"region_manual_already",
+       [](Graph& g) {
+         RegionId outer = g.region(g.op({.name = "map"}), {"x"});
+         g.region(g.op({.name = "map", .region = outer}), {"x"});
+       }},
+      {"region_mentions_manual",
+       [](Graph& g) {
+         RegionId in = g.region(g.op({.name = "map"}), {"x"});
+         g.value({.shape = {8}, .sharding = "<@mesh, [{\"x\"}]>", .where = kWhere, .region = in});
+       }},
+      {"border_rank", [](Graph& g) { Enter(g, {8}, {4}, R"(<@mesh, [{"x"}, {}]>)"); }},
+      {"border_sizes", [](Graph& g) { Enter(g, {8}, {8}, R"(<@mesh, [{"x"}]>)"); }},
+      {"border_manual_behind", [](Graph& g) { Enter(g, {8}, {4}, R"(<@mesh, [{"y", "x"}]>)"); }},
+      {"border_of_no_region",
+       [](Graph& g) {
+         OpId op = g.op({.name = "map", .operands = {Of(g, {8})}, .where = kWhere});
+         g.edge({.sources = {{op, 0}},
+                 .owner = Of(g, {8}),
+                 .outer = R"(<@mesh, [{"x"}]>)",
+                 .where = kWhere});
        }},
       {"no_mesh", [](Graph&) { Graph empty{Mesh()}; }},
   };

@@ -39,6 +39,33 @@ std::string Propagated(const Program& program) {
   return ir::Text(*PropagateProgram(*program.program()).program);
 }
 
+// As in Shardy: what is behind it is the same value, which a constraint of one use does not hold.
+TEST(ProgramGraph, ABarrierIsAnEdge) {
+  MeshScope scope(make_mesh({{"x", 1, Auto}}));
+  Program p = jit([](Array x) {
+                return with_sharding_constraint(optimization_barrier(x), P(None)) + 1;
+              }).trace(zeros({8}));
+  ProgramGraph built = GraphOf(*p.program());
+  ASSERT_EQ(built.graph.edges.size(), 1u);
+  EXPECT_EQ(built.graph.ops[1].kind, propagation::engine::Op::kEdge);
+  ir::Verify(*PropagateProgram(*p.program()).program);
+}
+
+TEST(ProgramGraph, TheBranchForFalseComesFirst) {
+  Program p = jit([](Array on, Array x) {
+                return cond(
+                    on, [](Array t) { return tanh(t); }, [](Array t) { return t * 2; }, x);
+              }).trace(abstract_array("bool[]"), abstract_array("f32[8]"));
+  ProgramGraph built = GraphOf(*p.program());
+  for (const ProgramGraph::OpInfo& info : built.ops) {
+    if (!info.instruction || info.instruction->op->name == "cond") continue;
+    EXPECT_NE(info.instruction->op->name, "tanh");
+    break;
+  }
+  std::string text = Propagated(p);
+  EXPECT_LT(text.find("tanh"), text.find("mul")) << text;
+}
+
 // As in Shardy, where a branch has no arguments: with an edge between, a tie may go the other way.
 TEST(ProgramGraph, ABranchUsesTheValuesOfTheOutside) {
   Program p = jit([](Array on, Array x) {

@@ -143,6 +143,53 @@ TEST(Foreign, EdgesCarryAcrossALoop) {
   for (ValueId v : {carry, next, result}) EXPECT_EQ(done.sharding(v), R"(<@mesh, [{"x", ?}]>)");
 }
 
+// What shard_map is: inside, each device has its own part over x, and y is propagated as ever.
+TEST(Foreign, AxesCrossTheBorderOfAManualRegionBehindTheManualOnes) {
+  Graph graph(TwoAxes());
+  auto a = graph.value({.shape = {8, 16}}), r = graph.value({.shape = {8, 16}});
+  OpId map = graph.op({.name = "shard_map", .operands = {a}, .results = {r}});
+  RegionId body = graph.region(map, {"x"});
+  auto part = graph.value({.shape = {4, 16}, .region = body});
+  graph.edge({.sources = {{map, 0}}, .owner = part, .outer = R"(<@mesh, [{"x", ?}, {?}]>)"});
+  auto out =
+      graph.value({.shape = {4, 16}, .sharding = R"(<@mesh, [{"y", ?}, {?}]>)", .region = body});
+  graph.op(
+      {.name = "tanh", .operands = {part}, .results = {out}, .elementwise = true, .region = body});
+  OpId end = graph.op({.name = "end", .operands = {out}, .region = body});
+  graph.edge({.sources = {{end, 0}}, .owner = r, .outer = R"(<@mesh, [{"x", ?}, {?}]>)"});
+  graph.returns({r});
+  Result result = propagate(graph, {.border = Border::kKeep});
+  EXPECT_EQ(result.sharding(part), R"(<@mesh, [{"y", ?}, {?}]>)");
+  for (ValueId v : {a, r}) EXPECT_EQ(result.sharding(v), R"(<@mesh, [{"x", "y", ?}, {?}]>)");
+}
+
+// The constraint in the branch is of the loop's argument: it holds from where that begins.
+TEST(Foreign, ABranchInALoopUsesTheLoopsValues) {
+  Graph graph(TwoAxes());
+  auto init = graph.value({.shape = {8}}), last = graph.value({.shape = {8}});
+  auto on = graph.value({.shape = {}});
+  OpId loop = graph.op({.name = "loop", .operands = {init}, .results = {last}});
+  RegionId body = graph.region(loop);
+  auto carry = graph.value({.shape = {8}, .region = body});
+  auto next = graph.value({.shape = {8}, .region = body});
+  OpId choose = graph.op({.name = "if", .operands = {on}, .results = {next}, .region = body});
+  RegionId branch = graph.region(choose);
+  auto pinned = graph.value({.shape = {8}, .sharding = R"(<@mesh, [{"y"}]>)", .region = branch});
+  graph.op({.name = "pin",
+            .operands = {carry},
+            .results = {pinned},
+            .constraint = true,
+            .region = branch});
+  OpId chosen = graph.op({.name = "chosen", .operands = {pinned}, .region = branch});
+  graph.edge({.sources = {{chosen, 0}}, .owner = next});
+  OpId end = graph.op({.name = "end", .operands = {next}, .region = body});
+  graph.edge({.sources = {{loop, 0}, {end, 0}}, .targets = {carry}, .owner = last});
+  graph.returns({last});
+  Result result = propagate(graph);
+  for (ValueId v : {init, carry, next, last})
+    EXPECT_EQ(result.sharding(v), R"(<@mesh, [{"y", ?}]>)");
+}
+
 TEST(Foreign, ConstraintsBarriersAndGroups) {
   Graph graph(TwoAxes());
   auto a = graph.value({.shape = {8}});
