@@ -90,5 +90,40 @@ TEST(ProgramGraph, AConstraintInABranchActsOnTheLoopAround) {
   EXPECT_THAT(f(x).to_vector<float>(), testing::ElementsAreArray(wanted));
 }
 
+// What propagation gives the values of a program, arguments first, where those and the result begin
+// with these dims ("": no sharding).
+std::vector<std::string> Shardings(const Program& program,
+                                   const std::vector<std::string>& arguments,
+                                   const std::string& returned) {
+  ProgramGraph built = GraphOf(*program.program());
+  const sharding::MeshDef* mesh = current_mesh().def()->WithoutModes();
+  auto parse = [&](const std::string& dims) {
+    return sharding::ParseSharding("<@mesh, [" + dims + "]>", mesh, Loc::Unknown());
+  };
+  for (size_t k = 0; k < arguments.size(); ++k)
+    if (!arguments[k].empty()) built.graph.values[k].sharding = parse(arguments[k]);
+  if (!returned.empty()) built.graph.returns[0] = parse(returned);
+  propagation::engine::Result result = propagation::engine::Propagate(built.graph);
+  std::vector<std::string> texts;
+  for (size_t v = 0; v < program.program()->values.size(); ++v) {
+    const sharding::TensorSharding* s = result.sharding(static_cast<ir::ValueId>(v));
+    texts.push_back(s ? Text(*s) : "none");
+  }
+  return texts;
+}
+
+// Shardy's select(p, a, b) is select_n(p, b, a), and the first operand wins a tie.
+TEST(ProgramGraph, TheCaseForTrueSettlesTiesOfSelect) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  Program p =
+      jit([](Array which, Array a, Array b) {
+        return select_n(which, {a, b});
+      }).trace(abstract_array("bool[8,8]"), abstract_array("f32[8,8]"), abstract_array("f32[8,8]"));
+  EXPECT_EQ(Shardings(p, {"", R"({}, {"x"})", R"({"x"}, {})"}, "")[0],
+            R"(<@mesh, [{"x", ?}, {?}]>)");
+  const ir::Program& placed = *PropagateProgram(*p.program()).program;
+  EXPECT_EQ(placed.instructions[0].operands, p.program()->instructions[0].operands);
+}
+
 }  // namespace
 }  // namespace tessera::api
