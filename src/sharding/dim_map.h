@@ -28,13 +28,15 @@ struct Factor {
   bool asks = false;
   // Nothing propagates through it.
   bool blocked = false;
+  // Axes propagate as early as through a pass factor, whatever has to be done about them then.
+  bool early = false;
   // The typing rule wants it laid out like that factor, of whose dim it is a piece (the updated
   // one).
   int32_t piece_of = -1;
   friend bool operator==(const Factor&, const Factor&) = default;
   template <class H>
   friend H AbslHashValue(H h, const Factor& f) {
-    return H::combine(std::move(h), f.size, f.kind, f.blocked);
+    return H::combine(std::move(h), f.size, f.kind, f.blocked, f.early);
   }
 };
 

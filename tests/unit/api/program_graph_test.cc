@@ -125,5 +125,20 @@ TEST(ProgramGraph, TheCaseForTrueSettlesTiesOfSelect) {
   EXPECT_EQ(placed.instructions[0].operands, p.program()->instructions[0].operands);
 }
 
+// `rev` moves what it sends through its dim a round later than these.
+TEST(ProgramGraph, UpdatesInPartAndShiftsPassAsEarlyAsOtherDims) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  const std::string by_columns = R"({}, {"x"})", by_rows = R"({"x"}, {})";
+  Program update =
+      jit([](Array a, Array u, Array i) {
+        return dynamic_update_slice(rev(a, {1}), u, {i, i});
+      }).trace(abstract_array("f32[8,8]"), abstract_array("f32[2,8]"), abstract_array("i32[]"));
+  EXPECT_EQ(Shardings(update, {by_columns}, by_rows)[3], R"(<@mesh, [{"x", ?}, {?}]>)");
+  Program shift = jit([](Array a, Array z) {
+                    return pad(rev(a, {1}), {{1, -1, 0}, {0, 0, 0}}, z);
+                  }).trace(abstract_array("f32[8,8]"), abstract_array("f32[]"));
+  EXPECT_EQ(Shardings(shift, {by_columns}, by_rows)[2], R"(<@mesh, [{"x", ?}, {?}]>)");
+}
+
 }  // namespace
 }  // namespace tessera::api
