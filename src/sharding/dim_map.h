@@ -98,7 +98,8 @@ using Shapes = absl::InlinedVector<const Shape*, 4>;
 DimMap Pointwise(const Shapes& operands, const Shape& result, int num_results = 1);
 
 // Returns the map of a reshape: both shapes walked major to minor, cutting common factors. Where
-// they have none, operand and result get factors of their own, which cannot be sharded.
+// they have none, operand and result get factors of their own, which cannot be sharded. Nothing
+// propagates between arrays without elements.
 // Source: spec/propagation.md 2.8.
 DimMap ReshapeMap(const Shape& operand, const Shape& result);
 

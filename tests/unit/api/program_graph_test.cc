@@ -140,5 +140,11 @@ TEST(ProgramGraph, UpdatesInPartAndShiftsPassAsEarlyAsOtherDims) {
   EXPECT_EQ(Shardings(shift, {by_columns}, by_rows)[2], R"(<@mesh, [{"x", ?}, {?}]>)");
 }
 
+TEST(ProgramGraph, NothingPropagatesThroughAReshapeOfNothing) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  Program p = jit([](Array a) { return reshape(a, {4, 0, 1}); }).trace(abstract_array("f32[4,0]"));
+  EXPECT_EQ(Shardings(p, {R"({"x"}, {})"}, "")[1], "none");
+}
+
 }  // namespace
 }  // namespace tessera::api
