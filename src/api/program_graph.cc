@@ -124,6 +124,7 @@ class Builder {
     Op op;
     op.region = region;
     for (ir::ValueId v : i.operands) op.operands.push_back(Value(region, v));
+    ReorderForTies(i, op.operands);
     for (ir::ValueId v : i.results) op.results.push_back(Value(region, v));
     return op;
   }

@@ -1,8 +1,10 @@
 // The graph that propagation works on, of a program with its regions.
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "ir/program.h"
+#include "ops/ops.h"
 #include "propagation/graph.h"
 
 namespace tessera::api {
@@ -46,6 +48,13 @@ OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results);
 // Whether the instruction runs one of its regions, once. Its operands after the first one are what
 // the regions use of the outside.
 bool IsBranch(const ir::Instruction& i);
+
+// Puts an instruction's operands in the order that they have in the graph, or back: order settles
+// ties, and StableHLO's select has the case for true first.
+template <class Operands>
+void ReorderForTies(const ir::Instruction& i, Operands& operands) {
+  if (i.op == &ops::kSelectN) std::swap(operands[1], operands[2]);
+}
 
 // Explicit axes that a type names are the beginning of each dim, and those it does not name stay
 // out of the value. The program's own values keep their ids.

@@ -146,6 +146,7 @@ class Placer {
       next.op = made.op;
       next.params = made.params;
       next.loc = made.loc;
+      ReorderForTies(made, next.operands);
       // A copy's values are of the type of the original's, wherever that is.
       const ir::Program& from = ProgramOf(op.origin);
       for (ir::ValueId v : made.results) types.push_back(from.type(v));

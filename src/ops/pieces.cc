@@ -119,6 +119,9 @@ std::vector<ShapeAndDType> PadType(const TypeCall& c) {
 DimMap PadDims(const ir::DimsCall& c) {
   const auto& p = ir::As<PadParams>(c.params);
   DimMap map = PieceDims(c, 1, [&](size_t d) { return p.low[d] || p.high[d] || p.interior[d]; });
+  // As in Shardy, where a dim of unchanged size passes.
+  for (size_t d = 0; d < p.low.size(); ++d)
+    map.factors[d].early = (*c.operands[0])[d] == (*c.results[0])[d];
   map.linear[0].operands = {0, 1};
   map.linear[0].casts_scalars = true;
   for (size_t d = 0; d < p.low.size(); ++d)
@@ -323,8 +326,10 @@ DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
   sharding::DimFactors operand, update;
   for (size_t d = 0; d < whole.size(); ++d) {
     bool in_part = whole[d] != piece[d];
-    int32_t f = map.AddFactor(
-        {.size = whole[d], .kind = in_part ? FactorKind::kPermute : FactorKind::kPass});
+    // Shardy lets all dims of the updated array pass.
+    int32_t f = map.AddFactor({.size = whole[d],
+                               .kind = in_part ? FactorKind::kPermute : FactorKind::kPass,
+                               .early = true});
     operand.push_back({f});
     if (in_part)
       f = map.AddFactor({.size = piece[d], .kind = FactorKind::kReplicate, .piece_of = f});

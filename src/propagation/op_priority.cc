@@ -12,7 +12,8 @@ std::vector<Round> DefaultRounds() {
       [](const Op& op, const Factor&, bool single) { return single ? op.first : Direction::kNone; },
       [](const Op& op, const Factor&, bool) { return op.first; },
       [=](const Op& op, const Factor& f, bool) {
-        return f.kind == FactorKind::kPass ? backward_if_expands(op) : Direction::kNone;
+        bool passes = f.kind == FactorKind::kPass || f.early;
+        return passes ? backward_if_expands(op) : Direction::kNone;
       },
       [=](const Op& op, const Factor&, bool) { return backward_if_expands(op); },
       [](const Op&, const Factor&, bool) { return Direction::kBoth; }};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace tessera::sharding {
@@ -102,9 +103,7 @@ std::vector<std::pair<size_t, int64_t>> RunsBetweenZeros(const Shape& shape) {
   return runs;
 }
 
-}  // namespace
-
-DimMap ReshapeMap(const Shape& operand, const Shape& result) {
+DimMap WalkBetweenZeros(const Shape& operand, const Shape& result) {
   DimMap map;
   map.operands.emplace_back(operand.size());
   map.results.emplace_back(result.size());
@@ -132,6 +131,16 @@ DimMap ReshapeMap(const Shape& operand, const Shape& result) {
     int32_t zero = map.AddFactor({.size = 0});  // a dim of size 0 stands for itself
     map.operands[0][in_at - 1] = map.results[0][out_at - 1] = {zero};
   }
+  return map;
+}
+
+}  // namespace
+
+DimMap ReshapeMap(const Shape& operand, const Shape& result) {
+  DimMap map = WalkBetweenZeros(operand, result);
+  // Without elements a type's axes pass, but Shardy propagates nothing.
+  if (std::find(operand.begin(), operand.end(), 0) != operand.end())
+    for (Factor& f : map.factors) f.blocked = true;
   return map;
 }
 

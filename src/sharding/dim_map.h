@@ -28,13 +28,15 @@ struct Factor {
   bool asks = false;
   // Nothing propagates through it.
   bool blocked = false;
+  // Axes propagate as early as through a pass factor, whatever has to be done about them then.
+  bool early = false;
   // The typing rule wants it laid out like that factor, of whose dim it is a piece (the updated
   // one).
   int32_t piece_of = -1;
   friend bool operator==(const Factor&, const Factor&) = default;
   template <class H>
   friend H AbslHashValue(H h, const Factor& f) {
-    return H::combine(std::move(h), f.size, f.kind, f.blocked);
+    return H::combine(std::move(h), f.size, f.kind, f.blocked, f.early);
   }
 };
 
@@ -101,7 +103,8 @@ using Shapes = absl::InlinedVector<const Shape*, 4>;
 DimMap Pointwise(const Shapes& operands, const Shape& result, int num_results = 1);
 
 // Returns the map of a reshape: both shapes walked major to minor, cutting common factors. Where
-// they have none, operand and result get factors of their own, which cannot be sharded.
+// they have none, operand and result get factors of their own, which cannot be sharded. Nothing
+// propagates between arrays without elements.
 // Source: spec/propagation.md 2.8.
 DimMap ReshapeMap(const Shape& operand, const Shape& result);
 

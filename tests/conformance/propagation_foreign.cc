@@ -128,9 +128,10 @@ OpFacts Fft(const OpCall& c) {
   std::vector<int64_t> lengths = c.List("fft_lengths");
   std::string type = c.attrs.at("fft_type").get<std::string>();
   Shape result = c.shape(0);
-  if (type == "RFFT") result.back() = lengths.back() / 2 + 1;
+  if (type == "RFFT") result.back() = lengths.back() ? lengths.back() / 2 + 1 : 0;
   if (type == "IRFFT") result.back() = lengths.back();
-  return Facts({{result, c.operands[0].dtype}}, ops::FftDims(lengths.size(), c.shape(0), result));
+  DType dtype = type == "IRFFT" ? f32 : f64;  // f64 stands for c64, as wherever types are read
+  return Facts({{result, dtype}}, ops::FftDims(lengths.size(), c.shape(0), result));
 }
 
 OpFacts TriangularSolve(const OpCall& c) {

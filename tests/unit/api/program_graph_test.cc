@@ -117,5 +117,61 @@ TEST(ProgramGraph, AConstraintInABranchActsOnTheLoopAround) {
   EXPECT_THAT(f(x).to_vector<float>(), testing::ElementsAreArray(wanted));
 }
 
+// What propagation gives the values of a program, arguments first, where those and the result begin
+// with these dims ("": no sharding).
+std::vector<std::string> Shardings(const Program& program,
+                                   const std::vector<std::string>& arguments,
+                                   const std::string& returned) {
+  ProgramGraph built = GraphOf(*program.program());
+  const sharding::MeshDef* mesh = current_mesh().def()->WithoutModes();
+  auto parse = [&](const std::string& dims) {
+    return sharding::ParseSharding("<@mesh, [" + dims + "]>", mesh, Loc::Unknown());
+  };
+  for (size_t k = 0; k < arguments.size(); ++k)
+    if (!arguments[k].empty()) built.graph.values[k].sharding = parse(arguments[k]);
+  if (!returned.empty()) built.graph.returns[0] = parse(returned);
+  propagation::engine::Result result = propagation::engine::Propagate(built.graph);
+  std::vector<std::string> texts;
+  for (size_t v = 0; v < program.program()->values.size(); ++v) {
+    const sharding::TensorSharding* s = result.sharding(static_cast<ir::ValueId>(v));
+    texts.push_back(s ? Text(*s) : "none");
+  }
+  return texts;
+}
+
+// Shardy's select(p, a, b) is select_n(p, b, a), and the first operand wins a tie.
+TEST(ProgramGraph, TheCaseForTrueSettlesTiesOfSelect) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  Program p =
+      jit([](Array which, Array a, Array b) {
+        return select_n(which, {a, b});
+      }).trace(abstract_array("bool[8,8]"), abstract_array("f32[8,8]"), abstract_array("f32[8,8]"));
+  EXPECT_EQ(Shardings(p, {"", R"({}, {"x"})", R"({"x"}, {})"}, "")[0],
+            R"(<@mesh, [{"x", ?}, {?}]>)");
+  const ir::Program& placed = *PropagateProgram(*p.program()).program;
+  EXPECT_EQ(placed.instructions[0].operands, p.program()->instructions[0].operands);
+}
+
+// `rev` moves what it sends through its dim a round later than these.
+TEST(ProgramGraph, UpdatesInPartAndShiftsPassAsEarlyAsOtherDims) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  const std::string by_columns = R"({}, {"x"})", by_rows = R"({"x"}, {})";
+  Program update =
+      jit([](Array a, Array u, Array i) {
+        return dynamic_update_slice(rev(a, {1}), u, {i, i});
+      }).trace(abstract_array("f32[8,8]"), abstract_array("f32[2,8]"), abstract_array("i32[]"));
+  EXPECT_EQ(Shardings(update, {by_columns}, by_rows)[3], R"(<@mesh, [{"x", ?}, {?}]>)");
+  Program shift = jit([](Array a, Array z) {
+                    return pad(rev(a, {1}), {{1, -1, 0}, {0, 0, 0}}, z);
+                  }).trace(abstract_array("f32[8,8]"), abstract_array("f32[]"));
+  EXPECT_EQ(Shardings(shift, {by_columns}, by_rows)[2], R"(<@mesh, [{"x", ?}, {?}]>)");
+}
+
+TEST(ProgramGraph, NothingPropagatesThroughAReshapeOfNothing) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  Program p = jit([](Array a) { return reshape(a, {4, 0, 1}); }).trace(abstract_array("f32[4,0]"));
+  EXPECT_EQ(Shardings(p, {R"({"x"}, {})"}, "")[1], "none");
+}
+
 }  // namespace
 }  // namespace tessera::api
