@@ -9,7 +9,8 @@ using namespace tessera;
 
 // x where the gate is open, else 0.
 void Gate(const KernelCall& call) {
-  auto x = call.in[0].data<float>(), gate = call.in[1].data<float>(), out = call.out[0].data<float>();
+  auto x = call.in[0].data<float>(), gate = call.in[1].data<float>(),
+       out = call.out[0].data<float>();
   for (size_t i = 0; i < out.size(); ++i) out[i] = gate[i] > 0 ? x[i] : 0;
 }
 
@@ -28,7 +29,8 @@ int main() {
   // 1. Names are factors: the kernel sees one shard, so b and h may be cut anywhere.
   CustomOp gate = register_op({.name = "gate", .rule = "b h, b h -> b h", .kernel = Gate});
   // 2. A factor that the result lacks is reduced: the parts are combined by max.
-  CustomOp peak = register_op({.name = "peak", .rule = "b h -> b reduction=max{h}", .kernel = Peak});
+  CustomOp peak =
+      register_op({.name = "peak", .rule = "b h -> b reduction=max{h}", .kernel = Peak});
   std::cout << "checked when it was registered:\n" << peak.report();
 
   // 3. A rule is tried on small arrays. Sums of maxima are not maxima:
@@ -42,9 +44,15 @@ int main() {
   MeshScope scope(make_mesh({{"data", 2}, {"model", 4}}));
   Array x = reshard(arange(32.0).reshape({8, 4}), P("data", "model"));
   auto f = jit([&](Array x) { return peak({gate({x, x - 12})}, {.out_sharding = P("data")}); });
-  std::cout << type_of(gate({x, x})) << " -> " << type_of(f(x)) << "\n" << f(x) << "\n" << f.lower(x).comm();
+  std::cout << type_of(gate({x, x})) << " -> " << type_of(f(x)) << "\n"
+            << f(x) << "\n"
+            << f.lower(x).comm();
 
   // 5. Over Auto axes propagation crosses them like any other op.
-  auto g = auto_axes([&](Array x) { return gate({with_sharding_constraint(x, P("model", Open())), x}); }, {.out_sharding = P("model")});
+  auto g = auto_axes(
+      [&](Array x) {
+        return gate({with_sharding_constraint(x, P("model", Open())), x});
+      },
+      {.out_sharding = P("model")});
   std::cout << g.lower(ones({8, 4})).propagated();
 }

@@ -25,10 +25,10 @@ namespace tessera::runtime {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kSmallRegion = int64_t{4} << 20;   // 4 KiB pages: costs only what is touched
+constexpr int64_t kSmallRegion = int64_t{4} << 20;  // 4 KiB pages: costs only what is touched
 constexpr int64_t kHugeRegion = int64_t{32} << 20;
-constexpr int64_t kHugeFrom = int64_t{256} << 10;    // blocks from here on lie in huge pages
-constexpr int64_t kKeepFree = int64_t{1} << 30;      // more free than this and than live: give back
+constexpr int64_t kHugeFrom = int64_t{256} << 10;  // blocks from here on lie in huge pages
+constexpr int64_t kKeepFree = int64_t{1} << 30;    // more free than this and than live: give back
 constexpr int64_t kLargest = int64_t{1} << 46;
 
 int64_t MachineBytes() {
@@ -43,8 +43,10 @@ int64_t MachineBytes() {
 void SpinLock::lock() {
   for (int spins = 0; held_.exchange(true, std::memory_order_acquire);) {
     while (held_.load(std::memory_order_relaxed)) {
-      if (++spins % 64 == 0) sched_yield();
-      else hwy::Pause();
+      if (++spins % 64 == 0)
+        sched_yield();
+      else
+        hwy::Pause();
     }
   }
 }

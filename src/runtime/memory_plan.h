@@ -42,7 +42,7 @@ struct LoopFlow {
 
 struct Flow {
   std::vector<FlowNode> nodes;
-  std::vector<Life> lives;  // per value
+  std::vector<Life> lives;      // per value
   std::vector<LoopFlow> loops;  // inner ones before those around them
 };
 
@@ -51,8 +51,8 @@ Flow Analyse(const plan::Plan& plan);
 // Where a value is. Fields are those of Binding, in terms of values.
 struct Place {
   Binding::How how = Binding::kFresh;
-  bool frame = false;    // lives inside one node: at `offset` of the worker's frame
-  int32_t from = -1;     // kTake, kSame, kAlias: a value
+  bool frame = false;  // lives inside one node: at `offset` of the worker's frame
+  int32_t from = -1;   // kTake, kSame, kAlias: a value
   int32_t node = -1;
   int32_t storage = -1, family = -1;
   int64_t offset = 0;

@@ -5,9 +5,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/reduce.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::runtime::HWY_NAMESPACE {
@@ -46,7 +46,8 @@ struct Or {
 struct Max {
   template <class D, class V>
   static HWY_INLINE V Call(D, V a, V b) {
-    if constexpr (!hwy::IsFloat<hn::TFromD<D>>()) return hn::Max(a, b);
+    if constexpr (!hwy::IsFloat<hn::TFromD<D>>())
+      return hn::Max(a, b);
     else {
       const V most = hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), hn::Max(a, b));
       return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::IsNaN(b), b, most));
@@ -56,7 +57,8 @@ struct Max {
 struct Min {
   template <class D, class V>
   static HWY_INLINE V Call(D, V a, V b) {
-    if constexpr (!hwy::IsFloat<hn::TFromD<D>>()) return hn::Min(a, b);
+    if constexpr (!hwy::IsFloat<hn::TFromD<D>>())
+      return hn::Min(a, b);
     else {
       const V least = hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), hn::Min(a, b));
       return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::IsNaN(b), b, least));
@@ -128,16 +130,20 @@ HWY_INLINE void CombineMany(const std::byte* const* src, int k, std::byte* out, 
       for (; count < kAtOnce && begin < k; ++begin) {
         at[count++] = reinterpret_cast<const T*>(src[begin]) + i;
       }
-      if (begin < k) Combine<Op, false>(at, count, partial, m);
-      else Combine<Op, kStream>(at, count, dst + i, m);
+      if (begin < k)
+        Combine<Op, false>(at, count, partial, m);
+      else
+        Combine<Op, kStream>(at, count, dst + i, m);
     }
   }
 }
 
 template <class T, class Op>
 void ReduceNative(const std::byte* const* src, int k, std::byte* dst, int64_t n, bool stream) {
-  if (stream) CombineMany<Op, true, T>(src, k, dst, n);
-  else CombineMany<Op, false, T>(src, k, dst, n);
+  if (stream)
+    CombineMany<Op, true, T>(src, k, dst, n);
+  else
+    CombineMany<Op, false, T>(src, k, dst, n);
 }
 
 // Highway has no product of 8-bit and, before AVX-512, of 64-bit integers. Unsigned: may wrap.
@@ -167,10 +173,9 @@ struct Half {
     const auto all = hn::BitCast(du, v);
     const auto x = hn::And(all, set(0x7fffffff));
     const auto odd = hn::And(hn::ShiftRight<13>(x), set(1));
-    const auto normal =
-        hn::ShiftRight<13>(hn::Add(hn::Add(x, odd), set(0xfffu - 0x38000000u)));
-    const auto tiny = hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, x), hn::Set(d, 0.5f))),
-                              set(0x3f000000));
+    const auto normal = hn::ShiftRight<13>(hn::Add(hn::Add(x, odd), set(0xfffu - 0x38000000u)));
+    const auto tiny =
+        hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, x), hn::Set(d, 0.5f))), set(0x3f000000));
     auto half = hn::IfThenElse(hn::Lt(x, set(0x38800000)), tiny, normal);
     half = hn::IfThenElse(hn::Gt(x, set(0x477fefff)), set(0x7c00), half);
     half = hn::IfThenElse(hn::Gt(x, set(0x7f800000)), set(0x7e00), half);
@@ -223,34 +228,50 @@ void ReduceNarrow(const std::byte* const* src, int k, std::byte* out, int64_t n,
 template <class T>
 ReduceFn OfInteger(plan::Reduction reduction) {
   switch (reduction) {
-    case plan::Reduction::kSum: return ReduceNative<T, Add>;
-    case plan::Reduction::kProd: return MultiplyIntegers<T>;
-    case plan::Reduction::kMax: return ReduceNative<T, Max>;
-    case plan::Reduction::kMin: return ReduceNative<T, Min>;
-    case plan::Reduction::kAnd: return ReduceNative<T, And>;
-    default: return ReduceNative<T, Or>;
+    case plan::Reduction::kSum:
+      return ReduceNative<T, Add>;
+    case plan::Reduction::kProd:
+      return MultiplyIntegers<T>;
+    case plan::Reduction::kMax:
+      return ReduceNative<T, Max>;
+    case plan::Reduction::kMin:
+      return ReduceNative<T, Min>;
+    case plan::Reduction::kAnd:
+      return ReduceNative<T, And>;
+    default:
+      return ReduceNative<T, Or>;
   }
 }
 
 template <class T>
 ReduceFn OfFloat(plan::Reduction reduction) {
   switch (reduction) {
-    case plan::Reduction::kSum: return ReduceNative<T, Add>;
-    case plan::Reduction::kProd: return ReduceNative<T, Mul>;
-    case plan::Reduction::kMax: return ReduceNative<T, Max>;
-    case plan::Reduction::kMin: return ReduceNative<T, Min>;
-    default: return nullptr;
+    case plan::Reduction::kSum:
+      return ReduceNative<T, Add>;
+    case plan::Reduction::kProd:
+      return ReduceNative<T, Mul>;
+    case plan::Reduction::kMax:
+      return ReduceNative<T, Max>;
+    case plan::Reduction::kMin:
+      return ReduceNative<T, Min>;
+    default:
+      return nullptr;
   }
 }
 
 template <class Format>
 ReduceFn OfNarrow(plan::Reduction reduction) {
   switch (reduction) {
-    case plan::Reduction::kSum: return ReduceNarrow<Format, Add>;
-    case plan::Reduction::kProd: return ReduceNarrow<Format, Mul>;
-    case plan::Reduction::kMax: return ReduceNarrow<Format, Max>;
-    case plan::Reduction::kMin: return ReduceNarrow<Format, Min>;
-    default: return nullptr;
+    case plan::Reduction::kSum:
+      return ReduceNarrow<Format, Add>;
+    case plan::Reduction::kProd:
+      return ReduceNarrow<Format, Mul>;
+    case plan::Reduction::kMax:
+      return ReduceNarrow<Format, Max>;
+    case plan::Reduction::kMin:
+      return ReduceNarrow<Format, Min>;
+    default:
+      return nullptr;
   }
 }
 
@@ -258,27 +279,43 @@ ReduceFn OfBool(plan::Reduction reduction) {
   switch (reduction) {
     case plan::Reduction::kProd:
     case plan::Reduction::kMin:
-    case plan::Reduction::kAnd: return ReduceNative<uint8_t, And>;
-    default: return ReduceNative<uint8_t, Or>;
+    case plan::Reduction::kAnd:
+      return ReduceNative<uint8_t, And>;
+    default:
+      return ReduceNative<uint8_t, Or>;
   }
 }
 
 ReduceFn Find(DType dtype, plan::Reduction reduction) {
   switch (dtype.code()) {
-    case DType::kBool: return OfBool(reduction);
-    case DType::kI8: return OfInteger<int8_t>(reduction);
-    case DType::kI16: return OfInteger<int16_t>(reduction);
-    case DType::kI32: return OfInteger<int32_t>(reduction);
-    case DType::kI64: return OfInteger<int64_t>(reduction);
-    case DType::kU8: return OfInteger<uint8_t>(reduction);
-    case DType::kU16: return OfInteger<uint16_t>(reduction);
-    case DType::kU32: return OfInteger<uint32_t>(reduction);
-    case DType::kU64: return OfInteger<uint64_t>(reduction);
-    case DType::kF16: return OfNarrow<Half>(reduction);
-    case DType::kBF16: return OfNarrow<BHalf>(reduction);
-    case DType::kF32: return OfFloat<float>(reduction);
-    case DType::kF64: return OfFloat<double>(reduction);
-    default: return nullptr;
+    case DType::kBool:
+      return OfBool(reduction);
+    case DType::kI8:
+      return OfInteger<int8_t>(reduction);
+    case DType::kI16:
+      return OfInteger<int16_t>(reduction);
+    case DType::kI32:
+      return OfInteger<int32_t>(reduction);
+    case DType::kI64:
+      return OfInteger<int64_t>(reduction);
+    case DType::kU8:
+      return OfInteger<uint8_t>(reduction);
+    case DType::kU16:
+      return OfInteger<uint16_t>(reduction);
+    case DType::kU32:
+      return OfInteger<uint32_t>(reduction);
+    case DType::kU64:
+      return OfInteger<uint64_t>(reduction);
+    case DType::kF16:
+      return OfNarrow<Half>(reduction);
+    case DType::kBF16:
+      return OfNarrow<BHalf>(reduction);
+    case DType::kF32:
+      return OfFloat<float>(reduction);
+    case DType::kF64:
+      return OfFloat<double>(reduction);
+    default:
+      return nullptr;
   }
 }
 

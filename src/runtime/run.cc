@@ -100,10 +100,18 @@ class Binder {
 
   void Bind(const Binding& b, Buffers& out) {
     switch (b.how) {
-      case Binding::kConstant: out = executable_.constants[b.from]; break;
-      case Binding::kSame: out = run_.buffers[b.from]; break;
-      case Binding::kWindow: out = {}; break;  // set at each iteration
-      case Binding::kAlias: BindAlias(b, run_.buffers[b.from], out); break;
+      case Binding::kConstant:
+        out = executable_.constants[b.from];
+        break;
+      case Binding::kSame:
+        out = run_.buffers[b.from];
+        break;
+      case Binding::kWindow:
+        out = {};
+        break;  // set at each iteration
+      case Binding::kAlias:
+        BindAlias(b, run_.buffers[b.from], out);
+        break;
       case Binding::kBlock:
         out.bytes = b.bytes;
         out.stride = RoundUp(b.bytes, kLine);
@@ -115,7 +123,8 @@ class Binder {
           break;
         }
         [[fallthrough]];
-      default: out = Allocate(b.bytes, b.instances);
+      default:
+        out = Allocate(b.bytes, b.instances);
     }
   }
 
@@ -222,7 +231,8 @@ void Execute(const Executable& executable, Runner& runner, double seconds) {
   if (const int64_t own = WorkerBytes(executable); own > 0) run.own.emplace(own * workers);
   if (workers > 1) {
     run.barrier.Reset(workers, workers <= Cores());
-    if (RunTeam(workers, [](void* r, int id) { Work(*static_cast<RunState*>(r), id); }, &run)) {
+    if (RunTeam(
+            workers, [](void* r, int id) { Work(*static_cast<RunState*>(r), id); }, &run)) {
       Watch(executable, runner, seconds, begin);
       return;
     }
@@ -264,8 +274,10 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
   for (const Output& output : executable.outputs) {
     const bool moves = !executable.loops.empty();
     Buffers& buffers = moves ? Final(run, output.view) : run.buffers[output.view];
-    if (output.last && !moves) results.push_back(std::move(buffers));
-    else results.push_back(buffers);
+    if (output.last && !moves)
+      results.push_back(std::move(buffers));
+    else
+      results.push_back(buffers);
   }
   return results;
 }

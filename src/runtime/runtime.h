@@ -19,9 +19,9 @@ using StorageRef = std::shared_ptr<Storage>;
 struct Buffers {
   StorageRef storage;
   std::byte* base = nullptr;
-  int64_t bytes = 0;                                   // of one instance
-  int64_t stride = 0;                                  // bytes between neighbouring slots
-  std::shared_ptr<const std::vector<int32_t>> slots;   // slot of each instance; null: i itself
+  int64_t bytes = 0;                                  // of one instance
+  int64_t stride = 0;                                 // bytes between neighbouring slots
+  std::shared_ptr<const std::vector<int32_t>> slots;  // slot of each instance; null: i itself
   std::byte* at(int32_t instance) const {
     return base + stride * (slots ? (*slots)[instance] : instance);
   }

@@ -75,8 +75,8 @@ class Scheduler {
 
   // The ways of a switch part and meet at barriers, so that all begin and end alike.
   static bool Divides(const ReadyNode& node) {
-    return node.control && (node.control->kind == Control::kSelect ||
-                            node.control->kind == Control::kLeave);
+    return node.control &&
+           (node.control->kind == Control::kSelect || node.control->kind == Control::kLeave);
   }
 
   // Further iterations follow, until one needs no barrier that is not there yet.
@@ -191,9 +191,9 @@ class Scheduler {
   Schedule& schedule_;
   // Per storage: the last write, and all touches since the last barrier.
   std::vector<Touch> written_, touched_;
-  std::vector<int32_t> group_;               // per storage: one of those it changes places with
-  std::vector<std::vector<Place>> places_;   // per group: in the run's block
-  std::vector<int32_t> recent_;              // storages touched since the last barrier
+  std::vector<int32_t> group_;              // per storage: one of those it changes places with
+  std::vector<std::vector<Place>> places_;  // per group: in the run's block
+  std::vector<int32_t> recent_;             // storages touched since the last barrier
   int64_t epoch_ = 0;
   int64_t added_ = 0;  // barriers so far
 };

@@ -64,8 +64,10 @@ bool RunTeam(int workers, void (*work)(void*, int), void* context) {
     const int worker = omp_get_thread_num();
     if (worker != 0) LeaveCore(core);
     // A thread limit, or a caller inside a parallel region of its own, gives fewer.
-    if (omp_get_num_threads() == workers) work(context, worker);
-    else if (worker == 0) complete = false;
+    if (omp_get_num_threads() == workers)
+      work(context, worker);
+    else if (worker == 0)
+      complete = false;
   }
   return complete;
 }

@@ -16,18 +16,18 @@ namespace tessera::runtime {
 struct RunState {
   const Executable* executable = nullptr;
   int workers = 1;
-  std::vector<Buffers> buffers;    // per binding: owns
-  std::vector<View> views;         // per binding: the same, for the inner loops
+  std::vector<Buffers> buffers;  // per binding: owns
+  std::vector<View> views;       // per binding: the same, for the inner loops
   // Per worker, if there are loops: its views, of which windows and swaps move some, and the number
   // of the iteration of each loop.
   std::vector<std::vector<View>> worker_views;
   std::vector<std::vector<int64_t>> iterations;
-  std::vector<uint8_t> done;       // per node: an exchange that became an alias
-  std::optional<Storage> block;    // of values that cross nodes
-  std::optional<Storage> own;      // the workers' memory, one after the other
+  std::vector<uint8_t> done;     // per node: an exchange that became an alias
+  std::optional<Storage> block;  // of values that cross nodes
+  std::optional<Storage> own;    // the workers' memory, one after the other
   Barrier barrier;
   std::atomic<bool> failed{false};
-  std::exception_ptr error;        // the first; guarded by error_lock
+  std::exception_ptr error;  // the first; guarded by error_lock
   SpinLock error_lock;
 };
 

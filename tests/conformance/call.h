@@ -36,6 +36,8 @@ class Call {
   Array array(size_t i) const;
   std::vector<Array> arrays(size_t first = 0) const;
   int rank(size_t i) const { return array(i).rank(loc_); }
+  // Throws the library's error for a dim that the first operand does not have.
+  void CheckDim(int64_t dim) const { array(0).shape(static_cast<int>(dim), loc_); }
   // Whether the op is jax.lax's, or jax.nn's name for one of those: they do not promote.
   bool is_strict() const;
 

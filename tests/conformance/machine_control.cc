@@ -1,4 +1,5 @@
 // The tables' control flow as calls of the library.
+#include <algorithm>
 #include <functional>
 #include <stdexcept>
 
@@ -99,7 +100,9 @@ std::vector<Array> Machine::Apply(const Instruction& instruction,
   auto body = [&](Tree carry, Tree xs) {
     carry.insert(carry.end(), xs.begin(), xs.end());
     Tree out = CallFunction(fns.at(0), carry);
-    return std::pair(Part(out, 0, carries), Part(out, carries, out.size()));
+    // A body that gives too little is the library's to refuse.
+    size_t given = std::min(carries, out.size());
+    return std::pair(Part(out, 0, given), Part(out, given, out.size()));
   };
   Tree in = call.arrays();
   auto [carry, ys] = scan(body, Part(in, 0, carries), Part(in, carries, in.size()), options, loc);

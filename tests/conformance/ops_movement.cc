@@ -74,6 +74,8 @@ void AddReshapes(OpTable& table) {
 // Moves the source dims to the destinations and keeps the order of the others.
 Array MoveDims(const Call& c, std::vector<int64_t> source, std::vector<int64_t> destination) {
   int rank = c.rank(0);
+  for (const auto* dims : {&source, &destination})
+    for (int64_t d : *dims) c.CheckDim(d);
   source = Normalized(std::move(source), rank);
   destination = Normalized(std::move(destination), rank);
   std::vector<int64_t> order(static_cast<size_t>(rank), -1);
@@ -89,6 +91,7 @@ Array MoveDims(const Call& c, std::vector<int64_t> source, std::vector<int64_t> 
 
 Array SwapDims(const Call& c, int64_t a, int64_t b) {
   int rank = c.rank(0);
+  for (int64_t d : {a, b}) c.CheckDim(d);
   std::vector<int64_t> order = Identity(rank);
   std::swap(order.at(a < 0 ? a + rank : a), order.at(b < 0 ? b + rank : b));
   return transpose(c.in(0), Dims(order), c.loc());

@@ -130,6 +130,7 @@ std::vector<Array> StartsInDim(const Call& c, int dim, size_t i) {
 }
 
 Array DynamicSliceInDim(const Call& c, int dim, int64_t size) {
+  c.CheckDim(dim);
   std::vector<int64_t> sizes = c.array(0).shape(c.loc());
   sizes.at(static_cast<size_t>(FromEnd(dim, c.rank(0)))) = size;
   return dynamic_slice(c.in(0), StartsInDim(c, dim, 1), Shape(sizes), c.loc());
@@ -137,6 +138,7 @@ Array DynamicSliceInDim(const Call& c, int dim, int64_t size) {
 
 Array UpdateInDim(const Call& c, bool one) {
   int dim = c.dim("axis", 0);
+  c.CheckDim(dim);
   Array update = c.array(1);
   if (one && update.rank(c.loc()) != c.rank(0)) update = expand_dims(update, Dims(dim), c.loc());
   return dynamic_update_slice(c.in(0), update, StartsInDim(c, dim, 2), c.loc());

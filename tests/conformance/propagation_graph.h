@@ -24,7 +24,8 @@ struct CaseGraph {
   std::map<std::string, propagation::engine::ValueId> values;
   std::vector<std::string> args;
   std::vector<propagation::engine::ValueId> returned;
-  std::map<propagation::engine::OpId, std::string> users;  // the name of an op's first result; "return"
+  std::map<propagation::engine::OpId, std::string>
+      users;  // the name of an op's first result; "return"
   // By the name of a call's result: what the function returns. At the end Shardy gives the call the
   // sharding of that, of which the open dims may be others.
   std::map<std::string, propagation::engine::ValueId> callee_results;

@@ -145,7 +145,8 @@ TEST(Fused, ErfInvAndDigammaInvertTheirDefinitions) {
   EXPECT_TRUE(Near(Unary(kDigamma, f64, Numbers(f64, {1, 2, 0.5, -0.5, 10.5, -1})),
                    {-kGamma, 1 - kGamma, half, half + 2, ten, kNan}, 1e-12));
   for (DType dtype : kFloats)
-    EXPECT_TRUE(Near(Unary(kDigamma, dtype, Numbers(dtype, {0.0, -0.0, -3})), {kNan, kNan, kNan}, 0));
+    EXPECT_TRUE(
+        Near(Unary(kDigamma, dtype, Numbers(dtype, {0.0, -0.0, -3})), {kNan, kNan, kNan}, 0));
 }
 
 double NanMax(double a, double b) {

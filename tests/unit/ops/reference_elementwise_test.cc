@@ -66,15 +66,15 @@ TEST(ReferenceElementwise, SpecialFunctionsAreGoodTo1e14) {
     ScalarOp op;
     double x, want;
   } const cases[] = {
-      {kErfInv, 0.1, 0.088855990494257691974},  {kErfInv, 0.5, 0.47693627620446987338},
-      {kErfInv, -0.9, -1.1630871536766741628},  {kErfInv, 1e-300, 8.8622692545275803586e-301},
-      {kErfInv, 1 - 0x1p-53, 5.8635847487551679272},
-      {kDigamma, 1, -0.57721566490153286061},   {kDigamma, 0.5, -1.9635100260214234794},
-      {kDigamma, -0.5, 0.036489973978576520559}, {kDigamma, 10, 2.2517525890667211076},
-      {kDigamma, 1e-10, -10000000000.5772153},  {kDigamma, 1.4616, -3.1106251230341649658e-5},
-      {kDigamma, -7.25, 5.1899772149562878875}, {kDigamma, 100, 4.6001618527380874002},
-      {kLgamma, 0.5, 0.57236494292470008707},   {kLgamma, -0.5, 1.2655121234846453965},
-      {kExp, 1, 2.7182818284590452354},         {kLogistic, -40, 4.2483542552915889953e-18},
+      {kErfInv, 0.1, 0.088855990494257691974},       {kErfInv, 0.5, 0.47693627620446987338},
+      {kErfInv, -0.9, -1.1630871536766741628},       {kErfInv, 1e-300, 8.8622692545275803586e-301},
+      {kErfInv, 1 - 0x1p-53, 5.8635847487551679272}, {kDigamma, 1, -0.57721566490153286061},
+      {kDigamma, 0.5, -1.9635100260214234794},       {kDigamma, -0.5, 0.036489973978576520559},
+      {kDigamma, 10, 2.2517525890667211076},         {kDigamma, 1e-10, -10000000000.5772153},
+      {kDigamma, 1.4616, -3.1106251230341649658e-5}, {kDigamma, -7.25, 5.1899772149562878875},
+      {kDigamma, 100, 4.6001618527380874002},        {kLgamma, 0.5, 0.57236494292470008707},
+      {kLgamma, -0.5, 1.2655121234846453965},        {kExp, 1, 2.7182818284590452354},
+      {kLogistic, -40, 4.2483542552915889953e-18},
   };
   for (const auto& c : cases) {
     const ir::OpDef op = FakeOp(Elementwise, ir::Elementwise{c.op});
@@ -134,10 +134,10 @@ TEST(ReferenceElementwise, ComparesClampsAndSelects) {
     const HostTensor y = Floats(dtype, {2, 2, 1, 0.0, kNaN});
     for (const auto& c : cases) ExpectScalarOp(c.op, {x, y}, Ints(bool_, c.want));
     ExpectScalarOp(kIsFinite, {Floats(dtype, {1, kInf, kNaN})}, Ints(bool_, {1, 0, 0}));
-    ExpectScalarOp(kClamp,
-                   {Floats(dtype, {}, {-1}), Floats(dtype, {-2, 0.5, 3, kNaN}),
-                    Floats(dtype, {}, {1})},
-                   Floats(dtype, {-1, 0.5, 1, kNaN}));
+    ExpectScalarOp(
+        kClamp,
+        {Floats(dtype, {}, {-1}), Floats(dtype, {-2, 0.5, 3, kNaN}), Floats(dtype, {}, {1})},
+        Floats(dtype, {-1, 0.5, 1, kNaN}));
     ExpectScalarOp(kSelect, {Ints(bool_, {0, 1, 0, 1, 1}), x, y},
                    Floats(dtype, {1, 2, 2, 0.0, kNaN}));
   }

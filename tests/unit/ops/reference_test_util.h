@@ -49,8 +49,10 @@ inline HostTensor Ints(DType dtype, const Integers& values) {
 inline std::string Text(const HostTensor& t) {
   std::string text = fmt::format("{}[{}]", t.dtype.name(), fmt::join(t.shape, ","));
   for (int64_t i = 0; i < t.size(); ++i) {
-    if (!t.dtype.is_floating()) text += fmt::format(" {}", t.Int(i));
-    else text += std::isnan(t.Float(i)) ? " nan" : fmt::format(" {}", t.Float(i));
+    if (!t.dtype.is_floating())
+      text += fmt::format(" {}", t.Int(i));
+    else
+      text += std::isnan(t.Float(i)) ? " nan" : fmt::format(" {}", t.Float(i));
   }
   return text;
 }

@@ -23,16 +23,16 @@ class Generator {
     for (int k = 0; k < 4; ++k) AddInput();
     const int nodes = 3 + Below(12);
     for (int k = 0; k < nodes; ++k) {
-      if (Below(5) < 3) AddSegment();
-      else AddExchange();
+      if (Below(5) < 3)
+        AddSegment();
+      else
+        AddExchange();
     }
     AddOutputs();
   }
 
   const plan::Plan& plan() const { return builder_.plan; }
-  int32_t Instances(int32_t v) const {
-    return plan().layouts[plan().values[v].layout].instances;
-  }
+  int32_t Instances(int32_t v) const { return plan().layouts[plan().values[v].layout].instances; }
   const Values& ValueOf(int32_t v) const { return values_[v]; }
 
  private:
@@ -110,12 +110,19 @@ class Generator {
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), rng_);
     switch (Below(6)) {
-      case 0: return Add(AllReduce(d, 1, f32, n), in, bytes, 1);
-      case 1: return Add(AllReduce(d, d, f32, n), in, bytes, 0);
-      case 2: return Add(AllToAll(d, f32, 24 / d, n / 24), in, bytes, 0);
-      case 3: return Add(Permute(f32, n, order), in, bytes, 0);
-      case 4: order[0] = -1; return Add(Permute(f32, n, order), in, bytes, 0);
-      default: return Slice(in, n);
+      case 0:
+        return Add(AllReduce(d, 1, f32, n), in, bytes, 1);
+      case 1:
+        return Add(AllReduce(d, d, f32, n), in, bytes, 0);
+      case 2:
+        return Add(AllToAll(d, f32, 24 / d, n / 24), in, bytes, 0);
+      case 3:
+        return Add(Permute(f32, n, order), in, bytes, 0);
+      case 4:
+        order[0] = -1;
+        return Add(Permute(f32, n, order), in, bytes, 0);
+      default:
+        return Slice(in, n);
     }
   }
 
@@ -146,8 +153,8 @@ class Generator {
 };
 
 Buffers MakeBuffers(const Values& values) {
-  Buffers out = Allocate(static_cast<int64_t>(values[0].size()) * 4,
-                         static_cast<int32_t>(values.size()));
+  Buffers out =
+      Allocate(static_cast<int64_t>(values[0].size()) * 4, static_cast<int32_t>(values.size()));
   for (size_t i = 0; i < values.size(); ++i) {
     std::copy(values[i].begin(), values[i].end(),
               Elements<float>(out, static_cast<int32_t>(i)).begin());

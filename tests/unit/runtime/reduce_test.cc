@@ -31,12 +31,18 @@ A Combine(A a, A b, Reduction r) {
   } else {
     using U = uint64_t;
     switch (r) {
-      case Reduction::kSum: return static_cast<A>(static_cast<U>(a) + static_cast<U>(b));
-      case Reduction::kProd: return static_cast<A>(static_cast<U>(a) * static_cast<U>(b));
-      case Reduction::kMax: return std::max(a, b);
-      case Reduction::kMin: return std::min(a, b);
-      case Reduction::kAnd: return static_cast<A>(a & b);
-      default: return static_cast<A>(a | b);
+      case Reduction::kSum:
+        return static_cast<A>(static_cast<U>(a) + static_cast<U>(b));
+      case Reduction::kProd:
+        return static_cast<A>(static_cast<U>(a) * static_cast<U>(b));
+      case Reduction::kMax:
+        return std::max(a, b);
+      case Reduction::kMin:
+        return std::min(a, b);
+      case Reduction::kAnd:
+        return static_cast<A>(a & b);
+      default:
+        return static_cast<A>(a | b);
     }
   }
 }
@@ -62,8 +68,8 @@ T RandomElement(std::mt19937_64& rng) {
   const double special[] = {0.0, -0.0, std::numeric_limits<double>::infinity(),
                             -std::numeric_limits<double>::infinity(),
                             std::numeric_limits<double>::quiet_NaN()};
-  const double value = bits % 29 < 5 ? special[bits % 29]
-                                     : static_cast<double>(static_cast<int64_t>(bits)) * 1e-18;
+  const double value =
+      bits % 29 < 5 ? special[bits % 29] : static_cast<double>(static_cast<int64_t>(bits)) * 1e-18;
   return T(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(value));
 }
 
@@ -85,7 +91,8 @@ void Check(DType dtype, Reduction r, int k, int64_t n, bool stream) {
   for (int64_t i = 0; i < n; ++i) {
     const T want = Naive(src, i, r);
     bool same = std::memcmp(&got[i + 1], &want, sizeof(T)) == 0;
-    if constexpr (std::is_floating_point_v<T>) same |= std::isnan(got[i + 1]) && std::isnan(want);
+    if constexpr (std::is_floating_point_v<T>)
+      same |= std::isnan(got[i + 1]) && std::isnan(want);
     else if constexpr (!std::is_integral_v<T>) {
       same |= std::isnan(static_cast<float>(got[i + 1])) && std::isnan(static_cast<float>(want));
     }

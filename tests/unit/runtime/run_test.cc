@@ -262,8 +262,8 @@ TEST(PeakBytes, CountsFramesCrossingValuesAndOutputs) {
   PlanBuilder b(8);
   const int32_t x = b.Input(1000, 0);
   b.Segment();
-  const int32_t a = b.Apply(AddValue, {x}, 1, 1000, 0);    // frame
-  const int32_t c = b.Apply(AddValue, {a}, 1, 1000, 0);    // crosses
+  const int32_t a = b.Apply(AddValue, {x}, 1, 1000, 0);  // frame
+  const int32_t c = b.Apply(AddValue, {a}, 1, 1000, 0);  // crosses
   const int32_t sum = b.AddExchange(AllReduce(8, 1, f32, 250), c, 1000, 1);
   b.Segment();
   b.Output(b.Apply(AddValue, {sum}, 1, 1000, 1));
