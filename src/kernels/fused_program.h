@@ -53,6 +53,9 @@ struct Context {
   std::byte* const* base = nullptr;
   std::byte* buffer = nullptr;  // where blocks get the accumulator
   size_t lanes = 0;             // valid elements of a tile of one vector
+  // Bytes by which tiles fetch ahead of what they read; 0: not at all. For memory that is read
+  // once: the prefetchers of the hardware lose a stream while a long program computes on a tile.
+  size_t ahead = 0;
 };
 
 // A kernel that works on memory: it changes the n elements of `acc`, a copy of the accumulator,

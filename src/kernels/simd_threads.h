@@ -6,6 +6,7 @@
 #define TESSERA_SIMD_THREADS_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <utility>
@@ -42,6 +43,11 @@ struct Threads<std::index_sequence<K...>> {
     return hn::LoadU(d, reinterpret_cast<const T*>(p) + k * hn::Lanes(d));
   }
 
+  static HWY_INLINE void FetchAhead(const Context& c, const std::byte* p) {
+    if constexpr (sizeof...(K) > 1)
+      if (c.ahead != 0) (hwy::Prefetch(p + K * HWY_MAX_BYTES + c.ahead), ...);
+  }
+
   template <class T, class F>
   static void Unary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
@@ -51,6 +57,7 @@ struct Threads<std::index_sequence<K...>> {
   static void Binary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
     const std::byte* p = Address(*c, pc->a, i);
+    FetchAhead(*c, p);
     return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), At<T>(p, K)))...);
   }
   template <class T, class F>

@@ -174,7 +174,7 @@ void ReadyExchange::ChooseRows(Box& box) const {
       box.copy_rows = FixedRows<64>;
       break;
     default:
-      box.copy_rows = stream_ && box.run >= 4096 ? StreamRows : AnyRows;
+      box.copy_rows = stream_ && box.run >= 1024 ? StreamRows : AnyRows;
   }
 }
 
@@ -188,6 +188,7 @@ void ReadyExchange::Run(const View* views, const int32_t* in, const View& out, i
     RunFilled(operands, out, begin, end);
   else
     RunCopies(operands, out, begin, end);
+  if (stream_ && !reduce_) FinishStreams();
 }
 
 void ReadyExchange::RunCopies(const Operands& in, const View& out, int64_t begin,

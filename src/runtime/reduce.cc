@@ -330,7 +330,6 @@ void Stream(std::byte* dst, const std::byte* src, int64_t bytes) {
   // Not unrolled: several lines in flight to one stream cost two busy cores 20 %.
   for (; i + n <= bytes; i += n) hn::Stream(hn::LoadU(d, from + i), d, to + i);
   std::copy(from + i, from + bytes, to + i);
-  hwy::FlushStream();
 }
 
 }  // namespace tessera::runtime::HWY_NAMESPACE
@@ -348,6 +347,7 @@ ReduceFn FindReduce(DType dtype, plan::Reduction reduction) {
 void StreamCopy(std::byte* dst, const std::byte* src, int64_t bytes) {
   HWY_DYNAMIC_DISPATCH(Stream)(dst, src, bytes);
 }
+void FinishStreams() { hwy::FlushStream(); }
 
 }  // namespace tessera::runtime
 #endif  // HWY_ONCE

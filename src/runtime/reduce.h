@@ -18,7 +18,9 @@ using ReduceFn = void (*)(const std::byte* const* src, int k, std::byte* dst, in
 // Returns null where the dtype does not have the reduction (kAnd and kOr of floats).
 ReduceFn FindReduce(DType dtype, plan::Reduction reduction);
 
-// memcpy that writes past the caches.
+// memcpy that writes past the caches. Other threads see all of it after FinishStreams only, which
+// waits: once for many copies.
 void StreamCopy(std::byte* dst, const std::byte* src, int64_t bytes);
+void FinishStreams();
 
 }  // namespace tessera::runtime
