@@ -29,6 +29,7 @@ inline void CopySmall(std::byte* to, const std::byte* from, size_t bytes) {
 
 // Of 1 to 4 KiB the best on the machines at hand.
 constexpr size_t kFetchAhead = 2048;
+constexpr size_t kMostRowBytes = 16384;
 
 class Runner {
  public:
@@ -48,6 +49,9 @@ class Runner {
     context_.buffer = scratch_ + f_.map.buffer;
     stream_ = f_.can_stream && MayStream(call);
     if (stream_ && f_.passes.size() == 1) context_.ahead = kFetchAhead;
+    // The first pass over a row fetches the next one; the others find the row in the cache.
+    const size_t row = f_.layout.n * sizeof(float);
+    if (f_.passes.size() > 1 && f_.layout.rows > 1 && row <= kMostRowBytes) row_ahead_ = row;
   }
 
   void Run(int64_t part, int64_t parts) {
@@ -100,6 +104,7 @@ class Runner {
 
   void Row(size_t begin, size_t end) {
     for (const Pass& pass : f_.passes) {
+      if (row_ahead_ != 0) context_.ahead = &pass == &f_.passes[0] ? row_ahead_ : 0;
       Once(pass.row);
       if (pass.vector.empty()) continue;
       if (pass.fold.empty()) {
@@ -162,6 +167,7 @@ class Runner {
   int64_t* index_;
   Context context_;
   bool stream_ = false;
+  size_t row_ahead_ = 0;  // bytes
 };
 
 }  // namespace
