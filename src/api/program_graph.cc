@@ -130,7 +130,7 @@ class Builder {
   }
 
   // An edge from its operand to its result, both one value.
-  void AddBarrier(int32_t region, const ir::Instruction& i) {
+  void AddAsOne(int32_t region, const ir::Instruction& i) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
     ValueId result = op.results[0];
@@ -143,7 +143,7 @@ class Builder {
 
   void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
     const ir::OpDef& def = *i.op;
-    if (&def == &ops::kOptimizationBarrier) return AddBarrier(region, i);
+    if (def.travel == ir::Travel::kAsOne) return AddAsOne(region, i);
     std::vector<const ir::Type*> operands, results;
     for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
     for (ir::ValueId v : i.results) results.push_back(program.type(v));

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "ir/program.h"
-#include "ops/ops.h"
 #include "propagation/graph.h"
 
 namespace tessera::api {
@@ -49,11 +48,10 @@ OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results);
 // the regions use of the outside.
 bool IsBranch(const ir::Instruction& i);
 
-// Puts an instruction's operands in the order that they have in the graph, or back: order settles
-// ties, and StableHLO's select has the case for true first.
+// Puts an instruction's operands in the order that they have in the graph, or back.
 template <class Operands>
 void ReorderForTies(const ir::Instruction& i, Operands& operands) {
-  if (i.op == &ops::kSelectN) std::swap(operands[1], operands[2]);
+  if (i.op->swaps_last) std::swap(operands.back(), operands[operands.size() - 2]);
 }
 
 // Explicit axes that a type names are the beginning of each dim, and those it does not name stay

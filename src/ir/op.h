@@ -184,6 +184,7 @@ enum class Travel : uint8_t {
   kElementwise,   // as an elementwise op where operand and result have one shape
   kEarly,         // it only passes shardings on
   kEarlyForward,  // the same, from operands to results only
+  kAsOne,         // operand and result are one value, as at the ends of a data-flow edge
 };
 
 struct OpDef {
@@ -200,6 +201,8 @@ struct OpDef {
   // Of constants it makes a constant, which propagation copies for every user; elementwise ops and
   // broadcasts do whatever is said here.
   bool foldable = false;
+  // StableHLO has the last two operands the other way round; their order settles ties.
+  bool swaps_last = false;
   std::array<std::string_view, 3> operand_names = {"operand", "", ""};  // in messages
 };
 

@@ -275,6 +275,7 @@ constexpr OpDef kSelectN{.name = "select_n",
                          .reference = ir::ReferenceFn{reference::Elementwise},
                          .flops_per_point = 1,
                          .out_sharding = true,
+                         .swaps_last = true,
                          .operand_names = {"which", "case 0", "case 1"}};
 constexpr OpDef kClamp{.name = "clamp",
                        .doc = "x limited to [lo, hi].",

@@ -202,6 +202,7 @@ constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .type = ir::TypeFn{SameType},
                                      .dims = ir::DimMapFn{SameDims},
                                      .lowering = ir::View{},
-                                     .reference = ir::ReferenceFn{reference::Identity}};
+                                     .reference = ir::ReferenceFn{reference::Identity},
+                                     .travel = ir::Travel::kAsOne};
 
 }  // namespace tessera::ops

@@ -1,6 +1,7 @@
 #include "golden.h"
 
 #include <gmock/gmock.h>
+#include <tessera/tessera.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -25,4 +26,20 @@ void ExpectGolden(const std::string& name, const std::string& text) {
   std::stringstream wanted;
   wanted << file.rdbuf();
   EXPECT_EQ(shown, wanted.str()) << "in " << path;
+}
+
+void ExpectRefused(const std::string& name, const std::function<void()>& program) {
+  try {
+    program();
+    FAIL() << name << " was accepted";
+  } catch (const tessera::InternalError& e) {
+    FAIL() << "a fault of ours: " << e.what();
+  } catch (const tessera::Error& e) {
+    ExpectGolden(name, e.what());
+  }
+}
+
+void ExpectUsable() {
+  EXPECT_TRUE(tessera::current_mesh().empty());
+  EXPECT_EQ((tessera::ones({2}) + 1).to_vector<float>(), std::vector<float>({2, 2}));
 }

@@ -151,5 +151,22 @@ TEST(Access, HaloBytesAreThoseOfTheDeviceThatGetsMost) {
   }
 }
 
+TEST(Access, AFactorIsExchangedOnlyIfAllThatHaveItAreRead) {
+  DimMap map;
+  int32_t read = map.AddFactor({.size = 8, .kind = FactorKind::kPermute});
+  int32_t half = map.AddFactor({.size = 8, .kind = FactorKind::kPermute});
+  int32_t made = map.AddFactor({.size = 8, .kind = FactorKind::kPermute});
+  int32_t pass = map.AddFactor({.size = 8});
+  map.operands = {{{read}, {half}, {pass}}, {{read}, {half}, {pass}}};
+  map.results = {{{read}, {half}, {made}}};
+  map.accesses = {{.operand = 0, .factor = read},
+                  {.operand = 1, .factor = read},
+                  {.operand = 0, .factor = half}};
+  EXPECT_TRUE(MayExchange(map, static_cast<size_t>(read)));
+  EXPECT_FALSE(MayExchange(map, static_cast<size_t>(half))) << "not read of operand 1";
+  EXPECT_FALSE(MayExchange(map, static_cast<size_t>(made))) << "of the result alone";
+  EXPECT_FALSE(MayExchange(map, static_cast<size_t>(pass)));
+}
+
 }  // namespace
 }  // namespace tessera::sharding
