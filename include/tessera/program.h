@@ -43,10 +43,16 @@ struct CommEvent {
   bool repeats = false;  // in a while_loop
 };
 
+// What a program sends, and how its work is split.
 class CommReport {
  public:
-  explicit CommReport(std::vector<CommEvent> events = {}) : events_(std::move(events)) {}
+  explicit CommReport(std::vector<CommEvent> events = {}, int64_t flops = 0,
+                      int64_t split_flops = 0)
+      : events_(std::move(events)), flops_(flops), split_flops_(split_flops) {}
   const std::vector<CommEvent>& events() const { return events_; }
+  int64_t flops() const { return flops_; }  // per device
+  // Per device, if all devices of the mesh shared the work and did nothing twice.
+  int64_t split_flops() const { return split_flops_; }
   int64_t bytes() const;  // per device, all events
   int64_t count(CommKind kind) const;
   int64_t count(CommKind kind, AxisNames axes) const;
@@ -55,6 +61,7 @@ class CommReport {
 
  private:
   std::vector<CommEvent> events_;
+  int64_t flops_, split_flops_;
 };
 std::ostream& operator<<(std::ostream& os, const CommReport& report);
 
@@ -91,7 +98,10 @@ class Lowered {
   Program device_program() const;  // per device, with local shapes and collectives
   CommReport comm() const;
   int64_t peak_bytes() const;  // per device: arguments, results and temporaries
-  int64_t flops() const;       // per device
+  // Per device. One iteration of a loop whose trip count is not known; of branches, the most.
+  int64_t flops() const;
+  // Per device, if all devices of the mesh shared the work and did nothing twice.
+  int64_t split_flops() const;
 
  private:
   std::shared_ptr<const Impl> impl_;
@@ -117,6 +127,21 @@ class [[nodiscard]] CommPolicy {
   explicit CommPolicy(CommLimits limits);
   ~CommPolicy();
   CommPolicy(const CommPolicy&) = delete;
+};
+
+// Scope: how many FLOPs a device does in the time in which it sends one byte. Where a program that
+// is lowered inside could send more and compute less, or the other way round, this decides.
+// Infinity counts bytes alone. The default, 1000, is what current accelerators have on their own
+// links. Work on operands that are sharded alike is split whatever the balance.
+class [[nodiscard]] MachineBalance {
+ public:
+  // Throws ShapeError unless flops_per_byte > 0.
+  explicit MachineBalance(double flops_per_byte, Loc loc = Loc::Current());
+  ~MachineBalance();
+  MachineBalance(const MachineBalance&) = delete;
+
+ private:
+  double old_;
 };
 
 }  // namespace tessera

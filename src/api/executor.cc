@@ -8,6 +8,7 @@
 #include "kernels/kernels.h"
 #include "ops/ops.h"
 #include "sharding/local.h"
+#include "sharding/partition.h"
 #include "spmd/plan_builder.h"
 #include "tessera/debug.h"
 #include "trace/scopes.h"
@@ -110,7 +111,9 @@ class RuntimeExecutor final : public trace::Executor {
   size_t CompileKey() override {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
     size_t key = shares_replicas ? 1 : 2;
-    return policy.empty() && pins.empty() ? key : absl::HashOf(policy, pins, key);
+    double balance = sharding::FlopsPerByte();
+    if (policy.empty() && pins.empty() && balance == sharding::kDefaultFlopsPerByte) return key;
+    return absl::HashOf(policy, pins, balance, key);
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "api/driver.h"
 #include "api/propagate.h"
 #include "base/error.h"
+#include "sharding/partition.h"
 #include "spmd/moves.h"
 #include "trace/array.h"
 #include "trace/jit.h"
@@ -67,10 +69,13 @@ int64_t CommReport::count(CommKind kind, AxisNames axes) const {
   return n;
 }
 std::string CommReport::text() const {
-  if (events_.empty()) return "no communication\n";
   std::string out;
   for (const CommEvent& e : events_) out += EventText(e) + "\n";
-  return out + fmt::format("{} B leave each device\n", bytes());
+  out += events_.empty() ? "no communication\n" : fmt::format("{} B leave each device\n", bytes());
+  if (flops_ > 0)
+    out += fmt::format("{} FLOPs on each device, {:.2f} times a perfect split\n", flops_,
+                       static_cast<double>(flops_) / static_cast<double>(split_flops_));
+  return out;
 }
 
 Program Program::Parse(std::string_view text, Loc loc) {
@@ -115,7 +120,8 @@ Program Lowered::device_program() const {
 }
 CommReport Lowered::comm() const { return api::Report(impl_->device); }
 int64_t Lowered::peak_bytes() const { return spmd::PeakBytes(impl_->device, impl_->schedule); }
-int64_t Lowered::flops() const { return static_cast<int64_t>(impl_->device.flops); }
+int64_t Lowered::flops() const { return comm().flops(); }
+int64_t Lowered::split_flops() const { return comm().split_flops(); }
 
 std::ostream& operator<<(std::ostream& os, const CommReport& report) { return os << report.text(); }
 std::ostream& operator<<(std::ostream& os, const Program& program) { return os << program.text(); }
@@ -212,12 +218,22 @@ void AddEvents(const spmd::DeviceProgram& device, spmd::Times outer,
   }
 }
 
+int64_t DevicesOf(const spmd::DeviceProgram& device) {
+  int64_t devices = device.program.mesh ? device.program.mesh->size() : 1;
+  for (const ir::Type* placed : device.placed)
+    if (placed->mesh()) devices = std::max(devices, placed->mesh()->size());
+  return devices;
+}
+
 }  // namespace
 
 CommReport Report(const spmd::DeviceProgram& device) {
   std::vector<CommEvent> events;
   AddEvents(device, {}, events);
-  return CommReport(std::move(events));
+  spmd::Flops flops = spmd::FlopsOf(device);
+  auto whole = [](double n) { return static_cast<int64_t>(std::ceil(n)); };
+  return CommReport(std::move(events), whole(flops.device),
+                    whole(flops.whole / static_cast<double>(DevicesOf(device))));
 }
 
 const std::string& PolicyKey() { return policy_key; }
@@ -269,6 +285,15 @@ CommPolicy::~CommPolicy() {
   api::policies.pop_back();
   api::SetKey();
 }
+
+MachineBalance::MachineBalance(double flops_per_byte, Loc loc) : old_(sharding::FlopsPerByte()) {
+  if (!(flops_per_byte > 0))
+    base::ThrowShape(
+        base::Refusal("MachineBalance", 1, base::Where(loc),
+                      fmt::format("{} FLOPs per byte: it is a number above 0", flops_per_byte)));
+  sharding::SetFlopsPerByte(flops_per_byte);
+}
+MachineBalance::~MachineBalance() { sharding::SetFlopsPerByte(old_); }
 
 namespace trace {
 Lowered LowerJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc) {

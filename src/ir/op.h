@@ -197,6 +197,8 @@ struct OpDef {
   ParamsKind params = {};
   double flops_per_point = 0;  // per point of the iteration space
   bool out_sharding = false;   // takes one
+  // It stays where it is written: a user's kernel, or a barrier. Not computed anew elsewhere.
+  bool opaque = false;
   Travel travel = Travel::kLate;
   // Of constants it makes a constant, which propagation copies for every user; elementwise ops and
   // broadcasts do whatever is said here.

@@ -259,7 +259,8 @@ std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
                                                 .lowering = ir::Kernel{MakeKernel},
                                                 .reference = ir::ReferenceFn{CustomReference},
                                                 .flops_per_point = definition.flops_per_point,
-                                                .out_sharding = true},
+                                                .out_sharding = true,
+                                                .opaque = true},
                                                std::move(definition),
                                                {}});
   def->name = def->definition.name;

@@ -203,6 +203,7 @@ constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .dims = ir::DimMapFn{SameDims},
                                      .lowering = ir::View{},
                                      .reference = ir::ReferenceFn{reference::Identity},
+                                     .opaque = true,
                                      .travel = ir::Travel::kAsOne};
 
 }  // namespace tessera::ops

@@ -12,13 +12,14 @@ namespace {
 class Chooser {
  public:
   Chooser(const DimMap& map, const std::vector<PartitionTensor>& operands,
-          const std::vector<PartitionTensor>& results)
-      : map_(map), operands_(operands), results_(results) {
+          const std::vector<PartitionTensor>& results, double flops_per_point)
+      : map_(map), operands_(operands), results_(results), flops_per_point_(flops_per_point) {
     for (const auto* tensors : {&operands, &results})
       for (const PartitionTensor& t : *tensors)
         if (t.sharding->mesh) mesh_ = t.sharding->mesh;
     FindFactors();
     for (size_t i = 0; i < operands.size(); ++i) Add(map.operands[i], *operands[i].sharding);
+    if (flops_per_point > 0) FindAgreed();
     for (size_t i = 0; i < results.size(); ++i) Add(map.results[i], *results[i].sharding);
   }
 
@@ -26,13 +27,15 @@ class Chooser {
     if (wishes_.empty()) return Build(FactorAxes(map_.factors.size()));
     Partition best;
     double best_cost = -1;
+    bool best_splits = false;
     for (const FactorAxes& candidate : Candidates()) {
       Partition p = Build(candidate);
-      // Among equal bytes the choice that splits the work further wins.
-      double cost = static_cast<double>(p.bytes) + 1.0 / static_cast<double>(Shards(p.factors));
-      if (best_cost >= 0 && cost >= best_cost) continue;
+      bool splits = SplitsAgreed(p.factors);
+      double cost = Cost(p);
+      if (best_cost >= 0 && (splits != best_splits ? best_splits : cost >= best_cost)) continue;
       best = std::move(p);
       best_cost = cost;
+      best_splits = splits;
     }
     return best;
   }
@@ -190,6 +193,57 @@ class Chooser {
     return std::all_of(left.begin(), left.end(), [](AxisRef a) { return a.size == 1; });
   }
 
+  static AxisList CommonPrefix(AxisList a, const AxisList& b) {
+    size_t n = 0;
+    while (n < a.size() && n < b.size() && a[n] == b[n]) ++n;
+    a.resize(n);
+    return a;
+  }
+
+  // The axes that shard a factor alike in all operands that have it.
+  void FindAgreed() {
+    for (size_t f = 0; f < map_.factors.size(); ++f) {
+      std::optional<AxisList> common;
+      size_t wish = 0;
+      for (size_t i = 0; i < operands_.size(); ++i) {
+        bool sharded = !operands_[i].sharding->dims_empty();
+        if (Has(map_.operands[i], f)) {
+          const AxisList none, &axes = sharded ? wishes_[wish].axes[f] : none;
+          common = common ? CommonPrefix(*common, axes) : axes;
+        }
+        wish += sharded;
+      }
+      if (common) agreed_.insert(agreed_.end(), common->begin(), common->end());
+    }
+  }
+
+  static bool Has(const DimFactors& dims, size_t f) {
+    return std::any_of(dims.begin(), dims.end(), [&](const FactorList& dim) {
+      return std::count(dim.begin(), dim.end(), static_cast<int32_t>(f)) != 0;
+    });
+  }
+
+  bool SplitsAgreed(const FactorAxes& axes) const {
+    AxisList used;
+    for (const AxisList& list : axes) used.insert(used.end(), list.begin(), list.end());
+    return Difference(agreed_, used).empty();
+  }
+
+  // In bytes. Among equals the choice that splits the work further wins.
+  double Cost(const Partition& p) const {
+    return static_cast<double>(p.bytes) + flops_per_point_ * p.flops / FlopsPerByte() +
+           1.0 / static_cast<double>(Shards(p.factors));
+  }
+
+  double Points(const FactorAxes& axes) const {
+    double points = 1;
+    for (size_t f = 0; f < axes.size(); ++f) {
+      int64_t shards = SizeOf(axes[f]);
+      points *= static_cast<double>((map_.factors[f].size + shards - 1) / shards);
+    }
+    return points;
+  }
+
   int64_t Shards(const FactorAxes& axes) const {
     int64_t n = 1;
     for (const AxisList& a : axes) n *= SizeOf(a);
@@ -225,6 +279,7 @@ class Chooser {
       p.results.push_back(std::move(s));
     }
     AddHalo(axes, p);
+    p.flops = Points(axes);
     p.factors = std::move(axes);
     return p;
   }
@@ -293,7 +348,9 @@ class Chooser {
 
   const DimMap& map_;
   const std::vector<PartitionTensor>&operands_, &results_;
+  const double flops_per_point_;
   const MeshDef* mesh_ = nullptr;
+  AxisList agreed_;  // axes that must split the work
   std::vector<bool> in_results_, in_operands_;
   std::vector<bool> exchanged_;  // permute factors that may be sharded
   bool diverges_ = false;        // some pass factor is of operands alone
@@ -306,11 +363,16 @@ class Chooser {
   std::vector<Wish> wishes_;
 };
 
+thread_local double flops_per_byte = kDefaultFlopsPerByte;
+
 }  // namespace
 
+double FlopsPerByte() { return flops_per_byte; }
+void SetFlopsPerByte(double n) { flops_per_byte = n; }
+
 Partition ChoosePartition(const DimMap& map, const std::vector<PartitionTensor>& operands,
-                          const std::vector<PartitionTensor>& results) {
-  return Chooser(map, operands, results).Run();
+                          const std::vector<PartitionTensor>& results, double flops_per_point) {
+  return Chooser(map, operands, results, flops_per_point).Run();
 }
 
 }  // namespace tessera::sharding

@@ -1,6 +1,9 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "ir/memo.h"
 #include "ir/move_params.h"
@@ -22,48 +25,69 @@ struct Decision {
   absl::InlinedVector<const ir::Type*, 1> results;   // what it then leaves
   // Operands whose padding would reach a reduction: what to put there first. Null: nothing.
   absl::InlinedVector<ir::ParamsPtr, 3> masks;
-  double flops = 0;
+  double flops = 0, whole_flops = 0;
   bool expands = false;  // by Kernel::sharded
   // The op reads parts of shards of other devices: what of them. Null: it has its kernel.
   ir::ParamsPtr halo;
   Note halo_note = {};
 };
 
-// Memory that outlives one program, per thread, so that a hit takes no lock.
+// Memory that outlives one program, per thread, so that a hit takes no lock; of the machine balance
+// in scope.
 ir::Memo<Decision>& Decisions() {
-  static thread_local ir::Memo<Decision> memo;
-  return memo;
+  static thread_local absl::flat_hash_map<double, std::unique_ptr<ir::Memo<Decision>>> memos;
+  std::unique_ptr<ir::Memo<Decision>>& memo = memos[sharding::FlopsPerByte()];
+  if (!memo) memo = std::make_unique<ir::Memo<Decision>>();
+  return *memo;
 }
+
+// A device program while it grows.
+struct Draft {
+  DeviceProgram device;
+  // Per value: the instruction that makes it, -1 for inputs; whether it is light: made of less data
+  // than it has, so that a part of it is better made than cut out. Broadcasts are, and whatever is
+  // computed from light values, numbers and nothing else.
+  struct Origin {
+    int32_t instruction = -1;
+    bool light = false;
+  };
+  std::vector<Origin> origins;
+};
 
 class Lowering {
  public:
   explicit Lowering(const ir::Program& from) : from_(from), loc_(Loc::Unknown()) {
-    out_.program.mesh = from.mesh;
-    out_.program.per_device = true;
+    program().mesh = from.mesh;
+    program().per_device = true;
     map_.assign(from.values.size(), -1);
   }
 
   DeviceProgram Run() {
-    for (ir::ValueId v : from_.inputs) out_.program.inputs.push_back(Parameter(v));
+    for (ir::ValueId v : from_.inputs) program().inputs.push_back(Parameter(v));
     for (const ir::Capture& c : from_.captures)
-      out_.program.captures.push_back({Parameter(c.value), c.array});
+      program().captures.push_back({Parameter(c.value), c.array});
     for (const ir::Instruction& instruction : from_.instructions) {
       loc_ = instruction.loc;
       LowerInstruction(instruction);
     }
-    for (ir::ValueId v : from_.outputs) out_.program.outputs.push_back(At(v));
-    Simplify(out_);
-    return std::move(out_);
+    for (ir::ValueId v : from_.outputs) program().outputs.push_back(At(v));
+    Simplify(draft_.device);
+    return std::move(draft_.device);
   }
 
  private:
   ir::ValueId At(ir::ValueId v) const { return map_[static_cast<size_t>(v)]; }
 
+  ir::Program& program() { return draft_.device.program; }
+
   ir::ValueId AddValue(const ir::Type* placed, Loc loc) {
-    out_.placed.push_back(placed);
-    return out_.program.AddValue(LocalType(placed), loc);
+    draft_.device.placed.push_back(placed);
+    draft_.origins.emplace_back();
+    return program().AddValue(LocalType(placed), loc);
   }
-  const ir::Type* Placed(ir::ValueId v) const { return out_.placed[static_cast<size_t>(v)]; }
+  const ir::Type* Placed(ir::ValueId v) const {
+    return draft_.device.placed[static_cast<size_t>(v)];
+  }
   // What a value of the program must be laid out as.
   const ir::Type* Wanted(ir::ValueId v) const {
     const ir::Type* place = from_.place(v);
@@ -105,14 +129,14 @@ class Lowering {
     ir::Builder builder(inner, loc_);
     inner.outputs = expand(builder, params, inner.inputs, result);
     Lowering sub(inner);
-    std::swap(sub.out_, out_);
+    std::swap(sub.draft_, draft_);
     for (size_t i = 0; i < inner.inputs.size(); ++i)
       sub.map_[static_cast<size_t>(inner.inputs[i])] = operands[i];
     for (const ir::Instruction& step : inner.instructions) {
       sub.loc_ = loc_;
       sub.LowerInstruction(step);
     }
-    std::swap(sub.out_, out_);
+    std::swap(sub.draft_, draft_);
     std::vector<ir::ValueId> values;
     for (ir::ValueId v : inner.outputs) values.push_back(sub.At(v));
     return values;
@@ -123,18 +147,13 @@ class Lowering {
                                         const std::vector<ir::ValueId>& operands,
                                         const std::vector<const ir::Type*>& results) {
     std::vector<DeviceProgram> regions;
-    double flops = 0;
     for (const ir::RegionPtr& region : instruction.regions) {
       Lowering inner(*region);
-      if (!region->mesh) inner.out_.program.mesh = from_.mesh;
+      if (!region->mesh) inner.program().mesh = from_.mesh;
       regions.push_back(inner.Run());
-      flops = std::max(flops, regions.back().flops);
     }
-    Times times = TimesOf(instruction);
-    out_.flops += flops * static_cast<double>(times.times);
     std::vector<ir::ValueId> ins = operands, outs;
-    ir::ParamsPtr params = instruction.params;
-    if (times.times > 1 || !times.known) params = Hoist(instruction, regions, ins);
+    ir::ParamsPtr params = Hoist(instruction, regions, ins);
     for (const ir::Type* t : results) outs.push_back(AddValue(t->WithWeak(false), loc_));
     Note note;
     std::vector<ir::RegionPtr> programs;
@@ -143,30 +162,45 @@ class Lowering {
       programs.emplace_back(note.regions.back(), &note.regions.back()->program);
     }
     Emit(*instruction.op, std::move(params), ins, outs, std::move(note));
-    out_.program.instructions.back().regions = std::move(programs);
+    program().instructions.back().regions = std::move(programs);
     return outs;
   }
 
-  // Does the invariant collectives of a loop's body before the loop; their results are constants
-  // of it. Returns its parameters.
-  ir::ParamsPtr Hoist(const ir::Instruction& loop, std::vector<DeviceProgram>& regions,
+  // Does before a loop or branch what its regions move of the outside: the collectives that are the
+  // same in every iteration, and slices. Returns its parameters.
+  ir::ParamsPtr Hoist(const ir::Instruction& instruction, std::vector<DeviceProgram>& regions,
                       std::vector<ir::ValueId>& operands) {
-    DeviceProgram& body = regions.back();
-    size_t constants = ConstantsOf(loop);
+    Constants constants = ConstantsOf(instruction);
+    auto before = static_cast<int64_t>(constants.count);
+    for (size_t r = constants.of_all_regions ? 0 : regions.size() - 1; r < regions.size(); ++r)
+      constants.count += HoistFrom(regions, r, constants, operands);
+    constants.count -= DropUnreadConstants(regions, constants, operands);
+    return WithConstants(instruction, static_cast<int64_t>(constants.count) - before);
+  }
+
+  // Returns how many constants are added, behind those that are there.
+  size_t HoistFrom(std::vector<DeviceProgram>& regions, size_t r, const Constants& constants,
+                   std::vector<ir::ValueId>& operands) {
+    DeviceProgram& body = regions[r];
     Invariants invariants = FindInvariants(body, constants);
-    if (invariants.results.empty()) return loop.params;
+    if (invariants.results.empty()) return 0;
     std::vector<ir::ValueId> outside(body.program.values.size(), -1), given;
-    for (size_t i = 0; i < constants; ++i)
-      outside[static_cast<size_t>(body.program.inputs[i])] = operands[i];
+    for (size_t i = 0; i < constants.count; ++i)
+      outside[static_cast<size_t>(body.program.inputs[i])] = operands[constants.first + i];
     for (size_t i : invariants.instructions) {
       const ir::Instruction& inner = body.program.instructions[i];
       std::vector<ir::ValueId> ins, outs;
       for (ir::ValueId v : inner.operands) ins.push_back(outside[static_cast<size_t>(v)]);
+      if (IsSlice(inner)) {
+        auto made = static_cast<size_t>(inner.results[0]);
+        outside[made] = Reshard(ins[0], body.placed[made], body.notes[i].implied);
+        continue;
+      }
       for (ir::ValueId v : inner.results)
         outs.push_back(outside[static_cast<size_t>(v)] =
                            AddValue(body.placed[static_cast<size_t>(v)], inner.loc));
       Emit(*inner.op, inner.params, ins, outs, body.notes[i]);
-      out_.program.instructions.back().loc = inner.loc;
+      program().instructions.back().loc = inner.loc;
     }
     std::vector<const ir::Type*> placed;
     for (ir::ValueId v : invariants.results) {
@@ -175,15 +209,18 @@ class Lowering {
     }
     for (DeviceProgram& region : regions) {
       std::vector<ir::ValueId> values(given.size(), -1);
-      MakeInputs(region, &region == &body ? invariants.results : values, constants, placed);
+      MakeInputs(region, &region == &body ? invariants.results : values, constants.count, placed);
     }
-    operands.insert(operands.begin() + static_cast<long>(constants), given.begin(), given.end());
-    return WithConstants(loop, given.size());
+    operands.insert(operands.begin() + static_cast<long>(constants.first + constants.count),
+                    given.begin(), given.end());
+    return given.size();
   }
 
+  // `anew`: the value exists already and is made a second time, for a use of a part of it.
   std::vector<ir::ValueId> Partitioned(const ir::Instruction& instruction,
                                        const std::vector<ir::ValueId>& operands,
-                                       const std::vector<const ir::Type*>& results) {
+                                       const std::vector<const ir::Type*>& results,
+                                       bool anew = false) {
     ir::OpKey key{instruction.op, instruction.params, {}};
     for (ir::ValueId v : operands) key.types.push_back(Placed(v));
     key.types.insert(key.types.end(), results.begin(), results.end());
@@ -198,7 +235,6 @@ class Lowering {
       for (size_t i = 0; i < made.size(); ++i) made[i] = Reshard(made[i], results[i], true);
       return made;
     }
-    out_.flops += decision.flops;
     absl::InlinedVector<ir::ValueId, 3> ins;
     std::vector<ir::ValueId> outs;
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -210,9 +246,10 @@ class Lowering {
     if (decision.halo)
       Emit(OpOf(StepKind::kHaloExchange), decision.halo, ins, outs, decision.halo_note);
     else
-      Emit(*instruction.op, instruction.params, ins, outs, {});
+      Emit(*instruction.op, instruction.params, ins, outs,
+           {.flops = decision.flops, .whole_flops = decision.whole_flops});
     for (size_t i = 0; i < results.size(); ++i)
-      outs[i] = Reshard(outs[i], results[i], /*implied=*/true);
+      outs[i] = anew ? Moved(outs[i], results[i], true) : Reshard(outs[i], results[i], true);
     return outs;
   }
 
@@ -227,11 +264,15 @@ class Lowering {
     for (const ir::Type* t : results)
       outs.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
     sharding::DimMap map = ir::DimMapOf(*instruction.op, instruction.params.get(), types, results);
-    sharding::Partition p = sharding::ChoosePartition(map, ins, outs);
+    double flops = instruction.op->flops_per_point;
+    sharding::Partition p = sharding::ChoosePartition(map, ins, outs, flops);
     Decision decision;
     auto* kernel = std::get_if<ir::Kernel>(&*instruction.op->lowering);
     decision.expands = kernel && kernel->sharded && ReducesSharded(map, types);
-    decision.flops = Flops(*instruction.op, map, p);
+    decision.flops = flops * p.flops;
+    decision.whole_flops = flops;
+    for (const sharding::Factor& f : map.factors)
+      decision.whole_flops *= static_cast<double>(f.size);
     for (size_t i = 0; i < types.size(); ++i)
       decision.operands.push_back(
           ir::Type::Get(types[i]->shape(), types[i]->dtype(), std::move(p.operands[i])));
@@ -288,16 +329,37 @@ class Lowering {
     return false;
   }
 
-  static double Flops(const ir::OpDef& op, const sharding::DimMap& map,
-                      const sharding::Partition& p) {
-    double points = op.flops_per_point;
-    for (size_t f = 0; f < map.factors.size() && points > 0; ++f)
-      points *= static_cast<double>(map.factors[f].size) /
-                static_cast<double>(sharding::SizeOf(p.factors[f]));
-    return points;
+  // Returns v laid out as `to`.
+  ir::ValueId Reshard(ir::ValueId v, const ir::Type* to, bool implied) {
+    const ir::Type* from = Placed(v);
+    if (from == to || from->sharding() == to->sharding()) return v;
+    if (std::optional<ir::ValueId> part = PartOf(v, to)) return *part;
+    return Moved(v, to, implied);
   }
 
-  ir::ValueId Reshard(ir::ValueId v, const ir::Type* to, bool implied) {
+  // Returns a part of v made as such, if v is light.
+  std::optional<ir::ValueId> PartOf(ir::ValueId v, const ir::Type* to) {
+    const Draft::Origin origin = draft_.origins[static_cast<size_t>(v)];
+    if (origin.instruction < 0 || !OnlySlices(Placed(v), to)) return {};
+    const ir::Instruction made = program().instructions[static_cast<size_t>(origin.instruction)];
+    if (IsSlice(made)) return PartOf(made.operands[0], to);
+    if (!origin.light || made.results.size() != 1) return {};
+    Loc loc = std::exchange(loc_, made.loc);
+    ir::ValueId part =
+        Partitioned(made, {made.operands.begin(), made.operands.end()}, {to}, /*anew=*/true)[0];
+    loc_ = loc;
+    return part;
+  }
+
+  static bool OnlySlices(const ir::Type* from, const ir::Type* to) {
+    auto steps = sharding::PlanReshard(from->shape(), from->dtype().size(), from->sharding(),
+                                       to->sharding());
+    return !steps.empty() && std::all_of(steps.begin(), steps.end(), [](const auto& step) {
+      return step.kind == StepKind::kAllSlice;
+    });
+  }
+
+  ir::ValueId Moved(ir::ValueId v, const ir::Type* to, bool implied) {
     const ir::Type* from = Placed(v);
     if (from == to || from->sharding() == to->sharding()) return v;
     for (const sharding::ReshardStep& step : sharding::PlanReshard(
@@ -346,15 +408,27 @@ class Lowering {
     return next;
   }
 
+  bool IsLight(const ir::OpDef& op, absl::Span<const ir::ValueId> ins) const {
+    if (std::holds_alternative<ir::Broadcast>(*op.lowering)) return true;
+    if (op.opaque || std::holds_alternative<ir::Region>(*op.lowering) ||
+        std::holds_alternative<ir::Move>(*op.lowering))
+      return false;
+    return std::all_of(ins.begin(), ins.end(), [&](ir::ValueId v) {
+      return Placed(v)->shape().empty() || draft_.origins[static_cast<size_t>(v)].light;
+    });
+  }
+
   void Emit(const ir::OpDef& op, ir::ParamsPtr params, absl::Span<const ir::ValueId> ins,
             absl::Span<const ir::ValueId> outs, Note note) {
-    out_.program.instructions.push_back(
+    Draft::Origin origin{static_cast<int32_t>(program().instructions.size()), IsLight(op, ins)};
+    for (ir::ValueId v : outs) draft_.origins[static_cast<size_t>(v)] = origin;
+    program().instructions.push_back(
         {&op, std::move(params), {ins.begin(), ins.end()}, {outs.begin(), outs.end()}, loc_});
-    out_.notes.push_back(std::move(note));
+    draft_.device.notes.push_back(std::move(note));
   }
 
   const ir::Program& from_;
-  DeviceProgram out_;
+  Draft draft_;
   std::vector<ir::ValueId> map_;  // from traced to device values
   Loc loc_;
 };

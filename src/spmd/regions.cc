@@ -1,6 +1,7 @@
 #include "spmd/regions.h"
 
 #include "ir/control_params.h"
+#include "spmd/moves.h"
 
 namespace tessera::spmd {
 namespace {
@@ -10,6 +11,10 @@ ir::Region::Kind KindOf(const ir::Instruction& i) {
 }
 
 }  // namespace
+
+bool IsSlice(const ir::Instruction& instruction) {
+  return instruction.op == &OpOf(sharding::StepKind::kAllSlice);
+}
 
 Times TimesOf(const ir::Instruction& instruction) {
   switch (KindOf(instruction)) {
@@ -22,34 +27,49 @@ Times TimesOf(const ir::Instruction& instruction) {
   }
 }
 
-size_t ConstantsOf(const ir::Instruction& loop) {
-  return static_cast<size_t>(KindOf(loop) == ir::Region::kWhile
-                                 ? ir::As<ir::WhileParams>(loop.params.get()).constants
-                                 : ir::As<ir::ScanParams>(loop.params.get()).constants);
-}
-
-ir::ParamsPtr WithConstants(const ir::Instruction& loop, size_t more) {
-  if (KindOf(loop) == ir::Region::kWhile) {
-    ir::WhileParams params = ir::As<ir::WhileParams>(loop.params.get());
-    params.constants += static_cast<int64_t>(more);
-    return ir::MakeParams(params);
+Constants ConstantsOf(const ir::Instruction& i) {
+  switch (KindOf(i)) {
+    case ir::Region::kWhile:
+      return {0, static_cast<size_t>(ir::As<ir::WhileParams>(i.params.get()).constants), false};
+    case ir::Region::kScan:
+      return {0, static_cast<size_t>(ir::As<ir::ScanParams>(i.params.get()).constants), false};
+    default:
+      return {1, i.operands.size() - 1, true};
   }
-  ir::ScanParams params = ir::As<ir::ScanParams>(loop.params.get());
-  params.constants += static_cast<int64_t>(more);
-  return ir::MakeParams(params);
 }
 
-Invariants FindInvariants(const DeviceProgram& body, size_t constants) {
+ir::ParamsPtr WithConstants(const ir::Instruction& i, int64_t more) {
+  switch (KindOf(i)) {
+    case ir::Region::kWhile: {
+      ir::WhileParams params = ir::As<ir::WhileParams>(i.params.get());
+      params.constants += more;
+      return ir::MakeParams(params);
+    }
+    case ir::Region::kScan: {
+      ir::ScanParams params = ir::As<ir::ScanParams>(i.params.get());
+      params.constants += more;
+      return ir::MakeParams(params);
+    }
+    default:
+      return i.params;
+  }
+}
+
+Invariants FindInvariants(const DeviceProgram& body, const Constants& constants) {
   const ir::Program& p = body.program;
   std::vector<bool> invariant(p.values.size()), needed(p.values.size());
-  for (size_t i = 0; i < constants; ++i) invariant[static_cast<size_t>(p.inputs[i])] = true;
+  for (size_t i = 0; i < constants.count; ++i) invariant[static_cast<size_t>(p.inputs[i])] = true;
+  std::vector<bool> given = invariant;
   std::vector<bool> hoists(p.instructions.size());
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     const ir::Instruction& instruction = p.instructions[i];
     bool same = instruction.regions.empty();
     for (ir::ValueId v : instruction.operands) same = same && invariant[static_cast<size_t>(v)];
     for (ir::ValueId v : instruction.results) invariant[static_cast<size_t>(v)] = same;
-    hoists[i] = same && body.notes[i].bytes > 0;
+    bool slice =
+        same && IsSlice(instruction) && given[static_cast<size_t>(instruction.operands[0])];
+    if (slice) given[static_cast<size_t>(instruction.results[0])] = true;
+    hoists[i] = slice || (same && body.notes[i].bytes > 0 && !constants.of_all_regions);
   }
   Invariants found;
   for (size_t i = p.instructions.size(); i-- > 0;) {
@@ -94,6 +114,51 @@ void MakeInputs(DeviceProgram& region, const std::vector<ir::ValueId>& values, s
   p.instructions.resize(kept, {nullptr, nullptr, {}, {}, Loc::Unknown(), {}});
   region.notes.resize(kept);
   Simplify(region);
+}
+
+size_t DropUnreadConstants(std::vector<DeviceProgram>& regions, const Constants& constants,
+                           std::vector<ir::ValueId>& operands) {
+  std::vector<bool> read(constants.count);
+  for (const DeviceProgram& region : regions) {
+    const ir::Program& p = region.program;
+    std::vector<bool> used(p.values.size());
+    for (ir::ValueId v : p.outputs) used[static_cast<size_t>(v)] = true;
+    for (const ir::Instruction& i : p.instructions)
+      for (ir::ValueId v : i.operands) used[static_cast<size_t>(v)] = true;
+    for (size_t c = 0; c < constants.count; ++c)
+      read[c] = read[c] || used[static_cast<size_t>(p.inputs[c])];
+  }
+  size_t dropped = 0;
+  for (size_t c = constants.count; c-- > 0;) {
+    if (read[c]) continue;
+    ++dropped;
+    operands.erase(operands.begin() + static_cast<long>(constants.first + c));
+    for (DeviceProgram& region : regions)
+      region.program.inputs.erase(region.program.inputs.begin() + static_cast<long>(c));
+  }
+  return dropped;
+}
+
+Flops FlopsOf(const DeviceProgram& device) {
+  Flops sum;
+  for (size_t i = 0; i < device.notes.size(); ++i) {
+    const Note& note = device.notes[i];
+    sum.device += note.flops;
+    sum.whole += note.whole_flops;
+    if (note.regions.empty()) continue;
+    const ir::Instruction& instruction = device.program.instructions[i];
+    bool branches = KindOf(instruction) == ir::Region::kSwitch;
+    Flops once;
+    for (const auto& region : note.regions) {
+      Flops more = FlopsOf(*region);
+      once.device = branches ? std::max(once.device, more.device) : once.device + more.device;
+      once.whole = branches ? std::max(once.whole, more.whole) : once.whole + more.whole;
+    }
+    auto times = static_cast<double>(TimesOf(instruction).times);
+    sum.device += once.device * times;
+    sum.whole += once.whole * times;
+  }
+  return sum;
 }
 
 }  // namespace tessera::spmd

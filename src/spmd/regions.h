@@ -4,22 +4,37 @@
 
 namespace tessera::spmd {
 
-// Collectives of a loop's body that give the same in every iteration.
+// What regions use of the outside: operands first, first + 1, ..., which are their first inputs.
+struct Constants {
+  size_t first, count;
+  // Branches: every region may have moves that are done before. Else only the last one, which runs
+  // more than once.
+  bool of_all_regions;
+};
+Constants ConstantsOf(const ir::Instruction& instruction);
+
+// Moves of a region that can be done before it.
 struct Invariants {
   std::vector<size_t> instructions;  // they and what they are computed from, in order
   std::vector<ir::ValueId> results;  // those of their results that the rest of the body uses
 };
 
-// Returns the collectives that depend on nothing but the first `constants` inputs.
-Invariants FindInvariants(const DeviceProgram& body, size_t constants);
+// Whether the instruction takes a part of its operand, which moves nothing.
+bool IsSlice(const ir::Instruction& instruction);
+
+// Returns the slices of constants and, of loops, the collectives that depend on nothing else.
+Invariants FindInvariants(const DeviceProgram& body, const Constants& constants);
 
 // Makes `values`, which instructions of the region made, inputs of it, from place `at` on. Those
 // that it does not have yet (-1) are added: a type for each.
 void MakeInputs(DeviceProgram& region, const std::vector<ir::ValueId>& values, size_t at,
                 const std::vector<const ir::Type*>& placed);
 
-// Returns the parameters of a loop with so many more constants, and how many it has.
-ir::ParamsPtr WithConstants(const ir::Instruction& loop, size_t more);
-size_t ConstantsOf(const ir::Instruction& loop);
+// Takes those constants away that no region reads, and their operands. Returns how many.
+size_t DropUnreadConstants(std::vector<DeviceProgram>& regions, const Constants& constants,
+                           std::vector<ir::ValueId>& operands);
+
+// Returns the parameters of a loop or branch with so many more constants.
+ir::ParamsPtr WithConstants(const ir::Instruction& instruction, int64_t more);
 
 }  // namespace tessera::spmd

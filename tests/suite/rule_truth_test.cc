@@ -116,7 +116,7 @@ sharding::Partition PartitionOf(const Case& c, const std::vector<const ir::Type*
   std::vector<sharding::PartitionTensor> ins, outs;
   for (const ir::Type* t : c.operands) ins.push_back(TensorOf(t));
   for (const ir::Type* t : results) outs.push_back(TensorOf(t));
-  return sharding::ChoosePartition(MapOf(c, results), ins, outs);
+  return sharding::ChoosePartition(MapOf(c, results), ins, outs, c.sample->op->flops_per_point);
 }
 
 // The axes that shard a factor of this kind on some operand.
