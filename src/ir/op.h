@@ -121,6 +121,8 @@ struct Kernel {  // by a kernel of its own
   void (*make)(const LocalCall&, plan::Kernel*);
   // What to do instead where a reduce factor is sharded, if its partial results do not combine.
   ExpandFn sharded = nullptr;
+  // The same where operand 0 is one number everywhere: from that scalar, as a part of any result.
+  ExpandFn of_scalar = nullptr;
 };
 struct Elementwise {  // element by element: may join a fused group
   plan::ScalarOp op;

@@ -3,6 +3,7 @@
 #include "base/shape.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
+#include "ops/laid_out.h"
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -129,6 +130,30 @@ DimMap PadDims(const ir::DimsCall& c) {
   map.fill = 1;
   map.selectors = {1};
   return map;
+}
+
+// A pad of one number everywhere: that number where the operand would be, by position.
+std::vector<ir::ValueId> PadOfScalar(ir::Builder& b, const ir::Params* params,
+                                     absl::Span<const ir::ValueId> operands,
+                                     const ir::Type* result) {
+  const auto& p = ir::As<PadParams>(params);
+  LaidOut values(b, result);
+  DType t = result->dtype();
+  ir::ValueId x = operands[0];
+  for (size_t d = 0; d < p.low.size(); ++d) {
+    if (!p.low[d] && !p.high[d] && !p.interior[d]) continue;
+    auto keep = [&](const OpDef& compare, ir::ValueId at, int64_t bound) {
+      ir::ValueId inside = values.Apply(compare, {at, values.Integer(bound)}, bool_);
+      x = values.Apply(kSelectN, {inside, operands[1], x}, t);
+    };
+    ir::ValueId at =
+        values.Apply(kSub, {values.Index(static_cast<int64_t>(d)), values.Integer(p.low[d])}, i64);
+    keep(kGe, at, 0);
+    keep(kLt, at, result->shape()[d] - p.low[d] - p.high[d]);
+    if (p.interior[d])
+      keep(kEq, values.Apply(kRem, {at, values.Integer(p.interior[d] + 1)}, i64), 0);
+  }
+  return {x};
 }
 
 // The part of the operand that is kept is one box; negative edges cut it.
@@ -363,7 +388,7 @@ constexpr OpDef kPad{.name = "pad",
                      .doc = "A value around an array and between its elements.",
                      .type = ir::TypeFn{PadType},
                      .dims = ir::DimMapFn{PadDims},
-                     .lowering = ir::Kernel{MakePad},
+                     .lowering = ir::Kernel{MakePad, nullptr, PadOfScalar},
                      .reference = ir::ReferenceFn{reference::Pad},
                      .params = ir::KindOf<PadParams>(),
                      .operand_names = {"operand", "value", ""}};

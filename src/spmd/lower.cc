@@ -345,10 +345,29 @@ class Lowering {
     if (IsSlice(made)) return PartOf(made.operands[0], to);
     if (!origin.light || made.results.size() != 1) return {};
     Loc loc = std::exchange(loc_, made.loc);
-    ir::ValueId part =
-        Partitioned(made, {made.operands.begin(), made.operands.end()}, {to}, /*anew=*/true)[0];
+    std::vector<ir::ValueId> operands(made.operands.begin(), made.operands.end());
+    auto* kernel = std::get_if<ir::Kernel>(&*made.op->lowering);
+    std::optional<ir::ValueId> scalar;
+    if (kernel && kernel->of_scalar) scalar = ScalarOf(operands[0]);
+    ir::ValueId part;
+    if (scalar) {
+      operands[0] = *scalar;
+      part = ExpandInto(kernel->of_scalar, made.params.get(), operands, to)[0];
+    } else {
+      part = Partitioned(made, operands, {to}, /*anew=*/true)[0];
+    }
     loc_ = loc;
     return part;
+  }
+
+  // Returns the number that v is everywhere, if it is a broadcast of one.
+  std::optional<ir::ValueId> ScalarOf(ir::ValueId v) const {
+    int32_t i = draft_.origins[static_cast<size_t>(v)].instruction;
+    if (i < 0) return {};
+    const ir::Instruction& made = draft_.device.program.instructions[static_cast<size_t>(i)];
+    bool broadcast = std::holds_alternative<ir::Broadcast>(*made.op->lowering);
+    if (!broadcast || !Placed(made.operands[0])->shape().empty()) return {};
+    return made.operands[0];
   }
 
   static bool OnlySlices(const ir::Type* from, const ir::Type* to) {

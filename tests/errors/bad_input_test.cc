@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -85,6 +86,8 @@ const std::vector<Case>& Cases() {
        [] {
          abstract_mesh({{"x", 2}}).axis_size("y");
        }},
+      {"balance_zero", [] { MachineBalance balance(0); }},
+      {"balance_nan", [] { MachineBalance balance(NAN); }},
       {"devices_zero", [] { SetDeviceCount(0); }},
       {"devices_too_many", [] { SetDeviceCount(std::numeric_limits<int>::max()); }},
       {"devices_in_scope",

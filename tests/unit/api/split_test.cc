@@ -240,6 +240,14 @@ const Light kLight[] = {
     {"clip", [](Array a) { return clip(a, arange(kN).astype(f32) - 3, arange(kN).astype(f32)); }},
     {"causal mask", [](Array a) { return Causal(a); }},
     {"repeated rows", [](Array a) { return a + repeat(arange(kN / 4).astype(f32), 4, 0); }},
+    {"padded",
+     [](Array a) {
+       return a + pad(zeros({kN - 2, kN}), {{1, 1, 0}, {}}, 1.0f);
+     }},
+    {"padded between",
+     [](Array a) {
+       return a + pad(ones({kN / 2, kN + 2}), {{0, 1, 1}, {-1, -1, 0}}, 0.0f);
+     }},
     {"in a loop",
      [](Array a) {
        Array mask = iota({kN, kN}, 1) <= iota({kN, kN}, 0);
@@ -261,6 +269,24 @@ TEST(Split, WhatHasNoDataOfItsOwnIsMadeInParts) {
     // The argument, the result and at most four temporaries of the like.
     EXPECT_LE(lowered.peak_bytes(), 6 * kN * kN / 64 * 4) << lowered.device_program();
   }
+}
+
+// Each has the values that it has on one device.
+TEST(Split, WhatIsMadeInPartsIsTheSame) {
+  SetDeviceCount(8);
+  auto f = [](Array a) {
+    Array padded = pad(full({4, 10}, 3.0f), {{1, 2, 1}, {-1, 3, 0}}, 0.5f);
+    Array mask = iota({10, 12}, 1) <= iota({10, 12}, 0);
+    Array looped = fori_loop(
+        0, 3, [&](Array, Array c) { return where(mask, c * 2, a + 1); }, a);
+    return looped + padded + repeat(arange(5).astype(f32), 2, 0).reshape({10, 1}) +
+           cumsum(ones({10, 12}), 1);
+  };
+  Array a = (arange(120) % 7).astype(f32).reshape({10, 12});
+  std::vector<float> whole = f(a).to_vector<float>();
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  EXPECT_EQ(jit(f)(reshard(a, P("x", "y"))).to_vector<float>(), whole);
+  EXPECT_EQ(f(reshard(a, P("x", "y"))).to_vector<float>(), whole);
 }
 
 }  // namespace

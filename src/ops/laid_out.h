@@ -1,0 +1,53 @@
+// Ops on values that are all laid out as one type, for expansions: types are given, not inferred,
+// as the typing rule refuses sizes that do not divide.
+#pragma once
+#include <algorithm>
+#include <utility>
+
+#include "ir/builder.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+
+namespace tessera::ops {
+
+inline ir::ParamsPtr LiteralOf(const ir::HostTensor& one) {
+  Literal literal{one.dtype, 0};
+  std::copy(one.data.begin(), one.data.end(), reinterpret_cast<std::byte*>(&literal.bits));
+  return ir::MakeParams(ConstantParams{literal});
+}
+inline ir::ParamsPtr LiteralOf(int64_t n) {
+  ir::HostTensor one(i64, {1});
+  one.SetInt(0, n);
+  return LiteralOf(one);
+}
+
+class LaidOut {
+ public:
+  LaidOut(ir::Builder& b, const ir::Type* like) : b_(b), shape_(like->shape()) {
+    layout_ = like->sharding();
+    layout_.unreduced.clear();
+    layout_.reduced.clear();
+  }
+  ir::ValueId Apply(const OpDef& op, absl::Span<const ir::ValueId> operands, DType dtype,
+                    ir::ParamsPtr params = nullptr) {
+    const ir::Type* type = ir::Type::Get(shape_, dtype, layout_);
+    return b_.EmitTyped(op, std::move(params), operands, {&type, 1})[0];
+  }
+  // A scalar, which elementwise ops repeat.
+  ir::ValueId Number(ir::ParamsPtr literal, DType dtype) {
+    const ir::Type* type = ir::Type::Get({}, dtype);
+    return b_.EmitTyped(kConstant, std::move(literal), {}, {&type, 1})[0];
+  }
+  ir::ValueId Integer(int64_t n) { return Number(LiteralOf(n), i64); }
+  // The index along a dim.
+  ir::ValueId Index(int64_t dim) {
+    return Apply(kIota, {}, i64, ir::MakeParams(IotaParams{{dim}}));
+  }
+
+ private:
+  ir::Builder& b_;
+  const ir::Shape& shape_;
+  sharding::TensorSharding layout_;
+};
+
+}  // namespace tessera::ops
