@@ -7,7 +7,10 @@ find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
-add_compile_options(-Wall -Wextra -Werror)
+add_compile_options(-Wall -Wextra)
+if(PROJECT_IS_TOP_LEVEL)
+  add_compile_options(-Werror)
+endif()
 if(TESSERA_SANITIZE STREQUAL "address")
   # With sanitizers g++ 12 takes parts of standard containers for uninitialized.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -1,10 +1,10 @@
 // Array: an immutable value with a type. A cheap handle: copies share the value.
 #pragma once
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,21 +25,23 @@ class ArrayImpl;
 class Operand;
 class Index;
 
-// A shape: {2, n}, 5 (one dim), or a std::vector<int64_t>. Sizes may be of any integer type.
+// A vector, array, span or other container of integers.
+template <class R>
+concept IntegerRange = requires(const R& r) {
+  { *std::begin(r) } -> IntegerReference;
+  std::end(r);
+};
+
+// A shape: {2, n}, 5 (one dim), or a range of sizes. Sizes may be of any integer type.
+//
+// The braces are a variadic constructor, not an initializer_list: of a class with one of those
+// g++ 12 also makes `{.keepdims = true}`, which is meant for the options that follow.
 class Shape {
  public:
-  class Extent {
-   public:
-    template <std::integral T>
-    constexpr Extent(T v) : value(static_cast<int64_t>(v)) {}
-    int64_t value;
-  };
-  Shape(std::initializer_list<Extent> dims) {
-    for (Extent e : dims) dims_.push_back(e.value);
-  }
-  template <std::integral T>
-  Shape(T only) : dims_{static_cast<int64_t>(only)} {}
-  Shape(std::vector<int64_t> dims) : dims_(std::move(dims)) {}
+  template <Integer... T>
+  Shape(T... dims) : dims_{static_cast<int64_t>(dims)...} {}
+  template <IntegerRange R>
+  Shape(const R& dims) : dims_(std::begin(dims), std::end(dims)) {}
   const std::vector<int64_t>& dims() const { return dims_; }
 
  private:
@@ -51,15 +53,14 @@ inline constexpr AllType All{};
 struct EllipsisType {};
 inline constexpr EllipsisType Ellipsis{};
 
-// Dim numbers: 0, -1, {0, 1}, or All. Negative ones count from the end.
+// Dim numbers: 0, -1, {0, 1}, a range of them, or All. Negative ones count from the end.
 class Dims {
  public:
   Dims(AllType) : all_(true) {}
-  Dims(int dim) : dims_{dim} {}
-  Dims(std::initializer_list<Shape::Extent> dims) {
-    for (Shape::Extent e : dims) dims_.push_back(e.value);
-  }
-  Dims(std::vector<int64_t> dims) : dims_(std::move(dims)) {}
+  template <Integer... T>
+  Dims(T... dims) : dims_{static_cast<int64_t>(dims)...} {}
+  template <IntegerRange R>
+  Dims(const R& dims) : dims_(std::begin(dims), std::end(dims)) {}
   bool all() const { return all_; }
   const std::vector<int64_t>& dims() const { return dims_; }
 
@@ -219,11 +220,11 @@ class Operand {
 struct Slice {
   struct Bound {
     Bound(NoneType) {}
-    template <std::integral T>
+    template <Integer T>
     Bound(T v) : value(static_cast<int64_t>(v)) {}
     std::optional<int64_t> value;
   };
-  Slice(Bound begin, Bound end, int64_t step = 1) : begin(begin), end(end), step(step) {}
+  Slice(Bound from, Bound to, int64_t by = 1) : begin(from), end(to), step(by) {}
   Bound begin, end;
   int64_t step;
 };
@@ -232,7 +233,7 @@ struct Slice {
 class Index {
  public:
   enum Kind : uint8_t { kInteger, kSlice, kNew, kEllipsis };
-  template <std::integral T>
+  template <Integer T>
   Index(T i, Loc loc = Loc::Current())
       : kind_(kInteger), integer_(static_cast<int64_t>(i)), loc_(loc) {}
   Index(Slice slice, Loc loc = Loc::Current()) : kind_(kSlice), slice_(slice), loc_(loc) {}

@@ -1,8 +1,6 @@
 // Element types, their promotion, and the scopes that change defaults.
 #pragma once
-#include <complex>
 #include <cstdint>
-#include <string>
 #include <type_traits>
 
 #include "tessera/error.h"
@@ -122,6 +120,12 @@ template <class T>
 concept Number =
     std::is_arithmetic_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
     !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
+
+// An integer that counts or names something: a size, a dim, an index.
+template <class T>
+concept Integer = Number<T> && std::is_integral_v<T> && !std::is_same_v<T, bool>;
+template <class T>
+concept IntegerReference = Integer<std::remove_cvref_t<T>>;
 
 // One host number with its kind.
 class Scalar {

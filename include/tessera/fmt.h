@@ -1,25 +1,47 @@
 // fmt::print("{}", x) for every type that prints. The one public header that needs fmt.
 #pragma once
-#if __has_include(<fmt/ostream.h>)
-#include <fmt/ostream.h>
+#if __has_include(<fmt/core.h>)
+#include <fmt/core.h>
+
+#include <string>
 
 #include "tessera/array.h"
+#include "tessera/debug.h"
 #include "tessera/program.h"
+
+namespace tessera {
+
+// Writes the text as `spec` says. In the library, because it needs all of fmt.
+fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>& spec,
+                                         const std::string& text, fmt::format_context& context);
+
+// Formats as the text of `operator<<`, with the options of strings: "{:>30}".
+template <class T>
+struct TextFormatter : fmt::formatter<fmt::string_view> {
+  auto format(const T& v, fmt::format_context& context) const {
+    if constexpr (std::is_same_v<T, Array>)
+      return FormatText(*this, to_text(v), context);
+    else
+      return FormatText(*this, v.text(), context);
+  }
+};
+
+}  // namespace tessera
 
 namespace fmt {
 template <>
-struct formatter<tessera::Array> : ostream_formatter {};
+struct formatter<tessera::Array> : tessera::TextFormatter<tessera::Array> {};
 template <>
-struct formatter<tessera::ArrayType> : ostream_formatter {};
+struct formatter<tessera::ArrayType> : tessera::TextFormatter<tessera::ArrayType> {};
 template <>
-struct formatter<tessera::Mesh> : ostream_formatter {};
+struct formatter<tessera::Mesh> : tessera::TextFormatter<tessera::Mesh> {};
 template <>
-struct formatter<tessera::PartitionSpec> : ostream_formatter {};
+struct formatter<tessera::PartitionSpec> : tessera::TextFormatter<tessera::PartitionSpec> {};
 template <>
-struct formatter<tessera::Sharding> : ostream_formatter {};
+struct formatter<tessera::Sharding> : tessera::TextFormatter<tessera::Sharding> {};
 template <>
-struct formatter<tessera::Program> : ostream_formatter {};
+struct formatter<tessera::Program> : tessera::TextFormatter<tessera::Program> {};
 template <>
-struct formatter<tessera::CommReport> : ostream_formatter {};
+struct formatter<tessera::CommReport> : tessera::TextFormatter<tessera::CommReport> {};
 }  // namespace fmt
 #endif

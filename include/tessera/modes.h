@@ -88,16 +88,16 @@ class GenericModeFunction : public ModeBase<F, Options> {
  public:
   using ModeBase<F, Options>::ModeBase;
   template <class... T>
-  auto operator()(T&&... a) const {
+  auto operator()(T&&... a) const requires Takes<F, T...> {
     using R = std::decay_t<std::invoke_result_t<const F&, Traced<T>...>>;
     return this->template Call<R>(std::tuple<Traced<T>...>(std::forward<T>(a)...), Loc::Current());
   }
   template <class... T>
-  Program trace(T&&... a) const {
+  Program trace(T&&... a) const requires Takes<F, T...> {
     return jit(*this).trace(std::forward<T>(a)...);
   }
   template <class... T>
-  Lowered lower(T&&... a) const {
+  Lowered lower(T&&... a) const requires Takes<F, T...> {
     return jit(*this).lower(std::forward<T>(a)...);
   }
 };

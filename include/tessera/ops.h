@@ -5,8 +5,8 @@
 // Sharding of results: dims keep the axes of the operand dims they come from; operands that differ
 // in one dim are refused unless one is unsharded there; `out_sharding` decides otherwise.
 #pragma once
-#include <array>
-#include <ranges>
+#include <concepts>
+#include <iterator>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -108,12 +108,15 @@ Array array_from_host(HostData host, ArrayOptions options, Loc loc);
 // Returns an array of the numbers. Ints become the default int, floats the default float.
 Array array(Nested values, ArrayOptions options = {}, Loc loc = Loc::Current());
 // Returns a copy of a host container: 1-D of its element type, or `shape`.
-template <std::ranges::contiguous_range R>
-requires std::ranges::sized_range<R> Array array(const R& values, ArrayOptions options = {},
-                                                 Loc loc = Loc::Current()) {
-  using E = std::remove_cvref_t<std::ranges::range_value_t<R>>;
+template <class R>
+requires requires(const R& r) {
+  *std::data(r);
+  std::size(r);
+}
+Array array(const R& values, ArrayOptions options = {}, Loc loc = Loc::Current()) {
+  using E = std::remove_cvref_t<decltype(*std::data(values))>;
   return array_from_host(
-      {std::ranges::data(values), static_cast<int64_t>(std::ranges::size(values)), dtype_of<E>()},
+      {std::data(values), static_cast<int64_t>(std::size(values)), dtype_of<E>()},
       std::move(options), loc);
 }
 template <class V>
@@ -129,10 +132,17 @@ Array abstract_array(std::string_view type_text, Loc loc = Loc::Current());
 
 // Returns an array of one value [shape]; replicated on the current mesh unless told otherwise.
 Array zeros(Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
-Array zeros(Shape shape, DType dtype, Loc loc = Loc::Current());
 Array ones(Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
-Array ones(Shape shape, DType dtype, Loc loc = Loc::Current());
 Array full(Shape shape, Operand value, CreateOptions options = {}, Loc loc = Loc::Current());
+// The same with only a dtype; templates, so that `{}` is options.
+template <std::same_as<DType> T>
+Array zeros(Shape shape, T dtype, Loc loc = Loc::Current()) {
+  return zeros(std::move(shape), {.dtype = dtype}, loc);
+}
+template <std::same_as<DType> T>
+Array ones(Shape shape, T dtype, Loc loc = Loc::Current()) {
+  return ones(std::move(shape), {.dtype = dtype}, loc);
+}
 // With the shape, dtype and sharding of x, unless told otherwise.
 Array zeros_like(Operand x, CreateOptions options = {}, Loc loc = Loc::Current());
 Array ones_like(Operand x, CreateOptions options = {}, Loc loc = Loc::Current());
@@ -271,9 +281,14 @@ Array concatenate(std::vector<Array> xs, int dim = 0, Loc loc = Loc::Current());
 // Returns the arrays, of one shape, along a new dim.
 Array stack(std::vector<Array> xs, int dim = 0, Loc loc = Loc::Current());
 // Returns x cut along `dim` into `parts` equal pieces, or pieces of these sizes.
-std::vector<Array> split(Operand x, int64_t parts, int dim = 0, Loc loc = Loc::Current());
-std::vector<Array> split(Operand x, std::vector<int64_t> sizes, int dim = 0,
-                         Loc loc = Loc::Current());
+std::vector<Array> split(Operand x, Shape sizes, int dim = 0, Loc loc = Loc::Current());
+namespace trace {
+std::vector<Array> SplitEvenly(const Operand& x, int64_t parts, int dim, Loc loc);
+}
+template <Integer T>
+std::vector<Array> split(Operand x, T parts, int dim = 0, Loc loc = Loc::Current()) {
+  return trace::SplitEvenly(x, static_cast<int64_t>(parts), dim, loc);
+}
 // Returns x[start:limit:stride] in every dim; strict: 0 <= start <= limit <= size.
 Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
             std::vector<int64_t> strides = {}, Loc loc = Loc::Current());

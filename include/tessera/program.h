@@ -69,10 +69,12 @@ std::ostream& operator<<(std::ostream& os, const CommReport& report);
 class Program {
  public:
   explicit Program(std::shared_ptr<const ir::Program> program) : program_(std::move(program)) {}
-  // Throws RuntimeError with the place in the text.
+  // Returns the program that a text describes. Instructions are from the lines that the text names
+  // (`// model.cc:12`), as in reports; without one, from the caller's. Throws RuntimeError with the
+  // place in the text.
   static Program Parse(std::string_view text, Loc loc = Loc::Current());
-  // Returns the program in a file. Places, in errors and later in reports, are lines of the file.
-  // Throws RuntimeError if it cannot be read.
+  // The same of a file: instructions that name no line are from lines of the file. Throws
+  // RuntimeError if it cannot be read.
   static Program Load(const std::string& path, Loc loc = Loc::Current());
   std::string text() const;
   std::vector<ArrayType> inputs() const;

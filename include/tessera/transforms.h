@@ -94,6 +94,10 @@ concept Known = std::is_pointer_v<F> || requires {
 template <class T>
 using Traced = std::conditional_t<Number<std::decay_t<T>>, Array, std::decay_t<T>>;
 
+// Whether a generic function can be called with these arguments: those that wrap it ask for it.
+template <class F, class... T>
+concept Takes = std::is_invocable_v<const F&, Traced<T>...>;
+
 template <class T>
 void LayOutTree(T& t, const Specs& specs, JitSide side, Loc loc) {
   if (!specs.given()) return;
@@ -198,17 +202,17 @@ class GenericJitFunction : public JitBase<F> {
  public:
   using JitBase<F>::JitBase;
   template <class... T>
-  auto operator()(T&&... a) const {
+  auto operator()(T&&... a) const requires Takes<F, T...> {
     return this->template Call<Result<T...>>(Arguments<T...>(std::forward<T>(a)...),
                                              Loc::Current());
   }
   template <class... T>
-  Program trace(T&&... a) const {
+  Program trace(T&&... a) const requires Takes<F, T...> {
     return this->template Trace<Result<T...>>(Arguments<T...>(std::forward<T>(a)...),
                                               Loc::Current());
   }
   template <class... T>
-  Lowered lower(T&&... a) const {
+  Lowered lower(T&&... a) const requires Takes<F, T...> {
     return this->template Lower<Result<T...>>(Arguments<T...>(std::forward<T>(a)...),
                                               Loc::Current());
   }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/shape.h"
 #include "tessera/debug.h"
+#include "tessera/fmt.h"
 
 namespace tessera {
 namespace {
@@ -139,6 +140,11 @@ std::string to_text(const Array& x, TextOptions options, Loc loc) {
 std::ostream& operator<<(std::ostream& os, const Array& array) {
   os << to_text(array);
   return os;
+}
+
+fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>& spec,
+                                         const std::string& text, fmt::format_context& context) {
+  return spec.format(text, context);
 }
 
 void print_shards(const Array& x, Loc loc) {

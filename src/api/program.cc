@@ -7,9 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <mutex>
 #include <ostream>
-#include <set>
 
 #include "api/concrete.h"
 #include "api/driver.h"
@@ -83,18 +81,10 @@ Program Program::Parse(std::string_view text, Loc loc) {
   return Program(std::make_shared<const ir::Program>(ir::ParseProgram(text, loc)));
 }
 Program Program::Load(const std::string& path, Loc loc) {
-  // A Loc points to its file's name; names are few and stay.
-  static auto* const names = new std::set<std::string>;
-  static std::mutex mutex;
   std::ifstream file(path);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) Refuse("load", 1, "cannot read " + path, loc);
-  const char* name;
-  {
-    std::lock_guard lock(mutex);
-    name = names->insert(path).first->c_str();
-  }
-  return Parse(text, Loc::Current(name, 0));
+  return Parse(text, base::LineOf(path, 0));
 }
 std::string Program::text() const { return ir::Text(*program_); }
 std::vector<ArrayType> Program::inputs() const { return TypesOf(*program_, program_->inputs); }

@@ -160,7 +160,7 @@ Array stack(std::vector<Array> xs, int dim, Loc loc) {
   return concatenate(std::move(xs), static_cast<int>(at), loc);
 }
 
-std::vector<Array> split(Operand x, int64_t parts, int dim, Loc loc) {
+std::vector<Array> trace::SplitEvenly(const Operand& x, int64_t parts, int dim, Loc loc) {
   Call call{"split", loc};
   Array a = Use(x, call);
   int64_t size = ShapeOf(a)[static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call))];
@@ -168,11 +168,12 @@ std::vector<Array> split(Operand x, int64_t parts, int dim, Loc loc) {
     api::FailShape(
         call, 18,
         fmt::format("dim {} of size {} cannot be cut into {} equal parts", dim, size, parts));
-  return split(a, std::vector<int64_t>(static_cast<size_t>(parts), size / parts), dim, loc);
+  return split(a, ir::Shape(static_cast<size_t>(parts), size / parts), dim, loc);
 }
 
-std::vector<Array> split(Operand x, std::vector<int64_t> sizes, int dim, Loc loc) {
+std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
   Call call{"split", loc};
+  const std::vector<int64_t>& sizes = pieces.dims();
   Array a = Use(x, call);
   auto d = static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call));
   const ir::Shape shape = ShapeOf(a);
@@ -419,15 +420,9 @@ Array zeros(Shape shape, CreateOptions options, Loc loc) {
   if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
   return Create(std::move(shape), 0, options, {"zeros", loc});
 }
-Array zeros(Shape shape, DType dtype, Loc loc) {
-  return zeros(std::move(shape), {.dtype = dtype}, loc);
-}
 Array ones(Shape shape, CreateOptions options, Loc loc) {
   if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
   return Create(std::move(shape), 1, options, {"ones", loc});
-}
-Array ones(Shape shape, DType dtype, Loc loc) {
-  return ones(std::move(shape), {.dtype = dtype}, loc);
 }
 Array full(Shape shape, Operand value, CreateOptions options, Loc loc) {
   return Create(std::move(shape), value, options, {"full", loc});

@@ -17,6 +17,9 @@ DType ParseDType(std::string_view name);
 
 // Returns "model.cc:44": the last part of the path, as messages show it.
 std::string Where(Loc loc);
+// Returns a line of a file that is known by name only. A Loc points to its file's name, so names
+// are kept; they are few.
+Loc LineOf(std::string_view file, int line);
 
 // Calls f with a value-initialised element of the host type of `dtype`, which is not the default.
 template <class F>

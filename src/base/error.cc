@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 namespace tessera {
 
@@ -19,6 +21,15 @@ std::string Where(Loc loc) {
   if (!*loc.file()) return "";
   const char* slash = std::strrchr(loc.file(), '/');
   return fmt::format("{}:{}", slash ? slash + 1 : loc.file(), loc.line());
+}
+
+Loc LineOf(std::string_view file, int line) {
+  static auto* const names = new std::set<std::string, std::less<>>;
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  auto name = names->find(file);
+  if (name == names->end()) name = names->emplace(file).first;
+  return Loc::Current(name->c_str(), line);
 }
 
 std::string Render(const ErrorDetail& d) {

@@ -17,6 +17,7 @@ bool IsFile(Loc loc) { return loc.line() == 0 && *loc.file(); }
 }  // namespace
 
 void Reader::SkipBlanks() {
+  size_t begin = at_;
   while (at_ < text_.size()) {
     char c = text_[at_];
     if (c == ' ' || c == '\n' || c == '\t' || c == '\r')
@@ -26,6 +27,7 @@ void Reader::SkipBlanks() {
     else
       break;
   }
+  if (at_ != begin) blanks_begin_ = begin, blanks_end_ = at_;
 }
 
 bool Reader::Peek(std::string_view token) {
@@ -104,12 +106,15 @@ void Reader::ExpectEnd() {
   if (!AtEnd()) Fail(fmt::format("unexpected '{}' after the {}", text_[at_], what_));
 }
 
-std::string Reader::RestOfLine() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
-  size_t end = std::min(text_.find('\n', at_), text_.size());
-  std::string line(text_.substr(at_, end - at_));
-  at_ = end;
-  return line;
+std::string_view Reader::Comment() {
+  SkipBlanks();
+  if (blanks_end_ != at_) return {};
+  std::string_view line = text_.substr(blanks_begin_, at_ - blanks_begin_);
+  line = line.substr(0, line.find('\n'));
+  size_t mark = line.find("//");
+  if (mark == std::string_view::npos) return {};
+  line.remove_prefix(std::min(line.find_first_not_of(" \t", mark + 2), line.size()));
+  return line.substr(0, line.find_last_not_of(" \t\r") + 1);
 }
 
 Loc Reader::Here() {

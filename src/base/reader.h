@@ -45,8 +45,8 @@ class Reader {
   Loc Here();
   void set_position(size_t at) { at_ = at; }
   std::string_view Since(size_t begin) const { return text_.substr(begin, at_ - begin); }
-  // Takes the rest of the current line, comment marks included, without leading blanks.
-  std::string RestOfLine();
+  // Returns the comment behind the last token, on its line, without `//` and blanks around it.
+  std::string_view Comment();
 
  private:
   void SkipBlanks();
@@ -54,6 +54,8 @@ class Reader {
   const char* what_;
   Loc loc_;
   size_t at_ = 0;
+  // The blanks and comments skipped last.
+  size_t blanks_begin_ = 0, blanks_end_ = 0;
   // Lines are counted on from the last place asked for.
   size_t counted_ = 0;
   int line_ = 1;

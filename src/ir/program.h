@@ -67,10 +67,11 @@ struct Program {
 };
 
 // Text: deterministic, and parsed back to an equal program. Values are numbered in order of
-// definition. Lines end in `// file:line`.
+// definition. Instructions end in `// file:line` and the names of their values, which are read
+// back.
 std::string Text(const Program& program);
 // Throws RuntimeError with the place; `loc` may be a file (line 0), whose lines are then those of
-// the instructions. Types that the ops do not give are refused (Verify).
+// the instructions that name none. Types that the ops do not give are refused (Verify).
 Program ParseProgram(std::string_view text, Loc loc);
 
 // Throws InternalError (parsed text: RuntimeError) if a value is used before it is defined, or an

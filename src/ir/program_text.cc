@@ -2,6 +2,9 @@
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
+#include <charconv>
+#include <optional>
+
 #include "base/error.h"
 #include "base/reader.h"
 #include "ir/program.h"
@@ -38,6 +41,45 @@ std::string MeshLine(const sharding::MeshDef& mesh) {
   return out + "\n";
 }
 
+// A name or a line in a comment: a word, or in quotes.
+std::string NameText(std::string_view name) {
+  bool word = !name.empty() && name[0] != '"' && name[0] != '%' &&
+              name.find_first_of(" \t\r\n") == name.npos;
+  if (word) return std::string(name);
+  std::string out = "\"";
+  for (char c : name) {
+    if (c == '"' || c == '\\') out += '\\';
+    c == '\n' ? out += "\\n" : out += c;
+  }
+  return out + "\"";
+}
+// Takes the next of these from the front of a comment.
+std::string TakeName(std::string_view& comment) {
+  std::string name;
+  bool quoted = comment[0] == '"', escaped = false;
+  size_t at = quoted;
+  for (; at < comment.size() && (escaped || comment[at] != (quoted ? '"' : ' ')); ++at) {
+    char c = comment[at];
+    if (quoted && !escaped && c == '\\')
+      escaped = true;
+    else
+      name += escaped && c == 'n' ? '\n' : c, escaped = false;
+  }
+  comment.remove_prefix(std::min(at + quoted, comment.size()));
+  comment.remove_prefix(std::min(comment.find_first_not_of(' '), comment.size()));
+  return name;
+}
+// Returns the line that "model.cc:12" names.
+std::optional<Loc> LineNamed(std::string_view text) {
+  size_t colon = text.rfind(':');
+  if (colon == 0 || colon == text.npos) return std::nullopt;
+  int line = 0;
+  const char* end = text.data() + text.size();
+  auto [at, error] = std::from_chars(text.data() + colon + 1, end, line);
+  if (error != std::errc() || at != end || line < 1) return std::nullopt;
+  return base::LineOf(text.substr(0, colon), line);
+}
+
 class Printer {
  public:
   explicit Printer(const Program& program) { Enter(program); }
@@ -72,7 +114,7 @@ class Printer {
     bool one = program.outputs.size() == 1;
     if (!one) out_ += "(";
     for (size_t i = 0; i < program.outputs.size(); ++i)
-      out_ += (i ? ", " : "") + TypeText(program.type(program.outputs[i]));
+      out_ += (i ? ", " : "") + TypeAndPlace(program.outputs[i]);
     out_ += one ? " {\n" : ") {\n";
     for (const Instruction& instruction : program.instructions) Line(instruction);
     out_ += indent_ + "  return";
@@ -80,15 +122,16 @@ class Printer {
       out_ += (i ? ", " : " ") + Use(program.outputs[i]);
     out_ += "\n" + indent_ + "}\n";
   }
-  std::string TypeText(const Type* type) const {
-    return type->text() + OtherModes(type->mesh(), program_->mesh);
+  std::string TypeAndPlace(ValueId v) const {
+    const Type* type = program_->type(v);
+    std::string text = type->text() + OtherModes(type->mesh(), program_->mesh);
+    if (const Type* place = program_->place(v)) text += " " + sharding::Text(place->sharding());
+    return text;
   }
   std::string Use(ValueId v) { return fmt::format("%{}", names_[static_cast<size_t>(v)]); }
   std::string Define(ValueId v) {
     names_[static_cast<size_t>(v)] = next_++;
-    std::string text = Use(v) + ": " + TypeText(program_->type(v));
-    if (const Type* place = program_->place(v)) text += " " + sharding::Text(place->sharding());
-    return text;
+    return Use(v) + ": " + TypeAndPlace(v);
   }
   void Parameters(const std::vector<ValueId>& values) {
     for (size_t i = 0; i < values.size(); ++i) out_ += (i ? ", " : "") + Define(values[i]);
@@ -101,9 +144,11 @@ class Printer {
     line += fmt::format(" = {}{}", instruction.op->name, operands);
     if (instruction.params) line += " {" + instruction.params->text() + "}";
     std::string comment = base::Where(instruction.loc);
+    if (!comment.empty()) comment = NameText(comment);
     for (const auto& [name, value] : program_->names)
       for (ValueId v : instruction.results)
-        if (v == value) comment += " " + name;
+        if (v == value)
+          comment += " " + (instruction.results.size() > 1 ? Use(v) + "=" : "") + NameText(name);
     out_ += comment.empty() ? line + "\n" : fmt::format("{:<70} // {}\n", line, comment);
     for (const RegionPtr& region : instruction.regions) Region(*region);
   }
@@ -127,7 +172,9 @@ class Printer {
 
 class Parser {
  public:
-  Parser(std::string_view text, Loc loc) : in_(text, "program", loc) {}
+  // Which lines instructions are said to be from: those of the text, or those in its comments.
+  enum Lines { kOfText, kOfComments };
+  Parser(std::string_view text, Loc loc, Lines lines) : in_(text, "program", loc), lines_(lines) {}
 
   Program Run() {
     if (in_.Accept("mesh")) Mesh();
@@ -149,8 +196,14 @@ class Parser {
     if (depth_ == 0 && in_.Accept("captures"))
       in_.List("(", ")", [&] { program_.captures.push_back({Definition(), nullptr}); });
     in_.Expect("->");
-    std::vector<const Type*> outputs;
-    auto type = [&] { outputs.push_back(TypeAndModes()); };
+    struct Output {
+      const Type *type, *place;  // place is null where the text has none
+    };
+    std::vector<Output> outputs;
+    auto type = [&] {
+      const Type* t = TypeAndModes();
+      outputs.push_back({t, in_.Peek("<") ? Place(t) : nullptr});
+    };
     if (in_.Peek("("))
       in_.List("(", ")", type);
     else
@@ -163,9 +216,15 @@ class Parser {
     in_.Expect("}");
     if (outputs.size() != program_.outputs.size())
       in_.Fail("the function's results are not as many as it returns");
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i] != program_.type(program_.outputs[i]))
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      ValueId v = program_.outputs[i];
+      if (outputs[i].type != program_.type(v))
         in_.Fail("a returned value is not of the function's result type");
+      if (!outputs[i].place) continue;
+      if (!program_.place(v)) program_.SetPlace(v, outputs[i].place);
+      if (outputs[i].place != program_.place(v))
+        in_.Fail("a returned value is not sharded as the function's result");
+    }
   }
 
   // A region knows no names of the outside.
@@ -234,22 +293,22 @@ class Parser {
     in_.Expect(":");
     Loc loc = in_.Here();
     ValueId v = program_.AddValue(TypeAndModes(), loc);
-    if (in_.Peek("<")) Place(v);
+    if (in_.Peek("<")) program_.SetPlace(v, Place(program_.type(v)));
     if (!names_.emplace(name, v).second) in_.Fail("%" + name + " is defined twice");
     return v;
   }
-  void Place(ValueId v) {
+  // Takes a sharding: where a value of this type lies.
+  const Type* Place(const Type* type) {
     if (!program_.mesh) in_.Fail("a sharding without a mesh");
     size_t begin = in_.position();
     std::string text = ReadShardingText(in_);
-    const Type* type = program_.type(v);
     sharding::TensorSharding s =
         sharding::ParseSharding(text, program_.mesh->WithoutModes(), in_.Here());
     if (s.rank() != type->rank()) {
       in_.set_position(begin);
       in_.Fail("the sharding is not of the value's rank");
     }
-    program_.SetPlace(v, Type::Get(type->shape(), type->dtype(), std::move(s)));
+    return Type::Get(type->shape(), type->dtype(), std::move(s));
   }
   ValueId Use() {
     std::string name = Name();
@@ -277,11 +336,35 @@ class Parser {
     } else if (instruction.op->params.read) {
       in_.Fail("the op '" + name + "' needs its parameters");
     }
+    if (lines_ == kOfComments) ReadComment(instruction);
     while (in_.Accept("region")) instruction.regions.push_back(Region());
     program_.instructions.push_back(std::move(instruction));
   }
 
+  // The comment behind an instruction, as printed: the line it is from, then names of its values.
+  // Other comments say nothing.
+  void ReadComment(Instruction& instruction) {
+    std::string_view comment = in_.Comment();
+    if (comment.empty()) return;
+    std::optional<Loc> line = LineNamed(TakeName(comment));
+    if (!line) return;
+    instruction.loc = *line;
+    for (ValueId v : instruction.results) program_.values[static_cast<size_t>(v)].loc = *line;
+    while (!comment.empty()) {
+      ValueId v = instruction.results[0];
+      if (size_t equals = comment.find('='); comment[0] == '%' && equals != comment.npos) {
+        auto it = names_.find(comment.substr(1, equals - 1));
+        if (it == names_.end()) return;
+        v = it->second;
+        comment.remove_prefix(equals + 1);
+        if (comment.empty()) return;
+      }
+      program_.names.emplace_back(TakeName(comment), v);
+    }
+  }
+
   base::Reader in_;
+  const Lines lines_;
   Program program_;  // the region's, inside of one
   absl::flat_hash_map<std::string, ValueId> names_;
   int depth_ = 0;
@@ -292,9 +375,9 @@ class Parser {
 std::string Text(const Program& program) { return Printer(program).Run(); }
 
 Program ParseProgram(std::string_view text, Loc loc) {
-  Program program = Parser(text, loc).Run();
-  Verify(program);
-  return program;
+  // What is wrong with the text is said of its lines, what is found later of those it came from.
+  Verify(Parser(text, loc, Parser::kOfText).Run());
+  return Parser(text, loc, Parser::kOfComments).Run();
 }
 
 }  // namespace tessera::ir

@@ -1,6 +1,7 @@
 #!/bin/bash
 # check.sh BUILD COMPILER GENERATOR: installs the build into a new prefix, and builds and runs a
-# project that knows nothing but find_package(tessera).
+# project that knows nothing but find_package(tessera); then configures one that has tessera as a
+# subproject, without GoogleTest.
 set -euo pipefail
 
 build=$1 compiler=$2 generator=$3
@@ -28,3 +29,19 @@ if [[ $printed != "$expected" ]]; then
   exit 1
 fi
 echo "installed, found, built and run: $printed"
+
+source=$(cd "$(dirname "$0")/../.." && pwd)
+quietly cmake -S "$project/../subproject" -B "$work/outer" -G "$generator" \
+  -DCMAKE_CXX_COMPILER="$compiler" -DTESSERA_SOURCE="$source" \
+  -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON
+quietly cmake --build "$work/outer" --target client
+targets=$(cmake --build "$work/outer" --target help)
+for target in api_tests 01_typed_arrays conformance_runner similarity; do
+  if grep -qw "$target" <<<"$targets"; then
+    echo "the subproject builds $target"
+    exit 1
+  fi
+done
+grep -qw tessera_api <<<"$targets"
+[[ ! -e $work/outer/tessera/CTestTestfile.cmake ]]
+echo "as a subproject: the library alone"

@@ -3,6 +3,8 @@
 #include <tessera/tessera.h>
 
 #include <chrono>
+#include <fstream>
+#include <regex>
 
 namespace tessera {
 namespace {
@@ -46,6 +48,39 @@ TEST(Report, PermutationsNameTheirAxes) {
   CommReport comm = f.lower(abstract_array("f32[16@x,64@y]")).comm();
   ASSERT_FALSE(comm.empty());
   for (const CommEvent& e : comm.events()) EXPECT_FALSE(e.axes.empty()) << comm;
+}
+
+// A program that was printed and read again reports the lines it was traced from; text that names
+// none, its own.
+TEST(Report, OfTextNamesLines) {
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  auto f = jit([](Array a) { return reshard(named(exp(a), "hidden"), P(None, "x")); });
+  Program traced = f.trace(abstract_array("f32[8@x,4]"));
+  std::string text = traced.text();
+  Program read = Program::Parse(text);
+  EXPECT_EQ(read.text(), text);
+  EXPECT_EQ(lower(read).comm().events().at(0).where, lower(traced).comm().events().at(0).where);
+  EXPECT_EQ(lower(read).comm().text(), lower(traced).comm().text());
+
+  std::string path = testing::TempDir() + "program.txt";
+  std::string bare = std::regex_replace(text, std::regex(" *//.*"), "");
+  std::ofstream(path) << bare;
+  EXPECT_EQ(lower(Program::Load(path)).comm().events().at(0).where, "program.txt:4");
+  EXPECT_THAT(lower(Program::Parse(bare)).comm().events().at(0).where,
+              testing::StartsWith("report_test.cc:"));
+  std::ofstream(path) << text;
+  EXPECT_EQ(Program::Load(path).text(), text);
+}
+
+// What propagation writes, too.
+TEST(Report, OfPropagatedTextIsTheSame) {
+  MeshScope scope(abstract_mesh({{"x", 2}}, {.mode = Auto}));
+  auto f = jit([](Array a) { return sum(with_sharding_constraint(a * 2, P(None, "x")), 0); });
+  Program propagated = f.lower(abstract_array("f32[8,4]")).propagated();
+  EXPECT_THAT(propagated.text(), testing::HasSubstr("-> f32[4] <@mesh, ["));
+  Program read = Program::Parse(propagated.text());
+  EXPECT_EQ(read.text(), propagated.text());
+  EXPECT_EQ(lower(read).comm().text(), lower(propagated).comm().text());
 }
 
 TEST(Policy, NamesEveryViolationAtOnce) {

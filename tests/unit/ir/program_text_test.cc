@@ -70,7 +70,24 @@ func @main(%0: f32[8@x], %1: f32[3,8@x], %2: i32[]) -> (f32[8@x], f32[3], f32[8@
   return %15, %4, %3
 }
 )";
-constexpr const char* kTexts[] = {kMlp, kMoves, kDevice, kControl};
+constexpr const char* kPlaced =
+    R"(mesh @mesh = <["x"=2]> auto={"x"}
+func @main(%0: f32[8] <@mesh, [{"x"}]>, %1: i32[] <@mesh, []>) -> (f32[8] <@mesh, [{"x"}]>, f32[8] <@mesh, [{}]>, i32[] <@mesh, []>) {
+  %2: f32[8] <@mesh, [{"x"}]> = exp %0                                 // model.cc:12 hidden "two words"
+  %3: f32[8] <@mesh, [{"x"}]>, %4: f32[8] <@mesh, [{"x"}]> = sort %2, %2 {dim=[0], num_keys=1, descending=false} // model.cc:7
+  %5: f32[8] <@mesh, [{}]> = while_loop %3 {constants=0}               // "my model.cc:13" "\"quo\"ted\""
+    region(%6: f32[8] <@mesh, [{}]>) -> bool[] <@mesh, []> {
+      %7: bool[] <@mesh, []> = constant {value=bool 1}                 // model.cc:14
+      return %7
+    }
+    region(%8: f32[8] <@mesh, [{}]>) -> f32[8] <@mesh, [{}]> {
+      %9: f32[8] <@mesh, [{}]> = exp %8                                // model.cc:15 inner
+      return %9
+    }
+  return %3, %5, %1
+}
+)";
+constexpr const char* kTexts[] = {kMlp, kMoves, kDevice, kControl, kPlaced};
 
 Program Parse(std::string_view text) {
   ops::Install();
@@ -104,6 +121,67 @@ TEST(ProgramText, ProgramsWithoutAMeshOrResultsAreFine) {
        {"func @main() -> () {\n  return\n}\n", "func @main(%0: f32[]) -> f32[] {\n  return %0\n}\n",
         "func @main(%0: f32[]) -> (f32[], f32[]) {\n  return %0, %0\n}\n"})
     EXPECT_EQ(WithoutComments(Text(Parse(text))), text);
+}
+
+std::string Edited(std::string text, std::string_view what, std::string_view with) {
+  EXPECT_NE(text.find(what), std::string::npos) << what;
+  return text.replace(text.find(what), what.size(), with);
+}
+
+TEST(ProgramText, ResultsHaveShardings) {
+  const std::string text = kPlaced;
+  Program program = Parse(text);
+  EXPECT_EQ(WithoutComments(Text(program)), WithoutComments(text));
+  // Old text has none; a result that alone has one gives it to its value.
+  const char* results = R"((f32[8] <@mesh, [{"x"}]>, f32[8] <@mesh, [{}]>, i32[] <@mesh, []>))";
+  EXPECT_EQ(Text(Parse(Edited(text, results, "(f32[8], f32[8], i32[])"))), Text(program));
+  EXPECT_EQ(Text(Parse(Edited(text, R"(%3: f32[8] <@mesh, [{"x"}]>)", "%3: f32[8]"))),
+            Text(program));
+  for (const char* other : {R"(-> (f32[8] <@mesh, [{}]>)", R"(-> (f32[8] <@mesh, [{"x"}, {}]>)",
+                            R"(-> (f32[8] <@mesh, [{"y"}]>)"})
+    EXPECT_THROW(Parse(Edited(text, R"(-> (f32[8] <@mesh, [{"x"}]>)", other)), RuntimeError)
+        << other;
+}
+
+TEST(ProgramText, LinesAndNamesAreReadBack) {
+  std::string text = Edited(kPlaced, "model.cc:7\n", "model.cc:7 %4=second %3=first\n");
+  std::string printed = Edited(text, "%4=second %3=first", "%3=first %4=second");
+  Program program = Parse(text);
+  EXPECT_EQ(Text(program), printed);
+  EXPECT_EQ(Text(Parse(printed)), printed);
+  EXPECT_STREQ(program.instructions[0].loc.file(), "model.cc");
+  EXPECT_EQ(program.instructions[0].loc.line(), 12);
+  EXPECT_EQ(program.values[2].loc.line(), 12);
+  ASSERT_EQ(program.names.size(), 5u);
+  EXPECT_EQ(program.names[1].first, "two words");
+  EXPECT_EQ(program.names[4].first, "\"quo\"ted\"");
+}
+
+TEST(ProgramText, OtherCommentsSayNothing) {
+  for (const char* comment : {"", "//", "// the bias", "// at 12:30", "//:12", "// a:0", "// a:1b",
+                              "// a:99999999999", "\n  // model.cc:12\n"}) {
+    std::string text = fmt::format(
+        "func @main(%0: f32[4]) -> f32[4] {{\n  %1: f32[4] = exp %0 {}\n  return %1\n}}\n",
+        comment);
+    Program program = ParseProgram(text, Loc::Current("program.txt", 0));
+    EXPECT_STREQ(program.instructions[0].loc.file(), "program.txt") << comment;
+    EXPECT_EQ(program.instructions[0].loc.line(), 2) << comment;
+    EXPECT_TRUE(program.names.empty()) << comment;
+  }
+}
+
+// What is wrong with a text is said of its own lines, whatever it says it is from.
+TEST(ProgramText, ErrorsOfTheTextAreOfItsLines) {
+  ops::Install();
+  try {
+    ParseProgram(
+        "func @main(%0: f32[4]) -> f32[5] {\n  %1: f32[5] = exp %0 // a.cc:77\n  return %1\n}",
+        Loc::Current("program.txt", 0));
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("program.txt:2"));
+    EXPECT_THAT(e.what(), testing::Not(testing::HasSubstr("a.cc")));
+  }
 }
 
 TEST(ProgramText, ErrorsSayWhere) {
@@ -170,10 +248,7 @@ TEST(ProgramText, RegionsMustFitTheirInstruction) {
       {"= while_loop %3 {constants=0}", "= exp %3"},
   };
   for (const auto& e : edits) {
-    std::string text = kControl;
-    ASSERT_NE(text.find(e.what), std::string::npos) << e.what;
-    text.replace(text.find(e.what), std::string_view(e.what).size(), e.with);
-    EXPECT_THROW(Parse(text), Error) << e.what << " to " << e.with;
+    EXPECT_THROW(Parse(Edited(kControl, e.what, e.with)), Error) << e.what << " to " << e.with;
   }
 }
 
