@@ -69,7 +69,11 @@ class Builder {
     Body(program, region);
     OpId end = End(program, region);
     graph().ops[static_cast<size_t>(end)].is_return = true;
-    for (ir::ValueId v : program.outputs) graph().returns.push_back(GivenByType(program.type(v)));
+    // What is closed by a constraint stays closed at the border.
+    for (ir::ValueId v : program.outputs) {
+      MaybeSharding given = graph().values[static_cast<size_t>(Value(region, v))].sharding;
+      graph().returns.push_back(std::move(given));
+    }
     return std::move(out_);
   }
 

@@ -101,7 +101,7 @@ class Placer {
     Loc loc = out.values[static_cast<size_t>(v)].loc;
     ir::ValueId moved = out.AddValue(out.type(v), loc);
     out.SetPlace(moved, to);
-    out.instructions.push_back({&ops::kReshard, nullptr, {v}, {moved}, loc, {}});
+    out.instructions.push_back({&ops::kImpliedReshard, nullptr, {v}, {moved}, loc, {}});
     return moved;
   }
 
@@ -135,7 +135,7 @@ class Placer {
 
   void Write(const Op& op) {
     ir::Program& out = programs_[static_cast<size_t>(op.region)];
-    ir::Instruction next{&ops::kReshard, nullptr, {}, {}, Loc::Unknown(), {}};
+    ir::Instruction next{&ops::kImpliedReshard, nullptr, {}, {}, Loc::Unknown(), {}};
     for (size_t k = 0; k < op.operands.size(); ++k) next.operands.push_back(Operand(op, k));
     std::vector<const ir::Type*> types;
     if (op.origin < 0) {

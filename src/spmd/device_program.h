@@ -10,7 +10,7 @@ struct DeviceProgram;
 
 // What lowering adds to an instruction of the device program.
 struct Note {
-  bool implied = true;      // a move that an op's type implies; not a reshard that the user wrote
+  bool implied = true;      // a move that the user did not ask for
   int64_t bytes = 0;        // of a move: payload that leaves a device
   sharding::AxisList axes;  // of a move
   // The instruction's regions, lowered; its own `regions` are their programs.
