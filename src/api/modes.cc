@@ -143,8 +143,8 @@ void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& as
     std::string offer = fmt::format("write .{} = {}", option, sharding::ToSpec(edit).text());
     bool divides = even.dims[d].axes == axes;
     api::FailSharding(
-        call, divides ? 16 : 7,
-        divides ? fmt::format("dim {} is open: no part of an axis stays on it at the border", d)
+        call, divides ? 17 : 7,
+        divides ? fmt::format("dim {} is open: it keeps no part of an axis at the border", d)
                 : fmt::format("dim {} of size {} does not divide into {} shards", d, shape[d],
                               sharding::SizeOf(axes)),
         {"spec: " + spec.text(), std::move(offer)});

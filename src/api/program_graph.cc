@@ -69,10 +69,9 @@ class Builder {
     Body(program, region);
     OpId end = End(program, region);
     graph().ops[static_cast<size_t>(end)].is_return = true;
-    // What is closed by a constraint stays closed at the border.
     for (ir::ValueId v : program.outputs) {
-      MaybeSharding given = graph().values[static_cast<size_t>(Value(region, v))].sharding;
-      graph().returns.push_back(std::move(given));
+      graph().returns.push_back(GivenByType(program.type(v)));
+      out_.results.push_back(graph().values[static_cast<size_t>(Value(region, v))].sharding);
     }
     return std::move(out_);
   }

@@ -248,9 +248,14 @@ class Placer {
       ir::ValueId v = Local(0, op.operands[r]);
       const MaybeSharding& returned = result_.returns[r];
       const TensorSharding* open = returned ? &*returned : result_.sharding(op.operands[r]);
-      const ir::Type* border = open ? AtBorder(out.type(v), *open) : out.place(v);
+      const ir::Type* border =
+          open ? AtBorder(out.type(v), ClosedAs(built_.results[r], *open)) : out.place(v);
       out.outputs.push_back(Move(0, v, border));
     }
+  }
+  static TensorSharding ClosedAs(const MaybeSharding& given, TensorSharding s) {
+    for (size_t d = 0; given && d < s.dims.size(); ++d) s.dims[d].open &= given->dims[d].open;
+    return s;
   }
 
   const ProgramGraph& built_;
