@@ -144,6 +144,7 @@ class Placer {
     } else {
       const ir::Instruction& made = *InfoOf(op).instruction;
       next.op = made.op;
+      if (made.op == &ops::kImpliedReshard && IsAskedFor(op.results[0])) next.op = &ops::kReshard;
       next.params = made.params;
       next.loc = made.loc;
       ReorderForTies(made, next.operands);
@@ -161,6 +162,17 @@ class Placer {
     for (size_t r = 0; r < results.size(); ++r)
       next.results.push_back(Define(op.region, results[r], types[r], next.loc));
     out.instructions.push_back(std::move(next));
+  }
+
+  // Whether the value lies where it does because a constraint on it also holds for it.
+  bool IsAskedFor(GraphValue v) const {
+    const auto& values = result_.graph.values;
+    const MaybeSharding& given = values[static_cast<size_t>(v)].sharding;
+    return given &&
+           std::any_of(result_.graph.ops.begin(), result_.graph.ops.end(), [&](const Op& op) {
+             return op.kind == Op::kConstraint && op.operands[0] == v &&
+                    *values[static_cast<size_t>(op.results[0])].sharding == *given;
+           });
   }
 
   const ir::Program& ProgramOf(OpId origin) const {

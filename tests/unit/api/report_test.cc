@@ -114,6 +114,16 @@ TEST(AskedFor, WhatOptionsOfTheUserMove) {
   moves(jit(explicit_axes(same, {.axes = "y", .in_sharding = P(None, "y")})).lower(rows).comm());
 }
 
+// The argument enters where the constraint wants it.
+TEST(AskedFor, WhatAConstraintOnAnArgumentOfAnotherModeMoves) {
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  auto columns = [](Array a) { return with_sharding_constraint(a, P(None, "x")) * 2; };
+  auto f = jit(auto_axes(columns, {.out_sharding = P(None, "x")}));
+  CommReport comm = f.lower(abstract_array("f32[8@x,4]")).comm();
+  ASSERT_EQ(comm.events().size(), 1u) << comm;
+  EXPECT_FALSE(comm.events()[0].implied) << comm;
+}
+
 // A gather that an op needs and one that the user writes are done once, as asked for.
 TEST(AskedFor, WhatAnImpliedMoveDoesAlready) {
   MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
