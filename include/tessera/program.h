@@ -39,7 +39,7 @@ struct CommEvent {
   int64_t times = 1;
   std::string where;  // "model.cc:12"
   bool backward = false;
-  bool implied = false;  // by an op's type; not a reshard that the user wrote
+  bool implied = false;  // not asked for: by an op, or at a border (docs/design.md lists both)
   bool repeats = false;  // in a while_loop
 };
 

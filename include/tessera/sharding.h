@@ -25,6 +25,9 @@ inline constexpr NoneType None{};
 
 // A mesh axis, or a part of one: "x":(pre)size. size 0 stands for the whole axis.
 struct AxisRef {
+  AxisRef(const char* axis) : name(axis) {}
+  AxisRef(std::string axis, int64_t pre = 1, int64_t size = 0)
+      : name(std::move(axis)), pre(pre), size(size) {}
   std::string name;
   int64_t pre = 1, size = 0;
   friend bool operator==(const AxisRef&, const AxisRef&) = default;
@@ -32,6 +35,24 @@ struct AxisRef {
 
 // Returns the part of axis `name` (of size n, seen as [pre, size, n / (pre * size)]) in the middle.
 AxisRef SubAxis(std::string_view name, int64_t pre, int64_t size);
+
+// One or several axes or parts of axes, in any order: "x", {"x", SubAxis("y", 1, 2)}.
+class AxisSet {
+ public:
+  AxisSet() = default;
+  AxisSet(std::initializer_list<AxisRef> axes) : axes_(axes) {}
+  AxisSet(std::initializer_list<const char*> names) : axes_(names.begin(), names.end()) {}
+  AxisSet(const char* name) : axes_{name} {}
+  AxisSet(std::string name) : axes_{std::move(name)} {}
+  AxisSet(AxisRef axis) : axes_{std::move(axis)} {}
+  AxisSet(std::vector<AxisRef> axes) : axes_(std::move(axes)) {}
+  AxisSet(const std::vector<std::string>& names) : axes_(names.begin(), names.end()) {}
+  AxisSet(const AxisNames& names) : AxisSet(names.names()) {}
+  const std::vector<AxisRef>& axes() const { return axes_; }
+
+ private:
+  std::vector<AxisRef> axes_;
+};
 
 // The axes of one dim, major to minor: None, "x", {"x", "y"}, SubAxis(...), Open(...), Closed(...).
 class DimSharding {
@@ -79,15 +100,15 @@ class PartitionSpec {
  public:
   PartitionSpec() = default;
   explicit PartitionSpec(std::vector<DimSharding> dims) : dims_(std::move(dims)) {}
-  PartitionSpec unreduced(AxisNames axes, Reduction kind = Reduction::kSum) const;
-  PartitionSpec reduced(AxisNames axes) const;
-  PartitionSpec replicated(AxisNames axes) const;
+  PartitionSpec unreduced(AxisSet axes, Reduction kind = Reduction::kSum) const;
+  PartitionSpec reduced(AxisSet axes) const;
+  PartitionSpec replicated(AxisSet axes) const;
   PartitionSpec priority(int p) const;  // of every dim
   const std::vector<DimSharding>& dims() const { return dims_; }
   int rank() const { return static_cast<int>(dims_.size()); }
-  const std::vector<std::string>& unreduced_axes() const { return unreduced_; }
-  const std::vector<std::string>& reduced_axes() const { return reduced_; }
-  const std::vector<std::string>& replicated_axes() const { return replicated_; }
+  const std::vector<AxisRef>& unreduced_axes() const { return unreduced_; }
+  const std::vector<AxisRef>& reduced_axes() const { return reduced_; }
+  const std::vector<AxisRef>& replicated_axes() const { return replicated_; }
   Reduction reduction() const { return kind_; }
   // Returns the C++ that makes it: `P({"x", "y"}, None).unreduced("w")`.
   std::string text() const;
@@ -95,7 +116,7 @@ class PartitionSpec {
 
  private:
   std::vector<DimSharding> dims_;
-  std::vector<std::string> unreduced_, reduced_, replicated_;
+  std::vector<AxisRef> unreduced_, reduced_, replicated_;
   Reduction kind_ = Reduction::kSum;
 };
 std::ostream& operator<<(std::ostream& os, const PartitionSpec& spec);

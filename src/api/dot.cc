@@ -255,14 +255,11 @@ class Einsum {
   // The operand without what is unreduced or reduced, and dims that share a letter unsharded.
   Array WithWholeDiagonals(const Term& term) {
     Array x = api::Plain(term.x, call_);
-    std::vector<DimSharding> dims = sharding::ToSpec(api::TypeOf(x)->sharding()).dims();
-    bool sharded = false;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      if (std::count(term.letters.begin(), term.letters.end(), term.letters[d]) < 2) continue;
-      sharded = sharded || !dims[d].axes().empty();
-      dims[d] = None;
-    }
-    return sharded ? reshard(x, PartitionSpec(std::move(dims)), call_.loc) : x;
+    sharding::TensorSharding s = api::TypeOf(x)->sharding();
+    for (size_t d = 0; d < s.dims.size(); ++d)
+      if (std::count(term.letters.begin(), term.letters.end(), term.letters[d]) > 1)
+        s.dims[d].axes.clear();
+    return s == api::TypeOf(x)->sharding() ? x : api::Moved(x, std::move(s), call_);
   }
 
   Array RunSteps() {

@@ -260,6 +260,15 @@ sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* typ
   for (const sharding::DimAxes& d : r.sharding.dims) check(d.axes);
   check(r.sharding.unreduced);
   check(r.sharding.replicated);
+  if (!r.sharding.unreduced.empty()) {
+    const std::string& axis = mesh->axes()[static_cast<size_t>(r.sharding.unreduced[0].axis)].name;
+    api::FailSharding(
+        call, 16,
+        fmt::format("axis \"{}\" is Auto: values are unreduced over Explicit axes only", axis),
+        {"spec: " + spec.text(),
+         fmt::format("leave .unreduced(...) out, or make \"{}\" Explicit with explicit_axes",
+                     axis)});
+  }
   if (!r.sharding.reduced.empty())
     api::FailSharding(call, 9, "reduced axes are a matter of types: they cannot be asked for here",
                       {"spec: " + spec.text()});
@@ -271,7 +280,10 @@ sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* typ
 
 Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc) {
   Call call{"with_sharding_constraint", loc};
-  Array a = api::ToArray(x, call);
+  return api::Constrained(api::ToArray(x, call), spec, call);
+}
+
+Array api::Constrained(const Array& a, const PartitionSpec& spec, Call call) {
   const sharding::MeshDef* mesh = trace::CurrentMesh() ? trace::CurrentMesh() : api::MeshOf({a});
   const ir::Type* type = api::TypeOf(a);
   if (spec.rank() > type->rank())
@@ -284,10 +296,10 @@ Array with_sharding_constraint(Operand x, PartitionSpec spec, Loc loc) {
     s.mesh = mesh;
     trace::Application constraint{ops::kShardingConstraint,
                                   ir::MakeParams(ir::ConstraintParams{{std::move(text)}}),
-                                  {trace::Use(a, call.name, loc)},
+                                  {trace::Use(a, call.name, call.loc)},
                                   nullptr,
                                   nullptr,
-                                  loc,
+                                  call.loc,
                                   call.name,
                                   type->WithSharding(std::move(s))};
     return trace::Apply(constraint)[0];

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api/operands.h"
+#include "propagation/graph.h"
 #include "trace/scopes.h"
 
 namespace tessera {
@@ -85,15 +86,7 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
   for (sharding::DimAxes& d : s.dims) hide(d.axes);
   hide(s.unreduced);
   hide(s.reduced);
-  const ArrayRef& ref = Use(x, call.name, call.loc);
-  return Apply({ops::kReshard,
-                nullptr,
-                {ref},
-                nullptr,
-                nullptr,
-                call.loc,
-                call.name,
-                type->WithSharding(std::move(s))})[0];
+  return api::Moved(x, std::move(s), call);
 }
 
 [[noreturn]] void FailMissing(const char* option, Call call) {
@@ -107,15 +100,13 @@ PartitionSpec PartOf(const PartitionSpec& spec, const sharding::MeshDef* mesh, b
     bool is_auto = mesh->axes()[static_cast<size_t>(mesh->Find(name))].mode == AxisMode::Auto;
     return is_auto == of_auto;
   };
-  auto only = [&](std::vector<std::string> names) {
-    std::erase_if(names, [&](const std::string& name) { return !wanted(name); });
-    return AxisNames(std::move(names));
+  auto only = [&](std::vector<AxisRef> axes) {
+    std::erase_if(axes, [&](const AxisRef& a) { return !wanted(a.name); });
+    return axes;
   };
   std::vector<DimSharding> dims;
   for (const DimSharding& d : spec.dims()) {
-    std::vector<AxisRef> axes = d.axes();
-    std::erase_if(axes, [&](const AxisRef& a) { return !wanted(a.name); });
-    DimSharding part(std::move(axes));
+    DimSharding part(only(d.axes()));
     if (of_auto && d.open()) part = Open(part);
     dims.push_back(of_auto && d.priority() >= 0 ? part.priority(d.priority()) : part);
   }
@@ -138,17 +129,39 @@ void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const P
       {"reshard the argument, or leave .in_shardings out: types carry it"});
 }
 
+// A program's arguments and results lie evenly, so what is asked of them must.
+void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& asked,
+                   const ir::Shape& shape, const char* option, Call call) {
+  using propagation::engine::AtBorder;
+  const sharding::TensorSharding even = AtBorder(asked, shape, /*keep_sub_axes=*/true),
+                                 kept = AtBorder(asked, shape, /*keep_sub_axes=*/false);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const sharding::AxisList& axes = asked.dims[d].axes;
+    if (kept.dims[d].axes == axes) continue;
+    sharding::TensorSharding edit = asked;
+    edit.dims[d] = {.axes = even.dims[d].axes};
+    std::string offer = fmt::format("write .{} = {}", option, sharding::ToSpec(edit).text());
+    bool divides = even.dims[d].axes == axes;
+    api::FailSharding(
+        call, divides ? 17 : 7,
+        divides ? fmt::format("dim {} is open: it keeps no part of an axis at the border", d)
+                : fmt::format("dim {} of size {} does not divide into {} shards", d, shape[d],
+                              sharding::SizeOf(axes)),
+        {"spec: " + spec.text(), std::move(offer)});
+  }
+}
+
 }  // namespace
 
 std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSide side, Loc loc) {
   Call call{"jit", loc};
   bool in = side == JitSide::kIn;
+  const char* option = in ? "in_shardings" : "out_shardings";
   const sharding::MeshDef* mesh = CurrentMesh() ? CurrentMesh() : api::MeshOf(leaves.arrays);
   std::vector<Array> out;
   for (size_t i = 0; i < leaves.arrays.size(); ++i) {
     Array x = leaves.arrays[i];
-    const PartitionSpec& spec =
-        SpecOf(specs, leaves.paths[i], in ? "in_shardings" : "out_shardings", call);
+    const PartitionSpec& spec = SpecOf(specs, leaves.paths[i], option, call);
     api::ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
     if (spec.rank() > x.rank())
       api::FailSharding(
@@ -156,13 +169,14 @@ std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSid
           {"spec: " + spec.text()});
     sharding::Resolved all = sharding::Resolve(spec, mesh, x.rank());
     if (all.problem) api::FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});
+    CheckAtBorder(spec, all.sharding, api::TypeOf(x)->shape(), option, call);
     PartitionSpec typed = PartOf(spec, mesh, false);
     if (in && api::TypeOf(x)->mesh())
       CheckLiesAs(x, *api::ResolveSpec(typed, x.rank(), mesh, call), typed, call);
     else
       x = reshard(x, typed, loc);
     bool hints = mesh->has_mode(AxisMode::Auto);
-    out.push_back(hints ? with_sharding_constraint(x, PartOf(spec, mesh, true), loc) : x);
+    out.push_back(hints ? api::Constrained(x, PartOf(spec, mesh, true), call) : x);
   }
   return out;
 }

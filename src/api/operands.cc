@@ -269,8 +269,9 @@ void CheckExplicit(const PartitionSpec& spec, const sharding::MeshDef& mesh, Cal
   };
   for (const DimSharding& d : spec.dims())
     for (const AxisRef& a : d.axes()) check(a.name);
-  for (const std::string& name : spec.unreduced_axes()) check(name);
-  for (const std::string& name : spec.reduced_axes()) check(name);
+  for (const AxisRef& a : spec.unreduced_axes()) check(a.name);
+  for (const AxisRef& a : spec.reduced_axes()) check(a.name);
+  for (const AxisRef& a : spec.replicated_axes()) check(a.name);
 }
 
 }  // namespace
@@ -288,18 +289,25 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
   if (r.problem) FailSharding(call, 1, r.problem->reason, {"spec: " + spec->text()});
   CheckExplicit(*spec, *mesh, call);
   bool open = false;
-  for (const sharding::DimAxes& d : r.sharding.dims) {
-    for (sharding::AxisRef a : d.axes)
+  auto check_whole = [&](const sharding::AxisList& axes) {
+    for (sharding::AxisRef a : axes)
       if (!sharding::IsWhole(*mesh, a))
         FailSharding(call, 2,
                      fmt::format("a part of axis \"{}\" cannot be in a type",
                                  mesh->axes()[static_cast<size_t>(a.axis)].name),
                      {"spec: " + spec->text()});
+  };
+  for (const sharding::DimAxes& d : r.sharding.dims) {
+    check_whole(d.axes);
     open = open || d.open;
   }
+  check_whole(r.sharding.unreduced);
+  check_whole(r.sharding.reduced);
   if (open)
     FailSharding(call, 2, "an open dim leaves the choice to propagation, which is for Auto axes",
                  {"spec: " + spec->text()});
+  // A type leaves no axis to propagation: what it does not name is replicated.
+  r.sharding.replicated.clear();
   return r.sharding;
 }
 
@@ -358,10 +366,25 @@ Array Filled(const Array& scalar, const ir::Shape& shape, const sharding::Tensor
   return trace::Apply(a)[0];
 }
 
+Array Moved(const Array& x, sharding::TensorSharding to, Call call) {
+  trace::Application move{ops::kImpliedReshard,
+                          nullptr,
+                          {trace::Use(x, call.name, call.loc)},
+                          nullptr,
+                          nullptr,
+                          call.loc,
+                          call.name,
+                          TypeOf(x)->WithSharding(std::move(to))};
+  return trace::Apply(move)[0];
+}
+
 Array Plain(const Array& x, Call call) {
-  const sharding::TensorSharding& s = TypeOf(x)->sharding();
+  sharding::TensorSharding s = TypeOf(x)->sharding();
   if (s.unreduced.empty() && s.reduced.empty()) return x;
-  return reshard(x, PartitionSpec(sharding::ToSpec(s).dims()), call.loc);
+  s.unreduced.clear();
+  s.reduced.clear();
+  s.kind = Reduction::kSum;
+  return Moved(x, std::move(s), call);
 }
 
 }  // namespace tessera::api

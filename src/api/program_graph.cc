@@ -69,7 +69,10 @@ class Builder {
     Body(program, region);
     OpId end = End(program, region);
     graph().ops[static_cast<size_t>(end)].is_return = true;
-    for (ir::ValueId v : program.outputs) graph().returns.push_back(GivenByType(program.type(v)));
+    for (ir::ValueId v : program.outputs) {
+      graph().returns.push_back(GivenByType(program.type(v)));
+      out_.results.push_back(graph().values[static_cast<size_t>(Value(region, v))].sharding);
+    }
     return std::move(out_);
   }
 

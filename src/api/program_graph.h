@@ -35,6 +35,9 @@ struct ProgramGraph {
     bool stacked_owner = false;  // the used value is a slice of the owner
   };
   std::vector<Border> borders;
+  // What the values that the program returns are given. A dim that this closes is closed at the
+  // program's border as well, where Graph::returns leaves all dims open.
+  std::vector<propagation::engine::MaybeSharding> results;
 };
 
 // What propagation wants to know of an op beside its dimension map.

@@ -101,7 +101,7 @@ class Placer {
     Loc loc = out.values[static_cast<size_t>(v)].loc;
     ir::ValueId moved = out.AddValue(out.type(v), loc);
     out.SetPlace(moved, to);
-    out.instructions.push_back({&ops::kReshard, nullptr, {v}, {moved}, loc, {}});
+    out.instructions.push_back({&ops::kImpliedReshard, nullptr, {v}, {moved}, loc, {}});
     return moved;
   }
 
@@ -135,7 +135,7 @@ class Placer {
 
   void Write(const Op& op) {
     ir::Program& out = programs_[static_cast<size_t>(op.region)];
-    ir::Instruction next{&ops::kReshard, nullptr, {}, {}, Loc::Unknown(), {}};
+    ir::Instruction next{&ops::kImpliedReshard, nullptr, {}, {}, Loc::Unknown(), {}};
     for (size_t k = 0; k < op.operands.size(); ++k) next.operands.push_back(Operand(op, k));
     std::vector<const ir::Type*> types;
     if (op.origin < 0) {
@@ -144,6 +144,7 @@ class Placer {
     } else {
       const ir::Instruction& made = *InfoOf(op).instruction;
       next.op = made.op;
+      if (made.op == &ops::kImpliedReshard && IsAskedFor(op.results[0])) next.op = &ops::kReshard;
       next.params = made.params;
       next.loc = made.loc;
       ReorderForTies(made, next.operands);
@@ -161,6 +162,17 @@ class Placer {
     for (size_t r = 0; r < results.size(); ++r)
       next.results.push_back(Define(op.region, results[r], types[r], next.loc));
     out.instructions.push_back(std::move(next));
+  }
+
+  // Whether the value lies where it does because a constraint on it also holds for it.
+  bool IsAskedFor(GraphValue v) const {
+    const auto& values = result_.graph.values;
+    const MaybeSharding& given = values[static_cast<size_t>(v)].sharding;
+    return given &&
+           std::any_of(result_.graph.ops.begin(), result_.graph.ops.end(), [&](const Op& op) {
+             return op.kind == Op::kConstraint && op.operands[0] == v &&
+                    *values[static_cast<size_t>(op.results[0])].sharding == *given;
+           });
   }
 
   const ir::Program& ProgramOf(OpId origin) const {
@@ -248,9 +260,14 @@ class Placer {
       ir::ValueId v = Local(0, op.operands[r]);
       const MaybeSharding& returned = result_.returns[r];
       const TensorSharding* open = returned ? &*returned : result_.sharding(op.operands[r]);
-      const ir::Type* border = open ? AtBorder(out.type(v), *open) : out.place(v);
+      const ir::Type* border =
+          open ? AtBorder(out.type(v), ClosedAs(built_.results[r], *open)) : out.place(v);
       out.outputs.push_back(Move(0, v, border));
     }
+  }
+  static TensorSharding ClosedAs(const MaybeSharding& given, TensorSharding s) {
+    for (size_t d = 0; given && d < s.dims.size(); ++d) s.dims[d].open &= given->dims[d].open;
+    return s;
   }
 
   const ProgramGraph& built_;

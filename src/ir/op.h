@@ -145,7 +145,9 @@ struct View {};  // the same buffer under another shape
 struct Expand {  // by other ops, before lowering
   ExpandFn expand;
 };
-struct Move {};  // between shardings: reshard and the collectives it becomes
+struct Move {            // between shardings: reshard and the collectives it becomes
+  bool implied = false;  // not asked for by the user (docs/design.md, "Asked for, or implied")
+};
 struct Region {  // by running its regions
   enum Kind : uint8_t {
     kWhile,   // condition, body: WhileParams

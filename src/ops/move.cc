@@ -13,12 +13,12 @@ std::vector<ShapeAndDType> SameType(const TypeCall& c) {
 }
 
 constexpr OpDef Mover(std::string_view name, std::string_view doc,
-                      ir::ParamsKind params = ir::KindOf<ir::MoveParams>()) {
+                      ir::ParamsKind params = ir::KindOf<ir::MoveParams>(), ir::Move move = {}) {
   return {.name = name,
           .doc = doc,
           .type = ir::TypeFn{SameType},
           .dims = ir::NoRule{"it changes the sharding, which its result type states"},
-          .lowering = ir::Move{},
+          .lowering = move,
           .reference = ir::ReferenceFn{reference::Identity},
           .params = params};
 }
@@ -27,6 +27,9 @@ constexpr OpDef Mover(std::string_view name, std::string_view doc,
 
 constexpr OpDef kReshard =
     Mover("reshard", "The same values laid out as the result type says.", {});
+constexpr OpDef kImpliedReshard =
+    Mover("implied_reshard", "The same, where the library puts it: at a border, or inside an op.",
+          {}, {.implied = true});
 constexpr OpDef kShardingConstraint =
     Mover("sharding_constraint", "The same values; propagation starts from the sharding.",
           ir::KindOf<ir::ConstraintParams>());

@@ -35,9 +35,9 @@ extern const OpDef kMaskPadding;
 // control.cc
 extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
 // move.cc: between shardings; the collectives appear in device programs only
-extern const OpDef kReshard, kShardingConstraint, kPadToShards, kTrim, kHaloExchange, kAllSlice,
-    kAllGather, kAllToAll, kCollectivePermute, kAllReduce, kReduceScatter, kReplicatedToUnreduced,
-    kShardedToUnreduced;
+extern const OpDef kReshard, kImpliedReshard, kShardingConstraint, kPadToShards, kTrim,
+    kHaloExchange, kAllSlice, kAllGather, kAllToAll, kCollectivePermute, kAllReduce, kReduceScatter,
+    kReplicatedToUnreduced, kShardedToUnreduced;
 
 // Installs the list; every entry to the library calls it.
 void Install();

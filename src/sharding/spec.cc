@@ -27,20 +27,20 @@ DimSharding Closed(DimSharding dim) {
   return dim;
 }
 
-PartitionSpec PartitionSpec::unreduced(AxisNames axes, Reduction kind) const {
+PartitionSpec PartitionSpec::unreduced(AxisSet axes, Reduction kind) const {
   PartitionSpec s = *this;
-  s.unreduced_ = axes.names();
+  s.unreduced_ = axes.axes();
   s.kind_ = kind;
   return s;
 }
-PartitionSpec PartitionSpec::reduced(AxisNames axes) const {
+PartitionSpec PartitionSpec::reduced(AxisSet axes) const {
   PartitionSpec s = *this;
-  s.reduced_ = axes.names();
+  s.reduced_ = axes.axes();
   return s;
 }
-PartitionSpec PartitionSpec::replicated(AxisNames axes) const {
+PartitionSpec PartitionSpec::replicated(AxisSet axes) const {
   PartitionSpec s = *this;
-  s.replicated_ = axes.names();
+  s.replicated_ = axes.axes();
   return s;
 }
 PartitionSpec PartitionSpec::priority(int p) const {
@@ -56,10 +56,14 @@ std::string AxisCode(const AxisRef& a) {
                 : fmt::format("\"{}\"", a.name);
 }
 
+std::string AxesCode(const std::vector<AxisRef>& axes) {
+  std::string out;
+  for (const AxisRef& a : axes) out += (out.empty() ? "" : ", ") + AxisCode(a);
+  return axes.size() > 1 ? "{" + out + "}" : out;
+}
+
 std::string DimCode(const DimSharding& d) {
-  std::string axes;
-  for (const AxisRef& a : d.axes()) axes += (axes.empty() ? "" : ", ") + AxisCode(a);
-  if (d.axes().size() > 1) axes = "{" + axes + "}";
+  std::string axes = AxesCode(d.axes());
   std::string out = d.axes().empty() ? "None" : axes;
   if (d.open())
     out = "Open(" + axes + ")";
@@ -67,12 +71,6 @@ std::string DimCode(const DimSharding& d) {
     out = "Closed(" + out + ")";
   if (d.priority() >= 0) out += fmt::format(".priority({})", d.priority());
   return out;
-}
-
-std::string NamesCode(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& n : names) out += fmt::format("{}\"{}\"", out.empty() ? "" : ", ", n);
-  return names.size() == 1 ? out : "{" + out + "}";
 }
 
 }  // namespace
@@ -85,10 +83,10 @@ std::string PartitionSpec::text() const {
     const char* kind = kind_ == Reduction::kMax   ? ", Reduction::kMax"
                        : kind_ == Reduction::kMin ? ", Reduction::kMin"
                                                   : "";
-    out += fmt::format(".unreduced({}{})", NamesCode(unreduced_), kind);
+    out += fmt::format(".unreduced({}{})", AxesCode(unreduced_), kind);
   }
-  if (!reduced_.empty()) out += fmt::format(".reduced({})", NamesCode(reduced_));
-  if (!replicated_.empty()) out += fmt::format(".replicated({})", NamesCode(replicated_));
+  if (!reduced_.empty()) out += fmt::format(".reduced({})", AxesCode(reduced_));
+  if (!replicated_.empty()) out += fmt::format(".replicated({})", AxesCode(replicated_));
   return out;
 }
 

@@ -118,23 +118,28 @@ std::optional<Problem> Lookup(const MeshDef* mesh, const tessera::AxisRef& ref, 
                    mesh ? fmt::format("there is no axis \"{}\": the mesh has {}", ref.name, known)
                         : fmt::format("there is no axis \"{}\": no mesh is in scope", ref.name)};
   }
-  if (mesh->axis_size(axis) == 1) return std::nullopt;
-  out.push_back({axis, ref.pre, ref.size ? ref.size : mesh->axis_size(axis)});
+  AxisRef a{axis, ref.pre, ref.size ? ref.size : mesh->axis_size(axis)};
+  if (mesh->axis_size(axis) == 1) return VerifySubAxis(*mesh, a);
+  out.push_back(a);
   return std::nullopt;
 }
 
-std::optional<Problem> LookupSet(const MeshDef* mesh, const std::vector<std::string>& names,
+std::optional<Problem> LookupSet(const MeshDef* mesh, const std::vector<tessera::AxisRef>& axes,
                                  AxisList& out) {
-  for (const std::string& name : names)
-    if (auto p = Lookup(mesh, {name}, out)) return p;
+  for (const tessera::AxisRef& ref : axes)
+    if (auto p = Lookup(mesh, ref, out)) return p;
   std::sort(out.begin(), out.end(), MeshOrder);
   return std::nullopt;
 }
 
-std::vector<std::string> Names(const MeshDef* mesh, const AxisList& axes) {
-  std::vector<std::string> names;
-  for (AxisRef a : axes) names.push_back(mesh->axes()[a.axis].name);
-  return names;
+std::vector<tessera::AxisRef> RefsOf(const MeshDef* mesh, const AxisList& axes) {
+  std::vector<tessera::AxisRef> refs;
+  for (AxisRef a : axes) {
+    const std::string& name = mesh->axes()[a.axis].name;
+    refs.push_back(IsWhole(*mesh, a) ? tessera::AxisRef(name)
+                                     : tessera::AxisRef(name, a.pre, a.size));
+  }
+  return refs;
 }
 
 }  // namespace
@@ -171,20 +176,15 @@ Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
 PartitionSpec ToSpec(const TensorSharding& s) {
   std::vector<DimSharding> dims;
   for (const DimAxes& d : s.dims) {
-    std::vector<tessera::AxisRef> axes;
-    for (AxisRef a : d.axes) {
-      bool whole = IsWhole(*s.mesh, a);
-      axes.push_back({s.mesh->axes()[a.axis].name, whole ? 1 : a.pre, whole ? 0 : a.size});
-    }
-    DimSharding dim(std::move(axes));
+    DimSharding dim(RefsOf(s.mesh, d.axes));
     if (d.open) dim = Open(dim);
     if (d.priority >= 0) dim = dim.priority(d.priority);
     dims.push_back(std::move(dim));
   }
   PartitionSpec spec(std::move(dims));
-  if (!s.unreduced.empty()) spec = spec.unreduced(Names(s.mesh, s.unreduced), s.kind);
-  if (!s.reduced.empty()) spec = spec.reduced(Names(s.mesh, s.reduced));
-  if (!s.replicated.empty()) spec = spec.replicated(Names(s.mesh, s.replicated));
+  if (!s.unreduced.empty()) spec = spec.unreduced(RefsOf(s.mesh, s.unreduced), s.kind);
+  if (!s.reduced.empty()) spec = spec.reduced(RefsOf(s.mesh, s.reduced));
+  if (!s.replicated.empty()) spec = spec.replicated(RefsOf(s.mesh, s.replicated));
   return spec;
 }
 

@@ -1,6 +1,8 @@
 // Text of shardings: Shardy's form, JAX's type form, and the reader of the first.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/reader.h"
 #include "sharding/tensor_sharding.h"
@@ -120,6 +122,7 @@ TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc
         in.Accept("sum");
     }
     in.List("{", "}", [&] { Keep(mesh, ReadAxis(in, mesh), *axes); });
+    std::sort(axes->begin(), axes->end(), MeshOrder);
   }
   in.Expect(">");
   in.ExpectEnd();

@@ -10,8 +10,8 @@ struct DeviceProgram;
 
 // What lowering adds to an instruction of the device program.
 struct Note {
-  bool implied = true;  // a move that an op's type implies; not a reshard that the user wrote
-  int64_t bytes = 0;    // of a move: payload that leaves a device
+  bool implied = true;           // a move that the user did not ask for
+  int64_t bytes = 0;             // of a move: payload that leaves a device
   sharding::AxisList axes = {};  // of a move
   double flops = 0;              // of a device, each time
   double whole_flops = 0;        // of one device that does all of it

@@ -105,8 +105,8 @@ class Lowering {
     std::vector<ir::ValueId> operands;
     for (ir::ValueId v : instruction.operands) operands.push_back(At(v));
     std::vector<ir::ValueId> values;
-    if (std::holds_alternative<ir::Move>(*op.lowering)) {
-      values = {Reshard(operands[0], results[0], /*implied=*/false)};
+    if (auto* move = std::get_if<ir::Move>(&*op.lowering)) {
+      values = {Reshard(operands[0], results[0], move->implied)};
     } else if (auto* expand = std::get_if<ir::Expand>(&*op.lowering)) {
       values = ExpandInto(expand->expand, instruction.params.get(), operands, results[0]);
     } else if (std::holds_alternative<ir::Region>(*op.lowering)) {

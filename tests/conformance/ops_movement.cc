@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/move_params.h"
 #include "ops.h"
+#include "ops/ops.h"
+#include "trace/array.h"
 
 namespace tessera::conformance {
 namespace {
@@ -22,6 +25,22 @@ std::vector<int64_t> Identity(int rank) {
   std::vector<int64_t> dims(static_cast<size_t>(rank));
   std::iota(dims.begin(), dims.end(), 0);
   return dims;
+}
+
+// The public function refuses this over Auto axes; programs and their text have it.
+std::vector<Array> UnreducedConstraint(const Call& c, std::string text) {
+  const char* op = "with_sharding_constraint";
+  const trace::ArrayRef& x = trace::Use(c.in(0).array(), op, c.loc());
+  sharding::TensorSharding s = x->type()->sharding();
+  s.mesh = current_mesh().def();
+  return trace::Apply({ops::kShardingConstraint,
+                       ir::MakeParams(ir::ConstraintParams{{std::move(text)}}),
+                       {x},
+                       nullptr,
+                       nullptr,
+                       c.loc(),
+                       op,
+                       x->type()->WithSharding(std::move(s))});
 }
 
 // Fortran's order is the reverse of both shapes. JAX reverses the spec as it was written, so that a
@@ -165,7 +184,11 @@ void AddMovement(OpTable& table) {
     return std::vector{reshard(c.in(0), ParseSpec(c.attr("sharding")), c.loc())};
   };
   table["with_sharding_constraint"] = [](const Call& c) {
-    return std::vector{with_sharding_constraint(c.in(0), ParseSpec(c.attr("sharding")), c.loc())};
+    const Json& sharding = c.attr("sharding");
+    PartitionSpec spec = ParseSpec(sharding);
+    if (sharding.is_string() && !spec.unreduced_axes().empty())
+      return UnreducedConstraint(c, sharding.get<std::string>());
+    return std::vector{with_sharding_constraint(c.in(0), std::move(spec), c.loc())};
   };
 }
 

@@ -99,6 +99,42 @@ const std::vector<Case>& Cases() {
          MeshScope s(Mixed());
          with_sharding_constraint(abstract_array("f32[8]"), P().reduced("y"));
        }},
+      {"constraint_unreduced",
+       [] {
+         MeshScope s(Mixed());
+         with_sharding_constraint(abstract_array("f32[8]"), P().unreduced("y"));
+       }},
+      {"jit_out_unreduced",
+       [] {
+         MeshScope s(Mixed());
+         jit(Same, {.out_shardings = P().unreduced("y")})(abstract_array("f32[8@x]"));
+       }},
+      {"jit_out_uneven",
+       [] {
+         MeshScope s(Mixed());
+         jit(Same, {.out_shardings = P(None, "y")})(abstract_array("f32[8@x,7]"));
+       }},
+      {"jit_out_uneven_part",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 8, Auto}}));
+         jit(Same, {.out_shardings = P(SubAxis("x", 1, 4))})(abstract_array("f32[6]"));
+       }},
+      {"jit_out_part_of_open_dim",
+       [] {
+         MeshScope s(Mixed());
+         jit(Same,
+             {.out_shardings = P("x", Open(SubAxis("y", 1, 2)))})(abstract_array("f32[8@x,8]"));
+       }},
+      {"jit_in_uneven",
+       [] {
+         MeshScope s(Mixed());
+         jit(Same, {.in_shardings = P("y")})(abstract_array("f32[6]"));
+       }},
+      {"reshard_part_unreduced",
+       [] {
+         MeshScope s(AllExplicit());
+         reshard(abstract_array("f32[8]"), P().unreduced(SubAxis("y", 1, 2)));
+       }},
       {"jit_in_shardings_differ",
        [] {
          MeshScope s(AllExplicit());

@@ -156,6 +156,34 @@ TEST(Auto, JitTracesAnewForArgumentsThatLieOtherwise) {
   EXPECT_EQ(traces, 2);
 }
 
+// The modes of the axes do not matter, nor who asks.
+TEST(Auto, ResultsKeepPartsOfAxesThatWereAskedFor) {
+  const std::string wanted = R"(<@mesh, [{"x":(2)2}, {}]>)";
+  for (AxisMode other : {Auto, Explicit}) {
+    MeshScope scope(make_mesh({{"x", 4, Auto}, {"y", 2, other}}));
+    const PartitionSpec spec = P(SubAxis("x", 2, 2));
+    const Array x = Numbers({6, 4});
+    auto asks = [&](Array a) { return with_sharding_constraint(a * 2, spec); };
+    auto twice = [](Array a) { return a * 2; };
+    for (const Array& y : {asks(x), jit(asks)(x), jit(twice, {.out_shardings = spec})(x)}) {
+      EXPECT_EQ(y.sharding().text(), wanted);
+      EXPECT_EQ(y.to_vector<float>(), twice(x).to_vector<float>());
+      EXPECT_EQ(sum(y, 0).to_vector<float>(), sum(x * 2, 0).to_vector<float>());
+      EXPECT_EQ(jit(asks)(y).sharding().text(), wanted);
+      EXPECT_EQ(y.addressable_shards().size(), 8u);
+      EXPECT_FALSE(visualize_sharding(y).empty());
+      EXPECT_EQ(to_text(y), to_text(twice(x)));
+    }
+  }
+}
+
+// A part that propagation brought to an open dim stays inside.
+TEST(Auto, ResultsDoNotGetPartsOfAxesThatNobodyAskedFor) {
+  MeshScope scope(AutoMesh({{"x", 4}}));
+  auto f = jit([](Array a) { return with_sharding_constraint(a, P(SubAxis("x", 1, 2))) + 1; });
+  EXPECT_EQ(f(Numbers({6, 4})).sharding().text(), "<@mesh, [{}, {}]>");
+}
+
 TEST(Auto, DonatedArgumentsAreGone) {
   MeshScope scope(AutoMesh({{"x", 2}}));
   auto f = jit([](Array a) { return with_sharding_constraint(a + 1, P("x")); }, {.donate = {0}});

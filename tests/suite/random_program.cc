@@ -405,13 +405,13 @@ class Maker {
 
 PartitionSpec RandomConstraint(Dice& dice, int rank) {
   std::vector<std::vector<AxisRef>> axes(static_cast<size_t>(rank));
-  std::vector<std::string> replicated;
+  std::vector<AxisRef> replicated;
   for (const AxisRef& piece : Pieces(dice)) {
     int at = dice.Below(rank + 2);
     if (at < rank)
       axes[static_cast<size_t>(at)].push_back(piece);
-    else if (at == rank && piece.size == 0 && dice.Below(2) == 0)
-      replicated.push_back(piece.name);
+    else if (at == rank && dice.Below(2) == 0)
+      replicated.push_back(piece);
   }
   bool priorities = dice.Below(3) == 0;
   std::vector<DimSharding> dims;
@@ -422,7 +422,7 @@ PartitionSpec RandomConstraint(Dice& dice, int rank) {
     if (priorities && (open || !dim.axes().empty())) dim = dim.priority(dice.Below(3));
     dims.push_back(dim);
   }
-  return PartitionSpec(std::move(dims)).replicated(AxisNames(replicated));
+  return PartitionSpec(std::move(dims)).replicated(std::move(replicated));
 }
 
 PartitionSpec RandomSpec(Dice& dice, const std::vector<int64_t>& shape) {

@@ -76,6 +76,14 @@ TEST(Meshes, PrintAndNest) {
   EXPECT_EQ(abstract_mesh({{"x", 2}}, {.device_ids = {0, 1}}), abstract_mesh({{"x", 2}}));
 }
 
+// Over Explicit axes `replicated` says nothing that leaving the axis out does not.
+TEST(Types, AreTheSameWithAndWithoutReplicatedAxes) {
+  MeshScope scope(abstract_mesh({{"x", 2}, {"y", 2, Auto}}));
+  Array a = abstract_array("f32[8]");
+  EXPECT_EQ(type_of(reshard(a, P().replicated("x"))), type_of(reshard(a, P())));
+  EXPECT_THROW(reshard(a, P().replicated("y")), ShardingError);
+}
+
 TEST(Meshes, SeveralInOneProgram) {
   SetDeviceCount(4);
   {

@@ -42,6 +42,102 @@ TEST(Report, ReshardsAreAskedFor) {
   EXPECT_EQ(comm.events()[0].bytes, 32);
 }
 
+// ---- who asked ----
+
+// Over the Auto axis "data" of size 2, which seven rows do not divide by.
+Array Doubled(Array x) { return with_sharding_constraint(x * 2, P("data")); }
+constexpr const char* kSevenRows = "f32[7,2]";
+
+TEST(Implied, WhatTheBorderOfAProgramMoves) {
+  MeshScope scope(abstract_mesh({{"data", 2, Auto}}));
+  auto f = jit([](Array x) { return exp(Doubled(x)); });
+  Lowered lowered = f.lower(abstract_array(kSevenRows));
+  ASSERT_EQ(lowered.comm().events().size(), 1u) << lowered.comm();
+  EXPECT_TRUE(lowered.comm().events()[0].implied);
+  CommPolicy policy({.rule = CommRule::kForbidImplied});
+  EXPECT_THROW(f.lower(abstract_array(kSevenRows)), ShardingError);
+}
+
+TEST(Implied, IsPartOfTheTextOfAProgram) {
+  MeshScope scope(abstract_mesh({{"data", 2, Auto}}));
+  auto f = jit([](Array x) { return reshard(exp(Doubled(x)), P()); });
+  Program propagated = f.lower(abstract_array(kSevenRows)).propagated();
+  Program parsed = Program::Parse(propagated.text());
+  for (const Program& program : {propagated, parsed})
+    EXPECT_THAT(program.text(), testing::AllOf(testing::HasSubstr("= implied_reshard %"),
+                                               testing::HasSubstr("= reshard %")));
+  CommReport comm = lower(parsed).comm();
+  ASSERT_EQ(comm.events().size(), 1u) << comm;
+  EXPECT_TRUE(comm.events()[0].implied);
+}
+
+TEST(Implied, WhatTheBorderOfALoopMoves) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  auto body = [](Array, Array v) { return tanh(with_sharding_constraint(v, P(None, "x"))); };
+  auto f = jit([&](Array a) { return fori_loop(0, 3, body, with_sharding_constraint(a, P("x"))); });
+  CommReport comm = f.lower(abstract_array("f32[8,4]")).comm();
+  ASSERT_EQ(comm.events().size(), 1u) << comm;
+  EXPECT_TRUE(comm.events()[0].implied) << comm;
+}
+
+// Explicit axes become Auto, and propagation moves what nobody asked to be moved.
+TEST(Implied, WhatTheBorderOfAModeMoves) {
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  auto f = jit(auto_axes([](Array a, Array b) { return a + b; }, {.out_sharding = P("x")}));
+  CommReport comm = f.lower(abstract_array("f32[8@x,4]"), abstract_array("f32[8,4@x]")).comm();
+  ASSERT_FALSE(comm.empty());
+  for (const CommEvent& e : comm.events()) EXPECT_TRUE(e.implied) << comm;
+}
+
+TEST(Implied, WhatAnOpGathersOfItsOperands) {
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  auto f = jit([](Array a, Array b) {
+    return einsum("ii,ij,j->i", {a, b, b[0]}, {.out_sharding = P()});
+  });
+  CommReport comm = f.lower(abstract_array("f32[8@x,8]"), abstract_array("f32[8,8]")).comm();
+  ASSERT_FALSE(comm.empty());
+  for (const CommEvent& e : comm.events()) EXPECT_TRUE(e.implied) << comm;
+}
+
+TEST(AskedFor, WhatOptionsOfTheUserMove) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}, {"y", 2}}));
+  CommPolicy policy({.rule = CommRule::kForbidImplied});
+  Array whole = abstract_array("f32[8,4]"), rows = abstract_array("f32[8@y,4]");
+  auto constrained = [](Array a) { return with_sharding_constraint(a, P("x")); };
+  auto moves = [](CommReport comm) {
+    EXPECT_FALSE(comm.empty());
+    for (const CommEvent& e : comm.events()) EXPECT_FALSE(e.implied) << comm;
+  };
+  moves(jit(constrained, {.out_shardings = P(None, "x")}).lower(whole).comm());
+  moves(jit(constrained, {.in_shardings = P(None, "x")}).lower(whole).comm());
+  auto same = [](Array a) { return a; };
+  moves(jit(same, {.out_shardings = P(None, "y")}).lower(rows).comm());
+  moves(jit(auto_axes(same, {.axes = "y", .out_sharding = P(None, "y")})).lower(rows).comm());
+  moves(jit(explicit_axes(same, {.axes = "y", .in_sharding = P(None, "y")})).lower(rows).comm());
+}
+
+// The argument enters where the constraint wants it.
+TEST(AskedFor, WhatAConstraintOnAnArgumentOfAnotherModeMoves) {
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  auto columns = [](Array a) { return with_sharding_constraint(a, P(None, "x")) * 2; };
+  auto f = jit(auto_axes(columns, {.out_sharding = P(None, "x")}));
+  CommReport comm = f.lower(abstract_array("f32[8@x,4]")).comm();
+  ASSERT_EQ(comm.events().size(), 1u) << comm;
+  EXPECT_FALSE(comm.events()[0].implied) << comm;
+}
+
+// A gather that an op needs and one that the user writes are done once, as asked for.
+TEST(AskedFor, WhatAnImpliedMoveDoesAlready) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  auto f = jit([](Array a) {
+    Array rows = with_sharding_constraint(a, P("x"));
+    return std::pair(sort(with_sharding_constraint(rows, P(None)), 0), sort(rows, 0));
+  });
+  CommReport comm = f.lower(abstract_array("f32[8]")).comm();
+  ASSERT_EQ(comm.events().size(), 1u) << comm;
+  EXPECT_FALSE(comm.events()[0].implied);
+}
+
 TEST(Report, PermutationsNameTheirAxes) {
   MeshScope scope(abstract_mesh({{"x", 2}, {"y", 4}}));
   auto f = jit([](Array a) { return reshard(a, P("y", "x")); });

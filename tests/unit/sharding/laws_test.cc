@@ -107,6 +107,7 @@ TEST(Laws, TextPrintsAndParses) {
   for (int round = 0; round < 2000; ++round) {
     const MeshDef* mesh = random.Mesh();
     TensorSharding s = random.Sharding(mesh, random.SomeShape(3), true, /*unreduced=*/true);
+    if (random.Chance(30)) std::swap(s.replicated, s.unreduced);
     if (!s.unreduced.empty()) s.kind = static_cast<Reduction>(random.Below(3));
     for (DimAxes& d : s.dims) {
       d.open = random.Chance(30);
@@ -114,6 +115,7 @@ TEST(Laws, TextPrintsAndParses) {
     }
     EXPECT_EQ(Text(ParseSharding(Text(s), mesh, Loc::Unknown())), Text(s));
     EXPECT_EQ(ParseSharding(Text(s), mesh, Loc::Unknown()), s);
+    EXPECT_EQ(Resolve(ToSpec(s), mesh, s.rank()).sharding, s) << ToSpec(s).text();
   }
 }
 

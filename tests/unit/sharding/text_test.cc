@@ -27,8 +27,9 @@ TEST(ShardingText, TheVerifierRefusesOneByOne) {
       {R"(<@mesh, [{"x"}, {"x"}]>)", "\"x\" appears twice"},
       {R"(<@mesh, [{"z":(1)2, "z":(2)2}]>)", "side by side are one part"},
       {R"(<@mesh, [{"x"}], replicated={"x"}>)", "\"x\" appears twice"},
-      {R"(<@mesh, [{}], replicated={"y", "x"}>)", "not in the order of the mesh"},
-      {R"(<@mesh, [{}], unreduced={"y", "x"}>)", "not in the order of the mesh"},
+      {R"(<@mesh, [{"z":(2)2}], replicated={"z":(1)4}>)", "overlap"},
+      {R"(<@mesh, [{}], replicated={"z":(1)8}>)", "equal to the full axis size"},
+      {R"(<@mesh, [{}], replicated={"z":(2)2, "z":(1)2}>)", "side by side are one part"},
       {R"(<@mesh, [{}p1]>)", "empty and closed but has a priority"},
       {R"(<@mesh, [{"z"}, {"z":(1)2}]>)", "overlap"},
       {R"(<@mesh, [{"z":(0)2}]>)", "must lie between 1 and"},
@@ -55,6 +56,62 @@ TEST(ShardingText, SetsComeInAnyOrder) {
                            R"(<@mesh, [{}], replicated={"x"}, unreduced{"y"}>)"})
     EXPECT_EQ(Text(ParseSharding(text, mesh, Loc::Unknown())),
               R"(<@mesh, [{}], replicated={"x"}, unreduced={"y"}>)");
+}
+
+TEST(ShardingText, SetsAreInTheOrderOfTheMesh) {
+  const MeshDef* mesh = MeshOf("x=4 y=2 z=8");
+  EXPECT_EQ(Text(ParseSharding(R"(<@mesh, [{}], replicated={"z":(4)2, "y", "z":(1)2}>)", mesh,
+                               Loc::Unknown())),
+            R"(<@mesh, [{}], replicated={"y", "z":(1)2, "z":(4)2}>)");
+  EXPECT_EQ(Text(ParseSharding(R"(<@mesh, [{}], unreduced=max{"y", "x"}>)", mesh, Loc::Unknown())),
+            R"(<@mesh, [{}], unreduced=max{"x", "y"}>)");
+}
+
+// ---- specs ----
+
+std::string ThroughSpec(std::string_view text, const MeshDef* mesh) {
+  return Sharding::Parse(text, Mesh(mesh)).text();
+}
+
+TEST(Spec, KeepsPartsOfAxesInSets) {
+  const MeshDef* mesh = MeshOf("x=4 y=4 z=8");
+  for (const char* text : {R"(<@mesh, [{}, {?}], replicated={"y":(1)2}>)",
+                           R"(<@mesh, [{"x"}, {"y":(2)2}], replicated={"y":(1)2}>)",
+                           R"(<@mesh, [{"x"}], replicated={"y"}, unreduced=max{"z":(2)2}>)",
+                           R"(<@mesh, [{}], unreduced={"y":(1)2, "z":(4)2}, reduced={"z":(1)2}>)"})
+    EXPECT_EQ(ThroughSpec(text, mesh), text);
+}
+
+TEST(Spec, PrintsTheCodeThatMakesIt) {
+  PartitionSpec mixed = P({"x", SubAxis("y", 2, 2)})
+                            .unreduced({SubAxis("y", 1, 2), "z"}, Reduction::kMin)
+                            .reduced({"u", "v"})
+                            .replicated(SubAxis("w", 1, 2));
+  EXPECT_EQ(mixed.text(),
+            R"(P({"x", SubAxis("y", 2, 2)}).unreduced({SubAxis("y", 1, 2), "z"}, Reduction::kMin))"
+            R"(.reduced({"u", "v"}).replicated(SubAxis("w", 1, 2)))");
+  EXPECT_EQ(mixed.replicated_axes(), std::vector{SubAxis("w", 1, 2)});
+  EXPECT_THAT(mixed.reduced_axes(), ::testing::ElementsAre("u", "v"));
+  EXPECT_EQ(P().unreduced(AxisNames{"x"}), P().unreduced("x"));
+  EXPECT_EQ(P().unreduced(std::vector<std::string>{"x"}), P().unreduced(mixed.dims()[0].axes()[0]));
+}
+
+TEST(Spec, SetsAreCheckedAsTextIs) {
+  Mesh mesh(MeshOf("x=4 y=8 one=1"));
+  struct {
+    PartitionSpec spec;
+    const char* reason;
+  } const cases[] = {
+      {P("x").replicated(SubAxis("x", 1, 2)), "overlap"},
+      {P(SubAxis("y", 2, 2)).replicated(SubAxis("y", 1, 4)), "overlap"},
+      {P().replicated(SubAxis("y", 2, 3)), "does not divide the axis"},
+      {P().reduced(SubAxis("y", 2, 1)), "not above 1"},
+      {P().unreduced({SubAxis("y", 2, 2), SubAxis("y", 1, 2)}), "side by side are one part"},
+      {P(SubAxis("one", 1, 2)), "does not divide the axis"},
+  };
+  for (const auto& c : cases)
+    EXPECT_THAT(ReasonOf([&] { Sharding(mesh, c.spec); }), ::testing::HasSubstr(c.reason))
+        << c.spec.text();
 }
 
 TEST(ShardingText, AxesOfSizeOneAreNowhere) {
