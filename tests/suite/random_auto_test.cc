@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "fuzz.h"
 #include "suite/random_program.h"
 
 namespace tessera::suite {
@@ -95,7 +96,7 @@ bool Agrees(int seed) {
 
 // RANDOM_AUTO=first,count: other seeds than those of every run.
 TEST(RandomAuto, AgreesWithOneDevice) {
-  int first = 0, count = 1000;
+  int first = 0, count = static_cast<int>(FuzzCount(1000));
   if (const char* seeds = std::getenv("RANDOM_AUTO")) std::sscanf(seeds, "%d,%d", &first, &count);
   int failed = 0;
   for (int seed = first; seed < first + count && failed < 20; ++seed) failed += !Agrees(seed);
