@@ -1,6 +1,9 @@
 // Every elementwise function of floats over every exponent, against libm's long double.
-#include <bit>
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <functional>
+#include <numbers>
 
 #include "fuzz.h"
 #include "unit/kernels/fused_testing.h"
@@ -31,15 +34,16 @@ Format FormatOf(DType dtype) {
   return dtype == f32 ? Format{24, -149, 128} : Format{53, -1074, 1024};
 }
 
-// |got - want| in units of the last place of `want`. Infinity counts as the number after the
-// largest.
-double Units(Real got, Real want, const Format& f) {
+// |got - want| in units of the last place of `want`, or of `least` where want is smaller. Infinity
+// counts as the number after the largest.
+double Units(Real got, Real want, const Format& f, Real least) {
   constexpr double kWrong = 1e30;
   if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want) ? 0 : kWrong;
-  if (std::signbit(got) != std::signbit(want)) return kWrong;
+  if (least == 0 && std::signbit(got) != std::signbit(want)) return kWrong;
   const Real end = std::ldexp(Real{1}, f.end);
-  got = std::min(std::fabs(got), end), want = std::min(std::fabs(want), end);
-  const int exponent = want == 0 ? f.least : std::ilogb(std::min(want, end / 2)) - f.digits + 1;
+  got = std::clamp(got, -end, end), want = std::clamp(want, -end, end);
+  const Real scale = std::clamp(std::fabs(want), least, end / 2);
+  const int exponent = scale == 0 ? f.least : std::ilogb(scale) - f.digits + 1;
   return static_cast<double>(std::ldexp(std::fabs(got - want), -std::max(exponent, f.least)));
 }
 
@@ -49,7 +53,7 @@ Real Lgamma(Real x) {
   return lgammal_r(x, &sign);
 }
 Real Digamma(Real x) {
-  constexpr Real kPi = 3.14159265358979323846264338327950288L;
+  constexpr Real kPi = std::numbers::pi_v<Real>;
   if (x <= 0) {
     const Real part = x - std::nearbyint(x);
     return part == 0 || std::isinf(x) ? kNan : Digamma(1 - x) - kPi / std::tan(kPi * part);
@@ -80,6 +84,7 @@ struct Unary {
   ScalarOp op;
   Real (*want)(Real);
   double units = 4;
+  Real least = 0;  // see Units
 };
 constexpr Unary kUnary[] = {
     {"neg", kNeg, [](Real x) { return -x; }, 0},
@@ -115,7 +120,7 @@ constexpr Unary kUnary[] = {
     {"erfc", kErfc, [](Real x) { return std::erfc(x); }},
     {"erf_inv", kErfInv, ErfInv},
     {"lgamma", kLgamma, Lgamma},
-    {"digamma", kDigamma, Digamma},
+    {"digamma", kDigamma, Digamma, 4, 0x1p-6L},  // no digits are left next to its zeros
     {"logistic", kLogistic, Logistic},
 };
 
@@ -148,30 +153,133 @@ Buffer AllExponents(DType dtype, int64_t each) {
   return b;
 }
 
-plan::Kernel UnaryKernel(ScalarOp op, DType dtype, int64_t n) {
+// A kernel of one op on n elements.
+plan::Kernel KernelOf(ScalarOp op, DType dtype, int64_t n, int operands) {
   Group g({n});
-  g.Output(g.Op(op, dtype, g.Input(dtype)));
+  const int x = g.Input(dtype);
+  g.Output(g.Op(op, dtype, x, operands == 2 ? g.Input(dtype) : -1));
   return Fused(g.desc);
 }
 
+// Expects `got` within `most` units (of `least`, see Units) of want(i) for every i.
+void ExpectAccurate(const std::string& name, const Buffer& got, double most, Real least,
+                    const std::function<Real(int64_t)>& want,
+                    const std::function<std::string(int64_t)>& arguments) {
+  const Format format = FormatOf(got.dtype);
+  double worst = 0;
+  int64_t at = 0;
+  for (int64_t i = 0; i < got.n; ++i) {
+    const double units = Units(got.At(i), want(i), format, least);
+    if (units > worst) worst = units, at = i;
+  }
+  // TESSERA_PRINT_UNITS=1 shows where each function stands.
+  if (std::getenv("TESSERA_PRINT_UNITS") != nullptr)
+    std::printf("%-5s%-11s%8.3f at %s\n", got.dtype.name(), name.c_str(), worst,
+                arguments(at).c_str());
+  EXPECT_LE(worst, most) << name << " of " << got.dtype.name() << " " << arguments(at) << ": got "
+                         << got.At(at) << ", want " << static_cast<double>(want(at));
+}
+std::string Digits(double x) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.17g (%a)", x, x);
+  return text;
+}
+
 TEST(Accuracy, FunctionsOfOneFloatOverAllExponents) {
-  const bool prints = std::getenv("TESSERA_PRINT_UNITS") != nullptr;
   for (DType dtype : kFloats) {
-    const Format format = FormatOf(dtype);
     const Buffer x = AllExponents(dtype, FuzzCount(dtype == f32 ? 64 : 8));
     for (const Unary& c : kUnary) {
       Buffer y(dtype, x.n);
-      Call(UnaryKernel(c.op, dtype, x.n), {&x}, {&y});
-      double worst = 0;
-      int64_t at = 0;
-      for (int64_t i = 0; i < x.n; ++i) {
-        const double units = Units(y.At(i), c.want(x.At(i)), format);
-        if (units > worst) worst = units, at = i;
+      Call(KernelOf(c.op, dtype, x.n, 1), {&x}, {&y});
+      ExpectAccurate(
+          c.name, y, c.units, c.least, [&](int64_t i) { return c.want(x.At(i)); },
+          [&](int64_t i) { return Digits(x.At(i)); });
+    }
+  }
+}
+
+struct Binary {
+  const char* name;
+  ScalarOp op;
+  Real (*want)(Real, Real);
+  double units;
+};
+// What is rounded once has half a unit, and what x87 rounds before adds 2^-11 of one.
+constexpr double kOnce = 0.501;
+constexpr Binary kBinary[] = {
+    {"add", kAdd, [](Real x, Real y) { return x + y; }, kOnce},
+    {"sub", kSub, [](Real x, Real y) { return x - y; }, kOnce},
+    {"mul", kMul, [](Real x, Real y) { return x * y; }, kOnce},
+    {"div", kDiv, [](Real x, Real y) { return x / y; }, kOnce},
+    {"rem", kRem, [](Real x, Real y) { return std::fmod(x, y); }, 0},
+    {"pow", kPow, [](Real x, Real y) { return std::pow(x, y); }, 4},
+    {"atan2", kAtan2, [](Real x, Real y) { return std::atan2(x, y); }, 4},
+};
+
+// Any two numbers; two that are close to each other; x and y with x^y in range.
+void FillPairs(Buffer& x, Buffer& y) {
+  std::mt19937_64 random(12);
+  const auto bits = [&](Buffer& b, int64_t i) {
+    const uint64_t v = random();
+    std::memcpy(b.bytes.get() + i * b.dtype.size(), &v, static_cast<size_t>(b.dtype.size()));
+  };
+  const Format format = FormatOf(x.dtype);
+  for (int64_t i = 0; i < x.n; ++i) {
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
+    bits(x, i);
+    if (i % 3 == 0) bits(y, i);
+    if (i % 3 == 1) y.Set(i, x.At(i) * (1 + unit));
+    if (i % 3 == 2) {
+      const double power = unit * 1.1 * (format.end - format.least) / std::log2(std::fabs(x.At(i)));
+      y.Set(i, x.At(i) < 0 ? std::nearbyint(power) : power);
+    }
+  }
+}
+
+TEST(Accuracy, FunctionsOfTwoFloatsOverAllExponents) {
+  for (DType dtype : kFloats) {
+    Buffer x(dtype, FuzzCount(30000)), y(dtype, x.n);
+    FillPairs(x, y);
+    for (const Binary& c : kBinary) {
+      Buffer z(dtype, x.n);
+      Call(KernelOf(c.op, dtype, x.n, 2), {&x, &y}, {&z});
+      ExpectAccurate(
+          c.name, z, c.units, 0, [&](int64_t i) { return c.want(x.At(i), y.At(i)); },
+          [&](int64_t i) { return Digits(x.At(i)) + ", " + Digits(y.At(i)); });
+    }
+  }
+}
+
+// Rows of less than a tile end in vectors that are not full: the same bits as in long rows.
+TEST(Accuracy, ResultsDoNotDependOnThePlaceInARow) {
+  for (DType dtype : kFloats) {
+    const Buffer all = AllExponents(dtype, 1);
+    for (const Unary& c : kUnary) {
+      Buffer want(dtype, all.n);
+      Call(KernelOf(c.op, dtype, all.n, 1), {&all}, {&want});
+      for (int64_t n : {1, 37}) {
+        const plan::Kernel kernel = KernelOf(c.op, dtype, n, 1);
+        for (int64_t begin = 0; begin + n <= all.n; begin += all.n / 50) {
+          Buffer x(dtype, n), y(dtype, n), part(dtype, n);
+          std::memcpy(x.bytes.get(), all.bytes.get() + begin * dtype.size(), x.size());
+          std::memcpy(part.bytes.get(), want.bytes.get() + begin * dtype.size(), x.size());
+          Call(kernel, {&x}, {&y});
+          ASSERT_TRUE(SameBits(y, part)) << c.name << ", " << n << " elements from " << begin;
+        }
       }
-      if (prints) printf("%s %s: %.2f at %.17g\n", dtype.name(), c.name, worst, x.At(at));
-      EXPECT_LE(worst, c.units) << c.name << " " << dtype.name() << " of " << std::hexfloat
-                                << x.At(at) << ": got " << y.At(at) << ", want "
-                                << static_cast<double>(c.want(x.At(at)));
+    }
+  }
+}
+
+TEST(Accuracy, ExpOfLargeIntegersIsInfinite) {
+  for (DType integer : {i64, u64}) {
+    for (DType dtype : kFloats) {
+      Group g({4});
+      g.Output(g.Op(kExp, dtype, g.Op(kConvert, dtype, g.Input(integer))));
+      const Buffer x = testing::Numbers(integer, {0, 100000, 5e9, 9e18});
+      Buffer y(dtype, 4);
+      Call(Fused(g.desc), {&x}, {&y});
+      EXPECT_TRUE(testing::Near(y, {1, HUGE_VAL, HUGE_VAL, HUGE_VAL}, 0)) << integer.name();
     }
   }
 }
