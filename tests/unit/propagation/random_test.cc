@@ -208,7 +208,7 @@ class Generator {
   Graph graph_;
 };
 
-const int64_t kGraphs = FuzzCount(2000);
+const int64_t kGraphs = FuzzCount(500);
 constexpr Stage kStages[] = {Stage::kBasic, Stage::kAggressive, Stage::kOpPriority,
                              Stage::kUserPriority};
 
