@@ -60,6 +60,19 @@ configure() {
   run_quietly cmake -S "$repo" -B "$1" -G Ninja "${@:2}" || fail "cmake failed; its output is above"
 }
 
+# configure_sanitized address|thread: in build-address/ or build-thread/.
+configure_sanitized() {
+  configure "$repo/build-$1" -DTESSERA_SANITIZE="$1" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1"
+}
+
+# test_programs FOLDER [CTEST OPTION...]: the programs that the chosen tests run, one a line. ctest
+# names those that are not built as well.
+test_programs() {
+  comm -12 <(ctest --test-dir "$1" -N -V "${@:2}" 2>&1 | grep -o "$1/[^ \"]*" | sed "s|^$1/||" | sort -u) \
+    <(ninja -C "$1" -t targets all | sed -n 's/: CXX_EXECUTABLE_LINKER.*//p' | sort -u)
+}
+
 # build FOLDER [TARGET...]: everything without targets.
 build() {
   say "building ${2:-everything} in ${1#"$repo/"}/ with $(nproc) jobs"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/copy_simd.cc"
 #include <hwy/cache_control.h>

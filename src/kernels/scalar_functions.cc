@@ -2,6 +2,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <type_traits>
 
 #include "kernels/scalar_blocks.h"
 #include "kernels/scalar_elements.h"
@@ -11,26 +13,27 @@ namespace {
 
 using plan::ScalarOp;
 
-constexpr double kPi = 3.14159265358979323846;
-
-// By recurrence to x >= 12, where eight terms of the asymptotic series are good for 1e-16. The
-// poles are NaN.
-double Digamma(double x) {
+// By recurrence to x >= 12, where eight terms of the asymptotic series are good for 1e-19. The
+// poles are NaN. Real has more digits than the result: near digamma's zeros they cancel.
+template <class Real>
+Real Digamma(Real x) {
+  constexpr Real kOne = 1;
   if (x <= 0) {
-    if (x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
+    if (x == std::floor(x)) return std::numeric_limits<Real>::quiet_NaN();
     // The reflection's argument is reduced first: tan(pi x) has the period 1.
-    const double part = x - std::round(x);
+    constexpr Real kPi = std::numbers::pi_v<Real>;
+    const Real part = x - std::round(x);
     return Digamma(1 - x) - kPi / std::tan(kPi * part);
   }
-  double sum = 0;
+  Real sum = 0;
   for (; x < 12; x += 1) sum -= 1 / x;
   // B_2k / 2k
-  constexpr double kTerms[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
-                               1.0 / 132, -691.0 / 32760, 1.0 / 12,  -3617.0 / 8160};
-  const double y = 1 / (x * x);
-  double series = 0;
+  constexpr Real kTerms[] = {kOne / 12,  -kOne / 120,         kOne / 252, -kOne / 240,
+                             kOne / 132, -691 * kOne / 32760, kOne / 12,  -3617 * kOne / 8160};
+  const Real y = 1 / (x * x);
+  Real series = 0;
   for (int k = 7; k >= 0; --k) series = (series + kTerms[k]) * y;
-  return sum + std::log(x) - 0.5 / x - series;
+  return sum + std::log(x) - 1 / (2 * x) - series;
 }
 
 // Newton's iteration (Halley's correction) on erf, or on erfc near 1 where erf has no digits left.
@@ -38,14 +41,14 @@ double ErfInv(double x) {
   const double a = std::fabs(x);
   if (!(a <= 1)) return std::numeric_limits<double>::quiet_NaN();
   if (a == 1) return std::copysign(std::numeric_limits<double>::infinity(), x);
-  if (a < 1e-8) return x * (std::sqrt(kPi) / 2);
+  if (a < 1e-8) return x * (std::sqrt(std::numbers::pi) / 2);
   // Winitzki's approximation, 2e-3 of relative error, as the start.
   constexpr double kA = 0.147;
-  const double l = std::log1p(-a * a), h = 2 / (kPi * kA) + l / 2;
+  const double l = std::log1p(-a * a), h = 2 / (std::numbers::pi * kA) + l / 2;
   double y = std::sqrt(std::sqrt(h * h - l / kA) - h);
   for (int k = 0; k < 4; ++k) {
     const double error = a < 0.5 ? std::erf(y) - a : (1 - a) - std::erfc(y);
-    const double step = error / (2 / std::sqrt(kPi) * std::exp(-y * y));
+    const double step = error / (2 / std::sqrt(std::numbers::pi) * std::exp(-y * y));
     y -= step / (1 + y * step);
   }
   return std::copysign(y, x);
@@ -74,7 +77,8 @@ T FloatFunction(T x, T y) {
   else if constexpr (kOp == kLgamma)
     return static_cast<T>(Lgamma(x));
   else if constexpr (kOp == kDigamma)
-    return static_cast<T>(Digamma(x));
+    return static_cast<T>(
+        Digamma(static_cast<std::conditional_t<sizeof(T) == 4, double, long double>>(x)));
   else if constexpr (kOp == kExp2)
     return std::exp2(x);
   else if constexpr (kOp == kRem)

@@ -1,5 +1,5 @@
 // Transcendental kernels of f32.
-#include "kernels/simd_targets.h"
+#include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd_float32.cc"
 #include <hwy/foreach_target.h>

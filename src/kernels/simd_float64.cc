@@ -1,5 +1,5 @@
 // Transcendental kernels of f64.
-#include "kernels/simd_targets.h"
+#include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd_float64.cc"
 #include <hwy/foreach_target.h>
@@ -12,9 +12,9 @@ namespace tessera::kernels::HWY_NAMESPACE {
 void AddFloat64MathImpl(KernelTable& t) {
   using enum plan::ScalarOp;
   AddVectorMath<double>(t);
-  AddMath<double, VecExp>(t, kExp);
   AddMath<double, VecTanh>(t, kTanh);
-  AddMath<double, VecLogistic>(t, kLogistic);
+  AddUnary<double, ExpF64>(t, CodeOf(kExp));
+  AddUnary<double, LogisticF64>(t, CodeOf(kLogistic));
 }
 
 }  // namespace tessera::kernels::HWY_NAMESPACE

@@ -54,7 +54,7 @@ HWY_INLINE V ExpBounded(D d, V x) {
   return Scale(d, ExpReduced(d, r), n);
 }
 template <class D, class V>
-HWY_INLINE V Bound(D d, V x, float least, float most) {
+HWY_INLINE V Bound(D d, V x, hn::TFromD<D> least, hn::TFromD<D> most) {
   return hn::Min(hn::Max(x, hn::Set(d, least)), hn::Set(d, most));
 }
 template <class D, class V>
@@ -77,25 +77,26 @@ struct Exp2F32 {
   }
 };
 
-// 1 / x for finite x of at least 1, not beyond 2^126.
-template <class D, class V>
-HWY_INLINE V Reciprocal(D d, V x) {
+// n / x for finite x of at least 1, not beyond 2^126.
+template <class V>
+HWY_INLINE V Quotient(V n, V x) {
 #if HWY_TARGET == HWY_AVX3
   // 14 bits and a Newton step are faster than the division here, and as good but for the last bit.
-  const V r = V{_mm512_rcp14_ps(x.raw)};
-  return hn::Mul(r, hn::NegMulAdd(x, r, hn::Set(d, 2.0f)));
+  const V r = V{_mm512_rcp14_ps(x.raw)}, q = hn::Mul(n, r);
+  return hn::MulAdd(hn::NegMulAdd(q, x, n), r, q);
 #else
-  return hn::Div(hn::Set(d, 1.0f), x);
+  return hn::Div(n, x);
 #endif
 }
 
+// 1 / (1 + e^-x), of negative x as e^x / (1 + e^x): what is small keeps its digits.
 struct LogisticF32 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
-    const V e = ExpBounded(d, Bound(d, hn::Neg(x), -87, 87));
-    const V y = Reciprocal(d, hn::Add(e, hn::Set(d, 1.0f)));
-    // Below, the result is subnormal or 0.
-    return KeepNan(d, x, hn::IfThenElseZero(hn::Gt(x, hn::Set(d, -87.0f)), y));
+    const V one = hn::Set(d, 1.0f);
+    const V e = ExpBounded(d, hn::Max(hn::Neg(hn::Abs(x)), hn::Set(d, -110.0f)));
+    const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
+    return KeepNan(d, x, Quotient(numerator, hn::Add(one, e)));
   }
 };
 
@@ -113,7 +114,7 @@ struct TanhF32 {
     const V near = hn::MulAdd(hn::Mul(p, z), magnitude, magnitude);
     const V bounded = hn::Min(magnitude, hn::Set(d, 10.0f));
     const V e = ExpBounded(d, hn::Add(bounded, bounded));
-    const V far = hn::NegMulAdd(hn::Set(d, 2.0f), Reciprocal(d, hn::Add(e, one)), one);
+    const V far = hn::Sub(one, Quotient(hn::Set(d, 2.0f), hn::Add(e, one)));
     const V result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.64f)), near, far);
     return KeepNan(d, x, hn::CopySign(result, x));
   }
@@ -199,7 +200,6 @@ struct Expm1Range {
   static constexpr T kLow = -kInf<T>, kHigh = SinhRange<T>::kHigh;
 };
 
-TESSERA_VECTOR_MATH(VecExp, Exp, exp, false, Finite);
 TESSERA_VECTOR_MATH(VecExpm1, Expm1, expm1, true, Expm1Range);
 TESSERA_VECTOR_MATH(VecLog, Log, log, false, Positive);
 TESSERA_VECTOR_MATH(VecLog1p, Log1p, log1p, false, AboveMinusOne);
@@ -214,19 +214,20 @@ TESSERA_VECTOR_MATH(VecAsinh, Asinh, asinh, false, Finite);
 TESSERA_VECTOR_MATH(VecAcosh, Acosh, acosh, false, AboveOne);
 TESSERA_VECTOR_MATH(VecAtanh, Atanh, atanh, false, UnitBall);
 
-struct VecLogistic {
-  template <class D, class V>
-  static HWY_INLINE auto Good(D, V x) {
-    return hn::Eq(x, x);
-  }
+// Highway's Exp scales by 2^n in two steps without a check: it wraps where n is beyond some 2000.
+// From |x| = 1000 on the result is 0 or infinite anyhow.
+struct ExpF64 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
-    const V one = hn::Set(d, hn::TFromD<D>{1});
-    return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(x))));
+    return KeepNan(d, x, hn::Exp(d, Bound(d, x, -1000, 1000)));
   }
-  template <class T>
-  static T Slow(T x) {
-    return x;
+};
+struct LogisticF64 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const V one = hn::Set(d, 1.0), e = ExpF64::Call(d, hn::Neg(hn::Abs(x)));
+    const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
+    return hn::Div(numerator, hn::Add(one, e));
   }
 };
 

@@ -1,5 +1,5 @@
 // Kernels that move the accumulator: loads, stores, selects, the loop, and calls of blocks.
-#include "kernels/simd_targets.h"
+#include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd_moves.cc"
 #include <hwy/foreach_target.h>

@@ -1,5 +1,5 @@
 // Arithmetic kernels of 32-bit lanes.
-#include "kernels/simd_targets.h"
+#include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd_narrow.cc"
 #include <hwy/foreach_target.h>

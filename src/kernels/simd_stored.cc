@@ -1,5 +1,5 @@
 // Loads and stores of dtypes of less than 32 bits, in narrow programs.
-#include "kernels/simd_targets.h"
+#include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd_stored.cc"
 #include <hwy/foreach_target.h>

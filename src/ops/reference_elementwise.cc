@@ -99,7 +99,7 @@ double FloatUnary(ScalarOp op, DType dtype, double x) {
     case kDigamma:
       return Digamma(x);
     case kLogistic:
-      return 1 / (1 + std::exp(-x));
+      return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
     default:
       Refuse(op, dtype);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/reduce.cc"
 #include "hwy/cache_control.h"
@@ -74,8 +75,8 @@ HWY_INLINE void CombineVector(D d, const T* const* src, int k, T* dst, int64_t i
 }
 
 // Four vectors of every source in turn: as many bytes as two lines with AVX2.
-template <class Op, bool kStream, class D, class T>
-HWY_INLINE void CombineFour(D d, const T* const* src, int k, T* dst, int64_t i) {
+template <class Op, class D, class T>
+HWY_INLINE void CombineFour(D d, const T* const* src, int k, T* dst, int64_t i, bool stream) {
   const int64_t n = hn::Lanes(d);
   auto a = hn::LoadU(d, src[0] + i), b = hn::LoadU(d, src[0] + i + n);
   auto c = hn::LoadU(d, src[0] + i + 2 * n), e = hn::LoadU(d, src[0] + i + 3 * n);
@@ -86,7 +87,7 @@ HWY_INLINE void CombineFour(D d, const T* const* src, int k, T* dst, int64_t i) 
     c = Op::Call(d, c, hn::LoadU(d, s + 2 * n));
     e = Op::Call(d, e, hn::LoadU(d, s + 3 * n));
   }
-  if constexpr (kStream) {
+  if (stream) {
     hn::Stream(a, d, dst + i), hn::Stream(b, d, dst + i + n);
     hn::Stream(c, d, dst + i + 2 * n), hn::Stream(e, d, dst + i + 3 * n);
   } else {
@@ -95,31 +96,31 @@ HWY_INLINE void CombineFour(D d, const T* const* src, int k, T* dst, int64_t i) 
   }
 }
 
-template <class Op, bool kStream, class T>
-HWY_NOINLINE void Combine(const T* const* src, int k, T* dst, int64_t n) {
+template <class Op, class T>
+HWY_NOINLINE void Combine(const T* const* src, int k, T* dst, int64_t n, bool stream) {
   const hn::ScalableTag<T> d;
   const hn::CappedTag<T, 1> one;
   const int64_t lanes = hn::Lanes(d);
   int64_t i = 0;
-  if constexpr (kStream) {  // streamed stores must be aligned
+  if (stream) {  // streamed stores must be aligned
     const int64_t vector = lanes * static_cast<int64_t>(sizeof(T));
     const auto address = reinterpret_cast<intptr_t>(dst);
     const int64_t head = (-address & (vector - 1)) / static_cast<int64_t>(sizeof(T));
     for (; i < std::min(head, n); ++i) CombineVector<Op>(one, src, k, dst, i);
   }
-  for (; i + 4 * lanes <= n; i += 4 * lanes) CombineFour<Op, kStream>(d, src, k, dst, i);
+  for (; i + 4 * lanes <= n; i += 4 * lanes) CombineFour<Op>(d, src, k, dst, i, stream);
   for (; i + lanes <= n; i += lanes) CombineVector<Op>(d, src, k, dst, i);
   for (; i < n; ++i) CombineVector<Op>(one, src, k, dst, i);
-  if constexpr (kStream) hwy::FlushStream();
+  if (stream) hwy::FlushStream();
 }
 
-template <class Op, bool kStream, class T>
-HWY_INLINE void CombineMany(const std::byte* const* src, int k, std::byte* out, int64_t n) {
+template <class T, class Op>
+void ReduceNative(const std::byte* const* src, int k, std::byte* out, int64_t n, bool stream) {
   auto* dst = reinterpret_cast<T*>(out);
   const T* at[kAtOnce];
   if (k <= kAtOnce) {
     for (int j = 0; j < k; ++j) at[j] = reinterpret_cast<const T*>(src[j]);
-    return Combine<Op, kStream>(at, k, dst, n);
+    return Combine<Op>(at, k, dst, n, stream);
   }
   HWY_ALIGN T partial[kBlock];
   for (int64_t i = 0; i < n; i += kBlock) {
@@ -131,19 +132,17 @@ HWY_INLINE void CombineMany(const std::byte* const* src, int k, std::byte* out, 
         at[count++] = reinterpret_cast<const T*>(src[begin]) + i;
       }
       if (begin < k)
-        Combine<Op, false>(at, count, partial, m);
+        Combine<Op>(at, count, partial, m, false);
       else
-        Combine<Op, kStream>(at, count, dst + i, m);
+        Combine<Op>(at, count, dst + i, m, stream);
     }
   }
 }
 
-template <class T, class Op>
-void ReduceNative(const std::byte* const* src, int k, std::byte* dst, int64_t n, bool stream) {
-  if (stream)
-    CombineMany<Op, true, T>(src, k, dst, n);
-  else
-    CombineMany<Op, false, T>(src, k, dst, n);
+// Bits have no dtype: the elements of any are bytes here.
+template <size_t kSize, class Op>
+void ReduceBits(const std::byte* const* src, int k, std::byte* out, int64_t n, bool stream) {
+  ReduceNative<uint8_t, Op>(src, k, out, n * static_cast<int64_t>(kSize), stream);
 }
 
 // Highway has no product of 8-bit and, before AVX-512, of 64-bit integers. Unsigned: may wrap.
@@ -227,19 +226,20 @@ void ReduceNarrow(const std::byte* const* src, int k, std::byte* out, int64_t n,
 
 template <class T>
 ReduceFn OfInteger(plan::Reduction reduction) {
+  using Unsigned = std::make_unsigned_t<T>;  // sums and products have the same bits
   switch (reduction) {
     case plan::Reduction::kSum:
-      return ReduceNative<T, Add>;
+      return ReduceNative<Unsigned, Add>;
     case plan::Reduction::kProd:
-      return MultiplyIntegers<T>;
+      return MultiplyIntegers<Unsigned>;
     case plan::Reduction::kMax:
       return ReduceNative<T, Max>;
     case plan::Reduction::kMin:
       return ReduceNative<T, Min>;
     case plan::Reduction::kAnd:
-      return ReduceNative<T, And>;
+      return ReduceBits<sizeof(T), And>;
     default:
-      return ReduceNative<T, Or>;
+      return ReduceBits<sizeof(T), Or>;
   }
 }
 
@@ -280,9 +280,9 @@ ReduceFn OfBool(plan::Reduction reduction) {
     case plan::Reduction::kProd:
     case plan::Reduction::kMin:
     case plan::Reduction::kAnd:
-      return ReduceNative<uint8_t, And>;
+      return ReduceBits<1, And>;
     default:
-      return ReduceNative<uint8_t, Or>;
+      return ReduceBits<1, Or>;
   }
 }
 

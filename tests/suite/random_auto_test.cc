@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "fuzz.h"
 #include "suite/random_program.h"
 
 namespace tessera::suite {
@@ -93,13 +94,19 @@ bool Agrees(int seed) {
   return agrees;
 }
 
+// In parts, which run at once where the program is run in shards.
+constexpr int kParts = 4;
+class RandomAuto : public testing::TestWithParam<int> {};
+
 // RANDOM_AUTO=first,count: other seeds than those of every run.
-TEST(RandomAuto, AgreesWithOneDevice) {
-  int first = 0, count = 1000;
+TEST_P(RandomAuto, AgreesWithOneDevice) {
+  int first = 0, count = static_cast<int>(FuzzCount(400));
   if (const char* seeds = std::getenv("RANDOM_AUTO")) std::sscanf(seeds, "%d,%d", &first, &count);
   int failed = 0;
-  for (int seed = first; seed < first + count && failed < 20; ++seed) failed += !Agrees(seed);
+  for (int seed = first + GetParam(); seed < first + count && failed < 20; seed += kParts)
+    failed += !Agrees(seed);
 }
+INSTANTIATE_TEST_SUITE_P(Part, RandomAuto, testing::Range(0, kParts));
 
 }  // namespace
 }  // namespace tessera::suite

@@ -7,6 +7,7 @@
 #include <functional>
 #include <random>
 
+#include "fuzz.h"
 #include "ir/program.h"
 #include "runtime/runtime.h"
 
@@ -120,7 +121,7 @@ std::vector<std::vector<int>> Interpreted(const Program& program, const Arrays& 
 
 TEST(RandomControl, AgreesWithTheInterpreter) {
   std::vector<int> seeds = {135, 284};  // once lacked a barrier where storages had changed places
-  for (int seed = 0; seed < 20; ++seed) seeds.push_back(seed);
+  for (int seed = 0; seed < FuzzCount(20); ++seed) seeds.push_back(seed);
   for (int seed : seeds) {
     if (HasFailure()) return;
     Array a = astype(iota({12, 6}, 0) * 7 + iota({12, 6}, 1), i32), b = a * 5 % 101;

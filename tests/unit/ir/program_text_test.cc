@@ -5,7 +5,9 @@
 
 #include <random>
 
+#include "fuzz.h"
 #include "ir/program.h"
+#include "mutate.h"
 #include "ops/ops.h"
 #include "tessera/error.h"
 
@@ -284,7 +286,6 @@ TEST(HostileText, TruncatedAtEveryByte) {
 
 TEST(HostileText, MutatedAtRandom) {
   std::mt19937 engine(12);
-  auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(engine); };
   const char* const tokens[] = {
       "%0",          "-1",        "[",           "]",         "{",
       "}",           "@X",        "f32[8@X,16]", ",",         "9223372036854775807",
@@ -293,26 +294,9 @@ TEST(HostileText, MutatedAtRandom) {
       "iota",        "{dim=[0]}", "reshape",     "argmax",    "device",
       "concatenate", "(1)2",      "bool",        "i8[0]",     "region(",
       "constants=1", "scan",      "cond",        "while_loop"};
-  for (int round = 0; round < 6000; ++round) {
-    std::string text = kTexts[below(std::size(kTexts))];
-    for (size_t edits = 1 + below(4); edits > 0 && !text.empty(); --edits) {
-      size_t at = below(text.size()), n = std::min(below(12), text.size() - at);
-      switch (below(4)) {
-        case 0:
-          text[at] = static_cast<char>(below(256));
-          break;
-        case 1:
-          text.erase(at, n);
-          break;
-        case 2:
-          text.insert(at, tokens[below(std::size(tokens))]);
-          break;
-        default:
-          text.replace(at, n, tokens[below(std::size(tokens))]);
-      }
-    }
-    ExpectHarmless(text);
-  }
+  std::uniform_int_distribution<size_t> which(0, std::size(kTexts) - 1);
+  for (int64_t round = FuzzCount(6000); round > 0; --round)
+    ExpectHarmless(Mutated(kTexts[which(engine)], tokens, engine));
 }
 
 // Every op with every small number of operands of odd types: its checks come before its maps.

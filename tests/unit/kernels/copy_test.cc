@@ -3,6 +3,7 @@
 #include <numeric>
 #include <random>
 
+#include "fuzz.h"
 #include "unit/kernels/copy_test_util.h"
 
 namespace tessera::kernels {
@@ -185,7 +186,7 @@ TEST(Copy, LeavesTheRestWithoutFill) {
 TEST(Copy, FollowsRandomStrides) {
   std::mt19937 random(7);
   const auto pick = [&](int n) { return static_cast<int64_t>(random() % n); };
-  for (int trial = 0; trial < 400; ++trial) {
+  for (int64_t trial = FuzzCount(400); trial > 0; --trial) {
     const int rank = static_cast<int>(pick(5));
     CopyDesc desc;
     desc.itemsize = 1 << pick(4);

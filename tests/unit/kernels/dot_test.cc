@@ -28,16 +28,23 @@ Shape Sizes(const Shape& shape, const std::vector<int64_t>& dims) {
   for (int64_t d : dims) out.push_back(shape[static_cast<size_t>(d)]);
   return out;
 }
-// Adds to the offset what a row-major index over some dims of a shape stands for.
-int64_t Offset(const Shape& shape, const std::vector<int64_t>& dims, int64_t index) {
+// The offsets of all indices over some dims of a shape, in row-major order.
+std::vector<int64_t> Offsets(const Shape& shape, const std::vector<int64_t>& dims) {
   const std::vector<int64_t> strides = testing::Group::Dense(shape);
-  int64_t offset = 0;
-  for (size_t k = dims.size(); k-- > 0;) {
-    const auto d = static_cast<size_t>(dims[k]);
-    offset += index % shape[d] * strides[d];
-    index /= shape[d];
+  std::vector<int64_t> offsets = {0};
+  for (int64_t dim : dims) {
+    const auto d = static_cast<size_t>(dim);
+    std::vector<int64_t> inner;
+    for (int64_t offset : offsets)
+      for (int64_t i = 0; i < shape[d]; ++i) inner.push_back(offset + i * strides[d]);
+    offsets = std::move(inner);
   }
-  return offset;
+  return offsets;
+}
+std::vector<double> AsDoubles(const Buffer& b) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < b.n; ++i) values.push_back(b.At(i));
+  return values;
 }
 
 int64_t OutCount(const DotDesc& d) {
@@ -47,22 +54,19 @@ int64_t OutCount(const DotDesc& d) {
 }
 
 std::vector<double> Want(const DotDesc& d, const Buffer& a, const Buffer& b) {
-  const auto lhs_free = FreeDims(d.lhs, d.lhs_contract, d.lhs_batch);
-  const auto rhs_free = FreeDims(d.rhs, d.rhs_contract, d.rhs_batch);
-  const int64_t batch = Count(Sizes(d.lhs, d.lhs_batch)), m = Count(Sizes(d.lhs, lhs_free));
-  const int64_t n = Count(Sizes(d.rhs, rhs_free)), k = Count(Sizes(d.lhs, d.lhs_contract));
+  const auto lhs_batch = Offsets(d.lhs, d.lhs_batch), rhs_batch = Offsets(d.rhs, d.rhs_batch);
+  const auto lhs_sum = Offsets(d.lhs, d.lhs_contract), rhs_sum = Offsets(d.rhs, d.rhs_contract);
+  const auto rows = Offsets(d.lhs, FreeDims(d.lhs, d.lhs_contract, d.lhs_batch));
+  const auto columns = Offsets(d.rhs, FreeDims(d.rhs, d.rhs_contract, d.rhs_batch));
+  const std::vector<double> x = AsDoubles(a), y = AsDoubles(b);
   std::vector<double> out;
-  for (int64_t g = 0; g < batch; ++g) {
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < n; ++j) {
+  for (size_t g = 0; g < lhs_batch.size(); ++g) {
+    for (int64_t row : rows) {
+      for (int64_t column : columns) {
+        const int64_t p = lhs_batch[g] + row, q = rhs_batch[g] + column;
         double sum = 0;
-        for (int64_t q = 0; q < k; ++q) {
-          const int64_t x = Offset(d.lhs, d.lhs_batch, g) + Offset(d.lhs, lhs_free, i) +
-                            Offset(d.lhs, d.lhs_contract, q);
-          const int64_t y = Offset(d.rhs, d.rhs_batch, g) + Offset(d.rhs, rhs_free, j) +
-                            Offset(d.rhs, d.rhs_contract, q);
-          sum += a.At(x) * b.At(y);
-        }
+        for (size_t k = 0; k < lhs_sum.size(); ++k)
+          sum += x[static_cast<size_t>(p + lhs_sum[k])] * y[static_cast<size_t>(q + rhs_sum[k])];
         out.push_back(sum);
       }
     }

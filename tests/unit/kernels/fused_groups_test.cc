@@ -1,6 +1,7 @@
 #include <cmath>
 #include <functional>
 
+#include "fuzz.h"
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {
@@ -123,7 +124,7 @@ void ExpectOpByOp(const plan::FusedDesc& desc, const std::vector<const Buffer*>&
 TEST(Fused, RandomGroupsEqualTheirOpsOneByOne) {
   const Shape shapes[] = {{1},    {0},      {3},        {129},         {1000},
                           {5, 7}, {3, 200}, {4, 1, 33}, {2, 3, 5, 17}, {20000}};
-  for (uint32_t seed = 0; seed < 150; ++seed) {
+  for (uint32_t seed = 0; seed < FuzzCount(150); ++seed) {
     std::mt19937 random(seed);
     const auto pick = [&](auto n) { return static_cast<int>(random() % static_cast<uint32_t>(n)); };
     Group g(shapes[pick(std::size(shapes))]);

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "fuzz.h"
 #include "propagation/priorities.h"
 
 namespace tessera::propagation::engine {
@@ -207,7 +208,7 @@ class Generator {
   Graph graph_;
 };
 
-constexpr uint32_t kGraphs = 2000;
+const int64_t kGraphs = FuzzCount(500);
 constexpr Stage kStages[] = {Stage::kBasic, Stage::kAggressive, Stage::kOpPriority,
                              Stage::kUserPriority};
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "fuzz.h"
 #include "plans.h"
 
 namespace tessera::runtime {
@@ -184,7 +185,7 @@ void Check(const Generator& g, const Executable& executable, bool keep) {
 }
 
 TEST(RandomPlans, EqualANaiveEvaluation) {
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  for (uint32_t seed = 0; seed < FuzzCount(300); ++seed) {
     const Generator g(seed);
     const auto executable = Prepare(g.plan());
     for (const TeamCase& t : kTeams) {

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "fuzz.h"
 #include "unit/sharding/testing.h"
 
 namespace tessera::sharding {
@@ -44,7 +45,7 @@ Line RandomLine(std::mt19937& random) {
 
 TEST(Access, RunsAreWhatALoopReadsAndGapsTheRest) {
   std::mt19937 random(7);
-  for (int trial = 0; trial < 20000; ++trial) {
+  for (int64_t trial = FuzzCount(20000); trial > 0; --trial) {
     Line line = RandomLine(random);
     for (int64_t shard = 0; shard < 5; ++shard) {
       int64_t begin = std::min(shard * line.dim.result_block, line.dim.result_size);
@@ -145,7 +146,7 @@ class TwoDims {
 
 TEST(Access, HaloBytesAreThoseOfTheDeviceThatGetsMost) {
   std::mt19937 random(11);
-  for (int trial = 0; trial < 3000; ++trial) {
+  for (int64_t trial = FuzzCount(3000); trial > 0; --trial) {
     TwoDims dims(random);
     ASSERT_EQ(dims.Bytes(), dims.Counted()) << "trial " << trial;
   }

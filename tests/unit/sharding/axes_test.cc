@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "fuzz.h"
 #include "unit/sharding/testing.h"
 
 namespace tessera::sharding {
@@ -50,7 +51,7 @@ TEST(Axes, OfDifferentNamesAreUnrelated) {
 // Law: any way to cut an axis, appended piece by piece, is the axis again.
 TEST(Axes, PiecesMergeIntoTheWhole) {
   testing::Random random(1);
-  for (int round = 0; round < 300; ++round) {
+  for (int64_t round = FuzzCount(300); round > 0; --round) {
     AxisList merged;
     int64_t pre = 1, n = 1;
     for (int64_t pieces = 1 + random.Below(4); pieces > 0; --pieces) {
@@ -67,7 +68,7 @@ TEST(Axes, PiecesMergeIntoTheWhole) {
 // Law: an axis is what it shares with another and what is before and behind that.
 TEST(Axes, PrefixOverlapAndSuffixMakeTheWhole) {
   testing::Random random(2);
-  for (int round = 0; round < 500; ++round) {
+  for (int64_t round = FuzzCount(500); round > 0; --round) {
     auto part = [&] { return Part(int64_t{1} << random.Below(4), int64_t{2} << random.Below(3)); };
     AxisRef a = part(), b = part();
     if (!Overlaps(a, b)) continue;

@@ -1,6 +1,7 @@
 // Laws of projection and of local shapes, on random tensors.
 #include <numeric>
 
+#include "fuzz.h"
 #include "sharding/project.h"
 #include "unit/sharding/testing.h"
 
@@ -28,7 +29,7 @@ Shape Reshaped(Random& random, const Shape& shape) {
 TEST(Laws, ProjectThenUnprojectIsTheIdentity) {
   Random random(3);
   int compared = 0;
-  for (int round = 0; round < 4000; ++round) {
+  for (int64_t round = FuzzCount(4000); round > 0; --round) {
     const MeshDef* mesh = random.Mesh();
     Shape shape = random.SomeShape(3), other = Reshaped(random, shape);
     DimMap map = ReshapeMap(shape, other);
@@ -43,7 +44,7 @@ TEST(Laws, ProjectThenUnprojectIsTheIdentity) {
 
 TEST(Laws, WhatPassesAReshapeComesBack) {
   Random random(4);
-  for (int round = 0; round < 4000; ++round) {
+  for (int64_t round = FuzzCount(4000); round > 0; --round) {
     const MeshDef* mesh = random.Mesh();
     Shape shape = random.SomeShape(3), other = Reshaped(random, shape);
     DimMap map = ReshapeMap(shape, other);
@@ -60,7 +61,7 @@ TEST(Laws, WhatPassesAReshapeComesBack) {
 
 TEST(Laws, LocalSizesMultiplyUp) {
   Random random(5);
-  for (int round = 0; round < 2000; ++round) {
+  for (int64_t round = FuzzCount(2000); round > 0; --round) {
     const MeshDef* mesh = random.Mesh();
     Shape shape = random.SomeShape(3), local;
     TensorSharding s = random.Sharding(mesh, shape, true);
@@ -79,7 +80,7 @@ TEST(Laws, SizesThatDoNotDivideRoundUp) {
 // Every part of a tensor is on as many devices as there are devices per part.
 TEST(Laws, ShardsCoverTheWholeEvenly) {
   Random random(6);
-  for (int round = 0; round < 500; ++round) {
+  for (int64_t round = FuzzCount(500); round > 0; --round) {
     const MeshDef* mesh = random.Mesh();
     Shape shape = random.SomeShape(2);
     TensorSharding s = random.Sharding(mesh, shape, true);
@@ -93,7 +94,7 @@ TEST(Laws, ShardsCoverTheWholeEvenly) {
 
 TEST(Laws, ShardIndexIsWhatItWasSetTo) {
   Random random(7);
-  for (int round = 0; round < 500; ++round) {
+  for (int64_t round = FuzzCount(500); round > 0; --round) {
     const MeshDef* mesh = random.Mesh();
     AxisList axes = random.Pieces(mesh, true);
     axes.resize(static_cast<size_t>(1 + random.Below(static_cast<int64_t>(axes.size()))));
@@ -104,7 +105,7 @@ TEST(Laws, ShardIndexIsWhatItWasSetTo) {
 
 TEST(Laws, TextPrintsAndParses) {
   Random random(8);
-  for (int round = 0; round < 2000; ++round) {
+  for (int64_t round = FuzzCount(2000); round > 0; --round) {
     const MeshDef* mesh = random.Mesh();
     TensorSharding s = random.Sharding(mesh, random.SomeShape(3), true, /*unreduced=*/true);
     if (random.Chance(30)) std::swap(s.replicated, s.unreduced);

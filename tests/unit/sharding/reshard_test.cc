@@ -1,6 +1,7 @@
 // Reshard plans: they arrive, by legal steps, and never cost more than Shardy's sequences.
 #include <fmt/format.h>
 
+#include "fuzz.h"
 #include "unit/sharding/testing.h"
 
 namespace tessera::sharding {
@@ -66,7 +67,7 @@ std::string Illegal(const Shape& shape, const TensorSharding& from, const Reshar
 
 TEST(Reshard, ArrivesByLegalSteps) {
   Random random(9);
-  for (int round = 0; round < 3000; ++round) {
+  for (int64_t round = FuzzCount(3000); round > 0; --round) {
     const MeshDef* mesh = random.Mesh();
     Shape shape = random.SomeShape(3);
     TensorSharding from = random.Sharding(mesh, shape, true, true),
@@ -84,7 +85,7 @@ TEST(Reshard, ArrivesByLegalSteps) {
 // No state on the way is larger than both ends, but where sizes have no common factor to move by.
 TEST(Reshard, HoldsNoMoreThanTheEnds) {
   Random random(10);
-  for (int round = 0; round < 3000; ++round) {
+  for (int64_t round = FuzzCount(3000); round > 0; --round) {
     const MeshDef* mesh = MeshOf(round % 2 ? "x=2 y=4" : "x=2 y=2 z=2");
     Shape shape{16, 32, 64};
     TensorSharding from = random.Sharding(mesh, shape, true),
@@ -98,7 +99,7 @@ TEST(Reshard, HoldsNoMoreThanTheEnds) {
 
 TEST(Reshard, ThereAndBackArrivesWhereItBegan) {
   Random random(11);
-  for (int round = 0; round < 500; ++round) {
+  for (int64_t round = FuzzCount(500); round > 0; --round) {
     const MeshDef* mesh = random.Mesh();
     Shape shape = random.SomeShape(3);
     TensorSharding a = random.Sharding(mesh, shape, true), b = random.Sharding(mesh, shape, true);
