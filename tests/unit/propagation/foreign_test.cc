@@ -24,9 +24,9 @@ TEST(Foreign, ProductGetsTheAxesOfItsOperands) {
     EXPECT_EQ(result.sharding(c), R"(<@mesh, [{"x", ?}, {"y", ?}]>)");
     EXPECT_EQ(result.explain(c),
               "c: <@mesh, [{\"x\", ?}, {\"y\", ?}]>\n"
-              "  dim 0 has \"x\", given by the place of argument a\n"
+              "  dim 0 has \"x\", given by the declared sharding of a\n"
               "    forward through dot at model.f90:12 to dim 0 of c\n"
-              "  dim 1 has \"y\", given by the place of argument value 1\n"
+              "  dim 1 has \"y\", given by the declared sharding of value 1\n"
               "    forward through dot at model.f90:12 to dim 1 of c\n");
   }
 }
