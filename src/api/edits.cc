@@ -7,7 +7,6 @@
 #include "api/driver.h"
 #include "api/propagate.h"
 #include "base/error.h"
-#include "spmd/lower.h"
 #include "tessera/modes.h"
 #include "trace/jit.h"
 

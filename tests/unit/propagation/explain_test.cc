@@ -135,6 +135,18 @@ c: <@mesh, [{}, {?}]>
 )");
 }
 
+// z has no sharding at all.
+TEST(Explain, SaysWhatAValueWithoutAShardingLacks) {
+  Options basic;
+  basic.stop_after = Stage::kBasic;
+  EXPECT_EQ(Explained("one that is closed holds all back", "z", basic), R"(
+z: no sharding: whole everywhere
+  dim 0 of z did not get "a" from x, its neighbour in op 0
+    there it was given by the declared sharding of x
+    the neighbours of this dim disagree: a constraint on it would decide
+)");
+}
+
 TEST(Explain, WarnsOfAClosedConstraintOnOneOfSeveralUses) {
   EXPECT_EQ(Explained("one use is closed", "y"), R"(
 y: <@mesh, [{}, {}]>
