@@ -158,13 +158,15 @@ inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSE
 }
 #undef TESSERA_D
 
-// An edit that makes a refused program build: set the op's out_sharding to `spec`, or reshard that
-// operand to it. `bytes` is what then leaves each device.
+// An edit that makes a refused program build: set the op's out_sharding to `spec`, reshard that
+// operand to it, or call the function inside of auto_axes with it as the out_sharding. `bytes` is
+// what then leaves each device.
 struct Fix {
-  int operand = -1;  // -1: the op's own out_sharding
-  PartitionSpec spec;
+  int operand = -1;  // -1: the op's own out_sharding, or that of auto_axes
+  PartitionSpec spec = {};
   int64_t bytes = 0;
-  std::string text;
+  std::string text = {};
+  bool auto_axes = false;
 };
 
 // A spec on a mesh, as Shardy writes it: `<@mesh, [{"x"}, {"z", ?}p1], unreduced={"w"}>`.

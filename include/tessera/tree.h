@@ -34,30 +34,35 @@ auto Fields(Args&&... args) {
   return tree::AddFields(std::tuple<>(), std::forward<Args>(args)...);
 }
 
-#define TESSERA_FIELDS(Struct, ...)                                          \
-  inline auto tree_fields(Struct& s) {                                       \
-    return ::tessera::tree::TieFields(s, TESSERA_EACH(Struct, __VA_ARGS__)); \
-  }                                                                          \
+// Takes up to 64 fields.
+#define TESSERA_FIELDS(Struct, ...)                                                             \
+  static_assert(::tessera::tree::CountFields(#__VA_ARGS__) <= 64,                               \
+                "TESSERA_FIELDS takes at most 64 fields: put some into a struct of their own"); \
+  inline auto tree_fields(Struct& s) {                                                          \
+    return ::tessera::tree::TieFields(s __VA_OPT__(, TESSERA_EACH(Struct, __VA_ARGS__)));       \
+  }                                                                                             \
   static_assert(true, "")
-#define TESSERA_EACH(S, ...)                                                                       \
-  TESSERA_PICK(__VA_ARGS__, TESSERA_E12, TESSERA_E11, TESSERA_E10, TESSERA_E9, TESSERA_E8,         \
-               TESSERA_E7, TESSERA_E6, TESSERA_E5, TESSERA_E4, TESSERA_E3, TESSERA_E2, TESSERA_E1) \
-  (S, __VA_ARGS__)
-#define TESSERA_PICK(a, b, c, d, e, f, g, h, i, j, k, l, name, ...) name
-#define TESSERA_E1(S, f) &S::f
-#define TESSERA_E2(S, f, ...) &S::f, TESSERA_E1(S, __VA_ARGS__)
-#define TESSERA_E3(S, f, ...) &S::f, TESSERA_E2(S, __VA_ARGS__)
-#define TESSERA_E4(S, f, ...) &S::f, TESSERA_E3(S, __VA_ARGS__)
-#define TESSERA_E5(S, f, ...) &S::f, TESSERA_E4(S, __VA_ARGS__)
-#define TESSERA_E6(S, f, ...) &S::f, TESSERA_E5(S, __VA_ARGS__)
-#define TESSERA_E7(S, f, ...) &S::f, TESSERA_E6(S, __VA_ARGS__)
-#define TESSERA_E8(S, f, ...) &S::f, TESSERA_E7(S, __VA_ARGS__)
-#define TESSERA_E9(S, f, ...) &S::f, TESSERA_E8(S, __VA_ARGS__)
-#define TESSERA_E10(S, f, ...) &S::f, TESSERA_E9(S, __VA_ARGS__)
-#define TESSERA_E11(S, f, ...) &S::f, TESSERA_E10(S, __VA_ARGS__)
-#define TESSERA_E12(S, f, ...) &S::f, TESSERA_E11(S, __VA_ARGS__)
+// &S::a, &S::b, ... Each scan of the list takes one field off it; there are 256 scans.
+#define TESSERA_EACH(S, ...) TESSERA_SCAN(TESSERA_FIRST(S, __VA_ARGS__))
+#define TESSERA_FIRST(S, f, ...) &S::f __VA_OPT__(, TESSERA_AGAIN TESSERA_NOW(S, __VA_ARGS__))
+#define TESSERA_AGAIN() TESSERA_FIRST
+#define TESSERA_NOW ()
+#define TESSERA_SCAN(...) \
+  TESSERA_SCAN64(TESSERA_SCAN64(TESSERA_SCAN64(TESSERA_SCAN64(__VA_ARGS__))))
+#define TESSERA_SCAN64(...) \
+  TESSERA_SCAN16(TESSERA_SCAN16(TESSERA_SCAN16(TESSERA_SCAN16(__VA_ARGS__))))
+#define TESSERA_SCAN16(...) TESSERA_SCAN4(TESSERA_SCAN4(TESSERA_SCAN4(TESSERA_SCAN4(__VA_ARGS__))))
+#define TESSERA_SCAN4(...) TESSERA_SCAN1(TESSERA_SCAN1(TESSERA_SCAN1(TESSERA_SCAN1(__VA_ARGS__))))
+#define TESSERA_SCAN1(...) __VA_ARGS__
 
 namespace tree {
+
+// Of "w, b": 2.
+constexpr int CountFields(const char* names) {
+  int count = *names != 0;
+  for (; *names != 0; ++names) count += *names == ',';
+  return count;
+}
 
 template <class S, class... Members>
 auto TieFields(S& s, Members... members) {

@@ -25,26 +25,9 @@ const ir::Type* TypeOf(const Array& x, const char* op, Loc loc) {
   return trace::Use(x, op, loc)->type();
 }
 
-// The array's elements on devices, or TraceError: traced and abstract arrays have none.
-const Concrete& OnDevices(const Array& x, const char* op, Loc loc) {
-  const trace::ArrayRef& impl = trace::Use(x, op, loc);
-  if (impl->kind() == trace::ArrayImpl::kConcrete) return static_cast<const Concrete&>(*impl);
-  bool traced = impl->kind() == trace::ArrayImpl::kTraced;
-  base::ThrowTrace({.kind = {},
-                    .op = op,
-                    .label = std::string(op) + (traced ? ".traced" : ".abstract"),
-                    .where = base::Where(loc),
-                    .reason = traced ? "the array is traced: it has a type, but no value yet"
-                                     : "the array is abstract: it has a type, but no value",
-                    .operands = {{"array", impl->type()->text(), base::Where(impl->loc())}},
-                    .notes = {traced ? "return it from the function and read the result"
-                                     : "use a mesh of real devices"},
-                    .fixes = {}});
-}
-
 // Returns the array with every element in one buffer.
 std::shared_ptr<const Concrete> Whole(const Array& x, const char* op, Loc loc) {
-  OnDevices(x, op, loc);
+  api::OnDevices(x, {op, loc});
   auto c = api::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
   const ir::Type* type = c->type();
   if (type->sharding().trivial()) return c;
@@ -95,7 +78,7 @@ bool Array::is_traced() const { return impl_ && impl_->kind() == trace::ArrayImp
 bool Array::is_abstract() const { return impl_ && impl_->kind() == trace::ArrayImpl::kAbstract; }
 
 Sharding Array::sharding(Loc loc) const {
-  const Concrete& c = OnDevices(*this, "sharding", loc);
+  const Concrete& c = api::OnDevices(*this, {"sharding", loc});
   return Sharding(Mesh(c.type()->mesh()), sharding::ToSpec(c.placed()->sharding()), loc);
 }
 
@@ -108,7 +91,7 @@ Array Array::astype(DType dtype, Loc loc) const {
 Array Array::T(Loc loc) const { return tessera::transpose(Operand(*this, loc), All, loc); }
 
 int64_t Array::Readable(const char* op, Loc loc) const {
-  return OnDevices(*this, op, loc).type()->elements();
+  return api::OnDevices(*this, {op, loc}).type()->elements();
 }
 
 void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) const {
@@ -139,12 +122,34 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
 }
 
 std::vector<Shard> Array::addressable_shards(Loc loc) const {
-  const Concrete& c = OnDevices(*this, "addressable_shards", loc);
+  return api::ShardsOf(*this, {"addressable_shards", loc});
+}
+
+// ---- shards ----
+
+const Concrete& api::OnDevices(const Array& x, Call call) {
+  const trace::ArrayRef& impl = trace::Use(x, call.name, call.loc);
+  if (impl->kind() == trace::ArrayImpl::kConcrete) return static_cast<const Concrete&>(*impl);
+  bool traced = impl->kind() == trace::ArrayImpl::kTraced;
+  base::ThrowTrace({.kind = {},
+                    .op = call.name,
+                    .label = std::string(call.name) + (traced ? ".traced" : ".abstract"),
+                    .where = base::Where(call.loc),
+                    .reason = traced ? "the array is traced: it has a type, but no value yet"
+                                     : "the array is abstract: it has a type, but no value",
+                    .operands = {{"array", impl->type()->text(), base::Where(impl->loc())}},
+                    .notes = {traced ? "return it from the function and read the result"
+                                     : "use a mesh of real devices"},
+                    .fixes = {}});
+}
+
+std::vector<Shard> api::ShardsOf(const Array& x, Call call) {
+  const Concrete& c = OnDevices(x, call);
   const ir::Type* type = c.placed();
   const sharding::MeshDef* mesh = type->mesh();
   ir::Shape local = sharding::LocalShape(type->shape(), type->sharding());
   std::vector<Shard> shards;
-  auto keep = std::static_pointer_cast<const Concrete>(impl_);
+  auto keep = std::static_pointer_cast<const Concrete>(x.impl());
   for (int64_t i = 0; i < (mesh ? mesh->size() : 1); ++i) {
     std::vector<IndexRange> index;
     for (size_t d = 0; d < local.size(); ++d) {
@@ -158,8 +163,6 @@ std::vector<Shard> Array::addressable_shards(Loc loc) const {
   }
   return shards;
 }
-
-// ---- shards ----
 
 Shard::Shard(int64_t device, std::vector<IndexRange> index, DType dtype,
              std::shared_ptr<const std::byte> data)

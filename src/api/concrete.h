@@ -1,5 +1,6 @@
 // Arrays on devices.
 #pragma once
+#include "api/operands.h"
 #include "runtime/runtime.h"
 #include "trace/array.h"
 
@@ -16,6 +17,12 @@ class Concrete final : public trace::ConcreteArray {
  private:
   bool shares_;
 };
+
+// Returns the array's elements on devices. Throws TraceError for arrays that have none: traced,
+// abstract, donated, never given a value.
+const Concrete& OnDevices(const Array& x, Call call);
+// Returns one device's part after the other.
+std::vector<Shard> ShardsOf(const Array& x, Call call);
 
 // Returns the instance of a value of this type that a device (by mesh position) holds.
 int32_t InstanceAt(const Concrete& array, int64_t position);

@@ -29,6 +29,8 @@ std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Prog
                                                   const std::vector<bool>& shares);
 
 CommReport Report(const spmd::DeviceProgram& device);
+// Returns the collective's name in reports: "all_gather".
+const char* Name(CommKind kind);
 
 // Throws, or warns, if the report breaks a policy in scope.
 void CheckPolicies(const CommReport& report);

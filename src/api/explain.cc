@@ -168,6 +168,10 @@ class Explainer {
       const ir::Instruction* at = info(i).instruction ? info(i).instruction : info(i).edge_of;
       return at ? base::Where(at->loc) : std::string();
     };
+    names_.given = [this](propagation::engine::ValueId v, const std::string& maker) {
+      return maker.empty() ? "the place of argument " + values_.Text(v)
+                           : "the type of the result of " + maker;
+    };
     if (stop_after >= propagation::Stage::kOpPriority)
       names_.rounds = propagation::engine::DefaultRoundNames();
     explainer_.emplace(propagated_.result, names_);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/edits.h"
 #include "api/operands.h"
 #include "base/defaults.h"
 #include "ir/move_params.h"
@@ -178,10 +179,13 @@ Array ApplyIndex(const Array& x, std::vector<Index> index, Loc loc) {
     whole = whole && pieces[d].start == 0 && pieces[d].limit == shape[d] && pieces[d].stride == 1;
     if (pieces[d].reversed) reversed.push_back(static_cast<int64_t>(d));
   }
-  Array y = whole ? x : api::Run(ops::kSlice, ir::MakeParams(std::move(p)), {x}, call);
-  if (!reversed.empty())
-    y = api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
-  return api::Reshape(y, result, call);
+  ir::ParamsPtr cut = whole ? nullptr : ir::MakeParams(std::move(p));
+  return api::WithEdits({x}, call, [&](const std::vector<Array>& xs) {
+    Array y = whole ? xs[0] : api::Run(ops::kSlice, cut, xs, call);
+    if (!reversed.empty())
+      y = api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
+    return std::vector<Array>{api::Reshape(y, result, call)};
+  })[0];
 }
 
 }  // namespace

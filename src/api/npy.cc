@@ -5,8 +5,10 @@
 #include <cstring>
 #include <fstream>
 
+#include "api/concrete.h"
 #include "api/operands.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/reader.h"
 #include "tessera/io.h"
 
@@ -90,8 +92,8 @@ Header ParseHeader(const std::string& text, Loc loc) {
   in.ExpectEnd();
   if (!have_descr || !have_order || !have_shape)
     in.Fail("descr, fortran_order and shape are all needed");
-  if (ir::CheckedElements(h.shape) < 0)
-    in.Fail("the shape has a negative size or too many elements");
+  if (std::string problem = ir::SizeProblem(h.shape); !problem.empty())
+    in.Fail("the shape has " + problem);
   return h;
 }
 
@@ -118,6 +120,8 @@ std::string ReadHeaderText(std::ifstream& file, const std::string& path, Loc loc
 }  // namespace
 
 Array load_npy(const std::string& path, OutOptions options, Loc loc) {
+  if (std::string why = base::WhyUnreadable(path); !why.empty())
+    Fail("load_npy", path, "the file cannot be read: " + why, loc);
   std::ifstream file(path, std::ios::binary);
   if (!file) Fail("load_npy", path, "the file cannot be opened", loc);
   Header h = ParseHeader(ReadHeaderText(file, path, loc), loc);
@@ -140,8 +144,9 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
 }
 
 void save_npy(const std::string& path, const Array& x, Loc loc) {
-  const ir::Shape& shape = x.shape(loc);
-  DType t = x.dtype(loc);
+  const ir::Type* type = api::OnDevices(x, {"save_npy", loc}).type();
+  const ir::Shape& shape = type->shape();
+  DType t = type->dtype();
   std::string dims;
   for (int64_t s : shape) dims += fmt::format("{}, ", s);
   if (shape.size() > 1) dims.resize(dims.size() - 2);
@@ -153,7 +158,7 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
   header.resize(total - 10 - 1, ' ');
   header += '\n';
   std::ofstream file(path, std::ios::binary);
-  if (!file) Fail("save_npy", path, "the file cannot be written", loc);
+  if (!file) Fail("save_npy", path, "the file cannot be written: " + base::ErrnoText(), loc);
   auto n = static_cast<uint16_t>(header.size());
   file.write(kMagic, 6).write("\x01\x00", 2).write(reinterpret_cast<const char*>(&n), 2);
   file.write(header.data(), static_cast<std::streamsize>(header.size()));

@@ -261,11 +261,14 @@ namespace {
 void CheckExplicit(const PartitionSpec& spec, const sharding::MeshDef& mesh, Call call) {
   auto check = [&](const std::string& name) {
     AxisMode mode = mesh.axes()[static_cast<size_t>(mesh.Find(name))].mode;
-    if (mode != AxisMode::Explicit)
-      FailSharding(call, 2,
-                   fmt::format("axis \"{}\" is {}: only Explicit axes can be named here", name,
-                               mode == AxisMode::Auto ? "Auto" : "Manual"),
-                   {"spec: " + spec.text()});
+    if (mode == AxisMode::Explicit) return;
+    std::vector<std::string> notes = {"spec: " + spec.text()};
+    if (mode == AxisMode::Auto)
+      notes.push_back("over Auto axes use with_sharding_constraint to say how a value lies");
+    FailSharding(call, 2,
+                 fmt::format("axis \"{}\" is {}: only Explicit axes can be named here", name,
+                             mode == AxisMode::Auto ? "Auto" : "Manual"),
+                 std::move(notes));
   };
   for (const DimSharding& d : spec.dims())
     for (const AxisRef& a : d.axes()) check(a.name);

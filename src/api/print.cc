@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <ostream>
 
+#include "api/concrete.h"
 #include "api/operands.h"
 #include "base/error.h"
 #include "base/shape.h"
@@ -24,7 +25,8 @@ struct Elements {
 };
 
 Elements Fetch(const Array& x, Loc loc) {
-  Elements e{x.dtype(loc), x.shape(loc), {}, {}};
+  const ir::Type* type = api::TypeOf(x);
+  Elements e{type->dtype(), type->shape(), {}, {}};
   if (e.dtype.is_floating())
     e.floats = x.to_vector<double>(loc);
   else if (e.dtype == u64) {
@@ -128,18 +130,23 @@ std::string WithoutData(const Array& x) {
   return "abstract " + type;
 }
 
-}  // namespace
-
-std::string to_text(const Array& x, TextOptions options, Loc loc) {
+// `call`: the function that the user called.
+std::string TextOf(const Array& x, const TextOptions& options, api::Call call) {
   if (!x.is_given() || x.is_traced() || x.is_abstract()) return WithoutData(x);
-  Elements e = Fetch(x, loc);
-  std::string type = type_of(x, loc).text();
+  trace::Use(x, call.name, call.loc);
+  Elements e = Fetch(x, call.loc);
+  std::string type = type_of(x, call.loc).text();
   return type + (e.shape.empty() ? " " : "\n") + Formatter(e, options).Run();
 }
 
+}  // namespace
+
+std::string to_text(const Array& x, TextOptions options, Loc loc) {
+  return TextOf(x, options, {"to_text", loc});
+}
+
 std::ostream& operator<<(std::ostream& os, const Array& array) {
-  os << to_text(array);
-  return os;
+  return os << TextOf(array, {}, {"operator<<", Loc::Unknown()});
 }
 
 fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>& spec,
@@ -148,7 +155,7 @@ fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>&
 }
 
 void print_shards(const Array& x, Loc loc) {
-  for (const Shard& s : x.addressable_shards(loc)) {
+  for (const Shard& s : api::ShardsOf(x, {"print_shards", loc})) {
     std::string where;
     for (const IndexRange& r : s.index())
       where += fmt::format("{}{}:{}", where.empty() ? "" : ", ", r.begin, r.end);

@@ -13,19 +13,23 @@
 #include "api/driver.h"
 #include "api/propagate.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "sharding/partition.h"
 #include "spmd/moves.h"
 #include "trace/array.h"
 #include "trace/jit.h"
 
 namespace tessera {
-namespace {
 
-const char* Name(CommKind kind) {
+const char* api::Name(CommKind kind) {
   constexpr const char* kNames[] = {"all_reduce", "reduce_scatter",     "all_gather",
                                     "all_to_all", "collective_permute", "halo_exchange"};
   return kNames[static_cast<int>(kind)];
 }
+
+namespace {
+
+using api::Name;
 
 std::string AxesText(const std::vector<std::string>& axes) {
   std::string out;
@@ -81,6 +85,8 @@ Program Program::Parse(std::string_view text, Loc loc) {
   return Program(std::make_shared<const ir::Program>(ir::ParseProgram(text, loc)));
 }
 Program Program::Load(const std::string& path, Loc loc) {
+  if (std::string why = base::WhyUnreadable(path); !why.empty())
+    Refuse("load", 1, "cannot read " + path + ": " + why, loc);
   std::ifstream file(path);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) Refuse("load", 1, "cannot read " + path, loc);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "api/concrete.h"
+#include "api/edits.h"
 #include "api/operands.h"
 #include "base/defaults.h"
 #include "ops/params.h"
@@ -21,10 +22,16 @@ const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 
 // C2: a shape without negative sizes, and not too many elements.
 void CheckShape(const ir::Shape& shape, Call call) {
-  if (ir::CheckedElements(shape) < 0)
-    api::FailShape(call, 2,
-                   fmt::format("the shape {} has a negative size, or more than 2^59 elements",
-                               ir::FieldText(shape)));
+  if (std::string problem = ir::SizeProblem(shape); !problem.empty())
+    api::FailShape(call, 2, fmt::format("the shape {} has {}", ir::FieldText(shape), problem));
+}
+
+// Applies an op that reads dims by position.
+Array RunWithEdits(const ir::OpDef& op, const ir::ParamsPtr& params,
+                   const std::vector<Array>& operands, Call call) {
+  return api::WithEdits(operands, call, [&](const std::vector<Array>& xs) {
+    return std::vector<Array>{api::Run(op, params, xs, call)};
+  })[0];
 }
 
 }  // namespace
@@ -89,21 +96,20 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
                                api::TypeOf(a)->text()));
   std::vector<int64_t> dims(static_cast<size_t>(api::TypeOf(a)->rank()));
   std::iota(dims.begin(), dims.end(), skip);
-  if (auto out =
-          api::ResolveSpec(options.out_sharding, static_cast<int>(rank), api::MeshOf({a}), call)) {
+  auto out = api::ResolveSpec(options.out_sharding, static_cast<int>(rank), api::MeshOf({a}), call);
+  return api::WithEdits({a}, call, [&](const std::vector<Array>& xs) {
     // Repeating moves nothing, so what is sharded, or unreduced, must stay so.
-    const sharding::TensorSharding& own = api::TypeOf(a)->sharding();
-    bool keeps = own.unreduced == out->unreduced;
-    for (size_t d = 0; d < own.dims.size(); ++d)
+    const sharding::TensorSharding& own = api::TypeOf(xs[0])->sharding();
+    bool keeps = !out || own.trivial() || own.unreduced == out->unreduced;
+    for (size_t d = 0; out && d < own.dims.size(); ++d)
       keeps = keeps && (own.dims[d].axes.empty() ||
                         own.dims[d].axes == out->dims[static_cast<size_t>(skip) + d].axes);
-    if (!keeps && !own.trivial())
+    if (!keeps)
       api::FailSharding(call, 4,
-                        fmt::format("{} cannot be repeated as {}", api::TypeOf(a)->text(),
-                                    options.out_sharding->text()),
-                        {"reshard it first"});
-  }
-  return broadcast_in_dim(a, shape, dims, options, loc);
+                        fmt::format("{} cannot be repeated as {}", api::TypeOf(xs[0])->text(),
+                                    options.out_sharding->text()));
+    return std::vector<Array>{broadcast_in_dim(xs[0], shape, dims, options, loc)};
+  })[0];
 }
 
 Array expand_dims(Operand x, Dims dims, Loc loc) {
@@ -142,7 +148,7 @@ Array concatenate(std::vector<Array> xs, int dim, Loc loc) {
   DType t = api::PromotedDType(operands, call);
   for (Array& x : xs) x = api::Convert(x, t, call);
   int64_t at = api::NormalDim(dim, api::TypeOf(xs[0])->rank(), call);
-  return api::Run(ops::kConcatenate, ir::MakeParams(ops::DimParams{{at}}), xs, call);
+  return RunWithEdits(ops::kConcatenate, ir::MakeParams(ops::DimParams{{at}}), xs, call);
 }
 
 Array stack(std::vector<Array> xs, int dim, Loc loc) {
@@ -182,17 +188,19 @@ std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
     api::FailShape(call, 18,
                    fmt::format("pieces of sizes {} do not make up dim {} of size {}",
                                ir::FieldText(sizes), d, shape[d]));
-  std::vector<Array> parts;
-  int64_t begin = 0;
-  for (int64_t size : sizes) {
-    ir::Shape starts(shape.size(), 0), limits = shape;
-    starts[d] = begin;
-    limits[d] = begin += size;
-    parts.push_back(api::Run(
-        ops::kSlice, ir::MakeParams(ops::SliceParams{starts, limits, ir::Shape(shape.size(), 1)}),
-        {a}, call));
-  }
-  return parts;
+  return api::WithEdits({a}, call, [&](const std::vector<Array>& xs) {
+    std::vector<Array> parts;
+    int64_t begin = 0;
+    for (int64_t size : sizes) {
+      ir::Shape starts(shape.size(), 0), limits = shape;
+      starts[d] = begin;
+      limits[d] = begin += size;
+      parts.push_back(api::Run(
+          ops::kSlice, ir::MakeParams(ops::SliceParams{starts, limits, ir::Shape(shape.size(), 1)}),
+          xs, call));
+    }
+    return parts;
+  });
 }
 
 Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
@@ -200,7 +208,7 @@ Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
   Call call{"slice", loc};
   Array a = Use(x, call);
   if (strides.empty()) strides.assign(starts.size(), 1);
-  return api::Run(
+  return RunWithEdits(
       ops::kSlice,
       ir::MakeParams(ops::SliceParams{std::move(starts), std::move(limits), std::move(strides)}),
       {a}, call);
@@ -265,7 +273,7 @@ Array pad(Operand x, std::vector<Padding> padding, Operand value, Loc loc) {
     p.high.push_back(d.high);
     p.interior.push_back(d.interior);
   }
-  return api::Run(ops::kPad, ir::MakeParams(std::move(p)), {a, v}, call);
+  return RunWithEdits(ops::kPad, ir::MakeParams(std::move(p)), {a, v}, call);
 }
 
 Array rev(Operand x, Dims dims, Loc loc) {
@@ -273,7 +281,7 @@ Array rev(Operand x, Dims dims, Loc loc) {
   Array a = Use(x, call);
   std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
   std::sort(d.begin(), d.end());
-  return api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
+  return RunWithEdits(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
 }
 
 namespace {
@@ -283,15 +291,9 @@ Array Emptied(const Array& x, size_t d, Call call) {
   limits[d] = 0;
   return slice(x, std::vector<int64_t>(limits.size(), 0), limits, {}, call.loc);
 }
-}  // namespace
 
 // Each repeated dim is spread as a new dim before it, then the two are joined.
-Array tile(Operand x, Shape reps, Loc loc) {
-  Call call{"tile", loc};
-  Array a = Use(x, call);
-  std::vector<int64_t> n = reps.dims();
-  for (int64_t r : n)
-    if (r < 0) api::FailShape(call, 18, fmt::format("an array cannot be repeated {} times", r));
+Array Tiled(Array a, std::vector<int64_t> n, Call call) {
   ir::Shape shape = ShapeOf(a);
   if (n.size() < shape.size()) n.insert(n.begin(), shape.size() - n.size(), 1);
   if (n.size() > shape.size()) shape.insert(shape.begin(), n.size() - shape.size(), 1);
@@ -302,8 +304,7 @@ Array tile(Operand x, Shape reps, Loc loc) {
     if (!s.dims[d].axes.empty())
       api::FailSharding(
           call, 6,
-          fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()),
-          {"reshard it first"});
+          fmt::format("dim {} is sharded and would be repeated: {}", d, api::TypeOf(a)->text()));
     if (n[d] == 0) {
       a = Emptied(a, d, call);
       continue;
@@ -314,9 +315,20 @@ Array tile(Operand x, Shape reps, Loc loc) {
     std::vector<int64_t> dims;
     for (int64_t k = 0; k < static_cast<int64_t>(spread.size()); ++k)
       if (k != static_cast<int64_t>(d)) dims.push_back(k);
-    a = api::Reshape(broadcast_in_dim(a, spread, dims, {}, loc), joined, call);
+    a = api::Reshape(broadcast_in_dim(a, spread, dims, {}, call.loc), joined, call);
   }
   return a;
+}
+
+}  // namespace
+
+Array tile(Operand x, Shape reps, Loc loc) {
+  Call call{"tile", loc};
+  for (int64_t r : reps.dims())
+    if (r < 0) api::FailShape(call, 18, fmt::format("an array cannot be repeated {} times", r));
+  return api::WithEdits({Use(x, call)}, call, [&](const std::vector<Array>& xs) {
+    return std::vector<Array>{Tiled(xs[0], reps.dims(), call)};
+  })[0];
 }
 
 // Each element is spread along a new dim behind its own, then the two are joined. An out_sharding
@@ -356,15 +368,18 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc) {
   int64_t size = ShapeOf(a)[d];
   if (size == 0 || shift % size == 0) return a;
   int64_t on = (shift % size + size) % size;
-  // As JAX, which makes two slices of it and joins them.
-  int64_t shards = sharding::SizeOf(api::TypeOf(a)->sharding().dims[d].axes);
-  if (on % shards != 0)
-    api::FailSharding(call, 6,
-                      fmt::format("dim {} is sharded, and its parts of {} and {} do not divide: {}",
-                                  d, size - on, on, api::TypeOf(a)->text()),
-                      {"reshard it first"});
-  return api::Run(ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), {a},
-                  call);
+  return api::WithEdits({a}, call, [&](const std::vector<Array>& xs) {
+    // As JAX, which makes two slices of it and joins them.
+    int64_t shards = sharding::SizeOf(api::TypeOf(xs[0])->sharding().dims[d].axes);
+    if (on % shards != 0)
+      api::FailSharding(
+          call, 6,
+          fmt::format("dim {} is joined of parts of {} and {} elements, which its {} shards do not "
+                      "both divide",
+                      d, on, size - on, shards));
+    return std::vector<Array>{api::Run(
+        ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), xs, call)};
+  })[0];
 }
 
 // ---- make ----

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "api/operands.h"
+#include "api/concrete.h"
 #include "tessera/debug.h"
 
 namespace tessera {
@@ -71,12 +71,13 @@ std::string DeviceList(std::vector<int64_t> devices) {
 }  // namespace
 
 std::string visualize_sharding(const Array& x, VisualizeOptions options, Loc loc) {
-  const ir::Shape& shape = x.shape(loc);
+  api::Call call{"visualize_sharding", loc};
+  const ir::Shape& shape = api::OnDevices(x, call).type()->shape();
   if (shape.empty() || shape.size() > 2)
-    api::FailShape({"visualize_sharding", loc}, 17,
+    api::FailShape(call, 17,
                    fmt::format("it draws arrays of rank 1 or 2, not {}", type_of(x, loc).text()));
   std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> holders;
-  for (const Shard& s : x.addressable_shards(loc)) {
+  for (const Shard& s : api::ShardsOf(x, call)) {
     const auto& index = s.index();
     std::pair<int64_t, int64_t> at = shape.size() == 1 ? std::pair(int64_t{0}, index[0].begin)
                                                        : std::pair(index[0].begin, index[1].begin);

@@ -2,8 +2,14 @@
 
 #include <tessera/explain.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <map>
 #include <sstream>
+#include <vector>
+
+#include "cli/listing.h"
+#include "cli/style.h"
 
 namespace tessera::cli {
 namespace {
@@ -25,25 +31,73 @@ std::string Escaped(const std::string& text) {
   return out;
 }
 
-// The page has one style; colours go round where there are more axes.
-constexpr const char* kStyle = R"(
-body { font: 14px/1.5 sans-serif; margin: 2em; }
-code, pre { font-family: monospace; }
-pre { margin: 0; }
-summary, .line { white-space: pre; font-family: monospace; }
-.line { padding-left: 1.1em; }
-details pre { margin: 0.3em 0 0.6em 3em; padding: 0.5em; background: #f3f3f3; }
-.axis { border-radius: 3px; padding: 0 3px; }
-.c0 { background: #bfe0ff; } .c1 { background: #ffd9a8; } .c2 { background: #c9efc0; }
-.c3 { background: #f5c2e0; } .c4 { background: #e3d0ff; } .c5 { background: #fff0a0; }
-.c6 { background: #b8ece6; } .c7 { background: #ffc5bd; }
-)";
-constexpr size_t kColours = 8;
+std::string Tagged(const std::string& tag, const std::string& classes, const std::string& inner) {
+  return "<" + tag + " class=\"" + classes + "\">" + inner + "</" + tag + ">";
+}
+
+// "384 B", "1.25 MB": three digits.
+std::string Amount(int64_t n, const std::string& unit) {
+  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  double value = static_cast<double>(n);
+  size_t p = 0;
+  for (; value >= 999.5 && p + 1 < std::size(kPrefixes); ++p) value /= 1000;
+  char digits[32];
+  std::snprintf(digits, sizeof digits, p == 0 ? "%.0f" : "%.3g", value);
+  return std::string(digits) + " " + kPrefixes[p] + unit;
+}
+
+const char* KindName(CommKind kind) {
+  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter",     "all_gather",
+                                    "all_to_all", "collective_permute", "halo_exchange"};
+  return kNames[static_cast<int>(kind)];
+}
+
+const char* StageName(propagation::Stage stage) {
+  constexpr const char* kNames[] = {"basic", "aggressive", "op-priority", "user-priority"};
+  return kNames[static_cast<int>(stage)];
+}
+
+// Axes by name, each in its colour.
+class Axes {
+ public:
+  explicit Axes(const std::vector<ListedAxis>& axes) : axes_(axes) {}
+
+  std::string Chip(const std::string& name, const std::string& more = "") const {
+    auto it = std::find_if(axes_.begin(), axes_.end(),
+                           [&](const ListedAxis& a) { return a.name == name; });
+    size_t colour = static_cast<size_t>(it - axes_.begin()) % kColours;
+    return Tagged("span", "axis c" + std::to_string(colour), Escaped(name + more));
+  }
+
+  // A text in which each axis is quoted.
+  std::string Coloured(const std::string& text) const {
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+      size_t end = text[at] == '"' ? text.find('"', at + 1) : std::string::npos;
+      std::string name = end == std::string::npos ? "" : text.substr(at + 1, end - at - 1);
+      bool known = std::any_of(axes_.begin(), axes_.end(),
+                               [&](const ListedAxis& a) { return a.name == name; });
+      if (end != std::string::npos && known) {
+        out += Chip(name);
+        at = end + 1;
+      } else {
+        out += Escaped(text.substr(at++, 1));
+      }
+    }
+    return out;
+  }
+
+ private:
+  const std::vector<ListedAxis>& axes_;
+};
 
 class Page {
  public:
-  Page(const Program& program, propagation::Stage stop_after) : text_(program.text()) {
-    ReadAxes();
+  Page(const Program& program, propagation::Stage stop_after)
+      : program_(program),
+        stop_after_(stop_after),
+        listing_(ReadListing(program.text())),
+        axes_(listing_.axes) {
     for (Explanation& e : explain_all(program, stop_after)) {
       std::string value = e.value;
       values_.emplace(std::move(value), std::move(e));
@@ -51,83 +105,183 @@ class Page {
   }
 
   std::string Run(const std::string& title) {
-    out_ = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<title>" +
-           Escaped(title) + "</title>\n<style>" + kStyle + "</style>\n</head>\n<body>\n<h1>" +
-           Escaped(title) + "</h1>\n";
-    Legend();
-    std::istringstream lines(text_);
-    for (std::string line; std::getline(lines, line);) Line(line);
+    out_ =
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
+        Escaped(title) + "</title>\n<style>" + kStyle + Widths() +
+        "</style>\n</head>\n<body>\n<header>\n<h1>" + Escaped(title) + "</h1>\n";
+    Mesh();
+    // What runs is propagated by all strategies.
+    std::string report;
+    if (stop_after_ == propagation::Stage::kUserPriority)
+      report = Communication();
+    else
+      out_ += "<p>The shardings are those after the strategy " +
+              std::string(StageName(stop_after_)) +
+              ". Programs run with those after all strategies: for the communication, leave "
+              "--stop-after out.</p>\n";
+    out_ += "</header>\n" + report;
+    Values();
     return out_ + "</body>\n</html>\n";
   }
 
  private:
-  // The names in `<["x"=2, "y"=4]>` of the first line.
-  void ReadAxes() {
-    std::string first = text_.substr(0, text_.find('\n'));
-    for (size_t at = first.find("= <"), end; (at = first.find('"', at)) != std::string::npos;
-         at = end + 1) {
-      end = first.find('"', at + 1);
-      if (end == std::string::npos || first.substr(end, 2) != "\"=") break;
-      axes_.emplace(first.substr(at + 1, end - at - 1), axes_.size() % kColours);
+  void Mesh() {
+    if (listing_.axes.empty()) return;
+    out_ += "<p class=\"mesh\">Mesh";
+    for (const ListedAxis& a : listing_.axes)
+      out_ += " " + axes_.Chip(a.name, "=" + a.size) + (a.is_auto ? "" : " Explicit");
+    out_ += "</p>\n";
+  }
+
+  void Figure(const std::string& name, const std::string& value) {
+    out_ += "<div class=\"figure\"><b>" + value + "</b><span>" + name + "</span></div>\n";
+  }
+
+  // Writes the figures of the whole program; returns the section of what is sent.
+  std::string Communication() {
+    try {
+      Lowered lowered = lower(program_, Loc::Unknown());
+      CommReport comm = lowered.comm();
+      out_ += "<div class=\"figures\">\n";
+      Figure("sent by each device", Amount(comm.bytes(), "B"));
+      Figure("peak memory of each device", Amount(lowered.peak_bytes(), "B"));
+      Figure("work of each device", Amount(lowered.flops(), "FLOP"));
+      out_ += "</div>\n";
+      return "<section>\n<h2>Communication</h2>\n" +
+             (comm.empty() ? "<p>Nothing is sent.</p>\n" : Totals(comm) + Events(comm)) +
+             "</section>\n";
+    } catch (const Error& e) {
+      return "<section>\n<h2>Communication</h2>\n<p>The program cannot be lowered:</p>\n<pre>" +
+             Escaped(e.what()) + "</pre>\n</section>\n";
     }
   }
 
-  void Legend() {
-    out_ += "<p>Axes:";
-    for (const auto& [name, colour] : axes_) out_ += " " + Axis(name, colour, Escaped(name));
-    out_ += ". Click a value for the reason of its sharding.</p>\n";
+  static std::string Bar(int64_t bytes, int64_t most) {
+    char width[32];
+    std::snprintf(
+        width, sizeof width, "%.1f%%",
+        100 * static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(most, 1)));
+    return "<span class=\"track\"><span class=\"bar\" style=\"width:" + std::string(width) +
+           "\"></span></span>";
   }
 
-  static std::string Axis(const std::string&, size_t colour, const std::string& shown) {
-    return "<span class=\"axis c" + std::to_string(colour) + "\">" + shown + "</span>";
+  // A table of sums by what HTML says, the largest first.
+  static std::string Sums(const std::string& title, const std::map<std::string, int64_t>& sums) {
+    std::vector<std::pair<std::string, int64_t>> rows(sums.begin(), sums.end());
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string out = "<table class=\"sums\">\n<caption>" + title + "</caption>\n";
+    for (const auto& [name, bytes] : rows)
+      out += "<tr><th>" + name + "</th><td class=\"n\">" + Amount(bytes, "B") + "</td><td>" +
+             Bar(bytes, rows[0].second) + "</td></tr>\n";
+    return out + "</table>\n";
   }
 
-  // A sharding's text with its axes coloured.
-  std::string Coloured(const std::string& sharding) const {
+  std::string Totals(const CommReport& comm) const {
+    std::map<std::string, int64_t> by_axes, by_kind;
+    for (const CommEvent& e : comm.events()) {
+      by_axes[ChipsOf(e)] += e.bytes * e.times;
+      by_kind[KindName(e.kind)] += e.bytes * e.times;
+    }
+    return "<div class=\"totals\">\n" + Sums("By axes", by_axes) + Sums("By collective", by_kind) +
+           "</div>\n";
+  }
+
+  std::string ChipsOf(const CommEvent& e) const {
     std::string out;
-    for (size_t at = 0; at < sharding.size();) {
-      size_t end = sharding[at] == '"' ? sharding.find('"', at + 1) : std::string::npos;
-      auto axis = end == std::string::npos ? axes_.end()
-                                           : axes_.find(sharding.substr(at + 1, end - at - 1));
-      if (axis == axes_.end()) {
-        out += Escaped(sharding.substr(at++, 1));
-        continue;
-      }
-      out += Axis(axis->first, axis->second, Escaped(axis->first));
-      at = end + 1;
+    for (const std::string& a : e.axes) out += (out.empty() ? "" : " ") + axes_.Chip(a);
+    return out;
+  }
+
+  std::string Events(const CommReport& comm) const {
+    int64_t most = 0;
+    for (const CommEvent& e : comm.events()) most = std::max(most, e.bytes * e.times);
+    std::string out =
+        "<div class=\"scroll\"><table class=\"events\">\n<thead><tr><th>Collective</th>"
+        "<th>Axes</th><th class=\"n\">Bytes</th><th class=\"n\">Times</th>"
+        "<th class=\"n\">Total</th><th></th><th>Line</th><th>Why</th></tr></thead>\n<tbody>\n";
+    for (const CommEvent& e : comm.events())
+      out += "<tr><td>" + std::string(KindName(e.kind)) + "</td><td>" + ChipsOf(e) +
+             "</td><td class=\"n\">" + Amount(e.bytes, "B") + "</td><td class=\"n\">" +
+             std::to_string(e.times) + (e.repeats ? " per iteration" : "") +
+             "</td><td class=\"n\">" + Amount(e.bytes * e.times, "B") + "</td><td class=\"wide\">" +
+             Bar(e.bytes * e.times, most) + "</td><td>" + Escaped(e.where) + "</td><td>" +
+             (e.implied ? "implied" : "asked for") + "</td></tr>\n";
+    return out + "</tbody></table></div>\n";
+  }
+
+  // Columns as wide as what is in them, within limits: rows are boxes of their own.
+  std::string Widths() const {
+    size_t value = 5, type = 4, sharding = 8, line = 4;
+    for (const ListedRow& row : listing_.rows) {
+      auto e = values_.find(row.value);
+      value = std::max(value, 2 * row.depth + row.value.size());
+      type = std::max(type, row.type.size());
+      line = std::max(line, row.line.size());
+      if (e != values_.end()) sharding = std::max(sharding, WithoutMesh(e->second.sharding).size());
+    }
+    auto width = [](const char* name, size_t n, size_t most) {
+      return std::string(name) + ":" + std::to_string(std::min(n, most) + 1) + "ch;";
+    };
+    return ":root{" + width("--value", value, 24) + width("--type", type, 26) +
+           width("--sharding", sharding, 40) + width("--line", line, 24) + "}\n";
+  }
+
+  // `<@mesh, [{"x"}]>` as `[{"x"}]`.
+  static std::string WithoutMesh(const std::string& sharding) {
+    size_t comma = sharding.find(", ");
+    bool named = sharding.rfind("<@", 0) == 0 && comma != std::string::npos;
+    return named ? sharding.substr(comma + 2, sharding.size() - comma - 3) : sharding;
+  }
+
+  void Values() {
+    out_ +=
+        "<section>\n<h2>Values</h2>\n<p>Open a value to see why it lies as it does.</p>\n"
+        "<div class=\"values\">\n<div class=\"row head\"><span>Value</span><span>Type</span>"
+        "<span>Sharding</span><span>Operation</span><span>Line</span></div>\n";
+    for (const ListedRow& row : listing_.rows) Row(row);
+    out_ += "</div>\n</section>\n";
+  }
+
+  void Row(const ListedRow& row) {
+    auto found = values_.find(row.value);
+    const Explanation* e = found == values_.end() ? nullptr : &found->second;
+    std::string indent = " style=\"padding-left:" + std::to_string(2 * row.depth) + "ch\"",
+                sharding;
+    if (e) sharding = axes_.Coloured(WithoutMesh(e->sharding));
+    if (e && e->sharding.empty()) sharding = Tagged("span", "quiet", "whole");
+    bool lost = e && e->text.find(" did not get ") != std::string::npos;
+    std::string cells = "<span class=\"value\"" + indent + ">" + Escaped(row.value) + "</span>" +
+                        Tagged("span", "type", Escaped(row.type)) +
+                        Tagged("span", "sharding",
+                               sharding + (lost ? " " + Tagged("span", "lost", "conflict") : "")) +
+                        Tagged("span", row.made ? "op" : "op quiet", Escaped(row.op)) +
+                        Tagged("span", "line", Escaped(row.line));
+    if (!e)
+      out_ += Tagged("div", "row", cells) + "\n";
+    else
+      out_ += "<details><summary class=\"row\">" + cells + "</summary>\n<div class=\"why\">\n" +
+              Lines(e->text) + "</div></details>\n";
+  }
+
+  // Lines that keep their indentation where they are too long for one.
+  std::string Lines(const std::string& text) const {
+    std::string out;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      size_t indent = std::min(line.find_first_not_of(' '), line.size());
+      out += "<div style=\"padding-left:" + std::to_string(indent + 2) + "ch\">" +
+             axes_.Coloured(line.substr(indent)) + "</div>\n";
     }
     return out;
   }
 
-  // The values that a line defines: `%3: type`.
-  std::vector<const Explanation*> Defined(const std::string& line) const {
-    std::vector<const Explanation*> values;
-    for (size_t at = line.find('%'); at != std::string::npos; at = line.find('%', at + 1)) {
-      size_t end = line.find_first_not_of("0123456789", at + 1);
-      if (end == std::string::npos || line[end] != ':') continue;
-      auto it = values_.find(line.substr(at, end - at));
-      if (it != values_.end()) values.push_back(&it->second);
-    }
-    return values;
-  }
-
-  void Line(const std::string& line) {
-    std::vector<const Explanation*> values = Defined(line);
-    if (values.empty()) {
-      out_ += "<div class=\"line\">" + Escaped(line) + "</div>\n";
-      return;
-    }
-    std::string shardings, reasons;
-    for (const Explanation* e : values) {
-      shardings += "  " + e->value + " " + (e->sharding.empty() ? "whole" : Coloured(e->sharding));
-      reasons += e->text;
-    }
-    out_ += "<details><summary title=\"" + Escaped(reasons) + "\">" + Escaped(line) + shardings +
-            "</summary><pre>" + Escaped(reasons) + "</pre></details>\n";
-  }
-
-  std::string text_, out_;
-  std::map<std::string, size_t> axes_;  // and their colours
+  const Program& program_;
+  const propagation::Stage stop_after_;
+  const Listing listing_;
+  const Axes axes_;
+  std::string out_;
   std::map<std::string, Explanation> values_;
 };
 

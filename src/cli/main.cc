@@ -5,10 +5,13 @@
 #include <tessera/program.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/html.h"
@@ -110,9 +113,15 @@ Call Parse(int argc, char** argv) {
 }
 
 void WritePage(const Call& call, const Program& program) {
+  std::string page = HtmlPage(program, call.file, call.stop_after);
+  errno = 0;
   std::ofstream out(call.html);
-  out << HtmlPage(program, call.file, call.stop_after);
-  if (!out.flush()) throw std::runtime_error("cannot write " + call.html);
+  out << page;
+  if (!out.flush()) {
+    std::string why = std::generic_category().message(errno);
+    if (!why.empty()) why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
+    throw std::runtime_error("cannot write " + call.html + ": " + why);
+  }
 }
 
 void Partition(const Program& program) {

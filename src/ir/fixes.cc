@@ -203,7 +203,7 @@ class Suggester {
           "the result");
     std::string cost =
         bytes ? fmt::format("sends {} B per device: {}", bytes, moves) : "sends nothing";
-    fixes_.push_back({operand, std::move(spec), bytes, edit + "   " + cost});
+    fixes_.push_back({operand, std::move(spec), bytes, edit + "   " + cost, false});
   }
 
   std::string Over(const sharding::ReshardStep& step) const {

@@ -52,11 +52,9 @@ std::vector<ShapeAndDType> InferShapes(const InferCall& call) {
     std::vector<ShapeAndDType> results =
         (*call.op.type)(TypeCall{call.op, call.operands, call.params, call.wanted});
     for (const ShapeAndDType& r : results)
-      if (CheckedElements(r.shape) < 0)
-        throw TypeProblem{
-            TypeProblem::kShape, 2,
-            fmt::format("the result would have more elements than 2^59, or a negative size: {}",
-                        FieldText(r.shape))};
+      if (std::string problem = SizeProblem(r.shape); !problem.empty())
+        throw TypeProblem{TypeProblem::kShape, 2,
+                          fmt::format("the result would have {}: {}", problem, FieldText(r.shape))};
     return results;
   } catch (TypeProblem& p) {
     ErrorDetail detail = Detail(call, p.check, std::move(p.reason));

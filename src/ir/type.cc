@@ -99,12 +99,18 @@ bool SameType(const Type* a, const Type* b) {
 }
 
 int64_t CheckedElements(const Shape& shape) {
+  if (std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; })) return -1;
+  if (std::count(shape.begin(), shape.end(), 0) > 0) return 0;
   int64_t n = 1;
   for (int64_t size : shape)
-    if (size == 0) return 0;
-  for (int64_t size : shape)
-    if (size < 0 || __builtin_mul_overflow(n, size, &n) || n > (int64_t{1} << 59)) return -1;
+    if (__builtin_mul_overflow(n, size, &n) || n > (int64_t{1} << 59)) return -1;
   return n;
+}
+
+std::string SizeProblem(const Shape& shape) {
+  if (CheckedElements(shape) >= 0) return "";
+  bool negative = std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
+  return negative ? "a negative size" : "more than 2^59 elements";
 }
 
 namespace {
@@ -175,7 +181,8 @@ const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
     ReadSets(in, mesh, s);
     in.Expect("}");
   }
-  if (CheckedElements(shape) < 0) in.Fail("the shape has too many elements");
+  if (std::string problem = SizeProblem(shape); !problem.empty())
+    in.Fail("the shape has " + problem);
   if (auto problem = sharding::Verify(s)) in.Fail(problem->reason);
   for (const auto* axes : {&s.unreduced, &s.reduced})
     for (sharding::AxisRef a : *axes)

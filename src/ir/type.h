@@ -46,8 +46,10 @@ class Type {
 // for the mesh where one of them has none and nothing is sharded.
 bool SameType(const Type* a, const Type* b);
 
-// Returns the product of the sizes, or -1 if it does not fit into 62 bits.
+// Returns the product of the sizes, or -1 for a shape with a SizeProblem.
 int64_t CheckedElements(const Shape& shape);
+// Returns "a negative size" or "more than 2^59 elements" if the shape has that; else nothing.
+std::string SizeProblem(const Shape& shape);
 
 // Returns the type a text names on `mesh`; throws RuntimeError with the place, ShardingError for
 // sizes that do not divide.

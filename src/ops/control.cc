@@ -78,9 +78,8 @@ std::vector<ShapeAndDType> ScanType(const TypeCall& c) {
   for (size_t i = carries; i < body.outputs.size(); ++i) {
     Shape stacked = body.type(body.outputs[i])->shape();
     stacked.insert(stacked.begin(), p.length);
-    if (ir::CheckedElements(stacked) < 0)
-      c.FailShape(
-          2, fmt::format("a result would have more elements than 2^59: {}", ShapeText(stacked)));
+    if (std::string problem = ir::SizeProblem(stacked); !problem.empty())
+      c.FailShape(2, fmt::format("a result would have {}: {}", problem, ShapeText(stacked)));
   }
   for (size_t i = constants + carries; i < n; ++i) {
     const ir::Type& xs = *c.operands[i];

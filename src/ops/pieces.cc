@@ -232,7 +232,8 @@ std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
     if (!fits)
       c.FailShape(18, fmt::format("shapes {} and {} cannot be joined along dim {}",
                                   ShapeText(c.operands[0]->shape()), ShapeText(other), joined));
-    if (__builtin_add_overflow(shape[joined], other[joined], &shape[joined])) shape[joined] = -1;
+    if (__builtin_add_overflow(shape[joined], other[joined], &shape[joined]))
+      c.FailShape(2, "the result would have more than 2^59 elements");
   }
   return {{shape, c.operands[0]->dtype()}};
 }

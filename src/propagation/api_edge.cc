@@ -129,7 +129,9 @@ void Graph::edge(EdgeOptions options, Loc loc) {
     if (v != options.owner) edge.other_targets.push_back(Number(v));
   int32_t region = impl_->graph.values[static_cast<size_t>(options.owner)].region;
   impl_->graph.AddEdge(std::move(edge), Number(options.owner), region);
-  impl_->ops.push_back({"edge", std::move(options.where)});
+  impl_->ops.push_back(
+      {"the data-flow edge to " + impl_->values[static_cast<size_t>(Number(options.owner))].name,
+       std::move(options.where)});
   impl_->priorities.push_back(-1);
 }
 

@@ -73,7 +73,13 @@ engine::Names NamesOf(const std::vector<Graph::Impl::Named>& values,
                       const std::vector<Graph::Impl::Named>& ops) {
   return {.value = [&](int32_t v) { return values[static_cast<size_t>(v)].name; },
           .op = [&](int32_t i) { return ops[static_cast<size_t>(i)].name; },
-          .where = [&](int32_t i) { return ops[static_cast<size_t>(i)].where; }};
+          .where = [&](int32_t i) { return ops[static_cast<size_t>(i)].where; },
+          .given =
+              [&](int32_t v, const std::string&) {
+                const Graph::Impl::Named& value = values[static_cast<size_t>(v)];
+                return fmt::format("the declared sharding of {}{}{}", value.name,
+                                   value.where.empty() ? "" : " at ", value.where);
+              }};
 }
 
 void FindBorder(Result::Impl& impl, const engine::Graph& graph) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "propagation/factors.h"
@@ -108,8 +109,8 @@ class Explainer::Impl {
       }
     if (OpId held = HeldBy(v); held >= 0 && history_.Uses(v) > 1)
       out_ += fmt::format(
-          "  {} is one of {} uses, and being closed holds for the value itself, whatever the "
-          "others want; with an Open(...) dim it would only ask\n",
+          "  {} is one of {} uses; as it is closed, it holds for the value itself, whatever the "
+          "other uses want; with an Open(...) dim it would only ask\n",
           OpText(held), history_.Uses(v));
     for (ValueId w : on_the_way)
       for (OpId i : history_.Around(w)) Conflicts(i, w);
@@ -145,8 +146,8 @@ class Explainer::Impl {
                       names_.value(v)));
       return;
     }
-    path.given = maker < 0 ? fmt::format("the place of argument {}", names_.value(v))
-                           : fmt::format("the type of the result of {}", OpText(maker));
+    path.given = names_.given ? names_.given(v, maker < 0 ? "" : OpText(maker))
+                              : fmt::format("the declared sharding of {}", names_.value(v));
   }
 
   struct Source {
@@ -265,19 +266,17 @@ class Explainer::Impl {
     if (op.is_return) return std::nullopt;
     std::vector<ValueId> tensors = history_.Tensors(event.op);
     const DimMap& map = history_.MapOf(event.op);
-    auto dims_of = [&](size_t t) -> const sharding::DimFactors& {
-      return t < map.operands.size() ? map.operands[t] : map.results[t - map.operands.size()];
-    };
     size_t self = 0;
     while (self < tensors.size() && tensors[self] != event.value) ++self;
     if (self == tensors.size()) return std::nullopt;  // by its group
+    const sharding::FactorList& mine = DimsOf(map, self)[d];
     for (size_t t = 0; t < tensors.size(); ++t) {
       if (tensors[t] == event.value) continue;
       const TensorSharding* s = history_.At(tensors[t], time);
       if (!s) continue;
-      for (size_t k = 0; k < dims_of(t).size(); ++k) {
-        bool shares = std::any_of(dims_of(t)[k].begin(), dims_of(t)[k].end(), [&](int32_t f) {
-          const sharding::FactorList& mine = dims_of(self)[d];
+      const sharding::DimFactors& theirs = DimsOf(map, t);
+      for (size_t k = 0; k < theirs.size(); ++k) {
+        bool shares = std::any_of(theirs[k].begin(), theirs[k].end(), [&](int32_t f) {
           return std::count(mine.begin(), mine.end(), f) > 0;
         });
         if (!shares || !OverlapsAny(s->dims[k].axes, a)) continue;
@@ -321,32 +320,36 @@ class Explainer::Impl {
       auto number = static_cast<int32_t>(f);
       size_t d = DimOf(map, mine, number);
       ValueId loser = tensors[other];
-      const MeshDef* mesh = result_.sharding(loser)->mesh;
+      const MeshDef& mesh = *result_.sharding(loser)->mesh;
       Path path = PathOf(loser, DimOf(map, other, number), x);
-      if (!told_.insert(AxisText(*mesh, x) + path.Origin()).second) continue;
-      out_ += fmt::format("  dim {} of {} has not {} of {}, its neighbour in {}\n", d,
-                          names_.value(tensors[mine]), AxisText(*mesh, x), names_.value(loser),
+      if (!told_.insert(AxisText(mesh, x) + path.Origin()).second) continue;
+      out_ += fmt::format("  dim {} of {} did not get {} from {}, its neighbour in {}\n", d,
+                          names_.value(tensors[mine]), AxisText(mesh, x), names_.value(loser),
                           OpText(i));
       out_ += fmt::format("    there it was given by {}\n    {}\n", path.Origin(),
-                          Reason(i, p.tensors[mine], tensors[mine], d, f, x, path));
+                          Reason(i, p.tensors[mine], tensors[mine], d, f, mesh, x, path));
     }
+  }
+
+  // The factors of the dims of tensor `t` of an op.
+  static const sharding::DimFactors& DimsOf(const DimMap& map, size_t t) {
+    return t < map.operands.size() ? map.operands[t] : map.results[t - map.operands.size()];
   }
 
   // The dim of tensor `t` of an op that has factor f.
   static size_t DimOf(const DimMap& map, size_t t, int32_t f) {
-    const sharding::DimFactors& dims =
-        t < map.operands.size() ? map.operands[t] : map.results[t - map.operands.size()];
+    const sharding::DimFactors& dims = DimsOf(map, t);
     size_t d = 0;
     while (std::count(dims[d].begin(), dims[d].end(), f) == 0) ++d;
     return d;
   }
 
   // What keeps axis x, which came by `path`, off dim `mine` (factor f) of v, and what would let it
-  // in.
-  std::string Reason(OpId i, const TensorState& t, ValueId v, size_t mine, size_t f, AxisRef x,
-                     const Path& path) const {
-    const TensorSharding& s = *result_.sharding(v);
-    std::string axis = AxisText(*s.mesh, x), name = names_.value(v);
+  // in. v need not have a sharding: then all its dims are open.
+  std::string Reason(OpId i, const TensorState& t, ValueId v, size_t mine, size_t f,
+                     const MeshDef& mesh, AxisRef x, const Path& path) const {
+    const TensorSharding* s = result_.sharding(v);
+    std::string axis = AxisText(mesh, x), name = names_.value(v);
     if (history_.MapOf(i).factors[f].blocked) return "nothing crosses this dim of the op";
     if (OverlapsAny(t.replicated, x))
       return fmt::format("{} must stay replicated over {}: leave it out of replicated(...)", name,
@@ -355,18 +358,44 @@ class Explainer::Impl {
     const FactorState& state = t.factors[f];
     std::vector<Path> winners;
     std::string out;
-    for (size_t d = 0; d < s.dims.size(); ++d)
-      for (AxisRef a : s.dims[d].axes) {
+    for (size_t d = 0; s && d < s->dims.size(); ++d)
+      for (AxisRef a : s->dims[d].axes) {
         bool here = !state.axes.empty() && a == state.axes[0];
         if (!here && !Overlaps(a, x)) continue;
         winners.push_back(PathOf(v, d, a));
-        out += fmt::format("{}{} cuts {} already, given by {}", out.empty() ? "" : "\n    ",
-                           AxisText(*s.mesh, a), here ? "it" : fmt::format("dim {}", d),
+        out += fmt::format("{}{} already shards {}, given by {}", out.empty() ? "" : "\n    ",
+                           AxisText(mesh, a), here ? "this dim" : fmt::format("dim {}", d),
                            winners.back().Origin());
       }
-    if (!winners.empty()) return out + Flip(v, mine, x, winners, path);
-    if (state.closed) return Open(v, mine, x);
+    if (!winners.empty()) return out + Flip(v, mine, mesh, x, winners, path);
+    if (state.closed) return Open(v, mine, mesh, x);
+    if (std::string misfit = Misfit(i, t, v, mine, f, axis, x); !misfit.empty()) return misfit;
     return "the neighbours of this dim disagree: a constraint on it would decide";
+  }
+
+  // Where dim d of v is made of several factors: why factor f of it cannot hold the axis.
+  std::string Misfit(OpId i, const TensorState& t, ValueId v, size_t d, size_t f,
+                     const std::string& axis, AxisRef x) const {
+    const DimMap& map = history_.MapOf(i);
+    std::vector<ValueId> tensors = history_.Tensors(i);
+    auto self = static_cast<size_t>(std::find(tensors.begin(), tensors.end(), v) - tensors.begin());
+    const sharding::FactorList& dim = DimsOf(map, self)[d];
+    auto size = [&](int32_t g) { return map.factors[static_cast<size_t>(g)].size; };
+    for (int32_t g : dim) {
+      if (g == static_cast<int32_t>(f)) break;
+      if (SizeOf(t.factors[static_cast<size_t>(g)].axes) < size(g))
+        return fmt::format(
+            "it belongs on a minor part of this dim; the part before that, of size {}, is not "
+            "fully sharded, so shards would be strided",
+            size(g));
+    }
+    const FactorState& state = t.factors[f];
+    int64_t before = SizeOf(state.axes), own = size(static_cast<int32_t>(f));
+    if (!state.minor_most && (own % before != 0 || std::gcd(own / before, x.size) == 1))
+      return fmt::format(
+          "{}, of size {}, does not divide the part of this dim that it would shard, of size {}",
+          axis, x.size, own / before);
+    return "";
   }
 
   // The closed constraint of v that import made v's own sharding; -1: there is none.
@@ -382,7 +411,7 @@ class Explainer::Impl {
   }
 
   // Who closed dim d of v, and whether x gets there if that one opens it.
-  std::string Open(ValueId v, size_t d, AxisRef x) const {
+  std::string Open(ValueId v, size_t d, const MeshDef& mesh, AxisRef x) const {
     OpId maker = history_.Maker(v);
     bool made = maker >= 0 && history_.op(maker).kind == Op::kConstraint;
     OpId constraint = made ? maker : HeldBy(history_.Owner(v));
@@ -394,8 +423,8 @@ class Explainer::Impl {
     std::string out = "the dim is closed by " + OpText(constraint);
     std::optional<Edit> edit = EditOf(constraint, d, Edit::kOpen);
     if (edit && trials_.Gets(v, d, x, {*edit}) == Trials::kYes)
-      out += fmt::format("\n    to let {} in: Open(...) for dim {} in {}",
-                         AxisText(*result_.sharding(v)->mesh, x), d, OpText(constraint));
+      out += fmt::format("\n    to let {} in: write Open(...) for dim {} in {}", AxisText(mesh, x),
+                         d, OpText(constraint));
     return out;
   }
 
@@ -408,7 +437,7 @@ class Explainer::Impl {
 
   // Which winners would have to come after the loser for axis x to get to dim d of v. Each answer
   // has been tried.
-  std::string Flip(ValueId v, size_t d, AxisRef x, std::vector<Path> winners,
+  std::string Flip(ValueId v, size_t d, const MeshDef& mesh, AxisRef x, std::vector<Path> winners,
                    const Path& loser) const {
     std::vector<std::vector<Path>> trials;
     for (const Path& w : winners) trials.push_back({w});
@@ -419,7 +448,7 @@ class Explainer::Impl {
       Trials::Answer answer = Try(v, d, x, trial, later);
       if (answer == Trials::kUnknown) return "";
       if (answer == Trials::kNo) continue;
-      std::string out = fmt::format("\n    to let {} in:", AxisText(*result_.sharding(v)->mesh, x));
+      std::string out = fmt::format("\n    to let {} in:", AxisText(mesh, x));
       for (const Path& w : trial)
         out += fmt::format("{} .priority({}) for dim {} in {}", &w == trial.data() ? "" : " and",
                            later, w.dim, w.given);

@@ -129,6 +129,9 @@ struct Names {
   std::function<std::string(OpId)> op;        // of the caller's graph: "dot_general"
   std::function<std::string(OpId)> where;     // its line: "model.cc:12"; may be empty
   std::vector<std::string> rounds = {};       // of op priorities; may be shorter than they are many
+  // What gave v its first sharding, if no constraint did. `maker`: the op that makes v and its
+  // line; empty for an argument. Null: "the declared sharding of v".
+  std::function<std::string(ValueId v, const std::string& maker)> given = {};
 };
 
 // One round of op priorities: in which direction the factors of an op may carry axes. `single_use`:

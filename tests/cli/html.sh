@@ -13,7 +13,7 @@ fail() {
 }
 
 "$tessera" propagate mlp.txt >"$work/plain.txt"
-for program in mlp.txt loop.txt; do
+for program in mlp.txt loop.txt explicit.txt reshape.txt; do
   "$tessera" propagate "$program" --html "$work/page.html" >"$work/printed.txt"
   # Every tag closes in order, and every attribute is quoted.
   awk 'BEGIN { RS = "\001" } {
@@ -36,10 +36,23 @@ for program in mlp.txt loop.txt; do
   grep -oE '%[0-9]+:' "$program" | sort -u | while read -r value; do
     grep -qF "$value" "$work/page.html" || fail "$program: $value is not on the page"
   done
-  grep -q '<details><summary title="%' "$work/page.html" || fail "$program: nothing is explained"
+  grep -q '<details><summary class="row"><span class="value"[^>]*>%' "$work/page.html" ||
+    fail "$program: nothing is explained"
   grep -q 'class="axis c0"' "$work/page.html" || fail "$program: nothing is coloured"
 done
+# What is sent, what it adds up to, and for other strategies why that is not shown.
+"$tessera" propagate mlp.txt --html "$work/page.html" >"$work/printed.txt"
+for what in '<td>all_reduce</td>' '<b>384 B</b>' '<caption>By axes</caption>' \
+  '<caption>By collective</caption>' 'class="bar" style="width:100.0%"' '<td>implied</td>'; do
+  grep -qF "$what" "$work/page.html" || fail "the communication lacks $what"
+done
+"$tessera" propagate mlp.txt --stop-after basic --html "$work/page.html" >"$work/printed.txt"
+grep -q 'after the strategy basic' "$work/page.html" || fail "the strategy is not named"
+# Names are text.
+cp mlp.txt "$work/<b>&\"x\".txt"
+"$tessera" propagate "$work/<b>&\"x\".txt" --html "$work/page.html" >"$work/printed.txt"
+grep -qF '&lt;b&gt;&amp;&quot;x&quot;.txt</h1>' "$work/page.html" || fail "the title is not escaped"
 "$tessera" propagate - <mlp.txt >"$work/stdin.txt"
 diff <(sed 's/ *\/\/.*//' "$work/plain.txt") <(sed 's/ *\/\/.*//' "$work/stdin.txt")
 "$tessera" propagate mlp.txt --html /nowhere/x.html 2>"$work/error.txt" && fail "written nowhere"
-grep -qx 'cannot write /nowhere/x.html' "$work/error.txt"
+grep -qx 'cannot write /nowhere/x.html: no such file or directory' "$work/error.txt"

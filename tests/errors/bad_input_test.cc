@@ -141,6 +141,15 @@ const std::vector<Case>& Cases() {
        [] {
          zeros({int64_t{1} << 40, int64_t{1} << 40});
        }},
+      {"zeros_negative_of_none",
+       [] {
+         zeros({0, -3});
+       }},
+      {"load_npy_missing", [] { load_npy("no_such_file.npy"); }},
+      {"load_npy_directory", [] { load_npy("/"); }},
+      {"save_npy_directory", [] { save_npy("/", ones({2})); }},
+      {"program_missing", [] { Program::Load("no_such_program.txt"); }},
+      {"program_directory", [] { Program::Load("/"); }},
       {"zeros_negative",
        [] {
          zeros({2, -3});
@@ -270,6 +279,11 @@ const std::vector<Case>& Cases() {
        [] {
          MeshScope s(abstract_mesh({{"x", 2}}));
          zeros({3}, {.out_sharding = P("x")});
+       }},
+      {"reshard_auto_axis",
+       [] {
+         MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+         reshard(ones({4}), P("x"));
        }},
       {"spec_auto_axis",
        [] {

@@ -115,6 +115,47 @@ const std::vector<Case>& Cases() {
        [](E e, A a) {
          return pad(e(0, a[0]), {{1, 0}});
        }},
+      {"pad_sharded_rows",
+       "pad.C7",
+       {"f32[8@X,4@Y]"},
+       [](E e, A a) {
+         return pad(e(0, a[0]), {{1, 0}, {0, 0}});
+       }},
+      {"index_few_rows",
+       "slice.C7",
+       {"f32[64@X,8@Y]"},
+       [](E e, A a) {
+         return e(0, a[0])[{Slice(1, 64), All}];
+       }},
+      {"index_one_row", "slice.C7", {"f32[64@X,8@Y]"}, [](E e, A a) { return e(0, a[0])[3]; }},
+      {"concatenate_uneven",
+       "concatenate.C4",
+       {"f32[6@X,4@Y]", "f32[3,4@Y]"},
+       [](E e, A a) {
+         return concatenate({e(0, a[0]), e(1, a[1])}, 0);
+       }},
+      {"split_uneven",
+       "slice.C7",
+       {"f32[16@X,4]"},
+       [](E e, A a) {
+         return split(e(0, a[0]), {5, 11})[0];
+       }},
+      {"roll_uneven",
+       "roll.C6",
+       {"f32[64@X,8@Y]"},
+       [](E e, A a) { return roll(e(0, a[0]), 3, 0); }},
+      {"tile_sharded",
+       "tile.C6",
+       {"f32[8@X,4@Y]"},
+       [](E e, A a) {
+         return tile(e(0, a[0]), {2, 1});
+       }},
+      {"broadcast_to_elsewhere",
+       "broadcast_to.C4",
+       {"f32[4@X,4@Y]"},
+       [](E e, A a) {
+         return broadcast_to(e(0, a[0]), {2, 4, 4}, {.out_sharding = e.out(P(None, None, "Y"))});
+       }},
       {"cumsum_sharded",
        "cumsum.C6",
        {"f32[8@X,4@Y]"},
@@ -175,8 +216,9 @@ TEST_P(ShardingErrors, NameTheLineAndOfferFixesThatWork) {
   for (const Fix& fix : fixes) {
     SCOPED_TRACE(fix.text);
     Edit edit{fix};
-    auto program = jit([&](std::vector<Array> a) { return c.program(edit, a); });
-    Lowered lowered = program.lower(arguments);
+    auto call = [&](std::vector<Array> a) { return c.program(fix.auto_axes ? Edit{} : edit, a); };
+    Lowered lowered = fix.auto_axes ? auto_axes(call, {.out_sharding = fix.spec}).lower(arguments)
+                                    : jit(call).lower(arguments);
     EXPECT_EQ(lowered.comm().bytes(), fix.bytes) << lowered.comm();
   }
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "cli/html.h"
 #include "fuzz.h"
 #include "suite/random_program.h"
 
@@ -35,6 +36,16 @@ std::string Difference(const Values& got, const Values& want) {
   return "";
 }
 
+// Every value of the program has an explanation after any strategy, and they make a page.
+void Explain(const Program& program, int seed) {
+  auto stage = static_cast<propagation::Stage>(seed % 4);
+  if (seed % 8 < 4) {
+    for (const Explanation& e : explain_all(program, stage)) EXPECT_NE(e.text, "") << e.value;
+  } else {
+    EXPECT_NE(cli::HtmlPage(program, "random", stage), "");
+  }
+}
+
 enum class How { kJitted, kEager, kCopies };
 
 // Arguments come from outside of the mesh, or lie on it, whole or in parts; some are captured.
@@ -55,8 +66,9 @@ Values RunOn(const Mesh& mesh, int seed, How how) {
         return RandomProgram(seed, layout, in);
       },
       {.donate = dice.Below(4) == 0 ? std::vector<int>{0} : std::vector<int>{}});
-  return Read(program(
-      std::vector<Array>(arguments.begin(), arguments.begin() + static_cast<long>(passed))));
+  std::vector<Array> given(arguments.begin(), arguments.begin() + static_cast<long>(passed));
+  Explain(program.trace(given), seed);
+  return Read(program(std::move(given)));
 }
 
 std::vector<Mesh> MeshesOf(Dice& dice) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <random>
 
+#include "cli/html.h"
 #include "fuzz.h"
 #include "ir/program.h"
 #include "runtime/runtime.h"
@@ -119,6 +120,27 @@ std::vector<std::vector<int>> Interpreted(const Program& program, const Arrays& 
   return out;
 }
 
+void ExpectExplained(const Program& program) {
+  for (const Explanation& e : explain_all(program)) EXPECT_NE(e.text, "") << e.value;
+}
+
+// Loops and branches whose arguments want different layouts over Auto axes.
+TEST(RandomControl, EveryValueOverAutoAxesIsExplained) {
+  MeshScope scope(make_mesh({{"x", 2, Auto}, {"y", 3, Auto}}));
+  for (int seed = 0; seed < 20; ++seed) {
+    auto program = jit([=](Array a, Array b) {
+      a = with_sharding_constraint(a, seed % 2 ? P("x", Open()) : P("y", "x"));
+      b = with_sharding_constraint(b, seed % 3 ? P(Open(), "x") : P("x", None).replicated("y"));
+      return Maker(seed, false).Block({a, b}, 3);
+    });
+    Array a = abstract_array("i32[12,6]");
+    Program traced = program.trace(a, a);
+    for (int stage = 0; stage < 4; ++stage)
+      EXPECT_NE(cli::HtmlPage(traced, "random", static_cast<propagation::Stage>(stage)), "")
+          << "seed " << seed;
+  }
+}
+
 TEST(RandomControl, AgreesWithTheInterpreter) {
   std::vector<int> seeds = {135, 284};  // once lacked a barrier where storages had changed places
   for (int seed = 0; seed < FuzzCount(20); ++seed) seeds.push_back(seed);
@@ -130,6 +152,7 @@ TEST(RandomControl, AgreesWithTheInterpreter) {
     for (int devices : {2, 3, 6}) {
       MeshScope scope(make_mesh({{"x", devices}}));
       Array x = reshard(a, P("x", None)), y = reshard(b, P("x", None));
+      ExpectExplained(ProgramOf(seed, true).trace(x, y));
       for (bool share : {true, false}) {
         ReplicaSharing(share);
         for (int workers : {1, 2, 3}) {

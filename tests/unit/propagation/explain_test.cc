@@ -61,9 +61,9 @@ z: <@mesh, [{?}, {"a", ?}]>
   dim 1 has "a", given by op 1
     forward through op 2 to dim 1 of y (round 3: dims of operands and results)
     forward through op 3 to dim 1 of z (round 3: dims of operands and results)
-  dim 0 of y has not "a" of c, its neighbour in op 2
+  dim 0 of y did not get "a" from c, its neighbour in op 2
     there it was given by op 0
-    "a" cuts dim 1 already, given by op 1
+    "a" already shards dim 1, given by op 1
     to let "a" in: .priority(1) for dim 1 in op 1
 )");
 }
@@ -73,9 +73,9 @@ TEST(Explain, OffersPrioritiesThatWork) {
 z: <@mesh, [{"a", ?}, {?}]>
   dim 0 has "a", given by op 0
     forward through op 2 to dim 0 of z (round 1: early, used once)
-  dim 1 of z has not "a" of d, its neighbour in op 2
+  dim 1 of z did not get "a" from d, its neighbour in op 2
     there it was given by op 1, priority 2
-    "a" cuts dim 0 already, given by op 0
+    "a" already shards dim 0, given by op 0
     to let "a" in: .priority(3) for dim 0 in op 0
 )");
   EXPECT_EQ(Explained("two dims in the way", "z"), R"(
@@ -84,10 +84,10 @@ z: <@mesh, [{"a", ?}, {"b", ?}]>
     forward through op 2 to dim 0 of z (round 1: early, used once)
   dim 1 has "b", given by op 0
     forward through op 2 to dim 1 of z (round 1: early, used once)
-  dim 1 of z has not "a" of d, its neighbour in op 2
+  dim 1 of z did not get "a" from d, its neighbour in op 2
     there it was given by op 1, priority 1
-    "a" cuts dim 0 already, given by op 0
-    "b" cuts it already, given by op 0
+    "a" already shards dim 0, given by op 0
+    "b" already shards this dim, given by op 0
     to let "a" in: .priority(2) for dim 0 in op 0 and .priority(2) for dim 1 in op 0
 )");
 }
@@ -95,11 +95,11 @@ z: <@mesh, [{"a", ?}, {"b", ?}]>
 TEST(Explain, ArgumentsHaveNoPriorityToChange) {
   EXPECT_EQ(Explained("arguments lie where they do", "z"), R"(
 z: <@mesh, [{"a", ?}, {?}]>
-  dim 0 has "a", given by the place of argument x
+  dim 0 has "a", given by the declared sharding of x
     forward through op 0 to dim 0 of z (round 1: early, used once)
-  dim 1 of z has not "a" of y, its neighbour in op 0
-    there it was given by the place of argument y
-    "a" cuts dim 0 already, given by the place of argument x
+  dim 1 of z did not get "a" from y, its neighbour in op 0
+    there it was given by the declared sharding of y
+    "a" already shards dim 0, given by the declared sharding of x
     no other priority of these would change that
 )");
 }
@@ -108,7 +108,7 @@ z: <@mesh, [{"a", ?}, {?}]>
 TEST(Explain, ALongWayIsCutShort) {
   EXPECT_EQ(Explained("a long way", "x12"), R"(
 x12: <@mesh, [{"a", ?}]>
-  dim 0 has "a", given by the place of argument x0
+  dim 0 has "a", given by the declared sharding of x0
     forward through op 0 to dim 0 of x1 (round 1: early, used once)
     forward through op 1 to dim 0 of x2 (round 1: early, used once)
     forward through op 2 to dim 0 of x3 (round 1: early, used once)
@@ -125,36 +125,48 @@ x12: <@mesh, [{"a", ?}]>
 TEST(Explain, OffersToOpenADimOnlyToWhomThatHelps) {
   EXPECT_EQ(Explained("a closed dim that two want", "c"), R"(
 c: <@mesh, [{}, {?}]>
-  dim 0 of c has not "a" of x, its neighbour in op 0
-    there it was given by the place of argument x
+  dim 0 of c did not get "a" from x, its neighbour in op 0
+    there it was given by the declared sharding of x
     the dim is closed by op 0
-    to let "a" in: Open(...) for dim 0 in op 0
-  dim 0 of c has not "b" of u, its neighbour in op 1
-    there it was given by the place of argument u
+    to let "a" in: write Open(...) for dim 0 in op 0
+  dim 0 of c did not get "b" from u, its neighbour in op 1
+    there it was given by the declared sharding of u
     the dim is closed by op 0
+)");
+}
+
+// z has no sharding at all.
+TEST(Explain, SaysWhatAValueWithoutAShardingLacks) {
+  Options basic;
+  basic.stop_after = Stage::kBasic;
+  EXPECT_EQ(Explained("one that is closed holds all back", "z", basic), R"(
+z: no sharding: whole everywhere
+  dim 0 of z did not get "a" from x, its neighbour in op 0
+    there it was given by the declared sharding of x
+    the neighbours of this dim disagree: a constraint on it would decide
 )");
 }
 
 TEST(Explain, WarnsOfAClosedConstraintOnOneOfSeveralUses) {
   EXPECT_EQ(Explained("one use is closed", "y"), R"(
 y: <@mesh, [{}, {}]>
-  op 1 is one of 3 uses, and being closed holds for the value itself, whatever the others want; with an Open(...) dim it would only ask
-  dim 0 of y has not "a" of x, its neighbour in op 0
-    there it was given by the place of argument x
+  op 1 is one of 3 uses; as it is closed, it holds for the value itself, whatever the other uses want; with an Open(...) dim it would only ask
+  dim 0 of y did not get "a" from x, its neighbour in op 0
+    there it was given by the declared sharding of x
     the dim is closed by op 1
-    to let "a" in: Open(...) for dim 0 in op 1
+    to let "a" in: write Open(...) for dim 0 in op 1
 )");
 }
 
 TEST(Explain, ClosedDimsAndReplicatedAxesSayHowToOpenThem) {
   EXPECT_EQ(Explained("a closed dim and a replicated axis", "c"), R"(
 c: <@mesh, [{}, {?}], replicated={"b"}>
-  dim 0 of c has not "a" of y, its neighbour in op 1
-    there it was given by the place of argument x
+  dim 0 of c did not get "a" from y, its neighbour in op 1
+    there it was given by the declared sharding of x
     the dim is closed by op 1
-    to let "a" in: Open(...) for dim 0 in op 1
-  dim 1 of c has not "b" of y, its neighbour in op 1
-    there it was given by the place of argument x
+    to let "a" in: write Open(...) for dim 0 in op 1
+  dim 1 of c did not get "b" from y, its neighbour in op 1
+    there it was given by the declared sharding of x
     c must stay replicated over "b": leave it out of replicated(...)
 )");
 }

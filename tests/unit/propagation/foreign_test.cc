@@ -24,9 +24,9 @@ TEST(Foreign, ProductGetsTheAxesOfItsOperands) {
     EXPECT_EQ(result.sharding(c), R"(<@mesh, [{"x", ?}, {"y", ?}]>)");
     EXPECT_EQ(result.explain(c),
               "c: <@mesh, [{\"x\", ?}, {\"y\", ?}]>\n"
-              "  dim 0 has \"x\", given by the place of argument a\n"
+              "  dim 0 has \"x\", given by the declared sharding of a\n"
               "    forward through dot at model.f90:12 to dim 0 of c\n"
-              "  dim 1 has \"y\", given by the place of argument value 1\n"
+              "  dim 1 has \"y\", given by the declared sharding of value 1\n"
               "    forward through dot at model.f90:12 to dim 1 of c\n");
   }
 }
@@ -141,6 +141,38 @@ TEST(Foreign, EdgesCarryAcrossALoop) {
   graph.edge({.sources = {{loop, 0}, {end, 0}}, .targets = {carry, result}, .owner = carry});
   Result done = propagate(graph);
   for (ValueId v : {carry, next, result}) EXPECT_EQ(done.sharding(v), R"(<@mesh, [{"x", ?}]>)");
+}
+
+// Its values have no types, and an edge is no op.
+TEST(Foreign, ExplanationsSpeakOfWhatAGraphHas) {
+  Graph graph(TwoAxes());
+  auto init = graph.value({.shape = {8}, .name = "init"});
+  auto carry = graph.value({.shape = {8},
+                            .sharding = R"(<@mesh, [{"x", ?}]>)",
+                            .name = "carry",
+                            .where = "model.f90:3"});
+  auto next = graph.value({.shape = {8}, .sharding = R"(<@mesh, [{"y", ?}]>)", .name = "next"});
+  auto result = graph.value({.shape = {8}, .name = "result"});
+  OpId loop = graph.op({.name = "loop", .operands = {init}, .results = {result}});
+  graph.op({.name = "body", .operands = {carry}, .results = {next}});
+  OpId end = graph.op({.name = "end", .operands = {next}});
+  graph.edge({.sources = {{loop, 0}, {end, 0}},
+              .targets = {result},
+              .owner = carry,
+              .where = "model.f90:5"});
+  Result done = propagate(graph);
+  EXPECT_EQ(done.explain(result),
+            "result: <@mesh, [{\"x\", ?}]>\n"
+            "  dim 0 has \"x\", given by the declared sharding of carry at model.f90:3\n");
+  EXPECT_EQ(done.explain(carry),
+            "carry: <@mesh, [{\"x\", ?}]>\n"
+            "  dim 0 has \"x\", given by the declared sharding of carry at model.f90:3\n"
+            "  dim 0 of carry did not get \"y\" from next, its neighbour in the data-flow edge to "
+            "carry at model.f90:5\n"
+            "    there it was given by the declared sharding of next\n"
+            "    \"x\" already shards this dim, given by the declared sharding of carry at "
+            "model.f90:3\n"
+            "    no other priority of these would change that\n");
 }
 
 // What shard_map is: inside, each device has its own part over x, and y is propagated as ever.

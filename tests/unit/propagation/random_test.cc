@@ -5,6 +5,7 @@
 #include <random>
 
 #include "fuzz.h"
+#include "propagation/explain.h"
 #include "propagation/priorities.h"
 
 namespace tessera::propagation::engine {
@@ -255,6 +256,27 @@ TEST(RandomGraphs, WhatWasGivenStays) {
         ASSERT_TRUE(!given || Keeps(*given, now))
             << "seed " << seed << " stage " << static_cast<int>(stage) << " value " << v << ": "
             << Text(*given) << " has become " << TextOf(now);
+      }
+    }
+}
+
+// Whatever a value has, lacks or lost, there are words for it.
+TEST(RandomGraphs, EveryValueIsExplained) {
+  Names names;
+  names.value = [](ValueId v) { return "value " + std::to_string(v); };
+  names.op = [](OpId i) { return "op " + std::to_string(i); };
+  names.where = [](OpId) { return std::string(); };
+  for (uint32_t seed = 0; seed < kGraphs / 4; ++seed)
+    for (Stage stage : kStages) {
+      Options options;
+      options.stop_after = stage;
+      options.record = true;
+      Result result = Propagate(Generator(seed).Run(), options);
+      Explainer explainer(result, names);
+      for (size_t v = 0; v < result.graph.values.size(); ++v) {
+        std::string text = explainer.Of(static_cast<ValueId>(v)),
+                    first = names.value(static_cast<ValueId>(v)) + ": ";
+        ASSERT_EQ(text.substr(0, first.size()), first);
       }
     }
 }

@@ -1,0 +1,29 @@
+// A program's text taken apart into the rows of a table.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+struct ListedAxis {
+  std::string name, size;
+  bool is_auto = false;
+};
+
+// A value, or a line that makes none.
+struct ListedRow {
+  size_t depth = 0;         // of regions around it
+  std::string value, type;  // "%3", "f32[8,4]"; empty if the line makes no value
+  std::string op;           // "dot_general %0, %1 {...}", "argument"
+  std::string line;         // "model.cc:12"
+  bool made = true;         // by an op of this row; not an argument or a further result
+};
+
+struct Listing {
+  std::vector<ListedAxis> axes;
+  std::vector<ListedRow> rows;
+};
+
+Listing ReadListing(const std::string& text);
+
+}  // namespace tessera::cli
