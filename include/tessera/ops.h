@@ -36,8 +36,32 @@ struct ArrayOptions {
   std::optional<Shape> shape = {};
   std::optional<PartitionSpec> out_sharding = {};
 };
+struct LogspaceOptions {
+  DType dtype = {};
+  bool endpoint = true;  // the last number is base^hi
+  double base = 10;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct MeshgridOptions {
+  std::string_view indexing = "xy";  // the first two arrays vary along dims 1 and 0; "ij": 0 and 1
+  bool sparse = false;               // dims along which an array is repeated have size 1
+  std::optional<PartitionSpec> out_sharding = {};  // of every result
+};
 struct RoundOptions {
   bool away_from_zero = false;  // of ties; else to even
+  int decimals = 0;             // digits kept behind the point; negative: zeros before it
+};
+struct NanToNumOptions {
+  double nan = 0;                     // what stands for NaN
+  std::optional<double> posinf = {};  // for inf; the dtype's largest number
+  std::optional<double> neginf = {};  // for -inf; the dtype's lowest number
+};
+struct CloseOptions {
+  double rtol = 1e-5, atol = 1e-8;
+  bool equal_nan = false;  // NaN is close to NaN
+};
+struct EqualOptions {
+  bool equal_nan = false;  // NaN equals NaN
 };
 struct GeluOptions {
   bool approximate = true;  // by tanh
@@ -51,6 +75,31 @@ struct VarOptions {
   DType dtype = {};
   bool keepdims = false;
   double ddof = 0;  // divide by n - ddof
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct NormOptions {
+  std::optional<double> ord = {};  // 2 of vectors, Frobenius of matrices
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct AverageOptions {
+  Array weights = {};  // shaped like x, or like its averaged dims in the order named; else all 1
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct DiffOptions {
+  int64_t n = 1;                    // how many times
+  Array prepend = {}, append = {};  // joined to x before; a scalar is one row
+};
+struct DiagonalOptions {
+  int64_t offset = 0;  // above the main diagonal; negative: below
+  int dim1 = 0, dim2 = 1;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct TraceOptions {
+  DType dtype = {};
+  int64_t offset = 0;  // above the main diagonal; negative: below
+  int dim1 = 0, dim2 = 1;
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct ArgOptions {
@@ -77,7 +126,7 @@ struct OneHotOptions {
   int dim = -1;  // where the new dim goes
   std::optional<PartitionSpec> out_sharding = {};
 };
-struct NormOptions {
+struct LayerNormOptions {
   double epsilon = 1e-5;
 };
 
@@ -160,6 +209,15 @@ Array eye(int64_t n, EyeOptions options = {}, Loc loc = Loc::Current());
 Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options = {},
                Loc loc = Loc::Current());
 
+// Returns base to the powers of n numbers from lo to hi, evenly spaced: [n, ...], the dims of lo
+// and hi behind. The dtype is floating unless asked for otherwise.
+Array logspace(Operand lo, Operand hi, int64_t n = 50, LogspaceOptions options = {},
+               Loc loc = Loc::Current());
+// Returns each 1-D array repeated over the dims of the others: n arrays of rank n, of its own
+// dtype, sharded like it in its own dim. Throws ShapeError unless all have rank 1.
+std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options = {},
+                            Loc loc = Loc::Current());
+
 // ---- elementwise, one operand: [...] -> [...], the operand's sharding ----
 Array abs(Operand x, Loc loc = Loc::Current());
 Array neg(Operand x, Loc loc = Loc::Current());
@@ -207,7 +265,14 @@ Array clz(Operand x, Loc loc = Loc::Current());
 Array relu(Operand x, Loc loc = Loc::Current());
 Array silu(Operand x, Loc loc = Loc::Current());
 Array softplus(Operand x, Loc loc = Loc::Current());
+// Returns x rounded, in its dtype; floats to an odd number of decimals may be off by one rounding.
+// Ints stay as they are unless zeros are asked for.
 Array round(Operand x, RoundOptions options = {}, Loc loc = Loc::Current());
+// Returns x rounded to whole numbers, ties to even; bools and ints become the default float.
+Array rint(Operand x, Loc loc = Loc::Current());
+// Returns x with finite numbers for NaN and infinities; ints and bools as they are. Throws
+// DTypeError for a number that is too large for x's dtype.
+Array nan_to_num(Operand x, NanToNumOptions options = {}, Loc loc = Loc::Current());
 Array gelu(Operand x, GeluOptions options = {}, Loc loc = Loc::Current());
 Array integer_pow(Operand x, int64_t n, Loc loc = Loc::Current());
 // Returns x; the compiler moves nothing across it.
@@ -233,6 +298,8 @@ Array minimum(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Curr
 Array atan2(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 Array hypot(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 Array nextafter(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns log(e^a + e^b) without overflow; floating.
+Array logaddexp(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 Array eq(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 Array ne(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 Array lt(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
@@ -261,12 +328,30 @@ Array clamp(Operand lo, Operand x, Operand hi, Loc loc = Loc::Current());
 // Returns x limited to [lo, hi]; promotes and broadcasts.
 Array clip(Operand x, Operand lo, Operand hi, Loc loc = Loc::Current());
 
+// Returns whether |a - b| <= atol + rtol * |b|, in floating point; bool, broadcast. Infinities are
+// close to themselves.
+Array isclose(Operand a, Operand b, CloseOptions options = {}, Loc loc = Loc::Current());
+// Returns whether all elements are close: bool [].
+Array allclose(Operand a, Operand b, CloseOptions options = {}, Loc loc = Loc::Current());
+// Returns whether a and b have one shape and equal elements: bool [].
+Array array_equal(Operand a, Operand b, EqualOptions options = {}, Loc loc = Loc::Current());
+
 // ---- shape ----
 
 // Returns x with its elements in row-major order under another shape; one size may be -1.
 Array reshape(Operand x, Shape shape, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns x with dim i of the result being dim dims[i] of x; All reverses the dims.
 Array transpose(Operand x, Dims dims = All, Loc loc = Loc::Current());
+// Returns x with dims source[i] at positions destination[i], the others in order. Throws ShapeError
+// unless they are as many.
+Array moveaxis(Operand x, Dims source, Dims destination, Loc loc = Loc::Current());
+// Returns x with two dims in each other's place.
+Array swapaxes(Operand x, int dim1, int dim2, Loc loc = Loc::Current());
+// Returns the elements of x in row-major order, 1-D.
+Array ravel(Operand x, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns x with dims of size 1 in front, up to rank 1 or 2.
+Array atleast_1d(Operand x, Loc loc = Loc::Current());
+Array atleast_2d(Operand x, Loc loc = Loc::Current());
 // Returns x [..] as an array of `shape` whose dim dims[i] is x's dim i; strict.
 Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options = {},
                        Loc loc = Loc::Current());
@@ -280,6 +365,11 @@ Array squeeze(Operand x, Dims dims = All, Loc loc = Loc::Current());
 Array concatenate(std::vector<Array> xs, int dim = 0, Loc loc = Loc::Current());
 // Returns the arrays, of one shape, along a new dim.
 Array stack(std::vector<Array> xs, int dim = 0, Loc loc = Loc::Current());
+// Returns both joined along `dim`, or, where none is named, both flattened and joined.
+Array append(Operand x, Operand values, Loc loc = Loc::Current());
+Array append(Operand x, Operand values, int dim, Loc loc = Loc::Current());
+// Returns the slices x[..., i, ...] for every i of `dim`, without that dim, which is not sharded.
+std::vector<Array> unstack(Operand x, int dim = 0, Loc loc = Loc::Current());
 // Returns x cut along `dim` into `parts` equal pieces, or pieces of these sizes.
 std::vector<Array> split(Operand x, Shape sizes, int dim = 0, Loc loc = Loc::Current());
 namespace trace {
@@ -305,6 +395,8 @@ struct Padding {
 Array pad(Operand x, std::vector<Padding> padding, Operand value = 0, Loc loc = Loc::Current());
 // Returns x with these dims in reverse order.
 Array rev(Operand x, Dims dims, Loc loc = Loc::Current());
+// Returns x with these dims, or all, in reverse order.
+Array flip(Operand x, Dims dims = All, Loc loc = Loc::Current());
 // Returns x repeated reps[i] times along dim i.
 Array tile(Operand x, Shape reps, Loc loc = Loc::Current());
 // Returns x with each element along `dim` repeated n times.
@@ -315,6 +407,27 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc = Loc::Current());
 // Negative indices count from the end; outside ones give NaN (ints: the lowest or, unsigned,
 // highest).
 Array take(Operand x, Operand indices, int dim, OutOptions options = {}, Loc loc = Loc::Current());
+
+// Returns the differences of neighbours along `dim`, n times over: that dim is n shorter. Bools:
+// whether they differ.
+Array diff(Operand x, int dim = -1, DiffOptions options = {}, Loc loc = Loc::Current());
+
+// ---- matrices ----
+
+// Returns x [..., n, m] with zeros above (tril) or below (triu) the k-th diagonal of the last two
+// dims; k > 0 is above the main one. Nothing moves.
+Array tril(Operand x, int64_t k = 0, Loc loc = Loc::Current());
+Array triu(Operand x, int64_t k = 0, Loc loc = Loc::Current());
+// Returns the elements at [i, i + offset] of dims dim1 and dim2, along a new last dim, in x's
+// dtype. Throws ShardingError where either dim is sharded, unless out_sharding says how the new one
+// is; then only the result is exchanged, and a -0 may come back as 0.
+Array diagonal(Operand x, DiagonalOptions options = {}, Loc loc = Loc::Current());
+// Returns a matrix with x [n] on its k-th diagonal: [n + |k|, n + |k|], rows sharded like x. Of a
+// matrix its k-th diagonal, as above. Throws ShapeError for other ranks.
+Array diag(Operand x, int64_t k = 0, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns the sum of a diagonal, [...] without dim1 and dim2; the dtype is that of sum. NumPy's
+// trace.
+Array matrix_trace(Operand x, TraceOptions options = {}, Loc loc = Loc::Current());
 
 // ---- reduce: dims default to all; {} reduces nothing. Sharded reduced dims are combined. ----
 Array sum(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
@@ -327,6 +440,19 @@ Array all(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc:
 Array logsumexp(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 Array var(Operand x, Dims dims = All, VarOptions options = {}, Loc loc = Loc::Current());
 Array stddev(Operand x, Dims dims = All, VarOptions options = {}, Loc loc = Loc::Current());
+// Returns max - min.
+Array ptp(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
+// Returns how many elements are not 0, in the default int.
+Array count_nonzero(Operand x, Dims dims = All, ReduceOptions options = {},
+                    Loc loc = Loc::Current());
+// Returns sum(x * weights) / sum(weights), floating; the mean without weights. Throws ShapeError
+// for weights of another shape.
+Array average(Operand x, Dims dims = All, AverageOptions options = {}, Loc loc = Loc::Current());
+// Returns the norm of vectors (one dim) or matrices (two dims: rows, columns), floating. Vectors
+// have any order p, infinities and 0 (how many are not 0) included; matrices Frobenius's (no
+// `ord`), 1, -1 and both infinities. Of all dims without `ord`: the 2-norm of all elements. Throws
+// ShapeError for other orders (singular values are not there: 2, -2, nuclear) and more dims.
+Array norm(Operand x, Dims dims = All, NormOptions options = {}, Loc loc = Loc::Current());
 // Returns the index of the first largest (smallest) element along `dim`; a NaN beats numbers.
 Array argmax(Operand x, int dim, ArgOptions options = {}, Loc loc = Loc::Current());
 Array argmin(Operand x, int dim, ArgOptions options = {}, Loc loc = Loc::Current());
@@ -357,6 +483,14 @@ Array tensordot(Operand a, Operand b, DotDims dims, DotOptions options = {},
                 Loc loc = Loc::Current());
 Array tensordot(Operand a, Operand b, int dims = 2, DotOptions options = {},
                 Loc loc = Loc::Current());
+// Returns products of all elements of a with all of b: [elements of a, elements of b].
+Array outer(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Returns products summed over both last dims: [a..., b...]; a scalar multiplies.
+Array inner(Operand a, Operand b, DotOptions options = {}, Loc loc = Loc::Current());
+// Returns the sum of products of all elements: []. Throws ShapeError unless they are as many.
+Array vdot(Operand a, Operand b, DotOptions options = {}, Loc loc = Loc::Current());
+// Returns a with each element replaced by its product with b: dim d has size a[d] * b[d].
+Array kron(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // einsum("bh,hk->bk", {a, b}): sums over the letters that the result lacks.
 Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options = {},
              Loc loc = Loc::Current());
@@ -378,8 +512,8 @@ Array one_hot(Operand x, int64_t n, OneHotOptions options = {}, Loc loc = Loc::C
 Array softmax(Operand x, Dims dims = -1, Loc loc = Loc::Current());
 Array log_softmax(Operand x, Dims dims = -1, Loc loc = Loc::Current());
 // Returns (x - mean) / sqrt(var + epsilon) * scale + bias over `dims`.
-Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims = -1, NormOptions options = {},
-                 Loc loc = Loc::Current());
+Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims = -1,
+                 LayerNormOptions options = {}, Loc loc = Loc::Current());
 
 // ---- placement ----
 

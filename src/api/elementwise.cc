@@ -17,12 +17,6 @@ using api::Call;
 Array FloatUnary(const ir::OpDef& op, const Operand& x, Call call) {
   return api::Run(op, nullptr, {api::ToFloat(x, call)}, call);
 }
-// Rounding leaves ints and bools as they are.
-Array Whole(const ir::OpDef& op, const Operand& x, Call call) {
-  Array a = api::ToArray(x, call);
-  if (!api::TypeOf(a)->dtype().is_floating() && !base::StrictTypesActive()) return a;
-  return api::Run(op, nullptr, {a}, call);
-}
 Array Unary(const ir::OpDef& op, const Operand& x, Call call) {
   return api::Run(op, nullptr, {api::ToArray(x, call)}, call);
 }
@@ -37,6 +31,18 @@ Array Apply(const ir::OpDef& op, const std::vector<Array>& operands, const OutOp
 Array Binary(const ir::OpDef& op, const Operand& a, const Operand& b, const OutOptions& options,
              Call call) {
   return Apply(op, api::Promote({a, b}, call), options, call);
+}
+// Integer arithmetic counts bools in i32, as JAX does.
+std::vector<Array> Counted(std::vector<Array> xs, Call call) {
+  for (Array& x : xs)
+    if (api::TypeOf(x)->dtype().is_bool()) x = api::Convert(x, i32, call);
+  return xs;
+}
+// The strict op refuses bools; NumPy's function counts them.
+Array CountedBinary(const ir::OpDef& op, const Operand& a, const Operand& b,
+                    const OutOptions& options, Call call) {
+  std::vector<Array> xs = api::Promote({a, b}, call);
+  return Apply(op, base::StrictTypesActive() ? xs : Counted(xs, call), options, call);
 }
 // The same in a floating dtype.
 std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call) {
@@ -55,13 +61,6 @@ Array Arithmetic(const ir::OpDef& on_bool, const ir::OpDef& op, const Operand& a
   return Apply(logic ? on_bool : op, xs, options, call);
 }
 
-// Integer arithmetic counts bools in i32, as JAX does.
-std::vector<Array> Counted(std::vector<Array> xs, Call call) {
-  for (Array& x : xs)
-    if (api::TypeOf(x)->dtype().is_bool()) x = api::Convert(x, i32, call);
-  return xs;
-}
-
 bool IsFloat(const Array& x) { return api::TypeOf(x)->dtype().is_floating(); }
 
 Array ToBool(const Operand& x, Call call) {
@@ -71,8 +70,6 @@ Array ToBool(const Operand& x, Call call) {
 
 }  // namespace
 
-Array ceil(Operand x, Loc loc) { return Whole(ops::kCeil, x, {"ceil", loc}); }
-Array floor(Operand x, Loc loc) { return Whole(ops::kFloor, x, {"floor", loc}); }
 Array exp(Operand x, Loc loc) { return FloatUnary(ops::kExp, x, {"exp", loc}); }
 Array exp2(Operand x, Loc loc) { return FloatUnary(ops::kExp2, x, {"exp2", loc}); }
 Array expm1(Operand x, Loc loc) { return FloatUnary(ops::kExpm1, x, {"expm1", loc}); }
@@ -113,9 +110,6 @@ Array abs(Operand x, Loc loc) {
   DType t = api::TypeOf(a)->dtype();
   return t.is_bool() || t.is_unsigned() ? a : Unary(ops::kAbs, a, {"abs", loc});
 }
-Array round(Operand x, RoundOptions options, Loc loc) {
-  return Whole(options.away_from_zero ? ops::kRoundAway : ops::kRound, x, {"round", loc});
-}
 
 Array sub(Operand a, Operand b, OutOptions options, Loc loc) {
   return Binary(ops::kSub, a, b, options, {"sub", loc});
@@ -142,13 +136,13 @@ Array bitwise_xor(Operand a, Operand b, OutOptions options, Loc loc) {
   return Binary(ops::kBitwiseXor, a, b, options, {"bitwise_xor", loc});
 }
 Array shift_left(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kShiftLeft, a, b, options, {"shift_left", loc});
+  return CountedBinary(ops::kShiftLeft, a, b, options, {"shift_left", loc});
 }
 Array shift_right_arithmetic(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kShiftRightArithmetic, a, b, options, {"shift_right_arithmetic", loc});
+  return CountedBinary(ops::kShiftRightArithmetic, a, b, options, {"shift_right_arithmetic", loc});
 }
 Array shift_right_logical(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kShiftRightLogical, a, b, options, {"shift_right_logical", loc});
+  return CountedBinary(ops::kShiftRightLogical, a, b, options, {"shift_right_logical", loc});
 }
 Array eq(Operand a, Operand b, OutOptions options, Loc loc) {
   return Binary(ops::kEq, a, b, options, {"eq", loc});
@@ -176,6 +170,45 @@ Array nextafter(Operand a, Operand b, OutOptions options, Loc loc) {
                {"nextafter", loc});
 }
 
+// max(a, b) + log1p(e^-|a - b|). Where a - b is NaN, infinities of one sign included, a + b is
+// right.
+Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"logaddexp", loc};
+  std::vector<Array> xs = PromoteFloat({a, b}, call);
+  Array delta = Apply(ops::kSub, xs, options, call);
+  Array sum = Apply(ops::kAdd, xs, options, call);
+  Array tail = log1p(exp(neg(abs(delta, loc), loc), loc), loc);
+  Array top = Apply(ops::kMaximum, xs, options, call);
+  return where(isnan(delta, loc), sum, add(top, tail, {}, loc), {}, loc);
+}
+
+Array isclose(Operand a, Operand b, CloseOptions options, Loc loc) {
+  Call call{"isclose", loc};
+  std::vector<Array> xs = PromoteFloat({a, b}, call);
+  DType t = api::TypeOf(xs[0])->dtype();
+  Array rtol = api::ScalarOf(options.rtol, t, false, call);
+  Array atol = api::ScalarOf(options.atol, t, false, call);
+  Array apart = abs(Apply(ops::kSub, xs, {}, call), loc);
+  Array bound = add(atol, mul(rtol, abs(xs[1], loc), {}, loc), {}, loc);
+  Array near = bitwise_and(le(apart, bound, {}, loc), isfinite(xs[1], loc), {}, loc);
+  Array close = bitwise_or(eq(xs[0], xs[1], {}, loc), near, {}, loc);
+  if (!options.equal_nan) return close;
+  return bitwise_or(close, bitwise_and(isnan(xs[0], loc), isnan(xs[1], loc), {}, loc), {}, loc);
+}
+Array allclose(Operand a, Operand b, CloseOptions options, Loc loc) {
+  return all(isclose(a, b, options, loc), All, {}, loc);
+}
+Array array_equal(Operand a, Operand b, EqualOptions options, Loc loc) {
+  Call call{"array_equal", loc};
+  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  if (api::TypeOf(x)->shape() != api::TypeOf(y)->shape())
+    return api::ScalarOf(false, bool_, false, call);
+  Array equal = eq(x, y, {}, loc);
+  if (options.equal_nan)
+    equal = bitwise_or(equal, bitwise_and(isnan(x, loc), isnan(y, loc), {}, loc), {}, loc);
+  return all(equal, All, {}, loc);
+}
+
 Array add(Operand a, Operand b, OutOptions options, Loc loc) {
   return Arithmetic(ops::kBitwiseOr, ops::kAdd, a, b, options, {"add", loc});
 }
@@ -198,10 +231,14 @@ void CheckIntegerPower(const Array& base, int64_t n, Call call) {
 
 Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"pow", loc};
-  if (b.scalar() && b.scalar()->kind() == Scalar::kInt)
-    CheckIntegerPower(api::ToArray(a, call), b.scalar()->as_int(), call);
-  if (!base::StrictTypesActive() || a.scalar() || b.scalar())
-    return Binary(ops::kPow, a, b, options, call);
+  bool strict = base::StrictTypesActive();
+  if (b.scalar() && b.scalar()->kind() != Scalar::kFloat) {
+    // Counted before the exponent's dtype is looked at: bool[] to the power 2 is i32[].
+    Array base = strict ? api::ToArray(a, call) : Counted({api::ToArray(a, call)}, call)[0];
+    if (b.scalar()->kind() == Scalar::kInt) CheckIntegerPower(base, b.scalar()->as_int(), call);
+    return CountedBinary(ops::kPow, base, b, options, call);
+  }
+  if (!strict || a.scalar() || b.scalar()) return CountedBinary(ops::kPow, a, b, options, call);
   Array x = api::ToArray(a, call), y = api::ToArray(b, call);
   DType t = api::TypeOf(x)->dtype();
   if (!t.is_floating())
@@ -479,9 +516,9 @@ Array operator<=(Operand a, Operand b) { return le(a, b, {}, a.loc()); }
 Array operator>(Operand a, Operand b) { return gt(a, b, {}, a.loc()); }
 Array operator>=(Operand a, Operand b) { return ge(a, b, {}, a.loc()); }
 Array operator>>(Operand a, Operand b) {
-  Array x = api::ToArray(a, {"shift_right_arithmetic", a.loc()});
-  return api::TypeOf(x)->dtype().is_unsigned() ? shift_right_logical(x, b, {}, a.loc())
-                                               : shift_right_arithmetic(x, b, {}, a.loc());
+  DType t = api::PromotedDType({a, b}, {"shift_right_arithmetic", a.loc()});
+  return t.is_unsigned() ? shift_right_logical(a, b, {}, a.loc())
+                         : shift_right_arithmetic(a, b, {}, a.loc());
 }
 Array operator-(Operand a) { return neg(a, a.loc()); }
 Array operator+(Operand a) { return api::ToArray(a, {"+", a.loc()}); }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "api/operands.h"
@@ -171,6 +172,106 @@ Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) {
   return sqrt(var(x, dims, options, loc), loc);
 }
 
+Array ptp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  return sub(max(x, dims, options, loc), min(x, dims, options, loc), {}, loc);
+}
+
+Array count_nonzero(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  if (options.dtype.is_default()) options.dtype = base::DefaultInt();
+  return sum(astype(x, bool_, loc), dims, options, loc);
+}
+
+namespace {
+
+// Returns weights shaped like the dims, in their order, in their places beside dims of size 1.
+Array Spread(const Array& weights, const ir::Shape& shape, const std::vector<int64_t>& dims,
+             Call call) {
+  ir::Shape named, spread(shape.size(), 1);
+  std::vector<int64_t> order;  // the weights' dims, as their dims come in x
+  for (size_t d = 0; d < shape.size(); ++d) {
+    auto at = std::find(dims.begin(), dims.end(), static_cast<int64_t>(d));
+    if (at == dims.end()) continue;
+    order.push_back(at - dims.begin());
+    spread[d] = shape[d];
+  }
+  for (int64_t d : dims) named.push_back(shape[static_cast<size_t>(d)]);
+  if (ShapeOf(weights) != named)
+    api::FailShape(
+        call, 18,
+        fmt::format("weights of shape {} are neither of shape {} nor, as the averaged "
+                    "dims, {}",
+                    ir::FieldText(ShapeOf(weights)), ir::FieldText(shape), ir::FieldText(named)));
+  return api::Reshape(transpose(weights, order, call.loc), spread, call);
+}
+
+}  // namespace
+
+Array average(Operand x, Dims dims, AverageOptions options, Loc loc) {
+  Call call{"average", loc};
+  ReduceOptions how{.keepdims = options.keepdims, .out_sharding = options.out_sharding};
+  if (!options.weights.is_given()) return mean(x, dims, how, loc);
+  Array a = api::ToArray(x, call), weights = options.weights;
+  DType t = api::FloatOf(api::PromotedDType({a, weights}, call));
+  a = api::Convert(a, t, call);
+  weights = api::Convert(weights, t, call);
+  if (ShapeOf(weights) != ShapeOf(a))
+    weights =
+        Spread(weights, ShapeOf(a), api::NormalDims(dims, api::TypeOf(a)->rank(), call), call);
+  Array total = sum(mul(a, weights, {}, loc), dims, how, loc);
+  return div(total, sum(weights, dims, {.keepdims = options.keepdims}, loc), {}, loc);
+}
+
+namespace {
+
+// The largest (smallest) of numbers that are not negative; the largest of nothing is 0.
+Array ExtremeSize(const Array& x, Reduced r, Call call) {
+  bool empty = Count(x, r.dims) == 0;
+  if (empty && &r.op == &ops::kReduceMin)
+    api::FailShape(call, 18, "there is no smallest of nothing");
+  Array y = Reduce(x, std::move(r), call);
+  return empty ? zeros_like(y, {}, call.loc) : y;
+}
+
+Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
+  Loc loc = call.loc;
+  auto extreme = [&](const ir::OpDef& op) {
+    return ExtremeSize(abs(x, loc), {op, sum.dims, sum.keepdims, sum.out_sharding}, call);
+  };
+  if (std::isinf(ord)) return extreme(ord > 0 ? ops::kReduceMax : ops::kReduceMin);
+  if (ord == 0)
+    return Reduce(api::Convert(ne(x, Operand(0, loc), {}, loc), api::TypeOf(x)->dtype(), call), sum,
+                  call);
+  if (ord == 1) return Reduce(abs(x, loc), sum, call);
+  if (ord == 2) return sqrt(Reduce(mul(x, x, {}, loc), sum, call), loc);
+  Array total = Reduce(pow(abs(x, loc), Operand(ord, loc), {}, loc), sum, call);
+  return pow(total, Operand(1 / ord, loc), {}, loc);
+}
+
+// The largest (smallest) sum over columns, or rows, of absolute values.
+Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
+  bool infinite = std::isinf(ord);
+  if (!infinite && std::abs(ord) != 1)
+    api::FailShape(call, 17, fmt::format("the norm of order {} of matrices is not there", ord),
+                   {"orders are 1, -1, inf and -inf; left out, the norm is Frobenius's"});
+  Array sums = Reduce(abs(x, call.loc), {sum.op, {sum.dims[infinite ? 1 : 0]}, true}, call);
+  const ir::OpDef& extreme = ord > 0 ? ops::kReduceMax : ops::kReduceMin;
+  return ExtremeSize(sums, {extreme, sum.dims, sum.keepdims, sum.out_sharding}, call);
+}
+
+}  // namespace
+
+Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
+  Call call{"norm", loc};
+  Array a = api::ToFloat(x, call);
+  Reduced sum{ops::kReduceSum, api::NormalDims(dims, api::TypeOf(a)->rank(), call),
+              options.keepdims, options.out_sharding};
+  size_t n = sum.dims.size();
+  if (n != 1 && n != 2 && (options.ord || !dims.all()))
+    api::FailShape(call, 12, fmt::format("norms are of one dim or two, not {}", n));
+  if (!options.ord) return VectorNorm(a, 2, sum, call);
+  return n == 1 ? VectorNorm(a, *options.ord, sum, call) : MatrixNorm(a, *options.ord, sum, call);
+}
+
 // max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not
 // arise.
 Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
@@ -254,7 +355,8 @@ Array log_softmax(Operand x, Dims dims, Loc loc) {
              loc);
 }
 
-Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, NormOptions options, Loc loc) {
+Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, LayerNormOptions options,
+                 Loc loc) {
   Call call{"layer_norm", loc};
   Array a = api::ToFloat(x, call);
   Array centre = mean(a, dims, {.keepdims = true}, loc);

@@ -13,6 +13,7 @@ const OpTable& Ops() {
     AddPieces(t);
     AddReductions(t);
     AddContractions(t);
+    AddNumpy(t);
     return t;
   }();
   return table;

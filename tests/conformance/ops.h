@@ -18,6 +18,7 @@ void AddMovement(OpTable& table);
 void AddPieces(OpTable& table);
 void AddReductions(OpTable& table);
 void AddContractions(OpTable& table);
+void AddNumpy(OpTable& table);
 
 // All of the above, by JAX's names: `NAME` is jax.lax's, `np.NAME` and `nn.NAME` the modules'.
 const OpTable& Ops();

@@ -168,22 +168,6 @@ void AddBinary(OpTable& table) {
   table["np.bitwise_right_shift"] = table["np.right_shift"];
 }
 
-// NumPy's rounding to a power of ten is lax's, around a multiplication; narrow floats in f32.
-Array RoundDecimals(const Call& c) {
-  int64_t decimals = c.integer("decimals", 0);
-  if (decimals == 0) return round(c.in(0), {}, c.loc());
-  Array x = c.array(0);
-  DType dtype = x.dtype(c.loc());
-  if (!dtype.is_floating()) throw Unsupported("decimals of integers");
-  if (dtype.size() == 2) x = astype(x, f32, c.loc());
-  double factor = 1;
-  for (int64_t i = 0; i < std::abs(decimals); ++i) factor *= 10;
-  Array scaled = decimals > 0 ? mul(x, factor, {}, c.loc()) : divide(x, factor, {}, c.loc());
-  Array whole = round(scaled, {}, c.loc());
-  Array back = decimals > 0 ? divide(whole, factor, {}, c.loc()) : mul(whole, factor, {}, c.loc());
-  return astype(back, dtype, c.loc());
-}
-
 void AddSelections(OpTable& table) {
   table["select_n"] = [](const Call& c) {
     return std::vector{select_n(c.in(0), c.arrays(1), {}, c.loc())};
@@ -240,8 +224,6 @@ void AddElementwise(OpTable& table) {
     return std::vector{
         round(c.in(0), {.away_from_zero = c.integer("rounding_method", 0) == 0}, c.loc())};
   };
-  table["np.round"] = [](const Call& c) { return std::vector{RoundDecimals(c)}; };
-  table["np.rint"] = table["np.round"];
   table["integer_pow"] = [](const Call& c) {
     return std::vector{integer_pow(c.in(0), c.integer("y"), c.loc())};
   };

@@ -15,12 +15,6 @@ std::vector<int64_t> Reversed(std::vector<int64_t> v) {
   return v;
 }
 
-// A list of dims in which negative ones count from the end.
-std::vector<int64_t> Normalized(std::vector<int64_t> dims, int rank) {
-  for (int64_t& d : dims) d += d < 0 ? rank : 0;
-  return dims;
-}
-
 std::vector<int64_t> Identity(int rank) {
   std::vector<int64_t> dims(static_cast<size_t>(rank));
   std::iota(dims.begin(), dims.end(), 0);
@@ -75,7 +69,10 @@ void AddReshapes(OpTable& table) {
   table["np.reshape"] = [](const Call& c) {
     return std::vector{ReshapeTo(c, c.integers("shape"))};
   };
-  table["np.ravel"] = [](const Call& c) { return std::vector{ReshapeTo(c, {-1})}; };
+  table["np.ravel"] = [](const Call& c) {
+    if (c.text("order", "C") == "F") return std::vector{ReshapeFortran(c, {-1}, {c.spec()})};
+    return std::vector{ravel(c.in(0), {c.spec()}, c.loc())};
+  };
   table["collapse"] = [](const Call& c) {
     std::vector<int64_t> shape = c.array(0).shape(c.loc());
     auto rank = static_cast<int64_t>(shape.size());
@@ -90,32 +87,6 @@ void AddReshapes(OpTable& table) {
   };
 }
 
-// Moves the source dims to the destinations and keeps the order of the others.
-Array MoveDims(const Call& c, std::vector<int64_t> source, std::vector<int64_t> destination) {
-  int rank = c.rank(0);
-  for (const auto* dims : {&source, &destination})
-    for (int64_t d : *dims) c.CheckDim(d);
-  source = Normalized(std::move(source), rank);
-  destination = Normalized(std::move(destination), rank);
-  std::vector<int64_t> order(static_cast<size_t>(rank), -1);
-  for (size_t i = 0; i < source.size(); ++i) order.at(destination.at(i)) = source[i];
-  int64_t next = 0;
-  for (int64_t& d : order) {
-    if (d >= 0) continue;
-    while (std::find(source.begin(), source.end(), next) != source.end()) ++next;
-    d = next++;
-  }
-  return transpose(c.in(0), Dims(order), c.loc());
-}
-
-Array SwapDims(const Call& c, int64_t a, int64_t b) {
-  int rank = c.rank(0);
-  for (int64_t d : {a, b}) c.CheckDim(d);
-  std::vector<int64_t> order = Identity(rank);
-  std::swap(order.at(a < 0 ? a + rank : a), order.at(b < 0 ? b + rank : b));
-  return transpose(c.in(0), Dims(order), c.loc());
-}
-
 void AddTransposes(OpTable& table) {
   table["transpose"] = [](const Call& c) {
     return std::vector{transpose(c.in(0), Dims(c.integers("permutation")), c.loc())};
@@ -124,23 +95,27 @@ void AddTransposes(OpTable& table) {
     return std::vector{transpose(c.in(0), c.dims("axes"), c.loc())};
   };
   table["np.permute_dims"] = table["np.transpose"];
-  table["np.matrix_transpose"] = [](const Call& c) { return std::vector{SwapDims(c, -2, -1)}; };
+  table["np.matrix_transpose"] = [](const Call& c) {
+    return std::vector{swapaxes(c.in(0), -2, -1, c.loc())};
+  };
   table["np.swapaxes"] = [](const Call& c) {
-    return std::vector{SwapDims(c, c.integer("axis1"), c.integer("axis2"))};
+    return std::vector{swapaxes(c.in(0), c.dim("axis1", 0), c.dim("axis2", 0), c.loc())};
   };
   table["np.moveaxis"] = [](const Call& c) {
-    return std::vector{MoveDims(c, c.integers("source"), c.integers("destination"))};
+    return std::vector{moveaxis(c.in(0), c.integers("source"), c.integers("destination"), c.loc())};
   };
   table["np.rollaxis"] = [](const Call& c) {  // to just before the dim `start`
     int64_t rank = c.rank(0), dim = c.integer("axis"), start = c.integer("start", 0);
     dim += dim < 0 ? rank : 0;
     start += start < 0 ? rank : 0;
-    return std::vector{MoveDims(c, {dim}, {dim < start ? start - 1 : start})};
+    return std::vector{moveaxis(c.in(0), {dim}, {dim < start ? start - 1 : start}, c.loc())};
   };
   table["rev"] = [](const Call& c) {
     return std::vector{rev(c.in(0), Dims(c.integers("dimensions")), c.loc())};
   };
-  table["np.flip"] = [](const Call& c) { return std::vector{rev(c.in(0), c.dims(), c.loc())}; };
+  table["np.flip"] = [](const Call& c) { return std::vector{flip(c.in(0), c.dims(), c.loc())}; };
+  table["np.fliplr"] = [](const Call& c) { return std::vector{flip(c.in(0), 1, c.loc())}; };
+  table["np.flipud"] = [](const Call& c) { return std::vector{flip(c.in(0), 0, c.loc())}; };
 }
 
 void AddBroadcasts(OpTable& table) {

@@ -6,33 +6,17 @@
 namespace tessera::conformance {
 namespace {
 
-// New dims in front, up to `rank`.
-Array AtLeast(int rank, Array x, Loc loc) {
-  while (x.rank(loc) < rank) x = expand_dims(x, 0, loc);
-  return x;
-}
-
-std::vector<Array> AllAtLeast(int rank, const Call& c) {
-  std::vector<Array> arrays = c.arrays();
-  for (Array& x : arrays) x = AtLeast(rank, x, c.loc());
-  return arrays;
-}
-
 // Without an axis both are flat.
 Array Append(const Call& c) {
-  int dim = c.dim("axis", 0);
-  std::vector<Array> parts{c.array(0), c.size() > 1 ? c.array(1) : Array(c.integer("values"))};
-  if (!c.has("axis"))
-    for (Array& x : parts) x = reshape(x, {-1}, {}, c.loc());
-  return concatenate(parts, dim, c.loc());
+  Operand values = c.size() > 1 ? c.in(1) : Operand(ParseScalar(c.attr("values")), c.loc());
+  if (!c.has("axis")) return append(c.in(0), values, c.loc());
+  return append(c.in(0), values, c.dim("axis", 0), c.loc());
 }
 
-std::vector<Array> Unstack(const Call& c) {
-  int dim = c.dim("axis", 0);
-  std::vector<int64_t> ones(static_cast<size_t>(c.array(0).shape(dim, c.loc())), 1);
-  std::vector<Array> parts = split(c.in(0), ones, dim, c.loc());
-  for (Array& x : parts) x = squeeze(x, Dims(dim), c.loc());
-  return parts;
+std::vector<Array> Each(Array (*f)(Operand, Loc), const Call& c) {
+  std::vector<Array> arrays = c.arrays();
+  for (Array& x : arrays) x = f(x, c.loc());
+  return arrays;
 }
 
 void AddJoins(OpTable& table) {
@@ -45,19 +29,18 @@ void AddJoins(OpTable& table) {
   table["stack"] = join(stack, "axis");
   table["np.stack"] = join(stack, "axis");
   table["np.vstack"] = [](const Call& c) {
-    return std::vector{concatenate(AllAtLeast(2, c), 0, c.loc())};
+    return std::vector{concatenate(Each(atleast_2d, c), 0, c.loc())};
   };
   table["np.hstack"] = [](const Call& c) {
-    std::vector<Array> arrays = AllAtLeast(1, c);
+    std::vector<Array> arrays = Each(atleast_1d, c);
     int dim = arrays.at(0).rank(c.loc()) == 1 ? 0 : 1;
     return std::vector{concatenate(std::move(arrays), dim, c.loc())};
   };
   table["np.append"] = [](const Call& c) { return std::vector{Append(c)}; };
-  table["np.atleast_2d"] = [](const Call& c) {
-    return std::vector{AtLeast(2, c.array(0), c.loc())};
-  };
-  table["unstack"] = Unstack;
-  table["np.unstack"] = Unstack;
+  table["np.atleast_1d"] = [](const Call& c) { return Each(atleast_1d, c); };
+  table["np.atleast_2d"] = [](const Call& c) { return Each(atleast_2d, c); };
+  table["unstack"] = [](const Call& c) { return unstack(c.in(0), c.dim("axis", 0), c.loc()); };
+  table["np.unstack"] = table["unstack"];
 }
 
 // NumPy's sections: a count, or the indices at which to cut. `uneven` lets the first ones be

@@ -85,6 +85,8 @@ void AddReduces(OpTable& table) {
   table["np.max"] = table["np.amax"] = FromReduce(max, maximum);
   table["np.min"] = table["np.amin"] = FromReduce(min, minimum);
   table["np.mean"] = FromReduce(mean);
+  table["np.ptp"] = FromReduce(ptp);
+  table["np.count_nonzero"] = FromReduce(count_nonzero);
   table["np.any"] = FromReduce(any);
   table["np.all"] = FromReduce(all);
   table["nn.logsumexp"] = FromReduce(logsumexp);
@@ -168,10 +170,6 @@ void AddReductions(OpTable& table) {
   table["nn.standardize"] = [](const Call& c) {
     Dims dims = c.has("axis") ? c.dims() : Dims(-1);
     return std::vector{layer_norm(c.in(0), 1.0, 0.0, dims, {}, c.loc())};
-  };
-  table["np.count_nonzero"] = [](const Call& c) {
-    ReduceOptions options{.keepdims = c.flag("keepdims")};
-    return std::vector{sum(ne(c.in(0), 0, {}, c.loc()), c.dims(), options, c.loc())};
   };
   table["nn.softmax"] = soft(softmax);
   table["nn.log_softmax"] = soft(log_softmax);

@@ -1,0 +1,156 @@
+// NumPy's words for order, joins, differences and grids, over the ops of shape.cc.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "api/operands.h"
+
+namespace tessera {
+namespace {
+
+using api::Call;
+
+const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
+
+Array AtLeast(int64_t rank, const Operand& x, Call call) {
+  Array a = api::ToArray(x, call);
+  ir::Shape shape = ShapeOf(a);
+  if (Rank(a) < rank) shape.insert(shape.begin(), static_cast<size_t>(rank - Rank(a)), 1);
+  return api::Reshape(a, shape, call);
+}
+
+Array InOrder(const Array& x, const std::vector<int64_t>& order, Call call) {
+  return std::is_sorted(order.begin(), order.end()) ? x : transpose(x, order, call.loc);
+}
+
+}  // namespace
+
+// ---- order ----
+
+Array moveaxis(Operand x, Dims source, Dims destination, Loc loc) {
+  Call call{"moveaxis", loc};
+  Array a = api::ToArray(x, call);
+  std::vector<int64_t> from = api::NormalDims(source, Rank(a), call);
+  std::vector<int64_t> to = api::NormalDims(destination, Rank(a), call);
+  if (from.size() != to.size())
+    api::FailShape(call, 12,
+                   fmt::format("{} dims cannot move to {} positions", from.size(), to.size()));
+  std::vector<int64_t> order(static_cast<size_t>(Rank(a)), -1);
+  for (size_t i = 0; i < to.size(); ++i) order[static_cast<size_t>(to[i])] = from[i];
+  int64_t next = 0;
+  for (int64_t& d : order) {
+    if (d >= 0) continue;
+    while (std::count(from.begin(), from.end(), next)) ++next;
+    d = next++;
+  }
+  return InOrder(a, order, call);
+}
+
+Array swapaxes(Operand x, int dim1, int dim2, Loc loc) {
+  Call call{"swapaxes", loc};
+  Array a = api::ToArray(x, call);
+  auto d1 = static_cast<size_t>(api::NormalDim(dim1, Rank(a), call));
+  auto d2 = static_cast<size_t>(api::NormalDim(dim2, Rank(a), call));
+  std::vector<int64_t> order(static_cast<size_t>(Rank(a)));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[d1], order[d2]);
+  return InOrder(a, order, call);
+}
+
+Array flip(Operand x, Dims dims, Loc loc) { return rev(x, dims, loc); }
+
+// ---- rank ----
+
+Array ravel(Operand x, OutOptions options, Loc loc) {
+  Array a = api::ToArray(x, {"ravel", loc});
+  return reshape(a, api::TypeOf(a)->elements(), options, loc);
+}
+
+Array atleast_1d(Operand x, Loc loc) { return AtLeast(1, x, {"atleast_1d", loc}); }
+Array atleast_2d(Operand x, Loc loc) { return AtLeast(2, x, {"atleast_2d", loc}); }
+
+// ---- join and take apart ----
+
+Array append(Operand x, Operand values, Loc loc) {
+  return concatenate({ravel(x, {}, loc), ravel(values, {}, loc)}, 0, loc);
+}
+Array append(Operand x, Operand values, int dim, Loc loc) {
+  Call call{"append", loc};
+  return concatenate({api::ToArray(x, call), api::ToArray(values, call)}, dim, loc);
+}
+
+std::vector<Array> unstack(Operand x, int dim, Loc loc) {
+  Call call{"unstack", loc};
+  Array a = api::ToArray(x, call);
+  auto d = static_cast<size_t>(api::NormalDim(dim, Rank(a), call));
+  std::vector<Array> parts =
+      split(a, std::vector<int64_t>(static_cast<size_t>(ShapeOf(a)[d]), 1), dim, loc);
+  for (Array& part : parts) part = squeeze(part, dim, loc);
+  return parts;
+}
+
+Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
+  Call call{"diff", loc};
+  Array a = api::ToArray(x, call);
+  if (options.n < 0)
+    api::FailShape(call, 17, fmt::format("differences are taken {} times", options.n));
+  if (options.n == 0) return a;
+  auto d = static_cast<size_t>(api::NormalDim(dim, Rank(a), call));
+  ir::Shape row = ShapeOf(a);
+  row[d] = 1;
+  std::vector<Array> parts;
+  for (const Array& part : {options.prepend, a, options.append}) {
+    if (!part.is_given()) continue;
+    bool scalar = part.rank(loc) == 0;
+    parts.push_back(scalar ? api::BroadcastTo(part, row, call) : part);
+  }
+  if (parts.size() > 1) a = concatenate(parts, dim, loc);
+  for (int64_t i = 0; i < options.n; ++i) {
+    ir::Shape starts(ShapeOf(a).size(), 0), limits = ShapeOf(a), first(starts), last = limits;
+    starts[d] = std::min<int64_t>(1, limits[d]);
+    last[d] = std::max<int64_t>(0, limits[d] - 1);
+    Array behind = slice(a, starts, limits, {}, loc), before = slice(a, first, last, {}, loc);
+    bool bools = api::TypeOf(a)->dtype().is_bool();
+    a = bools ? ne(behind, before, {}, loc) : sub(behind, before, {}, loc);
+  }
+  return a;
+}
+
+// ---- grids ----
+
+Array logspace(Operand lo, Operand hi, int64_t n, LogspaceOptions options, Loc loc) {
+  Call call{"logspace", loc};
+  DType t =
+      options.dtype.is_default() ? api::FloatOf(api::PromotedDType({lo, hi}, call)) : options.dtype;
+  LinspaceOptions even{api::FloatOf(t), options.out_sharding, options.endpoint};
+  Array powers = pow(Operand(options.base, loc), linspace(lo, hi, n, even, loc), {}, loc);
+  return api::Convert(powers, t, call);
+}
+
+std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc loc) {
+  Call call{"meshgrid", loc};
+  bool xy = options.indexing == "xy";
+  if (!xy && options.indexing != "ij")
+    api::FailShape(call, 17, fmt::format("there is no indexing \"{}\"", options.indexing),
+                   {"indexing is \"xy\" or \"ij\""});
+  ir::Shape shape;
+  for (const Array& x : xs) {
+    trace::Use(x, call.name, loc);
+    if (Rank(x) != 1)
+      api::FailShape(call, 11, fmt::format("arrays of a grid have rank 1, not {}", Rank(x)));
+    shape.push_back(options.sparse ? 1 : ShapeOf(x)[0]);
+  }
+  bool swapped = xy && xs.size() > 1;
+  if (swapped) std::swap(shape[0], shape[1]);
+  for (size_t i = 0; i < xs.size(); ++i) {
+    size_t d = swapped && i < 2 ? 1 - i : i;
+    ir::Shape own = shape;
+    own[d] = ShapeOf(xs[i])[0];
+    xs[i] = broadcast_in_dim(xs[i], own, static_cast<int>(d), {options.out_sharding}, loc);
+  }
+  return xs;
+}
+
+}  // namespace tessera

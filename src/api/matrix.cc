@@ -1,0 +1,239 @@
+// Triangles, diagonals and products of matrices, NumPy's words over ops.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "api/operands.h"
+#include "ops/params.h"
+
+namespace tessera {
+namespace {
+
+using api::Call;
+using sharding::DimAxes;
+using sharding::TensorSharding;
+
+const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
+
+// Applies an op without data of its own, laid out as told.
+Array Make(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands,
+           const ir::ShapeAndDType& wanted, const TensorSharding& out, Call call) {
+  trace::Application a{op, std::move(params), {}, &wanted, nullptr, call.loc, call.name, nullptr};
+  for (const Array& x : operands) a.operands.push_back(trace::Use(x, call.name, call.loc));
+  if (out.mesh) a.out_sharding = &out;
+  return trace::Apply(a)[0];
+}
+
+using Compare = Array (*)(Operand, Operand, OutOptions, Loc);
+
+// Where a matrix's elements lie against its k-th diagonal.
+struct Band {
+  int64_t rows, columns, k;
+  DimAxes row_axes, column_axes;  // how the dims are sharded on `mesh`
+  const sharding::MeshDef* mesh;
+
+  // Returns compare(row + k, column) [rows, columns], each device making its own part.
+  Array operator()(Compare compare, Call call) const {
+    DType t = std::max(rows, columns) < int64_t{1} << 30 ? i32 : i64;
+    auto index = [&](int64_t dim, const ir::Shape& shape, const DimAxes& axes) {
+      TensorSharding layout = sharding::Replicated(mesh, 2);
+      layout.dims[static_cast<size_t>(dim)] = axes;
+      return Make(ops::kIota, ir::MakeParams(ops::IotaParams{{dim}}), {}, {shape, t}, layout, call);
+    };
+    Array row = index(0, {rows, 1}, row_axes), column = index(1, {1, columns}, column_axes);
+    // Beyond these all elements lie on one side, whatever k is.
+    Array offset = api::ScalarOf(std::clamp(k, -rows, columns), t, false, call);
+    return compare(add(row, offset, {}, call.loc), column, {}, call.loc);
+  }
+};
+
+Array ZeroLike(const Array& x, Call call) {
+  return api::ScalarOf(0, api::TypeOf(x)->dtype(), false, call);
+}
+
+// Returns x where its elements at dims d1 and d2 compare so with the k-th diagonal, else 0.
+Array Masked(const Array& x, int64_t d1, int64_t d2, int64_t k, Compare compare, Call call) {
+  const TensorSharding& s = api::TypeOf(x)->sharding();
+  auto axes = [&](int64_t d) { return s.mesh ? s.dims[static_cast<size_t>(d)] : DimAxes{}; };
+  Band band{ShapeOf(x)[static_cast<size_t>(d1)],
+            ShapeOf(x)[static_cast<size_t>(d2)],
+            k,
+            axes(d1),
+            axes(d2),
+            s.mesh};
+  Array mask = band(compare, call);
+  if (d1 > d2) mask = transpose(mask, All, call.loc);
+  TensorSharding layout = s;
+  layout.unreduced.clear();
+  layout.reduced.clear();
+  if (Rank(x) > 2) {
+    ops::BroadcastParams dims{{std::min(d1, d2), std::max(d1, d2)}};
+    mask = Make(ops::kBroadcastInDim, ir::MakeParams(std::move(dims)), {mask},
+                {ShapeOf(x), DType{}}, layout, call);
+  }
+  return where(mask, x, ZeroLike(x, call), {}, call.loc);
+}
+
+Array Triangle(const Operand& x, int64_t k, Compare compare, Call call) {
+  Array a = api::ToArray(x, call);
+  if (Rank(a) < 2)
+    api::FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(a)));
+  return Masked(a, Rank(a) - 2, Rank(a) - 1, k, compare, call);
+}
+
+struct DimPair {
+  int64_t first, second;
+};
+
+DimPair MatrixDims(const Array& x, int dim1, int dim2, Call call) {
+  if (Rank(x) < 2)
+    api::FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(x)));
+  DimPair d{api::NormalDim(dim1, Rank(x), call), api::NormalDim(dim2, Rank(x), call)};
+  if (d.first == d.second) api::FailShape(call, 12, fmt::format("dim {} is named twice", d.first));
+  return d;
+}
+
+}  // namespace
+
+Array tril(Operand x, int64_t k, Loc loc) { return Triangle(x, k, ge, {"tril", loc}); }
+Array triu(Operand x, int64_t k, Loc loc) { return Triangle(x, k, le, {"triu", loc}); }
+
+// ---- diagonals ----
+
+namespace {
+
+// The diagonal of a square [..., n, n] is every n+1st of its elements.
+Array StridedDiagonal(const Array& square, Call call) {
+  ir::Shape shape = ShapeOf(square);
+  int64_t n = shape.back();
+  shape.pop_back();
+  shape.back() = n * n;
+  Array flat = api::Reshape(square, shape, call);
+  ir::Shape starts(shape.size(), 0), strides(shape.size(), 1);
+  strides.back() = n + 1;
+  return slice(flat, starts, shape, strides, call.loc);
+}
+
+// The diagonal of [..., n, m] as the sum along a dim when all other elements are 0: the matrix
+// stays where it is, and at most n or m elements are exchanged.
+Array SummedDiagonal(const Array& x, int64_t k, int64_t size, Call call) {
+  int64_t column = Rank(x) - 1, row = column - 1;
+  Array masked = Masked(x, row, column, k, eq, call);
+  const ir::OpDef& op = api::TypeOf(x)->dtype().is_bool() ? ops::kReduceOr : ops::kReduceSum;
+  int64_t summed = size == ShapeOf(x).back() ? row : column;
+  Array line = api::Run(op, ir::MakeParams(ops::DimsParams{{summed}}), {masked}, call);
+  if (ShapeOf(line).back() == size) return line;
+  TensorSharding whole = api::TypeOf(line)->sharding();
+  if (whole.mesh && !whole.dims.back().axes.empty()) {
+    whole.dims.back() = {};
+    line = reshard(line, sharding::ToSpec(whole), call.loc);
+  }
+  ir::Shape starts(ShapeOf(line).size(), 0), limits = ShapeOf(line);
+  starts.back() = std::max<int64_t>(-k, 0);
+  limits.back() = starts.back() + size;
+  return slice(line, starts, limits, {}, call.loc);
+}
+
+}  // namespace
+
+Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
+  Call call{"diagonal", loc};
+  Array a = api::ToArray(x, call);
+  DimPair d = MatrixDims(a, options.dim1, options.dim2, call);
+  a = moveaxis(a, {d.first, d.second}, {-2, -1}, loc);
+  const ir::Type& type = *api::TypeOf(a);
+  const sharding::MeshDef* mesh = type.mesh();
+  auto row = static_cast<size_t>(type.rank()) - 2, column = row + 1;
+  bool sharded = mesh && !(type.sharding().dims[row].axes.empty() &&
+                           type.sharding().dims[column].axes.empty());
+  if (sharded && !options.out_sharding)
+    api::FailSharding(call, 5, fmt::format("the diagonal is of sharded dims: {}", type.text()),
+                      {"say how the result is sharded with .out_sharding"});
+  ir::Shape starts(type.shape().size(), 0), limits = type.shape();
+  int64_t k = std::clamp(options.offset, -limits[row], limits[column]);
+  starts[row] = std::max<int64_t>(-k, 0);
+  starts[column] = std::max<int64_t>(k, 0);
+  int64_t size = std::min(limits[row] - starts[row], limits[column] - starts[column]);
+  limits[row] = starts[row] + size;
+  limits[column] = starts[column] + size;
+  bool whole = !sharded && !(mesh && mesh->has_mode(AxisMode::Auto));
+  Array line = whole ? StridedDiagonal(slice(a, starts, limits, {}, loc), call)
+                     : SummedDiagonal(a, k, size, call);
+  return options.out_sharding ? reshard(line, *options.out_sharding, loc) : line;
+}
+
+Array diag(Operand x, int64_t k, OutOptions options, Loc loc) {
+  Call call{"diag", loc};
+  Array a = api::ToArray(x, call);
+  if (Rank(a) == 2) return diagonal(a, {.offset = k, .out_sharding = options.out_sharding}, loc);
+  if (Rank(a) != 1) api::FailShape(call, 11, fmt::format("it takes rank 1 or 2, not {}", Rank(a)));
+  if (k != 0)
+    a = pad(a, {{std::max<int64_t>(-k, 0), std::max<int64_t>(k, 0)}}, ZeroLike(a, call), loc);
+  int64_t n = ShapeOf(a)[0];
+  const TensorSharding& s = api::TypeOf(a)->sharding();
+  Band band{n, n, k, s.mesh ? s.dims[0] : DimAxes{}, {}, s.mesh};
+  Array mask = band(eq, call);
+  return where(mask, api::Reshape(a, {n, 1}, call), ZeroLike(a, call), options, loc);
+}
+
+Array matrix_trace(Operand x, TraceOptions options, Loc loc) {
+  Call call{"matrix_trace", loc};
+  Array a = api::ToArray(x, call);
+  DimPair d = MatrixDims(a, options.dim1, options.dim2, call);
+  Array masked = Masked(a, d.first, d.second, options.offset, eq, call);
+  return sum(masked, {d.first, d.second},
+             {.dtype = options.dtype, .out_sharding = options.out_sharding}, loc);
+}
+
+// ---- products ----
+
+Array outer(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"outer", loc};
+  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  return mul(reshape(x, {-1, 1}, {}, loc), reshape(y, {1, -1}, {}, loc), options, loc);
+}
+
+Array inner(Operand a, Operand b, DotOptions options, Loc loc) {
+  Call call{"inner", loc};
+  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  if (Rank(x) > 0 && Rank(y) > 0)
+    return tensordot(x, y, DotDims{.lhs_contract = {-1}, .rhs_contract = {-1}}, options, loc);
+  if (!options.dtype.is_default()) {
+    x = api::Convert(x, options.dtype, call);
+    y = api::Convert(y, options.dtype, call);
+  }
+  return mul(x, y, {options.out_sharding}, loc);
+}
+
+// Arrays of one shape are not flattened first: however their dims are sharded, they stay so.
+Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
+  Call call{"vdot", loc};
+  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  if (api::TypeOf(x)->elements() != api::TypeOf(y)->elements())
+    api::FailShape(call, 18,
+                   fmt::format("{} and {} have different numbers of elements",
+                               api::TypeOf(x)->text(), api::TypeOf(y)->text()));
+  if (ShapeOf(x) == ShapeOf(y)) return tensordot(x, y, static_cast<int>(Rank(x)), options, loc);
+  return tensordot(ravel(x, {}, loc), ravel(y, {}, loc), 1, options, loc);
+}
+
+// Each dim as the product of one of a's and one of b's, which are then joined.
+Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"kron", loc};
+  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  auto rank = static_cast<size_t>(std::max(Rank(x), Rank(y)));
+  auto spread = [&](const Array& of, size_t first) {
+    ir::Shape own(rank - ShapeOf(of).size(), 1), shape(2 * rank, 1);
+    own.insert(own.end(), ShapeOf(of).begin(), ShapeOf(of).end());
+    for (size_t d = 0; d < rank; ++d) shape[2 * d + first] = own[d];
+    return std::pair(own, api::Reshape(of, shape, call));
+  };
+  auto [own_x, spread_x] = spread(x, 0);
+  auto [own_y, spread_y] = spread(y, 1);
+  for (size_t d = 0; d < rank; ++d) own_x[d] *= own_y[d];
+  return reshape(mul(spread_x, spread_y, {}, loc), own_x, options, loc);
+}
+
+}  // namespace tessera
