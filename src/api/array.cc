@@ -40,7 +40,8 @@ std::shared_ptr<const Concrete> Whole(const Array& x, const char* op, Loc loc) {
                             loc,
                             op,
                             type->WithSharding(whole)};
-  trace::MeshDefScope scope(type->mesh());
+  trace::MeshDefScope mesh(type->mesh());
+  trace::TraceScope now(nullptr);  // a function that is being traced reads what it captured
   return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
 }
 
@@ -149,7 +150,6 @@ std::vector<Shard> api::ShardsOf(const Array& x, Call call) {
   const sharding::MeshDef* mesh = type->mesh();
   ir::Shape local = sharding::LocalShape(type->shape(), type->sharding());
   std::vector<Shard> shards;
-  auto keep = std::static_pointer_cast<const Concrete>(x.impl());
   for (int64_t i = 0; i < (mesh ? mesh->size() : 1); ++i) {
     std::vector<IndexRange> index;
     for (size_t d = 0; d < local.size(); ++d) {
@@ -157,7 +157,8 @@ std::vector<Shard> api::ShardsOf(const Array& x, Call call) {
           mesh ? sharding::ShardIndex(*mesh, type->sharding().dims[d].axes, i) * local[d] : 0;
       index.push_back({std::min(at, type->shape()[d]), std::min(at + local[d], type->shape()[d])});
     }
-    std::shared_ptr<const std::byte> data(keep, c.buffers.at(api::InstanceAt(c, i)));
+    // Of the storage, not of the array: that is empty once it is donated.
+    std::shared_ptr<const std::byte> data(c.buffers.storage, c.buffers.at(api::InstanceAt(c, i)));
     shards.emplace_back(mesh ? mesh->Device(i) : 0, std::move(index), type->dtype(),
                         std::move(data));
   }

@@ -90,13 +90,11 @@ class RuntimeExecutor final : public trace::Executor {
     auto* executable = static_cast<const Executable*>(compiled);
     std::vector<runtime::Buffers> buffers;
     buffers.reserve(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      auto* array = static_cast<Concrete*>(inputs[i].get());
-      if (i < executable->donated.size() && executable->donated[i])
-        buffers.push_back(std::move(array->buffers));
-      else
-        buffers.push_back(array->buffers);
-    }
+    for (const trace::ArrayRef& input : inputs)
+      buffers.push_back(static_cast<const Concrete&>(*input).buffers);
+    // After all are taken: an array may be given twice, or be captured too.
+    for (size_t i = 0; i < executable->donated.size(); ++i)
+      if (executable->donated[i]) static_cast<Concrete&>(*inputs[i]).buffers = {};
     inputs.clear();
     std::vector<trace::ArrayRef> results;
     std::vector<runtime::Buffers> made =

@@ -65,10 +65,10 @@ const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
   const ArrayRef& impl = array.impl();
   if (!impl)
     Refuse(op, "empty", loc, "this Array was never given a value", {"assign one before using it"});
-  if (impl->donated_at.line() > 0)
+  if (impl->donated_at)
     Refuse(op, "donated", loc,
            fmt::format("{} was donated and its buffers are gone", impl->type()->text()),
-           {"donated at " + base::Where(impl->donated_at), "use the result of that call instead"});
+           {"donated at " + base::Where(*impl->donated_at), "use the result of that call instead"});
   if (impl->kind() == ArrayImpl::kTraced) {
     auto* traced = static_cast<const TracedArray*>(impl.get());
     if (traced->trace->ended)

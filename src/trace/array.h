@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ class ArrayImpl {
   const ir::Type* type() const { return type_; }
   Loc loc() const { return loc_; }
   // The line that gave this array's buffers away (donated), if one did.
-  Loc donated_at = Loc::Unknown();
+  std::optional<Loc> donated_at = {};
 
  private:
   Kind kind_;

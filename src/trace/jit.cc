@@ -3,6 +3,7 @@
 
 #include <absl/container/flat_hash_map.h>
 #include <absl/hash/hash.h>
+#include <fmt/format.h>
 
 #include <mutex>
 
@@ -154,12 +155,19 @@ bool InsideTrace(const std::vector<ArrayRef>& leaves) {
   return false;
 }
 
-std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves,
-                                   const ir::Program& program) {
+std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves, const ir::Program& program,
+                                   Loc loc) {
   std::vector<ArrayRef> inputs = leaves;
-  for (const ir::Capture& c : program.captures)
+  for (const ir::Capture& c : program.captures) {
     inputs.push_back(
         std::const_pointer_cast<ArrayImpl>(std::static_pointer_cast<const ArrayImpl>(c.array)));
+    if (const std::optional<Loc>& donated = inputs.back()->donated_at)
+      base::ThrowTrace(base::Refusal(
+          "jit", "captured", base::Where(loc),
+          fmt::format("the function captured {}, which was donated since",
+                      inputs.back()->type()->text()),
+          {"donated at " + base::Where(*donated), "pass it as an argument instead of capturing it"}));
+  }
   return inputs;
 }
 
@@ -177,7 +185,7 @@ FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& bo
           std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, program.type(v), loc));
     return result;
   }
-  std::vector<ArrayRef> inputs = WithCaptures(leaves, program);
+  std::vector<ArrayRef> inputs = WithCaptures(leaves, program, loc);
   Executor::Compiled compiled = CompiledOf(cache, *entry, arguments, inputs);
   for (size_t i = 0; i < leaves.size(); ++i)
     if (arguments.donated[i]) leaves[i]->donated_at = loc;

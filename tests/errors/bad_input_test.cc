@@ -384,6 +384,14 @@ TEST(Tracing, DonatedArraysAreGone) {
   }
 }
 
+TEST(Tracing, DonatedCapturesAreGone) {
+  Array x = ones({4});
+  auto f = jit([&](Array y) { return x + y; });
+  f(1.0);
+  jit([](Array y) { return y + 1; }, {.donate = {0}})(x);
+  ExpectRefused("trace_donated_capture", [&] { f(1.0); });
+}
+
 TEST(Tracing, WhatTheUsersCodeThrowsPassesThrough) {
   auto f = jit([](Array x) -> Array {
     if (x.rank() == 0) throw std::out_of_range("mine");

@@ -127,6 +127,66 @@ TEST(Jit, DonatedBuffersAreReused) {
   EXPECT_EQ(x[0].item<float>(), 5);
 }
 
+// A donated buffer that somebody else still has is left as it is.
+TEST(Jit, DonatedBuffersThatAreSharedAreNotReused) {
+  auto step = jit([](Array x) { return x + 1.0; }, {.donate = {0}});
+  Array x = full({1 << 16}, 5.0);
+  const Shard shard = x.addressable_shards()[0];
+  Array y = step(x);
+  EXPECT_EQ(shard.data<float>()[0], 5) << "a shard holds its data";
+  Array z = y.reshape({1 << 8, 1 << 8});
+  step(y);
+  EXPECT_EQ(z[0][0].item<float>(), 6) << "the same buffer under another shape";
+  auto both = jit([](Array a) { return std::pair(a, a.reshape({1 << 8, 1 << 8})); });
+  auto [a, b] = both(zeros({1 << 16}));
+  step(a);
+  EXPECT_EQ(b[0][0].item<float>(), 0) << "two results of one call";
+  Array ones_of_constant = jit([] { return ones({1 << 16}); })();
+  step(ones_of_constant);
+  EXPECT_EQ(jit([] { return ones({1 << 16}); })()[0].item<float>(), 1) << "a program's constant";
+}
+
+TEST(Jit, DonatedReplicasAndShardsOfAMeshAreNotReused) {
+  SetDeviceCount(8);
+  {
+    MeshScope scope(make_mesh({{"x", 8}}));
+    auto step = jit([](Array x) { return x + 1.0; }, {.donate = {0}});
+    Array whole = full({1 << 12}, 5.0);
+    Array parts = reshard(whole, P("x"));
+    const std::vector<Shard> shards = parts.addressable_shards();
+    step(parts);
+    EXPECT_EQ(whole[0].item<float>(), 5) << "the slices of a replicated array are views of it";
+    for (const Shard& shard : shards) EXPECT_EQ(shard.data<float>()[0], 5);
+    Array moved = reshard(arange(64.0), P("x"));
+    Array rolled = roll(moved, 8, 0);
+    step(moved);
+    EXPECT_EQ(rolled.to_vector<float>()[8], 0) << "devices have changed buffers";
+  }
+  SetDeviceCount(1);
+}
+
+TEST(Jit, AnArrayMayBeDonatedAndGivenOnceMore) {
+  auto f = [](Array x, Array y) { return x + y * 2.0; };
+  Array a = full({1 << 16}, 5.0), b = full({1 << 16}, 5.0), c = full({1 << 16}, 5.0);
+  EXPECT_EQ(jit(f, {.donate = {0}})(a, a)[7].item<float>(), 15);
+  EXPECT_EQ(jit(f, {.donate = {0, 1}})(b, b)[7].item<float>(), 15);
+  auto g = jit([&](Array x) { return x + c; }, {.donate = {0}});
+  EXPECT_EQ(g(c)[7].item<float>(), 10) << "donated, and captured";
+  EXPECT_THROW(g(ones({1 << 16})), TraceError) << "what it captured is gone";
+  EXPECT_THROW(a.to_vector<float>(), TraceError);
+}
+
+TEST(Jit, ReadsValuesOfShardedArraysThatAreCaptured) {
+  SetDeviceCount(8);
+  {
+    MeshScope scope(make_mesh({{"x", 8}}));
+    Array c = reshard(arange(16.0), P("x"));
+    auto f = jit([&](Array x) { return x * c.to_vector<float>()[9]; });
+    EXPECT_EQ(f(2.0).item<float>(), 18);
+  }
+  SetDeviceCount(1);
+}
+
 // The sum and its user come before the last use of what is summed.
 TEST(Jit, FusedGroupsComeBeforeTheirUsers) {
   auto f = [](Array a, Array b) {
