@@ -162,7 +162,7 @@ Array stack(std::vector<Array> xs, int dim, Loc loc) {
 
 std::vector<Array> trace::SplitEvenly(const Operand& x, int64_t parts, int dim, Loc loc) {
   Call call{"split", loc};
-  Array a = Use(x, call);
+  Array a = tessera::Use(x, call);
   int64_t size = ShapeOf(a)[static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call))];
   if (parts < 1 || size % parts != 0)
     api::FailShape(

@@ -353,7 +353,7 @@ class Parser {
     while (!comment.empty()) {
       ValueId v = instruction.results[0];
       if (size_t equals = comment.find('='); comment[0] == '%' && equals != comment.npos) {
-        auto it = names_.find(comment.substr(1, equals - 1));
+        auto it = names_.find(std::string(comment.substr(1, equals - 1)));
         if (it == names_.end()) return;
         v = it->second;
         comment.remove_prefix(equals + 1);
