@@ -147,10 +147,8 @@ TEST(ProgramText, ResultsHaveShardings) {
 
 TEST(ProgramText, LinesAndNamesAreReadBack) {
   std::string text = Edited(kPlaced, "model.cc:7\n", "model.cc:7 %4=second %3=first\n");
-  std::string printed = Edited(text, "%4=second %3=first", "%3=first %4=second");
   Program program = Parse(text);
-  EXPECT_EQ(Text(program), printed);
-  EXPECT_EQ(Text(Parse(printed)), printed);
+  EXPECT_EQ(Text(program), text);
   EXPECT_STREQ(program.instructions[0].loc.file(), "model.cc");
   EXPECT_EQ(program.instructions[0].loc.line(), 12);
   EXPECT_EQ(program.values[2].loc.line(), 12);

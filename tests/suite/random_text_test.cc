@@ -1,0 +1,32 @@
+// Random programs as text: what is printed reads back as the same program, with its lines and
+// names.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include "suite/random_program.h"
+
+namespace tessera::suite {
+namespace {
+
+void ExpectReadBack(const Mesh& mesh, int seed) {
+  std::vector<Array> arguments = RandomArguments(seed);
+  MeshScope scope(mesh);
+  auto program = jit([&](std::vector<Array> in) { return RandomProgram(seed, seed, in); });
+  Lowered lowered = program.lower(arguments);
+  for (const Program& p : {lowered.program(), lowered.propagated(), lowered.device_program()}) {
+    std::string text = p.text();
+    EXPECT_EQ(Program::Parse(text).text(), text) << "seed " << seed;
+  }
+  std::string report = lowered.comm().text();
+  for (const Program& p : {lowered.program(), lowered.propagated()})
+    EXPECT_EQ(lower(Program::Parse(p.text())).comm().text(), report) << "seed " << seed;
+}
+
+TEST(RandomText, ReadsBackAsPrinted) {
+  for (int seed = 0; seed < 60; ++seed)
+    for (AxisMode mode : {Auto, Explicit})
+      ExpectReadBack(make_mesh({{"x", 2, mode}, {"y", 4, Auto}}), seed);
+}
+
+}  // namespace
+}  // namespace tessera::suite
