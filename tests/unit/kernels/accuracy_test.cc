@@ -1,4 +1,6 @@
 // Every elementwise function of floats over every exponent, against libm's long double.
+#include "accuracy.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,34 +20,9 @@ using testing::Call;
 using testing::Group;
 using testing::SameBits;
 
-using Real = long double;
 constexpr DType kFloats[] = {f16, bf16, f32, f64};
 constexpr Real kInf = std::numeric_limits<Real>::infinity();
 constexpr Real kNan = std::numeric_limits<Real>::quiet_NaN();
-
-// The spacing of a dtype's numbers: `digits` bits; 2^least is the smallest number and 2^end the
-// first one beyond the largest.
-struct Format {
-  int digits, least, end;
-};
-Format FormatOf(DType dtype) {
-  if (dtype == f16) return {11, -24, 16};
-  if (dtype == bf16) return {8, -133, 128};
-  return dtype == f32 ? Format{24, -149, 128} : Format{53, -1074, 1024};
-}
-
-// |got - want| in units of the last place of `want`, or of `least` where want is smaller. Infinity
-// counts as the number after the largest.
-double Units(Real got, Real want, const Format& f, Real least) {
-  constexpr double kWrong = 1e30;
-  if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want) ? 0 : kWrong;
-  if (least == 0 && std::signbit(got) != std::signbit(want)) return kWrong;
-  const Real end = std::ldexp(Real{1}, f.end);
-  got = std::clamp(got, -end, end), want = std::clamp(want, -end, end);
-  const Real scale = std::clamp(std::fabs(want), least, end / 2);
-  const int exponent = scale == 0 ? f.least : std::ilogb(scale) - f.digits + 1;
-  return static_cast<double>(std::ldexp(std::fabs(got - want), -std::max(exponent, f.least)));
-}
 
 Real Logistic(Real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
 Real Lgamma(Real x) {
@@ -124,35 +101,6 @@ constexpr Unary kUnary[] = {
     {"logistic", kLogistic, Logistic},
 };
 
-// All numbers of 16 bits; of more, `each` with every exponent and sign, and as many in [-20, 20]
-// and where functions of exp leave the dtype's range.
-Buffer AllExponents(DType dtype, int64_t each) {
-  std::mt19937_64 random(11);
-  if (dtype.size() == 2) {
-    Buffer b(dtype, 65536);
-    for (int64_t i = 0; i < b.n; ++i) b.as<uint16_t>()[i] = static_cast<uint16_t>(i);
-    return b;
-  }
-  const int mantissa = FormatOf(dtype).digits - 1;
-  const int64_t exponents = int64_t{1} << (dtype.size() * 8 - mantissa), near = 64 * each;
-  const double end = dtype == f32 ? 130 : 1100;
-  Buffer b(dtype, exponents * each + 2 * near);
-  for (int64_t i = 0; i < exponents * each; ++i) {
-    const auto high = static_cast<uint64_t>(i / each) << mantissa;
-    // The first of each exponent is a power of two: or zero, or infinity.
-    const uint64_t low = i % each == 0 ? 0 : random() & ((uint64_t{1} << mantissa) - 1);
-    if (dtype == f32)
-      b.as<uint32_t>()[i] = static_cast<uint32_t>(high | low);
-    else
-      b.as<uint64_t>()[i] = high | low;
-  }
-  for (int64_t i = 0; i < 2 * near; ++i) {
-    const double unit = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
-    b.Set(exponents * each + i, unit * (i < near ? 20 : end));
-  }
-  return b;
-}
-
 // A kernel of one op on n elements.
 plan::Kernel KernelOf(ScalarOp op, DType dtype, int64_t n, int operands) {
   Group g({n});
@@ -187,7 +135,7 @@ std::string Digits(double x) {
 
 TEST(Accuracy, FunctionsOfOneFloatOverAllExponents) {
   for (DType dtype : kFloats) {
-    const Buffer x = AllExponents(dtype, FuzzCount(dtype == f32 ? 64 : 8));
+    const Buffer x = testing::Numbers(dtype, AllExponents(dtype, FuzzCount(dtype == f32 ? 64 : 8)));
     for (const Unary& c : kUnary) {
       Buffer y(dtype, x.n);
       Call(KernelOf(c.op, dtype, x.n, 1), {&x}, {&y});
@@ -253,7 +201,7 @@ TEST(Accuracy, FunctionsOfTwoFloatsOverAllExponents) {
 // Rows of less than a tile end in vectors that are not full: the same bits as in long rows.
 TEST(Accuracy, ResultsDoNotDependOnThePlaceInARow) {
   for (DType dtype : kFloats) {
-    const Buffer all = AllExponents(dtype, 1);
+    const Buffer all = testing::Numbers(dtype, AllExponents(dtype, 1));
     for (const Unary& c : kUnary) {
       Buffer want(dtype, all.n);
       Call(KernelOf(c.op, dtype, all.n, 1), {&all}, {&want});
