@@ -11,7 +11,6 @@ namespace tessera {
 namespace {
 
 using api::Call;
-using sharding::DimAxes;
 using sharding::TensorSharding;
 
 const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
@@ -28,26 +27,20 @@ Array Make(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& 
 
 using Compare = Array (*)(Operand, Operand, OutOptions, Loc);
 
-// Where a matrix's elements lie against its k-th diagonal.
-struct Band {
-  int64_t rows, columns, k;
-  DimAxes row_axes, column_axes;  // how the dims are sharded on `mesh`
-  const sharding::MeshDef* mesh;
-
-  // Returns compare(row + k, column) [rows, columns], each device making its own part.
-  Array operator()(Compare compare, Call call) const {
-    DType t = std::max(rows, columns) < int64_t{1} << 30 ? i32 : i64;
-    auto index = [&](int64_t dim, const ir::Shape& shape, const DimAxes& axes) {
-      TensorSharding layout = sharding::Replicated(mesh, 2);
-      layout.dims[static_cast<size_t>(dim)] = axes;
-      return Make(ops::kIota, ir::MakeParams(ops::IotaParams{{dim}}), {}, {shape, t}, layout, call);
-    };
-    Array row = index(0, {rows, 1}, row_axes), column = index(1, {1, columns}, column_axes);
-    // Beyond these all elements lie on one side, whatever k is.
-    Array offset = api::ScalarOf(std::clamp(k, -rows, columns), t, false, call);
-    return compare(add(row, offset, {}, call.loc), column, {}, call.loc);
-  }
-};
+// Returns compare(row + k, column) [rows, columns], each device making its own part.
+Array Band(int64_t rows, int64_t columns, int64_t k, const TensorSharding& layout, Compare compare,
+           Call call) {
+  DType t = std::max(rows, columns) < int64_t{1} << 30 ? i32 : i64;
+  auto index = [&](int64_t dim, const ir::Shape& shape) {
+    TensorSharding own = layout;
+    own.dims[static_cast<size_t>(1 - dim)].axes.clear();
+    return Make(ops::kIota, ir::MakeParams(ops::IotaParams{{dim}}), {}, {shape, t}, own, call);
+  };
+  Array row = index(0, {rows, 1}), column = index(1, {1, columns});
+  // Beyond these all elements lie on one side, whatever k is.
+  Array offset = api::ScalarOf(std::clamp(k, -rows, columns), t, false, call);
+  return compare(add(row, offset, {}, call.loc), column, {}, call.loc);
+}
 
 Array ZeroLike(const Array& x, Call call) {
   return api::ScalarOf(0, api::TypeOf(x)->dtype(), false, call);
@@ -55,15 +48,14 @@ Array ZeroLike(const Array& x, Call call) {
 
 // Returns x where its elements at dims d1 and d2 compare so with the k-th diagonal, else 0.
 Array Masked(const Array& x, int64_t d1, int64_t d2, int64_t k, Compare compare, Call call) {
+  auto i = static_cast<size_t>(d1), j = static_cast<size_t>(d2);
   const TensorSharding& s = api::TypeOf(x)->sharding();
-  auto axes = [&](int64_t d) { return s.mesh ? s.dims[static_cast<size_t>(d)] : DimAxes{}; };
-  Band band{ShapeOf(x)[static_cast<size_t>(d1)],
-            ShapeOf(x)[static_cast<size_t>(d2)],
-            k,
-            axes(d1),
-            axes(d2),
-            s.mesh};
-  Array mask = band(compare, call);
+  TensorSharding matrix = sharding::Replicated(s.mesh, 2);
+  if (s.mesh) {
+    matrix.dims[0] = s.dims[i];
+    matrix.dims[1] = s.dims[j];
+  }
+  Array mask = Band(ShapeOf(x)[i], ShapeOf(x)[j], k, matrix, compare, call);
   if (d1 > d2) mask = transpose(mask, All, call.loc);
   TensorSharding layout = s;
   layout.unreduced.clear();
@@ -173,8 +165,9 @@ Array diag(Operand x, int64_t k, OutOptions options, Loc loc) {
     a = pad(a, {{std::max<int64_t>(-k, 0), std::max<int64_t>(k, 0)}}, ZeroLike(a, call), loc);
   int64_t n = ShapeOf(a)[0];
   const TensorSharding& s = api::TypeOf(a)->sharding();
-  Band band{n, n, k, s.mesh ? s.dims[0] : DimAxes{}, {}, s.mesh};
-  Array mask = band(eq, call);
+  TensorSharding matrix = sharding::Replicated(s.mesh, 2);
+  if (s.mesh) matrix.dims[0] = s.dims[0];
+  Array mask = Band(n, n, k, matrix, eq, call);
   return where(mask, api::Reshape(a, {n, 1}, call), ZeroLike(a, call), options, loc);
 }
 

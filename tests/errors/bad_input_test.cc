@@ -223,6 +223,58 @@ const std::vector<Case>& Cases() {
          max(zeros({0, 3}), 0);
        }},
       {"argmax_of_nothing", [] { argmax(zeros({0}), 0); }},
+      {"tril_of_vector", [] { tril(ones({3})); }},
+      {"diagonal_dim_twice",
+       [] {
+         diagonal(ones({3, 3}), {.dim1 = 1, .dim2 = -1});
+       }},
+      {"diagonal_sharded",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         diagonal(abstract_array("f32[8@x,8]"));
+       }},
+      {"diag_rank",
+       [] {
+         diag(ones({2, 2, 2}));
+       }},
+      {"moveaxis_count",
+       [] {
+         moveaxis(ones({2, 3}), {0, 1}, 0);
+       }},
+      {"vdot_sizes",
+       [] {
+         vdot(ones({2, 3}), ones({5}));
+       }},
+      {"meshgrid_indexing",
+       [] {
+         meshgrid({ones({2}), ones({3})}, {.indexing = "yx"});
+       }},
+      {"meshgrid_rank",
+       [] {
+         meshgrid({ones({2}), ones({3, 1})});
+       }},
+      {"diff_negative", [] { diff(ones({3}), 0, {.n = -1}); }},
+      {"average_weights",
+       [] {
+         average(ones({2, 3}), 0, {.weights = ones({3})});
+       }},
+      {"norm_order",
+       [] {
+         norm(ones({2, 3}), All, {.ord = 2});
+       }},
+      {"norm_rank",
+       [] {
+         norm(ones({2, 3, 4}), All, {.ord = 1});
+       }},
+      {"norm_smallest_of_nothing",
+       [] { norm(ones({0}), 0, {.ord = -std::numeric_limits<double>::infinity()}); }},
+      {"nan_to_num_too_large", [] { nan_to_num(ones({2}, f16), {.nan = 1e6}); }},
+      {"pow_of_bool_negative", [] { pow(ones({2}, bool_), -1); }},
+      {"shift_of_strict_bool",
+       [] {
+         StrictTypes strict;
+         shift_left(ones({2}, bool_), ones({2}, bool_));
+       }},
       {"matmul_sizes",
        [] {
          matmul(ones({2, 3}), ones({4, 2}));
