@@ -199,13 +199,13 @@ func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8,16] {
 }
 
 TEST(DeviceProgram, FlopsAreThoseOfOneDevice) {
-  EXPECT_EQ(LowerText(R"(
+  Flops flops = FlopsOf(LowerText(R"(
 func @main(%0: f32[8@x,16], %1: f32[16,8@y]) -> f32[8@x,8@y] {
   %2: f32[8@x,8@y] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
   return %2
-})")
-                .flops,
-            2 * 4 * 16 * 2);
+})"));
+  EXPECT_EQ(flops.device, 2 * 4 * 16 * 2);
+  EXPECT_EQ(flops.whole, 2 * 8 * 16 * 8);
 }
 
 TEST(DeviceProgram, EveryValueHasItsGlobalType) {
