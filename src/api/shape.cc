@@ -374,9 +374,10 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc) {
     if (on % shards != 0)
       api::FailSharding(
           call, 6,
-          fmt::format("dim {} is joined of parts of {} and {} elements, which its {} shards do not "
-                      "both divide",
-                      d, on, size - on, shards));
+          fmt::format(
+              "dim {} would be cut into parts of {} and {} elements, which its {} shards do "
+              "not divide",
+              d, size - on, on, shards));
     return std::vector<Array>{api::Run(
         ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), xs, call)};
   })[0];
