@@ -400,9 +400,9 @@ Array gelu(Operand x, GeluOptions options, Loc loc) {
   }
   Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
   Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
-  // (1 + tanh(t)) / 2 as logistic(2t), which does not cancel where t is negative.
-  Array inner = mul(Operand(std::sqrt(8 / std::numbers::pi), loc), bent, {}, loc);
-  return mul(a, logistic(inner, loc), {}, loc);
+  Array inner = mul(Operand(std::sqrt(2 / std::numbers::pi), loc), bent, {}, loc);
+  Array twice = add(Operand(1.0, loc), tanh(inner, loc), {}, loc);
+  return mul(a, mul(Operand(0.5, loc), twice, {}, loc), {}, loc);
 }
 
 Array optimization_barrier(Operand x, Loc loc) {
