@@ -327,12 +327,12 @@ Array logical_not(Operand x, Loc loc) {
 }
 
 Array log2(Operand x, Loc loc) {
-  Array a = log(x, loc);
+  Array a = FloatUnary(ops::kLog, x, {"log2", loc});
   return divide(a, api::ScalarOf(std::numbers::ln2, api::TypeOf(a)->dtype(), true, {"log2", loc}),
                 {}, loc);
 }
 Array log10(Operand x, Loc loc) {
-  Array a = log(x, loc);
+  Array a = FloatUnary(ops::kLog, x, {"log10", loc});
   return divide(a, api::ScalarOf(std::numbers::ln10, api::TypeOf(a)->dtype(), true, {"log10", loc}),
                 {}, loc);
 }
@@ -408,11 +408,15 @@ Array gelu(Operand x, GeluOptions options, Loc loc) {
 Array optimization_barrier(Operand x, Loc loc) {
   return Unary(ops::kOptimizationBarrier, x, {"optimization_barrier", loc});
 }
-Array astype(Operand x, DType dtype, Loc loc) { return convert_element_type(x, dtype, loc); }
-Array convert_element_type(Operand x, DType dtype, Loc loc) {
-  Call call{"convert_element_type", loc};
+namespace {
+Array Converted(const Operand& x, DType dtype, Call call) {
   if (dtype.is_default()) api::FailDType(call, 17, "the dtype to convert to is not given");
   return api::Convert(api::ToArray(x, call), dtype, call);
+}
+}  // namespace
+Array astype(Operand x, DType dtype, Loc loc) { return Converted(x, dtype, {"astype", loc}); }
+Array convert_element_type(Operand x, DType dtype, Loc loc) {
+  return Converted(x, dtype, {"convert_element_type", loc});
 }
 Array bitcast_convert_type(Operand x, DType dtype, Loc loc) {
   Call call{"bitcast_convert_type", loc};
@@ -495,6 +499,8 @@ Array clamp(Operand lo, Operand x, Operand hi, Loc loc) {
   return api::Run(ops::kClamp, nullptr, {bound(lo), a, bound(hi)}, call);
 }
 Array clip(Operand x, Operand lo, Operand hi, Loc loc) {
+  for (const Operand* o : {&x, &lo, &hi})
+    if (!o->scalar()) trace::Use(o->array(), "clip", loc);
   return minimum(maximum(x, lo, {}, loc), hi, {}, loc);
 }
 

@@ -67,7 +67,8 @@ const PartitionSpec& SpecOf(const Specs& specs, const tree::Path& path, const ch
 // The array under `mesh`, laid out as its type says but for axes that are not Explicit there: they
 // leave the type, not the array.
 Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
-  const ir::Type* type = api::TypeOf(x);
+  const ArrayRef& ref = Use(x, call.name, call.loc);
+  const ir::Type* type = ref->type();
   if (!type->mesh()) return x;
   sharding::TensorSharding s = type->sharding();
   s.mesh = mesh;
@@ -87,6 +88,10 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
   hide(s.unreduced);
   hide(s.reduced);
   return api::Moved(x, std::move(s), call);
+}
+
+void CheckUsable(const PlacedLeaves& leaves, Call call) {
+  for (const Array& x : leaves.arrays) Use(x, call.name, call.loc);
 }
 
 [[noreturn]] void FailMissing(const char* option, Call call) {
@@ -155,6 +160,7 @@ void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& as
 
 std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSide side, Loc loc) {
   Call call{"jit", loc};
+  CheckUsable(leaves, call);
   bool in = side == JitSide::kIn;
   const char* option = in ? "in_shardings" : "out_shardings";
   const sharding::MeshDef* mesh = CurrentMesh() ? CurrentMesh() : api::MeshOf(leaves.arrays);
@@ -163,16 +169,16 @@ std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSid
     Array x = leaves.arrays[i];
     const PartitionSpec& spec = SpecOf(specs, leaves.paths[i], option, call);
     api::ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
-    if (spec.rank() > x.rank())
+    if (spec.rank() > x.rank(loc))
       api::FailSharding(
-          call, 15, fmt::format("the spec has {} dims, the array has {}", spec.rank(), x.rank()),
+          call, 15, fmt::format("the spec has {} dims, the array has {}", spec.rank(), x.rank(loc)),
           {"spec: " + spec.text()});
-    sharding::Resolved all = sharding::Resolve(spec, mesh, x.rank());
+    sharding::Resolved all = sharding::Resolve(spec, mesh, x.rank(loc));
     if (all.problem) api::FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});
     CheckAtBorder(spec, all.sharding, api::TypeOf(x)->shape(), option, call);
     PartitionSpec typed = PartOf(spec, mesh, false);
     if (in && api::TypeOf(x)->mesh())
-      CheckLiesAs(x, *api::ResolveSpec(typed, x.rank(), mesh, call), typed, call);
+      CheckLiesAs(x, *api::ResolveSpec(typed, x.rank(loc), mesh, call), typed, call);
     else
       x = reshard(x, typed, loc);
     bool hints = mesh->has_mode(AxisMode::Auto);
@@ -193,6 +199,7 @@ void CheckAxes(const Specs& specs, Loc loc) {
 std::vector<Array> CallAutoAxes(const AutoAxesOptions& options, const PlacedLeaves& arguments,
                                 const LeafBody& body, Loc loc) {
   Call call{"auto_axes", loc};
+  CheckUsable(arguments, call);
   const sharding::MeshDef* outer = CurrentMesh() ? CurrentMesh() : api::MeshOf(arguments.arrays);
   if (!outer) return body(arguments.arrays).arrays;
   const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Auto, call);
@@ -216,6 +223,7 @@ std::vector<Array> CallAutoAxes(const AutoAxesOptions& options, const PlacedLeav
 std::vector<Array> CallExplicitAxes(const ExplicitAxesOptions& options,
                                     const PlacedLeaves& arguments, const LeafBody& body, Loc loc) {
   Call call{"explicit_axes", loc};
+  CheckUsable(arguments, call);
   if (!options.in_sharding.given()) FailMissing("in_sharding", call);
   const sharding::MeshDef* outer = CurrentMesh();
   if (!outer)

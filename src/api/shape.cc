@@ -144,8 +144,7 @@ Array squeeze(Operand x, Dims dims, Loc loc) {
 Array concatenate(std::vector<Array> xs, int dim, Loc loc) {
   Call call{"concatenate", loc};
   if (xs.empty()) api::FailShape(call, 17, "there is nothing to join");
-  std::vector<Operand> operands(xs.begin(), xs.end());
-  DType t = api::PromotedDType(operands, call);
+  DType t = api::PromotedDType(api::OperandsAt(xs, loc), call);
   for (Array& x : xs) x = api::Convert(x, t, call);
   int64_t at = api::NormalDim(dim, api::TypeOf(xs[0])->rank(), call);
   return RunWithEdits(ops::kConcatenate, ir::MakeParams(ops::DimParams{{at}}), xs, call);
