@@ -7,11 +7,11 @@
 #include <functional>
 #include <ostream>
 
-#include "api/concrete.h"
 #include "api/operands.h"
 #include "base/defaults.h"
 #include "base/error.h"
 #include "base/shape.h"
+#include "compile/concrete.h"
 #include "sharding/local.h"
 #include "trace/scopes.h"
 
@@ -19,7 +19,7 @@ namespace tessera {
 namespace {
 
 using api::Call;
-using api::Concrete;
+using compile::Concrete;
 
 const ir::Type* TypeOf(const Array& x, const char* op, Loc loc) {
   return trace::Use(x, op, loc)->type();
@@ -28,7 +28,7 @@ const ir::Type* TypeOf(const Array& x, const char* op, Loc loc) {
 // Returns the array with every element in one buffer.
 std::shared_ptr<const Concrete> Whole(const Array& x, const char* op, Loc loc) {
   api::OnDevices(x, {op, loc});
-  auto c = api::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
+  auto c = compile::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
   const ir::Type* type = c->type();
   if (type->sharding().trivial()) return c;
   sharding::TensorSharding whole = sharding::Replicated(type->mesh(), type->rank());
@@ -158,7 +158,8 @@ std::vector<Shard> api::ShardsOf(const Array& x, Call call) {
       index.push_back({std::min(at, type->shape()[d]), std::min(at + local[d], type->shape()[d])});
     }
     // Of the storage, not of the array: that is empty once it is donated.
-    std::shared_ptr<const std::byte> data(c.buffers.storage, c.buffers.at(api::InstanceAt(c, i)));
+    std::shared_ptr<const std::byte> data(c.buffers.storage,
+                                          c.buffers.at(compile::InstanceAt(c, i)));
     shards.emplace_back(mesh ? mesh->Device(i) : 0, std::move(index), type->dtype(),
                         std::move(data));
   }
@@ -227,7 +228,7 @@ Array array_from_host(HostData host, ArrayOptions options, Loc loc) {
   if (mesh && mesh->is_abstract()) {
     x = Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
   } else {
-    auto whole = api::NewWhole(type, loc);
+    auto whole = compile::NewWhole(type, loc);
     if (elements)
       std::memcpy(whole->buffers.base, host.data,
                   static_cast<size_t>(elements * host.dtype.size()));

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "api/driver.h"
-#include "api/propagate.h"
 #include "base/error.h"
+#include "compile/lower.h"
+#include "compile/propagate.h"
 #include "tessera/modes.h"
 #include "trace/jit.h"
 

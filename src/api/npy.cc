@@ -5,11 +5,11 @@
 #include <cstring>
 #include <fstream>
 
-#include "api/concrete.h"
 #include "api/operands.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/reader.h"
+#include "compile/concrete.h"
 #include "tessera/io.h"
 
 namespace tessera {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "api/concrete.h"
 #include "base/error.h"
+#include "compile/concrete.h"
 #include "ops/params.h"
 #include "trace/scopes.h"
 

@@ -4,12 +4,14 @@
 #include <optional>
 #include <vector>
 
+#include "compile/concrete.h"
 #include "ops/ops.h"
 #include "tessera/ops.h"
 #include "trace/array.h"
 
 namespace tessera::api {
 
+using compile::Concrete;
 using ir::ShapeAndDType;
 using trace::ArrayRef;
 
@@ -78,6 +80,12 @@ Array Moved(const Array& x, sharding::TensorSharding to, Call call);
 // Returns x summed over what it is unreduced over, and reduced over nothing: as propagation sees
 // it.
 Array Plain(const Array& x, Call call);
+
+// Returns the array's elements on devices. Throws TraceError for arrays that have none: traced,
+// abstract, donated, never given a value.
+const Concrete& OnDevices(const Array& x, Call call);
+// Returns one device's part after the other.
+std::vector<Shard> ShardsOf(const Array& x, Call call);
 
 [[noreturn]] void FailShape(Call call, int check, std::string reason,
                             std::vector<std::string> notes = {});

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <ostream>
 
-#include "api/concrete.h"
 #include "api/operands.h"
 #include "base/error.h"
 #include "base/shape.h"
+#include "compile/concrete.h"
 #include "tessera/debug.h"
 #include "tessera/fmt.h"
 

@@ -3,33 +3,25 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <ostream>
 
-#include "api/concrete.h"
-#include "api/driver.h"
-#include "api/propagate.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compile/lower.h"
+#include "compile/policy.h"
+#include "compile/propagate.h"
+#include "compile/report.h"
 #include "sharding/partition.h"
-#include "spmd/moves.h"
 #include "trace/array.h"
 #include "trace/jit.h"
 
 namespace tessera {
 
-const char* api::Name(CommKind kind) {
-  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter",     "all_gather",
-                                    "all_to_all", "collective_permute", "halo_exchange"};
-  return kNames[static_cast<int>(kind)];
-}
-
 namespace {
 
-using api::Name;
+using compile::Name;
 
 std::string AxesText(const std::vector<std::string>& axes) {
   std::string out;
@@ -97,16 +89,16 @@ std::vector<ArrayType> Program::inputs() const { return TypesOf(*program_, progr
 std::vector<ArrayType> Program::outputs() const { return TypesOf(*program_, program_->outputs); }
 
 Program Program::propagated(propagation::Stage stop_after, Loc loc) const {
-  if (program_->per_device) Refuse("propagate", 2, api::kOfDevice, loc);
-  if (!api::HasAutoAxes(*program_)) return *this;
+  if (program_->per_device) Refuse("propagate", 2, compile::kOfDevice, loc);
+  if (!compile::HasAutoAxes(*program_)) return *this;
   propagation::engine::Options options;
   options.stop_after = stop_after;
-  return Program(api::PropagateProgram(*program_, options).program);
+  return Program(compile::PropagateProgram(*program_, options).program);
 }
 
 Lowered lower(const Program& program, Loc loc) {
-  if (program.program()->per_device) Refuse("lower", 2, api::kOfDevice, loc);
-  return Lowered(api::LowerProgram(program.program(), {}));
+  if (program.program()->per_device) Refuse("lower", 2, compile::kOfDevice, loc);
+  return Lowered(compile::LowerProgram(program.program(), {}));
 }
 
 Program Lowered::program() const { return Program(impl_->program); }
@@ -114,7 +106,7 @@ Program Lowered::propagated() const { return Program(impl_->propagated); }
 Program Lowered::device_program() const {
   return Program(std::shared_ptr<const ir::Program>(impl_, &impl_->device.program));
 }
-CommReport Lowered::comm() const { return api::Report(impl_->device); }
+CommReport Lowered::comm() const { return compile::Report(impl_->device); }
 int64_t Lowered::peak_bytes() const { return spmd::PeakBytes(impl_->device, impl_->schedule); }
 int64_t Lowered::flops() const { return comm().flops(); }
 int64_t Lowered::split_flops() const { return comm().split_flops(); }
@@ -122,165 +114,8 @@ int64_t Lowered::split_flops() const { return comm().split_flops(); }
 std::ostream& operator<<(std::ostream& os, const CommReport& report) { return os << report.text(); }
 std::ostream& operator<<(std::ostream& os, const Program& program) { return os << program.text(); }
 
-namespace api {
-namespace {
-
-CommKind KindOf(sharding::StepKind kind) {
-  switch (kind) {
-    case sharding::StepKind::kAllReduce:
-      return CommKind::kAllReduce;
-    case sharding::StepKind::kReduceScatter:
-      return CommKind::kReduceScatter;
-    case sharding::StepKind::kAllGather:
-      return CommKind::kAllGather;
-    case sharding::StepKind::kAllToAll:
-      return CommKind::kAllToAll;
-    case sharding::StepKind::kHaloExchange:
-      return CommKind::kHaloExchange;
-    default:
-      return CommKind::kCollectivePermute;
-  }
-}
-
-struct Scope {
-  CommLimits limits;
-  std::string key;
-};
-thread_local std::vector<Scope> policies;
-thread_local std::string policy_key;
-
-void SetKey() {
-  policy_key.clear();
-  for (const Scope& s : policies) policy_key += s.key + "|";
-}
-
-bool Applies(const CommLimits& limits, const CommEvent& e) {
-  bool kind = limits.kinds.empty() || std::count(limits.kinds.begin(), limits.kinds.end(), e.kind);
-  if (!kind) return false;
-  const auto& names = limits.axes.names();
-  if (names.empty()) return true;
-  return std::any_of(e.axes.begin(), e.axes.end(), [&](const std::string& a) {
-    return std::count(names.begin(), names.end(), a);
-  });
-}
-
-void AddViolations(const CommLimits& limits, const CommReport& report,
-                   std::vector<std::string>& out) {
-  int64_t bytes = 0;
-  for (const CommEvent& e : report.events()) {
-    if (!Applies(limits, e)) continue;
-    bytes += e.bytes * e.times;
-    bool forbidden =
-        limits.rule == CommRule::kForbid || (limits.rule == CommRule::kForbidImplied && e.implied);
-    if (forbidden)
-      out.push_back(fmt::format(
-          "{}: {} over {} is {}: {} B per device", e.where, Name(e.kind), AxesText(e.axes),
-          e.implied ? "implied, which is forbidden here" : "forbidden here", e.bytes));
-  }
-  if (limits.bytes >= 0 && bytes > limits.bytes)
-    out.push_back(
-        fmt::format("{} B leave each device, more than the budget of {} B", bytes, limits.bytes));
-}
-
-}  // namespace
-
-namespace {
-
-void AddEvents(const spmd::DeviceProgram& device, spmd::Times outer,
-               std::vector<CommEvent>& events) {
-  for (size_t i = 0; i < device.program.instructions.size(); ++i) {
-    const ir::Instruction& instruction = device.program.instructions[i];
-    const spmd::Note& note = device.notes[i];
-    if (!note.regions.empty()) {
-      spmd::Times inner = spmd::TimesOf(instruction);
-      inner = {outer.times * inner.times, outer.known && inner.known};
-      for (const auto& region : note.regions) AddEvents(*region, inner, events);
-    }
-    if (note.bytes == 0 || outer.times == 0) continue;
-    CommEvent e{.kind = KindOf(spmd::KindOf(*instruction.op)),
-                .axes = {},
-                .bytes = note.bytes,
-                .times = outer.times,
-                .where = base::Where(instruction.loc),
-                .implied = note.implied,
-                .repeats = !outer.known};
-    const sharding::MeshDef* mesh =
-        device.placed[static_cast<size_t>(instruction.results[0])]->mesh();
-    for (sharding::AxisRef a : note.axes) {
-      const std::string& name = mesh->axes()[static_cast<size_t>(a.axis)].name;
-      if (e.axes.empty() || e.axes.back() != name) e.axes.push_back(name);
-    }
-    events.push_back(std::move(e));
-  }
-}
-
-int64_t DevicesOf(const spmd::DeviceProgram& device) {
-  int64_t devices = device.program.mesh ? device.program.mesh->size() : 1;
-  for (const ir::Type* placed : device.placed)
-    if (placed->mesh()) devices = std::max(devices, placed->mesh()->size());
-  return devices;
-}
-
-}  // namespace
-
-CommReport Report(const spmd::DeviceProgram& device) {
-  std::vector<CommEvent> events;
-  AddEvents(device, {}, events);
-  spmd::Flops flops = spmd::FlopsOf(device);
-  auto whole = [](double n) { return static_cast<int64_t>(std::ceil(n)); };
-  return CommReport(std::move(events), whole(flops.device),
-                    whole(flops.whole / static_cast<double>(DevicesOf(device))));
-}
-
-const std::string& PolicyKey() { return policy_key; }
-
-void CheckPolicies(const CommReport& report) {
-  std::vector<std::string> hard, soft;
-  for (const Scope& s : policies) AddViolations(s.limits, report, s.limits.warn_only ? soft : hard);
-  for (const std::string& line : soft)
-    std::fprintf(stderr, "tessera: CommPolicy: %s\n", line.c_str());
-  if (hard.empty()) return;
-  std::string reason = fmt::format("the program breaks the policy in scope, {} time{}", hard.size(),
-                                   hard.size() == 1 ? "" : "s");
-  base::ThrowSharding(base::Refusal("CommPolicy", 1, "", std::move(reason), std::move(hard)));
-}
-
-std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,
-                                                  const std::vector<bool>& input_shares) {
-  auto impl = std::make_shared<Lowered::Impl>();
-  impl->propagated = HasAutoAxes(*program) ? PropagateProgram(*program).program : program;
-  impl->device = spmd::Lower(*impl->propagated);
-  if (!policies.empty()) CheckPolicies(Report(impl->device));
-  std::vector<bool> shares;
-  if (!input_shares.empty() || !SharesReplicas()) {
-    const ir::Program& p = impl->device.program;
-    shares.assign(p.values.size(), SharesReplicas());
-    size_t next = 0;
-    for (ir::ValueId v : p.inputs)
-      shares[static_cast<size_t>(v)] = next >= input_shares.size() || input_shares[next], ++next;
-    for (const ir::Capture& c : p.captures)
-      shares[static_cast<size_t>(c.value)] = next >= input_shares.size() || input_shares[next],
-      ++next;
-  }
-  impl->schedule = spmd::MakeSchedule(impl->device, shares);
-  impl->program = std::move(program);
-  return impl;
-}
-
-}  // namespace api
-
-CommPolicy::CommPolicy(CommLimits limits) {
-  std::string key =
-      fmt::format("{} {} {}", static_cast<int>(limits.rule), limits.bytes, limits.warn_only);
-  for (CommKind k : limits.kinds) key += fmt::format(" k{}", static_cast<int>(k));
-  for (const std::string& a : limits.axes.names()) key += " " + a;
-  api::policies.push_back({std::move(limits), std::move(key)});
-  api::SetKey();
-}
-CommPolicy::~CommPolicy() {
-  api::policies.pop_back();
-  api::SetKey();
-}
+CommPolicy::CommPolicy(CommLimits limits) { compile::PushPolicy(std::move(limits)); }
+CommPolicy::~CommPolicy() { compile::PopPolicy(); }
 
 MachineBalance::MachineBalance(double flops_per_byte, Loc loc) : old_(sharding::FlopsPerByte()) {
   if (!(flops_per_byte > 0))
@@ -294,7 +129,7 @@ MachineBalance::~MachineBalance() { sharding::SetFlopsPerByte(old_); }
 namespace trace {
 Lowered LowerJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc) {
   TracedProgram traced = TraceCall(cache, arguments, body, loc);
-  return Lowered(api::LowerProgram(traced.program, {}));
+  return Lowered(compile::LowerProgram(traced.program, {}));
 }
 }  // namespace trace
 

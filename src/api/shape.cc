@@ -5,10 +5,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "api/concrete.h"
 #include "api/edits.h"
 #include "api/operands.h"
 #include "base/defaults.h"
+#include "compile/concrete.h"
 #include "ops/params.h"
 #include "trace/scopes.h"
 

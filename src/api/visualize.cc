@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "api/concrete.h"
+#include "compile/concrete.h"
 #include "tessera/debug.h"
 
 namespace tessera {

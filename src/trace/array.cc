@@ -81,4 +81,10 @@ const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
   return impl;
 }
 
+namespace {
+constinit Executor& (*the_executor)() = nullptr;
+}  // namespace
+void InstallExecutor(Executor& (*executor)()) { the_executor = executor; }
+Executor& TheExecutor() { return the_executor(); }
+
 }  // namespace tessera::trace

@@ -122,7 +122,8 @@ class Executor {
   // Everything outside of a program's text that decides how it is compiled.
   virtual size_t CompileKey() = 0;
 };
-// Defined by the layer that has a runtime (src/api).
+// Says who runs programs. The layer that has a runtime does, before main: src/compile.
+void InstallExecutor(Executor& (*executor)());
 Executor& TheExecutor();
 
 }  // namespace tessera::trace

@@ -1,6 +1,6 @@
 // Cases of propagation as programs of the library: traced by the public functions, and made a graph
 // as every program is.
-#include "api/program_graph.h"
+#include "compile/program_graph.h"
 #include "call.h"
 #include "machine.h"
 #include "propagation_graph.h"
@@ -57,7 +57,7 @@ CaseGraph FrontendGraph(const Case& c) {
   CaseGraph out;
   out.mesh = current_mesh().def()->WithoutModes();
   Program program = Traced(c, out.values);
-  api::ProgramGraph built = api::GraphOf(*program.program());
+  compile::ProgramGraph built = compile::GraphOf(*program.program());
   out.graph = std::move(built.graph);
   auto parse = [&](const Json& text) -> std::optional<TensorSharding> {
     if (!text.is_string()) return std::nullopt;

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "api/program_graph.h"
+#include "compile/program_graph.h"
 #include "call.h"
 #include "ir/infer.h"
 #include "ops/ops.h"
@@ -138,7 +138,7 @@ OpFacts NativeFacts(const OpCall& c) {
     facts.results.push_back({t->shape(), t->dtype()});
   }
   facts.map = ir::DimMapOf(op, params.get(), operands, results);
-  api::OpTraits traits = api::TraitsOf(op, operands, results);
+  compile::OpTraits traits = compile::TraitsOf(op, operands, results);
   facts.constant = traits.constant;
   facts.elementwise = traits.elementwise;
   facts.foldable = traits.foldable;

@@ -117,11 +117,11 @@ void Combine(HostTensor& out, int64_t i, const HostTensor& part, int64_t j, Redu
   }
 }
 
-HostTensor PartOf(const api::Concrete& array, int64_t position) {
+HostTensor PartOf(const compile::Concrete& array, int64_t position) {
   const ir::Type& type = *array.placed();
   HostTensor part(type.dtype(), sharding::LocalShape(type.shape(), type.sharding()));
   if (!part.data.empty())
-    std::memcpy(part.data.data(), array.buffers.at(api::InstanceAt(array, position)),
+    std::memcpy(part.data.data(), array.buffers.at(compile::InstanceAt(array, position)),
                 part.data.size());
   return part;
 }
@@ -186,12 +186,12 @@ Array Place(const HostTensor& data, const ir::Type* type, const MeshDef* mesh) {
   bool is_auto = mesh && mesh->all_mode(AxisMode::Auto);
   const ir::Type* seen =
       is_auto ? type->WithSharding(sharding::Replicated(mesh, type->rank())) : type;
-  bool shares = api::SharesReplicas();
+  bool shares = compile::SharesReplicas();
   int64_t instances = !s.mesh  ? 1
                       : shares ? sharding::SizeOf(sharding::VaryingAxes(s))
                                : s.mesh->size();
   int64_t bytes = sharding::LocalElements(type->shape(), s) * type->dtype().size();
-  auto array = std::make_shared<api::Concrete>(
+  auto array = std::make_shared<compile::Concrete>(
       seen, type, Loc::Unknown(), runtime::Allocate(bytes, static_cast<int32_t>(instances)),
       shares);
   for (int64_t position = 0; position < Positions(*type); ++position) {
@@ -202,14 +202,14 @@ Array Place(const HostTensor& data, const ir::Type* type, const MeshDef* mesh) {
                  s.kind);
     });
     if (!local.data.empty())
-      std::memcpy(array->buffers.at(api::InstanceAt(*array, position)), local.data.data(),
+      std::memcpy(array->buffers.at(compile::InstanceAt(*array, position)), local.data.data(),
                   local.data.size());
   }
   return Array(std::move(array));
 }
 
 HostTensor ReadBack(const Array& array) {
-  const auto& concrete = static_cast<const api::Concrete&>(*array.impl());
+  const auto& concrete = static_cast<const compile::Concrete&>(*array.impl());
   const ir::Type& type = *concrete.placed();
   HostTensor whole(type.dtype(), type.shape());
   int64_t partials = sharding::SizeOf(type.sharding().unreduced);

@@ -30,9 +30,12 @@ const std::map<std::string, std::set<std::string>>& AllowedLayers() {
       {"trace", {"trace", "base", "sharding", "ir"}},
       {"spmd", {"spmd", "base", "sharding", "ir", "plan"}},
       {"ops", {"ops", "base", "plan", "sharding", "ir", "runtime", "kernels", "trace", "spmd"}},
-      {"api",
-       {"api", "ops", "base", "plan", "sharding", "propagation", "ir", "runtime", "kernels",
+      {"compile",
+       {"compile", "ops", "base", "plan", "sharding", "propagation", "ir", "runtime", "kernels",
         "trace", "spmd"}},
+      {"api",
+       {"api", "compile", "ops", "base", "plan", "sharding", "propagation", "ir", "runtime",
+        "kernels", "trace", "spmd"}},
       {"cli", {"cli"}},
   };
   return table;

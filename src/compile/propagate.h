@@ -3,15 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "api/program_graph.h"
+#include "compile/program_graph.h"
 
-namespace tessera::api {
+namespace tessera::compile {
 
 // Whether some value is on a mesh with Auto axes.
 bool HasAutoAxes(const ir::Program& program);
-
-// The dump that holds in this scope (PinShardings); empty: none.
-const std::string& PinnedShardings();
 
 struct Propagated {
   // Every value placed, constants copied per user, reshards where propagation left a difference
@@ -23,4 +20,4 @@ struct Propagated {
 Propagated PropagateProgram(const ir::Program& program,
                             const propagation::engine::Options& options = {});
 
-}  // namespace tessera::api
+}  // namespace tessera::compile

@@ -1,23 +1,17 @@
 // The executor: compiles programs for the simulated devices of this process and runs them.
 #include <absl/hash/hash.h>
 
-#include "api/concrete.h"
-#include "api/driver.h"
-#include "api/propagate.h"
-#include "base/error.h"
+#include "compile/concrete.h"
+#include "compile/lower.h"
+#include "compile/pins.h"
+#include "compile/policy.h"
 #include "kernels/kernels.h"
 #include "ops/ops.h"
-#include "sharding/local.h"
 #include "sharding/partition.h"
 #include "spmd/plan_builder.h"
-#include "tessera/debug.h"
-#include "trace/scopes.h"
 
-namespace tessera {
-namespace api {
+namespace tessera::compile {
 namespace {
-
-bool shares_replicas = true;
 
 plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
   return kernels::DeviceCopy({.copy = {.itemsize = d.itemsize,
@@ -48,18 +42,6 @@ int32_t DevicesFor(const ir::Program& program) {
   need(program.mesh);
   for (const ir::Value& v : program.values) need(v.type->mesh());
   return static_cast<int32_t>(devices);
-}
-
-// The runtime knows no lines: its errors get the caller's.
-template <class F>
-auto AtLine(Loc loc, F f) {
-  try {
-    return f();
-  } catch (const RuntimeError& e) {
-    ErrorDetail detail = e.detail();
-    if (detail.where.empty()) detail.where = base::Where(loc);
-    throw RuntimeError(std::move(detail));
-  }
 }
 
 class RuntimeExecutor final : public trace::Executor {
@@ -108,7 +90,7 @@ class RuntimeExecutor final : public trace::Executor {
 
   size_t CompileKey() override {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
-    size_t key = shares_replicas ? 1 : 2;
+    size_t key = SharesReplicas() ? 1 : 2;
     double balance = sharding::FlopsPerByte();
     if (policy.empty() && pins.empty() && balance == sharding::kDefaultFlopsPerByte) return key;
     return absl::HashOf(policy, pins, balance, key);
@@ -134,14 +116,14 @@ class RuntimeExecutor final : public trace::Executor {
           static_cast<size_t>(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
       bool made = input >= input_shares.size();
       shares.push_back(!lowered.device.placed[static_cast<size_t>(root)]->mesh() ||
-                       (made ? shares_replicas : input_shares[input]));
+                       (made ? SharesReplicas() : input_shares[input]));
     }
     return shares;
   }
   // Inputs come as they are; everything made is made as the switch says now.
   static std::vector<bool> PerValue(const ir::Program& program, const std::vector<bool>& shares) {
     bool all =
-        shares_replicas && std::all_of(shares.begin(), shares.end(), [](bool s) { return s; });
+        SharesReplicas() && std::all_of(shares.begin(), shares.end(), [](bool s) { return s; });
     if (all) return {};
     std::vector<bool> per_input;
     for (size_t i = 0; i < program.inputs.size() + program.captures.size(); ++i)
@@ -152,59 +134,15 @@ class RuntimeExecutor final : public trace::Executor {
 
 }  // namespace
 
-bool SharesReplicas() { return shares_replicas; }
-
-int32_t InstanceAt(const Concrete& array, int64_t position) {
-  const sharding::TensorSharding& s = array.placed()->sharding();
-  if (!s.mesh) return 0;
-  if (!array.shares_replicas()) {
-    sharding::AxisList all;
-    for (int a = 0; a < s.mesh->rank(); ++a)
-      if (s.mesh->axis_size(a) > 1) all.push_back(sharding::WholeAxis(*s.mesh, a));
-    return static_cast<int32_t>(sharding::ShardIndex(*s.mesh, all, position));
-  }
-  return static_cast<int32_t>(sharding::ShardIndex(*s.mesh, sharding::VaryingAxes(s), position));
-}
-
-std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc) {
-  int64_t bytes = type->elements() * type->dtype().size();
-  return std::make_shared<Concrete>(type, WithoutModes(type), loc,
-                                    AtLine(loc, [&] { return runtime::Allocate(bytes, 1); }), true);
-}
-
-const ir::Type* WithoutModes(const ir::Type* type) {
-  if (!type->mesh() || type->mesh()->all_mode(AxisMode::Explicit)) return type;
-  sharding::TensorSharding s = type->sharding();
-  s.mesh = s.mesh->WithoutModes();
-  return type->WithSharding(std::move(s));
-}
-
-std::shared_ptr<const Concrete> AsPlaced(std::shared_ptr<const Concrete> array) {
-  if (array->placed() == array->type()) return array;
-  return std::make_shared<const Concrete>(array->placed(), array->placed(), array->loc(),
-                                          array->buffers, array->shares_replicas());
-}
-
-}  // namespace api
-
-namespace trace {
-Executor& TheExecutor() {
-  static auto* executor = new api::RuntimeExecutor;
+trace::Executor& TheExecutor() {
+  static auto* executor = new RuntimeExecutor;
   return *executor;
 }
-}  // namespace trace
 
-void ReplicaSharing(bool on) { api::shares_replicas = on; }
+// Only a pointer is stored before main, before arrays of the user's that are made then.
+struct Installer {
+  Installer() { trace::InstallExecutor(TheExecutor); }
+};
+[[gnu::init_priority(101)]] const Installer installer;
 
-void SetWorkerCount(int n, Loc loc) {
-  if (n < 0)
-    base::ThrowRuntime(base::Refusal("SetWorkerCount", 1, base::Where(loc),
-                                     "a team of " + std::to_string(n) + " workers does not exist",
-                                     {"give 1 or more, or 0 for one per core"}));
-  if (trace::CurrentTrace())
-    base::ThrowTrace(
-        base::Refusal("SetWorkerCount", 2, base::Where(loc), "a function is being traced"));
-  runtime::SetWorkerCount(n);
-}
-
-}  // namespace tessera
+}  // namespace tessera::compile

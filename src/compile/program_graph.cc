@@ -1,4 +1,4 @@
-#include "api/program_graph.h"
+#include "compile/program_graph.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "ir/move_params.h"
 #include "ops/ops.h"
 
-namespace tessera::api {
+namespace tessera::compile {
 namespace {
 
 using propagation::Direction;
@@ -293,4 +293,4 @@ bool IsBranch(const ir::Instruction& i) {
 
 ProgramGraph GraphOf(const ir::Program& program) { return Builder().Run(program); }
 
-}  // namespace tessera::api
+}  // namespace tessera::compile

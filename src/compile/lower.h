@@ -1,7 +1,7 @@
-// From a traced program to one that runs: the compile driver.
+// From a program to one that runs: propagated, lowered, scheduled.
 #pragma once
 #include <memory>
-#include <string>
+#include <vector>
 
 #include "ir/program.h"
 #include "spmd/device_program.h"
@@ -18,7 +18,7 @@ struct Lowered::Impl {
   spmd::Schedule schedule;
 };
 
-namespace api {
+namespace compile {
 
 // Why a device program is not lowered, propagated or explained again.
 inline constexpr const char* kOfDevice = "the program is one device's already";
@@ -28,14 +28,5 @@ inline constexpr const char* kOfDevice = "the program is one device's already";
 std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,
                                                   const std::vector<bool>& shares);
 
-CommReport Report(const spmd::DeviceProgram& device);
-// Returns the collective's name in reports: "all_gather".
-const char* Name(CommKind kind);
-
-// Throws, or warns, if the report breaks a policy in scope.
-void CheckPolicies(const CommReport& report);
-// A text that tells the policies in scope apart; empty outside of all.
-const std::string& PolicyKey();
-
-}  // namespace api
+}  // namespace compile
 }  // namespace tessera

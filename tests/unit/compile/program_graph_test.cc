@@ -1,10 +1,10 @@
 // What propagation is told of programs.
-#include "api/program_graph.h"
+#include "compile/program_graph.h"
 
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include "api/propagate.h"
+#include "compile/propagate.h"
 #include "propagation/graph.h"
 
 namespace tessera::api {

@@ -1,12 +1,12 @@
-#include "api/propagate.h"
+#include "compile/propagate.h"
 
 #include <algorithm>
 #include <map>
 
-#include "api/explain.h"
+#include "compile/pins.h"
 #include "ops/ops.h"
 
-namespace tessera::api {
+namespace tessera::compile {
 namespace {
 
 using propagation::engine::MaybeSharding;
@@ -317,4 +317,4 @@ Propagated PropagateProgram(const ir::Program& program,
   return out;
 }
 
-}  // namespace tessera::api
+}  // namespace tessera::compile

@@ -6,7 +6,7 @@
 #include "ir/program.h"
 #include "propagation/graph.h"
 
-namespace tessera::api {
+namespace tessera::compile {
 
 struct ProgramGraph {
   propagation::engine::Graph graph;
@@ -61,4 +61,4 @@ void ReorderForTies(const ir::Instruction& i, Operands& operands) {
 // out of the value. The program's own values keep their ids.
 ProgramGraph GraphOf(const ir::Program& program);
 
-}  // namespace tessera::api
+}  // namespace tessera::compile

@@ -1,10 +1,10 @@
 // Arrays on devices.
 #pragma once
-#include "api/operands.h"
+#include "base/error.h"
 #include "runtime/runtime.h"
 #include "trace/array.h"
 
-namespace tessera::api {
+namespace tessera::compile {
 
 class Concrete final : public trace::ConcreteArray {
  public:
@@ -18,17 +18,12 @@ class Concrete final : public trace::ConcreteArray {
   bool shares_;
 };
 
-// Returns the array's elements on devices. Throws TraceError for arrays that have none: traced,
-// abstract, donated, never given a value.
-const Concrete& OnDevices(const Array& x, Call call);
-// Returns one device's part after the other.
-std::vector<Shard> ShardsOf(const Array& x, Call call);
-
 // Returns the instance of a value of this type that a device (by mesh position) holds.
 int32_t InstanceAt(const Concrete& array, int64_t position);
 
 // Whether new programs let devices with equal bits share buffers.
 bool SharesReplicas();
+void SetSharesReplicas(bool on);
 
 // Returns the type on the mesh without modes.
 const ir::Type* WithoutModes(const ir::Type* type);
@@ -38,4 +33,16 @@ std::shared_ptr<const Concrete> AsPlaced(std::shared_ptr<const Concrete> array);
 // Returns a new array with one uninitialised instance: `type` is unsharded.
 std::shared_ptr<Concrete> NewWhole(const ir::Type* type, Loc loc);
 
-}  // namespace tessera::api
+// Calls f. The runtime knows no lines: its errors get the caller's.
+template <class F>
+auto AtLine(Loc loc, F f) {
+  try {
+    return f();
+  } catch (const RuntimeError& e) {
+    ErrorDetail detail = e.detail();
+    if (detail.where.empty()) detail.where = base::Where(loc);
+    throw RuntimeError(std::move(detail));
+  }
+}
+
+}  // namespace tessera::compile

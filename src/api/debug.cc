@@ -1,0 +1,24 @@
+// Switches of the whole process.
+#include "tessera/debug.h"
+
+#include "base/error.h"
+#include "compile/concrete.h"
+#include "runtime/runtime.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+
+void ReplicaSharing(bool on) { compile::SetSharesReplicas(on); }
+
+void SetWorkerCount(int n, Loc loc) {
+  if (n < 0)
+    base::ThrowRuntime(base::Refusal("SetWorkerCount", 1, base::Where(loc),
+                                     "a team of " + std::to_string(n) + " workers does not exist",
+                                     {"give 1 or more, or 0 for one per core"}));
+  if (trace::CurrentTrace())
+    base::ThrowTrace(
+        base::Refusal("SetWorkerCount", 2, base::Where(loc), "a function is being traced"));
+  runtime::SetWorkerCount(n);
+}
+
+}  // namespace tessera

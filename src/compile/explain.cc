@@ -1,0 +1,50 @@
+#include "compile/explain.h"
+
+#include "base/error.h"
+#include "compile/lower.h"
+#include "propagation/priorities.h"
+
+namespace tessera::compile {
+namespace {
+
+Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) {
+  if (program.per_device) base::ThrowRuntime(base::Refusal("explain", 2, "", kOfDevice));
+  propagation::engine::Options options;
+  options.stop_after = stop_after;
+  options.record = true;
+  return PropagateProgram(program, options);
+}
+
+}  // namespace
+
+Explainer::Explainer(const ir::Program& program, propagation::Stage stop_after)
+    : propagated_(Propagate(program, stop_after)), values_(propagated_.built) {
+  auto info = [this](propagation::engine::OpId i) -> const ProgramGraph::OpInfo& {
+    return propagated_.built.ops[static_cast<size_t>(i)];
+  };
+  names_.value = [this](propagation::engine::ValueId v) { return values_.Text(v); };
+  names_.op = [=](propagation::engine::OpId i) {
+    if (info(i).instruction) return std::string(info(i).instruction->op->name);
+    const ir::Instruction* edge = info(i).edge_of;
+    if (!edge) return std::string("return");
+    return (edge->regions.empty() ? "" : "the border of ") + std::string(edge->op->name);
+  };
+  names_.where = [=](propagation::engine::OpId i) {
+    const ir::Instruction* at = info(i).instruction ? info(i).instruction : info(i).edge_of;
+    return at ? base::Where(at->loc) : std::string();
+  };
+  names_.given = [this](propagation::engine::ValueId v, const std::string& maker) {
+    return maker.empty() ? "the place of argument " + values_.Text(v)
+                         : "the type of the result of " + maker;
+  };
+  if (stop_after >= propagation::Stage::kOpPriority)
+    names_.rounds = propagation::engine::DefaultRoundNames();
+  explainer_.emplace(propagated_.result, names_);
+}
+
+Explanation Explainer::Of(const ValueNames::Entry& e) {
+  const sharding::TensorSharding* s = propagated_.result.sharding(e.id);
+  return {values_.Number(e), s ? Text(*s) : std::string(), explainer_->Of(e.id)};
+}
+
+}  // namespace tessera::compile

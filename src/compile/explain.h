@@ -1,0 +1,29 @@
+// Explanations of a program's values by their names.
+#pragma once
+#include <optional>
+
+#include "compile/propagate.h"
+#include "compile/value_names.h"
+#include "propagation/explain.h"
+#include "tessera/explain.h"
+
+namespace tessera::compile {
+
+// A program propagated so that it can be explained.
+class Explainer {
+ public:
+  // Throws RuntimeError for a device program.
+  Explainer(const ir::Program& program, propagation::Stage stop_after);
+  Explainer(const Explainer&) = delete;
+
+  const ValueNames& values() const { return values_; }
+  Explanation Of(const ValueNames::Entry& e);
+
+ private:
+  Propagated propagated_;
+  ValueNames values_;
+  propagation::engine::Names names_;
+  std::optional<propagation::engine::Explainer> explainer_;
+};
+
+}  // namespace tessera::compile

@@ -1,0 +1,32 @@
+#include "compile/lower.h"
+
+#include "compile/concrete.h"
+#include "compile/policy.h"
+#include "compile/propagate.h"
+#include "compile/report.h"
+
+namespace tessera::compile {
+
+std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,
+                                                  const std::vector<bool>& input_shares) {
+  auto impl = std::make_shared<Lowered::Impl>();
+  impl->propagated = HasAutoAxes(*program) ? PropagateProgram(*program).program : program;
+  impl->device = spmd::Lower(*impl->propagated);
+  if (!PolicyKey().empty()) CheckPolicies(Report(impl->device));
+  std::vector<bool> shares;
+  if (!input_shares.empty() || !SharesReplicas()) {
+    const ir::Program& p = impl->device.program;
+    shares.assign(p.values.size(), SharesReplicas());
+    size_t next = 0;
+    for (ir::ValueId v : p.inputs)
+      shares[static_cast<size_t>(v)] = next >= input_shares.size() || input_shares[next], ++next;
+    for (const ir::Capture& c : p.captures)
+      shares[static_cast<size_t>(c.value)] = next >= input_shares.size() || input_shares[next],
+      ++next;
+  }
+  impl->schedule = spmd::MakeSchedule(impl->device, shares);
+  impl->program = std::move(program);
+  return impl;
+}
+
+}  // namespace tessera::compile

@@ -1,0 +1,12 @@
+// What a device program sends.
+#pragma once
+#include "spmd/device_program.h"
+#include "tessera/program.h"
+
+namespace tessera::compile {
+
+CommReport Report(const spmd::DeviceProgram& device);
+// Returns the collective's name in reports: "all_gather".
+const char* Name(CommKind kind);
+
+}  // namespace tessera::compile
