@@ -119,7 +119,7 @@ Array SummedDiagonal(const Array& x, int64_t k, int64_t size, Call call) {
   if (ShapeOf(line).back() == size) return line;
   TensorSharding whole = api::TypeOf(line)->sharding();
   if (whole.mesh && !whole.dims.back().axes.empty()) {
-    whole.dims.back() = {};
+    whole.dims.back().axes.clear();
     line = reshard(line, sharding::ToSpec(whole), call.loc);
   }
   ir::Shape starts(ShapeOf(line).size(), 0), limits = ShapeOf(line);
