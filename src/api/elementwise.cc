@@ -223,7 +223,7 @@ namespace {
 // Integers have no negative powers among integers.
 void CheckIntegerPower(const Array& base, int64_t n, Call call) {
   DType t = api::TypeOf(base)->dtype();
-  if (n < 0 && t.is_integer())
+  if (n < 0 && !t.is_floating())
     api::FailDType(call, 15, fmt::format("{} cannot be raised to the power {}", t.name(), n),
                    {"convert it to a floating dtype first"});
 }
@@ -233,9 +233,10 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"pow", loc};
   bool strict = base::StrictTypesActive();
   if (b.scalar() && b.scalar()->kind() != Scalar::kFloat) {
-    // Counted before the exponent's dtype is looked at: bool[] to the power 2 is i32[].
-    Array base = strict ? api::ToArray(a, call) : Counted({api::ToArray(a, call)}, call)[0];
+    Array base = api::ToArray(a, call);
     if (b.scalar()->kind() == Scalar::kInt) CheckIntegerPower(base, b.scalar()->as_int(), call);
+    // Counted before the exponent's dtype is looked at: bool[] to the power 2 is i32[].
+    if (!strict) base = Counted({base}, call)[0];
     return CountedBinary(ops::kPow, base, b, options, call);
   }
   if (!strict || a.scalar() || b.scalar()) return CountedBinary(ops::kPow, a, b, options, call);
