@@ -401,6 +401,11 @@ Array gelu(Operand x, GeluOptions options, Loc loc) {
   }
   Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
   Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
+  // (1 + tanh(t)) / 2 as logistic(2t) does not cancel where t is negative. Of narrow floats it is
+  // written out as JAX does, whose roundings its users compare with.
+  if (api::TypeOf(a)->dtype().size() >= 4)
+    return mul(a, logistic(mul(Operand(std::sqrt(8 / std::numbers::pi), loc), bent, {}, loc), loc),
+               {}, loc);
   Array inner = mul(Operand(std::sqrt(2 / std::numbers::pi), loc), bent, {}, loc);
   Array twice = add(Operand(1.0, loc), tanh(inner, loc), {}, loc);
   return mul(a, mul(Operand(0.5, loc), twice, {}, loc), {}, loc);
