@@ -28,7 +28,8 @@ function(tessera_library name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc
        ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*/*.cc)
   if(NOT sources)
-    file(TOUCH ${CMAKE_CURRENT_BINARY_DIR}/empty.cc)
+    # Not touched again where it is: what depends on it would be linked anew.
+    file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/empty.cc "")
     set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cc)
   endif()
   add_library(tessera_${name} STATIC ${sources})

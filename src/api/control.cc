@@ -72,7 +72,7 @@ struct Loop {
 
   std::vector<const Type*> Parameters() const {
     std::vector<const Type*> types;
-    for (const Array& a : carry.arrays) types.push_back(TypeOf(a));
+    for (const Array& a : carry.arrays) types.push_back(Use(a, call.name, call.loc)->type());
     types.insert(types.end(), slices.begin(), slices.end());
     return types;
   }
@@ -120,7 +120,6 @@ void CheckCarry(const Loop& loop) {
 
 // Traces the body until weak numbers of the carry have settled.
 void TraceBody(Loop& loop, const LeafFunction& f) {
-  for (const Array& a : loop.carry.arrays) Use(a, loop.call.name, loop.call.loc);
   do {
     loop.body = TraceRegion(loop.Parameters(), f, loop.call.name, loop.call.loc);
     CheckTree(loop.call, loop.carry, loop.body.result, "the body returns");

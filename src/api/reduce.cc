@@ -232,7 +232,7 @@ namespace {
 Array ExtremeSize(const Array& x, Reduced r, Call call) {
   bool empty = Count(x, r.dims) == 0;
   if (empty && &r.op == &ops::kReduceMin)
-    api::FailShape(call, 18, "there is no smallest of nothing");
+    api::FailShape(call, 18, "the dims are empty: there is no smallest element");
   Array y = Reduce(x, std::move(r), call);
   return empty ? zeros_like(y, {}, call.loc) : y;
 }

@@ -29,8 +29,8 @@ void ExpectReadBack(const Mesh& mesh, int seed) {
     EXPECT_EQ(Program::Parse(text).text(), text) << "seed " << seed;
   }
   SCOPED_TRACE(testing::Message() << "seed " << seed);
-  for (const Program& p : {lowered.program(), lowered.propagated()})
-    ExpectSameReport(lower(Program::Parse(p.text())).comm(), lowered.comm());
+  // Where arguments on no mesh lie is not in the text of a traced program.
+  ExpectSameReport(lower(Program::Parse(lowered.propagated().text())).comm(), lowered.comm());
 }
 
 TEST(RandomText, ReadsBackAsPrinted) {

@@ -137,10 +137,11 @@ TEST(DotGeneral, MatchesALoopForAnyOrderOfDims) {
       {f32, f32, f32, {96, 3, 70}, {96, 70, 5}, {2}, {1}, {0}, {0}},
       {f32, f32, f32, {70, 3, 80}, {90, 80}, {2}, {1}, {}, {}},
   };
-  for (DotDesc d : forms)
+  for (size_t i = 0; i < std::size(forms); ++i)
     for (DType dtype : {f32, f64, bf16, i32}) {
+      DotDesc d = forms[i];
       d.lhs_dtype = d.rhs_dtype = d.out_dtype = dtype;
-      Check(d, std::string(dtype.name()) + " form " + std::to_string(&d - forms));
+      Check(d, std::string(dtype.name()) + " form " + std::to_string(i));
     }
 }
 
