@@ -125,14 +125,6 @@ std::string_view Reader::Comment() {
   return line.substr(0, line.find_last_not_of(" \t\r") + 1);
 }
 
-std::string Reader::RestOfLine() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
-  size_t end = std::min(text_.find('\n', at_), text_.size());
-  std::string line(text_.substr(at_, end - at_));
-  at_ = end;
-  return line;
-}
-
 Loc Reader::Here() {
   if (!IsFile(loc_)) return loc_;
   SkipBlanks();
