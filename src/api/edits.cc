@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "compile/lower.h"
 #include "compile/propagate.h"
+#include "compile/report.h"
 #include "tessera/modes.h"
 #include "trace/jit.h"
 
@@ -62,9 +63,10 @@ class Edits {
       Trial trial;
       for (ir::ValueId v : traced.program->outputs)
         trial.shapes.push_back(traced.program->type(v)->shape());
-      auto program =
-          HasAutoAxes(*traced.program) ? PropagateProgram(*traced.program).program : traced.program;
-      trial.sent = Report(spmd::Lower(*program));
+      auto program = compile::HasAutoAxes(*traced.program)
+                         ? compile::PropagateProgram(*traced.program).program
+                         : traced.program;
+      trial.sent = compile::Report(spmd::Lower(*program));
       return trial;
     } catch (const Error&) {
       return std::nullopt;
@@ -177,7 +179,7 @@ class Edits {
     for (const CommEvent& e : sent.events()) {
       std::string axes;
       for (const std::string& a : e.axes) axes += (axes.empty() ? "" : ",") + a;
-      moves += fmt::format("{}{} over {}", moves.empty() ? "" : ", ", Name(e.kind), axes);
+      moves += fmt::format("{}{} over {}", moves.empty() ? "" : ", ", compile::Name(e.kind), axes);
     }
     return fmt::format("sends {} B per device: {}", sent.bytes(), moves);
   }

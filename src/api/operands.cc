@@ -93,7 +93,7 @@ Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call) {
   trace::TheExecutor();
   if (mesh && mesh->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
-  auto array = NewWhole(type, call.loc);
+  auto array = compile::NewWhole(type, call.loc);
   std::memcpy(array->buffers.base, &bits, static_cast<size_t>(dtype.size()));
   return Array(std::move(array));
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "api/operands.h"
 #include "compile/concrete.h"
 #include "tessera/debug.h"
 

@@ -82,9 +82,9 @@ const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
 }
 
 namespace {
-constinit Executor& (*the_executor)() = nullptr;
+constinit GetExecutor get_executor = nullptr;
 }  // namespace
-void InstallExecutor(Executor& (*executor)()) { the_executor = executor; }
-Executor& TheExecutor() { return the_executor(); }
+void InstallExecutor(GetExecutor get) { get_executor = get; }
+Executor& TheExecutor() { return get_executor(); }
 
 }  // namespace tessera::trace

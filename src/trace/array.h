@@ -123,7 +123,8 @@ class Executor {
   virtual size_t CompileKey() = 0;
 };
 // Says who runs programs. The layer that has a runtime does, before main: src/compile.
-void InstallExecutor(Executor& (*executor)());
+using GetExecutor = Executor& (*)();
+void InstallExecutor(GetExecutor get);
 Executor& TheExecutor();
 
 }  // namespace tessera::trace
