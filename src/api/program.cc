@@ -14,6 +14,7 @@
 #include "api/driver.h"
 #include "api/propagate.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "spmd/moves.h"
 #include "trace/array.h"
 #include "trace/jit.h"
@@ -79,15 +80,19 @@ Program Program::Parse(std::string_view text, Loc loc) {
 }
 Program Program::Load(const std::string& path, Loc loc) {
   // A Loc points to its file's name; names are few and stay.
-  static auto* const names = new std::set<std::string>;
-  static std::mutex mutex;
+  struct Names {
+    Names() { base::HoldOverFork(mutex); }
+    std::mutex mutex;
+    std::set<std::string> names;
+  };
+  static auto& known = *new Names;
   std::ifstream file(path);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) Refuse("load", 1, "cannot read " + path, loc);
   const char* name;
   {
-    std::lock_guard lock(mutex);
-    name = names->insert(path).first->c_str();
+    std::lock_guard lock(known.mutex);
+    name = known.names.insert(path).first->c_str();
   }
   return Parse(text, Loc::Current(name, 0));
 }
