@@ -4,7 +4,7 @@ set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(build-essential cmake ninja-build ccache libabsl-dev libfmt-dev libhwy-dev
-  libopenblas-serial-dev libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
+  libopenblas0-pthread libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
 
 say() { printf '\n== %s\n' "$*"; }
 

@@ -175,5 +175,32 @@ TEST(DotGeneral, ThreadsShareOneKernel) {
   }
 }
 
+// Small products go to OpenBLAS, of which some builds have no locks.
+TEST(DotGeneral, SmallProductsOfSeveralThreadsAtOnceAreRight) {
+  struct Sizes {
+    DType dtype;
+    int64_t m, n, k;
+  };
+  for (const Sizes& s : {Sizes{f32, 256, 16, 32}, {f64, 64, 48, 32}, {f32, 128, 1, 256}}) {
+    const DotDesc d = Matmul(s.dtype, s.m, s.n, s.k);
+    const Buffer a = Random(s.dtype, s.m * s.k, 1), b = Random(s.dtype, s.k * s.n, 2);
+    const plan::Kernel kernel = DotGeneral(d);
+    Buffer want(s.dtype, s.m * s.n);
+    Call(kernel, {&a, &b}, {&want});
+    std::vector<int> wrong(2);
+    std::vector<std::thread> threads;
+    for (int& count : wrong)
+      threads.emplace_back([&] {
+        Buffer c(s.dtype, s.m * s.n);
+        for (int r = 0; r < 5000; ++r) {
+          Call(kernel, {&a, &b}, {&c});
+          count += !SameBits(c, want);
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(wrong, std::vector<int>(2)) << s.dtype.name() << " " << s.m << " x " << s.n;
+  }
+}
+
 }  // namespace
 }  // namespace tessera::kernels
