@@ -54,12 +54,11 @@ class Edits {
       arguments.leaves.emplace_back(
           std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, TypeOf(x), call_.loc));
     try {
-      auto traced = trace::TraceCall(
-          *trace::NewJitCache("main"), arguments,
-          [&](const std::vector<Array>& leaves) {
-            return trace::FlatResult{g(leaves), nullptr};
-          },
-          call_.loc);
+      trace::TraceBody body{[&](const std::vector<Array>& leaves) {
+                              return trace::FlatResult{g(leaves), nullptr};
+                            },
+                            {}};
+      auto traced = trace::TraceCall(*trace::NewJitCache("main"), arguments, body, call_.loc);
       Trial trial;
       for (ir::ValueId v : traced.program->outputs)
         trial.shapes.push_back(traced.program->type(v)->shape());
