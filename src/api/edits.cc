@@ -57,7 +57,7 @@ class Edits {
       trace::TraceBody body{[&](const std::vector<Array>& leaves) {
                               return trace::FlatResult{g(leaves), nullptr};
                             },
-                            {}};
+                            [] { return tree::Outline(); }};
       auto traced = trace::TraceCall(*trace::NewJitCache("main"), arguments, body, call_.loc);
       Trial trial;
       for (ir::ValueId v : traced.program->outputs)
