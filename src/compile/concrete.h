@@ -1,5 +1,7 @@
 // Arrays on devices.
 #pragma once
+#include <exception>
+
 #include "base/error.h"
 #include "runtime/runtime.h"
 #include "trace/array.h"
@@ -41,7 +43,13 @@ auto AtLine(Loc loc, F f) {
   } catch (const RuntimeError& e) {
     ErrorDetail detail = e.detail();
     if (detail.where.empty()) detail.where = base::Where(loc);
-    throw RuntimeError(std::move(detail));
+    auto* nested = dynamic_cast<const std::nested_exception*>(&e);
+    if (!nested || !nested->nested_ptr()) throw RuntimeError(std::move(detail));
+    try {
+      nested->rethrow_nested();
+    } catch (...) {
+      std::throw_with_nested(RuntimeError(std::move(detail)));
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include "ops/ops.h"
 #include "sharding/partition.h"
 #include "spmd/plan_builder.h"
+#include "trace/scopes.h"
 
 namespace tessera::compile {
 namespace {

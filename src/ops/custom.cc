@@ -50,10 +50,24 @@ DimMap CustomDims(const ir::DimsCall& c) {
 }
 
 // Kernels may use arrays. On all threads alike they do so outside of the scopes of whoever calls.
+// C18: what a kernel throws, unless it is an error of an array function in it, comes nested in
+// ours.
 void CallKernel(const OpDefinition& definition, const KernelCall& call) {
   trace::MeshDefScope mesh(nullptr);
   DefaultDtypes dtypes(i32, f32);
-  definition.kernel(call);
+  auto fail = [&](const std::string& what) {
+    std::throw_with_nested(RuntimeError(
+        base::Refusal(definition.name, 18, "", "the kernel threw an exception" + what)));
+  };
+  try {
+    definition.kernel(call);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& e) {
+    fail(": " + std::string(e.what()));
+  } catch (...) {
+    fail("");
+  }
 }
 
 struct Config {

@@ -132,6 +132,31 @@ TEST_F(CustomOps, MayThrow) {
   SetWorkerCount(0);
 }
 
+TEST_F(CustomOps, ThrowWhatTheUsersCodeThrowsNestedInAnErrorWithTheLine) {
+  static bool armed = false;
+  static const CustomOp op = register_op(
+      {.name = "test_throws_its_own", .rule = "n -> n", .kernel = [](const KernelCall& call) {
+         ByArrays(call);
+         if (armed) throw std::logic_error("boom");
+       }});
+  armed = true;
+  for (int workers : {1, 3}) {
+    SetWorkerCount(workers);
+    MeshScope scope(make_mesh({{"x", 8}}));
+    Array x = reshard(arange(65536.0), P("x"));
+    try {
+      op({x});
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const RuntimeError& e) {
+      EXPECT_THAT(e.where(), testing::StartsWith("custom_op_test.cc:"));
+      EXPECT_THAT(e.what(), HasSubstr("the kernel threw an exception: boom"));
+      EXPECT_THROW(std::rethrow_if_nested(e), std::logic_error);
+    }
+    EXPECT_EQ(sum(x + x).item<float>(), 65536.0 * 65535.0);
+  }
+  SetWorkerCount(0);
+}
+
 TEST_F(CustomOps, KeepTheirNameInProgramText) {
   Program p = jit([](Array x) { return GateOp()({x, x}); }).trace(zeros({2, 3}));
   EXPECT_THAT(p.text(), HasSubstr("= test_gate %0, %0"));

@@ -7,7 +7,7 @@
 #include "compile/propagate.h"
 #include "propagation/graph.h"
 
-namespace tessera::api {
+namespace tessera::compile {
 namespace {
 
 propagation::engine::Graph OnlyGraph(const Program& program) {
@@ -174,4 +174,4 @@ TEST(ProgramGraph, NothingPropagatesThroughAReshapeOfNothing) {
 }
 
 }  // namespace
-}  // namespace tessera::api
+}  // namespace tessera::compile
