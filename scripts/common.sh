@@ -62,8 +62,9 @@ configure() {
 
 # configure_sanitized address|thread: in build-address/ or build-thread/.
 configure_sanitized() {
-  configure "$repo/build-$1" -DTESSERA_SANITIZE="$1" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1"
+  local preset=asan
+  [[ $1 == address ]] || preset=tsan
+  configure "$repo/build-$1" --preset "$preset"
 }
 
 # test_programs FOLDER [CTEST OPTION...]: the programs that the chosen tests run, one a line. ctest
