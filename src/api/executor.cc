@@ -3,6 +3,7 @@
 
 #include "api/concrete.h"
 #include "api/driver.h"
+#include "api/dump.h"
 #include "api/propagate.h"
 #include "base/error.h"
 #include "kernels/kernels.h"
@@ -79,9 +80,11 @@ class RuntimeExecutor final : public trace::Executor {
     for (ir::ValueId v : lowered->propagated->outputs)
       executable->placed.push_back(Place(*lowered->propagated, v));
     executable->shares = OutputShares(*lowered, shares);
-    executable->plan = runtime::Prepare(spmd::BuildPlan(
-        lowered->device, lowered->schedule, {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole},
-        DevicesFor(*program), donated));
+    plan::Plan plan = spmd::BuildPlan(lowered->device, lowered->schedule,
+                                      {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole},
+                                      DevicesFor(*program), donated);
+    DumpPlan(lowered->dump, plan);
+    executable->plan = runtime::Prepare(std::move(plan));
     return executable;
   }
 

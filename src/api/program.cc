@@ -11,6 +11,7 @@
 
 #include "api/concrete.h"
 #include "api/driver.h"
+#include "api/dump.h"
 #include "api/propagate.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -264,6 +265,7 @@ std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Prog
   }
   impl->schedule = spmd::MakeSchedule(impl->device, shares);
   impl->program = std::move(program);
+  impl->dump = DumpStages(*impl);
   return impl;
 }
 
