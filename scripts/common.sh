@@ -4,7 +4,8 @@ set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(build-essential cmake ninja-build ccache libabsl-dev libfmt-dev libhwy-dev
-  libopenblas-serial-dev libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
+  libopenblas-serial-dev libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev
+  clang-format)
 
 say() { printf '\n== %s\n' "$*"; }
 

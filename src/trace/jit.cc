@@ -162,11 +162,12 @@ std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves, const ir
     inputs.push_back(
         std::const_pointer_cast<ArrayImpl>(std::static_pointer_cast<const ArrayImpl>(c.array)));
     if (const std::optional<Loc>& donated = inputs.back()->donated_at)
-      base::ThrowTrace(base::Refusal(
-          "jit", "captured", base::Where(loc),
-          fmt::format("the function captured {}, which was donated since",
-                      inputs.back()->type()->text()),
-          {"donated at " + base::Where(*donated), "pass it as an argument instead of capturing it"}));
+      base::ThrowTrace(
+          base::Refusal("jit", "captured", base::Where(loc),
+                        fmt::format("the function captured {}, which was donated since",
+                                    inputs.back()->type()->text()),
+                        {"donated at " + base::Where(*donated),
+                         "pass it as an argument instead of capturing it"}));
   }
   return inputs;
 }
