@@ -4,7 +4,8 @@ set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(build-essential cmake ninja-build ccache libabsl-dev libfmt-dev libhwy-dev
-  libopenblas0-pthread libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
+  libopenblas0-pthread libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev
+  clang-format)
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -62,8 +63,9 @@ configure() {
 
 # configure_sanitized address|thread: in build-address/ or build-thread/.
 configure_sanitized() {
-  configure "$repo/build-$1" -DTESSERA_SANITIZE="$1" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1"
+  local preset=asan
+  [[ $1 == address ]] || preset=tsan
+  configure "$repo/build-$1" --preset "$preset"
 }
 
 # test_programs FOLDER [CTEST OPTION...]: the programs that the chosen tests run, one a line. ctest

@@ -16,3 +16,4 @@
 #include "tessera/sharding.h"
 #include "tessera/transforms.h"
 #include "tessera/tree.h"
+#include "tessera/version.h"

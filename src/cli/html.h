@@ -6,9 +6,9 @@
 
 namespace tessera::cli {
 
-// Returns the page: what is sent, in sums and one by one, if `stop_after` is the last strategy; then
-// every value with its type, sharding in the colours of its axes, op and line, which opens to say
-// why it lies so.
+// Returns the page: what is sent, in sums and one by one, if `stop_after` is the last strategy;
+// then every value with its type, sharding in the colours of its axes, op and line, which opens to
+// say why it lies so.
 std::string HtmlPage(const Program& program, const std::string& title,
                      propagation::Stage stop_after);
 

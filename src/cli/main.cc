@@ -3,6 +3,7 @@
 #include <absl/flags/parse.h>
 #include <tessera/explain.h>
 #include <tessera/program.h>
+#include <tessera/version.h>
 
 #include <algorithm>
 #include <cctype>
@@ -32,6 +33,8 @@ constexpr const char* kUsage =
     "    prints ok, or what is wrong and where\n"
     "tessera partition FILE\n"
     "    prints the program of one device, its communication, memory and FLOPs\n"
+    "tessera --version\n"
+    "    prints the version of the library\n"
     "\n"
     "FILE has program text; - is the standard input.\n"
     "STRATEGY is basic, aggressive, op-priority or user-priority (all of them: the default).\n"
@@ -145,11 +148,15 @@ void Run(const Call& call) {
 }
 
 int Main(int argc, char** argv) {
-  bool help = std::any_of(argv + 1, argv + argc, [](const char* a) {
-    return std::string_view(a) == "--help" || std::string_view(a) == "-h";
-  });
-  if (help) {
+  auto asks_for = [&](std::string_view option) {
+    return std::find(argv + 1, argv + argc, option) != argv + argc;
+  };
+  if (asks_for("--help") || asks_for("-h")) {
     std::cout << kUsage;
+    return 0;
+  }
+  if (asks_for("--version")) {
+    std::cout << "tessera " TESSERA_VERSION "\n";
     return 0;
   }
   try {

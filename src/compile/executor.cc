@@ -2,6 +2,7 @@
 #include <absl/hash/hash.h>
 
 #include "compile/concrete.h"
+#include "compile/dump.h"
 #include "compile/lower.h"
 #include "compile/pins.h"
 #include "compile/policy.h"
@@ -64,9 +65,11 @@ class RuntimeExecutor final : public trace::Executor {
       executable->placed.push_back(Place(*lowered->propagated, v));
     executable->shares = OutputShares(*lowered, shares);
     executable->devices = DevicesFor(*program);
-    executable->plan = runtime::Prepare(spmd::BuildPlan(
-        lowered->device, lowered->schedule, {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole},
-        executable->devices, donated));
+    plan::Plan plan = spmd::BuildPlan(lowered->device, lowered->schedule,
+                                      {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole},
+                                      executable->devices, donated);
+    DumpPlan(lowered->dump, plan);
+    executable->plan = runtime::Prepare(std::move(plan));
     return executable;
   }
 

@@ -16,6 +16,7 @@ struct Lowered::Impl {
                                                   // where no axis is Auto
   spmd::DeviceProgram device;
   spmd::Schedule schedule;
+  int dump = 0;  // the number of its files, see dump.h
 };
 
 namespace compile {

@@ -1,7 +1,7 @@
 // The maps of ops that programs from elsewhere have and Tessera's frontend does not: functions of
 // shapes and of the attributes that matter, in StableHLO's terms. They take part in propagation
 // only.
-// Source: spec/propagation.md 2.4 to 2.7.
+// The rules are Shardy's; see docs/propagation.md, "Rules of other compilers' ops".
 #pragma once
 #include <optional>
 #include <vector>

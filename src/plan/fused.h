@@ -11,7 +11,7 @@
 namespace tessera::plan {
 
 // Functions of elements. Operands and result have the node's dtype unless said otherwise.
-// Integer semantics are those of conformance/values/README.md: wrap-around, x/0 = all ones,
+// Integer semantics: wrap-around, x/0 = all ones,
 // x%0 = x, lowest/-1 = lowest, shifts by the width or more give 0 (arithmetic: the sign).
 enum class ScalarOp : uint8_t {
   // one operand

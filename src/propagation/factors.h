@@ -1,4 +1,4 @@
-// The tensors of one op seen over its factors, and back. Source: spec/propagation.md, section 3.
+// The tensors of one op seen over its factors, and back. See docs/propagation.md.
 #pragma once
 #include <absl/types/span.h>
 
@@ -40,11 +40,11 @@ bool IsStrictPrefix(const AxisList& a, const AxisList& b);
 std::optional<AxisRef> WithoutOverlap(AxisRef x, const AxisList& axes);
 
 // Returns the axes that shard factor `f` in all of its tensors, as far as they agree from the first
-// axis on; other factors are not looked at. Spec 4.1.
+// axis on; other factors are not looked at.
 AxisList CompatibleAxes(const Projection& projection, int32_t f, Direction direction);
 
 // Returns what tensor `t` can take of axis `x` for factor `f`, whose axes before x make `before`
-// shards. Nothing: the axis conflicts. Spec 4.2.
+// shards. Nothing: the axis conflicts.
 std::optional<AxisRef> FitsFactor(const TensorState& t, int32_t f, int64_t factor_size, AxisRef x,
                                   int64_t before);
 // The same with regard to the other factors of the tensor.

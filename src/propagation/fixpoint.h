@@ -51,7 +51,7 @@ class FixPoint {
 };
 
 // The mesh that all of these shardings are on; null if there is none, or several, or one that
-// nothing propagates on. Empty meshes join any. Spec 1.8.
+// nothing propagates on. Empty meshes join any.
 const MeshDef* CommonMesh(absl::Span<const TensorSharding* const> shardings);
 
 }  // namespace tessera::propagation::engine

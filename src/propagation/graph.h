@@ -196,7 +196,7 @@ Result Propagate(Graph graph, const Options& options = {});
 // value, edges without sources. `names`: what to call things; null: by their numbers.
 void Verify(const Graph& graph, const Names* names = nullptr);
 
-// The clean-up of what crosses the function's border (spec/propagation.md 7.2): axes that do not
+// The clean-up of what crosses the function's border (docs/propagation.md): axes that do not
 // divide the dim are cut; then, unless `keep_sub_axes`, an open dim is cut at its first sub-axis.
 TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, bool keep_sub_axes);
 // All dims closed; what must stay replicated is forgotten.

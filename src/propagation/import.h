@@ -1,4 +1,4 @@
-// What happens to a graph before propagation. Source: spec/propagation.md 7.1 and 5.6.
+// What happens to a graph before propagation. See docs/propagation.md, "Before it starts".
 #pragma once
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>

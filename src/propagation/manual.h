@@ -1,5 +1,5 @@
 // What crosses the border of a manual region: its values do not mention the axes that it has as
-// Manual; outside those are the major axes of each dim. Source: spec/propagation.md, section 6.
+// Manual; outside those are the major axes of each dim. See docs/propagation.md.
 #pragma once
 #include "propagation/graph.h"
 

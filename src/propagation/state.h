@@ -30,7 +30,7 @@ class Shardings {
 };
 
 // Ops still to visit. Those of the start come in program order; one that is added later comes next,
-// unless it waits already. This order is Shardy's, and decides some conflicts (spec 5.3).
+// unless it waits already. This order is Shardy's, and decides some conflicts.
 class WorkList {
  public:
   void Fill(const std::vector<OpId>& ops, size_t num_ops);

@@ -11,11 +11,11 @@ struct StepCall {
 };
 
 // All or nothing: a factor's axes move to all of its tensors as far as every one of them takes
-// them. Spec 4.3.
+// them.
 void BasicStep(const StepCall& call, Projection& projection);
 
 // Conflicts are resolved tensor by tensor and factor by factor: where two factors want one axis in
-// a tensor, that of the larger source tensor gets it. Spec 5.1.
+// a tensor, that of the larger source tensor gets it.
 void AggressiveStep(const StepCall& call, Projection& projection);
 
 }  // namespace tessera::propagation::engine

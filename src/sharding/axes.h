@@ -1,7 +1,7 @@
 // Mesh axes and their parts. A sub-axis of an axis of size n is n seen as [pre, size,
 // n/(pre*size)], the middle part; a whole axis is the part with pre 1 and size n. Two parts are of
 // one axis only if their `axis` is equal; relations below need that and are false otherwise.
-// Source: Shardy's axis-ref algebra (spec/propagation.md, 1.3).
+// The algebra is Shardy's; see docs/propagation.md, "Axes and their parts".
 #pragma once
 #include <absl/container/inlined_vector.h>
 

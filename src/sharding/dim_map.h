@@ -105,7 +105,7 @@ DimMap Pointwise(const Shapes& operands, const Shape& result, int num_results = 
 // Returns the map of a reshape: both shapes walked major to minor, cutting common factors. Where
 // they have none, operand and result get factors of their own, which cannot be sharded. Nothing
 // propagates between arrays without elements.
-// Source: spec/propagation.md 2.8.
+// See docs/propagation.md, "Factors of a reshape".
 DimMap ReshapeMap(const Shape& operand, const Shape& result);
 
 // Returns the map with a factor of size 1 for every dim without factors: operands, then results.

@@ -9,7 +9,7 @@ Shape LocalShape(const Shape& shape, const TensorSharding& sharding);
 int64_t LocalElements(const Shape& shape, const TensorSharding& sharding);
 
 // Returns which shard along a dim with these axes the device at row-major mesh position `index`
-// holds. Source: spec/propagation.md 1.6.
+// holds. See docs/propagation.md, "Axes and their parts".
 int64_t ShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index);
 
 // Returns mesh position `index` with its coordinate along `axes` (read as one number) set to

@@ -17,7 +17,7 @@ DimMap ParseRule(std::string_view text, Loc loc);
 // and of windows beside one, are taken as given: one factor stands for dims of different sizes. A
 // dim whose only factor is of size 1 and no other dim's stands for itself, whatever its size; one
 // with a reduce factor may be larger than it: a window that has one place.
-// Source: spec/propagation.md 2.1; Shardy never compares sizes.
+// See docs/propagation.md, "Rules as text".
 std::optional<Problem> VerifyRule(const DimMap& map, const Shapes& operands, const Shapes& results);
 
 // Reads `b h, h k -> b k`: the factors of each dim by names, with `(a b)` for a dim made of two,

@@ -54,7 +54,7 @@ struct Problem {
   std::string reason;
 };
 
-// Returns the first broken invariant (spec/propagation.md 1.5, 7 to 9): repeated or overlapping
+// Returns the first broken invariant (docs/propagation.md): repeated or overlapping
 // axes, parts that could be merged, bad sub-axes, unordered sets, priorities of closed empty dims.
 std::optional<Problem> Verify(const TensorSharding& sharding);
 

@@ -124,7 +124,8 @@ class PlanBuilder {
   void Add(const Item& item) {
     const Instruction& last = At(item, item.instructions.size() - 1);
     note_ = static_cast<int32_t>(plan_.notes.size());
-    plan_.notes.push_back(fmt::format("{} at {}", last.op->name, base::Where(last.loc)));
+    const std::string where = base::Where(last.loc);
+    plan_.notes.push_back(fmt::format("{}{}{}", last.op->name, where.empty() ? "" : " at ", where));
     if (item.kind == Item::kMove) return AddMove(last);
     if (item.kind == Item::kRegion) return AddRegion(item, last);
     if (item.kind == Item::kFused)

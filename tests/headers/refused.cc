@@ -1,11 +1,12 @@
 // Lines that must not compile end in `// no`; refused.sh says which compilers it asked. Each is a
 // function of its own; the lines between them must compile.
+#include <tessera/tessera.h>
+
 #include <array>
 #include <initializer_list>
 #include <set>
 #include <span>
 #include <string>
-#include <tessera/tessera.h>
 #include <vector>
 
 using namespace tessera;

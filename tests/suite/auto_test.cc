@@ -1,5 +1,5 @@
-// Auto axes: what Shardy's exporter gets wrong (spec/propagation.md section 11), and what the modes
-// promise outside of jit.
+// Auto axes: values on uneven shards and of reductions other than sums, and what the modes promise
+// outside of jit.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 

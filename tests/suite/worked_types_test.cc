@@ -1,4 +1,4 @@
-// The worked type derivations of spec/explicit.md 4.18, as a user writes them.
+// The derivations that docs/typing.md works out, as a user writes them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

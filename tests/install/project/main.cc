@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 
+#include <string_view>
+
 using namespace tessera;
+
+static_assert(std::string_view(FOUND_VERSION) == TESSERA_VERSION);
 
 int main() {
   SetDeviceCount(2);

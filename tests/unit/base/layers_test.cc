@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,28 +20,40 @@ namespace fs = std::filesystem;
 
 const fs::path kRoot = TESSERA_SOURCE_DIR;
 
-// What each folder of src may include besides "tessera/...".
-const std::map<std::string, std::set<std::string>>& AllowedLayers() {
-  static const std::map<std::string, std::set<std::string>> table = {
-      {"base", {"base"}},
-      {"plan", {"plan", "base"}},
-      {"sharding", {"sharding", "base"}},
-      {"propagation", {"propagation", "base", "sharding"}},
-      {"ir", {"ir", "base", "sharding"}},
-      {"runtime", {"runtime", "base", "plan"}},
-      {"kernels", {"kernels", "base", "plan"}},
-      {"trace", {"trace", "base", "sharding", "ir"}},
-      {"spmd", {"spmd", "base", "sharding", "ir", "plan"}},
-      {"ops", {"ops", "base", "plan", "sharding", "ir", "runtime", "kernels", "trace", "spmd"}},
-      {"compile",
-       {"compile", "ops", "base", "plan", "sharding", "propagation", "ir", "runtime", "kernels",
-        "trace", "spmd"}},
-      {"api",
-       {"api", "compile", "ops", "base", "plan", "sharding", "propagation", "ir", "runtime",
-        "kernels", "trace", "spmd"}},
-      {"cli", {"cli"}},
-  };
-  return table;
+std::string Text(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+using Layers = std::map<std::string, std::set<std::string>>;
+
+// Returns what each layer of a CMake text may include besides "tessera/...": itself, and whatever
+// its line `tessera_library(NAME DEPS ... LIBS ...)` reaches.
+Layers LayersOf(const std::string& cmake) {
+  static const std::regex line(
+      R"(tessera_library\(\s*(\w+)(?:\s+DEPS\s+([^()]*?))?(?:\s+LIBS[^()]*)?\))");
+  Layers layers;
+  for (std::sregex_iterator m(cmake.begin(), cmake.end(), line), end; m != end; ++m) {
+    std::set<std::string>& seen = layers[(*m)[1]];
+    seen.insert((*m)[1]);
+    std::istringstream names((*m)[2]);
+    for (std::string dep; names >> dep;) {
+      // CMake wants a library before those that link it, so what `dep` reaches is known.
+      if (!layers.contains(dep)) throw std::runtime_error(dep + " is linked before it is declared");
+      seen.insert(layers[dep].begin(), layers[dep].end());
+    }
+  }
+  return layers;
+}
+
+// What each folder of src may include. The command has no library: it sees what users see.
+const Layers& AllowedLayers() {
+  static const Layers layers = [] {
+    Layers read = LayersOf(Text(kRoot / "src/CMakeLists.txt"));
+    read["cli"] = {"cli"};
+    return read;
+  }();
+  return layers;
 }
 
 // The .h and .cc files below a folder of the project.
@@ -73,6 +88,14 @@ std::string IncludeFault(const std::string& layer, const std::string& path) {
   if (folder == path) return "names no layer";
   if (!AllowedLayers().contains(folder) || AllowedLayers().at(layer).contains(folder)) return "";
   return layer + " may not see " + folder;
+}
+
+TEST(Layers, AreReadFromLinkLines) {
+  EXPECT_EQ(LayersOf("set(x y)\ntessera_library(a LIBS fmt::fmt)\ntessera_library(b DEPS a)\n"
+                     "tessera_library(c DEPS b\n  LIBS ${x})"),
+            (Layers{{"a", {"a"}}, {"b", {"a", "b"}}, {"c", {"a", "b", "c"}}}));
+  EXPECT_THROW(LayersOf("tessera_library(b DEPS a)"), std::runtime_error);
+  EXPECT_GE(AllowedLayers().size(), 12u);
 }
 
 TEST(Layers, EveryFolderOfSourcesHasItsRule) {

@@ -1,4 +1,4 @@
-// The maps of ops from elsewhere, a rule each: the table of spec/propagation.md 2.4 to 2.7.
+// The maps of ops from elsewhere, a rule each.
 #include "ops/foreign_rules.h"
 
 #include <gmock/gmock.h>

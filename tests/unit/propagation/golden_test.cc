@@ -1,6 +1,6 @@
 // Facts about Shardy's strategies, one program each, in tests/propagation.
-// Source: spec/propagation.md 12.1 to 12.3; numbers are lines of Shardy's test files. 12.4
-// and 12.5, where reshards go and what they become, are in tests/unit/sharding/shardy_*.txt.
+// The facts are those that Shardy's own tests expect; numbers are lines of its test files. Where
+// reshards go and what they become is in tests/unit/sharding/shardy_*.txt.
 #include "unit/propagation/golden.h"
 
 #include <gmock/gmock.h>

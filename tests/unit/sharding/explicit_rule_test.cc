@@ -1,4 +1,4 @@
-// The typing rule: the worked tables of spec/explicit.md 4.3 and 4.6.
+// The typing rule: products and reshapes, as in docs/typing.md.
 #include "sharding/explicit_rule.h"
 
 #include <fmt/format.h>

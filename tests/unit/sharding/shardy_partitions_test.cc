@@ -1,5 +1,5 @@
-// Where reshards go: what we compute an op with against what Shardy does on its own tests
-// (spec/propagation.md 12.4). UPDATE_GOLDEN=1 rewrites the lines that are ours.
+// Where reshards go: what we compute an op with against what Shardy does on its own tests,
+// which the table gives. UPDATE_GOLDEN=1 rewrites the lines that are ours.
 #include <fmt/format.h>
 
 #include <cstdlib>

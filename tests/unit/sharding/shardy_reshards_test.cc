@@ -1,4 +1,4 @@
-// The reshards of Shardy's own tests (spec/propagation.md 12.5), with the collectives that it
+// The reshards of Shardy's own tests in shardy_reshards.txt, with the collectives that it
 // takes: our plans reach the same with no more bytes.
 #include <fmt/format.h>
 

@@ -1,0 +1,120 @@
+#include "plan/plan_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tessera::plan {
+namespace {
+
+// Pieces are quadratic in the devices: of more instances than these they are only counted.
+constexpr size_t kMostInstances = 8;
+
+std::string List(const std::vector<int32_t>& values) {
+  std::string out;
+  for (int32_t v : values) out += fmt::format("{}v{}", out.empty() ? "" : ", ", v);
+  return out;
+}
+
+class Printer {
+ public:
+  explicit Printer(const Plan& plan) : plan_(plan) {}
+
+  std::string Run() {
+    out_ = fmt::format("devices {}\n", plan_.devices);
+    for (size_t l = 0; l < plan_.layouts.size(); ++l)
+      out_ += fmt::format("layout {}: instances [{}]\n", l,
+                          fmt::join(plan_.layouts[l].instance_of_device, ","));
+    for (size_t v = 0; v < plan_.values.size(); ++v) Value(static_cast<int32_t>(v));
+    Nodes(plan_.nodes, "");
+    out_ += fmt::format("return {}\n", List(plan_.outputs));
+    return std::move(out_);
+  }
+
+ private:
+  void Value(int32_t v) {
+    constexpr const char* kKinds[] = {"input", "constant", "temporary", "output"};
+    const plan::Value& value = plan_.values[static_cast<size_t>(v)];
+    out_ += fmt::format("v{}: {} of {} B, layout {}", v, kKinds[static_cast<size_t>(value.kind)],
+                        value.bytes, value.layout);
+    const auto input = std::find(plan_.inputs.begin(), plan_.inputs.end(), v);
+    const auto at = static_cast<size_t>(input - plan_.inputs.begin());
+    if (at < plan_.donated.size() && plan_.donated[at]) out_ += ", donated";
+    out_ += "\n";
+  }
+
+  std::string Note(int32_t note) const {
+    return note < 0 ? "" : "  // " + plan_.notes[static_cast<size_t>(note)];
+  }
+
+  void Nodes(const std::vector<Node>& nodes, const std::string& indent) {
+    for (const Node& node : nodes) {
+      if (auto* segment = std::get_if<Segment>(&node)) Steps(*segment, indent);
+      if (auto* exchange = std::get_if<Exchange>(&node)) Pieces(*exchange, indent);
+      if (auto* loop = std::get_if<Loop>(&node)) Around(*loop, indent);
+      if (auto* branches = std::get_if<Switch>(&node)) Branches(*branches, indent);
+    }
+  }
+
+  void Steps(const Segment& segment, const std::string& indent) {
+    out_ += indent + "segment\n";
+    for (const Step& step : segment.steps)
+      out_ += fmt::format("{}  {} = step({}), layout {}{}\n", indent, List(step.out), List(step.in),
+                          step.layout, Note(step.note));
+  }
+
+  void Pieces(const Exchange& e, const std::string& indent) {
+    out_ += fmt::format("{}exchange v{} = {}({}), {}{}\n", indent, e.out,
+                        e.reduces ? "combine" : "copy", List(e.in), e.dtype.name(), Note(e.note));
+    for (size_t b = 0; b < e.boxes.size(); ++b)
+      out_ += fmt::format("{}  box {}: [{}] strides [{}] -> [{}]\n", indent, b,
+                          fmt::join(e.boxes[b].extents, ","), fmt::join(e.boxes[b].in_strides, ","),
+                          fmt::join(e.boxes[b].out_strides, ","));
+    for (size_t i = 0; i < std::min(e.pieces.size(), kMostInstances); ++i) {
+      std::string pieces;
+      for (const Exchange::Piece& p : e.pieces[i])
+        pieces +=
+            fmt::format("{}box {} of v{}.{} at {} -> {}", pieces.empty() ? "" : "; ", p.box,
+                        e.in[static_cast<size_t>(p.operand)], p.source, p.in_offset, p.out_offset);
+      out_ += fmt::format("{}  v{}.{}: {}\n", indent, e.out, i, pieces);
+    }
+    if (e.pieces.size() > kMostInstances)
+      out_ += fmt::format("{}  and {} more instances\n", indent, e.pieces.size() - kMostInstances);
+  }
+
+  void Around(const Loop& loop, const std::string& indent) {
+    out_ += loop.predicate >= 0 ? fmt::format("{}loop while v{}", indent, loop.predicate)
+                                : fmt::format("{}loop {} times", indent, loop.trips);
+    out_ += loop.reverse ? ", reversed\n" : "\n";
+    for (const Carry& c : loop.carries)
+      out_ += fmt::format("{}  v{} becomes v{}\n", indent, c.value, c.next);
+    for (const Slice& s : loop.reads)
+      out_ += fmt::format("{}  reads v{}, a slice of v{}\n", indent, s.slice, s.whole);
+    for (const Slice& s : loop.writes)
+      out_ += fmt::format("{}  writes v{}, a slice of v{}\n", indent, s.slice, s.whole);
+    if (!loop.condition.empty()) {
+      out_ += indent + "  condition\n";
+      Nodes(loop.condition, indent + "    ");
+    }
+    out_ += indent + "  body\n";
+    Nodes(loop.body, indent + "    ");
+  }
+
+  void Branches(const Switch& node, const std::string& indent) {
+    out_ += fmt::format("{}switch on v{} -> {}\n", indent, node.index, List(node.results));
+    for (size_t b = 0; b < node.branches.size(); ++b) {
+      out_ += fmt::format("{}  branch {}\n", indent, b);
+      Nodes(node.branches[b], indent + "    ");
+    }
+  }
+
+  const Plan& plan_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string Text(const Plan& plan) { return Printer(plan).Run(); }
+
+}  // namespace tessera::plan

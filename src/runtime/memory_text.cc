@@ -1,0 +1,47 @@
+#include "runtime/memory_text.h"
+
+#include <fmt/format.h>
+
+#include "runtime/memory_plan.h"
+
+namespace tessera::runtime {
+namespace {
+
+std::string PlaceText(const Place& place) {
+  // What a place in place of another says of memory is said of the other.
+  switch (place.how) {
+    case Binding::kInput:
+      return "as given";
+    case Binding::kConstant:
+      return "constant";
+    case Binding::kBlock:
+      return fmt::format("block +{}", place.offset);
+    case Binding::kFresh:
+      return place.frame ? fmt::format("frame +{}", place.offset) : "allocated";
+    case Binding::kTake:
+      return fmt::format("takes the buffers of v{}, donated", place.from);
+    case Binding::kSame:
+      return fmt::format("in place of v{}", place.from);
+    case Binding::kAlias:
+      return fmt::format("is v{} in another order or size", place.from);
+    case Binding::kWindow:
+      return fmt::format("is the slice of v{} that the loop is at", place.from);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string MemoryText(const plan::Plan& plan) {
+  const MemoryPlan memory = PlanMemory(plan, Analyse(plan));
+  std::string out;
+  for (size_t v = 0; v < memory.places.size(); ++v)
+    if (memory.places[v].storage >= 0)
+      out += fmt::format("v{}: {}\n", v, PlaceText(memory.places[v]));
+  for (const SwapPlan& swap : memory.swaps)
+    out += fmt::format("v{} and v{} change places after each iteration\n", swap.value, swap.next);
+  return out + fmt::format("block {} B, frame of each worker {} B, at most {} B of a device\n",
+                           memory.block_bytes, memory.frame_bytes, memory.peak_bytes);
+}
+
+}  // namespace tessera::runtime

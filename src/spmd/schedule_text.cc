@@ -1,0 +1,127 @@
+#include "spmd/schedule_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tessera::spmd {
+namespace {
+
+using ir::Instruction;
+using ir::ValueId;
+
+// The numbers that values have in the text of the device program, which go by definition. A
+// region's go on after the results of its instruction.
+struct Numbers {
+  std::vector<int> of;                        // per value
+  std::vector<std::vector<Numbers>> regions;  // per instruction
+};
+
+Numbers NumbersOf(const DeviceProgram& device, int& next) {
+  const ir::Program& program = device.program;
+  Numbers numbers{std::vector<int>(program.values.size(), -1), {}};
+  auto define = [&](ValueId v) { numbers.of[static_cast<size_t>(v)] = next++; };
+  for (ValueId v : program.inputs) define(v);
+  for (const ir::Capture& c : program.captures) define(c.value);
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    for (ValueId v : program.instructions[i].results) define(v);
+    numbers.regions.emplace_back();
+    for (const auto& region : device.notes[i].regions)
+      numbers.regions.back().push_back(NumbersOf(*region, next));
+  }
+  return numbers;
+}
+
+class Printer {
+ public:
+  std::string Run(const Schedule& schedule, const DeviceProgram& device, const Numbers& numbers) {
+    Items(schedule, device, numbers, "");
+    return std::move(out_);
+  }
+
+ private:
+  // One program's schedule, the region's inside of one.
+  struct Scope {
+    const Schedule& schedule;
+    const DeviceProgram& device;
+    const Numbers& numbers;
+
+    std::string Value(ValueId v) const {
+      return fmt::format("%{}", numbers.of[static_cast<size_t>(v)]);
+    }
+    template <class Values>
+    std::string List(const Values& values) const {
+      std::string out;
+      for (ValueId v : values) out += (out.empty() ? "" : ", ") + Value(v);
+      return out;
+    }
+    const Instruction& At(int32_t i) const {
+      return device.program.instructions[static_cast<size_t>(i)];
+    }
+    std::string Text(const Instruction& i) const {
+      std::string out = fmt::format("{} = {}", List(i.results), i.op->name);
+      if (!i.operands.empty()) out += " " + List(i.operands);
+      if (i.params) out += fmt::format(" {{{}}}", i.params->text());
+      return out;
+    }
+    // The axes along which devices hold different bits of v.
+    std::string Layout(ValueId v) const {
+      const auto layout = static_cast<size_t>(schedule.layout_of[static_cast<size_t>(v)]);
+      const LayoutKey& key = schedule.layouts[layout];
+      std::string out;
+      for (sharding::AxisRef a : key.axes)
+        out += (out.empty() ? "" : ", ") + sharding::AxisText(*key.mesh, a);
+      return out.empty() ? "one buffer for all" : "a buffer per " + out;
+    }
+  };
+
+  void Items(const Schedule& schedule, const DeviceProgram& device, const Numbers& numbers,
+             const std::string& indent) {
+    Scope scope{schedule, device, numbers};
+    for (const Item& item : schedule.items) {
+      if (item.kind == Item::kFused)
+        Group(scope, item, indent);
+      else
+        Single(scope, item, indent);
+      for (size_t r = 0; r < item.regions.size(); ++r) {
+        const auto at = static_cast<size_t>(item.instructions[0]);
+        out_ += fmt::format("{}  region {}\n", indent, r);
+        Items(*item.regions[r], *device.notes[at].regions[r], numbers.regions[at][r],
+              indent + "    ");
+      }
+    }
+    for (size_t v = 0; v < schedule.storage_of.size(); ++v)
+      if (schedule.storage_of[v] != static_cast<ValueId>(v))
+        out_ += fmt::format("{}view {} of {}\n", indent, scope.Value(static_cast<ValueId>(v)),
+                            scope.Value(schedule.storage_of[v]));
+  }
+
+  void Group(const Scope& scope, const Item& item, const std::string& indent) {
+    out_ += fmt::format("{}fused over [{}]", indent, fmt::join(item.space, ","));
+    if (item.reduced > 0) out_ += fmt::format(", the last {} reduced", item.reduced);
+    out_ += fmt::format(": ({}) -> ({}), {}\n", scope.List(item.in), scope.List(item.out),
+                        scope.Layout(item.out[0]));
+    for (const auto& [value, maker] : item.constants)
+      out_ += fmt::format("{}  {}\n", indent, scope.Text(scope.At(maker)));
+    for (int32_t i : item.instructions)
+      out_ += fmt::format("{}  {}\n", indent, scope.Text(scope.At(i)));
+  }
+
+  void Single(const Scope& scope, const Item& item, const std::string& indent) {
+    constexpr const char* kKinds[] = {"kernel", "fused", "move", "control"};
+    const Instruction& instruction = scope.At(item.instructions[0]);
+    out_ += fmt::format(
+        "{}{}: {}, {}\n", indent, kKinds[item.kind], scope.Text(instruction),
+        instruction.results.empty() ? "no results" : scope.Layout(instruction.results[0]));
+  }
+
+  std::string out_;
+};
+
+}  // namespace
+
+std::string Text(const Schedule& schedule, const DeviceProgram& device) {
+  int next = 0;
+  return Printer().Run(schedule, device, NumbersOf(device, next));
+}
+
+}  // namespace tessera::spmd

@@ -1,0 +1,224 @@
+// Golden texts of what follows the device program: fused groups, the boxes of exchanges, and where
+// values are in memory. One fact each.
+#include <gmock/gmock.h>
+
+#include "kernels/kernels.h"
+#include "ops/ops.h"
+#include "plan/plan_text.h"
+#include "runtime/memory_text.h"
+#include "spmd/plan_builder.h"
+#include "spmd/schedule_text.h"
+
+namespace tessera::spmd {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kMesh = "mesh @mesh = <[\"x\"=2]> explicit={\"x\"}\n";
+
+DeviceProgram LowerText(const std::string& text) {
+  ops::Install();
+  kernels::Initialize();
+  return Lower(ir::ParseProgram(kMesh + text, Loc::Unknown()));
+}
+
+std::string ScheduleOf(const std::string& text) {
+  DeviceProgram device = LowerText(text);
+  return "\n" + Text(MakeSchedule(device, {}), device);
+}
+
+// Kernels are not run, so those that the builder makes may be of any kind.
+plan::Plan PlanOf(const std::string& text, const std::vector<bool>& donated = {}) {
+  DeviceProgram device = LowerText(text);
+  auto copy = [](const KernelFactories::DeviceCopy&) { return plan::Kernel{}; };
+  return BuildPlan(device, MakeSchedule(device, {}), {kernels::Fused, copy, kernels::CopyWhole}, 2,
+                   donated);
+}
+
+// The lines of a plan's text from the first node on.
+std::string NodesOf(const plan::Plan& plan) {
+  std::string text = plan::Text(plan);
+  size_t at = std::min(text.find("\nsegment"), text.find("\nexchange"));
+  return text.substr(at);
+}
+
+std::string MemoryOf(const plan::Plan& plan) { return "\n" + runtime::MemoryText(plan); }
+
+constexpr const char* kSoftmax = R"(
+func @main(%0: f32[8@x,16]) -> f32[8@x,16] {
+  %1: f32[8@x,16] = exp %0
+  %2: f32[8@x] = reduce_sum %1 {dims=[1]}
+  %3: f32[8@x,1] = reshape %2
+  %4: f32[8@x,16] = broadcast_in_dim %3 {dims=[0, 1]}
+  %5: f32[8@x,16] = div %1, %4
+  return %5
+})";
+
+TEST(Fusion, AReductionAndItsUsersAreOneGroup) {
+  EXPECT_EQ(ScheduleOf(kSoftmax), R"(
+fused over [4,16], the last 1 reduced: (%0) -> (%5), a buffer per "x"
+  %1 = exp %0
+  %2 = reduce_sum %1 {dims=[1]}
+  %3 = reshape %2
+  %4 = broadcast_in_dim %3 {dims=[0, 1]}
+  %5 = div %1, %4
+)");
+}
+
+TEST(Fusion, ConstantsAreFolded) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x]) -> f32[8@x] {
+  %1: f32[] = constant {value=f32 2}
+  %2: f32[8@x] = mul %0, %1
+  return %2
+})"),
+            R"(
+fused over [4]: (%0) -> (%2), a buffer per "x"
+  %1 = constant {value=f32 2}
+  %2 = mul %0, %1
+)");
+}
+
+TEST(Fusion, AnExchangeSeparatesGroups) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x]) -> f32[8] {
+  %1: f32[8@x] = exp %0
+  %2: f32[8] = reshard %1
+  %3: f32[8] = exp %2
+  return %3
+})"),
+            R"(
+fused over [4]: (%0) -> (%1), a buffer per "x"
+  %1 = exp %0
+move: %2 = all_gather %1 {from=f32[8@x], to=f32[8]}, one buffer for all
+fused over [8]: (%2) -> (%3), one buffer for all
+  %3 = exp %2
+)");
+}
+
+TEST(Fusion, AViewIsItsOperandsBuffer) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x,4]) -> f32[32@x] {
+  %1: f32[8@x,4] = sort %0 {dim=[1], num_keys=1, descending=false}
+  %2: f32[32@x] = reshape %1
+  return %2
+})"),
+            R"(
+kernel: %1 = sort %0 {dim=[1], num_keys=1, descending=false}, a buffer per "x"
+view %2 of %1
+)");
+}
+
+TEST(Fusion, ALoopsBodyIsScheduledByItself) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x]) -> f32[8@x] {
+  %1: f32[8@x] = scan %0 {constants=0, carries=1, length=3, reverse=false}
+    region(%2: f32[8@x]) -> f32[8@x] {
+      %3: f32[8@x] = exp %2
+      return %3
+    }
+  return %1
+})"),
+            R"(
+control: %1 = scan %0 {constants=0, carries=1, length=3, reverse=false}, a buffer per "x"
+  region 0
+    fused over [4]: (%2) -> (%3), a buffer per "x"
+      %3 = exp %2
+)");
+}
+
+TEST(Memory, SlotsAreReused) {
+  EXPECT_EQ(MemoryOf(PlanOf(R"(
+func @main(%0: f32[64,64@x]) -> f32[64,64@x] {
+  %1: f32[64,64@x] = sort %0 {dim=[0], num_keys=1, descending=false}
+  %2: f32[64@x,64] = reshard %1
+  %3: f32[64@x,64] = sort %2 {dim=[1], num_keys=1, descending=false}
+  %4: f32[64,64@x] = reshard %3
+  %5: f32[64,64@x] = sort %4 {dim=[0], num_keys=1, descending=true}
+  return %5
+})")),
+            R"(
+v0: as given
+v1: block +0
+v2: block +16704
+v3: block +0
+v4: block +16704
+v5: allocated
+block 33408 B, frame of each worker 0 B, at most 24576 B of a device
+)");
+}
+
+TEST(Memory, AFusedGroupIsMadeInPlaceOfADeadOperand) {
+  EXPECT_EQ(MemoryOf(PlanOf(R"(
+func @main(%0: f32[8@x,16]) -> f32[8@x,16] {
+  %1: f32[8@x,16] = sort %0 {dim=[1], num_keys=1, descending=false}
+  %2: f32[8@x,16] = exp %1
+  %3: f32[8@x,16] = sort %2 {dim=[1], num_keys=1, descending=false}
+  return %3
+})")),
+            R"(
+v0: as given
+v1: frame +0
+v2: in place of v1
+v3: allocated
+block 0 B, frame of each worker 256 B, at most 512 B of a device
+)");
+}
+
+TEST(Memory, AnOutputTakesADonatedInput) {
+  EXPECT_EQ(MemoryOf(PlanOf(R"(
+func @main(%0: f32[8@x,16]) -> f32[8@x,16] {
+  %1: f32[8@x,16] = exp %0
+  return %1
+})",
+                            {true})),
+            R"(
+v0: as given
+v1: takes the buffers of v0, donated
+block 0 B, frame of each worker 0 B, at most 0 B of a device
+)");
+}
+
+TEST(Boxes, AnAllToAllIsABoxPerPair) {
+  EXPECT_EQ(NodesOf(PlanOf(R"(
+func @main(%0: f32[8@x,4]) -> f32[8,4@x] {
+  %1: f32[8,4@x] = reshard %0
+  return %1
+})")),
+            R"(
+exchange v1 = copy(v0), f32  // all_to_all
+  box 0: [4,2] strides [4,1] -> [2,1]
+  v1.0: box 0 of v0.0 at 0 -> 0; box 0 of v0.1 at 0 -> 8
+  v1.1: box 0 of v0.0 at 2 -> 0; box 0 of v0.1 at 2 -> 8
+return v1
+)");
+}
+
+TEST(Boxes, AHaloExchangeReadsTheNeighboursEdge) {
+  EXPECT_EQ(NodesOf(PlanOf(R"(
+func @main(%0: f32[8@x,4]) -> f32[8@x,4] {
+  %1: f32[8@x,4] = roll %0 {shift=1, dim=[0]}
+  return %1
+})")),
+            R"(
+exchange v1 = copy(v0), f32  // halo_exchange
+  box 0: [4] strides [1] -> [1]
+  box 1: [12] strides [1] -> [1]
+  v1.0: box 0 of v0.1 at 12 -> 0; box 1 of v0.0 at 0 -> 4
+  v1.1: box 0 of v0.0 at 12 -> 0; box 1 of v0.1 at 0 -> 4
+return v1
+)");
+}
+
+TEST(Boxes, PiecesOfManyInstancesAreCounted) {
+  plan::Plan plan;
+  plan.devices = 9;
+  plan.values.resize(2);
+  plan::Exchange e{.in = {0}, .out = 1, .dtype = f32, .boxes = {}, .pieces = {}};
+  e.pieces.resize(9);
+  plan.nodes.emplace_back(std::move(e));
+  EXPECT_THAT(plan::Text(plan), HasSubstr("  v1.7: \n  and 1 more instances\n"));
+}
+
+}  // namespace
+}  // namespace tessera::spmd
