@@ -1,6 +1,7 @@
 #include "compile/lower.h"
 
 #include "compile/concrete.h"
+#include "compile/dump.h"
 #include "compile/policy.h"
 #include "compile/propagate.h"
 #include "compile/report.h"
@@ -26,6 +27,7 @@ std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Prog
   }
   impl->schedule = spmd::MakeSchedule(impl->device, shares);
   impl->program = std::move(program);
+  impl->dump = DumpStages(*impl);
   return impl;
 }
 
