@@ -73,7 +73,8 @@ CommReport Report(const spmd::DeviceProgram& device) {
   std::vector<CommEvent> events;
   AddEvents(device, {}, events);
   spmd::Flops flops = spmd::FlopsOf(device);
-  auto whole = [](double n) { return static_cast<int64_t>(std::ceil(n)); };
+  // What no int64_t can hold is the most that it can.
+  auto whole = [](double n) { return n < 9.2e18 ? static_cast<int64_t>(std::ceil(n)) : INT64_MAX; };
   return CommReport(std::move(events), whole(flops.device),
                     whole(flops.whole / static_cast<double>(DevicesOf(device))));
 }

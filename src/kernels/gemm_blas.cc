@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/fork.h"
+
 namespace tessera::kernels {
 namespace {
 
@@ -85,7 +87,11 @@ const Blas& Library() {
 
 // Returns a lock held while the library is called, if it needs one.
 std::unique_lock<std::mutex> Turn() {
-  static std::mutex mutex;
+  static auto& mutex = []() -> std::mutex& {
+    auto* forever = new std::mutex;
+    base::HoldOverFork(*forever);
+    return *forever;
+  }();
   std::unique_lock lock(mutex, std::defer_lock);
   if (Library().takes_turns) lock.lock();
   return lock;

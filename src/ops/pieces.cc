@@ -153,6 +153,8 @@ std::vector<ir::ValueId> PadOfScalar(ir::Builder& b, const ir::Params* params,
     if (p.interior[d])
       keep(kEq, values.Apply(kRem, {at, values.Integer(p.interior[d] + 1)}, i64), 0);
   }
+  if (x == operands[0])  // nothing is added
+    x = values.Apply(kBroadcastInDim, {x}, t, ir::MakeParams(BroadcastParams{}));
   return {x};
 }
 

@@ -34,10 +34,11 @@ struct Decision {
 
 // Memory that outlives one program, per thread, so that a hit takes no lock; of the machine balance
 // in scope.
-ir::Memo<Decision>& Decisions() {
-  static thread_local absl::flat_hash_map<double, std::unique_ptr<ir::Memo<Decision>>> memos;
-  std::unique_ptr<ir::Memo<Decision>>& memo = memos[sharding::FlopsPerByte()];
-  if (!memo) memo = std::make_unique<ir::Memo<Decision>>();
+using DecisionMemo = ir::Memo<std::shared_ptr<const Decision>>;
+DecisionMemo& Decisions() {
+  static thread_local absl::flat_hash_map<double, std::unique_ptr<DecisionMemo>> memos;
+  std::unique_ptr<DecisionMemo>& memo = memos[sharding::FlopsPerByte()];
+  if (!memo) memo = std::make_unique<DecisionMemo>();
   return *memo;
 }
 
@@ -46,13 +47,15 @@ struct Draft {
   DeviceProgram device;
   // Per value: the instruction that makes it, -1 for inputs; whether it is light: made of less data
   // than it has, so that a part of it is better made than cut out. Broadcasts are, elementwise ops
-  // of operands that are all repeated, and whatever is computed from light values and numbers
-  // alone.
+  // of operands that are all repeated, and what is made of light values and numbers alone by
+  // elementwise ops and by moving elements.
   struct Origin {
     int32_t instruction = -1;
     bool light = false;
   };
   std::vector<Origin> origins;
+  // Parts of light values that were made.
+  absl::flat_hash_map<std::pair<ir::ValueId, const ir::Type*>, ir::ValueId> parts;
 };
 
 class Lowering {
@@ -226,8 +229,11 @@ class Lowering {
     ir::OpKey key{instruction.op, instruction.params, {}};
     for (ir::ValueId v : operands) key.types.push_back(Placed(v));
     key.types.insert(key.types.end(), results.begin(), results.end());
-    const Decision& decision =
-        Decisions().Get(std::move(key), [&] { return Decide(instruction, operands, results); });
+    // Held here: what is lowered for its operands may make the memory forget it.
+    const std::shared_ptr<const Decision> held = Decisions().Get(std::move(key), [&] {
+      return std::make_shared<const Decision>(Decide(instruction, operands, results));
+    });
+    const Decision& decision = *held;
     if (decision.expands) {
       std::vector<ir::ValueId> even;
       for (ir::ValueId v : operands) even.push_back(Reshard(v, Even(Placed(v)), true));
@@ -343,9 +349,18 @@ class Lowering {
   std::optional<ir::ValueId> PartOf(ir::ValueId v, const ir::Type* to) {
     const Draft::Origin origin = draft_.origins[static_cast<size_t>(v)];
     if (origin.instruction < 0 || !OnlySlices(Placed(v), to)) return {};
+    if (auto it = draft_.parts.find({v, to}); it != draft_.parts.end()) return it->second;
     const ir::Instruction made = program().instructions[static_cast<size_t>(origin.instruction)];
     if (IsSlice(made)) return PartOf(made.operands[0], to);
-    if (!origin.light || made.results.size() != 1) return {};
+    if (!origin.light || made.results.size() != 1 || depth_ == kDeepest) return {};
+    ++depth_;
+    ir::ValueId part = MakePart(made, to);
+    --depth_;
+    draft_.parts.emplace(std::pair(v, to), part);
+    return part;
+  }
+
+  ir::ValueId MakePart(const ir::Instruction& made, const ir::Type* to) {
     Loc loc = std::exchange(loc_, made.loc);
     std::vector<ir::ValueId> operands(made.operands.begin(), made.operands.end());
     auto* kernel = std::get_if<ir::Kernel>(&*made.op->lowering);
@@ -442,11 +457,15 @@ class Lowering {
   }
 
   bool IsLight(const ir::OpDef& op, absl::Span<const ir::ValueId> ins, int64_t elements) const {
-    if (std::holds_alternative<ir::Broadcast>(*op.lowering)) return true;
-    if (op.opaque || std::holds_alternative<ir::Region>(*op.lowering) ||
+    if (std::holds_alternative<ir::Broadcast>(*op.lowering) &&
+        Placed(ins[0])->elements() < elements)
+      return true;
+    bool repeats = std::holds_alternative<ir::Elementwise>(*op.lowering);
+    // Heavier work is not done twice.
+    bool cheap = repeats || op.flops_per_point == 0;
+    if (!cheap || op.opaque || std::holds_alternative<ir::Region>(*op.lowering) ||
         std::holds_alternative<ir::Move>(*op.lowering))
       return false;
-    bool repeats = std::holds_alternative<ir::Elementwise>(*op.lowering);
     return std::all_of(ins.begin(), ins.end(), [&](ir::ValueId v) {
       return Placed(v)->shape().empty() || draft_.origins[static_cast<size_t>(v)].light ||
              (repeats && Placed(v)->elements() < elements);
@@ -465,6 +484,9 @@ class Lowering {
 
   const ir::Program& from_;
   Draft draft_;
+  // Parts are made of parts; beyond this depth a whole value is cut.
+  static constexpr int kDeepest = 200;
+  int depth_ = 0;
   std::vector<ir::ValueId> map_;  // from traced to device values
   Loc loc_;
 };

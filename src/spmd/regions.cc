@@ -151,8 +151,10 @@ Flops FlopsOf(const DeviceProgram& device) {
     Flops once;
     for (const auto& region : note.regions) {
       Flops more = FlopsOf(*region);
-      once.device = branches ? std::max(once.device, more.device) : once.device + more.device;
-      once.whole = branches ? std::max(once.whole, more.whole) : once.whole + more.whole;
+      if (!branches)
+        once = {once.device + more.device, once.whole + more.whole};
+      else if (more.device > once.device)
+        once = more;
     }
     auto times = static_cast<double>(TimesOf(instruction).times);
     sum.device += once.device * times;

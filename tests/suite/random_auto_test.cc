@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <span>
 
 #include "cli/html.h"
 #include "fuzz.h"
@@ -46,6 +48,45 @@ void Explain(const Program& program, int seed) {
   }
 }
 
+// Shards that were taken before a run keep their elements, though the run may be given the array.
+class KeptShards {
+ public:
+  explicit KeptShards(const std::vector<Array>& arrays) {
+    for (const Array& x : arrays)
+      for (const Shard& shard : x.addressable_shards()) shards_.push_back({shard, Bits(x, shard)});
+  }
+  void ExpectUnchanged(int seed) const {
+    for (const Kept& k : shards_)
+      EXPECT_EQ(k.bits.read(k.shard), k.bits.then) << "a shard changed, seed " << seed;
+  }
+
+ private:
+  struct Content {
+    std::vector<double> then;
+    std::vector<double> (*read)(const Shard&);
+  };
+  struct Kept {
+    Shard shard;
+    Content bits;
+  };
+  template <class E>
+  static std::vector<double> ReadAs(const Shard& shard) {
+    std::span<const E> data = shard.data<E>();
+    return {data.begin(), data.end()};
+  }
+  static Content Bits(const Array& x, const Shard& shard) {
+    auto* read = x.dtype() == f32 ? ReadAs<float> : ReadAs<int32_t>;
+    return {read(shard), read};
+  }
+  std::vector<Kept> shards_;
+};
+
+// What the seeds' programs need over all axes Auto, and over some Explicit.
+struct Need {
+  double peak = 0, flops = 0;
+};
+Need need_auto, need_mixed;
+
 enum class How { kJitted, kEager, kCopies };
 
 // Arguments come from outside of the mesh, or lie on it, whole or in parts; some are captured.
@@ -68,7 +109,18 @@ Values RunOn(const Mesh& mesh, int seed, How how) {
       {.donate = dice.Below(4) == 0 ? std::vector<int>{0} : std::vector<int>{}});
   std::vector<Array> given(arguments.begin(), arguments.begin() + static_cast<long>(passed));
   Explain(program.trace(given), seed);
-  return Read(program(std::move(given)));
+  Lowered lowered = program.lower(given);
+  bool all_auto = std::all_of(mesh.axes().begin(), mesh.axes().end(),
+                              [](const MeshAxis& axis) { return axis.mode == Auto; });
+  Need& need = all_auto ? need_auto : need_mixed;
+  need.peak += static_cast<double>(lowered.peak_bytes());
+  need.flops += static_cast<double>(lowered.flops());
+  KeptShards shards(given);
+  RandomResults results = program(std::move(given));
+  shards.ExpectUnchanged(seed);
+  for (const auto* list : {&results.exact, &results.close})
+    for (const Array& x : *list) EXPECT_NE(to_text(x), "");
+  return Read(results);
 }
 
 std::vector<Mesh> MeshesOf(Dice& dice) {
@@ -117,6 +169,8 @@ TEST_P(RandomAuto, AgreesWithOneDevice) {
   int failed = 0;
   for (int seed = first + GetParam(); seed < first + count && failed < 20; seed += kParts)
     failed += !Agrees(seed);
+  printf("auto %.4g %.4g mixed %.4g %.4g\n", need_auto.peak, need_auto.flops, need_mixed.peak,
+         need_mixed.flops);
 }
 INSTANTIATE_TEST_SUITE_P(Part, RandomAuto, testing::Range(0, kParts));
 

@@ -56,8 +56,10 @@ TEST(Split, TheMachineBalanceIsPartOfWhatIsCompiled) {
   auto product = jit([](Array a, Array b) { return matmul(a, b, {.out_sharding = P()}); });
   Array a = ones({4, 4}, {.out_sharding = P(None, "X")}), b = ones({4, 4});
   EXPECT_EQ(product(a, b).to_vector<float>(), std::vector<float>(16, 4));
+  EXPECT_EQ(product.retraces(), 0);
   MachineBalance costly(1e-6);
   EXPECT_EQ(product(a, b).to_vector<float>(), std::vector<float>(16, 4));
+  EXPECT_EQ(product.retraces(), 1);
 }
 
 // ---- programs at real sizes, Explicit and Auto ----
@@ -291,6 +293,48 @@ TEST(Split, RepeatedScalarsTakeNoMemory) {
   }
 }
 
+// Light values of light values, used many times and deep: lowering stays linear.
+TEST(Split, LongAndSharedLightValuesLowerInLittleTime) {
+  LowerOf([](Array a) {
+    Array x = iota({kN, kN}, 0).astype(f32);
+    for (int i = 0; i < 40; ++i) x = x * tanh(x) + x;
+    return a + x;
+  });
+  LowerOf([](Array a) {
+    Array x = iota({kN, kN}, 0).astype(f32);
+    for (int i = 0; i < 4000; ++i) x = x * 1.5f;
+    return a + x;
+  });
+}
+
+TEST(Split, HeavyWorkOnLightValuesIsNotDoneTwice) {
+  Lowered lowered = LowerOf([](Array a) {
+    Array product = matmul(broadcast_to(arange(kN).astype(f32), {kN, kN}), ones({kN, kN}));
+    return a + product + sum(product, {0, 1});
+  });
+  std::string text = lowered.device_program().text();
+  EXPECT_EQ(text.find("dot_general"), text.rfind("dot_general")) << text;
+}
+
+TEST(Split, FlopsBeyondAnIntegerAreTheMostThatItHolds) {
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  auto product = jit([](Array a, Array b) { return matmul(a, b); });
+  Lowered lowered = product.lower(abstract_array("bf16[4194304,2097152]"),
+                                  abstract_array("bf16[2097152,4194304]"));
+  EXPECT_EQ(lowered.flops(), INT64_MAX);
+}
+
+// Many programs at once in memory: what is remembered of one is not needed by another.
+TEST(Split, ManyMasksOfDifferentSizes) {
+  for (int64_t n = 8; n < 8 + 400 * 8; n += 8) {
+    MeshScope scope(abstract_mesh({{"x", 8}}));
+    auto f = jit([n](Array a) {
+      return where((iota({n, n}, 1) <= iota({n, n}, 0)) & (iota({n, n}, 1) > 3), a, 0.0f);
+    });
+    f.lower(abstract_array("f32[" + std::to_string(n) + "@x," + std::to_string(n) + "]"));
+  }
+}
+
 // Each has the values that it has on one device.
 TEST(Split, WhatIsMadeInPartsIsTheSame) {
   SetDeviceCount(8);
@@ -300,7 +344,7 @@ TEST(Split, WhatIsMadeInPartsIsTheSame) {
     Array looped = fori_loop(
         0, 3, [&](Array, Array c) { return where(mask, c * 2, a + 1); }, a);
     return looped + padded + repeat(arange(5).astype(f32), 2, 0).reshape({10, 1}) +
-           cumsum(ones({10, 12}), 1);
+           cumsum(ones({10, 12}), 1) + sort(pad(full({10, 12}, 3.0f), {{}, {}}, 0.5f), 0);
   };
   Array a = (arange(120) % 7).astype(f32).reshape({10, 12});
   std::vector<float> whole = f(a).to_vector<float>();
