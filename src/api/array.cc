@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/shape.h"
 #include "compile/concrete.h"
+#include "compile/executor.h"
 #include "sharding/local.h"
 #include "trace/scopes.h"
 
@@ -221,7 +222,7 @@ Array array_from_host(HostData host, ArrayOptions options, Loc loc) {
     api::FailShape(
         call, 18,
         fmt::format("{} elements do not fill the shape {}", host.size, ir::FieldText(shape)));
-  trace::TheExecutor();
+  compile::Install();
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const ir::Type* type = ir::Type::Get(shape, host.dtype, mesh);
   Array x;
@@ -289,7 +290,7 @@ Array array(Nested values, ArrayOptions options, Loc loc) {
 }
 
 Array abstract_array(std::string_view type_text, Loc loc) {
-  trace::TheExecutor();
+  compile::Install();
   const ir::Type* type = ir::ParseType(type_text, trace::CurrentMesh(), loc);
   return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
 }

@@ -8,6 +8,7 @@
 #include "api/operands.h"
 #include "base/error.h"
 #include "base/shape.h"
+#include "compile/executor.h"
 #include "ops/custom.h"
 #include "trace/scopes.h"
 
@@ -45,7 +46,7 @@ std::string CustomOp::report() const { return def_->report; }
 
 CustomOp register_op(OpDefinition definition, Loc loc) {
   api::Call call{"register_op", loc};
-  trace::TheExecutor();
+  compile::Install();
   if (trace::CurrentTrace())
     base::ThrowTrace(base::Refusal("register_op", 1, base::Where(loc), "a function is being traced",
                                    {"register ops at the start"}));

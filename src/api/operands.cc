@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "compile/concrete.h"
+#include "compile/executor.h"
 #include "ops/params.h"
 #include "trace/scopes.h"
 
@@ -90,7 +91,7 @@ Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call) {
     return Array(
         std::make_shared<trace::TracedArray>(type, call.loc, trace->shared_from_this(), v));
   }
-  trace::TheExecutor();
+  compile::Install();
   if (mesh && mesh->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
   auto array = compile::NewWhole(type, call.loc);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "compile/executor.h"
 #include "compile/lower.h"
 #include "compile/policy.h"
 #include "compile/propagate.h"
@@ -73,7 +74,7 @@ std::string CommReport::text() const {
 }
 
 Program Program::Parse(std::string_view text, Loc loc) {
-  trace::TheExecutor();
+  compile::Install();
   return Program(std::make_shared<const ir::Program>(ir::ParseProgram(text, loc)));
 }
 Program Program::Load(const std::string& path, Loc loc) {

@@ -1,4 +1,6 @@
 // The executor: compiles programs for the simulated devices of this process and runs them.
+#include "compile/executor.h"
+
 #include <absl/hash/hash.h>
 
 #include "compile/concrete.h"
@@ -150,6 +152,8 @@ class RuntimeExecutor final : public trace::Executor {
 
 }  // namespace
 
+namespace {
+
 trace::Executor& TheExecutor() {
   static auto* executor = new RuntimeExecutor;
   return *executor;
@@ -160,5 +164,9 @@ struct Installer {
   Installer() { trace::InstallExecutor(TheExecutor); }
 };
 [[gnu::init_priority(101)]] const Installer installer;
+
+}  // namespace
+
+void Install() { TheExecutor(); }
 
 }  // namespace tessera::compile

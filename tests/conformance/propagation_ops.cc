@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "compile/program_graph.h"
 #include "call.h"
+#include "compile/program_graph.h"
 #include "ir/infer.h"
 #include "ops/ops.h"
 #include "ops/params.h"

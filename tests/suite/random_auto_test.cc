@@ -169,8 +169,9 @@ TEST_P(RandomAuto, AgreesWithOneDevice) {
   int failed = 0;
   for (int seed = first + GetParam(); seed < first + count && failed < 20; seed += kParts)
     failed += !Agrees(seed);
-  printf("auto %.4g %.4g mixed %.4g %.4g\n", need_auto.peak, need_auto.flops, need_mixed.peak,
-         need_mixed.flops);
+  // Explicit types place values where Auto axes may do better, but not by much.
+  EXPECT_LE(need_mixed.peak, 2 * need_auto.peak);
+  EXPECT_LE(need_mixed.flops, 2 * need_auto.flops);
 }
 INSTANTIATE_TEST_SUITE_P(Part, RandomAuto, testing::Range(0, kParts));
 
