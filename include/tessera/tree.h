@@ -187,7 +187,11 @@ void AddOutline(T& t, const Path& at, Outline& out) {
     if constexpr (IsSequence<T>::value) {
       for (auto& e : t) each(e);
     } else if constexpr (IsMap<T>::value) {
-      for (auto& [key, value] : t) each(value);
+      for (auto& [key, value] : t) {
+        auto k = key;
+        if constexpr (Static<typename T::key_type>) AddOutline(k, child, out);
+        each(value);
+      }
     } else if constexpr (IsTuple<T>::value) {
       std::apply([&](auto&... e) { (each(e), ...); }, t);
     } else {

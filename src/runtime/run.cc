@@ -29,7 +29,7 @@ constexpr auto kLeastBackoff = std::chrono::milliseconds(1);
 constexpr auto kMostBackoff = std::chrono::milliseconds(64);
 
 std::atomic<int> worker_count{0};  // 0: one per core
-std::atomic<bool> forced{false};
+std::atomic<bool> force_parallel{false};
 
 // What runs, and what its next run reuses.
 struct Runner {
@@ -295,7 +295,7 @@ std::vector<Buffers> Results(const Executable& executable, RunState& run) {
 std::vector<Buffers> RunOnTeam(const Executable& executable, Team& team,
                                std::vector<Buffers>& inputs) {
   team.runner.workers = Workers();
-  team.runner.forced = forced.load(std::memory_order_relaxed);
+  team.runner.forced = force_parallel.load(std::memory_order_relaxed);
   const Cleaner cleaner(team.runner.run);
   Execute(executable, team, Binder(executable, team.runner).Run(inputs));
   return Results(executable, team.runner.run);
@@ -325,6 +325,6 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
 
 void SetWorkerCount(int n) { worker_count = std::max(n, 0); }
 int WorkerCount() { return Workers(); }
-void ForceParallel(bool on) { forced = on; }
+void ForceParallel(bool on) { force_parallel = on; }
 
 }  // namespace tessera::runtime

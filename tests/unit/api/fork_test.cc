@@ -10,6 +10,8 @@
 #include <functional>
 #include <thread>
 
+#include "runtime/runtime.h"
+
 namespace tessera {
 namespace {
 
@@ -40,9 +42,11 @@ class Fork : public testing::Test {
   Fork() {
     SetDeviceCount(8);
     SetWorkerCount(3);
+    runtime::ForceParallel(true);
   }
   ~Fork() override {
     SetWorkerCount(0);
+    runtime::ForceParallel(false);
     SetDeviceCount(1);
   }
 };

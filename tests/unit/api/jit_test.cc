@@ -171,6 +171,11 @@ TEST(Jit, SaysOnceThatStaticValuesRetrace) {
                 for (double v : {1.0, 2.0, 3.0, 4.5}) inside({ones({2}), {v}}, "a");
               }),
               testing::HasSubstr("argument 0[1][0] from 3 to 4.5\n"));
+  auto named = jit([n = 0](std::map<std::string, Array> m) { return m.begin()->second + n; });
+  EXPECT_THAT(NotesOf([&] {
+                for (const char* key : {"a", "b", "c", "d"}) named({{key, ones({2})}});
+              }),
+              testing::HasSubstr("argument 0[0] from \"c\" to \"d\"\n"));
 }
 
 TEST(Jit, SaysWhichTypesRetraceOnlyAfterMany) {
