@@ -22,16 +22,16 @@ struct ScanConfig {
   bool reverse = false;
 };
 
-plan::Reduction ReductionOf(Scan scan) {
+Reduction ReductionOf(Scan scan) {
   switch (scan) {
     case Scan::kProd:
-      return plan::Reduction::kProd;
+      return Reduction::kProd;
     case Scan::kMax:
-      return plan::Reduction::kMax;
+      return Reduction::kMax;
     case Scan::kMin:
-      return plan::Reduction::kMin;
+      return Reduction::kMin;
     default:
-      return plan::Reduction::kSum;
+      return Reduction::kSum;
   }
 }
 
@@ -39,7 +39,7 @@ plan::Reduction ReductionOf(Scan scan) {
 template <class T>
 struct Simple {
   using A = Accumulator<T>;
-  plan::Reduction reduction;
+  Reduction reduction;
   A value;
 
   explicit Simple(Scan scan)

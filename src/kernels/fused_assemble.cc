@@ -10,7 +10,6 @@
 namespace tessera::kernels {
 namespace {
 
-using plan::Reduction;
 
 // A value that costs more than this per element is kept for later passes if the row is short
 // enough for the second level cache; else it is computed again.

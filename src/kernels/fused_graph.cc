@@ -354,7 +354,7 @@ int Builder::Node(const FusedNode& node) {
   }
   GraphNode n{.kind = GraphNode::kReduce, .lane = lane, .dtype = node.dtype};
   n.reduction = node.reduction;
-  using enum plan::Reduction;
+  using enum Reduction;
   if (node.dtype.is_bool()) {
     const bool any = n.reduction == kSum || n.reduction == kMax || n.reduction == kOr;
     n.reduction = any ? kOr : kAnd;

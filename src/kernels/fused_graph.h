@@ -20,7 +20,7 @@ struct GraphNode {
   DType dtype{}, from{};      // of inputs; kRecast: from and to
   int tensor = -1;            // kInput: the input; kIota: the dim
   uint64_t bits = 0;          // kConstant, as held
-  plan::Reduction reduction = plan::Reduction::kSum;
+  Reduction reduction = Reduction::kSum;
   int args[3] = {-1, -1, -1};
   int level = 0;     // reductions on the longest path to it
   bool row = false;  // one value per row; set by the compiler

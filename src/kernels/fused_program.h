@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/reductions.h"
 #include "plan/fused.h"
 #include "tessera/dtype.h"
 
@@ -95,9 +96,11 @@ struct KernelTable {
   KernelPair op[kLanes][kCodes];        // acc = op(acc) or op(acc, a)
   KernelPair reversed[kLanes][kCodes];  // acc = op(a, acc)
   KernelPair select[3];                 // acc is the select's operand 0, 1 or 2; a and b the others
-  KernelPair accumulate[kLanes][6], accumulate_half[kLanes][6];  // by plan::Reduction
+  // By Reduction.
+  KernelPair accumulate[kLanes][base::kReductions.size()];
+  KernelPair accumulate_half[kLanes][base::kReductions.size()];
   // Of accumulators; sums of f32 have their own, which go to f64: with and without a carry at `b`.
-  BlockFn finish[kLanes][6] = {};
+  BlockFn finish[kLanes][base::kReductions.size()] = {};
   BlockFn finish_f32 = nullptr, finish_f32_carried = nullptr, fold_f32 = nullptr;
   BlockFn vector_math[kLanes][kCodes] = {};
 };

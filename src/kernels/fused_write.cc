@@ -7,7 +7,6 @@
 namespace tessera::kernels {
 namespace {
 
-using plan::Reduction;
 using plan::ScalarOp;
 
 // Whether op(a, b) = op(b, a) for every bit that can matter.

@@ -20,7 +20,7 @@ plan::Kernel Fused(const plan::FusedDesc& desc);
 // bf16 accumulate in f32 and are rounded once; integers wrap; kMax and kMin propagate NaN.
 // The reduction of no elements is its identity (max: -inf or the lowest value).
 plan::Kernel Reduce(DType dtype, const Shape& shape, const std::vector<int64_t>& dims,
-                    plan::Reduction reduction);
+                    Reduction reduction);
 
 // Index (of dtype `index`) of the first largest (or smallest) element along `dim`, which is
 // dropped; a NaN beats numbers, the first one wins. Out-of-range only if the dim is empty.

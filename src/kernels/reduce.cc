@@ -23,7 +23,7 @@ ReduceShape Simplify(const Shape& shape, const std::vector<int64_t>& dims) {
 }
 
 // [rows, n] over the last dim, or of n = 1 element: a copy.
-plan::Kernel ReduceRows(DType dtype, plan::Reduction reduction, int64_t rows, int64_t n,
+plan::Kernel ReduceRows(DType dtype, Reduction reduction, int64_t rows, int64_t n,
                         bool reduces) {
   plan::FusedDesc desc;
   FusedNode input{};
@@ -53,7 +53,7 @@ plan::Kernel ReduceRows(DType dtype, plan::Reduction reduction, int64_t rows, in
 }  // namespace
 
 plan::Kernel Reduce(DType dtype, const Shape& shape, const std::vector<int64_t>& dims,
-                    plan::Reduction reduction) {
+                    Reduction reduction) {
   const ReduceShape s = Simplify(shape, dims);
   const size_t rank = s.sizes.size();
   if (rank == 0) return ReduceRows(dtype, reduction, 1, 1, false);

@@ -18,17 +18,17 @@ constexpr int64_t kPanel = 1024;    // columns
 constexpr int64_t kRowsAtOnce = 8;  // streams that the prefetcher follows
 constexpr int64_t kFoldRows = 128;  // rows summed in f32 before they go to f64; of kRowsAtOnce
 
-ScalarOp OpOf(plan::Reduction reduction) {
+ScalarOp OpOf(Reduction reduction) {
   switch (reduction) {
-    case plan::Reduction::kSum:
+    case Reduction::kSum:
       return ScalarOp::kAdd;
-    case plan::Reduction::kProd:
+    case Reduction::kProd:
       return ScalarOp::kMul;
-    case plan::Reduction::kMax:
+    case Reduction::kMax:
       return ScalarOp::kMax;
-    case plan::Reduction::kMin:
+    case Reduction::kMin:
       return ScalarOp::kMin;
-    case plan::Reduction::kAnd:
+    case Reduction::kAnd:
       return ScalarOp::kAnd;
     default:
       return ScalarOp::kOr;
@@ -69,7 +69,7 @@ class Group {
 };
 
 // acc = acc op (the rows, from the first on).
-plan::Kernel Step(DType dtype, DType acc, plan::Reduction reduction, int64_t n, int64_t rows) {
+plan::Kernel Step(DType dtype, DType acc, Reduction reduction, int64_t n, int64_t rows) {
   Group g(n);
   int sum = -1;
   for (int64_t r = 0; r < rows; ++r) {
@@ -97,7 +97,7 @@ struct PanelKernels {
 
 struct ColumnsConfig {
   DType dtype, acc;
-  plan::Reduction reduction;
+  Reduction reduction;
   int64_t outer, rows, columns, panels;
   bool carries;
   PanelKernels full, last;                      // of kPanel columns, and of the rest
@@ -177,7 +177,7 @@ void Run(const plan::KernelCall& call) {
     Panel(c, call, u / c.panels, u % c.panels).Run();
 }
 
-std::vector<std::byte> IdentityRow(DType acc, plan::Reduction reduction) {
+std::vector<std::byte> IdentityRow(DType acc, Reduction reduction) {
   std::vector<std::byte> row(static_cast<size_t>(kPanel * acc.size()));
   base::VisitDType(acc, [&](auto t) {
     using T = decltype(t);
@@ -200,16 +200,16 @@ int64_t MapScratch(ColumnsConfig& c) {
 
 }  // namespace
 
-plan::Kernel ReduceColumns(DType dtype, plan::Reduction reduction, int64_t outer, int64_t rows,
+plan::Kernel ReduceColumns(DType dtype, Reduction reduction, int64_t outer, int64_t rows,
                            int64_t columns) {
   auto c = std::make_shared<ColumnsConfig>();
   c->dtype = dtype;
-  const bool rounds = reduction == plan::Reduction::kSum || reduction == plan::Reduction::kProd;
+  const bool rounds = reduction == Reduction::kSum || reduction == Reduction::kProd;
   c->acc = rounds && dtype.is_floating() && dtype.size() == 2 ? f32 : dtype;
   c->reduction = reduction;
   c->outer = outer, c->rows = rows, c->columns = columns;
   c->panels = (columns + kPanel - 1) / kPanel;
-  c->carries = reduction == plan::Reduction::kSum && c->acc == f32 && rows > kFoldRows;
+  c->carries = reduction == Reduction::kSum && c->acc == f32 && rows > kFoldRows;
   c->full = MakePanel(*c, kPanel);
   c->last = columns % kPanel == 0 ? c->full : MakePanel(*c, columns % kPanel);
   c->identity = IdentityRow(c->acc, reduction);

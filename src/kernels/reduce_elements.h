@@ -12,16 +12,16 @@ template <class T>
 using Accumulator = std::conditional_t<std::is_floating_point_v<Compute<T>>, double, T>;
 
 template <class A>
-A ReductionIdentity(plan::Reduction reduction) {
+A ReductionIdentity(Reduction reduction) {
   using Limits = std::numeric_limits<A>;
   switch (reduction) {
-    case plan::Reduction::kProd:
+    case Reduction::kProd:
       return A(1);
-    case plan::Reduction::kMax:
+    case Reduction::kMax:
       return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-    case plan::Reduction::kMin:
+    case Reduction::kMin:
       return Limits::has_infinity ? Limits::infinity() : Limits::max();
-    case plan::Reduction::kAnd:
+    case Reduction::kAnd:
       if constexpr (std::is_same_v<A, bool>)
         return true;
       else if constexpr (std::is_integral_v<A>)
@@ -34,26 +34,26 @@ A ReductionIdentity(plan::Reduction reduction) {
 }
 
 template <class A>
-A Combine(plan::Reduction reduction, A a, A b) {
+A Combine(Reduction reduction, A a, A b) {
   if constexpr (std::is_same_v<A, bool>) {
-    const bool any = reduction == plan::Reduction::kSum || reduction == plan::Reduction::kMax ||
-                     reduction == plan::Reduction::kOr;
+    const bool any = reduction == Reduction::kSum || reduction == Reduction::kMax ||
+                     reduction == Reduction::kOr;
     return any ? a || b : a && b;
   } else {
     switch (reduction) {
-      case plan::Reduction::kSum:
+      case Reduction::kSum:
         return WrapAdd(a, b);
-      case plan::Reduction::kProd:
+      case Reduction::kProd:
         return WrapMul(a, b);
-      case plan::Reduction::kMax:
+      case Reduction::kMax:
         return Larger(a, b);
-      case plan::Reduction::kMin:
+      case Reduction::kMin:
         return Smaller(a, b);
       default:
         break;
     }
     if constexpr (std::is_integral_v<A>)
-      return static_cast<A>(reduction == plan::Reduction::kAnd ? a & b : a | b);
+      return static_cast<A>(reduction == Reduction::kAnd ? a & b : a | b);
     else
       return a;
   }

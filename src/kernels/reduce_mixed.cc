@@ -23,7 +23,7 @@ struct Walk {
 
 struct MixedConfig {
   DType dtype;
-  plan::Reduction reduction;
+  Reduction reduction;
   Walk kept, outer;             // outer: the reduced dims but for the innermost
   int64_t inner = 1, step = 1;  // the innermost reduced dim
 };
@@ -53,7 +53,7 @@ void Run(const plan::KernelCall& call) {
 
 }  // namespace
 
-plan::Kernel ReduceMixed(DType dtype, plan::Reduction reduction, const ReduceShape& shape) {
+plan::Kernel ReduceMixed(DType dtype, Reduction reduction, const ReduceShape& shape) {
   auto c = std::make_shared<MixedConfig>();
   c->dtype = dtype;
   c->reduction = reduction;

@@ -11,9 +11,9 @@ struct ReduceShape {
 };
 
 // [outer, rows, columns] over the rows.
-plan::Kernel ReduceColumns(DType dtype, plan::Reduction reduction, int64_t outer, int64_t rows,
+plan::Kernel ReduceColumns(DType dtype, Reduction reduction, int64_t outer, int64_t rows,
                            int64_t columns);
 // Any other form, by plain loops.
-plan::Kernel ReduceMixed(DType dtype, plan::Reduction reduction, const ReduceShape& shape);
+plan::Kernel ReduceMixed(DType dtype, Reduction reduction, const ReduceShape& shape);
 
 }  // namespace tessera::kernels

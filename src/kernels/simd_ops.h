@@ -309,9 +309,9 @@ void FinishLanes(const Instr& instr, const Context& c, size_t, size_t, std::byte
   *reinterpret_cast<T*>(acc) = CombineAll<F>(sums, instr.info);
 }
 template <class T, class F>
-void AddAccumulate(KernelTable& t, plan::Reduction r) {
+void AddAccumulate(KernelTable& t, Reduction r) {
   using A = Accumulators<std::make_index_sequence<kVectors>>;
-  const int lane = static_cast<int>(LaneOf<T>()), kind = static_cast<int>(r);
+  const auto lane = static_cast<size_t>(LaneOf<T>()), kind = base::IndexOf(r);
   const void* one = Erase(&AccumulateLanes<T, F>);
   t.finish[lane][kind] = &FinishLanes<T, F>;
   t.accumulate[lane][kind] = {Erase(&A::template Run<T, F, kVectors>), one};
@@ -351,13 +351,13 @@ void AddCommonOps(KernelTable& t) {
   AddMirrored<T, Le, Ge>(t, CodeOf(kLe));
   AddMirrored<T, Gt, Lt>(t, CodeOf(kGt));
   AddMirrored<T, Ge, Le>(t, CodeOf(kGe));
-  AddAccumulate<T, Add>(t, plan::Reduction::kSum);
-  AddAccumulate<T, Mul>(t, plan::Reduction::kProd);
-  AddAccumulate<T, Max>(t, plan::Reduction::kMax);
-  AddAccumulate<T, Min>(t, plan::Reduction::kMin);
+  AddAccumulate<T, Add>(t, Reduction::kSum);
+  AddAccumulate<T, Mul>(t, Reduction::kProd);
+  AddAccumulate<T, Max>(t, Reduction::kMax);
+  AddAccumulate<T, Min>(t, Reduction::kMin);
   if constexpr (!std::is_floating_point_v<T>) {
-    AddAccumulate<T, And>(t, plan::Reduction::kAnd);
-    AddAccumulate<T, Or>(t, plan::Reduction::kOr);
+    AddAccumulate<T, And>(t, Reduction::kAnd);
+    AddAccumulate<T, Or>(t, Reduction::kOr);
     AddUnary<T, Not>(t, CodeOf(kNot));
     AddBinary<T, And>(t, CodeOf(kAnd));
     AddBinary<T, Or>(t, CodeOf(kOr));

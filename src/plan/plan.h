@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tessera/dtype.h"
+#include "tessera/reduction.h"
 
 namespace tessera::plan {
 
@@ -66,8 +67,6 @@ struct Step {
 struct Segment {
   std::vector<Step> steps;
 };
-
-enum class Reduction : uint8_t { kSum, kProd, kMax, kMin, kAnd, kOr };
 
 // Extents, and strides in elements in either buffer. Outer dims first; a dense box has been
 // collapsed to one dim by the maker. A stride of `in` may be 0 or negative.

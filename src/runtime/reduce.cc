@@ -225,18 +225,18 @@ void ReduceNarrow(const std::byte* const* src, int k, std::byte* out, int64_t n,
 }
 
 template <class T>
-ReduceFn OfInteger(plan::Reduction reduction) {
+ReduceFn OfInteger(Reduction reduction) {
   using Unsigned = std::make_unsigned_t<T>;  // sums and products have the same bits
   switch (reduction) {
-    case plan::Reduction::kSum:
+    case Reduction::kSum:
       return ReduceNative<Unsigned, Add>;
-    case plan::Reduction::kProd:
+    case Reduction::kProd:
       return MultiplyIntegers<Unsigned>;
-    case plan::Reduction::kMax:
+    case Reduction::kMax:
       return ReduceNative<T, Max>;
-    case plan::Reduction::kMin:
+    case Reduction::kMin:
       return ReduceNative<T, Min>;
-    case plan::Reduction::kAnd:
+    case Reduction::kAnd:
       return ReduceBits<sizeof(T), And>;
     default:
       return ReduceBits<sizeof(T), Or>;
@@ -244,15 +244,15 @@ ReduceFn OfInteger(plan::Reduction reduction) {
 }
 
 template <class T>
-ReduceFn OfFloat(plan::Reduction reduction) {
+ReduceFn OfFloat(Reduction reduction) {
   switch (reduction) {
-    case plan::Reduction::kSum:
+    case Reduction::kSum:
       return ReduceNative<T, Add>;
-    case plan::Reduction::kProd:
+    case Reduction::kProd:
       return ReduceNative<T, Mul>;
-    case plan::Reduction::kMax:
+    case Reduction::kMax:
       return ReduceNative<T, Max>;
-    case plan::Reduction::kMin:
+    case Reduction::kMin:
       return ReduceNative<T, Min>;
     default:
       return nullptr;
@@ -260,33 +260,33 @@ ReduceFn OfFloat(plan::Reduction reduction) {
 }
 
 template <class Format>
-ReduceFn OfNarrow(plan::Reduction reduction) {
+ReduceFn OfNarrow(Reduction reduction) {
   switch (reduction) {
-    case plan::Reduction::kSum:
+    case Reduction::kSum:
       return ReduceNarrow<Format, Add>;
-    case plan::Reduction::kProd:
+    case Reduction::kProd:
       return ReduceNarrow<Format, Mul>;
-    case plan::Reduction::kMax:
+    case Reduction::kMax:
       return ReduceNarrow<Format, Max>;
-    case plan::Reduction::kMin:
+    case Reduction::kMin:
       return ReduceNarrow<Format, Min>;
     default:
       return nullptr;
   }
 }
 
-ReduceFn OfBool(plan::Reduction reduction) {
+ReduceFn OfBool(Reduction reduction) {
   switch (reduction) {
-    case plan::Reduction::kProd:
-    case plan::Reduction::kMin:
-    case plan::Reduction::kAnd:
+    case Reduction::kProd:
+    case Reduction::kMin:
+    case Reduction::kAnd:
       return ReduceBits<1, And>;
     default:
       return ReduceBits<1, Or>;
   }
 }
 
-ReduceFn Find(DType dtype, plan::Reduction reduction) {
+ReduceFn Find(DType dtype, Reduction reduction) {
   switch (dtype.code()) {
     case DType::kBool:
       return OfBool(reduction);
@@ -340,7 +340,7 @@ namespace tessera::runtime {
 HWY_EXPORT(Find);
 HWY_EXPORT(Stream);
 
-ReduceFn FindReduce(DType dtype, plan::Reduction reduction) {
+ReduceFn FindReduce(DType dtype, Reduction reduction) {
   return HWY_DYNAMIC_DISPATCH(Find)(dtype, reduction);
 }
 

@@ -16,7 +16,7 @@ using ReduceFn = void (*)(const std::byte* const* src, int k, std::byte* dst, in
                           bool stream);
 
 // Returns null where the dtype does not have the reduction (kAnd and kOr of floats).
-ReduceFn FindReduce(DType dtype, plan::Reduction reduction);
+ReduceFn FindReduce(DType dtype, Reduction reduction);
 
 // memcpy that writes past the caches. Other threads see all of it after FinishStreams only, which
 // waits: once for many copies.

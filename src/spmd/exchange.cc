@@ -223,7 +223,7 @@ plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type
     if (static_cast<int32_t>(i) != fill)
       movers.emplace_back(static_cast<int32_t>(i), from[i], to, halo, boxes);
   e.reduces = movers[0].reduces();
-  e.reduction = ToPlan(from[0].type->sharding().kind);
+  e.reduction = from[0].type->sharding().kind;
   const MeshDef* mesh = to.mesh() ? to.mesh() : from[0].type->mesh();
   std::vector<int64_t> positions = Positions(*mesh);
   for (int32_t device : to_layout.device_of_instance) {

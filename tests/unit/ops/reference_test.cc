@@ -6,7 +6,6 @@
 namespace tessera::ops::reference {
 namespace {
 
-using plan::Reduction;
 
 // ---- Moving elements ----------------------------------------------------------------------------
 

@@ -272,7 +272,7 @@ TEST(Exchange, RefusesMalformedReductions) {
   plan::Exchange short_box = AllReduce(2, 1, f32, 5);
   plan::Exchange empty = AllReduce(2, 1, f32, 10);
   empty.pieces[0].clear();
-  const plan::Exchange bits = AllReduce(2, 1, f32, 10, plan::Reduction::kAnd);
+  const plan::Exchange bits = AllReduce(2, 1, f32, 10, Reduction::kAnd);
   for (const plan::Exchange& e : {short_box, empty, bits}) {
     PlanBuilder b(2);
     b.Output(b.AddExchange(e, b.Input(40, 0), 40, 1));

@@ -148,7 +148,7 @@ inline plan::Exchange Dense(DType dtype, int64_t elements) {
 
 // All instances of `elements` are combined; `results` instances get the result.
 inline plan::Exchange AllReduce(int32_t devices, int32_t results, DType dtype, int64_t elements,
-                                plan::Reduction reduction = plan::Reduction::kSum) {
+                                Reduction reduction = Reduction::kSum) {
   plan::Exchange e = Dense(dtype, elements);
   e.reduces = true;
   e.reduction = reduction;

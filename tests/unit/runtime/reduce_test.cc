@@ -14,7 +14,6 @@
 namespace tessera::runtime {
 namespace {
 
-using plan::Reduction;
 
 constexpr Reduction kAll[] = {Reduction::kSum, Reduction::kProd, Reduction::kMax,
                               Reduction::kMin, Reduction::kAnd,  Reduction::kOr};
