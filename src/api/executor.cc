@@ -79,9 +79,10 @@ class RuntimeExecutor final : public trace::Executor {
     for (ir::ValueId v : lowered->propagated->outputs)
       executable->placed.push_back(Place(*lowered->propagated, v));
     executable->shares = OutputShares(*lowered, shares);
-    executable->plan = runtime::Prepare(spmd::BuildPlan(
-        lowered->device, lowered->schedule, {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole},
-        DevicesFor(*program), donated));
+    executable->plan = runtime::Prepare(
+        spmd::BuildPlan(lowered->device, lowered->schedule,
+                        {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole, kernels::Combiner},
+                        DevicesFor(*program), donated));
     return executable;
   }
 

@@ -22,6 +22,11 @@ plan::Kernel Fused(const plan::FusedDesc& desc);
 plan::Kernel Reduce(DType dtype, const Shape& shape, const std::vector<int64_t>& dims,
                     Reduction reduction);
 
+// What combines the pieces of an exchange. f16 and bf16 are combined in f32 and rounded once;
+// integers wrap; kMax and kMin propagate NaN and order -0 below +0; bool has kSum and kMax = or,
+// kProd and kMin = and. Null where the dtype does not have the reduction (kAnd and kOr of floats).
+plan::CombineFn Combiner(DType dtype, Reduction reduction);
+
 // Index (of dtype `index`) of the first largest (or smallest) element along `dim`, which is
 // dropped; a NaN beats numbers, the first one wins. Out-of-range only if the dim is empty.
 plan::Kernel ArgReduce(DType dtype, DType index, const Shape& shape, int64_t dim, bool largest);

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/shape.h"
-#include "kernels/reduce_elements.h"
+#include "kernels/reduce/reduce_elements.h"
 #include "ops/check.h"
 #include "plan/plan.h"
 #include "sharding/rule_text.h"

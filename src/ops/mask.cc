@@ -2,7 +2,7 @@
 // result.
 #include "base/defaults.h"
 #include "ir/move_params.h"
-#include "kernels/reduce_elements.h"
+#include "kernels/reduce/reduce_elements.h"
 #include "ops/check.h"
 #include "ops/laid_out.h"
 #include "ops/reference.h"

@@ -51,11 +51,10 @@ std::vector<ShapeAndDType> ReduceType(const TypeCall& c) {
 
 template <Reduction r>
 DimMap ReduceDims(const ir::DimsCall& c) {
-  DimMap map = DropDims(c, ir::As<DimsParams>(c.params).dims,
-                        {.kind = FactorKind::kReduce, .reduction = r});
-  sharding::Kinds kinds{.sum = r == Reduction::kSum,
-                        .max = r == Reduction::kMax,
-                        .min = r == Reduction::kMin};
+  DimMap map =
+      DropDims(c, ir::As<DimsParams>(c.params).dims, {.kind = FactorKind::kReduce, .reduction = r});
+  sharding::Kinds kinds{
+      .sum = r == Reduction::kSum, .max = r == Reduction::kMax, .min = r == Reduction::kMin};
   map.linear = {{.operands = {0}, .kinds = kinds}};
   return map;
 }
@@ -199,8 +198,7 @@ constexpr OpDef kReduceMax =
     ReduceOp<Reduction::kMax>("reduce_max", "Largest over dims; NaN wins.");
 constexpr OpDef kReduceMin =
     ReduceOp<Reduction::kMin>("reduce_min", "Smallest over dims; NaN wins.");
-constexpr OpDef kReduceAnd =
-    ReduceOp<Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
+constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
 constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>("reduce_or", "Bitwise or over dims.");
 constexpr OpDef kArgmax = ArgOp<true>("argmax", "Index of the first largest element; NaN wins.",
                                       ir::ReferenceFn{reference::ArgMax});

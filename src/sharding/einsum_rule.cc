@@ -116,9 +116,8 @@ class EinsumReader {
     Reduction reduction = Reduction::kSum;
     if (list == kLists[0] && !in_.Peek("{")) {
       std::string word = in_.Word();
-      const auto found =
-          std::find_if(base::kReductions.begin(), base::kReductions.end(),
-                       [&](Reduction r) { return word == ReductionName(r); });
+      const auto found = std::find_if(base::kReductions.begin(), base::kReductions.end(),
+                                      [&](Reduction r) { return word == ReductionName(r); });
       if (found == base::kReductions.end()) in_.Fail("there is no reduction '" + word + "'");
       reduction = *found;
     }

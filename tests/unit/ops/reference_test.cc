@@ -6,7 +6,6 @@
 namespace tessera::ops::reference {
 namespace {
 
-
 // ---- Moving elements ----------------------------------------------------------------------------
 
 TEST(ReferenceMove, ConstantIotaIdentity) {
