@@ -50,6 +50,7 @@ struct RoundF16 {
 // Held: the bits of a number of the format, one per lane of `d` (u32), become the bits of the
 // float. Stored: the way back, of a float that is such a number already.
 struct BrainFormat {
+  using Element = hwy::bfloat16_t;  // Highway's promotion is one instruction or two
   using Round = RoundBF16;
   template <class D, class V>
   static HWY_INLINE V Held(D, V v) {
@@ -66,6 +67,7 @@ struct BrainFormat {
 };
 // As HalfToFloat and FloatToHalf of base/narrow_floats.h.
 struct HalfFormat {
+  using Element = hwy::float16_t;
   using Round = RoundF16;
   template <class D, class V>
   static HWY_INLINE V Held(D d, V v) {

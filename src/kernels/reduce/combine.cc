@@ -135,9 +135,8 @@ template <class Format>
 struct Narrow {
   template <class D>
   static HWY_INLINE hn::Vec<D> Load(D d, const std::byte* p, int64_t i) {
-    const hn::RebindToUnsigned<D> du;
-    const auto bits = hn::LoadU(hn::Rebind<uint16_t, D>(), ElementAt<uint16_t>(p, i));
-    return hn::BitCast(d, Format::Held(du, hn::PromoteTo(du, bits)));
+    using T = typename Format::Element;
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), ElementAt<T>(p, i)));
   }
   template <class Op, class D>
   static HWY_INLINE void At(D d, Sources src, int k, uint16_t* dst, int64_t i) {
