@@ -4,7 +4,7 @@ set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(build-essential cmake ninja-build ccache libabsl-dev libfmt-dev libhwy-dev
-  libopenblas-serial-dev libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
+  libopenblas0-pthread libdnnl-dev libsleef-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -75,7 +75,8 @@ test_programs() {
 
 # build FOLDER [TARGET...]: everything without targets.
 build() {
-  say "building ${2:-everything} in ${1#"$repo/"}/ with $(nproc) jobs"
+  local targets=${*:2}
+  say "building ${targets:-everything} in ${1#"$repo/"}/ with $(nproc) jobs"
   NINJA_STATUS='[%f/%t, %es] ' ninja -C "$1" -j "$(nproc)" "${@:2}" </dev/null ||
     fail "the build failed; the first error is above"
 }

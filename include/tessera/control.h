@@ -55,7 +55,8 @@ Leaves TakeApart(T& t, const std::string& name) {
   Leaves leaves;
   tree::Collect collect{leaves.arrays, &leaves.statics};
   tree::Visit(t, collect);
-  for (const tree::Path& path : tree::Paths(t)) {
+  const tree::Outline outline = tree::OutlineOf(t);
+  for (const tree::Path& path : outline.arrays) {
     leaves.names.push_back(name);
     for (size_t i : path) leaves.names.back() += "[" + std::to_string(i) + "]";
   }

@@ -49,7 +49,8 @@ struct OpDefinition {
   // summed over. What else holds for a factor follows: `reduction=max{h}` (min, prod, and, or),
   // `need_replication={h}`, `permutation={h}`, `blocked_propagation={h}`.
   std::string rule = {};
-  // Computes one shard of the results from those of the operands; called from several threads.
+  // Computes one shard of the results from those of the operands; called from several threads, on
+  // spans that end with the call. May use arrays and jit: on its thread alone, under no mesh.
   std::function<void(const KernelCall&)> kernel = {};
   // What the results are; default: shapes by the rule, dtype of the first operand.
   std::function<std::vector<ShapedType>(const std::vector<ShapedType>&)> type = {};

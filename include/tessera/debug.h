@@ -33,6 +33,10 @@ void print_shards(const Array& x, Loc loc = Loc::Current());
 // Whether devices that hold equal bits share one buffer (the default) or each has its own copy.
 // For programs built from now on.
 void ReplicaSharing(bool on);
+// Whether jit says on stderr, once for each function, that it traces again and again: when the
+// third new program differs from others in static values only, or the sixteenth in anything. The
+// note names the argument. On by default; jit(f).retraces() counts either way.
+void RetraceNotes(bool on);
 // Worker threads of the runtime: n >= 1, or 0 for one per core.
 void SetWorkerCount(int n, Loc loc = Loc::Current());
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "tessera/array.h"
-#include "tessera/debug.h"
 #include "tessera/program.h"
 
 namespace tessera {
@@ -15,12 +14,15 @@ namespace tessera {
 fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>& spec,
                                          const std::string& text, fmt::format_context& context);
 
+// Returns what `operator<<` prints of the array.
+std::string PrintedText(const Array& array);
+
 // Formats as the text of `operator<<`, with the options of strings: "{:>30}".
 template <class T>
 struct TextFormatter : fmt::formatter<fmt::string_view> {
   auto format(const T& v, fmt::format_context& context) const {
     if constexpr (std::is_same_v<T, Array>)
-      return FormatText(*this, to_text(v), context);
+      return FormatText(*this, PrintedText(v), context);
     else
       return FormatText(*this, v.text(), context);
   }

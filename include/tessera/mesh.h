@@ -87,10 +87,11 @@ Mesh abstract_mesh(std::vector<MeshAxis> axes, MeshOptions options = {}, Loc loc
 // Returns the mesh of the innermost scope of this thread, the empty mesh outside of all.
 Mesh current_mesh();
 
-// Scope: makes a mesh current. Must be named: MeshScope scope(mesh);
+// Scope: makes a mesh current. Must be named: MeshScope scope(mesh); Throws RuntimeError for a mesh
+// of more devices than there are now.
 class [[nodiscard]] MeshScope {
  public:
-  explicit MeshScope(Mesh mesh);
+  explicit MeshScope(Mesh mesh, Loc loc = Loc::Current());
   ~MeshScope();
   MeshScope(const MeshScope&) = delete;
   MeshScope& operator=(const MeshScope&) = delete;

@@ -265,8 +265,8 @@ Array clz(Operand x, Loc loc = Loc::Current());
 Array relu(Operand x, Loc loc = Loc::Current());
 Array silu(Operand x, Loc loc = Loc::Current());
 Array softplus(Operand x, Loc loc = Loc::Current());
-// Returns x rounded, in its dtype; floats to an odd number of decimals may be off by one rounding.
-// Ints stay as they are unless zeros are asked for.
+// Returns x rounded to whole numbers or to `decimals`, ties to even, in x's dtype. Ints and bools
+// stay as they are, but for ints with zeros asked for.
 Array round(Operand x, RoundOptions options = {}, Loc loc = Loc::Current());
 // Returns x rounded to whole numbers, ties to even; bools and ints become the default float.
 Array rint(Operand x, Loc loc = Loc::Current());

@@ -27,8 +27,8 @@ inline constexpr NoneType None{};
 // A mesh axis, or a part of one: "x":(pre)size. size 0 stands for the whole axis.
 struct AxisRef {
   AxisRef(const char* axis) : name(axis) {}
-  AxisRef(std::string axis, int64_t pre = 1, int64_t size = 0)
-      : name(std::move(axis)), pre(pre), size(size) {}
+  AxisRef(std::string axis, int64_t major_size = 1, int64_t own_size = 0)
+      : name(std::move(axis)), pre(major_size), size(own_size) {}
   std::string name;
   int64_t pre = 1, size = 0;
   friend bool operator==(const AxisRef&, const AxisRef&) = default;

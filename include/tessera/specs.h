@@ -22,10 +22,14 @@ class Specs {
   bool given() const { return given_; }
   // Returns the spec of the array at `path`; null if the tree has parts that the specs lack.
   const PartitionSpec* At(const tree::Path& path) const;
+  // Returns how many parts there are for those of the tree at `path`; 0 if one spec is for all.
+  size_t PartsAt(const tree::Path& path) const;
   // Returns the specs of all parts.
   std::vector<PartitionSpec> All() const;
 
  private:
+  // Returns the specs at `path` or above; null if the tree has parts that the specs lack.
+  const Specs* Find(const tree::Path& path) const;
   PartitionSpec spec_;
   std::vector<Specs> parts_;
   bool given_ = false;
@@ -37,10 +41,12 @@ namespace trace {
 struct PlacedLeaves {
   std::vector<Array> arrays;
   std::vector<tree::Path> paths;
+  std::vector<std::pair<tree::Path, size_t>> nodes;  // of the tree, with the number of their parts
 };
 template <class T>
 PlacedLeaves Placed(T& t) {
-  return {tree_leaves(t), tree::Paths(t)};
+  tree::Outline outline = tree::OutlineOf(t);
+  return {tree_leaves(t), std::move(outline.arrays), std::move(outline.nodes)};
 }
 
 // Whether arrays enter a jitted function or leave it.

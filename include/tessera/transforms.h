@@ -36,7 +36,11 @@ struct FlatResult {
   std::vector<Array> leaves;
   std::shared_ptr<const void> skeleton;  // a result tree with any arrays in it
 };
-using TraceBody = std::function<FlatResult(const std::vector<Array>& leaves)>;
+// A function of a call's arrays, and what its arguments are besides: for notes.
+struct TraceBody {
+  std::function<FlatResult(const std::vector<Array>& leaves)> call;
+  std::function<tree::Outline()> outline;
+};
 
 std::shared_ptr<JitCache> NewJitCache(std::string name);
 // The cache shared by all functions that this key stands for.
@@ -44,6 +48,9 @@ std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& nam
 FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc);
 Program TraceJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc);
 Lowered LowerJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc);
+int64_t Retraces(const JitCache& cache);
+// Throws ShapeError if jit's .donate names what is no argument, or one twice.
+void CheckDonate(const std::vector<int>& donate, size_t arguments, Loc loc);
 
 // Transformed functions take the caller's line last: it is no argument.
 template <class... A>
@@ -122,9 +129,15 @@ class JitBase {
     }
   }
 
+  // Returns how many programs were traced after the first: calls, .trace and .lower with types,
+  // static values, a mesh or dtype scopes that were not there before. Counts for all jit objects
+  // that share them: copies, and those of one function without captures and shardings.
+  int64_t retraces() const { return Retraces(*cache_); }
+
  protected:
   template <class... A>
-  FlatArguments Flatten(std::tuple<A...>& arguments) const {
+  FlatArguments Flatten(std::tuple<A...>& arguments, Loc loc) const {
+    if (!options_.donate.empty()) CheckDonate(options_.donate, sizeof...(A), loc);
     FlatArguments flat;
     tree::Collect collect{flat.leaves, &flat.statics};
     int index = 0;
@@ -140,7 +153,7 @@ class JitBase {
   }
   template <class R, class... A>
   TraceBody Body(const std::tuple<A...>& arguments, Loc loc) const {
-    return [this, &arguments, loc](const std::vector<Array>& leaves) -> FlatResult {
+    auto call = [this, &arguments, loc](const std::vector<Array>& leaves) -> FlatResult {
       std::tuple<A...> traced = arguments;
       tree::Replace replace{leaves};
       tree::Visit(traced, replace);
@@ -154,10 +167,15 @@ class JitBase {
       flat.skeleton = std::move(result);
       return flat;
     };
+    auto outline = [&arguments] {
+      std::tuple<A...> copy = arguments;
+      return tree::OutlineOf(copy);
+    };
+    return {std::move(call), outline};
   }
   template <class R, class... A>
   R Call(std::tuple<A...> arguments, Loc loc) const {
-    FlatResult flat = CallJit(*cache_, Flatten(arguments), Body<R>(arguments, loc), loc);
+    FlatResult flat = CallJit(*cache_, Flatten(arguments, loc), Body<R>(arguments, loc), loc);
     R result = *static_cast<const R*>(flat.skeleton.get());
     tree::Replace replace{flat.leaves};
     tree::Visit(result, replace);
@@ -165,11 +183,11 @@ class JitBase {
   }
   template <class R, class... A>
   Program Trace(std::tuple<A...> arguments, Loc loc) const {
-    return TraceJit(*cache_, Flatten(arguments), Body<R>(arguments, loc), loc);
+    return TraceJit(*cache_, Flatten(arguments, loc), Body<R>(arguments, loc), loc);
   }
   template <class R, class... A>
   Lowered Lower(std::tuple<A...> arguments, Loc loc) const {
-    return LowerJit(*cache_, Flatten(arguments), Body<R>(arguments, loc), loc);
+    return LowerJit(*cache_, Flatten(arguments, loc), Body<R>(arguments, loc), loc);
   }
 
   F f_;

@@ -154,37 +154,55 @@ struct Replace {
 // Where an array is in a tree: the number of the child at each level.
 using Path = std::vector<size_t>;
 
-// Appends the path of every array below `at`.
+// What is where in a tree.
+struct Outline {
+  std::vector<Path> arrays;
+  std::vector<std::pair<Path, size_t>> nodes;         // and how many parts each has
+  std::vector<std::pair<Path, std::string>> statics;  // and their values
+};
+std::string Text(Scalar v);
+
+// Appends what is below `at`.
 template <class T>
-void AddPaths(T& t, const Path& at, std::vector<Path>& paths) {
+void AddOutline(T& t, const Path& at, Outline& out) {
   Path child = at;
   child.push_back(0);
   auto each = [&](auto& e) {
-    AddPaths(e, child, paths);
+    AddOutline(e, child, out);
     ++child.back();
   };
   if constexpr (std::is_same_v<T, Array>) {
-    paths.push_back(at);
-  } else if constexpr (std::is_same_v<T, NoneType> || Static<T>) {
-  } else if constexpr (IsSequence<T>::value) {
-    for (auto& e : t) each(e);
-  } else if constexpr (IsMap<T>::value) {
-    for (auto& [key, value] : t) each(value);
+    out.arrays.push_back(at);
+  } else if constexpr (std::is_same_v<T, NoneType>) {
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    out.statics.emplace_back(at, '"' + t + '"');
+  } else if constexpr (std::is_enum_v<T>) {
+    out.statics.emplace_back(at, Text(Scalar(static_cast<long long>(t))));
+  } else if constexpr (Number<T>) {
+    out.statics.emplace_back(at, Text(Scalar(t)));
   } else if constexpr (IsOptional<T>::value) {
-    if (t) AddPaths(*t, at, paths);
-  } else if constexpr (IsTuple<T>::value) {
-    std::apply([&](auto&... e) { (each(e), ...); }, t);
+    out.statics.emplace_back(at, t ? "a value" : "nothing");
+    if (t) AddOutline(*t, at, out);
   } else {
-    auto fields = tree_fields(t);
-    std::apply([&](auto&... e) { (each(e), ...); }, fields);
+    if constexpr (IsSequence<T>::value) {
+      for (auto& e : t) each(e);
+    } else if constexpr (IsMap<T>::value) {
+      for (auto& [key, value] : t) each(value);
+    } else if constexpr (IsTuple<T>::value) {
+      std::apply([&](auto&... e) { (each(e), ...); }, t);
+    } else {
+      auto fields = tree_fields(t);
+      std::apply([&](auto&... e) { (each(e), ...); }, fields);
+    }
+    out.nodes.emplace_back(at, child.back());
   }
 }
 
 template <class T>
-std::vector<Path> Paths(T& t) {
-  std::vector<Path> paths;
-  AddPaths(t, {}, paths);
-  return paths;
+Outline OutlineOf(T& t) {
+  Outline out;
+  AddOutline(t, {}, out);
+  return out;
 }
 
 }  // namespace tree

@@ -95,7 +95,7 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
   Call call{"diff", loc};
   Array a = api::ToArray(x, call);
   if (options.n < 0)
-    api::FailShape(call, 17, fmt::format("differences are taken {} times", options.n));
+    api::FailShape(call, 17, fmt::format("differences cannot be taken {} times", options.n));
   if (options.n == 0) return a;
   auto d = static_cast<size_t>(api::NormalDim(dim, Rank(a), call));
   ir::Shape row = ShapeOf(a);

@@ -63,6 +63,10 @@ std::string Others(const std::vector<std::string>& names) {
 
 // ---- loops --------------------------------------------------------------------------------------
 
+void CheckUsable(const std::vector<Array>& arrays, Call call) {
+  for (const Array& a : arrays) Use(a, call.name, call.loc);
+}
+
 // A loop's carry and body while they are traced.
 struct Loop {
   Call call;
@@ -120,7 +124,7 @@ void CheckCarry(const Loop& loop) {
 
 // Traces the body until weak numbers of the carry have settled.
 void TraceBody(Loop& loop, const LeafFunction& f) {
-  for (const Array& a : loop.carry.arrays) Use(a, loop.call.name, loop.call.loc);
+  CheckUsable(loop.carry.arrays, loop.call);
   do {
     loop.body = TraceRegion(loop.Parameters(), f, loop.call.name, loop.call.loc);
     CheckTree(loop.call, loop.carry, loop.body.result, "the body returns");
@@ -151,10 +155,10 @@ std::vector<Array> While(Call call, Leaves carry, const LeafFunction& condition,
   if (carry.arrays.empty())
     Refuse(call, kTree, "nothing is carried, so that it would run forever or not at all", {},
            {"start with a tree that has an array"});
+  CheckUsable(carry.arrays, call);
   Loop loop{call, std::move(carry), {}};
   std::vector<TracedRegion> regions;
   std::vector<const Type*> before = loop.Parameters();
-  for (const Array& a : loop.carry.arrays) Use(a, call.name, call.loc);
   regions.push_back(TraceRegion(before, condition, call.name, call.loc));
   TraceBody(loop, body);
   if (loop.Parameters() != before)
@@ -224,8 +228,9 @@ bool Carries(const Leaves& state, const std::vector<Array>& leaves, size_t carri
 
 // The body that does `unroll` steps: takes groups of slices, and gives groups of ys.
 LeafFunction Unrolled(const LeafFunction& body, size_t carries, int64_t unroll, bool reverse,
-                      Loc loc) {
-  return [&body, carries, unroll, reverse, loc](const std::vector<Array>& leaves) {
+                      Call call) {
+  return [&body, carries, unroll, reverse, call](const std::vector<Array>& leaves) {
+    const Loc loc = call.loc;
     Leaves state;
     state.arrays.assign(leaves.begin(), leaves.begin() + static_cast<long>(carries));
     std::vector<std::vector<Array>> ys;
@@ -234,6 +239,7 @@ LeafFunction Unrolled(const LeafFunction& body, size_t carries, int64_t unroll, 
       for (size_t x = carries; x < leaves.size(); ++x)
         state.arrays.push_back(StepOf(leaves[x], k, loc));
       state = body(state.arrays);
+      CheckUsable(state.arrays, call);
       if (!Carries(state, leaves, carries)) return state;
       ys.resize(state.arrays.size() - carries);
       for (size_t y = 0; y < ys.size(); ++y)
@@ -261,7 +267,7 @@ std::vector<Array> RunUnrolled(Call call, Leaves carry, const std::vector<Array>
     for (const Array& x : xs) parts.push_back(Steps(x, begin, n, group, call.loc));
     return parts;
   };
-  LeafFunction unrolled = Unrolled(body, carries, unroll, reverse, call.loc);
+  LeafFunction unrolled = Unrolled(body, carries, unroll, reverse, call);
   std::vector<Array> results = RunScan(call, carry, part(reverse ? rest : 0, full, unroll),
                                        unrolled, full / unroll, reverse);
   for (size_t i = carries; i < results.size(); ++i) {

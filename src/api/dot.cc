@@ -232,10 +232,7 @@ class Einsum {
       : options_(std::move(options)), call_(call) {
     Parse(subscripts, operands);
     DType t = options_.dtype;
-    if (t.is_default()) {
-      std::vector<Operand> xs(operands.begin(), operands.end());
-      t = api::PromotedDType(xs, call);
-    }
+    if (t.is_default()) t = api::PromotedDType(api::OperandsAt(operands, call.loc), call);
     for (Term& term : terms_) term.x = api::Convert(term.x, t, call);
   }
 

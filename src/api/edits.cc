@@ -53,12 +53,11 @@ class Edits {
       arguments.leaves.emplace_back(
           std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, TypeOf(x), call_.loc));
     try {
-      auto traced = trace::TraceCall(
-          *trace::NewJitCache("main"), arguments,
-          [&](const std::vector<Array>& leaves) {
-            return trace::FlatResult{g(leaves), nullptr};
-          },
-          call_.loc);
+      trace::TraceBody body{[&](const std::vector<Array>& leaves) {
+                              return trace::FlatResult{g(leaves), nullptr};
+                            },
+                            [] { return tree::Outline(); }};
+      auto traced = trace::TraceCall(*trace::NewJitCache("main"), arguments, body, call_.loc);
       Trial trial;
       for (ir::ValueId v : traced.program->outputs)
         trial.shapes.push_back(traced.program->type(v)->shape());
@@ -143,8 +142,8 @@ class Edits {
     const size_t rank = shapes[0].size(), from = own.dims.size();
     for (const ir::Shape& shape : shapes)
       if (shape.size() != rank) return {};
-    std::vector<bool> kept(std::max(rank, from), false);
-    std::fill(kept.begin(), kept.begin() + static_cast<long>(std::min(rank, from)), true);
+    std::vector<bool> kept(from, false);  // from the last dims on
+    std::fill(kept.end() - static_cast<long>(std::min(rank, from)), kept.end(), true);
     std::vector<PartitionSpec> specs;
     do {
       sharding::TensorSharding out = sharding::Replicated(own.mesh, static_cast<int>(rank));
@@ -156,7 +155,7 @@ class Edits {
           while (!out.dims[d].axes.empty() && shape[d] % sharding::SizeOf(out.dims[d].axes) != 0)
             out.dims[d].axes.pop_back();
       specs.push_back(sharding::ToSpec(out));
-    } while (rank < from && std::prev_permutation(kept.begin(), kept.end()));
+    } while (rank < from && std::next_permutation(kept.begin(), kept.end()));
     return specs;
   }
 

@@ -223,7 +223,7 @@ namespace {
 // Integers have no negative powers among integers.
 void CheckIntegerPower(const Array& base, int64_t n, Call call) {
   DType t = api::TypeOf(base)->dtype();
-  if (n < 0 && t.is_integer())
+  if (n < 0 && !t.is_floating())
     api::FailDType(call, 15, fmt::format("{} cannot be raised to the power {}", t.name(), n),
                    {"convert it to a floating dtype first"});
 }
@@ -233,9 +233,10 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"pow", loc};
   bool strict = base::StrictTypesActive();
   if (b.scalar() && b.scalar()->kind() != Scalar::kFloat) {
-    // Counted before the exponent's dtype is looked at: bool[] to the power 2 is i32[].
-    Array base = strict ? api::ToArray(a, call) : Counted({api::ToArray(a, call)}, call)[0];
+    Array base = api::ToArray(a, call);
     if (b.scalar()->kind() == Scalar::kInt) CheckIntegerPower(base, b.scalar()->as_int(), call);
+    // Counted before the exponent's dtype is looked at: bool[] to the power 2 is i32[].
+    if (!strict) base = Counted({base}, call)[0];
     return CountedBinary(ops::kPow, base, b, options, call);
   }
   if (!strict || a.scalar() || b.scalar()) return CountedBinary(ops::kPow, a, b, options, call);
@@ -327,12 +328,12 @@ Array logical_not(Operand x, Loc loc) {
 }
 
 Array log2(Operand x, Loc loc) {
-  Array a = log(x, loc);
+  Array a = FloatUnary(ops::kLog, x, {"log2", loc});
   return divide(a, api::ScalarOf(std::numbers::ln2, api::TypeOf(a)->dtype(), true, {"log2", loc}),
                 {}, loc);
 }
 Array log10(Operand x, Loc loc) {
-  Array a = log(x, loc);
+  Array a = FloatUnary(ops::kLog, x, {"log10", loc});
   return divide(a, api::ScalarOf(std::numbers::ln10, api::TypeOf(a)->dtype(), true, {"log10", loc}),
                 {}, loc);
 }
@@ -400,19 +401,28 @@ Array gelu(Operand x, GeluOptions options, Loc loc) {
   }
   Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
   Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
-  // (1 + tanh(t)) / 2 as logistic(2t), which does not cancel where t is negative.
-  Array inner = mul(Operand(std::sqrt(8 / std::numbers::pi), loc), bent, {}, loc);
-  return mul(a, logistic(inner, loc), {}, loc);
+  // (1 + tanh(t)) / 2 as logistic(2t) does not cancel where t is negative. Of narrow floats it is
+  // written out as JAX does, whose roundings its users compare with.
+  if (api::TypeOf(a)->dtype().size() >= 4)
+    return mul(a, logistic(mul(Operand(std::sqrt(8 / std::numbers::pi), loc), bent, {}, loc), loc),
+               {}, loc);
+  Array inner = mul(Operand(std::sqrt(2 / std::numbers::pi), loc), bent, {}, loc);
+  Array twice = add(Operand(1.0, loc), tanh(inner, loc), {}, loc);
+  return mul(a, mul(Operand(0.5, loc), twice, {}, loc), {}, loc);
 }
 
 Array optimization_barrier(Operand x, Loc loc) {
   return Unary(ops::kOptimizationBarrier, x, {"optimization_barrier", loc});
 }
-Array astype(Operand x, DType dtype, Loc loc) { return convert_element_type(x, dtype, loc); }
-Array convert_element_type(Operand x, DType dtype, Loc loc) {
-  Call call{"convert_element_type", loc};
+namespace {
+Array Converted(const Operand& x, DType dtype, Call call) {
   if (dtype.is_default()) api::FailDType(call, 17, "the dtype to convert to is not given");
   return api::Convert(api::ToArray(x, call), dtype, call);
+}
+}  // namespace
+Array astype(Operand x, DType dtype, Loc loc) { return Converted(x, dtype, {"astype", loc}); }
+Array convert_element_type(Operand x, DType dtype, Loc loc) {
+  return Converted(x, dtype, {"convert_element_type", loc});
 }
 Array bitcast_convert_type(Operand x, DType dtype, Loc loc) {
   Call call{"bitcast_convert_type", loc};
@@ -495,6 +505,8 @@ Array clamp(Operand lo, Operand x, Operand hi, Loc loc) {
   return api::Run(ops::kClamp, nullptr, {bound(lo), a, bound(hi)}, call);
 }
 Array clip(Operand x, Operand lo, Operand hi, Loc loc) {
+  for (const Operand* o : {&x, &lo, &hi})
+    if (!o->scalar()) trace::Use(o->array(), "clip", loc);
   return minimum(maximum(x, lo, {}, loc), hi, {}, loc);
 }
 

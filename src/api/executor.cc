@@ -36,6 +36,7 @@ struct Executable {
   std::vector<const ir::Type*> outputs, placed;  // as the user sees them, and complete
   std::vector<bool> donated;
   std::vector<bool> shares;  // per output: whether devices with equal bits share its buffers
+  int32_t devices = 1;
 };
 
 int32_t DevicesFor(const ir::Program& program) {
@@ -79,16 +80,18 @@ class RuntimeExecutor final : public trace::Executor {
     for (ir::ValueId v : lowered->propagated->outputs)
       executable->placed.push_back(Place(*lowered->propagated, v));
     executable->shares = OutputShares(*lowered, shares);
+    executable->devices = DevicesFor(*program);
     executable->plan = runtime::Prepare(
         spmd::BuildPlan(lowered->device, lowered->schedule,
                         {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole, kernels::Combiner},
-                        DevicesFor(*program), donated));
+                        executable->devices, donated));
     return executable;
   }
 
   std::vector<trace::ArrayRef> Run(const void* compiled, std::vector<trace::ArrayRef> inputs,
                                    Loc loc) override {
     auto* executable = static_cast<const Executable*>(compiled);
+    CheckDevices(*executable, loc);
     std::vector<runtime::Buffers> buffers;
     buffers.reserve(inputs.size());
     for (const trace::ArrayRef& input : inputs)
@@ -116,6 +119,15 @@ class RuntimeExecutor final : public trace::Executor {
   }
 
  private:
+  // SetDeviceCount may have come between.
+  static void CheckDevices(const Executable& executable, Loc loc) {
+    if (executable.devices <= trace::Devices()) return;
+    base::ThrowRuntime(
+        base::Refusal("run", 1, base::Where(loc),
+                      "the program is one for " + std::to_string(executable.devices) +
+                          " devices, but there are " + std::to_string(trace::Devices()),
+                      {"call SetDeviceCount(" + std::to_string(executable.devices) + ") before"}));
+  }
   // Equal to the type where that says it all, weakness included.
   static const ir::Type* Place(const ir::Program& program, ir::ValueId v) {
     const ir::Type* place = program.place(v);

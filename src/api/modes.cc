@@ -11,14 +11,24 @@
 
 namespace tessera {
 
-const PartitionSpec* Specs::At(const tree::Path& path) const {
+const Specs* Specs::Find(const tree::Path& path) const {
   const Specs* at = this;
   for (size_t i : path) {
     if (at->parts_.empty()) break;
     if (i >= at->parts_.size()) return nullptr;
     at = &at->parts_[i];
   }
-  return at->parts_.empty() ? &at->spec_ : nullptr;
+  return at;
+}
+
+const PartitionSpec* Specs::At(const tree::Path& path) const {
+  const Specs* at = Find(path);
+  return at && at->parts_.empty() ? &at->spec_ : nullptr;
+}
+
+size_t Specs::PartsAt(const tree::Path& path) const {
+  const Specs* at = Find(path);
+  return at ? at->parts_.size() : 0;
 }
 
 std::vector<PartitionSpec> Specs::All() const {
@@ -57,17 +67,34 @@ const sharding::MeshDef* WithMode(const sharding::MeshDef* mesh, const AxisNames
   return mesh->WithModes(modes);
 }
 
+constexpr const char* kNestSpecs = "give one spec for all, or one for each, nested like the arrays";
+
 const PartitionSpec& SpecOf(const Specs& specs, const tree::Path& path, const char* option,
                             Call call) {
   if (const PartitionSpec* spec = specs.At(path)) return *spec;
-  api::FailSharding(call, 13, fmt::format(".{} has no spec for one of the arrays", option),
-                    {"give one spec for all, or one for each, nested like the arrays"});
+  std::string reason = fmt::format(".{} has no spec for one of the arrays", option);
+  if (size_t parts = specs.PartsAt(path); parts > 0)
+    reason = fmt::format(".{} has {} specs where there is one array", option, parts);
+  api::FailSharding(call, 13, std::move(reason), {kNestSpecs});
+}
+
+// Specs that are left over are a mistake about what the function takes or returns.
+void CheckParts(const Specs& specs, const PlacedLeaves& leaves, const char* option, Call call) {
+  for (const auto& [path, parts] : leaves.nodes)
+    if (size_t given = specs.PartsAt(path); given > parts)
+      api::FailSharding(
+          call, 16,
+          parts == 1
+              ? fmt::format(".{} has {} specs where there is 1 value", option, given)
+              : fmt::format(".{} has {} specs where there are {} values", option, given, parts),
+          {kNestSpecs});
 }
 
 // The array under `mesh`, laid out as its type says but for axes that are not Explicit there: they
 // leave the type, not the array.
 Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
-  const ir::Type* type = api::TypeOf(x);
+  const ArrayRef& ref = Use(x, call.name, call.loc);
+  const ir::Type* type = ref->type();
   if (!type->mesh()) return x;
   sharding::TensorSharding s = type->sharding();
   s.mesh = mesh;
@@ -87,6 +114,10 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
   hide(s.unreduced);
   hide(s.reduced);
   return api::Moved(x, std::move(s), call);
+}
+
+void CheckUsable(const PlacedLeaves& leaves, Call call) {
+  for (const Array& x : leaves.arrays) Use(x, call.name, call.loc);
 }
 
 [[noreturn]] void FailMissing(const char* option, Call call) {
@@ -155,24 +186,26 @@ void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& as
 
 std::vector<Array> LayOut(const Specs& specs, const PlacedLeaves& leaves, JitSide side, Loc loc) {
   Call call{"jit", loc};
+  CheckUsable(leaves, call);
   bool in = side == JitSide::kIn;
   const char* option = in ? "in_shardings" : "out_shardings";
   const sharding::MeshDef* mesh = CurrentMesh() ? CurrentMesh() : api::MeshOf(leaves.arrays);
+  CheckParts(specs, leaves, option, call);
   std::vector<Array> out;
   for (size_t i = 0; i < leaves.arrays.size(); ++i) {
     Array x = leaves.arrays[i];
     const PartitionSpec& spec = SpecOf(specs, leaves.paths[i], option, call);
     api::ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
-    if (spec.rank() > x.rank())
+    if (spec.rank() > x.rank(loc))
       api::FailSharding(
-          call, 15, fmt::format("the spec has {} dims, the array has {}", spec.rank(), x.rank()),
+          call, 15, fmt::format("the spec has {} dims, the array has {}", spec.rank(), x.rank(loc)),
           {"spec: " + spec.text()});
-    sharding::Resolved all = sharding::Resolve(spec, mesh, x.rank());
+    sharding::Resolved all = sharding::Resolve(spec, mesh, x.rank(loc));
     if (all.problem) api::FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});
     CheckAtBorder(spec, all.sharding, api::TypeOf(x)->shape(), option, call);
     PartitionSpec typed = PartOf(spec, mesh, false);
     if (in && api::TypeOf(x)->mesh())
-      CheckLiesAs(x, *api::ResolveSpec(typed, x.rank(), mesh, call), typed, call);
+      CheckLiesAs(x, *api::ResolveSpec(typed, x.rank(loc), mesh, call), typed, call);
     else
       x = reshard(x, typed, loc);
     bool hints = mesh->has_mode(AxisMode::Auto);
@@ -190,9 +223,23 @@ void CheckAxes(const Specs& specs, Loc loc) {
   }
 }
 
+void CheckDonate(const std::vector<int>& donate, size_t arguments, Loc loc) {
+  for (size_t i = 0; i < donate.size(); ++i) {
+    if (donate[i] < 0 || static_cast<size_t>(donate[i]) >= arguments)
+      api::FailShape(
+          {"jit", loc}, 17,
+          fmt::format(".donate names argument {}, but the function takes {}", donate[i], arguments),
+          {"arguments are counted from 0"});
+    if (std::count(donate.begin(), donate.begin() + static_cast<long>(i), donate[i]) > 0)
+      api::FailShape({"jit", loc}, 17, fmt::format(".donate names argument {} twice", donate[i]));
+  }
+}
+
 std::vector<Array> CallAutoAxes(const AutoAxesOptions& options, const PlacedLeaves& arguments,
                                 const LeafBody& body, Loc loc) {
   Call call{"auto_axes", loc};
+  NestingScope nesting(call.name, loc);
+  CheckUsable(arguments, call);
   const sharding::MeshDef* outer = CurrentMesh() ? CurrentMesh() : api::MeshOf(arguments.arrays);
   if (!outer) return body(arguments.arrays).arrays;
   const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Auto, call);
@@ -205,6 +252,7 @@ std::vector<Array> CallAutoAxes(const AutoAxesOptions& options, const PlacedLeav
     for (const Array& x : arguments.arrays) inside.push_back(Under(x, inner, call));
     results = body(inside);
   }
+  CheckParts(options.out_sharding, results, "out_sharding", call);
   MeshDefScope scope(outer);
   for (size_t i = 0; i < results.arrays.size(); ++i)
     results.arrays[i] =
@@ -216,12 +264,15 @@ std::vector<Array> CallAutoAxes(const AutoAxesOptions& options, const PlacedLeav
 std::vector<Array> CallExplicitAxes(const ExplicitAxesOptions& options,
                                     const PlacedLeaves& arguments, const LeafBody& body, Loc loc) {
   Call call{"explicit_axes", loc};
+  NestingScope nesting(call.name, loc);
+  CheckUsable(arguments, call);
   if (!options.in_sharding.given()) FailMissing("in_sharding", call);
   const sharding::MeshDef* outer = CurrentMesh();
   if (!outer)
     api::FailSharding(call, 1, "there is no mesh in scope",
                       {"enter one with MeshScope scope(make_mesh({...}))"});
   const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Explicit, call);
+  CheckParts(options.in_sharding, arguments, "in_sharding", call);
   std::vector<Array> results;
   {
     MeshDefScope scope(inner);

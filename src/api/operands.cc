@@ -98,6 +98,12 @@ Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call) {
   return Array(std::move(array));
 }
 
+std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc) {
+  std::vector<Operand> operands;
+  for (const Array& x : xs) operands.emplace_back(x, loc);
+  return operands;
+}
+
 Array ToArray(const Operand& x, Call call) {
   if (!x.scalar()) {
     trace::Use(x.array(), call.name, x.loc());

@@ -24,6 +24,9 @@ Array ToArray(const Operand& x, Call call);
 // Returns a scalar array of the number, of this dtype. Throws DTypeError if it does not fit.
 Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call);
 
+// Returns the arrays as operands written on this line.
+std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc);
+
 // Returns the number's bits as an element of `dtype`. Throws DTypeError if it does not fit.
 uint64_t ScalarBits(const Scalar& value, DType dtype, Call call);
 

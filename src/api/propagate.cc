@@ -22,6 +22,7 @@ class Placer {
       : built_(built), result_(result), programs_(built.regions.size()) {
     now_.resize(result.graph.values.size());
     captured_.resize(built.regions.size());
+    FindAskedFor();
     for (size_t r = 0; r < built.regions.size(); ++r) Start(r);
     for (const ProgramGraph::Border& b : built.borders) {
       borders_[{b.use.op, b.use.index}] = &b;
@@ -144,7 +145,8 @@ class Placer {
     } else {
       const ir::Instruction& made = *InfoOf(op).instruction;
       next.op = made.op;
-      if (made.op == &ops::kImpliedReshard && IsAskedFor(op.results[0])) next.op = &ops::kReshard;
+      if (made.op == &ops::kImpliedReshard && asked_for_[static_cast<size_t>(op.results[0])])
+        next.op = &ops::kReshard;
       next.params = made.params;
       next.loc = made.loc;
       ReorderForTies(made, next.operands);
@@ -164,15 +166,16 @@ class Placer {
     out.instructions.push_back(std::move(next));
   }
 
-  // Whether the value lies where it does because a constraint on it also holds for it.
-  bool IsAskedFor(GraphValue v) const {
+  // Marks values that lie where they do because a constraint on them also holds for them.
+  void FindAskedFor() {
     const auto& values = result_.graph.values;
-    const MaybeSharding& given = values[static_cast<size_t>(v)].sharding;
-    return given &&
-           std::any_of(result_.graph.ops.begin(), result_.graph.ops.end(), [&](const Op& op) {
-             return op.kind == Op::kConstraint && op.operands[0] == v &&
-                    *values[static_cast<size_t>(op.results[0])].sharding == *given;
-           });
+    asked_for_.resize(values.size());
+    for (const Op& op : result_.graph.ops) {
+      if (op.kind != Op::kConstraint) continue;
+      const MaybeSharding& given = values[static_cast<size_t>(op.operands[0])].sharding;
+      if (given && *values[static_cast<size_t>(op.results[0])].sharding == *given)
+        asked_for_[static_cast<size_t>(op.operands[0])] = true;
+    }
   }
 
   const ir::Program& ProgramOf(OpId origin) const {
@@ -279,6 +282,7 @@ class Placer {
     ir::ValueId value = -1;
   };
   std::vector<Home> now_;
+  std::vector<bool> asked_for_;  // by graph value
   // Per region: what it uses of the outside, and what it calls it.
   std::vector<std::vector<std::pair<GraphValue, ir::ValueId>>> captured_;
   std::map<std::pair<OpId, int32_t>, const ProgramGraph::Border*> borders_;  // by use

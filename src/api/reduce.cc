@@ -154,8 +154,9 @@ Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 }
 
 // Two passes: the mean, then the mean square distance from it.
-Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
-  Call call{"var", loc};
+namespace {
+Array Variance(const Operand& x, const Dims& dims, const VarOptions& options, Call call) {
+  const Loc loc = call.loc;
   Array a = api::ToFloat(x, call);
   DType t = options.dtype.is_default() ? api::TypeOf(a)->dtype() : options.dtype;
   a = api::Convert(a, WideDType(t), call);
@@ -168,8 +169,12 @@ Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
                        {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
   return api::Convert(div(total, api::ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
 }
+}  // namespace
+Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
+  return Variance(x, dims, options, {"var", loc});
+}
 Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) {
-  return sqrt(var(x, dims, options, loc), loc);
+  return sqrt(Variance(x, dims, options, {"stddev", loc}), loc);
 }
 
 Array ptp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
@@ -227,7 +232,7 @@ namespace {
 Array ExtremeSize(const Array& x, Reduced r, Call call) {
   bool empty = Count(x, r.dims) == 0;
   if (empty && &r.op == &ops::kReduceMin)
-    api::FailShape(call, 18, "there is no smallest of nothing");
+    api::FailShape(call, 18, "the dims are empty: there is no smallest element");
   Array y = Reduce(x, std::move(r), call);
   return empty ? zeros_like(y, {}, call.loc) : y;
 }

@@ -83,14 +83,12 @@ Array nan_to_num(Operand x, NanToNumOptions options, Loc loc) {
   Array a = api::ToArray(x, call);
   DType t = DTypeOf(a);
   if (!t.is_floating()) return a;
-  auto replace = [&](const Array& where_true, double number) {
-    a = where(where_true, api::ScalarOf(number, t, true, call), a, {}, loc);
-  };
-  Array inf = api::ScalarOf(std::numeric_limits<double>::infinity(), t, true, call);
-  Array nans = isnan(a, loc), highs = eq(a, inf, {}, loc), lows = eq(a, neg(inf, loc), {}, loc);
-  replace(nans, options.nan);
-  replace(highs, options.posinf.value_or(LargestFinite(t)));
-  replace(lows, options.neginf.value_or(-LargestFinite(t)));
+  auto number = [&](double v) { return api::ScalarOf(v, t, true, call); };
+  double inf = std::numeric_limits<double>::infinity(), largest = LargestFinite(t);
+  // One after the other: an infinity that stands for NaN is replaced in its turn, as in JAX.
+  a = where(isnan(a, loc), number(options.nan), a, {}, loc);
+  a = where(eq(a, number(inf), {}, loc), number(options.posinf.value_or(largest)), a, {}, loc);
+  a = where(eq(a, number(-inf), {}, loc), number(options.neginf.value_or(-largest)), a, {}, loc);
   return a;
 }
 

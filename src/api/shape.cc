@@ -144,8 +144,7 @@ Array squeeze(Operand x, Dims dims, Loc loc) {
 Array concatenate(std::vector<Array> xs, int dim, Loc loc) {
   Call call{"concatenate", loc};
   if (xs.empty()) api::FailShape(call, 17, "there is nothing to join");
-  std::vector<Operand> operands(xs.begin(), xs.end());
-  DType t = api::PromotedDType(operands, call);
+  DType t = api::PromotedDType(api::OperandsAt(xs, loc), call);
   for (Array& x : xs) x = api::Convert(x, t, call);
   int64_t at = api::NormalDim(dim, api::TypeOf(xs[0])->rank(), call);
   return RunWithEdits(ops::kConcatenate, ir::MakeParams(ops::DimParams{{at}}), xs, call);
@@ -374,9 +373,10 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc) {
     if (on % shards != 0)
       api::FailSharding(
           call, 6,
-          fmt::format("dim {} is joined of parts of {} and {} elements, which its {} shards do not "
-                      "both divide",
-                      d, on, size - on, shards));
+          fmt::format(
+              "dim {} would be cut into parts of {} and {} elements, which its {} shards do "
+              "not divide",
+              d, size - on, on, shards));
     return std::vector<Array>{api::Run(
         ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), xs, call)};
   })[0];

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <set>
 
+#include "base/fork.h"
+
 namespace tessera {
 
 Error::Error(ErrorDetail detail)
@@ -24,11 +26,15 @@ std::string Where(Loc loc) {
 }
 
 Loc LineOf(std::string_view file, int line) {
-  static auto* const names = new std::set<std::string, std::less<>>;
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
-  auto name = names->find(file);
-  if (name == names->end()) name = names->emplace(file).first;
+  struct Names {
+    Names() { HoldOverFork(mutex); }
+    std::mutex mutex;
+    std::set<std::string, std::less<>> set;
+  };
+  static auto& names = *new Names;
+  std::lock_guard lock(names.mutex);
+  auto name = names.set.find(file);
+  if (name == names.set.end()) name = names.set.emplace(file).first;
   return Loc::Current(name->c_str(), line);
 }
 

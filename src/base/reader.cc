@@ -106,6 +106,14 @@ void Reader::ExpectEnd() {
   if (!AtEnd()) Fail(fmt::format("unexpected '{}' after the {}", text_[at_], what_));
 }
 
+std::string Reader::RestOfLine() {
+  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+  size_t end = std::min(text_.find('\n', at_), text_.size());
+  std::string line(text_.substr(at_, end - at_));
+  at_ = end;
+  return line;
+}
+
 std::string_view Reader::Comment() {
   SkipBlanks();
   if (blanks_end_ != at_) return {};
@@ -115,14 +123,6 @@ std::string_view Reader::Comment() {
   if (mark == std::string_view::npos) return {};
   line.remove_prefix(std::min(line.find_first_not_of(" \t", mark + 2), line.size()));
   return line.substr(0, line.find_last_not_of(" \t\r") + 1);
-}
-
-std::string Reader::RestOfLine() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
-  size_t end = std::min(text_.find('\n', at_), text_.size());
-  std::string line(text_.substr(at_, end - at_));
-  at_ = end;
-  return line;
 }
 
 Loc Reader::Here() {

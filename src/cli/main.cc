@@ -127,8 +127,7 @@ void WritePage(const Call& call, const Program& program) {
 void Partition(const Program& program) {
   Lowered lowered = lower(program, kHere);
   std::cout << lowered.device_program() << "\n"
-            << lowered.comm() << lowered.peak_bytes() << " B at most on each device\n"
-            << lowered.flops() << " FLOPs on each device\n";
+            << lowered.comm() << lowered.peak_bytes() << " B at most on each device\n";
 }
 
 void Run(const Call& call) {

@@ -38,6 +38,10 @@ struct Capture {
   std::shared_ptr<const void> array;  // owned by whoever traced; null in parsed text
 };
 
+// How deep functions may be traced inside of one another, and regions be nested: tracing, parsing
+// and the passes recurse.
+inline constexpr int kMostNested = 64;
+
 struct Program {
   const sharding::MeshDef* mesh = nullptr;
   std::vector<Value> values;

@@ -188,8 +188,6 @@ class Parser {
   }
 
  private:
-  static constexpr int kDeepest = 64;  // regions inside regions: the parser recurses
-
   // From the parameters to the closing brace.
   void Function() {
     in_.List("(", ")", [&] { program_.inputs.push_back(Definition()); });
@@ -229,7 +227,8 @@ class Parser {
 
   // A region knows no names of the outside.
   RegionPtr Region() {
-    if (++depth_ > kDeepest) in_.Fail("regions are nested too deeply");
+    if (++depth_ > kMostNested)
+      in_.Fail(fmt::format("regions are nested too deeply: more than {} deep", kMostNested));
     Program outer = std::move(program_);
     auto outer_names = std::move(names_);
     program_ = {};

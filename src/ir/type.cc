@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/reader.h"
 
 namespace tessera::ir {
@@ -44,6 +45,7 @@ using Set = absl::flat_hash_set<const Type*, HashKey, EqualKey>;
 // Types are never freed, so each thread keeps what it has seen and takes the lock only for new
 // ones.
 struct Registry {
+  Registry() { base::HoldOverFork(mutex); }
   std::mutex mutex;
   Set types;
 };

@@ -8,6 +8,7 @@
 #include "ops/check.h"
 #include "plan/plan.h"
 #include "sharding/rule_text.h"
+#include "trace/scopes.h"
 
 namespace tessera::ops {
 namespace {
@@ -47,6 +48,13 @@ DimMap CustomDims(const ir::DimsCall& c) {
   return sharding::ParseEinsumRule(Of(c.op).rule, c.operands, c.results, Loc::Unknown());
 }
 
+// Kernels may use arrays. On all threads alike they do so outside of the scopes of whoever calls.
+void CallKernel(const OpDefinition& definition, const KernelCall& call) {
+  trace::MeshDefScope mesh(nullptr);
+  DefaultDtypes dtypes(i32, f32);
+  definition.kernel(call);
+}
+
 struct Config {
   const OpDefinition* definition;
   std::vector<ShapedType> in, out;
@@ -60,7 +68,7 @@ void RunKernel(const plan::KernelCall& call) {
                          const_cast<std::byte*>(call.in[i]));
   for (size_t i = 0; i < config.out.size(); ++i)
     user.out.emplace_back(config.out[i].dtype, config.out[i].shape, call.out[i]);
-  config.definition->kernel(user);
+  CallKernel(*config.definition, user);
 }
 
 void MakeKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
@@ -83,7 +91,7 @@ void RunOnTensors(const OpDefinition& d, const std::vector<const ir::HostTensor*
   for (const ir::HostTensor* t : in)
     user.in.emplace_back(t->dtype, t->shape, const_cast<std::byte*>(t->data.data()));
   for (ir::HostTensor* t : out) user.out.emplace_back(t->dtype, t->shape, t->data.data());
-  d.kernel(user);
+  CallKernel(d, user);
 }
 
 void CustomReference(const ir::ReferenceCall& c) {

@@ -146,8 +146,9 @@ class Explainer::Impl {
                       names_.value(v)));
       return;
     }
-    path.given = names_.given ? names_.given(v, maker < 0 ? "" : OpText(maker))
-                              : fmt::format("the declared sharding of {}", names_.value(v));
+    const ValueId owner = history_.Owner(v);
+    path.given = names_.given ? names_.given(owner, maker < 0 ? "" : OpText(maker))
+                              : fmt::format("the declared sharding of {}", names_.value(owner));
   }
 
   struct Source {

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "hwy/cache_control.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -56,7 +57,10 @@ Arena& Arena::Get() {
   return arena;
 }
 
-Arena::Arena() : limit_(MachineBytes()) {}
+Arena::Arena() : limit_(MachineBytes()) {
+  base::HoldOverFork(grow_);
+  base::HoldOverFork(lock_);
+}
 
 int Arena::ClassOf(int64_t bytes) {
   uint64_t top = static_cast<uint64_t>(std::max<int64_t>(bytes - 1, 0)) / kLine;  // lines - 1

@@ -145,8 +145,8 @@ struct Executable {
   int32_t max_operands = 0;
   int64_t peak_bytes = 0;
   double seconds = 0;
-  // Guarded by the lock that runs hold: the schedule of the last team; how long the last run took
-  // that one worker did alone.
+  // Of runs of the team only, which take turns: the schedule of the last team; how long the last
+  // run took that one worker did alone.
   mutable Schedule schedule;
   mutable double alone_seconds = 0;
 };

@@ -1,6 +1,8 @@
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <mutex>
 #include <utility>
 
 #include "base/error.h"
@@ -26,21 +28,34 @@ constexpr double kStarvedSeconds = 300e-6;
 constexpr auto kLeastBackoff = std::chrono::milliseconds(1);
 constexpr auto kMostBackoff = std::chrono::milliseconds(64);
 
-// The one team, and what its run keeps; a run holds the lock.
+std::atomic<int> worker_count{0};  // 0: one per core
+std::atomic<bool> forced{false};
+
+// What runs, and what its next run reuses.
 struct Runner {
-  std::mutex lock;
   RunState run;
   std::vector<uint8_t> unique;  // per input: donated, and nobody else holds it
-  int workers = 0;              // 0: one per core
+  int workers = 1;              // that the run may use
   bool forced = false;
+};
+
+// The one team. A run that finds it at work does not wait, but is done by its caller alone: it may
+// be the very run of the kernel that calls.
+struct Team {
+  std::atomic<bool> busy{false};
+  Runner runner;
   Clock::time_point last_large;   // when there was last work for the team
   Clock::time_point alone_until;  // until then the machine is too busy for a team
   Clock::duration backoff = kLeastBackoff;
 };
 
-Runner& TheRunner() {
-  static Runner& runner = *new Runner;
-  return runner;
+// A child of a fork has none of the threads, and begins with a team of its own.
+Team& TheTeam() {
+  static Team* team = [] {
+    pthread_atfork(nullptr, nullptr, [] { team = new Team; });
+    return new Team;
+  }();
+  return *team;
 }
 
 int Cores() {
@@ -48,7 +63,10 @@ int Cores() {
   return cores;
 }
 
-int Workers(const Runner& runner) { return runner.workers > 0 ? runner.workers : Cores(); }
+int Workers() {
+  const int workers = worker_count.load(std::memory_order_relaxed);
+  return workers > 0 ? workers : Cores();
+}
 
 // True if only the caller's reference is left. Letting go of a copy synchronises with the threads
 // that let go of theirs before.
@@ -74,8 +92,8 @@ class Binder {
     run_.buffers.resize(bindings.size());
     run_.views.resize(bindings.size());
     left_ = executable_.seconds;
-    run_.worker_views.resize(Workers(runner_));
-    run_.iterations.resize(Workers(runner_));
+    run_.worker_views.resize(runner_.workers);
+    run_.iterations.resize(runner_.workers);
     if (executable_.block_bytes > 0) run_.block.emplace(executable_.block_bytes);
     TakeInputs(inputs);
     for (size_t v = inputs.size(); v < bindings.size(); ++v) {
@@ -190,18 +208,18 @@ void CheckInputs(const Executable& executable, const std::vector<Buffers>& input
   base::ThrowInternal(std::move(detail));
 }
 
-int ChooseWorkers(const Executable& executable, Runner& runner, double seconds,
-                  Clock::time_point now) {
-  const int workers = Workers(runner);
+int ChooseWorkers(const Executable& executable, Team& team, double seconds, Clock::time_point now) {
+  const int workers = team.runner.workers;
+  const bool forced = team.runner.forced;
   if (workers == 1) return 1;
-  if (!runner.forced) {
-    if (seconds < kSerialSeconds || now < runner.alone_until) return 1;
-    const bool awake = now - std::exchange(runner.last_large, now) < kAwake;
+  if (!forced) {
+    if (seconds < kSerialSeconds || now < team.alone_until) return 1;
+    const bool awake = now - std::exchange(team.last_large, now) < kAwake;
     if (!awake && seconds < kWorthWaking) return 1;
   }
   Schedule& schedule = executable.schedule;
-  if (schedule.workers != workers || schedule.forced != runner.forced) {
-    MakeSchedule(executable, workers, runner.forced, schedule);
+  if (schedule.workers != workers || schedule.forced != forced) {
+    MakeSchedule(executable, workers, forced, schedule);
   }
   return schedule.parallel ? workers : 1;
 }
@@ -212,28 +230,33 @@ double Since(Clock::time_point begin, Clock::time_point end) {
 
 // Learns from a run of the team whether the machine has cores for it. One worker's time is the
 // estimate's or, where kernels say too little, what a run of one worker has taken.
-void Watch(const Executable& executable, Runner& runner, double estimate, Clock::time_point begin) {
-  runner.last_large = Clock::now();
+void Watch(const Executable& executable, Team& team, double estimate, Clock::time_point begin) {
+  team.last_large = Clock::now();
   const double alone = std::max(estimate, executable.alone_seconds);
-  if (Since(begin, runner.last_large) < kStarvedFactor * alone + kStarvedSeconds) {
-    runner.backoff = kLeastBackoff;
+  if (Since(begin, team.last_large) < kStarvedFactor * alone + kStarvedSeconds) {
+    team.backoff = kLeastBackoff;
     return;
   }
-  runner.alone_until = runner.last_large + runner.backoff;
-  runner.backoff = std::min<Clock::duration>(2 * runner.backoff, kMostBackoff);
+  team.alone_until = team.last_large + team.backoff;
+  team.backoff = std::min<Clock::duration>(2 * team.backoff, kMostBackoff);
 }
 
-void Execute(const Executable& executable, Runner& runner, double seconds) {
-  RunState& run = runner.run;
+void TakeOwn(const Executable& executable, RunState& run, int workers) {
+  run.workers = workers;
+  if (const int64_t own = WorkerBytes(executable); own > 0) run.own.emplace(own * workers);
+}
+
+void Execute(const Executable& executable, Team& team, double seconds) {
+  RunState& run = team.runner.run;
   const bool small = seconds < kSerialSeconds;  // not worth a look at the clock
   const Clock::time_point begin = small ? Clock::time_point() : Clock::now();
-  const int workers = run.workers = ChooseWorkers(executable, runner, seconds, begin);
-  if (const int64_t own = WorkerBytes(executable); own > 0) run.own.emplace(own * workers);
+  const int workers = ChooseWorkers(executable, team, seconds, begin);
+  TakeOwn(executable, run, workers);
   if (workers > 1) {
     run.barrier.Reset(workers, workers <= Cores());
     if (RunTeam(
             workers, [](void* r, int id) { Work(*static_cast<RunState*>(r), id); }, &run)) {
-      Watch(executable, runner, seconds, begin);
+      Watch(executable, team, seconds, begin);
       return;
     }
     run.workers = 1;
@@ -241,10 +264,6 @@ void Execute(const Executable& executable, Runner& runner, double seconds) {
   Work(run, 0);
   if (!small) executable.alone_seconds = Since(begin, Clock::now());
 }
-
-}  // namespace
-
-namespace {
 
 // Returns the buffers in which a value is after the run: those of another one, if their storages
 // have changed places.
@@ -258,16 +277,7 @@ Buffers& Final(RunState& run, int32_t view) {
   return own;
 }
 
-}  // namespace
-
-std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs) {
-  CheckInputs(executable, inputs);
-  Runner& runner = TheRunner();
-  std::lock_guard<std::mutex> lock(runner.lock);
-  const SingleThreaded libraries;
-  const Cleaner cleaner(runner.run);
-  RunState& run = runner.run;
-  Execute(executable, runner, Binder(executable, runner).Run(inputs));
+std::vector<Buffers> Results(const Executable& executable, RunState& run) {
   if (run.error) std::rethrow_exception(std::exchange(run.error, nullptr));
   std::vector<Buffers> results;
   results.reserve(executable.outputs.size());
@@ -282,22 +292,39 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
   return results;
 }
 
-void SetWorkerCount(int n) {
-  Runner& runner = TheRunner();
-  std::lock_guard<std::mutex> lock(runner.lock);
-  runner.workers = std::max(n, 0);
+std::vector<Buffers> RunOnTeam(const Executable& executable, Team& team,
+                               std::vector<Buffers>& inputs) {
+  team.runner.workers = Workers();
+  team.runner.forced = forced.load(std::memory_order_relaxed);
+  const Cleaner cleaner(team.runner.run);
+  Execute(executable, team, Binder(executable, team.runner).Run(inputs));
+  return Results(executable, team.runner.run);
 }
 
-int WorkerCount() {
-  Runner& runner = TheRunner();
-  std::lock_guard<std::mutex> lock(runner.lock);
-  return Workers(runner);
+std::vector<Buffers> RunAlone(const Executable& executable, std::vector<Buffers>& inputs) {
+  Runner runner;
+  Binder(executable, runner).Run(inputs);
+  TakeOwn(executable, runner.run, 1);
+  Work(runner.run, 0);
+  return Results(executable, runner.run);
 }
 
-void ForceParallel(bool on) {
-  Runner& runner = TheRunner();
-  std::lock_guard<std::mutex> lock(runner.lock);
-  runner.forced = on;
+}  // namespace
+
+std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs) {
+  CheckInputs(executable, inputs);
+  const SingleThreaded libraries;
+  Team& team = TheTeam();
+  if (team.busy.exchange(true, std::memory_order_acquire)) return RunAlone(executable, inputs);
+  struct Free {
+    Team& team;
+    ~Free() { team.busy.store(false, std::memory_order_release); }
+  } free{team};
+  return RunOnTeam(executable, team, inputs);
 }
+
+void SetWorkerCount(int n) { worker_count = std::max(n, 0); }
+int WorkerCount() { return Workers(); }
+void ForceParallel(bool on) { forced = on; }
 
 }  // namespace tessera::runtime

@@ -1,6 +1,8 @@
 // Runs plans. Knows no op, sharding or program: only buffers, kernels and exchanges.
 //
-// Threads: Run may be called from several threads; runs take turns on one team of workers.
+// Threads: Run may be called from several threads, and from kernels. There is one team of workers;
+// a run that finds it busy is done by its caller's thread alone. After a fork the child has a team
+// of its own.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +47,7 @@ std::shared_ptr<const Executable> Prepare(plan::Plan plan);
 // `inputs` are in the order of Plan::inputs; those that the plan may take (Plan::donated) are
 // consumed if the caller has moved the only reference in. Throws what a kernel threw first, or
 // RuntimeError; then all buffers made by the run have been released, and a donated input may have
-// been overwritten. A kernel must not call Run.
+// been overwritten.
 std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs);
 
 // Peak bytes that a run allocates for one device, the one with most instances to its name (0):
@@ -56,7 +58,7 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
 // inputs (taken to be the only references), and scratch do not count.
 int64_t PeakBytes(const Executable& executable);
 
-// Workers of the team: n >= 1, or 0 for one per core. Not during a run.
+// Workers of the team from the next run on: n >= 1, or 0 for one per core.
 void SetWorkerCount(int n);
 int WorkerCount();
 

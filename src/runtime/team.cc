@@ -1,23 +1,21 @@
 #include "runtime/team.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
-#ifdef TESSERA_STD_THREADS
 #include <atomic>
 #include <system_error>
 #include <thread>
 #include <vector>
-#endif
 
 namespace tessera::runtime {
+namespace {
 
-#ifdef TESSERA_STD_THREADS
-
-// ThreadSanitizer does not see libgomp's synchronisation. The threads wait for each other before
-// the first works, so that a thread that cannot be made leaves no barrier half full.
-bool RunTeam(int workers, void (*work)(void*, int), void* context) {
+// A team of new threads, which wait for each other before the first works, so that a thread that
+// cannot be made leaves no barrier half full.
+bool RunNewThreads(int workers, void (*work)(void*, int), void* context) {
   enum { kUndecided, kGo, kCancel };
   std::atomic<int> decision{kUndecided};
   std::vector<std::thread> threads;
@@ -38,10 +36,6 @@ bool RunTeam(int workers, void (*work)(void*, int), void* context) {
   return decision == kGo;
 }
 
-#else
-
-namespace {
-
 // Linux often wakes a worker on the caller's core. They would take turns there for as long as
 // libgomp spins at the end of a region, 2 to 4 ms: hop to another core, then be free again.
 void LeaveCore(int core) {
@@ -53,9 +47,7 @@ void LeaveCore(int core) {
   sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
-}  // namespace
-
-bool RunTeam(int workers, void (*work)(void*, int), void* context) {
+bool RunOpenMp(int workers, void (*work)(void*, int), void* context) {
   bool complete = true;
   const int core = sched_getcpu();
 #pragma omp parallel num_threads(workers) default(none) shared(work, context, complete) \
@@ -72,7 +64,23 @@ bool RunTeam(int workers, void (*work)(void*, int), void* context) {
   return complete;
 }
 
+// ThreadSanitizer does not see libgomp's synchronisation.
+#ifdef TESSERA_STD_THREADS
+constexpr bool kSeesOpenMp = false;
+#else
+constexpr bool kSeesOpenMp = true;
 #endif
+
+// True in a child of a fork: libgomp waits there for threads that only its parent has.
+std::atomic<bool> forked{false};
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+
+}  // namespace
+
+bool RunTeam(int workers, void (*work)(void*, int), void* context) {
+  return kSeesOpenMp && !forked ? RunOpenMp(workers, work, context)
+                                : RunNewThreads(workers, work, context);
+}
 
 int CoreCount() {
   cpu_set_t set;

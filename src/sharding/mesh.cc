@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/reader.h"
 
 namespace tessera::sharding {
@@ -30,6 +31,7 @@ bool SameAxes(const std::vector<MeshAxis>& a, const std::vector<MeshAxis>& b) {
 
 // Meshes are few and never freed, so a list behind a mutex is enough.
 struct Registry {
+  Registry() { base::HoldOverFork(mutex); }
   std::mutex mutex;
   std::vector<std::unique_ptr<MeshDef>> meshes;
 };

@@ -45,8 +45,9 @@ ir::Memo<Decision>& Decisions() {
 struct Draft {
   DeviceProgram device;
   // Per value: the instruction that makes it, -1 for inputs; whether it is light: made of less data
-  // than it has, so that a part of it is better made than cut out. Broadcasts are, and whatever is
-  // computed from light values, numbers and nothing else.
+  // than it has, so that a part of it is better made than cut out. Broadcasts are, elementwise ops
+  // of operands that are all repeated, and whatever is computed from light values and numbers
+  // alone.
   struct Origin {
     int32_t instruction = -1;
     bool light = false;
@@ -218,9 +219,10 @@ class Lowering {
 
   // `anew`: the value exists already and is made a second time, for a use of a part of it.
   std::vector<ir::ValueId> Partitioned(const ir::Instruction& instruction,
-                                       const std::vector<ir::ValueId>& operands,
+                                       std::vector<ir::ValueId> operands,
                                        const std::vector<const ir::Type*>& results,
                                        bool anew = false) {
+    if (std::holds_alternative<ir::Elementwise>(*instruction.op->lowering)) TakeScalars(operands);
     ir::OpKey key{instruction.op, instruction.params, {}};
     for (ir::ValueId v : operands) key.types.push_back(Placed(v));
     key.types.insert(key.types.end(), results.begin(), results.end());
@@ -360,13 +362,25 @@ class Lowering {
     return part;
   }
 
+  // Elementwise ops repeat scalars themselves, without memory. One operand keeps the shape.
+  void TakeScalars(std::vector<ir::ValueId>& operands) const {
+    std::vector<ir::ValueId> taken;
+    for (ir::ValueId v : operands) taken.push_back(ScalarOf(v).value_or(v));
+    if (std::any_of(taken.begin(), taken.end(),
+                    [&](ir::ValueId v) { return !Placed(v)->shape().empty(); }))
+      operands = std::move(taken);
+  }
+
   // Returns the number that v is everywhere, if it is a broadcast of one.
   std::optional<ir::ValueId> ScalarOf(ir::ValueId v) const {
     int32_t i = draft_.origins[static_cast<size_t>(v)].instruction;
     if (i < 0) return {};
     const ir::Instruction& made = draft_.device.program.instructions[static_cast<size_t>(i)];
-    bool broadcast = std::holds_alternative<ir::Broadcast>(*made.op->lowering);
-    if (!broadcast || !Placed(made.operands[0])->shape().empty()) return {};
+    if (!std::holds_alternative<ir::Broadcast>(*made.op->lowering)) return {};
+    const ir::Type* scalar = Placed(made.operands[0]);
+    if (!scalar->shape().empty() || !Placed(v)->sharding().unreduced.empty() ||
+        !scalar->sharding().unreduced.empty())
+      return {};
     return made.operands[0];
   }
 
@@ -427,19 +441,22 @@ class Lowering {
     return next;
   }
 
-  bool IsLight(const ir::OpDef& op, absl::Span<const ir::ValueId> ins) const {
+  bool IsLight(const ir::OpDef& op, absl::Span<const ir::ValueId> ins, int64_t elements) const {
     if (std::holds_alternative<ir::Broadcast>(*op.lowering)) return true;
     if (op.opaque || std::holds_alternative<ir::Region>(*op.lowering) ||
         std::holds_alternative<ir::Move>(*op.lowering))
       return false;
+    bool repeats = std::holds_alternative<ir::Elementwise>(*op.lowering);
     return std::all_of(ins.begin(), ins.end(), [&](ir::ValueId v) {
-      return Placed(v)->shape().empty() || draft_.origins[static_cast<size_t>(v)].light;
+      return Placed(v)->shape().empty() || draft_.origins[static_cast<size_t>(v)].light ||
+             (repeats && Placed(v)->elements() < elements);
     });
   }
 
   void Emit(const ir::OpDef& op, ir::ParamsPtr params, absl::Span<const ir::ValueId> ins,
             absl::Span<const ir::ValueId> outs, Note note) {
-    Draft::Origin origin{static_cast<int32_t>(program().instructions.size()), IsLight(op, ins)};
+    Draft::Origin origin{static_cast<int32_t>(program().instructions.size()),
+                         IsLight(op, ins, Placed(outs[0])->elements())};
     for (ir::ValueId v : outs) draft_.origins[static_cast<size_t>(v)] = origin;
     program().instructions.push_back(
         {&op, std::move(params), {ins.begin(), ins.end()}, {outs.begin(), outs.end()}, loc_});

@@ -6,6 +6,7 @@ namespace tessera::trace {
 
 TracedRegion TraceRegion(absl::Span<const ir::Type* const> parameters, const LeafFunction& f,
                          const char* op, Loc loc) {
+  NestingScope nesting(op, loc);
   Trace* outer = CurrentTrace();
   auto trace =
       std::make_shared<Trace>(CurrentMesh(), loc, outer ? outer->shared_from_this() : nullptr);

@@ -5,11 +5,15 @@
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <mutex>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "tessera/transforms.h"
 #include "trace/array.h"
+#include "trace/retrace.h"
 #include "trace/scopes.h"
 
 namespace tessera::trace {
@@ -34,8 +38,16 @@ struct Key {
 
 struct Entry {
   TracedProgram traced;
+  Given given;
+  size_t number = 0;            // of entries before it
   Executor::Compiled compiled;  // null until first run
 };
+
+bool SameButStatics(const Key& a, const Key& b) {
+  return a.types == b.types && a.flags == b.flags && a.mesh == b.mesh &&
+         a.default_int == b.default_int && a.default_float == b.default_float &&
+         a.strict == b.strict && a.compile_key == b.compile_key;
+}
 
 }  // namespace
 
@@ -43,19 +55,33 @@ class JitCache {
  public:
   explicit JitCache(std::string n) : name(std::move(n)) {}
   const std::string name;
-  std::mutex mutex;
   absl::flat_hash_map<Key, std::shared_ptr<Entry>> entries;
+  bool noted = false;  // that it grows and grows
 };
+
+namespace {
+
+// All caches, which one lock guards: it is held to look something up, never while anything is
+// traced or compiled, for that may call the user's functions.
+struct Caches {
+  Caches() { base::HoldOverFork(mutex); }
+  std::mutex mutex;
+  absl::flat_hash_map<const void*, std::shared_ptr<JitCache>> shared;
+};
+Caches& TheCaches() {
+  static Caches& caches = *new Caches;
+  return caches;
+}
+
+}  // namespace
 
 std::shared_ptr<JitCache> NewJitCache(std::string name) {
   return std::make_shared<JitCache>(std::move(name));
 }
 
 std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name) {
-  static std::mutex mutex;
-  static auto* caches = new absl::flat_hash_map<const void*, std::shared_ptr<JitCache>>;
-  std::lock_guard lock(mutex);
-  std::shared_ptr<JitCache>& cache = (*caches)[key];
+  std::lock_guard lock(TheCaches().mutex);
+  std::shared_ptr<JitCache>& cache = TheCaches().shared[key];
   if (!cache) cache = NewJitCache(name);
   return cache;
 }
@@ -83,6 +109,7 @@ Key MakeKey(const FlatArguments& arguments, const std::vector<ArrayRef>& leaves)
 }
 
 TracedProgram TraceOnce(const std::vector<ArrayRef>& leaves, const TraceBody& body, Loc loc) {
+  NestingScope nesting("jit", loc);
   auto trace = std::make_shared<Trace>(CurrentMesh(), loc);
   struct End {
     Trace& trace;
@@ -96,7 +123,7 @@ TracedProgram TraceOnce(const std::vector<ArrayRef>& leaves, const TraceBody& bo
     tracers.emplace_back(std::make_shared<TracedArray>(leaf->type(), leaf->loc(), trace, v));
   }
   TraceScope scope(trace.get());
-  FlatResult result = body(tracers);
+  FlatResult result = body.call(tracers);
   for (const Array& leaf : result.leaves)
     trace->program().outputs.push_back(trace->Lift(Use(leaf, "jit", loc), loc));
   if (!trace->program().mesh)
@@ -112,32 +139,74 @@ std::vector<ArrayRef> UseLeaves(const FlatArguments& arguments, Loc loc) {
   return leaves;
 }
 
+// Numbers of new programs after which a note is due.
+constexpr size_t kStaticRetraces = 3, kRetraces = 16;
+
+// Returns the note about this new entry, empty unless one is due. Under the lock.
+std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc loc) {
+  if (cache.noted || !RetraceNotesOn()) return {};
+  size_t alike = 0;
+  const Entry *last = nullptr, *last_alike = nullptr;
+  for (const auto& [other, entry] : cache.entries) {
+    if (entry.get() == &fresh) continue;
+    if (!last || entry->number > last->number) last = entry.get();
+    if (!SameButStatics(other, key)) continue;
+    ++alike;
+    if (!last_alike || entry->number > last_alike->number) last_alike = entry.get();
+  }
+  const bool statics = alike >= kStaticRetraces;
+  if (!statics && fresh.number < kRetraces) return {};
+  cache.noted = true;
+  std::string change = ChangeText((statics ? last_alike : last)->given, fresh.given);
+  if (change.empty()) change = "the mesh, the dtype scopes or what is donated";
+  return fmt::format(
+      "tessera: {}: jit({}) has traced {} programs more than one; last changed: {}\n  {}\n"
+      "  said once for a function; RetraceNotes(false) silences it\n",
+      base::Where(loc), cache.name, fresh.number, change,
+      statics ? "a value that is no Array is part of the program: make the parameter an Array, or "
+                "pass asarray(value)"
+              : "each combination of types is a program of its own: pad the arguments to few");
+}
+
 std::shared_ptr<Entry> Find(JitCache& cache, const FlatArguments& arguments,
                             const std::vector<ArrayRef>& leaves, const TraceBody& body, Loc loc) {
   Key key = MakeKey(arguments, leaves);
   {
-    std::lock_guard lock(cache.mutex);
+    std::lock_guard lock(TheCaches().mutex);
     auto it = cache.entries.find(key);
     if (it != cache.entries.end()) return it->second;
   }
   auto entry = std::make_shared<Entry>();
   entry->traced = TraceOnce(leaves, body, loc);
-  std::lock_guard lock(cache.mutex);
-  return cache.entries.try_emplace(std::move(key), std::move(entry)).first->second;
+  entry->given.outline = body.outline();
+  for (const ArrayRef& leaf : leaves) entry->given.types.push_back(leaf->type());
+  std::string note;
+  {
+    std::lock_guard lock(TheCaches().mutex);
+    entry->number = cache.entries.size();
+    auto [it, fresh] = cache.entries.try_emplace(std::move(key), entry);
+    if (fresh) note = RetraceNote(cache, it->first, *entry, loc);
+    entry = it->second;
+  }
+  if (!note.empty()) std::fputs(note.c_str(), stderr);
+  return entry;
 }
 
 // Compiles on the first run. What the captures share is known only now.
-Executor::Compiled CompiledOf(JitCache& cache, Entry& entry, const FlatArguments& arguments,
+Executor::Compiled CompiledOf(Entry& entry, const FlatArguments& arguments,
                               const std::vector<ArrayRef>& inputs) {
-  std::lock_guard lock(cache.mutex);
-  if (!entry.compiled) {
-    std::vector<bool> shares, donated = arguments.donated;
-    for (const ArrayRef& input : inputs)
-      shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
-    donated.resize(inputs.size());
-    entry.compiled =
-        TheExecutor().Compile(entry.traced.program, std::move(donated), std::move(shares));
+  {
+    std::lock_guard lock(TheCaches().mutex);
+    if (entry.compiled) return entry.compiled;
   }
+  std::vector<bool> shares, donated = arguments.donated;
+  for (const ArrayRef& input : inputs)
+    shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
+  donated.resize(inputs.size());
+  Executor::Compiled compiled =
+      TheExecutor().Compile(entry.traced.program, std::move(donated), std::move(shares));
+  std::lock_guard lock(TheCaches().mutex);
+  if (!entry.compiled) entry.compiled = std::move(compiled);
   return entry.compiled;
 }
 
@@ -162,11 +231,12 @@ std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves, const ir
     inputs.push_back(
         std::const_pointer_cast<ArrayImpl>(std::static_pointer_cast<const ArrayImpl>(c.array)));
     if (const std::optional<Loc>& donated = inputs.back()->donated_at)
-      base::ThrowTrace(base::Refusal(
-          "jit", "captured", base::Where(loc),
-          fmt::format("the function captured {}, which was donated since",
-                      inputs.back()->type()->text()),
-          {"donated at " + base::Where(*donated), "pass it as an argument instead of capturing it"}));
+      base::ThrowTrace(
+          base::Refusal("jit", "captured", base::Where(loc),
+                        fmt::format("the function captured {}, which was donated since",
+                                    inputs.back()->type()->text()),
+                        {"donated at " + base::Where(*donated),
+                         "pass it as an argument instead of capturing it"}));
   }
   return inputs;
 }
@@ -175,7 +245,10 @@ std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves, const ir
 
 FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc) {
   std::vector<ArrayRef> leaves = UseLeaves(arguments, loc);
-  if (InsideTrace(leaves)) return body(arguments.leaves);
+  if (InsideTrace(leaves)) {
+    NestingScope nesting("jit", loc);
+    return body.call(arguments.leaves);
+  }
   std::shared_ptr<Entry> entry = Find(cache, arguments, leaves, body, loc);
   const ir::Program& program = *entry->traced.program;
   FlatResult result{{}, entry->traced.skeleton};
@@ -186,7 +259,7 @@ FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& bo
     return result;
   }
   std::vector<ArrayRef> inputs = WithCaptures(leaves, program, loc);
-  Executor::Compiled compiled = CompiledOf(cache, *entry, arguments, inputs);
+  Executor::Compiled compiled = CompiledOf(*entry, arguments, inputs);
   for (size_t i = 0; i < leaves.size(); ++i)
     if (arguments.donated[i]) leaves[i]->donated_at = loc;
   arguments.leaves.clear();
@@ -199,6 +272,11 @@ FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& bo
 TracedProgram TraceCall(JitCache& cache, const FlatArguments& arguments, const TraceBody& body,
                         Loc loc) {
   return Find(cache, arguments, UseLeaves(arguments, loc), body, loc)->traced;
+}
+
+int64_t Retraces(const JitCache& cache) {
+  std::lock_guard lock(TheCaches().mutex);
+  return std::max<int64_t>(0, static_cast<int64_t>(cache.entries.size()) - 1);
 }
 
 Program TraceJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc) {

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/error.h"
+#include "ir/program.h"
 #include "trace/array.h"
 
 namespace tessera {
@@ -12,6 +13,7 @@ namespace trace {
 namespace {
 thread_local const sharding::MeshDef* current_mesh = nullptr;
 thread_local Trace* current_trace = nullptr;
+thread_local int nesting = 0;
 std::atomic<int> mesh_scopes{0};
 std::atomic<int> devices{1};
 }  // namespace
@@ -28,11 +30,35 @@ MeshDefScope::MeshDefScope(const sharding::MeshDef* mesh) : old_(current_mesh) {
 }
 MeshDefScope::~MeshDefScope() { current_mesh = old_; }
 
+NestingScope::NestingScope(const char* op, Loc loc) {
+  if (nesting >= ir::kMostNested)
+    base::ThrowTrace(
+        base::Refusal(op, "nested", base::Where(loc),
+                      fmt::format("functions are traced inside of one another more than {} deep",
+                                  ir::kMostNested),
+                      {"let a loop do what the levels repeat"}));
+  ++nesting;
+}
+NestingScope::~NestingScope() { --nesting; }
+
+void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc) {
+  if (mesh.is_abstract()) return;
+  int64_t needed = mesh.size();
+  for (int64_t id : mesh.device_ids()) needed = std::max(needed, id + 1);
+  if (needed > devices)
+    base::ThrowRuntime(base::Refusal(
+        op, 7, base::Where(loc),
+        fmt::format("the mesh {} needs {} devices, but there are {}", mesh.text(), needed,
+                    devices.load()),
+        {fmt::format("call SetDeviceCount({}) at the start, or use abstract_mesh", needed)}));
+}
+
 }  // namespace trace
 
 Mesh current_mesh() { return Mesh(trace::current_mesh); }
 
-MeshScope::MeshScope(Mesh mesh) : old_(trace::current_mesh) {
+MeshScope::MeshScope(Mesh mesh, Loc loc) : old_(trace::current_mesh) {
+  if (mesh.def()) trace::CheckDevices(*mesh.def(), "MeshScope", loc);
   trace::current_mesh = mesh.def();
   ++trace::mesh_scopes;
 }
@@ -68,14 +94,7 @@ void SetDeviceCount(int n, Loc loc) {
 Mesh make_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
   const sharding::MeshDef* mesh =
       sharding::MakeMesh(std::move(axes), std::move(options), false, "make_mesh", loc);
-  int64_t needed = mesh->size();
-  for (int64_t id : mesh->device_ids()) needed = std::max(needed, id + 1);
-  if (needed > DeviceCount())
-    base::ThrowRuntime(base::Refusal(
-        "make_mesh", 7, base::Where(loc),
-        fmt::format("the mesh {} needs {} devices, but there are {}", mesh->text(), needed,
-                    DeviceCount()),
-        {fmt::format("call SetDeviceCount({}) at the start, or use abstract_mesh", needed)}));
+  trace::CheckDevices(*mesh, "make_mesh", loc);
   return Mesh(mesh);
 }
 

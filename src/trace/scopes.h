@@ -34,6 +34,18 @@ class MeshDefScope {
   const sharding::MeshDef* old_;
 };
 
+// Scope: a function that is run or traced inside of another. Throws TraceError where that is more
+// than ir::kMostNested deep: what handles programs recurses.
+class NestingScope {
+ public:
+  NestingScope(const char* op, Loc loc);
+  ~NestingScope();
+  NestingScope(const NestingScope&) = delete;
+};
+
+// Throws RuntimeError if this process has fewer devices than the mesh, unless that is abstract.
+void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc);
+
 // Number of simulated devices, and of MeshScopes alive in the process.
 int Devices();
 int LiveMeshScopes();

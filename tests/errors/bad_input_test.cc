@@ -444,6 +444,66 @@ TEST(Tracing, DonatedCapturesAreGone) {
   ExpectRefused("trace_donated_capture", [&] { f(1.0); });
 }
 
+TEST(Tracing, DonateNamesArguments) {
+  auto f = [](Array x, Array y) { return x + y; };
+  Array x = ones({4});
+  ExpectRefused("jit_donate_beyond", [&] { jit(f, {.donate = {3}})(x, x); });
+  ExpectRefused("jit_donate_negative", [&] { jit(f, {.donate = {-1}}).trace(x, x); });
+  ExpectRefused("jit_donate_twice", [&] { jit(f, {.donate = {1, 0, 1}}).lower(x, x); });
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(4, 1)) << "nothing was given away";
+}
+
+TEST(Tracing, MeshesOfMoreDevicesThanThereAreNow) {
+  SetDeviceCount(8);
+  const Mesh mesh = make_mesh({{"x", 8}});
+  auto f = jit([=] {
+    MeshScope scope(mesh);
+    return sum(reshard(arange(8.0), P("x")));
+  });
+  f();
+  SetDeviceCount(2);
+  ExpectRefused("mesh_scope_of_more_devices", [&] { MeshScope scope(mesh); });
+  ExpectRefused("mesh_of_more_devices_in_jit", [&] { f(); });
+  EXPECT_THROW(reshard(ones({8}), Sharding(mesh, P("x"))), RuntimeError);
+  SetDeviceCount(8);
+  EXPECT_EQ(f().item<float>(), 28);
+  SetDeviceCount(1);
+}
+
+// Loops in loops, each traced in the one around it.
+Array Nested(int depth, Array x, int kind) {
+  if (depth == 0) return x + 1;
+  auto inner = [=](Array y) { return Nested(depth - 1, y, kind); };
+  switch (kind) {
+    case 0:
+      return fori_loop(
+          0, 2, [=](Array, Array y) { return inner(y); }, x);
+    case 1:
+      return cond(
+          x > 0, inner, [](Array y) { return y; }, x);
+    case 2:
+      return while_loop([](Array y) { return y < 1; }, inner, x);
+    case 3:
+      return jit(inner)(x);
+    default:
+      return auto_axes(inner, {.out_sharding = P()})(x);
+  }
+}
+
+TEST(Tracing, FunctionsNestToADepth) {
+  const char* names[] = {"nested_fori", "nested_cond", "nested_while", "nested_jit", "nested_auto"};
+  for (int kind = 0; kind < 5; ++kind) {
+    auto at = [=](int depth) { return jit([=](Array x) { return Nested(depth, x, kind); }); };
+    Array x = zeros({}) + 0.5;
+    EXPECT_NO_THROW(at(8)(x)) << names[kind];
+    ExpectRefused(names[kind], [&] { at(2000)(x); });
+    // Whatever is traced can be lowered, printed and read back.
+    const Program deepest = at(63).trace(x);
+    EXPECT_EQ(Program::Parse(deepest.text()).outputs()[0].text(), "f32[]");
+    lower(deepest);
+  }
+}
+
 TEST(Tracing, WhatTheUsersCodeThrowsPassesThrough) {
   auto f = jit([](Array x) -> Array {
     if (x.rank() == 0) throw std::out_of_range("mine");

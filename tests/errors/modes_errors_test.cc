@@ -52,6 +52,44 @@ const std::vector<Case>& Cases() {
          auto f = [](Array x) { return reshard(x, P("x")); };
          auto_axes(f, {.out_sharding = P()})(abstract_array("f32[8@x]"));
        }},
+      {"jit_in_shardings_left_over",
+       [] {
+         MeshScope s(AllExplicit());
+         auto f = [](Array a, Array b) { return a + b; };
+         Array x = abstract_array("f32[8@x]");
+         jit(f, {.in_shardings = {P("x"), P("x"), P("x")}})(x, x);
+       }},
+      {"jit_in_shardings_left_over_inside",
+       [] {
+         MeshScope s(AllExplicit());
+         auto f = [](std::pair<Array, Array> ab, double) { return ab.first + ab.second; };
+         Array x = abstract_array("f32[8@x]");
+         jit(f, {.in_shardings = {{P("x"), P("x"), P("x")}, P()}})({x, x}, 1.0);
+       }},
+      {"jit_out_shardings_left_over",
+       [] {
+         MeshScope s(AllExplicit());
+         auto f = [](Array a) { return std::pair(a, a); };
+         jit(f, {.out_shardings = {P("x"), P(), P()}})(abstract_array("f32[8@x]"));
+       }},
+      {"jit_out_shardings_for_one_array",
+       [] {
+         MeshScope s(AllExplicit());
+         jit(Same, {.out_shardings = {P("x"), P()}})(abstract_array("f32[8@x]"));
+       }},
+      {"auto_axes_specs_left_over",
+       [] {
+         MeshScope s(AllExplicit());
+         auto f = [](Array x) { return std::pair(x, x); };
+         auto_axes(f, {.out_sharding = {P("x"), P(), P()}})(abstract_array("f32[8@x]"));
+       }},
+      {"explicit_axes_specs_left_over",
+       [] {
+         MeshScope s(Mixed());
+         auto f = [](Array a, Array b) { return a + b; };
+         Array x = abstract_array("f32[8@x]");
+         explicit_axes(f, {.in_sharding = {P("x"), P("x"), P("x")}})(x, x);
+       }},
       {"explicit_axes_no_in_sharding",
        [] {
          MeshScope s(Mixed());

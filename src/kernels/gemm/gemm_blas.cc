@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace tessera::kernels {
 namespace {
@@ -23,6 +27,9 @@ struct Blas {
   GemmFn<double> dgemm = nullptr;
   GemvFn<float> sgemv = nullptr;
   GemvFn<double> dgemv = nullptr;
+  // A build without locks hands one work buffer to two threads that call it at once, and both get
+  // wrong numbers: calls then take turns.
+  bool takes_turns = false;
 };
 
 // Debian's OpenBLAS knows CPUs by model number and takes new ones for the slowest core, so the core
@@ -39,14 +46,31 @@ void ChooseCore() {
   if (core != nullptr) setenv("OPENBLAS_CORETYPE", core, kKeep);
 }
 
+// Opens the library so that it starts no threads of its own: the workers are ours.
+void* OpenWithoutThreads() {
+  constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
+  const char* now = getenv(kThreads);
+  const std::optional<std::string> wanted = now ? std::optional<std::string>(now) : std::nullopt;
+  setenv(kThreads, "1", /*replace=*/1);
+  void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  if (wanted)
+    setenv(kThreads, wanted->c_str(), /*replace=*/1);
+  else
+    unsetenv(kThreads);
+  if (library == nullptr) return library;
+  if (auto set = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads")))
+    set(1);
+  return library;
+}
+
 Blas Load() {
   ChooseCore();
   Blas blas;
-  void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  void* library = OpenWithoutThreads();
   if (library == nullptr) return blas;
-  // Of the variants with threads, none may start any.
-  if (auto set = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads")))
-    set(1);
+  auto config = reinterpret_cast<char* (*)()>(dlsym(library, "openblas_get_config"));
+  blas.takes_turns =
+      config == nullptr || std::string_view(config()).find("SINGLE_THREADED") != std::string::npos;
   blas.sgemm = reinterpret_cast<GemmFn<float>>(dlsym(library, "cblas_sgemm"));
   blas.dgemm = reinterpret_cast<GemmFn<double>>(dlsym(library, "cblas_dgemm"));
   blas.sgemv = reinterpret_cast<GemvFn<float>>(dlsym(library, "cblas_sgemv"));
@@ -57,6 +81,14 @@ Blas Load() {
 const Blas& Library() {
   static const Blas blas = Load();
   return blas;
+}
+
+// Returns a lock held while the library is called, if it needs one.
+std::unique_lock<std::mutex> Turn() {
+  static std::mutex mutex;
+  std::unique_lock lock(mutex, std::defer_lock);
+  if (Library().takes_turns) lock.lock();
+  return lock;
 }
 
 // y = op(matrix) x, where the matrix [rows, cols] has the given strides, one of them 1.
@@ -95,10 +127,12 @@ bool HasBlas() {
 }
 
 void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const float* a, const float* b, float* c) {
+  std::unique_lock lock = Turn();
   Multiply(Library().sgemm, Library().sgemv, d, m, n, a, b, c);
 }
 void BlasGemm(const GemmDesc& d, int64_t m, int64_t n, const double* a, const double* b,
               double* c) {
+  std::unique_lock lock = Turn();
   Multiply(Library().dgemm, Library().dgemv, d, m, n, a, b, c);
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <thread>
+
 namespace tessera {
 namespace {
 
@@ -68,6 +70,66 @@ TEST_F(CustomOps, AreNotGivenPaddingToReduce) {
   auto f = jit([](Array x) { return RowMaxOp()({with_sharding_constraint(x, P(None, "x"))}); });
   Array a = arange(15.0).reshape({3, 5}) - 100;
   EXPECT_THAT(f(a).to_vector<float>(), testing::ElementsAre(-96, -91, -86));
+}
+
+// Doubles its operand by array functions, eager and jitted.
+void ByArrays(const KernelCall& call) {
+  auto in = call.in[0].data<float>(), out = call.out[0].data<float>();
+  Array x = array(std::vector<float>(in.begin(), in.end()));
+  auto halves = jit([](Array a) { return a * 0.5; });
+  std::vector<float> got = (x + halves(x) + halves(x)).to_vector<float>();
+  if (!current_mesh().empty()) got[0] = -1;
+  std::copy(got.begin(), got.end(), out.begin());
+}
+void ByKernelsOfArrays(const KernelCall& call) {
+  static const CustomOp inner =
+      register_op({.name = "test_by_arrays", .rule = "n -> n", .kernel = ByArrays});
+  auto in = call.in[0].data<float>(), out = call.out[0].data<float>();
+  std::vector<float> got =
+      inner({array(std::vector<float>(in.begin(), in.end()))}).to_vector<float>();
+  std::copy(got.begin(), got.end(), out.begin());
+}
+
+// Their team is at work while they run.
+TEST_F(CustomOps, MayUseArrays) {
+  static const CustomOp op =
+      register_op({.name = "test_nested_arrays", .rule = "n -> n", .kernel = ByKernelsOfArrays});
+  for (int workers : {1, 3}) {
+    SetWorkerCount(workers);
+    MeshScope scope(make_mesh({{"x", 8}}));
+    Array x = reshard(arange(65536.0), P("x"));
+    Array y = jit([](Array a) { return op({a}, {.out_sharding = P("x")}) + 1; })(x);
+    EXPECT_EQ(y.to_vector<float>(), (x * 2 + 1).to_vector<float>());
+  }
+  SetWorkerCount(0);
+}
+
+TEST_F(CustomOps, MayUseArraysOnThreadsOfTheirOwn) {
+  static const CustomOp op = register_op(
+      {.name = "test_own_threads", .rule = "n -> n", .kernel = [](const KernelCall& call) {
+         std::thread thread([&] { ByArrays(call); });
+         thread.join();
+       }});
+  EXPECT_THAT(op({arange(4.0)}).to_vector<float>(), testing::ElementsAre(0, 2, 4, 6));
+}
+
+// What a kernel throws, or an array function in it, comes out of the call; the team works on.
+TEST_F(CustomOps, MayThrow) {
+  static bool armed = false;
+  static const CustomOp op =
+      register_op({.name = "test_throws", .rule = "n -> n", .kernel = [](const KernelCall& call) {
+                     ByArrays(call);
+                     if (armed) ones({2}) + ones({3});
+                   }});
+  armed = true;
+  for (int workers : {1, 3}) {
+    SetWorkerCount(workers);
+    MeshScope scope(make_mesh({{"x", 8}}));
+    Array x = reshard(arange(65536.0), P("x"));
+    EXPECT_THROW(op({x}), ShapeError);
+    EXPECT_EQ(sum(x + x).item<float>(), 65536.0 * 65535.0);
+  }
+  SetWorkerCount(0);
 }
 
 TEST_F(CustomOps, KeepTheirNameInProgramText) {

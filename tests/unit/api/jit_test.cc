@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <functional>
+#include <string>
 #include <thread>
 
 namespace tessera {
@@ -125,6 +127,63 @@ TEST(Jit, DonatedBuffersAreReused) {
   Array x = zeros({1 << 16});
   for (int i = 0; i < 5; ++i) x = step(x);
   EXPECT_EQ(x[0].item<float>(), 5);
+}
+
+TEST(Jit, CountsRetraces) {
+  auto f = jit([n = 0](Array x, double lr) { return x * lr + n; });
+  EXPECT_EQ(f.retraces(), 0);
+  f(1.0, 0.5), f(2.0, 0.5);
+  EXPECT_EQ(f.retraces(), 0);
+  f(1.0, 0.25);
+  EXPECT_EQ(f.retraces(), 1) << "another static value";
+  f(ones({2}), 0.25);
+  EXPECT_EQ(f.retraces(), 2) << "another type";
+  f.trace(ones({3}), 0.25);
+  f(ones({3}), 0.25);
+  EXPECT_EQ(f.retraces(), 3) << "of .trace, whose program the call takes";
+}
+
+std::string NotesOf(const std::function<void()>& program) {
+  testing::internal::CaptureStderr();
+  program();
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Jit, SaysOnceThatStaticValuesRetrace) {
+  auto f = [n = 0](Array x, double lr) { return x * lr + n; };
+  auto train = [](auto step) {
+    for (int i = 0; i < 10; ++i) step(ones({4}), 1.0 / (i + 1));
+  };
+  const std::string note = NotesOf([&] { train(jit(f, {.name = "step"})); });
+  EXPECT_THAT(note,
+              testing::MatchesRegex(
+                  "tessera: jit_test.cc:[0-9]+: jit\\(step\\) has traced 3 programs more than "
+                  "one; last changed: argument 1 from 0.33333[0-9]* to 0.25\n"
+                  ".*make the parameter an Array.*\n.*RetraceNotes\\(false\\).*\n"))
+      << note;
+  RetraceNotes(false);
+  EXPECT_EQ(NotesOf([&] { train(jit(f)); }), "");
+  RetraceNotes(true);
+  auto inside = jit([n = 0](std::pair<Array, std::vector<double>> p, std::string) {
+    return p.first * p.second.at(0) + n;
+  });
+  EXPECT_THAT(NotesOf([&] {
+                for (double v : {1.0, 2.0, 3.0, 4.5}) inside({ones({2}), {v}}, "a");
+              }),
+              testing::HasSubstr("argument 0[1][0] from 3 to 4.5\n"));
+}
+
+TEST(Jit, SaysWhichTypesRetraceOnlyAfterMany) {
+  auto f = jit([n = 0](Array x, Array y) { return sum(x) + y + n; });
+  EXPECT_EQ(NotesOf([&] {
+              for (int i = 1; i <= 16; ++i) f(ones({i}), 1.0);
+            }),
+            "");
+  EXPECT_THAT(NotesOf([&] {
+                for (int i = 17; i <= 40; ++i) f(ones({i}), 1.0);
+              }),
+              testing::ContainsRegex("argument 0 from f32.16. to f32.17.\n.*types"));
+  EXPECT_EQ(f.retraces(), 39);
 }
 
 // A donated buffer that somebody else still has is left as it is.

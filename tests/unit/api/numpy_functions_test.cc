@@ -23,7 +23,7 @@ void PrintTo(const Row& row, std::ostream* os) { *os << row.name; }
 
 // The placement of a result, which only Explicit axes let one ask for.
 std::optional<PartitionSpec> Asked(PartitionSpec spec) {
-  if (current_mesh().mode("x") == Auto) return std::nullopt;
+  if (current_mesh().empty() || current_mesh().mode("x") == Auto) return std::nullopt;
   return spec;
 }
 
@@ -52,7 +52,7 @@ const Row kTable[] = {
      [](Operands a) { return diagonal(a[0], {.offset = 1, .dim1 = 1, .dim2 = 2}); },
      {kColumns, kBoth}},
     {"diag_of", {{8}}, [](Operands a) { return diag(a[0]); }},
-    {"diag_below", {{8}}, [](Operands a) { return diag(a[0], -8); }, {}},
+    {"diag_below", {{8}}, [](Operands a) { return diag(a[0], -8); }},
     {"outer",
      {{8}, {4, 4}},
      [](Operands a) { return outer(a[0], a[1]); },
@@ -60,10 +60,19 @@ const Row kTable[] = {
     {"outer_asked",
      {{8}, {4, 4}},
      [](Operands a) { return outer(a[0], a[1], {.out_sharding = Asked(P("x", None))}); },
-     {kColumns, kBoth}},
-    {"inner", {{4, 8}, {2, 8}}, [](Operands a) { return inner(a[0], a[1]); }, {}},
-    {"vdot", {{8, 16}, {8, 16}}, [](Operands a) { return vdot(a[0], a[1]); }, {}},
-    {"kron", {{8, 4}, {2, 3}}, [](Operands a) { return kron(a[0], a[1]); }, {}},
+     {kColumns}},
+    {"inner", {{4, 8}, {3, 8}}, [](Operands a) { return inner(a[0], a[1]); }, {kColumns, kBoth}},
+    {"inner_asked",
+     {{4, 8}, {3, 8}},
+     [](Operands a) { return inner(a[0], a[1], {.out_sharding = Asked(P("x", None))}); }},
+    {"vdot",
+     {{8, 16}, {8, 16}},
+     [](Operands a) { return vdot(a[0], a[1]); },
+     {kRows, kColumns, kBoth}},
+    {"vdot_asked",
+     {{8, 16}, {8, 16}},
+     [](Operands a) { return vdot(a[0], a[1], {.out_sharding = Asked(P())}); }},
+    {"kron", {{8, 4}, {3, 3}}, [](Operands a) { return kron(a[0], a[1]); }},
     {"moveaxis",
      {{8, 4, 6}},
      [](Operands a) {
@@ -71,13 +80,16 @@ const Row kTable[] = {
      }},
     {"swapaxes", {{8, 4, 6}}, [](Operands a) { return swapaxes(a[0], 0, -1); }},
     {"flip", {{8, 16}}, [](Operands a) { return flip(a[0]); }},
-    {"ravel", {{8, 16}}, [](Operands a) { return ravel(a[0]); }, {kColumns, kBoth}},
+    {"ravel", {{8, 16}}, [](Operands a) { return ravel(a[0]); }, {kColumns}},
     {"ravel_asked", {{8, 16}}, [](Operands a) { return ravel(a[0], {Asked(P("x"))}); }},
     {"atleast_2d", {{8}}, [](Operands a) { return atleast_2d(a[0]); }},
     {"append", {{8, 4}, {8, 4}}, [](Operands a) { return append(a[0], a[1], 0); }},
     {"unstack", {{8, 4}}, [](Operands a) { return unstack(a[0], 1)[2]; }, {kColumns, kBoth}},
     {"diff", {{8, 16}}, [](Operands a) { return diff(a[0], 0); }, {kRows, kBoth}},
-    {"diff_columns", {{8, 6}}, [](Operands a) { return diff(a[0], 1, {.n = 2}); }, {}},
+    {"diff_columns",
+     {{8, 6}},
+     [](Operands a) { return diff(a[0], 1, {.n = 2}); },
+     {kColumns, kBoth}},
     {"ptp", {{8, 16}}, [](Operands a) { return ptp(a[0], 0); }},
     {"count_nonzero", {{8, 16}}, [](Operands a) { return count_nonzero(a[0], 1); }},
     {"average",
@@ -109,7 +121,7 @@ const Row kTable[] = {
        return meshgrid({a[0], a[1]})[1];
      }},
     {"meshgrid_asked",
-     {{8}, {4}},
+     {{8}, {3}},
      [](Operands a) {
        return meshgrid({a[0], a[1]}, {.out_sharding = Asked(P(None, "x"))})[0];
      }},
@@ -154,11 +166,7 @@ TEST_P(NumpyFunctions, WhereverOperandsLie) {
     for (int64_t d : shape.dims()) n *= d;
     data.push_back(reshape(arange(static_cast<double>(n)) * 5.0 % 13.0 - 4.0, shape));
   }
-  Array want;
-  {
-    MeshScope one(make_mesh({{"x", 1}, {"y", 1}}));
-    want = GetParam().run(data);
-  }
+  const Array want = GetParam().run(data);
   for (auto [x, y] : {std::pair(2, 1), {4, 2}})
     for (const char* how : {kRows, kColumns, kBoth}) {
       SCOPED_TRACE(testing::Message() << x << " x " << y << ", " << how << " cut");
@@ -185,6 +193,24 @@ TEST_P(NumpyFunctions, WhereverOperandsLie) {
 
 INSTANTIATE_TEST_SUITE_P(Table, NumpyFunctions, testing::ValuesIn(kTable),
                          [](const auto& info) { return std::string(info.param.name); });
+
+TEST(MatrixFunctions, LeaveMatricesWhereTheyAre) {
+  for (AxisMode mode : {Explicit, Auto}) {
+    MeshScope scope(abstract_mesh({{"x", 4, mode}, {"y", 2, mode}}));
+    Array a = abstract_array(mode == Auto ? "f32[64,128]" : "f32[64@x,128@y]");
+    auto bytes = [&](Array (*f)(Array)) {
+      auto program = [&](Array x) {
+        return f(mode == Auto ? with_sharding_constraint(x, P("x", "y")) : x);
+      };
+      return jit(program).lower(a).comm().bytes();
+    };
+    EXPECT_EQ(bytes([](Array x) { return tril(x); }), 0);
+    EXPECT_EQ(bytes([](Array x) { return triu(x, 3); }), 0);
+    EXPECT_LE(bytes([](Array x) { return matrix_trace(x); }), 8);
+    // The matrix has 32 KiB, its diagonal 256 bytes.
+    EXPECT_LE(bytes([](Array x) { return diagonal(x, {.out_sharding = Asked(P("x"))}); }), 256);
+  }
+}
 
 }  // namespace
 }  // namespace tessera

@@ -148,8 +148,8 @@ TEST(ProgramGraph, TheCaseForTrueSettlesTiesOfSelect) {
       }).trace(abstract_array("bool[8,8]"), abstract_array("f32[8,8]"), abstract_array("f32[8,8]"));
   EXPECT_EQ(Shardings(p, {"", R"({}, {"x"})", R"({"x"}, {})"}, "")[0],
             R"(<@mesh, [{"x", ?}, {?}]>)");
-  const ir::Program& placed = *PropagateProgram(*p.program()).program;
-  EXPECT_EQ(placed.instructions[0].operands, p.program()->instructions[0].operands);
+  const auto placed = PropagateProgram(*p.program()).program;
+  EXPECT_EQ(placed->instructions[0].operands, p.program()->instructions[0].operands);
 }
 
 // `rev` moves what it sends through its dim a round later than these.

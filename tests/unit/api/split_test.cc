@@ -248,6 +248,11 @@ const Light kLight[] = {
      [](Array a) {
        return a + pad(ones({kN / 2, kN + 2}), {{0, 1, 1}, {-1, -1, 0}}, 0.0f);
      }},
+    {"a mask of data and indices",
+     [](Array a) {
+       Array ids = argmax(a, 1).reshape({kN, 1});
+       return where(eq(ids, iota({1, kN}, 1)), a, 0.0f);
+     }},
     {"in a loop",
      [](Array a) {
        Array mask = iota({kN, kN}, 1) <= iota({kN, kN}, 0);
@@ -268,6 +273,21 @@ TEST(Split, WhatHasNoDataOfItsOwnIsMadeInParts) {
     Lowered lowered = LowerOf(light.f);
     // The argument, the result and at most four temporaries of the like.
     EXPECT_LE(lowered.peak_bytes(), 6 * kN * kN / 64 * 4) << lowered.device_program();
+  }
+}
+
+// Scalars that an elementwise op repeats take no memory: the argument and the result are all.
+TEST(Split, RepeatedScalarsTakeNoMemory) {
+  for (const Light& light :
+       {Light{"where", [](Array a) { return where(a > 0, a, -1e30f); }},
+        Light{"ones",
+              [](Array a) {
+                return a + ones({kN, kN});
+              }},
+        Light{"two cases", [](Array a) { return where(a > 0, 1.0f, 0.0f); }}}) {
+    SCOPED_TRACE(light.name);
+    Lowered lowered = LowerOf(light.f);
+    EXPECT_LE(lowered.peak_bytes(), 2 * kN * kN / 64 * 4 + 64) << lowered.device_program();
   }
 }
 

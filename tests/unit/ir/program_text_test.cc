@@ -79,7 +79,7 @@ func @main(%0: f32[8] <@mesh, [{"x"}]>, %1: i32[] <@mesh, []>) -> (f32[8] <@mesh
   %3: f32[8] <@mesh, [{"x"}]>, %4: f32[8] <@mesh, [{"x"}]> = sort %2, %2 {dim=[0], num_keys=1, descending=false} // model.cc:7
   %5: f32[8] <@mesh, [{}]> = while_loop %3 {constants=0}               // "my model.cc:13" "\"quo\"ted\""
     region(%6: f32[8] <@mesh, [{}]>) -> bool[] <@mesh, []> {
-      %7: bool[] <@mesh, []> = constant {value=bool 1}                 // model.cc:14
+      %7: bool[] <@mesh, []> = constant {value=bool true}              // model.cc:14
       return %7
     }
     region(%8: f32[8] <@mesh, [{}]>) -> f32[8] <@mesh, [{}]> {

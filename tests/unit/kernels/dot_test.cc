@@ -137,10 +137,11 @@ TEST(DotGeneral, MatchesALoopForAnyOrderOfDims) {
       {f32, f32, f32, {96, 3, 70}, {96, 70, 5}, {2}, {1}, {0}, {0}},
       {f32, f32, f32, {70, 3, 80}, {90, 80}, {2}, {1}, {}, {}},
   };
-  for (DotDesc d : forms)
+  for (size_t i = 0; i < std::size(forms); ++i)
     for (DType dtype : {f32, f64, bf16, i32}) {
+      DotDesc d = forms[i];
       d.lhs_dtype = d.rhs_dtype = d.out_dtype = dtype;
-      Check(d, std::string(dtype.name()) + " form " + std::to_string(&d - forms));
+      Check(d, std::string(dtype.name()) + " form " + std::to_string(i));
     }
 }
 
@@ -171,6 +172,33 @@ TEST(DotGeneral, ThreadsShareOneKernel) {
     }
     for (std::thread& t : threads) t.join();
     for (const Buffer& c : got) EXPECT_TRUE(SameBits(c, want)) << dtype.name();
+  }
+}
+
+// Small products go to OpenBLAS, of which some builds have no locks.
+TEST(DotGeneral, SmallProductsOfSeveralThreadsAtOnceAreRight) {
+  struct Sizes {
+    DType dtype;
+    int64_t m, n, k;
+  };
+  for (const Sizes& s : {Sizes{f32, 256, 16, 32}, {f64, 64, 48, 32}, {f32, 128, 1, 256}}) {
+    const DotDesc d = Matmul(s.dtype, s.m, s.n, s.k);
+    const Buffer a = Random(s.dtype, s.m * s.k, 1), b = Random(s.dtype, s.k * s.n, 2);
+    const plan::Kernel kernel = DotGeneral(d);
+    Buffer want(s.dtype, s.m * s.n);
+    Call(kernel, {&a, &b}, {&want});
+    std::vector<int> wrong(2);
+    std::vector<std::thread> threads;
+    for (int& count : wrong)
+      threads.emplace_back([&] {
+        Buffer c(s.dtype, s.m * s.n);
+        for (int r = 0; r < 5000; ++r) {
+          Call(kernel, {&a, &b}, {&c});
+          count += !SameBits(c, want);
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(wrong, std::vector<int>(2)) << s.dtype.name() << " " << s.m << " x " << s.n;
   }
 }
 

@@ -1,0 +1,44 @@
+#include "base/fork.h"
+
+#include <pthread.h>
+
+#include <mutex>
+#include <vector>
+
+namespace tessera::base {
+namespace {
+
+struct Registry {
+  Registry() { pthread_atfork(Acquire, Release, Release); }
+  static void Acquire();
+  static void Release();
+  std::mutex mutex;
+  std::vector<ForkLock> locks;
+};
+Registry& TheRegistry() {
+  static Registry& registry = *new Registry;
+  return registry;
+}
+
+void Registry::Acquire() {
+  Registry& registry = TheRegistry();
+  registry.mutex.lock();
+  for (const ForkLock& l : registry.locks) l.acquire(l.lock);
+}
+
+void Registry::Release() {
+  Registry& registry = TheRegistry();
+  for (size_t i = registry.locks.size(); i-- > 0;)
+    registry.locks[i].release(registry.locks[i].lock);
+  registry.mutex.unlock();
+}
+
+}  // namespace
+
+void AddForkLock(ForkLock lock) {
+  Registry& registry = TheRegistry();
+  std::lock_guard guard(registry.mutex);
+  registry.locks.push_back(lock);
+}
+
+}  // namespace tessera::base

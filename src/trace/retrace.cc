@@ -1,0 +1,75 @@
+#include "trace/retrace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "tessera/debug.h"
+
+namespace tessera {
+namespace tree {
+
+std::string Text(Scalar v) {
+  switch (v.kind()) {
+    case Scalar::kBool:
+      return v.as_int() ? "true" : "false";
+    case Scalar::kFloat:
+      return fmt::format("{}", v.as_double());
+    case Scalar::kUInt:
+      return fmt::format("{}", static_cast<uint64_t>(v.as_int()));
+    default:
+      return fmt::format("{}", v.as_int());
+  }
+}
+
+}  // namespace tree
+
+namespace trace {
+namespace {
+
+std::atomic<bool> notes{true};
+
+// "argument 1[0]": the first level of a path counts the arguments.
+std::string Name(const tree::Path& path) {
+  std::string name = fmt::format("argument {}", path.at(0));
+  for (size_t i = 1; i < path.size(); ++i) name += fmt::format("[{}]", path[i]);
+  return name;
+}
+
+using Facts = std::vector<std::pair<tree::Path, std::string>>;
+
+// Everything about the arguments that a trace depends on, in the order in which it is told.
+Facts FactsOf(const Given& given) {
+  Facts facts = given.outline.statics;
+  for (const auto& [path, parts] : given.outline.nodes)
+    if (!path.empty()) facts.emplace_back(path, fmt::format("{} parts", parts));
+  for (size_t i = 0; i < given.types.size(); ++i)
+    facts.emplace_back(given.outline.arrays[i], given.types[i]->text());
+  return facts;
+}
+
+}  // namespace
+
+std::string ChangeText(const Given& before, const Given& now) {
+  constexpr size_t kShown = 3;
+  const Facts old = FactsOf(before), fresh = FactsOf(now);
+  std::string text;
+  size_t changes = 0;
+  for (size_t i = 0; i < std::min(old.size(), fresh.size()); ++i) {
+    if (old[i] == fresh[i] || ++changes > kShown) continue;
+    text += fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ", Name(fresh[i].first),
+                        old[i].second, fresh[i].second);
+    if (old[i].first != fresh[i].first) return text;  // another tree: the rest does not compare
+  }
+  if (changes > kShown) text += fmt::format(", and {} more", changes - kShown);
+  return text;
+}
+
+bool RetraceNotesOn() { return notes; }
+
+}  // namespace trace
+
+void RetraceNotes(bool on) { trace::notes = on; }
+
+}  // namespace tessera
