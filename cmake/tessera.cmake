@@ -27,15 +27,15 @@ function(tessera_library name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc
        ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*/*.cc)
-  if(NOT sources)
-    # Not touched again where it is: what depends on it would be linked anew.
-    file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/empty.cc "")
-    set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cc)
+  list(TRANSFORM ARG_DEPS PREPEND tessera_)
+  if(NOT sources)  # headers alone
+    add_library(tessera_${name} INTERFACE)
+    target_link_libraries(tessera_${name} INTERFACE ${ARG_DEPS})
+    return()
   endif()
   add_library(tessera_${name} STATIC ${sources})
   target_include_directories(tessera_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  list(TRANSFORM ARG_DEPS PREPEND tessera_)
   target_link_libraries(tessera_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LIBS})
 endfunction()

@@ -12,6 +12,7 @@
 #include "tessera/dtype.h"
 #include "tessera/error.h"
 #include "tessera/mesh.h"
+#include "tessera/reduction.h"
 
 namespace tessera {
 
@@ -88,10 +89,6 @@ class DimSharding {
 DimSharding Open(DimSharding dim = None);
 // Returns the dim closed, which plain entries are already.
 DimSharding Closed(DimSharding dim);
-
-// How partial values combine. Types are unreduced by sum, max or min; the others arise inside
-// device programs.
-enum class Reduction : uint8_t { kSum, kMax, kMin, kProd, kAnd, kOr };
 
 // How an array is laid out: one entry per dim, and the axes over which it is unreduced (each
 // device holds a partial value), reduced (replicated, with unreduced cotangents) or must stay

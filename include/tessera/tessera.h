@@ -13,6 +13,7 @@
 #include "tessera/modes.h"
 #include "tessera/ops.h"
 #include "tessera/program.h"
+#include "tessera/reduction.h"
 #include "tessera/sharding.h"
 #include "tessera/transforms.h"
 #include "tessera/tree.h"

@@ -1,10 +1,7 @@
 #include "tessera/dtype.h"
 
-#include <bit>
-#include <cmath>
-#include <cstring>
-
 #include "base/error.h"
+#include "base/narrow_floats.h"
 
 namespace tessera {
 namespace {
@@ -17,29 +14,6 @@ constexpr Info kInfo[] = {{"default", 0}, {"bool", 1}, {"i8", 1},  {"i16", 2}, {
                           {"i64", 8},     {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8},
                           {"f16", 2},     {"bf16", 2}, {"f32", 4}, {"f64", 8}};
 
-uint16_t ToHalf(float v) {
-  uint32_t x = std::bit_cast<uint32_t>(v), sign = (x >> 16) & 0x8000;
-  x &= 0x7fffffff;
-  if (x > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
-  if (x >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);
-  if (x < 0x38800000) {  // subnormal in f16: let the float adder round at the right bit
-    float shifted = std::bit_cast<float>(x) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
-  }
-  x += 0xfff + ((x >> 13) & 1) - 0x38000000;
-  return static_cast<uint16_t>(sign | (x >> 13));
-}
-
-float FromHalf(uint16_t h) {
-  uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16, body = h & 0x7fff;
-  if (body >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (body & 0x3ff) << 13);
-  if (body < 0x400) {
-    float magnitude = std::ldexp(static_cast<float>(body), -24);
-    return sign ? -magnitude : magnitude;
-  }
-  return std::bit_cast<float>(sign | ((body << 13) + 0x38000000));
-}
-
 thread_local DType default_int = i32, default_float = f32;
 thread_local bool strict_types = false;
 
@@ -51,17 +25,10 @@ bool Wider(DType a, DType b) { return a.size() > b.size(); }
 const char* DType::name() const { return kInfo[code_].name; }
 int DType::size() const { return kInfo[code_].size; }
 
-Float16::Float16(float v) : bits(ToHalf(v)) {}
-Float16::operator float() const { return FromHalf(bits); }
-
-BFloat16::BFloat16(float v) {
-  uint32_t x = std::bit_cast<uint32_t>(v);
-  if (std::isnan(v))
-    bits = static_cast<uint16_t>((x >> 16) | 0x40);
-  else
-    bits = static_cast<uint16_t>((x + 0x7fff + ((x >> 16) & 1)) >> 16);
-}
-BFloat16::operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+Float16::Float16(float v) : bits(base::FloatToHalf(v)) {}
+Float16::operator float() const { return base::HalfToFloat(bits); }
+BFloat16::BFloat16(float v) : bits(base::FloatToBrain(v)) {}
+BFloat16::operator float() const { return base::BrainToFloat(bits); }
 
 double Scalar::as_double() const {
   if (kind_ == kFloat) return float_;

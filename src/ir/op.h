@@ -17,7 +17,6 @@
 namespace tessera::plan {
 struct Kernel;
 enum class ScalarOp : uint8_t;
-enum class Reduction : uint8_t;
 }  // namespace tessera::plan
 
 namespace tessera::ir {
@@ -128,7 +127,7 @@ struct Elementwise {  // element by element: may join a fused group
   plan::ScalarOp op;
 };
 struct Reduce {  // over the reduce factors of its map: may join a fused group
-  plan::Reduction reduction;
+  Reduction reduction;
   void (*make)(const LocalCall&, plan::Kernel*);  // on its own
 };
 struct Broadcast {  // elements are repeated along new dims: may join a fused group

@@ -1,5 +1,5 @@
-#include "kernels/fused_program.h"
-#include "kernels/gemm.h"
+#include "kernels/fused/fused_program.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/kernels.h"
 
 namespace tessera::kernels {

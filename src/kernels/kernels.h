@@ -20,7 +20,12 @@ plan::Kernel Fused(const plan::FusedDesc& desc);
 // bf16 accumulate in f32 and are rounded once; integers wrap; kMax and kMin propagate NaN.
 // The reduction of no elements is its identity (max: -inf or the lowest value).
 plan::Kernel Reduce(DType dtype, const Shape& shape, const std::vector<int64_t>& dims,
-                    plan::Reduction reduction);
+                    Reduction reduction);
+
+// What combines the pieces of an exchange. f16 and bf16 are combined in f32 and rounded once;
+// integers wrap; kMax and kMin propagate NaN and order -0 below +0; bool has kSum and kMax = or,
+// kProd and kMin = and. Null where the dtype does not have the reduction (kAnd and kOr of floats).
+plan::CombineFn Combiner(DType dtype, Reduction reduction);
 
 // Index (of dtype `index`) of the first largest (or smallest) element along `dim`, which is
 // dropped; a NaN beats numbers, the first one wins. Out-of-range only if the dim is empty.

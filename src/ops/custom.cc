@@ -4,11 +4,10 @@
 
 #include "base/error.h"
 #include "base/shape.h"
-#include "kernels/reduce_elements.h"
+#include "kernels/reduce/reduce_elements.h"
 #include "ops/check.h"
 #include "plan/plan.h"
 #include "sharding/rule_text.h"
-#include "spmd/moves.h"
 #include "trace/scopes.h"
 
 namespace tessera::ops {
@@ -198,8 +197,7 @@ double Value(const ir::HostTensor& t, int64_t i) {
   return t.dtype.is_floating() ? t.Float(i) : static_cast<double>(t.Int(i));
 }
 
-double Combine(DType t, Reduction reduction, double a, double b) {
-  plan::Reduction r = spmd::ToPlan(reduction);
+double Combine(DType t, Reduction r, double a, double b) {
   if (t.is_floating()) return kernels::Combine<double>(r, a, b);
   return static_cast<double>(
       kernels::Combine<int64_t>(r, static_cast<int64_t>(a), static_cast<int64_t>(b)));

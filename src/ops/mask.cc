@@ -2,11 +2,10 @@
 // result.
 #include "base/defaults.h"
 #include "ir/move_params.h"
-#include "kernels/reduce_elements.h"
+#include "kernels/reduce/reduce_elements.h"
 #include "ops/check.h"
 #include "ops/laid_out.h"
 #include "ops/reference.h"
-#include "spmd/moves.h"
 
 namespace tessera::ops {
 namespace {
@@ -18,8 +17,7 @@ std::vector<ShapeAndDType> MaskType(const TypeCall& c) {
 }
 
 // What a reduction takes no notice of.
-ir::ParamsPtr Identity(DType t, Reduction reduction) {
-  plan::Reduction r = spmd::ToPlan(reduction);
+ir::ParamsPtr Identity(DType t, Reduction r) {
   ir::HostTensor one(t, {1});
   base::VisitDType(t, [&](auto zero) {
     using T = decltype(zero);

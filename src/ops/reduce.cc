@@ -36,54 +36,36 @@ Shape Without(const Shape& shape, const std::vector<int64_t>& dims) {
 }
 
 // C14: the dtype can be reduced so.
-template <plan::Reduction r>
+template <Reduction r>
 std::vector<ShapeAndDType> ReduceType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& dims = ir::As<DimsParams>(c.params).dims;
   CheckDims(c, dims, c.operands[0]->rank());
   DType t = c.operands[0]->dtype();
-  bool arithmetic = r == plan::Reduction::kSum || r == plan::Reduction::kProd;
-  bool bits = r == plan::Reduction::kAnd || r == plan::Reduction::kOr;
+  bool arithmetic = r == Reduction::kSum || r == Reduction::kProd;
+  bool bits = r == Reduction::kAnd || r == Reduction::kOr;
   if ((arithmetic && t.is_bool()) || (bits && t.is_floating()))
     c.FailDType(14, fmt::format("it does not reduce {}", t.name()));
   return {{Without(c.operands[0]->shape(), dims), t}};
 }
 
-constexpr Reduction ToSharding(plan::Reduction r) {
-  switch (r) {
-    case plan::Reduction::kProd:
-      return Reduction::kProd;
-    case plan::Reduction::kMax:
-      return Reduction::kMax;
-    case plan::Reduction::kMin:
-      return Reduction::kMin;
-    case plan::Reduction::kAnd:
-      return Reduction::kAnd;
-    case plan::Reduction::kOr:
-      return Reduction::kOr;
-    default:
-      return Reduction::kSum;
-  }
-}
-
-template <plan::Reduction r>
+template <Reduction r>
 DimMap ReduceDims(const ir::DimsCall& c) {
-  DimMap map = DropDims(c, ir::As<DimsParams>(c.params).dims,
-                        {.kind = FactorKind::kReduce, .reduction = ToSharding(r)});
-  sharding::Kinds kinds{.sum = r == plan::Reduction::kSum,
-                        .max = r == plan::Reduction::kMax,
-                        .min = r == plan::Reduction::kMin};
+  DimMap map =
+      DropDims(c, ir::As<DimsParams>(c.params).dims, {.kind = FactorKind::kReduce, .reduction = r});
+  sharding::Kinds kinds{
+      .sum = r == Reduction::kSum, .max = r == Reduction::kMax, .min = r == Reduction::kMin};
   map.linear = {{.operands = {0}, .kinds = kinds}};
   return map;
 }
 
-template <plan::Reduction r>
+template <Reduction r>
 void MakeReduce(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& dims = ir::As<DimsParams>(c.params).dims;
   *out = kernels::Reduce(c.operands[0].dtype, c.operands[0].shape, dims, r);
 }
 
-template <plan::Reduction r>
+template <Reduction r>
 constexpr OpDef ReduceOp(std::string_view name, std::string_view doc) {
   return {.name = name,
           .doc = doc,
@@ -210,15 +192,14 @@ constexpr OpDef CumulativeOp(std::string_view name, std::string_view doc,
 
 }  // namespace
 
-constexpr OpDef kReduceSum = ReduceOp<plan::Reduction::kSum>("reduce_sum", "Sum over dims.");
-constexpr OpDef kReduceProd = ReduceOp<plan::Reduction::kProd>("reduce_prod", "Product over dims.");
+constexpr OpDef kReduceSum = ReduceOp<Reduction::kSum>("reduce_sum", "Sum over dims.");
+constexpr OpDef kReduceProd = ReduceOp<Reduction::kProd>("reduce_prod", "Product over dims.");
 constexpr OpDef kReduceMax =
-    ReduceOp<plan::Reduction::kMax>("reduce_max", "Largest over dims; NaN wins.");
+    ReduceOp<Reduction::kMax>("reduce_max", "Largest over dims; NaN wins.");
 constexpr OpDef kReduceMin =
-    ReduceOp<plan::Reduction::kMin>("reduce_min", "Smallest over dims; NaN wins.");
-constexpr OpDef kReduceAnd =
-    ReduceOp<plan::Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
-constexpr OpDef kReduceOr = ReduceOp<plan::Reduction::kOr>("reduce_or", "Bitwise or over dims.");
+    ReduceOp<Reduction::kMin>("reduce_min", "Smallest over dims; NaN wins.");
+constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
+constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>("reduce_or", "Bitwise or over dims.");
 constexpr OpDef kArgmax = ArgOp<true>("argmax", "Index of the first largest element; NaN wins.",
                                       ir::ReferenceFn{reference::ArgMax});
 constexpr OpDef kArgmin = ArgOp<false>("argmin", "Index of the first smallest element; NaN wins.",

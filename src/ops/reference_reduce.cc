@@ -12,7 +12,6 @@
 namespace tessera::ops::reference {
 namespace {
 
-using plan::Reduction;
 using Coords = std::vector<int64_t>;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();

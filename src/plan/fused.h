@@ -7,6 +7,7 @@
 
 #include "plan/plan.h"
 #include "tessera/dtype.h"
+#include "tessera/reduction.h"
 
 namespace tessera::plan {
 
@@ -84,6 +85,104 @@ enum class ScalarOp : uint8_t {
   kSelect /* bool p, a, b: p ? b : a (select_n's order) */,
   kClamp /* lo, x, hi */,
 };
+
+struct ScalarFacts {
+  int operands = 0;       // 0: there is no such op
+  float cost = 1;         // per element, in additions
+  bool exact = false;     // of numbers of a dtype it is one too, before any rounding
+  bool rounds = false;    // to whole numbers: integers stay as they are
+  bool compares = false;  // -> bool
+};
+
+// No default: an op that is missing here does not compile.
+constexpr ScalarFacts FactsOf(ScalarOp op) {
+  using enum ScalarOp;
+  switch (op) {
+    case kNeg:
+    case kAbs:
+    case kSign:
+      return {.operands = 1, .exact = true};
+    case kFloor:
+    case kCeil:
+    case kRoundEven:
+    case kRoundAway:
+      return {.operands = 1, .exact = true, .rounds = true};
+    case kSqrt:
+    case kRsqrt:
+      return {.operands = 1, .cost = 8};
+    case kExp:
+    case kExp2:
+    case kExpm1:
+    case kLog:
+    case kLog1p:
+    case kCbrt:
+    case kSin:
+    case kCos:
+    case kTan:
+    case kAsin:
+    case kAcos:
+    case kAtan:
+    case kSinh:
+    case kCosh:
+    case kTanh:
+    case kAsinh:
+    case kAcosh:
+    case kAtanh:
+    case kErf:
+    case kErfc:
+    case kErfInv:
+    case kLgamma:
+    case kDigamma:
+    case kLogistic:
+      return {.operands = 1, .cost = 20};
+    case kIsFinite:
+    case kNot:
+    case kPopulationCount:
+    case kClz:
+    case kConvert:
+    case kBitcast:
+      return {.operands = 1};
+    case kMax:
+    case kMin:
+      return {.operands = 2, .exact = true};
+    case kDiv:
+      return {.operands = 2, .cost = 8};
+    case kRem:
+      return {.operands = 2, .cost = 10};
+    case kAdd:
+    case kSub:
+    case kMul:
+    case kPow:
+    case kAtan2:
+    case kNextafter:
+    case kAnd:
+    case kOr:
+    case kXor:
+    case kShiftLeft:
+    case kShiftRightArithmetic:
+    case kShiftRightLogical:
+      return {.operands = 2};
+    case kEq:
+    case kNe:
+    case kLt:
+    case kLe:
+    case kGt:
+    case kGe:
+      return {.operands = 2, .compares = true};
+    case kSelect:
+    case kClamp:
+      return {.operands = 3};
+  }
+  return {};
+}
+
+// Scalar ops are numbered from 0 without a gap: tables have one entry for each.
+inline constexpr int kScalarOps = [] {
+  int n = 0;
+  while (FactsOf(static_cast<ScalarOp>(n)).operands > 0) ++n;
+  return n;
+}();
+static_assert(kScalarOps == static_cast<int>(ScalarOp::kClamp) + 1);
 
 struct FusedNode {
   enum Kind : uint8_t { kInput, kConstant, kIota, kScalar, kReduce };

@@ -67,7 +67,10 @@ struct Segment {
   std::vector<Step> steps;
 };
 
-enum class Reduction : uint8_t { kSum, kProd, kMax, kMin, kAnd, kOr };
+// dst[i] = src[0][i] op src[1][i] op ..., from left to right, for n elements and k >= 1 sources.
+// `stream`: dst is larger than the caches, write past them. dst does not overlap a source.
+using CombineFn = void (*)(const std::byte* const* src, int k, std::byte* dst, int64_t n,
+                           bool stream);
 
 // Extents, and strides in elements in either buffer. Outer dims first; a dense box has been
 // collapsed to one dim by the maker. A stride of `in` may be 0 or negative.
@@ -93,8 +96,7 @@ struct Exchange {
   std::vector<std::vector<Piece>> pieces;  // per instance of `out`
   // Set: the pieces of an instance all cover the whole result and are combined in their order;
   // there is one box and one operand. Else they do not overlap.
-  bool reduces = false;
-  Reduction reduction = Reduction::kSum;
+  CombineFn combine = nullptr;
   int32_t note = -1;
 };
 

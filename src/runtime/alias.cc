@@ -54,7 +54,7 @@ std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::Value
   std::vector<int64_t> begins;
   bool permutes = in.bytes == out.bytes, aligned = in.bytes % kLine == 0;
   for (const auto& pieces : exchange.pieces) {
-    if (pieces.empty() || (exchange.reduces && pieces.size() > 1)) return std::nullopt;
+    if (pieces.empty() || (exchange.combine && pieces.size() > 1)) return std::nullopt;
     const int64_t begin = RangeBegin(pieces, elements, in.bytes / item, out.bytes / item);
     if (begin < 0) return std::nullopt;
     permutes &= pieces.size() == 1 && pieces[0].in_offset == 0;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "runtime/arena.h"
+#include "runtime/stream_copy.h"
 
 namespace tessera::runtime {
 namespace {
@@ -46,7 +47,7 @@ void StreamRows(std::byte* dst, const std::byte* src, int64_t rows, int64_t out_
 }  // namespace
 
 ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::Value& out)
-    : item_(exchange.dtype.size()), out_bytes_(out.bytes) {
+    : item_(exchange.dtype.size()), out_bytes_(out.bytes), combine_(exchange.combine) {
   const auto instances = static_cast<int32_t>(exchange.pieces.size());
   stream_ = out_bytes_ * instances >= kStreamFrom;
   for (const plan::Box& box : exchange.boxes) {
@@ -54,7 +55,7 @@ ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::Value& 
     ChooseRows(boxes_.back());
   }
   AddPieces(exchange);
-  if (exchange.reduces)
+  if (combine_)
     PrepareReduction(exchange);
   else
     PrepareCopies(instances);
@@ -105,8 +106,6 @@ void ReadyExchange::AddPieces(const plan::Exchange& exchange) {
 }
 
 void ReadyExchange::PrepareReduction(const plan::Exchange& exchange) {
-  reduce_ = FindReduce(exchange.dtype, exchange.reduction);
-  if (!reduce_) Malformed("the dtype does not have this reduction");
   if (boxes_.size() != 1 || boxes_[0].bytes() != out_bytes_) {
     Malformed("the pieces of a reduction do not cover the result");
   }
@@ -182,13 +181,13 @@ void ReadyExchange::Run(const View* views, const int32_t* in, const View& out, i
                         int64_t end) const {
   if (begin >= end) return;
   const Operands operands{views, in};
-  if (reduce_)
+  if (combine_)
     RunReduction(operands, out, begin, end);
   else if (!fill_.empty())
     RunFilled(operands, out, begin, end);
   else
     RunCopies(operands, out, begin, end);
-  if (stream_ && !reduce_) FinishStreams();
+  if (stream_ && !combine_) FinishStreams();
 }
 
 void ReadyExchange::RunCopies(const Operands& in, const View& out, int64_t begin,
@@ -259,7 +258,7 @@ void ReadyExchange::RunReduction(const Operands& in, const View& out, int64_t be
     for (int j = 0; j < k; ++j) src[j] = in.at(pieces[j]) + offset;
     const bool pack = box.run < kShortRun && k * box.run <= kPackBytes;
     if (box.dims.empty())
-      reduce_(src, k, out.at(i) + lo, (hi - lo) / item_, stream_);
+      combine_(src, k, out.at(i) + lo, (hi - lo) / item_, stream_);
     else if (pack)
       ReducePacked(src, k, out.at(i), lo / box.run, hi / box.run);
     else
@@ -278,7 +277,7 @@ void ReadyExchange::ReduceRows(const std::byte* const* src, int k, std::byte* ds
       from += outer % box.dims[d].extent * box.dims[d].in;
     }
     for (int j = 0; j < k; ++j) at[j] = src[j] + from;
-    reduce_(at, k, dst + row * box.run, box.run / item_, stream_);
+    combine_(at, k, dst + row * box.run, box.run / item_, stream_);
   }
 }
 
@@ -296,7 +295,7 @@ void ReadyExchange::ReducePacked(const std::byte* const* src, int k, std::byte* 
       CopyRows(box, to, src[j], row, row + count, row * box.run);
       at[j] = to;
     }
-    reduce_(at, k, dst + row * box.run, count * box.run / item_, stream_);
+    combine_(at, k, dst + row * box.run, count * box.run / item_, stream_);
   }
 }
 

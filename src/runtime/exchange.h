@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "plan/plan.h"
-#include "runtime/reduce.h"
 #include "runtime/view.h"
 
 namespace tessera::runtime {
@@ -95,7 +94,7 @@ class ReadyExchange {
   std::vector<int64_t> first_unit_;   // of a copy: per piece
   std::vector<int64_t> first_piece_;  // per instance, and the end
   std::vector<bool> fill_;            // per instance: zeros where no piece writes; empty: none
-  ReduceFn reduce_ = nullptr;
+  plan::CombineFn combine_ = nullptr;
   int64_t unit_ = 0;        // bytes of a unit of a reduction or a dense copy
   int64_t units_each_ = 1;  // per instance of a reduction
   int64_t units_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/reader.h"
+#include "base/reductions.h"
 #include "sharding/rule_text.h"
 
 namespace tessera::sharding {
@@ -115,10 +116,10 @@ class EinsumReader {
     Reduction reduction = Reduction::kSum;
     if (list == kLists[0] && !in_.Peek("{")) {
       std::string word = in_.Word();
-      int k = 0, last = static_cast<int>(Reduction::kOr);
-      while (k <= last && word != ReductionName(static_cast<Reduction>(k))) ++k;
-      if (k > last) in_.Fail("there is no reduction '" + word + "'");
-      reduction = static_cast<Reduction>(k);
+      const auto found = std::find_if(base::kReductions.begin(), base::kReductions.end(),
+                                      [&](Reduction r) { return word == ReductionName(r); });
+      if (found == base::kReductions.end()) in_.Fail("there is no reduction '" + word + "'");
+      reduction = *found;
     }
     in_.List("{", "}", [&] { kinds_.push_back({ReadName(), list, reduction, in_.position()}); });
   }

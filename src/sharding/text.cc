@@ -81,8 +81,21 @@ DimAxes ReadDim(base::Reader& in, const MeshDef* mesh) {
 }  // namespace
 
 const char* ReductionName(Reduction reduction) {
-  constexpr const char* kNames[] = {"sum", "max", "min", "prod", "and", "or"};
-  return kNames[static_cast<int>(reduction)];
+  switch (reduction) {
+    case Reduction::kSum:
+      return "sum";
+    case Reduction::kMax:
+      return "max";
+    case Reduction::kMin:
+      return "min";
+    case Reduction::kProd:
+      return "prod";
+    case Reduction::kAnd:
+      return "and";
+    case Reduction::kOr:
+      return "or";
+  }
+  return nullptr;
 }
 
 std::string Text(const TensorSharding& s) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/shape.h"
 #include "sharding/access.h"
 #include "sharding/local.h"
@@ -210,10 +211,20 @@ class Mover {
   AxisList summed_;
 };
 
+plan::CombineFn CombinerOf(const KernelFactories& kernels, const ir::Type& partial) {
+  plan::CombineFn combine = kernels.combiner(partial.dtype(), partial.sharding().kind);
+  if (combine) return combine;
+  ErrorDetail detail;
+  detail.op = "exchange";
+  detail.reason = "the dtype does not have this reduction";
+  base::ThrowInternal(std::move(detail));
+}
+
 }  // namespace
 
 plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type& to,
-                            const plan::Layout& to_layout, const ir::HaloParams* halo) {
+                            const plan::Layout& to_layout, const KernelFactories& kernels,
+                            const ir::HaloParams* halo) {
   plan::Exchange e;
   e.dtype = to.dtype();
   Boxes boxes(e.boxes);
@@ -222,8 +233,7 @@ plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type
   for (size_t i = 0; i < from.size(); ++i)
     if (static_cast<int32_t>(i) != fill)
       movers.emplace_back(static_cast<int32_t>(i), from[i], to, halo, boxes);
-  e.reduces = movers[0].reduces();
-  e.reduction = ToPlan(from[0].type->sharding().kind);
+  if (movers[0].reduces()) e.combine = CombinerOf(kernels, *from[0].type);
   const MeshDef* mesh = to.mesh() ? to.mesh() : from[0].type->mesh();
   std::vector<int64_t> positions = Positions(*mesh);
   for (int32_t device : to_layout.device_of_instance) {

@@ -26,23 +26,6 @@ sharding::StepKind KindOf(const ir::OpDef& op) {
   return static_cast<sharding::StepKind>(k);
 }
 
-plan::Reduction ToPlan(Reduction r) {
-  switch (r) {
-    case Reduction::kMax:
-      return plan::Reduction::kMax;
-    case Reduction::kMin:
-      return plan::Reduction::kMin;
-    case Reduction::kProd:
-      return plan::Reduction::kProd;
-    case Reduction::kAnd:
-      return plan::Reduction::kAnd;
-    case Reduction::kOr:
-      return plan::Reduction::kOr;
-    default:
-      return plan::Reduction::kSum;
-  }
-}
-
 ir::ExpandFn MaskOp() {
   static const ir::ExpandFn expand =
       std::get<ir::Expand>(*ir::FindOp("mask_padding")->lowering).expand;

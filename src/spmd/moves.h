@@ -1,7 +1,6 @@
 // The device program's moves: which op stands for a step, and its parameters.
 #pragma once
 #include "ir/op.h"
-#include "plan/plan.h"
 #include "sharding/reshard.h"
 
 namespace tessera::spmd {
@@ -10,9 +9,6 @@ namespace tessera::spmd {
 const ir::OpDef& OpOf(sharding::StepKind kind);
 // Returns which step an op stands for; only for those that OpOf gives.
 sharding::StepKind KindOf(const ir::OpDef& op);
-
-// Returns the runtime's word for a reduction.
-plan::Reduction ToPlan(Reduction reduction);
 
 // What puts the identity of a reduction behind the end of dims (MaskParams).
 ir::ExpandFn MaskOp();

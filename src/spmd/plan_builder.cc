@@ -231,8 +231,8 @@ class PlanBuilder {
     const auto* halo = kind == StepKind::kHaloExchange
                            ? &ir::As<ir::HaloParams>(instruction.params.get())
                            : nullptr;
-    plan::Exchange e = MakeExchange(operands, *Placed(out),
-                                    plan_.layouts[static_cast<size_t>(LayoutOf(out))], halo);
+    plan::Exchange e = MakeExchange(
+        operands, *Placed(out), plan_.layouts[static_cast<size_t>(LayoutOf(out))], kernels_, halo);
     e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;

@@ -22,6 +22,7 @@ struct KernelFactories {
   };
   plan::Kernel (*device_copy)(const DeviceCopy&);
   plan::Kernel (*copy_whole)(int64_t bytes);  // may be given one buffer as both
+  plan::CombineFn (*combiner)(DType, Reduction);
 };
 
 // `devices`: of the process. `donated`: per input and capture.
@@ -40,6 +41,7 @@ struct MoveOperand {
 // Returns the exchange, but for its values, that makes `to`: of one operand of another sharding,
 // or, with `halo`, of what it says is read of the operands.
 plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type& to,
-                            const plan::Layout& to_layout, const ir::HaloParams* halo = nullptr);
+                            const plan::Layout& to_layout, const KernelFactories& kernels,
+                            const ir::HaloParams* halo = nullptr);
 
 }  // namespace tessera::spmd

@@ -8,7 +8,6 @@ namespace tessera::kernels {
 namespace {
 
 using enum plan::ScalarOp;
-using plan::Reduction;
 using plan::ScalarOp;
 using testing::Buffer;
 using testing::Call;

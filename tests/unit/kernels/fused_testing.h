@@ -191,7 +191,7 @@ class Group {
     node.args[0] = a, node.args[1] = b, node.args[2] = c;
     return Add(node);
   }
-  int Reduce(plan::Reduction reduction, DType dtype, int a) {
+  int Reduce(Reduction reduction, DType dtype, int a) {
     plan::FusedNode node = Node(plan::FusedNode::kReduce, dtype);
     node.reduction = reduction;
     node.args[0] = a;

@@ -3,7 +3,6 @@
 namespace tessera::kernels {
 namespace {
 
-using plan::Reduction;
 using testing::Buffer;
 using testing::Call;
 using testing::Count;

@@ -6,8 +6,6 @@
 namespace tessera::ops::reference {
 namespace {
 
-using plan::Reduction;
-
 // ---- Moving elements ----------------------------------------------------------------------------
 
 TEST(ReferenceMove, ConstantIotaIdentity) {

@@ -146,12 +146,19 @@ inline plan::Exchange Dense(DType dtype, int64_t elements) {
   return e;
 }
 
-// All instances of `elements` are combined; `results` instances get the result.
-inline plan::Exchange AllReduce(int32_t devices, int32_t results, DType dtype, int64_t elements,
-                                plan::Reduction reduction = plan::Reduction::kSum) {
+// The combine function of these tests, of f32.
+inline void Sum(const std::byte* const* src, int k, std::byte* dst, int64_t n, bool) {
+  for (int64_t i = 0; i < n; ++i) {
+    float sum = 0;
+    for (int j = 0; j < k; ++j) sum += reinterpret_cast<const float*>(src[j])[i];
+    reinterpret_cast<float*>(dst)[i] = sum;
+  }
+}
+
+// All instances of `elements` are summed; `results` instances get the result.
+inline plan::Exchange AllReduce(int32_t devices, int32_t results, DType dtype, int64_t elements) {
   plan::Exchange e = Dense(dtype, elements);
-  e.reduces = true;
-  e.reduction = reduction;
+  e.combine = Sum;
   e.pieces.resize(results);
   for (auto& pieces : e.pieces) {
     for (int32_t d = 0; d < devices; ++d) pieces.push_back({d, 0, 0});
@@ -182,7 +189,7 @@ inline plan::Exchange ReduceScatter(int32_t devices, DType dtype, int64_t rows, 
   if (dim == 1) {
     e.boxes = {{{rows, cols}, {cols * devices, 1}, {cols, 1}}};
   }
-  e.reduces = true;
+  e.combine = Sum;
   e.pieces.resize(devices);
   for (int32_t i = 0; i < devices; ++i) {
     for (int32_t d = 0; d < devices; ++d) {
@@ -239,7 +246,7 @@ inline Values NaiveExchange(const plan::Exchange& e, const std::vector<Values>& 
       const auto& p = e.pieces[i][k];
       ForBox(e.boxes[p.box], [&](int64_t from, int64_t to) {
         float& x = out[i][p.out_offset + to];
-        x = (e.reduces && k > 0 ? x : 0) + in[p.operand][p.source][p.in_offset + from];
+        x = (e.combine && k > 0 ? x : 0) + in[p.operand][p.source][p.in_offset + from];
       });
     }
   }

@@ -1,0 +1,86 @@
+#include <memory>
+#include <utility>
+
+#include "base/shape.h"
+#include "kernels/copy/copy_plan.h"
+#include "kernels/kernels.h"
+
+namespace tessera::kernels {
+namespace {
+
+// `count` elements from `offset` of every outer row of an operand, whose rows have `row` elements.
+struct RowPart {
+  size_t operand;
+  int64_t row, offset, count;
+};
+
+struct JoinConfig {
+  struct Part {
+    size_t operand;
+    CopyPlan plan;  // outer dim [outer]
+  };
+  std::vector<Part> parts;
+  int64_t outer = 1;
+  int64_t chunk = 1;  // outer rows for which the output stays in the cache
+};
+
+// Every part takes its share of the outer rows; if there is only one row, of each operand.
+void RunJoin(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const JoinConfig*>(call.config);
+  if (config.outer == 1) {
+    for (const JoinConfig::Part& part : config.parts)
+      RunCopy(part.plan, {call.in[part.operand], call.out[0]}, call.part, call.parts);
+    return;
+  }
+  const Range rows = Share(config.outer, 1, call.part, call.parts);
+  for (int64_t i = rows.begin; i < rows.end; i += config.chunk)
+    for (const JoinConfig::Part& part : config.parts)
+      RunCopyRange(part.plan, {call.in[part.operand], call.out[0]},
+                   {i, std::min(rows.end, i + config.chunk)});
+}
+
+// Every outer row of the result is the parts one after the other.
+plan::Kernel Join(int32_t itemsize, int64_t outer, const std::vector<RowPart>& parts) {
+  JoinConfig config;
+  config.outer = outer;
+  int64_t total = 0, offset = 0;
+  for (const RowPart& part : parts) total += part.count;
+  for (const RowPart& part : parts) {
+    const CopyDesc desc{.itemsize = itemsize,
+                        .box = {outer, part.count},
+                        .in_strides = {part.row, 1},
+                        .out_strides = {total, 1},
+                        .in_offset = part.offset,
+                        .out_offset = offset,
+                        .out_size = outer * total};
+    config.parts.push_back({part.operand, MakeCopyPlan(desc, outer != 1)});
+    offset += part.count;
+  }
+  constexpr int64_t kChunkBytes = int64_t{128} << 10;
+  config.chunk = std::max<int64_t>(1, kChunkBytes / std::max<int64_t>(1, total * itemsize));
+  const double bytes = 2.0 * static_cast<double>(outer * total * itemsize);
+  const int64_t units = outer == 1 ? total * itemsize / 4096 : outer;
+  return {.fn = RunJoin,
+          .config = std::make_shared<const JoinConfig>(std::move(config)),
+          .bytes = bytes,
+          .max_parts = MaxParts(bytes, units)};
+}
+
+}  // namespace
+
+plan::Kernel Concatenate(int32_t itemsize, const std::vector<Shape>& shapes, int64_t dim) {
+  std::vector<RowPart> parts;
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    const auto [outer, n, inner] = base::Around(shapes[k], dim);
+    parts.push_back({k, n * inner, 0, n * inner});
+  }
+  return Join(itemsize, base::Around(shapes[0], dim).outer, parts);
+}
+
+plan::Kernel Roll(int32_t itemsize, const Shape& shape, int64_t dim, int64_t shift) {
+  const auto [outer, n, inner] = base::Around(shape, dim);
+  const int64_t row = n * inner, last = shift * inner;
+  return Join(itemsize, outer, {{0, row, row - last, last}, {0, row, 0, row - last}});
+}
+
+}  // namespace tessera::kernels

@@ -1,0 +1,107 @@
+// Scalar pieces that the plain-loop kernels share.
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "base/narrow_floats.h"
+#include "tessera/dtype.h"
+
+namespace tessera::kernels {
+
+// Float to int saturates and NaN gives 0; int to int wraps.
+template <class To, class From>
+inline To Cast(From v) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // 2^digits, the first number beyond To, is exact in From; the lowest of To is as well.
+    constexpr From kEnd = From(uint64_t{1} << (std::numeric_limits<To>::digits - 1)) * 2;
+    constexpr From kLow = static_cast<From>(std::numeric_limits<To>::lowest());
+    if (v >= kEnd) return std::numeric_limits<To>::max();
+    if (v <= kLow) return std::numeric_limits<To>::lowest();
+    return v == v ? static_cast<To>(v) : To{0};
+  } else {
+    return static_cast<To>(v);
+  }
+}
+
+// The float next to v whose last bit is set, or v itself if it is a float. Rounding that to f16 or
+// bf16 gives what rounding v at once would (Boldo and Melquiond 2008, "rounding to odd").
+template <class From>
+inline float RoundToOdd(From v) {
+  constexpr bool kLong = std::is_integral_v<From> && sizeof(From) == 8;
+  const std::conditional_t<kLong, long double, double> exact = v;
+  const float nearest = static_cast<float>(v);
+  const auto bits = std::bit_cast<uint32_t>(nearest);
+  if (exact != exact || nearest == exact || (bits & 1) != 0) return nearest;
+  const bool outwards = (nearest < exact) == (exact > 0);
+  return std::bit_cast<float>(outwards ? bits + 1 : bits - 1);
+}
+
+// NaN wins; -0 < +0.
+template <class T>
+inline T Larger(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (a != a || b != b) return a + b;
+    if (a == b) return std::signbit(a) ? b : a;
+  }
+  return a > b ? a : b;
+}
+template <class T>
+inline T Smaller(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (a != a || b != b) return a + b;
+    if (a == b) return std::signbit(a) ? a : b;
+  }
+  return a < b ? a : b;
+}
+
+// Sums and products that wrap: signed overflow is undefined, unsigned is not. Types of less than
+// 32 bits would become a signed int before they are multiplied.
+template <class T>
+inline T WrapAdd(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
+}
+template <class T>
+inline T WrapMul(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else
+    return a * b;
+}
+
+// The type in which elements of host type T are computed, and the way there and back (rounding).
+template <class T>
+struct ComputeOf {
+  using Type = T;
+};
+template <>
+struct ComputeOf<Float16> {
+  using Type = float;
+};
+template <>
+struct ComputeOf<BFloat16> {
+  using Type = float;
+};
+template <class T>
+using Compute = typename ComputeOf<T>::Type;
+
+template <class T>
+inline Compute<T> Widen(T v) {
+  if constexpr (std::is_same_v<T, Float16>)
+    return base::HalfToFloat(v.bits);
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return base::BrainToFloat(v.bits);
+  else
+    return v;
+}
+template <class T>
+inline T Narrow(Compute<T> v) {
+  return T(v);
+}
+
+}  // namespace tessera::kernels

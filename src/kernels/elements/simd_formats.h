@@ -1,0 +1,101 @@
+// The narrow floats in lanes of 32 bits: the bits of f16 and bf16 to f32 and back, once per target.
+#if defined(TESSERA_SIMD_FORMATS_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_FORMATS_H_
+#undef TESSERA_SIMD_FORMATS_H_
+#else
+#define TESSERA_SIMD_FORMATS_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Adds half of the last kept bit, less one if that bit is even, and cuts.
+template <int kDropped, class DU, class VU>
+HWY_INLINE VU RoundBits(DU d, VU bits) {
+  const VU odd = hn::And(hn::ShiftRight<kDropped>(bits), hn::Set(d, 1u));
+  const VU sum = hn::Add(bits, hn::Add(odd, hn::Set(d, (1u << (kDropped - 1)) - 1)));
+  return hn::And(sum, hn::Set(d, ~((1u << kDropped) - 1)));
+}
+// A float to the nearest number of the format, still a float.
+struct RoundBF16 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const hn::RebindToUnsigned<D> du;
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::BitCast(d, RoundBits<16>(du, hn::BitCast(du, x))));
+  }
+};
+struct RoundF16 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const hn::RebindToUnsigned<D> du;
+    const V magnitude = hn::Abs(x), half = hn::Set(d, 0.5f);
+    const V normal = hn::BitCast(d, RoundBits<13>(du, hn::BitCast(du, magnitude)));
+    // 65504 is the largest number of f16; what rounds to more is infinite.
+    const V bounded = hn::IfThenElse(hn::Gt(normal, hn::Set(d, 65504.0f)),
+                                     hn::Set(d, std::numeric_limits<float>::infinity()), normal);
+    // Below 2^-14 the spacing is 2^-24, which is f32's in [0.5, 1).
+    const V small = hn::Sub(hn::Add(magnitude, half), half);
+    const V rounded =
+        hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 6.103515625e-5f)), small, bounded);
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(rounded, x));
+  }
+};
+
+// Held: the bits of a number of the format, one per lane of `d` (u32), become the bits of the
+// float. Stored: the way back, of a float that is such a number already.
+struct BrainFormat {
+  using Element = hwy::bfloat16_t;  // Highway's promotion is one instruction or two
+  using Round = RoundBF16;
+  template <class D, class V>
+  static HWY_INLINE V Held(D, V v) {
+    return hn::ShiftLeft<16>(v);
+  }
+  template <class D, class V>
+  static HWY_INLINE V Stored(D d, V v) {
+    // The digits that are cut may be all that makes it a NaN.
+    const hn::Rebind<float, D> df;
+    const auto nan = hn::RebindMask(d, hn::IsNaN(hn::BitCast(df, v)));
+    const V quiet = hn::IfThenElseZero(nan, hn::Set(d, 0x40u));
+    return hn::Or(hn::ShiftRight<16>(v), quiet);
+  }
+};
+// As HalfToFloat and FloatToHalf of base/narrow_floats.h.
+struct HalfFormat {
+  using Element = hwy::float16_t;
+  using Round = RoundF16;
+  template <class D, class V>
+  static HWY_INLINE V Held(D d, V v) {
+    const hn::Rebind<float, D> df;
+    const V body = hn::ShiftLeft<13>(hn::And(v, hn::Set(d, 0x7fffu)));
+    const auto scaled = hn::Mul(hn::BitCast(df, body), hn::Set(df, 0x1p112f));
+    const auto special = hn::Gt(body, hn::Set(d, 0x0f7fffffu));
+    const V exponent = hn::IfThenElseZero(special, hn::Set(d, 0x7f800000u));
+    const V sign = hn::ShiftLeft<16>(hn::And(v, hn::Set(d, 0x8000u)));
+    return hn::Or(hn::Or(hn::BitCast(d, scaled), exponent), sign);
+  }
+  template <class D, class V>
+  static HWY_INLINE V Stored(D d, V v) {
+    const hn::Rebind<float, D> df;
+    const V body = hn::And(v, hn::Set(d, 0x7fffffffu));
+    const auto half = hn::Set(df, 0.5f);
+    const V small =
+        hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(df, body), half)), hn::BitCast(d, half));
+    const V normal = hn::ShiftRight<13>(hn::Sub(body, hn::Set(d, 0x38000000u)));
+    const auto nan = hn::Gt(body, hn::Set(d, 0x7f800000u));
+    const V special = hn::IfThenElse(nan, hn::Set(d, 0x7e00u), hn::Set(d, 0x7c00u));
+    const V number = hn::IfThenElse(hn::Lt(body, hn::Set(d, 0x38800000u)), small, normal);
+    const V all = hn::IfThenElse(hn::Gt(body, hn::Set(d, 0x7f7fffffu)), special, number);
+    return hn::Or(all, hn::And(hn::ShiftRight<16>(v), hn::Set(d, 0x8000u)));
+  }
+};
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggled guard

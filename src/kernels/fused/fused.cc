@@ -1,0 +1,135 @@
+// The factory of fused groups.
+#include <algorithm>
+
+#include "kernels/fused/fused_config.h"
+#include "kernels/kernels.h"
+
+namespace tessera::kernels {
+namespace {
+
+// Outputs of more than this many bytes per call bypass the caches. Measured with 2 MiB of second
+// level and a large third: up to 16 MiB such stores gain nothing and the reader would find the
+// output in the third level; at 64 MiB they gain 1.1 to 1.3.
+constexpr int64_t kStreamBytes = 32 << 20;
+// Elements that a part takes at a time; a multiple of kBlock.
+constexpr int64_t kUnit = 4096;
+// Simple operations that a part is worth.
+constexpr double kPartCost = 16384;
+
+bool HasRows(const plan::FusedDesc& desc) {
+  for (const plan::FusedNode& node : desc.nodes)
+    if (node.kind == plan::FusedNode::kReduce) return true;
+  return desc.reduced > 0;
+}
+
+// Makes the tensors of iota nodes: one per dim; nodes hold the position in this list.
+std::vector<int> IotaDims(Graph& graph) {
+  std::vector<int> dims;
+  for (GraphNode& node : graph.nodes) {
+    if (node.kind != GraphNode::kIota) continue;
+    const auto it = std::find(dims.begin(), dims.end(), node.tensor);
+    const auto position = static_cast<int>(it - dims.begin());
+    if (it == dims.end()) dims.push_back(node.tensor);
+    node.tensor = position;
+  }
+  return dims;
+}
+
+void MapScratch(FusedConfig& config) {
+  const auto rounded = [](size_t n) { return static_cast<int64_t>((n + 63) / 64 * 64); };
+  const size_t tensors = config.layout.tensors.size();
+  const int64_t table = rounded((tensors + kFirstTensor) * sizeof(std::byte*));
+  ScratchMap& map = config.map;
+  map.end_base = table;
+  map.index = 2 * table;
+  map.buffer = map.index + rounded(config.layout.outer.size() * sizeof(int64_t));
+  map.ends = map.buffer + static_cast<int64_t>(kSlotBytes);
+  map.size = map.ends + static_cast<int64_t>(tensors) * kEndStride;
+  config.scratch_bytes = map.size;
+}
+
+int64_t Bytes(const TensorView& view, const RowLayout& layout) {
+  int64_t n = view.kind == TensorView::kScalar || view.per_row ? 1 : layout.n;
+  for (size_t d = 0; d < layout.outer.size(); ++d)
+    if (view.outer[d] != 0) n *= layout.outer[d];
+  return n * view.itemsize;
+}
+
+bool CanStream(const FusedConfig& config) {
+  int64_t bytes = 0;
+  for (size_t k = config.inputs; k < config.inputs + config.outputs; ++k) {
+    const TensorView& view = config.layout.tensors[k];
+    if (!view.writes_whole) continue;
+    if (config.layout.rows > 1 && config.layout.n * view.itemsize % 64 != 0) return false;
+    bytes += Bytes(view, config.layout);
+  }
+  return bytes > kStreamBytes;
+}
+
+uint64_t InPlace(const plan::FusedDesc& desc, const FusedConfig& config) {
+  if (!config.last_pass_stores_first) return 0;
+  const TensorView& out = config.layout.tensors[config.inputs];
+  uint64_t mask = 0;
+  for (size_t k = 0; k < std::min<size_t>(config.inputs, 64); ++k) {
+    const TensorView& in = config.layout.tensors[k];
+    if (in.kind == TensorView::kStream && in.itemsize == out.itemsize && in.outer == out.outer)
+      mask |= uint64_t{1} << k;
+  }
+  return desc.outputs.size() == 1 ? mask : 0;
+}
+
+void Split(FusedConfig& config, bool has_rows) {
+  const int64_t n = config.layout.n;
+  config.unit = has_rows || n < 2 * kUnit ? std::max<int64_t>(n, 1) : kUnit;
+  config.units_per_row = std::max<int64_t>((n + config.unit - 1) / config.unit, 1);
+}
+
+}  // namespace
+
+plan::Kernel Fused(const plan::FusedDesc& desc) {
+  auto config = std::make_shared<FusedConfig>();
+  config->table = &Kernels();
+  config->inputs = desc.inputs.size();
+  config->outputs = desc.outputs.size();
+  const bool has_rows = HasRows(desc);
+  Graph graph = BuildGraph(desc, *config->table);
+  config->layout = MakeLayout(desc, IotaDims(graph), has_rows);
+  config->lanes = config->table->vector_bytes / (graph.wide ? 8 : 4);
+  config->tile = config->lanes * kVectors;
+  MapScratch(*config);
+  Assemble(desc, graph, *config);
+  config->can_stream = CanStream(*config);
+  Split(*config, has_rows);
+
+  plan::Kernel kernel;
+  kernel.fn = &RunFused;
+  const auto elements = static_cast<double>(config->layout.rows * config->layout.n);
+  kernel.flops = config->cost * elements;
+  for (const TensorView& view : config->layout.tensors)
+    kernel.bytes += static_cast<double>(Bytes(view, config->layout));
+  kernel.scratch_bytes = config->scratch_bytes;
+  const auto worth = static_cast<int64_t>(elements * (config->cost + 1) / kPartCost);
+  kernel.max_parts = static_cast<int32_t>(std::clamp<int64_t>(
+      worth, 1,
+      std::max<int64_t>(1,
+                        std::min<int64_t>(config->layout.rows * config->units_per_row, 1 << 20))));
+  kernel.in_place = InPlace(desc, *config);
+  kernel.config = std::move(config);
+  return kernel;
+}
+
+const KernelTable& Kernels() {
+  static const KernelTable table = [] {
+    KernelTable t;
+    AddMoves(t);
+    AddStored(t);
+    AddNarrowOps(t);
+    AddWideOps(t);
+    AddFloat32Math(t);
+    AddFloat64Math(t);
+    return t;
+  }();
+  return table;
+}
+
+}  // namespace tessera::kernels

@@ -1,0 +1,72 @@
+// What a fused kernel is configured with: programs, and where the tensors of a row are.
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "kernels/fused/fused_graph.h"
+
+namespace tessera::kernels {
+
+// A tensor (or an index along a dim: its address is a number, its itemsize 1) seen from one row.
+struct TensorView {
+  enum Kind : uint8_t { kScalar, kStream, kGather };
+  Kind kind = kStream;
+  int itemsize = 4;
+  std::vector<int64_t> outer;  // bytes per step of each outer dim
+  Gather gather;               // kGather: of the row
+  bool per_row = false;        // an output of one element per row
+  bool reads_whole = false;    // by vectors, which the end of a row must not
+  bool writes_whole = false;
+};
+
+// The iteration space as rows: outer dims, and n elements that the programs run over.
+struct RowLayout {
+  std::vector<int64_t> outer;
+  int64_t rows = 1, n = 1;
+  std::vector<TensorView> tensors;  // inputs, outputs, indices
+};
+
+// Reductions cut a row into passes: before each one the values per row that it needs are made.
+struct Pass {
+  std::vector<Instr> row;                        // of one vector
+  std::vector<Instr> tile, tile_stream, vector;  // elements; by stores or non-temporal stores
+  std::vector<Instr> fold;                       // after every kBlock elements
+  std::vector<size_t> stored;                    // tensors that the programs store by whole vectors
+};
+
+struct alignas(64) ConstantSlot {
+  std::byte bytes[kSlotBytes];
+};
+
+inline constexpr int64_t kSlotStride = kSlotBytes + kPad;
+inline constexpr int64_t kEndStride = 2 * kPad;  // a tensor's elements of the end of a row
+
+// Where things are in the scratch of a worker, in bytes; slots and row buffers follow.
+struct ScratchMap {
+  int64_t base = 0, end_base = 0, index = 0, buffer = 0, ends = 0, size = 0;
+};
+
+struct FusedConfig {
+  const KernelTable* table = nullptr;
+  RowLayout layout;
+  size_t inputs = 0, outputs = 0;
+  size_t tile = 0, lanes = 0;  // elements of a tile of eight vectors, and of one
+  std::vector<Pass> passes;
+  std::deque<ConstantSlot> constants;
+  std::deque<Gather> gathers;
+  ScratchMap map;
+  int64_t scratch_bytes = 0;
+  bool can_stream = false;
+  int64_t unit = 0, units_per_row = 1;  // elements that one part does, at the least
+  double cost = 0;                      // simple operations per element
+  bool last_pass_stores_first = false;  // out[0] is written at the very end of each tile
+};
+
+RowLayout MakeLayout(const plan::FusedDesc& desc, const std::vector<int>& iota_dims, bool has_rows);
+// Writes the programs of `graph` into the config, whose layout is set.
+void Assemble(const plan::FusedDesc& desc, Graph& graph, FusedConfig& config);
+
+// A kernel function: runs the config's programs on this part's rows, or ranges of rows.
+void RunFused(const plan::KernelCall& call);
+
+}  // namespace tessera::kernels

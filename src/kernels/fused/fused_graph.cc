@@ -1,0 +1,365 @@
+#include "kernels/fused/fused_graph.h"
+
+#include <bit>
+#include <cstring>
+
+#include "base/defaults.h"
+#include "base/error.h"
+#include "kernels/elements/scalar_elements.h"
+
+namespace tessera::kernels {
+
+using plan::FusedNode;
+using plan::ScalarOp;
+
+Lane LaneOf(DType dtype, bool wide) {
+  switch (dtype.code()) {
+    case DType::kBool:
+      return wide ? Lane::kU64 : Lane::kU32;
+    case DType::kI8:
+    case DType::kI16:
+    case DType::kI32:
+      return Lane::kI32;
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+      return Lane::kU32;
+    case DType::kI64:
+      return Lane::kI64;
+    case DType::kU64:
+      return Lane::kU64;
+    case DType::kF64:
+      return Lane::kF64;
+    default:
+      return Lane::kF32;
+  }
+}
+
+namespace {
+
+bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64; }
+
+class Builder {
+ public:
+  Builder(const plan::FusedDesc& desc, const KernelTable& table) : desc_(desc), table_(table) {}
+  Graph Build();
+
+ private:
+  int Append(GraphNode node);
+  int Constant(Lane lane, uint64_t bits);
+  int Number(Lane lane, double value);
+  // A function of lanes: a kernel if there is one, else a block.
+  int Op(Lane lane, ScalarOp op, int a, int b = -1);
+  int Coded(Lane lane, uint8_t code, int a);
+  int Block(Lane lane, BlockFn block, float cost, int a, int b = -1);
+  int Select(int p, int a, int b);
+
+  // Rounds or wraps a result that was computed in the lane type.
+  int Fit(DType dtype, int v);
+  int LowBits(DType dtype, int v);
+  int Convert(DType from, DType to, int v);
+  int Saturate(DType to, int v);
+  int WidenMask(Lane op_lane, int v);
+
+  int Node(const FusedNode& node);
+  int HeldConstant(const FusedNode& node);
+  int Scalar(const FusedNode& node);
+  int Bool(ScalarOp op, int a, int b);
+  int SmallInteger(const FusedNode& node, int a, int b);
+  int Compare(ScalarOp op, DType dtype, int a, int b);
+  int Bitcast(DType from, DType to, int v);
+
+  const plan::FusedDesc& desc_;
+  const KernelTable& table_;
+  Graph g_;
+  std::map<std::pair<Lane, uint64_t>, int> constants_;
+};
+
+int Builder::Append(GraphNode node) {
+  for (int arg : node.args)
+    if (arg >= 0) node.level = std::max(node.level, g_.nodes[arg].level);
+  node.level += node.kind == GraphNode::kReduce;
+  g_.nodes.push_back(node);
+  return static_cast<int>(g_.nodes.size()) - 1;
+}
+
+int Builder::Constant(Lane lane, uint64_t bits) {
+  auto [it, is_new] = constants_.try_emplace({lane, bits}, -1);
+  if (is_new) it->second = Append({.kind = GraphNode::kConstant, .lane = lane, .bits = bits});
+  return it->second;
+}
+
+int Builder::Number(Lane lane, double value) {
+  switch (lane) {
+    case Lane::kF32:
+      return Constant(lane, std::bit_cast<uint32_t>(static_cast<float>(value)));
+    case Lane::kF64:
+      return Constant(lane, std::bit_cast<uint64_t>(value));
+    case Lane::kI32:
+    case Lane::kU32:
+      return Constant(lane, static_cast<uint32_t>(static_cast<int64_t>(value)));
+    default:
+      return Constant(lane, static_cast<uint64_t>(static_cast<int64_t>(value)));
+  }
+}
+
+int Builder::Op(Lane lane, ScalarOp op, int a, int b) {
+  const auto l = static_cast<size_t>(lane);
+  if (op == ScalarOp::kMul && a == b) return Coded(lane, kSquare, a);
+  GraphNode node{.lane = lane, .op_lane = lane, .code = CodeOf(op)};
+  node.args[0] = a, node.args[1] = b;
+  node.cost = plan::FactsOf(op).cost;
+  if (table_.op[l][node.code].vector == nullptr) {
+    node.block = table_.vector_math[l][node.code];
+    if (node.block == nullptr)
+      node.block = IsFloat(lane) ? FloatBlock(lane, op) : IntegerBlock(lane, op), node.cost = 60;
+    if (node.block == nullptr) {
+      ErrorDetail detail;
+      detail.op = "fused";
+      detail.reason = "a scalar function has no kernel for its dtype";
+      base::ThrowInternal(std::move(detail));
+    }
+  }
+  return Append(node);
+}
+
+int Builder::Coded(Lane lane, uint8_t code, int a) {
+  GraphNode node{.lane = lane, .op_lane = lane, .code = code};
+  node.args[0] = a;
+  node.cost = 1;
+  return Append(node);
+}
+
+int Builder::Block(Lane lane, BlockFn block, float cost, int a, int b) {
+  GraphNode node{.lane = lane, .op_lane = lane, .block = block};
+  node.args[0] = a, node.args[1] = b;
+  node.cost = cost;
+  return Append(node);
+}
+
+int Builder::Select(int p, int a, int b) {
+  const Lane lane = g_.nodes[a].lane;
+  if (g_.wide && !IsWide(lane)) p = Block(Lane::kI32, ConvertBlock(Lane::kI64, Lane::kI32), 2, p);
+  GraphNode node{.kind = GraphNode::kSelect, .lane = lane};
+  node.args[0] = p, node.args[1] = a, node.args[2] = b;
+  node.cost = 1;
+  return Append(node);
+}
+
+int Builder::Fit(DType dtype, int v) {
+  switch (dtype.code()) {
+    case DType::kF16:
+      return Coded(Lane::kF32, kRoundF16, v);
+    case DType::kBF16:
+      return Coded(Lane::kF32, kRoundBF16, v);
+    case DType::kU8:
+    case DType::kU16:
+      return LowBits(dtype, v);
+    case DType::kI8:
+    case DType::kI16: {
+      const int by = Number(Lane::kI32, 32 - dtype.size() * 8);
+      v = Op(Lane::kI32, ScalarOp::kShiftLeft, v, by);
+      return Op(Lane::kI32, ScalarOp::kShiftRightArithmetic, v, by);
+    }
+    default:
+      return v;
+  }
+}
+
+int Builder::LowBits(DType dtype, int v) {
+  if (dtype.size() >= 4) return v;
+  const Lane lane = LaneOf(dtype, g_.wide);
+  return Op(lane, ScalarOp::kAnd, v, Number(lane, dtype.size() == 1 ? 0xff : 0xffff));
+}
+
+int Builder::Saturate(DType to, int v) {
+  if (!to.is_integer() || to.size() >= 4) return v;
+  const Lane lane = LaneOf(to, g_.wide);
+  const int bits = to.size() * 8 - (to.is_signed() ? 1 : 0);
+  const double most = static_cast<double>((1 << bits) - 1), least = to.is_signed() ? -most - 1 : 0;
+  v = Op(lane, ScalarOp::kMin, v, Number(lane, most));
+  return to.is_signed() ? Op(lane, ScalarOp::kMax, v, Number(lane, least)) : v;
+}
+
+int Builder::WidenMask(Lane op_lane, int v) {
+  if (!g_.wide || IsWide(op_lane)) return v;
+  return Block(Lane::kU64, ConvertBlock(Lane::kI32, Lane::kI64), 2, v);
+}
+
+int Builder::Convert(DType from, DType to, int v) {
+  if (from == to) return v;
+  const Lane in = LaneOf(from, g_.wide), out = LaneOf(to, g_.wide);
+  if (to.is_bool()) return Compare(ScalarOp::kNe, from, v, Number(in, 0));
+  if (from.is_bool()) {
+    // A select of 1 and 0; both are numbers of every dtype.
+    return Select(v, Number(out, 1), Number(out, 0));
+  }
+  const bool small = to == f16 || to == bf16;
+  if (in != out) v = Block(out, small ? ConvertOddBlock(in) : ConvertBlock(in, out), 2, v);
+  if (from.is_floating() && to.is_integer()) return Saturate(to, v);
+  return Fit(to, v);
+}
+
+int Builder::Bitcast(DType from, DType to, int v) {
+  if (from == to) return v;
+  if (IsNative(from) && IsNative(to)) return v;
+  GraphNode node{.kind = GraphNode::kRecast, .lane = LaneOf(to, g_.wide)};
+  node.dtype = to, node.from = from;
+  node.args[0] = v;
+  node.cost = 4;
+  return Append(node);
+}
+
+int Builder::Bool(ScalarOp op, int a, int b) {
+  using enum ScalarOp;
+  const Lane lane = LaneOf(bool_, g_.wide);
+  switch (op) {
+    case kAdd:
+    case kMax:
+      return Op(lane, kOr, a, b);
+    case kMul:
+    case kMin:
+      return Op(lane, kAnd, a, b);
+    case kSub:
+      return Op(lane, kXor, a, b);
+    case kAbs:
+    case kSign:
+      return a;
+    default:
+      return Op(lane, op, a, b);
+  }
+}
+
+int Builder::Compare(ScalarOp op, DType dtype, int a, int b) {
+  const Lane lane = LaneOf(dtype, g_.wide);
+  const int v = Op(lane, op, a, b);
+  g_.nodes[v].lane = IsWide(lane) ? Lane::kU64 : Lane::kU32;
+  return WidenMask(lane, v);
+}
+
+// Those functions of i8 to u16 that are not the 32-bit function and a wrap.
+int Builder::SmallInteger(const FusedNode& node, int a, int b) {
+  using enum ScalarOp;
+  const Lane lane = LaneOf(node.dtype, g_.wide);
+  switch (node.op) {
+    case kPopulationCount:
+      return Op(lane, node.op, LowBits(node.dtype, a));
+    case kClz: {
+      const int extra = Number(lane, 32 - node.dtype.size() * 8);
+      return Op(lane, kSub, Op(lane, node.op, LowBits(node.dtype, a)), extra);
+    }
+    case kShiftRightLogical:
+      return Fit(node.dtype, Op(lane, node.op, LowBits(node.dtype, a), b));
+    case kShiftRightArithmetic: {
+      // An unsigned number's highest bit is shifted in too, so it goes to the lane's highest first.
+      if (node.dtype.is_signed()) return Fit(node.dtype, Op(lane, node.op, a, b));
+      const int extra = Number(lane, 32 - node.dtype.size() * 8);
+      const int top = Op(lane, node.op, Op(lane, kShiftLeft, a, extra), extra);
+      return Fit(node.dtype, Op(lane, node.op, top, b));
+    }
+    default:
+      return Fit(node.dtype, Op(lane, node.op, a, b));
+  }
+}
+
+int Builder::Scalar(const FusedNode& node) {
+  using enum ScalarOp;
+  const DType dtype = node.dtype;
+  const plan::ScalarFacts facts = plan::FactsOf(node.op);
+  const auto value = [&](int k) { return node.args[k] < 0 ? -1 : g_.node_of[node.args[k]]; };
+  const DType operand = desc_.nodes[node.args[0]].dtype;
+  const int a = value(0), b = value(1);
+  if (node.op == kConvert) return Convert(operand, dtype, a);
+  if (node.op == kBitcast) return Bitcast(operand, dtype, a);
+  if (node.op == kSelect) return Select(a, value(2), b);
+  if (facts.compares) return Compare(node.op, operand, a, b);
+  const Lane lane = LaneOf(operand, g_.wide);
+  if (node.op == kIsFinite) {
+    if (!operand.is_floating()) return Constant(LaneOf(bool_, g_.wide), ~uint64_t{0});
+    return Compare(node.op, operand, a, -1);
+  }
+  if (node.op == kClamp) {
+    if (dtype.is_bool()) return Bool(kMin, Bool(kMax, b, a), value(2));
+    return Op(lane, kMin, Op(lane, kMax, b, a), value(2));
+  }
+  if (dtype.is_bool()) return Bool(node.op, a, b);
+  if (!dtype.is_floating() && (facts.rounds || (node.op == kAbs && dtype.is_unsigned()))) return a;
+  if (dtype.is_integer() && dtype.size() < 4) return SmallInteger(node, a, b);
+  if (node.op == kNextafter) return Block(lane, NextafterBlock(dtype), 10, a, b);
+  const int v = Op(lane, node.op, a, b);
+  return facts.exact ? v : Fit(dtype, v);
+}
+
+int Builder::HeldConstant(const FusedNode& node) {
+  const Lane lane = LaneOf(node.dtype, g_.wide);
+  return base::VisitDType(node.dtype, [&](auto t) {
+    using T = decltype(t);
+    if constexpr (std::is_same_v<T, bool>) {
+      const uint64_t ones = g_.wide ? ~uint64_t{0} : uint64_t{0xffffffff};
+      return Constant(lane, (node.bits & 0xff) != 0 ? ones : 0);
+    } else {
+      T v;
+      std::memcpy(static_cast<void*>(&v), &node.bits, sizeof(T));
+      const auto held = Widen(v);
+      if constexpr (std::is_same_v<T, double>)
+        return Constant(lane, std::bit_cast<uint64_t>(held));
+      else if constexpr (std::is_floating_point_v<std::decay_t<decltype(held)>>)
+        return Constant(lane, std::bit_cast<uint32_t>(static_cast<float>(held)));
+      else if constexpr (sizeof(T) == 8)
+        return Constant(lane, static_cast<uint64_t>(held));
+      else
+        return Constant(lane, static_cast<uint32_t>(held));
+    }
+  });
+}
+
+int Builder::Node(const FusedNode& node) {
+  const Lane lane = LaneOf(node.dtype, g_.wide);
+  switch (node.kind) {
+    case FusedNode::kInput: {
+      GraphNode n{.kind = GraphNode::kInput, .lane = lane};
+      n.dtype = node.dtype, n.tensor = node.input;
+      n.cost = IsNative(node.dtype) ? 0 : 2;
+      return Append(n);
+    }
+    case FusedNode::kIota: {
+      GraphNode n{.kind = GraphNode::kIota, .lane = lane};
+      n.dtype = node.dtype, n.tensor = static_cast<int>(node.iota_dim);
+      n.cost = 2;
+      return Fit(node.dtype, Append(n));
+    }
+    case FusedNode::kConstant:
+      return HeldConstant(node);
+    case FusedNode::kScalar:
+      return Scalar(node);
+    default:
+      break;
+  }
+  GraphNode n{.kind = GraphNode::kReduce, .lane = lane, .dtype = node.dtype};
+  n.reduction = node.reduction;
+  using enum Reduction;
+  if (node.dtype.is_bool()) {
+    const bool any = n.reduction == kSum || n.reduction == kMax || n.reduction == kOr;
+    n.reduction = any ? kOr : kAnd;
+  }
+  n.args[0] = g_.node_of[node.args[0]];
+  n.cost = 1;
+  const int v = Append(n);
+  const bool exact = n.reduction != kSum && n.reduction != kProd;
+  return exact ? v : Fit(node.dtype, v);
+}
+
+Graph Builder::Build() {
+  for (const FusedNode& node : desc_.nodes)
+    if (node.dtype.size() == 8) g_.wide = true;
+  for (const FusedNode& node : desc_.nodes) g_.node_of.push_back(Node(node));
+  return std::move(g_);
+}
+
+}  // namespace
+
+Graph BuildGraph(const plan::FusedDesc& desc, const KernelTable& table) {
+  return Builder(desc, table).Build();
+}
+
+}  // namespace tessera::kernels

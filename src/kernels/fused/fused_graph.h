@@ -1,0 +1,42 @@
+// The graph of a fused group in terms of lanes and kernels: dtypes, their roundings and conversions
+// have become explicit nodes.
+#pragma once
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "kernels/fused/fused_program.h"
+#include "kernels/fused/scalar_blocks.h"
+
+namespace tessera::kernels {
+
+struct GraphNode {
+  enum Kind : uint8_t { kInput, kIota, kConstant, kOp, kSelect, kRecast, kReduce };
+  Kind kind = kOp;
+  Lane lane = Lane::kF32;     // of the value
+  Lane op_lane = Lane::kF32;  // kOp: of the operands
+  uint8_t code = 0;           // kOp with a kernel
+  BlockFn block = nullptr;    // kOp without: acc is args[0], `a` is args[1]
+  DType dtype{}, from{};      // of inputs; kRecast: from and to
+  int tensor = -1;            // kInput: the input; kIota: the dim
+  uint64_t bits = 0;          // kConstant, as held
+  Reduction reduction = Reduction::kSum;
+  int args[3] = {-1, -1, -1};
+  int level = 0;     // reductions on the longest path to it
+  bool row = false;  // one value per row; set by the compiler
+  float cost = 0;    // of it alone, per element, in simple operations
+};
+
+struct Graph {
+  bool wide = false;
+  std::vector<GraphNode> nodes;
+  std::vector<int> node_of;  // per node of the desc
+};
+
+Graph BuildGraph(const plan::FusedDesc& desc, const KernelTable& table);
+
+// Whether elements of the dtype are in memory as they are held.
+inline bool IsNative(DType dtype) { return dtype.size() >= 4; }
+Lane LaneOf(DType dtype, bool wide);
+
+}  // namespace tessera::kernels

@@ -1,0 +1,119 @@
+// The register-threaded program: what the compiler of fused groups writes and the SIMD kernels run.
+//
+// A program handles one tile of elements: eight vectors of in-flight values (the accumulator) that
+// every kernel receives in registers and hands to the next kernel by a tail call. All else is in
+// memory: streams (tensors), slots (one value of one tile, kSlotBytes) and constants (filled
+// slots). Each program exists in two widths with the same instructions: eight vectors, and one
+// vector for the ends of rows and for values per row.
+//
+// A *narrow* program has only values of 32-bit lanes. A *wide* one has 64-bit lanes too; its tiles
+// have half as many elements, and values of 32-bit lanes fill only half of the accumulator.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/reductions.h"
+#include "plan/fused.h"
+#include "tessera/dtype.h"
+
+namespace tessera::kernels {
+
+// How a value is held. f16 and bf16 are held as f32, integers of 8 and 16 bits sign- or
+// zero-extended to 32, bool as all ones or zeros in lanes of the program's width.
+enum class Lane : uint8_t { kF32, kI32, kU32, kF64, kI64, kU64 };
+inline constexpr int kLanes = 6;
+inline constexpr bool IsWide(Lane lane) { return lane >= Lane::kF64; }
+
+inline constexpr size_t kVectors = 8;       // of a tile
+inline constexpr size_t kSlotBytes = 512;   // a tile of the widest vectors
+inline constexpr size_t kPad = 64;          // what a masked operation may touch beyond a slot
+inline constexpr size_t kBlock = 4096;      // elements summed in f32 before they go to f64
+inline constexpr size_t kNarrowSums = 128;  // accumulators of a reduction of 32-bit lanes
+inline constexpr size_t kWideSums = 64;     // the same of 64-bit lanes
+
+// Instruction codes: the scalar ops, then those that only the compiler makes.
+enum Code : uint8_t {
+  kSquare = plan::kScalarOps,
+  kRoundF16,  // f32 to the nearest f16, still held as f32
+  kRoundBF16,
+  kCodes
+};
+inline constexpr uint8_t CodeOf(plan::ScalarOp op) { return static_cast<uint8_t>(op); }
+
+// An address: base[base] + offset + index * step, in bytes.
+struct Operand {
+  uint32_t base = 0;  // 0: none, `offset` is the address itself; 1: scratch; from 2: tensors
+  uint32_t step = 0;
+  int64_t offset = 0;
+};
+inline constexpr uint32_t kAbsolute = 0, kScratch = 1, kFirstTensor = 2;
+
+struct Instr;
+struct Context {
+  std::byte* const* base = nullptr;
+  std::byte* buffer = nullptr;  // where blocks get the accumulator
+  size_t lanes = 0;             // valid elements of a tile of one vector
+  // Bytes by which tiles fetch ahead of what they read; 0: not at all. For memory that is read
+  // once: the prefetchers of the hardware lose a stream while a long program computes on a tile.
+  size_t ahead = 0;
+};
+
+// A kernel that works on memory: it changes the n elements of `acc`, a copy of the accumulator,
+// or stores them. Up to kSlotBytes of acc and of slots may be computed on beyond n.
+using BlockFn = void (*)(const Instr&, const Context&, size_t i, size_t n, std::byte* acc);
+
+struct Instr {
+  const void* kernel = nullptr;
+  Operand a, b;
+  BlockFn block = nullptr;
+  uint64_t info = 0;  // of the block: a number or an address
+  size_t tile = 0;    // of the block: elements of a tile of eight vectors
+};
+
+inline std::byte* Address(const Context& c, const Operand& o, size_t i) {
+  auto base = reinterpret_cast<uintptr_t>(c.base[o.base]);
+  return reinterpret_cast<std::byte*>(base + static_cast<uintptr_t>(o.offset) + i * o.step);
+}
+
+// A kernel for tiles of eight vectors and of one.
+struct KernelPair {
+  const void* tile = nullptr;
+  const void* vector = nullptr;
+};
+
+// Runs a program on the tiles of `step` elements in [begin, end).
+using EnterFn = void (*)(const Instr*, Context*, size_t begin, size_t end, size_t step);
+
+// All kernels of one target.
+struct KernelTable {
+  size_t vector_bytes = 0;
+  EnterFn enter_tile = nullptr, enter_vector = nullptr;
+  // Raw moves of the accumulator; `half`: of 32-bit values of a wide program.
+  KernelPair load, load_half, store, store_half, stream, broadcast4, broadcast8, stop, block;
+  // Of narrow programs, by dtype: what is stored in less than 32 bits.
+  KernelPair load_stored[DType::kF64 + 1], store_stored[DType::kF64 + 1];
+  KernelPair op[kLanes][kCodes];        // acc = op(acc) or op(acc, a)
+  KernelPair reversed[kLanes][kCodes];  // acc = op(a, acc)
+  KernelPair select[3];                 // acc is the select's operand 0, 1 or 2; a and b the others
+  // By Reduction.
+  KernelPair accumulate[kLanes][base::kReductions.size()];
+  KernelPair accumulate_half[kLanes][base::kReductions.size()];
+  // Of accumulators; sums of f32 have their own, which go to f64: with and without a carry at `b`.
+  BlockFn finish[kLanes][base::kReductions.size()] = {};
+  BlockFn finish_f32 = nullptr, finish_f32_carried = nullptr, fold_f32 = nullptr;
+  BlockFn vector_math[kLanes][kCodes] = {};
+};
+
+// Returns the kernels for this CPU.
+const KernelTable& Kernels();
+
+// Each fills its part of the table for this CPU.
+void AddMoves(KernelTable& table);
+void AddStored(KernelTable& table);
+void AddNarrowOps(KernelTable& table);
+void AddWideOps(KernelTable& table);
+void AddFloat32Math(KernelTable& table);
+void AddFloat64Math(KernelTable& table);
+
+}  // namespace tessera::kernels

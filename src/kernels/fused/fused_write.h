@@ -1,0 +1,109 @@
+// Writes one program of a fused group: which value is in the accumulator when, and what is spilled.
+#pragma once
+#include <vector>
+
+#include "kernels/fused/fused_config.h"
+
+namespace tessera::kernels {
+
+struct Step {
+  KernelPair kernel;
+  Operand a, b;
+  BlockFn block = nullptr;
+  uint64_t info = 0;
+};
+
+// Memory of a call, and what is where for as long as a row lasts.
+struct RowMemory {
+  int64_t bytes = 0;
+  std::vector<int64_t> slot, kept, sums, carry;  // per node; -1: none
+  std::vector<const ConstantSlot*> constant;
+  std::vector<int64_t> free_slots;
+
+  int64_t Allocate(int64_t n) {
+    const int64_t offset = bytes;
+    bytes += (n + 63) / 64 * 64;
+    return offset;
+  }
+};
+
+// Writes one program.
+class Program {
+ public:
+  Program(const Graph& graph, FusedConfig& config, RowMemory& memory, bool per_row)
+      : g_(graph), c_(config), t_(*config.table), m_(memory), per_row_(per_row) {
+    uses_.assign(graph.nodes.size(), 0);
+    temp_.assign(graph.nodes.size(), -1);
+    need_.assign(graph.nodes.size(), -1);
+    writes_.assign(graph.nodes.size(), false);
+    reads_.assign(graph.nodes.size(), false);
+  }
+
+  // Values that this pass writes to their row buffers, and those that it reads from there.
+  void KeepIn(const std::vector<int>& pass_of_node, int pass) {
+    for (size_t i = 0; i < pass_of_node.size(); ++i) {
+      writes_[i] = pass_of_node[i] == pass;
+      reads_[i] = pass_of_node[i] >= 0 && pass_of_node[i] < pass;
+    }
+  }
+  // Announces a use of the node; all uses must be before the first Evaluate.
+  void Use(int node);
+  // Leaves the node's value in the accumulator, for one of its uses.
+  void Evaluate(int node);
+  void Finish(int node) { Release(node); }
+
+  void Accumulate(int node);
+  void Init(int reduce, bool carried);
+  void StoreOutput(int tensor, DType dtype, int node);
+  void Fold(int reduce);
+
+  const std::vector<size_t>& stored() const { return whole_; }
+  std::vector<Instr> Tile(bool stream) const;
+  std::vector<Instr> Vector() const;
+
+ private:
+  bool Half(Lane lane) const { return g_.wide && !IsWide(lane); }
+  // Where the node's value can be read from, if it is in memory.
+  bool InMemory(int node) const;
+  Operand At(int node) const;
+  Operand Slot(int64_t offset) const { return {kScratch, 0, offset}; }
+  Operand Tensor(int tensor, bool steps) const {
+    const TensorView& view = c_.layout.tensors[static_cast<size_t>(tensor)];
+    return {kFirstTensor + static_cast<uint32_t>(tensor),
+            steps ? static_cast<uint32_t>(view.itemsize) : 0, 0};
+  }
+  int IotaTensor(int node) const;
+  bool IsStream(int node) const;
+
+  int Need(int node);
+  void Spill(int node);
+  void Release(int node);
+  void Operation(int node);
+  void EndReduction(int node);
+  void Input(int node);
+  void Iota(int node);
+  void Recast(int node);
+  void Binary(const GraphNode& n, int k);
+  void Select(const GraphNode& n, int k);
+  int Prepare(const GraphNode& n);
+  void Emit(const KernelPair& kernel, Operand a = {}, Operand b = {}) {
+    steps_.push_back({kernel, a, b});
+  }
+  void EmitBlock(BlockFn block, Operand a = {}, Operand b = {}, uint64_t info = 0) {
+    steps_.push_back({t_.block, a, b, block, info});
+  }
+
+  const Graph& g_;
+  FusedConfig& c_;
+  const KernelTable& t_;
+  RowMemory& m_;
+  const bool per_row_;
+  std::vector<Step> steps_;
+  std::vector<int> uses_, need_;
+  std::vector<int64_t> temp_;
+  std::vector<bool> writes_, reads_;  // row buffers
+  std::vector<size_t> whole_;         // tensors stored by whole vectors
+  int acc_ = -1;
+};
+
+}  // namespace tessera::kernels

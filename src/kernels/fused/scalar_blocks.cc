@@ -1,0 +1,213 @@
+#include "kernels/fused/scalar_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/elements/scalar_elements.h"
+
+namespace tessera::kernels {
+namespace {
+
+// Calls f(k) for k < n. The inner loop's constant count lets the compiler make vectors of it.
+template <class F>
+inline void Each(size_t n, F f) {
+  constexpr size_t kStep = 16;
+  size_t i = 0;
+  for (; i + kStep <= n; i += kStep)
+    for (size_t k = 0; k < kStep; ++k) f(i + k);
+  for (; i < n; ++i) f(i);
+}
+
+template <class F>
+decltype(auto) VisitLane(Lane lane, F f) {
+  switch (lane) {
+    case Lane::kF32:
+      return f(float{});
+    case Lane::kI32:
+      return f(int32_t{});
+    case Lane::kU32:
+      return f(uint32_t{});
+    case Lane::kF64:
+      return f(double{});
+    case Lane::kI64:
+      return f(int64_t{});
+    default:
+      return f(uint64_t{});
+  }
+}
+
+constexpr size_t kMostElements = kSlotBytes / 4;
+
+template <class From, class To>
+void Convert(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
+  const From* in = reinterpret_cast<const From*>(acc);
+  To out[kMostElements];  // as From and To may differ in size, not in place
+  Each(n, [&](size_t k) { out[k] = Cast<To>(in[k]); });
+  std::memcpy(acc, out, n * sizeof(To));
+}
+
+template <class From>
+void ConvertOdd(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
+  const From* in = reinterpret_cast<const From*>(acc);
+  float out[kMostElements];
+  Each(n, [&](size_t k) { out[k] = RoundToOdd(in[k]); });
+  std::memcpy(acc, out, n * sizeof(float));
+}
+
+// Kept is the held type, T the stored one.
+template <class T, class Kept>
+Kept FromStored(T v) {
+  if constexpr (std::is_same_v<T, bool>)
+    return v ? ~Kept{0} : Kept{0};
+  else
+    return static_cast<Kept>(Widen(v));
+}
+template <class T, class Kept>
+T ToStored(Kept v) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+    T out;
+    out.bits = std::is_same_v<T, Float16> ? base::FloatToHalf(v) : base::FloatToBrain(v);
+    return out;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return v != 0;
+  } else {
+    return static_cast<T>(v);
+  }
+}
+template <class T, class Kept>
+void Load(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
+  const T* in = reinterpret_cast<const T*>(Address(c, instr.a, i));
+  Kept* out = reinterpret_cast<Kept*>(acc);
+  Each(n, [&](size_t k) { out[k] = FromStored<T, Kept>(in[k]); });
+}
+template <class T, class Kept>
+void Store(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
+  T* out = reinterpret_cast<T*>(Address(c, instr.a, i));
+  const Kept* in = reinterpret_cast<const Kept*>(acc);
+  Each(n, [&](size_t k) { out[k] = ToStored<T, Kept>(in[k]); });
+}
+
+// Calls f with the stored type and the type it is held as.
+template <class F>
+BlockFn VisitStored(DType dtype, bool wide, F f) {
+  switch (dtype.code()) {
+    case DType::kBool:
+      return wide ? f(bool{}, uint64_t{}) : f(bool{}, uint32_t{});
+    case DType::kI8:
+      return f(int8_t{}, int32_t{});
+    case DType::kI16:
+      return f(int16_t{}, int32_t{});
+    case DType::kI32:
+      return f(int32_t{}, int32_t{});
+    case DType::kI64:
+      return f(int64_t{}, int64_t{});
+    case DType::kU8:
+      return f(uint8_t{}, uint32_t{});
+    case DType::kU16:
+      return f(uint16_t{}, uint32_t{});
+    case DType::kU32:
+      return f(uint32_t{}, uint32_t{});
+    case DType::kU64:
+      return f(uint64_t{}, uint64_t{});
+    case DType::kF16:
+      return f(Float16{}, float{});
+    case DType::kBF16:
+      return f(BFloat16{}, float{});
+    case DType::kF32:
+      return f(float{}, float{});
+    default:
+      return f(double{}, double{});
+  }
+}
+
+template <class T>
+void Iota(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
+  T* out = reinterpret_cast<T*>(acc);
+  const int64_t first = reinterpret_cast<intptr_t>(Address(c, instr.a, 0));
+  const int64_t start = first + (instr.b.base != 0 ? 0 : static_cast<int64_t>(i));
+  Each(n, [&](size_t k) { out[k] = Cast<T>(start + static_cast<int64_t>(k)); });
+}
+
+// Calls f(k, offset in elements) for elements i .. i + n of the walk.
+template <class F>
+void Walk(const Gather& g, size_t i, size_t n, F f) {
+  constexpr size_t kMostDims = 64;
+  int64_t index[kMostDims];
+  int64_t offset = 0, rest = static_cast<int64_t>(i);
+  const size_t rank = std::min(g.dims.size(), kMostDims);
+  for (size_t d = rank; d-- > 0;) {
+    index[d] = rest % g.dims[d];
+    rest /= g.dims[d];
+    offset += index[d] * g.strides[d];
+  }
+  for (size_t k = 0; k < n; ++k) {
+    f(k, offset);
+    for (size_t d = rank; d-- > 0;) {
+      offset += g.strides[d];
+      if (++index[d] < g.dims[d]) break;
+      offset -= g.dims[d] * g.strides[d];
+      index[d] = 0;
+    }
+  }
+}
+template <class T>
+void GatherElements(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
+  const T* in = reinterpret_cast<const T*>(Address(c, instr.a, 0));
+  T* out = reinterpret_cast<T*>(acc);
+  Walk(*reinterpret_cast<const Gather*>(instr.info), i, n,
+       [&](size_t k, int64_t offset) { out[k] = in[offset]; });
+}
+template <class T>
+void GatherIota(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
+  const int64_t first = reinterpret_cast<intptr_t>(Address(c, instr.a, 0));
+  T* out = reinterpret_cast<T*>(acc);
+  Walk(*reinterpret_cast<const Gather*>(instr.info), i, n,
+       [&](size_t k, int64_t offset) { out[k] = Cast<T>(first + offset); });
+}
+
+}  // namespace
+
+BlockFn ConvertBlock(Lane from, Lane to) {
+  return VisitLane(from, [&](auto f) {
+    return VisitLane(to, [&](auto t) -> BlockFn { return &Convert<decltype(f), decltype(t)>; });
+  });
+}
+
+BlockFn ConvertOddBlock(Lane from) {
+  return VisitLane(from, [](auto f) -> BlockFn { return &ConvertOdd<decltype(f)>; });
+}
+
+BlockFn LoadBlock(DType dtype, bool wide) {
+  return VisitStored(dtype, wide, [](auto stored, auto kept) -> BlockFn {
+    return &Load<decltype(stored), decltype(kept)>;
+  });
+}
+
+BlockFn StoreBlock(DType dtype, bool wide) {
+  return VisitStored(dtype, wide, [](auto stored, auto kept) -> BlockFn {
+    return &Store<decltype(stored), decltype(kept)>;
+  });
+}
+
+BlockFn IotaBlock(Lane lane) {
+  return VisitLane(lane, [](auto t) -> BlockFn { return &Iota<decltype(t)>; });
+}
+
+BlockFn GatherBlock(int itemsize) {
+  switch (itemsize) {
+    case 1:
+      return &GatherElements<uint8_t>;
+    case 2:
+      return &GatherElements<uint16_t>;
+    case 4:
+      return &GatherElements<uint32_t>;
+    default:
+      return &GatherElements<uint64_t>;
+  }
+}
+
+BlockFn GatherIotaBlock(Lane lane) {
+  return VisitLane(lane, [](auto t) -> BlockFn { return &GatherIota<decltype(t)>; });
+}
+
+}  // namespace tessera::kernels

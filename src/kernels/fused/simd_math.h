@@ -1,0 +1,258 @@
+// Vector functions of floats beyond arithmetic, once per target.
+#if defined(TESSERA_SIMD_MATH_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_MATH_H_
+#undef TESSERA_SIMD_MATH_H_
+#else
+#define TESSERA_SIMD_MATH_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+
+#include <cmath>
+
+#include "kernels/fused/simd_ops.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+
+// e^r for |r| <= ln(2) / 2, relative error 1.1e-8. The coefficients interpolate
+// (e^r - 1 - r) / r^2 at the Chebyshev nodes of 1.01 times that interval.
+template <class D, class V>
+HWY_INLINE V ExpReduced(D d, V r) {
+  V p = hn::Set(d, 0.0013926926613654082f);
+  p = hn::MulAdd(p, r, hn::Set(d, 0.008363773874407265f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.04166655011030872f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.16666573381900845f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
+  return hn::MulAdd(p, hn::Mul(r, r), hn::Add(r, hn::Set(d, 1.0f)));
+}
+
+// p * 2^n for an integral n in [-252, 252].
+template <class D, class V>
+HWY_INLINE V Scale(D d, V p, V n) {
+#if HWY_TARGET == HWY_AVX3
+  static_cast<void>(d);
+  return V{_mm512_scalef_ps(p.raw, n.raw)};
+#else
+  // Two factors, as 2^n itself may be out of range where the product is not.
+  const SignedTag<D> di;
+  const auto whole = hn::NearestInt(n), half = hn::ShiftRight<1>(whole);
+  const auto bias = hn::Set(di, 127);
+  const V a = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
+  const V b = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(whole, half), bias)));
+  return hn::Mul(hn::Mul(p, a), b);
+#endif
+}
+
+// e^x for x in [-110, 90], which covers the range of f32.
+template <class D, class V>
+HWY_INLINE V ExpBounded(D d, V x) {
+  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
+  // ln(2) in two parts, the first of so few bits that n times it is exact.
+  V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  return Scale(d, ExpReduced(d, r), n);
+}
+template <class D, class V>
+HWY_INLINE V Bound(D d, V x, hn::TFromD<D> least, hn::TFromD<D> most) {
+  return hn::Min(hn::Max(x, hn::Set(d, least)), hn::Set(d, most));
+}
+template <class D, class V>
+HWY_INLINE V KeepNan(D, V x, V result) {
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+struct ExpF32 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    return KeepNan(d, x, ExpBounded(d, Bound(d, x, -110, 90)));
+  }
+};
+struct Exp2F32 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const V bounded = Bound(d, x, -160, 130), n = hn::Round(bounded);
+    const V r = hn::Mul(hn::Sub(bounded, n), hn::Set(d, 0.693147180559945309f));
+    return KeepNan(d, x, Scale(d, ExpReduced(d, r), n));
+  }
+};
+
+// n / x for finite x of at least 1, not beyond 2^126.
+template <class V>
+HWY_INLINE V Quotient(V n, V x) {
+#if HWY_TARGET == HWY_AVX3
+  // 14 bits and a Newton step are faster than the division here, and as good but for the last bit.
+  const V r = V{_mm512_rcp14_ps(x.raw)}, q = hn::Mul(n, r);
+  return hn::MulAdd(hn::NegMulAdd(q, x, n), r, q);
+#else
+  return hn::Div(n, x);
+#endif
+}
+
+// 1 / (1 + e^-x), of negative x as e^x / (1 + e^x): what is small keeps its digits.
+struct LogisticF32 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const V one = hn::Set(d, 1.0f);
+    const V e = ExpBounded(d, hn::Max(hn::Neg(hn::Abs(x)), hn::Set(d, -110.0f)));
+    const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
+    return KeepNan(d, x, Quotient(numerator, hn::Add(one, e)));
+  }
+};
+
+// For |x| < 0.64 an odd polynomial, relative error 2e-8, coefficients made as those of exp;
+// beyond, 1 - 2 / (e^2|x| + 1), which is 1 from 9.02 on.
+struct TanhF32 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const V z = hn::Mul(x, x), magnitude = hn::Abs(x), one = hn::Set(d, 1.0f);
+    V p = hn::Set(d, -0.0059929612586213455f);
+    p = hn::MulAdd(p, z, hn::Set(d, 0.020924148186629264f));
+    p = hn::MulAdd(p, z, hn::Set(d, -0.05383514126583316f));
+    p = hn::MulAdd(p, z, hn::Set(d, 0.13332663479540374f));
+    p = hn::MulAdd(p, z, hn::Set(d, -0.3333332786405015f));
+    const V near = hn::MulAdd(hn::Mul(p, z), magnitude, magnitude);
+    const V bounded = hn::Min(magnitude, hn::Set(d, 10.0f));
+    const V e = ExpBounded(d, hn::Add(bounded, bounded));
+    const V far = hn::Sub(one, Quotient(hn::Set(d, 2.0f), hn::Add(e, one)));
+    const V result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.64f)), near, far);
+    return KeepNan(d, x, hn::CopySign(result, x));
+  }
+};
+
+// The elements of a block for which the vector function is not good enough (special values, large
+// arguments) are done again by `slow`.
+template <class T, class F>
+void MathBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
+  const Tag<T> d;
+  T* p = reinterpret_cast<T*>(acc);
+  for (size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const auto x = hn::LoadU(d, p + i);
+    const auto good = F::Good(d, x);
+    const auto y = F::Call(d, x);
+    if (HWY_LIKELY(hn::AllTrue(d, good))) {
+      hn::StoreU(y, d, p + i);
+      continue;
+    }
+    HWY_ALIGN T old[hn::MaxLanes(Tag<T>())];
+    HWY_ALIGN T bad[hn::MaxLanes(Tag<T>())];
+    hn::Store(x, d, old);
+    hn::Store(hn::IfThenElse(good, hn::Zero(d), hn::Set(d, T{1})), d, bad);
+    hn::StoreU(y, d, p + i);
+    for (size_t k = 0; k < hn::Lanes(d) && i + k < n; ++k)
+      if (bad[k] != 0) p[i + k] = F::Slow(old[k]);
+  }
+}
+
+// A function of Highway's contrib/math, used for x in the open interval (Low, High) of the type.
+// `keeps_zero`: f(-0) = -0 is not what Highway gives.
+#define TESSERA_VECTOR_MATH(Name, Function, slow, keeps_zero, Interval)     \
+  struct Name {                                                             \
+    template <class D, class V>                                             \
+    static HWY_INLINE auto Good(D d, V x) {                                 \
+      using T = hn::TFromD<D>;                                              \
+      return hn::And(hn::Gt(x, hn::Set(d, Interval<T>::kLow)),              \
+                     hn::Lt(x, hn::Set(d, Interval<T>::kHigh)));            \
+    }                                                                       \
+    template <class D, class V>                                             \
+    static HWY_INLINE V Call(D d, V x) {                                    \
+      const V y = hn::Function(d, x);                                       \
+      return keeps_zero ? hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y) : y; \
+    }                                                                       \
+    template <class T>                                                      \
+    static T Slow(T x) {                                                    \
+      return std::slow(x);                                                  \
+    }                                                                       \
+  }
+
+template <class T>
+inline constexpr T kInf = std::numeric_limits<T>::infinity();
+template <class T>
+struct Finite {
+  static constexpr T kLow = -kInf<T>, kHigh = kInf<T>;
+};
+template <class T>
+struct Positive {
+  static constexpr T kLow = 0, kHigh = kInf<T>;
+};
+template <class T>
+struct AboveMinusOne {
+  static constexpr T kLow = -1, kHigh = kInf<T>;
+};
+template <class T>
+struct AboveOne {
+  static constexpr T kLow = 1, kHigh = kInf<T>;
+};
+template <class T>
+struct UnitBall {
+  static constexpr T kLow = -1, kHigh = 1;
+};
+template <class T>
+struct Turns {
+  static constexpr T kLow = -1000, kHigh = 1000;
+};
+template <class T>
+struct SinhRange {
+  static constexpr T kHigh = sizeof(T) == 4 ? 88 : 700, kLow = -kHigh;
+};
+template <class T>
+struct Expm1Range {
+  static constexpr T kLow = -kInf<T>, kHigh = SinhRange<T>::kHigh;
+};
+
+TESSERA_VECTOR_MATH(VecExpm1, Expm1, expm1, true, Expm1Range);
+TESSERA_VECTOR_MATH(VecLog, Log, log, false, Positive);
+TESSERA_VECTOR_MATH(VecLog1p, Log1p, log1p, false, AboveMinusOne);
+TESSERA_VECTOR_MATH(VecSin, Sin, sin, true, Turns);
+TESSERA_VECTOR_MATH(VecCos, Cos, cos, false, Turns);
+TESSERA_VECTOR_MATH(VecAsin, Asin, asin, false, Finite);
+TESSERA_VECTOR_MATH(VecAcos, Acos, acos, false, Finite);
+TESSERA_VECTOR_MATH(VecAtan, Atan, atan, false, Finite);
+TESSERA_VECTOR_MATH(VecSinh, Sinh, sinh, false, SinhRange);
+TESSERA_VECTOR_MATH(VecTanh, Tanh, tanh, false, Finite);
+TESSERA_VECTOR_MATH(VecAsinh, Asinh, asinh, false, Finite);
+TESSERA_VECTOR_MATH(VecAcosh, Acosh, acosh, false, AboveOne);
+TESSERA_VECTOR_MATH(VecAtanh, Atanh, atanh, false, UnitBall);
+
+// Highway's Exp scales by 2^n in two steps without a check: it wraps where n is beyond some 2000.
+// From |x| = 1000 on the result is 0 or infinite anyhow.
+struct ExpF64 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    return KeepNan(d, x, hn::Exp(d, Bound(d, x, -1000, 1000)));
+  }
+};
+struct LogisticF64 {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x) {
+    const V one = hn::Set(d, 1.0), e = ExpF64::Call(d, hn::Neg(hn::Abs(x)));
+    const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
+    return hn::Div(numerator, hn::Add(one, e));
+  }
+};
+
+template <class T, class F>
+void AddMath(KernelTable& t, plan::ScalarOp op) {
+  t.vector_math[static_cast<int>(LaneOf<T>())][CodeOf(op)] = &MathBlock<T, F>;
+}
+template <class T>
+void AddVectorMath(KernelTable& t) {
+  using enum plan::ScalarOp;
+  AddMath<T, VecExpm1>(t, kExpm1);
+  AddMath<T, VecLog>(t, kLog);
+  AddMath<T, VecLog1p>(t, kLog1p);
+  AddMath<T, VecSin>(t, kSin);
+  AddMath<T, VecCos>(t, kCos);
+  AddMath<T, VecAsin>(t, kAsin);
+  AddMath<T, VecAcos>(t, kAcos);
+  AddMath<T, VecAtan>(t, kAtan);
+  AddMath<T, VecSinh>(t, kSinh);
+  AddMath<T, VecAsinh>(t, kAsinh);
+  AddMath<T, VecAcosh>(t, kAcosh);
+  AddMath<T, VecAtanh>(t, kAtanh);
+}
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggled guard

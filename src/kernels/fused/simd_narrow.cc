@@ -1,0 +1,104 @@
+// Arithmetic kernels of 32-bit lanes.
+#include "base/simd_targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/fused/simd_narrow.cc"
+#include <hwy/foreach_target.h>
+// Highway's order of includes: the targets first.
+#include "kernels/elements/simd_formats.h"
+#include "kernels/fused/simd_ops.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+
+// Shifts by per-lane amounts; an amount of the width or more (or negative) shifts all bits out.
+struct ShiftLeft {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x, V by) {
+    const BitsTag<D> du;
+    const auto amount = hn::BitCast(du, by);
+    const auto inside = hn::Lt(amount, hn::Set(du, 32u));
+    const auto bounded = hn::And(amount, hn::Set(du, 31u));
+    return hn::BitCast(d, hn::IfThenElseZero(inside, hn::Shl(hn::BitCast(du, x), bounded)));
+  }
+};
+struct ShiftRightLogical {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x, V by) {
+    const BitsTag<D> du;
+    const auto amount = hn::BitCast(du, by);
+    const auto inside = hn::Lt(amount, hn::Set(du, 32u));
+    const auto bounded = hn::And(amount, hn::Set(du, 31u));
+    return hn::BitCast(d, hn::IfThenElseZero(inside, hn::Shr(hn::BitCast(du, x), bounded)));
+  }
+};
+struct ShiftRightArithmetic {
+  template <class D, class V>
+  static HWY_INLINE V Call(D d, V x, V by) {
+    const BitsTag<D> du;
+    const SignedTag<D> ds;
+    const auto bounded = hn::Min(hn::BitCast(du, by), hn::Set(du, 31u));
+    return hn::BitCast(d, hn::Shr(hn::BitCast(ds, x), hn::BitCast(ds, bounded)));
+  }
+};
+
+template <class T>
+void AddShifts(KernelTable& t) {
+  using enum plan::ScalarOp;
+  AddBinary<T, ShiftLeft>(t, CodeOf(kShiftLeft));
+  AddBinary<T, ShiftRightLogical>(t, CodeOf(kShiftRightLogical));
+  AddBinary<T, ShiftRightArithmetic>(t, CodeOf(kShiftRightArithmetic));
+}
+
+// The double of lanes k .. of f32 numbers.
+HWY_INLINE hn::Vec<Tag<double>> WideAt(const float* p) {
+  const Tag<double> d;
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, Tag<double>>(), p));
+}
+// b += a, a = 0: accumulators of sums go to f64 at the end of kBlock elements.
+void FoldSums(const Instr& instr, const Context& c, size_t, size_t, std::byte*) {
+  const Tag<double> d;
+  auto sums = reinterpret_cast<float*>(Address(c, instr.a, 0));
+  auto carry = reinterpret_cast<double*>(Address(c, instr.b, 0));
+  for (size_t k = 0; k < kNarrowSums; k += hn::Lanes(d))
+    hn::StoreU(hn::Add(hn::LoadU(d, carry + k), WideAt(sums + k)), d, carry + k);
+  for (size_t k = 0; k < kNarrowSums; k += hn::Lanes(Raw()))
+    hn::StoreU(hn::Zero(Raw()), Raw(), sums + k);
+}
+template <bool kCarried>
+void FinishSums(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
+  const Tag<double> d;
+  HWY_ALIGN double wide[kNarrowSums];
+  auto sums = reinterpret_cast<const float*>(Address(c, instr.a, 0));
+  size_t k = 0;
+  do {  // at least once: `info` is not 0
+    auto v = WideAt(sums + k);
+    if constexpr (kCarried)
+      v = hn::Add(v, hn::LoadU(d, reinterpret_cast<const double*>(Address(c, instr.b, 0)) + k));
+    hn::StoreU(v, d, wide + k);
+    k += hn::Lanes(d);
+  } while (k < instr.info);
+  *reinterpret_cast<float*>(acc) = static_cast<float>(CombineAll<Add>(wide, instr.info));
+}
+
+void AddNarrowOpsImpl(KernelTable& t) {
+  t.fold_f32 = &FoldSums;
+  t.finish_f32 = &FinishSums<false>;
+  t.finish_f32_carried = &FinishSums<true>;
+  AddFloatOps<float>(t);
+  AddUnary<float, RoundF16>(t, kRoundF16);
+  AddUnary<float, RoundBF16>(t, kRoundBF16);
+  AddCommonOps<int32_t>(t);
+  AddCommonOps<uint32_t>(t);
+  AddShifts<int32_t>(t);
+  AddShifts<uint32_t>(t);
+}
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(AddNarrowOpsImpl);
+void AddNarrowOps(KernelTable& table) { HWY_DYNAMIC_DISPATCH(AddNarrowOpsImpl)(table); }
+}  // namespace tessera::kernels
+#endif

@@ -1,0 +1,160 @@
+// Registers the arithmetic that every lane type may use, and the accumulators of reductions, once
+// per target.
+#if defined(TESSERA_SIMD_OPS_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_OPS_H_
+#undef TESSERA_SIMD_OPS_H_
+#else
+#define TESSERA_SIMD_OPS_H_
+#endif
+
+#include "kernels/elements/simd_arithmetic.h"
+#include "kernels/fused/simd_threads.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+
+// Accumulates into the accumulators of a reduction, one per lane: element i of a row belongs to
+// accumulator i mod (kSlotBytes / size). So sums have the same bits for any tile and vector size.
+template <class Seq>
+struct Accumulators;
+template <size_t... K>
+struct Accumulators<std::index_sequence<K...>> {
+  template <class T, class F>
+  static HWY_INLINE void One(std::byte* sums, size_t k, RawVec v) {
+    const Tag<T> d;
+    T* p = reinterpret_cast<T*>(sums) + k * hn::Lanes(d);
+    hn::StoreU(F::Call(d, hn::LoadU(d, p), hn::BitCast(d, v)), d, p);
+  }
+  // kUsed of the registers hold elements.
+  template <class T, class F, size_t kUsed>
+  static void Run(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    std::byte* sums = Address(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes;
+    (static_cast<void>(K < kUsed ? One<T, F>(sums, K, v) : void()), ...);
+    return Threads<std::index_sequence<K...>>::Go(pc + 1, c, i, v...);
+  }
+};
+// Of one vector: of its lanes only the valid ones. May write the pad behind the accumulators.
+template <class T, class F>
+void AccumulateLanes(const Instr* pc, Context* c, size_t i, RawVec v) {
+  const Tag<T> d;
+  T* p = reinterpret_cast<T*>(Address(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes);
+  const auto old = hn::LoadU(d, p), all = F::Call(d, old, hn::BitCast(d, v));
+  hn::StoreU(hn::IfThenElse(hn::FirstN(d, c->lanes), all, old), d, p);
+  return Single::Go(pc + 1, c, i, v);
+}
+
+// The combination of a vector's lanes: lane k with lane k + half, and so on.
+template <class F, class D, class V>
+HWY_INLINE hn::TFromD<D> CombineLanes(D d, V v) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<D> half;
+    static_cast<void>(d);
+    return CombineLanes<F>(half, F::Call(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+// The combination of `width` values, a power of two, by the same tree. Changes them.
+template <class F, class T>
+HWY_INLINE T CombineAll(T* v, size_t width) {
+  const Tag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  if (width < lanes) {
+    const hn::CappedTag<T, 1> one;
+    for (size_t half = width / 2; half > 0; half /= 2)
+      for (size_t k = 0; k < half; ++k)
+        hn::StoreU(F::Call(one, hn::LoadU(one, v + k), hn::LoadU(one, v + k + half)), one, v + k);
+    return v[0];
+  }
+  for (size_t half = width / 2; half >= lanes; half /= 2)
+    for (size_t k = 0; k < half; k += lanes)
+      hn::StoreU(F::Call(d, hn::LoadU(d, v + k), hn::LoadU(d, v + k + half)), d, v + k);
+  return CombineLanes<F>(d, hn::LoadU(d, v));
+}
+// acc = the combination of the accumulators at `a`, of the first `info`.
+template <class T, class F>
+void FinishLanes(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
+  T* sums = reinterpret_cast<T*>(Address(c, instr.a, 0));
+  *reinterpret_cast<T*>(acc) = CombineAll<F>(sums, instr.info);
+}
+template <class T, class F>
+void AddAccumulate(KernelTable& t, Reduction r) {
+  using A = Accumulators<std::make_index_sequence<kVectors>>;
+  const auto lane = static_cast<size_t>(LaneOf<T>()), kind = base::IndexOf(r);
+  const void* one = Erase(&AccumulateLanes<T, F>);
+  t.finish[lane][kind] = &FinishLanes<T, F>;
+  t.accumulate[lane][kind] = {Erase(&A::template Run<T, F, kVectors>), one};
+  if constexpr (sizeof(T) == 4)
+    t.accumulate_half[lane][kind] = {Erase(&A::template Run<T, F, kVectors / 2>), one};
+}
+
+template <class T, class F>
+void AddUnary(KernelTable& t, int code) {
+  t.op[static_cast<int>(LaneOf<T>())][code] = UnaryPair<T, F>();
+}
+template <class T, class F, bool kReverse = false>
+void AddBinary(KernelTable& t, int code) {
+  const int lane = static_cast<int>(LaneOf<T>());
+  t.op[lane][code] = BinaryPair<T, F>();
+  if (kReverse) t.reversed[lane][code] = ReversedPair<T, F>();
+}
+// One that has op(a, b) = mirrored(b, a).
+template <class T, class F, class Mirrored>
+void AddMirrored(KernelTable& t, int code) {
+  const int lane = static_cast<int>(LaneOf<T>());
+  t.op[lane][code] = BinaryPair<T, F>();
+  t.reversed[lane][code] = BinaryPair<T, Mirrored>();
+}
+
+template <class T>
+void AddCommonOps(KernelTable& t) {
+  using enum plan::ScalarOp;
+  AddUnary<T, Sign>(t, CodeOf(kSign));
+  AddBinary<T, Add>(t, CodeOf(kAdd));
+  AddBinary<T, Sub, true>(t, CodeOf(kSub));
+  AddBinary<T, Max>(t, CodeOf(kMax));
+  AddBinary<T, Min>(t, CodeOf(kMin));
+  AddBinary<T, Eq>(t, CodeOf(kEq));
+  AddBinary<T, Ne>(t, CodeOf(kNe));
+  AddMirrored<T, Lt, Gt>(t, CodeOf(kLt));
+  AddMirrored<T, Le, Ge>(t, CodeOf(kLe));
+  AddMirrored<T, Gt, Lt>(t, CodeOf(kGt));
+  AddMirrored<T, Ge, Le>(t, CodeOf(kGe));
+  AddAccumulate<T, Add>(t, Reduction::kSum);
+  AddAccumulate<T, Mul>(t, Reduction::kProd);
+  AddAccumulate<T, Max>(t, Reduction::kMax);
+  AddAccumulate<T, Min>(t, Reduction::kMin);
+  if constexpr (!std::is_floating_point_v<T>) {
+    AddAccumulate<T, And>(t, Reduction::kAnd);
+    AddAccumulate<T, Or>(t, Reduction::kOr);
+    AddUnary<T, Not>(t, CodeOf(kNot));
+    AddBinary<T, And>(t, CodeOf(kAnd));
+    AddBinary<T, Or>(t, CodeOf(kOr));
+    AddBinary<T, Xor>(t, CodeOf(kXor));
+  }
+  if constexpr (std::is_signed_v<T>) {
+    AddUnary<T, Neg>(t, CodeOf(kNeg));
+    AddUnary<T, Abs>(t, CodeOf(kAbs));
+  }
+  AddBinary<T, Mul>(t, CodeOf(kMul));
+  AddUnary<T, Square>(t, kSquare);
+}
+
+template <class T>
+void AddFloatOps(KernelTable& t) {
+  using enum plan::ScalarOp;
+  AddCommonOps<T>(t);
+  AddBinary<T, Div, true>(t, CodeOf(kDiv));
+  AddUnary<T, Floor>(t, CodeOf(kFloor));
+  AddUnary<T, Ceil>(t, CodeOf(kCeil));
+  AddUnary<T, RoundEven>(t, CodeOf(kRoundEven));
+  AddUnary<T, RoundAway>(t, CodeOf(kRoundAway));
+  AddUnary<T, Sqrt>(t, CodeOf(kSqrt));
+  AddUnary<T, Rsqrt>(t, CodeOf(kRsqrt));
+  AddUnary<T, IsFinite>(t, CodeOf(kIsFinite));
+}
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggled guard

@@ -1,0 +1,100 @@
+// Loads and stores of dtypes of less than 32 bits, in narrow programs.
+#include "base/simd_targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/fused/simd_stored.cc"
+#include <hwy/foreach_target.h>
+// Highway's order of includes: the targets first.
+#include "kernels/elements/simd_formats.h"
+#include "kernels/fused/simd_threads.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+
+using Words = Tag<uint32_t>;
+using Ints = Tag<int32_t>;
+using WordVec = hn::Vec<Words>;
+
+// How each dtype's element T becomes 32 bits and comes back; the value fits, as it was rounded or
+// wrapped before.
+struct Bool {
+  using T = uint8_t;
+  static HWY_INLINE WordVec Held(WordVec v) {
+    return hn::Not(hn::VecFromMask(Words(), hn::Eq(v, hn::Zero(Words()))));
+  }
+  static HWY_INLINE WordVec Stored(WordVec v) { return hn::And(v, hn::Set(Words(), 1u)); }
+};
+template <class Element>
+struct Integer {
+  using T = Element;
+  static HWY_INLINE WordVec Held(WordVec v) { return v; }
+  static HWY_INLINE WordVec Stored(WordVec v) { return v; }
+};
+template <class Format>
+struct Narrow {
+  using T = uint16_t;
+  static HWY_INLINE WordVec Held(WordVec v) { return Format::Held(Words(), v); }
+  static HWY_INLINE WordVec Stored(WordVec v) { return Format::Stored(Words(), v); }
+};
+
+template <class Seq>
+struct StoredMoves;
+template <size_t... K>
+struct StoredMoves<std::index_sequence<K...>> {
+  using Code = Threads<std::index_sequence<K...>>;
+
+  template <class S>
+  static HWY_INLINE RawVec LoadAt(const std::byte* p, size_t k) {
+    using T = typename S::T;
+    const hn::Rebind<T, Raw> d;
+    const auto v = hn::LoadU(d, reinterpret_cast<const T*>(p) + k * hn::Lanes(d));
+    const auto wide = hn::PromoteTo(hn::RebindToSigned<Raw>(), v);
+    return hn::BitCast(Raw(), S::Held(hn::BitCast(Words(), wide)));
+  }
+  template <class S>
+  static HWY_INLINE void StoreAt(std::byte* p, size_t k, RawVec v) {
+    using T = typename S::T;
+    const hn::Rebind<T, Raw> d;
+    const auto stored = S::Stored(hn::BitCast(Words(), v));
+    hn::StoreU(hn::DemoteTo(d, hn::BitCast(Ints(), stored)), d,
+               reinterpret_cast<T*>(p) + k * hn::Lanes(d));
+  }
+  template <class S>
+  static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
+    const std::byte* p = Address(*c, pc->a, i);
+    return Code::Go(pc + 1, c, i, LoadAt<S>(p, K)...);
+  }
+  template <class S>
+  static void Store(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    std::byte* p = Address(*c, pc->a, i);
+    (StoreAt<S>(p, K, v), ...);
+    return Code::Go(pc + 1, c, i, v...);
+  }
+};
+
+template <class S>
+void Add(KernelTable& t, DType::Code code) {
+  using Eight = StoredMoves<std::make_index_sequence<kVectors>>;
+  using One = StoredMoves<std::make_index_sequence<1>>;
+  t.load_stored[code] = {Erase(&Eight::template Load<S>), Erase(&One::template Load<S>)};
+  t.store_stored[code] = {Erase(&Eight::template Store<S>), Erase(&One::template Store<S>)};
+}
+
+void AddStoredImpl(KernelTable& t) {
+  Add<Bool>(t, DType::kBool);
+  Add<Integer<int8_t>>(t, DType::kI8);
+  Add<Integer<int16_t>>(t, DType::kI16);
+  Add<Integer<uint8_t>>(t, DType::kU8);
+  Add<Integer<uint16_t>>(t, DType::kU16);
+  Add<Narrow<HalfFormat>>(t, DType::kF16);
+  Add<Narrow<BrainFormat>>(t, DType::kBF16);
+}
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(AddStoredImpl);
+void AddStored(KernelTable& table) { HWY_DYNAMIC_DISPATCH(AddStoredImpl)(table); }
+}  // namespace tessera::kernels
+#endif

@@ -1,0 +1,110 @@
+// The templates of register-threaded kernels, once per target (no include guard but Highway's).
+#if defined(TESSERA_SIMD_THREADS_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_THREADS_H_
+#undef TESSERA_SIMD_THREADS_H_
+#else
+#define TESSERA_SIMD_THREADS_H_
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <utility>
+
+#include "kernels/fused/fused_program.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The accumulator's registers are all of this type; kernels reinterpret them.
+using Raw = hn::ScalableTag<float>;
+using RawVec = hn::Vec<Raw>;
+template <class T>
+using Tag = hn::ScalableTag<T>;
+
+// Kernels of tiles of as many vectors as K has numbers. They end in a tail call: g++ at -O2 makes
+// it a jump; without (sanitizers) the stack grows with the program's length only.
+template <size_t>
+using RawVecAt = RawVec;
+
+template <class Seq>
+struct Threads;
+template <size_t... K>
+struct Threads<std::index_sequence<K...>> {
+  using Fn = void (*)(const Instr*, Context*, size_t, RawVecAt<K>...);
+
+  static HWY_INLINE void Go(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    return reinterpret_cast<Fn>(const_cast<void*>(pc->kernel))(pc, c, i, v...);
+  }
+  template <class T>
+  static HWY_INLINE hn::Vec<Tag<T>> At(const std::byte* p, size_t k) {
+    const Tag<T> d;
+    return hn::LoadU(d, reinterpret_cast<const T*>(p) + k * hn::Lanes(d));
+  }
+
+  static HWY_INLINE void FetchAhead(const Context& c, const std::byte* p) {
+    if constexpr (sizeof...(K) > 1)
+      if (c.ahead != 0) (hwy::Prefetch(p + K * HWY_MAX_BYTES + c.ahead), ...);
+  }
+
+  template <class T, class F>
+  static void Unary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    const Tag<T> d;
+    return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v)))...);
+  }
+  template <class T, class F>
+  static void Binary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    const Tag<T> d;
+    const std::byte* p = Address(*c, pc->a, i);
+    FetchAhead(*c, p);
+    return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), At<T>(p, K)))...);
+  }
+  template <class T, class F>
+  static void Reversed(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    const Tag<T> d;
+    const std::byte* p = Address(*c, pc->a, i);
+    return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, At<T>(p, K), hn::BitCast(d, v)))...);
+  }
+};
+
+using Tile = Threads<std::make_index_sequence<kVectors>>;
+using Single = Threads<std::make_index_sequence<1>>;
+
+template <class F>
+inline const void* Erase(F* f) {
+  return reinterpret_cast<const void*>(f);
+}
+template <class T, class F>
+KernelPair UnaryPair() {
+  return {Erase(&Tile::Unary<T, F>), Erase(&Single::Unary<T, F>)};
+}
+template <class T, class F>
+KernelPair BinaryPair() {
+  return {Erase(&Tile::Binary<T, F>), Erase(&Single::Binary<T, F>)};
+}
+template <class T, class F>
+KernelPair ReversedPair() {
+  return {Erase(&Tile::Reversed<T, F>), Erase(&Single::Reversed<T, F>)};
+}
+
+template <class T>
+constexpr Lane LaneOf() {
+  if constexpr (std::is_same_v<T, float>)
+    return Lane::kF32;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return Lane::kI32;
+  else if constexpr (std::is_same_v<T, uint32_t>)
+    return Lane::kU32;
+  else if constexpr (std::is_same_v<T, double>)
+    return Lane::kF64;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return Lane::kI64;
+  else
+    return Lane::kU64;
+}
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggled guard

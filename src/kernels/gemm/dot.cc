@@ -1,0 +1,337 @@
+// dot_general: operands become matrices, by strides where they allow it and by packing else.
+#include <algorithm>
+#include <cstring>
+
+#include "base/defaults.h"
+#include "base/shape.h"
+#include "kernels/elements/scalar_elements.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/kernels.h"
+#include "kernels/parts.h"
+
+namespace tessera::kernels {
+namespace {
+
+// Some dims of an operand, outer first: of the batch, of the rows, of the columns.
+struct Dims {
+  std::vector<int64_t> sizes, strides;
+  int64_t count = 1;
+
+  void Add(int64_t size, int64_t stride) {
+    count *= size;
+    if (size == 1) return;
+    if (!sizes.empty() && strides.back() == stride * size) {
+      sizes.back() *= size;
+      strides.back() = stride;
+    } else {
+      sizes.push_back(size);
+      strides.push_back(stride);
+    }
+  }
+  bool IsFlat() const { return sizes.size() <= 1; }
+  int64_t stride() const { return strides.empty() ? 0 : strides[0]; }
+  // Offset of the element at a row-major index.
+  int64_t Offset(int64_t index) const {
+    int64_t offset = 0;
+    for (size_t d = sizes.size(); d-- > 0; index /= sizes[d])
+      offset += index % sizes[d] * strides[d];
+    return offset;
+  }
+};
+
+struct Matrix {
+  DType dtype;
+  Dims batch, rows, cols;
+  bool packs = false;
+  int64_t row = 0, col = 0;  // strides of what the product reads
+};
+
+enum class Cut : uint8_t { kRows, kCols };
+
+struct DotConfig {
+  Matrix a, b;
+  DType out;
+  int64_t m = 1, n = 1, k = 1, batch = 1;
+  GemmType type = GemmType::kF32;
+  bool converts_out = false;
+  Cut cut = Cut::kRows;
+  int64_t unit = kGemmCut, units = 1;                // rows or columns of a unit; units per product
+  int64_t a_offset = 0, b_offset = 0, c_offset = 0;  // in scratch, bytes
+  std::unique_ptr<Gemm> gemm;
+};
+
+int64_t ItemSize(GemmType type) {
+  switch (type) {
+    case GemmType::kF64:
+    case GemmType::kI64:
+      return 8;
+    case GemmType::kBF16:
+    case GemmType::kBF16ToF32:
+      return 2;
+    default:
+      return 4;
+  }
+}
+
+// Calls f with a value of the type that products of that type read.
+template <class F>
+void VisitRead(GemmType type, F f) {
+  switch (type) {
+    case GemmType::kF32:
+      return f(float{});
+    case GemmType::kF64:
+      return f(double{});
+    case GemmType::kI32:
+      return f(int32_t{});
+    case GemmType::kI64:
+      return f(int64_t{});
+    default:
+      return f(BFloat16{});
+  }
+}
+
+GemmType TypeOf(DType lhs, DType rhs, DType out) {
+  for (DType d : {lhs, rhs, out})
+    if (d == f64) return GemmType::kF64;
+  if (lhs == bf16 && rhs == bf16 && (out == bf16 || out == f32) && HasBFloat16Gemm())
+    return out == bf16 ? GemmType::kBF16 : GemmType::kBF16ToF32;
+  for (DType d : {lhs, rhs, out})
+    if (d.is_floating()) return GemmType::kF32;
+  // Products wrap, so operands of more bits than the result need not be wide.
+  return out.size() == 8 ? GemmType::kI64 : GemmType::kI32;
+}
+
+bool IsReadAs(DType dtype, GemmType type) {
+  switch (type) {
+    case GemmType::kF32:
+      return dtype == f32;
+    case GemmType::kF64:
+      return dtype == f64;
+    case GemmType::kI32:
+      return dtype == i32 || dtype == u32;
+    case GemmType::kI64:
+      return dtype == i64 || dtype == u64;
+    default:
+      return dtype == bf16;
+  }
+}
+
+bool IsWrittenAs(DType out, GemmType type) {
+  if (type == GemmType::kBF16) return out == bf16;
+  if (type == GemmType::kBF16ToF32) return out == f32;
+  return IsReadAs(out, type);
+}
+
+// Decides how the product reads a matrix; a library needs one of the strides to be 1.
+void SetStrides(Matrix& m, GemmType type) {
+  m.row = m.rows.count == 1 ? m.cols.count : m.rows.stride();
+  m.col = m.cols.count == 1 ? 1 : m.cols.stride();
+  if (m.rows.count == 1 && m.col != 1) m.row = 1;
+  // A column whose elements are apart is a matrix of one column in longer rows.
+  const bool unit = m.row == 1 || m.col == 1;
+  const bool overlaps = (m.rows.count > 1 && m.row == 0) || (m.cols.count > 1 && m.col == 0);
+  const bool wide_row = m.col != 1 || m.rows.count == 1 || m.row >= m.cols.count;
+  const bool wide_col = m.col == 1 || m.cols.count == 1 || m.col >= m.rows.count;
+  m.packs = !IsReadAs(m.dtype, type) || !m.rows.IsFlat() || !m.cols.IsFlat() || !unit || overlaps ||
+            !wide_row || !wide_col;
+  if (m.packs) m.row = std::max<int64_t>(m.cols.count, 1), m.col = 1;
+}
+
+bool Contains(const std::vector<int64_t>& v, int64_t x) {
+  return std::find(v.begin(), v.end(), x) != v.end();
+}
+
+Dims Select(const Shape& shape, const std::vector<int64_t>& dims) {
+  const std::vector<int64_t> strides = base::DenseStrides(shape);
+  Dims out;
+  for (int64_t d : dims) out.Add(shape[static_cast<size_t>(d)], strides[static_cast<size_t>(d)]);
+  return out;
+}
+
+Dims Free(const Shape& shape, const std::vector<int64_t>& contract,
+          const std::vector<int64_t>& batch) {
+  std::vector<int64_t> dims;
+  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d)
+    if (!Contains(contract, d) && !Contains(batch, d)) dims.push_back(d);
+  return Select(shape, dims);
+}
+
+// The contracting pairs in the order in which lhs has them: the sum is over all, in any order.
+void OrderContraction(DotDesc& desc) {
+  std::vector<size_t> order(desc.lhs_contract.size());
+  for (size_t k = 0; k < order.size(); ++k) order[k] = k;
+  std::sort(order.begin(), order.end(),
+            [&](size_t x, size_t y) { return desc.lhs_contract[x] < desc.lhs_contract[y]; });
+  const auto permuted = [&](const std::vector<int64_t>& v) {
+    std::vector<int64_t> out;
+    for (size_t k : order) out.push_back(v[k]);
+    return out;
+  };
+  desc.lhs_contract = permuted(desc.lhs_contract);
+  desc.rhs_contract = permuted(desc.rhs_contract);
+}
+
+// Copies rows [begin, end) of a matrix of the batch to dense rows, converted.
+template <class From, class To>
+void PackRows(const Matrix& m, const From* in, int64_t begin, int64_t end, To* out) {
+  const int64_t inner = m.cols.sizes.empty() ? 1 : m.cols.sizes.back();
+  const int64_t step = m.cols.strides.empty() ? 0 : m.cols.strides.back();
+  for (int64_t r = begin; r < end; ++r) {
+    const From* row = in + m.rows.Offset(r);
+    for (int64_t c = 0; c < m.cols.count; c += inner) {
+      const From* run = row + m.cols.Offset(c);
+      for (int64_t k = 0; k < inner; ++k, ++out) {
+        if constexpr (std::is_same_v<From, To>)
+          *out = run[k * step];
+        else
+          *out = To(Cast<Compute<To>>(Widen(run[k * step])));
+      }
+    }
+  }
+}
+
+// Returns where the product reads rows [begin, end) of the matrix.
+const std::byte* Prepare(const Matrix& m, GemmType type, const std::byte* in, int64_t batch,
+                         int64_t begin, int64_t end, std::byte* scratch) {
+  in += m.batch.Offset(batch) * m.dtype.size();
+  if (!m.packs) return in + begin * m.row * m.dtype.size();
+  base::VisitDType(m.dtype, [&](auto from) {
+    VisitRead(type, [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      PackRows<From, To>(m, reinterpret_cast<const From*>(in), begin, end,
+                         reinterpret_cast<To*>(scratch));
+    });
+  });
+  return scratch;
+}
+
+void ConvertOut(const DotConfig& c, const std::byte* in, std::byte* out, int64_t n) {
+  base::VisitDType(c.out, [&](auto to) {
+    using To = decltype(to);
+    VisitRead(c.type, [&](auto from) {
+      using From = decltype(from);
+      if constexpr (!std::is_same_v<From, BFloat16>) {
+        const From* v = reinterpret_cast<const From*>(in);
+        To* w = reinterpret_cast<To*>(out);
+        for (int64_t k = 0; k < n; ++k) w[k] = To(Cast<Compute<To>>(v[k]));
+      }
+    });
+  });
+}
+
+// Rows [begin, end) of the product of one batch index.
+void RunRows(const DotConfig& c, const plan::KernelCall& call, int64_t batch, int64_t begin,
+             int64_t end, const std::byte* b) {
+  const std::byte* a =
+      Prepare(c.a, c.type, call.in[0], batch, begin, end, call.scratch + c.a_offset);
+  std::byte* out = call.out[0] + (batch * c.m + begin) * c.n * c.out.size();
+  std::byte* result = c.converts_out ? call.scratch + c.c_offset : out;
+  c.gemm->Run(end - begin, c.n, a, b, result);
+  if (c.converts_out) ConvertOut(c, result, out, (end - begin) * c.n);
+}
+
+int64_t UnitEnd(const DotConfig& c, int64_t unit) {
+  const int64_t size = c.cut == Cut::kRows ? c.m : c.n;
+  return unit == c.units ? size : unit * c.unit;
+}
+
+// Columns of one unit. The results of a unit are the same whoever does it.
+void RunColumns(const DotConfig& c, const plan::KernelCall& call, int64_t batch, int64_t unit,
+                const std::byte* a, const std::byte* b) {
+  const int64_t begin = unit * c.unit, end = UnitEnd(c, unit + 1);
+  const int64_t size = ItemSize(c.type);
+  const int64_t out_size = c.converts_out ? size : c.out.size();
+  std::byte* out = call.out[0] + batch * c.m * c.n * c.out.size();
+  std::byte* result = c.converts_out ? call.scratch + c.c_offset : out;
+  c.gemm->Run(c.m, end - begin, a, b + begin * c.b.col * size, result + begin * out_size);
+  if (!c.converts_out) return;
+  for (int64_t r = 0; r < c.m; ++r) {
+    const int64_t first = r * c.n + begin;
+    ConvertOut(c, result + first * size, out + first * c.out.size(), end - begin);
+  }
+}
+
+void RunDot(const plan::KernelCall& call) {
+  const auto& c = *static_cast<const DotConfig*>(call.config);
+  auto [done, last] = Share(c.batch * c.units, 1, call.part, call.parts);
+  if (c.m == 0 || c.n == 0) return;
+  while (done < last) {
+    const int64_t batch = done / c.units, first = done % c.units;
+    const int64_t count = std::min(c.units - first, last - done);
+    const std::byte* b = Prepare(c.b, c.type, call.in[1], batch, 0, c.k, call.scratch + c.b_offset);
+    if (c.cut == Cut::kRows) {
+      RunRows(c, call, batch, first * c.unit, UnitEnd(c, first + count), b);
+    } else {
+      const std::byte* a =
+          Prepare(c.a, c.type, call.in[0], batch, 0, c.m, call.scratch + c.a_offset);
+      for (int64_t u = first; u < first + count; ++u) RunColumns(c, call, batch, u, a, b);
+    }
+    done += count;
+  }
+}
+
+// Row blocks of any number of units make one product. Few rows are cut along the columns, into
+// units that are always products of their own: oneDNN's bits depend on the number of columns.
+void Split(DotConfig& c) {
+  c.cut = c.m < 2 * kGemmCut && c.n >= 8 * kGemmCut && c.batch < 8 ? Cut::kCols : Cut::kRows;
+  if (c.cut == Cut::kRows) {
+    // OpenBLAS has other kernels, with other bits, for products of less than 100^3: no unit of a
+    // larger one may be so small.
+    constexpr int64_t kLeastWork = 1 << 20;
+    const int64_t line = std::max<int64_t>(c.n * c.k, 1);
+    const int64_t least = c.type == GemmType::kF64 && c.n > 1 ? kLeastWork / line + 1 : 1;
+    c.unit = (least + kGemmCut - 1) / kGemmCut * kGemmCut;
+    c.units = std::max<int64_t>(c.m / c.unit, 1);
+    return;
+  }
+  c.unit = std::max<int64_t>((c.n / 8 + kGemmCut - 1) / kGemmCut * kGemmCut, 4 * kGemmCut);
+  c.units = std::max<int64_t>(c.n / c.unit, 1);
+}
+
+int64_t PlanScratch(DotConfig& c) {
+  const auto rounded = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  const int64_t size = ItemSize(c.type);
+  c.b_offset = c.a.packs ? rounded(c.m * c.k * size) : 0;
+  c.c_offset = c.b_offset + (c.b.packs ? rounded(c.k * c.n * size) : 0);
+  return c.c_offset + (c.converts_out ? rounded(c.m * c.n * size) : 0);
+}
+
+}  // namespace
+
+plan::Kernel DotGeneral(const DotDesc& given) {
+  DotDesc desc = given;
+  OrderContraction(desc);
+  auto c = std::make_shared<DotConfig>();
+  c->type = TypeOf(desc.lhs_dtype, desc.rhs_dtype, desc.out_dtype);
+  c->out = desc.out_dtype;
+  c->converts_out = !IsWrittenAs(c->out, c->type);
+  c->a = {desc.lhs_dtype, Select(desc.lhs, desc.lhs_batch),
+          Free(desc.lhs, desc.lhs_contract, desc.lhs_batch), Select(desc.lhs, desc.lhs_contract)};
+  c->b = {desc.rhs_dtype, Select(desc.rhs, desc.rhs_batch), Select(desc.rhs, desc.rhs_contract),
+          Free(desc.rhs, desc.rhs_contract, desc.rhs_batch)};
+  c->m = c->a.rows.count, c->n = c->b.cols.count, c->k = c->a.cols.count;
+  c->batch = c->a.batch.count;
+  SetStrides(c->a, c->type);
+  SetStrides(c->b, c->type);
+  Split(*c);
+  c->gemm = std::make_unique<Gemm>(
+      GemmDesc{c->type, c->m, c->n, c->k, c->a.row, c->a.col, c->b.row, c->b.col, c->n});
+  plan::Kernel kernel;
+  kernel.fn = &RunDot;
+  kernel.scratch_bytes = PlanScratch(*c);
+  const auto count = [](int64_t x, int64_t y, int64_t z) {
+    return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(z);
+  };
+  kernel.flops = 2 * count(c->m, c->n, c->k) * static_cast<double>(c->batch);
+  kernel.bytes = count(c->batch, c->m, c->k) * c->a.dtype.size() +
+                 count(c->batch, c->k, c->n) * c->b.dtype.size() +
+                 count(c->batch, c->m, c->n) * c->out.size();
+  constexpr double kPartFlops = 200e3;  // some microseconds
+  kernel.max_parts = static_cast<int32_t>(
+      std::clamp<double>(kernel.flops / kPartFlops, 1, static_cast<double>(c->batch * c->units)));
+  kernel.config = std::move(c);
+  return kernel;
+}
+
+}  // namespace tessera::kernels

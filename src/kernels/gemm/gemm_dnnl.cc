@@ -1,0 +1,208 @@
+#include "kernels/gemm/gemm_dnnl.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <unordered_map>
+
+namespace tessera::kernels {
+
+struct DnnlPrimitive {
+  uint64_t id = 0;  // never used again, as an address might be
+  int64_t m = 0, n = 0;
+  dnnl::matmul matmul;
+  dnnl::memory::desc a, b, c, scratch;
+  // Set where b is copied before into the order in which the product reads it.
+  std::optional<dnnl::reorder> pack;
+  dnnl::memory::desc packed;
+};
+
+namespace {
+
+const dnnl::engine& Engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+// While it lives, oneDNN's OpenMP makes no threads for the calling one. The number is a setting of
+// each thread; libgomp is there because oneDNN links it.
+class OneThread {
+ public:
+  OneThread() : old_(Omp().get == nullptr ? 1 : Omp().get()) {
+    if (old_ != 1) Omp().set(1);
+  }
+  ~OneThread() {
+    if (old_ != 1) Omp().set(old_);
+  }
+  OneThread(const OneThread&) = delete;
+
+ private:
+  struct Functions {
+    int (*get)() = nullptr;
+    void (*set)(int) = nullptr;
+  };
+  static const Functions& Omp() {
+    static const Functions functions = [] {
+      Functions f;
+      f.get = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+      f.set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+      if (f.set == nullptr) f.get = nullptr;
+      return f;
+    }();
+    return functions;
+  }
+  int old_;
+};
+
+// What a thread needs to run a primitive: memory objects hold addresses, so no two threads may
+// share them; the scratchpad neither (with oneDNN's own, results are wrong).
+struct Handles {
+  dnnl::memory a, b, packed, c, scratch;
+  std::unordered_map<int, dnnl::memory> arguments;
+
+  explicit Handles(const DnnlPrimitive& p)
+      : a(p.a, Engine(), DNNL_MEMORY_NONE),
+        b(p.b, Engine(), DNNL_MEMORY_NONE),
+        packed(p.packed, Engine(), DNNL_MEMORY_NONE),
+        c(p.c, Engine(), DNNL_MEMORY_NONE),
+        scratch(p.scratch, Engine(), DNNL_MEMORY_NONE),
+        arguments{{DNNL_ARG_SRC, a},
+                  {DNNL_ARG_WEIGHTS, p.pack ? packed : b},
+                  {DNNL_ARG_DST, c},
+                  {DNNL_ARG_SCRATCHPAD, scratch}} {}
+};
+
+size_t Rounded(size_t bytes) {
+  constexpr size_t kLine = 64;
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
+struct FreeDeleter {
+  void operator()(void* p) const { std::free(p); }
+};
+
+class ThreadState {
+ public:
+  static ThreadState& Mine() {
+    thread_local ThreadState state;
+    return state;
+  }
+  Handles& Of(const DnnlPrimitive& p) {
+    constexpr size_t kMost = 1024;  // shapes a thread remembers
+    if (handles_.size() > kMost) handles_.clear();
+    auto [it, is_new] = handles_.try_emplace(p.id);
+    if (is_new) it->second = std::make_unique<Handles>(p);
+    return *it->second;
+  }
+  void* Scratch(size_t bytes) {
+    if (bytes > scratch_bytes_) {
+      scratch_bytes_ = Rounded(bytes);
+      scratch_.reset(std::aligned_alloc(64, scratch_bytes_));
+    }
+    return scratch_.get();
+  }
+  dnnl::stream& Stream() { return stream_; }
+
+ private:
+  dnnl::stream stream_{Engine()};
+  std::unordered_map<uint64_t, std::unique_ptr<Handles>> handles_;
+  std::unique_ptr<void, FreeDeleter> scratch_;
+  size_t scratch_bytes_ = 0;
+};
+
+dnnl::memory::desc Matrix(int64_t rows, int64_t cols, dnnl::memory::data_type type, int64_t row,
+                          int64_t col) {
+  // Of a single row or column the stride does not matter, but oneDNN wants a sensible one.
+  if (col == 1)
+    row = std::max(row, cols);
+  else
+    col = std::max(col, rows);
+  return {{rows, cols}, type, {row, col}};
+}
+
+// With this many rows the copy of b costs less than it gains; the bits are the same either way.
+bool Packs(const GemmDesc& d, int64_t m, int64_t n) {
+  constexpr int64_t kRows = 512, kLeast = 128;
+  return d.type == GemmType::kF32 && m >= kRows && n >= kLeast && d.k >= kLeast;
+}
+
+std::shared_ptr<const DnnlPrimitive> Make(const GemmDesc& d, int64_t m, int64_t n) {
+  static std::atomic<uint64_t> next_id{0};
+  using Type = dnnl::memory::data_type;
+  const Type in = d.type == GemmType::kF32 ? Type::f32 : Type::bf16;
+  const Type out = d.type == GemmType::kBF16 ? Type::bf16 : Type::f32;
+  auto p = std::make_shared<DnnlPrimitive>();
+  p->id = next_id++;
+  p->m = m, p->n = n;
+  p->a = Matrix(m, d.k, in, d.a_row, d.a_col);
+  p->b = Matrix(d.k, n, in, d.b_row, d.b_col);
+  p->c = Matrix(m, n, out, d.c_row, 1);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const OneThread one;
+  const bool packs = Packs(d, m, n);
+  const dnnl::memory::desc any({d.k, n}, in, dnnl::memory::format_tag::any);
+  const dnnl::matmul::primitive_desc desc({p->a, packs ? any : p->b, p->c}, attributes, Engine());
+  p->matmul = dnnl::matmul(desc);
+  p->scratch = desc.scratchpad_desc();
+  p->packed = desc.weights_desc();
+  if (packs && p->packed != p->b) p->pack = dnnl::reorder({Engine(), p->b, Engine(), p->packed});
+  return p;
+}
+
+}  // namespace
+
+DnnlGemm::DnnlGemm(const GemmDesc& desc) : desc_(desc) { Find(desc.m, desc.n); }
+DnnlGemm::~DnnlGemm() = default;
+
+std::shared_ptr<const DnnlPrimitive> DnnlGemm::Find(int64_t m, int64_t n) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& p : primitives_)
+    if (p->m == m && p->n == n) return p;
+  primitives_.push_back(Make(desc_, m, n));
+  return primitives_.back();
+}
+
+void DnnlGemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) const {
+  const std::shared_ptr<const DnnlPrimitive> p = Find(m, n);
+  ThreadState& state = ThreadState::Mine();
+  Handles& handles = state.Of(*p);
+  handles.a.set_data_handle(const_cast<void*>(a));
+  handles.b.set_data_handle(const_cast<void*>(b));
+  handles.c.set_data_handle(c);
+  const size_t scratch = Rounded(p->scratch.get_size());
+  auto* memory =
+      static_cast<std::byte*>(state.Scratch(scratch + (p->pack ? p->packed.get_size() : 0)));
+  handles.scratch.set_data_handle(memory);
+  const OneThread one;
+  if (p->pack) {
+    handles.packed.set_data_handle(memory + scratch);
+    p->pack->execute(state.Stream(), handles.b, handles.packed);
+  }
+  p->matmul.execute(state.Stream(), handles.arguments);
+}
+
+bool HasBFloat16Gemm() {
+  static const bool has = [] {
+    try {
+      const GemmDesc d{.type = GemmType::kBF16,
+                       .m = 16,
+                       .n = 16,
+                       .k = 16,
+                       .a_row = 16,
+                       .b_row = 16,
+                       .c_row = 16};
+      Make(d, 16, 16);
+      return true;
+    } catch (const dnnl::error&) {
+      return false;
+    }
+  }();
+  return has;
+}
+
+}  // namespace tessera::kernels

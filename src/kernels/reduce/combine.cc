@@ -1,0 +1,280 @@
+// The combine functions of exchanges: several buffers into one.
+#include <algorithm>
+#include <type_traits>
+
+#include "base/simd_targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/reduce/combine.cc"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+// Highway's order of includes: the targets first.
+#include "kernels/elements/scalar_elements.h"
+#include "kernels/elements/simd_arithmetic.h"
+#include "kernels/elements/simd_formats.h"
+#include "kernels/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::kernels::HWY_NAMESPACE {
+
+using Sources = const std::byte* const*;
+
+// Sources read in one pass; more would outrun the hardware's prefetchers and the L1's ways.
+constexpr int kAtOnce = 16;
+constexpr int64_t kPartialBytes = 8192;  // of the result between passes: stays in L1
+
+template <class T>
+HWY_INLINE const T* ElementAt(const std::byte* p, int64_t i) {
+  return reinterpret_cast<const T*>(p) + i;
+}
+
+template <class Op, class D, class T = hn::TFromD<D>>
+HWY_INLINE void CombineVector(D d, Sources src, int k, T* dst, int64_t i) {
+  auto all = hn::LoadU(d, ElementAt<T>(src[0], i));
+  for (int j = 1; j < k; ++j) all = Op::Call(d, all, hn::LoadU(d, ElementAt<T>(src[j], i)));
+  hn::StoreU(all, d, dst + i);
+}
+
+// Four vectors of every source in turn: as many bytes as two lines with AVX2.
+template <class Op, class D, class T = hn::TFromD<D>>
+HWY_INLINE void CombineFour(D d, Sources src, int k, T* dst, int64_t i, bool stream) {
+  const int64_t n = hn::Lanes(d);
+  const T* s = ElementAt<T>(src[0], i);
+  auto a = hn::LoadU(d, s), b = hn::LoadU(d, s + n);
+  auto c = hn::LoadU(d, s + 2 * n), e = hn::LoadU(d, s + 3 * n);
+  for (int j = 1; j < k; ++j) {
+    s = ElementAt<T>(src[j], i);
+    a = Op::Call(d, a, hn::LoadU(d, s));
+    b = Op::Call(d, b, hn::LoadU(d, s + n));
+    c = Op::Call(d, c, hn::LoadU(d, s + 2 * n));
+    e = Op::Call(d, e, hn::LoadU(d, s + 3 * n));
+  }
+  if (stream) {
+    hn::Stream(a, d, dst + i), hn::Stream(b, d, dst + i + n);
+    hn::Stream(c, d, dst + i + 2 * n), hn::Stream(e, d, dst + i + 3 * n);
+  } else {
+    hn::StoreU(a, d, dst + i), hn::StoreU(b, d, dst + i + n);
+    hn::StoreU(c, d, dst + i + 2 * n), hn::StoreU(e, d, dst + i + 3 * n);
+  }
+}
+
+// Up to the first element that streamed stores, which must be aligned, can start from.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE int64_t Unaligned(D d, const T* dst, int64_t n) {
+  const auto vector = static_cast<intptr_t>(hn::Lanes(d) * sizeof(T));
+  const intptr_t bytes = -reinterpret_cast<intptr_t>(dst) & (vector - 1);
+  return std::min(bytes / static_cast<int64_t>(sizeof(T)), n);
+}
+
+template <class T, class Op>
+void CombineAtOnce(Sources src, int k, std::byte* out, int64_t n, bool stream) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const int64_t lanes = hn::Lanes(d);
+  T* dst = reinterpret_cast<T*>(out);
+  // From the first element that is neither in a vector nor yet combined to the end of such ones.
+  int64_t i = 0, end = stream ? Unaligned(d, dst, n) : 0;
+  for (;;) {
+    for (; i < end; ++i) CombineVector<Op>(one, src, k, dst, i);
+    if (i == n) break;
+    for (; i + 4 * lanes <= n; i += 4 * lanes) CombineFour<Op>(d, src, k, dst, i, stream);
+    for (; i + lanes <= n; i += lanes) CombineVector<Op>(d, src, k, dst, i);
+    end = n;
+  }
+  if (stream) hwy::FlushStream();
+}
+
+// Some sources at a time, with the result so far as the first of them.
+void CombineInPasses(plan::CombineFn combine, int64_t itemsize, Sources src, int k, std::byte* out,
+                     int64_t n, bool stream) {
+  HWY_ALIGN std::byte partial[kPartialBytes];
+  const std::byte* at[kAtOnce];
+  const int64_t block = kPartialBytes / itemsize;
+  for (int64_t i = 0; i < n; i += block) {
+    const int64_t m = std::min(block, n - i);
+    for (int begin = 0; begin < k;) {
+      int count = 0;
+      if (begin > 0) at[count++] = partial;
+      for (; count < kAtOnce && begin < k; ++begin) at[count++] = src[begin] + i * itemsize;
+      const bool last = begin == k;
+      combine(at, count, last ? out + i * itemsize : partial, m, last && stream);
+    }
+  }
+}
+
+// Of elements that the vectors hold as they are stored.
+template <class T>
+struct Native {
+  template <class Op>
+  static void Run(Sources src, int k, std::byte* out, int64_t n, bool stream) {
+    if (k <= kAtOnce)
+      CombineAtOnce<T, Op>(src, k, out, n, stream);
+    else
+      CombineInPasses(CombineAtOnce<T, Op>, sizeof(T), src, k, out, n, stream);
+  }
+};
+
+// Bits have no dtype: the elements of any are bytes here.
+template <size_t kSize, class Op>
+void CombineBits(Sources src, int k, std::byte* out, int64_t n, bool stream) {
+  Native<uint8_t>::Run<Op>(src, k, out, n * static_cast<int64_t>(kSize), stream);
+}
+
+// Highway has no product of 8-bit and, before AVX-512, of 64-bit integers.
+template <class T>
+void MultiplyIntegers(Sources src, int k, std::byte* out, int64_t n, bool) {
+  auto* dst = reinterpret_cast<T*>(out);
+  for (int64_t i = 0; i < n; ++i) {
+    T product = 1;
+    for (int j = 0; j < k; ++j) product = WrapMul(product, *ElementAt<T>(src[j], i));
+    dst[i] = product;
+  }
+}
+
+// The bits of `x` (u32 lanes of floats) rounded to the format.
+template <class Format, class DU, class VU>
+HWY_INLINE VU Rounded(Format, DU du, VU x) {
+  const hn::Rebind<float, DU> d;
+  return Format::Stored(du, hn::BitCast(du, Format::Round::Call(d, hn::BitCast(d, x))));
+}
+// Rounds the digits where they are stored: half the instructions of a float rounded first.
+template <class DU, class VU>
+HWY_INLINE VU Rounded(HalfFormat, DU du, VU x) {
+  const auto set = [&](uint32_t bits) HWY_ATTR { return hn::Set(du, bits); };
+  const hn::Rebind<float, DU> d;
+  const VU body = hn::And(x, set(0x7fffffff));
+  const auto half = hn::Set(d, 0.5f);
+  const VU small = hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, body), half)), set(0x3f000000));
+  const VU normal = hn::ShiftRight<13>(hn::Sub(RoundBits<13>(du, body), set(0x38000000)));
+  VU all = hn::IfThenElse(hn::Lt(body, set(0x38800000)), small, normal);
+  all = hn::IfThenElse(hn::Gt(body, set(0x477fefff)), set(0x7c00), all);  // 65520 and more
+  all = hn::IfThenElse(hn::Gt(body, set(0x7f800000)), set(0x7e00), all);
+  return hn::Or(all, hn::And(hn::ShiftRight<16>(x), set(0x8000)));
+}
+
+// Of f16 and bf16: combined in f32, rounded once.
+template <class Format>
+struct Narrow {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> Load(D d, const std::byte* p, int64_t i) {
+    using T = typename Format::Element;
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), ElementAt<T>(p, i)));
+  }
+  template <class Op, class D>
+  static HWY_INLINE void At(D d, Sources src, int k, uint16_t* dst, int64_t i) {
+    auto all = Load(d, src[0], i);
+    for (int j = 1; j < k; ++j) all = Op::Call(d, all, Load(d, src[j], i));
+    const hn::RebindToUnsigned<D> du;
+    const hn::Rebind<uint16_t, D> d16;
+    const auto bits = Rounded(Format(), du, hn::BitCast(du, all));
+    hn::StoreU(hn::TruncateTo(d16, bits), d16, dst + i);
+  }
+  template <class Op>
+  static void Run(Sources src, int k, std::byte* out, int64_t n, bool) {
+    const hn::ScalableTag<float> d;
+    const hn::CappedTag<float, 1> one;
+    auto* dst = reinterpret_cast<uint16_t*>(out);
+    const int64_t lanes = hn::Lanes(d);
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) At<Op>(d, src, k, dst, i);
+    for (; i < n; ++i) At<Op>(one, src, k, dst, i);
+  }
+};
+
+template <class T>
+plan::CombineFn OfInteger(Reduction reduction) {
+  using Unsigned = std::make_unsigned_t<T>;  // sums and products have the same bits
+  switch (reduction) {
+    case Reduction::kSum:
+      return Native<Unsigned>::template Run<Add>;
+    case Reduction::kProd:
+      return MultiplyIntegers<Unsigned>;
+    case Reduction::kMax:
+      return Native<T>::template Run<Max>;
+    case Reduction::kMin:
+      return Native<T>::template Run<Min>;
+    case Reduction::kAnd:
+      return CombineBits<sizeof(T), And>;
+    case Reduction::kOr:
+      return CombineBits<sizeof(T), Or>;
+  }
+  return nullptr;
+}
+
+template <class Elements>
+plan::CombineFn OfFloat(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return Elements::template Run<Add>;
+    case Reduction::kProd:
+      return Elements::template Run<Mul>;
+    case Reduction::kMax:
+      return Elements::template Run<Max>;
+    case Reduction::kMin:
+      return Elements::template Run<Min>;
+    case Reduction::kAnd:
+    case Reduction::kOr:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+plan::CombineFn OfBool(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kProd:
+    case Reduction::kMin:
+    case Reduction::kAnd:
+      return CombineBits<1, And>;
+    case Reduction::kSum:
+    case Reduction::kMax:
+    case Reduction::kOr:
+      return CombineBits<1, Or>;
+  }
+  return nullptr;
+}
+
+plan::CombineFn FindCombine(DType dtype, Reduction reduction) {
+  switch (dtype.code()) {
+    case DType::kBool:
+      return OfBool(reduction);
+    case DType::kI8:
+      return OfInteger<int8_t>(reduction);
+    case DType::kI16:
+      return OfInteger<int16_t>(reduction);
+    case DType::kI32:
+      return OfInteger<int32_t>(reduction);
+    case DType::kI64:
+      return OfInteger<int64_t>(reduction);
+    case DType::kU8:
+      return OfInteger<uint8_t>(reduction);
+    case DType::kU16:
+      return OfInteger<uint16_t>(reduction);
+    case DType::kU32:
+      return OfInteger<uint32_t>(reduction);
+    case DType::kU64:
+      return OfInteger<uint64_t>(reduction);
+    case DType::kF16:
+      return OfFloat<Narrow<HalfFormat>>(reduction);
+    case DType::kBF16:
+      return OfFloat<Narrow<BrainFormat>>(reduction);
+    case DType::kF32:
+      return OfFloat<Native<float>>(reduction);
+    case DType::kF64:
+      return OfFloat<Native<double>>(reduction);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace tessera::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::kernels {
+HWY_EXPORT(FindCombine);
+
+plan::CombineFn Combiner(DType dtype, Reduction reduction) {
+  return HWY_DYNAMIC_DISPATCH(FindCombine)(dtype, reduction);
+}
+
+}  // namespace tessera::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+
+#include "base/defaults.h"
+#include "base/shape.h"
+#include "kernels/kernels.h"
+#include "kernels/parts.h"
+#include "kernels/reduce/reduce_elements.h"
+
+namespace tessera::kernels {
+namespace {
+
+constexpr int64_t kPanel = 256;  // columns that are scanned at a time
+
+struct ScanConfig {
+  DType dtype;
+  int64_t outer = 1, n = 1, inner = 1;
+  int64_t panels = 1;
+  Scan scan = Scan::kSum;
+  bool reverse = false;
+};
+
+Reduction ReductionOf(Scan scan) {
+  switch (scan) {
+    case Scan::kProd:
+      return Reduction::kProd;
+    case Scan::kMax:
+      return Reduction::kMax;
+    case Scan::kMin:
+      return Reduction::kMin;
+    default:
+      return Reduction::kSum;
+  }
+}
+
+// A running reduction of one column.
+template <class T>
+struct Simple {
+  using A = Accumulator<T>;
+  Reduction reduction;
+  A value;
+
+  explicit Simple(Scan scan)
+      : reduction(ReductionOf(scan)), value(ReductionIdentity<A>(reduction)) {}
+  Compute<T> Next(Compute<T> v) {
+    value = Combine<A>(reduction, value, static_cast<A>(v));
+    return static_cast<Compute<T>>(value);
+  }
+};
+
+// log(sum(exp(x))) as the largest x and the sum of exp(x - largest): nothing overflows.
+template <class T>
+struct LogSumExp {
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+
+  explicit LogSumExp(Scan) {}
+  Compute<T> Next(Compute<T> v) {
+    const auto x = static_cast<double>(v);
+    if (x != x) largest = x;  // and stays: no comparison below is true
+    if (x > largest) {
+      sum = sum * std::exp(largest - x) + 1;
+      largest = x;
+    } else if (x <= largest && !std::isinf(x)) {
+      sum += std::exp(x - largest);
+    }
+    return static_cast<Compute<T>>(std::isinf(largest) ? largest : largest + std::log(sum));
+  }
+};
+
+template <class T, class State>
+void ScanPanel(const ScanConfig& c, const T* in, T* out, int64_t columns) {
+  alignas(State) std::byte memory[kPanel * sizeof(State)];
+  State* states = reinterpret_cast<State*>(memory);
+  for (int64_t j = 0; j < columns; ++j) new (states + j) State(c.scan);
+  for (int64_t i = 0; i < c.n; ++i) {
+    const int64_t row = (c.reverse ? c.n - 1 - i : i) * c.inner;
+    for (int64_t j = 0; j < columns; ++j)
+      out[row + j] = Narrow<T>(states[j].Next(Widen(in[row + j])));
+  }
+}
+
+template <class T>
+void RunOf(const ScanConfig& c, const plan::KernelCall& call) {
+  const T* in = reinterpret_cast<const T*>(call.in[0]);
+  T* out = reinterpret_cast<T*>(call.out[0]);
+  const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
+  for (int64_t u = units.begin; u < units.end; ++u) {
+    const int64_t first = u % c.panels * kPanel, columns = std::min(kPanel, c.inner - first);
+    const int64_t offset = u / c.panels * c.n * c.inner + first;
+    if (c.scan == Scan::kLogSumExp)
+      ScanPanel<T, LogSumExp<T>>(c, in + offset, out + offset, columns);
+    else
+      ScanPanel<T, Simple<T>>(c, in + offset, out + offset, columns);
+  }
+}
+
+void Run(const plan::KernelCall& call) {
+  const auto& c = *static_cast<const ScanConfig*>(call.config);
+  base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
+}
+
+}  // namespace
+
+plan::Kernel Cumulative(DType dtype, const Shape& shape, int64_t dim, Scan scan, bool reverse) {
+  auto c = std::make_shared<ScanConfig>();
+  c->dtype = dtype;
+  c->scan = scan;
+  c->reverse = reverse;
+  const auto [outer, n, inner] = base::Around(shape, dim);
+  c->outer = outer, c->n = n, c->inner = inner;
+  c->panels = (c->inner + kPanel - 1) / kPanel;
+  plan::Kernel kernel;
+  kernel.fn = &Run;
+  const int64_t elements = c->outer * c->n * c->inner;
+  kernel.flops = (scan == Scan::kLogSumExp ? 60.0 : 4.0) * static_cast<double>(elements);
+  kernel.bytes = 2.0 * static_cast<double>(elements * dtype.size());
+  kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), c->outer * c->panels);
+  kernel.in_place = 1;  // an element is read before it is written, and never again
+  kernel.config = std::move(c);
+  return kernel;
+}
+
+}  // namespace tessera::kernels

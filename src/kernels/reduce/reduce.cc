@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "kernels/reduce/reduce_shape.h"
+
+namespace tessera::kernels {
+namespace {
+
+using plan::FusedNode;
+
+ReduceShape Simplify(const Shape& shape, const std::vector<int64_t>& dims) {
+  ReduceShape out;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    const bool reduced = std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) != dims.end();
+    if (!out.sizes.empty() && out.reduced.back() == reduced) {
+      out.sizes.back() *= shape[d];
+    } else {
+      out.sizes.push_back(shape[d]);
+      out.reduced.push_back(reduced);
+    }
+  }
+  return out;
+}
+
+// [rows, n] over the last dim, or of n = 1 element: a copy.
+plan::Kernel ReduceRows(DType dtype, Reduction reduction, int64_t rows, int64_t n, bool reduces) {
+  plan::FusedDesc desc;
+  FusedNode input{};
+  input.kind = FusedNode::kInput;
+  input.dtype = dtype;
+  input.input = 0;
+  desc.nodes.push_back(input);
+  if (reduces) {
+    FusedNode node{};
+    node.kind = FusedNode::kReduce;
+    node.dtype = dtype;
+    node.reduction = reduction;
+    node.args[0] = 0;
+    desc.nodes.push_back(node);
+    desc.dims = {rows, n};
+    desc.reduced = 1;
+    desc.inputs = {{dtype, {n, 1}, -1}};
+    desc.outputs = {{dtype, {1, 0}, 1}};
+  } else {
+    desc.dims = {rows};
+    desc.inputs = {{dtype, {1}, -1}};
+    desc.outputs = {{dtype, {1}, 0}};
+  }
+  return Fused(desc);
+}
+
+}  // namespace
+
+plan::Kernel Reduce(DType dtype, const Shape& shape, const std::vector<int64_t>& dims,
+                    Reduction reduction) {
+  const ReduceShape s = Simplify(shape, dims);
+  const size_t rank = s.sizes.size();
+  if (rank == 0) return ReduceRows(dtype, reduction, 1, 1, false);
+  if (rank == 1) {
+    return s.reduced[0] ? ReduceRows(dtype, reduction, 1, s.sizes[0], true)
+                        : ReduceRows(dtype, reduction, s.sizes[0], 1, false);
+  }
+  if (rank == 2 && s.reduced[1]) return ReduceRows(dtype, reduction, s.sizes[0], s.sizes[1], true);
+  if (rank == 2) return ReduceColumns(dtype, reduction, 1, s.sizes[0], s.sizes[1]);
+  if (rank == 3 && s.reduced[1])
+    return ReduceColumns(dtype, reduction, s.sizes[0], s.sizes[1], s.sizes[2]);
+  return ReduceMixed(dtype, reduction, s);
+}
+
+}  // namespace tessera::kernels

@@ -1,0 +1,228 @@
+// Reductions over rows: panels of columns are accumulated in the first level cache while rows
+// stream past, several at a time, by small fused groups.
+#include <algorithm>
+#include <cstring>
+
+#include "base/defaults.h"
+#include "kernels/parts.h"
+#include "kernels/reduce/reduce_elements.h"
+#include "kernels/reduce/reduce_shape.h"
+
+namespace tessera::kernels {
+namespace {
+
+using plan::FusedNode;
+using plan::ScalarOp;
+
+constexpr int64_t kPanel = 1024;    // columns
+constexpr int64_t kRowsAtOnce = 8;  // streams that the prefetcher follows
+constexpr int64_t kFoldRows = 128;  // rows summed in f32 before they go to f64; of kRowsAtOnce
+
+ScalarOp OpOf(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return ScalarOp::kAdd;
+    case Reduction::kProd:
+      return ScalarOp::kMul;
+    case Reduction::kMax:
+      return ScalarOp::kMax;
+    case Reduction::kMin:
+      return ScalarOp::kMin;
+    case Reduction::kAnd:
+      return ScalarOp::kAnd;
+    default:
+      return ScalarOp::kOr;
+  }
+}
+
+// Writes a group of one dim.
+class Group {
+ public:
+  explicit Group(int64_t n) { desc_.dims = {n}; }
+  int Input(DType dtype) {
+    FusedNode node{};
+    node.kind = FusedNode::kInput;
+    node.dtype = dtype;
+    node.input = static_cast<int32_t>(desc_.inputs.size());
+    desc_.inputs.push_back({dtype, {1}, -1});
+    return Add(node);
+  }
+  int Op(DType dtype, ScalarOp op, int a, int b = -1) {
+    FusedNode node{};
+    node.kind = FusedNode::kScalar;
+    node.dtype = dtype;
+    node.op = op;
+    node.args[0] = a, node.args[1] = b;
+    return Add(node);
+  }
+  plan::Kernel Output(DType dtype, int node) {
+    desc_.outputs.push_back({dtype, {1}, node});
+    return Fused(desc_);
+  }
+
+ private:
+  int Add(const FusedNode& node) {
+    desc_.nodes.push_back(node);
+    return static_cast<int>(desc_.nodes.size()) - 1;
+  }
+  plan::FusedDesc desc_;
+};
+
+// acc = acc op (the rows, from the first on).
+plan::Kernel Step(DType dtype, DType acc, Reduction reduction, int64_t n, int64_t rows) {
+  Group g(n);
+  int sum = -1;
+  for (int64_t r = 0; r < rows; ++r) {
+    const int row = g.Input(dtype);
+    const int wide = dtype == acc ? row : g.Op(acc, ScalarOp::kConvert, row);
+    sum = r == 0 ? wide : g.Op(acc, OpOf(reduction), sum, wide);
+  }
+  return g.Output(acc, g.Op(acc, OpOf(reduction), sum, g.Input(acc)));
+}
+plan::Kernel Fold(int64_t n) {
+  Group g(n);
+  const int wide = g.Op(f64, ScalarOp::kConvert, g.Input(f32));
+  return g.Output(f64, g.Op(f64, ScalarOp::kAdd, wide, g.Input(f64)));
+}
+plan::Kernel Convert(DType from, DType to, int64_t n) {
+  Group g(n);
+  const int in = g.Input(from);
+  return g.Output(to, from == to ? in : g.Op(to, ScalarOp::kConvert, in));
+}
+
+// The groups for panels of n columns.
+struct PanelKernels {
+  plan::Kernel several, one, fold, finish;
+};
+
+struct ColumnsConfig {
+  DType dtype, acc;
+  Reduction reduction;
+  int64_t outer, rows, columns, panels;
+  bool carries;
+  PanelKernels full, last;                      // of kPanel columns, and of the rest
+  std::vector<std::byte> identity;              // kPanel elements of acc
+  int64_t carry_offset = 0, kernel_offset = 0;  // in scratch; the accumulators are at 0
+};
+
+PanelKernels MakePanel(const ColumnsConfig& c, int64_t n) {
+  PanelKernels k;
+  k.several = Step(c.dtype, c.acc, c.reduction, n, kRowsAtOnce);
+  k.one = Step(c.dtype, c.acc, c.reduction, n, 1);
+  if (c.carries) k.fold = Fold(n);
+  k.finish = Convert(c.carries ? f64 : c.acc, c.dtype, n);
+  return k;
+}
+
+class Panel {
+ public:
+  Panel(const ColumnsConfig& c, const plan::KernelCall& call, int64_t outer, int64_t panel)
+      : c_(c),
+        call_(call),
+        n_(std::min(kPanel, c.columns - panel * kPanel)),
+        k_(n_ == kPanel ? c.full : c.last),
+        in_(call.in[0] + (outer * c.rows * c.columns + panel * kPanel) * c.dtype.size()),
+        out_(call.out[0] + (outer * c.columns + panel * kPanel) * c.dtype.size()),
+        acc_(call.scratch),
+        carry_(call.scratch + c.carry_offset) {}
+
+  void Run() {
+    Reset();
+    if (c_.carries) std::memset(carry_, 0, static_cast<size_t>(n_) * sizeof(double));
+    for (int64_t r = 0; r < c_.rows;) {
+      const int64_t count = c_.rows - r >= kRowsAtOnce ? kRowsAtOnce : 1;
+      Add(r, count);
+      r += count;
+      if (c_.carries && (r == c_.rows || (r % kFoldRows == 0 && count == kRowsAtOnce))) Fold();
+    }
+    const std::byte* in[] = {c_.carries ? carry_ : acc_};
+    Call(k_.finish, in, out_);
+  }
+
+ private:
+  void Reset() { std::memcpy(acc_, c_.identity.data(), static_cast<size_t>(n_ * c_.acc.size())); }
+  void Add(int64_t row, int64_t count) {
+    const std::byte* in[kRowsAtOnce + 1];
+    for (int64_t k = 0; k < count; ++k) in[k] = in_ + (row + k) * c_.columns * c_.dtype.size();
+    in[count] = acc_;
+    Call(count == 1 ? k_.one : k_.several, in, acc_);
+  }
+  void Fold() {
+    const std::byte* in[] = {acc_, carry_};
+    Call(k_.fold, in, carry_);
+    Reset();
+  }
+  void Call(const plan::Kernel& kernel, const std::byte* const* in, std::byte* out) {
+    plan::KernelCall call;
+    call.config = kernel.config.get();
+    call.in = in;
+    call.out = &out;
+    call.scratch = call_.scratch + c_.kernel_offset;
+    kernel.fn(call);
+  }
+
+  const ColumnsConfig& c_;
+  const plan::KernelCall& call_;
+  const int64_t n_;
+  const PanelKernels& k_;
+  const std::byte* in_;
+  std::byte* out_;
+  std::byte *acc_, *carry_;
+};
+
+void Run(const plan::KernelCall& call) {
+  const auto& c = *static_cast<const ColumnsConfig*>(call.config);
+  const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
+  for (int64_t u = units.begin; u < units.end; ++u)
+    Panel(c, call, u / c.panels, u % c.panels).Run();
+}
+
+std::vector<std::byte> IdentityRow(DType acc, Reduction reduction) {
+  std::vector<std::byte> row(static_cast<size_t>(kPanel * acc.size()));
+  base::VisitDType(acc, [&](auto t) {
+    using T = decltype(t);
+    const T v = Narrow<T>(ReductionIdentity<Compute<T>>(reduction));
+    for (size_t k = 0; k < row.size(); k += sizeof(T)) std::memcpy(row.data() + k, &v, sizeof(T));
+  });
+  return row;
+}
+
+int64_t MapScratch(ColumnsConfig& c) {
+  c.carry_offset = kPanel * c.acc.size();
+  c.kernel_offset =
+      c.carry_offset + (c.carries ? kPanel * static_cast<int64_t>(sizeof(double)) : 0);
+  int64_t most = 0;
+  for (const PanelKernels* p : {&c.full, &c.last})
+    for (const plan::Kernel* k : {&p->several, &p->one, &p->fold, &p->finish})
+      most = std::max(most, k->scratch_bytes);
+  return c.kernel_offset + most;
+}
+
+}  // namespace
+
+plan::Kernel ReduceColumns(DType dtype, Reduction reduction, int64_t outer, int64_t rows,
+                           int64_t columns) {
+  auto c = std::make_shared<ColumnsConfig>();
+  c->dtype = dtype;
+  const bool rounds = reduction == Reduction::kSum || reduction == Reduction::kProd;
+  c->acc = rounds && dtype.is_floating() && dtype.size() == 2 ? f32 : dtype;
+  c->reduction = reduction;
+  c->outer = outer, c->rows = rows, c->columns = columns;
+  c->panels = (columns + kPanel - 1) / kPanel;
+  c->carries = reduction == Reduction::kSum && c->acc == f32 && rows > kFoldRows;
+  c->full = MakePanel(*c, kPanel);
+  c->last = columns % kPanel == 0 ? c->full : MakePanel(*c, columns % kPanel);
+  c->identity = IdentityRow(c->acc, reduction);
+
+  plan::Kernel kernel;
+  kernel.fn = &Run;
+  kernel.scratch_bytes = MapScratch(*c);
+  const auto elements = static_cast<double>(outer * rows * columns);
+  kernel.flops = elements;
+  kernel.bytes = (elements + static_cast<double>(outer * columns)) * dtype.size();
+  kernel.max_parts = MaxParts(2 * elements, outer * c->panels);
+  kernel.config = std::move(c);
+  return kernel;
+}
+
+}  // namespace tessera::kernels

@@ -1,0 +1,82 @@
+// Reductions whose kept and reduced dims alternate more than twice.
+#include <algorithm>
+
+#include "base/defaults.h"
+#include "kernels/parts.h"
+#include "kernels/reduce/reduce_elements.h"
+#include "kernels/reduce/reduce_shape.h"
+
+namespace tessera::kernels {
+namespace {
+
+struct Walk {
+  std::vector<int64_t> sizes, strides;
+  int64_t count = 1;
+
+  int64_t Offset(int64_t index) const {
+    int64_t offset = 0;
+    for (size_t d = sizes.size(); d-- > 0; index /= sizes[d])
+      offset += index % sizes[d] * strides[d];
+    return offset;
+  }
+};
+
+struct MixedConfig {
+  DType dtype;
+  Reduction reduction;
+  Walk kept, outer;             // outer: the reduced dims but for the innermost
+  int64_t inner = 1, step = 1;  // the innermost reduced dim
+};
+
+template <class T>
+void RunOf(const MixedConfig& c, const plan::KernelCall& call) {
+  using A = Accumulator<T>;
+  const T* in = reinterpret_cast<const T*>(call.in[0]);
+  T* out = reinterpret_cast<T*>(call.out[0]);
+  const Range kept = Share(c.kept.count, 1, call.part, call.parts);
+  for (int64_t k = kept.begin; k < kept.end; ++k) {
+    const T* origin = in + c.kept.Offset(k);
+    A sum = ReductionIdentity<A>(c.reduction);
+    for (int64_t r = 0; r < c.outer.count; ++r) {
+      const T* run = origin + c.outer.Offset(r);
+      for (int64_t i = 0; i < c.inner; ++i)
+        sum = Combine<A>(c.reduction, sum, static_cast<A>(Widen(run[i * c.step])));
+    }
+    out[k] = Narrow<T>(static_cast<Compute<T>>(sum));
+  }
+}
+
+void Run(const plan::KernelCall& call) {
+  const auto& c = *static_cast<const MixedConfig*>(call.config);
+  base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
+}
+
+}  // namespace
+
+plan::Kernel ReduceMixed(DType dtype, Reduction reduction, const ReduceShape& shape) {
+  auto c = std::make_shared<MixedConfig>();
+  c->dtype = dtype;
+  c->reduction = reduction;
+  int64_t stride = 1;
+  bool innermost = true;
+  for (size_t d = shape.sizes.size(); d-- > 0; stride *= shape.sizes[d]) {
+    if (shape.reduced[d] && innermost) {
+      c->inner = shape.sizes[d], c->step = stride;
+      innermost = false;
+      continue;
+    }
+    Walk& walk = shape.reduced[d] ? c->outer : c->kept;
+    walk.sizes.insert(walk.sizes.begin(), shape.sizes[d]);
+    walk.strides.insert(walk.strides.begin(), stride);
+    walk.count *= shape.sizes[d];
+  }
+  plan::Kernel kernel;
+  kernel.fn = &Run;
+  kernel.flops = 4.0 * static_cast<double>(stride);
+  kernel.bytes = static_cast<double>((stride + c->kept.count) * dtype.size());
+  kernel.max_parts = MaxParts(8.0 * static_cast<double>(stride), c->kept.count);
+  kernel.config = std::move(c);
+  return kernel;
+}
+
+}  // namespace tessera::kernels

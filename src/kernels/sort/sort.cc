@@ -1,0 +1,142 @@
+#include "kernels/sort/sort.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "base/defaults.h"
+#include "base/shape.h"
+#include "kernels/sort/sort_keys.h"
+
+namespace tessera::kernels {
+namespace {
+
+// Scratch of a call: entries of one lane, then the order found so far if there are several keys.
+template <class Entry>
+struct Lane {
+  Entry* entries;
+  int64_t* order;
+};
+
+// Sets entry j to the key of the element that is j-th so far (order null: the j-th), with j.
+template <class T, class Entry>
+void ReadKeys(const std::byte* in, const SortConfig& config, const int64_t* order, Entry* entries) {
+  const int64_t stride = config.inner * static_cast<int64_t>(sizeof(T));
+  const auto flip = static_cast<BitsOf<T>>(config.descending ? -1 : 0);
+  for (int64_t j = 0; j < config.n; ++j) {
+    const BitsOf<T> key = SortKey<T, true>(in + (order ? order[j] : j) * stride);
+    entries[j] = MakeEntry<Entry>(static_cast<BitsOf<T>>(key ^ flip), j);
+  }
+}
+
+// out[j] = in[index of entry j].
+template <class Bits, class Entry>
+void Permute(const std::byte* in, std::byte* out, const SortConfig& config, const Entry* entries) {
+  const auto* from = reinterpret_cast<const Bits*>(in);
+  auto* to = reinterpret_cast<Bits*>(out);
+  for (int64_t j = 0; j < config.n; ++j)
+    to[j * config.inner] = from[EntryIndex(entries[j]) * config.inner];
+}
+
+template <class Entry>
+void PermuteOperand(int size, const std::byte* in, std::byte* out, const SortConfig& config,
+                    const Entry* entries) {
+  switch (size) {
+    case 1:
+      return Permute<uint8_t>(in, out, config, entries);
+    case 2:
+      return Permute<uint16_t>(in, out, config, entries);
+    case 4:
+      return Permute<uint32_t>(in, out, config, entries);
+    default:
+      return Permute<uint64_t>(in, out, config, entries);
+  }
+}
+
+// Leaves in the entries the indices of the lane's elements in their final order: stable sorts by
+// the last key, then the one before it, and so on.
+template <class Entry>
+void OrderLane(const plan::KernelCall& call, const SortConfig& config, int64_t at,
+               const Lane<Entry>& lane) {
+  for (int64_t k = config.num_keys; k-- > 0;) {
+    const bool first = k == config.num_keys - 1;
+    const DType dtype = config.dtypes[k];
+    base::VisitDType(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (sizeof(Entry) > 8 || sizeof(T) <= 4)
+        ReadKeys<T>(call.in[k] + at * dtype.size(), config, first ? nullptr : lane.order,
+                    lane.entries);
+    });
+    SortEntries(lane.entries, config.n);
+    if (config.num_keys == 1) return;
+    for (int64_t j = 0; j < config.n; ++j) {
+      const int64_t index = EntryIndex(lane.entries[j]);
+      lane.entries[j] = MakeEntry<Entry>(0, first ? index : lane.order[index]);
+    }
+    for (int64_t j = 0; j < config.n; ++j) lane.order[j] = EntryIndex(lane.entries[j]);
+  }
+}
+
+template <class Entry>
+void SortByIndex(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const SortConfig*>(call.config);
+  const Range lanes = Share(config.lanes, 1, call.part, call.parts);
+  auto* entries = reinterpret_cast<Entry*>(call.scratch);
+  const Lane<Entry> scratch{entries, reinterpret_cast<int64_t*>(entries + config.n)};
+  for (int64_t lane = lanes.begin; lane < lanes.end; ++lane) {
+    const int64_t at = LaneBegin(config, lane);
+    OrderLane(call, config, at, scratch);
+    for (size_t k = 0; k < config.dtypes.size(); ++k) {
+      const int size = config.dtypes[k].size();
+      PermuteOperand(size, call.in[k] + at * size, call.out[k] + at * size, config, entries);
+    }
+  }
+}
+
+// Nothing orders the elements: num_keys is 0.
+void CopyAll(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const SortConfig*>(call.config);
+  for (size_t k = 0; k < config.dtypes.size(); ++k)
+    CopyBytes(call.out[k], call.in[k], config.lanes * config.n * config.dtypes[k].size());
+}
+
+}  // namespace
+
+plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t dim,
+                  int64_t num_keys, bool descending) {
+  const auto [outer, n, inner] = base::Around(shape, dim);
+  SortConfig config{.dtypes = dtypes,
+                    .n = n,
+                    .inner = inner,
+                    .lanes = outer * inner,
+                    .num_keys = num_keys,
+                    .descending = descending};
+  int64_t element = 0, key = 0;
+  for (DType dtype : dtypes) element += dtype.size();
+  for (int64_t k = 0; k < num_keys; ++k) key = std::max<int64_t>(key, dtypes[k].size());
+  const double elements = static_cast<double>(config.lanes * config.n);
+  const double log = std::log2(static_cast<double>(std::max<int64_t>(2, config.n)));
+  plan::Kernel kernel;
+  kernel.flops = elements * log * static_cast<double>(std::max<int64_t>(1, num_keys));
+  kernel.bytes = 2 * elements * static_cast<double>(element);
+  if (num_keys == 0) {
+    kernel.fn = CopyAll;
+  } else {
+    kernel.max_parts = MaxParts(elements * 16, config.lanes);  // about 3 ns an element
+    const int64_t order = num_keys > 1 ? 8 * config.n : 0;
+    if (dtypes.size() == 1) {
+      kernel.fn = SortValuesFunction(dtypes[0]);
+      kernel.scratch_bytes = SortValuesScratch(dtypes[0], config.n);
+    } else if (FitsNarrow(key, config.n)) {
+      kernel.fn = SortByIndex<NarrowEntry>;
+      kernel.scratch_bytes = 8 * config.n + order;
+    } else {
+      kernel.fn = SortByIndex<WideEntry>;
+      kernel.scratch_bytes = 16 * config.n + order;
+    }
+  }
+  kernel.config = std::make_shared<const SortConfig>(std::move(config));
+  return kernel;
+}
+
+}  // namespace tessera::kernels
