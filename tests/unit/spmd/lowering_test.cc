@@ -31,8 +31,8 @@ std::string ScheduleOf(const std::string& text) {
 plan::Plan PlanOf(const std::string& text, const std::vector<bool>& donated = {}) {
   DeviceProgram device = LowerText(text);
   auto copy = [](const KernelFactories::DeviceCopy&) { return plan::Kernel{}; };
-  return BuildPlan(device, MakeSchedule(device, {}), {kernels::Fused, copy, kernels::CopyWhole}, 2,
-                   donated);
+  return BuildPlan(device, MakeSchedule(device, {}),
+                   {kernels::Fused, copy, kernels::CopyWhole, kernels::Combiner}, 2, donated);
 }
 
 // The lines of a plan's text from the first node on.
