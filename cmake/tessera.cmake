@@ -28,11 +28,6 @@ function(tessera_library name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc
        ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*/*.cc)
   list(TRANSFORM ARG_DEPS PREPEND tessera_)
-  if(NOT sources)  # headers alone
-    add_library(tessera_${name} INTERFACE)
-    target_link_libraries(tessera_${name} INTERFACE ${ARG_DEPS})
-    return()
-  endif()
   add_library(tessera_${name} STATIC ${sources})
   target_include_directories(tessera_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
