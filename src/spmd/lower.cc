@@ -195,6 +195,10 @@ class Lowering {
       const ir::Instruction& inner = body.program.instructions[i];
       std::vector<ir::ValueId> ins, outs;
       for (ir::ValueId v : inner.operands) ins.push_back(outside[static_cast<size_t>(v)]);
+      if (IsPadding(inner)) {  // the slice behind it pads again, if it must
+        outside[static_cast<size_t>(inner.results[0])] = ins[0];
+        continue;
+      }
       if (IsSlice(inner)) {
         auto made = static_cast<size_t>(inner.results[0]);
         outside[made] = Reshard(ins[0], body.placed[made], body.notes[i].implied);

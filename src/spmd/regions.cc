@@ -16,6 +16,10 @@ bool IsSlice(const ir::Instruction& instruction) {
   return instruction.op == &OpOf(sharding::StepKind::kAllSlice);
 }
 
+bool IsPadding(const ir::Instruction& instruction) {
+  return instruction.op == &OpOf(sharding::StepKind::kPadToShards);
+}
+
 Times TimesOf(const ir::Instruction& instruction) {
   switch (KindOf(instruction)) {
     case ir::Region::kWhile:
@@ -28,14 +32,12 @@ Times TimesOf(const ir::Instruction& instruction) {
 }
 
 Constants ConstantsOf(const ir::Instruction& i) {
-  switch (KindOf(i)) {
-    case ir::Region::kWhile:
-      return {0, static_cast<size_t>(ir::As<ir::WhileParams>(i.params.get()).constants), false};
-    case ir::Region::kScan:
-      return {0, static_cast<size_t>(ir::As<ir::ScanParams>(i.params.get()).constants), false};
-    default:
-      return {1, i.operands.size() - 1, true};
-  }
+  if (KindOf(i) == ir::Region::kSwitch) return {1, i.operands.size() - 1, true, false};
+  Times times = TimesOf(i);
+  int64_t count = KindOf(i) == ir::Region::kWhile
+                      ? ir::As<ir::WhileParams>(i.params.get()).constants
+                      : ir::As<ir::ScanParams>(i.params.get()).constants;
+  return {0, static_cast<size_t>(count), false, times.times > 1 || !times.known};
 }
 
 ir::ParamsPtr WithConstants(const ir::Instruction& i, int64_t more) {
@@ -66,10 +68,12 @@ Invariants FindInvariants(const DeviceProgram& body, const Constants& constants)
     bool same = instruction.regions.empty();
     for (ir::ValueId v : instruction.operands) same = same && invariant[static_cast<size_t>(v)];
     for (ir::ValueId v : instruction.results) invariant[static_cast<size_t>(v)] = same;
-    bool slice =
-        same && IsSlice(instruction) && given[static_cast<size_t>(instruction.operands[0])];
-    if (slice) given[static_cast<size_t>(instruction.results[0])] = true;
-    hoists[i] = slice || (same && body.notes[i].bytes > 0 && !constants.of_all_regions);
+    bool of_given = same && !instruction.operands.empty() &&
+                    given[static_cast<size_t>(instruction.operands[0])];
+    bool slice = of_given && IsSlice(instruction);
+    if (slice || (of_given && IsPadding(instruction)))
+      given[static_cast<size_t>(instruction.results[0])] = true;
+    hoists[i] = slice || (same && body.notes[i].bytes > 0 && constants.repeats);
   }
   Invariants found;
   for (size_t i = p.instructions.size(); i-- > 0;) {

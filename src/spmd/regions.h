@@ -7,9 +7,10 @@ namespace tessera::spmd {
 // What regions use of the outside: operands first, first + 1, ..., which are their first inputs.
 struct Constants {
   size_t first, count;
-  // Branches: every region may have moves that are done before. Else only the last one, which runs
-  // more than once.
+  // Branches: every region may have slices that are taken before. Of a loop only its body.
   bool of_all_regions;
+  // The body runs more than once, or it is not known how often: its collectives may be done before.
+  bool repeats;
 };
 Constants ConstantsOf(const ir::Instruction& instruction);
 
@@ -19,10 +20,13 @@ struct Invariants {
   std::vector<ir::ValueId> results;  // those of their results that the rest of the body uses
 };
 
-// Whether the instruction takes a part of its operand, which moves nothing.
+// Whether the instruction takes a part of its operand, which moves nothing; whether it makes a dim
+// divide before that.
 bool IsSlice(const ir::Instruction& instruction);
+bool IsPadding(const ir::Instruction& instruction);
 
-// Returns the slices of constants and, of loops, the collectives that depend on nothing else.
+// Returns the slices of constants and, where the body repeats, the collectives that depend on
+// nothing else.
 Invariants FindInvariants(const DeviceProgram& body, const Constants& constants);
 
 // Makes `values`, which instructions of the region made, inputs of it, from place `at` on. Those

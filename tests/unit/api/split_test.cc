@@ -278,6 +278,41 @@ TEST(Split, WhatHasNoDataOfItsOwnIsMadeInParts) {
   }
 }
 
+// So is a mask of the outside in a loop whose shards are padded.
+TEST(Split, MasksThatDoNotDivideAreMadeInPartsToo) {
+  constexpr int64_t kOdd = kN - 3;
+  MeshScope scope(abstract_mesh({{"x", 8, Auto}, {"y", 8, Auto}}));
+  auto f = jit([](Array a) {
+    Array mask = with_sharding_constraint(iota({kOdd, kOdd}, 1) <= iota({kOdd, kOdd}, 0), P());
+    return fori_loop(
+        0, 10,
+        [&](Array, Array c) {
+          c = with_sharding_constraint(c, P("x", "y"));
+          return where(mask, c * 2, 0.5f);
+        },
+        with_sharding_constraint(a * 2, P("x", "y")));
+  });
+  Lowered lowered = f.lower(abstract_array("f32[16381,16381]"));
+  std::string text = lowered.device_program().text();
+  EXPECT_THAT(text, testing::HasSubstr("bool[2048,2048] = le "));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("bool[163")));  // whole, padded or not
+}
+
+// What a loop would move does not move if the loop does not run.
+TEST(Split, LoopsThatDoNotRunSendNothing) {
+  MeshScope scope(abstract_mesh({{"x", 8}}));
+  for (int64_t steps : {0, 1, 2}) {
+    auto f = jit([steps](Array w, Array c) {
+      return fori_loop(
+          0, steps, [&](Array, Array v) { return v + reshard(w, P()); }, c);
+    });
+    Lowered lowered = f.lower(abstract_array("f32[64@x]"), abstract_array("f32[64]"));
+    EXPECT_EQ(lowered.comm().bytes(), steps == 0 ? 0 : 7 * 8 * 4) << steps;
+    std::string text = lowered.device_program().text();
+    EXPECT_EQ(text.find("all_gather") < text.find("scan"), steps == 2) << text;
+  }
+}
+
 // Scalars that an elementwise op repeats take no memory: the argument and the result are all.
 TEST(Split, RepeatedScalarsTakeNoMemory) {
   for (const Light& light :
