@@ -352,11 +352,14 @@ class Lowering {
   // Returns a part of v made as such, if v is light.
   std::optional<ir::ValueId> PartOf(ir::ValueId v, const ir::Type* to) {
     const Draft::Origin origin = draft_.origins[static_cast<size_t>(v)];
-    if (origin.instruction < 0 || !OnlySlices(Placed(v), to)) return {};
+    if (origin.instruction < 0) return {};
+    const ir::Instruction& maker = program().instructions[static_cast<size_t>(origin.instruction)];
+    if (!origin.light && !IsSlice(maker)) return {};
     if (auto it = draft_.parts.find({v, to}); it != draft_.parts.end()) return it->second;
-    const ir::Instruction made = program().instructions[static_cast<size_t>(origin.instruction)];
-    if (IsSlice(made)) return PartOf(made.operands[0], to);
-    if (!origin.light || made.results.size() != 1 || depth_ == kDeepest) return {};
+    if (!OnlySlices(Placed(v), to)) return {};
+    if (IsSlice(maker)) return PartOf(maker.operands[0], to);
+    if (maker.results.size() != 1 || depth_ == kDeepest) return {};
+    const ir::Instruction made = maker;  // the list grows
     ++depth_;
     ir::ValueId part = MakePart(made, to);
     --depth_;
