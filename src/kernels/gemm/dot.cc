@@ -55,6 +55,7 @@ struct DotConfig {
   GemmType type = GemmType::kF32;
   bool converts_out = false;
   Cut cut = Cut::kRows;
+  bool joins = true;  // neighbouring units of rows are one product, with the same bits
   int64_t unit = kGemmCut, units = 1;                // rows or columns of a unit; units per product
   int64_t a_offset = 0, b_offset = 0, c_offset = 0;  // in scratch, bytes
   std::unique_ptr<Gemm> gemm;
@@ -261,7 +262,9 @@ void RunDot(const plan::KernelCall& call) {
     const int64_t count = std::min(c.units - first, last - done);
     const std::byte* b = Prepare(c.b, c.type, call.in[1], batch, 0, c.k, call.scratch + c.b_offset);
     if (c.cut == Cut::kRows) {
-      RunRows(c, call, batch, first * c.unit, UnitEnd(c, first + count), b);
+      const int64_t step = c.joins ? count : 1;
+      for (int64_t u = first; u < first + count; u += step)
+        RunRows(c, call, batch, u * c.unit, UnitEnd(c, u + step), b);
     } else {
       const std::byte* a =
           Prepare(c.a, c.type, call.in[0], batch, 0, c.m, call.scratch + c.a_offset);
@@ -271,9 +274,14 @@ void RunDot(const plan::KernelCall& call) {
   }
 }
 
-// Row blocks of any number of units make one product. Few rows are cut along the columns, into
-// units that are always products of their own: oneDNN's bits depend on the number of columns.
+// Returns the least multiple of kGemmCut that is not below n.
+int64_t RoundedUp(int64_t n) { return (n + kGemmCut - 1) / kGemmCut * kGemmCut; }
+
+// Row blocks of any number of units make one product where their bits do not depend on it. Few rows
+// are cut along the columns, into units that are always products of their own: oneDNN's bits depend
+// on the number of columns.
 void Split(DotConfig& c) {
+  c.joins = c.gemm->rows_compose();
   c.cut = c.m < 2 * kGemmCut && c.n >= 8 * kGemmCut && c.batch < 8 ? Cut::kCols : Cut::kRows;
   if (c.cut == Cut::kRows) {
     // OpenBLAS has other kernels, with other bits, for products of less than 100^3: no unit of a
@@ -281,11 +289,11 @@ void Split(DotConfig& c) {
     constexpr int64_t kLeastWork = 1 << 20;
     const int64_t line = std::max<int64_t>(c.n * c.k, 1);
     const int64_t least = c.type == GemmType::kF64 && c.n > 1 ? kLeastWork / line + 1 : 1;
-    c.unit = (least + kGemmCut - 1) / kGemmCut * kGemmCut;
+    c.unit = RoundedUp(c.joins ? least : std::max<int64_t>(c.m / 4, 1));
     c.units = std::max<int64_t>(c.m / c.unit, 1);
     return;
   }
-  c.unit = std::max<int64_t>((c.n / 8 + kGemmCut - 1) / kGemmCut * kGemmCut, 4 * kGemmCut);
+  c.unit = std::max<int64_t>(RoundedUp(c.n / 8), 4 * kGemmCut);
   c.units = std::max<int64_t>(c.n / c.unit, 1);
 }
 
@@ -314,9 +322,9 @@ plan::Kernel DotGeneral(const DotDesc& given) {
   c->batch = c->a.batch.count;
   SetStrides(c->a, c->type);
   SetStrides(c->b, c->type);
-  Split(*c);
   c->gemm = std::make_unique<Gemm>(
       GemmDesc{c->type, c->m, c->n, c->k, c->a.row, c->a.col, c->b.row, c->b.col, c->n});
+  Split(*c);
   plan::Kernel kernel;
   kernel.fn = &RunDot;
   kernel.scratch_bytes = PlanScratch(*c);

@@ -57,6 +57,13 @@ Gemm::Gemm(const GemmDesc& desc) : desc_(desc) {
 
 Gemm::~Gemm() = default;
 
+// OpenBLAS's f32 kernels, and oneDNN's for less than AVX-512, sum the last rows of a call in
+// another order than the rows before.
+bool Gemm::rows_compose() const {
+  if (dnnl_ != nullptr) return DnnlRowsCompose();
+  return desc_.type != GemmType::kF32 || desc_.n == 1 || !HasBlas();
+}
+
 void Gemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) const {
   if (m == 0 || n == 0) return;
   if (desc_.k == 0) {

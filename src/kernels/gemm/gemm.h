@@ -16,13 +16,15 @@ struct GemmDesc {
   int64_t a_row = 0, a_col = 1, b_row = 0, b_col = 1, c_row = 0;
 };
 
-// Made once per shape; any number of threads may run it at the same time. Rows and columns of c
-// have the same bits however the product is cut into calls along the multiples of kGemmCut.
+// Made once per shape; any number of threads may run it at the same time.
 inline constexpr int64_t kGemmCut = 64;
 class Gemm {
  public:
   explicit Gemm(const GemmDesc& desc);
   ~Gemm();
+  // Whether rows of c have the same bits however the product is cut into calls along multiples of
+  // kGemmCut. Where they have not, a caller who wants the same bits must always cut alike.
+  bool rows_compose() const;
   // Products of `m` rows of a and `n` columns of b, which need not be those of the desc.
   void Run(int64_t m, int64_t n, const void* a, const void* b, void* c) const;
 

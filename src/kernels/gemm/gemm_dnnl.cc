@@ -186,6 +186,15 @@ void DnnlGemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) 
   p->matmul.execute(state.Stream(), handles.arguments);
 }
 
+bool DnnlRowsCompose() {
+  static const bool avx512 = [] {
+    const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+    constexpr auto kAvx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+    return (isa & kAvx512) == kAvx512;  // its numbers are sets of features
+  }();
+  return avx512;
+}
+
 bool HasBFloat16Gemm() {
   static const bool has = [] {
     try {

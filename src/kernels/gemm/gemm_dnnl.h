@@ -27,4 +27,7 @@ class DnnlGemm {
   mutable std::vector<std::shared_ptr<const DnnlPrimitive>> primitives_;
 };
 
+// Whether a row of a product has the same bits in any cut of its rows (Gemm::rows_compose).
+bool DnnlRowsCompose();
+
 }  // namespace tessera::kernels
