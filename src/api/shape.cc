@@ -1,4 +1,6 @@
 // Functions that make, reshape, cut and join arrays.
+#include "base/shape.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,6 +82,12 @@ Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options, Lo
   Array a = Use(x, call);
   ir::ShapeAndDType wanted{shape.dims(), DType{}};
   auto rank = static_cast<int>(wanted.shape.size());
+  auto out = api::ResolveSpec(options.out_sharding, rank, api::MeshOf({a}), call);
+  const sharding::TensorSharding& own = api::TypeOf(a)->sharding();
+  // Where nothing is repeated the op only adds dims of size 1, and its result is reduced as x is.
+  if (out && (out->unreduced != own.unreduced || out->reduced != own.reduced) &&
+      base::Elements(wanted.shape) == base::Elements(ShapeOf(a)))
+    return reshard(broadcast_in_dim(a, shape, dims, {}, loc), *options.out_sharding, loc);
   return api::Run(ops::kBroadcastInDim,
                   ir::MakeParams(ops::BroadcastParams{api::NormalDims(dims, rank, call)}), {a},
                   call, {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = rank});

@@ -20,7 +20,7 @@ sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands,
   for (const Type* t : operands) call.operands.push_back(&t->shape());
   for (const Type* t : results) call.results.push_back(&t->shape());
   call.to_float = results[0]->dtype().is_floating();
-  return std::get<DimMapFn>(*op.dims)(call);
+  return WithPiecesApart(std::get<DimMapFn>(*op.dims)(call), call.operands);
 }
 
 namespace {
@@ -116,7 +116,7 @@ absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
   sharding::DimMap map = std::get<DimMapFn>(*call.op.dims)(dims);
   sharding::RuleResult rule =
       sharding::ExplicitRule(map, operands, dims.results, call.out_sharding);
-  if (rule.conflict) ThrowConflict(call, WithPiecesJoined(map), shapes, *rule.conflict);
+  if (rule.conflict) ThrowConflict(call, map, shapes, *rule.conflict);
   bool weak = !call.operands.empty() && (!call.wanted || call.wanted->dtype.is_default());
   for (const Type* t : call.operands) weak = weak && t->weak();
   absl::InlinedVector<const Type*, 1> types;

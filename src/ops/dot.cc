@@ -91,7 +91,7 @@ DimMap DotDims(const ir::DimsCall& c) {
   map.operands = {lhs, rhs};
   map.results = {result};
   map.linear = {{.operands = {0}}, {.operands = {1}}};
-  map.product = true;
+  map.traits.product = true;
   return map;
 }
 

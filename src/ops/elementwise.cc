@@ -157,7 +157,7 @@ std::vector<ShapeAndDType> SelectType(const TypeCall& c) {
 DimMap SelectDims(const ir::DimsCall& c) {
   DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
   map.linear = {{.operands = {1, 2}, .kinds = sharding::kAnyKind}};
-  map.selectors = {0};
+  map.traits.selectors = {0};
   return map;
 }
 

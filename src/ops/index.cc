@@ -37,9 +37,8 @@ DimMap TakeDims(const ir::DimsCall& c) {
   sharding::DimFactors operand, index, result;
   for (size_t d = 0; d < x.size(); ++d) {
     bool looked_up = d == dim;
-    operand.push_back({map.AddFactor({.size = x[d],
-                                      .kind = looked_up ? FactorKind::kReduce : FactorKind::kPass,
-                                      .asks = looked_up})});
+    operand.push_back({map.AddFactor(
+        {.size = x[d], .kind = looked_up ? FactorKind::kReduce : FactorKind::kPass})});
     if (!looked_up) result.push_back(operand.back());
     if (!looked_up) continue;
     for (int64_t size : indices) {
@@ -50,7 +49,7 @@ DimMap TakeDims(const ir::DimsCall& c) {
   map.operands = {operand, index};
   map.results = {result};
   map.linear = {{.operands = {0}}};
-  map.selectors = {1};
+  map.traits.selectors = {1};
   return map;
 }
 

@@ -15,15 +15,18 @@ namespace {
 using sharding::DimMap;
 using sharding::FactorKind;
 
-// One factor per dim, shared by the first `with` operands and the result; a permute factor where
+// One factor per dim, shared by the first `with` operands and the result; not a pass factor where
 // `moved` says so. Other operands are scalars.
 template <class F>
-DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved) {
+DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved,
+                 FactorKind of_same_size = FactorKind::kPermute) {
   DimMap map;
   sharding::DimFactors dims;
   for (size_t d = 0; d < c.operands[0]->size(); ++d) {
-    FactorKind kind = moved(d) ? FactorKind::kPermute : FactorKind::kPass;
-    dims.push_back({map.AddFactor({.size = (*c.operands[0])[d], .kind = kind})});
+    const int64_t size = (*c.operands[0])[d];
+    const bool keeps_size = (*c.results[0])[d] == size;
+    FactorKind kind = keeps_size ? of_same_size : FactorKind::kPermute;
+    dims.push_back({map.AddFactor({.size = size, .kind = moved(d) ? kind : FactorKind::kPass})});
   }
   for (size_t i = 0; i < c.operands.size(); ++i)
     map.operands.push_back(i < with ? dims : sharding::DimFactors{});
@@ -38,7 +41,7 @@ DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved) {
 void AddAccess(DimMap& map, size_t operand, size_t d, sharding::Access access) {
   access.operand = static_cast<int32_t>(operand);
   access.factor = map.operands[operand][d][0];
-  if (map.factors[static_cast<size_t>(access.factor)].kind == FactorKind::kPermute)
+  if (map.factors[static_cast<size_t>(access.factor)].kind != FactorKind::kPass)
     map.accesses.push_back(access);
 }
 
@@ -119,16 +122,12 @@ std::vector<ShapeAndDType> PadType(const TypeCall& c) {
 
 DimMap PadDims(const ir::DimsCall& c) {
   const auto& p = ir::As<PadParams>(c.params);
-  DimMap map = PieceDims(c, 1, [&](size_t d) { return p.low[d] || p.high[d] || p.interior[d]; });
-  // As in Shardy, where a dim of unchanged size passes.
-  for (size_t d = 0; d < p.low.size(); ++d)
-    map.factors[d].early = (*c.operands[0])[d] == (*c.results[0])[d];
+  DimMap map = PieceDims(
+      c, 1, [&](size_t d) { return p.low[d] || p.high[d] || p.interior[d]; }, FactorKind::kAcross);
   map.linear[0].operands = {0, 1};
-  map.linear[0].casts_scalars = true;
   for (size_t d = 0; d < p.low.size(); ++d)
     AddAccess(map, 0, d, {.offset = -p.low[d], .dilation = p.interior[d] + 1});
-  map.fill = 1;
-  map.selectors = {1};
+  map.traits.selectors = {1};
   return map;
 }
 
@@ -327,7 +326,7 @@ std::vector<int32_t> OperandsFrom(const ir::DimsCall& c, int32_t first) {
 DimMap DynamicSliceDims(const ir::DimsCall& c) {
   DimMap map = CutDims(c);
   for (sharding::Factor& f : map.factors) f.blocked = f.kind == FactorKind::kPermute;
-  map.selectors = OperandsFrom(c, 1);
+  map.traits.selectors = OperandsFrom(c, 1);
   return map;
 }
 
@@ -347,27 +346,12 @@ std::vector<ShapeAndDType> DynamicUpdateSliceType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
-// A dim that is updated in part has a factor of its own in the update, which any device may need.
+// A dim that is updated in part may be written by any device.
 DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
-  const Shape &whole = *c.operands[0], &piece = *c.operands[1];
-  DimMap map;
-  sharding::DimFactors operand, update;
-  for (size_t d = 0; d < whole.size(); ++d) {
-    bool in_part = whole[d] != piece[d];
-    // Shardy lets all dims of the updated array pass.
-    int32_t f = map.AddFactor({.size = whole[d],
-                               .kind = in_part ? FactorKind::kPermute : FactorKind::kPass,
-                               .early = true});
-    operand.push_back({f});
-    if (in_part)
-      f = map.AddFactor({.size = piece[d], .kind = FactorKind::kReplicate, .piece_of = f});
-    update.push_back({f});
-  }
-  map.operands = {operand, update};
-  map.operands.resize(c.operands.size());
-  map.results = {operand};
-  map.linear = {{.operands = {0, 1}, .kinds = sharding::kAnyKind}};
-  map.selectors = OperandsFrom(c, 2);
+  const Shape& piece = *c.operands[1];
+  DimMap map = PieceDims(
+      c, 2, [&](size_t d) { return (*c.operands[0])[d] != piece[d]; }, FactorKind::kAcross);
+  map.traits.selectors = OperandsFrom(c, 2);
   return map;
 }
 

@@ -102,7 +102,6 @@ DimMap BroadcastDims(const ir::DimsCall& c) {
   map.operands = {operand};
   map.results = {result};
   map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
-  map.relayouts = true;
   return map;
 }
 

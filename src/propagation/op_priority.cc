@@ -12,7 +12,7 @@ std::vector<Round> DefaultRounds() {
       [](const Op& op, const Factor&, bool single) { return single ? op.first : Direction::kNone; },
       [](const Op& op, const Factor&, bool) { return op.first; },
       [=](const Op& op, const Factor& f, bool) {
-        bool passes = f.kind == FactorKind::kPass || f.early;
+        bool passes = f.kind == FactorKind::kPass || f.kind == FactorKind::kAcross;
         return passes ? backward_if_expands(op) : Direction::kNone;
       },
       [=](const Op& op, const Factor&, bool) { return backward_if_expands(op); },

@@ -183,7 +183,6 @@ std::vector<ShardRun> GapsOf(const Access& a, const AccessDim& dim, int64_t shar
 }
 
 bool MayExchange(const DimMap& map, size_t factor) {
-  if (map.factors[factor].kind != FactorKind::kPermute) return false;
   auto f = static_cast<int32_t>(factor);
   if (std::none_of(map.accesses.begin(), map.accesses.end(),
                    [&](const Access& a) { return a.factor == f; }))

@@ -152,12 +152,56 @@ DimMap Completed(DimMap map) {
   return map;
 }
 
-DimMap WithPiecesJoined(DimMap map) {
-  for (DimFactors& dims : map.operands)
-    for (FactorList& dim : dims)
-      for (int32_t& f : dim)
-        if (map.factors[f].piece_of >= 0) f = map.factors[f].piece_of;
+namespace {
+
+// Makes room for a factor at `at`: those from there on get the next numbers.
+void InsertFactor(DimMap& map, int32_t at, Factor factor) {
+  map.factors.insert(map.factors.begin() + at, factor);
+  for (std::vector<DimFactors>* tensors : {&map.operands, &map.results})
+    for (DimFactors& dims : *tensors)
+      for (FactorList& dim : dims)
+        for (int32_t& f : dim) f += f >= at;
+  for (Access& a : map.accesses) a.factor += a.factor >= at;
+}
+
+}  // namespace
+
+DimMap WithPiecesApart(DimMap map, const Shapes& operands) {
+  for (size_t i = 0; i < map.operands.size(); ++i)
+    for (size_t d = 0; d < map.operands[i].size(); ++d) {
+      const FactorList& dim = map.operands[i][d];
+      if (dim.size() != 1 || map.factors[dim[0]].kind != FactorKind::kAcross) continue;
+      const int64_t size = (*operands[i])[d];
+      const int32_t piece = dim[0] + 1;
+      if (map.factors[dim[0]].size == size) continue;
+      InsertFactor(map, piece, {.size = size, .kind = FactorKind::kReplicate});
+      map.operands[i][d] = {piece};
+    }
   return map;
+}
+
+bool LooksUp(const DimMap& map, size_t factor) {
+  return map.factors[factor].kind == FactorKind::kReduce && !map.traits.selectors.empty();
+}
+
+int32_t FillOf(const DimMap& map) {
+  for (int32_t i : map.traits.selectors)
+    for (const LinearGroup& group : map.linear)
+      if (std::count(group.operands.begin(), group.operands.end(), i)) return i;
+  return -1;
+}
+
+bool Repeats(const DimMap& map) {
+  if (map.operands.size() != 1 || map.traits.custom) return false;
+  const std::vector<bool> of_operand = FactorsOf(map, map.operands),
+                          of_result = FactorsOf(map, map.results);
+  bool repeats = false;
+  for (size_t f = 0; f < map.factors.size(); ++f) {
+    const bool alone = of_operand[f] != of_result[f] && map.factors[f].size != 1;
+    if (alone && of_operand[f]) return false;
+    repeats = repeats || alone;
+  }
+  return repeats;
 }
 
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors) {
@@ -211,7 +255,19 @@ std::string Text(const DimMap& map) {
          SetText(map, "need_replication", kind(FactorKind::kReplicate)) +
          SetText(map, "permutation", kind(FactorKind::kPermute)) +
          SetText(map, "blocked_propagation", [](const Factor& f) { return f.blocked; }) +
-         (map.custom ? ", custom" : "");
+         (map.traits.custom ? ", custom" : "");
+}
+
+std::string FullText(const DimMap& map) {
+  std::string text = Text(map) + SetText(map, "across", [](const Factor& f) {
+                       return f.kind == FactorKind::kAcross;
+                     });
+  const auto set = [](const auto& operands) {
+    return fmt::format("{{{}}}", fmt::join(operands, ", "));
+  };
+  for (const LinearGroup& group : map.linear) text += " linear=" + set(group.operands);
+  if (!map.traits.selectors.empty()) text += " selectors=" + set(map.traits.selectors);
+  return text + (map.traits.product ? " product" : "");
 }
 
 }  // namespace tessera::sharding

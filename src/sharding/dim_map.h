@@ -17,26 +17,20 @@ enum class FactorKind : uint8_t {
   kReduce,     // of operands only; sharding it leaves a partial result over those axes
   kReplicate,  // must be whole where it is computed: refused by the typing rule
   kPermute,    // position along it matters; the typing rule keeps its axes if the new size divides
+  kAcross,  // the same, of a dim whose size the op keeps (padding by as much as it cuts, an update
+            // in part): axes propagate through it as through a pass factor
 };
 
 struct Factor {
   int64_t size = 1;  // of the first tensor dim that has it, where dims differ (permute)
   FactorKind kind = FactorKind::kPass;
   Reduction reduction = Reduction::kSum;  // of reduce factors: how partial results combine
-  // The typing rule wants an out_sharding where this is sharded, though the op could reduce it
-  // (lookups: the sum over devices is not what the user sees in the source).
-  bool asks = false;
   // Nothing propagates through it.
   bool blocked = false;
-  // Axes propagate as early as through a pass factor, whatever has to be done about them then.
-  bool early = false;
-  // The typing rule wants it laid out like that factor, of whose dim it is a piece (the updated
-  // one).
-  int32_t piece_of = -1;
   friend bool operator==(const Factor&, const Factor&) = default;
   template <class H>
   friend H AbslHashValue(H h, const Factor& f) {
-    return H::combine(std::move(h), f.size, f.kind, f.blocked, f.early);
+    return H::combine(std::move(h), f.size, f.kind, f.blocked);
   }
 };
 
@@ -59,8 +53,6 @@ inline constexpr Kinds kAnyKind{true, true, true};
 struct LinearGroup {
   absl::InlinedVector<int32_t, 2> operands;
   Kinds kinds = {};
-  // A rank-0 member that is replicated counts as unreduced (all but one device hold zero).
-  bool casts_scalars = false;
 };
 
 // How the results' dim of a permute factor reads an operand's: index o reads index
@@ -72,6 +64,16 @@ struct Access {
   int64_t offset = 0, stride = 1, dilation = 1;
 };
 
+// What the rest of a map cannot say (docs/design.md lists it with the reasons).
+struct Traits {
+  // Operands beside those that are worked on (predicates, indices, a padding value): they take no
+  // part in what is reduced. Of a custom op, its integer and bool operands do not either.
+  std::vector<int32_t> selectors = {};
+  // A product of operands that may be reduced over anything: its result is reduced over nothing.
+  bool product = false;
+  bool custom = false;  // the map is given by a user, not by the op
+};
+
 struct DimMap {
   std::vector<Factor> factors;
   std::vector<DimFactors> operands, results;
@@ -79,15 +81,7 @@ struct DimMap {
   // Of permute factors, where it is known which elements are read: the factor may then be sharded
   // by exchanging what lies on other devices.
   std::vector<Access> accesses;
-  int32_t fill = -1;  // the operand, a scalar, that stands where no access reads
-  // Operands beside those that are worked on (predicates, indices, a padding value): they take no
-  // part in what is reduced. Of a custom op, its integer and bool operands do not either.
-  std::vector<int32_t> selectors;
-  // An out_sharding may also change what is unreduced or reduced, as a reshard would.
-  bool relayouts = false;
-  // A product of operands that may be reduced over anything: its result is reduced over nothing.
-  bool product = false;
-  bool custom = false;  // given by a user, not by the op
+  Traits traits;
 
   int32_t AddFactor(Factor f) {
     factors.push_back(f);
@@ -111,8 +105,20 @@ DimMap ReshapeMap(const Shape& operand, const Shape& result);
 // Returns the map with a factor of size 1 for every dim without factors: operands, then results.
 DimMap Completed(DimMap map);
 
-// Returns the map as typing sees it: pieces of a dim have the factor of that dim.
-DimMap WithPiecesJoined(DimMap map);
+// Returns the map as devices compute it. Typing wants a piece of a dim (the update of a
+// dynamic_update_slice) laid out like the dim, so both have one factor; here the piece, the smaller
+// of the two, has a factor of its own, which any device may need whole.
+DimMap WithPiecesApart(DimMap map, const Shapes& operands);
+
+// Whether the factor's dim is looked up: reduced, though what the user wrote is no reduction.
+// Typing then wants an out_sharding.
+bool LooksUp(const DimMap& map, size_t factor);
+// Returns the operand, a scalar, that stands where no access reads; -1 if none does. It selects and
+// is worked on: beside a partial value it counts as one, zero on all devices but one.
+int32_t FillOf(const DimMap& map);
+// Whether the op only repeats its operand. The result may then be unreduced or reduced over
+// whatever an out_sharding says.
+bool Repeats(const DimMap& map);
 
 // Returns, per factor, whether some operand (some result) has it.
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors);
@@ -122,5 +128,7 @@ std::string FactorSymbol(int32_t f);
 // Returns `([i, jk])->([i, j, k]) {i=2, j=4, k=2} reduction={..} ...`, Shardy's rule text;
 // ParseRule reads it back. A dim without factors is written `1`.
 std::string Text(const DimMap& map);
+// Returns the same and what Shardy's text has no words for: `across={..}`, linear groups, traits.
+std::string FullText(const DimMap& map);
 
 }  // namespace tessera::sharding

@@ -256,7 +256,7 @@ class EinsumReader {
     for (size_t f = 0; f < map_.factors.size(); ++f)
       if (of_results[f]) map_.factors[f].kind = FactorKind::kPass;
     ApplyKinds(of_results);
-    map_.custom = true;
+    map_.traits.custom = true;
     return std::move(map_);
   }
 

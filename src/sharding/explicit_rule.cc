@@ -120,7 +120,7 @@ class Rule {
     if (out_) return;
     if (factor.kind == FactorKind::kReduce) return CheckReduceFactor(f);
     if (clash_[f] >= 0) return FailDisagree(f, clash_[f]);
-    if (factor.kind == FactorKind::kPermute) {
+    if (factor.kind == FactorKind::kPermute || factor.kind == FactorKind::kAcross) {
       auto [count, without] = HoldersOf(f);
       if (count > 1 && without >= 0) return FailDisagree(f, without);
       return;
@@ -139,7 +139,7 @@ class Rule {
   }
 
   void CheckReduceFactor(int32_t f) {
-    if (map_.factors[f].asks)
+    if (LooksUp(map_, f))
       return Fail(Conflict::kAmbiguous,
                   fmt::format("the dim it looks up is sharded over {}", NamesOf(mesh_, join_[f])),
                   owner_[f]);
@@ -267,7 +267,7 @@ class Rule {
   }
 
   void MakeSets() {
-    if (map_.relayouts && out_) return;
+    if (out_ && Repeats(map_)) return;
     DeriveUnreduced();
     if (!failed()) DeriveReduced();
     if (!failed() && out_) FitOutSets();
@@ -322,7 +322,7 @@ class Rule {
     std::string over = NamesOf(mesh_, unreduced_);
     if (std::count(group.operands.begin(), group.operands.end(), i)) {
       if (own == unreduced_ && operand.sharding->kind == kind_) return;
-      if (own.empty() && group.casts_scalars && operand.shape->empty()) return;
+      if (own.empty() && i == FillOf(map_)) return;
       return Fail(
           Conflict::kUnreduced,
           fmt::format("operands must be unreduced over the same axes: one is over {}, the other "
@@ -343,12 +343,13 @@ class Rule {
 
   // Whether operand i counts for what is reduced.
   bool TakesPart(size_t i) const {
-    if (map_.custom) return operands_[i].floating;
-    return !std::count(map_.selectors.begin(), map_.selectors.end(), static_cast<int32_t>(i));
+    if (map_.traits.custom) return operands_[i].floating;
+    const std::vector<int32_t>& selectors = map_.traits.selectors;
+    return !std::count(selectors.begin(), selectors.end(), static_cast<int32_t>(i));
   }
 
   void DeriveReduced() {
-    if (map_.product || Contracts()) return;
+    if (map_.traits.product || Contracts()) return;
     int32_t first = -1;
     for (size_t i = 0; i < operands_.size(); ++i) {
       const AxisList& own = operands_[i].sharding->reduced;
@@ -377,7 +378,7 @@ class Rule {
   }
 
   void FitOutSets() {
-    if (!map_.product && !Reduces()) {
+    if (!map_.traits.product && !Reduces()) {
       if (out_->unreduced != unreduced_ || (!unreduced_.empty() && out_->kind != kind_))
         Fail(Conflict::kUnreduced,
              fmt::format("out_sharding must be unreduced over what the operand is: {}",
@@ -455,9 +456,6 @@ RuleResult ExplicitRule(const DimMap& map, const std::vector<RuleOperand>& opera
       r.results.push_back(Replicated(mesh, static_cast<int>(shape->size())));
     return r;
   }
-  bool pieces = std::any_of(map.factors.begin(), map.factors.end(),
-                            [](const Factor& f) { return f.piece_of >= 0; });
-  if (pieces) return Rule(WithPiecesJoined(map), operands, results, out_sharding).Run();
   return Rule(map, operands, results, out_sharding).Run();
 }
 

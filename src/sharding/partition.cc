@@ -71,7 +71,7 @@ class Chooser {
   // Whether the shards of a factor may be padded. What a user's op makes of padding that it reduces
   // is not known.
   bool Pads(size_t f) const {
-    return alone_[f] && !(map_.custom && map_.factors[f].kind == FactorKind::kReduce);
+    return alone_[f] && !(map_.traits.custom && map_.factors[f].kind == FactorKind::kReduce);
   }
 
   void Add(const DimFactors& dims, const TensorSharding& sharding) {

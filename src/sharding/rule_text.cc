@@ -28,7 +28,7 @@ class RuleReader {
     ReadSet("blocked_propagation", [&](int32_t f) { factor(f).blocked = true; });
     if (in_.Accept(",")) {
       in_.Expect("custom");
-      map_.custom = true;
+      map_.traits.custom = true;
     }
     if (wrapped) in_.Expect(">");
     in_.ExpectEnd();

@@ -309,7 +309,7 @@ class Lowering {
       while (dims[static_cast<size_t>(dim)][0] != a.factor) ++dim;
       halo.reads.push_back({a.operand, dim, a.offset, a.stride, a.dilation});
     }
-    halo.fill = map.fill;
+    halo.fill = sharding::FillOf(map);
     return ir::MakeParams(std::move(halo));
   }
 
@@ -322,7 +322,8 @@ class Lowering {
       if (operand.shape()[d] % shards == 0) continue;
       for (int32_t f : dims[d]) {
         const sharding::Factor& factor = map.factors[static_cast<size_t>(f)];
-        if (factor.kind != sharding::FactorKind::kReduce || factor.asks) continue;
+        if (factor.kind != sharding::FactorKind::kReduce) continue;
+        if (sharding::LooksUp(map, static_cast<size_t>(f))) continue;
         mask.dims.push_back(static_cast<int64_t>(d));
         mask.reduction = static_cast<int64_t>(factor.reduction);
       }

@@ -1,0 +1,78 @@
+// What a DimMap holds beside its factors, and what is derived instead.
+#include "sharding/dim_map.h"
+
+#include <gmock/gmock.h>
+
+namespace tessera::sharding {
+namespace {
+
+// A structured binding names every field, so a field that is added fails to compile here: derive it
+// from the algebra, or say in docs/design.md why that cannot be done.
+TEST(DimMap, HasThreeTraitsAndNoOtherExceptions) {
+  DimMap map;
+  auto& [factors, operands, results, linear, accesses, traits] = map;
+  auto& [selectors, product, custom] = traits;
+  Factor factor;
+  auto& [size, kind, reduction, blocked] = factor;
+  LinearGroup group;
+  auto& [members, kinds] = group;
+  EXPECT_TRUE(factors.empty() && operands.empty() && results.empty() && linear.empty() &&
+              accesses.empty() && selectors.empty() && !product && !custom && members.empty());
+  EXPECT_TRUE(size == 1 && kind == FactorKind::kPass && reduction == Reduction::kSum && !blocked &&
+              kinds.sum);
+}
+
+// Of a dynamic_update_slice of [8, 4] by [2, 4].
+DimMap Update() {
+  DimMap map;
+  map.AddFactor({.size = 8, .kind = FactorKind::kAcross});
+  map.AddFactor({.size = 4});
+  map.operands = {{{0}, {1}}, {{0}, {1}}, {}, {}};
+  map.results = {{{0}, {1}}};
+  map.linear = {{.operands = {0, 1}, .kinds = kAnyKind}};
+  map.traits.selectors = {2, 3};
+  return map;
+}
+
+TEST(DimMap, APieceOfADimHasAFactorOfItsOwnOnDevices) {
+  const Shape whole{8, 4}, piece{2, 4}, start;
+  EXPECT_EQ(Text(WithPiecesApart(Update(), {&whole, &piece, &start, &start})),
+            "([i, k], [j, k], [], [])->([i, k]) {i=8, j=2, k=4} need_replication={j}");
+}
+
+TEST(DimMap, FullTextSaysWhatShardysTextHasNoWordsFor) {
+  EXPECT_EQ(FullText(Update()),
+            "([i, j], [i, j], [], [])->([i, j]) {i=8, j=4} across={i} linear={0, 1} "
+            "selectors={2, 3}");
+}
+
+TEST(DimMap, AFillIsTheSelectorInWhichTheOpIsLinear) {
+  DimMap map = Update();
+  EXPECT_EQ(FillOf(map), -1);
+  map.linear[0].operands = {0, 2};
+  EXPECT_EQ(FillOf(map), 2);
+}
+
+TEST(DimMap, ALookedUpDimIsReducedByIndices) {
+  DimMap map;
+  map.AddFactor({.size = 8, .kind = FactorKind::kReduce});
+  map.operands = {{{0}}, {}};
+  EXPECT_FALSE(LooksUp(map, 0));
+  map.traits.selectors = {1};
+  EXPECT_TRUE(LooksUp(map, 0));
+}
+
+TEST(DimMap, RepeatsSaysWhetherElementsAreRepeated) {
+  const Shape one{4}, more{4, 3}, unit{4, 1}, other{2, 2};
+  DimMap repeat;
+  repeat.AddFactor({.size = 4});
+  repeat.AddFactor({.size = 3});
+  repeat.operands = {{{0}}};
+  repeat.results = {{{0}, {1}}};
+  EXPECT_TRUE(Repeats(repeat));
+  EXPECT_FALSE(Repeats(ReshapeMap(one, unit)));
+  EXPECT_FALSE(Repeats(ReshapeMap(one, other)));
+}
+
+}  // namespace
+}  // namespace tessera::sharding
