@@ -172,7 +172,8 @@ std::vector<Event> Lowered(const spmd::DeviceProgram& device) {
 bool OnlyPasses(const Case& c, const std::vector<const ir::Type*>& results) {
   if (c.out || c.result) return false;
   DimMap map = MapOf(c, results);
-  for (FactorKind kind : {FactorKind::kReduce, FactorKind::kReplicate, FactorKind::kPermute})
+  for (FactorKind kind :
+       {FactorKind::kReduce, FactorKind::kReplicate, FactorKind::kPermute, FactorKind::kAcross})
     if (!AxesOn(c, map, kind).empty()) return false;
   for (size_t r = 0; r < results.size(); ++r) {
     sharding::FactorAxes want = Project(map, map.results[r], results[r]->sharding(), true).axes;
@@ -316,14 +317,19 @@ TEST_P(RuleTruth, AcceptedPlacementsGiveTheNumbers) {
 
 // ---- what is refused ----------------------------------------------------------------------------
 
-std::optional<sharding::Conflict> ConflictOf(const Case& c, const DimMap& map,
+std::optional<sharding::Conflict> ConflictOf(const Case& c,
                                              const std::vector<const ir::Type*>& whole) {
+  const ir::OpDef& op = *c.sample->op;
+  ir::DimsCall dims{.op = op, .operands = {}, .results = {}, .params = c.sample->params.get()};
   std::vector<sharding::RuleOperand> operands;
-  for (const ir::Type* t : c.operands)
+  for (const ir::Type* t : c.operands) {
+    dims.operands.push_back(&t->shape());
     operands.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
-  sharding::Shapes shapes;
-  for (const ir::Type* t : whole) shapes.push_back(&t->shape());
-  return sharding::ExplicitRule(map, operands, shapes, c.out).conflict;
+  }
+  for (const ir::Type* t : whole) dims.results.push_back(&t->shape());
+  dims.to_float = whole[0]->dtype().is_floating();
+  DimMap map = std::get<ir::DimMapFn>(*op.dims)(dims);
+  return sharding::ExplicitRule(map, operands, dims.results, c.out).conflict;
 }
 
 // Whether partial operands may pass through the op as they are.
@@ -368,9 +374,8 @@ TEST(RuleTruthRefusals, AreThoseThatJaxRefusesToo) {
     for (const MeshDef* mesh : Meshes())
       ForEachCase(sample, mesh, [&](const Case& c) {
         if (c.out) return;
-        DimMap map = MapOf(c, whole);
-        auto conflict = ConflictOf(c, map, whole);
-        if (conflict && CouldBeFree(c, map))
+        auto conflict = ConflictOf(c, whole);
+        if (conflict && CouldBeFree(c, MapOf(c, whole)))
           found.try_emplace(
               fmt::format("C{} {}", static_cast<int>(conflict->check), sample.op->name),
               c.name() + ": " + conflict->reason);
