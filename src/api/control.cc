@@ -349,7 +349,8 @@ LeafFunction Counting(const LeafFunction& body, Call call) {
     const Type& type = *TypeOf(leaves[0]);
     Leaves next = body(leaves);
     Array one = api::ScalarOf(Scalar(1), type.dtype(), type.weak(), call);
-    return WithNumber(api::Run(ops::kAdd, nullptr, {leaves[0], one}, call), next);
+    return WithNumber(
+        api::Run(ops::Elementwise(ops::ScalarOp::kAdd), nullptr, {leaves[0], one}, call), next);
   };
 }
 
@@ -439,7 +440,10 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, Leaves c
                      {"give both bounds as numbers, or leave .unroll out"});
     std::vector<Array> bounds = api::Promote({lower, upper}, call);
     LeafFunction condition = [&](const std::vector<Array>& leaves) {
-      return Leaves{{api::Run(ops::kLt, nullptr, {leaves[0], bounds[1]}, call)}, {"condition"}, ""};
+      return Leaves{
+          {api::Run(ops::Elementwise(ops::ScalarOp::kLt), nullptr, {leaves[0], bounds[1]}, call)},
+          {"condition"},
+          ""};
     };
     results = While(call, WithNumber(bounds[0], carry), condition, counting);
   }
@@ -461,7 +465,7 @@ std::vector<Array> Cond(const Operand& predicate, const Leaves& arguments,
   Array value = CheckedIndex(call, predicate, "predicate");
   const Type& type = *TypeOf(value);
   if (!type.dtype().is_bool())
-    value = api::Run(ops::kNe, nullptr,
+    value = api::Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr,
                      {value, api::ScalarOf(Scalar(0), type.dtype(), type.weak(), call)}, call);
   return Branch(ops::kCond, call, value, arguments, branches);
 }

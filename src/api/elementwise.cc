@@ -12,23 +12,23 @@ namespace tessera {
 namespace {
 
 using api::Call;
+using ops::ScalarOp;
 
 // NumPy's functions of floats take ints and bools too; the strict ops do not.
-Array FloatUnary(const ir::OpDef& op, const Operand& x, Call call) {
-  return api::Run(op, nullptr, {api::ToFloat(x, call)}, call);
+Array FloatUnary(ScalarOp op, const Operand& x, Call call) {
+  return api::Run(ops::Elementwise(op), nullptr, {api::ToFloat(x, call)}, call);
 }
-Array Unary(const ir::OpDef& op, const Operand& x, Call call) {
-  return api::Run(op, nullptr, {api::ToArray(x, call)}, call);
+Array Unary(ScalarOp op, const Operand& x, Call call) {
+  return api::Run(ops::Elementwise(op), nullptr, {api::ToArray(x, call)}, call);
 }
 
-Array Apply(const ir::OpDef& op, const std::vector<Array>& operands, const OutOptions& options,
-            Call call) {
+Array Apply(ScalarOp op, const std::vector<Array>& operands, const OutOptions& options, Call call) {
   int rank = 0;
   for (const Array& a : operands) rank = std::max(rank, api::TypeOf(a)->rank());
-  return api::Run(op, nullptr, operands, call,
+  return api::Run(ops::Elementwise(op), nullptr, operands, call,
                   {.out_sharding = options.out_sharding, .rank = rank});
 }
-Array Binary(const ir::OpDef& op, const Operand& a, const Operand& b, const OutOptions& options,
+Array Binary(ScalarOp op, const Operand& a, const Operand& b, const OutOptions& options,
              Call call) {
   return Apply(op, api::Promote({a, b}, call), options, call);
 }
@@ -39,8 +39,8 @@ std::vector<Array> Counted(std::vector<Array> xs, Call call) {
   return xs;
 }
 // The strict op refuses bools; NumPy's function counts them.
-Array CountedBinary(const ir::OpDef& op, const Operand& a, const Operand& b,
-                    const OutOptions& options, Call call) {
+Array CountedBinary(ScalarOp op, const Operand& a, const Operand& b, const OutOptions& options,
+                    Call call) {
   std::vector<Array> xs = api::Promote({a, b}, call);
   return Apply(op, base::StrictTypesActive() ? xs : Counted(xs, call), options, call);
 }
@@ -54,7 +54,7 @@ std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call) {
                         call);
 }
 // Arithmetic has no bool: bools count as the default int where both are.
-Array Arithmetic(const ir::OpDef& on_bool, const ir::OpDef& op, const Operand& a, const Operand& b,
+Array Arithmetic(ScalarOp on_bool, ScalarOp op, const Operand& a, const Operand& b,
                  const OutOptions& options, Call call) {
   std::vector<Array> xs = api::Promote({a, b}, call);
   bool logic = api::TypeOf(xs[0])->dtype().is_bool() && !base::StrictTypesActive();
@@ -70,103 +70,106 @@ Array ToBool(const Operand& x, Call call) {
 
 }  // namespace
 
-Array exp(Operand x, Loc loc) { return FloatUnary(ops::kExp, x, {"exp", loc}); }
-Array exp2(Operand x, Loc loc) { return FloatUnary(ops::kExp2, x, {"exp2", loc}); }
-Array expm1(Operand x, Loc loc) { return FloatUnary(ops::kExpm1, x, {"expm1", loc}); }
-Array log(Operand x, Loc loc) { return FloatUnary(ops::kLog, x, {"log", loc}); }
-Array log1p(Operand x, Loc loc) { return FloatUnary(ops::kLog1p, x, {"log1p", loc}); }
-Array sqrt(Operand x, Loc loc) { return FloatUnary(ops::kSqrt, x, {"sqrt", loc}); }
-Array rsqrt(Operand x, Loc loc) { return FloatUnary(ops::kRsqrt, x, {"rsqrt", loc}); }
-Array cbrt(Operand x, Loc loc) { return FloatUnary(ops::kCbrt, x, {"cbrt", loc}); }
-Array sin(Operand x, Loc loc) { return FloatUnary(ops::kSin, x, {"sin", loc}); }
-Array cos(Operand x, Loc loc) { return FloatUnary(ops::kCos, x, {"cos", loc}); }
-Array tan(Operand x, Loc loc) { return FloatUnary(ops::kTan, x, {"tan", loc}); }
-Array asin(Operand x, Loc loc) { return FloatUnary(ops::kAsin, x, {"asin", loc}); }
-Array acos(Operand x, Loc loc) { return FloatUnary(ops::kAcos, x, {"acos", loc}); }
-Array atan(Operand x, Loc loc) { return FloatUnary(ops::kAtan, x, {"atan", loc}); }
-Array sinh(Operand x, Loc loc) { return FloatUnary(ops::kSinh, x, {"sinh", loc}); }
-Array cosh(Operand x, Loc loc) { return FloatUnary(ops::kCosh, x, {"cosh", loc}); }
-Array tanh(Operand x, Loc loc) { return FloatUnary(ops::kTanh, x, {"tanh", loc}); }
-Array asinh(Operand x, Loc loc) { return FloatUnary(ops::kAsinh, x, {"asinh", loc}); }
-Array acosh(Operand x, Loc loc) { return FloatUnary(ops::kAcosh, x, {"acosh", loc}); }
-Array atanh(Operand x, Loc loc) { return FloatUnary(ops::kAtanh, x, {"atanh", loc}); }
-Array erf(Operand x, Loc loc) { return FloatUnary(ops::kErf, x, {"erf", loc}); }
-Array erfc(Operand x, Loc loc) { return FloatUnary(ops::kErfc, x, {"erfc", loc}); }
-Array erf_inv(Operand x, Loc loc) { return FloatUnary(ops::kErfInv, x, {"erf_inv", loc}); }
-Array lgamma(Operand x, Loc loc) { return FloatUnary(ops::kLgamma, x, {"lgamma", loc}); }
-Array digamma(Operand x, Loc loc) { return FloatUnary(ops::kDigamma, x, {"digamma", loc}); }
-Array logistic(Operand x, Loc loc) { return Unary(ops::kLogistic, x, {"logistic", loc}); }
-Array is_finite(Operand x, Loc loc) { return FloatUnary(ops::kIsFinite, x, {"is_finite", loc}); }
-Array neg(Operand x, Loc loc) { return Unary(ops::kNeg, x, {"neg", loc}); }
-Array sign(Operand x, Loc loc) { return Unary(ops::kSign, x, {"sign", loc}); }
-Array bitwise_not(Operand x, Loc loc) { return Unary(ops::kBitwiseNot, x, {"bitwise_not", loc}); }
-Array population_count(Operand x, Loc loc) {
-  return Unary(ops::kPopulationCount, x, {"population_count", loc});
+Array exp(Operand x, Loc loc) { return FloatUnary(ScalarOp::kExp, x, {"exp", loc}); }
+Array exp2(Operand x, Loc loc) { return FloatUnary(ScalarOp::kExp2, x, {"exp2", loc}); }
+Array expm1(Operand x, Loc loc) { return FloatUnary(ScalarOp::kExpm1, x, {"expm1", loc}); }
+Array log(Operand x, Loc loc) { return FloatUnary(ScalarOp::kLog, x, {"log", loc}); }
+Array log1p(Operand x, Loc loc) { return FloatUnary(ScalarOp::kLog1p, x, {"log1p", loc}); }
+Array sqrt(Operand x, Loc loc) { return FloatUnary(ScalarOp::kSqrt, x, {"sqrt", loc}); }
+Array rsqrt(Operand x, Loc loc) { return FloatUnary(ScalarOp::kRsqrt, x, {"rsqrt", loc}); }
+Array cbrt(Operand x, Loc loc) { return FloatUnary(ScalarOp::kCbrt, x, {"cbrt", loc}); }
+Array sin(Operand x, Loc loc) { return FloatUnary(ScalarOp::kSin, x, {"sin", loc}); }
+Array cos(Operand x, Loc loc) { return FloatUnary(ScalarOp::kCos, x, {"cos", loc}); }
+Array tan(Operand x, Loc loc) { return FloatUnary(ScalarOp::kTan, x, {"tan", loc}); }
+Array asin(Operand x, Loc loc) { return FloatUnary(ScalarOp::kAsin, x, {"asin", loc}); }
+Array acos(Operand x, Loc loc) { return FloatUnary(ScalarOp::kAcos, x, {"acos", loc}); }
+Array atan(Operand x, Loc loc) { return FloatUnary(ScalarOp::kAtan, x, {"atan", loc}); }
+Array sinh(Operand x, Loc loc) { return FloatUnary(ScalarOp::kSinh, x, {"sinh", loc}); }
+Array cosh(Operand x, Loc loc) { return FloatUnary(ScalarOp::kCosh, x, {"cosh", loc}); }
+Array tanh(Operand x, Loc loc) { return FloatUnary(ScalarOp::kTanh, x, {"tanh", loc}); }
+Array asinh(Operand x, Loc loc) { return FloatUnary(ScalarOp::kAsinh, x, {"asinh", loc}); }
+Array acosh(Operand x, Loc loc) { return FloatUnary(ScalarOp::kAcosh, x, {"acosh", loc}); }
+Array atanh(Operand x, Loc loc) { return FloatUnary(ScalarOp::kAtanh, x, {"atanh", loc}); }
+Array erf(Operand x, Loc loc) { return FloatUnary(ScalarOp::kErf, x, {"erf", loc}); }
+Array erfc(Operand x, Loc loc) { return FloatUnary(ScalarOp::kErfc, x, {"erfc", loc}); }
+Array erf_inv(Operand x, Loc loc) { return FloatUnary(ScalarOp::kErfInv, x, {"erf_inv", loc}); }
+Array lgamma(Operand x, Loc loc) { return FloatUnary(ScalarOp::kLgamma, x, {"lgamma", loc}); }
+Array digamma(Operand x, Loc loc) { return FloatUnary(ScalarOp::kDigamma, x, {"digamma", loc}); }
+Array logistic(Operand x, Loc loc) { return Unary(ScalarOp::kLogistic, x, {"logistic", loc}); }
+Array is_finite(Operand x, Loc loc) {
+  return FloatUnary(ScalarOp::kIsFinite, x, {"is_finite", loc});
 }
-Array clz(Operand x, Loc loc) { return Unary(ops::kClz, x, {"clz", loc}); }
+Array neg(Operand x, Loc loc) { return Unary(ScalarOp::kNeg, x, {"neg", loc}); }
+Array sign(Operand x, Loc loc) { return Unary(ScalarOp::kSign, x, {"sign", loc}); }
+Array bitwise_not(Operand x, Loc loc) { return Unary(ScalarOp::kNot, x, {"bitwise_not", loc}); }
+Array population_count(Operand x, Loc loc) {
+  return Unary(ScalarOp::kPopulationCount, x, {"population_count", loc});
+}
+Array clz(Operand x, Loc loc) { return Unary(ScalarOp::kClz, x, {"clz", loc}); }
 
 Array abs(Operand x, Loc loc) {
   Array a = api::ToArray(x, {"abs", loc});
   DType t = api::TypeOf(a)->dtype();
-  return t.is_bool() || t.is_unsigned() ? a : Unary(ops::kAbs, a, {"abs", loc});
+  return t.is_bool() || t.is_unsigned() ? a : Unary(ScalarOp::kAbs, a, {"abs", loc});
 }
 
 Array sub(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kSub, a, b, options, {"sub", loc});
+  return Binary(ScalarOp::kSub, a, b, options, {"sub", loc});
 }
 Array div(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kDiv, a, b, options, {"div", loc});
+  return Binary(ScalarOp::kDiv, a, b, options, {"div", loc});
 }
 Array rem(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kRem, a, b, options, {"rem", loc});
+  return Binary(ScalarOp::kRem, a, b, options, {"rem", loc});
 }
 Array maximum(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kMaximum, a, b, options, {"maximum", loc});
+  return Binary(ScalarOp::kMax, a, b, options, {"maximum", loc});
 }
 Array minimum(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kMinimum, a, b, options, {"minimum", loc});
+  return Binary(ScalarOp::kMin, a, b, options, {"minimum", loc});
 }
 Array bitwise_and(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kBitwiseAnd, a, b, options, {"bitwise_and", loc});
+  return Binary(ScalarOp::kAnd, a, b, options, {"bitwise_and", loc});
 }
 Array bitwise_or(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kBitwiseOr, a, b, options, {"bitwise_or", loc});
+  return Binary(ScalarOp::kOr, a, b, options, {"bitwise_or", loc});
 }
 Array bitwise_xor(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kBitwiseXor, a, b, options, {"bitwise_xor", loc});
+  return Binary(ScalarOp::kXor, a, b, options, {"bitwise_xor", loc});
 }
 Array shift_left(Operand a, Operand b, OutOptions options, Loc loc) {
-  return CountedBinary(ops::kShiftLeft, a, b, options, {"shift_left", loc});
+  return CountedBinary(ScalarOp::kShiftLeft, a, b, options, {"shift_left", loc});
 }
 Array shift_right_arithmetic(Operand a, Operand b, OutOptions options, Loc loc) {
-  return CountedBinary(ops::kShiftRightArithmetic, a, b, options, {"shift_right_arithmetic", loc});
+  return CountedBinary(ScalarOp::kShiftRightArithmetic, a, b, options,
+                       {"shift_right_arithmetic", loc});
 }
 Array shift_right_logical(Operand a, Operand b, OutOptions options, Loc loc) {
-  return CountedBinary(ops::kShiftRightLogical, a, b, options, {"shift_right_logical", loc});
+  return CountedBinary(ScalarOp::kShiftRightLogical, a, b, options, {"shift_right_logical", loc});
 }
 Array eq(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kEq, a, b, options, {"eq", loc});
+  return Binary(ScalarOp::kEq, a, b, options, {"eq", loc});
 }
 Array ne(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kNe, a, b, options, {"ne", loc});
+  return Binary(ScalarOp::kNe, a, b, options, {"ne", loc});
 }
 Array lt(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kLt, a, b, options, {"lt", loc});
+  return Binary(ScalarOp::kLt, a, b, options, {"lt", loc});
 }
 Array le(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kLe, a, b, options, {"le", loc});
+  return Binary(ScalarOp::kLe, a, b, options, {"le", loc});
 }
 Array gt(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kGt, a, b, options, {"gt", loc});
+  return Binary(ScalarOp::kGt, a, b, options, {"gt", loc});
 }
 Array ge(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Binary(ops::kGe, a, b, options, {"ge", loc});
+  return Binary(ScalarOp::kGe, a, b, options, {"ge", loc});
 }
 Array atan2(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Apply(ops::kAtan2, PromoteFloat({a, b}, {"atan2", loc}), options, {"atan2", loc});
+  return Apply(ScalarOp::kAtan2, PromoteFloat({a, b}, {"atan2", loc}), options, {"atan2", loc});
 }
 Array nextafter(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Apply(ops::kNextafter, PromoteFloat({a, b}, {"nextafter", loc}), options,
+  return Apply(ScalarOp::kNextafter, PromoteFloat({a, b}, {"nextafter", loc}), options,
                {"nextafter", loc});
 }
 
@@ -175,10 +178,10 @@ Array nextafter(Operand a, Operand b, OutOptions options, Loc loc) {
 Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"logaddexp", loc};
   std::vector<Array> xs = PromoteFloat({a, b}, call);
-  Array delta = Apply(ops::kSub, xs, options, call);
-  Array sum = Apply(ops::kAdd, xs, options, call);
+  Array delta = Apply(ScalarOp::kSub, xs, options, call);
+  Array sum = Apply(ScalarOp::kAdd, xs, options, call);
   Array tail = log1p(exp(neg(abs(delta, loc), loc), loc), loc);
-  Array top = Apply(ops::kMaximum, xs, options, call);
+  Array top = Apply(ScalarOp::kMax, xs, options, call);
   return where(isnan(delta, loc), sum, add(top, tail, {}, loc), {}, loc);
 }
 
@@ -188,7 +191,7 @@ Array isclose(Operand a, Operand b, CloseOptions options, Loc loc) {
   DType t = api::TypeOf(xs[0])->dtype();
   Array rtol = api::ScalarOf(options.rtol, t, false, call);
   Array atol = api::ScalarOf(options.atol, t, false, call);
-  Array apart = abs(Apply(ops::kSub, xs, {}, call), loc);
+  Array apart = abs(Apply(ScalarOp::kSub, xs, {}, call), loc);
   Array bound = add(atol, mul(rtol, abs(xs[1], loc), {}, loc), {}, loc);
   Array near = bitwise_and(le(apart, bound, {}, loc), isfinite(xs[1], loc), {}, loc);
   Array close = bitwise_or(eq(xs[0], xs[1], {}, loc), near, {}, loc);
@@ -210,13 +213,13 @@ Array array_equal(Operand a, Operand b, EqualOptions options, Loc loc) {
 }
 
 Array add(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Arithmetic(ops::kBitwiseOr, ops::kAdd, a, b, options, {"add", loc});
+  return Arithmetic(ScalarOp::kOr, ScalarOp::kAdd, a, b, options, {"add", loc});
 }
 Array mul(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Arithmetic(ops::kBitwiseAnd, ops::kMul, a, b, options, {"mul", loc});
+  return Arithmetic(ScalarOp::kAnd, ScalarOp::kMul, a, b, options, {"mul", loc});
 }
 Array divide(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Apply(ops::kDiv, PromoteFloat({a, b}, {"divide", loc}), options, {"divide", loc});
+  return Apply(ScalarOp::kDiv, PromoteFloat({a, b}, {"divide", loc}), options, {"divide", loc});
 }
 // The strict form takes floats; an integer exponent is one of any width.
 namespace {
@@ -237,15 +240,16 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
     if (b.scalar()->kind() == Scalar::kInt) CheckIntegerPower(base, b.scalar()->as_int(), call);
     // Counted before the exponent's dtype is looked at: bool[] to the power 2 is i32[].
     if (!strict) base = Counted({base}, call)[0];
-    return CountedBinary(ops::kPow, base, b, options, call);
+    return CountedBinary(ScalarOp::kPow, base, b, options, call);
   }
-  if (!strict || a.scalar() || b.scalar()) return CountedBinary(ops::kPow, a, b, options, call);
+  if (!strict || a.scalar() || b.scalar())
+    return CountedBinary(ScalarOp::kPow, a, b, options, call);
   Array x = api::ToArray(a, call), y = api::ToArray(b, call);
   DType t = api::TypeOf(x)->dtype();
   if (!t.is_floating())
     api::FailDType(call, 14, fmt::format("it takes floating dtypes, not {}", t.name()));
   if (api::TypeOf(y)->dtype().is_integer()) y = api::Convert(y, t, call);
-  return Binary(ops::kPow, x, y, options, call);
+  return Binary(ScalarOp::kPow, x, y, options, call);
 }
 
 // The sign of the result is the divisor's, as Python's.
@@ -258,34 +262,35 @@ Array remainder(Operand a, Operand b, OutOptions options, Loc loc) {
   if (!IsFloat(xs[0]))
     divisor = where(eq(xs[1], zero, {}, loc),
                     api::ScalarOf(1, api::TypeOf(xs[0])->dtype(), false, call), xs[1], {}, loc);
-  Array r = Apply(ops::kRem, {xs[0], divisor}, options, call);
+  Array r = Apply(ScalarOp::kRem, {xs[0], divisor}, options, call);
   if (api::TypeOf(r)->dtype().is_unsigned()) return r;
   Array fix = bitwise_and(ne(lt(r, zero, {}, loc), lt(divisor, zero, {}, loc), {}, loc),
                           ne(r, zero, {}, loc), {}, loc);
-  return where(fix, Apply(ops::kAdd, {r, divisor}, {}, call), r, {}, loc);
+  return where(fix, Apply(ScalarOp::kAdd, {r, divisor}, {}, call), r, {}, loc);
 }
 
 Array floor_divide(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"floor_divide", loc};
   std::vector<Array> xs = Counted(api::Promote({a, b}, call), call);
   DType t = api::TypeOf(xs[0])->dtype();
-  if (t.is_unsigned()) return Apply(ops::kDiv, xs, options, call);
+  if (t.is_unsigned()) return Apply(ScalarOp::kDiv, xs, options, call);
   Array zero = api::ScalarOf(0, t, false, call), one = api::ScalarOf(1, t, false, call);
   if (!t.is_floating()) {
-    Array q = Apply(ops::kDiv, xs, options, call);
-    Array differ = ne(Unary(ops::kSign, xs[0], call), Unary(ops::kSign, xs[1], call), {}, loc);
-    Array inexact = ne(Apply(ops::kRem, xs, {}, call), zero, {}, loc);
-    return where(bitwise_and(differ, inexact, {}, loc), Apply(ops::kSub, {q, one}, {}, call), q, {},
-                 loc);
+    Array q = Apply(ScalarOp::kDiv, xs, options, call);
+    Array differ =
+        ne(Unary(ScalarOp::kSign, xs[0], call), Unary(ScalarOp::kSign, xs[1], call), {}, loc);
+    Array inexact = ne(Apply(ScalarOp::kRem, xs, {}, call), zero, {}, loc);
+    return where(bitwise_and(differ, inexact, {}, loc), Apply(ScalarOp::kSub, {q, one}, {}, call),
+                 q, {}, loc);
   }
   // Exact as NumPy's: the quotient of what is left after the remainder, rounded.
-  Array r = Apply(ops::kRem, xs, options, call);
-  Array q = Apply(ops::kDiv, {Apply(ops::kSub, {xs[0], r}, {}, call), xs[1]}, {}, call);
+  Array r = Apply(ScalarOp::kRem, xs, options, call);
+  Array q = Apply(ScalarOp::kDiv, {Apply(ScalarOp::kSub, {xs[0], r}, {}, call), xs[1]}, {}, call);
   Array fix = bitwise_and(ne(r, zero, {}, loc),
                           ne(lt(xs[1], zero, {}, loc), lt(r, zero, {}, loc), {}, loc), {}, loc);
-  Array whole =
-      Unary(ops::kRound, where(fix, Apply(ops::kSub, {q, one}, {}, call), q, {}, loc), call);
-  return where(eq(xs[1], zero, {}, loc), Apply(ops::kDiv, xs, {}, call), whole, {}, loc);
+  Array whole = Unary(ScalarOp::kRoundEven,
+                      where(fix, Apply(ScalarOp::kSub, {q, one}, {}, call), q, {}, loc), call);
+  return where(eq(xs[1], zero, {}, loc), Apply(ScalarOp::kDiv, xs, {}, call), whole, {}, loc);
 }
 
 Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
@@ -295,12 +300,13 @@ Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
   Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
   Array zero = api::ScalarOf(0, api::TypeOf(x)->dtype(), false, call);
   Array one = api::ScalarOf(1, api::TypeOf(x)->dtype(), false, call);
-  Array ratio =
-      Apply(ops::kDiv, {smaller, where(eq(larger, zero, {}, loc), one, larger, {}, loc)}, {}, call);
+  Array ratio = Apply(ScalarOp::kDiv,
+                      {smaller, where(eq(larger, zero, {}, loc), one, larger, {}, loc)}, {}, call);
   Array length = Apply(
-      ops::kMul,
+      ScalarOp::kMul,
       {larger,
-       sqrt(Apply(ops::kAdd, {one, Apply(ops::kMul, {ratio, ratio}, {}, call)}, {}, call), loc)},
+       sqrt(Apply(ScalarOp::kAdd, {one, Apply(ScalarOp::kMul, {ratio, ratio}, {}, call)}, {}, call),
+            loc)},
       {}, call);
   Array inf =
       api::ScalarOf(std::numeric_limits<double>::infinity(), api::TypeOf(x)->dtype(), false, call);
@@ -310,30 +316,30 @@ Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
 
 Array logical_and(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"logical_and", loc};
-  return Apply(ops::kBitwiseAnd, api::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
+  return Apply(ScalarOp::kAnd, api::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
                options, call);
 }
 Array logical_or(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"logical_or", loc};
-  return Apply(ops::kBitwiseOr, api::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
+  return Apply(ScalarOp::kOr, api::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
                options, call);
 }
 Array logical_xor(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"logical_xor", loc};
-  return Apply(ops::kBitwiseXor, api::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
+  return Apply(ScalarOp::kXor, api::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
                options, call);
 }
 Array logical_not(Operand x, Loc loc) {
-  return Unary(ops::kBitwiseNot, ToBool(x, {"logical_not", loc}), {"logical_not", loc});
+  return Unary(ScalarOp::kNot, ToBool(x, {"logical_not", loc}), {"logical_not", loc});
 }
 
 Array log2(Operand x, Loc loc) {
-  Array a = FloatUnary(ops::kLog, x, {"log2", loc});
+  Array a = FloatUnary(ScalarOp::kLog, x, {"log2", loc});
   return divide(a, api::ScalarOf(std::numbers::ln2, api::TypeOf(a)->dtype(), true, {"log2", loc}),
                 {}, loc);
 }
 Array log10(Operand x, Loc loc) {
-  Array a = FloatUnary(ops::kLog, x, {"log10", loc});
+  Array a = FloatUnary(ScalarOp::kLog, x, {"log10", loc});
   return divide(a, api::ScalarOf(std::numbers::ln10, api::TypeOf(a)->dtype(), true, {"log10", loc}),
                 {}, loc);
 }
@@ -362,7 +368,7 @@ Array integer_pow(Operand x, int64_t n, Loc loc) {
 Array isfinite(Operand x, Loc loc) {
   Array a = api::ToArray(x, {"isfinite", loc});
   if (!IsFloat(a)) return ones_like(a, {.dtype = bool_}, loc);
-  return Unary(ops::kIsFinite, a, {"isfinite", loc});
+  return Unary(ScalarOp::kIsFinite, a, {"isfinite", loc});
 }
 Array isnan(Operand x, Loc loc) {
   Array a = api::ToArray(x, {"isnan", loc});
@@ -412,7 +418,8 @@ Array gelu(Operand x, GeluOptions options, Loc loc) {
 }
 
 Array optimization_barrier(Operand x, Loc loc) {
-  return Unary(ops::kOptimizationBarrier, x, {"optimization_barrier", loc});
+  Call call{"optimization_barrier", loc};
+  return api::Run(ops::kOptimizationBarrier, nullptr, {api::ToArray(x, call)}, call);
 }
 namespace {
 Array Converted(const Operand& x, DType dtype, Call call) {
@@ -471,7 +478,7 @@ Array where(Operand c, Operand a, Operand b, OutOptions options, Loc loc) {
       layout.unreduced.clear();
       if (!type.shape().empty()) xs[i] = api::Filled(xs[i], type.shape(), layout, call);
     }
-  return Apply(ops::kSelectN, {xs[0], xs[2], xs[1]}, options, call);
+  return Apply(ScalarOp::kSelect, {xs[0], xs[2], xs[1]}, options, call);
 }
 
 // More than two cases are chosen one after the other.
@@ -485,11 +492,11 @@ Array select_n(Operand which, std::vector<Array> cases, OutOptions options, Loc 
     api::FailDType(call, 14, fmt::format("the selector is bool or i32, not {}", t.name()));
   if (t.is_bool() && cases.size() > 2) api::FailShape(call, 17, "a bool selects from two cases");
   if (cases.size() == 1) return cases[0];
-  if (t.is_bool()) return Apply(ops::kSelectN, {w, cases[0], cases[1]}, options, call);
+  if (t.is_bool()) return Apply(ScalarOp::kSelect, {w, cases[0], cases[1]}, options, call);
   Array result = cases[0];
   for (size_t k = 1; k < cases.size(); ++k)
     result = Apply(
-        ops::kSelectN,
+        ScalarOp::kSelect,
         {ge(w, api::ScalarOf(static_cast<int64_t>(k), t, false, call), {}, loc), result, cases[k]},
         options, call);
   return result;
@@ -502,7 +509,7 @@ Array clamp(Operand lo, Operand x, Operand hi, Loc loc) {
   auto bound = [&](const Operand& b) {
     return b.scalar() ? api::ScalarOf(*b.scalar(), t, false, call) : api::ToArray(b, call);
   };
-  return api::Run(ops::kClamp, nullptr, {bound(lo), a, bound(hi)}, call);
+  return api::Run(ops::Elementwise(ScalarOp::kClamp), nullptr, {bound(lo), a, bound(hi)}, call);
 }
 Array clip(Operand x, Operand lo, Operand hi, Loc loc) {
   for (const Operand* o : {&x, &lo, &hi})

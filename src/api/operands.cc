@@ -215,7 +215,7 @@ Array ToFloat(const Operand& x, Call call) {
   if (t->dtype().is_floating() || base::StrictTypesActive())
     return a;  // the strict op refuses ints
   ShapeAndDType wanted{{}, t->weak() ? base::DefaultFloat() : FloatOf(t->dtype())};
-  Array f = Run(ops::kConvertElementType, nullptr, {a}, call, {.wanted = &wanted});
+  Array f = Run(ops::Elementwise(ops::ScalarOp::kConvert), nullptr, {a}, call, {.wanted = &wanted});
   return t->weak() ? Weak(f) : f;
 }
 
@@ -342,7 +342,7 @@ Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& o
 Array Convert(const Array& x, DType dtype, Call call) {
   if (TypeOf(x)->dtype() == dtype && !TypeOf(x)->weak()) return x;
   ShapeAndDType wanted{{}, dtype};
-  return Run(ops::kConvertElementType, nullptr, {x}, call, {.wanted = &wanted});
+  return Run(ops::Elementwise(ops::ScalarOp::kConvert), nullptr, {x}, call, {.wanted = &wanted});
 }
 
 Array Reshape(const Array& x, const ir::Shape& shape, Call call) {

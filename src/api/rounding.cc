@@ -58,12 +58,17 @@ Array RoundFloat(const ir::OpDef& op, const Array& x, int decimals, Call call) {
 
 }  // namespace
 
-Array ceil(Operand x, Loc loc) { return Whole(ops::kCeil, x, {"ceil", loc}); }
-Array floor(Operand x, Loc loc) { return Whole(ops::kFloor, x, {"floor", loc}); }
+Array ceil(Operand x, Loc loc) {
+  return Whole(ops::Elementwise(ops::ScalarOp::kCeil), x, {"ceil", loc});
+}
+Array floor(Operand x, Loc loc) {
+  return Whole(ops::Elementwise(ops::ScalarOp::kFloor), x, {"floor", loc});
+}
 
 Array round(Operand x, RoundOptions options, Loc loc) {
   Call call{"round", loc};
-  const ir::OpDef& op = options.away_from_zero ? ops::kRoundAway : ops::kRound;
+  const ir::OpDef& op = options.away_from_zero ? ops::Elementwise(ops::ScalarOp::kRoundAway)
+                                               : ops::Elementwise(ops::ScalarOp::kRoundEven);
   if (options.decimals == 0) return Whole(op, x, call);
   Array a = api::ToArray(x, call);
   if (DTypeOf(a).is_floating()) return RoundFloat(op, a, options.decimals, call);
@@ -75,7 +80,7 @@ Array rint(Operand x, Loc loc) {
   Call call{"rint", loc};
   Array a = api::ToArray(x, call);
   if (!DTypeOf(a).is_floating()) return api::Convert(a, base::DefaultFloat(), call);
-  return api::Run(ops::kRound, nullptr, {a}, call);
+  return api::Run(ops::Elementwise(ops::ScalarOp::kRoundEven), nullptr, {a}, call);
 }
 
 Array nan_to_num(Operand x, NanToNumOptions options, Loc loc) {

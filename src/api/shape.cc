@@ -240,9 +240,9 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
     if (index.is_signed() && i < shape.size() && api::TypeOf(s)->rank() == 0) {
       Array size = api::ScalarOf(shape[i], index, false, call),
             zero = api::ScalarOf(0, index, false, call);
-      s = api::Run(ops::kSelectN, nullptr,
-                   {api::Run(ops::kLt, nullptr, {s, zero}, call), s,
-                    api::Run(ops::kAdd, nullptr, {s, size}, call)},
+      s = api::Run(ops::Elementwise(ops::ScalarOp::kSelect), nullptr,
+                   {api::Run(ops::Elementwise(ops::ScalarOp::kLt), nullptr, {s, zero}, call), s,
+                    api::Run(ops::Elementwise(ops::ScalarOp::kAdd), nullptr, {s, size}, call)},
                    call);
     }
     operands.push_back(s);

@@ -1,12 +1,16 @@
 // Products summed over contracted dims.
+#include "base/shape.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/ops.h"
 #include "ops/params.h"
-#include "ops/reference.h"
+#include "ops/reference_values.h"
 
 namespace tessera::ops {
 namespace {
+
+using reference::Coords;
+using reference::HostTensor;
 
 using sharding::DimMap;
 using sharding::FactorKind;
@@ -108,6 +112,58 @@ void MakeDot(const ir::LocalCall& c, plan::Kernel* out) {
                               .rhs_batch = p.batch.rhs});
 }
 
+// Which dims of an operand are batch, contracting and free ones.
+struct DotSide {
+  Coords batch, contract, free;
+  // Returns the index of the element at these coordinates of the three.
+  int64_t Index(const ir::Shape& shape, const Coords& b, const Coords& c, const Coords& f) const {
+    Coords at(shape.size());
+    for (size_t k = 0; k < b.size(); ++k) at[batch[k]] = b[k];
+    for (size_t k = 0; k < c.size(); ++k) at[contract[k]] = c[k];
+    for (size_t k = 0; k < f.size(); ++k) at[free[k]] = f[k];
+    return ir::FlatIndex(shape, at);
+  }
+};
+
+DotSide SideOf(const HostTensor& x, const Coords& batch, const Coords& contract) {
+  return {batch, contract, FreeDims(contract, batch, x.shape.size())};
+}
+
+// Element j of the product, at coordinates [batch..., lhs free..., rhs free...].
+void DotElement(const HostTensor& x, const HostTensor& y, const DotSide& lhs, const DotSide& rhs,
+                HostTensor& out, int64_t j) {
+  const Coords at = ir::CoordsOf(out.shape, j);
+  const auto lhs_begin = at.begin() + static_cast<int64_t>(lhs.batch.size());
+  const auto rhs_begin = lhs_begin + static_cast<int64_t>(lhs.free.size());
+  const Coords batch(at.begin(), lhs_begin);
+  const Coords x_free(lhs_begin, rhs_begin), y_free(rhs_begin, at.end());
+  const Coords contracted = reference::Pick(x.shape, lhs.contract);
+  double float_sum = 0;
+  uint64_t int_sum = 0;
+  for (int64_t k = 0; k < base::Elements(contracted); ++k) {
+    const Coords c = ir::CoordsOf(contracted, k);
+    const int64_t a = lhs.Index(x.shape, batch, c, x_free);
+    const int64_t b = rhs.Index(y.shape, batch, c, y_free);
+    if (out.dtype.is_floating())
+      float_sum += x.Float(a) * y.Float(b);
+    else
+      int_sum += static_cast<uint64_t>(x.Int(a)) * static_cast<uint64_t>(y.Int(b));
+  }
+  if (out.dtype.is_floating())
+    out.SetFloat(j, float_sum);
+  else
+    out.SetInt(j, static_cast<int64_t>(int_sum));
+}
+
+void DotGeneralReference(const ir::ReferenceCall& call) {
+  const auto& params = ir::As<DotParams>(call.params);
+  const HostTensor &x = *call.operands[0], &y = *call.operands[1];
+  const DotSide lhs = SideOf(x, params.batch.lhs, params.contract.lhs);
+  const DotSide rhs = SideOf(y, params.batch.rhs, params.contract.rhs);
+  HostTensor& out = *call.results[0];
+  for (int64_t j = 0; j < out.size(); ++j) DotElement(x, y, lhs, rhs, out, j);
+}
+
 }  // namespace
 
 constexpr OpDef kDotGeneral{.name = "dot_general",
@@ -115,10 +171,15 @@ constexpr OpDef kDotGeneral{.name = "dot_general",
                             .type = ir::TypeFn{DotType},
                             .dims = ir::DimMapFn{DotDims},
                             .lowering = ir::Kernel{MakeDot},
-                            .reference = ir::ReferenceFn{reference::DotGeneral},
+                            .reference = ir::ReferenceFn{DotGeneralReference},
                             .params = ir::KindOf<DotParams>(),
                             .flops_per_point = 2,
                             .out_sharding = true,
                             .operand_names = {"lhs", "rhs", ""}};
+
+Records DotOps() {
+  static constexpr const OpDef* kOps[] = {&kDotGeneral};
+  return kOps;
+}
 
 }  // namespace tessera::ops

@@ -1,13 +1,23 @@
 // Looking up and ordering.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
 #include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
-#include "ops/reference.h"
+#include "ops/reference_values.h"
 
 namespace tessera::ops {
 namespace {
+
+using reference::Coords;
+using reference::HostTensor;
+using reference::Lanes;
+using reference::Order;
+using reference::Zeros;
 
 using sharding::DimMap;
 using sharding::FactorKind;
@@ -65,6 +75,37 @@ void MakeTake(const ir::LocalCall& c, plan::Kernel* out) {
                         .begins = ShardBegins(c.operands[0], d)});
 }
 
+// What Take gives for an index outside.
+void FillOutside(HostTensor& t, int64_t i) {
+  if (t.dtype.is_floating())
+    t.SetFloat(i, std::numeric_limits<double>::quiet_NaN());
+  else
+    t.SetInt(i,
+             t.dtype.is_signed() ? reference::LowestInt(t.dtype) : reference::HighestInt(t.dtype));
+}
+
+// Indices outside, negative ones too, give what FillOutside says.
+void TakeReference(const ir::ReferenceCall& call) {
+  const int64_t dim = ir::As<DimParams>(call.params).dim[0];
+  const HostTensor &x = *call.operands[0], &indices = *call.operands[1];
+  HostTensor& out = *call.results[0];
+  const int64_t size = x.shape[dim];
+  const auto index_rank = static_cast<int64_t>(indices.shape.size());
+  for (int64_t i = 0; i < out.size(); ++i) {
+    const Coords to = ir::CoordsOf(out.shape, i);
+    const Coords index_at(to.begin() + dim, to.begin() + dim + index_rank);
+    const int64_t index = reference::IndexAt(indices, ir::FlatIndex(indices.shape, index_at));
+    if (index < 0 || index >= size) {
+      FillOutside(out, i);
+      continue;
+    }
+    Coords from(to.begin(), to.begin() + dim);
+    from.push_back(index);
+    from.insert(from.end(), to.begin() + dim + index_rank, to.end());
+    out.SetFrom(i, x, ir::FlatIndex(x.shape, from));
+  }
+}
+
 // C17: one dim, at least one key. C18: operands have one shape.
 std::vector<ShapeAndDType> SortType(const TypeCall& c) {
   const auto& p = ir::As<SortParams>(c.params);
@@ -102,6 +143,31 @@ void MakeSort(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Sort(dtypes, c.operands[0].shape, p.dim[0], p.num_keys, p.descending);
 }
 
+std::vector<size_t> Positions(size_t n) {
+  std::vector<size_t> positions(n);
+  std::iota(positions.begin(), positions.end(), size_t{0});
+  return positions;
+}
+
+// `descending` turns the whole order around (NaN comes first), but equal elements stay in order.
+void SortReference(const ir::ReferenceCall& call) {
+  const auto& params = ir::As<SortParams>(call.params);
+  const auto keys = static_cast<size_t>(params.num_keys);
+  for (const auto& lane : Lanes(call.operands[0]->shape, params.dim[0])) {
+    std::vector<size_t> sorted = Positions(lane.size());
+    std::ranges::stable_sort(sorted, [&](size_t a, size_t b) {
+      for (size_t k = 0; k < keys; ++k) {
+        const int order = Order(*call.operands[k], lane[a], lane[b], Zeros::kEqual);
+        if (order != 0) return params.descending ? order > 0 : order < 0;
+      }
+      return false;
+    });
+    for (size_t k = 0; k < call.operands.size(); ++k)
+      for (size_t j = 0; j < lane.size(); ++j)
+        call.results[k]->SetFrom(lane[j], *call.operands[k], lane[sorted[j]]);
+  }
+}
+
 // C17: there is a last dim. C18: 0 <= k <= its size.
 std::vector<ShapeAndDType> TopKType(const TypeCall& c) {
   CheckCount(c, 1);
@@ -130,6 +196,24 @@ void MakeTopK(const ir::LocalCall& c, plan::Kernel* out) {
                        ir::As<TopKParams>(c.params).k);
 }
 
+// Results are the values and their indices.
+void TopKReference(const ir::ReferenceCall& call) {
+  const HostTensor& x = *call.operands[0];
+  HostTensor &values = *call.results[0], &indices = *call.results[1];
+  const auto last = static_cast<int64_t>(x.shape.size()) - 1;
+  const auto from = Lanes(x.shape, last), to = Lanes(values.shape, last);
+  for (size_t lane = 0; lane < to.size(); ++lane) {
+    std::vector<size_t> sorted = Positions(from[lane].size());
+    std::ranges::stable_sort(sorted, [&](size_t a, size_t b) {
+      return Order(x, from[lane][a], from[lane][b], Zeros::kNegativeFirst) > 0;
+    });
+    for (size_t j = 0; j < to[lane].size(); ++j) {
+      values.SetFrom(to[lane][j], x, from[lane][sorted[j]]);
+      indices.SetInt(to[lane][j], static_cast<int64_t>(sorted[j]));
+    }
+  }
+}
+
 }  // namespace
 
 constexpr OpDef kTake{.name = "take",
@@ -137,7 +221,7 @@ constexpr OpDef kTake{.name = "take",
                       .type = ir::TypeFn{TakeType},
                       .dims = ir::DimMapFn{TakeDims},
                       .lowering = ir::Kernel{MakeTake},
-                      .reference = ir::ReferenceFn{reference::Take},
+                      .reference = ir::ReferenceFn{TakeReference},
                       .params = ir::KindOf<DimParams>(),
                       .out_sharding = true,
                       .operand_names = {"operand", "indices", ""}};
@@ -146,7 +230,7 @@ constexpr OpDef kSort{.name = "sort",
                       .type = ir::TypeFn{SortType},
                       .dims = ir::DimMapFn{SortDims},
                       .lowering = ir::Kernel{MakeSort},
-                      .reference = ir::ReferenceFn{reference::Sort},
+                      .reference = ir::ReferenceFn{SortReference},
                       .params = ir::KindOf<SortParams>(),
                       .flops_per_point = 20,
                       .operand_names = {"", "", ""}};
@@ -155,8 +239,13 @@ constexpr OpDef kTopK{.name = "top_k",
                       .type = ir::TypeFn{TopKType},
                       .dims = ir::DimMapFn{TopKDims},
                       .lowering = ir::Kernel{MakeTopK},
-                      .reference = ir::ReferenceFn{reference::TopK},
+                      .reference = ir::ReferenceFn{TopKReference},
                       .params = ir::KindOf<TopKParams>(),
                       .flops_per_point = 10};
+
+Records IndexOps() {
+  static constexpr const OpDef* kOps[] = {&kTake, &kSort, &kTopK};
+  return kOps;
+}
 
 }  // namespace tessera::ops

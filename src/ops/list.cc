@@ -1,125 +1,43 @@
-// All ops, listed. A new op is added here and nowhere else outside of its own file.
+// All ops: the arrays of records, joined.
+#include <array>
+
 #include "ops/ops.h"
 
 namespace tessera::ops {
 namespace {
-const OpDef* const kAll[] = {&kNeg,
-                             &kAbs,
-                             &kSign,
-                             &kFloor,
-                             &kCeil,
-                             &kRound,
-                             &kRoundAway,
-                             &kExp,
-                             &kExp2,
-                             &kExpm1,
-                             &kLog,
-                             &kLog1p,
-                             &kSqrt,
-                             &kRsqrt,
-                             &kCbrt,
-                             &kSin,
-                             &kCos,
-                             &kTan,
-                             &kAsin,
-                             &kAcos,
-                             &kAtan,
-                             &kSinh,
-                             &kCosh,
-                             &kTanh,
-                             &kAsinh,
-                             &kAcosh,
-                             &kAtanh,
-                             &kErf,
-                             &kErfc,
-                             &kErfInv,
-                             &kLgamma,
-                             &kDigamma,
-                             &kLogistic,
-                             &kIsFinite,
-                             &kBitwiseNot,
-                             &kPopulationCount,
-                             &kClz,
-                             &kConvertElementType,
-                             &kAdd,
-                             &kSub,
-                             &kMul,
-                             &kDiv,
-                             &kRem,
-                             &kPow,
-                             &kMaximum,
-                             &kMinimum,
-                             &kAtan2,
-                             &kNextafter,
-                             &kBitwiseAnd,
-                             &kBitwiseOr,
-                             &kBitwiseXor,
-                             &kShiftLeft,
-                             &kShiftRightArithmetic,
-                             &kShiftRightLogical,
-                             &kEq,
-                             &kNe,
-                             &kLt,
-                             &kLe,
-                             &kGt,
-                             &kGe,
-                             &kSelectN,
-                             &kClamp,
-                             &kConstant,
-                             &kIota,
-                             &kReshape,
-                             &kTranspose,
-                             &kBroadcastInDim,
-                             &kBitcastConvertType,
-                             &kOptimizationBarrier,
-                             &kSlice,
-                             &kPad,
-                             &kRev,
-                             &kConcatenate,
-                             &kRoll,
-                             &kDynamicSlice,
-                             &kDynamicUpdateSlice,
-                             &kReduceSum,
-                             &kReduceProd,
-                             &kReduceMax,
-                             &kReduceMin,
-                             &kReduceAnd,
-                             &kReduceOr,
-                             &kArgmax,
-                             &kArgmin,
-                             &kCumsum,
-                             &kCumprod,
-                             &kCummax,
-                             &kCummin,
-                             &kCumlogsumexp,
-                             &kDotGeneral,
-                             &kTake,
-                             &kSort,
-                             &kTopK,
-                             &kWhileLoop,
-                             &kScan,
-                             &kCond,
-                             &kSwitchCase,
-                             &kReshard,
-                             &kImpliedReshard,
-                             &kShardingConstraint,
-                             &kPadToShards,
-                             &kTrim,
-                             &kHaloExchange,
-                             &kMaskPadding,
-                             &kAllSlice,
-                             &kAllGather,
-                             &kAllToAll,
-                             &kCollectivePermute,
-                             &kAllReduce,
-                             &kReduceScatter,
-                             &kReplicatedToUnreduced,
-                             &kShardedToUnreduced};
+
+std::vector<const OpDef*> Join() {
+  std::vector<const OpDef*> all;
+  for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
+    for (const OpDef& op : records) all.push_back(&op);
+  for (Records records : {MakeOps(), ShapeOps(), PieceOps(), ReduceOps(), DotOps(), IndexOps(),
+                          ControlOps(), MoveOps(), MaskOps()})
+    all.insert(all.end(), records.begin(), records.end());
+  return all;
+}
+
+// No entry is null: the arrays are complete (ops/elementwise.h).
+using ByScalarOp = std::array<const OpDef*, plan::kScalarOps>;
+
+ByScalarOp ElementwiseOps() {
+  ByScalarOp ops{};
+  for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
+    for (const OpDef& op : records)
+      ops[static_cast<size_t>(std::get<ir::Elementwise>(*op.lowering).op)] = &op;
+  return ops;
+}
+
 }  // namespace
+
+const OpDef& Elementwise(ScalarOp op) {
+  static const ByScalarOp ops = ElementwiseOps();
+  return *ops[static_cast<size_t>(op)];
+}
 
 void Install() {
   static const bool once = [] {
-    ir::InstallOps(kAll);
+    static const auto* all = new std::vector(Join());
+    ir::InstallOps(*all);
     return true;
   }();
   (void)once;

@@ -4,16 +4,24 @@
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
-#include "ops/reference.h"
+#include "ops/reference_values.h"
 
 namespace tessera::ops {
 namespace {
+
+using reference::HostTensor;
 
 sharding::DimMap FreeDims(const ir::DimsCall& c) { return sharding::Pointwise({}, *c.results[0]); }
 
 std::vector<ShapeAndDType> ConstantType(const TypeCall& c) {
   CheckCount(c, 0);
   return {{{}, ir::As<ConstantParams>(c.params).value.dtype}};
+}
+
+void ConstantReference(const ir::ReferenceCall& call) {
+  const Literal& value = ir::As<ConstantParams>(call.params).value;
+  HostTensor& out = *call.results[0];
+  for (int64_t i = 0; i < out.size(); ++i) reference::SetBits(out, i, value.bits);
 }
 
 // C17: shape and dtype are given. C18: the dtype counts.
@@ -33,6 +41,18 @@ void MakeIota(const ir::LocalCall& c, plan::Kernel* out) {
                        ShardBegins(c.results[0], dim));
 }
 
+void IotaReference(const ir::ReferenceCall& call) {
+  const int64_t dim = ir::As<IotaParams>(call.params).dim[0];
+  HostTensor& out = *call.results[0];
+  for (int64_t i = 0; i < out.size(); ++i) {
+    const int64_t index = ir::CoordsOf(out.shape, i)[dim];
+    if (out.dtype.is_floating())
+      out.SetFloat(i, static_cast<long double>(index));
+    else
+      out.SetInt(i, index);
+  }
+}
+
 }  // namespace
 
 constexpr OpDef kConstant{.name = "constant",
@@ -42,7 +62,7 @@ constexpr OpDef kConstant{.name = "constant",
                           .lowering = ir::Constant{[](const ir::Params* p) {
                             return ir::As<ConstantParams>(p).value.bits;
                           }},
-                          .reference = ir::ReferenceFn{reference::Constant},
+                          .reference = ir::ReferenceFn{ConstantReference},
                           .params = ir::KindOf<ConstantParams>()};
 constexpr OpDef kIota{
     .name = "iota",
@@ -51,8 +71,13 @@ constexpr OpDef kIota{
     .dims = ir::DimMapFn{FreeDims},
     .lowering =
         ir::IotaLike{[](const ir::Params* p) { return ir::As<IotaParams>(p).dim[0]; }, MakeIota},
-    .reference = ir::ReferenceFn{reference::Iota},
+    .reference = ir::ReferenceFn{IotaReference},
     .params = ir::KindOf<IotaParams>(),
     .out_sharding = true};
+
+Records MakeOps() {
+  static constexpr const OpDef* kOps[] = {&kConstant, &kIota};
+  return kOps;
+}
 
 }  // namespace tessera::ops

@@ -5,7 +5,7 @@
 #include "kernels/reduce/reduce_elements.h"
 #include "ops/check.h"
 #include "ops/laid_out.h"
-#include "ops/reference.h"
+#include "ops/reference_values.h"
 
 namespace tessera::ops {
 namespace {
@@ -39,8 +39,8 @@ std::vector<ir::ValueId> ExpandMask(ir::Builder& b, const ir::Params* params,
   ir::ValueId fill = values.Number(Identity(t, static_cast<Reduction>(mask.reduction)), t);
   for (int64_t d : mask.dims) {
     ir::ValueId end = values.Integer(type->shape()[static_cast<size_t>(d)]);
-    ir::ValueId inside = values.Apply(kLt, {values.Index(d), end}, bool_);
-    x = b.EmitTyped(kSelectN, nullptr, {inside, fill, x}, {&type, 1})[0];
+    ir::ValueId inside = values.Apply(Elementwise(ScalarOp::kLt), {values.Index(d), end}, bool_);
+    x = b.EmitTyped(Elementwise(ScalarOp::kSelect), nullptr, {inside, fill, x}, {&type, 1})[0];
   }
   return {x};
 }
@@ -52,7 +52,12 @@ constexpr OpDef kMaskPadding{.name = "mask_padding",
                              .type = ir::TypeFn{MaskType},
                              .dims = ir::NoRule{"lowering makes it, of a value that is placed"},
                              .lowering = ir::Expand{ExpandMask},
-                             .reference = ir::ReferenceFn{reference::Identity},
+                             .reference = ir::ReferenceFn{reference::SameElements},
                              .params = ir::KindOf<ir::MaskParams>()};
+
+Records MaskOps() {
+  static constexpr const OpDef* kOps[] = {&kMaskPadding};
+  return kOps;
+}
 
 }  // namespace tessera::ops

@@ -2,7 +2,7 @@
 #include "ir/move_params.h"
 #include "ops/check.h"
 #include "ops/ops.h"
-#include "ops/reference.h"
+#include "ops/reference_values.h"
 
 namespace tessera::ops {
 namespace {
@@ -19,7 +19,7 @@ constexpr OpDef Mover(std::string_view name, std::string_view doc,
           .type = ir::TypeFn{SameType},
           .dims = ir::NoRule{"it changes the sharding, which its result type states"},
           .lowering = move,
-          .reference = ir::ReferenceFn{reference::Identity},
+          .reference = ir::ReferenceFn{reference::SameElements},
           .params = params};
 }
 
@@ -51,5 +51,23 @@ constexpr OpDef kReplicatedToUnreduced = Mover(
     "One device keeps the value, the others hold zeros (of max and min: all keep it); local.");
 constexpr OpDef kShardedToUnreduced =
     Mover("sharded_to_unreduced", "Each device keeps its part amid zeros; local.");
+
+Records MoveOps() {
+  static constexpr const OpDef* kOps[] = {&kReshard,
+                                          &kImpliedReshard,
+                                          &kShardingConstraint,
+                                          &kPadToShards,
+                                          &kTrim,
+                                          &kHaloExchange,
+                                          &kAllSlice,
+                                          &kAllGather,
+                                          &kAllToAll,
+                                          &kCollectivePermute,
+                                          &kAllReduce,
+                                          &kReduceScatter,
+                                          &kReplicatedToUnreduced,
+                                          &kShardedToUnreduced};
+  return kOps;
+}
 
 }  // namespace tessera::ops

@@ -1,11 +1,13 @@
-// The parameters of ops. One struct per op that has any; the list of fields is all that equality,
-// hash, text and parsing know.
+// What one needs to apply an op that is not elementwise: its name, and its params if it has any.
+// A params struct's list of fields is all that equality, hash, text and parsing know.
 #pragma once
+#include "ir/op.h"
 #include "ir/params.h"
 
 namespace tessera::ops {
 
 using ir::Literal;
+using ir::OpDef;
 using ir::OperandDims;
 using ir::PairedDims;
 using ir::ResultDims;
@@ -115,5 +117,28 @@ struct TopKParams {
     f("k", s.k);
   }
 };
+
+// make.cc
+extern const OpDef kConstant, kIota;
+// shape.cc
+extern const OpDef kReshape, kTranspose, kBroadcastInDim, kBitcastConvertType, kOptimizationBarrier;
+// pieces.cc
+extern const OpDef kSlice, kPad, kRev, kConcatenate, kRoll, kDynamicSlice, kDynamicUpdateSlice;
+// reduce.cc
+extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, kReduceOr, kArgmax,
+    kArgmin;
+extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
+// dot.cc
+extern const OpDef kDotGeneral;
+// index.cc
+extern const OpDef kTake, kSort, kTopK;
+// mask.cc
+extern const OpDef kMaskPadding;
+// control.cc
+extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
+// move.cc: between shardings; the collectives appear in device programs only
+extern const OpDef kReshard, kImpliedReshard, kShardingConstraint, kPadToShards, kTrim,
+    kHaloExchange, kAllSlice, kAllGather, kAllToAll, kCollectivePermute, kAllReduce, kReduceScatter,
+    kReplicatedToUnreduced, kShardedToUnreduced;
 
 }  // namespace tessera::ops

@@ -7,10 +7,13 @@
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
-#include "ops/reference.h"
+#include "ops/reference_values.h"
 
 namespace tessera::ops {
 namespace {
+
+using reference::Coords;
+using reference::HostTensor;
 
 using sharding::DimMap;
 using sharding::FactorKind;
@@ -93,6 +96,17 @@ void MakeSlice(const ir::LocalCall& c, plan::Kernel* out) {
                         .out_size = base::Elements(box)});
 }
 
+void SliceReference(const ir::ReferenceCall& call) {
+  const auto& params = ir::As<SliceParams>(call.params);
+  const HostTensor& x = *call.operands[0];
+  HostTensor& out = *call.results[0];
+  for (int64_t i = 0; i < out.size(); ++i) {
+    Coords at = ir::CoordsOf(out.shape, i);
+    for (size_t d = 0; d < at.size(); ++d) at[d] = params.starts[d] + at[d] * params.strides[d];
+    out.SetFrom(i, x, ir::FlatIndex(x.shape, at));
+  }
+}
+
 // C17: one entry per dim. C18: the padding value is a scalar. C19: interior >= 0, sizes >= 0.
 std::vector<ShapeAndDType> PadType(const TypeCall& c) {
   CheckCount(c, 2);
@@ -143,14 +157,17 @@ std::vector<ir::ValueId> PadOfScalar(ir::Builder& b, const ir::Params* params,
     if (!p.low[d] && !p.high[d] && !p.interior[d]) continue;
     auto keep = [&](const OpDef& compare, ir::ValueId at, int64_t bound) {
       ir::ValueId inside = values.Apply(compare, {at, values.Integer(bound)}, bool_);
-      x = values.Apply(kSelectN, {inside, operands[1], x}, t);
+      x = values.Apply(Elementwise(ScalarOp::kSelect), {inside, operands[1], x}, t);
     };
     ir::ValueId at =
-        values.Apply(kSub, {values.Index(static_cast<int64_t>(d)), values.Integer(p.low[d])}, i64);
-    keep(kGe, at, 0);
-    keep(kLt, at, result->shape()[d] - p.low[d] - p.high[d]);
+        values.Apply(Elementwise(ScalarOp::kSub),
+                     {values.Index(static_cast<int64_t>(d)), values.Integer(p.low[d])}, i64);
+    keep(Elementwise(ScalarOp::kGe), at, 0);
+    keep(Elementwise(ScalarOp::kLt), at, result->shape()[d] - p.low[d] - p.high[d]);
     if (p.interior[d])
-      keep(kEq, values.Apply(kRem, {at, values.Integer(p.interior[d] + 1)}, i64), 0);
+      keep(Elementwise(ScalarOp::kEq),
+           values.Apply(Elementwise(ScalarOp::kRem), {at, values.Integer(p.interior[d] + 1)}, i64),
+           0);
   }
   if (x == operands[0])  // nothing is added
     x = values.Apply(kBroadcastInDim, {x}, t, ir::MakeParams(BroadcastParams{}));
@@ -186,6 +203,23 @@ void MakePad(const ir::LocalCall& c, plan::Kernel* out) {
                         .fill = true});
 }
 
+// Operands x and the padding value.
+void PadReference(const ir::ReferenceCall& call) {
+  const auto& params = ir::As<PadParams>(call.params);
+  const HostTensor& x = *call.operands[0];
+  HostTensor& out = *call.results[0];
+  for (int64_t i = 0; i < out.size(); ++i) out.SetFrom(i, *call.operands[1], 0);
+  for (int64_t i = 0; i < x.size(); ++i) {
+    Coords at = ir::CoordsOf(x.shape, i);
+    bool inside = true;
+    for (size_t d = 0; d < at.size(); ++d) {
+      at[d] = params.low[d] + at[d] * (params.interior[d] + 1);
+      inside = inside && at[d] >= 0 && at[d] < out.shape[d];
+    }
+    if (inside) out.SetFrom(ir::FlatIndex(out.shape, at), x, i);
+  }
+}
+
 std::vector<ShapeAndDType> RevType(const TypeCall& c) {
   CheckCount(c, 1);
   CheckDims(c, ir::As<DimsParams>(c.params).dims, c.operands[0]->rank());
@@ -215,6 +249,17 @@ void MakeRev(const ir::LocalCall& c, plan::Kernel* out) {
                         .out_strides = base::DenseStrides(box),
                         .in_offset = offset,
                         .out_size = base::Elements(box)});
+}
+
+void RevReference(const ir::ReferenceCall& call) {
+  const auto& dims = ir::As<DimsParams>(call.params).dims;
+  const HostTensor& x = *call.operands[0];
+  HostTensor& out = *call.results[0];
+  for (int64_t i = 0; i < out.size(); ++i) {
+    Coords at = ir::CoordsOf(out.shape, i);
+    for (int64_t d : dims) at[d] = out.shape[d] - 1 - at[d];
+    out.SetFrom(i, x, ir::FlatIndex(x.shape, at));
+  }
 }
 
 // C17: there is an operand. C18: ranks, and sizes but for the joined dim, are equal.
@@ -258,6 +303,20 @@ void MakeConcatenate(const ir::LocalCall& c, plan::Kernel* out) {
       kernels::Concatenate(c.results[0].dtype.size(), shapes, ir::As<DimParams>(c.params).dim[0]);
 }
 
+void ConcatenateReference(const ir::ReferenceCall& call) {
+  const int64_t dim = ir::As<DimParams>(call.params).dim[0];
+  HostTensor& out = *call.results[0];
+  int64_t begin = 0;
+  for (const HostTensor* x : call.operands) {
+    for (int64_t i = 0; i < x->size(); ++i) {
+      Coords at = ir::CoordsOf(x->shape, i);
+      at[dim] += begin;
+      out.SetFrom(ir::FlatIndex(out.shape, at), *x, i);
+    }
+    begin += x->shape[dim];
+  }
+}
+
 // C12: the dim is there. C17: the shift is less than its size.
 std::vector<ShapeAndDType> RollType(const TypeCall& c) {
   CheckCount(c, 1);
@@ -284,6 +343,17 @@ DimMap RollDims(const ir::DimsCall& c) {
 void MakeRoll(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& p = ir::As<RollParams>(c.params);
   *out = kernels::Roll(c.results[0].dtype.size(), c.results[0].shape, p.dim[0], p.shift);
+}
+
+void RollReference(const ir::ReferenceCall& call) {
+  const auto& params = ir::As<RollParams>(call.params);
+  const auto dim = static_cast<size_t>(params.dim[0]);
+  HostTensor& out = *call.results[0];
+  for (int64_t i = 0; i < out.size(); ++i) {
+    Coords at = ir::CoordsOf(out.shape, i);
+    at[dim] = (at[dim] + params.shift) % out.shape[dim];
+    out.SetFrom(ir::FlatIndex(out.shape, at), *call.operands[0], i);
+  }
 }
 
 // C17: one integer scalar start per dim, of one dtype. C18: sizes fit.
@@ -336,6 +406,29 @@ void MakeDynamicSlice(const ir::LocalCall& c, plan::Kernel* out) {
                                c.results[0].shape);
 }
 
+// Returns the start of a slice of `sizes` in x, from the scalars operands[first...].
+Coords Starts(const ir::ReferenceCall& call, size_t first, const ir::Shape& sizes) {
+  const HostTensor& x = *call.operands[0];
+  Coords starts;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int64_t start = reference::IndexAt(*call.operands[first + d], 0);
+    starts.push_back(std::clamp<int64_t>(start, 0, x.shape[d] - sizes[d]));
+  }
+  return starts;
+}
+
+// Operands x and one scalar start per dim.
+void DynamicSliceReference(const ir::ReferenceCall& call) {
+  const HostTensor& x = *call.operands[0];
+  HostTensor& out = *call.results[0];
+  const Coords starts = Starts(call, 1, out.shape);
+  for (int64_t i = 0; i < out.size(); ++i) {
+    Coords at = ir::CoordsOf(out.shape, i);
+    for (size_t d = 0; d < at.size(); ++d) at[d] += starts[d];
+    out.SetFrom(i, x, ir::FlatIndex(x.shape, at));
+  }
+}
+
 std::vector<ShapeAndDType> DynamicUpdateSliceType(const TypeCall& c) {
   if (c.operands.size() < 2) CheckCount(c, 2);
   CheckStarts(c, 2);
@@ -361,6 +454,19 @@ void MakeDynamicUpdateSlice(const ir::LocalCall& c, plan::Kernel* out) {
                                      c.operands[1].shape);
 }
 
+// Operands x, update and one scalar start per dim.
+void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
+  const HostTensor& update = *call.operands[1];
+  HostTensor& out = *call.results[0];
+  out.data = call.operands[0]->data;
+  const Coords starts = Starts(call, 2, update.shape);
+  for (int64_t i = 0; i < update.size(); ++i) {
+    Coords at = ir::CoordsOf(update.shape, i);
+    for (size_t d = 0; d < at.size(); ++d) at[d] += starts[d];
+    out.SetFrom(ir::FlatIndex(out.shape, at), update, i);
+  }
+}
+
 }  // namespace
 
 constexpr OpDef kSlice{.name = "slice",
@@ -368,7 +474,7 @@ constexpr OpDef kSlice{.name = "slice",
                        .type = ir::TypeFn{SliceType},
                        .dims = ir::DimMapFn{SliceDims},
                        .lowering = ir::Kernel{MakeSlice},
-                       .reference = ir::ReferenceFn{reference::Slice},
+                       .reference = ir::ReferenceFn{SliceReference},
                        .params = ir::KindOf<SliceParams>(),
                        .foldable = true};
 constexpr OpDef kPad{.name = "pad",
@@ -376,7 +482,7 @@ constexpr OpDef kPad{.name = "pad",
                      .type = ir::TypeFn{PadType},
                      .dims = ir::DimMapFn{PadDims},
                      .lowering = ir::Kernel{MakePad, nullptr, PadOfScalar},
-                     .reference = ir::ReferenceFn{reference::Pad},
+                     .reference = ir::ReferenceFn{PadReference},
                      .params = ir::KindOf<PadParams>(),
                      .operand_names = {"operand", "value", ""}};
 constexpr OpDef kRev{.name = "rev",
@@ -384,14 +490,14 @@ constexpr OpDef kRev{.name = "rev",
                      .type = ir::TypeFn{RevType},
                      .dims = ir::DimMapFn{RevDims},
                      .lowering = ir::Kernel{MakeRev},
-                     .reference = ir::ReferenceFn{reference::Rev},
+                     .reference = ir::ReferenceFn{RevReference},
                      .params = ir::KindOf<DimsParams>()};
 constexpr OpDef kConcatenate{.name = "concatenate",
                              .doc = "Arrays joined along a dim.",
                              .type = ir::TypeFn{ConcatenateType},
                              .dims = ir::DimMapFn{ConcatenateDims},
                              .lowering = ir::Kernel{MakeConcatenate},
-                             .reference = ir::ReferenceFn{reference::Concatenate},
+                             .reference = ir::ReferenceFn{ConcatenateReference},
                              .params = ir::KindOf<DimParams>(),
                              .operand_names = {"", "", ""}};
 constexpr OpDef kRoll{
@@ -400,14 +506,14 @@ constexpr OpDef kRoll{
     .type = ir::TypeFn{RollType},
     .dims = ir::DimMapFn{RollDims},
     .lowering = ir::Kernel{MakeRoll},
-    .reference = ir::ReferenceFn{reference::Roll},
+    .reference = ir::ReferenceFn{RollReference},
     .params = ir::KindOf<RollParams>()};
 constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .doc = "The piece that begins at the start indices, moved inside.",
                               .type = ir::TypeFn{DynamicSliceType},
                               .dims = ir::DimMapFn{DynamicSliceDims},
                               .lowering = ir::Kernel{MakeDynamicSlice},
-                              .reference = ir::ReferenceFn{reference::DynamicSlice},
+                              .reference = ir::ReferenceFn{DynamicSliceReference},
                               .travel = ir::Travel::kEarlyForward,
                               .operand_names = {"operand", "", ""}};
 constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
@@ -415,8 +521,14 @@ constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
                                     .type = ir::TypeFn{DynamicUpdateSliceType},
                                     .dims = ir::DimMapFn{DynamicUpdateSliceDims},
                                     .lowering = ir::Kernel{MakeDynamicUpdateSlice},
-                                    .reference = ir::ReferenceFn{reference::DynamicUpdateSlice},
+                                    .reference = ir::ReferenceFn{DynamicUpdateSliceReference},
                                     .travel = ir::Travel::kEarlyForward,
                                     .operand_names = {"operand", "update", ""}};
+
+Records PieceOps() {
+  static constexpr const OpDef* kOps[] = {
+      &kSlice, &kPad, &kRev, &kConcatenate, &kRoll, &kDynamicSlice, &kDynamicUpdateSlice};
+  return kOps;
+}
 
 }  // namespace tessera::ops

@@ -1,14 +1,27 @@
 // Reductions, running reductions and the index of the largest.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "ir/builder.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
-#include "ops/reference.h"
+#include "ops/reference_values.h"
 
 namespace tessera::ops {
 namespace {
+
+using reference::Coords;
+using reference::HostTensor;
+using reference::IntLess;
+using reference::Lanes;
+using reference::Larger;
+using reference::Order;
+using reference::Smaller;
+using reference::Zeros;
 
 using sharding::DimMap;
 using sharding::FactorKind;
@@ -65,6 +78,116 @@ void MakeReduce(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Reduce(c.operands[0].dtype, c.operands[0].shape, dims, r);
 }
 
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+double FloatIdentity(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kProd:
+      return 1;
+    case Reduction::kMax:
+      return -kInf;
+    case Reduction::kMin:
+      return kInf;
+    default:
+      return 0;
+  }
+}
+
+double FloatStep(Reduction reduction, double a, double b) {
+  switch (reduction) {
+    case Reduction::kProd:
+      return a * b;
+    case Reduction::kMax:
+      return Larger(a, b);
+    case Reduction::kMin:
+      return Smaller(a, b);
+    default:
+      return a + b;
+  }
+}
+
+int64_t IntIdentity(Reduction reduction, DType dtype) {
+  switch (reduction) {
+    case Reduction::kProd:
+      return 1;
+    case Reduction::kMax:
+      return reference::LowestInt(dtype);
+    case Reduction::kMin:
+      return reference::HighestInt(dtype);
+    case Reduction::kAnd:
+      return -1;
+    default:
+      return 0;
+  }
+}
+
+int64_t IntStep(Reduction reduction, DType dtype, int64_t a, int64_t b) {
+  const auto wide_a = static_cast<uint64_t>(a), wide_b = static_cast<uint64_t>(b);
+  switch (reduction) {
+    case Reduction::kProd:
+      return static_cast<int64_t>(wide_a * wide_b);
+    case Reduction::kMax:
+      return IntLess(dtype, a, b) ? b : a;
+    case Reduction::kMin:
+      return IntLess(dtype, b, a) ? b : a;
+    case Reduction::kAnd:
+      return a & b;
+    case Reduction::kOr:
+      return a | b;
+    default:
+      return static_cast<int64_t>(wide_a + wide_b);
+  }
+}
+
+// The value so far of one reduction, of whichever kind the dtype has.
+class Accumulator {
+ public:
+  Accumulator(Reduction reduction, DType dtype)
+      : reduction_(reduction),
+        dtype_(dtype),
+        float_(FloatIdentity(reduction)),
+        int_(IntIdentity(reduction, dtype)) {}
+  void Add(const HostTensor& x, int64_t i) {
+    if (dtype_.is_floating())
+      float_ = FloatStep(reduction_, float_, x.Float(i));
+    else
+      int_ = IntStep(reduction_, dtype_, int_, x.Int(i));
+  }
+  void StoreTo(HostTensor& t, int64_t i) const {
+    if (dtype_.is_floating())
+      t.SetFloat(i, float_);
+    else
+      t.SetInt(i, int_);
+  }
+
+ private:
+  Reduction reduction_;
+  DType dtype_;
+  double float_;
+  int64_t int_;
+};
+
+// Returns the dims of a tensor of this rank that are not in the list, ascending.
+Coords OtherDims(size_t rank, const Coords& a) {
+  Coords others;
+  for (int64_t d = 0; d < static_cast<int64_t>(rank); ++d)
+    if (std::ranges::count(a, d) == 0) others.push_back(d);
+  return others;
+}
+
+void ReduceReference(const ir::ReferenceCall& call) {
+  const Reduction reduction = std::get<ir::Reduce>(*call.op.lowering).reduction;
+  const HostTensor& x = *call.operands[0];
+  HostTensor& out = *call.results[0];
+  const Coords kept = OtherDims(x.shape.size(), ir::As<DimsParams>(call.params).dims);
+  std::vector<Accumulator> accumulators(out.size(), {reduction, x.dtype});
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const int64_t to = ir::FlatIndex(out.shape, reference::Pick(ir::CoordsOf(x.shape, i), kept));
+    accumulators[to].Add(x, i);
+  }
+  for (int64_t i = 0; i < out.size(); ++i) accumulators[i].StoreTo(out, i);
+}
+
 template <Reduction r>
 constexpr OpDef ReduceOp(std::string_view name, std::string_view doc) {
   return {.name = name,
@@ -72,7 +195,7 @@ constexpr OpDef ReduceOp(std::string_view name, std::string_view doc) {
           .type = ir::TypeFn{ReduceType<r>},
           .dims = ir::DimMapFn{ReduceDims<r>},
           .lowering = ir::Reduce{r, MakeReduce<r>},
-          .reference = ir::ReferenceFn{reference::Reduce},
+          .reference = ir::ReferenceFn{ReduceReference},
           .params = ir::KindOf<DimsParams>(),
           .flops_per_point = 1,
           .out_sharding = true};
@@ -103,6 +226,34 @@ void MakeArg(const ir::LocalCall& c, plan::Kernel* out) {
                             ir::As<DimParams>(c.params).dim[0], largest);
 }
 
+// Result i is the position in lane i of the element that `beats` every other; the first of ties.
+template <class F>
+void ArgReduce(const ir::ReferenceCall& call, F beats) {
+  const HostTensor& x = *call.operands[0];
+  const auto lanes = Lanes(x.shape, ir::As<DimParams>(call.params).dim[0]);
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    size_t best = 0;
+    for (size_t j = 1; j < lanes[i].size(); ++j)
+      if (beats(x, lanes[i][j], lanes[i][best])) best = j;
+    call.results[0]->SetInt(i, best);
+  }
+}
+
+// NaN is above all numbers in Order: it wins of itself.
+void ArgMaxReference(const ir::ReferenceCall& call) {
+  ArgReduce(call, [](const HostTensor& x, int64_t i, int64_t best) {
+    return Order(x, i, best, Zeros::kEqual) > 0;
+  });
+}
+
+void ArgMinReference(const ir::ReferenceCall& call) {
+  ArgReduce(call, [](const HostTensor& x, int64_t i, int64_t best) {
+    if (x.dtype.is_floating() && std::isnan(x.Float(best))) return false;
+    if (x.dtype.is_floating() && std::isnan(x.Float(i))) return true;
+    return Order(x, i, best, Zeros::kEqual) < 0;
+  });
+}
+
 // Where the dim is sharded: the least index at which the element equals the extreme, or is NaN
 // (if there is one, the extreme is NaN). Both steps are reductions that combine over devices.
 template <bool largest>
@@ -120,9 +271,10 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
   ShapeAndDType full{type->shape(), type->dtype()};
   ir::ValueId spread = b.Emit(kBroadcastInDim, ir::MakeParams(BroadcastParams{kept}), {extreme},
                               {.wanted = &full, .out_sharding = &type->sharding()});
-  ir::ValueId hit = b.Emit(kEq, nullptr, {x, spread});
+  ir::ValueId hit = b.Emit(Elementwise(ScalarOp::kEq), nullptr, {x, spread});
   if (type->dtype().is_floating())
-    hit = b.Emit(kBitwiseOr, nullptr, {hit, b.Emit(kNe, nullptr, {x, x})});
+    hit = b.Emit(Elementwise(ScalarOp::kOr), nullptr,
+                 {hit, b.Emit(Elementwise(ScalarOp::kNe), nullptr, {x, x})});
   ShapeAndDType counting{type->shape(), result->dtype()};
   ir::ValueId index = b.Emit(kIota, ir::MakeParams(IotaParams{dim}), {},
                              {.wanted = &counting, .out_sharding = &laid_out});
@@ -133,7 +285,7 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
   ir::ValueId none = b.Emit(kConstant, ir::MakeParams(ConstantParams{literal}), {});
   ir::ValueId miss = b.Emit(kBroadcastInDim, ir::MakeParams(BroadcastParams{}), {none},
                             {.wanted = &counting, .out_sharding = &laid_out});
-  ir::ValueId candidates = b.Emit(kSelectN, nullptr, {hit, miss, index});
+  ir::ValueId candidates = b.Emit(Elementwise(ScalarOp::kSelect), nullptr, {hit, miss, index});
   return {b.Emit(kReduceMin, dims, {candidates})};
 }
 
@@ -177,6 +329,48 @@ void MakeCumulative(const ir::LocalCall& c, plan::Kernel* out) {
   *out = kernels::Cumulative(c.operands[0].dtype, c.operands[0].shape, p.dim[0], scan, p.reverse);
 }
 
+std::vector<Coords> CumulativeLanes(const ir::ReferenceCall& call) {
+  const auto& params = ir::As<CumulativeParams>(call.params);
+  std::vector<Coords> lanes = Lanes(call.operands[0]->shape, params.dim[0]);
+  if (params.reverse)
+    for (Coords& lane : lanes) std::ranges::reverse(lane);
+  return lanes;
+}
+
+void Cumulate(const ir::ReferenceCall& call, Reduction reduction) {
+  const HostTensor& x = *call.operands[0];
+  for (const Coords& lane : CumulativeLanes(call)) {
+    Accumulator accumulator(reduction, x.dtype);
+    for (int64_t i : lane) {
+      accumulator.Add(x, i);
+      accumulator.StoreTo(*call.results[0], i);
+    }
+  }
+}
+
+void CumSumReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kSum); }
+void CumProdReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kProd); }
+void CumMaxReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kMax); }
+void CumMinReference(const ir::ReferenceCall& call) { Cumulate(call, Reduction::kMin); }
+
+// log(exp(a) + exp(b)).
+double LogAddExp(double a, double b) {
+  const double high = Larger(a, b), low = Smaller(a, b);
+  if (std::isnan(high) || std::isinf(high)) return high;
+  return high + std::log1p(std::exp(low - high));
+}
+
+void CumLogSumExpReference(const ir::ReferenceCall& call) {
+  const HostTensor& x = *call.operands[0];
+  for (const Coords& lane : CumulativeLanes(call)) {
+    double sum = -kInf;
+    for (int64_t i : lane) {
+      sum = LogAddExp(sum, x.Float(i));
+      call.results[0]->SetFloat(i, sum);
+    }
+  }
+}
+
 template <kernels::Scan scan>
 constexpr OpDef CumulativeOp(std::string_view name, std::string_view doc,
                              ir::ReferenceFn reference) {
@@ -201,19 +395,26 @@ constexpr OpDef kReduceMin =
 constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
 constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>("reduce_or", "Bitwise or over dims.");
 constexpr OpDef kArgmax = ArgOp<true>("argmax", "Index of the first largest element; NaN wins.",
-                                      ir::ReferenceFn{reference::ArgMax});
+                                      ir::ReferenceFn{ArgMaxReference});
 constexpr OpDef kArgmin = ArgOp<false>("argmin", "Index of the first smallest element; NaN wins.",
-                                       ir::ReferenceFn{reference::ArgMin});
+                                       ir::ReferenceFn{ArgMinReference});
 constexpr OpDef kCumsum =
-    CumulativeOp<kernels::Scan::kSum>("cumsum", "Running sum.", ir::ReferenceFn{reference::CumSum});
+    CumulativeOp<kernels::Scan::kSum>("cumsum", "Running sum.", ir::ReferenceFn{CumSumReference});
 constexpr OpDef kCumprod = CumulativeOp<kernels::Scan::kProd>("cumprod", "Running product.",
-                                                              ir::ReferenceFn{reference::CumProd});
+                                                              ir::ReferenceFn{CumProdReference});
 constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>("cummax", "Running maximum.",
-                                                            ir::ReferenceFn{reference::CumMax});
+                                                            ir::ReferenceFn{CumMaxReference});
 constexpr OpDef kCummin = CumulativeOp<kernels::Scan::kMin>("cummin", "Running minimum.",
-                                                            ir::ReferenceFn{reference::CumMin});
+                                                            ir::ReferenceFn{CumMinReference});
 constexpr OpDef kCumlogsumexp = CumulativeOp<kernels::Scan::kLogSumExp>(
     "cumlogsumexp", "Running log of the sum of exponentials.",
-    ir::ReferenceFn{reference::CumLogSumExp});
+    ir::ReferenceFn{CumLogSumExpReference});
+
+Records ReduceOps() {
+  static constexpr const OpDef* kOps[] = {
+      &kReduceSum, &kReduceProd, &kReduceMax, &kReduceMin, &kReduceAnd, &kReduceOr,    &kArgmax,
+      &kArgmin,    &kCumsum,     &kCumprod,   &kCummax,    &kCummin,    &kCumlogsumexp};
+  return kOps;
+}
 
 }  // namespace tessera::ops

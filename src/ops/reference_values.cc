@@ -73,4 +73,37 @@ std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64
   return lanes;
 }
 
+void SameElements(const ir::ReferenceCall& call) {
+  for (size_t k = 0; k < call.results.size(); ++k) call.results[k]->data = call.operands[k]->data;
+}
+
+Coords Pick(const Coords& from, const Coords& dims) {
+  Coords picked;
+  for (int64_t d : dims) picked.push_back(from[static_cast<size_t>(d)]);
+  return picked;
+}
+
+namespace {
+
+// Returns where `coords` of the result lie in an operand.
+int64_t BroadcastIndex(const std::vector<int64_t>& shape, std::vector<int64_t> coords) {
+  if (shape.empty()) return 0;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (shape[d] == 1) coords[d] = 0;
+  return ir::FlatIndex(shape, coords);
+}
+
+}  // namespace
+
+void ForEachElement(const ir::ReferenceCall& call,
+                    const std::function<void(const ElementCall&)>& f) {
+  const HostTensor& out = *call.results[0];
+  std::vector<int64_t> at(call.operands.size());
+  for (int64_t k = 0; k < out.size(); ++k) {
+    const Coords coords = ir::CoordsOf(out.shape, k);
+    for (size_t n = 0; n < at.size(); ++n) at[n] = BroadcastIndex(call.operands[n]->shape, coords);
+    f({call, k, at});
+  }
+}
+
 }  // namespace tessera::ops::reference

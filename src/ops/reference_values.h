@@ -1,13 +1,24 @@
-// What the reference functions share: elements, their order, and lanes.
+// What the reference functions share: elements, their order, and lanes. A reference function is the
+// obvious computation of an op on whole tensors, the oracle of the tests; it is written beside the
+// op's record. Floats are computed in double and rounded once, integers in 64 bits and wrapped.
+// Speed does not matter.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
-#include "ir/host_tensor.h"
+#include "ir/op.h"
 
 namespace tessera::ops::reference {
 
 using ir::HostTensor;
+using Coords = std::vector<int64_t>;
+
+// The reference of ops whose results have the bytes of their operands.
+void SameElements(const ir::ReferenceCall& call);
+
+// Returns the entries of `from` at `dims`.
+Coords Pick(const Coords& from, const Coords& dims);
 
 // The bits of an element of any dtype, in the low bits.
 uint64_t BitsAt(const HostTensor& t, int64_t i);
@@ -33,8 +44,47 @@ int64_t IndexAt(const HostTensor& t, int64_t i);
 // Returns every line of elements along `dim`, as flat indices, in the order of the other dims.
 std::vector<std::vector<int64_t>> Lanes(const std::vector<int64_t>& shape, int64_t dim);
 
-// In double, good to about 1e-15.
-double ErfInv(double x);
-double Digamma(double x);
+// An integer's or bool's value (as HostTensor::Int gives it) with what its dtype makes of it.
+// Results need not be wrapped: storing them does that.
+struct Int {
+  DType dtype;
+  int64_t value;
+  int width() const { return dtype.size() * 8; }
+  uint64_t wrapped() const { return static_cast<uint64_t>(value); }  // for sums that may overflow
+  bool negative() const { return dtype.is_signed() && value < 0; }
+  uint64_t bits() const { return wrapped() & (~uint64_t{0} >> (64 - width())); }
+};
+
+inline int64_t Wrap(uint64_t v) { return static_cast<int64_t>(v); }
+
+inline int64_t Negated(Int x) { return Wrap(0 - x.wrapped()); }
+
+// Element k of an elementwise op's result, and the elements that it is computed of.
+class ElementCall {
+ public:
+  ElementCall(const ir::ReferenceCall& call, int64_t k, const std::vector<int64_t>& at)
+      : call_(call), k_(k), at_(at) {}
+  DType dtype() const { return call_.operands[0]->dtype; }
+  DType result_dtype() const { return result().dtype; }
+  double Float(size_t n) const { return call_.operands[n]->Float(at_[n]); }
+  Int IntOf(size_t n) const { return {call_.operands[n]->dtype, call_.operands[n]->Int(at_[n])}; }
+  uint64_t Bits(size_t n) const { return BitsAt(*call_.operands[n], at_[n]); }
+  void SetFloat(long double v) const { result().SetFloat(k_, v); }
+  void SetInt(int64_t v) const { result().SetInt(k_, v); }
+  void SetBits(uint64_t bits) const { reference::SetBits(result(), k_, bits); }
+  // Copies the element of operand n.
+  void SetFrom(size_t n) const { result().SetFrom(k_, *call_.operands[n], at_[n]); }
+
+ private:
+  HostTensor& result() const { return *call_.results[0]; }
+
+  const ir::ReferenceCall& call_;
+  int64_t k_;
+  const std::vector<int64_t>& at_;  // per operand
+};
+
+// Calls f for every element of the result; scalars and dims of size 1 are broadcast.
+void ForEachElement(const ir::ReferenceCall& call,
+                    const std::function<void(const ElementCall&)>& f);
 
 }  // namespace tessera::ops::reference

@@ -6,10 +6,13 @@
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
-#include "ops/reference.h"
+#include "ops/reference_values.h"
 
 namespace tessera::ops {
 namespace {
+
+using reference::Coords;
+using reference::HostTensor;
 
 using sharding::DimMap;
 
@@ -66,6 +69,18 @@ void MakeTranspose(const ir::LocalCall& c, plan::Kernel* out) {
                         .out_size = base::Elements(box)});
 }
 
+void TransposeReference(const ir::ReferenceCall& call) {
+  const auto& perm = ir::As<TransposeParams>(call.params).perm;
+  const HostTensor& x = *call.operands[0];
+  HostTensor& out = *call.results[0];
+  for (int64_t i = 0; i < out.size(); ++i) {
+    const Coords to = ir::CoordsOf(out.shape, i);
+    Coords from(to.size());
+    for (size_t d = 0; d < to.size(); ++d) from[perm[d]] = to[d];
+    out.SetFrom(i, x, ir::FlatIndex(x.shape, from));
+  }
+}
+
 // C17: the shape is given. C18: one target dim per operand dim, ascending. C19: sizes fit.
 std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
   CheckCount(c, 1);
@@ -116,6 +131,18 @@ void MakeBroadcast(const ir::LocalCall& c, plan::Kernel* out) {
                         .in_strides = in,
                         .out_strides = base::DenseStrides(to),
                         .out_size = base::Elements(to)});
+}
+
+void BroadcastInDimReference(const ir::ReferenceCall& call) {
+  const auto& dims = ir::As<BroadcastParams>(call.params).dims;
+  const HostTensor& x = *call.operands[0];
+  HostTensor& out = *call.results[0];
+  for (int64_t i = 0; i < out.size(); ++i) {
+    const Coords to = ir::CoordsOf(out.shape, i);
+    Coords from(x.shape.size());
+    for (size_t d = 0; d < from.size(); ++d) from[d] = x.shape[d] == 1 ? 0 : to[dims[d]];
+    out.SetFrom(i, x, ir::FlatIndex(x.shape, from));
+  }
 }
 
 // C17: the dtype is given. C18: a narrower element adds a last dim of the ratio, a wider one
@@ -169,7 +196,7 @@ constexpr OpDef kReshape{.name = "reshape",
                          .type = ir::TypeFn{ReshapeType},
                          .dims = ir::DimMapFn{ReshapeDims},
                          .lowering = ir::View{},
-                         .reference = ir::ReferenceFn{reference::Identity},
+                         .reference = ir::ReferenceFn{reference::SameElements},
                          .out_sharding = true,
                          .travel = ir::Travel::kEarly,
                          .foldable = true};
@@ -178,7 +205,7 @@ constexpr OpDef kTranspose{.name = "transpose",
                            .type = ir::TypeFn{TransposeType},
                            .dims = ir::DimMapFn{TransposeDims},
                            .lowering = ir::Kernel{MakeTranspose},
-                           .reference = ir::ReferenceFn{reference::Transpose},
+                           .reference = ir::ReferenceFn{TransposeReference},
                            .params = ir::KindOf<TransposeParams>(),
                            .travel = ir::Travel::kEarly};
 constexpr OpDef kBroadcastInDim{.name = "broadcast_in_dim",
@@ -186,7 +213,7 @@ constexpr OpDef kBroadcastInDim{.name = "broadcast_in_dim",
                                 .type = ir::TypeFn{BroadcastType},
                                 .dims = ir::DimMapFn{BroadcastDims},
                                 .lowering = ir::Broadcast{MakeBroadcast},
-                                .reference = ir::ReferenceFn{reference::BroadcastInDim},
+                                .reference = ir::ReferenceFn{BroadcastInDimReference},
                                 .params = ir::KindOf<BroadcastParams>(),
                                 .out_sharding = true};
 constexpr OpDef kBitcastConvertType{.name = "bitcast_convert_type",
@@ -194,15 +221,21 @@ constexpr OpDef kBitcastConvertType{.name = "bitcast_convert_type",
                                     .type = ir::TypeFn{BitcastType},
                                     .dims = ir::DimMapFn{BitcastDims},
                                     .lowering = ir::View{},
-                                    .reference = ir::ReferenceFn{reference::Bitcast},
+                                    .reference = ir::ReferenceFn{reference::SameElements},
                                     .travel = ir::Travel::kElementwise};
 constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .doc = "x; nothing is moved or merged across it.",
                                      .type = ir::TypeFn{SameType},
                                      .dims = ir::DimMapFn{SameDims},
                                      .lowering = ir::View{},
-                                     .reference = ir::ReferenceFn{reference::Identity},
+                                     .reference = ir::ReferenceFn{reference::SameElements},
                                      .opaque = true,
                                      .travel = ir::Travel::kAsOne};
+
+Records ShapeOps() {
+  static constexpr const OpDef* kOps[] = {&kReshape, &kTranspose, &kBroadcastInDim,
+                                          &kBitcastConvertType, &kOptimizationBarrier};
+  return kOps;
+}
 
 }  // namespace tessera::ops

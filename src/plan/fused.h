@@ -56,7 +56,6 @@ enum class ScalarOp : uint8_t {
   kConvert /* any dtype -> the node's: float to int saturates, NaN -> 0, int to int wraps,
               to bool is != 0 */
   ,
-  kBitcast /* same size */,
   // two operands
   kAdd,
   kSub,
@@ -140,7 +139,6 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
     case kPopulationCount:
     case kClz:
     case kConvert:
-    case kBitcast:
       return {.operands = 1};
     case kMax:
     case kMin:

@@ -2,8 +2,8 @@
 #include <map>
 
 #include "call.h"
-#include "ops/foreign_rules.h"
 #include "propagation_ops.h"
+#include "unit/ops/foreign_rules.h"
 
 namespace tessera::conformance {
 namespace {

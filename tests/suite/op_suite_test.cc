@@ -69,6 +69,13 @@ class OpSuite : public testing::TestWithParam<const ir::OpDef*> {
   }
 };
 
+TEST(OpTable, EveryOpOfASampleIsListed) {
+  ops::Install();
+  for (const Sample& sample : Samples())
+    EXPECT_EQ(ir::FindOp(sample.op->name), sample.op)
+        << sample.op->name << " is not in the array of its file in src/ops";
+}
+
 TEST_P(OpSuite, HasSamples) {
   EXPECT_FALSE(SamplesOf(*GetParam()).empty()) << "add rows to the sample table";
 }

@@ -22,43 +22,43 @@ struct UnaryRow {
 };
 
 const UnaryRow kUnary[] = {
-    {&kNeg, kNumbers, kWild},
-    {&kAbs, kNumbers, kWild},
-    {&kSign, kNumbers, kWild},
-    {&kFloor, kFloats, kWild},
-    {&kCeil, kFloats, kWild},
-    {&kRound, kFloats, kWild},
-    {&kRoundAway, kFloats, kWild},
-    {&kExp, kFloats, Range(-8, 8), 8},
-    {&kExp2, kFloats, Range(-8, 8), 8},
-    {&kExpm1, kFloats, Range(-3, 3), 8},
-    {&kLog, kFloats, Range(0.01, 9), 8},
-    {&kLog1p, kFloats, Range(-0.9, 9), 8},
-    {&kSqrt, kFloats, Range(0, 100), 2},
-    {&kRsqrt, kFloats, Range(0.01, 100), 4},
-    {&kCbrt, kFloats, Range(-27, 27), 8},
-    {&kSin, kFloats, Range(-9, 9), 8},
-    {&kCos, kFloats, Range(-9, 9), 8},
-    {&kTan, kFloats, Range(-1.3, 1.3), 16},
-    {&kAsin, kFloats, Range(-0.99, 0.99), 16},
-    {&kAcos, kFloats, Range(-0.99, 0.99), 16},
-    {&kAtan, kFloats, Range(-9, 9), 16},
-    {&kSinh, kFloats, Range(-4, 4), 16},
-    {&kCosh, kFloats, Range(-4, 4), 16},
-    {&kTanh, kFloats, Range(-4, 4), 16},
-    {&kAsinh, kFloats, Range(-9, 9), 16},
-    {&kAcosh, kFloats, Range(1.1, 9), 16},
-    {&kAtanh, kFloats, Range(-0.95, 0.95), 16},
-    {&kErf, kFloats, Range(-3, 3), 16},
-    {&kErfc, kFloats, Range(-2, 2), 64},
-    {&kErfInv, kFloats, Range(-0.95, 0.95), 64},
-    {&kLgamma, kFloats, Range(0.1, 9), 64},
-    {&kDigamma, kFloats, Range(0.1, 9), 64},
-    {&kLogistic, kFloats, Range(-8, 8), 16},
-    {&kIsFinite, kFloats, kWild},
-    {&kBitwiseNot, kBits, kWild},
-    {&kPopulationCount, kIntegers, kWild},
-    {&kClz, kIntegers, kWild},
+    {&Elementwise(ScalarOp::kNeg), kNumbers, kWild},
+    {&Elementwise(ScalarOp::kAbs), kNumbers, kWild},
+    {&Elementwise(ScalarOp::kSign), kNumbers, kWild},
+    {&Elementwise(ScalarOp::kFloor), kFloats, kWild},
+    {&Elementwise(ScalarOp::kCeil), kFloats, kWild},
+    {&Elementwise(ScalarOp::kRoundEven), kFloats, kWild},
+    {&Elementwise(ScalarOp::kRoundAway), kFloats, kWild},
+    {&Elementwise(ScalarOp::kExp), kFloats, Range(-8, 8), 8},
+    {&Elementwise(ScalarOp::kExp2), kFloats, Range(-8, 8), 8},
+    {&Elementwise(ScalarOp::kExpm1), kFloats, Range(-3, 3), 8},
+    {&Elementwise(ScalarOp::kLog), kFloats, Range(0.01, 9), 8},
+    {&Elementwise(ScalarOp::kLog1p), kFloats, Range(-0.9, 9), 8},
+    {&Elementwise(ScalarOp::kSqrt), kFloats, Range(0, 100), 2},
+    {&Elementwise(ScalarOp::kRsqrt), kFloats, Range(0.01, 100), 4},
+    {&Elementwise(ScalarOp::kCbrt), kFloats, Range(-27, 27), 8},
+    {&Elementwise(ScalarOp::kSin), kFloats, Range(-9, 9), 8},
+    {&Elementwise(ScalarOp::kCos), kFloats, Range(-9, 9), 8},
+    {&Elementwise(ScalarOp::kTan), kFloats, Range(-1.3, 1.3), 16},
+    {&Elementwise(ScalarOp::kAsin), kFloats, Range(-0.99, 0.99), 16},
+    {&Elementwise(ScalarOp::kAcos), kFloats, Range(-0.99, 0.99), 16},
+    {&Elementwise(ScalarOp::kAtan), kFloats, Range(-9, 9), 16},
+    {&Elementwise(ScalarOp::kSinh), kFloats, Range(-4, 4), 16},
+    {&Elementwise(ScalarOp::kCosh), kFloats, Range(-4, 4), 16},
+    {&Elementwise(ScalarOp::kTanh), kFloats, Range(-4, 4), 16},
+    {&Elementwise(ScalarOp::kAsinh), kFloats, Range(-9, 9), 16},
+    {&Elementwise(ScalarOp::kAcosh), kFloats, Range(1.1, 9), 16},
+    {&Elementwise(ScalarOp::kAtanh), kFloats, Range(-0.95, 0.95), 16},
+    {&Elementwise(ScalarOp::kErf), kFloats, Range(-3, 3), 16},
+    {&Elementwise(ScalarOp::kErfc), kFloats, Range(-2, 2), 64},
+    {&Elementwise(ScalarOp::kErfInv), kFloats, Range(-0.95, 0.95), 64},
+    {&Elementwise(ScalarOp::kLgamma), kFloats, Range(0.1, 9), 64},
+    {&Elementwise(ScalarOp::kDigamma), kFloats, Range(0.1, 9), 64},
+    {&Elementwise(ScalarOp::kLogistic), kFloats, Range(-8, 8), 16},
+    {&Elementwise(ScalarOp::kIsFinite), kFloats, kWild},
+    {&Elementwise(ScalarOp::kNot), kBits, kWild},
+    {&Elementwise(ScalarOp::kPopulationCount), kIntegers, kWild},
+    {&Elementwise(ScalarOp::kClz), kIntegers, kWild},
     {&kOptimizationBarrier, kEvery, kWild},
 };
 
@@ -86,28 +86,28 @@ struct BinaryRow {
 };
 
 const BinaryRow kBinary[] = {
-    {&kAdd, kNumbers, kWild, kWild},
-    {&kSub, kNumbers, kWild, kWild},
-    {&kMul, kNumbers, kWild, kWild},
-    {&kDiv, kNumbers, kWild, kWild},
-    {&kRem, kNumbers, kWild, Range(1, 9)},
-    {&kPow, kNumbers, Range(0.1, 4), Whole(0, 3), 32},
-    {&kMaximum, kEvery, kWild, kWild},
-    {&kMinimum, kEvery, kWild, kWild},
-    {&kAtan2, kFloats, Range(-4, 4), Range(-4, 4), 16},
-    {&kNextafter, kFloats, kWild, kWild},
-    {&kBitwiseAnd, kBits, kWild, kWild},
-    {&kBitwiseOr, kBits, kWild, kWild},
-    {&kBitwiseXor, kBits, kWild, kWild},
-    {&kShiftLeft, kIntegers, kWild, Whole(0, 70)},
-    {&kShiftRightArithmetic, kIntegers, kWild, Whole(0, 70)},
-    {&kShiftRightLogical, kIntegers, kWild, Whole(0, 70)},
-    {&kEq, kEvery, Whole(-3, 3), Whole(-3, 3)},
-    {&kNe, kEvery, Whole(-3, 3), Whole(-3, 3)},
-    {&kLt, kEvery, kWild, kWild},
-    {&kLe, kEvery, kWild, kWild},
-    {&kGt, kEvery, kWild, kWild},
-    {&kGe, kEvery, kWild, kWild},
+    {&Elementwise(ScalarOp::kAdd), kNumbers, kWild, kWild},
+    {&Elementwise(ScalarOp::kSub), kNumbers, kWild, kWild},
+    {&Elementwise(ScalarOp::kMul), kNumbers, kWild, kWild},
+    {&Elementwise(ScalarOp::kDiv), kNumbers, kWild, kWild},
+    {&Elementwise(ScalarOp::kRem), kNumbers, kWild, Range(1, 9)},
+    {&Elementwise(ScalarOp::kPow), kNumbers, Range(0.1, 4), Whole(0, 3), 32},
+    {&Elementwise(ScalarOp::kMax), kEvery, kWild, kWild},
+    {&Elementwise(ScalarOp::kMin), kEvery, kWild, kWild},
+    {&Elementwise(ScalarOp::kAtan2), kFloats, Range(-4, 4), Range(-4, 4), 16},
+    {&Elementwise(ScalarOp::kNextafter), kFloats, kWild, kWild},
+    {&Elementwise(ScalarOp::kAnd), kBits, kWild, kWild},
+    {&Elementwise(ScalarOp::kOr), kBits, kWild, kWild},
+    {&Elementwise(ScalarOp::kXor), kBits, kWild, kWild},
+    {&Elementwise(ScalarOp::kShiftLeft), kIntegers, kWild, Whole(0, 70)},
+    {&Elementwise(ScalarOp::kShiftRightArithmetic), kIntegers, kWild, Whole(0, 70)},
+    {&Elementwise(ScalarOp::kShiftRightLogical), kIntegers, kWild, Whole(0, 70)},
+    {&Elementwise(ScalarOp::kEq), kEvery, Whole(-3, 3), Whole(-3, 3)},
+    {&Elementwise(ScalarOp::kNe), kEvery, Whole(-3, 3), Whole(-3, 3)},
+    {&Elementwise(ScalarOp::kLt), kEvery, kWild, kWild},
+    {&Elementwise(ScalarOp::kLe), kEvery, kWild, kWild},
+    {&Elementwise(ScalarOp::kGt), kEvery, kWild, kWild},
+    {&Elementwise(ScalarOp::kGe), kEvery, kWild, kWild},
 };
 
 const std::pair<ir::Shape, ir::Shape> kBinaryShapes[] = {
@@ -119,7 +119,8 @@ void AddBinary(Table& table) {
   for (const BinaryRow& row : kBinary) {
     auto add = [&](DType dtype, const ir::Shape& lhs, const ir::Shape& rhs) {
       // Small whole numbers of every dtype are powers that fit.
-      Fill base = row.op == &kPow && !dtype.is_floating() ? Whole(0, 3) : row.lhs;
+      Fill base =
+          row.op == &Elementwise(ScalarOp::kPow) && !dtype.is_floating() ? Whole(0, 3) : row.lhs;
       Sample& s = Add(table, *row.op, {}, {{lhs, dtype, base}, {rhs, dtype, row.rhs}});
       s.forward = Close(dtype, row.eps);
       return &s;
@@ -131,8 +132,12 @@ void AddBinary(Table& table) {
     for (SampleOperand& o : truth->operands)
       o.fill.wild = false;  // infinities have no partial values
   }
-  Add(table, kAdd, {}, {{{4, 1}, f32, Whole(-4, 4)}, {{4, 8}, f32, Whole(-4, 4)}}).truth = true;
-  Add(table, kMul, {}, {{{}, f32, Whole(-4, 4)}, {{4, 8}, f32, Whole(-4, 4)}}).truth = true;
+  Add(table, Elementwise(ScalarOp::kAdd), {},
+      {{{4, 1}, f32, Whole(-4, 4)}, {{4, 8}, f32, Whole(-4, 4)}})
+      .truth = true;
+  Add(table, Elementwise(ScalarOp::kMul), {},
+      {{{}, f32, Whole(-4, 4)}, {{4, 8}, f32, Whole(-4, 4)}})
+      .truth = true;
 }
 
 void AddConversions(Table& table) {
@@ -140,37 +145,43 @@ void AddConversions(Table& table) {
     for (DType to : kEvery) {
       ir::Shape shape{from == f32 ? 24 : 12, to == f32 ? 25 : 2};
       Fill fill = from.is_floating() && to.is_integer() ? Range(-90, 90) : kWild;
-      Add(table, kConvertElementType, {}, {{shape, from, fill}}).wanted = {shape, to};
+      Add(table, Elementwise(ScalarOp::kConvert), {}, {{shape, from, fill}}).wanted = {shape, to};
     }
   for (const ir::Shape& shape : kUnaryShapes)
-    Add(table, kConvertElementType, {}, {{shape, f32, Range(-9, 9)}}).wanted = {shape, i32};
-  Sample& truth = Add(table, kConvertElementType, {}, {{{4, 8}, i32, Whole(-50, 50)}});
+    Add(table, Elementwise(ScalarOp::kConvert), {}, {{shape, f32, Range(-9, 9)}}).wanted = {shape,
+                                                                                            i32};
+  Sample& truth = Add(table, Elementwise(ScalarOp::kConvert), {}, {{{4, 8}, i32, Whole(-50, 50)}});
   truth.wanted = {{4, 8}, f32};
   truth.truth = true;
 }
 
 void AddChoices(Table& table) {
   for (DType dtype : kEvery) {
-    Add(table, kSelectN, {},
+    Add(table, Elementwise(ScalarOp::kSelect), {},
         {{{24, 5}, bool_, {}}, {{24, 5}, dtype, kWild}, {{24, 5}, dtype, kWild}});
-    Add(table, kClamp, {},
+    Add(table, Elementwise(ScalarOp::kClamp), {},
         {{{}, dtype, Whole(0, 1)}, {{24, 5}, dtype, kWild}, {{}, dtype, Whole(2, 40)}});
   }
   for (const ir::Shape& shape : {ir::Shape{}, {0, 12}, {1}, {7}, {8, 12}}) {
-    Add(table, kSelectN, {}, {{shape, bool_, {}}, {shape, f32, kWild}, {shape, f32, kWild}});
-    Add(table, kSelectN, {}, {{{}, bool_, {}}, {shape, i32, kWild}, {shape, i32, kWild}});
-    Add(table, kClamp, {},
+    Add(table, Elementwise(ScalarOp::kSelect), {},
+        {{shape, bool_, {}}, {shape, f32, kWild}, {shape, f32, kWild}});
+    Add(table, Elementwise(ScalarOp::kSelect), {},
+        {{{}, bool_, {}}, {shape, i32, kWild}, {shape, i32, kWild}});
+    Add(table, Elementwise(ScalarOp::kClamp), {},
         {{shape, f32, Range(-9, 0)}, {shape, f32, kWild}, {shape, f32, Range(0, 9)}});
-    Add(table, kClamp, {},
+    Add(table, Elementwise(ScalarOp::kClamp), {},
         {{{}, i32, Whole(-9, -2)}, {shape, i32, kWild}, {shape, i32, Whole(0, 9)}});
   }
-  Add(table, kSelectN, {}, {{{4, 8}, bool_, {}}, {{4, 8}, f32, kWild}, {{4, 8}, f32, kWild}})
+  Add(table, Elementwise(ScalarOp::kSelect), {},
+      {{{4, 8}, bool_, {}}, {{4, 8}, f32, kWild}, {{4, 8}, f32, kWild}})
       .truth = true;
-  Add(table, kSelectN, {}, {{{}, bool_, {}}, {{4, 8}, f32, kWild}, {{4, 8}, f32, kWild}}).truth =
-      true;
-  Add(table, kClamp, {}, {{{}, f32, Range(-9, 0)}, {{4, 8}, f32, kWild}, {{}, f32, Range(0, 9)}})
+  Add(table, Elementwise(ScalarOp::kSelect), {},
+      {{{}, bool_, {}}, {{4, 8}, f32, kWild}, {{4, 8}, f32, kWild}})
       .truth = true;
-  Add(table, kClamp, {},
+  Add(table, Elementwise(ScalarOp::kClamp), {},
+      {{{}, f32, Range(-9, 0)}, {{4, 8}, f32, kWild}, {{}, f32, Range(0, 9)}})
+      .truth = true;
+  Add(table, Elementwise(ScalarOp::kClamp), {},
       {{{4, 8}, f32, Range(-9, 0)}, {{4, 8}, f32, kWild}, {{4, 8}, f32, Range(0, 9)}})
       .truth = true;
 }

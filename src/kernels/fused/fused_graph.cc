@@ -67,7 +67,6 @@ class Builder {
   int Bool(ScalarOp op, int a, int b);
   int SmallInteger(const FusedNode& node, int a, int b);
   int Compare(ScalarOp op, DType dtype, int a, int b);
-  int Bitcast(DType from, DType to, int v);
 
   const plan::FusedDesc& desc_;
   const KernelTable& table_;
@@ -200,16 +199,6 @@ int Builder::Convert(DType from, DType to, int v) {
   return Fit(to, v);
 }
 
-int Builder::Bitcast(DType from, DType to, int v) {
-  if (from == to) return v;
-  if (IsNative(from) && IsNative(to)) return v;
-  GraphNode node{.kind = GraphNode::kRecast, .lane = LaneOf(to, g_.wide)};
-  node.dtype = to, node.from = from;
-  node.args[0] = v;
-  node.cost = 4;
-  return Append(node);
-}
-
 int Builder::Bool(ScalarOp op, int a, int b) {
   using enum ScalarOp;
   const Lane lane = LaneOf(bool_, g_.wide);
@@ -270,7 +259,6 @@ int Builder::Scalar(const FusedNode& node) {
   const DType operand = desc_.nodes[node.args[0]].dtype;
   const int a = value(0), b = value(1);
   if (node.op == kConvert) return Convert(operand, dtype, a);
-  if (node.op == kBitcast) return Bitcast(operand, dtype, a);
   if (node.op == kSelect) return Select(a, value(2), b);
   if (facts.compares) return Compare(node.op, operand, a, b);
   const Lane lane = LaneOf(operand, g_.wide);

@@ -11,13 +11,13 @@
 namespace tessera::kernels {
 
 struct GraphNode {
-  enum Kind : uint8_t { kInput, kIota, kConstant, kOp, kSelect, kRecast, kReduce };
+  enum Kind : uint8_t { kInput, kIota, kConstant, kOp, kSelect, kReduce };
   Kind kind = kOp;
   Lane lane = Lane::kF32;     // of the value
   Lane op_lane = Lane::kF32;  // kOp: of the operands
   uint8_t code = 0;           // kOp with a kernel
   BlockFn block = nullptr;    // kOp without: acc is args[0], `a` is args[1]
-  DType dtype{}, from{};      // of inputs; kRecast: from and to
+  DType dtype{};              // of inputs
   int tensor = -1;            // kInput: the input; kIota: the dim
   uint64_t bits = 0;          // kConstant, as held
   Reduction reduction = Reduction::kSum;

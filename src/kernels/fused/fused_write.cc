@@ -103,9 +103,6 @@ void Program::Evaluate(int node) {
     case GraphNode::kReduce:
       EndReduction(node);
       break;
-    case GraphNode::kRecast:
-      Recast(node);
-      break;
     default:
       Operation(node);
       break;
@@ -172,15 +169,6 @@ void Program::Iota(int node) {
   }
   const bool fixed = per_row_ || view.kind == TensorView::kScalar;
   EmitBlock(IotaBlock(n.lane), Tensor(tensor, false), {fixed ? kScratch : kAbsolute, 0, 0});
-}
-
-void Program::Recast(int node) {
-  const GraphNode& n = g_.nodes[static_cast<size_t>(node)];
-  Evaluate(n.args[0]);
-  const int64_t raw = m_.Allocate(kSlotStride);
-  EmitBlock(StoreBlock(n.from, g_.wide), Slot(raw));
-  EmitBlock(LoadBlock(n.dtype, g_.wide), Slot(raw));
-  Release(n.args[0]);
 }
 
 // Brings the operands into memory but for one, in the accumulator, whose number it returns.

@@ -82,7 +82,6 @@ class Program {
   void EndReduction(int node);
   void Input(int node);
   void Iota(int node);
-  void Recast(int node);
   void Binary(const GraphNode& n, int k);
   void Select(const GraphNode& n, int k);
   int Prepare(const GraphNode& n);

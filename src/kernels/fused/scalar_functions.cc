@@ -203,7 +203,6 @@ BlockFn FloatOf(ScalarOp op) {
       return nullptr;
     // Not an instruction of its own (fused_graph.cc).
     case kConvert:
-    case kBitcast:
     case kSelect:
     case kClamp:
       return nullptr;
@@ -282,7 +281,6 @@ BlockFn IntegerOf(ScalarOp op) {
     case kRoundAway:
     case kIsFinite:
     case kConvert:
-    case kBitcast:
     case kSelect:
     case kClamp:
       return nullptr;

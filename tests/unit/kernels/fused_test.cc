@@ -365,18 +365,6 @@ TEST(Fused, ConvertsToSmallFloatsWithOneRounding) {
   EXPECT_TRUE(Near(Unary(kConvert, bf16, wide), {0x1p40 + 0x1p33, -1}, 0));
 }
 
-TEST(Fused, BitcastsKeepBits) {
-  const std::pair<DType, DType> pairs[] = {{f32, i32},  {i32, f32},  {f32, u32}, {f16, u16},
-                                           {u16, bf16}, {bf16, i16}, {i8, u8},   {u8, i8},
-                                           {f64, i64},  {u64, f64}};
-  for (auto [from, to] : pairs) {
-    const Buffer x = Random(from, 77, 1);
-    const Buffer y = Unary(kBitcast, to, x);
-    EXPECT_EQ(std::memcmp(x.bytes.get(), y.bytes.get(), x.size()), 0)
-        << from.name() << " to " << to.name();
-  }
-}
-
 TEST(Fused, SelectPicksTheSecondCaseWhereTrue) {
   for (DType dtype : kAllDTypes) {
     for (bool first_computed : {false, true}) {
@@ -423,99 +411,6 @@ TEST(Fused, NextafterStepsInTheDTypesOwnNumbers) {
     EXPECT_EQ(z.At(4), -1 + eps / 2) << dtype.name();
     EXPECT_TRUE(std::isnan(z.At(5)));
     EXPECT_EQ(z.At(6), 1);
-  }
-}
-
-// Which numbers have an op. No default: an op that is missing does not compile.
-enum class Of { kAll, kFloats, kIntegers };
-Of OperandsOf(ScalarOp op) {
-  switch (op) {
-    case kExp:
-    case kExp2:
-    case kExpm1:
-    case kLog:
-    case kLog1p:
-    case kSqrt:
-    case kRsqrt:
-    case kCbrt:
-    case kSin:
-    case kCos:
-    case kTan:
-    case kAsin:
-    case kAcos:
-    case kAtan:
-    case kSinh:
-    case kCosh:
-    case kTanh:
-    case kAsinh:
-    case kAcosh:
-    case kAtanh:
-    case kErf:
-    case kErfc:
-    case kErfInv:
-    case kLgamma:
-    case kDigamma:
-    case kLogistic:
-    case kAtan2:
-    case kNextafter:
-      return Of::kFloats;
-    case kNot:
-    case kPopulationCount:
-    case kClz:
-    case kAnd:
-    case kOr:
-    case kXor:
-    case kShiftLeft:
-    case kShiftRightArithmetic:
-    case kShiftRightLogical:
-      return Of::kIntegers;
-    case kNeg:
-    case kAbs:
-    case kSign:
-    case kFloor:
-    case kCeil:
-    case kRoundEven:
-    case kRoundAway:
-    case kIsFinite:
-    case kConvert:
-    case kBitcast:
-    case kAdd:
-    case kSub:
-    case kMul:
-    case kDiv:
-    case kRem:
-    case kPow:
-    case kMax:
-    case kMin:
-    case kEq:
-    case kNe:
-    case kLt:
-    case kLe:
-    case kGt:
-    case kGe:
-    case kSelect:
-    case kClamp:
-      return Of::kAll;
-  }
-  return Of::kAll;
-}
-
-TEST(Fused, EveryScalarOpHasAKernelForEveryDTypeOfItsOperands) {
-  for (int n = 0; n < plan::kScalarOps; ++n) {
-    const auto op = static_cast<ScalarOp>(n);
-    const plan::ScalarFacts facts = plan::FactsOf(op);
-    for (DType dtype : kAllDTypes) {
-      const Of of = OperandsOf(op);
-      const bool has =
-          !dtype.is_bool() && of != (dtype.is_floating() ? Of::kIntegers : Of::kFloats);
-      if (!has) continue;
-      Group g({8});
-      const int a = g.Input(op == kSelect ? bool_ : dtype);
-      const int b = facts.operands > 1 ? g.Input(dtype) : -1;
-      const int c = facts.operands > 2 ? g.Input(dtype) : -1;
-      g.Output(g.Op(op, facts.compares || op == kIsFinite ? bool_ : dtype, a, b, c));
-      EXPECT_NO_THROW(Fused(g.desc)) << "scalar op " << n << " of " << dtype.name();
-    }
   }
 }
 

@@ -1,5 +1,5 @@
 // The maps of ops from elsewhere, a rule each.
-#include "ops/foreign_rules.h"
+#include "unit/ops/foreign_rules.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-// Tensors written out, and one call of a reference function with a record made for it.
+// Tensors written out, and one call of a record's reference function.
 #pragma once
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,8 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "ops/params.h"
-#include "ops/reference.h"
+#include "ops/ops.h"
 #include "ops/reference_values.h"
 
 namespace tessera::ops::reference {
@@ -57,33 +56,23 @@ inline std::string Text(const HostTensor& t) {
   return text;
 }
 
-inline ir::OpDef FakeOp(ir::ReferenceFn fn, ir::Lowering lowering) {
-  return {.name = "fake",
-          .doc = "",
-          .type = ir::TypeFn{},
-          .dims = ir::DimsRule{ir::NoRule{"a test"}},
-          .lowering = std::move(lowering),
-          .reference = fn};
-}
-
-// Calls fn for an op of this lowering; `want` also gives the dtypes and shapes of its results.
-inline void ExpectAll(ir::ReferenceFn fn, ir::Lowering lowering, const ir::ParamsPtr& params,
+// Calls the reference of an op; `want` also gives the dtypes and shapes of its results.
+inline void ExpectAll(const OpDef& op, const ir::ParamsPtr& params,
                       const std::vector<HostTensor>& in, const std::vector<HostTensor>& want,
                       const std::string& what = "") {
-  const ir::OpDef op = FakeOp(fn, std::move(lowering));
   std::vector<HostTensor> got;
   for (const HostTensor& t : want) got.emplace_back(t.dtype, t.shape);
   ir::ReferenceCall call{op, params.get(), {}, {}};
   for (const HostTensor& t : in) call.operands.push_back(&t);
   for (HostTensor& t : got) call.results.push_back(&t);
-  fn(call);
-  for (size_t k = 0; k < want.size(); ++k) EXPECT_EQ(Text(got[k]), Text(want[k])) << what;
+  (*op.reference)(call);
+  for (size_t k = 0; k < want.size(); ++k)
+    EXPECT_EQ(Text(got[k]), Text(want[k])) << op.name << " " << what;
 }
 
-inline void Expect(ir::ReferenceFn fn, const ir::ParamsPtr& params,
-                   const std::vector<HostTensor>& in, const HostTensor& want,
-                   const std::string& what = "") {
-  ExpectAll(fn, ir::View{}, params, in, {want}, what);
+inline void Expect(const OpDef& op, const ir::ParamsPtr& params, const std::vector<HostTensor>& in,
+                   const HostTensor& want, const std::string& what = "") {
+  ExpectAll(op, params, in, {want}, what);
 }
 
 }  // namespace tessera::ops::reference

@@ -1,6 +1,6 @@
-#include "ops/foreign_rules.h"
+#include "unit/ops/foreign_rules.h"
 
-#include "ops/rule_builder.h"
+#include "unit/ops/rule_builder.h"
 
 namespace tessera::ops {
 namespace {

@@ -1,0 +1,288 @@
+// Elementwise ops of two operands and more.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "ops/elementwise.h"
+
+namespace tessera::ops {
+namespace {
+
+using namespace reference;  // what the records' references are written with
+
+std::vector<ShapeAndDType> SelectType(const TypeCall& c) {
+  CheckCount(c, 3);
+  CheckSameDType(c, 1);
+  DType which = c.operands[0]->dtype();
+  if (!which.is_bool()) c.FailDType(14, fmt::format("the selector is bool, not {}", which.name()));
+  if (c.operands[1]->shape() != c.operands[2]->shape())
+    c.FailShape(
+        16, fmt::format("cases have different shapes, {} and {}", ShapeText(c.operands[1]->shape()),
+                        ShapeText(c.operands[2]->shape())));
+  if (c.operands[0]->rank() != 0 && c.operands[0]->shape() != c.operands[1]->shape())
+    c.FailShape(
+        17, fmt::format("the selector has shape {}, which is neither [] nor that of the cases, {}",
+                        ShapeText(c.operands[0]->shape()), ShapeText(c.operands[1]->shape())));
+  return {{c.operands[1]->shape(), c.operands[1]->dtype()}};
+}
+
+DimMap SelectDims(const ir::DimsCall& c) {
+  DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
+  map.linear = {{.operands = {1, 2}, .kinds = sharding::kAnyKind}};
+  map.traits.selectors = {0};
+  return map;
+}
+
+std::vector<ShapeAndDType> ClampType(const TypeCall& c) {
+  CheckCount(c, 3);
+  CheckSameDType(c);
+  for (size_t i : {0, 2})
+    if (c.operands[i]->rank() != 0 && c.operands[i]->shape() != c.operands[1]->shape())
+      c.FailShape(
+          16, fmt::format("a bound has shape {}, which is neither [] nor that of the operand, {}",
+                          ShapeText(c.operands[i]->shape()), ShapeText(c.operands[1]->shape())));
+  return {{c.operands[1]->shape(), c.operands[1]->dtype()}};
+}
+
+// ---- References --------------------------------------------------------------------------------
+
+// Steps in the element's own dtype: by one in its bits, which are in the order of magnitudes.
+void Nextafter(const ElementCall& e) {
+  const double from = e.Float(0), to = e.Float(1);
+  const uint64_t sign = uint64_t{1} << (e.dtype().size() * 8 - 1);
+  if (std::isnan(from) || std::isnan(to)) return e.SetFloat(from + to);
+  if (from == to) return e.SetFrom(1);
+  if (from == 0) return e.SetBits(to > 0 ? 1 : sign | 1);
+  const bool outwards = (from < to) == (from > 0);
+  e.SetBits(outwards ? e.Bits(0) + 1 : e.Bits(0) - 1);
+}
+
+double Sum(double x, double y) { return x + y; }
+double Difference(double x, double y) { return x - y; }
+double Product(double x, double y) { return x * y; }
+double Ratio(double x, double y) { return x / y; }
+int64_t Sum(Int x, Int y) { return Wrap(x.wrapped() + y.wrapped()); }
+int64_t Difference(Int x, Int y) { return Wrap(x.wrapped() - y.wrapped()); }
+int64_t Product(Int x, Int y) { return Wrap(x.wrapped() * y.wrapped()); }
+int64_t And(Int x, Int y) { return x.value & y.value; }
+int64_t Or(Int x, Int y) { return x.value | y.value; }
+int64_t Xor(Int x, Int y) { return x.value ^ y.value; }
+
+int64_t Quotient(Int x, Int y) {
+  if (y.value == 0) return -1;
+  if (!x.dtype.is_signed()) return Wrap(x.wrapped() / y.wrapped());
+  return y.value == -1 ? Negated(x) : x.value / y.value;
+}
+
+int64_t Remainder(Int x, Int y) {
+  if (y.value == 0) return x.value;
+  if (!x.dtype.is_signed()) return Wrap(x.wrapped() % y.wrapped());
+  return y.value == -1 ? 0 : x.value % y.value;
+}
+
+// A negative exponent, which has no integer power, counts by its low six bits, as JAX has it.
+int64_t Power(Int x, Int y) {
+  uint64_t result = 1, square = x.wrapped();
+  bool negative = y.dtype.is_signed() && y.value < 0;
+  for (uint64_t rest = negative ? y.bits() & 63 : y.bits(); rest != 0; rest >>= 1) {
+    if (rest & 1) result *= square;
+    square *= square;
+  }
+  return Wrap(result);
+}
+
+// A negative amount is one above the width, as are all bits that are too large.
+int64_t ShiftLeft(Int x, Int amount) {
+  if (amount.bits() >= static_cast<uint64_t>(x.width())) return 0;
+  return Wrap(x.wrapped() << amount.bits());
+}
+
+int64_t ShiftRightLogical(Int x, Int amount) {
+  if (amount.bits() >= static_cast<uint64_t>(x.width())) return 0;
+  return Wrap(x.bits() >> amount.bits());
+}
+
+// The highest bit is copied, that of an unsigned integer too.
+int64_t ShiftRightArithmetic(Int x, Int amount) {
+  const int above = 64 - x.width();
+  const int64_t extended = Wrap(x.bits() << above) >> above;
+  return extended >> std::min(amount.bits(), uint64_t{63});
+}
+
+int64_t LargerInt(Int x, Int y) { return IntLess(x.dtype, x.value, y.value) ? y.value : x.value; }
+int64_t SmallerInt(Int x, Int y) { return IntLess(x.dtype, y.value, x.value) ? y.value : x.value; }
+
+template <class Relation>
+void Compares(const ir::ReferenceCall& call) {
+  ForEachElement(call, [](const ElementCall& e) {
+    if (e.dtype().is_floating()) return e.SetInt(Relation()(e.Float(0), e.Float(1)));
+    const Int x = e.IntOf(0), y = e.IntOf(1);
+    e.SetInt(e.dtype().is_signed() ? Relation()(x.value, y.value)
+                                   : Relation()(x.wrapped(), y.wrapped()));
+  });
+}
+
+// The second case where the selector is true.
+void Select(const ElementCall& e) { e.SetFrom(e.IntOf(0).value != 0 ? 2 : 1); }
+
+// NaN in any operand is the result; the upper bound wins over a lower one above it.
+void Clamp(const ElementCall& e) {
+  if (e.dtype().is_floating())
+    return e.SetFloat(Smaller(Larger(e.Float(1), e.Float(0)), e.Float(2)));
+  const Int raised{e.dtype(), LargerInt(e.IntOf(0), e.IntOf(1))};
+  e.SetInt(SmallerInt(raised, e.IntOf(2)));
+}
+
+using enum ScalarOp;
+using enum Class;
+using enum Linear;
+
+constexpr OpDef kOps[] = {
+    Binary({.name = "add",
+            .doc = "a + b",
+            .op = kAdd,
+            .takes = kNumber,
+            .linear = kBoth,
+            .reference = Numbers<Sum, Sum>}),
+    Binary({.name = "sub",
+            .doc = "a - b",
+            .op = kSub,
+            .takes = kNumber,
+            .linear = kBoth,
+            .reference = Numbers<Difference, Difference>}),
+    Binary({.name = "mul",
+            .doc = "a * b",
+            .op = kMul,
+            .takes = kNumber,
+            .linear = kEach,
+            .reference = Numbers<Product, Product>}),
+    Binary({.name = "div",
+            .doc = "a / b; integers truncate, and x / 0 has every bit set.",
+            .op = kDiv,
+            .takes = kNumber,
+            .linear = kFirst,
+            .flops = 2,
+            .reference = Numbers<Ratio, Quotient>}),
+    Binary({.name = "rem",
+            .doc = "Remainder with the sign of a; x rem 0 is x.",
+            .op = kRem,
+            .takes = kNumber,
+            .flops = 4,
+            .reference = Numbers<std::fmod, Remainder>}),
+    Binary({.name = "pow",
+            .doc = "a^b",
+            .op = kPow,
+            .takes = kNumber,
+            .flops = 30,
+            .reference = Numbers<std::pow, Power>}),
+    Binary({.name = "maximum",
+            .doc = "The larger; NaN wins.",
+            .op = kMax,
+            .takes = kAny,
+            .reference = Numbers<Larger, LargerInt>}),
+    Binary({.name = "minimum",
+            .doc = "The smaller; NaN wins.",
+            .op = kMin,
+            .takes = kAny,
+            .reference = Numbers<Smaller, SmallerInt>}),
+    Binary({.name = "atan2",
+            .doc = "Angle of the point (b, a).",
+            .op = kAtan2,
+            .takes = kFloat,
+            .flops = 20,
+            .reference = Floats<std::atan2>}),
+    Binary({.name = "nextafter",
+            .doc = "The float next to a towards b.",
+            .op = kNextafter,
+            .takes = kFloat,
+            .flops = 4,
+            .reference = Elements<Nextafter>}),
+    Binary({.name = "bitwise_and",
+            .doc = "a & b",
+            .op = kAnd,
+            .takes = kBits,
+            .reference = Ints<And>}),
+    Binary(
+        {.name = "bitwise_or", .doc = "a | b", .op = kOr, .takes = kBits, .reference = Ints<Or>}),
+    Binary({.name = "bitwise_xor",
+            .doc = "a ^ b",
+            .op = kXor,
+            .takes = kBits,
+            .reference = Ints<Xor>}),
+    Binary({.name = "shift_left",
+            .doc = "a << b; 0 from the width on.",
+            .op = kShiftLeft,
+            .takes = kInteger,
+            .reference = Ints<ShiftLeft>}),
+    Binary({.name = "shift_right_arithmetic",
+            .doc = "a >> b with the sign shifted in.",
+            .op = kShiftRightArithmetic,
+            .takes = kInteger,
+            .reference = Ints<ShiftRightArithmetic>}),
+    Binary({.name = "shift_right_logical",
+            .doc = "a >> b with zeros shifted in.",
+            .op = kShiftRightLogical,
+            .takes = kInteger,
+            .reference = Ints<ShiftRightLogical>}),
+    Binary({.name = "eq",
+            .doc = "a == b",
+            .op = kEq,
+            .takes = kAny,
+            .to_bool = true,
+            .reference = Compares<std::equal_to<>>}),
+    Binary({.name = "ne",
+            .doc = "a != b",
+            .op = kNe,
+            .takes = kAny,
+            .to_bool = true,
+            .reference = Compares<std::not_equal_to<>>}),
+    Binary({.name = "lt",
+            .doc = "a < b",
+            .op = kLt,
+            .takes = kAny,
+            .to_bool = true,
+            .reference = Compares<std::less<>>}),
+    Binary({.name = "le",
+            .doc = "a <= b",
+            .op = kLe,
+            .takes = kAny,
+            .to_bool = true,
+            .reference = Compares<std::less_equal<>>}),
+    Binary({.name = "gt",
+            .doc = "a > b",
+            .op = kGt,
+            .takes = kAny,
+            .to_bool = true,
+            .reference = Compares<std::greater<>>}),
+    Binary({.name = "ge",
+            .doc = "a >= b",
+            .op = kGe,
+            .takes = kAny,
+            .to_bool = true,
+            .reference = Compares<std::greater_equal<>>}),
+    OpDef{.name = "select_n",
+          .doc = "The second case where the selector is true, else the first.",
+          .type = ir::TypeFn{SelectType},
+          .dims = ir::DimMapFn{SelectDims},
+          .lowering = ir::Elementwise{kSelect},
+          .reference = Elements<Select>,
+          .flops_per_point = 1,
+          .out_sharding = true,
+          .swaps_last = true,
+          .operand_names = {"which", "case 0", "case 1"}},
+    OpDef{.name = "clamp",
+          .doc = "x limited to [lo, hi].",
+          .type = ir::TypeFn{ClampType},
+          .dims = ir::DimMapFn{Dims<kNone>},
+          .lowering = ir::Elementwise{kClamp},
+          .reference = Elements<Clamp>,
+          .flops_per_point = 2,
+          .operand_names = {"lo", "operand", "hi"}},
+};
+static_assert(Complete<kOps, 2, 3>());
+
+}  // namespace
+
+absl::Span<const OpDef> BinaryOps() { return kOps; }
+
+}  // namespace tessera::ops

@@ -1,0 +1,369 @@
+// Elementwise ops of one operand.
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "ops/elementwise.h"
+
+namespace tessera::ops {
+namespace {
+
+using namespace reference;  // what the records' references are written with
+
+// C17: the dtype to convert to is given.
+std::vector<ShapeAndDType> ConvertType(const TypeCall& c) {
+  CheckCount(c, 1);
+  if (!c.wanted || c.wanted->dtype.is_default())
+    c.FailDType(17, "the dtype to convert to is not given");
+  return {{c.operands[0]->shape(), c.wanted->dtype}};
+}
+
+// Rounding to integers does not commute with sums, so only conversions among floats are linear.
+DimMap ConvertDims(const ir::DimsCall& c) {
+  return c.to_float ? Dims<Linear::kFirst>(c) : Dims<Linear::kNone>(c);
+}
+
+// ---- References: what the C++ library lacks -----------------------------------------------------
+
+double Sign(double x) {
+  if (std::isnan(x) || x == 0) return x;
+  return x > 0 ? 1 : -1;
+}
+
+double Lgamma(double x) {
+  int sign;  // std::lgamma writes a global instead
+  return lgamma_r(x, &sign);
+}
+
+double Negative(double x) { return -x; }
+double Rsqrt(double x) { return 1 / std::sqrt(x); }
+double Logistic(double x) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
+
+// Two functions are computed in long double by the most direct way.
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// Whether erf(y) >= a. Near 1 the complements are compared: 1 - a is exact there, and erf(y) has no
+// digits left.
+bool ErfReaches(double y, double a) {
+  const long double wide = y;
+  return a < 0.5 ? std::erf(wide) >= a : std::erfc(wide) <= 1 - a;
+}
+
+// The least double y with erf(y) >= |x|, by bisection: the bits of positive doubles are in the
+// doubles' order.
+double ErfInv(double x) {
+  const double a = std::fabs(x);
+  if (!(a <= 1)) return kNaN;
+  if (a == 1) return std::copysign(kInf, x);
+  if (a == 0) return x;
+  uint64_t below = 0, reached = std::bit_cast<uint64_t>(8.0);  // erfc(8) < 1e-28
+  while (reached - below > 1) {
+    const uint64_t middle = below + (reached - below) / 2;
+    if (ErfReaches(std::bit_cast<double>(middle), a))
+      reached = middle;
+    else
+      below = middle;
+  }
+  return std::copysign(std::bit_cast<double>(reached), x);
+}
+
+// Abramowitz and Stegun, "Handbook of Mathematical Functions": the reflection 6.3.7, the recurrence
+// 6.3.5 up to where the asymptotic series 6.3.18 is short. NaN at 0 and the negative integers.
+double Digamma(double x) {
+  if (std::isnan(x) || x == kInf) return x;
+  if (x <= 0 && x == std::floor(x)) return kNaN;
+  long double reflected = 0, y = x;
+  if (y < 0) {
+    // tan(pi x) has the period 1: reducing its argument keeps the digits near a pole.
+    const long double pi = std::numbers::pi_v<long double>, part = y - std::round(y);
+    reflected = -pi / std::tan(pi * part);
+    y = 1 - y;
+  }
+  long double sum = 0;
+  for (; y < 16; y += 1) sum -= 1 / y;
+  // B(2k) / 2k. The first term left out is below 1e-21 at y >= 16.
+  constexpr long double kTerms[] = {1.0L / 12,  -1.0L / 120,     1.0L / 252, -1.0L / 240,
+                                    1.0L / 132, -691.0L / 32760, 1.0L / 12,  -3617.0L / 8160};
+  long double series = 0, power = 1;
+  for (long double term : kTerms) {
+    power /= y * y;
+    series += term * power;
+  }
+  return static_cast<double>(reflected + sum + std::log(y) - 1 / (2 * y) - series);
+}
+
+int64_t Magnitude(Int x) { return x.negative() ? Negated(x) : x.value; }
+int64_t IntSign(Int x) { return x.negative() ? -1 : x.value != 0; }
+int64_t PopulationCount(Int x) { return std::popcount(x.bits()); }
+int64_t LeadingZeros(Int x) { return std::countl_zero(x.bits()) - (64 - x.width()); }
+int64_t Not(Int x) { return x.dtype.is_bool() ? x.value == 0 : ~x.value; }
+
+void IsFinite(const ElementCall& e) { e.SetInt(std::isfinite(e.Float(0))); }
+
+// Saturates; NaN gives 0.
+int64_t ToInt(DType dtype, double v) {
+  const int digits = dtype.size() * 8 - int{dtype.is_signed()};
+  const double end = std::ldexp(1.0, digits);  // the first number above the highest
+  if (std::isnan(v)) return 0;
+  if (v >= end) return HighestInt(dtype);
+  if (v <= (dtype.is_signed() ? -end : 0)) return LowestInt(dtype);
+  return dtype.is_signed() ? static_cast<int64_t>(v) : Wrap(static_cast<uint64_t>(v));
+}
+
+void Convert(const ElementCall& e) {
+  const DType from = e.dtype(), to = e.result_dtype();
+  if (to.is_floating()) {
+    if (from.is_floating())
+      e.SetFloat(e.Float(0));
+    else if (from.is_signed())
+      e.SetFloat(static_cast<long double>(e.IntOf(0).value));
+    else
+      e.SetFloat(static_cast<long double>(e.IntOf(0).wrapped()));
+  } else if (!from.is_floating()) {
+    e.SetInt(e.IntOf(0).value);
+  } else if (to.is_bool()) {
+    e.SetInt(e.Float(0) != 0);
+  } else {
+    e.SetInt(ToInt(to, e.Float(0)));
+  }
+}
+
+using enum ScalarOp;
+using enum Class;
+using enum Linear;
+
+constexpr OpDef kOps[] = {
+    Unary({.name = "neg",
+           .doc = "-x",
+           .op = kNeg,
+           .takes = kNumber,
+           .linear = kFirst,
+           .reference = Numbers<Negative, Negated>}),
+    Unary({.name = "abs",
+           .doc = "Absolute value.",
+           .op = kAbs,
+           .takes = kNumber,
+           .reference = Numbers<std::fabs, Magnitude>}),
+    Unary({.name = "sign",
+           .doc = "-1, 0 or 1; keeps -0 and NaN.",
+           .op = kSign,
+           .takes = kNumber,
+           .reference = Numbers<Sign, IntSign>}),
+    Unary({.name = "floor",
+           .doc = "Largest integer not above x.",
+           .op = kFloor,
+           .takes = kFloat,
+           .reference = Floats<std::floor>}),
+    Unary({.name = "ceil",
+           .doc = "Least integer not below x.",
+           .op = kCeil,
+           .takes = kFloat,
+           .reference = Floats<std::ceil>}),
+    Unary({.name = "exp",
+           .doc = "e^x",
+           .op = kExp,
+           .takes = kFloat,
+           .flops = 10,
+           .reference = Floats<std::exp>}),
+    Unary({.name = "exp2",
+           .doc = "2^x",
+           .op = kExp2,
+           .takes = kFloat,
+           .flops = 10,
+           .reference = Floats<std::exp2>}),
+    Unary({.name = "expm1",
+           .doc = "e^x - 1",
+           .op = kExpm1,
+           .takes = kFloat,
+           .flops = 15,
+           .reference = Floats<std::expm1>}),
+    Unary({.name = "log",
+           .doc = "Natural logarithm.",
+           .op = kLog,
+           .takes = kFloat,
+           .flops = 10,
+           .reference = Floats<std::log>}),
+    Unary({.name = "log1p",
+           .doc = "log(1 + x)",
+           .op = kLog1p,
+           .takes = kFloat,
+           .flops = 15,
+           .reference = Floats<std::log1p>}),
+    Unary({.name = "sqrt",
+           .doc = "Square root.",
+           .op = kSqrt,
+           .takes = kFloat,
+           .flops = 4,
+           .reference = Floats<std::sqrt>}),
+    Unary({.name = "rsqrt",
+           .doc = "1 / sqrt(x)",
+           .op = kRsqrt,
+           .takes = kFloat,
+           .flops = 5,
+           .reference = Floats<Rsqrt>}),
+    Unary({.name = "cbrt",
+           .doc = "Cube root.",
+           .op = kCbrt,
+           .takes = kFloat,
+           .flops = 20,
+           .reference = Floats<std::cbrt>}),
+    Unary({.name = "sin",
+           .doc = "Sine.",
+           .op = kSin,
+           .takes = kFloat,
+           .flops = 15,
+           .reference = Floats<std::sin>}),
+    Unary({.name = "cos",
+           .doc = "Cosine.",
+           .op = kCos,
+           .takes = kFloat,
+           .flops = 15,
+           .reference = Floats<std::cos>}),
+    Unary({.name = "tan",
+           .doc = "Tangent.",
+           .op = kTan,
+           .takes = kFloat,
+           .flops = 20,
+           .reference = Floats<std::tan>}),
+    Unary({.name = "asin",
+           .doc = "Inverse sine.",
+           .op = kAsin,
+           .takes = kFloat,
+           .flops = 20,
+           .reference = Floats<std::asin>}),
+    Unary({.name = "acos",
+           .doc = "Inverse cosine.",
+           .op = kAcos,
+           .takes = kFloat,
+           .flops = 20,
+           .reference = Floats<std::acos>}),
+    Unary({.name = "atan",
+           .doc = "Inverse tangent.",
+           .op = kAtan,
+           .takes = kFloat,
+           .flops = 15,
+           .reference = Floats<std::atan>}),
+    Unary({.name = "sinh",
+           .doc = "Hyperbolic sine.",
+           .op = kSinh,
+           .takes = kFloat,
+           .flops = 20,
+           .reference = Floats<std::sinh>}),
+    Unary({.name = "cosh",
+           .doc = "Hyperbolic cosine.",
+           .op = kCosh,
+           .takes = kFloat,
+           .flops = 20,
+           .reference = Floats<std::cosh>}),
+    Unary({.name = "tanh",
+           .doc = "Hyperbolic tangent.",
+           .op = kTanh,
+           .takes = kFloat,
+           .flops = 15,
+           .reference = Floats<std::tanh>}),
+    Unary({.name = "asinh",
+           .doc = "Inverse hyperbolic sine.",
+           .op = kAsinh,
+           .takes = kFloat,
+           .flops = 25,
+           .reference = Floats<std::asinh>}),
+    Unary({.name = "acosh",
+           .doc = "Inverse hyperbolic cosine.",
+           .op = kAcosh,
+           .takes = kFloat,
+           .flops = 25,
+           .reference = Floats<std::acosh>}),
+    Unary({.name = "atanh",
+           .doc = "Inverse hyperbolic tangent.",
+           .op = kAtanh,
+           .takes = kFloat,
+           .flops = 25,
+           .reference = Floats<std::atanh>}),
+    Unary({.name = "erf",
+           .doc = "Error function.",
+           .op = kErf,
+           .takes = kFloat,
+           .flops = 20,
+           .reference = Floats<std::erf>}),
+    Unary({.name = "erfc",
+           .doc = "1 - erf(x)",
+           .op = kErfc,
+           .takes = kFloat,
+           .flops = 20,
+           .reference = Floats<std::erfc>}),
+    Unary({.name = "erf_inv",
+           .doc = "Inverse of erf.",
+           .op = kErfInv,
+           .takes = kFloat,
+           .flops = 25,
+           .reference = Floats<ErfInv>}),
+    Unary({.name = "lgamma",
+           .doc = "log |gamma(x)|",
+           .op = kLgamma,
+           .takes = kFloat,
+           .flops = 40,
+           .reference = Floats<Lgamma>}),
+    Unary({.name = "digamma",
+           .doc = "Derivative of lgamma.",
+           .op = kDigamma,
+           .takes = kFloat,
+           .flops = 40,
+           .reference = Floats<Digamma>}),
+    Unary({.name = "logistic",
+           .doc = "1 / (1 + e^-x)",
+           .op = kLogistic,
+           .takes = kFloat,
+           .flops = 12,
+           .reference = Floats<Logistic>}),
+    Unary({.name = "is_finite",
+           .doc = "Neither infinite nor NaN.",
+           .op = kIsFinite,
+           .takes = kFloat,
+           .to_bool = true,
+           .reference = Elements<IsFinite>}),
+    Unary({.name = "bitwise_not",
+           .doc = "Every bit flipped; of bool: not.",
+           .op = kNot,
+           .takes = kBits,
+           .reference = Ints<Not>}),
+    Unary({.name = "population_count",
+           .doc = "Number of set bits.",
+           .op = kPopulationCount,
+           .takes = kInteger,
+           .flops = 2,
+           .reference = Ints<PopulationCount>}),
+    Unary({.name = "clz",
+           .doc = "Number of leading zero bits.",
+           .op = kClz,
+           .takes = kInteger,
+           .flops = 2,
+           .reference = Ints<LeadingZeros>}),
+    Unary({.name = "round",
+           .doc = "Nearest integer; ties to even.",
+           .op = kRoundEven,
+           .takes = kFloat,
+           .reference = Floats<std::nearbyint>}),
+    Unary({.name = "round_away",
+           .doc = "Nearest integer; ties away from zero.",
+           .op = kRoundAway,
+           .takes = kFloat,
+           .reference = Floats<std::round>}),
+    OpDef{.name = "convert_element_type",
+          .doc = "x as another dtype: float to int saturates, int to int wraps.",
+          .type = ir::TypeFn{ConvertType},
+          .dims = ir::DimMapFn{ConvertDims},
+          .lowering = ir::Elementwise{kConvert},
+          .reference = Elements<Convert>,
+          .flops_per_point = 1},
+};
+static_assert(Complete<kOps, 1, 1>());
+
+}  // namespace
+
+absl::Span<const OpDef> UnaryOps() { return kOps; }
+
+}  // namespace tessera::ops

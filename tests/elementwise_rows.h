@@ -1,0 +1,126 @@
+// One row per elementwise op of one operand: samples for the op suite and, of functions of floats,
+// what their results are to 4 units in the last place over all exponents.
+#pragma once
+#include <absl/types/span.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "accuracy.h"
+#include "plan/fused.h"
+
+namespace tessera {
+
+inline constexpr DType kFloats[] = {f32, f64, f16, bf16};
+inline constexpr DType kIntegers[] = {i32, i8, i16, i64, u8, u16, u32, u64};
+inline constexpr DType kNumbers[] = {f32, f64, f16, bf16, i32, i8, i16, i64, u8, u16, u32, u64};
+inline constexpr DType kBits[] = {i32, bool_, i8, i16, i64, u8, u16, u32, u64};
+inline constexpr DType kEvery[] = {f32, f64, f16, bf16, i32, bool_, i8,
+                                   i16, i64, u8,  u16,  u32, u64};
+
+// How the elements of an operand are made.
+struct Fill {
+  double lo = -4, hi = 4;
+  bool whole = false;  // only integers
+  bool wild = false;   // also NaN, infinities, signed zeros; the extremes of integer dtypes
+};
+inline constexpr Fill kWild{.lo = -100, .hi = 100, .wild = true};
+constexpr Fill Range(double lo, double hi) { return {lo, hi}; }
+constexpr Fill Whole(double lo, double hi) { return {lo, hi, true}; }
+
+struct UnaryRow {
+  const char* name;
+  plan::ScalarOp op;
+  absl::Span<const DType> dtypes;
+  Fill fill;
+  double eps = 0;  // of the suite, against the reference: units of the dtype's epsilon
+  Real (*want)(Real) = nullptr;  // of floats
+  double units = 4;              // from `want`, over all exponents
+  Real least = 0;                // see Units
+};
+
+inline constexpr Real kRealInf = std::numeric_limits<Real>::infinity();
+inline constexpr Real kRealNan = std::numeric_limits<Real>::quiet_NaN();
+
+inline Real LogisticReal(Real x) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
+inline Real LgammaReal(Real x) {
+  int sign;
+  return lgammal_r(x, &sign);
+}
+inline Real DigammaReal(Real x) {
+  constexpr Real kPi = std::numbers::pi_v<Real>;
+  if (x <= 0) {
+    const Real part = x - std::nearbyint(x);
+    return part == 0 || std::isinf(x) ? kRealNan : DigammaReal(1 - x) - kPi / std::tan(kPi * part);
+  }
+  Real sum = 0;
+  for (; x < 40; ++x) sum -= 1 / x;
+  const Real y = 1 / (x * x);  // B_2k / 2k; the first term left out is 2e-22 at 40
+  const Real series =
+      y * (1.0L / 12 - y * (1.0L / 120 - y * (1.0L / 252 - y * (1.0L / 240 - y / 132))));
+  return sum + std::log(x) - 0.5L / x - series;
+}
+// By bisection: no digit depends on a derivative.
+inline Real ErfInvReal(Real x) {
+  const Real a = std::fabs(x);
+  if (!(a <= 1)) return kRealNan;
+  if (a == 1) return std::copysign(kRealInf, x);
+  if (a < 0x1p-40L) return x * 0.886226925452758013649083741670572591L;  // sqrt(pi) / 2
+  Real low = 0, high = 10;
+  while (true) {
+    const Real y = a < 0x1p-30L ? std::sqrt(std::max(low, 0x1p-45L) * high) : (low + high) / 2;
+    if (y <= low || y >= high) return std::copysign(y, x);
+    ((a < 0.5 ? std::erf(y) < a : std::erfc(y) > 1 - a) ? low : high) = y;
+  }
+}
+
+inline const std::vector<UnaryRow>& UnaryRows() {
+  using enum plan::ScalarOp;
+  static const std::vector<UnaryRow> rows = {
+      {"neg", kNeg, kNumbers, kWild, 0, [](Real x) { return -x; }, 0},
+      {"abs", kAbs, kNumbers, kWild, 0, [](Real x) { return std::fabs(x); }, 0},
+      {"sign", kSign, kNumbers, kWild, 0, [](Real x) { return x > 0   ? 1
+                                                              : x < 0 ? -1
+                                                                      : x; }, 0},
+      {"floor", kFloor, kFloats, kWild, 0, [](Real x) { return std::floor(x); }, 0},
+      {"ceil", kCeil, kFloats, kWild, 0, [](Real x) { return std::ceil(x); }, 0},
+      {"round_even", kRoundEven, kFloats, kWild, 0, [](Real x) { return std::nearbyint(x); }, 0},
+      {"round_away", kRoundAway, kFloats, kWild, 0, [](Real x) { return std::round(x); }, 0},
+      {"exp", kExp, kFloats, Range(-8, 8), 8, [](Real x) { return std::exp(x); }},
+      {"exp2", kExp2, kFloats, Range(-8, 8), 8, [](Real x) { return std::exp2(x); }},
+      {"expm1", kExpm1, kFloats, Range(-3, 3), 8, [](Real x) { return std::expm1(x); }},
+      {"log", kLog, kFloats, Range(0.01, 9), 8, [](Real x) { return std::log(x); }},
+      {"log1p", kLog1p, kFloats, Range(-0.9, 9), 8, [](Real x) { return std::log1p(x); }},
+      {"sqrt", kSqrt, kFloats, Range(0, 100), 2, [](Real x) { return std::sqrt(x); }},
+      {"rsqrt", kRsqrt, kFloats, Range(0.01, 100), 4, [](Real x) { return 1 / std::sqrt(x); }},
+      {"cbrt", kCbrt, kFloats, Range(-27, 27), 8, [](Real x) { return std::cbrt(x); }},
+      {"sin", kSin, kFloats, Range(-9, 9), 8, [](Real x) { return std::sin(x); }},
+      {"cos", kCos, kFloats, Range(-9, 9), 8, [](Real x) { return std::cos(x); }},
+      {"tan", kTan, kFloats, Range(-1.3, 1.3), 16, [](Real x) { return std::tan(x); }},
+      {"asin", kAsin, kFloats, Range(-0.99, 0.99), 16, [](Real x) { return std::asin(x); }},
+      {"acos", kAcos, kFloats, Range(-0.99, 0.99), 16, [](Real x) { return std::acos(x); }},
+      {"atan", kAtan, kFloats, Range(-9, 9), 16, [](Real x) { return std::atan(x); }},
+      {"sinh", kSinh, kFloats, Range(-4, 4), 16, [](Real x) { return std::sinh(x); }},
+      {"cosh", kCosh, kFloats, Range(-4, 4), 16, [](Real x) { return std::cosh(x); }},
+      {"tanh", kTanh, kFloats, Range(-4, 4), 16, [](Real x) { return std::tanh(x); }},
+      {"asinh", kAsinh, kFloats, Range(-9, 9), 16, [](Real x) { return std::asinh(x); }},
+      {"acosh", kAcosh, kFloats, Range(1.1, 9), 16, [](Real x) { return std::acosh(x); }},
+      {"atanh", kAtanh, kFloats, Range(-0.95, 0.95), 16, [](Real x) { return std::atanh(x); }},
+      {"erf", kErf, kFloats, Range(-3, 3), 16, [](Real x) { return std::erf(x); }},
+      {"erfc", kErfc, kFloats, Range(-2, 2), 64, [](Real x) { return std::erfc(x); }},
+      {"erf_inv", kErfInv, kFloats, Range(-0.95, 0.95), 64, ErfInvReal},
+      {"lgamma", kLgamma, kFloats, Range(0.1, 9), 64, LgammaReal},
+      {"digamma", kDigamma, kFloats, Range(0.1, 9), 64, DigammaReal, 4, 0x1p-6L},
+      {"logistic", kLogistic, kFloats, Range(-8, 8), 16, LogisticReal},
+      {"isfinite", kIsFinite, kFloats, kWild},
+      {"not", kNot, kBits, kWild},
+      {"populationcount", kPopulationCount, kIntegers, kWild},
+      {"clz", kClz, kIntegers, kWild},
+  };
+  return rows;
+}
+
+}  // namespace tessera

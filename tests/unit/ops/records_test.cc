@@ -1,0 +1,85 @@
+// What is promised of the records of all ops; that none lacks samples is the op suite's.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "ops/check.h"
+#include "ops/ops.h"
+#include "unit/kernels/fused_testing.h"
+
+namespace tessera::ops {
+namespace {
+
+using kernels::testing::Group;
+using kernels::testing::kAllDTypes;
+
+// "kReduceSum" -> "reduce_sum"
+std::string ProgramName(const std::string& constant) {
+  std::string name;
+  for (char c : constant.substr(1)) {
+    if (std::isupper(c) && !name.empty()) name += '_';
+    name += static_cast<char>(std::tolower(c));
+  }
+  return name;
+}
+
+TEST(Records, EveryOpThatParamsDeclaresIsInTheArrayOfItsFile) {
+  Install();
+  std::ifstream file(TESSERA_SOURCE_DIR "/src/ops/params.h");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string header = text.str();
+  const std::regex declaration("extern const OpDef ([^;]*);"), word("\\bk[A-Z]\\w*");
+  int declared = 0;
+  for (std::sregex_iterator d(header.begin(), header.end(), declaration), end; d != end; ++d) {
+    const std::string names = (*d)[1];
+    for (std::sregex_iterator n(names.begin(), names.end(), word); n != end; ++n, ++declared)
+      EXPECT_TRUE(ir::FindOp(ProgramName(n->str())))
+          << n->str() << " is not in the array of its file in src/ops, or not named like its op";
+  }
+  EXPECT_GT(declared, 40);
+}
+
+TEST(Records, NamesDiffer) {
+  Install();
+  for (const OpDef* op : ir::AllOps()) EXPECT_EQ(ir::FindOp(op->name), op) << op->name;
+}
+
+// The result's dtype if the op takes `dtype` (of select: its cases), else none.
+std::optional<DType> ResultDType(const OpDef& op, ScalarOp scalar, DType dtype) {
+  const ir::Type *cases = ir::Type::Get({8}, dtype, {}), *which = ir::Type::Get({8}, bool_, {});
+  std::vector<const ir::Type*> operands(static_cast<size_t>(plan::FactsOf(scalar).operands), cases);
+  if (scalar == ScalarOp::kSelect) operands[0] = which;
+  const ShapeAndDType wanted{{8}, dtype};
+  try {
+    return (*op.type)({op, operands, nullptr, &wanted})[0].dtype;
+  } catch (const ir::TypeProblem&) {
+    return {};
+  }
+}
+
+TEST(Records, EveryScalarOpHasAKernelForEveryDTypeThatItTakes) {
+  for (int n = 0; n < plan::kScalarOps; ++n) {
+    const auto scalar = static_cast<ScalarOp>(n);
+    const OpDef& op = Elementwise(scalar);
+    int taken = 0;
+    for (DType dtype : kAllDTypes) {
+      const std::optional<DType> result = ResultDType(op, scalar, dtype);
+      if (!result) continue;
+      ++taken;
+      Group g({8});
+      int operands[3] = {-1, -1, -1};
+      for (int i = 0; i < plan::FactsOf(scalar).operands; ++i)
+        operands[i] = g.Input(scalar == ScalarOp::kSelect && i == 0 ? bool_ : dtype);
+      g.Output(g.Op(scalar, *result, operands[0], operands[1], operands[2]));
+      EXPECT_NO_THROW(kernels::Fused(g.desc)) << op.name << " of " << dtype.name();
+    }
+    EXPECT_GT(taken, 0) << op.name;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::ops
