@@ -8,6 +8,7 @@
 #include "compile/lower.h"
 #include "compile/propagate.h"
 #include "compile/report.h"
+#include "spmd/lower.h"
 #include "tessera/modes.h"
 #include "trace/jit.h"
 

@@ -105,7 +105,7 @@ Lowered lower(const Program& program, Loc loc) {
 Program Lowered::program() const { return Program(impl_->program); }
 Program Lowered::propagated() const { return Program(impl_->propagated); }
 Program Lowered::device_program() const {
-  return Program(std::shared_ptr<const ir::Program>(impl_, &impl_->device.program));
+  return Program(std::shared_ptr<const ir::Program>(impl_, &impl_->device));
 }
 CommReport Lowered::comm() const { return compile::Report(impl_->device); }
 int64_t Lowered::peak_bytes() const { return spmd::PeakBytes(impl_->device, impl_->schedule); }

@@ -44,7 +44,7 @@ int DumpStages(const Lowered::Impl& lowered) {
   const int number = ++programs;
   Write(number, "1_traced", ir::Text(*lowered.program));
   Write(number, "2_propagated", ir::Text(*lowered.propagated));
-  Write(number, "3_device", ir::Text(lowered.device.program));
+  Write(number, "3_device", ir::Text(lowered.device));
   Write(number, "4_schedule", spmd::Text(lowered.schedule, lowered.device));
   return number;
 }

@@ -125,7 +125,7 @@ class RuntimeExecutor final : public trace::Executor {
   // buffer.
   static std::vector<bool> OutputShares(const Lowered::Impl& lowered,
                                         const std::vector<bool>& input_shares) {
-    const ir::Program& p = lowered.device.program;
+    const ir::Program& p = lowered.device;
     std::vector<ir::ValueId> inputs = p.inputs;
     for (const ir::Capture& c : p.captures) inputs.push_back(c.value);
     std::vector<bool> shares;
@@ -134,7 +134,7 @@ class RuntimeExecutor final : public trace::Executor {
       auto input =
           static_cast<size_t>(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
       bool made = input >= input_shares.size();
-      shares.push_back(!lowered.device.placed[static_cast<size_t>(root)]->mesh() ||
+      shares.push_back(!lowered.device.place(root)->mesh() ||
                        (made ? SharesReplicas() : input_shares[input]));
     }
     return shares;

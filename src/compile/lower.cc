@@ -5,6 +5,7 @@
 #include "compile/policy.h"
 #include "compile/propagate.h"
 #include "compile/report.h"
+#include "spmd/lower.h"
 
 namespace tessera::compile {
 
@@ -16,7 +17,7 @@ std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Prog
   if (!PolicyKey().empty()) CheckPolicies(Report(impl->device));
   std::vector<bool> shares;
   if (!input_shares.empty() || !SharesReplicas()) {
-    const ir::Program& p = impl->device.program;
+    const ir::Program& p = impl->device;
     shares.assign(p.values.size(), SharesReplicas());
     size_t next = 0;
     for (ir::ValueId v : p.inputs)

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "ir/program.h"
-#include "spmd/device_program.h"
 #include "spmd/schedule.h"
 #include "tessera/program.h"
 
@@ -14,7 +13,7 @@ struct Lowered::Impl {
   std::shared_ptr<const ir::Program> program;     // as traced
   std::shared_ptr<const ir::Program> propagated;  // with every value placed; `program` itself
                                                   // where no axis is Auto
-  spmd::DeviceProgram device;
+  ir::Program device;
   spmd::Schedule schedule;
   int dump = 0;  // the number of its files, see dump.h
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/defaults.h"
+#include "spmd/cost.h"
 #include "spmd/moves.h"
 
 namespace tessera::compile {
@@ -26,27 +27,24 @@ CommKind KindOf(sharding::StepKind kind) {
   }
 }
 
-void AddEvents(const spmd::DeviceProgram& device, spmd::Times outer,
-               std::vector<CommEvent>& events) {
-  for (size_t i = 0; i < device.program.instructions.size(); ++i) {
-    const ir::Instruction& instruction = device.program.instructions[i];
-    const spmd::Note& note = device.notes[i];
-    if (!note.regions.empty()) {
+void AddEvents(const ir::Program& device, spmd::Times outer, std::vector<CommEvent>& events) {
+  for (const ir::Instruction& instruction : device.instructions) {
+    if (!instruction.regions.empty()) {
       spmd::Times inner = spmd::TimesOf(instruction);
       inner = {outer.times * inner.times, outer.known && inner.known};
-      for (const auto& region : note.regions) AddEvents(*region, inner, events);
+      for (const ir::RegionPtr& region : instruction.regions) AddEvents(*region, inner, events);
     }
-    if (note.bytes == 0 || outer.times == 0) continue;
+    const ir::Cost& cost = *instruction.cost;
+    if (cost.bytes == 0 || outer.times == 0) continue;
     CommEvent e{.kind = KindOf(spmd::KindOf(*instruction.op)),
                 .axes = {},
-                .bytes = note.bytes,
+                .bytes = cost.bytes,
                 .times = outer.times,
                 .where = base::Where(instruction.loc),
-                .implied = note.implied,
+                .implied = cost.implied,
                 .repeats = !outer.known};
-    const sharding::MeshDef* mesh =
-        device.placed[static_cast<size_t>(instruction.results[0])]->mesh();
-    for (sharding::AxisRef a : note.axes) {
+    const sharding::MeshDef* mesh = device.place(instruction.results[0])->mesh();
+    for (sharding::AxisRef a : cost.axes) {
       const std::string& name = mesh->axes()[static_cast<size_t>(a.axis)].name;
       if (e.axes.empty() || e.axes.back() != name) e.axes.push_back(name);
     }
@@ -54,10 +52,10 @@ void AddEvents(const spmd::DeviceProgram& device, spmd::Times outer,
   }
 }
 
-int64_t DevicesOf(const spmd::DeviceProgram& device) {
-  int64_t devices = device.program.mesh ? device.program.mesh->size() : 1;
-  for (const ir::Type* placed : device.placed)
-    if (placed->mesh()) devices = std::max(devices, placed->mesh()->size());
+int64_t DevicesOf(const ir::Program& device) {
+  int64_t devices = device.mesh ? device.mesh->size() : 1;
+  for (const ir::Value& v : device.values)
+    if (v.place->mesh()) devices = std::max(devices, v.place->mesh()->size());
   return devices;
 }
 
@@ -69,7 +67,7 @@ const char* Name(CommKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-CommReport Report(const spmd::DeviceProgram& device) {
+CommReport Report(const ir::Program& device) {
   std::vector<CommEvent> events;
   AddEvents(device, {}, events);
   spmd::Flops flops = spmd::FlopsOf(device);

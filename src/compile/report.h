@@ -1,11 +1,11 @@
 // What a device program sends.
 #pragma once
-#include "spmd/device_program.h"
+#include "ir/program.h"
 #include "tessera/program.h"
 
 namespace tessera::compile {
 
-CommReport Report(const spmd::DeviceProgram& device);
+CommReport Report(const ir::Program& device);
 // Returns the collective's name in reports: "all_gather".
 const char* Name(CommKind kind);
 

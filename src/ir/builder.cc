@@ -1,3 +1,4 @@
+// Appends instructions with the types that their ops infer.
 #include "ir/builder.h"
 
 namespace tessera::ir {
@@ -25,8 +26,12 @@ ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueI
 absl::InlinedVector<ValueId, 1> Builder::EmitTyped(const OpDef& op, ParamsPtr params,
                                                    absl::Span<const ValueId> operands, Types types,
                                                    std::vector<RegionPtr> regions) {
-  Instruction instruction{&op,  std::move(params), {operands.begin(), operands.end()}, {},
-                          loc_, std::move(regions)};
+  Instruction instruction{.op = &op,
+                          .params = std::move(params),
+                          .operands = {operands.begin(), operands.end()},
+                          .results = {},
+                          .loc = loc_,
+                          .regions = std::move(regions)};
   for (const Type* t : types) instruction.results.push_back(program_.AddValue(t, loc_));
   auto results = instruction.results;
   program_.instructions.push_back(std::move(instruction));

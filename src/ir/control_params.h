@@ -9,6 +9,7 @@ namespace tessera::ir {
 // carry.
 struct WhileParams {
   int64_t constants = 0;
+  friend bool operator==(const WhileParams&, const WhileParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("constants", s.constants);
@@ -20,6 +21,7 @@ struct WhileParams {
 struct ScanParams {
   int64_t constants = 0, carries = 0, length = 0;
   bool reverse = false;  // begins with the last slice
+  friend bool operator==(const ScanParams&, const ScanParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("constants", s.constants);

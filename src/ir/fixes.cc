@@ -1,3 +1,4 @@
+// Collects the edits of a refused op, tries each, and orders those that build by what they send.
 #include "ir/fixes.h"
 
 #include <fmt/format.h>

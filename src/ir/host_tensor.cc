@@ -1,3 +1,4 @@
+// Elements of host tensors of any dtype, as integers or doubles.
 #include "ir/host_tensor.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Result types: what the op says of shapes and dtypes, then the typing rule.
 #include "ir/infer.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ std::string OperandName(const OpDef& op, size_t i) {
 }
 
 sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
-  DimsCall call{op, {}, {}, params, true};
+  DimsCall call{.op = op, .operands = {}, .results = {}, .params = params};
   for (const Type* t : operands) call.operands.push_back(&t->shape());
   for (const Type* t : results) call.results.push_back(&t->shape());
   call.to_float = results[0]->dtype().is_floating();
@@ -105,7 +106,7 @@ absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
   std::vector<ShapeAndDType> shapes = InferShapes(call);
   CheckOutRank(call, shapes[0].shape);
   CheckMesh(call);
-  DimsCall dims{call.op, {}, {}, call.params, true};
+  DimsCall dims{.op = call.op, .operands = {}, .results = {}, .params = call.params};
   std::vector<sharding::RuleOperand> operands;
   for (const Type* t : call.operands) {
     dims.operands.push_back(&t->shape());

@@ -10,7 +10,11 @@ std::vector<HostTensor> Interpret(const Program& program, std::vector<HostTensor
   for (const Capture& c : program.captures)
     values[static_cast<size_t>(c.value)] = std::move(inputs[next++]);
   for (const Instruction& instruction : program.instructions) {
-    ReferenceCall call{*instruction.op, instruction.params.get(), {}, {}, instruction.regions};
+    ReferenceCall call{.op = *instruction.op,
+                       .params = instruction.params.get(),
+                       .operands = {},
+                       .results = {},
+                       .regions = instruction.regions};
     for (ValueId v : instruction.operands) call.operands.push_back(&values[static_cast<size_t>(v)]);
     for (ValueId v : instruction.results) {
       const Type* type = program.type(v);

@@ -5,7 +5,8 @@
 namespace tessera::ir {
 
 struct MoveParams {
-  TypeText from, to;  // global types before and after
+  const Type *from, *to;  // places before and after
+  friend bool operator==(const MoveParams&, const MoveParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("from", s.from);
@@ -13,16 +14,16 @@ struct MoveParams {
   }
 };
 
-// Of halo_exchange: the global types, whose dims are the same in order, and which elements are
-// read.
+// Of halo_exchange: the places, whose dims are the same in order, and which elements are read.
 struct HaloParams {
-  std::vector<TypeText> from;
-  TypeText to;
+  std::vector<const Type*> from;
+  const Type* to;
   // [operand, dim, offset, stride, dilation]: along the dim, index o of the result reads index
   // (o * stride + offset) / dilation of the operand where that is whole and inside it. Along a dim
   // of an operand without an entry index o reads index o.
   std::vector<std::vector<int64_t>> reads;
   int64_t fill = -1;  // the operand, a scalar, that stands where nothing is read; -1: all is read
+  friend bool operator==(const HaloParams&, const HaloParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("from", s.from);
@@ -36,6 +37,7 @@ struct HaloParams {
 struct MaskParams {
   OperandDims<0> dims;
   int64_t reduction = 0;
+  friend bool operator==(const MaskParams&, const MaskParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("dims", s.dims);
@@ -46,6 +48,7 @@ struct MaskParams {
 // Of sharding_constraint: what the user asks for, over Auto axes, on the program's mesh.
 struct ConstraintParams {
   ShardingText sharding;
+  friend bool operator==(const ConstraintParams&, const ConstraintParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("sharding", s.sharding);

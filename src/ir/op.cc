@@ -1,3 +1,4 @@
+// The registry of ops by name.
 #include "ir/op.h"
 
 #include <absl/container/flat_hash_map.h>

@@ -1,3 +1,4 @@
+// Text and parsing of the fields of params.
 #include "ir/params.h"
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 
 #include "base/error.h"
 #include "ir/host_tensor.h"
+#include "ir/type.h"
 
 namespace tessera::ir {
 
@@ -22,9 +24,10 @@ std::string FieldText(const std::vector<std::vector<int64_t>>& v) {
   for (const auto& row : v) out += (out.empty() ? "" : ", ") + FieldText(row);
   return "[" + out + "]";
 }
-std::string FieldText(const std::vector<TypeText>& v) {
+std::string FieldText(const Type* v) { return v->text(); }
+std::string FieldText(const std::vector<const Type*>& v) {
   std::string out;
-  for (const TypeText& type : v) out += (out.empty() ? "" : ", ") + type.text;
+  for (const Type* type : v) out += (out.empty() ? "" : ", ") + type->text();
   return "[" + out + "]";
 }
 std::string FieldText(const PairedDims& v) { return FieldText(v.lhs) + "x" + FieldText(v.rhs); }
@@ -71,41 +74,18 @@ void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v) {
   v.clear();
   in.List("[", "]", [&] { ReadField(in, v.emplace_back()); });
 }
-void ReadField(base::Reader& in, std::vector<TypeText>& v) {
-  v.clear();
-  in.List("[", "]", [&] { ReadField(in, v.emplace_back()); });
-}
 void ReadField(base::Reader& in, PairedDims& v) {
   ReadField(in, v.lhs);
   in.Expect("x");
   ReadField(in, v.rhs);
 }
 
-void ReadField(base::Reader& in, TypeText& v) {
-  in.Peek("");
-  size_t begin = in.position();
-  in.Word();
-  auto names = [&] {
-    in.Word();
-    if (in.Accept(":")) in.List("(", ")", [&] { in.Integer(); }), in.Integer();
-  };
-  auto axes = [&] {
-    if (in.Peek("("))
-      in.List("(", ")", names);
-    else
-      names();
-  };
-  in.List("[", "]", [&] {
-    in.Integer();
-    if (in.Accept("@")) axes();
-  });
-  if (in.Peek("{"))
-    in.List("{", "}", [&] {
-      in.Word();
-      in.Expect(":");
-      axes();
-    });
-  v.text = std::string(in.Since(begin));
+void ReadField(base::Reader& in, const sharding::MeshDef* mesh, const Type*& v) {
+  v = ReadPlace(in, mesh);
+}
+void ReadField(base::Reader& in, const sharding::MeshDef* mesh, std::vector<const Type*>& v) {
+  v.clear();
+  in.List("[", "]", [&] { v.push_back(ReadPlace(in, mesh)); });
 }
 
 void ReadField(base::Reader& in, ShardingText& v) { v.text = ReadShardingText(in); }

@@ -1,10 +1,15 @@
-// Parameters of ops: a plain struct per op, with one list of its fields, from which equality, hash,
-// text and parsing come.
+// Parameters of ops: a plain struct per op, with one list of its fields, from which hash, text and
+// parsing come.
 //
 //   struct CumParams {
-//     OperandDims<0> dim; bool reverse = false;
-//     template <class S, class F> static void Fields(S& s, F f) { f("dim", s.dim); f("reverse",
-//     s.reverse); }
+//     OperandDims<0> dim;
+//     bool reverse = false;
+//     friend bool operator==(const CumParams&, const CumParams&) = default;
+//     template <class S, class F>
+//     static void Fields(S& s, F f) {
+//       f("dim", s.dim);
+//       f("reverse", s.reverse);
+//     }
 //   };
 #pragma once
 #include <cstdint>
@@ -16,7 +21,12 @@
 #include "base/reader.h"
 #include "tessera/dtype.h"
 
+namespace tessera::sharding {
+class MeshDef;
+}
 namespace tessera::ir {
+
+class Type;
 
 // Dim numbers of operand k, of the result, and pairs of the first two operands' dims.
 template <int k>
@@ -39,13 +49,8 @@ struct Literal {
   friend bool operator==(const Literal&, const Literal&) = default;
 };
 
-// A type written in a parameter: kept as text, which says all there is to compare.
-struct TypeText {
-  std::string text;
-  friend bool operator==(const TypeText&, const TypeText&) = default;
-};
-
-// A sharding written in a parameter, as Shardy writes it: text likewise.
+// A sharding written in a parameter, as Shardy writes it: kept as text, which says all there is to
+// compare.
 struct ShardingText {
   std::string text;
   friend bool operator==(const ShardingText&, const ShardingText&) = default;
@@ -66,10 +71,10 @@ std::string FieldText(bool v);
 std::string FieldText(DType v);
 std::string FieldText(const std::vector<int64_t>& v);
 std::string FieldText(const std::vector<std::vector<int64_t>>& v);
-std::string FieldText(const std::vector<TypeText>& v);
+std::string FieldText(const Type* v);
+std::string FieldText(const std::vector<const Type*>& v);
 std::string FieldText(const PairedDims& v);
 std::string FieldText(const Literal& v);
-inline std::string FieldText(const TypeText& v) { return v.text; }
 inline std::string FieldText(const ShardingText& v) { return v.text; }
 void ReadField(base::Reader& in, int64_t& v);
 void ReadField(base::Reader& in, bool& v);
@@ -78,9 +83,10 @@ void ReadField(base::Reader& in, std::vector<int64_t>& v);
 void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v);
 void ReadField(base::Reader& in, PairedDims& v);
 void ReadField(base::Reader& in, Literal& v);
-void ReadField(base::Reader& in, TypeText& v);
-void ReadField(base::Reader& in, std::vector<TypeText>& v);
 void ReadField(base::Reader& in, ShardingText& v);
+// Places on the program's mesh: its modes are not theirs, and dims need not divide.
+void ReadField(base::Reader& in, const sharding::MeshDef* mesh, const Type*& v);
+void ReadField(base::Reader& in, const sharding::MeshDef* mesh, std::vector<const Type*>& v);
 
 std::string ReadShardingText(base::Reader& in);
 
@@ -91,9 +97,7 @@ inline size_t FieldHash(size_t h, DType v) { return MixHash(h, v.code()); }
 inline size_t FieldHash(size_t h, const Literal& v) {
   return MixHash(FieldHash(h, v.dtype), v.bits);
 }
-inline size_t FieldHash(size_t h, const TypeText& v) {
-  return MixHash(h, std::hash<std::string>()(v.text));
-}
+inline size_t FieldHash(size_t h, const Type* v) { return MixHash(h, std::hash<const Type*>()(v)); }
 template <class E>
 size_t FieldHash(size_t h, const std::vector<E>& v) {
   h = MixHash(h, v.size());
@@ -112,16 +116,7 @@ class ParamsOf final : public Params {
  public:
   explicit ParamsOf(T v) : value(std::move(v)) {}
   bool Equals(const Params& other) const override {
-    if (typeid(other) != typeid(*this)) return false;
-    bool equal = true;
-    const T& b = static_cast<const ParamsOf&>(other).value;
-    T::Fields(value, [&](const char* name, const auto& mine) {
-      T::Fields(b, [&](const char* other_name, const auto& theirs) {
-        if constexpr (std::is_same_v<decltype(mine), decltype(theirs)>)
-          if (name == other_name) equal = equal && mine == theirs;
-      });
-    });
-    return equal;
+    return typeid(other) == typeid(*this) && static_cast<const ParamsOf&>(other).value == value;
   }
   size_t Hash() const override {
     size_t h = 0;
@@ -140,7 +135,8 @@ class ParamsOf final : public Params {
 
 // What an OpDef says of its params: how to read them from text.
 struct ParamsKind {
-  ParamsPtr (*read)(base::Reader& in) = nullptr;  // from after '{' to before '}'
+  // From after '{' to before '}', in the text of a program on `mesh`.
+  ParamsPtr (*read)(base::Reader& in, const sharding::MeshDef* mesh) = nullptr;
 };
 
 template <class T>
@@ -149,7 +145,7 @@ ParamsPtr MakeParams(T value) {
 }
 
 template <class T>
-ParamsPtr ReadParams(base::Reader& in) {
+ParamsPtr ReadParams(base::Reader& in, const sharding::MeshDef* mesh) {
   T value;
   do {
     std::string name = in.Word();
@@ -158,7 +154,10 @@ ParamsPtr ReadParams(base::Reader& in) {
     T::Fields(value, [&](const char* field_name, auto& field) {
       if (name != field_name) return;
       known = true;
-      ReadField(in, field);
+      if constexpr (requires { ReadField(in, field); })
+        ReadField(in, field);
+      else
+        ReadField(in, mesh, field);
     });
     if (!known) in.Fail("there is no parameter '" + name + "'");
   } while (in.Accept(","));

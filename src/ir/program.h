@@ -19,7 +19,21 @@ struct Value {
   const Type* type;
   // Where it was made: the caller's line of the instruction, or of the argument.
   Loc loc;
+  // The global type with the complete sharding, on the mesh without modes. Over Auto axes: of
+  // arguments that have one, and after propagation of every value. In a device program of every
+  // value, whose `type` is one device's part. Null: not known, or `type` says it all.
+  const Type* place = nullptr;
 };
+
+// What an instruction of a device program costs one device each time.
+struct Cost {
+  double flops = 0;
+  double whole_flops = 0;        // of one device that does all of it
+  int64_t bytes = 0;             // of a move: payload that leaves the device
+  sharding::AxisList axes = {};  // of a move
+  bool implied = true;           // a move that the user did not ask for
+};
+using CostPtr = std::shared_ptr<const Cost>;
 
 struct Instruction {
   const OpDef* op;
@@ -30,6 +44,7 @@ struct Instruction {
   // Programs with values of their own and without captures: what they use of the outside is an
   // operand of the instruction and an input of the region.
   std::vector<RegionPtr> regions = {};
+  CostPtr cost = nullptr;  // of every instruction of a lowered program
 };
 
 // An array of the outside that a program uses: its value is an extra parameter, fed at each run.
@@ -45,10 +60,6 @@ inline constexpr int kMostNested = 64;
 struct Program {
   const sharding::MeshDef* mesh = nullptr;
   std::vector<Value> values;
-  // Over Auto axes: the complete layout of a value, on the mesh without modes (PhysicalMesh), where
-  // it is known: of arguments that have one, and after propagation of every value. Empty: nothing
-  // is known, or types say it all.
-  std::vector<const Type*> placed;
   std::vector<ValueId> inputs, outputs;
   std::vector<std::pair<std::string, ValueId>> names;  // that the user gave, with named()
   std::vector<Capture> captures;
@@ -56,16 +67,10 @@ struct Program {
   bool per_device = false;                // shapes are local
 
   const Type* type(ValueId v) const { return values[static_cast<size_t>(v)].type; }
-  // Null if not known.
-  const Type* place(ValueId v) const {
-    return static_cast<size_t>(v) < placed.size() ? placed[static_cast<size_t>(v)] : nullptr;
-  }
-  void SetPlace(ValueId v, const Type* type) {
-    if (placed.size() <= static_cast<size_t>(v)) placed.resize(static_cast<size_t>(v) + 1);
-    placed[static_cast<size_t>(v)] = type;
-  }
-  ValueId AddValue(const Type* type, Loc loc) {
-    values.push_back({type, loc});
+  const Type* place(ValueId v) const { return values[static_cast<size_t>(v)].place; }
+  void SetPlace(ValueId v, const Type* place) { values[static_cast<size_t>(v)].place = place; }
+  ValueId AddValue(const Type* type, Loc loc, const Type* place = nullptr) {
+    values.push_back({type, loc, place});
     return static_cast<ValueId>(values.size()) - 1;
   }
 };

@@ -125,6 +125,7 @@ class Printer {
   std::string TypeAndPlace(ValueId v) const {
     const Type* type = program_->type(v);
     std::string text = type->text() + OtherModes(type->mesh(), program_->mesh);
+    if (program_->per_device) return text;  // the moves say how values lie over the devices
     if (const Type* place = program_->place(v)) text += " " + sharding::Text(place->sharding());
     return text;
   }
@@ -192,7 +193,8 @@ class Parser {
   void Function() {
     in_.List("(", ")", [&] { program_.inputs.push_back(Definition()); });
     if (depth_ == 0 && in_.Accept("captures"))
-      in_.List("(", ")", [&] { program_.captures.push_back({Definition(), nullptr}); });
+      in_.List("(", ")",
+               [&] { program_.captures.push_back({.value = Definition(), .array = nullptr}); });
     in_.Expect("->");
     struct Output {
       const Type *type, *place;  // place is null where the text has none
@@ -317,7 +319,8 @@ class Parser {
   }
 
   void Line() {
-    Instruction instruction{nullptr, nullptr, {}, {}, in_.Here()};
+    Instruction instruction{
+        .op = nullptr, .params = nullptr, .operands = {}, .results = {}, .loc = in_.Here()};
     if (!in_.Peek("%")) in_.Fail("expected an instruction or return");
     do instruction.results.push_back(Definition());
     while (in_.Accept(","));
@@ -330,7 +333,7 @@ class Parser {
       while (in_.Accept(","));
     if (in_.Accept("{")) {
       if (!instruction.op->params.read) in_.Fail("the op '" + name + "' has no parameters");
-      instruction.params = instruction.op->params.read(in_);
+      instruction.params = instruction.op->params.read(in_, program_.mesh);
       in_.Expect("}");
     } else if (instruction.op->params.read) {
       in_.Fail("the op '" + name + "' needs its parameters");

@@ -1,3 +1,4 @@
+// Types at the ends of data-flow edges, and what does not agree.
 #include "ir/regions.h"
 
 #include <fmt/format.h>
@@ -77,7 +78,11 @@ const Type* SliceOf(const Type* stacked) {
 
 std::optional<TypeProblem> CheckRegions(const RegionCall& call) {
   try {
-    (*call.op.type)(TypeCall{call.op, call.operands, call.params, nullptr, call.regions});
+    (*call.op.type)(TypeCall{.op = call.op,
+                             .operands = call.operands,
+                             .params = call.params,
+                             .wanted = nullptr,
+                             .regions = call.regions});
   } catch (TypeProblem& problem) {
     return std::move(problem);
   }

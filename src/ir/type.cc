@@ -1,3 +1,4 @@
+// The registry of types, and how they are read.
 #include "ir/type.h"
 
 #include <absl/container/flat_hash_set.h>
@@ -161,9 +162,7 @@ void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, sharding::TensorS
   if (s.unreduced.empty()) s.kind = Reduction::kSum;
 }
 
-}  // namespace
-
-const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
+const Type* ReadAnyType(base::Reader& in, const sharding::MeshDef* mesh) {
   std::string word = in.Word();
   DType dtype = base::ParseDType(word);
   if (dtype.is_default()) in.Fail(fmt::format("there is no dtype '{}'", word));
@@ -186,6 +185,19 @@ const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
   if (std::string problem = SizeProblem(shape); !problem.empty())
     in.Fail("the shape has " + problem);
   if (auto problem = sharding::Verify(s)) in.Fail(problem->reason);
+  return Type::Get(std::move(shape), dtype, std::move(s));
+}
+
+}  // namespace
+
+const Type* ReadPlace(base::Reader& in, const sharding::MeshDef* mesh) {
+  return ReadAnyType(in, mesh ? mesh->WithoutModes() : nullptr);
+}
+
+const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
+  const Type* type = ReadAnyType(in, mesh);
+  const Shape& shape = type->shape();
+  const sharding::TensorSharding& s = type->sharding();
   for (const auto* axes : {&s.unreduced, &s.reduced})
     for (sharding::AxisRef a : *axes)
       if (mesh->axes()[a.axis].mode != AxisMode::Explicit)
@@ -194,7 +206,7 @@ const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
   if (uneven >= 0)
     in.Fail(fmt::format("dim {} has size {}, which its {} shards do not divide", uneven,
                         shape[uneven], sharding::SizeOf(s.dims[uneven].axes)));
-  return Type::Get(std::move(shape), dtype, std::move(s));
+  return type;
 }
 
 const Type* ParseType(std::string_view text, const sharding::MeshDef* mesh, Loc loc) {

@@ -62,4 +62,7 @@ class Reader;
 }
 namespace tessera::ir {
 const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh);
-}
+// The same of how a value lies over the devices: the modes of `mesh` do not matter, and dims need
+// not divide.
+const Type* ReadPlace(base::Reader& in, const sharding::MeshDef* mesh);
+}  // namespace tessera::ir

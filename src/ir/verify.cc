@@ -1,3 +1,4 @@
+// Checks that a program defines before it uses, and declares the types that its ops give.
 #include <fmt/format.h>
 
 #include "base/error.h"

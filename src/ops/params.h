@@ -1,5 +1,5 @@
 // What one needs to apply an op that is not elementwise: its name, and its params if it has any.
-// A params struct's list of fields is all that equality, hash, text and parsing know.
+// A params struct's list of fields is all that hash, text and parsing know.
 #pragma once
 #include "ir/op.h"
 #include "ir/params.h"
@@ -14,6 +14,7 @@ using ir::ResultDims;
 
 struct ConstantParams {  // one element; the result is a scalar
   Literal value;
+  friend bool operator==(const ConstantParams&, const ConstantParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("value", s.value);
@@ -21,6 +22,7 @@ struct ConstantParams {  // one element; the result is a scalar
 };
 struct IotaParams {  // the index along `dim` of the result
   ResultDims dim;
+  friend bool operator==(const IotaParams&, const IotaParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("dim", s.dim);
@@ -28,6 +30,7 @@ struct IotaParams {  // the index along `dim` of the result
 };
 struct TransposeParams {  // dim i of the result is dim perm[i] of the operand
   OperandDims<0> perm;
+  friend bool operator==(const TransposeParams&, const TransposeParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("perm", s.perm);
@@ -35,6 +38,7 @@ struct TransposeParams {  // dim i of the result is dim perm[i] of the operand
 };
 struct BroadcastParams {  // dim i of the operand is dim dims[i] of the result
   ResultDims dims;
+  friend bool operator==(const BroadcastParams&, const BroadcastParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("dims", s.dims);
@@ -42,6 +46,7 @@ struct BroadcastParams {  // dim i of the operand is dim dims[i] of the result
 };
 struct SliceParams {  // x[start:limit:stride], one entry per dim
   std::vector<int64_t> starts, limits, strides;
+  friend bool operator==(const SliceParams&, const SliceParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("starts", s.starts);
@@ -51,6 +56,7 @@ struct SliceParams {  // x[start:limit:stride], one entry per dim
 };
 struct PadParams {  // one entry per dim; low and high may be negative
   std::vector<int64_t> low, high, interior;
+  friend bool operator==(const PadParams&, const PadParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("low", s.low);
@@ -60,6 +66,7 @@ struct PadParams {  // one entry per dim; low and high may be negative
 };
 struct DimParams {  // concatenate: the joined dim; argmax, argmin: the reduced one
   OperandDims<0> dim;
+  friend bool operator==(const DimParams&, const DimParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("dim", s.dim);
@@ -68,6 +75,7 @@ struct DimParams {  // concatenate: the joined dim; argmax, argmin: the reduced 
 struct RollParams {  // element i of the dim goes to i + shift, from 0 again behind its end
   OperandDims<0> dim;
   int64_t shift = 0;
+  friend bool operator==(const RollParams&, const RollParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("dim", s.dim);
@@ -77,6 +85,7 @@ struct RollParams {  // element i of the dim goes to i + shift, from 0 again beh
 
 struct DimsParams {  // rev: the reversed dims; reduce_*: the reduced ones, ascending
   OperandDims<0> dims;
+  friend bool operator==(const DimsParams&, const DimsParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("dims", s.dims);
@@ -85,6 +94,7 @@ struct DimsParams {  // rev: the reversed dims; reduce_*: the reduced ones, asce
 struct CumulativeParams {
   OperandDims<0> dim;
   bool reverse = false;
+  friend bool operator==(const CumulativeParams&, const CumulativeParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("dim", s.dim);
@@ -93,6 +103,7 @@ struct CumulativeParams {
 };
 struct DotParams {  // pairs of dims of lhs and rhs
   PairedDims contract, batch;
+  friend bool operator==(const DotParams&, const DotParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("contract", s.contract);
@@ -103,6 +114,7 @@ struct SortParams {  // by the first num_keys operands
   OperandDims<0> dim;
   int64_t num_keys = 1;
   bool descending = false;
+  friend bool operator==(const SortParams&, const SortParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("dim", s.dim);
@@ -112,6 +124,7 @@ struct SortParams {  // by the first num_keys operands
 };
 struct TopKParams {
   int64_t k = 1;
+  friend bool operator==(const TopKParams&, const TopKParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("k", s.k);

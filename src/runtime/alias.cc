@@ -1,3 +1,4 @@
+// Which exchanges only rename buffers.
 #include <algorithm>
 #include <numeric>
 
@@ -62,7 +63,7 @@ std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::Value
     begins.push_back(begin * item);
   }
   if (!(permutes || aligned) || !Injective(begins, out.bytes)) return std::nullopt;
-  Alias alias{permutes, out.bytes, nullptr};
+  Alias alias{.permutes = permutes, .stride = out.bytes, .slots = nullptr};
   for (int64_t begin : begins) alias.stride = std::gcd(alias.stride, begin);
   std::vector<int32_t> slots;
   for (int64_t begin : begins) slots.push_back(static_cast<int32_t>(begin / alias.stride));

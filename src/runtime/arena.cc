@@ -1,3 +1,4 @@
+// Memory of the process: blocks in size classes, taken from the system in large pieces.
 #include "runtime/arena.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Exchanges made ready, cut into units, and run.
 #include "runtime/exchange.h"
 
 #include <algorithm>

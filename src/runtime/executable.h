@@ -113,7 +113,7 @@ struct Output {
 };
 
 // How the nodes are shared out over a number of workers.
-struct NodeSchedule {
+struct NodeAssignment {
   enum Mode : uint8_t {
     kFirst,   // worker 0 does it all
     kOwners,  // each worker does its block of instances
@@ -124,11 +124,11 @@ struct NodeSchedule {
   Mode mode = kFirst;
   bool barrier = false;  // before the node
 };
-struct Schedule {
+struct Assignment {
   int workers = 0;
   bool forced = false;
   bool parallel = false;  // some node uses more than one worker
-  std::vector<NodeSchedule> nodes;
+  std::vector<NodeAssignment> nodes;
 };
 
 struct Executable {
@@ -145,16 +145,16 @@ struct Executable {
   int32_t max_operands = 0;
   int64_t peak_bytes = 0;
   double seconds = 0;
-  // Of runs of the team only, which take turns: the schedule of the last team; how long the last
+  // Of runs of the team only, which take turns: the assignment of the last team; how long the last
   // run took that one worker did alone.
-  mutable Schedule schedule;
+  mutable Assignment assignment;
   mutable double alone_seconds = 0;
 };
 
 // True if the step runs on all workers at once in a node of mode kSplit.
 bool Splits(const ReadyStep& step, bool forced);
 
-// Fills `schedule` for a number of workers. `forced`: as if all work were large.
-void MakeSchedule(const Executable& executable, int workers, bool forced, Schedule& schedule);
+// Fills `assignment` for a number of workers. `forced`: as if all work were large.
+void AssignWork(const Executable& executable, int workers, bool forced, Assignment& assignment);
 
 }  // namespace tessera::runtime

@@ -1,3 +1,4 @@
+// Lays a plan out as one list of nodes, and finds how long each value lives.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -72,7 +73,7 @@ class Analyser {
       Read(loop.predicate, test, 0);
     }
     AddNodes(loop.body);
-    LoopFlow flow{&loop, first, Next(), {}};
+    LoopFlow flow{.loop = &loop, .first = first, .last = Next(), .carries = {}};
     for (const plan::Carry& carry : loop.carries) {
       const Life& life = flow_.lives[carry.value];
       flow.carries.push_back({carry.value, carry.next, life.last_node, life.last_step});
@@ -132,7 +133,7 @@ class Analyser {
 
   void AddExchange(const plan::Exchange& exchange) {
     const auto node = static_cast<int32_t>(flow_.nodes.size());
-    AddNode({&exchange, plan_.values[exchange.out].layout, {}});
+    AddNode({.exchange = &exchange, .layout = plan_.values[exchange.out].layout, .steps = {}});
     for (int32_t v : exchange.in) Read(v, node, 0);
     Make(exchange.out, node, 0);
   }
@@ -151,7 +152,7 @@ class Analyser {
     for (size_t n = begin_; n < flow_.nodes.size(); ++n) {
       if (flow_.nodes[n].layout == layout) return n;
     }
-    AddNode({nullptr, layout, {}});
+    AddNode({.layout = layout, .steps = {}});
     return flow_.nodes.size() - 1;
   }
 

@@ -1,3 +1,4 @@
+// Gives every value its memory: shared, in place, in a block or in a frame.
 #include "runtime/memory_plan.h"
 
 #include <algorithm>

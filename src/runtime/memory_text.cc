@@ -1,3 +1,4 @@
+// Where the values of a plan are in memory, as text.
 #include "runtime/memory_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// From a plan to the tables that a run walks.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -167,7 +168,7 @@ class Preparer {
   void AddOperand(int32_t v, int32_t layout, bool writes, ReadyNode& node) {
     const Place& place = memory_.places[v];
     if (place.frame) {
-      node.operands.push_back({-1, place.offset, nullptr});
+      node.operands.push_back({.view = -1, .offset = place.offset, .index = nullptr});
       return;
     }
     const int32_t* index = IndexOf(layout, plan().values[v].layout);

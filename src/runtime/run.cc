@@ -1,3 +1,4 @@
+// Runs an executable: binds buffers, chooses workers, and gives the outputs back.
 #include <pthread.h>
 
 #include <algorithm>
@@ -217,11 +218,11 @@ int ChooseWorkers(const Executable& executable, Team& team, double seconds, Cloc
     const bool awake = now - std::exchange(team.last_large, now) < kAwake;
     if (!awake && seconds < kWorthWaking) return 1;
   }
-  Schedule& schedule = executable.schedule;
-  if (schedule.workers != workers || schedule.forced != forced) {
-    MakeSchedule(executable, workers, forced, schedule);
+  Assignment& assignment = executable.assignment;
+  if (assignment.workers != workers || assignment.forced != forced) {
+    AssignWork(executable, workers, forced, assignment);
   }
-  return schedule.parallel ? workers : 1;
+  return assignment.parallel ? workers : 1;
 }
 
 double Since(Clock::time_point begin, Clock::time_point end) {

@@ -1,3 +1,4 @@
+// Copies that write past the caches.
 #include "runtime/stream_copy.h"
 
 #include <algorithm>

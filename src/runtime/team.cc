@@ -1,3 +1,4 @@
+// The threads of the process that run plans together.
 #include "runtime/team.h"
 
 #include <omp.h>

@@ -1,3 +1,4 @@
+// What one worker does of a run.
 #include "runtime/worker.h"
 
 #include <algorithm>
@@ -44,19 +45,19 @@ class Worker {
 
   // After a failure in its own part a worker goes on to the next barrier only.
   void Parallel() noexcept {
-    const std::vector<NodeSchedule>& schedule = executable_.schedule.nodes;
+    const std::vector<NodeAssignment>& assignment = executable_.assignment.nodes;
     for (size_t n = 0; n < executable_.nodes.size(); ++n) {
-      if (schedule[n].barrier && !Meet()) return;
+      if (assignment[n].barrier && !Meet()) return;
       const ReadyNode& node = executable_.nodes[n];
       if (node.control) {
         const size_t next = Steer(*node.control, n);
         // What comes after a loop does not know which of its nodes were the last.
         if (node.control->kind == Control::kTest && next != n + 1 && !Meet()) return;
         n = next - 1;
-      } else if (schedule[n].mode == NodeSchedule::kSplit) {
+      } else if (assignment[n].mode == NodeAssignment::kSplit) {
         if (!RunSplit(node)) return;
       } else if (!run_.done[n]) {
-        Guarded([&] { RunShare(node, schedule[n].mode); });
+        Guarded([&] { RunShare(node, assignment[n].mode); });
       }
     }
     Meet();  // so that nobody waits in libgomp, which spins for milliseconds
@@ -160,9 +161,9 @@ class Worker {
     }
   }
 
-  void RunShare(const ReadyNode& node, NodeSchedule::Mode mode) {
+  void RunShare(const ReadyNode& node, NodeAssignment::Mode mode) {
     int64_t begin = 0, end = node.exchange ? node.exchange->units() : node.instances;
-    if (mode != NodeSchedule::kFirst) {
+    if (mode != NodeAssignment::kFirst) {
       const int64_t work = end;
       begin = Begin(work, id_), end = Begin(work, id_ + 1);
     } else if (id_ != 0) {
@@ -190,7 +191,7 @@ class Worker {
     bool met = false;  // no work since the last barrier
     for (int64_t i = 0; i < node.instances; ++i) {
       for (const ReadyStep& step : node.steps) {
-        if (!Splits(step, executable_.schedule.forced)) {
+        if (!Splits(step, executable_.assignment.forced)) {
           if (id_ == 0) Guarded([&] { Call(step, node, i, frame0_, 0, 1); });
           met = false;
           continue;

@@ -1,3 +1,4 @@
+// The nodes of a fused group, one per instruction, as the fused kernel takes them.
 #include "spmd/fuse.h"
 
 #include <absl/container/flat_hash_map.h>

@@ -1,3 +1,6 @@
+// Lowering: partitions every op, moves its operands and results, and lowers regions.
+#include "spmd/lower.h"
+
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
@@ -5,13 +8,14 @@
 #include <optional>
 #include <utility>
 
+#include "ir/builder.h"
 #include "ir/memo.h"
 #include "ir/move_params.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
-#include "spmd/device_program.h"
 #include "spmd/moves.h"
 #include "spmd/regions.h"
+#include "spmd/simplify.h"
 
 namespace tessera::spmd {
 namespace {
@@ -25,11 +29,10 @@ struct Decision {
   absl::InlinedVector<const ir::Type*, 1> results;   // what it then leaves
   // Operands whose padding would reach a reduction: what to put there first. Null: nothing.
   absl::InlinedVector<ir::ParamsPtr, 3> masks;
-  double flops = 0, whole_flops = 0;
+  ir::CostPtr cost;
   bool expands = false;  // by Kernel::sharded
   // The op reads parts of shards of other devices: what of them. Null: it has its kernel.
   ir::ParamsPtr halo;
-  Note halo_note = {};
 };
 
 // Memory that outlives one program, per thread, so that a hit takes no lock; of the machine balance
@@ -42,18 +45,20 @@ DecisionMemo& Decisions() {
   return *memo;
 }
 
+ir::CostPtr Costing(ir::Cost cost) { return std::make_shared<const ir::Cost>(std::move(cost)); }
+
 // A device program while it grows.
 struct Draft {
-  DeviceProgram device;
-  // Per value: the instruction that makes it, -1 for inputs; whether it is light: made of less data
-  // than it has, so that a part of it is better made than cut out. Broadcasts are, elementwise ops
-  // of operands that are all repeated, and what is made of light values and numbers alone by
-  // elementwise ops and by moving elements.
+  ir::Program program;
+  // The instruction that makes a value; whether it is light: made of less data than it has, so that
+  // a part of it is better made than cut out. Broadcasts are, elementwise ops of operands that are
+  // all repeated, and what is made of light values and numbers alone by elementwise ops and by
+  // moving elements.
   struct Origin {
     int32_t instruction = -1;
     bool light = false;
   };
-  std::vector<Origin> origins;
+  std::vector<Origin> origins;  // by value; inputs have none
   // Parts of light values that were made.
   absl::flat_hash_map<std::pair<ir::ValueId, const ir::Type*>, ir::ValueId> parts;
 };
@@ -66,7 +71,7 @@ class Lowering {
     map_.assign(from.values.size(), -1);
   }
 
-  DeviceProgram Run() {
+  ir::Program Run() {
     for (ir::ValueId v : from_.inputs) program().inputs.push_back(Parameter(v));
     for (const ir::Capture& c : from_.captures)
       program().captures.push_back({Parameter(c.value), c.array});
@@ -75,22 +80,24 @@ class Lowering {
       LowerInstruction(instruction);
     }
     for (ir::ValueId v : from_.outputs) program().outputs.push_back(At(v));
-    Simplify(draft_.device);
-    return std::move(draft_.device);
+    Simplify(program());
+    return std::move(program());
   }
 
  private:
   ir::ValueId At(ir::ValueId v) const { return map_[static_cast<size_t>(v)]; }
 
-  ir::Program& program() { return draft_.device.program; }
+  ir::Program& program() { return draft_.program; }
 
-  ir::ValueId AddValue(const ir::Type* placed, Loc loc) {
-    draft_.device.placed.push_back(placed);
-    draft_.origins.emplace_back();
-    return program().AddValue(LocalType(placed), loc);
+  ir::ValueId AddValue(const ir::Type* place, Loc loc) {
+    return program().AddValue(LocalType(place), loc, place);
   }
-  const ir::Type* Placed(ir::ValueId v) const {
-    return draft_.device.placed[static_cast<size_t>(v)];
+  const ir::Type* Place(ir::ValueId v) const { return draft_.program.place(v); }
+  // Null for inputs.
+  const Draft::Origin* OriginOf(ir::ValueId v) const {
+    if (static_cast<size_t>(v) >= draft_.origins.size()) return nullptr;
+    const Draft::Origin& origin = draft_.origins[static_cast<size_t>(v)];
+    return origin.instruction < 0 ? nullptr : &origin;
   }
   // What a value of the program must be laid out as.
   const ir::Type* Wanted(ir::ValueId v) const {
@@ -129,7 +136,7 @@ class Lowering {
                                       const ir::Type* result) {
     ir::Program inner;
     inner.mesh = from_.mesh ? from_.mesh->WithoutModes() : nullptr;
-    for (ir::ValueId v : operands) inner.inputs.push_back(inner.AddValue(Placed(v), loc_));
+    for (ir::ValueId v : operands) inner.inputs.push_back(inner.AddValue(Place(v), loc_));
     ir::Builder builder(inner, loc_);
     inner.outputs = expand(builder, params, inner.inputs, result);
     Lowering sub(inner);
@@ -150,7 +157,7 @@ class Lowering {
   std::vector<ir::ValueId> LowerRegions(const ir::Instruction& instruction,
                                         const std::vector<ir::ValueId>& operands,
                                         const std::vector<const ir::Type*>& results) {
-    std::vector<DeviceProgram> regions;
+    std::vector<ir::Program> regions;
     for (const ir::RegionPtr& region : instruction.regions) {
       Lowering inner(*region);
       if (!region->mesh) inner.program().mesh = from_.mesh;
@@ -159,20 +166,15 @@ class Lowering {
     std::vector<ir::ValueId> ins = operands, outs;
     ir::ParamsPtr params = Hoist(instruction, regions, ins);
     for (const ir::Type* t : results) outs.push_back(AddValue(t->WithWeak(false), loc_));
-    Note note;
-    std::vector<ir::RegionPtr> programs;
-    for (DeviceProgram& region : regions) {
-      note.regions.push_back(std::make_shared<const DeviceProgram>(std::move(region)));
-      programs.emplace_back(note.regions.back(), &note.regions.back()->program);
-    }
-    Emit(*instruction.op, std::move(params), ins, outs, std::move(note));
-    program().instructions.back().regions = std::move(programs);
+    ir::Instruction& made = Emit(*instruction.op, std::move(params), ins, outs, Costing({}));
+    for (ir::Program& region : regions)
+      made.regions.push_back(std::make_shared<const ir::Program>(std::move(region)));
     return outs;
   }
 
   // Does before a loop or branch what its regions move of the outside: the collectives that are the
   // same in every iteration, and slices. Returns its parameters.
-  ir::ParamsPtr Hoist(const ir::Instruction& instruction, std::vector<DeviceProgram>& regions,
+  ir::ParamsPtr Hoist(const ir::Instruction& instruction, std::vector<ir::Program>& regions,
                       std::vector<ir::ValueId>& operands) {
     Constants constants = ConstantsOf(instruction);
     auto before = static_cast<int64_t>(constants.count);
@@ -183,16 +185,16 @@ class Lowering {
   }
 
   // Returns how many constants are added, behind those that are there.
-  size_t HoistFrom(std::vector<DeviceProgram>& regions, size_t r, const Constants& constants,
+  size_t HoistFrom(std::vector<ir::Program>& regions, size_t r, const Constants& constants,
                    std::vector<ir::ValueId>& operands) {
-    DeviceProgram& body = regions[r];
+    ir::Program& body = regions[r];
     Invariants invariants = FindInvariants(body, constants);
     if (invariants.results.empty()) return 0;
-    std::vector<ir::ValueId> outside(body.program.values.size(), -1), given;
+    std::vector<ir::ValueId> outside(body.values.size(), -1), given;
     for (size_t i = 0; i < constants.count; ++i)
-      outside[static_cast<size_t>(body.program.inputs[i])] = operands[constants.first + i];
+      outside[static_cast<size_t>(body.inputs[i])] = operands[constants.first + i];
     for (size_t i : invariants.instructions) {
-      const ir::Instruction& inner = body.program.instructions[i];
+      const ir::Instruction& inner = body.instructions[i];
       std::vector<ir::ValueId> ins, outs;
       for (ir::ValueId v : inner.operands) ins.push_back(outside[static_cast<size_t>(v)]);
       if (IsPadding(inner)) {  // the slice behind it pads again, if it must
@@ -200,24 +202,22 @@ class Lowering {
         continue;
       }
       if (IsSlice(inner)) {
-        auto made = static_cast<size_t>(inner.results[0]);
-        outside[made] = Reshard(ins[0], body.placed[made], body.notes[i].implied);
+        ir::ValueId made = inner.results[0];
+        outside[static_cast<size_t>(made)] = Reshard(ins[0], body.place(made), inner.cost->implied);
         continue;
       }
       for (ir::ValueId v : inner.results)
-        outs.push_back(outside[static_cast<size_t>(v)] =
-                           AddValue(body.placed[static_cast<size_t>(v)], inner.loc));
-      Emit(*inner.op, inner.params, ins, outs, body.notes[i]);
-      program().instructions.back().loc = inner.loc;
+        outs.push_back(outside[static_cast<size_t>(v)] = AddValue(body.place(v), inner.loc));
+      Emit(*inner.op, inner.params, ins, outs, inner.cost).loc = inner.loc;
     }
-    std::vector<const ir::Type*> placed;
+    std::vector<const ir::Type*> places;
     for (ir::ValueId v : invariants.results) {
       given.push_back(outside[static_cast<size_t>(v)]);
-      placed.push_back(body.placed[static_cast<size_t>(v)]);
+      places.push_back(body.place(v));
     }
-    for (DeviceProgram& region : regions) {
+    for (ir::Program& region : regions) {
       std::vector<ir::ValueId> values(given.size(), -1);
-      MakeInputs(region, &region == &body ? invariants.results : values, constants.count, placed);
+      MakeInputs(region, &region == &body ? invariants.results : values, constants.count, places);
     }
     operands.insert(operands.begin() + static_cast<long>(constants.first + constants.count),
                     given.begin(), given.end());
@@ -231,7 +231,7 @@ class Lowering {
                                        bool anew = false) {
     if (std::holds_alternative<ir::Elementwise>(*instruction.op->lowering)) TakeScalars(operands);
     ir::OpKey key{instruction.op, instruction.params, {}};
-    for (ir::ValueId v : operands) key.types.push_back(Placed(v));
+    for (ir::ValueId v : operands) key.types.push_back(Place(v));
     key.types.insert(key.types.end(), results.begin(), results.end());
     // Held here: what is lowered for its operands may make the memory forget it.
     const std::shared_ptr<const Decision> held = Decisions().Get(std::move(key), [&] {
@@ -240,7 +240,7 @@ class Lowering {
     const Decision& decision = *held;
     if (decision.expands) {
       std::vector<ir::ValueId> even;
-      for (ir::ValueId v : operands) even.push_back(Reshard(v, Even(Placed(v)), true));
+      for (ir::ValueId v : operands) even.push_back(Reshard(v, Even(Place(v)), true));
       std::vector<ir::ValueId> made =
           ExpandInto(std::get<ir::Kernel>(*instruction.op->lowering).sharded,
                      instruction.params.get(), even, results[0]);
@@ -256,10 +256,9 @@ class Lowering {
     }
     for (const ir::Type* left : decision.results) outs.push_back(AddValue(left, loc_));
     if (decision.halo)
-      Emit(OpOf(StepKind::kHaloExchange), decision.halo, ins, outs, decision.halo_note);
+      Emit(OpOf(StepKind::kHaloExchange), decision.halo, ins, outs, decision.cost);
     else
-      Emit(*instruction.op, instruction.params, ins, outs,
-           {.flops = decision.flops, .whole_flops = decision.whole_flops});
+      Emit(*instruction.op, instruction.params, ins, outs, decision.cost);
     for (size_t i = 0; i < results.size(); ++i)
       outs[i] = anew ? Moved(outs[i], results[i], true) : Reshard(outs[i], results[i], true);
     return outs;
@@ -270,8 +269,8 @@ class Lowering {
     std::vector<const ir::Type*> types;
     std::vector<sharding::PartitionTensor> ins, outs;
     for (ir::ValueId v : operands) {
-      types.push_back(Placed(v));
-      ins.push_back({&Placed(v)->shape(), Placed(v)->dtype().size(), &Placed(v)->sharding()});
+      types.push_back(Place(v));
+      ins.push_back({&Place(v)->shape(), Place(v)->dtype().size(), &Place(v)->sharding()});
     }
     for (const ir::Type* t : results)
       outs.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
@@ -281,10 +280,6 @@ class Lowering {
     Decision decision;
     auto* kernel = std::get_if<ir::Kernel>(&*instruction.op->lowering);
     decision.expands = kernel && kernel->sharded && ReducesSharded(map, types);
-    decision.flops = flops * p.flops;
-    decision.whole_flops = flops;
-    for (const sharding::Factor& f : map.factors)
-      decision.whole_flops *= static_cast<double>(f.size);
     for (size_t i = 0; i < types.size(); ++i)
       decision.operands.push_back(
           ir::Type::Get(types[i]->shape(), types[i]->dtype(), std::move(p.operands[i])));
@@ -295,21 +290,26 @@ class Lowering {
       decision.masks.push_back(MaskOf(map, map.operands[i], *decision.operands[i]));
     if (!p.halo_axes.empty()) {
       decision.halo = HaloOf(map, decision);
-      decision.halo_note = {.bytes = p.halo_bytes, .axes = p.halo_axes};
+      decision.cost = Costing({.bytes = p.halo_bytes, .axes = p.halo_axes});
+      return decision;
     }
+    double whole = flops;
+    for (const sharding::Factor& f : map.factors) whole *= static_cast<double>(f.size);
+    decision.cost = Costing({.flops = flops * p.flops, .whole_flops = whole});
     return decision;
   }
 
   static ir::ParamsPtr HaloOf(const sharding::DimMap& map, const Decision& decision) {
-    ir::HaloParams halo{.from = {}, .to = {decision.results[0]->text()}, .reads = {}};
-    for (const ir::Type* type : decision.operands) halo.from.push_back({type->text()});
+    ir::HaloParams halo{.from = {decision.operands.begin(), decision.operands.end()},
+                        .to = decision.results[0],
+                        .reads = {},
+                        .fill = sharding::FillOf(map)};
     for (const sharding::Access& a : map.accesses) {
       const sharding::DimFactors& dims = map.operands[static_cast<size_t>(a.operand)];
       int64_t dim = 0;
       while (dims[static_cast<size_t>(dim)][0] != a.factor) ++dim;
       halo.reads.push_back({a.operand, dim, a.offset, a.stride, a.dilation});
     }
-    halo.fill = sharding::FillOf(map);
     return ir::MakeParams(std::move(halo));
   }
 
@@ -344,7 +344,7 @@ class Lowering {
 
   // Returns v laid out as `to`.
   ir::ValueId Reshard(ir::ValueId v, const ir::Type* to, bool implied) {
-    const ir::Type* from = Placed(v);
+    const ir::Type* from = Place(v);
     if (from == to || from->sharding() == to->sharding()) return v;
     if (std::optional<ir::ValueId> part = PartOf(v, to)) return *part;
     return Moved(v, to, implied);
@@ -352,12 +352,12 @@ class Lowering {
 
   // Returns a part of v made as such, if v is light.
   std::optional<ir::ValueId> PartOf(ir::ValueId v, const ir::Type* to) {
-    const Draft::Origin origin = draft_.origins[static_cast<size_t>(v)];
-    if (origin.instruction < 0) return {};
-    const ir::Instruction& maker = program().instructions[static_cast<size_t>(origin.instruction)];
-    if (!origin.light && !IsSlice(maker)) return {};
+    const Draft::Origin* origin = OriginOf(v);
+    if (!origin) return {};
+    const ir::Instruction& maker = program().instructions[static_cast<size_t>(origin->instruction)];
+    if (!origin->light && !IsSlice(maker)) return {};
     if (auto it = draft_.parts.find({v, to}); it != draft_.parts.end()) return it->second;
-    if (!OnlySlices(Placed(v), to)) return {};
+    if (!OnlySlices(Place(v), to)) return {};
     if (IsSlice(maker)) return PartOf(maker.operands[0], to);
     if (maker.results.size() != 1 || depth_ == kDeepest) return {};
     const ir::Instruction made = maker;  // the list grows
@@ -390,18 +390,19 @@ class Lowering {
     std::vector<ir::ValueId> taken;
     for (ir::ValueId v : operands) taken.push_back(ScalarOf(v).value_or(v));
     if (std::any_of(taken.begin(), taken.end(),
-                    [&](ir::ValueId v) { return !Placed(v)->shape().empty(); }))
+                    [&](ir::ValueId v) { return !Place(v)->shape().empty(); }))
       operands = std::move(taken);
   }
 
   // Returns the number that v is everywhere, if it is a broadcast of one.
   std::optional<ir::ValueId> ScalarOf(ir::ValueId v) const {
-    int32_t i = draft_.origins[static_cast<size_t>(v)].instruction;
-    if (i < 0) return {};
-    const ir::Instruction& made = draft_.device.program.instructions[static_cast<size_t>(i)];
+    const Draft::Origin* origin = OriginOf(v);
+    if (!origin) return {};
+    const ir::Instruction& made =
+        draft_.program.instructions[static_cast<size_t>(origin->instruction)];
     if (!std::holds_alternative<ir::Broadcast>(*made.op->lowering)) return {};
-    const ir::Type* scalar = Placed(made.operands[0]);
-    if (!scalar->shape().empty() || !Placed(v)->sharding().unreduced.empty() ||
+    const ir::Type* scalar = Place(made.operands[0]);
+    if (!scalar->shape().empty() || !Place(v)->sharding().unreduced.empty() ||
         !scalar->sharding().unreduced.empty())
       return {};
     return made.operands[0];
@@ -416,21 +417,20 @@ class Lowering {
   }
 
   ir::ValueId Moved(ir::ValueId v, const ir::Type* to, bool implied) {
-    const ir::Type* from = Placed(v);
+    const ir::Type* from = Place(v);
     if (from == to || from->sharding() == to->sharding()) return v;
     for (const sharding::ReshardStep& step : sharding::PlanReshard(
              from->shape(), from->dtype().size(), from->sharding(), to->sharding())) {
       const ir::Type* after = ir::Type::Get(from->shape(), from->dtype(), step.after);
-      Note local;
-      local.implied = implied;
-      Note note{implied, step.bytes, step.axes};
+      const ir::Cost local{.implied = implied};
+      const ir::Cost cost{.bytes = step.bytes, .axes = step.axes, .implied = implied};
       if (step.kind == StepKind::kAllSlice)
-        v = Move(OpOf(StepKind::kPadToShards), v, Padded(Placed(v), step.after), local);
+        v = Move(OpOf(StepKind::kPadToShards), v, Padded(Place(v), step.after), local);
       if (step.kind == StepKind::kAllGather) {
-        v = Move(OpOf(step.kind), v, Padded(after, Placed(v)->sharding()), note);
+        v = Move(OpOf(step.kind), v, Padded(after, Place(v)->sharding()), cost);
         v = Move(OpOf(StepKind::kTrim), v, after, local);
       } else {
-        v = Move(OpOf(step.kind), v, after, note);
+        v = Move(OpOf(step.kind), v, after, cost);
       }
     }
     return v;
@@ -456,17 +456,18 @@ class Lowering {
     return shape == type->shape() ? type : ir::Type::Get(shape, type->dtype(), type->sharding());
   }
 
-  ir::ValueId Move(const ir::OpDef& op, ir::ValueId v, const ir::Type* after, const Note& note) {
-    const ir::Type* before = Placed(v);
+  ir::ValueId Move(const ir::OpDef& op, ir::ValueId v, const ir::Type* after,
+                   const ir::Cost& cost) {
+    const ir::Type* before = Place(v);
     if (before == after) return v;
     ir::ValueId next = AddValue(after, loc_);
-    Emit(op, MoveParamsOf(*before, *after), {v}, {next}, note);
+    Emit(op, ir::MakeParams(ir::MoveParams{.from = before, .to = after}), {v}, {next},
+         Costing(cost));
     return next;
   }
 
   bool IsLight(const ir::OpDef& op, absl::Span<const ir::ValueId> ins, int64_t elements) const {
-    if (std::holds_alternative<ir::Broadcast>(*op.lowering) &&
-        Placed(ins[0])->elements() < elements)
+    if (std::holds_alternative<ir::Broadcast>(*op.lowering) && Place(ins[0])->elements() < elements)
       return true;
     bool repeats = std::holds_alternative<ir::Elementwise>(*op.lowering);
     // Heavier work is not done twice.
@@ -475,19 +476,25 @@ class Lowering {
         std::holds_alternative<ir::Move>(*op.lowering))
       return false;
     return std::all_of(ins.begin(), ins.end(), [&](ir::ValueId v) {
-      return Placed(v)->shape().empty() || draft_.origins[static_cast<size_t>(v)].light ||
-             (repeats && Placed(v)->elements() < elements);
+      return Place(v)->shape().empty() || (OriginOf(v) && OriginOf(v)->light) ||
+             (repeats && Place(v)->elements() < elements);
     });
   }
 
-  void Emit(const ir::OpDef& op, ir::ParamsPtr params, absl::Span<const ir::ValueId> ins,
-            absl::Span<const ir::ValueId> outs, Note note) {
+  ir::Instruction& Emit(const ir::OpDef& op, ir::ParamsPtr params,
+                        absl::Span<const ir::ValueId> ins, absl::Span<const ir::ValueId> outs,
+                        ir::CostPtr cost) {
+    draft_.origins.resize(program().values.size());
     Draft::Origin origin{static_cast<int32_t>(program().instructions.size()),
-                         IsLight(op, ins, Placed(outs[0])->elements())};
+                         IsLight(op, ins, Place(outs[0])->elements())};
     for (ir::ValueId v : outs) draft_.origins[static_cast<size_t>(v)] = origin;
-    program().instructions.push_back(
-        {&op, std::move(params), {ins.begin(), ins.end()}, {outs.begin(), outs.end()}, loc_});
-    draft_.device.notes.push_back(std::move(note));
+    program().instructions.push_back({.op = &op,
+                                      .params = std::move(params),
+                                      .operands = {ins.begin(), ins.end()},
+                                      .results = {outs.begin(), outs.end()},
+                                      .loc = loc_,
+                                      .cost = std::move(cost)});
+    return program().instructions.back();
   }
 
   const ir::Program& from_;
@@ -501,15 +508,14 @@ class Lowering {
 
 }  // namespace
 
-const ir::Type* LocalType(const ir::Type* placed) {
+const ir::Type* LocalType(const ir::Type* place) {
   static thread_local absl::flat_hash_map<const ir::Type*, const ir::Type*> locals;
-  const ir::Type*& local = locals[placed];
+  const ir::Type*& local = locals[place];
   if (!local)
-    local =
-        ir::Type::Get(sharding::LocalShape(placed->shape(), placed->sharding()), placed->dtype());
+    local = ir::Type::Get(sharding::LocalShape(place->shape(), place->sharding()), place->dtype());
   return local;
 }
 
-DeviceProgram Lower(const ir::Program& program) { return Lowering(program).Run(); }
+ir::Program Lower(const ir::Program& program) { return Lowering(program).Run(); }
 
 }  // namespace tessera::spmd

@@ -1,39 +1,47 @@
+// The one table of which op is which step of a reshard.
 #include "spmd/moves.h"
 
-#include <array>
-
-#include "ir/move_params.h"
+#include "ops/ops.h"
 
 namespace tessera::spmd {
-namespace {
-constexpr int kKinds = static_cast<int>(sharding::StepKind::kHaloExchange) + 1;
-const std::array<const ir::OpDef*, kKinds>& Movers() {
-  static const auto movers = [] {
-    std::array<const ir::OpDef*, kKinds> list{};
-    for (int k = 0; k < kKinds; ++k)
-      list[static_cast<size_t>(k)] = ir::FindOp(Name(static_cast<sharding::StepKind>(k)));
-    return list;
-  }();
-  return movers;
-}
-}  // namespace
 
-const ir::OpDef& OpOf(sharding::StepKind kind) { return *Movers()[static_cast<size_t>(kind)]; }
+using sharding::StepKind;
 
-sharding::StepKind KindOf(const ir::OpDef& op) {
-  int k = 0;
-  while (Movers()[static_cast<size_t>(k)] != &op) ++k;
-  return static_cast<sharding::StepKind>(k);
+const ir::OpDef& OpOf(StepKind kind) {
+  switch (kind) {
+    case StepKind::kAllSlice:
+      return ops::kAllSlice;
+    case StepKind::kAllGather:
+      return ops::kAllGather;
+    case StepKind::kAllToAll:
+      return ops::kAllToAll;
+    case StepKind::kCollectivePermute:
+      return ops::kCollectivePermute;
+    case StepKind::kAllReduce:
+      return ops::kAllReduce;
+    case StepKind::kReduceScatter:
+      return ops::kReduceScatter;
+    case StepKind::kReplicatedToUnreduced:
+      return ops::kReplicatedToUnreduced;
+    case StepKind::kShardedToUnreduced:
+      return ops::kShardedToUnreduced;
+    case StepKind::kPadToShards:
+      return ops::kPadToShards;
+    case StepKind::kTrim:
+      return ops::kTrim;
+    case StepKind::kHaloExchange:
+      break;
+  }
+  return ops::kHaloExchange;
 }
 
-ir::ExpandFn MaskOp() {
-  static const ir::ExpandFn expand =
-      std::get<ir::Expand>(*ir::FindOp("mask_padding")->lowering).expand;
-  return expand;
+StepKind KindOf(const ir::OpDef& op) {
+  constexpr int kLast = static_cast<int>(StepKind::kHaloExchange);
+  int kind = 0;
+  while (kind < kLast && &OpOf(static_cast<StepKind>(kind)) != &op) ++kind;
+  return static_cast<StepKind>(kind);
 }
 
-ir::ParamsPtr MoveParamsOf(const ir::Type& from, const ir::Type& to) {
-  return ir::MakeParams(ir::MoveParams{{from.text()}, {to.text()}});
-}
+ir::ExpandFn MaskOp() { return std::get<ir::Expand>(*ops::kMaskPadding.lowering).expand; }
 
 }  // namespace tessera::spmd

@@ -1,3 +1,4 @@
+// The plan of a scheduled device program: its items as steps, exchanges, loops and switches.
 #include "spmd/plan_builder.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -25,8 +26,8 @@ using sharding::StepKind;
 // Kernels are made once for all instructions that differ in nothing but their operands.
 struct KernelKey {
   const Instruction* instruction;
-  const DeviceProgram* device;
-  const ir::Type* At(ValueId v) const { return device->placed[static_cast<size_t>(v)]; }
+  const ir::Program* program;
+  const ir::Type* At(ValueId v) const { return program->place(v); }
   friend bool operator==(const KernelKey& x, const KernelKey& y) {
     const Instruction &a = *x.instruction, &b = *y.instruction;
     if (a.op != b.op || a.operands.size() != b.operands.size()) return false;
@@ -46,7 +47,7 @@ struct KernelKey {
 
 // One program, the device program's or a region's, while its items are added.
 struct Scope {
-  const DeviceProgram* device;
+  const ir::Program* program;
   const Schedule* schedule;
   std::vector<int32_t> layouts;  // of the schedule: the plan's
   std::vector<int32_t> value;    // by device value: the plan's
@@ -58,7 +59,7 @@ class PlanBuilder {
     plan_.devices = devices;
   }
 
-  plan::Plan Run(const DeviceProgram& device, const Schedule& schedule,
+  plan::Plan Run(const ir::Program& device, const Schedule& schedule,
                  const std::vector<bool>& donated) {
     Enter(device, schedule);
     for (ValueId v : program().inputs) plan_.inputs.push_back(Define(v, plan::ValueKind::kInput));
@@ -79,13 +80,15 @@ class PlanBuilder {
   }
 
  private:
-  const DeviceProgram& device() const { return *scope_.device; }
-  const ir::Program& program() const { return scope_.device->program; }
+  const ir::Program& program() const { return *scope_.program; }
   const Schedule& schedule() const { return *scope_.schedule; }
   plan::Value& ValueOf(int32_t value) { return plan_.values[static_cast<size_t>(value)]; }
 
-  void Enter(const DeviceProgram& device, const Schedule& schedule) {
-    scope_ = {&device, &schedule, {}, std::vector<int32_t>(device.program.values.size(), -1)};
+  void Enter(const ir::Program& program, const Schedule& schedule) {
+    scope_ = {.program = &program,
+              .schedule = &schedule,
+              .layouts = {},
+              .value = std::vector<int32_t>(program.values.size(), -1)};
     for (const LayoutKey& key : schedule.layouts) scope_.layouts.push_back(PlanLayout(key));
   }
   int32_t PlanLayout(const LayoutKey& key) {
@@ -108,7 +111,7 @@ class PlanBuilder {
   }
 
   int32_t NewValue(int32_t layout, int64_t bytes, plan::ValueKind kind = plan::ValueKind::kTemp) {
-    plan_.values.push_back({kind, layout, bytes, nullptr});
+    plan_.values.push_back({.kind = kind, .layout = layout, .bytes = bytes, .data = nullptr});
     return static_cast<int32_t>(plan_.values.size()) - 1;
   }
   // Returns the plan's value for v, a new one unless v was given one (see BuildRegion).
@@ -131,7 +134,7 @@ class PlanBuilder {
     if (item.kind == Item::kFused)
       return AddStep(kernels_.fused(Fuse(program(), item)), item.in, item.out);
     if (std::holds_alternative<ir::Constant>(*last.op->lowering)) return AddConstant(last);
-    auto [it, fresh] = made_.try_emplace(KernelKey{&last, &device()});
+    auto [it, fresh] = made_.try_emplace(KernelKey{&last, &program()});
     if (fresh) it->second = MakeKernel(last);
     AddStep(it->second, {last.operands.begin(), last.operands.end()},
             {last.results.begin(), last.results.end()});
@@ -141,8 +144,8 @@ class PlanBuilder {
   void AddConstant(const Instruction& instruction) {
     ValueId v = instruction.results[0];
     if (std::count(program().outputs.begin(), program().outputs.end(), v)) {
-      Item item{Item::kFused, {}, {}, {v}, {}, 0, {}};
-      item.instructions = {static_cast<int32_t>(&instruction - program().instructions.data())};
+      auto at = static_cast<int32_t>(&instruction - program().instructions.data());
+      Item item{.kind = Item::kFused, .instructions = {at}, .out = {v}};
       return AddStep(kernels_.fused(Fuse(program(), item)), {}, {v});
     }
     uint64_t bits = ConstantBits(instruction);
@@ -154,15 +157,19 @@ class PlanBuilder {
     ValueOf(value).data = {data, data->data()};
   }
 
-  const ir::Type* Placed(ValueId v) const { return device().placed[static_cast<size_t>(v)]; }
+  const ir::Type* Place(ValueId v) const { return program().place(v); }
 
   ir::LocalTensor Local(ValueId v) const {
-    const ir::Type *local = program().type(v), *placed = Placed(v);
+    const ir::Type *local = program().type(v), *placed = Place(v);
     return {local->dtype(), local->shape(), placed->shape(), &placed->sharding()};
   }
 
   plan::Kernel MakeKernel(const Instruction& instruction) const {
-    ir::LocalCall call{*instruction.op, instruction.params.get(), {}, {}, program().mesh};
+    ir::LocalCall call{.op = *instruction.op,
+                       .params = instruction.params.get(),
+                       .operands = {},
+                       .results = {},
+                       .mesh = program().mesh};
     for (ValueId v : instruction.operands) call.operands.push_back(Local(v));
     for (ValueId v : instruction.results) call.results.push_back(Local(v));
     plan::Kernel kernel;
@@ -183,7 +190,11 @@ class PlanBuilder {
 
   void AddStep(plan::Kernel kernel, const std::vector<ValueId>& in,
                const std::vector<ValueId>& out) {
-    plan::Step step{std::move(kernel), LayoutOf(out[0]), {}, {}, note_};
+    plan::Step step{.kernel = std::move(kernel),
+                    .layout = LayoutOf(out[0]),
+                    .in = {},
+                    .out = {},
+                    .note = note_};
     for (ValueId v : in) step.in.push_back(At(v));
     AddStep(std::move(step), out);
   }
@@ -226,13 +237,13 @@ class PlanBuilder {
     for (ValueId v : instruction.operands) {
       in.push_back(At(v));
       auto layout = static_cast<size_t>(ValueOf(in.back()).layout);
-      operands.push_back({Placed(v), &plan_.layouts[layout]});
+      operands.push_back({Place(v), &plan_.layouts[layout]});
     }
     const auto* halo = kind == StepKind::kHaloExchange
                            ? &ir::As<ir::HaloParams>(instruction.params.get())
                            : nullptr;
     plan::Exchange e = MakeExchange(
-        operands, *Placed(out), plan_.layouts[static_cast<size_t>(LayoutOf(out))], kernels_, halo);
+        operands, *Place(out), plan_.layouts[static_cast<size_t>(LayoutOf(out))], kernels_, halo);
     e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;
@@ -242,19 +253,14 @@ class PlanBuilder {
   // Each device copies a box of its own to a place of its own; what is not covered is zero. A value
   // that all hold is its own partial maximum.
   void AddLocalMove(ValueId in, ValueId out) {
-    const sharding::TensorSharding &from = Placed(in)->sharding(), &to = Placed(out)->sharding();
+    const sharding::TensorSharding &from = Place(in)->sharding(), &to = Place(out)->sharding();
     const sharding::MeshDef& mesh = *to.mesh;
     const ir::Shape &in_shape = program().type(in)->shape(),
                     &out_shape = program().type(out)->shape();
-    KernelFactories::DeviceCopy copy{program().type(in)->dtype().size(),
-                                     {},
-                                     base::DenseStrides(in_shape),
-                                     base::DenseStrides(out_shape),
-                                     {},
-                                     {},
-                                     {},
-                                     program().type(out)->elements(),
-                                     false};
+    KernelFactories::DeviceCopy copy{.itemsize = program().type(in)->dtype().size(),
+                                     .in_strides = base::DenseStrides(in_shape),
+                                     .out_strides = base::DenseStrides(out_shape),
+                                     .out_size = program().type(out)->elements()};
     for (size_t d = 0; d < in_shape.size(); ++d)
       copy.box.push_back(std::min(in_shape[d], out_shape[d]));
     bool sums = to.kind == Reduction::kSum;
@@ -277,7 +283,11 @@ class PlanBuilder {
     }
     copy.fill = (sums && !to.unreduced.empty() && to.unreduced != from.unreduced) ||
                 program().type(out)->elements() > program().type(in)->elements();
-    plan::Step step{kernels_.device_copy(copy), LayoutOf(out), {At(in)}, {}, note_};
+    plan::Step step{.kernel = kernels_.device_copy(copy),
+                    .layout = LayoutOf(out),
+                    .in = {At(in)},
+                    .out = {},
+                    .note = note_};
     if (copy.fill) step.in.push_back(Zero());
     AddStep(std::move(step), {out});
   }
@@ -293,7 +303,10 @@ class PlanBuilder {
   int32_t Zero() {
     if (zero_ >= 0) return zero_;
     auto data = std::make_shared<std::array<std::byte, 64>>();
-    plan_.values.push_back({plan::ValueKind::kConstant, SharedLayout(), 8, {data, data->data()}});
+    plan_.values.push_back({.kind = plan::ValueKind::kConstant,
+                            .layout = SharedLayout(),
+                            .bytes = 8,
+                            .data = {data, data->data()}});
     return zero_ = static_cast<int32_t>(plan_.values.size()) - 1;
   }
   int32_t SharedLayout() { return PlanLayout({}); }
@@ -301,35 +314,34 @@ class PlanBuilder {
   // ---- regions ----
 
   void AddRegion(const Item& item, const Instruction& instruction) {
-    const auto& note = device().notes[static_cast<size_t>(item.instructions[0])];
     switch (std::get<ir::Region>(*instruction.op->lowering).kind) {
       case ir::Region::kWhile: {
         auto constants = ir::As<ir::WhileParams>(instruction.params.get()).constants;
-        return AddLoop(item, instruction, note, static_cast<size_t>(constants), nullptr);
+        return AddLoop(item, instruction, static_cast<size_t>(constants), nullptr);
       }
       case ir::Region::kScan: {
         const auto& scan = ir::As<ir::ScanParams>(instruction.params.get());
-        return AddLoop(item, instruction, note, static_cast<size_t>(scan.constants), &scan);
+        return AddLoop(item, instruction, static_cast<size_t>(scan.constants), &scan);
       }
       default:
-        return AddSwitch(item, instruction, note);
+        return AddSwitch(item, instruction);
     }
   }
 
   // The result of a carry is the carried value itself. One that the body hands on as it is needs no
   // value of its own.
-  void AddLoop(const Item& item, const Instruction& instruction, const Note& note, size_t constants,
+  void AddLoop(const Item& item, const Instruction& instruction, size_t constants,
                const ir::ScanParams* scan) {
-    const DeviceProgram& body = *note.regions.back();
+    const ir::Program& body = *instruction.regions.back();
     const Schedule& inner = *item.regions.back();
     size_t carries = scan ? static_cast<size_t>(scan->carries) : instruction.results.size();
     plan::Loop loop;
     std::vector<int32_t> inputs, targets;
     for (size_t i = 0; i < constants; ++i) inputs.push_back(At(instruction.operands[i]));
     for (size_t i = 0; i < carries; ++i) {
-      ValueId input = body.program.inputs[constants + i], result = instruction.results[i];
+      ValueId input = body.inputs[constants + i], result = instruction.results[i];
       int32_t start = At(instruction.operands[constants + i]), next = -1, value = start;
-      bool handed_on = Root(inner, body.program.outputs[i]) == Root(inner, input) &&
+      bool handed_on = Root(inner, body.outputs[i]) == Root(inner, input) &&
                        ValueOf(start).kind != plan::ValueKind::kConstant &&
                        ValueOf(start).layout == LayoutOf(result);
       if (!handed_on) {
@@ -346,7 +358,7 @@ class PlanBuilder {
     Flush();
     if (!scan) {
       std::vector<int32_t> predicate{-1};
-      BuildRegion(*note.regions[0], *item.regions[0], inputs, predicate, loop.condition);
+      BuildRegion(*instruction.regions[0], *item.regions[0], inputs, predicate, loop.condition);
       loop.predicate = predicate[0];
     }
     BuildRegion(body, inner, inputs, targets, loop.body);
@@ -374,7 +386,7 @@ class PlanBuilder {
     }
   }
 
-  void AddSwitch(const Item& item, const Instruction& instruction, const Note& note) {
+  void AddSwitch(const Item& item, const Instruction& instruction) {
     Flush();
     plan::Switch node;
     node.index = At(instruction.operands[0]);
@@ -383,17 +395,17 @@ class PlanBuilder {
     for (size_t i = 1; i < instruction.operands.size(); ++i)
       inputs.push_back(At(instruction.operands[i]));
     for (ValueId v : instruction.results) node.results.push_back(Define(v, plan::ValueKind::kTemp));
-    node.branches.resize(note.regions.size());
-    for (size_t k = 0; k < note.regions.size(); ++k) {
+    node.branches.resize(instruction.regions.size());
+    for (size_t k = 0; k < instruction.regions.size(); ++k) {
       std::vector<int32_t> targets = node.results;
-      BuildRegion(*note.regions[k], *item.regions[k], inputs, targets, node.branches[k]);
+      BuildRegion(*instruction.regions[k], *item.regions[k], inputs, targets, node.branches[k]);
     }
     nodes_->emplace_back(std::move(node));
   }
 
   // Adds a region's items to `nodes`. Its outputs are made as the values `targets`; where one is
   // -1, it becomes the value that the output has.
-  void BuildRegion(const DeviceProgram& region, const Schedule& schedule,
+  void BuildRegion(const ir::Program& region, const Schedule& schedule,
                    const std::vector<int32_t>& inputs, std::vector<int32_t>& targets,
                    std::vector<plan::Node>& nodes) {
     Scope outer = std::move(scope_);
@@ -455,8 +467,11 @@ class PlanBuilder {
   void Keep(ValueId v, int32_t value) { scope_.value[static_cast<size_t>(v)] = value; }
 
   void AddCopy(int32_t from, int32_t to) {
-    AddStep(plan::Step{
-        kernels_.copy_whole(ValueOf(to).bytes), ValueOf(to).layout, {from}, {to}, note_});
+    AddStep(plan::Step{.kernel = kernels_.copy_whole(ValueOf(to).bytes),
+                       .layout = ValueOf(to).layout,
+                       .in = {from},
+                       .out = {to},
+                       .note = note_});
   }
 
   const KernelFactories& kernels_;
@@ -472,7 +487,7 @@ class PlanBuilder {
 
 }  // namespace
 
-plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule,
+plan::Plan BuildPlan(const ir::Program& device, const Schedule& schedule,
                      const KernelFactories& kernels, int32_t devices,
                      const std::vector<bool>& donated) {
   return PlanBuilder(kernels, devices).Run(device, schedule, donated);

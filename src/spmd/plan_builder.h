@@ -14,9 +14,9 @@ struct KernelFactories {
   // are given. `fill` (then in[1]) is what the rest of out holds.
   struct DeviceCopy {
     int32_t itemsize;
-    std::vector<int64_t> box, in_strides, out_strides;
-    std::vector<int64_t> in_offsets, out_offsets;  // per device; empty: 0
-    std::vector<bool> skip;                        // per device: only fills
+    std::vector<int64_t> box = {}, in_strides = {}, out_strides = {};
+    std::vector<int64_t> in_offsets = {}, out_offsets = {};  // per device; empty: 0
+    std::vector<bool> skip = {};                             // per device: only fills
     int64_t out_size = 0;
     bool fill = false;
   };
@@ -26,7 +26,7 @@ struct KernelFactories {
 };
 
 // `devices`: of the process. `donated`: per input and capture.
-plan::Plan BuildPlan(const DeviceProgram& device, const Schedule& schedule,
+plan::Plan BuildPlan(const ir::Program& device, const Schedule& schedule,
                      const KernelFactories& kernels, int32_t devices,
                      const std::vector<bool>& donated);
 

@@ -1,6 +1,6 @@
 // What lowering does with the regions of loops.
 #pragma once
-#include "spmd/device_program.h"
+#include "ir/program.h"
 
 namespace tessera::spmd {
 
@@ -27,15 +27,15 @@ bool IsPadding(const ir::Instruction& instruction);
 
 // Returns the slices of constants and, where the body repeats, the collectives that depend on
 // nothing else.
-Invariants FindInvariants(const DeviceProgram& body, const Constants& constants);
+Invariants FindInvariants(const ir::Program& body, const Constants& constants);
 
-// Makes `values`, which instructions of the region made, inputs of it, from place `at` on. Those
-// that it does not have yet (-1) are added: a type for each.
-void MakeInputs(DeviceProgram& region, const std::vector<ir::ValueId>& values, size_t at,
-                const std::vector<const ir::Type*>& placed);
+// Makes `values`, which instructions of the region made, inputs of it, from number `at` on. Those
+// that it does not have yet (-1) are added: a place for each.
+void MakeInputs(ir::Program& region, const std::vector<ir::ValueId>& values, size_t at,
+                const std::vector<const ir::Type*>& places);
 
 // Takes those constants away that no region reads, and their operands. Returns how many.
-size_t DropUnreadConstants(std::vector<DeviceProgram>& regions, const Constants& constants,
+size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& constants,
                            std::vector<ir::ValueId>& operands);
 
 // Returns the parameters of a loop or branch with so many more constants.

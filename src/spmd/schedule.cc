@@ -1,9 +1,11 @@
+// Finds fused groups and layouts, and orders what is left.
 #include "spmd/schedule.h"
 
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
 
+#include "ir/infer.h"
 #include "sharding/local.h"
 
 namespace tessera::spmd {
@@ -32,8 +34,8 @@ struct Group {
 
 class Scheduler {
  public:
-  Scheduler(const DeviceProgram& device, const std::vector<bool>& shares)
-      : device_(device), program_(device.program), shares_(shares) {
+  Scheduler(const ir::Program& device, const std::vector<bool>& shares)
+      : program_(device), shares_(shares) {
     size_t n = program_.values.size();
     group_of_.assign(n, -1);
     defined_at_.assign(n, -1);
@@ -59,10 +61,10 @@ class Scheduler {
   // A value on no mesh is one buffer, whichever mesh its program is on: it may be used under
   // another.
   int32_t LayoutOf(ValueId v) {
-    const ir::Type* placed = device_.placed[static_cast<size_t>(v)];
-    bool own = placed->mesh() && !shares_.empty() && !shares_[static_cast<size_t>(v)];
-    auto [it, fresh] = layouts_.try_emplace({placed, own}, -1);
-    if (fresh) it->second = MakeLayout(placed->sharding(), own);
+    const ir::Type* place = program_.place(v);
+    bool own = place->mesh() && !shares_.empty() && !shares_[static_cast<size_t>(v)];
+    auto [it, fresh] = layouts_.try_emplace({place, own}, -1);
+    if (fresh) it->second = MakeLayout(place->sharding(), own);
     return it->second;
   }
 
@@ -262,31 +264,29 @@ class Scheduler {
         Group& group = groups_[static_cast<size_t>(g)];
         if (group.item != static_cast<int32_t>(i)) continue;
         if (Alone(group)) {
-          schedule_.items.push_back({Item::kKernel, group.instructions, {}, {}, {}, 0, {}});
+          schedule_.items.push_back(
+              {.kind = Item::kKernel, .instructions = std::move(group.instructions)});
           continue;
         }
-        schedule_.items.push_back({Item::kFused,
-                                   std::move(group.instructions),
-                                   {},
-                                   {},
-                                   std::move(group.space),
-                                   group.reduced,
-                                   {}});
+        schedule_.items.push_back({.kind = Item::kFused,
+                                   .instructions = std::move(group.instructions),
+                                   .space = std::move(group.space),
+                                   .reduced = group.reduced});
       } else if (!IsView(instruction)) {
         schedule_.items.push_back(
-            {KindOf(instruction), {static_cast<int32_t>(i)}, {}, {}, {}, 0, {}});
-        for (const auto& region : device_.notes[i].regions)
+            {.kind = KindOf(instruction), .instructions = {static_cast<int32_t>(i)}});
+        for (const ir::RegionPtr& region : instruction.regions)
           schedule_.items.back().regions.push_back(RegionSchedule(*region, instruction));
       }
     }
   }
 
   // What a region makes shares buffers as the instruction's results do.
-  std::shared_ptr<const Schedule> RegionSchedule(const DeviceProgram& region,
+  std::shared_ptr<const Schedule> RegionSchedule(const ir::Program& region,
                                                  const Instruction& instruction) const {
     bool share = shares_.empty() || shares_[static_cast<size_t>(instruction.results[0])];
     std::vector<bool> own;
-    if (!share) own.assign(region.program.values.size(), false);
+    if (!share) own.assign(region.values.size(), false);
     return std::make_shared<const Schedule>(tessera::spmd::MakeSchedule(region, own));
   }
 
@@ -341,7 +341,6 @@ class Scheduler {
                           *program_.instructions[static_cast<size_t>(at)].op->lowering);
   }
 
-  const DeviceProgram& device_;
   const ir::Program& program_;
   const std::vector<bool>& shares_;
   Schedule schedule_;
@@ -354,56 +353,55 @@ class Scheduler {
 
 }  // namespace
 
-Schedule MakeSchedule(const DeviceProgram& device, const std::vector<bool>& shares) {
+Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares) {
   return Scheduler(device, shares).Run();
 }
 
 namespace {
+int64_t Bytes(const ir::Program& device, ValueId v) {
+  return device.type(v)->elements() * device.type(v)->dtype().size();
+}
+
 // Returns the most bytes that one of the item's regions holds beside its inputs.
-int64_t RegionBytes(const DeviceProgram& device, const Item& item) {
+int64_t RegionBytes(const ir::Program& device, const Item& item) {
   int64_t most = 0;
   for (size_t r = 0; r < item.regions.size(); ++r) {
-    const DeviceProgram& region =
-        *device.notes[static_cast<size_t>(item.instructions[0])].regions[r];
+    const ir::Program& region =
+        *device.instructions[static_cast<size_t>(item.instructions[0])].regions[r];
     int64_t inputs = 0;
-    for (ValueId v : region.program.inputs)
-      inputs += region.program.type(v)->elements() * region.program.type(v)->dtype().size();
+    for (ValueId v : region.inputs) inputs += Bytes(region, v);
     most = std::max(most, PeakBytes(region, *item.regions[r]) - inputs);
   }
   return most;
 }
 }  // namespace
 
-int64_t PeakBytes(const DeviceProgram& device, const Schedule& schedule) {
-  const ir::Program& p = device.program;
-  auto storage = [&](ValueId v) {
-    return static_cast<size_t>(schedule.storage_of[static_cast<size_t>(v)]);
-  };
-  auto bytes = [&](size_t v) {
-    return p.values[v].type->elements() * p.values[v].type->dtype().size();
-  };
-  std::vector<size_t> last(p.values.size(), 0);
-  for (size_t k = 0; k < schedule.items.size(); ++k)
-    for (ValueId v : schedule.items[k].in) last[storage(v)] = k;
-  std::vector<bool> kept(p.values.size());
-  for (ValueId v : p.outputs) kept[storage(v)] = true;
+int64_t PeakBytes(const ir::Program& device, const Schedule& schedule) {
+  auto storage = [&](ValueId v) { return schedule.storage_of[static_cast<size_t>(v)]; };
+  // Per storage: the last item that reads it, one behind all for what is never freed.
+  std::vector<size_t> last(device.values.size(), 0);
+  const size_t end = schedule.items.size();
+  for (size_t k = 0; k < end; ++k)
+    for (ValueId v : schedule.items[k].in) last[static_cast<size_t>(storage(v))] = k;
+  for (ValueId v : device.outputs) last[static_cast<size_t>(storage(v))] = end;
   int64_t live = 0, peak = 0;
   auto keep = [&](ValueId v) {
-    kept[static_cast<size_t>(v)] = true;
-    live += bytes(static_cast<size_t>(v));
+    last[static_cast<size_t>(v)] = end;
+    live += Bytes(device, v);
   };
-  for (ValueId v : p.inputs) keep(v);
-  for (const ir::Capture& c : p.captures) keep(c.value);
-  for (size_t k = 0; k < schedule.items.size(); ++k) {
-    for (ValueId v : schedule.items[k].out) live += bytes(static_cast<size_t>(v));
-    peak = std::max(peak, live + RegionBytes(device, schedule.items[k]));
-    std::vector<size_t> freed;
-    for (const auto* values : {&schedule.items[k].in, &schedule.items[k].out})
+  for (ValueId v : device.inputs) keep(v);
+  for (const ir::Capture& c : device.captures) keep(c.value);
+  for (size_t k = 0; k < end; ++k) {
+    const Item& item = schedule.items[k];
+    for (ValueId v : item.out) live += Bytes(device, v);
+    peak = std::max(peak, live + RegionBytes(device, item));
+    std::vector<ValueId> freed;
+    for (const auto* values : {&item.in, &item.out})
       for (ValueId v : *values) freed.push_back(storage(v));
     std::sort(freed.begin(), freed.end());
     freed.erase(std::unique(freed.begin(), freed.end()), freed.end());
-    for (size_t v : freed)
-      if (!kept[v] && last[v] <= k) live -= bytes(v);
+    for (ValueId v : freed)
+      if (last[static_cast<size_t>(v)] <= k) live -= Bytes(device, v);
   }
   return std::max(peak, live);
 }

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "spmd/device_program.h"
+#include "ir/program.h"
 
 namespace tessera::spmd {
 
@@ -19,10 +19,10 @@ struct Schedule;
 
 struct Item {
   enum Kind : uint8_t { kKernel, kFused, kMove, kRegion } kind;
-  std::vector<int32_t> instructions;  // of the device program, in order; one unless fused
-  std::vector<ir::ValueId> in, out;   // values that cross the item's border
-  ir::Shape space;                    // kFused: the iteration space
-  int32_t reduced = 0;                // kFused: trailing dims of it that are reduced over
+  std::vector<int32_t> instructions;           // of the device program, in order; one unless fused
+  std::vector<ir::ValueId> in = {}, out = {};  // values that cross the item's border
+  ir::Shape space = {};                        // kFused: the iteration space
+  int32_t reduced = 0;                         // kFused: trailing dims of it that are reduced over
   std::map<ir::ValueId, int32_t> constants = {};  // kFused: folded constants, and what makes them
   std::vector<std::shared_ptr<const Schedule>> regions = {};  // kRegion
 };
@@ -35,9 +35,9 @@ struct Schedule {
 };
 
 // `shares[v]`: devices that hold equal bits of v share a buffer; else each has its own.
-Schedule MakeSchedule(const DeviceProgram& device, const std::vector<bool>& shares);
+Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares);
 
 // Returns the most bytes that one device holds at any time: arguments, results and temporaries.
-int64_t PeakBytes(const DeviceProgram& device, const Schedule& schedule);
+int64_t PeakBytes(const ir::Program& device, const Schedule& schedule);
 
 }  // namespace tessera::spmd

@@ -1,3 +1,4 @@
+// Schedules as text, an item a line.
 #include "spmd/schedule_text.h"
 
 #include <fmt/format.h>
@@ -16,16 +17,15 @@ struct Numbers {
   std::vector<std::vector<Numbers>> regions;  // per instruction
 };
 
-Numbers NumbersOf(const DeviceProgram& device, int& next) {
-  const ir::Program& program = device.program;
+Numbers NumbersOf(const ir::Program& program, int& next) {
   Numbers numbers{std::vector<int>(program.values.size(), -1), {}};
   auto define = [&](ValueId v) { numbers.of[static_cast<size_t>(v)] = next++; };
   for (ValueId v : program.inputs) define(v);
   for (const ir::Capture& c : program.captures) define(c.value);
-  for (size_t i = 0; i < program.instructions.size(); ++i) {
-    for (ValueId v : program.instructions[i].results) define(v);
+  for (const Instruction& instruction : program.instructions) {
+    for (ValueId v : instruction.results) define(v);
     numbers.regions.emplace_back();
-    for (const auto& region : device.notes[i].regions)
+    for (const ir::RegionPtr& region : instruction.regions)
       numbers.regions.back().push_back(NumbersOf(*region, next));
   }
   return numbers;
@@ -33,7 +33,7 @@ Numbers NumbersOf(const DeviceProgram& device, int& next) {
 
 class Printer {
  public:
-  std::string Run(const Schedule& schedule, const DeviceProgram& device, const Numbers& numbers) {
+  std::string Run(const Schedule& schedule, const ir::Program& device, const Numbers& numbers) {
     Items(schedule, device, numbers, "");
     return std::move(out_);
   }
@@ -42,7 +42,7 @@ class Printer {
   // One program's schedule, the region's inside of one.
   struct Scope {
     const Schedule& schedule;
-    const DeviceProgram& device;
+    const ir::Program& device;
     const Numbers& numbers;
 
     std::string Value(ValueId v) const {
@@ -54,9 +54,7 @@ class Printer {
       for (ValueId v : values) out += (out.empty() ? "" : ", ") + Value(v);
       return out;
     }
-    const Instruction& At(int32_t i) const {
-      return device.program.instructions[static_cast<size_t>(i)];
-    }
+    const Instruction& At(int32_t i) const { return device.instructions[static_cast<size_t>(i)]; }
     std::string Text(const Instruction& i) const {
       std::string out = fmt::format("{} = {}", List(i.results), i.op->name);
       if (!i.operands.empty()) out += " " + List(i.operands);
@@ -74,7 +72,7 @@ class Printer {
     }
   };
 
-  void Items(const Schedule& schedule, const DeviceProgram& device, const Numbers& numbers,
+  void Items(const Schedule& schedule, const ir::Program& device, const Numbers& numbers,
              const std::string& indent) {
     Scope scope{schedule, device, numbers};
     for (const Item& item : schedule.items) {
@@ -85,7 +83,7 @@ class Printer {
       for (size_t r = 0; r < item.regions.size(); ++r) {
         const auto at = static_cast<size_t>(item.instructions[0]);
         out_ += fmt::format("{}  region {}\n", indent, r);
-        Items(*item.regions[r], *device.notes[at].regions[r], numbers.regions[at][r],
+        Items(*item.regions[r], *device.instructions[at].regions[r], numbers.regions[at][r],
               indent + "    ");
       }
     }
@@ -119,7 +117,7 @@ class Printer {
 
 }  // namespace
 
-std::string Text(const Schedule& schedule, const DeviceProgram& device) {
+std::string Text(const Schedule& schedule, const ir::Program& device) {
   int next = 0;
   return Printer().Run(schedule, device, NumbersOf(device, next));
 }

@@ -9,6 +9,6 @@ namespace tessera::spmd {
 // Returns the items in their order, a line each and one per member of a fused group, with the
 // layout of what they make. Values have the numbers that they have in the text of the device
 // program.
-std::string Text(const Schedule& schedule, const DeviceProgram& device);
+std::string Text(const Schedule& schedule, const ir::Program& device);
 
 }  // namespace tessera::spmd

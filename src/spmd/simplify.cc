@@ -1,8 +1,10 @@
-// Dead code and common subexpressions.
+// Instructions that repeat an earlier one are replaced by it; what nothing uses goes.
+#include "spmd/simplify.h"
+
 #include <absl/container/flat_hash_map.h>
 #include <absl/hash/hash.h>
 
-#include "spmd/device_program.h"
+#include "ir/uses.h"
 
 namespace tessera::spmd {
 namespace {
@@ -11,70 +13,43 @@ struct Key {
   const ir::OpDef* op;
   const ir::Params* params;
   absl::InlinedVector<ir::ValueId, 3> operands;
-  const ir::Type* placed;
+  const ir::Type* place;
   friend bool operator==(const Key& a, const Key& b) {
-    return a.op == b.op && a.operands == b.operands && a.placed == b.placed &&
+    return a.op == b.op && a.operands == b.operands && a.place == b.place &&
            (a.params == b.params || (a.params && b.params && a.params->Equals(*b.params)));
   }
   template <class H>
   friend H AbslHashValue(H h, const Key& k) {
-    return H::combine(std::move(h), k.op, k.operands, k.placed, k.params ? k.params->Hash() : 0);
+    return H::combine(std::move(h), k.op, k.operands, k.place, k.params ? k.params->Hash() : 0);
   }
 };
 
-void Deduplicate(DeviceProgram& device) {
-  ir::Program& p = device.program;
+void Deduplicate(ir::Program& p) {
   std::vector<ir::ValueId> same(p.values.size());
   for (size_t v = 0; v < same.size(); ++v) same[v] = static_cast<ir::ValueId>(v);
-  absl::flat_hash_map<Key, size_t> seen;
+  absl::flat_hash_map<Key, ir::Instruction*> seen;
   seen.reserve(p.instructions.size());
-  for (size_t i = 0; i < p.instructions.size(); ++i) {
-    ir::Instruction& instruction = p.instructions[i];
+  for (ir::Instruction& instruction : p.instructions) {
     for (ir::ValueId& v : instruction.operands) v = same[static_cast<size_t>(v)];
     if (!instruction.regions.empty()) continue;  // regions are simplified, but not compared
-    ir::ValueId first = instruction.results[0];
     Key key{instruction.op, instruction.params.get(), instruction.operands,
-            device.placed[static_cast<size_t>(first)]};
-    auto [it, fresh] = seen.try_emplace(std::move(key), i);
+            p.place(instruction.results[0])};
+    auto [it, fresh] = seen.try_emplace(std::move(key), &instruction);
     if (fresh) continue;
-    const ir::Instruction& earlier = p.instructions[it->second];
+    ir::Instruction& earlier = *it->second;
     for (size_t r = 0; r < instruction.results.size(); ++r)
       same[static_cast<size_t>(instruction.results[r])] = earlier.results[r];
     // A move that the user wrote stays one in the report.
-    device.notes[it->second].implied &= device.notes[i].implied;
+    if (!instruction.cost->implied && earlier.cost->implied) earlier.cost = instruction.cost;
   }
   for (ir::ValueId& v : p.outputs) v = same[static_cast<size_t>(v)];
 }
 
-void RemoveDead(DeviceProgram& device) {
-  ir::Program& p = device.program;
-  std::vector<bool> used(p.values.size());
-  for (ir::ValueId v : p.outputs) used[static_cast<size_t>(v)] = true;
-  std::vector<bool> live(p.instructions.size());
-  for (size_t i = p.instructions.size(); i-- > 0;) {
-    for (ir::ValueId v : p.instructions[i].results)
-      live[i] = live[i] || used[static_cast<size_t>(v)];
-    if (!live[i]) continue;
-    for (ir::ValueId v : p.instructions[i].operands) used[static_cast<size_t>(v)] = true;
-  }
-  size_t kept = 0;
-  for (size_t i = 0; i < live.size(); ++i) {
-    if (!live[i]) continue;
-    if (kept != i) {
-      p.instructions[kept] = std::move(p.instructions[i]);
-      device.notes[kept] = std::move(device.notes[i]);
-    }
-    ++kept;
-  }
-  p.instructions.erase(p.instructions.begin() + static_cast<long>(kept), p.instructions.end());
-  device.notes.resize(kept);
-}
-
 }  // namespace
 
-void Simplify(DeviceProgram& device) {
+void Simplify(ir::Program& device) {
   Deduplicate(device);
-  RemoveDead(device);
+  ir::RemoveDead(device);
 }
 
 }  // namespace tessera::spmd

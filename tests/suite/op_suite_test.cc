@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "spmd/device_program.h"
+#include "spmd/lower.h"
 #include "suite/compare.h"
 #include "suite/placements.h"
 #include "suite/run.h"

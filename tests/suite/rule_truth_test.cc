@@ -13,7 +13,7 @@
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "sharding/reshard.h"
-#include "spmd/device_program.h"
+#include "spmd/lower.h"
 #include "spmd/moves.h"
 #include "suite/compare.h"
 #include "suite/placements.h"
@@ -158,12 +158,10 @@ std::vector<Event> Predicted(const Case& c, const std::vector<const ir::Type*>& 
   return events;
 }
 
-std::vector<Event> Lowered(const spmd::DeviceProgram& device) {
+std::vector<Event> Lowered(const ir::Program& device) {
   std::vector<Event> events;
-  for (size_t i = 0; i < device.notes.size(); ++i)
-    if (device.notes[i].bytes > 0)
-      events.push_back({spmd::KindOf(*device.program.instructions[i].op), device.notes[i].axes,
-                        device.notes[i].bytes});
+  for (const ir::Instruction& i : device.instructions)
+    if (i.cost->bytes > 0) events.push_back({spmd::KindOf(*i.op), i.cost->axes, i.cost->bytes});
   return events;
 }
 
@@ -214,18 +212,18 @@ int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir
 // Checks that operands are no larger than the local part of their type, but where gathered, and
 // results than their limit, but where operands were gathered or the result is partial. Moves come
 // in chains, operands' before the op.
-std::string TooLarge(const Case& c, const spmd::DeviceProgram& device,
+std::string TooLarge(const Case& c, const ir::Program& device,
                      const std::vector<const ir::Type*>& results) {
   std::map<ir::ValueId, int64_t> allowed;  // by value
   std::set<ir::ValueId> grown;
   for (size_t i = 0; i < c.operands.size(); ++i)
-    allowed[device.program.inputs[i]] = LocalElements(*c.operands[i]);
-  for (const ir::Instruction& instruction : device.program.instructions) {
+    allowed[device.inputs[i]] = LocalElements(*c.operands[i]);
+  for (const ir::Instruction& instruction : device.instructions) {
     bool move = std::holds_alternative<ir::Move>(*instruction.op->lowering);
     bool gathers = move && spmd::KindOf(*instruction.op) == StepKind::kAllGather;
     for (ir::ValueId v : instruction.operands) {
       gathers = gathers || grown.count(v);
-      int64_t n = device.program.type(v)->elements();
+      int64_t n = device.type(v)->elements();
       auto limit = allowed.find(v);
       if (!move && limit != allowed.end() && !grown.count(v) && n > limit->second)
         return fmt::format("an operand of {} has {} elements, its local type {}",
@@ -236,9 +234,9 @@ std::string TooLarge(const Case& c, const spmd::DeviceProgram& device,
       if (gathers) grown.insert(v);
       auto from = move ? allowed.find(instruction.operands[0]) : allowed.end();
       if (from != allowed.end()) allowed[v] = from->second;
-      bool partial = !device.placed[static_cast<size_t>(v)]->sharding().unreduced.empty();
+      bool partial = !device.place(v)->sharding().unreduced.empty();
       if (move || gathers || partial || instruction.op != c.sample->op) continue;
-      int64_t n = device.program.type(v)->elements();
+      int64_t n = device.type(v)->elements();
       if (int64_t limit = ResultLimit(c, MapOf(c, results), results, r); n > limit)
         return fmt::format("a result of {} has {} elements, not at most {}", instruction.op->name,
                            n, limit);
@@ -283,13 +281,13 @@ TEST_P(RuleTruth, HasASmallSample) {
 
 TEST_P(RuleTruth, TheDeviceProgramHasThePredictedCollectives) {
   ForEachAccepted([&](const Case& c, const std::vector<const ir::Type*>& results) {
-    spmd::DeviceProgram device = spmd::Lower(*ProgramOf(c, results));
+    ir::Program device = spmd::Lower(*ProgramOf(c, results));
     std::vector<Event> got = Lowered(device), want = Predicted(c, results);
     EXPECT_EQ(EventsText(got, *c.mesh), EventsText(want, *c.mesh)) << c.name();
     if (OnlyPasses(c, results)) {
       EXPECT_EQ(EventsText(got, *c.mesh), " none") << c.name();
     }
-    EXPECT_EQ(TooLarge(c, device, results), "") << c.name() << "\n" << ir::Text(device.program);
+    EXPECT_EQ(TooLarge(c, device, results), "") << c.name() << "\n" << ir::Text(device);
   });
 }
 

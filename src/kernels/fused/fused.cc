@@ -23,10 +23,10 @@ bool HasRows(const plan::FusedDesc& desc) {
 }
 
 // Makes the tensors of iota nodes: one per dim; nodes hold the position in this list.
-std::vector<int> IotaDims(Graph& graph) {
+std::vector<int> IotaDims(LaneGraph& graph) {
   std::vector<int> dims;
-  for (GraphNode& node : graph.nodes) {
-    if (node.kind != GraphNode::kIota) continue;
+  for (LaneNode& node : graph.nodes) {
+    if (node.kind != LaneNode::kIota) continue;
     const auto it = std::find(dims.begin(), dims.end(), node.tensor);
     const auto position = static_cast<int>(it - dims.begin());
     if (it == dims.end()) dims.push_back(node.tensor);
@@ -92,7 +92,7 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   config->inputs = desc.inputs.size();
   config->outputs = desc.outputs.size();
   const bool has_rows = HasRows(desc);
-  Graph graph = BuildGraph(desc, *config->table);
+  LaneGraph graph = BuildLaneGraph(desc, *config->table);
   config->layout = MakeLayout(desc, IotaDims(graph), has_rows);
   config->lanes = config->table->vector_bytes / (graph.wide ? 8 : 4);
   config->tile = config->lanes * kVectors;

@@ -60,12 +60,12 @@ uint64_t Identity(DType dtype, Reduction reduction) {
 // Plans the passes, then writes the programs of each.
 class Assembler {
  public:
-  Assembler(const plan::FusedDesc& desc, Graph& graph, FusedConfig& config)
+  Assembler(const plan::FusedDesc& desc, LaneGraph& graph, FusedConfig& config)
       : desc_(desc), g_(graph), c_(config) {}
   void Run();
 
  private:
-  GraphNode& At(int node) { return g_.nodes[static_cast<size_t>(node)]; }
+  LaneNode& At(int node) { return g_.nodes[static_cast<size_t>(node)]; }
   int OutputNode(size_t k) const { return g_.node_of[static_cast<size_t>(desc_.outputs[k].node)]; }
   const TensorView& OutputView(size_t k) const { return c_.layout.tensors[c_.inputs + k]; }
   const ConstantSlot* Constant(Lane lane, uint64_t bits);
@@ -78,11 +78,11 @@ class Assembler {
   void PlanKept();
   void AllocateSums();
   Pass Write(int pass);
-  void WriteRow(int pass, Program& p);
-  void WriteElements(int pass, Program& p);
+  void WriteRow(int pass, StepWriter& p);
+  void WriteElements(int pass, StepWriter& p);
 
   const plan::FusedDesc& desc_;
-  Graph& g_;
+  LaneGraph& g_;
   FusedConfig& c_;
   RowMemory m_;
   std::vector<bool> live_;
@@ -99,26 +99,26 @@ const ConstantSlot* Assembler::Constant(Lane lane, uint64_t bits) {
 
 void Assembler::MarkRows() {
   for (size_t i = 0; i < g_.nodes.size(); ++i) {
-    GraphNode& n = g_.nodes[i];
+    LaneNode& n = g_.nodes[i];
     switch (n.kind) {
-      case GraphNode::kConstant:
+      case LaneNode::kConstant:
         m_.constant[i] = Constant(n.lane, n.bits);
         break;
-      case GraphNode::kInput:
+      case LaneNode::kInput:
         n.row = c_.layout.tensors[static_cast<size_t>(n.tensor)].kind == TensorView::kScalar;
         break;
-      case GraphNode::kIota: {
+      case LaneNode::kIota: {
         const size_t t = c_.inputs + c_.outputs + static_cast<size_t>(n.tensor);
         n.row = c_.layout.tensors[t].kind == TensorView::kScalar;
         break;
       }
-      case GraphNode::kReduce:
+      case LaneNode::kReduce:
         n.row = true;
         break;
       default:
         n.row = true;
         for (int arg : n.args)
-          if (arg >= 0) n.row &= At(arg).row || At(arg).kind == GraphNode::kConstant;
+          if (arg >= 0) n.row &= At(arg).row || At(arg).kind == LaneNode::kConstant;
     }
   }
 }
@@ -136,7 +136,7 @@ void Assembler::MarkLive(int node) {
 std::vector<int> Assembler::Roots(int pass) {
   std::vector<int> roots;
   for (size_t i = 0; i < g_.nodes.size(); ++i)
-    if (live_[i] && g_.nodes[i].kind == GraphNode::kReduce && g_.nodes[i].level == pass + 1)
+    if (live_[i] && g_.nodes[i].kind == LaneNode::kReduce && g_.nodes[i].level == pass + 1)
       roots.push_back(g_.nodes[i].args[0]);
   for (size_t k = desc_.outputs.size(); k-- > 0;)
     if (!OutputView(k).per_row && At(OutputNode(k)).level == pass) roots.push_back(OutputNode(k));
@@ -145,9 +145,9 @@ std::vector<int> Assembler::Roots(int pass) {
 
 void Assembler::Touch(int node, int pass, std::vector<bool>& seen, float& cost) {
   const auto i = static_cast<size_t>(node);
-  const GraphNode& n = g_.nodes[i];
+  const LaneNode& n = g_.nodes[i];
   const bool known = kept_in_[i] >= 0 && kept_in_[i] < pass;
-  if (seen[i] || n.row || n.kind == GraphNode::kConstant || known) return;
+  if (seen[i] || n.row || n.kind == LaneNode::kConstant || known) return;
   seen[i] = true;
   cost += n.cost;
   for (int arg : n.args)
@@ -198,8 +198,8 @@ void Assembler::PlanKept() {
 
 void Assembler::AllocateSums() {
   for (size_t i = 0; i < g_.nodes.size(); ++i) {
-    const GraphNode& n = g_.nodes[i];
-    if (!live_[i] || n.kind != GraphNode::kReduce) continue;
+    const LaneNode& n = g_.nodes[i];
+    if (!live_[i] || n.kind != LaneNode::kReduce) continue;
     m_.sums[i] = m_.Allocate(kSlotStride);
     const bool carried = n.lane == Lane::kF32 && n.reduction == Reduction::kSum &&
                          c_.layout.n > static_cast<int64_t>(kBlock);
@@ -208,7 +208,7 @@ void Assembler::AllocateSums() {
 }
 
 // Values per row of this level that element programs, outputs or later passes use.
-void Assembler::WriteRow(int pass, Program& p) {
+void Assembler::WriteRow(int pass, StepWriter& p) {
   std::vector<int> wanted;
   for (size_t i = 0; i < g_.nodes.size(); ++i)
     if (live_[i] && g_.nodes[i].row && g_.nodes[i].level == pass)
@@ -224,14 +224,14 @@ void Assembler::WriteRow(int pass, Program& p) {
     p.StoreOutput(static_cast<int>(c_.inputs + k), desc_.outputs[k].dtype, OutputNode(k));
   }
   for (size_t i = 0; i < g_.nodes.size(); ++i)
-    if (live_[i] && g_.nodes[i].kind == GraphNode::kReduce && g_.nodes[i].level == pass + 1)
+    if (live_[i] && g_.nodes[i].kind == LaneNode::kReduce && g_.nodes[i].level == pass + 1)
       p.Init(static_cast<int>(i), m_.carry[i] >= 0);
 }
 
-void Assembler::WriteElements(int pass, Program& p) {
+void Assembler::WriteElements(int pass, StepWriter& p) {
   for (int root : Roots(pass)) p.Use(root);
   for (size_t i = 0; i < g_.nodes.size(); ++i)
-    if (live_[i] && g_.nodes[i].kind == GraphNode::kReduce && g_.nodes[i].level == pass + 1)
+    if (live_[i] && g_.nodes[i].kind == LaneNode::kReduce && g_.nodes[i].level == pass + 1)
       p.Accumulate(static_cast<int>(i));
   for (size_t k = desc_.outputs.size(); k-- > 0;)
     if (!OutputView(k).per_row && At(OutputNode(k)).level == pass)
@@ -240,17 +240,17 @@ void Assembler::WriteElements(int pass, Program& p) {
 
 Pass Assembler::Write(int pass) {
   Pass out;
-  Program row(g_, c_, m_, true);
+  StepWriter row(g_, c_, m_, true);
   WriteRow(pass, row);
   out.row = row.Vector();
-  Program elements(g_, c_, m_, false);
+  StepWriter elements(g_, c_, m_, false);
   elements.KeepIn(kept_in_, pass);
   WriteElements(pass, elements);
   out.tile = elements.Tile(false);
   out.tile_stream = elements.Tile(true);
   out.vector = elements.Vector();
   out.stored = elements.stored();
-  Program fold(g_, c_, m_, true);
+  StepWriter fold(g_, c_, m_, true);
   for (size_t i = 0; i < g_.nodes.size(); ++i)
     if (m_.carry[i] >= 0 && g_.nodes[i].level == pass + 1) fold.Fold(static_cast<int>(i));
   out.fold = fold.Vector();
@@ -270,7 +270,7 @@ void Assembler::Run() {
   }
   MarkRows();
   for (size_t i = 0; i < n; ++i)
-    if (g_.nodes[i].kind == GraphNode::kReduce)
+    if (g_.nodes[i].kind == LaneNode::kReduce)
       m_.constant[i] =
           Constant(g_.nodes[i].lane, Identity(g_.nodes[i].dtype, g_.nodes[i].reduction));
   AllocateSums();
@@ -282,7 +282,7 @@ void Assembler::Run() {
 
 }  // namespace
 
-void Assemble(const plan::FusedDesc& desc, Graph& graph, FusedConfig& config) {
+void Assemble(const plan::FusedDesc& desc, LaneGraph& graph, FusedConfig& config) {
   Assembler(desc, graph, config).Run();
 }
 

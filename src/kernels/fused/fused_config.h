@@ -64,7 +64,7 @@ struct FusedConfig {
 
 RowLayout MakeLayout(const plan::FusedDesc& desc, const std::vector<int>& iota_dims, bool has_rows);
 // Writes the programs of `graph` into the config, whose layout is set.
-void Assemble(const plan::FusedDesc& desc, Graph& graph, FusedConfig& config);
+void Assemble(const plan::FusedDesc& desc, LaneGraph& graph, FusedConfig& config);
 
 // A kernel function: runs the config's programs on this part's rows, or ranges of rows.
 void RunFused(const plan::KernelCall& call);

@@ -42,10 +42,10 @@ bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64; }
 class Builder {
  public:
   Builder(const plan::FusedDesc& desc, const KernelTable& table) : desc_(desc), table_(table) {}
-  Graph Build();
+  LaneGraph Build();
 
  private:
-  int Append(GraphNode node);
+  int Append(LaneNode node);
   int Constant(Lane lane, uint64_t bits);
   int Number(Lane lane, double value);
   // A function of lanes: a kernel if there is one, else a block.
@@ -70,21 +70,21 @@ class Builder {
 
   const plan::FusedDesc& desc_;
   const KernelTable& table_;
-  Graph g_;
+  LaneGraph g_;
   std::map<std::pair<Lane, uint64_t>, int> constants_;
 };
 
-int Builder::Append(GraphNode node) {
+int Builder::Append(LaneNode node) {
   for (int arg : node.args)
     if (arg >= 0) node.level = std::max(node.level, g_.nodes[arg].level);
-  node.level += node.kind == GraphNode::kReduce;
+  node.level += node.kind == LaneNode::kReduce;
   g_.nodes.push_back(node);
   return static_cast<int>(g_.nodes.size()) - 1;
 }
 
 int Builder::Constant(Lane lane, uint64_t bits) {
   auto [it, is_new] = constants_.try_emplace({lane, bits}, -1);
-  if (is_new) it->second = Append({.kind = GraphNode::kConstant, .lane = lane, .bits = bits});
+  if (is_new) it->second = Append({.kind = LaneNode::kConstant, .lane = lane, .bits = bits});
   return it->second;
 }
 
@@ -105,7 +105,7 @@ int Builder::Number(Lane lane, double value) {
 int Builder::Op(Lane lane, ScalarOp op, int a, int b) {
   const auto l = static_cast<size_t>(lane);
   if (op == ScalarOp::kMul && a == b) return Coded(lane, kSquare, a);
-  GraphNode node{.lane = lane, .op_lane = lane, .code = CodeOf(op)};
+  LaneNode node{.lane = lane, .op_lane = lane, .code = CodeOf(op)};
   node.args[0] = a, node.args[1] = b;
   node.cost = plan::FactsOf(op).cost;
   if (table_.op[l][node.code].vector == nullptr) {
@@ -123,14 +123,14 @@ int Builder::Op(Lane lane, ScalarOp op, int a, int b) {
 }
 
 int Builder::Coded(Lane lane, uint8_t code, int a) {
-  GraphNode node{.lane = lane, .op_lane = lane, .code = code};
+  LaneNode node{.lane = lane, .op_lane = lane, .code = code};
   node.args[0] = a;
   node.cost = 1;
   return Append(node);
 }
 
 int Builder::Block(Lane lane, BlockFn block, float cost, int a, int b) {
-  GraphNode node{.lane = lane, .op_lane = lane, .block = block};
+  LaneNode node{.lane = lane, .op_lane = lane, .block = block};
   node.args[0] = a, node.args[1] = b;
   node.cost = cost;
   return Append(node);
@@ -139,7 +139,7 @@ int Builder::Block(Lane lane, BlockFn block, float cost, int a, int b) {
 int Builder::Select(int p, int a, int b) {
   const Lane lane = g_.nodes[a].lane;
   if (g_.wide && !IsWide(lane)) p = Block(Lane::kI32, ConvertBlock(Lane::kI64, Lane::kI32), 2, p);
-  GraphNode node{.kind = GraphNode::kSelect, .lane = lane};
+  LaneNode node{.kind = LaneNode::kSelect, .lane = lane};
   node.args[0] = p, node.args[1] = a, node.args[2] = b;
   node.cost = 1;
   return Append(node);
@@ -305,13 +305,13 @@ int Builder::Node(const FusedNode& node) {
   const Lane lane = LaneOf(node.dtype, g_.wide);
   switch (node.kind) {
     case FusedNode::kInput: {
-      GraphNode n{.kind = GraphNode::kInput, .lane = lane};
+      LaneNode n{.kind = LaneNode::kInput, .lane = lane};
       n.dtype = node.dtype, n.tensor = node.input;
       n.cost = IsNative(node.dtype) ? 0 : 2;
       return Append(n);
     }
     case FusedNode::kIota: {
-      GraphNode n{.kind = GraphNode::kIota, .lane = lane};
+      LaneNode n{.kind = LaneNode::kIota, .lane = lane};
       n.dtype = node.dtype, n.tensor = static_cast<int>(node.iota_dim);
       n.cost = 2;
       return Fit(node.dtype, Append(n));
@@ -323,7 +323,7 @@ int Builder::Node(const FusedNode& node) {
     default:
       break;
   }
-  GraphNode n{.kind = GraphNode::kReduce, .lane = lane, .dtype = node.dtype};
+  LaneNode n{.kind = LaneNode::kReduce, .lane = lane, .dtype = node.dtype};
   n.reduction = node.reduction;
   using enum Reduction;
   if (node.dtype.is_bool()) {
@@ -337,7 +337,7 @@ int Builder::Node(const FusedNode& node) {
   return exact ? v : Fit(node.dtype, v);
 }
 
-Graph Builder::Build() {
+LaneGraph Builder::Build() {
   for (const FusedNode& node : desc_.nodes)
     if (node.dtype.size() == 8) g_.wide = true;
   for (const FusedNode& node : desc_.nodes) g_.node_of.push_back(Node(node));
@@ -346,7 +346,7 @@ Graph Builder::Build() {
 
 }  // namespace
 
-Graph BuildGraph(const plan::FusedDesc& desc, const KernelTable& table) {
+LaneGraph BuildLaneGraph(const plan::FusedDesc& desc, const KernelTable& table) {
   return Builder(desc, table).Build();
 }
 

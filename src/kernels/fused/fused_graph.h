@@ -10,7 +10,7 @@
 
 namespace tessera::kernels {
 
-struct GraphNode {
+struct LaneNode {
   enum Kind : uint8_t { kInput, kIota, kConstant, kOp, kSelect, kReduce };
   Kind kind = kOp;
   Lane lane = Lane::kF32;     // of the value
@@ -27,13 +27,13 @@ struct GraphNode {
   float cost = 0;    // of it alone, per element, in simple operations
 };
 
-struct Graph {
+struct LaneGraph {
   bool wide = false;
-  std::vector<GraphNode> nodes;
+  std::vector<LaneNode> nodes;
   std::vector<int> node_of;  // per node of the desc
 };
 
-Graph BuildGraph(const plan::FusedDesc& desc, const KernelTable& table);
+LaneGraph BuildLaneGraph(const plan::FusedDesc& desc, const KernelTable& table);
 
 // Whether elements of the dtype are in memory as they are held.
 inline bool IsNative(DType dtype) { return dtype.size() >= 4; }

@@ -19,22 +19,22 @@ bool Commutes(uint8_t code) {
 
 }  // namespace
 
-bool Program::IsStream(int node) const {
-  const GraphNode& n = g_.nodes[static_cast<size_t>(node)];
-  return n.kind == GraphNode::kInput && !per_row_ && IsNative(n.dtype) && !Half(n.lane) &&
+bool StepWriter::IsStream(int node) const {
+  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
+  return n.kind == LaneNode::kInput && !per_row_ && IsNative(n.dtype) && !Half(n.lane) &&
          c_.layout.tensors[static_cast<size_t>(n.tensor)].kind == TensorView::kStream;
 }
 
-bool Program::InMemory(int node) const {
+bool StepWriter::InMemory(int node) const {
   const auto i = static_cast<size_t>(node);
-  return g_.nodes[i].kind == GraphNode::kConstant || m_.slot[i] >= 0 || temp_[i] >= 0 ||
-         reads_[i] || IsStream(node);
+  return g_.nodes[i].kind == LaneNode::kConstant || m_.slot[i] >= 0 || temp_[i] >= 0 || reads_[i] ||
+         IsStream(node);
 }
 
-Operand Program::At(int node) const {
+Operand StepWriter::At(int node) const {
   const auto i = static_cast<size_t>(node);
-  const GraphNode& n = g_.nodes[i];
-  if (n.kind == GraphNode::kConstant)
+  const LaneNode& n = g_.nodes[i];
+  if (n.kind == LaneNode::kConstant)
     return {kAbsolute, 0, reinterpret_cast<intptr_t>(m_.constant[i])};
   if (temp_[i] >= 0) return Slot(temp_[i]);
   if (m_.slot[i] >= 0) return Slot(m_.slot[i]);
@@ -45,17 +45,17 @@ Operand Program::At(int node) const {
   return {kScratch, IsWide(n.lane) ? 8u : 4u, m_.kept[i]};
 }
 
-void Program::Use(int node) {
+void StepWriter::Use(int node) {
   if (uses_[static_cast<size_t>(node)]++ > 0 || InMemory(node)) return;
   for (int arg : g_.nodes[static_cast<size_t>(node)].args)
-    if (arg >= 0 && g_.nodes[static_cast<size_t>(node)].kind != GraphNode::kReduce) Use(arg);
+    if (arg >= 0 && g_.nodes[static_cast<size_t>(node)].kind != LaneNode::kReduce) Use(arg);
 }
 
 // Slots that evaluating the node takes (Sethi and Ullman's number).
-int Program::Need(int node) {
+int StepWriter::Need(int node) {
   const auto i = static_cast<size_t>(node);
   if (need_[i] >= 0) return need_[i];
-  if (InMemory(node) || g_.nodes[i].kind == GraphNode::kReduce) return need_[i] = 0;
+  if (InMemory(node) || g_.nodes[i].kind == LaneNode::kReduce) return need_[i] = 0;
   int needs[3] = {0, 0, 0};
   for (int k = 0; k < 3; ++k)
     if (g_.nodes[i].args[k] >= 0) needs[k] = Need(g_.nodes[i].args[k]);
@@ -63,7 +63,7 @@ int Program::Need(int node) {
   return need_[i] = std::max({1, needs[0], needs[1] + 1});
 }
 
-void Program::Spill(int node) {
+void StepWriter::Spill(int node) {
   const auto i = static_cast<size_t>(node);
   if (InMemory(node)) return;
   if (per_row_) {
@@ -77,14 +77,14 @@ void Program::Spill(int node) {
   Emit(t_.store, Slot(temp_[i]));
 }
 
-void Program::Release(int node) {
+void StepWriter::Release(int node) {
   const auto i = static_cast<size_t>(node);
   if (--uses_[i] > 0 || temp_[i] < 0) return;
   m_.free_slots.push_back(temp_[i]);
   temp_[i] = -1;
 }
 
-void Program::Evaluate(int node) {
+void StepWriter::Evaluate(int node) {
   const auto i = static_cast<size_t>(node);
   if (acc_ == node) return;
   if (InMemory(node)) {
@@ -92,15 +92,15 @@ void Program::Evaluate(int node) {
     acc_ = node;
     return;
   }
-  const GraphNode& n = g_.nodes[i];
+  const LaneNode& n = g_.nodes[i];
   switch (n.kind) {
-    case GraphNode::kInput:
+    case LaneNode::kInput:
       Input(node);
       break;
-    case GraphNode::kIota:
+    case LaneNode::kIota:
       Iota(node);
       break;
-    case GraphNode::kReduce:
+    case LaneNode::kReduce:
       EndReduction(node);
       break;
     default:
@@ -115,9 +115,9 @@ void Program::Evaluate(int node) {
   if (per_row_ ? n.row : uses_[i] > 1) Spill(node);
 }
 
-void Program::EndReduction(int node) {
+void StepWriter::EndReduction(int node) {
   const auto i = static_cast<size_t>(node);
-  const GraphNode& n = g_.nodes[i];
+  const LaneNode& n = g_.nodes[i];
   const bool carried = m_.carry[i] >= 0;
   const auto most = static_cast<int64_t>(IsWide(n.lane) ? kWideSums : kNarrowSums);
   const auto used = static_cast<uint64_t>(std::clamp<int64_t>(c_.layout.n, 1, most));
@@ -128,8 +128,8 @@ void Program::EndReduction(int node) {
             carried ? Slot(m_.carry[i]) : Operand{}, std::bit_ceil(used));
 }
 
-void Program::Input(int node) {
-  const GraphNode& n = g_.nodes[static_cast<size_t>(node)];
+void StepWriter::Input(int node) {
+  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
   TensorView& view = c_.layout.tensors[static_cast<size_t>(n.tensor)];
   if (!per_row_ && view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
@@ -153,12 +153,12 @@ void Program::Input(int node) {
   }
 }
 
-int Program::IotaTensor(int node) const {
+int StepWriter::IotaTensor(int node) const {
   return static_cast<int>(c_.inputs + c_.outputs) + g_.nodes[static_cast<size_t>(node)].tensor;
 }
 
-void Program::Iota(int node) {
-  const GraphNode& n = g_.nodes[static_cast<size_t>(node)];
+void StepWriter::Iota(int node) {
+  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
   const int tensor = IotaTensor(node);
   const TensorView& view = c_.layout.tensors[static_cast<size_t>(tensor)];
   if (view.kind == TensorView::kGather) {
@@ -172,7 +172,7 @@ void Program::Iota(int node) {
 }
 
 // Brings the operands into memory but for one, in the accumulator, whose number it returns.
-int Program::Prepare(const GraphNode& n) {
+int StepWriter::Prepare(const LaneNode& n) {
   std::vector<int> pending;
   int count = 0;
   for (; count < 3 && n.args[count] >= 0; ++count) {
@@ -200,7 +200,7 @@ int Program::Prepare(const GraphNode& n) {
   return held;
 }
 
-void Program::Binary(const GraphNode& n, int k) {
+void StepWriter::Binary(const LaneNode& n, int k) {
   const auto lane = static_cast<size_t>(n.op_lane);
   if (k == 1) {
     const KernelPair& reversed = t_.reversed[lane][n.code];
@@ -218,15 +218,15 @@ void Program::Binary(const GraphNode& n, int k) {
     Emit(t_.op[lane][n.code], other);
 }
 
-void Program::Select(const GraphNode& n, int k) {
+void StepWriter::Select(const LaneNode& n, int k) {
   const int first = k == 0 ? 1 : 0, second = k == 2 ? 1 : 2;
   Emit(t_.select[k], At(n.args[first]), At(n.args[second]));
 }
 
-void Program::Operation(int node) {
-  const GraphNode& n = g_.nodes[static_cast<size_t>(node)];
+void StepWriter::Operation(int node) {
+  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
   const int k = Prepare(n);
-  if (n.kind == GraphNode::kSelect)
+  if (n.kind == LaneNode::kSelect)
     Select(n, k);
   else
     Binary(n, k);
@@ -234,8 +234,8 @@ void Program::Operation(int node) {
     if (arg >= 0) Release(arg);
 }
 
-void Program::Accumulate(int node) {
-  const GraphNode& n = g_.nodes[static_cast<size_t>(node)];
+void StepWriter::Accumulate(int node) {
+  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
   const auto lane = static_cast<size_t>(n.lane), kind = static_cast<size_t>(n.reduction);
   Evaluate(n.args[0]);
   Emit(Half(n.lane) ? t_.accumulate_half[lane][kind] : t_.accumulate[lane][kind],
@@ -243,12 +243,12 @@ void Program::Accumulate(int node) {
   Release(n.args[0]);
 }
 
-void Program::Fold(int reduce) {
+void StepWriter::Fold(int reduce) {
   const auto i = static_cast<size_t>(reduce);
   EmitBlock(t_.fold_f32, Slot(m_.sums[i]), Slot(m_.carry[i]));
 }
 
-void Program::StoreOutput(int tensor, DType dtype, int node) {
+void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
   Evaluate(node);
   TensorView& view = c_.layout.tensors[static_cast<size_t>(tensor)];
   const Lane lane = g_.nodes[static_cast<size_t>(node)].lane;
@@ -280,12 +280,12 @@ std::vector<Instr> Link(const std::vector<Step>& steps, const KernelTable& t, si
 
 }  // namespace
 
-std::vector<Instr> Program::Tile(bool stream) const {
+std::vector<Instr> StepWriter::Tile(bool stream) const {
   return Link(steps_, t_, c_.tile, false, stream);
 }
-std::vector<Instr> Program::Vector() const { return Link(steps_, t_, c_.tile, true, false); }
+std::vector<Instr> StepWriter::Vector() const { return Link(steps_, t_, c_.tile, true, false); }
 
-void Program::Init(int reduce, bool carried) {
+void StepWriter::Init(int reduce, bool carried) {
   const auto i = static_cast<size_t>(reduce);
   Emit(t_.load, {kAbsolute, 0, reinterpret_cast<intptr_t>(m_.constant[i])});
   Emit(IsWide(g_.nodes[i].lane) ? t_.broadcast8 : t_.broadcast4, Slot(m_.sums[i]));

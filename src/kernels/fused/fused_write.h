@@ -28,9 +28,9 @@ struct RowMemory {
 };
 
 // Writes one program.
-class Program {
+class StepWriter {
  public:
-  Program(const Graph& graph, FusedConfig& config, RowMemory& memory, bool per_row)
+  StepWriter(const LaneGraph& graph, FusedConfig& config, RowMemory& memory, bool per_row)
       : g_(graph), c_(config), t_(*config.table), m_(memory), per_row_(per_row) {
     uses_.assign(graph.nodes.size(), 0);
     temp_.assign(graph.nodes.size(), -1);
@@ -82,9 +82,9 @@ class Program {
   void EndReduction(int node);
   void Input(int node);
   void Iota(int node);
-  void Binary(const GraphNode& n, int k);
-  void Select(const GraphNode& n, int k);
-  int Prepare(const GraphNode& n);
+  void Binary(const LaneNode& n, int k);
+  void Select(const LaneNode& n, int k);
+  int Prepare(const LaneNode& n);
   void Emit(const KernelPair& kernel, Operand a = {}, Operand b = {}) {
     steps_.push_back({kernel, a, b});
   }
@@ -92,7 +92,7 @@ class Program {
     steps_.push_back({t_.block, a, b, block, info});
   }
 
-  const Graph& g_;
+  const LaneGraph& g_;
   FusedConfig& c_;
   const KernelTable& t_;
   RowMemory& m_;

@@ -44,6 +44,16 @@ device func @main(%0: f32[4,8]) -> f32[8,8] {
   return %2
 }
 )";
+// Moves between places: modes do not matter to them, and dims need not divide.
+constexpr const char* kPlaces = R"(mesh @mesh = <["x"=2]> auto={"x"}
+device func @main(%0: f32[3], %1: f32[]) -> (f32[5], f32[], f32[2]) {
+  %2: f32[6] = all_gather %0 {from=f32[5@x], to=f32[6]}
+  %3: f32[5] = trim %2 {from=f32[6], to=f32[5]}
+  %4: f32[] = all_reduce %1 {from=f32[]{U:x}, to=f32[]}
+  %5: f32[2] = halo_exchange %0, %1 {from=[f32[5@x], f32[]], to=f32[3@x], reads=[[0, 0, 1, 2, 1]], fill=1}
+  return %3, %4, %5
+}
+)";
 constexpr const char* kControl = R"(mesh @mesh = <["x"=2]> explicit={"x"}
 func @main(%0: f32[8@x], %1: f32[3,8@x], %2: i32[]) -> (f32[8@x], f32[3], f32[8@x]) {
   %3: f32[8@x], %4: f32[3] = scan %2, %0, %1 {constants=1, carries=1, length=3, reverse=true}
@@ -89,7 +99,7 @@ func @main(%0: f32[8] <@mesh, [{"x"}]>, %1: i32[] <@mesh, []>) -> (f32[8] <@mesh
   return %3, %5, %1
 }
 )";
-constexpr const char* kTexts[] = {kMlp, kMoves, kDevice, kControl, kPlaced};
+constexpr const char* kTexts[] = {kMlp, kMoves, kDevice, kPlaces, kControl, kPlaced};
 
 Program Parse(std::string_view text) {
   ops::Install();
@@ -128,6 +138,13 @@ TEST(ProgramText, ProgramsWithoutAMeshOrResultsAreFine) {
 std::string Edited(std::string text, std::string_view what, std::string_view with) {
   EXPECT_NE(text.find(what), std::string::npos) << what;
   return text.replace(text.find(what), what.size(), with);
+}
+
+TEST(ProgramText, TypesInParametersAreOnTheMesh) {
+  Program program = Parse(kPlaces);
+  EXPECT_EQ(WithoutComments(Text(program)), kPlaces);
+  EXPECT_TRUE(program.instructions[3].params->Equals(*Parse(kPlaces).instructions[3].params));
+  EXPECT_THROW(Parse(Edited(kPlaces, "to=f32[3@x]", "to=f32[3@y]")), RuntimeError);
 }
 
 TEST(ProgramText, ResultsHaveShardings) {

@@ -283,14 +283,14 @@ TEST(Loop, PeakBytesCountBothPlacesOfACarryOnce) {
 // Barriers of one iteration, if all work were large.
 int Barriers(const plan::Plan& plan) {
   const auto executable = Prepare(plan);
-  Schedule schedule;
-  MakeSchedule(*executable, 2, true, schedule);
-  EXPECT_TRUE(schedule.parallel);
+  Assignment assignment;
+  AssignWork(*executable, 2, true, assignment);
+  EXPECT_TRUE(assignment.parallel);
   int barriers = 0;
   bool inside = false;
-  for (size_t n = 0; n < schedule.nodes.size(); ++n) {
+  for (size_t n = 0; n < assignment.nodes.size(); ++n) {
     const auto& control = executable->nodes[n].control;
-    barriers += inside && schedule.nodes[n].barrier;
+    barriers += inside && assignment.nodes[n].barrier;
     if (control) inside = control->kind != Control::kRepeat;
   }
   return barriers;

@@ -1,24 +1,24 @@
 // Golden device programs: what each device runs, one fact each.
-#include "spmd/device_program.h"
-
 #include <gmock/gmock.h>
 
 #include "ops/ops.h"
 #include "sharding/local.h"
+#include "spmd/cost.h"
+#include "spmd/lower.h"
 
 namespace tessera::spmd {
 namespace {
 
 constexpr const char* kMesh = "mesh @mesh = <[\"x\"=2, \"y\"=4]> explicit={\"x\", \"y\"}\n";
 
-DeviceProgram LowerText(const std::string& text) {
+ir::Program LowerText(const std::string& text) {
   ops::Install();
   return Lower(ir::ParseProgram(kMesh + text, Loc::Unknown()));
 }
 
 // The instructions as text, without types of values and without comments: "%2 = add %0, %1".
-std::string Body(const DeviceProgram& device) {
-  std::string text = ir::Text(device.program), out;
+std::string Body(const ir::Program& device) {
+  std::string text = ir::Text(device), out;
   size_t at = text.find("{\n", text.find("func")) + 2;
   while (text[at] != '}') {
     size_t end = text.find('\n', at);
@@ -96,7 +96,7 @@ func @main(%0: f32[16]) -> f32[8@x,16@y] {
 }
 
 TEST(DeviceProgram, AMovedDimIsAnAllToAll) {
-  DeviceProgram device = LowerText(R"(
+  ir::Program device = LowerText(R"(
 func @main(%0: f32[8@x,16]) -> f32[8,16@x] {
   %1: f32[8,16@x] = reshard %0
   return %1
@@ -104,8 +104,8 @@ func @main(%0: f32[8@x,16]) -> f32[8,16@x] {
   EXPECT_EQ(Body(device),
             "%1: f32[8,8] = all_to_all %0 {from=f32[8@x,16], to=f32[8,16@x]}\n"
             "return %1\n");
-  EXPECT_FALSE(device.notes[0].implied);
-  EXPECT_EQ(device.notes[0].bytes, 4 * 16 * 4 / 2);
+  EXPECT_FALSE(device.instructions[0].cost->implied);
+  EXPECT_EQ(device.instructions[0].cost->bytes, 4 * 16 * 4 / 2);
 }
 
 TEST(DeviceProgram, WhatIsDoneTwiceIsDoneOnce) {
@@ -209,18 +209,17 @@ func @main(%0: f32[8@x,16], %1: f32[16,8@y]) -> f32[8@x,8@y] {
 }
 
 TEST(DeviceProgram, EveryValueHasItsGlobalType) {
-  DeviceProgram device = LowerText(R"(
+  ir::Program device = LowerText(R"(
 func @main(%0: f32[8@x,16]) -> f32[16] {
   %1: f32[16] = reduce_sum %0 {dims=[0]}
   %2: f32[16] = exp %1
   return %2
 })");
-  ASSERT_EQ(device.placed.size(), device.program.values.size());
-  ASSERT_EQ(device.notes.size(), device.program.instructions.size());
-  for (size_t v = 0; v < device.placed.size(); ++v)
-    EXPECT_EQ(device.program.values[v].type->shape(),
-              sharding::LocalShape(device.placed[v]->shape(), device.placed[v]->sharding()))
-        << v;
+  for (const ir::Instruction& i : device.instructions) EXPECT_TRUE(i.cost) << i.op->name;
+  for (const ir::Value& v : device.values) {
+    ASSERT_TRUE(v.place);
+    EXPECT_EQ(v.type->shape(), sharding::LocalShape(v.place->shape(), v.place->sharding()));
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ops/ops.h"
 #include "plan/plan_text.h"
 #include "runtime/memory_text.h"
+#include "spmd/lower.h"
 #include "spmd/plan_builder.h"
 #include "spmd/schedule_text.h"
 
@@ -16,20 +17,20 @@ using testing::HasSubstr;
 
 constexpr const char* kMesh = "mesh @mesh = <[\"x\"=2]> explicit={\"x\"}\n";
 
-DeviceProgram LowerText(const std::string& text) {
+ir::Program LowerText(const std::string& text) {
   ops::Install();
   kernels::Initialize();
   return Lower(ir::ParseProgram(kMesh + text, Loc::Unknown()));
 }
 
 std::string ScheduleOf(const std::string& text) {
-  DeviceProgram device = LowerText(text);
+  ir::Program device = LowerText(text);
   return "\n" + Text(MakeSchedule(device, {}), device);
 }
 
 // Kernels are not run, so those that the builder makes may be of any kind.
 plan::Plan PlanOf(const std::string& text, const std::vector<bool>& donated = {}) {
-  DeviceProgram device = LowerText(text);
+  ir::Program device = LowerText(text);
   auto copy = [](const KernelFactories::DeviceCopy&) { return plan::Kernel{}; };
   return BuildPlan(device, MakeSchedule(device, {}),
                    {kernels::Fused, copy, kernels::CopyWhole, kernels::Combiner}, 2, donated);

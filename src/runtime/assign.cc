@@ -1,3 +1,4 @@
+// Decides which workers do which nodes, and where they must wait for each other.
 #include <algorithm>
 
 #include "runtime/arena.h"
@@ -13,10 +14,10 @@ constexpr double kSplitSeconds = 5e-6;
 // Who touches a storage: anyone; worker 0 only; or, n > 0, each worker its block of n instances.
 constexpr int32_t kAnyone = -1, kFirstOnly = 0;
 
-class Scheduler {
+class Assigner {
  public:
-  Scheduler(const Executable& executable, Schedule& schedule)
-      : executable_(executable), schedule_(schedule) {
+  Assigner(const Executable& executable, Assignment& assignment)
+      : executable_(executable), assignment_(assignment) {
     int32_t storages = 0;
     for (const Binding& b : executable.bindings) storages = std::max(storages, b.storage + 1);
     written_.resize(storages);
@@ -38,7 +39,7 @@ class Scheduler {
   }
 
   void Run() {
-    schedule_.nodes.resize(executable_.nodes.size());
+    assignment_.nodes.resize(executable_.nodes.size());
     Walk(0, executable_.nodes.size());
   }
 
@@ -55,22 +56,22 @@ class Scheduler {
   void Walk(size_t begin, size_t end) {
     for (size_t n = begin; n < end; ++n) {
       const ReadyNode& node = executable_.nodes[n];
-      Visit(node, schedule_.nodes[n]);
+      Visit(node, assignment_.nodes[n]);
       if (node.control && node.control->kind == Control::kRepeat) Repeat(*node.control, n);
     }
   }
 
-  void Visit(const ReadyNode& node, NodeSchedule& schedule) {
-    schedule.mode = ModeOf(node);
-    if (!schedule.barrier && (Conflicts(node, schedule.mode) || Divides(node))) {
-      schedule.barrier = true;
+  void Visit(const ReadyNode& node, NodeAssignment& assignment) {
+    assignment.mode = ModeOf(node);
+    if (!assignment.barrier && (Conflicts(node, assignment.mode) || Divides(node))) {
+      assignment.barrier = true;
       ++added_;
     }
-    if (schedule.barrier) Barrier();
-    schedule_.parallel |= schedule.mode != NodeSchedule::kFirst && !node.control;
+    if (assignment.barrier) Barrier();
+    assignment_.parallel |= assignment.mode != NodeAssignment::kFirst && !node.control;
     // A split step ends in a barrier; what follows it in the node runs on worker 0.
-    if (schedule.mode == NodeSchedule::kSplit) Barrier();
-    Record(node, schedule.mode);
+    if (assignment.mode == NodeAssignment::kSplit) Barrier();
+    Record(node, assignment.mode);
   }
 
   // The ways of a switch part and meet at barriers, so that all begin and end alike.
@@ -99,33 +100,33 @@ class Scheduler {
     std::swap(written_[a], written_[b]);
   }
 
-  NodeSchedule::Mode ModeOf(const ReadyNode& node) const {
-    if (node.control) return NodeSchedule::kAll;
-    const bool large = schedule_.forced || node.seconds >= kParallelSeconds;
+  NodeAssignment::Mode ModeOf(const ReadyNode& node) const {
+    if (node.control) return NodeAssignment::kAll;
+    const bool large = assignment_.forced || node.seconds >= kParallelSeconds;
     if (node.exchange) {
-      return large && node.exchange->units() > 1 ? NodeSchedule::kShares : NodeSchedule::kFirst;
+      return large && node.exchange->units() > 1 ? NodeAssignment::kShares : NodeAssignment::kFirst;
     }
-    if (node.instances < schedule_.workers) {
+    if (node.instances < assignment_.workers) {
       double split = 0;
       for (const ReadyStep& step : node.steps) {
-        if (Splits(step, schedule_.forced)) split += step.seconds * node.instances;
+        if (Splits(step, assignment_.forced)) split += step.seconds * node.instances;
       }
       if (split > 0 && (node.instances == 1 || split >= node.seconds / 2)) {
-        return NodeSchedule::kSplit;
+        return NodeAssignment::kSplit;
       }
     }
-    return large && node.instances > 1 ? NodeSchedule::kOwners : NodeSchedule::kFirst;
+    return large && node.instances > 1 ? NodeAssignment::kOwners : NodeAssignment::kFirst;
   }
 
   // What the executor's shares of a mode amount to.
-  Touch TouchOf(const ReadyNode& node, NodeSchedule::Mode mode, const Access& access) const {
+  Touch TouchOf(const ReadyNode& node, NodeAssignment::Mode mode, const Access& access) const {
     const int32_t family = executable_.bindings[access.view].family;
-    if (mode == NodeSchedule::kFirst || mode == NodeSchedule::kSplit) {
+    if (mode == NodeAssignment::kFirst || mode == NodeAssignment::kSplit) {
       return {epoch_, kFirstOnly, family};
     }
     bool owners = access.identity && !node.control;
-    if (mode == NodeSchedule::kShares) {
-      owners = access.writes && node.exchange->even() && node.instances % schedule_.workers == 0;
+    if (mode == NodeAssignment::kShares) {
+      owners = access.writes && node.exchange->even() && node.instances % assignment_.workers == 0;
     }
     return {epoch_, owners ? node.instances : kAnyone, family};
   }
@@ -139,7 +140,7 @@ class Scheduler {
     return mine.who == kFirstOnly || before.family == mine.family;
   }
 
-  bool Conflicts(const ReadyNode& node, NodeSchedule::Mode mode) const {
+  bool Conflicts(const ReadyNode& node, NodeAssignment::Mode mode) const {
     for (const Access& a : node.accesses) {
       const Binding& binding = executable_.bindings[a.view];
       const Touch mine = TouchOf(node, mode, a);
@@ -167,7 +168,7 @@ class Scheduler {
 
   static int64_t Extent(const Binding& b) { return RoundUp(b.bytes, kLine) * b.instances; }
 
-  void Record(const ReadyNode& node, NodeSchedule::Mode mode) {
+  void Record(const ReadyNode& node, NodeAssignment::Mode mode) {
     for (const Access& a : node.accesses) {
       const Binding& binding = executable_.bindings[a.view];
       const Touch mine = TouchOf(node, mode, a);
@@ -188,7 +189,7 @@ class Scheduler {
   }
 
   const Executable& executable_;
-  Schedule& schedule_;
+  Assignment& assignment_;
   // Per storage: the last write, and all touches since the last barrier.
   std::vector<Touch> written_, touched_;
   std::vector<int32_t> group_;              // per storage: one of those it changes places with
@@ -204,10 +205,10 @@ bool Splits(const ReadyStep& step, bool forced) {
   return step.max_parts > 1 && (forced || step.seconds >= kSplitSeconds);
 }
 
-void MakeSchedule(const Executable& executable, int workers, bool forced, Schedule& schedule) {
-  schedule = {.workers = workers, .forced = forced, .parallel = false, .nodes = {}};
-  schedule.nodes.reserve(executable.nodes.size());
-  Scheduler(executable, schedule).Run();
+void AssignWork(const Executable& executable, int workers, bool forced, Assignment& assignment) {
+  assignment = {.workers = workers, .forced = forced, .parallel = false, .nodes = {}};
+  assignment.nodes.reserve(executable.nodes.size());
+  Assigner(executable, assignment).Run();
 }
 
 }  // namespace tessera::runtime

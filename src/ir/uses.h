@@ -1,0 +1,18 @@
+// What a program uses of what it makes.
+#pragma once
+#include "ir/program.h"
+
+namespace tessera::ir {
+
+// Returns, per value, whether the program returns it or an instruction reads it. Instructions that
+// are true in `without` do not count.
+std::vector<bool> UsedValues(const Program& program, const std::vector<bool>& without = {});
+
+// Returns, per instruction, whether its results or what is made of them are among `values`. What
+// is an input of the program needs no instruction.
+std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> values);
+
+// Removes instructions that no output needs. Values keep their ids.
+void RemoveDead(Program& program);
+
+}  // namespace tessera::ir

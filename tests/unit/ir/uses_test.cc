@@ -1,0 +1,59 @@
+// What is used in a program, and what goes if it is not.
+#include "ir/uses.h"
+
+#include <gmock/gmock.h>
+
+#include "ops/ops.h"
+
+namespace tessera::ir {
+namespace {
+
+using testing::ElementsAre;
+
+Program Example() {
+  ops::Install();
+  return ParseProgram(R"(
+func @main(%0: f32[4], %1: f32[4], %2: f32[4]) -> f32[4] {
+  %3: f32[4] = exp %0
+  %4: f32[4] = add %3, %1
+  %5: f32[4] = exp %4
+  %6: f32[4] = mul %3, %3
+  return %6
+})",
+                      Loc::Unknown());
+}
+
+std::vector<std::string_view> Ops(const Program& program) {
+  std::vector<std::string_view> ops;
+  for (const Instruction& i : program.instructions) ops.push_back(i.op->name);
+  return ops;
+}
+
+TEST(Uses, AreReadsAndReturns) {
+  EXPECT_THAT(UsedValues(Example()), ElementsAre(true, true, false, true, true, false, true));
+  EXPECT_THAT(UsedValues(Example(), {false, true, true, false}),
+              ElementsAre(true, false, false, true, false, false, true));
+}
+
+TEST(Uses, WhatAValueIsMadeOfIsNeeded) {
+  Program program = Example();
+  EXPECT_THAT(NeededFor(program, program.outputs), ElementsAre(true, false, false, true));
+  EXPECT_THAT(NeededFor(program, {4}), ElementsAre(true, true, false, false));
+  EXPECT_THAT(NeededFor(program, {0}), ElementsAre(false, false, false, false));
+}
+
+TEST(Uses, DeadInstructionsGo) {
+  Program program = Example();
+  RemoveDead(program);
+  EXPECT_THAT(Ops(program), ElementsAre("exp", "mul"));
+}
+
+TEST(Uses, WhatHasBecomeAnInputIsNotMade) {
+  Program program = Example();
+  program.inputs.push_back(program.instructions[0].results[0]);
+  RemoveDead(program);
+  EXPECT_THAT(Ops(program), ElementsAre("mul"));
+}
+
+}  // namespace
+}  // namespace tessera::ir
