@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/at.h"
 #include "ir/op.h"
 
 namespace tessera::ir {
@@ -66,9 +67,9 @@ struct Program {
   std::vector<Instruction> instructions;  // in an order that defines before use
   bool per_device = false;                // shapes are local
 
-  const Type* type(ValueId v) const { return values[static_cast<size_t>(v)].type; }
-  const Type* place(ValueId v) const { return values[static_cast<size_t>(v)].place; }
-  void SetPlace(ValueId v, const Type* place) { values[static_cast<size_t>(v)].place = place; }
+  const Type* type(ValueId v) const { return base::At(values, v).type; }
+  const Type* place(ValueId v) const { return base::At(values, v).place; }
+  void SetPlace(ValueId v, const Type* place) { base::At(values, v).place = place; }
   ValueId AddValue(const Type* type, Loc loc, const Type* place = nullptr) {
     values.push_back({type, loc, place});
     return static_cast<ValueId>(values.size()) - 1;
