@@ -20,7 +20,7 @@ struct Value {
   const Type* type;
   // Where it was made: the caller's line of the instruction, or of the argument.
   Loc loc;
-  // The global type with the complete sharding, on the mesh without modes. Over Auto axes: of
+  // The global type with the complete sharding. Over Auto axes, on the mesh without modes: of
   // arguments that have one, and after propagation of every value. In a device program of every
   // value, whose `type` is one device's part. Null: not known, or `type` says it all.
   const Type* place = nullptr;
