@@ -11,6 +11,8 @@ add_compile_options(-Wall -Wextra)
 if(PROJECT_IS_TOP_LEVEL)
   add_compile_options(-Werror)
 endif()
+# Containers check their indices where nobody waits for results.
+add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 if(TESSERA_SANITIZE STREQUAL "address")
   # With sanitizers g++ 12 takes parts of standard containers for uninitialized.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -1,6 +1,8 @@
 // Appends instructions with the types that their ops infer.
 #include "ir/builder.h"
 
+#include "base/at.h"
+
 namespace tessera::ir {
 
 ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueId> operands,
@@ -9,7 +11,7 @@ ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueI
   absl::InlinedVector<Loc, 4> locs;
   for (ValueId v : operands) {
     types.push_back(program_.type(v));
-    locs.push_back(program_.values[static_cast<size_t>(v)].loc);
+    locs.push_back(base::At(program_.values, v).loc);
   }
   auto results = InferTypes({.op = op,
                              .operands = types,

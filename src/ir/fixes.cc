@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "sharding/partition.h"
 #include "sharding/project.h"
 #include "sharding/reshard.h"
@@ -112,8 +113,8 @@ class Suggester {
   }
 
   void TryOperand(int k) {
-    const TensorSharding& own = *operands_[static_cast<size_t>(k)].sharding;
-    const sharding::DimFactors& dims = map_.operands[static_cast<size_t>(k)];
+    const TensorSharding& own = *base::At(operands_, k).sharding;
+    const sharding::DimFactors& dims = base::At(map_.operands, k);
     std::vector<TensorSharding> targets;
     for (size_t lead = 0; lead < operands_.size(); ++lead) {
       TensorSharding s = sharding::Unproject(map_, dims, LedBy(lead), mesh_);

@@ -1,4 +1,5 @@
 // The reference interpreter: whole tensors, one instruction after the other.
+#include "base/at.h"
 #include "ir/program.h"
 
 namespace tessera::ir {
@@ -6,25 +7,24 @@ namespace tessera::ir {
 std::vector<HostTensor> Interpret(const Program& program, std::vector<HostTensor> inputs) {
   std::vector<HostTensor> values(program.values.size());
   size_t next = 0;
-  for (ValueId v : program.inputs) values[static_cast<size_t>(v)] = std::move(inputs[next++]);
-  for (const Capture& c : program.captures)
-    values[static_cast<size_t>(c.value)] = std::move(inputs[next++]);
+  for (ValueId v : program.inputs) base::At(values, v) = std::move(inputs[next++]);
+  for (const Capture& c : program.captures) base::At(values, c.value) = std::move(inputs[next++]);
   for (const Instruction& instruction : program.instructions) {
     ReferenceCall call{.op = *instruction.op,
                        .params = instruction.params.get(),
                        .operands = {},
                        .results = {},
                        .regions = instruction.regions};
-    for (ValueId v : instruction.operands) call.operands.push_back(&values[static_cast<size_t>(v)]);
+    for (ValueId v : instruction.operands) call.operands.push_back(&base::At(values, v));
     for (ValueId v : instruction.results) {
       const Type* type = program.type(v);
-      values[static_cast<size_t>(v)] = HostTensor(type->dtype(), type->shape());
-      call.results.push_back(&values[static_cast<size_t>(v)]);
+      base::At(values, v) = HostTensor(type->dtype(), type->shape());
+      call.results.push_back(&base::At(values, v));
     }
     (*instruction.op->reference)(call);
   }
   std::vector<HostTensor> outputs;
-  for (ValueId v : program.outputs) outputs.push_back(values[static_cast<size_t>(v)]);
+  for (ValueId v : program.outputs) outputs.push_back(base::At(values, v));
   return outputs;
 }
 

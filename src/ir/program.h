@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/at.h"
 #include "ir/op.h"
 
 namespace tessera::ir {
@@ -19,7 +20,7 @@ struct Value {
   const Type* type;
   // Where it was made: the caller's line of the instruction, or of the argument.
   Loc loc;
-  // The global type with the complete sharding, on the mesh without modes. Over Auto axes: of
+  // The global type with the complete sharding. Over Auto axes, on the mesh without modes: of
   // arguments that have one, and after propagation of every value. In a device program of every
   // value, whose `type` is one device's part. Null: not known, or `type` says it all.
   const Type* place = nullptr;
@@ -66,9 +67,9 @@ struct Program {
   std::vector<Instruction> instructions;  // in an order that defines before use
   bool per_device = false;                // shapes are local
 
-  const Type* type(ValueId v) const { return values[static_cast<size_t>(v)].type; }
-  const Type* place(ValueId v) const { return values[static_cast<size_t>(v)].place; }
-  void SetPlace(ValueId v, const Type* place) { values[static_cast<size_t>(v)].place = place; }
+  const Type* type(ValueId v) const { return base::At(values, v).type; }
+  const Type* place(ValueId v) const { return base::At(values, v).place; }
+  void SetPlace(ValueId v, const Type* place) { base::At(values, v).place = place; }
   ValueId AddValue(const Type* type, Loc loc, const Type* place = nullptr) {
     values.push_back({type, loc, place});
     return static_cast<ValueId>(values.size()) - 1;

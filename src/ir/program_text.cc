@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
 #include "ir/program.h"
@@ -129,9 +130,9 @@ class Printer {
     if (const Type* place = program_->place(v)) text += " " + sharding::Text(place->sharding());
     return text;
   }
-  std::string Use(ValueId v) { return fmt::format("%{}", names_[static_cast<size_t>(v)]); }
+  std::string Use(ValueId v) { return fmt::format("%{}", base::At(names_, v)); }
   std::string Define(ValueId v) {
-    names_[static_cast<size_t>(v)] = next_++;
+    base::At(names_, v) = next_++;
     return Use(v) + ": " + TypeAndPlace(v);
   }
   void Parameters(const std::vector<ValueId>& values) {
@@ -271,7 +272,7 @@ class Parser {
         std::string name = in_.Quoted();
         int axis = mesh->Find(name);
         if (axis < 0) in_.Fail("there is no axis \"" + name + "\"");
-        modes[static_cast<size_t>(axis)] = mode;
+        base::At(modes, axis) = mode;
       });
     }
     return mesh->WithModes(modes);
@@ -351,7 +352,7 @@ class Parser {
     std::optional<Loc> line = LineNamed(TakeName(comment));
     if (!line) return;
     instruction.loc = *line;
-    for (ValueId v : instruction.results) program_.values[static_cast<size_t>(v)].loc = *line;
+    for (ValueId v : instruction.results) base::At(program_.values, v).loc = *line;
     while (!comment.empty()) {
       ValueId v = instruction.results[0];
       if (size_t equals = comment.find('='); comment[0] == '%' && equals != comment.npos) {

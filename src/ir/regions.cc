@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "ir/control_params.h"
 
@@ -19,7 +20,7 @@ const Type* InnerType(const RegionCall& call, const FlowEdge& edge, const FlowEn
   if (end.kind == FlowEnd::kResult) return nullptr;
   if (end.kind == FlowEnd::kOperand)
     return edge.stacked ? SliceOf(call.operands[index]) : call.operands[index];
-  const Program& region = *call.regions[static_cast<size_t>(end.region)];
+  const Program& region = *base::At(call.regions, end.region);
   return region.type(end.kind == FlowEnd::kRegionInput ? region.inputs[index]
                                                        : region.outputs[index]);
 }
@@ -124,7 +125,7 @@ std::vector<const Type*> InferRegionTypes(const RegionCall& call) {
       if (end.kind != FlowEnd::kResult) continue;
       if (results.size() <= static_cast<size_t>(end.index))
         results.resize(static_cast<size_t>(end.index) + 1);
-      results[static_cast<size_t>(end.index)] = ResultType(call, edge);
+      base::At(results, end.index) = ResultType(call, edge);
     }
   }
   return results;

@@ -1,6 +1,7 @@
 // Checks that a program defines before it uses, and declares the types that its ops give.
 #include <fmt/format.h>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
@@ -75,13 +76,12 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
 
 void Verify(const Program& program) {
   std::vector<bool> defined(program.values.size());
-  for (ValueId v : program.inputs) defined[static_cast<size_t>(v)] = true;
-  for (const Capture& c : program.captures) defined[static_cast<size_t>(c.value)] = true;
+  for (ValueId v : program.inputs) base::At(defined, v) = true;
+  for (const Capture& c : program.captures) base::At(defined, c.value) = true;
   for (const Instruction& instruction : program.instructions) {
     for (ValueId v : instruction.operands)
-      if (!defined[static_cast<size_t>(v)])
-        Fail(instruction, "it uses a value before it is defined");
-    for (ValueId v : instruction.results) defined[static_cast<size_t>(v)] = true;
+      if (!base::At(defined, v)) Fail(instruction, "it uses a value before it is defined");
+    for (ValueId v : instruction.results) base::At(defined, v) = true;
     bool takes_regions = std::holds_alternative<DataFlowEdges>(*instruction.op->dims);
     if (!takes_regions && !instruction.regions.empty()) Fail(instruction, "it has no regions");
     for (const RegionPtr& region : instruction.regions) Verify(*region);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace tessera::plan {
 namespace {
 
@@ -35,7 +37,7 @@ class Printer {
  private:
   void Value(int32_t v) {
     constexpr const char* kKinds[] = {"input", "constant", "temporary", "output"};
-    const plan::Value& value = plan_.values[static_cast<size_t>(v)];
+    const plan::Value& value = base::At(plan_.values, v);
     out_ += fmt::format("v{}: {} of {} B, layout {}", v, kKinds[static_cast<size_t>(value.kind)],
                         value.bytes, value.layout);
     const auto input = std::find(plan_.inputs.begin(), plan_.inputs.end(), v);
@@ -45,7 +47,7 @@ class Printer {
   }
 
   std::string Note(int32_t note) const {
-    return note < 0 ? "" : "  // " + plan_.notes[static_cast<size_t>(note)];
+    return note < 0 ? "" : "  // " + base::At(plan_.notes, note);
   }
 
   void Nodes(const std::vector<Node>& nodes, const std::string& indent) {
@@ -74,9 +76,8 @@ class Printer {
     for (size_t i = 0; i < std::min(e.pieces.size(), kMostInstances); ++i) {
       std::string pieces;
       for (const Exchange::Piece& p : e.pieces[i])
-        pieces +=
-            fmt::format("{}box {} of v{}.{} at {} -> {}", pieces.empty() ? "" : "; ", p.box,
-                        e.in[static_cast<size_t>(p.operand)], p.source, p.in_offset, p.out_offset);
+        pieces += fmt::format("{}box {} of v{}.{} at {} -> {}", pieces.empty() ? "" : "; ", p.box,
+                              base::At(e.in, p.operand), p.source, p.in_offset, p.out_offset);
       out_ += fmt::format("{}  v{}.{}: {}\n", indent, e.out, i, pieces);
     }
     if (e.pieces.size() > kMostInstances)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "sharding/access.h"
@@ -195,7 +196,7 @@ class Mover {
     for (int64_t k = 0; k < n; ++k) {
       int64_t at = n == 1 ? source : sharding::WithShardIndex(*from_.mesh, summed_, source, k);
       int64_t device = from_.mesh ? from_.mesh->Device(at) : 0;
-      piece.source = from_layout_.instance_of_device[static_cast<size_t>(device)];
+      piece.source = base::At(from_layout_.instance_of_device, device);
       pieces.push_back(piece);
     }
   }
@@ -241,7 +242,7 @@ plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type
     e.pieces.emplace_back();
     for (Mover& mover : movers) mover.AddPieces(positions[at], e.pieces.back());
     if (fill < 0) continue;
-    int32_t source = from[static_cast<size_t>(fill)].layout->instance_of_device[at];
+    int32_t source = base::At(from, fill).layout->instance_of_device[at];
     movers[0].AddFill(positions[at], source, fill, e.pieces.back());
   }
   return e;
@@ -258,8 +259,8 @@ plan::Layout MakeLayout(const LayoutKey& key, int32_t devices) {
   for (int64_t i = 0; i < key.mesh->size(); ++i) {
     auto instance = static_cast<int32_t>(sharding::ShardIndex(*key.mesh, key.axes, i));
     auto device = static_cast<int32_t>(key.mesh->Device(i));
-    layout.instance_of_device[static_cast<size_t>(device)] = instance;
-    int32_t& least = layout.device_of_instance[static_cast<size_t>(instance)];
+    base::At(layout.instance_of_device, device) = instance;
+    int32_t& least = base::At(layout.device_of_instance, instance);
     least = std::min(least, device);
   }
   return layout;

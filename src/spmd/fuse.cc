@@ -3,6 +3,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include "base/at.h"
+
 namespace tessera::spmd {
 namespace {
 
@@ -18,7 +20,7 @@ class Fuser {
 
   plan::FusedDesc Run() {
     for (ValueId v : item_.in) AddInput(v);
-    for (int32_t i : item_.instructions) Add(program_.instructions[static_cast<size_t>(i)]);
+    for (int32_t i : item_.instructions) Add(base::At(program_.instructions, i));
     for (ValueId v : item_.out) AddOutput(v);
     return std::move(desc_);
   }
@@ -54,7 +56,7 @@ class Fuser {
   int32_t NodeOf(ValueId v) {
     auto it = node_.find(v);
     if (it != node_.end()) return it->second;
-    Add(program_.instructions[static_cast<size_t>(item_.constants.at(v))]);
+    Add(base::At(program_.instructions, item_.constants.at(v)));
     return node_.at(v);
   }
 

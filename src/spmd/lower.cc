@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/at.h"
 #include "ir/builder.h"
 #include "ir/memo.h"
 #include "ir/move_params.h"
@@ -85,7 +86,7 @@ class Lowering {
   }
 
  private:
-  ir::ValueId At(ir::ValueId v) const { return map_[static_cast<size_t>(v)]; }
+  ir::ValueId At(ir::ValueId v) const { return base::At(map_, v); }
 
   ir::Program& program() { return draft_.program; }
 
@@ -96,7 +97,7 @@ class Lowering {
   // Null for inputs.
   const Draft::Origin* OriginOf(ir::ValueId v) const {
     if (static_cast<size_t>(v) >= draft_.origins.size()) return nullptr;
-    const Draft::Origin& origin = draft_.origins[static_cast<size_t>(v)];
+    const Draft::Origin& origin = base::At(draft_.origins, v);
     return origin.instruction < 0 ? nullptr : &origin;
   }
   // What a value of the program must be laid out as.
@@ -105,8 +106,8 @@ class Lowering {
     return place ? place : from_.type(v);
   }
   ir::ValueId Parameter(ir::ValueId v) {
-    Loc loc = from_.values[static_cast<size_t>(v)].loc;
-    return map_[static_cast<size_t>(v)] = AddValue(Wanted(v)->WithWeak(false), loc);
+    Loc loc = base::At(from_.values, v).loc;
+    return base::At(map_, v) = AddValue(Wanted(v)->WithWeak(false), loc);
   }
 
   void LowerInstruction(const ir::Instruction& instruction) {
@@ -125,8 +126,7 @@ class Lowering {
     } else {
       values = Partitioned(instruction, operands, results);
     }
-    for (size_t i = 0; i < values.size(); ++i)
-      map_[static_cast<size_t>(instruction.results[i])] = values[i];
+    for (size_t i = 0; i < values.size(); ++i) base::At(map_, instruction.results[i]) = values[i];
   }
 
   // Lowers the ops that an op expands to, traced as a small program of their own over complete
@@ -142,7 +142,7 @@ class Lowering {
     Lowering sub(inner);
     std::swap(sub.draft_, draft_);
     for (size_t i = 0; i < inner.inputs.size(); ++i)
-      sub.map_[static_cast<size_t>(inner.inputs[i])] = operands[i];
+      base::At(sub.map_, inner.inputs[i]) = operands[i];
     for (const ir::Instruction& step : inner.instructions) {
       sub.loc_ = loc_;
       sub.LowerInstruction(step);
@@ -192,27 +192,27 @@ class Lowering {
     if (invariants.results.empty()) return 0;
     std::vector<ir::ValueId> outside(body.values.size(), -1), given;
     for (size_t i = 0; i < constants.count; ++i)
-      outside[static_cast<size_t>(body.inputs[i])] = operands[constants.first + i];
+      base::At(outside, body.inputs[i]) = operands[constants.first + i];
     for (size_t i : invariants.instructions) {
       const ir::Instruction& inner = body.instructions[i];
       std::vector<ir::ValueId> ins, outs;
-      for (ir::ValueId v : inner.operands) ins.push_back(outside[static_cast<size_t>(v)]);
+      for (ir::ValueId v : inner.operands) ins.push_back(base::At(outside, v));
       if (IsPadding(inner)) {  // the slice behind it pads again, if it must
-        outside[static_cast<size_t>(inner.results[0])] = ins[0];
+        base::At(outside, inner.results[0]) = ins[0];
         continue;
       }
       if (IsSlice(inner)) {
         ir::ValueId made = inner.results[0];
-        outside[static_cast<size_t>(made)] = Reshard(ins[0], body.place(made), inner.cost->implied);
+        base::At(outside, made) = Reshard(ins[0], body.place(made), inner.cost->implied);
         continue;
       }
       for (ir::ValueId v : inner.results)
-        outs.push_back(outside[static_cast<size_t>(v)] = AddValue(body.place(v), inner.loc));
+        outs.push_back(base::At(outside, v) = AddValue(body.place(v), inner.loc));
       Emit(*inner.op, inner.params, ins, outs, inner.cost).loc = inner.loc;
     }
     std::vector<const ir::Type*> places;
     for (ir::ValueId v : invariants.results) {
-      given.push_back(outside[static_cast<size_t>(v)]);
+      given.push_back(base::At(outside, v));
       places.push_back(body.place(v));
     }
     for (ir::Program& region : regions) {
@@ -305,9 +305,9 @@ class Lowering {
                         .reads = {},
                         .fill = sharding::FillOf(map)};
     for (const sharding::Access& a : map.accesses) {
-      const sharding::DimFactors& dims = map.operands[static_cast<size_t>(a.operand)];
+      const sharding::DimFactors& dims = base::At(map.operands, a.operand);
       int64_t dim = 0;
-      while (dims[static_cast<size_t>(dim)][0] != a.factor) ++dim;
+      while (base::At(dims, dim)[0] != a.factor) ++dim;
       halo.reads.push_back({a.operand, dim, a.offset, a.stride, a.dilation});
     }
     return ir::MakeParams(std::move(halo));
@@ -321,7 +321,7 @@ class Lowering {
       int64_t shards = sharding::SizeOf(operand.sharding().dims[d].axes);
       if (operand.shape()[d] % shards == 0) continue;
       for (int32_t f : dims[d]) {
-        const sharding::Factor& factor = map.factors[static_cast<size_t>(f)];
+        const sharding::Factor& factor = base::At(map.factors, f);
         if (factor.kind != sharding::FactorKind::kReduce) continue;
         if (sharding::LooksUp(map, static_cast<size_t>(f))) continue;
         mask.dims.push_back(static_cast<int64_t>(d));
@@ -336,7 +336,7 @@ class Lowering {
     for (size_t i = 0; i < operands.size(); ++i)
       for (size_t d = 0; d < map.operands[i].size(); ++d)
         for (int32_t f : map.operands[i][d])
-          if (map.factors[static_cast<size_t>(f)].kind == sharding::FactorKind::kReduce &&
+          if (base::At(map.factors, f).kind == sharding::FactorKind::kReduce &&
               !operands[i]->sharding().dims[d].axes.empty())
             return true;
     return false;
@@ -354,7 +354,7 @@ class Lowering {
   std::optional<ir::ValueId> PartOf(ir::ValueId v, const ir::Type* to) {
     const Draft::Origin* origin = OriginOf(v);
     if (!origin) return {};
-    const ir::Instruction& maker = program().instructions[static_cast<size_t>(origin->instruction)];
+    const ir::Instruction& maker = base::At(program().instructions, origin->instruction);
     if (!origin->light && !IsSlice(maker)) return {};
     if (auto it = draft_.parts.find({v, to}); it != draft_.parts.end()) return it->second;
     if (!OnlySlices(Place(v), to)) return {};
@@ -398,8 +398,7 @@ class Lowering {
   std::optional<ir::ValueId> ScalarOf(ir::ValueId v) const {
     const Draft::Origin* origin = OriginOf(v);
     if (!origin) return {};
-    const ir::Instruction& made =
-        draft_.program.instructions[static_cast<size_t>(origin->instruction)];
+    const ir::Instruction& made = base::At(draft_.program.instructions, origin->instruction);
     if (!std::holds_alternative<ir::Broadcast>(*made.op->lowering)) return {};
     const ir::Type* scalar = Place(made.operands[0]);
     if (!scalar->shape().empty() || !Place(v)->sharding().unreduced.empty() ||
@@ -441,7 +440,7 @@ class Lowering {
     TensorSharding s = type->sharding();
     for (int d = sharding::FirstUnevenDim(s, type->shape()); d >= 0;
          d = sharding::FirstUnevenDim(s, type->shape()))
-      s.dims[static_cast<size_t>(d)].axes.clear();
+      base::At(s.dims, d).axes.clear();
     return type->WithSharding(std::move(s));
   }
 
@@ -487,7 +486,7 @@ class Lowering {
     draft_.origins.resize(program().values.size());
     Draft::Origin origin{static_cast<int32_t>(program().instructions.size()),
                          IsLight(op, ins, Place(outs[0])->elements())};
-    for (ir::ValueId v : outs) draft_.origins[static_cast<size_t>(v)] = origin;
+    for (ir::ValueId v : outs) base::At(draft_.origins, v) = origin;
     program().instructions.push_back({.op = &op,
                                       .params = std::move(params),
                                       .operands = {ins.begin(), ins.end()},

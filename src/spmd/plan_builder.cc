@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "ir/control_params.h"
@@ -82,7 +83,7 @@ class PlanBuilder {
  private:
   const ir::Program& program() const { return *scope_.program; }
   const Schedule& schedule() const { return *scope_.schedule; }
-  plan::Value& ValueOf(int32_t value) { return plan_.values[static_cast<size_t>(value)]; }
+  plan::Value& ValueOf(int32_t value) { return base::At(plan_.values, value); }
 
   void Enter(const ir::Program& program, const Schedule& schedule) {
     scope_ = {.program = &program,
@@ -104,10 +105,10 @@ class PlanBuilder {
     return program().type(v)->elements() * program().type(v)->dtype().size();
   }
   int32_t LayoutOf(ValueId v) const {
-    return scope_.layouts[static_cast<size_t>(schedule().layout_of[static_cast<size_t>(v)])];
+    return base::At(scope_.layouts, base::At(schedule().layout_of, v));
   }
   const Instruction& At(const Item& item, size_t i) const {
-    return program().instructions[static_cast<size_t>(item.instructions[i])];
+    return base::At(program().instructions, item.instructions[i]);
   }
 
   int32_t NewValue(int32_t layout, int64_t bytes, plan::ValueKind kind = plan::ValueKind::kTemp) {
@@ -116,13 +117,11 @@ class PlanBuilder {
   }
   // Returns the plan's value for v, a new one unless v was given one (see BuildRegion).
   int32_t Define(ValueId v, plan::ValueKind kind) {
-    int32_t& value = scope_.value[static_cast<size_t>(v)];
+    int32_t& value = base::At(scope_.value, v);
     if (value < 0) value = NewValue(LayoutOf(v), Bytes(v), kind);
     return value;
   }
-  int32_t At(ValueId v) const {
-    return scope_.value[static_cast<size_t>(schedule().storage_of[static_cast<size_t>(v)])];
-  }
+  int32_t At(ValueId v) const { return base::At(scope_.value, base::At(schedule().storage_of, v)); }
 
   void Add(const Item& item) {
     const Instruction& last = At(item, item.instructions.size() - 1);
@@ -206,14 +205,13 @@ class PlanBuilder {
   }
   void AddStep(plan::Step step) {
     for (int32_t v : step.in)
-      if (v < static_cast<int32_t>(made_in_.size()) &&
-          made_in_[static_cast<size_t>(v)] == segment_ &&
-          plan_.values[static_cast<size_t>(v)].layout != step.layout) {
+      if (v < static_cast<int32_t>(made_in_.size()) && base::At(made_in_, v) == segment_ &&
+          base::At(plan_.values, v).layout != step.layout) {
         Flush();
         break;
       }
     made_in_.resize(plan_.values.size(), -1);
-    for (int32_t value : step.out) made_in_[static_cast<size_t>(value)] = segment_;
+    for (int32_t value : step.out) base::At(made_in_, value) = segment_;
     current_.steps.push_back(std::move(step));
   }
   void Flush() {
@@ -236,14 +234,14 @@ class PlanBuilder {
     std::vector<int32_t> in;
     for (ValueId v : instruction.operands) {
       in.push_back(At(v));
-      auto layout = static_cast<size_t>(ValueOf(in.back()).layout);
-      operands.push_back({Place(v), &plan_.layouts[layout]});
+      operands.push_back(
+          {.type = Place(v), .layout = &base::At(plan_.layouts, ValueOf(in.back()).layout)});
     }
     const auto* halo = kind == StepKind::kHaloExchange
                            ? &ir::As<ir::HaloParams>(instruction.params.get())
                            : nullptr;
-    plan::Exchange e = MakeExchange(
-        operands, *Place(out), plan_.layouts[static_cast<size_t>(LayoutOf(out))], kernels_, halo);
+    plan::Exchange e =
+        MakeExchange(operands, *Place(out), base::At(plan_.layouts, LayoutOf(out)), kernels_, halo);
     e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;
@@ -412,16 +410,15 @@ class PlanBuilder {
     auto* outer_nodes = std::exchange(nodes_, &nodes);
     Enter(region, schedule);
     for (size_t i = 0; i < inputs.size(); ++i)
-      scope_.value[static_cast<size_t>(program().inputs[i])] = inputs[i];
+      base::At(scope_.value, program().inputs[i]) = inputs[i];
     std::vector<bool> claimable = Claimable();
     for (size_t k = 0; k < targets.size(); ++k) {
       if (targets[k] < 0) continue;
       ValueId root = Root(schedule, program().outputs[k]);
       const plan::Value& target = ValueOf(targets[k]);
-      if (claimable[static_cast<size_t>(root)] && LayoutOf(root) == target.layout &&
+      if (base::At(claimable, root) && LayoutOf(root) == target.layout &&
           Bytes(root) == target.bytes)
-        claimable[static_cast<size_t>(root)] = false,
-        scope_.value[static_cast<size_t>(root)] = targets[k];
+        base::At(claimable, root) = false, base::At(scope_.value, root) = targets[k];
     }
     for (const Item& item : schedule.items) Add(item);
     for (size_t k = 0; k < targets.size(); ++k) {
@@ -444,7 +441,7 @@ class PlanBuilder {
       const Instruction& last = At(item, item.instructions.size() - 1);
       size_t first = std::holds_alternative<ir::Region>(*last.op->lowering) ? Carries(last) : 0;
       for (size_t i = first; i < item.out.size(); ++i)
-        claimable[static_cast<size_t>(item.out[i])] =
+        base::At(claimable, item.out[i]) =
             !std::holds_alternative<ir::Constant>(*last.op->lowering) ||
             std::count(program().outputs.begin(), program().outputs.end(), item.out[i]);
     }
@@ -462,9 +459,9 @@ class PlanBuilder {
   }
 
   static ValueId Root(const Schedule& schedule, ValueId v) {
-    return schedule.storage_of[static_cast<size_t>(v)];
+    return base::At(schedule.storage_of, v);
   }
-  void Keep(ValueId v, int32_t value) { scope_.value[static_cast<size_t>(v)] = value; }
+  void Keep(ValueId v, int32_t value) { base::At(scope_.value, v) = value; }
 
   void AddCopy(int32_t from, int32_t to) {
     AddStep(plan::Step{.kernel = kernels_.copy_whole(ValueOf(to).bytes),

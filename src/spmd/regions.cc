@@ -1,6 +1,7 @@
 // What moves out of loops and branches, and the constants that they then take.
 #include "spmd/regions.h"
 
+#include "base/at.h"
 #include "ir/control_params.h"
 #include "ir/uses.h"
 #include "ops/ops.h"
@@ -52,21 +53,20 @@ ir::ParamsPtr WithConstants(const ir::Instruction& i, int64_t more) {
 
 Invariants FindInvariants(const ir::Program& body, const Constants& constants) {
   std::vector<bool> invariant(body.values.size());
-  for (size_t i = 0; i < constants.count; ++i)
-    invariant[static_cast<size_t>(body.inputs[i])] = true;
+  for (size_t i = 0; i < constants.count; ++i) base::At(invariant, body.inputs[i]) = true;
   std::vector<bool> given = invariant;
   std::vector<bool> hoists(body.instructions.size());
   std::vector<ir::ValueId> moved;
   for (size_t i = 0; i < body.instructions.size(); ++i) {
     const ir::Instruction& instruction = body.instructions[i];
     bool same = instruction.regions.empty();
-    for (ir::ValueId v : instruction.operands) same = same && invariant[static_cast<size_t>(v)];
-    for (ir::ValueId v : instruction.results) invariant[static_cast<size_t>(v)] = same;
-    bool of_given = same && !instruction.operands.empty() &&
-                    given[static_cast<size_t>(instruction.operands[0])];
+    for (ir::ValueId v : instruction.operands) same = same && base::At(invariant, v);
+    for (ir::ValueId v : instruction.results) base::At(invariant, v) = same;
+    bool of_given =
+        same && !instruction.operands.empty() && base::At(given, instruction.operands[0]);
     bool slice = of_given && IsSlice(instruction);
     if (slice || (of_given && IsPadding(instruction)))
-      given[static_cast<size_t>(instruction.results[0])] = true;
+      base::At(given, instruction.results[0]) = true;
     hoists[i] = slice || (same && instruction.cost->bytes > 0 && constants.repeats);
     if (hoists[i]) moved.push_back(instruction.results[0]);
   }
@@ -76,7 +76,7 @@ Invariants FindInvariants(const ir::Program& body, const Constants& constants) {
     if (needed[i]) found.instructions.push_back(i);
   const std::vector<bool> used = ir::UsedValues(body, hoists);
   for (ir::ValueId v : moved)
-    if (used[static_cast<size_t>(v)]) found.results.push_back(v);
+    if (base::At(used, v)) found.results.push_back(v);
   return found;
 }
 
@@ -95,7 +95,7 @@ size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& c
   for (const ir::Program& region : regions) {
     const std::vector<bool> used = ir::UsedValues(region);
     for (size_t c = 0; c < constants.count; ++c)
-      read[c] = read[c] || used[static_cast<size_t>(region.inputs[c])];
+      read[c] = read[c] || base::At(used, region.inputs[c]);
   }
   size_t dropped = 0;
   for (size_t c = constants.count; c-- > 0;) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "ir/infer.h"
 #include "sharding/local.h"
 
@@ -62,7 +63,7 @@ class Scheduler {
   // another.
   int32_t LayoutOf(ValueId v) {
     const ir::Type* place = program_.place(v);
-    bool own = place->mesh() && !shares_.empty() && !shares_[static_cast<size_t>(v)];
+    bool own = place->mesh() && !shares_.empty() && !base::At(shares_, v);
     auto [it, fresh] = layouts_.try_emplace({place, own}, -1);
     if (fresh) it->second = MakeLayout(place->sharding(), own);
     return it->second;
@@ -82,20 +83,19 @@ class Scheduler {
     if (it == schedule_.layouts.end()) it = schedule_.layouts.insert(it, key);
     return static_cast<int32_t>(it - schedule_.layouts.begin());
   }
-  int32_t layout(ValueId v) const { return schedule_.layout_of[static_cast<size_t>(v)]; }
+  int32_t layout(ValueId v) const { return base::At(schedule_.layout_of, v); }
   const ir::Shape& shape(ValueId v) const { return program_.type(v)->shape(); }
 
   void Place(int32_t i) {
-    const Instruction& instruction = program_.instructions[static_cast<size_t>(i)];
+    const Instruction& instruction = base::At(program_.instructions, i);
     int32_t group = FusedGroup(i, instruction);
     for (ValueId v : instruction.operands) Close(v, group);
     for (ValueId v : instruction.results) {
-      defined_at_[static_cast<size_t>(v)] = i;
-      group_of_[static_cast<size_t>(v)] = group;
+      base::At(defined_at_, v) = i;
+      base::At(group_of_, v) = group;
       if (IsView(instruction) && group < 0) {
-        schedule_.storage_of[static_cast<size_t>(v)] =
-            schedule_.storage_of[static_cast<size_t>(instruction.operands[0])];
-        schedule_.layout_of[static_cast<size_t>(v)] = layout(instruction.operands[0]);
+        base::At(schedule_.storage_of, v) = base::At(schedule_.storage_of, instruction.operands[0]);
+        base::At(schedule_.layout_of, v) = layout(instruction.operands[0]);
       }
     }
     placed_.push_back(group);
@@ -103,16 +103,16 @@ class Scheduler {
 
   // A use from outside closes a group to members that need what is made after its place.
   void Close(ValueId v, int32_t user_group) {
-    int32_t g = group_of_[static_cast<size_t>(v)];
-    if (g >= 0 && g != user_group) groups_[static_cast<size_t>(g)].closed = true;
+    int32_t g = base::At(group_of_, v);
+    if (g >= 0 && g != user_group) base::At(groups_, g).closed = true;
   }
 
   // Returns the place among the items from which on v is there; constants are folded.
   int32_t PlaceOf(ValueId v) const {
-    auto root = static_cast<size_t>(Storage(v));
-    if (IsConstant(static_cast<ValueId>(root))) return -1;
-    int32_t g = group_of_[root];
-    return g >= 0 ? groups_[static_cast<size_t>(g)].item : defined_at_[root];
+    ValueId root = Storage(v);
+    if (IsConstant(root)) return -1;
+    int32_t g = base::At(group_of_, root);
+    return g >= 0 ? base::At(groups_, g).item : base::At(defined_at_, root);
   }
 
   // Returns the group that instruction i joins or founds, -1 if it is not fused.
@@ -123,11 +123,11 @@ class Scheduler {
     bool reduce = std::holds_alternative<ir::Reduce>(lowering);
     bool broadcast = std::holds_alternative<ir::Broadcast>(lowering);
     if (!elementwise && !reduce && !broadcast && !IsView(instruction)) return -1;
-    int32_t g = Joinable(i, instruction);
+    int32_t g = Joinable(instruction);
     if (g < 0 && (elementwise || (reduce && ReducedDims(instruction) >= 0))) g = Found(instruction);
     if (g >= 0) {
-      groups_[static_cast<size_t>(g)].instructions.push_back(i);
-      if (!groups_[static_cast<size_t>(g)].closed) groups_[static_cast<size_t>(g)].item = i;
+      base::At(groups_, g).instructions.push_back(i);
+      if (!base::At(groups_, g).closed) base::At(groups_, g).item = i;
     }
     return g;
   }
@@ -138,8 +138,7 @@ class Scheduler {
     const sharding::DimFactors& dims = map.operands[0];
     size_t kept = map.results[0].size();
     for (size_t d = 0; d < dims.size(); ++d) {
-      bool reduced =
-          map.factors[static_cast<size_t>(dims[d][0])].kind == sharding::FactorKind::kReduce;
+      bool reduced = base::At(map.factors, dims[d][0]).kind == sharding::FactorKind::kReduce;
       if (reduced != (d >= kept)) return -1;
     }
     return static_cast<int32_t>(dims.size() - kept);
@@ -158,21 +157,19 @@ class Scheduler {
     group.space = shape(reduce ? instruction.operands[0] : instruction.results[0]);
     group.layout = layout(instruction.results[0]);
     if (reduce) group.reduced = ReducedDims(instruction);
-    is_row_[static_cast<size_t>(instruction.results[0])] = reduce;
+    base::At(is_row_, instruction.results[0]) = reduce;
     groups_.push_back(std::move(group));
     return static_cast<int32_t>(groups_.size()) - 1;
   }
 
-  int32_t Joinable(int32_t i, const Instruction& instruction) {
+  int32_t Joinable(const Instruction& instruction) {
     // Latest group first: it is the one most likely still open.
     std::vector<int32_t> candidates;
     for (ValueId v : instruction.operands)
-      if (group_of_[static_cast<size_t>(v)] >= 0)
-        candidates.push_back(group_of_[static_cast<size_t>(v)]);
+      if (base::At(group_of_, v) >= 0) candidates.push_back(base::At(group_of_, v));
     std::sort(candidates.rbegin(), candidates.rend());
     for (int32_t g : candidates)
-      if (MayJoin(groups_[static_cast<size_t>(g)], g, instruction)) return g;
-    (void)i;
+      if (MayJoin(base::At(groups_, g), g, instruction)) return g;
     return -1;
   }
 
@@ -180,8 +177,7 @@ class Scheduler {
     ValueId result = instruction.results[0];
     if (layout(result) != group.layout || group.instructions.size() >= kMostMembers) return false;
     for (ValueId v : instruction.operands) {
-      auto at = static_cast<size_t>(v);
-      if (group_of_[at] == g) continue;
+      if (base::At(group_of_, v) == g) continue;
       if (group.closed && PlaceOf(v) >= group.item) return false;
     }
     const ir::Lowering& lowering = *instruction.op->lowering;
@@ -195,22 +191,21 @@ class Scheduler {
   bool JoinReduce(Group& group, int32_t g, const Instruction& instruction) {
     ValueId operand = instruction.operands[0];
     int32_t reduced = ReducedDims(instruction);
-    if (group_of_[static_cast<size_t>(operand)] != g || is_row_[static_cast<size_t>(operand)])
-      return false;
+    if (base::At(group_of_, operand) != g || base::At(is_row_, operand)) return false;
     if (reduced <= 0 || (group.reduced != 0 && group.reduced != reduced)) return false;
     group.reduced = reduced;
-    is_row_[static_cast<size_t>(instruction.results[0])] = true;
+    base::At(is_row_, instruction.results[0]) = true;
     return true;
   }
 
   // A row value with ones in place of the reduced dims, or without them, is the same row value.
   bool JoinView(Group& group, const Instruction& instruction) {
     ValueId operand = instruction.operands[0], result = instruction.results[0];
-    if (!is_row_[static_cast<size_t>(operand)] ||
+    if (!base::At(is_row_, operand) ||
         program_.type(operand)->dtype() != program_.type(result)->dtype())
       return false;
     if (!IsRowShape(group, shape(result))) return false;
-    is_row_[static_cast<size_t>(result)] = true;
+    base::At(is_row_, result) = true;
     return true;
   }
 
@@ -226,8 +221,7 @@ class Scheduler {
   // A row value repeated over the reduced dims is what every element of the row sees.
   bool JoinBroadcast(Group& group, int32_t g, const Instruction& instruction) {
     ValueId operand = instruction.operands[0], result = instruction.results[0];
-    if (group_of_[static_cast<size_t>(operand)] != g || !is_row_[static_cast<size_t>(operand)])
-      return false;
+    if (base::At(group_of_, operand) != g || !base::At(is_row_, operand)) return false;
     if (shape(result) != group.space) return false;
     sharding::DimMap map = MapOf(instruction);
     const ir::Shape& from = shape(operand);
@@ -244,15 +238,15 @@ class Scheduler {
     bool element = s == group.space, row = !element && IsRowShape(group, s);
     if (!element && !row) return false;
     for (ValueId v : instruction.operands) {
-      if (group_of_[static_cast<size_t>(v)] != g) continue;
-      bool operand_row = is_row_[static_cast<size_t>(v)];
+      if (base::At(group_of_, v) != g) continue;
+      bool operand_row = base::At(is_row_, v);
       if (row && !operand_row) return false;
       // Seen by elements, a row value must have ones in place of the reduced dims, or be a scalar.
       if (element && operand_row && shape(v).size() != group.space.size() && !shape(v).empty())
         return false;
       if (row && shape(v) != s && !shape(v).empty()) return false;
     }
-    is_row_[static_cast<size_t>(result)] = row;
+    base::At(is_row_, result) = row;
     return true;
   }
 
@@ -261,7 +255,7 @@ class Scheduler {
       const Instruction& instruction = program_.instructions[i];
       int32_t g = placed_[i];
       if (g >= 0) {
-        Group& group = groups_[static_cast<size_t>(g)];
+        Group& group = base::At(groups_, g);
         if (group.item != static_cast<int32_t>(i)) continue;
         if (Alone(group)) {
           schedule_.items.push_back(
@@ -284,7 +278,7 @@ class Scheduler {
   // What a region makes shares buffers as the instruction's results do.
   std::shared_ptr<const Schedule> RegionSchedule(const ir::Program& region,
                                                  const Instruction& instruction) const {
-    bool share = shares_.empty() || shares_[static_cast<size_t>(instruction.results[0])];
+    bool share = shares_.empty() || base::At(shares_, instruction.results[0]);
     std::vector<bool> own;
     if (!share) own.assign(region.values.size(), false);
     return std::make_shared<const Schedule>(tessera::spmd::MakeSchedule(region, own));
@@ -294,30 +288,30 @@ class Scheduler {
   bool Alone(const Group& group) const {
     return group.instructions.size() == 1 &&
            !std::holds_alternative<ir::Elementwise>(
-               *program_.instructions[static_cast<size_t>(group.instructions[0])].op->lowering);
+               *base::At(program_.instructions, group.instructions[0]).op->lowering);
   }
 
-  ValueId Storage(ValueId v) const { return schedule_.storage_of[static_cast<size_t>(v)]; }
+  ValueId Storage(ValueId v) const { return base::At(schedule_.storage_of, v); }
 
   // The values that enter and leave each item. A constant enters only items that cannot fold it.
   void FindBorders() {
     std::vector<int32_t> maker(program_.values.size(), -1);
     for (size_t k = 0; k < schedule_.items.size(); ++k)
       for (int32_t i : schedule_.items[k].instructions)
-        for (ValueId v : program_.instructions[static_cast<size_t>(i)].results)
-          maker[static_cast<size_t>(v)] = static_cast<int32_t>(k);
+        for (ValueId v : base::At(program_.instructions, i).results)
+          base::At(maker, v) = static_cast<int32_t>(k);
     std::vector<bool> crosses(program_.values.size());
-    for (ValueId v : program_.outputs) crosses[static_cast<size_t>(Storage(v))] = true;
+    for (ValueId v : program_.outputs) base::At(crosses, Storage(v)) = true;
     for (size_t k = 0; k < schedule_.items.size(); ++k)
       for (int32_t i : schedule_.items[k].instructions)
-        for (ValueId v : program_.instructions[static_cast<size_t>(i)].operands) {
+        for (ValueId v : base::At(program_.instructions, i).operands) {
           ValueId s = Storage(v);
-          if (maker[static_cast<size_t>(s)] == static_cast<int32_t>(k)) continue;
+          if (base::At(maker, s) == static_cast<int32_t>(k)) continue;
           if (schedule_.items[k].kind == Item::kFused && IsConstant(s)) {
-            schedule_.items[k].constants.emplace(s, defined_at_[static_cast<size_t>(s)]);
+            schedule_.items[k].constants.emplace(s, base::At(defined_at_, s));
             continue;
           }
-          crosses[static_cast<size_t>(s)] = true;
+          base::At(crosses, s) = true;
           std::vector<ValueId>& in = schedule_.items[k].in;
           if (schedule_.items[k].kind != Item::kFused ||
               std::find(in.begin(), in.end(), v) == in.end())
@@ -326,19 +320,19 @@ class Scheduler {
     std::vector<Item> kept;
     for (Item& item : schedule_.items) {
       for (int32_t i : item.instructions)
-        for (ValueId v : program_.instructions[static_cast<size_t>(i)].results)
-          if (crosses[static_cast<size_t>(v)] || item.kind != Item::kFused) item.out.push_back(v);
+        for (ValueId v : base::At(program_.instructions, i).results)
+          if (base::At(crosses, v) || item.kind != Item::kFused) item.out.push_back(v);
       bool unused_constant = item.instructions.size() == 1 && IsConstant(item.out[0]) &&
-                             !crosses[static_cast<size_t>(item.out[0])];
+                             !base::At(crosses, item.out[0]);
       if (!unused_constant) kept.push_back(std::move(item));
     }
     schedule_.items = std::move(kept);
   }
 
   bool IsConstant(ValueId v) const {
-    int32_t at = defined_at_[static_cast<size_t>(v)];
-    return at >= 0 && std::holds_alternative<ir::Constant>(
-                          *program_.instructions[static_cast<size_t>(at)].op->lowering);
+    int32_t at = base::At(defined_at_, v);
+    return at >= 0 &&
+           std::holds_alternative<ir::Constant>(*base::At(program_.instructions, at).op->lowering);
   }
 
   const ir::Program& program_;
@@ -366,8 +360,7 @@ int64_t Bytes(const ir::Program& device, ValueId v) {
 int64_t RegionBytes(const ir::Program& device, const Item& item) {
   int64_t most = 0;
   for (size_t r = 0; r < item.regions.size(); ++r) {
-    const ir::Program& region =
-        *device.instructions[static_cast<size_t>(item.instructions[0])].regions[r];
+    const ir::Program& region = *base::At(device.instructions, item.instructions[0]).regions[r];
     int64_t inputs = 0;
     for (ValueId v : region.inputs) inputs += Bytes(region, v);
     most = std::max(most, PeakBytes(region, *item.regions[r]) - inputs);
@@ -377,16 +370,16 @@ int64_t RegionBytes(const ir::Program& device, const Item& item) {
 }  // namespace
 
 int64_t PeakBytes(const ir::Program& device, const Schedule& schedule) {
-  auto storage = [&](ValueId v) { return schedule.storage_of[static_cast<size_t>(v)]; };
+  auto storage = [&](ValueId v) { return base::At(schedule.storage_of, v); };
   // Per storage: the last item that reads it, one behind all for what is never freed.
   std::vector<size_t> last(device.values.size(), 0);
   const size_t end = schedule.items.size();
   for (size_t k = 0; k < end; ++k)
-    for (ValueId v : schedule.items[k].in) last[static_cast<size_t>(storage(v))] = k;
-  for (ValueId v : device.outputs) last[static_cast<size_t>(storage(v))] = end;
+    for (ValueId v : schedule.items[k].in) base::At(last, storage(v)) = k;
+  for (ValueId v : device.outputs) base::At(last, storage(v)) = end;
   int64_t live = 0, peak = 0;
   auto keep = [&](ValueId v) {
-    last[static_cast<size_t>(v)] = end;
+    base::At(last, v) = end;
     live += Bytes(device, v);
   };
   for (ValueId v : device.inputs) keep(v);
@@ -401,7 +394,7 @@ int64_t PeakBytes(const ir::Program& device, const Schedule& schedule) {
     std::sort(freed.begin(), freed.end());
     freed.erase(std::unique(freed.begin(), freed.end()), freed.end());
     for (ValueId v : freed)
-      if (last[static_cast<size_t>(v)] <= k) live -= Bytes(device, v);
+      if (base::At(last, v) <= k) live -= Bytes(device, v);
   }
   return std::max(peak, live);
 }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/at.h"
+
 namespace tessera::spmd {
 namespace {
 
@@ -19,7 +21,7 @@ struct Numbers {
 
 Numbers NumbersOf(const ir::Program& program, int& next) {
   Numbers numbers{std::vector<int>(program.values.size(), -1), {}};
-  auto define = [&](ValueId v) { numbers.of[static_cast<size_t>(v)] = next++; };
+  auto define = [&](ValueId v) { base::At(numbers.of, v) = next++; };
   for (ValueId v : program.inputs) define(v);
   for (const ir::Capture& c : program.captures) define(c.value);
   for (const Instruction& instruction : program.instructions) {
@@ -45,16 +47,14 @@ class Printer {
     const ir::Program& device;
     const Numbers& numbers;
 
-    std::string Value(ValueId v) const {
-      return fmt::format("%{}", numbers.of[static_cast<size_t>(v)]);
-    }
+    std::string Value(ValueId v) const { return fmt::format("%{}", base::At(numbers.of, v)); }
     template <class Values>
     std::string List(const Values& values) const {
       std::string out;
       for (ValueId v : values) out += (out.empty() ? "" : ", ") + Value(v);
       return out;
     }
-    const Instruction& At(int32_t i) const { return device.instructions[static_cast<size_t>(i)]; }
+    const Instruction& At(int32_t i) const { return base::At(device.instructions, i); }
     std::string Text(const Instruction& i) const {
       std::string out = fmt::format("{} = {}", List(i.results), i.op->name);
       if (!i.operands.empty()) out += " " + List(i.operands);
@@ -63,8 +63,7 @@ class Printer {
     }
     // The axes along which devices hold different bits of v.
     std::string Layout(ValueId v) const {
-      const auto layout = static_cast<size_t>(schedule.layout_of[static_cast<size_t>(v)]);
-      const LayoutKey& key = schedule.layouts[layout];
+      const LayoutKey& key = base::At(schedule.layouts, base::At(schedule.layout_of, v));
       std::string out;
       for (sharding::AxisRef a : key.axes)
         out += (out.empty() ? "" : ", ") + sharding::AxisText(*key.mesh, a);

@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/hash/hash.h>
 
+#include "base/at.h"
 #include "ir/uses.h"
 
 namespace tessera::spmd {
@@ -30,7 +31,7 @@ void Deduplicate(ir::Program& p) {
   absl::flat_hash_map<Key, ir::Instruction*> seen;
   seen.reserve(p.instructions.size());
   for (ir::Instruction& instruction : p.instructions) {
-    for (ir::ValueId& v : instruction.operands) v = same[static_cast<size_t>(v)];
+    for (ir::ValueId& v : instruction.operands) v = base::At(same, v);
     if (!instruction.regions.empty()) continue;  // regions are simplified, but not compared
     Key key{instruction.op, instruction.params.get(), instruction.operands,
             p.place(instruction.results[0])};
@@ -38,11 +39,11 @@ void Deduplicate(ir::Program& p) {
     if (fresh) continue;
     ir::Instruction& earlier = *it->second;
     for (size_t r = 0; r < instruction.results.size(); ++r)
-      same[static_cast<size_t>(instruction.results[r])] = earlier.results[r];
+      base::At(same, instruction.results[r]) = earlier.results[r];
     // A move that the user wrote stays one in the report.
     if (!instruction.cost->implied && earlier.cost->implied) earlier.cost = instruction.cost;
   }
-  for (ir::ValueId& v : p.outputs) v = same[static_cast<size_t>(v)];
+  for (ir::ValueId& v : p.outputs) v = base::At(same, v);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "sharding/reshard.h"
 #include "spmd/lower.h"
 #include "suite/compare.h"
 #include "suite/placements.h"
@@ -100,7 +101,7 @@ TEST_P(OpSuite, TextPrintsAndParses) {
         auto program = ProgramOf(c, results);
         std::string text = ir::Text(*program);
         EXPECT_EQ(ir::Text(ir::ParseProgram(text, Loc::Unknown())), text);
-        std::string device_text = ir::Text(spmd::Lower(*program).program);
+        std::string device_text = ir::Text(spmd::Lower(*program));
         EXPECT_EQ(ir::Text(ir::ParseProgram(device_text, Loc::Unknown())), device_text);
       });
   }
@@ -164,7 +165,7 @@ TEST(OpSuiteCoverage, ReshardsMeetEveryCollective) {
              .mesh = mesh,
              .operands = {ir::Type::Get({24, 8}, f32, from)}};
       c.result = c.operands[0]->WithSharding(to);
-      for (const ir::Instruction& i : spmd::Lower(*ProgramOf(c, {c.result})).program.instructions)
+      for (const ir::Instruction& i : spmd::Lower(*ProgramOf(c, {c.result})).instructions)
         seen.insert(i.op->name);
     }
   for (int kind = 0; kind <= static_cast<int>(sharding::StepKind::kShardedToUnreduced); ++kind)
