@@ -91,6 +91,35 @@ TEST(Jit, GenericFunctionsTraceNumbers) {
   EXPECT_EQ(f(1.0, ones({})).template item<float>(), 2);
 }
 
+// One cache, as the function captures nothing: what one call returns is no tree of the other's
+// type.
+TEST(Jit, OfAGenericFunctionReturnsTheTreeItIsGiven) {
+  auto same = [](auto tree) { return tree; };
+  const std::vector<Array> vector = jit(same)(std::vector<Array>{1, 2});
+  const std::array<Array, 2> array = jit(same)(std::array<Array, 2>{1, 2});
+  EXPECT_EQ(vector.at(1).item<int>(), 2);
+  EXPECT_EQ(array.at(1).item<int>(), 2);
+}
+
+TEST(Jit, GenericFunctionsMayTakeAnyNumberOfArguments) {
+  auto f = jit([](auto... x) { return (x + ...); });
+  EXPECT_EQ(f(1.0, 2.0, 4.0).template item<float>(), 7);
+  auto g = auto_axes(jit([](auto x) { return x; }), {});
+  EXPECT_EQ(g(3.0).template item<float>(), 3);
+}
+
+// A pack leaves no room for the caller's line, so calls are on the transform's.
+TEST(Jit, GenericFunctionsReportTheLineOfTheTransform) {
+  const int line = __LINE__ + 1;
+  auto f = jit([](auto x) { return x; });
+  try {
+    f(Array());
+    ADD_FAILURE();
+  } catch (const TraceError& e) {
+    EXPECT_EQ(e.where(), "jit_test.cc:" + std::to_string(line));
+  }
+}
+
 TEST(Jit, OutputsMayBeInputsAndConstants) {
   auto f = jit([](Array x) { return std::tuple(x, x, zeros({2}), Array(3)); });
   auto [a, b, z, n] = f(ones({2}));
