@@ -19,7 +19,7 @@ Array OfNoFields(NoFields s) { return s.w; }
 
 // says: the function returns nothing
 void Case1(Array x) {
-  auto f = jit([](Array) {});
+  auto f = jit([](Array, Array) {});
 }
 // says: the function returns nothing
 void Case2(Array x) { auto f = auto_axes(&Nothing, {}); }
