@@ -37,7 +37,7 @@ std::vector<Explanation> explain_all(
 // source: text to check in and to compare.
 std::string dump_shardings(const Program& program);
 
-namespace trace {
+namespace detail {
 template <class F, class... A>
 Program ProgramOf(const F& f, const std::tuple<A...>& arguments, Loc loc) {
   auto traced = [&](const A&... a) {
@@ -52,13 +52,13 @@ Program ProgramOf(const F& f, const std::tuple<A...>& arguments, Loc loc) {
   };
   return std::apply(traced, arguments);
 }
-}  // namespace trace
+}  // namespace detail
 
 // The same of f called with such arguments, which may be abstract: one value, or a tuple of them.
 template <class F, class... A>
 std::string explain(const F& f, const std::tuple<A...>& arguments, std::string_view value,
                     Loc loc = Loc::Current()) {
-  return explain(trace::ProgramOf(f, arguments, loc), value, propagation::Stage::kUserPriority,
+  return explain(detail::ProgramOf(f, arguments, loc), value, propagation::Stage::kUserPriority,
                  loc);
 }
 template <class F>
@@ -69,7 +69,7 @@ std::string explain(const F& f, const Array& argument, std::string_view value,
 template <class F, class... A>
 std::string dump_shardings(const F& f, const std::tuple<A...>& arguments,
                            Loc loc = Loc::Current()) {
-  return dump_shardings(trace::ProgramOf(f, arguments, loc));
+  return dump_shardings(detail::ProgramOf(f, arguments, loc));
 }
 template <class F>
 std::string dump_shardings(const F& f, const Array& argument, Loc loc = Loc::Current()) {

@@ -372,12 +372,12 @@ Array append(Operand x, Operand values, int dim, Loc loc = Loc::Current());
 std::vector<Array> unstack(Operand x, int dim = 0, Loc loc = Loc::Current());
 // Returns x cut along `dim` into `parts` equal pieces, or pieces of these sizes.
 std::vector<Array> split(Operand x, Shape sizes, int dim = 0, Loc loc = Loc::Current());
-namespace trace {
+namespace detail {
 std::vector<Array> SplitEvenly(const Operand& x, int64_t parts, int dim, Loc loc);
 }
 template <Integer T>
 std::vector<Array> split(Operand x, T parts, int dim = 0, Loc loc = Loc::Current()) {
-  return trace::SplitEvenly(x, static_cast<int64_t>(parts), dim, loc);
+  return detail::SplitEvenly(x, static_cast<int64_t>(parts), dim, loc);
 }
 // Returns x[start:limit:stride] in every dim; strict: 0 <= start <= limit <= size.
 Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,

@@ -18,8 +18,7 @@
 
 namespace tessera {
 
-// Returns the fields of a struct, by reference, for tree_fields: Fields("w", p.w, "b", p.b).
-namespace tree {
+namespace detail {
 template <class... Refs, class Name, class Ref, class... Rest>
 auto AddFields(std::tuple<Refs&...> refs, Name&&, Ref& ref, Rest&&... rest) {
   auto more = std::tuple_cat(refs, std::tuple<Ref&>(ref));
@@ -28,18 +27,20 @@ auto AddFields(std::tuple<Refs&...> refs, Name&&, Ref& ref, Rest&&... rest) {
   else
     return AddFields(more, std::forward<Rest>(rest)...);
 }
-}  // namespace tree
+}  // namespace detail
+
+// Returns the fields of a struct, by reference, for tree_fields: Fields("w", p.w, "b", p.b).
 template <class... Args>
 auto Fields(Args&&... args) {
-  return tree::AddFields(std::tuple<>(), std::forward<Args>(args)...);
+  return detail::AddFields(std::tuple<>(), std::forward<Args>(args)...);
 }
 
 // Takes up to 64 fields.
 #define TESSERA_FIELDS(Struct, ...)                                                             \
-  static_assert(::tessera::tree::CountFields(#__VA_ARGS__) <= 64,                               \
+  static_assert(::tessera::detail::CountFields(#__VA_ARGS__) <= 64,                             \
                 "TESSERA_FIELDS takes at most 64 fields: put some into a struct of their own"); \
   inline auto tree_fields(Struct& s) {                                                          \
-    return ::tessera::tree::TieFields(s __VA_OPT__(, TESSERA_EACH(Struct, __VA_ARGS__)));       \
+    return ::tessera::detail::TieFields(s __VA_OPT__(, TESSERA_EACH(Struct, __VA_ARGS__)));     \
   }                                                                                             \
   static_assert(true, "")
 // &S::a, &S::b, ... Each scan of the list takes one field off it; there are 256 scans.
@@ -55,7 +56,7 @@ auto Fields(Args&&... args) {
 #define TESSERA_SCAN4(...) TESSERA_SCAN1(TESSERA_SCAN1(TESSERA_SCAN1(TESSERA_SCAN1(__VA_ARGS__))))
 #define TESSERA_SCAN1(...) __VA_ARGS__
 
-namespace tree {
+namespace detail {
 
 // Of "w, b": 2.
 constexpr int CountFields(const char* names) {
@@ -70,88 +71,128 @@ auto TieFields(S& s, Members... members) {
 }
 
 template <class T>
-concept Static = Number<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>;
-template <class T>
 concept Struct = requires(T& t) {
   tree_fields(t);
 };
 
 template <class T>
-struct IsTuple : std::false_type {};
+inline constexpr bool kTuple = false;
 template <class... T>
-struct IsTuple<std::tuple<T...>> : std::true_type {};
+inline constexpr bool kTuple<std::tuple<T...>> = true;
 template <class A, class B>
-struct IsTuple<std::pair<A, B>> : std::true_type {};
+inline constexpr bool kTuple<std::pair<A, B>> = true;
 template <class T>
-struct IsSequence : std::false_type {};
+inline constexpr bool kSequence = false;
 template <class T>
-struct IsSequence<std::vector<T>> : std::true_type {};
+inline constexpr bool kSequence<std::vector<T>> = !std::is_same_v<T, bool>;
 template <class T, size_t n>
-struct IsSequence<std::array<T, n>> : std::true_type {};
+inline constexpr bool kSequence<std::array<T, n>> = true;
 template <class T>
-struct IsMap : std::false_type {};
+inline constexpr bool kMap = false;
 template <class K, class V>
-struct IsMap<std::map<K, V>> : std::true_type {};
+inline constexpr bool kMap<std::map<K, V>> = true;
 template <class T>
-struct IsOptional : std::false_type {};
+inline constexpr bool kOptional = false;
 template <class T>
-struct IsOptional<std::optional<T>> : std::true_type {};
+inline constexpr bool kOptional<std::optional<T>> = true;
 
-// Calls v.Leaf(Array&) for each array, v.Static(text) for everything else that decides how the
-// function is traced: static values, sizes, keys.
-template <class T, class V>
-void Visit(T& t, V& v) {
+// Whether a type is a tree; of a struct, whether it names its fields.
+template <class T>
+inline constexpr bool kTree =
+    std::is_same_v<T, Array> || std::is_same_v<T, NoneType> || std::is_same_v<T, std::string> ||
+    Number<T> || std::is_enum_v<T> || Struct<T>;
+template <class T>
+inline constexpr bool kTree<T&> = kTree<T>;  // a field of a struct
+template <class... T>
+inline constexpr bool kTree<std::tuple<T...>> = (kTree<T> && ...);
+template <class A, class B>
+inline constexpr bool kTree<std::pair<A, B>> = kTree<A>&& kTree<B>;
+template <class T>
+inline constexpr bool kTree<std::vector<T>> = kSequence<std::vector<T>>&& kTree<T>;
+template <class T, size_t n>
+inline constexpr bool kTree<std::array<T, n>> = kTree<T>;
+template <class K, class V>
+inline constexpr bool kTree<std::map<K, V>> = kTree<K>&& kTree<V>;
+template <class T>
+inline constexpr bool kTree<std::optional<T>> = kTree<T>;
+
+// Walks a tree. Static: what decides how a function of the tree is traced, besides the types of its
+// arrays. A node is entered with the number of its parts; Next comes after each part.
+class Visitor {
+ public:
+  virtual void Leaf(Array& a) = 0;
+  virtual void Static(const std::string&) {}
+  virtual void Static(Scalar) {}
+  virtual void Present(bool) {}  // whether an optional has a value
+  virtual void Enter(size_t) {}
+  virtual void Next() {}
+  virtual void Leave() {}
+
+ protected:
+  ~Visitor() = default;
+};
+
+template <class T>
+void Visit(T& t, Visitor& v) {
+  static_assert(kTree<T>, "not a tree: give the struct TESSERA_FIELDS(Struct, field, ...)");
+  auto each = [&v](auto& part) {
+    Visit(part, v);
+    v.Next();
+  };
   if constexpr (std::is_same_v<T, Array>) {
     v.Leaf(t);
-  } else if constexpr (std::is_same_v<T, NoneType>) {
   } else if constexpr (std::is_same_v<T, std::string>) {
-    v.Static(std::to_string(t.size()) + ":" + t);
+    v.Static(t);
   } else if constexpr (std::is_enum_v<T>) {
-    v.Static(std::to_string(static_cast<long long>(t)));
-  } else if constexpr (std::is_floating_point_v<T>) {
-    char bits[sizeof(T)];
-    __builtin_memcpy(bits, &t, sizeof(T));
-    v.Static(std::string(bits, sizeof(T)));
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    v.Static(std::to_string(t));
-  } else if constexpr (IsSequence<T>::value) {
-    v.Static("n" + std::to_string(t.size()));
-    for (auto& e : t) Visit(e, v);
-  } else if constexpr (IsMap<T>::value) {
-    v.Static("m" + std::to_string(t.size()));
+    v.Static(Scalar(static_cast<long long>(t)));
+  } else if constexpr (Number<T>) {
+    v.Static(Scalar(t));
+  } else if constexpr (kOptional<T>) {
+    v.Present(t.has_value());
+    if (t) Visit(*t, v);
+  } else if constexpr (kSequence<T>) {
+    v.Enter(t.size());
+    for (auto& part : t) each(part);
+    v.Leave();
+  } else if constexpr (kMap<T>) {
+    v.Enter(t.size());
     for (auto& [key, value] : t) {
       auto k = key;
       Visit(k, v);
-      Visit(value, v);
+      each(value);
     }
-  } else if constexpr (IsOptional<T>::value) {
-    v.Static(t ? "some" : "none");
-    if (t) Visit(*t, v);
-  } else if constexpr (IsTuple<T>::value) {
-    std::apply([&](auto&... e) { (Visit(e, v), ...); }, t);
-  } else {
-    static_assert(Struct<T>, "not a tree: give the struct TESSERA_FIELDS(Struct, field, ...)");
+    v.Leave();
+  } else if constexpr (kTuple<T>) {
+    v.Enter(std::tuple_size_v<T>);
+    std::apply([&](auto&... part) { (each(part), ...); }, t);
+    v.Leave();
+  } else if constexpr (Struct<T>) {
     auto fields = tree_fields(t);
-    std::apply([&](auto&... e) { (Visit(e, v), ...); }, fields);
+    Visit(fields, v);
   }
 }
+template <class T>
+void VisitErased(void* tree, Visitor& v) {
+  Visit(*static_cast<T*>(tree), v);
+}
 
-struct Collect {
-  std::vector<Array>& leaves;
-  std::string* statics;
-  void Leaf(Array& a) { leaves.push_back(a); }
-  void Static(const std::string& text) {
-    if (statics) (*statics += text) += ';';
-  }
+// What can be done with trees of one type. Its address stands for the type.
+struct TreeType {
+  void (*visit)(void* tree, Visitor& v);
 };
-struct Replace {
-  const std::vector<Array>& leaves;
-  size_t next = 0;
-  void Leaf(Array& a) { a = leaves[next++]; }
-  void Static(const std::string&) {}
+template <class T>
+inline constexpr TreeType kTreeType{&VisitErased<T>};
+
+// A tree of some type.
+struct TreeRef {
+  template <class T>
+  TreeRef(T& t) requires(!std::is_same_v<T, TreeRef>) : type(&kTreeType<T>), tree(&t) {}
+  TreeRef(const TreeType* its_type, void* t) : type(its_type), tree(t) {}
+  const TreeType* type;
+  void* tree;
 };
 
-// Where an array is in a tree: the number of the child at each level.
+// Where an array is in a tree: the number of the part at each level.
 using Path = std::vector<size_t>;
 
 // What is where in a tree.
@@ -160,64 +201,27 @@ struct Outline {
   std::vector<std::pair<Path, size_t>> nodes;         // and how many parts each has
   std::vector<std::pair<Path, std::string>> statics;  // and their values
 };
-std::string Text(Scalar v);
 
-// Appends what is below `at`.
+Outline OutlineOf(TreeRef tree);
+std::vector<Array> LeavesOf(TreeRef tree);
+// Puts these in the place of the tree's arrays; there may be more of them.
+void Replace(TreeRef tree, const std::vector<Array>& leaves);
 template <class T>
-void AddOutline(T& t, const Path& at, Outline& out) {
-  Path child = at;
-  child.push_back(0);
-  auto each = [&](auto& e) {
-    AddOutline(e, child, out);
-    ++child.back();
-  };
-  if constexpr (std::is_same_v<T, Array>) {
-    out.arrays.push_back(at);
-  } else if constexpr (std::is_same_v<T, NoneType>) {
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    out.statics.emplace_back(at, '"' + t + '"');
-  } else if constexpr (std::is_enum_v<T>) {
-    out.statics.emplace_back(at, Text(Scalar(static_cast<long long>(t))));
-  } else if constexpr (Number<T>) {
-    out.statics.emplace_back(at, Text(Scalar(t)));
-  } else if constexpr (IsOptional<T>::value) {
-    out.statics.emplace_back(at, t ? "a value" : "nothing");
-    if (t) AddOutline(*t, at, out);
-  } else {
-    if constexpr (IsSequence<T>::value) {
-      for (auto& e : t) each(e);
-    } else if constexpr (IsMap<T>::value) {
-      for (auto& [key, value] : t) {
-        auto k = key;
-        if constexpr (Static<typename T::key_type>) AddOutline(k, child, out);
-        each(value);
-      }
-    } else if constexpr (IsTuple<T>::value) {
-      std::apply([&](auto&... e) { (each(e), ...); }, t);
-    } else {
-      auto fields = tree_fields(t);
-      std::apply([&](auto&... e) { (each(e), ...); }, fields);
-    }
-    out.nodes.emplace_back(at, child.back());
-  }
+T Rebuilt(T tree, const std::vector<Array>& leaves) {
+  Replace(tree, leaves);
+  return tree;
 }
 
-template <class T>
-Outline OutlineOf(T& t) {
-  Outline out;
-  AddOutline(t, {}, out);
-  return out;
-}
+}  // namespace detail
 
-}  // namespace tree
+// What a function that is transformed takes and returns.
+template <class T>
+concept Tree = detail::kTree<T>;
 
 // Returns the arrays of a tree, in order.
 template <class T>
 std::vector<Array> tree_leaves(T tree) {
-  std::vector<Array> leaves;
-  tree::Collect collect{leaves, nullptr};
-  tree::Visit(tree, collect);
-  return leaves;
+  return detail::LeavesOf(tree);
 }
 
 // Returns `first` with each array replaced by f of the arrays at its place in all the trees.
@@ -229,8 +233,7 @@ T tree_map(F f, T first, More... more) {
     [&]<size_t... k>(std::index_sequence<k...>) { mapped.push_back(f(columns[k].at(i)...)); }
     (std::make_index_sequence<1 + sizeof...(More)>());
   }
-  tree::Replace replace{mapped};
-  tree::Visit(first, replace);
+  detail::Replace(first, mapped);
   return first;
 }
 

@@ -9,15 +9,22 @@
 #include "ir/regions.h"
 #include "tessera/ops.h"
 #include "tessera/sharding.h"
-#include "trace/control.h"
+#include "trace/function.h"
 #include "trace/scopes.h"
+#include "trace/tree.h"
 
-namespace tessera::trace {
+namespace tessera {
+namespace api {
 namespace {
 
-using api::Call;
-using api::TypeOf;
+using detail::Body;
+using detail::Result;
 using ir::Type;
+using trace::Leaves;
+using trace::TracedFunction;
+
+using Arrays = std::vector<Array>;
+using OnLeaves = std::function<Arrays(const Arrays&)>;
 
 enum Check { kTypes = 1, kTree = 2, kPredicate = 3, kSizes = 4, kLength = 5, kShardedSteps = 6 };
 
@@ -63,8 +70,8 @@ std::string Others(const std::vector<std::string>& names) {
 
 // ---- loops --------------------------------------------------------------------------------------
 
-void CheckUsable(const std::vector<Array>& arrays, Call call) {
-  for (const Array& a : arrays) Use(a, call.name, call.loc);
+void CheckUsable(const Arrays& arrays, Call call) {
+  for (const Array& a : arrays) trace::Use(a, call.name, call.loc);
 }
 
 // A loop's carry and body while they are traced.
@@ -72,7 +79,7 @@ struct Loop {
   Call call;
   Leaves carry;
   std::vector<const Type*> slices;  // what the body takes after the carry
-  TracedRegion body = {};
+  TracedFunction body = {};
 
   std::vector<const Type*> Parameters() const {
     std::vector<const Type*> types;
@@ -90,10 +97,11 @@ bool PromoteWeak(Loop& loop) {
     Array& value = loop.carry.arrays[i];
     const Type &before = *TypeOf(value), &after = loop.Next(i);
     if (!before.weak() || SameType(&before, &after) || before.dtype() == after.dtype()) continue;
-    Array like(std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, &after, loop.call.loc));
-    DType dtype = api::PromotedDType({Operand(value, loop.call.loc), Operand(like, loop.call.loc)},
-                                     loop.call);
-    value = api::Convert(value, dtype, loop.call);
+    Array like(
+        std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, &after, loop.call.loc));
+    DType dtype =
+        PromotedDType({Operand(value, loop.call.loc), Operand(like, loop.call.loc)}, loop.call);
+    value = Convert(value, dtype, loop.call);
     changed = true;
   }
   return changed;
@@ -122,77 +130,101 @@ void CheckCarry(const Loop& loop) {
          std::move(notes));
 }
 
+// Returns the trace of a region on parameters of these types. It knows the traces around it.
+TracedFunction TraceRegion(const std::vector<const Type*>& types, const Body& f, Call call) {
+  std::vector<trace::Parameter> parameters;
+  for (const Type* type : types) parameters.push_back({type, call.loc});
+  return trace::TraceFunction(parameters, f, call.name, call.loc, trace::CurrentTrace());
+}
+TracedFunction TraceRegion(const std::vector<const Type*>& types, const OnLeaves& f, Call call) {
+  return TraceRegion(types, Body([&f](const Arrays& arrays) {
+                       return Result{f(arrays), {}};
+                     }),
+                     call);
+}
+
+// The arrays that a loop's body returns. The carry is what it returns, or of scan the first part of
+// that, and a tree like the one that it got. `kept`, if not null, gets what it returned last.
+OnLeaves Checked(const Body& body, const Leaves& carry, Call call,
+                 detail::AnyTree* kept = nullptr) {
+  return [&body, &carry, call, kept](const Arrays& arrays) {
+    Result result = body(arrays);
+    const detail::TreeRef tree = result.tree.ref();
+    CheckTree(call, carry,
+              kept ? trace::TakePartApart(tree, 0, "carry") : trace::TakeApart(tree, "carry"),
+              "the body returns");
+    if (kept) *kept = result.tree;
+    return result.arrays;
+  };
+}
+
 // Traces the body until weak numbers of the carry have settled.
-void TraceBody(Loop& loop, const LeafFunction& f) {
+void TraceLoop(Loop& loop, const OnLeaves& body) {
   CheckUsable(loop.carry.arrays, loop.call);
   do {
-    loop.body = TraceRegion(loop.Parameters(), f, loop.call.name, loop.call.loc);
-    CheckTree(loop.call, loop.carry, loop.body.result, "the body returns");
+    loop.body = TraceRegion(loop.Parameters(), body, loop.call);
   } while (PromoteWeak(loop));
   CheckCarry(loop);
 }
 
-std::vector<ir::RegionPtr> Shared(std::vector<TracedRegion>& regions) {
+std::vector<ir::RegionPtr> Shared(std::vector<TracedFunction>& regions) {
   std::vector<ir::RegionPtr> out;
-  for (TracedRegion& r : regions)
+  for (TracedFunction& r : regions)
     out.push_back(std::make_shared<const ir::Program>(std::move(r.program)));
   return out;
 }
 
-std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
-                                const std::vector<ArrayRef>& constants,
-                                const std::vector<Array>& arguments,
-                                std::vector<TracedRegion>& regions, Call call) {
-  Application a{.op = op, .params = std::move(params), .operands = {}, .loc = call.loc};
+Arrays ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
+                    const std::vector<ArrayRef>& constants, const Arrays& arguments,
+                    std::vector<TracedFunction>& regions, Call call) {
+  trace::Application a{.op = op, .params = std::move(params), .operands = {}, .loc = call.loc};
   a.operands.assign(constants.begin(), constants.end());
-  for (const Array& x : arguments) a.operands.push_back(Use(x, call.name, call.loc));
+  for (const Array& x : arguments) a.operands.push_back(trace::Use(x, call.name, call.loc));
   a.regions = Shared(regions);
-  return Apply(a);
+  return trace::Apply(a);
 }
 
-std::vector<Array> While(Call call, Leaves carry, const LeafFunction& condition,
-                         const LeafFunction& body) {
+Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body) {
   if (carry.arrays.empty())
     Refuse(call, kTree, "nothing is carried, so that it would run forever or not at all", {},
            {"start with a tree that has an array"});
   CheckUsable(carry.arrays, call);
   Loop loop{call, std::move(carry), {}};
-  std::vector<TracedRegion> regions;
+  std::vector<TracedFunction> regions;
   std::vector<const Type*> before = loop.Parameters();
-  regions.push_back(TraceRegion(before, condition, call.name, call.loc));
-  TraceBody(loop, body);
-  if (loop.Parameters() != before)
-    regions[0] = TraceRegion(loop.Parameters(), condition, call.name, call.loc);
+  regions.push_back(TraceRegion(before, condition, call));
+  TraceLoop(loop, body);
+  if (loop.Parameters() != before) regions[0] = TraceRegion(loop.Parameters(), condition, call);
   regions.push_back(std::move(loop.body));
   const ir::Program& test = regions[0].program;
   if (test.outputs.size() != 1) Refuse(call, kTree, "the condition returns one array", {}, {});
   const Type& predicate = *test.type(test.outputs[0]);
   if (!predicate.shape().empty())
-    api::FailShape(call, kPredicate,
-                   fmt::format("the condition is a scalar bool, not {}", predicate.text()),
-                   {"reduce it, e.g. with all(...) or any(...)"});
+    FailShape(call, kPredicate,
+              fmt::format("the condition is a scalar bool, not {}", predicate.text()),
+              {"reduce it, e.g. with all(...) or any(...)"});
   if (!predicate.dtype().is_bool())
-    api::FailDType(call, kPredicate,
-                   fmt::format("the condition is a scalar bool, not {}", predicate.text()),
-                   {"compare it, e.g. with != 0"});
-  std::vector<ArrayRef> constants = CloseRegions(regions);
+    FailDType(call, kPredicate,
+              fmt::format("the condition is a scalar bool, not {}", predicate.text()),
+              {"compare it, e.g. with != 0"});
+  std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   auto params = ir::MakeParams(ir::WhileParams{static_cast<int64_t>(constants.size())});
   return ApplyRegions(ops::kWhileLoop, std::move(params), constants, loop.carry.arrays, regions,
                       call);
 }
 
-std::vector<Array> RunScan(Call call, Leaves carry, const std::vector<Array>& xs,
-                           const LeafFunction& body, int64_t length, bool reverse) {
+Arrays RunScan(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body, int64_t length,
+               bool reverse) {
   Loop loop{call, std::move(carry), {}};
   for (const Array& x : xs) loop.slices.push_back(ir::SliceOf(TypeOf(x)));
-  TraceBody(loop, body);
-  std::vector<TracedRegion> regions;
+  TraceLoop(loop, body);
+  std::vector<TracedFunction> regions;
   regions.push_back(std::move(loop.body));
-  std::vector<ArrayRef> constants = CloseRegions(regions);
+  std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   if (regions[0].program.outputs.empty()) return {};
   ir::ScanParams params{static_cast<int64_t>(constants.size()),
                         static_cast<int64_t>(loop.carry.arrays.size()), length, reverse};
-  std::vector<Array> arguments = std::move(loop.carry.arrays);
+  Arrays arguments = std::move(loop.carry.arrays);
   arguments.insert(arguments.end(), xs.begin(), xs.end());
   return ApplyRegions(ops::kScan, ir::MakeParams(params), constants, arguments, regions, call);
 }
@@ -219,57 +251,51 @@ Array StepOf(const Array& group, int64_t k, Loc loc) {
 }
 
 // Whether a step gives the carry that it got; if not, the caller finds out and says so.
-bool Carries(const Leaves& state, const std::vector<Array>& leaves, size_t carries) {
-  bool same = state.names.size() == carries;
-  for (size_t i = 0; same && i < carries; ++i)
-    same = SameType(TypeOf(state.arrays[i]), TypeOf(leaves[i]));
+bool Carries(const Arrays& state, const Arrays& leaves, size_t carries) {
+  bool same = state.size() >= carries;
+  for (size_t i = 0; same && i < carries; ++i) same = SameType(TypeOf(state[i]), TypeOf(leaves[i]));
   return same;
 }
 
 // The body that does `unroll` steps: takes groups of slices, and gives groups of ys.
-LeafFunction Unrolled(const LeafFunction& body, size_t carries, int64_t unroll, bool reverse,
-                      Call call) {
-  return [&body, carries, unroll, reverse, call](const std::vector<Array>& leaves) {
+OnLeaves Unrolled(const OnLeaves& body, size_t carries, int64_t unroll, bool reverse, Call call) {
+  return [&body, carries, unroll, reverse, call](const Arrays& leaves) {
     const Loc loc = call.loc;
-    Leaves state;
-    state.arrays.assign(leaves.begin(), leaves.begin() + static_cast<long>(carries));
-    std::vector<std::vector<Array>> ys;
+    Arrays state(leaves.begin(), leaves.begin() + static_cast<long>(carries));
+    std::vector<Arrays> ys;
     for (int64_t i = 0; i < unroll; ++i) {
       int64_t k = reverse ? unroll - 1 - i : i;
-      for (size_t x = carries; x < leaves.size(); ++x)
-        state.arrays.push_back(StepOf(leaves[x], k, loc));
-      state = body(state.arrays);
-      CheckUsable(state.arrays, call);
+      for (size_t x = carries; x < leaves.size(); ++x) state.push_back(StepOf(leaves[x], k, loc));
+      state = body(state);
+      CheckUsable(state, call);
       if (!Carries(state, leaves, carries)) return state;
-      ys.resize(state.arrays.size() - carries);
+      ys.resize(state.size() - carries);
       for (size_t y = 0; y < ys.size(); ++y)
-        ys[y].insert(reverse ? ys[y].begin() : ys[y].end(), state.arrays[carries + y]);
-      state.arrays.resize(carries);
+        ys[y].insert(reverse ? ys[y].begin() : ys[y].end(), state[carries + y]);
+      state.resize(carries);
     }
-    for (const std::vector<Array>& y : ys) state.arrays.push_back(stack(y, 0, loc));
+    for (const Arrays& y : ys) state.push_back(stack(y, 0, loc));
     return state;
   };
 }
 
 // The steps that do not fill an iteration are a loop of their own, behind the other.
-std::vector<Array> RunUnrolled(Call call, Leaves carry, const std::vector<Array>& xs,
-                               const LeafFunction& body, int64_t length, bool reverse,
-                               int64_t unroll) {
+Arrays RunUnrolled(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body, int64_t length,
+                   bool reverse, int64_t unroll) {
   if (unroll < 1)
-    api::FailShape(call, kLength,
-                   fmt::format("an iteration does one step or more, not {}", unroll));
+    FailShape(call, kLength, fmt::format("an iteration does one step or more, not {}", unroll));
   unroll = std::min(unroll, length);
   if (unroll <= 1) return RunScan(call, std::move(carry), xs, body, length, reverse);
   size_t carries = carry.arrays.size();
   int64_t rest = length % unroll, full = length - rest;
   auto part = [&](int64_t begin, int64_t n, int64_t group) {
-    std::vector<Array> parts;
+    Arrays parts;
     for (const Array& x : xs) parts.push_back(Steps(x, begin, n, group, call.loc));
     return parts;
   };
-  LeafFunction unrolled = Unrolled(body, carries, unroll, reverse, call);
-  std::vector<Array> results = RunScan(call, carry, part(reverse ? rest : 0, full, unroll),
-                                       unrolled, full / unroll, reverse);
+  OnLeaves unrolled = Unrolled(body, carries, unroll, reverse, call);
+  Arrays results = RunScan(call, carry, part(reverse ? rest : 0, full, unroll), unrolled,
+                           full / unroll, reverse);
   for (size_t i = carries; i < results.size(); ++i) {
     std::vector<int64_t> shape = TypeOf(results[i])->shape();
     shape.erase(shape.begin());
@@ -278,7 +304,7 @@ std::vector<Array> RunUnrolled(Call call, Leaves carry, const std::vector<Array>
   }
   if (rest == 0) return results;
   carry.arrays.assign(results.begin(), results.begin() + static_cast<long>(carries));
-  std::vector<Array> last =
+  Arrays last =
       RunScan(call, std::move(carry), part(reverse ? 0 : full, rest, 0), body, rest, reverse);
   for (size_t i = carries; i < results.size(); ++i)
     last[i] = concatenate(
@@ -290,15 +316,15 @@ std::vector<Array> RunUnrolled(Call call, Leaves carry, const std::vector<Array>
 int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
   std::optional<int64_t> length = options.length;
   if (length && *length < 0)
-    api::FailShape(call, kLength, fmt::format("a length of {} is negative", *length));
+    FailShape(call, kLength, fmt::format("a length of {} is negative", *length));
   for (size_t i = 0; i < xs.arrays.size(); ++i) {
-    const Type& type = *Use(xs.arrays[i], call.name, call.loc)->type();
+    const Type& type = *trace::Use(xs.arrays[i], call.name, call.loc)->type();
     if (type.shape().empty())
-      api::FailShape(call, kSizes,
-                     fmt::format("{} is a scalar, without a dim 0 to step over", xs.names[i]));
+      FailShape(call, kSizes,
+                fmt::format("{} is a scalar, without a dim 0 to step over", xs.names[i]));
     if (!type.sharding().dims[0].axes.empty()) {
       PartitionSpec spec = ArrayType(ir::Stacked(ir::SliceOf(&type), type.shape()[0])).spec();
-      api::FailSharding(
+      FailSharding(
           call, kShardedSteps,
           fmt::format("the steps go over dim 0 of {}, which is sharded: {}", xs.names[i],
                       type.text()),
@@ -306,16 +332,16 @@ int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
     }
     int64_t size = type.shape()[0];
     if (length && *length != size)
-      api::FailShape(call, kSizes,
-                     options.length ? fmt::format("{} has {} slices, but the length is {}",
-                                                  xs.names[i], size, *length)
-                                    : fmt::format("{} has {} slices, but {} has {}", xs.names[i],
-                                                  size, xs.names[0], *length));
+      FailShape(call, kSizes,
+                options.length ? fmt::format("{} has {} slices, but the length is {}", xs.names[i],
+                                             size, *length)
+                               : fmt::format("{} has {} slices, but {} has {}", xs.names[i], size,
+                                             xs.names[0], *length));
     length = size;
   }
   if (!length)
-    api::FailShape(call, kLength, "without xs the number of steps is not known",
-                   {"give it: {.length = n}"});
+    FailShape(call, kLength, "without xs the number of steps is not known",
+              {"give it: {.length = n}"});
   return *length;
 }
 
@@ -324,16 +350,15 @@ int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
 void CheckBound(Call call, const Operand& bound, const char* name) {
   if (bound.scalar()) {
     if (bound.scalar()->kind() == Scalar::kFloat || bound.scalar()->kind() == Scalar::kBool)
-      api::FailDType(call, kPredicate, fmt::format("the {} bound is not an integer", name));
+      FailDType(call, kPredicate, fmt::format("the {} bound is not an integer", name));
     return;
   }
-  const Type& type = *Use(bound.array(), call.name, call.loc)->type();
+  const Type& type = *trace::Use(bound.array(), call.name, call.loc)->type();
   if (!type.shape().empty())
-    api::FailShape(call, kPredicate,
-                   fmt::format("the {} bound is a scalar, not {}", name, type.text()));
+    FailShape(call, kPredicate, fmt::format("the {} bound is a scalar, not {}", name, type.text()));
   if (!type.dtype().is_integer())
-    api::FailDType(call, kPredicate,
-                   fmt::format("the {} bound is an integer, not {}", name, type.text()));
+    FailDType(call, kPredicate,
+              fmt::format("the {} bound is an integer, not {}", name, type.text()));
 }
 
 // The carry with the loop's number in front.
@@ -344,13 +369,14 @@ Leaves WithNumber(const Array& number, const Leaves& carry) {
   return out;
 }
 
-LeafFunction Counting(const LeafFunction& body, Call call) {
-  return [&body, call](const std::vector<Array>& leaves) {
+OnLeaves Counting(const OnLeaves& body, Call call) {
+  return [&body, call](const Arrays& leaves) {
     const Type& type = *TypeOf(leaves[0]);
-    Leaves next = body(leaves);
-    Array one = api::ScalarOf(Scalar(1), type.dtype(), type.weak(), call);
-    return WithNumber(
-        api::Run(ops::Elementwise(ops::ScalarOp::kAdd), nullptr, {leaves[0], one}, call), next);
+    Arrays next = body(leaves);
+    Array one = ScalarOf(Scalar(1), type.dtype(), type.weak(), call);
+    next.insert(next.begin(),
+                Run(ops::Elementwise(ops::ScalarOp::kAdd), nullptr, {leaves[0], one}, call));
+    return next;
   };
 }
 
@@ -361,22 +387,22 @@ std::string BranchName(Call call, size_t k) {
   return fmt::format("branch {}", k);
 }
 
-void CheckBranches(Call call, const std::vector<TracedRegion>& regions) {
-  const TracedRegion& first = regions[0];
+void CheckBranches(Call call, const std::vector<TracedFunction>& regions) {
+  const TracedFunction& first = regions[0];
+  const Leaves leaves = trace::TakeApart(first.tree.ref(), "result");
   for (size_t k = 1; k < regions.size(); ++k) {
-    const TracedRegion& other = regions[k];
+    const TracedFunction& other = regions[k];
     CheckTree(
-        call, first.result, other.result,
+        call, leaves, trace::TakeApart(other.tree.ref(), "result"),
         fmt::format("{} returns, unlike {},", BranchName(call, k), BranchName(call, 0)).c_str());
     for (size_t i = 0; i < first.program.outputs.size(); ++i) {
       const Type &a = *first.program.type(first.program.outputs[i]),
                  &b = *other.program.type(other.program.outputs[i]);
       if (SameType(&a, &b)) continue;
       std::vector<std::string> notes;
-      if (std::string edit = Edit(b, a, first.result.names[i]); !edit.empty())
+      if (std::string edit = Edit(b, a, leaves.names[i]); !edit.empty())
         notes = {fmt::format("make them equal, e.g. let {} return {}", BranchName(call, k), edit)};
-      Refuse(call, kTypes,
-             fmt::format("the branches give different types for {}", first.result.names[i]),
+      Refuse(call, kTypes, fmt::format("the branches give different types for {}", leaves.names[i]),
              {Shown(BranchName(call, 0), a, first.output_locs[i]),
               Shown(BranchName(call, k), b, other.output_locs[i])},
              std::move(notes));
@@ -384,100 +410,114 @@ void CheckBranches(Call call, const std::vector<TracedRegion>& regions) {
   }
 }
 
-std::vector<Array> Branch(const ir::OpDef& op, Call call, const Array& index,
-                          const Leaves& arguments, const std::vector<LeafFunction>& branches) {
+Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
+              const std::vector<Body>& branches) {
+  const Arrays arguments = detail::LeavesOf(tree);
   std::vector<const Type*> types;
-  for (const Array& a : arguments.arrays) types.push_back(Use(a, call.name, call.loc)->type());
+  for (const Array& a : arguments) types.push_back(trace::Use(a, call.name, call.loc)->type());
   if (branches.empty()) Refuse(call, kTree, "there is no branch to choose", {}, {});
-  std::vector<TracedRegion> regions;
-  for (const LeafFunction& f : branches)
-    regions.push_back(TraceRegion(types, f, call.name, call.loc));
+  std::vector<TracedFunction> regions;
+  for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call));
   CheckBranches(call, regions);
-  std::vector<ArrayRef> constants = CloseRegions(regions);
-  if (regions[0].program.outputs.empty()) return {};
-  constants.insert(constants.begin(), Use(index, call.name, call.loc));
-  return ApplyRegions(op, nullptr, constants, arguments.arrays, regions, call);
+  Result result{{}, regions[0].tree};
+  std::vector<ArrayRef> constants = trace::CloseRegions(regions);
+  if (regions[0].program.outputs.empty()) return result;
+  constants.insert(constants.begin(), trace::Use(index, call.name, call.loc));
+  result.arrays = ApplyRegions(op, nullptr, constants, arguments, regions, call);
+  return result;
 }
 
 Array CheckedIndex(Call call, const Operand& index, const char* what) {
-  Array value = api::ToArray(index, call);
-  const Type& type = *Use(value, call.name, call.loc)->type();
+  Array value = ToArray(index, call);
+  const Type& type = *trace::Use(value, call.name, call.loc)->type();
   if (!type.shape().empty())
-    api::FailShape(call, kPredicate, fmt::format("the {} is a scalar, not {}", what, type.text()),
-                   {"to choose element by element, use where(...)"});
+    FailShape(call, kPredicate, fmt::format("the {} is a scalar, not {}", what, type.text()),
+              {"to choose element by element, use where(...)"});
   if (!type.sharding().unreduced.empty())
-    api::FailSharding(call, kPredicate,
-                      fmt::format("the {} is not known before its sum: {}", what, type.text()),
-                      {fmt::format("sum it first: reshard({}, P())", what)});
+    FailSharding(call, kPredicate,
+                 fmt::format("the {} is not known before its sum: {}", what, type.text()),
+                 {fmt::format("sum it first: reshard({}, P())", what)});
   return value;
 }
 
-}  // namespace
-
-std::vector<Array> WhileLoop(Leaves carry, const LeafFunction& condition, const LeafFunction& body,
-                             Loc loc) {
-  return While({"while_loop", loc}, std::move(carry), condition, body);
-}
-
-std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, Leaves carry,
-                            const LeafFunction& body, const LoopOptions& options, Loc loc) {
-  Call call{"fori_loop", loc};
-  CheckBound(call, lower, "lower");
-  CheckBound(call, upper, "upper");
-  LeafFunction counting = Counting(body, call);
-  std::vector<Array> results;
+// fori_loop: a scan over nothing if its bounds are numbers, else a while loop.
+Arrays Fori(Call call, const Operand& lower, const Operand& upper, const Leaves& carry,
+            const OnLeaves& body, int64_t unroll) {
+  OnLeaves counting = Counting(body, call);
   if (lower.scalar() && upper.scalar()) {
     int64_t first = lower.scalar()->as_int(), last = upper.scalar()->as_int(), length = 0;
-    Leaves numbered = WithNumber(api::ToArray(lower, call), carry);
-    api::ScalarBits(*upper.scalar(), TypeOf(numbered.arrays[0])->dtype(), call);  // must fit too
+    Leaves numbered = WithNumber(ToArray(lower, call), carry);
+    ScalarBits(*upper.scalar(), TypeOf(numbered.arrays[0])->dtype(), call);  // must fit too
     if (last > first && __builtin_sub_overflow(last, first, &length))
-      api::FailShape(call, kLength, "more steps than 2^63 cannot be counted");
-    results = RunUnrolled(call, std::move(numbered), {}, counting, length, /*reverse=*/false,
-                          options.unroll);
-  } else {
-    if (options.unroll != 1)
-      api::FailShape(call, kLength, "a loop whose number of steps is not known is not unrolled",
-                     {"give both bounds as numbers, or leave .unroll out"});
-    std::vector<Array> bounds = api::Promote({lower, upper}, call);
-    LeafFunction condition = [&](const std::vector<Array>& leaves) {
-      return Leaves{
-          {api::Run(ops::Elementwise(ops::ScalarOp::kLt), nullptr, {leaves[0], bounds[1]}, call)},
-          {"condition"},
-          ""};
-    };
-    results = While(call, WithNumber(bounds[0], carry), condition, counting);
+      FailShape(call, kLength, "more steps than 2^63 cannot be counted");
+    return RunUnrolled(call, std::move(numbered), {}, counting, length, /*reverse=*/false, unroll);
   }
+  if (unroll != 1)
+    FailShape(call, kLength, "a loop whose number of steps is not known is not unrolled",
+              {"give both bounds as numbers, or leave .unroll out"});
+  Arrays bounds = Promote({lower, upper}, call);
+  OnLeaves condition = [&](const Arrays& leaves) {
+    return Arrays{Run(ops::Elementwise(ops::ScalarOp::kLt), nullptr, {leaves[0], bounds[1]}, call)};
+  };
+  return While(call, WithNumber(bounds[0], carry), condition, counting);
+}
+
+}  // namespace
+}  // namespace api
+
+namespace detail {
+
+std::vector<Array> WhileLoop(TreeRef carry, const Body& condition, const Body& body, Loc loc) {
+  const api::Call call{"while_loop", loc};
+  const trace::Leaves leaves = trace::TakeApart(carry, "carry");
+  return api::While(
+      call, leaves, [&](const std::vector<Array>& xs) { return condition(xs).arrays; },
+      api::Checked(body, leaves, call));
+}
+
+std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef carry,
+                            const Body& body, const LoopOptions& options, Loc loc) {
+  const api::Call call{"fori_loop", loc};
+  api::CheckBound(call, lower, "lower");
+  api::CheckBound(call, upper, "upper");
+  const trace::Leaves leaves = trace::TakeApart(carry, "carry");
+  // The body's carry is without the loop's number, which comes first among its arguments.
+  std::vector<Array> results =
+      api::Fori(call, lower, upper, leaves, api::Checked(body, leaves, call), options.unroll);
   results.erase(results.begin());
   return results;
 }
 
-std::vector<Array> Scan(Leaves carry, const Leaves& xs, const LeafFunction& body,
-                        const ScanOptions& options, Loc loc) {
-  Call call{"scan", loc};
-  int64_t length = StepsOf(call, xs, options);
-  return RunUnrolled(call, std::move(carry), xs.arrays, body, length, options.reverse,
-                     options.unroll);
+Result Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options, Loc loc) {
+  const api::Call call{"scan", loc};
+  const trace::Leaves steps = trace::TakeApart(xs, "xs"), leaves = trace::TakeApart(carry, "carry");
+  const int64_t length = api::StepsOf(call, steps, options);
+  Result result;
+  const api::OnLeaves step = api::Checked(body, leaves, call, &result.tree);
+  result.arrays =
+      api::RunUnrolled(call, leaves, steps.arrays, step, length, options.reverse, options.unroll);
+  return result;
 }
 
-std::vector<Array> Cond(const Operand& predicate, const Leaves& arguments,
-                        const std::vector<LeafFunction>& branches) {
-  Call call{"cond", predicate.loc()};
-  Array value = CheckedIndex(call, predicate, "predicate");
-  const Type& type = *TypeOf(value);
-  if (!type.dtype().is_bool())
-    value = api::Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr,
-                     {value, api::ScalarOf(Scalar(0), type.dtype(), type.weak(), call)}, call);
-  return Branch(ops::kCond, call, value, arguments, branches);
+Result Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>& branches) {
+  const api::Call call{"cond", predicate.loc()};
+  Array value = api::CheckedIndex(call, predicate, "predicate");
+  const ir::Type& type = *api::TypeOf(value);
+  if (!type.dtype().is_bool()) {
+    const Array zero = api::ScalarOf(Scalar(0), type.dtype(), type.weak(), call);
+    value = api::Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr, {value, zero}, call);
+  }
+  return api::Branch(ops::kCond, call, value, arguments, branches);
 }
 
-std::vector<Array> SwitchCase(const Operand& index, const Leaves& arguments,
-                              const std::vector<LeafFunction>& branches) {
-  Call call{"switch_case", index.loc()};
-  Array value = CheckedIndex(call, index, "index");
-  if (!TypeOf(value)->dtype().is_integer())
-    api::FailDType(call, kPredicate,
-                   fmt::format("the index is an integer, not {}", TypeOf(value)->text()));
-  return Branch(ops::kSwitchCase, call, value, arguments, branches);
+Result SwitchCase(const Operand& index, TreeRef arguments, const std::vector<Body>& branches) {
+  const api::Call call{"switch_case", index.loc()};
+  Array value = api::CheckedIndex(call, index, "index");
+  if (!api::TypeOf(value)->dtype().is_integer())
+    api::FailDType(call, api::kPredicate,
+                   fmt::format("the index is an integer, not {}", api::TypeOf(value)->text()));
+  return api::Branch(ops::kSwitchCase, call, value, arguments, branches);
 }
 
-}  // namespace tessera::trace
+}  // namespace detail
+}  // namespace tessera

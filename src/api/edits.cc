@@ -10,7 +10,7 @@
 #include "compile/report.h"
 #include "spmd/lower.h"
 #include "tessera/modes.h"
-#include "trace/jit.h"
+#include "trace/function.h"
 
 namespace tessera::api {
 namespace {
@@ -48,25 +48,24 @@ class Edits {
     return operands_.size() == 1 ? "operand" : fmt::format("operand {}", k);
   }
 
+  static detail::Body BodyOf(const OnArrays& g) {
+    return [&g](const std::vector<Array>& arrays) {
+      std::vector<Array> results = g(arrays);
+      return detail::Result{results, detail::AnyTree::Of(results)};
+    };
+  }
+
   // What such a call would send; nothing if it is refused.
   std::optional<Trial> Try(const OnArrays& g) const {
-    trace::FlatArguments arguments;
-    for (const Array& x : operands_)
-      arguments.leaves.emplace_back(
-          std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, TypeOf(x), call_.loc));
+    std::vector<trace::Parameter> parameters;
+    for (const Array& x : operands_) parameters.push_back({TypeOf(x), call_.loc});
     try {
-      trace::TraceBody body{[&](const std::vector<Array>& leaves) {
-                              return trace::FlatResult{g(leaves), nullptr};
-                            },
-                            [] { return tree::Outline(); }};
-      auto traced = trace::TraceCall(*trace::NewJitCache("main"), arguments, body, call_.loc);
+      const ir::Program traced =
+          trace::TraceFunction(parameters, BodyOf(g), "jit", call_.loc, /*outer=*/nullptr).program;
       Trial trial;
-      for (ir::ValueId v : traced.program->outputs)
-        trial.shapes.push_back(traced.program->type(v)->shape());
-      auto program = compile::HasAutoAxes(*traced.program)
-                         ? compile::PropagateProgram(*traced.program).program
-                         : traced.program;
-      trial.sent = compile::Report(spmd::Lower(*program));
+      for (ir::ValueId v : traced.outputs) trial.shapes.push_back(traced.type(v)->shape());
+      trial.sent = compile::Report(spmd::Lower(
+          compile::HasAutoAxes(traced) ? *compile::PropagateProgram(traced).program : traced));
       return trial;
     } catch (const Error&) {
       return std::nullopt;
@@ -123,19 +122,9 @@ class Edits {
   }
 
   std::optional<Trial> TryAuto(const PartitionSpec& out) const {
-    return Try([&](const std::vector<Array>& xs) {
-      trace::PlacedLeaves arguments;
-      for (size_t k = 0; k < xs.size(); ++k) arguments.paths.push_back({k});
-      arguments.arrays = xs;
-      return trace::CallAutoAxes(
-          {.out_sharding = out}, arguments,
-          [&](const std::vector<Array>& inside) {
-            trace::PlacedLeaves results;
-            results.arrays = f_(inside);
-            results.paths.resize(results.arrays.size());
-            return results;
-          },
-          call_.loc);
+    return Try([&](std::vector<Array> xs) {
+      const detail::AutoAxes inside({.out_sharding = out});
+      return inside.Call({xs, BodyOf(f_), call_.loc}).arrays;
     });
   }
 

@@ -261,6 +261,9 @@ const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays) {
     if (TypeOf(a)->mesh()) return TypeOf(a)->mesh();
   return nullptr;
 }
+const sharding::MeshDef* MeshInScope(const std::vector<Array>& arrays) {
+  return trace::CurrentMesh() ? trace::CurrentMesh() : MeshOf(arrays);
+}
 
 namespace {
 

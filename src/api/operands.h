@@ -54,6 +54,8 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
                                                     int rank, const sharding::MeshDef* mesh,
                                                     Call call);
 const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays);
+// Returns the current mesh, or that of the arrays where there is none.
+const sharding::MeshDef* MeshInScope(const std::vector<Array>& arrays);
 
 struct How {
   const ShapeAndDType* wanted = nullptr;

@@ -16,7 +16,6 @@
 #include "compile/report.h"
 #include "sharding/partition.h"
 #include "trace/array.h"
-#include "trace/jit.h"
 
 namespace tessera {
 
@@ -126,12 +125,5 @@ MachineBalance::MachineBalance(double flops_per_byte, Loc loc) : old_(sharding::
   sharding::SetFlopsPerByte(flops_per_byte);
 }
 MachineBalance::~MachineBalance() { sharding::SetFlopsPerByte(old_); }
-
-namespace trace {
-Lowered LowerJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc) {
-  TracedProgram traced = TraceCall(cache, arguments, body, loc);
-  return Lowered(compile::LowerProgram(traced.program, {}));
-}
-}  // namespace trace
 
 }  // namespace tessera

@@ -173,7 +173,7 @@ Array stack(std::vector<Array> xs, int dim, Loc loc) {
   return concatenate(std::move(xs), static_cast<int>(at), loc);
 }
 
-std::vector<Array> trace::SplitEvenly(const Operand& x, int64_t parts, int dim, Loc loc) {
+std::vector<Array> detail::SplitEvenly(const Operand& x, int64_t parts, int dim, Loc loc) {
   Call call{"split", loc};
   Array a = api::ToArray(x, call);
   int64_t size = ShapeOf(a)[static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call))];

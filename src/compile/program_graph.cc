@@ -86,7 +86,10 @@ class Builder {
   int32_t Enter(const ir::Program& program, ProgramGraph::RegionInfo info,
                 absl::Span<const ValueId> inputs = {}) {
     auto region = static_cast<int32_t>(out_.regions.size());
-    if (region > 0) graph().regions.push_back({info.op, info.parent});
+    if (region > 0) {
+      graph().regions.push_back({info.op, info.parent});
+      out_.regions[static_cast<size_t>(info.parent)].inner.push_back(region);
+    }
     info.program = &program;
     info.values.assign(program.values.size(), -1);
     for (size_t k = 0; k < inputs.size(); ++k)
@@ -106,6 +109,7 @@ class Builder {
   }
 
   OpId Add(Op op, ProgramGraph::OpInfo info) {
+    info.region = op.region;
     out_.ops.push_back(info);
     return graph().Add(std::move(op));
   }
@@ -120,7 +124,7 @@ class Builder {
     end.kind = Op::kNone;
     end.region = region;
     for (ir::ValueId v : program.outputs) end.operands.push_back(Value(region, v));
-    return Add(std::move(end), {nullptr, true, nullptr});
+    return Add(std::move(end), {.ends_region = true});
   }
 
   Op Start(int32_t region, const ir::Instruction& i) const {
@@ -139,8 +143,8 @@ class Builder {
     ValueId result = op.results[0];
     op.results.clear();
     Edge edge;
-    edge.sources = {{Add(std::move(op), {&i, false, nullptr}), 0}};
-    out_.ops.push_back({nullptr, false, &i});
+    edge.sources = {{Add(std::move(op), {.instruction = &i}), 0}};
+    out_.ops.push_back({.edge_of = &i, .region = region});
     graph().AddEdge(std::move(edge), result, region);
   }
 
@@ -167,7 +171,7 @@ class Builder {
     } else {
       op.rule = graph().AddRule(ir::DimMapOf(def, i.params.get(), operands, results));
     }
-    Add(std::move(op), {&i, false, nullptr});
+    Add(std::move(op), {.instruction = &i});
   }
 
   // The op itself only uses its operands; edges into its regions come before them, edges out of
@@ -183,7 +187,7 @@ class Builder {
       captured.assign(op.operands.begin() + 1, op.operands.end());
       op.operands.resize(1);
     }
-    OpId self = Add(std::move(op), {&i, false, nullptr});
+    OpId self = Add(std::move(op), {.instruction = &i});
     std::vector<int32_t> inner;
     auto edges = std::get<ir::DataFlowEdges>(*i.op->dims)
                      .edges({i.params.get(), i.operands.size(), i.regions});
@@ -240,7 +244,8 @@ class Builder {
     }
     propagation::engine::RuleId rule = edge.stacked ? SliceRule(e.sources[0], owner) : -1;
     for (const ir::FlowEnd& target : edge.targets) e.other_targets.push_back(value(target));
-    out_.ops.push_back({nullptr, false, out_.ops[static_cast<size_t>(self)].instruction});
+    out_.ops.push_back(
+        {.edge_of = out_.ops[static_cast<size_t>(self)].instruction, .region = region});
     graph().AddEdge(std::move(e), owner, region, rule);
   }
 

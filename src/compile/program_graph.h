@@ -15,6 +15,7 @@ struct ProgramGraph {
     const ir::Instruction* instruction = nullptr;  // null: the end of a region, a data-flow edge
     bool ends_region = false;
     const ir::Instruction* edge_of = nullptr;  // of a data-flow edge: the loop or branch
+    int32_t region = 0;                        // that the instruction is in
   };
   std::vector<OpInfo> ops;
   // Per region of the graph; entry 0 is the program itself.
@@ -25,6 +26,7 @@ struct ProgramGraph {
     int32_t parent = -1;
     int32_t number = 0;                 // among the regions of its op
     propagation::engine::OpId op = -1;  // as it was built
+    std::vector<int32_t> inner = {};    // the regions of its instructions, in their order
   };
   std::vector<RegionInfo> regions;
   // What the border of a region asks of a value that enters or leaves it: the owner of its edge.

@@ -151,7 +151,8 @@ class Placer {
       next.loc = made.loc;
       ReorderForTies(made, next.operands);
       // A copy's values are of the type of the original's, wherever that is.
-      const ir::Program& from = ProgramOf(op.origin);
+      const auto home = static_cast<size_t>(InfoOf(op).region);
+      const ir::Program& from = *built_.regions[home].program;
       for (ir::ValueId v : made.results) types.push_back(from.type(v));
       if (!made.regions.empty()) return WriteRegions(op, made, std::move(next));
     }
@@ -176,15 +177,6 @@ class Placer {
       if (given && *values[static_cast<size_t>(op.results[0])].sharding == *given)
         asked_for_[static_cast<size_t>(op.operands[0])] = true;
     }
-  }
-
-  const ir::Program& ProgramOf(OpId origin) const {
-    const ir::Instruction* i = built_.ops[static_cast<size_t>(origin)].instruction;
-    for (const ProgramGraph::RegionInfo& r : built_.regions) {
-      const auto& list = r.program->instructions;
-      if (!list.empty() && i >= list.data() && i < list.data() + list.size()) return *r.program;
-    }
-    return *built_.regions[0].program;
   }
 
   // An op's operand, moved to where the border that it crosses has it.

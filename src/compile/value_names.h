@@ -22,9 +22,7 @@ class ValueNames {
     const ir::Type* type;
   };
 
-  explicit ValueNames(const ProgramGraph& built) : built_(built), seen_(built.regions.size()) {
-    Region(0);
-  }
+  explicit ValueNames(const ProgramGraph& built) : built_(built) { Region(0); }
 
   const std::vector<Entry>& entries() const { return entries_; }
   std::string Text(propagation::engine::ValueId id) const {
@@ -57,17 +55,12 @@ class ValueNames {
     const ir::Program& program = *built_.regions[r].program;
     for (ir::ValueId v : program.inputs) Add(r, v, r == 0 ? "argument" : "region input");
     for (const ir::Capture& c : program.captures) Add(r, c.value, "argument");
+    size_t inner = 0;
     for (const ir::Instruction& i : program.instructions) {
       for (ir::ValueId v : i.results) Add(r, v, i.op->name);
-      for (const ir::RegionPtr& inner : i.regions) Region(Next(inner.get()));
+      for (size_t k = 0; k < i.regions.size(); ++k)
+        Region(static_cast<size_t>(built_.regions[r].inner[inner++]));
     }
-  }
-  // Of regions that share one program, the first that has not been met.
-  size_t Next(const ir::Program* program) {
-    size_t r = 1;
-    while (built_.regions[r].program != program || seen_[r]) ++r;
-    seen_[r] = true;
-    return r;
   }
   void Add(size_t region, ir::ValueId v, std::string_view op) {
     const ProgramGraph::RegionInfo& info = built_.regions[region];
@@ -77,7 +70,6 @@ class ValueNames {
   }
 
   const ProgramGraph& built_;
-  std::vector<bool> seen_;
   std::vector<Entry> entries_;
   // Index into entries_. A branch's input is a value of the outside, and called as there.
   absl::flat_hash_map<propagation::engine::ValueId, size_t> first_;

@@ -11,8 +11,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
-#include "tessera/transforms.h"
-#include "trace/array.h"
+#include "trace/function.h"
 #include "trace/retrace.h"
 #include "trace/scopes.h"
 
@@ -20,7 +19,66 @@ namespace tessera::trace {
 
 namespace {
 
+using detail::FunctionCall;
+
+// Throws ShapeError if jit's .donate names what is no argument, or one twice.
+void CheckDonate(const std::vector<int>& donate, size_t arguments, Loc loc) {
+  auto refuse = [loc](std::string reason, std::vector<std::string> notes = {}) {
+    base::ThrowShape(
+        base::Refusal("jit", 17, base::Where(loc), std::move(reason), std::move(notes)));
+  };
+  for (size_t i = 0; i < donate.size(); ++i) {
+    if (donate[i] < 0 || static_cast<size_t>(donate[i]) >= arguments)
+      refuse(
+          fmt::format(".donate names argument {}, but the function takes {}", donate[i], arguments),
+          {"arguments are counted from 0"});
+    if (std::count(donate.begin(), donate.begin() + static_cast<long>(i), donate[i]) > 0)
+      refuse(fmt::format(".donate names argument {} twice", donate[i]));
+  }
+}
+
+// A call's arguments, and what decides how the function is traced.
+class Arguments final : public detail::Visitor {
+ public:
+  Arguments(const FunctionCall& call, const std::vector<int>& donate)
+      : loc_(call.loc), donate_(donate) {
+    call.arguments.type->visit(call.arguments.tree, *this);
+  }
+
+  void Leaf(Array& a) override {
+    refs.push_back(Use(a, "jit", loc_));
+    donated.push_back(std::count(donate_.begin(), donate_.end(), static_cast<int>(part_)) > 0);
+  }
+  void Static(const std::string& text) override { Add('s', text.size()), statics += text; }
+  void Static(Scalar v) override {
+    v.kind() == Scalar::kFloat ? Add('f', v.as_double()) : Add('i', v.as_int());
+  }
+  void Present(bool present) override { Add('o', present); }
+  void Enter(size_t parts) override {
+    if (depth_++ == 0) CheckDonate(donate_, parts, loc_);
+    Add('n', static_cast<uint32_t>(parts));
+  }
+  void Next() override { part_ += depth_ == 1; }
+  void Leave() override { --depth_; }
+
+  std::vector<ArrayRef> refs;
+  std::vector<bool> donated;  // per array
+  std::string statics;        // the bytes of everything else
+
+ private:
+  template <class T>
+  void Add(char kind, T value) {
+    statics += kind;
+    statics.append(reinterpret_cast<const char*>(&value), sizeof(T));
+  }
+  const Loc loc_;
+  const std::vector<int>& donate_;
+  size_t part_ = 0;  // the argument that is being visited
+  int depth_ = 0;
+};
+
 struct Key {
+  const detail::TreeType* arguments;
   absl::InlinedVector<const ir::Type*, 4> types;
   absl::InlinedVector<bool, 8> flags;  // per leaf: donated, shares replicas
   std::string statics;
@@ -31,21 +89,22 @@ struct Key {
   friend bool operator==(const Key&, const Key&) = default;
   template <class H>
   friend H AbslHashValue(H h, const Key& k) {
-    return H::combine(std::move(h), k.types, k.flags, k.statics, k.mesh, k.default_int.code(),
-                      k.default_float.code(), k.strict, k.compile_key);
+    return H::combine(std::move(h), k.arguments, k.types, k.flags, k.statics, k.mesh,
+                      k.default_int.code(), k.default_float.code(), k.strict, k.compile_key);
   }
 };
 
 struct Entry {
-  TracedProgram traced;
+  std::shared_ptr<const ir::Program> program;
+  detail::AnyTree tree;  // of the result
   Given given;
   size_t number = 0;            // of entries before it
   Executor::Compiled compiled;  // null until first run
 };
 
 bool SameButStatics(const Key& a, const Key& b) {
-  return a.types == b.types && a.flags == b.flags && a.mesh == b.mesh &&
-         a.default_int == b.default_int && a.default_float == b.default_float &&
+  return a.arguments == b.arguments && a.types == b.types && a.flags == b.flags &&
+         a.mesh == b.mesh && a.default_int == b.default_int && a.default_float == b.default_float &&
          a.strict == b.strict && a.compile_key == b.compile_key;
 }
 
@@ -88,8 +147,9 @@ std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& nam
 
 namespace {
 
-Key MakeKey(const FlatArguments& arguments, const std::vector<ArrayRef>& leaves) {
-  Key key{{},
+Key MakeKey(const FunctionCall& call, const Arguments& arguments) {
+  Key key{call.arguments.type,
+          {},
           {},
           arguments.statics,
           CurrentMesh(),
@@ -97,46 +157,16 @@ Key MakeKey(const FlatArguments& arguments, const std::vector<ArrayRef>& leaves)
           base::DefaultFloat(),
           base::StrictTypesActive(),
           TheExecutor().CompileKey()};
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    key.types.push_back(leaves[i]->type());
-    if (const ir::Type* place = PlaceOf(*leaves[i])) key.types.push_back(place);
-    bool concrete = leaves[i]->kind() == ArrayImpl::kConcrete;
-    key.flags.push_back(i < arguments.donated.size() && arguments.donated[i]);
+  for (size_t i = 0; i < arguments.refs.size(); ++i) {
+    const ArrayRef& leaf = arguments.refs[i];
+    key.types.push_back(leaf->type());
+    if (const ir::Type* place = PlaceOf(*leaf)) key.types.push_back(place);
+    bool concrete = leaf->kind() == ArrayImpl::kConcrete;
+    key.flags.push_back(arguments.donated[i]);
     key.flags.push_back(!concrete ||
-                        static_cast<const ConcreteArray*>(leaves[i].get())->shares_replicas());
+                        static_cast<const ConcreteArray*>(leaf.get())->shares_replicas());
   }
   return key;
-}
-
-TracedProgram TraceOnce(const std::vector<ArrayRef>& leaves, const TraceBody& body, Loc loc) {
-  NestingScope nesting("jit", loc);
-  auto trace = std::make_shared<Trace>(CurrentMesh(), loc);
-  struct End {
-    Trace& trace;
-    ~End() { trace.ended = true; }
-  } end{*trace};
-  std::vector<Array> tracers;
-  for (const ArrayRef& leaf : leaves) {
-    ir::ValueId v = trace->program().AddValue(leaf->type(), leaf->loc());
-    trace->program().inputs.push_back(v);
-    if (const ir::Type* place = PlaceOf(*leaf)) trace->program().SetPlace(v, place);
-    tracers.emplace_back(std::make_shared<TracedArray>(leaf->type(), leaf->loc(), trace, v));
-  }
-  TraceScope scope(trace.get());
-  FlatResult result = body.call(tracers);
-  for (const Array& leaf : result.leaves)
-    trace->program().outputs.push_back(trace->Lift(Use(leaf, "jit", loc), loc));
-  if (!trace->program().mesh)
-    for (const ir::Value& v : trace->program().values)
-      if (v.type->mesh()) trace->program().mesh = v.type->mesh();
-  return {std::make_shared<const ir::Program>(std::move(trace->program())),
-          std::move(result.skeleton)};
-}
-
-std::vector<ArrayRef> UseLeaves(const FlatArguments& arguments, Loc loc) {
-  std::vector<ArrayRef> leaves;
-  for (const Array& leaf : arguments.leaves) leaves.push_back(Use(leaf, "jit", loc));
-  return leaves;
 }
 
 // Numbers of new programs after which a note is due.
@@ -168,24 +198,27 @@ std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc
               : "each combination of types is a program of its own: pad the arguments to few");
 }
 
-std::shared_ptr<Entry> Find(JitCache& cache, const FlatArguments& arguments,
-                            const std::vector<ArrayRef>& leaves, const TraceBody& body, Loc loc) {
-  Key key = MakeKey(arguments, leaves);
+std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arguments& arguments) {
+  Key key = MakeKey(call, arguments);
   {
     std::lock_guard lock(TheCaches().mutex);
     auto it = cache.entries.find(key);
     if (it != cache.entries.end()) return it->second;
   }
+  std::vector<Parameter> parameters;
+  for (const ArrayRef& leaf : arguments.refs) parameters.push_back(LikeArray(leaf));
+  TracedFunction traced = TraceFunction(parameters, call.body, "jit", call.loc, /*outer=*/nullptr);
   auto entry = std::make_shared<Entry>();
-  entry->traced = TraceOnce(leaves, body, loc);
-  entry->given.outline = body.outline();
-  for (const ArrayRef& leaf : leaves) entry->given.types.push_back(leaf->type());
+  entry->program = std::make_shared<const ir::Program>(std::move(traced.program));
+  entry->tree = std::move(traced.tree);
+  entry->given.outline = detail::OutlineOf(call.arguments);
+  for (const Parameter& p : parameters) entry->given.types.push_back(p.type);
   std::string note;
   {
     std::lock_guard lock(TheCaches().mutex);
     entry->number = cache.entries.size();
     auto [it, fresh] = cache.entries.try_emplace(std::move(key), entry);
-    if (fresh) note = RetraceNote(cache, it->first, *entry, loc);
+    if (fresh) note = RetraceNote(cache, it->first, *entry, call.loc);
     entry = it->second;
   }
   if (!note.empty()) std::fputs(note.c_str(), stderr);
@@ -193,18 +226,18 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FlatArguments& arguments,
 }
 
 // Compiles on the first run. What the captures share is known only now.
-Executor::Compiled CompiledOf(Entry& entry, const FlatArguments& arguments,
+Executor::Compiled CompiledOf(Entry& entry, std::vector<bool> donated,
                               const std::vector<ArrayRef>& inputs) {
   {
     std::lock_guard lock(TheCaches().mutex);
     if (entry.compiled) return entry.compiled;
   }
-  std::vector<bool> shares, donated = arguments.donated;
+  std::vector<bool> shares;
   for (const ArrayRef& input : inputs)
     shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
   donated.resize(inputs.size());
   Executor::Compiled compiled =
-      TheExecutor().Compile(entry.traced.program, std::move(donated), std::move(shares));
+      TheExecutor().Compile(entry.program, std::move(donated), std::move(shares));
   std::lock_guard lock(TheCaches().mutex);
   if (!entry.compiled) entry.compiled = std::move(compiled);
   return entry.compiled;
@@ -243,44 +276,39 @@ std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves, const ir
 
 }  // namespace
 
-FlatResult CallJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc) {
-  std::vector<ArrayRef> leaves = UseLeaves(arguments, loc);
-  if (InsideTrace(leaves)) {
-    NestingScope nesting("jit", loc);
-    return body.call(arguments.leaves);
+detail::Result CallJit(JitCache& cache, const FunctionCall& call, const std::vector<int>& donate) {
+  Arguments arguments(call, donate);
+  if (InsideTrace(arguments.refs)) {
+    NestingScope nesting("jit", call.loc);
+    return call.body({arguments.refs.begin(), arguments.refs.end()});
   }
-  std::shared_ptr<Entry> entry = Find(cache, arguments, leaves, body, loc);
-  const ir::Program& program = *entry->traced.program;
-  FlatResult result{{}, entry->traced.skeleton};
-  if (AnyAbstract(leaves, program)) {
+  std::shared_ptr<Entry> entry = Find(cache, call, arguments);
+  const ir::Program& program = *entry->program;
+  detail::Result result{{}, entry->tree};
+  if (AnyAbstract(arguments.refs, program)) {
     for (ir::ValueId v : program.outputs)
-      result.leaves.emplace_back(
-          std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, program.type(v), loc));
+      result.arrays.emplace_back(
+          std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, program.type(v), call.loc));
     return result;
   }
-  std::vector<ArrayRef> inputs = WithCaptures(leaves, program, loc);
-  Executor::Compiled compiled = CompiledOf(*entry, arguments, inputs);
-  for (size_t i = 0; i < leaves.size(); ++i)
-    if (arguments.donated[i]) leaves[i]->donated_at = loc;
-  arguments.leaves.clear();
-  leaves.clear();
-  for (ArrayRef& r : TheExecutor().Run(compiled.get(), std::move(inputs), loc))
-    result.leaves.emplace_back(std::move(r));
+  std::vector<ArrayRef> inputs = WithCaptures(arguments.refs, program, call.loc);
+  Executor::Compiled compiled = CompiledOf(*entry, arguments.donated, inputs);
+  for (size_t i = 0; i < arguments.refs.size(); ++i)
+    if (arguments.donated[i]) arguments.refs[i]->donated_at = call.loc;
+  arguments.refs.clear();
+  for (ArrayRef& r : TheExecutor().Run(compiled.get(), std::move(inputs), call.loc))
+    result.arrays.emplace_back(std::move(r));
   return result;
 }
 
-TracedProgram TraceCall(JitCache& cache, const FlatArguments& arguments, const TraceBody& body,
-                        Loc loc) {
-  return Find(cache, arguments, UseLeaves(arguments, loc), body, loc)->traced;
+std::shared_ptr<const ir::Program> ProgramOf(JitCache& cache, const FunctionCall& call,
+                                             const std::vector<int>& donate) {
+  return Find(cache, call, Arguments(call, donate))->program;
 }
 
 int64_t Retraces(const JitCache& cache) {
   std::lock_guard lock(TheCaches().mutex);
   return std::max<int64_t>(0, static_cast<int64_t>(cache.entries.size()) - 1);
-}
-
-Program TraceJit(JitCache& cache, FlatArguments arguments, const TraceBody& body, Loc loc) {
-  return Program(TraceCall(cache, arguments, body, loc).program);
 }
 
 }  // namespace tessera::trace

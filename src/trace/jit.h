@@ -1,17 +1,27 @@
-// What a traced call gives.
+// Calls of a jitted function.
 #pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "ir/program.h"
-#include "tessera/transforms.h"
+#include "tessera/wrapped.h"
 
 namespace tessera::trace {
 
-struct TracedProgram {
-  std::shared_ptr<const ir::Program> program;
-  std::shared_ptr<const void> skeleton;  // of the result tree
-};
+std::shared_ptr<JitCache> NewJitCache(std::string name);
+// The cache shared by all functions that this key stands for.
+std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name);
 
-// Returns the trace of this call, from the cache if it is there.
-TracedProgram TraceCall(JitCache& cache, const FlatArguments& arguments, const TraceBody& body,
-                        Loc loc);
+// Runs the program of such a call, which is traced and compiled if the cache does not have it.
+// Inside of another trace, or with abstract arrays, nothing runs. `donate`: argument numbers.
+// Throws ShapeError if they name what is no argument, or one twice.
+detail::Result CallJit(JitCache& cache, const detail::FunctionCall& call,
+                       const std::vector<int>& donate);
+// Returns that program.
+std::shared_ptr<const ir::Program> ProgramOf(JitCache& cache, const detail::FunctionCall& call,
+                                             const std::vector<int>& donate);
+// Number of programs that were traced after the first.
+int64_t Retraces(const JitCache& cache);
 
 }  // namespace tessera::trace

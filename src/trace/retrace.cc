@@ -1,3 +1,4 @@
+// The notes about functions that are traced again and again.
 #include "trace/retrace.h"
 
 #include <fmt/format.h>
@@ -8,36 +9,19 @@
 #include "tessera/debug.h"
 
 namespace tessera {
-namespace tree {
-
-std::string Text(Scalar v) {
-  switch (v.kind()) {
-    case Scalar::kBool:
-      return v.as_int() ? "true" : "false";
-    case Scalar::kFloat:
-      return fmt::format("{}", v.as_double());
-    case Scalar::kUInt:
-      return fmt::format("{}", static_cast<uint64_t>(v.as_int()));
-    default:
-      return fmt::format("{}", v.as_int());
-  }
-}
-
-}  // namespace tree
-
 namespace trace {
 namespace {
 
 std::atomic<bool> notes{true};
 
 // "argument 1[0]": the first level of a path counts the arguments.
-std::string Name(const tree::Path& path) {
+std::string Name(const detail::Path& path) {
   std::string name = fmt::format("argument {}", path.at(0));
   for (size_t i = 1; i < path.size(); ++i) name += fmt::format("[{}]", path[i]);
   return name;
 }
 
-using Facts = std::vector<std::pair<tree::Path, std::string>>;
+using Facts = std::vector<std::pair<detail::Path, std::string>>;
 
 // Everything about the arguments that a trace depends on, in the order in which it is told.
 Facts FactsOf(const Given& given) {

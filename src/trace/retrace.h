@@ -10,7 +10,7 @@ namespace tessera::trace {
 
 // What a call was given: the types are those of the outline's arrays.
 struct Given {
-  tree::Outline outline;
+  detail::Outline outline;
   std::vector<const ir::Type*> types;
 };
 

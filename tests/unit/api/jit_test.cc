@@ -28,7 +28,7 @@ TESSERA_FIELDS(Many, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13,
                f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51,
                f52, f53, f54, f55, f56, f57, f58, f59, f60, f61, f62, f63);
 static_assert(std::tuple_size_v<decltype(tree_fields(std::declval<Many&>()))> == 64);
-static_assert(tree::CountFields("f0, f1") == 2 && tree::CountFields("") == 0);
+static_assert(detail::CountFields("f0, f1") == 2 && detail::CountFields("") == 0);
 
 TEST(Jit, TracesOncePerKindOfCall) {
   int traces = 0;
@@ -89,6 +89,35 @@ TEST(Jit, InsideAnotherJitIsInlined) {
 TEST(Jit, GenericFunctionsTraceNumbers) {
   auto f = jit([](auto x, auto y) { return x + y; });
   EXPECT_EQ(f(1.0, ones({})).template item<float>(), 2);
+}
+
+// One cache, as the function captures nothing: what one call returns is no tree of the other's
+// type.
+TEST(Jit, OfAGenericFunctionReturnsTheTreeItIsGiven) {
+  auto same = [](auto tree) { return tree; };
+  const std::vector<Array> vector = jit(same)(std::vector<Array>{1, 2});
+  const std::array<Array, 2> array = jit(same)(std::array<Array, 2>{1, 2});
+  EXPECT_EQ(vector.at(1).item<int>(), 2);
+  EXPECT_EQ(array.at(1).item<int>(), 2);
+}
+
+TEST(Jit, GenericFunctionsMayTakeAnyNumberOfArguments) {
+  auto f = jit([](auto... x) { return (x + ...); });
+  EXPECT_EQ(f(1.0, 2.0, 4.0).template item<float>(), 7);
+  auto g = auto_axes(jit([](auto x) { return x; }), {});
+  EXPECT_EQ(g(3.0).template item<float>(), 3);
+}
+
+// A pack leaves no room for the caller's line, so calls are on the transform's.
+TEST(Jit, GenericFunctionsReportTheLineOfTheTransform) {
+  const int line = __LINE__ + 1;
+  auto f = jit([](auto x) { return x; });
+  try {
+    f(Array());
+    ADD_FAILURE();
+  } catch (const TraceError& e) {
+    EXPECT_EQ(e.where(), "jit_test.cc:" + std::to_string(line));
+  }
 }
 
 TEST(Jit, OutputsMayBeInputsAndConstants) {

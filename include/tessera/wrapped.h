@@ -1,0 +1,334 @@
+// How functions of functions are made: what jit(f), auto_axes(f) and the like return. Nothing here
+// is called by users.
+//
+// A *transform* is a class that says what a call of f does: on the arrays of the arguments, with f
+// as a function of arrays that can be run, or traced, as often as wanted.
+//
+//   struct Transform : detail::SameTree {
+//     detail::Result Call(const detail::FunctionCall& call) const;
+//   };
+//   template <class F>
+//   auto transformed(F f, Loc loc = Loc::Current()) {
+//     return detail::Wrap(std::move(f), Transform{}, loc);
+//   }
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/array.h"
+#include "tessera/program.h"
+#include "tessera/tree.h"
+
+namespace tessera {
+
+struct JitOptions;
+
+namespace trace {
+class JitCache;
+}
+
+namespace detail {
+
+// ---- calls without types ------------------------------------------------------------------------
+
+// A tree of some type that is kept.
+class AnyTree {
+ public:
+  AnyTree() = default;
+  template <class T>
+  static AnyTree Of(T tree) {
+    AnyTree any;
+    any.type_ = &kTreeType<T>;
+    any.tree_ = std::make_shared<T>(std::move(tree));
+    return any;
+  }
+  template <class T>
+  const T& As() const {
+    return *static_cast<const T*>(tree_.get());
+  }
+  TreeRef ref() const { return {type_, tree_.get()}; }
+
+ private:
+  const TreeType* type_ = nullptr;
+  std::shared_ptr<void> tree_;
+};
+
+// What a function returned: its arrays, and the tree that they go into, with any arrays in it.
+struct Result {
+  std::vector<Array> arrays;
+  AnyTree tree;
+};
+// A function of the arrays of its arguments.
+using Body = std::function<Result(const std::vector<Array>&)>;
+
+// A call of a user's function that a transform carries out.
+struct FunctionCall {
+  TreeRef arguments;  // a tuple
+  Body body;
+  Loc loc;
+};
+
+// ---- signatures ---------------------------------------------------------------------------------
+
+// Transformed functions take the caller's line last: it is no argument.
+template <class... A>
+struct WithoutLoc {
+  using Type = std::tuple<A...>;
+  static constexpr bool kLoc = false;
+};
+template <>
+struct WithoutLoc<Loc> {
+  using Type = std::tuple<>;
+  static constexpr bool kLoc = true;
+};
+template <class First, class... Rest>
+requires(sizeof...(Rest) > 0) struct WithoutLoc<First, Rest...> {
+  using Type = decltype(std::tuple_cat(std::declval<std::tuple<First>>(),
+                                       std::declval<typename WithoutLoc<Rest...>::Type>()));
+  static constexpr bool kLoc = WithoutLoc<Rest...>::kLoc;
+};
+
+template <class F>
+struct Signature : Signature<decltype(&F::operator())> {};
+template <class R, class... A>
+struct Signature<R (*)(A...)> {
+  using Result = std::decay_t<R>;
+  using Arguments = typename WithoutLoc<std::decay_t<A>...>::Type;
+  static constexpr bool kTakesLoc = WithoutLoc<std::decay_t<A>...>::kLoc;
+};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...)> : Signature<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) const noexcept> : Signature<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) noexcept> : Signature<R (*)(A...)> {};
+template <class R, class... A>
+struct Signature<R (*)(A...) noexcept> : Signature<R (*)(A...)> {};
+
+// A function whose parameters have types, unlike a generic one.
+template <class F>
+concept Known = std::is_function_v<std::remove_pointer_t<F>> || requires {
+  &F::operator();
+};
+
+struct HasCall {
+  void operator()();
+};
+template <class F>
+struct CallTwice : F, HasCall {};
+// Any function: of two bases with an operator(), generic or not, neither is the class's.
+template <class F>
+concept Function = Known<F> ||(std::is_class_v<F> && (std::is_final_v<F> || !Known<CallTwice<F>>));
+
+// What an argument of a generic function becomes: numbers are traced, other trees keep their type.
+template <class T>
+using Traced = std::conditional_t<Number<std::decay_t<T>>, Array, std::decay_t<T>>;
+
+// Whether a generic function can be called with these arguments: those that wrap it ask for it.
+template <class F, class... T>
+concept Takes = std::is_invocable_v<const F&, Traced<T>...>;
+
+// Returns f of the arguments; a transformed function gets the line as its own.
+template <class F, class... A>
+auto Invoke(F& f, std::tuple<A...> arguments, Loc loc) {
+  if constexpr (Known<std::remove_const_t<F>>) {
+    if constexpr (Signature<std::remove_const_t<F>>::kTakesLoc)
+      return std::apply(f, std::tuple_cat(std::move(arguments), std::tuple<Loc>(loc)));
+    else
+      return std::apply(f, std::move(arguments));
+  } else {
+    return std::apply(f, std::move(arguments));
+  }
+}
+
+// f, which returns an R, as a function of the arrays of `arguments`. Both must outlive it.
+template <class R, class F, class... A>
+Body BodyOf(F& f, const std::tuple<A...>& arguments, Loc loc) {
+  return [&f, &arguments, loc](const std::vector<Array>& arrays) {
+    R tree(Invoke(f, Rebuilt(arguments, arrays), loc));
+    std::vector<Array> leaves = LeavesOf(tree);
+    return Result{std::move(leaves), AnyTree::Of(std::move(tree))};
+  };
+}
+
+// ---- transforms ---------------------------------------------------------------------------------
+
+// Of transforms whose functions return trees like f's. Others say what tree the arrays of their
+// Result go into: a `Like` of f's result and the arguments.
+struct SameTree {
+  template <class R, class Arguments>
+  static const R& Like(const R& result, const Arguments&) {
+    return result;
+  }
+};
+
+class Jit : public SameTree {
+ public:
+  Jit();
+  // `shared`: stands for a function that all jits of it share programs of; null for one that
+  // captures something.
+  Jit(JitOptions options, const void* shared);
+
+  Result Call(const FunctionCall& call) const;
+  Program Trace(const FunctionCall& call) const;
+  Lowered Lower(const FunctionCall& call) const;
+  int64_t retraces() const;
+
+ private:
+  std::shared_ptr<const JitOptions> options_;
+  std::shared_ptr<trace::JitCache> cache_;
+};
+
+// Returns what stands for f if it captures nothing, else null.
+template <class F>
+const void* SharedBy(const F& f) {
+  if constexpr (std::is_pointer_v<F>) {
+    return reinterpret_cast<const void*>(f);
+  } else if constexpr (std::is_empty_v<F>) {
+    static const char key = 0;
+    return &key;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class R, class... A>
+constexpr bool CheckTrees() {
+  static_assert(!std::is_void_v<R>,
+                "the function returns nothing: let it return an Array or another tree (tree.h)");
+  static_assert(std::is_void_v<R> || kTree<R>,
+                "what the function returns is not a tree: let it return an Array, a number, a "
+                "tuple, a vector, or a struct with TESSERA_FIELDS (tree.h)");
+  static_assert(
+      (kTree<A> && ...),
+      "an argument is not a tree: pass an Array, a number, a tuple, a vector, or a struct "
+      "with TESSERA_FIELDS (tree.h)");
+  return kTree<R> && (kTree<A> && ...);
+}
+
+// A function made of f.
+template <class F, class Transform>
+class Wrapped {
+ public:
+  Wrapped(F f, Transform transform, Loc loc)
+      : f_(std::move(f)), transform_(std::move(transform)), loc_(loc) {}
+
+  // Returns how many programs were traced after the first: calls, .trace and .lower with types,
+  // static values, a mesh or dtype scopes that were not there before. Counts for all jit objects
+  // that share them: copies, and those of one function without captures and shardings.
+  int64_t retraces() const requires std::is_same_v<Transform, Jit> { return transform_.retraces(); }
+
+ protected:
+  template <class R, class... A>
+  using Out = std::decay_t<decltype(Transform::Like(std::declval<const R&>(),
+                                                    std::declval<const std::tuple<A...>&>()))>;
+
+  template <class R, class... A>
+  Out<R, A...> Call(std::tuple<A...> arguments, Loc loc) const {
+    const Result result = transform_.Call({arguments, BodyOf<R>(f_, arguments, loc), loc});
+    return Rebuilt<Out<R, A...>>(Transform::Like(result.tree.As<R>(), arguments), result.arrays);
+  }
+
+  // Returns what `get` says of the program of a call: jit's own, or that of this function jitted.
+  template <class R, class Of, class... A>
+  Of ProgramOf(Of (Jit::*get)(const FunctionCall&) const, std::tuple<A...> arguments,
+               Loc loc) const {
+    if constexpr (std::is_same_v<Transform, Jit>) {
+      return (transform_.*get)({arguments, BodyOf<R>(f_, arguments, loc), loc});
+    } else {
+      auto call = [&](A... a) { return Call<R>(std::tuple<A...>(std::move(a)...), loc); };
+      return (Jit().*get)({arguments, BodyOf<Out<R, A...>>(call, arguments, loc), loc});
+    }
+  }
+
+  F f_;
+  Transform transform_;
+  Loc loc_;  // of the transform
+};
+
+template <class F, class Transform, class R, class Arguments>
+class KnownFunction;
+// Of a function whose signature is known: arguments convert as in a plain call.
+template <class F, class Transform, class R, class... A>
+class KnownFunction<F, Transform, R, std::tuple<A...>> : public Wrapped<F, Transform> {
+  using Base = Wrapped<F, Transform>;
+
+ public:
+  using Base::Base;
+  typename Base::template Out<R, A...> operator()(A... a, Loc loc = Loc::Current()) const {
+    return this->template Call<R>(std::tuple<A...>(std::move(a)...), loc);
+  }
+  // Returns the program that a call with such arguments runs; they may be abstract.
+  Program trace(A... a, Loc loc = Loc::Current()) const {
+    return this->template ProgramOf<R>(&Jit::Trace, std::tuple<A...>(std::move(a)...), loc);
+  }
+  Lowered lower(A... a, Loc loc = Loc::Current()) const {
+    return this->template ProgramOf<R>(&Jit::Lower, std::tuple<A...>(std::move(a)...), loc);
+  }
+};
+
+// Of a function with `auto` parameters: numbers become arrays. Its calls are on the transform's
+// line, as no parameter can follow a pack.
+template <class F, class Transform>
+class GenericFunction : public Wrapped<F, Transform> {
+ public:
+  using Wrapped<F, Transform>::Wrapped;
+  template <class... T>
+  auto operator()(T&&... a) const requires Takes<F, T...> {
+    if constexpr (CheckTrees<Returned<T...>, Traced<T>...>())
+      return this->template Call<Returned<T...>>(std::tuple<Traced<T>...>(std::forward<T>(a)...),
+                                                 this->loc_);
+  }
+  template <class... T>
+  Program trace(T&&... a) const requires Takes<F, T...> {
+    return Of(&Jit::Trace, std::tuple<Traced<T>...>(std::forward<T>(a)...));
+  }
+  template <class... T>
+  Lowered lower(T&&... a) const requires Takes<F, T...> {
+    return Of(&Jit::Lower, std::tuple<Traced<T>...>(std::forward<T>(a)...));
+  }
+
+ private:
+  template <class... T>
+  using Returned = std::decay_t<std::invoke_result_t<const F&, Traced<T>...>>;
+  template <class Program, class... A>
+  Program Of(Program (Jit::*get)(const FunctionCall&) const, std::tuple<A...> arguments) const {
+    if constexpr (CheckTrees<Returned<A...>, A...>())
+      return this->template ProgramOf<Returned<A...>>(get, std::move(arguments), this->loc_);
+  }
+};
+
+template <class F, class R, class... A>
+constexpr bool CheckFunction(const std::tuple<A...>*) {
+  static_assert(std::is_invocable_v<const F&, A...> || std::is_invocable_v<const F&, A..., Loc>,
+                "the function is called with values, and as const: let it take its arguments by "
+                "value or const reference, and leave out `mutable`");
+  return CheckTrees<R, A...>();
+}
+
+// Returns the function that the transform makes of f.
+template <class F, class Transform>
+auto Wrap(F f, Transform transform, Loc loc) {
+  static_assert(
+      Function<F>,
+      "this takes a function: a lambda, a function pointer, or an object with operator()");
+  if constexpr (Known<F>) {
+    using S = Signature<F>;
+    using Arguments = typename S::Arguments;
+    if constexpr (CheckFunction<F, typename S::Result>(static_cast<Arguments*>(nullptr)))
+      return KnownFunction<F, Transform, typename S::Result, Arguments>(std::move(f),
+                                                                        std::move(transform), loc);
+  } else if constexpr (Function<F>) {
+    return GenericFunction<F, Transform>(std::move(f), std::move(transform), loc);
+  }
+}
+
+}  // namespace detail
+}  // namespace tessera
