@@ -3,6 +3,7 @@
 
 #include <absl/container/flat_hash_set.h>
 #include <absl/hash/hash.h>
+#include <absl/types/span.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/reader.h"
+#include "base/reductions.h"
 
 namespace tessera::ir {
 namespace {
@@ -147,14 +149,19 @@ sharding::AxisList ReadAxes(base::Reader& in, const sharding::MeshDef* mesh) {
   return axes;
 }
 
-void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, sharding::TensorSharding& s) {
+using Kinds = absl::Span<const Reduction>;
+
+// `kinds`: of partial values that may be.
+void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, Kinds kinds,
+              sharding::TensorSharding& s) {
   do {
     std::string tag = in.Word();
     in.Expect(":");
-    if (tag != "R" && tag != "U" && tag != "U_max" && tag != "U_min")
-      in.Fail(fmt::format("expected U, U_max, U_min or R, not '{}'", tag));
-    if (tag == "U_max") s.kind = Reduction::kMax;
-    if (tag == "U_min") s.kind = Reduction::kMin;
+    bool known = tag == "R" || tag == "U";
+    for (Reduction kind : kinds)
+      if (kind != Reduction::kSum && tag == std::string("U_") + sharding::ReductionName(kind))
+        s.kind = kind, known = true;
+    if (!known) in.Fail(fmt::format("expected U, U_max, U_min or R, not '{}'", tag));
     sharding::AxisList axes = ReadAxes(in, mesh);
     std::sort(axes.begin(), axes.end(), sharding::MeshOrder);
     (tag == "R" ? s.reduced : s.unreduced) = axes;
@@ -162,7 +169,7 @@ void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, sharding::TensorS
   if (s.unreduced.empty()) s.kind = Reduction::kSum;
 }
 
-const Type* ReadAnyType(base::Reader& in, const sharding::MeshDef* mesh) {
+const Type* ReadAnyType(base::Reader& in, const sharding::MeshDef* mesh, Kinds kinds) {
   std::string word = in.Word();
   DType dtype = base::ParseDType(word);
   if (dtype.is_default()) in.Fail(fmt::format("there is no dtype '{}'", word));
@@ -179,7 +186,7 @@ const Type* ReadAnyType(base::Reader& in, const sharding::MeshDef* mesh) {
   size_t end = in.position();
   if (in.Peek("{") && in.position() == end) {
     in.Expect("{");
-    ReadSets(in, mesh, s);
+    ReadSets(in, mesh, kinds, s);
     in.Expect("}");
   }
   if (std::string problem = SizeProblem(shape); !problem.empty())
@@ -191,11 +198,11 @@ const Type* ReadAnyType(base::Reader& in, const sharding::MeshDef* mesh) {
 }  // namespace
 
 const Type* ReadPlace(base::Reader& in, const sharding::MeshDef* mesh) {
-  return ReadAnyType(in, mesh ? mesh->WithoutModes() : nullptr);
+  return ReadAnyType(in, mesh ? mesh->WithoutModes() : nullptr, base::kReductions);
 }
 
 const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
-  const Type* type = ReadAnyType(in, mesh);
+  const Type* type = ReadAnyType(in, mesh, {Reduction::kMax, Reduction::kMin});
   const Shape& shape = type->shape();
   const sharding::TensorSharding& s = type->sharding();
   for (const auto* axes : {&s.unreduced, &s.reduced})
