@@ -77,6 +77,20 @@ inline Real ErfInvReal(Real x) {
   }
 }
 
+// e^-|x| I_n(x): the power series, and the asymptotic one for large x.
+inline Real ScaledBessel(int n, Real x) {
+  const Real a = std::fabs(x);
+  const bool large = a >= 30;
+  Real term = large || n == 0 ? 1 : a / 2, sum = 0;
+  for (int k = 1; std::fabs(term) > sum * 1e-23L; ++k) {
+    sum += term;
+    term *=
+        large ? ((2 * k - 1) * (2 * k - 1) - 4 * n * n) / (8 * k * a) : a * a / 4 / (k * (k + n));
+  }
+  sum *= large ? 1 / std::sqrt(2 * std::numbers::pi_v<Real> * a) : std::exp(-a);
+  return std::isnan(x) ? x : n == 0 ? sum : std::copysign(sum, x);
+}
+
 inline const std::vector<UnaryRow>& UnaryRows() {
   using enum plan::ScalarOp;
   static const std::vector<UnaryRow> rows = {
@@ -116,6 +130,10 @@ inline const std::vector<UnaryRow>& UnaryRows() {
       // No digits are left next to its zeros.
       {"digamma", kDigamma, kFloats, Range(0.1, 9), 64, DigammaReal, 4, 0x1p-6L},
       {"logistic", kLogistic, kFloats, Range(-8, 8), 16, LogisticReal},
+      {"bessel_i0e", kBesselI0e, kFloats, Range(-20, 20), 8,
+       [](Real x) { return ScaledBessel(0, x); }},
+      {"bessel_i1e", kBesselI1e, kFloats, Range(-20, 20), 8,
+       [](Real x) { return ScaledBessel(1, x); }},
       {"is_finite", kIsFinite, kFloats, kWild},
       {"not", kNot, kBits, kWild},
       {"population_count", kPopulationCount, kIntegers, kWild},

@@ -253,6 +253,10 @@ Array erfc(Operand x, Loc loc = Loc::Current());
 Array erf_inv(Operand x, Loc loc = Loc::Current());
 Array lgamma(Operand x, Loc loc = Loc::Current());
 Array digamma(Operand x, Loc loc = Loc::Current());
+// Return e^-|x| I_n(x), the modified Bessel functions of the first kind, of order 0 and 1, scaled
+// so that none overflows; floating. NaN stays; infinities give 0.
+Array bessel_i0e(Operand x, Loc loc = Loc::Current());
+Array bessel_i1e(Operand x, Loc loc = Loc::Current());
 Array logistic(Operand x, Loc loc = Loc::Current());
 Array is_finite(Operand x, Loc loc = Loc::Current());
 Array isfinite(Operand x, Loc loc = Loc::Current());
