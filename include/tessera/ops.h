@@ -499,6 +499,11 @@ Array kron(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current
 Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options = {},
              Loc loc = Loc::Current());
 
+// Returns x [..., n, k] with a x = b [..., n, k], a being tridiagonal: dl, d and du [..., n] are
+// the diagonals below, on and above its main one; dl's first and du's last element are not read.
+// NaN where a matrix is singular. Strict, f32 or f64; n must not be sharded.
+Array tridiagonal_solve(Operand dl, Operand d, Operand du, Operand b, Loc loc = Loc::Current());
+
 // ---- sort and look up ----
 Array sort(Operand x, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());
 std::vector<Array> sort(std::vector<Array> xs, int dim = -1, SortOptions options = {},
