@@ -1,5 +1,5 @@
-// One row per elementwise op of one operand: samples for the op suite and, of functions of floats,
-// what their results are to 4 units in the last place over all exponents.
+// One row per elementwise op of one or two operands: its samples in the op suite and, of functions
+// of floats, what their results are over all exponents, to 4 units in the last place.
 #pragma once
 #include <absl/types/span.h>
 
@@ -77,6 +77,20 @@ inline Real ErfInvReal(Real x) {
   }
 }
 
+// e^-|x| I_n(x): the power series, and the asymptotic one for large x.
+inline Real ScaledBessel(int n, Real x) {
+  const Real a = std::fabs(x);
+  const bool large = a >= 30;
+  Real term = large || n == 0 ? 1 : a / 2, sum = 0;
+  for (int k = 1; std::fabs(term) > sum * 1e-23L; ++k) {
+    sum += term;
+    term *=
+        large ? ((2 * k - 1) * (2 * k - 1) - 4 * n * n) / (8 * k * a) : a * a / 4 / (k * (k + n));
+  }
+  sum *= large ? 1 / std::sqrt(2 * std::numbers::pi_v<Real> * a) : std::exp(-a);
+  return std::isnan(x) ? x : n == 0 ? sum : std::copysign(sum, x);
+}
+
 inline const std::vector<UnaryRow>& UnaryRows() {
   using enum plan::ScalarOp;
   static const std::vector<UnaryRow> rows = {
@@ -113,12 +127,61 @@ inline const std::vector<UnaryRow>& UnaryRows() {
       {"erfc", kErfc, kFloats, Range(-2, 2), 64, [](Real x) { return std::erfc(x); }},
       {"erf_inv", kErfInv, kFloats, Range(-0.95, 0.95), 64, ErfInvReal},
       {"lgamma", kLgamma, kFloats, Range(0.1, 9), 64, LgammaReal},
+      // No digits are left next to its zeros.
       {"digamma", kDigamma, kFloats, Range(0.1, 9), 64, DigammaReal, 4, 0x1p-6L},
       {"logistic", kLogistic, kFloats, Range(-8, 8), 16, LogisticReal},
-      {"isfinite", kIsFinite, kFloats, kWild},
+      {"bessel_i0e", kBesselI0e, kFloats, Range(-20, 20), 8,
+       [](Real x) { return ScaledBessel(0, x); }},
+      {"bessel_i1e", kBesselI1e, kFloats, Range(-20, 20), 8,
+       [](Real x) { return ScaledBessel(1, x); }},
+      {"is_finite", kIsFinite, kFloats, kWild},
       {"not", kNot, kBits, kWild},
-      {"populationcount", kPopulationCount, kIntegers, kWild},
+      {"population_count", kPopulationCount, kIntegers, kWild},
       {"clz", kClz, kIntegers, kWild},
+  };
+  return rows;
+}
+
+struct BinaryRow {
+  const char* name;
+  plan::ScalarOp op;
+  absl::Span<const DType> dtypes;
+  Fill lhs, rhs;
+  double eps = 0;                      // as of UnaryRow
+  Real (*want)(Real, Real) = nullptr;  // of floats, but for those that compare and pick
+  double units = 4;
+};
+
+inline const std::vector<BinaryRow>& BinaryRows() {
+  using enum plan::ScalarOp;
+  // What is rounded once has half a unit, and what x87 rounds before adds 2^-11 of one.
+  constexpr double kOnce = 0.501;
+  static const std::vector<BinaryRow> rows = {
+      {"add", kAdd, kNumbers, kWild, kWild, 0, [](Real x, Real y) { return x + y; }, kOnce},
+      {"sub", kSub, kNumbers, kWild, kWild, 0, [](Real x, Real y) { return x - y; }, kOnce},
+      {"mul", kMul, kNumbers, kWild, kWild, 0, [](Real x, Real y) { return x * y; }, kOnce},
+      {"div", kDiv, kNumbers, kWild, kWild, 0, [](Real x, Real y) { return x / y; }, kOnce},
+      {"rem", kRem, kNumbers, kWild, Range(1, 9), 0, [](Real x, Real y) { return std::fmod(x, y); },
+       0},
+      {"pow", kPow, kNumbers, Range(0.1, 4), Whole(0, 3), 32,
+       [](Real x, Real y) { return std::pow(x, y); }, 4},
+      {"max", kMax, kEvery, kWild, kWild},
+      {"min", kMin, kEvery, kWild, kWild},
+      {"atan2", kAtan2, kFloats, Range(-4, 4), Range(-4, 4), 16,
+       [](Real x, Real y) { return std::atan2(x, y); }, 4},
+      {"nextafter", kNextafter, kFloats, kWild, kWild},
+      {"and", kAnd, kBits, kWild, kWild},
+      {"or", kOr, kBits, kWild, kWild},
+      {"xor", kXor, kBits, kWild, kWild},
+      {"shift_left", kShiftLeft, kIntegers, kWild, Whole(0, 70)},
+      {"shift_right_arithmetic", kShiftRightArithmetic, kIntegers, kWild, Whole(0, 70)},
+      {"shift_right_logical", kShiftRightLogical, kIntegers, kWild, Whole(0, 70)},
+      {"eq", kEq, kEvery, Whole(-3, 3), Whole(-3, 3)},
+      {"ne", kNe, kEvery, Whole(-3, 3), Whole(-3, 3)},
+      {"lt", kLt, kEvery, kWild, kWild},
+      {"le", kLe, kEvery, kWild, kWild},
+      {"gt", kGt, kEvery, kWild, kWild},
+      {"ge", kGe, kEvery, kWild, kWild},
   };
   return rows;
 }

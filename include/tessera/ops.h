@@ -253,6 +253,10 @@ Array erfc(Operand x, Loc loc = Loc::Current());
 Array erf_inv(Operand x, Loc loc = Loc::Current());
 Array lgamma(Operand x, Loc loc = Loc::Current());
 Array digamma(Operand x, Loc loc = Loc::Current());
+// Return e^-|x| I_n(x), the modified Bessel functions of the first kind, of order 0 and 1, scaled
+// so that none overflows; floating. NaN stays; infinities give 0.
+Array bessel_i0e(Operand x, Loc loc = Loc::Current());
+Array bessel_i1e(Operand x, Loc loc = Loc::Current());
 Array logistic(Operand x, Loc loc = Loc::Current());
 Array is_finite(Operand x, Loc loc = Loc::Current());
 Array isfinite(Operand x, Loc loc = Loc::Current());
@@ -494,6 +498,11 @@ Array kron(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current
 // einsum("bh,hk->bk", {a, b}): sums over the letters that the result lacks.
 Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options = {},
              Loc loc = Loc::Current());
+
+// Returns x [..., n, k] with a x = b [..., n, k], a being tridiagonal: dl, d and du [..., n] are
+// the diagonals below, on and above its main one; dl's first and du's last element are not read.
+// NaN where a matrix is singular. Strict, f32 or f64; n must not be sharded.
+Array tridiagonal_solve(Operand dl, Operand d, Operand du, Operand b, Loc loc = Loc::Current());
 
 // ---- sort and look up ----
 Array sort(Operand x, int dim = -1, SortOptions options = {}, Loc loc = Loc::Current());

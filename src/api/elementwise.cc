@@ -95,6 +95,12 @@ Array erfc(Operand x, Loc loc) { return FloatUnary(ScalarOp::kErfc, x, {"erfc", 
 Array erf_inv(Operand x, Loc loc) { return FloatUnary(ScalarOp::kErfInv, x, {"erf_inv", loc}); }
 Array lgamma(Operand x, Loc loc) { return FloatUnary(ScalarOp::kLgamma, x, {"lgamma", loc}); }
 Array digamma(Operand x, Loc loc) { return FloatUnary(ScalarOp::kDigamma, x, {"digamma", loc}); }
+Array bessel_i0e(Operand x, Loc loc) {
+  return FloatUnary(ScalarOp::kBesselI0e, x, {"bessel_i0e", loc});
+}
+Array bessel_i1e(Operand x, Loc loc) {
+  return FloatUnary(ScalarOp::kBesselI1e, x, {"bessel_i1e", loc});
+}
 Array logistic(Operand x, Loc loc) { return Unary(ScalarOp::kLogistic, x, {"logistic", loc}); }
 Array is_finite(Operand x, Loc loc) {
   return FloatUnary(ScalarOp::kIsFinite, x, {"is_finite", loc});

@@ -229,4 +229,11 @@ Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
   return reshape(mul(spread_x, spread_y, {}, loc), own_x, options, loc);
 }
 
+Array tridiagonal_solve(Operand dl, Operand d, Operand du, Operand b, Loc loc) {
+  Call call{"tridiagonal_solve", loc};
+  std::vector<Array> operands;
+  for (const Operand* o : {&dl, &d, &du, &b}) operands.push_back(api::ToArray(*o, call));
+  return api::Run(ops::kTridiagonalSolve, nullptr, operands, call);
+}
+
 }  // namespace tessera

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/html.h"
+#include "cli/ops.h"
 
 ABSL_FLAG(std::string, stop_after, "user-priority",
           "the last strategy: basic, aggressive, op-priority or user-priority");
@@ -33,6 +34,8 @@ constexpr const char* kUsage =
     "    prints ok, or what is wrong and where\n"
     "tessera partition FILE\n"
     "    prints the program of one device, its communication, memory and FLOPs\n"
+    "tessera ops [NAME]\n"
+    "    prints what is known of every op, or of one\n"
     "tessera --version\n"
     "    prints the version of the library\n"
     "\n"
@@ -50,7 +53,7 @@ struct UsageError {
 };
 
 struct Call {
-  std::string command, file, value, html;
+  std::string command, file, value, op, html;
   propagation::Stage stop_after = propagation::Stage::kUserPriority;
 };
 
@@ -95,14 +98,15 @@ Call Parse(int argc, char** argv) {
   Call call;
   call.command = words[0];
   bool known = call.command == "propagate" || call.command == "explain" ||
-               call.command == "check" || call.command == "partition";
+               call.command == "check" || call.command == "partition" || call.command == "ops";
   if (!known) throw UsageError{"there is no command '" + call.command + "'"};
   size_t wanted = call.command == "explain" ? 3 : 2;
-  if (words.size() < 2) throw UsageError{call.command + " needs a file"};
-  if (words.size() < wanted) throw UsageError{"explain needs a value, such as %3"};
+  const bool of_ops = call.command == "ops";
+  if (words.size() < 2 && !of_ops) throw UsageError{call.command + " needs a file"};
+  if (words.size() < wanted && !of_ops) throw UsageError{"explain needs a value, such as %3"};
   if (words.size() > wanted)
     throw UsageError{"'" + std::string(words[wanted]) + "' is one argument too many"};
-  call.file = words[1];
+  if (words.size() > 1) (of_ops ? call.op : call.file) = words[1];
   if (wanted == 3) call.value = words[2];
   call.html = absl::GetFlag(FLAGS_html);
   if (!call.html.empty() && call.command != "propagate")
@@ -134,6 +138,10 @@ void Partition(const Program& program) {
 }
 
 void Run(const Call& call) {
+  if (call.command == "ops") {
+    std::cout << (call.op.empty() ? OpsText() : OpText(call.op));
+    return;
+  }
   Program program = Program::Load(call.file == "-" ? "/dev/stdin" : call.file, kHere);
   if (call.command == "check") {
     std::cout << "ok\n";

@@ -114,6 +114,11 @@ plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t 
 // equal elements in index order.
 plan::Kernel TopK(DType dtype, DType index, const Shape& shape, int64_t k);
 
+// in[0], in[1], in[2] [..., n]: the diagonals below, on and above the main one of matrices; in[3] b
+// [..., n, k] -> x with matrix x = b, f32 or f64. Partial pivoting; NaN where a matrix is singular.
+// in[0] of a first row and in[2] of a last one are not read.
+plan::Kernel TridiagonalSolve(DType dtype, const Shape& b);
+
 // Starts choosing kernels for the CPU (OpenBLAS's core type included). Called once, thread-safe.
 void Initialize();
 

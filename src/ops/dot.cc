@@ -1,4 +1,7 @@
-// Products summed over contracted dims.
+// Matrices: products summed over contracted dims, and tridiagonal systems.
+#include <algorithm>
+#include <cmath>
+
 #include "base/shape.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
@@ -164,6 +167,86 @@ void DotGeneralReference(const ir::ReferenceCall& call) {
   for (int64_t j = 0; j < out.size(); ++j) DotElement(x, y, lhs, rhs, out, j);
 }
 
+// C14: f32 or f64. C17: the diagonals have one shape [..., n]. C18: b is [..., n, k].
+std::vector<ShapeAndDType> TridiagonalType(const TypeCall& c) {
+  CheckCount(c, 4);
+  CheckSameDType(c);
+  DType t = c.operands[0]->dtype();
+  if (t != f32 && t != f64) c.FailDType(14, fmt::format("it solves f32 and f64, not {}", t.name()));
+  const Shape &d = c.operands[1]->shape(), &b = c.operands[3]->shape();
+  if (d.empty()) c.FailShape(17, "a diagonal has one dim or more, not []");
+  for (size_t i : {0, 2})
+    if (c.operands[i]->shape() != d)
+      c.FailShape(17, fmt::format("diagonals have different shapes, {} and {}",
+                                  ShapeText(c.operands[i]->shape()), ShapeText(d)));
+  if (b.size() != d.size() + 1 || !std::equal(d.begin(), d.end(), b.begin()))
+    c.FailShape(18, fmt::format("b has shape {}, which is not that of the diagonals, {}, and one "
+                                "dim more",
+                                ShapeText(b), ShapeText(d)));
+  return {{b, t}};
+}
+
+// Each row depends on all others: the dim that is solved must be whole.
+DimMap TridiagonalDims(const ir::DimsCall& c) {
+  DimMap map = sharding::Pointwise({c.operands[3]}, *c.results[0]);
+  const size_t solved = c.operands[1]->size() - 1;
+  map.factors[solved].kind = FactorKind::kReplicate;
+  sharding::DimFactors diagonal = map.results[0];
+  diagonal.pop_back();
+  map.operands.insert(map.operands.begin(), 3, diagonal);
+  map.linear = {{.operands = {3}}};
+  return map;
+}
+
+void MakeTridiagonal(const ir::LocalCall& c, plan::Kernel* out) {
+  *out = kernels::TridiagonalSolve(c.results[0].dtype, c.results[0].shape);
+}
+
+using Row = std::vector<long double>;
+
+// The rows of the whole matrix, b's behind them, of the system whose diagonals begin at `first`.
+std::vector<Row> SystemAt(const ir::ReferenceCall& call, int64_t first) {
+  const HostTensor &dl = *call.operands[0], &d = *call.operands[1], &du = *call.operands[2];
+  const HostTensor& b = *call.operands[3];
+  const auto n = static_cast<size_t>(d.shape.back()), k = static_cast<size_t>(b.shape.back());
+  std::vector<Row> rows(n, Row(n + k));
+  for (size_t i = 0; i < n; ++i) {
+    const auto at = first + static_cast<int64_t>(i);
+    rows[i][i] = d.Float(at);
+    if (i > 0) rows[i][i - 1] = dl.Float(at);
+    if (i + 1 < n) rows[i][i + 1] = du.Float(at);
+    for (size_t j = 0; j < k; ++j)
+      rows[i][n + j] = b.Float(at * b.shape.back() + static_cast<int64_t>(j));
+  }
+  return rows;
+}
+
+// Gauss-Jordan elimination with the largest pivot of each column.
+void Diagonalize(std::vector<Row>& rows) {
+  for (size_t p = 0; p < rows.size(); ++p) {
+    auto smaller = [&](const Row& a, const Row& b) { return std::fabs(a[p]) < std::fabs(b[p]); };
+    std::swap(rows[p], *std::max_element(rows.begin() + static_cast<long>(p), rows.end(), smaller));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (i == p) continue;
+      const long double factor = rows[i][p] / rows[p][p];
+      for (size_t j = p; j < rows[i].size(); ++j) rows[i][j] -= factor * rows[p][j];
+    }
+  }
+}
+
+void TridiagonalReference(const ir::ReferenceCall& call) {
+  HostTensor& out = *call.results[0];
+  const Shape& shape = call.operands[1]->shape;
+  const auto k = static_cast<size_t>(out.shape.back());
+  int64_t at = 0;
+  for (int64_t first = 0; first < call.operands[1]->size(); first += shape.back()) {
+    std::vector<Row> rows = SystemAt(call, first);
+    Diagonalize(rows);
+    for (size_t i = 0; i < rows.size(); ++i)
+      for (size_t j = 0; j < k; ++j) out.SetFloat(at++, rows[i][rows.size() + j] / rows[i][i]);
+  }
+}
+
 }  // namespace
 
 constexpr OpDef kDotGeneral{.name = "dot_general",
@@ -177,8 +260,17 @@ constexpr OpDef kDotGeneral{.name = "dot_general",
                             .out_sharding = true,
                             .operand_names = {"lhs", "rhs", ""}};
 
+constexpr OpDef kTridiagonalSolve{.name = "tridiagonal_solve",
+                                  .doc = "The solution of systems with tridiagonal matrices.",
+                                  .type = ir::TypeFn{TridiagonalType},
+                                  .dims = ir::DimMapFn{TridiagonalDims},
+                                  .lowering = ir::Kernel{MakeTridiagonal},
+                                  .reference = ir::ReferenceFn{TridiagonalReference},
+                                  .flops_per_point = 6,
+                                  .operand_names = {"dl", "d", "du"}};
+
 Records DotOps() {
-  static constexpr const OpDef* kOps[] = {&kDotGeneral};
+  static constexpr const OpDef* kOps[] = {&kDotGeneral, &kTridiagonalSolve};
   return kOps;
 }
 

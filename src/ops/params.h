@@ -142,7 +142,7 @@ extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, 
     kArgmin;
 extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
 // dot.cc
-extern const OpDef kDotGeneral;
+extern const OpDef kDotGeneral, kTridiagonalSolve;
 // index.cc
 extern const OpDef kTake, kSort, kTopK;
 // mask.cc

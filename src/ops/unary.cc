@@ -96,6 +96,30 @@ double Digamma(double x) {
   return static_cast<double>(reflected + sum + std::log(y) - 1 / (2 * y) - series);
 }
 
+// e^-|x| I_n(x): the power series, whose terms have one sign (Abramowitz and Stegun, 9.6.10), and
+// the asymptotic one (9.7.1) where its least term is below 1e-25.
+template <int n>
+double ScaledBessel(double x) {
+  const long double a = std::fabs(x);
+  long double sum = 0;
+  if (a < 30) {
+    long double term = n == 0 ? 1 : a / 2;
+    for (int k = 1; term > sum * 1e-22L; ++k) {
+      sum += term;
+      term *= a * a / 4 / (k * (k + n));
+    }
+    sum *= std::exp(-a);
+  } else {
+    long double term = 1;
+    for (int k = 1; std::fabs(term) > 1e-22L; ++k) {
+      sum += term;
+      term *= ((2 * k - 1) * (2 * k - 1) - 4 * n * n) / (8 * k * a);
+    }
+    sum /= std::sqrt(2 * std::numbers::pi_v<long double> * a);
+  }
+  return static_cast<double>(n == 0 ? sum : std::copysign(sum, static_cast<long double>(x)));
+}
+
 int64_t Magnitude(Int x) { return x.negative() ? Negated(x) : x.value; }
 int64_t IntSign(Int x) { return x.negative() ? -1 : x.value != 0; }
 int64_t PopulationCount(Int x) { return std::popcount(x.bits()); }
@@ -319,6 +343,18 @@ constexpr OpDef kOps[] = {
            .takes = kFloat,
            .flops = 12,
            .reference = Floats<Logistic>}),
+    Unary({.name = "bessel_i0e",
+           .doc = "e^-|x| I_0(x), the modified Bessel function of order 0, scaled.",
+           .op = kBesselI0e,
+           .takes = kFloat,
+           .flops = 70,
+           .reference = Floats<ScaledBessel<0>>}),
+    Unary({.name = "bessel_i1e",
+           .doc = "e^-|x| I_1(x), the modified Bessel function of order 1, scaled.",
+           .op = kBesselI1e,
+           .takes = kFloat,
+           .flops = 70,
+           .reference = Floats<ScaledBessel<1>>}),
     Unary({.name = "is_finite",
            .doc = "Neither infinite nor NaN.",
            .op = kIsFinite,

@@ -49,6 +49,8 @@ enum class ScalarOp : uint8_t {
   kLgamma,
   kDigamma,
   kLogistic,
+  kBesselI0e /* e^-|x| I_0(x) */,
+  kBesselI1e,
   kIsFinite /* -> bool */,
   kNot /* bool: logical; integers: bits */,
   kPopulationCount,
@@ -133,6 +135,8 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
     case kLgamma:
     case kDigamma:
     case kLogistic:
+    case kBesselI0e:
+    case kBesselI1e:
       return {.operands = 1, .cost = 20};
     case kIsFinite:
     case kNot:

@@ -305,6 +305,25 @@ const std::vector<Case>& Cases() {
        }},
       {"take_float_index", [] { take(ones({5}), ones({2}), 0); }},
       {"top_k_too_many", [] { top_k(ones({5}), 6); }},
+      {"tridiagonal_integers",
+       [] {
+         Array d = ones({3}, i32);
+         tridiagonal_solve(d, d, d, ones({3, 1}, i32));
+       }},
+      {"tridiagonal_dtypes",
+       [] {
+         Array d = ones({3});
+         tridiagonal_solve(d, d, d, ones({3, 1}, f64));
+       }},
+      {"tridiagonal_scalar", [] { tridiagonal_solve(ones({}), ones({}), ones({}), ones({1})); }},
+      {"tridiagonal_diagonals",
+       [] {
+         tridiagonal_solve(ones({2}), ones({3}), ones({3}), ones({3, 1}));
+       }},
+      {"tridiagonal_right_side",
+       [] {
+         tridiagonal_solve(ones({2, 3}), ones({2, 3}), ones({2, 3}), ones({2, 3}));
+       }},
       {"sort_shapes",
        [] {
          sort({ones({5}), ones({4})});

@@ -4,16 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "elementwise_rows.h"
 #include "ir/op.h"
 
 namespace tessera::suite {
-
-// How the elements of an operand are made.
-struct Fill {
-  double lo = -4, hi = 4;
-  bool whole = false;  // only integers
-  bool wild = false;   // also NaN, infinities, signed zeros; the extremes of integer dtypes
-};
 
 struct SampleOperand {
   ir::Shape shape;

@@ -143,6 +143,23 @@ void AddDots(Table& table) {
   add(kDots[0], i8).wanted = {{8, 24}, i32};
 }
 
+// The diagonals' ranges keep the matrices away from singular ones.
+void AddSolves(Table& table) {
+  auto add = [&](DType dtype, const Shape& b) -> Sample& {
+    const Shape diagonal(b.begin(), b.end() - 1);
+    Sample& s = Add(table, kTridiagonalSolve, {},
+                    {{diagonal, dtype, Range(-1, 1)},
+                     {diagonal, dtype, Range(3, 4)},
+                     {diagonal, dtype, Range(-1, 1)},
+                     {b, dtype, Range(-4, 4)}});
+    s.forward = {16, 4};
+    return s;
+  };
+  for (const Shape& b : {Shape{24, 8}, {1, 3}, {0, 2}, {5, 0}, {4, 12, 8}, {7, 24, 1}})
+    for (DType dtype : {f32, f64}) add(dtype, b);
+  add(f32, {4, 8, 4}).truth = true;
+}
+
 void AddReshards(Table& table) {
   for (DType dtype : {f32, bf16, i64, u8})
     Add(table, kReshard, {}, {{{24, 8}, dtype, Whole(-3, 3)}});
@@ -157,6 +174,7 @@ void AddContractions(Table& table) {
   AddArgs(table);
   AddCumulative(table);
   AddDots(table);
+  AddSolves(table);
   AddReshards(table);
 }
 

@@ -14,101 +14,19 @@ Tolerance Close(DType dtype, double eps) {
   return eps == 0 || !dtype.is_floating() ? Tolerance{} : Tolerance{eps, 1e-3 * eps};
 }
 
-struct UnaryRow {
-  const OpDef* op;
-  absl::Span<const DType> dtypes;
-  Fill fill;
-  double eps = 0;
-};
-
-const UnaryRow kUnary[] = {
-    {&Elementwise(ScalarOp::kNeg), kNumbers, kWild},
-    {&Elementwise(ScalarOp::kAbs), kNumbers, kWild},
-    {&Elementwise(ScalarOp::kSign), kNumbers, kWild},
-    {&Elementwise(ScalarOp::kFloor), kFloats, kWild},
-    {&Elementwise(ScalarOp::kCeil), kFloats, kWild},
-    {&Elementwise(ScalarOp::kRoundEven), kFloats, kWild},
-    {&Elementwise(ScalarOp::kRoundAway), kFloats, kWild},
-    {&Elementwise(ScalarOp::kExp), kFloats, Range(-8, 8), 8},
-    {&Elementwise(ScalarOp::kExp2), kFloats, Range(-8, 8), 8},
-    {&Elementwise(ScalarOp::kExpm1), kFloats, Range(-3, 3), 8},
-    {&Elementwise(ScalarOp::kLog), kFloats, Range(0.01, 9), 8},
-    {&Elementwise(ScalarOp::kLog1p), kFloats, Range(-0.9, 9), 8},
-    {&Elementwise(ScalarOp::kSqrt), kFloats, Range(0, 100), 2},
-    {&Elementwise(ScalarOp::kRsqrt), kFloats, Range(0.01, 100), 4},
-    {&Elementwise(ScalarOp::kCbrt), kFloats, Range(-27, 27), 8},
-    {&Elementwise(ScalarOp::kSin), kFloats, Range(-9, 9), 8},
-    {&Elementwise(ScalarOp::kCos), kFloats, Range(-9, 9), 8},
-    {&Elementwise(ScalarOp::kTan), kFloats, Range(-1.3, 1.3), 16},
-    {&Elementwise(ScalarOp::kAsin), kFloats, Range(-0.99, 0.99), 16},
-    {&Elementwise(ScalarOp::kAcos), kFloats, Range(-0.99, 0.99), 16},
-    {&Elementwise(ScalarOp::kAtan), kFloats, Range(-9, 9), 16},
-    {&Elementwise(ScalarOp::kSinh), kFloats, Range(-4, 4), 16},
-    {&Elementwise(ScalarOp::kCosh), kFloats, Range(-4, 4), 16},
-    {&Elementwise(ScalarOp::kTanh), kFloats, Range(-4, 4), 16},
-    {&Elementwise(ScalarOp::kAsinh), kFloats, Range(-9, 9), 16},
-    {&Elementwise(ScalarOp::kAcosh), kFloats, Range(1.1, 9), 16},
-    {&Elementwise(ScalarOp::kAtanh), kFloats, Range(-0.95, 0.95), 16},
-    {&Elementwise(ScalarOp::kErf), kFloats, Range(-3, 3), 16},
-    {&Elementwise(ScalarOp::kErfc), kFloats, Range(-2, 2), 64},
-    {&Elementwise(ScalarOp::kErfInv), kFloats, Range(-0.95, 0.95), 64},
-    {&Elementwise(ScalarOp::kLgamma), kFloats, Range(0.1, 9), 64},
-    {&Elementwise(ScalarOp::kDigamma), kFloats, Range(0.1, 9), 64},
-    {&Elementwise(ScalarOp::kLogistic), kFloats, Range(-8, 8), 16},
-    {&Elementwise(ScalarOp::kIsFinite), kFloats, kWild},
-    {&Elementwise(ScalarOp::kNot), kBits, kWild},
-    {&Elementwise(ScalarOp::kPopulationCount), kIntegers, kWild},
-    {&Elementwise(ScalarOp::kClz), kIntegers, kWild},
-    {&kOptimizationBarrier, kEvery, kWild},
-};
-
 const ir::Shape kUnaryShapes[] = {{},      {0, 24}, {1},     {2},     {3},
                                   {5, 24}, {7},     {8, 12}, {24, 9}, {24, 25}};
 
-void AddUnary(Table& table) {
-  for (const UnaryRow& row : kUnary) {
-    for (const ir::Shape& shape : kUnaryShapes)
-      Add(table, *row.op, {}, {{shape, row.dtypes[0], row.fill}}).forward =
-          Close(row.dtypes[0], row.eps);
-    for (DType dtype : row.dtypes.subspan(1))
-      Add(table, *row.op, {}, {{{24, 5}, dtype, row.fill}}).forward = Close(dtype, row.eps);
-    Sample& truth = Add(table, *row.op, {}, {{{4, 8}, row.dtypes[0], row.fill}});
-    truth.forward = Close(row.dtypes[0], row.eps);
-    truth.truth = true;
-  }
+void AddUnary(Table& table, const OpDef& op, absl::Span<const DType> dtypes, Fill fill,
+              double eps) {
+  for (const ir::Shape& shape : kUnaryShapes)
+    Add(table, op, {}, {{shape, dtypes[0], fill}}).forward = Close(dtypes[0], eps);
+  for (DType dtype : dtypes.subspan(1))
+    Add(table, op, {}, {{{24, 5}, dtype, fill}}).forward = Close(dtype, eps);
+  Sample& truth = Add(table, op, {}, {{{4, 8}, dtypes[0], fill}});
+  truth.forward = Close(dtypes[0], eps);
+  truth.truth = true;
 }
-
-struct BinaryRow {
-  const OpDef* op;
-  absl::Span<const DType> dtypes;
-  Fill lhs, rhs;
-  double eps = 0;
-};
-
-const BinaryRow kBinary[] = {
-    {&Elementwise(ScalarOp::kAdd), kNumbers, kWild, kWild},
-    {&Elementwise(ScalarOp::kSub), kNumbers, kWild, kWild},
-    {&Elementwise(ScalarOp::kMul), kNumbers, kWild, kWild},
-    {&Elementwise(ScalarOp::kDiv), kNumbers, kWild, kWild},
-    {&Elementwise(ScalarOp::kRem), kNumbers, kWild, Range(1, 9)},
-    {&Elementwise(ScalarOp::kPow), kNumbers, Range(0.1, 4), Whole(0, 3), 32},
-    {&Elementwise(ScalarOp::kMax), kEvery, kWild, kWild},
-    {&Elementwise(ScalarOp::kMin), kEvery, kWild, kWild},
-    {&Elementwise(ScalarOp::kAtan2), kFloats, Range(-4, 4), Range(-4, 4), 16},
-    {&Elementwise(ScalarOp::kNextafter), kFloats, kWild, kWild},
-    {&Elementwise(ScalarOp::kAnd), kBits, kWild, kWild},
-    {&Elementwise(ScalarOp::kOr), kBits, kWild, kWild},
-    {&Elementwise(ScalarOp::kXor), kBits, kWild, kWild},
-    {&Elementwise(ScalarOp::kShiftLeft), kIntegers, kWild, Whole(0, 70)},
-    {&Elementwise(ScalarOp::kShiftRightArithmetic), kIntegers, kWild, Whole(0, 70)},
-    {&Elementwise(ScalarOp::kShiftRightLogical), kIntegers, kWild, Whole(0, 70)},
-    {&Elementwise(ScalarOp::kEq), kEvery, Whole(-3, 3), Whole(-3, 3)},
-    {&Elementwise(ScalarOp::kNe), kEvery, Whole(-3, 3), Whole(-3, 3)},
-    {&Elementwise(ScalarOp::kLt), kEvery, kWild, kWild},
-    {&Elementwise(ScalarOp::kLe), kEvery, kWild, kWild},
-    {&Elementwise(ScalarOp::kGt), kEvery, kWild, kWild},
-    {&Elementwise(ScalarOp::kGe), kEvery, kWild, kWild},
-};
 
 const std::pair<ir::Shape, ir::Shape> kBinaryShapes[] = {
     {{}, {}},           {{24, 5}, {}},      {{}, {7}},  {{24, 1}, {1, 12}},     {{8, 12}, {8, 12}},
@@ -116,12 +34,12 @@ const std::pair<ir::Shape, ir::Shape> kBinaryShapes[] = {
 };
 
 void AddBinary(Table& table) {
-  for (const BinaryRow& row : kBinary) {
+  for (const BinaryRow& row : BinaryRows()) {
+    const OpDef& op = Elementwise(row.op);
     auto add = [&](DType dtype, const ir::Shape& lhs, const ir::Shape& rhs) {
       // Small whole numbers of every dtype are powers that fit.
-      Fill base =
-          row.op == &Elementwise(ScalarOp::kPow) && !dtype.is_floating() ? Whole(0, 3) : row.lhs;
-      Sample& s = Add(table, *row.op, {}, {{lhs, dtype, base}, {rhs, dtype, row.rhs}});
+      Fill base = row.op == ScalarOp::kPow && !dtype.is_floating() ? Whole(0, 3) : row.lhs;
+      Sample& s = Add(table, op, {}, {{lhs, dtype, base}, {rhs, dtype, row.rhs}});
       s.forward = Close(dtype, row.eps);
       return &s;
     };
@@ -208,7 +126,9 @@ void AddMakers(Table& table) {
 }  // namespace
 
 void AddElementwise(Table& table) {
-  AddUnary(table);
+  for (const UnaryRow& row : UnaryRows())
+    AddUnary(table, Elementwise(row.op), row.dtypes, row.fill, row.eps);
+  AddUnary(table, kOptimizationBarrier, kEvery, kWild, 0);
   AddBinary(table);
   AddConversions(table);
   AddChoices(table);

@@ -1,10 +1,13 @@
 // Functions without a vector form, by plain loops over libm.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/fused/scalar_blocks.h"
@@ -13,6 +16,10 @@ namespace tessera::kernels {
 namespace {
 
 using plan::ScalarOp;
+
+// More digits than T has, for functions whose terms cancel.
+template <class T>
+using Wider = std::conditional_t<sizeof(T) == 4, double, long double>;
 
 // By recurrence to x >= 12, where eight terms of the asymptotic series are good for 1e-19. The
 // poles are NaN. Real has more digits than the result: near digamma's zeros they cancel.
@@ -53,6 +60,85 @@ double ErfInv(double x) {
     y -= step / (1 + y * step);
   }
   return std::copysign(y, x);
+}
+
+// Coefficients of Chebyshev polynomials of e^-x I_0(x) and e^-x I_1(x) / x on [0, 8] in x / 4 - 1,
+// and of e^-x sqrt(x) I_n(x) on [8, inf] in 16 / x - 1: the intervals of Cephes (S. Moshier, i0.c
+// and i1.c), computed to 20 digits.
+constexpr long double kI0Small[] = {
+    3.383976372047380425e-1L,    -3.0468267234319839868e-1L,  1.7162090152220877535e-1L,
+    -9.4901097048047644421e-2L,  4.9305284239670708488e-2L,   -2.3737414805899468816e-2L,
+    1.0546460394594998318e-2L,   -4.3243099950505759443e-3L,  1.6394756169413357984e-3L,
+    -5.7637557453858236588e-4L,  1.8850288509584165573e-4L,   -5.754195010082103704e-5L,
+    1.6448448070728897089e-5L,   -4.4167383584587505636e-6L,  1.1173875391201037182e-6L,
+    -2.6707938539406117339e-7L,  6.0469950225419189493e-8L,   -1.3000250099862480421e-8L,
+    2.6598237246823866503e-9L,   -5.1897956016352629067e-10L, 9.6758090353732369122e-11L,
+    -1.7268262914415557072e-11L, 2.9550526631296398346e-12L,  -4.8564467831119294609e-13L,
+    7.6761854986049356169e-14L,  -1.1685332877993451681e-14L, 1.7153912855551330306e-15L,
+    -2.4312798465479546936e-16L, 3.3307945188222380978e-17L,  -4.4153416464793393795e-18L,
+    5.6691780069214961571e-19L,  -7.0571006924572933671e-20L, 8.5245494181287008141e-21L};
+constexpr long double kI0Large[] = {
+    4.022452055070544158e-1L,    3.3691164782556940899e-3L,   6.8897583469168239843e-5L,
+    2.891370520834756483e-6L,    2.0489185894690637418e-7L,   2.2666689904981780646e-8L,
+    3.3962320257083863452e-9L,   4.9406023882249695891e-10L,  1.1889147107846438342e-11L,
+    -3.1499165279632413645e-11L, -1.3215811840447713119e-11L, -1.7941785315068061178e-12L,
+    7.1801244513836662337e-13L,  3.8527783827421427011e-13L,  1.5400862175214098269e-14L,
+    -4.1505693472872220866e-14L, -9.5548466988283076487e-15L, 3.8116806693526224207e-15L,
+    1.7725601330565263836e-15L,  -3.4254856196772191346e-16L, -2.8276239805165834849e-16L,
+    3.4612228676974610931e-17L,  4.465621420296759999e-17L,   -4.8305044859441820713e-18L,
+    -7.2331804878747539546e-18L, 9.9214754121736985989e-19L,  1.1936508908459820855e-18L,
+    -2.4887098371508072357e-19L, -1.938426454160905929e-19L,  6.4446566973734438688e-20L,
+    2.8860515962892243265e-20L,  -1.6019549071749718071e-20L};
+constexpr long double kI1Small[] = {
+    1.2629359322181682741e-1L,   -1.7641651835783405515e-1L,  1.0264365868984709538e-1L,
+    -5.2945981208094991427e-2L,  2.4726449030626516828e-2L,   -1.0564084894626198156e-2L,
+    4.1564229443128881567e-3L,   -1.513572450631253149e-3L,   5.122859561685757729e-4L,
+    -1.6176081582589674559e-4L,  4.7815651075500542264e-5L,   -1.3273163656039435828e-5L,
+    3.4702513081376784767e-6L,   -8.5687202646954547407e-7L,  2.0032947535521352623e-7L,
+    -4.4450591287963280807e-8L,  9.3815373864957717839e-9L,   -1.8872497517228292879e-9L,
+    3.625590281552117037e-10L,   -6.6634897235020277422e-11L, 1.1736186298890901631e-11L,
+    -1.9839743977649437152e-12L, 3.2237933659455747098e-13L,  -5.0421855047279116871e-14L,
+    7.6006842947354069341e-15L,  -1.105596947735386308e-15L,  1.5536319577362004689e-16L,
+    -2.1114212143581660782e-17L, 2.7779141127610463705e-18L,  -3.5415817725421362052e-19L,
+    4.3793027566550709946e-20L,  -5.2567299825746412469e-21L};
+constexpr long double kI1Large[] = {
+    3.8928811750914006024e-1L,   -9.7610974913614684078e-3L,  -1.1058893876262371629e-4L,
+    -3.8825648088776903935e-6L,  -2.5122362378702089253e-7L,  -2.6314688468895195068e-8L,
+    -3.835380385964237022e-9L,   -5.5897434621965838069e-10L, -1.8974958123505412345e-11L,
+    3.2526035830154882386e-11L,  1.4125807436613781332e-11L,  2.0356285441470895072e-12L,
+    -7.1985517762459085121e-13L, -4.0835511110921973182e-13L, -2.101541842772664313e-14L,
+    4.2724400167119513543e-14L,  1.0420276984128802764e-14L,  -3.8144030724370078048e-15L,
+    -1.8803547755107824485e-15L, 3.3082023109209282827e-16L,  2.9626289976459501391e-16L,
+    -3.2095259219934239588e-17L, -4.6503053684893583256e-17L, 4.4143483230717079499e-18L,
+    7.5172963108421048054e-18L,  -9.3141788673268833757e-19L, -1.2421932751948909561e-18L,
+    2.414276719454848469e-19L,   2.026944384053285179e-19L,   -6.394267188269097787e-20L,
+    -3.0498124523730958961e-20L, 1.6128418516514802251e-20L};
+
+// The sum of c[k] T_k(t) for |t| <= 1, by Clenshaw's recurrence.
+template <class Real, const auto& c>
+Real Chebyshev(Real t) {
+  static constexpr auto kTerms = [] {
+    std::array<Real, std::size(c)> terms{};
+    std::copy(std::begin(c), std::end(c), terms.begin());
+    return terms;
+  }();
+  Real last = 0, sum = 0;
+  for (size_t k = kTerms.size() - 1; k > 0; --k)
+    last = std::exchange(sum, 2 * t * sum - last + kTerms[k]);
+  return t * sum - last + kTerms[0];
+}
+
+template <class Real>
+Real BesselI0e(Real x) {
+  const Real a = std::fabs(x);
+  if (a > 8) return Chebyshev<Real, kI0Large>(16 / a - 1) / std::sqrt(a);
+  return Chebyshev<Real, kI0Small>(a / 4 - 1);
+}
+template <class Real>
+Real BesselI1e(Real x) {
+  const Real a = std::fabs(x);
+  if (a > 8) return std::copysign(Chebyshev<Real, kI1Large>(16 / a - 1) / std::sqrt(a), x);
+  return Chebyshev<Real, kI1Small>(a / 4 - 1) * x;
 }
 
 double Lgamma(double x) {
@@ -148,10 +234,12 @@ BlockFn FloatOf(ScalarOp op) {
       return OfOne<T, [](T x) { return static_cast<T>(ErfInv(x)); }>();
     case kLgamma:
       return OfOne<T, [](T x) { return static_cast<T>(Lgamma(x)); }>();
-    case kDigamma: {
-      using Real = std::conditional_t<sizeof(T) == 4, double, long double>;
-      return OfOne<T, [](T x) { return static_cast<T>(Digamma<Real>(x)); }>();
-    }
+    case kDigamma:
+      return OfOne<T, [](T x) { return static_cast<T>(Digamma<Wider<T>>(x)); }>();
+    case kBesselI0e:
+      return OfOne<T, [](T x) { return static_cast<T>(BesselI0e<Wider<T>>(x)); }>();
+    case kBesselI1e:
+      return OfOne<T, [](T x) { return static_cast<T>(BesselI1e<Wider<T>>(x)); }>();
     case kExp2:
       return OfOne<T, [](T x) { return std::exp2(x); }>();
     case kRem:
@@ -311,6 +399,8 @@ BlockFn IntegerOf(ScalarOp op) {
     case kLgamma:
     case kDigamma:
     case kLogistic:
+    case kBesselI0e:
+    case kBesselI1e:
     case kAtan2:
     case kNextafter:
       return nullptr;

@@ -1,0 +1,107 @@
+// Tridiagonal systems, each solved from its first row to its last and back.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "kernels/kernels.h"
+#include "kernels/parts.h"
+
+namespace tessera::kernels {
+namespace {
+
+struct Config {
+  bool wide;  // f64
+  int64_t systems, n, k;
+};
+
+// A system's diagonals while rows are eliminated; `second` is the one above `upper`, which swapped
+// rows fill.
+template <class T>
+struct Diagonals {
+  T *lower, *main, *upper, *second;
+};
+
+// Eliminates the lower diagonal with partial pivoting (LAPACK's gtsv), in `x` [n, k] too. Returns
+// false for a singular matrix.
+template <class T>
+bool Eliminate(const Diagonals<T>& a, T* x, int64_t n, int64_t k) {
+  for (int64_t i = 0; i + 1 < n; ++i) {
+    T *row = x + i * k, *next = row + k;
+    a.second[i] = 0;
+    if (std::fabs(a.main[i]) < std::fabs(a.lower[i + 1])) {
+      std::swap(a.main[i], a.lower[i + 1]);
+      std::swap(a.upper[i], a.main[i + 1]);
+      std::swap(a.second[i], a.upper[i + 1]);
+      std::swap_ranges(row, row + k, next);
+    }
+    if (a.main[i] == 0) return false;
+    const T factor = a.lower[i + 1] / a.main[i];
+    a.main[i + 1] -= factor * a.upper[i];
+    a.upper[i + 1] -= factor * a.second[i];
+    for (int64_t j = 0; j < k; ++j) next[j] -= factor * row[j];
+  }
+  return n == 0 || a.main[n - 1] != 0;
+}
+
+template <class T>
+void Substitute(const Diagonals<T>& a, T* x, int64_t n, int64_t k) {
+  for (int64_t i = n - 1; i >= 0; --i) {
+    T *row = x + i * k, *next = row + k, *second = next + k;
+    for (int64_t j = 0; j < k; ++j) {
+      T rest = row[j];
+      if (i + 1 < n) rest -= a.upper[i] * next[j];
+      if (i + 2 < n) rest -= a.second[i] * second[j];
+      row[j] = rest / a.main[i];
+    }
+  }
+}
+
+template <class T>
+void Solve(const Config& c, const plan::KernelCall& call) {
+  const auto of = [&](size_t i) { return reinterpret_cast<const T*>(call.in[i]); };
+  T* out = reinterpret_cast<T*>(call.out[0]);
+  T* memory = reinterpret_cast<T*>(call.scratch);
+  const Diagonals<T> a{memory, memory + c.n, memory + 2 * c.n, memory + 3 * c.n};
+  const Range systems = Share(c.systems, 1, call.part, call.parts);
+  for (int64_t s = systems.begin; s < systems.end; ++s) {
+    const int64_t first = s * c.n;
+    std::copy_n(of(0) + first, c.n, a.lower);
+    std::copy_n(of(1) + first, c.n, a.main);
+    std::copy_n(of(2) + first, c.n, a.upper);
+    if (c.n > 0) a.upper[c.n - 1] = 0;  // outside of the matrix
+    T* x = out + first * c.k;
+    if (x != of(3) + first * c.k) std::copy_n(of(3) + first * c.k, c.n * c.k, x);
+    if (Eliminate(a, x, c.n, c.k))
+      Substitute(a, x, c.n, c.k);
+    else
+      std::fill_n(x, c.n * c.k, std::numeric_limits<T>::quiet_NaN());
+  }
+}
+
+void Run(const plan::KernelCall& call) {
+  const auto& c = *static_cast<const Config*>(call.config);
+  c.wide ? Solve<double>(c, call) : Solve<float>(c, call);
+}
+
+}  // namespace
+
+plan::Kernel TridiagonalSolve(DType dtype, const Shape& b) {
+  const size_t rank = b.size();
+  int64_t systems = 1;
+  for (size_t d = 0; d + 2 < rank; ++d) systems *= b[d];
+  const int64_t n = b[rank - 2], k = b[rank - 1];
+  const double elements = static_cast<double>(systems * n * k);
+  plan::Kernel kernel;
+  kernel.fn = &Run;
+  kernel.flops = 6 * elements;
+  kernel.bytes = (2 * elements + 3 * static_cast<double>(systems * n)) * dtype.size();
+  kernel.max_parts = MaxParts(4 * kernel.bytes, systems);
+  kernel.scratch_bytes = 4 * n * dtype.size();
+  kernel.in_place = 1 << 3;
+  kernel.config = std::make_shared<Config>(Config{dtype == f64, systems, n, k});
+  return kernel;
+}
+
+}  // namespace tessera::kernels

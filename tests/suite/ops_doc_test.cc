@@ -1,0 +1,145 @@
+// docs/ops.md, written from the records and the sample table. UPDATE_GOLDEN=1 rewrites it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "ir/fixes.h"
+#include "ir/infer.h"
+#include "spmd/device_program.h"
+#include "suite/placements.h"
+#include "suite/run.h"
+#include "suite/table.h"
+
+namespace tessera::suite {
+namespace {
+
+using sharding::DimMap;
+
+constexpr const char* kHead =
+    R"(<!-- Written by tests/suite/ops_doc_test.cc; UPDATE_GOLDEN=1 ctest -R suite rewrites it. -->
+# Ops
+
+Every op of program text; `tessera ops NAME` prints one. Under its sentence stand:
+
+* an application, from the sample table of the tests;
+* its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then the factors that are reduced, must be whole or are permuted;
+* in which operands it is linear: together, or each alone. Partial values of sums pass through these; of max and min too where it says so;
+* what a sharded dim does, for each factor. It *stays* where each device works on its part alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in
+  parentheses. What is *refused* over Explicit axes is gathered over Auto axes.
+
+)";
+
+// Of the small samples, the one with the most dims.
+const Sample* ExampleOf(const ir::OpDef& op) {
+  auto dims = [](const Sample& s) {
+    size_t n = 0;
+    for (const SampleOperand& o : s.operands) n += o.shape.size();
+    return std::pair(s.truth, n);
+  };
+  const Sample* example = nullptr;
+  for (const Sample* s : SamplesOf(op))
+    if (!example || dims(*s) > dims(*example)) example = s;
+  return example;
+}
+
+std::string LinearText(const ir::OpDef& op, const DimMap& map) {
+  std::string out;
+  for (const sharding::LinearGroup& g : map.linear) {
+    std::string names;
+    for (size_t i = 0; i < g.operands.size(); ++i)
+      names += (i ? " and " : "") + ir::OperandName(op, static_cast<size_t>(g.operands[i]));
+    const bool any = g.kinds.max && g.kinds.min;
+    const char* also = any && g.kinds.sum ? " (max and min too)"
+                       : g.kinds.max      ? " (max only)"
+                       : g.kinds.min      ? " (min only)"
+                                          : "";
+    out += (out.empty() ? "" : "; ") + names + also;
+  }
+  return out.empty() ? "nothing" : out;
+}
+
+// The example with every dim whose first factor is `f` sharded in two; nothing if one is odd.
+std::optional<Case> Sharded(const Sample& sample, const DimMap& map, int32_t f) {
+  const sharding::MeshDef* mesh = MeshOf({2});
+  Case c{.sample = &sample, .mesh = mesh};
+  for (size_t i = 0; i < sample.operands.size(); ++i) {
+    const SampleOperand& o = sample.operands[i];
+    sharding::TensorSharding s = sharding::Replicated(mesh, o.shape.size());
+    for (size_t d = 0; d < o.shape.size(); ++d) {
+      const sharding::FactorList& dim = map.operands[i][d];
+      if (dim.empty() || dim[0] != f) continue;
+      if (o.shape[d] % 2) return {};
+      s.dims[d].axes = {sharding::WholeAxis(*mesh, 0)};
+    }
+    c.operands.push_back(ir::Type::Get(o.shape, o.dtype, s));
+  }
+  return c;
+}
+
+std::string ShardedText(const Case& c) {
+  const std::vector<const ir::Type*> results = ResultTypes(c);
+  if (results.empty()) return "refused";
+  std::set<std::string_view> collectives;
+  for (const ir::Instruction& i : spmd::Lower(*ProgramOf(c, results)).program.instructions)
+    if (std::holds_alternative<ir::Move>(*i.op->lowering)) collectives.insert(i.op->name);
+  if (collectives.empty()) return "stays";
+  const bool gathers = collectives.count("all_gather"),
+             reduces = collectives.count("all_reduce") || collectives.count("reduce_scatter");
+  return fmt::format("{} ({})",
+                     gathers   ? "gathered"
+                     : reduces ? "reduced"
+                               : "exchanged",
+                     fmt::join(collectives, ", "));
+}
+
+std::string DimsText(const ir::OpDef& op, const Sample& sample) {
+  const Case whole = Unsharded(sample);
+  const DimMap map = ir::DimMapOf(op, sample.params.get(), whole.operands, ResultTypes(whole));
+  std::string out = "    " + Text(map) + "\n    linear in: " + LinearText(op, map) + "\n";
+  std::string dims;
+  const std::vector<bool> of_operands = FactorsOf(map, map.operands);
+  for (size_t f = 0; f < map.factors.size(); ++f) {
+    if (!of_operands[f] || map.factors[f].size == 1) continue;
+    const auto factor = static_cast<int32_t>(f);
+    if (auto c = Sharded(sample, map, factor))
+      dims += fmt::format("{}{} {}", dims.empty() ? "" : "; ", sharding::FactorSymbol(factor),
+                          ShardedText(*c));
+  }
+  return dims.empty() ? out : out + "    sharded: " + dims + "\n";
+}
+
+std::string SectionOf(const ir::OpDef& op) {
+  std::string out = fmt::format("## {}\n\n{}\n\n", op.name, op.doc);
+  if (const auto* rule = std::get_if<ir::NoRule>(&*op.dims))
+    return out + fmt::format("    no dimension map: {}\n\n", rule->why);
+  if (std::holds_alternative<ir::DataFlowEdges>(*op.dims))
+    return out + "    no dimension map: values flow through its regions\n\n";
+  const Sample& sample = *ExampleOf(op);
+  return out + "    " + sample.name() + "\n" + DimsText(op, sample) + "\n";
+}
+
+TEST(OpsDoc, IsWhatTheRecordsSay) {
+  ops::Install();
+  std::string text = kHead;
+  for (const ir::OpDef* op : ir::AllOps()) {
+    ASSERT_TRUE(ExampleOf(*op) || !std::holds_alternative<ir::DimMapFn>(*op->dims)) << op->name;
+    text += SectionOf(*op);
+  }
+  text.pop_back();
+  const char* path = TESSERA_SOURCE_DIR "/docs/ops.md";
+  if (std::getenv("UPDATE_GOLDEN")) {
+    std::ofstream(path) << text;
+    return;
+  }
+  std::ifstream file(path);
+  std::stringstream wanted;
+  wanted << file.rdbuf();
+  EXPECT_EQ(text, wanted.str()) << "run with UPDATE_GOLDEN=1 and read what changes in " << path;
+}
+
+}  // namespace
+}  // namespace tessera::suite
