@@ -19,9 +19,107 @@ using api::IsIota;
 using api::Permuted;
 
 const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
-int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
 
 using Letters = std::string;
+
+// What the text says: the letters of each operand, one per dim, and of the result.
+struct Subscripts {
+  std::vector<Letters> operands;
+  Letters result;
+  std::map<char, int64_t> sizes;
+};
+
+// Reads "ij,jk->ik" for operands of these shapes.
+class Parser {
+ public:
+  Parser(std::string_view text, const std::vector<ir::Shape>& shapes, Call call)
+      : shapes_(shapes), call_(call) {
+    std::string spec;
+    for (char c : text)
+      if (c != ' ') spec += c;
+    const size_t arrow = spec.find("->");
+    ReadOperands(spec.substr(0, arrow), text);
+    out_.result =
+        arrow == std::string::npos ? Implied() : WithoutEllipsis(spec.substr(arrow + 2), -1);
+    CheckResult();
+  }
+  Subscripts Take() { return std::move(out_); }
+
+ private:
+  [[noreturn]] void Fail(const std::string& reason) { api::FailShape(call_, 17, reason); }
+
+  void ReadOperands(const std::string& spec, std::string_view text) {
+    std::vector<Letters> inputs(1);
+    for (char c : spec) {
+      if (c == ',')
+        inputs.emplace_back();
+      else
+        inputs.back() += c;
+    }
+    if (inputs.size() != shapes_.size())
+      Fail(fmt::format("\"{}\" names {} operands, but {} are given", text, inputs.size(),
+                       shapes_.size()));
+    for (size_t i = 0; i < shapes_.size(); ++i) {
+      out_.operands.push_back(WithoutEllipsis(inputs[i], static_cast<int64_t>(shapes_[i].size())));
+      CheckSizes(out_.operands[i], shapes_[i]);
+    }
+  }
+
+  void CheckResult() {
+    for (char c : out_.result) {
+      if (!out_.sizes.count(c)) Fail(fmt::format("the result has '{}', which no operand has", c));
+      if (std::count(out_.result.begin(), out_.result.end(), c) > 1)
+        Fail(fmt::format("the result has '{}' twice", c));
+    }
+  }
+
+  // "..." stands for leading batch dims; they get letters that cannot be written.
+  Letters WithoutEllipsis(const Letters& letters, int64_t rank) {
+    size_t dots = letters.find("...");
+    Letters out = letters;
+    if (dots != std::string::npos) {
+      int64_t n = rank < 0 ? ellipsis_ : rank - static_cast<int64_t>(letters.size()) + 3;
+      if (n < 0) Fail(fmt::format("\"{}\" has more letters than the operand has dims", letters));
+      if (rank >= 0) ellipsis_ = std::max(ellipsis_, n);
+      Letters batch;
+      for (int64_t k = 0; k < n; ++k) batch += static_cast<char>(1 + (n - 1 - k));
+      out.replace(dots, 3, batch);
+    }
+    for (char c : out)
+      if (!std::isalpha(static_cast<unsigned char>(c)) && c > 26)
+        Fail(fmt::format("'{}' is not a letter", c));
+    if (rank >= 0 && static_cast<int64_t>(out.size()) != rank)
+      Fail(fmt::format("\"{}\" has {} letters for an operand of rank {}", letters, out.size(),
+                       rank));
+    return out;
+  }
+
+  void CheckSizes(const Letters& letters, const ir::Shape& shape) {
+    for (size_t d = 0; d < letters.size(); ++d) {
+      const int64_t n = shape[d];
+      int64_t& size = out_.sizes.try_emplace(letters[d], n).first->second;
+      if (size == 1) size = n;
+      if (n != size && n != 1)
+        Fail(fmt::format("dims named '{}' have different sizes, {} and {}", letters[d], size, n));
+    }
+  }
+
+  // Without "->": batch dims, then the letters that appear once, in order.
+  Letters Implied() {
+    Letters all, out;
+    for (const Letters& letters : out_.operands) all += letters;
+    std::sort(all.begin(), all.end());
+    for (int64_t k = ellipsis_; k > 0; --k) out += static_cast<char>(k);
+    for (char c : all)
+      if (c > 26 && std::count(all.begin(), all.end(), c) == 1) out += c;
+    return out;
+  }
+
+  const std::vector<ir::Shape>& shapes_;
+  Call call_;
+  Subscripts out_;
+  int64_t ellipsis_ = 0;  // dims that "..." stands for
+};
 
 struct Term {
   Array x;
@@ -32,7 +130,14 @@ class Einsum {
  public:
   Einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options, Call call)
       : options_(std::move(options)), call_(call) {
-    Parse(subscripts, operands);
+    std::vector<ir::Shape> shapes;
+    for (const Array& x : operands)
+      shapes.push_back(trace::Use(x, call.name, call.loc)->type()->shape());
+    Subscripts parsed = Parser(subscripts, shapes, call).Take();
+    for (size_t i = 0; i < operands.size(); ++i)
+      terms_.push_back({operands[i], parsed.operands[i]});
+    result_ = std::move(parsed.result);
+    sizes_ = std::move(parsed.sizes);
     DType t = options_.dtype;
     if (t.is_default()) t = api::PromotedDType(api::OperandsAt(operands, call.loc), call);
     for (Term& term : terms_) term.x = api::Convert(term.x, t, call);
@@ -123,82 +228,6 @@ class Einsum {
     for (char c : b)
       if (a.find(c) == std::string::npos) all += c;
     return all;
-  }
-
-  [[noreturn]] void Fail(const std::string& reason) { api::FailShape(call_, 17, reason); }
-
-  void Parse(std::string_view text, const std::vector<Array>& operands) {
-    std::string spec;
-    for (char c : text)
-      if (c != ' ') spec += c;
-    size_t arrow = spec.find("->");
-    std::vector<Letters> inputs(1);
-    for (char c : spec.substr(0, arrow)) {
-      if (c == ',')
-        inputs.emplace_back();
-      else
-        inputs.back() += c;
-    }
-    if (inputs.size() != operands.size())
-      Fail(fmt::format("\"{}\" names {} operands, but {} are given", text, inputs.size(),
-                       operands.size()));
-    for (size_t i = 0; i < operands.size(); ++i) {
-      trace::Use(operands[i], call_.name, call_.loc);
-      terms_.push_back({operands[i], WithoutEllipsis(inputs[i], Rank(operands[i]))});
-      CheckSizes(terms_.back());
-    }
-    if (arrow != std::string::npos)
-      result_ = WithoutEllipsis(spec.substr(arrow + 2), -1);
-    else
-      result_ = Implied();
-    for (char c : result_) {
-      if (!sizes_.count(c)) Fail(fmt::format("the result has '{}', which no operand has", c));
-      if (std::count(result_.begin(), result_.end(), c) > 1)
-        Fail(fmt::format("the result has '{}' twice", c));
-    }
-  }
-
-  // "..." stands for leading batch dims; they get letters that cannot be written.
-  Letters WithoutEllipsis(const Letters& letters, int64_t rank) {
-    size_t dots = letters.find("...");
-    Letters out = letters;
-    if (dots != std::string::npos) {
-      int64_t n = rank < 0 ? ellipsis_ : rank - static_cast<int64_t>(letters.size()) + 3;
-      if (n < 0) Fail(fmt::format("\"{}\" has more letters than the operand has dims", letters));
-      if (rank >= 0) ellipsis_ = std::max(ellipsis_, n);
-      Letters batch;
-      for (int64_t k = 0; k < n; ++k) batch += static_cast<char>(1 + (n - 1 - k));
-      out.replace(dots, 3, batch);
-    }
-    for (char c : out)
-      if (!std::isalpha(static_cast<unsigned char>(c)) && c > 26)
-        Fail(fmt::format("'{}' is not a letter", c));
-    if (rank >= 0 && static_cast<int64_t>(out.size()) != rank)
-      Fail(fmt::format("\"{}\" has {} letters for an operand of rank {}", letters, out.size(),
-                       rank));
-    return out;
-  }
-
-  void CheckSizes(const Term& term) {
-    for (size_t d = 0; d < term.letters.size(); ++d) {
-      int64_t n = ShapeOf(term.x)[d];
-      int64_t& size = sizes_.try_emplace(term.letters[d], n).first->second;
-      if (size == 1) size = n;
-      if (n != size && n != 1)
-        Fail(fmt::format("dims named '{}' have different sizes, {} and {}", term.letters[d], size,
-                         n));
-    }
-  }
-
-  // Without "->": batch dims, then the letters that appear once, in order.
-  Letters Implied() {
-    Letters all, out;
-    for (const Term& t : terms_) all += t.letters;
-    std::sort(all.begin(), all.end());
-    for (int64_t k = ellipsis_; k > 0; --k) out += static_cast<char>(k);
-    for (char c : all)
-      if (c > 26 && std::count(all.begin(), all.end(), c) == 1) out += c;
-    return out;
   }
 
   // A letter twice in one operand: the diagonal, as a masked sum.
@@ -374,7 +403,6 @@ class Einsum {
   std::vector<Term> terms_;
   Letters result_;
   std::map<char, int64_t> sizes_;
-  int64_t ellipsis_ = 0;
 };
 
 }  // namespace
