@@ -1,12 +1,10 @@
 // Elementwise functions: promote, then apply the op. NumPy's words are compositions.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <numbers>
 
 #include "api/operands.h"
 #include "base/defaults.h"
-#include "ops/params.h"
 
 namespace tessera {
 namespace {
@@ -388,41 +386,6 @@ Array isinf(Operand x, Loc loc) {
                           {"isinf", loc}),
             {}, loc);
 }
-Array relu(Operand x, Loc loc) {
-  Array a = api::ToArray(x, {"relu", loc});
-  return maximum(a, Operand(0, loc), {}, loc);
-}
-Array silu(Operand x, Loc loc) {
-  Array a = api::ToArray(x, {"silu", loc});
-  return mul(a, logistic(a, loc), {}, loc);
-}
-// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels.
-Array softplus(Operand x, Loc loc) {
-  Call call{"softplus", loc};
-  Array a = api::ToArray(x, call);
-  if (api::TypeOf(a)->dtype().is_bool()) a = api::Convert(a, base::DefaultInt(), call);
-  a = api::ToFloat(a, call);
-  Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
-  return where(isnan(a, loc), a, add(relu(a, loc), tail, {}, loc), {}, loc);
-}
-Array gelu(Operand x, GeluOptions options, Loc loc) {
-  Array a = api::ToFloat(x, {"gelu", loc});
-  if (!options.approximate) {
-    Array tail = erfc(mul(a, Operand(-1 / std::numbers::sqrt2, loc), {}, loc), loc);
-    return mul(a, mul(Operand(0.5, loc), tail, {}, loc), {}, loc);
-  }
-  Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
-  Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
-  // (1 + tanh(t)) / 2 as logistic(2t) does not cancel where t is negative. Of narrow floats it is
-  // written out as JAX does, whose roundings its users compare with.
-  if (api::TypeOf(a)->dtype().size() >= 4)
-    return mul(a, logistic(mul(Operand(std::sqrt(8 / std::numbers::pi), loc), bent, {}, loc), loc),
-               {}, loc);
-  Array inner = mul(Operand(std::sqrt(2 / std::numbers::pi), loc), bent, {}, loc);
-  Array twice = add(Operand(1.0, loc), tanh(inner, loc), {}, loc);
-  return mul(a, mul(Operand(0.5, loc), twice, {}, loc), {}, loc);
-}
-
 Array optimization_barrier(Operand x, Loc loc) {
   Call call{"optimization_barrier", loc};
   return api::Run(ops::kOptimizationBarrier, nullptr, {api::ToArray(x, call)}, call);

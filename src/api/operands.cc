@@ -238,6 +238,11 @@ Array Weak(const Array& x) {
 
 // ---- dims and specs ----
 
+void CheckShape(const ir::Shape& shape, Call call) {
+  if (std::string problem = ir::SizeProblem(shape); !problem.empty())
+    FailShape(call, 2, fmt::format("the shape {} has {}", ir::FieldText(shape), problem));
+}
+
 int64_t NormalDim(int64_t dim, int64_t rank, Call call) {
   if (dim < -rank || dim >= rank)
     FailShape(call, 12, fmt::format("there is no dim {} in an array of rank {}", dim, rank));

@@ -45,6 +45,8 @@ Array ToFloat(const Operand& x, Call call);
 // Returns the same value with a weak type.
 Array Weak(const Array& x);
 
+// C2: throws ShapeError for negative sizes and too many elements.
+void CheckShape(const ir::Shape& shape, Call call);
 // Returns `dim` counted from the front; throws ShapeError.
 int64_t NormalDim(int64_t dim, int64_t rank, Call call);
 std::vector<int64_t> NormalDims(const Dims& dims, int64_t rank, Call call);

@@ -1,11 +1,11 @@
 // Reductions and running reductions, NumPy's and the strict ones.
+#include "api/reduce.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "api/operands.h"
 #include "base/defaults.h"
 #include "ops/params.h"
 
@@ -13,15 +13,11 @@ namespace tessera {
 namespace {
 
 using api::Call;
+using api::Count;
+using api::Reduce;
+using api::Reduced;
 
 const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
-
-struct Reduced {
-  const ir::OpDef& op;
-  std::vector<int64_t> dims;
-  bool keepdims = false;
-  std::optional<PartitionSpec> out_sharding = {};
-};
 
 // The spec of the result with dims of size 1 kept, without those dims.
 PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dims) {
@@ -35,7 +31,9 @@ PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dim
   return out;
 }
 
-Array Reduce(const Array& x, Reduced r, Call call) {
+}  // namespace
+
+Array api::Reduce(const Array& x, Reduced r, Call call) {
   std::sort(r.dims.begin(), r.dims.end());
   ir::Shape kept = ShapeOf(x);
   for (int64_t d : r.dims) kept[static_cast<size_t>(d)] = 1;
@@ -45,6 +43,14 @@ Array Reduce(const Array& x, Reduced r, Call call) {
                      {.out_sharding = r.out_sharding, .rank = rank});
   return r.keepdims ? api::Reshape(y, kept, call) : y;
 }
+
+double api::Count(const Array& x, const std::vector<int64_t>& dims) {
+  double n = 1;
+  for (int64_t d : dims) n *= static_cast<double>(ShapeOf(x)[static_cast<size_t>(d)]);
+  return n;
+}
+
+namespace {
 
 // What sums and products are taken in: bools and small ints widen to the default int.
 DType SumDType(DType t) {
@@ -84,12 +90,6 @@ Array Logical(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOpti
   return Reduce(
       a, {op, api::NormalDims(dims, api::TypeOf(a)->rank(), call), o.keepdims, o.out_sharding},
       call);
-}
-
-double Count(const Array& x, const std::vector<int64_t>& dims) {
-  double n = 1;
-  for (int64_t d : dims) n *= static_cast<double>(ShapeOf(x)[static_cast<size_t>(d)]);
-  return n;
 }
 
 // Means of f16 and bf16 are summed in f32.
@@ -226,73 +226,6 @@ Array average(Operand x, Dims dims, AverageOptions options, Loc loc) {
   return div(total, sum(weights, dims, {.keepdims = options.keepdims}, loc), {}, loc);
 }
 
-namespace {
-
-// The largest (smallest) of numbers that are not negative; the largest of nothing is 0.
-Array ExtremeSize(const Array& x, Reduced r, Call call) {
-  bool empty = Count(x, r.dims) == 0;
-  if (empty && &r.op == &ops::kReduceMin)
-    api::FailShape(call, 18, "the dims are empty: there is no smallest element");
-  Array y = Reduce(x, std::move(r), call);
-  return empty ? zeros_like(y, {}, call.loc) : y;
-}
-
-Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
-  Loc loc = call.loc;
-  auto extreme = [&](const ir::OpDef& op) {
-    return ExtremeSize(abs(x, loc), {op, sum.dims, sum.keepdims, sum.out_sharding}, call);
-  };
-  if (std::isinf(ord)) return extreme(ord > 0 ? ops::kReduceMax : ops::kReduceMin);
-  if (ord == 0)
-    return Reduce(api::Convert(ne(x, Operand(0, loc), {}, loc), api::TypeOf(x)->dtype(), call), sum,
-                  call);
-  if (ord == 1) return Reduce(abs(x, loc), sum, call);
-  if (ord == 2) return sqrt(Reduce(mul(x, x, {}, loc), sum, call), loc);
-  Array total = Reduce(pow(abs(x, loc), Operand(ord, loc), {}, loc), sum, call);
-  return pow(total, Operand(1 / ord, loc), {}, loc);
-}
-
-// The largest (smallest) sum over columns, or rows, of absolute values.
-Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
-  bool infinite = std::isinf(ord);
-  if (!infinite && std::abs(ord) != 1)
-    api::FailShape(call, 17, fmt::format("the norm of order {} of matrices is not there", ord),
-                   {"orders are 1, -1, inf and -inf; left out, the norm is Frobenius's"});
-  Array sums = Reduce(abs(x, call.loc), {sum.op, {sum.dims[infinite ? 1 : 0]}, true}, call);
-  const ir::OpDef& extreme = ord > 0 ? ops::kReduceMax : ops::kReduceMin;
-  return ExtremeSize(sums, {extreme, sum.dims, sum.keepdims, sum.out_sharding}, call);
-}
-
-}  // namespace
-
-Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
-  Call call{"norm", loc};
-  Array a = api::ToFloat(x, call);
-  Reduced sum{ops::kReduceSum, api::NormalDims(dims, api::TypeOf(a)->rank(), call),
-              options.keepdims, options.out_sharding};
-  size_t n = sum.dims.size();
-  if (n != 1 && n != 2 && (options.ord || !dims.all()))
-    api::FailShape(call, 12, fmt::format("norms are of one dim or two, not {}", n));
-  if (!options.ord) return VectorNorm(a, 2, sum, call);
-  return n == 1 ? VectorNorm(a, *options.ord, sum, call) : MatrixNorm(a, *options.ord, sum, call);
-}
-
-// max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not
-// arise.
-Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  Call call{"logsumexp", loc};
-  Array a = api::ToFloat(x, call);
-  if (!options.dtype.is_default()) a = api::Convert(a, options.dtype, call);
-  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
-  Array top = Reduce(a, {ops::kReduceMax, d, true}, call);
-  Array zero = api::ScalarOf(0, api::TypeOf(a)->dtype(), false, call);
-  Array shift = where(isfinite(top, loc), top, zero, {}, loc);
-  Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
-                       {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  Array back = options.keepdims ? shift : api::Reshape(shift, ShapeOf(total), call);
-  return add(log(total, loc), back, {}, loc);
-}
-
 Array argmax(Operand x, int dim, ArgOptions options, Loc loc) {
   return Arg(ops::kArgmax, x, dim, options, {"argmax", loc});
 }
@@ -333,42 +266,6 @@ Array cummin(Operand x, int dim, CumOptions o, Loc loc) {
 }
 Array cumlogsumexp(Operand x, int dim, CumOptions o, Loc loc) {
   return Running(ops::kCumlogsumexp, x, dim, o, {"cumlogsumexp", loc}, true);
-}
-
-// ---- composed of reductions ----
-
-namespace {
-Array ShiftedByMax(const Array& a, const std::vector<int64_t>& dims, Call call) {
-  return sub(a, Reduce(a, {ops::kReduceMax, dims, true}, call), {}, call.loc);
-}
-}  // namespace
-
-Array softmax(Operand x, Dims dims, Loc loc) {
-  Call call{"softmax", loc};
-  Array a = api::ToFloat(x, call);
-  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
-  Array e = exp(ShiftedByMax(a, d, call), loc);
-  return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
-}
-
-Array log_softmax(Operand x, Dims dims, Loc loc) {
-  Call call{"log_softmax", loc};
-  Array a = api::ToFloat(x, call);
-  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
-  Array shifted = ShiftedByMax(a, d, call);
-  return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
-             loc);
-}
-
-Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, LayerNormOptions options,
-                 Loc loc) {
-  Call call{"layer_norm", loc};
-  Array a = api::ToFloat(x, call);
-  Array centre = mean(a, dims, {.keepdims = true}, loc);
-  Array away = sub(a, centre, {}, loc);
-  Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);
-  Array unit = mul(away, rsqrt(add(spread, Operand(options.epsilon, loc), {}, loc), loc), {}, loc);
-  return add(mul(unit, scale, {}, loc), bias, {}, loc);
 }
 
 }  // namespace tessera

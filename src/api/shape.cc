@@ -1,18 +1,14 @@
-// Functions that make, reshape, cut and join arrays.
+// Functions that reshape, cut and join arrays.
 #include "base/shape.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "api/edits.h"
 #include "api/operands.h"
-#include "base/defaults.h"
-#include "compile/concrete.h"
 #include "ops/params.h"
-#include "trace/scopes.h"
 
 namespace tessera {
 namespace {
@@ -21,12 +17,6 @@ using api::Call;
 
 Array Use(const Operand& x, Call call) { return api::ToArray(x, call); }
 const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
-
-// C2: a shape without negative sizes, and not too many elements.
-void CheckShape(const ir::Shape& shape, Call call) {
-  if (std::string problem = ir::SizeProblem(shape); !problem.empty())
-    api::FailShape(call, 2, fmt::format("the shape {} has {}", ir::FieldText(shape), problem));
-}
 
 // Applies an op that reads dims by position.
 Array RunWithEdits(const ir::OpDef& op, const ir::ParamsPtr& params,
@@ -388,158 +378,6 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc) {
     return std::vector<Array>{api::Run(
         ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), xs, call)};
   })[0];
-}
-
-// ---- make ----
-
-namespace {
-
-// A spec without what it says of unreduced and reduced axes.
-std::optional<PartitionSpec> DimsOf(const std::optional<PartitionSpec>& spec) {
-  if (!spec) return spec;
-  return PartitionSpec(spec->dims());
-}
-
-// What was made as DimsOf(spec), laid out as the spec says.
-Array Placed(const Array& x, const std::optional<PartitionSpec>& spec, Loc loc) {
-  return spec == DimsOf(spec) ? x : reshard(x, *spec, loc);
-}
-
-Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
-  CheckShape(shape.dims(), call);
-  Array v;
-  if (value.scalar()) {
-    DType t = options.dtype;
-    if (t.is_default())
-      t = value.scalar()->kind() == Scalar::kFloat  ? base::DefaultFloat()
-          : value.scalar()->kind() == Scalar::kBool ? bool_
-                                                    : base::DefaultInt();
-    bool truncates =
-        !options.dtype.is_default() && t.is_integer() && value.scalar()->kind() == Scalar::kFloat;
-    v = truncates ? api::Convert(api::ToArray(value, call), t, call)
-                  : api::ScalarOf(*value.scalar(), t, false, call);
-  } else {
-    v = api::ToArray(value, call);
-    if (!options.dtype.is_default()) v = api::Convert(v, options.dtype, call);
-  }
-  return broadcast_to(v, shape, {.out_sharding = options.out_sharding}, call.loc);
-}
-
-// The layout of x, unless the options say another.
-Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
-  Array a = Use(x, call);
-  DType t = options.dtype.is_default() ? api::TypeOf(a)->dtype() : options.dtype;
-  bool weak = options.dtype.is_default() && api::TypeOf(a)->weak();
-  Array v = value.scalar() ? api::ScalarOf(*value.scalar(), t, weak, call)
-                           : api::Convert(api::ToArray(value, call), t, call);
-  if (options.out_sharding)
-    return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
-  return api::Filled(v, ShapeOf(a), api::TypeOf(a)->sharding(), call);
-}
-
-}  // namespace
-
-Array zeros(Shape shape, CreateOptions options, Loc loc) {
-  if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
-  return Create(std::move(shape), 0, options, {"zeros", loc});
-}
-Array ones(Shape shape, CreateOptions options, Loc loc) {
-  if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
-  return Create(std::move(shape), 1, options, {"ones", loc});
-}
-Array full(Shape shape, Operand value, CreateOptions options, Loc loc) {
-  return Create(std::move(shape), value, options, {"full", loc});
-}
-Array zeros_like(Operand x, CreateOptions options, Loc loc) {
-  return Like(x, 0, options, {"zeros_like", loc});
-}
-Array ones_like(Operand x, CreateOptions options, Loc loc) {
-  return Like(x, 1, options, {"ones_like", loc});
-}
-Array full_like(Operand x, Operand value, CreateOptions options, Loc loc) {
-  return Like(x, value, options, {"full_like", loc});
-}
-
-Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
-  Call call{"iota", loc};
-  CheckShape(shape.dims(), call);
-  auto rank = static_cast<int>(shape.dims().size());
-  ir::ShapeAndDType wanted{shape.dims(),
-                           options.dtype.is_default() ? base::DefaultInt() : options.dtype};
-  std::optional<PartitionSpec> dims = DimsOf(options.out_sharding);
-  Array index =
-      api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{api::NormalDim(dim, rank, call)}}), {},
-               call, {.wanted = &wanted, .out_sharding = dims, .rank = rank});
-  return Placed(index, options.out_sharding, loc);
-}
-
-Array arange(Scalar stop, CreateOptions options, Loc loc) {
-  return arange(Scalar(0), stop, Scalar(1), options, loc);
-}
-Array arange(Scalar start, Scalar stop, CreateOptions options, Loc loc) {
-  return arange(start, stop, Scalar(1), options, loc);
-}
-Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc loc) {
-  Call call{"arange", loc};
-  bool floats = start.kind() == Scalar::kFloat || stop.kind() == Scalar::kFloat ||
-                step.kind() == Scalar::kFloat;
-  DType t = !options.dtype.is_default() ? options.dtype
-            : floats                    ? base::DefaultFloat()
-                                        : base::DefaultInt();
-  if (step.as_double() == 0) api::FailShape(call, 17, "the step is 0");
-  double count =
-      std::max(0.0, std::ceil((stop.as_double() - start.as_double()) / step.as_double()));
-  if (!(count < 1e15)) api::FailShape(call, 2, "the range has no end");
-  // Counted in the result's dtype, or in the default float where the numbers are floats.
-  DType work = floats && !t.is_floating() ? base::DefaultFloat()
-               : t.is_bool()              ? base::DefaultInt()
-                                          : t;
-  Array index = iota(Shape(static_cast<int64_t>(count)), 0,
-                     {.dtype = work, .out_sharding = DimsOf(options.out_sharding)}, loc);
-  if (step.as_double() != 1) index = mul(index, api::ScalarOf(step, work, false, call), {}, loc);
-  if (start.as_double() != 0) index = add(index, api::ScalarOf(start, work, false, call), {}, loc);
-  return Placed(api::Convert(index, t, call), options.out_sharding, loc);
-}
-
-Array eye(int64_t n, EyeOptions options, Loc loc) {
-  Call call{"eye", loc};
-  int64_t m = options.columns.value_or(n);
-  if (n < 0 || m < 0)
-    api::FailShape(call, 2, fmt::format("a matrix of {} rows and {} columns does not exist", n, m));
-  DType t = options.dtype.is_default() ? base::DefaultFloat() : options.dtype;
-  CreateOptions counting{.dtype = i32, .out_sharding = DimsOf(options.out_sharding)};
-  Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
-  if (options.diagonal != 0)
-    rows = add(rows, api::ScalarOf(options.diagonal, i32, false, call), {}, loc);
-  return Placed(api::Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);
-}
-
-// lo * (1 - i/(n-1)) + hi * i/(n-1), with the last one exactly hi; i/n without the endpoint. Ends
-// that are arrays get a new first dim.
-Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
-  Call call{"linspace", loc};
-  if (n < 0) api::FailShape(call, 2, fmt::format("{} points do not exist", n));
-  DType t =
-      options.dtype.is_default() ? api::FloatOf(api::PromotedDType({lo, hi}, call)) : options.dtype;
-  DType work = t.is_floating() ? t : base::DefaultFloat();
-  std::vector<Array> ends = api::PromoteTo(work, {lo, hi}, call);
-  size_t rank = std::max(ShapeOf(ends[0]).size(), ShapeOf(ends[1]).size());
-  ir::Shape line(rank + 1, 1);
-  line[0] = n;
-  Array index =
-      reshape(iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc),
-              Shape(line), {}, loc);
-  int64_t steps = std::max<int64_t>(options.endpoint ? n - 1 : n, 1);
-  Array last = api::ScalarOf(static_cast<double>(steps), work, false, call);
-  Array part = divide(api::Convert(index, work, call), last, {}, loc);
-  Array one = api::ScalarOf(1, work, false, call);
-  Array points =
-      add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
-  if (n > 1 && options.endpoint)
-    points =
-        where(eq(index, api::ScalarOf(n - 1, i32, false, call), {}, loc), ends[1], points, {}, loc);
-  if (!t.is_floating()) points = floor(points, loc);
-  return api::Convert(points, t, call);
 }
 
 }  // namespace tessera

@@ -1,0 +1,162 @@
+// Functions composed of others: activations, norms, softmax.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "api/reduce.h"
+#include "base/defaults.h"
+
+namespace tessera {
+namespace {
+
+using api::Call;
+using api::Count;
+using api::Reduce;
+using api::Reduced;
+
+const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+
+}  // namespace
+
+// ---- activations ----
+
+Array relu(Operand x, Loc loc) {
+  Array a = api::ToArray(x, {"relu", loc});
+  return maximum(a, Operand(0, loc), {}, loc);
+}
+Array silu(Operand x, Loc loc) {
+  Array a = api::ToArray(x, {"silu", loc});
+  return mul(a, logistic(a, loc), {}, loc);
+}
+// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels.
+Array softplus(Operand x, Loc loc) {
+  Call call{"softplus", loc};
+  Array a = api::ToArray(x, call);
+  if (api::TypeOf(a)->dtype().is_bool()) a = api::Convert(a, base::DefaultInt(), call);
+  a = api::ToFloat(a, call);
+  Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
+  return where(isnan(a, loc), a, add(relu(a, loc), tail, {}, loc), {}, loc);
+}
+Array gelu(Operand x, GeluOptions options, Loc loc) {
+  Array a = api::ToFloat(x, {"gelu", loc});
+  if (!options.approximate) {
+    Array tail = erfc(mul(a, Operand(-1 / std::numbers::sqrt2, loc), {}, loc), loc);
+    return mul(a, mul(Operand(0.5, loc), tail, {}, loc), {}, loc);
+  }
+  Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
+  Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
+  // (1 + tanh(t)) / 2 as logistic(2t) does not cancel where t is negative. Of narrow floats it is
+  // written out as JAX does, whose roundings its users compare with.
+  if (api::TypeOf(a)->dtype().size() >= 4)
+    return mul(a, logistic(mul(Operand(std::sqrt(8 / std::numbers::pi), loc), bent, {}, loc), loc),
+               {}, loc);
+  Array inner = mul(Operand(std::sqrt(2 / std::numbers::pi), loc), bent, {}, loc);
+  Array twice = add(Operand(1.0, loc), tanh(inner, loc), {}, loc);
+  return mul(a, mul(Operand(0.5, loc), twice, {}, loc), {}, loc);
+}
+
+// ---- norms ----
+
+namespace {
+
+// The largest (smallest) of numbers that are not negative; the largest of nothing is 0.
+Array ExtremeSize(const Array& x, Reduced r, Call call) {
+  bool empty = Count(x, r.dims) == 0;
+  if (empty && &r.op == &ops::kReduceMin)
+    api::FailShape(call, 18, "the dims are empty: there is no smallest element");
+  Array y = Reduce(x, std::move(r), call);
+  return empty ? zeros_like(y, {}, call.loc) : y;
+}
+
+Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
+  Loc loc = call.loc;
+  auto extreme = [&](const ir::OpDef& op) {
+    return ExtremeSize(abs(x, loc), {op, sum.dims, sum.keepdims, sum.out_sharding}, call);
+  };
+  if (std::isinf(ord)) return extreme(ord > 0 ? ops::kReduceMax : ops::kReduceMin);
+  if (ord == 0)
+    return Reduce(api::Convert(ne(x, Operand(0, loc), {}, loc), api::TypeOf(x)->dtype(), call), sum,
+                  call);
+  if (ord == 1) return Reduce(abs(x, loc), sum, call);
+  if (ord == 2) return sqrt(Reduce(mul(x, x, {}, loc), sum, call), loc);
+  Array total = Reduce(pow(abs(x, loc), Operand(ord, loc), {}, loc), sum, call);
+  return pow(total, Operand(1 / ord, loc), {}, loc);
+}
+
+// The largest (smallest) sum over columns, or rows, of absolute values.
+Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
+  bool infinite = std::isinf(ord);
+  if (!infinite && std::abs(ord) != 1)
+    api::FailShape(call, 17, fmt::format("the norm of order {} of matrices is not there", ord),
+                   {"orders are 1, -1, inf and -inf; left out, the norm is Frobenius's"});
+  Array sums = Reduce(abs(x, call.loc), {sum.op, {sum.dims[infinite ? 1 : 0]}, true}, call);
+  const ir::OpDef& extreme = ord > 0 ? ops::kReduceMax : ops::kReduceMin;
+  return ExtremeSize(sums, {extreme, sum.dims, sum.keepdims, sum.out_sharding}, call);
+}
+
+}  // namespace
+
+Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
+  Call call{"norm", loc};
+  Array a = api::ToFloat(x, call);
+  Reduced sum{ops::kReduceSum, api::NormalDims(dims, api::TypeOf(a)->rank(), call),
+              options.keepdims, options.out_sharding};
+  size_t n = sum.dims.size();
+  if (n != 1 && n != 2 && (options.ord || !dims.all()))
+    api::FailShape(call, 12, fmt::format("norms are of one dim or two, not {}", n));
+  if (!options.ord) return VectorNorm(a, 2, sum, call);
+  return n == 1 ? VectorNorm(a, *options.ord, sum, call) : MatrixNorm(a, *options.ord, sum, call);
+}
+
+// max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not
+// arise.
+Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  Call call{"logsumexp", loc};
+  Array a = api::ToFloat(x, call);
+  if (!options.dtype.is_default()) a = api::Convert(a, options.dtype, call);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  Array top = Reduce(a, {ops::kReduceMax, d, true}, call);
+  Array zero = api::ScalarOf(0, api::TypeOf(a)->dtype(), false, call);
+  Array shift = where(isfinite(top, loc), top, zero, {}, loc);
+  Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
+                       {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+  Array back = options.keepdims ? shift : api::Reshape(shift, ShapeOf(total), call);
+  return add(log(total, loc), back, {}, loc);
+}
+
+namespace {
+Array ShiftedByMax(const Array& a, const std::vector<int64_t>& dims, Call call) {
+  return sub(a, Reduce(a, {ops::kReduceMax, dims, true}, call), {}, call.loc);
+}
+}  // namespace
+
+Array softmax(Operand x, Dims dims, Loc loc) {
+  Call call{"softmax", loc};
+  Array a = api::ToFloat(x, call);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  Array e = exp(ShiftedByMax(a, d, call), loc);
+  return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
+}
+
+Array log_softmax(Operand x, Dims dims, Loc loc) {
+  Call call{"log_softmax", loc};
+  Array a = api::ToFloat(x, call);
+  std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
+  Array shifted = ShiftedByMax(a, d, call);
+  return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
+             loc);
+}
+
+Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, LayerNormOptions options,
+                 Loc loc) {
+  Call call{"layer_norm", loc};
+  Array a = api::ToFloat(x, call);
+  Array centre = mean(a, dims, {.keepdims = true}, loc);
+  Array away = sub(a, centre, {}, loc);
+  Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);
+  Array unit = mul(away, rsqrt(add(spread, Operand(options.epsilon, loc), {}, loc), loc), {}, loc);
+  return add(mul(unit, scale, {}, loc), bias, {}, loc);
+}
+
+}  // namespace tessera
