@@ -167,6 +167,42 @@ struct ReferenceCall {
 // The obvious computation on whole tensors: the oracle of the tests.
 using ReferenceFn = void (*)(const ReferenceCall&);
 
+// An instruction, while its derivative is built. Values are of the program that is being built; in
+// a transpose the operands that depend on the tangents are -1, and there are no results.
+struct DiffCall {
+  Builder& builder;
+  const OpDef& op;
+  const ParamsPtr& params;
+  absl::Span<const ValueId> operands, results;
+  Types operand_types, result_types;
+};
+// Returns the result's tangent for one of an operand; linear in it.
+using TangentFn = ValueId (*)(const DiffCall&, ValueId tangent);
+// Returns the results' tangents for those of the operands; -1 is zero everywhere.
+using JvpFn = std::vector<ValueId> (*)(const DiffCall&, absl::Span<const ValueId> tangents);
+// Returns the cotangent of operand k, in which the op is linear, for that of the only result.
+using TransposeFn = ValueId (*)(const DiffCall&, ValueId cotangent, size_t k);
+
+// In which operands an op is linear its dimension map says (DimMap::linear). The tangent of those is
+// the op itself, of the tangents.
+struct Derivative {
+  // The others, by operand. Null: the derivative is zero almost everywhere. Of an operand in which
+  // the op is linear: how its tangent travels where the others of its group have none; null: beside
+  // zeros.
+  std::array<TangentFn, 3> of = {};
+  TransposeFn transpose = nullptr;  // of ops that are linear in an operand
+};
+// An op with several results, or one whose tangent is no sum over operands.
+struct Structural {
+  JvpFn jvp;
+};
+// Of an op with regions: what its regions say.
+struct ByRegions {};
+struct NotDifferentiable {
+  const char* why;  // what a user reads
+};
+using Diff = std::variant<Derivative, Structural, ByRegions, NotDifferentiable>;
+
 // A field that cannot be left out: no default constructor.
 template <class T>
 class Required {
@@ -197,6 +233,7 @@ struct OpDef {
   Required<DimsRule> dims;
   Required<Lowering> lowering;
   Required<ReferenceFn> reference;
+  Required<Diff> diff;
   ParamsKind params = {};
   double flops_per_point = 0;  // per point of the iteration space
   bool out_sharding = false;   // takes one

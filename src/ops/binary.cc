@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "ops/derivatives.h"
 #include "ops/elementwise.h"
 
 namespace tessera::ops {
@@ -133,6 +134,53 @@ void Clamp(const ElementCall& e) {
   e.SetInt(SmallerInt(raised, e.IntOf(2)));
 }
 
+// ---- Derivatives --------------------------------------------------------------------------------
+
+constexpr auto OfLeft = [](X g, X, X, X) { return g; };
+constexpr auto OfMinus = [](X g, X, X, X) { return -g; };
+
+ir::ValueId SubTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  return k == 0 ? cotangent : (-X(c.builder, cotangent)).id();
+}
+ir::ValueId MulTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  return (X(c.builder, cotangent) * X(c.builder, c.operands[1 - k])).id();
+}
+ir::ValueId DivTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  return (X(c.builder, cotangent) / X(c.builder, c.operands[1])).id();
+}
+ir::ValueId SelectTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  const X which(c.builder, c.operands[0]), ct(c.builder, cotangent), zero = ct.Number(0);
+  return (k == 2 ? Where(which, ct, zero) : Where(which, zero, ct)).id();
+}
+
+X Truncated(X x) { return Sign(x) * Floor(Abs(x)); }
+X OneAtZero(X x) { return Where(Equal(x, x.Number(0)), x.Number(1), x); }
+
+// Finite at exponent 0 and, in the exponent, at base 0.
+constexpr auto PowOfBase = [](X g, X a, X b, X) {
+  const X zero = b.Number(0), is_zero = Equal(b, zero);
+  return g * Where(is_zero, zero, b * Pow(a, Where(is_zero, b.Number(1), b - 1)));
+};
+constexpr auto PowOfExponent = [](X g, X a, X, X y) { return g * (Log(OneAtZero(a)) * y); };
+
+// Of maximum and minimum: all of it to the operand that is the result, half of it to each of two
+// that are equal.
+template <int k>
+constexpr auto ExtremeOf = [](X g, X a, X b, X y) {
+  const X mine = k == 0 ? a : b, other = k == 0 ? b : a, one = y.Number(1);
+  const X share = Where(Equal(other, y), y.Number(0.5), one);
+  return g * Where(Equal(mine, y), share, y.Number(0));
+};
+
+constexpr auto ClampOfOperand = [](X g, X lo, X x, X hi, X y) {
+  return g * Where(And(Less(lo, x), Less(x, hi)), y.Number(1), y.Number(0));
+};
+template <int k>
+constexpr auto ClampOfBound = [](X g, X lo, X x, X hi, X y) {
+  const X beyond = k == 0 ? And(Less(x, lo), Less(lo, hi)) : Less(hi, x);
+  return g * Where(beyond, y.Number(1), y.Number(0));
+};
+
 using enum ScalarOp;
 using enum Class;
 using enum Linear;
@@ -143,129 +191,153 @@ constexpr OpDef kOps[] = {
             .op = kAdd,
             .takes = kNumber,
             .linear = kBoth,
-            .reference = Numbers<Sum, Sum>}),
+            .reference = Numbers<Sum, Sum>,
+            .diff = By<OfLeft, OfLeft>(Same)}),
     Binary({.name = "sub",
             .doc = "a - b",
             .op = kSub,
             .takes = kNumber,
             .linear = kBoth,
-            .reference = Numbers<Difference, Difference>}),
+            .reference = Numbers<Difference, Difference>,
+            .diff = By<OfLeft, OfMinus>(SubTranspose)}),
     Binary({.name = "mul",
             .doc = "a * b",
             .op = kMul,
             .takes = kNumber,
             .linear = kEach,
-            .reference = Numbers<Product, Product>}),
+            .reference = Numbers<Product, Product>,
+            .diff = ir::Derivative{.transpose = MulTranspose}}),
     Binary({.name = "div",
             .doc = "a / b; integers truncate, and x / 0 has every bit set.",
             .op = kDiv,
             .takes = kNumber,
             .linear = kFirst,
             .flops = 2,
-            .reference = Numbers<Ratio, Quotient>}),
+            .reference = Numbers<Ratio, Quotient>,
+            .diff = By<nullptr, [](X g, X, X b, X y) { return g * -(y / b); }>(DivTranspose)}),
     Binary({.name = "rem",
             .doc = "Remainder with the sign of a; x rem 0 is x.",
             .op = kRem,
             .takes = kNumber,
             .flops = 4,
-            .reference = Numbers<std::fmod, Remainder>}),
+            .reference = Numbers<std::fmod, Remainder>,
+            .diff = By<OfLeft, [](X g, X a, X b, X) { return g * -Truncated(a / b); }>()}),
     Binary({.name = "pow",
             .doc = "a^b",
             .op = kPow,
             .takes = kNumber,
             .flops = 30,
-            .reference = Numbers<std::pow, Power>}),
+            .reference = Numbers<std::pow, Power>,
+            .diff = By<PowOfBase, PowOfExponent>()}),
     Binary({.name = "maximum",
             .doc = "The larger; NaN wins.",
             .op = kMax,
             .takes = kAny,
-            .reference = Numbers<Larger, LargerInt>}),
+            .reference = Numbers<Larger, LargerInt>,
+            .diff = By<ExtremeOf<0>, ExtremeOf<1>>()}),
     Binary({.name = "minimum",
             .doc = "The smaller; NaN wins.",
             .op = kMin,
             .takes = kAny,
-            .reference = Numbers<Smaller, SmallerInt>}),
+            .reference = Numbers<Smaller, SmallerInt>,
+            .diff = By<ExtremeOf<0>, ExtremeOf<1>>()}),
     Binary({.name = "atan2",
             .doc = "Angle of the point (b, a).",
             .op = kAtan2,
             .takes = kFloat,
             .flops = 20,
-            .reference = Floats<std::atan2>}),
+            .reference = Floats<std::atan2>,
+            .diff = By<[](X g, X a, X b, X) { return g * (b / (a * a + b * b)); },
+ [](X g, X a, X b, X) { return g * (-a / (a * a + b * b)); }>()}),
     Binary({.name = "nextafter",
             .doc = "The float next to a towards b.",
             .op = kNextafter,
             .takes = kFloat,
             .flops = 4,
-            .reference = Elements<Nextafter>}),
+            .reference = Elements<Nextafter>,
+            .diff = ir::NotDifferentiable{"it steps from one float to the next"}}),
     Binary({.name = "bitwise_and",
             .doc = "a & b",
             .op = kAnd,
             .takes = kBits,
-            .reference = Ints<And>}),
+            .reference = Ints<And>,
+            .diff = kZeroAlmostEverywhere}),
     Binary(
-        {.name = "bitwise_or", .doc = "a | b", .op = kOr, .takes = kBits, .reference = Ints<Or>}),
+        {.name = "bitwise_or", .doc = "a | b", .op = kOr, .takes = kBits, .reference = Ints<Or>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "bitwise_xor",
             .doc = "a ^ b",
             .op = kXor,
             .takes = kBits,
-            .reference = Ints<Xor>}),
+            .reference = Ints<Xor>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "shift_left",
             .doc = "a << b; 0 from the width on.",
             .op = kShiftLeft,
             .takes = kInteger,
-            .reference = Ints<ShiftLeft>}),
+            .reference = Ints<ShiftLeft>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "shift_right_arithmetic",
             .doc = "a >> b with the sign shifted in.",
             .op = kShiftRightArithmetic,
             .takes = kInteger,
-            .reference = Ints<ShiftRightArithmetic>}),
+            .reference = Ints<ShiftRightArithmetic>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "shift_right_logical",
             .doc = "a >> b with zeros shifted in.",
             .op = kShiftRightLogical,
             .takes = kInteger,
-            .reference = Ints<ShiftRightLogical>}),
+            .reference = Ints<ShiftRightLogical>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "eq",
             .doc = "a == b",
             .op = kEq,
             .takes = kAny,
             .to_bool = true,
-            .reference = Compares<std::equal_to<>>}),
+            .reference = Compares<std::equal_to<>>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "ne",
             .doc = "a != b",
             .op = kNe,
             .takes = kAny,
             .to_bool = true,
-            .reference = Compares<std::not_equal_to<>>}),
+            .reference = Compares<std::not_equal_to<>>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "lt",
             .doc = "a < b",
             .op = kLt,
             .takes = kAny,
             .to_bool = true,
-            .reference = Compares<std::less<>>}),
+            .reference = Compares<std::less<>>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "le",
             .doc = "a <= b",
             .op = kLe,
             .takes = kAny,
             .to_bool = true,
-            .reference = Compares<std::less_equal<>>}),
+            .reference = Compares<std::less_equal<>>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "gt",
             .doc = "a > b",
             .op = kGt,
             .takes = kAny,
             .to_bool = true,
-            .reference = Compares<std::greater<>>}),
+            .reference = Compares<std::greater<>>,
+            .diff = kZeroAlmostEverywhere}),
     Binary({.name = "ge",
             .doc = "a >= b",
             .op = kGe,
             .takes = kAny,
             .to_bool = true,
-            .reference = Compares<std::greater_equal<>>}),
+            .reference = Compares<std::greater_equal<>>,
+            .diff = kZeroAlmostEverywhere}),
     OpDef{.name = "select_n",
           .doc = "The second case where the selector is true, else the first.",
           .type = ir::TypeFn{SelectType},
           .dims = ir::DimMapFn{SelectDims},
           .lowering = ir::Elementwise{kSelect},
           .reference = Elements<Select>,
+            .diff = ir::Derivative{.transpose = SelectTranspose},
           .flops_per_point = 1,
           .out_sharding = true,
           .swaps_last = true,
@@ -276,6 +348,7 @@ constexpr OpDef kOps[] = {
           .dims = ir::DimMapFn{Dims<kNone>},
           .lowering = ir::Elementwise{kClamp},
           .reference = Elements<Clamp>,
+            .diff = By<ClampOfBound<0>, ClampOfOperand, ClampOfBound<2>>(),
           .flops_per_point = 2,
           .operand_names = {"lo", "operand", "hi"}},
 };

@@ -278,6 +278,7 @@ std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
                                                 .dims = ir::DimMapFn{CustomDims},
                                                 .lowering = ir::Kernel{MakeKernel},
                                                 .reference = ir::ReferenceFn{CustomReference},
+ .diff = ir::NotDifferentiable{"register_op was given no derivative"},
                                                 .flops_per_point = definition.flops_per_point,
                                                 .out_sharding = true,
                                                 .opaque = true},

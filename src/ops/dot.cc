@@ -5,6 +5,7 @@
 #include "base/shape.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/reference_values.h"
@@ -247,6 +248,87 @@ void TridiagonalReference(const ir::ReferenceCall& call) {
   }
 }
 
+// ---- Derivatives --------------------------------------------------------------------------------
+
+// Of lhs: the cotangent times rhs, contracted over what only rhs has; then the dims are put in lhs's
+// order. Of rhs the same with the sides exchanged.
+ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  const auto& p = ir::As<DotParams>(c.params.get());
+  const bool left = k == 0;
+  const auto &own_batch = left ? p.batch.lhs : p.batch.rhs,
+             &own_contract = left ? p.contract.lhs : p.contract.rhs,
+             &other_batch = left ? p.batch.rhs : p.batch.lhs,
+             &other_contract = left ? p.contract.rhs : p.contract.lhs;
+  const size_t own_rank = c.operand_types[k]->shape().size(),
+               other_rank = c.operand_types[1 - k]->shape().size();
+  const std::vector<int64_t> own_free = FreeDims(own_contract, own_batch, own_rank),
+                             other_free = FreeDims(other_contract, other_batch, other_rank);
+  // The result's dims: batch, free dims of lhs, free dims of rhs.
+  const auto n = static_cast<int64_t>(own_batch.size());
+  const int64_t first = left ? n + static_cast<int64_t>(own_free.size()) : n;
+  DotParams dot;
+  for (size_t i = 0; i < other_free.size(); ++i) dot.contract.lhs.push_back(first + static_cast<int64_t>(i));
+  dot.contract.rhs = other_free;
+  for (int64_t i = 0; i < n; ++i) dot.batch.lhs.push_back(i);
+  dot.batch.rhs = other_batch;
+  // The product's dims: batch, own free ones, then those that were contracted, in the other's order.
+  std::vector<int64_t> made = own_batch;
+  made.insert(made.end(), own_free.begin(), own_free.end());
+  for (int64_t d : FreeDims(other_free, other_batch, other_rank)) {
+    const auto at = std::find(other_contract.begin(), other_contract.end(), d);
+    made.push_back(own_contract[static_cast<size_t>(at - other_contract.begin())]);
+  }
+  const ir::Type* to = CotangentTypeOf(c, k);
+  TransposeParams order;
+  order.perm.resize(made.size());
+  sharding::TensorSharding layout = to->sharding();
+  Shape shape(made.size());
+  for (size_t i = 0; i < made.size(); ++i) {
+    order.perm[static_cast<size_t>(made[i])] = static_cast<int64_t>(i);
+    layout.dims[i] = to->sharding().dims[static_cast<size_t>(made[i])];
+    shape[i] = to->shape()[static_cast<size_t>(made[i])];
+  }
+  const ir::Type* type = ir::Type::Get(shape, c.result_types[0]->dtype(), layout);
+  const ir::ValueId product = c.builder.EmitTyped(kDotGeneral, ir::MakeParams(std::move(dot)),
+                                                  {cotangent, c.operands[1 - k]}, {&type, 1})[0];
+  if (std::is_sorted(order.perm.begin(), order.perm.end())) return product;
+  return AsCotangent(c, k, kTranspose, ir::MakeParams(std::move(order)), {product});
+}
+
+// The elements one place on, or back, along dim `dim`; 0 where there are none.
+X Shifted(X x, size_t dim, int64_t by) {
+  PadParams pad;
+  const size_t rank = x.type()->shape().size();
+  pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
+  pad.low[dim] = by, pad.high[dim] = -by;
+  return {x.builder(),
+          x.builder().Emit(kPad, ir::MakeParams(std::move(pad)), {x.id(), x.Number(0).id()})};
+}
+// A diagonal as a matrix of one column.
+X Column(X diagonal) {
+  ir::ShapeAndDType wanted{diagonal.type()->shape(), diagonal.type()->dtype()};
+  wanted.shape.push_back(1);
+  return {diagonal.builder(),
+          diagonal.builder().Emit(kReshape, nullptr, {diagonal.id()}, {.wanted = &wanted})};
+}
+
+// d(A^-1 b) = -A^-1 dA A^-1 b: dA has one diagonal, beside the middle one by `side`.
+template <int side>
+ir::ValueId TridiagonalTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  X x(c.builder, c.results[0]);
+  if (side != 0) x = Shifted(x, x.type()->shape().size() - 2, -side);
+  const X moved = -(Column(X(c.builder, tangent)) * x);
+  return c.builder.Emit(c.op, c.params, {c.operands[0], c.operands[1], c.operands[2], moved.id()});
+}
+
+// The transposed matrix has the outer diagonals exchanged, each moved to its new rows.
+ir::ValueId TridiagonalTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const size_t dim = c.operand_types[0]->shape().size() - 1;
+  const X dl(c.builder, c.operands[0]), du(c.builder, c.operands[2]);
+  return c.builder.Emit(c.op, c.params, {Shifted(du, dim, 1).id(), c.operands[1],
+                                         Shifted(dl, dim, -1).id(), cotangent});
+}
+
 }  // namespace
 
 constexpr OpDef kDotGeneral{.name = "dot_general",
@@ -255,6 +337,7 @@ constexpr OpDef kDotGeneral{.name = "dot_general",
                             .dims = ir::DimMapFn{DotDims},
                             .lowering = ir::Kernel{MakeDot},
                             .reference = ir::ReferenceFn{DotGeneralReference},
+ .diff = ir::Derivative{.transpose = DotTranspose},
                             .params = ir::KindOf<DotParams>(),
                             .flops_per_point = 2,
                             .out_sharding = true,
@@ -266,6 +349,7 @@ constexpr OpDef kTridiagonalSolve{.name = "tridiagonal_solve",
                                   .dims = ir::DimMapFn{TridiagonalDims},
                                   .lowering = ir::Kernel{MakeTridiagonal},
                                   .reference = ir::ReferenceFn{TridiagonalReference},
+ .diff = ir::Derivative{.of = {TridiagonalTangent<-1>, TridiagonalTangent<0>, TridiagonalTangent<1>}, .transpose = TridiagonalTranspose},
                                   .flops_per_point = 6,
                                   .operand_names = {"dl", "d", "du"}};
 

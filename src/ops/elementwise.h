@@ -134,6 +134,7 @@ struct ElementFields {
   Linear linear = Linear::kNone;
   double flops = 1;  // per element
   ir::Required<ir::ReferenceFn> reference;
+  ir::Required<ir::Diff> diff;
 };
 
 template <size_t operands>
@@ -145,6 +146,7 @@ constexpr OpDef ElementOp(const ElementFields& f) {
           .dims = DimsOf(f.linear),
           .lowering = ir::Elementwise{*f.op},
           .reference = *f.reference,
+          .diff = *f.diff,
           .flops_per_point = f.flops};
 }
 constexpr OpDef Unary(const ElementFields& f) { return ElementOp<1>(f); }

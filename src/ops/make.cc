@@ -1,6 +1,7 @@
 // Ops without operands.
 #include "kernels/kernels.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -63,6 +64,7 @@ constexpr OpDef kConstant{.name = "constant",
                             return ir::As<ConstantParams>(p).value.bits;
                           }},
                           .reference = ir::ReferenceFn{ConstantReference},
+ .diff = kZeroAlmostEverywhere,
                           .params = ir::KindOf<ConstantParams>()};
 constexpr OpDef kIota{
     .name = "iota",
@@ -72,6 +74,7 @@ constexpr OpDef kIota{
     .lowering =
         ir::IotaLike{[](const ir::Params* p) { return ir::As<IotaParams>(p).dim[0]; }, MakeIota},
     .reference = ir::ReferenceFn{IotaReference},
+ .diff = kZeroAlmostEverywhere,
     .params = ir::KindOf<IotaParams>(),
     .out_sharding = true};
 

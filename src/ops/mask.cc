@@ -3,7 +3,9 @@
 #include "base/defaults.h"
 #include "ir/move_params.h"
 #include "kernels/reduce/reduce_elements.h"
+#include "ops/derivatives.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
 #include "ops/laid_out.h"
 #include "ops/reference_values.h"
 
@@ -53,6 +55,7 @@ constexpr OpDef kMaskPadding{.name = "mask_padding",
                              .dims = ir::NoRule{"lowering makes it, of a value that is placed"},
                              .lowering = ir::Expand{ExpandMask},
                              .reference = ir::ReferenceFn{reference::SameElements},
+ .diff = kOnDevicesOnly,
                              .params = ir::KindOf<ir::MaskParams>()};
 
 Records MaskOps() {

@@ -1,6 +1,7 @@
 // Moves between shardings: reshard as the user writes it, and the collectives it becomes.
 #include "ir/move_params.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
 #include "ops/ops.h"
 #include "ops/reference_values.h"
 
@@ -13,26 +14,39 @@ std::vector<ShapeAndDType> SameType(const TypeCall& c) {
 }
 
 constexpr OpDef Mover(std::string_view name, std::string_view doc,
-                      ir::ParamsKind params = ir::KindOf<ir::MoveParams>(), ir::Move move = {}) {
+                      ir::ParamsKind params = ir::KindOf<ir::MoveParams>(), ir::Move move = {},
+                      ir::Diff diff = kOnDevicesOnly) {
   return {.name = name,
           .doc = doc,
           .type = ir::TypeFn{SameType},
           .dims = ir::NoRule{"it changes the sharding, which its result type states"},
           .lowering = move,
           .reference = ir::ReferenceFn{reference::SameElements},
+          .diff = diff,
           .params = params};
 }
+
+// A tangent moves as its value does, and a cotangent back.
+ir::ValueId MoveTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  const ir::Type* type = c.result_types[0]->WithWeak(false);
+  return c.builder.EmitTyped(c.op, c.params, {tangent}, {&type, 1})[0];
+}
+ir::ValueId MoveBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const ir::Type* type = CotangentTypeOf(c, 0);
+  return c.builder.EmitTyped(c.op, c.params, {cotangent}, {&type, 1})[0];
+}
+constexpr ir::Derivative kMoves{.of = {MoveTangent}, .transpose = MoveBack};
 
 }  // namespace
 
 constexpr OpDef kReshard =
-    Mover("reshard", "The same values laid out as the result type says.", {});
+    Mover("reshard", "The same values laid out as the result type says.", {}, {}, kMoves);
 constexpr OpDef kImpliedReshard =
     Mover("implied_reshard", "The same, where the library puts it: at a border, or inside an op.",
-          {}, {.implied = true});
+          {}, {.implied = true}, kMoves);
 constexpr OpDef kShardingConstraint =
     Mover("sharding_constraint", "The same values; propagation starts from the sharding.",
-          ir::KindOf<ir::ConstraintParams>());
+          ir::KindOf<ir::ConstraintParams>(), {}, kMoves);
 constexpr OpDef kPadToShards =
     Mover("pad_to_shards", "Zeros behind a dim until it divides; local.");
 constexpr OpDef kTrim = Mover("trim", "What pad_to_shards added is dropped; local.");

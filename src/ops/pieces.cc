@@ -3,6 +3,7 @@
 #include "base/shape.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
 #include "ops/laid_out.h"
 #include "ops/local.h"
 #include "ops/ops.h"
@@ -467,6 +468,100 @@ void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
   }
 }
 
+// ---- Derivatives --------------------------------------------------------------------------------
+
+ir::ValueId Zero(const ir::DiffCall& c) {
+  return X(c.builder, Filled(c.builder, 0, ir::Type::Get({}, c.result_types[0]->dtype(),
+                                                         c.result_types[0]->mesh())))
+      .id();
+}
+
+// Puts the cotangent back where the slice took it.
+ir::ValueId SliceTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const auto& p = ir::As<SliceParams>(c.params.get());
+  const Shape &whole = c.operand_types[0]->shape(), &part = c.result_types[0]->shape();
+  PadParams pad;
+  for (size_t d = 0; d < whole.size(); ++d) {
+    const int64_t taken = part[d] == 0 ? 0 : (part[d] - 1) * p.strides[d] + 1;
+    pad.low.push_back(p.starts[d]);
+    pad.high.push_back(whole[d] - p.starts[d] - taken);
+    pad.interior.push_back(p.strides[d] - 1);
+  }
+  return AsCotangent(c, 0, kPad, ir::MakeParams(std::move(pad)), {cotangent, Zero(c)});
+}
+
+// Of the operand: what lies between the padding. Of the padding value: the sum of all else.
+ir::ValueId OfPadded(const ir::DiffCall& c, ir::ValueId cotangent) {
+  const auto& p = ir::As<PadParams>(c.params.get());
+  PadParams cut;
+  SliceParams slice;
+  const Shape& inner = c.operand_types[0]->shape();
+  for (size_t d = 0; d < inner.size(); ++d) {
+    const int64_t step = p.interior[d] + 1, spread = inner[d] == 0 ? 0 : (inner[d] - 1) * step + 1;
+    cut.low.push_back(-p.low[d]);
+    cut.high.push_back(-p.high[d]);
+    cut.interior.push_back(0);
+    slice.starts.push_back(0);
+    slice.limits.push_back(spread);
+    slice.strides.push_back(step);
+  }
+  const bool spreads = std::any_of(p.interior.begin(), p.interior.end(), [](int64_t n) { return n; });
+  auto params = ir::MakeParams(std::move(cut));
+  if (!spreads) return AsCotangent(c, 0, kPad, params, {cotangent, Zero(c)});
+  sharding::TensorSharding layout = CotangentTypeOf(c, 0)->sharding();
+  for (size_t d = 0; d < inner.size(); ++d)
+    if (p.interior[d]) layout.dims[d].axes.clear();
+  const ir::Type* spread = ir::Type::Get(slice.limits, c.result_types[0]->dtype(), layout);
+  ir::ValueId cut_out = c.builder.EmitTyped(kPad, params, {cotangent, Zero(c)}, {&spread, 1})[0];
+  return AsCotangent(c, 0, kSlice, ir::MakeParams(std::move(slice)), {cut_out});
+}
+ir::ValueId PadTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  const ir::ValueId inner = OfPadded(c, cotangent);
+  if (k == 0) return inner;
+  const ir::Type* scalar = CotangentTypeOf(c, 1);
+  const X all(c.builder, Conform(c.builder, cotangent, scalar));
+  return (all - X(c.builder, Conform(c.builder, inner, scalar))).id();
+}
+
+ir::ValueId RevTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  return AsCotangent(c, 0, kRev, c.params, {cotangent});
+}
+
+ir::ValueId ConcatenateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  const auto dim = static_cast<size_t>(ir::As<DimParams>(c.params.get()).dim[0]);
+  SliceParams slice;
+  slice.limits = c.operand_types[k]->shape();
+  slice.starts.resize(slice.limits.size());
+  slice.strides.resize(slice.limits.size(), 1);
+  for (size_t i = 0; i < k; ++i) slice.starts[dim] += c.operand_types[i]->shape()[dim];
+  slice.limits[dim] += slice.starts[dim];
+  return AsCotangent(c, k, kSlice, ir::MakeParams(std::move(slice)), {cotangent});
+}
+
+ir::ValueId RollTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  RollParams back = ir::As<RollParams>(c.params.get());
+  back.shift = -back.shift;
+  return AsCotangent(c, 0, kRoll, ir::MakeParams(std::move(back)), {cotangent});
+}
+
+// The starts, scalars from operand `first` on, behind other operands.
+ir::ValueId WithStarts(const ir::DiffCall& c, size_t k, const OpDef& op, size_t first,
+                       std::initializer_list<ir::ValueId> operands) {
+  std::vector<ir::ValueId> all = operands;
+  all.insert(all.end(), c.operands.begin() + static_cast<long>(first), c.operands.end());
+  const ir::Type* type = CotangentTypeOf(c, k);
+  return c.builder.EmitTyped(op, nullptr, all, {&type, 1})[0];
+}
+ir::ValueId DynamicSliceTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 0));
+  return WithStarts(c, 0, kDynamicUpdateSlice, 1, {zeros, cotangent});
+}
+ir::ValueId UpdateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  if (k == 1) return WithStarts(c, 1, kDynamicSlice, 2, {cotangent});
+  const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 1));
+  return WithStarts(c, 0, kDynamicUpdateSlice, 2, {cotangent, zeros});
+}
+
 }  // namespace
 
 constexpr OpDef kSlice{.name = "slice",
@@ -475,6 +570,7 @@ constexpr OpDef kSlice{.name = "slice",
                        .dims = ir::DimMapFn{SliceDims},
                        .lowering = ir::Kernel{MakeSlice},
                        .reference = ir::ReferenceFn{SliceReference},
+ .diff = ir::Derivative{.transpose = SliceTranspose},
                        .params = ir::KindOf<SliceParams>(),
                        .foldable = true};
 constexpr OpDef kPad{.name = "pad",
@@ -483,6 +579,7 @@ constexpr OpDef kPad{.name = "pad",
                      .dims = ir::DimMapFn{PadDims},
                      .lowering = ir::Kernel{MakePad, nullptr, PadOfScalar},
                      .reference = ir::ReferenceFn{PadReference},
+ .diff = ir::Derivative{.transpose = PadTranspose},
                      .params = ir::KindOf<PadParams>(),
                      .operand_names = {"operand", "value", ""}};
 constexpr OpDef kRev{.name = "rev",
@@ -491,6 +588,7 @@ constexpr OpDef kRev{.name = "rev",
                      .dims = ir::DimMapFn{RevDims},
                      .lowering = ir::Kernel{MakeRev},
                      .reference = ir::ReferenceFn{RevReference},
+ .diff = ir::Derivative{.transpose = RevTranspose},
                      .params = ir::KindOf<DimsParams>()};
 constexpr OpDef kConcatenate{.name = "concatenate",
                              .doc = "Arrays joined along a dim.",
@@ -498,6 +596,7 @@ constexpr OpDef kConcatenate{.name = "concatenate",
                              .dims = ir::DimMapFn{ConcatenateDims},
                              .lowering = ir::Kernel{MakeConcatenate},
                              .reference = ir::ReferenceFn{ConcatenateReference},
+ .diff = ir::Derivative{.transpose = ConcatenateTranspose},
                              .params = ir::KindOf<DimParams>(),
                              .operand_names = {"", "", ""}};
 constexpr OpDef kRoll{
@@ -507,6 +606,7 @@ constexpr OpDef kRoll{
     .dims = ir::DimMapFn{RollDims},
     .lowering = ir::Kernel{MakeRoll},
     .reference = ir::ReferenceFn{RollReference},
+ .diff = ir::Derivative{.transpose = RollTranspose},
     .params = ir::KindOf<RollParams>()};
 constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .doc = "The piece that begins at the start indices, moved inside.",
@@ -514,6 +614,7 @@ constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .dims = ir::DimMapFn{DynamicSliceDims},
                               .lowering = ir::Kernel{MakeDynamicSlice},
                               .reference = ir::ReferenceFn{DynamicSliceReference},
+ .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
                               .travel = ir::Travel::kEarlyForward,
                               .operand_names = {"operand", "", ""}};
 constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
@@ -522,6 +623,7 @@ constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
                                     .dims = ir::DimMapFn{DynamicUpdateSliceDims},
                                     .lowering = ir::Kernel{MakeDynamicUpdateSlice},
                                     .reference = ir::ReferenceFn{DynamicUpdateSliceReference},
+ .diff = ir::Derivative{.transpose = UpdateTranspose},
                                     .travel = ir::Travel::kEarlyForward,
                                     .operand_names = {"operand", "update", ""}};
 

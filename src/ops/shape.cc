@@ -3,6 +3,7 @@
 
 #include "kernels/kernels.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -189,6 +190,35 @@ DimMap SameDims(const ir::DimsCall& c) {
   return map;
 }
 
+// ---- Derivatives --------------------------------------------------------------------------------
+
+ir::ValueId ReshapeTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  return AsCotangent(c, 0, kReshape, nullptr, {cotangent});
+}
+
+ir::ValueId TransposeTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const auto& perm = ir::As<TransposeParams>(c.params.get()).perm;
+  TransposeParams inverse;
+  inverse.perm.resize(perm.size());
+  for (size_t d = 0; d < perm.size(); ++d)
+    inverse.perm[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
+  return c.builder.Emit(kTranspose, ir::MakeParams(std::move(inverse)), {cotangent});
+}
+
+// Sums over the dims along which elements were repeated.
+ir::ValueId BroadcastTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const auto& dims = ir::As<BroadcastParams>(c.params.get()).dims;
+  const Shape &from = c.operand_types[0]->shape(), &to = c.result_types[0]->shape();
+  DimsParams summed;
+  for (int64_t d = 0; d < static_cast<int64_t>(to.size()); ++d) {
+    const auto at = std::find(dims.begin(), dims.end(), d);
+    const bool repeated =
+        at == dims.end() || from[static_cast<size_t>(at - dims.begin())] != base::At(to, d);
+    if (repeated) summed.dims.push_back(d);
+  }
+  return SumTo(c.builder, cotangent, summed, CotangentTypeOf(c, 0));
+}
+
 }  // namespace
 
 constexpr OpDef kReshape{.name = "reshape",
@@ -197,6 +227,7 @@ constexpr OpDef kReshape{.name = "reshape",
                          .dims = ir::DimMapFn{ReshapeDims},
                          .lowering = ir::View{},
                          .reference = ir::ReferenceFn{reference::SameElements},
+ .diff = ir::Derivative{.transpose = ReshapeTranspose},
                          .out_sharding = true,
                          .travel = ir::Travel::kEarly,
                          .foldable = true};
@@ -206,6 +237,7 @@ constexpr OpDef kTranspose{.name = "transpose",
                            .dims = ir::DimMapFn{TransposeDims},
                            .lowering = ir::Kernel{MakeTranspose},
                            .reference = ir::ReferenceFn{TransposeReference},
+ .diff = ir::Derivative{.transpose = TransposeTranspose},
                            .params = ir::KindOf<TransposeParams>(),
                            .travel = ir::Travel::kEarly};
 constexpr OpDef kBroadcastInDim{.name = "broadcast_in_dim",
@@ -214,6 +246,7 @@ constexpr OpDef kBroadcastInDim{.name = "broadcast_in_dim",
                                 .dims = ir::DimMapFn{BroadcastDims},
                                 .lowering = ir::Broadcast{MakeBroadcast},
                                 .reference = ir::ReferenceFn{BroadcastInDimReference},
+ .diff = ir::Derivative{.transpose = BroadcastTranspose},
                                 .params = ir::KindOf<BroadcastParams>(),
                                 .out_sharding = true};
 constexpr OpDef kBitcastConvertType{.name = "bitcast_convert_type",
@@ -222,6 +255,7 @@ constexpr OpDef kBitcastConvertType{.name = "bitcast_convert_type",
                                     .dims = ir::DimMapFn{BitcastDims},
                                     .lowering = ir::View{},
                                     .reference = ir::ReferenceFn{reference::SameElements},
+ .diff = kZeroAlmostEverywhere,
                                     .travel = ir::Travel::kElementwise};
 constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .doc = "x; nothing is moved or merged across it.",
@@ -229,6 +263,7 @@ constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .dims = ir::DimMapFn{SameDims},
                                      .lowering = ir::View{},
                                      .reference = ir::ReferenceFn{reference::SameElements},
+ .diff = ir::Derivative{.transpose = Same},
                                      .opaque = true,
                                      .travel = ir::Travel::kAsOne};
 

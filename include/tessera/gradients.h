@@ -1,0 +1,188 @@
+// Derivatives of functions.
+//
+//   auto [value, g] = value_and_grad(loss)(params, x, y);   // g is a tree like params
+//
+// Functions take and return trees (tree.h). Leaves that are not floating have no derivative: in a
+// tree of gradients zeros stand for them. A gradient lies as what it is the gradient of, but is
+// unreduced over the axes over which that is reduced, and the other way round.
+#pragma once
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tessera/transforms.h"
+
+namespace tessera {
+
+namespace detail {
+
+// What a linear map of arrays is kept as: a program, and what it needs of where it was made.
+struct LinearMap;
+using LinearMapRef = std::shared_ptr<const LinearMap>;
+// Returns the map's results; they go into a tree of arrays.
+std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc);
+
+struct GradOptions {
+  std::vector<int> arguments;  // numbers of those to differentiate in
+  bool value = false;          // returns the value too
+};
+Result CallGrad(const FunctionCall& call, const GradOptions& options, const Jit& cached);
+
+template <class T>
+struct IsPair : std::false_type {};
+template <class A, class B>
+struct IsPair<std::pair<A, B>> : std::true_type {};
+
+// Of grad and value_and_grad.
+template <bool with_value, int... n>
+class Grad {
+ public:
+  explicit Grad(const void* shared) : jit_(JitOptions{.name = "grad"}, shared) {}
+
+  template <class R, class Arguments>
+  static auto Like(const R& result, const Arguments& arguments) {
+    static_assert(std::is_same_v<R, Array> || IsPair<R>::value,
+                  "grad is of a function that returns a scalar Array, or a pair of that and "
+                  "whatever else it computes");
+    if constexpr (with_value)
+      return std::pair(result, Of(arguments));
+    else if constexpr (IsPair<R>::value)
+      return std::pair(Of(arguments), result.second);
+    else
+      return Of(arguments);
+  }
+  Result Call(const FunctionCall& call) const {
+    return CallGrad(call, {.arguments = {n...}, .value = with_value}, jit_);
+  }
+
+ private:
+  template <class Arguments>
+  static auto Of(const Arguments& arguments) {
+    if constexpr (sizeof...(n) == 1)
+      return std::get<n...>(arguments);
+    else
+      return std::tuple(std::get<n>(arguments)...);
+  }
+  Jit jit_;
+};
+
+// What stands for a transformed f in the caches; null if f captures something.
+template <class Transform, class F>
+const void* SharedBy(const F& f) {
+  if constexpr (std::is_empty_v<F>) {
+    static const char key = 0;
+    return &key;
+  }
+  return nullptr;
+}
+
+template <class T>
+struct IsArguments : std::false_type {};
+template <class... A>
+struct IsArguments<std::tuple<A...>> : std::true_type {};
+// The arguments of f, given as one value or a tuple of them.
+template <class T>
+auto AsArguments(T arguments) {
+  if constexpr (IsArguments<T>::value)
+    return std::apply([](auto&&... a) { return std::tuple<Traced<decltype(a)>...>(a...); },
+                      std::move(arguments));
+  else
+    return std::tuple<Traced<T>>(std::move(arguments));
+}
+template <class F, class... A>
+auto ReturnOf(const F&, const std::tuple<A...>&) -> std::decay_t<std::invoke_result_t<const F&, A...>>;
+
+// Results and tangents, in this order.
+Result CallJvp(const FunctionCall& call, TreeRef tangents);
+struct Linearization {
+  Result result;
+  LinearMapRef map;
+};
+Linearization Linearize(const FunctionCall& call);
+Linearization Vjp(const FunctionCall& call);
+
+}  // namespace detail
+
+// Returns the function that computes the gradient of f, a scalar, in argument `n` (the first): a
+// tree like it. Of several, a tuple: grad<0, 2>(f). If f returns a pair, its second part is returned
+// beside the gradient as it is. Throws ShapeError and DTypeError for values that are no floating
+// scalar and arguments without floating leaves, TraceError for ops without derivative.
+template <int... n, class F>
+auto grad(F f, Loc loc = Loc::Current()) {
+  using Transform = std::conditional_t<sizeof...(n) == 0, detail::Grad<false, 0>, detail::Grad<false, n...>>;
+  Transform transform(detail::SharedBy<Transform>(f));
+  return detail::Wrap(std::move(f), std::move(transform), loc);
+}
+// The same with the value: a pair of what f returns and the gradient.
+template <int... n, class F>
+auto value_and_grad(F f, Loc loc = Loc::Current()) {
+  using Transform = std::conditional_t<sizeof...(n) == 0, detail::Grad<true, 0>, detail::Grad<true, n...>>;
+  Transform transform(detail::SharedBy<Transform>(f));
+  return detail::Wrap(std::move(f), std::move(transform), loc);
+}
+
+// Returns f(args) and its derivative in the direction of the tangents, a tree like args whose leaves
+// have the types of those of args. args: one argument, or a tuple of them.
+template <class F, class Args>
+auto jvp(F f, Args args, Args tangents, Loc loc = Loc::Current()) {
+  auto arguments = detail::AsArguments(std::move(args));
+  auto directions = detail::AsArguments(std::move(tangents));
+  using R = decltype(detail::ReturnOf(f, arguments));
+  const detail::Result result =
+      detail::CallJvp({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, directions);
+  const R& like = result.tree.As<R>();
+  return detail::Rebuilt(std::pair(like, like), result.arrays);
+}
+
+// A linear map between trees, made by linearize and vjp.
+template <class In, class Out>
+class LinearFunction {
+ public:
+  LinearFunction(detail::LinearMapRef map, Out like) : map_(std::move(map)), like_(std::move(like)) {}
+  Out operator()(In argument, Loc loc = Loc::Current()) const {
+    return detail::Rebuilt(like_, detail::Applied(*map_, argument, loc));
+  }
+
+ private:
+  detail::LinearMapRef map_;
+  Out like_;
+};
+
+namespace detail {
+template <class Args, class Arguments>
+Args Unpacked(const Arguments& arguments) {
+  if constexpr (IsArguments<Args>::value)
+    return Args(arguments);
+  else
+    return Args(std::get<0>(arguments));
+}
+}  // namespace detail
+
+// Returns f(args), and the function from tangents of args to tangents of it. f runs once.
+template <class F, class Args>
+auto linearize(F f, Args args, Loc loc = Loc::Current()) {
+  using In = detail::Traced<Args>;
+  auto arguments = detail::AsArguments(std::move(args));
+  using R = decltype(detail::ReturnOf(f, arguments));
+  detail::Linearization l =
+      detail::Linearize({arguments, detail::BodyOf<R>(f, arguments, loc), loc});
+  R out = detail::Rebuilt(l.result.tree.As<R>(), l.result.arrays);
+  LinearFunction<In, R> tangent(std::move(l.map), out);
+  return std::pair(std::move(out), std::move(tangent));
+}
+
+// Returns f(args), and the function from cotangents of it to cotangents of args: gradients, where
+// f(args) is a scalar and its cotangent 1. f runs once.
+template <class F, class Args>
+auto vjp(F f, Args args, Loc loc = Loc::Current()) {
+  using In = detail::Traced<Args>;
+  auto arguments = detail::AsArguments(std::move(args));
+  using R = decltype(detail::ReturnOf(f, arguments));
+  detail::Linearization l = detail::Vjp({arguments, detail::BodyOf<R>(f, arguments, loc), loc});
+  R out = detail::Rebuilt(l.result.tree.As<R>(), l.result.arrays);
+  LinearFunction<R, In> pullback(std::move(l.map), detail::Unpacked<In>(arguments));
+  return std::pair(std::move(out), std::move(pullback));
+}
+
+}  // namespace tessera

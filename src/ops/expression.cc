@@ -1,0 +1,41 @@
+// Formulas over values: each operator is an op.
+#include "ops/expression.h"
+
+#include "ops/laid_out.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+
+namespace tessera::ops {
+
+using plan::ScalarOp;
+
+X X::Number(double value) const {
+  ir::HostTensor one(type()->dtype(), {1});
+  if (type()->dtype().is_floating())
+    one.SetFloat(0, value);
+  else
+    one.SetInt(0, static_cast<int64_t>(value));
+  // Beside a partial value a factor has to be the same on all devices, which a number is.
+  sharding::TensorSharding sharding;
+  sharding.mesh = type()->mesh();
+  sharding.reduced = type()->sharding().unreduced;
+  const ir::Type* scalar = ir::Type::Get({}, type()->dtype(), std::move(sharding));
+  return {*builder_, builder_->EmitTyped(kConstant, LiteralOf(one), {}, {&scalar, 1})[0]};
+}
+
+X Apply(ScalarOp op, std::initializer_list<X> operands) {
+  absl::InlinedVector<ir::ValueId, 3> ids;
+  for (const X& x : operands) ids.push_back(x.id());
+  ir::Builder& builder = operands.begin()->builder();
+  return {builder, builder.Emit(Elementwise(op), nullptr, ids)};
+}
+
+X operator-(X a) { return Apply(ScalarOp::kNeg, {a}); }
+X operator+(X a, X b) { return Apply(ScalarOp::kAdd, {a, b}); }
+X operator-(X a, X b) { return Apply(ScalarOp::kSub, {a, b}); }
+X operator*(X a, X b) { return Apply(ScalarOp::kMul, {a, b}); }
+X operator/(X a, X b) { return Apply(ScalarOp::kDiv, {a, b}); }
+
+X Where(X condition, X yes, X no) { return Apply(ScalarOp::kSelect, {condition, no, yes}); }
+
+}  // namespace tessera::ops

@@ -1,0 +1,64 @@
+// Values of a program under construction, with the operators of C++: derivative rules are formulas.
+#pragma once
+#include "ir/builder.h"
+#include "plan/fused.h"
+
+namespace tessera::ops {
+
+// Operands broadcast as those of elementwise ops do; numbers are scalars of the other's dtype.
+class X {
+ public:
+  X(ir::Builder& builder, ir::ValueId id) : builder_(&builder), id_(id) {}
+  ir::ValueId id() const { return id_; }
+  ir::Builder& builder() const { return *builder_; }
+  const ir::Type* type() const { return builder_->type(id_); }
+  // Returns a number that may stand beside this value, partial or not.
+  X Number(double value) const;
+
+ private:
+  ir::Builder* builder_;
+  ir::ValueId id_;
+};
+
+X Apply(plan::ScalarOp op, std::initializer_list<X> operands);
+
+X operator-(X a);
+X operator+(X a, X b);
+X operator-(X a, X b);
+X operator*(X a, X b);
+X operator/(X a, X b);
+inline X operator+(X a, double b) { return a + a.Number(b); }
+inline X operator-(X a, double b) { return a - a.Number(b); }
+inline X operator*(X a, double b) { return a * a.Number(b); }
+inline X operator/(X a, double b) { return a / a.Number(b); }
+inline X operator+(double a, X b) { return b.Number(a) + b; }
+inline X operator-(double a, X b) { return b.Number(a) - b; }
+inline X operator*(double a, X b) { return b.Number(a) * b; }
+inline X operator/(double a, X b) { return b.Number(a) / b; }
+
+// Functions of elements, by the names of their ops.
+#define TESSERA_FORMULA(Name, op) \
+  inline X Name(X x) { return Apply(plan::ScalarOp::op, {x}); }
+TESSERA_FORMULA(Abs, kAbs)
+TESSERA_FORMULA(Sign, kSign)
+TESSERA_FORMULA(Floor, kFloor)
+TESSERA_FORMULA(Exp, kExp)
+TESSERA_FORMULA(Log, kLog)
+TESSERA_FORMULA(Rsqrt, kRsqrt)
+TESSERA_FORMULA(Sin, kSin)
+TESSERA_FORMULA(Cos, kCos)
+TESSERA_FORMULA(Sinh, kSinh)
+TESSERA_FORMULA(Cosh, kCosh)
+TESSERA_FORMULA(Digamma, kDigamma)
+TESSERA_FORMULA(BesselI0e, kBesselI0e)
+TESSERA_FORMULA(BesselI1e, kBesselI1e)
+#undef TESSERA_FORMULA
+inline X Pow(X x, X y) { return Apply(plan::ScalarOp::kPow, {x, y}); }
+inline X Equal(X x, X y) { return Apply(plan::ScalarOp::kEq, {x, y}); }
+inline X Less(X x, X y) { return Apply(plan::ScalarOp::kLt, {x, y}); }
+inline X And(X x, X y) { return Apply(plan::ScalarOp::kAnd, {x, y}); }
+
+// Returns `yes` where the condition, a bool, is true, and `no` elsewhere.
+X Where(X condition, X yes, X no);
+
+}  // namespace tessera::ops

@@ -1,0 +1,29 @@
+// What transforms need of ops beside their rules: types of cotangents, zeros, sums, and values
+// brought to a type.
+#pragma once
+#include "ir/builder.h"
+#include "ops/params.h"
+
+namespace tessera::ops {
+
+// Whether values of the type have tangents: floating ones do.
+inline bool HasTangent(const ir::Type* type) { return type->dtype().is_floating(); }
+// Returns the type of a value's cotangent: sharded as the value, unreduced over what the value is
+// reduced over, and the other way round.
+const ir::Type* CotangentType(const ir::Type* primal);
+
+// Returns a number everywhere; a broadcast, so that devices hold no array of it.
+ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type);
+inline ir::ValueId Zeros(ir::Builder& builder, const ir::Type* type) {
+  return Filled(builder, 0, type);
+}
+// Returns a + b of one type; either may be -1, a zero that nobody made.
+ir::ValueId Sum(ir::Builder& builder, ir::ValueId a, ir::ValueId b);
+// Returns `v` summed over the dims, as a value of the type `to`, which has none of them or has them
+// with size 1.
+ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir::Type* to);
+// Returns `v` as a value of type `to`: repeated or summed along dims that the op broadcast, and laid
+// out so.
+ir::ValueId Conform(ir::Builder& builder, ir::ValueId v, const ir::Type* to);
+
+}  // namespace tessera::ops

@@ -1,0 +1,45 @@
+// Instructions with regions, as transforms see them: groups of operands that go with groups of
+// region inputs, and of region outputs that go with groups of results.
+#pragma once
+#include "ir/program.h"
+
+namespace tessera::transforms {
+
+// How an instruction's operands enter its regions. A transform adds values behind their group:
+// constants, [carries,] [xs] become constants, more constants, carries, more carries, xs, more xs.
+struct RegionLayout {
+  explicit RegionLayout(const ir::Instruction& instruction);
+
+  // Region input i is operand `first` + i (1 behind the index of a branch).
+  size_t first = 0;
+  std::vector<size_t> ins, outs;  // sizes of the groups of inputs; of outputs, which are the results
+  size_t carries = 0;             // of the loop: group 1 of the inputs, group 0 of the outputs
+  std::vector<size_t> bodies;     // regions whose outputs are the results; the others: a condition
+  bool is_loop() const { return !is_branch; }
+  bool is_branch = false;
+  // Where carry c is among the inputs; outputs begin with the carries.
+  size_t CarryInput(size_t c) const { return ins[0] + c; }
+};
+
+// Returns 0, 1, ..., with the numbers of `extra` (true: there is one more) behind each group:
+// (i, false) the value itself, (i, true) its companion.
+struct Slot {
+  size_t index;
+  bool companion;
+};
+std::vector<Slot> WithCompanions(const std::vector<size_t>& groups,
+                                 const std::vector<bool>& companions);
+
+// Returns the parameters of the instruction with so many constants and carries.
+ir::ParamsPtr WithCounts(const ir::Instruction& instruction, size_t constants, size_t carries);
+
+// The instruction with tangents: see WithCompanions.
+struct RegionJvp {
+  std::vector<ir::RegionPtr> regions;
+  ir::ParamsPtr params;
+  std::vector<Slot> operands, results;  // companion: the tangent
+};
+RegionJvp JvpOfRegions(const ir::Instruction& instruction, const std::vector<ir::ValueId>& tangents,
+                       const ir::Program& program);
+
+}  // namespace tessera::transforms

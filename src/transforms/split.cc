@@ -1,0 +1,382 @@
+// Splitting a program into a known and an unknown part.
+#include "transforms/split.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include "base/error.h"
+#include "ir/builder.h"
+#include "ir/control_params.h"
+#include "ir/regions.h"
+#include "ir/uses.h"
+#include "ops/tangents.h"
+#include "transforms/regions.h"
+#include "transforms/types.h"
+
+namespace tessera::transforms {
+namespace {
+
+using ir::ValueId;
+
+size_t Index(ValueId v) { return static_cast<size_t>(v); }
+
+[[noreturn]] void FailWhile(const ir::Instruction& i) {
+  base::ThrowTrace({.kind = {},
+                    .op = std::string(i.op->name),
+                    .label = "while_loop.C21",
+                    .where = base::Where(i.loc),
+                    .reason = "it cannot be differentiated in reverse: how many iterations it runs, "
+                              "and so what they leave behind, is known only when it has run",
+                    .operands = {},
+                    .notes = {"use scan or fori_loop with a number of steps that is known, or jvp"},
+                    .fixes = {}});
+}
+
+class Splitter {
+ public:
+  Splitter(const ir::Program& from, const std::vector<bool>& unknown_inputs)
+      : from_(from),
+        known_builder_(known_, Loc::Unknown()),
+        unknown_builder_(unknown_, Loc::Unknown()),
+        places_(from.values.size(), -1),
+        is_unknown_(from.values.size()) {
+    known_.mesh = unknown_.mesh = from.mesh;
+    for (size_t i = 0; i < from.inputs.size(); ++i) {
+      const ValueId v = from.inputs[i];
+      if (unknown_inputs[i]) unknown_inputs_.push_back(AddUnknown(v));
+      if (!unknown_inputs[i]) known_.inputs.push_back(AddKnown(v));
+    }
+    for (const ir::Capture& c : from.captures)
+      known_.captures.push_back({AddKnown(c.value), c.array});
+  }
+
+  Split Run(const std::vector<bool>& wanted) {
+    for (const ir::Instruction& i : from_.instructions) Visit(i);
+    Split out;
+    for (size_t i = 0; i < from_.outputs.size(); ++i) {
+      const ValueId v = from_.outputs[i];
+      const bool is_unknown = is_unknown_[Index(v)] || wanted[i];
+      out.unknown_outputs.push_back(is_unknown);
+      if (is_unknown)
+        unknown_.outputs.push_back(InUnknown(v));
+      else
+        known_.outputs.push_back(places_[Index(v)]);
+    }
+    DropUnusedResiduals();
+    out.residuals = residuals_.size();
+    for (const auto& [made, used] : residuals_) {
+      known_.outputs.push_back(made);
+      unknown_.inputs.push_back(used);
+    }
+    unknown_.inputs.insert(unknown_.inputs.end(), unknown_inputs_.begin(), unknown_inputs_.end());
+    ir::RemoveDead(known_);
+    out.known = std::move(known_);
+    out.unknown = std::move(unknown_);
+    return out;
+  }
+
+ private:
+  ValueId AddKnown(ValueId v) {
+    const ir::Value& value = from_.values[Index(v)];
+    return places_[Index(v)] = known_.AddValue(value.type, value.loc, value.place);
+  }
+  ValueId AddUnknown(ValueId v) {
+    const ir::Value& value = from_.values[Index(v)];
+    is_unknown_[Index(v)] = true;
+    return places_[Index(v)] = unknown_.AddValue(value.type, value.loc, value.place);
+  }
+  void SetKnown(ValueId v, ValueId made) { places_[Index(v)] = made; }
+  void SetUnknown(ValueId v, ValueId made) {
+    is_unknown_[Index(v)] = true;
+    places_[Index(v)] = made;
+  }
+
+  // Returns the value of the second part that stands for one of the program.
+  ValueId InUnknown(ValueId v) {
+    return is_unknown_[Index(v)] ? places_[Index(v)] : Residual(places_[Index(v)]);
+  }
+
+  // The same of a value of the first part: an input, or made anew if that takes no data.
+  ValueId Residual(ValueId made) {
+    if (auto it = copies_.find(made); it != copies_.end()) return it->second;
+    ValueId copy = Remade(made);
+    if (copy < 0) {
+      const ir::Value& value = known_.values[Index(made)];
+      copy = unknown_.AddValue(value.type, value.loc);
+      residuals_.emplace_back(made, copy);
+    }
+    return copies_[made] = copy;
+  }
+  ValueId Remade(ValueId made) {
+    auto it = light_.find(made);
+    if (it == light_.end()) return -1;
+    const ir::Instruction i = known_.instructions[it->second];
+    std::vector<ValueId> operands;
+    for (ValueId v : i.operands) operands.push_back(Residual(v));
+    const ir::Type* type = known_.type(made);
+    unknown_builder_.set_loc(i.loc);
+    return unknown_builder_.EmitTyped(*i.op, i.params, operands, {&type, 1})[0];
+  }
+
+  // What later instructions turned out not to need.
+  void DropUnusedResiduals() {
+    ir::RemoveDead(unknown_);
+    const std::vector<bool> used = ir::UsedValues(unknown_);
+    std::erase_if(residuals_, [&](const auto& r) { return !used[Index(r.second)]; });
+  }
+
+  void Visit(const ir::Instruction& i) {
+    const bool any = std::any_of(i.operands.begin(), i.operands.end(),
+                                 [&](ValueId v) { return is_unknown_[Index(v)]; });
+    if (any && !i.regions.empty()) return VisitRegions(i);
+    const TypesOf types(from_, i);
+    std::vector<ValueId> operands;
+    for (ValueId v : i.operands) operands.push_back(any ? InUnknown(v) : places_[Index(v)]);
+    ir::Builder& builder = any ? unknown_builder_ : known_builder_;
+    builder.set_loc(i.loc);
+    auto results = builder.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
+    for (size_t r = 0; r < results.size(); ++r)
+      any ? SetUnknown(i.results[r], results[r]) : SetKnown(i.results[r], results[r]);
+    if (!any && IsLight(i, operands)) light_[results[0]] = known_.instructions.size() - 1;
+  }
+
+  // Constants and what repeats them.
+  bool IsLight(const ir::Instruction& i, const std::vector<ValueId>& operands) const {
+    if (i.results.size() != 1 || i.op->opaque) return false;
+    const bool repeats = std::holds_alternative<ir::Broadcast>(*i.op->lowering);
+    return operands.empty() || (repeats && light_.contains(operands[0]));
+  }
+
+  // ---- loops and branches ----
+
+  struct Parts {
+    std::vector<bool> ins, outs;  // unknown ones
+    std::vector<Split> bodies;
+  };
+
+  Parts SplitBodies(const ir::Instruction& i, const RegionLayout& layout) {
+    Parts parts;
+    for (size_t k = layout.first; k < i.operands.size(); ++k)
+      parts.ins.push_back(is_unknown_[Index(i.operands[k])]);
+    parts.outs.resize(i.results.size());
+    for (;;) {
+      parts.bodies.clear();
+      const std::vector<bool> wanted = parts.outs;
+      for (size_t b : layout.bodies) {
+        parts.bodies.push_back(MakeSplit(*i.regions[b], parts.ins, wanted));
+        for (size_t r = 0; r < wanted.size(); ++r)
+          parts.outs[r] = parts.outs[r] || parts.bodies.back().unknown_outputs[r];
+      }
+      for (size_t c = 0; c < layout.carries; ++c) {
+        const size_t in = layout.CarryInput(c);
+        parts.outs[c] = parts.outs[c] || parts.ins[in];
+        if (parts.outs[c] && !parts.ins[in]) parts.ins[in] = true;
+      }
+      if (parts.outs == wanted && IsComplete(parts, layout)) return parts;
+    }
+  }
+  static bool IsComplete(const Parts& parts, const RegionLayout& layout) {
+    for (const Split& s : parts.bodies)
+      if (s.unknown_outputs != parts.outs) return false;
+    for (size_t c = 0; c < layout.carries; ++c)
+      if (parts.ins[layout.CarryInput(c)] != parts.outs[c]) return false;
+    return true;
+  }
+
+  void VisitRegions(const ir::Instruction& i) {
+    const auto kind = std::get<ir::Region>(*i.op->lowering).kind;
+    if (kind == ir::Region::kWhile) FailWhile(i);
+    known_builder_.set_loc(i.loc);
+    unknown_builder_.set_loc(i.loc);
+    const RegionLayout layout(i);
+    Parts parts = SplitBodies(i, layout);
+    kind == ir::Region::kScan ? VisitScan(i, layout, parts) : VisitSwitch(i, layout, parts);
+  }
+
+  // Which group of a body's inputs holds input k.
+  static size_t GroupOf(const RegionLayout& layout, size_t k) {
+    size_t group = 0;
+    for (size_t end = layout.ins[0]; k >= end; end += layout.ins[group]) ++group;
+    return group;
+  }
+  // Which operand a known input of a body is.
+  static size_t OperandOf(const std::vector<bool>& unknown_ins, size_t known_input) {
+    size_t k = 0;
+    for (size_t seen = 0;; ++k)
+      if (!unknown_ins[k] && seen++ == known_input) return k;
+  }
+
+  void VisitScan(const ir::Instruction& i, const RegionLayout& layout, Parts& parts) {
+    ir::Program known = std::move(parts.bodies[0].known), body = std::move(parts.bodies[0].unknown);
+    const size_t residuals = parts.bodies[0].residuals;
+    const auto params = ir::As<ir::ScanParams>(i.params.get());
+    const std::vector<ValueId> made(known.outputs.end() - static_cast<long>(residuals),
+                                    known.outputs.end());
+    known.outputs.resize(known.outputs.size() - residuals);
+    // Residuals: a constant or a slice of the whole loop's is passed on, the others are stacked.
+    struct Passed {
+      ValueId input, outside;  // of the second body; of the first part, -1 if stacked
+    };
+    std::vector<Passed> constants, xs, stacked;
+    for (size_t r = 0; r < residuals; ++r) {
+      const ValueId input = body.inputs[r];
+      auto at = std::find(known.inputs.begin(), known.inputs.end(), made[r]);
+      const size_t k = at == known.inputs.end()
+                           ? 0
+                           : OperandOf(parts.ins, static_cast<size_t>(at - known.inputs.begin()));
+      const size_t group = at == known.inputs.end() ? 1 : GroupOf(layout, k);
+      if (group == 1) {
+        known.outputs.push_back(made[r]);
+        stacked.push_back({input, -1});
+      } else {
+        (group == 0 ? constants : xs).push_back({input, places_[Index(i.operands[k])]});
+      }
+    }
+    EmitKnownScan(i, layout, parts, std::move(known), params, stacked.size());
+    for (size_t s = 0; s < stacked.size(); ++s) {
+      const auto results = known_.instructions.back().results;
+      stacked[s].outside = results[results.size() - stacked.size() + s];
+    }
+    xs.insert(xs.end(), stacked.begin(), stacked.end());
+
+    std::vector<ValueId> operands, inputs;
+    const auto pass = [&](const std::vector<Passed>& list) {
+      for (const Passed& p : list) {
+        inputs.push_back(p.input);
+        operands.push_back(Residual(p.outside));
+      }
+    };
+    size_t k = 0, next = residuals;
+    const auto pass_group = [&](size_t group) {
+      size_t count = 0;
+      for (const size_t end = k + layout.ins[group]; k < end; ++k) {
+        if (!parts.ins[k]) continue;
+        inputs.push_back(body.inputs[next++]);
+        operands.push_back(InUnknown(i.operands[k]));
+        ++count;
+      }
+      return count;
+    };
+    ir::ScanParams p = params;
+    pass(constants);
+    p.constants = static_cast<int64_t>(constants.size() + pass_group(0));
+    p.carries = static_cast<int64_t>(pass_group(1));
+    pass(xs);
+    pass_group(2);
+    body.inputs = std::move(inputs);
+    EmitUnknown(i, parts, ir::MakeParams(p), operands,
+                {std::make_shared<const ir::Program>(std::move(body))});
+  }
+
+  void EmitKnownScan(const ir::Instruction& i, const RegionLayout& layout, const Parts& parts,
+                     ir::Program body, const ir::ScanParams& params, size_t stacked) {
+    ir::ScanParams p = params;
+    p.constants = p.carries = 0;
+    std::vector<ValueId> operands;
+    for (size_t k = 0; k < parts.ins.size(); ++k) {
+      if (parts.ins[k]) continue;
+      operands.push_back(places_[Index(i.operands[k])]);
+      const size_t group = GroupOf(layout, k);
+      p.constants += group == 0;
+      p.carries += group == 1;
+    }
+    std::vector<const ir::Type*> extra;
+    for (size_t s = body.outputs.size() - stacked; s < body.outputs.size(); ++s)
+      extra.push_back(ir::Stacked(body.type(body.outputs[s]), params.length));
+    EmitKnown(i, parts, ir::MakeParams(p), operands,
+              {std::make_shared<const ir::Program>(std::move(body))}, extra);
+  }
+
+  void EmitKnown(const ir::Instruction& i, const Parts& parts, ir::ParamsPtr params,
+                 const std::vector<ValueId>& operands, std::vector<ir::RegionPtr> regions,
+                 const std::vector<const ir::Type*>& extra) {
+    std::vector<const ir::Type*> types;
+    for (size_t r = 0; r < i.results.size(); ++r)
+      if (!parts.outs[r]) types.push_back(from_.type(i.results[r]));
+    types.insert(types.end(), extra.begin(), extra.end());
+    auto results =
+        known_builder_.EmitTyped(*i.op, std::move(params), operands, types, std::move(regions));
+    for (size_t r = 0, next = 0; r < i.results.size(); ++r)
+      if (!parts.outs[r]) SetKnown(i.results[r], results[next++]);
+  }
+  void EmitUnknown(const ir::Instruction& i, const Parts& parts, ir::ParamsPtr params,
+                   const std::vector<ValueId>& operands, std::vector<ir::RegionPtr> regions) {
+    std::vector<const ir::Type*> types;
+    for (size_t r = 0; r < i.results.size(); ++r)
+      if (parts.outs[r]) types.push_back(from_.type(i.results[r]));
+    auto results =
+        unknown_builder_.EmitTyped(*i.op, std::move(params), operands, types, std::move(regions));
+    for (size_t r = 0, next = 0; r < i.results.size(); ++r)
+      if (parts.outs[r]) SetUnknown(i.results[r], results[next++]);
+  }
+
+  // Every branch returns all residuals, those of the others as zeros; residuals of one type share a
+  // place, as only one branch runs.
+  void VisitSwitch(const ir::Instruction& i, const RegionLayout& layout, Parts& parts) {
+    std::vector<const ir::Type*> slots;
+    std::vector<std::vector<size_t>> slot_of;  // per branch and residual
+    for (const Split& s : parts.bodies) {
+      std::vector<size_t>& mine = slot_of.emplace_back();
+      for (size_t r = 0; r < s.residuals; ++r) {
+        const ir::Type* type = s.unknown.type(s.unknown.inputs[r]);
+        size_t slot = 0;
+        while (slot < slots.size() &&
+               (slots[slot] != type || std::count(mine.begin(), mine.end(), slot)))
+          ++slot;
+        if (slot == slots.size()) slots.push_back(type);
+        mine.push_back(slot);
+      }
+    }
+    std::vector<ir::RegionPtr> known, unknown;
+    for (size_t b = 0; b < parts.bodies.size(); ++b) {
+      Split& s = parts.bodies[b];
+      const size_t outs = s.known.outputs.size() - s.residuals;
+      const std::vector<ValueId> made(s.known.outputs.begin() + static_cast<long>(outs),
+                                      s.known.outputs.end());
+      s.known.outputs.resize(outs);
+      std::vector<ValueId> inputs;
+      ir::Builder builder(s.known, i.loc);
+      for (size_t slot = 0; slot < slots.size(); ++slot) {
+        auto at = std::find(slot_of[b].begin(), slot_of[b].end(), slot);
+        const auto r = static_cast<size_t>(at - slot_of[b].begin());
+        const bool has = at != slot_of[b].end();
+        s.known.outputs.push_back(has ? made[r] : ops::Zeros(builder, slots[slot]));
+        inputs.push_back(has ? s.unknown.inputs[r] : s.unknown.AddValue(slots[slot], i.loc));
+      }
+      inputs.insert(inputs.end(), s.unknown.inputs.begin() + static_cast<long>(s.residuals),
+                    s.unknown.inputs.end());
+      s.unknown.inputs = std::move(inputs);
+      known.push_back(std::make_shared<const ir::Program>(std::move(s.known)));
+      unknown.push_back(std::make_shared<const ir::Program>(std::move(s.unknown)));
+    }
+    std::vector<ValueId> operands{places_[Index(i.operands[0])]};
+    for (size_t k = 0; k < parts.ins.size(); ++k)
+      if (!parts.ins[k]) operands.push_back(places_[Index(i.operands[k + layout.first])]);
+    EmitKnown(i, parts, i.params, operands, std::move(known), slots);
+    const auto results = known_.instructions.back().results;
+    operands = {InUnknown(i.operands[0])};
+    for (size_t slot = 0; slot < slots.size(); ++slot)
+      operands.push_back(Residual(results[results.size() - slots.size() + slot]));
+    for (size_t k = 0; k < parts.ins.size(); ++k)
+      if (parts.ins[k]) operands.push_back(places_[Index(i.operands[k + layout.first])]);
+    EmitUnknown(i, parts, i.params, operands, std::move(unknown));
+  }
+
+  const ir::Program& from_;
+  ir::Program known_, unknown_;
+  ir::Builder known_builder_, unknown_builder_;
+  std::vector<ValueId> places_;  // per value of the program: where it is, in the part that has it
+  std::vector<bool> is_unknown_;
+  std::vector<ValueId> unknown_inputs_;
+  std::vector<std::pair<ValueId, ValueId>> residuals_;  // made in the first part; in the second
+  absl::flat_hash_map<ValueId, ValueId> copies_;        // of values of the first part, in the second
+  absl::flat_hash_map<ValueId, size_t> light_;          // and the instruction that makes them
+};
+
+}  // namespace
+
+Split MakeSplit(const ir::Program& program, const std::vector<bool>& unknown_inputs,
+                const std::vector<bool>& wanted) {
+  return Splitter(program, unknown_inputs).Run(wanted);
+}
+
+}  // namespace tessera::transforms
