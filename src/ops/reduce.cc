@@ -188,14 +188,21 @@ void ReduceReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < out.size(); ++i) accumulators[i].StoreTo(out, i);
 }
 
+// What one op of a family says of itself.
+struct FamilyFields {
+  std::string_view name;
+  std::string_view doc;
+  ir::Required<ir::ReferenceFn> reference;
+};
+
 template <Reduction r>
-constexpr OpDef ReduceOp(std::string_view name, std::string_view doc) {
-  return {.name = name,
-          .doc = doc,
+constexpr OpDef ReduceOp(const FamilyFields& f) {
+  return {.name = f.name,
+          .doc = f.doc,
           .type = ir::TypeFn{ReduceType<r>},
           .dims = ir::DimMapFn{ReduceDims<r>},
           .lowering = ir::Reduce{r, MakeReduce<r>},
-          .reference = ir::ReferenceFn{ReduceReference},
+          .reference = *f.reference,
           .params = ir::KindOf<DimsParams>(),
           .flops_per_point = 1,
           .out_sharding = true};
@@ -290,13 +297,13 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
 }
 
 template <bool largest>
-constexpr OpDef ArgOp(std::string_view name, std::string_view doc, ir::ReferenceFn reference) {
-  return {.name = name,
-          .doc = doc,
+constexpr OpDef ArgOp(const FamilyFields& f) {
+  return {.name = f.name,
+          .doc = f.doc,
           .type = ir::TypeFn{ArgType},
           .dims = ir::DimMapFn{ArgDims},
           .lowering = ir::Kernel{MakeArg<largest>, ExpandArg<largest>},
-          .reference = reference,
+          .reference = *f.reference,
           .params = ir::KindOf<DimParams>(),
           .flops_per_point = 2};
 }
@@ -372,43 +379,49 @@ void CumLogSumExpReference(const ir::ReferenceCall& call) {
 }
 
 template <kernels::Scan scan>
-constexpr OpDef CumulativeOp(std::string_view name, std::string_view doc,
-                             ir::ReferenceFn reference) {
-  return {.name = name,
-          .doc = doc,
+constexpr OpDef CumulativeOp(const FamilyFields& f) {
+  return {.name = f.name,
+          .doc = f.doc,
           .type = ir::TypeFn{CumulativeType<scan>},
           .dims = ir::DimMapFn{CumulativeDims<scan>},
           .lowering = ir::Kernel{MakeCumulative<scan>},
-          .reference = reference,
+          .reference = *f.reference,
           .params = ir::KindOf<CumulativeParams>(),
           .flops_per_point = scan == kernels::Scan::kLogSumExp ? 30.0 : 1.0};
 }
 
 }  // namespace
 
-constexpr OpDef kReduceSum = ReduceOp<Reduction::kSum>("reduce_sum", "Sum over dims.");
-constexpr OpDef kReduceProd = ReduceOp<Reduction::kProd>("reduce_prod", "Product over dims.");
-constexpr OpDef kReduceMax =
-    ReduceOp<Reduction::kMax>("reduce_max", "Largest over dims; NaN wins.");
-constexpr OpDef kReduceMin =
-    ReduceOp<Reduction::kMin>("reduce_min", "Smallest over dims; NaN wins.");
-constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
-constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>("reduce_or", "Bitwise or over dims.");
-constexpr OpDef kArgmax = ArgOp<true>("argmax", "Index of the first largest element; NaN wins.",
-                                      ir::ReferenceFn{ArgMaxReference});
-constexpr OpDef kArgmin = ArgOp<false>("argmin", "Index of the first smallest element; NaN wins.",
-                                       ir::ReferenceFn{ArgMinReference});
-constexpr OpDef kCumsum =
-    CumulativeOp<kernels::Scan::kSum>("cumsum", "Running sum.", ir::ReferenceFn{CumSumReference});
-constexpr OpDef kCumprod = CumulativeOp<kernels::Scan::kProd>("cumprod", "Running product.",
-                                                              ir::ReferenceFn{CumProdReference});
-constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>("cummax", "Running maximum.",
-                                                            ir::ReferenceFn{CumMaxReference});
-constexpr OpDef kCummin = CumulativeOp<kernels::Scan::kMin>("cummin", "Running minimum.",
-                                                            ir::ReferenceFn{CumMinReference});
-constexpr OpDef kCumlogsumexp = CumulativeOp<kernels::Scan::kLogSumExp>(
-    "cumlogsumexp", "Running log of the sum of exponentials.",
-    ir::ReferenceFn{CumLogSumExpReference});
+constexpr OpDef kReduceSum = ReduceOp<Reduction::kSum>(
+    {.name = "reduce_sum", .doc = "Sum over dims.", .reference = ReduceReference});
+constexpr OpDef kReduceProd = ReduceOp<Reduction::kProd>(
+    {.name = "reduce_prod", .doc = "Product over dims.", .reference = ReduceReference});
+constexpr OpDef kReduceMax = ReduceOp<Reduction::kMax>(
+    {.name = "reduce_max", .doc = "Largest over dims; NaN wins.", .reference = ReduceReference});
+constexpr OpDef kReduceMin = ReduceOp<Reduction::kMin>(
+    {.name = "reduce_min", .doc = "Smallest over dims; NaN wins.", .reference = ReduceReference});
+constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>(
+    {.name = "reduce_and", .doc = "Bitwise and over dims.", .reference = ReduceReference});
+constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>(
+    {.name = "reduce_or", .doc = "Bitwise or over dims.", .reference = ReduceReference});
+constexpr OpDef kArgmax = ArgOp<true>({.name = "argmax",
+                                       .doc = "Index of the first largest element; NaN wins.",
+                                       .reference = ArgMaxReference});
+constexpr OpDef kArgmin = ArgOp<false>({.name = "argmin",
+                                        .doc = "Index of the first smallest element; NaN wins.",
+                                        .reference = ArgMinReference});
+constexpr OpDef kCumsum = CumulativeOp<kernels::Scan::kSum>(
+    {.name = "cumsum", .doc = "Running sum.", .reference = CumSumReference});
+constexpr OpDef kCumprod = CumulativeOp<kernels::Scan::kProd>(
+    {.name = "cumprod", .doc = "Running product.", .reference = CumProdReference});
+constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>(
+    {.name = "cummax", .doc = "Running maximum.", .reference = CumMaxReference});
+constexpr OpDef kCummin = CumulativeOp<kernels::Scan::kMin>(
+    {.name = "cummin", .doc = "Running minimum.", .reference = CumMinReference});
+constexpr OpDef kCumlogsumexp =
+    CumulativeOp<kernels::Scan::kLogSumExp>({.name = "cumlogsumexp",
+                                             .doc = "Running log of the sum of exponentials.",
+                                             .reference = CumLogSumExpReference});
 
 Records ReduceOps() {
   static constexpr const OpDef* kOps[] = {

@@ -9,7 +9,7 @@
 
 #include "ir/fixes.h"
 #include "ir/infer.h"
-#include "spmd/device_program.h"
+#include "spmd/lower.h"
 #include "suite/placements.h"
 #include "suite/run.h"
 #include "suite/table.h"
