@@ -33,14 +33,12 @@ std::shared_ptr<const Concrete> Whole(const Array& x, const char* op, Loc loc) {
   const ir::Type* type = c->type();
   if (type->sharding().trivial()) return c;
   sharding::TensorSharding whole = sharding::Replicated(type->mesh(), type->rank());
-  trace::Application gather{ops::kReshard,
-                            nullptr,
-                            {std::const_pointer_cast<Concrete>(c)},
-                            nullptr,
-                            nullptr,
-                            loc,
-                            op,
-                            type->WithSharding(whole)};
+  trace::Application gather{.op = ops::kReshard,
+                            .params = {},
+                            .operands = {std::const_pointer_cast<Concrete>(c)},
+                            .loc = loc,
+                            .shown_as = op,
+                            .result = type->WithSharding(whole)};
   trace::MeshDefScope mesh(type->mesh());
   trace::TraceScope now(nullptr);  // a function that is being traced reads what it captured
   return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());

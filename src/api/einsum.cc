@@ -245,11 +245,12 @@ class Einsum {
       const ir::Shape shape = ShapeOf(term.x);
       auto index = [&](size_t dim) {
         ir::ShapeAndDType counting{shape, i32};
-        trace::Application a{
-            ops::kIota, ir::MakeParams(ops::IotaParams{{static_cast<int64_t>(dim)}}),
-            {},         &counting,
-            nullptr,    call_.loc,
-            call_.name, nullptr};
+        trace::Application a{.op = ops::kIota,
+                             .params = ir::MakeParams(ops::IotaParams{{static_cast<int64_t>(dim)}}),
+                             .operands = {},
+                             .wanted = &counting,
+                             .loc = call_.loc,
+                             .shown_as = call_.name};
         sharding::TensorSharding s = api::TypeOf(term.x)->sharding();
         s.unreduced.clear();
         s.reduced.clear();

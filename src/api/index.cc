@@ -57,9 +57,12 @@ Array argsort(Operand x, int dim, SortOptions options, Loc loc) {
   Array a = api::ToArray(x, call);
   int64_t d = api::NormalDim(dim, api::TypeOf(a)->rank(), call);
   ir::ShapeAndDType counting{ShapeOf(a), base::DefaultInt()};
-  trace::Application index{
-      ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, &counting, nullptr, loc, "argsort",
-      nullptr};
+  trace::Application index{.op = ops::kIota,
+                           .params = ir::MakeParams(ops::IotaParams{{d}}),
+                           .operands = {},
+                           .wanted = &counting,
+                           .loc = loc,
+                           .shown_as = "argsort"};
   sharding::TensorSharding s = api::TypeOf(a)->sharding();
   s.unreduced.clear();
   s.reduced.clear();

@@ -19,7 +19,12 @@ int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
 // Applies an op without data of its own, laid out as told.
 Array Make(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands,
            const ir::ShapeAndDType& wanted, const TensorSharding& out, Call call) {
-  trace::Application a{op, std::move(params), {}, &wanted, nullptr, call.loc, call.name, nullptr};
+  trace::Application a{.op = op,
+                       .params = std::move(params),
+                       .operands = {},
+                       .wanted = &wanted,
+                       .loc = call.loc,
+                       .shown_as = call.name};
   for (const Array& x : operands) a.operands.push_back(trace::Use(x, call.name, call.loc));
   if (out.mesh) a.out_sharding = &out;
   return trace::Apply(a)[0];

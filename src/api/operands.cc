@@ -333,8 +333,12 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
 
 std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
                           const std::vector<Array>& operands, Call call, How how) {
-  trace::Application a{op,      std::move(params), {},        how.wanted,
-                       nullptr, call.loc,          call.name, nullptr};
+  trace::Application a{.op = op,
+                       .params = std::move(params),
+                       .operands = {},
+                       .wanted = how.wanted,
+                       .loc = call.loc,
+                       .shown_as = call.name};
   for (const Array& x : operands) a.operands.push_back(trace::Use(x, call.name, call.loc));
   std::optional<sharding::TensorSharding> out =
       ResolveSpec(how.out_sharding, how.rank, MeshOf(operands), call);
@@ -372,27 +376,23 @@ Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call) {
 Array Filled(const Array& scalar, const ir::Shape& shape, const sharding::TensorSharding& out,
              Call call) {
   ShapeAndDType wanted{shape, DType{}};
-  trace::Application a{ops::kBroadcastInDim,
-                       ir::MakeParams(ops::BroadcastParams{}),
-                       {trace::Use(scalar, call.name, call.loc)},
-                       &wanted,
-                       nullptr,
-                       call.loc,
-                       call.name,
-                       nullptr};
+  trace::Application a{.op = ops::kBroadcastInDim,
+                       .params = ir::MakeParams(ops::BroadcastParams{}),
+                       .operands = {trace::Use(scalar, call.name, call.loc)},
+                       .wanted = &wanted,
+                       .loc = call.loc,
+                       .shown_as = call.name};
   if (out.mesh) a.out_sharding = &out;
   return trace::Apply(a)[0];
 }
 
 Array Moved(const Array& x, sharding::TensorSharding to, Call call) {
-  trace::Application move{ops::kImpliedReshard,
-                          nullptr,
-                          {trace::Use(x, call.name, call.loc)},
-                          nullptr,
-                          nullptr,
-                          call.loc,
-                          call.name,
-                          TypeOf(x)->WithSharding(std::move(to))};
+  trace::Application move{.op = ops::kImpliedReshard,
+                          .params = {},
+                          .operands = {trace::Use(x, call.name, call.loc)},
+                          .loc = call.loc,
+                          .shown_as = call.name,
+                          .result = TypeOf(x)->WithSharding(std::move(to))};
   return trace::Apply(move)[0];
 }
 

@@ -32,8 +32,12 @@ Array ReshardTo(const Operand& x, const sharding::TensorSharding& s, Call call) 
     api::FailSharding(call, 10,
                       fmt::format("the meshes {} and {} have different numbers of devices",
                                   old.mesh->text(), s.mesh->text()));
-  trace::Application move{ops::kReshard, nullptr,  {a.impl()}, nullptr,
-                          nullptr,       call.loc, "reshard",  from->WithSharding(s)};
+  trace::Application move{.op = ops::kReshard,
+                          .params = {},
+                          .operands = {a.impl()},
+                          .loc = call.loc,
+                          .shown_as = "reshard",
+                          .result = from->WithSharding(s)};
   return trace::Apply(move)[0];
 }
 }  // namespace
@@ -109,14 +113,12 @@ Array api::Constrained(const Array& a, const PartitionSpec& spec, Call call) {
     std::string text = sharding::Text(AutoSpec(spec, type, mesh, call));
     sharding::TensorSharding s = type->sharding();
     s.mesh = mesh;
-    trace::Application constraint{ops::kShardingConstraint,
-                                  ir::MakeParams(ir::ConstraintParams{{std::move(text)}}),
-                                  {trace::Use(a, call.name, call.loc)},
-                                  nullptr,
-                                  nullptr,
-                                  call.loc,
-                                  call.name,
-                                  type->WithSharding(std::move(s))};
+    trace::Application constraint{.op = ops::kShardingConstraint,
+                                  .params = ir::MakeParams(ir::ConstraintParams{{std::move(text)}}),
+                                  .operands = {trace::Use(a, call.name, call.loc)},
+                                  .loc = call.loc,
+                                  .shown_as = call.name,
+                                  .result = type->WithSharding(std::move(s))};
     return trace::Apply(constraint)[0];
   }
   sharding::TensorSharding s = *api::ResolveSpec(spec, type->rank(), api::MeshOf({a}), call);

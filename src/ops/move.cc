@@ -13,17 +13,23 @@ std::vector<ShapeAndDType> SameType(const TypeCall& c) {
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
-constexpr OpDef Mover(std::string_view name, std::string_view doc,
-                      ir::ParamsKind params = ir::KindOf<ir::MoveParams>(), ir::Move move = {},
-                      ir::Diff diff = kOnDevicesOnly) {
-  return {.name = name,
-          .doc = doc,
+struct MoverFields {
+  std::string_view name;
+  std::string_view doc;
+  ir::ParamsKind params = ir::KindOf<ir::MoveParams>();
+  ir::Move move = {};
+  ir::Diff diff = kOnDevicesOnly;
+};
+
+constexpr OpDef Mover(const MoverFields& f) {
+  return {.name = f.name,
+          .doc = f.doc,
           .type = ir::TypeFn{SameType},
           .dims = ir::NoRule{"it changes the sharding, which its result type states"},
-          .lowering = move,
+          .lowering = f.move,
           .reference = ir::ReferenceFn{reference::SameElements},
-          .diff = diff,
-          .params = params};
+          .diff = f.diff,
+          .params = f.params};
 }
 
 // A tangent moves as its value does, and a cotangent back.
@@ -39,32 +45,46 @@ constexpr ir::Derivative kMoves{.of = {MoveTangent}, .transpose = MoveBack};
 
 }  // namespace
 
-constexpr OpDef kReshard =
-    Mover("reshard", "The same values laid out as the result type says.", {}, {}, kMoves);
+constexpr OpDef kReshard = Mover(
+    {.name = "reshard", .doc = "The same values laid out as the result type says.", .params = {},
+ .diff = kMoves});
 constexpr OpDef kImpliedReshard =
-    Mover("implied_reshard", "The same, where the library puts it: at a border, or inside an op.",
-          {}, {.implied = true}, kMoves);
+    Mover({.name = "implied_reshard",
+           .doc = "The same, where the library puts it: at a border, or inside an op.",
+           .params = {},
+           .move = {.implied = true},
+ .diff = kMoves});
 constexpr OpDef kShardingConstraint =
-    Mover("sharding_constraint", "The same values; propagation starts from the sharding.",
-          ir::KindOf<ir::ConstraintParams>(), {}, kMoves);
+    Mover({.name = "sharding_constraint",
+           .doc = "The same values; propagation starts from the sharding.",
+           .params = ir::KindOf<ir::ConstraintParams>(),
+ .diff = kMoves});
 constexpr OpDef kPadToShards =
-    Mover("pad_to_shards", "Zeros behind a dim until it divides; local.");
-constexpr OpDef kTrim = Mover("trim", "What pad_to_shards added is dropped; local.");
-constexpr OpDef kAllSlice = Mover("all_slice", "Each device keeps its part; local.");
-constexpr OpDef kAllGather = Mover("all_gather", "Every device gets the parts along axes.");
-constexpr OpDef kAllToAll = Mover("all_to_all", "Axes move from one dim to another.");
-constexpr OpDef kCollectivePermute = Mover("collective_permute", "Shards change devices.");
+    Mover({.name = "pad_to_shards", .doc = "Zeros behind a dim until it divides; local."});
+constexpr OpDef kTrim =
+    Mover({.name = "trim", .doc = "What pad_to_shards added is dropped; local."});
+constexpr OpDef kAllSlice =
+    Mover({.name = "all_slice", .doc = "Each device keeps its part; local."});
+constexpr OpDef kAllGather =
+    Mover({.name = "all_gather", .doc = "Every device gets the parts along axes."});
+constexpr OpDef kAllToAll =
+    Mover({.name = "all_to_all", .doc = "Axes move from one dim to another."});
+constexpr OpDef kCollectivePermute =
+    Mover({.name = "collective_permute", .doc = "Shards change devices."});
 constexpr OpDef kHaloExchange =
-    Mover("halo_exchange", "Each device gets the elements that its part of the result reads.",
-          ir::KindOf<ir::HaloParams>());
-constexpr OpDef kAllReduce = Mover("all_reduce", "Partial values combined, on every device.");
+    Mover({.name = "halo_exchange",
+           .doc = "Each device gets the elements that its part of the result reads.",
+           .params = ir::KindOf<ir::HaloParams>()});
+constexpr OpDef kAllReduce =
+    Mover({.name = "all_reduce", .doc = "Partial values combined, on every device."});
 constexpr OpDef kReduceScatter =
-    Mover("reduce_scatter", "Partial values combined, each device a part.");
-constexpr OpDef kReplicatedToUnreduced = Mover(
-    "replicated_to_unreduced",
-    "One device keeps the value, the others hold zeros (of max and min: all keep it); local.");
+    Mover({.name = "reduce_scatter", .doc = "Partial values combined, each device a part."});
+constexpr OpDef kReplicatedToUnreduced =
+    Mover({.name = "replicated_to_unreduced",
+           .doc = "One device keeps the value, the others hold zeros (of max and min: all keep "
+                  "it); local."});
 constexpr OpDef kShardedToUnreduced =
-    Mover("sharded_to_unreduced", "Each device keeps its part amid zeros; local.");
+    Mover({.name = "sharded_to_unreduced", .doc = "Each device keeps its part amid zeros; local."});
 
 Records MoveOps() {
   static constexpr const OpDef* kOps[] = {&kReshard,

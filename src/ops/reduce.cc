@@ -6,6 +6,7 @@
 #include "ir/builder.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
 #include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -188,14 +189,23 @@ void ReduceReference(const ir::ReferenceCall& call) {
   for (int64_t i = 0; i < out.size(); ++i) accumulators[i].StoreTo(out, i);
 }
 
+// What one op of a family says of itself.
+struct FamilyFields {
+  std::string_view name;
+  std::string_view doc;
+  ir::Required<ir::ReferenceFn> reference;
+  ir::Required<ir::Diff> diff;
+};
+
 template <Reduction r>
-constexpr OpDef ReduceOp(std::string_view name, std::string_view doc) {
-  return {.name = name,
-          .doc = doc,
+constexpr OpDef ReduceOp(const FamilyFields& f) {
+  return {.name = f.name,
+          .doc = f.doc,
           .type = ir::TypeFn{ReduceType<r>},
           .dims = ir::DimMapFn{ReduceDims<r>},
           .lowering = ir::Reduce{r, MakeReduce<r>},
-          .reference = ir::ReferenceFn{ReduceReference},
+          .reference = *f.reference,
+          .diff = *f.diff,
           .params = ir::KindOf<DimsParams>(),
           .flops_per_point = 1,
           .out_sharding = true};
@@ -290,13 +300,14 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
 }
 
 template <bool largest>
-constexpr OpDef ArgOp(std::string_view name, std::string_view doc, ir::ReferenceFn reference) {
-  return {.name = name,
-          .doc = doc,
+constexpr OpDef ArgOp(const FamilyFields& f) {
+  return {.name = f.name,
+          .doc = f.doc,
           .type = ir::TypeFn{ArgType},
           .dims = ir::DimMapFn{ArgDims},
           .lowering = ir::Kernel{MakeArg<largest>, ExpandArg<largest>},
-          .reference = reference,
+          .reference = *f.reference,
+          .diff = *f.diff,
           .params = ir::KindOf<DimParams>(),
           .flops_per_point = 2};
 }
@@ -372,43 +383,183 @@ void CumLogSumExpReference(const ir::ReferenceCall& call) {
 }
 
 template <kernels::Scan scan>
-constexpr OpDef CumulativeOp(std::string_view name, std::string_view doc,
-                             ir::ReferenceFn reference) {
-  return {.name = name,
-          .doc = doc,
+constexpr OpDef CumulativeOp(const FamilyFields& f) {
+  return {.name = f.name,
+          .doc = f.doc,
           .type = ir::TypeFn{CumulativeType<scan>},
           .dims = ir::DimMapFn{CumulativeDims<scan>},
           .lowering = ir::Kernel{MakeCumulative<scan>},
-          .reference = reference,
+          .reference = *f.reference,
+          .diff = *f.diff,
           .params = ir::KindOf<CumulativeParams>(),
           .flops_per_point = scan == kernels::Scan::kLogSumExp ? 30.0 : 1.0};
 }
 
+// ---- Derivatives --------------------------------------------------------------------------------
+
+// Returns what was reduced over the dims, repeated along them, as a value of the type `like`.
+X Spread(ir::Builder& b, ir::ValueId v, const std::vector<int64_t>& dims, const ir::Type* like) {
+  BroadcastParams params;
+  for (int64_t d = 0; d < like->rank(); ++d)
+    if (std::find(dims.begin(), dims.end(), d) == dims.end()) params.dims.push_back(d);
+  const ir::Type* type = like->WithDType(b.type(v)->dtype())->WithWeak(false);
+  return {b, b.EmitTyped(kBroadcastInDim, ir::MakeParams(std::move(params)), {v}, {&type, 1})[0]};
+}
+X Reduced(const OpDef& op, X x, const std::vector<int64_t>& dims) {
+  return {x.builder(), x.builder().Emit(op, ir::MakeParams(DimsParams{dims}), {x.id()})};
+}
+
+ir::ValueId SumTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const auto& dims = ir::As<DimsParams>(c.params.get()).dims;
+  return Spread(c.builder, cotangent, dims, CotangentTypeOf(c, 0)).id();
+}
+
+// The mean over all elements that are the extreme one.
+ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  const auto& dims = ir::As<DimsParams>(c.params.get()).dims;
+  const X x(c.builder, c.operands[0]), g(c.builder, tangent);
+  const X is_extreme = Equal(x, Spread(c.builder, c.results[0], dims, c.operand_types[0]));
+  const X share = Where(is_extreme, x.Number(1), x.Number(0));
+  return (Reduced(kReduceSum, g * share, dims) / Reduced(kReduceSum, share, dims)).id();
+}
+
+// The elements `by` places on along the dim (back if negative), and `fill` where there are none.
+X Moved(X x, int64_t dim, int64_t by, double fill) {
+  PadParams pad;
+  const size_t rank = x.type()->shape().size();
+  pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
+  base::At(pad.low, dim) = by, base::At(pad.high, dim) = -by;
+  return {x.builder(), x.builder().Emit(kPad, ir::MakeParams(std::move(pad)),
+                                        {x.id(), x.Number(fill).id()})};
+}
+// The product of all elements before (or, `reverse`, behind) each one.
+X ProductOfOthers(X x, int64_t dim, bool reverse) {
+  const X running{x.builder(), x.builder().Emit(
+                                   kCumprod, ir::MakeParams(CumulativeParams{{{dim}}, reverse}),
+                                   {x.id()})};
+  return Moved(running, dim, reverse ? -1 : 1, 1);
+}
+X WithWhole(X x, int64_t dim) {
+  sharding::TensorSharding whole = x.type()->sharding();
+  base::At(whole.dims, dim).axes.clear();
+  return {x.builder(), Conform(x.builder(), x.id(), x.type()->WithSharding(std::move(whole)))};
+}
+
+// Dim by dim, so that no factor is divided out: it may be 0.
+ir::ValueId ProductTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  std::vector<int64_t> dims = ir::As<DimsParams>(c.params.get()).dims;
+  X x(c.builder, c.operands[0]), t(c.builder, tangent);
+  for (; !dims.empty(); dims.pop_back()) {
+    const int64_t d = dims.back();
+    x = WithWhole(x, d), t = WithWhole(t, d);
+    t = Reduced(kReduceSum, t * (ProductOfOthers(x, d, false) * ProductOfOthers(x, d, true)), {d});
+    x = Reduced(kReduceProd, x, {d});
+  }
+  return t.id();
+}
+
+ir::ValueId CumsumTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  CumulativeParams back = ir::As<CumulativeParams>(c.params.get());
+  back.reverse = !back.reverse;
+  return AsCotangent(c, 0, kCumsum, ir::MakeParams(std::move(back)), {cotangent});
+}
+
+// A running value with its tangent.
+struct Dual {
+  X value, tangent;
+};
+// Prefixes by doubling: after step k each element covers the 2^k before it (Hillis and Steele,
+// "Data parallel algorithms", 1986). Pair::Join(a, b) joins a prefix with what follows it.
+template <class Pair>
+ir::ValueId RunningTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  const auto& p = ir::As<CumulativeParams>(c.params.get());
+  const int64_t dim = p.dim[0], size = base::At(c.operand_types[0]->shape(), dim);
+  Dual all{X(c.builder, c.operands[0]), X(c.builder, tangent)};
+  for (int64_t step = 1; step < size; step *= 2) {
+    const int64_t by = p.reverse ? -step : step;
+    all = Pair::Join({Moved(all.value, dim, by, Pair::kIdentity), Moved(all.tangent, dim, by, 0)},
+                     all);
+  }
+  return all.tangent.id();
+}
+
+struct ProductPair {
+  static constexpr double kIdentity = 1;
+  static Dual Join(Dual a, Dual b) {
+    return {a.value * b.value, a.tangent * b.value + a.value * b.tangent};
+  }
+};
+template <ScalarOp op>
+struct ExtremePair {
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr double kIdentity = op == ScalarOp::kMax ? -kInfinity : kInfinity;
+  static Dual Join(Dual a, Dual b) {
+    const X value = Apply(op, {a.value, b.value}), zero = value.Number(0);
+    const X both = Where(Equal(a.value, b.value), value.Number(0.5), value.Number(1));
+    const X of_a = Where(Equal(a.value, value), both, zero);
+    const X of_b = Where(Equal(b.value, value), both, zero);
+    return {value, a.tangent * of_a + b.tangent * of_b};
+  }
+};
+struct LogSumExpPair {
+  static constexpr double kIdentity = -std::numeric_limits<double>::infinity();
+  static Dual Join(Dual a, Dual b) {
+    const X high = Apply(ScalarOp::kMax, {a.value, b.value});
+    // Beside an infinite sum its differences would be NaN.
+    const X finite = Apply(ScalarOp::kIsFinite, {high}), zero = high.Number(0);
+    const X shift = Where(finite, high, zero);
+    const X ea = Exp(a.value - shift), eb = Exp(b.value - shift), sum = ea + eb;
+    const X value = Where(finite, shift + Log(sum), high);
+    const X safe = Where(Equal(sum, zero), high.Number(1), sum);
+    return {value, a.tangent * (ea / safe) + b.tangent * (eb / safe)};
+  }
+};
+
 }  // namespace
 
-constexpr OpDef kReduceSum = ReduceOp<Reduction::kSum>("reduce_sum", "Sum over dims.");
-constexpr OpDef kReduceProd = ReduceOp<Reduction::kProd>("reduce_prod", "Product over dims.");
-constexpr OpDef kReduceMax =
-    ReduceOp<Reduction::kMax>("reduce_max", "Largest over dims; NaN wins.");
-constexpr OpDef kReduceMin =
-    ReduceOp<Reduction::kMin>("reduce_min", "Smallest over dims; NaN wins.");
-constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>("reduce_and", "Bitwise and over dims.");
-constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>("reduce_or", "Bitwise or over dims.");
-constexpr OpDef kArgmax = ArgOp<true>("argmax", "Index of the first largest element; NaN wins.",
-                                      ir::ReferenceFn{ArgMaxReference});
-constexpr OpDef kArgmin = ArgOp<false>("argmin", "Index of the first smallest element; NaN wins.",
-                                       ir::ReferenceFn{ArgMinReference});
-constexpr OpDef kCumsum =
-    CumulativeOp<kernels::Scan::kSum>("cumsum", "Running sum.", ir::ReferenceFn{CumSumReference});
-constexpr OpDef kCumprod = CumulativeOp<kernels::Scan::kProd>("cumprod", "Running product.",
-                                                              ir::ReferenceFn{CumProdReference});
-constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>("cummax", "Running maximum.",
-                                                            ir::ReferenceFn{CumMaxReference});
-constexpr OpDef kCummin = CumulativeOp<kernels::Scan::kMin>("cummin", "Running minimum.",
-                                                            ir::ReferenceFn{CumMinReference});
-constexpr OpDef kCumlogsumexp = CumulativeOp<kernels::Scan::kLogSumExp>(
-    "cumlogsumexp", "Running log of the sum of exponentials.",
-    ir::ReferenceFn{CumLogSumExpReference});
+constexpr OpDef kReduceSum = ReduceOp<Reduction::kSum>(
+    {.name = "reduce_sum", .doc = "Sum over dims.", .reference = ReduceReference,
+ .diff = ir::Derivative{.transpose = SumTranspose}});
+constexpr OpDef kReduceProd = ReduceOp<Reduction::kProd>(
+    {.name = "reduce_prod", .doc = "Product over dims.", .reference = ReduceReference,
+ .diff = ir::Derivative{.of = {ProductTangent}}});
+constexpr OpDef kReduceMax = ReduceOp<Reduction::kMax>(
+    {.name = "reduce_max", .doc = "Largest over dims; NaN wins.", .reference = ReduceReference,
+ .diff = ir::Derivative{.of = {ExtremeTangent}}});
+constexpr OpDef kReduceMin = ReduceOp<Reduction::kMin>(
+    {.name = "reduce_min", .doc = "Smallest over dims; NaN wins.", .reference = ReduceReference,
+ .diff = ir::Derivative{.of = {ExtremeTangent}}});
+constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>(
+    {.name = "reduce_and", .doc = "Bitwise and over dims.", .reference = ReduceReference,
+ .diff = kZeroAlmostEverywhere});
+constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>(
+    {.name = "reduce_or", .doc = "Bitwise or over dims.", .reference = ReduceReference,
+ .diff = kZeroAlmostEverywhere});
+constexpr OpDef kArgmax = ArgOp<true>({.name = "argmax",
+                                       .doc = "Index of the first largest element; NaN wins.",
+                                       .reference = ArgMaxReference,
+ .diff = kZeroAlmostEverywhere});
+constexpr OpDef kArgmin = ArgOp<false>({.name = "argmin",
+                                        .doc = "Index of the first smallest element; NaN wins.",
+                                        .reference = ArgMinReference,
+ .diff = kZeroAlmostEverywhere});
+constexpr OpDef kCumsum = CumulativeOp<kernels::Scan::kSum>(
+    {.name = "cumsum", .doc = "Running sum.", .reference = CumSumReference,
+ .diff = ir::Derivative{.transpose = CumsumTranspose}});
+constexpr OpDef kCumprod = CumulativeOp<kernels::Scan::kProd>(
+    {.name = "cumprod", .doc = "Running product.", .reference = CumProdReference,
+ .diff = ir::Derivative{.of = {RunningTangent<ProductPair>}}});
+constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>(
+    {.name = "cummax", .doc = "Running maximum.", .reference = CumMaxReference,
+ .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMax>>}}});
+constexpr OpDef kCummin = CumulativeOp<kernels::Scan::kMin>(
+    {.name = "cummin", .doc = "Running minimum.", .reference = CumMinReference,
+ .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMin>>}}});
+constexpr OpDef kCumlogsumexp =
+    CumulativeOp<kernels::Scan::kLogSumExp>({.name = "cumlogsumexp",
+                                             .doc = "Running log of the sum of exponentials.",
+                                             .reference = CumLogSumExpReference,
+ .diff = ir::Derivative{.of = {RunningTangent<LogSumExpPair>}}});
 
 Records ReduceOps() {
   static constexpr const OpDef* kOps[] = {

@@ -265,7 +265,6 @@ std::string FullText(const DimMap& map) {
   const auto set = [](const auto& operands) {
     return fmt::format("{{{}}}", fmt::join(operands, ", "));
   };
-  for (const LinearGroup& group : map.linear) text += " linear=" + set(group.operands);
   if (!map.traits.selectors.empty()) text += " selectors=" + set(map.traits.selectors);
   return text + (map.traits.product ? " product" : "");
 }

@@ -128,7 +128,7 @@ std::string FactorSymbol(int32_t f);
 // Returns `([i, jk])->([i, j, k]) {i=2, j=4, k=2} reduction={..} ...`, Shardy's rule text;
 // ParseRule reads it back. A dim without factors is written `1`.
 std::string Text(const DimMap& map);
-// Returns the same and what Shardy's text has no words for: `across={..}`, linear groups, traits.
+// Returns the same and what Shardy's text has no words for: `across={..}` and the traits.
 std::string FullText(const DimMap& map);
 
 }  // namespace tessera::sharding

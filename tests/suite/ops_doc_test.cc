@@ -9,7 +9,7 @@
 
 #include "ir/fixes.h"
 #include "ir/infer.h"
-#include "spmd/device_program.h"
+#include "spmd/lower.h"
 #include "suite/placements.h"
 #include "suite/run.h"
 #include "suite/table.h"
@@ -26,7 +26,7 @@ constexpr const char* kHead =
 Every op of program text; `tessera ops NAME` prints one. Under its sentence stand:
 
 * an application, from the sample table of the tests;
-* its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then the factors that are reduced, must be whole or are permuted;
+* its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then the factors that are reduced, must be whole or are permuted; behind it what Shardy has no words for (`docs/design.md`);
 * in which operands it is linear: together, or each alone. Partial values of sums pass through these; of max and min too where it says so;
 * what a sharded dim does, for each factor. It *stays* where each device works on its part alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in
   parentheses. What is *refused* over Explicit axes is gathered over Auto axes.
@@ -84,7 +84,8 @@ std::string ShardedText(const Case& c) {
   const std::vector<const ir::Type*> results = ResultTypes(c);
   if (results.empty()) return "refused";
   std::set<std::string_view> collectives;
-  for (const ir::Instruction& i : spmd::Lower(*ProgramOf(c, results)).program.instructions)
+  const ir::Program device = spmd::Lower(*ProgramOf(c, results));
+  for (const ir::Instruction& i : device.instructions)
     if (std::holds_alternative<ir::Move>(*i.op->lowering)) collectives.insert(i.op->name);
   if (collectives.empty()) return "stays";
   const bool gathers = collectives.count("all_gather"),
@@ -99,7 +100,7 @@ std::string ShardedText(const Case& c) {
 std::string DimsText(const ir::OpDef& op, const Sample& sample) {
   const Case whole = Unsharded(sample);
   const DimMap map = ir::DimMapOf(op, sample.params.get(), whole.operands, ResultTypes(whole));
-  std::string out = "    " + Text(map) + "\n    linear in: " + LinearText(op, map) + "\n";
+  std::string out = "    " + FullText(map) + "\n    linear in: " + LinearText(op, map) + "\n";
   std::string dims;
   const std::vector<bool> of_operands = FactorsOf(map, map.operands);
   for (size_t f = 0; f < map.factors.size(); ++f) {

@@ -20,8 +20,12 @@ using sharding::MeshDef;
 using sharding::TensorSharding;
 
 std::vector<Array> Apply(const Case& c, const std::vector<Array>& operands) {
-  trace::Application a{*c.sample->op, c.sample->params, {},      nullptr,
-                       c.out,         Loc::Unknown(),   nullptr, c.result};
+  trace::Application a{.op = *c.sample->op,
+                       .params = c.sample->params,
+                       .operands = {},
+                       .out_sharding = c.out,
+                       .loc = Loc::Unknown(),
+                       .result = c.result};
   for (const Array& operand : operands) a.operands.push_back(operand.impl());
   if (c.sample->wanted) a.wanted = &*c.sample->wanted;
   return trace::Apply(a);

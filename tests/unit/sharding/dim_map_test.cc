@@ -42,8 +42,7 @@ TEST(DimMap, APieceOfADimHasAFactorOfItsOwnOnDevices) {
 
 TEST(DimMap, FullTextSaysWhatShardysTextHasNoWordsFor) {
   EXPECT_EQ(FullText(Update()),
-            "([i, j], [i, j], [], [])->([i, j]) {i=8, j=4} across={i} linear={0, 1} "
-            "selectors={2, 3}");
+            "([i, j], [i, j], [], [])->([i, j]) {i=8, j=4} across={i} selectors={2, 3}");
 }
 
 TEST(DimMap, AFillIsTheSelectorInWhichTheOpIsLinear) {
