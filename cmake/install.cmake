@@ -8,7 +8,7 @@ add_library(tessera::tessera ALIAS tessera)
 target_compile_features(tessera INTERFACE cxx_std_20)
 target_link_libraries(tessera INTERFACE tessera_api fmt::fmt)
 
-set(layers base plan sharding ir runtime kernels trace spmd propagation ops compile api)
+set(layers base plan sharding ir runtime kernels trace spmd propagation ops transforms compile api)
 foreach(layer ${layers})
   set_target_properties(tessera_${layer} PROPERTIES EXPORT_NAME ${layer})
 endforeach()

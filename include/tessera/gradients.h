@@ -67,14 +67,13 @@ class Grad {
   Jit jit_;
 };
 
-// What stands for a transformed f in the caches; null if f captures something.
+// What stands for a transform of f in the caches; null if f captures something.
+const void* SharedKey(const void* transform, const void* function);
 template <class Transform, class F>
-const void* SharedBy(const F& f) {
-  if constexpr (std::is_empty_v<F>) {
-    static const char key = 0;
-    return &key;
-  }
-  return nullptr;
+const void* SharedAs(const F& f) {
+  static const char key = 0;
+  const void* function = SharedBy(f);
+  return function ? SharedKey(&key, function) : nullptr;
 }
 
 template <class T>
@@ -91,7 +90,8 @@ auto AsArguments(T arguments) {
     return std::tuple<Traced<T>>(std::move(arguments));
 }
 template <class F, class... A>
-auto ReturnOf(const F&, const std::tuple<A...>&) -> std::decay_t<std::invoke_result_t<const F&, A...>>;
+auto ReturnOf(const F&, const std::tuple<A...>&)
+    -> std::decay_t<std::invoke_result_t<const F&, A...>>;
 
 // Results and tangents, in this order.
 Result CallJvp(const FunctionCall& call, TreeRef tangents);
@@ -105,25 +105,27 @@ Linearization Vjp(const FunctionCall& call);
 }  // namespace detail
 
 // Returns the function that computes the gradient of f, a scalar, in argument `n` (the first): a
-// tree like it. Of several, a tuple: grad<0, 2>(f). If f returns a pair, its second part is returned
-// beside the gradient as it is. Throws ShapeError and DTypeError for values that are no floating
-// scalar and arguments without floating leaves, TraceError for ops without derivative.
+// tree like it. Of several, a tuple: grad<0, 2>(f). If f returns a pair, its second part is
+// returned beside the gradient as it is. Throws ShapeError and DTypeError for values that are no
+// floating scalar and arguments without floating leaves, TraceError for ops without derivative.
 template <int... n, class F>
 auto grad(F f, Loc loc = Loc::Current()) {
-  using Transform = std::conditional_t<sizeof...(n) == 0, detail::Grad<false, 0>, detail::Grad<false, n...>>;
-  Transform transform(detail::SharedBy<Transform>(f));
+  using Transform =
+      std::conditional_t<sizeof...(n) == 0, detail::Grad<false, 0>, detail::Grad<false, n...>>;
+  Transform transform(detail::SharedAs<Transform>(f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 // The same with the value: a pair of what f returns and the gradient.
 template <int... n, class F>
 auto value_and_grad(F f, Loc loc = Loc::Current()) {
-  using Transform = std::conditional_t<sizeof...(n) == 0, detail::Grad<true, 0>, detail::Grad<true, n...>>;
-  Transform transform(detail::SharedBy<Transform>(f));
+  using Transform =
+      std::conditional_t<sizeof...(n) == 0, detail::Grad<true, 0>, detail::Grad<true, n...>>;
+  Transform transform(detail::SharedAs<Transform>(f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 
-// Returns f(args) and its derivative in the direction of the tangents, a tree like args whose leaves
-// have the types of those of args. args: one argument, or a tuple of them.
+// Returns f(args) and its derivative in the direction of the tangents, a tree like args whose
+// leaves have the types of those of args. args: one argument, or a tuple of them.
 template <class F, class Args>
 auto jvp(F f, Args args, Args tangents, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));
@@ -139,7 +141,8 @@ auto jvp(F f, Args args, Args tangents, Loc loc = Loc::Current()) {
 template <class In, class Out>
 class LinearFunction {
  public:
-  LinearFunction(detail::LinearMapRef map, Out like) : map_(std::move(map)), like_(std::move(like)) {}
+  LinearFunction(detail::LinearMapRef map, Out like)
+      : map_(std::move(map)), like_(std::move(like)) {}
   Out operator()(In argument, Loc loc = Loc::Current()) const {
     return detail::Rebuilt(like_, detail::Applied(*map_, argument, loc));
   }

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "api/operands.h"
+#include "base/fork.h"
+#include "ir/uses.h"
 #include "ops/tangents.h"
 #include "trace/function.h"
 #include "trace/inline.h"
@@ -22,12 +26,12 @@ using trace::ArrayRef;
 using ProgramRef = std::shared_ptr<const ir::Program>;
 
 struct LinearMap {
-  ProgramRef program;               // inputs: the residuals, then what is floating of the argument
+  ProgramRef program;  // inputs: the residuals, then what is floating of the argument
   std::vector<ArrayRef> residuals;
-  std::vector<const ir::Type*> in;  // of the argument's leaves; null: not floating, not an input
+  std::vector<const ir::Type*> in;   // of the argument's leaves; null: not floating, not an input
   std::vector<const ir::Type*> out;  // of the result's leaves
-  std::vector<bool> has;            // per leaf of the result: whether the program returns it
-  const char* name;                 // of the function, in messages
+  std::vector<bool> has;             // per leaf of the result: whether the program returns it
+  const char* name;                  // of the function, in messages
 };
 
 }  // namespace detail
@@ -50,7 +54,8 @@ struct Traced {
 
 std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call) {
   std::vector<ArrayRef> refs;
-  for (const Array& leaf : detail::LeavesOf(tree)) refs.push_back(trace::Use(leaf, call.name, call.loc));
+  for (const Array& leaf : detail::LeavesOf(tree))
+    refs.push_back(trace::Use(leaf, call.name, call.loc));
   return refs;
 }
 
@@ -91,6 +96,13 @@ struct Linear {
   ir::Program linear;  // residuals, tangents of active inputs -> tangents of the outputs in `has`
   size_t outputs = 0, residuals = 0;
   std::vector<bool> has;  // per output of the function
+
+  // Nobody wants the value of an output: what only that needs is not computed.
+  void DropOutput(size_t i) {
+    known.outputs.erase(known.outputs.begin() + static_cast<long>(i));
+    --outputs;
+    ir::RemoveDead(known);
+  }
 };
 
 // `wanted`: outputs whose tangents are of interest.
@@ -124,7 +136,7 @@ ProgramRef Shared(ir::Program program) {
 ArrayRef RefOf(const Array& a, Call call) { return trace::Use(a, call.name, call.loc); }
 
 // Returns a scalar or array filled with a number, of this type.
-Array Filled(double value, const ir::Type* type, Call call) {
+Array FilledWith(double value, const ir::Type* type, Call call) {
   ir::Program program;
   program.mesh = type->mesh();
   ir::Builder builder(program, call.loc);
@@ -175,25 +187,27 @@ detail::Result GradInTrace(std::vector<ArrayRef> arrays, const std::vector<int>&
   std::vector<bool> wanted(t.program.outputs.size());
   wanted[0] = true;
   Linear l = Linearized(t, wanted);
+  if (!options.value) l.DropOutput(0);
   std::vector<Array> known = trace::CallProgram(Shared(std::move(l.known)), t.inputs, call.loc);
   std::vector<ArrayRef> inputs;
   for (size_t r = l.outputs; r < known.size(); ++r) inputs.push_back(RefOf(known[r], call));
-  inputs.push_back(RefOf(Filled(1, ops::CotangentType(value), call), call));
+  inputs.push_back(RefOf(FilledWith(1, ops::CotangentType(value), call), call));
   std::vector<Array> gradients = trace::CallProgram(
       Shared(transforms::MakeTranspose(l.linear, l.residuals)), inputs, call.loc);
   detail::Result result{{}, std::move(t.tree)};
-  if (options.value) result.arrays.assign(known.begin(), known.begin() + static_cast<long>(l.outputs));
+  if (options.value)
+    result.arrays.assign(known.begin(), known.begin() + static_cast<long>(l.outputs));
   for (int n : options.arguments) {
     for (size_t i = 0, next = 0; i < t.inputs.size(); ++i) {
       const size_t at = next;
       next += t.active[i];
       if (argument_of[i] != n) continue;
       result.arrays.push_back(t.active[i] ? gradients[at]
-                                          : Filled(0, t.inputs[i]->type(), call));
+                                          : FilledWith(0, t.inputs[i]->type(), call));
     }
   }
   if (!options.value)
-    result.arrays.insert(result.arrays.end(), known.begin() + 1,
+    result.arrays.insert(result.arrays.end(), known.begin(),
                          known.begin() + static_cast<long>(l.outputs));
   return result;
 }
@@ -232,8 +246,17 @@ std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
   const std::vector<Array> made = trace::CallProgram(map.program, inputs, loc);
   std::vector<Array> out;
   for (size_t i = 0, next = 0; i < map.out.size(); ++i)
-    out.push_back(map.has[i] ? made[next++] : api::Filled(0, map.out[i], call));
+    out.push_back(map.has[i] ? made[next++] : api::FilledWith(0, map.out[i], call));
   return out;
+}
+
+const void* SharedKey(const void* transform, const void* function) {
+  static auto& mutex = *new std::mutex;
+  static auto& keys = *new std::map<std::pair<const void*, const void*>, char>;
+  static const bool over_fork = (base::HoldOverFork(mutex), true);
+  (void)over_fork;
+  const std::lock_guard lock(mutex);
+  return &keys[{transform, function}];
 }
 
 Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& cached) {
@@ -262,16 +285,15 @@ Result CallJvp(const FunctionCall& f, TreeRef tangents) {
     api::CheckTangent(directions.at(i)->type(), t.inputs[i]->type(), i, call);
     inputs.push_back(directions[i]);
   }
-  transforms::Jvp jvp =
-      transforms::MakeJvp(t.program, t.active, api::FloatingOutputs(t.program));
+  transforms::Jvp jvp = transforms::MakeJvp(t.program, t.active, api::FloatingOutputs(t.program));
   const std::vector<Array> made =
       trace::CallProgram(api::Shared(std::move(jvp.program)), inputs, call.loc);
   const size_t n = t.program.outputs.size();
   Result result{{made.begin(), made.begin() + static_cast<long>(n)}, std::move(t.tree)};
   for (size_t i = 0, next = n; i < n; ++i)
-    result.arrays.push_back(
-        jvp.active[i] ? made[next++]
-                      : api::Filled(0, t.program.type(t.program.outputs[i]), call));
+    result.arrays.push_back(jvp.active[i]
+                                ? made[next++]
+                                : api::FilledWith(0, t.program.type(t.program.outputs[i]), call));
   return result;
 }
 
@@ -296,8 +318,8 @@ Linearization LinearizedCall(const FunctionCall& f, api::Call call, bool reverse
     if (reverse) map->in.push_back(l.has[i] ? type : nullptr);
     if (!reverse) map->out.push_back(type), map->has.push_back(l.has[i]);
   }
-  map->program = api::Shared(reverse ? transforms::MakeTranspose(l.linear, l.residuals)
-                                     : std::move(l.linear));
+  map->program =
+      api::Shared(reverse ? transforms::MakeTranspose(l.linear, l.residuals) : std::move(l.linear));
   const std::vector<Array> known =
       trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.loc);
   for (size_t r = l.outputs; r < known.size(); ++r)

@@ -183,8 +183,8 @@ using JvpFn = std::vector<ValueId> (*)(const DiffCall&, absl::Span<const ValueId
 // Returns the cotangent of operand k, in which the op is linear, for that of the only result.
 using TransposeFn = ValueId (*)(const DiffCall&, ValueId cotangent, size_t k);
 
-// In which operands an op is linear its dimension map says (DimMap::linear). The tangent of those is
-// the op itself, of the tangents.
+// In which operands an op is linear its dimension map says (DimMap::linear). The tangent of those
+// is the op itself, of the tangents.
 struct Derivative {
   // The others, by operand. Null: the derivative is zero almost everywhere. Of an operand in which
   // the op is linear: how its tangent travels where the others of its group have none; null: beside

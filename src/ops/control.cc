@@ -235,7 +235,7 @@ constexpr OpDef kWhileLoop{
     .dims = ir::DataFlowEdges{WhileEdges},
     .lowering = ir::Region{ir::Region::kWhile},
     .reference = ir::ReferenceFn{WhileReference},
- .diff = ir::ByRegions{},
+    .diff = ir::ByRegions{},
     .params = ir::KindOf<ir::WhileParams>()};
 constexpr OpDef kScan{.name = "scan",
                       .doc = "A carry through slices of xs; the results of the steps, stacked.",
@@ -243,7 +243,7 @@ constexpr OpDef kScan{.name = "scan",
                       .dims = ir::DataFlowEdges{ScanEdges},
                       .lowering = ir::Region{ir::Region::kScan},
                       .reference = ir::ReferenceFn{ScanReference},
- .diff = ir::ByRegions{},
+                      .diff = ir::ByRegions{},
                       .params = ir::KindOf<ir::ScanParams>()};
 constexpr OpDef kCond{.name = "cond",
                       .doc = "The first branch where the predicate is true, else the second.",
@@ -251,14 +251,14 @@ constexpr OpDef kCond{.name = "cond",
                       .dims = ir::DataFlowEdges{BranchEdges},
                       .lowering = ir::Region{ir::Region::kSwitch},
                       .reference = ir::ReferenceFn{SwitchReference},
- .diff = ir::ByRegions{}};
+                      .diff = ir::ByRegions{}};
 constexpr OpDef kSwitchCase{.name = "switch_case",
                             .doc = "The branch that the index names, clamped to those there are.",
                             .type = ir::TypeFn{SwitchType},
                             .dims = ir::DataFlowEdges{BranchEdges},
                             .lowering = ir::Region{ir::Region::kSwitch},
                             .reference = ir::ReferenceFn{SwitchReference},
- .diff = ir::ByRegions{}};
+                            .diff = ir::ByRegions{}};
 
 Records ControlOps() {
   static constexpr const OpDef* kOps[] = {&kWhileLoop, &kScan, &kCond, &kSwitchCase};

@@ -250,8 +250,8 @@ void TridiagonalReference(const ir::ReferenceCall& call) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
-// Of lhs: the cotangent times rhs, contracted over what only rhs has; then the dims are put in lhs's
-// order. Of rhs the same with the sides exchanged.
+// Of lhs: the cotangent times rhs, contracted over what only rhs has; then the dims are put in
+// lhs's order. Of rhs the same with the sides exchanged.
 ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
   const auto& p = ir::As<DotParams>(c.params.get());
   const bool left = k == 0;
@@ -267,11 +267,13 @@ ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k)
   const auto n = static_cast<int64_t>(own_batch.size());
   const int64_t first = left ? n + static_cast<int64_t>(own_free.size()) : n;
   DotParams dot;
-  for (size_t i = 0; i < other_free.size(); ++i) dot.contract.lhs.push_back(first + static_cast<int64_t>(i));
+  for (size_t i = 0; i < other_free.size(); ++i)
+    dot.contract.lhs.push_back(first + static_cast<int64_t>(i));
   dot.contract.rhs = other_free;
   for (int64_t i = 0; i < n; ++i) dot.batch.lhs.push_back(i);
   dot.batch.rhs = other_batch;
-  // The product's dims: batch, own free ones, then those that were contracted, in the other's order.
+  // The product's dims: batch, own free ones, then those that were contracted, in the other's
+  // order.
   std::vector<int64_t> made = own_batch;
   made.insert(made.end(), own_free.begin(), own_free.end());
   for (int64_t d : FreeDims(other_free, other_batch, other_rank)) {
@@ -325,8 +327,9 @@ ir::ValueId TridiagonalTangent(const ir::DiffCall& c, ir::ValueId tangent) {
 ir::ValueId TridiagonalTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const size_t dim = c.operand_types[0]->shape().size() - 1;
   const X dl(c.builder, c.operands[0]), du(c.builder, c.operands[2]);
-  return c.builder.Emit(c.op, c.params, {Shifted(du, dim, 1).id(), c.operands[1],
-                                         Shifted(dl, dim, -1).id(), cotangent});
+  return c.builder.Emit(
+      c.op, c.params,
+      {Shifted(du, dim, 1).id(), c.operands[1], Shifted(dl, dim, -1).id(), cotangent});
 }
 
 }  // namespace
@@ -337,21 +340,24 @@ constexpr OpDef kDotGeneral{.name = "dot_general",
                             .dims = ir::DimMapFn{DotDims},
                             .lowering = ir::Kernel{MakeDot},
                             .reference = ir::ReferenceFn{DotGeneralReference},
- .diff = ir::Derivative{.transpose = DotTranspose},
+                            .diff = ir::Derivative{.transpose = DotTranspose},
                             .params = ir::KindOf<DotParams>(),
                             .flops_per_point = 2,
                             .out_sharding = true,
                             .operand_names = {"lhs", "rhs", ""}};
 
-constexpr OpDef kTridiagonalSolve{.name = "tridiagonal_solve",
-                                  .doc = "The solution of systems with tridiagonal matrices.",
-                                  .type = ir::TypeFn{TridiagonalType},
-                                  .dims = ir::DimMapFn{TridiagonalDims},
-                                  .lowering = ir::Kernel{MakeTridiagonal},
-                                  .reference = ir::ReferenceFn{TridiagonalReference},
- .diff = ir::Derivative{.of = {TridiagonalTangent<-1>, TridiagonalTangent<0>, TridiagonalTangent<1>}, .transpose = TridiagonalTranspose},
-                                  .flops_per_point = 6,
-                                  .operand_names = {"dl", "d", "du"}};
+constexpr OpDef kTridiagonalSolve{
+    .name = "tridiagonal_solve",
+    .doc = "The solution of systems with tridiagonal matrices.",
+    .type = ir::TypeFn{TridiagonalType},
+    .dims = ir::DimMapFn{TridiagonalDims},
+    .lowering = ir::Kernel{MakeTridiagonal},
+    .reference = ir::ReferenceFn{TridiagonalReference},
+    .diff =
+        ir::Derivative{.of = {TridiagonalTangent<-1>, TridiagonalTangent<0>, TridiagonalTangent<1>},
+                       .transpose = TridiagonalTranspose},
+    .flops_per_point = 6,
+    .operand_names = {"dl", "d", "du"}};
 
 Records DotOps() {
   static constexpr const OpDef* kOps[] = {&kDotGeneral, &kTridiagonalSolve};

@@ -4,6 +4,7 @@
 #include "ops/laid_out.h"
 #include "ops/ops.h"
 #include "ops/params.h"
+#include "ops/tangents.h"
 
 namespace tessera::ops {
 
@@ -36,6 +37,16 @@ X operator-(X a, X b) { return Apply(ScalarOp::kSub, {a, b}); }
 X operator*(X a, X b) { return Apply(ScalarOp::kMul, {a, b}); }
 X operator/(X a, X b) { return Apply(ScalarOp::kDiv, {a, b}); }
 
-X Where(X condition, X yes, X no) { return Apply(ScalarOp::kSelect, {condition, no, yes}); }
+X Where(X condition, X yes, X no) {
+  // The op does not broadcast: all become like the largest.
+  const ir::Type* like = condition.type();
+  for (const X& x : {yes, no})
+    if (IsBroadcastOf(like->shape(), x.type()->shape())) like = x.type();
+  const auto whole = [&](X x) {
+    const ir::Type* type = like->WithDType(x.type()->dtype());
+    return X(x.builder(), Conform(x.builder(), x.id(), type));
+  };
+  return Apply(ScalarOp::kSelect, {whole(condition), whole(no), whole(yes)});
+}
 
 }  // namespace tessera::ops

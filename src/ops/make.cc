@@ -64,7 +64,7 @@ constexpr OpDef kConstant{.name = "constant",
                             return ir::As<ConstantParams>(p).value.bits;
                           }},
                           .reference = ir::ReferenceFn{ConstantReference},
- .diff = kZeroAlmostEverywhere,
+                          .diff = kZeroAlmostEverywhere,
                           .params = ir::KindOf<ConstantParams>()};
 constexpr OpDef kIota{
     .name = "iota",
@@ -74,7 +74,7 @@ constexpr OpDef kIota{
     .lowering =
         ir::IotaLike{[](const ir::Params* p) { return ir::As<IotaParams>(p).dim[0]; }, MakeIota},
     .reference = ir::ReferenceFn{IotaReference},
- .diff = kZeroAlmostEverywhere,
+    .diff = kZeroAlmostEverywhere,
     .params = ir::KindOf<IotaParams>(),
     .out_sharding = true};
 

@@ -3,7 +3,6 @@
 #include "base/defaults.h"
 #include "ir/move_params.h"
 #include "kernels/reduce/reduce_elements.h"
-#include "ops/derivatives.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/laid_out.h"
@@ -55,7 +54,7 @@ constexpr OpDef kMaskPadding{.name = "mask_padding",
                              .dims = ir::NoRule{"lowering makes it, of a value that is placed"},
                              .lowering = ir::Expand{ExpandMask},
                              .reference = ir::ReferenceFn{reference::SameElements},
- .diff = kOnDevicesOnly,
+                             .diff = kOnDevicesOnly,
                              .params = ir::KindOf<ir::MaskParams>()};
 
 Records MaskOps() {

@@ -45,20 +45,21 @@ constexpr ir::Derivative kMoves{.of = {MoveTangent}, .transpose = MoveBack};
 
 }  // namespace
 
-constexpr OpDef kReshard = Mover(
-    {.name = "reshard", .doc = "The same values laid out as the result type says.", .params = {},
- .diff = kMoves});
+constexpr OpDef kReshard = Mover({.name = "reshard",
+                                  .doc = "The same values laid out as the result type says.",
+                                  .params = {},
+                                  .diff = kMoves});
 constexpr OpDef kImpliedReshard =
     Mover({.name = "implied_reshard",
            .doc = "The same, where the library puts it: at a border, or inside an op.",
            .params = {},
            .move = {.implied = true},
- .diff = kMoves});
+           .diff = kMoves});
 constexpr OpDef kShardingConstraint =
     Mover({.name = "sharding_constraint",
            .doc = "The same values; propagation starts from the sharding.",
            .params = ir::KindOf<ir::ConstraintParams>(),
- .diff = kMoves});
+           .diff = kMoves});
 constexpr OpDef kPadToShards =
     Mover({.name = "pad_to_shards", .doc = "Zeros behind a dim until it divides; local."});
 constexpr OpDef kTrim =

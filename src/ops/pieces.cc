@@ -471,8 +471,9 @@ void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
 // ---- Derivatives --------------------------------------------------------------------------------
 
 ir::ValueId Zero(const ir::DiffCall& c) {
-  return X(c.builder, Filled(c.builder, 0, ir::Type::Get({}, c.result_types[0]->dtype(),
-                                                         c.result_types[0]->mesh())))
+  return X(c.builder,
+           Filled(c.builder, 0,
+                  ir::Type::Get({}, c.result_types[0]->dtype(), c.result_types[0]->mesh())))
       .id();
 }
 
@@ -505,7 +506,8 @@ ir::ValueId OfPadded(const ir::DiffCall& c, ir::ValueId cotangent) {
     slice.limits.push_back(spread);
     slice.strides.push_back(step);
   }
-  const bool spreads = std::any_of(p.interior.begin(), p.interior.end(), [](int64_t n) { return n; });
+  const bool spreads =
+      std::any_of(p.interior.begin(), p.interior.end(), [](int64_t n) { return n; });
   auto params = ir::MakeParams(std::move(cut));
   if (!spreads) return AsCotangent(c, 0, kPad, params, {cotangent, Zero(c)});
   sharding::TensorSharding layout = CotangentTypeOf(c, 0)->sharding();
@@ -540,7 +542,8 @@ ir::ValueId ConcatenateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, s
 
 ir::ValueId RollTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   RollParams back = ir::As<RollParams>(c.params.get());
-  back.shift = -back.shift;
+  const int64_t size = base::At(c.operand_types[0]->shape(), back.dim[0]);
+  back.shift = back.shift == 0 ? 0 : size - back.shift;
   return AsCotangent(c, 0, kRoll, ir::MakeParams(std::move(back)), {cotangent});
 }
 
@@ -570,7 +573,7 @@ constexpr OpDef kSlice{.name = "slice",
                        .dims = ir::DimMapFn{SliceDims},
                        .lowering = ir::Kernel{MakeSlice},
                        .reference = ir::ReferenceFn{SliceReference},
- .diff = ir::Derivative{.transpose = SliceTranspose},
+                       .diff = ir::Derivative{.transpose = SliceTranspose},
                        .params = ir::KindOf<SliceParams>(),
                        .foldable = true};
 constexpr OpDef kPad{.name = "pad",
@@ -579,7 +582,7 @@ constexpr OpDef kPad{.name = "pad",
                      .dims = ir::DimMapFn{PadDims},
                      .lowering = ir::Kernel{MakePad, nullptr, PadOfScalar},
                      .reference = ir::ReferenceFn{PadReference},
- .diff = ir::Derivative{.transpose = PadTranspose},
+                     .diff = ir::Derivative{.transpose = PadTranspose},
                      .params = ir::KindOf<PadParams>(),
                      .operand_names = {"operand", "value", ""}};
 constexpr OpDef kRev{.name = "rev",
@@ -588,7 +591,7 @@ constexpr OpDef kRev{.name = "rev",
                      .dims = ir::DimMapFn{RevDims},
                      .lowering = ir::Kernel{MakeRev},
                      .reference = ir::ReferenceFn{RevReference},
- .diff = ir::Derivative{.transpose = RevTranspose},
+                     .diff = ir::Derivative{.transpose = RevTranspose},
                      .params = ir::KindOf<DimsParams>()};
 constexpr OpDef kConcatenate{.name = "concatenate",
                              .doc = "Arrays joined along a dim.",
@@ -596,7 +599,7 @@ constexpr OpDef kConcatenate{.name = "concatenate",
                              .dims = ir::DimMapFn{ConcatenateDims},
                              .lowering = ir::Kernel{MakeConcatenate},
                              .reference = ir::ReferenceFn{ConcatenateReference},
- .diff = ir::Derivative{.transpose = ConcatenateTranspose},
+                             .diff = ir::Derivative{.transpose = ConcatenateTranspose},
                              .params = ir::KindOf<DimParams>(),
                              .operand_names = {"", "", ""}};
 constexpr OpDef kRoll{
@@ -606,7 +609,7 @@ constexpr OpDef kRoll{
     .dims = ir::DimMapFn{RollDims},
     .lowering = ir::Kernel{MakeRoll},
     .reference = ir::ReferenceFn{RollReference},
- .diff = ir::Derivative{.transpose = RollTranspose},
+    .diff = ir::Derivative{.transpose = RollTranspose},
     .params = ir::KindOf<RollParams>()};
 constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .doc = "The piece that begins at the start indices, moved inside.",
@@ -614,7 +617,7 @@ constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .dims = ir::DimMapFn{DynamicSliceDims},
                               .lowering = ir::Kernel{MakeDynamicSlice},
                               .reference = ir::ReferenceFn{DynamicSliceReference},
- .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
+                              .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
                               .travel = ir::Travel::kEarlyForward,
                               .operand_names = {"operand", "", ""}};
 constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
@@ -623,7 +626,7 @@ constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
                                     .dims = ir::DimMapFn{DynamicUpdateSliceDims},
                                     .lowering = ir::Kernel{MakeDynamicUpdateSlice},
                                     .reference = ir::ReferenceFn{DynamicUpdateSliceReference},
- .diff = ir::Derivative{.transpose = UpdateTranspose},
+                                    .diff = ir::Derivative{.transpose = UpdateTranspose},
                                     .travel = ir::Travel::kEarlyForward,
                                     .operand_names = {"operand", "update", ""}};
 

@@ -420,7 +420,10 @@ ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   const X x(c.builder, c.operands[0]), g(c.builder, tangent);
   const X is_extreme = Equal(x, Spread(c.builder, c.results[0], dims, c.operand_types[0]));
   const X share = Where(is_extreme, x.Number(1), x.Number(0));
-  return (Reduced(kReduceSum, g * share, dims) / Reduced(kReduceSum, share, dims)).id();
+  const X count = Reduced(kReduceSum, share, dims);
+  // There is no such element among none, or beside NaN.
+  const X divisor = Apply(ScalarOp::kMax, {count, count.Number(1)});
+  return (Reduced(kReduceSum, g * share, dims) / divisor).id();
 }
 
 // The elements `by` places on along the dim (back if negative), and `fill` where there are none.
@@ -429,14 +432,14 @@ X Moved(X x, int64_t dim, int64_t by, double fill) {
   const size_t rank = x.type()->shape().size();
   pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
   base::At(pad.low, dim) = by, base::At(pad.high, dim) = -by;
-  return {x.builder(), x.builder().Emit(kPad, ir::MakeParams(std::move(pad)),
-                                        {x.id(), x.Number(fill).id()})};
+  return {x.builder(),
+          x.builder().Emit(kPad, ir::MakeParams(std::move(pad)), {x.id(), x.Number(fill).id()})};
 }
 // The product of all elements before (or, `reverse`, behind) each one.
 X ProductOfOthers(X x, int64_t dim, bool reverse) {
-  const X running{x.builder(), x.builder().Emit(
-                                   kCumprod, ir::MakeParams(CumulativeParams{{{dim}}, reverse}),
-                                   {x.id()})};
+  const X running{
+      x.builder(),
+      x.builder().Emit(kCumprod, ir::MakeParams(CumulativeParams{{{dim}}, reverse}), {x.id()})};
   return Moved(running, dim, reverse ? -1 : 1, 1);
 }
 X WithWhole(X x, int64_t dim) {
@@ -517,49 +520,67 @@ struct LogSumExpPair {
 
 }  // namespace
 
-constexpr OpDef kReduceSum = ReduceOp<Reduction::kSum>(
-    {.name = "reduce_sum", .doc = "Sum over dims.", .reference = ReduceReference,
- .diff = ir::Derivative{.transpose = SumTranspose}});
-constexpr OpDef kReduceProd = ReduceOp<Reduction::kProd>(
-    {.name = "reduce_prod", .doc = "Product over dims.", .reference = ReduceReference,
- .diff = ir::Derivative{.of = {ProductTangent}}});
-constexpr OpDef kReduceMax = ReduceOp<Reduction::kMax>(
-    {.name = "reduce_max", .doc = "Largest over dims; NaN wins.", .reference = ReduceReference,
- .diff = ir::Derivative{.of = {ExtremeTangent}}});
-constexpr OpDef kReduceMin = ReduceOp<Reduction::kMin>(
-    {.name = "reduce_min", .doc = "Smallest over dims; NaN wins.", .reference = ReduceReference,
- .diff = ir::Derivative{.of = {ExtremeTangent}}});
-constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>(
-    {.name = "reduce_and", .doc = "Bitwise and over dims.", .reference = ReduceReference,
- .diff = kZeroAlmostEverywhere});
-constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>(
-    {.name = "reduce_or", .doc = "Bitwise or over dims.", .reference = ReduceReference,
- .diff = kZeroAlmostEverywhere});
+constexpr OpDef kReduceSum =
+    ReduceOp<Reduction::kSum>({.name = "reduce_sum",
+                               .doc = "Sum over dims.",
+                               .reference = ReduceReference,
+                               .diff = ir::Derivative{.transpose = SumTranspose}});
+constexpr OpDef kReduceProd =
+    ReduceOp<Reduction::kProd>({.name = "reduce_prod",
+                                .doc = "Product over dims.",
+                                .reference = ReduceReference,
+                                .diff = ir::Derivative{.of = {ProductTangent}}});
+constexpr OpDef kReduceMax =
+    ReduceOp<Reduction::kMax>({.name = "reduce_max",
+                               .doc = "Largest over dims; NaN wins.",
+                               .reference = ReduceReference,
+                               .diff = ir::Derivative{.of = {ExtremeTangent}}});
+constexpr OpDef kReduceMin =
+    ReduceOp<Reduction::kMin>({.name = "reduce_min",
+                               .doc = "Smallest over dims; NaN wins.",
+                               .reference = ReduceReference,
+                               .diff = ir::Derivative{.of = {ExtremeTangent}}});
+constexpr OpDef kReduceAnd = ReduceOp<Reduction::kAnd>({.name = "reduce_and",
+                                                        .doc = "Bitwise and over dims.",
+                                                        .reference = ReduceReference,
+                                                        .diff = kZeroAlmostEverywhere});
+constexpr OpDef kReduceOr = ReduceOp<Reduction::kOr>({.name = "reduce_or",
+                                                      .doc = "Bitwise or over dims.",
+                                                      .reference = ReduceReference,
+                                                      .diff = kZeroAlmostEverywhere});
 constexpr OpDef kArgmax = ArgOp<true>({.name = "argmax",
                                        .doc = "Index of the first largest element; NaN wins.",
                                        .reference = ArgMaxReference,
- .diff = kZeroAlmostEverywhere});
+                                       .diff = kZeroAlmostEverywhere});
 constexpr OpDef kArgmin = ArgOp<false>({.name = "argmin",
                                         .doc = "Index of the first smallest element; NaN wins.",
                                         .reference = ArgMinReference,
- .diff = kZeroAlmostEverywhere});
-constexpr OpDef kCumsum = CumulativeOp<kernels::Scan::kSum>(
-    {.name = "cumsum", .doc = "Running sum.", .reference = CumSumReference,
- .diff = ir::Derivative{.transpose = CumsumTranspose}});
+                                        .diff = kZeroAlmostEverywhere});
+constexpr OpDef kCumsum =
+    CumulativeOp<kernels::Scan::kSum>({.name = "cumsum",
+                                       .doc = "Running sum.",
+                                       .reference = CumSumReference,
+                                       .diff = ir::Derivative{.transpose = CumsumTranspose}});
 constexpr OpDef kCumprod = CumulativeOp<kernels::Scan::kProd>(
-    {.name = "cumprod", .doc = "Running product.", .reference = CumProdReference,
- .diff = ir::Derivative{.of = {RunningTangent<ProductPair>}}});
+    {.name = "cumprod",
+     .doc = "Running product.",
+     .reference = CumProdReference,
+     .diff = ir::Derivative{.of = {RunningTangent<ProductPair>}}});
 constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>(
-    {.name = "cummax", .doc = "Running maximum.", .reference = CumMaxReference,
- .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMax>>}}});
+    {.name = "cummax",
+     .doc = "Running maximum.",
+     .reference = CumMaxReference,
+     .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMax>>}}});
 constexpr OpDef kCummin = CumulativeOp<kernels::Scan::kMin>(
-    {.name = "cummin", .doc = "Running minimum.", .reference = CumMinReference,
- .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMin>>}}});
-constexpr OpDef kCumlogsumexp =
-    CumulativeOp<kernels::Scan::kLogSumExp>({.name = "cumlogsumexp",
-                                             .doc = "Running log of the sum of exponentials.",
-                                             .reference = CumLogSumExpReference,
- .diff = ir::Derivative{.of = {RunningTangent<LogSumExpPair>}}});
+    {.name = "cummin",
+     .doc = "Running minimum.",
+     .reference = CumMinReference,
+     .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMin>>}}});
+constexpr OpDef kCumlogsumexp = CumulativeOp<kernels::Scan::kLogSumExp>(
+    {.name = "cumlogsumexp",
+     .doc = "Running log of the sum of exponentials.",
+     .reference = CumLogSumExpReference,
+     .diff = ir::Derivative{.of = {RunningTangent<LogSumExpPair>}}});
 
 Records ReduceOps() {
   static constexpr const OpDef* kOps[] = {

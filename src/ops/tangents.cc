@@ -18,14 +18,6 @@ ir::ParamsPtr AlignedDims(const ir::Type* from) {
   return ir::MakeParams(std::move(params));
 }
 
-// Whether elementwise ops broadcast `small` to `large`.
-bool IsBroadcastOf(const ir::Shape& small, const ir::Shape& large) {
-  if (small.empty()) return true;
-  bool fits = small.size() == large.size();
-  for (size_t d = 0; fits && d < small.size(); ++d) fits = small[d] == large[d] || small[d] == 1;
-  return fits;
-}
-
 ir::ValueId Repeated(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
   return b.EmitTyped(kBroadcastInDim, AlignedDims(b.type(v)), {v}, {&to, 1})[0];
 }
@@ -40,6 +32,13 @@ ir::ValueId Summed(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
 }
 
 }  // namespace
+
+bool IsBroadcastOf(const ir::Shape& small, const ir::Shape& large) {
+  if (small.empty()) return true;
+  bool fits = small.size() == large.size();
+  for (size_t d = 0; fits && d < small.size(); ++d) fits = small[d] == large[d] || small[d] == 1;
+  return fits;
+}
 
 const ir::Type* CotangentType(const ir::Type* primal) {
   const sharding::TensorSharding& s = primal->sharding();

@@ -12,6 +12,8 @@ inline bool HasTangent(const ir::Type* type) { return type->dtype().is_floating(
 // reduced over, and the other way round.
 const ir::Type* CotangentType(const ir::Type* primal);
 
+// Whether elementwise ops broadcast one shape to the other: a scalar, and dims of size 1.
+bool IsBroadcastOf(const ir::Shape& small, const ir::Shape& large);
 // Returns a number everywhere; a broadcast, so that devices hold no array of it.
 ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type);
 inline ir::ValueId Zeros(ir::Builder& builder, const ir::Type* type) {
@@ -22,8 +24,8 @@ ir::ValueId Sum(ir::Builder& builder, ir::ValueId a, ir::ValueId b);
 // Returns `v` summed over the dims, as a value of the type `to`, which has none of them or has them
 // with size 1.
 ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir::Type* to);
-// Returns `v` as a value of type `to`: repeated or summed along dims that the op broadcast, and laid
-// out so.
+// Returns `v` as a value of type `to`: repeated or summed along dims that the op broadcast, and
+// laid out so.
 ir::ValueId Conform(ir::Builder& builder, ir::ValueId v, const ir::Type* to);
 
 }  // namespace tessera::ops

@@ -449,7 +449,7 @@ constexpr OpDef kOps[] = {
           .dims = ir::DimMapFn{ConvertDims},
           .lowering = ir::Elementwise{kConvert},
           .reference = Elements<Convert>,
-           .diff = ir::Derivative{.transpose = Same},
+          .diff = ir::Derivative{.transpose = Same},
           .flops_per_point = 1},
 };
 static_assert(Complete<kOps, 1, 1>());

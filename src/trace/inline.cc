@@ -1,3 +1,4 @@
+// Programs recorded in a trace, or run.
 #include "trace/inline.h"
 
 #include "trace/scopes.h"
@@ -38,10 +39,10 @@ std::vector<Array> RunNow(const std::shared_ptr<const ir::Program>& program,
                           std::vector<ArrayRef> inputs, Loc loc) {
   for (const ir::Capture& c : program->captures) inputs.push_back(Captured(c));
   std::vector<Array> outputs;
-  const bool is_abstract =
-      (program->mesh && program->mesh->is_abstract()) ||
-      std::any_of(inputs.begin(), inputs.end(),
-                  [](const ArrayRef& a) { return a->kind() == ArrayImpl::kAbstract; });
+  const bool is_abstract = (program->mesh && program->mesh->is_abstract()) ||
+                           std::any_of(inputs.begin(), inputs.end(), [](const ArrayRef& a) {
+                             return a->kind() == ArrayImpl::kAbstract;
+                           });
   if (is_abstract) {
     for (ir::ValueId v : program->outputs)
       outputs.emplace_back(

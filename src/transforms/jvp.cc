@@ -38,7 +38,8 @@ class Forward {
     for (ValueId v : from.inputs) to_.inputs.push_back(Parameter(v));
     for (size_t i = 0; i < from.inputs.size(); ++i)
       if (active[i]) to_.inputs.push_back(AddTangent(from.inputs[i]));
-    for (const ir::Capture& c : from.captures) to_.captures.push_back({Parameter(c.value), c.array});
+    for (const ir::Capture& c : from.captures)
+      to_.captures.push_back({Parameter(c.value), c.array});
   }
 
   Jvp Run(const std::vector<bool>& wanted) {
@@ -85,7 +86,7 @@ class Forward {
     auto results = builder_.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
     for (size_t r = 0; r < results.size(); ++r) At(primal_, i.results[r]) = results[r];
     if (!any || std::none_of(types.results.begin(), types.results.end(), ops::HasTangent)) return;
-    const ir::DiffCall call{builder_, *i.op,         i.params,      operands,
+    const ir::DiffCall call{builder_, *i.op,          i.params,     operands,
                             results,  types.operands, types.results};
     Tangents out;
     if (const auto* none = std::get_if<ir::NotDifferentiable>(diff))
@@ -131,8 +132,7 @@ class Forward {
     std::vector<ValueId> operands(call.operands.begin(), call.operands.end());
     for (int32_t k : group.operands) {
       const auto i = static_cast<size_t>(k);
-      operands[i] =
-          tangents[i] >= 0 ? tangents[i] : ops::Zeros(builder_, call.operand_types[i]);
+      operands[i] = tangents[i] >= 0 ? tangents[i] : ops::Zeros(builder_, call.operand_types[i]);
     }
     const ir::Type* type = call.result_types[0]->WithWeak(false);
     return builder_.EmitTyped(call.op, call.params, operands, {&type, 1})[0];

@@ -11,8 +11,8 @@ namespace {
 size_t Count(int64_t n) { return static_cast<size_t>(n); }
 
 size_t CountTrue(const std::vector<bool>& v, size_t begin, size_t end) {
-  return Count(std::count(v.begin() + static_cast<long>(begin), v.begin() + static_cast<long>(end),
-                          true));
+  return Count(
+      std::count(v.begin() + static_cast<long>(begin), v.begin() + static_cast<long>(end), true));
 }
 
 // The values of `all` in the order of the slots; companions come after the first `n`, in order.
@@ -143,9 +143,8 @@ RegionJvp JvpOfRegions(const ir::Instruction& instruction, const std::vector<ir:
   for (Slot s : in_slots) out.operands.push_back({s.index + layout.first, s.companion});
   out.results = out_slots;
   const size_t constants = layout.ins[0], carries = layout.carries;
-  out.params =
-      WithCounts(instruction, constants + CountTrue(active.ins, 0, constants),
-                 carries + CountTrue(active.ins, constants, constants + carries));
+  out.params = WithCounts(instruction, constants + CountTrue(active.ins, 0, constants),
+                          carries + CountTrue(active.ins, constants, constants + carries));
   return out;
 }
 

@@ -12,9 +12,10 @@ struct RegionLayout {
 
   // Region input i is operand `first` + i (1 behind the index of a branch).
   size_t first = 0;
-  std::vector<size_t> ins, outs;  // sizes of the groups of inputs; of outputs, which are the results
-  size_t carries = 0;             // of the loop: group 1 of the inputs, group 0 of the outputs
-  std::vector<size_t> bodies;     // regions whose outputs are the results; the others: a condition
+  std::vector<size_t> ins,
+      outs;                    // sizes of the groups of inputs; of outputs, which are the results
+  size_t carries = 0;          // of the loop: group 1 of the inputs, group 0 of the outputs
+  std::vector<size_t> bodies;  // regions whose outputs are the results; the others: a condition
   bool is_loop() const { return !is_branch; }
   bool is_branch = false;
   // Where carry c is among the inputs; outputs begin with the carries.

@@ -24,8 +24,9 @@ size_t Index(ValueId v) { return static_cast<size_t>(v); }
                     .op = std::string(i.op->name),
                     .label = "while_loop.C21",
                     .where = base::Where(i.loc),
-                    .reason = "it cannot be differentiated in reverse: how many iterations it runs, "
-                              "and so what they leave behind, is known only when it has run",
+                    .reason =
+                        "it cannot be differentiated in reverse: how many iterations it runs, "
+                        "and so what they leave behind, is known only when it has run",
                     .operands = {},
                     .notes = {"use scan or fori_loop with a number of steps that is known, or jvp"},
                     .fixes = {}});
@@ -368,8 +369,8 @@ class Splitter {
   std::vector<bool> is_unknown_;
   std::vector<ValueId> unknown_inputs_;
   std::vector<std::pair<ValueId, ValueId>> residuals_;  // made in the first part; in the second
-  absl::flat_hash_map<ValueId, ValueId> copies_;        // of values of the first part, in the second
-  absl::flat_hash_map<ValueId, size_t> light_;          // and the instruction that makes them
+  absl::flat_hash_map<ValueId, ValueId> copies_;  // of values of the first part, in the second
+  absl::flat_hash_map<ValueId, size_t> light_;    // and the instruction that makes them
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ class Backward {
         Accumulate(from_.outputs[i], to_.inputs[residuals_ + i]);
     for (size_t k = from_.instructions.size(); k-- > 0;) {
       const ir::Instruction& i = from_.instructions[k];
-      if (is_linear_[Index(i.results[0])]) Visit(i);
+      if (!i.results.empty() && is_linear_[Index(i.results[0])]) Visit(i);
     }
     for (size_t i = residuals_; i < from_.inputs.size(); ++i)
       to_.outputs.push_back(CotangentOf(from_.inputs[i]));
@@ -96,15 +96,21 @@ class Backward {
       return region->kind == ir::Region::kScan ? VisitScan(i) : VisitSwitch(i);
     const auto* derivative = std::get_if<ir::Derivative>(&*i.op->diff);
     if (!derivative || !derivative->transpose || i.results.size() != 1)
-      base::ThrowInternal(fmt::format("{} is in a linear program, but has no transpose", i.op->name));
+      base::ThrowInternal({.kind = {},
+                           .op = std::string(i.op->name),
+                           .label = "transpose",
+                           .where = base::Where(i.loc),
+                           .reason = "it is in a linear program, but has no transpose",
+                           .operands = {},
+                           .notes = {},
+                           .fixes = {}});
     const TypesOf types(from_, i);
     std::vector<ValueId> operands;
     for (ValueId v : i.operands) operands.push_back(known_[Index(v)]);
     const ir::DiffCall call{builder_, *i.op, i.params, operands, {}, types.operands, types.results};
     for (size_t k = 0; k < i.operands.size(); ++k)
       if (is_linear_[Index(i.operands[k])])
-        Accumulate(i.operands[k],
-                   derivative->transpose(call, cotangent_[Index(i.results[0])], k));
+        Accumulate(i.operands[k], derivative->transpose(call, cotangent_[Index(i.results[0])], k));
   }
 
   // What of an instruction with regions is linear, per region input.
@@ -122,8 +128,8 @@ class Backward {
     for (bool wanted : {false, true})
       for (size_t k = 0; k < linear.size(); ++k)
         if (linear[k] == wanted) sorted.inputs.push_back(region.inputs[k]);
-    return MakeTranspose(sorted, static_cast<size_t>(
-                                     std::count(linear.begin(), linear.end(), false)));
+    return MakeTranspose(sorted,
+                         static_cast<size_t>(std::count(linear.begin(), linear.end(), false)));
   }
 
   // Runs backward. The cotangents of constants are sums over iterations: they join the carries.

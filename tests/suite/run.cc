@@ -19,6 +19,8 @@ using ir::HostTensor;
 using sharding::MeshDef;
 using sharding::TensorSharding;
 
+}  // namespace
+
 std::vector<Array> Apply(const Case& c, const std::vector<Array>& operands) {
   trace::Application a{.op = *c.sample->op,
                        .params = c.sample->params,
@@ -30,6 +32,8 @@ std::vector<Array> Apply(const Case& c, const std::vector<Array>& operands) {
   if (c.sample->wanted) a.wanted = &*c.sample->wanted;
   return trace::Apply(a);
 }
+
+namespace {
 
 std::vector<Array> PlaceAll(const Case& c, const std::vector<HostTensor>& data) {
   std::vector<Array> arrays;

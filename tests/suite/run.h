@@ -41,6 +41,8 @@ Array Place(const ir::HostTensor& data, const ir::Type* type,
 // the same bits do not.
 ir::HostTensor ReadBack(const Array& array);
 
+// Returns the op's results: computed, or traced.
+std::vector<Array> Apply(const Case& c, const std::vector<Array>& operands);
 // Returns the op's results on devices.
 std::vector<ir::HostTensor> RunEager(const Case& c, const std::vector<ir::HostTensor>& data);
 std::vector<ir::HostTensor> RunJitted(const Case& c, const std::vector<ir::HostTensor>& data);

@@ -1,0 +1,224 @@
+// Derivatives, promised of every op and tried on every sample: against finite differences, against
+// each other, and on several devices against one.
+#include "tessera/gradients.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ir/infer.h"
+#include "ops/tangents.h"
+#include "suite/compare.h"
+#include "suite/placements.h"
+#include "suite/run.h"
+#include "suite/table.h"
+
+namespace tessera::suite {
+namespace {
+
+using ir::HostTensor;
+using sharding::MeshDef;
+
+DType Wide(DType t) { return t.is_floating() ? f64 : t; }
+
+// Operands that the op only moves: they may be of any dtype.
+std::vector<int32_t> MovedOperands(const Sample& sample) {
+  const Case c = Unsharded(sample);
+  for (const sharding::LinearGroup& g :
+       ir::DimMapOf(*sample.op, sample.params.get(), c.operands, ResultTypes(c)).linear)
+    if (g.kinds.max) return {g.operands.begin(), g.operands.end()};
+  return {};
+}
+
+// The sample in f64, of numbers at which the op has a derivative.
+Sample Smooth(const Sample& from) {
+  Sample s = from;
+  for (int32_t i : MovedOperands(from)) base::At(s.operands, i).dtype = f64;
+  if (s.wanted && from.operands[0].dtype != s.operands[0].dtype) s.wanted->dtype = f64;
+  for (SampleOperand& o : s.operands) {
+    o.dtype = Wide(o.dtype);
+    if (!o.dtype.is_floating()) continue;
+    o.fill.wild = o.fill.whole = false;
+    o.fill.lo = std::max(o.fill.lo, -8.0), o.fill.hi = std::min(o.fill.hi, 8.0);
+  }
+  if (s.wanted) s.wanted->dtype = Wide(s.wanted->dtype);
+  return s;
+}
+
+bool IsFloating(const HostTensor& t) { return t.dtype.is_floating(); }
+
+bool HasDerivative(const ir::OpDef& op) {
+  const auto* derivative = std::get_if<ir::Derivative>(&*op.diff);
+  if (!derivative) return std::holds_alternative<ir::Structural>(*op.diff);
+  return derivative->transpose || derivative->of != decltype(derivative->of){};
+}
+
+// Samples that differ once their floats are all f64; of ops that have a derivative.
+std::vector<Sample> SmoothSamples(const ir::OpDef& op) {
+  std::vector<Sample> samples;
+  std::set<std::string> seen;
+  for (const Sample* s : SamplesOf(op)) {
+    Sample smooth = Smooth(*s);
+    bool floats = false;
+    for (const SampleOperand& o : smooth.operands) floats = floats || o.dtype.is_floating();
+    std::string key = smooth.name() + (s->params ? s->params->text() : "");
+    if (smooth.wanted) key += smooth.wanted->dtype.name();
+    if (floats && seen.insert(key).second) samples.push_back(std::move(smooth));
+  }
+  return samples;
+}
+
+std::vector<const ir::OpDef*> Ops() {
+  ops::Install();
+  std::vector<const ir::OpDef*> list;
+  for (const ir::OpDef* op : ir::AllOps())
+    if (HasDerivative(*op) && std::holds_alternative<ir::DimMapFn>(*op->dims)) list.push_back(op);
+  return list;
+}
+
+std::vector<HostTensor> ReadAll(const std::vector<Array>& arrays) {
+  std::vector<HostTensor> out;
+  for (const Array& a : arrays) out.push_back(ReadBack(a));
+  return out;
+}
+
+// One application: data, directions, and the op as a function.
+struct Try {
+  Case c;
+  std::vector<HostTensor> data, directions;
+
+  explicit Try(const Sample& sample) : c(Unsharded(sample)), data(MakeData(sample)) {
+    directions = data;
+    for (size_t i = 0; i < data.size(); ++i)
+      for (int64_t k = 0; k < data[i].size() && IsFloating(data[i]); ++k)
+        directions[i].SetFloat(k, Number(i, k));
+  }
+  static double Number(size_t i, int64_t k) {
+    return std::sin(static_cast<double>(k * 37 + static_cast<int64_t>(i) * 11 + 5));
+  }
+  auto Function() const {
+    return [this](const std::vector<Array>& xs) { return Apply(c, xs); };
+  }
+  std::vector<Array> Placed(const std::vector<HostTensor>& tensors) const {
+    std::vector<Array> arrays;
+    for (size_t i = 0; i < tensors.size(); ++i)
+      arrays.push_back(Place(tensors[i], c.operands[i], c.mesh));
+    return arrays;
+  }
+  std::vector<HostTensor> At(double step) const {
+    std::vector<HostTensor> moved = data;
+    for (size_t i = 0; i < data.size(); ++i)
+      for (int64_t k = 0; k < data[i].size() && IsFloating(data[i]); ++k)
+        moved[i].SetFloat(k, data[i].Float(k) + step * directions[i].Float(k));
+    return ReadAll(Function()(Placed(moved)));
+  }
+};
+
+class Gradients : public testing::TestWithParam<const ir::OpDef*> {};
+
+TEST_P(Gradients, JvpIsTheFiniteDifference) {
+  bool any = false;
+  for (const Sample& sample : SmoothSamples(*GetParam())) {
+    SCOPED_TRACE(sample.name());
+    const Try t(sample);
+    auto [out, tangents] = jvp(t.Function(), t.Placed(t.data), t.Placed(t.directions));
+    constexpr double kStep = 1e-6;
+    const std::vector<HostTensor> above = t.At(kStep), below = t.At(-kStep),
+                                  got = ReadAll(tangents);
+    for (size_t r = 0; r < got.size() && IsFloating(above[r]); ++r)
+      for (int64_t k = 0; k < got[r].size(); ++k) {
+        const double want = (above[r].Float(k) - below[r].Float(k)) / (2 * kStep);
+        if (!std::isfinite(want)) continue;  // of nothing, the largest is -infinity
+        any = any || want != 0;
+        const double size = std::max({1.0, std::fabs(want), std::fabs(above[r].Float(k)) * 1e-3});
+        ASSERT_NEAR(got[r].Float(k), want, 2e-5 * size) << "result " << r << " element " << k;
+      }
+  }
+  EXPECT_TRUE(any) << "no sample has a derivative that is not 0";
+}
+
+double Dot(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    for (int64_t k = 0; k < a[i].size() && IsFloating(a[i]); ++k)
+      sum += a[i].Float(k) * b[i].Float(k);
+  return sum;
+}
+
+std::vector<HostTensor> Cotangents(const std::vector<HostTensor>& results) {
+  std::vector<HostTensor> cotangents = results;
+  for (size_t r = 0; r < results.size(); ++r)
+    for (int64_t k = 0; k < results[r].size() && IsFloating(results[r]); ++k)
+      cotangents[r].SetFloat(k, Try::Number(r + 5, k));
+  return cotangents;
+}
+
+TEST_P(Gradients, VjpIsTheAdjointOfJvp) {
+  for (const Sample& sample : SmoothSamples(*GetParam())) {
+    SCOPED_TRACE(sample.name());
+    const Try t(sample);
+    auto [out, tangents] = jvp(t.Function(), t.Placed(t.data), t.Placed(t.directions));
+    auto [same, pullback] = vjp(t.Function(), t.Placed(t.data));
+    EXPECT_THAT(ReadAll(same), AreSameBits(ReadAll(out)));
+    const std::vector<HostTensor> cts = Cotangents(ReadAll(out));
+    std::vector<Array> ct;
+    for (size_t r = 0; r < cts.size(); ++r)
+      ct.push_back(Place(cts[r], ir::Type::Get(cts[r].shape, cts[r].dtype)));
+    const double forward = Dot(cts, ReadAll(tangents)),
+                 backward = Dot(ReadAll(pullback(ct)), t.directions);
+    EXPECT_NEAR(forward, backward, 1e-9 * std::max(1.0, std::fabs(forward)));
+  }
+}
+
+// Gradients of sharded arguments: the types are those of the cotangents, the numbers those of one
+// device.
+TEST_P(Gradients, ShardedEqualsUnsharded) {
+  for (const Sample& sample : SmoothSamples(*GetParam())) {
+    if (!sample.truth) continue;
+    Try t(sample);
+    auto [whole, pull_whole] = vjp(t.Function(), t.Placed(t.data));
+    const std::vector<HostTensor> cts = Cotangents(ReadAll(whole));
+    std::vector<Array> ct;
+    for (size_t r = 0; r < cts.size(); ++r)
+      ct.push_back(Place(cts[r], ir::Type::Get(cts[r].shape, cts[r].dtype)));
+    const std::vector<HostTensor> want = ReadAll(pull_whole(ct));
+    for (const MeshDef* mesh : {MeshOf({2}), MeshOf({2, 2})}) {
+      std::vector<std::vector<sharding::TensorSharding>> placements;
+      std::vector<size_t> counts;
+      for (const SampleOperand& o : sample.operands) {
+        placements.push_back(Placements(mesh, o.shape));
+        counts.push_back(placements.back().size());
+      }
+      ForEachChoice(counts, [&](const std::vector<size_t>& choice) {
+        if (HasFatalFailure()) return;
+        t.c.mesh = mesh;
+        t.c.operands.clear();
+        for (size_t i = 0; i < choice.size(); ++i)
+          t.c.operands.push_back(ir::Type::Get(sample.operands[i].shape, sample.operands[i].dtype,
+                                               placements[i][choice[i]]));
+        const std::vector<const ir::Type*> results = ResultTypes(t.c);
+        if (results.empty()) return;
+        SCOPED_TRACE(t.c.name());
+        auto [out, pullback] = vjp(t.Function(), t.Placed(t.data));
+        std::vector<Array> placed;
+        for (size_t r = 0; r < cts.size(); ++r)
+          placed.push_back(Place(cts[r], ops::CotangentType(results[r]), mesh));
+        const std::vector<Array> got = pullback(placed);
+        for (size_t i = 0; i < got.size(); ++i) {
+          ASSERT_EQ(got[i].impl()->type()->text(), ops::CotangentType(t.c.operands[i])->text());
+          if (!IsFloating(want[i])) continue;
+          const std::string difference =
+              Difference(ReadBack(got[i]), want[i], {.eps = 1e4, .magnitude = 1});
+          ASSERT_EQ(difference, "") << "operand " << i;
+        }
+      });
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryOp, Gradients, testing::ValuesIn(Ops()),
+                         [](const auto& op) { return std::string(op.param->name); });
+
+}  // namespace
+}  // namespace tessera::suite
