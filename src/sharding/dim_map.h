@@ -23,8 +23,8 @@ struct Factor {
   int64_t size = 1;  // of the first tensor dim that has it, where dims differ (permute)
   FactorKind kind = FactorKind::kPass;
   Reduction reduction = Reduction::kSum;  // of reduce factors: how partial results combine
-  // The typing rule wants an out_sharding where this is sharded, though the op could reduce it
-  // (lookups: the sum over devices is not what the user sees in the source).
+  // The typing rule wants an out_sharding where this is sharded, though the op could reduce it or
+  // have it whole (lookups: what is sent is not what the user sees in the source).
   bool asks = false;
   // Nothing propagates through it.
   bool blocked = false;

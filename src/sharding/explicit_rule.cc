@@ -114,10 +114,13 @@ class Rule {
   void CheckFactor(int32_t f) {
     const Factor& factor = map_.factors[f];
     std::string axes = NamesOf(mesh_, join_[f]);
-    if (factor.kind == FactorKind::kReplicate)
+    if (factor.kind == FactorKind::kReplicate && !factor.asks)
       return Fail(Conflict::kWhole,
                   fmt::format("it works along a dim that is sharded over {}", axes), owner_[f]);
     if (out_) return;
+    if (factor.asks)
+      return Fail(Conflict::kAmbiguous, fmt::format("the dim it looks up is sharded over {}", axes),
+                  owner_[f]);
     if (factor.kind == FactorKind::kReduce) return CheckReduceFactor(f);
     if (clash_[f] >= 0) return FailDisagree(f, clash_[f]);
     if (factor.kind == FactorKind::kPermute) {
@@ -139,10 +142,6 @@ class Rule {
   }
 
   void CheckReduceFactor(int32_t f) {
-    if (map_.factors[f].asks)
-      return Fail(Conflict::kAmbiguous,
-                  fmt::format("the dim it looks up is sharded over {}", NamesOf(mesh_, join_[f])),
-                  owner_[f]);
     if (users_[f] < 2) return;
     int32_t second = clash_[f];
     for (size_t i = static_cast<size_t>(owner_[f]) + 1; i < operands_.size() && second < 0; ++i)
