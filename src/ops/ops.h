@@ -30,6 +30,8 @@ extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
 extern const OpDef kDotGeneral;
 // index.cc
 extern const OpDef kTake, kSort, kTopK;
+// gather.cc, scatter.cc
+extern const OpDef kGather, kScatter, kScatterAdd, kScatterMul, kScatterMin, kScatterMax;
 // mask.cc
 extern const OpDef kMaskPadding;
 // control.cc

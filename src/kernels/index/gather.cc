@@ -1,0 +1,188 @@
+// Gather: slices of the operand, one after the other in the order of the result.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/shape.h"
+#include "kernels/copy/copy_bytes.h"
+#include "kernels/index/lookup.h"
+#include "kernels/parts.h"
+
+namespace tessera::kernels {
+namespace {
+
+// A dim of the result: of the queries, or along the operand.
+struct Loop {
+  int64_t size = 1;
+  int64_t index_stride = 0;    // in elements
+  int64_t operand_stride = 0;  // in bytes
+  int64_t result_stride = 0;   // in elements, to order them by
+};
+
+struct GatherConfig {
+  std::vector<Loop> loops;  // outer ones first; each round copies a run
+  std::vector<LookupEntry> entries;
+  std::vector<int64_t> entry_strides, held;  // per entry: bytes of a step; the last begin held here
+  int64_t rounds = 1, run_bytes = 0, element = 1;
+  bool clip = false;
+  std::vector<bool> leads;
+  std::byte fill[8] = {}, nothing[8] = {};  // nothing: what no sum notices
+};
+
+enum : int64_t { kOutside = -1, kElsewhere = -2 };
+
+// Bytes into the operand, kOutside, or kElsewhere: on another device.
+template <class Index>
+int64_t OffsetOf(const GatherConfig& config, const Index* vector, int32_t device) {
+  int64_t offset = 0;
+  bool here = true;
+  for (size_t k = 0; k < config.entries.size(); ++k) {
+    const LookupEntry& entry = config.entries[k];
+    int64_t begin = BeginOf(entry, vector, config.clip);
+    if (!Inside(entry, begin)) return kOutside;
+    if (!entry.begins.empty()) {
+      begin -= entry.begins[device];
+      here = here && begin >= 0 && begin <= config.held[k];
+    }
+    offset += begin * config.entry_strides[k];
+  }
+  return here ? offset : kElsewhere;
+}
+
+// Where a round stands in the loops but the last.
+struct Position {
+  std::vector<int64_t> at;
+  int64_t index = 0, operand = 0;
+
+  Position(const std::vector<Loop>& loops, int64_t line) : at(loops.size(), 0) {
+    for (size_t l = loops.size() - 1; l-- > 0; line /= loops[l].size) {
+      at[l] = line % loops[l].size;
+      index += at[l] * loops[l].index_stride;
+      operand += at[l] * loops[l].operand_stride;
+    }
+  }
+  void Next(const std::vector<Loop>& loops) {
+    for (size_t l = loops.size() - 1; l-- > 0;) {
+      index += loops[l].index_stride;
+      operand += loops[l].operand_stride;
+      if (++at[l] < loops[l].size) return;
+      index -= at[l] * loops[l].index_stride;
+      operand -= at[l] * loops[l].operand_stride;
+      at[l] = 0;
+    }
+  }
+};
+
+// kRun: bytes of a run, 0 if they are not known when compiled.
+template <class Index, int kRun>
+void RunGather(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const GatherConfig*>(call.config);
+  if (config.rounds == 0 || config.run_bytes == 0) return;
+  const int64_t run = kRun ? kRun : config.run_bytes;
+  const Range range = Share(config.rounds, 1, call.part, call.parts);
+  const bool leads = config.leads.empty() || config.leads[call.device];
+  const Pattern nothing(config.nothing, config.element);
+  const Pattern outside(leads ? config.fill : config.nothing, config.element);
+  const auto* indices = reinterpret_cast<const Index*>(call.in[1]);
+  const Loop& line = config.loops.back();
+  std::byte* out = call.out[0] + range.begin * run;
+  Position position(config.loops, range.begin / line.size);
+  int64_t i = range.begin % line.size;
+  for (int64_t round = range.begin; round < range.end; position.Next(config.loops), i = 0) {
+    const int64_t end = std::min(line.size, i + range.end - round);
+    round += end - i;
+    int64_t offset = 0;
+    if (line.index_stride == 0) offset = OffsetOf(config, indices + position.index, call.device);
+    for (; i < end; ++i, out += run) {
+      if (line.index_stride != 0)
+        offset = OffsetOf(config, indices + position.index + i * line.index_stride, call.device);
+      if (offset < 0) {
+        FillBytes(out, run, offset == kOutside ? outside : nothing);
+        continue;
+      }
+      const std::byte* from = call.in[0] + position.operand + i * line.operand_stride + offset;
+      if constexpr (kRun > 0)
+        std::memcpy(out, from, kRun);
+      else
+        CopyBytes(out, from, run);
+    }
+  }
+}
+
+template <class Index>
+plan::KernelFn GatherFunction(int64_t run_bytes) {
+  switch (run_bytes) {
+    case 1:
+      return RunGather<Index, 1>;
+    case 2:
+      return RunGather<Index, 2>;
+    case 4:
+      return RunGather<Index, 4>;
+    case 8:
+      return RunGather<Index, 8>;
+    default:
+      return RunGather<Index, 0>;
+  }
+}
+
+// The dims of the result in its order, without those of size 1.
+std::vector<Loop> LoopsOf(const LookupDesc& desc) {
+  std::vector<Loop> loops;
+  for (size_t q = 0; q < desc.queries.size(); ++q) {
+    const LookupDesc::Query& query = desc.queries[q];
+    Loop loop{query.size, query.index_stride, 0, query.slice_stride};
+    for (const LookupDesc::Dim& dim : desc.dims)
+      if (dim.query == static_cast<int64_t>(q)) loop.operand_stride = dim.stride;
+    if (loop.size != 1) loops.push_back(loop);
+  }
+  for (const LookupDesc::Dim& dim : desc.dims)
+    if (dim.query < 0 && dim.window != 1)
+      loops.push_back({dim.window, 0, dim.stride, dim.slice_stride});
+  std::stable_sort(loops.begin(), loops.end(),
+                   [](const Loop& a, const Loop& b) { return a.result_stride > b.result_stride; });
+  return loops;
+}
+
+}  // namespace
+
+plan::Kernel Gather(const LookupDesc& desc, uint64_t fill) {
+  GatherConfig config;
+  config.element = desc.dtype.size();
+  config.clip = desc.clip;
+  config.leads = desc.leads;
+  std::memcpy(config.fill, &fill, sizeof(fill));
+  if (desc.dtype.is_floating()) config.nothing[config.element - 1] = std::byte{0x80};  // -0
+  config.entries = EntriesOf(desc);
+  for (const LookupEntry& entry : config.entries) {
+    const LookupDesc::Dim& dim = desc.dims[entry.dim];
+    config.entry_strides.push_back(dim.stride * config.element);
+    config.held.push_back(dim.size - dim.window);
+  }
+  config.loops = LoopsOf(desc);
+  int64_t elements = 1, run = 1;
+  for (const Loop& loop : config.loops) elements *= loop.size;
+  // Runs are the last dims, as far as the operand has them side by side.
+  while (!config.loops.empty() && elements > 0) {
+    const Loop& last = config.loops.back();
+    if (last.index_stride != 0 || last.operand_stride != run || last.size == 0) break;
+    run *= last.size;
+    config.loops.pop_back();
+  }
+  for (Loop& loop : config.loops) loop.operand_stride *= config.element;
+  if (config.loops.empty()) config.loops.emplace_back();
+  config.run_bytes = run * config.element;
+  config.rounds = elements / run;
+  plan::Kernel kernel;
+  int64_t vectors = 1;
+  for (const LookupDesc::Query& query : desc.queries) vectors *= query.size;
+  kernel.bytes = 2.0 * static_cast<double>(elements * config.element) +
+                 static_cast<double>(vectors * desc.entries * desc.index.size());
+  kernel.max_parts = MaxParts(kernel.bytes, config.rounds);
+  kernel.fn = VisitIndex(
+      desc.index, [&](auto zero) { return GatherFunction<decltype(zero)>(config.run_bytes); });
+  kernel.config = std::make_shared<const GatherConfig>(std::move(config));
+  return kernel;
+}
+
+}  // namespace tessera::kernels
