@@ -5,6 +5,7 @@
 
 #include "api/edits.h"
 #include "api/lookup.h"
+#include "base/defaults.h"
 #include "tessera/lookup.h"
 
 namespace tessera {
@@ -360,6 +361,12 @@ Places PlacesOf(const ParsedIndex& index, const ir::Shape& shape,
 
 // Returns the values in the shape of x[index], in x's dtype.
 Array ValuesOf(const Operand& values, DType dtype, const ir::Shape& shape, Call call) {
+  if (base::StrictTypesActive() && !values.scalar())
+    if (DType t = trace::Use(values.array(), call.name, call.loc)->type()->dtype(); t != dtype)
+      api::FailDType(
+          call, 13,
+          fmt::format("x and the values have different dtypes, {} and {}", dtype.name(), t.name()),
+          {"StrictTypes is in scope: convert one of them with astype"});
   Array v = values.scalar() ? api::ScalarOf(*values.scalar(), dtype, false, call)
                             : api::Convert(api::ToArray(values, call), dtype, call);
   const ir::Shape& own = ShapeOf(v);
