@@ -6,6 +6,7 @@
 #include "api/edits.h"
 #include "api/lookup.h"
 #include "base/defaults.h"
+#include "base/error.h"
 #include "tessera/lookup.h"
 
 namespace tessera {
@@ -42,11 +43,14 @@ Piece SlicePiece(const Slice& s, int64_t size, Call call) {
   return {first, begin + 1, -s.step, true};
 }
 
-// One entry of an index, without Ellipsis.
+// One entry of an index. An Ellipsis is slices, or kNothing where no dim is left.
 struct Entry {
-  enum Kind : uint8_t { kNew, kInteger, kSlice, kArray } kind;
+  enum Kind : uint8_t { kNew, kNothing, kInteger, kSlice, kArray } kind;
   Piece piece{0, 0, 1};
   Array array = {};  // of integers, negative ones counted from the end
+  bool has_dim() const { return kind != kNew && kind != kNothing; }
+  // A slice's elements lie side by side, in this order.
+  bool neighbours() const { return (piece.stride == 1 && !piece.reversed) || piece.size() <= 1; }
 };
 
 struct ParsedIndex {
@@ -91,6 +95,7 @@ ParsedIndex Parse(std::vector<Index> index, const ir::Shape& shape, Call call) {
     if (i.kind() == Index::kNew) {
       parsed.entries.push_back({Entry::kNew});
     } else if (i.kind() == Index::kEllipsis) {
+      if (named == shape.size()) parsed.entries.push_back({Entry::kNothing});
       for (size_t k = named; k < shape.size(); ++k, ++d)
         parsed.entries.push_back({Entry::kSlice, {0, shape[d], 1}});
     } else {
@@ -178,9 +183,7 @@ std::vector<ResultDim> DimsOf(const ParsedIndex& index, const ir::Shape& picked)
       for (int64_t size : picked) dims.push_back({ResultDim::kPicked, size});
     if (e.kind == Entry::kNew) dims.push_back({ResultDim::kNew, 1, k});
     if (e.kind == Entry::kSlice)
-      dims.push_back(
-          {e.piece.stride == 1 || e.piece.size() <= 1 ? ResultDim::kAlong : ResultDim::kStrided,
-           e.piece.size(), k});
+      dims.push_back({e.neighbours() ? ResultDim::kAlong : ResultDim::kStrided, e.piece.size(), k});
   }
   return dims;
 }
@@ -216,8 +219,10 @@ DType IndexDType(const std::vector<Component>& components) {
   return index;
 }
 
-// Returns the index vectors [queries..., components].
-Array Vectors(const std::vector<Component>& components, const ir::Shape& queries, Call call) {
+// Returns the index vectors [queries..., components]. `anyhow`: components that are sharded
+// differently are replicated, as an out_sharding says what becomes of them.
+Array Vectors(const std::vector<Component>& components, const ir::Shape& queries, bool anyhow,
+              Call call) {
   ir::Shape shape = queries;
   shape.push_back(1);
   if (components.empty()) {
@@ -239,9 +244,22 @@ Array Vectors(const std::vector<Component>& components, const ir::Shape& queries
     columns.push_back(api::Reshape(a, shape, call));
   }
   if (columns.size() == 1) return columns[0];
+  const sharding::TensorSharding first = api::TypeOf(columns[0])->sharding();
+  const bool differ = std::any_of(columns.begin(), columns.end(), [&](const Array& c) {
+    return api::TypeOf(c)->sharding().dims != first.dims;
+  });
+  for (Array& c : columns)
+    if (anyhow && differ && !api::TypeOf(c)->sharding().dims_empty())
+      c = api::Moved(c, sharding::Replicated(first.mesh, static_cast<int>(shape.size())), call);
   return api::Run(ops::kConcatenate,
                   ir::MakeParams(ops::DimParams{{static_cast<int64_t>(queries.size())}}), columns,
                   call);
+}
+
+// The dtype of constant places along a dim of this size.
+DType PlaceType(int64_t size) { return size <= std::numeric_limits<int32_t>::max() ? i32 : i64; }
+Array Place(int64_t at, int64_t size, Call call) {
+  return api::ScalarOf(at, PlaceType(size), false, call);
 }
 
 // ---- get ----
@@ -256,24 +274,51 @@ std::optional<PartitionSpec> SpecWithoutNew(const std::optional<PartitionSpec>& 
   return PartitionSpec(kept).unreduced(spec->unreduced_axes()).reduced(spec->reduced_axes());
 }
 
-// Looks up in what the slices and integers leave.
-Array GetByArrays(const Array& x, const ParsedIndex& index, const AtOptions& options, Call call) {
+bool IsEmpty(const std::vector<ResultDim>& dims) {
+  return std::any_of(dims.begin(), dims.end(), [](const ResultDim& d) { return d.size == 0; });
+}
+
+// Returns x ready to be cut: dims that are sharded and cut beside index arrays need an
+// out_sharding, and are made whole where their shards do not divide what is left.
+Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, Call call) {
+  sharding::TensorSharding s = api::TypeOf(x)->sharding();
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    const bool whole = pieces[d].size() == ShapeOf(x)[d] && !pieces[d].reversed;
+    if (whole || s.dims[d].axes.empty()) continue;
+    if (!anyhow)
+      api::FailSharding(call, 5,
+                        fmt::format("dim {} is sharded and cut beside index arrays: {}", d,
+                                    api::TypeOf(x)->text()),
+                        {"say how the result is sharded: x.at(index).get({.out_sharding = ...})"});
+    if (pieces[d].size() % sharding::SizeOf(s.dims[d].axes) != 0) s.dims[d].axes.clear();
+  }
+  return s == api::TypeOf(x)->sharding() ? x : api::Moved(x, std::move(s), call);
+}
+
+// Looks up in what the slices leave.
+Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, Call call) {
   const ir::Shape picked = PickedShape(index, call);
   const std::vector<ResultDim> dims = DimsOf(index, picked), kept = WithoutNew(dims);
+  if (IsEmpty(dims))
+    return zeros(SizesOf(dims),
+                 {.dtype = api::TypeOf(x)->dtype(), .out_sharding = options.out_sharding},
+                 call.loc);
+  const ir::Shape shape = ShapeOf(x);
   ir::Shape left;
   std::vector<Piece> pieces;
   std::vector<Component> components;
   ops::GatherParams p;
   for (const Entry& e : index.entries) {
-    if (e.kind == Entry::kNew) continue;
-    pieces.push_back(e.piece);
-    if (e.kind == Entry::kInteger) continue;
-    if (e.kind == Entry::kArray) {
-      p.dropped.push_back(static_cast<int64_t>(left.size()));
-      p.starts.push_back(static_cast<int64_t>(left.size()));
-      components.push_back({e.array, 0, picked.size()});
+    if (!e.has_dim()) continue;
+    const int64_t size = shape[left.size()], d = static_cast<int64_t>(left.size());
+    if (e.kind == Entry::kArray) components.push_back({e.array, 0, picked.size()});
+    if (e.kind == Entry::kInteger) components.push_back({Place(e.piece.start, size, call)});
+    if (e.kind != Entry::kSlice) {
+      p.dropped.push_back(d);
+      p.starts.push_back(d);
     }
-    left.push_back(e.piece.size());
+    pieces.push_back(e.kind == Entry::kSlice ? e.piece : Piece{0, size, 1});
+    left.push_back(pieces.back().size());
   }
   for (size_t d = 0; d < kept.size(); ++d)
     if (kept[d].kind != ResultDim::kPicked) p.windows.push_back(static_cast<int64_t>(d));
@@ -281,8 +326,11 @@ Array GetByArrays(const Array& x, const ParsedIndex& index, const AtOptions& opt
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
   p.fill.bits = api::FillBits(options.fill_value, api::TypeOf(x)->dtype(), call);
-  Array y = api::Gather(Cut(x, pieces, left, call), Vectors(components, picked, call), std::move(p),
-                        SizesOf(kept), SpecWithoutNew(options.out_sharding, dims), call);
+  x = ReadyToCut(x, pieces, options.out_sharding.has_value(), call);
+  Array y =
+      api::Gather(Cut(x, pieces, left, call),
+                  Vectors(components, picked, options.out_sharding.has_value(), call), std::move(p),
+                  SizesOf(kept), SpecWithoutNew(options.out_sharding, dims), call);
   if (dims.size() == kept.size()) return y;
   return reshape(y, SizesOf(dims), {options.out_sharding}, call.loc);
 }
@@ -294,8 +342,9 @@ Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& opti
   std::vector<Piece> pieces;
   ir::Shape result;
   for (const Entry& e : parsed.entries) {
-    if (e.kind != Entry::kNew) pieces.push_back(e.piece);
-    if (e.kind != Entry::kInteger) result.push_back(e.kind == Entry::kNew ? 1 : e.piece.size());
+    if (e.has_dim()) pieces.push_back(e.piece);
+    if (e.kind == Entry::kNew) result.push_back(1);
+    if (e.kind == Entry::kSlice) result.push_back(e.piece.size());
   }
   Array y = Cut(x, pieces, result, call);
   return options.out_sharding ? reshard(y, *options.out_sharding, call.loc) : y;
@@ -308,53 +357,60 @@ struct Places {
   ops::ScatterParams params;
   std::vector<Component> components;
   ir::Shape queries;
-  std::vector<int64_t> reversed;  // dims of the updates
 };
+
+// The dims of x[index] that are queries, and which entries they are of.
+struct QueryDims {
+  ir::Shape sizes;
+  size_t picked = 0, picked_end = 0;
+  std::vector<size_t> of_entry;  // of strided slices
+};
+
+QueryDims QueryDimsOf(const std::vector<ResultDim>& dims, size_t entries) {
+  QueryDims q;
+  q.of_entry.assign(entries, 0);
+  for (const ResultDim& dim : dims) {
+    if (dim.kind == ResultDim::kAlong) continue;
+    if (dim.kind == ResultDim::kStrided) q.of_entry[dim.entry] = q.sizes.size();
+    if (dim.kind == ResultDim::kPicked && q.picked_end == 0) q.picked = q.sizes.size();
+    q.sizes.push_back(dim.size);
+    if (dim.kind == ResultDim::kPicked) q.picked_end = q.sizes.size();
+  }
+  return q;
+}
+
+// The places of the elements of a strided slice, in its order.
+Array StridedPlaces(const Piece& piece, int64_t size, Call call) {
+  Array at = iota({piece.size()}, 0, {.dtype = PlaceType(size)}, call.loc);
+  int64_t step = piece.reversed ? -piece.stride : piece.stride;
+  int64_t first = piece.reversed ? piece.limit - 1 : piece.start;
+  at = mul(at, Place(step, size, call), {}, call.loc);
+  return add(at, Place(first, size, call), {}, call.loc);
+}
 
 Places PlacesOf(const ParsedIndex& index, const ir::Shape& shape,
                 const std::vector<ResultDim>& dims, Call call) {
-  Places places;
+  const QueryDims queries = QueryDimsOf(dims, index.entries.size());
+  Places places{.params = {}, .components = {}, .queries = queries.sizes};
   ops::ScatterParams& p = places.params;
-  std::vector<size_t> query_of(index.entries.size(), 0);  // of strided slices
-  size_t picked = 0, picked_end = 0;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d].kind == ResultDim::kAlong) {
-      p.windows.push_back(static_cast<int64_t>(d));
-      if (index.entries[dims[d].entry].piece.reversed)
-        places.reversed.push_back(static_cast<int64_t>(d));
-      continue;
-    }
-    if (dims[d].kind == ResultDim::kPicked) {
-      if (picked_end == 0) picked = places.queries.size();
-      picked_end = places.queries.size() + 1;
-    }
-    if (dims[d].kind == ResultDim::kStrided) query_of[dims[d].entry] = places.queries.size();
-    places.queries.push_back(dims[d].size);
-  }
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d].kind == ResultDim::kAlong) p.windows.push_back(static_cast<int64_t>(d));
   int64_t d = -1;
   for (size_t k = 0; k < index.entries.size(); ++k) {
     const Entry& e = index.entries[k];
-    if (e.kind == Entry::kNew) continue;
-    ++d;
-    const Piece& piece = e.piece;
-    const int64_t size = shape[static_cast<size_t>(d)];
-    const bool along = e.kind == Entry::kSlice && (piece.stride == 1 || piece.size() <= 1);
-    if (along && piece.size() == size) continue;
+    if (!e.has_dim()) continue;
+    const int64_t size = shape[static_cast<size_t>(++d)];
+    const bool along = e.kind == Entry::kSlice && e.neighbours();
+    if (along && e.piece.size() == size) continue;
     if (!along) p.dropped.push_back(d);
     p.starts.push_back(d);
-    const DType index_dtype = size <= std::numeric_limits<int32_t>::max() ? i32 : i64;
-    auto constant = [&](int64_t v) { return api::ScalarOf(v, index_dtype, false, call); };
-    if (e.kind == Entry::kArray) {
-      places.components.push_back({e.array, picked, picked_end});
-    } else if (along || e.kind == Entry::kInteger) {
-      places.components.push_back({constant(piece.start)});
-    } else {
-      Array at = iota({piece.size()}, 0, {.dtype = index_dtype}, call.loc);
-      at = mul(at, constant(piece.reversed ? -piece.stride : piece.stride), {}, call.loc);
-      int64_t first = piece.reversed ? piece.limit - 1 : piece.start;
-      at = add(at, constant(first), {}, call.loc);
-      places.components.push_back({at, query_of[k], query_of[k] + 1});
-    }
+    if (e.kind == Entry::kArray)
+      places.components.push_back({e.array, queries.picked, queries.picked_end});
+    else if (along || e.kind == Entry::kInteger)
+      places.components.push_back({Place(e.piece.start, size, call)});
+    else
+      places.components.push_back(
+          {StridedPlaces(e.piece, size, call), queries.of_entry[k], queries.of_entry[k] + 1});
   }
   return places;
 }
@@ -388,17 +444,32 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
   const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
   const std::vector<ResultDim> dims = DimsOf(parsed, PickedShape(parsed, call));
   const std::vector<ResultDim> kept = WithoutNew(dims);
+  if (IsEmpty(dims)) return options.out_sharding ? reshard(x, *options.out_sharding, call.loc) : x;
   Array updates = ValuesOf(values, api::TypeOf(x)->dtype(), SizesOf(dims), call);
   updates = api::Reshape(updates, SizesOf(kept), call);
   Places places = PlacesOf(parsed, ShapeOf(x), kept, call);
-  if (!places.reversed.empty())
-    updates =
-        api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{places.reversed}), {updates}, call);
   places.params.mode = options.mode.value_or(LookupMode::kDrop);
   places.params.sorted = options.indices_are_sorted;
   places.params.unique = options.unique_indices;
-  return api::Scatter(op, x, Vectors(places.components, places.queries, call), updates,
-                      std::move(places.params), options.out_sharding, call);
+  return api::Scatter(
+      op, x, Vectors(places.components, places.queries, options.out_sharding.has_value(), call),
+      updates, std::move(places.params), options.out_sharding, call);
+}
+
+// x[index], which takes no options: what an out_sharding would mend, at(index).get() does.
+Array Subscript(const Array& x, const std::vector<Index>& index, Loc loc) {
+  try {
+    return Get(x, index, {}, {"index", loc});
+  } catch (const ShardingError& e) {
+    ErrorDetail detail = e.detail();
+    for (Fix& fix : detail.fixes)
+      if (fix.operand == -1 && fix.text.rfind(".out_sharding = ", 0) == 0) {
+        size_t end = fix.text.find("   ");
+        fix.text = "x.at(index).get({" + fix.text.substr(0, end) + "})" +
+                   (end == std::string::npos ? "" : fix.text.substr(end));
+      }
+    base::ThrowSharding(std::move(detail));
+  }
 }
 
 Loc LocOf(std::initializer_list<Index> index) {
@@ -408,10 +479,11 @@ Loc LocOf(std::initializer_list<Index> index) {
 }  // namespace
 
 Array Array::operator[](Index index) const {
-  return Get(*this, {index}, {}, {"index", index.loc()});
+  Loc loc = index.loc();
+  return Subscript(*this, {std::move(index)}, loc);
 }
 Array Array::operator[](std::initializer_list<Index> index) const {
-  return Get(*this, index, {}, {"index", LocOf(index)});
+  return Subscript(*this, index, LocOf(index));
 }
 At Array::at(Index index) const { return At(*this, {std::move(index)}); }
 At Array::at(std::initializer_list<Index> index) const { return At(*this, index); }

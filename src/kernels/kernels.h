@@ -90,22 +90,6 @@ plan::Kernel DynamicUpdateSlice(int32_t itemsize, DType index, const Shape& oper
 // The index along `dim` of each element, plus offsets[device] if given, converted to dtype.
 plan::Kernel Iota(DType dtype, const Shape& shape, int64_t dim, std::vector<int64_t> offsets);
 
-// in[0] [outer..., n, inner...], in[1] [indices] of dtype `index` -> [outer..., indices...,
-// inner...]: elements of `dim` picked by index. This device holds rows [begin, begin + n) of a dim
-// of `size` rows, begin = begins[device] (0 if the table is empty). Indices inside [0, size) but
-// not held here give 0 (a masked lookup: the sum over devices is the answer). Indices outside [0,
-// size) give the fill value on the device with begin 0, 0 elsewhere: NaN; lowest value for signed
-// ints, highest for unsigned, true for bool.
-struct TakeDesc {
-  DType dtype, index;
-  Shape operand;
-  Shape indices;
-  int64_t dim = 0;
-  int64_t size = 0;
-  std::vector<int64_t> begins;
-};
-plan::Kernel Take(const TakeDesc& desc);
-
 // Where slices of a dense operand lie, in the parts of a device. A slice begins where a vector
 // along the last dim of the indices says; the loops over these vectors are the queries. `slices`
 // are the result of a gather or the updates of a scatter.

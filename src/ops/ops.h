@@ -29,7 +29,7 @@ extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
 // dot.cc
 extern const OpDef kDotGeneral;
 // index.cc
-extern const OpDef kTake, kSort, kTopK;
+extern const OpDef kSort, kTopK;
 // gather.cc, scatter.cc
 extern const OpDef kGather, kScatter, kScatterAdd, kScatterMul, kScatterMin, kScatterMax;
 // mask.cc

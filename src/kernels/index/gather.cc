@@ -32,23 +32,55 @@ struct GatherConfig {
 
 enum : int64_t { kOutside = -1, kElsewhere = -2 };
 
-// Bytes into the operand, kOutside, or kElsewhere: on another device.
+// Where slices begin, on one device.
 template <class Index>
-int64_t OffsetOf(const GatherConfig& config, const Index* vector, int32_t device) {
-  int64_t offset = 0;
-  bool here = true;
-  for (size_t k = 0; k < config.entries.size(); ++k) {
-    const LookupEntry& entry = config.entries[k];
-    int64_t begin = BeginOf(entry, vector, config.clip);
-    if (!Inside(entry, begin)) return kOutside;
-    if (!entry.begins.empty()) {
-      begin -= entry.begins[device];
-      here = here && begin >= 0 && begin <= config.held[k];
+class Begins {
+ public:
+  Begins(const GatherConfig& config, int32_t device) : config_(config), device_(device) {}
+  // Returns bytes into the operand, kOutside, or kElsewhere: on another device.
+  int64_t Offset(const Index* vector) const {
+    int64_t offset = 0;
+    bool here = true;
+    for (size_t k = 0; k < config_.entries.size(); ++k) {
+      const LookupEntry& entry = config_.entries[k];
+      int64_t begin = BeginOf(entry, vector, config_.clip);
+      if (!Inside(begin, entry.last)) return kOutside;
+      if (!entry.begins.empty()) {
+        begin -= entry.begins[device_];
+        here = here && begin >= 0 && begin <= config_.held[k];
+      }
+      offset += begin * config_.entry_strides[k];
     }
-    offset += begin * config.entry_strides[k];
+    return here ? offset : kElsewhere;
   }
-  return here ? offset : kElsewhere;
-}
+
+ private:
+  const GatherConfig& config_;
+  const int32_t device_;
+};
+
+// The same where vectors have one entry, in registers.
+template <class Index>
+class OneBegin {
+ public:
+  OneBegin(const GatherConfig& config, int32_t device)
+      : last_(config.entries[0].last), held_(config.held[0]), stride_(config.entry_strides[0]) {
+    const std::vector<int64_t>& begins = config.entries[0].begins;
+    if (!begins.empty()) begin_ = begins[device];
+    clips_ = config.clip;
+  }
+  int64_t Offset(const Index* vector) const {
+    int64_t begin = Begin(*vector, last_, clips_);
+    if (!Inside(begin, last_)) return kOutside;
+    begin -= begin_;
+    return static_cast<uint64_t>(begin) <= static_cast<uint64_t>(held_) ? begin * stride_
+                                                                        : kElsewhere;
+  }
+
+ private:
+  int64_t last_, held_, stride_, begin_ = 0;
+  bool clips_;
+};
 
 // Where a round stands in the loops but the last.
 struct Position {
@@ -75,7 +107,7 @@ struct Position {
 };
 
 // kRun: bytes of a run, 0 if they are not known when compiled.
-template <class Index, int kRun>
+template <class Index, class Vectors, int kRun>
 void RunGather(const plan::KernelCall& call) {
   const auto& config = *static_cast<const GatherConfig*>(call.config);
   if (config.rounds == 0 || config.run_bytes == 0) return;
@@ -85,7 +117,8 @@ void RunGather(const plan::KernelCall& call) {
   const Pattern nothing(config.nothing, config.element);
   const Pattern outside(leads ? config.fill : config.nothing, config.element);
   const auto* indices = reinterpret_cast<const Index*>(call.in[1]);
-  const Loop& line = config.loops.back();
+  const Vectors vectors(config, call.device);
+  const Loop line = config.loops.back();
   std::byte* out = call.out[0] + range.begin * run;
   Position position(config.loops, range.begin / line.size);
   int64_t i = range.begin % line.size;
@@ -93,10 +126,10 @@ void RunGather(const plan::KernelCall& call) {
     const int64_t end = std::min(line.size, i + range.end - round);
     round += end - i;
     int64_t offset = 0;
-    if (line.index_stride == 0) offset = OffsetOf(config, indices + position.index, call.device);
+    if (line.index_stride == 0) offset = vectors.Offset(indices + position.index);
     for (; i < end; ++i, out += run) {
       if (line.index_stride != 0)
-        offset = OffsetOf(config, indices + position.index + i * line.index_stride, call.device);
+        offset = vectors.Offset(indices + position.index + i * line.index_stride);
       if (offset < 0) {
         FillBytes(out, run, offset == kOutside ? outside : nothing);
         continue;
@@ -110,19 +143,19 @@ void RunGather(const plan::KernelCall& call) {
   }
 }
 
-template <class Index>
+template <class Index, class Vectors>
 plan::KernelFn GatherFunction(int64_t run_bytes) {
   switch (run_bytes) {
     case 1:
-      return RunGather<Index, 1>;
+      return RunGather<Index, Vectors, 1>;
     case 2:
-      return RunGather<Index, 2>;
+      return RunGather<Index, Vectors, 2>;
     case 4:
-      return RunGather<Index, 4>;
+      return RunGather<Index, Vectors, 4>;
     case 8:
-      return RunGather<Index, 8>;
+      return RunGather<Index, Vectors, 8>;
     default:
-      return RunGather<Index, 0>;
+      return RunGather<Index, Vectors, 0>;
   }
 }
 
@@ -179,8 +212,12 @@ plan::Kernel Gather(const LookupDesc& desc, uint64_t fill) {
   kernel.bytes = 2.0 * static_cast<double>(elements * config.element) +
                  static_cast<double>(vectors * desc.entries * desc.index.size());
   kernel.max_parts = MaxParts(kernel.bytes, config.rounds);
-  kernel.fn = VisitIndex(
-      desc.index, [&](auto zero) { return GatherFunction<decltype(zero)>(config.run_bytes); });
+  const bool one = config.entries.size() == 1 && desc.entries == 1;
+  kernel.fn = VisitIndex(desc.index, [&](auto zero) {
+    using Index = decltype(zero);
+    return one ? GatherFunction<Index, OneBegin<Index>>(config.run_bytes)
+               : GatherFunction<Index, Begins<Index>>(config.run_bytes);
+  });
   kernel.config = std::make_shared<const GatherConfig>(std::move(config));
   return kernel;
 }

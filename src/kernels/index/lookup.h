@@ -30,17 +30,19 @@ inline std::vector<LookupEntry> EntriesOf(const LookupDesc& desc) {
 
 // Returns where a slice begins; anything outside of [0, last] where it does not fit.
 template <class Index>
-inline int64_t BeginOf(const LookupEntry& entry, const Index* vector, bool clip) {
-  if (entry.at < 0) return 0;
-  const Index v = vector[entry.at];
-  int64_t begin = static_cast<int64_t>(v);
+inline int64_t Begin(Index index, int64_t last, bool clip) {
+  int64_t begin = static_cast<int64_t>(index);
   if constexpr (std::is_same_v<Index, uint64_t>)
     if (begin < 0) begin = std::numeric_limits<int64_t>::max();
-  if (clip) begin = begin < 0 ? 0 : begin > entry.last ? entry.last : begin;
+  if (clip) begin = begin < 0 ? 0 : begin > last ? last : begin;
   return begin;
 }
-inline bool Inside(const LookupEntry& entry, int64_t begin) {
-  return static_cast<uint64_t>(begin) < static_cast<uint64_t>(entry.last + 1);
+template <class Index>
+inline int64_t BeginOf(const LookupEntry& entry, const Index* vector, bool clip) {
+  return entry.at < 0 ? 0 : Begin(vector[entry.at], entry.last, clip);
+}
+inline bool Inside(int64_t begin, int64_t last) {
+  return static_cast<uint64_t>(begin) < static_cast<uint64_t>(last + 1);
 }
 
 // Returns f(value of the index's host type) for integer dtypes.

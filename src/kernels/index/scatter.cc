@@ -41,6 +41,7 @@ struct ScatterConfig {
   int64_t grain = 1;
   int64_t element = 1, elements = 0;  // bytes of one; elements of the operand
   bool clip = false;
+  bool rows = false;  // one query of one entry, the place in dims[0] of whole rows or elements
   std::vector<bool> leads;
   std::byte identity[8] = {};
   ElementsFn strided = nullptr;
@@ -57,19 +58,20 @@ class ScatterPart {
  public:
   ScatterPart(const plan::KernelCall& call)
       : c_(*static_cast<const ScatterConfig*>(call.config)), call_(call), pieces_(c_.dims.size()) {
-    owned_ = c_.dims.empty() ? Range{0, 1}
+    owned_ = c_.dims.empty() ? Share(1, 1, call.part, call.parts)
                              : Share(c_.dims[c_.split].size, c_.grain, call.part, call.parts);
   }
 
   void Run() {
     if (c_.elements == 0 || owned_.begin >= owned_.end) return;
-    Begin();
+    Start();
+    if (c_.rows) return Rows();
     Queries(0, reinterpret_cast<const Index*>(call_.in[1]), 0);
   }
 
  private:
   // The owned range of the result before any slice.
-  void Begin() {
+  void Start() {
     const bool leads = c_.leads.empty() || c_.leads[call_.device];
     if (leads && call_.in[0] == call_.out[0]) return;
     const int64_t size = c_.dims.empty() ? 1 : c_.dims[c_.split].size;
@@ -81,6 +83,32 @@ class ScatterPart {
         CopyBytes(call_.out[0] + at, call_.in[0] + at, bytes);
       else
         FillBytes(call_.out[0] + at, bytes, identity);
+    }
+  }
+
+  // The common case: one loop over vectors of one entry, each the place of a row or an element.
+  void Rows() {
+    const LookupEntry& entry = c_.entries[0];
+    const Query& query = c_.queries[0];
+    const bool splits_rows = c_.split == 0;
+    const Range held = splits_rows ? owned_ : Range{0, c_.dims[0].size};
+    const int64_t first = entry.begins.empty() ? 0 : entry.begins[call_.device];
+    const int64_t row = c_.dims[0].stride * c_.element;
+    int64_t begin = 0, n = 1;
+    if (c_.dims.size() > 1) {
+      begin = splits_rows ? 0 : owned_.begin;
+      n = (splits_rows ? c_.dims[1].size : owned_.end) - begin;
+    }
+    std::byte* out = call_.out[0] + begin * c_.element;
+    const std::byte* slices = call_.in[2] + begin * c_.element;
+    const auto* indices = reinterpret_cast<const Index*>(call_.in[1]);
+    const int64_t before = query.begins.empty() ? 0 : query.begins[call_.device];
+    const int64_t count = std::min(query.size, query.whole - before);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = Begin(indices[i * query.index_stride], entry.last, c_.clip);
+      const int64_t here = at - first;
+      if (Inside(at, entry.last) && here >= held.begin && here < held.end)
+        Combine(out + here * row, slices + i * query.slice_stride * c_.element, n);
     }
   }
 
@@ -103,7 +131,7 @@ class ScatterPart {
     for (size_t k = 0; k < c_.entries.size(); ++k) {
       const LookupEntry& entry = c_.entries[k];
       begins[k] = BeginOf(entry, vector, c_.clip);
-      if (!Inside(entry, begins[k])) return;
+      if (!Inside(begins[k], entry.last)) return;
       if (!entry.begins.empty()) begins[k] -= entry.begins[call_.device];
     }
     int64_t out = 0;
@@ -134,14 +162,16 @@ class ScatterPart {
   void Combine(int64_t out, int64_t slice) {
     std::byte* to = call_.out[0] + out * c_.element;
     const std::byte* from = call_.in[2] + slice * c_.element;
-    int64_t n = 1, out_stride = 1, slice_stride = 1;
-    if (c_.inner < c_.dims.size()) {
-      n = pieces_[c_.inner].size;
-      out_stride = c_.dims[c_.inner].stride;
-      slice_stride = c_.dims[c_.inner].slice_stride;
-    }
-    if (n < kDense || out_stride != 1 || slice_stride != 1)
-      return c_.strided(to, from, n, out_stride, slice_stride);
+    if (c_.inner == c_.dims.size()) return Combine(to, from, 1);
+    const Dim& dim = c_.dims[c_.inner];
+    const int64_t n = pieces_[c_.inner].size;
+    if (dim.stride == 1 && dim.slice_stride == 1) return Combine(to, from, n);
+    c_.strided(to, from, n, dim.stride, dim.slice_stride);
+  }
+
+  // n elements side by side.
+  void Combine(std::byte* to, const std::byte* from, int64_t n) {
+    if (n < kDense) return c_.strided(to, from, n, 1, 1);
     if (!c_.dense) return CopyBytes(to, from, n * c_.element);
     const std::byte* const sources[] = {to, from};
     c_.dense(sources, 2, to, n, false);
@@ -283,6 +313,15 @@ void ChooseInner(ScatterConfig& config) {
     if (config.dims[d].window > 1) config.inner = d;  // the last has the least stride
 }
 
+bool IsOfRows(const ScatterConfig& config) {
+  if (config.queries.size() != 1 || config.queries[0].dim >= 0) return false;
+  if (config.entries.size() != 1 || config.entries[0].at != 0) return false;
+  if (config.dims.empty() || config.dims[0].entry != 0 || config.dims[0].window != 1) return false;
+  if (config.dims.size() == 1) return true;
+  const Dim& row = config.dims[1];
+  return config.dims.size() == 2 && Whole(row) && row.stride == 1 && row.slice_stride == 1;
+}
+
 }  // namespace
 
 plan::Kernel Scatter(const LookupDesc& desc, std::optional<Reduction> reduction) {
@@ -308,6 +347,7 @@ plan::Kernel Scatter(const LookupDesc& desc, std::optional<Reduction> reduction)
       config.queries[config.dims[d].query].dim = static_cast<int64_t>(d);
   if (config.elements > 0) ChooseSplit(config);
   ChooseInner(config);
+  config.rows = IsOfRows(config);
   base::VisitDType(desc.dtype, [&](auto zero) {
     using T = decltype(zero);
     config.strided = reduction ? CombineOf<T>(*reduction) : SetOf(config.element);
