@@ -326,7 +326,8 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
   p.fill.bits = api::FillBits(options.fill_value, api::TypeOf(x)->dtype(), call);
-  x = ReadyToCut(x, pieces, options.out_sharding.has_value(), call);
+  // One slice is as JAX's dynamic_slice.
+  x = ReadyToCut(x, pieces, options.out_sharding || picked.empty(), call);
   Array y =
       api::Gather(Cut(x, pieces, left, call),
                   Vectors(components, picked, options.out_sharding.has_value(), call), std::move(p),
@@ -338,7 +339,18 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
 Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& options, Call call) {
   trace::Use(x, call.name, call.loc);
   const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
-  if (parsed.arrays) return GetByArrays(x, parsed, options, call);
+  if (parsed.arrays) {
+    std::vector<Array> operands{x};
+    for (const Entry& e : parsed.entries)
+      if (e.kind == Entry::kArray) operands.push_back(e.array);
+    return api::WithEdits(operands, call, [&](const std::vector<Array>& xs) {
+      ParsedIndex tried = parsed;
+      size_t k = 1;
+      for (Entry& e : tried.entries)
+        if (e.kind == Entry::kArray) e.array = xs[k++];
+      return std::vector<Array>{GetByArrays(xs[0], tried, options, call)};
+    })[0];
+  }
   std::vector<Piece> pieces;
   ir::Shape result;
   for (const Entry& e : parsed.entries) {

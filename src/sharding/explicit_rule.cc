@@ -119,7 +119,10 @@ class Rule {
                   fmt::format("it works along a dim that is sharded over {}", axes), owner_[f]);
     if (out_) return;
     if (factor.asks)
-      return Fail(Conflict::kAmbiguous, fmt::format("the dim it looks up is sharded over {}", axes),
+      return Fail(Conflict::kAmbiguous,
+                  fmt::format("what it looks up or updates is sharded over {}: say how the "
+                              "result is sharded",
+                              axes),
                   owner_[f]);
     if (factor.kind == FactorKind::kReduce) return CheckReduceFactor(f);
     if (clash_[f] >= 0) return FailDisagree(f, clash_[f]);

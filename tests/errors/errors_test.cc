@@ -185,7 +185,7 @@ const std::vector<Case>& Cases() {
        "gather.C5",
        {"f32[8@X,4]", "i32[6]"},
        [](E e, A a) { return take(e(0, a[0]), e(1, a[1]), 0, {.out_sharding = e.out()}); }},
-      {"index_sharded_dim",
+      {"index_looked_up_dim",
        "gather.C5",
        {"f32[8@X,4]", "i32[6]"},
        [](E e, A a) {
