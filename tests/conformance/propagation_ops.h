@@ -7,7 +7,7 @@
 #include "case.h"
 #include "propagation/graph.h"
 #include "tessera/dtype.h"
-#include "unit/ops/rule_builder.h"
+#include "ops/rule_builder.h"
 
 namespace tessera::conformance {
 
