@@ -1,5 +1,6 @@
 // Array: an immutable value with a type. A cheap handle: copies share the value.
 #pragma once
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -24,6 +25,7 @@ class ArrayImpl;
 }
 class Operand;
 class Index;
+class At;
 
 // A vector, array, span or other container of integers.
 template <class R>
@@ -128,10 +130,16 @@ class Array {
   std::vector<E> to_vector(Loc loc = Loc::Current()) const;
   std::vector<Shard> addressable_shards(Loc loc = Loc::Current()) const;
 
-  // Basic indexing: integers (negative ones from the end) drop their dim, Slice(a, b, step) keeps
-  // part of it, All keeps it, None makes a new dim, Ellipsis stands for the dims left over.
+  // Integers (negative ones from the end) drop their dim, Slice(a, b, step) keeps part of it, All
+  // keeps it, None makes a new dim, Ellipsis stands for the dims left over. Integer arrays pick
+  // elements: they broadcast to one shape, which stands where the first of them is, or in front if
+  // a slice, All, None or Ellipsis stands between them; integers beside them count as such arrays.
+  // Negative elements count from the end, those outside are clipped.
   Array operator[](Index index) const;
   Array operator[](std::initializer_list<Index> index) const;
+  // x.at({i, All}).add(v): x with its elements at an index changed (tessera/lookup.h).
+  At at(Index index) const;
+  At at(std::initializer_list<Index> index) const;
 
   Array reshape(Shape shape, OutOptions options = {}, Loc loc = Loc::Current()) const;
   Array astype(DType dtype, Loc loc = Loc::Current()) const;
@@ -232,7 +240,7 @@ struct Slice {
 // One entry of an index.
 class Index {
  public:
-  enum Kind : uint8_t { kInteger, kSlice, kNew, kEllipsis };
+  enum Kind : uint8_t { kInteger, kSlice, kNew, kEllipsis, kArray };
   template <Integer T>
   Index(T i, Loc loc = Loc::Current())
       : kind_(kInteger), integer_(static_cast<int64_t>(i)), loc_(loc) {}
@@ -240,15 +248,20 @@ class Index {
   Index(AllType, Loc loc = Loc::Current()) : kind_(kSlice), loc_(loc) {}
   Index(NoneType, Loc loc = Loc::Current()) : kind_(kNew), loc_(loc) {}
   Index(EllipsisType, Loc loc = Loc::Current()) : kind_(kEllipsis), loc_(loc) {}
+  // Not of what converts to an Array: x[2.5] does not compile.
+  template <std::same_as<Array> A>
+  Index(const A& indices, Loc loc = Loc::Current()) : kind_(kArray), array_(indices), loc_(loc) {}
   Kind kind() const { return kind_; }
   int64_t integer() const { return integer_; }
   const Slice& slice() const { return slice_; }
+  const Array& array() const { return array_; }
   Loc loc() const { return loc_; }
 
  private:
   Kind kind_;
   int64_t integer_ = 0;
   Slice slice_{None, None};
+  Array array_;
   Loc loc_;
 };
 

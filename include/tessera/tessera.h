@@ -9,6 +9,7 @@
 #include "tessera/explain.h"
 #include "tessera/fmt.h"
 #include "tessera/io.h"
+#include "tessera/lookup.h"
 #include "tessera/mesh.h"
 #include "tessera/modes.h"
 #include "tessera/ops.h"

@@ -136,6 +136,9 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   file.seekg(begin);
   std::vector<char> data(static_cast<size_t>(bytes));
   if (!file.read(data.data(), bytes)) Fail("load_npy", path, "the elements cannot be read", loc);
+  // Any byte but 0 is true; elements of bool have no other value than 0 and 1.
+  if (h.dtype.is_bool())
+    for (char& b : data) b = b != 0;
   ir::Shape stored = h.shape;
   if (h.fortran) std::reverse(stored.begin(), stored.end());
   Array x = array_from_host({data.data(), elements, h.dtype}, {.shape = Shape(stored)}, loc);

@@ -1,14 +1,15 @@
-// Elements by signed index: ids, dims and axes are signed numbers.
+// Elements by signed index: ids, dims and axes are signed numbers, or enums of them.
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace tessera::base {
 
 // Returns c[i]. A negative index is out of range, as debug builds tell (_GLIBCXX_ASSERTIONS).
-template <class C, std::signed_integral I>
-constexpr decltype(auto) At(C&& c, I i) {
+template <class C, class I>
+requires(std::signed_integral<I> || std::is_enum_v<I>) constexpr decltype(auto) At(C&& c, I i) {
   return std::forward<C>(c)[static_cast<std::size_t>(i)];
 }
 

@@ -3,6 +3,7 @@
 
 #include <absl/hash/hash.h>
 
+#include "base/at.h"
 #include "compile/concrete.h"
 #include "compile/dump.h"
 #include "compile/lower.h"
@@ -130,7 +131,7 @@ class RuntimeExecutor final : public trace::Executor {
     for (const ir::Capture& c : p.captures) inputs.push_back(c.value);
     std::vector<bool> shares;
     for (ir::ValueId v : p.outputs) {
-      ir::ValueId root = lowered.schedule.storage_of[static_cast<size_t>(v)];
+      ir::ValueId root = base::At(lowered.schedule.storage_of, v);
       auto input =
           static_cast<size_t>(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
       bool made = input >= input_shares.size();

@@ -1,5 +1,6 @@
 #include "compile/explain.h"
 
+#include "base/at.h"
 #include "base/error.h"
 #include "compile/lower.h"
 #include "propagation/priorities.h"
@@ -20,7 +21,7 @@ Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) 
 Explainer::Explainer(const ir::Program& program, propagation::Stage stop_after)
     : propagated_(Propagate(program, stop_after)), values_(propagated_.built) {
   auto info = [this](propagation::engine::OpId i) -> const ProgramGraph::OpInfo& {
-    return propagated_.built.ops[static_cast<size_t>(i)];
+    return base::At(propagated_.built.ops, i);
   };
   names_.value = [this](propagation::engine::ValueId v) { return values_.Text(v); };
   names_.op = [=](propagation::engine::OpId i) {

@@ -1,5 +1,6 @@
 #include "compile/lower.h"
 
+#include "base/at.h"
 #include "compile/concrete.h"
 #include "compile/dump.h"
 #include "compile/policy.h"
@@ -21,10 +22,9 @@ std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Prog
     shares.assign(p.values.size(), SharesReplicas());
     size_t next = 0;
     for (ir::ValueId v : p.inputs)
-      shares[static_cast<size_t>(v)] = next >= input_shares.size() || input_shares[next], ++next;
+      base::At(shares, v) = next >= input_shares.size() || input_shares[next], ++next;
     for (const ir::Capture& c : p.captures)
-      shares[static_cast<size_t>(c.value)] = next >= input_shares.size() || input_shares[next],
-      ++next;
+      base::At(shares, c.value) = next >= input_shares.size() || input_shares[next], ++next;
   }
   impl->schedule = spmd::MakeSchedule(impl->device, shares);
   impl->program = std::move(program);

@@ -1,5 +1,6 @@
 #include "compile/pins.h"
 
+#include "base/at.h"
 #include "base/error.h"
 #include "compile/propagate.h"
 #include "compile/value_names.h"
@@ -58,7 +59,7 @@ void Pin(const std::string& dump, ProgramGraph& built) {
     const sharding::MeshDef* mesh = e.type->mesh();
     if (!mesh) mesh = program.mesh;
     if (mesh)
-      built.graph.values[static_cast<size_t>(e.id)].sharding = sharding::ParseSharding(
+      base::At(built.graph.values, e.id).sharding = sharding::ParseSharding(
           line.substr(cut + kSeparator.size()), mesh->WithoutModes(), Loc::Unknown());
     begin = end + 1;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "ops/ops.h"
@@ -34,7 +35,7 @@ MaybeSharding GivenByType(const ir::Type* type) {
   }
   for (int a = 0; a < mesh->rank(); ++a) {
     sharding::AxisRef axis = sharding::WholeAxis(*mesh, a);
-    bool free = axis.size > 1 && mesh->axes()[static_cast<size_t>(a)].mode != AxisMode::Auto;
+    bool free = axis.size > 1 && base::At(mesh->axes(), a).mode != AxisMode::Auto;
     if (free && !sharding::OverlapsAny(used, axis)) s.replicated.push_back(axis);
   }
   return s;
@@ -68,10 +69,10 @@ class Builder {
     int32_t region = Enter(program, {});
     Body(program, region);
     OpId end = End(program, region);
-    graph().ops[static_cast<size_t>(end)].is_return = true;
+    base::At(graph().ops, end).is_return = true;
     for (ir::ValueId v : program.outputs) {
       graph().returns.push_back(GivenByType(program.type(v)));
-      out_.results.push_back(graph().values[static_cast<size_t>(Value(region, v))].sharding);
+      out_.results.push_back(base::At(graph().values, Value(region, v)).sharding);
     }
     return std::move(out_);
   }
@@ -79,7 +80,7 @@ class Builder {
  private:
   Graph& graph() { return out_.graph; }
   ValueId Value(int32_t region, ir::ValueId v) const {
-    return out_.regions[static_cast<size_t>(region)].values[static_cast<size_t>(v)];
+    return base::At(base::At(out_.regions, region).values, v);
   }
 
   // `inputs`: what its inputs are on the outside, if they are no values of their own.
@@ -88,12 +89,11 @@ class Builder {
     auto region = static_cast<int32_t>(out_.regions.size());
     if (region > 0) {
       graph().regions.push_back({info.op, info.parent});
-      out_.regions[static_cast<size_t>(info.parent)].inner.push_back(region);
+      base::At(out_.regions, info.parent).inner.push_back(region);
     }
     info.program = &program;
     info.values.assign(program.values.size(), -1);
-    for (size_t k = 0; k < inputs.size(); ++k)
-      info.values[static_cast<size_t>(program.inputs[k])] = inputs[k];
+    for (size_t k = 0; k < inputs.size(); ++k) base::At(info.values, program.inputs[k]) = inputs[k];
     for (size_t v = 0; v < program.values.size(); ++v) {
       if (info.values[v] >= 0) continue;
       const ir::Type *type = program.values[v].type, *place = program.place(static_cast<int>(v));
@@ -105,7 +105,7 @@ class Builder {
   }
 
   const ir::Type* TypeOf(int32_t region, ir::ValueId v) const {
-    return out_.regions[static_cast<size_t>(region)].program->type(v);
+    return base::At(out_.regions, region).program->type(v);
   }
 
   OpId Add(Op op, ProgramGraph::OpInfo info) {
@@ -163,7 +163,7 @@ class Builder {
     op.first = traits.first;
     if (&def == &ops::kShardingConstraint) {
       op.kind = Op::kConstraint;
-      graph().values[static_cast<size_t>(op.results[0])].sharding =
+      base::At(graph().values, op.results[0]).sharding =
           Asked(ir::As<ir::ConstraintParams>(i.params.get()), results[0], i.loc);
     } else if (std::holds_alternative<ir::Move>(*def.lowering)) {
       op.elementwise = true;
@@ -200,14 +200,13 @@ class Builder {
     }
     // The ends come last in their regions, but edges name them: they are known by then.
     auto value = [&](const ir::FlowEnd& end) {
-      if (end.kind == ir::FlowEnd::kResult) return results[static_cast<size_t>(end.index)];
-      int32_t r = inner[static_cast<size_t>(end.region)];
-      return Value(
-          r, i.regions[static_cast<size_t>(end.region)]->inputs[static_cast<size_t>(end.index)]);
+      if (end.kind == ir::FlowEnd::kResult) return base::At(results, end.index);
+      int32_t r = base::At(inner, end.region);
+      return Value(r, base::At(base::At(i.regions, end.region)->inputs, end.index));
     };
     for (const ir::FlowEdge& edge : edges)
       if (edge.owner.kind == ir::FlowEnd::kRegionInput && !IsBranch(i))
-        AddEdge(edge, value, self, {}, inner[static_cast<size_t>(edge.owner.region)]);
+        AddEdge(edge, value, self, {}, base::At(inner, edge.owner.region));
     const bool false_first = IsBranch(i) && TypeOf(region, i.operands[0])->dtype().is_bool();
     const std::vector<OpId> ends = AddBodies(i, inner, false_first);
     for (ir::FlowEdge& edge : edges) {
@@ -235,8 +234,7 @@ class Builder {
     ValueId owner = value(edge.owner);
     Edge e;
     for (const ir::FlowEnd& source : edge.sources) {
-      OpId user =
-          source.kind == ir::FlowEnd::kOperand ? self : ends[static_cast<size_t>(source.region)];
+      OpId user = source.kind == ir::FlowEnd::kOperand ? self : base::At(ends, source.region);
       e.sources.push_back({user, source.index});
       bool result = edge.owner.kind == ir::FlowEnd::kResult;
       out_.borders.push_back(
@@ -244,16 +242,14 @@ class Builder {
     }
     propagation::engine::RuleId rule = edge.stacked ? SliceRule(e.sources[0], owner) : -1;
     for (const ir::FlowEnd& target : edge.targets) e.other_targets.push_back(value(target));
-    out_.ops.push_back(
-        {.edge_of = out_.ops[static_cast<size_t>(self)].instruction, .region = region});
+    out_.ops.push_back({.edge_of = base::At(out_.ops, self).instruction, .region = region});
     graph().AddEdge(std::move(e), owner, region, rule);
   }
 
   // Between an array and its slices: all dims but the first are shared.
   propagation::engine::RuleId SliceRule(propagation::engine::Use source, ValueId owner) {
-    const Op& user = graph().ops[static_cast<size_t>(source.op)];
-    const Shape &from = ShapeOf(user.operands[static_cast<size_t>(source.index)]),
-                &to = ShapeOf(owner);
+    const Op& user = base::At(graph().ops, source.op);
+    const Shape &from = ShapeOf(base::At(user.operands, source.index)), &to = ShapeOf(owner);
     bool slices = to.size() < from.size();
     sharding::DimMap map;
     sharding::DimFactors slice, whole;
@@ -269,7 +265,7 @@ class Builder {
     return graph().AddRule(std::move(map));
   }
   using Shape = sharding::Shape;
-  const Shape& ShapeOf(ValueId v) { return graph().values[static_cast<size_t>(v)].shape; }
+  const Shape& ShapeOf(ValueId v) { return base::At(graph().values, v).shape; }
 
   ProgramGraph out_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/at.h"
 #include "compile/pins.h"
 #include "ops/ops.h"
 
@@ -46,9 +47,7 @@ class Placer {
   }
 
  private:
-  const ProgramGraph::OpInfo& InfoOf(const Op& op) const {
-    return built_.ops[static_cast<size_t>(op.origin)];
-  }
+  const ProgramGraph::OpInfo& InfoOf(const Op& op) const { return base::At(built_.ops, op.origin); }
 
   void Start(size_t r) {
     const ProgramGraph::RegionInfo& info = built_.regions[r];
@@ -62,7 +61,7 @@ class Placer {
     for (size_t v = 0; v < from.values.size(); ++v) {
       auto id = static_cast<ir::ValueId>(v);
       GraphValue g = info.values[v];
-      Home& home = now_[static_cast<size_t>(g)];
+      Home& home = base::At(now_, g);
       if (home.region < 0) home = {static_cast<int32_t>(r), id};
       out.SetPlace(id, Place(from.type(id), ClosedOf(g, from.type(id))));
     }
@@ -93,13 +92,13 @@ class Placer {
     const ir::Type* border = given ? given : open ? AtBorder(out.type(v), *open) : decided;
     if (border->sharding() == decided->sharding()) return;
     out.SetPlace(v, border);
-    now_[static_cast<size_t>(v)].value = Move(0, v, decided);
+    base::At(now_, v).value = Move(0, v, decided);
   }
 
   ir::ValueId Move(int32_t region, ir::ValueId v, const ir::Type* to) {
-    ir::Program& out = programs_[static_cast<size_t>(region)];
+    ir::Program& out = base::At(programs_, region);
     if (out.place(v)->sharding() == to->sharding()) return v;
-    Loc loc = out.values[static_cast<size_t>(v)].loc;
+    Loc loc = base::At(out.values, v).loc;
     ir::ValueId moved = out.AddValue(out.type(v), loc);
     out.SetPlace(moved, to);
     out.instructions.push_back({&ops::kImpliedReshard, nullptr, {v}, {moved}, loc, {}});
@@ -108,8 +107,8 @@ class Placer {
 
   // Values that import made get a program value of their own.
   ir::ValueId Define(int32_t region, GraphValue v, const ir::Type* type, Loc loc) {
-    ir::Program& out = programs_[static_cast<size_t>(region)];
-    Home& home = now_[static_cast<size_t>(v)];
+    ir::Program& out = base::At(programs_, region);
+    Home& home = base::At(now_, v);
     // A constant that only branches use is made there, by the copies of its op.
     if (home.region != region) home = {region, out.AddValue(type, loc)};
     out.SetPlace(home.value, Place(type, ClosedOf(v, type)));
@@ -119,33 +118,33 @@ class Placer {
   // What a region calls a value, which may be of the outside: then it enters at each branch between
   // there and here.
   ir::ValueId Local(int32_t region, GraphValue v) {
-    const Home& home = now_[static_cast<size_t>(v)];
+    const Home& home = base::At(now_, v);
     if (home.region == region) return home.value;
-    auto& captured = captured_[static_cast<size_t>(region)];
+    auto& captured = base::At(captured_, region);
     for (const auto& [outer, inner] : captured)
       if (outer == v) return inner;
-    int32_t parent = built_.regions[static_cast<size_t>(region)].parent;
+    int32_t parent = base::At(built_.regions, region).parent;
     ir::ValueId outer = Local(parent, v);
-    const ir::Program& from = programs_[static_cast<size_t>(parent)];
-    ir::Program& to = programs_[static_cast<size_t>(region)];
-    ir::ValueId inner = to.AddValue(from.type(outer), from.values[static_cast<size_t>(outer)].loc);
+    const ir::Program& from = base::At(programs_, parent);
+    ir::Program& to = base::At(programs_, region);
+    ir::ValueId inner = to.AddValue(from.type(outer), base::At(from.values, outer).loc);
     to.SetPlace(inner, from.place(outer));
     captured.emplace_back(v, inner);
     return inner;
   }
 
   void Write(const Op& op) {
-    ir::Program& out = programs_[static_cast<size_t>(op.region)];
+    ir::Program& out = base::At(programs_, op.region);
     ir::Instruction next{&ops::kImpliedReshard, nullptr, {}, {}, Loc::Unknown(), {}};
     for (size_t k = 0; k < op.operands.size(); ++k) next.operands.push_back(Operand(op, k));
     std::vector<const ir::Type*> types;
     if (op.origin < 0) {
-      next.loc = out.values[static_cast<size_t>(next.operands[0])].loc;
+      next.loc = base::At(out.values, next.operands[0]).loc;
       types.push_back(out.type(next.operands[0]));
     } else {
       const ir::Instruction& made = *InfoOf(op).instruction;
       next.op = made.op;
-      if (made.op == &ops::kImpliedReshard && asked_for_[static_cast<size_t>(op.results[0])])
+      if (made.op == &ops::kImpliedReshard && base::At(asked_for_, op.results[0]))
         next.op = &ops::kReshard;
       next.params = made.params;
       next.loc = made.loc;
@@ -160,8 +159,7 @@ class Placer {
     auto results = op.results;
     if (results.empty() && op.origin >= 0)
       for (ir::ValueId v : InfoOf(op).instruction->results)
-        results.push_back(
-            built_.regions[static_cast<size_t>(op.region)].values[static_cast<size_t>(v)]);
+        results.push_back(base::At(base::At(built_.regions, op.region).values, v));
     for (size_t r = 0; r < results.size(); ++r)
       next.results.push_back(Define(op.region, results[r], types[r], next.loc));
     out.instructions.push_back(std::move(next));
@@ -173,9 +171,9 @@ class Placer {
     asked_for_.resize(values.size());
     for (const Op& op : result_.graph.ops) {
       if (op.kind != Op::kConstraint) continue;
-      const MaybeSharding& given = values[static_cast<size_t>(op.operands[0])].sharding;
-      if (given && *values[static_cast<size_t>(op.results[0])].sharding == *given)
-        asked_for_[static_cast<size_t>(op.operands[0])] = true;
+      const MaybeSharding& given = base::At(values, op.operands[0]).sharding;
+      if (given && *base::At(values, op.results[0]).sharding == *given)
+        base::At(asked_for_, op.operands[0]) = true;
     }
   }
 
@@ -188,7 +186,7 @@ class Placer {
   }
 
   const ir::Type* BorderType(const ProgramGraph::Border& b, int32_t region, ir::ValueId v) const {
-    const ir::Type* type = programs_[static_cast<size_t>(region)].type(v);
+    const ir::Type* type = base::At(programs_, region).type(v);
     int rank = type->rank() + (b.stacked_owner ? 1 : 0) - (b.stacked ? 1 : 0);
     const TensorSharding* owner = result_.sharding(b.owner);
     TensorSharding s =
@@ -203,11 +201,11 @@ class Placer {
 
   // The instruction is complete when its regions have ended.
   void WriteRegions(const Op& op, const ir::Instruction& made, ir::Instruction next) {
-    ir::Program& out = programs_[static_cast<size_t>(op.region)];
-    const ProgramGraph::RegionInfo& info = built_.regions[static_cast<size_t>(op.region)];
+    ir::Program& out = base::At(programs_, op.region);
+    const ProgramGraph::RegionInfo& info = base::At(built_.regions, op.region);
     for (ir::ValueId v : made.results) {
       // What the steps stack is whole along them.
-      if (std::count(stacked_.begin(), stacked_.end(), info.values[static_cast<size_t>(v)])) {
+      if (std::count(stacked_.begin(), stacked_.end(), base::At(info.values, v))) {
         TensorSharding s = out.place(v)->sharding();
         s.dims[0].axes.clear();
         out.SetPlace(v, Place(out.type(v), std::move(s)));
@@ -225,7 +223,7 @@ class Placer {
     auto r = static_cast<size_t>(op.region);
     for (size_t k = 0; k < op.operands.size(); ++k) programs_[r].outputs.push_back(Operand(op, k));
     auto [parent, at] = homes_.at(r);
-    ir::Instruction& i = programs_[static_cast<size_t>(parent)].instructions[at];
+    ir::Instruction& i = base::At(programs_, parent).instructions[at];
     // The regions of an op follow each other, but may end in any order.
     const size_t first = r - static_cast<size_t>(built_.regions[r].number);
     if (++ended_[first] < i.regions.size()) return;

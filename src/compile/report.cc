@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/at.h"
 #include "base/defaults.h"
 #include "spmd/cost.h"
 #include "spmd/moves.h"
@@ -45,7 +46,7 @@ void AddEvents(const ir::Program& device, spmd::Times outer, std::vector<CommEve
                 .repeats = !outer.known};
     const sharding::MeshDef* mesh = device.place(instruction.results[0])->mesh();
     for (sharding::AxisRef a : cost.axes) {
-      const std::string& name = mesh->axes()[static_cast<size_t>(a.axis)].name;
+      const std::string& name = base::At(mesh->axes(), a.axis).name;
       if (e.axes.empty() || e.axes.back() != name) e.axes.push_back(name);
     }
     events.push_back(std::move(e));

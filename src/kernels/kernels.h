@@ -3,6 +3,7 @@
 // shapes; sizes 0 are valid. Kernels are deterministic: their bits do not depend on `parts`.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,7 +25,8 @@ plan::Kernel Reduce(DType dtype, const Shape& shape, const std::vector<int64_t>&
 
 // What combines the pieces of an exchange. f16 and bf16 are combined in f32 and rounded once;
 // integers wrap; kMax and kMin propagate NaN and order -0 below +0; bool has kSum and kMax = or,
-// kProd and kMin = and. Null where the dtype does not have the reduction (kAnd and kOr of floats).
+// kProd and kMin = and. The result may be the first source's buffer. Null where the dtype does not
+// have the reduction (kAnd and kOr of floats).
 plan::CombineFn Combiner(DType dtype, Reduction reduction);
 
 // Index (of dtype `index`) of the first largest (or smallest) element along `dim`, which is
@@ -88,21 +90,40 @@ plan::Kernel DynamicUpdateSlice(int32_t itemsize, DType index, const Shape& oper
 // The index along `dim` of each element, plus offsets[device] if given, converted to dtype.
 plan::Kernel Iota(DType dtype, const Shape& shape, int64_t dim, std::vector<int64_t> offsets);
 
-// in[0] [outer..., n, inner...], in[1] [indices] of dtype `index` -> [outer..., indices...,
-// inner...]: elements of `dim` picked by index. This device holds rows [begin, begin + n) of a dim
-// of `size` rows, begin = begins[device] (0 if the table is empty). Indices inside [0, size) but
-// not held here give 0 (a masked lookup: the sum over devices is the answer). Indices outside [0,
-// size) give the fill value on the device with begin 0, 0 elsewhere: NaN; lowest value for signed
-// ints, highest for unsigned, true for bool.
-struct TakeDesc {
+// Where slices of a dense operand lie, in the parts of a device. A slice begins where a vector
+// along the last dim of the indices says; the loops over these vectors are the queries. `slices`
+// are the result of a gather or the updates of a scatter.
+struct LookupDesc {
+  struct Dim {                             // of the operand
+    int64_t size = 1, stride = 0;          // of what is held here
+    int64_t window = 1, slice_stride = 0;  // how long slices are along it, and their stride
+    int64_t entry = -1;                    // of an index vector: where a slice begins; -1: at 0
+    int64_t last = 0;             // where the last slice inside of the whole dim begins; -1: none
+    int64_t query = -1;           // the query whose position this is: there is no slice along it
+    std::vector<int64_t> begins;  // per device: of what is held; empty: the whole
+  };
+  struct Query {
+    int64_t size = 1, index_stride = 0, slice_stride = 0;
+    int64_t whole = 1;            // those of all devices
+    std::vector<int64_t> begins;  // per device: the first one held; empty: all are
+  };
   DType dtype, index;
-  Shape operand;
-  Shape indices;
-  int64_t dim = 0;
-  int64_t size = 0;
-  std::vector<int64_t> begins;
+  bool clip = false;    // slices begin at the nearest place inside; else those outside are dropped
+  int64_t entries = 0;  // of an index vector
+  std::vector<bool> leads;  // per device, of those whose results are combined: one of them; or all
+  std::vector<Dim> dims;
+  std::vector<Query> queries;
 };
-plan::Kernel Take(const TakeDesc& desc);
+
+// in[0] [operand], in[1] [queries..., entries] -> slices. What other devices hold gives 0 (of
+// floats -0), so that the sum over devices is the answer. Slices outside give `fill`, the bits of
+// an element, on devices that lead and 0 elsewhere.
+plan::Kernel Gather(const LookupDesc& desc, uint64_t fill);
+
+// in[0] [operand], in[1] [queries..., entries], in[2] slices -> the operand with slices combined
+// into it, in the order of the queries; without a reduction they are set. What other devices hold
+// is left out. Devices that do not lead combine them into the reduction's identity instead.
+plan::Kernel Scatter(const LookupDesc& desc, std::optional<Reduction> reduction);
 
 // Sorts all operands (of one shape) along `dim` by the first `num_keys` of them, lexicographically,
 // stable. NaN sorts last; -0 and +0 are equal. `descending` reverses the order of unequal keys;

@@ -1,11 +1,9 @@
-// Looking up and ordering.
+// Ordering.
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "kernels/kernels.h"
 #include "ops/check.h"
-#include "ops/local.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/reference_values.h"
@@ -21,90 +19,6 @@ using reference::Zeros;
 
 using sharding::DimMap;
 using sharding::FactorKind;
-
-std::vector<ShapeAndDType> TakeType(const TypeCall& c) {
-  CheckCount(c, 2);
-  CheckInteger(c, 1);
-  const auto& dim = ir::As<DimParams>(c.params).dim;
-  if (dim.size() != 1) c.FailShape(17, "elements are taken along one dim");
-  CheckDims(c, dim, c.operands[0]->rank());
-  Shape shape = c.operands[0]->shape();
-  const Shape& indices = c.operands[1]->shape();
-  auto at = shape.begin() + dim[0];
-  if (*at == 0 && !std::count(indices.begin(), indices.end(), 0))
-    c.FailShape(18, fmt::format("dim {} is empty: there is nothing to take", dim[0]));
-  at = shape.erase(at);
-  shape.insert(at, indices.begin(), indices.end());
-  return {{shape, c.operands[0]->dtype()}};
-}
-
-// The dim looked up is a reduce factor: each device looks up what it holds, and the sum is the
-// answer. The typing rule asks for an out_sharding there.
-DimMap TakeDims(const ir::DimsCall& c) {
-  auto dim = static_cast<size_t>(ir::As<DimParams>(c.params).dim[0]);
-  const Shape &x = *c.operands[0], &indices = *c.operands[1];
-  DimMap map;
-  sharding::DimFactors operand, index, result;
-  for (size_t d = 0; d < x.size(); ++d) {
-    bool looked_up = d == dim;
-    operand.push_back({map.AddFactor(
-        {.size = x[d], .kind = looked_up ? FactorKind::kReduce : FactorKind::kPass})});
-    if (!looked_up) result.push_back(operand.back());
-    if (!looked_up) continue;
-    for (int64_t size : indices) {
-      index.push_back({map.AddFactor({.size = size})});
-      result.push_back(index.back());
-    }
-  }
-  map.operands = {operand, index};
-  map.results = {result};
-  map.linear = {{.operands = {0}}};
-  map.traits.selectors = {1};
-  return map;
-}
-
-void MakeTake(const ir::LocalCall& c, plan::Kernel* out) {
-  int64_t dim = ir::As<DimParams>(c.params).dim[0];
-  auto d = static_cast<size_t>(dim);
-  *out = kernels::Take({.dtype = c.operands[0].dtype,
-                        .index = c.operands[1].dtype,
-                        .operand = c.operands[0].shape,
-                        .indices = c.operands[1].shape,
-                        .dim = dim,
-                        .size = c.operands[0].global[d],
-                        .begins = ShardBegins(c.operands[0], d)});
-}
-
-// What Take gives for an index outside.
-void FillOutside(HostTensor& t, int64_t i) {
-  if (t.dtype.is_floating())
-    t.SetFloat(i, std::numeric_limits<double>::quiet_NaN());
-  else
-    t.SetInt(i,
-             t.dtype.is_signed() ? reference::LowestInt(t.dtype) : reference::HighestInt(t.dtype));
-}
-
-// Indices outside, negative ones too, give what FillOutside says.
-void TakeReference(const ir::ReferenceCall& call) {
-  const int64_t dim = ir::As<DimParams>(call.params).dim[0];
-  const HostTensor &x = *call.operands[0], &indices = *call.operands[1];
-  HostTensor& out = *call.results[0];
-  const int64_t size = x.shape[dim];
-  const auto index_rank = static_cast<int64_t>(indices.shape.size());
-  for (int64_t i = 0; i < out.size(); ++i) {
-    const Coords to = ir::CoordsOf(out.shape, i);
-    const Coords index_at(to.begin() + dim, to.begin() + dim + index_rank);
-    const int64_t index = reference::IndexAt(indices, ir::FlatIndex(indices.shape, index_at));
-    if (index < 0 || index >= size) {
-      FillOutside(out, i);
-      continue;
-    }
-    Coords from(to.begin(), to.begin() + dim);
-    from.push_back(index);
-    from.insert(from.end(), to.begin() + dim + index_rank, to.end());
-    out.SetFrom(i, x, ir::FlatIndex(x.shape, from));
-  }
-}
 
 // C17: one dim, at least one key. C18: operands have one shape.
 std::vector<ShapeAndDType> SortType(const TypeCall& c) {
@@ -216,16 +130,6 @@ void TopKReference(const ir::ReferenceCall& call) {
 
 }  // namespace
 
-constexpr OpDef kTake{.name = "take",
-                      .doc = "Elements of a dim picked by index.",
-                      .type = ir::TypeFn{TakeType},
-                      .dims = ir::DimMapFn{TakeDims},
-                      .lowering = ir::Kernel{MakeTake},
-                      .reference = ir::ReferenceFn{TakeReference},
-                      .diff = ir::NotDifferentiable{"pending"},
-                      .params = ir::KindOf<DimParams>(),
-                      .out_sharding = true,
-                      .operand_names = {"operand", "indices", ""}};
 constexpr OpDef kSort{.name = "sort",
                       .doc = "Operands ordered along a dim by the first of them; stable.",
                       .type = ir::TypeFn{SortType},
@@ -247,7 +151,7 @@ constexpr OpDef kTopK{.name = "top_k",
                       .flops_per_point = 10};
 
 Records IndexOps() {
-  static constexpr const OpDef* kOps[] = {&kTake, &kSort, &kTopK};
+  static constexpr const OpDef* kOps[] = {&kSort, &kTopK};
   return kOps;
 }
 

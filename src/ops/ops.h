@@ -17,6 +17,8 @@ Records ShapeOps();
 Records PieceOps();
 Records ReduceOps();
 Records DotOps();
+Records GatherOps();
+Records ScatterOps();
 Records IndexOps();
 Records ControlOps();
 Records MoveOps();

@@ -3,6 +3,18 @@
 #pragma once
 #include "ir/op.h"
 #include "ir/params.h"
+#include "tessera/lookup.h"
+
+namespace tessera {
+
+// Text, reading and hash of a mode, as of every field of params.
+std::string FieldText(LookupMode mode);
+void ReadField(base::Reader& in, LookupMode& mode);
+inline size_t FieldHash(size_t h, LookupMode mode) {
+  return ir::MixHash(h, static_cast<uint64_t>(mode));
+}
+
+}  // namespace tessera
 
 namespace tessera::ops {
 
@@ -131,6 +143,46 @@ struct TopKParams {
   }
 };
 
+// The dims that a lookup relates. Its slices (a gather's result, a scatter's updates) begin in the
+// operand where the vectors along the last dim of the indices say; the other dims of the indices
+// are those dims of the slices that are no windows, in order.
+struct LookupNumbers {
+  const std::vector<int64_t>& windows;  // of the slices, ascending: the operand's other dims
+  const std::vector<int64_t>& dropped;  // of the operand: a slice has one element, and no dim
+  const std::vector<int64_t>& starts;   // of the operand, per entry of an index vector; else 0
+  const PairedDims& batch;              // of operand and indices: these go together
+};
+// `SliceDims`: whose dims those of the slices are. How large slices are is in the slices' shape.
+template <class SliceDims>
+struct LookupParams {
+  SliceDims windows;
+  OperandDims<0> dropped, starts;
+  PairedDims batch;
+  LookupMode mode = LookupMode::kFill;
+  bool sorted = false, unique = false;  // promises about the index vectors
+  LookupNumbers numbers() const { return {windows, dropped, starts, batch}; }
+  friend bool operator==(const LookupParams&, const LookupParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("windows", s.windows);
+    f("dropped", s.dropped);
+    f("starts", s.starts);
+    f("batch", s.batch);
+    f("mode", s.mode);
+    f("sorted", s.sorted);
+    f("unique", s.unique);
+  }
+};
+using ScatterParams = LookupParams<OperandDims<2>>;
+struct GatherParams : LookupParams<ResultDims> {
+  Literal fill;  // what slices outside are made of, where the mode is kFill
+  friend bool operator==(const GatherParams&, const GatherParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    LookupParams<ResultDims>::Fields(s, f);
+    f("fill", s.fill);
+  }
+};
 // make.cc
 extern const OpDef kConstant, kIota;
 // shape.cc
@@ -144,7 +196,9 @@ extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
 // dot.cc
 extern const OpDef kDotGeneral, kTridiagonalSolve;
 // index.cc
-extern const OpDef kTake, kSort, kTopK;
+extern const OpDef kSort, kTopK;
+// gather.cc, scatter.cc
+extern const OpDef kGather, kScatter, kScatterAdd, kScatterMul, kScatterMin, kScatterMax;
 // mask.cc
 extern const OpDef kMaskPadding;
 // control.cc

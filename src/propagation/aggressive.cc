@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/at.h"
 #include "propagation/steps.h"
 
 namespace tessera::propagation::engine {
@@ -16,10 +17,10 @@ struct Wish {
 std::vector<Wish> Wishes(const StepCall& call, const Projection& projection) {
   std::vector<Wish> wishes;
   for (int32_t f = 0; f < static_cast<int32_t>(call.directions.size()); ++f) {
-    Wish wish{f, CompatibleAxes(projection, f, call.directions[static_cast<size_t>(f)])};
+    Wish wish{f, CompatibleAxes(projection, f, base::At(call.directions, f))};
     if (wish.axes.empty()) continue;
     for (size_t t = 0; t < projection.tensors.size(); ++t) {
-      const FactorState& s = projection.tensors[t].factors[static_cast<size_t>(f)];
+      const FactorState& s = base::At(projection.tensors[t].factors, f);
       bool has = s.present && (wish.axes == s.axes || IsStrictPrefix(wish.axes, s.axes));
       if (!has || call.rule.sizes[t] <= wish.source_size) continue;
       wish.source_size = call.rule.sizes[t];
@@ -45,10 +46,10 @@ void AggressiveStep(const StepCall& call, Projection& projection) {
   auto serve = [&](size_t t, bool operand) {
     TensorState& tensor = projection.tensors[t];
     for (const Wish& wish : wishes) {
-      FactorState& s = tensor.factors[static_cast<size_t>(wish.factor)];
+      FactorState& s = base::At(tensor.factors, wish.factor);
       if (!s.present) continue;
       AxisList axes = wish.axes;
-      int64_t size = call.rule.map.factors[static_cast<size_t>(wish.factor)].size;
+      int64_t size = base::At(call.rule.map.factors, wish.factor).size;
       Truncate(axes, [&](AxisRef x, int64_t before) {
         return FitsFactor(tensor, wish.factor, size, x, before);
       });
@@ -57,8 +58,7 @@ void AggressiveStep(const StepCall& call, Projection& projection) {
       // From one operand of an elementwise op to another goes only what the result takes too.
       if (operand && call.elementwise)
         for (size_t r = projection.operands; r < projection.tensors.size(); ++r) {
-          const FactorState& result =
-              projection.tensors[r].factors[static_cast<size_t>(wish.factor)];
+          const FactorState& result = base::At(projection.tensors[r].factors, wish.factor);
           if (IsStrictPrefix(result.axes, axes)) axes = result.axes;
         }
       if (IsStrictPrefix(s.axes, axes)) s.axes = std::move(axes);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "propagation/api.h"
 #include "propagation/refuse.h"
@@ -67,7 +68,7 @@ engine::RuleId RuleOf(Graph::Impl& impl, const OpOptions& op, const std::string&
   auto list = [&](const std::vector<ValueId>& values, sharding::Shapes& shapes) {
     key += "|";
     for (ValueId v : values) {
-      shapes.push_back(&impl.graph.values[static_cast<size_t>(v)].shape);
+      shapes.push_back(&base::At(impl.graph.values, v).shape);
       for (int64_t n : *shapes.back()) key += std::to_string(n) + ",";
       key += ";";
     }
@@ -120,7 +121,7 @@ void CheckManual(const Graph::Impl& impl, const TensorSharding& s, RegionId regi
                  const std::string& where) {
   auto check = [&](const sharding::AxisList& axes) {
     for (sharding::AxisRef a : axes)
-      for (sharding::AxisRef b : impl.manual[static_cast<size_t>(region)])
+      for (sharding::AxisRef b : base::At(impl.manual, region))
         if (a.axis == b.axis)
           Refuse("value", 27, where,
                  fmt::format("{} is manual in its region", AxisText(*impl.mesh, b)));
@@ -205,13 +206,12 @@ void Graph::group(std::vector<ValueId> values, Loc loc) {
   CheckValues(*impl_, "group", values, where);
   std::vector<int32_t> group;
   for (ValueId v : values) {
-    const std::vector<int64_t>&first = impl_->graph.values[static_cast<size_t>(values[0])].shape,
-          &shape = impl_->graph.values[static_cast<size_t>(v)].shape;
+    const std::vector<int64_t>&first = base::At(impl_->graph.values, values[0]).shape,
+          &shape = base::At(impl_->graph.values, v).shape;
     if (shape != first)
       Refuse("group", 15, where,
              fmt::format("its members must have the same shape, unlike {} and {}",
-                         impl_->values[static_cast<size_t>(values[0])].name,
-                         impl_->values[static_cast<size_t>(v)].name));
+                         base::At(impl_->values, values[0]).name, base::At(impl_->values, v).name));
     group.push_back(Number(v));
   }
   impl_->graph.groups.push_back(std::move(group));
@@ -234,7 +234,7 @@ OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardi
     end.operands.push_back(Number(values[i]));
     if (shardings[i].empty()) continue;
     given[i] = ShardingOf(*impl_, shardings[i], where);
-    size_t rank = impl_->graph.values[static_cast<size_t>(values[i])].shape.size();
+    size_t rank = base::At(impl_->graph.values, values[i]).shape.size();
     if (given[i]->dims.size() != rank)
       Refuse("returns", 2, where,
              fmt::format("the sharding is of rank {}, the value of rank {}", given[i]->dims.size(),

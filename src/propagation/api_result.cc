@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/at.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "propagation/api.h"
 #include "propagation/explain.h"
 #include "propagation/priorities.h"
@@ -23,7 +25,6 @@ struct Result::Impl {
   std::vector<Copy> copies;
   absl::flat_hash_map<int32_t, int32_t> original;  // of copies
   // Made when it is first asked for.
-  mutable std::mutex mutex;
   mutable engine::Names names;
   mutable std::optional<engine::Explainer> explainer;
 };
@@ -50,9 +51,8 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
     rounds.push_back([graph, predicate](const engine::Op& op, const Factor& f, bool single_use) {
       // What import adds is an identity with no op of the caller's behind it.
       if (op.origin < 0) return Direction::kBoth;
-      return predicate({OpId{op.origin}, graph->ops[static_cast<size_t>(op.origin)].name,
-                        op.elementwise, op.expands, single_use,
-                        f.kind == sharding::FactorKind::kPass});
+      return predicate({OpId{op.origin}, base::At(graph->ops, op.origin).name, op.elementwise,
+                        op.expands, single_use, f.kind == sharding::FactorKind::kPass});
     });
   if (!given.empty())
     rounds.push_back([](const engine::Op&, const Factor&, bool) { return Direction::kBoth; });
@@ -60,9 +60,9 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
   auto none = [](const engine::Op&, const Factor&, bool) { return Direction::kNone; };
   while (static_cast<int>(rounds.size()) <= last) rounds.push_back(none);
   for (int k = 0; k < static_cast<int>(rounds.size()); ++k)
-    rounds[static_cast<size_t>(k)] = [graph, k, otherwise = rounds[static_cast<size_t>(k)]](
-                                         const engine::Op& op, const Factor& f, bool single_use) {
-      int own = op.origin < 0 ? -1 : graph->priorities[static_cast<size_t>(op.origin)];
+    base::At(rounds, k) = [graph, k, otherwise = base::At(rounds, k)](
+                              const engine::Op& op, const Factor& f, bool single_use) {
+      int own = op.origin < 0 ? -1 : base::At(graph->priorities, op.origin);
       if (own < 0) return otherwise(op, f, single_use);
       return k >= own ? Direction::kBoth : Direction::kNone;
     };
@@ -71,12 +71,12 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
 
 engine::Names NamesOf(const std::vector<Graph::Impl::Named>& values,
                       const std::vector<Graph::Impl::Named>& ops) {
-  return {.value = [&](int32_t v) { return values[static_cast<size_t>(v)].name; },
-          .op = [&](int32_t i) { return ops[static_cast<size_t>(i)].name; },
-          .where = [&](int32_t i) { return ops[static_cast<size_t>(i)].where; },
+  return {.value = [&](int32_t v) { return base::At(values, v).name; },
+          .op = [&](int32_t i) { return base::At(ops, i).name; },
+          .where = [&](int32_t i) { return base::At(ops, i).where; },
           .given =
               [&](int32_t v, const std::string&) {
-                const Graph::Impl::Named& value = values[static_cast<size_t>(v)];
+                const Graph::Impl::Named& value = base::At(values, v);
                 return fmt::format("the declared sharding of {}{}{}", value.name,
                                    value.where.empty() ? "" : " at ", value.where);
               }};
@@ -85,10 +85,10 @@ engine::Names NamesOf(const std::vector<Graph::Impl::Named>& values,
 void FindBorder(Result::Impl& impl, const engine::Graph& graph) {
   impl.is_argument.assign(graph.values.size(), true);
   for (const engine::Op& op : graph.ops) {
-    for (int32_t v : op.results) impl.is_argument[static_cast<size_t>(v)] = false;
+    for (int32_t v : op.results) base::At(impl.is_argument, v) = false;
     if (op.kind == engine::Op::kEdge)
-      for (int32_t v : graph.edges[static_cast<size_t>(op.edge)].other_targets)
-        impl.is_argument[static_cast<size_t>(v)] = false;
+      for (int32_t v : base::At(graph.edges, op.edge).other_targets)
+        base::At(impl.is_argument, v) = false;
   }
 }
 
@@ -104,7 +104,7 @@ void NameNewValues(Result::Impl& impl) {
     auto original = impl.original.find(static_cast<int32_t>(v));
     std::string name = original == impl.original.end()
                            ? "a value made by an import step"
-                           : "a copy of " + impl.values[static_cast<size_t>(original->second)].name;
+                           : "a copy of " + base::At(impl.values, original->second).name;
     impl.values.push_back({std::move(name), {}});
   }
 }
@@ -142,19 +142,31 @@ std::string Result::returned(int k, Loc loc) const {
            fmt::format("there is no result {}; the graph returns {}", k, returns.size()));
   for (const engine::Op& op : impl_->result.graph.ops) {
     if (!op.is_return) continue;
-    int32_t v = op.operands[static_cast<size_t>(k)];
-    const auto& came = returns[static_cast<size_t>(k)];
+    int32_t v = base::At(op.operands, k);
+    const auto& came = base::At(returns, k);
     return Text(*impl_, came ? &*came : impl_->result.sharding(v),
-                impl_->result.graph.values[static_cast<size_t>(v)].shape, true);
+                base::At(impl_->result.graph.values, v).shape, true);
   }
   return {};
 }
+
+namespace {
+std::mutex& ExplainLock() {
+  static auto& lock = []() -> auto& {
+    auto* forever = new std::mutex;
+    base::HoldOverFork(*forever);
+    return *forever;
+  }
+  ();
+  return lock;
+}
+}  // namespace
 
 std::string Result::explain(ValueId value, Loc loc) const {
   CheckValue(*impl_, "explain", value, loc);
   if (!impl_->explain)
     Refuse("explain", 24, base::Where(loc), "the graph was propagated without {.explain = true}");
-  std::lock_guard lock(impl_->mutex);
+  const std::lock_guard lock(ExplainLock());
   if (!impl_->explainer) {
     impl_->names = NamesOf(impl_->values, impl_->ops);
     impl_->names.rounds = impl_->rounds;

@@ -1,3 +1,4 @@
+#include "base/at.h"
 #include "propagation/steps.h"
 
 namespace tessera::propagation::engine {
@@ -5,20 +6,19 @@ namespace tessera::propagation::engine {
 void BasicStep(const StepCall& call, Projection& projection) {
   const DimMap& map = call.rule.map;
   for (int32_t f = 0; f < static_cast<int32_t>(map.factors.size()); ++f) {
-    AxisList axes = CompatibleAxes(projection, f, call.directions[static_cast<size_t>(f)]);
-    int64_t size = map.factors[static_cast<size_t>(f)].size;
+    AxisList axes = CompatibleAxes(projection, f, base::At(call.directions, f));
+    int64_t size = base::At(map.factors, f).size;
     Truncate(axes, [&](AxisRef x, int64_t before) {
       std::optional<AxisRef> part = x;
       for (const TensorState& t : projection.tensors) {
         part = FitsOthers(t, f, *part);
-        if (part && t.factors[static_cast<size_t>(f)].present)
-          part = FitsFactor(t, f, size, *part, before);
+        if (part && base::At(t.factors, f).present) part = FitsFactor(t, f, size, *part, before);
         if (!part) break;
       }
       return part;
     });
     for (TensorState& t : projection.tensors) {
-      FactorState& s = t.factors[static_cast<size_t>(f)];
+      FactorState& s = base::At(t.factors, f);
       if (s.present && IsStrictPrefix(s.axes, axes)) s.axes = axes;
     }
   }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/at.h"
 #include "propagation/import.h"
 
 namespace tessera::propagation::engine {
@@ -34,32 +35,31 @@ class Splitter {
  private:
   // To be in a group is no use: a constant that nothing else uses is not there any more.
   bool IsGone(ValueId v) {
-    return static_cast<size_t>(v) < taken_.size() && Splits(v) && !taken_[static_cast<size_t>(v)];
+    return static_cast<size_t>(v) < taken_.size() && Splits(v) && !base::At(taken_, v);
   }
-  Op& MakerOf(ValueId v) { return graph_.ops[static_cast<size_t>(maker_[static_cast<size_t>(v)])]; }
+  Op& MakerOf(ValueId v) { return base::At(graph_.ops, base::At(maker_, v)); }
   bool IsConstant(OpId id) const {
-    const Op& op = graph_.ops[static_cast<size_t>(id)];
-    return op.results.size() == 1 && constant_[static_cast<size_t>(op.results[0])];
+    const Op& op = base::At(graph_.ops, id);
+    return op.results.size() == 1 && base::At(constant_, op.results[0]);
   }
 
   void FindConstant(OpId id) {
-    const Op& op = graph_.ops[static_cast<size_t>(id)];
-    for (ValueId v : op.results) maker_[static_cast<size_t>(v)] = id;
+    const Op& op = base::At(graph_.ops, id);
+    for (ValueId v : op.results) base::At(maker_, v) = id;
     if (op.results.size() != 1 || op.kind == Op::kEdge) return;
     bool all = std::all_of(op.operands.begin(), op.operands.end(),
-                           [&](ValueId v) { return constant_[static_cast<size_t>(v)]; });
-    constant_[static_cast<size_t>(op.results[0])] =
+                           [&](ValueId v) { return base::At(constant_, v); });
+    base::At(constant_, op.results[0]) =
         op.constant || (op.foldable && !op.operands.empty() && all);
   }
 
   // Whether every user of v gets a copy. Scalars have no sharding to differ in.
   bool Splits(ValueId v) {
-    if (maker_[static_cast<size_t>(v)] < 0 || graph_.values[static_cast<size_t>(v)].shape.empty())
-      return false;
-    if (constant_[static_cast<size_t>(v)]) return true;
+    if (base::At(maker_, v) < 0 || base::At(graph_.values, v).shape.empty()) return false;
+    if (base::At(constant_, v)) return true;
     const Op& op = MakerOf(v);
     return op.expands && op.results.size() == 1 && !op.operands.empty() &&
-           graph_.values[static_cast<size_t>(op.operands[0])].shape.empty();
+           base::At(graph_.values, op.operands[0]).shape.empty();
   }
 
   void GiveCopies(Op& user, OpId place) {
@@ -75,15 +75,15 @@ class Splitter {
   // Returns v, or a new value like it, made just before `place` by copies of all that makes it,
   // each once. A list, not a recursion: a constant may be made by any number of ops.
   ValueId Copy(ValueId v, OpId place) {
-    std::vector<OpId> makers = {maker_[static_cast<size_t>(v)]};
+    std::vector<OpId> makers = {base::At(maker_, v)};
     absl::flat_hash_map<ValueId, ValueId> copy_of = {{v, -1}};
     for (size_t i = 0; i < makers.size(); ++i)
-      for (ValueId operand : graph_.ops[static_cast<size_t>(makers[i])].operands)
+      for (ValueId operand : base::At(graph_.ops, makers[i]).operands)
         if (Splits(operand) && copy_of.try_emplace(operand, -1).second)
-          makers.push_back(maker_[static_cast<size_t>(operand)]);
+          makers.push_back(base::At(maker_, operand));
     std::sort(makers.begin(), makers.end());
     for (OpId maker : makers) {
-      Op op = graph_.ops[static_cast<size_t>(maker)];
+      Op op = base::At(graph_.ops, maker);
       ValueId made = NewValue(op.results[0]);
       copy_of[op.results[0]] = made;
       for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -94,7 +94,7 @@ class Splitter {
         op.operands[k] = copied->second;
       }
       op.results[0] = made;
-      op.region = graph_.ops[static_cast<size_t>(place)].region;
+      op.region = base::At(graph_.ops, place).region;
       rewrite_.Before(place, std::move(op));
     }
     return copy_of[v];
@@ -102,11 +102,11 @@ class Splitter {
 
   // The first copy is the value itself.
   ValueId NewValue(ValueId v) {
-    if (!taken_[static_cast<size_t>(v)]) {
-      taken_[static_cast<size_t>(v)] = true;
+    if (!base::At(taken_, v)) {
+      base::At(taken_, v) = true;
       return v;
     }
-    Value original = graph_.values[static_cast<size_t>(v)];
+    Value original = base::At(graph_.values, v);
     ValueId copy = graph_.AddValue(std::move(original.shape), std::move(original.sharding));
     if (auto groups = groups_of_.find(v); groups != groups_of_.end())
       for (size_t g : groups->second) graph_.groups[g].push_back(copy);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/at.h"
 #include "propagation/import.h"
 #include "propagation/manual.h"
 
@@ -16,7 +17,7 @@ class Constraints {
       const Op& op = graph.ops[i];
       for (ValueId v : op.results) maker_[At(v)] = static_cast<OpId>(i);
       if (op.kind != Op::kEdge) continue;
-      const Edge& edge = graph.edges[static_cast<size_t>(op.edge)];
+      const Edge& edge = base::At(graph.edges, op.edge);
       target_of_[At(op.results[0])] = static_cast<OpId>(i);
       for (ValueId v : edge.other_targets) target_of_[At(v)] = static_cast<OpId>(i);
       if (edge.outer && edge.inward)

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/at.h"
 #include "propagation/factors.h"
 #include "propagation/history.h"
 
@@ -43,8 +44,8 @@ class Trials {
     }
     const auto& [shardings, of_value] = tried->second;
     if (static_cast<size_t>(v) >= of_value.size()) return kUnknown;
-    int32_t s = of_value[static_cast<size_t>(v)];
-    return s != 0 && Holds(shardings[static_cast<size_t>(s)].dims[d].axes, x) ? kYes : kNo;
+    int32_t s = base::At(of_value, v);
+    return s != 0 && Holds(base::At(shardings, s).dims[d].axes, x) ? kYes : kNo;
   }
 
  private:
@@ -53,8 +54,7 @@ class Trials {
   Result Run(const std::vector<Edit>& edits) const {
     Graph graph = input_->graph;
     for (const Edit& edit : edits) {
-      sharding::DimAxes& dim =
-          graph.values[static_cast<size_t>(edit.value)].sharding->dims[edit.dim];
+      sharding::DimAxes& dim = base::At(graph.values, edit.value).sharding->dims[edit.dim];
       if (edit.priority == Edit::kOpen)
         dim.open = true;
       else
@@ -137,7 +137,7 @@ class Explainer::Impl {
     }
     for (OpId i : history_.Constraints(v)) {
       const Op& op = history_.op(i);
-      const auto& asked = history_.graph().values[static_cast<size_t>(op.results[0])].sharding;
+      const auto& asked = base::At(history_.graph().values, op.results[0]).sharding;
       if (!asked || !Holds(asked->dims[d].axes, a)) continue;
       path.constraint = i;
       path.given = OpText(path.constraint);
@@ -169,14 +169,14 @@ class Explainer::Impl {
 
   Path PathOf(ValueId v, size_t d, AxisRef a) const {
     auto [last, origin] = Follow(v, d, a);
-    Path path = origins_[static_cast<size_t>(origin)];
-    const size_t length = last < 0 ? 0 : steps_[static_cast<size_t>(last)].length;
+    Path path = base::At(origins_, origin);
+    const size_t length = last < 0 ? 0 : base::At(steps_, last).length;
     std::vector<int> shown;
     for (int i = last; i >= 0 && shown.size() < (length > kShown ? kShown / 2 : kShown);
-         i = steps_[static_cast<size_t>(i)].before)
+         i = base::At(steps_, i).before)
       shown.push_back(i);
     if (length > kShown) {
-      for (int i : steps_[static_cast<size_t>(last)].head) Show(i, path);
+      for (int i : base::At(steps_, last).head) Show(i, path);
       path.steps.push_back(fmt::format("... {} more ops", length - kShown));
     }
     for (size_t i = shown.size(); i-- > 0;) Show(shown[i], path);
@@ -184,7 +184,7 @@ class Explainer::Impl {
   }
 
   void Show(int index, Path& path) const {
-    const Step& step = steps_[static_cast<size_t>(index)];
+    const Step& step = base::At(steps_, index);
     const Event& event = history_.event(step.event);
     path.steps.push_back(fmt::format("{} {} to dim {} of {}{}", step.source.direction,
                                      OpText(event.op), step.dim, names_.value(event.value),
@@ -201,7 +201,7 @@ class Explainer::Impl {
       auto known = e ? step_of_.find({*e, d, a}) : step_of_.end();
       if (known != step_of_.end()) {
         last = known->second;
-        origin = steps_[static_cast<size_t>(last)].origin;
+        origin = base::At(steps_, last).origin;
         break;
       }
       std::optional<Source> source;
@@ -224,8 +224,8 @@ class Explainer::Impl {
     step.before = before;
     step.origin = origin;
     if (before >= 0) {
-      step.length = steps_[static_cast<size_t>(before)].length + 1;
-      step.head = steps_[static_cast<size_t>(before)].head;
+      step.length = base::At(steps_, before).length + 1;
+      step.head = base::At(steps_, before).head;
     }
     const int index = static_cast<int>(steps_.size());
     if (step.head.size() < kShown / 2) step.head.push_back(index);
@@ -294,7 +294,7 @@ class Explainer::Impl {
   // Axes that other tensors of the op have on a factor of v, and v has not.
   void Conflicts(OpId i, ValueId v) {
     const Op& op = history_.op(i);
-    if (op.kind == Op::kEdge && history_.graph().edges[static_cast<size_t>(op.edge)].outer) return;
+    if (op.kind == Op::kEdge && base::At(history_.graph().edges, op.edge).outer) return;
     std::vector<ValueId> tensors = history_.Tensors(i);
     std::vector<const TensorSharding*> shardings;
     for (ValueId t : tensors) shardings.push_back(result_.sharding(t));
@@ -381,10 +381,10 @@ class Explainer::Impl {
     std::vector<ValueId> tensors = history_.Tensors(i);
     auto self = static_cast<size_t>(std::find(tensors.begin(), tensors.end(), v) - tensors.begin());
     const sharding::FactorList& dim = DimsOf(map, self)[d];
-    auto size = [&](int32_t g) { return map.factors[static_cast<size_t>(g)].size; };
+    auto size = [&](int32_t g) { return base::At(map.factors, g).size; };
     for (int32_t g : dim) {
       if (g == static_cast<int32_t>(f)) break;
-      if (SizeOf(t.factors[static_cast<size_t>(g)].axes) < size(g))
+      if (SizeOf(base::At(t.factors, g).axes) < size(g))
         return fmt::format(
             "it belongs on a minor part of this dim; the part before that, of size {}, is not "
             "fully sharded, so shards would be strided",
@@ -402,11 +402,11 @@ class Explainer::Impl {
   // The closed constraint of v that import made v's own sharding; -1: there is none.
   OpId HeldBy(ValueId v) const {
     if (!result_.input || static_cast<size_t>(v) >= result_.input->graph.values.size()) return -1;
-    const auto& now = history_.graph().values[static_cast<size_t>(v)].sharding;
-    if (!now || result_.input->graph.values[static_cast<size_t>(v)].sharding) return -1;
+    const auto& now = base::At(history_.graph().values, v).sharding;
+    if (!now || base::At(result_.input->graph.values, v).sharding) return -1;
     for (OpId i : history_.Constraints(v)) {
       ValueId asks = history_.op(i).results[0];
-      if (history_.graph().values[static_cast<size_t>(asks)].sharding == now) return i;
+      if (base::At(history_.graph().values, asks).sharding == now) return i;
     }
     return -1;
   }
@@ -433,7 +433,7 @@ class Explainer::Impl {
   std::optional<Edit> EditOf(OpId constraint, size_t d, int32_t priority) const {
     OpId origin = constraint < 0 ? -1 : history_.op(constraint).origin;
     if (origin < 0 || !result_.input) return std::nullopt;
-    return Edit{result_.input->graph.ops[static_cast<size_t>(origin)].results[0], d, priority};
+    return Edit{base::At(result_.input->graph.ops, origin).results[0], d, priority};
   }
 
   // Which winners would have to come after the loser for axis x to get to dim d of v. Each answer

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "base/at.h"
+
 namespace tessera::propagation::engine {
 namespace {
 
@@ -14,7 +16,7 @@ void ProjectDim(const DimMap& map, const sharding::FactorList& factors,
   size_t at = 0;
   bool overflows = false;
   for (int32_t f : factors) {
-    FactorState& s = state.factors[static_cast<size_t>(f)];
+    FactorState& s = base::At(state.factors, f);
     s.present = true;
     s.minor_most = f == factors.back();
     s.closed = closed || overflows;
@@ -24,7 +26,7 @@ void ProjectDim(const DimMap& map, const sharding::FactorList& factors,
       for (; at < axes.size(); ++at) AppendMerged(s.axes, axes[at]);
       return;
     }
-    int64_t room = map.factors[static_cast<size_t>(f)].size;
+    int64_t room = base::At(map.factors, f).size;
     while (at < axes.size()) {
       int64_t common = std::gcd(room, axes[at].size);
       if (common <= 1) break;
@@ -107,11 +109,11 @@ TensorSharding Unproject(const DimMap& map, const sharding::DimFactors& dims,
   for (size_t d = 0; d < dims.size(); ++d) {
     bool closed = false;
     for (int32_t f : dims[d]) {
-      const FactorState& s = state.factors[static_cast<size_t>(f)];
+      const FactorState& s = base::At(state.factors, f);
       closed |= s.closed;
       for (AxisRef a : s.axes) AppendMerged(out.dims[d].axes, a);
       for (AxisRef a : s.overflow) AppendMerged(out.dims[d].axes, a);
-      if (!s.overflow.empty() || SizeOf(s.axes) < map.factors[static_cast<size_t>(f)].size) break;
+      if (!s.overflow.empty() || SizeOf(s.axes) < base::At(map.factors, f).size) break;
     }
     out.dims[d].open = !closed;
   }
@@ -144,7 +146,7 @@ AxisList CompatibleAxes(const Projection& projection, int32_t f, Direction direc
     size_t begin = operands ? 0 : projection.operands,
            end = operands ? projection.operands : projection.tensors.size();
     for (size_t t = begin; t < end; ++t) {
-      const FactorState& s = projection.tensors[t].factors[static_cast<size_t>(f)];
+      const FactorState& s = base::At(projection.tensors[t].factors, f);
       if (s.present) Join(axes, s.axes, can_expand);
     }
   };
@@ -158,7 +160,7 @@ AxisList CompatibleAxes(const Projection& projection, int32_t f, Direction direc
 
 std::optional<AxisRef> FitsFactor(const TensorState& t, int32_t f, int64_t factor_size, AxisRef x,
                                   int64_t before) {
-  const FactorState& s = t.factors[static_cast<size_t>(f)];
+  const FactorState& s = base::At(t.factors, f);
   std::optional<AxisRef> part = WithoutOverlap(x, t.replicated);
   if (part) part = WithoutOverlap(*part, t.unreduced);
   if (!part) return part;

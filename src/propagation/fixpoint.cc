@@ -1,5 +1,6 @@
 #include "propagation/fixpoint.h"
 
+#include "base/at.h"
 #include "propagation/manual.h"
 
 namespace tessera::propagation::engine {
@@ -44,7 +45,7 @@ void FixPoint::Run(absl::Span<const Round> rounds) {
 
 FixPoint::Ids FixPoint::Step(RuleId rule_id, bool elementwise,
                              absl::Span<const Direction> directions, const Ids& ids) {
-  const Rule& rule = state_.graph().rules[static_cast<size_t>(rule_id)];
+  const Rule& rule = base::At(state_.graph().rules, rule_id);
   absl::InlinedVector<const TensorSharding*, 6> before;
   for (ShardingId i : ids) before.push_back(state_.shardings()[i]);
   const MeshDef* mesh = CommonMesh(before);
@@ -76,7 +77,7 @@ const FixPoint::Ids& FixPoint::CachedStep(Key key, absl::Span<const Direction> d
 }
 
 void FixPoint::Visit(OpId id, absl::Span<const Round> rounds) {
-  const Op& op = state_.graph().ops[static_cast<size_t>(id)];
+  const Op& op = base::At(state_.graph().ops, id);
   absl::Span<const ValueId> tensors = state_.Tensors(id);
   Key key{op.rule, 0, op.elementwise, {}};
   bool axes = false;
@@ -84,13 +85,12 @@ void FixPoint::Visit(OpId id, absl::Span<const Round> rounds) {
     key.ids.push_back(state_.Get(v));
     axes |= state_.shardings().has_axes(key.ids.back());
   }
-  const Edge* manual =
-      op.kind == Op::kEdge && state_.graph().edges[static_cast<size_t>(op.edge)].outer
-          ? &state_.graph().edges[static_cast<size_t>(op.edge)]
-          : nullptr;
+  const Edge* manual = op.kind == Op::kEdge && base::At(state_.graph().edges, op.edge).outer
+                           ? &base::At(state_.graph().edges, op.edge)
+                           : nullptr;
   if (!axes && !manual) return;
   absl::InlinedVector<Direction, 8> directions;
-  for (const sharding::Factor& f : state_.graph().rules[static_cast<size_t>(op.rule)].map.factors)
+  for (const sharding::Factor& f : base::At(state_.graph().rules, op.rule).map.factors)
     directions.push_back(DirectionOf(op, f, state_.single_use(id), rounds));
   key.directions = Mask(directions);
   if (manual) {
@@ -133,7 +133,7 @@ void FixPoint::VisitReturns() {
   for (State::Return& r : state_.returns()) {
     Ids ids = {state_.Get(r.value), r.sharding};
     if (!state_.shardings().has_axes(ids[0]) && !state_.shardings().has_axes(ids[1])) continue;
-    const DimMap& map = state_.graph().rules[static_cast<size_t>(r.rule)].map;
+    const DimMap& map = base::At(state_.graph().rules, r.rule).map;
     absl::InlinedVector<Direction, 8> both(map.factors.size(), Direction::kBoth);
     Ids after = Step(r.rule, false, both, ids);
     r.sharding = after[1];

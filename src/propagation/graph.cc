@@ -2,6 +2,8 @@
 
 #include <absl/hash/hash.h>
 
+#include "base/at.h"
+
 namespace tessera::propagation::engine {
 namespace {
 
@@ -21,13 +23,12 @@ RuleId Graph::AddRule(DimMap map) {
   map = sharding::Completed(std::move(map));
   std::vector<RuleId>& known = rule_ids_[absl::HashOf(map.factors, map.operands, map.results)];
   for (RuleId id : known)
-    if (Same(rules[static_cast<size_t>(id)].map, map)) return id;
+    if (Same(base::At(rules, id).map, map)) return id;
   auto size = [&](const std::vector<sharding::DimFactors>& tensors) {
     for (const sharding::DimFactors& dims : tensors) {
       double product = 1;
       for (const sharding::FactorList& dim : dims)
-        for (int32_t f : dim)
-          product *= static_cast<double>(map.factors[static_cast<size_t>(f)].size);
+        for (int32_t f : dim) product *= static_cast<double>(base::At(map.factors, f).size);
       rule.sizes.push_back(product);
     }
   };
@@ -52,7 +53,7 @@ OpId Graph::Add(Op op) {
   bool identity = op.kind == Op::kConstraint || op.kind == Op::kBarrier;
   if (identity && !op.results.empty()) {  // else Verify refuses it
     op.elementwise = true;
-    op.rule = IdentityRule(values[static_cast<size_t>(op.results[0])].shape, 1);
+    op.rule = IdentityRule(base::At(values, op.results[0]).shape, 1);
   }
   if (op.elementwise) op.first = Direction::kBoth;
   ops.push_back(std::move(op));
@@ -61,8 +62,7 @@ OpId Graph::Add(Op op) {
 
 OpId Graph::AddEdge(Edge&& edge, ValueId owner, int32_t region, RuleId rule) {
   if (rule < 0)
-    rule = IdentityRule(values[static_cast<size_t>(owner)].shape,
-                        static_cast<int>(edge.sources.size()));
+    rule = IdentityRule(base::At(values, owner).shape, static_cast<int>(edge.sources.size()));
   Op& op = ops.emplace_back();
   op.kind = Op::kEdge;
   op.rule = rule;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/at.h"
 #include "propagation/import.h"
 
 namespace tessera::propagation::engine {
@@ -40,8 +41,8 @@ std::vector<ValueId> OwnersOf(const Graph& graph) {
   for (size_t v = 0; v < owners.size(); ++v) owners[v] = static_cast<ValueId>(v);
   for (const Op& op : graph.ops)
     if (op.kind == Op::kEdge)
-      for (ValueId v : graph.edges[static_cast<size_t>(op.edge)].other_targets)
-        owners[static_cast<size_t>(v)] = op.results[0];
+      for (ValueId v : base::At(graph.edges, op.edge).other_targets)
+        base::At(owners, v) = op.results[0];
   return owners;
 }
 
@@ -65,7 +66,7 @@ std::vector<Use> TakeUses(Graph& graph, ValueId v, ValueId instead) {
 void Separate(Graph& graph, std::vector<ValueId>& group, const MeshDef* mesh) {
   Rewrite rewrite(graph);
   for (ValueId& member : group) {
-    Shape shape = graph.values[static_cast<size_t>(member)].shape;
+    Shape shape = base::At(graph.values, member).shape;
     TensorSharding open = sharding::Replicated(mesh, static_cast<int>(shape.size()));
     for (sharding::DimAxes& d : open.dims) d.open = true;
     Op added;
@@ -81,7 +82,7 @@ void Separate(Graph& graph, std::vector<ValueId>& group, const MeshDef* mesh) {
       return std::count(op.results.begin(), op.results.end(), member) > 0;
     });
     if (maker == graph.ops.end()) {
-      rewrite.AtStart(graph.values[static_cast<size_t>(member)].region, std::move(added));
+      rewrite.AtStart(base::At(graph.values, member).region, std::move(added));
     } else {
       added.region = maker->region;
       rewrite.After(static_cast<OpId>(maker - graph.ops.begin()), std::move(added));
@@ -98,7 +99,7 @@ void JoinGroups(Graph& graph, std::vector<std::string>& warnings) {
   Union(graph);
   const std::vector<ValueId> owners = OwnersOf(graph);
   auto given = [&](ValueId v) -> MaybeSharding& {
-    return graph.values[static_cast<size_t>(owners[static_cast<size_t>(v)])].sharding;
+    return base::At(graph.values, base::At(owners, v)).sharding;
   };
   for (std::vector<ValueId>& group : graph.groups) {
     const TensorSharding* common = nullptr;

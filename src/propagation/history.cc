@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace tessera::propagation::engine {
 
 bool Holds(const AxisList& axes, AxisRef a) {
@@ -18,26 +20,26 @@ History::History(const Result& result) : result_(result), graph_(result.graph) {
   uses_.assign(n, 0);
   for (size_t i = 0; i < graph_.ops.size(); ++i) {
     const Op& op = graph_.ops[i];
-    for (ValueId v : op.operands) ++uses_[static_cast<size_t>(v)];
-    for (ValueId v : op.results) maker_[static_cast<size_t>(v)] = static_cast<OpId>(i);
+    for (ValueId v : op.operands) ++base::At(uses_, v);
+    for (ValueId v : op.results) base::At(maker_, v) = static_cast<OpId>(i);
     if (op.kind == Op::kEdge)
-      for (ValueId v : graph_.edges[static_cast<size_t>(op.edge)].other_targets)
-        owner_[static_cast<size_t>(v)] = op.results[0];
+      for (ValueId v : base::At(graph_.edges, op.edge).other_targets)
+        base::At(owner_, v) = op.results[0];
     if (op.kind == Op::kNone || op.rule < 0) continue;
     for (ValueId v : Tensors(static_cast<OpId>(i))) {
-      std::vector<OpId>& list = around_[static_cast<size_t>(v)];
+      std::vector<OpId>& list = base::At(around_, v);
       if (list.empty() || list.back() != static_cast<OpId>(i)) list.push_back(static_cast<OpId>(i));
     }
   }
   for (size_t e = 0; e < result.events.size(); ++e)
-    events_[static_cast<size_t>(Owner(result.events[e].value))].push_back(e);
+    base::At(events_, Owner(result.events[e].value)).push_back(e);
 }
 
 std::vector<ValueId> History::Tensors(OpId i) const {
   std::vector<ValueId> tensors(op(i).operands.begin(), op(i).operands.end());
   if (op(i).kind == Op::kEdge)
-    for (Use use : graph_.edges[static_cast<size_t>(op(i).edge)].sources)
-      tensors.push_back(op(use.op).operands[static_cast<size_t>(use.index)]);
+    for (Use use : base::At(graph_.edges, op(i).edge).sources)
+      tensors.push_back(base::At(op(use.op).operands, use.index));
   tensors.insert(tensors.end(), op(i).results.begin(), op(i).results.end());
   return tensors;
 }
@@ -51,19 +53,18 @@ std::vector<OpId> History::Constraints(ValueId v) const {
 
 const TensorSharding* History::At(ValueId v, size_t time) const {
   v = Owner(v);
-  const std::vector<size_t>& events = events_[static_cast<size_t>(v)];
+  const std::vector<size_t>& events = base::At(events_, v);
   auto next = std::lower_bound(events.begin(), events.end(), time);
-  if (next != events.begin())
-    return &result_.shardings[static_cast<size_t>(event(*std::prev(next)).after)];
-  const MaybeSharding& given = graph_.values[static_cast<size_t>(v)].sharding;
+  if (next != events.begin()) return &base::At(result_.shardings, event(*std::prev(next)).after);
+  const MaybeSharding& given = base::At(graph_.values, v).sharding;
   return given ? &*given : nullptr;
 }
 
 std::optional<size_t> History::Gained(ValueId v, size_t d, AxisRef a, size_t time) const {
-  for (size_t e : events_[static_cast<size_t>(Owner(v))]) {
+  for (size_t e : base::At(events_, Owner(v))) {
     if (e >= time) break;
-    const TensorSharding &after = result_.shardings[static_cast<size_t>(event(e).after)],
-                         &before = result_.shardings[static_cast<size_t>(event(e).before)];
+    const TensorSharding &after = base::At(result_.shardings, event(e).after),
+                         &before = base::At(result_.shardings, event(e).before);
     bool had = event(e).before != 0 && Holds(before.dims[d].axes, a);
     if (!had && Holds(after.dims[d].axes, a)) return e;
   }

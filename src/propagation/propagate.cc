@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/at.h"
 #include "propagation/import.h"
 #include "propagation/manual.h"
 #include "propagation/priorities.h"
@@ -16,9 +17,9 @@ void DropPriorities(MaybeSharding& s) {
 void StartEdges(Graph& graph) {
   for (const Op& op : graph.ops) {
     if (op.kind != Op::kEdge) continue;
-    const Edge& edge = graph.edges[static_cast<size_t>(op.edge)];
+    const Edge& edge = base::At(graph.edges, op.edge);
     if (!edge.outer) continue;
-    graph.values[static_cast<size_t>(op.results[0])].sharding =
+    base::At(graph.values, op.results[0]).sharding =
         edge.inward ? WithoutAxes(*edge.outer, edge.manual) : *edge.outer;
   }
 }

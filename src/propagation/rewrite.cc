@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/at.h"
 #include "propagation/import.h"
 
 namespace tessera::propagation::engine {
@@ -41,11 +42,11 @@ void Rewrite::Apply() {
   add(before_, static_cast<OpId>(graph_.ops.size()));
   graph_.ops = std::move(ops);
   for (Edge& edge : graph_.edges)
-    for (Use& use : edge.sources) use.op = renumbered[static_cast<size_t>(use.op)];
+    for (Use& use : edge.sources) use.op = base::At(renumbered, use.op);
   for (auto& [value, uses] : graph_.use_order)
-    for (Use& use : uses) use.op = renumbered[static_cast<size_t>(use.op)];
+    for (Use& use : uses) use.op = base::At(renumbered, use.op);
   for (Graph::Region& region : graph_.regions)
-    if (region.op >= 0) region.op = renumbered[static_cast<size_t>(region.op)];
+    if (region.op >= 0) region.op = base::At(renumbered, region.op);
 }
 
 void OrderUses(Graph& graph) {

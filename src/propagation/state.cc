@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace tessera::propagation::engine {
 
 ShardingId Shardings::Intern(TensorSharding sharding) {
@@ -16,19 +18,19 @@ ShardingId Shardings::Intern(TensorSharding sharding) {
 void WorkList::Fill(const std::vector<OpId>& ops, size_t num_ops) {
   stack_.assign(ops.rbegin(), ops.rend());
   waits_.assign(num_ops, false);
-  for (OpId op : ops) waits_[static_cast<size_t>(op)] = true;
+  for (OpId op : ops) base::At(waits_, op) = true;
 }
 
 OpId WorkList::Pop() {
   OpId op = stack_.back();
   stack_.pop_back();
-  waits_[static_cast<size_t>(op)] = false;
+  base::At(waits_, op) = false;
   return op;
 }
 
 void WorkList::Push(OpId op) {
-  if (waits_[static_cast<size_t>(op)]) return;
-  waits_[static_cast<size_t>(op)] = true;
+  if (base::At(waits_, op)) return;
+  base::At(waits_, op) = true;
   stack_.push_back(op);
 }
 
@@ -41,25 +43,25 @@ State::State(Graph& graph, bool record)
   for (size_t v = 0; v < owner_.size(); ++v) owner_[v] = static_cast<ValueId>(v);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
-    for (ValueId v : op.results) maker_[static_cast<size_t>(v)] = static_cast<OpId>(i);
+    for (ValueId v : op.results) base::At(maker_, v) = static_cast<OpId>(i);
     if (op.kind != Op::kNone && op.rule >= 0) active_.push_back(static_cast<OpId>(i));
     if (op.is_return) return_op_ = static_cast<OpId>(i);
     if (op.kind != Op::kEdge) continue;
-    for (ValueId v : graph.edges[static_cast<size_t>(op.edge)].other_targets)
-      owner_[static_cast<size_t>(v)] = op.results[0];
+    for (ValueId v : base::At(graph.edges, op.edge).other_targets)
+      base::At(owner_, v) = op.results[0];
   }
   for (size_t v = 0; v < graph.values.size(); ++v)
     if (graph.values[v].sharding)
       Set(static_cast<ValueId>(v), shardings_.Intern(*graph.values[v].sharding));
   for (size_t r = 0; r < graph.returns.size(); ++r) {
-    ValueId v = graph.ops[static_cast<size_t>(return_op_)].operands[r];
-    RuleId rule = graph.IdentityRule(graph.values[static_cast<size_t>(v)].shape, 1);
+    ValueId v = base::At(graph.ops, return_op_).operands[r];
+    RuleId rule = graph.IdentityRule(base::At(graph.values, v).shape, 1);
     returns_.push_back({v, rule, graph.returns[r] ? shardings_.Intern(*graph.returns[r]) : 0});
   }
   group_of_.assign(graph.values.size(), -1);
   for (size_t g = 0; g < graph.groups.size(); ++g)
     for (ValueId v : graph.groups[g])
-      if (Owner(v) == v) group_of_[static_cast<size_t>(v)] = static_cast<int32_t>(g);
+      if (Owner(v) == v) base::At(group_of_, v) = static_cast<int32_t>(g);
   ListTensors();
   CountUses();
   ListUsers();
@@ -69,9 +71,8 @@ void State::ListTensors() {
   for (const Op& op : graph_.ops) {
     tensors_begin_.push_back(static_cast<int32_t>(tensors_.size()));
     if (op.kind == Op::kEdge) {
-      for (Use use : graph_.edges[static_cast<size_t>(op.edge)].sources)
-        tensors_.push_back(
-            graph_.ops[static_cast<size_t>(use.op)].operands[static_cast<size_t>(use.index)]);
+      for (Use use : base::At(graph_.edges, op.edge).sources)
+        tensors_.push_back(base::At(base::At(graph_.ops, use.op).operands, use.index));
     } else {
       tensors_.insert(tensors_.end(), op.operands.begin(), op.operands.end());
     }
@@ -83,14 +84,13 @@ void State::ListTensors() {
 void State::CountUses() {
   std::vector<int32_t> uses(graph_.values.size(), 0);
   for (const Op& op : graph_.ops)
-    for (ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
+    for (ValueId v : op.operands) ++base::At(uses, v);
   // Being in a group is a use, as of the op that says so.
   for (const std::vector<ValueId>& group : graph_.groups)
-    for (ValueId v : group) ++uses[static_cast<size_t>(v)];
+    for (ValueId v : group) ++base::At(uses, v);
   for (const Op& op : graph_.ops)
     single_use_.push_back(std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
-      return uses[static_cast<size_t>(v)] == 1 ||
-             graph_.values[static_cast<size_t>(v)].shape.empty();
+      return base::At(uses, v) == 1 || base::At(graph_.values, v).shape.empty();
     }));
 }
 
@@ -99,17 +99,17 @@ void State::ListUsers() {
   absl::flat_hash_map<std::pair<OpId, int32_t>, OpId> edges;
   for (size_t i = 0; i < graph_.ops.size(); ++i)
     if (graph_.ops[i].kind == Op::kEdge)
-      for (Use use : graph_.edges[static_cast<size_t>(graph_.ops[i].edge)].sources)
+      for (Use use : base::At(graph_.edges, graph_.ops[i].edge).sources)
         edges[{use.op, use.index}] = static_cast<OpId>(i);
   std::vector<std::vector<OpId>> users(graph_.values.size());
   auto add = [&](ValueId v, Use use) {
     OpId user = use.op;
-    if (graph_.ops[static_cast<size_t>(user)].kind == Op::kNone) {
+    if (base::At(graph_.ops, user).kind == Op::kNone) {
       auto it = edges.find({use.op, use.index});
       if (it == edges.end()) return;
       user = it->second;
     }
-    std::vector<OpId>& list = users[static_cast<size_t>(v)];
+    std::vector<OpId>& list = base::At(users, v);
     if (list.empty() || list.back() != user) list.push_back(user);
   };
   for (size_t i = graph_.ops.size(); i-- > 0;)
@@ -126,29 +126,28 @@ void State::ListUsers() {
 }
 
 absl::Span<const ValueId> State::Tensors(OpId op) const {
-  auto begin = static_cast<size_t>(tensors_begin_[static_cast<size_t>(op)]),
+  auto begin = static_cast<size_t>(base::At(tensors_begin_, op)),
        end = static_cast<size_t>(tensors_begin_[static_cast<size_t>(op) + 1]);
   return absl::MakeConstSpan(tensors_).subspan(begin, end - begin);
 }
 
 absl::Span<const ValueId> State::Group(ValueId v) const {
-  int32_t g = group_of_[static_cast<size_t>(v)];
+  int32_t g = base::At(group_of_, v);
   if (g < 0) return {};
-  return graph_.groups[static_cast<size_t>(g)];
+  return base::At(graph_.groups, g);
 }
 
 void State::NotifyUsers(ValueId v, OpId current, WorkList& work) const {
-  for (int32_t i = notify_begin_[static_cast<size_t>(v)];
-       i < notify_begin_[static_cast<size_t>(v) + 1]; ++i)
-    if (OpId op = to_notify_[static_cast<size_t>(i)]; op != current) work.Push(op);
+  for (int32_t i = base::At(notify_begin_, v); i < notify_begin_[static_cast<size_t>(v) + 1]; ++i)
+    if (OpId op = base::At(to_notify_, i); op != current) work.Push(op);
 }
 
 void State::Notify(ValueId v, OpId current, WorkList& work) const {
   ValueId owner = Owner(v);
-  OpId maker = maker_[static_cast<size_t>(owner)];
-  const Op* made_by = maker >= 0 ? &graph_.ops[static_cast<size_t>(maker)] : nullptr;
+  OpId maker = base::At(maker_, owner);
+  const Op* made_by = maker >= 0 ? &base::At(graph_.ops, maker) : nullptr;
   if (made_by && made_by->kind == Op::kEdge)
-    for (ValueId t : graph_.edges[static_cast<size_t>(made_by->edge)].other_targets)
+    for (ValueId t : base::At(graph_.edges, made_by->edge).other_targets)
       NotifyUsers(t, current, work);
   if (made_by && made_by->kind != Op::kNone && maker != current) work.Push(maker);
   NotifyUsers(owner, current, work);

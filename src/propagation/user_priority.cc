@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/at.h"
 #include "propagation/priorities.h"
 
 namespace tessera::propagation::engine {
@@ -47,12 +48,12 @@ class Layers {
 
  private:
   ShardingId Id(const Held& held) const {
-    return held.returned >= 0 ? state_.returns()[static_cast<size_t>(held.returned)].sharding
+    return held.returned >= 0 ? base::At(state_.returns(), held.returned).sharding
                               : state_.Get(held.value);
   }
   void Id(const Held& held, ShardingId id) {
     if (held.returned >= 0)
-      state_.returns()[static_cast<size_t>(held.returned)].sharding = id;
+      base::At(state_.returns(), held.returned).sharding = id;
     else
       state_.Set(held.value, id);
   }

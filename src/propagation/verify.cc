@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/at.h"
 #include "propagation/graph.h"
 #include "propagation/refuse.h"
 
@@ -39,7 +40,7 @@ class Verifier {
   std::string NameOf(ValueId v) const {
     return names_ ? names_->value(v) : fmt::format("value {}", v);
   }
-  const Value& ValueOf(ValueId v) const { return graph_.values[static_cast<size_t>(v)]; }
+  const Value& ValueOf(ValueId v) const { return base::At(graph_.values, v); }
 
   void CheckValue(ValueId v, const Place& place) const {
     if (v < 0 || v >= static_cast<ValueId>(graph_.values.size()))
@@ -60,14 +61,14 @@ class Verifier {
   // Every value is made once: by an op, or by the edge that it is a target of.
   void CheckMade(ValueId v, OpId by, const Place& place) {
     CheckValue(v, place);
-    OpId& maker = made_[static_cast<size_t>(v)];
+    OpId& maker = base::At(made_, v);
     if (maker >= 0)
       Fail(4, place, fmt::format("{} is made by {} already", NameOf(v), PlaceOf(maker).text));
     maker = by;
   }
 
   void CheckOp(OpId i) {
-    const Op& op = graph_.ops[static_cast<size_t>(i)];
+    const Op& op = base::At(graph_.ops, i);
     Place place = PlaceOf(i);
     for (ValueId v : op.operands) CheckValue(v, place);
     for (ValueId v : op.results) CheckMade(v, i, place);
@@ -89,7 +90,7 @@ class Verifier {
   }
 
   void CheckRule(const Op& op, const Place& place) const {
-    const DimMap& map = graph_.rules[static_cast<size_t>(op.rule)].map;
+    const DimMap& map = base::At(graph_.rules, op.rule).map;
     auto check = [&](const auto& values, const std::vector<sharding::DimFactors>& tensors,
                      const char* what) {
       if (values.size() != tensors.size())
@@ -108,13 +109,13 @@ class Verifier {
   }
 
   void CheckEdge(OpId owner_op) {
-    const Op& owner = graph_.ops[static_cast<size_t>(owner_op)];
-    const Edge& edge = graph_.edges[static_cast<size_t>(owner.edge)];
+    const Op& owner = base::At(graph_.ops, owner_op);
+    const Edge& edge = base::At(graph_.edges, owner.edge);
     Place place = PlaceOf(owner_op);
     if (edge.sources.empty()) Fail(11, place, "no source");
     if (owner.results.size() != 1) Fail(12, place, "an edge has one owner");
     const Shape& shape = ValueOf(owner.results[0]).shape;
-    const DimMap& map = graph_.rules[static_cast<size_t>(owner.rule)].map;
+    const DimMap& map = base::At(graph_.rules, owner.rule).map;
     if (map.operands.size() != edge.sources.size() || map.results[0].size() != shape.size())
       Fail(9, place, "its rule is not for its sources and target");
     for (ValueId v : edge.other_targets) {
@@ -128,11 +129,10 @@ class Verifier {
   }
 
   void CheckSource(Use use, const sharding::DimFactors& dims, const Place& place) const {
-    bool known =
-        use.op >= 0 && use.op < static_cast<OpId>(graph_.ops.size()) && use.index >= 0 &&
-        use.index < static_cast<int32_t>(graph_.ops[static_cast<size_t>(use.op)].operands.size());
+    bool known = use.op >= 0 && use.op < static_cast<OpId>(graph_.ops.size()) && use.index >= 0 &&
+                 use.index < static_cast<int32_t>(base::At(graph_.ops, use.op).operands.size());
     if (!known) Fail(14, place, fmt::format("there is no operand {} of op {}", use.index, use.op));
-    ValueId v = graph_.ops[static_cast<size_t>(use.op)].operands[static_cast<size_t>(use.index)];
+    ValueId v = base::At(base::At(graph_.ops, use.op).operands, use.index);
     if (ValueOf(v).shape.size() != dims.size())
       Fail(13, place, "source and target of unequal rank");
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace tessera::sharding {
 namespace {
 
@@ -96,8 +98,8 @@ class Halo {
     for (size_t d = 0; d < operand.shape->size(); ++d) {
       int64_t size = (*operand.shape)[d], shards = 1;
       int32_t moved = -1;
-      for (int32_t f : map_.operands[static_cast<size_t>(i)][d]) {
-        shards *= SizeOf(axes_[static_cast<size_t>(f)]);
+      for (int32_t f : base::At(map_.operands, i)[d]) {
+        shards *= SizeOf(base::At(axes_, f));
         if (MayExchange(map_, static_cast<size_t>(f))) moved = f;
       }
       if (moved < 0) {
@@ -130,8 +132,8 @@ class Halo {
     for (const OperandReads& r : operands_) {
       int64_t all = 1, own = 1;
       for (size_t k = 0; k < r.along.size(); ++k) {
-        all *= r.along[k].all[static_cast<size_t>(shard[k])];
-        own *= r.along[k].own[static_cast<size_t>(shard[k])];
+        all *= base::At(r.along[k].all, shard[k]);
+        own *= base::At(r.along[k].own, shard[k]);
       }
       bytes += r.bytes * (all - own);
     }

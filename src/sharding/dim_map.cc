@@ -181,7 +181,9 @@ DimMap WithPiecesApart(DimMap map, const Shapes& operands) {
 }
 
 bool LooksUp(const DimMap& map, size_t factor) {
-  return map.factors[factor].kind == FactorKind::kReduce && !map.traits.selectors.empty();
+  const FactorKind kind = map.factors[factor].kind;
+  return (kind == FactorKind::kReduce || kind == FactorKind::kReplicate) &&
+         !map.traits.selectors.empty();
 }
 
 int32_t FillOf(const DimMap& map) {

@@ -114,10 +114,16 @@ class Rule {
   void CheckFactor(int32_t f) {
     const Factor& factor = map_.factors[f];
     std::string axes = NamesOf(mesh_, join_[f]);
-    if (factor.kind == FactorKind::kReplicate)
+    if (factor.kind == FactorKind::kReplicate && !LooksUp(map_, static_cast<size_t>(f)))
       return Fail(Conflict::kWhole,
                   fmt::format("it works along a dim that is sharded over {}", axes), owner_[f]);
     if (out_) return;
+    if (LooksUp(map_, static_cast<size_t>(f)))
+      return Fail(Conflict::kAmbiguous,
+                  fmt::format("what it looks up or updates is sharded over {}: say how the "
+                              "result is sharded",
+                              axes),
+                  owner_[f]);
     if (factor.kind == FactorKind::kReduce) return CheckReduceFactor(f);
     if (clash_[f] >= 0) return FailDisagree(f, clash_[f]);
     if (factor.kind == FactorKind::kPermute || factor.kind == FactorKind::kAcross) {
@@ -139,10 +145,6 @@ class Rule {
   }
 
   void CheckReduceFactor(int32_t f) {
-    if (LooksUp(map_, f))
-      return Fail(Conflict::kAmbiguous,
-                  fmt::format("the dim it looks up is sharded over {}", NamesOf(mesh_, join_[f])),
-                  owner_[f]);
     if (users_[f] < 2) return;
     int32_t second = clash_[f];
     for (size_t i = static_cast<size_t>(owner_[f]) + 1; i < operands_.size() && second < 0; ++i)

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/at.h"
 #include "base/reader.h"
 
 namespace tessera::sharding {
@@ -36,7 +37,7 @@ class RuleReader {
   }
 
  private:
-  Factor& factor(int32_t f) { return map_.factors[static_cast<size_t>(f)]; }
+  Factor& factor(int32_t f) { return base::At(map_.factors, f); }
 
   // Fails at a place that was passed.
   [[noreturn]] void FailAt(size_t at, std::string reason) {
@@ -126,19 +127,18 @@ class RuleReader {
             FailAt(place, fmt::format("expecting factor indices to be within 0<=...<num_factors; "
                                       "received: {}, num_factors: {}",
                                       f, count));
-          if (here[static_cast<size_t>(f)])
-            FailAt(place, "cannot reuse factors for the same tensor value");
+          if (base::At(here, f)) FailAt(place, "cannot reuse factors for the same tensor value");
           if (dim.size() > 1 && factor(f).size == 1)
             FailAt(place,
                    "dim mapping can't have a factor of size 1 if there are multiple factors");
-          here[static_cast<size_t>(f)] = used[static_cast<size_t>(f)] = true;
+          base::At(here, f) = base::At(used, f) = true;
         }
     };
     for (const DimFactors& dims : map_.operands) check(dims);
     for (const DimFactors& dims : map_.results) check(dims);
     if (map_.results.empty()) in_.Fail("a rule needs at least one operand and one result");
     for (int32_t f = 0; f < count; ++f)
-      if (!used[static_cast<size_t>(f)])
+      if (!base::At(used, f))
         in_.Fail(fmt::format("has factor {}={} that isn't used in operand and result mappings",
                              FactorSymbol(f), factor(f).size));
   }
@@ -167,7 +167,7 @@ class RuleReader {
         in_.Fail(
             "a factor can only be in one of the reduction, need replication, or permutation "
             "factor sets");
-      if (kind == FactorKind::kReduce && of_results[static_cast<size_t>(f)])
+      if (kind == FactorKind::kReduce && base::At(of_results, f))
         in_.Fail("reduction factor cannot be in result mappings");
       factor(f).kind = kind;
     });
@@ -195,14 +195,13 @@ std::vector<bool> WithoutSize(const DimMap& map) {
       for (const FactorList& dim : dims) {
         bool permutes = false;
         for (int32_t f : dim) {
-          FactorKind kind = map.factors[static_cast<size_t>(f)].kind;
+          FactorKind kind = base::At(map.factors, f).kind;
           permutes = permutes || kind == FactorKind::kPermute;
-          without[static_cast<size_t>(f)] =
-              without[static_cast<size_t>(f)] || kind == FactorKind::kReplicate;
-          ++dims_with[static_cast<size_t>(f)];
+          base::At(without, f) = base::At(without, f) || kind == FactorKind::kReplicate;
+          ++base::At(dims_with, f);
         }
         for (int32_t f : dim)
-          if (permutes) without[static_cast<size_t>(f)] = true;
+          if (permutes) base::At(without, f) = true;
       }
   };
   look(map.operands);
@@ -227,10 +226,9 @@ std::optional<Problem> VerifyTensors(const DimMap& map, const std::vector<bool>&
       int64_t product = 1;
       bool given = false, reduced = false;
       for (int32_t f : tensors[t][d]) {
-        given = given || without_size[static_cast<size_t>(f)];
-        reduced = reduced || map.factors[static_cast<size_t>(f)].kind == FactorKind::kReduce;
-        if (__builtin_mul_overflow(product, map.factors[static_cast<size_t>(f)].size, &product))
-          product = -1;
+        given = given || base::At(without_size, f);
+        reduced = reduced || base::At(map.factors, f).kind == FactorKind::kReduce;
+        if (__builtin_mul_overflow(product, base::At(map.factors, f).size, &product)) product = -1;
       }
       bool fits = product == shape[d] || (reduced && product >= 0 && product < shape[d]);
       if (!fits && !given && !tensors[t][d].empty())

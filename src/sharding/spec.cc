@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "sharding/tensor_sharding.h"
 
@@ -124,13 +125,13 @@ int64_t Mesh::axis_size(std::string_view name, Loc loc) const {
   return def_->axis_size(FindAxis(def_, name, "axis_size", loc));
 }
 AxisMode Mesh::mode(std::string_view name, Loc loc) const {
-  return def_->axes()[static_cast<size_t>(FindAxis(def_, name, "mode", loc))].mode;
+  return base::At(def_->axes(), FindAxis(def_, name, "mode", loc)).mode;
 }
 Mesh Mesh::with_mode(std::string_view name, AxisMode mode, Loc loc) const {
   int axis = FindAxis(def_, name, "with_mode", loc);
   std::vector<AxisMode> modes;
   for (const MeshAxis& a : def_->axes()) modes.push_back(a.mode);
-  modes[static_cast<size_t>(axis)] = mode;
+  base::At(modes, axis) = mode;
   return Mesh(def_->WithModes(modes));
 }
 std::vector<int64_t> Mesh::device_ids() const {

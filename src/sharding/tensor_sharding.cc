@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace tessera::sharding {
 
 bool TensorSharding::dims_empty() const {
@@ -147,8 +149,8 @@ std::vector<tessera::AxisRef> RefsOf(const MeshDef* mesh, const AxisList& axes) 
 Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
   Resolved r{Replicated(mesh, std::max(rank, spec.rank())), std::nullopt};
   for (int d = 0; d < spec.rank(); ++d) {
-    const DimSharding& from = spec.dims()[static_cast<size_t>(d)];
-    DimAxes& to = r.sharding.dims[static_cast<size_t>(d)];
+    const DimSharding& from = base::At(spec.dims(), d);
+    DimAxes& to = base::At(r.sharding.dims, d);
     to.open = from.open();
     to.priority = from.priority();
     for (const tessera::AxisRef& ref : from.axes())

@@ -112,11 +112,12 @@ bool JoinsBesideSharded(const Situation& s) {
 
 bool OutShardings(const Situation& s) { return s.instruction.attrs.contains("out_shardings"); }
 
+bool OutSharding(const Situation& s) { return s.instruction.attrs.contains("out_sharding"); }
+
 bool ShardedIndices(const Situation& s) {
-  if (s.operands.size() < 2) return false;
-  for (int64_t d = 0; d < static_cast<int64_t>(s.operands[1].shape().size()); ++d) {
-    if (!Axes(s.operands[1], d).empty()) return true;
-  }
+  for (size_t i = 1; i < s.operands.size(); ++i)
+    for (int64_t d = 0; d < static_cast<int64_t>(s.operands[i].shape().size()); ++d)
+      if (!Axes(s.operands[i], d).empty()) return true;
   return false;
 }
 
@@ -153,6 +154,7 @@ bool (*Predicate(const std::string& name))(const Situation&) {
   if (name == "joins_unsharded") return JoinsUnsharded;
   if (name == "joins_beside_sharded") return JoinsBesideSharded;
   if (name == "out_shardings") return OutShardings;
+  if (name == "out_sharding") return OutSharding;
   if (name == "sharded_indices") return ShardedIndices;
   if (name == "transposes") return Transposes;
   if (name == "unreduced_first") return UnreducedFirst;

@@ -11,6 +11,7 @@ const OpTable& Ops() {
     AddCreation(t);
     AddMovement(t);
     AddPieces(t);
+    AddLookups(t);
     AddReductions(t);
     AddContractions(t);
     AddNumpy(t);

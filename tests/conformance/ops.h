@@ -16,6 +16,7 @@ void AddElementwise(OpTable& table);
 void AddCreation(OpTable& table);
 void AddMovement(OpTable& table);
 void AddPieces(OpTable& table);
+void AddLookups(OpTable& table);
 void AddReductions(OpTable& table);
 void AddContractions(OpTable& table);
 void AddNumpy(OpTable& table);

@@ -1,4 +1,4 @@
-// Ops that join arrays, cut pieces out of them, or repeat and look up their elements.
+// Ops that join arrays, cut pieces out of them, or repeat their elements.
 #include <algorithm>
 
 #include "ops.h"
@@ -195,20 +195,6 @@ Array Roll(const Call& c) {
   return x;
 }
 
-// Our take fills what is outside; the other modes are that on indices brought inside.
-Array Take(const Call& c) {
-  std::string mode = c.text("mode", "fill");
-  bool flat = !c.has("axis");
-  int dim = c.dim("axis", 0);
-  Array x = flat ? reshape(c.in(0), {-1}, {}, c.loc()) : c.array(0);
-  int64_t size = x.shape(dim, c.loc());
-  Operand indices = c.in(1);
-  if (mode == "clip") return take(x, clip(indices, 0, size - 1, c.loc()), dim, {}, c.loc());
-  if (mode == "wrap") return take(x, remainder(indices, size, {}, c.loc()), dim, {}, c.loc());
-  if (mode != "fill") throw Unsupported("take's mode " + mode);
-  return take(x, indices, dim, {c.spec()}, c.loc());
-}
-
 void AddRepeats(OpTable& table) {
   table["tile"] = [](const Call& c) {
     return std::vector{tile(c.in(0), Shape(c.integers("reps")), c.loc())};
@@ -227,7 +213,6 @@ void AddRepeats(OpTable& table) {
     return std::vector{repeat(reshape(c.in(0), {-1}, {}, c.loc()), n, 0, options, c.loc())};
   };
   table["np.roll"] = [](const Call& c) { return std::vector{Roll(c)}; };
-  table["np.take"] = [](const Call& c) { return std::vector{Take(c)}; };
 }
 
 }  // namespace

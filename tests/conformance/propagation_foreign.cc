@@ -24,46 +24,6 @@ std::vector<int64_t> Numbers(const OpCall& c, const char* key) {
   return numbers[key].get<std::vector<int64_t>>();
 }
 
-bool Has(const std::vector<int64_t>& dims, size_t d) {
-  return std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) != dims.end();
-}
-
-// Indices are vectors along their last dim.
-ops::IndexNumbers Indexing(const OpCall& c, const char* window, const char* dropped,
-                           const char* indices_batching) {
-  return {.window_dims = Numbers(c, window),
-          .dropped_dims = Numbers(c, dropped),
-          .operand_batching_dims = Numbers(c, "operand_batching_dims"),
-          .indices_batching_dims = Numbers(c, indices_batching),
-          .index_vector_dim = static_cast<int64_t>(c.shape(1).size()) - 1};
-}
-
-OpFacts Gather(const OpCall& c) {
-  ops::IndexNumbers n =
-      Indexing(c, "offset_dims", "collapsed_slice_dims", "start_indices_batching_dims");
-  std::vector<int64_t> sizes = c.List("slice_sizes"), windows;
-  for (size_t d = 0; d < sizes.size(); ++d)
-    if (!Has(n.dropped_dims, d) && !Has(n.operand_batching_dims, d)) windows.push_back(sizes[d]);
-  size_t rank = windows.size() + c.shape(1).size() - 1, window = 0, batch = 0;
-  Shape result;
-  for (size_t d = 0; d < rank; ++d)
-    result.push_back(Has(n.window_dims, d) ? windows[window++] : c.shape(1)[batch++]);
-  return Facts({{result, c.operands[0].dtype}}, ops::GatherDims(n, c.shape(0), c.shape(1), result));
-}
-
-OpFacts Scatter(const OpCall& c) {
-  static const std::map<std::string, std::optional<Reduction>> combine = {
-      {"scatter", std::nullopt},
-      {"scatter_add", Reduction::kSum},
-      {"scatter_mul", Reduction::kProd},
-      {"scatter_max", Reduction::kMax},
-      {"scatter_min", Reduction::kMin}};
-  ops::IndexNumbers n =
-      Indexing(c, "update_window_dims", "inserted_window_dims", "scatter_indices_batching_dims");
-  return Facts({c.operands[0]},
-               ops::ScatterDims(n, combine.at(c.op), c.shape(0), c.shape(1), c.shape(2)));
-}
-
 int64_t AttrAt(const OpCall& c, const char* key, size_t d, int64_t otherwise) {
   if (!c.attrs.contains(key) || c.attrs[key].is_null()) return otherwise;
   return c.attrs[key].at(d).get<int64_t>();
@@ -170,12 +130,6 @@ OpFacts Full(const OpCall& c) {
 OpFacts ForeignFacts(const OpCall& c) {
   static const std::map<std::string, OpFacts (*)(const OpCall&)> table = {
       {"full", Full},
-      {"gather", Gather},
-      {"scatter", Scatter},
-      {"scatter_add", Scatter},
-      {"scatter_mul", Scatter},
-      {"scatter_max", Scatter},
-      {"scatter_min", Scatter},
       {"conv_general_dilated", Convolution},
       {"reduce_window", ReduceWindow},
       {"fft", Fft},

@@ -1,5 +1,6 @@
 #include "propagation_ops.h"
 
+#include <algorithm>
 #include <map>
 
 #include "call.h"
@@ -65,10 +66,55 @@ ir::ParamsPtr Slicing(const OpCall& c) {
   return ir::MakeParams(p);
 }
 
+template <class Params>
+Params Lookup(const OpCall& c, const char* windows, const char* dropped, const char* starts,
+              const char* indices_batch) {
+  const Json& numbers = c.attrs.at("dimension_numbers");
+  auto list = [&](const char* key) { return numbers.value(key, std::vector<int64_t>()); };
+  Params p;
+  p.windows = list(windows);
+  p.dropped = list(dropped);
+  p.starts = list(starts);
+  p.batch = {list("operand_batching_dims"), list(indices_batch)};
+  return p;
+}
+
+ir::ParamsPtr Gathering(const OpCall& c) {
+  auto p = Lookup<ops::GatherParams>(c, "offset_dims", "collapsed_slice_dims", "start_index_map",
+                                     "start_indices_batching_dims");
+  p.fill.dtype = c.operands[0].dtype;
+  return ir::MakeParams(p);
+}
+
+ir::ParamsPtr Scattering(const OpCall& c) {
+  return ir::MakeParams(Lookup<ops::ScatterParams>(c, "update_window_dims", "inserted_window_dims",
+                                                   "scatter_dims_to_operand_dims",
+                                                   "scatter_indices_batching_dims"));
+}
+
+// The slices' dims among those of the indices but the last.
+sharding::Shape GatherShape(const OpCall& c) {
+  const Json& numbers = c.attrs.at("dimension_numbers");
+  auto has = [&](const char* key, size_t d) {
+    auto list = numbers.value(key, std::vector<int64_t>());
+    return std::count(list.begin(), list.end(), static_cast<int64_t>(d)) != 0;
+  };
+  std::vector<int64_t> sizes = c.List("slice_sizes"), windows;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (!has("collapsed_slice_dims", d) && !has("operand_batching_dims", d))
+      windows.push_back(sizes[d]);
+  size_t rank = windows.size() + c.shape(1).size() - 1, window = 0, query = 0;
+  sharding::Shape shape;
+  for (size_t d = 0; d < rank; ++d)
+    shape.push_back(has("offset_dims", d) ? windows.at(window++) : c.shape(1).at(query++));
+  return shape;
+}
+
 const std::map<std::string, MakeParams>& ParamsOfOps() {
   static const std::map<std::string, MakeParams> table = [] {
     std::map<std::string, MakeParams> t = {
         {"dot_general", Pairs},
+        {"gather", Gathering},
         {"pad", Padding},
         {"slice", Slicing},
         {"rev", [](const OpCall& c) { return Dims(c, "dimensions"); }},
@@ -98,6 +144,8 @@ const std::map<std::string, MakeParams>& ParamsOfOps() {
     };
     for (const char* kind : {"sum", "prod", "max", "min", "and", "or"})
       t[std::string("reduce_") + kind] = [](const OpCall& c) { return Dims(c, "axes"); };
+    for (const char* name : {"scatter", "scatter_add", "scatter_mul", "scatter_max", "scatter_min"})
+      t[name] = Scattering;
     return t;
   }();
   return table;
@@ -108,6 +156,7 @@ std::optional<ir::ShapeAndDType> Stated(const OpCall& c) {
   DType dtype = c.operands.empty() ? DType() : c.operands[0].dtype;
   for (const char* key : {"dtype", "new_dtype"})
     if (c.attrs.contains(key)) dtype = ParseDType(c.attrs[key].get<std::string>());
+  if (c.op == "gather") return ir::ShapeAndDType{GatherShape(c), dtype};
   for (const char* key : {"shape", "new_sizes", "slice_sizes"})
     if (c.attrs.contains(key)) return ir::ShapeAndDType{c.List(key), dtype};
   if (c.attrs.contains("new_dtype")) return ir::ShapeAndDType{c.shape(0), dtype};

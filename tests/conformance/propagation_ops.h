@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "case.h"
+#include "ops/rule_builder.h"
 #include "propagation/graph.h"
 #include "tessera/dtype.h"
-#include "unit/ops/rule_builder.h"
 
 namespace tessera::conformance {
 

@@ -233,6 +233,31 @@ const std::vector<Case>& Cases() {
       CALL(roll, 1, 0),
       CALL(take, 0, 0),
       {"take", [](const Array& x) { take(One(), x, 0); }},
+      {"take_along_dim",
+       [](const Array& x) {
+         take_along_dim(x, zeros({2, 2}, i32), 0);
+       }},
+      {"take_along_dim", [](const Array& x) { take_along_dim(One(), x, 0); }},
+      {"at.get",
+       [](const Array& x) {
+         x.at({zeros({2}, i32), All}).get();
+       }},
+      {"index", [](const Array& x) { One()[x]; }},
+      {"at.get",
+       [](const Array& x) {
+         One().at({x, All}).get();
+       }},
+      {"at.add", [](const Array& x) { x.at(0).add(1); }},
+      {"at.add", [](const Array& x) { One().at(x).add(1); }},
+      {"at.set", [](const Array& x) { One().at(0).set(x); }},
+      {"gather",
+       [](const Array& x) {
+         gather(One(), x, {.collapsed = {0, 1}, .start = {0, 1}}, {1, 1});
+       }},
+      {"scatter",
+       [](const Array& x) {
+         scatter(One(), zeros({2}, i32), x, {.inserted = {0, 1}, .start = {0, 1}});
+       }},
       CALL(sum),
       CALL(prod),
       CALL(max),

@@ -552,6 +552,14 @@ TEST(NpyFiles, ReadsFortranOrder) {
   EXPECT_EQ(x.to_vector<int>(), std::vector<int>({1, 2, 3, 4, 5, 6}));
 }
 
+TEST(NpyFiles, AnyByteButZeroIsTrue) {
+  Array x =
+      load_npy(File("b.npy", Npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }") +
+                                 std::string{0, 1, '\x91'}));
+  EXPECT_EQ(x.to_vector<bool>(), std::vector<bool>({false, true, true}));
+  EXPECT_EQ(sum(x).item<int>(), 2);
+}
+
 TEST(NpyFiles, HostileOnesAreRefused) {
   const std::string headers[] = {
       "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 1000000000000), }",

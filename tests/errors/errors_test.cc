@@ -186,9 +186,43 @@ const std::vector<Case>& Cases() {
        {"f32[8@X]", "f32[4]"},
        [](E e, A a) { return dynamic_update_slice(e(0, a[0]), e(1, a[1]), {Array(0)}); }},
       {"take_sharded_dim",
-       "take.C5",
+       "gather.C5",
        {"f32[8@X,4]", "i32[6]"},
        [](E e, A a) { return take(e(0, a[0]), e(1, a[1]), 0, {.out_sharding = e.out()}); }},
+      {"index_looked_up_dim",
+       "gather.C5",
+       {"f32[8@X,4]", "i32[6]"},
+       [](E e, A a) {
+         return e.out() ? e(0, a[0]).at({a[1], All}).get({.out_sharding = e.out()})
+                        : e(0, a[0])[{a[1], All}];
+       }},
+      {"index_cut_beside_arrays",
+       "at.get.C5",
+       {"f32[8@X,4]", "i32[6]"},
+       [](E e, A a) {
+         return e(0, a[0]).at({Slice(0, 4), a[1]}).get({.out_sharding = e.out()});
+       }},
+      {"gather_sharded_index_vectors",
+       "gather.C5",
+       {"f32[8,4]", "i32[6,2@X]"},
+       [](E e, A a) {
+         return gather(e(0, a[0]), e(1, a[1]), {.collapsed = {0, 1}, .start = {0, 1}}, {1, 1},
+                       {.out_sharding = e.out()});
+       }},
+      {"at_add_sharded_updates",
+       "scatter_add.C5",
+       {"f32[8,4]", "i32[6@X]", "f32[6@X,4]"},
+       [](E e, A a) {
+         return e(0, a[0]).at({a[1], All}).add(e(2, a[2]), {.out_sharding = e.out()});
+       }},
+      {"scatter_unreduced_alone",
+       "scatter_add.C8",
+       {"f32[8,4]", "i32[6,1]", "f32[6,4]{U:X}"},
+       [](E e, A a) {
+         return scatter_add(e(0, a[0]), e(1, a[1]), e(2, a[2]),
+                            {.window = {1}, .inserted = {0}, .start = {0}},
+                            {.out_sharding = e.out()});
+       }},
       {"reduce_sum_unreduced_elsewhere",
        "reduce_sum.C8",
        {"f32[8@X,4]"},

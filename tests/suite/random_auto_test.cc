@@ -110,8 +110,9 @@ Values RunOn(const Mesh& mesh, int seed, How how) {
   std::vector<Array> given(arguments.begin(), arguments.begin() + static_cast<long>(passed));
   Explain(program.trace(given), seed);
   Lowered lowered = program.lower(given);
-  bool all_auto = std::all_of(mesh.axes().begin(), mesh.axes().end(),
-                              [](const MeshAxis& axis) { return axis.mode == Auto; });
+  const auto axes = mesh.axes();
+  const bool all_auto =
+      std::all_of(axes.begin(), axes.end(), [](const MeshAxis& axis) { return axis.mode == Auto; });
   Need& need = all_auto ? need_auto : need_mixed;
   need.peak += static_cast<double>(lowered.peak_bytes());
   need.flops += static_cast<double>(lowered.flops());

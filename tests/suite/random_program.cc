@@ -285,9 +285,14 @@ class Maker {
   }
 
   Array Looked(const Arrays& pool, const Array& x) {
-    int op = dice_.Below(4), d = Dim(x);
+    int op = dice_.Below(7), d = Dim(x);
     Array some = Pick(pool);
     Array index = astype(some, i32) % x.shape(d);
+    auto at = [d](const Array& a, const Array& i) {
+      std::vector<Index> entries(static_cast<size_t>(d), Index(All));
+      entries.emplace_back(i);
+      return At(a, entries);
+    };
     Array start = Do([](const Array& a) { return max(a); }, index);
     std::vector<int64_t> sizes = x.shape();
     for (int64_t& n : sizes) n = 1 + dice_.Below(n);
@@ -301,6 +306,12 @@ class Maker {
               return dynamic_slice(a, starts, sizes);
             case 2:
               return dynamic_update_slice(a, zeros(sizes, a.dtype()) + 9, starts);
+            case 3:
+              return at(a, i).set(5);
+            case 4:
+              return at(a, i).max(3);
+            case 5:
+              return take_along_dim(a, astype(a, i32) % a.shape(d), d);
             default:
               return one_hot(i, a.shape(d)) * 4;
           }

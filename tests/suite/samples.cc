@@ -59,6 +59,7 @@ const std::vector<Sample>& Samples() {
     auto* t = new Table;
     AddElementwise(*t);
     AddMovement(*t);
+    AddLookups(*t);
     AddContractions(*t);
     return t;
   }();

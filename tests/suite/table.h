@@ -21,6 +21,7 @@ inline Sample& Add(Table& table, const ir::OpDef& op, ir::ParamsPtr params,
 // Each adds the rows of its ops.
 void AddElementwise(Table& table);   // table_elementwise.cc
 void AddMovement(Table& table);      // table_movement.cc: no element is computed
+void AddLookups(Table& table);       // table_lookups.cc: gather, scatter
 void AddContractions(Table& table);  // table_contractions.cc: several elements make one
 
 }  // namespace tessera::suite

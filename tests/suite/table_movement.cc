@@ -266,37 +266,6 @@ void AddDynamicSlices(Table& table) {
     }
 }
 
-// Negative indices count from the end; some lie outside.
-void AddTakes(Table& table) {
-  struct {
-    Shape shape, indices;
-    int64_t dim;
-    DType dtype = f32, index = i32;
-    bool truth = false;
-  } const rows[] = {
-      {{24, 8}, {12}, 0},
-      {{24, 8}, {12}, 1},
-      {{8, 4}, {4}, 0, f32, i32, true},
-      {{4, 8}, {4}, 1, f32, i32, true},
-      {{24, 8}, {}, 0},
-      {{24}, {4, 6}, 0},
-      {{7, 24}, {3, 8}, 0},
-      {{24, 8}, {0}, 1},
-      {{1, 12}, {8}, 0},
-      {{24, 5}, {12}, 0, i32},
-      {{24, 5}, {12}, 0, bf16},
-      {{24, 5}, {12}, 0, bool_},
-      {{24, 5}, {12}, 0, u8, u32},
-      {{24, 5}, {12}, 0, f64, i64},
-      {{24, 5}, {12}, 0, f32, u8},
-      {{4, 6, 8}, {12}, 1},
-  };
-  for (const auto& row : rows)
-    Add(table, kTake, ir::MakeParams(DimParams{{row.dim}}),
-        {{row.shape, row.dtype, kWild}, {row.indices, row.index, Whole(-28, 26)}})
-        .truth = row.truth;
-}
-
 void AddOrders(Table& table) {
   for (DType dtype : kEvery) {
     Add(table, kSort, ir::MakeParams(SortParams{{1}, 1, false}), {{{24, 9}, dtype, kWild}});
@@ -332,7 +301,6 @@ void AddMovement(Table& table) {
   AddPads(table);
   AddReversalsAndJoins(table);
   AddDynamicSlices(table);
-  AddTakes(table);
   AddOrders(table);
 }
 

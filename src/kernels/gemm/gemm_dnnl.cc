@@ -3,11 +3,15 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <unordered_map>
+
+#include "base/fork.h"
 
 namespace tessera::kernels {
 
@@ -159,8 +163,23 @@ std::shared_ptr<const DnnlPrimitive> Make(const GemmDesc& d, int64_t m, int64_t 
 DnnlGemm::DnnlGemm(const GemmDesc& desc) : desc_(desc) { Find(desc.m, desc.n); }
 DnnlGemm::~DnnlGemm() = default;
 
+namespace {
+
+// The lock of a product's primitives: one of a few, which live forever.
+std::mutex& LockOf(const DnnlGemm* gemm) {
+  static auto& locks = []() -> auto& {
+    auto* forever = new std::array<std::mutex, 16>;
+    for (std::mutex& lock : *forever) base::HoldOverFork(lock);
+    return *forever;
+  }
+  ();
+  return locks[reinterpret_cast<uintptr_t>(gemm) / sizeof(DnnlGemm) % locks.size()];
+}
+
+}  // namespace
+
 std::shared_ptr<const DnnlPrimitive> DnnlGemm::Find(int64_t m, int64_t n) const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(LockOf(this));
   for (const auto& p : primitives_)
     if (p->m == m && p->n == n) return p;
   primitives_.push_back(Make(desc_, m, n));

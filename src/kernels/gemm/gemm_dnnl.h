@@ -1,7 +1,6 @@
 // oneDNN's products of f32 and bf16.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "kernels/gemm/gemm.h"
@@ -23,7 +22,6 @@ class DnnlGemm {
   std::shared_ptr<const DnnlPrimitive> Find(int64_t m, int64_t n) const;
 
   const GemmDesc desc_;
-  mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const DnnlPrimitive>> primitives_;
 };
 

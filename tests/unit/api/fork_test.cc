@@ -74,6 +74,9 @@ TEST_F(Fork, ChildrenHaveATeamOfTheirOwn) {
 }
 
 TEST_F(Fork, NoLockIsLeftTaken) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers of GCC 12 leave locks of their own taken over a fork";
+#endif
   std::vector<float> wanted(512 * 256, 1.f / 256);
   std::atomic<bool> stop{false};
   RetraceNotes(false);

@@ -1,6 +1,6 @@
 #include "unit/ops/foreign_rules.h"
 
-#include "unit/ops/rule_builder.h"
+#include "ops/rule_builder.h"
 
 namespace tessera::ops {
 namespace {
@@ -8,10 +8,6 @@ namespace {
 using sharding::Factor;
 using sharding::FactorKind;
 using Places = RuleBuilder::Places;
-
-bool Contains(const std::vector<int64_t>& dims, int64_t d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
 
 Factor Pass(int64_t size) { return {.size = size}; }
 Factor Replicate(int64_t size, bool blocked = false) {
@@ -34,117 +30,6 @@ std::vector<Shape> Concat(std::vector<Shape> a, const std::vector<Shape>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
-
-// Gather and scatter seen alike: windows move between the input and the slices (gather's result,
-// scatter's updates), at places that the indices name.
-struct Indexing {
-  RuleBuilder rule;
-  const IndexNumbers& numbers;
-  std::vector<size_t> inputs;  // tensors with the input's shape
-  size_t indices;
-  std::vector<size_t> slices;
-  bool scatter;
-  Factor implicit_batch;  // kind of a batch dim of indices and slices alone
-
-  Places At(const std::vector<size_t>& tensors, int64_t dim) const {
-    Places places;
-    for (size_t t : tensors) places.push_back({t, static_cast<size_t>(dim)});
-    return places;
-  }
-  int64_t input_size(int64_t dim) const { return rule.size(inputs[0], static_cast<size_t>(dim)); }
-  int64_t slice_size(int64_t dim) const { return rule.size(slices[0], static_cast<size_t>(dim)); }
-};
-
-void AddWindowDim(Indexing& x, int64_t input_dim, int64_t slice_dim) {
-  int64_t whole = x.input_size(input_dim), part = x.slice_size(slice_dim);
-  Places input = x.At(x.inputs, input_dim), slice = x.At(x.slices, slice_dim);
-  if (whole == part) {
-    x.rule.Add(Pass(whole), Join(input, slice));
-  } else if (x.scatter) {
-    x.rule.Add(Replicate(whole), input);
-    x.rule.Add(Replicate(part), slice);
-  } else if (part == 1) {
-    x.rule.Add(ReduceSum(whole), input);
-    x.rule.Add(Replicate(1), slice);
-  } else {
-    x.rule.Add(Replicate(whole, true), Join(input, slice));
-  }
-}
-
-void AddBatchDim(Indexing& x, int64_t batch, int64_t slice_dim) {
-  const IndexNumbers& n = x.numbers;
-  int64_t dim = batch + (batch >= n.index_vector_dim);
-  Factor factor = x.implicit_batch;
-  factor.size = x.slice_size(slice_dim);
-  Places places = Join({{x.indices, static_cast<size_t>(dim)}}, x.At(x.slices, slice_dim));
-  auto at = std::find(n.indices_batching_dims.begin(), n.indices_batching_dims.end(), dim);
-  if (at != n.indices_batching_dims.end()) {
-    factor = Pass(factor.size);
-    auto k = static_cast<size_t>(at - n.indices_batching_dims.begin());
-    places = Join(places, x.At(x.inputs, n.operand_batching_dims[k]));
-  }
-  x.rule.Add(factor, places);
-}
-
-DimMap IndexingDims(Indexing x) {
-  const IndexNumbers& n = x.numbers;
-  int64_t input_dim = 0, batch = 0;
-  for (int64_t d = 0; d < static_cast<int64_t>(x.rule.rank(x.slices[0])); ++d) {
-    if (!Contains(n.window_dims, d)) {
-      AddBatchDim(x, batch++, d);
-      continue;
-    }
-    while (Contains(n.dropped_dims, input_dim) || Contains(n.operand_batching_dims, input_dim))
-      ++input_dim;
-    AddWindowDim(x, input_dim++, d);
-  }
-  for (int64_t d : n.dropped_dims) {
-    int64_t size = x.input_size(d);
-    Factor looked_up = size == 1 ? Replicate(1) : ReduceSum(size);
-    x.rule.Add(x.scatter ? Pass(size) : looked_up, x.At(x.inputs, d));
-  }
-  auto vector_dim = static_cast<size_t>(n.index_vector_dim);
-  if (vector_dim < x.rule.rank(x.indices))
-    x.rule.Add(Replicate(x.rule.size(x.indices, vector_dim)), {{x.indices, vector_dim}});
-  return x.rule.Build();
-}
-
-}  // namespace
-
-DimMap GatherDims(const IndexNumbers& numbers, const Shape& operand, const Shape& indices,
-                  const Shape& result) {
-  return IndexingDims({.rule = {{operand, indices, result}, 2},
-                       .numbers = numbers,
-                       .inputs = {0},
-                       .indices = 1,
-                       .slices = {2},
-                       .scatter = false,
-                       .implicit_batch = {}});
-}
-
-DimMap ScatterDims(const IndexNumbers& numbers, std::optional<Reduction> combine,
-                   const Shape& input, const Shape& indices, const Shape& update,
-                   size_t num_inputs) {
-  std::vector<Shape> shapes = Concat(Repeat(input, num_inputs), {indices});
-  shapes = Concat(Concat(shapes, Repeat(update, num_inputs)), Repeat(input, num_inputs));
-  std::vector<size_t> inputs, updates;
-  for (size_t i = 0; i < num_inputs; ++i) {
-    inputs.push_back(i);
-    updates.push_back(num_inputs + 1 + i);
-  }
-  for (size_t i = 0; i < num_inputs; ++i) inputs.push_back(2 * num_inputs + 1 + i);
-  Factor implicit = Replicate(1);
-  if (combine) implicit = {.kind = FactorKind::kReduce, .reduction = *combine};
-  return IndexingDims({.rule = {shapes, 2 * num_inputs + 1},
-                       .numbers = numbers,
-                       .inputs = inputs,
-                       .indices = num_inputs,
-                       .slices = updates,
-                       .scatter = true,
-                       .implicit_batch = implicit});
-}
-
-namespace {
 
 // A spatial dim of a convolution: where the windows are, and the place inside a window. The larger
 // of the two is major; together they fill no more than the dim.

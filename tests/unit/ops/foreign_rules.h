@@ -13,20 +13,6 @@ namespace tessera::ops {
 using sharding::DimMap;
 using sharding::Shape;
 
-// What gather and scatter have in common. Gather: `window_dims` are its offset dims and
-// `dropped_dims` the collapsed ones; scatter: those of the update, and the inserted ones.
-struct IndexNumbers {
-  std::vector<int64_t> window_dims = {}, dropped_dims = {};
-  std::vector<int64_t> operand_batching_dims = {}, indices_batching_dims = {};
-  int64_t index_vector_dim = 0;  // the rank of the indices: they are scalars, without such a dim
-};
-DimMap GatherDims(const IndexNumbers& numbers, const Shape& operand, const Shape& indices,
-                  const Shape& result);
-// `combine`: how updates of one element join, if partial results can be joined so.
-DimMap ScatterDims(const IndexNumbers& numbers, std::optional<Reduction> combine,
-                   const Shape& input, const Shape& indices, const Shape& update,
-                   size_t num_inputs = 1);
-
 struct ConvolutionNumbers {
   struct Dims {
     int64_t batch, feature;  // of the kernel: output and input features

@@ -16,67 +16,6 @@ void ExpectRules(const std::vector<Rule>& rules) {
   for (const Rule& rule : rules) EXPECT_EQ(Text(rule.map), rule.text) << rule.name;
 }
 
-TEST(ForeignRules, Gather) {
-  const Shape operand = {3, 4, 2, 5}, indices = {2, 3, 2};
-  ExpectRules({
-      {"a window dim whole, one in part, one of a single element; a dim collapsed",
-       GatherDims({.window_dims = {2, 3, 4}, .dropped_dims = {0}, .index_vector_dim = 2}, operand,
-                  indices, {2, 3, 2, 2, 1}),
-       "([o, k, l, m], [i, j, p])->([i, j, k, l, n]) {i=2, j=3, k=4, l=2, m=5, n=1, o=3, p=2} "
-       "reduction={m, o} need_replication={k, n, p} blocked_propagation={k}"},
-      {"a collapsed dim of size 1",
-       GatherDims({.window_dims = {1}, .dropped_dims = {0}, .index_vector_dim = 1}, {1, 4}, {2, 1},
-                  {2, 4}),
-       "([k, j], [i, l])->([i, j]) {i=2, j=4, k=1, l=1} need_replication={k, l}"},
-      {"batching dims",
-       GatherDims({.window_dims = {3},
-                   .dropped_dims = {1},
-                   .operand_batching_dims = {2, 0},
-                   .indices_batching_dims = {0, 1},
-                   .index_vector_dim = 3},
-                  {3, 7, 2, 8}, {2, 3, 5, 1}, {2, 3, 5, 4}),
-       "([j, m, i, l], [i, j, k, n])->([i, j, k, l]) {i=2, j=3, k=5, l=8, m=7, n=1} "
-       "reduction={m} need_replication={l, n} blocked_propagation={l}"},
-      {"scalar indices",
-       GatherDims({.window_dims = {1}, .dropped_dims = {0}, .index_vector_dim = 1}, {6, 4}, {2},
-                  {2, 4}),
-       "([k, j], [i])->([i, j]) {i=2, j=4, k=6} reduction={k}"},
-      {"the index vector in front",
-       GatherDims({.window_dims = {1}, .dropped_dims = {0}, .index_vector_dim = 0}, {6, 4}, {1, 2},
-                  {2, 4}),
-       "([k, j], [l, i])->([i, j]) {i=2, j=4, k=6, l=1} reduction={k} need_replication={l}"},
-  });
-}
-
-TEST(ForeignRules, Scatter) {
-  IndexNumbers numbers{.window_dims = {2, 3}, .dropped_dims = {0}, .index_vector_dim = 2};
-  const Shape input = {3, 4, 2}, indices = {2, 3, 2}, update = {2, 3, 2, 2};
-  ExpectRules({
-      {"updates that are combined", ScatterDims(numbers, Reduction::kSum, input, indices, update),
-       "([n, k, m], [i, j, o], [i, j, l, m])->([n, k, m]) {i=2, j=3, k=4, l=2, m=2, n=3, o=2} "
-       "reduction={i, j} need_replication={k, l, o}"},
-      {"updates of which one wins", ScatterDims(numbers, std::nullopt, input, indices, update),
-       "([n, k, m], [i, j, o], [i, j, l, m])->([n, k, m]) {i=2, j=3, k=4, l=2, m=2, n=3, o=2} "
-       "need_replication={i, j, k, l, o}"},
-      {"two inputs",
-       ScatterDims({.window_dims = {1}, .dropped_dims = {0}, .index_vector_dim = 1},
-                   Reduction::kMax, {8, 4}, {2, 1}, {2, 4}, 2),
-       "([k, j], [k, j], [i, l], [i, j], [i, j])->([k, j], [k, j]) {i=2, j=4, k=8, l=1} "
-       "reduction={i} need_replication={l}"},
-      {"batching dims",
-       ScatterDims({.window_dims = {},
-                    .dropped_dims = {1},
-                    .operand_batching_dims = {0},
-                    .indices_batching_dims = {0},
-                    .index_vector_dim = 2},
-                   Reduction::kSum, {5, 8}, {5, 3, 1}, {5, 3}),
-       "([i, k], [i, j, l], [i, j])->([i, k]) {i=5, j=3, k=8, l=1} reduction={j} "
-       "need_replication={l}"},
-  });
-  EXPECT_EQ(ScatterDims(numbers, Reduction::kMax, input, indices, update).factors[0].reduction,
-            Reduction::kMax);
-}
-
 // NHWC images, HWIO kernels.
 ConvolutionNumbers Images(int64_t feature_groups = 1, int64_t batch_groups = 1) {
   return {.lhs = {0, 3, {1, 2}},

@@ -112,29 +112,6 @@ TEST(ReferenceMove, DynamicStartsAreClamped) {
   Expect(kDynamicSlice, nullptr, {y, one, one}, Ints(i32, {1, 2}, {5, 6}));
 }
 
-TEST(ReferenceMove, TakeFillsOutside) {
-  const HostTensor indices = Ints(i32, {4}, {1, 2, 3, -1});
-  const ir::ParamsPtr params = ir::MakeParams(DimParams{{0}});
-  for (DType t : kFloats)
-    Expect(kTake, params, {Floats(t, {1, 2, 3}), indices}, Floats(t, {2, 3, kNaN, kNaN}));
-  for (DType t : kSigned)
-    Expect(kTake, params, {Ints(t, {1, 2, 3}), indices}, Ints(t, {2, 3, Low(t), Low(t)}));
-  for (DType t : kUnsigned)
-    Expect(kTake, params, {Ints(t, {1, 2, 3}), indices}, Ints(t, {2, 3, High(t), High(t)}));
-  Expect(kTake, params, {Ints(bool_, {0, 1, 0}), indices}, Ints(bool_, {1, 0, 1, 1}));
-  Expect(kTake, params, {Ints(i8, {1, 2}), Ints(u64, {1, -1})}, Ints(i8, {2, -128}));
-}
-
-TEST(ReferenceMove, TakePutsTheIndexDimsInPlaceOfTheDim) {
-  const HostTensor x = Ints(i32, {2, 3}, {1, 2, 3, 4, 5, 6});
-  const ir::ParamsPtr params = ir::MakeParams(DimParams{{1}});
-  Expect(kTake, params, {x, Ints(i32, {}, {2})}, Ints(i32, {2}, {3, 6}));
-  Expect(kTake, params, {x, Ints(i32, {2, 2}, {0, 1, 2, 0})},
-         Ints(i32, {2, 2, 2}, {1, 2, 3, 1, 4, 5, 6, 4}));
-  Expect(kTake, ir::MakeParams(DimParams{{0}}), {x, Ints(i32, {1}, {1})},
-         Ints(i32, {1, 3}, {4, 5, 6}));
-}
-
 // ---- Reductions ---------------------------------------------------------------------------------
 
 const OpDef& ReduceOp(Reduction reduction) {

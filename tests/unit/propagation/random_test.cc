@@ -281,6 +281,16 @@ TEST(RandomGraphs, EveryValueIsExplained) {
     }
 }
 
+// Whether an op has one value in two places. If these are of different factors, what is said of one
+// factor is said of another: a conflict that no tensor shows.
+bool HasAValueTwice(const Graph& graph) {
+  for (const Op& op : graph.ops)
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      for (size_t j = i + 1; j < op.operands.size(); ++j)
+        if (op.operands[i] == op.operands[j]) return true;
+  return false;
+}
+
 // Where all tensors must agree, the end of one run is the end of every run from there. How
 // conflicts are resolved depends on what was there before.
 TEST(RandomGraphs, ASecondBasicPropagationChangesNothing) {
@@ -288,7 +298,9 @@ TEST(RandomGraphs, ASecondBasicPropagationChangesNothing) {
     for (Stage stage : {Stage::kBasic}) {
       Options options;
       options.stop_after = stage;
-      Result once = Propagate(Generator(seed).Run(), options);
+      Graph graph = Generator(seed).Run();
+      if (HasAValueTwice(graph)) continue;
+      Result once = Propagate(std::move(graph), options);
       Graph again = once.graph;
       for (size_t v = 0; v < again.values.size(); ++v) {
         const TensorSharding* s = once.sharding(static_cast<ValueId>(v));

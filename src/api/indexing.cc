@@ -1,0 +1,522 @@
+// x[{...}] and x.at({...}): basic indexing by slices, and lookups by index arrays.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/edits.h"
+#include "api/lookup.h"
+#include "base/defaults.h"
+#include "base/error.h"
+#include "tessera/lookup.h"
+
+namespace tessera {
+namespace {
+
+using api::Call;
+const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+
+// One dim of the operand: what is kept of it.
+struct Piece {
+  int64_t start, limit, stride;
+  bool reversed = false, dropped = false;
+  int64_t size() const { return (limit - start + stride - 1) / stride; }
+};
+
+int64_t Bound(const Slice::Bound& b, int64_t size, int64_t missing, int64_t low, int64_t high) {
+  if (!b.value) return missing;
+  int64_t v = *b.value < 0 ? *b.value + size : *b.value;
+  return std::clamp(v, low, high);
+}
+
+Piece SlicePiece(const Slice& s, int64_t size, Call call) {
+  if (s.step == 0) api::FailShape(call, 18, "the step of a slice is 0");
+  if (s.step > 0) {
+    int64_t begin = Bound(s.begin, size, 0, 0, size), end = Bound(s.end, size, size, 0, size);
+    return {begin, std::max(begin, end), s.step};
+  }
+  // Backwards from begin to above end: the same elements forwards, then reversed.
+  int64_t begin = Bound(s.begin, size, size - 1, -1, size - 1),
+          end = Bound(s.end, size, -1, -1, size - 1);
+  if (begin <= end) return {0, 0, 1};
+  int64_t count = (begin - end - s.step - 1) / -s.step;
+  int64_t first = begin + (count - 1) * s.step;
+  return {first, begin + 1, -s.step, true};
+}
+
+// One entry of an index. An Ellipsis is slices, or kNothing where no dim is left.
+struct Entry {
+  enum Kind : uint8_t { kNew, kNothing, kInteger, kSlice, kArray } kind;
+  Piece piece{0, 0, 1};
+  Array array = {};  // of integers, negative ones counted from the end
+  bool has_dim() const { return kind != kNew && kind != kNothing; }
+  // A slice's elements lie side by side, in this order.
+  bool neighbours() const { return (piece.stride == 1 && !piece.reversed) || piece.size() <= 1; }
+};
+
+struct ParsedIndex {
+  std::vector<Entry> entries;
+  bool arrays = false;  // there are some
+  // With arrays, integers count as such: whether an entry is one of these.
+  bool picks(const Entry& e) const {
+    return e.kind == Entry::kArray || (arrays && e.kind == Entry::kInteger);
+  }
+};
+
+Entry EntryOf(const Index& i, size_t d, int64_t size, Call call) {
+  if (i.kind() == Index::kSlice) return {Entry::kSlice, SlicePiece(i.slice(), size, call)};
+  if (i.kind() == Index::kArray) {
+    trace::Use(i.array(), call.name, call.loc);
+    DType t = api::TypeOf(i.array())->dtype();
+    if (t.is_bool())
+      api::FailDType(call, 15, "indices are integers, not bool",
+                     {"the shape would depend on the data: use where(mask, a, b)"});
+    return {Entry::kArray, {0, size, 1}, api::FromEnd(i.array(), size, call)};
+  }
+  int64_t at = i.integer() < 0 ? i.integer() + size : i.integer();
+  if (at < 0 || at >= size)
+    api::FailShape(call, 18,
+                   fmt::format("index {} is outside of dim {} of size {}", i.integer(), d, size));
+  return {Entry::kInteger, {at, at + 1, 1, false, true}};
+}
+
+ParsedIndex Parse(std::vector<Index> index, const ir::Shape& shape, Call call) {
+  size_t named = 0, dots = 0, d = 0;
+  for (const Index& i : index) {
+    named += i.kind() != Index::kNew && i.kind() != Index::kEllipsis;
+    dots += i.kind() == Index::kEllipsis;
+  }
+  if (dots > 1) api::FailShape(call, 17, "an index has at most one Ellipsis");
+  if (named > shape.size())
+    api::FailShape(call, 17,
+                   fmt::format("{} indices for an array of rank {}", named, shape.size()));
+  if (dots == 0) index.push_back(Index(Ellipsis, call.loc));
+  ParsedIndex parsed;
+  for (const Index& i : index) {
+    if (i.kind() == Index::kNew) {
+      parsed.entries.push_back({Entry::kNew});
+    } else if (i.kind() == Index::kEllipsis) {
+      if (named == shape.size()) parsed.entries.push_back({Entry::kNothing});
+      for (size_t k = named; k < shape.size(); ++k, ++d)
+        parsed.entries.push_back({Entry::kSlice, {0, shape[d], 1}});
+    } else {
+      parsed.entries.push_back(EntryOf(i, d, shape[d], call));
+      parsed.arrays = parsed.arrays || i.kind() == Index::kArray;
+      ++d;
+    }
+  }
+  return parsed;
+}
+
+// ---- slices ----
+
+// Returns the pieces, one per dim, of x, in this shape.
+Array Cut(const Array& x, const std::vector<Piece>& pieces, const ir::Shape& result, Call call) {
+  const ir::Shape shape = ShapeOf(x);
+  ops::SliceParams p;
+  std::vector<int64_t> reversed;
+  bool whole = true;
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    p.starts.push_back(pieces[d].start);
+    p.limits.push_back(pieces[d].limit);
+    p.strides.push_back(pieces[d].stride);
+    whole = whole && pieces[d].start == 0 && pieces[d].limit == shape[d] && pieces[d].stride == 1;
+    if (pieces[d].reversed) reversed.push_back(static_cast<int64_t>(d));
+  }
+  ir::ParamsPtr cut = whole ? nullptr : ir::MakeParams(std::move(p));
+  return api::WithEdits({x}, call, [&](const std::vector<Array>& xs) {
+    Array y = whole ? xs[0] : api::Run(ops::kSlice, cut, xs, call);
+    if (!reversed.empty())
+      y = api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
+    return std::vector<Array>{api::Reshape(y, result, call)};
+  })[0];
+}
+
+// ---- the dims of x[index] ----
+
+struct ResultDim {
+  enum Kind : uint8_t {
+    kNew,
+    kPicked,   // of the shape that index arrays broadcast to
+    kAlong,    // along a dim of the operand
+    kStrided,  // the same, but not of neighbours
+  } kind;
+  int64_t size;
+  size_t entry = 0;  // of the index
+};
+
+// Returns the shape that the index arrays broadcast to.
+ir::Shape PickedShape(const ParsedIndex& index, Call call) {
+  ir::Shape picked;
+  for (const Entry& e : index.entries) {
+    if (e.kind != Entry::kArray) continue;
+    const ir::Shape& shape = ShapeOf(e.array);
+    if (shape.size() > picked.size())
+      picked.insert(picked.begin(), shape.size() - picked.size(), 1);
+    const size_t skip = picked.size() - shape.size();
+    for (size_t d = 0; d < shape.size(); ++d) {
+      int64_t& size = picked[skip + d];
+      if (size != shape[d] && size != 1 && shape[d] != 1)
+        api::FailShape(call, 18,
+                       fmt::format("index arrays of shapes {} and {} do not broadcast",
+                                   ir::FieldText(picked), ir::FieldText(shape)));
+      if (size == 1) size = shape[d];
+    }
+  }
+  return picked;
+}
+
+// In the order of x[index]: what is picked stands where the first array is, or in front if
+// something else stands between them.
+std::vector<ResultDim> DimsOf(const ParsedIndex& index, const ir::Shape& picked) {
+  std::vector<ResultDim> dims;
+  size_t first = index.entries.size(), last = 0, picks = 0;
+  for (size_t k = 0; k < index.entries.size(); ++k) {
+    if (!index.picks(index.entries[k])) continue;
+    first = std::min(first, k);
+    last = k;
+    ++picks;
+  }
+  const size_t where = picks == 0 ? index.entries.size() : last - first + 1 == picks ? first : 0;
+  for (size_t k = 0; k < index.entries.size(); ++k) {
+    const Entry& e = index.entries[k];
+    if (k == where)
+      for (int64_t size : picked) dims.push_back({ResultDim::kPicked, size});
+    if (e.kind == Entry::kNew) dims.push_back({ResultDim::kNew, 1, k});
+    if (e.kind == Entry::kSlice)
+      dims.push_back({e.neighbours() ? ResultDim::kAlong : ResultDim::kStrided, e.piece.size(), k});
+  }
+  return dims;
+}
+
+ir::Shape SizesOf(const std::vector<ResultDim>& dims) {
+  ir::Shape sizes;
+  for (const ResultDim& dim : dims) sizes.push_back(dim.size);
+  return sizes;
+}
+
+std::vector<ResultDim> WithoutNew(std::vector<ResultDim> dims) {
+  std::erase_if(dims, [](const ResultDim& dim) { return dim.kind == ResultDim::kNew; });
+  return dims;
+}
+
+// ---- index vectors ----
+
+// A component of index vectors: an array over some of the query dims.
+struct Component {
+  Array array;
+  size_t first = 0;  // of its dims among the queries; they end at `end`
+  size_t end = 0;
+};
+
+// Returns the dtype that holds the components of all.
+DType IndexDType(const std::vector<Component>& components) {
+  DType index = i32;
+  for (const Component& c : components) {
+    DType t = api::TypeOf(c.array)->dtype();
+    if (components.size() == 1) return t;
+    if (t.size() == 8 || t == u32) index = i64;
+  }
+  return index;
+}
+
+// Returns the index vectors [queries..., components]. `anyhow`: components that are sharded
+// differently are replicated, as an out_sharding says what becomes of them.
+Array Vectors(const std::vector<Component>& components, const ir::Shape& queries, bool anyhow,
+              Call call) {
+  ir::Shape shape = queries;
+  shape.push_back(1);
+  if (components.empty()) {
+    shape.back() = 0;
+    return api::Filled(api::ScalarOf(0, i32, false, call), shape, {}, call);
+  }
+  DType dtype = IndexDType(components);
+  std::vector<Array> columns;
+  for (const Component& c : components) {
+    Array a = c.array;
+    if (api::TypeOf(a)->dtype() == u64 && dtype != u64)  // beyond i64 is outside, too
+      a = minimum(a, api::ScalarOf(std::numeric_limits<int64_t>::max(), u64, false, call), {},
+                  call.loc);
+    a = api::Convert(a, dtype, call);
+    ir::Shape own(queries.size(), 1);
+    std::copy_backward(ShapeOf(a).begin(), ShapeOf(a).end(),
+                       own.begin() + static_cast<long>(c.end));
+    a = api::BroadcastTo(api::Reshape(a, own, call), queries, call);
+    columns.push_back(api::Reshape(a, shape, call));
+  }
+  if (columns.size() == 1) return columns[0];
+  const sharding::TensorSharding first = api::TypeOf(columns[0])->sharding();
+  const bool differ = std::any_of(columns.begin(), columns.end(), [&](const Array& c) {
+    return api::TypeOf(c)->sharding().dims != first.dims;
+  });
+  for (Array& c : columns)
+    if (anyhow && differ && !api::TypeOf(c)->sharding().dims_empty())
+      c = api::Moved(c, sharding::Replicated(first.mesh, static_cast<int>(shape.size())), call);
+  return api::Run(ops::kConcatenate,
+                  ir::MakeParams(ops::DimParams{{static_cast<int64_t>(queries.size())}}), columns,
+                  call);
+}
+
+// The dtype of constant places along a dim of this size.
+DType PlaceType(int64_t size) { return size <= std::numeric_limits<int32_t>::max() ? i32 : i64; }
+Array Place(int64_t at, int64_t size, Call call) {
+  return api::ScalarOf(at, PlaceType(size), false, call);
+}
+
+// ---- get ----
+
+// The entries of a spec that are not new dims'.
+std::optional<PartitionSpec> SpecWithoutNew(const std::optional<PartitionSpec>& spec,
+                                            const std::vector<ResultDim>& dims) {
+  if (!spec) return spec;
+  std::vector<DimSharding> kept;
+  for (size_t d = 0; d < spec->dims().size(); ++d)
+    if (d >= dims.size() || dims[d].kind != ResultDim::kNew) kept.push_back(spec->dims()[d]);
+  return PartitionSpec(kept).unreduced(spec->unreduced_axes()).reduced(spec->reduced_axes());
+}
+
+bool IsEmpty(const std::vector<ResultDim>& dims) {
+  return std::any_of(dims.begin(), dims.end(), [](const ResultDim& d) { return d.size == 0; });
+}
+
+// Returns x ready to be cut: dims that are sharded and cut beside index arrays need an
+// out_sharding, and are made whole where their shards do not divide what is left.
+Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, Call call) {
+  sharding::TensorSharding s = api::TypeOf(x)->sharding();
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    const bool whole = pieces[d].size() == ShapeOf(x)[d] && !pieces[d].reversed;
+    if (whole || s.dims[d].axes.empty()) continue;
+    if (!anyhow)
+      api::FailSharding(call, 5,
+                        fmt::format("dim {} is sharded and cut beside index arrays: {}", d,
+                                    api::TypeOf(x)->text()),
+                        {"say how the result is sharded: x.at(index).get({.out_sharding = ...})"});
+    if (pieces[d].size() % sharding::SizeOf(s.dims[d].axes) != 0) s.dims[d].axes.clear();
+  }
+  return s == api::TypeOf(x)->sharding() ? x : api::Moved(x, std::move(s), call);
+}
+
+// Looks up in what the slices leave.
+Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, Call call) {
+  const ir::Shape picked = PickedShape(index, call);
+  const std::vector<ResultDim> dims = DimsOf(index, picked), kept = WithoutNew(dims);
+  if (IsEmpty(dims))
+    return zeros(SizesOf(dims),
+                 {.dtype = api::TypeOf(x)->dtype(), .out_sharding = options.out_sharding},
+                 call.loc);
+  const ir::Shape shape = ShapeOf(x);
+  ir::Shape left;
+  std::vector<Piece> pieces;
+  std::vector<Component> components;
+  ops::GatherParams p;
+  for (const Entry& e : index.entries) {
+    if (!e.has_dim()) continue;
+    const int64_t size = shape[left.size()], d = static_cast<int64_t>(left.size());
+    if (e.kind == Entry::kArray) components.push_back({e.array, 0, picked.size()});
+    if (e.kind == Entry::kInteger) components.push_back({Place(e.piece.start, size, call)});
+    if (e.kind != Entry::kSlice) {
+      p.dropped.push_back(d);
+      p.starts.push_back(d);
+    }
+    pieces.push_back(e.kind == Entry::kSlice ? e.piece : Piece{0, size, 1});
+    left.push_back(pieces.back().size());
+  }
+  for (size_t d = 0; d < kept.size(); ++d)
+    if (kept[d].kind != ResultDim::kPicked) p.windows.push_back(static_cast<int64_t>(d));
+  p.mode = options.mode.value_or(LookupMode::kClip);
+  p.sorted = options.indices_are_sorted;
+  p.unique = options.unique_indices;
+  p.fill.bits = api::FillBits(options.fill_value, api::TypeOf(x)->dtype(), call);
+  // One slice is as JAX's dynamic_slice.
+  x = ReadyToCut(x, pieces, options.out_sharding || picked.empty(), call);
+  Array y =
+      api::Gather(Cut(x, pieces, left, call),
+                  Vectors(components, picked, options.out_sharding.has_value(), call), std::move(p),
+                  SizesOf(kept), SpecWithoutNew(options.out_sharding, dims), call);
+  if (dims.size() == kept.size()) return y;
+  return reshape(y, SizesOf(dims), {options.out_sharding}, call.loc);
+}
+
+Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& options, Call call) {
+  trace::Use(x, call.name, call.loc);
+  const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
+  if (parsed.arrays) {
+    std::vector<Array> operands{x};
+    for (const Entry& e : parsed.entries)
+      if (e.kind == Entry::kArray) operands.push_back(e.array);
+    return api::WithEdits(operands, call, [&](const std::vector<Array>& xs) {
+      ParsedIndex tried = parsed;
+      size_t k = 1;
+      for (Entry& e : tried.entries)
+        if (e.kind == Entry::kArray) e.array = xs[k++];
+      return std::vector<Array>{GetByArrays(xs[0], tried, options, call)};
+    })[0];
+  }
+  std::vector<Piece> pieces;
+  ir::Shape result;
+  for (const Entry& e : parsed.entries) {
+    if (e.has_dim()) pieces.push_back(e.piece);
+    if (e.kind == Entry::kNew) result.push_back(1);
+    if (e.kind == Entry::kSlice) result.push_back(e.piece.size());
+  }
+  Array y = Cut(x, pieces, result, call);
+  return options.out_sharding ? reshard(y, *options.out_sharding, call.loc) : y;
+}
+
+// ---- update ----
+
+// Where the elements at an index are, as a scatter says it.
+struct Places {
+  ops::ScatterParams params;
+  std::vector<Component> components;
+  ir::Shape queries;
+};
+
+// The dims of x[index] that are queries, and which entries they are of.
+struct QueryDims {
+  ir::Shape sizes;
+  size_t picked = 0, picked_end = 0;
+  std::vector<size_t> of_entry;  // of strided slices
+};
+
+QueryDims QueryDimsOf(const std::vector<ResultDim>& dims, size_t entries) {
+  QueryDims q;
+  q.of_entry.assign(entries, 0);
+  for (const ResultDim& dim : dims) {
+    if (dim.kind == ResultDim::kAlong) continue;
+    if (dim.kind == ResultDim::kStrided) q.of_entry[dim.entry] = q.sizes.size();
+    if (dim.kind == ResultDim::kPicked && q.picked_end == 0) q.picked = q.sizes.size();
+    q.sizes.push_back(dim.size);
+    if (dim.kind == ResultDim::kPicked) q.picked_end = q.sizes.size();
+  }
+  return q;
+}
+
+// The places of the elements of a strided slice, in its order.
+Array StridedPlaces(const Piece& piece, int64_t size, Call call) {
+  Array at = iota({piece.size()}, 0, {.dtype = PlaceType(size)}, call.loc);
+  int64_t step = piece.reversed ? -piece.stride : piece.stride;
+  int64_t first = piece.reversed ? piece.limit - 1 : piece.start;
+  at = mul(at, Place(step, size, call), {}, call.loc);
+  return add(at, Place(first, size, call), {}, call.loc);
+}
+
+Places PlacesOf(const ParsedIndex& index, const ir::Shape& shape,
+                const std::vector<ResultDim>& dims, Call call) {
+  const QueryDims queries = QueryDimsOf(dims, index.entries.size());
+  Places places{.params = {}, .components = {}, .queries = queries.sizes};
+  ops::ScatterParams& p = places.params;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d].kind == ResultDim::kAlong) p.windows.push_back(static_cast<int64_t>(d));
+  int64_t d = -1;
+  for (size_t k = 0; k < index.entries.size(); ++k) {
+    const Entry& e = index.entries[k];
+    if (!e.has_dim()) continue;
+    const int64_t size = shape[static_cast<size_t>(++d)];
+    const bool along = e.kind == Entry::kSlice && e.neighbours();
+    if (along && e.piece.size() == size) continue;
+    if (!along) p.dropped.push_back(d);
+    p.starts.push_back(d);
+    if (e.kind == Entry::kArray)
+      places.components.push_back({e.array, queries.picked, queries.picked_end});
+    else if (along || e.kind == Entry::kInteger)
+      places.components.push_back({Place(e.piece.start, size, call)});
+    else
+      places.components.push_back(
+          {StridedPlaces(e.piece, size, call), queries.of_entry[k], queries.of_entry[k] + 1});
+  }
+  return places;
+}
+
+// Returns the values in the shape of x[index], in x's dtype.
+Array ValuesOf(const Operand& values, DType dtype, const ir::Shape& shape, Call call) {
+  if (base::StrictTypesActive() && !values.scalar())
+    if (DType t = trace::Use(values.array(), call.name, call.loc)->type()->dtype(); t != dtype)
+      api::FailDType(
+          call, 13,
+          fmt::format("x and the values have different dtypes, {} and {}", dtype.name(), t.name()),
+          {"StrictTypes is in scope: convert one of them with astype"});
+  Array v = values.scalar() ? api::ScalarOf(*values.scalar(), dtype, false, call)
+                            : api::Convert(api::ToArray(values, call), dtype, call);
+  const ir::Shape& own = ShapeOf(v);
+  bool fits = own.size() <= shape.size();
+  for (size_t d = 0; fits && d < own.size(); ++d) {
+    int64_t size = shape[shape.size() - own.size() + d];
+    fits = own[d] == 1 || own[d] == size;
+  }
+  if (!fits)
+    api::FailShape(call, 18,
+                   fmt::format("values of shape {} do not broadcast to the shape {} of x[index]",
+                               ir::FieldText(own), ir::FieldText(shape)));
+  return api::BroadcastTo(v, shape, call);
+}
+
+Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& index,
+             const Operand& values, const AtOptions& options, Call call) {
+  trace::Use(x, call.name, call.loc);
+  const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
+  const std::vector<ResultDim> dims = DimsOf(parsed, PickedShape(parsed, call));
+  const std::vector<ResultDim> kept = WithoutNew(dims);
+  if (IsEmpty(dims)) return options.out_sharding ? reshard(x, *options.out_sharding, call.loc) : x;
+  Array updates = ValuesOf(values, api::TypeOf(x)->dtype(), SizesOf(dims), call);
+  updates = api::Reshape(updates, SizesOf(kept), call);
+  Places places = PlacesOf(parsed, ShapeOf(x), kept, call);
+  places.params.mode = options.mode.value_or(LookupMode::kDrop);
+  places.params.sorted = options.indices_are_sorted;
+  places.params.unique = options.unique_indices;
+  return api::Scatter(
+      op, x, Vectors(places.components, places.queries, options.out_sharding.has_value(), call),
+      updates, std::move(places.params), options.out_sharding, call);
+}
+
+// x[index], which takes no options: what an out_sharding would mend, at(index).get() does.
+Array Subscript(const Array& x, const std::vector<Index>& index, Loc loc) {
+  try {
+    return Get(x, index, {}, {"index", loc});
+  } catch (const ShardingError& e) {
+    ErrorDetail detail = e.detail();
+    for (Fix& fix : detail.fixes)
+      if (fix.operand == -1 && fix.text.rfind(".out_sharding = ", 0) == 0) {
+        size_t end = fix.text.find("   ");
+        fix.text = "x.at(index).get({" + fix.text.substr(0, end) + "})" +
+                   (end == std::string::npos ? "" : fix.text.substr(end));
+      }
+    base::ThrowSharding(std::move(detail));
+  }
+}
+
+Loc LocOf(std::initializer_list<Index> index) {
+  return index.size() ? index.begin()->loc() : Loc::Unknown();
+}
+
+}  // namespace
+
+Array Array::operator[](Index index) const {
+  Loc loc = index.loc();
+  return Subscript(*this, {std::move(index)}, loc);
+}
+Array Array::operator[](std::initializer_list<Index> index) const {
+  return Subscript(*this, index, LocOf(index));
+}
+At Array::at(Index index) const { return At(*this, {std::move(index)}); }
+At Array::at(std::initializer_list<Index> index) const { return At(*this, index); }
+
+Array At::get(AtOptions options, Loc loc) const {
+  return Get(x_, index_, options, {"at.get", loc});
+}
+Array At::set(Operand values, AtOptions options, Loc loc) const {
+  return Update(ops::kScatter, x_, index_, values, options, {"at.set", loc});
+}
+Array At::add(Operand values, AtOptions options, Loc loc) const {
+  return Update(ops::kScatterAdd, x_, index_, values, options, {"at.add", loc});
+}
+Array At::multiply(Operand values, AtOptions options, Loc loc) const {
+  return Update(ops::kScatterMul, x_, index_, values, options, {"at.multiply", loc});
+}
+Array At::min(Operand values, AtOptions options, Loc loc) const {
+  return Update(ops::kScatterMin, x_, index_, values, options, {"at.min", loc});
+}
+Array At::max(Operand values, AtOptions options, Loc loc) const {
+  return Update(ops::kScatterMax, x_, index_, values, options, {"at.max", loc});
+}
+
+}  // namespace tessera

@@ -1,0 +1,223 @@
+// Gather, scatter, and the lookups of NumPy that are made of them.
+#include "api/lookup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/reference_values.h"
+#include "tessera/lookup.h"
+
+namespace tessera {
+namespace api {
+
+namespace {
+
+std::vector<Array> Summed(std::vector<Array> operands, const std::optional<PartitionSpec>& out,
+                          Call call) {
+  if (!out || !out->unreduced_axes().empty() || !out->reduced_axes().empty()) return operands;
+  for (Array& x : operands) x = Plain(x, call);
+  return operands;
+}
+
+}  // namespace
+
+Array FromEnd(const Array& indices, int64_t size, Call call) {
+  DType t = TypeOf(indices)->dtype();
+  if (!t.is_integer()) FailDType(call, 15, fmt::format("indices are integers, not {}", t.name()));
+  if (!t.is_signed()) return indices;
+  DType wide = t.size() < 4 ? i32 : t;  // the size must fit
+  Array i = Convert(indices, wide, call);
+  Array zero = ScalarOf(0, wide, false, call);
+  return where(lt(i, zero, {}, call.loc), add(i, ScalarOf(size, wide, false, call), {}, call.loc),
+               i, {}, call.loc);
+}
+
+Array AsVectors(const Array& indices, Call call) {
+  ir::Shape shape = TypeOf(indices)->shape();
+  shape.push_back(1);
+  return Reshape(indices, shape, call);
+}
+
+uint64_t FillBits(const std::optional<Scalar>& value, DType dtype, Call call) {
+  if (value) return ScalarBits(*value, dtype, call);
+  ir::HostTensor element(dtype, {1});
+  if (dtype.is_floating())
+    element.SetFloat(0, std::numeric_limits<double>::quiet_NaN());
+  else
+    element.SetInt(0, dtype.is_signed() ? ops::reference::LowestInt(dtype)
+                                        : ops::reference::HighestInt(dtype));
+  return ops::reference::BitsAt(element, 0);
+}
+
+Array Gather(const Array& x, const Array& indices, ops::GatherParams params,
+             const ir::Shape& result, const std::optional<PartitionSpec>& out, Call call) {
+  DType dtype = TypeOf(x)->dtype();
+  params.fill.dtype = dtype;
+  if (params.mode != LookupMode::kFill) params.fill.bits = 0;  // one program, one text
+  ShapeAndDType wanted{result, dtype};
+  return Run(ops::kGather, ir::MakeParams(std::move(params)), Summed({x, indices}, out, call), call,
+             {.wanted = &wanted, .out_sharding = out, .rank = static_cast<int>(result.size())});
+}
+
+Array Scatter(const ir::OpDef& op, const Array& x, const Array& indices, const Array& updates,
+              ops::ScatterParams params, const std::optional<PartitionSpec>& out, Call call) {
+  return Run(op, ir::MakeParams(std::move(params)), Summed({x, indices, updates}, out, call), call,
+             {.out_sharding = out, .rank = static_cast<int>(TypeOf(x)->rank())});
+}
+
+}  // namespace api
+
+using api::Call;
+
+namespace {
+
+const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+
+// The shape of a gather's result. C17, C18: there is a slice size per dim; those left out are 1.
+ir::Shape ResultShape(const GatherDims& dims, const ir::Shape& x, const ir::Shape& indices,
+                      const ir::Shape& sizes, Call call) {
+  if (sizes.size() != x.size())
+    api::FailShape(call, 17,
+                   fmt::format("{} slice sizes for an array of rank {}", sizes.size(), x.size()));
+  auto has = [](const std::vector<int64_t>& list, size_t d) {
+    return std::find(list.begin(), list.end(), static_cast<int64_t>(d)) != list.end();
+  };
+  ir::Shape windows, result;
+  for (size_t d = 0; d < x.size(); ++d) {
+    bool left_out = has(dims.collapsed, d) || has(dims.operand_batch, d);
+    if (!left_out) windows.push_back(sizes[d]);
+    if (left_out && sizes[d] != 1)
+      api::FailShape(call, 18,
+                     fmt::format("slices have size {} along dim {}, which the result does not have",
+                                 sizes[d], d));
+  }
+  size_t window = 0, query = 0;
+  while (window < windows.size() || query + 1 < indices.size()) {
+    bool along = has(dims.offset, result.size());
+    if (along ? window == windows.size() : query + 1 >= indices.size())
+      api::FailShape(call, 17,
+                     fmt::format("the result's dims {} are not those of slices with {} dims",
+                                 ir::FieldText(dims.offset), windows.size()));
+    result.push_back(along ? windows[window++] : indices[query++]);
+  }
+  return result;
+}
+
+Array RunScatter(const ir::OpDef& op, const char* name, const Operand& x, const Operand& indices,
+                 const Operand& updates, ScatterDims& dims, ScatterOptions& options, Loc loc) {
+  Call call{name, loc};
+  Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
+  Array u = updates.scalar()
+                ? api::ScalarOf(*updates.scalar(), api::TypeOf(a)->dtype(), false, call)
+                : api::ToArray(updates, call);
+  ops::ScatterParams p;
+  p.windows = std::move(dims.window);
+  p.dropped = std::move(dims.inserted);
+  p.starts = std::move(dims.start);
+  p.batch = {std::move(dims.operand_batch), std::move(dims.indices_batch)};
+  p.mode = options.mode;
+  p.sorted = options.indices_are_sorted;
+  p.unique = options.unique_indices;
+  return api::Scatter(op, a, i, u, std::move(p), options.out_sharding, call);
+}
+
+}  // namespace
+
+Array gather(Operand x, Operand indices, GatherDims dims, Shape slice_sizes, GatherOptions options,
+             Loc loc) {
+  Call call{"gather", loc};
+  Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
+  ir::Shape result = ResultShape(dims, ShapeOf(a), ShapeOf(i), slice_sizes.dims(), call);
+  ops::GatherParams p;
+  p.windows = std::move(dims.offset);
+  p.dropped = std::move(dims.collapsed);
+  p.starts = std::move(dims.start);
+  p.batch = {std::move(dims.operand_batch), std::move(dims.indices_batch)};
+  p.mode = options.mode;
+  p.sorted = options.indices_are_sorted;
+  p.unique = options.unique_indices;
+  p.fill.bits = api::FillBits(options.fill_value, api::TypeOf(a)->dtype(), call);
+  return api::Gather(a, i, std::move(p), result, options.out_sharding, call);
+}
+
+Array scatter(Operand x, Operand indices, Operand updates, ScatterDims dims, ScatterOptions options,
+              Loc loc) {
+  return RunScatter(ops::kScatter, "scatter", x, indices, updates, dims, options, loc);
+}
+Array scatter_add(Operand x, Operand indices, Operand updates, ScatterDims dims,
+                  ScatterOptions options, Loc loc) {
+  return RunScatter(ops::kScatterAdd, "scatter_add", x, indices, updates, dims, options, loc);
+}
+Array scatter_mul(Operand x, Operand indices, Operand updates, ScatterDims dims,
+                  ScatterOptions options, Loc loc) {
+  return RunScatter(ops::kScatterMul, "scatter_mul", x, indices, updates, dims, options, loc);
+}
+Array scatter_min(Operand x, Operand indices, Operand updates, ScatterDims dims,
+                  ScatterOptions options, Loc loc) {
+  return RunScatter(ops::kScatterMin, "scatter_min", x, indices, updates, dims, options, loc);
+}
+Array scatter_max(Operand x, Operand indices, Operand updates, ScatterDims dims,
+                  ScatterOptions options, Loc loc) {
+  return RunScatter(ops::kScatterMax, "scatter_max", x, indices, updates, dims, options, loc);
+}
+
+Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
+  Call call{"take", loc};
+  Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
+  const ir::Shape& shape = ShapeOf(a);
+  const int64_t d = api::NormalDim(dim, static_cast<int64_t>(shape.size()), call);
+  i = api::FromEnd(i, shape[static_cast<size_t>(d)], call);
+  const int64_t queries = api::TypeOf(i)->rank();
+  ir::Shape result = shape;
+  result.erase(result.begin() + d);
+  result.insert(result.begin() + d, ShapeOf(i).begin(), ShapeOf(i).end());
+  ops::GatherParams p;
+  for (int64_t r = 0; r < static_cast<int64_t>(result.size()); ++r)
+    if (r < d || r >= d + queries) p.windows.push_back(r);
+  p.dropped = p.starts = {{d}};
+  p.fill.bits = api::FillBits(std::nullopt, api::TypeOf(a)->dtype(), call);
+  return api::Gather(a, api::AsVectors(i, call), std::move(p), result, options.out_sharding, call);
+}
+
+// A dim where both have one size is a batch dim, one where the indices have size 1 lies along
+// slices, and one where x has size 1 is dropped.
+Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions options, Loc loc) {
+  Call call{"take_along_dim", loc};
+  Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
+  const ir::Shape shape = ShapeOf(a), at = ShapeOf(i);
+  if (shape.size() != at.size())
+    api::FailShape(call, 16,
+                   fmt::format("x has rank {} and the indices rank {}", shape.size(), at.size()));
+  const auto along =
+      static_cast<size_t>(api::NormalDim(dim, static_cast<int64_t>(shape.size()), call));
+  ops::GatherParams p;
+  ir::Shape result = at, queries;
+  for (size_t k = 0; k < shape.size(); ++k) {
+    const auto d = static_cast<int64_t>(k);
+    if (k == along) {
+      p.dropped.push_back(d);
+      p.starts.push_back(d);
+    } else if (shape[k] == at[k]) {
+      p.batch.lhs.push_back(d);
+      p.batch.rhs.push_back(static_cast<int64_t>(queries.size()));
+    } else if (at[k] == 1) {
+      p.windows.push_back(d);
+      result[k] = shape[k];
+      continue;
+    } else if (shape[k] == 1) {
+      p.dropped.push_back(d);
+    } else {
+      api::FailShape(
+          call, 18,
+          fmt::format("dim {} has size {} in x and {} in the indices", k, shape[k], at[k]));
+    }
+    queries.push_back(at[k]);
+  }
+  i = api::Reshape(api::FromEnd(i, shape[along], call), queries, call);
+  p.mode = options.mode;
+  p.fill.bits = api::FillBits(options.fill_value, api::TypeOf(a)->dtype(), call);
+  return api::Gather(a, api::AsVectors(i, call), std::move(p), result, options.out_sharding, call);
+}
+
+}  // namespace tessera

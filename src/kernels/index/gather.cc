@@ -1,0 +1,225 @@
+// Gather: slices of the operand, one after the other in the order of the result.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/shape.h"
+#include "kernels/copy/copy_bytes.h"
+#include "kernels/index/lookup.h"
+#include "kernels/parts.h"
+
+namespace tessera::kernels {
+namespace {
+
+// A dim of the result: of the queries, or along the operand.
+struct Loop {
+  int64_t size = 1;
+  int64_t index_stride = 0;    // in elements
+  int64_t operand_stride = 0;  // in bytes
+  int64_t result_stride = 0;   // in elements, to order them by
+};
+
+struct GatherConfig {
+  std::vector<Loop> loops;  // outer ones first; each round copies a run
+  std::vector<LookupEntry> entries;
+  std::vector<int64_t> entry_strides, held;  // per entry: bytes of a step; the last begin held here
+  int64_t rounds = 1, run_bytes = 0, element = 1;
+  bool clip = false;
+  std::vector<bool> leads;
+  std::byte fill[8] = {}, nothing[8] = {};  // nothing: what no sum notices
+};
+
+enum : int64_t { kOutside = -1, kElsewhere = -2 };
+
+// Where slices begin, on one device.
+template <class Index>
+class Begins {
+ public:
+  Begins(const GatherConfig& config, int32_t device) : config_(config), device_(device) {}
+  // Returns bytes into the operand, kOutside, or kElsewhere: on another device.
+  int64_t Offset(const Index* vector) const {
+    int64_t offset = 0;
+    bool here = true;
+    for (size_t k = 0; k < config_.entries.size(); ++k) {
+      const LookupEntry& entry = config_.entries[k];
+      int64_t begin = BeginOf(entry, vector, config_.clip);
+      if (!Inside(begin, entry.last)) return kOutside;
+      if (!entry.begins.empty()) {
+        begin -= entry.begins[device_];
+        here = here && begin >= 0 && begin <= config_.held[k];
+      }
+      offset += begin * config_.entry_strides[k];
+    }
+    return here ? offset : kElsewhere;
+  }
+
+ private:
+  const GatherConfig& config_;
+  const int32_t device_;
+};
+
+// The same where vectors have one entry, in registers.
+template <class Index>
+class OneBegin {
+ public:
+  OneBegin(const GatherConfig& config, int32_t device)
+      : last_(config.entries[0].last), held_(config.held[0]), stride_(config.entry_strides[0]) {
+    const std::vector<int64_t>& begins = config.entries[0].begins;
+    if (!begins.empty()) begin_ = begins[device];
+    clips_ = config.clip;
+  }
+  int64_t Offset(const Index* vector) const {
+    int64_t begin = Begin(*vector, last_, clips_);
+    if (!Inside(begin, last_)) return kOutside;
+    begin -= begin_;
+    return static_cast<uint64_t>(begin) <= static_cast<uint64_t>(held_) ? begin * stride_
+                                                                        : kElsewhere;
+  }
+
+ private:
+  int64_t last_, held_, stride_, begin_ = 0;
+  bool clips_;
+};
+
+// Where a round stands in the loops but the last.
+struct Position {
+  std::vector<int64_t> at;
+  int64_t index = 0, operand = 0;
+
+  Position(const std::vector<Loop>& loops, int64_t line) : at(loops.size(), 0) {
+    for (size_t l = loops.size() - 1; l-- > 0; line /= loops[l].size) {
+      at[l] = line % loops[l].size;
+      index += at[l] * loops[l].index_stride;
+      operand += at[l] * loops[l].operand_stride;
+    }
+  }
+  void Next(const std::vector<Loop>& loops) {
+    for (size_t l = loops.size() - 1; l-- > 0;) {
+      index += loops[l].index_stride;
+      operand += loops[l].operand_stride;
+      if (++at[l] < loops[l].size) return;
+      index -= at[l] * loops[l].index_stride;
+      operand -= at[l] * loops[l].operand_stride;
+      at[l] = 0;
+    }
+  }
+};
+
+// kRun: bytes of a run, 0 if they are not known when compiled.
+template <class Index, class Vectors, int kRun>
+void RunGather(const plan::KernelCall& call) {
+  const auto& config = *static_cast<const GatherConfig*>(call.config);
+  if (config.rounds == 0 || config.run_bytes == 0) return;
+  const int64_t run = kRun ? kRun : config.run_bytes;
+  const Range range = Share(config.rounds, 1, call.part, call.parts);
+  const bool leads = config.leads.empty() || config.leads[call.device];
+  const Pattern nothing(config.nothing, config.element);
+  const Pattern outside(leads ? config.fill : config.nothing, config.element);
+  const auto* indices = reinterpret_cast<const Index*>(call.in[1]);
+  const Vectors vectors(config, call.device);
+  const Loop line = config.loops.back();
+  std::byte* out = call.out[0] + range.begin * run;
+  Position position(config.loops, range.begin / line.size);
+  int64_t i = range.begin % line.size;
+  for (int64_t round = range.begin; round < range.end; position.Next(config.loops), i = 0) {
+    const int64_t end = std::min(line.size, i + range.end - round);
+    round += end - i;
+    int64_t offset = 0;
+    if (line.index_stride == 0) offset = vectors.Offset(indices + position.index);
+    for (; i < end; ++i, out += run) {
+      if (line.index_stride != 0)
+        offset = vectors.Offset(indices + position.index + i * line.index_stride);
+      if (offset < 0) {
+        FillBytes(out, run, offset == kOutside ? outside : nothing);
+        continue;
+      }
+      const std::byte* from = call.in[0] + position.operand + i * line.operand_stride + offset;
+      if constexpr (kRun > 0)
+        std::memcpy(out, from, kRun);
+      else
+        CopyBytes(out, from, run);
+    }
+  }
+}
+
+template <class Index, class Vectors>
+plan::KernelFn GatherFunction(int64_t run_bytes) {
+  switch (run_bytes) {
+    case 1:
+      return RunGather<Index, Vectors, 1>;
+    case 2:
+      return RunGather<Index, Vectors, 2>;
+    case 4:
+      return RunGather<Index, Vectors, 4>;
+    case 8:
+      return RunGather<Index, Vectors, 8>;
+    default:
+      return RunGather<Index, Vectors, 0>;
+  }
+}
+
+// The dims of the result in its order, without those of size 1.
+std::vector<Loop> LoopsOf(const LookupDesc& desc) {
+  std::vector<Loop> loops;
+  for (size_t q = 0; q < desc.queries.size(); ++q) {
+    const LookupDesc::Query& query = desc.queries[q];
+    Loop loop{query.size, query.index_stride, 0, query.slice_stride};
+    for (const LookupDesc::Dim& dim : desc.dims)
+      if (dim.query == static_cast<int64_t>(q)) loop.operand_stride = dim.stride;
+    if (loop.size != 1) loops.push_back(loop);
+  }
+  for (const LookupDesc::Dim& dim : desc.dims)
+    if (dim.query < 0 && dim.window != 1)
+      loops.push_back({dim.window, 0, dim.stride, dim.slice_stride});
+  std::stable_sort(loops.begin(), loops.end(),
+                   [](const Loop& a, const Loop& b) { return a.result_stride > b.result_stride; });
+  return loops;
+}
+
+}  // namespace
+
+plan::Kernel Gather(const LookupDesc& desc, uint64_t fill) {
+  GatherConfig config;
+  config.element = desc.dtype.size();
+  config.clip = desc.clip;
+  config.leads = desc.leads;
+  std::memcpy(config.fill, &fill, sizeof(fill));
+  if (desc.dtype.is_floating()) config.nothing[config.element - 1] = std::byte{0x80};  // -0
+  config.entries = EntriesOf(desc);
+  for (const LookupEntry& entry : config.entries) {
+    const LookupDesc::Dim& dim = desc.dims[entry.dim];
+    config.entry_strides.push_back(dim.stride * config.element);
+    config.held.push_back(dim.size - dim.window);
+  }
+  config.loops = LoopsOf(desc);
+  int64_t elements = 1, run = 1;
+  for (const Loop& loop : config.loops) elements *= loop.size;
+  // Runs are the last dims, as far as the operand has them side by side.
+  while (!config.loops.empty() && elements > 0) {
+    const Loop& last = config.loops.back();
+    if (last.index_stride != 0 || last.operand_stride != run || last.size == 0) break;
+    run *= last.size;
+    config.loops.pop_back();
+  }
+  for (Loop& loop : config.loops) loop.operand_stride *= config.element;
+  if (config.loops.empty()) config.loops.emplace_back();
+  config.run_bytes = run * config.element;
+  config.rounds = elements / run;
+  plan::Kernel kernel;
+  int64_t vectors = 1;
+  for (const LookupDesc::Query& query : desc.queries) vectors *= query.size;
+  kernel.bytes = 2.0 * static_cast<double>(elements * config.element) +
+                 static_cast<double>(vectors * desc.entries * desc.index.size());
+  kernel.max_parts = MaxParts(kernel.bytes, config.rounds);
+  const bool one = config.entries.size() == 1 && desc.entries == 1;
+  kernel.fn = VisitIndex(desc.index, [&](auto zero) {
+    using Index = decltype(zero);
+    return one ? GatherFunction<Index, OneBegin<Index>>(config.run_bytes)
+               : GatherFunction<Index, Begins<Index>>(config.run_bytes);
+  });
+  kernel.config = std::make_shared<const GatherConfig>(std::move(config));
+  return kernel;
+}
+
+}  // namespace tessera::kernels

@@ -1,0 +1,368 @@
+// Scatter: slices combined into a copy of the operand. Each part owns a range of one dim of the
+// operand, copies it, and applies to it, in order, what of every slice falls into it.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/shape.h"
+#include "kernels/copy/copy_bytes.h"
+#include "kernels/index/lookup.h"
+#include "kernels/parts.h"
+#include "kernels/reduce/reduce_elements.h"
+
+namespace tessera::kernels {
+namespace {
+
+// One element, or n of them with strides in elements.
+using ElementsFn = void (*)(std::byte* out, const std::byte* slice, int64_t n, int64_t out_stride,
+                            int64_t slice_stride);
+
+// A dim of the operand, or several along which slices lie whole.
+struct Dim {
+  int64_t size = 1, stride = 0;
+  int64_t window = 1, slice_stride = 0;
+  int64_t entry = -1;  // of `entries`: slices begin there
+  int64_t query = -1;
+};
+
+struct Query {
+  int64_t size = 1, index_stride = 0, slice_stride = 0, whole = 1;
+  int64_t dim = -1;  // whose position it is
+  std::vector<int64_t> begins;
+};
+
+struct ScatterConfig {
+  std::vector<Dim> dims;
+  std::vector<LookupEntry> entries;
+  std::vector<Query> queries;
+  size_t split = 0;  // the dim of which parts own ranges
+  size_t inner = 0;  // the dim whose elements are combined in one call
+  int64_t grain = 1;
+  int64_t element = 1, elements = 0;  // bytes of one; elements of the operand
+  bool clip = false;
+  bool rows = false;  // one query of one entry, the place in dims[0] of whole rows or elements
+  std::vector<bool> leads;
+  std::byte identity[8] = {};
+  ElementsFn strided = nullptr;
+  plan::CombineFn dense = nullptr;  // of elements side by side; null: they are copied
+};
+
+// What of a slice falls along one dim into the range that a part owns.
+struct Piece {
+  int64_t out = 0, slice = 0, size = 1;  // first elements, and how many
+};
+
+template <class Index>
+class ScatterPart {
+ public:
+  ScatterPart(const plan::KernelCall& call)
+      : c_(*static_cast<const ScatterConfig*>(call.config)), call_(call), pieces_(c_.dims.size()) {
+    owned_ = c_.dims.empty() ? Share(1, 1, call.part, call.parts)
+                             : Share(c_.dims[c_.split].size, c_.grain, call.part, call.parts);
+  }
+
+  void Run() {
+    if (c_.elements == 0 || owned_.begin >= owned_.end) return;
+    Start();
+    if (c_.rows) return Rows();
+    Queries(0, reinterpret_cast<const Index*>(call_.in[1]), 0);
+  }
+
+ private:
+  // The owned range of the result before any slice.
+  void Start() {
+    const bool leads = c_.leads.empty() || c_.leads[call_.device];
+    if (leads && call_.in[0] == call_.out[0]) return;
+    const int64_t size = c_.dims.empty() ? 1 : c_.dims[c_.split].size;
+    const int64_t inner = (c_.dims.empty() ? 1 : c_.dims[c_.split].stride) * c_.element;
+    const int64_t bytes = (owned_.end - owned_.begin) * inner;
+    const Pattern identity(c_.identity, c_.element);
+    for (int64_t at = owned_.begin * inner; at < c_.elements * c_.element; at += size * inner) {
+      if (leads)
+        CopyBytes(call_.out[0] + at, call_.in[0] + at, bytes);
+      else
+        FillBytes(call_.out[0] + at, bytes, identity);
+    }
+  }
+
+  // The common case: one loop over vectors of one entry, each the place of a row or an element.
+  void Rows() {
+    const LookupEntry& entry = c_.entries[0];
+    const Query& query = c_.queries[0];
+    const bool splits_rows = c_.split == 0;
+    const Range held = splits_rows ? owned_ : Range{0, c_.dims[0].size};
+    const int64_t first = entry.begins.empty() ? 0 : entry.begins[call_.device];
+    const int64_t row = c_.dims[0].stride * c_.element;
+    int64_t begin = 0, n = 1;
+    if (c_.dims.size() > 1) {
+      begin = splits_rows ? 0 : owned_.begin;
+      n = (splits_rows ? c_.dims[1].size : owned_.end) - begin;
+    }
+    std::byte* out = call_.out[0] + begin * c_.element;
+    const std::byte* slices = call_.in[2] + begin * c_.element;
+    const auto* indices = reinterpret_cast<const Index*>(call_.in[1]);
+    const int64_t before = query.begins.empty() ? 0 : query.begins[call_.device];
+    const int64_t count = std::min(query.size, query.whole - before);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = Begin(indices[i * query.index_stride], entry.last, c_.clip);
+      const int64_t here = at - first;
+      if (Inside(at, entry.last) && here >= held.begin && here < held.end)
+        Combine(out + here * row, slices + i * query.slice_stride * c_.element, n);
+    }
+  }
+
+  void Queries(size_t q, const Index* vector, int64_t slice) {
+    if (q == c_.queries.size()) return Apply(vector, slice);
+    const Query& query = c_.queries[q];
+    const int64_t first = query.begins.empty() ? 0 : query.begins[call_.device];
+    Range range{0, std::min(query.size, query.whole - first)};
+    if (query.dim >= 0 && static_cast<size_t>(query.dim) == c_.split)
+      range = {std::max(range.begin, owned_.begin), std::min(range.end, owned_.end)};
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      if (query.dim >= 0) pieces_[query.dim].out = i * c_.dims[query.dim].stride;
+      Queries(q + 1, vector + i * query.index_stride, slice + i * query.slice_stride);
+    }
+  }
+
+  void Apply(const Index* vector, int64_t slice) {
+    begins_.resize(c_.entries.size());
+    int64_t* begins = begins_.data();
+    for (size_t k = 0; k < c_.entries.size(); ++k) {
+      const LookupEntry& entry = c_.entries[k];
+      begins[k] = BeginOf(entry, vector, c_.clip);
+      if (!Inside(begins[k], entry.last)) return;
+      if (!entry.begins.empty()) begins[k] -= entry.begins[call_.device];
+    }
+    int64_t out = 0;
+    for (size_t d = 0; d < c_.dims.size(); ++d) {
+      const Dim& dim = c_.dims[d];
+      Piece& piece = pieces_[d];
+      if (dim.query < 0) {
+        const int64_t begin = dim.entry < 0 ? 0 : begins[dim.entry];
+        const Range held = d == c_.split ? owned_ : Range{0, dim.size};
+        const int64_t from = std::max(begin, held.begin);
+        piece.size = std::min(begin + dim.window, held.end) - from;
+        if (piece.size <= 0) return;
+        piece.out = from * dim.stride;
+        slice += (from - begin) * dim.slice_stride;
+      }
+      out += piece.out;
+    }
+    Pieces(0, out, slice);
+  }
+
+  void Pieces(size_t d, int64_t out, int64_t slice) {
+    while (d < c_.dims.size() && (d == c_.inner || pieces_[d].size == 1)) ++d;
+    if (d >= c_.dims.size()) return Combine(out, slice);
+    for (int64_t i = 0; i < pieces_[d].size; ++i)
+      Pieces(d + 1, out + i * c_.dims[d].stride, slice + i * c_.dims[d].slice_stride);
+  }
+
+  void Combine(int64_t out, int64_t slice) {
+    std::byte* to = call_.out[0] + out * c_.element;
+    const std::byte* from = call_.in[2] + slice * c_.element;
+    if (c_.inner == c_.dims.size()) return Combine(to, from, 1);
+    const Dim& dim = c_.dims[c_.inner];
+    const int64_t n = pieces_[c_.inner].size;
+    if (dim.stride == 1 && dim.slice_stride == 1) return Combine(to, from, n);
+    c_.strided(to, from, n, dim.stride, dim.slice_stride);
+  }
+
+  // n elements side by side.
+  void Combine(std::byte* to, const std::byte* from, int64_t n) {
+    if (n < kDense) return c_.strided(to, from, n, 1, 1);
+    if (!c_.dense) return CopyBytes(to, from, n * c_.element);
+    const std::byte* const sources[] = {to, from};
+    c_.dense(sources, 2, to, n, false);
+  }
+
+  static constexpr int64_t kDense = 8;  // fewer elements are faster one by one
+  const ScatterConfig& c_;
+  const plan::KernelCall& call_;
+  Range owned_;
+  std::vector<Piece> pieces_;
+  std::vector<int64_t> begins_;
+};
+
+template <class Index>
+void RunScatter(const plan::KernelCall& call) {
+  ScatterPart<Index>(call).Run();
+}
+
+template <class T, class F>
+void ForElements(std::byte* out, const std::byte* slice, int64_t n, int64_t out_stride,
+                 int64_t slice_stride, F f) {
+  for (int64_t i = 0; i < n; ++i) {
+    std::byte* to = out + i * out_stride * static_cast<int64_t>(sizeof(T));
+    T old, update;
+    std::memcpy(&old, to, sizeof(T));
+    std::memcpy(&update, slice + i * slice_stride * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    const T made = f(old, update);
+    std::memcpy(to, &made, sizeof(T));
+  }
+}
+
+template <class T, Reduction reduction>
+void CombineElements(std::byte* out, const std::byte* slice, int64_t n, int64_t out_stride,
+                     int64_t slice_stride) {
+  ForElements<T>(out, slice, n, out_stride, slice_stride, [](T a, T b) {
+    return Narrow<T>(kernels::Combine(reduction, Widen(a), Widen(b)));
+  });
+}
+
+template <class T>
+void SetElements(std::byte* out, const std::byte* slice, int64_t n, int64_t out_stride,
+                 int64_t slice_stride) {
+  ForElements<T>(out, slice, n, out_stride, slice_stride, [](T, T b) { return b; });
+}
+
+template <class T>
+ElementsFn CombineOf(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kProd:
+      return CombineElements<T, Reduction::kProd>;
+    case Reduction::kMax:
+      return CombineElements<T, Reduction::kMax>;
+    case Reduction::kMin:
+      return CombineElements<T, Reduction::kMin>;
+    default:
+      return CombineElements<T, Reduction::kSum>;
+  }
+}
+
+ElementsFn SetOf(int64_t element) {
+  switch (element) {
+    case 1:
+      return SetElements<uint8_t>;
+    case 2:
+      return SetElements<uint16_t>;
+    case 4:
+      return SetElements<uint32_t>;
+    default:
+      return SetElements<uint64_t>;
+  }
+}
+
+template <class T>
+void SetIdentity(Reduction reduction, std::byte* bytes) {
+  T identity;
+  if constexpr (std::is_same_v<T, bool>)
+    identity = reduction == Reduction::kProd || reduction == Reduction::kMin;
+  else if constexpr (std::is_integral_v<T>)
+    identity = ReductionIdentity<T>(reduction);
+  else
+    identity = reduction == Reduction::kSum
+                   ? T(-0.0f)
+                   : T(static_cast<float>(ReductionIdentity<double>(reduction)));
+  std::memcpy(bytes, &identity, sizeof(T));
+}
+
+// Whether slices lie along all of the dim, wherever they begin.
+bool Whole(const Dim& dim) { return dim.query < 0 && dim.entry < 0 && dim.window == dim.size; }
+
+// The operand's dims, with neighbours joined along which slices lie whole and in the same order.
+std::vector<Dim> DimsOf(const LookupDesc& desc, const std::vector<LookupEntry>& entries) {
+  std::vector<Dim> dims;
+  for (size_t d = 0; d < desc.dims.size(); ++d) {
+    const LookupDesc::Dim& from = desc.dims[d];
+    Dim dim{from.size, from.stride, from.window, from.slice_stride, -1, from.query};
+    for (size_t k = 0; k < entries.size(); ++k)
+      if (entries[k].dim == static_cast<int64_t>(d) && (entries[k].last != 0))
+        dim.entry = static_cast<int64_t>(k);
+    if (Whole(dim) && dim.size == 1) continue;
+    if (!dims.empty() && Whole(dim) && Whole(dims.back()) &&
+        dims.back().slice_stride == dim.slice_stride * dim.size) {
+      dim.size *= dims.back().size;
+      dim.window = dim.size;
+      dims.back() = dim;
+    } else {
+      dims.push_back(dim);
+    }
+  }
+  return dims;
+}
+
+// Parts own ranges of a dim along which all slices lie whole, or which their positions go along, if
+// it is long enough: then all have the same work. Else of the longest one.
+void ChooseSplit(ScatterConfig& config) {
+  constexpr int64_t kRunBytes = 512;  // of a row that is cut
+  int64_t best = 0, longest = 0;
+  for (size_t d = 0; d < config.dims.size(); ++d) {
+    const Dim& dim = config.dims[d];
+    const bool even = Whole(dim) || dim.query >= 0;
+    const int64_t grain = std::max<int64_t>(1, kRunBytes / (dim.stride * config.element));
+    const int64_t units = dim.size / grain;
+    if (even && units >= 8 && units > best) {
+      best = units;
+      config.split = d;
+      config.grain = grain;
+    }
+  }
+  for (size_t d = 0; d < config.dims.size() && best == 0; ++d) {
+    if (config.dims[d].size <= longest) continue;
+    longest = config.dims[d].size;
+    config.split = d;
+    config.grain = std::max<int64_t>(1, 64 / (config.dims[d].stride * config.element));
+  }
+}
+
+void ChooseInner(ScatterConfig& config) {
+  config.inner = config.dims.size();
+  for (size_t d = 0; d < config.dims.size(); ++d)
+    if (config.dims[d].window > 1) config.inner = d;  // the last has the least stride
+}
+
+bool IsOfRows(const ScatterConfig& config) {
+  if (config.queries.size() != 1 || config.queries[0].dim >= 0) return false;
+  if (config.entries.size() != 1 || config.entries[0].at != 0) return false;
+  if (config.dims.empty() || config.dims[0].entry != 0 || config.dims[0].window != 1) return false;
+  if (config.dims.size() == 1) return true;
+  const Dim& row = config.dims[1];
+  return config.dims.size() == 2 && Whole(row) && row.stride == 1 && row.slice_stride == 1;
+}
+
+}  // namespace
+
+plan::Kernel Scatter(const LookupDesc& desc, std::optional<Reduction> reduction) {
+  ScatterConfig config;
+  config.element = desc.dtype.size();
+  config.clip = desc.clip;
+  config.leads = desc.leads;
+  config.entries = EntriesOf(desc);
+  config.dims = DimsOf(desc, config.entries);
+  config.elements = 1;
+  double updated = config.element;
+  for (const LookupDesc::Dim& dim : desc.dims) {
+    config.elements *= dim.size;
+    if (dim.query < 0) updated *= static_cast<double>(dim.window);
+  }
+  for (const LookupDesc::Query& query : desc.queries) {
+    updated *= static_cast<double>(query.size);
+    config.queries.push_back(
+        {query.size, query.index_stride, query.slice_stride, query.whole, -1, query.begins});
+  }
+  for (size_t d = 0; d < config.dims.size(); ++d)
+    if (config.dims[d].query >= 0)
+      config.queries[config.dims[d].query].dim = static_cast<int64_t>(d);
+  if (config.elements > 0) ChooseSplit(config);
+  ChooseInner(config);
+  config.rows = IsOfRows(config);
+  base::VisitDType(desc.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    config.strided = reduction ? CombineOf<T>(*reduction) : SetOf(config.element);
+    if (reduction) SetIdentity<T>(*reduction, config.identity);
+  });
+  if (reduction) config.dense = Combiner(desc.dtype, *reduction);
+  plan::Kernel kernel;
+  kernel.bytes = 2.0 * static_cast<double>(config.elements * config.element) + 3 * updated;
+  const int64_t units =
+      config.dims.empty() ? 1 : std::max<int64_t>(1, config.dims[config.split].size / config.grain);
+  kernel.max_parts = MaxParts(kernel.bytes, units);
+  kernel.in_place = 1;
+  kernel.fn = VisitIndex(desc.index, [](auto zero) { return RunScatter<decltype(zero)>; });
+  kernel.config = std::make_shared<const ScatterConfig>(std::move(config));
+  return kernel;
+}
+
+}  // namespace tessera::kernels

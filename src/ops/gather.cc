@@ -1,0 +1,91 @@
+// Gather: slices of an array, at places that indices name.
+#include "kernels/kernels.h"
+#include "ops/check.h"
+#include "ops/lookup.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "ops/reference_values.h"
+
+namespace tessera::ops {
+namespace {
+
+using sharding::DimMap;
+
+const GatherParams& ParamsOf(const ir::Params* params) { return ir::As<GatherParams>(params); }
+
+// C13: the filling has the operand's dtype. C19: the result's shape is given, and what it looks up
+// is there.
+std::vector<ShapeAndDType> GatherType(const TypeCall& c) {
+  CheckCount(c, 2);
+  CheckInteger(c, 1);
+  const GatherParams& p = ParamsOf(c.params);
+  if (!c.wanted) c.FailShape(19, "the shape of the result is not given");
+  const DType dtype = c.operands[0]->dtype();
+  if (p.fill.dtype != dtype)
+    c.FailDType(13, fmt::format("slices of {} are filled with {}", dtype.name(),
+                                p.fill.dtype.is_default() ? "nothing" : p.fill.dtype.name()));
+  const LookupShapes shapes{c.operands[0]->shape(), c.operands[1]->shape(), c.wanted->shape};
+  CheckLookup(c, p.numbers(), shapes, "result");
+  const bool empty = std::count(shapes.slices.begin(), shapes.slices.end(), 0) != 0;
+  for (int64_t d : p.dropped)
+    if (shapes.operand[static_cast<size_t>(d)] == 0 && !empty)
+      c.FailShape(19, fmt::format("dim {} is empty: there is nothing to take", d));
+  return {{shapes.slices, dtype}};
+}
+
+DimMap GatherDims(const ir::DimsCall& c) {
+  const LookupShapes shapes{*c.operands[0], *c.operands[1], *c.results[0]};
+  DimMap map = LookupDims(RolesOf(ParamsOf(c.params).numbers(), shapes), shapes,
+                          /*scatters=*/false, /*query=*/{});
+  map.linear = {{.operands = {0}}};
+  return map;
+}
+
+// Slices outside are filled once: on one of the devices whose results are summed.
+void MakeGather(const ir::LocalCall& c, plan::Kernel* out) {
+  const GatherParams& p = ParamsOf(c.params);
+  const ir::LocalTensor &operand = c.operands[0], &indices = c.operands[1], &slices = c.results[0];
+  const LookupRoles roles = RolesOf(p.numbers(), {operand.global, indices.global, slices.global});
+  sharding::AxisList partial = operand.sharding->unreduced;
+  for (size_t d = 0; d < roles.slice_of.size(); ++d) {
+    const int64_t slice = roles.slice_of[d];
+    const bool whole = slice >= 0 && slices.global[static_cast<size_t>(slice)] == operand.global[d];
+    const sharding::AxisList& axes = operand.sharding->dims[d].axes;
+    if (!whole && roles.batch_of[d] < 0) partial.insert(partial.end(), axes.begin(), axes.end());
+  }
+  const LookupMode mode = p.mode == LookupMode::kPromise ? LookupMode::kClip : p.mode;
+  *out = kernels::Gather(LocalLookup(roles, operand, indices, slices, mode, partial), p.fill.bits);
+}
+
+void GatherReference(const ir::ReferenceCall& c) {
+  const GatherParams& p = ParamsOf(c.params);
+  const ir::HostTensor &operand = *c.operands[0], &indices = *c.operands[1];
+  ir::HostTensor& out = *c.results[0];
+  const LookupMode mode = p.mode == LookupMode::kPromise ? LookupMode::kClip : p.mode;
+  ForEachLookup(p.numbers(), {operand.shape, indices.shape, out.shape}, indices, mode,
+                [&](int64_t slice, int64_t from) {
+                  if (from >= 0)
+                    out.SetFrom(slice, operand, from);
+                  else
+                    reference::SetBits(out, slice, p.fill.bits);
+                });
+}
+
+}  // namespace
+
+constexpr OpDef kGather{.name = "gather",
+                        .doc = "Slices that begin where index vectors say.",
+                        .type = ir::TypeFn{GatherType},
+                        .dims = ir::DimMapFn{GatherDims},
+                        .lowering = ir::Kernel{MakeGather},
+                        .reference = ir::ReferenceFn{GatherReference},
+                        .params = ir::KindOf<GatherParams>(),
+                        .out_sharding = true,
+                        .operand_names = {"operand", "indices", ""}};
+
+Records GatherOps() {
+  static constexpr const OpDef* kOps[] = {&kGather};
+  return kOps;
+}
+
+}  // namespace tessera::ops
