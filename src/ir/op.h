@@ -178,8 +178,10 @@ struct DiffCall {
 };
 // Returns the result's tangent for one of an operand; linear in it.
 using TangentFn = ValueId (*)(const DiffCall&, ValueId tangent);
-// Returns the results' tangents for those of the operands; -1 is zero everywhere.
-using JvpFn = std::vector<ValueId> (*)(const DiffCall&, absl::Span<const ValueId> tangents);
+// Returns the results' tangents for those of the operands; -1 is zero everywhere. `results`: the
+// values, which the rule may compute in another way.
+using JvpFn = std::vector<ValueId> (*)(const DiffCall&, absl::Span<const ValueId> tangents,
+                                       std::vector<ValueId>& results);
 // Returns the cotangent of operand k, in which the op is linear, for that of the only result.
 using TransposeFn = ValueId (*)(const DiffCall&, ValueId cotangent, size_t k);
 
@@ -245,7 +247,7 @@ struct OpDef {
   bool foldable = false;
   // StableHLO has the last two operands the other way round; their order settles ties.
   bool swaps_last = false;
-  std::array<std::string_view, 3> operand_names = {"operand", "", ""};  // in messages
+  std::array<std::string_view, 4> operand_names = {"operand", "", ""};  // in messages
 };
 
 // The list of all ops, in src/ops. Installed once, before the first program.

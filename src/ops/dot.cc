@@ -357,7 +357,7 @@ constexpr OpDef kTridiagonalSolve{
         ir::Derivative{.of = {TridiagonalTangent<-1>, TridiagonalTangent<0>, TridiagonalTangent<1>},
                        .transpose = TridiagonalTranspose},
     .flops_per_point = 6,
-    .operand_names = {"dl", "d", "du"}};
+    .operand_names = {"dl", "d", "du", "b"}};
 
 Records DotOps() {
   static constexpr const OpDef* kOps[] = {&kDotGeneral, &kTridiagonalSolve};

@@ -1,6 +1,7 @@
 // Gather: slices of an array, at places that indices name.
 #include "kernels/kernels.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
 #include "ops/lookup.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -71,6 +72,22 @@ void GatherReference(const ir::ReferenceCall& c) {
                 });
 }
 
+// ---- Derivatives --------------------------------------------------------------------------------
+
+// What slices outside are filled with is a constant.
+ir::ValueId GatherTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  GatherParams p = ParamsOf(c.params.get());
+  p.fill.bits = 0;
+  const ir::Type* type = c.result_types[0]->WithWeak(false);
+  return c.builder.EmitTyped(kGather, ir::MakeParams(std::move(p)), {tangent, c.operands[1]},
+                             {&type, 1})[0];
+}
+ir::ValueId GatherTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 0));
+  return AsCotangent(c, 0, kScatterAdd, ir::MakeParams(AsScatter(ParamsOf(c.params.get()))),
+                     {zeros, c.operands[1], cotangent});
+}
+
 }  // namespace
 
 constexpr OpDef kGather{.name = "gather",
@@ -79,6 +96,7 @@ constexpr OpDef kGather{.name = "gather",
                         .dims = ir::DimMapFn{GatherDims},
                         .lowering = ir::Kernel{MakeGather},
                         .reference = ir::ReferenceFn{GatherReference},
+                        .diff = ir::Derivative{.of = {GatherTangent}, .transpose = GatherTranspose},
                         .params = ir::KindOf<GatherParams>(),
                         .out_sharding = true,
                         .operand_names = {"operand", "indices", ""}};

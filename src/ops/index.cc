@@ -4,6 +4,8 @@
 
 #include "kernels/kernels.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
+#include "ops/lookup.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/reference_values.h"
@@ -128,6 +130,40 @@ void TopKReference(const ir::ReferenceCall& call) {
   }
 }
 
+// ---- Derivatives --------------------------------------------------------------------------------
+
+// The elements of a tangent that `positions` name along the dim.
+ir::ValueId Along(ir::Builder& b, ir::ValueId tangent, ir::ValueId positions, int64_t dim) {
+  const ir::Type *from = b.type(tangent), *index = b.type(positions);
+  ir::ShapeAndDType wanted{index->shape(), index->dtype()};
+  wanted.shape.push_back(1);
+  const ir::ValueId vectors = b.Emit(kReshape, nullptr, {positions}, {.wanted = &wanted});
+  const ir::Type* type = index->WithDType(from->dtype())->WithWeak(false);
+  return b.EmitTyped(kGather, ir::MakeParams(AlongDim(from->rank(), dim, from->dtype())),
+                     {tangent, vectors}, {&type, 1})[0];
+}
+
+// Sorts once, with the positions as one more operand.
+std::vector<ir::ValueId> SortJvp(const ir::DiffCall& c, absl::Span<const ir::ValueId> tangents,
+                                 std::vector<ir::ValueId>& results) {
+  const int64_t dim = ir::As<SortParams>(c.params.get()).dim[0];
+  std::vector<ir::ValueId> operands(c.operands.begin(), c.operands.end());
+  std::vector<const ir::Type*> types(c.result_types.begin(), c.result_types.end());
+  types.push_back(types[0]->WithDType(i32)->WithWeak(false));
+  operands.push_back(
+      c.builder.EmitTyped(kIota, ir::MakeParams(IotaParams{{dim}}), {}, {&types.back(), 1})[0]);
+  auto sorted = c.builder.EmitTyped(kSort, c.params, operands, types);
+  results.assign(sorted.begin(), sorted.end() - 1);
+  std::vector<ir::ValueId> out;
+  for (ir::ValueId t : tangents) out.push_back(t < 0 ? t : Along(c.builder, t, sorted.back(), dim));
+  return out;
+}
+
+std::vector<ir::ValueId> TopKJvp(const ir::DiffCall& c, absl::Span<const ir::ValueId> tangents,
+                                 std::vector<ir::ValueId>& results) {
+  return {Along(c.builder, tangents[0], results[1], c.operand_types[0]->rank() - 1), -1};
+}
+
 }  // namespace
 
 constexpr OpDef kSort{.name = "sort",
@@ -136,7 +172,7 @@ constexpr OpDef kSort{.name = "sort",
                       .dims = ir::DimMapFn{SortDims},
                       .lowering = ir::Kernel{MakeSort},
                       .reference = ir::ReferenceFn{SortReference},
-                      .diff = ir::NotDifferentiable{"pending"},
+                      .diff = ir::Structural{SortJvp},
                       .params = ir::KindOf<SortParams>(),
                       .flops_per_point = 20,
                       .operand_names = {"", "", ""}};
@@ -146,7 +182,7 @@ constexpr OpDef kTopK{.name = "top_k",
                       .dims = ir::DimMapFn{TopKDims},
                       .lowering = ir::Kernel{MakeTopK},
                       .reference = ir::ReferenceFn{TopKReference},
-                      .diff = ir::NotDifferentiable{"pending"},
+                      .diff = ir::Structural{TopKJvp},
                       .params = ir::KindOf<TopKParams>(),
                       .flops_per_point = 10};
 

@@ -154,6 +154,33 @@ void AddWindow(Rule& rule, size_t d, size_t slice, bool placed) {
 
 }  // namespace
 
+ScatterParams AsScatter(const GatherParams& p) {
+  ScatterParams out;
+  out.windows.assign(p.windows.begin(), p.windows.end());
+  out.dropped = p.dropped, out.starts = p.starts, out.batch = p.batch;
+  out.mode = p.mode, out.sorted = p.sorted, out.unique = p.unique;
+  return out;
+}
+
+GatherParams AsGather(const ScatterParams& p, DType dtype) {
+  GatherParams out;
+  out.windows.assign(p.windows.begin(), p.windows.end());
+  out.dropped = p.dropped, out.starts = p.starts, out.batch = p.batch;
+  out.mode = p.mode, out.sorted = p.sorted, out.unique = p.unique;
+  out.fill = {dtype, 0};
+  return out;
+}
+
+GatherParams AlongDim(int64_t rank, int64_t dim, DType dtype) {
+  GatherParams out;
+  out.dropped = {dim}, out.starts = {dim};
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != dim) out.batch.lhs.push_back(d), out.batch.rhs.push_back(d);
+  out.mode = LookupMode::kPromise;
+  out.fill = {dtype, 0};
+  return out;
+}
+
 DimMap LookupDims(const LookupRoles& roles, const LookupShapes& s, bool scatters, Factor query) {
   std::vector<Shape> shapes = {s.operand, s.indices, s.slices};
   if (scatters) shapes.push_back(s.operand);

@@ -34,6 +34,13 @@ void CheckLookup(const ir::TypeCall& c, const LookupNumbers& n, const LookupShap
 sharding::DimMap LookupDims(const LookupRoles& roles, const LookupShapes& s, bool scatters,
                             sharding::Factor query);
 
+// The scatter that puts back what a gather looks up, and the gather that looks up what a scatter
+// wrote, with zeros where that is outside.
+ScatterParams AsScatter(const GatherParams& p);
+GatherParams AsGather(const ScatterParams& p, DType dtype);
+// The gather of the elements that indices [..., 1] name along one dim, the others going together.
+GatherParams AlongDim(int64_t rank, int64_t dim, DType dtype);
+
 // Where slices lie in local buffers. `partial`: axes over which the devices' results are combined.
 kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor& operand,
                                 const ir::LocalTensor& indices, const ir::LocalTensor& slices,

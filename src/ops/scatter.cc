@@ -1,6 +1,8 @@
 // Scatter: slices set or combined into an array, at places that indices name.
+#include "base/error.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
+#include "ops/derivatives.h"
 #include "ops/lookup.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -115,14 +117,102 @@ void ScatterReference(const ir::ReferenceCall& c) {
                 });
 }
 
+// ---- Derivatives --------------------------------------------------------------------------------
+
+// What a scatter with these numbers wrote, or would read: slices of `x`, as a value like `type`.
+X Slices(const ir::DiffCall& c, X x, const ir::Type* type) {
+  type = type->WithDType(x.type()->dtype())->WithWeak(false);
+  auto params = ir::MakeParams(AsGather(ParamsOf(c.params.get()), x.type()->dtype()));
+  return {c.builder,
+          c.builder.EmitTyped(kGather, std::move(params), {x.id(), c.operands[1]}, {&type, 1})[0]};
+}
+// Returns x with updates scattered into it by `op`.
+X Scattered(const ir::DiffCall& c, const OpDef& op, X x, X updates) {
+  const ir::Type* type = x.type();
+  return {c.builder,
+          c.builder.EmitTyped(op, c.params, {x.id(), c.operands[1], updates.id()}, {&type, 1})[0]};
+}
+const ir::Type* UnmixedType(const ir::Type* type, DType dtype) {
+  sharding::TensorSharding s = type->sharding();
+  s.unreduced.clear();
+  s.reduced.clear();
+  return type->WithSharding(std::move(s))->WithDType(dtype)->WithWeak(false);
+}
+
+// Whether each update is what its element became: the last of those that name it.
+X IsLast(const ir::DiffCall& c) {
+  const ir::Type *updates = UnmixedType(c.operand_types[2], i64),
+                 *whole = UnmixedType(c.operand_types[0], i64);
+  const ir::Type* flat = ir::Type::Get({updates->elements()}, i64, updates->mesh());
+  ir::ValueId number =
+      c.builder.EmitTyped(kIota, ir::MakeParams(IotaParams{{0}}), {}, {&flat, 1})[0];
+  const X numbers(c.builder, c.builder.EmitTyped(kReshape, nullptr, {number}, {&updates, 1})[0]);
+  const X none(c.builder, Filled(c.builder, -1, whole));
+  return Equal(Slices(c, Scattered(c, kScatter, none, numbers), updates), numbers);
+}
+
+ir::ValueId SetTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  const X ct(c.builder, cotangent);
+  if (k == 0) {
+    const X zeros(c.builder, Zeros(c.builder, CotangentTypeOf(c, 2)));
+    return Scattered(c, kScatter, ct, zeros).id();
+  }
+  const X slices = Slices(c, ct, CotangentTypeOf(c, 2));
+  if (ParamsOf(c.params.get()).unique) return slices.id();
+  return Where(IsLast(c), slices, slices.Number(0)).id();
+}
+ir::ValueId AddTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  if (k == 0) return cotangent;
+  return Slices(c, X(c.builder, cotangent), CotangentTypeOf(c, 2)).id();
+}
+ir::ValueId MulTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  return Scattered(c, kScatterMul, X(c.builder, cotangent), X(c.builder, c.operands[2])).id();
+}
+X Nothing(const ir::DiffCall& c) {
+  return {c.builder, Zeros(c.builder, UnmixedType(c.result_types[0], c.result_types[0]->dtype()))};
+}
+// Of updates that name each element once.
+ir::ValueId MulTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  if (!ParamsOf(c.params.get()).unique)
+    base::ThrowTrace(base::Refusal(
+        "scatter_mul", "scatter_mul.C20", "",
+        "its derivative in the updates is known only where each element is named once",
+        {"say so with .unique_indices = true, if it is so"}));
+  const X before = Slices(c, X(c.builder, c.operands[0]), c.operand_types[2]);
+  return Scattered(c, kScatterAdd, Nothing(c), before * X(c.builder, tangent)).id();
+}
+
+// Of the lesser and the greater: equal parts to all that are the result.
+struct Shares {
+  X operand, updates, count;
+};
+Shares SharesOf(const ir::DiffCall& c) {
+  const X x(c.builder, c.operands[0]), u(c.builder, c.operands[2]), y(c.builder, c.results[0]);
+  const X operand = Where(Equal(x, y), y.Number(1), y.Number(0));
+  const X updates = Where(Equal(u, Slices(c, y, c.operand_types[2])), u.Number(1), u.Number(0));
+  return {operand, updates, Scattered(c, kScatterAdd, operand, updates)};
+}
+ir::ValueId ExtremeOfOperand(const ir::DiffCall& c, ir::ValueId tangent) {
+  const Shares s = SharesOf(c);
+  const X divisor = Apply(plan::ScalarOp::kMax, {s.count, s.count.Number(1)});
+  return (X(c.builder, tangent) * s.operand / divisor).id();
+}
+ir::ValueId ExtremeOfUpdates(const ir::DiffCall& c, ir::ValueId tangent) {
+  const Shares s = SharesOf(c);
+  const X divisor = Apply(plan::ScalarOp::kMax, {s.count, s.count.Number(1)});
+  return (Scattered(c, kScatterAdd, Nothing(c), X(c.builder, tangent) * s.updates) / divisor).id();
+}
+constexpr ir::Derivative kExtreme{.of = {ExtremeOfOperand, nullptr, ExtremeOfUpdates}};
+
 template <Update update>
-constexpr OpDef Scatter(std::string_view name, std::string_view doc) {
+constexpr OpDef Scatter(std::string_view name, std::string_view doc, ir::Diff diff) {
   return {.name = name,
           .doc = doc,
           .type = ir::TypeFn{ScatterType},
           .dims = ir::DimMapFn{ScatterDims<update>},
           .lowering = ir::Kernel{MakeScatter<update>},
           .reference = ir::ReferenceFn{ScatterReference<update>},
+          .diff = diff,
           .params = ir::KindOf<ScatterParams>(),
           .out_sharding = true,
           .operand_names = {"operand", "indices", "updates"}};
@@ -131,15 +221,18 @@ constexpr OpDef Scatter(std::string_view name, std::string_view doc) {
 }  // namespace
 
 constexpr OpDef kScatter =
-    Scatter<Update::kSet>("scatter", "Slices set to updates, where index vectors say.");
+    Scatter<Update::kSet>("scatter", "Slices set to updates, where index vectors say.",
+                          ir::Derivative{.transpose = SetTranspose});
 constexpr OpDef kScatterAdd =
-    Scatter<Update::kAdd>("scatter_add", "Updates added to slices, where index vectors say.");
-constexpr OpDef kScatterMul =
-    Scatter<Update::kMul>("scatter_mul", "Slices times updates, where index vectors say.");
+    Scatter<Update::kAdd>("scatter_add", "Updates added to slices, where index vectors say.",
+                          ir::Derivative{.transpose = AddTranspose});
+constexpr OpDef kScatterMul = Scatter<Update::kMul>(
+    "scatter_mul", "Slices times updates, where index vectors say.",
+    ir::Derivative{.of = {nullptr, nullptr, MulTangent}, .transpose = MulTranspose});
 constexpr OpDef kScatterMin =
-    Scatter<Update::kMin>("scatter_min", "The lesser of slices and updates.");
+    Scatter<Update::kMin>("scatter_min", "The lesser of slices and updates.", kExtreme);
 constexpr OpDef kScatterMax =
-    Scatter<Update::kMax>("scatter_max", "The greater of slices and updates.");
+    Scatter<Update::kMax>("scatter_max", "The greater of slices and updates.", kExtreme);
 
 Records ScatterOps() {
   static constexpr const OpDef* kOps[] = {&kScatter, &kScatterAdd, &kScatterMul, &kScatterMin,

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/infer.h"
+#include "ir/uses.h"
 #include "ops/tangents.h"
 #include "transforms/regions.h"
 #include "transforms/types.h"
@@ -54,6 +55,7 @@ class Forward {
       out.active.push_back(tangent >= 0);
       if (tangent >= 0) to_.outputs.push_back(tangent);
     }
+    ir::RemoveDead(to_);
     out.program = std::move(to_);
     return out;
   }
@@ -92,12 +94,20 @@ class Forward {
     if (const auto* none = std::get_if<ir::NotDifferentiable>(diff))
       FailNotDifferentiable(i, none->why);
     else if (const auto* jvp = std::get_if<ir::Structural>(diff))
-      out = jvp->jvp(call, tangents);
+      out = ByJvp(*jvp, call, tangents, i);
     else
       out = {Summed(call, std::get<ir::Derivative>(*diff), tangents)};
     for (size_t r = 0; r < out.size(); ++r)
       if (out[r] >= 0)
         At(tangent_, i.results[r]) = ops::Conform(builder_, out[r], types.results[r]);
+  }
+
+  Tangents ByJvp(const ir::Structural& rule, const ir::DiffCall& call, const Tangents& tangents,
+                 const ir::Instruction& i) {
+    std::vector<ValueId> results(call.results.begin(), call.results.end());
+    Tangents out = rule.jvp(call, tangents, results);
+    for (size_t r = 0; r < results.size(); ++r) At(primal_, i.results[r]) = results[r];
+    return out;
   }
 
   // The sum over operands; those in which the op is jointly linear make one term.
