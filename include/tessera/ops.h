@@ -281,6 +281,8 @@ Array gelu(Operand x, GeluOptions options = {}, Loc loc = Loc::Current());
 Array integer_pow(Operand x, int64_t n, Loc loc = Loc::Current());
 // Returns x; the compiler moves nothing across it.
 Array optimization_barrier(Operand x, Loc loc = Loc::Current());
+// x, which counts as a constant when derivatives are taken (gradients.h).
+Array stop_gradient(Operand x, Loc loc = Loc::Current());
 // Returns x converted. Float to int saturates, NaN gives 0; int to int wraps; to bool is x != 0.
 Array astype(Operand x, DType dtype, Loc loc = Loc::Current());
 Array convert_element_type(Operand x, DType dtype, Loc loc = Loc::Current());

@@ -8,6 +8,7 @@
 #include "tessera/error.h"
 #include "tessera/explain.h"
 #include "tessera/fmt.h"
+#include "tessera/gradients.h"
 #include "tessera/io.h"
 #include "tessera/lookup.h"
 #include "tessera/mesh.h"

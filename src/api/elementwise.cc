@@ -386,6 +386,11 @@ Array isinf(Operand x, Loc loc) {
                           {"isinf", loc}),
             {}, loc);
 }
+Array stop_gradient(Operand x, Loc loc) {
+  Call call{"stop_gradient", loc};
+  return api::Run(ops::kStopGradient, nullptr, {api::ToArray(x, call)}, call);
+}
+
 Array optimization_barrier(Operand x, Loc loc) {
   Call call{"optimization_barrier", loc};
   return api::Run(ops::kOptimizationBarrier, nullptr, {api::ToArray(x, call)}, call);

@@ -14,6 +14,7 @@ class Builder {
   // Instructions get the location `loc` until set_loc.
   Builder(Program& program, Loc loc) : program_(program), loc_(loc) {}
   void set_loc(Loc loc) { loc_ = loc; }
+  Loc loc() const { return loc_; }
   Program& program() { return program_; }
   const Type* type(ValueId v) const { return program_.type(v); }
 

@@ -186,7 +186,8 @@ struct GatherParams : LookupParams<ResultDims> {
 // make.cc
 extern const OpDef kConstant, kIota;
 // shape.cc
-extern const OpDef kReshape, kTranspose, kBroadcastInDim, kBitcastConvertType, kOptimizationBarrier;
+extern const OpDef kReshape, kTranspose, kBroadcastInDim, kBitcastConvertType, kOptimizationBarrier,
+    kStopGradient;
 // pieces.cc
 extern const OpDef kSlice, kPad, kRev, kConcatenate, kRoll, kDynamicSlice, kDynamicUpdateSlice;
 // reduce.cc

@@ -175,7 +175,7 @@ X Nothing(const ir::DiffCall& c) {
 ir::ValueId MulTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   if (!ParamsOf(c.params.get()).unique)
     base::ThrowTrace(base::Refusal(
-        "scatter_mul", "scatter_mul.C20", "",
+        "scatter_mul", 20, base::Where(c.builder.loc()),
         "its derivative in the updates is known only where each element is named once",
         {"say so with .unique_indices = true, if it is so"}));
   const X before = Slices(c, X(c.builder, c.operands[0]), c.operand_types[2]);

@@ -205,6 +205,11 @@ ir::ValueId TransposeTranspose(const ir::DiffCall& c, ir::ValueId cotangent, siz
   return c.builder.Emit(kTranspose, ir::MakeParams(std::move(inverse)), {cotangent});
 }
 
+std::vector<ir::ValueId> NoTangents(const ir::DiffCall& c, absl::Span<const ir::ValueId>,
+                                    std::vector<ir::ValueId>&) {
+  return std::vector<ir::ValueId>(c.results.size(), -1);
+}
+
 // Sums over the dims along which elements were repeated.
 ir::ValueId BroadcastTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& dims = ir::As<BroadcastParams>(c.params.get()).dims;
@@ -267,9 +272,19 @@ constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .opaque = true,
                                      .travel = ir::Travel::kAsOne};
 
+constexpr OpDef kStopGradient{.name = "stop_gradient",
+                              .doc = "x, which counts as a constant when derivatives are taken.",
+                              .type = ir::TypeFn{SameType},
+                              .dims = ir::DimMapFn{SameDims},
+                              .lowering = ir::View{},
+                              .reference = ir::ReferenceFn{reference::SameElements},
+                              .diff = ir::Structural{NoTangents},
+                              .travel = ir::Travel::kElementwise};
+
 Records ShapeOps() {
-  static constexpr const OpDef* kOps[] = {&kReshape, &kTranspose, &kBroadcastInDim,
-                                          &kBitcastConvertType, &kOptimizationBarrier};
+  static constexpr const OpDef* kOps[] = {
+      &kReshape,     &kTranspose, &kBroadcastInDim, &kBitcastConvertType, &kOptimizationBarrier,
+      &kStopGradient};
   return kOps;
 }
 

@@ -113,11 +113,13 @@ class Backward {
         Accumulate(i.operands[k], derivative->transpose(call, cotangent_[Index(i.results[0])], k));
   }
 
-  // What of an instruction with regions is linear, per region input.
+  // What of an instruction with regions is linear, per region input. Carries are, also one that
+  // begins with a zero that depends on nothing.
   std::vector<bool> LinearInputs(const ir::Instruction& i, const RegionLayout& layout) const {
     std::vector<bool> linear;
     for (size_t k = layout.first; k < i.operands.size(); ++k)
       linear.push_back(is_linear_[Index(i.operands[k])]);
+    for (size_t c = 0; c < layout.carries; ++c) linear[layout.CarryInput(c)] = true;
     return linear;
   }
 
@@ -214,7 +216,8 @@ class Backward {
       pointers.push_back(std::make_shared<const ir::Program>(std::move(p)));
     auto results =
         builder_.EmitTyped(*i.op, std::move(params), operands, types, std::move(pointers));
-    for (size_t g = 0; g < given.size(); ++g) Accumulate(i.operands[given[g]], results[g]);
+    for (size_t g = 0; g < given.size(); ++g)
+      if (is_linear_[Index(i.operands[given[g]])]) Accumulate(i.operands[given[g]], results[g]);
   }
 
   const ir::Program& from_;

@@ -145,6 +145,7 @@ const std::vector<Case>& Cases() {
       CALL(gelu),
       CALL(integer_pow, 2),
       CALL(optimization_barrier),
+      CALL(stop_gradient),
       CALL(astype, f64),
       CALL(convert_element_type, f64),
       CALL(bitcast_convert_type, i32),

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ir/infer.h"
+#include "ops/params.h"
 #include "ops/tangents.h"
 #include "suite/compare.h"
 #include "suite/placements.h"
@@ -43,6 +44,16 @@ Sample Smooth(const Sample& from) {
     o.fill.lo = std::max(o.fill.lo, -8.0), o.fill.hi = std::min(o.fill.hi, 8.0);
   }
   if (s.wanted) s.wanted->dtype = Wide(s.wanted->dtype);
+  if (s.op == &ops::kGather) {
+    auto params = ir::As<ops::GatherParams>(s.params.get());
+    params.fill = {f64, 0};
+    s.params = ir::MakeParams(std::move(params));
+  }
+  if (s.op == &ops::kScatterMul) {
+    auto params = ir::As<ops::ScatterParams>(s.params.get());
+    params.unique = true;
+    s.params = ir::MakeParams(std::move(params));
+  }
   return s;
 }
 
@@ -73,7 +84,9 @@ std::vector<const ir::OpDef*> Ops() {
   ops::Install();
   std::vector<const ir::OpDef*> list;
   for (const ir::OpDef* op : ir::AllOps())
-    if (HasDerivative(*op) && std::holds_alternative<ir::DimMapFn>(*op->dims)) list.push_back(op);
+    if (HasDerivative(*op) && op != &ops::kStopGradient &&
+        std::holds_alternative<ir::DimMapFn>(*op->dims))
+      list.push_back(op);
   return list;
 }
 
@@ -89,10 +102,17 @@ struct Try {
   std::vector<HostTensor> data, directions;
 
   explicit Try(const Sample& sample) : c(Unsharded(sample)), data(MakeData(sample)) {
+    if (sample.op == &ops::kScatterMul) NameEachElementOnce(data[1]);
     directions = data;
     for (size_t i = 0; i < data.size(); ++i)
       for (int64_t k = 0; k < data[i].size() && IsFloating(data[i]); ++k)
         directions[i].SetFloat(k, Number(i, k));
+  }
+  // Index vectors (0, 0, ...), (1, 0, ...), ...
+  static void NameEachElementOnce(HostTensor& indices) {
+    const int64_t entries = indices.shape.back();
+    for (int64_t k = 0; k < indices.size(); ++k)
+      indices.SetInt(k, k % entries == 0 ? k / entries : 0);
   }
   static double Number(size_t i, int64_t k) {
     return std::sin(static_cast<double>(k * 37 + static_cast<int64_t>(i) * 11 + 5));

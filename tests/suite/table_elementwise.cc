@@ -129,6 +129,7 @@ void AddElementwise(Table& table) {
   for (const UnaryRow& row : UnaryRows())
     AddUnary(table, Elementwise(row.op), row.dtypes, row.fill, row.eps);
   AddUnary(table, kOptimizationBarrier, kEvery, kWild, 0);
+  AddUnary(table, kStopGradient, kEvery, kWild, 0);
   AddBinary(table);
   AddConversions(table);
   AddChoices(table);

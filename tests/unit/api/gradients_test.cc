@@ -1,0 +1,187 @@
+// grad, jvp, vjp and linearize as users call them; what a gradient sends, and what it looks like.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <cmath>
+#include <sstream>
+#include <tuple>
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::Pointwise;
+
+std::vector<float> Values(const Array& x) { return x.to_vector<float>(); }
+Array Cube(Array x) { return x * x * x; }
+
+struct Params {
+  Array w, b;
+  int steps = 0;
+};
+TESSERA_FIELDS(Params, w, b, steps);
+Array Loss(const Params& p, Array x, Array y) {
+  return mean(square(tanh(matmul(x, p.w) + p.b) - y));
+}
+
+TEST(Gradients, NestToAnyDepth) {
+  EXPECT_EQ(grad(Cube)(2.0).item<float>(), 12);
+  EXPECT_EQ(grad(grad(Cube))(2.0).item<float>(), 12);
+  EXPECT_EQ(grad(grad(grad(Cube)))(2.0).item<float>(), 6);
+  EXPECT_EQ(jit(grad(grad([](Array x) { return exp(2 * x); })))(0.0).item<float>(), 4);
+}
+
+TEST(Gradients, HaveTheTreeOfTheArgument) {
+  Params p{iota({3, 2}, 0, {.dtype = f32}), ones({2}), 3};
+  Array x = iota({4, 3}, 1, {.dtype = f32}) * 0.1, y = ones({4, 2});
+  auto [value, g] = value_and_grad(Loss)(p, x, y);
+  EXPECT_EQ(value.item<float>(), Loss(p, x, y).item<float>());
+  EXPECT_EQ(type_of(g.w).text(), "f32[3,2]");
+  EXPECT_EQ(g.steps, 3);
+  auto [gx, gy] = grad<1, 2>(Loss)(p, x, y);
+  EXPECT_EQ(type_of(gx).text(), "f32[4,3]");
+  const float h = 1e-2f;
+  EXPECT_NEAR(sum(gy).item<float>(),
+              (Loss(p, x, y + h) - Loss(p, x, y - h)).item<float>() / (2 * h), 1e-3);
+}
+
+TEST(Gradients, AuxiliaryResultsComeAlong) {
+  auto f = [](Array x) { return std::pair(sum(x * x), x + 1); };
+  auto [g, aux] = grad(f)(array({1.0f, 2.0f}));
+  EXPECT_THAT(Values(g), ElementsAre(2, 4));
+  EXPECT_THAT(Values(aux), ElementsAre(2, 3));
+  auto [both, same] = value_and_grad(f)(array({1.0f, 2.0f}));
+  EXPECT_EQ(both.first.item<float>(), 5);
+  EXPECT_THAT(Values(same), ElementsAre(2, 4));
+}
+
+TEST(Gradients, OfLeavesThatAreNoFloatsAreZeros) {
+  auto f = [](std::pair<Array, Array> p) { return sum(p.first * p.second.astype(f32)); };
+  auto g = grad(f)(std::pair(array({1.0f, 2.0f}), array({3, 4})));
+  EXPECT_THAT(Values(g.first), ElementsAre(3, 4));
+  EXPECT_EQ(g.second.to_vector<int>(), std::vector<int>({0, 0}));
+}
+
+TEST(Gradients, StopWhereTheyAreTold) {
+  auto f = [](Array x) { return x * stop_gradient(x); };
+  EXPECT_EQ(grad(f)(3.0).item<float>(), 3);
+}
+
+TEST(Gradients, FlowThroughLoopsAndBranches) {
+  Array xs = iota({4, 3}, 0, {.dtype = f32});
+  auto step = [](Array c, Array x) {
+    Array next = 0.9f * c + sin(x) * c;
+    return std::pair(next, next * x);
+  };
+  auto looped = [&](Array c) {
+    auto [last, ys] = scan(step, c, xs);
+    return sum(last) + sum(ys * ys);
+  };
+  auto unrolled = [&](Array c) {
+    Array total = zeros({});
+    for (int i = 0; i < 4; ++i) {
+      auto [next, y] = step(c, xs[i]);
+      c = next;
+      total = total + sum(y * y);
+    }
+    return sum(c) + total;
+  };
+  EXPECT_THAT(Values(grad(looped)(ones({3}))),
+              Pointwise(FloatNear(1e-3f), Values(grad(unrolled)(ones({3})))));
+  EXPECT_THAT(Values(grad([&](Array c) { return sum(grad(looped)(c)); })(ones({3}))),
+              Pointwise(FloatNear(1e-2f),
+                        Values(grad([&](Array c) { return sum(grad(unrolled)(c)); })(ones({3})))));
+  auto branch = [](Array x) {
+    return cond(
+        x > 0.f, [](Array z) { return z * z; }, [](Array z) { return sin(z); }, x);
+  };
+  EXPECT_EQ(grad(branch)(2.0).item<float>(), 4);
+  EXPECT_FLOAT_EQ(grad(branch)(-2.0).item<float>(), std::cos(-2.0f));
+  auto loop = [](Array x) {
+    return while_loop([](Array v) { return v < 100.f; }, [](Array v) { return v * v; }, x);
+  };
+  auto [value, tangent] = jvp(loop, Array(3.0f), Array(1.0f));
+  EXPECT_EQ(value.item<float>(), 6561);
+  EXPECT_EQ(tangent.item<float>(), 8 * 2187);
+}
+
+TEST(Gradients, OfWhatALoopCapturesAreSums) {
+  Array xs = array({1.0f, 2.0f, 3.0f});
+  auto f = [&](Array w) {
+    return scan([&](Array c, Array x) { return std::pair(c + w * x, None); }, zeros({}), xs).first;
+  };
+  EXPECT_EQ(grad(f)(5.0).item<float>(), 6);
+}
+
+TEST(LinearMaps, RunTheFunctionOnce) {
+  auto f = [](Array a, Array b) { return a * sin(b); };
+  auto arguments = std::tuple(Array(2.0f), Array(3.0f));
+  auto [out, pullback] = vjp(f, arguments);
+  auto [ga, gb] = pullback(Array(1.0f));
+  EXPECT_FLOAT_EQ(ga.item<float>(), std::sin(3.0f));
+  EXPECT_FLOAT_EQ(gb.item<float>(), 2 * std::cos(3.0f));
+  auto [same, tangent] = linearize(f, arguments);
+  EXPECT_FLOAT_EQ(tangent(std::tuple(Array(1.0f), Array(0.5f))).item<float>(),
+                  std::sin(3.0f) + std::cos(3.0f));
+  auto [value, direction] = jvp(f, arguments, std::tuple(Array(1.0f), Array(0.5f)));
+  EXPECT_EQ(direction.item<float>(), tangent(std::tuple(Array(1.0f), Array(0.5f))).item<float>());
+}
+
+TEST(Gradients, ComputeOnlyWhatTheyNeed) {
+  Program p = grad([](Array x) { return sum(sin(x)); }).trace(ones({4}));
+  std::vector<std::string> ops;
+  std::istringstream lines(p.text());
+  for (std::string line; std::getline(lines, line);)
+    if (size_t at = line.find(" = "); at != std::string::npos)
+      ops.push_back(line.substr(at + 3, line.find(' ', at + 3) - at - 3));
+  EXPECT_THAT(ops, ElementsAre("cos", "constant", "broadcast_in_dim", "mul"));
+}
+
+TEST(Gradients, LieAsTheirArgumentsAndSendSumsOnly) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"data", 4}, {"model", 2}}));
+  auto loss = [](Array w, Array x) { return sum(square(matmul(x, w))); };
+  Array w = reshard(ones({8, 16}), P(None, "model")), x = reshard(ones({32, 8}), P("data", None));
+  auto step = jit(grad(loss));
+  EXPECT_EQ(type_of(step(w, x)).text(), "f32[8,16@model]");
+  EXPECT_EQ(step.lower(w, x).comm().count(CommKind::kAllReduce, "data"), 1);
+  EXPECT_EQ(step.lower(w, x).comm().events().size(), 1u);
+  // Of reduced weights the gradients stay partial: nothing is sent.
+  Array reduced = reshard(w, P(None, "model").reduced("data"));
+  EXPECT_EQ(type_of(step(reduced, x)).text(), "f32[8,16@model]{U:data}");
+  EXPECT_EQ(step.lower(reduced, x).comm().events().size(), 0u);
+}
+
+TEST(Gradients, OfMicroBatchesAreReducedOnceAfterTheLoop) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"data", 8}}));
+  auto loss = [](Array w, Array x) { return sum(square(matmul(x, w))); };
+  auto step = jit([&](Array w, Array batches) {
+    Array weights = reshard(w, P().reduced("data"));
+    Array start = reshard(zeros({4, 4}), P().unreduced("data"));
+    Array total =
+        scan([&](Array g, Array x) { return std::pair(g + grad(loss)(weights, x), None); }, start,
+             batches)
+            .first;
+    return reshard(total, P());
+  });
+  Array w = ones({4, 4}), batches = reshard(ones({3, 16, 4}), P(None, "data", None));
+  Lowered lowered = step.lower(w, batches);
+  EXPECT_EQ(lowered.comm().events().size(), 1u);
+  EXPECT_EQ(lowered.comm().count(CommKind::kAllReduce, "data"), 1);
+  EXPECT_EQ(Values(step(w, batches))[0], 3 * 16 * 2 * 4);
+}
+
+TEST(Gradients, AreTracedOnceForAFunctionThatCapturesNothing) {
+  static int traces = 0;
+  auto f = [](Array x) {
+    ++traces;
+    return x * x;
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(grad(f)(3.0).item<float>(), 6);
+  EXPECT_EQ(traces, 1);
+}
+
+}  // namespace
+}  // namespace tessera
