@@ -1,3 +1,4 @@
+// Finds the spec of each array of a tree among specs that are nested like it.
 #include "api/specs.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Propagates a program with its events recorded, and explains one named value after the other.
 #include "compile/explain.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+// Compares a communication report with the limits in scope, and throws or warns.
 #include "compile/policy.h"
 
 #include <fmt/format.h>

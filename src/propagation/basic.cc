@@ -1,3 +1,4 @@
+// The step that moves axes only as far as all tensors of a factor agree.
 #include "propagation/steps.h"
 
 namespace tessera::propagation::engine {

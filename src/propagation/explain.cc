@@ -1,3 +1,5 @@
+// Follows an axis back through recorded events, and tries edits of constraints by propagating
+// again.
 #include "propagation/explain.h"
 
 #include <fmt/format.h>

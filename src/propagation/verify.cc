@@ -1,3 +1,4 @@
+// Refuses graphs that propagation cannot read, with the user's line where one is known.
 #include <fmt/format.h>
 
 #include "propagation/graph.h"

@@ -1,3 +1,5 @@
+// Joins the operands' shardings factor by factor into the results', or names the conflict (C1 to
+// C10).
 #include "sharding/explicit_rule.h"
 
 #include <fmt/format.h>

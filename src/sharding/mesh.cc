@@ -1,3 +1,4 @@
+// The registry of meshes, the checks of new ones, and the text of a mesh.
 #include "sharding/mesh.h"
 
 #include <fmt/format.h>

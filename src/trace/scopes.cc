@@ -1,3 +1,4 @@
+// This thread's current mesh, trace and nesting depth, and the public functions that set meshes up.
 #include "trace/scopes.h"
 
 #include <fmt/format.h>

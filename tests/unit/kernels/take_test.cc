@@ -1,3 +1,4 @@
+// The kernel of take against its contract: rows held here, rows of other devices, rows outside.
 #include <gmock/gmock.h>
 
 #include <cmath>
