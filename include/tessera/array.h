@@ -106,7 +106,7 @@ class Array {
   Array() = default;  // nothing yet: using it is a TraceError
   template <Number T>
   Array(T v, Loc loc = Loc::Current()) : Array(Scalar(v), loc) {}
-  explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, as asarray(2.0)
+  explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, as the number itself
   explicit Array(std::shared_ptr<trace::ArrayImpl> impl) : impl_(std::move(impl)) {}
 
   // These need no values, so traced and abstract arrays have them too.

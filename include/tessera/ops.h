@@ -329,8 +329,8 @@ template <Integer T>
 std::vector<Array> split(Operand x, T parts, int dim = 0, Loc loc = Loc::Current()) {
   return detail::SplitEvenly(x, static_cast<int64_t>(parts), dim, loc);
 }
-// Returns x[start:limit:stride] in every dim, where 0 <= start <= limit <= size. As for pad and
-// dynamic_slice, the shards of a dim must divide its new size; they then exchange elements.
+// Returns x[start:limit:stride] in every dim, where 0 <= start <= limit <= size. The shards of a
+// dim must divide its new size, as for pad and dynamic_slice; data then moves between them.
 Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
             std::vector<int64_t> strides = {}, Loc loc = Loc::Current());
 // Returns the part of x of these sizes that begins at `starts` (integer scalars, one per dim),
