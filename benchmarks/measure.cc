@@ -1,3 +1,4 @@
+// Takes the figures: repeated calls, their quantiles, and how busy other programs kept the cores.
 #include "benchmarks/measure.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// Prints the figures beside those of their peers, and whether each of the floors holds.
 #include "benchmarks/report.h"
 
 #include <fmt/format.h>

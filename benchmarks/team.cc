@@ -1,3 +1,4 @@
+// The pinned threads of limits and references, started once and given one function after the other.
 #include "benchmarks/team.h"
 
 #include <pthread.h>

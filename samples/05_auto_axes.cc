@@ -39,7 +39,7 @@ int main() {
   }
   auto report = [&](const char* how, Array y) {
     double off = max(abs(y - array(alone, {.shape = y.shape()}))).item<double>();
-    std::cout << how << ": " << type_of(y) << " lies " << y.sharding() << ", "
+    std::cout << how << ": " << type_of(y) << " laid out as " << y.sharding() << ", "
               << (off < 1e-5 ? "the same numbers" : "OTHER NUMBERS") << "\n";
   };
   {

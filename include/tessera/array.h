@@ -84,7 +84,7 @@ class Shard {
  public:
   Shard(int64_t device, std::vector<IndexRange> index, DType dtype,
         std::shared_ptr<const std::byte> data);
-  int64_t device() const { return device_; }
+  int64_t device() const { return device_; }  // its id
   // Returns the part of each dim that this shard holds.
   const std::vector<IndexRange>& index() const { return index_; }
   std::vector<int64_t> shape() const;
@@ -108,26 +108,29 @@ class Array {
   Array() = default;  // nothing yet: using it is a TraceError
   template <Number T>
   Array(T v, Loc loc = Loc::Current()) : Array(Scalar(v), loc) {}
-  explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, as asarray(2.0)
+  explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, as the number itself
   explicit Array(std::shared_ptr<trace::ArrayImpl> impl) : impl_(std::move(impl)) {}
 
+  // These need no values, so traced and abstract arrays have them too.
   const std::vector<int64_t>& shape(Loc loc = Loc::Current()) const;
+  // Returns the size of one dim; negative ones count from the end.
   int64_t shape(int dim, Loc loc = Loc::Current()) const;
   DType dtype(Loc loc = Loc::Current()) const;
   int rank(Loc loc = Loc::Current()) const;
   int64_t size(Loc loc = Loc::Current()) const;  // number of elements
   // Returns where a concrete array really lies, Auto axes included. Throws TraceError for others.
   Sharding sharding(Loc loc = Loc::Current()) const;
-  bool is_traced() const;
-  bool is_abstract() const;
+  bool is_traced() const;    // a value of a function that is being traced
+  bool is_abstract() const;  // a type without values, as under an abstract mesh
   bool is_given() const { return impl_ != nullptr; }
 
-  // Returns the one element, the elements in row-major order. Widens (f32 to double), but throws
-  // DTypeError where E cannot hold every value; ShapeError if there is not just one element.
+  // Return the one element; the elements in row-major order. Widen (f32 to double), but throw
+  // DTypeError where E cannot hold every value; item throws ShapeError unless there is one element.
   template <class E>
   E item(Loc loc = Loc::Current()) const;
   template <class E>
   std::vector<E> to_vector(Loc loc = Loc::Current()) const;
+  // Returns the part that each device holds, in the order of the mesh.
   std::vector<Shard> addressable_shards(Loc loc = Loc::Current()) const;
 
   // Integers (negative ones from the end) drop their dim, Slice(a, b, step) keeps part of it, All
@@ -141,6 +144,7 @@ class Array {
   At at(Index index) const;
   At at(std::initializer_list<Index> index) const;
 
+  // The functions of these names in ops.h; T() is transpose.
   Array reshape(Shape shape, OutOptions options = {}, Loc loc = Loc::Current()) const;
   Array astype(DType dtype, Loc loc = Loc::Current()) const;
   Array T(Loc loc = Loc::Current()) const;

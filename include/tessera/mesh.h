@@ -20,6 +20,7 @@ class MeshDef;
 // RuntimeError for n < 1 or more than memory allows, and while a mesh is in scope, a function is
 // being traced, or an array lives on more than one device.
 void SetDeviceCount(int n, Loc loc = Loc::Current());
+// Returns that number.
 int DeviceCount();
 
 // Explicit: in the type, checked while tracing. Auto: hidden from the type, decided by propagation.
@@ -58,14 +59,16 @@ class Mesh {
  public:
   Mesh() = default;  // the empty mesh
   explicit Mesh(const sharding::MeshDef* def) : def_(def) {}
-  std::vector<MeshAxis> axes() const;
+  std::vector<MeshAxis> axes() const;  // major to minor
   // Returns the number of devices; 1 for the empty mesh.
   int64_t size() const;
+  // These throw ShardingError for an axis that the mesh does not have.
   int64_t axis_size(std::string_view name, Loc loc = Loc::Current()) const;
   AxisMode mode(std::string_view name, Loc loc = Loc::Current()) const;
+  // Returns the mesh with this axis in another mode.
   Mesh with_mode(std::string_view name, AxisMode mode, Loc loc = Loc::Current()) const;
-  std::vector<int64_t> device_ids() const;
-  bool is_abstract() const;
+  std::vector<int64_t> device_ids() const;  // row-major over the axes
+  bool is_abstract() const;                 // without devices: abstract_mesh made it
   bool empty() const { return def_ == nullptr; }
   // Returns `<["x"=2, "y"=4]>`, with `, device_ids=[...]` where they are not 0, 1, 2, ...
   std::string text() const;

@@ -54,9 +54,11 @@ class CommReport {
   // Per device, if all devices of the mesh shared the work and did nothing twice.
   int64_t split_flops() const { return split_flops_; }
   int64_t bytes() const;  // per device, all events
+  // Return how often collectives of a kind run: over any axes; over exactly these.
   int64_t count(CommKind kind) const;
   int64_t count(CommKind kind, AxisNames axes) const;
   bool empty() const { return events_.empty(); }
+  // Returns a line per collective, then the bytes and FLOPs of a device.
   std::string text() const;
 
  private:
@@ -76,9 +78,10 @@ class Program {
   // The same of a file: instructions that name no line are from lines of the file. Throws
   // RuntimeError if it cannot be read.
   static Program Load(const std::string& path, Loc loc = Loc::Current());
+  // Returns program text, which Parse reads.
   std::string text() const;
-  std::vector<ArrayType> inputs() const;
-  std::vector<ArrayType> outputs() const;
+  std::vector<ArrayType> inputs() const;   // types of the arguments, in order
+  std::vector<ArrayType> outputs() const;  // types of the results
   // Returns the program with the complete sharding of every value; itself where no axis is Auto.
   // Throws RuntimeError for a device program.
   Program propagated(propagation::Stage stop_after = propagation::Stage::kUserPriority,
@@ -98,8 +101,8 @@ class Lowered {
   Program program() const;         // as traced
   Program propagated() const;      // with the complete sharding of every value, Auto axes included
   Program device_program() const;  // per device, with local shapes and collectives
-  CommReport comm() const;
-  int64_t peak_bytes() const;  // per device: arguments, results and temporaries
+  CommReport comm() const;         // what the device program sends
+  int64_t peak_bytes() const;      // per device: arguments, results and temporaries
   // Per device. One iteration of a loop whose trip count is not known; of branches, the most.
   int64_t flops() const;
   // Per device, if all devices of the mesh shared the work and did nothing twice.

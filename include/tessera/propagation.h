@@ -168,7 +168,9 @@ class Result {
   // Returns where each axis of the value came from, and which ones it did not get and why. Throws
   // ShardingError if there is no such value, or Options::explain was off.
   std::string explain(ValueId value, Loc loc = Loc::Current()) const;
+  // Returns the uses of constants that got values of their own.
   const std::vector<Copy>& copies() const;
+  // Returns what was settled without asking, a sentence each.
   const std::vector<std::string>& warnings() const;
 
  private:

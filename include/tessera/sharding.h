@@ -97,6 +97,7 @@ class PartitionSpec {
  public:
   PartitionSpec() = default;
   explicit PartitionSpec(std::vector<DimSharding> dims) : dims_(std::move(dims)) {}
+  // Return the spec with these axes in the set of the name, instead of those before.
   PartitionSpec unreduced(AxisSet axes, Reduction kind = Reduction::kSum) const;
   PartitionSpec reduced(AxisSet axes) const;
   PartitionSpec replicated(AxisSet axes) const;

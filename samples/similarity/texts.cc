@@ -1,3 +1,4 @@
+// Finding and reading text files, and counting their n-grams in columns chosen by a hash.
 #include "texts.h"
 
 #include <fmt/format.h>

@@ -36,7 +36,8 @@ Array moveaxis(Operand x, Dims source, Dims destination, Loc loc) {
   std::vector<int64_t> to = api::NormalDims(destination, Rank(a), call);
   if (from.size() != to.size())
     api::FailShape(call, 12,
-                   fmt::format("{} dims cannot move to {} positions", from.size(), to.size()));
+                   fmt::format("the source names {} dims, but the destination names {}",
+                               from.size(), to.size()));
   std::vector<int64_t> order(static_cast<size_t>(Rank(a)), -1);
   for (size_t i = 0; i < to.size(); ++i) order[static_cast<size_t>(to[i])] = from[i];
   int64_t next = 0;
@@ -133,13 +134,13 @@ std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc 
   Call call{"meshgrid", loc};
   bool xy = options.indexing == "xy";
   if (!xy && options.indexing != "ij")
-    api::FailShape(call, 17, fmt::format("there is no indexing \"{}\"", options.indexing),
-                   {"indexing is \"xy\" or \"ij\""});
+    api::FailShape(call, 17, fmt::format("there is no .indexing \"{}\"", options.indexing),
+                   {"it is \"xy\" or \"ij\""});
   ir::Shape shape;
   for (const Array& x : xs) {
     trace::Use(x, call.name, loc);
     if (Rank(x) != 1)
-      api::FailShape(call, 11, fmt::format("arrays of a grid have rank 1, not {}", Rank(x)));
+      api::FailShape(call, 11, fmt::format("the arrays must have rank 1, not {}", Rank(x)));
     shape.push_back(options.sparse ? 1 : ShapeOf(x)[0]);
   }
   bool swapped = xy && xs.size() > 1;

@@ -243,13 +243,15 @@ namespace {
 void Flatten(const Nested& values, size_t depth, ir::Shape& shape, std::vector<Scalar>& out,
              Call call) {
   if (values.scalar()) {
-    if (depth != shape.size()) api::FailShape(call, 17, "braces are not equally deep everywhere");
+    if (depth != shape.size())
+      api::FailShape(call, 17, "the braces are not nested to the same depth everywhere");
     out.push_back(*values.scalar());
     return;
   }
   auto n = static_cast<int64_t>(values.items().size());
   if (depth == shape.size()) {
-    if (!out.empty()) api::FailShape(call, 17, "braces are not equally deep everywhere");
+    if (!out.empty())
+      api::FailShape(call, 17, "the braces are not nested to the same depth everywhere");
     shape.push_back(n);
   }
   if (shape[depth] != n)

@@ -88,8 +88,8 @@ Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
 Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
   bool infinite = std::isinf(ord);
   if (!infinite && std::abs(ord) != 1)
-    api::FailShape(call, 17, fmt::format("the norm of order {} of matrices is not there", ord),
-                   {"orders are 1, -1, inf and -inf; left out, the norm is Frobenius's"});
+    api::FailShape(call, 17, fmt::format("there is no matrix norm of order {} here", ord),
+                   {"the orders are 1, -1, inf and -inf; without one it is the Frobenius norm"});
   Array sums = Reduce(abs(x, call.loc), {sum.op, {sum.dims[infinite ? 1 : 0]}, true}, call);
   const ir::OpDef& extreme = ord > 0 ? ops::kReduceMax : ops::kReduceMin;
   return ExtremeSize(sums, {extreme, sum.dims, sum.keepdims, sum.out_sharding}, call);
@@ -104,7 +104,7 @@ Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
               options.keepdims, options.out_sharding};
   size_t n = sum.dims.size();
   if (n != 1 && n != 2 && (options.ord || !dims.all()))
-    api::FailShape(call, 12, fmt::format("norms are of one dim or two, not {}", n));
+    api::FailShape(call, 12, fmt::format("a norm is over one dim or two, not {}", n));
   if (!options.ord) return VectorNorm(a, 2, sum, call);
   return n == 1 ? VectorNorm(a, *options.ord, sum, call) : MatrixNorm(a, *options.ord, sum, call);
 }

@@ -57,8 +57,8 @@ ErrorOperand Shown(const std::string& name, const Type& type, Loc loc) {
 void CheckTree(Call call, const Leaves& wanted, const Leaves& came, const char* what) {
   if (wanted.names == came.names && wanted.statics == came.statics) return;
   std::string reason = fmt::format("{} another tree", what);
-  if (wanted.names.size() != came.names.size())
-    reason += fmt::format(", of {} arrays instead of {}", came.names.size(), wanted.names.size());
+  if (size_t n = came.names.size(); n != wanted.names.size())
+    reason += fmt::format(": {} array{} instead of {}", n, n == 1 ? "" : "s", wanted.names.size());
   Refuse(call, kTree, std::move(reason), {}, {"return a tree of the same sizes, keys and numbers"});
 }
 
@@ -186,8 +186,8 @@ Arrays ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
 
 Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body) {
   if (carry.arrays.empty())
-    Refuse(call, kTree, "nothing is carried, so that it would run forever or not at all", {},
-           {"start with a tree that has an array"});
+    Refuse(call, kTree, "nothing is carried, so the loop would run forever or not at all", {},
+           {"carry a tree that has an array"});
   CheckUsable(carry.arrays, call);
   Loop loop{call, std::move(carry), {}};
   std::vector<TracedFunction> regions;
@@ -197,15 +197,15 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
   if (loop.Parameters() != before) regions[0] = TraceRegion(loop.Parameters(), condition, call);
   regions.push_back(std::move(loop.body));
   const ir::Program& test = regions[0].program;
-  if (test.outputs.size() != 1) Refuse(call, kTree, "the condition returns one array", {}, {});
+  if (test.outputs.size() != 1) Refuse(call, kTree, "the condition must return one array", {}, {});
   const Type& predicate = *test.type(test.outputs[0]);
   if (!predicate.shape().empty())
     FailShape(call, kPredicate,
-              fmt::format("the condition is a scalar bool, not {}", predicate.text()),
+              fmt::format("the condition must be a scalar bool, not {}", predicate.text()),
               {"reduce it, e.g. with all(...) or any(...)"});
   if (!predicate.dtype().is_bool())
     FailDType(call, kPredicate,
-              fmt::format("the condition is a scalar bool, not {}", predicate.text()),
+              fmt::format("the condition must be a scalar bool, not {}", predicate.text()),
               {"compare it, e.g. with != 0"});
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   auto params = ir::MakeParams(ir::WhileParams{static_cast<int64_t>(constants.size())});
@@ -283,7 +283,7 @@ OnLeaves Unrolled(const OnLeaves& body, size_t carries, int64_t unroll, bool rev
 Arrays RunUnrolled(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body, int64_t length,
                    bool reverse, int64_t unroll) {
   if (unroll < 1)
-    FailShape(call, kLength, fmt::format("an iteration does one step or more, not {}", unroll));
+    FailShape(call, kLength, fmt::format(".unroll must be 1 or more, not {}", unroll));
   unroll = std::min(unroll, length);
   if (unroll <= 1) return RunScan(call, std::move(carry), xs, body, length, reverse);
   size_t carries = carry.arrays.size();
@@ -321,7 +321,7 @@ int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
     const Type& type = *trace::Use(xs.arrays[i], call.name, call.loc)->type();
     if (type.shape().empty())
       FailShape(call, kSizes,
-                fmt::format("{} is a scalar, without a dim 0 to step over", xs.names[i]));
+                fmt::format("{} is a scalar: it has no dim 0 to step over", xs.names[i]));
     if (!type.sharding().dims[0].axes.empty()) {
       PartitionSpec spec = ArrayType(ir::Stacked(ir::SliceOf(&type), type.shape()[0])).spec();
       FailSharding(
@@ -341,7 +341,7 @@ int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
   }
   if (!length)
     FailShape(call, kLength, "without xs the number of steps is not known",
-              {"give it: {.length = n}"});
+              {"give it as {.length = n}"});
   return *length;
 }
 
@@ -350,15 +350,16 @@ int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
 void CheckBound(Call call, const Operand& bound, const char* name) {
   if (bound.scalar()) {
     if (bound.scalar()->kind() == Scalar::kFloat || bound.scalar()->kind() == Scalar::kBool)
-      FailDType(call, kPredicate, fmt::format("the {} bound is not an integer", name));
+      FailDType(call, kPredicate, fmt::format("the {} bound must be an integer", name));
     return;
   }
   const Type& type = *trace::Use(bound.array(), call.name, call.loc)->type();
   if (!type.shape().empty())
-    FailShape(call, kPredicate, fmt::format("the {} bound is a scalar, not {}", name, type.text()));
+    FailShape(call, kPredicate,
+              fmt::format("the {} bound must be a scalar, not {}", name, type.text()));
   if (!type.dtype().is_integer())
     FailDType(call, kPredicate,
-              fmt::format("the {} bound is an integer, not {}", name, type.text()));
+              fmt::format("the {} bound must be an integer, not {}", name, type.text()));
 }
 
 // The carry with the loop's number in front.
@@ -394,7 +395,7 @@ void CheckBranches(Call call, const std::vector<TracedFunction>& regions) {
     const TracedFunction& other = regions[k];
     CheckTree(
         call, leaves, trace::TakeApart(other.tree.ref(), "result"),
-        fmt::format("{} returns, unlike {},", BranchName(call, k), BranchName(call, 0)).c_str());
+        fmt::format("unlike {}, {} returns", BranchName(call, 0), BranchName(call, k)).c_str());
     for (size_t i = 0; i < first.program.outputs.size(); ++i) {
       const Type &a = *first.program.type(first.program.outputs[i]),
                  &b = *other.program.type(other.program.outputs[i]);
@@ -402,7 +403,8 @@ void CheckBranches(Call call, const std::vector<TracedFunction>& regions) {
       std::vector<std::string> notes;
       if (std::string edit = Edit(b, a, leaves.names[i]); !edit.empty())
         notes = {fmt::format("make them equal, e.g. let {} return {}", BranchName(call, k), edit)};
-      Refuse(call, kTypes, fmt::format("the branches give different types for {}", leaves.names[i]),
+      Refuse(call, kTypes,
+             fmt::format("the branches return different types for {}", leaves.names[i]),
              {Shown(BranchName(call, 0), a, first.output_locs[i]),
               Shown(BranchName(call, k), b, other.output_locs[i])},
              std::move(notes));
@@ -415,7 +417,7 @@ Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRe
   const Arrays arguments = detail::LeavesOf(tree);
   std::vector<const Type*> types;
   for (const Array& a : arguments) types.push_back(trace::Use(a, call.name, call.loc)->type());
-  if (branches.empty()) Refuse(call, kTree, "there is no branch to choose", {}, {});
+  if (branches.empty()) Refuse(call, kTree, "there is no branch to choose from", {}, {});
   std::vector<TracedFunction> regions;
   for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call));
   CheckBranches(call, regions);
@@ -431,12 +433,13 @@ Array CheckedIndex(Call call, const Operand& index, const char* what) {
   Array value = ToArray(index, call);
   const Type& type = *trace::Use(value, call.name, call.loc)->type();
   if (!type.shape().empty())
-    FailShape(call, kPredicate, fmt::format("the {} is a scalar, not {}", what, type.text()),
+    FailShape(call, kPredicate, fmt::format("the {} must be a scalar, not {}", what, type.text()),
               {"to choose element by element, use where(...)"});
   if (!type.sharding().unreduced.empty())
-    FailSharding(call, kPredicate,
-                 fmt::format("the {} is not known before its sum: {}", what, type.text()),
-                 {fmt::format("sum it first: reshard({}, P())", what)});
+    FailSharding(
+        call, kPredicate,
+        fmt::format("the {} is unreduced, so its value is not known yet: {}", what, type.text()),
+        {fmt::format("sum it first: reshard({}, P())", what)});
   return value;
 }
 
@@ -449,11 +452,11 @@ Arrays Fori(Call call, const Operand& lower, const Operand& upper, const Leaves&
     Leaves numbered = WithNumber(ToArray(lower, call), carry);
     ScalarBits(*upper.scalar(), TypeOf(numbered.arrays[0])->dtype(), call);  // must fit too
     if (last > first && __builtin_sub_overflow(last, first, &length))
-      FailShape(call, kLength, "more steps than 2^63 cannot be counted");
+      FailShape(call, kLength, "the loop would have more than 2^63 steps");
     return RunUnrolled(call, std::move(numbered), {}, counting, length, /*reverse=*/false, unroll);
   }
   if (unroll != 1)
-    FailShape(call, kLength, "a loop whose number of steps is not known is not unrolled",
+    FailShape(call, kLength, "a loop can be unrolled only if its number of steps is known",
               {"give both bounds as numbers, or leave .unroll out"});
   Arrays bounds = Promote({lower, upper}, call);
   OnLeaves condition = [&](const Arrays& leaves) {
@@ -515,7 +518,7 @@ Result SwitchCase(const Operand& index, TreeRef arguments, const std::vector<Bod
   Array value = api::CheckedIndex(call, index, "index");
   if (!api::TypeOf(value)->dtype().is_integer())
     api::FailDType(call, api::kPredicate,
-                   fmt::format("the index is an integer, not {}", api::TypeOf(value)->text()));
+                   fmt::format("the index must be an integer, not {}", api::TypeOf(value)->text()));
   return api::Branch(ops::kSwitchCase, call, value, arguments, branches);
 }
 

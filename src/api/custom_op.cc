@@ -51,20 +51,21 @@ CustomOp register_op(OpDefinition definition, Loc loc) {
     base::ThrowTrace(base::Refusal("register_op", 1, base::Where(loc), "a function is being traced",
                                    {"register ops at the start"}));
   if (!IsWord(definition.name))
-    api::FailShape(call, 2, fmt::format("\"{}\" is not a word for an op", definition.name),
-                   {"letters, digits and '_', a letter first"});
+    api::FailShape(call, 2, fmt::format("\"{}\" is not a valid name for an op", definition.name),
+                   {"use letters, digits and '_', and begin with a letter"});
   if (ir::FindOp(definition.name))
-    api::FailShape(call, 3, fmt::format("there is an op {} already", definition.name));
+    api::FailShape(call, 3, fmt::format("there is already an op {}", definition.name));
   if (!definition.kernel) api::FailShape(call, 4, "the op has no .kernel");
   if (definition.samples.empty())
-    api::FailShape(call, 6, "the op has no .samples: its rule could not be checked",
+    api::FailShape(call, 6, "the op has no .samples, so its rule cannot be checked",
                    {"name the dtypes of operands to try, such as .samples = {f32}"});
   std::unique_ptr<ops::CustomDef> def = ops::MakeCustom(std::move(definition));
   std::string difference = ops::CheckRule(*def, loc);
   if (!difference.empty())
     api::FailSharding(call, 5,
                       fmt::format("the rule \"{}\" is wrong: {}", def->definition.rule, difference),
-                      {"name factors apart that the kernel mixes, or say need_replication={...}"});
+                      {"give dims that the kernel treats differently names of their own, or mark "
+                       "a factor that must be whole with need_replication={...}"});
   ir::AddOp(def.get());
   return CustomOp(def.release());  // programs name it from now on: it is never freed
 }

@@ -13,7 +13,7 @@ void ReplicaSharing(bool on) { compile::SetSharesReplicas(on); }
 void SetWorkerCount(int n, Loc loc) {
   if (n < 0)
     base::ThrowRuntime(base::Refusal("SetWorkerCount", 1, base::Where(loc),
-                                     "a team of " + std::to_string(n) + " workers does not exist",
+                                     "there cannot be " + std::to_string(n) + " workers",
                                      {"give 1 or more, or 0 for one per core"}));
   if (trace::CurrentTrace())
     base::ThrowTrace(

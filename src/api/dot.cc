@@ -41,8 +41,8 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
       !t.is_default() && (t.is_bool() || (TypeOf(a)->dtype().is_floating() && !t.is_floating()));
   if (narrower && options.out_sharding && !options.out_sharding->unreduced_axes().empty())
     FailSharding(call, sharding::Conflict::kUnreduced,
-                 fmt::format("the sum becomes {}, and converting its parts does not give the "
-                             "parts of the result: it cannot stay unreduced",
+                 fmt::format("the sum is converted to {}, and converted parts do not add up to the "
+                             "converted sum: it cannot stay unreduced",
                              t.name()),
                  {"leave .unreduced(...) out, or ask for a dtype that holds the sum"});
   int rank = static_cast<int>(TypeOf(a)->rank() + TypeOf(b)->rank()) -

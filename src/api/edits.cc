@@ -1,3 +1,5 @@
+// Tries edits of a refused call by tracing and lowering the whole call with each, and offers those
+// that work.
 #include "api/edits.h"
 
 #include <fmt/format.h>

@@ -57,8 +57,7 @@ class Parser {
         inputs.back() += c;
     }
     if (inputs.size() != shapes_.size())
-      Fail(fmt::format("\"{}\" names {} operands, but {} are given", text, inputs.size(),
-                       shapes_.size()));
+      Fail(fmt::format("\"{}\" is for {} operands, not {}", text, inputs.size(), shapes_.size()));
     for (size_t i = 0; i < shapes_.size(); ++i) {
       out_.operands.push_back(WithoutEllipsis(inputs[i], static_cast<int64_t>(shapes_[i].size())));
       CheckSizes(out_.operands[i], shapes_[i]);
@@ -239,8 +238,8 @@ class Einsum {
       if (!own.dims[d].axes.empty() || !own.dims[e].axes.empty())
         api::FailSharding(
             call_, sharding::Conflict::kWhole,
-            fmt::format("the diagonal of dims {} and {} is taken, of which one is sharded: {}", d,
-                        e, api::TypeOf(term.x)->text()),
+            fmt::format("the diagonal runs over dims {} and {}, one of which is sharded: {}", d, e,
+                        api::TypeOf(term.x)->text()),
             {"reshard it first"});
       const ir::Shape shape = ShapeOf(term.x);
       auto index = [&](size_t dim) {

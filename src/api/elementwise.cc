@@ -463,8 +463,8 @@ Array select_n(Operand which, std::vector<Array> cases, OutOptions options, Loc 
   for (const Array& x : cases) trace::Use(x, "select_n", loc);
   DType t = api::TypeOf(w)->dtype();
   if (!t.is_bool() && t != i32)
-    api::FailDType(call, 14, fmt::format("the selector is bool or i32, not {}", t.name()));
-  if (t.is_bool() && cases.size() > 2) api::FailShape(call, 17, "a bool selects from two cases");
+    api::FailDType(call, 14, fmt::format("the selector must be bool or i32, not {}", t.name()));
+  if (t.is_bool() && cases.size() > 2) api::FailShape(call, 17, "a bool selects one of two cases");
   if (cases.size() == 1) return cases[0];
   if (t.is_bool()) return Apply(ScalarOp::kSelect, {w, cases[0], cases[1]}, options, call);
   Array result = cases[0];

@@ -25,9 +25,10 @@ std::string explain(const Program& program, std::string_view value, propagation:
   compile::Explainer explainer(*program.program(), stop_after);
   const compile::ValueNames::Entry* e = explainer.values().Find(value);
   if (!e)
-    base::ThrowRuntime(base::Refusal(
-        "explain", 1, base::Where(loc), fmt::format("the program has no value \"{}\"", value),
-        {"name one in the function with named(x, \"name\"), or take a number of its text"}));
+    base::ThrowRuntime(base::Refusal("explain", 1, base::Where(loc),
+                                     fmt::format("the program has no value \"{}\"", value),
+                                     {"name it in the function with named(x, \"name\"), or use a "
+                                      "number from the program text"}));
   return explainer.Of(*e).text;
 }
 
@@ -45,7 +46,7 @@ PinShardings::PinShardings(std::string_view text, Loc loc) : old_(compile::Pinne
   if (!compile::IsDump(text))
     base::ThrowRuntime(base::Refusal(
         "PinShardings", 1, base::Where(loc), "the text is not what dump_shardings writes",
-        {"lines like `%3 dot_general f32[8,64] : <@mesh, [{\"x\"}, {}]>`"}));
+        {"its lines are like `%3 dot_general f32[8,64] : <@mesh, [{\"x\"}, {}]>`"}));
   compile::SetPinnedShardings(std::string(text));
 }
 PinShardings::~PinShardings() { compile::SetPinnedShardings(old_); }

@@ -64,12 +64,12 @@ void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& as
     edit.dims[d] = {.axes = even.dims[d].axes};
     std::string offer = fmt::format("write .{} = {}", option, sharding::ToSpec(edit).text());
     bool divides = even.dims[d].axes == axes;
-    FailSharding(call, divides ? 17 : 7,
-                 divides
-                     ? fmt::format("dim {} is open: it keeps no part of an axis at the border", d)
-                     : fmt::format("dim {} of size {} does not divide into {} shards", d, shape[d],
-                                   sharding::SizeOf(axes)),
-                 {"spec: " + spec.text(), std::move(offer)});
+    FailSharding(
+        call, divides ? 17 : 7,
+        divides ? fmt::format("dim {} is open: it cannot keep part of an axis at the border", d)
+                : fmt::format("dim {} of size {} does not divide into {} shards", d, shape[d],
+                              sharding::SizeOf(axes)),
+        {"spec: " + spec.text(), std::move(offer)});
   }
 }
 

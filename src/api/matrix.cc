@@ -146,7 +146,7 @@ Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
   bool sharded = mesh && !(type.sharding().dims[row].axes.empty() &&
                            type.sharding().dims[column].axes.empty());
   if (sharded && !options.out_sharding)
-    api::FailSharding(call, 5, fmt::format("the diagonal is of sharded dims: {}", type.text()),
+    api::FailSharding(call, 5, fmt::format("the diagonal runs over sharded dims: {}", type.text()),
                       {"say how the result is sharded with .out_sharding"});
   ir::Shape starts(type.shape().size(), 0), limits = type.shape();
   int64_t k = std::clamp(options.offset, -limits[row], limits[column]);

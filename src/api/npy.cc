@@ -111,7 +111,7 @@ std::string ReadHeaderText(std::ifstream& file, const std::string& path, Loc loc
   uint32_t size = 0;
   for (int i = digits; i-- > 0;) size = size << 8 | length[i];
   if (size > (1u << 20))
-    Fail("load_npy", path, fmt::format("a header of {} bytes is not believable", size), loc);
+    Fail("load_npy", path, fmt::format("a header of {} bytes is implausible", size), loc);
   std::string text(size, ' ');
   if (!file.read(text.data(), size)) Fail("load_npy", path, "the header is cut off", loc);
   return text;
@@ -132,7 +132,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   // Checked before memory is taken, so that a hostile shape costs nothing.
   if (left < bytes)
     Fail("load_npy", path,
-         fmt::format("{} bytes of elements are missing of {}", bytes - left, bytes), loc);
+         fmt::format("{} of {} bytes of elements are missing", bytes - left, bytes), loc);
   file.seekg(begin);
   std::vector<char> data(static_cast<size_t>(bytes));
   if (!file.read(data.data(), bytes)) Fail("load_npy", path, "the elements cannot be read", loc);
@@ -176,7 +176,7 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
     }
   });
   file.flush();
-  if (!file) Fail("save_npy", path, "the file cannot be written to its end", loc);
+  if (!file) Fail("save_npy", path, "the file cannot be written completely", loc);
 }
 
 }  // namespace tessera

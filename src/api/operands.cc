@@ -1,3 +1,5 @@
+// Turns the arguments of public functions into operands: scalars become arrays, dtypes are
+// promoted.
 #include "api/operands.h"
 
 #include <fmt/format.h>

@@ -83,13 +83,13 @@ sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* typ
     const std::string& axis = mesh->axes()[static_cast<size_t>(r.sharding.unreduced[0].axis)].name;
     api::FailSharding(
         call, 16,
-        fmt::format("axis \"{}\" is Auto: values are unreduced over Explicit axes only", axis),
+        fmt::format("axis \"{}\" is Auto: values can be unreduced over Explicit axes only", axis),
         {"spec: " + spec.text(),
          fmt::format("leave .unreduced(...) out, or make \"{}\" Explicit with explicit_axes",
                      axis)});
   }
   if (!r.sharding.reduced.empty())
-    api::FailSharding(call, 9, "reduced axes are a matter of types: they cannot be asked for here",
+    api::FailSharding(call, 9, "reduced axes are part of a type: a constraint cannot ask for them",
                       {"spec: " + spec.text()});
   r.sharding.mesh = mesh->WithoutModes();
   return r.sharding;

@@ -53,7 +53,9 @@ class Formatter {
  private:
   std::string Element(int64_t i) const {
     auto at = static_cast<size_t>(i);
-    if (e_.dtype.is_floating()) return fmt::format("{:.{}g}", e_.floats[at], o_.precision);
+    if (e_.dtype.is_floating())
+      return std::isnan(e_.floats[at]) ? "nan"  // whatever its sign
+                                       : fmt::format("{:.{}g}", e_.floats[at], o_.precision);
     if (e_.dtype.is_bool()) return e_.ints[at] ? "true" : "false";
     if (e_.dtype == u64) return std::to_string(static_cast<uint64_t>(e_.ints[at]));
     return std::to_string(e_.ints[at]);

@@ -121,7 +121,7 @@ MachineBalance::MachineBalance(double flops_per_byte, Loc loc) : old_(sharding::
   if (!(flops_per_byte > 0))
     base::ThrowShape(
         base::Refusal("MachineBalance", 1, base::Where(loc),
-                      fmt::format("{} FLOPs per byte: it is a number above 0", flops_per_byte)));
+                      fmt::format("flops_per_byte must be above 0, not {}", flops_per_byte)));
   sharding::SetFlopsPerByte(flops_per_byte);
 }
 MachineBalance::~MachineBalance() { sharding::SetFlopsPerByte(old_); }

@@ -203,9 +203,10 @@ Array Spread(const Array& weights, const ir::Shape& shape, const std::vector<int
   if (ShapeOf(weights) != named)
     api::FailShape(
         call, 18,
-        fmt::format("weights of shape {} are neither of shape {} nor, as the averaged "
-                    "dims, {}",
-                    ir::FieldText(ShapeOf(weights)), ir::FieldText(shape), ir::FieldText(named)));
+        fmt::format(
+            "the weights have shape {}, which is neither that of the array, {}, nor that of "
+            "the averaged dims, {}",
+            ir::FieldText(ShapeOf(weights)), ir::FieldText(shape), ir::FieldText(named)));
   return api::Reshape(transpose(weights, order, call.loc), spread, call);
 }
 

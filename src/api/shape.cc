@@ -220,7 +220,7 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
   for (const Array& s : starts) {
     DType t = trace::Use(s, call.name, call.loc)->type()->dtype();
     if (!t.is_integer())
-      api::FailDType(call, 15, fmt::format("indices are integers, not {}", t.name()));
+      api::FailDType(call, 15, fmt::format("indices must be integers, not {}", t.name()));
     index = index.is_default() ? t : promote_types(index, t);
     if (!index.is_integer()) index = i64;
     if (index.size() < 4) index = i32;  // a size must fit

@@ -1,3 +1,4 @@
+// Finds the spec of each array of a tree among specs that are nested like it.
 #include "api/specs.h"
 
 #include <fmt/format.h>
@@ -43,19 +44,17 @@ const PartitionSpec& SpecOf(const Specs& specs, const detail::Path& path, const 
   if (const PartitionSpec* spec = specs.At(path)) return *spec;
   std::string reason = fmt::format(".{} has no spec for one of the arrays", option);
   if (size_t parts = specs.PartsAt(path); parts > 0)
-    reason = fmt::format(".{} has {} specs where there is one array", option, parts);
+    reason = fmt::format(".{} has {} specs for one array", option, parts);
   FailSharding(call, 13, std::move(reason), {kNestSpecs});
 }
 
 void CheckParts(const Specs& specs, const detail::Outline& tree, const char* option, Call call) {
   for (const auto& [path, parts] : tree.nodes)
     if (size_t given = specs.PartsAt(path); given > parts)
-      FailSharding(
-          call, 16,
-          parts == 1
-              ? fmt::format(".{} has {} specs where there is 1 value", option, given)
-              : fmt::format(".{} has {} specs where there are {} values", option, given, parts),
-          {kNestSpecs});
+      FailSharding(call, 16,
+                   parts == 1 ? fmt::format(".{} has {} specs for 1 value", option, given)
+                              : fmt::format(".{} has {} specs for {} values", option, given, parts),
+                   {kNestSpecs});
 }
 
 }  // namespace api

@@ -1,3 +1,4 @@
+// Names and sizes of dtypes, the lattice by which they promote, and the scope of default dtypes.
 #include "tessera/dtype.h"
 
 #include "base/error.h"

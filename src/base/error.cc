@@ -1,3 +1,4 @@
+// The one form in which every error is written.
 #include "base/error.h"
 
 #include <fmt/format.h>

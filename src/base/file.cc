@@ -1,3 +1,4 @@
+// Says why a file cannot be read or written, from errno and from what the path is.
 #include "base/file.h"
 
 #include <sys/stat.h>

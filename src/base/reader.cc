@@ -1,3 +1,5 @@
+// The tokens of our texts: words, numbers and quoted names, and the error at the place where one is
+// missing.
 #include "base/reader.h"
 
 #include <fmt/format.h>

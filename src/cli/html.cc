@@ -1,3 +1,5 @@
+// Writes the page: the mesh, the collectives with their bytes, and every value with why it lies as
+// it does.
 #include "cli/html.h"
 
 #include <tessera/explain.h>

@@ -1,3 +1,4 @@
+// Splits the lines of program text into values, types and shardings by their brackets.
 #include "cli/listing.h"
 
 #include <sstream>

@@ -35,13 +35,13 @@ constexpr const char* kUsage =
     "tessera partition FILE\n"
     "    prints the program of one device, its communication, memory and FLOPs\n"
     "tessera ops [NAME]\n"
-    "    prints what is known of every op, or of one\n"
+    "    prints what is known about every op, or about one\n"
     "tessera --version\n"
     "    prints the version of the library\n"
     "\n"
-    "FILE has program text; - is the standard input.\n"
-    "STRATEGY is basic, aggressive, op-priority or user-priority (all of them: the default).\n"
-    "OUT becomes one HTML page that stands alone.\n"
+    "FILE holds program text; - is standard input.\n"
+    "STRATEGY is basic, aggressive, op-priority or user-priority (the default: all of them).\n"
+    "OUT becomes one self-contained HTML page.\n"
     "The exit code is 1 if the program is refused, 2 if the command is not understood.\n";
 
 // Errors are about the user's text, not about lines of this file.
@@ -110,12 +110,12 @@ Call Parse(int argc, char** argv) {
   if (wanted == 3) call.value = words[2];
   call.html = absl::GetFlag(FLAGS_html);
   if (!call.html.empty() && call.command != "propagate")
-    throw UsageError{"--html goes with propagate only"};
+    throw UsageError{"--html works with propagate only"};
   std::string stage = absl::GetFlag(FLAGS_stop_after);
   call.stop_after = StageOf(stage);
   bool propagates = call.command == "propagate" || call.command == "explain";
   if (!propagates && call.stop_after != propagation::Stage::kUserPriority)
-    throw UsageError{"--stop-after goes with propagate and explain only"};
+    throw UsageError{"--stop-after works with propagate and explain only"};
   return call;
 }
 

@@ -1,3 +1,4 @@
+// Which instance of a value a device holds, and arrays on the host seen as arrays on devices.
 #include "compile/concrete.h"
 
 #include "sharding/local.h"

@@ -1,3 +1,4 @@
+// Numbers the compiled programs of this process and writes their stages where TESSERA_DUMP says.
 #include "compile/dump.h"
 
 #include <fmt/format.h>

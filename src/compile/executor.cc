@@ -113,9 +113,9 @@ class RuntimeExecutor final : public trace::Executor {
     if (executable.devices <= trace::Devices()) return;
     base::ThrowRuntime(
         base::Refusal("run", 1, base::Where(loc),
-                      "the program is one for " + std::to_string(executable.devices) +
-                          " devices, but there are " + std::to_string(trace::Devices()),
-                      {"call SetDeviceCount(" + std::to_string(executable.devices) + ") before"}));
+                      "the program is for " + std::to_string(executable.devices) +
+                          " devices; this process has " + std::to_string(trace::Devices()),
+                      {"call SetDeviceCount(" + std::to_string(executable.devices) + ") first"}));
   }
   // Equal to the type where that says it all, weakness included.
   static const ir::Type* Place(const ir::Program& program, ir::ValueId v) {

@@ -1,3 +1,4 @@
+// Propagates a program with its events recorded, and explains one named value after the other.
 #include "compile/explain.h"
 
 #include "base/at.h"
@@ -35,7 +36,7 @@ Explainer::Explainer(const ir::Program& program, propagation::Stage stop_after)
     return at ? base::Where(at->loc) : std::string();
   };
   names_.given = [this](propagation::engine::ValueId v, const std::string& maker) {
-    return maker.empty() ? "the place of argument " + values_.Text(v)
+    return maker.empty() ? "the layout of argument " + values_.Text(v)
                          : "the type of the result of " + maker;
   };
   if (stop_after >= propagation::Stage::kOpPriority)

@@ -1,3 +1,4 @@
+// Runs the stages from a traced program to its schedule, and checks the policies on the way.
 #include "compile/lower.h"
 
 #include "base/at.h"

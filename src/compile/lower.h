@@ -21,7 +21,7 @@ struct Lowered::Impl {
 namespace compile {
 
 // Why a device program is not lowered, propagated or explained again.
-inline constexpr const char* kOfDevice = "the program is one device's already";
+inline constexpr const char* kOfDevice = "the program is already a device program";
 
 // Returns the lowered program. `shares` as for MakeSchedule's parameters. Checks the CommPolicy
 // scopes: throws ShardingError with every violation.

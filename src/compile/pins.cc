@@ -1,3 +1,4 @@
+// Writes dumps of shardings, and reads one back as the shardings of a graph's values.
 #include "compile/pins.h"
 
 #include "base/at.h"

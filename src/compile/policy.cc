@@ -1,3 +1,4 @@
+// Compares a communication report with the limits in scope, and throws or warns.
 #include "compile/policy.h"
 
 #include <fmt/format.h>
@@ -74,8 +75,8 @@ void CheckPolicies(const CommReport& report) {
   for (const std::string& line : soft)
     std::fprintf(stderr, "tessera: CommPolicy: %s\n", line.c_str());
   if (hard.empty()) return;
-  std::string reason = fmt::format("the program breaks the policy in scope, {} time{}", hard.size(),
-                                   hard.size() == 1 ? "" : "s");
+  std::string reason = fmt::format("the program breaks the policy in scope: {} violation{}",
+                                   hard.size(), hard.size() == 1 ? "" : "s");
   base::ThrowSharding(base::Refusal("CommPolicy", 1, "", std::move(reason), std::move(hard)));
 }
 

@@ -1,3 +1,4 @@
+// Builds the graph of a program: its values, rules, constraints, and the edges of its regions.
 #include "compile/program_graph.h"
 
 #include <algorithm>

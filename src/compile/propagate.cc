@@ -1,3 +1,4 @@
+// Writes a propagated program anew: every value with its place, reshards where two places meet.
 #include "compile/propagate.h"
 
 #include <algorithm>

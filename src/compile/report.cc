@@ -1,3 +1,4 @@
+// Lists the collectives of a device program, those in loops and branches with how often they run.
 #include "compile/report.h"
 
 #include <algorithm>

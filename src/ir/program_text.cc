@@ -216,22 +216,22 @@ class Parser {
       while (in_.Accept(","));
     in_.Expect("}");
     if (outputs.size() != program_.outputs.size())
-      in_.Fail("the function's results are not as many as it returns");
+      in_.Fail("the function returns another number of values than it declares");
     for (size_t i = 0; i < outputs.size(); ++i) {
       ValueId v = program_.outputs[i];
       if (outputs[i].type != program_.type(v))
-        in_.Fail("a returned value is not of the function's result type");
+        in_.Fail("a returned value does not have the declared type");
       if (!outputs[i].place) continue;
       if (!program_.place(v)) program_.SetPlace(v, outputs[i].place);
       if (outputs[i].place != program_.place(v))
-        in_.Fail("a returned value is not sharded as the function's result");
+        in_.Fail("a returned value does not have the declared sharding");
     }
   }
 
   // A region knows no names of the outside.
   RegionPtr Region() {
     if (++depth_ > kMostNested)
-      in_.Fail(fmt::format("regions are nested too deeply: more than {} deep", kMostNested));
+      in_.Fail(fmt::format("regions are nested more than {} levels deep", kMostNested));
     Program outer = std::move(program_);
     auto outer_names = std::move(names_);
     program_ = {};
@@ -308,7 +308,7 @@ class Parser {
         sharding::ParseSharding(text, program_.mesh->WithoutModes(), in_.Here());
     if (s.rank() != type->rank()) {
       in_.set_position(begin);
-      in_.Fail("the sharding is not of the value's rank");
+      in_.Fail("the sharding does not have the rank of the value");
     }
     return Type::Get(type->shape(), type->dtype(), std::move(s));
   }

@@ -20,13 +20,13 @@ namespace {
 void VerifyMove(const Instruction& instruction, const std::vector<const Type*>& operands,
                 const Program& program) {
   if (dynamic_cast<const ParamsOf<HaloParams>*>(instruction.params.get()))
-    Fail(instruction, "it stands in device programs alone");
+    Fail(instruction, "it is an op of device programs only");
   if (operands.size() != 1 || instruction.results.size() != 1)
     Fail(instruction, fmt::format("it has one operand and one result, not {} and {}",
                                   operands.size(), instruction.results.size()));
   const Type* to = program.type(instruction.results[0]);
   if (to->shape() != operands[0]->shape() || to->dtype() != operands[0]->dtype())
-    Fail(instruction, fmt::format("it cannot make {} of {}", to->text(), operands[0]->text()));
+    Fail(instruction, fmt::format("it cannot turn {1} into {0}", to->text(), operands[0]->text()));
   auto* constraint = dynamic_cast<const ParamsOf<ConstraintParams>*>(instruction.params.get());
   if (!constraint || program.per_device) return;
   if (!to->mesh()) Fail(instruction, "a constraint without a mesh");

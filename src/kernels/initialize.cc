@@ -1,3 +1,5 @@
+// What the kernels do once at the start of the process: choose their SIMD functions and load
+// OpenBLAS.
 #include "kernels/fused/fused_program.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/kernels.h"

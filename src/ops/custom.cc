@@ -1,3 +1,4 @@
+// Records of the ops that users register, and the random check of a kernel against its rule.
 #include "ops/custom.h"
 
 #include <cmath>

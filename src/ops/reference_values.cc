@@ -1,3 +1,4 @@
+// Elements read, compared and written in any dtype, for the reference functions.
 #include "ops/reference_values.h"
 
 #include <bit>

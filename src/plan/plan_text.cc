@@ -1,3 +1,4 @@
+// Prints the steps, exchanges and boxes of a plan, with its loops and switches around them.
 #include "plan/plan_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The step that resolves conflicts: each factor takes the axes that one of its tensors wants.
 #include <algorithm>
 
 #include "base/at.h"

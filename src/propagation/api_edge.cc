@@ -29,7 +29,7 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const engine:
                 const engine::Shape& outside, const std::string& where) {
   if (edge.outer->dims.size() != outside.size() || inside.size() != outside.size())
     Refuse("edge", 2, where,
-           fmt::format("the outer sharding is of rank {}, the values of rank {} and {}",
+           fmt::format("the outer sharding has rank {}, the values rank {} and {}",
                        edge.outer->dims.size(), outside.size(), inside.size()));
   for (size_t d = 0; d < outside.size(); ++d) {
     int64_t parts = 1;
@@ -41,14 +41,15 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const engine:
       }
       if (!led)
         Refuse("edge", 28, where,
-               fmt::format("the manual axis {} is not the first in dim {}", AxisText(*impl.mesh, a),
+               fmt::format("the manual axis {} must come first in dim {}", AxisText(*impl.mesh, a),
                            d));
       parts *= a.size;
     }
     if (inside[d] * parts != outside[d])
       Refuse("edge", 29, where,
-             fmt::format("dim {} has {} elements inside, {} outside, and {} parts", d, inside[d],
-                         outside[d], parts));
+             fmt::format(
+                 "dim {} has {} elements inside and {} outside, which does not fit its {} parts", d,
+                 inside[d], outside[d], parts));
   }
 }
 
@@ -62,7 +63,8 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
   bool outward = graph.regions[static_cast<size_t>(from)].parent == to;
   if (edge.sources.size() != 1 || edge.inward == outward)
     Refuse("edge", 30, where,
-           "an outer sharding is for one source, between a region and the one around it");
+           "only an edge with one source, between a region and the one around it, has an outer "
+           "sharding");
   size_t inner = static_cast<size_t>(edge.inward ? to : from),
          around = static_cast<size_t>(edge.inward ? from : to);
   edge.manual = Difference(impl.manual[inner], impl.manual[around]);
@@ -97,7 +99,7 @@ RegionId Graph::region(OpId op, std::vector<std::string> manual, Loc loc) {
     if (axis < 0) Refuse("region", 25, where, fmt::format("unknown axis name: \"{}\"", name));
     AxisRef a = sharding::WholeAxis(*impl_->mesh, axis);
     if (sharding::OverlapsAny(axes, a))
-      Refuse("region", 26, where, fmt::format("\"{}\" is manual already", name));
+      Refuse("region", 26, where, fmt::format("\"{}\" is already manual", name));
     if (a.size > 1) axes.push_back(a);
   }
   SortAndMerge(axes);
@@ -114,7 +116,7 @@ void Graph::edge(EdgeOptions options, Loc loc) {
   for (Use use : options.sources) edge.sources.push_back(CheckedUse(*impl_, use, where));
   if (!options.outer.empty()) {
     edge.outer = ShardingOf(*impl_, options.outer, where);
-    if (edge.sources.empty()) Refuse("edge", 11, where, "no source");
+    if (edge.sources.empty()) Refuse("edge", 11, where, "it has no source");
     SetBorder(*impl_, edge, Number(options.owner), where);
   }
   // A loop's results are made by its edges: they have one sharding with what else is a target.

@@ -56,9 +56,11 @@ sharding::DimMap PointwiseRule(const std::string& name, const sharding::Shapes& 
     return true;
   };
   for (const sharding::Shape* shape : operands)
-    if (!fits(*shape)) Refuse(name, 18, where, "an elementwise op of unequal shapes");
+    if (!fits(*shape))
+      Refuse(name, 18, where, "the operands of an elementwise op have different shapes");
   for (const sharding::Shape* shape : results)
-    if (*shape != wanted) Refuse(name, 18, where, "an elementwise op of unequal results");
+    if (*shape != wanted)
+      Refuse(name, 18, where, "the results of an elementwise op have different shapes");
   return sharding::Pointwise(operands, wanted, static_cast<int>(results.size()));
 }
 
@@ -177,7 +179,7 @@ ValueId Graph::value(ValueOptions options, Loc loc) {
   if (!options.sharding.empty()) given = ShardingOf(*impl_, options.sharding, where);
   if (given && given->dims.size() != options.shape.size())
     Refuse("value", 2, where,
-           fmt::format("the sharding is of rank {}, the value of rank {}", given->dims.size(),
+           fmt::format("the sharding has rank {}, the value rank {}", given->dims.size(),
                        options.shape.size()));
   CheckRegion(*impl_, "value", options.region, where);
   if (given) CheckManual(*impl_, *given, options.region, where);
@@ -220,11 +222,11 @@ void Graph::group(std::vector<ValueId> values, Loc loc) {
 OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardings, Loc loc) {
   std::string where = base::Where(loc);
   CheckValues(*impl_, "returns", values, where);
-  if (!impl_->graph.returns.empty()) Refuse("returns", 22, where, "the graph returns already");
+  if (!impl_->graph.returns.empty()) Refuse("returns", 22, where, "returns was called before");
   if (!shardings.empty() && shardings.size() != values.size())
     Refuse("returns", 16, where,
-           fmt::format("shardings are given for {} results, but {} are returned", shardings.size(),
-                       values.size()));
+           fmt::format("{} shardings are given, but the number of returned values is {}",
+                       shardings.size(), values.size()));
   shardings.resize(values.size());
   engine::Op end;
   end.kind = engine::Op::kNone;
@@ -236,9 +238,9 @@ OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardi
     given[i] = ShardingOf(*impl_, shardings[i], where);
     size_t rank = base::At(impl_->graph.values, values[i]).shape.size();
     if (given[i]->dims.size() != rank)
-      Refuse("returns", 2, where,
-             fmt::format("the sharding is of rank {}, the value of rank {}", given[i]->dims.size(),
-                         rank));
+      Refuse(
+          "returns", 2, where,
+          fmt::format("the sharding has rank {}, the value rank {}", given[i]->dims.size(), rank));
   }
   impl_->graph.returns = std::move(given);
   int32_t id = impl_->graph.Add(std::move(end));

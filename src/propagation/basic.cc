@@ -1,3 +1,4 @@
+// The step that moves axes only as far as all tensors of a factor agree.
 #include "base/at.h"
 #include "propagation/steps.h"
 

@@ -1,3 +1,4 @@
+// What a sharding becomes at the border of a program: only axes that divide the dims, no open dims.
 #include <algorithm>
 #include <numeric>
 

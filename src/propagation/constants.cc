@@ -1,3 +1,4 @@
+// Finds the constants of a graph and copies them per user.
 #include <algorithm>
 
 #include "base/at.h"

@@ -1,3 +1,4 @@
+// Gives values the shardings that constraints ask for, and later users the constrained value.
 #include <algorithm>
 
 #include "base/at.h"

@@ -1,3 +1,5 @@
+// Follows an axis back through recorded events, and tries edits of constraints by propagating
+// again.
 #include "propagation/explain.h"
 
 #include <fmt/format.h>
@@ -109,8 +111,8 @@ class Explainer::Impl {
       }
     if (OpId held = HeldBy(v); held >= 0 && history_.Uses(v) > 1)
       out_ += fmt::format(
-          "  {} is one of {} uses; as it is closed, it holds for the value itself, whatever the "
-          "other uses want; with an Open(...) dim it would only ask\n",
+          "  {} is one of {} uses; being closed, it decides for the value itself, whatever the "
+          "other uses want; with an Open(...) dim it would be a request\n",
           OpText(held), history_.Uses(v));
     for (ValueId w : on_the_way)
       for (OpId i : history_.Around(w)) Conflicts(i, w);
@@ -244,7 +246,7 @@ class Explainer::Impl {
     }
     OpId op = history_.event(*e).op;
     bool end = history_.op(op).is_return;
-    path.given = end ? "the layout asked of the function's result" : OpText(op);
+    path.given = end ? "the layout required of the function's result" : OpText(op);
     return path;
   }
 
@@ -324,11 +326,12 @@ class Explainer::Impl {
       const MeshDef& mesh = *result_.sharding(loser)->mesh;
       Path path = PathOf(loser, DimOf(map, other, number), x);
       if (!told_.insert(AxisText(mesh, x) + path.Origin()).second) continue;
-      out_ += fmt::format("  dim {} of {} did not get {} from {}, its neighbour in {}\n", d,
+      out_ += fmt::format("  dim {} of {} did not get {} from {} through {}\n", d,
                           names_.value(tensors[mine]), AxisText(mesh, x), names_.value(loser),
                           OpText(i));
-      out_ += fmt::format("    there it was given by {}\n    {}\n", path.Origin(),
-                          Reason(i, p.tensors[mine], tensors[mine], d, f, mesh, x, path));
+      out_ +=
+          fmt::format("    {} has it, given by {}\n    {}\n", names_.value(loser), path.Origin(),
+                      Reason(i, p.tensors[mine], tensors[mine], d, f, mesh, x, path));
     }
   }
 
@@ -351,7 +354,7 @@ class Explainer::Impl {
                      const MeshDef& mesh, AxisRef x, const Path& path) const {
     const TensorSharding* s = result_.sharding(v);
     std::string axis = AxisText(mesh, x), name = names_.value(v);
-    if (history_.MapOf(i).factors[f].blocked) return "nothing crosses this dim of the op";
+    if (history_.MapOf(i).factors[f].blocked) return "no axis passes through the op along this dim";
     if (OverlapsAny(t.replicated, x))
       return fmt::format("{} must stay replicated over {}: leave it out of replicated(...)", name,
                          axis);
@@ -386,8 +389,8 @@ class Explainer::Impl {
       if (g == static_cast<int32_t>(f)) break;
       if (SizeOf(base::At(t.factors, g).axes) < size(g))
         return fmt::format(
-            "it belongs on a minor part of this dim; the part before that, of size {}, is not "
-            "fully sharded, so shards would be strided",
+            "it would shard a minor part of this dim, but the part before that, of size {}, is not "
+            "fully sharded: shards would be strided",
             size(g));
     }
     const FactorState& state = t.factors[f];
@@ -451,11 +454,11 @@ class Explainer::Impl {
       if (answer == Trials::kNo) continue;
       std::string out = fmt::format("\n    to let {} in:", AxisText(mesh, x));
       for (const Path& w : trial)
-        out += fmt::format("{} .priority({}) for dim {} in {}", &w == trial.data() ? "" : " and",
-                           later, w.dim, w.given);
+        out += fmt::format("{} .priority({}) for dim {} in {}",
+                           &w == trial.data() ? " write" : " and", later, w.dim, w.given);
       return out;
     }
-    return "\n    no other priority of these would change that";
+    return "\n    no other priorities would let it in";
   }
 
   // Whether dim d of v has axis x if these constraints have priority `later`.

@@ -1,3 +1,4 @@
+// Which axes factors have in each tensor of an op, and which of them other tensors can take.
 #include "propagation/factors.h"
 
 #include <numeric>

@@ -1,3 +1,4 @@
+// Visits the ops of the work list, round by round, and looks up steps that were taken before.
 #include "propagation/fixpoint.h"
 
 #include "base/at.h"

@@ -1,3 +1,4 @@
+// Adds values, ops, edges and rules to a graph; equal rules are kept once.
 #include "propagation/graph.h"
 
 #include <absl/hash/hash.h>

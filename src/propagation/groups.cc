@@ -1,3 +1,4 @@
+// Joins groups with a common member, and settles members that were given different shardings.
 #include <algorithm>
 
 #include "base/at.h"

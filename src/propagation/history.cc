@@ -1,3 +1,4 @@
+// Answers what a value had at a time, and which event gave it an axis, from the recorded events.
 #include "propagation/history.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Adds the manual axes to shardings that leave a manual region and takes them off those that enter.
 #include "propagation/manual.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The five rounds of Shardy's op priorities, and running them one after the other.
 #include "propagation/priorities.h"
 
 namespace tessera::propagation::engine {

@@ -1,3 +1,4 @@
+// A whole propagation: the graph is prepared, its layers run, and the result collected.
 #include <algorithm>
 
 #include "base/at.h"

@@ -1,3 +1,5 @@
+// Applies removals and insertions of ops all at once, and keeps uses in the order that Shardy
+// visits them.
 #include <algorithm>
 
 #include "base/at.h"

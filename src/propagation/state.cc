@@ -1,3 +1,4 @@
+// Interned shardings, the work list, and the tables of who uses which value.
 #include "propagation/state.h"
 
 #include <algorithm>

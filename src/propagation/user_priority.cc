@@ -1,3 +1,4 @@
+// Hides dims whose priority's turn has not come, and runs the op priorities once for each.
 #include <algorithm>
 #include <map>
 

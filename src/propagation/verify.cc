@@ -1,3 +1,4 @@
+// Refuses graphs that propagation cannot read, with the user's line where one is known.
 #include <fmt/format.h>
 
 #include "base/at.h"
@@ -52,7 +53,7 @@ class Verifier {
     Place place{NameOf(static_cast<ValueId>(v))};
     if (s.dims.size() != graph_.values[v].shape.size())
       Fail(2, place,
-           fmt::format("the sharding is of rank {}, the value of rank {}", s.dims.size(),
+           fmt::format("the sharding has rank {}, the value rank {}", s.dims.size(),
                        graph_.values[v].shape.size()));
     if (std::optional<sharding::Problem> problem = sharding::Verify(s))
       Fail(3, place, problem->reason);
@@ -63,7 +64,7 @@ class Verifier {
     CheckValue(v, place);
     OpId& maker = base::At(made_, v);
     if (maker >= 0)
-      Fail(4, place, fmt::format("{} is made by {} already", NameOf(v), PlaceOf(maker).text));
+      Fail(4, place, fmt::format("{} is already made by {}", NameOf(v), PlaceOf(maker).text));
     maker = by;
   }
 
@@ -83,7 +84,7 @@ class Verifier {
            fmt::format("constraints and barriers have one operand and one result, not {} and {}",
                        op.operands.size(), op.results.size()));
     if (op.kind == Op::kConstraint && !ValueOf(op.results[0]).sharding)
-      Fail(7, place, "a constraint without a sharding");
+      Fail(7, place, "the constraint has no sharding");
     if (op.rule >= static_cast<RuleId>(graph_.rules.size()))
       Fail(8, place, fmt::format("there is no rule {}", op.rule));
     if (op.rule >= 0 && op.kind != Op::kEdge) CheckRule(op, place);
@@ -112,20 +113,21 @@ class Verifier {
     const Op& owner = base::At(graph_.ops, owner_op);
     const Edge& edge = base::At(graph_.edges, owner.edge);
     Place place = PlaceOf(owner_op);
-    if (edge.sources.empty()) Fail(11, place, "no source");
+    if (edge.sources.empty()) Fail(11, place, "it has no source");
     if (owner.results.size() != 1) Fail(12, place, "an edge has one owner");
     const Shape& shape = ValueOf(owner.results[0]).shape;
     const DimMap& map = base::At(graph_.rules, owner.rule).map;
     if (map.operands.size() != edge.sources.size() || map.results[0].size() != shape.size())
-      Fail(9, place, "its rule is not for its sources and target");
+      Fail(9, place, "its rule does not fit its sources and target");
     for (ValueId v : edge.other_targets) {
       CheckMade(v, owner_op, place);
-      if (ValueOf(v).shape.size() != shape.size()) Fail(13, place, "targets of unequal rank");
+      if (ValueOf(v).shape.size() != shape.size())
+        Fail(13, place, "its targets have different ranks");
     }
     for (size_t i = 0; i < edge.sources.size(); ++i)
       CheckSource(edge.sources[i], map.operands[i], place);
     if (edge.outer && edge.outer->dims.size() != shape.size())
-      Fail(2, place, "the border's sharding is not of the rank of the targets");
+      Fail(2, place, "the sharding at the border does not have the rank of the targets");
   }
 
   void CheckSource(Use use, const sharding::DimFactors& dims, const Place& place) const {
@@ -134,7 +136,7 @@ class Verifier {
     if (!known) Fail(14, place, fmt::format("there is no operand {} of op {}", use.index, use.op));
     ValueId v = base::At(base::At(graph_.ops, use.op).operands, use.index);
     if (ValueOf(v).shape.size() != dims.size())
-      Fail(13, place, "source and target of unequal rank");
+      Fail(13, place, "source and target have different ranks");
   }
 
   void CheckGroup(size_t g) const {
@@ -155,7 +157,7 @@ class Verifier {
       if (op.is_return) returned += op.operands.size();
     if (!graph_.returns.empty() && graph_.returns.size() != returned)
       Fail(16, {},
-           fmt::format("shardings are given for {} results, but {} are returned",
+           fmt::format("{} shardings are given, but the number of returned values is {}",
                        graph_.returns.size(), returned));
   }
 

@@ -82,7 +82,7 @@ int64_t Arena::AloneLength(int size_class) {
 }
 
 Arena::Block Arena::Take(int64_t bytes) {
-  if (bytes > kLargest) Refuse(bytes, "no machine has as much");
+  if (bytes > kLargest) Refuse(bytes, "no machine has that much");
   Block block{nullptr, ClassOf(bytes)};
   const int64_t size = BytesOf(block.size_class);
   std::vector<std::byte*>& list = free_[block.size_class];
@@ -126,7 +126,7 @@ std::byte* Arena::Create(int size_class) {
   } else {
     data = Carve(bytes);
   }
-  if (!data) Refuse(bytes, "the system gave no memory");
+  if (!data) Refuse(bytes, "the system has none left");
   TESSERA_POISON(data, bytes);
   std::lock_guard<SpinLock> lock(lock_);
   std::vector<std::byte*>& list = free_[size_class];

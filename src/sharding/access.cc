@@ -1,3 +1,4 @@
+// Which runs of elements a shard of the result reads, and the bytes that their exchange sends.
 #include "sharding/access.h"
 
 #include <algorithm>

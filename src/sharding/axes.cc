@@ -1,3 +1,4 @@
+// Relations of sub-axes, and lists of them: overlap, prefix, difference, merging.
 #include "sharding/axes.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Makes the maps of elementwise ops and reshapes from their shapes, and completes and edits maps.
 #include "sharding/dim_map.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Joins the operands' shardings factor by factor into the results', or names the conflict (C1 to
+// C10).
 #include "sharding/explicit_rule.h"
 
 #include <fmt/format.h>
@@ -115,8 +117,10 @@ class Rule {
     const Factor& factor = map_.factors[f];
     std::string axes = NamesOf(mesh_, join_[f]);
     if (factor.kind == FactorKind::kReplicate && !LooksUp(map_, static_cast<size_t>(f)))
-      return Fail(Conflict::kWhole,
-                  fmt::format("it works along a dim that is sharded over {}", axes), owner_[f]);
+      return Fail(
+          Conflict::kWhole,
+          fmt::format("it works along a dim that must be whole, but is sharded over {}", axes),
+          owner_[f]);
     if (out_) return;
     if (LooksUp(map_, static_cast<size_t>(f)))
       return Fail(Conflict::kAmbiguous,
@@ -139,8 +143,8 @@ class Rule {
   void FailDisagree(int32_t f, int32_t other) {
     Projection p = Project(map_, map_.operands[other], *operands_[other].sharding, false);
     Fail(Conflict::kDisagree,
-         fmt::format("one dim is sharded over {} here and over {} there", NamesOf(mesh_, join_[f]),
-                     NamesOf(mesh_, p.axes[f])),
+         fmt::format("operands shard one dim differently: over {} and over {}",
+                     NamesOf(mesh_, join_[f]), NamesOf(mesh_, p.axes[f])),
          owner_[f], other);
   }
 
@@ -172,10 +176,9 @@ class Rule {
       bool dropped = false;
       TensorSharding s = Unproject(map_, dims, axes, mesh_, &dropped);
       if (dropped && !Merge(dims, axes, s))
-        return Fail(
-            Conflict::kWhole,
-            "the new shape joins dims of which a major one is not fully sharded but a minor "
-            "one is: a shard would not be one block");
+        return Fail(Conflict::kWhole,
+                    "the new shape joins dims, and a minor one is sharded but a major one not "
+                    "fully: a shard would not be one block");
       result_.results.push_back(std::move(s));
     }
   }
@@ -334,12 +337,11 @@ class Rule {
     }
     if (!own.empty())
       return Fail(Conflict::kUnreduced,
-                  "both operands are unreduced, and the op is linear in each alone", first, i);
+                  "both operands are unreduced, but the op is linear in one at a time", first, i);
     if (TakesPart(i) && operand.sharding->reduced != unreduced_)
       Fail(Conflict::kUnreduced,
-           fmt::format(
-               "beside an operand that is unreduced over {} the other must be reduced over it",
-               over),
+           fmt::format("if one operand is unreduced over {0}, the other must be reduced over {0}",
+                       over),
            first, i);
   }
 
@@ -372,9 +374,8 @@ class Rule {
       const RuleOperand& operand = operands_[i];
       if (!operand.sharding->reduced.empty() || !TakesPart(i) || operand.shape->empty()) continue;
       Fail(Conflict::kReduced,
-           fmt::format(
-               "beside an operand that is reduced over {} the other must be reduced over it too",
-               NamesOf(mesh_, reduced_)),
+           fmt::format("if one operand is reduced over {0}, the other must be reduced over {0} too",
+                       NamesOf(mesh_, reduced_)),
            first, static_cast<int32_t>(i));
     }
   }
@@ -383,11 +384,11 @@ class Rule {
     if (!map_.traits.product && !Reduces()) {
       if (out_->unreduced != unreduced_ || (!unreduced_.empty() && out_->kind != kind_))
         Fail(Conflict::kUnreduced,
-             fmt::format("out_sharding must be unreduced over what the operand is: {}",
+             fmt::format("out_sharding must be unreduced over the same axes as the operand: {}",
                          NamesOf(mesh_, unreduced_)));
       else if (out_->reduced != reduced_)
         Fail(Conflict::kReduced,
-             fmt::format("out_sharding must be reduced over what the operand is: {}",
+             fmt::format("out_sharding must be reduced over the same axes as the operand: {}",
                          NamesOf(mesh_, reduced_)));
       return;
     }
@@ -415,11 +416,11 @@ class Rule {
     if (!inside || (contracts && allowed != out_->unreduced))
       return Fail(
           Conflict::kUnreduced,
-          fmt::format(
-              "out_sharding is unreduced over {}, but what is reduced here is sharded over {}",
-              NamesOf(mesh_, out_->unreduced), NamesOf(mesh_, allowed)));
+          fmt::format("out_sharding is unreduced over {}, but the reduced dims are sharded over {}",
+                      NamesOf(mesh_, out_->unreduced), NamesOf(mesh_, allowed)));
     if ((reduction_ && *reduction_ != out_->kind) || (!unreduced_.empty() && kind_ != out_->kind))
-      Fail(Conflict::kUnreduced, "out_sharding is unreduced of another kind than this op reduces");
+      Fail(Conflict::kUnreduced,
+           "out_sharding is unreduced by another reduction than that of this op");
   }
 
   const DimMap& map_;

@@ -1,3 +1,4 @@
+// The registry of meshes, the checks of new ones, and the text of a mesh.
 #include "sharding/mesh.h"
 
 #include <fmt/format.h>
@@ -48,13 +49,13 @@ Registry& TheRegistry() {
 void CheckDeviceIds(const std::vector<int64_t>& ids, int64_t size, const char* op, Loc loc) {
   if (static_cast<int64_t>(ids.size()) != size)
     Refuse(op, 5, loc,
-           fmt::format("device_ids has {} entries for a mesh of {} devices", ids.size(), size),
+           fmt::format("device_ids needs {} entries for this mesh, not {}", size, ids.size()),
            "give one id per device, row-major over the axes");
   std::set<int64_t> distinct(ids.begin(), ids.end());
   if (distinct.size() != ids.size() || *distinct.begin() < 0)
     Refuse(op, 6, loc,
            fmt::format("device_ids [{}] are not distinct devices", fmt::join(ids, ", ")),
-           "each device appears once, counted from 0");
+           "name each device once; they are counted from 0");
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, bool is
     MeshAxis& axis = axes[i];
     if (options.mode) axis.mode = *options.mode;
     if (axis.name.empty() || axis.name.find_first_of("\"\\\n ,(){}[]:@") != std::string::npos)
-      Refuse(op, 1, loc, fmt::format("\"{}\" is not a name for an axis", axis.name),
+      Refuse(op, 1, loc, fmt::format("\"{}\" is not a valid name for an axis", axis.name),
              "an axis name is not empty and has no spaces, quotes or brackets");
     for (size_t j = 0; j < i; ++j)
       if (axes[j].name == axis.name)

@@ -1,3 +1,5 @@
+// Compares candidate axes for the factors of an op by their bytes and FLOPs, and takes the
+// cheapest.
 #include "sharding/partition.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Lays the axes of a tensor's dims over their factors, and back.
 #include "sharding/project.h"
 
 #include <numeric>

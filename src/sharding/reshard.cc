@@ -1,3 +1,4 @@
+// The search for a reshard plan: states, moves between them, and Dijkstra by bytes.
 #include "sharding/reshard.h"
 
 #include <absl/container/flat_hash_map.h>

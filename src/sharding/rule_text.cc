@@ -1,3 +1,4 @@
+// Reads rules in Shardy's form and in einsum's, and says where a text is neither.
 #include "sharding/rule_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// What makes a sharding valid on its mesh, and shardings from users' specs.
 #include "sharding/tensor_sharding.h"
 
 #include <fmt/format.h>

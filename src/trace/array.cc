@@ -1,3 +1,4 @@
+// What a trace records of arrays from outside, and refusals of arrays that can no longer be used.
 #include "trace/array.h"
 
 #include <fmt/format.h>

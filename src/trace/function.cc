@@ -1,3 +1,5 @@
+// Traces a function into a program, and turns what regions captured into inputs that all of them
+// have.
 #include "trace/function.h"
 
 #include "trace/scopes.h"

@@ -190,12 +190,13 @@ std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc
   std::string change = ChangeText((statics ? last_alike : last)->given, fresh.given);
   if (change.empty()) change = "the mesh, the dtype scopes or what is donated";
   return fmt::format(
-      "tessera: {}: jit({}) has traced {} programs more than one; last changed: {}\n  {}\n"
-      "  said once for a function; RetraceNotes(false) silences it\n",
+      "tessera: {}: jit({}) has traced {} programs after the first; what changed last: {}\n  {}\n"
+      "  said once per function; RetraceNotes(false) silences it\n",
       base::Where(loc), cache.name, fresh.number, change,
-      statics ? "a value that is no Array is part of the program: make the parameter an Array, or "
-                "pass asarray(value)"
-              : "each combination of types is a program of its own: pad the arguments to few");
+      statics
+          ? "a value that is not an Array is part of the program: make the parameter an Array, or "
+            "pass Array(value)"
+          : "each combination of types is a program of its own: pad the arguments to a few shapes");
 }
 
 std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arguments& arguments) {
@@ -266,7 +267,7 @@ std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves, const ir
     if (const std::optional<Loc>& donated = inputs.back()->donated_at)
       base::ThrowTrace(
           base::Refusal("jit", "captured", base::Where(loc),
-                        fmt::format("the function captured {}, which was donated since",
+                        fmt::format("the function captured {}, which has since been donated",
                                     inputs.back()->type()->text()),
                         {"donated at " + base::Where(*donated),
                          "pass it as an argument instead of capturing it"}));

@@ -1,3 +1,4 @@
+// This thread's current mesh, trace and nesting depth, and the public functions that set meshes up.
 #include "trace/scopes.h"
 
 #include <fmt/format.h>
@@ -32,11 +33,11 @@ MeshDefScope::~MeshDefScope() { current_mesh = old_; }
 
 NestingScope::NestingScope(const char* op, Loc loc) {
   if (nesting >= ir::kMostNested)
-    base::ThrowTrace(
-        base::Refusal(op, "nested", base::Where(loc),
-                      fmt::format("functions are traced inside of one another more than {} deep",
-                                  ir::kMostNested),
-                      {"let a loop do what the levels repeat"}));
+    base::ThrowTrace(base::Refusal(
+        op, "nested", base::Where(loc),
+        fmt::format("functions are traced inside one another more than {} levels deep",
+                    ir::kMostNested),
+        {"write what the levels repeat as a loop"}));
   ++nesting;
 }
 NestingScope::~NestingScope() { --nesting; }
@@ -48,7 +49,7 @@ void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc) {
   if (needed > devices)
     base::ThrowRuntime(base::Refusal(
         op, 7, base::Where(loc),
-        fmt::format("the mesh {} needs {} devices, but there are {}", mesh.text(), needed,
+        fmt::format("the mesh {} needs {} devices; this process has {}", mesh.text(), needed,
                     devices.load()),
         {fmt::format("call SetDeviceCount({}) at the start, or use abstract_mesh", needed)}));
 }
@@ -75,19 +76,19 @@ void SetDeviceCount(int n, Loc loc) {
                                      {std::move(hint)}));
   };
   constexpr int kMost = 1 << 16;
-  if (n < 1) fail(1, fmt::format("a program needs a device, not {}", n), "call SetDeviceCount(8)");
+  if (n < 1)
+    fail(1, fmt::format("a program needs at least one device, not {}", n),
+         "call SetDeviceCount(8)");
   if (n > kMost)
-    fail(2,
-         fmt::format("{} simulated devices are more than this process can keep tables for ({})", n,
-                     kMost),
+    fail(2, fmt::format("{} simulated devices are more than the limit of {}", n, kMost),
          "use abstract_mesh for larger meshes: it needs no devices");
   if (n == trace::devices) return;
   if (trace::current_trace)
     fail(3, "a function is being traced", "set the number of devices at the start");
   if (trace::mesh_scopes > 0) fail(4, "a mesh is in scope", "leave all MeshScopes first");
   if (trace::LiveShardedArrays() > 0)
-    fail(5, fmt::format("{} arrays lie on the present devices", trace::LiveShardedArrays()),
-         "let go of all arrays on meshes first");
+    fail(5, fmt::format("{} arrays still lie on the current devices", trace::LiveShardedArrays()),
+         "destroy all arrays on meshes first");
   trace::devices = n;
 }
 

@@ -1,3 +1,4 @@
+// Compares or rewrites a golden file, and runs a program that must be refused.
 #include "golden.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Which elements count as equal, by dtype and tolerance, and the text of the first that is not.
 #include "suite/compare.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Runs the suite on 8 simulated devices.
 #include <gmock/gmock.h>
 
 #include "tessera/mesh.h"

@@ -23,12 +23,12 @@ constexpr const char* kHead =
     R"(<!-- Written by tests/suite/ops_doc_test.cc; UPDATE_GOLDEN=1 ctest -R suite rewrites it. -->
 # Ops
 
-Every op of program text; `tessera ops NAME` prints one. Under its sentence stand:
+Every op of program text; `tessera ops NAME` prints one. Below its sentence there is:
 
 * an application, from the sample table of the tests;
-* its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then the factors that are reduced, must be whole or are permuted; behind it what Shardy has no words for (`docs/design.md`);
-* in which operands it is linear: together, or each alone. Partial values of sums pass through these; of max and min too where it says so;
-* what a sharded dim does, for each factor. It *stays* where each device works on its part alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in
+* its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then the factors that are reduced, must be whole or are permuted; after it, what Shardy has no words for (`docs/design.md`);
+* the operands in which it is linear, together or each alone. Partial sums pass through these, and partial maxima and minima where it says so;
+* what happens to a sharded dim, for each factor. It *stays* where each device works on its part alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in
   parentheses. What is *refused* over Explicit axes is gathered over Auto axes.
 
 )";

@@ -1,3 +1,4 @@
+// Lists placements: every axis in every dim, whole, or unreduced, each distinct sharding once.
 #include "suite/placements.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Makes random statements over whole numbers, whose sums are exact in any order.
 #include "suite/random_program.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Splits whole tensors into device buffers by their types, and puts results together again.
 #include "suite/run.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Joins the parts of the samples, and fills tensors with the kind of numbers that each sample asks
+// for.
 #include "suite/samples.h"
 
 #include <fmt/format.h>

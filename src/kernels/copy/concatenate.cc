@@ -1,3 +1,4 @@
+// The kernels of concatenate and roll: both join parts of rows.
 #include <memory>
 #include <utility>
 

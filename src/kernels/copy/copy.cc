@@ -1,3 +1,5 @@
+// The kernels over the copy engine: one box, one box whose offsets depend on the device, a whole
+// buffer.
 #include <algorithm>
 #include <cstring>
 #include <memory>

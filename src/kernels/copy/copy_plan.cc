@@ -1,3 +1,4 @@
+// Simplifies a copy's dims and picks its strategy.
 #include "kernels/copy/copy_plan.h"
 
 #include <utility>

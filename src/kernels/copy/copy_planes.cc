@@ -1,3 +1,5 @@
+// The inner loops for one plane of a copy: strided items, and transpositions in blocks that fit the
+// caches.
 #include "kernels/copy/copy_planes.h"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// Streaming copies, fills and transpositions in registers, compiled once per instruction set.
 #include "kernels/copy/copy_simd.h"
 
 #include <algorithm>

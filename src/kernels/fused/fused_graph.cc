@@ -1,3 +1,5 @@
+// Builds the graph of lanes from a fused group: conversions, roundings, and ops that take several
+// steps.
 #include "kernels/fused/fused_graph.h"
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Orders the steps of one fused program so that few values leave the accumulator.
 #include "kernels/fused/fused_write.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The plain-loop blocks themselves, as templates over the lane and the stored dtype.
 #include "kernels/fused/scalar_blocks.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Chooses oneDNN, OpenBLAS or plain loops for each product, and says whether rows may be computed
+// apart.
 #include "kernels/gemm/gemm.h"
 
 #include <algorithm>

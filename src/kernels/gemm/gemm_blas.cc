@@ -1,3 +1,4 @@
+// Loads OpenBLAS without its threads, chooses its core by the CPU, and calls its products.
 #include "kernels/gemm/gemm_blas.h"
 
 #include <dlfcn.h>

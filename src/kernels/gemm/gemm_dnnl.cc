@@ -1,3 +1,4 @@
+// oneDNN's matmul primitives: made once per product, run with memory objects of the calling thread.
 #include "kernels/gemm/gemm_dnnl.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// The kernels of argmax and argmin along one dim.
 #include <algorithm>
 
 #include "base/defaults.h"

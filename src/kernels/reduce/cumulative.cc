@@ -1,3 +1,4 @@
+// The kernels of running reductions along one dim, logsumexp included.
 #include <algorithm>
 #include <cmath>
 #include <limits>

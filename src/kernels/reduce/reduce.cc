@@ -1,3 +1,4 @@
+// Brings a reduction over any dims to one of a few forms, and makes the kernel of that form.
 #include <algorithm>
 
 #include "kernels/reduce/reduce_shape.h"

@@ -1,3 +1,5 @@
+// The kernel of sort by indices, for several operands and keys; one operand alone goes to
+// sort_values.cc.
 #include "kernels/sort/sort.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Sorts keys by Highway's sort, and by std::sort where they are few.
 #include "kernels/sort/sort_keys.h"
 
 #include <hwy/contrib/sort/vqsort.h>

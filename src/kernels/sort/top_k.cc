@@ -1,3 +1,4 @@
+// The kernel of top_k: reads a lane once and keeps its best candidates.
 #include <algorithm>
 #include <cmath>
 #include <memory>

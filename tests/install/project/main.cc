@@ -1,3 +1,4 @@
+// A program outside the repository: it knows only the installed package.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 

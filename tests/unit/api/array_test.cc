@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <limits>
 #include <span>
 #include <sstream>
 
@@ -54,6 +55,10 @@ TEST(Printing, AbbreviatesAndAligns) {
   EXPECT_EQ(Print(arange(2000)), "i32[2000]\n[   0,    1,    2, ..., 1997, 1998, 1999]");
   EXPECT_EQ(Print(zeros({0, 3})), "f32[0,3]\n[]");
   EXPECT_EQ(Print(abstract_array("f32[3]")), "abstract f32[3]");
+}
+
+TEST(Printing, NaNHasNoSign) {
+  EXPECT_EQ(Print(array({-std::numeric_limits<float>::quiet_NaN(), -0.0F})), "f32[2]\n[nan,  -0]");
 }
 
 TEST(HostData, OfAbstractArraysIsRefusedBeforeMemoryIsTaken) {

@@ -195,8 +195,9 @@ TEST_F(CustomOps, AreRefusedWithACounterExample) {
 TEST_F(CustomOps, NeedANewWordAKernelAndARule) {
   GateOp();
   EXPECT_THAT(Refusal({.name = "test_gate", .rule = "b -> b", .kernel = Gate}),
-              HasSubstr("there is an op test_gate already"));
-  EXPECT_THAT(Refusal({.name = "a b", .rule = "b -> b", .kernel = Gate}), HasSubstr("not a word"));
+              HasSubstr("there is already an op test_gate"));
+  EXPECT_THAT(Refusal({.name = "a b", .rule = "b -> b", .kernel = Gate}),
+              HasSubstr("not a valid name"));
   EXPECT_THAT(Refusal({.name = "test_none", .rule = "b -> b"}), HasSubstr("no .kernel"));
   EXPECT_THAT(Refusal({.name = "test_rule", .rule = "b => b", .kernel = Gate}),
               HasSubstr("line 1, column 3"));

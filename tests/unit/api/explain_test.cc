@@ -65,7 +65,8 @@ TEST_F(Explaining, TheOfferedPriorityTurnsTheConflictRound) {
   std::tuple<Array, Array> args{abstract_array("f32[8,8]"), abstract_array("f32[8,8]")};
   std::string text = explain(sum_of(0), args, "sum");
   EXPECT_THAT(text, HasSubstr("[{\"x\", ?}, {?}]>\n"));
-  EXPECT_THAT(text, HasSubstr("to let \"x\" in: .priority(1) for dim 0 in sharding_constraint"));
+  EXPECT_THAT(text,
+              HasSubstr("to let \"x\" in: write .priority(1) for dim 0 in sharding_constraint"));
   EXPECT_THAT(explain(sum_of(1), args, "sum"), HasSubstr("[{?}, {\"x\", ?}]>\n"));
 }
 

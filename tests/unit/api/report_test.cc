@@ -195,7 +195,7 @@ TEST(Policy, NamesEveryViolationAtOnce) {
     EXPECT_EQ(e.label(), "CommPolicy.C1");
     EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("all_reduce over model"),
                                          testing::HasSubstr("all_to_all over data"),
-                                         testing::HasSubstr("3 times")));
+                                         testing::HasSubstr("3 violations")));
   }
 }
 

@@ -1,3 +1,4 @@
+// Promotion of dtypes, scopes of default dtypes, and the conversions of f16 and bf16.
 #include "tessera/dtype.h"
 
 #include <gmock/gmock.h>

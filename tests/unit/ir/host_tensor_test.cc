@@ -1,3 +1,4 @@
+// Numbers stored in host tensors are rounded once.
 #include "ir/host_tensor.h"
 
 #include <gtest/gtest.h>

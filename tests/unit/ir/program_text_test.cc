@@ -277,7 +277,7 @@ TEST(ProgramText, RegionsNestToADepth) {
     Parse(text + end);
     ADD_FAILURE() << "not refused";
   } catch (const RuntimeError& e) {
-    EXPECT_THAT(e.reason(), testing::HasSubstr("nested too deeply"));
+    EXPECT_THAT(e.reason(), testing::HasSubstr("nested more than 64 levels deep"));
   }
 }
 

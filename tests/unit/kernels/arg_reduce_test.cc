@@ -1,3 +1,4 @@
+// argmax and argmin kernels against a loop, with NaN and zeros of both signs.
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

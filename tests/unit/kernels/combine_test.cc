@@ -1,3 +1,4 @@
+// The functions that combine buffers in reducing exchanges, against a loop in every dtype.
 #include <gmock/gmock.h>
 
 #include <bit>

@@ -1,3 +1,4 @@
+// The kernels of concatenate and roll against copies row by row.
 #include <gmock/gmock.h>
 
 #include <cstring>

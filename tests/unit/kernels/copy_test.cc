@@ -1,3 +1,4 @@
+// The copy engine against its contract, element by element, for every item size and strategy.
 #include <gmock/gmock.h>
 
 #include <numeric>

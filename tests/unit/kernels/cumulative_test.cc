@@ -1,3 +1,4 @@
+// Kernels of running reductions against a loop, with overflow, NaN and wrapping integers.
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

@@ -1,3 +1,4 @@
+// dot_general's kernels against a loop in double, for any order of dims and several threads.
 #include <algorithm>
 #include <thread>
 

@@ -1,3 +1,4 @@
+// Kernels that read and write a window at starts known at run time, which are clamped.
 #include <gmock/gmock.h>
 
 #include "unit/kernels/copy_test_util.h"

@@ -1,3 +1,4 @@
+// Fused groups against their nodes run one by one, bit for bit: random groups and row programs.
 #include <cmath>
 #include <functional>
 

@@ -1,3 +1,5 @@
+// Single elementwise functions and conversions in fused kernels, against libm and integer
+// arithmetic.
 #include <cmath>
 #include <functional>
 

@@ -1,3 +1,4 @@
+// The kernel of iota in every dtype, with and without offsets per device.
 #include <gmock/gmock.h>
 
 #include "unit/kernels/copy_test_util.h"

@@ -1,3 +1,4 @@
+// Reduction kernels against a loop in double, for every form, dtype and special value.
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

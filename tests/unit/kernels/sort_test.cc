@@ -1,3 +1,4 @@
+// Kernels of sort against std::stable_sort, with several keys and passengers.
 #include <gmock/gmock.h>
 
 #include <algorithm>

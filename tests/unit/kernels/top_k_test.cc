@@ -1,3 +1,4 @@
+// The kernel of top_k against a full sort, in every dtype and order of its input.
 #include <gmock/gmock.h>
 
 #include <algorithm>

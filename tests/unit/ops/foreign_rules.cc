@@ -1,3 +1,4 @@
+// Builds the maps of gather, scatter, convolution and other StableHLO ops from their attributes.
 #include "unit/ops/foreign_rules.h"
 
 #include "ops/rule_builder.h"

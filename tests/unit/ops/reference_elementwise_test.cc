@@ -1,3 +1,4 @@
+// Reference functions of elementwise ops against numbers worked out elsewhere.
 #include "plan/fused.h"
 #include "unit/ops/reference_test_util.h"
 

@@ -61,10 +61,10 @@ z: <@mesh, [{?}, {"a", ?}]>
   dim 1 has "a", given by op 1
     forward through op 2 to dim 1 of y (round 3: dims of operands and results)
     forward through op 3 to dim 1 of z (round 3: dims of operands and results)
-  dim 0 of y did not get "a" from c, its neighbour in op 2
-    there it was given by op 0
+  dim 0 of y did not get "a" from c through op 2
+    c has it, given by op 0
     "a" already shards dim 1, given by op 1
-    to let "a" in: .priority(1) for dim 1 in op 1
+    to let "a" in: write .priority(1) for dim 1 in op 1
 )");
 }
 
@@ -73,10 +73,10 @@ TEST(Explain, OffersPrioritiesThatWork) {
 z: <@mesh, [{"a", ?}, {?}]>
   dim 0 has "a", given by op 0
     forward through op 2 to dim 0 of z (round 1: early, used once)
-  dim 1 of z did not get "a" from d, its neighbour in op 2
-    there it was given by op 1, priority 2
+  dim 1 of z did not get "a" from d through op 2
+    d has it, given by op 1, priority 2
     "a" already shards dim 0, given by op 0
-    to let "a" in: .priority(3) for dim 0 in op 0
+    to let "a" in: write .priority(3) for dim 0 in op 0
 )");
   EXPECT_EQ(Explained("two dims in the way", "z"), R"(
 z: <@mesh, [{"a", ?}, {"b", ?}]>
@@ -84,11 +84,11 @@ z: <@mesh, [{"a", ?}, {"b", ?}]>
     forward through op 2 to dim 0 of z (round 1: early, used once)
   dim 1 has "b", given by op 0
     forward through op 2 to dim 1 of z (round 1: early, used once)
-  dim 1 of z did not get "a" from d, its neighbour in op 2
-    there it was given by op 1, priority 1
+  dim 1 of z did not get "a" from d through op 2
+    d has it, given by op 1, priority 1
     "a" already shards dim 0, given by op 0
     "b" already shards this dim, given by op 0
-    to let "a" in: .priority(2) for dim 0 in op 0 and .priority(2) for dim 1 in op 0
+    to let "a" in: write .priority(2) for dim 0 in op 0 and .priority(2) for dim 1 in op 0
 )");
 }
 
@@ -97,10 +97,10 @@ TEST(Explain, ArgumentsHaveNoPriorityToChange) {
 z: <@mesh, [{"a", ?}, {?}]>
   dim 0 has "a", given by the declared sharding of x
     forward through op 0 to dim 0 of z (round 1: early, used once)
-  dim 1 of z did not get "a" from y, its neighbour in op 0
-    there it was given by the declared sharding of y
+  dim 1 of z did not get "a" from y through op 0
+    y has it, given by the declared sharding of y
     "a" already shards dim 0, given by the declared sharding of x
-    no other priority of these would change that
+    no other priorities would let it in
 )");
 }
 
@@ -125,12 +125,12 @@ x12: <@mesh, [{"a", ?}]>
 TEST(Explain, OffersToOpenADimOnlyToWhomThatHelps) {
   EXPECT_EQ(Explained("a closed dim that two want", "c"), R"(
 c: <@mesh, [{}, {?}]>
-  dim 0 of c did not get "a" from x, its neighbour in op 0
-    there it was given by the declared sharding of x
+  dim 0 of c did not get "a" from x through op 0
+    x has it, given by the declared sharding of x
     the dim is closed by op 0
     to let "a" in: write Open(...) for dim 0 in op 0
-  dim 0 of c did not get "b" from u, its neighbour in op 1
-    there it was given by the declared sharding of u
+  dim 0 of c did not get "b" from u through op 1
+    u has it, given by the declared sharding of u
     the dim is closed by op 0
 )");
 }
@@ -141,8 +141,8 @@ TEST(Explain, SaysWhatAValueWithoutAShardingLacks) {
   basic.stop_after = Stage::kBasic;
   EXPECT_EQ(Explained("one that is closed holds all back", "z", basic), R"(
 z: no sharding: whole everywhere
-  dim 0 of z did not get "a" from x, its neighbour in op 0
-    there it was given by the declared sharding of x
+  dim 0 of z did not get "a" from x through op 0
+    x has it, given by the declared sharding of x
     the neighbours of this dim disagree: a constraint on it would decide
 )");
 }
@@ -150,9 +150,9 @@ z: no sharding: whole everywhere
 TEST(Explain, WarnsOfAClosedConstraintOnOneOfSeveralUses) {
   EXPECT_EQ(Explained("one use is closed", "y"), R"(
 y: <@mesh, [{}, {}]>
-  op 1 is one of 3 uses; as it is closed, it holds for the value itself, whatever the other uses want; with an Open(...) dim it would only ask
-  dim 0 of y did not get "a" from x, its neighbour in op 0
-    there it was given by the declared sharding of x
+  op 1 is one of 3 uses; being closed, it decides for the value itself, whatever the other uses want; with an Open(...) dim it would be a request
+  dim 0 of y did not get "a" from x through op 0
+    x has it, given by the declared sharding of x
     the dim is closed by op 1
     to let "a" in: write Open(...) for dim 0 in op 1
 )");
@@ -161,12 +161,12 @@ y: <@mesh, [{}, {}]>
 TEST(Explain, ClosedDimsAndReplicatedAxesSayHowToOpenThem) {
   EXPECT_EQ(Explained("a closed dim and a replicated axis", "c"), R"(
 c: <@mesh, [{}, {?}], replicated={"b"}>
-  dim 0 of c did not get "a" from y, its neighbour in op 1
-    there it was given by the declared sharding of x
+  dim 0 of c did not get "a" from y through op 1
+    y has it, given by the declared sharding of x
     the dim is closed by op 1
     to let "a" in: write Open(...) for dim 0 in op 1
-  dim 1 of c did not get "b" from y, its neighbour in op 1
-    there it was given by the declared sharding of x
+  dim 1 of c did not get "b" from y through op 1
+    y has it, given by the declared sharding of x
     c must stay replicated over "b": leave it out of replicated(...)
 )");
 }

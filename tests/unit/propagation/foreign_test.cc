@@ -167,12 +167,12 @@ TEST(Foreign, ExplanationsSpeakOfWhatAGraphHas) {
   EXPECT_EQ(done.explain(carry),
             "carry: <@mesh, [{\"x\", ?}]>\n"
             "  dim 0 has \"x\", given by the declared sharding of carry at model.f90:3\n"
-            "  dim 0 of carry did not get \"y\" from next, its neighbour in the data-flow edge to "
+            "  dim 0 of carry did not get \"y\" from next through the data-flow edge to "
             "carry at model.f90:5\n"
-            "    there it was given by the declared sharding of next\n"
+            "    next has it, given by the declared sharding of next\n"
             "    \"x\" already shards this dim, given by the declared sharding of carry at "
             "model.f90:3\n"
-            "    no other priority of these would change that\n");
+            "    no other priorities would let it in\n");
 }
 
 // What shard_map is: inside, each device has its own part over x, and y is propagated as ever.

@@ -1,3 +1,4 @@
+// Reads the small programs of the golden files, with the shardings expected of each value.
 #include "unit/propagation/golden.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// What a partial value is on both sides of a manual region's border.
 #include "propagation/manual.h"
 
 #include <gmock/gmock.h>

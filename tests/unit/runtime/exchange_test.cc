@@ -1,3 +1,4 @@
+// Exchanges of every kind against a loop, for every size of team.
 #include "runtime/exchange.h"
 
 #include <gmock/gmock.h>

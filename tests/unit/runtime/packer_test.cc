@@ -1,3 +1,4 @@
+// The packer: blocks that live at the same time never overlap, and holes are reused.
 #include "runtime/packer.h"
 
 #include <gmock/gmock.h>

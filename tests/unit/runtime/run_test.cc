@@ -1,3 +1,4 @@
+// Runs of hand-made plans: layouts, donated inputs, reuse of memory, and equal bits for any team.
 #include <gmock/gmock.h>
 
 #include <algorithm>

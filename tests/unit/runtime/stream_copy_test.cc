@@ -1,3 +1,4 @@
+// Streaming copies of any length and alignment.
 #include "runtime/stream_copy.h"
 
 #include <gmock/gmock.h>

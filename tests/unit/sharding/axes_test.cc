@@ -1,3 +1,4 @@
+// Relations of parts of axes, and their laws on random cuts.
 #include <fmt/format.h>
 
 #include "fuzz.h"

@@ -139,7 +139,7 @@ TEST(MeshText, RefusesWhatIsNoMesh) {
       {R"(<["x"=0]>)", "has size 0"},
       {R"(<["x"=-2]>)", "has size -2"},
       {R"(<["x"=2, "x"=2]>)", "given twice"},
-      {R"(<[""=2]>)", "not a name"},
+      {R"(<[""=2]>)", "not a valid name"},
       {R"(<["x"=2], device_ids=[0]>)", ""},
       {R"(<["x"=2], device_ids=[0, 0]>)", ""},
       {R"(<["x"=2], device_ids=[-1, 0]>)", ""},

@@ -1,0 +1,126 @@
+// Options of the array functions of ops.h. All fields have defaults: write
+// {.keepdims = true, .out_sharding = P()}.
+#pragma once
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "tessera/array.h"
+
+namespace tessera {
+
+struct CreateOptions {
+  DType dtype = {};
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct EyeOptions {
+  DType dtype = {};
+  std::optional<PartitionSpec> out_sharding = {};
+  std::optional<int64_t> columns = {};  // as many as rows
+  int64_t diagonal = 0;                 // above the main one; negative: below
+};
+struct LinspaceOptions {
+  DType dtype = {};
+  std::optional<PartitionSpec> out_sharding = {};
+  bool endpoint = true;  // the last number is hi
+};
+struct ArrayOptions {
+  DType dtype = {};
+  std::optional<Shape> shape = {};
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct LogspaceOptions {
+  DType dtype = {};
+  bool endpoint = true;  // the last number is base^hi
+  double base = 10;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct MeshgridOptions {
+  std::string_view indexing = "xy";  // the first two arrays vary along dims 1 and 0; "ij": 0 and 1
+  bool sparse = false;               // dims along which an array is repeated have size 1
+  std::optional<PartitionSpec> out_sharding = {};  // of every result
+};
+struct RoundOptions {
+  bool away_from_zero = false;  // of ties; else to even
+  int decimals = 0;             // digits kept behind the point; negative: zeros before it
+};
+struct NanToNumOptions {
+  double nan = 0;                     // what stands for NaN
+  std::optional<double> posinf = {};  // for inf; the dtype's largest number
+  std::optional<double> neginf = {};  // for -inf; the dtype's lowest number
+};
+struct CloseOptions {
+  double rtol = 1e-5, atol = 1e-8;
+  bool equal_nan = false;  // NaN is close to NaN
+};
+struct EqualOptions {
+  bool equal_nan = false;  // NaN equals NaN
+};
+struct GeluOptions {
+  bool approximate = true;  // by tanh
+};
+struct ReduceOptions {
+  DType dtype = {};
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct VarOptions {
+  DType dtype = {};
+  bool keepdims = false;
+  double ddof = 0;  // divide by n - ddof
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct NormOptions {
+  std::optional<double> ord = {};  // 2 of vectors, Frobenius of matrices
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct AverageOptions {
+  Array weights = {};  // shaped like x, or like its averaged dims in the order named; else all 1
+  bool keepdims = false;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct DiffOptions {
+  int64_t n = 1;                    // how many times
+  Array prepend = {}, append = {};  // joined to x before; a scalar is one row
+};
+struct DiagonalOptions {
+  int64_t offset = 0;  // above the main diagonal; negative: below
+  int dim1 = 0, dim2 = 1;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct TraceOptions {
+  DType dtype = {};
+  int64_t offset = 0;  // above the main diagonal; negative: below
+  int dim1 = 0, dim2 = 1;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct ArgOptions {
+  DType dtype = {};
+  bool keepdims = false;
+};
+struct CumOptions {
+  bool reverse = false;
+};
+struct DotOptions {
+  DType dtype = {};  // of the result; also what products are summed in
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct DotDims {
+  std::vector<int64_t> lhs_contract = {}, rhs_contract = {}, lhs_batch = {}, rhs_batch = {};
+};
+struct SortOptions {
+  bool descending = false;
+  bool stable = true;
+  int num_keys = 1;  // sort by the first num_keys operands
+};
+struct OneHotOptions {
+  DType dtype = {};
+  int dim = -1;  // where the new dim goes
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct LayerNormOptions {
+  double epsilon = 1e-5;
+};
+
+}  // namespace tessera
