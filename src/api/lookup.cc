@@ -24,7 +24,8 @@ std::vector<Array> Summed(std::vector<Array> operands, const std::optional<Parti
 
 Array FromEnd(const Array& indices, int64_t size, Call call) {
   DType t = TypeOf(indices)->dtype();
-  if (!t.is_integer()) FailDType(call, 15, fmt::format("indices are integers, not {}", t.name()));
+  if (!t.is_integer())
+    FailDType(call, 15, fmt::format("indices must be integers, not {}", t.name()));
   if (!t.is_signed()) return indices;
   DType wide = t.size() < 4 ? i32 : t;  // the size must fit
   Array i = Convert(indices, wide, call);

@@ -15,7 +15,8 @@ std::vector<ShapeAndDType> SelectType(const TypeCall& c) {
   CheckCount(c, 3);
   CheckSameDType(c, 1);
   DType which = c.operands[0]->dtype();
-  if (!which.is_bool()) c.FailDType(14, fmt::format("the selector is bool, not {}", which.name()));
+  if (!which.is_bool())
+    c.FailDType(14, fmt::format("the selector must be bool, not {}", which.name()));
   if (c.operands[1]->shape() != c.operands[2]->shape())
     c.FailShape(
         16, fmt::format("cases have different shapes, {} and {}", ShapeText(c.operands[1]->shape()),

@@ -44,7 +44,7 @@ inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
 // C15: an index operand is an integer.
 inline void CheckInteger(const TypeCall& c, size_t i) {
   if (!c.operands[i]->dtype().is_integer())
-    c.FailDType(15, fmt::format("indices are integers, not {}", c.operands[i]->dtype().name()));
+    c.FailDType(15, fmt::format("indices must be integers, not {}", c.operands[i]->dtype().name()));
 }
 
 template <class V>

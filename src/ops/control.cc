@@ -65,7 +65,7 @@ std::vector<ShapeAndDType> WhileType(const TypeCall& c) {
   CheckArity(c, 1, n, n - constants);
   const ir::Type& predicate = *c.regions[0]->type(c.regions[0]->outputs[0]);
   if (!IsScalar(predicate) || !predicate.dtype().is_bool())
-    c.FailDType(16, fmt::format("the condition is a scalar bool, not {}", predicate.text()));
+    c.FailDType(16, fmt::format("the condition must be a scalar bool, not {}", predicate.text()));
   return {};
 }
 
@@ -109,7 +109,8 @@ std::vector<ShapeAndDType> CondType(const TypeCall& c) {
   CheckRegionCount(c, 2);
   CheckBranches(c);
   if (!IsScalar(*c.operands[0]) || !c.operands[0]->dtype().is_bool())
-    c.FailDType(16, fmt::format("the predicate is a scalar bool, not {}", c.operands[0]->text()));
+    c.FailDType(16,
+                fmt::format("the predicate must be a scalar bool, not {}", c.operands[0]->text()));
   return {};
 }
 
@@ -117,7 +118,8 @@ std::vector<ShapeAndDType> SwitchType(const TypeCall& c) {
   if (c.regions.empty()) c.FailShape(12, "it has 1 region or more, not 0");
   CheckBranches(c);
   if (!IsScalar(*c.operands[0]) || !c.operands[0]->dtype().is_integer())
-    c.FailDType(16, fmt::format("the index is a scalar integer, not {}", c.operands[0]->text()));
+    c.FailDType(16,
+                fmt::format("the index must be a scalar integer, not {}", c.operands[0]->text()));
   return {};
 }
 

@@ -225,7 +225,7 @@ class Trial {
       std::vector<ir::HostTensor> made = Compute(d_, Shards(part));
       for (size_t r = 0; r < made.size(); ++r) {
         if (made[r].shape != part.LocalShape(map_.results[r], whole_[r].shape))
-          return fmt::format("result {} of a shard has shape {}", r, ShapeText(made[r].shape));
+          return fmt::format("result {} of one shard has shape {}", r, ShapeText(made[r].shape));
         part.ForEach(map_.results[r], whole_[r].shape, [&](int64_t at, int64_t i) {
           auto k = static_cast<size_t>(at);
           double v = Value(made[r], i);
@@ -259,7 +259,7 @@ class Trial {
             whole_[r].dtype.is_floating() ? 1e-2 / (whole_[r].dtype.size() >= 4 ? 1000 : 1) : 0;
         if (std::abs(want - have) <= tolerance * (1 + std::abs(want))) continue;
         if (std::isnan(want) && std::isnan(have)) continue;
-        return fmt::format("element {} of result {} is {:.6g}, but {:.6g} of the whole",
+        return fmt::format("element {} of result {} is {:.6g}, but {:.6g} when computed whole",
                            ShapeText(ir::CoordsOf(whole_[r].shape, i)), r, have, want);
       }
     return {};
@@ -310,8 +310,8 @@ std::string CheckRule(CustomDef& def, Loc loc) {
       std::string difference = trial.Run(static_cast<int32_t>(f));
       const std::string& name = names[f];
       if (!difference.empty())
-        return fmt::format("with {} over 2 shards, {}, in {}", name, difference, dtype.name());
-      def.report += fmt::format("{} over 2 shards of {}: as the whole\n", name, dtype.name());
+        return fmt::format("with {} in 2 shards, {}, in {}", name, difference, dtype.name());
+      def.report += fmt::format("{} in 2 shards, of {}: the same as whole\n", name, dtype.name());
     }
   }
   return {};

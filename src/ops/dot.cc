@@ -173,16 +173,16 @@ std::vector<ShapeAndDType> TridiagonalType(const TypeCall& c) {
   CheckCount(c, 4);
   CheckSameDType(c);
   DType t = c.operands[0]->dtype();
-  if (t != f32 && t != f64) c.FailDType(14, fmt::format("it solves f32 and f64, not {}", t.name()));
+  if (t != f32 && t != f64) c.FailDType(14, fmt::format("it takes f32 and f64, not {}", t.name()));
   const Shape &d = c.operands[1]->shape(), &b = c.operands[3]->shape();
-  if (d.empty()) c.FailShape(17, "a diagonal has one dim or more, not []");
+  if (d.empty()) c.FailShape(17, "a diagonal must have one dim or more, not the shape []");
   for (size_t i : {0, 2})
     if (c.operands[i]->shape() != d)
       c.FailShape(17, fmt::format("diagonals have different shapes, {} and {}",
                                   ShapeText(c.operands[i]->shape()), ShapeText(d)));
   if (b.size() != d.size() + 1 || !std::equal(d.begin(), d.end(), b.begin()))
-    c.FailShape(18, fmt::format("b has shape {}, which is not that of the diagonals, {}, and one "
-                                "dim more",
+    c.FailShape(18, fmt::format("b has shape {}; it must have the shape of the diagonals, {}, "
+                                "and one dim more",
                                 ShapeText(b), ShapeText(d)));
   return {{b, t}};
 }

@@ -91,7 +91,7 @@ std::vector<ShapeAndDType> TopKType(const TypeCall& c) {
   Shape shape = c.operands[0]->shape();
   if (shape.empty()) c.FailShape(17, "a scalar has no dim to choose along");
   if (k < 0 || k > shape.back())
-    c.FailShape(18, fmt::format("the {} largest of {} elements do not exist", k, shape.back()));
+    c.FailShape(18, fmt::format("k is {}, but the last dim has {} elements", k, shape.back()));
   shape.back() = k;
   return {{shape, c.operands[0]->dtype()}, {shape, i32}};
 }

@@ -30,9 +30,9 @@ std::vector<ShapeAndDType> IotaType(const TypeCall& c) {
   CheckCount(c, 0);
   if (!c.wanted) c.FailShape(17, "the shape is not given");
   const auto& dim = ir::As<IotaParams>(c.params).dim;
-  if (dim.size() != 1) c.FailShape(12, "one dim is to be counted along");
+  if (dim.size() != 1) c.FailShape(12, "it counts along one dim");
   CheckDims(c, dim, static_cast<int64_t>(c.wanted->shape.size()));
-  if (c.wanted->dtype.is_bool()) c.FailDType(18, "bool does not count");
+  if (c.wanted->dtype.is_bool()) c.FailDType(18, "bools cannot count");
   return {*c.wanted};
 }
 

@@ -56,8 +56,10 @@ std::vector<ShapeAndDType> SliceType(const TypeCall& c) {
   const Shape& from = c.operands[0]->shape();
   if (p.starts.size() != from.size() || p.limits.size() != from.size() ||
       p.strides.size() != from.size())
-    c.FailShape(17, fmt::format("an array of rank {} needs as many starts, limits and strides",
-                                from.size()));
+    c.FailShape(17,
+                fmt::format("the array has rank {}, but the numbers of starts, limits and strides "
+                            "are {}, {} and {}",
+                            from.size(), p.starts.size(), p.limits.size(), p.strides.size()));
   Shape shape;
   for (size_t d = 0; d < from.size(); ++d) {
     if (p.starts[d] < 0 || p.limits[d] > from[d] || p.starts[d] > p.limits[d] || p.strides[d] < 1)
@@ -116,8 +118,9 @@ std::vector<ShapeAndDType> PadType(const TypeCall& c) {
   const Shape& from = c.operands[0]->shape();
   if (p.low.size() != from.size() || p.high.size() != from.size() ||
       p.interior.size() != from.size())
-    c.FailShape(17, fmt::format("an array of rank {} needs as many paddings", from.size()));
-  if (c.operands[1]->rank() != 0) c.FailShape(18, "the padding value is a scalar");
+    c.FailShape(17, fmt::format("the array has rank {}, but the number of paddings is {}",
+                                from.size(), p.low.size()));
+  if (c.operands[1]->rank() != 0) c.FailShape(18, "the padding value must be a scalar");
   Shape shape;
   for (size_t d = 0; d < from.size(); ++d) {
     int64_t between = 0, size = 0;
@@ -128,8 +131,10 @@ std::vector<ShapeAndDType> PadType(const TypeCall& c) {
         !__builtin_add_overflow(size, p.low[d], &size) &&
         !__builtin_add_overflow(size, p.high[d], &size);
     if (!fits || size < 0)
-      c.FailShape(19, fmt::format("padding {}, {} and {} between does not fit dim {} of size {}",
-                                  p.low[d], p.high[d], p.interior[d], d, from[d]));
+      c.FailShape(
+          19,
+          fmt::format("padding with low {}, high {} and interior {} does not fit dim {} of size {}",
+                      p.low[d], p.high[d], p.interior[d], d, from[d]));
     shape.push_back(size);
   }
   return {{shape, c.operands[0]->dtype()}};
@@ -326,7 +331,7 @@ std::vector<ShapeAndDType> RollType(const TypeCall& c) {
   CheckDims(c, p.dim, c.operands[0]->rank());
   int64_t size = c.operands[0]->shape()[static_cast<size_t>(p.dim[0])];
   if (p.shift < 0 || p.shift > std::max<int64_t>(size - 1, 0))
-    c.FailShape(17, fmt::format("a dim of size {} is rolled by 0 to {}, not by {}", size,
+    c.FailShape(17, fmt::format("a dim of size {} can be rolled by 0 to {}, not by {}", size,
                                 std::max<int64_t>(size - 1, 0), p.shift));
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
@@ -365,7 +370,7 @@ void CheckStarts(const TypeCall& c, size_t first) {
                                 c.operands.size() - std::min(first, c.operands.size())));
   for (size_t i = first; i < c.operands.size(); ++i) {
     CheckInteger(c, i);
-    if (c.operands[i]->rank() != 0) c.FailShape(17, "start indices are scalars");
+    if (c.operands[i]->rank() != 0) c.FailShape(17, "start indices must be scalars");
   }
   CheckSameDType(c, first < c.operands.size() ? first : 0);
 }

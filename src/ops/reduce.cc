@@ -222,7 +222,7 @@ std::vector<ShapeAndDType> ArgType(const TypeCall& c) {
                 fmt::format("dim {} is empty: there is no largest or smallest element", dim[0]));
   DType index = c.wanted ? c.wanted->dtype : i32;
   if (!index.is_integer())
-    c.FailDType(19, fmt::format("indices are integers, not {}", index.name()));
+    c.FailDType(19, fmt::format("indices must be integers, not {}", index.name()));
   return {{Without(c.operands[0]->shape(), dim), index}};
 }
 

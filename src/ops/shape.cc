@@ -39,8 +39,8 @@ std::vector<ShapeAndDType> TransposeType(const TypeCall& c) {
   const Shape& from = c.operands[0]->shape();
   CheckDims(c, perm, c.operands[0]->rank());
   if (perm.size() != from.size())
-    c.FailShape(17,
-                fmt::format("the permutation has {} dims, the array {}", perm.size(), from.size()));
+    c.FailShape(17, fmt::format("the permutation must name all {1} dims of the array, not {0}",
+                                perm.size(), from.size()));
   Shape shape;
   for (int64_t d : perm) shape.push_back(from[static_cast<size_t>(d)]);
   return {{shape, c.operands[0]->dtype()}};
@@ -90,10 +90,9 @@ std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
   const Shape &from = c.operands[0]->shape(), &to = c.wanted->shape;
   CheckDims(c, dims, static_cast<int64_t>(to.size()));
   if (dims.size() != from.size() || !std::is_sorted(dims.begin(), dims.end()))
-    c.FailShape(
-        18,
-        fmt::format("the {} dims of the operand need as many ascending dims of the result, not {}",
-                    from.size(), ShapeText(dims)));
+    c.FailShape(18, fmt::format("each of the {} dims of the operand needs a dim of the result, in "
+                                "ascending order, not {}",
+                                from.size(), ShapeText(dims)));
   for (size_t d = 0; d < from.size(); ++d) {
     int64_t size = to[static_cast<size_t>(dims[d])];
     if (from[d] != size && from[d] != 1)
@@ -153,7 +152,7 @@ std::vector<ShapeAndDType> BitcastType(const TypeCall& c) {
   if (!c.wanted || c.wanted->dtype.is_default()) c.FailDType(17, "the dtype is not given");
   DType from = c.operands[0]->dtype(), to = c.wanted->dtype;
   if (from.is_bool() != to.is_bool())
-    c.FailDType(19, "the bits of bool are not those of another dtype");
+    c.FailDType(19, "bool cannot be bitcast to or from another dtype");
   Shape shape = c.operands[0]->shape();
   if (from.size() > to.size()) shape.push_back(from.size() / to.size());
   if (from.size() < to.size()) {

@@ -1,3 +1,4 @@
+// Reads the operands and attributes of a call from its JSON.
 #include "call.h"
 
 #include <map>

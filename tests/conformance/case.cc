@@ -1,3 +1,4 @@
+// Reads a file of cases, one JSON object per line.
 #include "case.h"
 
 #include <algorithm>

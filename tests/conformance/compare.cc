@@ -1,3 +1,4 @@
+// Compares integers, bools and floats with those expected, within the bounds of the dtype.
 #include "compare.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Recognises, case by case, the families of programs that only the library accepts.
 #include "families.h"
 
 #include <algorithm>

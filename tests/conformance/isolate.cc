@@ -1,3 +1,4 @@
+// Forks a child for a run of cases, and starts another after the case at which it died.
 #include "isolate.h"
 
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// Holds the values of a case by name and calls ops on them.
 #include "machine.h"
 
 #include <stdexcept>

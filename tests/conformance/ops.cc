@@ -1,3 +1,4 @@
+// Joins the tables of ops, and applies one by its name.
 #include "ops.h"
 
 #include <optional>

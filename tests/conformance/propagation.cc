@@ -1,3 +1,4 @@
+// Compares propagated shardings and op rules with those recorded, value by value.
 #include "propagation.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Builds the graph of a case: its values, ops, constraints and regions.
 #include "propagation_graph.h"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// Makes the params of our ops from recorded attributes, and infers shapes of results.
 #include "propagation_ops.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Loads the allowed differences of rules and finds the one that explains a case.
 #include "rule_differences.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Compares traced types, refusals and collectives with those recorded.
 #include "typing.h"
 
 #include <optional>

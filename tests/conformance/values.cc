@@ -1,3 +1,4 @@
+// Builds arguments from recorded numbers, and compares results on one device and on a mesh.
 #include "values.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// The kernels of dynamic_slice and dynamic_update_slice: windows whose starts are known at run
+// time.
 #include <memory>
 #include <utility>
 

@@ -1,3 +1,4 @@
+// The kernel of iota: runs of counted numbers, from an offset per device.
 #include <limits>
 #include <memory>
 #include <utility>

@@ -165,8 +165,8 @@ TEST_F(CustomOps, KeepTheirNameInProgramText) {
 
 TEST_F(CustomOps, SayWhatWasChecked) {
   EXPECT_EQ(RowMaxOp().report(),
-            "b over 2 shards of f32: as the whole\n"
-            "h over 2 shards of f32: as the whole\n");
+            "b in 2 shards, of f32: the same as whole\n"
+            "h in 2 shards, of f32: the same as whole\n");
 }
 
 std::string Refusal(OpDefinition definition) {
@@ -185,11 +185,11 @@ TEST_F(CustomOps, AreRefusedWithACounterExample) {
   };
   EXPECT_THAT(
       Refusal({.name = "test_first", .rule = "b -> b", .kernel = first}),
-      HasSubstr("the rule \"b -> b\" is wrong: with b over 2 shards, element [2] of result 0"));
+      HasSubstr("the rule \"b -> b\" is wrong: with b in 2 shards, element [2] of result 0"));
   EXPECT_EQ(Refusal({.name = "test_first", .rule = "b -> b need_replication={b}", .kernel = first}),
             "registered");
   EXPECT_THAT(Refusal({.name = "test_max", .rule = "b h -> b", .kernel = RowMax}),
-              HasSubstr("with h over 2 shards"));
+              HasSubstr("with h in 2 shards"));
 }
 
 TEST_F(CustomOps, NeedANewWordAKernelAndARule) {

@@ -1,0 +1,61 @@
+// What grad, jvp and vjp refuse: one clear error each, and a library that is usable afterwards.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <functional>
+
+#include "golden.h"
+
+namespace tessera {
+namespace {
+
+struct Case {
+  const char* name;
+  std::function<void()> program;
+};
+
+const std::vector<Case>& Cases() {
+  static const std::vector<Case> cases = {
+      {"not_scalar", [] { grad([](Array x) { return x * 2; })(ones({3})); }},
+      {"not_floating", [] { grad([](Array x) { return sum(x).astype(i32); })(ones({3})); }},
+      {"integer_argument",
+       [] {
+         grad([](Array x) { return sum(x * 2.0f); })(array({1, 2}));
+       }},
+      {"no_arrays", [] { grad([](int n, Array x) { return sum(x) * n; })(3, ones({2})); }},
+      {"no_derivative", [] { grad([](Array x) { return sum(nextafter(x, 2 * x)); })(ones({3})); }},
+      {"while_in_reverse",
+       [] {
+         grad([](Array x) {
+           return while_loop([](Array v) { return v < 9.f; }, [](Array v) { return v * v; }, x);
+         })(2.0);
+       }},
+      {"item_inside", [] { grad([](Array x) { return x * x.item<float>(); })(2.0); }},
+      {"updates_named_twice",
+       [] {
+         grad([](Array u) { return sum(ones({4}).at(array({1, 1})).multiply(u)); })(ones({2}));
+       }},
+      {"tangent_shape", [] { jvp([](Array x) { return x * 2; }, ones({3}), ones({4})); }},
+      {"cotangent_dtype",
+       [] {
+         auto [out, pullback] = vjp([](Array x) { return x * 2; }, ones({3}));
+         pullback(array({1, 2, 3}));
+       }},
+  };
+  return cases;
+}
+
+class GradientErrors : public testing::TestWithParam<size_t> {};
+
+TEST_P(GradientErrors, AreClear) {
+  const Case& c = Cases()[GetParam()];
+  ExpectRefused(std::string("gradient_") + c.name, c.program);
+  ExpectUsable();
+  EXPECT_EQ(grad([](Array x) { return x * x; })(3.0).item<float>(), 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GradientErrors, testing::Range(size_t{0}, Cases().size()),
+                         [](const auto& info) { return Cases()[info.param].name; });
+
+}  // namespace
+}  // namespace tessera
