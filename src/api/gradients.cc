@@ -147,7 +147,7 @@ Array FilledWith(double value, const ir::Type* type, Call call) {
 [[noreturn]] void FailScalar(const ir::Type* type, Call call) {
   if (!type->shape().empty())
     FailShape(call, 20, fmt::format("the function returns {}, not a scalar", type->text()),
-              {"sum or average it, or use vjp with a cotangent, or jacrev"});
+              {"sum or average it, or use vjp with a cotangent"});
   FailDType(call, 21, fmt::format("the function returns {}, which is not floating", type->text()));
 }
 

@@ -10,8 +10,9 @@ std::vector<const OpDef*> Join() {
   std::vector<const OpDef*> all;
   for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
     for (const OpDef& op : records) all.push_back(&op);
-  for (Records records : {MakeOps(), ShapeOps(), PieceOps(), ReduceOps(), DotOps(), GatherOps(),
-                          ScatterOps(), IndexOps(), ControlOps(), MoveOps(), MaskOps()})
+  for (Records records :
+       {MakeOps(), ShapeOps(), PieceOps(), DynamicOps(), ReduceOps(), DotOps(), GatherOps(),
+        ScatterOps(), IndexOps(), ControlOps(), MoveOps(), MaskOps()})
     all.insert(all.end(), records.begin(), records.end());
   return all;
 }

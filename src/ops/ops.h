@@ -15,6 +15,7 @@ using Records = absl::Span<const OpDef* const>;
 Records MakeOps();
 Records ShapeOps();
 Records PieceOps();
+Records DynamicOps();
 Records ReduceOps();
 Records DotOps();
 Records GatherOps();

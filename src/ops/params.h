@@ -189,7 +189,9 @@ extern const OpDef kConstant, kIota;
 extern const OpDef kReshape, kTranspose, kBroadcastInDim, kBitcastConvertType, kOptimizationBarrier,
     kStopGradient;
 // pieces.cc
-extern const OpDef kSlice, kPad, kRev, kConcatenate, kRoll, kDynamicSlice, kDynamicUpdateSlice;
+extern const OpDef kSlice, kPad, kRev, kConcatenate, kRoll;
+// dynamic.cc
+extern const OpDef kDynamicSlice, kDynamicUpdateSlice;
 // reduce.cc
 extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, kReduceOr, kArgmax,
     kArgmin;

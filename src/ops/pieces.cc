@@ -1,5 +1,7 @@
-// Ops that cut, join and place pieces. Where a dim keeps its size it passes; else position along it
-// matters (permute factors).
+// Ops that cut, join and place pieces, at places known while tracing. Where a dim keeps its size it
+// passes; else position along it matters (permute factors).
+#include "ops/pieces.h"
+
 #include "base/shape.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
@@ -18,28 +20,6 @@ using reference::HostTensor;
 
 using sharding::DimMap;
 using sharding::FactorKind;
-
-// One factor per dim, shared by the first `with` operands and the result; not a pass factor where
-// `moved` says so. Other operands are scalars.
-template <class F>
-DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved,
-                 FactorKind of_same_size = FactorKind::kPermute) {
-  DimMap map;
-  sharding::DimFactors dims;
-  for (size_t d = 0; d < c.operands[0]->size(); ++d) {
-    const int64_t size = (*c.operands[0])[d];
-    const bool keeps_size = (*c.results[0])[d] == size;
-    FactorKind kind = keeps_size ? of_same_size : FactorKind::kPermute;
-    dims.push_back({map.AddFactor({.size = size, .kind = moved(d) ? kind : FactorKind::kPass})});
-  }
-  for (size_t i = 0; i < c.operands.size(); ++i)
-    map.operands.push_back(i < with ? dims : sharding::DimFactors{});
-  map.results = {dims};
-  sharding::LinearGroup group{.operands = {}, .kinds = sharding::kAnyKind};
-  for (size_t i = 0; i < with; ++i) group.operands.push_back(static_cast<int32_t>(i));
-  map.linear = {group};
-  return map;
-}
 
 // Says how dim d of an operand is read, if position matters along it.
 void AddAccess(DimMap& map, size_t operand, size_t d, sharding::Access access) {
@@ -68,10 +48,6 @@ std::vector<ShapeAndDType> SliceType(const TypeCall& c) {
     shape.push_back((p.limits[d] - p.starts[d] + p.strides[d] - 1) / p.strides[d]);
   }
   return {{shape, c.operands[0]->dtype()}};
-}
-
-DimMap CutDims(const ir::DimsCall& c) {
-  return PieceDims(c, 1, [&](size_t d) { return (*c.operands[0])[d] != (*c.results[0])[d]; });
 }
 
 DimMap SliceDims(const ir::DimsCall& c) {
@@ -362,117 +338,6 @@ void RollReference(const ir::ReferenceCall& call) {
   }
 }
 
-// C17: one integer scalar start per dim, of one dtype. C18: sizes fit.
-void CheckStarts(const TypeCall& c, size_t first) {
-  size_t rank = c.operands[0]->shape().size();
-  if (c.operands.size() != first + rank)
-    c.FailShape(17, fmt::format("an array of rank {} needs {} start indices, not {}", rank, rank,
-                                c.operands.size() - std::min(first, c.operands.size())));
-  for (size_t i = first; i < c.operands.size(); ++i) {
-    CheckInteger(c, i);
-    if (c.operands[i]->rank() != 0) c.FailShape(17, "start indices must be scalars");
-  }
-  CheckSameDType(c, first < c.operands.size() ? first : 0);
-}
-
-void CheckSizes(const TypeCall& c, const Shape& sizes) {
-  const Shape& from = c.operands[0]->shape();
-  bool fits = sizes.size() == from.size();
-  for (size_t d = 0; fits && d < from.size(); ++d) fits = sizes[d] >= 0 && sizes[d] <= from[d];
-  if (!fits)
-    c.FailShape(18, fmt::format("a piece of shape {} does not fit into {}", ShapeText(sizes),
-                                ShapeText(from)));
-}
-
-std::vector<ShapeAndDType> DynamicSliceType(const TypeCall& c) {
-  if (c.operands.empty()) CheckCount(c, 1);
-  CheckStarts(c, 1);
-  if (!c.wanted) c.FailShape(19, "the sizes are not given");
-  CheckSizes(c, c.wanted->shape);
-  return {{c.wanted->shape, c.operands[0]->dtype()}};
-}
-
-std::vector<int32_t> OperandsFrom(const ir::DimsCall& c, int32_t first) {
-  std::vector<int32_t> list;
-  for (auto i = first; i < static_cast<int32_t>(c.operands.size()); ++i) list.push_back(i);
-  return list;
-}
-
-// Where a piece begins is not known before: what shards the dim says nothing of the piece.
-DimMap DynamicSliceDims(const ir::DimsCall& c) {
-  DimMap map = CutDims(c);
-  for (sharding::Factor& f : map.factors) f.blocked = f.kind == FactorKind::kPermute;
-  map.traits.selectors = OperandsFrom(c, 1);
-  return map;
-}
-
-void MakeDynamicSlice(const ir::LocalCall& c, plan::Kernel* out) {
-  DType index = c.operands.size() > 1 ? c.operands[1].dtype : i32;
-  *out = kernels::DynamicSlice(c.results[0].dtype.size(), index, c.operands[0].shape,
-                               c.results[0].shape);
-}
-
-// Returns the start of a slice of `sizes` in x, from the scalars operands[first...].
-Coords Starts(const ir::ReferenceCall& call, size_t first, const ir::Shape& sizes) {
-  const HostTensor& x = *call.operands[0];
-  Coords starts;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    const int64_t start = reference::IndexAt(*call.operands[first + d], 0);
-    starts.push_back(std::clamp<int64_t>(start, 0, x.shape[d] - sizes[d]));
-  }
-  return starts;
-}
-
-// Operands x and one scalar start per dim.
-void DynamicSliceReference(const ir::ReferenceCall& call) {
-  const HostTensor& x = *call.operands[0];
-  HostTensor& out = *call.results[0];
-  const Coords starts = Starts(call, 1, out.shape);
-  for (int64_t i = 0; i < out.size(); ++i) {
-    Coords at = ir::CoordsOf(out.shape, i);
-    for (size_t d = 0; d < at.size(); ++d) at[d] += starts[d];
-    out.SetFrom(i, x, ir::FlatIndex(x.shape, at));
-  }
-}
-
-std::vector<ShapeAndDType> DynamicUpdateSliceType(const TypeCall& c) {
-  if (c.operands.size() < 2) CheckCount(c, 2);
-  CheckStarts(c, 2);
-  if (c.operands[0]->dtype() != c.operands[1]->dtype())
-    c.FailDType(13, fmt::format("operand and update have different dtypes, {} and {}",
-                                c.operands[0]->dtype().name(), c.operands[1]->dtype().name()));
-  CheckSizes(c, c.operands[1]->shape());
-  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
-}
-
-// A dim that is updated in part may be written by any device.
-DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
-  const Shape& piece = *c.operands[1];
-  DimMap map = PieceDims(
-      c, 2, [&](size_t d) { return (*c.operands[0])[d] != piece[d]; }, FactorKind::kAcross);
-  map.traits.selectors = OperandsFrom(c, 2);
-  return map;
-}
-
-void MakeDynamicUpdateSlice(const ir::LocalCall& c, plan::Kernel* out) {
-  DType index = c.operands.size() > 2 ? c.operands[2].dtype : i32;
-  *out = kernels::DynamicUpdateSlice(c.results[0].dtype.size(), index, c.operands[0].shape,
-                                     c.operands[1].shape);
-}
-
-// Operands x, update and one scalar start per dim.
-void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
-  const HostTensor& update = *call.operands[1];
-  HostTensor& out = *call.results[0];
-  out.data = call.operands[0]->data;
-  const Coords starts = Starts(call, 2, update.shape);
-  for (int64_t i = 0; i < update.size(); ++i) {
-    Coords at = ir::CoordsOf(update.shape, i);
-    for (size_t d = 0; d < at.size(); ++d) at[d] += starts[d];
-    out.SetFrom(ir::FlatIndex(out.shape, at), update, i);
-  }
-}
-
 // ---- Derivatives --------------------------------------------------------------------------------
 
 ir::ValueId Zero(const ir::DiffCall& c) {
@@ -552,24 +417,6 @@ ir::ValueId RollTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) 
   return AsCotangent(c, 0, kRoll, ir::MakeParams(std::move(back)), {cotangent});
 }
 
-// The starts, scalars from operand `first` on, behind other operands.
-ir::ValueId WithStarts(const ir::DiffCall& c, size_t k, const OpDef& op, size_t first,
-                       std::initializer_list<ir::ValueId> operands) {
-  std::vector<ir::ValueId> all = operands;
-  all.insert(all.end(), c.operands.begin() + static_cast<long>(first), c.operands.end());
-  const ir::Type* type = CotangentTypeOf(c, k);
-  return c.builder.EmitTyped(op, nullptr, all, {&type, 1})[0];
-}
-ir::ValueId DynamicSliceTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
-  const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 0));
-  return WithStarts(c, 0, kDynamicUpdateSlice, 1, {zeros, cotangent});
-}
-ir::ValueId UpdateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
-  if (k == 1) return WithStarts(c, 1, kDynamicSlice, 2, {cotangent});
-  const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 1));
-  return WithStarts(c, 0, kDynamicUpdateSlice, 2, {cotangent, zeros});
-}
-
 }  // namespace
 
 constexpr OpDef kSlice{.name = "slice",
@@ -616,28 +463,8 @@ constexpr OpDef kRoll{
     .reference = ir::ReferenceFn{RollReference},
     .diff = ir::Derivative{.transpose = RollTranspose},
     .params = ir::KindOf<RollParams>()};
-constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
-                              .doc = "The piece that begins at the start indices, moved inside.",
-                              .type = ir::TypeFn{DynamicSliceType},
-                              .dims = ir::DimMapFn{DynamicSliceDims},
-                              .lowering = ir::Kernel{MakeDynamicSlice},
-                              .reference = ir::ReferenceFn{DynamicSliceReference},
-                              .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
-                              .travel = ir::Travel::kEarlyForward,
-                              .operand_names = {"operand", "", ""}};
-constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
-                                    .doc = "An array with a piece replaced.",
-                                    .type = ir::TypeFn{DynamicUpdateSliceType},
-                                    .dims = ir::DimMapFn{DynamicUpdateSliceDims},
-                                    .lowering = ir::Kernel{MakeDynamicUpdateSlice},
-                                    .reference = ir::ReferenceFn{DynamicUpdateSliceReference},
-                                    .diff = ir::Derivative{.transpose = UpdateTranspose},
-                                    .travel = ir::Travel::kEarlyForward,
-                                    .operand_names = {"operand", "update", ""}};
-
 Records PieceOps() {
-  static constexpr const OpDef* kOps[] = {
-      &kSlice, &kPad, &kRev, &kConcatenate, &kRoll, &kDynamicSlice, &kDynamicUpdateSlice};
+  static constexpr const OpDef* kOps[] = {&kSlice, &kPad, &kRev, &kConcatenate, &kRoll};
   return kOps;
 }
 

@@ -157,7 +157,15 @@ struct Narrow {
   template <class D>
   static HWY_INLINE hn::Vec<D> Load(D d, const std::byte* p, int64_t i) {
     using T = typename Format::Element;
-    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), ElementAt<T>(p, i)));
+    // Without an instruction for it Highway's promotion of f16 has no infinities and no NaN.
+    constexpr bool kByBits = std::is_same_v<T, hwy::float16_t> && HWY_TARGET > HWY_AVX2;
+    if constexpr (kByBits) {
+      const hn::RebindToUnsigned<D> du;
+      const auto stored = hn::LoadU(hn::Rebind<uint16_t, D>(), ElementAt<uint16_t>(p, i));
+      return hn::BitCast(d, Format::Held(du, hn::PromoteTo(du, stored)));
+    } else {
+      return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), ElementAt<T>(p, i)));
+    }
   }
   template <class Op, class D>
   static HWY_INLINE void At(D d, Sources src, int k, uint16_t* dst, int64_t i) {

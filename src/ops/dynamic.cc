@@ -1,0 +1,178 @@
+// Pieces whose place is known only when they run.
+#include <algorithm>
+
+#include "kernels/kernels.h"
+#include "ops/check.h"
+#include "ops/derivatives.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "ops/pieces.h"
+#include "ops/reference_values.h"
+
+namespace tessera::ops {
+namespace {
+
+using reference::Coords;
+using reference::HostTensor;
+
+using sharding::DimMap;
+using sharding::FactorKind;
+
+// C17: one integer scalar start per dim, of one dtype. C18: sizes fit.
+void CheckStarts(const TypeCall& c, size_t first) {
+  size_t rank = c.operands[0]->shape().size();
+  if (c.operands.size() != first + rank)
+    c.FailShape(17, fmt::format("an array of rank {} needs {} start indices, not {}", rank, rank,
+                                c.operands.size() - std::min(first, c.operands.size())));
+  for (size_t i = first; i < c.operands.size(); ++i) {
+    CheckInteger(c, i);
+    if (c.operands[i]->rank() != 0) c.FailShape(17, "start indices must be scalars");
+  }
+  CheckSameDType(c, first < c.operands.size() ? first : 0);
+}
+
+void CheckSizes(const TypeCall& c, const Shape& sizes) {
+  const Shape& from = c.operands[0]->shape();
+  bool fits = sizes.size() == from.size();
+  for (size_t d = 0; fits && d < from.size(); ++d) fits = sizes[d] >= 0 && sizes[d] <= from[d];
+  if (!fits)
+    c.FailShape(18, fmt::format("a piece of shape {} does not fit into {}", ShapeText(sizes),
+                                ShapeText(from)));
+}
+
+std::vector<ShapeAndDType> DynamicSliceType(const TypeCall& c) {
+  if (c.operands.empty()) CheckCount(c, 1);
+  CheckStarts(c, 1);
+  if (!c.wanted) c.FailShape(19, "the sizes are not given");
+  CheckSizes(c, c.wanted->shape);
+  return {{c.wanted->shape, c.operands[0]->dtype()}};
+}
+
+std::vector<int32_t> OperandsFrom(const ir::DimsCall& c, int32_t first) {
+  std::vector<int32_t> list;
+  for (auto i = first; i < static_cast<int32_t>(c.operands.size()); ++i) list.push_back(i);
+  return list;
+}
+
+// Where a piece begins is not known before: what shards the dim says nothing of the piece.
+DimMap DynamicSliceDims(const ir::DimsCall& c) {
+  DimMap map = CutDims(c);
+  for (sharding::Factor& f : map.factors) f.blocked = f.kind == FactorKind::kPermute;
+  map.traits.selectors = OperandsFrom(c, 1);
+  return map;
+}
+
+void MakeDynamicSlice(const ir::LocalCall& c, plan::Kernel* out) {
+  DType index = c.operands.size() > 1 ? c.operands[1].dtype : i32;
+  *out = kernels::DynamicSlice(c.results[0].dtype.size(), index, c.operands[0].shape,
+                               c.results[0].shape);
+}
+
+// Returns the start of a slice of `sizes` in x, from the scalars operands[first...].
+Coords Starts(const ir::ReferenceCall& call, size_t first, const ir::Shape& sizes) {
+  const HostTensor& x = *call.operands[0];
+  Coords starts;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int64_t start = reference::IndexAt(*call.operands[first + d], 0);
+    starts.push_back(std::clamp<int64_t>(start, 0, x.shape[d] - sizes[d]));
+  }
+  return starts;
+}
+
+// Operands x and one scalar start per dim.
+void DynamicSliceReference(const ir::ReferenceCall& call) {
+  const HostTensor& x = *call.operands[0];
+  HostTensor& out = *call.results[0];
+  const Coords starts = Starts(call, 1, out.shape);
+  for (int64_t i = 0; i < out.size(); ++i) {
+    Coords at = ir::CoordsOf(out.shape, i);
+    for (size_t d = 0; d < at.size(); ++d) at[d] += starts[d];
+    out.SetFrom(i, x, ir::FlatIndex(x.shape, at));
+  }
+}
+
+std::vector<ShapeAndDType> DynamicUpdateSliceType(const TypeCall& c) {
+  if (c.operands.size() < 2) CheckCount(c, 2);
+  CheckStarts(c, 2);
+  if (c.operands[0]->dtype() != c.operands[1]->dtype())
+    c.FailDType(13, fmt::format("operand and update have different dtypes, {} and {}",
+                                c.operands[0]->dtype().name(), c.operands[1]->dtype().name()));
+  CheckSizes(c, c.operands[1]->shape());
+  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
+}
+
+// A dim that is updated in part may be written by any device.
+DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
+  const Shape& piece = *c.operands[1];
+  DimMap map = PieceDims(
+      c, 2, [&](size_t d) { return (*c.operands[0])[d] != piece[d]; }, FactorKind::kAcross);
+  map.traits.selectors = OperandsFrom(c, 2);
+  return map;
+}
+
+void MakeDynamicUpdateSlice(const ir::LocalCall& c, plan::Kernel* out) {
+  DType index = c.operands.size() > 2 ? c.operands[2].dtype : i32;
+  *out = kernels::DynamicUpdateSlice(c.results[0].dtype.size(), index, c.operands[0].shape,
+                                     c.operands[1].shape);
+}
+
+// Operands x, update and one scalar start per dim.
+void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
+  const HostTensor& update = *call.operands[1];
+  HostTensor& out = *call.results[0];
+  out.data = call.operands[0]->data;
+  const Coords starts = Starts(call, 2, update.shape);
+  for (int64_t i = 0; i < update.size(); ++i) {
+    Coords at = ir::CoordsOf(update.shape, i);
+    for (size_t d = 0; d < at.size(); ++d) at[d] += starts[d];
+    out.SetFrom(ir::FlatIndex(out.shape, at), update, i);
+  }
+}
+
+// ---- Derivatives --------------------------------------------------------------------------------
+
+// The starts, scalars from operand `first` on, behind other operands.
+ir::ValueId WithStarts(const ir::DiffCall& c, size_t k, const OpDef& op, size_t first,
+                       std::initializer_list<ir::ValueId> operands) {
+  std::vector<ir::ValueId> all = operands;
+  all.insert(all.end(), c.operands.begin() + static_cast<long>(first), c.operands.end());
+  const ir::Type* type = CotangentTypeOf(c, k);
+  return c.builder.EmitTyped(op, nullptr, all, {&type, 1})[0];
+}
+ir::ValueId DynamicSliceTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 0));
+  return WithStarts(c, 0, kDynamicUpdateSlice, 1, {zeros, cotangent});
+}
+ir::ValueId UpdateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  if (k == 1) return WithStarts(c, 1, kDynamicSlice, 2, {cotangent});
+  const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 1));
+  return WithStarts(c, 0, kDynamicUpdateSlice, 2, {cotangent, zeros});
+}
+
+}  // namespace
+
+constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
+                              .doc = "The piece that begins at the start indices, moved inside.",
+                              .type = ir::TypeFn{DynamicSliceType},
+                              .dims = ir::DimMapFn{DynamicSliceDims},
+                              .lowering = ir::Kernel{MakeDynamicSlice},
+                              .reference = ir::ReferenceFn{DynamicSliceReference},
+                              .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
+                              .travel = ir::Travel::kEarlyForward,
+                              .operand_names = {"operand", "", ""}};
+constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
+                                    .doc = "An array with a piece replaced.",
+                                    .type = ir::TypeFn{DynamicUpdateSliceType},
+                                    .dims = ir::DimMapFn{DynamicUpdateSliceDims},
+                                    .lowering = ir::Kernel{MakeDynamicUpdateSlice},
+                                    .reference = ir::ReferenceFn{DynamicUpdateSliceReference},
+                                    .diff = ir::Derivative{.transpose = UpdateTranspose},
+                                    .travel = ir::Travel::kEarlyForward,
+                                    .operand_names = {"operand", "update", ""}};
+
+Records DynamicOps() {
+  static constexpr const OpDef* kOps[] = {&kDynamicSlice, &kDynamicUpdateSlice};
+  return kOps;
+}
+
+}  // namespace tessera::ops

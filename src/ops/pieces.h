@@ -1,0 +1,36 @@
+// Dimension maps of ops whose operands and results are pieces of one another.
+#pragma once
+#include "ir/op.h"
+#include "sharding/dim_map.h"
+
+namespace tessera::ops {
+
+// One factor per dim, shared by the first `with` operands and the result; not a pass factor where
+// `moved` says so. Other operands are scalars.
+template <class F>
+sharding::DimMap PieceDims(const ir::DimsCall& c, size_t with, F moved,
+                           sharding::FactorKind of_same_size = sharding::FactorKind::kPermute) {
+  using sharding::FactorKind;
+  sharding::DimMap map;
+  sharding::DimFactors dims;
+  for (size_t d = 0; d < c.operands[0]->size(); ++d) {
+    const int64_t size = (*c.operands[0])[d];
+    const bool keeps_size = (*c.results[0])[d] == size;
+    FactorKind kind = keeps_size ? of_same_size : FactorKind::kPermute;
+    dims.push_back({map.AddFactor({.size = size, .kind = moved(d) ? kind : FactorKind::kPass})});
+  }
+  for (size_t i = 0; i < c.operands.size(); ++i)
+    map.operands.push_back(i < with ? dims : sharding::DimFactors{});
+  map.results = {dims};
+  sharding::LinearGroup group{.operands = {}, .kinds = sharding::kAnyKind};
+  for (size_t i = 0; i < with; ++i) group.operands.push_back(static_cast<int32_t>(i));
+  map.linear = {group};
+  return map;
+}
+
+// The same of an op that cuts dims.
+inline sharding::DimMap CutDims(const ir::DimsCall& c) {
+  return PieceDims(c, 1, [&](size_t d) { return (*c.operands[0])[d] != (*c.results[0])[d]; });
+}
+
+}  // namespace tessera::ops
