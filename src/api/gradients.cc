@@ -27,7 +27,7 @@ using ProgramRef = std::shared_ptr<const ir::Program>;
 
 struct LinearMap {
   ProgramRef program;  // inputs: the residuals, then what is floating of the argument
-  std::vector<ArrayRef> residuals;
+  std::vector<Array> residuals;
   std::vector<const ir::Type*> in;   // of the argument's leaves; null: not floating, not an input
   std::vector<const ir::Type*> out;  // of the result's leaves
   std::vector<bool> has;             // per leaf of the result: whether the program returns it
@@ -52,11 +52,15 @@ struct Traced {
   std::vector<Loc> output_locs;
 };
 
-std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call) {
+// Throws TraceError for arrays that cannot be used: donated, say, or of a trace that has ended.
+std::vector<ArrayRef> RefsOf(const std::vector<Array>& arrays, Call call) {
   std::vector<ArrayRef> refs;
-  for (const Array& leaf : detail::LeavesOf(tree))
-    refs.push_back(trace::Use(leaf, call.name, call.loc));
+  refs.reserve(arrays.size());
+  for (const Array& a : arrays) refs.push_back(trace::Use(a, call.name, call.loc));
   return refs;
+}
+std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call) {
+  return RefsOf(detail::LeavesOf(tree), call);
 }
 
 // Returns, per array of the arguments, which of them it is part of.
@@ -141,7 +145,7 @@ Array FilledWith(double value, const ir::Type* type, Call call) {
   program.mesh = type->mesh();
   ir::Builder builder(program, call.loc);
   program.outputs = {ops::Filled(builder, value, type)};
-  return trace::CallProgram(Shared(std::move(program)), {}, call.loc)[0];
+  return trace::CallProgram(Shared(std::move(program)), {}, call.name, call.loc)[0];
 }
 
 [[noreturn]] void FailScalar(const ir::Type* type, Call call) {
@@ -175,9 +179,9 @@ detail::Result GradInTrace(std::vector<ArrayRef> arrays, const std::vector<int>&
                            const detail::Body& body, const detail::GradOptions& options,
                            Call call) {
   trace::NestingScope nesting(call.name, call.loc);
-  std::vector<bool> chosen;
-  for (int n : argument_of)
-    chosen.push_back(std::count(options.arguments.begin(), options.arguments.end(), n) > 0);
+  std::vector<bool> chosen(arrays.size());
+  for (size_t i = 0; i < chosen.size(); ++i)
+    chosen[i] = std::count(options.arguments.begin(), options.arguments.end(), argument_of[i]) > 0;
   Traced t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, options, argument_of, call);
   if (t.program.outputs.empty())
@@ -188,12 +192,13 @@ detail::Result GradInTrace(std::vector<ArrayRef> arrays, const std::vector<int>&
   wanted[0] = true;
   Linear l = Linearized(t, wanted);
   if (!options.value) l.DropOutput(0);
-  std::vector<Array> known = trace::CallProgram(Shared(std::move(l.known)), t.inputs, call.loc);
+  std::vector<Array> known =
+      trace::CallProgram(Shared(std::move(l.known)), t.inputs, call.name, call.loc);
   std::vector<ArrayRef> inputs;
   for (size_t r = l.outputs; r < known.size(); ++r) inputs.push_back(RefOf(known[r], call));
   inputs.push_back(RefOf(FilledWith(1, ops::CotangentType(value), call), call));
   std::vector<Array> gradients = trace::CallProgram(
-      Shared(transforms::MakeTranspose(l.linear, l.residuals)), inputs, call.loc);
+      Shared(transforms::MakeTranspose(l.linear, l.residuals)), inputs, call.name, call.loc);
   detail::Result result{{}, std::move(t.tree)};
   if (options.value)
     result.arrays.assign(known.begin(), known.begin() + static_cast<long>(l.outputs));
@@ -218,15 +223,26 @@ std::vector<bool> FloatingOutputs(const ir::Program& program) {
   return floating;
 }
 
-// The type of a tangent that a user gives must be that of the primal value.
-void CheckTangent(const ir::Type* given, const ir::Type* wanted, size_t leaf, Call call) {
-  if (ir::SameType(given, wanted)) return;
-  FailShape(call, 23,
-            fmt::format("array {} of the argument is {}, but must be {}", leaf, given->text(),
-                        wanted->text()),
-            {given->shape() == wanted->shape() ? "reshard or convert it"
-                                               : "tangents and cotangents have the shapes of what "
-                                                 "they belong to"});
+// Appends what a user gives for the leaves that have a type, which must be that of each.
+void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir::Type*>& wanted,
+                 std::vector<ArrayRef>& inputs, Call call) {
+  if (given.size() != wanted.size())
+    FailShape(
+        call, 24,
+        fmt::format("the argument has {} arrays, but must have {}", given.size(), wanted.size()),
+        {"tangents and cotangents are trees like what they belong to"});
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i]) continue;
+    const ir::Type* type = given[i]->type();
+    if (!ir::SameType(type, wanted[i]))
+      FailShape(call, 23,
+                fmt::format("array {} of the argument is {}, but must be {}", i, type->text(),
+                            wanted[i]->text()),
+                {type->shape() == wanted[i]->shape()
+                     ? "reshard or convert it"
+                     : "tangents and cotangents have the shapes of what they belong to"});
+    inputs.push_back(given[i]);
+  }
 }
 
 }  // namespace
@@ -236,14 +252,9 @@ namespace detail {
 
 std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
   const api::Call call{map.name, loc};
-  std::vector<ArrayRef> inputs = map.residuals;
-  const std::vector<ArrayRef> given = api::RefsOf(argument, call);
-  for (size_t i = 0; i < map.in.size() && i < given.size(); ++i) {
-    if (!map.in[i]) continue;
-    api::CheckTangent(given[i]->type(), map.in[i], i, call);
-    inputs.push_back(given[i]);
-  }
-  const std::vector<Array> made = trace::CallProgram(map.program, inputs, loc);
+  std::vector<ArrayRef> inputs = api::RefsOf(map.residuals, call);
+  api::AddTangents(api::RefsOf(argument, call), map.in, inputs, call);
+  const std::vector<Array> made = trace::CallProgram(map.program, inputs, call.name, loc);
   std::vector<Array> out;
   for (size_t i = 0, next = 0; i < map.out.size(); ++i)
     out.push_back(map.has[i] ? made[next++] : api::FilledWith(0, map.out[i], call));
@@ -267,9 +278,7 @@ Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& ca
     return api::GradInTrace(std::move(arrays), argument_of, f.body, options, call);
   // At top level the whole is compiled once per type and kept.
   const auto body = [&](const std::vector<Array>& traced) {
-    std::vector<ArrayRef> refs;
-    for (const Array& a : traced) refs.push_back(api::RefOf(a, call));
-    return api::GradInTrace(std::move(refs), argument_of, f.body, options, call);
+    return api::GradInTrace(api::RefsOf(traced, call), argument_of, f.body, options, call);
   };
   return cached.Call({f.arguments, body, f.loc});
 }
@@ -278,16 +287,14 @@ Result CallJvp(const FunctionCall& f, TreeRef tangents) {
   const api::Call call{"jvp", f.loc};
   trace::NestingScope nesting(call.name, call.loc);
   api::Traced t = api::TraceAll(f, call);
-  const std::vector<ArrayRef> directions = api::RefsOf(tangents, call);
   std::vector<ArrayRef> inputs = t.inputs;
-  for (size_t i = 0; i < t.inputs.size(); ++i) {
-    if (!t.active[i]) continue;
-    api::CheckTangent(directions.at(i)->type(), t.inputs[i]->type(), i, call);
-    inputs.push_back(directions[i]);
-  }
+  std::vector<const ir::Type*> types;
+  for (size_t i = 0; i < t.inputs.size(); ++i)
+    types.push_back(t.active[i] ? t.inputs[i]->type() : nullptr);
+  api::AddTangents(api::RefsOf(tangents, call), types, inputs, call);
   transforms::Jvp jvp = transforms::MakeJvp(t.program, t.active, api::FloatingOutputs(t.program));
   const std::vector<Array> made =
-      trace::CallProgram(api::Shared(std::move(jvp.program)), inputs, call.loc);
+      trace::CallProgram(api::Shared(std::move(jvp.program)), inputs, call.name, call.loc);
   const size_t n = t.program.outputs.size();
   Result result{{made.begin(), made.begin() + static_cast<long>(n)}, std::move(t.tree)};
   for (size_t i = 0, next = n; i < n; ++i)
@@ -321,9 +328,8 @@ Linearization LinearizedCall(const FunctionCall& f, api::Call call, bool reverse
   map->program =
       api::Shared(reverse ? transforms::MakeTranspose(l.linear, l.residuals) : std::move(l.linear));
   const std::vector<Array> known =
-      trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.loc);
-  for (size_t r = l.outputs; r < known.size(); ++r)
-    map->residuals.push_back(api::RefOf(known[r], call));
+      trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
+  map->residuals.assign(known.begin() + static_cast<long>(l.outputs), known.end());
   return {{{known.begin(), known.begin() + static_cast<long>(l.outputs)}, std::move(t.tree)},
           std::move(map)};
 }

@@ -9,8 +9,11 @@ ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueI
                       EmitOptions options) {
   absl::InlinedVector<const Type*, 4> types;
   absl::InlinedVector<Loc, 4> locs;
+  // A program has parts under its mesh with other modes (auto_axes): operands say which this is.
+  const sharding::MeshDef* mesh = nullptr;
   for (ValueId v : operands) {
     types.push_back(program_.type(v));
+    if (!mesh) mesh = types.back()->mesh();
     locs.push_back(base::At(program_.values, v).loc);
   }
   auto results = InferTypes({.op = op,
@@ -18,7 +21,7 @@ ValueId Builder::Emit(const OpDef& op, ParamsPtr params, absl::Span<const ValueI
                              .params = params.get(),
                              .wanted = options.wanted,
                              .out_sharding = options.out_sharding,
-                             .mesh = program_.mesh,
+                             .mesh = mesh ? mesh : program_.mesh,
                              .loc = loc_,
                              .operand_locs = locs,
                              .shared_params = params});

@@ -53,6 +53,12 @@ inline ir::ValueId AsCotangent(const ir::DiffCall& c, size_t k, const OpDef& op,
                              {&type, 1})[0];
 }
 
+// Returns the result of an op that changes sizes but keeps axes where the new size divides, of
+// operands of which the first is the cotangent: laid out before so that the result is as near to
+// operand k's cotangent as the sizes allow.
+ir::ValueId OfOtherSize(const ir::DiffCall& c, size_t k, const OpDef& op, ir::ParamsPtr params,
+                        std::vector<ir::ValueId> operands);
+
 // The cotangent of what the op gives as it is.
 inline ir::ValueId Same(const ir::DiffCall&, ir::ValueId cotangent, size_t) { return cotangent; }
 

@@ -131,22 +131,20 @@ void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
-// The starts, scalars from operand `first` on, behind other operands.
-ir::ValueId WithStarts(const ir::DiffCall& c, size_t k, const OpDef& op, size_t first,
-                       std::initializer_list<ir::ValueId> operands) {
-  std::vector<ir::ValueId> all = operands;
-  all.insert(all.end(), c.operands.begin() + static_cast<long>(first), c.operands.end());
-  const ir::Type* type = CotangentTypeOf(c, k);
-  return c.builder.EmitTyped(op, nullptr, all, {&type, 1})[0];
+// Returns the operands, and behind them the starts: scalars from operand `first` on.
+std::vector<ir::ValueId> WithStarts(const ir::DiffCall& c, size_t first,
+                                    std::vector<ir::ValueId> operands) {
+  operands.insert(operands.end(), c.operands.begin() + static_cast<long>(first), c.operands.end());
+  return operands;
 }
 ir::ValueId DynamicSliceTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 0));
-  return WithStarts(c, 0, kDynamicUpdateSlice, 1, {zeros, cotangent});
+  return c.builder.Emit(kDynamicUpdateSlice, nullptr, WithStarts(c, 1, {zeros, cotangent}));
 }
 ir::ValueId UpdateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
-  if (k == 1) return WithStarts(c, 1, kDynamicSlice, 2, {cotangent});
+  if (k == 1) return OfOtherSize(c, 1, kDynamicSlice, nullptr, WithStarts(c, 2, {cotangent}));
   const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 1));
-  return WithStarts(c, 0, kDynamicUpdateSlice, 2, {cotangent, zeros});
+  return c.builder.Emit(kDynamicUpdateSlice, nullptr, WithStarts(c, 2, {cotangent, zeros}));
 }
 
 }  // namespace

@@ -358,7 +358,7 @@ ir::ValueId SliceTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t)
     pad.high.push_back(whole[d] - p.starts[d] - taken);
     pad.interior.push_back(p.strides[d] - 1);
   }
-  return AsCotangent(c, 0, kPad, ir::MakeParams(std::move(pad)), {cotangent, Zero(c)});
+  return OfOtherSize(c, 0, kPad, ir::MakeParams(std::move(pad)), {cotangent, Zero(c)});
 }
 
 // Of the operand: what lies between the padding. Of the padding value: the sum of all else.
@@ -379,13 +379,15 @@ ir::ValueId OfPadded(const ir::DiffCall& c, ir::ValueId cotangent) {
   const bool spreads =
       std::any_of(p.interior.begin(), p.interior.end(), [](int64_t n) { return n; });
   auto params = ir::MakeParams(std::move(cut));
-  if (!spreads) return AsCotangent(c, 0, kPad, params, {cotangent, Zero(c)});
-  sharding::TensorSharding layout = CotangentTypeOf(c, 0)->sharding();
+  if (!spreads) return OfOtherSize(c, 0, kPad, params, {cotangent, Zero(c)});
+  // Between the two steps such dims have a size of their own, which need not divide.
+  const ir::Type* type = c.builder.type(cotangent);
+  sharding::TensorSharding layout = type->sharding();
   for (size_t d = 0; d < inner.size(); ++d)
-    if (p.interior[d]) layout.dims[d].axes.clear();
-  const ir::Type* spread = ir::Type::Get(slice.limits, c.result_types[0]->dtype(), layout);
-  ir::ValueId cut_out = c.builder.EmitTyped(kPad, params, {cotangent, Zero(c)}, {&spread, 1})[0];
-  return AsCotangent(c, 0, kSlice, ir::MakeParams(std::move(slice)), {cut_out});
+    if (slice.limits[d] != type->shape()[d] || p.interior[d]) layout.dims[d].axes.clear();
+  const ir::ValueId whole = Conform(c.builder, cotangent, type->WithSharding(std::move(layout)));
+  const ir::ValueId cut_out = c.builder.Emit(kPad, params, {whole, Zero(c)});
+  return OfOtherSize(c, 0, kSlice, ir::MakeParams(std::move(slice)), {cut_out});
 }
 ir::ValueId PadTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
   const ir::ValueId inner = OfPadded(c, cotangent);
@@ -407,7 +409,7 @@ ir::ValueId ConcatenateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, s
   slice.strides.resize(slice.limits.size(), 1);
   for (size_t i = 0; i < k; ++i) slice.starts[dim] += c.operand_types[i]->shape()[dim];
   slice.limits[dim] += slice.starts[dim];
-  return AsCotangent(c, k, kSlice, ir::MakeParams(std::move(slice)), {cotangent});
+  return OfOtherSize(c, k, kSlice, ir::MakeParams(std::move(slice)), {cotangent});
 }
 
 ir::ValueId RollTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {

@@ -52,12 +52,18 @@ class Fuser {
                      .input = static_cast<int32_t>(desc_.inputs.size()) - 1});
   }
 
-  // Returns the node of an operand; a constant becomes one where it is first used.
+  // Returns the node of an operand; a constant, or a view of one, becomes one where it is first
+  // used.
   int32_t NodeOf(ValueId v) {
     auto it = node_.find(v);
     if (it != node_.end()) return it->second;
-    Add(base::At(program_.instructions, item_.constants.at(v)));
-    return node_.at(v);
+    return AddConstant(v, base::At(program_.instructions, item_.constants.at(v)));
+  }
+
+  int32_t AddConstant(ValueId v, const Instruction& maker) {
+    return node_[v] = Push({.kind = plan::FusedNode::kConstant,
+                            .dtype = program_.type(v)->dtype(),
+                            .bits = ConstantBits(maker)});
   }
 
   void Add(const Instruction& instruction) {
@@ -65,8 +71,7 @@ class Fuser {
     const ir::Lowering& lowering = *instruction.op->lowering;
     DType dtype = program_.type(result)->dtype();
     if (std::holds_alternative<ir::Constant>(lowering)) {
-      node_[result] = Push(
-          {.kind = plan::FusedNode::kConstant, .dtype = dtype, .bits = ConstantBits(instruction)});
+      AddConstant(result, instruction);
       return;
     }
     plan::FusedNode node{.dtype = dtype};

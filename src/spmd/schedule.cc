@@ -307,8 +307,8 @@ class Scheduler {
         for (ValueId v : base::At(program_.instructions, i).operands) {
           ValueId s = Storage(v);
           if (base::At(maker, s) == static_cast<int32_t>(k)) continue;
-          if (schedule_.items[k].kind == Item::kFused && IsConstant(s)) {
-            schedule_.items[k].constants.emplace(s, base::At(defined_at_, s));
+          if (schedule_.items[k].kind == Item::kFused && IsConstant(s) && HasItsBits(v, s)) {
+            schedule_.items[k].constants.emplace(v, base::At(defined_at_, s));
             continue;
           }
           base::At(crosses, s) = true;
@@ -327,6 +327,11 @@ class Scheduler {
       if (!unused_constant) kept.push_back(std::move(item));
     }
     schedule_.items = std::move(kept);
+  }
+
+  // Whether each element of a view of a constant is that constant, if under another dtype.
+  bool HasItsBits(ValueId view, ValueId constant) const {
+    return program_.type(view)->dtype().size() == program_.type(constant)->dtype().size();
   }
 
   bool IsConstant(ValueId v) const {

@@ -25,6 +25,10 @@ const ir::Type* PlaceOf(const ArrayImpl& array) {
   const ir::Type* placed = static_cast<const ConcreteArray&>(array).placed();
   return placed == array.type() ? nullptr : placed;
 }
+ArrayRef CapturedArray(const ir::Capture& capture) {
+  return std::const_pointer_cast<ArrayImpl>(
+      std::static_pointer_cast<const ArrayImpl>(capture.array));
+}
 int64_t LiveShardedArrays() { return live_sharded; }
 
 Trace::Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer)

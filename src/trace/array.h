@@ -54,6 +54,9 @@ const ir::Type* PlaceOf(const ArrayImpl& array);
 // Number of concrete arrays on meshes.
 int64_t LiveShardedArrays();
 
+// Returns the array of the outside that a traced program uses.
+ArrayRef CapturedArray(const ir::Capture& capture);
+
 // One run of a user's function under a transform: the program it records.
 class Trace : public std::enable_shared_from_this<Trace> {
  public:

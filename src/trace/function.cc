@@ -48,8 +48,7 @@ std::vector<ArrayRef> CloseRegions(std::vector<TracedFunction>& regions) {
   for (TracedFunction& region : regions)
     for (const ir::Capture& c : region.program.captures)
       if (index.try_emplace(c.array.get(), constants.size()).second)
-        constants.push_back(
-            std::const_pointer_cast<ArrayImpl>(std::static_pointer_cast<const ArrayImpl>(c.array)));
+        constants.push_back(CapturedArray(c));
   for (TracedFunction& region : regions) {
     std::vector<ir::ValueId> inputs(constants.size(), -1);
     for (const ir::Capture& c : region.program.captures) inputs[index.at(c.array.get())] = c.value;

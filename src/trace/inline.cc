@@ -1,21 +1,20 @@
 // Programs recorded in a trace, or run.
 #include "trace/inline.h"
 
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "trace/scopes.h"
 
 namespace tessera::trace {
 namespace {
-
-ArrayRef Captured(const ir::Capture& c) {
-  return std::const_pointer_cast<ArrayImpl>(std::static_pointer_cast<const ArrayImpl>(c.array));
-}
 
 std::vector<Array> Record(Trace& trace, const ir::Program& program,
                           const std::vector<ArrayRef>& inputs, Loc loc) {
   std::vector<ir::ValueId> map(program.values.size(), -1);
   const auto at = [&](ir::ValueId v) -> ir::ValueId& { return map[static_cast<size_t>(v)]; };
   for (size_t i = 0; i < inputs.size(); ++i) at(program.inputs[i]) = trace.Lift(inputs[i], loc);
-  for (const ir::Capture& c : program.captures) at(c.value) = trace.Lift(Captured(c), loc);
+  for (const ir::Capture& c : program.captures) at(c.value) = trace.Lift(CapturedArray(c), loc);
   absl::InlinedVector<ir::ValueId, 3> operands;
   absl::InlinedVector<const ir::Type*, 1> types;
   for (const ir::Instruction& i : program.instructions) {
@@ -35,42 +34,62 @@ std::vector<Array> Record(Trace& trace, const ir::Program& program,
   return outputs;
 }
 
-std::vector<Array> RunNow(const std::shared_ptr<const ir::Program>& program,
-                          std::vector<ArrayRef> inputs, Loc loc) {
-  for (const ir::Capture& c : program->captures) inputs.push_back(Captured(c));
-  std::vector<Array> outputs;
-  const bool is_abstract = (program->mesh && program->mesh->is_abstract()) ||
-                           std::any_of(inputs.begin(), inputs.end(), [](const ArrayRef& a) {
-                             return a->kind() == ArrayImpl::kAbstract;
-                           });
-  if (is_abstract) {
-    for (ir::ValueId v : program->outputs)
-      outputs.emplace_back(
-          std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, program->type(v), loc));
-    return outputs;
-  }
-  std::vector<bool> shares;
-  for (const ArrayRef& input : inputs)
-    shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
-  Executor::Compiled compiled =
-      TheExecutor().Compile(program, std::vector<bool>(inputs.size()), std::move(shares));
-  for (ArrayRef& r : TheExecutor().Run(compiled.get(), std::move(inputs), loc))
-    outputs.emplace_back(std::move(r));
-  return outputs;
-}
-
 }  // namespace
 
 bool InsideTrace(const std::vector<ArrayRef>& arrays) {
   if (CurrentTrace()) return true;
-  for (const ArrayRef& a : arrays)
-    if (a->kind() == ArrayImpl::kTraced) return true;
-  return false;
+  return std::any_of(arrays.begin(), arrays.end(),
+                     [](const ArrayRef& a) { return a->kind() == ArrayImpl::kTraced; });
+}
+
+bool IsAbstract(const std::vector<ArrayRef>& arrays, const ir::Program& program) {
+  if (program.mesh && program.mesh->is_abstract()) return true;
+  return std::any_of(arrays.begin(), arrays.end(),
+                     [](const ArrayRef& a) { return a->kind() == ArrayImpl::kAbstract; });
+}
+
+std::vector<ArrayRef> WithCaptures(std::vector<ArrayRef> arrays, const ir::Program& program,
+                                   const char* op, Loc loc) {
+  for (const ir::Capture& c : program.captures) {
+    arrays.push_back(CapturedArray(c));
+    if (const std::optional<Loc>& donated = arrays.back()->donated_at)
+      base::ThrowTrace(
+          base::Refusal(op, "captured", base::Where(loc),
+                        fmt::format("the function captured {}, which has since been donated",
+                                    arrays.back()->type()->text()),
+                        {"donated at " + base::Where(*donated),
+                         "pass it as an argument instead of capturing it"}));
+  }
+  return arrays;
+}
+
+Executor::Compiled CompileFor(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
+                              const std::vector<ArrayRef>& inputs) {
+  std::vector<bool> shares;
+  for (const ArrayRef& input : inputs)
+    shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
+  donated.resize(inputs.size());
+  return TheExecutor().Compile(std::move(program), std::move(donated), std::move(shares));
+}
+
+std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc) {
+  std::vector<Array> outputs;
+  for (ir::ValueId v : program.outputs)
+    outputs.emplace_back(std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, program.type(v), loc));
+  return outputs;
 }
 
 std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program,
-                               const std::vector<ArrayRef>& inputs, Loc loc) {
-  if (!InsideTrace(inputs)) return RunNow(program, inputs, loc);
+                               const std::vector<ArrayRef>& inputs, const char* op, Loc loc) {
+  if (!InsideTrace(inputs)) {
+    if (IsAbstract(inputs, *program)) return AbstractOutputs(*program, loc);
+    std::vector<ArrayRef> all = WithCaptures(inputs, *program, op, loc);
+    const Executor::Compiled compiled = CompileFor(program, {}, all);
+    std::vector<Array> outputs;
+    for (ArrayRef& r : TheExecutor().Run(compiled.get(), std::move(all), loc))
+      outputs.emplace_back(std::move(r));
+    return outputs;
+  }
   // As in Apply: a traced input decides, if it is not of a trace around the thread's.
   Trace* trace = CurrentTrace();
   for (const ArrayRef& input : inputs) {

@@ -1,4 +1,4 @@
-// Programs as functions of arrays.
+// Programs as functions of arrays: recorded in a trace, only typed, or run.
 #pragma once
 #include "trace/array.h"
 
@@ -6,10 +6,22 @@ namespace tessera::trace {
 
 // Whether a call on these arrays is traced.
 bool InsideTrace(const std::vector<ArrayRef>& arrays);
+// Whether a call of the program on these arrays is only typed.
+bool IsAbstract(const std::vector<ArrayRef>& arrays, const ir::Program& program);
 
-// Returns the results of the program on these arrays: its instructions recorded in the current
-// trace, or run as one program. Captures come from the program.
+// Returns the inputs of a run: the arrays, then what the program captured. Throws TraceError,
+// `op`'s, where that was donated since.
+std::vector<ArrayRef> WithCaptures(std::vector<ArrayRef> arrays, const ir::Program& program,
+                                   const char* op, Loc loc);
+// Returns the program made ready to run on such inputs.
+Executor::Compiled CompileFor(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
+                              const std::vector<ArrayRef>& inputs);
+// Returns arrays that only have the types of the program's outputs.
+std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc);
+
+// Returns the results of the program on these arrays, in whichever of the three ways; `op` is the
+// function that asks for it, in messages.
 std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program,
-                               const std::vector<ArrayRef>& inputs, Loc loc);
+                               const std::vector<ArrayRef>& inputs, const char* op, Loc loc);
 
 }  // namespace tessera::trace

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "trace/function.h"
+#include "trace/inline.h"
 #include "trace/retrace.h"
 #include "trace/scopes.h"
 
@@ -233,46 +234,10 @@ Executor::Compiled CompiledOf(Entry& entry, std::vector<bool> donated,
     std::lock_guard lock(TheCaches().mutex);
     if (entry.compiled) return entry.compiled;
   }
-  std::vector<bool> shares;
-  for (const ArrayRef& input : inputs)
-    shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
-  donated.resize(inputs.size());
-  Executor::Compiled compiled =
-      TheExecutor().Compile(entry.program, std::move(donated), std::move(shares));
+  Executor::Compiled compiled = CompileFor(entry.program, std::move(donated), inputs);
   std::lock_guard lock(TheCaches().mutex);
   if (!entry.compiled) entry.compiled = std::move(compiled);
   return entry.compiled;
-}
-
-bool AnyAbstract(const std::vector<ArrayRef>& leaves, const ir::Program& program) {
-  if (program.mesh && program.mesh->is_abstract()) return true;
-  for (const ArrayRef& leaf : leaves)
-    if (leaf->kind() == ArrayImpl::kAbstract) return true;
-  return false;
-}
-
-bool InsideTrace(const std::vector<ArrayRef>& leaves) {
-  if (CurrentTrace()) return true;
-  for (const ArrayRef& leaf : leaves)
-    if (leaf->kind() == ArrayImpl::kTraced) return true;
-  return false;
-}
-
-std::vector<ArrayRef> WithCaptures(const std::vector<ArrayRef>& leaves, const ir::Program& program,
-                                   Loc loc) {
-  std::vector<ArrayRef> inputs = leaves;
-  for (const ir::Capture& c : program.captures) {
-    inputs.push_back(
-        std::const_pointer_cast<ArrayImpl>(std::static_pointer_cast<const ArrayImpl>(c.array)));
-    if (const std::optional<Loc>& donated = inputs.back()->donated_at)
-      base::ThrowTrace(
-          base::Refusal("jit", "captured", base::Where(loc),
-                        fmt::format("the function captured {}, which has since been donated",
-                                    inputs.back()->type()->text()),
-                        {"donated at " + base::Where(*donated),
-                         "pass it as an argument instead of capturing it"}));
-  }
-  return inputs;
 }
 
 }  // namespace
@@ -286,13 +251,11 @@ detail::Result CallJit(JitCache& cache, const FunctionCall& call, const std::vec
   std::shared_ptr<Entry> entry = Find(cache, call, arguments);
   const ir::Program& program = *entry->program;
   detail::Result result{{}, entry->tree};
-  if (AnyAbstract(arguments.refs, program)) {
-    for (ir::ValueId v : program.outputs)
-      result.arrays.emplace_back(
-          std::make_shared<ArrayImpl>(ArrayImpl::kAbstract, program.type(v), call.loc));
+  if (IsAbstract(arguments.refs, program)) {
+    result.arrays = AbstractOutputs(program, call.loc);
     return result;
   }
-  std::vector<ArrayRef> inputs = WithCaptures(arguments.refs, program, call.loc);
+  std::vector<ArrayRef> inputs = WithCaptures(arguments.refs, program, "jit", call.loc);
   Executor::Compiled compiled = CompiledOf(*entry, arguments.donated, inputs);
   for (size_t i = 0; i < arguments.refs.size(); ++i)
     if (arguments.donated[i]) arguments.refs[i]->donated_at = call.loc;

@@ -30,8 +30,9 @@ using Tangents = std::vector<ValueId>;
 
 class Forward {
  public:
-  Forward(const ir::Program& from, const std::vector<bool>& active)
+  Forward(const ir::Program& from, const std::vector<bool>& active, JvpMemo& memo)
       : from_(from),
+        memo_(memo),
         builder_(to_, Loc::Unknown()),
         primal_(from.values.size(), kZero),
         tangent_(from.values.size(), kZero) {
@@ -115,9 +116,7 @@ class Forward {
                  const Tangents& tangents) {
     ValueId sum = kZero;
     std::vector<bool> done(tangents.size());
-    const sharding::DimMap map =
-        ir::DimMapOf(call.op, call.params.get(), call.operand_types, call.result_types);
-    for (const sharding::LinearGroup& group : map.linear) {
+    for (const sharding::LinearGroup& group : GroupsOf(call)) {
       std::vector<size_t> members;
       for (int32_t k : group.operands)
         if (tangents[static_cast<size_t>(k)] >= 0) members.push_back(static_cast<size_t>(k));
@@ -136,6 +135,12 @@ class Forward {
     return sum;
   }
 
+  // Moves have no dimension map: their tangents are of their own making.
+  static std::vector<sharding::LinearGroup> GroupsOf(const ir::DiffCall& call) {
+    if (!std::holds_alternative<ir::DimMapFn>(*call.op.dims)) return {};
+    return ir::DimMapOf(call.op, call.params.get(), call.operand_types, call.result_types).linear;
+  }
+
   // The op of the group's tangents, where they are, and of the other operands as they are.
   ValueId Linear(const ir::DiffCall& call, const sharding::LinearGroup& group,
                  const Tangents& tangents) {
@@ -150,7 +155,7 @@ class Forward {
 
   void VisitRegions(const ir::Instruction& i, const std::vector<ValueId>& operands,
                     const Tangents& tangents) {
-    RegionJvp jvp = JvpOfRegions(i, tangents, from_);
+    RegionsJvp jvp = JvpOfRegions(i, tangents, from_, memo_);
     std::vector<ValueId> all;
     for (auto [k, is_tangent] : jvp.operands) {
       if (!is_tangent)
@@ -171,6 +176,7 @@ class Forward {
   }
 
   const ir::Program& from_;
+  JvpMemo& memo_;
   ir::Program to_;
   ir::Builder builder_;
   std::vector<ValueId> primal_, tangent_;  // by value of `from_`
@@ -180,7 +186,14 @@ class Forward {
 
 Jvp MakeJvp(const ir::Program& program, const std::vector<bool>& active,
             const std::vector<bool>& wanted) {
-  return Forward(program, active).Run(wanted);
+  JvpMemo memo;
+  return Forward(program, active, memo).Run(wanted);
+}
+
+const Jvp& RegionJvp(const ir::Program& region, const std::vector<bool>& active,
+                     const std::vector<bool>& wanted, JvpMemo& memo) {
+  return memo.Get(region, active, wanted,
+                  [&] { return Forward(region, active, memo).Run(wanted); });
 }
 
 }  // namespace tessera::transforms

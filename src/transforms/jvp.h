@@ -1,6 +1,7 @@
 // Forward mode: a program that computes its results and their tangents.
 #pragma once
 #include "ir/program.h"
+#include "transforms/memo.h"
 
 namespace tessera::transforms {
 
@@ -19,5 +20,9 @@ struct Jvp {
 // TraceError, with the op's reason, where an op on the way has no derivative.
 Jvp MakeJvp(const ir::Program& program, const std::vector<bool>& active,
             const std::vector<bool>& wanted);
+// The same of a region.
+using JvpMemo = RegionMemo<Jvp>;
+const Jvp& RegionJvp(const ir::Program& region, const std::vector<bool>& active,
+                     const std::vector<bool>& wanted, JvpMemo& memo);
 
 }  // namespace tessera::transforms

@@ -3,7 +3,6 @@
 
 #include "ir/control_params.h"
 #include "ops/tangents.h"
-#include "transforms/jvp.h"
 
 namespace tessera::transforms {
 namespace {
@@ -99,12 +98,12 @@ struct Active {
 };
 
 Active ActiveIn(const ir::Instruction& instruction, const RegionLayout& layout,
-                std::vector<bool> ins) {
+                std::vector<bool> ins, JvpMemo& memo) {
   for (;;) {
     std::vector<bool> outs(instruction.results.size());
     for (size_t b : layout.bodies) {
       const ir::Program& body = *instruction.regions[b];
-      const Jvp jvp = MakeJvp(body, ins, std::vector<bool>(body.outputs.size()));
+      const Jvp& jvp = RegionJvp(body, ins, std::vector<bool>(body.outputs.size()), memo);
       for (size_t r = 0; r < outs.size(); ++r) outs[r] = outs[r] || jvp.active[r];
     }
     bool grew = false;
@@ -119,22 +118,24 @@ Active ActiveIn(const ir::Instruction& instruction, const RegionLayout& layout,
 
 }  // namespace
 
-RegionJvp JvpOfRegions(const ir::Instruction& instruction, const std::vector<ir::ValueId>& tangents,
-                       const ir::Program& program) {
+RegionsJvp JvpOfRegions(const ir::Instruction& instruction,
+                        const std::vector<ir::ValueId>& tangents, const ir::Program& program,
+                        JvpMemo& memo) {
   const RegionLayout layout(instruction);
   std::vector<bool> ins;
   for (size_t k = layout.first; k < tangents.size(); ++k)
     ins.push_back(tangents[k] >= 0 && ops::HasTangent(program.type(instruction.operands[k])));
-  const Active active = ActiveIn(instruction, layout, std::move(ins));
+  const Active active = ActiveIn(instruction, layout, std::move(ins), memo);
   const std::vector<Slot> in_slots = WithCompanions(layout.ins, active.ins);
   const std::vector<Slot> out_slots = WithCompanions(layout.outs, active.outs);
-  RegionJvp out;
+  RegionsJvp out;
   for (size_t r = 0; r < instruction.regions.size(); ++r) {
     const ir::Program& region = *instruction.regions[r];
     const bool is_body = std::count(layout.bodies.begin(), layout.bodies.end(), r) > 0;
-    Jvp jvp = MakeJvp(region, active.ins,
-                      is_body ? active.outs : std::vector<bool>(region.outputs.size()));
-    ir::Program& p = jvp.program;
+    ir::Program p =
+        RegionJvp(region, active.ins,
+                  is_body ? active.outs : std::vector<bool>(region.outputs.size()), memo)
+            .program;
     p.inputs = Reordered(p.inputs, in_slots, region.inputs.size());
     if (is_body) p.outputs = Reordered(p.outputs, out_slots, region.outputs.size());
     out.regions.push_back(std::make_shared<const ir::Program>(std::move(p)));

@@ -2,6 +2,7 @@
 // region inputs, and of region outputs that go with groups of results.
 #pragma once
 #include "ir/program.h"
+#include "transforms/jvp.h"
 
 namespace tessera::transforms {
 
@@ -35,12 +36,13 @@ std::vector<Slot> WithCompanions(const std::vector<size_t>& groups,
 ir::ParamsPtr WithCounts(const ir::Instruction& instruction, size_t constants, size_t carries);
 
 // The instruction with tangents: see WithCompanions.
-struct RegionJvp {
+struct RegionsJvp {
   std::vector<ir::RegionPtr> regions;
   ir::ParamsPtr params;
   std::vector<Slot> operands, results;  // companion: the tangent
 };
-RegionJvp JvpOfRegions(const ir::Instruction& instruction, const std::vector<ir::ValueId>& tangents,
-                       const ir::Program& program);
+RegionsJvp JvpOfRegions(const ir::Instruction& instruction,
+                        const std::vector<ir::ValueId>& tangents, const ir::Program& program,
+                        JvpMemo& memo);
 
 }  // namespace tessera::transforms

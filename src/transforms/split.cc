@@ -9,6 +9,7 @@
 #include "ir/regions.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"
+#include "transforms/memo.h"
 #include "transforms/regions.h"
 #include "transforms/types.h"
 
@@ -34,8 +35,10 @@ size_t Index(ValueId v) { return static_cast<size_t>(v); }
 
 class Splitter {
  public:
-  Splitter(const ir::Program& from, const std::vector<bool>& unknown_inputs)
+  using Memo = RegionMemo<Split>;
+  Splitter(const ir::Program& from, const std::vector<bool>& unknown_inputs, Memo& memo)
       : from_(from),
+        memo_(memo),
         known_builder_(known_, Loc::Unknown()),
         unknown_builder_(unknown_, Loc::Unknown()),
         places_(from.values.size(), -1),
@@ -163,7 +166,9 @@ class Splitter {
       parts.bodies.clear();
       const std::vector<bool> wanted = parts.outs;
       for (size_t b : layout.bodies) {
-        parts.bodies.push_back(MakeSplit(*i.regions[b], parts.ins, wanted));
+        const ir::Program& body = *i.regions[b];
+        parts.bodies.push_back(memo_.Get(
+            body, parts.ins, wanted, [&] { return Splitter(body, parts.ins, memo_).Run(wanted); }));
         for (size_t r = 0; r < wanted.size(); ++r)
           parts.outs[r] = parts.outs[r] || parts.bodies.back().unknown_outputs[r];
       }
@@ -363,6 +368,7 @@ class Splitter {
   }
 
   const ir::Program& from_;
+  Memo& memo_;
   ir::Program known_, unknown_;
   ir::Builder known_builder_, unknown_builder_;
   std::vector<ValueId> places_;  // per value of the program: where it is, in the part that has it
@@ -377,7 +383,8 @@ class Splitter {
 
 Split MakeSplit(const ir::Program& program, const std::vector<bool>& unknown_inputs,
                 const std::vector<bool>& wanted) {
-  return Splitter(program, unknown_inputs).Run(wanted);
+  RegionMemo<Split> memo;
+  return Splitter(program, unknown_inputs, memo).Run(wanted);
 }
 
 }  // namespace tessera::transforms

@@ -36,6 +36,16 @@ const std::vector<Case>& Cases() {
          grad([](Array u) { return sum(ones({4}).at(array({1, 1})).multiply(u)); })(ones({2}));
        }},
       {"tangent_shape", [] { jvp([](Array x) { return x * 2; }, ones({3}), ones({4})); }},
+      {"tangents_too_few",
+       [] {
+         jvp([](std::vector<Array> x) { return x[0] * x[1]; },
+             std::vector<Array>{ones({3}), ones({3})}, std::vector<Array>{ones({3})});
+       }},
+      {"cotangents_too_many",
+       [] {
+         auto [out, pullback] = vjp([](Array x) { return std::vector<Array>{x}; }, ones({3}));
+         pullback({ones({3}), ones({3})});
+       }},
       {"cotangent_dtype",
        [] {
          auto [out, pullback] = vjp([](Array x) { return x * 2; }, ones({3}));

@@ -3,6 +3,7 @@
 #include <tessera/tessera.h>
 
 #include <cmath>
+#include <functional>
 #include <sstream>
 #include <tuple>
 
@@ -171,6 +172,41 @@ TEST(Gradients, OfMicroBatchesAreReducedOnceAfterTheLoop) {
   EXPECT_EQ(lowered.comm().events().size(), 1u);
   EXPECT_EQ(lowered.comm().count(CommKind::kAllReduce, "data"), 1);
   EXPECT_EQ(Values(step(w, batches))[0], 3 * 16 * 2 * 4);
+}
+
+TEST(Gradients, LieAsWhatWasMovedDid) {
+  SetDeviceCount(2);
+  MeshScope mesh(make_mesh({{"x", 2}}));
+  auto f = [](Array x) { return sum(square(reshard(x, P()) + x)); };
+  Array x = reshard(arange(4, {.dtype = f32}), P("x"));
+  Array g = grad(f)(x);
+  EXPECT_EQ(type_of(g).text(), "f32[4@x]");
+  EXPECT_THAT(Values(g), ElementsAre(0, 8, 16, 24));
+  MeshScope automatic(make_mesh({{"x", 2, Auto}}));
+  auto constrained = [](Array v) { return sum(square(with_sharding_constraint(v * 2, P("x")))); };
+  EXPECT_THAT(Values(jit(grad(constrained))(arange(4, {.dtype = f32}))), ElementsAre(0, 8, 16, 24));
+}
+
+TEST(Gradients, CrossRegionsOfAutoAxes) {
+  SetDeviceCount(2);
+  MeshScope mesh(make_mesh({{"x", 2}}));
+  auto inner = auto_axes([](Array v) { return exp(v) * v; }, {.out_sharding = P("x")});
+  auto f = [&](Array x) { return sum(inner(x * 2)); };
+  Array g = grad(f)(reshard(zeros({4}), P("x")));
+  EXPECT_EQ(type_of(g).text(), "f32[4@x]");
+  EXPECT_THAT(Values(g), ElementsAre(2, 2, 2, 2));
+}
+
+// Each region is transformed once per question, so time grows with depth, not with its power.
+TEST(Gradients, OfNestedLoopsTakeLinearTime) {
+  std::function<Array(int, Array)> nest = [&](int depth, Array x) {
+    if (depth == 0) return x * 1.5f;
+    return fori_loop(
+        0, 1, [&](Array, Array v) { return nest(depth - 1, v); }, x);
+  };
+  EXPECT_EQ(
+      jvp([&](Array x) { return nest(40, x); }, Array(2.0f), Array(1.0f)).second.item<float>(),
+      1.5f);
 }
 
 TEST(Gradients, AreTracedOnceForAFunctionThatCapturesNothing) {

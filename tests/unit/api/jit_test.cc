@@ -293,5 +293,16 @@ TEST(Jit, FusedGroupsComeBeforeTheirUsers) {
   EXPECT_EQ(z.to_vector<float>(), std::vector<float>(72, 5));
 }
 
+// A view of a constant is a constant of another shape or dtype; or, where its elements have another
+// width, a buffer.
+TEST(Jit, FusesViewsOfConstants) {
+  auto f = [](Array x) { return x * x + reshape(Array(2.0f), {1}); };
+  EXPECT_EQ(jit(f)(ones({3})).to_vector<float>(), std::vector<float>(3, 3));
+  auto bits = [](Array x) { return x * x + bitcast_convert_type(Array(1.0f), i32); };
+  EXPECT_EQ(jit(bits)(ones({3}, i32)).to_vector<int32_t>(), std::vector<int32_t>(3, 0x3f800001));
+  auto bytes = [](Array x) { return x * x + bitcast_convert_type(Array(1.0f), u8).astype(i32); };
+  EXPECT_EQ(jit(bytes)(ones({4}, i32)).to_vector<int32_t>(), (std::vector<int32_t>{1, 1, 129, 64}));
+}
+
 }  // namespace
 }  // namespace tessera
