@@ -1,7 +1,8 @@
-// Specs of the arrays of a tree.
+// Specs of the arrays of a tree, and whatever else is said of each of them.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -11,28 +12,52 @@
 
 namespace tessera {
 
-// A spec for a whole tree of arrays, or one for each of its parts (arguments, elements, fields),
-// nested alike: P("x"), {P("x"), {P(), P("y")}}. Specs{}: none is given.
-class Specs {
+// One leaf for a whole tree of arrays, or one for each of its parts (arguments, elements, fields),
+// nested alike: P("x"), {P("x"), {P(), P("y")}}. PerArray{}: none is given.
+template <class Leaf>
+class PerArray {
  public:
-  Specs() = default;
-  Specs(PartitionSpec spec) : spec_(std::move(spec)), given_(true) {}
-  Specs(std::initializer_list<Specs> parts) : parts_(parts), given_(true) {}
-  explicit Specs(std::vector<Specs> parts) : parts_(std::move(parts)), given_(true) {}
+  PerArray() = default;
+  template <class T>
+  requires std::is_convertible_v<T, Leaf> PerArray(T leaf) : leaf_(std::move(leaf)), given_(true) {}
+  PerArray(std::initializer_list<PerArray> parts) : parts_(parts), given_(true) {}
+  explicit PerArray(std::vector<PerArray> parts) : parts_(std::move(parts)), given_(true) {}
   bool given() const { return given_; }
-  // Returns the spec of the array at `path`; null if the tree has parts that the specs lack.
-  const PartitionSpec* At(const detail::Path& path) const;
-  // Returns how many parts there are for those of the tree at `path`; 0 if one spec is for all.
-  size_t PartsAt(const detail::Path& path) const;
-  // Returns the specs of all parts.
-  std::vector<PartitionSpec> All() const;
+  // Returns the leaf of the array at `path`; null if the tree has parts for which there is none.
+  const Leaf* At(const detail::Path& path) const {
+    const PerArray* at = Find(path);
+    return at && at->parts_.empty() ? &at->leaf_ : nullptr;
+  }
+  // Returns how many parts there are for those of the tree at `path`; 0 if one leaf is for all.
+  size_t PartsAt(const detail::Path& path) const {
+    const PerArray* at = Find(path);
+    return at ? at->parts_.size() : 0;
+  }
+  // Returns the leaves of all parts.
+  std::vector<Leaf> All() const {
+    if (parts_.empty()) return {leaf_};
+    std::vector<Leaf> all;
+    for (const PerArray& part : parts_)
+      for (Leaf& leaf : part.All()) all.push_back(std::move(leaf));
+    return all;
+  }
 
  private:
-  // Returns the specs at `path` or above; null if the tree has parts that the specs lack.
-  const Specs* Find(const detail::Path& path) const;
-  PartitionSpec spec_;
-  std::vector<Specs> parts_;
+  // Returns what is said at `path` or above; null if the tree has parts that this lacks.
+  const PerArray* Find(const detail::Path& path) const {
+    const PerArray* at = this;
+    for (size_t i : path) {
+      if (at->parts_.empty()) break;
+      if (i >= at->parts_.size()) return nullptr;
+      at = &at->parts_[i];
+    }
+    return at;
+  }
+  Leaf leaf_ = {};
+  std::vector<PerArray> parts_;
   bool given_ = false;
 };
+
+using Specs = PerArray<PartitionSpec>;
 
 }  // namespace tessera

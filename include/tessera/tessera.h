@@ -1,6 +1,7 @@
 // Everything.
 #pragma once
 #include "tessera/array.h"
+#include "tessera/batching.h"
 #include "tessera/control.h"
 #include "tessera/custom_op.h"
 #include "tessera/debug.h"

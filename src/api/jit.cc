@@ -104,10 +104,10 @@ std::vector<Array> LayOut(const Specs& specs, const detail::Outline& tree,
   bool in = side == JitSide::kIn;
   const char* option = in ? "in_shardings" : "out_shardings";
   const sharding::MeshDef* mesh = MeshInScope(arrays);
-  CheckParts(specs, tree, option, call);
+  CheckParts(specs, tree, {option}, call);
   std::vector<Array> out;
   for (size_t i = 0; i < arrays.size(); ++i) {
-    const PartitionSpec& spec = SpecOf(specs, tree.arrays[i], option, call);
+    const PartitionSpec& spec = LeafOf(specs, tree.arrays[i], {option}, call);
     out.push_back(LaidOut(arrays[i], spec, mesh, in, call));
   }
   return out;

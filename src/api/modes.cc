@@ -70,9 +70,9 @@ std::vector<Array> UsableLeaves(detail::TreeRef tree, Call call) {
 // The arrays of a tree, laid out as an option says.
 std::vector<Array> Resharded(std::vector<Array> arrays, const detail::Outline& tree,
                              const Specs& specs, const char* option, Call call) {
-  CheckParts(specs, tree, option, call);
+  CheckParts(specs, tree, {option}, call);
   for (size_t i = 0; i < arrays.size(); ++i)
-    arrays[i] = reshard(arrays[i], SpecOf(specs, tree.arrays[i], option, call), call.loc);
+    arrays[i] = reshard(arrays[i], LeafOf(specs, tree.arrays[i], {option}, call), call.loc);
   return arrays;
 }
 

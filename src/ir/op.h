@@ -5,6 +5,7 @@
 #include <absl/types/span.h>
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -205,6 +206,26 @@ struct NotDifferentiable {
 };
 using Diff = std::variant<Derivative, Structural, ByRegions, NotDifferentiable>;
 
+// One more dim in front of arrays, along which a function is mapped.
+struct MappedDim {
+  int64_t size = 0;
+  const sharding::MeshDef* mesh = nullptr;
+  sharding::AxisList axes = {};    // Explicit ones over which it lies
+  std::string constraint = "{?}";  // what a sharding_constraint inside says of it, in its words
+};
+// An instruction of which some operands get the dim; all results do.
+struct BatchCall {
+  Builder& builder;
+  const OpDef& op;
+  const ParamsPtr& params;
+  absl::Span<const ValueId> operands;  // with the dim where they are mapped
+  const std::vector<bool>& mapped;
+  Types operand_types, result_types;  // without it
+  const MappedDim& dim;
+};
+// Returns the results with the dim.
+using BatchFn = std::vector<ValueId> (*)(const BatchCall&);
+
 // A field that cannot be left out: no default constructor.
 template <class T>
 class Required {
@@ -237,6 +258,9 @@ struct OpDef {
   Required<ReferenceFn> reference;
   Required<Diff> diff;
   ParamsKind params = {};
+  // Of an op that one more dim of certain operands makes another op. All else is derived: the dim
+  // is a pass factor in front, and the dim numbers of params shift (ir/params.h).
+  BatchFn batch = nullptr;
   double flops_per_point = 0;  // per point of the iteration space
   bool out_sharding = false;   // takes one
   // It stays where it is written: a user's kernel, or a barrier. Not computed anew elsewhere.

@@ -13,6 +13,21 @@
 
 namespace tessera::ir {
 
+void Shift(std::vector<int64_t>& dims, bool mapped) {
+  for (int64_t& d : dims) d += mapped;
+}
+void PushFront(std::vector<int64_t>& list, int64_t value) { list.insert(list.begin(), value); }
+void MapField(const Mapping& m, PairedDims& dims) {
+  Shift(dims.lhs, m.operands[0]);
+  Shift(dims.rhs, m.operands[1]);
+}
+// `<@mesh, [{"x"}]>`: the list of dims begins at the first bracket.
+void MapField(const Mapping& m, ShardingText& sharding) {
+  const size_t at = sharding.text.find('[') + 1;
+  const bool empty = sharding.text[at] == ']';
+  sharding.text.insert(at, m.sharding + (empty ? "" : ", "));
+}
+
 std::string FieldText(int64_t v) { return std::to_string(v); }
 std::string FieldText(bool v) { return v ? "true" : "false"; }
 std::string FieldText(DType v) { return v.name(); }

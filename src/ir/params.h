@@ -12,6 +12,7 @@
 //     }
 //   };
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,6 +29,9 @@ namespace tessera::ir {
 
 class Type;
 
+// What a field's numbers are about is in its type: what changes them when operands and results get
+// one more dim in front (vmap) is decided here, once.
+
 // Dim numbers of operand k, of the result, and pairs of the first two operands' dims.
 template <int k>
 struct OperandDims : std::vector<int64_t> {
@@ -41,6 +45,31 @@ struct ResultDims : std::vector<int64_t> {
 struct PairedDims {
   std::vector<int64_t> lhs, rhs;
   friend bool operator==(const PairedDims&, const PairedDims&) = default;
+};
+// Pairs that go together in the result too. A new dim of both operands is such a pair; of one
+// alone, if that may be, it is one more dim like the others.
+enum class Alone { kEither, kLhs };
+template <Alone alone>
+struct BatchDims : PairedDims {
+  friend bool operator==(const BatchDims&, const BatchDims&) = default;
+};
+// For each dim of one side its dim number on the other; for each dim a number of another kind,
+// which is `neutral` for a dim of which nothing is asked (kWholeDim: its size).
+template <class Dims>
+struct DimOfEach : Dims {
+  using Dims::Dims;
+};
+inline constexpr int64_t kWholeDim = -1;
+template <int64_t neutral>
+struct PerDim : std::vector<int64_t> {
+  using std::vector<int64_t>::vector;
+  PerDim(std::vector<int64_t> v) : std::vector<int64_t>(std::move(v)) {}
+};
+// Of the dims of `Dims`, those that lie along the operand's; a new dim of the operand that the
+// indices lack is one.
+template <class Dims>
+struct WindowDims : Dims {
+  using Dims::Dims;
 };
 // One number with its bits, as an element of the result's dtype.
 struct Literal {
@@ -56,14 +85,69 @@ struct ShardingText {
   friend bool operator==(const ShardingText&, const ShardingText&) = default;
 };
 
+// Operands that get one more dim in front, along which a function is mapped, and results with them.
+struct Mapping {
+  std::vector<bool> operands;  // those that get it
+  int64_t size = 0;
+  std::string sharding = {};  // of the dim, as in a ShardingText: `{"x"}`
+};
+
+// Changes a field as the mapping wants.
+template <class Scalar>
+requires(std::is_scalar_v<Scalar> || std::is_same_v<Scalar, DType> ||
+         std::is_same_v<Scalar, Literal>) inline void MapField(const Mapping&, Scalar&) {}
+void Shift(std::vector<int64_t>& dims, bool mapped);
+void PushFront(std::vector<int64_t>& list, int64_t value);
+template <int k>
+void MapField(const Mapping& m, OperandDims<k>& dims) {
+  Shift(dims, m.operands[k]);
+}
+inline void MapField(const Mapping&, ResultDims& dims) { Shift(dims, true); }
+void MapField(const Mapping& m, PairedDims& dims);
+template <Alone alone>
+void MapField(const Mapping& m, BatchDims<alone>& dims) {
+  MapField(m, static_cast<PairedDims&>(dims));
+  if (!m.operands[0] || !m.operands[1]) return;
+  PushFront(dims.lhs, 0);
+  PushFront(dims.rhs, 0);
+}
+template <class Dims>
+void MapField(const Mapping&, DimOfEach<Dims>& dims) {
+  Shift(dims, true);
+  PushFront(dims, 0);
+}
+template <int64_t neutral>
+void MapField(const Mapping& m, PerDim<neutral>& list) {
+  PushFront(list, neutral == kWholeDim ? m.size : neutral);
+}
+template <class Dims>
+void MapField(const Mapping& m, WindowDims<Dims>& dims) {
+  Shift(dims, true);
+  if (m.operands[0] && !m.operands[1]) PushFront(dims, 0);
+}
+void MapField(const Mapping& m, ShardingText& text);
+// Of device programs, which are made when functions are mapped already.
+template <class T>
+void MapField(const Mapping&, std::vector<T>&) requires(!std::is_same_v<T, int64_t>) {}
+
 class Params {
  public:
   virtual ~Params() = default;
+  // Returns the same params of operands and results with one more dim.
+  virtual std::shared_ptr<const Params> Mapped(const Mapping& mapping) const = 0;
+  // Whether operand 0, operand 1 may have such a dim alone.
+  virtual std::array<bool, 2> alone() const = 0;
   virtual bool Equals(const Params& other) const = 0;
   virtual size_t Hash() const = 0;
   virtual std::string text() const = 0;  // "dim=[1], reverse=true"; empty without fields
 };
 using ParamsPtr = std::shared_ptr<const Params>;
+
+inline std::array<bool, 2> AloneIn(const auto&) { return {}; }
+template <Alone alone>
+std::array<bool, 2> AloneIn(const BatchDims<alone>&) {
+  return {true, alone == Alone::kEither};
+}
 
 // Text and reading of one field.
 std::string FieldText(int64_t v);
@@ -122,6 +206,19 @@ class ParamsOf final : public Params {
     size_t h = 0;
     T::Fields(value, [&](const char*, const auto& field) { h = FieldHash(h, field); });
     return h;
+  }
+  ParamsPtr Mapped(const Mapping& mapping) const override {
+    T mapped = value;
+    T::Fields(mapped, [&](const char*, auto& field) { MapField(mapping, field); });
+    return std::make_shared<const ParamsOf>(std::move(mapped));
+  }
+  std::array<bool, 2> alone() const override {
+    std::array<bool, 2> out{};
+    T::Fields(value, [&](const char*, const auto& field) {
+      const std::array<bool, 2> these = AloneIn(field);
+      out = {out[0] || these[0], out[1] || these[1]};
+    });
+    return out;
   }
   std::string text() const override {
     std::string out;

@@ -1,9 +1,11 @@
 // Pieces whose place is known only when they run.
 #include <algorithm>
+#include <numeric>
 
 #include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
+#include "ops/mapped.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/pieces.h"
@@ -129,6 +131,87 @@ void DynamicUpdateSliceReference(const ir::ReferenceCall& call) {
   }
 }
 
+// ---- Mapped along a dim ------------------------------------------------------------------------
+
+// Of starts that differ by lane: the lookup whose windows are whole pieces.
+struct AsLookup {
+  std::vector<int64_t> along;  // dims of which only a part is read or written
+  ir::ValueId vectors;         // [lanes, along]
+};
+
+// `first`: the operand with the first start. `part`: the shape of a piece.
+AsLookup LookupOf(const ir::BatchCall& c, size_t first, const Shape& part) {
+  AsLookup out;
+  const Shape& whole = c.operand_types[0]->shape();
+  for (size_t d = 0; d < part.size(); ++d)
+    if (part[d] != whole[d]) out.along.push_back(static_cast<int64_t>(d));
+  if (out.along.empty()) out.along = {0};
+  std::vector<ir::ValueId> starts;
+  for (int64_t d : out.along) {
+    const size_t k = first + static_cast<size_t>(d);
+    const ir::Type* column =
+        WithDim(ir::Type::Get({1}, c.operand_types[k]->dtype(), c.operand_types[0]->mesh()), c.dim);
+    starts.push_back(c.builder.EmitTyped(kReshape, nullptr, {WithDim(c, k)}, {&column, 1})[0]);
+  }
+  out.vectors = starts.size() == 1
+                    ? starts[0]
+                    : c.builder.Emit(kConcatenate, ir::MakeParams(DimParams{{1}}), starts);
+  return out;
+}
+
+std::vector<int64_t> AllDims(const Shape& shape) {
+  std::vector<int64_t> dims(shape.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  return dims;
+}
+bool StartsDiffer(const ir::BatchCall& c, size_t first) {
+  return std::find(c.mapped.begin() + static_cast<long>(first), c.mapped.end(), true) !=
+         c.mapped.end();
+}
+
+// The same op with all of the new dim, where starts do not differ.
+std::vector<ir::ValueId> WithWholeDim(const ir::BatchCall& c, size_t first) {
+  std::vector<ir::ValueId> operands;
+  for (size_t k = 0; k < first; ++k) operands.push_back(WithDim(c, k));
+  const bool has_starts = c.operands.size() > first;
+  operands.push_back(Filled(c.builder, 0,
+                            ir::Type::Get({}, has_starts ? c.operand_types[first]->dtype() : i32,
+                                          c.operand_types[0]->mesh())));
+  operands.insert(operands.end(), c.operands.begin() + static_cast<long>(first), c.operands.end());
+  const ir::Type* type = WithDim(c.result_types[0], c.dim);
+  return {c.builder.EmitTyped(c.op, nullptr, operands, {&type, 1})[0]};
+}
+
+std::vector<ir::ValueId> DynamicSliceBatch(const ir::BatchCall& c) {
+  if (!StartsDiffer(c, 1)) return WithWholeDim(c, 1);
+  const ir::Type* result = c.result_types[0];
+  const AsLookup lookup = LookupOf(c, 1, result->shape());
+  GatherParams p;
+  p.windows = AllDims(result->shape());
+  p.starts = lookup.along;
+  p.mode = LookupMode::kClip;
+  p.fill = {result->dtype(), 0};
+  const ir::Type* type = WithDim(result, c.dim);
+  return {c.builder.EmitTyped(
+      kGather, ir::MakeParams(std::move(p))->Mapped({{c.mapped[0], true}, c.dim.size}),
+      {c.operands[0], lookup.vectors}, {&type, 1})[0]};
+}
+
+std::vector<ir::ValueId> DynamicUpdateSliceBatch(const ir::BatchCall& c) {
+  if (!StartsDiffer(c, 2)) return WithWholeDim(c, 2);
+  const Shape& part = c.operand_types[1]->shape();
+  const AsLookup lookup = LookupOf(c, 2, part);
+  ScatterParams p;
+  p.windows = AllDims(part);
+  p.starts = lookup.along;
+  p.mode = LookupMode::kClip;
+  p.sorted = p.unique = true;
+  const ir::Type* type = WithDim(c.result_types[0], c.dim);
+  return {c.builder.EmitTyped(
+      kScatter, ir::MakeParams(std::move(p))->Mapped({{true, true, true}, c.dim.size}),
+      {WithDim(c, 0), lookup.vectors, WithDim(c, 1)}, {&type, 1})[0]};
+}
+
 // ---- Derivatives --------------------------------------------------------------------------------
 
 // Returns the operands, and behind them the starts: scalars from operand `first` on.
@@ -156,6 +239,7 @@ constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .lowering = ir::Kernel{MakeDynamicSlice},
                               .reference = ir::ReferenceFn{DynamicSliceReference},
                               .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
+                              .batch = DynamicSliceBatch,
                               .travel = ir::Travel::kEarlyForward,
                               .operand_names = {"operand", "", ""}};
 constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
@@ -165,6 +249,7 @@ constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
                                     .lowering = ir::Kernel{MakeDynamicUpdateSlice},
                                     .reference = ir::ReferenceFn{DynamicUpdateSliceReference},
                                     .diff = ir::Derivative{.transpose = UpdateTranspose},
+                                    .batch = DynamicUpdateSliceBatch,
                                     .travel = ir::Travel::kEarlyForward,
                                     .operand_names = {"operand", "update", ""}};
 

@@ -157,7 +157,8 @@ void AddWindow(Rule& rule, size_t d, size_t slice, bool placed) {
 ScatterParams AsScatter(const GatherParams& p) {
   ScatterParams out;
   out.windows.assign(p.windows.begin(), p.windows.end());
-  out.dropped = p.dropped, out.starts = p.starts, out.batch = p.batch;
+  out.dropped = p.dropped, out.starts = p.starts;
+  out.batch.lhs = p.batch.lhs, out.batch.rhs = p.batch.rhs;
   out.mode = p.mode, out.sorted = p.sorted, out.unique = p.unique;
   return out;
 }
@@ -165,7 +166,8 @@ ScatterParams AsScatter(const GatherParams& p) {
 GatherParams AsGather(const ScatterParams& p, DType dtype) {
   GatherParams out;
   out.windows.assign(p.windows.begin(), p.windows.end());
-  out.dropped = p.dropped, out.starts = p.starts, out.batch = p.batch;
+  out.dropped = p.dropped, out.starts = p.starts;
+  out.batch.lhs = p.batch.lhs, out.batch.rhs = p.batch.rhs;
   out.mode = p.mode, out.sorted = p.sorted, out.unique = p.unique;
   out.fill = {dtype, 0};
   return out;

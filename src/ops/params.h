@@ -18,11 +18,15 @@ inline size_t FieldHash(size_t h, LookupMode mode) {
 
 namespace tessera::ops {
 
+using ir::BatchDims;
+using ir::DimOfEach;
 using ir::Literal;
 using ir::OpDef;
 using ir::OperandDims;
 using ir::PairedDims;
+using ir::PerDim;
 using ir::ResultDims;
+using ir::WindowDims;
 
 struct ConstantParams {  // one element; the result is a scalar
   Literal value;
@@ -41,7 +45,7 @@ struct IotaParams {  // the index along `dim` of the result
   }
 };
 struct TransposeParams {  // dim i of the result is dim perm[i] of the operand
-  OperandDims<0> perm;
+  DimOfEach<OperandDims<0>> perm;
   friend bool operator==(const TransposeParams&, const TransposeParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -49,7 +53,7 @@ struct TransposeParams {  // dim i of the result is dim perm[i] of the operand
   }
 };
 struct BroadcastParams {  // dim i of the operand is dim dims[i] of the result
-  ResultDims dims;
+  DimOfEach<ResultDims> dims;
   friend bool operator==(const BroadcastParams&, const BroadcastParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -57,7 +61,9 @@ struct BroadcastParams {  // dim i of the operand is dim dims[i] of the result
   }
 };
 struct SliceParams {  // x[start:limit:stride], one entry per dim
-  std::vector<int64_t> starts, limits, strides;
+  PerDim<0> starts;
+  PerDim<ir::kWholeDim> limits;
+  PerDim<1> strides;
   friend bool operator==(const SliceParams&, const SliceParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -67,7 +73,7 @@ struct SliceParams {  // x[start:limit:stride], one entry per dim
   }
 };
 struct PadParams {  // one entry per dim; low and high may be negative
-  std::vector<int64_t> low, high, interior;
+  PerDim<0> low, high, interior;
   friend bool operator==(const PadParams&, const PadParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -114,7 +120,8 @@ struct CumulativeParams {
   }
 };
 struct DotParams {  // pairs of dims of lhs and rhs
-  PairedDims contract, batch;
+  PairedDims contract;
+  BatchDims<ir::Alone::kEither> batch;
   friend bool operator==(const DotParams&, const DotParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -153,11 +160,11 @@ struct LookupNumbers {
   const PairedDims& batch;              // of operand and indices: these go together
 };
 // `SliceDims`: whose dims those of the slices are. How large slices are is in the slices' shape.
-template <class SliceDims>
+template <class SliceDims, ir::Alone alone>
 struct LookupParams {
-  SliceDims windows;
+  WindowDims<SliceDims> windows;
   OperandDims<0> dropped, starts;
-  PairedDims batch;
+  BatchDims<alone> batch;
   LookupMode mode = LookupMode::kFill;
   bool sorted = false, unique = false;  // promises about the index vectors
   LookupNumbers numbers() const { return {windows, dropped, starts, batch}; }
@@ -173,13 +180,13 @@ struct LookupParams {
     f("unique", s.unique);
   }
 };
-using ScatterParams = LookupParams<OperandDims<2>>;
-struct GatherParams : LookupParams<ResultDims> {
+using ScatterParams = LookupParams<OperandDims<2>, ir::Alone::kLhs>;
+struct GatherParams : LookupParams<ResultDims, ir::Alone::kEither> {
   Literal fill;  // what slices outside are made of, where the mode is kFill
   friend bool operator==(const GatherParams&, const GatherParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
-    LookupParams<ResultDims>::Fields(s, f);
+    LookupParams<ResultDims, ir::Alone::kEither>::Fields(s, f);
     f("fill", s.fill);
   }
 };

@@ -8,6 +8,7 @@
 #include "ops/derivatives.h"
 #include "ops/laid_out.h"
 #include "ops/local.h"
+#include "ops/mapped.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/reference_values.h"
@@ -338,6 +339,25 @@ void RollReference(const ir::ReferenceCall& call) {
   }
 }
 
+// ---- Mapped along a dim ------------------------------------------------------------------------
+
+// A padding value for each lane: what is padded with something else than zero is known by a mask.
+std::vector<ir::ValueId> PadBatch(const ir::BatchCall& c) {
+  if (!c.mapped[1]) return ByDims(c);
+  ir::Builder& b = c.builder;
+  const auto padded = [&](ir::ValueId x, const ir::Type* from, double fill) {
+    const DType dtype = b.type(x)->dtype();
+    const ir::ValueId number = Filled(b, fill, ir::Type::Get({}, dtype, from->mesh()));
+    const ir::Type *types[] = {from->WithDType(dtype), b.type(number)},
+                   *result = c.result_types[0]->WithDType(dtype);
+    return ByDims({b, c.op, c.params, {{x, number}}, {true, false}, types, {&result, 1}, c.dim})[0];
+  };
+  const ir::Type* from = c.operand_types[0];
+  const X inside(b, padded(Filled(b, 1, WithDim(from, c.dim)->WithDType(bool_)), from, 0));
+  const X fill(b, Spread(b, c.operands[1], WithDim(c.result_types[0], c.dim)));
+  return {Where(inside, X(b, padded(WithDim(c, 0), from, 0)), fill).id()};
+}
+
 // ---- Derivatives --------------------------------------------------------------------------------
 
 ir::ValueId Zero(const ir::DiffCall& c) {
@@ -438,6 +458,7 @@ constexpr OpDef kPad{.name = "pad",
                      .reference = ir::ReferenceFn{PadReference},
                      .diff = ir::Derivative{.transpose = PadTranspose},
                      .params = ir::KindOf<PadParams>(),
+                     .batch = PadBatch,
                      .operand_names = {"operand", "value", ""}};
 constexpr OpDef kRev{.name = "rev",
                      .doc = "Dims in reverse order.",

@@ -74,6 +74,8 @@ PartitionSpec ToSpec(const TensorSharding& sharding);
 // Returns Shardy's text: `<@mesh, [{"x"}, {?}p1], replicated={"y"}, unreduced=max{"z"}>`.
 // `reduced={...}` is Tessera's addition.
 std::string Text(const TensorSharding& sharding);
+// Returns the text of one dim: `{"x", ?}p1`.
+std::string DimText(const MeshDef* mesh, const DimAxes& dim);
 // Reads it back. Throws RuntimeError with the column of what is wrong, the verifier's checks
 // included.
 TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc);

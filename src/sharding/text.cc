@@ -16,6 +16,8 @@ std::string ListText(const MeshDef* mesh, const AxisList& axes) {
   return out;
 }
 
+}  // namespace
+
 std::string DimText(const MeshDef* mesh, const DimAxes& d) {
   std::string out = "{" + ListText(mesh, d.axes);
   if (d.open) out += d.axes.empty() ? "?" : ", ?";
@@ -23,6 +25,8 @@ std::string DimText(const MeshDef* mesh, const DimAxes& d) {
   if (d.priority >= 0) out += fmt::format("p{}", d.priority);
   return out;
 }
+
+namespace {
 
 const char* KindPrefix(Reduction kind) {
   return kind == Reduction::kSum ? "" : ReductionName(kind);

@@ -1,0 +1,223 @@
+// vmap: the mapped dims of a call's arguments and results, around the program of one lane.
+#include "tessera/batching.h"
+
+#include <fmt/format.h>
+
+#include "api/specs.h"
+#include "tessera/ops.h"
+#include "trace/function.h"
+#include "trace/inline.h"
+#include "trace/scopes.h"
+#include "transforms/batch.h"
+
+namespace tessera {
+namespace api {
+namespace {
+
+using trace::ArrayRef;
+
+constexpr Said kInDims{"in_dims", "dim"}, kOutDims{"out_dims", "dim"};
+
+// A call's arrays, each with its mapped dim in front if it has one.
+struct Lanes {
+  std::vector<Array> arrays;
+  std::vector<bool> mapped;
+  ir::MappedDim dim;
+};
+
+std::string ArgumentText(const detail::Path& path) {
+  return path.size() == 1 ? fmt::format("argument {}", path[0])
+                          : fmt::format("an array of argument {}", path[0]);
+}
+
+// Explicit axes are in types; what is said of the others goes into constraints.
+void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
+  if (given.axes().empty() && !given.open()) return;
+  const sharding::MeshDef* mesh = MeshInScope({});
+  const sharding::TensorSharding s = *ResolveSpec(P(given), 1, mesh, call);
+  sharding::TensorSharding open = s;
+  open.dims[0].axes.clear();
+  for (const sharding::AxisRef& a : s.dims[0].axes) {
+    const bool is_auto = mesh->axes()[static_cast<size_t>(a.axis)].mode == AxisMode::Auto;
+    (is_auto ? open.dims[0].axes : dim.axes).push_back(a);
+  }
+  dim.mesh = mesh;
+  if (!open.dims[0].axes.empty()) dim.constraint = sharding::DimText(mesh, open.dims[0]);
+}
+
+// The first mapped array says how the dim lies; the others must say the same.
+class DimOfLanes {
+ public:
+  DimOfLanes(const VmapOptions& options, Call call) : call_(call) {
+    if (options.size) {
+      if (*options.size < 0) FailShape(call, 11, fmt::format("the size is {}", *options.size));
+      dim_.size = *options.size;
+      size_from_ = ".size";
+    }
+    SetSharding(dim_, options.sharding, call);
+    if (!dim_.axes.empty()) axes_from_ = ".sharding";
+  }
+
+  void Add(const ir::Type* type, size_t d, const std::string& name) {
+    const int64_t size = type->shape()[d];
+    if (size_from_.empty()) {
+      dim_.size = size;
+      size_from_ = Shown(type, d, name);
+    } else if (size != dim_.size) {
+      FailShape(call_, 12,
+                fmt::format("mapped dims have sizes {} and {}: {}, and {}", dim_.size, size,
+                            size_from_, Shown(type, d, name)));
+    }
+    const sharding::AxisList& axes = type->sharding().dims[d].axes;
+    if (axes_from_.empty()) {
+      dim_.axes = axes;
+      axes_from_ = Shown(type, d, name);
+    } else if (axes != dim_.axes) {
+      FailSharding(
+          call_, 13,
+          fmt::format("mapped dims lie differently: {}, and {}", axes_from_, Shown(type, d, name)),
+          {"reshard one of them"});
+    }
+    if (type->mesh()) dim_.mesh = type->mesh();
+  }
+
+  ir::MappedDim Done() {
+    if (size_from_.empty())
+      FailShape(call_, 14, "nothing is mapped, so the number of lanes is not known",
+                {"map an argument, or give .size"});
+    return std::move(dim_);
+  }
+
+ private:
+  static std::string Shown(const ir::Type* type, size_t d, const std::string& name) {
+    return fmt::format("dim {} of {}, {}", d, name, type->text());
+  }
+  Call call_;
+  ir::MappedDim dim_;
+  std::string size_from_, axes_from_;
+};
+
+void CheckUnmapped(const ir::Type* type, const ir::MappedDim& dim, const std::string& name,
+                   Call call, const std::vector<std::string>& notes) {
+  const sharding::TensorSharding& s = type->sharding();
+  for (const sharding::DimAxes& d : s.dims)
+    for (const sharding::AxisRef& a : d.axes)
+      if (sharding::OverlapsAny(dim.axes, a))
+        FailSharding(call, 15,
+                     fmt::format("{} is not mapped, but {} lies over {}, as the mapped dim does",
+                                 name, type->text(), sharding::AxisText(*type->mesh(), a)),
+                     notes);
+}
+
+Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,
+              const VmapOptions& options, Call call) {
+  CheckParts(options.in_dims, tree, kInDims, call);
+  DimOfLanes dim(options, call);
+  Lanes lanes;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const Array& x = arrays[i];
+    trace::Use(x, call.name, call.loc);
+    const std::string name = ArgumentText(tree.arrays[i]);
+    const MapDim& wanted = LeafOf(options.in_dims, tree.arrays[i], kInDims, call);
+    lanes.mapped.push_back(wanted.dim().has_value());
+    lanes.arrays.push_back(x);
+    if (!wanted.dim()) continue;
+    const ir::Type* type = TypeOf(x);
+    if (*wanted.dim() < -type->rank() || *wanted.dim() >= type->rank())
+      FailShape(
+          call, 16,
+          fmt::format("{} is mapped along dim {}, but is {}", name, *wanted.dim(), type->text()),
+          {"say .in_dims = None of what is not mapped"});
+    const int64_t d = *wanted.dim() + (*wanted.dim() < 0 ? type->rank() : 0);
+    dim.Add(type, static_cast<size_t>(d), name);
+    if (d != 0) lanes.arrays.back() = moveaxis(x, d, 0, call.loc);
+  }
+  lanes.dim = dim.Done();
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (!lanes.mapped[i])
+      CheckUnmapped(TypeOf(arrays[i]), lanes.dim, ArgumentText(tree.arrays[i]), call,
+                    {"map it too, or reshard it"});
+  return lanes;
+}
+
+// What f sees of an array: one lane.
+trace::Parameter LaneOf(const Array& x) {
+  trace::Parameter p = trace::LikeArray(x.impl());
+  const auto lane = [](const ir::Type* type) {
+    sharding::TensorSharding s = type->sharding();
+    s.dims.erase(s.dims.begin());
+    return ir::Type::Get({type->shape().begin() + 1, type->shape().end()}, type->dtype(),
+                         std::move(s), type->weak());
+  };
+  p.type = lane(p.type);
+  p.place = nullptr;
+  return p;
+}
+
+detail::Result MapInTrace(const std::vector<Array>& arrays, const detail::FunctionCall& f,
+                          const VmapOptions& options, Call call) {
+  trace::NestingScope nesting(call.name, call.loc);
+  const Lanes lanes = LanesOf(arrays, detail::OutlineOf(f.arguments), options, call);
+  std::vector<trace::Parameter> parameters;
+  for (size_t i = 0; i < arrays.size(); ++i)
+    parameters.push_back(lanes.mapped[i] ? LaneOf(lanes.arrays[i])
+                                         : trace::LikeArray(arrays[i].impl()));
+  trace::TracedFunction traced =
+      trace::TraceFunction(parameters, f.body, call.name, call.loc, trace::CurrentTrace());
+  for (const ir::Capture& c : traced.program.captures)
+    CheckUnmapped(traced.program.type(c.value), lanes.dim, "what the function captured", call,
+                  {"pass it as an argument that is mapped, or reshard it"});
+  const detail::Outline tree = detail::OutlineOf(traced.tree.ref());
+  CheckParts(options.out_dims, tree, kOutDims, call);
+  std::vector<std::optional<int64_t>> out_dims;
+  std::vector<bool> wanted;
+  for (const detail::Path& path : tree.arrays) {
+    out_dims.push_back(LeafOf(options.out_dims, path, kOutDims, call).dim());
+    wanted.push_back(out_dims.back().has_value());
+  }
+  transforms::Batch batch = transforms::MakeBatch(traced.program, lanes.mapped, wanted, lanes.dim);
+  std::vector<ArrayRef> inputs;
+  for (const Array& x : lanes.arrays) inputs.push_back(x.impl());
+  detail::Result result{
+      trace::CallProgram(std::make_shared<const ir::Program>(std::move(batch.program)), inputs,
+                         call.name, call.loc),
+      std::move(traced.tree)};
+  for (size_t i = 0; i < result.arrays.size(); ++i) {
+    Array& out = result.arrays[i];
+    if (!out_dims[i] && batch.mapped[i])
+      FailShape(call, 17, fmt::format("result {} is to have no mapped dim, but differs by lane", i),
+                {"give .out_dims a dim for it"});
+    if (!out_dims[i] || *out_dims[i] == 0) continue;
+    const int rank = TypeOf(out)->rank();
+    if (*out_dims[i] < -rank || *out_dims[i] >= rank)
+      FailShape(call, 18,
+                fmt::format("result {} is to have its mapped dim at {}, but has rank {} with it", i,
+                            *out_dims[i], rank));
+    out = moveaxis(out, 0, *out_dims[i], call.loc);
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace api
+
+namespace detail {
+
+Vmap::Vmap(VmapOptions options)
+    : options_(std::move(options)), jit_(JitOptions{.name = "vmap"}, nullptr) {}
+
+Result Vmap::Call(const FunctionCall& f) const {
+  const api::Call call{"vmap", f.loc};
+  const std::vector<Array> arrays = LeavesOf(f.arguments);
+  std::vector<trace::ArrayRef> refs;
+  for (const Array& a : arrays) refs.push_back(trace::Use(a, call.name, call.loc));
+  if (trace::InsideTrace(refs)) return api::MapInTrace(arrays, f, options_, call);
+  // At top level the whole is compiled once per type and kept.
+  const auto body = [&](const std::vector<Array>& traced) {
+    return api::MapInTrace(traced, f, options_, call);
+  };
+  return jit_.Call({f.arguments, body, f.loc});
+}
+
+}  // namespace detail
+}  // namespace tessera

@@ -1,0 +1,154 @@
+// Types and values with one more dim in front.
+#include "ops/mapped.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+
+namespace tessera::ops {
+
+const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t at) {
+  ir::Shape shape = type->shape();
+  sharding::TensorSharding sharding = type->sharding();
+  shape.insert(shape.begin() + static_cast<long>(at), dim.size);
+  if (!sharding.mesh) sharding.mesh = dim.mesh;
+  sharding::DimAxes mapped;
+  for (const sharding::AxisRef& a : dim.axes)  // parts of a program have other modes (auto_axes)
+    if (base::At(sharding.mesh->axes(), a.axis).mode == AxisMode::Explicit)
+      mapped.axes.push_back(a);
+  sharding.dims.insert(sharding.dims.begin() + static_cast<long>(at), std::move(mapped));
+  return ir::Type::Get(std::move(shape), type->dtype(), std::move(sharding), type->weak());
+}
+
+namespace {
+
+// A value of each lane cannot lie over the axes over which the lanes lie.
+void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
+  const sharding::TensorSharding& s = type->sharding();
+  absl::InlinedVector<const sharding::AxisList*, 6> lists{&s.unreduced, &s.reduced};
+  for (const sharding::DimAxes& d : s.dims) lists.push_back(&d.axes);
+  for (const sharding::AxisList* list : lists)
+    for (const sharding::AxisRef& axis : *list)
+      if (sharding::OverlapsAny(dim.axes, axis))
+        base::ThrowSharding(base::Refusal(
+            std::string(op.name), 25, base::Where(loc),
+            fmt::format("inside of vmap a value is {}, but the mapped dim lies over {} too",
+                        type->text(), sharding::AxisText(*type->mesh(), axis)),
+            {"map along a dim that lies over other axes, or lay the value out otherwise"}));
+}
+
+}  // namespace
+
+ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& dim) {
+  CheckAxes(builder.type(v), dim, kBroadcastInDim, builder.loc());
+  const ir::Type* type = WithDim(builder.type(v), dim);
+  BroadcastParams params;
+  params.dims.resize(static_cast<size_t>(type->rank()) - 1);
+  std::iota(params.dims.begin(), params.dims.end(), 1);
+  return builder.EmitTyped(kBroadcastInDim, ir::MakeParams(std::move(params)), {v}, {&type, 1})[0];
+}
+
+ir::ValueId Spread(ir::Builder& builder, ir::ValueId v, const ir::Type* like) {
+  const ir::Type* type = builder.type(v);
+  if (type->rank() == like->rank()) return v;
+  sharding::TensorSharding sharding = like->sharding();
+  sharding.unreduced = type->sharding().unreduced;
+  sharding.reduced = type->sharding().reduced;
+  sharding.kind = type->sharding().kind;
+  const ir::Type* to =
+      ir::Type::Get(like->shape(), type->dtype(), std::move(sharding), type->weak());
+  return builder.EmitTyped(kBroadcastInDim, ir::MakeParams(BroadcastParams{{0}}), {v}, {&to, 1})[0];
+}
+
+ir::ValueId ToFront(ir::Builder& builder, ir::ValueId v, size_t place, const ir::Type* type) {
+  TransposeParams p;
+  for (int64_t d = 0; d < type->rank(); ++d)
+    p.perm.push_back(d == 0                             ? static_cast<int64_t>(place)
+                     : d <= static_cast<int64_t>(place) ? d - 1
+                                                        : d);
+  return builder.EmitTyped(kTranspose, ir::MakeParams(std::move(p)), {v}, {&type, 1})[0];
+}
+
+ir::ValueId AnyLane(ir::Builder& builder, ir::ValueId predicate) {
+  return builder.Emit(kReduceOr, ir::MakeParams(DimsParams{{0}}), {predicate});
+}
+
+ir::ValueId ByLane(ir::Builder& builder, ir::ValueId predicate, ir::ValueId yes, ir::ValueId no) {
+  const ir::Type* type = builder.type(yes);
+  const ir::ValueId operands[] = {Spread(builder, predicate, type), no, yes};
+  return builder.EmitTyped(Elementwise(ScalarOp::kSelect), nullptr, operands, {&type, 1})[0];
+}
+
+ir::ValueId WithDim(const ir::BatchCall& call, size_t k) {
+  return call.mapped[k] ? call.operands[k] : Repeated(call.builder, call.operands[k], call.dim);
+}
+
+namespace {
+
+std::vector<ir::ValueId> ByElements(const ir::BatchCall& c) {
+  const ir::Type* type = WithDim(c.result_types[0], c.dim);
+  std::vector<ir::ValueId> operands;
+  for (size_t k = 0; k < c.operands.size(); ++k) {
+    const bool is_scalar = c.operand_types[k]->rank() == 0;
+    operands.push_back(!c.mapped[k] && is_scalar ? c.operands[k]
+                       : is_scalar               ? Spread(c.builder, c.operands[k], type)
+                                                 : WithDim(c, k));
+  }
+  return {c.builder.EmitTyped(c.op, c.params, operands, {&type, 1})[0]};
+}
+
+// Returns where results have the dim: where the factor of a mapped operand's first dim went.
+size_t PlaceOf(const ir::BatchCall& c, const ir::Params* params,
+               const std::vector<ir::ValueId>& operands, size_t mapped) {
+  absl::InlinedVector<const ir::Type*, 3> types;
+  for (ir::ValueId v : operands) types.push_back(c.builder.type(v));
+  const ir::ShapeAndDType wanted{WithDim(c.result_types[0], c.dim)->shape(),
+                                 c.result_types[0]->dtype()};
+  const auto results = (*c.op.type)({c.op, types, params, &wanted});
+  ir::DimsCall dims{c.op, {}, {&results[0].shape}, params};
+  for (const ir::Type* t : types) dims.operands.push_back(&t->shape());
+  const sharding::DimMap map = std::get<ir::DimMapFn>(*c.op.dims)(dims);
+  const int32_t factor = map.operands[mapped][0][0];
+  size_t place = 0;
+  while (map.results[0][place] != sharding::FactorList{factor}) ++place;
+  return place;
+}
+
+}  // namespace
+
+std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
+  const std::array<bool, 2> alone = c.params ? c.params->alone() : std::array<bool, 2>{};
+  const auto lacks = [&](size_t k) {
+    if (c.operand_types[k]->rank() == 0) return true;
+    return k < 2 && c.mapped[1 - k] && alone[1 - k];
+  };
+  ir::Mapping mapping{c.mapped, c.dim.size, c.dim.constraint};
+  std::vector<ir::ValueId> operands(c.operands.begin(), c.operands.end());
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (c.mapped[k] || lacks(k)) continue;
+    operands[k] = WithDim(c, k);
+    mapping.operands[k] = true;
+  }
+  const ir::ParamsPtr params = c.params ? c.params->Mapped(mapping) : nullptr;
+  size_t place = 0;
+  if (alone[0] || alone[1]) place = PlaceOf(c, params.get(), operands, mapping.operands[0] ? 0 : 1);
+  absl::InlinedVector<const ir::Type*, 2> types;
+  for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, c.dim, place));
+  const auto results = c.builder.EmitTyped(c.op, params, operands, types);
+  if (place == 0) return {results.begin(), results.end()};
+  return {ToFront(c.builder, results[0], place, WithDim(c.result_types[0], c.dim))};
+}
+
+std::vector<ir::ValueId> Batched(const ir::BatchCall& c) {
+  for (const ir::Type* t : c.result_types) CheckAxes(t, c.dim, c.op, c.builder.loc());
+  if (std::holds_alternative<ir::Elementwise>(*c.op.lowering)) return ByElements(c);
+  return c.op.batch ? c.op.batch(c) : ByDims(c);
+}
+
+}  // namespace tessera::ops

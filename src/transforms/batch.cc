@@ -1,0 +1,274 @@
+// Mapping. Each instruction is copied, with the dim in front of what depends on mapped inputs.
+#include "transforms/batch.h"
+
+#include "ir/builder.h"
+#include "ir/uses.h"
+#include "ops/expression.h"
+#include "ops/mapped.h"
+#include "transforms/memo.h"
+#include "transforms/regions.h"
+#include "transforms/types.h"
+
+namespace tessera::transforms {
+namespace {
+
+using ir::ValueId;
+using Flags = std::vector<bool>;
+
+size_t Index(ValueId v) { return static_cast<size_t>(v); }
+bool Any(const Flags& flags) { return std::find(flags.begin(), flags.end(), true) != flags.end(); }
+
+class Mapper {
+ public:
+  using Memo = RegionMemo<Batch>;
+  Mapper(const ir::Program& from, const Flags& inputs, const ir::MappedDim& dim, Memo& memo)
+      : from_(from),
+        dim_(dim),
+        memo_(memo),
+        builder_(to_, Loc::Unknown()),
+        made_(from.values.size(), -1),
+        mapped_(from.values.size()) {
+    to_.mesh = from.mesh;
+    for (size_t i = 0; i < from.inputs.size(); ++i)
+      to_.inputs.push_back(Parameter(from.inputs[i], inputs[i]));
+    for (const ir::Capture& c : from.captures)
+      to_.captures.push_back({Parameter(c.value, false), c.array});
+  }
+
+  Batch Run(const Flags& wanted) {
+    for (const ir::Instruction& i : from_.instructions) Visit(i);
+    for (const auto& [name, v] : from_.names) to_.names.emplace_back(name, made_[Index(v)]);
+    Batch out;
+    for (size_t i = 0; i < from_.outputs.size(); ++i) {
+      const ValueId v = from_.outputs[i];
+      out.mapped.push_back(mapped_[Index(v)] || wanted[i]);
+      to_.outputs.push_back(out.mapped.back() ? WithDim(v) : made_[Index(v)]);
+    }
+    ir::RemoveDead(to_);
+    out.program = std::move(to_);
+    return out;
+  }
+
+ private:
+  ValueId Parameter(ValueId v, bool mapped) {
+    const ir::Value& value = from_.values[Index(v)];
+    mapped_[Index(v)] = mapped;
+    const ir::Type* type = mapped ? ops::WithDim(value.type, dim_) : value.type;
+    return made_[Index(v)] = to_.AddValue(type, value.loc, mapped ? nullptr : value.place);
+  }
+  void Set(ValueId v, ValueId made, bool mapped) {
+    made_[Index(v)] = made;
+    mapped_[Index(v)] = mapped;
+  }
+  ValueId WithDim(ValueId v) {
+    return mapped_[Index(v)] ? made_[Index(v)] : ops::Repeated(builder_, made_[Index(v)], dim_);
+  }
+  Flags MappedOf(absl::Span<const ValueId> values) const {
+    Flags mapped;
+    for (ValueId v : values) mapped.push_back(mapped_[Index(v)]);
+    return mapped;
+  }
+
+  void Visit(const ir::Instruction& i) {
+    builder_.set_loc(i.loc);
+    const Flags mapped = MappedOf(i.operands);
+    const TypesOf types(from_, i);
+    std::vector<ValueId> operands;
+    for (ValueId v : i.operands) operands.push_back(made_[Index(v)]);
+    if (!Any(mapped)) {
+      auto results = builder_.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
+      for (size_t r = 0; r < results.size(); ++r) Set(i.results[r], results[r], false);
+      return;
+    }
+    if (!i.regions.empty()) return VisitRegions(i, mapped);
+    const auto results = ops::Batched(
+        {builder_, *i.op, i.params, operands, mapped, types.operands, types.results, dim_});
+    for (size_t r = 0; r < results.size(); ++r) Set(i.results[r], results[r], true);
+  }
+
+  // ---- loops and branches ----
+
+  // The region with these inputs mapped, and at least these outputs.
+  const Batch& Region(const ir::Program& region, const Flags& inputs, const Flags& wanted) {
+    return memo_.Get(region, inputs, wanted,
+                     [&] { return Mapper(region, inputs, dim_, memo_).Run(wanted); });
+  }
+
+  void VisitRegions(const ir::Instruction& i, const Flags& mapped) {
+    const RegionLayout layout(i);
+    switch (std::get<ir::Region>(*i.op->lowering).kind) {
+      case ir::Region::kScan:
+        return VisitScan(i, layout);
+      case ir::Region::kWhile:
+        return VisitWhile(i, layout);
+      case ir::Region::kSwitch:
+        return mapped[0] ? Select(i, layout) : VisitSwitch(i, layout);
+    }
+  }
+
+  // Which inputs and outputs of a loop's body are mapped: a carry is, if it is at the start or at
+  // the end of an iteration.
+  struct Mapped {
+    Flags ins, outs;
+  };
+  Mapped MappedIn(const ir::Instruction& i, const RegionLayout& layout, Flags ins) {
+    for (;;) {
+      Flags outs(i.results.size());
+      for (size_t c = 0; c < layout.carries; ++c) outs[c] = ins[layout.CarryInput(c)];
+      outs = Region(*i.regions[layout.bodies[0]], ins, outs).mapped;
+      bool grew = false;
+      for (size_t c = 0; c < layout.carries; ++c) {
+        const size_t in = layout.CarryInput(c);
+        grew = grew || (outs[c] && !ins[in]);
+        ins[in] = outs[c];
+      }
+      if (!grew) return {std::move(ins), std::move(outs)};
+    }
+  }
+
+  // The operands of the regions, with the dim where `ins` says so.
+  std::vector<ValueId> OperandsOf(const ir::Instruction& i, size_t first, const Flags& ins) {
+    std::vector<ValueId> operands;
+    for (size_t k = 0; k < ins.size(); ++k) {
+      const ValueId v = i.operands[first + k];
+      operands.push_back(ins[k] ? WithDim(v) : made_[Index(v)]);
+    }
+    return operands;
+  }
+  void Emit(const ir::Instruction& i, absl::Span<const ValueId> operands, const Flags& outs,
+            std::vector<ir::RegionPtr> regions) {
+    std::vector<const ir::Type*> types;
+    for (size_t r = 0; r < outs.size(); ++r) {
+      const ir::Type* type = from_.type(i.results[r]);
+      types.push_back(outs[r] ? ops::WithDim(type, dim_) : type);
+    }
+    const auto results = builder_.EmitTyped(*i.op, i.params, operands, types, std::move(regions));
+    for (size_t r = 0; r < outs.size(); ++r) Set(i.results[r], results[r], outs[r]);
+  }
+  static ir::RegionPtr Shared(ir::Program program) {
+    return std::make_shared<const ir::Program>(std::move(program));
+  }
+
+  // What a scan steps over stays in front: the mapped dim of its xs and ys comes second.
+  void VisitScan(const ir::Instruction& i, const RegionLayout& layout) {
+    const Mapped mapped = MappedIn(i, layout, MappedOf(i.operands));
+    std::vector<ValueId> operands = OperandsOf(i, 0, mapped.ins);
+    const size_t xs = layout.ins[0] + layout.ins[1];
+    for (size_t k = xs; k < operands.size(); ++k)
+      if (mapped.ins[k])
+        operands[k] = Exchanged(operands[k], ops::WithDim(from_.type(i.operands[k]), dim_, 1));
+    const Batch& body = Region(*i.regions[0], mapped.ins, mapped.outs);
+    std::vector<const ir::Type*> types;
+    for (size_t r = 0; r < i.results.size(); ++r) {
+      const ir::Type* type = from_.type(i.results[r]);
+      types.push_back(mapped.outs[r] ? ops::WithDim(type, dim_, r < layout.carries ? 0 : 1) : type);
+    }
+    const auto results =
+        builder_.EmitTyped(*i.op, i.params, operands, types, {Shared(body.program)});
+    for (size_t r = 0; r < results.size(); ++r) {
+      const bool moves = mapped.outs[r] && r >= layout.carries;
+      const ValueId made =
+          moves ? Exchanged(results[r], ops::WithDim(from_.type(i.results[r]), dim_)) : results[r];
+      Set(i.results[r], made, mapped.outs[r]);
+    }
+  }
+  // Returns `v`, a value of the type, with its first two dims exchanged.
+  ValueId Exchanged(ValueId v, const ir::Type* type) { return ops::ToFront(builder_, v, 1, type); }
+
+  // Runs until all lanes are done. A lane that is done keeps what it has.
+  void VisitWhile(const ir::Instruction& i, const RegionLayout& layout) {
+    Mapped mapped = MappedIn(i, layout, MappedOf(i.operands));
+    if (Region(*i.regions[0], mapped.ins, {false}).mapped[0]) {
+      for (size_t c = 0; c < layout.carries; ++c) mapped.ins[layout.CarryInput(c)] = true;
+      mapped = MappedIn(i, layout, mapped.ins);
+    }
+    const Batch& condition = Region(*i.regions[0], mapped.ins, {false});
+    const Batch& body = Region(*i.regions[1], mapped.ins, mapped.outs);
+    const std::vector<ValueId> operands = OperandsOf(i, 0, mapped.ins);
+    std::vector<ir::RegionPtr> regions{Shared(condition.program), Shared(body.program)};
+    if (condition.mapped[0])
+      regions = {AnyLane(condition.program, i.loc),
+                 WhereNotDone(condition.program, body.program, layout, i.loc)};
+    Emit(i, operands, mapped.outs, std::move(regions));
+  }
+  static ir::RegionPtr AnyLane(ir::Program condition, Loc loc) {
+    ir::Builder builder(condition, loc);
+    condition.outputs = {ops::AnyLane(builder, condition.outputs[0])};
+    return Shared(std::move(condition));
+  }
+  static ir::RegionPtr WhereNotDone(const ir::Program& condition, ir::Program body,
+                                    const RegionLayout& layout, Loc loc) {
+    ir::Builder builder(body, loc);
+    const ValueId runs = ir::Inline(builder, condition, body.inputs)[0];
+    for (size_t c = 0; c < layout.carries; ++c)
+      body.outputs[c] =
+          ops::ByLane(builder, runs, body.outputs[c], body.inputs[layout.CarryInput(c)]);
+    return Shared(std::move(body));
+  }
+  // The outputs of all branches are mapped where those of one are.
+  Flags OutsOf(const ir::Instruction& i, const Flags& ins) {
+    Flags outs(i.results.size());
+    for (const ir::RegionPtr& branch : i.regions) {
+      const Flags& mapped = Region(*branch, ins, Flags(outs.size())).mapped;
+      for (size_t r = 0; r < outs.size(); ++r) outs[r] = outs[r] || mapped[r];
+    }
+    return outs;
+  }
+  void VisitSwitch(const ir::Instruction& i, const RegionLayout& layout) {
+    Flags ins = MappedOf(i.operands);
+    ins.erase(ins.begin());
+    const Flags outs = OutsOf(i, ins);
+    std::vector<ir::RegionPtr> regions;
+    for (const ir::RegionPtr& branch : i.regions)
+      regions.push_back(Shared(Region(*branch, ins, outs).program));
+    std::vector<ValueId> operands = OperandsOf(i, layout.first, ins);
+    operands.insert(operands.begin(), made_[Index(i.operands[0])]);
+    Emit(i, operands, outs, std::move(regions));
+  }
+
+  // Each lane has an index of its own: all branches run, and each lane takes its branch's results.
+  void Select(const ir::Instruction& i, const RegionLayout& layout) {
+    Flags ins = MappedOf(i.operands);
+    ins.erase(ins.begin());
+    const Flags all(i.results.size(), true);
+    const std::vector<ValueId> operands = OperandsOf(i, layout.first, ins);
+    const ops::X index(builder_, made_[Index(i.operands[0])]);
+    const size_t last = i.regions.size() - 1;
+    std::vector<ValueId> chosen;
+    // A bool takes the first branch where it is true; other indices are clamped.
+    for (size_t k = i.regions.size(); k-- > 0;) {
+      std::vector<ValueId> results =
+          ir::Inline(builder_, Region(*i.regions[k], ins, all).program, operands);
+      if (k == last) {
+        chosen = std::move(results);
+        continue;
+      }
+      const bool is_bool = index.type()->dtype().is_bool();
+      const ValueId mine = is_bool ? index.id() : AtMost(index, k).id();
+      for (size_t r = 0; r < chosen.size(); ++r)
+        chosen[r] = ops::ByLane(builder_, mine, results[r], chosen[r]);
+    }
+    for (size_t r = 0; r < chosen.size(); ++r) Set(i.results[r], chosen[r], true);
+  }
+  static ops::X AtMost(ops::X index, size_t k) {
+    return Less(index, index.Number(static_cast<double>(k + 1)));
+  }
+
+  const ir::Program& from_;
+  const ir::MappedDim& dim_;
+  Memo& memo_;
+  ir::Program to_;
+  ir::Builder builder_;
+  std::vector<ValueId> made_;  // by value of `from_`
+  std::vector<bool> mapped_;
+};
+
+}  // namespace
+
+Batch MakeBatch(const ir::Program& program, const Flags& inputs, const Flags& wanted,
+                const ir::MappedDim& dim) {
+  Mapper::Memo memo;
+  return Mapper(program, inputs, dim, memo).Run(wanted);
+}
+
+}  // namespace tessera::transforms
