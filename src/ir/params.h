@@ -51,6 +51,10 @@ struct PairedDims {
 enum class Alone { kEither, kLhs };
 template <Alone alone>
 struct BatchDims : PairedDims {
+  BatchDims() = default;
+  BatchDims(PairedDims pairs) : PairedDims(std::move(pairs)) {}
+  BatchDims(std::vector<int64_t> l, std::vector<int64_t> r)
+      : PairedDims{std::move(l), std::move(r)} {}
   friend bool operator==(const BatchDims&, const BatchDims&) = default;
 };
 // For each dim of one side its dim number on the other; for each dim a number of another kind,

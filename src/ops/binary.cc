@@ -158,10 +158,7 @@ X Truncated(X x) { return Sign(x) * Floor(Abs(x)); }
 X OneAtZero(X x) { return Where(Equal(x, x.Number(0)), x.Number(1), x); }
 
 // Finite at exponent 0 and, in the exponent, at base 0.
-constexpr auto PowOfBase = [](X g, X a, X b, X) {
-  const X zero = b.Number(0), is_zero = Equal(b, zero);
-  return g * Where(is_zero, zero, b * Pow(a, Where(is_zero, b.Number(1), b - 1)));
-};
+constexpr auto PowOfBase = [](X g, X a, X b, X) { return g * (b * Pow(a, b - 1)); };
 constexpr auto PowOfExponent = [](X g, X a, X, X y) { return g * (Log(OneAtZero(a)) * y); };
 
 // Of maximum and minimum: all of it to the operand that is the result, half of it to each of two

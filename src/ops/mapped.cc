@@ -93,12 +93,15 @@ namespace {
 
 std::vector<ir::ValueId> ByElements(const ir::BatchCall& c) {
   const ir::Type* type = WithDim(c.result_types[0], c.dim);
+  // Binary ops take a scalar beside anything, the others beside what is an array in each lane.
+  const bool takes_scalars = c.operands.size() <= 2 || c.result_types[0]->rank() > 0;
   std::vector<ir::ValueId> operands;
   for (size_t k = 0; k < c.operands.size(); ++k) {
     const bool is_scalar = c.operand_types[k]->rank() == 0;
-    operands.push_back(!c.mapped[k] && is_scalar ? c.operands[k]
-                       : is_scalar               ? Spread(c.builder, c.operands[k], type)
-                                                 : WithDim(c, k));
+    if (!c.mapped[k] && is_scalar && takes_scalars)
+      operands.push_back(c.operands[k]);
+    else
+      operands.push_back(is_scalar ? Spread(c.builder, WithDim(c, k), type) : WithDim(c, k));
   }
   return {c.builder.EmitTyped(c.op, c.params, operands, {&type, 1})[0]};
 }
@@ -124,11 +127,13 @@ size_t PlaceOf(const ir::BatchCall& c, const ir::Params* params,
 
 std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
   const std::array<bool, 2> alone = c.params ? c.params->alone() : std::array<bool, 2>{};
-  const auto lacks = [&](size_t k) {
-    if (c.operand_types[k]->rank() == 0) return true;
-    return k < 2 && c.mapped[1 - k] && alone[1 - k];
-  };
   ir::Mapping mapping{c.mapped, c.dim.size, c.dim.constraint};
+  const bool pairs = alone[0] || alone[1];
+  // A scalar beside arrays is one number for all lanes.
+  const auto lacks = [&](size_t k) {
+    if (!pairs) return c.operand_types[k]->rank() == 0;
+    return k < 2 && mapping.operands[1 - k] && alone[1 - k];
+  };
   std::vector<ir::ValueId> operands(c.operands.begin(), c.operands.end());
   for (size_t k = 0; k < operands.size(); ++k) {
     if (c.mapped[k] || lacks(k)) continue;

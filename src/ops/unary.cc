@@ -189,7 +189,8 @@ constexpr OpDef kOps[] = {
            .op = kAbs,
            .takes = kNumber,
            .reference = Numbers<std::fabs, Magnitude>,
-           .diff = By<[](X g, X x, X) { return g * Sign(x); }>()}),
+           // At 0 the derivative from above, as JAX has it.
+           .diff = By<[](X g, X x, X) { return Where(Less(x, x.Number(0)), -g, g); }>()}),
     Unary({.name = "sign",
            .doc = "-1, 0 or 1; keeps -0 and NaN.",
            .op = kSign,

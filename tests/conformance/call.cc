@@ -81,6 +81,11 @@ bool Call::has(const std::string& key) const {
   return instruction_.attrs.contains(key) && !instruction_.attrs[key].is_null();
 }
 
+bool Call::names(const std::string& key) const {
+  read_.insert(key);
+  return instruction_.attrs.contains(key);
+}
+
 const Json& Call::attr(const std::string& key) const {
   if (!has(key)) throw Unsupported(instruction_.op + " without " + key);
   return instruction_.attrs[key];

@@ -42,7 +42,8 @@ class Call {
   bool is_strict() const;
 
   const Json& attrs() const { return instruction_.attrs; }
-  bool has(const std::string& key) const;  // present and not null
+  bool has(const std::string& key) const;    // present and not null
+  bool names(const std::string& key) const;  // present
   const Json& attr(const std::string& key) const;
   int64_t integer(const std::string& key) const;
   int64_t integer(const std::string& key, int64_t otherwise) const;

@@ -113,6 +113,18 @@ bool JoinsBesideSharded(const Situation& s) {
 
 bool OutShardings(const Situation& s) { return s.instruction.attrs.contains("out_shardings"); }
 
+bool Differentiates(const std::vector<Instruction>& body) {
+  for (const Instruction& i : body) {
+    if (i.op == "grad" || i.op == "vjp" || i.op == "jvp") return true;
+    for (const Function& f : i.functions)
+      if (Differentiates(f.body)) return true;
+  }
+  return false;
+}
+bool HasDerivatives(const Situation& s) { return Differentiates(s.c.body); }
+
+bool SpmdAxisName(const Situation& s) { return s.instruction.attrs.contains("spmd_axis_name"); }
+
 bool OutSharding(const Situation& s) { return s.instruction.attrs.contains("out_sharding"); }
 
 bool ShardedIndices(const Situation& s) {
@@ -160,6 +172,8 @@ bool (*Predicate(const std::string& name))(const Situation&) {
   if (name == "transposes") return Transposes;
   if (name == "unreduced_first") return UnreducedFirst;
   if (name == "only_transposes") return OnlyTransposes;
+  if (name == "derivatives") return HasDerivatives;
+  if (name == "spmd_axis_name") return SpmdAxisName;
   throw std::runtime_error("families: no predicate " + name);
 }
 

@@ -5,7 +5,9 @@
 
 #include "call.h"
 #include "machine.h"
+#include "tessera/batching.h"
 #include "tessera/control.h"
+#include "tessera/gradients.h"
 #include "tessera/modes.h"
 #include "tessera/transforms.h"
 
@@ -36,11 +38,84 @@ AxisNames AxesOf(const Call& call) {
   return json.get<std::vector<std::string>>();
 }
 
+// One dim for all arrays, or a list of them: of the tree's arrays.
+MapDims DimsOf(const Call& call, const std::string& key) {
+  const auto one = [](const Json& json) {
+    return json.is_null() ? MapDims(None) : MapDims(json.get<int64_t>());
+  };
+  if (!call.names(key)) return 0;
+  if (!call.has(key)) return None;
+  const Json& json = call.attr(key);
+  if (!json.is_array()) return one(json);
+  std::vector<MapDims> parts;
+  for (const Json& part : json) parts.push_back(one(part));
+  return MapDims(std::move(parts));
+}
+
+DimSharding AxesOfLanes(const Call& call) {
+  if (!call.has("spmd_axis_name")) return {};
+  const Json& json = call.attr("spmd_axis_name");
+  if (json.is_string()) return P(json.get<std::string>()).dims()[0];
+  std::vector<AxisRef> axes;
+  for (const Json& name : json) axes.emplace_back(name.get<std::string>());
+  return DimSharding(axes);
+}
+
+std::vector<size_t> ChosenArguments(const Call& call) {
+  if (!call.has("argnums")) return {0};
+  const Json& json = call.attr("argnums");
+  if (!json.is_array()) return {json.get<size_t>()};
+  return json.get<std::vector<size_t>>();
+}
+
+Tree Joined(Tree a, const Tree& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// grad, jvp, vjp and vmap of the function.
+Tree Transformed(const std::string& op, const std::function<Tree(Tree)>& f, const Call& call,
+                 Loc loc, size_t parameters) {
+  const Tree in = call.arrays();
+  if (op == "vmap") {
+    MapDims dims = DimsOf(call, "in_axes");
+    const bool is_list = call.has("in_axes") && call.attr("in_axes").is_array();
+    VmapOptions options{.in_dims = is_list ? MapDims(std::vector{dims}) : dims,
+                        .out_dims = DimsOf(call, "out_axes"),
+                        .sharding = AxesOfLanes(call)};
+    if (call.has("axis_size")) options.size = call.integer("axis_size");
+    call.CheckAllRead();
+    return vmap(f, options, loc)(in, loc);
+  }
+  if (op == "grad") {
+    // Of the sum of the only result, in the arguments that are chosen.
+    const std::vector<size_t> chosen = ChosenArguments(call);
+    call.CheckAllRead();
+    Tree of;
+    for (size_t i : chosen) of.push_back(in.at(i));
+    auto loss = [&](Tree varied) {
+      Tree all = in;
+      for (size_t i = 0; i < chosen.size(); ++i) all[chosen[i]] = varied[i];
+      Array out = f(all).at(0);
+      return out.rank() == 0 ? out : sum(out);
+    };
+    return grad(loss, loc)(of, loc);
+  }
+  call.CheckAllRead();
+  const Tree primals = Part(in, 0, parameters), given = Part(in, parameters, in.size());
+  if (op == "jvp") {
+    auto [out, tangents] = jvp(f, std::tuple(primals), std::tuple(given), loc);
+    return Joined(out, tangents);
+  }
+  auto [out, pullback] = vjp(f, primals, loc);
+  return Joined(out, pullback(given, loc));
+}
+
 }  // namespace
 
 bool IsControl(const std::string& op) {
-  for (const char* name :
-       {"cond", "switch", "while_loop", "fori_loop", "scan", "jit", "auto_axes", "explicit_axes"})
+  for (const char* name : {"cond", "switch", "while_loop", "fori_loop", "scan", "jit", "auto_axes",
+                           "explicit_axes", "grad", "jvp", "vjp", "vmap"})
     if (op == name) return true;
   return false;
 }
@@ -73,6 +148,9 @@ std::vector<Array> Machine::Apply(const Instruction& instruction,
     call.CheckAllRead();
     return explicit_axes(function(0), options)(call.arrays(), loc);
   }
+  for (const char* transform : {"grad", "jvp", "vjp", "vmap"})
+    if (instruction.op == transform)
+      return Transformed(instruction.op, function(0), call, loc, fns.at(0).args.size());
   if (instruction.op == "cond")
     return cond(operands.at(0), function(0), function(1), call.arrays(1));
   if (instruction.op == "switch") {

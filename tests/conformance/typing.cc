@@ -152,9 +152,11 @@ Outcome Refused(const Case& c, size_t k, const Machine& machine, const Families&
       machine.inner_types().count(c.refused_at())) {
     Situation situation{c, *inner->second.instruction, inner->second.operands};
     auto family = c.gap ? Family{"gap", false} : families.Find(situation, Departure::kAccepted);
-    if (family) outcome.family = family->name;
-    outcome.passed = family.has_value();
-    return outcome;
+    if (family) {
+      outcome.family = family->name;
+      outcome.passed = true;
+      return outcome;
+    }
   }
   if (outcome.kind != Kind::kRefuses && outcome.kind != Kind::kWrongPlace) return outcome;
   if (auto family = families.Find(Describe(c, k, machine), Departure::kRefused)) {

@@ -1,0 +1,204 @@
+// Mapping, promised of every op and tried on every sample: all lanes at once against lane by lane,
+// whichever operands are mapped, on several devices against one, and its program as text.
+#include <gtest/gtest.h>
+
+#include "ops/mapped.h"
+#include "ops/params.h"
+#include "suite/compare.h"
+#include "suite/placements.h"
+#include "suite/run.h"
+#include "suite/table.h"
+#include "tessera/batching.h"
+#include "trace/scopes.h"
+
+namespace tessera::suite {
+namespace {
+
+using ir::HostTensor;
+using sharding::MeshDef;
+using Flags = std::vector<bool>;
+
+constexpr int64_t kLanes = 4;
+
+// The data of operand i in a lane: its vectors (rows of indices stay together) in another order,
+// or another number.
+HostTensor InLane(const Sample& sample, size_t i, int64_t lane) {
+  const HostTensor data = MakeData(sample, i);
+  HostTensor out = data;
+  if (data.shape.empty()) {
+    if (data.dtype.is_integer()) out.SetInt(0, data.Int(0) + lane);
+    if (data.dtype.is_bool()) out.SetInt(0, (data.Int(0) + lane) % 2);
+    if (data.dtype.is_floating())
+      out.SetFloat(0, data.Float(0) * (1 + 0.25 * static_cast<double>(lane)));
+    return out;
+  }
+  const int64_t shift = lane * std::max<int64_t>(data.shape.back(), 1);
+  for (int64_t k = 0; k < data.size(); ++k) out.SetFrom(k, data, (k + shift) % data.size());
+  return out;
+}
+
+HostTensor Stacked(const std::vector<HostTensor>& lanes) {
+  ir::Shape shape = lanes[0].shape;
+  shape.insert(shape.begin(), static_cast<int64_t>(lanes.size()));
+  HostTensor out(lanes[0].dtype, shape);
+  int64_t at = 0;
+  for (const HostTensor& lane : lanes)
+    for (int64_t k = 0; k < lane.size(); ++k) out.SetFrom(at++, lane, k);
+  return out;
+}
+
+std::vector<HostTensor> ReadAll(const std::vector<Array>& arrays) {
+  std::vector<HostTensor> out;
+  for (const Array& a : arrays) out.push_back(ReadBack(a));
+  return out;
+}
+
+// One sample with some operands mapped.
+struct Try {
+  const Sample& sample;
+  Flags mapped;
+  std::vector<HostTensor> data;  // with the lanes in front where mapped
+
+  Try(const Sample& s, Flags m) : sample(s), mapped(std::move(m)) {
+    for (size_t i = 0; i < mapped.size(); ++i) {
+      std::vector<HostTensor> lanes;
+      for (int64_t lane = 0; lane < kLanes; ++lane) lanes.push_back(InLane(sample, i, lane));
+      data.push_back(mapped[i] ? Stacked(lanes) : MakeData(sample, i));
+    }
+  }
+  std::string name() const {
+    std::string text = sample.name() + " mapped in";
+    for (size_t i = 0; i < mapped.size(); ++i)
+      if (mapped[i]) text += " " + std::to_string(i);
+    return text;
+  }
+  auto Function(const Case& c) const {
+    std::vector<MapDims> dims;
+    for (bool m : mapped) dims.push_back(m ? MapDims(0) : MapDims(None));
+    return vmap([&c](const std::vector<Array>& xs) { return Apply(c, xs); },
+                {.in_dims = MapDims(std::vector{MapDims(std::move(dims))})});
+  }
+  // `c`: of one lane.
+  std::vector<Array> Placed(const Case& c, const ir::MappedDim& dim) const {
+    std::vector<Array> arrays;
+    for (size_t i = 0; i < data.size(); ++i)
+      arrays.push_back(
+          Place(data[i], mapped[i] ? ops::WithDim(c.operands[i], dim) : c.operands[i], c.mesh));
+    return arrays;
+  }
+  std::vector<HostTensor> LaneByLane() const {
+    const Case c = Unsharded(sample);
+    std::vector<std::vector<HostTensor>> results;
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      std::vector<HostTensor> one;
+      for (size_t i = 0; i < data.size(); ++i)
+        one.push_back(mapped[i] ? InLane(sample, i, lane) : data[i]);
+      std::vector<HostTensor> got = RunEager(c, one);
+      results.resize(got.size());
+      for (size_t r = 0; r < got.size(); ++r) results[r].push_back(std::move(got[r]));
+    }
+    std::vector<HostTensor> stacked;
+    for (const auto& lanes : results) stacked.push_back(Stacked(lanes));
+    return stacked;
+  }
+};
+
+// All operands, and each alone.
+std::vector<Flags> Choices(const Sample& sample) {
+  const size_t n = sample.operands.size();
+  std::vector<Flags> choices{Flags(n, true)};
+  for (size_t i = 0; i < n && n > 1; ++i) {
+    choices.emplace_back(n);
+    choices.back()[i] = true;
+  }
+  return choices;
+}
+
+std::vector<const ir::OpDef*> Ops() {
+  ops::Install();
+  std::vector<const ir::OpDef*> list;
+  for (const ir::OpDef* op : ir::AllOps()) {
+    const auto samples = SamplesOf(*op);
+    if (!samples.empty() && !samples[0]->operands.empty()) list.push_back(op);
+  }
+  return list;
+}
+
+class Mapping : public testing::TestWithParam<const ir::OpDef*> {
+ protected:
+  static void ForEachTry(const std::function<void(const Try&)>& f) {
+    for (const Sample* sample : SamplesOf(*GetParam()))
+      for (const Flags& mapped : Choices(*sample)) {
+        const Try t(*sample, mapped);
+        SCOPED_TRACE(t.name());
+        f(t);
+        if (HasFailure()) return;
+      }
+  }
+};
+
+TEST_P(Mapping, EqualsLaneByLane) {
+  ForEachTry([](const Try& t) {
+    const Case c = Unsharded(t.sample);
+    EXPECT_THAT(ReadAll(t.Function(c)(t.Placed(c, {.size = kLanes}))),
+                AreClose(t.LaneByLane(), t.sample.sharded));
+  });
+}
+
+// The lanes over one axis, what they are mapped of over the other: types are those of one lane with
+// the dim in front, and the program is one that its text says.
+TEST_P(Mapping, ShardedEqualsUnsharded) {
+  const MeshDef* mesh = MeshOf({2, 2});
+  const ir::MappedDim dim{.size = kLanes, .mesh = mesh, .axes = {sharding::WholeAxis(*mesh, 0)}};
+  const trace::MeshDefScope scope(mesh);
+  ForEachTry([&](const Try& t) {
+    std::vector<std::vector<sharding::TensorSharding>> placements;
+    std::vector<size_t> counts;
+    for (const SampleOperand& o : t.sample.operands) {
+      placements.push_back(Placements(mesh, o.shape));
+      std::erase_if(placements.back(), [&](const sharding::TensorSharding& s) {
+        for (const sharding::DimAxes& d : s.dims)
+          if (sharding::OverlapsAny(d.axes, dim.axes[0])) return true;
+        return false;
+      });
+      if (!t.sample.truth) placements.back().resize(1);
+      counts.push_back(placements.back().size());
+    }
+    const std::vector<HostTensor> want = t.LaneByLane();
+    ForEachChoice(counts, [&](const std::vector<size_t>& choice) {
+      Case c{.sample = &t.sample, .mesh = mesh};
+      for (size_t i = 0; i < choice.size(); ++i)
+        c.operands.push_back(ir::Type::Get(t.sample.operands[i].shape, t.sample.operands[i].dtype,
+                                           placements[i][choice[i]]));
+      if (t.sample.op == &ops::kReshard) c.result = c.operands[0];
+      const std::vector<const ir::Type*> results = ResultTypes(c);
+      if (results.empty() || testing::Test::HasFailure()) return;
+      SCOPED_TRACE(c.name());
+      const auto f = t.Function(c);
+      const std::vector<Array> placed = t.Placed(c, dim), got = f(placed);
+      for (size_t r = 0; r < got.size(); ++r)
+        EXPECT_EQ(type_of(got[r]).text(), ops::WithDim(results[r], dim)->text());
+      EXPECT_THAT(ReadAll(got), AreClose(want, t.sample.sharded));
+      const std::string text = f.trace(placed).text();
+      EXPECT_EQ(ir::Text(ir::ParseProgram(text, Loc::Unknown())), text);
+    });
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryOp, Mapping, testing::ValuesIn(Ops()),
+                         [](const auto& op) { return std::string(op.param->name); });
+
+// Of the others the rule is derived. Each of these is another op where the number that differs by
+// lane was one for all:
+//   pad                   the padding value: no op takes an array of them
+//   dynamic_slice         the starts: a lookup
+//   dynamic_update_slice  the same
+TEST(MappingCoverage, ThreeOpsHaveARuleOfTheirOwn) {
+  std::set<std::string_view> own;
+  for (const ir::OpDef* op : ir::AllOps())
+    if (op->batch) own.insert(op->name);
+  EXPECT_EQ(own, (std::set<std::string_view>{"pad", "dynamic_slice", "dynamic_update_slice"}));
+}
+
+}  // namespace
+}  // namespace tessera::suite
