@@ -34,7 +34,11 @@ std::string ArgumentText(const detail::Path& path) {
 void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
   if (given.axes().empty() && !given.open()) return;
   const sharding::MeshDef* mesh = MeshInScope({});
-  const sharding::TensorSharding s = *ResolveSpec(P(given), 1, mesh, call);
+  ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
+  const sharding::Resolved resolved = sharding::Resolve(P(given), mesh, 1);
+  if (resolved.problem)
+    FailSharding(call, 1, resolved.problem->reason, {"spec: " + P(given).text()});
+  const sharding::TensorSharding& s = resolved.sharding;
   sharding::TensorSharding open = s;
   open.dims[0].axes.clear();
   for (const sharding::AxisRef& a : s.dims[0].axes) {
