@@ -47,7 +47,9 @@ struct OpDefinition {
   std::string name = {};  // a new word: letters, digits, '_'
   // The dimension structure: `b h, h k -> b k`. Names are factors; those of operands alone are
   // summed over. What else holds for a factor follows: `reduction=max{h}` (min, prod, and, or),
-  // `need_replication={h}`, `permutation={h}`, `blocked_propagation={h}`.
+  // `need_replication={h}`, `permutation={h}`, `blocked_propagation={h}`. Arrays that begin with
+  // `...` (`... h, h k -> ... k`) have any number of dims in front, the same for all of them: the
+  // kernel computes all at once. Without it the op cannot be mapped by vmap.
   std::string rule = {};
   // Computes one shard of the results from those of the operands; called from several threads, on
   // spans that end with the call. May use arrays and jit: on its thread alone, under no mesh.

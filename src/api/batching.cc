@@ -59,7 +59,7 @@ class DimOfLanes {
       size_from_ = ".size";
     }
     SetSharding(dim_, options.sharding, call);
-    if (!dim_.axes.empty()) axes_from_ = ".sharding";
+    if (!dim_.axes.empty()) axes_from_ = ".sharding = " + P(options.sharding).text();
   }
 
   void Add(const ir::Type* type, size_t d, const std::string& name) {

@@ -7,6 +7,7 @@
 #include "base/shape.h"
 #include "kernels/reduce/reduce_elements.h"
 #include "ops/check.h"
+#include "ops/mapped.h"
 #include "plan/plan.h"
 #include "sharding/rule_text.h"
 #include "trace/scopes.h"
@@ -111,6 +112,28 @@ void RunOnTensors(const OpDefinition& d, const std::vector<const ir::HostTensor*
 
 void CustomReference(const ir::ReferenceCall& c) {
   RunOnTensors(Of(c.op), {c.operands.begin(), c.operands.end()}, c.results);
+}
+
+// The kernel sees one more dim, where the rule says that it may.
+std::vector<ir::ValueId> CustomBatch(const ir::BatchCall& c) {
+  const OpDefinition& d = Of(c.op);
+  const std::vector<bool> takes_more = sharding::EinsumTakesMore(d.rule, Loc::Unknown());
+  std::vector<ir::ValueId> operands(c.operands.begin(), c.operands.end());
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (takes_more[k]) operands[k] = WithDim(c, k);
+    if (!takes_more[k] && c.mapped[k])
+      base::ThrowTrace(base::Refusal(
+          d.name, 26, base::Where(c.builder.loc()),
+          fmt::format("inside of vmap operand {} gets a dim in front, for which its rule has no "
+                      "place: {}",
+                      k, d.rule),
+          {"begin the operand and the results with `...` in the rule, if the kernel takes any "
+           "number of dims in front"}));
+  }
+  std::vector<const ir::Type*> types;
+  for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, c.dim));
+  const auto results = c.builder.EmitTyped(c.op, c.params, operands, types);
+  return {results.begin(), results.end()};
 }
 
 // ---- checking a rule ----
@@ -281,6 +304,7 @@ std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
                      .lowering = ir::Kernel{MakeKernel},
                      .reference = ir::ReferenceFn{CustomReference},
                      .diff = ir::NotDifferentiable{"register_op was given no derivative"},
+                     .batch = CustomBatch,
                      .flops_per_point = definition.flops_per_point,
                      .out_sharding = true,
                      .opaque = true},

@@ -190,7 +190,9 @@ constexpr OpDef kOps[] = {
            .takes = kNumber,
            .reference = Numbers<std::fabs, Magnitude>,
            // At 0 the derivative from above, as JAX has it.
-           .diff = By<[](X g, X x, X) { return Where(Less(x, x.Number(0)), -g, g); }>()}),
+           .diff = By<[](X g, X x, X) {
+             return g * Where(Less(x, x.Number(0)), x.Number(-1), x.Number(1));
+           }>()}),
     Unary({.name = "sign",
            .doc = "-1, 0 or 1; keeps -0 and NaN.",
            .op = kSign,

@@ -16,7 +16,8 @@ using Names = std::vector<std::string>;  // of the factors of one dim; empty: a 
 
 struct Tensor {
   std::vector<Names> dims;
-  size_t place = 0;  // where it ends in the text
+  bool takes_more = false;  // begins with `...`: any number of dims in front, the same for all such
+  size_t place = 0;         // where it ends in the text
 };
 
 class EinsumReader {
@@ -25,6 +26,7 @@ class EinsumReader {
 
   std::vector<std::string> FactorNames() {
     ReadText();
+    AddDims(1);
     std::vector<std::string> all;
     for (const auto* tensors : {&operands_, &results_})
       for (const Tensor& tensor : *tensors)
@@ -36,6 +38,7 @@ class EinsumReader {
 
   std::vector<Shape> SampleShapes() {
     ReadText();
+    AddDims(1);
     constexpr int64_t kSizes[] = {4, 6, 2};
     std::vector<Shape> shapes;
     for (const Tensor& tensor : operands_) {
@@ -50,8 +53,16 @@ class EinsumReader {
     return shapes;
   }
 
+  std::vector<bool> TakeMore() {
+    ReadText();
+    std::vector<bool> take;
+    for (const Tensor& tensor : operands_) take.push_back(tensor.takes_more);
+    return take;
+  }
+
   std::vector<Shape> ResultShapes(const Shapes& operands) {
     ReadText();
+    AddDimsOf(operands);
     CheckShapes("operand", operands_, operands);
     size_t known;
     do {
@@ -79,6 +90,7 @@ class EinsumReader {
 
   DimMap Read(const Shapes& operands, const Shapes& results) {
     ReadText();
+    AddDimsOf(operands);
     CheckShapes("operand", operands_, operands);
     CheckShapes("result", results_, results);
     // A dim made of several gives the last size that is missing, which others may be waiting for.
@@ -100,6 +112,23 @@ class EinsumReader {
     ReadTensors(results_);
     while (!in_.AtEnd()) ReadKind();
     in_.ExpectEnd();
+    const auto more = [](const Tensor& t) { return t.takes_more; };
+    for (const Tensor& result : results_)
+      if (result.takes_more != std::any_of(operands_.begin(), operands_.end(), more))
+        FailAt(result.place, "either operands and all results begin with `...`, or none does");
+  }
+
+  // Each of the dims that `...` stands for is a factor of its own.
+  void AddDims(size_t count) {
+    for (auto* tensors : {&operands_, &results_})
+      for (Tensor& tensor : *tensors)
+        for (size_t d = count; tensor.takes_more && d-- > 0;)
+          tensor.dims.insert(tensor.dims.begin(), {fmt::format("...{}", d)});
+  }
+  void AddDimsOf(const Shapes& operands) {
+    for (size_t t = 0; t < std::min(operands.size(), operands_.size()); ++t)
+      if (operands_[t].takes_more && operands[t]->size() >= operands_[t].dims.size())
+        return AddDims(operands[t]->size() - operands_[t].dims.size());
   }
 
   // Whether one of the lists of factors that follow the arrays is next.
@@ -168,6 +197,7 @@ class EinsumReader {
     do {
       Tensor tensor;
       Names all;
+      tensor.takes_more = in_.Accept("...");
       while (!in_.AtEnd() && !in_.Peek(",") && !in_.Peek("->") && !AtKind()) {
         tensor.dims.push_back(ReadDim());
         for (const std::string& name : tensor.dims.back()) {
@@ -291,6 +321,10 @@ std::vector<Shape> EinsumResultShapes(std::string_view text, const Shapes& opera
 
 std::vector<Shape> EinsumSampleShapes(std::string_view text, Loc loc) {
   return EinsumReader(text, loc).SampleShapes();
+}
+
+std::vector<bool> EinsumTakesMore(std::string_view text, Loc loc) {
+  return EinsumReader(text, loc).TakeMore();
 }
 
 std::vector<std::string> EinsumFactorNames(std::string_view text, Loc loc) {

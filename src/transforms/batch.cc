@@ -2,6 +2,7 @@
 #include "transforms/batch.h"
 
 #include "ir/builder.h"
+#include "ir/repeats.h"
 #include "ir/uses.h"
 #include "ops/expression.h"
 #include "ops/mapped.h"
@@ -44,6 +45,7 @@ class Mapper {
       out.mapped.push_back(mapped_[Index(v)] || wanted[i]);
       to_.outputs.push_back(out.mapped.back() ? WithDim(v) : made_[Index(v)]);
     }
+    ir::RemoveRepeats(to_);
     ir::RemoveDead(to_);
     out.program = std::move(to_);
     return out;

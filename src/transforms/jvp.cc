@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/infer.h"
+#include "ir/repeats.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"
 #include "transforms/regions.h"
@@ -56,6 +57,7 @@ class Forward {
       out.active.push_back(tangent >= 0);
       if (tangent >= 0) to_.outputs.push_back(tangent);
     }
+    ir::RemoveRepeats(to_);
     ir::RemoveDead(to_);
     out.program = std::move(to_);
     return out;

@@ -8,6 +8,7 @@
 #include "ir/builder.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
+#include "ir/repeats.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"
 #include "transforms/jvp.h"
@@ -56,6 +57,7 @@ class Backward {
     }
     for (size_t i = residuals_; i < from_.inputs.size(); ++i)
       to_.outputs.push_back(CotangentOf(from_.inputs[i]));
+    ir::RemoveRepeats(to_);
     ir::RemoveDead(to_);
     return std::move(to_);
   }

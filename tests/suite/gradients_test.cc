@@ -8,6 +8,8 @@
 #include <cmath>
 
 #include "ir/infer.h"
+#include "ir/repeats.h"
+#include "ir/uses.h"
 #include "ops/params.h"
 #include "ops/tangents.h"
 #include "suite/compare.h"
@@ -239,6 +241,26 @@ TEST_P(Gradients, ShardedEqualsUnsharded) {
         }
       });
     }
+  }
+}
+
+// A gradient's program has no instruction that nobody needs and none that is there before.
+TEST_P(Gradients, ComputeNothingTwiceOrInVain) {
+  for (const Sample& sample : SmoothSamples(*GetParam())) {
+    SCOPED_TRACE(sample.name());
+    const Try t(sample);
+    const auto gradients = grad([&](std::vector<Array> xs) {
+      Array loss = Array(0.0).astype(f64);
+      for (const Array& out : t.Function()(xs))
+        if (type_of(out).dtype().is_floating()) loss = loss + sum(out);
+      return loss;
+    });
+    ir::Program program =
+        ir::ParseProgram(gradients.trace(t.Placed(t.data)).text(), Loc::Unknown());
+    const std::string text = ir::Text(program);
+    ir::RemoveRepeats(program);
+    ir::RemoveDead(program);
+    EXPECT_EQ(ir::Text(program), text);
   }
 }
 

@@ -64,6 +64,24 @@ TEST_F(CustomOps, TakePartInPropagation) {
   EXPECT_EQ(f(a).sharding().text(), "<@mesh, [{\"x\"}, {\"y\"}]>");
 }
 
+// A rule with `...` takes any number of dims in front: those of a mapped function, too.
+void ScaledRows(const KernelCall& call) {
+  auto x = call.in[0].data<float>(), w = call.in[1].data<float>(), out = call.out[0].data<float>();
+  for (size_t i = 0; i < out.size(); ++i) out[i] = x[i] * w[i % w.size()];
+}
+TEST_F(CustomOps, TakeMoreDimsInFrontWhereTheRuleSaysSo) {
+  static const CustomOp op =
+      register_op({.name = "test_scaled_rows", .rule = "... h, h -> ... h", .kernel = ScaledRows});
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  Array x = arange(64.0).reshape({4, 2, 8}), w = arange(8.0);
+  EXPECT_EQ(op({x, w}).to_vector<float>(), (x * w).to_vector<float>());
+  EXPECT_EQ(type_of(op({w, w})).text(), "f32[8]");
+  auto f = [](Array a, Array b) { return op({a, b}); };
+  Array lanes = vmap(f, {.in_dims = {0, None}})(reshard(x, P("y", "x")), w);
+  EXPECT_EQ(type_of(lanes).text(), "f32[4@y,2@x,8]");
+  EXPECT_EQ(reshard(lanes, P()).to_vector<float>(), (x * w).to_vector<float>());
+}
+
 // Zeros behind the end of a dim would be the maximum of negative rows.
 TEST_F(CustomOps, AreNotGivenPaddingToReduce) {
   MeshScope scope(make_mesh({{"x", 4, Auto}}));
