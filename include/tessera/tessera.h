@@ -1,8 +1,11 @@
 // Everything.
 #pragma once
 #include "tessera/array.h"
+#include "tessera/check_grads.h"
+#include "tessera/checkpoint.h"
 #include "tessera/control.h"
 #include "tessera/custom_op.h"
+#include "tessera/custom_rules.h"
 #include "tessera/debug.h"
 #include "tessera/dtype.h"
 #include "tessera/error.h"

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "api/operands.h"
+#include "base/error.h"
 #include "base/fork.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"
@@ -32,6 +33,7 @@ struct LinearMap {
   std::vector<const ir::Type*> out;  // of the result's leaves
   std::vector<bool> has;             // per leaf of the result: whether the program returns it
   const char* name;                  // of the function, in messages
+  mutable trace::KeptCompilation compiled = {};
 };
 
 }  // namespace detail
@@ -245,6 +247,48 @@ void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir:
   }
 }
 
+// The linear part as a map, or its transpose, which has no residuals yet.
+std::shared_ptr<LinearMap> MapOf(const Traced& t, Linear& l, Call call, bool reverse) {
+  auto map = std::make_shared<LinearMap>();
+  map->name = call.name;
+  std::vector<const ir::Type*> ins, outs;
+  for (const ArrayRef& a : t.inputs) ins.push_back(a->type());
+  for (ir::ValueId v : t.program.outputs) outs.push_back(t.program.type(v));
+  for (size_t i = 0; i < ins.size(); ++i) {
+    const ir::Type* type = reverse ? ops::CotangentType(ins[i]) : ins[i];
+    if (reverse) map->out.push_back(type), map->has.push_back(t.active[i]);
+    if (!reverse) map->in.push_back(t.active[i] ? type : nullptr);
+  }
+  for (size_t i = 0; i < outs.size(); ++i) {
+    const ir::Type* type = reverse ? ops::CotangentType(outs[i]) : outs[i];
+    if (reverse) map->in.push_back(l.has[i] ? type : nullptr);
+    if (!reverse) map->out.push_back(type), map->has.push_back(l.has[i]);
+  }
+  map->program =
+      Shared(reverse ? transforms::MakeTranspose(l.linear, l.residuals) : std::move(l.linear));
+  return map;
+}
+
+// C25: throws where what a derivative keeps depends on where it is taken.
+void CheckLinear(const Traced& t, const ir::Program& residuals, Call call) {
+  std::vector<bool> active(residuals.values.size());
+  for (size_t i = 0; i < t.inputs.size(); ++i)
+    active[static_cast<size_t>(residuals.inputs[i])] = t.active[i];
+  const auto is_active = [&](ir::ValueId v) { return active[static_cast<size_t>(v)]; };
+  Loc last = call.loc;
+  for (const ir::Instruction& i : residuals.instructions) {
+    if (std::none_of(i.operands.begin(), i.operands.end(), is_active)) continue;
+    last = i.loc;
+    for (ir::ValueId v : i.results) active[static_cast<size_t>(v)] = true;
+  }
+  if (std::none_of(residuals.outputs.begin(), residuals.outputs.end(), is_active)) return;
+  base::ThrowTrace(
+      base::Refusal(call.name, 25, base::Where(call.loc),
+                    "the function is not linear: its derivative depends on its argument",
+                    {"the first line that says so is " + base::Where(last),
+                     "the transpose of its derivative is what vjp returns"}));
+}
+
 }  // namespace
 }  // namespace api
 
@@ -254,7 +298,8 @@ std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
   const api::Call call{map.name, loc};
   std::vector<ArrayRef> inputs = api::RefsOf(map.residuals, call);
   api::AddTangents(api::RefsOf(argument, call), map.in, inputs, call);
-  const std::vector<Array> made = trace::CallProgram(map.program, inputs, call.name, loc);
+  const std::vector<Array> made =
+      trace::CallProgram(map.program, inputs, call.name, loc, &map.compiled);
   std::vector<Array> out;
   for (size_t i = 0, next = 0; i < map.out.size(); ++i)
     out.push_back(map.has[i] ? made[next++] : api::FilledWith(0, map.out[i], call));
@@ -310,23 +355,7 @@ Linearization LinearizedCall(const FunctionCall& f, api::Call call, bool reverse
   trace::NestingScope nesting(call.name, call.loc);
   api::Traced t = api::TraceAll(f, call);
   api::Linear l = api::Linearized(t, api::FloatingOutputs(t.program));
-  auto map = std::make_shared<LinearMap>();
-  map->name = call.name;
-  std::vector<const ir::Type*> ins, outs;
-  for (const ArrayRef& a : t.inputs) ins.push_back(a->type());
-  for (ir::ValueId v : t.program.outputs) outs.push_back(t.program.type(v));
-  for (size_t i = 0; i < ins.size(); ++i) {
-    const ir::Type* type = reverse ? ops::CotangentType(ins[i]) : ins[i];
-    if (reverse) map->out.push_back(type), map->has.push_back(t.active[i]);
-    if (!reverse) map->in.push_back(t.active[i] ? type : nullptr);
-  }
-  for (size_t i = 0; i < outs.size(); ++i) {
-    const ir::Type* type = reverse ? ops::CotangentType(outs[i]) : outs[i];
-    if (reverse) map->in.push_back(l.has[i] ? type : nullptr);
-    if (!reverse) map->out.push_back(type), map->has.push_back(l.has[i]);
-  }
-  map->program =
-      api::Shared(reverse ? transforms::MakeTranspose(l.linear, l.residuals) : std::move(l.linear));
+  auto map = api::MapOf(t, l, call, reverse);
   const std::vector<Array> known =
       trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
   map->residuals.assign(known.begin() + static_cast<long>(l.outputs), known.end());
@@ -341,6 +370,22 @@ Linearization Linearize(const FunctionCall& f) {
 }
 Linearization Vjp(const FunctionCall& f) {
   return LinearizedCall(f, {"vjp", f.loc}, /*reverse=*/true);
+}
+
+// The derivative of a linear function is that function, and reads nothing of where it is taken.
+LinearMapRef LinearTranspose(const FunctionCall& f) {
+  const api::Call call{"linear_transpose", f.loc};
+  trace::NestingScope nesting(call.name, call.loc);
+  api::Traced t = api::TraceAll(f, call);
+  api::Linear l = api::Linearized(t, api::FloatingOutputs(t.program));
+  l.known.outputs.erase(l.known.outputs.begin(),
+                        l.known.outputs.begin() + static_cast<long>(l.outputs));
+  ir::RemoveDead(l.known);
+  api::CheckLinear(t, l.known, call);
+  auto map = api::MapOf(t, l, call, /*reverse=*/true);
+  map->residuals =
+      trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
+  return map;
 }
 
 }  // namespace detail

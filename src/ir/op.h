@@ -152,6 +152,7 @@ struct Region {  // by running its regions
     kWhile,   // condition, body: WhileParams
     kScan,    // body: ScanParams
     kSwitch,  // branches: operand 0 is the index; a bool takes the first branch where it is true
+    kCall,    // region 0, once; the others are rules. Replaced by it before anything is lowered
   } kind;
 };
 using Lowering = std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View,
@@ -175,6 +176,7 @@ struct DiffCall {
   const ParamsPtr& params;
   absl::Span<const ValueId> operands, results;
   Types operand_types, result_types;
+  Regions regions = {};
 };
 // Returns the result's tangent for one of an operand; linear in it.
 using TangentFn = ValueId (*)(const DiffCall&, ValueId tangent);
@@ -184,6 +186,10 @@ using JvpFn = std::vector<ValueId> (*)(const DiffCall&, absl::Span<const ValueId
                                        std::vector<ValueId>& results);
 // Returns the cotangent of operand k, in which the op is linear, for that of the only result.
 using TransposeFn = ValueId (*)(const DiffCall&, ValueId cotangent, size_t k);
+// Returns the cotangents of the operands, -1 where there is none, for those of the results; -1 is
+// zero everywhere.
+using TransposesFn = std::vector<ValueId> (*)(const DiffCall&,
+                                              absl::Span<const ValueId> cotangents);
 
 // In which operands an op is linear its dimension map says (DimMap::linear). The tangent of those
 // is the op itself, of the tangents.
@@ -197,6 +203,7 @@ struct Derivative {
 // An op with several results, or one whose tangent is no sum over operands.
 struct Structural {
   JvpFn jvp;
+  TransposesFn transposes = nullptr;  // of ops that linear programs have
 };
 // Of an op with regions: what its regions say.
 struct ByRegions {};

@@ -32,7 +32,8 @@ void Deduplicate(ir::Program& p) {
   seen.reserve(p.instructions.size());
   for (ir::Instruction& instruction : p.instructions) {
     for (ir::ValueId& v : instruction.operands) v = base::At(same, v);
-    if (!instruction.regions.empty()) continue;  // regions are simplified, but not compared
+    // Regions are simplified, but not compared; what is done twice behind a barrier is meant so.
+    if (!instruction.regions.empty() || instruction.op->opaque) continue;
     Key key{instruction.op, instruction.params.get(), instruction.operands,
             p.place(instruction.results[0])};
     auto [it, fresh] = seen.try_emplace(std::move(key), &instruction);
