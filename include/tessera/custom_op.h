@@ -58,6 +58,11 @@ struct OpDefinition {
   std::function<std::vector<ShapedType>(const std::vector<ShapedType>&)> type = {};
   std::vector<DType> samples = {f32};  // operand dtypes with which the rule is checked
   double flops_per_point = 0;          // per point of the iteration space
+  // Its derivative in reverse: from the operands, followed by the cotangents of the floating
+  // results, to cotangents of all operands, of which those of operands that are not floating are
+  // ignored. Traced, and checked at registration.
+  std::function<std::vector<Array>(const std::vector<Array>&)> vjp = {};
+  std::string not_differentiable = {};  // why there is none; what grad says
 };
 
 namespace ops {
@@ -81,7 +86,8 @@ class CustomOp {
 // Returns the op, from now on known by its name in program text too. Runs the kernel on small
 // arrays, whole and in shards of every factor that the rule lets be sharded, and throws
 // ShardingError with a counter-example if the results differ; RuntimeError for rule text that is
-// wrong, with the column; TraceError inside of a trace.
+// wrong, with the column, and for a vjp that differences of the kernel's results contradict;
+// TraceError inside of a trace.
 CustomOp register_op(OpDefinition definition, Loc loc = Loc::Current());
 
 }  // namespace tessera

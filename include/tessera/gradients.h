@@ -101,6 +101,7 @@ struct Linearization {
 };
 Linearization Linearize(const FunctionCall& call);
 Linearization Vjp(const FunctionCall& call);
+LinearMapRef LinearTranspose(const FunctionCall& call);
 
 }  // namespace detail
 
@@ -186,6 +187,19 @@ auto vjp(F f, Args args, Loc loc = Loc::Current()) {
   R out = detail::Rebuilt(l.result.tree.As<R>(), l.result.arrays);
   LinearFunction<R, In> pullback(std::move(l.map), detail::Unpacked<In>(arguments));
   return std::pair(std::move(out), std::move(pullback));
+}
+
+// Returns the transpose of f, which is linear in the floating leaves of args: the function from
+// cotangents of f(args) to cotangents of args. Of args only the types matter, and the values of the
+// leaves that are not floating. Throws TraceError if f is not linear.
+template <class F, class Args>
+auto linear_transpose(F f, Args args, Loc loc = Loc::Current()) {
+  using In = detail::Traced<Args>;
+  auto arguments = detail::AsArguments(std::move(args));
+  using R = decltype(detail::ReturnOf(f, arguments));
+  return LinearFunction<R, In>(
+      detail::LinearTranspose({arguments, detail::BodyOf<R>(f, arguments, loc), loc}),
+      detail::Unpacked<In>(arguments));
 }
 
 }  // namespace tessera

@@ -232,7 +232,14 @@ class Wrapped {
 
   template <class R, class... A>
   Out<R, A...> Call(std::tuple<A...> arguments, Loc loc) const {
-    const Result result = transform_.Call({arguments, BodyOf<R>(f_, arguments, loc), loc});
+    const FunctionCall call{arguments, BodyOf<R>(f_, arguments, loc), loc};
+    const Result result = [&] {
+      // A transform with functions of its own has to know what the arguments are.
+      if constexpr (requires { transform_.template CallAs<R>(call, arguments); })
+        return transform_.template CallAs<R>(call, arguments);
+      else
+        return transform_.Call(call);
+    }();
     return Rebuilt<Out<R, A...>>(Transform::Like(result.tree.As<R>(), arguments), result.arrays);
   }
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "api/operands.h"
+#include "api/regions.h"
 #include "base/error.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
@@ -38,20 +38,6 @@ enum Check { kTypes = 1, kTree = 2, kPredicate = 3, kSizes = 4, kLength = 5, kSh
                     .operands = std::move(operands),
                     .notes = std::move(notes),
                     .fixes = {}});
-}
-
-// Returns the edit that makes a value of type `from` one of type `to`; empty where none does.
-std::string Edit(const Type& from, const Type& to, const std::string& name) {
-  if (from.shape() != to.shape()) return "";
-  std::string text = name;
-  if (from.dtype() != to.dtype()) text += fmt::format(".astype({})", to.dtype().name());
-  if (from.sharding() != to.sharding())
-    text = fmt::format("reshard({}, {})", text, ArrayType(&to).spec().text());
-  return text;
-}
-
-ErrorOperand Shown(const std::string& name, const Type& type, Loc loc) {
-  return {name, type.text(), loc.line() > 0 ? base::Where(loc) : ""};
 }
 
 void CheckTree(Call call, const Leaves& wanted, const Leaves& came, const char* what) {
@@ -130,12 +116,6 @@ void CheckCarry(const Loop& loop) {
          std::move(notes));
 }
 
-// Returns the trace of a region on parameters of these types. It knows the traces around it.
-TracedFunction TraceRegion(const std::vector<const Type*>& types, const Body& f, Call call) {
-  std::vector<trace::Parameter> parameters;
-  for (const Type* type : types) parameters.push_back({type, call.loc});
-  return trace::TraceFunction(parameters, f, call.name, call.loc, trace::CurrentTrace());
-}
 TracedFunction TraceRegion(const std::vector<const Type*>& types, const OnLeaves& f, Call call) {
   return TraceRegion(types, Body([&f](const Arrays& arrays) {
                        return Result{f(arrays), {}};
@@ -165,23 +145,6 @@ void TraceLoop(Loop& loop, const OnLeaves& body) {
     loop.body = TraceRegion(loop.Parameters(), body, loop.call);
   } while (PromoteWeak(loop));
   CheckCarry(loop);
-}
-
-std::vector<ir::RegionPtr> Shared(std::vector<TracedFunction>& regions) {
-  std::vector<ir::RegionPtr> out;
-  for (TracedFunction& r : regions)
-    out.push_back(std::make_shared<const ir::Program>(std::move(r.program)));
-  return out;
-}
-
-Arrays ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
-                    const std::vector<ArrayRef>& constants, const Arrays& arguments,
-                    std::vector<TracedFunction>& regions, Call call) {
-  trace::Application a{.op = op, .params = std::move(params), .operands = {}, .loc = call.loc};
-  a.operands.assign(constants.begin(), constants.end());
-  for (const Array& x : arguments) a.operands.push_back(trace::Use(x, call.name, call.loc));
-  a.regions = Shared(regions);
-  return trace::Apply(a);
 }
 
 Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body) {

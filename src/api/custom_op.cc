@@ -66,6 +66,11 @@ CustomOp register_op(OpDefinition definition, Loc loc) {
                       fmt::format("the rule \"{}\" is wrong: {}", def->definition.rule, difference),
                       {"give dims that the kernel treats differently names of their own, or mark "
                        "a factor that must be whole with need_replication={...}"});
+  difference = ops::CheckVjp(*def, loc);
+  if (!difference.empty())
+    base::ThrowRuntime(base::Refusal("register_op", 7, base::Where(loc),
+                                     "the vjp is wrong: " + difference,
+                                     {"it is compared with differences of the kernel's results"}));
   ir::AddOp(def.get());
   return CustomOp(def.release());  // programs name it from now on: it is never freed
 }

@@ -62,12 +62,11 @@ class Edits {
     std::vector<trace::Parameter> parameters;
     for (const Array& x : operands_) parameters.push_back({TypeOf(x), call_.loc});
     try {
-      const ir::Program traced =
-          trace::TraceFunction(parameters, BodyOf(g), "jit", call_.loc, /*outer=*/nullptr).program;
+      const auto traced = std::make_shared<const ir::Program>(
+          trace::TraceFunction(parameters, BodyOf(g), "jit", call_.loc, /*outer=*/nullptr).program);
       Trial trial;
-      for (ir::ValueId v : traced.outputs) trial.shapes.push_back(traced.type(v)->shape());
-      trial.sent = compile::Report(spmd::Lower(
-          compile::HasAutoAxes(traced) ? *compile::PropagateProgram(traced).program : traced));
+      for (ir::ValueId v : traced->outputs) trial.shapes.push_back(traced->type(v)->shape());
+      trial.sent = compile::Report(spmd::Lower(*compile::Placed(traced)));
       return trial;
     } catch (const Error&) {
       return std::nullopt;

@@ -14,7 +14,7 @@ namespace tessera::compile {
 std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,
                                                   const std::vector<bool>& input_shares) {
   auto impl = std::make_shared<Lowered::Impl>();
-  impl->propagated = HasAutoAxes(*program) ? PropagateProgram(*program).program : program;
+  impl->propagated = Placed(program);
   impl->device = spmd::Lower(*impl->propagated);
   if (!PolicyKey().empty()) CheckPolicies(Report(impl->device));
   std::vector<bool> shares;

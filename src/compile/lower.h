@@ -11,8 +11,8 @@ namespace tessera {
 
 struct Lowered::Impl {
   std::shared_ptr<const ir::Program> program;     // as traced
-  std::shared_ptr<const ir::Program> propagated;  // with every value placed; `program` itself
-                                                  // where no axis is Auto
+  std::shared_ptr<const ir::Program> propagated;  // calls inlined, every value placed; `program`
+                                                  // itself where there is nothing to do
   ir::Program device;
   spmd::Schedule schedule;
   int dump = 0;  // the number of its files, see dump.h

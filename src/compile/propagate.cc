@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "compile/pins.h"
+#include "ir/inline.h"
 #include "ops/ops.h"
 
 namespace tessera::compile {
@@ -301,11 +302,16 @@ bool HasAutoAxes(const ir::Program& program) {
 Propagated PropagateProgram(const ir::Program& program,
                             const propagation::engine::Options& options) {
   Propagated out;
-  out.built = GraphOf(program);
+  out.source = ir::InlineCalls({std::shared_ptr<void>(), &program});
+  out.built = GraphOf(*out.source);
   if (!PinnedShardings().empty()) Pin(PinnedShardings(), out.built);
   out.result = propagation::engine::Propagate(std::move(out.built.graph), options);
   out.program = std::make_shared<const ir::Program>(Placer(out.built, out.result).Run());
   return out;
+}
+
+std::shared_ptr<const ir::Program> Placed(const std::shared_ptr<const ir::Program>& program) {
+  return HasAutoAxes(*program) ? PropagateProgram(*program).program : ir::InlineCalls(program);
 }
 
 }  // namespace tessera::compile

@@ -11,6 +11,7 @@ namespace tessera::compile {
 bool HasAutoAxes(const ir::Program& program);
 
 struct Propagated {
+  std::shared_ptr<const ir::Program> source;  // with calls inlined
   // Every value placed, constants copied per user, reshards where propagation left a difference
   // between a value and what the function's or a region's border asks.
   std::shared_ptr<const ir::Program> program;
@@ -19,5 +20,8 @@ struct Propagated {
 };
 Propagated PropagateProgram(const ir::Program& program,
                             const propagation::engine::Options& options = {});
+
+// Returns the program that is lowered: with calls inlined, and propagated if an axis is Auto.
+std::shared_ptr<const ir::Program> Placed(const std::shared_ptr<const ir::Program>& program);
 
 }  // namespace tessera::compile

@@ -43,24 +43,4 @@ absl::InlinedVector<ValueId, 1> Builder::EmitTyped(const OpDef& op, ParamsPtr pa
   return results;
 }
 
-std::vector<ValueId> Inline(Builder& builder, const Program& program,
-                            absl::Span<const ValueId> operands) {
-  std::vector<ValueId> made(program.values.size(), -1);
-  for (size_t i = 0; i < operands.size(); ++i) base::At(made, program.inputs[i]) = operands[i];
-  const Loc loc = builder.loc();
-  for (const Instruction& i : program.instructions) {
-    absl::InlinedVector<ValueId, 3> in;
-    absl::InlinedVector<const Type*, 1> types;
-    for (ValueId v : i.operands) in.push_back(base::At(made, v));
-    for (ValueId v : i.results) types.push_back(program.type(v));
-    builder.set_loc(i.loc);
-    const auto results = builder.EmitTyped(*i.op, i.params, in, types, i.regions);
-    for (size_t r = 0; r < results.size(); ++r) base::At(made, i.results[r]) = results[r];
-  }
-  builder.set_loc(loc);
-  std::vector<ValueId> outputs;
-  for (ValueId v : program.outputs) outputs.push_back(base::At(made, v));
-  return outputs;
-}
-
 }  // namespace tessera::ir

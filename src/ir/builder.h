@@ -31,9 +31,4 @@ class Builder {
   Loc loc_;
 };
 
-// Copies the instructions of a program without captures to the builder's, with these operands for
-// its inputs. Returns its outputs there.
-std::vector<ValueId> Inline(Builder& builder, const Program& program,
-                            absl::Span<const ValueId> operands);
-
 }  // namespace tessera::ir

@@ -94,6 +94,17 @@ struct FlowCall {
 struct DataFlowEdges {
   std::vector<FlowEdge> (*edges)(const FlowCall&);
 };
+// What a value that enters or leaves a region goes with: it, or its tangent or cotangent, is of the
+// type of an operand, a result or a residual (what one region leaves to another).
+struct RegionRole {
+  enum Kind : uint8_t { kOperand, kResult, kResidual } kind;
+  int32_t index = 0;
+};
+struct RegionRoles {
+  std::vector<RegionRole> inputs, outputs;
+};
+// Of an op whose regions are rules of a user's function: their roles, per region.
+using RolesFn = std::vector<RegionRoles> (*)(const FlowCall&, Types operands, Types results);
 // No dimension map, with the reason a user would read.
 struct NoRule {
   const char* why;
@@ -153,6 +164,7 @@ struct Region {  // by running its regions
     kWhile,   // condition, body: WhileParams
     kScan,    // body: ScanParams
     kSwitch,  // branches: operand 0 is the index; a bool takes the first branch where it is true
+    kCall,    // region 0, once; the others are rules. Replaced by it before anything is lowered
   } kind;
 };
 using Lowering = std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View,
@@ -176,6 +188,7 @@ struct DiffCall {
   const ParamsPtr& params;
   absl::Span<const ValueId> operands, results;
   Types operand_types, result_types;
+  Regions regions = {};
 };
 // Returns the result's tangent for one of an operand; linear in it.
 using TangentFn = ValueId (*)(const DiffCall&, ValueId tangent);
@@ -185,6 +198,10 @@ using JvpFn = std::vector<ValueId> (*)(const DiffCall&, absl::Span<const ValueId
                                        std::vector<ValueId>& results);
 // Returns the cotangent of operand k, in which the op is linear, for that of the only result.
 using TransposeFn = ValueId (*)(const DiffCall&, ValueId cotangent, size_t k);
+// Returns the cotangents of the operands, -1 where there is none, for those of the results; -1 is
+// zero everywhere.
+using TransposesFn = std::vector<ValueId> (*)(const DiffCall&,
+                                              absl::Span<const ValueId> cotangents);
 
 // In which operands an op is linear its dimension map says (DimMap::linear). The tangent of those
 // is the op itself, of the tangents.
@@ -198,6 +215,7 @@ struct Derivative {
 // An op with several results, or one whose tangent is no sum over operands.
 struct Structural {
   JvpFn jvp;
+  TransposesFn transposes = nullptr;  // of ops that linear programs have
 };
 // Of an op with regions: what its regions say.
 struct ByRegions {};
@@ -261,6 +279,7 @@ struct OpDef {
   // Of an op that one more dim of certain operands makes another op. All else is derived: the dim
   // is a pass factor in front, and the dim numbers of params shift (ir/params.h).
   BatchFn batch = nullptr;
+  RolesFn roles = nullptr;     // of calls with rules
   double flops_per_point = 0;  // per point of the iteration space
   bool out_sharding = false;   // takes one
   // It stays where it is written: a user's kernel, or a barrier. Not computed anew elsewhere.

@@ -32,7 +32,8 @@ void RemoveRepeats(Program& p) {
   seen.reserve(p.instructions.size());
   for (Instruction& instruction : p.instructions) {
     for (ValueId& v : instruction.operands) v = base::At(same, v);
-    if (!instruction.regions.empty()) continue;
+    // What is done twice behind a barrier is meant so.
+    if (!instruction.regions.empty() || instruction.op->opaque) continue;
     const ValueId first = instruction.results[0];
     Key key{instruction.op, instruction.params.get(), instruction.operands, p.type(first),
             p.place(first)};

@@ -49,6 +49,29 @@ void CheckResults(const Program& program, const Instruction& instruction, Types 
   }
 }
 
+// The op's own checks give shape and dtype of the results; their types state the sharding.
+void VerifyStated(const Instruction& instruction, const std::vector<const Type*>& operands,
+                  const Program& program) {
+  std::vector<ShapeAndDType> made;
+  try {
+    made = (*instruction.op->type)(TypeCall{.op = *instruction.op,
+                                            .operands = operands,
+                                            .params = instruction.params.get(),
+                                            .wanted = nullptr,
+                                            .regions = instruction.regions});
+  } catch (const TypeProblem& problem) {
+    Fail(instruction, problem.reason);
+  }
+  std::vector<const Type*> types;
+  for (size_t i = 0; i < made.size() && i < instruction.results.size(); ++i)
+    types.push_back(
+        Type::Get(made[i].shape, made[i].dtype, program.type(instruction.results[i])->sharding()));
+  if (types.size() != made.size() || made.size() != instruction.results.size())
+    Fail(instruction,
+         fmt::format("it has {} results, not {}", made.size(), instruction.results.size()));
+  CheckResults(program, instruction, types);
+}
+
 // Checks the result types of one instruction against what its op gives. The declared sharding
 // stands for the out_sharding that the program text does not repeat.
 void VerifyInstruction(const Program& program, const Instruction& instruction) {
@@ -56,7 +79,9 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
   std::vector<const Type*> operands;
   for (ValueId v : instruction.operands) operands.push_back(program.type(v));
   const Type* first = program.type(instruction.results.at(0));
-  if (std::holds_alternative<NoRule>(*op.dims)) return VerifyMove(instruction, operands, program);
+  if (std::holds_alternative<NoRule>(*op.dims))
+    return instruction.regions.empty() ? VerifyMove(instruction, operands, program)
+                                       : VerifyStated(instruction, operands, program);
   if (std::holds_alternative<DataFlowEdges>(*op.dims))
     return CheckResults(program, instruction,
                         InferRegionTypes({op, instruction.params.get(), operands,
@@ -82,7 +107,7 @@ void Verify(const Program& program) {
     for (ValueId v : instruction.operands)
       if (!base::At(defined, v)) Fail(instruction, "it uses a value before it is defined");
     for (ValueId v : instruction.results) base::At(defined, v) = true;
-    bool takes_regions = std::holds_alternative<DataFlowEdges>(*instruction.op->dims);
+    bool takes_regions = !std::holds_alternative<DimMapFn>(*instruction.op->dims);
     if (!takes_regions && !instruction.regions.empty()) Fail(instruction, "it has no regions");
     for (const RegionPtr& region : instruction.regions) Verify(*region);
     if (!program.per_device) VerifyInstruction(program, instruction);

@@ -76,7 +76,7 @@ struct Config {
   std::vector<ShapedType> in, out;
 };
 
-void RunKernel(const plan::KernelCall& call) {
+void RunOnShards(const plan::KernelCall& call) {
   auto& config = *static_cast<const Config*>(call.config);
   KernelCall user;
   for (size_t i = 0; i < config.in.size(); ++i)
@@ -95,7 +95,7 @@ void MakeKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
   for (const auto* tensors : {&config->in, &config->out})
     for (const ShapedType& t : *tensors)
       kernel->bytes += static_cast<double>(base::Elements(t.shape) * t.dtype.size());
-  kernel->fn = RunKernel;
+  kernel->fn = RunOnShards;
   // A user's kernel is taken for expensive: it is worth a second worker.
   kernel->flops = 64 * kernel->bytes;
   kernel->config = std::move(config);
@@ -207,16 +207,6 @@ std::vector<ir::HostTensor> Results(const OpDefinition& d, const std::vector<ir:
   return out;
 }
 
-std::vector<ir::HostTensor> Compute(const OpDefinition& d, const std::vector<ir::HostTensor>& in) {
-  std::vector<ir::HostTensor> out = Results(d, in);
-  std::vector<const ir::HostTensor*> from;
-  std::vector<ir::HostTensor*> to;
-  for (const ir::HostTensor& t : in) from.push_back(&t);
-  for (ir::HostTensor& t : out) to.push_back(&t);
-  RunOnTensors(d, from, to);
-  return out;
-}
-
 double Value(const ir::HostTensor& t, int64_t i) {
   return t.dtype.is_floating() ? t.Float(i) : static_cast<double>(t.Int(i));
 }
@@ -245,7 +235,7 @@ class Trial {
     const sharding::Factor& f = map_.factors[static_cast<size_t>(factor)];
     for (int half = 0; half < 2; ++half) {
       Half part(map_, factor, half);
-      std::vector<ir::HostTensor> made = Compute(d_, Shards(part));
+      std::vector<ir::HostTensor> made = RunKernel(d_, Shards(part));
       for (size_t r = 0; r < made.size(); ++r) {
         if (made[r].shape != part.LocalShape(map_.results[r], whole_[r].shape))
           return fmt::format("result {} of one shard has shape {}", r, ShapeText(made[r].shape));
@@ -295,6 +285,21 @@ class Trial {
 
 }  // namespace
 
+std::vector<ir::HostTensor> SampleOperands(const OpDefinition& d, DType dtype, Loc loc) {
+  return RandomOperands(sharding::EinsumSampleShapes(d.rule, loc), dtype);
+}
+
+std::vector<ir::HostTensor> RunKernel(const OpDefinition& d,
+                                      const std::vector<ir::HostTensor>& in) {
+  std::vector<ir::HostTensor> out = Results(d, in);
+  std::vector<const ir::HostTensor*> from;
+  std::vector<ir::HostTensor*> to;
+  for (const ir::HostTensor& t : in) from.push_back(&t);
+  for (ir::HostTensor& t : out) to.push_back(&t);
+  RunOnTensors(d, from, to);
+  return out;
+}
+
 std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
   std::unique_ptr<CustomDef> def(
       new CustomDef{{.name = {},
@@ -303,7 +308,7 @@ std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
                      .dims = ir::DimMapFn{CustomDims},
                      .lowering = ir::Kernel{MakeKernel},
                      .reference = ir::ReferenceFn{CustomReference},
-                     .diff = ir::NotDifferentiable{"register_op was given no derivative"},
+                     .diff = ir::NotDifferentiable{""},
                      .batch = CustomBatch,
                      .flops_per_point = definition.flops_per_point,
                      .out_sharding = true,
@@ -311,6 +316,7 @@ std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
                     std::move(definition),
                     {}});
   def->name = def->definition.name;
+  def->diff = DiffOf(def->definition);
   return def;
 }
 
@@ -318,15 +324,14 @@ std::string CheckRule(CustomDef& def, Loc loc) {
   const OpDefinition& d = def.definition;
   std::vector<std::string> names = sharding::EinsumFactorNames(d.rule, loc);
   for (DType dtype : d.samples) {
-    std::vector<ir::HostTensor> in =
-        RandomOperands(sharding::EinsumSampleShapes(d.rule, loc), dtype);
+    std::vector<ir::HostTensor> in = SampleOperands(d, dtype, loc);
     std::vector<ir::HostTensor> empty = Results(d, in, loc);
     sharding::Shapes operands, results;
     for (const ir::HostTensor& t : in) operands.push_back(&t.shape);
     for (const ir::HostTensor& t : empty) results.push_back(&t.shape);
     // The text is read before the kernel runs.
     DimMap map = sharding::ParseEinsumRule(d.rule, operands, results, loc);
-    std::vector<ir::HostTensor> whole = Compute(d, in);
+    std::vector<ir::HostTensor> whole = RunKernel(d, in);
     Trial trial(d, map, in, whole);
     for (size_t f = 0; f < map.factors.size(); ++f) {
       FactorKind kind = map.factors[f].kind;

@@ -17,6 +17,17 @@ struct CustomDef : ir::OpDef {
 // Returns the record, not yet checked. `definition.name` must be unknown to FindOp.
 std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition);
 
+// Returns operands of the rule's sample shapes, of some numbers; what the kernel makes of operands.
+std::vector<ir::HostTensor> SampleOperands(const OpDefinition& definition, DType dtype, Loc loc);
+std::vector<ir::HostTensor> RunKernel(const OpDefinition& definition,
+                                      const std::vector<ir::HostTensor>& operands);
+
+// Returns the derivative that the definition gives.
+ir::Diff DiffOf(const OpDefinition& definition);
+// Returns how the vjp differs from differences of the kernel's results, empty if it does not; fills
+// `report`. Throws TraceError for a vjp that captures arrays or returns other types.
+std::string CheckVjp(CustomDef& def, Loc loc);
+
 // Returns how the sharded kernel differs from the whole one, empty if it does not; fills `report`.
 std::string CheckRule(CustomDef& def, Loc loc);
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "ops/ops.h"
 #include "ops/params.h"
+#include "ops/tangents.h"
 
 namespace tessera::ops {
 
@@ -83,6 +84,10 @@ ir::ValueId ByLane(ir::Builder& builder, ir::ValueId predicate, ir::ValueId yes,
   const ir::Type* type = builder.type(yes);
   const ir::ValueId operands[] = {Spread(builder, predicate, type), no, yes};
   return builder.EmitTyped(Elementwise(ScalarOp::kSelect), nullptr, operands, {&type, 1})[0];
+}
+
+ir::ValueId SumOfLanes(ir::Builder& builder, ir::ValueId v, const ir::Type* type) {
+  return Conform(builder, SumTo(builder, v, {{0}}, type), type);
 }
 
 ir::ValueId WithDim(const ir::BatchCall& call, size_t k) {

@@ -21,6 +21,9 @@ ir::ValueId AnyLane(ir::Builder& builder, ir::ValueId predicate);
 // The same: `yes` in lanes in which it is true, `no` in the others; both have the dim.
 ir::ValueId ByLane(ir::Builder& builder, ir::ValueId predicate, ir::ValueId yes, ir::ValueId no);
 
+// Returns the sum of `v` over the dim, a value of the type.
+ir::ValueId SumOfLanes(ir::Builder& builder, ir::ValueId v, const ir::Type* type);
+
 // Returns operand k with the dim.
 ir::ValueId WithDim(const ir::BatchCall& call, size_t k);
 

@@ -22,6 +22,7 @@ Records GatherOps();
 Records ScatterOps();
 Records IndexOps();
 Records ControlOps();
+Records CallOps();
 Records MoveOps();
 Records MaskOps();
 

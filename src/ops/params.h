@@ -213,6 +213,8 @@ extern const OpDef kGather, kScatter, kScatterAdd, kScatterMul, kScatterMin, kSc
 extern const OpDef kMaskPadding;
 // control.cc
 extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
+// calls.cc
+extern const OpDef kCheckpoint, kCustomJvp, kCustomVjp, kCustomLinear;
 // move.cc: between shardings; the collectives appear in device programs only
 extern const OpDef kReshard, kImpliedReshard, kShardingConstraint, kPadToShards, kTrim,
     kHaloExchange, kAllSlice, kAllGather, kAllToAll, kCollectivePermute, kAllReduce, kReduceScatter,

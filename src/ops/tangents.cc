@@ -75,6 +75,11 @@ ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir
   return builder.EmitTyped(kReshape, nullptr, {v}, {&to, 1})[0];
 }
 
+ir::ValueId Barrier(ir::Builder& builder, ir::ValueId v) {
+  const ir::Type* type = builder.type(v);
+  return builder.EmitTyped(kOptimizationBarrier, nullptr, {v}, {&type, 1})[0];
+}
+
 ir::ValueId Sum(ir::Builder& builder, ir::ValueId a, ir::ValueId b) {
   if (a < 0 || b < 0) return a < 0 ? b : a;
   return (X(builder, a) + X(builder, b)).id();

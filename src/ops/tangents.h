@@ -19,6 +19,8 @@ ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type);
 inline ir::ValueId Zeros(ir::Builder& builder, const ir::Type* type) {
   return Filled(builder, 0, type);
 }
+// Returns `v` behind a barrier: what is computed from it is not merged with what is computed from v.
+ir::ValueId Barrier(ir::Builder& builder, ir::ValueId v);
 // Returns a + b of one type; either may be -1, a zero that nobody made.
 ir::ValueId Sum(ir::Builder& builder, ir::ValueId a, ir::ValueId b);
 // Returns `v` summed over the dims, as a value of the type `to`, which has none of them or has them

@@ -34,6 +34,20 @@ std::vector<Array> Record(Trace& trace, const ir::Program& program,
   return outputs;
 }
 
+// The program with the layouts of its inputs and captures, where their types do not say them.
+std::shared_ptr<const ir::Program> PlacedAs(const std::shared_ptr<const ir::Program>& program,
+                                            const std::vector<const ir::Type*>& places) {
+  std::vector<ir::ValueId> values = program->inputs;
+  for (const ir::Capture& c : program->captures) values.push_back(c.value);
+  std::shared_ptr<ir::Program> placed;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!places[i] || program->place(values[i]) == places[i]) continue;
+    if (!placed) placed = std::make_shared<ir::Program>(*program);
+    placed->SetPlace(values[i], places[i]);
+  }
+  return placed ? placed : program;
+}
+
 }  // namespace
 
 bool InsideTrace(const std::vector<ArrayRef>& arrays) {
@@ -79,12 +93,29 @@ std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc) {
   return outputs;
 }
 
+Executor::Compiled KeptCompilation::For(const std::shared_ptr<const ir::Program>& program,
+                                        const std::vector<ArrayRef>& inputs) {
+  Kept now{.key = TheExecutor().CompileKey(), .places = {}, .shares = {}, .compiled = nullptr};
+  for (const ArrayRef& input : inputs) {
+    now.places.push_back(PlaceOf(*input));
+    now.shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
+  }
+  const std::shared_ptr<const Kept> last = kept_.load();
+  if (last && last->key == now.key && last->places == now.places && last->shares == now.shares)
+    return last->compiled;
+  now.compiled = CompileFor(PlacedAs(program, now.places), {}, inputs);
+  kept_.store(std::make_shared<const Kept>(now));
+  return now.compiled;
+}
+
 std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program,
-                               const std::vector<ArrayRef>& inputs, const char* op, Loc loc) {
+                               const std::vector<ArrayRef>& inputs, const char* op, Loc loc,
+                               KeptCompilation* kept) {
   if (!InsideTrace(inputs)) {
     if (IsAbstract(inputs, *program)) return AbstractOutputs(*program, loc);
     std::vector<ArrayRef> all = WithCaptures(inputs, *program, op, loc);
-    const Executor::Compiled compiled = CompileFor(program, {}, all);
+    KeptCompilation once;
+    const Executor::Compiled compiled = (kept ? *kept : once).For(program, all);
     std::vector<Array> outputs;
     for (ArrayRef& r : TheExecutor().Run(compiled.get(), std::move(all), loc))
       outputs.emplace_back(std::move(r));

@@ -1,5 +1,8 @@
 // Programs as functions of arrays: recorded in a trace, only typed, or run.
 #pragma once
+#include <atomic>
+#include <memory>
+
 #include "trace/array.h"
 
 namespace tessera::trace {
@@ -19,9 +22,27 @@ Executor::Compiled CompileFor(std::shared_ptr<const ir::Program> program, std::v
 // Returns arrays that only have the types of the program's outputs.
 std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc);
 
+// What a program was compiled to last, for which kind of inputs. Threads may share it.
+class KeptCompilation {
+ public:
+  // Returns the program made ready to run on such inputs.
+  Executor::Compiled For(const std::shared_ptr<const ir::Program>& program,
+                         const std::vector<ArrayRef>& inputs);
+
+ private:
+  struct Kept {
+    size_t key;
+    std::vector<const ir::Type*> places;
+    std::vector<bool> shares;
+    Executor::Compiled compiled;
+  };
+  std::atomic<std::shared_ptr<const Kept>> kept_ = {};
+};
+
 // Returns the results of the program on these arrays, in whichever of the three ways; `op` is the
-// function that asks for it, in messages.
+// function that asks for it, in messages. What is compiled for it is kept in `kept`.
 std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program,
-                               const std::vector<ArrayRef>& inputs, const char* op, Loc loc);
+                               const std::vector<ArrayRef>& inputs, const char* op, Loc loc,
+                               KeptCompilation* kept = nullptr);
 
 }  // namespace tessera::trace

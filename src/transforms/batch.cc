@@ -2,6 +2,7 @@
 #include "transforms/batch.h"
 
 #include "ir/builder.h"
+#include "ir/inline.h"
 #include "ir/repeats.h"
 #include "ir/uses.h"
 #include "ops/expression.h"
@@ -97,6 +98,7 @@ class Mapper {
   }
 
   void VisitRegions(const ir::Instruction& i, const Flags& mapped) {
+    if (i.op->roles) return VisitRules(i, mapped);
     const RegionLayout layout(i);
     switch (std::get<ir::Region>(*i.op->lowering).kind) {
       case ir::Region::kScan:
@@ -104,7 +106,9 @@ class Mapper {
       case ir::Region::kWhile:
         return VisitWhile(i, layout);
       case ir::Region::kSwitch:
-        return mapped[0] ? Select(i, layout) : VisitSwitch(i, layout);
+        return mapped[0] ? Select(i, layout) : VisitOnce(i, layout);
+      case ir::Region::kCall:
+        return VisitOnce(i, layout);
     }
   }
 
@@ -216,15 +220,17 @@ class Mapper {
     }
     return outs;
   }
-  void VisitSwitch(const ir::Instruction& i, const RegionLayout& layout) {
+  // Of regions of which one runs, the same for all lanes.
+  void VisitOnce(const ir::Instruction& i, const RegionLayout& layout) {
     Flags ins = MappedOf(i.operands);
-    ins.erase(ins.begin());
+    ins.erase(ins.begin(), ins.begin() + static_cast<long>(layout.first));
     const Flags outs = OutsOf(i, ins);
     std::vector<ir::RegionPtr> regions;
     for (const ir::RegionPtr& branch : i.regions)
       regions.push_back(Shared(Region(*branch, ins, outs).program));
     std::vector<ValueId> operands = OperandsOf(i, layout.first, ins);
-    operands.insert(operands.begin(), made_[Index(i.operands[0])]);
+    for (size_t k = layout.first; k-- > 0;)
+      operands.insert(operands.begin(), made_[Index(i.operands[k])]);
     Emit(i, operands, outs, std::move(regions));
   }
 
@@ -254,6 +260,67 @@ class Mapper {
   }
   static ops::X AtMost(ops::X index, size_t k) {
     return Less(index, index.Number(static_cast<double>(k + 1)));
+  }
+
+  // ---- rules of the user's ----
+
+  // What is mapped of what the regions' inputs and outputs go with.
+  struct Roles {
+    Flags operands, results, residuals;
+    std::vector<bool>::reference At(const ir::RegionRole& role) {
+      Flags& flags = role.kind == ir::RegionRole::kOperand  ? operands
+                     : role.kind == ir::RegionRole::kResult ? results
+                                                            : residuals;
+      const auto k = static_cast<size_t>(role.index);
+      if (k >= flags.size()) flags.resize(k + 1);
+      return flags[k];
+    }
+    Flags Of(const std::vector<ir::RegionRole>& roles) {
+      Flags flags;
+      for (const ir::RegionRole& role : roles) flags.push_back(At(role));
+      return flags;
+    }
+  };
+
+  void VisitRules(const ir::Instruction& i, const Flags& mapped) {
+    const TypesOf types(from_, i);
+    const auto regions =
+        i.op->roles({i.params.get(), i.operands.size(), i.regions}, types.operands, types.results);
+    Roles roles{mapped, Flags(i.results.size()), {}};
+    bool gives_results = false, grew = true;
+    while (grew) {
+      grew = false;
+      for (size_t r = 0; r < regions.size(); ++r) {
+        const Flags outs =
+            Region(*i.regions[r], roles.Of(regions[r].inputs), Flags(regions[r].outputs.size()))
+                .mapped;
+        for (size_t o = 0; o < outs.size(); ++o) {
+          const ir::RegionRole& role = regions[r].outputs[o];
+          if (role.kind == ir::RegionRole::kOperand) continue;
+          gives_results = true;
+          if (outs[o] && !roles.At(role)) roles.At(role) = grew = true;
+        }
+      }
+    }
+    if (!gives_results) roles.results.assign(i.results.size(), true);
+    std::vector<ir::RegionPtr> batched;
+    for (size_t r = 0; r < regions.size(); ++r)
+      batched.push_back(Rule(*i.regions[r], regions[r], roles));
+    std::vector<ValueId> operands;
+    for (ValueId v : i.operands) operands.push_back(made_[Index(v)]);
+    Emit(i, operands, roles.results, std::move(batched));
+  }
+  // What all lanes say of a value that they share, its cotangent, is added up.
+  ir::RegionPtr Rule(const ir::Program& region, const ir::RegionRoles& ends, Roles& roles) {
+    const Flags wanted = roles.Of(ends.outputs);
+    const Batch& batch = Region(region, roles.Of(ends.inputs), wanted);
+    ir::Program program = batch.program;
+    ir::Builder builder(program, Loc::Unknown());
+    for (size_t o = 0; o < wanted.size(); ++o)
+      if (batch.mapped[o] && !wanted[o])
+        program.outputs[o] =
+            ops::SumOfLanes(builder, program.outputs[o], region.type(region.outputs[o]));
+    return Shared(std::move(program));
   }
 
   const ir::Program& from_;

@@ -91,8 +91,8 @@ class Forward {
     auto results = builder_.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
     for (size_t r = 0; r < results.size(); ++r) At(primal_, i.results[r]) = results[r];
     if (!any || std::none_of(types.results.begin(), types.results.end(), ops::HasTangent)) return;
-    const ir::DiffCall call{builder_, *i.op,          i.params,     operands,
-                            results,  types.operands, types.results};
+    const ir::DiffCall call{builder_, *i.op,          i.params,      operands,
+                            results,  types.operands, types.results, i.regions};
     Tangents out;
     if (const auto* none = std::get_if<ir::NotDifferentiable>(diff))
       FailNotDifferentiable(i, none->why);

@@ -52,10 +52,14 @@ RegionLayout::RegionLayout(const ir::Instruction& instruction) {
     }
     case ir::Region::kSwitch:
       first = 1;
-      is_branch = true;
       ins = {operands - 1};
       outs = {results};
       for (size_t b = 0; b < instruction.regions.size(); ++b) bodies.push_back(b);
+      break;
+    case ir::Region::kCall:
+      ins = {operands};
+      outs = {results};
+      bodies = {0};
       break;
   }
 }
@@ -84,6 +88,7 @@ ir::ParamsPtr WithCounts(const ir::Instruction& instruction, size_t constants, s
       return ir::MakeParams(p);
     }
     case ir::Region::kSwitch:
+    case ir::Region::kCall:
       break;
   }
   return instruction.params;

@@ -17,8 +17,6 @@ struct RegionLayout {
       outs;                    // sizes of the groups of inputs; of outputs, which are the results
   size_t carries = 0;          // of the loop: group 1 of the inputs, group 0 of the outputs
   std::vector<size_t> bodies;  // regions whose outputs are the results; the others: a condition
-  bool is_loop() const { return !is_branch; }
-  bool is_branch = false;
   // Where carry c is among the inputs; outputs begin with the carries.
   size_t CarryInput(size_t c) const { return ins[0] + c; }
 };

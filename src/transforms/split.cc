@@ -6,11 +6,13 @@
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
+#include "ir/inline.h"
 #include "ir/regions.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"
 #include "transforms/memo.h"
 #include "transforms/regions.h"
+#include "transforms/remat.h"
 #include "transforms/types.h"
 
 namespace tessera::transforms {
@@ -55,6 +57,8 @@ class Splitter {
 
   Split Run(const std::vector<bool>& wanted) {
     for (const ir::Instruction& i : from_.instructions) Visit(i);
+    for (const auto& [name, v] : from_.names)
+      (is_unknown_[Index(v)] ? unknown_ : known_).names.emplace_back(name, places_[Index(v)]);
     Split out;
     for (size_t i = 0; i < from_.outputs.size(); ++i) {
       const ValueId v = from_.outputs[i];
@@ -131,7 +135,7 @@ class Splitter {
   void Visit(const ir::Instruction& i) {
     const bool any = std::any_of(i.operands.begin(), i.operands.end(),
                                  [&](ValueId v) { return is_unknown_[Index(v)]; });
-    if (any && !i.regions.empty()) return VisitRegions(i);
+    if (any && std::holds_alternative<ir::Region>(*i.op->lowering)) return VisitRegions(i);
     const TypesOf types(from_, i);
     std::vector<ValueId> operands;
     for (ValueId v : i.operands) operands.push_back(any ? InUnknown(v) : places_[Index(v)]);
@@ -195,7 +199,8 @@ class Splitter {
     unknown_builder_.set_loc(i.loc);
     const RegionLayout layout(i);
     Parts parts = SplitBodies(i, layout);
-    kind == ir::Region::kScan ? VisitScan(i, layout, parts) : VisitSwitch(i, layout, parts);
+    if (kind == ir::Region::kScan) return VisitScan(i, layout, parts);
+    kind == ir::Region::kSwitch ? VisitSwitch(i, layout, parts) : VisitCall(i, parts);
   }
 
   // Which group of a body's inputs holds input k.
@@ -365,6 +370,48 @@ class Splitter {
     for (size_t k = 0; k < parts.ins.size(); ++k)
       if (parts.ins[k]) operands.push_back(places_[Index(i.operands[k + layout.first])]);
     EmitUnknown(i, parts, i.params, operands, std::move(unknown));
+  }
+
+  // A call that is differentiated by its region computes again what it does not keep. One that has
+  // a rule is part of such a rule here, and linear as it stands: its parts take its place.
+  void VisitCall(const ir::Instruction& i, Parts& parts) {
+    const bool by_rule = !std::holds_alternative<ir::ByRegions>(*i.op->diff);
+    Split body = by_rule ? std::move(parts.bodies[0])
+                         : Rematerialized(std::move(parts.bodies[0]), i.params.get());
+    std::vector<ValueId> known, unknown;
+    for (size_t k = 0; k < parts.ins.size(); ++k)
+      (parts.ins[k] ? unknown : known).push_back(places_[Index(i.operands[k])]);
+    // What the second part reads of the operands comes from where they do.
+    std::vector<ValueId> given;
+    for (ValueId v : body.known.outputs) {
+      const auto at = std::find(body.known.inputs.begin(), body.known.inputs.end(), v);
+      given.push_back(at == body.known.inputs.end()
+                          ? -1
+                          : known[static_cast<size_t>(at - body.known.inputs.begin())]);
+    }
+    const size_t residuals = body.residuals, outs = given.size() - residuals;
+    const std::vector<ValueId> made =
+        Called(known_builder_, i, std::move(body.known), known, by_rule);
+    std::vector<ValueId> operands;
+    for (size_t r = outs; r < made.size(); ++r)
+      operands.push_back(Residual(given[r] >= 0 ? given[r] : made[r]));
+    operands.insert(operands.end(), unknown.begin(), unknown.end());
+    const std::vector<ValueId> waited =
+        Called(unknown_builder_, i, std::move(body.unknown), operands, by_rule);
+    for (size_t r = 0, first = 0, second = 0; r < i.results.size(); ++r)
+      parts.outs[r] ? SetUnknown(i.results[r], waited[second++])
+                    : SetKnown(i.results[r], made[first++]);
+  }
+
+  static std::vector<ValueId> Called(ir::Builder& builder, const ir::Instruction& i,
+                                     ir::Program body, const std::vector<ValueId>& operands,
+                                     bool is_inlined) {
+    if (is_inlined) return ir::Inline(builder, body, operands);
+    std::vector<const ir::Type*> types;
+    for (ValueId v : body.outputs) types.push_back(body.type(v));
+    const auto results = builder.EmitTyped(*i.op, i.params, operands, types,
+                                           {std::make_shared<const ir::Program>(std::move(body))});
+    return {results.begin(), results.end()};
   }
 
   const ir::Program& from_;

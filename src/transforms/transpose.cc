@@ -95,7 +95,9 @@ class Backward {
       return;
     builder_.set_loc(i.loc);
     if (const auto* region = std::get_if<ir::Region>(&*i.op->lowering))
-      return region->kind == ir::Region::kScan ? VisitScan(i) : VisitSwitch(i);
+      return region->kind == ir::Region::kScan ? VisitScan(i) : VisitOnce(i);
+    const auto* structural = std::get_if<ir::Structural>(&*i.op->diff);
+    if (structural && structural->transposes) return VisitAtOnce(i, *structural);
     const auto* derivative = std::get_if<ir::Derivative>(&*i.op->diff);
     if (!derivative || !derivative->transpose || i.results.size() != 1)
       base::ThrowInternal({.kind = {},
@@ -113,6 +115,18 @@ class Backward {
     for (size_t k = 0; k < i.operands.size(); ++k)
       if (is_linear_[Index(i.operands[k])])
         Accumulate(i.operands[k], derivative->transpose(call, cotangent_[Index(i.results[0])], k));
+  }
+
+  void VisitAtOnce(const ir::Instruction& i, const ir::Structural& rule) {
+    const TypesOf types(from_, i);
+    std::vector<ValueId> operands, cotangents;
+    for (ValueId v : i.operands) operands.push_back(known_[Index(v)]);
+    for (ValueId v : i.results) cotangents.push_back(cotangent_[Index(v)]);
+    const ir::DiffCall call{builder_, *i.op,          i.params,      operands,
+                            {},       types.operands, types.results, i.regions};
+    const std::vector<ValueId> made = rule.transposes(call, cotangents);
+    for (size_t k = 0; k < made.size(); ++k)
+      if (is_linear_[Index(i.operands[k])]) Accumulate(i.operands[k], made[k]);
   }
 
   // What of an instruction with regions is linear, per region input. Carries are, also one that
@@ -190,10 +204,12 @@ class Backward {
     Emit(i, ir::MakeParams(params), operands, given, {std::move(body)});
   }
 
-  void VisitSwitch(const ir::Instruction& i) {
+  // Of regions that run once at most.
+  void VisitOnce(const ir::Instruction& i) {
     const RegionLayout layout(i);
     const std::vector<bool> linear = LinearInputs(i, layout);
-    std::vector<ValueId> operands{known_[Index(i.operands[0])]};
+    std::vector<ValueId> operands;
+    for (size_t k = 0; k < layout.first; ++k) operands.push_back(known_[Index(i.operands[k])]);
     std::vector<size_t> given;
     for (size_t k = 0; k < linear.size(); ++k) {
       const size_t operand = k + layout.first;

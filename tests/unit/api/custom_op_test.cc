@@ -225,5 +225,78 @@ TEST_F(CustomOps, NeedANewWordAKernelAndARule) {
               HasSubstr("a result has factor b"));
 }
 
+// ---- derivatives ----
+
+const CustomOp& OpWithVjp() {
+  static const CustomOp op =
+      register_op({.name = "test_gate_vjp",
+                   .rule = "b h, b h -> b h",
+                   .kernel = Gate,
+                   .samples = {f32},
+                   .vjp = [](const std::vector<Array>& v) {
+                     return std::vector<Array>{where(v[1] > 0, v[2], 0), zeros_like(v[1])};
+                   }});
+  return op;
+}
+
+TEST_F(CustomOps, HaveTheDerivativeThatTheyAreGiven) {
+  EXPECT_THAT(OpWithVjp().report(), HasSubstr("vjp, of f32: as differences"));
+  auto f = [](Array x, Array g) { return sum(square(OpWithVjp()({x, g}))); };
+  const Array x = array({{1.0f, 2.0f}, {3.0f, 4.0f}}), g = array({{1.0f, -1.0f}, {-1.0f, 1.0f}});
+  auto [dx, dg] = grad<0, 1>(f)(x, g);
+  EXPECT_THAT(dx.to_vector<float>(), testing::ElementsAre(2, 0, 0, 8));
+  EXPECT_THAT(dg.to_vector<float>(), testing::ElementsAre(0, 0, 0, 0));
+  auto second = [&](Array v) { return sum(v * grad(f)(v, g)); };
+  EXPECT_THAT(jit(grad(second))(x).to_vector<float>(), testing::ElementsAre(4, 0, 0, 16));
+  auto steps = [&](Array v) {
+    return sum(scan(
+                   [&](Array c, NoneType) {
+                     return std::pair(OpWithVjp()({c, g}) * 2, None);
+                   },
+                   v, None, {.length = 3})
+                   .first);
+  };
+  EXPECT_THAT(grad(checkpoint(steps))(x).to_vector<float>(), testing::ElementsAre(8, 0, 0, 8));
+  check_grads(f, std::tuple(ones({8, 4}), ones({8, 4})));
+  EXPECT_THROW(jvp(f, std::tuple(x, g), std::tuple(x, g)), TraceError);
+}
+
+TEST_F(CustomOps, HaveDerivativesOnManyDevices) {
+  auto f = [](Array x, Array g) { return sum(OpWithVjp()({x * x, g})); };
+  const auto args =
+      std::tuple(iota({8, 8}, 0, {.dtype = f32}), sin(iota({8, 8}, 1, {.dtype = f32})));
+  check_spmd_grads(f, args, {make_mesh({{"x", 2}, {"y", 4}})}, {.in_shardings = P("x", "y")});
+  check_spmd_grads(f, args, {make_mesh({{"x", 2, Auto}, {"y", 4, Auto}})},
+                   {.in_shardings = P("x", "y")});
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  Array x = reshard(std::get<0>(args), P("x", "y")), g = reshard(std::get<1>(args), P("x", "y"));
+  EXPECT_EQ(type_of(grad(f)(x, g)).text(), "f32[8@x,8@y]");
+}
+
+TEST_F(CustomOps, OfSeveralResultsHaveDerivatives) {
+  static const CustomOp op =
+      register_op({.name = "test_sum_and_product",
+                   .rule = "i, i -> i, i",
+                   .kernel =
+                       [](const KernelCall& call) {
+                         auto a = call.in[0].data<double>(), b = call.in[1].data<double>(),
+                              s = call.out[0].data<double>(), p = call.out[1].data<double>();
+                         for (size_t i = 0; i < a.size(); ++i)
+                           s[i] = a[i] + b[i], p[i] = a[i] * b[i];
+                       },
+                   .samples = {f64},
+                   .vjp =
+                       [](const std::vector<Array>& v) {
+                         return std::vector<Array>{v[2] + v[3] * v[1], v[2] + v[3] * v[0]};
+                       }});
+  auto f = [](Array a, Array b) {
+    auto r = op.results({a, b});
+    return sum(sin(r[1])) + sum(exp(r[0]));
+  };
+  check_grads(f, std::tuple(array({0.1, 0.2}, {.dtype = f64}), array({0.3, 0.4}, {.dtype = f64})));
+  // Of one result only: the other's cotangent is zero.
+  check_grads([](Array a) { return op.results({a, a})[1]; }, array({0.1, 0.2}, {.dtype = f64}));
+}
+
 }  // namespace
 }  // namespace tessera

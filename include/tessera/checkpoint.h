@@ -1,0 +1,43 @@
+// Memory for time: what a derivative computes again instead of keeping it.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tessera/wrapped.h"
+
+namespace tessera {
+
+// What a checkpoint keeps for the derivative besides its arguments.
+enum class Remat : uint8_t {
+  kNothing,
+  kDots,   // results of matmul, dot_general, einsum and the like
+  kNamed,  // values that named() gave one of CheckpointOptions::names
+};
+
+struct CheckpointOptions {
+  Remat save = Remat::kNothing;
+  std::vector<std::string> names = {};  // for kNamed
+};
+
+namespace detail {
+
+class Checkpoint : public SameTree {
+ public:
+  explicit Checkpoint(CheckpointOptions options) : options_(std::move(options)) {}
+  Result Call(const FunctionCall& call) const;
+
+ private:
+  CheckpointOptions options_;
+};
+
+}  // namespace detail
+
+// Returns f, whose derivatives keep its arguments and what `.save` says, and compute the rest of
+// what they need of it again: in a loop, in each iteration. Values are the same as without.
+template <class F>
+auto checkpoint(F f, CheckpointOptions options = {}, Loc loc = Loc::Current()) {
+  return detail::Wrap(std::move(f), detail::Checkpoint(std::move(options)), loc);
+}
+
+}  // namespace tessera

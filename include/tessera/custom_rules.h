@@ -1,0 +1,115 @@
+// Derivatives of one's own.
+//
+//   auto safe_sqrt = custom_jvp([](Array x) { return sqrt(x); }, [](auto primals, auto tangents) {
+//     auto [x] = primals;
+//     auto [dx] = tangents;
+//     Array y = sqrt(x);
+//     return std::pair(y, dx / (2 * y + 1e-6f));
+//   });
+//
+// A rule is traced where the function is called in a trace; grad of grad differentiates the rule.
+// What the function and its rule capture counts as constant: a derivative in a captured value is
+// refused, so make such a value an argument.
+#pragma once
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "tessera/gradients.h"
+
+namespace tessera {
+
+namespace detail {
+
+Result CallCustomJvp(const FunctionCall& call, const Body& rule);
+
+template <class Rule>
+class CustomJvp : public SameTree {
+ public:
+  CustomJvp(Rule rule, Loc loc) : rule_(std::move(rule)), loc_(loc) {}
+
+  template <class R, class... A>
+  Result CallAs(const FunctionCall& call, const std::tuple<A...>& arguments) const {
+    using Arguments = std::tuple<A...>;
+    static_assert(std::is_invocable_v<const Rule&, Arguments, Arguments>,
+                  "the rule takes two tuples of the function's arguments: values and tangents");
+    const std::tuple<Arguments, Arguments> both(arguments, arguments);
+    return CallCustomJvp(call, BodyOf<std::pair<R, R>>(rule_, both, loc_));
+  }
+
+ private:
+  Rule rule_;
+  Loc loc_;
+};
+
+// The backward function of a custom_vjp, of the residuals and cotangents: the tree that the forward
+// function returned says what the residuals are.
+using BackwardBody = std::function<Result(const AnyTree& forward, const std::vector<Array>&)>;
+Result CallCustomVjp(const FunctionCall& call, const Body& forward, const BackwardBody& backward);
+
+template <class T>
+auto AsTuple(T tree) {
+  if constexpr (IsArguments<T>::value)
+    return tree;
+  else
+    return std::tuple<T>(std::move(tree));
+}
+
+template <class Forward, class Backward>
+class CustomVjp : public SameTree {
+ public:
+  CustomVjp(Forward forward, Backward backward, Loc loc)
+      : forward_(std::move(forward)), backward_(std::move(backward)), loc_(loc) {}
+
+  template <class R, class... A>
+  Result CallAs(const FunctionCall& call, const std::tuple<A...>& arguments) const {
+    static_assert(std::is_invocable_v<const Forward&, A...>,
+                  "the forward function takes what the function takes");
+    using Made = std::decay_t<std::invoke_result_t<const Forward&, A...>>;
+    using Residuals = std::decay_t<typename Made::second_type>;
+    static_assert(std::is_invocable_v<const Backward&, Residuals, R>,
+                  "the backward function takes the residuals, the second part of what the forward "
+                  "function returns, and a cotangent like the function's result");
+    const auto backward = [this](const AnyTree& forward, const std::vector<Array>& leaves) {
+      const auto& like = forward.template As<std::pair<R, Residuals>>();
+      const std::tuple<Residuals, R> inputs(like.second, like.first);
+      const auto as_tuple = [this](Residuals residuals, R cotangent) {
+        return AsTuple(backward_(std::move(residuals), std::move(cotangent)));
+      };
+      using Cotangents = std::invoke_result_t<decltype(as_tuple), Residuals, R>;
+      return BodyOf<Cotangents>(as_tuple, inputs, loc_)(leaves);
+    };
+    return CallCustomVjp(call, BodyOf<std::pair<R, Residuals>>(forward_, arguments, loc_),
+                         backward);
+  }
+
+ private:
+  Forward forward_;
+  Backward backward_;
+  Loc loc_;
+};
+
+}  // namespace detail
+
+// Returns f, whose derivatives follow from its rule: jvp(primals, tangents), of two tuples of f's
+// arguments, returns the pair of f's result and its tangent. Tangents that depend on nothing come
+// as zeros; those of leaves that are not floating are zeros of the leaf's own type, and such leaves
+// of the result's tangent are ignored. Calls throw TraceError for a rule that returns other types.
+template <class F, class J>
+auto custom_jvp(F f, J jvp, Loc loc = Loc::Current()) {
+  return detail::Wrap(std::move(f), detail::CustomJvp<J>(std::move(jvp), loc), loc);
+}
+
+// Returns f, whose derivatives in reverse follow from two functions: forward(arguments...) returns
+// the pair of f's result and residuals, any tree; backward(residuals, cotangent) returns a tuple of
+// the arguments' cotangents, or that of the only one. A cotangent has the type of its value, but is
+// unreduced over what that is reduced over; leaves that are not floating are as for custom_jvp.
+// Calls throw TraceError for rules that return other types; so do jvp and linear maps that would
+// have to run forward.
+template <class F, class Forward, class Backward>
+auto custom_vjp(F f, Forward forward, Backward backward, Loc loc = Loc::Current()) {
+  detail::CustomVjp<Forward, Backward> transform(std::move(forward), std::move(backward), loc);
+  return detail::Wrap(std::move(f), std::move(transform), loc);
+}
+
+}  // namespace tessera

@@ -1,0 +1,245 @@
+// checkpoint, custom_jvp, custom_vjp: calls of the user's functions that stay calls in a program.
+#include "ops/calls.h"
+
+#include <fmt/format.h>
+
+#include "api/regions.h"
+#include "base/error.h"
+#include "ops/tangents.h"
+#include "tessera/custom_rules.h"
+#include "trace/inline.h"
+#include "trace/scopes.h"
+#include "trace/tree.h"
+
+namespace tessera {
+namespace api {
+namespace {
+
+using detail::Body;
+using detail::Result;
+using ir::Type;
+using trace::Leaves;
+using trace::TracedFunction;
+
+using Arrays = std::vector<Array>;
+using Types = std::vector<const Type*>;
+
+// The arguments of a call.
+struct Arguments {
+  Arguments(const detail::FunctionCall& f, Call call)
+      : leaves(trace::TakeApart(f.arguments, "argument")) {
+    for (const Array& a : leaves.arrays) {
+      refs.push_back(trace::Use(a, call.name, call.loc));
+      types.push_back(refs.back()->type());
+    }
+  }
+  Leaves leaves;
+  std::vector<ArrayRef> refs;
+  Types types;
+};
+
+Types OutputTypes(const ir::Program& program) {
+  Types types;
+  for (ir::ValueId v : program.outputs) types.push_back(program.type(v));
+  return types;
+}
+
+void AddFloating(const Types& from, Types& to) {
+  for (const Type* t : from)
+    if (ops::HasTangent(t)) to.push_back(t->WithWeak(false));
+}
+
+Array ZerosOf(const Type* type, Call call) {
+  ir::Program program;
+  program.mesh = type->mesh();
+  ir::Builder builder(program, call.loc);
+  program.outputs = {ops::Zeros(builder, type)};
+  return trace::CallProgram(std::make_shared<const ir::Program>(std::move(program)), {}, call.name,
+                            call.loc)[0];
+}
+
+// Appends the floating arrays that come next, and zeros where an array is not floating.
+void AddWithZeros(const Arrays& floating, size_t next, const Types& types, Arrays& to, Call call) {
+  for (const Type* t : types)
+    to.push_back(ops::HasTangent(t) ? floating[next++] : ZerosOf(t, call));
+}
+
+// What a rule returns must be like what the function takes or returns.
+struct Like {
+  const Leaves& leaves;
+  const Types& types;
+};
+
+[[noreturn]] void Refuse(Call call, int check, std::string reason,
+                         std::vector<ErrorOperand> operands, std::vector<std::string> notes) {
+  ErrorDetail detail =
+      base::Refusal(call.name, check, base::Where(call.loc), std::move(reason), std::move(notes));
+  detail.operands = std::move(operands);
+  base::ThrowTrace(std::move(detail));
+}
+
+// C1: the numbers of arrays.
+void CheckCount(Call call, size_t got, const Like& like, const char* what) {
+  if (got == like.types.size()) return;
+  Refuse(call, 1,
+         fmt::format("the rule returns {} arrays as the {}, not {}", got, what, like.types.size()),
+         {}, {"return a tree of the same arrays"});
+}
+
+// C2: types. Drops the arrays that are not floating, if `only_floating`.
+Arrays Checked(Call call, const Arrays& got, size_t begin, const Like& like, const char* what,
+               const Type* (*wanted)(const Type*), bool only_floating) {
+  Arrays out;
+  for (size_t i = 0; i < like.types.size(); ++i) {
+    if (only_floating && !ops::HasTangent(like.types[i])) continue;
+    const ArrayRef& array = trace::Use(got[begin + i], call.name, call.loc);
+    const Type *type = array->type(), *must = wanted(like.types[i]);
+    out.push_back(got[begin + i]);
+    if (ir::SameType(type, must)) continue;
+    std::vector<std::string> notes;
+    if (must != like.types[i]->WithWeak(false) || type->shape() != must->shape())
+      notes.push_back("it must be " + must->text());
+    if (std::string edit = Edit(*type, *must, "it"); !edit.empty())
+      notes.push_back("let the rule return " + edit);
+    const std::string& name = like.leaves.names[i];
+    Refuse(call, 2, fmt::format("the rule returns another type for the {} of {}", what, name),
+           {Shown(name, *like.types[i], Loc::Unknown()),
+            Shown(fmt::format("the rule's {}", what), *type, array->loc())},
+           std::move(notes));
+  }
+  return out;
+}
+
+const Type* Itself(const Type* type) { return type->WithWeak(false); }
+
+// The function of a call, traced.
+struct Function {
+  Function(const detail::FunctionCall& f, const Arguments& arguments, Call call)
+      : traced(TraceRegion(arguments.types, f.body, call)),
+        leaves(trace::TakeApart(traced.tree.ref(), "result")),
+        types(OutputTypes(traced.program)) {}
+  TracedFunction traced;
+  Leaves leaves;
+  Types types;
+};
+
+// A call with a rule, of these regions.
+Arrays ApplyRule(const ir::OpDef& op, const Arguments& arguments,
+                 std::vector<TracedFunction> regions, Call call) {
+  const std::vector<ArrayRef> constants = trace::CloseRegions(regions);
+  if (regions[0].program.outputs.empty()) return {};
+  const ops::CallParams params{static_cast<int64_t>(constants.size())};
+  return ApplyRegions(op, ir::MakeParams(params), constants, arguments.leaves.arrays, regions,
+                      call);
+}
+
+TracedFunction TraceJvpRule(const Arguments& arguments, const Function& f, const Body& rule,
+                            Call call) {
+  Types parameters = arguments.types;
+  AddFloating(arguments.types, parameters);
+  const size_t n = arguments.types.size(), results = f.types.size();
+  const Like like{f.leaves, f.types};
+  return TraceRegion(
+      parameters,
+      [&](const Arrays& given) {
+        Arrays leaves(given.begin(), given.begin() + static_cast<long>(n));
+        AddWithZeros(given, n, arguments.types, leaves, call);
+        Result made = rule(leaves);
+        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like,
+                   "result");
+        CheckCount(call, made.arrays.size() - results, like, "tangent");
+        Arrays out = Checked(call, made.arrays, 0, like, "value", Itself, false);
+        for (Array& t : Checked(call, made.arrays, results, like, "tangent", Itself, true))
+          out.push_back(std::move(t));
+        return Result{std::move(out), std::move(made.tree)};
+      },
+      call);
+}
+
+TracedFunction TraceForward(const Arguments& arguments, const Function& f, const Body& forward,
+                            Call call) {
+  const Like like{f.leaves, f.types};
+  return TraceRegion(
+      arguments.types,
+      [&](const Arrays& given) {
+        Result made = forward(given);
+        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like,
+                   "result");
+        Checked(call, made.arrays, 0, like, "value", Itself, false);
+        return made;
+      },
+      call);
+}
+
+TracedFunction TraceBackward(const Arguments& arguments, const Function& f,
+                             const TracedFunction& forward, const detail::BackwardBody& backward,
+                             Call call) {
+  const Types made = OutputTypes(forward.program);
+  Types parameters(made.begin() + static_cast<long>(f.types.size()), made.end()), cotangents;
+  const size_t residuals = parameters.size();
+  for (const Type* t : f.types) cotangents.push_back(ops::CotangentType(t));
+  AddFloating(cotangents, parameters);
+  return TraceRegion(
+      parameters,
+      [&](const Arrays& given) {
+        Arrays leaves(given.begin(), given.begin() + static_cast<long>(residuals));
+        AddWithZeros(given, residuals, cotangents, leaves, call);
+        Result result = backward(forward.tree, leaves);
+        const Like like{arguments.leaves, arguments.types};
+        CheckCount(call, result.arrays.size(), like, "cotangents");
+        result.arrays =
+            Checked(call, result.arrays, 0, like, "cotangent", ops::CotangentType, true);
+        return result;
+      },
+      call);
+}
+
+}  // namespace
+}  // namespace api
+
+namespace detail {
+
+Result Checkpoint::Call(const FunctionCall& f) const {
+  const api::Call call{"checkpoint", f.loc};
+  const api::Arguments arguments(f, call);
+  if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
+  std::vector<trace::TracedFunction> regions;
+  regions.push_back(api::TraceRegion(arguments.types, f.body, call));
+  Result result{{}, regions[0].tree};
+  const std::vector<trace::ArrayRef> constants = trace::CloseRegions(regions);
+  if (regions[0].program.outputs.empty()) return result;
+  ops::CheckpointParams params{options_.save, options_.names};
+  result.arrays = api::ApplyRegions(ops::kCheckpoint, ir::MakeParams(std::move(params)), constants,
+                                    arguments.leaves.arrays, regions, call);
+  return result;
+}
+
+Result CallCustomJvp(const FunctionCall& f, const Body& rule) {
+  const api::Call call{"custom_jvp", f.loc};
+  const api::Arguments arguments(f, call);
+  if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
+  api::Function function(f, arguments, call);
+  std::vector<trace::TracedFunction> regions;
+  regions.push_back(TraceJvpRule(arguments, function, rule, call));
+  regions.insert(regions.begin(), std::move(function.traced));
+  Result result{{}, regions[0].tree};
+  result.arrays = ApplyRule(ops::kCustomJvp, arguments, std::move(regions), call);
+  return result;
+}
+
+Result CallCustomVjp(const FunctionCall& f, const Body& forward, const BackwardBody& backward) {
+  const api::Call call{"custom_vjp", f.loc};
+  const api::Arguments arguments(f, call);
+  if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
+  api::Function function(f, arguments, call);
+  std::vector<trace::TracedFunction> regions;
+  regions.push_back(TraceForward(arguments, function, forward, call));
+  regions.push_back(TraceBackward(arguments, function, regions[0], backward, call));
+  regions.insert(regions.begin(), std::move(function.traced));
+  Result result{{}, regions[0].tree};
+  result.arrays = ApplyRule(ops::kCustomVjp, arguments, std::move(regions), call);
+  return result;
+}
+
+}  // namespace detail
+}  // namespace tessera

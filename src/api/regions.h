@@ -1,0 +1,23 @@
+// Functions of the user's as regions of an instruction.
+#pragma once
+#include "api/operands.h"
+#include "trace/function.h"
+
+namespace tessera::api {
+
+// Returns the trace of a region on parameters of these types. It knows the traces around it.
+trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,
+                                  Call call);
+
+// Returns the results of an op of these constants, arguments and regions.
+std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
+                                const std::vector<ArrayRef>& constants,
+                                const std::vector<Array>& arguments,
+                                std::vector<trace::TracedFunction>& regions, Call call);
+
+// Returns the edit that makes a value of type `from` one of type `to`; empty where none does.
+std::string Edit(const ir::Type& from, const ir::Type& to, const std::string& name);
+// Returns a value as an error shows it.
+ErrorOperand Shown(const std::string& name, const ir::Type& type, Loc loc);
+
+}  // namespace tessera::api

@@ -1,0 +1,98 @@
+// Copies instructions of one program into another, with values renamed.
+#include "ir/inline.h"
+
+#include <algorithm>
+
+#include "base/at.h"
+
+namespace tessera::ir {
+namespace {
+
+bool IsCall(const Instruction& i) {
+  const auto* region = std::get_if<Region>(&*i.op->lowering);
+  return region && region->kind == Region::kCall;
+}
+
+bool HasCalls(const Program& program) {
+  return std::any_of(program.instructions.begin(), program.instructions.end(),
+                     [](const Instruction& i) {
+                       if (i.regions.empty()) return false;
+                       return !std::holds_alternative<Region>(*i.op->lowering) || IsCall(i) ||
+                              std::any_of(i.regions.begin(), i.regions.end(),
+                                          [](const RegionPtr& r) { return HasCalls(*r); });
+                     });
+}
+
+// Writes a program anew.
+class Inliner {
+ public:
+  explicit Inliner(const Program& from)
+      : out_(from), builder_(out_, Loc::Unknown()), now_(from.values.size()) {
+    out_.instructions.clear();
+    for (size_t v = 0; v < now_.size(); ++v) now_[v] = static_cast<ValueId>(v);
+    for (const Instruction& i : from.instructions) Write(i);
+    for (ValueId& v : out_.outputs) v = Now(v);
+    for (auto& [name, v] : out_.names) v = Now(v);
+  }
+  Program Take() { return std::move(out_); }
+
+ private:
+  // What a value of the program is called now; values of functions that are inlined are new.
+  ValueId Now(ValueId v) const {
+    return static_cast<size_t>(v) < now_.size() ? now_[static_cast<size_t>(v)] : v;
+  }
+
+  void Write(Instruction i) {
+    for (ValueId& v : i.operands) v = Now(v);
+    if (i.regions.empty() || (!IsCall(i) && std::holds_alternative<Region>(*i.op->lowering))) {
+      for (RegionPtr& r : i.regions) r = InlineCalls(r);
+      out_.instructions.push_back(std::move(i));
+      return;
+    }
+    builder_.set_loc(i.loc);
+    const std::vector<ValueId> results =
+        IsCall(i) ? Inline(builder_, *InlineCalls(i.regions[0]), i.operands)
+                  : std::get<Expand>(*i.op->lowering)
+                        .expand(builder_, i.params.get(), i.operands, out_.type(i.results[0]));
+    for (size_t r = 0; r < results.size(); ++r) base::At(now_, i.results[r]) = results[r];
+  }
+
+  Program out_;
+  Builder builder_;
+  std::vector<ValueId> now_;
+};
+
+}  // namespace
+
+std::vector<ValueId> Inline(Builder& builder, const Program& program,
+                            absl::Span<const ValueId> inputs) {
+  std::vector<ValueId> map(program.values.size(), -1);
+  for (size_t k = 0; k < inputs.size(); ++k) base::At(map, program.inputs[k]) = inputs[k];
+  absl::InlinedVector<ValueId, 3> operands;
+  absl::InlinedVector<const Type*, 1> types;
+  const Loc loc = builder.loc();
+  for (const Instruction& i : program.instructions) {
+    operands.clear(), types.clear();
+    for (ValueId v : i.operands) operands.push_back(base::At(map, v));
+    for (ValueId v : i.results) types.push_back(program.type(v));
+    builder.set_loc(i.loc);
+    const auto results = builder.EmitTyped(*i.op, i.params, operands, types, i.regions);
+    for (size_t r = 0; r < results.size(); ++r) {
+      ValueId& made = base::At(map, i.results[r]);
+      if (made < 0) made = results[r];  // what is given stays
+    }
+  }
+  builder.set_loc(loc);
+  for (const auto& [name, v] : program.names)
+    if (base::At(map, v) >= 0) builder.program().names.emplace_back(name, base::At(map, v));
+  std::vector<ValueId> outputs;
+  for (ValueId v : program.outputs) outputs.push_back(base::At(map, v));
+  return outputs;
+}
+
+std::shared_ptr<const Program> InlineCalls(const std::shared_ptr<const Program>& program) {
+  if (!HasCalls(*program)) return program;
+  return std::make_shared<const Program>(Inliner(*program).Take());
+}
+
+}  // namespace tessera::ir

@@ -1,0 +1,410 @@
+// Calls: functions of the user's as regions, with what their derivatives keep, or are.
+#include "ops/calls.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/reader.h"
+#include "ir/inline.h"
+#include "ops/check.h"
+#include "ops/ops.h"
+#include "ops/tangents.h"
+
+namespace tessera {
+
+std::string FieldText(Remat save) {
+  return save == Remat::kNothing ? "nothing" : save == Remat::kDots ? "dots" : "named";
+}
+void ReadField(base::Reader& in, Remat& save) {
+  const std::string word = in.Word();
+  for (Remat r : {Remat::kNothing, Remat::kDots, Remat::kNamed})
+    if (word == FieldText(r)) return void(save = r);
+  in.Fail("there is no policy '" + word + "'");
+}
+
+}  // namespace tessera
+
+namespace tessera::ops {
+
+std::string FieldText(const Names& names) {
+  std::string out;
+  for (const std::string& n : names) out += (out.empty() ? "\"" : ", \"") + n + '"';
+  return "[" + out + "]";
+}
+void ReadField(base::Reader& in, Names& names) {
+  names.clear();
+  in.List("[", "]", [&] { names.push_back(in.Quoted()); });
+}
+size_t FieldHash(size_t h, const Names& names) {
+  for (const std::string& n : names) h = ir::MixHash(h, std::hash<std::string>()(n));
+  return h;
+}
+
+namespace {
+
+using ir::DiffCall;
+using ir::FlowEdge;
+using ir::FlowEnd;
+using ir::ValueId;
+using Values = std::vector<ValueId>;
+using TypeList = std::vector<const ir::Type*>;
+
+// ---- types --------------------------------------------------------------------------------------
+
+TypeList InputTypes(const ir::Program& region) {
+  TypeList types;
+  for (ValueId v : region.inputs) types.push_back(region.type(v));
+  return types;
+}
+TypeList OutputTypes(const ir::Program& region) {
+  TypeList types;
+  for (ValueId v : region.outputs) types.push_back(region.type(v));
+  return types;
+}
+TypeList Part(const TypeList& types, size_t begin, size_t end) {
+  return {types.begin() + static_cast<long>(begin), types.begin() + static_cast<long>(end)};
+}
+TypeList Joined(TypeList a, const TypeList& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+TypeList Floating(const TypeList& types) {
+  TypeList out;
+  for (const ir::Type* t : types)
+    if (HasTangent(t)) out.push_back(t);
+  return out;
+}
+TypeList Cotangents(TypeList types) {
+  for (const ir::Type*& t : types) t = CotangentType(t);
+  return types;
+}
+
+// C13, C14: what a region takes, and what it gives.
+void CheckTypes(const TypeCall& c, int check, size_t region, const char* does, const TypeList& got,
+                const TypeList& wanted) {
+  if (got.size() != wanted.size())
+    c.FailShape(check, fmt::format("region {} {} {} values, not {}", region, does, wanted.size(),
+                                   got.size()));
+  for (size_t i = 0; i < got.size(); ++i)
+    if (!ir::SameType(got[i], wanted[i]))
+      c.FailShape(check, fmt::format("region {} {} {} as number {}, not {}", region, does,
+                                     wanted[i]->text(), i, got[i]->text()));
+}
+void CheckInputs(const TypeCall& c, size_t region, const TypeList& wanted) {
+  if (!c.regions[region]->captures.empty())
+    c.FailShape(13, fmt::format("region {} has captures", region));
+  CheckTypes(c, 13, region, "takes", InputTypes(*c.regions[region]), wanted);
+}
+void CheckOutputs(const TypeCall& c, size_t region, const TypeList& wanted) {
+  CheckTypes(c, 14, region, "returns", OutputTypes(*c.regions[region]), wanted);
+}
+
+// C12, C15: the number of regions, and of leading operands.
+void CheckRegionCount(const TypeCall& c, size_t n) {
+  if (c.regions.size() != n)
+    c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
+}
+size_t CheckedCount(const TypeCall& c, int64_t n) {
+  if (n < 0 || static_cast<size_t>(n) > c.operands.size())
+    c.FailShape(15, fmt::format("{} is not a number of its {} operands", n, c.operands.size()));
+  return static_cast<size_t>(n);
+}
+
+TypeList OperandTypes(const TypeCall& c) { return {c.operands.begin(), c.operands.end()}; }
+
+std::vector<ShapeAndDType> CheckpointType(const TypeCall& c) {
+  CheckRegionCount(c, 1);
+  CheckInputs(c, 0, OperandTypes(c));
+  return {};
+}
+
+std::vector<ShapeAndDType> CustomJvpType(const TypeCall& c) {
+  CheckRegionCount(c, 2);
+  const size_t constants = CheckedCount(c, ir::As<CallParams>(c.params).constants);
+  const TypeList operands = OperandTypes(c), results = OutputTypes(*c.regions[0]);
+  CheckInputs(c, 0, operands);
+  CheckInputs(c, 1, Joined(operands, Floating(Part(operands, constants, operands.size()))));
+  CheckOutputs(c, 1, Joined(results, Floating(results)));
+  return {};
+}
+
+std::vector<ShapeAndDType> CustomVjpType(const TypeCall& c) {
+  CheckRegionCount(c, 3);
+  const size_t constants = CheckedCount(c, ir::As<CallParams>(c.params).constants);
+  const TypeList operands = OperandTypes(c), results = OutputTypes(*c.regions[0]),
+                 made = OutputTypes(*c.regions[1]);
+  CheckInputs(c, 0, operands);
+  CheckInputs(c, 1, operands);
+  if (made.size() < results.size()) CheckOutputs(c, 1, results);
+  const TypeList residuals = Part(made, results.size(), made.size());
+  CheckOutputs(c, 1, Joined(results, residuals));
+  CheckInputs(
+      c, 2, Joined(Joined(Part(operands, 0, constants), residuals), Cotangents(Floating(results))));
+  CheckOutputs(c, 2, Cotangents(Floating(Part(operands, constants, operands.size()))));
+  return {};
+}
+
+// Gives what the results are, as there is no data flow: the region is from results to operands.
+std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
+  CheckRegionCount(c, 1);
+  const size_t known = CheckedCount(c, ir::As<CustomLinearParams>(c.params).known);
+  const TypeList operands = OperandTypes(c), inputs = InputTypes(*c.regions[0]);
+  const TypeList results =
+      Part(inputs, std::min(known, inputs.size()), inputs.size());  // their cotangents
+  CheckInputs(c, 0, Joined(Part(operands, 0, known), results));
+  CheckOutputs(c, 0, Cotangents(Part(operands, known, operands.size())));
+  std::vector<ShapeAndDType> out;
+  for (const ir::Type* t : results) out.push_back({t->shape(), t->dtype()});
+  return out;
+}
+
+// ---- data flow ----------------------------------------------------------------------------------
+
+FlowEnd End(FlowEnd::Kind kind, size_t region, size_t i) {
+  return {kind, static_cast<int32_t>(region), static_cast<int32_t>(i)};
+}
+
+// The first `regions` of them run on the operands, and begin with the results.
+std::vector<FlowEdge> EdgesThrough(const ir::FlowCall& c, size_t regions) {
+  std::vector<FlowEdge> edges;
+  for (size_t i = 0; i < c.operands; ++i) {
+    FlowEdge edge{End(FlowEnd::kRegionInput, 0, i), {End(FlowEnd::kOperand, 0, i)}, {}};
+    for (size_t r = 1; r < regions; ++r) edge.targets.push_back(End(FlowEnd::kRegionInput, r, i));
+    edges.push_back(std::move(edge));
+  }
+  for (size_t i = 0; i < c.regions[0]->outputs.size(); ++i) {
+    FlowEdge edge{End(FlowEnd::kResult, 0, i), {}, {}};
+    for (size_t r = 0; r < regions; ++r) edge.sources.push_back(End(FlowEnd::kRegionOutput, r, i));
+    edges.push_back(std::move(edge));
+  }
+  return edges;
+}
+std::vector<FlowEdge> CheckpointEdges(const ir::FlowCall& c) { return EdgesThrough(c, 1); }
+std::vector<FlowEdge> CustomEdges(const ir::FlowCall& c) { return EdgesThrough(c, 2); }
+
+void CallReference(const ir::ReferenceCall& call) {
+  std::vector<ir::HostTensor> operands;
+  for (const ir::HostTensor* t : call.operands) operands.push_back(*t);
+  std::vector<ir::HostTensor> outputs = ir::Interpret(*call.regions[0], std::move(operands));
+  for (size_t i = 0; i < outputs.size(); ++i) *call.results[i] = std::move(outputs[i]);
+}
+
+// ---- roles --------------------------------------------------------------------------------------
+
+using Roles = std::vector<ir::RegionRole>;
+
+void Add(Roles& roles, ir::RegionRole::Kind kind, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) roles.push_back({kind, static_cast<int32_t>(i)});
+}
+void AddFloating(Roles& roles, ir::RegionRole::Kind kind, size_t begin, ir::Types types) {
+  for (size_t i = begin; i < types.size(); ++i)
+    if (HasTangent(types[i])) roles.push_back({kind, static_cast<int32_t>(i)});
+}
+
+std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types operands,
+                                            ir::Types results) {
+  using enum ir::RegionRole::Kind;
+  std::vector<ir::RegionRoles> roles(2);
+  for (ir::RegionRoles& r : roles) {
+    Add(r.inputs, kOperand, 0, operands.size());
+    Add(r.outputs, kResult, 0, results.size());
+  }
+  AddFloating(roles[1].inputs, kOperand,
+              static_cast<size_t>(ir::As<CallParams>(c.params).constants), operands);
+  AddFloating(roles[1].outputs, kResult, 0, results);
+  return roles;
+}
+
+std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types operands,
+                                            ir::Types results) {
+  using enum ir::RegionRole::Kind;
+  const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params).constants);
+  const size_t residuals = c.regions[1]->outputs.size() - results.size();
+  std::vector<ir::RegionRoles> roles(3);
+  for (size_t r = 0; r < 2; ++r) {
+    Add(roles[r].inputs, kOperand, 0, operands.size());
+    Add(roles[r].outputs, kResult, 0, results.size());
+  }
+  Add(roles[1].outputs, kResidual, 0, residuals);
+  Add(roles[2].inputs, kOperand, 0, constants);
+  Add(roles[2].inputs, kResidual, 0, residuals);
+  AddFloating(roles[2].inputs, kResult, 0, results);
+  AddFloating(roles[2].outputs, kOperand, constants, operands);
+  return roles;
+}
+
+std::vector<ir::RegionRoles> CustomLinearRoles(const ir::FlowCall& c, ir::Types operands,
+                                               ir::Types results) {
+  using enum ir::RegionRole::Kind;
+  const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params).known);
+  std::vector<ir::RegionRoles> roles(1);
+  Add(roles[0].inputs, kOperand, 0, known);
+  Add(roles[0].inputs, kResult, 0, results.size());
+  Add(roles[0].outputs, kOperand, known, operands.size());
+  return roles;
+}
+
+// ---- derivatives --------------------------------------------------------------------------------
+
+// C22: a rule is about arguments, not about what the function uses of the outside.
+void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_t constants) {
+  for (size_t k = 0; k < constants; ++k) {
+    if (tangents[k] < 0) continue;
+    const Loc made = c.builder.program().values[static_cast<size_t>(c.operands[k])].loc;
+    const std::string name(c.op.name);
+    base::ThrowTrace({.kind = {},
+                      .op = name,
+                      .label = name + ".C22",
+                      .where = base::Where(c.builder.loc()),
+                      .reason = "a derivative is asked for in a value that the function captures, "
+                                "of which its rule says nothing",
+                      .operands = {{"captured", c.operand_types[k]->text(), base::Where(made)}},
+                      .notes = {"make it an argument, or capture stop_gradient(value)"},
+                      .fixes = {}});
+  }
+}
+
+Values JvpByRule(const DiffCall& c, absl::Span<const ValueId> tangents, Values& results) {
+  const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params.get()).constants);
+  CheckConstants(c, tangents, constants);
+  Values inputs(c.operands.begin(), c.operands.end());
+  const Values directions = FloatingTangents(c, tangents, constants);
+  inputs.insert(inputs.end(), directions.begin(), directions.end());
+  const Values made = ir::Inline(c.builder, *c.regions[1], inputs);
+  Values out(results.size(), -1);
+  for (size_t r = 0, next = results.size(); r < results.size(); ++r) {
+    results[r] = made[r];
+    if (HasTangent(c.result_types[r])) out[r] = made[next++];
+  }
+  return out;
+}
+
+Values JvpByTranspose(const DiffCall& c, absl::Span<const ValueId> tangents, Values& results) {
+  const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params.get()).constants);
+  CheckConstants(c, tangents, constants);
+  const Values made = ir::Inline(c.builder, *c.regions[1], c.operands);
+  Values known(c.operands.begin(), c.operands.begin() + static_cast<long>(constants));
+  known.insert(known.end(), made.begin() + static_cast<long>(results.size()), made.end());
+  std::copy_n(made.begin(), results.size(), results.begin());
+  return TangentsByTranspose(c, std::move(known), FloatingTangents(c, tangents, constants),
+                             c.regions[2]);
+}
+
+constexpr const char* kBackwardOnly =
+    "it has a derivative in reverse only, for the user gave it a vjp: it cannot run forward";
+
+[[noreturn]] void FailForward(Loc loc) {
+  base::ThrowTrace(base::Refusal(
+      "custom_vjp", 21, base::Where(loc), kBackwardOnly,
+      {"use grad or vjp, or give the function a custom_jvp, from which both directions follow"}));
+}
+Values RefuseExpand(ir::Builder& builder, const ir::Params*, absl::Span<const ValueId>,
+                    const ir::Type*) {
+  FailForward(builder.loc());
+}
+void RefuseReference(const ir::ReferenceCall&) { FailForward(Loc::Unknown()); }
+
+Values LinearJvp(const DiffCall& c, absl::Span<const ValueId> tangents, Values&) {
+  const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params.get()).known);
+  for (size_t k = 0; k < known; ++k)
+    if (tangents[k] >= 0) FailForward(c.builder.loc());
+  return TangentsByTranspose(c, {c.operands.begin(), c.operands.begin() + static_cast<long>(known)},
+                             FloatingTangents(c, tangents, known), c.regions[0]);
+}
+
+Values LinearTransposes(const DiffCall& c, absl::Span<const ValueId> cotangents) {
+  const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params.get()).known);
+  Values inputs(c.operands.begin(), c.operands.begin() + static_cast<long>(known));
+  for (size_t r = 0; r < cotangents.size(); ++r)
+    inputs.push_back(cotangents[r] >= 0 ? cotangents[r]
+                                        : Zeros(c.builder, CotangentType(c.result_types[r])));
+  const Values made = ir::Inline(c.builder, *c.regions[0], inputs);
+  Values out(known, -1);
+  out.insert(out.end(), made.begin(), made.end());
+  return out;
+}
+
+}  // namespace
+
+std::vector<ValueId> FloatingTangents(const DiffCall& call, absl::Span<const ValueId> tangents,
+                                      size_t first) {
+  Values out;
+  for (size_t k = first; k < tangents.size(); ++k)
+    if (HasTangent(call.operand_types[k]))
+      out.push_back(tangents[k] >= 0 ? tangents[k] : Zeros(call.builder, call.operand_types[k]));
+  return out;
+}
+
+std::vector<ValueId> TangentsByTranspose(const DiffCall& call, Values known, const Values& tangents,
+                                         const ir::RegionPtr& transpose) {
+  TypeList types;
+  for (const ir::Type* t : Floating({call.result_types.begin(), call.result_types.end()}))
+    types.push_back(t->WithWeak(false));
+  const CustomLinearParams params{static_cast<int64_t>(known.size())};
+  known.insert(known.end(), tangents.begin(), tangents.end());
+  const auto made =
+      call.builder.EmitTyped(kCustomLinear, ir::MakeParams(params), known, types, {transpose});
+  Values out(call.result_types.size(), -1);
+  for (size_t r = 0, next = 0; r < out.size(); ++r)
+    if (HasTangent(call.result_types[r])) out[r] = made[next++];
+  return out;
+}
+
+std::vector<bool> KeptBy(const CheckpointParams& params, const ir::Program& region) {
+  std::vector<bool> kept(region.values.size());
+  if (params.save == Remat::kDots)
+    for (const ir::Instruction& i : region.instructions)
+      if (i.op == &kDotGeneral) kept[static_cast<size_t>(i.results[0])] = true;
+  if (params.save == Remat::kNamed)
+    for (const auto& [name, v] : region.names)
+      if (std::count(params.names.begin(), params.names.end(), name))
+        kept[static_cast<size_t>(v)] = true;
+  return kept;
+}
+
+constexpr OpDef kCheckpoint{
+    .name = "checkpoint",
+    .doc = "What its region gives; derivatives compute again what the policy does not save.",
+    .type = ir::TypeFn{CheckpointType},
+    .dims = ir::DataFlowEdges{CheckpointEdges},
+    .lowering = ir::Region{ir::Region::kCall},
+    .reference = ir::ReferenceFn{CallReference},
+    .diff = ir::ByRegions{},
+    .params = ir::KindOf<CheckpointParams>()};
+constexpr OpDef kCustomJvp{
+    .name = "custom_jvp",
+    .doc = "What its first region gives; the second is the user's rule for values and tangents.",
+    .type = ir::TypeFn{CustomJvpType},
+    .dims = ir::DataFlowEdges{CustomEdges},
+    .lowering = ir::Region{ir::Region::kCall},
+    .reference = ir::ReferenceFn{CallReference},
+    .diff = ir::Structural{JvpByRule},
+    .params = ir::KindOf<CallParams>(),
+    .roles = CustomJvpRoles};
+constexpr OpDef kCustomVjp{
+    .name = "custom_vjp",
+    .doc = "What its first region gives; the others are the user's rule, forward and backward.",
+    .type = ir::TypeFn{CustomVjpType},
+    .dims = ir::DataFlowEdges{CustomEdges},
+    .lowering = ir::Region{ir::Region::kCall},
+    .reference = ir::ReferenceFn{CallReference},
+    .diff = ir::Structural{JvpByTranspose},
+    .params = ir::KindOf<CallParams>(),
+    .roles = CustomVjpRoles};
+constexpr OpDef kCustomLinear{
+    .name = "custom_linear",
+    .doc = "A linear map that is known by its transpose, its region; only that can run.",
+    .type = ir::TypeFn{CustomLinearType},
+    .dims = ir::NoRule{"it never runs: its transpose does"},
+    .lowering = ir::Expand{RefuseExpand},
+    .reference = ir::ReferenceFn{RefuseReference},
+    .diff = ir::Structural{LinearJvp, LinearTransposes},
+    .params = ir::KindOf<CustomLinearParams>(),
+    .roles = CustomLinearRoles};
+
+Records CallOps() {
+  static constexpr const OpDef* kOps[] = {&kCheckpoint, &kCustomJvp, &kCustomVjp, &kCustomLinear};
+  return kOps;
+}
+
+}  // namespace tessera::ops

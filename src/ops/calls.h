@@ -1,0 +1,84 @@
+// Parameters of calls: ops that run a function of the user's, and say something about it.
+#pragma once
+#include "ir/program.h"
+#include "ops/params.h"
+#include "tessera/checkpoint.h"
+
+namespace tessera {
+
+// Text, reading and hash of a policy, as of every field of params.
+std::string FieldText(Remat save);
+void ReadField(base::Reader& in, Remat& save);
+inline size_t FieldHash(size_t h, Remat save) {
+  return ir::MixHash(h, static_cast<uint64_t>(save));
+}
+
+}  // namespace tessera
+
+namespace tessera::ops {
+
+// Names of values, as params.
+struct Names : std::vector<std::string> {
+  using std::vector<std::string>::vector;
+  Names(std::vector<std::string> v) : std::vector<std::string>(std::move(v)) {}
+};
+std::string FieldText(const Names& names);
+void ReadField(base::Reader& in, Names& names);
+size_t FieldHash(size_t h, const Names& names);
+
+// operands: what the region takes.
+struct CheckpointParams {
+  Remat save = Remat::kNothing;
+  Names names;
+  friend bool operator==(const CheckpointParams&, const CheckpointParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("save", s.save);
+    f("names", s.names);
+  }
+};
+
+// operands: constants, arguments; all regions begin with the constants. "Floating" are those that
+// have tangents.
+//   custom_jvp: f(constants, arguments) -> results
+//               rule(constants, arguments, tangents of the floating ones)
+//                 -> results, tangents of the floating ones
+//   custom_vjp: f
+//               forward(constants, arguments) -> results, residuals
+//               backward(constants, residuals, cotangents of the floating results)
+//                 -> cotangents of the floating arguments
+struct CallParams {
+  int64_t constants = 0;
+  friend bool operator==(const CallParams&, const CallParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("constants", s.constants);
+  }
+};
+
+// A linear map that is known by its transpose only. operands: known ones, tangents.
+// transpose(known ones, cotangents of the results) -> cotangents of the tangents.
+struct CustomLinearParams {
+  int64_t known = 0;
+  friend bool operator==(const CustomLinearParams&, const CustomLinearParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("known", s.known);
+  }
+};
+
+// Returns, per value of the region of a checkpoint, whether its derivative keeps it.
+std::vector<bool> KeptBy(const CheckpointParams& params, const ir::Program& region);
+
+// Returns the tangents of the operands from `first` on that are floating; those that there are not
+// are zeros.
+std::vector<ir::ValueId> FloatingTangents(const ir::DiffCall& call,
+                                          absl::Span<const ir::ValueId> tangents, size_t first);
+// Returns the results' tangents, -1 where a result has none, by a linear map that is known by its
+// transpose: see CustomLinearParams.
+std::vector<ir::ValueId> TangentsByTranspose(const ir::DiffCall& call,
+                                             std::vector<ir::ValueId> known,
+                                             const std::vector<ir::ValueId>& tangents,
+                                             const ir::RegionPtr& transpose);
+
+}  // namespace tessera::ops

@@ -1,0 +1,152 @@
+// What custom rules, checkpoints and tests of derivatives refuse: one clear error each, and a
+// library that is usable afterwards.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <functional>
+
+#include "golden.h"
+
+namespace tessera {
+namespace {
+
+struct Case {
+  const char* name;
+  std::function<void()> program;
+};
+
+Array Twice(Array x) { return x * 2; }
+Array Total(Array x) { return sum(x); }
+
+template <class Rule>
+void WithJvp(Rule rule) {
+  grad([&](Array x) { return sum(custom_jvp(Twice, rule)(x)); })(ones({3}));
+}
+template <class Forward, class Backward>
+void WithVjp(Forward forward, Backward backward) {
+  grad([&](Array x) { return sum(custom_vjp(Twice, forward, backward)(x)); })(ones({3}));
+}
+std::pair<Array, Array> Keep(Array x) { return {x * 2, x}; }
+
+void Register(std::function<std::vector<Array>(const std::vector<Array>&)> vjp) {
+  register_op({.name = "errors_square",
+               .rule = "i -> i",
+               .kernel =
+                   [](const KernelCall& call) {
+                     auto x = call.in[0].data<float>(), y = call.out[0].data<float>();
+                     for (size_t i = 0; i < y.size(); ++i) y[i] = x[i] * x[i];
+                   },
+               .vjp = std::move(vjp)});
+}
+
+const std::vector<Case>& Cases() {
+  static const std::vector<Case> cases = {
+      {"jvp_value",
+       [] {
+         WithJvp([](auto x, auto t) {
+           return std::pair(std::get<0>(x).astype(f16), 2 * std::get<0>(t));
+         });
+       }},
+      {"jvp_tangent",
+       [] {
+         WithJvp([](auto x, auto t) { return std::pair(2 * std::get<0>(x), sum(std::get<0>(t))); });
+       }},
+      {"jvp_captured",
+       [] {
+         grad([](Array w) {
+           auto f = custom_jvp(
+               [=](Array x) { return x * w; },
+               [=](auto x, auto t) { return std::pair(std::get<0>(x) * w, std::get<0>(t) * w); });
+           return f(w * 2);
+         })(2.0);
+       }},
+      {"vjp_forward_value",
+       [] {
+         WithVjp([](Array x) { return std::pair(sum(x), x); },
+                 [](Array, Array ct) { return ct * 2; });
+       }},
+      {"vjp_cotangent_shape", [] { WithVjp(Keep, [](Array, Array ct) { return sum(ct); }); }},
+      {"vjp_cotangent_sharding",
+       [] {
+         SetDeviceCount(2);
+         MeshScope scope(make_mesh({{"x", 2}}));
+         auto f = custom_vjp(Twice, Keep, [](Array, Array ct) { return reshard(2 * ct, P()); });
+         grad([&](Array x) { return sum(f(x)); })(reshard(ones({4}), P("x")));
+       }},
+      {"vjp_cotangent_reduced",
+       [] {
+         SetDeviceCount(2);
+         MeshScope scope(make_mesh({{"x", 2}}));
+         auto f = custom_vjp(Twice, Keep, [](Array x, Array) { return x; });
+         grad([&](Array x) { return sum(f(x)); })(reshard(ones({4}), P().reduced("x")));
+       }},
+      {"vjp_too_many", [] { WithVjp(Keep, [](Array, Array ct) { return std::tuple(ct, ct); }); }},
+      {"vjp_forward_mode",
+       [] {
+         auto f = custom_vjp(Twice, Keep, [](Array, Array ct) { return 2 * ct; });
+         jvp(f, ones({3}), ones({3}));
+       }},
+      {"vjp_linear_map",
+       [] {
+         auto f = custom_vjp(Twice, Keep, [](Array, Array ct) { return 2 * ct; });
+         linearize(f, ones({3})).second(ones({3}));
+       }},
+      {"not_linear", [] { linear_transpose([](Array x) { return sin(2 * x); }, ones({3})); }},
+      {"check_first",
+       [] {
+         check_grads(custom_jvp(Total,
+                                [](auto x, auto t) {
+                                  return std::pair(sum(std::get<0>(x)), 3 * sum(std::get<0>(t)));
+                                }),
+                     array({1.0, 2.0}, {.dtype = f64}));
+       }},
+      {"check_spmd",
+       [] {
+         SetDeviceCount(2);
+         auto f = custom_vjp(Twice, Keep, [](Array, Array ct) {
+           return 2 * ct * static_cast<double>(current_mesh().axis_size("x"));
+         });
+         check_spmd_grads(f, ones({4}), {make_mesh({{"x", 2}})});
+       }},
+      {"register_vjp",
+       [] {
+         Register([](const std::vector<Array>& v) { return std::vector<Array>{v[0] * v[1]}; });
+       }},
+      {"register_vjp_count",
+       [] { Register([](const std::vector<Array>&) { return std::vector<Array>{}; }); }},
+      {"register_vjp_type",
+       [] { Register([](const std::vector<Array>& v) { return std::vector<Array>{sum(v[1])}; }); }},
+      {"register_not_differentiable",
+       [] {
+         static const CustomOp op =
+             register_op({.name = "errors_sorted",
+                          .rule = "i -> i need_replication={i}",
+                          .kernel =
+                              [](const KernelCall& call) {
+                                auto x = call.in[0].data<float>(), y = call.out[0].data<float>();
+                                for (size_t i = 0; i < y.size(); ++i) y[i] = x[i];
+                              },
+                          .not_differentiable = "it only sorts; differentiate sort instead"});
+         grad([&](Array x) { return sum(op({x})); })(ones({4}));
+       }},
+  };
+  return cases;
+}
+
+class CallErrors : public testing::TestWithParam<size_t> {};
+
+TEST_P(CallErrors, AreClear) {
+  const Case& c = Cases()[GetParam()];
+  ExpectRefused(std::string("call_") + c.name, c.program);
+  ExpectUsable();
+  EXPECT_EQ(grad(custom_vjp([](Array x) { return x; }, [](Array x) { return std::pair(x, None); },
+                            [](NoneType, Array ct) { return 3 * ct; }))(2.0)
+                .item<float>(),
+            3);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CallErrors, testing::Range(size_t{0}, Cases().size()),
+                         [](const auto& info) { return Cases()[info.param].name; });
+
+}  // namespace
+}  // namespace tessera

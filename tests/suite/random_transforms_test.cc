@@ -1,0 +1,268 @@
+// Random programs with random transforms of random parts of them: gradients against finite
+// differences, mapped functions against lane by lane, several devices against one.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tessera/tessera.h>
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <random>
+
+#include "fuzz.h"
+
+namespace tessera::suite {
+namespace {
+
+using Function = std::function<Array(Array)>;
+
+// Functions of f64 arrays that return one of the same shape, smooth wherever numbers are ordinary.
+// Every dim but the first is whole on each device: along the first they work row by row.
+class Maker {
+ public:
+  explicit Maker(int64_t seed) : engine_(static_cast<unsigned>(seed)) {}
+
+  // `rank`: of the array that f gets, 1 or 2. `depth`: how deep transforms nest.
+  Function Block(int rank, int depth) {
+    std::vector<Function> steps;
+    for (int n = 1 + Below(3); n > 0; --n) steps.push_back(Step(rank, depth));
+    return [steps](Array x) {
+      for (const Function& f : steps) x = f(x);
+      return x;
+    };
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  int Below(int n) { return static_cast<int>(engine_() % static_cast<unsigned>(n)); }
+  double Number() { return Below(200) / 100.0 - 1; }
+  Function Named(const char* name, Function f) {
+    text_ += std::string(name) + " ";
+    return f;
+  }
+
+  Function Step(int rank, int depth) {
+    return Below(5) < 3 && depth > 0 ? Transformed(rank, depth - 1) : Plain(rank);
+  }
+
+  Function Plain(int rank) {
+    const double a = Number(), b = Number();
+    switch (Below(12)) {
+      case 0:
+        return Named("sin", [=](Array x) { return sin(x * a) + b; });
+      case 1:
+        return Named("tanh", [=](Array x) { return tanh(x) * a - x; });
+      case 2:
+        return Named("product", [=](Array x) { return x * sin(x + a); });
+      case 3:
+        return Named("softmax", [=](Array x) { return softmax(x * a, -1) + x * b; });
+      case 4:
+        return Named("matmul", [=](Array x) {
+          Array w = sin(iota({6, 6}, 0, {.dtype = f64}) * 3 + iota({6, 6}, 1, {.dtype = f64}) + a);
+          return matmul(x, w) * 0.3;
+        });
+      case 5:
+        return Named("cumsum", [=](Array x) { return cumsum(x, -1) * 0.2; });
+      case 6:
+        return Named("pieces", [=](Array x) {
+          return concatenate({x[{Ellipsis, Slice(2, None)}], x[{Ellipsis, Slice(None, 2)}] * a},
+                             -1);
+        });
+      case 7:
+        return Named("mean", [=](Array x) { return x - mean(x, -1, {.keepdims = true}) * a; });
+      case 8:
+        return Named("lookup", [=](Array x) {
+          return take(x, array({5, 0, 3, 3, 1, 2}), rank - 1) * b;
+        });
+      case 9:
+        return Named("where", [=](Array x) { return where(x > 10, x * a, sqrt(square(x) + 1)); });
+      case 10:
+        return Named("dynamic", [=](Array x) {
+          Array i = astype(floor(stop_gradient(sum(square(x), -1))), i32) % 3;
+          if (rank == 2) i = i[{0}] * 0 + 1;  // a scalar, the same whatever the first row is
+          std::vector<Array> starts(static_cast<size_t>(rank), Array(0));
+          starts.back() = i;
+          std::vector<int64_t> sizes = x.shape();
+          sizes.back() = 3;
+          Array part = dynamic_slice(x, {starts.begin(), starts.end()}, sizes);
+          return concatenate({part, part * a}, -1);
+        });
+      default:
+        return Named("logsumexp",
+                     [=](Array x) { return x * b + logsumexp(x, -1, {.keepdims = true}) * 0.1; });
+    }
+  }
+
+  Function Transformed(int rank, int depth) {
+    switch (Below(rank == 2 ? 11 : 9)) {
+      case 0: {
+        text_ += "jit(";
+        Function f = Block(rank, depth);
+        text_ += ") ";
+        return [f](Array x) { return jit(f)(x); };
+      }
+      case 1: {
+        text_ += "scan(";
+        Function f = Block(rank, depth), g = Block(rank, depth);
+        const bool reverse = Below(2) != 0;
+        text_ += ") ";
+        return [=](Array x) {
+          Array xs = iota({3}, 0, {.dtype = f64}) * 0.1;
+          auto [last, ys] = scan(
+              [&](Array c, Array s) { return std::pair(f(c) * 0.5 + s * x, sum(g(c) * s, -1)); }, x,
+              xs, {.reverse = reverse});
+          return last + mean(ys, 0).reshape(Kept(x)) * 0.1;
+        };
+      }
+      case 2: {
+        text_ += "fori(";
+        Function f = Block(rank, depth);
+        text_ += ") ";
+        return [f](Array x) {
+          return fori_loop(
+              0, 2, [&](Array, Array v) { return f(v) * 0.5; }, x);
+        };
+      }
+      case 3: {
+        text_ += "cond(";
+        Function f = Block(rank, depth), g = Block(rank, depth);
+        text_ += ") ";
+        return [=](Array x) { return cond(stop_gradient(Scalar(x)) > 0.1, f, g, x); };
+      }
+      case 4: {
+        text_ += "grad(";
+        Function f = Block(rank, depth);
+        text_ += ") ";
+        return [f](Array x) { return grad([&](Array v) { return sum(f(v) * 0.3); })(x); };
+      }
+      case 5: {
+        text_ += "jvp(";
+        Function f = Block(rank, depth);
+        text_ += ") ";
+        return [f](Array x) {
+          auto [y, dy] = jvp(f, x, x * 0.5);
+          return y * 0.1 + dy;
+        };
+      }
+      case 6: {
+        text_ += "checkpoint(";
+        Function f = Block(rank, depth);
+        const Remat save = Below(2) ? Remat::kNothing : Remat::kDots;
+        text_ += ") ";
+        return [=](Array x) { return checkpoint(f, {.save = save})(x); };
+      }
+      case 7: {
+        text_ += "vjp(";
+        Function f = Block(rank, depth);
+        text_ += ") ";
+        return [f](Array x) {
+          auto [y, pullback] = vjp(f, x);
+          return y * 0.2 + pullback(x * 0.1);
+        };
+      }
+      case 8: {
+        text_ += "vmap of copies(";
+        Function f = Block(rank, depth);
+        text_ += ") ";
+        return [f](Array x) {
+          Array scales = iota({2}, 0, {.dtype = f64}) + 1;
+          return sum(vmap([&](Array s) { return f(x * s) * 0.4; })(scales), 0);
+        };
+      }
+      default: {
+        text_ += "vmap(";
+        Function f = Block(1, depth);
+        text_ += ") ";
+        return [f](Array x) { return vmap(f)(x); };
+      }
+    }
+  }
+  static std::vector<int64_t> Kept(const Array& x) {
+    std::vector<int64_t> shape = x.shape();
+    shape.back() = 1;
+    return shape;
+  }
+  static Array Scalar(const Array& x) {
+    // The same on each device: a reduced value, not an element of a sharded dim.
+    return sum(sin(x));
+  }
+
+  std::mt19937 engine_;
+  std::string text_;
+};
+
+Array Start(int64_t seed) {
+  return sin(iota({4, 6}, 0, {.dtype = f64}) * 1.7 + iota({4, 6}, 1, {.dtype = f64}) * 0.9 +
+             static_cast<double>(seed % 17));
+}
+Array Direction() {
+  return cos(iota({4, 6}, 0, {.dtype = f64}) * 0.7 + iota({4, 6}, 1, {.dtype = f64}) * 2.3);
+}
+double Number(const Array& x) { return x.item<double>(); }
+std::vector<double> Values(const Array& x) { return x.to_vector<double>(); }
+
+double Largest(const std::vector<double>& a) {
+  double largest = 1;
+  for (double v : a) largest = std::max(largest, std::fabs(v));
+  return largest;
+}
+void ExpectNear(const Array& got, const std::vector<double>& want, double tolerance,
+                const char* what) {
+  const std::vector<double> values = Values(got);
+  ASSERT_EQ(values.size(), want.size());
+  const double allowed = tolerance * Largest(want);
+  for (size_t i = 0; i < want.size(); ++i)
+    ASSERT_NEAR(values[i], want[i], allowed) << what << " " << i;
+}
+
+void Try(int64_t seed) {
+  Maker maker(seed);
+  const Function f = maker.Block(2, 3);
+  SCOPED_TRACE(fmt::format("seed {}: {}", seed, maker.text()));
+  const Array x = Start(seed), d = Direction();
+  auto loss = [&](Array v) { return sum(sin(f(v)) * cos(Direction() * 3)); };
+  const Array g = grad(loss)(x);
+  const std::vector<double> whole = Values(f(x)), gradient = Values(g);
+  for (double v : gradient)
+    if (!std::isfinite(v) || std::fabs(v) > 1e6) return;  // chaotic: no difference is near
+  const double slope = Number(sum(g * d));
+  const double h = 1e-6;
+  const double difference = (Number(loss(x + d * h)) - Number(loss(x - d * h))) / (2 * h);
+  EXPECT_NEAR(slope, difference, 2e-4 * std::max({1.0, std::fabs(slope), Largest(gradient)}));
+  auto [value, tangent] = jvp(loss, x, d);
+  EXPECT_NEAR(Number(tangent), slope, 1e-9 * std::max(1.0, Largest(gradient)));
+  ExpectNear(jit(grad(loss))(x), gradient, 1e-9, "jitted");
+
+  const Array lanes = stack({x, x * 0.5, d}, 0);
+  const Array mapped = vmap(f)(lanes);
+  ExpectNear(mapped[{0}], whole, 1e-9, "lane");
+  ExpectNear(mapped[{2}], Values(f(d)), 1e-9, "lane");
+
+  for (AxisMode mode : {Explicit, Auto}) {
+    MeshScope mesh(make_mesh({{"x", 2, mode}, {"y", 2, mode}}));
+    auto placed = [&](Array v) { return mode == Auto ? v : reshard(v, P("x")); };
+    auto laid_out = [&](Array v) { return mode == Auto ? with_sharding_constraint(v, P("x")) : v; };
+    auto step = jit([&](Array v) { return grad(loss)(laid_out(v)); });
+    ExpectNear(step(placed(x)), gradient, 1e-8, mode == Auto ? "auto" : "explicit");
+    const Array both = vmap(f)(mode == Auto ? lanes : reshard(lanes, P(None, "x")));
+    ExpectNear(both[{1}], Values(mapped[{1}]), 1e-8, "sharded lane");
+  }
+}
+
+TEST(RandomTransforms, AgreeWithDifferencesLanesAndOneDevice) {
+  SetDeviceCount(4);
+  for (int64_t seed = 0; seed < FuzzCount(200); ++seed) {
+    try {
+      Try(seed);
+    } catch (const Error& e) {
+      Maker maker(seed);
+      maker.Block(2, 3);
+      ADD_FAILURE() << "seed " << seed << ": " << maker.text() << "\n" << e.what();
+    }
+    if (testing::Test::HasFailure()) break;
+  }
+  SetDeviceCount(1);
+}
+
+}  // namespace
+}  // namespace tessera::suite
