@@ -7,9 +7,10 @@
 //     return std::pair(y, dx / (2 * y + 1e-6f));
 //   });
 //
-// A rule is traced where the function is called in a trace; grad of grad differentiates the rule.
-// What the function and its rule capture counts as constant: a derivative in a captured value is
-// refused, so make such a value an argument.
+// A rule is traced with the function, where that is called in a trace; so it calls the function as
+// it is, not the one that has the rule. grad of grad differentiates the rule. What the function and
+// its rule capture counts as constant: a derivative in a captured value is refused, so make such a
+// value an argument.
 #pragma once
 #include <tuple>
 #include <type_traits>
@@ -33,8 +34,15 @@ class CustomJvp : public SameTree {
     using Arguments = std::tuple<A...>;
     static_assert(std::is_invocable_v<const Rule&, Arguments, Arguments>,
                   "the rule takes two tuples of the function's arguments: values and tangents");
-    const std::tuple<Arguments, Arguments> both(arguments, arguments);
-    return CallCustomJvp(call, BodyOf<std::pair<R, R>>(rule_, both, loc_));
+    if constexpr (std::is_invocable_v<const Rule&, Arguments, Arguments>) {
+      using Made = std::invoke_result_t<const Rule&, Arguments, Arguments>;
+      static_assert(std::is_constructible_v<std::pair<R, R>, Made>,
+                    "the rule returns a pair of the function's result and its tangent, a tree like "
+                    "that");
+      const std::tuple<Arguments, Arguments> both(arguments, arguments);
+      if constexpr (std::is_constructible_v<std::pair<R, R>, Made>)
+        return CallCustomJvp(call, BodyOf<std::pair<R, R>>(rule_, both, loc_));
+    }
   }
 
  private:
@@ -66,6 +74,8 @@ class CustomVjp : public SameTree {
     static_assert(std::is_invocable_v<const Forward&, A...>,
                   "the forward function takes what the function takes");
     using Made = std::decay_t<std::invoke_result_t<const Forward&, A...>>;
+    static_assert(IsPair<Made>::value,
+                  "the forward function returns a pair of the function's result and residuals");
     using Residuals = std::decay_t<typename Made::second_type>;
     static_assert(std::is_invocable_v<const Backward&, Residuals, R>,
                   "the backward function takes the residuals, the second part of what the forward "

@@ -96,10 +96,11 @@ Arrays Checked(Call call, const Arrays& got, size_t begin, const Like& like, con
     const Type *type = array->type(), *must = wanted(like.types[i]);
     out.push_back(got[begin + i]);
     if (ir::SameType(type, must)) continue;
+    // A value of the other kind is computed as such: no reshard makes one of it.
+    const bool dual = must != like.types[i]->WithWeak(false);
     std::vector<std::string> notes;
-    if (must != like.types[i]->WithWeak(false) || type->shape() != must->shape())
-      notes.push_back("it must be " + must->text());
-    if (std::string edit = Edit(*type, *must, "it"); !edit.empty())
+    if (dual || type->shape() != must->shape()) notes.push_back("it must be " + must->text());
+    if (std::string edit = Edit(*type, *must, "it"); !edit.empty() && !dual)
       notes.push_back("let the rule return " + edit);
     const std::string& name = like.leaves.names[i];
     Refuse(call, 2, fmt::format("the rule returns another type for the {} of {}", what, name),

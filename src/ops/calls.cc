@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/reader.h"
 #include "ir/inline.h"
+#include "ir/uses.h"
 #include "ops/check.h"
 #include "ops/ops.h"
 #include "ops/tangents.h"
@@ -286,8 +287,7 @@ Values JvpByTranspose(const DiffCall& c, absl::Span<const ValueId> tangents, Val
   Values known(c.operands.begin(), c.operands.begin() + static_cast<long>(constants));
   known.insert(known.end(), made.begin() + static_cast<long>(results.size()), made.end());
   std::copy_n(made.begin(), results.size(), results.begin());
-  return TangentsByTranspose(c, std::move(known), FloatingTangents(c, tangents, constants),
-                             c.regions[2]);
+  return TangentsByTranspose(c, known, FloatingTangents(c, tangents, constants), c.regions[2]);
 }
 
 constexpr const char* kBackwardOnly =
@@ -335,15 +335,27 @@ std::vector<ValueId> FloatingTangents(const DiffCall& call, absl::Span<const Val
   return out;
 }
 
-std::vector<ValueId> TangentsByTranspose(const DiffCall& call, Values known, const Values& tangents,
-                                         const ir::RegionPtr& transpose) {
+std::vector<ValueId> TangentsByTranspose(const DiffCall& call, const Values& known,
+                                         const Values& tangents, const ir::RegionPtr& transpose) {
+  // What the transpose does not read need not be kept for it.
+  const std::vector<bool> used = ir::UsedValues(*transpose);
+  ir::Program region = *transpose;
+  region.inputs.clear();
+  Values operands;
+  for (size_t i = 0; i < transpose->inputs.size(); ++i) {
+    const ValueId input = transpose->inputs[i];
+    if (i < known.size() && !used[static_cast<size_t>(input)]) continue;
+    region.inputs.push_back(input);
+    if (i < known.size()) operands.push_back(known[i]);
+  }
+  const CustomLinearParams params{static_cast<int64_t>(operands.size())};
+  operands.insert(operands.end(), tangents.begin(), tangents.end());
   TypeList types;
   for (const ir::Type* t : Floating({call.result_types.begin(), call.result_types.end()}))
     types.push_back(t->WithWeak(false));
-  const CustomLinearParams params{static_cast<int64_t>(known.size())};
-  known.insert(known.end(), tangents.begin(), tangents.end());
   const auto made =
-      call.builder.EmitTyped(kCustomLinear, ir::MakeParams(params), known, types, {transpose});
+      call.builder.EmitTyped(kCustomLinear, ir::MakeParams(params), operands, types,
+                             {std::make_shared<const ir::Program>(std::move(region))});
   Values out(call.result_types.size(), -1);
   for (size_t r = 0, next = 0; r < out.size(); ++r)
     if (HasTangent(call.result_types[r])) out[r] = made[next++];

@@ -77,7 +77,7 @@ std::vector<ir::ValueId> FloatingTangents(const ir::DiffCall& call,
 // Returns the results' tangents, -1 where a result has none, by a linear map that is known by its
 // transpose: see CustomLinearParams.
 std::vector<ir::ValueId> TangentsByTranspose(const ir::DiffCall& call,
-                                             std::vector<ir::ValueId> known,
+                                             const std::vector<ir::ValueId>& known,
                                              const std::vector<ir::ValueId>& tangents,
                                              const ir::RegionPtr& transpose);
 

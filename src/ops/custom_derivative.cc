@@ -25,12 +25,12 @@ using TypeList = std::vector<const ir::Type*>;
   base::ThrowTrace(std::move(detail));
 }
 
-// The floating ones of what the vjp returns. C19, C20: it returns as many cotangents as there are
+// The floating ones of what the vjp returns. C21, C22: it returns as many cotangents as there are
 // operands, and of their types.
 std::vector<Array> CheckedCotangents(const OpDefinition& d, std::vector<Array> made,
                                      ir::Types operands, Loc loc) {
   if (made.size() != operands.size())
-    Fail(d, 19, loc, fmt::format("its vjp returns {} arrays, not {}", made.size(), operands.size()),
+    Fail(d, 21, loc, fmt::format("its vjp returns {} arrays, not {}", made.size(), operands.size()),
          {"return a cotangent for each operand; those of integers are ignored"});
   std::vector<Array> out;
   for (size_t k = 0; k < made.size(); ++k) {
@@ -38,7 +38,7 @@ std::vector<Array> CheckedCotangents(const OpDefinition& d, std::vector<Array> m
     const trace::ArrayRef& array = trace::Use(made[k], d.name.c_str(), loc);
     const ir::Type* must = CotangentType(operands[k]);
     if (!ir::SameType(array->type(), must))
-      Fail(d, 20, loc,
+      Fail(d, 22, loc,
            fmt::format("its vjp returns another type for the cotangent of operand {}", k),
            {"it must be " + must->text()},
            {{fmt::format("operand {}", k), operands[k]->text(), ""},
@@ -64,7 +64,7 @@ ir::RegionPtr TransposeOf(const OpDefinition& d, ir::Types operands, ir::Types r
           d.name.c_str(), loc, /*outer=*/nullptr)
           .program;
   if (!program.captures.empty())
-    Fail(d, 21, loc, "its vjp captures an array", {"make the array in the vjp, or an operand"});
+    Fail(d, 23, loc, "its vjp captures an array", {"make the array in the vjp, or an operand"});
   return std::make_shared<const ir::Program>(std::move(program));
 }
 

@@ -24,9 +24,10 @@ class Splitter {
       OpId id = static_cast<OpId>(i);
       // What splits is made anew for every user, with copies of its own operands.
       bool splits = graph_.ops[i].results.size() == 1 && Splits(graph_.ops[i].results[0]);
-      if (splits) rewrite_.Remove(id);
-      if (splits || IsConstant(id)) continue;
-      GiveCopies(graph_.ops[i], id);
+      if (splits)
+        rewrite_.Remove(id);
+      else
+        GiveCopies(graph_.ops[i], id);
     }
     for (std::vector<ValueId>& group : graph_.groups)
       std::erase_if(group, [&](ValueId v) { return IsGone(v); });
@@ -39,10 +40,6 @@ class Splitter {
     return static_cast<size_t>(v) < taken_.size() && Splits(v) && !base::At(taken_, v);
   }
   Op& MakerOf(ValueId v) { return base::At(graph_.ops, base::At(maker_, v)); }
-  bool IsConstant(OpId id) const {
-    const Op& op = base::At(graph_.ops, id);
-    return op.results.size() == 1 && base::At(constant_, op.results[0]);
-  }
 
   void FindConstant(OpId id) {
     const Op& op = base::At(graph_.ops, id);

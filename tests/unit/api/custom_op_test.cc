@@ -262,7 +262,8 @@ TEST_F(CustomOps, HaveTheDerivativeThatTheyAreGiven) {
 }
 
 TEST_F(CustomOps, HaveDerivativesOnManyDevices) {
-  auto f = [](Array x, Array g) { return sum(OpWithVjp()({x * x, g})); };
+  const CustomOp op = OpWithVjp();
+  auto f = [op](Array x, Array g) { return sum(op({x * x, g})); };
   const auto args =
       std::tuple(iota({8, 8}, 0, {.dtype = f32}), sin(iota({8, 8}, 1, {.dtype = f32})));
   check_spmd_grads(f, args, {make_mesh({{"x", 2}, {"y", 4}})}, {.in_shardings = P("x", "y")});

@@ -173,5 +173,12 @@ TEST(ProgramGraph, NothingPropagatesThroughAReshapeOfNothing) {
   EXPECT_EQ(Shardings(p, {R"({"x"}, {})"}, "")[1], "none");
 }
 
+// A scalar made of constants that have dims: the scalar is not copied for its users, but they are.
+TEST(ProgramGraph, ScalarsOfConstantsKeepTheirOperands) {
+  MeshScope scope(abstract_mesh({{"x", 2, Auto}}));
+  auto f = jit([](Array x) { return x + reshape(sin(iota({1}, 0, {.dtype = f32}) + 2), {}); });
+  ir::Verify(*PropagateProgram(*f.trace(abstract_array("f32[8,8]")).program()).program);
+}
+
 }  // namespace
 }  // namespace tessera::compile
