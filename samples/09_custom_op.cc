@@ -1,5 +1,6 @@
 // Lesson 9: an op of your own. Its rule says which dims may be sharded; typing, propagation,
-// partitioning and the report follow, and a wrong rule is refused with a counter-example.
+// partitioning and the report follow, and a wrong rule is refused with a counter-example. A vjp
+// makes it differentiable.
 #include <tessera/tessera.h>
 
 #include <algorithm>
@@ -40,7 +41,21 @@ int main() {
     std::cout << e.what() << "\n";
   }
 
-  // 4. Over Explicit axes the ops are typed by their rules, and what they move is in the report.
+  // 4. A derivative in reverse is a function of arrays: of the operands, then the cotangents of the
+  // results. It is tried too, against differences.
+  CustomOp differentiable =
+      register_op({.name = "gate_with_vjp",
+                   .rule = "b h, b h -> b h",
+                   .kernel = Gate,
+                   .vjp = [](const std::vector<Array>& v) {
+                     return std::vector<Array>{where(v[1] > 0, v[2], 0), zeros_like(v[1])};
+                   }});
+  auto loss = [&](Array x, Array g) { return sum(differentiable({x, g})); };
+  check_grads(loss, std::tuple(ones({8, 4}), ones({8, 4})));
+  std::cout << differentiable.report()
+            << grad(loss)(ones({2, 2}), array({{1.0f, -1.0f}, {2.0f, -2.0f}})) << "\n";
+
+  // 5. Over Explicit axes the ops are typed by their rules, and what they move is in the report.
   MeshScope scope(make_mesh({{"data", 2}, {"model", 4}}));
   Array x = reshard(arange(32.0).reshape({8, 4}), P("data", "model"));
   auto f = jit([&](Array x) { return peak({gate({x, x - 12})}, {.out_sharding = P("data")}); });
@@ -48,7 +63,7 @@ int main() {
             << f(x) << "\n"
             << f.lower(x).comm();
 
-  // 5. Over Auto axes propagation crosses them like any other op.
+  // 6. Over Auto axes propagation crosses them like any other op.
   auto g = auto_axes(
       [&](Array x) {
         return gate({with_sharding_constraint(x, P("model", Open())), x});

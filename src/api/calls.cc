@@ -49,19 +49,10 @@ void AddFloating(const Types& from, Types& to) {
     if (ops::HasTangent(t)) to.push_back(t->WithWeak(false));
 }
 
-Array ZerosOf(const Type* type, Call call) {
-  ir::Program program;
-  program.mesh = type->mesh();
-  ir::Builder builder(program, call.loc);
-  program.outputs = {ops::Zeros(builder, type)};
-  return trace::CallProgram(std::make_shared<const ir::Program>(std::move(program)), {}, call.name,
-                            call.loc)[0];
-}
-
 // Appends the floating arrays that come next, and zeros where an array is not floating.
 void AddWithZeros(const Arrays& floating, size_t next, const Types& types, Arrays& to, Call call) {
   for (const Type* t : types)
-    to.push_back(ops::HasTangent(t) ? floating[next++] : ZerosOf(t, call));
+    to.push_back(ops::HasTangent(t) ? floating[next++] : FilledWith(0, t, call));
 }
 
 // What a rule returns must be like what the function takes or returns.

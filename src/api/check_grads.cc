@@ -29,10 +29,6 @@ Array Direction(const ir::Type* like, int seed, Call call) {
   return Moved(reshape(x.astype(type->dtype(), call.loc), type->shape(), {}, call.loc),
                type->sharding(), call);
 }
-Array ZerosLike(const Array& x, Call call) {
-  return x * ScalarOf(Scalar(0), TypeOf(x)->dtype(), true, call);
-}
-
 Numbers Read(const Array& x, Call call) {
   return Plain(x, call).astype(f64, call.loc).to_vector<double>(call.loc);
 }
@@ -134,7 +130,7 @@ class Trial {
   std::vector<Numbers> Forward(size_t i, const Array& direction) {
     return Unless(forward_, [&] {
       Arrays directions;
-      for (const Array& x : s_.at) directions.push_back(ZerosLike(x, call_));
+      for (const Array& x : s_.at) directions.push_back(FilledWith(0, TypeOf(x), call_));
       directions[i] = direction;
       std::vector<Numbers> out;
       for (const Array& t : jvp(s_.f, s_.at, directions, call_.loc).second)

@@ -42,15 +42,6 @@ namespace {
 
 using detail::LinearMap;
 
-// Returns a scalar or array filled with a number, of this type.
-Array FilledWith(double value, const ir::Type* type, Call call) {
-  ir::Program program;
-  program.mesh = type->mesh();
-  ir::Builder builder(program, call.loc);
-  program.outputs = {ops::Filled(builder, value, type)};
-  return trace::CallProgram(Shared(std::move(program)), {}, call.name, call.loc)[0];
-}
-
 [[noreturn]] void FailScalar(const ir::Type* type, Call call) {
   if (!type->shape().empty())
     FailShape(call, 20, fmt::format("the function returns {}, not a scalar", type->text()),
@@ -169,6 +160,15 @@ void CheckLinear(const Traced& t, const ir::Program& residuals, Call call) {
 }
 
 }  // namespace
+
+Array FilledWith(double value, const ir::Type* type, Call call) {
+  ir::Program program;
+  program.mesh = type->mesh();
+  ir::Builder builder(program, call.loc);
+  program.outputs = {ops::Filled(builder, value, type)};
+  return trace::CallProgram(Shared(std::move(program)), {}, call.name, call.loc)[0];
+}
+
 }  // namespace api
 
 namespace detail {

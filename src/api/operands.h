@@ -77,6 +77,8 @@ Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call);
 // Returns a scalar repeated to `shape`, laid out so (as an out_sharding; no mesh: anyhow).
 Array Filled(const Array& scalar, const ir::Shape& shape, const sharding::TensorSharding& out,
              Call call);
+// Returns an array of this type, with a number everywhere.
+Array FilledWith(double value, const ir::Type* type, Call call);
 // As with_sharding_constraint; errors are `call`'s.
 Array Constrained(const Array& x, const PartitionSpec& spec, Call call);
 // Returns x laid out so by a reshard of the library's, which the report shows as implied.

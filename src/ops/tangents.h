@@ -19,7 +19,7 @@ ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type);
 inline ir::ValueId Zeros(ir::Builder& builder, const ir::Type* type) {
   return Filled(builder, 0, type);
 }
-// Returns `v` behind a barrier: what is computed from it is not merged with what is computed from v.
+// Returns `v` behind a barrier: what is made of it is not merged with what is made of v.
 ir::ValueId Barrier(ir::Builder& builder, ir::ValueId v);
 // Returns a + b of one type; either may be -1, a zero that nobody made.
 ir::ValueId Sum(ir::Builder& builder, ir::ValueId a, ir::ValueId b);

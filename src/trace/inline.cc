@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
+
 #include "base/error.h"
+#include "base/fork.h"
 #include "trace/scopes.h"
 
 namespace tessera::trace {
@@ -46,6 +49,14 @@ std::shared_ptr<const ir::Program> PlacedAs(const std::shared_ptr<const ir::Prog
     placed->SetPlace(values[i], places[i]);
   }
   return placed ? placed : program;
+}
+
+// Of all that is kept: held to look something up, never while anything is compiled.
+std::mutex& KeptMutex() {
+  static auto& mutex = *new std::mutex;
+  static const bool over_fork = (base::HoldOverFork(mutex), true);
+  (void)over_fork;
+  return mutex;
 }
 
 }  // namespace
@@ -95,17 +106,21 @@ std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc) {
 
 Executor::Compiled KeptCompilation::For(const std::shared_ptr<const ir::Program>& program,
                                         const std::vector<ArrayRef>& inputs) {
-  Kept now{.key = TheExecutor().CompileKey(), .places = {}, .shares = {}, .compiled = nullptr};
+  const size_t key = TheExecutor().CompileKey();
+  std::vector<const ir::Type*> places;
+  std::vector<bool> shares;
   for (const ArrayRef& input : inputs) {
-    now.places.push_back(PlaceOf(*input));
-    now.shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
+    places.push_back(PlaceOf(*input));
+    shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
   }
-  const std::shared_ptr<const Kept> last = kept_.load();
-  if (last && last->key == now.key && last->places == now.places && last->shares == now.shares)
-    return last->compiled;
-  now.compiled = CompileFor(PlacedAs(program, now.places), {}, inputs);
-  kept_.store(std::make_shared<const Kept>(now));
-  return now.compiled;
+  {
+    const std::lock_guard lock(KeptMutex());
+    if (compiled_ && key_ == key && places_ == places && shares_ == shares) return compiled_;
+  }
+  Executor::Compiled compiled = CompileFor(PlacedAs(program, places), {}, inputs);
+  const std::lock_guard lock(KeptMutex());
+  key_ = key, places_ = std::move(places), shares_ = std::move(shares), compiled_ = compiled;
+  return compiled;
 }
 
 std::vector<Array> CallProgram(const std::shared_ptr<const ir::Program>& program,

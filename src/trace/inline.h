@@ -1,7 +1,7 @@
 // Programs as functions of arrays: recorded in a trace, only typed, or run.
 #pragma once
-#include <atomic>
 #include <memory>
+#include <vector>
 
 #include "trace/array.h"
 
@@ -30,13 +30,10 @@ class KeptCompilation {
                          const std::vector<ArrayRef>& inputs);
 
  private:
-  struct Kept {
-    size_t key;
-    std::vector<const ir::Type*> places;
-    std::vector<bool> shares;
-    Executor::Compiled compiled;
-  };
-  std::atomic<std::shared_ptr<const Kept>> kept_ = {};
+  size_t key_ = 0;
+  std::vector<const ir::Type*> places_;
+  std::vector<bool> shares_;
+  Executor::Compiled compiled_;
 };
 
 // Returns the results of the program on these arrays, in whichever of the three ways; `op` is the

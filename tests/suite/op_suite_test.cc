@@ -175,9 +175,8 @@ TEST(OpSuiteCoverage, ReshardsMeetEveryCollective) {
 // What could take the place of the dimension map: nothing has an override yet.
 TEST(OpSuiteCoverage, EveryOpButTheMovesStatesItsDimensions) {
   for (const ir::OpDef* op : ir::AllOps())
-    EXPECT_EQ(IsMove(*op),
-              std::holds_alternative<ir::Move>(*op->lowering) || op == &ops::kMaskPadding ||
-                  op == &ops::kCustomLinear)
+    EXPECT_EQ(IsMove(*op), std::holds_alternative<ir::Move>(*op->lowering) ||
+                               op == &ops::kMaskPadding || op == &ops::kCustomLinear)
         << op->name;
 }
 
