@@ -96,6 +96,7 @@ inline const std::vector<UnaryRow>& UnaryRows() {
   static const std::vector<UnaryRow> rows = {
       {"neg", kNeg, kNumbers, kWild, 0, [](Real x) { return -x; }, 0},
       {"abs", kAbs, kNumbers, kWild, 0, [](Real x) { return std::fabs(x); }, 0},
+      {"relu", kRelu, kNumbers, kWild, 0, [](Real x) { return x <= 0 ? 0 : x; }, 0},
       {"sign", kSign, kNumbers, kWild, 0, [](Real x) { return x > 0   ? 1
                                                               : x < 0 ? -1
                                                                       : x; }, 0},

@@ -62,7 +62,7 @@ concept HasJacobian = requires(const R& results, const A& argument) {
   PerArrayOf(results, argument);
 };
 
-template <bool reverse, int n>
+template <bool reverse, size_t n>
 class Jacobian {
  public:
   explicit Jacobian(const void* shared)
@@ -77,7 +77,7 @@ class Jacobian {
     if constexpr (HasJacobian<R, A>) return PerArrayOf(result, std::get<n>(arguments));
   }
   Result Call(const FunctionCall& call) const {
-    return CallJacobian(call, {.argument = n, .reverse = reverse}, jit_);
+    return CallJacobian(call, {.argument = static_cast<int>(n), .reverse = reverse}, jit_);
   }
 
  private:
@@ -91,7 +91,7 @@ class Jacobian {
 // trees a tree like the result with trees like the argument in it. By tangents, one pass over f for
 // all elements of the argument at once: for many results of few arguments. The dims of the result
 // keep their sharding. Throws DTypeError for what is not floating.
-template <int n = 0, class F>
+template <size_t n = 0, class F>
 auto jacfwd(F f, Loc loc = Loc::Current()) {
   using Transform = detail::Jacobian<false, n>;
   Transform transform(detail::SharedAs<Transform>(f));
@@ -99,14 +99,14 @@ auto jacfwd(F f, Loc loc = Loc::Current()) {
 }
 // The same by cotangents, one pass back for all elements of a result at once: for few results of
 // many arguments. The dims of the argument keep their sharding.
-template <int n = 0, class F>
+template <size_t n = 0, class F>
 auto jacrev(F f, Loc loc = Loc::Current()) {
   using Transform = detail::Jacobian<true, n>;
   Transform transform(detail::SharedAs<Transform>(f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 // Returns the function that computes the second derivatives of f: jacfwd of jacrev.
-template <int n = 0, class F>
+template <size_t n = 0, class F>
 auto hessian(F f, Loc loc = Loc::Current()) {
   return jacfwd<n>(jacrev<n>(std::move(f), loc), loc);
 }

@@ -21,22 +21,21 @@ const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 
 // ---- activations ----
 
-Array relu(Operand x, Loc loc) {
-  Array a = api::ToArray(x, {"relu", loc});
-  return maximum(a, Operand(0, loc), {}, loc);
-}
 Array silu(Operand x, Loc loc) {
   Array a = api::ToArray(x, {"silu", loc});
   return mul(a, logistic(a, loc), {}, loc);
 }
-// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels.
+// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels. At 0 both terms
+// have the derivative from above.
 Array softplus(Operand x, Loc loc) {
   Call call{"softplus", loc};
   Array a = api::ToArray(x, call);
   if (api::TypeOf(a)->dtype().is_bool()) a = api::Convert(a, base::DefaultInt(), call);
   a = api::ToFloat(a, call);
   Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
-  return where(isnan(a, loc), a, add(relu(a, loc), tail, {}, loc), {}, loc);
+  const Operand zero(0, loc);
+  Array top = where(ge(a, zero, {}, loc), a, zero, {}, loc);
+  return where(isnan(a, loc), a, add(top, tail, {}, loc), {}, loc);
 }
 Array gelu(Operand x, GeluOptions options, Loc loc) {
   Array a = api::ToFloat(x, {"gelu", loc});

@@ -5,6 +5,7 @@
 
 #include "api/operands.h"
 #include "base/defaults.h"
+#include "tessera/custom_rules.h"
 
 namespace tessera {
 namespace {
@@ -104,6 +105,13 @@ Array is_finite(Operand x, Loc loc) {
   return FloatUnary(ScalarOp::kIsFinite, x, {"is_finite", loc});
 }
 Array neg(Operand x, Loc loc) { return Unary(ScalarOp::kNeg, x, {"neg", loc}); }
+// Bools become ints, as beside the number 0.
+Array relu(Operand x, Loc loc) {
+  const Call call{"relu", loc};
+  Array a = api::ToArray(x, call);
+  if (api::TypeOf(a)->dtype().is_bool()) a = api::Convert(a, base::DefaultInt(), call);
+  return Unary(ScalarOp::kRelu, a, call);
+}
 Array sign(Operand x, Loc loc) { return Unary(ScalarOp::kSign, x, {"sign", loc}); }
 Array bitwise_not(Operand x, Loc loc) { return Unary(ScalarOp::kNot, x, {"bitwise_not", loc}); }
 Array population_count(Operand x, Loc loc) {
@@ -179,14 +187,37 @@ Array nextafter(Operand a, Operand b, OutOptions options, Loc loc) {
 
 // max(a, b) + log1p(e^-|a - b|). Where a - b is NaN, infinities of one sign included, a + b is
 // right.
-Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
-  Call call{"logaddexp", loc};
-  std::vector<Array> xs = PromoteFloat({a, b}, call);
-  Array delta = Apply(ScalarOp::kSub, xs, options, call);
-  Array sum = Apply(ScalarOp::kAdd, xs, options, call);
+namespace {
+Array LogAddExp(const Array& a, const Array& b, const OutOptions& options, Call call) {
+  const Loc loc = call.loc;
+  Array delta = Apply(ScalarOp::kSub, {a, b}, options, call);
+  Array sum = Apply(ScalarOp::kAdd, {a, b}, options, call);
   Array tail = log1p(exp(neg(abs(delta, loc), loc), loc), loc);
-  Array top = Apply(ScalarOp::kMax, xs, options, call);
+  Array top = Apply(ScalarOp::kMax, {a, b}, options, call);
   return where(isnan(delta, loc), sum, add(top, tail, {}, loc), {}, loc);
+}
+// The share of x in log(e^x + ...) = y: all of it where x is infinite.
+Array ShareOf(const Array& x, const Array& y, Loc loc) {
+  const Operand infinity(std::numeric_limits<double>::infinity(), loc);
+  Array share = exp(sub(x, y, {}, loc), loc);
+  return where(eq(x, infinity, {}, loc), Operand(1, loc), share, {}, loc);
+}
+}  // namespace
+
+Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
+  const Call call{"logaddexp", loc};
+  const std::vector<Array> xs = PromoteFloat({a, b}, call);
+  const auto f = [&](Array u, Array v) { return LogAddExp(u, v, options, call); };
+  using Pair = std::tuple<Array, Array>;
+  const auto rule = [&](const Pair& primals, const Pair& tangents) {
+    const auto& [u, v] = primals;
+    const auto& [du, dv] = tangents;
+    Array y = LogAddExp(u, v, options, call);
+    Array dy = add(mul(du, ShareOf(u, y, loc), options, loc),
+                   mul(dv, ShareOf(v, y, loc), options, loc), {}, loc);
+    return std::pair(y, dy);
+  };
+  return custom_jvp(f, rule, loc)(xs[0], xs[1], loc);
 }
 
 Array isclose(Operand a, Operand b, CloseOptions options, Loc loc) {
@@ -356,18 +387,32 @@ Array reciprocal(Operand x, Loc loc) {
   Array a = api::ToFloat(x, {"reciprocal", loc});
   return divide(api::ScalarOf(1, api::TypeOf(a)->dtype(), true, {"reciprocal", loc}), a, {}, loc);
 }
-Array integer_pow(Operand x, int64_t n, Loc loc) {
-  Call call{"integer_pow", loc};
-  Array base = api::ToArray(x, call);
-  CheckIntegerPower(base, n, call);
-  if (n == 0) return ones_like(base, {}, loc);
-  if (n < 0) return reciprocal(integer_pow(base, -n, loc), loc);
+namespace {
+Array Power(Array base, int64_t n, Loc loc) {
   std::optional<Array> result;
   for (; n > 0; n >>= 1) {
     if (n & 1) result = result ? mul(*result, base, {}, loc) : base;
     if (n > 1) base = mul(base, base, {}, loc);
   }
   return *result;
+}
+}  // namespace
+
+Array integer_pow(Operand x, int64_t n, Loc loc) {
+  Call call{"integer_pow", loc};
+  Array base = api::ToArray(x, call);
+  CheckIntegerPower(base, n, call);
+  if (n == 0) return ones_like(base, {}, loc);
+  if (n > 0) return Power(base, n, loc);
+  // At 0 the derivative is infinite; the chain of powers and reciprocals would make it NaN.
+  const auto f = [&](Array v) { return reciprocal(Power(v, -n, loc), loc); };
+  const auto rule = [&](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
+    const auto& [v] = primals;
+    const auto& [dv] = tangents;
+    Array slope = mul(reciprocal(Power(v, 1 - n, loc), loc), Operand(n, loc), {}, loc);
+    return std::pair(f(v), mul(dv, slope, {}, loc));
+  };
+  return custom_jvp(f, rule, loc)(base, loc);
 }
 Array isfinite(Operand x, Loc loc) {
   Array a = api::ToArray(x, {"isfinite", loc});

@@ -301,20 +301,19 @@ std::vector<ir::HostTensor> RunKernel(const OpDefinition& d,
 }
 
 std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
-  std::unique_ptr<CustomDef> def(
-      new CustomDef{{.name = {},
-                     .doc = "An op of the user's.",
-                     .type = ir::TypeFn{CustomType},
-                     .dims = ir::DimMapFn{CustomDims},
-                     .lowering = ir::Kernel{MakeKernel},
-                     .reference = ir::ReferenceFn{CustomReference},
-                     .diff = ir::NotDifferentiable{""},
-                     .batch = CustomBatch,
-                     .flops_per_point = definition.flops_per_point,
-                     .out_sharding = true,
-                     .opaque = true},
-                    std::move(definition),
-                    {}});
+  std::unique_ptr<CustomDef> def(new CustomDef{{.name = {},
+                                                .doc = "An op of the user's.",
+                                                .type = ir::TypeFn{CustomType},
+                                                .dims = ir::DimMapFn{CustomDims},
+                                                .lowering = ir::Kernel{MakeKernel},
+                                                .reference = ir::ReferenceFn{CustomReference},
+                                                .diff = ir::NotDifferentiable{""},
+                                                .batch = CustomBatch,
+                                                .flops_per_point = definition.flops_per_point,
+                                                .out_sharding = true,
+                                                .opaque = true},
+                                               std::move(definition),
+                                               {}});
   def->name = def->definition.name;
   def->diff = DiffOf(def->definition);
   return def;

@@ -121,6 +121,8 @@ double ScaledBessel(double x) {
   return static_cast<double>(n == 0 ? sum : std::copysign(sum, static_cast<long double>(x)));
 }
 
+double Rectified(double x) { return x <= 0 ? 0 : x; }
+int64_t RectifiedInt(Int x) { return x.negative() ? 0 : x.value; }
 int64_t Magnitude(Int x) { return x.negative() ? Negated(x) : x.value; }
 int64_t IntSign(Int x) { return x.negative() ? -1 : x.value != 0; }
 int64_t PopulationCount(Int x) { return std::popcount(x.bits()); }
@@ -193,6 +195,12 @@ constexpr OpDef kOps[] = {
            .diff = By<[](X g, X x, X) {
              return g * Where(Less(x, x.Number(0)), x.Number(-1), x.Number(1));
            }>()}),
+    Unary({.name = "relu",
+           .doc = "max(x, 0); its derivative is 0 wherever x is not larger.",
+           .op = kRelu,
+           .takes = kNumber,
+           .reference = Numbers<Rectified, RectifiedInt>,
+           .diff = By<[](X g, X x, X) { return Where(Less(x.Number(0), x), g, g.Number(0)); }>()}),
     Unary({.name = "sign",
            .doc = "-1, 0 or 1; keeps -0 and NaN.",
            .op = kSign,

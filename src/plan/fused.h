@@ -18,6 +18,7 @@ enum class ScalarOp : uint8_t {
   // one operand
   kNeg,
   kAbs,
+  kRelu,
   kSign,
   kFloor,
   kCeil,
@@ -101,6 +102,7 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
   switch (op) {
     case kNeg:
     case kAbs:
+    case kRelu:
     case kSign:
       return {.operands = 1, .exact = true};
     case kFloor:

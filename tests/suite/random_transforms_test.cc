@@ -78,8 +78,8 @@ class Maker {
         return Named("where", [=](Array x) { return where(x > 10, x * a, sqrt(square(x) + 1)); });
       case 10:
         return Named("dynamic", [=](Array x) {
-          Array i = astype(floor(stop_gradient(sum(square(x), -1))), i32) % 3;
-          if (rank == 2) i = i[{0}] * 0 + 1;  // a scalar, the same whatever the first row is
+          // Of one row a number of its own; of a matrix one that all devices know.
+          Array i = rank == 2 ? Array(1) : astype(floor(stop_gradient(sum(square(x)))), i32) % 3;
           std::vector<Array> starts(static_cast<size_t>(rank), Array(0));
           starts.back() = i;
           std::vector<int64_t> sizes = x.shape();

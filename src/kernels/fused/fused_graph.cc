@@ -268,6 +268,7 @@ int Builder::Scalar(const FusedNode& node) {
     if (!operand.is_floating()) return Constant(LaneOf(bool_, g_.wide), ~uint64_t{0});
     return Compare(node.op, operand, a, -1);
   }
+  if (node.op == kRelu) return Op(lane, kMax, a, Number(lane, 0));
   if (node.op == kClamp) {
     if (dtype.is_bool()) return Bool(kMin, Bool(kMax, b, a), value(2));
     return Op(lane, kMin, Op(lane, kMax, b, a), value(2));

@@ -292,6 +292,7 @@ BlockFn FloatOf(ScalarOp op) {
     // Not an instruction of its own (fused_graph.cc).
     case kConvert:
     case kSelect:
+    case kRelu:
     case kClamp:
       return nullptr;
     // Not of floats.
@@ -370,6 +371,7 @@ BlockFn IntegerOf(ScalarOp op) {
     case kIsFinite:
     case kConvert:
     case kSelect:
+    case kRelu:
     case kClamp:
       return nullptr;
     // Of floats.

@@ -157,20 +157,18 @@ const std::vector<Case>& Cases() {
        {{0, 1}, {0, 0}},
        {{kInf, kInf}, {kNan, -kInf}}},
       {"xlogx", [](const Arrays& v) { return v[0] * log(v[0]); }, {{0, 1}}, {{kNan, 1}}},
-      // JAX differs in these. At a kink between two slopes this is their mean, as for maximum and
-      // minimum; JAX has 0 for relu, 1 for abs.
-      {"relu", [](const Arrays& v) { return relu(v[0]); }, {{-1, 0, 1}}, {{0, 0.5, 1}}},
-      {"abs", [](const Arrays& v) { return abs(v[0]); }, {{-1, 0, 1}}, {{-1, 0, 1}}},
-      // At the tip of the cone 0, where JAX has 0.5.
+      // At a kink between two slopes, as in JAX.
+      {"relu", [](const Arrays& v) { return relu(v[0]); }, {{-1, 0, 1}}, {{0, 0, 1}}},
+      {"abs", [](const Arrays& v) { return abs(v[0]); }, {{-1, 0, 1}}, {{-1, 1, 1}}},
       {"hypot",
        [](const Arrays& v) { return hypot(v[0], v[1]); },
        {{0, 3}, {0, 4}},
-       {{0, 0.6}, {0, 0.8}}},
-      // x^0 is constant; JAX has NaN at 0.
+       {{0.5, 0.6}, {0.5, 0.8}}},
       {"pow",
        [](const Arrays& v) { return pow(v[0], v[1]); },
        {{0, 0, 0, 0, 2, -2, -2}, {0, 1, 2, 0.5, 0, 2, 3}},
-       {{0, 1, 0, kInf, 0, -4, 12}, {0, 0, 0, 0, 0.69314718055994529, kNan, kNan}}},
+       {{kNan, 1, 0, kInf, 0, -4, 12}, {0, 0, 0, 0, 0.69314718055994529, kNan, kNan}}},
+      // JAX differs in this.
       // The lesser one beside an infinity has no part; JAX has e.
       {"logaddexp",
        [](const Arrays& v) { return logaddexp(v[0], v[1]); },
