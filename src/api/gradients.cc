@@ -28,10 +28,8 @@ using trace::ArrayRef;
 struct LinearMap {
   ProgramRef program;  // inputs: the residuals, then what is floating of the argument
   std::vector<Array> residuals;
-  std::vector<const ir::Type*> in;   // of the argument's leaves; null: not floating, not an input
-  std::vector<const ir::Type*> out;  // of the result's leaves
-  std::vector<bool> has;             // per leaf of the result: whether the program returns it
-  const char* name;                  // of the function, in messages
+  std::vector<const ir::Type*> in;  // of the argument's leaves; null: not floating, not an input
+  const char* name;                 // of the function, in messages
   mutable trace::KeptCompilation compiled = {};
 };
 
@@ -117,25 +115,30 @@ void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir:
   }
 }
 
-// The linear part as a map, or its transpose, which has no residuals yet.
+// The linear part as a map, or its transpose, which has no residuals yet. What has no tangent, or
+// cotangent, is a zero of its program.
 std::shared_ptr<LinearMap> MapOf(const Traced& t, Linear& l, Call call, bool reverse) {
   auto map = std::make_shared<LinearMap>();
   map->name = call.name;
   std::vector<const ir::Type*> ins, outs;
   for (const ArrayRef& a : t.inputs) ins.push_back(a->type());
   for (ir::ValueId v : t.program.outputs) outs.push_back(t.program.type(v));
-  for (size_t i = 0; i < ins.size(); ++i) {
-    const ir::Type* type = reverse ? ops::CotangentType(ins[i]) : ins[i];
-    if (reverse) map->out.push_back(type), map->has.push_back(t.active[i]);
-    if (!reverse) map->in.push_back(t.active[i] ? type : nullptr);
+  std::vector<bool> has_in = t.active, has_out = l.has;
+  ir::Program program = std::move(l.linear);
+  if (reverse) {
+    std::swap(ins, outs);
+    std::swap(has_in, has_out);
+    for (std::vector<const ir::Type*>* types : {&ins, &outs})
+      for (const ir::Type*& type : *types) type = ops::CotangentType(type);
+    program = transforms::MakeTranspose(program, l.residuals);
   }
-  for (size_t i = 0; i < outs.size(); ++i) {
-    const ir::Type* type = reverse ? ops::CotangentType(outs[i]) : outs[i];
-    if (reverse) map->in.push_back(l.has[i] ? type : nullptr);
-    if (!reverse) map->out.push_back(type), map->has.push_back(l.has[i]);
-  }
-  map->program =
-      Shared(reverse ? transforms::MakeTranspose(l.linear, l.residuals) : std::move(l.linear));
+  for (size_t i = 0; i < ins.size(); ++i) map->in.push_back(has_in[i] ? ins[i] : nullptr);
+  std::vector<ir::ValueId> outputs;
+  ir::Builder builder(program, call.loc);
+  for (size_t i = 0, next = 0; i < outs.size(); ++i)
+    outputs.push_back(has_out[i] ? program.outputs[next++] : ops::Zeros(builder, outs[i]));
+  program.outputs = std::move(outputs);
+  map->program = Shared(std::move(program));
   return map;
 }
 
@@ -177,12 +180,7 @@ std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
   const api::Call call{map.name, loc};
   std::vector<ArrayRef> inputs = api::RefsOf(map.residuals, call);
   api::AddTangents(api::RefsOf(argument, call), map.in, inputs, call);
-  const std::vector<Array> made =
-      trace::CallProgram(map.program, inputs, call.name, loc, &map.compiled);
-  std::vector<Array> out;
-  for (size_t i = 0, next = 0; i < map.out.size(); ++i)
-    out.push_back(map.has[i] ? made[next++] : api::FilledWith(0, map.out[i], call));
-  return out;
+  return trace::CallProgram(map.program, inputs, call.name, loc, &map.compiled);
 }
 
 const void* SharedKey(const void* transform, const void* function) {
