@@ -31,7 +31,8 @@ int main() {
   //    are done, and leaves alone those that are.
   auto collatz = [](Array n) {
     auto next = [](std::pair<Array, Array> s) {
-      return std::pair(where(s.first % 2 == 0, floor_divide(s.first, 2), s.first * 3 + 1), s.second + 1);
+      return std::pair(where(s.first % 2 == 0, floor_divide(s.first, 2), s.first * 3 + 1),
+                       s.second + 1);
     };
     return while_loop([](std::pair<Array, Array> s) { return s.first != 1; }, next,
                       std::pair(n, Array(0)))

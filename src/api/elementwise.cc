@@ -409,7 +409,8 @@ Array integer_pow(Operand x, int64_t n, Loc loc) {
   const auto rule = [&](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
     const auto& [v] = primals;
     const auto& [dv] = tangents;
-    Array slope = mul(reciprocal(Power(v, 1 - n, loc), loc), Operand(n, loc), {}, loc);
+    Array slope =
+        mul(reciprocal(Power(v, 1 - n, loc), loc), Operand(static_cast<double>(n), loc), {}, loc);
     return std::pair(f(v), mul(dv, slope, {}, loc));
   };
   return custom_jvp(f, rule, loc)(base, loc);

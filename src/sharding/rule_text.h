@@ -23,8 +23,9 @@ std::optional<Problem> VerifyRule(const DimMap& map, const Shapes& operands, con
 // Reads `b h, h k -> b k`: the factors of each dim by names, with `(a b)` for a dim made of two,
 // and `_` or `1` for a dim of size 1. Factors of operands alone are summed over; what else holds
 // for a factor follows: `b h -> b reduction=max{h}` (or min, prod, and, or),
-// `need_replication={h}`, `permutation={h}`, `blocked_propagation={h}`. Arrays that begin with `...`
-// have any number of dims in front, the same for all of them. Sizes are those of the shapes. Throws RuntimeError with the column of what is wrong.
+// `need_replication={h}`, `permutation={h}`, `blocked_propagation={h}`. Arrays that begin with
+// `...` have any number of dims in front, the same for all of them. Sizes are those of the shapes.
+// Throws RuntimeError with the column of what is wrong.
 DimMap ParseEinsumRule(std::string_view text, const Shapes& operands, const Shapes& results,
                        Loc loc);
 // Returns the shapes that such a rule gives the results. Throws as well if a result has a factor
