@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "ops/reference_values.h"
 #include "tessera/lookup.h"
 
@@ -168,7 +169,7 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
   Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
   const ir::Shape& shape = ShapeOf(a);
   const int64_t d = api::NormalDim(dim, static_cast<int64_t>(shape.size()), call);
-  i = api::FromEnd(i, shape[static_cast<size_t>(d)], call);
+  i = api::FromEnd(i, base::At(shape, d), call);
   const int64_t queries = api::TypeOf(i)->rank();
   ir::Shape result = shape;
   result.erase(result.begin() + d);

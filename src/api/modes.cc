@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api/specs.h"
+#include "base/at.h"
 #include "trace/scopes.h"
 
 namespace tessera {
@@ -46,8 +47,7 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
   auto hide = [&](sharding::AxisList& axes) {
     axes.erase(std::remove_if(axes.begin(), axes.end(),
                               [&](sharding::AxisRef a) {
-                                return mesh->axes()[static_cast<size_t>(a.axis)].mode !=
-                                       AxisMode::Explicit;
+                                return base::At(mesh->axes(), a.axis).mode != AxisMode::Explicit;
                               }),
                axes.end());
   };

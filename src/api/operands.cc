@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "compile/concrete.h"
 #include "compile/executor.h"
@@ -277,7 +278,7 @@ namespace {
 // Axes of size 1 shard nothing, but they are named all the same.
 void CheckExplicit(const PartitionSpec& spec, const sharding::MeshDef& mesh, Call call) {
   auto check = [&](const std::string& name) {
-    AxisMode mode = mesh.axes()[static_cast<size_t>(mesh.Find(name))].mode;
+    AxisMode mode = base::At(mesh.axes(), mesh.Find(name)).mode;
     if (mode == AxisMode::Explicit) return;
     std::vector<std::string> notes = {"spec: " + spec.text()};
     if (mode == AxisMode::Auto)
@@ -314,7 +315,7 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
       if (!sharding::IsWhole(*mesh, a))
         FailSharding(call, 2,
                      fmt::format("a part of axis \"{}\" cannot be in a type",
-                                 mesh->axes()[static_cast<size_t>(a.axis)].name),
+                                 base::At(mesh->axes(), a.axis).name),
                      {"spec: " + spec->text()});
   };
   for (const sharding::DimAxes& d : r.sharding.dims) {

@@ -58,6 +58,10 @@ inline X Equal(X x, X y) { return Apply(plan::ScalarOp::kEq, {x, y}); }
 inline X Less(X x, X y) { return Apply(plan::ScalarOp::kLt, {x, y}); }
 inline X And(X x, X y) { return Apply(plan::ScalarOp::kAnd, {x, y}); }
 
+// Returns x with its elements `by` places on along the dim (back if negative), and `fill` where no
+// element comes.
+X Shifted(X x, int64_t dim, int64_t by, double fill);
+
 // Returns `yes` where the condition, a bool, is true, and `no` elsewhere.
 X Where(X condition, X yes, X no);
 

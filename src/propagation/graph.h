@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/at.h"
 #include "base/boxed.h"
 #include "sharding/dim_map.h"
 #include "tessera/propagation.h"
@@ -182,8 +183,8 @@ struct Result {
 
   // Nothing if the value has no sharding.
   const TensorSharding* sharding(ValueId v) const {
-    int32_t i = of_value[static_cast<size_t>(v)];
-    return i == 0 ? nullptr : &shardings[static_cast<size_t>(i)];
+    int32_t i = base::At(of_value, v);
+    return i == 0 ? nullptr : &base::At(shardings, i);
   }
 };
 

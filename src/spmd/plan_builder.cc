@@ -268,16 +268,16 @@ class PlanBuilder {
     copy.out_offsets.assign(devices, 0);
     if (!fresh.empty()) copy.skip.assign(devices, false);
     for (int64_t i = 0; i < mesh.size(); ++i) {
-      auto device = static_cast<size_t>(mesh.Device(i));
+      auto device = mesh.Device(i);
       for (size_t d = 0; d < in_shape.size(); ++d) {
         int64_t begin = sharding::ShardIndex(mesh, to.dims[d].axes, i) * out_shape[d] -
                         sharding::ShardIndex(mesh, from.dims[d].axes, i) * in_shape[d];
         if (begin >= 0)
-          copy.in_offsets[device] += begin * copy.in_strides[d];
+          base::At(copy.in_offsets, device) += begin * copy.in_strides[d];
         else
-          copy.out_offsets[device] -= begin * copy.out_strides[d];
+          base::At(copy.out_offsets, device) -= begin * copy.out_strides[d];
       }
-      if (!fresh.empty()) copy.skip[device] = sharding::ShardIndex(mesh, fresh, i) != 0;
+      if (!fresh.empty()) base::At(copy.skip, device) = sharding::ShardIndex(mesh, fresh, i) != 0;
     }
     copy.fill = (sums && !to.unreduced.empty() && to.unreduced != from.unreduced) ||
                 program().type(out)->elements() > program().type(in)->elements();

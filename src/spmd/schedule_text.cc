@@ -80,10 +80,10 @@ class Printer {
       else
         Single(scope, item, indent);
       for (size_t r = 0; r < item.regions.size(); ++r) {
-        const auto at = static_cast<size_t>(item.instructions[0]);
+        const auto at = item.instructions[0];
         out_ += fmt::format("{}  region {}\n", indent, r);
-        Items(*item.regions[r], *device.instructions[at].regions[r], numbers.regions[at][r],
-              indent + "    ");
+        Items(*item.regions[r], *base::At(device.instructions, at).regions[r],
+              base::At(numbers.regions, at)[r], indent + "    ");
       }
     }
     for (size_t v = 0; v < schedule.storage_of.size(); ++v)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/at.h"
 #include "base/defaults.h"
 #include "base/shape.h"
 #include "kernels/elements/scalar_elements.h"
@@ -145,7 +146,7 @@ bool Contains(const std::vector<int64_t>& v, int64_t x) {
 Dims Select(const Shape& shape, const std::vector<int64_t>& dims) {
   const std::vector<int64_t> strides = base::DenseStrides(shape);
   Dims out;
-  for (int64_t d : dims) out.Add(shape[static_cast<size_t>(d)], strides[static_cast<size_t>(d)]);
+  for (int64_t d : dims) out.Add(base::At(shape, d), base::At(strides, d));
   return out;
 }
 
