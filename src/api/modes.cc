@@ -46,7 +46,7 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
   s.mesh = mesh;
   auto hide = [&](sharding::AxisList& axes) {
     axes.erase(std::remove_if(axes.begin(), axes.end(),
-                              [&](sharding::AxisRef a) {
+                              [&](sharding::AxisPart a) {
                                 return base::At(mesh->axes(), a.axis).mode != AxisMode::Explicit;
                               }),
                axes.end());

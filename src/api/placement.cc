@@ -68,7 +68,7 @@ sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* typ
   sharding::Resolved r = sharding::Resolve(spec, mesh, type->rank());
   if (r.problem) api::FailSharding(call, 1, r.problem->reason, {"spec: " + spec.text()});
   auto check = [&](const sharding::AxisList& axes) {
-    for (sharding::AxisRef a : axes) {
+    for (sharding::AxisPart a : axes) {
       const MeshAxis& axis = base::At(mesh->axes(), a.axis);
       if (axis.mode == AxisMode::Auto) continue;
       api::FailSharding(call, 2,

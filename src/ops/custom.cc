@@ -10,7 +10,6 @@
 #include "ops/check.h"
 #include "plan/plan.h"
 #include "sharding/rule_text.h"
-#include "trace/scopes.h"
 
 namespace tessera::ops {
 namespace {
@@ -50,11 +49,10 @@ DimMap CustomDims(const ir::DimsCall& c) {
   return sharding::ParseEinsumRule(Of(c.op).rule, c.operands, c.results, Loc::Unknown());
 }
 
-// Kernels may use arrays. On all threads alike they do so outside of the scopes of whoever calls.
+// On all threads alike a kernel runs outside of the scopes of whoever calls.
 // C18: what a kernel throws, unless it is an error of an array function in it, comes nested in
 // ours.
 void CallKernel(const OpDefinition& definition, const KernelCall& call) {
-  trace::MeshDefScope mesh(nullptr);
   DefaultDtypes dtypes(i32, f32);
   auto fail = [&](const std::string& what) {
     std::throw_with_nested(RuntimeError(

@@ -11,7 +11,7 @@ namespace tessera::propagation {
 namespace {
 
 using engine::AxisList;
-using engine::AxisRef;
+using engine::AxisPart;
 using engine::TensorSharding;
 
 engine::Use CheckedUse(const Graph::Impl& impl, Use use, const std::string& where) {
@@ -35,7 +35,7 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const engine:
   for (size_t d = 0; d < outside.size(); ++d) {
     int64_t parts = 1;
     bool led = true;
-    for (AxisRef a : edge.outer->dims[d].axes) {
+    for (AxisPart a : edge.outer->dims[d].axes) {
       if (!sharding::OverlapsAny(edge.manual, a)) {
         led = false;
         continue;
@@ -57,7 +57,7 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const engine:
 // Which way an edge crosses the border of a manual region, and the axes that it hides.
 void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
                const std::string& where) {
-  const engine::Graph& graph = impl.graph;
+  const engine::FlatGraph& graph = impl.graph;
   const engine::Op& source = base::At(graph.ops, edge.sources[0].op);
   int32_t from = source.region, to = base::At(graph.values, owner).region;
   edge.inward = base::At(graph.regions, to).parent == from;
@@ -70,7 +70,8 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
          around = static_cast<size_t>(edge.inward ? from : to);
   edge.manual = Difference(impl.manual[inner], impl.manual[around]);
   const engine::Shape &source_shape =
-      base::At(graph.values, base::At(source.operands, edge.sources[0].index)).shape,
+                          base::At(graph.values, base::At(source.operands, edge.sources[0].index))
+                              .shape,
                       &owner_shape = base::At(graph.values, owner).shape;
   CheckOuter(impl, edge, edge.inward ? owner_shape : source_shape,
              edge.inward ? source_shape : owner_shape, where);
@@ -79,7 +80,7 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
   for (const sharding::DimAxes& d : edge.outer->dims)
     named.insert(named.end(), d.axes.begin(), d.axes.end());
   named.insert(named.end(), edge.outer->replicated.begin(), edge.outer->replicated.end());
-  for (AxisRef a : Difference(edge.manual, named)) edge.outer->replicated.push_back(a);
+  for (AxisPart a : Difference(edge.manual, named)) edge.outer->replicated.push_back(a);
   SortAndMerge(edge.outer->replicated);
 }
 
@@ -95,7 +96,7 @@ RegionId Graph::region(OpId op, std::vector<std::string> manual, Loc loc) {
   for (const std::string& name : manual) {
     int axis = impl_->mesh->Find(name);
     if (axis < 0) Refuse("region", 25, where, fmt::format("unknown axis name: \"{}\"", name));
-    AxisRef a = sharding::WholeAxis(*impl_->mesh, axis);
+    AxisPart a = sharding::WholeAxis(*impl_->mesh, axis);
     if (sharding::OverlapsAny(axes, a))
       Refuse("region", 26, where, fmt::format("\"{}\" is already manual", name));
     if (a.size > 1) axes.push_back(a);

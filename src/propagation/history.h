@@ -9,13 +9,13 @@
 namespace tessera::propagation::engine {
 
 // Whether axis a, or an axis that it is a part of, is in the list.
-bool Holds(const AxisList& axes, AxisRef a);
+bool Holds(const AxisList& axes, AxisPart a);
 
 class History {
  public:
   explicit History(const Result& result);
 
-  const Graph& graph() const { return graph_; }
+  const FlatGraph& graph() const { return graph_; }
   const Op& op(OpId i) const { return base::At(graph_.ops, i); }
   const DimMap& MapOf(OpId i) const { return base::At(graph_.rules, op(i).rule).map; }
   // The value whose sharding stands for v's, and the op that makes that one; -1: none.
@@ -32,13 +32,13 @@ class History {
   // What v had before event number `time`; null: nothing.
   const TensorSharding* At(ValueId v, size_t time) const;
   // The event before `time` that gave dim d of v axis a; nothing if it was given from the start.
-  std::optional<size_t> Gained(ValueId v, size_t d, AxisRef a, size_t time) const;
+  std::optional<size_t> Gained(ValueId v, size_t d, AxisPart a, size_t time) const;
   const Event& event(size_t e) const { return result_.events[e]; }
   size_t now() const { return result_.events.size(); }
 
  private:
   const Result& result_;
-  const Graph& graph_;
+  const FlatGraph& graph_;
   std::vector<ValueId> owner_;
   std::vector<OpId> maker_;
   std::vector<std::vector<OpId>> around_;

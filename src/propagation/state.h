@@ -46,9 +46,9 @@ class WorkList {
 
 class State {
  public:
-  State(Graph& graph, bool record);
+  State(FlatGraph& graph, bool record);
 
-  const Graph& graph() const { return graph_; }
+  const FlatGraph& graph() const { return graph_; }
   Shardings& shardings() { return shardings_; }
   // The value whose sharding stands for v's: an edge's targets have that of its owner.
   ValueId Owner(ValueId v) const { return base::At(owner_, v); }
@@ -84,7 +84,7 @@ class State {
   void CountUses();
   void ListUsers();
 
-  const Graph& graph_;
+  const FlatGraph& graph_;
   Shardings shardings_;
   std::vector<ShardingId> sharding_;
   std::vector<Return> returns_;
