@@ -121,10 +121,10 @@ Call Parse(int argc, char** argv) {
   return call;
 }
 
-// Writes what the function prints. Throws if it did not get there, as on a full disk.
+// Writes what the function prints. Throws if it did not get there, as on a full disk or where `out`
+// could not be opened, for the reason in errno.
 void Write(std::ostream& out, const std::string& name,
            const std::function<void(std::ostream&)>& print) {
-  errno = 0;
   print(out);
   if (out.flush()) return;
   std::string why = std::generic_category().message(errno);
