@@ -133,6 +133,7 @@ void CheckCarry(const Loop& loop) {
 // Returns the trace of a region on parameters of these types. It knows the traces around it.
 TracedFunction TraceRegion(const std::vector<const Type*>& types, const Body& f, Call call) {
   std::vector<trace::Parameter> parameters;
+  parameters.reserve(types.size());
   for (const Type* type : types) parameters.push_back({type, call.loc});
   return trace::TraceFunction(parameters, f, call.name, call.loc, trace::CurrentTrace());
 }
@@ -169,6 +170,7 @@ void TraceLoop(Loop& loop, const OnLeaves& body) {
 
 std::vector<ir::RegionPtr> Shared(std::vector<TracedFunction>& regions) {
   std::vector<ir::RegionPtr> out;
+  out.reserve(regions.size());
   for (TracedFunction& r : regions)
     out.push_back(std::make_shared<const ir::Program>(std::move(r.program)));
   return out;
@@ -419,6 +421,7 @@ Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRe
   for (const Array& a : arguments) types.push_back(trace::Use(a, call.name, call.loc)->type());
   if (branches.empty()) Refuse(call, kTree, "there is no branch to choose from", {}, {});
   std::vector<TracedFunction> regions;
+  regions.reserve(branches.size());
   for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call));
   CheckBranches(call, regions);
   Result result{{}, regions[0].tree};
