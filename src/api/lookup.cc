@@ -177,7 +177,7 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
   ops::GatherParams p;
   for (int64_t r = 0; r < static_cast<int64_t>(result.size()); ++r)
     if (r < d || r >= d + queries) p.windows.push_back(r);
-  p.dropped = p.starts = {{d}};
+  p.dropped = p.starts = {d};
   p.fill.bits = api::FillBits(std::nullopt, api::TypeOf(a)->dtype(), call);
   return api::Gather(a, api::AsVectors(i, call), std::move(p), result, options.out_sharding, call);
 }

@@ -100,6 +100,7 @@ Result AutoAxes::Call(const FunctionCall& function) const {
   {
     trace::MeshDefScope scope(inner);
     std::vector<Array> inside;
+    inside.reserve(arguments.size());
     for (const Array& x : arguments) inside.push_back(api::Under(x, inner, call));
     result = function.body(inside);
   }

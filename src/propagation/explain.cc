@@ -21,8 +21,8 @@ struct Edit {
   static constexpr int32_t kOpen = -1;
   ValueId value;
   size_t dim;
-  int32_t priority;  // kOpen: the dim is open instead
-  friend auto operator<=>(const Edit&, const Edit&) = default;
+  int32_t priority;                                             // kOpen: the dim is open instead
+  friend auto operator<=>(const Edit&, const Edit&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // What would come of edits: propagation is run again, once for equal edits. So many explanations of
@@ -253,11 +253,11 @@ class Explainer::Impl {
   std::string Stage(const Event& event) const {
     std::string out;
     auto add = [&](const std::string& word) { out += (out.empty() ? "" : ", ") + word; };
-    auto round = static_cast<size_t>(event.round);
+    const int round = event.round;
     if (event.strategy == propagation::Stage::kBasic)
       add("basic");
-    else if (round < names_.rounds.size())
-      add(fmt::format("round {}: {}", round + 1, names_.rounds[round]));
+    else if (round >= 0 && round < std::ssize(names_.rounds))
+      add(fmt::format("round {}: {}", round + 1, base::At(names_.rounds, round)));
     if (event.priority > 0) add(fmt::format("priority {}", event.priority));
     return out.empty() ? "" : " (" + out + ")";
   }
@@ -299,6 +299,7 @@ class Explainer::Impl {
     if (op.kind == Op::kEdge && base::At(history_.graph().edges, op.edge).outer) return;
     std::vector<ValueId> tensors = history_.Tensors(i);
     std::vector<const TensorSharding*> shardings;
+    shardings.reserve(tensors.size());
     for (ValueId t : tensors) shardings.push_back(result_.sharding(t));
     const DimMap& map = history_.MapOf(i);
     Projection p = Project(map, shardings);
@@ -444,6 +445,7 @@ class Explainer::Impl {
   std::string Flip(ValueId v, size_t d, const MeshDef& mesh, AxisPart x, std::vector<Path> winners,
                    const Path& loser) const {
     std::vector<std::vector<Path>> trials;
+    trials.reserve(winners.size() + 1);
     for (const Path& w : winners) trials.push_back({w});
     if (winners.size() > 1) trials.push_back(std::move(winners));
     for (const std::vector<Path>& trial : trials) {
