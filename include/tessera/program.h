@@ -120,13 +120,13 @@ enum class CommRule : uint8_t { kAllow, kForbidImplied, kForbid };
 struct CommLimits {
   CommRule rule = CommRule::kAllow;
   std::vector<CommKind> kinds = {};  // that the rule is about; empty: all
-  AxisNames axes = {};               // that the rule is about; empty: all
+  AxisNames axes = {};               // of the mesh, that the rule is about; empty: all
   int64_t bytes = -1;                // most that may leave a device in one program; -1: any
   bool warn_only = false;            // print to stderr instead of throwing
 };
 
 // Scope: limits that every program built inside must keep, or ShardingError names all violations.
-// Nested scopes all hold.
+// Nested scopes all hold. A program whose mesh lacks an axis of the limits is refused.
 class [[nodiscard]] CommPolicy {
  public:
   explicit CommPolicy(CommLimits limits);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "api/operands.h"
+#include "base/at.h"
 
 namespace tessera {
 namespace {
@@ -39,7 +40,7 @@ Array moveaxis(Operand x, Dims source, Dims destination, Loc loc) {
                    fmt::format("the source names {} dims, but the destination names {}",
                                from.size(), to.size()));
   std::vector<int64_t> order(static_cast<size_t>(Rank(a)), -1);
-  for (size_t i = 0; i < to.size(); ++i) order[static_cast<size_t>(to[i])] = from[i];
+  for (size_t i = 0; i < to.size(); ++i) base::At(order, to[i]) = from[i];
   int64_t next = 0;
   for (int64_t& d : order) {
     if (d >= 0) continue;
@@ -52,11 +53,11 @@ Array moveaxis(Operand x, Dims source, Dims destination, Loc loc) {
 Array swapaxes(Operand x, int dim1, int dim2, Loc loc) {
   Call call{"swapaxes", loc};
   Array a = api::ToArray(x, call);
-  auto d1 = static_cast<size_t>(api::NormalDim(dim1, Rank(a), call));
-  auto d2 = static_cast<size_t>(api::NormalDim(dim2, Rank(a), call));
+  int64_t d1 = api::NormalDim(dim1, Rank(a), call);
+  int64_t d2 = api::NormalDim(dim2, Rank(a), call);
   std::vector<int64_t> order(static_cast<size_t>(Rank(a)));
   std::iota(order.begin(), order.end(), 0);
-  std::swap(order[d1], order[d2]);
+  std::swap(base::At(order, d1), base::At(order, d2));
   return InOrder(a, order, call);
 }
 
@@ -85,9 +86,9 @@ Array append(Operand x, Operand values, int dim, Loc loc) {
 std::vector<Array> unstack(Operand x, int dim, Loc loc) {
   Call call{"unstack", loc};
   Array a = api::ToArray(x, call);
-  auto d = static_cast<size_t>(api::NormalDim(dim, Rank(a), call));
+  int64_t d = api::NormalDim(dim, Rank(a), call);
   std::vector<Array> parts =
-      split(a, std::vector<int64_t>(static_cast<size_t>(ShapeOf(a)[d]), 1), dim, loc);
+      split(a, std::vector<int64_t>(static_cast<size_t>(base::At(ShapeOf(a), d)), 1), dim, loc);
   for (Array& part : parts) part = squeeze(part, dim, loc);
   return parts;
 }
@@ -98,9 +99,9 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
   if (options.n < 0)
     api::FailShape(call, 17, fmt::format("differences cannot be taken {} times", options.n));
   if (options.n == 0) return a;
-  auto d = static_cast<size_t>(api::NormalDim(dim, Rank(a), call));
+  int64_t d = api::NormalDim(dim, Rank(a), call);
   ir::Shape row = ShapeOf(a);
-  row[d] = 1;
+  base::At(row, d) = 1;
   std::vector<Array> parts;
   for (const Array& part : {options.prepend, a, options.append}) {
     if (!part.is_given()) continue;
@@ -110,8 +111,8 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
   if (parts.size() > 1) a = concatenate(parts, dim, loc);
   for (int64_t i = 0; i < options.n; ++i) {
     ir::Shape starts(ShapeOf(a).size(), 0), limits = ShapeOf(a), first(starts), last = limits;
-    starts[d] = std::min<int64_t>(1, limits[d]);
-    last[d] = std::max<int64_t>(0, limits[d] - 1);
+    base::At(starts, d) = std::min<int64_t>(1, base::At(limits, d));
+    base::At(last, d) = std::max<int64_t>(0, base::At(limits, d) - 1);
     Array behind = slice(a, starts, limits, {}, loc), before = slice(a, first, last, {}, loc);
     bool bools = api::TypeOf(a)->dtype().is_bool();
     a = bools ? ne(behind, before, {}, loc) : sub(behind, before, {}, loc);

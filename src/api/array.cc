@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "api/operands.h"
+#include "base/at.h"
 #include "base/defaults.h"
 #include "base/error.h"
 #include "base/shape.h"
@@ -68,8 +69,7 @@ const std::vector<int64_t>& Array::shape(Loc loc) const {
 }
 int64_t Array::shape(int dim, Loc loc) const {
   const ir::Shape& s = shape(loc);
-  return s[static_cast<size_t>(
-      api::NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}))];
+  return base::At(s, api::NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}));
 }
 DType Array::dtype(Loc loc) const { return TypeOf(*this, "dtype", loc)->dtype(); }
 int Array::rank(Loc loc) const { return TypeOf(*this, "rank", loc)->rank(); }

@@ -41,7 +41,7 @@ void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
   const sharding::TensorSharding& s = resolved.sharding;
   sharding::TensorSharding open = s;
   open.dims[0].axes.clear();
-  for (const sharding::AxisRef& a : s.dims[0].axes) {
+  for (const sharding::AxisPart& a : s.dims[0].axes) {
     const bool is_auto = mesh->axes()[static_cast<size_t>(a.axis)].mode == AxisMode::Auto;
     (is_auto ? open.dims[0].axes : dim.axes).push_back(a);
   }
@@ -105,7 +105,7 @@ void CheckUnmapped(const ir::Type* type, const ir::MappedDim& dim, const std::st
                    Call call, const std::vector<std::string>& notes) {
   const sharding::TensorSharding& s = type->sharding();
   for (const sharding::DimAxes& d : s.dims)
-    for (const sharding::AxisRef& a : d.axes)
+    for (const sharding::AxisPart& a : d.axes)
       if (sharding::OverlapsAny(dim.axes, a))
         FailSharding(call, 15,
                      fmt::format("{} is not mapped, but {} lies over {}, as the mapped dim does",

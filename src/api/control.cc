@@ -382,6 +382,7 @@ Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRe
   for (const Array& a : arguments) types.push_back(trace::Use(a, call.name, call.loc)->type());
   if (branches.empty()) Refuse(call, kTree, "there is no branch to choose from", {}, {});
   std::vector<TracedFunction> regions;
+  regions.reserve(branches.size());
   for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call));
   CheckBranches(call, regions);
   Result result{{}, regions[0].tree};

@@ -112,6 +112,12 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
   double count =
       std::max(0.0, std::ceil((stop.as_double() - start.as_double()) / step.as_double()));
   if (!(count < 1e15)) api::FailShape(call, 2, "the range has no end");
+  const double last = start.as_double() + (count - 1) * step.as_double();
+  for (double end : {start.as_double(), last})
+    if (count > 0 && t.is_integer() && !api::FitsInteger(std::trunc(end), t))
+      api::FailDType(call, 16,
+                     fmt::format("the range from {} to {} does not fit into {}", start.as_double(),
+                                 last, t.name()));
   // Counted in the result's dtype, or in the default float where the numbers are floats.
   DType work = floats && !t.is_floating() ? base::DefaultFloat()
                : t.is_bool()              ? base::DefaultInt()

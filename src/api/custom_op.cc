@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <utility>
 
 #include "api/operands.h"
 #include "base/error.h"
@@ -59,6 +60,11 @@ CustomOp register_op(OpDefinition definition, Loc loc) {
   if (definition.samples.empty())
     api::FailShape(call, 6, "the op has no .samples, so its rule cannot be checked",
                    {"name the dtypes of operands to try, such as .samples = {f32}"});
+  // Kernels may use arrays. On all threads alike they do so outside of the meshes of whoever calls.
+  definition.kernel = [kernel = std::move(definition.kernel)](const KernelCall& call) {
+    trace::MeshDefScope mesh(nullptr);
+    kernel(call);
+  };
   std::unique_ptr<ops::CustomDef> def = ops::MakeCustom(std::move(definition));
   std::string difference = ops::CheckRule(*def, loc);
   if (!difference.empty())

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "ops/params.h"
 #include "sharding/explicit_rule.h"
 
@@ -62,7 +63,7 @@ std::optional<PartitionSpec> Permuted(const std::optional<PartitionSpec>& spec,
   std::vector<DimSharding> dims(order.size());
   for (size_t d = 0; d < order.size(); ++d)
     if (static_cast<size_t>(order[d]) < spec->dims().size())
-      dims[d] = spec->dims()[static_cast<size_t>(order[d])];
+      dims[d] = base::At(spec->dims(), order[d]);
   for (size_t d = order.size(); d < spec->dims().size(); ++d) dims.push_back(spec->dims()[d]);
   PartitionSpec out(std::move(dims));
   if (!spec->unreduced_axes().empty())
@@ -92,8 +93,7 @@ std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {
 
 std::vector<int64_t> Inverse(const std::vector<int64_t>& perm) {
   std::vector<int64_t> inverse(perm.size());
-  for (size_t d = 0; d < perm.size(); ++d)
-    inverse[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
+  for (size_t d = 0; d < perm.size(); ++d) base::At(inverse, perm[d]) = static_cast<int64_t>(d);
   return inverse;
 }
 
@@ -110,8 +110,8 @@ BatchDims AlignBatch(const Array& x, const Array& y, int64_t bx, int64_t by, Cal
   out.count = std::max(bx, by);
   for (int64_t d = 0; d < out.count; ++d) {
     int64_t dx = d - (out.count - bx), dy = d - (out.count - by);
-    int64_t nx = dx >= 0 ? ShapeOf(x)[static_cast<size_t>(dx)] : 0,
-            ny = dy >= 0 ? ShapeOf(y)[static_cast<size_t>(dy)] : 0;
+    int64_t nx = dx >= 0 ? base::At(ShapeOf(x), dx) : 0,
+            ny = dy >= 0 ? base::At(ShapeOf(y), dy) : 0;
     if (dx >= 0 && dy >= 0 && nx == ny) {
       out.shared.emplace_back(dx, dy);
       out.from_both.push_back(d);
@@ -136,8 +136,7 @@ void DropDims(Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& 
   if (gone.empty()) return;
   ir::Shape shape;
   for (int64_t d = 0; d < Rank(m); ++d)
-    if (!std::count(gone.begin(), gone.end(), d))
-      shape.push_back(ShapeOf(m)[static_cast<size_t>(d)]);
+    if (!std::count(gone.begin(), gone.end(), d)) shape.push_back(base::At(ShapeOf(m), d));
   auto shift = [&](int64_t& d) {
     d -= std::count_if(gone.begin(), gone.end(), [&](int64_t g) { return g < d; });
   };
@@ -169,12 +168,11 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
     api::FailShape(call, 17, "a scalar is not a matrix: write a * b");
   bool vector_x = Rank(x) == 1, vector_y = Rank(y) == 1;
   int64_t kx = Rank(x) - 1, ky = vector_y ? 0 : Rank(y) - 2;
-  if (ShapeOf(x)[static_cast<size_t>(kx)] != ShapeOf(y)[static_cast<size_t>(ky)])
-    api::FailShape(
-        call, 18,
-        fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
-                    api::TypeOf(x)->text(), api::TypeOf(y)->text(),
-                    ShapeOf(x)[static_cast<size_t>(kx)], ShapeOf(y)[static_cast<size_t>(ky)]));
+  if (base::At(ShapeOf(x), kx) != base::At(ShapeOf(y), ky))
+    api::FailShape(call, 18,
+                   fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
+                               api::TypeOf(x)->text(), api::TypeOf(y)->text(),
+                               base::At(ShapeOf(x), kx), base::At(ShapeOf(y), ky)));
   DotDims dims{{kx}, {ky}, {}, {}};
   BatchDims batch = AlignBatch(x, y, vector_x ? 0 : Rank(x) - 2, vector_y ? 0 : Rank(y) - 2, call);
   for (auto [dx, dy] : batch.shared) {

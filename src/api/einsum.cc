@@ -130,6 +130,7 @@ class Einsum {
   Einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options, Call call)
       : options_(std::move(options)), call_(call) {
     std::vector<ir::Shape> shapes;
+    shapes.reserve(operands.size());
     for (const Array& x : operands)
       shapes.push_back(trace::Use(x, call.name, call.loc)->type()->shape());
     Subscripts parsed = Parser(subscripts, shapes, call).Take();

@@ -5,6 +5,7 @@
 
 #include "api/edits.h"
 #include "api/operands.h"
+#include "base/at.h"
 #include "base/defaults.h"
 #include "ops/params.h"
 
@@ -66,14 +67,13 @@ Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
   DType index = api::TypeOf(a)->dtype();
   int64_t rank = api::TypeOf(a)->rank() + 1, d = api::NormalDim(options.dim, rank, call);
   ir::Shape line(static_cast<size_t>(rank), 1), column = ShapeOf(a);
-  line[static_cast<size_t>(d)] = n;
+  base::At(line, d) = n;
   column.insert(column.begin() + d, 1);
   ir::ShapeAndDType counting{line, index};
   std::optional<PartitionSpec> along;
   if (options.out_sharding) {
     std::vector<DimSharding> dims(static_cast<size_t>(d) + 1);
-    if (options.out_sharding->rank() > d)
-      dims.back() = options.out_sharding->dims()[static_cast<size_t>(d)];
+    if (options.out_sharding->rank() > d) dims.back() = base::At(options.out_sharding->dims(), d);
     along = PartitionSpec(std::move(dims));
   }
   Array classes =

@@ -5,6 +5,7 @@
 
 #include "api/edits.h"
 #include "api/lookup.h"
+#include "base/at.h"
 #include "base/defaults.h"
 #include "base/error.h"
 #include "tessera/lookup.h"
@@ -411,7 +412,7 @@ Places PlacesOf(const ParsedIndex& index, const ir::Shape& shape,
   for (size_t k = 0; k < index.entries.size(); ++k) {
     const Entry& e = index.entries[k];
     if (!e.has_dim()) continue;
-    const int64_t size = shape[static_cast<size_t>(++d)];
+    const int64_t size = base::At(shape, ++d);
     const bool along = e.kind == Entry::kSlice && e.neighbours();
     if (along && e.piece.size() == size) continue;
     if (!along) p.dropped.push_back(d);

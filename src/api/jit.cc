@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/specs.h"
+#include "base/at.h"
 #include "compile/lower.h"
 #include "propagation/graph.h"
 #include "tessera/transforms.h"
@@ -19,7 +20,7 @@ enum class JitSide : uint8_t { kIn, kOut };
 // What a spec says about the Auto axes of the mesh, or about the others.
 PartitionSpec PartOf(const PartitionSpec& spec, const sharding::MeshDef* mesh, bool of_auto) {
   auto wanted = [&](const std::string& name) {
-    bool is_auto = mesh->axes()[static_cast<size_t>(mesh->Find(name))].mode == AxisMode::Auto;
+    bool is_auto = base::At(mesh->axes(), mesh->Find(name)).mode == AxisMode::Auto;
     return is_auto == of_auto;
   };
   auto only = [&](std::vector<AxisRef> axes) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "ops/reference_values.h"
 #include "tessera/lookup.h"
 
@@ -168,7 +169,7 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
   Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
   const ir::Shape& shape = ShapeOf(a);
   const int64_t d = api::NormalDim(dim, static_cast<int64_t>(shape.size()), call);
-  i = api::FromEnd(i, shape[static_cast<size_t>(d)], call);
+  i = api::FromEnd(i, base::At(shape, d), call);
   const int64_t queries = api::TypeOf(i)->rank();
   ir::Shape result = shape;
   result.erase(result.begin() + d);
@@ -176,7 +177,7 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
   ops::GatherParams p;
   for (int64_t r = 0; r < static_cast<int64_t>(result.size()); ++r)
     if (r < d || r >= d + queries) p.windows.push_back(r);
-  p.dropped = p.starts = {{d}};
+  p.dropped = p.starts = {d};
   p.fill.bits = api::FillBits(std::nullopt, api::TypeOf(a)->dtype(), call);
   return api::Gather(a, api::AsVectors(i, call), std::move(p), result, options.out_sharding, call);
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "api/operands.h"
+#include "base/at.h"
 #include "ops/params.h"
 
 namespace tessera {
@@ -38,7 +39,7 @@ Array Band(int64_t rows, int64_t columns, int64_t k, const TensorSharding& layou
   DType t = std::max(rows, columns) < int64_t{1} << 30 ? i32 : i64;
   auto index = [&](int64_t dim, const ir::Shape& shape) {
     TensorSharding own = layout;
-    own.dims[static_cast<size_t>(1 - dim)].axes.clear();
+    base::At(own.dims, 1 - dim).axes.clear();
     return Make(ops::kIota, ir::MakeParams(ops::IotaParams{{dim}}), {}, {shape, t}, own, call);
   };
   Array row = index(0, {rows, 1}), column = index(1, {1, columns});
@@ -53,14 +54,13 @@ Array ZeroLike(const Array& x, Call call) {
 
 // Returns x where its elements at dims d1 and d2 compare so with the k-th diagonal, else 0.
 Array Masked(const Array& x, int64_t d1, int64_t d2, int64_t k, Compare compare, Call call) {
-  auto i = static_cast<size_t>(d1), j = static_cast<size_t>(d2);
   const TensorSharding& s = api::TypeOf(x)->sharding();
   TensorSharding matrix = sharding::Replicated(s.mesh, 2);
   if (s.mesh) {
-    matrix.dims[0] = s.dims[i];
-    matrix.dims[1] = s.dims[j];
+    matrix.dims[0] = base::At(s.dims, d1);
+    matrix.dims[1] = base::At(s.dims, d2);
   }
-  Array mask = Band(ShapeOf(x)[i], ShapeOf(x)[j], k, matrix, compare, call);
+  Array mask = Band(base::At(ShapeOf(x), d1), base::At(ShapeOf(x), d2), k, matrix, compare, call);
   if (d1 > d2) mask = transpose(mask, All, call.loc);
   TensorSharding layout = s;
   layout.unreduced.clear();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api/specs.h"
+#include "base/at.h"
 #include "trace/scopes.h"
 
 namespace tessera {
@@ -45,9 +46,8 @@ Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
   s.mesh = mesh;
   auto hide = [&](sharding::AxisList& axes) {
     axes.erase(std::remove_if(axes.begin(), axes.end(),
-                              [&](sharding::AxisRef a) {
-                                return mesh->axes()[static_cast<size_t>(a.axis)].mode !=
-                                       AxisMode::Explicit;
+                              [&](sharding::AxisPart a) {
+                                return base::At(mesh->axes(), a.axis).mode != AxisMode::Explicit;
                               }),
                axes.end());
   };
@@ -100,6 +100,7 @@ Result AutoAxes::Call(const FunctionCall& function) const {
   {
     trace::MeshDefScope scope(inner);
     std::vector<Array> inside;
+    inside.reserve(arguments.size());
     for (const Array& x : arguments) inside.push_back(api::Under(x, inner, call));
     result = function.body(inside);
   }

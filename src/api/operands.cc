@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "compile/concrete.h"
 #include "compile/executor.h"
@@ -60,6 +61,11 @@ bool FitsInteger(const Scalar& s, DType t) {
 
 }  // namespace
 
+bool FitsInteger(double whole, DType t) {
+  const double past = std::ldexp(1, t.size() * 8 - (t.is_signed() ? 1 : 0));
+  return whole < past && whole >= (t.is_signed() ? -past : 0);
+}
+
 uint64_t ScalarBits(const Scalar& s, DType t, Call call) {
   ir::HostTensor element(t, {1});
   if (t.is_floating()) {
@@ -72,10 +78,15 @@ uint64_t ScalarBits(const Scalar& s, DType t, Call call) {
     if (s.kind() == Scalar::kFloat && s.as_double() != std::trunc(s.as_double()))
       FailDType(call, 16,
                 fmt::format("{} is not an integer, as {} needs", ScalarText(s), t.name()));
-    Scalar whole = s.kind() == Scalar::kFloat ? Scalar(static_cast<int64_t>(s.as_double())) : s;
-    if (!FitsInteger(whole, t))
+    const bool is_float = s.kind() == Scalar::kFloat;
+    if (is_float ? !FitsInteger(s.as_double(), t) : !FitsInteger(s, t))
       FailDType(call, 16, fmt::format("{} does not fit into {}", ScalarText(s), t.name()));
-    element.SetInt(0, whole.as_int());
+    if (!is_float)
+      element.SetInt(0, s.as_int());
+    else if (t == u64)
+      element.SetInt(0, static_cast<int64_t>(static_cast<uint64_t>(s.as_double())));
+    else
+      element.SetInt(0, static_cast<int64_t>(s.as_double()));
   }
   uint64_t bits = 0;
   std::memcpy(&bits, element.data.data(), element.data.size());
@@ -277,7 +288,7 @@ namespace {
 // Axes of size 1 shard nothing, but they are named all the same.
 void CheckExplicit(const PartitionSpec& spec, const sharding::MeshDef& mesh, Call call) {
   auto check = [&](const std::string& name) {
-    AxisMode mode = mesh.axes()[static_cast<size_t>(mesh.Find(name))].mode;
+    AxisMode mode = base::At(mesh.axes(), mesh.Find(name)).mode;
     if (mode == AxisMode::Explicit) return;
     std::vector<std::string> notes = {"spec: " + spec.text()};
     if (mode == AxisMode::Auto)
@@ -310,11 +321,11 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
   CheckExplicit(*spec, *mesh, call);
   bool open = false;
   auto check_whole = [&](const sharding::AxisList& axes) {
-    for (sharding::AxisRef a : axes)
+    for (sharding::AxisPart a : axes)
       if (!sharding::IsWhole(*mesh, a))
         FailSharding(call, 2,
                      fmt::format("a part of axis \"{}\" cannot be in a type",
-                                 mesh->axes()[static_cast<size_t>(a.axis)].name),
+                                 base::At(mesh->axes(), a.axis).name),
                      {"spec: " + spec->text()});
   };
   for (const sharding::DimAxes& d : r.sharding.dims) {

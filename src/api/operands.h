@@ -29,6 +29,9 @@ Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call);
 // Returns the arrays as operands written on this line.
 std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc);
 
+// Returns whether an integer dtype has the number, which is whole.
+bool FitsInteger(double whole, DType dtype);
+
 // Returns the number's bits as an element of `dtype`. Throws DTypeError if it does not fit.
 uint64_t ScalarBits(const Scalar& value, DType dtype, Call call);
 

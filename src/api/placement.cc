@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/operands.h"
+#include "base/at.h"
 #include "ir/move_params.h"
 
 namespace tessera {
@@ -16,8 +17,8 @@ Array ReshardTo(const Operand& x, const sharding::TensorSharding& s, Call call) 
   if (uneven >= 0)
     api::FailSharding(call, 7,
                       fmt::format("dim {} of size {} does not divide into {} shards", uneven,
-                                  from->shape()[static_cast<size_t>(uneven)],
-                                  sharding::SizeOf(s.dims[static_cast<size_t>(uneven)].axes)),
+                                  base::At(from->shape(), uneven),
+                                  sharding::SizeOf(base::At(s.dims, uneven).axes)),
                       {"operand: " + from->text(), "spec: " + sharding::ToSpec(s).text()});
   const sharding::TensorSharding& old = from->sharding();
   bool adds = !sharding::Difference(s.unreduced, old.unreduced).empty();
@@ -67,8 +68,8 @@ sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* typ
   sharding::Resolved r = sharding::Resolve(spec, mesh, type->rank());
   if (r.problem) api::FailSharding(call, 1, r.problem->reason, {"spec: " + spec.text()});
   auto check = [&](const sharding::AxisList& axes) {
-    for (sharding::AxisRef a : axes) {
-      const MeshAxis& axis = mesh->axes()[static_cast<size_t>(a.axis)];
+    for (sharding::AxisPart a : axes) {
+      const MeshAxis& axis = base::At(mesh->axes(), a.axis);
       if (axis.mode == AxisMode::Auto) continue;
       api::FailSharding(call, 2,
                         fmt::format("axis \"{}\" is {}: a constraint is for Auto axes", axis.name,
@@ -80,7 +81,7 @@ sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* typ
   check(r.sharding.unreduced);
   check(r.sharding.replicated);
   if (!r.sharding.unreduced.empty()) {
-    const std::string& axis = mesh->axes()[static_cast<size_t>(r.sharding.unreduced[0].axis)].name;
+    const std::string& axis = base::At(mesh->axes(), r.sharding.unreduced[0].axis).name;
     api::FailSharding(
         call, 16,
         fmt::format("axis \"{}\" is Auto: values can be unreduced over Explicit axes only", axis),

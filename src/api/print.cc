@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "api/operands.h"
+#include "base/at.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "compile/concrete.h"
@@ -52,13 +53,13 @@ class Formatter {
 
  private:
   std::string Element(int64_t i) const {
-    auto at = static_cast<size_t>(i);
     if (e_.dtype.is_floating())
-      return std::isnan(e_.floats[at]) ? "nan"  // whatever its sign
-                                       : fmt::format("{:.{}g}", e_.floats[at], o_.precision);
-    if (e_.dtype.is_bool()) return e_.ints[at] ? "true" : "false";
-    if (e_.dtype == u64) return std::to_string(static_cast<uint64_t>(e_.ints[at]));
-    return std::to_string(e_.ints[at]);
+      return std::isnan(base::At(e_.floats, i))
+                 ? "nan"  // whatever its sign
+                 : fmt::format("{:.{}g}", base::At(e_.floats, i), o_.precision);
+    if (e_.dtype.is_bool()) return base::At(e_.ints, i) ? "true" : "false";
+    if (e_.dtype == u64) return std::to_string(static_cast<uint64_t>(base::At(e_.ints, i)));
+    return std::to_string(base::At(e_.ints, i));
   }
 
   // Calls f(i) for each shown index of dim d, f(-1) for the gap.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/at.h"
 #include "base/defaults.h"
 #include "ops/params.h"
 
@@ -36,7 +37,7 @@ PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dim
 Array api::Reduce(const Array& x, Reduced r, Call call) {
   std::sort(r.dims.begin(), r.dims.end());
   ir::Shape kept = ShapeOf(x);
-  for (int64_t d : r.dims) kept[static_cast<size_t>(d)] = 1;
+  for (int64_t d : r.dims) base::At(kept, d) = 1;
   auto rank = static_cast<int>(kept.size() - r.dims.size());
   if (r.keepdims && r.out_sharding) r.out_sharding = Dropped(*r.out_sharding, r.dims);
   Array y = api::Run(r.op, ir::MakeParams(ops::DimsParams{r.dims}), {x}, call,
@@ -46,7 +47,7 @@ Array api::Reduce(const Array& x, Reduced r, Call call) {
 
 double api::Count(const Array& x, const std::vector<int64_t>& dims) {
   double n = 1;
-  for (int64_t d : dims) n *= static_cast<double>(ShapeOf(x)[static_cast<size_t>(d)]);
+  for (int64_t d : dims) n *= static_cast<double>(base::At(ShapeOf(x), d));
   return n;
 }
 
@@ -78,7 +79,7 @@ Array Extreme(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOpti
   if (!o.dtype.is_default()) a = api::Convert(a, o.dtype, call);
   std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
   for (int64_t k : d)
-    if (ShapeOf(a)[static_cast<size_t>(k)] == 0)
+    if (base::At(ShapeOf(a), k) == 0)
       api::FailShape(call, 18,
                      fmt::format("dim {} is empty: there is no largest or smallest element", k));
   return Reduce(a, {op, d, o.keepdims, o.out_sharding}, call);
@@ -117,7 +118,7 @@ Array Arg(const ir::OpDef& op, Operand x, int dim, const ArgOptions& o, Call cal
   Array y = api::Run(op, ir::MakeParams(ops::DimParams{{d}}), {a}, call, {.wanted = &wanted});
   if (!o.keepdims) return y;
   ir::Shape kept = ShapeOf(a);
-  kept[static_cast<size_t>(d)] = 1;
+  base::At(kept, d) = 1;
   return api::Reshape(y, kept, call);
 }
 
@@ -199,7 +200,7 @@ Array Spread(const Array& weights, const ir::Shape& shape, const std::vector<int
     order.push_back(at - dims.begin());
     spread[d] = shape[d];
   }
-  for (int64_t d : dims) named.push_back(shape[static_cast<size_t>(d)]);
+  for (int64_t d : dims) named.push_back(base::At(shape, d));
   if (ShapeOf(weights) != named)
     api::FailShape(
         call, 18,

@@ -8,6 +8,7 @@
 
 #include "api/edits.h"
 #include "api/operands.h"
+#include "base/at.h"
 #include "ops/params.h"
 
 namespace tessera {
@@ -50,7 +51,7 @@ Array reshape(Operand x, Shape shape, OutOptions options, Loc loc) {
       api::FailShape(call, 18,
                      fmt::format("{} elements of shape {} do not fill the shape {}", elements,
                                  ir::FieldText(ShapeOf(a)), ir::FieldText(wanted.shape)));
-    wanted.shape[static_cast<size_t>(open)] = elements / known;
+    base::At(wanted.shape, open) = elements / known;
   }
   return api::Run(ops::kReshape, nullptr, {a}, call,
                   {.wanted = &wanted,
@@ -128,7 +129,7 @@ Array squeeze(Operand x, Dims dims, Loc loc) {
   std::vector<int64_t> at = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
   ir::Shape shape;
   for (int64_t d = 0; d < api::TypeOf(a)->rank(); ++d) {
-    int64_t size = ShapeOf(a)[static_cast<size_t>(d)];
+    int64_t size = base::At(ShapeOf(a), d);
     bool named = std::count(at.begin(), at.end(), d) > 0;
     if (named && size != 1 && !dims.all())
       api::FailShape(call, 18, fmt::format("dim {} has size {}, not 1", d, size));
@@ -166,7 +167,7 @@ Array stack(std::vector<Array> xs, int dim, Loc loc) {
 std::vector<Array> detail::SplitEvenly(const Operand& x, int64_t parts, int dim, Loc loc) {
   Call call{"split", loc};
   Array a = api::ToArray(x, call);
-  int64_t size = ShapeOf(a)[static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call))];
+  int64_t size = base::At(ShapeOf(a), api::NormalDim(dim, api::TypeOf(a)->rank(), call));
   if (parts < 1 || size % parts != 0)
     api::FailShape(
         call, 18,

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "api/operands.h"
+#include "base/at.h"
 #include "compile/concrete.h"
 #include "tessera/debug.h"
 
@@ -110,7 +111,7 @@ std::string visualize_mesh(Mesh mesh, VisualizeOptions options) {
     grid.cells.emplace_back();
     grid.colors.emplace_back();
     for (int64_t c = 0; c < columns; ++c) {
-      grid.cells.back().push_back(std::to_string(ids[static_cast<size_t>(r * columns + c)]));
+      grid.cells.back().push_back(std::to_string(base::At(ids, r * columns + c)));
       grid.colors.back().push_back(static_cast<int>(r));
     }
   }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/at.h"
+
 namespace tessera::base {
 
 // Returns the number of elements; 1 of a scalar.
@@ -28,7 +30,7 @@ inline AroundDim Around(const std::vector<int64_t>& shape, int64_t dim) {
   AroundDim around;
   for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
     int64_t& part = d < dim ? around.outer : d == dim ? around.n : around.inner;
-    part *= shape[static_cast<size_t>(d)];
+    part *= At(shape, d);
   }
   return around;
 }

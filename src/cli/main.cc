@@ -9,6 +9,7 @@
 #include <cctype>
 #include <cerrno>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -90,6 +91,7 @@ std::vector<std::string> WithFlagNames(int argc, char** argv) {
 Call Parse(int argc, char** argv) {
   std::vector<std::string> arguments = WithFlagNames(argc, argv);
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size());
   for (std::string& a : arguments) pointers.push_back(a.data());
   std::vector<char*> words =
       absl::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
@@ -119,56 +121,63 @@ Call Parse(int argc, char** argv) {
   return call;
 }
 
+// Writes what the function prints. Throws if it did not get there, as on a full disk or where `out`
+// could not be opened, for the reason in errno.
+void Write(std::ostream& out, const std::string& name,
+           const std::function<void(std::ostream&)>& print) {
+  print(out);
+  if (out.flush()) return;
+  std::string why = std::generic_category().message(errno);
+  if (!why.empty()) why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
+  throw std::runtime_error("tessera: cannot write " + name + ": " + why);
+}
+
 void WritePage(const Call& call, const Program& program) {
   std::string page = HtmlPage(program, call.file, call.stop_after);
   errno = 0;
-  std::ofstream out(call.html);
-  out << page;
-  if (!out.flush()) {
-    std::string why = std::generic_category().message(errno);
-    if (!why.empty()) why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
-    throw std::runtime_error("cannot write " + call.html + ": " + why);
-  }
+  std::ofstream file(call.html);
+  Write(file, call.html, [&](std::ostream& out) { out << page; });
 }
 
-void Partition(const Program& program) {
+void Partition(const Program& program, std::ostream& out) {
   Lowered lowered = lower(program, kHere);
-  std::cout << lowered.device_program() << "\n"
-            << lowered.comm() << lowered.peak_bytes() << " B at most on each device\n";
+  out << lowered.device_program() << "\n"
+      << lowered.comm() << lowered.peak_bytes() << " B at most on each device\n";
 }
 
-void Run(const Call& call) {
+void Run(const Call& call, std::ostream& out) {
   if (call.command == "ops") {
-    std::cout << (call.op.empty() ? OpsText() : OpText(call.op));
+    out << (call.op.empty() ? OpsText() : OpText(call.op));
     return;
   }
   Program program = Program::Load(call.file == "-" ? "/dev/stdin" : call.file, kHere);
   if (call.command == "check") {
-    std::cout << "ok\n";
+    out << "ok\n";
   } else if (call.command == "explain") {
-    std::cout << explain(program, call.value, call.stop_after, kHere);
+    out << explain(program, call.value, call.stop_after, kHere);
   } else if (call.command == "partition") {
-    Partition(program);
+    Partition(program, out);
   } else {
     if (!call.html.empty()) WritePage(call, program);
-    std::cout << program.propagated(call.stop_after, kHere);
+    out << program.propagated(call.stop_after, kHere);
   }
 }
 
-int Main(int argc, char** argv) {
+void Answer(int argc, char** argv, std::ostream& out) {
   auto asks_for = [&](std::string_view option) {
     return std::find(argv + 1, argv + argc, option) != argv + argc;
   };
-  if (asks_for("--help") || asks_for("-h")) {
-    std::cout << kUsage;
-    return 0;
-  }
-  if (asks_for("--version")) {
-    std::cout << "tessera " TESSERA_VERSION "\n";
-    return 0;
-  }
+  if (asks_for("--help") || asks_for("-h"))
+    out << kUsage;
+  else if (asks_for("--version"))
+    out << "tessera " TESSERA_VERSION "\n";
+  else
+    Run(Parse(argc, argv), out);
+}
+
+int Main(int argc, char** argv) {
   try {
-    Run(Parse(argc, argv));
+    Write(std::cout, "the output", [&](std::ostream& out) { Answer(argc, argv, out); });
     return 0;
   } catch (const UsageError& e) {
     std::cerr << "tessera: " << e.reason << "; see tessera --help\n";

@@ -16,7 +16,7 @@ std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Prog
   auto impl = std::make_shared<Lowered::Impl>();
   impl->propagated = Placed(program);
   impl->device = spmd::Lower(*impl->propagated);
-  if (!PolicyKey().empty()) CheckPolicies(Report(impl->device));
+  if (!PolicyKey().empty()) CheckPolicies(Report(impl->device), *program);
   std::vector<bool> shares;
   if (!input_shares.empty() || !SharesReplicas()) {
     const ir::Program& p = impl->device;

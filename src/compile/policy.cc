@@ -52,6 +52,22 @@ void AddViolations(const CommLimits& limits, const CommReport& report,
         fmt::format("{} B leave each device, more than the budget of {} B", bytes, limits.bytes));
 }
 
+// A limit on an axis that is not there would hold whatever the program sends. Of a program without
+// meshes nobody knows.
+void CheckAxes(const CommLimits& limits, const ir::Program& program) {
+  std::vector<const sharding::MeshDef*> meshes;
+  if (program.mesh) meshes.push_back(program.mesh);
+  for (const ir::Value& v : program.values)
+    if (v.type->mesh()) meshes.push_back(v.type->mesh());
+  if (meshes.empty()) return;
+  for (const std::string& name : limits.axes.names())
+    if (std::none_of(meshes.begin(), meshes.end(), [&](auto* m) { return m->Find(name) >= 0; }))
+      base::ThrowSharding(base::Refusal(
+          "CommPolicy", 2, "",
+          fmt::format("there is no axis \"{}\": the program's mesh is {}", name, meshes[0]->text()),
+          {}));
+}
+
 }  // namespace
 
 void PushPolicy(CommLimits limits) {
@@ -69,7 +85,8 @@ void PopPolicy() {
 
 const std::string& PolicyKey() { return policy_key; }
 
-void CheckPolicies(const CommReport& report) {
+void CheckPolicies(const CommReport& report, const ir::Program& program) {
+  for (const Scope& s : policies) CheckAxes(s.limits, program);
   std::vector<std::string> hard, soft;
   for (const Scope& s : policies) AddViolations(s.limits, report, s.limits.warn_only ? soft : hard);
   for (const std::string& line : soft)

@@ -13,7 +13,7 @@ namespace {
 
 using propagation::Direction;
 using propagation::engine::Edge;
-using propagation::engine::Graph;
+using propagation::engine::FlatGraph;
 using propagation::engine::MaybeSharding;
 using propagation::engine::Op;
 using propagation::engine::OpId;
@@ -35,7 +35,7 @@ MaybeSharding GivenByType(const ir::Type* type) {
     used.insert(used.end(), d.axes.begin(), d.axes.end());
   }
   for (int a = 0; a < mesh->rank(); ++a) {
-    sharding::AxisRef axis = sharding::WholeAxis(*mesh, a);
+    sharding::AxisPart axis = sharding::WholeAxis(*mesh, a);
     bool free = axis.size > 1 && base::At(mesh->axes(), a).mode != AxisMode::Auto;
     if (free && !sharding::OverlapsAny(used, axis)) s.replicated.push_back(axis);
   }
@@ -79,7 +79,7 @@ class Builder {
   }
 
  private:
-  Graph& graph() { return out_.graph; }
+  FlatGraph& graph() { return out_.graph; }
   ValueId Value(int32_t region, ir::ValueId v) const {
     return base::At(base::At(out_.regions, region).values, v);
   }

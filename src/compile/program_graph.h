@@ -9,7 +9,7 @@
 namespace tessera::compile {
 
 struct ProgramGraph {
-  propagation::engine::Graph graph;
+  propagation::engine::FlatGraph graph;
   // What stands behind each op of the graph, as it was built.
   struct OpInfo {
     const ir::Instruction* instruction = nullptr;  // null: the end of a region, a data-flow edge
@@ -38,7 +38,7 @@ struct ProgramGraph {
   };
   std::vector<Border> borders;
   // What the values that the program returns are given. A dim that this closes is closed at the
-  // program's border as well, where Graph::returns leaves all dims open.
+  // program's border as well, where FlatGraph::returns leaves all dims open.
   std::vector<propagation::engine::MaybeSharding> results;
 };
 

@@ -152,8 +152,8 @@ class Placer {
       next.loc = made.loc;
       ReorderForTies(made, next.operands);
       // A copy's values are of the type of the original's, wherever that is.
-      const auto home = static_cast<size_t>(InfoOf(op).region);
-      const ir::Program& from = *built_.regions[home].program;
+      const auto home = InfoOf(op).region;
+      const ir::Program& from = *base::At(built_.regions, home).program;
       for (ir::ValueId v : made.results) types.push_back(from.type(v));
       if (!made.regions.empty()) return WriteRegions(op, made, std::move(next));
     }

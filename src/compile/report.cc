@@ -46,7 +46,7 @@ void AddEvents(const ir::Program& device, spmd::Times outer, std::vector<CommEve
                 .implied = cost.implied,
                 .repeats = !outer.known};
     const sharding::MeshDef* mesh = device.place(instruction.results[0])->mesh();
-    for (sharding::AxisRef a : cost.axes) {
+    for (sharding::AxisPart a : cost.axes) {
       const std::string& name = base::At(mesh->axes(), a.axis).name;
       if (e.axes.empty() || e.axes.back() != name) e.axes.push_back(name);
     }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/at.h"
 #include "compile/program_graph.h"
 
 namespace tessera::compile {
@@ -64,7 +65,7 @@ class ValueNames {
   }
   void Add(size_t region, ir::ValueId v, std::string_view op) {
     const ProgramGraph::RegionInfo& info = built_.regions[region];
-    propagation::engine::ValueId id = info.values[static_cast<size_t>(v)];
+    propagation::engine::ValueId id = base::At(info.values, v);
     first_.emplace(id, entries_.size());
     entries_.push_back({id, region, v, op, info.program->type(v)});
   }

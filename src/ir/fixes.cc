@@ -56,7 +56,7 @@ class Suggester {
       if (i == lead) continue;
       FactorAxes more = AxesOf(i);
       for (size_t f = 0; f < axes.size(); ++f) {
-        bool free = std::none_of(more[f].begin(), more[f].end(), [&](sharding::AxisRef a) {
+        bool free = std::none_of(more[f].begin(), more[f].end(), [&](sharding::AxisPart a) {
           return sharding::OverlapsAny(used, a);
         });
         if (!axes[f].empty() || more[f].empty() || !free) continue;
@@ -210,7 +210,7 @@ class Suggester {
 
   std::string Over(const sharding::ReshardStep& step) const {
     std::string names;
-    for (sharding::AxisRef a : step.axes)
+    for (sharding::AxisPart a : step.axes)
       names += (names.empty() ? "" : ",") + mesh_->axes()[a.axis].name;
     return names.empty() ? "" : " over " + names;
   }

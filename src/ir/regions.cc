@@ -16,13 +16,13 @@ bool Outside(const FlowEnd& end) {
 
 // Returns the type of an end as a region sees it; null for results, which have none yet.
 const Type* InnerType(const RegionCall& call, const FlowEdge& edge, const FlowEnd& end) {
-  auto index = static_cast<size_t>(end.index);
+  auto index = end.index;
   if (end.kind == FlowEnd::kResult) return nullptr;
   if (end.kind == FlowEnd::kOperand)
-    return edge.stacked ? SliceOf(call.operands[index]) : call.operands[index];
+    return edge.stacked ? SliceOf(base::At(call.operands, index)) : base::At(call.operands, index);
   const Program& region = *base::At(call.regions, end.region);
-  return region.type(end.kind == FlowEnd::kRegionInput ? region.inputs[index]
-                                                       : region.outputs[index]);
+  return region.type(end.kind == FlowEnd::kRegionInput ? base::At(region.inputs, index)
+                                                       : base::At(region.outputs, index));
 }
 
 std::vector<FlowEdge> EdgesOf(const RegionCall& call) {

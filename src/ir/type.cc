@@ -120,13 +120,13 @@ std::string SizeProblem(const Shape& shape) {
 
 namespace {
 
-sharding::AxisRef ReadAxisName(base::Reader& in, const sharding::MeshDef* mesh) {
+sharding::AxisPart ReadAxisName(base::Reader& in, const sharding::MeshDef* mesh) {
   std::string name = in.Word();
   int axis = mesh ? mesh->Find(name) : -1;
   if (axis < 0)
     in.Fail(fmt::format("there is no axis \"{}\" in the mesh {}", name,
                         mesh ? mesh->text() : "(none)"));
-  sharding::AxisRef a = sharding::WholeAxis(*mesh, axis);
+  sharding::AxisPart a = sharding::WholeAxis(*mesh, axis);
   if (in.Accept(":")) {
     in.Expect("(");
     a.pre = in.Integer();
@@ -139,7 +139,7 @@ sharding::AxisRef ReadAxisName(base::Reader& in, const sharding::MeshDef* mesh) 
 sharding::AxisList ReadAxes(base::Reader& in, const sharding::MeshDef* mesh) {
   sharding::AxisList axes;
   auto add = [&] {
-    sharding::AxisRef a = ReadAxisName(in, mesh);
+    sharding::AxisPart a = ReadAxisName(in, mesh);
     if (mesh->axis_size(a.axis) > 1) axes.push_back(a);
   };
   if (in.Peek("("))
@@ -206,7 +206,7 @@ const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
   const Shape& shape = type->shape();
   const sharding::TensorSharding& s = type->sharding();
   for (const auto* axes : {&s.unreduced, &s.reduced})
-    for (sharding::AxisRef a : *axes)
+    for (sharding::AxisPart a : *axes)
       if (mesh->axes()[a.axis].mode != AxisMode::Explicit)
         in.Fail("unreduced and reduced axes are Explicit");
   int uneven = sharding::FirstUnevenDim(s, shape);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/at.h"
 #include "ir/control_params.h"
 #include "ir/program.h"
 #include "ops/check.h"
@@ -223,8 +224,8 @@ void SwitchReference(const ir::ReferenceCall& call) {
   auto last = static_cast<int64_t>(call.regions.size()) - 1;
   int64_t branch = index.dtype.is_bool() ? (index.Int(0) != 0 ? 0 : 1)
                                          : std::clamp<int64_t>(IndexAt(index, 0), 0, last);
-  Tensors outputs = ir::Interpret(*call.regions[static_cast<size_t>(branch)],
-                                  Operands(call, 1, call.operands.size()));
+  Tensors outputs =
+      ir::Interpret(*base::At(call.regions, branch), Operands(call, 1, call.operands.size()));
   for (size_t i = 0; i < outputs.size(); ++i) *call.results[i] = std::move(outputs[i]);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "kernels/reduce/reduce_elements.h"
@@ -10,7 +11,6 @@
 #include "ops/mapped.h"
 #include "plan/plan.h"
 #include "sharding/rule_text.h"
-#include "trace/scopes.h"
 
 namespace tessera::ops {
 namespace {
@@ -50,11 +50,10 @@ DimMap CustomDims(const ir::DimsCall& c) {
   return sharding::ParseEinsumRule(Of(c.op).rule, c.operands, c.results, Loc::Unknown());
 }
 
-// Kernels may use arrays. On all threads alike they do so outside of the scopes of whoever calls.
+// On all threads alike a kernel runs outside of the scopes of whoever calls.
 // C18: what a kernel throws, unless it is an error of an array function in it, comes nested in
 // ours.
 void CallKernel(const OpDefinition& definition, const KernelCall& call) {
-  trace::MeshDefScope mesh(nullptr);
   DefaultDtypes dtypes(i32, f32);
   auto fail = [&](const std::string& what) {
     std::throw_with_nested(RuntimeError(
@@ -170,8 +169,8 @@ class Half {
     if (!Has(dim, factor_)) return index;
     int64_t below = 1;
     for (size_t k = dim.size(); dim[k - 1] != factor_; --k)
-      below *= map_.factors[static_cast<size_t>(dim[k - 1])].size;
-    int64_t size = map_.factors[static_cast<size_t>(factor_)].size, mine = size / 2;
+      below *= base::At(map_.factors, dim[k - 1]).size;
+    int64_t size = base::At(map_.factors, factor_).size, mine = size / 2;
     int64_t low = index % below, digit = index / below % mine, high = index / (below * mine);
     return (high * size + digit + half_ * mine) * below + low;
   }
@@ -232,7 +231,7 @@ class Trial {
       sum[r].resize(static_cast<size_t>(whole_[r].size()));
       seen[r].resize(sum[r].size());
     }
-    const sharding::Factor& f = map_.factors[static_cast<size_t>(factor)];
+    const sharding::Factor& f = base::At(map_.factors, factor);
     for (int half = 0; half < 2; ++half) {
       Half part(map_, factor, half);
       std::vector<ir::HostTensor> made = RunKernel(d_, Shards(part));
@@ -240,12 +239,11 @@ class Trial {
         if (made[r].shape != part.LocalShape(map_.results[r], whole_[r].shape))
           return fmt::format("result {} of one shard has shape {}", r, ShapeText(made[r].shape));
         part.ForEach(map_.results[r], whole_[r].shape, [&](int64_t at, int64_t i) {
-          auto k = static_cast<size_t>(at);
           double v = Value(made[r], i);
-          sum[r][k] = seen[r][k] && f.kind == FactorKind::kReduce
-                          ? Combine(made[r].dtype, f.reduction, sum[r][k], v)
-                          : v;
-          seen[r][k] = true;
+          base::At(sum[r], at) = base::At(seen[r], at) && f.kind == FactorKind::kReduce
+                                     ? Combine(made[r].dtype, f.reduction, base::At(sum[r], at), v)
+                                     : v;
+          base::At(seen[r], at) = true;
         });
       }
     }
@@ -267,7 +265,7 @@ class Trial {
   std::string Compare(const std::vector<std::vector<double>>& got) const {
     for (size_t r = 0; r < whole_.size(); ++r)
       for (int64_t i = 0; i < whole_[r].size(); ++i) {
-        double want = Value(whole_[r], i), have = got[r][static_cast<size_t>(i)];
+        double want = Value(whole_[r], i), have = base::At(got[r], i);
         double tolerance =
             whole_[r].dtype.is_floating() ? 1e-2 / (whole_[r].dtype.size() >= 4 ? 1000 : 1) : 0;
         if (std::abs(want - have) <= tolerance * (1 + std::abs(want))) continue;

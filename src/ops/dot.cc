@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/at.h"
 #include "base/shape.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
@@ -34,7 +35,7 @@ void CheckPairs(const TypeCall& c, const PairedDims& pairs, const char* what) {
     c.FailShape(17, fmt::format("there are {} {} dims on the left, {} on the right",
                                 pairs.lhs.size(), what, pairs.rhs.size()));
   for (size_t i = 0; i < pairs.lhs.size(); ++i) {
-    int64_t m = a[static_cast<size_t>(pairs.lhs[i])], n = b[static_cast<size_t>(pairs.rhs[i])];
+    int64_t m = base::At(a, pairs.lhs[i]), n = base::At(b, pairs.rhs[i]);
     if (m != n)
       c.FailShape(18, fmt::format("{} dims {} and {} have different sizes, {} and {}", what,
                                   pairs.lhs[i], pairs.rhs[i], m, n));
@@ -50,7 +51,7 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
        {std::tuple(&p.contract.lhs, &p.batch.lhs, 0), {&p.contract.rhs, &p.batch.rhs, 1}}) {
     std::vector<int64_t> named = *contract;
     named.insert(named.end(), batch->begin(), batch->end());
-    CheckDims(c, named, c.operands[static_cast<size_t>(i)]->rank());
+    CheckDims(c, named, base::At(c.operands, i)->rank());
   }
   CheckPairs(c, p.contract, "contracting");
   CheckPairs(c, p.batch, "batch");
@@ -59,11 +60,9 @@ std::vector<ShapeAndDType> DotType(const TypeCall& c) {
     c.FailDType(14, "it multiplies numbers, not bool");
   const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
   Shape shape;
-  for (int64_t d : p.batch.lhs) shape.push_back(a[static_cast<size_t>(d)]);
-  for (int64_t d : FreeDims(p.contract.lhs, p.batch.lhs, a.size()))
-    shape.push_back(a[static_cast<size_t>(d)]);
-  for (int64_t d : FreeDims(p.contract.rhs, p.batch.rhs, b.size()))
-    shape.push_back(b[static_cast<size_t>(d)]);
+  for (int64_t d : p.batch.lhs) shape.push_back(base::At(a, d));
+  for (int64_t d : FreeDims(p.contract.lhs, p.batch.lhs, a.size())) shape.push_back(base::At(a, d));
+  for (int64_t d : FreeDims(p.contract.rhs, p.batch.rhs, b.size())) shape.push_back(base::At(b, d));
   DType out = c.wanted && !c.wanted->dtype.is_default() ? c.wanted->dtype : t;
   if (out.is_bool() || (t.is_floating() && !out.is_floating()))
     c.FailDType(19, fmt::format("products of {} cannot be summed in {}", t.name(), out.name()));
@@ -77,24 +76,24 @@ DimMap DotDims(const ir::DimsCall& c) {
   DimMap map;
   sharding::DimFactors lhs(a.size()), rhs(b.size()), result;
   for (size_t i = 0; i < p.batch.lhs.size(); ++i) {
-    auto l = static_cast<size_t>(p.batch.lhs[i]), r = static_cast<size_t>(p.batch.rhs[i]);
-    int32_t f = map.AddFactor({.size = a[l]});
-    lhs[l] = rhs[r] = {f};
+    int32_t f = map.AddFactor({.size = base::At(a, p.batch.lhs[i])});
+    base::At(lhs, p.batch.lhs[i]) = base::At(rhs, p.batch.rhs[i]) = {f};
     result.push_back({f});
   }
   auto free = [&](const Shape& shape, sharding::DimFactors& dims,
                   const std::vector<int64_t>& list) {
     for (int64_t d : list) {
-      int32_t f = map.AddFactor({.size = shape[static_cast<size_t>(d)]});
-      dims[static_cast<size_t>(d)] = {f};
+      int32_t f = map.AddFactor({.size = base::At(shape, d)});
+      base::At(dims, d) = {f};
       result.push_back({f});
     }
   };
   free(a, lhs, FreeDims(p.contract.lhs, p.batch.lhs, a.size()));
   free(b, rhs, FreeDims(p.contract.rhs, p.batch.rhs, b.size()));
   for (size_t i = 0; i < p.contract.lhs.size(); ++i) {
-    auto l = static_cast<size_t>(p.contract.lhs[i]), r = static_cast<size_t>(p.contract.rhs[i]);
-    lhs[l] = rhs[r] = {map.AddFactor({.size = a[l], .kind = FactorKind::kReduce})};
+    const int64_t l = p.contract.lhs[i];
+    base::At(lhs, l) = base::At(rhs, p.contract.rhs[i]) = {
+        map.AddFactor({.size = base::At(a, l), .kind = FactorKind::kReduce})};
   }
   map.operands = {lhs, rhs};
   map.results = {result};
@@ -278,7 +277,7 @@ ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k)
   made.insert(made.end(), own_free.begin(), own_free.end());
   for (int64_t d : FreeDims(other_free, other_batch, other_rank)) {
     const auto at = std::find(other_contract.begin(), other_contract.end(), d);
-    made.push_back(own_contract[static_cast<size_t>(at - other_contract.begin())]);
+    made.push_back(base::At(own_contract, at - other_contract.begin()));
   }
   const ir::Type* to = CotangentTypeOf(c, k);
   TransposeParams order;
@@ -286,9 +285,9 @@ ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k)
   sharding::TensorSharding layout = to->sharding();
   Shape shape(made.size());
   for (size_t i = 0; i < made.size(); ++i) {
-    order.perm[static_cast<size_t>(made[i])] = static_cast<int64_t>(i);
-    layout.dims[i] = to->sharding().dims[static_cast<size_t>(made[i])];
-    shape[i] = to->shape()[static_cast<size_t>(made[i])];
+    base::At(order.perm, made[i]) = static_cast<int64_t>(i);
+    layout.dims[i] = base::At(to->sharding().dims, made[i]);
+    shape[i] = base::At(to->shape(), made[i]);
   }
   const ir::Type* type = ir::Type::Get(shape, c.result_types[0]->dtype(), layout);
   const ir::ValueId product = c.builder.EmitTyped(kDotGeneral, ir::MakeParams(std::move(dot)),
@@ -297,15 +296,6 @@ ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k)
   return AsCotangent(c, k, kTranspose, ir::MakeParams(std::move(order)), {product});
 }
 
-// The elements one place on, or back, along dim `dim`; 0 where there are none.
-X Shifted(X x, size_t dim, int64_t by) {
-  PadParams pad;
-  const size_t rank = x.type()->shape().size();
-  pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
-  pad.low[dim] = by, pad.high[dim] = -by;
-  return {x.builder(),
-          x.builder().Emit(kPad, ir::MakeParams(std::move(pad)), {x.id(), x.Number(0).id()})};
-}
 // A diagonal as a matrix of one column.
 X Column(X diagonal) {
   ir::ShapeAndDType wanted{diagonal.type()->shape(), diagonal.type()->dtype()};
@@ -318,18 +308,18 @@ X Column(X diagonal) {
 template <int side>
 ir::ValueId TridiagonalTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   X x(c.builder, c.results[0]);
-  if (side != 0) x = Shifted(x, x.type()->shape().size() - 2, -side);
+  if (side != 0) x = Shifted(x, x.type()->rank() - 2, -side, 0);
   const X moved = -(Column(X(c.builder, tangent)) * x);
   return c.builder.Emit(c.op, c.params, {c.operands[0], c.operands[1], c.operands[2], moved.id()});
 }
 
 // The transposed matrix has the outer diagonals exchanged, each moved to its new rows.
 ir::ValueId TridiagonalTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
-  const size_t dim = c.operand_types[0]->shape().size() - 1;
+  const int64_t dim = c.operand_types[0]->rank() - 1;
   const X dl(c.builder, c.operands[0]), du(c.builder, c.operands[2]);
   return c.builder.Emit(
       c.op, c.params,
-      {Shifted(du, dim, 1).id(), c.operands[1], Shifted(dl, dim, -1).id(), cotangent});
+      {Shifted(du, dim, 1, 0).id(), c.operands[1], Shifted(dl, dim, -1, 0).id(), cotangent});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Formulas over values: each operator is an op.
 #include "ops/expression.h"
 
+#include "base/at.h"
 #include "ops/laid_out.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -36,6 +37,15 @@ X operator+(X a, X b) { return Apply(ScalarOp::kAdd, {a, b}); }
 X operator-(X a, X b) { return Apply(ScalarOp::kSub, {a, b}); }
 X operator*(X a, X b) { return Apply(ScalarOp::kMul, {a, b}); }
 X operator/(X a, X b) { return Apply(ScalarOp::kDiv, {a, b}); }
+
+X Shifted(X x, int64_t dim, int64_t by, double fill) {
+  PadParams pad;
+  const size_t rank = x.type()->shape().size();
+  pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
+  base::At(pad.low, dim) = by, base::At(pad.high, dim) = -by;
+  return {x.builder(),
+          x.builder().Emit(kPad, ir::MakeParams(std::move(pad)), {x.id(), x.Number(fill).id()})};
+}
 
 X Where(X condition, X yes, X no) {
   // The op does not broadcast: all become like the largest.

@@ -36,7 +36,8 @@ inline X operator-(double a, X b) { return b.Number(a) - b; }
 inline X operator*(double a, X b) { return b.Number(a) * b; }
 inline X operator/(double a, X b) { return b.Number(a) / b; }
 
-// Functions of elements, by the names of their ops.
+// Functions of elements that several formulas use, by the names of their ops. Of others a formula
+// writes Apply(ScalarOp::kBesselI1e, {x}).
 #define TESSERA_FORMULA(Name, op) \
   inline X Name(X x) { return Apply(plan::ScalarOp::op, {x}); }
 TESSERA_FORMULA(Abs, kAbs)
@@ -50,13 +51,15 @@ TESSERA_FORMULA(Cos, kCos)
 TESSERA_FORMULA(Sinh, kSinh)
 TESSERA_FORMULA(Cosh, kCosh)
 TESSERA_FORMULA(Digamma, kDigamma)
-TESSERA_FORMULA(BesselI0e, kBesselI0e)
-TESSERA_FORMULA(BesselI1e, kBesselI1e)
 #undef TESSERA_FORMULA
 inline X Pow(X x, X y) { return Apply(plan::ScalarOp::kPow, {x, y}); }
 inline X Equal(X x, X y) { return Apply(plan::ScalarOp::kEq, {x, y}); }
 inline X Less(X x, X y) { return Apply(plan::ScalarOp::kLt, {x, y}); }
 inline X And(X x, X y) { return Apply(plan::ScalarOp::kAnd, {x, y}); }
+
+// Returns x with its elements `by` places on along the dim (back if negative), and `fill` where no
+// element comes.
+X Shifted(X x, int64_t dim, int64_t by, double fill);
 
 // Returns `yes` where the condition, a bool, is true, and `no` elsewhere.
 X Where(X condition, X yes, X no);

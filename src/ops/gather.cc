@@ -1,4 +1,5 @@
 // Gather: slices of an array, at places that indices name.
+#include "base/at.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
@@ -29,7 +30,7 @@ std::vector<ShapeAndDType> GatherType(const TypeCall& c) {
   CheckLookup(c, p.numbers(), shapes, "result");
   const bool empty = std::count(shapes.slices.begin(), shapes.slices.end(), 0) != 0;
   for (int64_t d : p.dropped)
-    if (shapes.operand[static_cast<size_t>(d)] == 0 && !empty)
+    if (base::At(shapes.operand, d) == 0 && !empty)
       c.FailShape(19, fmt::format("dim {} is empty: there is nothing to take", d));
   return {{shapes.slices, dtype}};
 }
@@ -50,7 +51,7 @@ void MakeGather(const ir::LocalCall& c, plan::Kernel* out) {
   sharding::AxisList partial = operand.sharding->unreduced;
   for (size_t d = 0; d < roles.slice_of.size(); ++d) {
     const int64_t slice = roles.slice_of[d];
-    const bool whole = slice >= 0 && slices.global[static_cast<size_t>(slice)] == operand.global[d];
+    const bool whole = slice >= 0 && base::At(slices.global, slice) == operand.global[d];
     const sharding::AxisList& axes = operand.sharding->dims[d].axes;
     if (!whole && roles.batch_of[d] < 0) partial.insert(partial.end(), axes.begin(), axes.end());
   }

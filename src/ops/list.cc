@@ -1,6 +1,7 @@
 // All ops: the arrays of records, joined.
 #include <array>
 
+#include "base/at.h"
 #include "ops/ops.h"
 
 namespace tessera::ops {
@@ -23,8 +24,7 @@ using ByScalarOp = std::array<const OpDef*, plan::kScalarOps>;
 ByScalarOp ElementwiseOps() {
   ByScalarOp ops{};
   for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
-    for (const OpDef& op : records)
-      ops[static_cast<size_t>(std::get<ir::Elementwise>(*op.lowering).op)] = &op;
+    for (const OpDef& op : records) base::At(ops, std::get<ir::Elementwise>(*op.lowering).op) = &op;
   return ops;
 }
 
@@ -32,7 +32,7 @@ ByScalarOp ElementwiseOps() {
 
 const OpDef& Elementwise(ScalarOp op) {
   static const ByScalarOp ops = ElementwiseOps();
-  return *ops[static_cast<size_t>(op)];
+  return *base::At(ops, op);
 }
 
 void Install() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/at.h"
 #include "base/shape.h"
 #include "ops/check.h"
 #include "ops/local.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr std::array<const char*, 3> kModes = {"fill", "clip", "promise"};
 }
 
-std::string FieldText(LookupMode mode) { return kModes[static_cast<size_t>(mode)]; }
+std::string FieldText(LookupMode mode) { return base::At(kModes, mode); }
 
 void ReadField(base::Reader& in, LookupMode& mode) {
   std::string word = in.Word();
@@ -38,7 +39,7 @@ LookupRoles RolesOf(const LookupNumbers& n, const LookupShapes& s) {
   for (auto* list : {&roles.slice_of, &roles.entry_of, &roles.batch_of})
     list->assign(s.operand.size(), -1);
   for (size_t k = 0; k < n.starts.size(); ++k)
-    roles.entry_of[static_cast<size_t>(n.starts[k])] = static_cast<int64_t>(k);
+    base::At(roles.entry_of, n.starts[k]) = static_cast<int64_t>(k);
   size_t window = 0;
   for (size_t d = 0; d < s.operand.size(); ++d) {
     auto dim = static_cast<int64_t>(d);
@@ -49,7 +50,7 @@ LookupRoles RolesOf(const LookupNumbers& n, const LookupShapes& s) {
     roles.query_of.push_back(Has(n.windows, static_cast<int64_t>(d)) ? -1 : query++);
   for (size_t k = 0; k < n.batch.lhs.size(); ++k) {
     auto at = std::find(roles.query_of.begin(), roles.query_of.end(), n.batch.rhs[k]);
-    roles.batch_of[static_cast<size_t>(n.batch.lhs[k])] = at - roles.query_of.begin();
+    base::At(roles.batch_of, n.batch.lhs[k]) = at - roles.query_of.begin();
   }
   return roles;
 }
@@ -92,19 +93,19 @@ void CheckLookup(const ir::TypeCall& c, const LookupNumbers& n, const LookupShap
   LookupRoles roles = RolesOf(n, s);
   for (size_t d = 0; d < s.slices.size(); ++d) {
     if (roles.query_of[d] < 0) continue;
-    int64_t size = s.indices[static_cast<size_t>(roles.query_of[d])];
+    int64_t size = base::At(s.indices, roles.query_of[d]);
     if (size != s.slices[d])
       c.FailShape(18, fmt::format("dim {} of the {} has size {}, the indices {}", d, slices,
                                   s.slices[d], size));
   }
   for (size_t d = 0; d < s.operand.size(); ++d) {
     if (roles.batch_of[d] >= 0) {
-      int64_t size = s.slices[static_cast<size_t>(roles.batch_of[d])];
+      int64_t size = base::At(s.slices, roles.batch_of[d]);
       if (size != s.operand[d])
         c.FailShape(18, fmt::format("batch dim {} of the operand has size {}, the indices {}", d,
                                     s.operand[d], size));
     } else if (roles.slice_of[d] >= 0) {
-      int64_t size = s.slices[static_cast<size_t>(roles.slice_of[d])];
+      int64_t size = base::At(s.slices, roles.slice_of[d]);
       if (size > s.operand[d])
         c.FailShape(18, fmt::format("slices of size {} do not fit into dim {} of size {}", size, d,
                                     s.operand[d]));
@@ -241,10 +242,10 @@ kernels::LookupDesc::Dim LocalDim(const LookupRoles& roles, size_t d,
                                .begins = {}};
   int64_t window = 1;
   if (roles.slice_of[d] >= 0) {
-    auto s = static_cast<size_t>(roles.slice_of[d]);
-    window = slices.global[s];
-    dim.window = slices.shape[s];
-    dim.slice_stride = base::DenseStrides(slices.shape)[s];
+    const int64_t s = roles.slice_of[d];
+    window = base::At(slices.global, s);
+    dim.window = base::At(slices.shape, s);
+    dim.slice_stride = base::At(base::DenseStrides(slices.shape), s);
   }
   dim.last = operand.global[d] - window;
   if (dim.last != 0) dim.begins = ShardBegins(operand, d);
@@ -270,7 +271,7 @@ kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor&
   std::vector<int64_t> index_strides = base::DenseStrides(indices.shape);
   for (size_t s = 0; s < slices.shape.size(); ++s) {
     if (roles.query_of[s] < 0) continue;
-    auto q = static_cast<size_t>(roles.query_of[s]);
+    const int64_t q = roles.query_of[s];
     for (size_t d = 0; d < operand.shape.size(); ++d)
       if (roles.batch_of[d] == static_cast<int64_t>(s))
         desc.dims[d] = {.size = operand.shape[d],
@@ -278,7 +279,7 @@ kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor&
                         .query = static_cast<int64_t>(desc.queries.size()),
                         .begins = {}};
     desc.queries.push_back({.size = slices.shape[s],
-                            .index_stride = index_strides[q],
+                            .index_stride = base::At(index_strides, q),
                             .slice_stride = strides[s],
                             .whole = slices.global[s],
                             .begins = ShardBegins(slices, s)});
@@ -290,19 +291,19 @@ void ForEachLookup(const LookupNumbers& n, const LookupShapes& s, const ir::Host
                    LookupMode mode, const std::function<void(int64_t, int64_t)>& f) {
   const LookupRoles roles = RolesOf(n, s);
   Shape queries(s.indices.begin(), s.indices.end() - 1), windows;
-  for (int64_t d : n.windows) windows.push_back(s.slices[static_cast<size_t>(d)]);
+  for (int64_t d : n.windows) windows.push_back(base::At(s.slices, d));
   for (int64_t q = 0; q < base::Elements(queries); ++q) {
     std::vector<int64_t> vector = ir::CoordsOf(queries, q), to(s.slices.size());
     for (size_t d = 0; d < to.size(); ++d)
-      if (roles.query_of[d] >= 0) to[d] = vector[static_cast<size_t>(roles.query_of[d])];
+      if (roles.query_of[d] >= 0) to[d] = base::At(vector, roles.query_of[d]);
     vector.push_back(0);
     bool inside = true;
     std::vector<int64_t> starts(s.operand.size(), 0);
     for (size_t d = 0; d < starts.size(); ++d) {
-      if (roles.batch_of[d] >= 0) starts[d] = to[static_cast<size_t>(roles.batch_of[d])];
+      if (roles.batch_of[d] >= 0) starts[d] = base::At(to, roles.batch_of[d]);
       if (roles.entry_of[d] < 0) continue;
       const int64_t slice = roles.slice_of[d];
-      const int64_t last = s.operand[d] - (slice < 0 ? 1 : s.slices[static_cast<size_t>(slice)]);
+      const int64_t last = s.operand[d] - (slice < 0 ? 1 : base::At(s.slices, slice));
       vector.back() = roles.entry_of[d];
       starts[d] = reference::IndexAt(indices, ir::FlatIndex(s.indices, vector));
       if (mode == LookupMode::kClip) starts[d] = std::max<int64_t>(std::min(starts[d], last), 0);
@@ -310,10 +311,10 @@ void ForEachLookup(const LookupNumbers& n, const LookupShapes& s, const ir::Host
     }
     for (int64_t w = 0; w < base::Elements(windows); ++w) {
       const std::vector<int64_t> at = ir::CoordsOf(windows, w);
-      for (size_t k = 0; k < at.size(); ++k) to[static_cast<size_t>(n.windows[k])] = at[k];
+      for (size_t k = 0; k < at.size(); ++k) base::At(to, n.windows[k]) = at[k];
       std::vector<int64_t> from = starts;
       for (size_t d = 0; d < from.size(); ++d)
-        if (roles.slice_of[d] >= 0) from[d] += to[static_cast<size_t>(roles.slice_of[d])];
+        if (roles.slice_of[d] >= 0) from[d] += base::At(to, roles.slice_of[d]);
       f(ir::FlatIndex(s.slices, to), inside ? ir::FlatIndex(s.operand, from) : -1);
     }
   }

@@ -20,7 +20,7 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
   shape.insert(shape.begin() + static_cast<long>(at), dim.size);
   if (!sharding.mesh) sharding.mesh = dim.mesh;
   sharding::DimAxes mapped;
-  for (const sharding::AxisRef& a : dim.axes)  // parts of a program have other modes (auto_axes)
+  for (const sharding::AxisPart& a : dim.axes)  // parts of a program have other modes (auto_axes)
     if (base::At(sharding.mesh->axes(), a.axis).mode == AxisMode::Explicit)
       mapped.axes.push_back(a);
   sharding.dims.insert(sharding.dims.begin() + static_cast<long>(at), std::move(mapped));
@@ -35,7 +35,7 @@ void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, 
   absl::InlinedVector<const sharding::AxisList*, 6> lists{&s.unreduced, &s.reduced};
   for (const sharding::DimAxes& d : s.dims) lists.push_back(&d.axes);
   for (const sharding::AxisList* list : lists)
-    for (const sharding::AxisRef& axis : *list)
+    for (const sharding::AxisPart& axis : *list)
       if (sharding::OverlapsAny(dim.axes, axis))
         base::ThrowSharding(base::Refusal(
             std::string(op.name), 25, base::Where(loc),

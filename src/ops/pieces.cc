@@ -2,6 +2,7 @@
 // passes; else position along it matters (permute factors).
 #include "ops/pieces.h"
 
+#include "base/at.h"
 #include "base/shape.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
@@ -26,7 +27,7 @@ using sharding::FactorKind;
 void AddAccess(DimMap& map, size_t operand, size_t d, sharding::Access access) {
   access.operand = static_cast<int32_t>(operand);
   access.factor = map.operands[operand][d][0];
-  if (map.factors[static_cast<size_t>(access.factor)].kind != FactorKind::kPass)
+  if (base::At(map.factors, access.factor).kind != FactorKind::kPass)
     map.accesses.push_back(access);
 }
 
@@ -222,9 +223,8 @@ void MakeRev(const ir::LocalCall& c, plan::Kernel* out) {
   std::vector<int64_t> in = base::DenseStrides(box);
   int64_t offset = 0;
   for (int64_t dim : ir::As<DimsParams>(c.params).dims) {
-    auto d = static_cast<size_t>(dim);
-    offset += std::max<int64_t>(box[d] - 1, 0) * in[d];
-    in[d] = -in[d];
+    offset += std::max<int64_t>(base::At(box, dim) - 1, 0) * base::At(in, dim);
+    base::At(in, dim) = -base::At(in, dim);
   }
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = box,
@@ -306,7 +306,7 @@ std::vector<ShapeAndDType> RollType(const TypeCall& c) {
   const auto& p = ir::As<RollParams>(c.params);
   if (p.dim.size() != 1) c.FailShape(12, "one dim is rolled");
   CheckDims(c, p.dim, c.operands[0]->rank());
-  int64_t size = c.operands[0]->shape()[static_cast<size_t>(p.dim[0])];
+  int64_t size = base::At(c.operands[0]->shape(), p.dim[0]);
   if (p.shift < 0 || p.shift > std::max<int64_t>(size - 1, 0))
     c.FailShape(17, fmt::format("a dim of size {} can be rolled by 0 to {}, not by {}", size,
                                 std::max<int64_t>(size - 1, 0), p.shift));
@@ -330,11 +330,11 @@ void MakeRoll(const ir::LocalCall& c, plan::Kernel* out) {
 
 void RollReference(const ir::ReferenceCall& call) {
   const auto& params = ir::As<RollParams>(call.params);
-  const auto dim = static_cast<size_t>(params.dim[0]);
+  const auto dim = params.dim[0];
   HostTensor& out = *call.results[0];
   for (int64_t i = 0; i < out.size(); ++i) {
     Coords at = ir::CoordsOf(out.shape, i);
-    at[dim] = (at[dim] + params.shift) % out.shape[dim];
+    base::At(at, dim) = (base::At(at, dim) + params.shift) % base::At(out.shape, dim);
     out.SetFrom(ir::FlatIndex(out.shape, at), *call.operands[0], i);
   }
 }
@@ -422,13 +422,14 @@ ir::ValueId RevTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 }
 
 ir::ValueId ConcatenateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
-  const auto dim = static_cast<size_t>(ir::As<DimParams>(c.params.get()).dim[0]);
+  const auto dim = ir::As<DimParams>(c.params.get()).dim[0];
   SliceParams slice;
   slice.limits = c.operand_types[k]->shape();
   slice.starts.resize(slice.limits.size());
   slice.strides.resize(slice.limits.size(), 1);
-  for (size_t i = 0; i < k; ++i) slice.starts[dim] += c.operand_types[i]->shape()[dim];
-  slice.limits[dim] += slice.starts[dim];
+  for (size_t i = 0; i < k; ++i)
+    base::At(slice.starts, dim) += base::At(c.operand_types[i]->shape(), dim);
+  base::At(slice.limits, dim) += base::At(slice.starts, dim);
   return OfOtherSize(c, k, kSlice, ir::MakeParams(std::move(slice)), {cotangent});
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/at.h"
 #include "ir/builder.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
@@ -217,7 +218,7 @@ std::vector<ShapeAndDType> ArgType(const TypeCall& c) {
   const auto& dim = ir::As<DimParams>(c.params).dim;
   if (dim.size() != 1) c.FailShape(17, "one dim is searched");
   CheckDims(c, dim, c.operands[0]->rank());
-  if (c.operands[0]->shape()[static_cast<size_t>(dim[0])] == 0)
+  if (base::At(c.operands[0]->shape(), dim[0]) == 0)
     c.FailShape(18,
                 fmt::format("dim {} is empty: there is no largest or smallest element", dim[0]));
   DType index = c.wanted ? c.wanted->dtype : i32;
@@ -289,7 +290,7 @@ std::vector<ir::ValueId> ExpandArg(ir::Builder& b, const ir::Params* params,
   ir::ValueId index = b.Emit(kIota, ir::MakeParams(IotaParams{dim}), {},
                              {.wanted = &counting, .out_sharding = &laid_out});
   ir::HostTensor last(result->dtype(), {1});
-  last.SetInt(0, type->shape()[static_cast<size_t>(dim[0])] - 1);
+  last.SetInt(0, base::At(type->shape(), dim[0]) - 1);
   Literal literal{result->dtype(), 0};
   std::copy(last.data.begin(), last.data.end(), reinterpret_cast<std::byte*>(&literal.bits));
   ir::ValueId none = b.Emit(kConstant, ir::MakeParams(ConstantParams{literal}), {});
@@ -329,7 +330,7 @@ template <kernels::Scan scan>
 DimMap CumulativeDims(const ir::DimsCall& c) {
   DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
   for (int64_t d : ir::As<CumulativeParams>(c.params).dim)
-    map.factors[static_cast<size_t>(d)].kind = FactorKind::kReplicate;
+    base::At(map.factors, d).kind = FactorKind::kReplicate;
   if (scan == kernels::Scan::kSum) map.linear = {{.operands = {0}}};
   return map;
 }
@@ -426,21 +427,12 @@ ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   return (Reduced(kReduceSum, g * share, dims) / divisor).id();
 }
 
-// The elements `by` places on along the dim (back if negative), and `fill` where there are none.
-X Moved(X x, int64_t dim, int64_t by, double fill) {
-  PadParams pad;
-  const size_t rank = x.type()->shape().size();
-  pad.low.resize(rank), pad.high.resize(rank), pad.interior.resize(rank);
-  base::At(pad.low, dim) = by, base::At(pad.high, dim) = -by;
-  return {x.builder(),
-          x.builder().Emit(kPad, ir::MakeParams(std::move(pad)), {x.id(), x.Number(fill).id()})};
-}
 // The product of all elements before (or, `reverse`, behind) each one.
 X ProductOfOthers(X x, int64_t dim, bool reverse) {
   const X running{
       x.builder(),
       x.builder().Emit(kCumprod, ir::MakeParams(CumulativeParams{{{dim}}, reverse}), {x.id()})};
-  return Moved(running, dim, reverse ? -1 : 1, 1);
+  return Shifted(running, dim, reverse ? -1 : 1, 1);
 }
 X WithWhole(X x, int64_t dim) {
   sharding::TensorSharding whole = x.type()->sharding();
@@ -480,8 +472,8 @@ ir::ValueId RunningTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   Dual all{X(c.builder, c.operands[0]), X(c.builder, tangent)};
   for (int64_t step = 1; step < size; step *= 2) {
     const int64_t by = p.reverse ? -step : step;
-    all = Pair::Join({Moved(all.value, dim, by, Pair::kIdentity), Moved(all.tangent, dim, by, 0)},
-                     all);
+    all = Pair::Join(
+        {Shifted(all.value, dim, by, Pair::kIdentity), Shifted(all.tangent, dim, by, 0)}, all);
   }
   return all.tangent.id();
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/at.h"
 #include "base/shape.h"
 
 namespace tessera::ops::reference {
@@ -80,7 +81,7 @@ void SameElements(const ir::ReferenceCall& call) {
 
 Coords Pick(const Coords& from, const Coords& dims) {
   Coords picked;
-  for (int64_t d : dims) picked.push_back(from[static_cast<size_t>(d)]);
+  for (int64_t d : dims) picked.push_back(base::At(from, d));
   return picked;
 }
 

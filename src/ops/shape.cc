@@ -1,6 +1,7 @@
 // Ops that give the same elements another shape or order.
 #include "base/shape.h"
 
+#include "base/at.h"
 #include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
@@ -42,7 +43,7 @@ std::vector<ShapeAndDType> TransposeType(const TypeCall& c) {
     c.FailShape(17, fmt::format("the permutation must name all {1} dims of the array, not {0}",
                                 perm.size(), from.size()));
   Shape shape;
-  for (int64_t d : perm) shape.push_back(from[static_cast<size_t>(d)]);
+  for (int64_t d : perm) shape.push_back(base::At(from, d));
   return {{shape, c.operands[0]->dtype()}};
 }
 
@@ -51,8 +52,7 @@ DimMap TransposeDims(const ir::DimsCall& c) {
   const auto& perm = ir::As<TransposeParams>(c.params).perm;
   DimMap map = sharding::Pointwise({}, *c.results[0]);
   sharding::DimFactors operand(perm.size());
-  for (size_t d = 0; d < perm.size(); ++d)
-    operand[static_cast<size_t>(perm[d])] = map.results[0][d];
+  for (size_t d = 0; d < perm.size(); ++d) base::At(operand, perm[d]) = map.results[0][d];
   map.operands = {operand};
   map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
   return map;
@@ -60,8 +60,7 @@ DimMap TransposeDims(const ir::DimsCall& c) {
 
 void MakeTranspose(const ir::LocalCall& c, plan::Kernel* out) {
   std::vector<int64_t> in = base::DenseStrides(c.operands[0].shape), moved;
-  for (int64_t d : ir::As<TransposeParams>(c.params).perm)
-    moved.push_back(in[static_cast<size_t>(d)]);
+  for (int64_t d : ir::As<TransposeParams>(c.params).perm) moved.push_back(base::At(in, d));
   const Shape& box = c.results[0].shape;
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = box,
@@ -94,7 +93,7 @@ std::vector<ShapeAndDType> BroadcastType(const TypeCall& c) {
                                 "ascending order, not {}",
                                 from.size(), ShapeText(dims)));
   for (size_t d = 0; d < from.size(); ++d) {
-    int64_t size = to[static_cast<size_t>(dims[d])];
+    int64_t size = base::At(to, dims[d]);
     if (from[d] != size && from[d] != 1)
       c.FailShape(19, fmt::format("dim {} of size {} cannot become size {}", d, from[d], size));
   }
@@ -125,7 +124,7 @@ void MakeBroadcast(const ir::LocalCall& c, plan::Kernel* out) {
   const Shape &from = c.operands[0].shape, &to = c.results[0].shape;
   std::vector<int64_t> own = base::DenseStrides(from), in(to.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d)
-    if (from[d] != 1) in[static_cast<size_t>(dims[d])] = own[d];
+    if (from[d] != 1) base::At(in, dims[d]) = own[d];
   *out = kernels::Copy({.itemsize = c.results[0].dtype.size(),
                         .box = to,
                         .in_strides = in,
@@ -200,7 +199,7 @@ ir::ValueId TransposeTranspose(const ir::DiffCall& c, ir::ValueId cotangent, siz
   TransposeParams inverse;
   inverse.perm.resize(perm.size());
   for (size_t d = 0; d < perm.size(); ++d)
-    inverse.perm[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
+    base::At(inverse.perm, perm[d]) = static_cast<int64_t>(d);
   return c.builder.Emit(kTranspose, ir::MakeParams(std::move(inverse)), {cotangent});
 }
 
@@ -216,8 +215,7 @@ ir::ValueId BroadcastTranspose(const ir::DiffCall& c, ir::ValueId cotangent, siz
   DimsParams summed;
   for (int64_t d = 0; d < static_cast<int64_t>(to.size()); ++d) {
     const auto at = std::find(dims.begin(), dims.end(), d);
-    const bool repeated =
-        at == dims.end() || from[static_cast<size_t>(at - dims.begin())] != base::At(to, d);
+    const bool repeated = at == dims.end() || base::At(from, at - dims.begin()) != base::At(to, d);
     if (repeated) summed.dims.push_back(d);
   }
   return SumTo(c.builder, cotangent, summed, CotangentTypeOf(c, 0));

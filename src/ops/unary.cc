@@ -171,7 +171,8 @@ ir::ValueId NegTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 constexpr auto BesselI1eFormula = [](X g, X x, X y) {
   const X at_zero = Equal(x, x.Number(0));
   const X safe = Where(at_zero, x.Number(1), x);
-  return g * Where(at_zero, x.Number(0.5), BesselI0e(safe) - y * (Sign(safe) + 1 / safe));
+  return g * Where(at_zero, x.Number(0.5),
+                   Apply(ScalarOp::kBesselI0e, {safe}) - y * (Sign(safe) + 1 / safe));
 };
 
 using enum ScalarOp;
@@ -407,7 +408,7 @@ constexpr OpDef kOps[] = {
            .takes = kFloat,
            .flops = 70,
            .reference = Floats<ScaledBessel<0>>,
-           .diff = By<[](X g, X x, X y) { return g * (BesselI1e(x) - Sign(x) * y); }>()}),
+           .diff = By<[](X g, X x, X y) { return g * (Apply(kBesselI1e, {x}) - Sign(x) * y); }>()}),
     Unary({.name = "bessel_i1e",
            .doc = "e^-|x| I_1(x), the modified Bessel function of order 1, scaled.",
            .op = kBesselI1e,

@@ -39,8 +39,8 @@ class Printer {
   void Value(int32_t v) {
     constexpr const char* kKinds[] = {"input", "constant", "temporary", "output"};
     const plan::Value& value = base::At(plan_.values, v);
-    out_ += fmt::format("v{}: {} of {} B, layout {}", v, kKinds[static_cast<size_t>(value.kind)],
-                        value.bytes, value.layout);
+    out_ += fmt::format("v{}: {} of {} B, layout {}", v, base::At(kKinds, value.kind), value.bytes,
+                        value.layout);
     const auto input = std::find(plan_.inputs.begin(), plan_.inputs.end(), v);
     const auto at = static_cast<size_t>(input - plan_.inputs.begin());
     if (at < plan_.donated.size() && plan_.donated[at]) out_ += ", donated";

@@ -51,11 +51,11 @@ void AggressiveStep(const StepCall& call, Projection& projection) {
       if (!s.present) continue;
       AxisList axes = wish.axes;
       int64_t size = base::At(call.rule.map.factors, wish.factor).size;
-      Truncate(axes, [&](AxisRef x, int64_t before) {
+      Truncate(axes, [&](AxisPart x, int64_t before) {
         return FitsFactor(tensor, wish.factor, size, x, before);
       });
       if (!IsStrictPrefix(s.axes, axes)) continue;
-      Truncate(axes, [&](AxisRef x, int64_t) { return FitsOthers(tensor, wish.factor, x); });
+      Truncate(axes, [&](AxisPart x, int64_t) { return FitsOthers(tensor, wish.factor, x); });
       // From one operand of an elementwise op to another goes only what the result takes too.
       if (operand && call.elementwise)
         for (size_t r = projection.operands; r < projection.tensors.size(); ++r) {

@@ -13,7 +13,7 @@ struct Graph::Impl {
     std::string name, where;
   };
   const sharding::MeshDef* mesh;  // without modes
-  engine::Graph graph;
+  engine::FlatGraph graph;
   // Per region of the graph: its manual axes and those of the regions around it.
   std::vector<engine::AxisList> manual = std::vector<engine::AxisList>(1);
   std::vector<Named> values, ops;  // edges are ops as well

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "propagation/api.h"
 #include "propagation/refuse.h"
 
@@ -10,14 +11,14 @@ namespace tessera::propagation {
 namespace {
 
 using engine::AxisList;
-using engine::AxisRef;
+using engine::AxisPart;
 using engine::TensorSharding;
 
 engine::Use CheckedUse(const Graph::Impl& impl, Use use, const std::string& where) {
   const std::vector<engine::Op>& ops = impl.graph.ops;
   bool known = Number(use.op) >= 0 && Number(use.op) < static_cast<int32_t>(ops.size()) &&
                use.operand >= 0 &&
-               use.operand < static_cast<int>(ops[static_cast<size_t>(use.op)].operands.size());
+               use.operand < static_cast<int>(base::At(ops, use.op).operands.size());
   if (!known)
     Refuse("edge", 14, where,
            fmt::format("there is no operand {} of op {}", use.operand, Number(use.op)));
@@ -34,7 +35,7 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const engine:
   for (size_t d = 0; d < outside.size(); ++d) {
     int64_t parts = 1;
     bool led = true;
-    for (AxisRef a : edge.outer->dims[d].axes) {
+    for (AxisPart a : edge.outer->dims[d].axes) {
       if (!sharding::OverlapsAny(edge.manual, a)) {
         led = false;
         continue;
@@ -56,11 +57,11 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const engine:
 // Which way an edge crosses the border of a manual region, and the axes that it hides.
 void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
                const std::string& where) {
-  const engine::Graph& graph = impl.graph;
-  const engine::Op& source = graph.ops[static_cast<size_t>(edge.sources[0].op)];
-  int32_t from = source.region, to = graph.values[static_cast<size_t>(owner)].region;
-  edge.inward = graph.regions[static_cast<size_t>(to)].parent == from;
-  bool outward = graph.regions[static_cast<size_t>(from)].parent == to;
+  const engine::FlatGraph& graph = impl.graph;
+  const engine::Op& source = base::At(graph.ops, edge.sources[0].op);
+  int32_t from = source.region, to = base::At(graph.values, owner).region;
+  edge.inward = base::At(graph.regions, to).parent == from;
+  bool outward = base::At(graph.regions, from).parent == to;
   if (edge.sources.size() != 1 || edge.inward == outward)
     Refuse("edge", 30, where,
            "only an edge with one source, between a region and the one around it, has an outer "
@@ -69,11 +70,9 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
          around = static_cast<size_t>(edge.inward ? from : to);
   edge.manual = Difference(impl.manual[inner], impl.manual[around]);
   const engine::Shape &source_shape =
-                          graph
-                              .values[static_cast<size_t>(
-                                  source.operands[static_cast<size_t>(edge.sources[0].index)])]
+                          base::At(graph.values, base::At(source.operands, edge.sources[0].index))
                               .shape,
-                      &owner_shape = graph.values[static_cast<size_t>(owner)].shape;
+                      &owner_shape = base::At(graph.values, owner).shape;
   CheckOuter(impl, edge, edge.inward ? owner_shape : source_shape,
              edge.inward ? source_shape : owner_shape, where);
   // Over manual axes that it does not name the value is whole, and stays so.
@@ -81,7 +80,7 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
   for (const sharding::DimAxes& d : edge.outer->dims)
     named.insert(named.end(), d.axes.begin(), d.axes.end());
   named.insert(named.end(), edge.outer->replicated.begin(), edge.outer->replicated.end());
-  for (AxisRef a : Difference(edge.manual, named)) edge.outer->replicated.push_back(a);
+  for (AxisPart a : Difference(edge.manual, named)) edge.outer->replicated.push_back(a);
   SortAndMerge(edge.outer->replicated);
 }
 
@@ -92,12 +91,12 @@ RegionId Graph::region(OpId op, std::vector<std::string> manual, Loc loc) {
   std::vector<engine::Op>& ops = impl_->graph.ops;
   if (Number(op) < 0 || Number(op) >= static_cast<int32_t>(ops.size()))
     Refuse("region", 14, where, fmt::format("there is no op {}", Number(op)));
-  int32_t parent = ops[static_cast<size_t>(op)].region;
-  AxisList axes = impl_->manual[static_cast<size_t>(parent)];
+  int32_t parent = base::At(ops, op).region;
+  AxisList axes = base::At(impl_->manual, parent);
   for (const std::string& name : manual) {
     int axis = impl_->mesh->Find(name);
     if (axis < 0) Refuse("region", 25, where, fmt::format("unknown axis name: \"{}\"", name));
-    AxisRef a = sharding::WholeAxis(*impl_->mesh, axis);
+    AxisPart a = sharding::WholeAxis(*impl_->mesh, axis);
     if (sharding::OverlapsAny(axes, a))
       Refuse("region", 26, where, fmt::format("\"{}\" is already manual", name));
     if (a.size > 1) axes.push_back(a);
@@ -129,10 +128,10 @@ void Graph::edge(EdgeOptions options, Loc loc) {
   }
   for (ValueId v : targets)
     if (v != options.owner) edge.other_targets.push_back(Number(v));
-  int32_t region = impl_->graph.values[static_cast<size_t>(options.owner)].region;
+  int32_t region = base::At(impl_->graph.values, options.owner).region;
   impl_->graph.AddEdge(std::move(edge), Number(options.owner), region);
   impl_->ops.push_back(
-      {"the data-flow edge to " + impl_->values[static_cast<size_t>(Number(options.owner))].name,
+      {"the data-flow edge to " + base::At(impl_->values, Number(options.owner)).name,
        std::move(options.where)});
   impl_->priorities.push_back(-1);
 }

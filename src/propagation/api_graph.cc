@@ -122,8 +122,8 @@ engine::Op EngineOp(Graph::Impl& impl, const OpOptions& options, const std::stri
 void CheckManual(const Graph::Impl& impl, const TensorSharding& s, RegionId region,
                  const std::string& where) {
   auto check = [&](const sharding::AxisList& axes) {
-    for (sharding::AxisRef a : axes)
-      for (sharding::AxisRef b : base::At(impl.manual, region))
+    for (sharding::AxisPart a : axes)
+      for (sharding::AxisPart b : base::At(impl.manual, region))
         if (a.axis == b.axis)
           Refuse("value", 27, where,
                  fmt::format("{} is manual in its region", AxisText(*impl.mesh, b)));

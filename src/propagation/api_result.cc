@@ -82,7 +82,7 @@ engine::Names NamesOf(const std::vector<Graph::Impl::Named>& values,
               }};
 }
 
-void FindBorder(Result::Impl& impl, const engine::Graph& graph) {
+void FindBorder(Result::Impl& impl, const engine::FlatGraph& graph) {
   impl.is_argument.assign(graph.values.size(), true);
   for (const engine::Op& op : graph.ops) {
     for (int32_t v : op.results) base::At(impl.is_argument, v) = false;

@@ -9,8 +9,8 @@ void BasicStep(const StepCall& call, Projection& projection) {
   for (int32_t f = 0; f < static_cast<int32_t>(map.factors.size()); ++f) {
     AxisList axes = CompatibleAxes(projection, f, base::At(call.directions, f));
     int64_t size = base::At(map.factors, f).size;
-    Truncate(axes, [&](AxisRef x, int64_t before) {
-      std::optional<AxisRef> part = x;
+    Truncate(axes, [&](AxisPart x, int64_t before) {
+      std::optional<AxisPart> part = x;
       for (const TensorState& t : projection.tensors) {
         part = FitsOthers(t, f, *part);
         if (part && base::At(t.factors, f).present) part = FitsFactor(t, f, size, *part, before);

@@ -13,7 +13,7 @@ TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, bool
     if (shape[d] % SizeOf(dim.axes) != 0) {
       AxisList fits;
       int64_t room = shape[d];
-      for (AxisRef a : dim.axes) {
+      for (AxisPart a : dim.axes) {
         int64_t common = std::gcd(a.size, room);
         if (common <= 1) break;
         AppendMerged(fits, {a.axis, a.pre, common});
@@ -25,7 +25,7 @@ TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, bool
     }
     if (keep_sub_axes || !dim.open) continue;
     auto sub = std::find_if(dim.axes.begin(), dim.axes.end(),
-                            [&](AxisRef a) { return !IsWhole(*out.mesh, a); });
+                            [&](AxisPart a) { return !IsWhole(*out.mesh, a); });
     dim.axes.erase(sub, dim.axes.end());
   }
   return out;

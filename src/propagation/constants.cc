@@ -9,7 +9,7 @@ namespace {
 
 class Splitter {
  public:
-  Splitter(Graph& graph, std::vector<Result::Copy>& copies)
+  Splitter(FlatGraph& graph, std::vector<Result::Copy>& copies)
       : graph_(graph), rewrite_(graph), copies_(copies) {
     maker_.assign(graph.values.size(), -1);
     constant_.assign(graph.values.size(), false);
@@ -111,7 +111,7 @@ class Splitter {
     return copy;
   }
 
-  Graph& graph_;
+  FlatGraph& graph_;
   Rewrite rewrite_;
   std::vector<Result::Copy>& copies_;
   std::vector<OpId> maker_;
@@ -121,7 +121,7 @@ class Splitter {
 
 }  // namespace
 
-void SplitConstants(Graph& graph, std::vector<Result::Copy>& copies) {
+void SplitConstants(FlatGraph& graph, std::vector<Result::Copy>& copies) {
   Splitter(graph, copies).Run();
 }
 

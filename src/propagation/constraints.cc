@@ -10,25 +10,25 @@ namespace {
 
 class Constraints {
  public:
-  explicit Constraints(Graph& graph) : graph_(graph), rewrite_(graph) {
+  explicit Constraints(FlatGraph& graph) : graph_(graph), rewrite_(graph) {
     maker_.assign(graph.values.size(), -1);
     target_of_.assign(graph.values.size(), -1);
     uses_.resize(graph.values.size());
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       const Op& op = graph.ops[i];
-      for (ValueId v : op.results) maker_[At(v)] = static_cast<OpId>(i);
+      for (ValueId v : op.results) base::At(maker_, v) = static_cast<OpId>(i);
       if (op.kind != Op::kEdge) continue;
       const Edge& edge = base::At(graph.edges, op.edge);
-      target_of_[At(op.results[0])] = static_cast<OpId>(i);
-      for (ValueId v : edge.other_targets) target_of_[At(v)] = static_cast<OpId>(i);
+      base::At(target_of_, op.results[0]) = static_cast<OpId>(i);
+      for (ValueId v : edge.other_targets) base::At(target_of_, v) = static_cast<OpId>(i);
       if (edge.outer && edge.inward)
         for (Use use : edge.sources) manual_[{use.op, use.index}] = &edge;
     }
     for (size_t i = graph.ops.size(); i-- > 0;)
       for (size_t k = graph.ops[i].operands.size(); k-- > 0;)
-        uses_[At(graph.ops[i].operands[k])].push_back(
-            {static_cast<OpId>(i), static_cast<int32_t>(k)});
-    for (const auto& [v, uses] : graph.use_order) uses_[At(v)] = uses;
+        base::At(uses_, graph.ops[i].operands[k])
+            .push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
+    for (const auto& [v, uses] : graph.use_order) base::At(uses_, v) = uses;
   }
 
   void Run() {
@@ -37,7 +37,7 @@ class Constraints {
       const Op& op = graph_.ops[i];
       if (op.kind == Op::kConstraint) {
         FollowChain(id);
-        Act(id, op.operands[0], *graph_.values[At(op.results[0])].sharding, id);
+        Act(id, op.operands[0], *base::At(graph_.values, op.results[0]).sharding, id);
       }
     }
     for (size_t i = 0; i < graph_.ops.size(); ++i)
@@ -48,37 +48,36 @@ class Constraints {
   }
 
  private:
-  static size_t At(int32_t i) { return static_cast<size_t>(i); }
-  const Op& op(OpId id) const { return graph_.ops[At(id)]; }
+  const Op& op(OpId id) const { return base::At(graph_.ops, id); }
   const Edge* ManualAt(Use use) const {
     auto it = manual_.find({use.op, use.index});
     return it == manual_.end() ? nullptr : it->second;
   }
   // What v is given: a target of an edge, what the edge's owner is.
   auto& Given(ValueId v) {
-    OpId edge = target_of_[At(v)];
-    return graph_.values[At(edge < 0 ? v : op(edge).results[0])].sharding;
+    OpId edge = base::At(target_of_, v);
+    return base::At(graph_.values, edge < 0 ? v : op(edge).results[0]).sharding;
   }
   // The sharding that a use asks its value to have; null for an ordinary use.
   const TensorSharding* Asked(Use use) const {
     if (op(use.op).kind == Op::kConstraint)
-      return &*graph_.values[At(op(use.op).results[0])].sharding;
+      return &*base::At(graph_.values, op(use.op).results[0]).sharding;
     const Edge* edge = ManualAt(use);
     return edge ? &*edge->outer : nullptr;
   }
   bool IsConstraint(ValueId v) const {
-    return maker_[At(v)] >= 0 && op(maker_[At(v)]).kind == Op::kConstraint;
+    return base::At(maker_, v) >= 0 && op(base::At(maker_, v)).kind == Op::kConstraint;
   }
 
   // Makes later users of a chain's input use its last constraint.
   void FollowChain(OpId head) {
     ValueId input = op(head).operands[0];
     if (IsConstraint(input) || Given(input)) return;
-    for (Use use : uses_[At(input)])
+    for (Use use : base::At(uses_, input))
       if (use.op != head && Asked(use)) return;
     OpId tail = head;
     while (true) {
-      const std::vector<Use>& uses = uses_[At(op(tail).results[0])];
+      const std::vector<Use>& uses = base::At(uses_, op(tail).results[0]);
       bool asked =
           std::any_of(uses.begin(), uses.end(), [&](Use u) { return Asked(u) != nullptr; });
       if (!asked) break;
@@ -97,11 +96,11 @@ class Constraints {
     if (Given(input)) return;
     for (const sharding::DimAxes& d : asked.dims)
       if (d.open) return;
-    for (Use use : uses_[At(input)]) {
+    for (Use use : base::At(uses_, input)) {
       const TensorSharding* other = use.op == user ? nullptr : Asked(use);
       if (other && *other != asked) return;
     }
-    if (target_of_[At(input)] < 0) {
+    if (base::At(target_of_, input) < 0) {
       Given(input) = asked;
       return;
     }
@@ -123,7 +122,7 @@ class Constraints {
       moved.first = Direction::kBoth;
       moved.operands = {input};
       moved.results = {NewValue(input, asked)};
-      moved.rule = graph_.IdentityRule(graph_.values[At(input)].shape, 1);
+      moved.rule = graph_.IdentityRule(base::At(graph_.values, input).shape, 1);
     }
     ReplaceUses(input, moved.results[0], [&](Use use) { return use.op != constraint; });
     graph_.use_order.erase(input);  // this op is its only use, but has no number yet
@@ -136,41 +135,41 @@ class Constraints {
     maker_.push_back(-1);
     target_of_.push_back(-1);
     uses_.emplace_back();
-    return graph_.AddValue(graph_.values[At(like)].shape, sharding);
+    return graph_.AddValue(base::At(graph_.values, like).shape, sharding);
   }
 
   // Right after the value is made; an argument of a region is, where the region begins, even if
   // all that uses it is further inside.
   void Place(ValueId input, Op added) {
-    OpId edge = target_of_[At(input)];
+    OpId edge = base::At(target_of_, input);
     if (op(edge).results[0] == input) {
       added.region = op(edge).region;
       rewrite_.After(edge, std::move(added));
       return;
     }
-    rewrite_.AtStart(graph_.values[At(input)].region, std::move(added));
+    rewrite_.AtStart(base::At(graph_.values, input).region, std::move(added));
   }
 
   template <class Which>
   void ReplaceUses(ValueId from, ValueId to, const Which& which) {
     std::vector<Use> kept, moved;
-    for (Use use : uses_[At(from)]) (which(use) ? moved : kept).push_back(use);
-    for (Use use : moved) graph_.ops[At(use.op)].operands[At(use.index)] = to;
-    HandOn(std::move(moved), uses_[At(to)]);
-    uses_[At(from)] = std::move(kept);
-    for (ValueId v : {from, to}) graph_.use_order[v] = uses_[At(v)];
+    for (Use use : base::At(uses_, from)) (which(use) ? moved : kept).push_back(use);
+    for (Use use : moved) base::At(base::At(graph_.ops, use.op).operands, use.index) = to;
+    HandOn(std::move(moved), base::At(uses_, to));
+    base::At(uses_, from) = std::move(kept);
+    for (ValueId v : {from, to}) graph_.use_order[v] = base::At(uses_, v);
   }
 
-  Graph& graph_;
+  FlatGraph& graph_;
   Rewrite rewrite_;
   std::vector<OpId> maker_, target_of_;  // per value; -1: none
-  std::vector<std::vector<Use>> uses_;   // per value, as Graph::use_order
+  std::vector<std::vector<Use>> uses_;   // per value, as FlatGraph::use_order
   absl::flat_hash_map<std::pair<OpId, int32_t>, const Edge*> manual_;
 };
 
 }  // namespace
 
-void ApplyConstraints(Graph& graph) {
+void ApplyConstraints(FlatGraph& graph) {
   bool any = std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
     return op.kind == Op::kConstraint || op.kind == Op::kEdge;
   });

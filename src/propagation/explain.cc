@@ -21,8 +21,8 @@ struct Edit {
   static constexpr int32_t kOpen = -1;
   ValueId value;
   size_t dim;
-  int32_t priority;  // kOpen: the dim is open instead
-  friend auto operator<=>(const Edit&, const Edit&) = default;
+  int32_t priority;                                             // kOpen: the dim is open instead
+  friend auto operator<=>(const Edit&, const Edit&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // What would come of edits: propagation is run again, once for equal edits. So many explanations of
@@ -33,7 +33,7 @@ class Trials {
 
   enum Answer : uint8_t { kNo, kYes, kUnknown };
   // Whether dim d of v then has axis x.
-  Answer Gets(ValueId v, size_t d, AxisRef x, std::vector<Edit> edits) {
+  Answer Gets(ValueId v, size_t d, AxisPart x, std::vector<Edit> edits) {
     std::sort(edits.begin(), edits.end());
     auto tried = tried_.find(edits);
     if (tried == tried_.end()) {
@@ -54,7 +54,7 @@ class Trials {
   static constexpr size_t kMost = 32;
 
   Result Run(const std::vector<Edit>& edits) const {
-    Graph graph = input_->graph;
+    FlatGraph graph = input_->graph;
     for (const Edit& edit : edits) {
       sharding::DimAxes& dim = base::At(graph.values, edit.value).sharding->dims[edit.dim];
       if (edit.priority == Edit::kOpen)
@@ -101,7 +101,7 @@ class Explainer::Impl {
     // What v did not get may have lost earlier, on the way of what v has.
     std::vector<ValueId> on_the_way = {v};
     for (size_t d = 0; s && d < s->dims.size(); ++d)
-      for (AxisRef a : s->dims[d].axes) {
+      for (AxisPart a : s->dims[d].axes) {
         Path path = PathOf(v, d, a);
         out_ +=
             fmt::format("  dim {} has {}, given by {}\n", d, AxisText(*s->mesh, a), path.Origin());
@@ -128,7 +128,7 @@ class Explainer::Impl {
   }
 
   // Completes a path with what gave dim d of v axis a from the start.
-  void Given(ValueId v, size_t d, AxisRef a, Path& path) const {
+  void Given(ValueId v, size_t d, AxisPart a, Path& path) const {
     OpId maker = history_.Maker(v);
     bool made = maker >= 0 && history_.op(maker).kind == Op::kConstraint;
     path.dim = d;
@@ -169,7 +169,7 @@ class Explainer::Impl {
   };
   static constexpr size_t kShown = 8;
 
-  Path PathOf(ValueId v, size_t d, AxisRef a) const {
+  Path PathOf(ValueId v, size_t d, AxisPart a) const {
     auto [last, origin] = Follow(v, d, a);
     Path path = base::At(origins_, origin);
     const size_t length = last < 0 ? 0 : base::At(steps_, last).length;
@@ -195,7 +195,7 @@ class Explainer::Impl {
   }
 
   // Returns the last step of the path (-1: it has none) and its origin.
-  std::pair<int, int> Follow(ValueId v, size_t d, AxisRef a) const {
+  std::pair<int, int> Follow(ValueId v, size_t d, AxisPart a) const {
     std::vector<Step> found;
     int last = -1, origin = -1;
     for (size_t time = history_.now(); origin < 0;) {
@@ -222,7 +222,7 @@ class Explainer::Impl {
     return {last, origin};
   }
 
-  int Add(Step step, int before, int origin, AxisRef a) const {
+  int Add(Step step, int before, int origin, AxisPart a) const {
     step.before = before;
     step.origin = origin;
     if (before >= 0) {
@@ -237,7 +237,7 @@ class Explainer::Impl {
   }
 
   // `e`: the event that gave dim d of v the axis, if it was not there from the start.
-  Path OriginOf(ValueId v, size_t d, AxisRef a, std::optional<size_t> e) const {
+  Path OriginOf(ValueId v, size_t d, AxisPart a, std::optional<size_t> e) const {
     Path path;
     if (!e || history_.event(*e).op < 0) {
       if (e) path.priority = history_.event(*e).priority;
@@ -253,17 +253,17 @@ class Explainer::Impl {
   std::string Stage(const Event& event) const {
     std::string out;
     auto add = [&](const std::string& word) { out += (out.empty() ? "" : ", ") + word; };
-    auto round = static_cast<size_t>(event.round);
+    const int round = event.round;
     if (event.strategy == propagation::Stage::kBasic)
       add("basic");
-    else if (round < names_.rounds.size())
-      add(fmt::format("round {}: {}", round + 1, names_.rounds[round]));
+    else if (round >= 0 && round < std::ssize(names_.rounds))
+      add(fmt::format("round {}: {}", round + 1, base::At(names_.rounds, round)));
     if (event.priority > 0) add(fmt::format("priority {}", event.priority));
     return out.empty() ? "" : " (" + out + ")";
   }
 
   // The first tensor of the op that had the axis on the same factor: operands before results.
-  std::optional<Source> SourceOf(const Event& event, size_t d, AxisRef a, size_t time) const {
+  std::optional<Source> SourceOf(const Event& event, size_t d, AxisPart a, size_t time) const {
     if (event.op < 0) return std::nullopt;
     const Op& op = history_.op(event.op);
     if (op.is_return) return std::nullopt;
@@ -299,6 +299,7 @@ class Explainer::Impl {
     if (op.kind == Op::kEdge && base::At(history_.graph().edges, op.edge).outer) return;
     std::vector<ValueId> tensors = history_.Tensors(i);
     std::vector<const TensorSharding*> shardings;
+    shardings.reserve(tensors.size());
     for (ValueId t : tensors) shardings.push_back(result_.sharding(t));
     const DimMap& map = history_.MapOf(i);
     Projection p = Project(map, shardings);
@@ -319,7 +320,7 @@ class Explainer::Impl {
       size_t k = 0;  // the first axis that differs
       while (k < has.axes.size() && k < wants.axes.size() && has.axes[k] == wants.axes[k]) ++k;
       if (k == wants.axes.size()) continue;
-      AxisRef x = wants.axes[k];
+      AxisPart x = wants.axes[k];
       auto number = static_cast<int32_t>(f);
       size_t d = DimOf(map, mine, number);
       ValueId loser = tensors[other];
@@ -351,7 +352,7 @@ class Explainer::Impl {
   // What keeps axis x, which came by `path`, off dim `mine` (factor f) of v, and what would let it
   // in. v need not have a sharding: then all its dims are open.
   std::string Reason(OpId i, const TensorState& t, ValueId v, size_t mine, size_t f,
-                     const MeshDef& mesh, AxisRef x, const Path& path) const {
+                     const MeshDef& mesh, AxisPart x, const Path& path) const {
     const TensorSharding* s = result_.sharding(v);
     std::string axis = AxisText(mesh, x), name = names_.value(v);
     if (history_.MapOf(i).factors[f].blocked) return "no axis passes through the op along this dim";
@@ -363,7 +364,7 @@ class Explainer::Impl {
     std::vector<Path> winners;
     std::string out;
     for (size_t d = 0; s && d < s->dims.size(); ++d)
-      for (AxisRef a : s->dims[d].axes) {
+      for (AxisPart a : s->dims[d].axes) {
         bool here = !state.axes.empty() && a == state.axes[0];
         if (!here && !Overlaps(a, x)) continue;
         winners.push_back(PathOf(v, d, a));
@@ -379,7 +380,7 @@ class Explainer::Impl {
 
   // Where dim d of v is made of several factors: why factor f of it cannot hold the axis.
   std::string Misfit(OpId i, const TensorState& t, ValueId v, size_t d, size_t f,
-                     const std::string& axis, AxisRef x) const {
+                     const std::string& axis, AxisPart x) const {
     const DimMap& map = history_.MapOf(i);
     std::vector<ValueId> tensors = history_.Tensors(i);
     auto self = static_cast<size_t>(std::find(tensors.begin(), tensors.end(), v) - tensors.begin());
@@ -415,7 +416,7 @@ class Explainer::Impl {
   }
 
   // Who closed dim d of v, and whether x gets there if that one opens it.
-  std::string Open(ValueId v, size_t d, const MeshDef& mesh, AxisRef x) const {
+  std::string Open(ValueId v, size_t d, const MeshDef& mesh, AxisPart x) const {
     OpId maker = history_.Maker(v);
     bool made = maker >= 0 && history_.op(maker).kind == Op::kConstraint;
     OpId constraint = made ? maker : HeldBy(history_.Owner(v));
@@ -441,9 +442,10 @@ class Explainer::Impl {
 
   // Which winners would have to come after the loser for axis x to get to dim d of v. Each answer
   // has been tried.
-  std::string Flip(ValueId v, size_t d, const MeshDef& mesh, AxisRef x, std::vector<Path> winners,
+  std::string Flip(ValueId v, size_t d, const MeshDef& mesh, AxisPart x, std::vector<Path> winners,
                    const Path& loser) const {
     std::vector<std::vector<Path>> trials;
+    trials.reserve(winners.size() + 1);
     for (const Path& w : winners) trials.push_back({w});
     if (winners.size() > 1) trials.push_back(std::move(winners));
     for (const std::vector<Path>& trial : trials) {
@@ -462,7 +464,7 @@ class Explainer::Impl {
   }
 
   // Whether dim d of v has axis x if these constraints have priority `later`.
-  Trials::Answer Try(ValueId v, size_t d, AxisRef x, const std::vector<Path>& trial,
+  Trials::Answer Try(ValueId v, size_t d, AxisPart x, const std::vector<Path>& trial,
                      int32_t later) const {
     std::vector<Edit> edits;
     for (const Path& w : trial) {
@@ -478,7 +480,7 @@ class Explainer::Impl {
   History history_;
   mutable std::vector<Step> steps_;
   mutable std::vector<Path> origins_;
-  mutable absl::flat_hash_map<std::tuple<size_t, size_t, AxisRef>, int> step_of_;  // event, dim
+  mutable absl::flat_hash_map<std::tuple<size_t, size_t, AxisPart>, int> step_of_;  // event, dim
   mutable Trials trials_;
   std::string out_;
   std::set<std::string> told_;  // axes that lost, with what gave them: the first place is enough

@@ -46,9 +46,9 @@ void ProjectDim(const DimMap& map, const sharding::FactorList& factors,
   }
 }
 
-std::optional<AxisRef> Cut(AxisRef x, int64_t size) { return AxisRef{x.axis, x.pre, size}; }
+std::optional<AxisPart> Cut(AxisPart x, int64_t size) { return AxisPart{x.axis, x.pre, size}; }
 
-bool IsMajorPart(AxisRef part, AxisRef whole) {
+bool IsMajorPart(AxisPart part, AxisPart whole) {
   return part.axis == whole.axis && part.pre == whole.pre && part.size < whole.size;
 }
 
@@ -57,7 +57,7 @@ void Join(AxisList& axes, const AxisList& other, bool& can_expand) {
   AxisList joined;
   size_t i = 0;
   for (; i < axes.size() && i < other.size(); ++i) {
-    AxisRef a = axes[i], b = other[i];
+    AxisPart a = axes[i], b = other[i];
     if (a == b) {
       joined.push_back(a);
     } else if (IsMajorPart(b, a) && i + 1 == other.size()) {
@@ -112,8 +112,8 @@ TensorSharding Unproject(const DimMap& map, const sharding::DimFactors& dims,
     for (int32_t f : dims[d]) {
       const FactorState& s = base::At(state.factors, f);
       closed |= s.closed;
-      for (AxisRef a : s.axes) AppendMerged(out.dims[d].axes, a);
-      for (AxisRef a : s.overflow) AppendMerged(out.dims[d].axes, a);
+      for (AxisPart a : s.axes) AppendMerged(out.dims[d].axes, a);
+      for (AxisPart a : s.overflow) AppendMerged(out.dims[d].axes, a);
       if (!s.overflow.empty() || SizeOf(s.axes) < base::At(map.factors, f).size) break;
     }
     out.dims[d].open = !closed;
@@ -130,9 +130,9 @@ bool IsStrictPrefix(const AxisList& a, const AxisList& b) {
   return a[last] == b[last] ? a.size() < b.size() : IsMajorPart(a[last], b[last]);
 }
 
-std::optional<AxisRef> WithoutOverlap(AxisRef x, const AxisList& axes) {
-  std::optional<AxisRef> out = x;
-  for (AxisRef a : axes) {
+std::optional<AxisPart> WithoutOverlap(AxisPart x, const AxisList& axes) {
+  std::optional<AxisPart> out = x;
+  for (AxisPart a : axes) {
     if (a.axis == x.axis) out = PrefixWithoutOverlap(*out, a);
     if (!out) return out;
   }
@@ -159,13 +159,13 @@ AxisList CompatibleAxes(const Projection& projection, int32_t f, Direction direc
   return axes;
 }
 
-std::optional<AxisRef> FitsFactor(const TensorState& t, int32_t f, int64_t factor_size, AxisRef x,
-                                  int64_t before) {
+std::optional<AxisPart> FitsFactor(const TensorState& t, int32_t f, int64_t factor_size, AxisPart x,
+                                   int64_t before) {
   const FactorState& s = base::At(t.factors, f);
-  std::optional<AxisRef> part = WithoutOverlap(x, t.replicated);
+  std::optional<AxisPart> part = WithoutOverlap(x, t.replicated);
   if (part) part = WithoutOverlap(*part, t.unreduced);
   if (!part) return part;
-  for (AxisRef a : s.axes)
+  for (AxisPart a : s.axes)
     if (Contains(a, *part)) return part;
   if (!s.closed && s.overflow.empty()) {
     if (s.minor_most) return part;
@@ -179,8 +179,8 @@ std::optional<AxisRef> FitsFactor(const TensorState& t, int32_t f, int64_t facto
   return std::nullopt;
 }
 
-std::optional<AxisRef> FitsOthers(const TensorState& t, int32_t f, AxisRef x) {
-  std::optional<AxisRef> part = x;
+std::optional<AxisPart> FitsOthers(const TensorState& t, int32_t f, AxisPart x) {
+  std::optional<AxisPart> part = x;
   for (size_t g = 0; g < t.factors.size() && part; ++g) {
     if (static_cast<int32_t>(g) == f) continue;
     part = WithoutOverlap(*part, t.factors[g].overflow);

@@ -37,7 +37,7 @@ TensorSharding Unproject(const DimMap& map, const sharding::DimFactors& dims,
 bool IsStrictPrefix(const AxisList& a, const AxisList& b);
 
 // Returns the part of `x` more major than all of `axes`; nothing if there is none.
-std::optional<AxisRef> WithoutOverlap(AxisRef x, const AxisList& axes);
+std::optional<AxisPart> WithoutOverlap(AxisPart x, const AxisList& axes);
 
 // Returns the axes that shard factor `f` in all of its tensors, as far as they agree from the first
 // axis on; other factors are not looked at.
@@ -45,17 +45,17 @@ AxisList CompatibleAxes(const Projection& projection, int32_t f, Direction direc
 
 // Returns what tensor `t` can take of axis `x` for factor `f`, whose axes before x make `before`
 // shards. Nothing: the axis conflicts.
-std::optional<AxisRef> FitsFactor(const TensorState& t, int32_t f, int64_t factor_size, AxisRef x,
-                                  int64_t before);
+std::optional<AxisPart> FitsFactor(const TensorState& t, int32_t f, int64_t factor_size, AxisPart x,
+                                   int64_t before);
 // The same with regard to the other factors of the tensor.
-std::optional<AxisRef> FitsOthers(const TensorState& t, int32_t f, AxisRef x);
+std::optional<AxisPart> FitsOthers(const TensorState& t, int32_t f, AxisPart x);
 
 // Cuts `axes` at the first one that `fits(axis, shards before it)` refuses or shortens.
 template <class Fits>
 void Truncate(AxisList& axes, const Fits& fits) {
   int64_t before = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
-    std::optional<AxisRef> part = fits(axes[i], before);
+    std::optional<AxisPart> part = fits(axes[i], before);
     if (!part) {
       axes.resize(i);
     } else if (*part != axes[i]) {

@@ -14,12 +14,12 @@ bool Same(const DimMap& a, const DimMap& b) {
 
 }  // namespace
 
-ValueId Graph::AddValue(Shape shape, MaybeSharding sharding, int32_t region) {
+ValueId FlatGraph::AddValue(Shape shape, MaybeSharding sharding, int32_t region) {
   values.push_back({std::move(shape), std::move(sharding), region});
   return static_cast<ValueId>(values.size()) - 1;
 }
 
-RuleId Graph::AddRule(DimMap map) {
+RuleId FlatGraph::AddRule(DimMap map) {
   Rule rule;
   map = sharding::Completed(std::move(map));
   std::vector<RuleId>& known = rule_ids_[absl::HashOf(map.factors, map.operands, map.results)];
@@ -41,7 +41,7 @@ RuleId Graph::AddRule(DimMap map) {
   return known.back();
 }
 
-RuleId Graph::IdentityRule(const Shape& shape, int count) {
+RuleId FlatGraph::IdentityRule(const Shape& shape, int count) {
   DimMap map;
   sharding::DimFactors dims;
   for (int64_t n : shape) dims.push_back({map.AddFactor({.size = n})});
@@ -50,7 +50,7 @@ RuleId Graph::IdentityRule(const Shape& shape, int count) {
   return AddRule(std::move(map));
 }
 
-OpId Graph::Add(Op op) {
+OpId FlatGraph::Add(Op op) {
   bool identity = op.kind == Op::kConstraint || op.kind == Op::kBarrier;
   if (identity && !op.results.empty()) {  // else Verify refuses it
     op.elementwise = true;
@@ -61,7 +61,7 @@ OpId Graph::Add(Op op) {
   return static_cast<OpId>(ops.size()) - 1;
 }
 
-OpId Graph::AddEdge(Edge&& edge, ValueId owner, int32_t region, RuleId rule) {
+OpId FlatGraph::AddEdge(Edge&& edge, ValueId owner, int32_t region, RuleId rule) {
   if (rule < 0)
     rule = IdentityRule(base::At(values, owner).shape, static_cast<int>(edge.sources.size()));
   Op& op = ops.emplace_back();

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/at.h"
 #include "base/boxed.h"
 #include "sharding/dim_map.h"
 #include "tessera/propagation.h"
@@ -19,7 +20,7 @@
 namespace tessera::propagation::engine {
 
 using sharding::AxisList;
-using sharding::AxisRef;
+using sharding::AxisPart;
 using sharding::DimMap;
 using sharding::MeshDef;
 using sharding::Shape;
@@ -63,7 +64,7 @@ struct Op {
     kBarrier,     // by the identity, in `barrier` direction only
     kNone,        // nothing crosses it: it only uses its operands, or only makes its results
   } kind = kRule;
-  RuleId rule = -1;  // of kRule; the identity of the others is made by Graph::Add
+  RuleId rule = -1;  // of kRule; the identity of the others is made by FlatGraph::Add
   absl::InlinedVector<ValueId, 3> operands;
   absl::InlinedVector<ValueId, 1> results;
 
@@ -76,10 +77,10 @@ struct Op {
   // In which direction the op is visited first, before all ops are (see op_priority.h).
   Direction first = Direction::kNone;
   Direction barrier = Direction::kBoth;
-  int32_t edge = -1;  // index into Graph::edges
+  int32_t edge = -1;  // index into FlatGraph::edges
   // In which region: ends and edges of a region belong to it, its op does not. 0: the outermost.
   int32_t region = 0;
-  bool is_return = false;  // the function's end: Graph::returns belongs to its operands
+  bool is_return = false;  // the function's end: FlatGraph::returns belongs to its operands
   OpId origin = -1;  // the caller's op that this is, or is a copy of; -1: made by an import step
 };
 
@@ -90,7 +91,7 @@ struct Rule {
   std::vector<double> sizes;
 };
 
-struct Graph {
+struct FlatGraph {
   std::vector<Value> values;
   std::vector<Op> ops;  // program order, a region op before its regions, its edges after them
   std::vector<Rule> rules;
@@ -158,7 +159,7 @@ struct Event {
 };
 
 struct Result {
-  Graph graph;  // after import: with the copies of constants, and constraints applied
+  FlatGraph graph;  // after import: with the copies of constants, and constraints applied
   std::vector<TensorSharding> shardings;  // the distinct ones; entry 0: none
   std::vector<int32_t> of_value;          // per value of `graph`: index into `shardings`
   std::vector<MaybeSharding> returns;
@@ -175,26 +176,26 @@ struct Result {
   std::vector<std::string> warnings;
   // What was propagated and how, to try edits (Options::record).
   struct Input {
-    Graph graph;
+    FlatGraph graph;
     Options options;
   };
   std::shared_ptr<const Input> input;
 
   // Nothing if the value has no sharding.
   const TensorSharding* sharding(ValueId v) const {
-    int32_t i = of_value[static_cast<size_t>(v)];
-    return i == 0 ? nullptr : &shardings[static_cast<size_t>(i)];
+    int32_t i = base::At(of_value, v);
+    return i == 0 ? nullptr : &base::At(shardings, i);
   }
 };
 
 // Returns the sharding of every value. The ids of the caller's values keep their meaning in
 // `Result::graph`. Throws ShardingError for a graph that Verify refuses.
-Result Propagate(Graph graph, const Options& options = {});
+Result Propagate(FlatGraph graph, const Options& options = {});
 
 // Throws ShardingError with the place if the graph is malformed: ids out of range, ranks that do
 // not match a rule, shardings that break an invariant, groups of unequal shape, several makers of a
 // value, edges without sources. `names`: what to call things; null: by their numbers.
-void Verify(const Graph& graph, const Names* names = nullptr);
+void Verify(const FlatGraph& graph, const Names* names = nullptr);
 
 // The clean-up of what crosses the function's border (docs/propagation.md): axes that do not
 // divide the dim are cut; then, unless `keep_sub_axes`, an open dim is cut at its first sub-axis.

@@ -9,7 +9,7 @@ namespace {
 
 // Groups that share a value become one, where the first of them was. Members are in the order in
 // which they are first named.
-void Union(Graph& graph) {
+void Union(FlatGraph& graph) {
   absl::flat_hash_map<ValueId, size_t> group_of;
   std::vector<size_t> leader(graph.groups.size());
   auto find = [&](size_t g) {
@@ -37,7 +37,7 @@ bool SaysNothing(const TensorSharding& s) {
 }
 
 // Whose sharding a value has: that of the owner of its edge.
-std::vector<ValueId> OwnersOf(const Graph& graph) {
+std::vector<ValueId> OwnersOf(const FlatGraph& graph) {
   std::vector<ValueId> owners(graph.values.size());
   for (size_t v = 0; v < owners.size(); ++v) owners[v] = static_cast<ValueId>(v);
   for (const Op& op : graph.ops)
@@ -48,7 +48,7 @@ std::vector<ValueId> OwnersOf(const Graph& graph) {
 }
 
 // Returns the uses of v, which from now on are of `instead`.
-std::vector<Use> TakeUses(Graph& graph, ValueId v, ValueId instead) {
+std::vector<Use> TakeUses(FlatGraph& graph, ValueId v, ValueId instead) {
   std::vector<Use> uses;
   for (size_t i = graph.ops.size(); i-- > 0;)
     for (size_t k = graph.ops[i].operands.size(); k-- > 0;) {
@@ -64,7 +64,7 @@ std::vector<Use> TakeUses(Graph& graph, ValueId v, ValueId instead) {
 }
 
 // Users of every member see an open constraint, which takes its place in the group.
-void Separate(Graph& graph, std::vector<ValueId>& group, const MeshDef* mesh) {
+void Separate(FlatGraph& graph, std::vector<ValueId>& group, const MeshDef* mesh) {
   Rewrite rewrite(graph);
   for (ValueId& member : group) {
     Shape shape = base::At(graph.values, member).shape;
@@ -95,7 +95,7 @@ void Separate(Graph& graph, std::vector<ValueId>& group, const MeshDef* mesh) {
 
 }  // namespace
 
-void JoinGroups(Graph& graph, std::vector<std::string>& warnings) {
+void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings) {
   if (graph.groups.empty()) return;
   Union(graph);
   const std::vector<ValueId> owners = OwnersOf(graph);

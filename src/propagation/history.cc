@@ -7,8 +7,8 @@
 
 namespace tessera::propagation::engine {
 
-bool Holds(const AxisList& axes, AxisRef a) {
-  return std::any_of(axes.begin(), axes.end(), [&](AxisRef b) { return Contains(b, a); });
+bool Holds(const AxisList& axes, AxisPart a) {
+  return std::any_of(axes.begin(), axes.end(), [&](AxisPart b) { return Contains(b, a); });
 }
 
 History::History(const Result& result) : result_(result), graph_(result.graph) {
@@ -61,7 +61,7 @@ const TensorSharding* History::At(ValueId v, size_t time) const {
   return given ? &*given : nullptr;
 }
 
-std::optional<size_t> History::Gained(ValueId v, size_t d, AxisRef a, size_t time) const {
+std::optional<size_t> History::Gained(ValueId v, size_t d, AxisPart a, size_t time) const {
   for (size_t e : base::At(events_, Owner(v))) {
     if (e >= time) break;
     const TensorSharding &after = base::At(result_.shardings, event(e).after),

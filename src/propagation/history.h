@@ -3,41 +3,42 @@
 #include <optional>
 #include <vector>
 
+#include "base/at.h"
 #include "propagation/graph.h"
 
 namespace tessera::propagation::engine {
 
 // Whether axis a, or an axis that it is a part of, is in the list.
-bool Holds(const AxisList& axes, AxisRef a);
+bool Holds(const AxisList& axes, AxisPart a);
 
 class History {
  public:
   explicit History(const Result& result);
 
-  const Graph& graph() const { return graph_; }
-  const Op& op(OpId i) const { return graph_.ops[static_cast<size_t>(i)]; }
-  const DimMap& MapOf(OpId i) const { return graph_.rules[static_cast<size_t>(op(i).rule)].map; }
+  const FlatGraph& graph() const { return graph_; }
+  const Op& op(OpId i) const { return base::At(graph_.ops, i); }
+  const DimMap& MapOf(OpId i) const { return base::At(graph_.rules, op(i).rule).map; }
   // The value whose sharding stands for v's, and the op that makes that one; -1: none.
-  ValueId Owner(ValueId v) const { return owner_[static_cast<size_t>(v)]; }
-  OpId Maker(ValueId v) const { return maker_[static_cast<size_t>(Owner(v))]; }
+  ValueId Owner(ValueId v) const { return base::At(owner_, v); }
+  OpId Maker(ValueId v) const { return base::At(maker_, Owner(v)); }
   // The values that an op's rule is about: operands (an edge's sources), then results.
   std::vector<ValueId> Tensors(OpId i) const;
   // Ops with v among their tensors that something may cross, in program order.
-  const std::vector<OpId>& Around(ValueId v) const { return around_[static_cast<size_t>(v)]; }
+  const std::vector<OpId>& Around(ValueId v) const { return base::At(around_, v); }
   // Constraints of v, and how often v is used at all.
   std::vector<OpId> Constraints(ValueId v) const;
-  int Uses(ValueId v) const { return uses_[static_cast<size_t>(v)]; }
+  int Uses(ValueId v) const { return base::At(uses_, v); }
 
   // What v had before event number `time`; null: nothing.
   const TensorSharding* At(ValueId v, size_t time) const;
   // The event before `time` that gave dim d of v axis a; nothing if it was given from the start.
-  std::optional<size_t> Gained(ValueId v, size_t d, AxisRef a, size_t time) const;
+  std::optional<size_t> Gained(ValueId v, size_t d, AxisPart a, size_t time) const;
   const Event& event(size_t e) const { return result_.events[e]; }
   size_t now() const { return result_.events.size(); }
 
  private:
   const Result& result_;
-  const Graph& graph_;
+  const FlatGraph& graph_;
   std::vector<ValueId> owner_;
   std::vector<OpId> maker_;
   std::vector<std::vector<OpId>> around_;

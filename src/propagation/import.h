@@ -10,8 +10,8 @@ namespace tessera::propagation::engine {
 // Edits to the list of ops, done all at once: ids stay valid until Apply.
 class Rewrite {
  public:
-  explicit Rewrite(Graph& graph) : graph_(graph) {}
-  Graph& graph() { return graph_; }
+  explicit Rewrite(FlatGraph& graph) : graph_(graph) {}
+  FlatGraph& graph() { return graph_; }
   void Remove(OpId op) { removed_.insert(op); }
   // Before an op, or at the end: `op` may be one past the last.
   void Before(OpId op, Op added) { before_[op].push_back(std::move(added)); }
@@ -25,7 +25,7 @@ class Rewrite {
   // By op; most have none.
   using Added = absl::flat_hash_map<OpId, std::vector<Op>>;
 
-  Graph& graph_;
+  FlatGraph& graph_;
   Added before_, after_;
   absl::flat_hash_map<int32_t, OpId> first_;  // of a region
   absl::flat_hash_set<OpId> removed_;
@@ -34,20 +34,20 @@ class Rewrite {
 // Gives every user of a constant, of an expression of constants, or of a scalar that is repeated, a
 // copy of its own: what one user wants of a constant is nothing to the others. The first user keeps
 // the value itself.
-void SplitConstants(Graph& graph, std::vector<Result::Copy>& copies);
+void SplitConstants(FlatGraph& graph, std::vector<Result::Copy>& copies);
 
 // Orders the uses of the owners of edges: Shardy puts an op there and hands the value's uses to it,
 // the head of the list first, which turns them round. Whoever is told first decides some conflicts.
-void OrderUses(Graph& graph);
+void OrderUses(FlatGraph& graph);
 // Hands uses on in that way: `moved`, in their order, come before those that `to` has.
 void HandOn(std::vector<Use> moved, std::vector<Use>& to);
 
 // Lets constraints act on their operands: a closed constraint of a value without a sharding of its
 // own is that value's sharding, and the last one of a chain of constraints is what later users see.
-void ApplyConstraints(Graph& graph);
+void ApplyConstraints(FlatGraph& graph);
 
 // Joins groups that share a value, and gives their members the one sharding that some have. Where
 // members are given different ones, later users see an open constraint instead.
-void JoinGroups(Graph& graph, std::vector<std::string>& warnings);
+void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings);
 
 }  // namespace tessera::propagation::engine

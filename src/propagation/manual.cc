@@ -6,8 +6,8 @@
 namespace tessera::propagation::engine {
 namespace {
 
-bool NamesAxis(const AxisList& axes, AxisRef a) {
-  return std::any_of(axes.begin(), axes.end(), [&](AxisRef b) { return a.axis == b.axis; });
+bool NamesAxis(const AxisList& axes, AxisPart a) {
+  return std::any_of(axes.begin(), axes.end(), [&](AxisPart b) { return a.axis == b.axis; });
 }
 
 // The manual axes of `outer`, then the axes of `inner`.
@@ -19,7 +19,7 @@ TensorSharding Outside(const Edge& edge, const TensorSharding& inner) {
     dim.open = inner.dims[d].open;
     dim.priority = inner.dims[d].priority;
     dim.axes.erase(std::remove_if(dim.axes.begin(), dim.axes.end(),
-                                  [&](AxisRef a) { return !NamesAxis(edge.manual, a); }),
+                                  [&](AxisPart a) { return !NamesAxis(edge.manual, a); }),
                    dim.axes.end());
     dim.axes.insert(dim.axes.end(), inner.dims[d].axes.begin(), inner.dims[d].axes.end());
   }
@@ -37,7 +37,7 @@ TensorSharding Open(const TensorSharding& like) {
 TensorSharding WithoutAxes(TensorSharding s, const AxisList& axes) {
   auto drop = [&](AxisList& list) {
     list.erase(
-        std::remove_if(list.begin(), list.end(), [&](AxisRef a) { return NamesAxis(axes, a); }),
+        std::remove_if(list.begin(), list.end(), [&](AxisPart a) { return NamesAxis(axes, a); }),
         list.end());
   };
   for (sharding::DimAxes& d : s.dims) drop(d.axes);

@@ -15,7 +15,7 @@ void DropPriorities(MaybeSharding& s) {
 }
 
 // What an edge's owner has at the start is what the border of its region says.
-void StartEdges(Graph& graph) {
+void StartEdges(FlatGraph& graph) {
   for (const Op& op : graph.ops) {
     if (op.kind != Op::kEdge) continue;
     const Edge& edge = base::At(graph.edges, op.edge);
@@ -41,7 +41,7 @@ void Run(State& state, const Options& options, absl::Span<const Round> rounds) {
 
 }  // namespace
 
-Result Propagate(Graph graph, const Options& options) {
+Result Propagate(FlatGraph graph, const Options& options) {
   Verify(graph, options.names);
   Result result;
   if (options.record) {

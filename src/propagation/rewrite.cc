@@ -47,11 +47,11 @@ void Rewrite::Apply() {
     for (Use& use : edge.sources) use.op = base::At(renumbered, use.op);
   for (auto& [value, uses] : graph_.use_order)
     for (Use& use : uses) use.op = base::At(renumbered, use.op);
-  for (Graph::Region& region : graph_.regions)
+  for (FlatGraph::Region& region : graph_.regions)
     if (region.op >= 0) region.op = base::At(renumbered, region.op);
 }
 
-void OrderUses(Graph& graph) {
+void OrderUses(FlatGraph& graph) {
   for (const Op& op : graph.ops)
     if (op.kind == Op::kEdge) graph.use_order[op.results[0]] = {};
   if (graph.use_order.empty()) return;

@@ -35,7 +35,7 @@ void WorkList::Push(OpId op) {
   stack_.push_back(op);
 }
 
-State::State(Graph& graph, bool record)
+State::State(FlatGraph& graph, bool record)
     : recording(record),
       graph_(graph),
       sharding_(graph.values.size(), 0),

@@ -6,6 +6,7 @@
 
 #include <deque>
 
+#include "base/at.h"
 #include "propagation/steps.h"
 
 namespace tessera::propagation::engine {
@@ -18,9 +19,9 @@ class Shardings {
   ShardingId Intern(TensorSharding sharding);
   // Null for 0.
   const TensorSharding* operator[](ShardingId i) const {
-    return i == 0 ? nullptr : &list_[static_cast<size_t>(i)];
+    return i == 0 ? nullptr : &base::At(list_, i);
   }
-  bool has_axes(ShardingId i) const { return has_axes_[static_cast<size_t>(i)]; }
+  bool has_axes(ShardingId i) const { return base::At(has_axes_, i); }
   std::vector<TensorSharding> list() const { return {list_.begin(), list_.end()}; }
 
  private:
@@ -45,14 +46,14 @@ class WorkList {
 
 class State {
  public:
-  State(Graph& graph, bool record);
+  State(FlatGraph& graph, bool record);
 
-  const Graph& graph() const { return graph_; }
+  const FlatGraph& graph() const { return graph_; }
   Shardings& shardings() { return shardings_; }
   // The value whose sharding stands for v's: an edge's targets have that of its owner.
-  ValueId Owner(ValueId v) const { return owner_[static_cast<size_t>(v)]; }
-  ShardingId Get(ValueId v) const { return sharding_[static_cast<size_t>(Owner(v))]; }
-  void Set(ValueId v, ShardingId s) { sharding_[static_cast<size_t>(Owner(v))] = s; }
+  ValueId Owner(ValueId v) const { return base::At(owner_, v); }
+  ShardingId Get(ValueId v) const { return base::At(sharding_, Owner(v)); }
+  void Set(ValueId v, ShardingId s) { base::At(sharding_, Owner(v)) = s; }
   // The function's end and what its results are given.
   struct Return {
     ValueId value;
@@ -62,7 +63,7 @@ class State {
   std::vector<Return>& returns() { return returns_; }
   OpId return_op() const { return return_op_; }
   // Whether every operand that is not a scalar has this one use only.
-  bool single_use(OpId op) const { return single_use_[static_cast<size_t>(op)]; }
+  bool single_use(OpId op) const { return base::At(single_use_, op); }
   // Ops that anything may cross, in program order.
   const std::vector<OpId>& active() const { return active_; }
   // The values that an op's rule is about: operands (an edge's sources), then results.
@@ -83,7 +84,7 @@ class State {
   void CountUses();
   void ListUsers();
 
-  const Graph& graph_;
+  const FlatGraph& graph_;
   Shardings shardings_;
   std::vector<ShardingId> sharding_;
   std::vector<Return> returns_;

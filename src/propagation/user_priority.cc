@@ -35,7 +35,7 @@ class Layers {
         if (original.priority != p) continue;
         now.dims[d].axes = original.axes;
         now.dims[d].open = original.open;
-        for (AxisRef a : original.axes)
+        for (AxisPart a : original.axes)
           now.replicated.erase(std::remove(now.replicated.begin(), now.replicated.end(), a),
                                now.replicated.end());
       }

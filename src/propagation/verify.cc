@@ -20,7 +20,7 @@ struct Place {
 
 class Verifier {
  public:
-  Verifier(const Graph& graph, const Names* names)
+  Verifier(const FlatGraph& graph, const Names* names)
       : graph_(graph), names_(names), made_(graph.values.size(), -1) {}
 
   void Run() {
@@ -161,13 +161,13 @@ class Verifier {
                        graph_.returns.size(), returned));
   }
 
-  const Graph& graph_;
+  const FlatGraph& graph_;
   const Names* names_;
   std::vector<OpId> made_;
 };
 
 }  // namespace
 
-void Verify(const Graph& graph, const Names* names) { Verifier(graph, names).Run(); }
+void Verify(const FlatGraph& graph, const Names* names) { Verifier(graph, names).Run(); }
 
 }  // namespace tessera::propagation::engine

@@ -66,6 +66,7 @@ std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::Value
   Alias alias{.permutes = permutes, .stride = out.bytes, .slots = nullptr};
   for (int64_t begin : begins) alias.stride = std::gcd(alias.stride, begin);
   std::vector<int32_t> slots;
+  slots.reserve(begins.size());
   for (int64_t begin : begins) slots.push_back(static_cast<int32_t>(begin / alias.stride));
   bool identity = alias.stride == out.bytes;
   for (size_t i = 0; i < slots.size(); ++i) identity &= slots[i] == static_cast<int32_t>(i);

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/at.h"
 #include "runtime/arena.h"
 #include "runtime/executable.h"
 #include "runtime/memory_plan.h"
@@ -218,7 +219,7 @@ class Preparer {
 
   // Returns the value's binding, which it gets when it is first met.
   Binding& Bound(int32_t v) {
-    return views_[v] < 0 ? Bind(v) : executable_->bindings[static_cast<size_t>(views_[v])];
+    return views_[v] < 0 ? Bind(v) : base::At(executable_->bindings, views_[v]);
   }
 
   void AddControl(const Flow& flow, const FlowNode& from) {

@@ -7,15 +7,15 @@
 
 namespace tessera::sharding {
 
-bool Contains(AxisRef a, AxisRef b) {
+bool Contains(AxisPart a, AxisPart b) {
   return a.axis == b.axis && a.pre <= b.pre && a.next() >= b.next();
 }
 
-bool Overlaps(AxisRef a, AxisRef b) {
+bool Overlaps(AxisPart a, AxisPart b) {
   return a.axis == b.axis && a.pre < b.next() && b.pre < a.next();
 }
 
-bool CanCoexist(AxisRef a, AxisRef b) {
+bool CanCoexist(AxisPart a, AxisPart b) {
   if (a.axis != b.axis) return true;
   auto [min_pre, max_pre] = std::minmax({a.pre, b.pre});
   auto [min_next, max_next] = std::minmax({a.next(), b.next()});
@@ -24,48 +24,48 @@ bool CanCoexist(AxisRef a, AxisRef b) {
   return max_pre % min_next == 0;
 }
 
-std::optional<AxisRef> Overlap(AxisRef a, AxisRef b) {
+std::optional<AxisPart> Overlap(AxisPart a, AxisPart b) {
   if (!Overlaps(a, b) || !CanCoexist(a, b)) return std::nullopt;
   int64_t pre = std::max(a.pre, b.pre);
-  return AxisRef{a.axis, pre, std::min(a.next(), b.next()) / pre};
+  return AxisPart{a.axis, pre, std::min(a.next(), b.next()) / pre};
 }
 
-std::optional<AxisRef> PrefixWithoutOverlap(AxisRef a, AxisRef b) {
+std::optional<AxisPart> PrefixWithoutOverlap(AxisPart a, AxisPart b) {
   if (!CanCoexist(a, b)) return std::nullopt;
   if (!Overlaps(a, b)) return a;
   if (a.pre >= b.pre) return std::nullopt;
-  return AxisRef{a.axis, a.pre, b.pre / a.pre};
+  return AxisPart{a.axis, a.pre, b.pre / a.pre};
 }
 
-std::optional<AxisRef> SuffixWithoutOverlap(AxisRef a, AxisRef b) {
+std::optional<AxisPart> SuffixWithoutOverlap(AxisPart a, AxisPart b) {
   if (!CanCoexist(a, b)) return std::nullopt;
   if (!Overlaps(a, b)) return a;
   if (a.next() <= b.next()) return std::nullopt;
-  return AxisRef{a.axis, b.next(), a.next() / b.next()};
+  return AxisPart{a.axis, b.next(), a.next() / b.next()};
 }
 
-bool CanMerge(AxisRef a, AxisRef b) { return a.axis == b.axis && a.next() == b.pre; }
+bool CanMerge(AxisPart a, AxisPart b) { return a.axis == b.axis && a.next() == b.pre; }
 
-bool MeshOrder(AxisRef a, AxisRef b) {
+bool MeshOrder(AxisPart a, AxisPart b) {
   if (a.axis != b.axis) return a.axis < b.axis;
   return a.pre != b.pre ? a.pre < b.pre : a.size < b.size;
 }
 
 int64_t SizeOf(const AxisList& axes) {
   int64_t size = 1;
-  for (AxisRef a : axes) size *= a.size;
+  for (AxisPart a : axes) size *= a.size;
   return size;
 }
 
-bool ContainsAxis(const AxisList& axes, AxisRef a) {
-  return std::any_of(axes.begin(), axes.end(), [a](AxisRef b) { return Contains(b, a); });
+bool ContainsAxis(const AxisList& axes, AxisPart a) {
+  return std::any_of(axes.begin(), axes.end(), [a](AxisPart b) { return Contains(b, a); });
 }
 
-bool OverlapsAny(const AxisList& axes, AxisRef a) {
-  return std::any_of(axes.begin(), axes.end(), [a](AxisRef b) { return Overlaps(a, b); });
+bool OverlapsAny(const AxisList& axes, AxisPart a) {
+  return std::any_of(axes.begin(), axes.end(), [a](AxisPart b) { return Overlaps(a, b); });
 }
 
-void AppendMerged(AxisList& axes, AxisRef a) {
+void AppendMerged(AxisList& axes, AxisPart a) {
   if (!axes.empty() && CanMerge(axes.back(), a))
     axes.back().size *= a.size;
   else
@@ -75,15 +75,15 @@ void AppendMerged(AxisList& axes, AxisRef a) {
 void SortAndMerge(AxisList& axes) {
   std::sort(axes.begin(), axes.end(), MeshOrder);
   AxisList merged;
-  for (AxisRef a : axes) AppendMerged(merged, a);
+  for (AxisPart a : axes) AppendMerged(merged, a);
   axes = std::move(merged);
 }
 
 AxisList Difference(const AxisList& a, const AxisList& b) {
   AxisList left = a;
-  for (AxisRef cut : b) {
+  for (AxisPart cut : b) {
     AxisList rest;
-    for (AxisRef x : left) {
+    for (AxisPart x : left) {
       if (!Overlaps(x, cut)) {
         rest.push_back(x);
         continue;
@@ -105,7 +105,7 @@ bool IsPrefix(const AxisList& prefix, const AxisList& list) {
   return true;
 }
 
-std::string AxisText(const MeshDef& mesh, AxisRef a) {
+std::string AxisText(const MeshDef& mesh, AxisPart a) {
   const std::string& name = mesh.axes()[a.axis].name;
   if (IsWhole(mesh, a)) return fmt::format("\"{}\"", name);
   return fmt::format("\"{}\":({}){}", name, a.pre, a.size);

@@ -12,44 +12,44 @@
 
 namespace tessera::sharding {
 
-struct AxisRef {
+struct AxisPart {
   int32_t axis = 0;
   int64_t pre = 1, size = 1;
   int64_t next() const { return pre * size; }  // the pre-size of the part just minor to this one
-  friend bool operator==(const AxisRef&, const AxisRef&) = default;
+  friend bool operator==(const AxisPart&, const AxisPart&) = default;
   template <class H>
-  friend H AbslHashValue(H h, const AxisRef& a) {
+  friend H AbslHashValue(H h, const AxisPart& a) {
     return H::combine(std::move(h), a.axis, a.pre, a.size);
   }
 };
 
 // Axes of one dim, major to minor; or a set, in mesh order.
-using AxisList = absl::InlinedVector<AxisRef, 2>;
+using AxisList = absl::InlinedVector<AxisPart, 2>;
 
-inline AxisRef WholeAxis(const MeshDef& mesh, int axis) { return {axis, 1, mesh.axis_size(axis)}; }
-inline bool IsWhole(const MeshDef& mesh, AxisRef a) { return a.size == mesh.axis_size(a.axis); }
+inline AxisPart WholeAxis(const MeshDef& mesh, int axis) { return {axis, 1, mesh.axis_size(axis)}; }
+inline bool IsWhole(const MeshDef& mesh, AxisPart a) { return a.size == mesh.axis_size(a.axis); }
 
-bool Contains(AxisRef a, AxisRef b);  // b lies inside a
-bool Overlaps(AxisRef a, AxisRef b);
+bool Contains(AxisPart a, AxisPart b);  // b lies inside a
+bool Overlaps(AxisPart a, AxisPart b);
 // Whether the axis can be cut so that a and b are both made of whole pieces.
-bool CanCoexist(AxisRef a, AxisRef b);
+bool CanCoexist(AxisPart a, AxisPart b);
 // Returns what a and b share, if they overlap and can coexist.
-std::optional<AxisRef> Overlap(AxisRef a, AxisRef b);
+std::optional<AxisPart> Overlap(AxisPart a, AxisPart b);
 // Returns the part of a more major (more minor) than all of b; a itself if they do not overlap;
 // nothing if no such part exists or they cannot coexist.
-std::optional<AxisRef> PrefixWithoutOverlap(AxisRef a, AxisRef b);
-std::optional<AxisRef> SuffixWithoutOverlap(AxisRef a, AxisRef b);
+std::optional<AxisPart> PrefixWithoutOverlap(AxisPart a, AxisPart b);
+std::optional<AxisPart> SuffixWithoutOverlap(AxisPart a, AxisPart b);
 // Whether b continues a: a is the part just major to b. A whole axis never merges.
-bool CanMerge(AxisRef a, AxisRef b);
+bool CanMerge(AxisPart a, AxisPart b);
 // Order of the mesh's axes, then major parts first, then smaller sizes.
-bool MeshOrder(AxisRef a, AxisRef b);
+bool MeshOrder(AxisPart a, AxisPart b);
 
 // Product of the sizes.
 int64_t SizeOf(const AxisList& axes);
-bool ContainsAxis(const AxisList& axes, AxisRef a);
-bool OverlapsAny(const AxisList& axes, AxisRef a);
+bool ContainsAxis(const AxisList& axes, AxisPart a);
+bool OverlapsAny(const AxisList& axes, AxisPart a);
 // Appends a, joined with the last element where that is the part just major to it.
-void AppendMerged(AxisList& axes, AxisRef a);
+void AppendMerged(AxisList& axes, AxisPart a);
 // Sorts by MeshOrder and joins neighbouring parts.
 void SortAndMerge(AxisList& axes);
 // Returns what is in `a` but in no element of `b`, in a's order; parts are cut where needed.
@@ -58,6 +58,6 @@ AxisList Difference(const AxisList& a, const AxisList& b);
 bool IsPrefix(const AxisList& prefix, const AxisList& list);
 
 // Text of one axis: "x" or "x":(1)2, quoted as Shardy writes it.
-std::string AxisText(const MeshDef& mesh, AxisRef a);
+std::string AxisText(const MeshDef& mesh, AxisPart a);
 
 }  // namespace tessera::sharding

@@ -14,7 +14,7 @@ namespace {
 std::string NamesOf(const MeshDef* mesh, const AxisList& axes) {
   if (axes.empty()) return "nothing";
   std::string out;
-  for (AxisRef a : axes) out += (out.empty() ? "" : ",") + mesh->axes()[a.axis].name;
+  for (AxisPart a : axes) out += (out.empty() ? "" : ",") + mesh->axes()[a.axis].name;
   return axes.size() > 1 ? "(" + out + ")" : out;
 }
 
@@ -206,7 +206,7 @@ class Rule {
     for (int32_t f : dims[compound]) {
       if (gap && !axes[f].empty()) return false;
       gap = gap || axes[f].empty();
-      for (AxisRef a : axes[f]) AppendMerged(all, a);
+      for (AxisPart a : axes[f]) AppendMerged(all, a);
     }
     s.dims[compound].axes = all;
     return true;
@@ -236,7 +236,7 @@ class Rule {
   void CheckTwice(const TensorSharding& s) {
     AxisList seen;
     for (const DimAxes& d : s.dims)
-      for (AxisRef a : d.axes) {
+      for (AxisPart a : d.axes) {
         if (OverlapsAny(seen, a)) {
           Fail(Conflict::kTwice,
                fmt::format("the result would use mesh axis {} twice", mesh_->axes()[a.axis].name));
@@ -250,7 +250,7 @@ class Rule {
       }
   }
 
-  std::vector<int32_t> OwnersOf(AxisRef a) const {
+  std::vector<int32_t> OwnersOf(AxisPart a) const {
     std::vector<int32_t> owners;
     for (size_t f = 0; f < join_.size(); ++f)
       if (in_result_[f] && OverlapsAny(join_[f], a)) owners.push_back(owner_[f]);
@@ -282,14 +282,14 @@ class Rule {
       s.kind = unreduced_.empty() ? Reduction::kSum : kind_;
       s.reduced = reduced_;
       for (const DimAxes& d : s.dims)
-        for (AxisRef a : d.axes) {
+        for (AxisPart a : d.axes) {
           if (OverlapsAny(unreduced_, a)) Fail(Conflict::kUnreduced, SetClash(a, "unreduced"));
           if (OverlapsAny(reduced_, a)) Fail(Conflict::kReduced, SetClash(a, "reduced"));
         }
     }
   }
 
-  std::string SetClash(AxisRef a, const char* set) const {
+  std::string SetClash(AxisPart a, const char* set) const {
     return fmt::format("axis {} shards one operand and is {} in another",
                        mesh_->axes()[a.axis].name, set);
   }
@@ -402,7 +402,7 @@ class Rule {
         return Fail(
             Conflict::kUnreduced,
             "for an unreduced result the contracting dims must be sharded alike on both sides");
-      for (AxisRef a : join_[f]) allowed.push_back(a);
+      for (AxisPart a : join_[f]) allowed.push_back(a);
       reduction_ = factor.reduction;
     }
     CheckOutUnreduced(Sorted(allowed), contracts);
@@ -412,7 +412,7 @@ class Rule {
 
   void CheckOutUnreduced(const AxisList& allowed, bool contracts) {
     bool inside = std::all_of(out_->unreduced.begin(), out_->unreduced.end(),
-                              [&](AxisRef a) { return ContainsAxis(allowed, a); });
+                              [&](AxisPart a) { return ContainsAxis(allowed, a); });
     if (!inside || (contracts && allowed != out_->unreduced))
       return Fail(
           Conflict::kUnreduced,

@@ -21,7 +21,7 @@ int64_t LocalElements(const Shape& shape, const TensorSharding& sharding) {
 
 int64_t ShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index) {
   int64_t shard = 0;
-  for (AxisRef a : axes) {
+  for (AxisPart a : axes) {
     int64_t minor = mesh.axis_size(a.axis) / a.next();
     shard = shard * a.size + mesh.Coordinate(index, a.axis) / minor % a.size;
   }
@@ -30,7 +30,7 @@ int64_t ShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index) {
 
 int64_t WithShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index, int64_t shard) {
   for (size_t i = axes.size(); i-- > 0;) {
-    AxisRef a = axes[i];
+    AxisPart a = axes[i];
     int64_t minor = mesh.axis_size(a.axis) / a.next();
     int64_t old = mesh.Coordinate(index, a.axis) / minor % a.size;
     index += (shard % a.size - old) * minor * mesh.stride(a.axis);

@@ -159,9 +159,9 @@ class Chooser {
   void Fill(const FactorAxes& from, FactorAxes& axes, AxisList& used) const {
     for (size_t f = 0; f < from.size(); ++f) {
       if (!axes[f].empty()) continue;
-      for (AxisRef a : from[f]) {
-        std::optional<AxisRef> free = a;
-        for (AxisRef b : used)
+      for (AxisPart a : from[f]) {
+        std::optional<AxisPart> free = a;
+        for (AxisPart b : used)
           if (free) free = PrefixWithoutOverlap(*free, b);
         if (free) axes[f].push_back(*free);
         if (free != a) break;
@@ -177,22 +177,22 @@ class Chooser {
     AxisList used;
     for (const AxisList& list : axes) used.insert(used.end(), list.begin(), list.end());
     AxisList left;
-    for (AxisRef a : Difference(displaced, used))
+    for (AxisPart a : Difference(displaced, used))
       if (!OverlapsAny(left, a)) left.push_back(a);
     for (size_t f = 0; f < axes.size(); ++f) {
       const Factor& factor = map_.factors[f];
       if (factor.kind != FactorKind::kPass || !Allowed(f)) continue;
       int64_t shards = SizeOf(axes[f]);
       if (factor.size == 0 || factor.size % shards != 0) continue;
-      for (AxisRef& a : left) {
-        AxisRef part{a.axis, a.pre, std::gcd(factor.size / shards, a.size)};
+      for (AxisPart& a : left) {
+        AxisPart part{a.axis, a.pre, std::gcd(factor.size / shards, a.size)};
         if (part.size == 1 || (!parts && part.size != a.size)) continue;
         AppendMerged(axes[f], part);
         shards *= part.size;
         a = {a.axis, part.next(), a.size / part.size};
       }
     }
-    return std::all_of(left.begin(), left.end(), [](AxisRef a) { return a.size == 1; });
+    return std::all_of(left.begin(), left.end(), [](AxisPart a) { return a.size == 1; });
   }
 
   static AxisList CommonPrefix(AxisList a, const AxisList& b) {
@@ -343,7 +343,7 @@ class Chooser {
 
   static bool Shares(const FactorAxes& axes, const AxisList& set) {
     for (const AxisList& list : axes)
-      for (AxisRef a : list)
+      for (AxisPart a : list)
         if (OverlapsAny(set, a)) return true;
     return false;
   }

@@ -9,7 +9,7 @@ namespace {
 // Gives `factor` (of `room` elements) axes from the front of `left`, cutting the last one if asked.
 void Take(AxisList& left, AxisList& factor, int64_t room, bool split) {
   while (!left.empty() && room > 1) {
-    AxisRef a = left.front();
+    AxisPart a = left.front();
     int64_t part = split ? std::gcd(room, a.size) : (room % a.size == 0 ? a.size : 1);
     if (part == 1) return;
     AppendMerged(factor, {a.axis, a.pre, part});
@@ -62,7 +62,7 @@ TensorSharding Unproject(const DimMap& map, const DimFactors& dims, const Factor
         if (dropped) *dropped = true;
         break;
       }
-      for (AxisRef a : axes[f]) AppendMerged(s.dims[d].axes, a);
+      for (AxisPart a : axes[f]) AppendMerged(s.dims[d].axes, a);
       full = SizeOf(axes[f]) >= map.factors[f].size;
     }
   }

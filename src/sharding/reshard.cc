@@ -45,7 +45,7 @@ struct State {
 class Cutter {
  public:
   void Add(const AxisList& axes) {
-    for (AxisRef a : axes) cuts_[a.axis].insert({a.pre, a.next()});
+    for (AxisPart a : axes) cuts_[a.axis].insert({a.pre, a.next()});
   }
   // False if pieces of one axis do not nest; then no cutting makes them comparable.
   bool Nests() const {
@@ -73,7 +73,7 @@ class Cutter {
   }
   AxisList Cut(const AxisList& axes) const {
     AxisList out;
-    for (AxisRef a : axes) {
+    for (AxisPart a : axes) {
       const std::set<int64_t>& cuts = cuts_.at(a.axis);
       int64_t pre = a.pre;
       for (auto it = cuts.upper_bound(pre); it != cuts.end() && *it <= a.next(); ++it) {
@@ -95,7 +95,7 @@ class Cutter {
   std::map<int32_t, std::set<int64_t>> cuts_;
 };
 
-bool Has(const AxisList& axes, AxisRef a) {
+bool Has(const AxisList& axes, AxisPart a) {
   return std::find(axes.begin(), axes.end(), a) != axes.end();
 }
 
@@ -137,11 +137,11 @@ class Moves {
     return n;
   }
   bool Divides(size_t d, const AxisList& axes) const { return shape_[d] % SizeOf(axes) == 0; }
-  bool Used(const State& s, AxisRef a) const {
+  bool Used(const State& s, AxisPart a) const {
     if (Has(s.unreduced, a)) return true;
     return std::any_of(s.dims.begin(), s.dims.end(), [a](const AxisList& l) { return Has(l, a); });
   }
-  int DimOf(const State& s, AxisRef a) const {
+  int DimOf(const State& s, AxisPart a) const {
     for (size_t d = 0; d < s.dims.size(); ++d)
       if (Has(s.dims[d], a)) return static_cast<int>(d);
     return -1;
@@ -158,7 +158,7 @@ class Moves {
       AxisList& dim = next.dims[d];
       const AxisList& want = target_.dims[d];
       bool whole = dim.empty();
-      for (AxisRef a : want) {
+      for (AxisPart a : want) {
         if (Used(next, a)) {
           if (whole && !Has(dim, a)) break;
           continue;
@@ -209,7 +209,7 @@ class Moves {
       if (want % have != 0 || !Divides(d, target_.dims[d])) continue;
       int64_t room = want / have;
       for (const AxisList& dim : target_.dims)
-        for (AxisRef a : dim) {
+        for (AxisPart a : dim) {
           if (Used(next, a) || room % a.size != 0) continue;
           next.dims[d].push_back(a);
           axes.push_back(a);
@@ -251,7 +251,7 @@ class Moves {
 
   void Reductions(const State& s) {
     AxisList all;
-    for (AxisRef a : s.unreduced) {
+    for (AxisPart a : s.unreduced) {
       if (Has(target_.unreduced, a)) continue;
       all.push_back(a);
       int d = DimOf(target_, a);
@@ -271,14 +271,14 @@ class Moves {
     };
     reduce(all);
     AxisList unplaced;
-    for (AxisRef a : all)
+    for (AxisPart a : all)
       if (DimOf(target_, a) < 0) unplaced.push_back(a);
     if (unplaced != all) reduce(unplaced);
   }
 
   void ToUnreduced(const State& s) {
     AxisList fresh;
-    for (AxisRef a : target_.unreduced) {
+    for (AxisPart a : target_.unreduced) {
       if (Has(s.unreduced, a)) continue;
       int d = DimOf(s, a);
       if (d < 0) {
@@ -292,10 +292,10 @@ class Moves {
     }
     if (fresh.empty()) return;
     State next = s;
-    for (AxisRef a : fresh) Insert(next.unreduced, a);
+    for (AxisPart a : fresh) Insert(next.unreduced, a);
     Push(StepKind::kReplicatedToUnreduced, std::move(next), fresh, 0);
   }
-  static void Insert(AxisList& set, AxisRef a) {
+  static void Insert(AxisList& set, AxisPart a) {
     set.insert(std::upper_bound(set.begin(), set.end(), a, MeshOrder), a);
   }
 
@@ -309,7 +309,7 @@ class Moves {
     for (size_t d = 0; d < s.dims.size(); ++d) {
       room.push_back(SizeOf(s.dims[d]));
       next.dims[d].clear();
-      for (AxisRef a : target_.dims[d]) {
+      for (AxisPart a : target_.dims[d]) {
         if (room[d] == 1 || room[d] % a.size != 0 || Has(s.unreduced, a)) break;
         next.dims[d].push_back(a);
         room[d] /= a.size;
@@ -317,7 +317,7 @@ class Moves {
       }
     }
     for (const AxisList& dim : target_.dims)
-      for (AxisRef a : dim)
+      for (AxisPart a : dim)
         if (!Used(s, a) && !Used(next, a)) left.push_back(a);
     if (left.size() <= kMostLeft) FillRoom(s, next, room, left, 0);
   }
@@ -327,7 +327,7 @@ class Moves {
     AxisList axes;
     for (size_t d = 0; d < s.dims.size(); ++d)
       for (const AxisList* dim : {&s.dims[d], &next.dims[d]})
-        for (AxisRef a : *dim)
+        for (AxisPart a : *dim)
           if (s.dims[d] != next.dims[d] && !Has(axes, a)) axes.push_back(a);
     SortAndMerge(axes);
     return axes;
@@ -340,7 +340,7 @@ class Moves {
       return;
     }
     for (size_t i = 0; i < left.size(); ++i) {
-      AxisRef a = left[i];
+      AxisPart a = left[i];
       if (room[d] % a.size != 0) continue;
       left.erase(left.begin() + static_cast<long>(i));
       next.dims[d].push_back(a);
@@ -363,8 +363,8 @@ class Moves {
 TensorSharding ToSharding(const State& s, const MeshDef* mesh, Reduction kind) {
   TensorSharding out = Replicated(mesh, static_cast<int>(s.dims.size()));
   for (size_t d = 0; d < s.dims.size(); ++d)
-    for (AxisRef a : s.dims[d]) AppendMerged(out.dims[d].axes, a);
-  for (AxisRef a : s.unreduced) AppendMerged(out.unreduced, a);
+    for (AxisPart a : s.dims[d]) AppendMerged(out.dims[d].axes, a);
+  for (AxisPart a : s.unreduced) AppendMerged(out.unreduced, a);
   if (!out.unreduced.empty()) out.kind = kind;
   return out;
 }

@@ -22,7 +22,7 @@ TensorSharding Replicated(const MeshDef* mesh, int rank) {
 
 namespace {
 
-std::optional<Problem> VerifySubAxis(const MeshDef& mesh, AxisRef a) {
+std::optional<Problem> VerifySubAxis(const MeshDef& mesh, AxisPart a) {
   int64_t n = mesh.axis_size(a.axis);
   if (a.pre == 1 && a.size == n) return std::nullopt;
   std::string text = AxisText(mesh, a);
@@ -61,8 +61,8 @@ std::optional<Problem> VerifyOrdered(const MeshDef& mesh, const AxisList& axes, 
 std::optional<Problem> VerifyDisjoint(const TensorSharding& s) {
   AxisList seen;
   auto add = [&](const AxisList& axes) -> std::optional<Problem> {
-    for (AxisRef a : axes) {
-      for (AxisRef b : seen)
+    for (AxisPart a : axes) {
+      for (AxisPart b : seen)
         if (Overlaps(a, b)) {
           if (a == b)
             return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(*s.mesh, a))};
@@ -121,7 +121,7 @@ std::optional<Problem> Lookup(const MeshDef* mesh, const tessera::AxisRef& ref, 
                    mesh ? fmt::format("there is no axis \"{}\": the mesh has {}", ref.name, known)
                         : fmt::format("there is no axis \"{}\": no mesh is in scope", ref.name)};
   }
-  AxisRef a{axis, ref.pre, ref.size ? ref.size : mesh->axis_size(axis)};
+  AxisPart a{axis, ref.pre, ref.size ? ref.size : mesh->axis_size(axis)};
   if (mesh->axis_size(axis) == 1) return VerifySubAxis(*mesh, a);
   out.push_back(a);
   return std::nullopt;
@@ -137,7 +137,7 @@ std::optional<Problem> LookupSet(const MeshDef* mesh, const std::vector<tessera:
 
 std::vector<tessera::AxisRef> RefsOf(const MeshDef* mesh, const AxisList& axes) {
   std::vector<tessera::AxisRef> refs;
-  for (AxisRef a : axes) {
+  for (AxisPart a : axes) {
     const std::string& name = mesh->axes()[a.axis].name;
     refs.push_back(IsWhole(*mesh, a) ? tessera::AxisRef(name)
                                      : tessera::AxisRef(name, a.pre, a.size));

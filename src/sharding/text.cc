@@ -12,7 +12,7 @@ namespace {
 
 std::string ListText(const MeshDef* mesh, const AxisList& axes) {
   std::string out;
-  for (AxisRef a : axes) out += (out.empty() ? "" : ", ") + AxisText(*mesh, a);
+  for (AxisPart a : axes) out += (out.empty() ? "" : ", ") + AxisText(*mesh, a);
   return out;
 }
 
@@ -32,11 +32,11 @@ const char* KindPrefix(Reduction kind) {
   return kind == Reduction::kSum ? "" : ReductionName(kind);
 }
 
-AxisRef ReadAxis(base::Reader& in, const MeshDef* mesh) {
+AxisPart ReadAxis(base::Reader& in, const MeshDef* mesh) {
   std::string name = in.Quoted();
   int axis = mesh ? mesh->Find(name) : -1;
   if (axis < 0) in.Fail(fmt::format("unknown axis name: \"{}\"", name));
-  AxisRef a = WholeAxis(*mesh, axis);
+  AxisPart a = WholeAxis(*mesh, axis);
   if (in.Accept(":")) {
     in.Expect("(");
     a.pre = in.Integer();
@@ -51,7 +51,7 @@ AxisRef ReadAxis(base::Reader& in, const MeshDef* mesh) {
   return a;
 }
 
-void Keep(const MeshDef* mesh, AxisRef a, AxisList& out) {
+void Keep(const MeshDef* mesh, AxisPart a, AxisList& out) {
   if (mesh->axis_size(a.axis) > 1) out.push_back(a);
 }
 
@@ -150,7 +150,7 @@ TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc
 std::string TypeSuffix(const std::vector<int64_t>& shape, const TensorSharding& s) {
   auto names = [&](const AxisList& axes) {
     std::string out;
-    for (AxisRef a : axes) {
+    for (AxisPart a : axes) {
       std::string name = s.mesh->axes()[a.axis].name;
       if (!IsWhole(*s.mesh, a)) name += fmt::format(":({}){}", a.pre, a.size);
       out += (out.empty() ? "" : ",") + name;

@@ -238,12 +238,11 @@ plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type
   const MeshDef* mesh = to.mesh() ? to.mesh() : from[0].type->mesh();
   std::vector<int64_t> positions = Positions(*mesh);
   for (int32_t device : to_layout.device_of_instance) {
-    auto at = static_cast<size_t>(device);
     e.pieces.emplace_back();
-    for (Mover& mover : movers) mover.AddPieces(positions[at], e.pieces.back());
+    for (Mover& mover : movers) mover.AddPieces(base::At(positions, device), e.pieces.back());
     if (fill < 0) continue;
-    int32_t source = base::At(from, fill).layout->instance_of_device[at];
-    movers[0].AddFill(positions[at], source, fill, e.pieces.back());
+    int32_t source = base::At(base::At(from, fill).layout->instance_of_device, device);
+    movers[0].AddFill(base::At(positions, device), source, fill, e.pieces.back());
   }
   return e;
 }

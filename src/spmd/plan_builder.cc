@@ -268,16 +268,16 @@ class PlanBuilder {
     copy.out_offsets.assign(devices, 0);
     if (!fresh.empty()) copy.skip.assign(devices, false);
     for (int64_t i = 0; i < mesh.size(); ++i) {
-      auto device = static_cast<size_t>(mesh.Device(i));
+      auto device = mesh.Device(i);
       for (size_t d = 0; d < in_shape.size(); ++d) {
         int64_t begin = sharding::ShardIndex(mesh, to.dims[d].axes, i) * out_shape[d] -
                         sharding::ShardIndex(mesh, from.dims[d].axes, i) * in_shape[d];
         if (begin >= 0)
-          copy.in_offsets[device] += begin * copy.in_strides[d];
+          base::At(copy.in_offsets, device) += begin * copy.in_strides[d];
         else
-          copy.out_offsets[device] -= begin * copy.out_strides[d];
+          base::At(copy.out_offsets, device) -= begin * copy.out_strides[d];
       }
-      if (!fresh.empty()) copy.skip[device] = sharding::ShardIndex(mesh, fresh, i) != 0;
+      if (!fresh.empty()) base::At(copy.skip, device) = sharding::ShardIndex(mesh, fresh, i) != 0;
     }
     copy.fill = (sums && !to.unreduced.empty() && to.unreduced != from.unreduced) ||
                 program().type(out)->elements() > program().type(in)->elements();
@@ -331,7 +331,7 @@ class PlanBuilder {
   void AddLoop(const Item& item, const Instruction& instruction, size_t constants,
                const ir::ScanParams* scan) {
     const ir::Program& body = *instruction.regions.back();
-    const Schedule& inner = *item.regions.back();
+    const Schedule& inner = *item.schedules.back();
     size_t carries = scan ? static_cast<size_t>(scan->carries) : instruction.results.size();
     plan::Loop loop;
     std::vector<int32_t> inputs, targets;
@@ -356,7 +356,7 @@ class PlanBuilder {
     Flush();
     if (!scan) {
       std::vector<int32_t> predicate{-1};
-      BuildRegion(*instruction.regions[0], *item.regions[0], inputs, predicate, loop.condition);
+      BuildRegion(*instruction.regions[0], *item.schedules[0], inputs, predicate, loop.condition);
       loop.predicate = predicate[0];
     }
     BuildRegion(body, inner, inputs, targets, loop.body);
@@ -396,7 +396,7 @@ class PlanBuilder {
     node.branches.resize(instruction.regions.size());
     for (size_t k = 0; k < instruction.regions.size(); ++k) {
       std::vector<int32_t> targets = node.results;
-      BuildRegion(*instruction.regions[k], *item.regions[k], inputs, targets, node.branches[k]);
+      BuildRegion(*instruction.regions[k], *item.schedules[k], inputs, targets, node.branches[k]);
     }
     nodes_->emplace_back(std::move(node));
   }

@@ -270,7 +270,7 @@ class Scheduler {
         schedule_.items.push_back(
             {.kind = KindOf(instruction), .instructions = {static_cast<int32_t>(i)}});
         for (const ir::RegionPtr& region : instruction.regions)
-          schedule_.items.back().regions.push_back(RegionSchedule(*region, instruction));
+          schedule_.items.back().schedules.push_back(RegionSchedule(*region, instruction));
       }
     }
   }
@@ -364,11 +364,11 @@ int64_t Bytes(const ir::Program& device, ValueId v) {
 // Returns the most bytes that one of the item's regions holds beside its inputs.
 int64_t RegionBytes(const ir::Program& device, const Item& item) {
   int64_t most = 0;
-  for (size_t r = 0; r < item.regions.size(); ++r) {
+  for (size_t r = 0; r < item.schedules.size(); ++r) {
     const ir::Program& region = *base::At(device.instructions, item.instructions[0]).regions[r];
     int64_t inputs = 0;
     for (ValueId v : region.inputs) inputs += Bytes(region, v);
-    most = std::max(most, PeakBytes(region, *item.regions[r]) - inputs);
+    most = std::max(most, PeakBytes(region, *item.schedules[r]) - inputs);
   }
   return most;
 }

@@ -25,7 +25,7 @@ struct Item {
   int32_t reduced = 0;                         // kFused: trailing dims of it that are reduced over
   std::map<ir::ValueId, int32_t> constants =
       {};  // kFused: folded constants and views of them, and what makes them
-  std::vector<std::shared_ptr<const Schedule>> regions = {};  // kRegion
+  std::vector<std::shared_ptr<const Schedule>> schedules = {};  // kRegion: one per region
 };
 
 struct Schedule {

@@ -65,7 +65,7 @@ class Printer {
     std::string Layout(ValueId v) const {
       const LayoutKey& key = base::At(schedule.layouts, base::At(schedule.layout_of, v));
       std::string out;
-      for (sharding::AxisRef a : key.axes)
+      for (sharding::AxisPart a : key.axes)
         out += (out.empty() ? "" : ", ") + sharding::AxisText(*key.mesh, a);
       return out.empty() ? "one buffer for all" : "a buffer per " + out;
     }
@@ -79,11 +79,11 @@ class Printer {
         Group(scope, item, indent);
       else
         Single(scope, item, indent);
-      for (size_t r = 0; r < item.regions.size(); ++r) {
-        const auto at = static_cast<size_t>(item.instructions[0]);
+      for (size_t r = 0; r < item.schedules.size(); ++r) {
+        const auto at = item.instructions[0];
         out_ += fmt::format("{}  region {}\n", indent, r);
-        Items(*item.regions[r], *device.instructions[at].regions[r], numbers.regions[at][r],
-              indent + "    ");
+        Items(*item.schedules[r], *base::At(device.instructions, at).regions[r],
+              base::At(numbers.regions, at)[r], indent + "    ");
       }
     }
     for (size_t v = 0; v < schedule.storage_of.size(); ++v)

@@ -55,4 +55,4 @@ grep -qF '&lt;b&gt;&amp;&quot;x&quot;.txt</h1>' "$work/page.html" || fail "the t
 "$tessera" propagate - <mlp.txt >"$work/stdin.txt"
 diff <(sed 's/ *\/\/.*//' "$work/plain.txt") <(sed 's/ *\/\/.*//' "$work/stdin.txt")
 "$tessera" propagate mlp.txt --html /nowhere/x.html 2>"$work/error.txt" && fail "written nowhere"
-grep -qx 'cannot write /nowhere/x.html: no such file or directory' "$work/error.txt"
+grep -qx 'tessera: cannot write /nowhere/x.html: no such file or directory' "$work/error.txt"

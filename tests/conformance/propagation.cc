@@ -149,7 +149,7 @@ class Comparison {
     TensorSharding s = *built_.graph.edges[static_cast<size_t>(in.edge)].outer;
     TensorSharding inside = Open(result_.sharding(in.argument), in.argument);
     for (size_t d = 0; d < s.dims.size(); ++d)
-      for (sharding::AxisRef a : inside.dims[d].axes) s.dims[d].axes.push_back(a);
+      for (sharding::AxisPart a : inside.dims[d].axes) s.dims[d].axes.push_back(a);
     return Closed(s);
   }
 

@@ -44,7 +44,7 @@ class Builder {
   }
 
  private:
-  propagation::engine::Graph& graph() { return out_.graph; }
+  propagation::engine::FlatGraph& graph() { return out_.graph; }
   static size_t Index(int32_t id) { return static_cast<size_t>(id); }
 
   std::optional<TensorSharding> Sharding(const Json& text) const {

@@ -19,7 +19,7 @@ struct RuleOfInstruction {
 };
 
 struct CaseGraph {
-  propagation::engine::Graph graph;
+  propagation::engine::FlatGraph graph;
   const sharding::MeshDef* mesh = nullptr;
   std::map<std::string, propagation::engine::ValueId> values;
   std::vector<std::string> args;
@@ -30,7 +30,8 @@ struct CaseGraph {
   // sharding of that, of which the open dims may be others.
   std::map<std::string, propagation::engine::ValueId> callee_results;
   std::vector<RuleOfInstruction> rules;
-  // By the name of a shard_map: the ids of its operands' edges in Graph::edges, and their owners.
+  // By the name of a shard_map: the ids of its operands' edges in FlatGraph::edges, and their
+  // owners.
   struct Inward {
     int32_t edge;
     propagation::engine::ValueId argument;

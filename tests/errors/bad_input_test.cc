@@ -115,6 +115,15 @@ const std::vector<Case>& Cases() {
          add(ones({2, 2}), ones({2}));
        }},
       {"literal_too_large", [] { zeros({2}, i8) + 300; }},
+      {"arange_too_large", [] { arange(130, {.dtype = i8}); }},
+      {"arange_floats_too_large", [] { arange(0.5, 300, {.dtype = u8}); }},
+      {"arange_below_zero", [] { arange(5, -5, -2, {.dtype = u8}); }},
+      {"policy_unknown_axis",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         CommPolicy policy({.rule = CommRule::kForbid, .axes = "data"});
+         jit([](Array x) { return reshard(x, P()); }).lower(abstract_array("f32[8@x]"));
+       }},
       {"literal_negative", [] { zeros({2}, u8) + (-1); }},
       {"exp_of_strict_int",
        [] {

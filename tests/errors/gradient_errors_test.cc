@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "golden.h"
@@ -14,6 +15,11 @@ struct Case {
   std::function<void()> program;
 };
 
+void Copy(const KernelCall& call) {
+  auto x = call.in[0].data<float>(), out = call.out[0].data<float>();
+  std::copy(x.begin(), x.end(), out.begin());
+}
+
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
       {"not_scalar", [] { grad([](Array x) { return x * 2; })(ones({3})); }},
@@ -24,6 +30,12 @@ const std::vector<Case>& Cases() {
        }},
       {"no_arrays", [] { grad([](int n, Array x) { return sum(x) * n; })(3, ones({2})); }},
       {"no_derivative", [] { grad([](Array x) { return sum(nextafter(x, 2 * x)); })(ones({3})); }},
+      {"custom_op",
+       [] {
+         static const CustomOp same =
+             register_op({.name = "same", .rule = "b -> b", .kernel = Copy});
+         grad([](Array x) { return sum(same({x})); })(ones({3}));
+       }},
       {"while_in_reverse",
        [] {
          grad([](Array x) {

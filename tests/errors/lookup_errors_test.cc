@@ -39,6 +39,8 @@ const std::vector<Case>& Cases() {
          ones({4, 2}).at({array({0, 1, 2}), All}).set(ones({2, 2}));
        }},
       {"at_literal", [] { ones({4}, i32).at(0).set(0.5); }},
+      {"at_fill_value_past_all_integers",
+       [] { ones({4}, i64).at(array({0})).get({.mode = LookupMode::kFill, .fill_value = 1e300}); }},
       {"at_fill_value",
        [] { ones({4}, i8).at(array({0})).get({.mode = LookupMode::kFill, .fill_value = 300}); }},
       {"at_strict",

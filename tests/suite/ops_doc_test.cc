@@ -29,7 +29,8 @@ Every op of program text; `tessera ops NAME` prints one. Below its sentence ther
 * its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then the factors that are reduced, must be whole or are permuted; after it, what Shardy has no words for (`docs/design.md`);
 * the operands in which it is linear, together or each alone. Partial sums pass through these, and partial maxima and minima where it says so;
 * what happens to a sharded dim, for each factor. It *stays* where each device works on its part alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in
-  parentheses. What is *refused* over Explicit axes is gathered over Auto axes.
+  parentheses. What is *refused* over Explicit axes is gathered over Auto axes;
+* its derivative (`docs/transforms.md`): the operands in which it is the op itself, and a transpose takes it backward; those that have a formula; those in which it is zero almost everywhere.
 
 )";
 
@@ -113,14 +114,56 @@ std::string DimsText(const ir::OpDef& op, const Sample& sample) {
   return dims.empty() ? out : out + "    sharded: " + dims + "\n";
 }
 
-std::string SectionOf(const ir::OpDef& op) {
-  std::string out = fmt::format("## {}\n\n{}\n\n", op.name, op.doc);
+// The operands by what a `Derivative` says of them. The example may be of integers.
+std::string OperandsText(const ir::OpDef& op, const ir::Derivative& derivative) {
+  if (!std::holds_alternative<ir::DimMapFn>(*op.dims))  // of one operand
+    return derivative.transpose ? "linear in operand, by transpose" : "zero";
+  const Sample* sample = ExampleOf(op);
+  const Case whole = Unsharded(*sample);
+  const DimMap map = ir::DimMapOf(op, sample->params.get(), whole.operands, ResultTypes(whole));
+  std::set<size_t> linear;
+  for (const sharding::LinearGroup& g : map.linear)
+    if (g.kinds.sum) linear.insert(g.operands.begin(), g.operands.end());
+  std::vector<std::string> itself, formula, zero;
+  for (size_t k = 0; k < sample->operands.size(); ++k) {
+    const bool has_formula = k < derivative.of.size() && derivative.of[k];
+    if (linear.count(k))
+      itself.push_back(ir::OperandName(op, k));
+    else if (has_formula)
+      formula.push_back(ir::OperandName(op, k));
+    else if (sample->operands[k].dtype.is_floating())
+      zero.push_back(ir::OperandName(op, k));
+  }
+  std::vector<std::string> parts;
+  if (!itself.empty())
+    parts.push_back(fmt::format("linear in {}{}", fmt::join(itself, " and "),
+                                derivative.transpose ? ", by transpose" : ""));
+  if (!formula.empty())
+    parts.push_back(fmt::format("a formula in {}", fmt::join(formula, " and ")));
+  if (!zero.empty()) parts.push_back(fmt::format("zero in {}", fmt::join(zero, " and ")));
+  return parts.empty() ? "zero" : fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string DerivativeText(const ir::OpDef& op) {
+  if (const auto* none = std::get_if<ir::NotDifferentiable>(&*op.diff))
+    return fmt::format("none: {}", none->why);
+  if (std::holds_alternative<ir::ByRegions>(*op.diff)) return "by its regions";
+  if (std::holds_alternative<ir::Structural>(*op.diff)) return "of all results at once";
+  return OperandsText(op, std::get<ir::Derivative>(*op.diff));
+}
+
+std::string MapText(const ir::OpDef& op) {
   if (const auto* rule = std::get_if<ir::NoRule>(&*op.dims))
-    return out + fmt::format("    no dimension map: {}\n\n", rule->why);
+    return fmt::format("    no dimension map: {}\n", rule->why);
   if (std::holds_alternative<ir::DataFlowEdges>(*op.dims))
-    return out + "    no dimension map: values flow through its regions\n\n";
+    return "    no dimension map: values flow through its regions\n";
   const Sample& sample = *ExampleOf(op);
-  return out + "    " + sample.name() + "\n" + DimsText(op, sample) + "\n";
+  return "    " + sample.name() + "\n" + DimsText(op, sample);
+}
+
+std::string SectionOf(const ir::OpDef& op) {
+  return fmt::format("## {}\n\n{}\n\n{}    derivative: {}\n\n", op.name, op.doc, MapText(op),
+                     DerivativeText(op));
 }
 
 TEST(OpsDoc, IsWhatTheRecordsSay) {

@@ -98,7 +98,7 @@ std::string EventsText(const std::vector<Event>& events, const MeshDef& mesh) {
   std::string out;
   for (const Event& e : events) {
     out += fmt::format(" {}", Name(e.kind));
-    for (sharding::AxisRef a : e.axes) out += " " + AxisText(mesh, a);
+    for (sharding::AxisPart a : e.axes) out += " " + AxisText(mesh, a);
     out += fmt::format(" {} B;", e.bytes);
   }
   return out.empty() ? " none" : out;
@@ -126,7 +126,7 @@ AxisList AxesOn(const Case& c, const DimMap& map, FactorKind kind) {
     for (size_t d = 0; d < map.operands[i].size(); ++d)
       for (int32_t f : map.operands[i][d])
         if (map.factors[static_cast<size_t>(f)].kind == kind)
-          for (sharding::AxisRef a : c.operands[i]->sharding().dims[d].axes) axes.push_back(a);
+          for (sharding::AxisPart a : c.operands[i]->sharding().dims[d].axes) axes.push_back(a);
   return axes;
 }
 

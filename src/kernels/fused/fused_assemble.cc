@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/at.h"
 #include "kernels/fused/fused_write.h"
 
 namespace tessera::kernels {
@@ -65,8 +66,8 @@ class Assembler {
   void Run();
 
  private:
-  LaneNode& At(int node) { return g_.nodes[static_cast<size_t>(node)]; }
-  int OutputNode(size_t k) const { return g_.node_of[static_cast<size_t>(desc_.outputs[k].node)]; }
+  LaneNode& At(int node) { return base::At(g_.nodes, node); }
+  int OutputNode(size_t k) const { return base::At(g_.node_of, desc_.outputs[k].node); }
   const TensorView& OutputView(size_t k) const { return c_.layout.tensors[c_.inputs + k]; }
   const ConstantSlot* Constant(Lane lane, uint64_t bits);
   void MarkRows();
@@ -105,7 +106,7 @@ void Assembler::MarkRows() {
         m_.constant[i] = Constant(n.lane, n.bits);
         break;
       case LaneNode::kInput:
-        n.row = c_.layout.tensors[static_cast<size_t>(n.tensor)].kind == TensorView::kScalar;
+        n.row = base::At(c_.layout.tensors, n.tensor).kind == TensorView::kScalar;
         break;
       case LaneNode::kIota: {
         const size_t t = c_.inputs + c_.outputs + static_cast<size_t>(n.tensor);
@@ -124,10 +125,9 @@ void Assembler::MarkRows() {
 }
 
 void Assembler::MarkLive(int node) {
-  const auto i = static_cast<size_t>(node);
-  if (live_[i]) return;
-  live_[i] = true;
-  for (int arg : g_.nodes[i].args)
+  if (base::At(live_, node)) return;
+  base::At(live_, node) = true;
+  for (int arg : base::At(g_.nodes, node).args)
     if (arg >= 0) MarkLive(arg);
 }
 
@@ -144,11 +144,10 @@ std::vector<int> Assembler::Roots(int pass) {
 }
 
 void Assembler::Touch(int node, int pass, std::vector<bool>& seen, float& cost) {
-  const auto i = static_cast<size_t>(node);
-  const LaneNode& n = g_.nodes[i];
-  const bool known = kept_in_[i] >= 0 && kept_in_[i] < pass;
-  if (seen[i] || n.row || n.kind == LaneNode::kConstant || known) return;
-  seen[i] = true;
+  const LaneNode& n = base::At(g_.nodes, node);
+  const bool known = base::At(kept_in_, node) >= 0 && base::At(kept_in_, node) < pass;
+  if (base::At(seen, node) || n.row || n.kind == LaneNode::kConstant || known) return;
+  base::At(seen, node) = true;
   cost += n.cost;
   for (int arg : n.args)
     if (arg >= 0) Touch(arg, pass, seen, cost);
@@ -168,15 +167,13 @@ void Assembler::KeepValues(const std::vector<std::vector<bool>>& touched, int pa
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       if (!touched[q][i] || touched[p][i]) continue;
       for (int arg : g_.nodes[i].args) {
-        if (arg < 0 || !touched[p][static_cast<size_t>(arg)] ||
-            kept_in_[static_cast<size_t>(arg)] >= 0)
-          continue;
+        if (arg < 0 || !base::At(touched[p], arg) || base::At(kept_in_, arg) >= 0) continue;
         const bool full = g_.wide == IsWide(At(arg).lane);
         std::vector<bool> seen(g_.nodes.size(), false);
         if (!full || SubtreeCost(arg, seen) < kWorthKeeping) continue;
-        kept_in_[static_cast<size_t>(arg)] = pass;
+        base::At(kept_in_, arg) = pass;
         const int64_t bytes = c_.layout.n * (g_.wide ? 8 : 4) + static_cast<int64_t>(kSlotBytes);
-        m_.kept[static_cast<size_t>(arg)] = m_.Allocate(bytes);
+        base::At(m_.kept, arg) = m_.Allocate(bytes);
       }
     }
   }

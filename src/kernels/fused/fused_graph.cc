@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/at.h"
 #include "base/defaults.h"
 #include "base/error.h"
 #include "kernels/elements/scalar_elements.h"
@@ -105,13 +106,12 @@ int Builder::Number(Lane lane, double value) {
 }
 
 int Builder::Op(Lane lane, ScalarOp op, int a, int b) {
-  const auto l = static_cast<size_t>(lane);
   if (op == ScalarOp::kMul && a == b) return Coded(lane, kSquare, a);
   LaneNode node{.lane = lane, .op_lane = lane, .code = CodeOf(op)};
   node.args[0] = a, node.args[1] = b;
   node.cost = plan::FactsOf(op).cost;
-  if (table_.op[l][node.code].vector == nullptr) {
-    node.block = table_.vector_math[l][node.code];
+  if (base::At(table_.op, lane)[node.code].vector == nullptr) {
+    node.block = base::At(table_.vector_math, lane)[node.code];
     if (node.block == nullptr)
       node.block = IsFloat(lane) ? FloatBlock(lane, op) : IntegerBlock(lane, op), node.cost = 60;
     if (node.block == nullptr) {

@@ -1,6 +1,7 @@
 // How the iteration space of a fused group becomes rows.
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/shape.h"
 #include "kernels/fused/fused_config.h"
 
@@ -50,7 +51,7 @@ std::vector<Source> Sources(const plan::FusedDesc& desc, const std::vector<int>&
   }
   for (int dim : iota_dims) {
     Strides strides(desc.dims.size(), 0);
-    strides[static_cast<size_t>(dim)] = 1;
+    base::At(strides, dim) = 1;
     all.push_back({1, strides, false});
   }
   return all;

@@ -5,6 +5,8 @@
 #include <bit>
 #include <functional>
 
+#include "base/at.h"
+
 namespace tessera::kernels {
 namespace {
 
@@ -21,79 +23,75 @@ bool Commutes(uint8_t code) {
 }  // namespace
 
 bool StepWriter::IsStream(int node) const {
-  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
+  const LaneNode& n = base::At(g_.nodes, node);
   return n.kind == LaneNode::kInput && !per_row_ && IsNative(n.dtype) && !Half(n.lane) &&
-         c_.layout.tensors[static_cast<size_t>(n.tensor)].kind == TensorView::kStream;
+         base::At(c_.layout.tensors, n.tensor).kind == TensorView::kStream;
 }
 
 bool StepWriter::InMemory(int node) const {
-  const auto i = static_cast<size_t>(node);
-  return g_.nodes[i].kind == LaneNode::kConstant || m_.slot[i] >= 0 || temp_[i] >= 0 || reads_[i] ||
-         IsStream(node);
+  return base::At(g_.nodes, node).kind == LaneNode::kConstant || base::At(m_.slot, node) >= 0 ||
+         base::At(temp_, node) >= 0 || base::At(reads_, node) || IsStream(node);
 }
 
 Operand StepWriter::At(int node) const {
-  const auto i = static_cast<size_t>(node);
-  const LaneNode& n = g_.nodes[i];
+  const LaneNode& n = base::At(g_.nodes, node);
   if (n.kind == LaneNode::kConstant)
-    return {kAbsolute, 0, reinterpret_cast<intptr_t>(m_.constant[i])};
-  if (temp_[i] >= 0) return Slot(temp_[i]);
-  if (m_.slot[i] >= 0) return Slot(m_.slot[i]);
+    return {kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, node))};
+  if (base::At(temp_, node) >= 0) return Slot(base::At(temp_, node));
+  if (base::At(m_.slot, node) >= 0) return Slot(base::At(m_.slot, node));
   if (IsStream(node)) {
-    c_.layout.tensors[static_cast<size_t>(n.tensor)].reads_whole = true;
+    base::At(c_.layout.tensors, n.tensor).reads_whole = true;
     return Tensor(n.tensor, true);
   }
-  return {kScratch, IsWide(n.lane) ? 8u : 4u, m_.kept[i]};
+  return {kScratch, IsWide(n.lane) ? 8u : 4u, base::At(m_.kept, node)};
 }
 
 void StepWriter::Use(int node) {
-  if (uses_[static_cast<size_t>(node)]++ > 0 || InMemory(node)) return;
-  for (int arg : g_.nodes[static_cast<size_t>(node)].args)
-    if (arg >= 0 && g_.nodes[static_cast<size_t>(node)].kind != LaneNode::kReduce) Use(arg);
+  if (base::At(uses_, node)++ > 0 || InMemory(node)) return;
+  for (int arg : base::At(g_.nodes, node).args)
+    if (arg >= 0 && base::At(g_.nodes, node).kind != LaneNode::kReduce) Use(arg);
 }
 
 // Slots that evaluating the node takes (Sethi and Ullman's number).
 int StepWriter::Need(int node) {
-  const auto i = static_cast<size_t>(node);
-  if (need_[i] >= 0) return need_[i];
-  if (InMemory(node) || g_.nodes[i].kind == LaneNode::kReduce) return need_[i] = 0;
+  const LaneNode& n = base::At(g_.nodes, node);
+  if (base::At(need_, node) >= 0) return base::At(need_, node);
+  if (InMemory(node) || n.kind == LaneNode::kReduce) return base::At(need_, node) = 0;
   int needs[3] = {0, 0, 0};
   for (int k = 0; k < 3; ++k)
-    if (g_.nodes[i].args[k] >= 0) needs[k] = Need(g_.nodes[i].args[k]);
+    if (n.args[k] >= 0) needs[k] = Need(n.args[k]);
   std::sort(needs, needs + 3, std::greater<>());
-  return need_[i] = std::max({1, needs[0], needs[1] + 1});
+  return base::At(need_, node) = std::max({1, needs[0], needs[1] + 1});
 }
 
 void StepWriter::Spill(int node) {
-  const auto i = static_cast<size_t>(node);
   if (InMemory(node)) return;
   if (per_row_) {
-    m_.slot[i] = m_.Allocate(kSlotStride);
-    Emit(IsWide(g_.nodes[i].lane) ? t_.broadcast8 : t_.broadcast4, Slot(m_.slot[i]));
+    base::At(m_.slot, node) = m_.Allocate(kSlotStride);
+    Emit(IsWide(base::At(g_.nodes, node).lane) ? t_.broadcast8 : t_.broadcast4,
+         Slot(base::At(m_.slot, node)));
     return;
   }
   if (m_.free_slots.empty()) m_.free_slots.push_back(m_.Allocate(kSlotStride));
-  temp_[i] = m_.free_slots.back();
+  base::At(temp_, node) = m_.free_slots.back();
   m_.free_slots.pop_back();
-  Emit(t_.store, Slot(temp_[i]));
+  Emit(t_.store, Slot(base::At(temp_, node)));
 }
 
 void StepWriter::Release(int node) {
-  const auto i = static_cast<size_t>(node);
-  if (--uses_[i] > 0 || temp_[i] < 0) return;
-  m_.free_slots.push_back(temp_[i]);
-  temp_[i] = -1;
+  if (--base::At(uses_, node) > 0 || base::At(temp_, node) < 0) return;
+  m_.free_slots.push_back(base::At(temp_, node));
+  base::At(temp_, node) = -1;
 }
 
 void StepWriter::Evaluate(int node) {
-  const auto i = static_cast<size_t>(node);
   if (acc_ == node) return;
   if (InMemory(node)) {
     Emit(t_.load, At(node));
     acc_ = node;
     return;
   }
-  const LaneNode& n = g_.nodes[i];
+  const LaneNode& n = base::At(g_.nodes, node);
   switch (n.kind) {
     case LaneNode::kInput:
       Input(node);
@@ -109,29 +107,28 @@ void StepWriter::Evaluate(int node) {
       break;
   }
   acc_ = node;
-  if (writes_[i]) {
-    Emit(t_.store, {kScratch, IsWide(n.lane) ? 8u : 4u, m_.kept[i]});
-    reads_[i] = true;
+  if (base::At(writes_, node)) {
+    Emit(t_.store, {kScratch, IsWide(n.lane) ? 8u : 4u, base::At(m_.kept, node)});
+    base::At(reads_, node) = true;
   }
-  if (per_row_ ? n.row : uses_[i] > 1) Spill(node);
+  if (per_row_ ? n.row : base::At(uses_, node) > 1) Spill(node);
 }
 
 void StepWriter::EndReduction(int node) {
-  const auto i = static_cast<size_t>(node);
-  const LaneNode& n = g_.nodes[i];
-  const bool carried = m_.carry[i] >= 0;
+  const LaneNode& n = base::At(g_.nodes, node);
+  const bool carried = base::At(m_.carry, node) >= 0;
   const auto most = static_cast<int64_t>(IsWide(n.lane) ? kWideSums : kNarrowSums);
   const auto used = static_cast<uint64_t>(std::clamp<int64_t>(c_.layout.n, 1, most));
   const bool narrow_sum = n.lane == Lane::kF32 && n.reduction == Reduction::kSum;
   const BlockFn sums = carried ? t_.finish_f32_carried : t_.finish_f32;
-  const auto lane = static_cast<size_t>(n.lane), kind = static_cast<size_t>(n.reduction);
-  EmitBlock(narrow_sum ? sums : t_.finish[lane][kind], Slot(m_.sums[i]),
-            carried ? Slot(m_.carry[i]) : Operand{}, std::bit_ceil(used));
+  EmitBlock(narrow_sum ? sums : base::At(base::At(t_.finish, n.lane), n.reduction),
+            Slot(base::At(m_.sums, node)), carried ? Slot(base::At(m_.carry, node)) : Operand{},
+            std::bit_ceil(used));
 }
 
 void StepWriter::Input(int node) {
-  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
-  TensorView& view = c_.layout.tensors[static_cast<size_t>(n.tensor)];
+  const LaneNode& n = base::At(g_.nodes, node);
+  TensorView& view = base::At(c_.layout.tensors, n.tensor);
   if (!per_row_ && view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
     EmitBlock(GatherBlock(view.itemsize), Tensor(n.tensor, false), {},
@@ -155,13 +152,13 @@ void StepWriter::Input(int node) {
 }
 
 int StepWriter::IotaTensor(int node) const {
-  return static_cast<int>(c_.inputs + c_.outputs) + g_.nodes[static_cast<size_t>(node)].tensor;
+  return static_cast<int>(c_.inputs + c_.outputs) + base::At(g_.nodes, node).tensor;
 }
 
 void StepWriter::Iota(int node) {
-  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
+  const LaneNode& n = base::At(g_.nodes, node);
   const int tensor = IotaTensor(node);
-  const TensorView& view = c_.layout.tensors[static_cast<size_t>(tensor)];
+  const TensorView& view = base::At(c_.layout.tensors, tensor);
   if (view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
     EmitBlock(GatherIotaBlock(n.lane), Tensor(tensor, false), {},
@@ -202,11 +199,11 @@ int StepWriter::Prepare(const LaneNode& n) {
 }
 
 void StepWriter::Binary(const LaneNode& n, int k) {
-  const auto lane = static_cast<size_t>(n.op_lane);
+  const auto lane = n.op_lane;
   if (k == 1) {
-    const KernelPair& reversed = t_.reversed[lane][n.code];
+    const KernelPair& reversed = base::At(t_.reversed, lane)[n.code];
     if (n.block == nullptr && (Commutes(n.code) || reversed.vector != nullptr)) {
-      Emit(Commutes(n.code) ? t_.op[lane][n.code] : reversed, At(n.args[0]));
+      Emit(Commutes(n.code) ? base::At(t_.op, lane)[n.code] : reversed, At(n.args[0]));
       return;
     }
     Spill(n.args[1]);
@@ -216,7 +213,7 @@ void StepWriter::Binary(const LaneNode& n, int k) {
   if (n.block != nullptr)
     EmitBlock(n.block, other);
   else
-    Emit(t_.op[lane][n.code], other);
+    Emit(base::At(t_.op, lane)[n.code], other);
 }
 
 void StepWriter::Select(const LaneNode& n, int k) {
@@ -225,7 +222,7 @@ void StepWriter::Select(const LaneNode& n, int k) {
 }
 
 void StepWriter::Operation(int node) {
-  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
+  const LaneNode& n = base::At(g_.nodes, node);
   const int k = Prepare(n);
   if (n.kind == LaneNode::kSelect)
     Select(n, k);
@@ -236,23 +233,21 @@ void StepWriter::Operation(int node) {
 }
 
 void StepWriter::Accumulate(int node) {
-  const LaneNode& n = g_.nodes[static_cast<size_t>(node)];
-  const auto lane = static_cast<size_t>(n.lane), kind = static_cast<size_t>(n.reduction);
+  const LaneNode& n = base::At(g_.nodes, node);
   Evaluate(n.args[0]);
-  Emit(Half(n.lane) ? t_.accumulate_half[lane][kind] : t_.accumulate[lane][kind],
-       Slot(m_.sums[static_cast<size_t>(node)]));
+  const auto& accumulate = Half(n.lane) ? t_.accumulate_half : t_.accumulate;
+  Emit(base::At(base::At(accumulate, n.lane), n.reduction), Slot(base::At(m_.sums, node)));
   Release(n.args[0]);
 }
 
 void StepWriter::Fold(int reduce) {
-  const auto i = static_cast<size_t>(reduce);
-  EmitBlock(t_.fold_f32, Slot(m_.sums[i]), Slot(m_.carry[i]));
+  EmitBlock(t_.fold_f32, Slot(base::At(m_.sums, reduce)), Slot(base::At(m_.carry, reduce)));
 }
 
 void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
   Evaluate(node);
-  TensorView& view = c_.layout.tensors[static_cast<size_t>(tensor)];
-  const Lane lane = g_.nodes[static_cast<size_t>(node)].lane;
+  TensorView& view = base::At(c_.layout.tensors, tensor);
+  const Lane lane = base::At(g_.nodes, node).lane;
   const bool native = IsNative(dtype);
   if (per_row_ || (!native && g_.wide)) {
     EmitBlock(StoreBlock(dtype, g_.wide), Tensor(tensor, !per_row_));
@@ -287,14 +282,14 @@ std::vector<Instr> StepWriter::Tile(bool stream) const {
 std::vector<Instr> StepWriter::Vector() const { return Link(steps_, t_, c_.tile, true, false); }
 
 void StepWriter::Init(int reduce, bool carried) {
-  const auto i = static_cast<size_t>(reduce);
-  Emit(t_.load, {kAbsolute, 0, reinterpret_cast<intptr_t>(m_.constant[i])});
-  Emit(IsWide(g_.nodes[i].lane) ? t_.broadcast8 : t_.broadcast4, Slot(m_.sums[i]));
+  Emit(t_.load, {kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, reduce))});
+  Emit(IsWide(base::At(g_.nodes, reduce).lane) ? t_.broadcast8 : t_.broadcast4,
+       Slot(base::At(m_.sums, reduce)));
   acc_ = -1;
   if (!carried) return;
   // The identity of sums is 0 in f64 too.
-  Emit(t_.broadcast8, Slot(m_.carry[i]));
-  Emit(t_.broadcast8, Slot(m_.carry[i] + static_cast<int64_t>(kSlotBytes)));
+  Emit(t_.broadcast8, Slot(base::At(m_.carry, reduce)));
+  Emit(t_.broadcast8, Slot(base::At(m_.carry, reduce) + static_cast<int64_t>(kSlotBytes)));
 }
 
 }  // namespace tessera::kernels

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "base/at.h"
 #include "kernels/fused/fused_config.h"
 
 namespace tessera::kernels {
@@ -68,7 +69,7 @@ class StepWriter {
   Operand At(int node) const;
   Operand Slot(int64_t offset) const { return {kScratch, 0, offset}; }
   Operand Tensor(int tensor, bool steps) const {
-    const TensorView& view = c_.layout.tensors[static_cast<size_t>(tensor)];
+    const TensorView& view = base::At(c_.layout.tensors, tensor);
     return {kFirstTensor + static_cast<uint32_t>(tensor),
             steps ? static_cast<uint32_t>(view.itemsize) : 0, 0};
   }

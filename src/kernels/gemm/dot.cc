@@ -2,46 +2,21 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/at.h"
 #include "base/defaults.h"
 #include "base/shape.h"
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/kernels.h"
 #include "kernels/parts.h"
+#include "kernels/strided_dims.h"
 
 namespace tessera::kernels {
 namespace {
 
-// Some dims of an operand, outer first: of the batch, of the rows, of the columns.
-struct Dims {
-  std::vector<int64_t> sizes, strides;
-  int64_t count = 1;
-
-  void Add(int64_t size, int64_t stride) {
-    count *= size;
-    if (size == 1) return;
-    if (!sizes.empty() && strides.back() == stride * size) {
-      sizes.back() *= size;
-      strides.back() = stride;
-    } else {
-      sizes.push_back(size);
-      strides.push_back(stride);
-    }
-  }
-  bool IsFlat() const { return sizes.size() <= 1; }
-  int64_t stride() const { return strides.empty() ? 0 : strides[0]; }
-  // Offset of the element at a row-major index.
-  int64_t Offset(int64_t index) const {
-    int64_t offset = 0;
-    for (size_t d = sizes.size(); d-- > 0; index /= sizes[d])
-      offset += index % sizes[d] * strides[d];
-    return offset;
-  }
-};
-
 struct Matrix {
   DType dtype;
-  Dims batch, rows, cols;
+  StridedDims batch, rows, cols;  // of the operand
   bool packs = false;
   int64_t row = 0, col = 0;  // strides of what the product reads
 };
@@ -142,15 +117,15 @@ bool Contains(const std::vector<int64_t>& v, int64_t x) {
   return std::find(v.begin(), v.end(), x) != v.end();
 }
 
-Dims Select(const Shape& shape, const std::vector<int64_t>& dims) {
+StridedDims Select(const Shape& shape, const std::vector<int64_t>& dims) {
   const std::vector<int64_t> strides = base::DenseStrides(shape);
-  Dims out;
-  for (int64_t d : dims) out.Add(shape[static_cast<size_t>(d)], strides[static_cast<size_t>(d)]);
+  StridedDims out;
+  for (int64_t d : dims) out.Add(base::At(shape, d), base::At(strides, d));
   return out;
 }
 
-Dims Free(const Shape& shape, const std::vector<int64_t>& contract,
-          const std::vector<int64_t>& batch) {
+StridedDims Free(const Shape& shape, const std::vector<int64_t>& contract,
+                 const std::vector<int64_t>& batch) {
   std::vector<int64_t> dims;
   for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d)
     if (!Contains(contract, d) && !Contains(batch, d)) dims.push_back(d);

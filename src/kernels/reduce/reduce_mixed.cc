@@ -1,30 +1,18 @@
 // Reductions whose kept and reduced dims alternate more than twice.
-#include <algorithm>
-
 #include "base/defaults.h"
+#include "base/shape.h"
 #include "kernels/parts.h"
 #include "kernels/reduce/reduce_elements.h"
 #include "kernels/reduce/reduce_shape.h"
+#include "kernels/strided_dims.h"
 
 namespace tessera::kernels {
 namespace {
 
-struct Walk {
-  std::vector<int64_t> sizes, strides;
-  int64_t count = 1;
-
-  int64_t Offset(int64_t index) const {
-    int64_t offset = 0;
-    for (size_t d = sizes.size(); d-- > 0; index /= sizes[d])
-      offset += index % sizes[d] * strides[d];
-    return offset;
-  }
-};
-
 struct MixedConfig {
   DType dtype;
   Reduction reduction;
-  Walk kept, outer;             // outer: the reduced dims but for the innermost
+  StridedDims kept, outer;      // outer: the reduced dims but for the innermost
   int64_t inner = 1, step = 1;  // the innermost reduced dim
 };
 
@@ -57,24 +45,22 @@ plan::Kernel ReduceMixed(DType dtype, Reduction reduction, const ReduceShape& sh
   auto c = std::make_shared<MixedConfig>();
   c->dtype = dtype;
   c->reduction = reduction;
-  int64_t stride = 1;
-  bool innermost = true;
-  for (size_t d = shape.sizes.size(); d-- > 0; stride *= shape.sizes[d]) {
-    if (shape.reduced[d] && innermost) {
-      c->inner = shape.sizes[d], c->step = stride;
-      innermost = false;
-      continue;
-    }
-    Walk& walk = shape.reduced[d] ? c->outer : c->kept;
-    walk.sizes.insert(walk.sizes.begin(), shape.sizes[d]);
-    walk.strides.insert(walk.strides.begin(), stride);
-    walk.count *= shape.sizes[d];
+  const std::vector<int64_t> strides = base::DenseStrides(shape.sizes);
+  size_t innermost = 0;
+  for (size_t d = 0; d < shape.sizes.size(); ++d)
+    if (shape.reduced[d]) innermost = d;
+  for (size_t d = 0; d < shape.sizes.size(); ++d) {
+    if (d == innermost)
+      c->inner = shape.sizes[d], c->step = strides[d];
+    else
+      (shape.reduced[d] ? c->outer : c->kept).Add(shape.sizes[d], strides[d]);
   }
+  const int64_t elements = base::Elements(shape.sizes);
   plan::Kernel kernel;
   kernel.fn = &Run;
-  kernel.flops = 4.0 * static_cast<double>(stride);
-  kernel.bytes = static_cast<double>((stride + c->kept.count) * dtype.size());
-  kernel.max_parts = MaxParts(8.0 * static_cast<double>(stride), c->kept.count);
+  kernel.flops = 4.0 * static_cast<double>(elements);
+  kernel.bytes = static_cast<double>((elements + c->kept.count) * dtype.size());
+  kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), c->kept.count);
   kernel.config = std::move(c);
   return kernel;
 }

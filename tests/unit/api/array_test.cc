@@ -107,6 +107,12 @@ TEST(Meshes, SeveralInOneProgram) {
   SetDeviceCount(1);
 }
 
+TEST(Arange, CountsToTheEndsOfItsDType) {
+  EXPECT_EQ(arange(-128, 128, 51, {.dtype = i8}).to_vector<int8_t>(),
+            (std::vector<int8_t>{-128, -77, -26, 25, 76, 127}));
+  EXPECT_THAT(arange(-1.5, 127.5, {.dtype = i8}).shape(), ElementsAre(129));
+}
+
 TEST(Indexing, FollowsNumPy) {
   Array a = arange(24).reshape({2, 3, 4});
   EXPECT_THAT((a[{1, 2}].to_vector<int>()), ElementsAre(20, 21, 22, 23));

@@ -10,7 +10,7 @@
 namespace tessera::compile {
 namespace {
 
-propagation::engine::Graph OnlyGraph(const Program& program) {
+propagation::engine::FlatGraph OnlyGraph(const Program& program) {
   return GraphOf(*program.program()).graph;
 }
 

@@ -40,7 +40,7 @@ class CasesReader {
 
  private:
   GoldenCase& current() { return cases_.back(); }
-  Graph& graph() { return current().graph; }
+  FlatGraph& graph() { return current().graph; }
 
   void Case() {
     cases_.emplace_back();

@@ -23,7 +23,7 @@ namespace tessera::propagation::engine::testing {
 
 struct GoldenCase {
   std::string name;
-  Graph graph;
+  FlatGraph graph;
   bool import = false;  // constants, constraints and groups are dealt with before
   std::map<std::string, ValueId> values;
   // By name, or "return 0": the text of a sharding; of those given, what was given.

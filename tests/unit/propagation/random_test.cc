@@ -23,7 +23,7 @@ class Generator {
     mesh_ = MeshDef::Intern(std::move(axes), {}, true)->WithoutModes();
   }
 
-  Graph Run() {
+  FlatGraph Run() {
     size_t ops = 1 + Below(24);
     for (size_t i = 0; i < ops; ++i) {
       switch (Below(10)) {
@@ -49,11 +49,11 @@ class Generator {
   size_t Below(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
   bool Chance(size_t one_in) { return Below(one_in) == 0; }
 
-  AxisRef RandomAxis() {
+  AxisPart RandomAxis() {
     int axis = static_cast<int>(Below(static_cast<size_t>(mesh_->rank())));
     int64_t size = mesh_->axis_size(axis);
     if (Chance(2)) return sharding::WholeAxis(*mesh_, axis);
-    std::vector<AxisRef> parts;
+    std::vector<AxisPart> parts;
     for (int64_t pre = 1; pre < size; ++pre)
       for (int64_t part = 2; part < size; ++part)
         if (size % (pre * part) == 0) parts.push_back({axis, pre, part});
@@ -206,7 +206,7 @@ class Generator {
 
   std::mt19937 random_;
   const MeshDef* mesh_;
-  Graph graph_;
+  FlatGraph graph_;
 };
 
 const int64_t kGraphs = FuzzCount(500);
@@ -226,7 +226,7 @@ bool Keeps(const TensorSharding& given, const TensorSharding* now) {
 TEST(RandomGraphs, PropagationEndsInLegalShardings) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed)
     for (Stage stage : kStages) {
-      Graph graph = Generator(seed).Run();
+      FlatGraph graph = Generator(seed).Run();
       Options options;
       options.stop_after = stage;
       options.record = seed % 2 == 0;
@@ -246,7 +246,7 @@ TEST(RandomGraphs, PropagationEndsInLegalShardings) {
 TEST(RandomGraphs, WhatWasGivenStays) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed)
     for (Stage stage : kStages) {
-      Graph graph = Generator(seed).Run();
+      FlatGraph graph = Generator(seed).Run();
       Options options;
       options.stop_after = stage;
       Result result = Propagate(graph, options);
@@ -283,7 +283,7 @@ TEST(RandomGraphs, EveryValueIsExplained) {
 
 // Whether an op has one value in two places. If these are of different factors, what is said of one
 // factor is said of another: a conflict that no tensor shows.
-bool HasAValueTwice(const Graph& graph) {
+bool HasAValueTwice(const FlatGraph& graph) {
   for (const Op& op : graph.ops)
     for (size_t i = 0; i < op.operands.size(); ++i)
       for (size_t j = i + 1; j < op.operands.size(); ++j)
@@ -298,10 +298,10 @@ TEST(RandomGraphs, ASecondBasicPropagationChangesNothing) {
     for (Stage stage : {Stage::kBasic}) {
       Options options;
       options.stop_after = stage;
-      Graph graph = Generator(seed).Run();
+      FlatGraph graph = Generator(seed).Run();
       if (HasAValueTwice(graph)) continue;
       Result once = Propagate(std::move(graph), options);
-      Graph again = once.graph;
+      FlatGraph again = once.graph;
       for (size_t v = 0; v < again.values.size(); ++v) {
         const TensorSharding* s = once.sharding(static_cast<ValueId>(v));
         again.values[v].sharding = s ? std::optional(*s) : std::nullopt;

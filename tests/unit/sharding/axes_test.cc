@@ -10,15 +10,15 @@ namespace {
 using testing::Dims;
 using testing::MeshOf;
 
-constexpr AxisRef Part(int64_t pre, int64_t size) { return {0, pre, size}; }
+constexpr AxisPart Part(int64_t pre, int64_t size) { return {0, pre, size}; }
 
-std::string PartText(std::optional<AxisRef> a) {
+std::string PartText(std::optional<AxisPart> a) {
   return a ? fmt::format("({}){}", a->pre, a->size) : "none";
 }
 
 TEST(Axes, RelationsOfParts) {
   struct {
-    AxisRef a, b;
+    AxisPart a, b;
     bool contains, overlaps, coexist;
     const char *overlap, *prefix, *suffix;
   } const cases[] = {
@@ -42,7 +42,7 @@ TEST(Axes, RelationsOfParts) {
 }
 
 TEST(Axes, OfDifferentNamesAreUnrelated) {
-  AxisRef x{0, 1, 4}, y{1, 1, 4};
+  AxisPart x{0, 1, 4}, y{1, 1, 4};
   EXPECT_FALSE(Contains(x, y));
   EXPECT_FALSE(Overlaps(x, y));
   EXPECT_FALSE(CanMerge({0, 1, 2}, {1, 2, 2}));
@@ -71,10 +71,10 @@ TEST(Axes, PrefixOverlapAndSuffixMakeTheWhole) {
   testing::Random random(2);
   for (int64_t round = FuzzCount(500); round > 0; --round) {
     auto part = [&] { return Part(int64_t{1} << random.Below(4), int64_t{2} << random.Below(3)); };
-    AxisRef a = part(), b = part();
+    AxisPart a = part(), b = part();
     if (!Overlaps(a, b)) continue;
     AxisList whole;
-    for (std::optional<AxisRef> piece :
+    for (std::optional<AxisPart> piece :
          {PrefixWithoutOverlap(a, b), Overlap(a, b), SuffixWithoutOverlap(a, b)})
       if (piece) AppendMerged(whole, *piece);
     ASSERT_EQ(whole.size(), 1u);

@@ -102,7 +102,7 @@ AxisList Partial(const Row& row) {
     Projection p = Project(row.map, row.map.operands[t], row.used[t], /*split=*/true);
     for (size_t f = 0; f < p.axes.size(); ++f)
       if (row.map.factors[f].kind == FactorKind::kReduce)
-        for (AxisRef a : p.axes[f])
+        for (AxisPart a : p.axes[f])
           if (!OverlapsAny(partial, a)) partial.push_back(a);
   }
   SortAndMerge(partial);

@@ -65,7 +65,7 @@ class Replay {
       AxisList& mine = at_.dims[d].axes;
       if (step[0] == 'G') mine = Difference(mine, axes.dims[d].axes);
       if (step[0] == 'S')
-        for (AxisRef a : axes.dims[d].axes) AppendMerged(mine, a);
+        for (AxisPart a : axes.dims[d].axes) AppendMerged(mine, a);
     }
     if (step[0] == 'G') bytes_ += Local() - before;
   }
@@ -77,7 +77,7 @@ class Replay {
     auto from = static_cast<size_t>(text[close + 2] - '0'),
          to = static_cast<size_t>(text[close + 4] - '0');
     at_.dims[from].axes = Difference(at_.dims[from].axes, axes);
-    for (AxisRef a : axes) AppendMerged(at_.dims[to].axes, a);
+    for (AxisPart a : axes) AppendMerged(at_.dims[to].axes, a);
     bytes_ += before / SizeOf(axes) * (SizeOf(axes) - 1);
   }
 

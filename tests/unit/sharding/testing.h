@@ -105,7 +105,7 @@ class Random {
   TensorSharding Sharding(const MeshDef* mesh, const Shape& shape, bool parts,
                           bool unreduced = false) {
     TensorSharding s = Replicated(mesh, static_cast<int>(shape.size()));
-    for (AxisRef a : Pieces(mesh, parts)) {
+    for (AxisPart a : Pieces(mesh, parts)) {
       if (unreduced && Chance(20)) {
         s.unreduced.push_back(a);
       } else if (!shape.empty() && Chance(70)) {
