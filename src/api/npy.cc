@@ -101,7 +101,7 @@ std::string ReadHeaderText(std::ifstream& file, const std::string& path, Loc loc
   char start[8];
   if (!file.read(start, 8) || std::memcmp(start, kMagic, 6) != 0)
     Fail("load_npy", path, "not a .npy file", loc);
-  int version = start[6];
+  const int version = static_cast<unsigned char>(start[6]);
   if (version < 1 || version > 3)
     Fail("load_npy", path, fmt::format("version {} of the format is not known", version), loc);
   unsigned char length[4] = {};

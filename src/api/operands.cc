@@ -114,6 +114,7 @@ Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call) {
 
 std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc) {
   std::vector<Operand> operands;
+  operands.reserve(xs.size());
   for (const Array& x : xs) operands.emplace_back(x, loc);
   return operands;
 }

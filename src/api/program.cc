@@ -41,6 +41,7 @@ std::string EventText(const CommEvent& e) {
 
 std::vector<ArrayType> TypesOf(const ir::Program& program, const std::vector<ir::ValueId>& values) {
   std::vector<ArrayType> types;
+  types.reserve(values.size());
   for (ir::ValueId v : values) types.emplace_back(program.type(v));
   return types;
 }

@@ -245,9 +245,16 @@ ParamsPtr MakeParams(T value) {
   return std::make_shared<const ParamsOf<T>>(std::move(value));
 }
 
+// Whether a text that leaves the field out says too little: numbers have defaults, types have none.
+inline bool IsMissing(const Type* v) { return !v; }
+template <class E>
+bool IsMissing(const E&) {
+  return false;
+}
+
 template <class T>
 ParamsPtr ReadParams(base::Reader& in, const sharding::MeshDef* mesh) {
-  T value;
+  T value{};
   do {
     std::string name = in.Word();
     in.Expect("=");
@@ -262,6 +269,9 @@ ParamsPtr ReadParams(base::Reader& in, const sharding::MeshDef* mesh) {
     });
     if (!known) in.Fail("there is no parameter '" + name + "'");
   } while (in.Accept(","));
+  T::Fields(value, [&](const char* name, const auto& field) {
+    if (IsMissing(field)) in.Fail("the parameter '" + std::string(name) + "' is missing");
+  });
   return MakeParams(std::move(value));
 }
 

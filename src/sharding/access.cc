@@ -171,7 +171,7 @@ std::vector<ShardRun> GapsOf(const Access& a, const AccessDim& dim, int64_t shar
   auto [begin, end] = ShardRange(dim, shard);
   Covered covered = CoveredBy(a, dim, shard);
   std::vector<ShardRun> gaps;
-  auto add = [&](int64_t first, int64_t step, int64_t count) {
+  auto add = [&, begin = begin](int64_t first, int64_t step, int64_t count) {
     if (count > 0) gaps.push_back({.out = first - begin, .out_step = step, .count = count});
   };
   if (covered.count == 0) {
