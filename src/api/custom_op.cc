@@ -6,11 +6,11 @@
 #include <cctype>
 #include <utility>
 
+#include "api/custom_derivative.h"
 #include "api/operands.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "compile/executor.h"
-#include "ops/custom.h"
 #include "trace/scopes.h"
 
 namespace tessera {
@@ -66,13 +66,14 @@ CustomOp register_op(OpDefinition definition, Loc loc) {
     kernel(call);
   };
   std::unique_ptr<ops::CustomDef> def = ops::MakeCustom(std::move(definition));
+  def->diff = api::DiffOf(def->definition);
   std::string difference = ops::CheckRule(*def, loc);
   if (!difference.empty())
     api::FailSharding(call, 5,
                       fmt::format("the rule \"{}\" is wrong: {}", def->definition.rule, difference),
                       {"give dims that the kernel treats differently names of their own, or mark "
                        "a factor that must be whole with need_replication={...}"});
-  difference = ops::CheckVjp(*def, loc);
+  difference = api::CheckVjp(*def, loc);
   if (!difference.empty())
     base::ThrowRuntime(base::Refusal("register_op", 7, base::Where(loc),
                                      "the vjp is wrong: " + difference,

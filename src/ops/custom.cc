@@ -313,7 +313,6 @@ std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
                                                std::move(definition),
                                                {}});
   def->name = def->definition.name;
-  def->diff = DiffOf(def->definition);
   return def;
 }
 

@@ -22,12 +22,6 @@ std::vector<ir::HostTensor> SampleOperands(const OpDefinition& definition, DType
 std::vector<ir::HostTensor> RunKernel(const OpDefinition& definition,
                                       const std::vector<ir::HostTensor>& operands);
 
-// Returns the derivative that the definition gives.
-ir::Diff DiffOf(const OpDefinition& definition);
-// Returns how the vjp differs from differences of the kernel's results, empty if it does not; fills
-// `report`. Throws TraceError for a vjp that captures arrays or returns other types.
-std::string CheckVjp(CustomDef& def, Loc loc);
-
 // Returns how the sharded kernel differs from the whole one, empty if it does not; fills `report`.
 std::string CheckRule(CustomDef& def, Loc loc);
 

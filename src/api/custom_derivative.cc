@@ -1,17 +1,23 @@
 // Derivatives of users' ops: their vjp traced as a program, and tried against differences.
+#include "api/custom_derivative.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "base/error.h"
 #include "ops/calls.h"
-#include "ops/check.h"
-#include "ops/custom.h"
 #include "ops/tangents.h"
 #include "trace/function.h"
 
-namespace tessera::ops {
+namespace tessera::api {
 namespace {
+
+using ops::CotangentType;
+using ops::CustomDef;
+using ops::HasTangent;
+using ops::RunKernel;
+using ops::SampleOperands;
 
 using ir::HostTensor;
 using ir::ValueId;
@@ -71,9 +77,9 @@ ir::RegionPtr TransposeOf(const OpDefinition& d, ir::Types operands, ir::Types r
 std::vector<ValueId> JvpByVjp(const ir::DiffCall& c, absl::Span<const ValueId> tangents,
                               std::vector<ValueId>&) {
   const OpDefinition& d = static_cast<const CustomDef&>(c.op).definition;
-  return TangentsByTranspose(c, {c.operands.begin(), c.operands.end()},
-                             FloatingTangents(c, tangents, 0),
-                             TransposeOf(d, c.operand_types, c.result_types, c.builder.loc()));
+  return ops::TangentsByTranspose(c, {c.operands.begin(), c.operands.end()},
+                                  ops::FloatingTangents(c, tangents, 0),
+                                  TransposeOf(d, c.operand_types, c.result_types, c.builder.loc()));
 }
 
 // ---- against differences ------------------------------------------------------------------------
@@ -125,7 +131,7 @@ std::string CompareSlopes(const OpDefinition& d, const std::vector<HostTensor>& 
       const double allowed = tol * (1 + std::abs(slope));
       if (std::abs(slope - again) > allowed || std::abs(slope - mine) <= allowed) continue;
       return fmt::format("in element {} of operand {} it gives {:.6g}, and differences {:.6g}",
-                         ShapeText(ir::CoordsOf(in[k].shape, element)), k, mine, slope);
+                         ir::FieldText(ir::CoordsOf(in[k].shape, element)), k, mine, slope);
     }
   return {};
 }
@@ -164,4 +170,4 @@ std::string CheckVjp(CustomDef& def, Loc loc) {
   return {};
 }
 
-}  // namespace tessera::ops
+}  // namespace tessera::api
