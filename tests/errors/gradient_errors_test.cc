@@ -24,6 +24,7 @@ const std::vector<Case>& Cases() {
        }},
       {"no_arrays", [] { grad([](int n, Array x) { return sum(x) * n; })(3, ones({2})); }},
       {"no_derivative", [] { grad([](Array x) { return sum(nextafter(x, 2 * x)); })(ones({3})); }},
+      {"exponent_of_zeta", [] { grad([](Array s) { return zeta(s, 2.0); })(3.0); }},
       {"while_in_reverse",
        [] {
          grad([](Array x) {
