@@ -63,6 +63,38 @@ inline Real DigammaReal(Real x) {
       y * (1.0L / 12 - y * (1.0L / 120 - y * (1.0L / 252 - y * (1.0L / 240 - y / 132))));
   return sum + std::log(x) - 0.5L / x - series;
 }
+// The sum of (q + k)^-s over k >= 0, for q > 0 and s > 1, with (2k)! / B_2k as in DigammaReal.
+inline Real ZetaSeriesReal(Real s, Real q) {
+  if (std::isinf(q)) return std::pow(q, -s);
+  Real sum = 0;
+  for (; !(q >= 40 + 8 * s); q += 1) {
+    const Real term = std::pow(q, -s);
+    sum += term;
+    if (!(term > sum * 1e-22L)) return sum;
+  }
+  Real tail = q / (s - 1) + 0.5L, factor = s / q;
+  int k = 1;
+  for (Real divisor : {12.0L, -720.0L, 30240.0L, -1209600.0L, 47900160.0L}) {
+    tail += factor / divisor;
+    factor *= (s + k) * (s + k + 1) / (q * q);
+    k += 2;
+  }
+  return sum + std::pow(q, -s) * tail;
+}
+inline Real ZetaReal(Real s, Real q) {
+  const Real parity = std::fabs(std::fmod(s, 2.0L));
+  if (s == 1) return kRealInf;
+  if (q <= 0 && q == std::floor(q)) return parity == 0 ? kRealInf : kRealNan;
+  if (s < 1 || (q < 0 && parity != 0 && parity != 1)) return kRealNan;
+  if (!(q < 0)) return ZetaSeriesReal(s, q);
+  const Real above = q - std::floor(q), below = std::ceil(q) - q;
+  const Real up = ZetaSeriesReal(s, above), down = ZetaSeriesReal(s, below);
+  const Real rest = ZetaSeriesReal(s, 1 - q);
+  if (parity == 0) return up + (down - rest);
+  if (above == below) return rest;
+  const bool overflow = std::isinf(up) && std::isinf(down);
+  return overflow ? std::copysign(kRealInf, below - above) : up - down + rest;
+}
 // By bisection: no digit depends on a derivative.
 inline Real ErfInvReal(Real x) {
   const Real a = std::fabs(x);
@@ -170,6 +202,7 @@ inline const std::vector<BinaryRow>& BinaryRows() {
       {"min", kMin, kEvery, kWild, kWild},
       {"atan2", kAtan2, kFloats, Range(-4, 4), Range(-4, 4), 16,
        [](Real x, Real y) { return std::atan2(x, y); }, 4},
+      {"zeta", kZeta, kFloats, Range(1.1, 9), Range(0.2, 9), 64, ZetaReal, 4},
       {"nextafter", kNextafter, kFloats, kWild, kWild},
       {"and", kAnd, kBits, kWild, kWild},
       {"or", kOr, kBits, kWild, kWild},

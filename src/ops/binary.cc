@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
+#include "base/error.h"
 #include "ops/derivatives.h"
 #include "ops/elementwise.h"
 
@@ -57,6 +59,47 @@ void Nextafter(const ElementCall& e) {
   if (from == 0) return e.SetBits(to > 0 ? 1 : sign | 1);
   const bool outwards = (from < to) == (from > 0);
   e.SetBits(outwards ? e.Bits(0) + 1 : e.Bits(0) - 1);
+}
+
+// The sum of (q + k)^-s over k >= 0, for q > 0 and s > 1: Abramowitz and Stegun, "Handbook of
+// Mathematical Functions", 23.1.30 (Euler-Maclaurin), after terms up to where eight of its are
+// enough for 1e-18, or where they no longer count.
+long double ZetaSeries(long double s, long double q) {
+  if (std::isinf(q)) return std::pow(q, -s);
+  long double sum = 0;
+  for (; !(q >= 30 + 4 * s); q += 1) {
+    const long double term = std::pow(q, -s);
+    sum += term;
+    if (!(term > sum * 1e-22L)) return sum;
+  }
+  constexpr long double kBernoulli[] = {1.0L / 6,  -1.0L / 30,     1.0L / 42, -1.0L / 30,
+                                        5.0L / 66, -691.0L / 2730, 7.0L / 6,  -3617.0L / 510};
+  sum += std::pow(q, 1 - s) / (s - 1) + std::pow(q, -s) / 2;
+  long double derivative = std::pow(q, -s) * s / q, factorial = 2;
+  for (int k = 1; k <= 8; ++k) {
+    sum += kBernoulli[k - 1] * derivative / factorial;
+    derivative *= (s + (2 * k - 1)) * (s + 2 * k) / (q * q);
+    factorial *= (2 * k + 1) * (2 * k + 2);
+  }
+  return sum;
+}
+
+// Terms of negative bases are those of positive ones but for the sign, which only whole s has.
+double Zeta(double s, double q) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const bool even = std::fmod(s, 2) == 0, odd = std::fabs(std::fmod(s, 2)) == 1;
+  if (s == 1) return kInf;
+  if (q <= 0 && q == std::floor(q)) return even ? kInf : kNaN;
+  if (s < 1 || (q < 0 && !even && !odd)) return kNaN;
+  if (!(q < 0)) return static_cast<double>(ZetaSeries(s, q));
+  const long double x = q, above = x - std::floor(x), below = std::ceil(x) - x;
+  const long double up = ZetaSeries(s, above), down = ZetaSeries(s, below);
+  const long double rest = ZetaSeries(s, 1 - x);
+  if (even) return static_cast<double>(up + (down - rest));
+  const bool overflow = std::isinf(up) && std::isinf(down);
+  if (overflow && above != below) return below < above ? -kInf : kInf;
+  return static_cast<double>((above == below ? 0 : up - down) + rest);
 }
 
 double Sum(double x, double y) { return x + y; }
@@ -170,6 +213,14 @@ constexpr auto ExtremeOf = [](X g, X a, X b, X y) {
   return g * Where(Equal(mine, y), share, y.Number(0));
 };
 
+// C20.
+[[noreturn]] ir::ValueId FailOrderOfZeta(const ir::DiffCall& c, ir::ValueId) {
+  base::ThrowTrace(base::Refusal(std::string(c.op.name), 20, base::Where(c.builder.loc()),
+                                 "it has no derivative in its first operand, the exponent",
+                                 {"stop_gradient(operand) says that it counts as a constant"}));
+}
+constexpr auto ZetaOfShift = [](X g, X s, X q, X) { return g * -(s * Zeta(s + 1, q)); };
+
 constexpr auto ClampOfOperand = [](X g, X lo, X x, X hi, X y) {
   return g * Where(And(Less(lo, x), Less(x, hi)), y.Number(1), y.Number(0));
 };
@@ -254,6 +305,13 @@ constexpr OpDef kOps[] = {
             .flops = 4,
             .reference = Elements<Nextafter>,
             .diff = ir::NotDifferentiable{"it steps from one float to the next"}}),
+    Binary({.name = "zeta",
+            .doc = "Hurwitz zeta function: the sum of (b + k)^-a over k >= 0.",
+            .op = kZeta,
+            .takes = kFloat,
+            .flops = 400,
+            .reference = Floats<Zeta>,
+            .diff = ir::Derivative{.of = {FailOrderOfZeta, ByFormula<ZetaOfShift>}}}),
     Binary({.name = "bitwise_and",
             .doc = "a & b",
             .op = kAnd,

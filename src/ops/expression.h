@@ -53,6 +53,7 @@ TESSERA_FORMULA(Cosh, kCosh)
 TESSERA_FORMULA(Digamma, kDigamma)
 #undef TESSERA_FORMULA
 inline X Pow(X x, X y) { return Apply(plan::ScalarOp::kPow, {x, y}); }
+inline X Zeta(X s, X q) { return Apply(plan::ScalarOp::kZeta, {s, q}); }
 inline X Equal(X x, X y) { return Apply(plan::ScalarOp::kEq, {x, y}); }
 inline X Less(X x, X y) { return Apply(plan::ScalarOp::kLt, {x, y}); }
 inline X And(X x, X y) { return Apply(plan::ScalarOp::kAnd, {x, y}); }

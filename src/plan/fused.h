@@ -70,6 +70,7 @@ enum class ScalarOp : uint8_t {
   kMin,
   kAtan2,
   kNextafter,
+  kZeta /* the sum of (y + k)^-x over k >= 0 */,
   kAnd,
   kOr,
   kXor,
@@ -153,6 +154,8 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
       return {.operands = 2, .cost = 8};
     case kRem:
       return {.operands = 2, .cost = 10};
+    case kZeta:
+      return {.operands = 2, .cost = 20};
     case kAdd:
     case kSub:
     case kMul:

@@ -161,6 +161,8 @@ const std::vector<Case>& Cases() {
       BOTH(maximum),
       BOTH(minimum),
       BOTH(atan2),
+      BOTH(zeta),
+      BOTH(polygamma),
       BOTH(hypot),
       BOTH(nextafter),
       BOTH(eq),

@@ -36,6 +36,7 @@ const std::vector<Case>& Cases() {
              register_op({.name = "same", .rule = "b -> b", .kernel = Copy});
          grad([](Array x) { return sum(same({x})); })(ones({3}));
        }},
+      {"exponent_of_zeta", [] { grad([](Array s) { return zeta(s, 2.0); })(3.0); }},
       {"while_in_reverse",
        [] {
          grad([](Array x) {

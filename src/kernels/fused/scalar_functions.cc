@@ -44,6 +44,65 @@ Real Digamma(Real x) {
   return sum + std::log(x) - 1 / (2 * x) - series;
 }
 
+// The sum of (q + k)^-s over k >= 0, for q > 0 and s > 1: nine terms, and the others by
+// Euler-Maclaurin, as in Cephes (S. Moshier, zeta.c).
+template <class Real>
+Real ZetaSeries(Real s, Real q) {
+  constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
+  Real sum = 0;
+  for (int k = 0; k < 9; ++k, q += 1) {
+    const Real term = std::pow(q, -s);
+    sum += term;
+    if (term <= kEpsilon * sum) return sum;
+  }
+  // (2k)! / B_2k
+  constexpr Real kDivisors[] = {12.0L,
+                                -720.0L,
+                                30240.0L,
+                                -1209600.0L,
+                                47900160.0L,
+                                -1307674368000.0L / 691,
+                                74724249600.0L,
+                                -10670622842880000.0L / 3617,
+                                5109094217170944000.0L / 43867,
+                                -802857662698291200000.0L / 174611,
+                                14101100039391805440000.0L / 77683,
+                                -1693824136731743669452800000.0L / 236364091};
+  Real power = std::pow(q, -s), factor = s;
+  sum += power * q / (s - 1) + power / 2;
+  power /= q;
+  for (int k = 0; k < 12; ++k) {
+    const Real term = factor * power / kDivisors[k];
+    sum += term;
+    if (std::fabs(term) <= kEpsilon * sum) break;
+    factor *= (s + (2 * k + 1)) * (s + (2 * k + 2));
+    power /= q * q;
+  }
+  return sum;
+}
+
+// Of the poles those of even s are infinite. JAX has nine terms below zero too, so it is wrong
+// where q < -8; NaN at infinite q or s, where this has the limit.
+template <class Real>
+Real Zeta(Real s, Real q) {
+  constexpr Real kNaN = std::numeric_limits<Real>::quiet_NaN();
+  constexpr Real kInf = std::numeric_limits<Real>::infinity();
+  const Real parity = std::fabs(std::fmod(s, Real{2}));
+  if (s == 1) return kInf;
+  if (q <= 0 && q == std::floor(q)) return parity == 0 ? kInf : kNaN;
+  if (s < 1) return kNaN;
+  if (!(q < 0)) return ZetaSeries(s, q);
+  if (parity != 0 && parity != 1) return kNaN;
+  // The negative bases are the mirror images of those from the least of them up to below 1 - q.
+  const Real above = q - std::floor(q), below = std::ceil(q) - q;
+  const Real up = ZetaSeries(s, above), down = ZetaSeries(s, below), rest = ZetaSeries(s, 1 - q);
+  if (parity == 0) return up + (down - rest);
+  if (above == below) return rest;
+  // Where both overflow, the base nearer to 0 has the sign.
+  if (std::isinf(up) && std::isinf(down)) return std::copysign(kInf, below - above);
+  return up - down + rest;
+}
+
 // Newton's iteration (Halley's correction) on erf, or on erfc near 1 where erf has no digits left.
 double ErfInv(double x) {
   const double a = std::fabs(x);
@@ -248,6 +307,8 @@ BlockFn FloatOf(ScalarOp op) {
       return OfTwo<T, [](T x, T y) { return std::pow(x, y); }>();
     case kAtan2:
       return OfTwo<T, [](T x, T y) { return std::atan2(x, y); }>();
+    case kZeta:
+      return OfTwo<T, [](T s, T q) { return static_cast<T>(Zeta<Wider<T>>(s, q)); }>();
     case kNextafter:
       return OfTwo<T, [](T x, T y) { return std::nextafter(x, y); }>();
     // Vectors (simd_*.cc).
@@ -405,6 +466,7 @@ BlockFn IntegerOf(ScalarOp op) {
     case kBesselI1e:
     case kAtan2:
     case kNextafter:
+    case kZeta:
       return nullptr;
   }
   return nullptr;

@@ -168,7 +168,28 @@ const std::vector<Case>& Cases() {
        [](const Arrays& v) { return pow(v[0], v[1]); },
        {{0, 0, 0, 0, 2, -2, -2}, {0, 1, 2, 0.5, 0, 2, 3}},
        {{kNan, 1, 0, kInf, 0, -4, 12}, {0, 0, 0, 0, 0.69314718055994529, kNan, kNan}}},
-      // JAX differs in this.
+      {"digamma",
+       [](const Arrays& v) { return digamma(v[0]); },
+       {{0.5, 1, -0.5, -1.5, 3.25, 100, 0, -1}},
+       {{4.934802200544679309, 1.644934066848226436, 8.934802200544679309, 9.379246644989123754,
+         0.3597982903095798751, 0.0100501666633335714, kInf, kInf}}},
+      {"zeta_of_shift",
+       [](const Arrays& v) {
+         return zeta(Doubles({2.5, 2.5, 3}), v[0]);
+       },
+       {{0.5, 3, -0.5}},
+       {{-29.05201165860473619, -0.09586379917184551469, -96.70454551700121862}}},
+      {"polygamma",
+       [](const Arrays& v) { return polygamma(array({0, 0, 1, 2, 3, 0, 2}), v[0]); },
+       {{0.5, -0.5, 1.25, 2.5, -0.25, 0, 0}},
+       {{4.934802200544679309, 8.934802200544679309, -1.327739937536920333, 0.2239058488172520513,
+         24473.19939418458253, kInf, kInf}}},
+      // JAX differs in these.
+      // It has 9.7e19 and NaN.
+      {"digamma_far_out",
+       [](const Arrays& v) { return digamma(v[0]); },
+       {{-10.25, kInf}},
+       {{19.6462524246226528, 0}}},
       // The lesser one beside an infinity has no part; JAX has e.
       {"logaddexp",
        [](const Arrays& v) { return logaddexp(v[0], v[1]); },
@@ -195,6 +216,33 @@ TEST_P(HardPoints, HaveTheseDerivatives) {
           << "argument " << i << ", at " << c.at[i][k];
     }
   }
+}
+
+// Numbers from mpmath with 40 digits.
+TEST(Polygamma, HasTheDerivativesOfDigamma) {
+  const struct {
+    int n;
+    double x, want;
+  } cases[] = {{0, 0.5, -1.9635100260214234794},   {1, 2.5, 0.490357756100234864973},
+               {2, 2.5, -0.236204051641727403004}, {3, 0.5, 97.40909103400243724},
+               {3, -0.25, 1555.76331253485059976}, {5, 10.5, 0.000237047875076858515519}};
+  for (const auto& c : cases)
+    for (const auto& [dtype, epsilon] :
+         {std::pair(f64, 0x1p-52), {f32, 0x1p-23}, {f16, 0x1p-10}, {bf16, 0x1p-7}}) {
+      const Array x = array(c.x, {.dtype = dtype}), n = array(c.n);
+      for (const Array& got : {polygamma(c.n, x), polygamma(n, x), polygamma(double(c.n), x)}) {
+        EXPECT_EQ(got.dtype(), dtype);
+        EXPECT_NEAR(got.astype(f64).item<double>(), c.want, 16 * epsilon * std::abs(c.want))
+            << c.n << ", " << c.x;
+      }
+    }
+  for (const Array& got : {polygamma(-1, 2.0), polygamma(0.5, 2.0), polygamma(-2, 2.0)})
+    EXPECT_TRUE(std::isnan(got.item<float>()));
+}
+
+TEST(Polygamma, SecondDerivativesOfLgammaAreOfOrderOne) {
+  const auto second = grad(grad([](Array x) { return lgamma(x); }));
+  EXPECT_NEAR(second(array(3.25, {.dtype = f64})).item<double>(), 0.3597982903095798751, 1e-15);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HardPoints, testing::Range(size_t{0}, Cases().size()),

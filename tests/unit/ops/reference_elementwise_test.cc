@@ -83,6 +83,25 @@ TEST(ReferenceElementwise, SpecialFunctionsAreGoodTo1e14) {
   }
 }
 
+TEST(ReferenceElementwise, ZetaIsGoodTo1e14) {
+  const struct {
+    double s, q, want;
+  } cases[] = {
+      {2, 1, 1.64493406684822643647},          {2, -0.5, 8.93480220054467930942},
+      {3, -0.5, 0.414398322117159997798},      {3, -10.25, -62.0082360107435524583},
+      {2, -1000.5, 9.86860540017344142331},    {1 + 0x1p-40, 3, 1099511627775.07721566},
+      {50, 9, 1.95041152243698562908e-48},     {4, 300000.5, 1.23456790122770919067e-17},
+      {700, 0.75, 2.86494062520344494099e+87}, {1.25, 1e30, 1.26491106406735172651e-7},
+  };
+  for (const auto& c : cases) {
+    const HostTensor s = Floats(f64, {}, {c.s}), q = Floats(f64, {}, {c.q});
+    HostTensor got(f64, {});
+    const OpDef& op = Elementwise(ScalarOp::kZeta);
+    (*op.reference)({op, nullptr, {&s, &q}, {&got}});
+    EXPECT_NEAR(got.Float(0), c.want, 1e-14 * std::fabs(c.want)) << c.s << ", " << c.q;
+  }
+}
+
 TEST(ReferenceElementwise, FloatFunctionsOfTwoOperands) {
   using enum ScalarOp;
   struct {
@@ -97,6 +116,10 @@ TEST(ReferenceElementwise, FloatFunctionsOfTwoOperands) {
       {kPow, {2, -2, 0, -2, kNaN}, {3, 0.5, -1, 3, 0}, {8, kNaN, kInf, -8, 1}},
       {kMax, {-0.0, 0.0, kNaN, 1, 1}, {0.0, -0.0, 1, kNaN, 2}, {0.0, 0.0, kNaN, kNaN, 2}},
       {kMin, {-0.0, 0.0, kNaN, 1, 1}, {0.0, -0.0, 1, kNaN, 2}, {-0.0, -0.0, kNaN, kNaN, 1}},
+      {kZeta,
+       {1, 2, 2, 3, 0, 0.5, 2.5, 2, kInf, -1},
+       {5, 0, -3, 0, -1, 1, -0.5, kInf, 1, 2},
+       {kInf, kInf, kInf, kNaN, kInf, kNaN, kNaN, 0, 1, kNaN}},
       {kAtan2, {-0.0, 0.0, 0.0}, {1, 1, -0.0}, {-0.0, 0.0, std::atan2(0.0, -1.0)}},
   };
   for (DType dtype : kFloats)
