@@ -45,15 +45,6 @@ Array CountedBinary(ScalarOp op, const Operand& a, const Operand& b, const OutOp
   std::vector<Array> xs = api::Promote({a, b}, call);
   return Apply(op, base::StrictTypesActive() ? xs : Counted(xs, call), options, call);
 }
-// The same in a floating dtype.
-std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call) {
-  DType t = api::PromotedDType(xs, call);
-  bool weak = true;
-  for (const Operand& x : xs) weak = weak && (x.scalar() || api::TypeOf(x.array())->weak());
-  if (base::StrictTypesActive()) return api::PromoteTo(t, xs, call);
-  return api::PromoteTo(weak && !t.is_floating() ? base::DefaultFloat() : api::FloatOf(t), xs,
-                        call);
-}
 // Arithmetic has no bool: bools count as the default int where both are.
 Array Arithmetic(ScalarOp on_bool, ScalarOp op, const Operand& a, const Operand& b,
                  const OutOptions& options, Call call) {
@@ -180,57 +171,16 @@ Array ge(Operand a, Operand b, OutOptions options, Loc loc) {
   return Binary(ScalarOp::kGe, a, b, options, {"ge", loc});
 }
 Array atan2(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Apply(ScalarOp::kAtan2, PromoteFloat({a, b}, {"atan2", loc}), options, {"atan2", loc});
+  return Apply(ScalarOp::kAtan2, api::PromoteFloat({a, b}, {"atan2", loc}), options,
+               {"atan2", loc});
 }
 Array nextafter(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Apply(ScalarOp::kNextafter, PromoteFloat({a, b}, {"nextafter", loc}), options,
+  return Apply(ScalarOp::kNextafter, api::PromoteFloat({a, b}, {"nextafter", loc}), options,
                {"nextafter", loc});
 }
 
 Array zeta(Operand s, Operand q, OutOptions options, Loc loc) {
-  return Apply(ScalarOp::kZeta, PromoteFloat({s, q}, {"zeta", loc}), options, {"zeta", loc});
-}
-
-namespace {
-// (-1)^(n+1) n! zeta(n + 1, x). An n that is known while tracing has an exact factorial, unless it
-// is beyond the dtype.
-Array Polygamma(int64_t n, const Array& x, Call call) {
-  const Loc loc = call.loc;
-  if (n == 0) return digamma(x, loc);
-  const DType t = api::TypeOf(x)->dtype();
-  double factor = n % 2 == 0 ? -1 : 1;
-  if (n < 0) factor = std::numeric_limits<double>::quiet_NaN();
-  for (int64_t k = 2; k <= n && std::isfinite(factor); ++k) factor *= static_cast<double>(k);
-  if (t == f32) factor = static_cast<float>(factor);
-  const Array order = api::ScalarOf(static_cast<double>(n) + 1, t, false, call);
-  return mul(api::ScalarOf(factor, t, false, call), zeta(order, x, {}, loc), {}, loc);
-}
-Array Polygamma(const Array& n, const Array& x, Call call) {
-  const Loc loc = call.loc;
-  const Operand zero(0, loc), one(1, loc), two(2, loc);
-  const Operand nan(std::numeric_limits<double>::quiet_NaN(), loc);
-  const Array order = add(n, one, {}, loc), parity = rem(n, two, {}, loc);
-  const Array odd = where(eq(parity, one, {}, loc), one, nan, {}, loc);
-  const Array sign = where(eq(parity, zero, {}, loc), neg(one, loc), odd, {}, loc);
-  const Array factor = mul(sign, exp(lgamma(order, loc), loc), {}, loc);
-  // Neither sees the other's poles, where zeros of tangents would become NaN.
-  const Array is_digamma = eq(n, zero, {}, loc);
-  const Array of_digamma = digamma(where(is_digamma, x, one, {}, loc), loc);
-  const Array of_zeta = zeta(order, where(is_digamma, one, x, {}, loc), {}, loc);
-  return where(is_digamma, of_digamma, mul(factor, of_zeta, {}, loc), {}, loc);
-}
-}  // namespace
-
-// In f32 at least: a factorial soon leaves a narrower dtype.
-Array polygamma(Operand n, Operand x, Loc loc) {
-  const Call call{"polygamma", loc};
-  std::vector<Array> xs = PromoteFloat({n, x}, call);
-  const DType t = api::TypeOf(xs[0])->dtype();
-  if (t.size() < 4)
-    for (Array& a : xs) a = api::Convert(a, f32, call);
-  const bool known = n.scalar() && n.scalar()->kind() == Scalar::kInt;
-  Array y = known ? Polygamma(n.scalar()->as_int(), xs[1], call) : Polygamma(xs[0], xs[1], call);
-  return t.size() < 4 ? api::Convert(y, t, call) : y;
+  return Apply(ScalarOp::kZeta, api::PromoteFloat({s, q}, {"zeta", loc}), options, {"zeta", loc});
 }
 
 // max(a, b) + log1p(e^-|a - b|). Where a - b is NaN, infinities of one sign included, a + b is
@@ -254,7 +204,7 @@ Array ShareOf(const Array& x, const Array& y, Loc loc) {
 
 Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
   const Call call{"logaddexp", loc};
-  const std::vector<Array> xs = PromoteFloat({a, b}, call);
+  const std::vector<Array> xs = api::PromoteFloat({a, b}, call);
   const auto f = [&](Array u, Array v) { return LogAddExp(u, v, options, call); };
   using Pair = std::tuple<Array, Array>;
   const auto rule = [&](const Pair& primals, const Pair& tangents) {
@@ -270,7 +220,7 @@ Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
 
 Array isclose(Operand a, Operand b, CloseOptions options, Loc loc) {
   Call call{"isclose", loc};
-  std::vector<Array> xs = PromoteFloat({a, b}, call);
+  std::vector<Array> xs = api::PromoteFloat({a, b}, call);
   DType t = api::TypeOf(xs[0])->dtype();
   Array rtol = api::ScalarOf(options.rtol, t, false, call);
   Array atol = api::ScalarOf(options.atol, t, false, call);
@@ -302,7 +252,8 @@ Array mul(Operand a, Operand b, OutOptions options, Loc loc) {
   return Arithmetic(ScalarOp::kAnd, ScalarOp::kMul, a, b, options, {"mul", loc});
 }
 Array divide(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Apply(ScalarOp::kDiv, PromoteFloat({a, b}, {"divide", loc}), options, {"divide", loc});
+  return Apply(ScalarOp::kDiv, api::PromoteFloat({a, b}, {"divide", loc}), options,
+               {"divide", loc});
 }
 // The strict form takes floats; an integer exponent is one of any width.
 namespace {
@@ -378,7 +329,7 @@ Array floor_divide(Operand a, Operand b, OutOptions options, Loc loc) {
 
 Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"hypot", loc};
-  std::vector<Array> xs = PromoteFloat({a, b}, call);
+  std::vector<Array> xs = api::PromoteFloat({a, b}, call);
   Array x = abs(xs[0], loc), y = abs(xs[1], loc);
   Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
   Array zero = api::ScalarOf(0, api::TypeOf(x)->dtype(), false, call);
@@ -457,8 +408,9 @@ Array integer_pow(Operand x, int64_t n, Loc loc) {
   const auto rule = [&](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
     const auto& [v] = primals;
     const auto& [dv] = tangents;
-    Array slope =
-        mul(reciprocal(Power(v, 1 - n, loc), loc), Operand(static_cast<double>(n), loc), {}, loc);
+    const Array factor =
+        api::ScalarOf(static_cast<double>(n), api::TypeOf(v)->dtype(), false, call);
+    Array slope = mul(reciprocal(Power(v, 1 - n, loc), loc), factor, {}, loc);
     return std::pair(f(v), mul(dv, slope, {}, loc));
   };
   return custom_jvp(f, rule, loc)(base, loc);

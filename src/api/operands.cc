@@ -223,6 +223,13 @@ DType FloatOf(DType t) {
   return t.size() < 8 ? f32 : base::DefaultFloat();
 }
 
+std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call) {
+  DType t = PromotedDType(xs, call);
+  bool weak = true;
+  for (const Operand& x : xs) weak = weak && (x.scalar() || TypeOf(x.array())->weak());
+  if (base::StrictTypesActive()) return PromoteTo(t, xs, call);
+  return PromoteTo(weak && !t.is_floating() ? base::DefaultFloat() : FloatOf(t), xs, call);
+}
 Array ToFloat(const Operand& x, Call call) {
   Array a = ToArray(x, call);
   const ir::Type* t = TypeOf(a);

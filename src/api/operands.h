@@ -43,6 +43,8 @@ std::vector<Array> Promote(const std::vector<Operand>& xs, Call call);
 std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call call);
 // Returns the floating dtype that NumPy's functions of floats compute an int dtype in.
 DType FloatOf(DType t);
+// Returns the operands in their common dtype, made floating.
+std::vector<Array> PromoteFloat(const std::vector<Operand>& xs, Call call);
 // Returns floats; weak stays weak.
 Array ToFloat(const Operand& x, Call call);
 // Returns the same value with a weak type.
