@@ -131,6 +131,8 @@ std::shared_ptr<LinearMap> MapOf(const Traced& t, Linear& l, Call call, bool rev
     for (std::vector<const ir::Type*>* types : {&ins, &outs})
       for (const ir::Type*& type : *types) type = ops::CotangentType(type);
     program = transforms::MakeTranspose(program, l.residuals);
+    ir::RemoveRepeats(program);
+    ir::RemoveDead(program);
   }
   for (size_t i = 0; i < ins.size(); ++i) map->in.push_back(has_in[i] ? ins[i] : nullptr);
   std::vector<ir::ValueId> outputs;
@@ -215,6 +217,8 @@ Result CallJvp(const FunctionCall& f, TreeRef tangents) {
     types.push_back(t.active[i] ? t.inputs[i]->type() : nullptr);
   api::AddTangents(api::RefsOf(tangents, call), types, inputs, call);
   transforms::Jvp jvp = transforms::MakeJvp(t.program, t.active, api::FloatingOutputs(t.program));
+  ir::RemoveRepeats(jvp.program);
+  ir::RemoveDead(jvp.program);
   const std::vector<Array> made =
       trace::CallProgram(api::Shared(std::move(jvp.program)), inputs, call.name, call.loc);
   const size_t n = t.program.outputs.size();

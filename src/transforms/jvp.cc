@@ -57,7 +57,6 @@ class Forward {
       out.active.push_back(tangent >= 0);
       if (tangent >= 0) to_.outputs.push_back(tangent);
     }
-    ir::RemoveRepeats(to_);
     ir::RemoveDead(to_);
     out.program = std::move(to_);
     return out;
@@ -194,8 +193,12 @@ Jvp MakeJvp(const ir::Program& program, const std::vector<bool>& active,
 
 const Jvp& RegionJvp(const ir::Program& region, const std::vector<bool>& active,
                      const std::vector<bool>& wanted, JvpMemo& memo) {
-  return memo.Get(region, active, wanted,
-                  [&] { return Forward(region, active, memo).Run(wanted); });
+  return memo.Get(region, active, wanted, [&] {
+    Jvp jvp = Forward(region, active, memo).Run(wanted);
+    ir::RemoveRepeats(jvp.program);
+    ir::RemoveDead(jvp.program);
+    return jvp;
+  });
 }
 
 }  // namespace tessera::transforms

@@ -57,7 +57,6 @@ class Backward {
     }
     for (size_t i = residuals_; i < from_.inputs.size(); ++i)
       to_.outputs.push_back(CotangentOf(from_.inputs[i]));
-    ir::RemoveRepeats(to_);
     ir::RemoveDead(to_);
     return std::move(to_);
   }
@@ -146,8 +145,11 @@ class Backward {
     for (bool wanted : {false, true})
       for (size_t k = 0; k < linear.size(); ++k)
         if (linear[k] == wanted) sorted.inputs.push_back(region.inputs[k]);
-    return MakeTranspose(sorted,
-                         static_cast<size_t>(std::count(linear.begin(), linear.end(), false)));
+    ir::Program made =
+        MakeTranspose(sorted, static_cast<size_t>(std::count(linear.begin(), linear.end(), false)));
+    ir::RemoveRepeats(made);
+    ir::RemoveDead(made);
+    return made;
   }
 
   // Runs backward. The cotangents of constants are sums over iterations: they join the carries.
