@@ -37,6 +37,11 @@ const std::vector<Case>& Cases() {
          grad([](Array x) { return sum(same({x})); })(ones({3}));
        }},
       {"exponent_of_zeta", [] { grad([](Array s) { return zeta(s, 2.0); })(3.0); }},
+      {"jacobian_of_integers", [] { jacfwd([](Array x) { return x.astype(i32); })(ones({3})); }},
+      {"jacobian_in_integers",
+       [] {
+         jacrev([](Array x) { return x * 2; })(array({1, 2}));
+       }},
       {"while_in_reverse",
        [] {
          grad([](Array x) {
