@@ -56,7 +56,8 @@ void MakeGather(const ir::LocalCall& c, plan::Kernel* out) {
     if (!whole && roles.batch_of[d] < 0) partial.insert(partial.end(), axes.begin(), axes.end());
   }
   const LookupMode mode = p.mode == LookupMode::kPromise ? LookupMode::kClip : p.mode;
-  *out = kernels::Gather(LocalLookup(roles, operand, indices, slices, mode, partial), p.fill.bits);
+  *out = kernels::Gather(LocalLookup(roles, operand, indices, slices, mode, c.mesh, partial),
+                         p.fill.bits);
 }
 
 void GatherReference(const ir::ReferenceCall& c) {

@@ -256,12 +256,13 @@ kernels::LookupDesc::Dim LocalDim(const LookupRoles& roles, size_t d,
 
 kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor& operand,
                                 const ir::LocalTensor& indices, const ir::LocalTensor& slices,
-                                LookupMode mode, const sharding::AxisList& partial) {
+                                LookupMode mode, const sharding::MeshDef* mesh,
+                                const sharding::AxisList& partial) {
   kernels::LookupDesc desc{.dtype = operand.dtype,
                            .index = indices.dtype,
                            .clip = mode == LookupMode::kClip,
                            .entries = indices.shape.back(),
-                           .leads = FirstAlong(operand.sharding->mesh, partial),
+                           .leads = FirstAlong(mesh, partial),
                            .dims = {},
                            .queries = {}};
   for (size_t d = 0; d < operand.shape.size(); ++d)

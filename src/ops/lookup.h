@@ -41,10 +41,12 @@ GatherParams AsGather(const ScatterParams& p, DType dtype);
 // The gather of the elements that indices [..., 1] name along one dim, the others going together.
 GatherParams AlongDim(int64_t rank, int64_t dim, DType dtype);
 
-// Where slices lie in local buffers. `partial`: axes over which the devices' results are combined.
+// Where slices lie in local buffers. `partial`: axes of the mesh over which the devices' results
+// are combined.
 kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor& operand,
                                 const ir::LocalTensor& indices, const ir::LocalTensor& slices,
-                                LookupMode mode, const sharding::AxisList& partial);
+                                LookupMode mode, const sharding::MeshDef* mesh,
+                                const sharding::AxisList& partial);
 
 // Calls f(element of the slices, element of the operand) for each element of each slice, in
 // order; the latter is -1 where the slice is outside.

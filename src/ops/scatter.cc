@@ -75,7 +75,7 @@ void MakeScatter(const ir::LocalCall& c, plan::Kernel* out) {
     const sharding::AxisList& axes = slices.sharding->dims[s].axes;
     if (roles.query_of[s] >= 0 && !batch) partial.insert(partial.end(), axes.begin(), axes.end());
   }
-  *out = kernels::Scatter(LocalLookup(roles, operand, indices, slices, p.mode, partial),
+  *out = kernels::Scatter(LocalLookup(roles, operand, indices, slices, p.mode, c.mesh, partial),
                           ReductionOf(update));
 }
 
