@@ -258,6 +258,8 @@ kernels::LookupDesc LocalLookup(const LookupRoles& roles, const ir::LocalTensor&
                                 const ir::LocalTensor& indices, const ir::LocalTensor& slices,
                                 LookupMode mode, const sharding::MeshDef* mesh,
                                 const sharding::AxisList& partial) {
+  // What came from outside of all meshes may lie on none.
+  if (operand.sharding->mesh) mesh = operand.sharding->mesh;
   kernels::LookupDesc desc{.dtype = operand.dtype,
                            .index = indices.dtype,
                            .clip = mode == LookupMode::kClip,

@@ -253,7 +253,7 @@ class PlanBuilder {
   void AddLocalMove(ValueId in, ValueId out) {
     const sharding::TensorSharding &from = Place(in)->sharding(), &to = Place(out)->sharding();
     // What came from outside of all meshes may lie on none.
-    const sharding::MeshDef& mesh = *program().mesh;
+    const sharding::MeshDef& mesh = to.mesh ? *to.mesh : *program().mesh;
     const ir::Shape &in_shape = program().type(in)->shape(),
                     &out_shape = program().type(out)->shape();
     KernelFactories::DeviceCopy copy{.itemsize = program().type(in)->dtype().size(),
