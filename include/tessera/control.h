@@ -92,7 +92,7 @@ auto Choose(Result (*choose)(const Operand&, TreeRef, const std::vector<Body>&),
   const Loc loc = which.loc();
   const Result result = choose(
       which, arguments, {BodyOf<R>(first, arguments, loc), BodyOf<R>(others, arguments, loc)...});
-  return Rebuilt(result.tree.As<R>(), result.arrays);
+  return result.As<R>();
 }
 }  // namespace detail
 
@@ -124,7 +124,7 @@ auto switch_case(Operand index, std::vector<F> branches, A... args) {
   for (const F& branch : branches)
     bodies.push_back(detail::BodyOf<R>(branch, arguments, index.loc()));
   const detail::Result result = detail::SwitchCase(index, arguments, bodies);
-  return detail::Rebuilt(result.tree.As<R>(), result.arrays);
+  return result.As<R>();
 }
 
 }  // namespace tessera

@@ -27,7 +27,7 @@ struct GradOptions {
   std::vector<int> arguments;  // numbers of those to differentiate in
   bool value = false;          // returns the value too
 };
-Result CallGrad(const FunctionCall& call, const GradOptions& options, const Jit& cached);
+Result CallGrad(const FunctionCall& call, const GradOptions& options, const Jit& kept);
 
 template <class T>
 struct IsPair : std::false_type {};
@@ -171,7 +171,7 @@ auto linearize(F f, Args args, Loc loc = Loc::Current()) {
   using R = decltype(detail::ReturnOf(f, arguments));
   detail::Linearization l =
       detail::Linearize({arguments, detail::BodyOf<R>(f, arguments, loc), loc});
-  R out = detail::Rebuilt(l.result.tree.As<R>(), l.result.arrays);
+  R out = l.result.As<R>();
   LinearFunction<In, R> tangent(std::move(l.map), out);
   return std::pair(std::move(out), std::move(tangent));
 }
@@ -184,7 +184,7 @@ auto vjp(F f, Args args, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));
   using R = decltype(detail::ReturnOf(f, arguments));
   detail::Linearization l = detail::Vjp({arguments, detail::BodyOf<R>(f, arguments, loc), loc});
-  R out = detail::Rebuilt(l.result.tree.As<R>(), l.result.arrays);
+  R out = l.result.As<R>();
   LinearFunction<R, In> pullback(std::move(l.map), detail::Unpacked<In>(arguments));
   return std::pair(std::move(out), std::move(pullback));
 }

@@ -17,7 +17,7 @@ struct JacobianOptions {
   int argument = 0;      // in which to differentiate
   bool reverse = false;  // by rows, of cotangents; else by columns, of tangents
 };
-Result CallJacobian(const FunctionCall& call, const JacobianOptions& options, const Jit& cached);
+Result CallJacobian(const FunctionCall& call, const JacobianOptions& options, const Jit& kept);
 
 // A tree like `results` with a tree like `argument` in the place of each array.
 template <class A>

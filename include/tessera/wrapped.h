@@ -62,6 +62,10 @@ class AnyTree {
 struct Result {
   std::vector<Array> arrays;
   AnyTree tree;
+  template <class R>
+  R As() const {
+    return Rebuilt(tree.As<R>(), arrays);
+  }
 };
 // A function of the arrays of its arguments.
 using Body = std::function<Result(const std::vector<Array>&)>;

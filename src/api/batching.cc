@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "api/regions.h"
 #include "api/specs.h"
 #include "tessera/ops.h"
 #include "trace/function.h"
@@ -212,15 +213,10 @@ Vmap::Vmap(VmapOptions options)
 
 Result Vmap::Call(const FunctionCall& f) const {
   const api::Call call{"vmap", f.loc};
-  const std::vector<Array> arrays = LeavesOf(f.arguments);
-  std::vector<trace::ArrayRef> refs;
-  for (const Array& a : arrays) refs.push_back(trace::Use(a, call.name, call.loc));
-  if (trace::InsideTrace(refs)) return api::MapInTrace(arrays, f, options_, call);
-  // At top level the whole is compiled once per type and kept.
-  const auto body = [&](const std::vector<Array>& traced) {
-    return api::MapInTrace(traced, f, options_, call);
+  const auto in_trace = [&](const std::vector<Array>& arrays) {
+    return api::MapInTrace(arrays, f, options_, call);
   };
-  return jit_.Call({f.arguments, body, f.loc});
+  return api::CallTransformed(f, jit_, in_trace, call);
 }
 
 }  // namespace detail

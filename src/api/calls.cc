@@ -61,20 +61,13 @@ struct Like {
   const Types& types;
 };
 
-[[noreturn]] void Refuse(Call call, int check, std::string reason,
-                         std::vector<ErrorOperand> operands, std::vector<std::string> notes) {
-  ErrorDetail detail =
-      base::Refusal(call.name, check, base::Where(call.loc), std::move(reason), std::move(notes));
-  detail.operands = std::move(operands);
-  base::ThrowTrace(std::move(detail));
-}
-
 // C1: the numbers of arrays.
 void CheckCount(Call call, size_t got, const Like& like, const char* what) {
   if (got == like.types.size()) return;
-  Refuse(call, 1,
-         fmt::format("the rule returns {} arrays as the {}, not {}", got, what, like.types.size()),
-         {}, {"return a tree of the same arrays"});
+  FailTrace(
+      call, 1,
+      fmt::format("the rule returns {} arrays as the {}, not {}", got, what, like.types.size()),
+      {"return a tree of the same arrays"});
 }
 
 // C2: types. Drops the arrays that are not floating, if `only_floating`.
@@ -94,10 +87,10 @@ Arrays Checked(Call call, const Arrays& got, size_t begin, const Like& like, con
     if (std::string edit = Edit(*type, *must, "it"); !edit.empty() && !dual)
       notes.push_back("let the rule return " + edit);
     const std::string& name = like.leaves.names[i];
-    Refuse(call, 2, fmt::format("the rule returns another type for the {} of {}", what, name),
-           {Shown(name, *like.types[i], Loc::Unknown()),
-            Shown(fmt::format("the rule's {}", what), *type, array->loc())},
-           std::move(notes));
+    FailTrace(call, 2, fmt::format("the rule returns another type for the {} of {}", what, name),
+              std::move(notes),
+              {Shown(name, *like.types[i], Loc::Unknown()),
+               Shown(fmt::format("the rule's {}", what), *type, array->loc())});
   }
   return out;
 }

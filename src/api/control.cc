@@ -28,24 +28,12 @@ using OnLeaves = std::function<Arrays(const Arrays&)>;
 
 enum Check { kTypes = 1, kTree = 2, kPredicate = 3, kSizes = 4, kLength = 5, kShardedSteps = 6 };
 
-[[noreturn]] void Refuse(Call call, Check check, std::string reason,
-                         std::vector<ErrorOperand> operands, std::vector<std::string> notes) {
-  base::ThrowTrace({.kind = {},
-                    .op = call.name,
-                    .label = fmt::format("{}.C{}", call.name, static_cast<int>(check)),
-                    .where = base::Where(call.loc),
-                    .reason = std::move(reason),
-                    .operands = std::move(operands),
-                    .notes = std::move(notes),
-                    .fixes = {}});
-}
-
 void CheckTree(Call call, const Leaves& wanted, const Leaves& came, const char* what) {
   if (wanted.names == came.names && wanted.statics == came.statics) return;
   std::string reason = fmt::format("{} another tree", what);
   if (size_t n = came.names.size(); n != wanted.names.size())
     reason += fmt::format(": {} array{} instead of {}", n, n == 1 ? "" : "s", wanted.names.size());
-  Refuse(call, kTree, std::move(reason), {}, {"return a tree of the same sizes, keys and numbers"});
+  FailTrace(call, kTree, std::move(reason), {"return a tree of the same sizes, keys and numbers"});
 }
 
 std::string Others(const std::vector<std::string>& names) {
@@ -110,10 +98,10 @@ void CheckCarry(const Loop& loop) {
   else
     notes = {"let the body return an array of the shape that it was given"};
   if (names.size() > 1) notes.push_back("the same of " + Others(names));
-  Refuse(loop.call, kTypes, fmt::format("the body changes the type of {}", names[0]),
-         {Shown("before", before, loop.carry.arrays[first].impl()->loc()),
-          Shown("after", after, loop.body.output_locs[first])},
-         std::move(notes));
+  FailTrace(loop.call, kTypes, fmt::format("the body changes the type of {}", names[0]),
+            std::move(notes),
+            {Shown("before", before, loop.carry.arrays[first].impl()->loc()),
+             Shown("after", after, loop.body.output_locs[first])});
 }
 
 TracedFunction TraceRegion(const std::vector<const Type*>& types, const OnLeaves& f, Call call) {
@@ -149,8 +137,8 @@ void TraceLoop(Loop& loop, const OnLeaves& body) {
 
 Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body) {
   if (carry.arrays.empty())
-    Refuse(call, kTree, "nothing is carried, so the loop would run forever or not at all", {},
-           {"carry a tree that has an array"});
+    FailTrace(call, kTree, "nothing is carried, so the loop would run forever or not at all",
+              {"carry a tree that has an array"});
   CheckUsable(carry.arrays, call);
   Loop loop{call, std::move(carry), {}};
   std::vector<TracedFunction> regions;
@@ -160,7 +148,7 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
   if (loop.Parameters() != before) regions[0] = TraceRegion(loop.Parameters(), condition, call);
   regions.push_back(std::move(loop.body));
   const ir::Program& test = regions[0].program;
-  if (test.outputs.size() != 1) Refuse(call, kTree, "the condition must return one array", {}, {});
+  if (test.outputs.size() != 1) FailTrace(call, kTree, "the condition must return one array");
   const Type& predicate = *test.type(test.outputs[0]);
   if (!predicate.shape().empty())
     FailShape(call, kPredicate,
@@ -366,11 +354,11 @@ void CheckBranches(Call call, const std::vector<TracedFunction>& regions) {
       std::vector<std::string> notes;
       if (std::string edit = Edit(b, a, leaves.names[i]); !edit.empty())
         notes = {fmt::format("make them equal, e.g. let {} return {}", BranchName(call, k), edit)};
-      Refuse(call, kTypes,
-             fmt::format("the branches return different types for {}", leaves.names[i]),
-             {Shown(BranchName(call, 0), a, first.output_locs[i]),
-              Shown(BranchName(call, k), b, other.output_locs[i])},
-             std::move(notes));
+      FailTrace(call, kTypes,
+                fmt::format("the branches return different types for {}", leaves.names[i]),
+                std::move(notes),
+                {Shown(BranchName(call, 0), a, first.output_locs[i]),
+                 Shown(BranchName(call, k), b, other.output_locs[i])});
     }
   }
 }
@@ -380,7 +368,7 @@ Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRe
   const Arrays arguments = detail::LeavesOf(tree);
   std::vector<const Type*> types;
   for (const Array& a : arguments) types.push_back(trace::Use(a, call.name, call.loc)->type());
-  if (branches.empty()) Refuse(call, kTree, "there is no branch to choose from", {}, {});
+  if (branches.empty()) FailTrace(call, kTree, "there is no branch to choose from");
   std::vector<TracedFunction> regions;
   regions.reserve(branches.size());
   for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call));

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "api/operands.h"
 #include "base/error.h"
 #include "ops/calls.h"
 #include "ops/tangents.h"
@@ -23,32 +24,27 @@ using ir::HostTensor;
 using ir::ValueId;
 using TypeList = std::vector<const ir::Type*>;
 
-[[noreturn]] void Fail(const OpDefinition& d, int check, Loc loc, std::string reason,
-                       std::vector<std::string> notes, std::vector<ErrorOperand> operands = {}) {
-  ErrorDetail detail =
-      base::Refusal(d.name, check, base::Where(loc), std::move(reason), std::move(notes));
-  detail.operands = std::move(operands);
-  base::ThrowTrace(std::move(detail));
-}
+Call CallOf(const OpDefinition& d, Loc loc) { return {d.name.c_str(), loc}; }
 
 // The floating ones of what the vjp returns. C21, C22: it returns as many cotangents as there are
 // operands, and of their types.
 std::vector<Array> CheckedCotangents(const OpDefinition& d, std::vector<Array> made,
                                      ir::Types operands, Loc loc) {
   if (made.size() != operands.size())
-    Fail(d, 21, loc, fmt::format("its vjp returns {} arrays, not {}", made.size(), operands.size()),
-         {"return a cotangent for each operand; those of integers are ignored"});
+    FailTrace(CallOf(d, loc), 21,
+              fmt::format("its vjp returns {} arrays, not {}", made.size(), operands.size()),
+              {"return a cotangent for each operand; those of integers are ignored"});
   std::vector<Array> out;
   for (size_t k = 0; k < made.size(); ++k) {
     if (!HasTangent(operands[k])) continue;
     const trace::ArrayRef& array = trace::Use(made[k], d.name.c_str(), loc);
     const ir::Type* must = CotangentType(operands[k]);
     if (!ir::SameType(array->type(), must))
-      Fail(d, 22, loc,
-           fmt::format("its vjp returns another type for the cotangent of operand {}", k),
-           {"it must be " + must->text()},
-           {{fmt::format("operand {}", k), operands[k]->text(), ""},
-            {"cotangent", array->type()->text(), base::Where(array->loc())}});
+      FailTrace(CallOf(d, loc), 22,
+                fmt::format("its vjp returns another type for the cotangent of operand {}", k),
+                {"it must be " + must->text()},
+                {{fmt::format("operand {}", k), operands[k]->text(), ""},
+                 {"cotangent", array->type()->text(), base::Where(array->loc())}});
     out.push_back(made[k]);
   }
   return out;
@@ -70,7 +66,8 @@ ir::RegionPtr TransposeOf(const OpDefinition& d, ir::Types operands, ir::Types r
           d.name.c_str(), loc, /*outer=*/nullptr)
           .program;
   if (!program.captures.empty())
-    Fail(d, 23, loc, "its vjp captures an array", {"make the array in the vjp, or an operand"});
+    FailTrace(CallOf(d, loc), 23, "its vjp captures an array",
+              {"make the array in the vjp, or an operand"});
   return std::make_shared<const ir::Program>(std::move(program));
 }
 

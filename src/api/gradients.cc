@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "api/linear.h"
+#include "api/regions.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "ir/inline.h"
@@ -157,11 +158,9 @@ void CheckLinear(const Traced& t, const ir::Program& residuals, Call call) {
     for (ir::ValueId v : i.results) active[static_cast<size_t>(v)] = true;
   }
   if (std::none_of(residuals.outputs.begin(), residuals.outputs.end(), is_active)) return;
-  base::ThrowTrace(
-      base::Refusal(call.name, 25, base::Where(call.loc),
-                    "the function is not linear: its derivative depends on its argument",
-                    {"the first line that says so is " + base::Where(last),
-                     "the transpose of its derivative is what vjp returns"}));
+  FailTrace(call, 25, "the function is not linear: its derivative depends on its argument",
+            {"the first line that says so is " + base::Where(last),
+             "the transpose of its derivative is what vjp returns"});
 }
 
 }  // namespace
@@ -194,17 +193,13 @@ const void* SharedKey(const void* transform, const void* function) {
   return &keys[{transform, function}];
 }
 
-Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& cached) {
+Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& kept) {
   const api::Call call{options.value ? "value_and_grad" : "grad", f.loc};
   const std::vector<int> argument_of = api::ArgumentOf(f.arguments);
-  std::vector<ArrayRef> arrays = api::RefsOf(f.arguments, call);
-  if (trace::InsideTrace(arrays))
-    return api::GradInTrace(std::move(arrays), argument_of, f.body, options, call);
-  // At top level the whole is compiled once per type and kept.
-  const auto body = [&](const std::vector<Array>& traced) {
-    return api::GradInTrace(api::RefsOf(traced, call), argument_of, f.body, options, call);
+  const auto in_trace = [&](const std::vector<Array>& arrays) {
+    return api::GradInTrace(api::RefsOf(arrays, call), argument_of, f.body, options, call);
   };
-  return cached.Call({f.arguments, body, f.loc});
+  return api::CallTransformed(f, kept, in_trace, call);
 }
 
 Result CallJvp(const FunctionCall& f, TreeRef tangents) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "api/linear.h"
+#include "api/regions.h"
 #include "ir/inline.h"
 #include "ir/repeats.h"
 #include "ir/uses.h"
@@ -126,17 +127,13 @@ detail::Result JacobianInTrace(std::vector<ArrayRef> arrays, const std::vector<i
 
 namespace detail {
 
-Result CallJacobian(const FunctionCall& f, const JacobianOptions& options, const Jit& cached) {
+Result CallJacobian(const FunctionCall& f, const JacobianOptions& options, const Jit& kept) {
   const api::Call call{options.reverse ? "jacrev" : "jacfwd", f.loc};
   const std::vector<int> argument_of = api::ArgumentOf(f.arguments);
-  std::vector<trace::ArrayRef> arrays = api::RefsOf(f.arguments, call);
-  if (trace::InsideTrace(arrays))
-    return api::JacobianInTrace(std::move(arrays), argument_of, f.body, options, call);
-  // At top level the whole is compiled once per type and kept.
-  const auto body = [&](const std::vector<Array>& traced) {
-    return api::JacobianInTrace(api::RefsOf(traced, call), argument_of, f.body, options, call);
+  const auto in_trace = [&](const std::vector<Array>& arrays) {
+    return api::JacobianInTrace(api::RefsOf(arrays, call), argument_of, f.body, options, call);
   };
-  return cached.Call({f.arguments, body, f.loc});
+  return api::CallTransformed(f, kept, in_trace, call);
 }
 
 }  // namespace detail

@@ -19,16 +19,6 @@ ProgramRef Shared(ir::Program program) {
   return std::make_shared<const ir::Program>(std::move(program));
 }
 
-std::vector<ArrayRef> RefsOf(const std::vector<Array>& arrays, Call call) {
-  std::vector<ArrayRef> refs;
-  refs.reserve(arrays.size());
-  for (const Array& a : arrays) refs.push_back(trace::Use(a, call.name, call.loc));
-  return refs;
-}
-std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call) {
-  return RefsOf(detail::LeavesOf(tree), call);
-}
-
 std::vector<int> ArgumentOf(detail::TreeRef arguments) {
   std::vector<int> of;
   for (const detail::Path& path : detail::OutlineOf(arguments).arrays)

@@ -21,10 +21,6 @@ struct Traced {
   std::vector<Loc> output_locs;
 };
 
-// Throws TraceError for arrays that cannot be used: donated, say, or of a trace that has ended.
-std::vector<ArrayRef> RefsOf(const std::vector<Array>& arrays, Call call);
-std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call);
-
 // Returns, per array of the arguments, which of them it is part of.
 std::vector<int> ArgumentOf(detail::TreeRef arguments);
 

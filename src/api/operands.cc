@@ -33,6 +33,22 @@ void FailDType(Call call, int check, std::string reason, std::vector<std::string
 void FailSharding(Call call, int check, std::string reason, std::vector<std::string> notes) {
   base::ThrowSharding(Detail(call, check, std::move(reason), std::move(notes)));
 }
+void FailTrace(Call call, int check, std::string reason, std::vector<std::string> notes,
+               std::vector<ErrorOperand> operands) {
+  ErrorDetail detail = Detail(call, check, std::move(reason), std::move(notes));
+  detail.operands = std::move(operands);
+  base::ThrowTrace(std::move(detail));
+}
+
+std::vector<ArrayRef> RefsOf(const std::vector<Array>& arrays, Call call) {
+  std::vector<ArrayRef> refs;
+  refs.reserve(arrays.size());
+  for (const Array& a : arrays) refs.push_back(trace::Use(a, call.name, call.loc));
+  return refs;
+}
+std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call) {
+  return RefsOf(detail::LeavesOf(tree), call);
+}
 
 // ---- scalars ----
 

@@ -7,6 +7,7 @@
 #include "compile/concrete.h"
 #include "ops/ops.h"
 #include "tessera/ops.h"
+#include "tessera/tree.h"
 #include "trace/array.h"
 
 namespace tessera::api {
@@ -28,6 +29,10 @@ Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call);
 
 // Returns the arrays as operands written on this line.
 std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc);
+
+// Throws TraceError for arrays that cannot be used: donated, say, or of a trace that has ended.
+std::vector<ArrayRef> RefsOf(const std::vector<Array>& arrays, Call call);
+std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call);
 
 // Returns whether an integer dtype has the number, which is whole.
 bool FitsInteger(double whole, DType dtype);
@@ -104,6 +109,10 @@ std::vector<Shard> ShardsOf(const Array& x, Call call);
                             std::vector<std::string> notes = {});
 [[noreturn]] void FailSharding(Call call, int check, std::string reason,
                                std::vector<std::string> notes = {});
+
+[[noreturn]] void FailTrace(Call call, int check, std::string reason,
+                            std::vector<std::string> notes = {},
+                            std::vector<ErrorOperand> operands = {});
 
 inline const ir::Type* TypeOf(const Array& x) { return x.impl()->type(); }
 

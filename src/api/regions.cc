@@ -1,13 +1,21 @@
-// Traces regions, and applies ops to them.
+// Traces functions of the user's, and applies ops to regions.
 #include "api/regions.h"
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "tessera/sharding.h"
+#include "trace/inline.h"
 #include "trace/scopes.h"
 
 namespace tessera::api {
+
+detail::Result CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
+                               const detail::Body& in_trace, Call call) {
+  const std::vector<Array> arrays = detail::LeavesOf(f.arguments);
+  if (trace::InsideTrace(RefsOf(arrays, call))) return in_trace(arrays);
+  return kept.Call({f.arguments, in_trace, f.loc});
+}
 
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,
                                   Call call) {

@@ -1,9 +1,14 @@
-// Functions of the user's as regions of an instruction.
+// Functions of the user's: as regions of an instruction, and called by transforms.
 #pragma once
 #include "api/operands.h"
 #include "trace/function.h"
 
 namespace tessera::api {
+
+// Returns what a transform makes of a call: inside a trace it is traced there; at top level the
+// whole is compiled once per type, and `kept` keeps it.
+detail::Result CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
+                               const detail::Body& in_trace, Call call);
 
 // Returns the trace of a region on parameters of these types. It knows the traces around it.
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,

@@ -65,12 +65,25 @@ std::string Reader::Word() {
   return word;
 }
 
+std::string Quote(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    c == '\n' ? out += "\\n" : out += c;
+  }
+  return out + '"';
+}
+
 std::string Reader::Quoted() {
   Expect("\"");
-  size_t end = text_.find('"', at_);
-  if (end == std::string_view::npos) Fail("expected a closing quote");
-  std::string word(text_.substr(at_, end - at_));
-  at_ = end + 1;
+  std::string word;
+  for (; at_ < text_.size() && text_[at_] != '"'; ++at_) {
+    const bool escaped = text_[at_] == '\\' && at_ + 1 < text_.size();
+    if (escaped) ++at_;
+    word += escaped && text_[at_] == 'n' ? '\n' : text_[at_];
+  }
+  if (at_ == text_.size()) Fail("expected a closing quote");
+  ++at_;
   return word;
 }
 

@@ -9,6 +9,9 @@
 
 namespace tessera::base {
 
+// Returns the text in quotes, on one line, as Reader::Quoted takes it.
+std::string Quote(std::string_view text);
+
 class Reader {
  public:
   // `what` names the kind of text in messages ("sharding"); `loc` is the caller's line, or a file
@@ -23,7 +26,7 @@ class Reader {
   // Takes a word of letters, digits, '_' and '.', which may be empty only for AcceptWord.
   std::string AcceptWord();
   std::string Word();
-  std::string Quoted();  // "..."
+  std::string Quoted();  // what Quote wrote
   int64_t Integer();     // with an optional minus sign
   bool PeekInteger();
   std::string NumberWord();  // 1.5e-3, -inf, nan, 0x1p3

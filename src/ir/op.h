@@ -94,11 +94,12 @@ struct FlowCall {
 struct DataFlowEdges {
   std::vector<FlowEdge> (*edges)(const FlowCall&);
 };
-// What a value that enters or leaves a region goes with: it, or its tangent or cotangent, is of the
-// type of an operand, a result or a residual (what one region leaves to another).
+// What a value that enters or leaves a region goes with: it, or its tangent, is of the type of an
+// operand, a result or a residual (what one region leaves to another), or it is a cotangent of one.
 struct RegionRole {
   enum Kind : uint8_t { kOperand, kResult, kResidual } kind;
   int32_t index = 0;
+  bool cotangent = false;
 };
 struct RegionRoles {
   std::vector<RegionRole> inputs, outputs;
@@ -211,6 +212,8 @@ struct Derivative {
   // zeros.
   std::array<TangentFn, 3> of = {};
   TransposeFn transpose = nullptr;  // of ops that are linear in an operand
+  // Those in which it has none, though it has one in others: why, as a user reads it.
+  std::array<const char*, 3> none = {};
 };
 // An op with several results, or one whose tangent is no sum over operands.
 struct Structural {

@@ -47,12 +47,7 @@ std::string NameText(std::string_view name) {
   bool word = !name.empty() && name[0] != '"' && name[0] != '%' &&
               name.find_first_of(" \t\r\n") == name.npos;
   if (word) return std::string(name);
-  std::string out = "\"";
-  for (char c : name) {
-    if (c == '"' || c == '\\') out += '\\';
-    c == '\n' ? out += "\\n" : out += c;
-  }
-  return out + "\"";
+  return base::Quote(name);
 }
 // Takes the next of these from the front of a comment.
 std::string TakeName(std::string_view& comment) {

@@ -4,7 +4,6 @@
 #include <functional>
 #include <limits>
 
-#include "base/error.h"
 #include "ops/derivatives.h"
 #include "ops/elementwise.h"
 
@@ -213,12 +212,6 @@ constexpr auto ExtremeOf = [](X g, X a, X b, X y) {
   return g * Where(Equal(mine, y), share, y.Number(0));
 };
 
-// C20.
-[[noreturn]] ir::ValueId FailOrderOfZeta(const ir::DiffCall& c, ir::ValueId) {
-  base::ThrowTrace(base::Refusal(std::string(c.op.name), 20, base::Where(c.builder.loc()),
-                                 "it has no derivative in its first operand, the exponent",
-                                 {"stop_gradient(operand) says that it counts as a constant"}));
-}
 constexpr auto ZetaOfShift = [](X g, X s, X q, X) { return g * -(s * Zeta(s + 1, q)); };
 
 constexpr auto ClampOfOperand = [](X g, X lo, X x, X hi, X y) {
@@ -311,7 +304,8 @@ constexpr OpDef kOps[] = {
             .takes = kFloat,
             .flops = 400,
             .reference = Floats<Zeta>,
-            .diff = ir::Derivative{.of = {FailOrderOfZeta, ByFormula<ZetaOfShift>}}}),
+            .diff = ir::Derivative{.of = {nullptr, ByFormula<ZetaOfShift>},
+                                   .none = {"no closed form of it is known"}}}),
     Binary({.name = "bitwise_and",
             .doc = "a & b",
             .op = kAnd,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
 #include "ir/inline.h"
@@ -29,7 +30,7 @@ namespace tessera::ops {
 
 std::string FieldText(const Names& names) {
   std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "\"" : ", \"") + n + '"';
+  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + base::Quote(n);
   return "[" + out + "]";
 }
 void ReadField(base::Reader& in, Names& names) {
@@ -62,24 +63,6 @@ TypeList OutputTypes(const ir::Program& region) {
   for (ValueId v : region.outputs) types.push_back(region.type(v));
   return types;
 }
-TypeList Part(const TypeList& types, size_t begin, size_t end) {
-  return {types.begin() + static_cast<long>(begin), types.begin() + static_cast<long>(end)};
-}
-TypeList Joined(TypeList a, const TypeList& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-TypeList Floating(const TypeList& types) {
-  TypeList out;
-  for (const ir::Type* t : types)
-    if (HasTangent(t)) out.push_back(t);
-  return out;
-}
-TypeList Cotangents(TypeList types) {
-  for (const ir::Type*& t : types) t = CotangentType(t);
-  return types;
-}
-
 // C13, C14: what a region takes, and what it gives.
 void CheckTypes(const TypeCall& c, int check, size_t region, const char* does, const TypeList& got,
                 const TypeList& wanted) {
@@ -119,46 +102,6 @@ std::vector<ShapeAndDType> CheckpointType(const TypeCall& c) {
   return {};
 }
 
-std::vector<ShapeAndDType> CustomJvpType(const TypeCall& c) {
-  CheckRegionCount(c, 2);
-  const size_t constants = CheckedCount(c, ir::As<CallParams>(c.params).constants);
-  const TypeList operands = OperandTypes(c), results = OutputTypes(*c.regions[0]);
-  CheckInputs(c, 0, operands);
-  CheckInputs(c, 1, Joined(operands, Floating(Part(operands, constants, operands.size()))));
-  CheckOutputs(c, 1, Joined(results, Floating(results)));
-  return {};
-}
-
-std::vector<ShapeAndDType> CustomVjpType(const TypeCall& c) {
-  CheckRegionCount(c, 3);
-  const size_t constants = CheckedCount(c, ir::As<CallParams>(c.params).constants);
-  const TypeList operands = OperandTypes(c), results = OutputTypes(*c.regions[0]),
-                 made = OutputTypes(*c.regions[1]);
-  CheckInputs(c, 0, operands);
-  CheckInputs(c, 1, operands);
-  if (made.size() < results.size()) CheckOutputs(c, 1, results);
-  const TypeList residuals = Part(made, results.size(), made.size());
-  CheckOutputs(c, 1, Joined(results, residuals));
-  CheckInputs(
-      c, 2, Joined(Joined(Part(operands, 0, constants), residuals), Cotangents(Floating(results))));
-  CheckOutputs(c, 2, Cotangents(Floating(Part(operands, constants, operands.size()))));
-  return {};
-}
-
-// Gives what the results are, as there is no data flow: the region is from results to operands.
-std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
-  CheckRegionCount(c, 1);
-  const size_t known = CheckedCount(c, ir::As<CustomLinearParams>(c.params).known);
-  const TypeList operands = OperandTypes(c), inputs = InputTypes(*c.regions[0]);
-  const TypeList results =
-      Part(inputs, std::min(known, inputs.size()), inputs.size());  // their cotangents
-  CheckInputs(c, 0, Joined(Part(operands, 0, known), results));
-  CheckOutputs(c, 0, Cotangents(Part(operands, known, operands.size())));
-  std::vector<ShapeAndDType> out;
-  for (const ir::Type* t : results) out.push_back({t->shape(), t->dtype()});
-  return out;
-}
-
 // ---- data flow ----------------------------------------------------------------------------------
 
 FlowEnd End(FlowEnd::Kind kind, size_t region, size_t i) {
@@ -192,19 +135,21 @@ void CallReference(const ir::ReferenceCall& call) {
 
 // ---- roles --------------------------------------------------------------------------------------
 
-using Roles = std::vector<ir::RegionRole>;
+using Role = ir::RegionRole;
+using Roles = std::vector<Role>;
 
-void Add(Roles& roles, ir::RegionRole::Kind kind, size_t begin, size_t end) {
-  for (size_t i = begin; i < end; ++i) roles.push_back({kind, static_cast<int32_t>(i)});
+void Add(Roles& roles, Role::Kind kind, size_t begin, size_t end, bool cotangent = false) {
+  for (size_t i = begin; i < end; ++i) roles.push_back({kind, static_cast<int32_t>(i), cotangent});
 }
-void AddFloating(Roles& roles, ir::RegionRole::Kind kind, size_t begin, ir::Types types) {
+void AddFloating(Roles& roles, Role::Kind kind, size_t begin, ir::Types types,
+                 bool cotangent = false) {
   for (size_t i = begin; i < types.size(); ++i)
-    if (HasTangent(types[i])) roles.push_back({kind, static_cast<int32_t>(i)});
+    if (HasTangent(types[i])) Add(roles, kind, i, i + 1, cotangent);
 }
 
 std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types operands,
                                             ir::Types results) {
-  using enum ir::RegionRole::Kind;
+  using enum Role::Kind;
   std::vector<ir::RegionRoles> roles(2);
   for (ir::RegionRoles& r : roles) {
     Add(r.inputs, kOperand, 0, operands.size());
@@ -218,9 +163,10 @@ std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types ope
 
 std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types operands,
                                             ir::Types results) {
-  using enum ir::RegionRole::Kind;
+  using enum Role::Kind;
   const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params).constants);
-  const size_t residuals = c.regions[1]->outputs.size() - results.size();
+  const size_t made = c.regions[1]->outputs.size();
+  const size_t residuals = made - std::min(made, results.size());
   std::vector<ir::RegionRoles> roles(3);
   for (size_t r = 0; r < 2; ++r) {
     Add(roles[r].inputs, kOperand, 0, operands.size());
@@ -229,20 +175,73 @@ std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types ope
   Add(roles[1].outputs, kResidual, 0, residuals);
   Add(roles[2].inputs, kOperand, 0, constants);
   Add(roles[2].inputs, kResidual, 0, residuals);
-  AddFloating(roles[2].inputs, kResult, 0, results);
-  AddFloating(roles[2].outputs, kOperand, constants, operands);
+  AddFloating(roles[2].inputs, kResult, 0, results, /*cotangent=*/true);
+  AddFloating(roles[2].outputs, kOperand, constants, operands, /*cotangent=*/true);
   return roles;
 }
 
 std::vector<ir::RegionRoles> CustomLinearRoles(const ir::FlowCall& c, ir::Types operands,
                                                ir::Types results) {
-  using enum ir::RegionRole::Kind;
+  using enum Role::Kind;
   const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params).known);
   std::vector<ir::RegionRoles> roles(1);
   Add(roles[0].inputs, kOperand, 0, known);
-  Add(roles[0].inputs, kResult, 0, results.size());
-  Add(roles[0].outputs, kOperand, known, operands.size());
+  Add(roles[0].inputs, kResult, 0, results.size(), /*cotangent=*/true);
+  Add(roles[0].outputs, kOperand, known, operands.size(), /*cotangent=*/true);
   return roles;
+}
+
+// ---- types of rules: what the roles say ---------------------------------------------------------
+
+void CheckRoles(const TypeCall& c, ir::RolesFn roles_of, const TypeList& results) {
+  const TypeList operands = OperandTypes(c);
+  const auto roles = roles_of({c.params, operands.size(), c.regions}, operands, results);
+  TypeList residuals;
+  const auto types = [&](const Roles& of) {
+    TypeList out;
+    for (const Role& role : of) {
+      const TypeList& list = role.kind == Role::kOperand  ? operands
+                             : role.kind == Role::kResult ? results
+                                                          : residuals;
+      const ir::Type* type = base::At(list, role.index);
+      out.push_back(role.cotangent ? CotangentType(type) : type);
+    }
+    return out;
+  };
+  for (size_t r = 0; r < roles.size(); ++r) {
+    CheckInputs(c, r, types(roles[r].inputs));
+    const TypeList gives = OutputTypes(*c.regions[r]);
+    for (size_t i = 0; i < std::min(gives.size(), roles[r].outputs.size()); ++i)
+      if (roles[r].outputs[i].kind == Role::kResidual) residuals.push_back(gives[i]);
+    CheckOutputs(c, r, types(roles[r].outputs));
+  }
+}
+
+std::vector<ShapeAndDType> CustomJvpType(const TypeCall& c) {
+  CheckRegionCount(c, 2);
+  CheckedCount(c, ir::As<CallParams>(c.params).constants);
+  CheckRoles(c, CustomJvpRoles, OutputTypes(*c.regions[0]));
+  return {};
+}
+
+std::vector<ShapeAndDType> CustomVjpType(const TypeCall& c) {
+  CheckRegionCount(c, 3);
+  CheckedCount(c, ir::As<CallParams>(c.params).constants);
+  CheckRoles(c, CustomVjpRoles, OutputTypes(*c.regions[0]));
+  return {};
+}
+
+// Gives what the results are, as there is no data flow: the region is from results to operands.
+std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
+  CheckRegionCount(c, 1);
+  const size_t known = CheckedCount(c, ir::As<CustomLinearParams>(c.params).known);
+  const TypeList inputs = InputTypes(*c.regions[0]);
+  TypeList results;
+  for (size_t i = known; i < inputs.size(); ++i) results.push_back(CotangentType(inputs[i]));
+  CheckRoles(c, CustomLinearRoles, results);
+  std::vector<ShapeAndDType> out;
+  for (const ir::Type* t : results) out.push_back({t->shape(), t->dtype()});
+  return out;
 }
 
 // ---- derivatives --------------------------------------------------------------------------------
@@ -351,8 +350,8 @@ std::vector<ValueId> TangentsByTranspose(const DiffCall& call, const Values& kno
   const CustomLinearParams params{static_cast<int64_t>(operands.size())};
   operands.insert(operands.end(), tangents.begin(), tangents.end());
   TypeList types;
-  for (const ir::Type* t : Floating({call.result_types.begin(), call.result_types.end()}))
-    types.push_back(t->WithWeak(false));
+  for (const ir::Type* t : call.result_types)
+    if (HasTangent(t)) types.push_back(t->WithWeak(false));
   const auto made =
       call.builder.EmitTyped(kCustomLinear, ir::MakeParams(params), operands, types,
                              {std::make_shared<const ir::Program>(std::move(region))});

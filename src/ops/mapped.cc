@@ -147,7 +147,7 @@ std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
   }
   const ir::ParamsPtr params = c.params ? c.params->Mapped(mapping) : nullptr;
   size_t place = 0;
-  if (alone[0] || alone[1]) place = PlaceOf(c, params.get(), operands, mapping.operands[0] ? 0 : 1);
+  if (pairs) place = PlaceOf(c, params.get(), operands, mapping.operands[0] ? 0 : 1);
   absl::InlinedVector<const ir::Type*, 2> types;
   for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, c.dim, place));
   const auto results = c.builder.EmitTyped(c.op, params, operands, types);

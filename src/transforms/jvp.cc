@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ir/builder.h"
+#include "ir/fixes.h"
 #include "ir/infer.h"
 #include "ir/repeats.h"
 #include "ir/uses.h"
@@ -18,12 +19,12 @@ namespace {
 using ir::ValueId;
 using Tangents = std::vector<ValueId>;
 
-[[noreturn]] void FailNotDifferentiable(const ir::Instruction& i, const char* why) {
+[[noreturn]] void FailNotDifferentiable(const ir::OpDef& op, Loc loc, const std::string& why) {
   base::ThrowTrace({.kind = {},
-                    .op = std::string(i.op->name),
-                    .label = fmt::format("{}.C20", i.op->name),
-                    .where = base::Where(i.loc),
-                    .reason = fmt::format("it has no derivative: {}", why),
+                    .op = std::string(op.name),
+                    .label = fmt::format("{}.C20", op.name),
+                    .where = base::Where(loc),
+                    .reason = "it has no derivative" + why,
                     .operands = {},
                     .notes = {"stop_gradient(operand) says that it counts as a constant"},
                     .fixes = {}});
@@ -94,7 +95,7 @@ class Forward {
                             results,  types.operands, types.results, i.regions};
     Tangents out;
     if (const auto* none = std::get_if<ir::NotDifferentiable>(diff))
-      FailNotDifferentiable(i, none->why);
+      FailNotDifferentiable(*i.op, i.loc, fmt::format(": {}", none->why));
     else if (const auto* jvp = std::get_if<ir::Structural>(diff))
       out = ByJvp(*jvp, call, tangents, i);
     else
@@ -129,7 +130,12 @@ class Forward {
       sum = ops::Sum(builder_, sum, ops::Conform(builder_, term, call.result_types[0]));
     }
     for (size_t k = 0; k < tangents.size(); ++k) {
-      if (done[k] || tangents[k] < 0 || k >= derivative.of.size() || !derivative.of[k]) continue;
+      if (done[k] || tangents[k] < 0 || k >= derivative.of.size()) continue;
+      if (derivative.none[k])
+        FailNotDifferentiable(
+            call.op, builder_.loc(),
+            fmt::format(" in operand {}: {}", ir::OperandName(call.op, k), derivative.none[k]));
+      if (!derivative.of[k]) continue;
       ValueId term = derivative.of[k](call, tangents[k]);
       sum = ops::Sum(builder_, sum, ops::Conform(builder_, term, call.result_types[0]));
     }

@@ -112,7 +112,8 @@ struct Try {
   }
   // An operand in which the op has no derivative, though it has one in another.
   bool IsConstant(size_t i) const {
-    return c.sample->op == &ops::Elementwise(plan::ScalarOp::kZeta) && i == 0;
+    const auto* derivative = std::get_if<ir::Derivative>(&*c.sample->op->diff);
+    return derivative && i < derivative->none.size() && derivative->none[i];
   }
   // Index vectors (0, 0, ...), (1, 0, ...), ...
   static void NameEachElementOnce(HostTensor& indices) {

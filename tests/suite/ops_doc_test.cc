@@ -124,13 +124,15 @@ std::string OperandsText(const ir::OpDef& op, const ir::Derivative& derivative) 
   std::set<size_t> linear;
   for (const sharding::LinearGroup& g : map.linear)
     if (g.kinds.sum) linear.insert(g.operands.begin(), g.operands.end());
-  std::vector<std::string> itself, formula, zero;
+  std::vector<std::string> itself, formula, zero, none;
   for (size_t k = 0; k < sample->operands.size(); ++k) {
     const bool has_formula = k < derivative.of.size() && derivative.of[k];
     if (linear.count(k))
       itself.push_back(ir::OperandName(op, k));
     else if (has_formula)
       formula.push_back(ir::OperandName(op, k));
+    else if (k < derivative.none.size() && derivative.none[k])
+      none.push_back(fmt::format("none in {}: {}", ir::OperandName(op, k), derivative.none[k]));
     else if (sample->operands[k].dtype.is_floating())
       zero.push_back(ir::OperandName(op, k));
   }
@@ -141,6 +143,7 @@ std::string OperandsText(const ir::OpDef& op, const ir::Derivative& derivative) 
   if (!formula.empty())
     parts.push_back(fmt::format("a formula in {}", fmt::join(formula, " and ")));
   if (!zero.empty()) parts.push_back(fmt::format("zero in {}", fmt::join(zero, " and ")));
+  parts.insert(parts.end(), none.begin(), none.end());
   return parts.empty() ? "zero" : fmt::format("{}", fmt::join(parts, "; "));
 }
 

@@ -185,11 +185,12 @@ TEST(CustomVjp, CotangentsOfReducedWeightsAreUnreduced) {
 TEST(Calls, StayInProgramText) {
   auto f = [](Array x) {
     Array a = checkpoint([](Array z) { return named(sin(z), "wave") * z; },
-                         {.save = Remat::kNamed, .names = {"wave", "other"}})(x);
+                         {.save = Remat::kNamed, .names = {"wave", "an \"odd\" one\\\n"}})(x);
     return WithJvp()(a, x) + WithVjp()(x, a);
   };
   const std::string text = jit(f).trace(ones({3})).text();
-  EXPECT_THAT(text, testing::HasSubstr("checkpoint %0 {save=named, names=[\"wave\", \"other\"]}"));
+  EXPECT_THAT(text, testing::HasSubstr("checkpoint %0 {save=named, "
+                                       "names=[\"wave\", \"an \\\"odd\\\" one\\\\\\n\"]}"));
   EXPECT_EQ(Program::Parse(text).text(), text);
   EXPECT_THAT(lower(Program::Parse(text)).propagated().text(),
               testing::Not(testing::ContainsRegex("checkpoint|custom|region")));
