@@ -25,7 +25,7 @@ struct Options {
 };
 
 constexpr char kUsage[] =
-    "tessera_bench [--quick] [--only W1,W2,W3,W5,W6,W7,W8] [--peers FILE]...\n"
+    "tessera_bench [--quick] [--only W1,...,W8,W10] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
     "  --only LIST   only these workloads\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
@@ -68,7 +68,9 @@ void Run(const Options& options) {
   Recorder recorder(options.quick);
   if (options.process) return ManyDevicesProcess(recorder, *options.process);
   AddPeers(recorder, options.peers);
-  const bool limits = Wanted(options, "W1") || Wanted(options, "W2") || Wanted(options, "W3");
+  bool limits = false;
+  for (const char* workload : {"W1", "W2", "W3", "W4", "W10"})
+    limits = limits || Wanted(options, workload);
   // On a thread of their own, which stays pinned.
   std::thread([&] {
     if (limits) Limits(recorder);
@@ -78,8 +80,13 @@ void Run(const Options& options) {
     if (Wanted(options, "W1")) Matmul(recorder, devices);
     if (Wanted(options, "W2")) Elementwise(recorder, devices);
     if (Wanted(options, "W3") && devices == 8) Collectives(recorder);
-    if (Wanted(options, "W5") && devices == 8) CompileChain(recorder);
+    if (Wanted(options, "W4")) GptStep(recorder, devices);
+    if (Wanted(options, "W5") && devices == 8) {
+      CompileChain(recorder);
+      LowerLargeStep(recorder);
+    }
     if (Wanted(options, "W6")) Dispatch(recorder, devices);
+    if (Wanted(options, "W10")) Gradients(recorder, devices);
   }
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);

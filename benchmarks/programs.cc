@@ -35,7 +35,7 @@ auto NewChain(int ops) {
 }
 
 struct Stages {
-  std::vector<double> trace, lower, compile, total;
+  std::vector<double> trace, lower, compile, total, grad_trace;
 };
 
 void TimeStages(int ops, const Array& x, const Array& w, Stages& stages) {
@@ -53,6 +53,10 @@ void TimeStages(int ops, const Array& x, const Array& w, Stages& stages) {
   stages.lower.push_back(lower * 1e6);
   stages.compile.push_back(std::max(0.0, total - trace - lower - run) * 1e6);
   stages.total.push_back(total * 1e6);
+  const auto gradient = grad([ops](Array a, Array b) { return sum(ChainOf(ops, a, b)); });
+  const double t4 = Now();
+  gradient.trace(x, w);
+  stages.grad_trace.push_back((Now() - t4) * 1e6);
 }
 
 // A number of /proc/self/status.
@@ -86,6 +90,7 @@ void CompileChain(Recorder& recorder) {
     emit("lower", stages.lower);
     emit("compile", stages.compile);
     emit("total", stages.total);
+    emit("grad_trace", stages.grad_trace);
   }
 }
 

@@ -88,11 +88,14 @@ class Figures {
 
 // The task that one device does instead, of a figure with 8; empty if there is none.
 std::string OnOneDevice(const Figure& f) {
-  const bool compared = f.workload.starts_with("W1.") || f.workload.starts_with("W2.");
+  bool compared = false;
+  for (const char* workload : {"W1.", "W2.", "W4.", "W10.", "W12."})
+    compared = compared || f.workload.starts_with(workload);
   if (!compared || Plain(f.params.value("devices", Json(0))) != "8") return "";
   Figure one = f;
   one.params["devices"] = 1;
   if (f.workload == "W1.matmul") one.params["variant"] = "single";
+  if (f.workload == "W4.gpt_step") one.params["mesh"] = "1x1";
   if (f.workload == "W2.transpose") one.params["variant"] = "local";
   if (f.workload == "W2.chain")
     one.params["MiB_per_device"] = f.params["MiB_per_device"].get<double>() * 8;
@@ -192,7 +195,21 @@ void ProductFloors(const Figures& figures, Floors& floors) {
     if (single.empty()) continue;
     const std::optional<double> one = figures.Ours(single);
     floors.AtMost(TaskOf(f) + ": of 1 device's time",
-                  one ? std::optional(f.median / *one) : std::nullopt, 1.25);
+                  one ? std::optional(f.median / *one) : std::nullopt,
+                  f.workload == "W4.gpt_step" ? 1.1 : 1.25);
+  }
+}
+
+void TrainingFloors(const Figures& figures, Floors& floors) {
+  const std::map<std::string, double> times_of_limit = {
+      {"W4.gpt_step", 1.9}, {"W10.mlp_grad", 1.3}, {"W12.fsdp_grad", 1.25}};
+  for (const Figure& f : figures.all()) {
+    const auto goal = times_of_limit.find(f.workload);
+    if (f.peer != kOurs || goal == times_of_limit.end() || Plain(f.params["devices"]) != "8")
+      continue;
+    const std::optional<double> limit = figures.Limit(f);
+    floors.AtMost(TaskOf(f) + ": of the limit's time",
+                  limit ? std::optional(f.median / *limit) : std::nullopt, goal->second);
   }
 }
 
@@ -215,6 +232,15 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   if (chain(1000) && chain(10000))
     floors.AtMost("W5.compile_chain: an op of 10000 to one of 1000", *chain(10000) / *chain(1000),
                   1.25);
+  auto stage = [&](const char* name) {
+    return figures.Ours(fmt::format("W5.compile_chain devices=8 ops=10000 stage={}", name));
+  };
+  if (stage("trace") && stage("lower") && stage("grad_trace"))
+    floors.AtMost("W5.compile_chain 10000 ops: making its gradient to tracing and lowering it",
+                  *stage("grad_trace") / (*stage("trace") + *stage("lower")), 4);
+  const std::optional<double> forward = figures.Ours("W5.large_step devices=65536 what=forward"),
+                              step = figures.Ours("W5.large_step devices=65536 what=step");
+  if (forward && step) floors.AtMost("W5.large_step: step to forward", *step / *forward, 5);
   struct {
     const char* what;
     double most;  // a fiftieth of JAX's time in FIGURES.md
@@ -272,6 +298,7 @@ void PrintTables(const std::vector<Figure>& all, bool quick) {
   fmt::print(stderr, "\n{:<92} {:>8}    floor\n", "floors", "got");
   Floors floors(figures);
   ProductFloors(figures, floors);
+  TrainingFloors(figures, floors);
   ProgramFloors(figures, floors);
   PropagationFloors(figures, floors);
 }

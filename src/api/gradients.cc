@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "ir/inline.h"
-#include "ir/repeats.h"
+#include "ir/simplify.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"
 #include "trace/inline.h"
@@ -88,8 +88,7 @@ detail::Result GradInTrace(std::vector<ArrayRef> arrays, const std::vector<int>&
   whole.outputs = options.value ? values : chosen_gradients;
   const std::vector<ir::ValueId>& rest = options.value ? chosen_gradients : values;
   whole.outputs.insert(whole.outputs.end(), rest.begin(), rest.end());
-  ir::RemoveRepeats(whole);
-  ir::RemoveDead(whole);
+  ir::Simplify(whole);
   return {trace::CallProgram(Shared(std::move(whole)), t.inputs, call.name, call.loc),
           std::move(t.tree)};
 }
@@ -132,8 +131,7 @@ std::shared_ptr<LinearMap> MapOf(const Traced& t, Linear& l, Call call, bool rev
     for (std::vector<const ir::Type*>* types : {&ins, &outs})
       for (const ir::Type*& type : *types) type = ops::CotangentType(type);
     program = transforms::MakeTranspose(program, l.residuals);
-    ir::RemoveRepeats(program);
-    ir::RemoveDead(program);
+    ir::Simplify(program);
   }
   for (size_t i = 0; i < ins.size(); ++i) map->in.push_back(has_in[i] ? ins[i] : nullptr);
   std::vector<ir::ValueId> outputs;
@@ -212,8 +210,7 @@ Result CallJvp(const FunctionCall& f, TreeRef tangents) {
     types.push_back(t.active[i] ? t.inputs[i]->type() : nullptr);
   api::AddTangents(api::RefsOf(tangents, call), types, inputs, call);
   transforms::Jvp jvp = transforms::MakeJvp(t.program, t.active, api::FloatingOutputs(t.program));
-  ir::RemoveRepeats(jvp.program);
-  ir::RemoveDead(jvp.program);
+  ir::Simplify(jvp.program);
   const std::vector<Array> made =
       trace::CallProgram(api::Shared(std::move(jvp.program)), inputs, call.name, call.loc);
   const size_t n = t.program.outputs.size();

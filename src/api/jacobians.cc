@@ -8,8 +8,7 @@
 #include "api/linear.h"
 #include "api/regions.h"
 #include "ir/inline.h"
-#include "ir/repeats.h"
-#include "ir/uses.h"
+#include "ir/simplify.h"
 #include "ops/basis.h"
 #include "ops/tangents.h"
 #include "tessera/ops.h"
@@ -46,8 +45,7 @@ struct Prepared {
     whole.outputs.clear();
   }
   std::vector<Array> Run(const std::vector<ArrayRef>& inputs, Call call) {
-    ir::RemoveRepeats(whole);
-    ir::RemoveDead(whole);
+    ir::Simplify(whole);
     return trace::CallProgram(Shared(std::move(whole)), inputs, call.name, call.loc);
   }
 };

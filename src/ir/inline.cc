@@ -65,12 +65,15 @@ class Inliner {
 }  // namespace
 
 std::vector<ValueId> Inline(Builder& builder, const Program& program,
-                            absl::Span<const ValueId> inputs) {
+                            absl::Span<const ValueId> given) {
   std::vector<ValueId> map(program.values.size(), -1);
-  for (size_t k = 0; k < inputs.size(); ++k) base::At(map, program.inputs[k]) = inputs[k];
+  const size_t inputs = program.inputs.size();
+  for (size_t k = 0; k < given.size(); ++k)
+    base::At(map, k < inputs ? program.inputs[k] : program.captures[k - inputs].value) = given[k];
   absl::InlinedVector<ValueId, 3> operands;
   absl::InlinedVector<const Type*, 1> types;
   const Loc loc = builder.loc();
+  builder.program().Reserve(program.instructions.size());
   for (const Instruction& i : program.instructions) {
     operands.clear(), types.clear();
     for (ValueId v : i.operands) operands.push_back(base::At(map, v));

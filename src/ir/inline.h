@@ -5,10 +5,10 @@
 
 namespace tessera::ir {
 
-// Appends the instructions of a program without captures, on these values in the place of its
-// inputs. Returns what stands for its outputs. Lines and names come along.
+// Appends the instructions of a program, on these values in the place of its inputs, then its
+// captures. Returns what stands for its outputs. Lines and names come along.
 std::vector<ValueId> Inline(Builder& builder, const Program& program,
-                            absl::Span<const ValueId> inputs);
+                            absl::Span<const ValueId> given);
 
 // Returns the program with the function of each call (Region::kCall) in its place, in regions too;
 // `program` itself if there are none. An op with regions but without data flow is expanded.

@@ -5,6 +5,7 @@
 #include <absl/container/inlined_vector.h>
 #include <absl/types/span.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
@@ -70,6 +71,13 @@ struct Program {
   const Type* type(ValueId v) const { return base::At(values, v).type; }
   const Type* place(ValueId v) const { return base::At(values, v).place; }
   void SetPlace(ValueId v, const Type* place) { base::At(values, v).place = place; }
+  // Makes room for so many more instructions of one result.
+  void Reserve(size_t more) {
+    if (instructions.size() + more > instructions.capacity())
+      instructions.reserve(std::max(instructions.size() + more, 2 * instructions.capacity()));
+    if (values.size() + more > values.capacity())
+      values.reserve(std::max(values.size() + more, 2 * values.capacity()));
+  }
   ValueId AddValue(const Type* type, Loc loc, const Type* place = nullptr) {
     values.push_back({type, loc, place});
     return static_cast<ValueId>(values.size()) - 1;

@@ -12,11 +12,11 @@
 #include "ir/builder.h"
 #include "ir/memo.h"
 #include "ir/move_params.h"
+#include "ir/simplify.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "spmd/moves.h"
 #include "spmd/regions.h"
-#include "spmd/simplify.h"
 
 namespace tessera::spmd {
 namespace {
@@ -81,7 +81,7 @@ class Lowering {
       LowerInstruction(instruction);
     }
     for (ir::ValueId v : from_.outputs) program().outputs.push_back(At(v));
-    Simplify(program());
+    ir::Simplify(program());
     return std::move(program());
   }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "ir/inline.h"
 #include "trace/scopes.h"
 
 namespace tessera::trace {
@@ -14,26 +15,13 @@ namespace {
 
 std::vector<Array> Record(Trace& trace, const ir::Program& program,
                           const std::vector<ArrayRef>& inputs, Loc loc) {
-  std::vector<ir::ValueId> map(program.values.size(), -1);
-  const auto at = [&](ir::ValueId v) -> ir::ValueId& { return map[static_cast<size_t>(v)]; };
-  for (size_t i = 0; i < inputs.size(); ++i) at(program.inputs[i]) = trace.Lift(inputs[i], loc);
-  for (const ir::Capture& c : program.captures) at(c.value) = trace.Lift(CapturedArray(c), loc);
-  absl::InlinedVector<ir::ValueId, 3> operands;
-  absl::InlinedVector<const ir::Type*, 1> types;
-  for (const ir::Instruction& i : program.instructions) {
-    operands.clear(), types.clear();
-    for (ir::ValueId v : i.operands) operands.push_back(at(v));
-    for (ir::ValueId v : i.results) types.push_back(program.type(v));
-    trace.builder().set_loc(i.loc);
-    auto results = trace.builder().EmitTyped(*i.op, i.params, operands, types, i.regions);
-    for (size_t r = 0; r < results.size(); ++r) at(i.results[r]) = results[r];
-  }
-  for (const auto& [name, v] : program.names)
-    if (at(v) >= 0) trace.Name(name, at(v));
+  std::vector<ir::ValueId> given;
+  for (const ArrayRef& a : inputs) given.push_back(trace.Lift(a, loc));
+  for (const ir::Capture& c : program.captures) given.push_back(trace.Lift(CapturedArray(c), loc));
   std::vector<Array> outputs;
-  for (ir::ValueId v : program.outputs)
-    outputs.emplace_back(std::make_shared<TracedArray>(trace.program().type(at(v)), loc,
-                                                       trace.shared_from_this(), at(v)));
+  for (ir::ValueId v : ir::Inline(trace.builder(), program, given))
+    outputs.emplace_back(
+        std::make_shared<TracedArray>(trace.program().type(v), loc, trace.shared_from_this(), v));
   return outputs;
 }
 

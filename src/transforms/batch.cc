@@ -3,8 +3,7 @@
 
 #include "ir/builder.h"
 #include "ir/inline.h"
-#include "ir/repeats.h"
-#include "ir/uses.h"
+#include "ir/simplify.h"
 #include "ops/expression.h"
 #include "ops/mapped.h"
 #include "transforms/memo.h"
@@ -46,8 +45,7 @@ class Mapper {
       out.mapped.push_back(mapped_[Index(v)] || wanted[i]);
       to_.outputs.push_back(out.mapped.back() ? WithDim(v) : made_[Index(v)]);
     }
-    ir::RemoveRepeats(to_);
-    ir::RemoveDead(to_);
+    ir::Simplify(to_);
     out.program = std::move(to_);
     return out;
   }

@@ -7,8 +7,7 @@
 #include "ir/builder.h"
 #include "ir/fixes.h"
 #include "ir/infer.h"
-#include "ir/repeats.h"
-#include "ir/uses.h"
+#include "ir/simplify.h"
 #include "ops/tangents.h"
 #include "transforms/regions.h"
 #include "transforms/types.h"
@@ -39,6 +38,7 @@ class Forward {
         primal_(from.values.size(), kZero),
         tangent_(from.values.size(), kZero) {
     to_.mesh = from.mesh;
+    to_.Reserve(4 * from.instructions.size());
     for (ValueId v : from.inputs) to_.inputs.push_back(Parameter(v));
     for (size_t i = 0; i < from.inputs.size(); ++i)
       if (active[i]) to_.inputs.push_back(AddTangent(from.inputs[i]));
@@ -58,7 +58,6 @@ class Forward {
       out.active.push_back(tangent >= 0);
       if (tangent >= 0) to_.outputs.push_back(tangent);
     }
-    ir::RemoveDead(to_);
     out.program = std::move(to_);
     return out;
   }
@@ -201,8 +200,7 @@ const Jvp& RegionJvp(const ir::Program& region, const std::vector<bool>& active,
                      const std::vector<bool>& wanted, JvpMemo& memo) {
   return memo.Get(region, active, wanted, [&] {
     Jvp jvp = Forward(region, active, memo).Run(wanted);
-    ir::RemoveRepeats(jvp.program);
-    ir::RemoveDead(jvp.program);
+    ir::Simplify(jvp.program);
     return jvp;
   });
 }

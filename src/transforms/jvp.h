@@ -17,7 +17,8 @@ struct Jvp {
 
 // Returns the program with tangents of the inputs that are true in `active`, which are floating.
 // Outputs that are true in `wanted` get a tangent even if that is zero. Captures have none. Throws
-// TraceError, with the op's reason, where an op on the way has no derivative.
+// TraceError, with the op's reason, where an op on the way has no derivative. Some of it may
+// repeat, or be dead.
 Jvp MakeJvp(const ir::Program& program, const std::vector<bool>& active,
             const std::vector<bool>& wanted);
 // The same of a region.

@@ -1,8 +1,6 @@
 // Splitting a program into a known and an unknown part.
 #include "transforms/split.h"
 
-#include <absl/container/flat_hash_map.h>
-
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
@@ -46,6 +44,7 @@ class Splitter {
         places_(from.values.size(), -1),
         is_unknown_(from.values.size()) {
     known_.mesh = unknown_.mesh = from.mesh;
+    for (ir::Program* part : {&known_, &unknown_}) part->Reserve(from.instructions.size());
     for (size_t i = 0; i < from.inputs.size(); ++i) {
       const ValueId v = from.inputs[i];
       if (unknown_inputs[i]) unknown_inputs_.push_back(AddUnknown(v));
@@ -105,19 +104,23 @@ class Splitter {
 
   // The same of a value of the first part: an input, or made anew if that takes no data.
   ValueId Residual(ValueId made) {
-    if (auto it = copies_.find(made); it != copies_.end()) return it->second;
+    if (ValueId copy = In(copies_, made); copy >= 0) return copy;
     ValueId copy = Remade(made);
     if (copy < 0) {
       const ir::Value& value = known_.values[Index(made)];
       copy = unknown_.AddValue(value.type, value.loc);
       residuals_.emplace_back(made, copy);
     }
-    return copies_[made] = copy;
+    return In(copies_, made) = copy;
+  }
+  static ValueId& In(std::vector<ValueId>& map, ValueId v) {
+    if (Index(v) >= map.size()) map.resize(2 * Index(v) + 1, -1);
+    return map[Index(v)];
   }
   ValueId Remade(ValueId made) {
-    auto it = light_.find(made);
-    if (it == light_.end()) return -1;
-    const ir::Instruction i = known_.instructions[it->second];
+    const ValueId at = In(light_, made);
+    if (at < 0) return -1;
+    const ir::Instruction i = known_.instructions[Index(at)];
     std::vector<ValueId> operands;
     for (ValueId v : i.operands) operands.push_back(Residual(v));
     const ir::Type* type = known_.type(made);
@@ -144,14 +147,15 @@ class Splitter {
     auto results = builder.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
     for (size_t r = 0; r < results.size(); ++r)
       any ? SetUnknown(i.results[r], results[r]) : SetKnown(i.results[r], results[r]);
-    if (!any && IsLight(i, operands)) light_[results[0]] = known_.instructions.size() - 1;
+    if (!any && IsLight(i, operands))
+      In(light_, results[0]) = static_cast<ValueId>(known_.instructions.size()) - 1;
   }
 
   // Constants and what repeats them.
-  bool IsLight(const ir::Instruction& i, const std::vector<ValueId>& operands) const {
+  bool IsLight(const ir::Instruction& i, const std::vector<ValueId>& operands) {
     if (i.results.size() != 1 || i.op->opaque) return false;
     const bool repeats = std::holds_alternative<ir::Broadcast>(*i.op->lowering);
-    return operands.empty() || (repeats && light_.contains(operands[0]));
+    return operands.empty() || (repeats && In(light_, operands[0]) >= 0);
   }
 
   // ---- loops and branches ----
@@ -422,8 +426,8 @@ class Splitter {
   std::vector<bool> is_unknown_;
   std::vector<ValueId> unknown_inputs_;
   std::vector<std::pair<ValueId, ValueId>> residuals_;  // made in the first part; in the second
-  absl::flat_hash_map<ValueId, ValueId> copies_;  // of values of the first part, in the second
-  absl::flat_hash_map<ValueId, size_t> light_;    // and the instruction that makes them
+  // By value of the first part, or -1: its copy in the second; the instruction that makes it.
+  std::vector<ValueId> copies_, light_;
 };
 
 }  // namespace

@@ -8,8 +8,7 @@
 #include "ir/builder.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
-#include "ir/repeats.h"
-#include "ir/uses.h"
+#include "ir/simplify.h"
 #include "ops/tangents.h"
 #include "transforms/jvp.h"
 #include "transforms/regions.h"
@@ -32,6 +31,7 @@ class Backward {
         cotangent_(from.values.size(), kZero),
         is_linear_(from.values.size()) {
     to_.mesh = from.mesh;
+    to_.Reserve(3 * from.instructions.size());
     for (size_t i = 0; i < from.inputs.size(); ++i) {
       const ValueId v = from.inputs[i];
       if (i >= residuals)
@@ -57,7 +57,6 @@ class Backward {
     }
     for (size_t i = residuals_; i < from_.inputs.size(); ++i)
       to_.outputs.push_back(CotangentOf(from_.inputs[i]));
-    ir::RemoveDead(to_);
     return std::move(to_);
   }
 
@@ -147,8 +146,7 @@ class Backward {
         if (linear[k] == wanted) sorted.inputs.push_back(region.inputs[k]);
     ir::Program made =
         MakeTranspose(sorted, static_cast<size_t>(std::count(linear.begin(), linear.end(), false)));
-    ir::RemoveRepeats(made);
-    ir::RemoveDead(made);
+    ir::Simplify(made);
     return made;
   }
 

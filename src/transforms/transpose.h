@@ -6,7 +6,7 @@ namespace tessera::transforms {
 
 // Of a program that is linear in its inputs from `residuals` on, with the first ones given: returns
 // the program from the residuals and the cotangents of the outputs to the cotangents of the other
-// inputs. A cotangent has the CotangentType of its value.
+// inputs. A cotangent has the CotangentType of its value. Some of it may repeat, or be dead.
 ir::Program MakeTranspose(const ir::Program& program, size_t residuals);
 
 }  // namespace tessera::transforms

@@ -8,8 +8,7 @@
 #include <cmath>
 
 #include "ir/infer.h"
-#include "ir/repeats.h"
-#include "ir/uses.h"
+#include "ir/simplify.h"
 #include "ops/params.h"
 #include "ops/tangents.h"
 #include "suite/compare.h"
@@ -267,8 +266,7 @@ TEST_P(Gradients, ComputeNothingTwiceOrInVain) {
     ir::Program program =
         ir::ParseProgram(gradients.trace(t.Placed(t.data)).text(), Loc::Unknown());
     const std::string text = ir::Text(program);
-    ir::RemoveRepeats(program);
-    ir::RemoveDead(program);
+    ir::Simplify(program);
     EXPECT_EQ(ir::Text(program), text);
   }
 }
