@@ -21,12 +21,20 @@ class Loc {
   // Returns the file as the compiler was given it.
   constexpr const char* file() const { return file_; }
   constexpr int line() const { return line_; }
+  // Whether this is what a gradient's backward pass computes for the line; the same place as such.
+  constexpr bool is_backward() const { return is_backward_; }
+  constexpr Loc Backward() const {
+    Loc loc = *this;
+    loc.is_backward_ = true;
+    return loc;
+  }
 
  private:
   // No default constructor: `{}` after a function's options is never a Loc.
   constexpr Loc(const char* file, int line) : file_(file), line_(line) {}
   const char* file_;
   int line_;
+  bool is_backward_ = false;
 };
 
 // An operand of the failing op as the message shows it: `lhs: f32[4@x]  from model.cc:3`.

@@ -37,10 +37,10 @@ struct CommEvent {
   // That it runs; with `repeats`, for each iteration of a loop whose trip count is known only when
   // it has run. All branches of cond and switch_case count, though one runs.
   int64_t times = 1;
-  std::string where;  // "model.cc:12"
-  bool backward = false;
-  bool implied = false;  // not asked for: by an op, or at a border (docs/design.md lists both)
-  bool repeats = false;  // in a while_loop
+  std::string where;      // "model.cc:12"
+  bool backward = false;  // in the backward pass of a gradient; `where` is the forward line
+  bool implied = false;   // not asked for: by an op, or at a border (docs/design.md lists both)
+  bool repeats = false;   // in a while_loop
 };
 
 // What a program sends, and how its work is split.

@@ -496,7 +496,10 @@ Array where(Operand c, Operand a, Operand b, OutOptions options, Loc loc) {
       const ir::Type& type = *api::TypeOf(like);
       sharding::TensorSharding layout = type.sharding();
       layout.unreduced.clear();
+      layout.reduced.clear();
       if (!type.shape().empty()) xs[i] = api::Filled(xs[i], type.shape(), layout, call);
+      layout.reduced = type.sharding().reduced;
+      if (!layout.reduced.empty()) xs[i] = api::Moved(xs[i], layout, call);
     }
   return Apply(ScalarOp::kSelect, {xs[0], xs[2], xs[1]}, options, call);
 }

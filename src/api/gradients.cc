@@ -148,14 +148,12 @@ void CheckLinear(const Traced& t, const ir::Program& residuals, Call call) {
   std::vector<bool> active(residuals.values.size());
   for (size_t i = 0; i < t.inputs.size(); ++i)
     active[static_cast<size_t>(residuals.inputs[i])] = t.active[i];
+  active = ir::MadeOf(residuals, std::move(active));
   const auto is_active = [&](ir::ValueId v) { return active[static_cast<size_t>(v)]; };
-  Loc last = call.loc;
-  for (const ir::Instruction& i : residuals.instructions) {
-    if (std::none_of(i.operands.begin(), i.operands.end(), is_active)) continue;
-    last = i.loc;
-    for (ir::ValueId v : i.results) active[static_cast<size_t>(v)] = true;
-  }
   if (std::none_of(residuals.outputs.begin(), residuals.outputs.end(), is_active)) return;
+  Loc last = call.loc;
+  for (const ir::Instruction& i : residuals.instructions)
+    if (!i.results.empty() && is_active(i.results[0])) last = i.loc;
   FailTrace(call, 25, "the function is not linear: its derivative depends on its argument",
             {"the first line that says so is " + base::Where(last),
              "the transpose of its derivative is what vjp returns"});

@@ -30,9 +30,10 @@ std::string AxesText(const std::vector<std::string>& axes) {
 }
 
 std::string EventText(const CommEvent& e) {
-  return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}{}", Name(e.kind),
+  return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}{}{}", Name(e.kind),
                      AxesText(e.axes), e.bytes, e.times, e.where,
-                     e.implied ? "implied" : "asked for", e.repeats ? ", each iteration" : "");
+                     e.implied ? "implied" : "asked for", e.backward ? ", backward" : "",
+                     e.repeats ? ", each iteration" : "");
 }
 
 [[noreturn]] void Refuse(const char* op, int check, std::string reason, Loc loc) {

@@ -209,7 +209,8 @@ class Page {
              std::to_string(e.times) + (e.repeats ? " per iteration" : "") +
              "</td><td class=\"n\">" + Amount(e.bytes * e.times, "B") + "</td><td class=\"wide\">" +
              Bar(e.bytes * e.times, most) + "</td><td>" + Escaped(e.where) + "</td><td>" +
-             (e.implied ? "implied" : "asked for") + "</td></tr>\n";
+             (e.implied ? "implied" : "asked for") + (e.backward ? ", backward" : "") +
+             "</td></tr>\n";
     return out + "</tbody></table></div>\n";
   }
 

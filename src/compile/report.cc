@@ -29,12 +29,16 @@ CommKind KindOf(sharding::StepKind kind) {
   }
 }
 
-void AddEvents(const ir::Program& device, spmd::Times outer, std::vector<CommEvent>& events) {
+// `in_backward`: the whole program runs in a backward pass.
+void AddEvents(const ir::Program& device, spmd::Times outer, bool in_backward,
+               std::vector<CommEvent>& events) {
   for (const ir::Instruction& instruction : device.instructions) {
+    const bool backward = in_backward || instruction.loc.is_backward();
     if (!instruction.regions.empty()) {
       spmd::Times inner = spmd::TimesOf(instruction);
       inner = {outer.times * inner.times, outer.known && inner.known};
-      for (const ir::RegionPtr& region : instruction.regions) AddEvents(*region, inner, events);
+      for (const ir::RegionPtr& region : instruction.regions)
+        AddEvents(*region, inner, backward, events);
     }
     const ir::Cost& cost = *instruction.cost;
     if (cost.bytes == 0 || outer.times == 0) continue;
@@ -43,6 +47,7 @@ void AddEvents(const ir::Program& device, spmd::Times outer, std::vector<CommEve
                 .bytes = cost.bytes,
                 .times = outer.times,
                 .where = base::Where(instruction.loc),
+                .backward = backward,
                 .implied = cost.implied,
                 .repeats = !outer.known};
     const sharding::MeshDef* mesh = device.place(instruction.results[0])->mesh();
@@ -71,7 +76,7 @@ const char* Name(CommKind kind) {
 
 CommReport Report(const ir::Program& device) {
   std::vector<CommEvent> events;
-  AddEvents(device, {}, events);
+  AddEvents(device, {}, /*in_backward=*/false, events);
   spmd::Flops flops = spmd::FlopsOf(device);
   // What no int64_t can hold is the most that it can.
   auto whole = [](double n) { return n < 9.2e18 ? static_cast<int64_t>(std::ceil(n)) : INT64_MAX; };

@@ -142,6 +142,7 @@ class Printer {
     if (instruction.params) line += " {" + instruction.params->text() + "}";
     std::string comment = base::Where(instruction.loc);
     if (!comment.empty()) comment = NameText(comment);
+    if (!comment.empty() && instruction.loc.is_backward()) comment = "backward " + comment;
     for (const auto& [name, value] : program_->names)
       for (ValueId v : instruction.results)
         if (v == value)
@@ -344,8 +345,12 @@ class Parser {
   void ReadComment(Instruction& instruction) {
     std::string_view comment = in_.Comment();
     if (comment.empty()) return;
-    std::optional<Loc> line = LineNamed(TakeName(comment));
+    std::string place = TakeName(comment);
+    const bool is_backward = place == "backward" && !comment.empty();
+    if (is_backward) place = TakeName(comment);
+    std::optional<Loc> line = LineNamed(place);
     if (!line) return;
+    if (is_backward) line = line->Backward();
     instruction.loc = *line;
     for (ValueId v : instruction.results) base::At(program_.values, v).loc = *line;
     while (!comment.empty()) {

@@ -31,6 +31,14 @@ std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> va
   return needed;
 }
 
+std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds) {
+  for (const Instruction& i : program.instructions)
+    if (std::any_of(i.operands.begin(), i.operands.end(),
+                    [&](ValueId v) { return base::At(seeds, v); }))
+      for (ValueId v : i.results) base::At(seeds, v) = true;
+  return seeds;
+}
+
 void RemoveDead(Program& program) {
   const std::vector<bool> needed = NeededFor(program, program.outputs);
   std::vector<Instruction>& instructions = program.instructions;

@@ -12,6 +12,9 @@ std::vector<bool> UsedValues(const Program& program, const std::vector<bool>& wi
 // is an input of the program needs no instruction.
 std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> values);
 
+// Returns, per value, whether it is made of the values that are true in `seeds`, or is one.
+std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds);
+
 // Removes instructions that no output needs. Values keep their ids.
 void RemoveDead(Program& program);
 

@@ -290,8 +290,8 @@ ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k)
     shape[i] = base::At(to->shape(), made[i]);
   }
   const ir::Type* type = ir::Type::Get(shape, c.result_types[0]->dtype(), layout);
-  const ir::ValueId product = c.builder.EmitTyped(kDotGeneral, ir::MakeParams(std::move(dot)),
-                                                  {cotangent, c.operands[1 - k]}, {&type, 1})[0];
+  const ir::ValueId product = EmitSums(c.builder, kDotGeneral, ir::MakeParams(std::move(dot)),
+                                       {cotangent, c.operands[1 - k]}, type);
   if (std::is_sorted(order.perm.begin(), order.perm.end())) return product;
   return AsCotangent(c, k, kTranspose, ir::MakeParams(std::move(order)), {product});
 }

@@ -17,11 +17,7 @@ X X::Number(double value) const {
     one.SetFloat(0, value);
   else
     one.SetInt(0, static_cast<int64_t>(value));
-  // Beside a partial value a factor has to be the same on all devices, which a number is.
-  sharding::TensorSharding sharding;
-  sharding.mesh = type()->mesh();
-  sharding.reduced = type()->sharding().unreduced;
-  const ir::Type* scalar = ir::Type::Get({}, type()->dtype(), std::move(sharding));
+  const ir::Type* scalar = ir::Type::Get({}, type()->dtype(), type()->mesh());
   return {*builder_, builder_->EmitTyped(kConstant, LiteralOf(one), {}, {&scalar, 1})[0]};
 }
 
@@ -52,11 +48,21 @@ X Where(X condition, X yes, X no) {
   const ir::Type* like = condition.type();
   for (const X& x : {yes, no})
     if (IsBroadcastOf(like->shape(), x.type()->shape())) like = x.type();
-  const auto whole = [&](X x) {
-    const ir::Type* type = like->WithDType(x.type()->dtype());
+  // The cases are alike unreduced, or reduced: as one of them is, else as the condition.
+  const auto whole = [&](X x, X sets) {
+    sharding::TensorSharding sharding = like->sharding();
+    sharding.unreduced = sets.type()->sharding().unreduced;
+    sharding.reduced = sets.type()->sharding().reduced;
+    sharding.kind = sets.type()->sharding().kind;
+    const ir::Type* type = like->WithDType(x.type()->dtype())->WithSharding(std::move(sharding));
     return X(x.builder(), Conform(x.builder(), x.id(), type));
   };
-  return Apply(ScalarOp::kSelect, {whole(condition), whole(no), whole(yes)});
+  X sets = condition;
+  for (const X& x : {no, yes})
+    if (!x.type()->sharding().reduced.empty()) sets = x;
+  for (const X& x : {no, yes})
+    if (!x.type()->sharding().unreduced.empty()) sets = x;
+  return Apply(ScalarOp::kSelect, {whole(condition, condition), whole(no, sets), whole(yes, sets)});
 }
 
 }  // namespace tessera::ops

@@ -85,9 +85,9 @@ ir::ValueId GatherTangent(const ir::DiffCall& c, ir::ValueId tangent) {
                              {&type, 1})[0];
 }
 ir::ValueId GatherTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
-  const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 0));
-  return AsCotangent(c, 0, kScatterAdd, ir::MakeParams(AsScatter(ParamsOf(c.params.get()))),
-                     {zeros, c.operands[1], cotangent});
+  const ir::Type* to = CotangentTypeOf(c, 0);
+  return EmitSums(c.builder, kScatterAdd, ir::MakeParams(AsScatter(ParamsOf(c.params.get()))),
+                  {Zeros(c.builder, to), c.operands[1], cotangent}, to);
 }
 
 }  // namespace

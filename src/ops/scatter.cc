@@ -124,7 +124,7 @@ X Slices(const ir::DiffCall& c, X x, const ir::Type* type) {
   type = type->WithDType(x.type()->dtype())->WithWeak(false);
   auto params = ir::MakeParams(AsGather(ParamsOf(c.params.get()), x.type()->dtype()));
   return {c.builder,
-          c.builder.EmitTyped(kGather, std::move(params), {x.id(), c.operands[1]}, {&type, 1})[0]};
+          EmitSums(c.builder, kGather, std::move(params), {x.id(), c.operands[1]}, type)};
 }
 // Returns x with updates scattered into it by `op`.
 X Scattered(const ir::DiffCall& c, const OpDef& op, X x, X updates) {

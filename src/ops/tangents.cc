@@ -19,7 +19,14 @@ ir::ParamsPtr AlignedDims(const ir::Type* from) {
 }
 
 ir::ValueId Repeated(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
-  return b.EmitTyped(kBroadcastInDim, AlignedDims(b.type(v)), {v}, {&to, 1})[0];
+  // What it is unreduced or reduced over it stays.
+  const sharding::TensorSharding& own = b.type(v)->sharding();
+  sharding::TensorSharding sharding = to->sharding();
+  sharding.unreduced = own.unreduced;
+  sharding.reduced = own.reduced;
+  sharding.kind = own.kind;
+  const ir::Type* type = to->WithSharding(std::move(sharding));
+  return b.EmitTyped(kBroadcastInDim, AlignedDims(b.type(v)), {v}, {&type, 1})[0];
 }
 
 // Sums over the dims that `to` has not, or has with size 1.
@@ -58,19 +65,56 @@ ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type) {
     one.SetInt(0, static_cast<int64_t>(value));
   const ir::Type* scalar = ir::Type::Get({}, type->dtype(), type->mesh());
   ir::ValueId number = builder.EmitTyped(kConstant, LiteralOf(one), {}, {&scalar, 1})[0];
-  return scalar == type ? number : Repeated(builder, number, type);
+  return Conform(builder, number, type);
+}
+
+ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params,
+                     absl::Span<const ir::ValueId> operands, const ir::Type* to) {
+  absl::InlinedVector<const ir::Type*, 2> types;
+  for (ir::ValueId v : operands) types.push_back(builder.type(v));
+  const sharding::DimMap map = ir::DimMapOf(op, params.get(), types, {&to, 1});
+  const auto is_summed = [&](const sharding::FactorList& factors) {
+    return !factors.empty() &&
+           base::At(map.factors, factors[0]).kind == sharding::FactorKind::kReduce;
+  };
+  sharding::AxisList partial, reduced;  // what the op may leave, and what it passes on
+  bool sums = map.traits.product;
+  for (size_t k = 0; k < types.size(); ++k) {
+    const sharding::TensorSharding& s = types[k]->sharding();
+    partial.insert(partial.end(), s.unreduced.begin(), s.unreduced.end());
+    if (reduced.empty()) reduced = s.reduced;
+    for (size_t d = 0; d < s.dims.size(); ++d) {
+      if (!is_summed(map.operands[k][d])) continue;
+      sums = true;
+      partial.insert(partial.end(), s.dims[d].axes.begin(), s.dims[d].axes.end());
+    }
+  }
+  sharding::TensorSharding out = to->sharding();
+  out.reduced = sums ? sharding::AxisList{} : sharding::Difference(reduced, partial);
+  out.unreduced.clear();
+  for (sharding::AxisPart a : sums ? to->sharding().unreduced : partial)
+    if (std::count(partial.begin(), partial.end(), a)) out.unreduced.push_back(a);
+  const ir::ShapeAndDType wanted{to->shape(), to->dtype()};
+  return Conform(
+      builder,
+      builder.Emit(op, std::move(params), operands, {.wanted = &wanted, .out_sharding = &out}), to);
 }
 
 ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir::Type* to) {
-  // A partial sum, if that is what is wanted: nothing is sent for it.
-  sharding::TensorSharding partial = builder.type(v)->sharding();
-  for (size_t k = dims.dims.size(); k-- > 0;)
-    partial.dims.erase(partial.dims.begin() + dims.dims[k]);
-  partial.unreduced = to->sharding().unreduced;
-  const bool stays = !partial.unreduced.empty();
-  if (!dims.dims.empty())
-    v = builder.Emit(kReduceSum, ir::MakeParams(std::move(dims)), {v},
-                     {.out_sharding = stays ? &partial : nullptr});
+  if (!dims.dims.empty()) {
+    const ir::Type* from = builder.type(v);
+    sharding::TensorSharding left = from->sharding();
+    ir::Shape shape = from->shape();
+    for (size_t k = dims.dims.size(); k-- > 0;) {
+      left.dims.erase(left.dims.begin() + dims.dims[k]);
+      shape.erase(shape.begin() + dims.dims[k]);
+    }
+    left.unreduced = to->sharding().unreduced;
+    left.reduced = to->sharding().reduced;
+    left.kind = to->sharding().kind;
+    const ir::Type* sum = ir::Type::Get(std::move(shape), from->dtype(), std::move(left));
+    v = EmitSums(builder, kReduceSum, ir::MakeParams(std::move(dims)), {v}, sum);
+  }
   if (builder.type(v)->shape() == to->shape()) return v;
   return builder.EmitTyped(kReshape, nullptr, {v}, {&to, 1})[0];
 }

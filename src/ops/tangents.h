@@ -23,6 +23,10 @@ inline ir::ValueId Zeros(ir::Builder& builder, const ir::Type* type) {
 ir::ValueId Barrier(ir::Builder& builder, ir::ValueId v);
 // Returns a + b of one type; either may be -1, a zero that nobody made.
 ir::ValueId Sum(ir::Builder& builder, ir::ValueId a, ir::ValueId b);
+// Returns the result of an op that sums, as a value of the type `to`: partial sums where the op
+// leaves them and `to` is unreduced. What it does not give of itself is a move behind it.
+ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params,
+                     absl::Span<const ir::ValueId> operands, const ir::Type* to);
 // Returns `v` summed over the dims, as a value of the type `to`, which has none of them or has them
 // with size 1.
 ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir::Type* to);

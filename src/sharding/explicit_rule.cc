@@ -338,6 +338,8 @@ class Rule {
     if (!own.empty())
       return Fail(Conflict::kUnreduced,
                   "both operands are unreduced, but the op is linear in one at a time", first, i);
+    // A scalar that says nothing is the same everywhere.
+    if (operand.shape->empty() && operand.sharding->reduced.empty()) return;
     if (TakesPart(i) && operand.sharding->reduced != unreduced_)
       Fail(Conflict::kUnreduced,
            fmt::format("if one operand is unreduced over {0}, the other must be reduced over {0}",

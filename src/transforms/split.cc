@@ -220,6 +220,40 @@ class Splitter {
       if (!unknown_ins[k] && seen++ == known_input) return k;
   }
 
+  // Which group of inputs of the whole loop's a value of its known body is; 1, as carries are, if
+  // it is made in the body.
+  struct Source {
+    size_t group = 1;
+    ValueId outside = -1;
+  };
+  std::vector<Source> SourcesOf(const ir::Instruction& i, const RegionLayout& layout,
+                                const Parts& parts, const ir::Program& known) const {
+    std::vector<Source> sources(known.values.size());
+    for (size_t n = 0; n < known.inputs.size(); ++n) {
+      const size_t k = OperandOf(parts.ins, n);
+      sources[Index(known.inputs[n])] = {GroupOf(layout, k), places_[Index(i.operands[k])]};
+    }
+    return sources;
+  }
+
+  // Of a loop's known body: computes in front of the loop those of the values that are made of its
+  // constants alone, which are constants then.
+  void Hoist(const ir::Program& known, const std::vector<ValueId>& values,
+             std::vector<Source>& sources) {
+    std::vector<bool> varying(known.values.size());
+    for (ValueId v : known.inputs) varying[Index(v)] = sources[Index(v)].group != 0;
+    varying = ir::MadeOf(known, std::move(varying));
+    ir::Program once = known;
+    once.outputs.clear();
+    for (ValueId v : values)
+      if (!varying[Index(v)] && sources[Index(v)].outside < 0) once.outputs.push_back(v);
+    ir::RemoveDead(once);
+    std::vector<ValueId> given;
+    for (ValueId v : known.inputs) given.push_back(sources[Index(v)].outside);
+    const std::vector<ValueId> made = ir::Inline(known_builder_, once, given);
+    for (size_t n = 0; n < made.size(); ++n) sources[Index(once.outputs[n])] = {0, made[n]};
+  }
+
   void VisitScan(const ir::Instruction& i, const RegionLayout& layout, Parts& parts) {
     ir::Program known = std::move(parts.bodies[0].known), body = std::move(parts.bodies[0].unknown);
     const size_t residuals = parts.bodies[0].residuals;
@@ -227,25 +261,25 @@ class Splitter {
     const std::vector<ValueId> made(known.outputs.end() - static_cast<long>(residuals),
                                     known.outputs.end());
     known.outputs.resize(known.outputs.size() - residuals);
-    // Residuals: a constant or a slice of the whole loop's is passed on, the others are stacked.
+    // Residuals: what is made of the loop's constants and a slice of what it runs over are passed
+    // on, the others are stacked.
     struct Passed {
       ValueId input, outside;  // of the second body; of the first part, -1 if stacked
     };
     std::vector<Passed> constants, xs, stacked;
+    std::vector<Source> sources = SourcesOf(i, layout, parts, known);
+    Hoist(known, made, sources);
     for (size_t r = 0; r < residuals; ++r) {
       const ValueId input = body.inputs[r];
-      auto at = std::find(known.inputs.begin(), known.inputs.end(), made[r]);
-      const size_t k = at == known.inputs.end()
-                           ? 0
-                           : OperandOf(parts.ins, static_cast<size_t>(at - known.inputs.begin()));
-      const size_t group = at == known.inputs.end() ? 1 : GroupOf(layout, k);
-      if (group == 1) {
+      const Source source = sources[Index(made[r])];
+      if (source.group == 1) {
         known.outputs.push_back(made[r]);
         stacked.push_back({input, -1});
       } else {
-        (group == 0 ? constants : xs).push_back({input, places_[Index(i.operands[k])]});
+        (source.group == 0 ? constants : xs).push_back({input, source.outside});
       }
     }
+    ir::RemoveDead(known);
     EmitKnownScan(i, layout, parts, std::move(known), params, stacked.size());
     for (size_t s = 0; s < stacked.size(); ++s) {
       const auto results = known_.instructions.back().results;

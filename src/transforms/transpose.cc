@@ -57,6 +57,10 @@ class Backward {
     }
     for (size_t i = residuals_; i < from_.inputs.size(); ++i)
       to_.outputs.push_back(CotangentOf(from_.inputs[i]));
+    for (ir::Instruction& i : to_.instructions) {
+      i.loc = i.loc.Backward();
+      for (ValueId v : i.results) to_.values[Index(v)].loc = i.loc;
+    }
     return std::move(to_);
   }
 
@@ -174,7 +178,7 @@ class Backward {
     const size_t known = known_constants + known_xs.size(), sums = linear_constants.size();
     const std::vector<ValueId> from = body.inputs;
     std::vector<ValueId> inputs(from.begin(), from.begin() + static_cast<long>(known_constants));
-    ir::Builder builder(body, i.loc);
+    ir::Builder builder(body, i.loc.Backward());
     for (size_t s = 0; s < sums; ++s) {
       const ir::Type* type = ops::CotangentType(from_.type(i.operands[linear_constants[s]]));
       inputs.push_back(body.AddValue(type, i.loc));

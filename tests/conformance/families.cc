@@ -29,6 +29,14 @@ bool SizeOneAxis(const Situation& s) {
   });
 }
 
+// Numbers stand in the instruction.
+bool ScalarOperand(const Situation& s) {
+  return std::any_of(s.instruction.in.begin(), s.instruction.in.end(),
+                     [](const Json& in) { return in.is_number(); }) ||
+         std::any_of(s.operands.begin(), s.operands.end(),
+                     [](const ArrayType& type) { return type.shape().empty(); });
+}
+
 std::vector<std::string> Axes(const ArrayType& type, int64_t dim) {
   std::vector<std::string> names;
   PartitionSpec spec = type.spec();
@@ -163,6 +171,7 @@ bool (*Predicate(const std::string& name))(const Situation&) {
   if (name.empty()) return nullptr;
   if (name == "size_one_axis") return SizeOneAxis;
   if (name == "one_sided_batch") return OneSidedBatch;
+  if (name == "scalar_operand") return ScalarOperand;
   if (name == "broadcast_out_sharding") return BroadcastOutSharding;
   if (name == "joins_unsharded") return JoinsUnsharded;
   if (name == "joins_beside_sharded") return JoinsBesideSharded;

@@ -6,6 +6,7 @@
 #include "call.h"
 #include "machine.h"
 #include "tessera/batching.h"
+#include "tessera/checkpoint.h"
 #include "tessera/control.h"
 #include "tessera/gradients.h"
 #include "tessera/modes.h"
@@ -115,7 +116,7 @@ Tree Transformed(const std::string& op, const std::function<Tree(Tree)>& f, cons
 
 bool IsControl(const std::string& op) {
   for (const char* name : {"cond", "switch", "while_loop", "fori_loop", "scan", "jit", "auto_axes",
-                           "explicit_axes", "grad", "jvp", "vjp", "vmap"})
+                           "explicit_axes", "grad", "jvp", "vjp", "vmap", "checkpoint"})
     if (op == name) return true;
   return false;
 }
@@ -147,6 +148,10 @@ std::vector<Array> Machine::Apply(const Instruction& instruction,
                                 .in_sharding = in.given() ? Specs(std::vector<Specs>{in}) : in};
     call.CheckAllRead();
     return explicit_axes(function(0), options)(call.arrays(), loc);
+  }
+  if (instruction.op == "checkpoint") {
+    call.CheckAllRead();
+    return checkpoint(function(0), {}, loc)(call.arrays(), loc);
   }
   for (const char* transform : {"grad", "jvp", "vjp", "vmap"})
     if (instruction.op == transform)

@@ -1,5 +1,5 @@
-// What large models send under the classic plans, on 64 devices: exactly what the plans are known
-// to send, no collective more.
+// What large models and their gradients send under the classic plans, on 64 devices: exactly what
+// the plans are known to send, no collective more.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
@@ -10,29 +10,48 @@ constexpr int64_t kTokens = 65536, kModel = 4096, kHidden = 16384, kFloat = 4;
 
 struct Plan {
   bool megatron = false, zero = false;
+  bool keeps = true;  // gathered weights, for the backward pass
 };
+
+Array Block(Plan plan, Array x, Array w1, Array w2) {
+  x = with_sharding_constraint(x, P(Closed("data").priority(0), Open()));
+  if (plan.zero) {
+    w1 = with_sharding_constraint(w1, P(Open("data").priority(2), Open()));
+    w2 = with_sharding_constraint(w2, P(Open(), Open("data").priority(2)));
+  }
+  Array h = relu(matmul(layer_norm(x, 1.0f, 0.0f), w1));
+  if (plan.megatron) h = with_sharding_constraint(h, P(Open(), Open("model").priority(1)));
+  return x + matmul(h, w2);
+}
+
+const char *const kX = "f32[65536,4096]", *const kUp = "f32[4096,16384]",
+                  *const kDown = "f32[16384,4096]";
 
 CommReport Sent(Plan plan) {
   MeshScope scope(abstract_mesh({{"data", 8, Auto}, {"model", 8, Auto}}));
-  auto block = jit([plan](Array x, Array w1, Array w2) {
-    x = with_sharding_constraint(x, P(Closed("data").priority(0), Open()));
-    if (plan.zero) {
-      w1 = with_sharding_constraint(w1, P(Open("data").priority(2), Open()));
-      w2 = with_sharding_constraint(w2, P(Open(), Open("data").priority(2)));
+  auto block = jit([plan](Array x, Array w1, Array w2) { return Block(plan, x, w1, w2); });
+  return block.lower(abstract_array(kX), abstract_array(kUp), abstract_array(kDown)).comm();
+}
+
+// Of two blocks, one after the other: the gradients of their weights, and of what goes in.
+CommReport SentByGradients(Plan plan) {
+  MeshScope scope(abstract_mesh({{"data", 8, Auto}, {"model", 8, Auto}}));
+  auto loss = [plan](Array x, std::vector<Array> ws) {
+    for (size_t i = 0; i < ws.size(); i += 2) {
+      auto block = [plan](Array h, Array w1, Array w2) { return Block(plan, h, w1, w2); };
+      x = plan.keeps ? block(x, ws[i], ws[i + 1]) : checkpoint(block)(x, ws[i], ws[i + 1]);
     }
-    Array h = relu(matmul(layer_norm(x, 1.0f, 0.0f), w1));
-    if (plan.megatron) h = with_sharding_constraint(h, P(Open(), Open("model").priority(1)));
-    return x + matmul(h, w2);
-  });
-  Array x = abstract_array("f32[65536,4096]"), w1 = abstract_array("f32[4096,16384]"),
-        w2 = abstract_array("f32[16384,4096]");
-  return block.lower(x, w1, w2).comm();
+    return mean(square(x));
+  };
+  const Array up = abstract_array(kUp), down = abstract_array(kDown);
+  return jit(grad<0, 1>(loss)).lower(abstract_array(kX), std::vector{up, down, up, down}).comm();
 }
 
 struct Expected {
   CommKind kind;
   const char* axis;
   int64_t bytes;
+  bool backward = false;
 };
 
 void Expect(const CommReport& comm, const std::vector<Expected>& expected) {
@@ -44,6 +63,7 @@ void Expect(const CommReport& comm, const std::vector<Expected>& expected) {
     EXPECT_THAT(event.axes, testing::ElementsAre(expected[i].axis)) << i;
     EXPECT_EQ(event.bytes, expected[i].bytes) << i;
     EXPECT_EQ(event.times, 1) << i;
+    EXPECT_EQ(event.backward, expected[i].backward) << i;
   }
 }
 
@@ -58,6 +78,49 @@ TEST(AutoCommunication, ZeroGathersEachWeightOverData) {
   Expect(Sent({.zero = true}), {{CommKind::kAllGather, "data", kModel * kHidden / 8 * 7 * kFloat},
                                 {CommKind::kAllGather, "data", kModel * kHidden / 8 * 7 * kFloat}});
   Expect(Sent({.megatron = true, .zero = true}), {kWeight, kWeight, kSums});
+}
+
+// ---- gradients: of two blocks, the second one first ----
+
+const int64_t kAll = kModel * kHidden;  // elements of a weight
+
+Expected Backward(Expected e) {
+  e.backward = true;
+  return e;
+}
+// Of the gradient of a weight, a `part` of which each device works out.
+Expected WeightSums(int64_t part) {
+  return {CommKind::kAllReduce, "data", kAll / part * kFloat * 2 * 7 / 8, true};
+}
+Expected WeightShards(int64_t part) {
+  return {CommKind::kReduceScatter, "data", kAll / part * kFloat * 7 / 8, true};
+}
+Expected Gathered(int64_t part) {
+  return {CommKind::kAllGather, "data", kAll / part * kFloat * 7 / 8};
+}
+
+TEST(AutoCommunication, GradientsOfBatchParallelReduceEachWeight) {
+  Expect(SentByGradients({}), {WeightSums(1), WeightSums(1), WeightSums(1), WeightSums(1)});
+}
+TEST(AutoCommunication, GradientsOfMegatronReduceOnceMorePerBlock) {
+  Expect(SentByGradients({.megatron = true}),
+         {kSums, kSums, WeightSums(8), WeightSums(8), Backward(kSums), WeightSums(8), WeightSums(8),
+          Backward(kSums)});
+}
+TEST(AutoCommunication, GradientsOfZeroScatterEachWeight) {
+  const Expected gather = Gathered(1), again = Backward(gather), scatter = WeightShards(1);
+  Expect(SentByGradients({.zero = true}),
+         {gather, gather, gather, gather, scatter, scatter, scatter, scatter});
+  // What is not kept is gathered again, block by block.
+  Expect(SentByGradients({.zero = true, .keeps = false}),
+         {gather, gather, gather, gather, again, scatter, again, scatter, again, scatter, again,
+          scatter});
+}
+TEST(AutoCommunication, GradientsOfBothDoBoth) {
+  const Expected gather = Gathered(8), scatter = WeightShards(8);
+  Expect(SentByGradients({.megatron = true, .zero = true}),
+         {gather, gather, kSums, gather, gather, kSums, scatter, scatter, Backward(kSums), scatter,
+          scatter, Backward(kSums)});
 }
 
 }  // namespace

@@ -115,6 +115,27 @@ TEST(Gradients, OfWhatALoopCapturesAreSums) {
   EXPECT_EQ(grad(f)(5.0).item<float>(), 6);
 }
 
+size_t Count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++n;
+  return n;
+}
+
+// What a body makes of what it captures alone is made once, in front of the loop.
+TEST(Gradients, StackOnlyWhatVaries) {
+  auto f = [](Array w, Array x) {
+    auto body = [&](Array c, NoneType) { return std::pair(c * sin(w), None); };
+    return sum(scan(body, x, None, {.length = 5}).first);
+  };
+  const std::string text = grad<0>(f).trace(ones({3}), ones({3})).text();
+  // The carries alone are stacked: not sin(w), nor cos(w), which the body does not even compute.
+  EXPECT_THAT(text, testing::ContainsRegex("%4: f32\\[3\\], %5: f32\\[5,3\\] = scan"));
+  EXPECT_EQ(Count(text, "f32[5,3]"), 1) << text;
+  EXPECT_EQ(Count(text, "= cos"), 1) << text;
+  EXPECT_FLOAT_EQ(Values(grad<0>(f)(ones({3}), ones({3})))[0],
+                  static_cast<float>(5 * std::pow(std::sin(1.0), 4) * std::cos(1.0)));
+}
+
 TEST(LinearMaps, RunTheFunctionOnce) {
   auto f = [](Array a, Array b) { return a * sin(b); };
   auto arguments = std::tuple(Array(2.0f), Array(3.0f));
@@ -152,6 +173,46 @@ TEST(Gradients, LieAsTheirArgumentsAndSendSumsOnly) {
   Array reduced = reshard(w, P(None, "model").reduced("data"));
   EXPECT_EQ(type_of(step(reduced, x)).text(), "f32[8,16@model]{U:data}");
   EXPECT_EQ(step.lower(reduced, x).comm().events().size(), 0u);
+}
+
+// Whatever is done to a reduced array: its gradient is a partial sum, and so is that of a gradient.
+TEST(Gradients, OfReducedArraysAreUnreduced) {
+  SetDeviceCount(2);
+  MeshScope scope(make_mesh({{"x", 2}}));
+  const Array start = linspace(0.5, 2.0, 8, {.dtype = f64}), mask = start > 1.0;
+  using Function = std::function<Array(Array, Array)>;
+  const std::pair<const char*, Function> functions[] = {
+      {"where", [&](Array v, Array b) { return where(mask, v, b); }},
+      {"where 0", [&](Array v, Array) { return where(mask, v, 0.0); }},
+      {"relu", [](Array v, Array b) { return relu(v - b); }},
+      {"clip", [](Array v, Array) { return clip(v, 0.0, 1.1); }},
+      {"maximum", [](Array v, Array b) { return maximum(v, b); }},
+      {"softplus", [](Array v, Array) { return softplus(v); }},
+      {"gelu", [](Array v, Array) { return gelu(v); }},
+      {"sqrt", [](Array v, Array) { return sqrt(v); }},
+      {"pow", [](Array v, Array) { return pow(v, 2.0); }},
+      {"erf", [](Array v, Array) { return erf(v); }},
+      {"logaddexp", [](Array v, Array b) { return logaddexp(v, b); }},
+      {"logsumexp", [](Array v, Array) { return logsumexp(v, 0); }},
+      {"softmax", [](Array v, Array) { return softmax(v, 0); }},
+      {"layer_norm", [](Array v, Array b) { return layer_norm(v, b, b, -1); }},
+      {"var", [](Array v, Array) { return var(v); }},
+      {"norm", [](Array v, Array) { return norm(v); }}};
+  for (const auto& [name, f] : functions) {
+    SCOPED_TRACE(name);
+    const auto gradients = [&f = f](Array v) {
+      const Array b = 1.3 - v * 0.5;
+      const auto loss = [&](Array x) { return sum(f(x, b) * x); };
+      const auto second = [&](Array x) { return sum(grad(loss)(x) * b); };
+      return std::vector{grad(loss)(v), grad(second)(v)};
+    };
+    const std::vector<Array> want = gradients(start),
+                             got = gradients(reshard(start, P().reduced("x")));
+    for (size_t order : {0, 1}) {
+      EXPECT_EQ(type_of(got[order]).text(), "f64[8]{U:x}");
+      EXPECT_TRUE(allclose(reshard(got[order], P()), want[order]).item<bool>()) << order;
+    }
+  }
 }
 
 TEST(Gradients, OfMicroBatchesAreReducedOnceAfterTheLoop) {
