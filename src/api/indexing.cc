@@ -463,7 +463,11 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
   Places places = PlacesOf(parsed, ShapeOf(x), kept, call);
   places.params.mode = options.mode.value_or(LookupMode::kDrop);
   places.params.sorted = options.indices_are_sorted;
-  places.params.unique = options.unique_indices;
+  // Numbers and slices name each element once; so does a single array index.
+  const bool has_arrays = std::any_of(parsed.entries.begin(), parsed.entries.end(),
+                                      [](const Entry& e) { return e.kind == Entry::kArray; });
+  places.params.unique =
+      options.unique_indices || !has_arrays || ir::CheckedElements(places.queries) <= 1;
   return api::Scatter(
       op, x, Vectors(places.components, places.queries, options.out_sharding.has_value(), call),
       updates, std::move(places.params), options.out_sharding, call);

@@ -175,6 +175,13 @@ TEST(Gradients, LieAsTheirArgumentsAndSendSumsOnly) {
   EXPECT_EQ(step.lower(reduced, x).comm().events().size(), 0u);
 }
 
+// Numbers and slices name each element once, so that its factor has a derivative.
+TEST(Gradients, OfWhatNamedElementsAreMultipliedBy) {
+  auto f = [](Array v, Array x) { return sum(x.at({1, Slice(0, 2)}).multiply(v)); };
+  EXPECT_THAT(Values(grad(f)(ones({2}), array({{1.0f, 2.0f, 3.0f}, {4.0f, 5.0f, 6.0f}}))),
+              ElementsAre(4, 5));
+}
+
 // Whatever is done to a reduced array: its gradient is a partial sum, and so is that of a gradient.
 TEST(Gradients, OfReducedArraysAreUnreduced) {
   SetDeviceCount(2);
