@@ -40,6 +40,7 @@ NewFile::NewFile(const std::string& path) {
   OpenTemporary();
   if (ftruncate(file_, 0) != 0 || (replaces && fchmod(file_, old.st_mode & 07777) != 0)) {
     const std::string why = ErrnoText();
+    unlink(temporary_.c_str());
     close(file_);
     throw FileError(why);
   }

@@ -232,13 +232,14 @@ TEST_F(Safetensors, AFileThatIsNotCompleteNeverTakesTheName) {
   const std::string path = folder / "x.safetensors";
   save_safetensors(path, Arrays{{"x", ones({3})}});
   const std::string old = Bytes(path);
+  const Arrays larger{{"x", ones({100})}};
   const pid_t child = fork();
   if (child == 0) {
     const rlimit most{100, 100};
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &most);
     try {
-      save_safetensors(path, Arrays{{"x", ones({100})}});
+      save_safetensors(path, larger);
     } catch (const RuntimeError& e) {
       const bool clear = e.reason().ends_with("the file cannot be written: file too large");
       _exit(clear ? 0 : 1);
