@@ -123,6 +123,12 @@ inline Real ScaledBessel(int n, Real x) {
   return std::isnan(x) ? x : n == 0 ? sum : std::copysign(sum, x);
 }
 
+// NaN wins; -0 is less than +0.
+inline Real LargerReal(Real x, Real y) {
+  if (std::isnan(x) || std::isnan(y)) return kRealNan;
+  return x == y ? (std::signbit(x) ? y : x) : std::max(x, y);
+}
+
 inline const std::vector<UnaryRow>& UnaryRows() {
   using enum plan::ScalarOp;
   static const std::vector<UnaryRow> rows = {
@@ -161,7 +167,7 @@ inline const std::vector<UnaryRow>& UnaryRows() {
       {"erf_inv", kErfInv, kFloats, Range(-0.95, 0.95), 64, ErfInvReal},
       {"lgamma", kLgamma, kFloats, Range(0.1, 9), 64, LgammaReal},
       // No digits are left next to its zeros.
-      {"digamma", kDigamma, kFloats, Range(0.1, 9), 64, DigammaReal, 4, 0x1p-6L},
+      {"digamma", kDigamma, kFloats, Range(0.1, 9), 64, DigammaReal, 4, 1},
       {"logistic", kLogistic, kFloats, Range(-8, 8), 16, LogisticReal},
       {"bessel_i0e", kBesselI0e, kFloats, Range(-20, 20), 8,
        [](Real x) { return ScaledBessel(0, x); }},
@@ -198,8 +204,8 @@ inline const std::vector<BinaryRow>& BinaryRows() {
        0},
       {"pow", kPow, kNumbers, Range(0.1, 4), Whole(0, 3), 32,
        [](Real x, Real y) { return std::pow(x, y); }, 4},
-      {"max", kMax, kEvery, kWild, kWild},
-      {"min", kMin, kEvery, kWild, kWild},
+      {"max", kMax, kEvery, kWild, kWild, 0, LargerReal, 0},
+      {"min", kMin, kEvery, kWild, kWild, 0, [](Real x, Real y) { return -LargerReal(-x, -y); }, 0},
       {"atan2", kAtan2, kFloats, Range(-4, 4), Range(-4, 4), 16,
        [](Real x, Real y) { return std::atan2(x, y); }, 4},
       {"zeta", kZeta, kFloats, Range(1.1, 9), Range(0.2, 9), 64, ZetaReal, 4},

@@ -1,8 +1,10 @@
 // Arrays in files.
 #pragma once
+#include <map>
 #include <string>
 
 #include "tessera/array.h"
+#include "tessera/tree.h"
 
 namespace tessera {
 
@@ -11,5 +13,39 @@ namespace tessera {
 Array load_npy(const std::string& path, OutOptions options = {}, Loc loc = Loc::Current());
 // Writes the whole array; bf16, which NumPy lacks, as two-byte voids. Throws RuntimeError.
 void save_npy(const std::string& path, const Array& x, Loc loc = Loc::Current());
+
+// Safetensors files: named arrays, as many libraries share them. The arrays of a tree are named by
+// fields, keys and numbers, joined by dots: "layers.0.w". What else a tree has is not in the file.
+
+struct SafetensorsOptions {
+  std::map<std::string, std::string> metadata;  // stands in the file beside the arrays
+};
+
+namespace detail {
+void SaveSafetensors(const std::string& path, TreeRef tree, const SafetensorsOptions& options,
+                     Loc loc);
+void LoadSafetensorsLike(const std::string& path, TreeRef like, Loc loc);
+}  // namespace detail
+
+// Writes the arrays of a tree. A file of this name is replaced at once, when the new one is
+// complete and on disk; until then that is PATH.tmp. Throws RuntimeError.
+template <Tree T>
+void save_safetensors(const std::string& path, T tree, SafetensorsOptions options = {},
+                      Loc loc = Loc::Current()) {
+  detail::SaveSafetensors(path, tree, options, loc);
+}
+// Returns all arrays of a file by name, each whole on every device of the current mesh. Throws
+// RuntimeError if the file is missing or malformed, or has elements of another dtype than ours.
+std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc = Loc::Current());
+// Returns `like` with the arrays of a file in place of its own, which may be abstract: the same
+// types and layouts. Each device reads its part alone. Throws RuntimeError as load_safetensors, and
+// if names, shapes or dtypes differ.
+template <Tree T>
+T load_safetensors_like(const std::string& path, T like, Loc loc = Loc::Current()) {
+  detail::LoadSafetensorsLike(path, like, loc);
+  return like;
+}
+std::map<std::string, std::string> load_safetensors_metadata(const std::string& path,
+                                                             Loc loc = Loc::Current());
 
 }  // namespace tessera

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -19,20 +20,23 @@
 namespace tessera {
 
 namespace detail {
-template <class... Refs, class Name, class Ref, class... Rest>
-auto AddFields(std::tuple<Refs&...> refs, Name&&, Ref& ref, Rest&&... rest) {
-  auto more = std::tuple_cat(refs, std::tuple<Ref&>(ref));
-  if constexpr (sizeof...(Rest) == 0)
-    return more;
-  else
-    return AddFields(more, std::forward<Rest>(rest)...);
-}
+// References to the fields of a struct, and their names.
+template <class Refs>
+struct NamedFields {
+  Refs fields;
+  std::array<std::string_view, std::tuple_size_v<Refs>> names;
+};
 }  // namespace detail
 
 // Returns the fields of a struct, by reference, for tree_fields: Fields("w", p.w, "b", p.b).
 template <class... Args>
 auto Fields(Args&&... args) {
-  return detail::AddFields(std::tuple<>(), std::forward<Args>(args)...);
+  auto all = std::tie(args...);
+  return [&]<size_t... i>(std::index_sequence<i...>) {
+    auto fields = std::tie(std::get<2 * i + 1>(all)...);
+    return detail::NamedFields<decltype(fields)>{fields, {std::get<2 * i>(all)...}};
+  }
+  (std::make_index_sequence<sizeof...(Args) / 2>());
 }
 
 // Takes up to 64 fields.
@@ -40,7 +44,8 @@ auto Fields(Args&&... args) {
   static_assert(::tessera::detail::CountFields(#__VA_ARGS__) <= 64,                             \
                 "TESSERA_FIELDS takes at most 64 fields: put some into a struct of their own"); \
   inline auto tree_fields(Struct& s) {                                                          \
-    return ::tessera::detail::TieFields(s __VA_OPT__(, TESSERA_EACH(Struct, __VA_ARGS__)));     \
+    return ::tessera::detail::TieFields(                                                        \
+        s, #__VA_ARGS__ __VA_OPT__(, TESSERA_EACH(Struct, __VA_ARGS__)));                       \
   }                                                                                             \
   static_assert(true, "")
 // &S::a, &S::b, ... Each scan of the list takes one field off it; there are 256 scans.
@@ -65,9 +70,22 @@ constexpr int CountFields(const char* names) {
   return count;
 }
 
+// Of "w, b": {"w", "b"}.
+template <size_t n>
+constexpr std::array<std::string_view, n> SplitNames(std::string_view text) {
+  std::array<std::string_view, n> names;
+  for (std::string_view& name : names) {
+    text.remove_prefix(text.find_first_not_of(", \n"));
+    name = text.substr(0, text.find_first_of(", \n"));
+    text.remove_prefix(name.size());
+  }
+  return names;
+}
+
 template <class S, class... Members>
-auto TieFields(S& s, Members... members) {
-  return std::tie(s.*members...);
+auto TieFields(S& s, const char* names, Members... members) {
+  auto fields = std::tie(s.*members...);
+  return NamedFields<decltype(fields)>{fields, SplitNames<sizeof...(Members)>(names)};
 }
 
 template <class T>
@@ -117,7 +135,8 @@ template <class T>
 inline constexpr bool kTree<std::optional<T>> = kTree<T>;
 
 // Walks a tree. Static: what decides how a function of the tree is traced, besides the types of its
-// arrays. A node is entered with the number of its parts; Next comes after each part.
+// arrays. A node is entered with the number of its parts; Next comes after each part, Field before
+// a struct's, and before a map's its key, as a tree of statics between two calls of Key.
 class Visitor {
  public:
   virtual void Leaf(Array& a) = 0;
@@ -125,6 +144,8 @@ class Visitor {
   virtual void Static(Scalar) {}
   virtual void Present(bool) {}  // whether an optional has a value
   virtual void Enter(size_t) {}
+  virtual void Field(std::string_view) {}
+  virtual void Key(bool /*begins*/) {}
   virtual void Next() {}
   virtual void Leave() {}
 
@@ -158,7 +179,9 @@ void Visit(T& t, Visitor& v) {
     v.Enter(t.size());
     for (auto& [key, value] : t) {
       auto k = key;
+      v.Key(true);
       Visit(k, v);
+      v.Key(false);
       each(value);
     }
     v.Leave();
@@ -167,8 +190,12 @@ void Visit(T& t, Visitor& v) {
     std::apply([&](auto&... part) { (each(part), ...); }, t);
     v.Leave();
   } else if constexpr (Struct<T>) {
-    auto fields = tree_fields(t);
-    Visit(fields, v);
+    auto named = tree_fields(t);
+    v.Enter(named.names.size());
+    std::apply([&, name = named.names.begin()](
+                   auto&... field) mutable { ((v.Field(*name++), each(field)), ...); },
+               named.fields);
+    v.Leave();
   }
 }
 template <class T>
@@ -203,6 +230,8 @@ struct Outline {
 };
 
 Outline OutlineOf(TreeRef tree);
+// Returns the name of each array: fields, keys and numbers, joined by dots: "layers.0.w".
+std::vector<std::string> NamesOf(TreeRef tree);
 std::vector<Array> LeavesOf(TreeRef tree);
 // Puts these in the place of the tree's arrays; there may be more of them.
 void Replace(TreeRef tree, const std::vector<Array>& leaves);

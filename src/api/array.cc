@@ -27,24 +27,6 @@ const ir::Type* TypeOf(const Array& x, const char* op, Loc loc) {
   return trace::Use(x, op, loc)->type();
 }
 
-// Returns the array with every element in one buffer.
-std::shared_ptr<const Concrete> Whole(const Array& x, const char* op, Loc loc) {
-  api::OnDevices(x, {op, loc});
-  auto c = compile::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
-  const ir::Type* type = c->type();
-  if (type->sharding().trivial()) return c;
-  sharding::TensorSharding whole = sharding::Replicated(type->mesh(), type->rank());
-  trace::Application gather{.op = ops::kReshard,
-                            .params = {},
-                            .operands = {std::const_pointer_cast<Concrete>(c)},
-                            .loc = loc,
-                            .shown_as = op,
-                            .result = type->WithSharding(whole)};
-  trace::MeshDefScope mesh(type->mesh());
-  trace::TraceScope now(nullptr);  // a function that is being traced reads what it captured
-  return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
-}
-
 // Whether every value of `from` is one of `to`.
 bool Widens(DType from, DType to) {
   if (from == to || from.is_bool()) return true;
@@ -103,7 +85,7 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
     api::FailDType({op, loc}, 17,
                    fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
                    {fmt::format("convert first: x.astype({})", dtype.name())});
-  auto whole = Whole(*this, op, loc);
+  auto whole = api::Whole(*this, {op, loc});
   auto n = static_cast<size_t>(type->elements());
   if (dtype == type->dtype()) {
     if (n) std::memcpy(out, whole->buffers.base, n * static_cast<size_t>(dtype.size()));
@@ -125,7 +107,24 @@ std::vector<Shard> Array::addressable_shards(Loc loc) const {
   return api::ShardsOf(*this, {"addressable_shards", loc});
 }
 
-// ---- shards ----
+// ---- elements ----
+
+std::shared_ptr<const Concrete> api::Whole(const Array& x, Call call) {
+  OnDevices(x, call);
+  auto c = compile::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
+  const ir::Type* type = c->type();
+  if (type->sharding().trivial()) return c;
+  sharding::TensorSharding whole = sharding::Replicated(type->mesh(), type->rank());
+  trace::Application gather{.op = ops::kReshard,
+                            .params = {},
+                            .operands = {std::const_pointer_cast<Concrete>(c)},
+                            .loc = call.loc,
+                            .shown_as = call.name,
+                            .result = type->WithSharding(whole)};
+  trace::MeshDefScope mesh(type->mesh());
+  trace::TraceScope now(nullptr);  // a function that is being traced reads what it captured
+  return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
+}
 
 const Concrete& api::OnDevices(const Array& x, Call call) {
   const trace::ArrayRef& impl = trace::Use(x, call.name, call.loc);

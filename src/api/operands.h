@@ -100,6 +100,8 @@ Array Plain(const Array& x, Call call);
 // Returns the array's elements on devices. Throws TraceError for arrays that have none: traced,
 // abstract, donated, never given a value.
 const Concrete& OnDevices(const Array& x, Call call);
+// Returns the array with every element in one buffer.
+std::shared_ptr<const Concrete> Whole(const Array& x, Call call);
 // Returns one device's part after the other.
 std::vector<Shard> ShardsOf(const Array& x, Call call);
 

@@ -1,11 +1,14 @@
-// Says why a file cannot be read or written, from errno and from what the path is.
+// Says why a file cannot be read or written, from errno and from what the path is; replaces files.
 #include "base/file.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cctype>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 namespace tessera::base {
@@ -22,6 +25,73 @@ std::string WhyUnreadable(const std::string& path) {
   if (stat(path.c_str(), &info) != 0) return ErrnoText();
   if (S_ISDIR(info.st_mode)) return "it is a directory";
   return access(path.c_str(), R_OK) == 0 ? "" : ErrnoText();
+}
+
+NewFile::NewFile(const std::string& path) {
+  std::error_code missing;
+  const std::filesystem::path real = std::filesystem::canonical(path, missing);
+  path_ = missing ? path : real.string();  // what a link points to is replaced, not the link
+  temporary_ = path_ + ".tmp";
+  struct stat old {};
+  const bool replaces = stat(path_.c_str(), &old) == 0;
+  if (replaces && S_ISDIR(old.st_mode)) throw FileError("it is a directory");
+  if (replaces && !S_ISREG(old.st_mode)) throw FileError("it is not a regular file");
+  if (replaces && access(path_.c_str(), W_OK) != 0) throw FileError(ErrnoText());
+  OpenTemporary();
+  if (ftruncate(file_, 0) != 0 || (replaces && fchmod(file_, old.st_mode & 07777) != 0)) {
+    const std::string why = ErrnoText();
+    unlink(temporary_.c_str());
+    close(file_);
+    throw FileError(why);
+  }
+}
+
+void NewFile::OpenTemporary() {
+  while (true) {
+    file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (file_ < 0) throw FileError(ErrnoText());
+    // Without effect on file systems that have no locks.
+    while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    // The writer that we waited for may have given this file its name.
+    struct stat ours {
+    }, named{};
+    if (fstat(file_, &ours) == 0 && stat(temporary_.c_str(), &named) == 0 &&
+        ours.st_dev == named.st_dev && ours.st_ino == named.st_ino)
+      return;
+    close(file_);
+  }
+}
+
+NewFile::~NewFile() {
+  if (file_ < 0) return;
+  unlink(temporary_.c_str());
+  close(file_);
+}
+
+void NewFile::Write(const void* data, size_t bytes) {
+  for (const char* p = static_cast<const char*>(data); bytes > 0;) {
+    const ssize_t n = write(file_, p, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw FileError(ErrnoText());
+    p += n;
+    bytes -= static_cast<size_t>(n);
+  }
+}
+
+void NewFile::Commit() {
+  if (fsync(file_) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0)
+    throw FileError(ErrnoText());
+  close(file_);
+  file_ = -1;
+  // The name is on disk when its folder is.
+  const std::string folder = std::filesystem::path(path_).parent_path().string();
+  const int names = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (names < 0) throw FileError(ErrnoText());
+  const bool failed = fsync(names) != 0 && errno != EINVAL;  // a file system that cannot
+  const std::string why = ErrnoText();
+  close(names);
+  if (failed) throw FileError(why);
 }
 
 }  // namespace tessera::base

@@ -1,5 +1,7 @@
-// Why files cannot be read or written.
+// Why files cannot be read or written, and files that are replaced at once.
 #pragma once
+#include <cstddef>
+#include <stdexcept>
 #include <string>
 
 namespace tessera::base {
@@ -10,5 +12,25 @@ std::string WhyUnreadable(const std::string& path);
 
 // Returns what the last failed call of the system says, as above.
 std::string ErrnoText();
+
+struct FileError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A file that takes its name when it is complete and on disk. Before, it is PATH.tmp, which the
+// next writer overwrites if this one is killed. Throws FileError.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path);  // waits for another writer of this file
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  void Write(const void* data, size_t bytes);
+  void Commit();
+
+ private:
+  void OpenTemporary();
+  std::string path_, temporary_;
+  int file_ = -1;
+};
 
 }  // namespace tessera::base

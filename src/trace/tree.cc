@@ -56,6 +56,46 @@ class Outliner final : public Visitor {
   Path at_;
 };
 
+class Namer final : public Visitor {
+ public:
+  void Leaf(Array&) override {
+    names.emplace_back();
+    for (const Part& part : path_)
+      names.back() +=
+          (&part == &path_[0] ? "" : ".") + (part.name ? *part.name : std::to_string(part.number));
+  }
+  void Static(const std::string& text) override { AddToKey(text); }
+  void Static(Scalar v) override { AddToKey(Text(v)); }
+  void Enter(size_t) override {
+    if (!key_) path_.emplace_back();
+  }
+  void Field(std::string_view name) override { path_.back().name = name; }
+  void Key(bool begins) override {
+    if (!begins) path_.back().name = *key_;
+    key_ = begins ? std::optional<std::string>("") : std::nullopt;
+  }
+  void Next() override {
+    if (key_) return;
+    path_.back().name.reset();
+    ++path_.back().number;
+  }
+  void Leave() override {
+    if (!key_) path_.pop_back();
+  }
+  std::vector<std::string> names;
+
+ private:
+  struct Part {
+    size_t number = 0;
+    std::optional<std::string> name;
+  };
+  void AddToKey(const std::string& text) {
+    if (key_) *key_ += (key_->empty() ? "" : ",") + text;
+  }
+  std::vector<Part> path_;
+  std::optional<std::string> key_;  // of the map's part that comes next, while it is read
+};
+
 }  // namespace
 
 std::vector<Array> LeavesOf(TreeRef tree) {
@@ -73,6 +113,12 @@ Outline OutlineOf(TreeRef tree) {
   Outliner outliner;
   tree.type->visit(tree.tree, outliner);
   return std::move(outliner.outline);
+}
+
+std::vector<std::string> NamesOf(TreeRef tree) {
+  Namer namer;
+  tree.type->visit(tree.tree, namer);
+  return std::move(namer.names);
 }
 
 }  // namespace detail

@@ -67,6 +67,7 @@ const std::vector<Case>& Cases() {
       CALL(visualize_sharding),
       CALL(print_shards),
       {"save_npy", [](const Array& x) { save_npy("/nowhere/x.npy", x); }},
+      {"save_safetensors", [](const Array& x) { save_safetensors("/nowhere/x", std::vector{x}); }},
       {"named", [](const Array& x) { named(x, "x"); }},
       {"neg", [](const Array& x) { -x; }},
       {"bitwise_not", [](const Array& x) { ~x; }},

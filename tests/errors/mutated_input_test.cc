@@ -126,5 +126,51 @@ TEST(Mutated, NpyFile) {
       });
 }
 
+TEST(Mutated, SafetensorsFile) {
+  const std::string path = testing::TempDir() + "/mutated.safetensors";
+  const auto written = [&](const auto& tree) {
+    save_safetensors(path, tree, {.metadata = {{"a", "b"}}});
+    std::ostringstream bytes;
+    bytes << std::ifstream(path, std::ios::binary).rdbuf();
+    return bytes.str();
+  };
+  const std::vector<std::string> files = {
+      written(std::map<std::string, Array>{{"x", ones({3, 4})}, {"y", ones({5}, bf16)}}),
+      written(std::vector{ones({}, bool_), zeros({0, 2}, f64), ones({2, 2}, u8)})};
+  Try(files,
+      {"{",
+       "}",
+       "[",
+       "]",
+       ",",
+       ":",
+       "\"x\"",
+       "\"dtype\":\"F16\"",
+       "\"shape\":[",
+       "-1",
+       "0",
+       "48",
+       "\"data_offsets\":[0,",
+       "18446744073709551615",
+       "9223372036854775807",
+       "1e999",
+       "null",
+       "\\u0000",
+       "\xff",
+       "\"__metadata__\":{",
+       "\"C64\"",
+       "\"BOOL\"",
+       "    ",
+       "[[[[",
+       "1.5"},
+      [&](const std::string& bytes) {
+        std::filesystem::remove(path);  // some file systems flush what is truncated
+        std::ofstream(path, std::ios::binary) << bytes;
+        load_safetensors_metadata(path);
+        for (const auto& [name, x] : load_safetensors(path))
+          EXPECT_EQ(static_cast<int64_t>(x.to_vector<double>().size()), x.size()) << name;
+      });
+}
+
 }  // namespace
 }  // namespace tessera

@@ -148,4 +148,5 @@ LINE(sort(x, 0, {}); sort({x, y}, 0, {}); argsort(x, 0, {}); one_hot(x, 2, {}); 
 LINE(reshard(x, {}); with_sharding_constraint(x, {}); P({}, {}); take(x, y, 0, {}); repeat(x, 2, 0, {}))
 LINE(make_mesh({{"x", 2}}, {}); abstract_mesh({}, {}); to_text(x, {}); visualize_sharding(x, {}))
 LINE(op({x}, {}); jit([](Array a) { return a; }, {}); load_npy("x", {}); einsum("a->a", {x}, {}))
+LINE(save_safetensors("x", std::vector{x}, {}); load_safetensors_like("x", std::vector{x}))
 // NOLINTEND

@@ -33,7 +33,7 @@ echo "installed, found, built and run: $printed"
 source=$(cd "$(dirname "$0")/../.." && pwd)
 quietly cmake -S "$project/../subproject" -B "$work/outer" -G "$generator" \
   -DCMAKE_CXX_COMPILER="$compiler" -DTESSERA_SOURCE="$source" \
-  -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON
+  -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON
 quietly cmake --build "$work/outer" --target client
 targets=$(cmake --build "$work/outer" --target help)
 for target in api_tests 01_typed_arrays conformance_runner similarity; do

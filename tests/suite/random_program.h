@@ -36,7 +36,7 @@ Array LaidOut(Dice& dice, const Array& x);
 struct RandomResults {
   std::vector<Array> exact, close;
 };
-inline auto tree_fields(RandomResults& r) { return std::tie(r.exact, r.close); }
+TESSERA_FIELDS(RandomResults, exact, close);
 
 // Returns the arguments of the seed's program, small whole numbers, not laid out.
 std::vector<Array> RandomArguments(int seed);

@@ -200,9 +200,12 @@ Real BesselI1e(Real x) {
   return Chebyshev<Real, kI1Small>(a / 4 - 1) * x;
 }
 
-double Lgamma(double x) {
+// Between poles libm's is off by up to 4.5 units of f64.
+template <class T>
+T Lgamma(T x) {
   int sign;  // lgamma itself writes a global
-  return lgamma_r(x, &sign);
+  if (sizeof(T) == 8 && x < 0) return static_cast<T>(lgammal_r(x, &sign));
+  return static_cast<T>(lgamma_r(x, &sign));
 }
 
 // A negative exponent, which has no integer power, counts by its low six bits, as JAX has it.
@@ -292,7 +295,7 @@ BlockFn FloatOf(ScalarOp op) {
     case kErfInv:
       return OfOne<T, [](T x) { return static_cast<T>(ErfInv(x)); }>();
     case kLgamma:
-      return OfOne<T, [](T x) { return static_cast<T>(Lgamma(x)); }>();
+      return OfOne<T, [](T x) { return Lgamma(x); }>();
     case kDigamma:
       return OfOne<T, [](T x) { return static_cast<T>(Digamma<Wider<T>>(x)); }>();
     case kBesselI0e:

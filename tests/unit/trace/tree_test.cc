@@ -38,6 +38,33 @@ TEST(Tree, NamesItsArrays) {
   EXPECT_THAT(values, ElementsAre(1, 2, 3, 5, 6));
 }
 
+struct Named {
+  std::map<std::pair<int, std::string>, Array> pairs;
+  std::optional<Array> maybe, nothing;
+  std::map<std::string, Node> nodes;
+  std::map<int, std::array<Array, 2>> numbers;
+};
+// By hand.
+inline auto tree_fields(Named& n) {
+  return Fields("pairs", n.pairs, "maybe", n.maybe, "nothing", n.nothing, "nodes", n.nodes,
+                "numbers", n.numbers);
+}
+
+TEST(Tree, NamesItsArraysByFieldsAndKeys) {
+  Named tree{.pairs = {{{1, "a"}, 1}},
+             .maybe = 2,
+             .nothing = {},
+             .nodes = {{"n", {3, {{4, {}}, {5, {}}}}}},
+             .numbers = {{-7, {6, 7}}}};
+  EXPECT_THAT(detail::NamesOf(tree),
+              ElementsAre("pairs.1,a", "maybe", "nodes.n.value", "nodes.n.below.0.value",
+                          "nodes.n.below.1.value", "numbers.-7.0", "numbers.-7.1"));
+  std::tuple<Layer, Array> layers{{1, {2}, 3}, 4};
+  EXPECT_THAT(detail::NamesOf(layers), ElementsAre("0.w", "0.more.0", "1"));
+  Array alone = 1;
+  EXPECT_THAT(detail::NamesOf(alone), ElementsAre(""));
+}
+
 TEST(Tree, NamesThoseOfAPart) {
   std::pair<Layer, Array> tree{{1, {2}, 4}, 5};
   EXPECT_THAT(TakePartApart(tree, 0, "c").names, ElementsAre("c[0]", "c[1][0]"));
