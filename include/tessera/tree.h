@@ -29,6 +29,7 @@ struct NamedFields {
 }  // namespace detail
 
 // Returns the fields of a struct, by reference, for tree_fields: Fields("w", p.w, "b", p.b).
+// Without names, std::tie(p.w, p.b) does, too.
 template <class... Args>
 auto Fields(Args&&... args) {
   auto all = std::tie(args...);
@@ -190,12 +191,16 @@ void Visit(T& t, Visitor& v) {
     std::apply([&](auto&... part) { (each(part), ...); }, t);
     v.Leave();
   } else if constexpr (Struct<T>) {
-    auto named = tree_fields(t);
-    v.Enter(named.names.size());
-    std::apply([&, name = named.names.begin()](
-                   auto&... field) mutable { ((v.Field(*name++), each(field)), ...); },
-               named.fields);
-    v.Leave();
+    auto given = tree_fields(t);
+    if constexpr (requires { given.names; }) {
+      v.Enter(given.names.size());
+      std::apply([&, name = given.names.begin()](
+                     auto&... field) mutable { ((v.Field(*name++), each(field)), ...); },
+                 given.fields);
+      v.Leave();
+    } else {
+      Visit(given, v);  // std::tie(...), whose fields have numbers
+    }
   }
 }
 template <class T>

@@ -50,6 +50,11 @@ inline auto tree_fields(Named& n) {
                 "numbers", n.numbers);
 }
 
+struct Tied {
+  Array a, b;
+};
+[[maybe_unused]] auto tree_fields(Tied& t) { return std::tie(t.a, t.b); }
+
 TEST(Tree, NamesItsArraysByFieldsAndKeys) {
   Named tree{.pairs = {{{1, "a"}, 1}},
              .maybe = 2,
@@ -61,6 +66,8 @@ TEST(Tree, NamesItsArraysByFieldsAndKeys) {
                           "nodes.n.below.1.value", "numbers.-7.0", "numbers.-7.1"));
   std::tuple<Layer, Array> layers{{1, {2}, 3}, 4};
   EXPECT_THAT(detail::NamesOf(layers), ElementsAre("0.w", "0.more.0", "1"));
+  Tied tied{1, 2};
+  EXPECT_THAT(detail::NamesOf(tied), ElementsAre("0", "1"));
   Array alone = 1;
   EXPECT_THAT(detail::NamesOf(alone), ElementsAre(""));
 }
