@@ -135,8 +135,10 @@ Caches& TheCaches() {
 
 }  // namespace
 
-std::shared_ptr<JitCache> NewJitCache(std::string name) {
-  return std::make_shared<JitCache>(std::move(name));
+std::shared_ptr<JitCache> NewJitCache(std::string name, bool notes) {
+  auto cache = std::make_shared<JitCache>(std::move(name));
+  cache->noted = !notes;
+  return cache;
 }
 
 std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name) {

@@ -357,6 +357,9 @@ BlockFn FloatOf(ScalarOp op) {
     case kClamp:
       return nullptr;
     // Not of floats.
+    case kRandomFoldIn:
+    case kRandomBits64:
+    case kRandomBits32:
     case kNot:
     case kPopulationCount:
     case kClz:
@@ -407,6 +410,9 @@ BlockFn IntegerOf(ScalarOp op) {
     case kRem:
       return OfTwo<T, &IntegerRemainder<T>>();
     // Vectors (simd_*.cc).
+    case kRandomFoldIn:
+    case kRandomBits64:
+    case kRandomBits32:
     case kSign:
     case kNot:
     case kAdd:
