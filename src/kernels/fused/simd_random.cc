@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 // Highway's order of includes: the targets first.
 #include <cstring>
+#include <utility>
 
 #include "kernels/fused/scalar_blocks.h"
 #include "kernels/fused/simd_ops.h"
@@ -31,23 +32,22 @@ HWY_INLINE KeyWords Schedule(V32 k0, V32 k1) {
   return {{k0, k1, hn::Xor(hn::Xor(k0, k1), hn::Set(D32(), 0x1BD11BDAu))}};
 }
 
-// kCount vectors of counters, interleaved so that their chains of dependent steps overlap.
-template <size_t kCount>
-struct Counters {
-  V32 x0[kCount], x1[kCount];
+// As many vectors of counters as J has numbers, interleaved so that their chains of dependent steps
+// overlap. Folds and not loops: what is indexed by constants stays in registers.
+template <class Seq>
+struct Counters;
+template <size_t... J>
+struct Counters<std::index_sequence<J...>> {
+  V32 x0[sizeof...(J)], x1[sizeof...(J)];
 
   template <int kLeft>
   HWY_INLINE void Round() {
-    for (size_t j = 0; j < kCount; ++j) {
-      x0[j] = hn::Add(x0[j], x1[j]);
-      x1[j] = hn::Xor(RotateLeft<kLeft>(x1[j]), x0[j]);
-    }
+    ((x0[J] = hn::Add(x0[J], x1[J])), ...);
+    ((x1[J] = hn::Xor(RotateLeft<kLeft>(x1[J]), x0[J])), ...);
   }
   HWY_INLINE void Inject(V32 a, V32 b) {
-    for (size_t j = 0; j < kCount; ++j) {
-      x0[j] = hn::Add(x0[j], a);
-      x1[j] = hn::Add(x1[j], b);
-    }
+    ((x0[J] = hn::Add(x0[J], a)), ...);
+    ((x1[J] = hn::Add(x1[J], b)), ...);
   }
   template <uint32_t kGroup>
   HWY_INLINE void Group(const KeyWords& key) {
@@ -65,7 +65,19 @@ struct Counters {
     Group<4>(key);
     Group<5>(key);
   }
+
+  // Hashes the counters k .. on, of which `high` and `low` give the words, to the exclusive or of
+  // their words.
+  template <class High, class Low>
+  static HWY_INLINE void Write(const KeyWords& key, size_t k, High high, Low low, uint32_t* out) {
+    const size_t lanes = hn::Lanes(D32());
+    Counters c{{high(k + J * lanes)...}, {low(k + J * lanes)...}};
+    c.Hash(key);
+    (hn::StoreU(hn::Xor(c.x0[J], c.x1[J]), D32(), out + k + J * lanes), ...);
+  }
 };
+using OneVector = Counters<std::make_index_sequence<1>>;
+using FourVectors = Counters<std::make_index_sequence<4>>;
 
 // ---- One key for all lanes ----------------------------------------------------------------------
 
@@ -76,22 +88,12 @@ HWY_INLINE KeyWords KeyAt(const std::byte* p) {
                   hn::Set(D32(), static_cast<uint32_t>(key)));
 }
 
-// Writes the bits of counters k .. k + kCount vectors; `high` and `low` give their words.
-template <size_t kCount, class High, class Low>
-HWY_INLINE void WriteBits(const KeyWords& key, size_t k, High high, Low low, uint32_t* out) {
-  const size_t lanes = hn::Lanes(D32());
-  Counters<kCount> c;
-  for (size_t j = 0; j < kCount; ++j) c.x0[j] = high(k + j * lanes), c.x1[j] = low(k + j * lanes);
-  c.Hash(key);
-  for (size_t j = 0; j < kCount; ++j)
-    hn::StoreU(hn::Xor(c.x0[j], c.x1[j]), D32(), out + k + j * lanes);
-}
 template <class High, class Low>
 HWY_INLINE void WriteAllBits(const KeyWords& key, size_t n, High high, Low low, uint32_t* out) {
   const size_t lanes = hn::Lanes(D32());
   size_t k = 0;
-  for (; k + 4 * lanes <= n; k += 4 * lanes) WriteBits<4>(key, k, high, low, out);
-  for (; k < n; k += lanes) WriteBits<1>(key, k, high, low, out);
+  for (; k + 4 * lanes <= n; k += 4 * lanes) FourVectors::Write(key, k, high, low, out);
+  for (; k < n; k += lanes) OneVector::Write(key, k, high, low, out);
 }
 
 constexpr size_t kMostElements = kSlotBytes / sizeof(uint32_t);
@@ -148,8 +150,8 @@ struct Bits64 {
     return hn::Or(hn::ShiftLeft<32>(hn::BitCast(d, halves.x0[0])), Low(d, halves.x1[0]));
   }
   template <class D, class V>
-  static HWY_INLINE Counters<1> Hash(D, V key, V counter) {
-    Counters<1> c;
+  static HWY_INLINE OneVector Hash(D, V key, V counter) {
+    OneVector c;
     c.x0[0] = hn::BitCast(D32(), hn::ShiftRight<32>(counter));
     c.x1[0] = hn::BitCast(D32(), counter);
     c.Hash(Schedule(hn::BitCast(D32(), hn::ShiftRight<32>(key)), hn::BitCast(D32(), key)));
