@@ -146,8 +146,11 @@ struct Promotion {
 // C20: keys promote with nothing else.
 void CheckKeys(const std::vector<Operand>& xs, Call call) {
   const ir::Type *key = nullptr, *other = nullptr;
-  for (const Operand& x : xs)
-    if (!x.scalar()) (TypeOf(x.array())->dtype().is_key() ? key : other) = TypeOf(x.array());
+  for (const Operand& x : xs) {
+    if (x.scalar()) continue;
+    const ir::Type* type = trace::Use(x.array(), call.name, x.loc())->type();
+    (type->dtype().is_key() ? key : other) = type;
+  }
   if (!key) return;
   for (const Operand& x : xs)
     if (x.scalar()) ScalarBits(*x.scalar(), key->dtype(), {call.name, x.loc()});
