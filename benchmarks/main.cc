@@ -25,7 +25,7 @@ struct Options {
 };
 
 constexpr char kUsage[] =
-    "tessera_bench [--quick] [--only W1,W2,W3,W5,W6,W7,W8] [--peers FILE]...\n"
+    "tessera_bench [--quick] [--only W1,W2,W3,W5,W6,W7,W8,W11] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
     "  --only LIST   only these workloads\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
@@ -68,7 +68,8 @@ void Run(const Options& options) {
   Recorder recorder(options.quick);
   if (options.process) return ManyDevicesProcess(recorder, *options.process);
   AddPeers(recorder, options.peers);
-  const bool limits = Wanted(options, "W1") || Wanted(options, "W2") || Wanted(options, "W3");
+  const bool limits = Wanted(options, "W1") || Wanted(options, "W2") || Wanted(options, "W3") ||
+                      Wanted(options, "W11");
   // On a thread of their own, which stays pinned.
   std::thread([&] {
     if (limits) Limits(recorder);
@@ -83,6 +84,7 @@ void Run(const Options& options) {
   }
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);
+  if (Wanted(options, "W11")) RandomNumbers(recorder);
   PrintTables(recorder.figures(), options.quick);
 }
 

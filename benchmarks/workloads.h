@@ -24,4 +24,6 @@ void Propagation(Recorder& recorder);               // W7
 void ManyDevices(Recorder& recorder);
 void ManyDevicesProcess(Recorder& recorder, int devices);
 
+void RandomNumbers(Recorder& recorder);  // W11
+
 }  // namespace tessera::bench

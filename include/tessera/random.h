@@ -4,12 +4,12 @@
 //   auto [k, ks] = random::split<2>(key);
 //   Array x = random::normal(k, {8, 4}, {.out_sharding = P("x")});
 //
-// A key is an element of dtype key<fry>: two words of 32 bits. Arrays of keys are reshaped, indexed,
-// selected, compared for equality, carried by loops and mapped over as others are; nothing is
-// computed with them. A draw gives each element the bits that the key has for the element's index in
-// the whole array, so they do not depend on the mesh, the sharding, jit or vmap, and every device
-// makes its part by itself. The same key gives the same numbers: use one once, and split it for
-// more.
+// A key is an element of dtype key<fry>: two words of 32 bits. Arrays of keys are reshaped,
+// indexed, selected, compared for equality, carried by loops and mapped over as others are; nothing
+// is computed with them. A draw gives each element the bits that the key has for the element's
+// index in the whole array, so they do not depend on the mesh, the sharding, jit or vmap, and every
+// device makes its part by itself. The same key gives the same numbers: use one once, and split it
+// for more.
 //
 // Functions that draw take one key; `vmap` draws with each key of an array. `shape` is that of the
 // result; without one it is that of the parameters. The dtype is the default float unless the
@@ -43,8 +43,8 @@ struct UniformOptions {
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct CategoricalOptions {
-  std::optional<Shape> shape = {};   // that of the logits without the dim; may have more in front
-  bool replace = true;               // false: a draw takes no class twice in the extra dims
+  std::optional<Shape> shape = {};  // that of the logits without the dim; may have more in front
+  bool replace = true;              // false: a draw takes no class twice in the extra dims
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct PermutationOptions {
@@ -57,6 +57,25 @@ struct ChoiceOptions {
   Array p = {};         // [n]: how likely each is; of equal likelihood without
   int dim = 0;          // of an array: what lies along it is chosen from
   std::optional<PartitionSpec> out_sharding = {};
+};
+
+namespace trace {
+class KeyChecker;
+}
+
+// Scope: a key that is used up twice is a TraceError that names both lines. Splitting a key uses it
+// up, and so does every draw; folding a number in does not. Keys are compared by value: by their
+// words, and while a function is traced by how they are computed. A key from outside of a loop may
+// not be used up in it, as each iteration would, nor one that the loop carries on unchanged; of
+// branches, each may use it. A jitted function counts at every call. Of this thread.
+class [[nodiscard]] KeyReuseCheck {
+ public:
+  KeyReuseCheck();
+  ~KeyReuseCheck();
+  KeyReuseCheck(const KeyReuseCheck&) = delete;
+
+ private:
+  trace::KeyChecker* own_;  // null inside of another check
 };
 
 namespace random {
@@ -88,17 +107,14 @@ Array wrap_key_data(Operand words, Loc loc = Loc::Current());
 // Returns random bits: an unsigned dtype, by default that of the default int's size.
 Array bits(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns floats in [minval, maxval).
-Array uniform(Operand key, Shape shape = {}, UniformOptions options = {},
-              Loc loc = Loc::Current());
+Array uniform(Operand key, Shape shape = {}, UniformOptions options = {}, Loc loc = Loc::Current());
 // Return floats of the distribution in its standard form.
 Array normal(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 Array gumbel(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 Array exponential(Operand key, Shape shape = {}, CreateOptions options = {},
                   Loc loc = Loc::Current());
-Array laplace(Operand key, Shape shape = {}, CreateOptions options = {},
-              Loc loc = Loc::Current());
-Array logistic(Operand key, Shape shape = {}, CreateOptions options = {},
-               Loc loc = Loc::Current());
+Array laplace(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+Array logistic(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 Array cauchy(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns -1 or 1, in the default int.
 Array rademacher(Operand key, Shape shape = {}, CreateOptions options = {},

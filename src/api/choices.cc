@@ -30,8 +30,8 @@ Array First(const Array& x, int64_t dim, int64_t n, Call call) {
 // ---- classes ------------------------------------------------------------------------------------
 
 struct Classes {
-  int64_t dim = 0;           // of the logits
-  ir::Shape batch, shape;    // the logits without it, and what is drawn
+  int64_t dim = 0;         // of the logits
+  ir::Shape batch, shape;  // the logits without it, and what is drawn
   int64_t extra() const { return static_cast<int64_t>(shape.size() - batch.size()); }
   ir::Shape prefix() const { return {shape.begin(), shape.begin() + extra()}; }
 };
@@ -44,7 +44,8 @@ Array WithReplacement(const Array& key, const Array& logits, const Classes& c, C
   full.insert(full.begin(), prefix.begin(), prefix.end());
   const DrawnAs as = api::LaidLike(logits, full, TypeOf(logits)->dtype());
   const Array noisy = add(api::Gumbel(key, as, call), logits, {}, call.loc);
-  return argmax(noisy, static_cast<int>(c.extra() + c.dim), {.dtype = base::DefaultInt()}, call.loc);
+  return argmax(noisy, static_cast<int>(c.extra() + c.dim), {.dtype = base::DefaultInt()},
+                call.loc);
 }
 
 // Those of the largest ones (Kool et al., "Stochastic beams and where to find them", 2019).
@@ -124,9 +125,9 @@ Array ChoiceOf(const Array& key, const std::optional<Array>& x, const std::optio
   ir::Shape shape = ShapeOf(*x);
   shape.erase(shape.begin() + c.dim);
   shape.insert(shape.begin() + c.dim, c.shape.begin(), c.shape.end());
-  const Array chosen = !p && !c.replace
-                           ? First(Permuted(key, *x, c.dim, false, call), c.dim, c.draws, call)
-                           : take(*x, Places(key, p, c, call), static_cast<int>(c.dim), {}, call.loc);
+  const Array chosen =
+      !p && !c.replace ? First(Permuted(key, *x, c.dim, false, call), c.dim, c.draws, call)
+                       : take(*x, Places(key, p, c, call), static_cast<int>(c.dim), {}, call.loc);
   return api::Reshape(chosen, shape, call);
 }
 
@@ -168,13 +169,15 @@ Array categorical(Operand key, Operand logits, int dim, CategoricalOptions optio
     if (k > n)
       api::FailShape(call, 17, fmt::format("{} draws without replacement, but {} classes", k, n));
     if (ir::Shape(c.shape.begin() + c.extra(), c.shape.end()) != c.batch)
-      api::FailShape(call, 17, fmt::format("the shape {} does not end with that of the logits, {}",
-                                           ir::FieldText(c.shape), ir::FieldText(c.batch)));
+      api::FailShape(call, 17,
+                     fmt::format("the shape {} does not end with that of the logits, {}",
+                                 ir::FieldText(c.shape), ir::FieldText(c.batch)));
   }
   const DrawnAs as{c.shape, base::DefaultInt(), options.out_sharding};
   return api::DrawnLaidOut(operands, fmt::format("{} {} ", c.dim, options.replace), as, call,
                            [&](const std::vector<Operand>& all, const DrawnAs&) {
-                             const auto draw = options.replace ? WithReplacement : WithoutReplacement;
+                             const auto draw =
+                                 options.replace ? WithReplacement : WithoutReplacement;
                              return draw(all[0].array(), all[1].array(), c, call);
                            });
 }
@@ -186,12 +189,12 @@ Array permutation(Operand key, Operand x, PermutationOptions options, Loc loc) {
   const ir::Shape shape = n ? ir::Shape{*n} : TypeOf(x.array())->shape();
   const int64_t dim = api::NormalDim(options.dim, static_cast<int64_t>(shape.size()), call);
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
-  return api::DrawnLaidOut(operands, fmt::format("{} {} ", dim, options.independent),
-                           {shape, t, options.out_sharding}, call,
-                           [&](const std::vector<Operand>& all, const DrawnAs&) {
-                             const Array values = n ? Indices(*n, call) : all[1].array();
-                             return Permuted(all[0].array(), values, dim, options.independent, call);
-                           });
+  return api::DrawnLaidOut(
+      operands, fmt::format("{} {} ", dim, options.independent), {shape, t, options.out_sharding},
+      call, [&](const std::vector<Operand>& all, const DrawnAs&) {
+        const Array values = n ? Indices(*n, call) : all[1].array();
+        return Permuted(all[0].array(), values, dim, options.independent, call);
+      });
 }
 
 Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc) {
@@ -202,24 +205,27 @@ Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc
   if (weighted) parameters.emplace_back(options.p, loc);
   std::vector<Operand> operands = api::WithKey(key, parameters, call);
   api::CheckShape(shape.dims(), call);
-  Chosen c{.shape = shape.dims(), .draws = base::Elements(shape.dims()), .replace = options.replace};
+  Chosen c{
+      .shape = shape.dims(), .draws = base::Elements(shape.dims()), .replace = options.replace};
   if (!n) c.dim = api::NormalDim(options.dim, TypeOf(x.array())->rank(), call);
   c.n = n ? *n : base::At(TypeOf(x.array())->shape(), c.dim);
   if (c.draws > 0 && c.n == 0) api::FailShape(call, 17, "there is nothing to choose from");
   if (!c.replace && c.draws > c.n)
-    api::FailShape(call, 17, fmt::format("{} draws without replacement, but {} elements", c.draws, c.n));
+    api::FailShape(call, 17,
+                   fmt::format("{} draws without replacement, but {} elements", c.draws, c.n));
   if (weighted && TypeOf(options.p)->shape() != ir::Shape{c.n})
-    api::FailShape(call, 17, fmt::format(".p has the shape {}, but there are {} elements",
-                                         ir::FieldText(TypeOf(options.p)->shape()), c.n));
+    api::FailShape(call, 17,
+                   fmt::format(".p has the shape {}, but there are {} elements",
+                               ir::FieldText(TypeOf(options.p)->shape()), c.n));
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
-  return api::DrawnLaidOut(
-      operands, fmt::format("{} {} ", c.dim, c.replace), {c.shape, t, options.out_sharding}, call,
-      [&](const std::vector<Operand>& all, const DrawnAs&) {
-        std::optional<Array> values, p;
-        if (!n) values = all[1].array();
-        if (weighted) p = api::ToFloat(all[2], call);
-        return ChoiceOf(all[0].array(), values, p, c, call);
-      });
+  return api::DrawnLaidOut(operands, fmt::format("{} {} ", c.dim, c.replace),
+                           {c.shape, t, options.out_sharding}, call,
+                           [&](const std::vector<Operand>& all, const DrawnAs&) {
+                             std::optional<Array> values, p;
+                             if (!n) values = all[1].array();
+                             if (weighted) p = api::ToFloat(all[2], call);
+                             return ChoiceOf(all[0].array(), values, p, c, call);
+                           });
 }
 
 }  // namespace random

@@ -28,6 +28,13 @@ class Numbers {
   Call call_;
 };
 
+// A parameter for each element, laid out as what is drawn.
+Array Spread(const Operand& x, const DrawnAs& as, Call call) {
+  const Array p = Parameter(x, as.dtype, call);
+  if (TypeOf(p)->shape() == as.shape) return p;
+  return broadcast_to(p, Shape(as.shape), {.out_sharding = as.out_sharding}, call.loc);
+}
+
 // ---- gamma --------------------------------------------------------------------------------------
 
 // A trial: the key of the next one, the square of a normal number, the cube of its linear function,
@@ -86,8 +93,7 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
 
 // Each element from a key of its own.
 Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logarithm, Call call) {
-  const Array shapes = stop_gradient(
-      api::BroadcastTo(Parameter(a, as.dtype, call), as.shape, call), call.loc);
+  const Array shapes = stop_gradient(Spread(a, as, call), call.loc);
   if (TypeOf(shapes)->elements() == 0) return shapes;
   std::function<Array(Array, Array)> draw = [=](Array k, Array x) {
     return GammaOne(k, x, logarithm, call);
@@ -97,6 +103,17 @@ Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logari
       return mapped(k, x, call.loc);
     };
   return draw(api::SplitKey(key, as, call), shapes);
+}
+
+// Without a shape, JAX replicates such a draw where all axes are Explicit.
+CreateOptions WithoutShape(const Operand& a, Call call) {
+  std::vector<Array> arrays;
+  if (!a.scalar()) arrays.push_back(api::ToArray(a, call));
+  const sharding::MeshDef* mesh = api::MeshInScope(arrays);
+  if (!mesh) return {};
+  for (const auto& axis : mesh->axes())
+    if (axis.mode != AxisMode::Explicit) return {};
+  return {.out_sharding = PartitionSpec()};
 }
 
 Array DrawGamma(const Operand& key, const Operand& a, const ir::Shape& shape,
@@ -139,8 +156,8 @@ Array PoissonByProducts(const Array& key, const DrawnAs& as, const Array& rate, 
                  add(product, log(u, loc), {}, loc));
   };
   const Array zero = zeros_like(rate, {}, loc);
-  return sub(std::get<1>(while_loop(more, next, State(key, zero, zero), loc)), Operand(1, loc), {},
-             loc);
+  return sub(std::get<1>(while_loop(more, next, State(key, zero, zero), loc)),
+             ScalarOf(1, f32, false, call), {}, loc);
 }
 
 // Transformed rejection (Hörmann, "The transformed rejection method for generating Poisson random
@@ -167,15 +184,13 @@ Array PoissonByRejection(const Array& key, const DrawnAs& as, const Array& rate,
     const Array near = sub(number(0.5), abs(u, loc), {}, loc);
     const Array slope = plus(over(times(number(2), a), near), b);
     const Array k = floor(plus(plus(times(slope, u), rate), number(0.43)), loc);
-    const Array s_left =
-        log(over(times(v, inverse), plus(over(a, times(near, near)), b)), loc);
-    const Array right = sub(plus(neg(rate, loc), times(k, log_rate)),
-                            lgamma(plus(k, number(1)), loc), {}, loc);
+    const Array s_left = log(over(times(v, inverse), plus(over(a, times(near, near)), b)), loc);
+    const Array right =
+        sub(plus(neg(rate, loc), times(k, log_rate)), lgamma(plus(k, number(1)), loc), {}, loc);
     const Array inside = logical_and(ge(near, number(0.07), {}, loc), le(v, v_r, {}, loc), {}, loc);
     const Array far = logical_and(lt(near, number(0.013), {}, loc), gt(v, near, {}, loc), {}, loc);
     const Array outside = logical_or(lt(k, number(0), {}, loc), far, {}, loc);
-    const Array under =
-        logical_and(logical_not(outside, loc), le(s_left, right, {}, loc), {}, loc);
+    const Array under = logical_and(logical_not(outside, loc), le(s_left, right, {}, loc), {}, loc);
     const Array accept = logical_or(inside, under, {}, loc);
     return State(keys[0], where(accept, k, count, {}, loc), logical_or(done, accept, {}, loc));
   };
@@ -189,11 +204,9 @@ Array PoissonOf(const Array& key, DrawnAs as, const Operand& rate, Call call) {
   const Loc loc = call.loc;
   const DType t = std::exchange(as.dtype, f32);
   const Numbers number(f32, call);
-  const Array lam = api::BroadcastTo(Parameter(rate, f32, call), as.shape, call);
-  const Array small =
-      logical_or(isnan(lam, loc), lt(lam, number(10), {}, loc), {}, loc);
-  const Array products =
-      PoissonByProducts(key, as, where(small, lam, number(0), {}, loc), call);
+  const Array lam = Spread(rate, as, call);
+  const Array small = logical_or(isnan(lam, loc), lt(lam, number(10), {}, loc), {}, loc);
+  const Array products = PoissonByProducts(key, as, where(small, lam, number(0), {}, loc), call);
   const Array rejection =
       PoissonByRejection(key, as, where(small, number(1e5), lam, {}, loc), call);
   const Array count = api::Convert(where(small, products, rejection, {}, loc), t, call);
@@ -209,14 +222,14 @@ Array gamma(Operand key, Operand a, Shape shape, CreateOptions options, Loc loc)
 }
 Array gamma(Operand key, Operand a, Loc loc) {
   const Call call{"random::gamma", loc};
-  return DrawGamma(key, a, api::BroadcastShape({a}, call), {}, false, call);
+  return DrawGamma(key, a, api::BroadcastShape({a}, call), WithoutShape(a, call), false, call);
 }
 Array loggamma(Operand key, Operand a, Shape shape, CreateOptions options, Loc loc) {
   return DrawGamma(key, a, shape.dims(), options, true, {"random::loggamma", loc});
 }
 Array loggamma(Operand key, Operand a, Loc loc) {
   const Call call{"random::loggamma", loc};
-  return DrawGamma(key, a, api::BroadcastShape({a}, call), {}, true, call);
+  return DrawGamma(key, a, api::BroadcastShape({a}, call), WithoutShape(a, call), true, call);
 }
 
 Array beta(Operand key, Operand a, Operand b, Shape shape, CreateOptions options, Loc loc) {
@@ -243,17 +256,18 @@ Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options, 
   const DrawnAs as = api::FloatsOf(whole, options.dtype, options.out_sharding, call);
   std::vector<Operand> operands = api::WithKey(key, {alpha}, call);
   api::CheckBroadcasts({alpha}, as.shape, call);
-  return api::DrawnLaidOut(operands, "", as, call,
-                           [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                             const Array logarithms =
-                                 GammaOf(all[0].array(), inside, all[1], true, call);
-                             return softmax(logarithms, -1, loc);
-                           });
+  return api::DrawnLaidOut(
+      operands, "", as, call, [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+        const Array logarithms = GammaOf(all[0].array(), inside, all[1], true, call);
+        return softmax(logarithms, -1, loc);
+      });
 }
 Array dirichlet(Operand key, Operand alpha, Loc loc) {
-  ir::Shape shape = api::BroadcastShape({alpha}, {"random::dirichlet", loc});
+  const Call call{"random::dirichlet", loc};
+  ir::Shape shape = api::BroadcastShape({alpha}, call);
   if (!shape.empty()) shape.pop_back();
-  return dirichlet(std::move(key), std::move(alpha), Shape(shape), {}, loc);
+  CreateOptions options = WithoutShape(alpha, call);
+  return dirichlet(std::move(key), std::move(alpha), Shape(shape), std::move(options), loc);
 }
 
 Array poisson(Operand key, Operand rate, Shape shape, CreateOptions options, Loc loc) {

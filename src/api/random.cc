@@ -9,6 +9,7 @@
 #include "base/defaults.h"
 #include "ops/params.h"
 #include "trace/jit.h"
+#include "trace/key_reuse.h"
 
 namespace tessera {
 namespace api {
@@ -29,6 +30,12 @@ void AddText(std::string& text, const Scalar& v) {
 
 std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, Call call,
                             const Draw& draw) {
+  trace::UseUpKey(operands[0].array().impl(), call.name, call.loc);
+  return AllKept(std::move(operands), std::move(statics), call, draw);
+}
+
+std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, Call call,
+                           const Draw& draw) {
   static const std::shared_ptr<trace::JitCache> cache =
       trace::NewJitCache("random", /*notes=*/false);
   std::vector<Array> arrays;
@@ -42,8 +49,7 @@ std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, 
   const auto body = [&](const std::vector<Array>& given) {
     size_t k = 0;
     std::vector<Operand> all;
-    for (const Operand& x : operands)
-      all.push_back(x.scalar() ? x : Operand(given[k++], x.loc()));
+    for (const Operand& x : operands) all.push_back(x.scalar() ? x : Operand(given[k++], x.loc()));
     std::vector<Array> results = draw(all);
     return detail::Result{results, detail::AnyTree::Of(results)};
   };
@@ -84,9 +90,8 @@ Array FlatIndex(const ir::Shape& shape, const std::optional<PartitionSpec>& out,
   const ShapeAndDType wanted{shape, u64};
   ops::IotaParams all;
   for (size_t d = 0; d < shape.size(); ++d) all.dim.push_back(static_cast<int64_t>(d));
-  return Run(
-      ops::kIota, ir::MakeParams(std::move(all)), {}, call,
-      {.wanted = &wanted, .out_sharding = out, .rank = static_cast<int>(shape.size())});
+  return Run(ops::kIota, ir::MakeParams(std::move(all)), {}, call,
+             {.wanted = &wanted, .out_sharding = out, .rank = static_cast<int>(shape.size())});
 }
 
 Array Random(ScalarOp op, const Array& key, const Array& counter, Call call) {
@@ -105,8 +110,8 @@ Array SplitKey(const Array& key, const DrawnAs& as, Call call) {
 std::vector<Array> SplitApart(const Array& key, int64_t n, Call call) {
   std::vector<Array> keys;
   for (int64_t i = 0; i < n; ++i)
-    keys.push_back(Random(ScalarOp::kRandomFoldIn, key,
-                          Count(static_cast<uint64_t>(i), u64, call), call));
+    keys.push_back(
+        Random(ScalarOp::kRandomFoldIn, key, Count(static_cast<uint64_t>(i), u64, call), call));
   return keys;
 }
 
@@ -155,8 +160,7 @@ Array Uniform(const Array& key, const DrawnAs& as, double lo, double hi, Call ca
 }
 
 Array Uniform(const Array& key, const DrawnAs& as, const Array& lo, const Array& hi, Call call) {
-  const Array scaled =
-      mul(UnitUniform(key, as, call), sub(hi, lo, {}, call.loc), {}, call.loc);
+  const Array scaled = mul(UnitUniform(key, as, call), sub(hi, lo, {}, call.loc), {}, call.loc);
   return maximum(lo, add(scaled, lo, {}, call.loc), {}, call.loc);
 }
 
@@ -237,11 +241,12 @@ Array key(Operand seed, Loc loc) {
   if (type->rank() != 0)
     api::FailShape(call, 15, fmt::format("a seed is one integer, not {}", type->text()),
                    {"vmap maps over seeds"});
-  return api::Drawn({Operand(s, seed.loc())}, "", call, [&](const std::vector<Operand>& all) {
+  const auto wrap = [&](const std::vector<Operand>& all) {
     Array word = all[0].array();
     if (type->dtype().size() < 8) word = api::Convert(word, u32, call);
-    return api::Bitcast(api::Convert(word, u64, call), key_dtype, call);
-  });
+    return std::vector{api::Bitcast(api::Convert(word, u64, call), key_dtype, call)};
+  };
+  return api::AllKept({Operand(s, seed.loc())}, "", call, wrap)[0];
 }
 
 Array split(Operand key, Shape shape, Loc loc) {
@@ -258,10 +263,9 @@ std::vector<Array> split_apart(Operand key, int64_t n, Loc loc) {
   const Call call{"random::split", loc};
   const Array k = api::KeyOf(key, call);
   if (n < 0) api::FailShape(call, 2, fmt::format("there are no {} keys", n));
-  return api::AllDrawn({Operand(k, key.loc())}, fmt::format("apart {}", n), call,
-                       [&](const std::vector<Operand>& all) {
-                         return api::SplitApart(all[0].array(), n, call);
-                       });
+  return api::AllDrawn(
+      {Operand(k, key.loc())}, fmt::format("apart {}", n), call,
+      [&](const std::vector<Operand>& all) { return api::SplitApart(all[0].array(), n, call); });
 }
 
 Array fold_in(Operand key, Operand data, Loc loc) {
@@ -280,12 +284,12 @@ Array fold_in(Operand key, Operand data, Loc loc) {
   if (type->rank() != 0)
     api::FailShape(call, 15, fmt::format("one integer is folded into a key, not {}", type->text()),
                    {"vmap maps over integers"});
-  return api::Drawn({Operand(k, key.loc()), Operand(d, data.loc())}, "", call,
-                    [&](const std::vector<Operand>& all) {
-                      const Array low = api::Convert(all[1].array(), u32, call);
-                      return api::Random(api::ScalarOp::kRandomFoldIn, all[0].array(),
-                                         api::Convert(low, u64, call), call);
-                    });
+  const auto fold = [&](const std::vector<Operand>& all) {
+    const Array low = api::Convert(all[1].array(), u32, call);
+    return std::vector{api::Random(api::ScalarOp::kRandomFoldIn, all[0].array(),
+                                   api::Convert(low, u64, call), call)};
+  };
+  return api::AllKept({Operand(k, key.loc()), Operand(d, data.loc())}, "", call, fold)[0];
 }
 
 // Words lie the other way round in memory: the second one is lower in the number.
@@ -300,25 +304,26 @@ Array wrap_key_data(Operand words, Loc loc) {
   const Array w = api::ToArray(words, call);
   const ir::Type* type = api::TypeOf(w);
   if (type->dtype() != u32 || type->rank() == 0 || type->shape().back() != 2)
-    api::FailDType(call, 15, fmt::format("the words of keys are u32[..., 2], not {}", type->text()));
+    api::FailDType(call, 15,
+                   fmt::format("the words of keys are u32[..., 2], not {}", type->text()));
   return api::Bitcast(rev(w, -1, loc), key_dtype, call);
 }
 
 Array bits(Operand key, Shape shape, CreateOptions options, Loc loc) {
   const Call call{"random::bits", loc};
   const Array k = api::KeyOf(key, call);
-  const DType t = !options.dtype.is_default() ? options.dtype
+  const DType t = !options.dtype.is_default()      ? options.dtype
                   : base::DefaultInt().size() == 8 ? u64
                                                    : u32;
   if (!t.is_unsigned())
     api::FailDType(call, 16, fmt::format("bits are of an unsigned dtype, not {}", t.name()));
   api::CheckShape(shape.dims(), call);
   const api::DrawnAs as{shape.dims(), t, options.out_sharding};
-  return api::Drawn({Operand(k, key.loc())}, api::TextOf(as), call,
-                    [&](const std::vector<Operand>& all) {
-                      const int width = t.size() < 4 ? 32 : t.size() * 8;
-                      return api::Convert(api::RandomBits(all[0].array(), as, width, call), t, call);
-                    });
+  return api::Drawn(
+      {Operand(k, key.loc())}, api::TextOf(as), call, [&](const std::vector<Operand>& all) {
+        const int width = t.size() < 4 ? 32 : t.size() * 8;
+        return api::Convert(api::RandomBits(all[0].array(), as, width, call), t, call);
+      });
 }
 
 Array uniform(Operand key, Shape shape, UniformOptions options, Loc loc) {
@@ -326,20 +331,19 @@ Array uniform(Operand key, Shape shape, UniformOptions options, Loc loc) {
   const Array k = api::KeyOf(key, call);
   const api::DrawnAs as = api::FloatsOf(shape.dims(), options.dtype, options.out_sharding, call);
   const Operand lo = options.minval.at(loc), hi = options.maxval.at(loc);
-  return api::Drawn({Operand(k, key.loc()), lo, hi}, api::TextOf(as), call,
-                    [&](const std::vector<Operand>& all) {
-                      const Array& drawn = all[0].array();
-                      if (lo.scalar() && hi.scalar())
-                        return api::Uniform(drawn, as, lo.scalar()->as_double(),
-                                            hi.scalar()->as_double(), call);
-                      const std::vector<Array> bounds =
-                          api::PromoteTo(as.dtype, {all[1], all[2]}, call);
-                      return api::Uniform(drawn, as, bounds[0], bounds[1], call);
-                    });
+  api::CheckBroadcasts({lo, hi}, as.shape, call);
+  return api::Drawn(
+      {Operand(k, key.loc()), lo, hi}, api::TextOf(as), call, [&](const std::vector<Operand>& all) {
+        const Array& drawn = all[0].array();
+        if (lo.scalar() && hi.scalar())
+          return api::Uniform(drawn, as, lo.scalar()->as_double(), hi.scalar()->as_double(), call);
+        const std::vector<Array> bounds = api::PromoteTo(as.dtype, {all[1], all[2]}, call);
+        return api::Uniform(drawn, as, bounds[0], bounds[1], call);
+      });
 }
 
-#define TESSERA_SAMPLER(name, function)                                           \
-  Array name(Operand key, Shape shape, CreateOptions options, Loc loc) {          \
+#define TESSERA_SAMPLER(name, function)                                             \
+  Array name(Operand key, Shape shape, CreateOptions options, Loc loc) {            \
     return api::DrawFloats(key, shape, options, {"random::" #name, loc}, function); \
   }
 TESSERA_SAMPLER(normal, api::Normal)

@@ -16,15 +16,19 @@ struct DrawnAs {
   std::optional<PartitionSpec> out_sharding = {};
 };
 
-// Returns the draw of these operands, the first of which is a key: outside of traces one compiled
-// program, which is kept. What else decides it is in `statics`. Numbers stay numbers in `draw`.
+// Returns what is made of these operands: outside of traces by one compiled program, which is kept.
+// What else decides it is in `statics`. Numbers stay numbers in `draw`.
 using Draw = std::function<std::vector<Array>(const std::vector<Operand>&)>;
+std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, Call call,
+                           const Draw& draw);
+// The same of a draw that uses the key up.
 std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, Call call,
                             const Draw& draw);
 template <class F>
 Array Drawn(std::vector<Operand> operands, std::string statics, Call call, F draw) {
-  return AllDrawn(std::move(operands), std::move(statics), call,
-                  [&](const std::vector<Operand>& all) { return std::vector<Array>{draw(all)}; })[0];
+  return AllDrawn(
+      std::move(operands), std::move(statics), call,
+      [&](const std::vector<Operand>& all) { return std::vector<Array>{draw(all)}; })[0];
 }
 // A text of what is to be drawn.
 std::string TextOf(const DrawnAs& as);
@@ -55,8 +59,8 @@ Array Parameter(const Operand& x, DType t, Call call);
 
 // ---- inside of a draw: `key` is one key ----
 
-// Returns unsigned integers whose lowest `width` bits are random, and the others 0: u64 for 64 bits,
-// else u32.
+// Returns unsigned integers whose lowest `width` bits are random, and the others 0: u64 for 64
+// bits, else u32.
 Array RandomBits(const Array& key, const DrawnAs& as, int width, Call call);
 // Returns floats in [lo, hi), or lo where hi is not larger.
 Array Uniform(const Array& key, const DrawnAs& as, double lo, double hi, Call call);

@@ -7,7 +7,7 @@ namespace tessera::api {
 
 // Returns the trace of a region on parameters of these types. It knows the traces around it.
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,
-                                  Call call);
+                                  Call call, trace::RegionRuns runs = {});
 
 // Returns the results of an op of these constants, arguments and regions.
 std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,

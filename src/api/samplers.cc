@@ -44,8 +44,9 @@ ir::Shape BroadcastShape(const std::vector<Operand>& xs, Call call) {
     for (size_t d = 0; d < own.size(); ++d) {
       int64_t& size = shape[skip + d];
       if (size != own[d] && size != 1 && own[d] != 1)
-        FailShape(call, 16, fmt::format("the parameters' shapes do not broadcast: {} and {}",
-                                        ir::FieldText(shape), ir::FieldText(own)));
+        FailShape(call, 16,
+                  fmt::format("the parameters' shapes do not broadcast: {} and {}",
+                              ir::FieldText(shape), ir::FieldText(own)));
       if (size == 1) size = own[d];
     }
   }
@@ -62,8 +63,9 @@ void CheckBroadcastsTo(const ir::Shape& own, const ir::Shape& shape, Call call) 
     fits = own[d] == size || own[d] == 1;
   }
   if (!fits)
-    FailShape(call, 16, fmt::format("the parameters' shape {} does not broadcast to {}",
-                                    ir::FieldText(own), ir::FieldText(shape)));
+    FailShape(call, 16,
+              fmt::format("the parameters' shape {} does not broadcast to {}", ir::FieldText(own),
+                          ir::FieldText(shape)));
 }
 
 DrawnAs LaidLike(const Array& x, ir::Shape shape, DType t) {
@@ -105,26 +107,23 @@ DrawnAs IntegersOf(ir::Shape shape, DType t, const std::optional<PartitionSpec>&
 Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs as, Call call,
                    const DrawAs& draw) {
   statics += TextOf(as);
-  return Drawn(std::move(operands), std::move(statics), call,
-               [&](const std::vector<Operand>& all) {
-                 std::vector<Array> arrays;
-                 for (const Operand& x : all)
-                   if (!x.scalar()) arrays.push_back(x.array());
-                 const sharding::MeshDef* mesh = MeshInScope(arrays);
-                 if (!as.out_sharding || !mesh) return draw(all, LaidAs(all, as));
-                 if (AllNumbers(all)) return draw(all, as);
-                 DrawnAs inside = as;
-                 inside.out_sharding.reset();
-                 const auto anyhow = [&](std::vector<Array> given) {
-                   size_t k = 0;
-                   std::vector<Operand> again;
-                   for (const Operand& x : all)
-                     again.push_back(x.scalar() ? x : Operand(given[k++], x.loc()));
-                   return draw(again, inside);
-                 };
-                 return auto_axes(anyhow, {.out_sharding = *as.out_sharding}, call.loc)(arrays,
-                                                                                        call.loc);
-               });
+  return Drawn(std::move(operands), std::move(statics), call, [&](const std::vector<Operand>& all) {
+    std::vector<Array> arrays;
+    for (const Operand& x : all)
+      if (!x.scalar()) arrays.push_back(x.array());
+    const sharding::MeshDef* mesh = MeshInScope(arrays);
+    if (!as.out_sharding || !mesh) return draw(all, LaidAs(all, as));
+    if (AllNumbers(all)) return draw(all, as);
+    DrawnAs inside = as;
+    inside.out_sharding.reset();
+    const auto anyhow = [&](std::vector<Array> given) {
+      size_t k = 0;
+      std::vector<Operand> again;
+      for (const Operand& x : all) again.push_back(x.scalar() ? x : Operand(given[k++], x.loc()));
+      return draw(again, inside);
+    };
+    return auto_axes(anyhow, {.out_sharding = *as.out_sharding}, call.loc)(arrays, call.loc);
+  });
 }
 
 // A parameter in a dtype; a number is one exactly.
@@ -196,7 +195,8 @@ Array SpanOf(const Limited& lo, const Limited& hi, DType word, bool over, Call c
   if (lo.number && hi.number) {
     __int128 span = *hi.number <= *lo.number ? 1 : *hi.number - *lo.number;
     if (over && hi.is_above && *hi.number > *lo.number) ++span;
-    const uint64_t wrapped = static_cast<uint64_t>(span) & static_cast<uint64_t>(RangeOf(word).most);
+    const uint64_t wrapped =
+        static_cast<uint64_t>(span) & static_cast<uint64_t>(RangeOf(word).most);
     return ScalarOf(wrapped, word, false, call);
   }
   const Array one = ScalarOf(uint64_t{1}, word, false, call);
@@ -213,7 +213,7 @@ Array SpanOf(const Limited& lo, const Limited& hi, DType word, bool over, Call c
 
 // Two words of bits per number, so that a remainder is hardly biased.
 Array api::RandomIntegers(const Array& key, const DrawnAs& as, const Operand& minval,
-                     const Operand& maxval, Call call) {
+                          const Operand& maxval, Call call) {
   const Loc loc = call.loc;
   const bool small = as.dtype.size() < 4;
   const DType work = small ? i32 : as.dtype, word = UnsignedOf(work);
@@ -249,7 +249,8 @@ Array TruncatedNormal(const Array& key, const DrawnAs& as, const Operand& lower,
               hi = Parameter(upper, t, call);
   const Array a = erf(div(lo, root, {}, loc), loc), b = erf(div(hi, root, {}, loc), loc);
   const std::vector<Array> bounds = api::PromoteTo(t, {a, b}, call);
-  const Array x = mul(root, erf_inv(api::Uniform(key, as, bounds[0], bounds[1], call), loc), {}, loc);
+  const Array x =
+      mul(root, erf_inv(api::Uniform(key, as, bounds[0], bounds[1], call), loc), {}, loc);
   const double inf = std::numeric_limits<double>::infinity();
   const Array least = nextafter(stop_gradient(lo, loc), number(inf), {}, loc);
   const Array most = nextafter(stop_gradient(hi, loc), number(-inf), {}, loc);
@@ -263,14 +264,13 @@ namespace random {
 Array randint(Operand key, Shape shape, Operand minval, Operand maxval, CreateOptions options,
               Loc loc) {
   const Call call{"random::randint", loc};
-  const DrawnAs as =
-      api::IntegersOf(shape.dims(), options.dtype, options.out_sharding, call);
+  const DrawnAs as = api::IntegersOf(shape.dims(), options.dtype, options.out_sharding, call);
   std::vector<Operand> operands = api::WithKey(key, {minval, maxval}, call);
   api::CheckBroadcasts({minval, maxval}, as.shape, call);
-  return api::DrawnLaidOut(operands, "", as, call,
-                           [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                             return api::RandomIntegers(all[0].array(), inside, all[1], all[2], call);
-                           });
+  return api::DrawnLaidOut(
+      operands, "", as, call, [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+        return api::RandomIntegers(all[0].array(), inside, all[1], all[2], call);
+      });
 }
 
 Array bernoulli(Operand key, Operand p, Shape shape, OutOptions options, Loc loc) {
@@ -296,14 +296,13 @@ Array rademacher(Operand key, Shape shape, CreateOptions options, Loc loc) {
   DType t = options.dtype.is_default() ? base::DefaultInt() : options.dtype;
   if (t.is_bool() || t.is_key() || t.is_unsigned())
     api::FailDType(call, 16, fmt::format("{} has no -1", t.name()));
-  const DrawnAs as =
-      api::FloatsOf(shape.dims(), base::DefaultFloat(), options.out_sharding, call);
-  return api::DrawnLaidOut(
-      api::WithKey(key, {}, call), t.name(), as, call,
-      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-        return where(BernoulliOf(all[0].array(), inside, 0.5, call),
-                     ScalarOf(1, t, false, call), ScalarOf(-1, t, false, call), {}, loc);
-      });
+  const DrawnAs as = api::FloatsOf(shape.dims(), base::DefaultFloat(), options.out_sharding, call);
+  return api::DrawnLaidOut(api::WithKey(key, {}, call), t.name(), as, call,
+                           [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+                             return where(BernoulliOf(all[0].array(), inside, 0.5, call),
+                                          ScalarOf(1, t, false, call), ScalarOf(-1, t, false, call),
+                                          {}, loc);
+                           });
 }
 
 Array truncated_normal(Operand key, Operand lower, Operand upper, Shape shape,
@@ -319,7 +318,8 @@ Array truncated_normal(Operand key, Operand lower, Operand upper, Shape shape,
 }
 Array truncated_normal(Operand key, Operand lower, Operand upper, Loc loc) {
   const ir::Shape shape = api::BroadcastShape({lower, upper}, {"random::truncated_normal", loc});
-  return truncated_normal(std::move(key), std::move(lower), std::move(upper), Shape(shape), {}, loc);
+  return truncated_normal(std::move(key), std::move(lower), std::move(upper), Shape(shape), {},
+                          loc);
 }
 
 }  // namespace random

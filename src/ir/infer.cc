@@ -54,9 +54,10 @@ void CheckKeys(const InferCall& call, const std::vector<ShapeAndDType>& results)
   bool any = false;
   for (const Type* t : call.operands) any = any || t->dtype().is_key();
   for (const ShapeAndDType& r : results) any = any || r.dtype.is_key();
-  if (any) throw TypeProblem{TypeProblem::kDType, 20, 
-                            "a key of random numbers is no number: it moves, but nothing is "
-                            "computed with it"};
+  if (any)
+    throw TypeProblem{TypeProblem::kDType, 20,
+                      "a key of random numbers is no number: it moves, but nothing is "
+                      "computed with it"};
 }
 
 std::vector<ShapeAndDType> InferShapes(const InferCall& call) {

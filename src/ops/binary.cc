@@ -55,7 +55,8 @@ std::vector<ShapeAndDType> RandomType(const TypeCall& c) {
   CheckCount(c, 2);
   const DType key = c.operands[0]->dtype(), counter = c.operands[1]->dtype();
   if (!key.is_key()) c.FailDType(14, fmt::format("it takes a key, not {}", key.name()));
-  if (counter != u64) c.FailDType(14, fmt::format("the counter must be u64, not {}", counter.name()));
+  if (counter != u64)
+    c.FailDType(14, fmt::format("the counter must be u64, not {}", counter.name()));
   return {{Joined(c), DType(made)}};
 }
 
@@ -178,8 +179,8 @@ void Compares(const ir::ReferenceCall& call) {
   });
 }
 
-// Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011):
-// both words of a counter made random by the two of a key, the first word above the other.
+// Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+// 2011): both words of a counter made random by the two of a key, the first word above the other.
 uint64_t Threefry(uint64_t key, uint64_t counter) {
   const auto high = [](uint64_t v) { return static_cast<uint32_t>(v >> 32); };
   const auto low = [](uint64_t v) { return static_cast<uint32_t>(v); };

@@ -81,8 +81,9 @@ constexpr OpDef kConstant{.name = "constant",
                           .keys = true};
 constexpr OpDef kIota{
     .name = "iota",
-    .doc = "The index along a dim; along several ones the row-major index over them, in the order "
-           "given.",
+    .doc =
+        "The index along a dim; along several ones the row-major index over them, in the order "
+        "given.",
     .type = ir::TypeFn{IotaType},
     .dims = ir::DimMapFn{FreeDims},
     .lowering = ir::IotaLike{IotaIndex},

@@ -329,8 +329,8 @@ class Scheduler {
     schedule_.items = std::move(kept);
   }
 
-  // Whether fused groups that read `v`, which is kept as `root`, make it by themselves: a literal or
-  // an index.
+  // Whether fused groups that read `v`, which is kept as `root`, make it by themselves: a literal
+  // or an index.
   bool IsMadeByUsers(ValueId v, ValueId root) const {
     const int32_t at = base::At(defined_at_, root);
     if (at < 0) return false;

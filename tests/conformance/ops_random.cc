@@ -23,21 +23,22 @@ Bound BoundOf(const Call& c, size_t i, const char* name, double otherwise) {
 
 template <class Draw>
 OpFunction Plain(Draw draw) {
-  return [=](const Call& c) {
-    return std::vector{draw(c.in(0), ShapeOf(c), Options(c), c.loc())};
-  };
+  return [=](const Call& c) { return std::vector{draw(c.in(0), ShapeOf(c), Options(c), c.loc())}; };
 }
 
-// JAX's samplers take the shape of their parameters where none is given.
-template <class Draw>
-OpFunction OfOne(Draw draw, const char* name) {
+// JAX's samplers take the shape of their parameters where none is given, and some then lie
+// otherwise.
+using OfShape = Array (*)(Operand, Operand, Shape, CreateOptions, Loc);
+using OfParameter = Array (*)(Operand, Operand, Loc);
+OpFunction OfOne(OfShape draw, OfParameter without, const char* name) {
   return [=](const Call& c) {
     const Operand x = Parameter(c, 1, name);
     const CreateOptions options = Options(c);
-    const std::vector<int64_t> own =
-        x.scalar() ? std::vector<int64_t>{} : x.array().shape(c.loc());
-    return std::vector{
-        draw(c.in(0), x, c.has("shape") ? ShapeOf(c) : Shape(own), options, c.loc())};
+    if (c.has("shape")) return std::vector{draw(c.in(0), x, ShapeOf(c), options, c.loc())};
+    if (options.dtype.is_default() && !options.out_sharding)
+      return std::vector{without(c.in(0), x, c.loc())};
+    const Shape own(x.scalar() ? std::vector<int64_t>{} : x.array().shape(c.loc()));
+    return std::vector{draw(c.in(0), x, own, options, c.loc())};
   };
 }
 
@@ -77,11 +78,10 @@ Array Categorical(const Call& c) {
 }
 
 Array Permutation(const Call& c) {
-  return random::permutation(c.in(0), c.in(1),
-                             {.dim = c.dim("axis", 0),
-                              .independent = c.flag("independent"),
-                              .out_sharding = c.spec()},
-                             c.loc());
+  return random::permutation(
+      c.in(0), c.in(1),
+      {.dim = c.dim("axis", 0), .independent = c.flag("independent"), .out_sharding = c.spec()},
+      c.loc());
 }
 
 Array Choice(const Call& c) {
@@ -140,10 +140,9 @@ void AddRandom(OpTable& table) {
   table["random.logistic"] = Plain(random::logistic);
   table["random.cauchy"] = Plain(random::cauchy);
   table["random.rademacher"] = Plain(random::rademacher);
-  using WithParameter = Array (*)(Operand, Operand, Shape, CreateOptions, Loc);
-  table["random.gamma"] = OfOne(static_cast<WithParameter>(random::gamma), "a");
-  table["random.loggamma"] = OfOne(static_cast<WithParameter>(random::loggamma), "a");
-  table["random.poisson"] = OfOne(static_cast<WithParameter>(random::poisson), "lam");
+  table["random.gamma"] = OfOne(random::gamma, random::gamma, "a");
+  table["random.loggamma"] = OfOne(random::loggamma, random::loggamma, "a");
+  table["random.poisson"] = OfOne(random::poisson, random::poisson, "lam");
   table["random.uniform"] = One(Uniform);
   table["random.randint"] = One(Randint);
   table["random.truncated_normal"] = One(TruncatedNormal);

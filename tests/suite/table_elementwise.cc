@@ -111,7 +111,8 @@ void AddRandom(Table& table) {
   for (ScalarOp op : {ScalarOp::kRandomFoldIn, ScalarOp::kRandomBits64, ScalarOp::kRandomBits32}) {
     for (const auto& [keys, counters] : kBinaryShapes)
       Add(table, Elementwise(op), {}, {{keys, key_dtype, kKeys}, {counters, u64, kCounters}});
-    Add(table, Elementwise(op), {}, {{{}, key_dtype, kKeys}, {{4, 8}, u64, kCounters}}).truth = true;
+    Add(table, Elementwise(op), {}, {{{}, key_dtype, kKeys}, {{4, 8}, u64, kCounters}}).truth =
+        true;
   }
   for (ScalarOp op : {ScalarOp::kEq, ScalarOp::kNe})
     Add(table, Elementwise(op), {}, {{{24, 5}, key_dtype, kKeys}, {{24, 5}, key_dtype, kKeys}});

@@ -170,10 +170,9 @@ void StepWriter::Iota(int node) {
 void StepWriter::RandomBits(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   const TensorView& view = base::At(c_.layout.tensors, n.tensor);
-  const Operand key = n.key >= 0
-                          ? Tensor(n.key, false)
-                          : Operand{kAbsolute, 0, reinterpret_cast<intptr_t>(
-                                                      base::At(m_.constant, node))};
+  const Operand key =
+      n.key >= 0 ? Tensor(n.key, false)
+                 : Operand{kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, node))};
   if (view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
     EmitBlock(t_.random_bits_gathered, Tensor(n.tensor, false), key,

@@ -135,9 +135,8 @@ void RandomBits(const Instr& instr, const Context& c, size_t i, size_t n, std::b
 void GatheredRandomBits(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   const uint64_t first = Origin(instr, c);
   CounterWords words{};
-  Walk(*reinterpret_cast<const Gather*>(instr.info), i, n, [&](size_t k, int64_t offset) {
-    words.Set(k, first + static_cast<uint64_t>(offset));
-  });
+  Walk(*reinterpret_cast<const Gather*>(instr.info), i, n,
+       [&](size_t k, int64_t offset) { words.Set(k, first + static_cast<uint64_t>(offset)); });
   words.Write(KeyAt(Address(c, instr.b, 0)), n, acc);
 }
 
