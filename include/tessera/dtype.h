@@ -49,7 +49,8 @@ class DType {
 
 inline constexpr DType bool_{DType::kBool}, i8{DType::kI8}, i16{DType::kI16}, i32{DType::kI32},
     i64{DType::kI64}, u8{DType::kU8}, u16{DType::kU16}, u32{DType::kU32}, u64{DType::kU64},
-    f16{DType::kF16}, bf16{DType::kBF16}, f32{DType::kF32}, f64{DType::kF64}, key_dtype{DType::kKey};
+    f16{DType::kF16}, bf16{DType::kBF16}, f32{DType::kF32}, f64{DType::kF64},
+    key_dtype{DType::kKey};
 
 // Host element types for f16 and bf16; they convert to and from float, rounding to nearest even.
 struct Float16 {
@@ -93,8 +94,8 @@ constexpr DType dtype_of() {
 }
 
 // Returns the least dtype both promote to (JAX's lattice, both strong): u64 with a signed int is
-// the default float, ints never widen a float, f16 with bf16 is f32. Throws DTypeError for a key with
-// a number.
+// the default float, ints never widen a float, f16 with bf16 is f32. Throws DTypeError for a key
+// with a number.
 DType promote_types(DType a, DType b);
 
 // Scope: what a weak int or float, and a creation function without dtype, become.

@@ -14,8 +14,8 @@
 // Functions that draw take one key; `vmap` draws with each key of an array. `shape` is that of the
 // result; without one it is that of the parameters. The dtype is the default float unless the
 // options say otherwise. Over Explicit axes a result is replicated, or lies as its parameters do,
-// unless `out_sharding` says otherwise. Derivatives go to parameters, not through what is random.
-// All throw DTypeError for a key that is none and ShapeError for shapes that do not fit.
+// unless `out_sharding` says otherwise. Derivatives are those of the formula in its parameters. All
+// throw DTypeError for a key that is none and ShapeError for shapes that do not fit.
 #pragma once
 #include <array>
 #include <utility>
@@ -131,11 +131,11 @@ Array truncated_normal(Operand key, Operand lower, Operand upper, Loc loc = Loc:
 Array truncated_normal(Operand key, Operand lower, Operand upper, Shape shape,
                        CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns bools, true with probability p.
-Array bernoulli(Operand key, Operand p, Loc loc = Loc::Current());
+Array bernoulli(Operand key, Operand p = 0.5, Loc loc = Loc::Current());
 Array bernoulli(Operand key, Operand p, Shape shape, OutOptions options = {},
                 Loc loc = Loc::Current());
 // Return floats of the gamma distribution with shape a and scale 1, and their logarithms, which are
-// accurate where a is small. Derivatives to `a` are not there.
+// accurate where a is small. A derivative in `a` is refused.
 Array gamma(Operand key, Operand a, Loc loc = Loc::Current());
 Array gamma(Operand key, Operand a, Shape shape, CreateOptions options = {},
             Loc loc = Loc::Current());

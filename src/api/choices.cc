@@ -119,16 +119,20 @@ Array Places(const Array& key, const std::optional<Array>& p, const Chosen& c, C
   return First(Shuffled(key, Indices(c.n, call), 0, call), 0, c.draws, call);
 }
 
+// What is chosen lies in the place of the dim.
+ir::Shape ShapeOfChoice(ir::Shape from, const Chosen& c) {
+  from.erase(from.begin() + c.dim);
+  from.insert(from.begin() + c.dim, c.shape.begin(), c.shape.end());
+  return from;
+}
+
 Array ChoiceOf(const Array& key, const std::optional<Array>& x, const std::optional<Array>& p,
                const Chosen& c, Call call) {
   if (!x) return api::Reshape(Places(key, p, c, call), c.shape, call);
-  ir::Shape shape = ShapeOf(*x);
-  shape.erase(shape.begin() + c.dim);
-  shape.insert(shape.begin() + c.dim, c.shape.begin(), c.shape.end());
   const Array chosen =
       !p && !c.replace ? First(Permuted(key, *x, c.dim, false, call), c.dim, c.draws, call)
                        : take(*x, Places(key, p, c, call), static_cast<int>(c.dim), {}, call.loc);
-  return api::Reshape(chosen, shape, call);
+  return api::Reshape(chosen, ShapeOfChoice(ShapeOf(*x), c), call);
 }
 
 // A number n in the place of an array stands for 0 to n - 1.
@@ -191,10 +195,12 @@ Array permutation(Operand key, Operand x, PermutationOptions options, Loc loc) {
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
   return api::DrawnLaidOut(
       operands, fmt::format("{} {} ", dim, options.independent), {shape, t, options.out_sharding},
-      call, [&](const std::vector<Operand>& all, const DrawnAs&) {
+      call,
+      [&](const std::vector<Operand>& all, const DrawnAs&) {
         const Array values = n ? Indices(*n, call) : all[1].array();
         return Permuted(all[0].array(), values, dim, options.independent, call);
-      });
+      },
+      /*by_index=*/false);
 }
 
 Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc) {
@@ -218,14 +224,17 @@ Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc
                    fmt::format(".p has the shape {}, but there are {} elements",
                                ir::FieldText(TypeOf(options.p)->shape()), c.n));
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
-  return api::DrawnLaidOut(operands, fmt::format("{} {} ", c.dim, c.replace),
-                           {c.shape, t, options.out_sharding}, call,
-                           [&](const std::vector<Operand>& all, const DrawnAs&) {
-                             std::optional<Array> values, p;
-                             if (!n) values = all[1].array();
-                             if (weighted) p = api::ToFloat(all[2], call);
-                             return ChoiceOf(all[0].array(), values, p, c, call);
-                           });
+  const ir::Shape from = n ? ir::Shape{*n} : TypeOf(x.array())->shape();
+  return api::DrawnLaidOut(
+      operands, fmt::format("{} {} ", c.dim, c.replace),
+      {ShapeOfChoice(from, c), t, options.out_sharding}, call,
+      [&](const std::vector<Operand>& all, const DrawnAs&) {
+        std::optional<Array> values, p;
+        if (!n) values = all[1].array();
+        if (weighted) p = api::ToFloat(all[2], call);
+        return ChoiceOf(all[0].array(), values, p, c, call);
+      },
+      /*by_index=*/false);
 }
 
 }  // namespace random

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "api/random.h"
+#include "ops/params.h"
 #include "tessera/batching.h"
 #include "tessera/control.h"
 
@@ -93,7 +94,7 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
 
 // Each element from a key of its own.
 Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logarithm, Call call) {
-  const Array shapes = stop_gradient(Spread(a, as, call), call.loc);
+  const Array shapes = api::Run(ops::kNoDerivative, nullptr, {Spread(a, as, call)}, call);
   if (TypeOf(shapes)->elements() == 0) return shapes;
   std::function<Array(Array, Array)> draw = [=](Array k, Array x) {
     return GammaOne(k, x, logarithm, call);
@@ -204,7 +205,7 @@ Array PoissonOf(const Array& key, DrawnAs as, const Operand& rate, Call call) {
   const Loc loc = call.loc;
   const DType t = std::exchange(as.dtype, f32);
   const Numbers number(f32, call);
-  const Array lam = Spread(rate, as, call);
+  const Array lam = stop_gradient(Spread(rate, as, call), loc);  // counts have no derivative
   const Array small = logical_or(isnan(lam, loc), lt(lam, number(10), {}, loc), {}, loc);
   const Array products = PoissonByProducts(key, as, where(small, lam, number(0), {}, loc), call);
   const Array rejection =

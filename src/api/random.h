@@ -50,10 +50,11 @@ void CheckBroadcasts(const std::vector<Operand>& parameters, const ir::Shape& sh
 void CheckBroadcastsTo(const ir::Shape& own, const ir::Shape& shape, Call call);
 // Returns what is to be drawn beside x, to whose last dims it goes: it lies as they do.
 DrawnAs LaidLike(const Array& x, ir::Shape shape, DType t);
-// As Drawn. With an out_sharding, parameters that are arrays may lie otherwise: they are moved.
+// As Drawn. `by_index`: of parameters that are numbers the draw is laid out as its index. With an
+// out_sharding, parameters that are arrays may lie otherwise: they are moved.
 using DrawAs = std::function<Array(const std::vector<Operand>&, const DrawnAs&)>;
 Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs as, Call call,
-                   const DrawAs& draw);
+                   const DrawAs& draw, bool by_index = true);
 // Returns a parameter in a dtype.
 Array Parameter(const Operand& x, DType t, Call call);
 

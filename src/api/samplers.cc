@@ -105,15 +105,16 @@ DrawnAs IntegersOf(ir::Shape shape, DType t, const std::optional<PartitionSpec>&
 // Elements that are laid out by themselves; parameters with dims that lie otherwise are moved by
 // propagation.
 Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs as, Call call,
-                   const DrawAs& draw) {
+                   const DrawAs& draw, bool by_index) {
   statics += TextOf(as);
   return Drawn(std::move(operands), std::move(statics), call, [&](const std::vector<Operand>& all) {
     std::vector<Array> arrays;
     for (const Operand& x : all)
       if (!x.scalar()) arrays.push_back(x.array());
     const sharding::MeshDef* mesh = MeshInScope(arrays);
-    if (!as.out_sharding || !mesh) return draw(all, LaidAs(all, as));
-    if (AllNumbers(all)) return draw(all, as);
+    if (!as.out_sharding) return draw(all, LaidAs(all, as));
+    ResolveSpec(as.out_sharding, static_cast<int>(as.shape.size()), mesh, call);
+    if (by_index && AllNumbers(all)) return draw(all, as);
     DrawnAs inside = as;
     inside.out_sharding.reset();
     const auto anyhow = [&](std::vector<Array> given) {

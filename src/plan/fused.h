@@ -77,7 +77,8 @@ enum class ScalarOp : uint8_t {
   kShiftLeft,
   kShiftRightArithmetic,
   kShiftRightLogical,
-  // a key and a u64 counter: what the block function of random numbers (Threefry-2x32) makes of them
+  // a key and a u64 counter: what the block function of random numbers (Threefry-2x32) makes of
+  // them
   kRandomFoldIn /* -> key, of both words */,
   kRandomBits64 /* -> u64, of both words */,
   kRandomBits32 /* -> u32, their exclusive or */,

@@ -136,6 +136,7 @@ TEST_P(SameEverywhere, OnEveryMeshAndInEverySharding) {
       if (8 % axes(0) != 0 || 12 % axes(1) != 0) continue;
       const Array eager = draw.make(key, spec);
       ExpectSame(eager);
+      EXPECT_EQ(type_of(eager), type_of(reshard(eager, spec)));
       ExpectSame(jit([&](Array k) { return draw.make(k, spec); })(key));
     }
   }
