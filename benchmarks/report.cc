@@ -253,6 +253,9 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
     else
       floors.AtMost(task + ": us", ours, c.most);
   }
+  // 1.6 times the limit that peers/FIGURES.md estimates.
+  floors.AtMost("W11.normal: us",
+                figures.Ours("W11.normal elements=16777216 generator=threefry2x32"), 10240);
   floors.AtMost("W8.many_devices 512: us a run",
                 figures.Ours("W8.many_devices devices=512 what=run"), 60);
   floors.AtMost("W8.many_devices 512: MiB", figures.Ours("W8.many_devices devices=512 what=rss"),

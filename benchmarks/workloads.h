@@ -27,4 +27,6 @@ void ManyDevices(Recorder& recorder);
 void ManyDevicesProcess(Recorder& recorder, int devices);
 void Gradients(Recorder& recorder, int devices);  // W10, W12
 
+void RandomNumbers(Recorder& recorder);  // W11
+
 }  // namespace tessera::bench

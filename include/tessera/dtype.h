@@ -24,7 +24,8 @@ class DType {
     kF16,
     kBF16,
     kF32,
-    kF64
+    kF64,
+    kKey  // a key of random numbers (random.h): it moves as any element does, but is no number
   };
   constexpr DType() = default;
   constexpr explicit DType(Code code) : code_(code) {}
@@ -34,8 +35,9 @@ class DType {
   constexpr bool is_signed() const { return code_ >= kI8 && code_ <= kI64; }
   constexpr bool is_unsigned() const { return code_ >= kU8 && code_ <= kU64; }
   constexpr bool is_integer() const { return code_ >= kI8 && code_ <= kU64; }
-  constexpr bool is_floating() const { return code_ >= kF16; }
-  // Returns the name as type text has it: "f32", "bool".
+  constexpr bool is_floating() const { return code_ >= kF16 && code_ <= kF64; }
+  constexpr bool is_key() const { return code_ == kKey; }
+  // Returns the name as type text has it: "f32", "bool", "key<fry>".
   const char* name() const;
   // Returns the bytes of one element.
   int size() const;
@@ -47,7 +49,8 @@ class DType {
 
 inline constexpr DType bool_{DType::kBool}, i8{DType::kI8}, i16{DType::kI16}, i32{DType::kI32},
     i64{DType::kI64}, u8{DType::kU8}, u16{DType::kU16}, u32{DType::kU32}, u64{DType::kU64},
-    f16{DType::kF16}, bf16{DType::kBF16}, f32{DType::kF32}, f64{DType::kF64};
+    f16{DType::kF16}, bf16{DType::kBF16}, f32{DType::kF32}, f64{DType::kF64},
+    key_dtype{DType::kKey};
 
 // Host element types for f16 and bf16; they convert to and from float, rounding to nearest even.
 struct Float16 {
@@ -91,7 +94,8 @@ constexpr DType dtype_of() {
 }
 
 // Returns the least dtype both promote to (JAX's lattice, both strong): u64 with a signed int is
-// the default float, ints never widen a float, f16 with bf16 is f32.
+// the default float, ints never widen a float, f16 with bf16 is f32. Throws DTypeError for a key
+// with a number.
 DType promote_types(DType a, DType b);
 
 // Scope: what a weak int or float, and a creation function without dtype, become.

@@ -20,6 +20,7 @@
 #include "tessera/modes.h"
 #include "tessera/ops.h"
 #include "tessera/program.h"
+#include "tessera/random.h"
 #include "tessera/reduction.h"
 #include "tessera/sharding.h"
 #include "tessera/transforms.h"

@@ -81,6 +81,9 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
   if (one && type->elements() != 1)
     api::FailShape({op, loc}, 18,
                    fmt::format("{} has {} elements, not one", type->text(), type->elements()));
+  if (type->dtype().is_key())
+    api::FailDType({op, loc}, 17, fmt::format("{} holds keys, which are no numbers", type->text()),
+                   {"random::key_data(x) is the two words of each"});
   if (!Widens(type->dtype(), dtype))
     api::FailDType({op, loc}, 17,
                    fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),

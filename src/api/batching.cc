@@ -169,6 +169,9 @@ detail::Result MapInTrace(const std::vector<Array>& arrays, const detail::Functi
                                          : trace::LikeArray(arrays[i].impl()));
   trace::TracedFunction traced =
       trace::TraceFunction(parameters, f.body, call.name, call.loc, trace::CurrentTrace());
+  std::vector<ArrayRef> arguments;
+  for (const Array& x : arrays) arguments.push_back(x.impl());
+  trace::UseUpKeys(traced.key_uses, arguments);
   for (const ir::Capture& c : traced.program.captures)
     CheckUnmapped(traced.program.type(c.value), lanes.dim, "what the function captured", call,
                   {"pass it as an argument that is mapped, or reshard it"});

@@ -104,11 +104,11 @@ void CheckCarry(const Loop& loop) {
              Shown("after", after, loop.body.output_locs[first])});
 }
 
-TracedFunction TraceRegion(const std::vector<const Type*>& types, const OnLeaves& f, Call call) {
+TracedFunction TraceRepeated(const std::vector<const Type*>& types, const OnLeaves& f, Call call) {
   return TraceRegion(types, Body([&f](const Arrays& arrays) {
                        return Result{f(arrays), {}};
                      }),
-                     call);
+                     call, {.repeats = true});
 }
 
 // The arrays that a loop's body returns. The carry is what it returns, or of scan the first part of
@@ -130,9 +130,10 @@ OnLeaves Checked(const Body& body, const Leaves& carry, Call call,
 void TraceLoop(Loop& loop, const OnLeaves& body) {
   CheckUsable(loop.carry.arrays, loop.call);
   do {
-    loop.body = TraceRegion(loop.Parameters(), body, loop.call);
+    loop.body = TraceRepeated(loop.Parameters(), body, loop.call);
   } while (PromoteWeak(loop));
   CheckCarry(loop);
+  trace::CheckCarriedKeys(loop.body.key_uses, loop.body.program);
 }
 
 Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body) {
@@ -143,9 +144,9 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
   Loop loop{call, std::move(carry), {}};
   std::vector<TracedFunction> regions;
   std::vector<const Type*> before = loop.Parameters();
-  regions.push_back(TraceRegion(before, condition, call));
+  regions.push_back(TraceRepeated(before, condition, call));
   TraceLoop(loop, body);
-  if (loop.Parameters() != before) regions[0] = TraceRegion(loop.Parameters(), condition, call);
+  if (loop.Parameters() != before) regions[0] = TraceRepeated(loop.Parameters(), condition, call);
   regions.push_back(std::move(loop.body));
   const ir::Program& test = regions[0].program;
   if (test.outputs.size() != 1) FailTrace(call, kTree, "the condition must return one array");
@@ -371,7 +372,8 @@ Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRe
   if (branches.empty()) FailTrace(call, kTree, "there is no branch to choose from");
   std::vector<TracedFunction> regions;
   regions.reserve(branches.size());
-  for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call));
+  const uint64_t choice = trace::NewChoice();
+  for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call, {.choice = choice}));
   CheckBranches(call, regions);
   Result result{{}, regions[0].tree};
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);

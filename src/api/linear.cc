@@ -36,6 +36,7 @@ Traced TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
   for (const ArrayRef& a : t.inputs) parameters.push_back(trace::LikeArray(a));
   trace::TracedFunction traced =
       trace::TraceFunction(parameters, body, call.name, call.loc, trace::CurrentTrace());
+  trace::UseUpKeys(traced.key_uses, t.inputs);
   t.program = std::move(traced.program);
   t.tree = std::move(traced.tree);
   t.output_locs = std::move(traced.output_locs);

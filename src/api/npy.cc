@@ -150,6 +150,10 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
   const ir::Type* type = api::OnDevices(x, {"save_npy", loc}).type();
   const ir::Shape& shape = type->shape();
   DType t = type->dtype();
+  if (t.is_key())
+    api::FailDType({"save_npy", loc}, 17,
+                   fmt::format("{} holds keys, which are no numbers", type->text()),
+                   {"save random::key_data(x), and read it with random::wrap_key_data"});
   std::string dims;
   for (int64_t s : shape) dims += fmt::format("{}, ", s);
   if (shape.size() > 1) dims.resize(dims.size() - 2);

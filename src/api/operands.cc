@@ -83,6 +83,9 @@ bool FitsInteger(double whole, DType t) {
 }
 
 uint64_t ScalarBits(const Scalar& s, DType t, Call call) {
+  if (t.is_key())
+    FailDType(call, 20, fmt::format("the number {} is no key of random numbers", ScalarText(s)),
+              {"random::key(seed) makes a key of a number"});
   ir::HostTensor element(t, {1});
   if (t.is_floating()) {
     element.SetFloat(0, s.as_double());
@@ -156,8 +159,26 @@ struct Promotion {
   Kind weak = kNothing;  // the highest kind of the weak ones
 };
 
+// C20: keys promote with nothing else.
+void CheckKeys(const std::vector<Operand>& xs, Call call) {
+  const ir::Type *key = nullptr, *other = nullptr;
+  for (const Operand& x : xs) {
+    if (x.scalar()) continue;
+    const ir::Type* type = trace::Use(x.array(), call.name, x.loc())->type();
+    (type->dtype().is_key() ? key : other) = type;
+  }
+  if (!key) return;
+  for (const Operand& x : xs)
+    if (x.scalar()) ScalarBits(*x.scalar(), key->dtype(), {call.name, x.loc()});
+  if (other)
+    FailDType(call, 20,
+              fmt::format("{} is a key of random numbers, {} is none", key->text(), other->text()),
+              {"random::key_data(key) is its two words"});
+}
+
 Promotion Gather(const std::vector<Operand>& xs, Call call) {
   Promotion p;
+  CheckKeys(xs, call);
   for (const Operand& x : xs) {
     if (x.scalar()) {
       p.weak = std::max(p.weak, KindOf(DefaultOf(x.scalar()->kind())));

@@ -13,6 +13,8 @@
 #include "compile/concrete.h"
 #include "tessera/debug.h"
 #include "tessera/fmt.h"
+#include "tessera/random.h"
+#include "trace/scopes.h"
 
 namespace tessera {
 namespace {
@@ -30,7 +32,12 @@ Elements Fetch(const Array& x, Loc loc) {
   Elements e{type->dtype(), type->shape(), {}, {}};
   if (e.dtype.is_floating())
     e.floats = x.to_vector<double>(loc);
-  else if (e.dtype == u64) {
+  else if (e.dtype.is_key()) {
+    trace::TraceScope now(nullptr);  // as reading does
+    const std::vector<uint32_t> words = random::key_data(x, loc).to_vector<uint32_t>(loc);
+    for (size_t i = 0; i < words.size(); i += 2)
+      e.ints.push_back(static_cast<int64_t>(uint64_t{words[i]} << 32 | words[i + 1]));
+  } else if (e.dtype == u64) {
     for (uint64_t v : x.to_vector<uint64_t>(loc)) e.ints.push_back(static_cast<int64_t>(v));
   } else {
     e.ints = x.to_vector<int64_t>(loc);
@@ -57,6 +64,7 @@ class Formatter {
       return std::isnan(base::At(e_.floats, i))
                  ? "nan"  // whatever its sign
                  : fmt::format("{:.{}g}", base::At(e_.floats, i), o_.precision);
+    if (e_.dtype.is_key()) return fmt::format("{:016x}", base::At(e_.ints, i));
     if (e_.dtype.is_bool()) return base::At(e_.ints, i) ? "true" : "false";
     if (e_.dtype == u64) return std::to_string(static_cast<uint64_t>(base::At(e_.ints, i)));
     return std::to_string(base::At(e_.ints, i));

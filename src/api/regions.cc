@@ -18,16 +18,39 @@ detail::Result CallTransformed(const detail::FunctionCall& f, const detail::Jit&
 }
 
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,
-                                  Call call) {
+                                  Call call, trace::RegionRuns runs) {
   std::vector<trace::Parameter> parameters;
   for (const ir::Type* type : types) parameters.push_back({type, call.loc});
-  return trace::TraceFunction(parameters, f, call.name, call.loc, trace::CurrentTrace());
+  return trace::TraceFunction(parameters, f, call.name, call.loc, trace::CurrentTrace(), runs);
 }
+
+namespace {
+
+// What any of the regions does with the last operands, of which each gets a part or all. Regions
+// that stand for one another use up a key once.
+void UseUpKeys(const std::vector<trace::TracedFunction>& regions,
+               const std::vector<Array>& arguments) {
+  std::vector<trace::KeyUse> uses;
+  size_t parameters = 0;
+  for (const trace::TracedFunction& region : regions)
+    for (const trace::KeyUse& use : region.key_uses) {
+      const auto same = [&](const trace::KeyUse& u) { return u.input == use.input; };
+      if (!use.captured && std::none_of(uses.begin(), uses.end(), same)) uses.push_back(use);
+      parameters = region.parameters;
+    }
+  std::vector<ArrayRef> refs;
+  for (const Array& x : arguments) refs.push_back(x.impl());
+  refs.erase(refs.begin(), refs.end() - static_cast<long>(std::min(parameters, refs.size())));
+  trace::UseUpKeys(uses, refs);
+}
+
+}  // namespace
 
 std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
                                 const std::vector<ArrayRef>& constants,
                                 const std::vector<Array>& arguments,
                                 std::vector<trace::TracedFunction>& regions, Call call) {
+  UseUpKeys(regions, arguments);
   trace::Application a{.op = op, .params = std::move(params), .operands = {}, .loc = call.loc};
   a.operands.assign(constants.begin(), constants.end());
   for (const Array& x : arguments) a.operands.push_back(trace::Use(x, call.name, call.loc));

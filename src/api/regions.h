@@ -12,7 +12,7 @@ detail::Result CallTransformed(const detail::FunctionCall& f, const detail::Jit&
 
 // Returns the trace of a region on parameters of these types. It knows the traces around it.
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,
-                                  Call call);
+                                  Call call, trace::RegionRuns runs = {});
 
 // Returns the results of an op of these constants, arguments and regions.
 std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,

@@ -22,6 +22,7 @@ std::string Where(Loc loc);
 Loc LineOf(std::string_view file, int line);
 
 // Calls f with a value-initialised element of the host type of `dtype`, which is not the default.
+// That of a key is the one number that its two words make.
 template <class F>
 decltype(auto) VisitDType(DType dtype, F&& f) {
   switch (dtype.code()) {
@@ -42,6 +43,7 @@ decltype(auto) VisitDType(DType dtype, F&& f) {
     case DType::kU32:
       return f(uint32_t{});
     case DType::kU64:
+    case DType::kKey:
       return f(uint64_t{});
     case DType::kF16:
       return f(Float16{});

@@ -13,7 +13,7 @@ struct Info {
 };
 constexpr Info kInfo[] = {{"default", 0}, {"bool", 1}, {"i8", 1},  {"i16", 2}, {"i32", 4},
                           {"i64", 8},     {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8},
-                          {"f16", 2},     {"bf16", 2}, {"f32", 4}, {"f64", 8}};
+                          {"f16", 2},     {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"key<fry>", 8}};
 
 thread_local DType default_int = i32, default_float = f32;
 thread_local bool strict_types = false;
@@ -38,7 +38,18 @@ double Scalar::as_double() const {
 }
 
 DType promote_types(DType a, DType b) {
-  if (a == b || b.is_bool()) return a;
+  if (a == b) return a;
+  if (a.is_key() || b.is_key())
+    throw DTypeError({.kind = "DTypeError",
+                      .op = "promote_types",
+                      .label = "promote_types.C13",
+                      .where = "",
+                      .reason = std::string("keys of random numbers promote with nothing else: ") +
+                                a.name() + " and " + b.name(),
+                      .operands = {},
+                      .notes = {},
+                      .fixes = {}});
+  if (b.is_bool()) return a;
   if (a.is_bool()) return b;
   if (a.is_floating() != b.is_floating()) return a.is_floating() ? a : b;
   if (a.is_floating()) {
@@ -90,7 +101,7 @@ DType DefaultFloat() { return default_float; }
 bool StrictTypesActive() { return strict_types; }
 
 DType ParseDType(std::string_view name) {
-  for (int code = DType::kBool; code <= DType::kF64; ++code)
+  for (int code = DType::kBool; code <= DType::kKey; ++code)
     if (name == kInfo[code].name) return DType(static_cast<DType::Code>(code));
   return DType{};
 }

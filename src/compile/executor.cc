@@ -3,6 +3,8 @@
 
 #include <absl/hash/hash.h>
 
+#include <cstring>
+
 #include "base/at.h"
 #include "compile/concrete.h"
 #include "compile/dump.h"
@@ -97,6 +99,16 @@ class RuntimeExecutor final : public trace::Executor {
       results.push_back(std::make_shared<Concrete>(executable->outputs[i], executable->placed[i],
                                                    loc, std::move(made[i]), executable->shares[i]));
     return results;
+  }
+
+  std::vector<uint64_t> KeysOf(const trace::ArrayImpl& keys) override {
+    const auto& array = static_cast<const Concrete&>(keys);
+    std::vector<uint64_t> words;
+    if (!array.type()->dtype().is_key() || !array.placed()->sharding().dims_empty()) return words;
+    words.resize(static_cast<size_t>(array.type()->elements()));
+    if (!words.empty())
+      std::memcpy(words.data(), array.buffers.base, words.size() * sizeof(uint64_t));
+    return words;
   }
 
   size_t CompileKey() override {

@@ -48,10 +48,24 @@ ErrorDetail Detail(const InferCall& call, int check, std::string reason) {
           .fixes = {}};
 }
 
+// C20: keys of random numbers move, and nothing else is done with them.
+void CheckKeys(const InferCall& call, const std::vector<ShapeAndDType>& results) {
+  if (call.op.keys) return;
+  bool any = false;
+  for (const Type* t : call.operands) any = any || t->dtype().is_key();
+  for (const ShapeAndDType& r : results) any = any || r.dtype.is_key();
+  if (any)
+    throw TypeProblem{TypeProblem::kDType, 20,
+                      "a key of random numbers is no number: it moves, but nothing is "
+                      "computed with it"};
+}
+
 std::vector<ShapeAndDType> InferShapes(const InferCall& call) {
   try {
+    CheckKeys(call, {});
     std::vector<ShapeAndDType> results =
         (*call.op.type)(TypeCall{call.op, call.operands, call.params, call.wanted});
+    CheckKeys(call, results);
     for (const ShapeAndDType& r : results)
       if (std::string problem = SizeProblem(r.shape); !problem.empty())
         throw TypeProblem{TypeProblem::kShape, 2,

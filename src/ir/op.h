@@ -146,12 +146,16 @@ struct Reduce {  // over the reduce factors of its map: may join a fused group
 struct Broadcast {  // elements are repeated along new dims: may join a fused group
   void (*make)(const LocalCall&, plan::Kernel*);
 };
-struct Constant {  // a literal: may join a fused group
+struct Constant {  // a literal: made where it is used
   uint64_t (*bits)(const Params*);
 };
-struct IotaLike {  // the index along a dim: may join a fused group
-  int64_t (*dim)(const Params*);
-  void (*make)(const LocalCall&, plan::Kernel*);
+// Numbers that are linear in the position in a tensor: a step per dim, and per device where they
+// begin (empty: at 0).
+struct AffineIndex {
+  std::vector<int64_t> strides, offsets;
+};
+struct IotaLike {  // an index: made where it is used, as a literal is
+  AffineIndex (*index)(const Params*, const LocalTensor& result);
 };
 struct View {};  // the same buffer under another shape
 struct Expand {  // by other ops, before lowering
@@ -285,6 +289,7 @@ struct OpDef {
   RolesFn roles = nullptr;     // of calls with rules
   double flops_per_point = 0;  // per point of the iteration space
   bool out_sharding = false;   // takes one
+  bool keys = false;           // operands and results may be keys of random numbers
   // It stays where it is written: a user's kernel, or a barrier. Not computed anew elsewhere.
   bool opaque = false;
   Travel travel = Travel::kLate;

@@ -54,7 +54,7 @@ std::string FieldText(const Literal& v) {
   std::string value;
   if (v.dtype.is_bool())
     value = t.Int(0) ? "true" : "false";
-  else if (v.dtype == u64)
+  else if (v.dtype == u64 || v.dtype.is_key())
     value = std::to_string(static_cast<uint64_t>(t.Int(0)));
   else if (v.dtype.is_integer())
     value = std::to_string(t.Int(0));
@@ -76,11 +76,17 @@ void ReadField(base::Reader& in, bool& v) {
   else
     in.Fail("expected true or false");
 }
-void ReadField(base::Reader& in, DType& v) {
+DType ReadDType(base::Reader& in) {
   std::string word = in.Word();
-  v = base::ParseDType(word);
-  if (v.is_default()) in.Fail("there is no dtype '" + word + "'");
+  if (word == "key" && in.Accept("<")) {
+    word += "<" + in.Word() + ">";
+    in.Expect(">");
+  }
+  const DType dtype = base::ParseDType(word);
+  if (dtype.is_default()) in.Fail("there is no dtype '" + word + "'");
+  return dtype;
 }
+void ReadField(base::Reader& in, DType& v) { v = ReadDType(in); }
 void ReadField(base::Reader& in, std::vector<int64_t>& v) {
   v.clear();
   in.List("[", "]", [&] { v.push_back(in.Integer()); });

@@ -177,6 +177,8 @@ void ReadField(base::Reader& in, const sharding::MeshDef* mesh, const Type*& v);
 void ReadField(base::Reader& in, const sharding::MeshDef* mesh, std::vector<const Type*>& v);
 
 std::string ReadShardingText(base::Reader& in);
+// Reads the name of a dtype: f32, key<fry>.
+DType ReadDType(base::Reader& in);
 
 inline size_t MixHash(size_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
 inline size_t FieldHash(size_t h, int64_t v) { return MixHash(h, static_cast<uint64_t>(v)); }

@@ -14,6 +14,7 @@
 #include "base/fork.h"
 #include "base/reader.h"
 #include "base/reductions.h"
+#include "ir/params.h"
 
 namespace tessera::ir {
 namespace {
@@ -170,9 +171,7 @@ void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, Kinds kinds,
 }
 
 const Type* ReadAnyType(base::Reader& in, const sharding::MeshDef* mesh, Kinds kinds) {
-  std::string word = in.Word();
-  DType dtype = base::ParseDType(word);
-  if (dtype.is_default()) in.Fail(fmt::format("there is no dtype '{}'", word));
+  const DType dtype = ReadDType(in);
   Shape shape;
   sharding::TensorSharding s;
   s.mesh = mesh;

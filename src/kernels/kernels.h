@@ -87,9 +87,6 @@ plan::Kernel DynamicSlice(int32_t itemsize, DType index, const Shape& operand, c
 plan::Kernel DynamicUpdateSlice(int32_t itemsize, DType index, const Shape& operand,
                                 const Shape& update);
 
-// The index along `dim` of each element, plus offsets[device] if given, converted to dtype.
-plan::Kernel Iota(DType dtype, const Shape& shape, int64_t dim, std::vector<int64_t> offsets);
-
 // Where slices of a dense operand lie, in the parts of a device. A slice begins where a vector
 // along the last dim of the indices says; the loops over these vectors are the queries. `slices`
 // are the result of a gather or the updates of a scatter.

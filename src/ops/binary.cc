@@ -1,5 +1,6 @@
 // Elementwise ops of two operands and more.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -45,6 +46,17 @@ std::vector<ShapeAndDType> ClampType(const TypeCall& c) {
           16, fmt::format("a bound has shape {}, which is neither [] nor that of the operand, {}",
                           ShapeText(c.operands[i]->shape()), ShapeText(c.operands[1]->shape())));
   return {{c.operands[1]->shape(), c.operands[1]->dtype()}};
+}
+
+// C14: a key and a counter.
+template <DType::Code made>
+std::vector<ShapeAndDType> RandomType(const TypeCall& c) {
+  CheckCount(c, 2);
+  const DType key = c.operands[0]->dtype(), counter = c.operands[1]->dtype();
+  if (!key.is_key()) c.FailDType(14, fmt::format("it takes a key, not {}", key.name()));
+  if (counter != u64)
+    c.FailDType(14, fmt::format("the counter must be u64, not {}", counter.name()));
+  return {{Joined(c), DType(made)}};
 }
 
 // ---- References --------------------------------------------------------------------------------
@@ -166,6 +178,30 @@ void Compares(const ir::ReferenceCall& call) {
   });
 }
 
+// Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+// 2011): both words of a counter made random by the two of a key, the first word above the other.
+uint64_t Threefry(uint64_t key, uint64_t counter) {
+  const auto high = [](uint64_t v) { return static_cast<uint32_t>(v >> 32); };
+  const auto low = [](uint64_t v) { return static_cast<uint32_t>(v); };
+  const uint32_t keys[3] = {high(key), low(key), high(key) ^ low(key) ^ 0x1BD11BDAu};
+  constexpr int kRotations[2][4] = {{17, 29, 16, 24}, {13, 15, 26, 6}};
+  uint32_t x0 = high(counter) + keys[0], x1 = low(counter) + keys[1];
+  for (uint32_t group = 1; group <= 5; ++group) {
+    for (int by : kRotations[group % 2]) {
+      x0 += x1;
+      x1 = std::rotl(x1, by) ^ x0;
+    }
+    x0 += keys[group % 3];
+    x1 += keys[(group + 1) % 3] + group;
+  }
+  return uint64_t{x0} << 32 | x1;
+}
+void RandomBits64(const ElementCall& e) { e.SetBits(Threefry(e.Bits(0), e.Bits(1))); }
+void RandomBits32(const ElementCall& e) {
+  const uint64_t both = Threefry(e.Bits(0), e.Bits(1));
+  e.SetBits(both >> 32 ^ (both & 0xffffffff));
+}
+
 // The second case where the selector is true.
 void Select(const ElementCall& e) { e.SetFrom(e.IntOf(0).value != 0 ? 2 : 1); }
 
@@ -226,6 +262,22 @@ constexpr auto ClampOfBound = [](X g, X lo, X x, X hi, X y) {
 using enum ScalarOp;
 using enum Class;
 using enum Linear;
+
+template <DType::Code made>
+constexpr OpDef Random(std::string_view name, std::string_view doc, ScalarOp op,
+                       ir::ReferenceFn reference) {
+  return {.name = name,
+          .doc = doc,
+          .type = ir::TypeFn{RandomType<made>},
+          .dims = ir::DimMapFn{Dims<kNone>},
+          .lowering = ir::Elementwise{op},
+          .reference = reference,
+          .diff = kZeroAlmostEverywhere,
+          .flops_per_point = 72,
+          .out_sharding = true,
+          .keys = true,
+          .operand_names = {"key", "counter"}};
+}
 
 constexpr OpDef kOps[] = {
     Binary({.name = "add",
@@ -347,6 +399,7 @@ constexpr OpDef kOps[] = {
             .op = kEq,
             .takes = kAny,
             .to_bool = true,
+            .keys = true,
             .reference = Compares<std::equal_to<>>,
             .diff = kZeroAlmostEverywhere}),
     Binary({.name = "ne",
@@ -354,6 +407,7 @@ constexpr OpDef kOps[] = {
             .op = kNe,
             .takes = kAny,
             .to_bool = true,
+            .keys = true,
             .reference = Compares<std::not_equal_to<>>,
             .diff = kZeroAlmostEverywhere}),
     Binary({.name = "lt",
@@ -384,6 +438,14 @@ constexpr OpDef kOps[] = {
             .to_bool = true,
             .reference = Compares<std::greater_equal<>>,
             .diff = kZeroAlmostEverywhere}),
+    Random<DType::kKey>("random_fold_in",
+                        "The key that Threefry-2x32 makes of a counter under a key.", kRandomFoldIn,
+                        Elements<RandomBits64>),
+    Random<DType::kU64>("random_bits64",
+                        "The 64 bits that Threefry-2x32 makes of a counter under a key.",
+                        kRandomBits64, Elements<RandomBits64>),
+    Random<DType::kU32>("random_bits32", "The exclusive or of the two halves of random_bits64.",
+                        kRandomBits32, Elements<RandomBits32>),
     OpDef{.name = "select_n",
           .doc = "The second case where the selector is true, else the first.",
           .type = ir::TypeFn{SelectType},
@@ -393,6 +455,7 @@ constexpr OpDef kOps[] = {
           .diff = ir::Derivative{.transpose = SelectTranspose},
           .flops_per_point = 1,
           .out_sharding = true,
+          .keys = true,
           .swaps_last = true,
           .operand_names = {"which", "case 0", "case 1"}},
     OpDef{.name = "clamp",

@@ -240,6 +240,7 @@ constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .reference = ir::ReferenceFn{DynamicSliceReference},
                               .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
                               .batch = DynamicSliceBatch,
+                              .keys = true,
                               .travel = ir::Travel::kEarlyForward,
                               .operand_names = {"operand", "", ""}};
 constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
@@ -250,6 +251,7 @@ constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
                                     .reference = ir::ReferenceFn{DynamicUpdateSliceReference},
                                     .diff = ir::Derivative{.transpose = UpdateTranspose},
                                     .batch = DynamicUpdateSliceBatch,
+                                    .keys = true,
                                     .travel = ir::Travel::kEarlyForward,
                                     .operand_names = {"operand", "update", ""}};
 

@@ -133,6 +133,7 @@ struct ElementFields {
   bool to_bool = false;
   Linear linear = Linear::kNone;
   double flops = 1;  // per element
+  bool keys = false;
   ir::Required<ir::ReferenceFn> reference;
   ir::Required<ir::Diff> diff;
 };
@@ -147,7 +148,8 @@ constexpr OpDef ElementOp(const ElementFields& f) {
           .lowering = ir::Elementwise{*f.op},
           .reference = *f.reference,
           .diff = *f.diff,
-          .flops_per_point = f.flops};
+          .flops_per_point = f.flops,
+          .keys = f.keys};
 }
 constexpr OpDef Unary(const ElementFields& f) { return ElementOp<1>(f); }
 constexpr OpDef Binary(const ElementFields& f) {

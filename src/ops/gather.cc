@@ -101,6 +101,7 @@ constexpr OpDef kGather{.name = "gather",
                         .diff = ir::Derivative{.of = {GatherTangent}, .transpose = GatherTranspose},
                         .params = ir::KindOf<GatherParams>(),
                         .out_sharding = true,
+                        .keys = true,
                         .operand_names = {"operand", "indices", ""}};
 
 Records GatherOps() {

@@ -1,5 +1,5 @@
 // Ops without operands.
-#include "kernels/kernels.h"
+#include "base/at.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/local.h"
@@ -30,23 +30,35 @@ std::vector<ShapeAndDType> IotaType(const TypeCall& c) {
   CheckCount(c, 0);
   if (!c.wanted) c.FailShape(17, "the shape is not given");
   const auto& dim = ir::As<IotaParams>(c.params).dim;
-  if (dim.size() != 1) c.FailShape(12, "it counts along one dim");
   CheckDims(c, dim, static_cast<int64_t>(c.wanted->shape.size()));
   if (c.wanted->dtype.is_bool()) c.FailDType(18, "bools cannot count");
   return {*c.wanted};
 }
 
-void MakeIota(const ir::LocalCall& c, plan::Kernel* out) {
-  auto dim = static_cast<size_t>(ir::As<IotaParams>(c.params).dim[0]);
-  *out = kernels::Iota(c.results[0].dtype, c.results[0].shape, static_cast<int64_t>(dim),
-                       ShardBegins(c.results[0], dim));
+// The row-major index over the counted dims of the whole tensor.
+ir::AffineIndex IotaIndex(const ir::Params* params, const ir::LocalTensor& result) {
+  ir::AffineIndex index{.strides = std::vector<int64_t>(result.shape.size(), 0), .offsets = {}};
+  const auto& dims = ir::As<IotaParams>(params).dim;
+  int64_t stride = 1;
+  for (size_t k = dims.size(); k-- > 0;) {
+    const auto d = static_cast<size_t>(dims[k]);
+    index.strides[d] = stride;
+    const std::vector<int64_t> begins = ShardBegins(result, d);
+    if (index.offsets.size() < begins.size()) index.offsets.resize(begins.size(), 0);
+    for (size_t device = 0; device < begins.size(); ++device)
+      index.offsets[device] += begins[device] * stride;
+    stride *= result.global[d];
+  }
+  return index;
 }
 
 void IotaReference(const ir::ReferenceCall& call) {
-  const int64_t dim = ir::As<IotaParams>(call.params).dim[0];
+  const auto& dims = ir::As<IotaParams>(call.params).dim;
   HostTensor& out = *call.results[0];
   for (int64_t i = 0; i < out.size(); ++i) {
-    const int64_t index = ir::CoordsOf(out.shape, i)[dim];
+    const std::vector<int64_t> at = ir::CoordsOf(out.shape, i);
+    int64_t index = 0;
+    for (int64_t d : dims) index = index * base::At(out.shape, d) + base::At(at, d);
     if (out.dtype.is_floating())
       out.SetFloat(i, static_cast<long double>(index));
     else
@@ -65,14 +77,16 @@ constexpr OpDef kConstant{.name = "constant",
                           }},
                           .reference = ir::ReferenceFn{ConstantReference},
                           .diff = kZeroAlmostEverywhere,
-                          .params = ir::KindOf<ConstantParams>()};
+                          .params = ir::KindOf<ConstantParams>(),
+                          .keys = true};
 constexpr OpDef kIota{
     .name = "iota",
-    .doc = "The index along a dim.",
+    .doc =
+        "The index along a dim; along several ones the row-major index over them, in the order "
+        "given.",
     .type = ir::TypeFn{IotaType},
     .dims = ir::DimMapFn{FreeDims},
-    .lowering =
-        ir::IotaLike{[](const ir::Params* p) { return ir::As<IotaParams>(p).dim[0]; }, MakeIota},
+    .lowering = ir::IotaLike{IotaIndex},
     .reference = ir::ReferenceFn{IotaReference},
     .diff = kZeroAlmostEverywhere,
     .params = ir::KindOf<IotaParams>(),

@@ -29,7 +29,8 @@ constexpr OpDef Mover(const MoverFields& f) {
           .lowering = f.move,
           .reference = ir::ReferenceFn{reference::SameElements},
           .diff = f.diff,
-          .params = f.params};
+          .params = f.params,
+          .keys = true};
 }
 
 // A tangent moves as its value does, and a cotangent back.

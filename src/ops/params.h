@@ -36,7 +36,7 @@ struct ConstantParams {  // one element; the result is a scalar
     f("value", s.value);
   }
 };
-struct IotaParams {  // the index along `dim` of the result
+struct IotaParams {  // the index along `dim` of the result, row-major if there are several
   ResultDims dim;
   friend bool operator==(const IotaParams&, const IotaParams&) = default;
   template <class S, class F>
@@ -194,7 +194,7 @@ struct GatherParams : LookupParams<ResultDims, ir::Alone::kEither> {
 extern const OpDef kConstant, kIota;
 // shape.cc
 extern const OpDef kReshape, kTranspose, kBroadcastInDim, kBitcastConvertType, kOptimizationBarrier,
-    kStopGradient;
+    kStopGradient, kNoDerivative;
 // pieces.cc
 extern const OpDef kSlice, kPad, kRev, kConcatenate, kRoll;
 // dynamic.cc

@@ -450,6 +450,7 @@ constexpr OpDef kSlice{.name = "slice",
                        .reference = ir::ReferenceFn{SliceReference},
                        .diff = ir::Derivative{.transpose = SliceTranspose},
                        .params = ir::KindOf<SliceParams>(),
+                       .keys = true,
                        .foldable = true};
 constexpr OpDef kPad{.name = "pad",
                      .doc = "A value around an array and between its elements.",
@@ -460,6 +461,7 @@ constexpr OpDef kPad{.name = "pad",
                      .diff = ir::Derivative{.transpose = PadTranspose},
                      .params = ir::KindOf<PadParams>(),
                      .batch = PadBatch,
+                     .keys = true,
                      .operand_names = {"operand", "value", ""}};
 constexpr OpDef kRev{.name = "rev",
                      .doc = "Dims in reverse order.",
@@ -468,7 +470,8 @@ constexpr OpDef kRev{.name = "rev",
                      .lowering = ir::Kernel{MakeRev},
                      .reference = ir::ReferenceFn{RevReference},
                      .diff = ir::Derivative{.transpose = RevTranspose},
-                     .params = ir::KindOf<DimsParams>()};
+                     .params = ir::KindOf<DimsParams>(),
+                     .keys = true};
 constexpr OpDef kConcatenate{.name = "concatenate",
                              .doc = "Arrays joined along a dim.",
                              .type = ir::TypeFn{ConcatenateType},
@@ -477,6 +480,7 @@ constexpr OpDef kConcatenate{.name = "concatenate",
                              .reference = ir::ReferenceFn{ConcatenateReference},
                              .diff = ir::Derivative{.transpose = ConcatenateTranspose},
                              .params = ir::KindOf<DimParams>(),
+                             .keys = true,
                              .operand_names = {"", "", ""}};
 constexpr OpDef kRoll{
     .name = "roll",
@@ -486,7 +490,8 @@ constexpr OpDef kRoll{
     .lowering = ir::Kernel{MakeRoll},
     .reference = ir::ReferenceFn{RollReference},
     .diff = ir::Derivative{.transpose = RollTranspose},
-    .params = ir::KindOf<RollParams>()};
+    .params = ir::KindOf<RollParams>(),
+    .keys = true};
 Records PieceOps() {
   static constexpr const OpDef* kOps[] = {&kSlice, &kPad, &kRev, &kConcatenate, &kRoll};
   return kOps;

@@ -215,6 +215,7 @@ constexpr OpDef Scatter(std::string_view name, std::string_view doc, ir::Diff di
           .diff = diff,
           .params = ir::KindOf<ScatterParams>(),
           .out_sharding = true,
+          .keys = update == Update::kSet,
           .operand_names = {"operand", "indices", "updates"}};
 }
 

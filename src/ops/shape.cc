@@ -231,6 +231,7 @@ constexpr OpDef kReshape{.name = "reshape",
                          .reference = ir::ReferenceFn{reference::SameElements},
                          .diff = ir::Derivative{.transpose = ReshapeTranspose},
                          .out_sharding = true,
+                         .keys = true,
                          .travel = ir::Travel::kEarly,
                          .foldable = true};
 constexpr OpDef kTranspose{.name = "transpose",
@@ -241,6 +242,7 @@ constexpr OpDef kTranspose{.name = "transpose",
                            .reference = ir::ReferenceFn{TransposeReference},
                            .diff = ir::Derivative{.transpose = TransposeTranspose},
                            .params = ir::KindOf<TransposeParams>(),
+                           .keys = true,
                            .travel = ir::Travel::kEarly};
 constexpr OpDef kBroadcastInDim{.name = "broadcast_in_dim",
                                 .doc = "Elements repeated along new dims and dims of size 1.",
@@ -250,7 +252,8 @@ constexpr OpDef kBroadcastInDim{.name = "broadcast_in_dim",
                                 .reference = ir::ReferenceFn{BroadcastInDimReference},
                                 .diff = ir::Derivative{.transpose = BroadcastTranspose},
                                 .params = ir::KindOf<BroadcastParams>(),
-                                .out_sharding = true};
+                                .out_sharding = true,
+                                .keys = true};
 constexpr OpDef kBitcastConvertType{.name = "bitcast_convert_type",
                                     .doc = "The same bits as elements of another dtype.",
                                     .type = ir::TypeFn{BitcastType},
@@ -258,6 +261,7 @@ constexpr OpDef kBitcastConvertType{.name = "bitcast_convert_type",
                                     .lowering = ir::View{},
                                     .reference = ir::ReferenceFn{reference::SameElements},
                                     .diff = kZeroAlmostEverywhere,
+                                    .keys = true,
                                     .travel = ir::Travel::kElementwise};
 constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .doc = "x; nothing is moved or merged across it.",
@@ -266,6 +270,7 @@ constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .lowering = ir::View{},
                                      .reference = ir::ReferenceFn{reference::SameElements},
                                      .diff = ir::Derivative{.transpose = Same},
+                                     .keys = true,
                                      .opaque = true,
                                      .travel = ir::Travel::kAsOne};
 
@@ -276,12 +281,26 @@ constexpr OpDef kStopGradient{.name = "stop_gradient",
                               .lowering = ir::View{},
                               .reference = ir::ReferenceFn{reference::SameElements},
                               .diff = ir::Structural{NoTangents},
+                              .keys = true,
                               .travel = ir::Travel::kElementwise};
+
+constexpr OpDef kNoDerivative{
+    .name = "no_derivative",
+    .doc = "x, in which no derivative may be taken.",
+    .type = ir::TypeFn{SameType},
+    .dims = ir::DimMapFn{[](const ir::DimsCall& c) {
+      return sharding::Pointwise(c.operands, *c.results[0]);
+    }},
+    .lowering = ir::View{},
+    .reference = ir::ReferenceFn{reference::SameElements},
+    .diff = ir::NotDifferentiable{"what is drawn by trial and error has no derivative in its "
+                                  "parameters here; stop_gradient takes them as constants"},
+    .travel = ir::Travel::kElementwise};
 
 Records ShapeOps() {
   static constexpr const OpDef* kOps[] = {
-      &kReshape,     &kTranspose, &kBroadcastInDim, &kBitcastConvertType, &kOptimizationBarrier,
-      &kStopGradient};
+      &kReshape,      &kTranspose,   &kBroadcastInDim, &kBitcastConvertType, &kOptimizationBarrier,
+      &kStopGradient, &kNoDerivative};
   return kOps;
 }
 

@@ -77,6 +77,11 @@ enum class ScalarOp : uint8_t {
   kShiftLeft,
   kShiftRightArithmetic,
   kShiftRightLogical,
+  // a key and a u64 counter: what the block function of random numbers (Threefry-2x32) makes of
+  // them
+  kRandomFoldIn /* -> key, of both words */,
+  kRandomBits64 /* -> u64, of both words */,
+  kRandomBits32 /* -> u32, their exclusive or */,
   // two operands of one dtype -> bool
   kEq,
   kNe,
@@ -156,6 +161,10 @@ constexpr ScalarFacts FactsOf(ScalarOp op) {
       return {.operands = 2, .cost = 10};
     case kZeta:
       return {.operands = 2, .cost = 20};
+    case kRandomFoldIn:
+    case kRandomBits64:
+    case kRandomBits32:
+      return {.operands = 2, .cost = 80};
     case kAdd:
     case kSub:
     case kMul:
@@ -196,7 +205,7 @@ struct FusedNode {
   Kind kind = kInput;
   DType dtype;                            // of the node's value
   int32_t input = -1;                     // kInput: index into FusedDesc::inputs
-  int64_t iota_dim = -1;                  // kIota: the index along this dim of the iteration space
+  int32_t iota = -1;                      // kIota: index into FusedDesc::iotas
   uint64_t bits = 0;                      // kConstant: the element's bits, low bytes first
   ScalarOp op = ScalarOp::kAdd;           // kScalar
   Reduction reduction = Reduction::kSum;  // kReduce: of args[0] over the reduced dims
@@ -220,6 +229,12 @@ struct FusedDesc {
   };
   std::vector<Tensor> inputs,
       outputs;  // outputs are dense: [dims] or, per row, [dims less reduced]
+  // Numbers that are linear in the position in the iteration space.
+  struct Iota {
+    std::vector<int64_t> strides;  // per dim of `dims`
+    std::vector<int64_t> offsets;  // per device: the first one; empty: 0
+  };
+  std::vector<Iota> iotas;
   std::vector<FusedNode> nodes;
 };
 

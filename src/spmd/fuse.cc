@@ -52,26 +52,45 @@ class Fuser {
                      .input = static_cast<int32_t>(desc_.inputs.size()) - 1});
   }
 
-  // Returns the node of an operand; a constant, or a view of one, becomes one where it is first
-  // used.
+  // Returns the node of an operand; what needs no other value, or a view of that, becomes one where
+  // it is first used.
   int32_t NodeOf(ValueId v) {
     auto it = node_.find(v);
     if (it != node_.end()) return it->second;
-    return AddConstant(v, base::At(program_.instructions, item_.constants.at(v)));
+    return AddMade(v, base::At(program_.instructions, item_.made_here.at(v)));
   }
 
-  int32_t AddConstant(ValueId v, const Instruction& maker) {
+  int32_t AddMade(ValueId v, const Instruction& maker) {
+    if (auto* iota = std::get_if<ir::IotaLike>(&*maker.op->lowering))
+      return AddIota(v, maker, *iota);
     return node_[v] = Push({.kind = plan::FusedNode::kConstant,
                             .dtype = program_.type(v)->dtype(),
                             .bits = ConstantBits(maker)});
+  }
+
+  // `v` is the index, or a view of it with dims of size 1 more or less.
+  int32_t AddIota(ValueId v, const Instruction& maker, const ir::IotaLike& iota) {
+    const ir::LocalTensor whole = LocalOf(program_, maker.results[0]);
+    ir::AffineIndex index = iota.index(maker.params.get(), whole);
+    std::vector<int64_t> strides(desc_.dims.size(), 0);
+    size_t from = 0;
+    for (size_t d = 0; d < shape(v).size(); ++d) {
+      if (shape(v)[d] == 1) continue;
+      while (whole.shape[from] == 1) ++from;
+      strides[d] = index.strides[from++];
+    }
+    desc_.iotas.push_back({std::move(strides), std::move(index.offsets)});
+    return node_[v] = Push({.kind = plan::FusedNode::kIota,
+                            .dtype = program_.type(v)->dtype(),
+                            .iota = static_cast<int32_t>(desc_.iotas.size()) - 1});
   }
 
   void Add(const Instruction& instruction) {
     ValueId result = instruction.results[0];
     const ir::Lowering& lowering = *instruction.op->lowering;
     DType dtype = program_.type(result)->dtype();
-    if (std::holds_alternative<ir::Constant>(lowering)) {
-      AddConstant(result, instruction);
+    if (instruction.operands.empty()) {
+      AddMade(result, instruction);
       return;
     }
     plan::FusedNode node{.dtype = dtype};
@@ -104,6 +123,11 @@ class Fuser {
 
 plan::FusedDesc Fuse(const ir::Program& program, const Item& item) {
   return Fuser(program, item).Run();
+}
+
+ir::LocalTensor LocalOf(const ir::Program& device, ValueId v) {
+  const ir::Type *local = device.type(v), *placed = device.place(v);
+  return {local->dtype(), local->shape(), placed->shape(), &placed->sharding()};
 }
 
 uint64_t ConstantBits(const ir::Instruction& instruction) {

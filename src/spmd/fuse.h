@@ -7,6 +7,9 @@ namespace tessera::spmd {
 
 plan::FusedDesc Fuse(const ir::Program& program, const Item& item);
 
+// Returns a value of a device program as one device sees it.
+ir::LocalTensor LocalOf(const ir::Program& device, ir::ValueId v);
+
 // Returns the bits of a constant instruction's element.
 uint64_t ConstantBits(const ir::Instruction& instruction);
 

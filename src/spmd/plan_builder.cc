@@ -133,6 +133,7 @@ class PlanBuilder {
     if (item.kind == Item::kFused)
       return AddStep(kernels_.fused(Fuse(program(), item)), item.in, item.out);
     if (std::holds_alternative<ir::Constant>(*last.op->lowering)) return AddConstant(last);
+    if (std::holds_alternative<ir::IotaLike>(*last.op->lowering)) return AddComputed(last);
     auto [it, fresh] = made_.try_emplace(KernelKey{&last, &program()});
     if (fresh) it->second = MakeKernel(last);
     AddStep(it->second, {last.operands.begin(), last.operands.end()},
@@ -142,11 +143,8 @@ class PlanBuilder {
   // A constant that an exchange or a kernel reads is data; one that is returned is computed.
   void AddConstant(const Instruction& instruction) {
     ValueId v = instruction.results[0];
-    if (std::count(program().outputs.begin(), program().outputs.end(), v)) {
-      auto at = static_cast<int32_t>(&instruction - program().instructions.data());
-      Item item{.kind = Item::kFused, .instructions = {at}, .out = {v}};
-      return AddStep(kernels_.fused(Fuse(program(), item)), {}, {v});
-    }
+    if (std::count(program().outputs.begin(), program().outputs.end(), v))
+      return AddComputed(instruction);
     uint64_t bits = ConstantBits(instruction);
     auto data = std::make_shared<std::array<std::byte, 64>>();
     std::memcpy(data->data(), &bits, sizeof bits);
@@ -156,12 +154,20 @@ class PlanBuilder {
     ValueOf(value).data = {data, data->data()};
   }
 
+  // A value that needs no other, as a group of its own.
+  void AddComputed(const Instruction& instruction) {
+    const ValueId v = instruction.results[0];
+    const auto at = static_cast<int32_t>(&instruction - program().instructions.data());
+    const Item item{.kind = Item::kFused,
+                    .instructions = {at},
+                    .out = {v},
+                    .space = program().type(v)->shape()};
+    AddStep(kernels_.fused(Fuse(program(), item)), {}, {v});
+  }
+
   const ir::Type* Place(ValueId v) const { return program().place(v); }
 
-  ir::LocalTensor Local(ValueId v) const {
-    const ir::Type *local = program().type(v), *placed = Place(v);
-    return {local->dtype(), local->shape(), placed->shape(), &placed->sharding()};
-  }
+  ir::LocalTensor Local(ValueId v) const { return LocalOf(program(), v); }
 
   plan::Kernel MakeKernel(const Instruction& instruction) const {
     ir::LocalCall call{.op = *instruction.op,
@@ -179,8 +185,6 @@ class PlanBuilder {
       r->make(call, &kernel);
     else if (auto* b = std::get_if<ir::Broadcast>(&lowering))
       b->make(call, &kernel);
-    else if (auto* i = std::get_if<ir::IotaLike>(&lowering))
-      i->make(call, &kernel);
     else
       base::ThrowInternal(base::Refusal(std::string(instruction.op->name), "kernel",
                                         base::Where(instruction.loc), "the op has no kernel"));

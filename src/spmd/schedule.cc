@@ -107,10 +107,10 @@ class Scheduler {
     if (g >= 0 && g != user_group) base::At(groups_, g).closed = true;
   }
 
-  // Returns the place among the items from which on v is there; constants are folded.
+  // Returns the place among the items from which on v is there.
   int32_t PlaceOf(ValueId v) const {
     ValueId root = Storage(v);
-    if (IsConstant(root)) return -1;
+    if (IsMadeByUsers(v, root)) return -1;
     int32_t g = base::At(group_of_, root);
     return g >= 0 ? base::At(groups_, g).item : base::At(defined_at_, root);
   }
@@ -118,7 +118,6 @@ class Scheduler {
   // Returns the group that instruction i joins or founds, -1 if it is not fused.
   int32_t FusedGroup(int32_t i, const Instruction& instruction) {
     const ir::Lowering& lowering = *instruction.op->lowering;
-    if (std::holds_alternative<ir::Constant>(lowering)) return -1;  // folded into its users
     bool elementwise = std::holds_alternative<ir::Elementwise>(lowering);
     bool reduce = std::holds_alternative<ir::Reduce>(lowering);
     bool broadcast = std::holds_alternative<ir::Broadcast>(lowering);
@@ -293,7 +292,8 @@ class Scheduler {
 
   ValueId Storage(ValueId v) const { return base::At(schedule_.storage_of, v); }
 
-  // The values that enter and leave each item. A constant enters only items that cannot fold it.
+  // The values that enter and leave each item. What users make by themselves enters only items that
+  // cannot.
   void FindBorders() {
     std::vector<int32_t> maker(program_.values.size(), -1);
     for (size_t k = 0; k < schedule_.items.size(); ++k)
@@ -307,8 +307,8 @@ class Scheduler {
         for (ValueId v : base::At(program_.instructions, i).operands) {
           ValueId s = Storage(v);
           if (base::At(maker, s) == static_cast<int32_t>(k)) continue;
-          if (schedule_.items[k].kind == Item::kFused && IsConstant(s) && HasItsBits(v, s)) {
-            schedule_.items[k].constants.emplace(v, base::At(defined_at_, s));
+          if (schedule_.items[k].kind == Item::kFused && IsMadeByUsers(v, s)) {
+            schedule_.items[k].made_here.emplace(v, base::At(defined_at_, s));
             continue;
           }
           base::At(crosses, s) = true;
@@ -322,22 +322,28 @@ class Scheduler {
       for (int32_t i : item.instructions)
         for (ValueId v : base::At(program_.instructions, i).results)
           if (base::At(crosses, v) || item.kind != Item::kFused) item.out.push_back(v);
-      bool unused_constant = item.instructions.size() == 1 && IsConstant(item.out[0]) &&
-                             !base::At(crosses, item.out[0]);
-      if (!unused_constant) kept.push_back(std::move(item));
+      bool made_by_users = item.kind == Item::kKernel && IsMadeByUsers(item.out[0], item.out[0]) &&
+                           !base::At(crosses, item.out[0]);
+      if (!made_by_users) kept.push_back(std::move(item));
     }
     schedule_.items = std::move(kept);
   }
 
-  // Whether each element of a view of a constant is that constant, if under another dtype.
-  bool HasItsBits(ValueId view, ValueId constant) const {
-    return program_.type(view)->dtype().size() == program_.type(constant)->dtype().size();
+  // Whether fused groups that read `v`, which is kept as `root`, make it by themselves: a literal
+  // or an index.
+  bool IsMadeByUsers(ValueId v, ValueId root) const {
+    const int32_t at = base::At(defined_at_, root);
+    if (at < 0) return false;
+    const ir::Lowering& lowering = *base::At(program_.instructions, at).op->lowering;
+    const DType view = program_.type(v)->dtype(), made = program_.type(root)->dtype();
+    // Each element of a view of a literal is that literal, if under another dtype.
+    if (std::holds_alternative<ir::Constant>(lowering)) return view.size() == made.size();
+    return std::holds_alternative<ir::IotaLike>(lowering) && view == made &&
+           WithoutOnes(shape(v)) == WithoutOnes(shape(root));
   }
-
-  bool IsConstant(ValueId v) const {
-    int32_t at = base::At(defined_at_, v);
-    return at >= 0 &&
-           std::holds_alternative<ir::Constant>(*base::At(program_.instructions, at).op->lowering);
+  static ir::Shape WithoutOnes(ir::Shape s) {
+    std::erase(s, 1);
+    return s;
   }
 
   const ir::Program& program_;

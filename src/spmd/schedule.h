@@ -23,8 +23,8 @@ struct Item {
   std::vector<ir::ValueId> in = {}, out = {};  // values that cross the item's border
   ir::Shape space = {};                        // kFused: the iteration space
   int32_t reduced = 0;                         // kFused: trailing dims of it that are reduced over
-  std::map<ir::ValueId, int32_t> constants =
-      {};  // kFused: folded constants and views of them, and what makes them
+  std::map<ir::ValueId, int32_t> made_here =
+      {};  // kFused: literals, indices and views of them, and what makes them
   std::vector<std::shared_ptr<const Schedule>> schedules = {};  // kRegion: one per region
 };
 

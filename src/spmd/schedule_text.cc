@@ -97,7 +97,7 @@ class Printer {
     if (item.reduced > 0) out_ += fmt::format(", the last {} reduced", item.reduced);
     out_ += fmt::format(": ({}) -> ({}), {}\n", scope.List(item.in), scope.List(item.out),
                         scope.Layout(item.out[0]));
-    for (const auto& [value, maker] : item.constants)
+    for (const auto& [value, maker] : item.made_here)
       out_ += fmt::format("{}  {}\n", indent, scope.Text(scope.At(maker)));
     for (int32_t i : item.instructions)
       out_ += fmt::format("{}  {}\n", indent, scope.Text(scope.At(i)));

@@ -31,8 +31,18 @@ ArrayRef CapturedArray(const ir::Capture& capture) {
 }
 int64_t LiveShardedArrays() { return live_sharded; }
 
-Trace::Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer)
-    : builder_(program_, loc), loc_(loc), outer_(std::move(outer)) {
+namespace {
+// Traces and choices are numbered from 1.
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+}  // namespace
+
+uint64_t NewChoice() { return NextNumber(); }
+
+Trace::Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer, RegionRuns runs)
+    : builder_(program_, loc), loc_(loc), outer_(std::move(outer)), runs_(runs), id_(NextNumber()) {
   program_.mesh = mesh;
 }
 

@@ -57,11 +57,23 @@ int64_t LiveShardedArrays();
 // Returns the array of the outside that a traced program uses.
 ArrayRef CapturedArray(const ir::Capture& capture);
 
+// How often a region runs.
+struct RegionRuns {
+  bool repeats = false;  // in a loop
+  uint64_t choice = 0;   // of regions with the same number, one runs; 0: none of several
+};
+// Returns a number that no other choice has.
+uint64_t NewChoice();
+
 // One run of a user's function under a transform: the program it records.
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
   // `outer`: the trace that this one is a region of, or null.
-  Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer = nullptr);
+  Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer = nullptr,
+        RegionRuns runs = {});
+  uint64_t id() const { return id_; }  // no other trace has it, now or later
+  const Trace* outer() const { return outer_.get(); }
+  RegionRuns runs() const { return runs_; }
   ir::Program& program() { return program_; }
   ir::Builder& builder() { return builder_; }
   Loc loc() const { return loc_; }
@@ -81,6 +93,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   ir::Builder builder_;
   Loc loc_;
   const std::shared_ptr<Trace> outer_;
+  const RegionRuns runs_;
+  const uint64_t id_;
   absl::flat_hash_map<const ArrayImpl*, ir::ValueId> captured_;
 };
 
@@ -122,6 +136,8 @@ class Executor {
                            std::vector<bool> shares) = 0;
   virtual std::vector<ArrayRef> Run(const void* compiled, std::vector<ArrayRef> inputs,
                                     Loc loc) = 0;
+  // Returns the words of each key of an array on devices, as one number; nothing of a sharded one.
+  virtual std::vector<uint64_t> KeysOf(const ArrayImpl& keys) = 0;
   // Everything outside of a program's text that decides how it is compiled.
   virtual size_t CompileKey() = 0;
 };

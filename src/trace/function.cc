@@ -11,10 +11,10 @@ Parameter LikeArray(const ArrayRef& array) {
 }
 
 TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detail::Body& f,
-                             const char* op, Loc loc, Trace* outer) {
+                             const char* op, Loc loc, Trace* outer, RegionRuns runs) {
   NestingScope nesting(op, loc);
-  auto trace =
-      std::make_shared<Trace>(CurrentMesh(), loc, outer ? outer->shared_from_this() : nullptr);
+  auto trace = std::make_shared<Trace>(CurrentMesh(), loc,
+                                       outer ? outer->shared_from_this() : nullptr, runs);
   struct End {
     Trace& trace;
     ~End() { trace.ended = true; }
@@ -29,6 +29,7 @@ TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detai
   TraceScope scope(trace.get());
   detail::Result result = f(tracers);
   TracedFunction traced;
+  traced.parameters = parameters.size();
   for (const Array& leaf : result.arrays) {
     const ArrayRef& output = Use(leaf, op, loc);
     traced.output_locs.push_back(output->loc());
@@ -37,6 +38,7 @@ TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detai
   if (!trace->program().mesh)
     for (const ir::Value& v : trace->program().values)
       if (v.type->mesh()) trace->program().mesh = v.type->mesh();
+  traced.key_uses = KeyUsesOf(*trace);
   traced.program = std::move(trace->program());
   traced.tree = std::move(result.tree);
   return traced;

@@ -2,6 +2,7 @@
 #pragma once
 #include "tessera/wrapped.h"
 #include "trace/array.h"
+#include "trace/key_reuse.h"
 
 namespace tessera::trace {
 
@@ -17,12 +18,14 @@ struct TracedFunction {
   ir::Program program;   // what it uses of the outside is among the captures
   detail::AnyTree tree;  // that it returned; the arrays are those of the ended trace
   std::vector<Loc> output_locs = {};
+  size_t parameters = 0;
+  std::vector<KeyUse> key_uses = {};
 };
 
 // Returns the trace of f, in which errors are `op`'s. `outer`: the trace that it is a region of, or
 // null.
 TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detail::Body& f,
-                             const char* op, Loc loc, Trace* outer);
+                             const char* op, Loc loc, Trace* outer, RegionRuns runs = {});
 
 // Makes whatever any of the regions captured the first inputs of all of them, in one order, and
 // returns it: those are the first operands of the instruction.

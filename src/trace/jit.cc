@@ -13,6 +13,7 @@
 #include "base/fork.h"
 #include "trace/function.h"
 #include "trace/inline.h"
+#include "trace/key_reuse.h"
 #include "trace/retrace.h"
 #include "trace/scopes.h"
 
@@ -85,13 +86,14 @@ struct Key {
   std::string statics;
   const sharding::MeshDef* mesh;
   DType default_int, default_float;
-  bool strict;
+  bool strict, checks_keys;
   size_t compile_key;
   friend bool operator==(const Key&, const Key&) = default;
   template <class H>
   friend H AbslHashValue(H h, const Key& k) {
     return H::combine(std::move(h), k.arguments, k.types, k.flags, k.statics, k.mesh,
-                      k.default_int.code(), k.default_float.code(), k.strict, k.compile_key);
+                      k.default_int.code(), k.default_float.code(), k.strict, k.checks_keys,
+                      k.compile_key);
   }
 };
 
@@ -99,7 +101,8 @@ struct Entry {
   std::shared_ptr<const ir::Program> program;
   detail::AnyTree tree;  // of the result
   Given given;
-  size_t number = 0;            // of entries before it
+  size_t number = 0;  // of entries before it
+  std::vector<KeyUse> key_uses;
   Executor::Compiled compiled;  // null until first run
 };
 
@@ -135,8 +138,10 @@ Caches& TheCaches() {
 
 }  // namespace
 
-std::shared_ptr<JitCache> NewJitCache(std::string name) {
-  return std::make_shared<JitCache>(std::move(name));
+std::shared_ptr<JitCache> NewJitCache(std::string name, bool notes) {
+  auto cache = std::make_shared<JitCache>(std::move(name));
+  cache->noted = !notes;
+  return cache;
 }
 
 std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name) {
@@ -157,6 +162,7 @@ Key MakeKey(const FunctionCall& call, const Arguments& arguments) {
           base::DefaultInt(),
           base::DefaultFloat(),
           base::StrictTypesActive(),
+          ChecksKeyReuse(),
           TheExecutor().CompileKey()};
   for (size_t i = 0; i < arguments.refs.size(); ++i) {
     const ArrayRef& leaf = arguments.refs[i];
@@ -200,27 +206,31 @@ std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc
           : "each combination of types is a program of its own: pad the arguments to a few shapes");
 }
 
-std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arguments& arguments) {
+// `fresh`, if not null, gets whether it was traced now.
+std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arguments& arguments,
+                            bool* fresh = nullptr) {
   Key key = MakeKey(call, arguments);
   {
     std::lock_guard lock(TheCaches().mutex);
     auto it = cache.entries.find(key);
     if (it != cache.entries.end()) return it->second;
   }
+  if (fresh) *fresh = true;
   std::vector<Parameter> parameters;
   for (const ArrayRef& leaf : arguments.refs) parameters.push_back(LikeArray(leaf));
   TracedFunction traced = TraceFunction(parameters, call.body, "jit", call.loc, /*outer=*/nullptr);
   auto entry = std::make_shared<Entry>();
   entry->program = std::make_shared<const ir::Program>(std::move(traced.program));
   entry->tree = std::move(traced.tree);
+  entry->key_uses = std::move(traced.key_uses);
   entry->given.outline = detail::OutlineOf(call.arguments);
   for (const Parameter& p : parameters) entry->given.types.push_back(p.type);
   std::string note;
   {
     std::lock_guard lock(TheCaches().mutex);
     entry->number = cache.entries.size();
-    auto [it, fresh] = cache.entries.try_emplace(std::move(key), entry);
-    if (fresh) note = RetraceNote(cache, it->first, *entry, call.loc);
+    auto [it, added] = cache.entries.try_emplace(std::move(key), entry);
+    if (added) note = RetraceNote(cache, it->first, *entry, call.loc);
     entry = it->second;
   }
   if (!note.empty()) std::fputs(note.c_str(), stderr);
@@ -248,7 +258,13 @@ detail::Result CallJit(JitCache& cache, const FunctionCall& call, const std::vec
     NestingScope nesting("jit", call.loc);
     return call.body({arguments.refs.begin(), arguments.refs.end()});
   }
-  std::shared_ptr<Entry> entry = Find(cache, call, arguments);
+  bool fresh = false;
+  std::shared_ptr<Entry> entry = Find(cache, call, arguments, &fresh);
+  UseUpKeys(entry->key_uses, arguments.refs);
+  // What the function captured was noted while it was traced.
+  if (!fresh)
+    for (const KeyUse& use : entry->key_uses)
+      if (use.captured) UseUpKey(use.captured, use.op.c_str(), use.loc);
   const ir::Program& program = *entry->program;
   detail::Result result{{}, entry->tree};
   if (IsAbstract(arguments.refs, program)) {

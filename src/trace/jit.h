@@ -9,7 +9,8 @@
 
 namespace tessera::trace {
 
-std::shared_ptr<JitCache> NewJitCache(std::string name);
+// `notes`: says when it traces again and again.
+std::shared_ptr<JitCache> NewJitCache(std::string name, bool notes = true);
 // The cache shared by all functions that this key stands for.
 std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name);
 

@@ -7,7 +7,7 @@
 namespace tessera::conformance {
 
 DType ParseDType(const std::string& name) {
-  for (int code = DType::kBool; code <= DType::kF64; ++code) {
+  for (int code = DType::kBool; code <= DType::kKey; ++code) {
     DType dtype(static_cast<DType::Code>(code));
     if (name == dtype.name()) return dtype;
   }

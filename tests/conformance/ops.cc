@@ -16,6 +16,7 @@ const OpTable& Ops() {
     AddReductions(t);
     AddContractions(t);
     AddNumpy(t);
+    AddRandom(t);
     return t;
   }();
   return table;

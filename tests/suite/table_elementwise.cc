@@ -104,6 +104,22 @@ void AddChoices(Table& table) {
       .truth = true;
 }
 
+// Keys and counters of both words.
+void AddRandom(Table& table) {
+  constexpr Fill kCounters{.lo = 0, .hi = 0x1p40, .whole = true, .wild = true};
+  constexpr Fill kKeys{.lo = 0, .hi = 0x1p62, .whole = true, .wild = true};
+  for (ScalarOp op : {ScalarOp::kRandomFoldIn, ScalarOp::kRandomBits64, ScalarOp::kRandomBits32}) {
+    for (const auto& [keys, counters] : kBinaryShapes)
+      Add(table, Elementwise(op), {}, {{keys, key_dtype, kKeys}, {counters, u64, kCounters}});
+    Add(table, Elementwise(op), {}, {{{}, key_dtype, kKeys}, {{4, 8}, u64, kCounters}}).truth =
+        true;
+  }
+  for (ScalarOp op : {ScalarOp::kEq, ScalarOp::kNe})
+    Add(table, Elementwise(op), {}, {{{24, 5}, key_dtype, kKeys}, {{24, 5}, key_dtype, kKeys}});
+  Add(table, Elementwise(ScalarOp::kSelect), {},
+      {{{24, 5}, bool_, {}}, {{24, 5}, key_dtype, kKeys}, {{24, 5}, key_dtype, kKeys}});
+}
+
 void AddMakers(Table& table) {
   for (DType dtype : kEvery) {
     ir::HostTensor value(dtype, {1});
@@ -118,6 +134,14 @@ void AddMakers(Table& table) {
   for (const ir::Shape& shape : {ir::Shape{0, 4}, {1, 8}, {7, 24}, {8, 9}})
     for (int64_t dim : {0, 1})
       Add(table, kIota, ir::MakeParams(IotaParams{{dim}}), {}).wanted = {shape, i32};
+  // Row-major, of dims in any order.
+  for (const ir::ResultDims& dims :
+       {ir::ResultDims{0, 1}, {1, 0}, {0, 1, 2}, {2, 0}, {1}, ir::ResultDims{}})
+    for (const ir::Shape& shape : {ir::Shape{4, 6, 5}, {24, 4, 2}, {1, 40, 1}, {2, 3, 64}})
+      if (dims.size() > 1 || shape[0] == 4)
+        Add(table, kIota, ir::MakeParams(IotaParams{dims}), {}).wanted = {shape, u64};
+  Add(table, kIota, ir::MakeParams(IotaParams{{0, 1}}), {}).wanted = {{4, 8}, u64};
+  table.back().truth = true;
   Sample& truth = Add(table, kIota, ir::MakeParams(IotaParams{{1}}), {});
   truth.wanted = {{4, 8}, i32};
   truth.truth = true;
@@ -130,9 +154,11 @@ void AddElementwise(Table& table) {
     AddUnary(table, Elementwise(row.op), row.dtypes, row.fill, row.eps);
   AddUnary(table, kOptimizationBarrier, kEvery, kWild, 0);
   AddUnary(table, kStopGradient, kEvery, kWild, 0);
+  AddUnary(table, kNoDerivative, kEvery, kWild, 0);
   AddBinary(table);
   AddConversions(table);
   AddChoices(table);
+  AddRandom(table);
   AddMakers(table);
 }
 

@@ -105,6 +105,8 @@ void AddLookups(Table& table) {
       AddScatter(table, *op, elements, LookupMode::kClip, dtype, i8);
     }
   }
+  AddGather(table, rows, LookupMode::kFill, key_dtype, i32);
+  AddScatter(table, kScatter, rows, LookupMode::kDrop, key_dtype, i32);
   for (DType index : kIntegers) {
     AddGather(table, elements, LookupMode::kClip, f64, index);
     AddScatter(table, kScatterMul, elements, LookupMode::kDrop, i32, index);

@@ -8,7 +8,7 @@ using namespace ops;
 using ir::Shape;
 
 // Widths of elements and not values decide what a movement does.
-constexpr DType kWidths[] = {i32, u8, bf16, f64};
+constexpr DType kWidths[] = {i32, u8, bf16, f64, key_dtype};
 
 void AddReshapes(Table& table) {
   struct {

@@ -22,19 +22,6 @@ bool HasRows(const plan::FusedDesc& desc) {
   return desc.reduced > 0;
 }
 
-// Makes the tensors of iota nodes: one per dim; nodes hold the position in this list.
-std::vector<int> IotaDims(LaneGraph& graph) {
-  std::vector<int> dims;
-  for (LaneNode& node : graph.nodes) {
-    if (node.kind != LaneNode::kIota) continue;
-    const auto it = std::find(dims.begin(), dims.end(), node.tensor);
-    const auto position = static_cast<int>(it - dims.begin());
-    if (it == dims.end()) dims.push_back(node.tensor);
-    node.tensor = position;
-  }
-  return dims;
-}
-
 void MapScratch(FusedConfig& config) {
   const auto rounded = [](size_t n) { return static_cast<int64_t>((n + 63) / 64 * 64); };
   const size_t tensors = config.layout.tensors.size();
@@ -92,8 +79,9 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   config->inputs = desc.inputs.size();
   config->outputs = desc.outputs.size();
   const bool has_rows = HasRows(desc);
-  LaneGraph graph = BuildLaneGraph(desc, *config->table);
-  config->layout = MakeLayout(desc, IotaDims(graph), has_rows);
+  config->layout = MakeLayout(desc, has_rows);
+  for (const auto& iota : desc.iotas) config->index_offsets.push_back(iota.offsets);
+  LaneGraph graph = BuildLaneGraph(desc, config->layout, *config->table);
   config->lanes = config->table->vector_bytes / (graph.wide ? 8 : 4);
   config->tile = config->lanes * kVectors;
   MapScratch(*config);
@@ -105,8 +93,8 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   kernel.fn = &RunFused;
   const auto elements = static_cast<double>(config->layout.rows * config->layout.n);
   kernel.flops = config->cost * elements;
-  for (const TensorView& view : config->layout.tensors)
-    kernel.bytes += static_cast<double>(Bytes(view, config->layout));
+  for (size_t k = 0; k < config->inputs + config->outputs; ++k)
+    kernel.bytes += static_cast<double>(Bytes(config->layout.tensors[k], config->layout));
   kernel.scratch_bytes = config->scratch_bytes;
   const auto worth = static_cast<int64_t>(elements * (config->cost + 1) / kPartCost);
   kernel.max_parts = static_cast<int32_t>(std::clamp<int64_t>(
@@ -127,6 +115,7 @@ const KernelTable& Kernels() {
     AddWideOps(t);
     AddFloat32Math(t);
     AddFloat64Math(t);
+    AddRandom(t);
     return t;
   }();
   return table;

@@ -106,13 +106,11 @@ void Assembler::MarkRows() {
         m_.constant[i] = Constant(n.lane, n.bits);
         break;
       case LaneNode::kInput:
+      case LaneNode::kIota:
+      case LaneNode::kRandomBits:
+        if (n.kind == LaneNode::kRandomBits) m_.constant[i] = Constant(Lane::kU64, n.bits);
         n.row = base::At(c_.layout.tensors, n.tensor).kind == TensorView::kScalar;
         break;
-      case LaneNode::kIota: {
-        const size_t t = c_.inputs + c_.outputs + static_cast<size_t>(n.tensor);
-        n.row = c_.layout.tensors[t].kind == TensorView::kScalar;
-        break;
-      }
       case LaneNode::kReduce:
         n.row = true;
         break;

@@ -7,7 +7,7 @@
 
 namespace tessera::kernels {
 
-// A tensor (or an index along a dim: its address is a number, its itemsize 1) seen from one row.
+// A tensor (or an index: its address is a number, its itemsize 1) seen from one row.
 struct TensorView {
   enum Kind : uint8_t { kScalar, kStream, kGather };
   Kind kind = kStream;
@@ -50,6 +50,7 @@ struct FusedConfig {
   const KernelTable* table = nullptr;
   RowLayout layout;
   size_t inputs = 0, outputs = 0;
+  std::vector<std::vector<int64_t>> index_offsets;  // per index and device: what it counts from
   size_t tile = 0, lanes = 0;  // elements of a tile of eight vectors, and of one
   std::vector<Pass> passes;
   std::deque<ConstantSlot> constants;
@@ -62,7 +63,7 @@ struct FusedConfig {
   bool last_pass_stores_first = false;  // out[0] is written at the very end of each tile
 };
 
-RowLayout MakeLayout(const plan::FusedDesc& desc, const std::vector<int>& iota_dims, bool has_rows);
+RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows);
 // Writes the programs of `graph` into the config, whose layout is set.
 void Assemble(const plan::FusedDesc& desc, LaneGraph& graph, FusedConfig& config);
 

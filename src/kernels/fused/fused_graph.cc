@@ -9,6 +9,7 @@
 #include "base/defaults.h"
 #include "base/error.h"
 #include "kernels/elements/scalar_elements.h"
+#include "kernels/fused/fused_config.h"
 
 namespace tessera::kernels {
 
@@ -30,6 +31,7 @@ Lane LaneOf(DType dtype, bool wide) {
     case DType::kI64:
       return Lane::kI64;
     case DType::kU64:
+    case DType::kKey:
       return Lane::kU64;
     case DType::kF64:
       return Lane::kF64;
@@ -44,10 +46,15 @@ bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64; }
 
 class Builder {
  public:
-  Builder(const plan::FusedDesc& desc, const KernelTable& table) : desc_(desc), table_(table) {}
+  Builder(const plan::FusedDesc& desc, const RowLayout& layout, const KernelTable& table)
+      : desc_(desc), layout_(layout), table_(table) {}
   LaneGraph Build();
 
  private:
+  // The position of an index among the tensors of the layout.
+  int IndexTensor(const FusedNode& node) const {
+    return static_cast<int>(desc_.inputs.size() + desc_.outputs.size()) + node.iota;
+  }
   int Append(LaneNode node);
   int Constant(Lane lane, uint64_t bits);
   int Number(Lane lane, double value);
@@ -61,6 +68,7 @@ class Builder {
   int Fit(DType dtype, int v);
   int LowBits(DType dtype, int v);
   int Convert(DType from, DType to, int v);
+  int ToLane(Lane from, Lane to, bool small, int v);
   int Saturate(DType to, int v);
   int WidenMask(Lane op_lane, int v);
 
@@ -71,7 +79,12 @@ class Builder {
   int SmallInteger(const FusedNode& node, int a, int b);
   int Compare(ScalarOp op, DType dtype, int a, int b);
 
+  bool CountsUnderOneKey(const FusedNode& node) const;
+  int RandomBits(const FusedNode& node);
+  std::vector<bool> NodesInLanes() const;
+
   const plan::FusedDesc& desc_;
+  const RowLayout& layout_;
   const KernelTable& table_;
   LaneGraph g_;
   std::map<std::pair<Lane, uint64_t>, int> constants_;
@@ -187,6 +200,15 @@ int Builder::WidenMask(Lane op_lane, int v) {
   return Block(Lane::kU64, ConvertBlock(Lane::kI32, Lane::kI64), 2, v);
 }
 
+// `small`: on the way to f16 or bf16.
+int Builder::ToLane(Lane from, Lane to, bool small, int v) {
+  const bool vector = to == Lane::kF32 && (from == Lane::kI32 || from == Lane::kU32) && !small;
+  if (!vector) return Block(to, small ? ConvertOddBlock(from) : ConvertBlock(from, to), 2, v);
+  v = Coded(to, CodeOf(ScalarOp::kConvert), v);
+  g_.nodes[v].op_lane = from;
+  return v;
+}
+
 int Builder::Convert(DType from, DType to, int v) {
   if (from == to) return v;
   const Lane in = LaneOf(from, g_.wide), out = LaneOf(to, g_.wide);
@@ -196,7 +218,7 @@ int Builder::Convert(DType from, DType to, int v) {
     return Select(v, Number(out, 1), Number(out, 0));
   }
   const bool small = to == f16 || to == bf16;
-  if (in != out) v = Block(out, small ? ConvertOddBlock(in) : ConvertBlock(in, out), 2, v);
+  if (in != out) v = ToLane(in, out, small, v);
   if (from.is_floating() && to.is_integer()) return Saturate(to, v);
   return Fit(to, v);
 }
@@ -278,6 +300,7 @@ int Builder::Scalar(const FusedNode& node) {
   if (dtype.is_integer() && dtype.size() < 4) return SmallInteger(node, a, b);
   if (node.op == kNextafter) return Block(lane, NextafterBlock(dtype), 10, a, b);
   const int v = Op(lane, node.op, a, b);
+  if (node.op == kRandomBits32) return Convert(u64, dtype, v);
   return facts.exact ? v : Fit(dtype, v);
 }
 
@@ -315,14 +338,14 @@ int Builder::Node(const FusedNode& node) {
     }
     case FusedNode::kIota: {
       LaneNode n{.kind = LaneNode::kIota, .lane = lane};
-      n.dtype = node.dtype, n.tensor = static_cast<int>(node.iota_dim);
+      n.dtype = node.dtype, n.tensor = IndexTensor(node);
       n.cost = 2;
       return Fit(node.dtype, Append(n));
     }
     case FusedNode::kConstant:
       return HeldConstant(node);
     case FusedNode::kScalar:
-      return Scalar(node);
+      return CountsUnderOneKey(node) ? RandomBits(node) : Scalar(node);
     default:
       break;
   }
@@ -340,17 +363,54 @@ int Builder::Node(const FusedNode& node) {
   return exact ? v : Fit(node.dtype, v);
 }
 
+// Whether the op makes 32 bits of an index under a key that is one for a row: neither is then held
+// in lanes, which would have to be of 64 bits.
+bool Builder::CountsUnderOneKey(const FusedNode& node) const {
+  if (node.kind != FusedNode::kScalar || node.op != ScalarOp::kRandomBits32) return false;
+  const FusedNode &key = base::At(desc_.nodes, node.args[0]),
+                  &counter = base::At(desc_.nodes, node.args[1]);
+  if (counter.kind != FusedNode::kIota) return false;
+  if (key.kind == FusedNode::kConstant) return true;
+  return key.kind == FusedNode::kInput &&
+         base::At(layout_.tensors, key.input).kind == TensorView::kScalar;
+}
+
+int Builder::RandomBits(const FusedNode& node) {
+  const FusedNode& key = base::At(desc_.nodes, node.args[0]);
+  LaneNode n{.kind = LaneNode::kRandomBits, .lane = Lane::kU32};
+  n.tensor = IndexTensor(base::At(desc_.nodes, node.args[1]));
+  n.bits = key.bits;
+  n.key = key.input;
+  n.cost = plan::FactsOf(node.op).cost;
+  return Append(n);
+}
+
+// Keys and indices that only random bits are made of are left out.
+std::vector<bool> Builder::NodesInLanes() const {
+  std::vector<bool> held(desc_.nodes.size(), false);
+  for (const auto& output : desc_.outputs) base::At(held, output.node) = true;
+  for (size_t i = held.size(); i-- > 0;) {
+    if (!held[i] || CountsUnderOneKey(desc_.nodes[i])) continue;
+    for (int arg : desc_.nodes[i].args)
+      if (arg >= 0) base::At(held, arg) = true;
+  }
+  return held;
+}
+
 LaneGraph Builder::Build() {
-  for (const FusedNode& node : desc_.nodes)
-    if (node.dtype.size() == 8) g_.wide = true;
-  for (const FusedNode& node : desc_.nodes) g_.node_of.push_back(Node(node));
+  const std::vector<bool> held = NodesInLanes();
+  for (size_t i = 0; i < held.size(); ++i)
+    if (held[i] && desc_.nodes[i].dtype.size() == 8) g_.wide = true;
+  for (size_t i = 0; i < held.size(); ++i)
+    g_.node_of.push_back(held[i] ? Node(desc_.nodes[i]) : -1);
   return std::move(g_);
 }
 
 }  // namespace
 
-LaneGraph BuildLaneGraph(const plan::FusedDesc& desc, const KernelTable& table) {
-  return Builder(desc, table).Build();
+LaneGraph BuildLaneGraph(const plan::FusedDesc& desc, const RowLayout& layout,
+                         const KernelTable& table) {
+  return Builder(desc, layout, table).Build();
 }
 
 }  // namespace tessera::kernels

@@ -10,16 +10,19 @@
 
 namespace tessera::kernels {
 
+struct RowLayout;
+
 struct LaneNode {
-  enum Kind : uint8_t { kInput, kIota, kConstant, kOp, kSelect, kReduce };
+  enum Kind : uint8_t { kInput, kIota, kConstant, kOp, kSelect, kReduce, kRandomBits };
   Kind kind = kOp;
   Lane lane = Lane::kF32;     // of the value
   Lane op_lane = Lane::kF32;  // kOp: of the operands
   uint8_t code = 0;           // kOp with a kernel
   BlockFn block = nullptr;    // kOp without: acc is args[0], `a` is args[1]
   DType dtype{};              // of inputs
-  int tensor = -1;            // kInput: the input; kIota: the dim
-  uint64_t bits = 0;          // kConstant, as held
+  int tensor = -1;            // kInput: the input; kIota, kRandomBits: the index
+  uint64_t bits = 0;          // kConstant, as held; kRandomBits: a key that is known
+  int key = -1;               // kRandomBits: the input that is the key, if it is not known
   Reduction reduction = Reduction::kSum;
   int args[3] = {-1, -1, -1};
   int level = 0;     // reductions on the longest path to it
@@ -33,7 +36,8 @@ struct LaneGraph {
   std::vector<int> node_of;  // per node of the desc
 };
 
-LaneGraph BuildLaneGraph(const plan::FusedDesc& desc, const KernelTable& table);
+LaneGraph BuildLaneGraph(const plan::FusedDesc& desc, const RowLayout& layout,
+                         const KernelTable& table);
 
 // Whether elements of the dtype are in memory as they are held.
 inline bool IsNative(DType dtype) { return dtype.size() >= 4; }

@@ -1,7 +1,6 @@
 // How the iteration space of a fused group becomes rows.
 #include <algorithm>
 
-#include "base/at.h"
 #include "base/shape.h"
 #include "kernels/fused/fused_config.h"
 
@@ -36,7 +35,7 @@ struct Source {
   bool per_row = false;
 };
 
-std::vector<Source> Sources(const plan::FusedDesc& desc, const std::vector<int>& iota_dims) {
+std::vector<Source> Sources(const plan::FusedDesc& desc) {
   std::vector<Source> all;
   for (const auto& t : desc.inputs) all.push_back({t.dtype.size(), t.strides, false});
   for (const auto& t : desc.outputs) {
@@ -49,11 +48,7 @@ std::vector<Source> Sources(const plan::FusedDesc& desc, const std::vector<int>&
     strides.resize(rank, 0);
     all.push_back({t.dtype.size(), strides, per_row});
   }
-  for (int dim : iota_dims) {
-    Strides strides(desc.dims.size(), 0);
-    base::At(strides, dim) = 1;
-    all.push_back({1, strides, false});
-  }
+  for (const auto& iota : desc.iotas) all.push_back({1, iota.strides, false});
   return all;
 }
 
@@ -74,9 +69,8 @@ TensorView View(const Source& source, size_t outer_rank, Strides row_dims) {
 
 }  // namespace
 
-RowLayout MakeLayout(const plan::FusedDesc& desc, const std::vector<int>& iota_dims,
-                     bool has_rows) {
-  std::vector<Source> sources = Sources(desc, iota_dims);
+RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
+  std::vector<Source> sources = Sources(desc);
   Strides dims = desc.dims;
   size_t outer_rank = dims.size() - static_cast<size_t>(desc.reduced);
   const auto pointers = [&] {

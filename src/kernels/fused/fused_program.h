@@ -103,6 +103,9 @@ struct KernelTable {
   BlockFn finish[kLanes][base::kReductions.size()] = {};
   BlockFn finish_f32 = nullptr, finish_f32_carried = nullptr, fold_f32 = nullptr;
   BlockFn vector_math[kLanes][kCodes] = {};
+  // acc = the random bits of consecutive counters under the key at `b`: i + the address of `a`,
+  // which is no address but a number; `info` is 1 if i is not added. Gathered: as GatherIotaBlock.
+  BlockFn random_bits = nullptr, random_bits_gathered = nullptr;
 };
 
 // Returns the kernels for this CPU.
@@ -115,5 +118,6 @@ void AddNarrowOps(KernelTable& table);
 void AddWideOps(KernelTable& table);
 void AddFloat32Math(KernelTable& table);
 void AddFloat64Math(KernelTable& table);
+void AddRandom(KernelTable& table);
 
 }  // namespace tessera::kernels

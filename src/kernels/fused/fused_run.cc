@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/at.h"
 #include "kernels/fused/fused_config.h"
 
 namespace tessera::kernels {
@@ -43,8 +44,11 @@ class Runner {
     for (size_t k = 0; k < f_.inputs; ++k)
       base_[kFirstTensor + k] = const_cast<std::byte*>(call.in[k]);
     for (size_t k = 0; k < f_.outputs; ++k) base_[kFirstTensor + f_.inputs + k] = call.out[k];
-    const size_t tensors = f_.layout.tensors.size();
-    for (size_t k = f_.inputs + f_.outputs; k < tensors; ++k) base_[kFirstTensor + k] = nullptr;
+    for (size_t k = 0; k < f_.index_offsets.size(); ++k) {
+      const std::vector<int64_t>& offsets = f_.index_offsets[k];
+      const int64_t first = offsets.empty() ? 0 : base::At(offsets, call.device);
+      base_[kFirstTensor + f_.inputs + f_.outputs + k] = reinterpret_cast<std::byte*>(first);
+    }
     context_.base = base_;
     context_.buffer = scratch_ + f_.map.buffer;
     stream_ = f_.can_stream && MayStream(call);

@@ -99,6 +99,9 @@ void StepWriter::Evaluate(int node) {
     case LaneNode::kIota:
       Iota(node);
       break;
+    case LaneNode::kRandomBits:
+      RandomBits(node);
+      break;
     case LaneNode::kReduce:
       EndReduction(node);
       break;
@@ -151,22 +154,33 @@ void StepWriter::Input(int node) {
   }
 }
 
-int StepWriter::IotaTensor(int node) const {
-  return static_cast<int>(c_.inputs + c_.outputs) + base::At(g_.nodes, node).tensor;
-}
-
 void StepWriter::Iota(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
-  const int tensor = IotaTensor(node);
-  const TensorView& view = base::At(c_.layout.tensors, tensor);
+  const TensorView& view = base::At(c_.layout.tensors, n.tensor);
   if (view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
-    EmitBlock(GatherIotaBlock(n.lane), Tensor(tensor, false), {},
+    EmitBlock(GatherIotaBlock(n.lane), Tensor(n.tensor, false), {},
               reinterpret_cast<uintptr_t>(&c_.gathers.back()));
     return;
   }
   const bool fixed = per_row_ || view.kind == TensorView::kScalar;
-  EmitBlock(IotaBlock(n.lane), Tensor(tensor, false), {fixed ? kScratch : kAbsolute, 0, 0});
+  EmitBlock(IotaBlock(n.lane), Tensor(n.tensor, false), {fixed ? kScratch : kAbsolute, 0, 0});
+}
+
+void StepWriter::RandomBits(int node) {
+  const LaneNode& n = base::At(g_.nodes, node);
+  const TensorView& view = base::At(c_.layout.tensors, n.tensor);
+  const Operand key =
+      n.key >= 0 ? Tensor(n.key, false)
+                 : Operand{kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, node))};
+  if (view.kind == TensorView::kGather) {
+    c_.gathers.push_back(view.gather);
+    EmitBlock(t_.random_bits_gathered, Tensor(n.tensor, false), key,
+              reinterpret_cast<uintptr_t>(&c_.gathers.back()));
+    return;
+  }
+  const bool fixed = per_row_ || view.kind == TensorView::kScalar;
+  EmitBlock(t_.random_bits, Tensor(n.tensor, false), key, uint64_t{fixed});
 }
 
 // Brings the operands into memory but for one, in the accumulator, whose number it returns.

@@ -73,7 +73,6 @@ class StepWriter {
     return {kFirstTensor + static_cast<uint32_t>(tensor),
             steps ? static_cast<uint32_t>(view.itemsize) : 0, 0};
   }
-  int IotaTensor(int node) const;
   bool IsStream(int node) const;
 
   int Need(int node);
@@ -83,6 +82,7 @@ class StepWriter {
   void EndReduction(int node);
   void Input(int node);
   void Iota(int node);
+  void RandomBits(int node);
   void Binary(const LaneNode& n, int k);
   void Select(const LaneNode& n, int k);
   int Prepare(const LaneNode& n);

@@ -1,7 +1,6 @@
 // The plain-loop blocks themselves, as templates over the lane and the stored dtype.
 #include "kernels/fused/scalar_blocks.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "kernels/elements/scalar_elements.h"
@@ -109,6 +108,7 @@ BlockFn VisitStored(DType dtype, bool wide, F f) {
     case DType::kU32:
       return f(uint32_t{}, uint32_t{});
     case DType::kU64:
+    case DType::kKey:
       return f(uint64_t{}, uint64_t{});
     case DType::kF16:
       return f(Float16{}, float{});
@@ -129,28 +129,6 @@ void Iota(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* a
   Each(n, [&](size_t k) { out[k] = Cast<T>(start + static_cast<int64_t>(k)); });
 }
 
-// Calls f(k, offset in elements) for elements i .. i + n of the walk.
-template <class F>
-void Walk(const Gather& g, size_t i, size_t n, F f) {
-  constexpr size_t kMostDims = 64;
-  int64_t index[kMostDims];
-  int64_t offset = 0, rest = static_cast<int64_t>(i);
-  const size_t rank = std::min(g.dims.size(), kMostDims);
-  for (size_t d = rank; d-- > 0;) {
-    index[d] = rest % g.dims[d];
-    rest /= g.dims[d];
-    offset += index[d] * g.strides[d];
-  }
-  for (size_t k = 0; k < n; ++k) {
-    f(k, offset);
-    for (size_t d = rank; d-- > 0;) {
-      offset += g.strides[d];
-      if (++index[d] < g.dims[d]) break;
-      offset -= g.dims[d] * g.strides[d];
-      index[d] = 0;
-    }
-  }
-}
 template <class T>
 void GatherElements(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   const T* in = reinterpret_cast<const T*>(Address(c, instr.a, 0));

@@ -1,6 +1,8 @@
 // Blocks of a register-threaded program that are plain loops: conversions, loads and stores of
 // dtypes that are not held as they are stored, and rare functions.
 #pragma once
+#include <algorithm>
+
 #include "kernels/fused/fused_program.h"
 
 namespace tessera::kernels {
@@ -27,6 +29,28 @@ BlockFn IotaBlock(Lane lane);
 struct Gather {
   std::vector<int64_t> dims, strides;  // outer first; strides in elements
 };
+// Calls f(k, offset in elements) for elements i .. i + n of the walk.
+template <class F>
+void Walk(const Gather& g, size_t i, size_t n, F f) {
+  constexpr size_t kMostDims = 64;
+  int64_t index[kMostDims];
+  int64_t offset = 0, rest = static_cast<int64_t>(i);
+  const size_t rank = std::min(g.dims.size(), kMostDims);
+  for (size_t d = rank; d-- > 0;) {
+    index[d] = rest % g.dims[d];
+    rest /= g.dims[d];
+    offset += index[d] * g.strides[d];
+  }
+  for (size_t k = 0; k < n; ++k) {
+    f(k, offset);
+    for (size_t d = rank; d-- > 0;) {
+      offset += g.strides[d];
+      if (++index[d] < g.dims[d]) break;
+      offset -= g.dims[d] * g.strides[d];
+      index[d] = 0;
+    }
+  }
+}
 BlockFn GatherBlock(int itemsize);
 // The same walk for an index that is not linear in i: acc = origin + offset, held as `lane`.
 BlockFn GatherIotaBlock(Lane lane);

@@ -103,24 +103,6 @@ Real Zeta(Real s, Real q) {
   return up - down + rest;
 }
 
-// Newton's iteration (Halley's correction) on erf, or on erfc near 1 where erf has no digits left.
-double ErfInv(double x) {
-  const double a = std::fabs(x);
-  if (!(a <= 1)) return std::numeric_limits<double>::quiet_NaN();
-  if (a == 1) return std::copysign(std::numeric_limits<double>::infinity(), x);
-  if (a < 1e-8) return x * (std::sqrt(std::numbers::pi) / 2);
-  // Winitzki's approximation, 2e-3 of relative error, as the start.
-  constexpr double kA = 0.147;
-  const double l = std::log1p(-a * a), h = 2 / (std::numbers::pi * kA) + l / 2;
-  double y = std::sqrt(std::sqrt(h * h - l / kA) - h);
-  for (int k = 0; k < 4; ++k) {
-    const double error = a < 0.5 ? std::erf(y) - a : (1 - a) - std::erfc(y);
-    const double step = error / (2 / std::sqrt(std::numbers::pi) * std::exp(-y * y));
-    y -= step / (1 + y * step);
-  }
-  return std::copysign(y, x);
-}
-
 // Coefficients of Chebyshev polynomials of e^-x I_0(x) and e^-x I_1(x) / x on [0, 8] in x / 4 - 1,
 // and of e^-x sqrt(x) I_n(x) on [8, inf] in 16 / x - 1: the intervals of Cephes (S. Moshier, i0.c
 // and i1.c), computed to 20 digits.
@@ -292,8 +274,6 @@ BlockFn FloatOf(ScalarOp op) {
       return OfOne<T, [](T x) { return std::erf(x); }>();
     case kErfc:
       return OfOne<T, [](T x) { return std::erfc(x); }>();
-    case kErfInv:
-      return OfOne<T, [](T x) { return static_cast<T>(ErfInv(x)); }>();
     case kLgamma:
       return OfOne<T, [](T x) { return Lgamma(x); }>();
     case kDigamma:
@@ -339,6 +319,7 @@ BlockFn FloatOf(ScalarOp op) {
     case kAcosh:
     case kAtanh:
     case kLogistic:
+    case kErfInv:
     case kIsFinite:
     case kAdd:
     case kSub:
@@ -360,6 +341,9 @@ BlockFn FloatOf(ScalarOp op) {
     case kClamp:
       return nullptr;
     // Not of floats.
+    case kRandomFoldIn:
+    case kRandomBits64:
+    case kRandomBits32:
     case kNot:
     case kPopulationCount:
     case kClz:
@@ -410,6 +394,9 @@ BlockFn IntegerOf(ScalarOp op) {
     case kRem:
       return OfTwo<T, &IntegerRemainder<T>>();
     // Vectors (simd_*.cc).
+    case kRandomFoldIn:
+    case kRandomBits64:
+    case kRandomBits32:
     case kSign:
     case kNot:
     case kAdd:

@@ -58,6 +58,7 @@ void AddFloat32MathImpl(KernelTable& t) {
   AddUnary<float, Exp2F32>(t, CodeOf(kExp2));
   AddUnary<float, LogisticF32>(t, CodeOf(kLogistic));
   AddUnary<float, TanhF32>(t, CodeOf(kTanh));
+  AddUnary<float, ErfInvF32>(t, CodeOf(kErfInv));
 }
 
 #undef TESSERA_SLEEF

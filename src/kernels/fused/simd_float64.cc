@@ -13,6 +13,7 @@ void AddFloat64MathImpl(KernelTable& t) {
   using enum plan::ScalarOp;
   AddVectorMath<double>(t);
   AddMath<double, VecTanh>(t, kTanh);
+  t.vector_math[static_cast<int>(Lane::kF64)][CodeOf(kErfInv)] = &PlainBlock<double, ErfInvF64>;
   AddUnary<double, ExpF64>(t, CodeOf(kExp));
   AddUnary<double, LogisticF64>(t, CodeOf(kLogistic));
 }

@@ -49,6 +49,13 @@ void AddShifts(KernelTable& t) {
   AddBinary<T, ShiftRightArithmetic>(t, CodeOf(kShiftRightArithmetic));
 }
 
+struct ToFloat {  // of integers
+  template <class D, class V>
+  static HWY_INLINE auto Call(D, V x) {
+    return hn::ConvertTo(hn::Rebind<float, D>(), x);
+  }
+};
+
 // The double of lanes k .. of f32 numbers.
 HWY_INLINE hn::Vec<Tag<double>> WideAt(const float* p) {
   const Tag<double> d;
@@ -89,6 +96,8 @@ void AddNarrowOpsImpl(KernelTable& t) {
   AddUnary<float, RoundBF16>(t, kRoundBF16);
   AddCommonOps<int32_t>(t);
   AddCommonOps<uint32_t>(t);
+  AddUnary<int32_t, ToFloat>(t, CodeOf(plan::ScalarOp::kConvert));
+  AddUnary<uint32_t, ToFloat>(t, CodeOf(plan::ScalarOp::kConvert));
   AddShifts<int32_t>(t);
   AddShifts<uint32_t>(t);
 }

@@ -259,6 +259,7 @@ plan::CombineFn FindCombine(DType dtype, Reduction reduction) {
     case DType::kU32:
       return OfInteger<uint32_t>(reduction);
     case DType::kU64:
+    case DType::kKey:
       return OfInteger<uint64_t>(reduction);
     case DType::kF16:
       return OfFloat<Narrow<HalfFormat>>(reduction);

@@ -32,6 +32,7 @@ std::vector<Buffer> OpByOp(const plan::FusedDesc& desc, const std::vector<const 
   for (const plan::FusedNode& node : desc.nodes) {
     plan::FusedDesc one;
     one.dims = desc.dims;
+    one.iotas = desc.iotas;
     std::vector<const Buffer*> operands;
     std::vector<int64_t> dense = Group::Dense(desc.dims);
     if (node.kind == plan::FusedNode::kReduce) {

@@ -182,7 +182,9 @@ class Group {
   }
   int Iota(DType dtype, int64_t dim) {
     plan::FusedNode node = Node(plan::FusedNode::kIota, dtype);
-    node.iota_dim = dim;
+    node.iota = static_cast<int32_t>(desc.iotas.size());
+    desc.iotas.push_back({std::vector<int64_t>(desc.dims.size(), 0), {}});
+    desc.iotas.back().strides[static_cast<size_t>(dim)] = 1;
     return Add(node);
   }
   int Op(plan::ScalarOp op, DType dtype, int a, int b = -1, int c = -1) {

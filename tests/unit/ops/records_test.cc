@@ -48,11 +48,19 @@ TEST(Records, NamesDiffer) {
   for (const OpDef* op : ir::AllOps()) EXPECT_EQ(ir::FindOp(op->name), op) << op->name;
 }
 
-// The result's dtype if the op takes `dtype` (of select: its cases), else none.
+// The dtypes of the operands where that which may differ is `dtype`: the cases of a select, the key
+// of random bits.
+std::vector<DType> OperandDTypes(const OpDef& op, ScalarOp scalar, DType dtype) {
+  std::vector<DType> operands(static_cast<size_t>(plan::FactsOf(scalar).operands), dtype);
+  if (scalar == ScalarOp::kSelect) operands[0] = bool_;
+  if (op.operand_names[1] == "counter") operands[1] = u64;
+  return operands;
+}
+
+// The result's dtype if the op takes `dtype`, else none.
 std::optional<DType> ResultDType(const OpDef& op, ScalarOp scalar, DType dtype) {
-  const ir::Type *cases = ir::Type::Get({8}, dtype, {}), *which = ir::Type::Get({8}, bool_, {});
-  std::vector<const ir::Type*> operands(static_cast<size_t>(plan::FactsOf(scalar).operands), cases);
-  if (scalar == ScalarOp::kSelect) operands[0] = which;
+  std::vector<const ir::Type*> operands;
+  for (DType t : OperandDTypes(op, scalar, dtype)) operands.push_back(ir::Type::Get({8}, t, {}));
   const ShapeAndDType wanted{{8}, dtype};
   try {
     return (*op.type)({op, operands, nullptr, &wanted})[0].dtype;
@@ -66,14 +74,16 @@ TEST(Records, EveryScalarOpHasAKernelForEveryDTypeThatItTakes) {
     const auto scalar = static_cast<ScalarOp>(n);
     const OpDef& op = Elementwise(scalar);
     int taken = 0;
-    for (DType dtype : kAllDTypes) {
+    std::vector<DType> dtypes(std::begin(kAllDTypes), std::end(kAllDTypes));
+    dtypes.push_back(key_dtype);
+    for (DType dtype : dtypes) {
       const std::optional<DType> result = ResultDType(op, scalar, dtype);
       if (!result) continue;
       ++taken;
       Group g({8});
       int operands[3] = {-1, -1, -1};
-      for (int i = 0; i < plan::FactsOf(scalar).operands; ++i)
-        operands[i] = g.Input(scalar == ScalarOp::kSelect && i == 0 ? bool_ : dtype);
+      const std::vector<DType> given = OperandDTypes(op, scalar, dtype);
+      for (size_t i = 0; i < given.size(); ++i) operands[i] = g.Input(given[i]);
       g.Output(g.Op(scalar, *result, operands[0], operands[1], operands[2]));
       EXPECT_NO_THROW(kernels::Fused(g.desc)) << op.name << " of " << dtype.name();
     }

@@ -1,0 +1,81 @@
+// What draws of random numbers are made of.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/operands.h"
+#include "tessera/random.h"
+
+namespace tessera::api {
+
+// Where a draw goes: how it lies over Explicit axes, if not replicated.
+struct DrawnAs {
+  ir::Shape shape;
+  DType dtype;
+  std::optional<PartitionSpec> out_sharding = {};
+};
+
+// Returns what is made of these operands: outside of traces by one compiled program, which is kept.
+// What else decides it is in `statics`. Numbers stay numbers in `draw`.
+using Draw = std::function<std::vector<Array>(const std::vector<Operand>&)>;
+std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, Call call,
+                           const Draw& draw);
+// The same of a draw that uses the key up.
+std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, Call call,
+                            const Draw& draw);
+template <class F>
+Array Drawn(std::vector<Operand> operands, std::string statics, Call call, F draw) {
+  return AllDrawn(
+      std::move(operands), std::move(statics), call,
+      [&](const std::vector<Operand>& all) { return std::vector<Array>{draw(all)}; })[0];
+}
+// A text of what is to be drawn.
+std::string TextOf(const DrawnAs& as);
+
+// C14: throws DTypeError unless it is one key, or `any` number of them.
+Array KeyOf(const Operand& key, Call call, bool any = false);
+
+// ---- draws with parameters ----
+
+// Returns the key and the parameters. Throws as KeyOf.
+std::vector<Operand> WithKey(const Operand& key, const std::vector<Operand>& parameters, Call call);
+// What is to be drawn, of floats or of integers. Throws DTypeError for other dtypes.
+DrawnAs FloatsOf(ir::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
+DrawnAs IntegersOf(ir::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
+// Returns the shape that parameters broadcast to. C16: throws ShapeError if there is none, or if it
+// does not broadcast to `shape`.
+ir::Shape BroadcastShape(const std::vector<Operand>& parameters, Call call);
+void CheckBroadcasts(const std::vector<Operand>& parameters, const ir::Shape& shape, Call call);
+void CheckBroadcastsTo(const ir::Shape& own, const ir::Shape& shape, Call call);
+// Returns what is to be drawn beside x, to whose last dims it goes: it lies as they do.
+DrawnAs LaidLike(const Array& x, ir::Shape shape, DType t);
+// As Drawn. `by_index`: of parameters that are numbers the draw is laid out as its index. With an
+// out_sharding, parameters that are arrays may lie otherwise: they are moved.
+using DrawAs = std::function<Array(const std::vector<Operand>&, const DrawnAs&)>;
+Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs as, Call call,
+                   const DrawAs& draw, bool by_index = true);
+// Returns a parameter in a dtype.
+Array Parameter(const Operand& x, DType t, Call call);
+
+// ---- inside of a draw: `key` is one key ----
+
+// Returns unsigned integers whose lowest `width` bits are random, and the others 0: u64 for 64
+// bits, else u32.
+Array RandomBits(const Array& key, const DrawnAs& as, int width, Call call);
+// Returns floats in [lo, hi), or lo where hi is not larger.
+Array Uniform(const Array& key, const DrawnAs& as, double lo, double hi, Call call);
+Array Uniform(const Array& key, const DrawnAs& as, const Array& lo, const Array& hi, Call call);
+Array Normal(const Array& key, const DrawnAs& as, Call call);
+Array Gumbel(const Array& key, const DrawnAs& as, Call call);
+// Returns integers in [minval, maxval).
+Array RandomIntegers(const Array& key, const DrawnAs& as, const Operand& minval,
+                     const Operand& maxval, Call call);
+// Returns the new key of each index of the shape.
+Array SplitKey(const Array& key, const DrawnAs& as, Call call);
+std::vector<Array> SplitApart(const Array& key, int64_t n, Call call);
+
+// The number of stored digits of a floating dtype behind the point.
+int MantissaBits(DType t);
+
+}  // namespace tessera::api

@@ -1,0 +1,211 @@
+// Keys are compared by value: outside of traces by their words, inside of them by how they are
+// computed, so that two equal computations are one.
+#include "trace/key_reuse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "tessera/random.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+namespace trace {
+namespace {
+
+[[noreturn]] void Refuse(const std::string& op, Loc loc, std::string reason,
+                         std::vector<std::string> notes) {
+  base::ThrowTrace(
+      base::Refusal(op, "reuse", base::Where(loc), std::move(reason), std::move(notes)));
+}
+[[noreturn]] void RefuseEveryIteration(const std::string& op, Loc loc) {
+  Refuse(op, loc, "each iteration of the loop uses up the same key",
+         {"fold the number of the iteration in: random::fold_in(key, i)",
+          "or carry the key: auto [next, now] = random::split<2>(key)"});
+}
+
+// The traces around a use, from the innermost on.
+struct Place {
+  uint64_t id, choice;
+  bool repeats;
+};
+
+}  // namespace
+
+// What a thread knows of keys.
+class KeyChecker {
+ public:
+  void UseUp(const ArrayRef& key, const std::string& op, Loc loc) {
+    std::vector<Place> path = PathOf(*key);
+    for (int node : NodesOf(key)) {
+      CheckLoops(node, path, op, loc);
+      for (const Use& earlier : base::At(nodes_, node).uses)
+        if (!Exclude(earlier.path, path))
+          Refuse(op, loc,
+                 fmt::format("the key was used up before, by {} at {}: the numbers would be the "
+                             "same, or depend on each other",
+                             earlier.op, base::Where(earlier.loc)),
+                 {"split it first: auto [a, b] = random::split<2>(key)"});
+      base::At(nodes_, node).uses.push_back({op, loc, path, key});
+    }
+  }
+
+  std::vector<KeyUse> UsesOf(Trace& trace) const {
+    std::vector<KeyUse> uses;
+    const std::vector<ir::ValueId>& inputs = trace.program().inputs;
+    for (const Node& node : nodes_)
+      for (const Use& use : node.uses) {
+        const auto here = [&](const Place& p) { return p.id == trace.id(); };
+        if (std::none_of(use.path.begin(), use.path.end(), here)) continue;
+        if (node.trace == trace.id()) {
+          const auto at = std::find(inputs.begin(), inputs.end(), node.value);
+          if (at != inputs.end())
+            uses.push_back({static_cast<size_t>(at - inputs.begin()), nullptr, use.op, use.loc});
+        } else if (use.key->kind() == ArrayImpl::kConcrete) {
+          uses.push_back({0, use.key, use.op, use.loc});
+        }
+      }
+    return uses;
+  }
+
+ private:
+  struct Use {
+    std::string op;
+    Loc loc;
+    std::vector<Place> path;
+    ArrayRef key;  // alive, so that no other array gets its address
+  };
+  // A value of keys. A leaf is not computed of others: an input of a trace, or words.
+  struct Node {
+    uint64_t trace = 0;  // of an input
+    ir::ValueId value = -1;
+    std::set<uint64_t> inputs;  // traces on whose inputs it depends
+    std::vector<Use> uses;
+  };
+
+  static std::vector<Place> PathOf(const ArrayImpl& key) {
+    const Trace* trace = CurrentTrace();
+    if (!trace && key.kind() == ArrayImpl::kTraced)
+      trace = static_cast<const TracedArray&>(key).trace.get();
+    std::vector<Place> path;
+    for (; trace; trace = trace->outer())
+      path.push_back({trace->id(), trace->runs().choice, trace->runs().repeats});
+    return path;
+  }
+
+  // Of two branches only one runs.
+  static bool Exclude(const std::vector<Place>& a, const std::vector<Place>& b) {
+    for (const Place& x : a)
+      for (const Place& y : b)
+        if (x.choice != 0 && x.choice == y.choice && x.id != y.id) return true;
+    return false;
+  }
+
+  void CheckLoops(int node, const std::vector<Place>& path, const std::string& op, Loc loc) const {
+    const std::set<uint64_t>& inputs = base::At(nodes_, node).inputs;
+    for (const Place& place : path) {
+      if (inputs.count(place.id) != 0) return;
+      if (place.repeats) RefuseEveryIteration(op, loc);
+    }
+  }
+
+  int Intern(std::string text, Node node) {
+    const auto [it, fresh] = ids_.try_emplace(std::move(text), static_cast<int>(nodes_.size()));
+    if (fresh) nodes_.push_back(std::move(node));
+    return it->second;
+  }
+
+  std::vector<int> NodesOf(const ArrayRef& key) {
+    if (key->kind() == ArrayImpl::kTraced) {
+      const auto& traced = static_cast<const TracedArray&>(*key);
+      return {NodeOf(*traced.trace, traced.value)};
+    }
+    std::vector<int> nodes;
+    if (key->kind() == ArrayImpl::kConcrete)
+      for (uint64_t words : TheExecutor().KeysOf(*key))
+        nodes.push_back(Intern(fmt::format("words {}", words), {}));
+    return nodes;
+  }
+
+  int NodeOf(Trace& trace, ir::ValueId v) {
+    const auto known = known_.find({trace.id(), v});
+    if (known != known_.end()) return known->second;
+    return known_[{trace.id(), v}] = MakeNode(trace, v);
+  }
+
+  int MakeNode(Trace& trace, ir::ValueId v) {
+    const ir::Program& program = trace.program();
+    for (const ir::Capture& c : program.captures) {
+      if (c.value != v) continue;
+      const std::vector<int> nodes = NodesOf(CapturedArray(c));
+      if (nodes.size() == 1) return nodes[0];
+    }
+    for (size_t k = program.instructions.size(); k-- > 0;) {
+      const ir::Instruction& i = program.instructions[k];
+      const auto at = std::find(i.results.begin(), i.results.end(), v);
+      if (at == i.results.end()) continue;
+      if (!i.regions.empty() || i.op->opaque) break;
+      std::string text = fmt::format("{} {} {} {}", i.op->name, i.params ? i.params->text() : "",
+                                     program.type(v)->text(), at - i.results.begin());
+      Node node;
+      for (ir::ValueId operand : i.operands) {
+        const int of = NodeOf(trace, operand);
+        text += fmt::format(" %{}", of);
+        const std::set<uint64_t>& inputs = base::At(nodes_, of).inputs;
+        node.inputs.insert(inputs.begin(), inputs.end());
+      }
+      return Intern(std::move(text), std::move(node));
+    }
+    return Intern(fmt::format("input {} of {}", v, trace.id()), {trace.id(), v, {trace.id()}, {}});
+  }
+
+  std::vector<Node> nodes_;
+  std::map<std::string, int> ids_;
+  std::map<std::pair<uint64_t, ir::ValueId>, int> known_;
+};
+
+namespace {
+thread_local KeyChecker* checker = nullptr;
+}
+
+bool ChecksKeyReuse() { return checker != nullptr; }
+
+void UseUpKey(const ArrayRef& key, const char* op, Loc loc) {
+  if (checker) checker->UseUp(key, op, loc);
+}
+
+void UseUpKeys(const std::vector<KeyUse>& uses, const std::vector<ArrayRef>& arguments) {
+  if (!checker) return;
+  for (const KeyUse& use : uses)
+    if (!use.captured && use.input < arguments.size())
+      checker->UseUp(arguments[use.input], use.op, use.loc);
+}
+
+std::vector<KeyUse> KeyUsesOf(Trace& trace) {
+  return checker ? checker->UsesOf(trace) : std::vector<KeyUse>{};
+}
+
+void CheckCarriedKeys(const std::vector<KeyUse>& uses, const ir::Program& body) {
+  for (const KeyUse& use : uses) {
+    if (use.captured || use.input >= body.outputs.size() || use.input >= body.inputs.size())
+      continue;
+    if (body.outputs[use.input] == body.inputs[use.input]) RefuseEveryIteration(use.op, use.loc);
+  }
+}
+
+}  // namespace trace
+
+KeyReuseCheck::KeyReuseCheck() : own_(trace::checker ? nullptr : new trace::KeyChecker) {
+  if (own_) trace::checker = own_;
+}
+KeyReuseCheck::~KeyReuseCheck() {
+  if (!own_) return;
+  trace::checker = nullptr;
+  delete own_;
+}
+
+}  // namespace tessera

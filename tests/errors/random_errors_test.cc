@@ -1,0 +1,218 @@
+// Wrong keys, shapes and parameters of draws, arithmetic on keys, and keys that are used twice.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <functional>
+
+#include "golden.h"
+
+namespace tessera {
+namespace {
+
+struct Case {
+  const char* name;
+  std::function<void()> program;
+};
+
+const std::vector<Case>& Wrong() {
+  static const std::vector<Case> cases = {
+      {"array_for_a_key", [] { random::normal(ones({2}, u32), {3}); }},
+      {"number_for_a_key", [] { random::normal(0, {3}); }},
+      {"keys_for_a_key", [] { random::normal(random::split(random::key(0)), {3}); }},
+      {"split_of_keys", [] { random::split(random::split(random::key(0))); }},
+      {"float_seed", [] { random::key(0.5); }},
+      {"float_array_seed", [] { random::key(ones({})); }},
+      {"seeds", [] { random::key(iota({3}, 0)); }},
+      {"fold_in_float", [] { random::fold_in(random::key(0), 0.5); }},
+      {"fold_in_array", [] { random::fold_in(random::key(0), iota({3}, 0)); }},
+      {"words", [] { random::wrap_key_data(zeros({3}, u32)); }},
+      {"add_keys",
+       [] {
+         const Array k = random::key(0);
+         k + k;
+       }},
+      {"add_number", [] { random::key(0) + 1; }},
+      {"add_array", [] { ones({3}) * random::key(0); }},
+      {"order_of_keys",
+       [] {
+         const Array k = random::key(0);
+         k < k;
+       }},
+      {"sum_of_keys", [] { sum(random::split(random::key(0))); }},
+      {"key_as_float", [] { random::key(0).astype(f32); }},
+      {"float_as_key", [] { ones({3}).astype(key_dtype); }},
+      {"key_on_the_host", [] { random::key(0).to_vector<uint64_t>(); }},
+      {"key_index", [] { ones({5})[random::key(0)]; }},
+      {"gradient_of_a_key",
+       [] { grad([](Array k) { return sum(random::normal(k, {3})); })(random::key(0)); }},
+      {"gradient_of_gamma",
+       [] { grad([](Array a) { return sum(random::gamma(random::key(0), a, {3})); })(ones({3})); }},
+      {"negative_shape", [] { random::normal(random::key(0), {-3}); }},
+      {"negative_split", [] { random::split(random::key(0), -1); }},
+      {"integer_normal", [] { random::normal(random::key(0), {3}, {.dtype = i32}); }},
+      {"signed_bits", [] { random::bits(random::key(0), {3}, {.dtype = i32}); }},
+      {"float_randint", [] { random::randint(random::key(0), {3}, 0, 5, {.dtype = f32}); }},
+      {"bounds_do_not_broadcast", [] { random::randint(random::key(0), {3}, 0, iota({4}, 0)); }},
+      {"minval_does_not_broadcast",
+       [] { random::uniform(random::key(0), {3}, {.minval = zeros({4})}); }},
+      {"integer_probability", [] { random::bernoulli(random::key(0), iota({3}, 0)); }},
+      {"parameters_do_not_broadcast", [] { random::beta(random::key(0), ones({3}), ones({4})); }},
+      {"shape_of_parameters", [] { random::gamma(random::key(0), ones({3}), {4}); }},
+      {"dirichlet_of_a_number", [] { random::dirichlet(random::key(0), 1.0); }},
+      {"unsigned_rademacher", [] { random::rademacher(random::key(0), {3}, {.dtype = u8}); }},
+      {"integer_logits", [] { random::categorical(random::key(0), iota({3}, 0)); }},
+      {"no_classes",
+       [] {
+         random::categorical(random::key(0), ones({2, 0}));
+       }},
+      {"categorical_shape",
+       [] {
+         random::categorical(random::key(0), ones({2, 3}), -1, {.shape = Shape(3)});
+       }},
+      {"too_many_classes",
+       [] {
+         random::categorical(random::key(0), ones({3}), -1, {.shape = Shape(4), .replace = false});
+       }},
+      {"permutation_of_a_scalar", [] { random::permutation(random::key(0), Array(5)); }},
+      {"permutation_of_a_float", [] { random::permutation(random::key(0), 5.0); }},
+      {"choice_of_nothing", [] { random::choice(random::key(0), 0, {3}); }},
+      {"too_many_choices", [] { random::choice(random::key(0), 3, {4}, {.replace = false}); }},
+      {"weights_of_others", [] { random::choice(random::key(0), 3, {2}, {.p = ones({4})}); }},
+      {"spec_without_mesh", [] { random::normal(random::key(0), {8}, {.out_sharding = P("x")}); }},
+  };
+  return cases;
+}
+
+const std::vector<Case>& Reused() {
+  static const std::vector<Case> cases = {
+      {"twice",
+       [] {
+         const Array key = random::key(0);
+         random::normal(key, {3});
+         random::uniform(key, {3});
+       }},
+      {"by_value",
+       [] {
+         random::normal(random::key(0), {3});
+         random::split(random::key(0));
+       }},
+      {"of_an_array",
+       [] {
+         const Array keys = random::split(random::key(0));
+         random::normal(keys[0], {3});
+         vmap([](Array k) { return random::normal(k); })(keys);
+       }},
+      {"traced",
+       [] {
+         jit([](Array key) {
+           const Array a = random::split(key)[0];
+           Array x = random::normal(a, {3});
+           return x + random::normal(random::fold_in(key, 1), {3}) + random::normal(a, {3});
+         })(random::key(0));
+       }},
+      {"of_equal_expressions",
+       [] {
+         jit([](Array key) {
+           Array x = random::normal(random::fold_in(key, 1), {3});
+           return x + random::normal(random::fold_in(key, 1), {3});
+         })(random::key(0));
+       }},
+      {"jitted_twice",
+       [] {
+         const auto f = jit([](Array key) { return random::normal(key, {3}); });
+         const Array key = random::key(0);
+         f(key);
+         f(key);
+       }},
+      {"captured_by_jit",
+       [] {
+         const Array key = random::key(0);
+         const auto f = jit([key](Array x) { return x + random::normal(key, {3}); });
+         f(ones({3}));
+         f(ones({3}));
+       }},
+      {"in_each_iteration",
+       [] {
+         const Array key = random::key(0);
+         fori_loop(
+             0, 3, [&](Array, Array x) { return x + random::normal(key, {3}); }, ones({3}));
+       }},
+      {"carried_unchanged",
+       [] {
+         fori_loop(
+             0, 3,
+             [&](Array, std::pair<Array, Array> c) {
+               return std::pair(c.first, c.second + random::normal(c.first, {3}));
+             },
+             std::pair(random::key(0), ones({3})));
+       }},
+      {"beside_a_branch",
+       [] {
+         const Array key = random::key(0);
+         random::normal(key, {3});
+         cond(
+             Array(true), [](Array k) { return random::normal(k, {3}); },
+             [](Array k) { return random::uniform(k, {3}); }, key);
+       }},
+      {"in_a_gradient",
+       [] {
+         const auto loss = [](Array w, Array key) { return sum(w * random::normal(key, {3})); };
+         const Array key = random::key(0);
+         grad(loss)(ones({3}), key);
+         random::normal(key, {3});
+       }},
+  };
+  return cases;
+}
+
+class BadDraw : public testing::TestWithParam<size_t> {};
+TEST_P(BadDraw, IsOneClearError) {
+  const Case& c = Wrong()[GetParam()];
+  ExpectRefused(std::string("random_") + c.name, c.program);
+  ExpectUsable();
+}
+INSTANTIATE_TEST_SUITE_P(All, BadDraw, testing::Range(size_t{0}, Wrong().size()),
+                         [](const auto& info) { return Wrong()[info.param].name; });
+
+class ReusedKey : public testing::TestWithParam<size_t> {};
+TEST_P(ReusedKey, IsOneClearErrorInsideOfTheCheck) {
+  const Case& c = Reused()[GetParam()];
+  EXPECT_NO_THROW(c.program());
+  KeyReuseCheck check;
+  ExpectRefused(std::string("reused_key_") + c.name, c.program);
+}
+INSTANTIATE_TEST_SUITE_P(All, ReusedKey, testing::Range(size_t{0}, Reused().size()),
+                         [](const auto& info) { return Reused()[info.param].name; });
+
+// What uses each key once.
+TEST(KeyReuse, AllowsKeysThatAreSplit) {
+  KeyReuseCheck check;
+  Array key = random::key(0);
+  // Not 0 and 1: those are what split gives.
+  for (int i = 2; i < 5; ++i) random::normal(random::fold_in(key, i), {2});
+  const auto [a, b] = random::split<2>(key);
+  random::key_data(a);
+  const auto step = jit([](Array k, Array x) {
+    const auto [now, next] = random::split<2>(k);
+    return std::pair(next, x + random::normal(now, {2}));
+  });
+  auto state = std::pair(a, ones({2}));
+  for (int i = 0; i < 3; ++i) state = step(state.first, state.second);
+  const Array keys = random::split(b, 4);
+  vmap([](Array k) { return random::normal(k); })(keys);
+  const Array others = random::split(random::key(1), 4);
+  scan([](Array c, Array k) { return std::pair(c + random::normal(k), None); }, Array(0.0f),
+       others);
+  const Array base = random::key(2);
+  fori_loop(
+      0, 3, [&](Array i, Array x) { return x + random::normal(random::fold_in(base, i)); },
+      Array(0.0f));
+  cond(
+      Array(true), [](Array k) { return random::normal(k, {3}); },
+      [](Array k) { return random::uniform(k, {3}); }, random::key(3));
+  const auto loss = [](Array w, Array k) { return sum(w * random::normal(k, {2})); };
+  grad([&](Array w) { return checkpoint(loss)(w, random::key(4)); })(ones({2}));
+}
+
+}  // namespace
+}  // namespace tessera

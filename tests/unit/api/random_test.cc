@@ -1,0 +1,343 @@
+// Random numbers: the same for every mesh, sharding and mode; distributed as they should be.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <numeric>
+
+#include "trace/scopes.h"
+
+namespace tessera {
+namespace {
+
+using Numbers = std::vector<double>;
+
+// ---- the same numbers everywhere ----------------------------------------------------------------
+
+struct Draw {
+  const char* name;
+  std::function<Array(Array key, std::optional<PartitionSpec> out)> make;  // [8, 12]
+  bool adds = false;  // over a dim: how it is sharded may show in the last place
+};
+
+const std::vector<Draw>& Draws() {
+  using Spec = std::optional<PartitionSpec>;
+  static const std::vector<Draw> draws = {
+      {"bits",
+       [](Array k, Spec o) {
+         return random::bits(k, {8, 12}, {.out_sharding = o});
+       }},
+      {"u8",
+       [](Array k, Spec o) {
+         return random::bits(k, {8, 12}, {u8, o});
+       }},
+      {"u64",
+       [](Array k, Spec o) {
+         return random::bits(k, {8, 12}, {u64, o});
+       }},
+      {"normal",
+       [](Array k, Spec o) {
+         return random::normal(k, {8, 12}, {.out_sharding = o});
+       }},
+      {"normal_f64",
+       [](Array k, Spec o) {
+         return random::normal(k, {8, 12}, {f64, o});
+       }},
+      {"uniform_bf16",
+       [](Array k, Spec o) {
+         return random::uniform(k, {8, 12},
+                                {.dtype = bf16, .minval = -1, .maxval = 2.5, .out_sharding = o});
+       }},
+      {"gumbel",
+       [](Array k, Spec o) {
+         return random::gumbel(k, {8, 12}, {.out_sharding = o});
+       }},
+      {"randint",
+       [](Array k, Spec o) {
+         return random::randint(k, {8, 12}, -5, 1000, {.out_sharding = o});
+       }},
+      {"bernoulli",
+       [](Array k, Spec o) {
+         return random::bernoulli(k, full({12}, 0.3f), {8, 12}, {.out_sharding = o});
+       }},
+      {"truncated",
+       [](Array k, Spec o) {
+         return random::truncated_normal(k, -1.0, full({8, 1}, 2.0f), {8, 12}, {.out_sharding = o});
+       }},
+      {"gamma",
+       [](Array k, Spec o) {
+         return random::gamma(k, full({12}, 0.7f), {8, 12}, {.out_sharding = o});
+       }},
+      {"beta",
+       [](Array k, Spec o) {
+         return random::beta(k, 0.5, 2.0, {8, 12}, {.out_sharding = o});
+       }},
+      {"dirichlet",
+       [](Array k, Spec o) {
+         return random::dirichlet(k, full({12}, 0.5f), Shape(8), {.out_sharding = o});
+       },
+       /*adds=*/true},
+      {"poisson",
+       [](Array k, Spec o) {
+         return random::poisson(k, 12.0, {8, 12}, {.out_sharding = o});
+       }},
+      {"categorical",
+       [](Array k, Spec o) {
+         return random::categorical(k, zeros({12, 5}), -1,
+                                    {.shape = Shape{8, 12}, .out_sharding = o});
+       }},
+      {"permutation",
+       [](Array k, Spec o) {
+         return random::permutation(k, iota({8, 12}, 0), {.independent = true, .out_sharding = o});
+       }},
+      {"choice",
+       [](Array k, Spec o) {
+         return random::choice(k, 50, {8, 12}, {.out_sharding = o});
+       }},
+  };
+  return draws;
+}
+
+Numbers Values(const Array& x) {
+  return x.dtype() == u64 ? astype(x, f64).to_vector<double>() : x.to_vector<double>();
+}
+
+class SameEverywhere : public ::testing::TestWithParam<Draw> {
+ protected:
+  void SetUp() override { want_ = Values(GetParam().make(random::key(7), {})); }
+  void ExpectSame(const Array& x) const {
+    if (GetParam().adds)
+      EXPECT_THAT(Values(x), ::testing::Pointwise(::testing::DoubleNear(1e-6), want_));
+    else
+      EXPECT_EQ(Values(x), want_);
+  }
+
+ private:
+  Numbers want_;
+};
+
+TEST_P(SameEverywhere, OnEveryMeshAndInEverySharding) {
+  const Draw& draw = GetParam();
+  const PartitionSpec specs[] = {P(), P("x", None), P(None, "x"), P("x", "y"), P({"y", "x"}, None)};
+  for (const auto& [x, y] : {std::pair(1, 1), {2, 2}, {4, 2}, {2, 3}}) {
+    MeshScope scope(make_mesh({{"x", x}, {"y", y}}));
+    const Array key = random::key(7);
+    for (const PartitionSpec& spec : specs) {
+      SCOPED_TRACE(spec.text());
+      const auto axes = [&](size_t d) {
+        int64_t n = 1;
+        if (d < spec.dims().size())
+          for (const AxisRef& a : spec.dims()[d].axes()) n *= a.name == "x" ? x : y;
+        return n;
+      };
+      if (8 % axes(0) != 0 || 12 % axes(1) != 0) continue;
+      const Array eager = draw.make(key, spec);
+      ExpectSame(eager);
+      EXPECT_EQ(type_of(eager), type_of(reshard(eager, spec)));
+      ExpectSame(jit([&](Array k) { return draw.make(k, spec); })(key));
+    }
+  }
+}
+
+TEST_P(SameEverywhere, OverAutoAxesInLoopsAndMapped) {
+  const Draw& draw = GetParam();
+  {
+    MeshScope scope(make_mesh({{"x", 2, Auto}, {"y", 2, Auto}}));
+    const auto laid =
+        jit([&](Array k) { return with_sharding_constraint(draw.make(k, {}), P("y", "x")); });
+    ExpectSame(laid(random::key(7)));
+  }
+  const Array keys =
+      random::wrap_key_data(array(std::vector<uint32_t>{0, 3, 0, 7}, {.shape = Shape{2, 2}}));
+  const auto one = [&](Array k) { return draw.make(k, {}); };
+  ExpectSame(vmap(one)(keys)[1]);
+  const auto step = [&](Array carry, Array k) { return std::pair(carry + 1, draw.make(k, {})); };
+  ExpectSame(scan(step, Array(0), keys).second[1]);
+  ExpectSame(checkpoint(one)(keys[1]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, SameEverywhere, ::testing::ValuesIn(Draws()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(RandomKeys, MoveAsOtherElementsDo) {
+  const Array key = random::key(-1), keys = random::split(key, {2, 3});
+  EXPECT_EQ(type_of(keys).text(), "key<fry>[2,3]");
+  EXPECT_EQ(ArrayType::Parse("key<fry>[2,3]"), type_of(keys));
+  const auto words = [](const Array& k) { return random::key_data(k).to_vector<uint32_t>(); };
+  EXPECT_EQ(words(key), (std::vector<uint32_t>{~0u, ~0u}));
+  EXPECT_EQ(words(random::wrap_key_data(random::key_data(keys))), words(keys));
+  EXPECT_EQ(words(concatenate({keys, keys}, 0)[{3, 1}]), words(keys[{1, 1}]));
+  EXPECT_EQ(words(transpose(keys).reshape({6})[1]), words(keys[{1, 0}]));
+  EXPECT_EQ(words(where(array({true, false, true}), keys[0], keys[1])[1]), words(keys[{1, 1}]));
+  EXPECT_TRUE(all(keys == random::split(key, {2, 3})).item<bool>());
+  EXPECT_FALSE(any(keys[0] == keys[1]).item<bool>());
+  const auto [a, b] = random::split<2>(key);
+  EXPECT_EQ(words(stack({a, b})), words(random::split(key)));
+  EXPECT_EQ(words(a), words(random::fold_in(key, 0)));
+}
+
+TEST(RandomKeys, GoThroughTransformsBesideFloats) {
+  const auto noisy = [](Array k, Array w) { return sum(square(w * random::normal(k, {4}))); };
+  const Array key = random::key(3), w = ones({4});
+  const Array z = random::normal(key, {4});
+  EXPECT_THAT(Values(grad<1>(noisy)(key, w)),
+              ::testing::Pointwise(::testing::FloatNear(1e-6), Values(2 * w * z * z)));
+  // A carry of a loop: the key of the next step, and a sum.
+  const auto step = [](std::pair<Array, Array> c) {
+    const auto [next, now] = random::split<2>(c.first);
+    return std::pair(next, c.second + random::uniform(now));
+  };
+  std::pair<Array, Array> by_hand(key, Array(0.0f));
+  for (int i = 0; i < 3; ++i) by_hand = step(by_hand);
+  const auto body = [&](Array, std::pair<Array, Array> c) { return step(c); };
+  const auto looped = fori_loop(0, 3, body, std::pair(key, Array(0.0f)));
+  EXPECT_FLOAT_EQ(looped.second.item<float>(), by_hand.second.item<float>());
+  const Array chosen = cond(
+      Array(true), [](Array k) { return random::fold_in(k, 1); }, [](Array k) { return k; }, key);
+  EXPECT_TRUE((chosen == random::fold_in(key, 1)).item<bool>());
+}
+
+TEST(RandomDraws, AreOneProgramThatSendsNothing) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 8}}));
+  const auto draw = jit([](Array k) {
+    return random::normal(k, {64, 8}, {.out_sharding = P("x")});
+  });
+  const Lowered lowered = draw.lower(random::key(0));
+  EXPECT_TRUE(lowered.comm().empty());
+  // The result and the key: neither an index nor a step between is kept.
+  EXPECT_EQ(lowered.peak_bytes(), 64 * 8 * 4 / 8 + 8);
+}
+
+// ---- distributions ------------------------------------------------------------------------------
+
+struct Distribution {
+  const char* name;
+  std::function<Array(Array key, int64_t n)> draw;
+  double mean, variance;
+  std::function<double(double)> cdf;  // of a continuous one
+};
+
+double NormalCdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+
+const std::vector<Distribution>& Distributions() {
+  constexpr double kEuler = 0.57721566490153286, kPi2 = std::numbers::pi * std::numbers::pi;
+  static const double lo = NormalCdf(-0.5), hi = NormalCdf(2);
+  static const std::vector<Distribution> all = {
+      {"uniform",
+       [](Array k, int64_t n) { return random::uniform(k, Shape(n), {.minval = -1, .maxval = 3}); },
+       1, 16.0 / 12, [](double x) { return (x + 1) / 4; }},
+      {"normal", [](Array k, int64_t n) { return random::normal(k, Shape(n)); }, 0, 1, NormalCdf},
+      {"normal_f64", [](Array k, int64_t n) { return random::normal(k, Shape(n), {.dtype = f64}); },
+       0, 1, NormalCdf},
+      {"exponential", [](Array k, int64_t n) { return random::exponential(k, Shape(n)); }, 1, 1,
+       [](double x) { return 1 - std::exp(-x); }},
+      {"gumbel", [](Array k, int64_t n) { return random::gumbel(k, Shape(n)); }, kEuler, kPi2 / 6,
+       [](double x) { return std::exp(-std::exp(-x)); }},
+      {"laplace", [](Array k, int64_t n) { return random::laplace(k, Shape(n)); }, 0, 2,
+       [](double x) { return x < 0 ? std::exp(x) / 2 : 1 - std::exp(-x) / 2; }},
+      {"logistic", [](Array k, int64_t n) { return random::logistic(k, Shape(n)); }, 0, kPi2 / 3,
+       [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"cauchy", [](Array k, int64_t n) { return random::cauchy(k, Shape(n)); }, NAN, NAN,
+       [](double x) { return 0.5 + std::atan(x) / std::numbers::pi; }},
+      {"truncated",
+       [](Array k, int64_t n) { return random::truncated_normal(k, -0.5, 2.0, Shape(n)); }, NAN,
+       NAN, [](double x) { return (NormalCdf(x) - lo) / (hi - lo); }},
+      {"gamma_half", [](Array k, int64_t n) { return random::gamma(k, 0.5, Shape(n)); }, 0.5, 0.5,
+       [](double x) { return std::erf(std::sqrt(x)); }},
+      {"gamma_2", [](Array k, int64_t n) { return random::gamma(k, 2.0, Shape(n)); }, 2, 2,
+       [](double x) { return 1 - std::exp(-x) * (1 + x); }},
+      {"loggamma", [](Array k, int64_t n) { return exp(random::loggamma(k, 0.5, Shape(n))); }, 0.5,
+       0.5, [](double x) { return std::erf(std::sqrt(x)); }},
+      {"beta", [](Array k, int64_t n) { return random::beta(k, 1.0, 3.0, Shape(n)); }, 0.25,
+       3.0 / 80, [](double x) { return 1 - std::pow(1 - x, 3); }},
+      {"dirichlet",
+       [](Array k, int64_t n) {
+         return random::dirichlet(k, ones({2}), Shape(n))[{All, 0}];
+       },
+       0.5, 1.0 / 12, [](double x) { return x; }},
+      {"poisson_small",
+       [](Array k, int64_t n) { return random::poisson(k, 3.0, Shape(n)); },
+       3,
+       3,
+       {}},
+      {"poisson_large",
+       [](Array k, int64_t n) { return random::poisson(k, 40.0, Shape(n)); },
+       40,
+       40,
+       {}},
+      {"bernoulli",
+       [](Array k, int64_t n) { return random::bernoulli(k, 0.2, Shape(n)); },
+       0.2,
+       0.16,
+       {}},
+      {"rademacher", [](Array k, int64_t n) { return random::rademacher(k, Shape(n)); }, 0, 1, {}},
+      {"randint",
+       [](Array k, int64_t n) { return random::randint(k, Shape(n), 0, 10); },
+       4.5,
+       8.25,
+       {}},
+      {"choice",
+       [](Array k, int64_t n) {
+         return random::choice(k, array({0.0, 1.0}), Shape(n), {.p = array({0.25, 0.75})});
+       },
+       0.75,
+       0.1875,
+       {}},
+      {"categorical",
+       [](Array k, int64_t n) {
+         return random::categorical(k, log(array({0.25, 0.75})), -1, {.shape = Shape(n)});
+       },
+       0.75,
+       0.1875,
+       {}},
+  };
+  return all;
+}
+
+class Distributed : public ::testing::TestWithParam<Distribution> {};
+
+// Means within 4.5 standard errors, and Kolmogorov and Smirnov's distance below what one draw in a
+// million exceeds; the seeds are fixed.
+TEST_P(Distributed, AsItShould) {
+  constexpr int64_t kDraws = 20000;
+  const Distribution& d = GetParam();
+  for (int64_t seed : {0, 12345}) {
+    Numbers x = Values(d.draw(random::key(seed), kDraws));
+    const double n = static_cast<double>(x.size());
+    const double mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
+    if (!std::isnan(d.mean)) {
+      EXPECT_NEAR(mean, d.mean, 4.5 * std::sqrt(d.variance / n));
+      double squares = 0;
+      for (double v : x) squares += (v - mean) * (v - mean);
+      EXPECT_NEAR(squares / n / d.variance, 1, 0.08);
+    }
+    if (!d.cdf) continue;
+    std::sort(x.begin(), x.end());
+    double distance = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double p = d.cdf(x[i]), below = static_cast<double>(i) / n;
+      distance = std::max({distance, p - below, below + 1 / n - p});
+    }
+    EXPECT_LT(distance, 2.7 / std::sqrt(n));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, Distributed, ::testing::ValuesIn(Distributions()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Permutations, HaveEveryElementOnce) {
+  for (int64_t n : {0, 1, 2, 100, 3000}) {
+    std::vector<int64_t> x = random::permutation(random::key(n), n).to_vector<int64_t>();
+    std::sort(x.begin(), x.end());
+    for (int64_t i = 0; i < n; ++i) EXPECT_EQ(x[static_cast<size_t>(i)], i);
+  }
+  const Array keys = random::split(random::key(1), 5);
+  EXPECT_EQ(type_of(random::permutation(random::key(2), keys)).text(), "key<fry>[5]");
+}
+
+}  // namespace
+}  // namespace tessera
