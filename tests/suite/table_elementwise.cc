@@ -140,11 +140,11 @@ void AddMakers(Table& table) {
     for (const ir::Shape& shape : {ir::Shape{4, 6, 5}, {24, 4, 2}, {1, 40, 1}, {2, 3, 64}})
       if (dims.size() > 1 || shape[0] == 4)
         Add(table, kIota, ir::MakeParams(IotaParams{dims}), {}).wanted = {shape, u64};
-  Add(table, kIota, ir::MakeParams(IotaParams{{0, 1}}), {}).wanted = {{4, 8}, u64};
-  table.back().truth = true;
   Sample& truth = Add(table, kIota, ir::MakeParams(IotaParams{{1}}), {});
   truth.wanted = {{4, 8}, i32};
   truth.truth = true;
+  Add(table, kIota, ir::MakeParams(IotaParams{{0, 1}}), {}).wanted = {{4, 8}, u64};
+  table.back().truth = true;
 }
 
 }  // namespace

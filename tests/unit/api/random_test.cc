@@ -7,6 +7,7 @@
 #include <functional>
 #include <numbers>
 #include <numeric>
+#include <sstream>
 
 #include "trace/scopes.h"
 
@@ -107,7 +108,10 @@ Numbers Values(const Array& x) {
 
 class SameEverywhere : public ::testing::TestWithParam<Draw> {
  protected:
-  void SetUp() override { want_ = Values(GetParam().make(random::key(7), {})); }
+  void SetUp() override {
+    SetDeviceCount(8);
+    want_ = Values(GetParam().make(random::key(7), {}));
+  }
   void ExpectSame(const Array& x) const {
     if (GetParam().adds)
       EXPECT_THAT(Values(x), ::testing::Pointwise(::testing::DoubleNear(1e-6), want_));
@@ -177,6 +181,29 @@ TEST(RandomKeys, MoveAsOtherElementsDo) {
   const auto [a, b] = random::split<2>(key);
   EXPECT_EQ(words(stack({a, b})), words(random::split(key)));
   EXPECT_EQ(words(a), words(random::fold_in(key, 0)));
+}
+
+TEST(RandomKeys, AreSharded) {
+  SetDeviceCount(8);
+  const auto words = [](const Array& k) { return random::key_data(k).to_vector<uint32_t>(); };
+  const auto draw = vmap([](Array k) { return random::normal(k, {3}); });
+  const Array whole = random::split(random::key(5), 8);
+  const std::vector<uint32_t> want = words(whole);
+  const Numbers drawn = Values(draw(whole));
+  MeshScope scope(make_mesh({{"x", 4}, {"y", 2}}));
+  const Array keys = reshard(whole, P({"x", "y"}));
+  EXPECT_EQ(type_of(keys).text(), "key<fry>[8@(x,y)]");
+  EXPECT_EQ(words(keys), want);
+  EXPECT_EQ(type_of(draw(keys)).text(), "f32[8@(x,y),3]");
+  EXPECT_EQ(Values(draw(keys)), drawn);
+  EXPECT_EQ(words(reshard(keys, P("y"))), want);
+  const Array third = keys.at(array({3})).get({.out_sharding = P()});
+  EXPECT_EQ(words(third), words(whole[Slice(3, 4)]));
+  EXPECT_EQ(type_of(random::normal(third[0], {8}, {.out_sharding = P("x")})).text(), "f32[8@x]");
+  std::ostringstream text;
+  text << random::key(255);
+  EXPECT_EQ(text.str(), "key<fry>[] 00000000000000ff");
+  EXPECT_EQ(type_of(random::uniform(abstract_array("key<fry>[]"), {4})).text(), "f32[4]");
 }
 
 TEST(RandomKeys, GoThroughTransformsBesideFloats) {
