@@ -262,7 +262,8 @@ void CompareGradients(const Mesh& mesh, const std::string& name, const Numbers& 
   size_t worst = 0;
   Numbers difference(want.size());
   for (size_t k = 0; k < want.size(); ++k) {
-    difference[k] = std::abs(got[k] - want[k]);
+    const bool both_nan = std::isnan(got[k]) && std::isnan(want[k]);
+    difference[k] = both_nan ? 0 : std::abs(got[k] - want[k]);
     if (!(difference[k] <= difference[worst])) worst = k;
   }
   const double most = std::max(1.0, Largest(want));
@@ -274,7 +275,7 @@ void CompareGradients(const Mesh& mesh, const std::string& name, const Numbers& 
   const double factor = Dot(got, want) / Dot(want, want);
   Numbers rest(want.size());
   for (size_t k = 0; k < want.size(); ++k) rest[k] = got[k] - factor * want[k];
-  if (Largest(rest) <= tol * most)
+  if (std::isfinite(factor) && Largest(rest) <= tol * most)
     notes.insert(notes.begin(), fmt::format("all of it is {:.4g} times what it must be", factor));
   base::ThrowRuntime(base::Refusal(
       call.name, 2, base::Where(call.loc),

@@ -113,10 +113,10 @@ class Along {
 
 // Returns the first element whose derivative is not the slope of the results. A slope that depends
 // on the step, at a kink, says nothing.
-std::string CompareSlopes(const OpDefinition& d, const std::vector<HostTensor>& in,
+std::string CompareSlopes(const OpDefinition& d, DType dtype, const std::vector<HostTensor>& in,
                           const std::vector<HostTensor>& cotangents,
                           const std::vector<HostTensor>& got) {
-  const bool wide = in[0].dtype == f64;
+  const bool wide = dtype == f64;
   const double step = wide ? 1e-5 : 1e-2, tol = wide ? 1e-5 : 1e-2;
   const Along along(d, in, cotangents);
   constexpr int64_t kMost = 16;  // elements per operand
@@ -160,7 +160,7 @@ std::string CheckVjp(CustomDef& def, Loc loc) {
     std::vector<HostTensor> inputs = in;
     inputs.insert(inputs.end(), cotangents.begin(), cotangents.end());
     const std::string difference = CompareSlopes(
-        d, in, cotangents, ir::Interpret(*TransposeOf(d, operands, results, loc), inputs));
+        d, dtype, in, cotangents, ir::Interpret(*TransposeOf(d, operands, results, loc), inputs));
     if (!difference.empty()) return fmt::format("{}, in {}", difference, dtype.name());
     def.report += fmt::format("vjp, of {}: as differences\n", dtype.name());
   }

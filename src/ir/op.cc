@@ -3,6 +3,10 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <mutex>
+
+#include "base/fork.h"
+
 namespace tessera::ir {
 namespace {
 absl::Span<const OpDef* const> installed;
@@ -10,14 +14,26 @@ absl::flat_hash_map<std::string_view, const OpDef*>& ByName() {
   static auto* map = new absl::flat_hash_map<std::string_view, const OpDef*>;
   return *map;
 }
+// Users' ops may come from any thread.
+std::mutex& Mutex() {
+  static auto& mutex = *new std::mutex;
+  static const bool over_fork = (base::HoldOverFork(mutex), true);
+  (void)over_fork;
+  return mutex;
+}
 }  // namespace
 
 void InstallOps(absl::Span<const OpDef* const> ops) {
+  const std::lock_guard lock(Mutex());
   installed = ops;
   for (const OpDef* op : ops) ByName().emplace(op->name, op);
 }
-void AddOp(const OpDef* op) { ByName().emplace(op->name, op); }
+void AddOp(const OpDef* op) {
+  const std::lock_guard lock(Mutex());
+  ByName().emplace(op->name, op);
+}
 const OpDef* FindOp(std::string_view name) {
+  const std::lock_guard lock(Mutex());
   auto it = ByName().find(name);
   return it == ByName().end() ? nullptr : it->second;
 }

@@ -245,19 +245,23 @@ class Mapper {
     for (size_t k = i.regions.size(); k-- > 0;) {
       std::vector<ValueId> results =
           ir::Inline(builder_, Region(*i.regions[k], ins, all).program, operands);
-      if (k == last) {
+      if (k == last || IsMost(index.type()->dtype(), k)) {
         chosen = std::move(results);
         continue;
       }
       const bool is_bool = index.type()->dtype().is_bool();
-      const ValueId mine = is_bool ? index.id() : AtMost(index, k).id();
+      const ValueId above =
+          is_bool ? index.id() : Less(index.Number(static_cast<double>(k)), index).id();
       for (size_t r = 0; r < chosen.size(); ++r)
-        chosen[r] = ops::ByLane(builder_, mine, results[r], chosen[r]);
+        chosen[r] = is_bool ? ops::ByLane(builder_, above, results[r], chosen[r])
+                            : ops::ByLane(builder_, above, chosen[r], results[r]);
     }
     for (size_t r = 0; r < chosen.size(); ++r) Set(i.results[r], chosen[r], true);
   }
-  static ops::X AtMost(ops::X index, size_t k) {
-    return Less(index, index.Number(static_cast<double>(k + 1)));
+  // Whether no index of this dtype is greater.
+  static bool IsMost(DType dtype, size_t k) {
+    const int bits = 8 * dtype.size() - dtype.is_signed();
+    return !dtype.is_bool() && bits < 32 && k >= (size_t{1} << bits) - 1;
   }
 
   // ---- rules of the user's ----
@@ -285,6 +289,9 @@ class Mapper {
     const auto regions =
         i.op->roles({i.params.get(), i.operands.size(), i.regions}, types.operands, types.results);
     Roles roles{mapped, Flags(i.results.size()), {}};
+    // What is made of a result's cotangent differs by lane, even where the result does not.
+    if (AreBackward(regions) && std::count(mapped.begin(), mapped.end(), true) > 0)
+      roles.results.assign(i.results.size(), true);
     bool gives_results = false, grew = true;
     while (grew) {
       grew = false;
@@ -307,6 +314,12 @@ class Mapper {
     std::vector<ValueId> operands;
     for (ValueId v : i.operands) operands.push_back(made_[Index(v)]);
     Emit(i, operands, roles.results, std::move(batched));
+  }
+  static bool AreBackward(const std::vector<ir::RegionRoles>& regions) {
+    return std::any_of(regions.begin(), regions.end(), [](const ir::RegionRoles& r) {
+      return std::any_of(r.inputs.begin(), r.inputs.end(),
+                         [](const ir::RegionRole& role) { return role.cotangent; });
+    });
   }
   // What all lanes say of a value that they share, its cotangent, is added up.
   ir::RegionPtr Rule(const ir::Program& region, const ir::RegionRoles& ends, Roles& roles) {

@@ -172,8 +172,10 @@ class Forward {
         all.push_back(ops::Zeros(builder_, from_.type(i.operands[k])));
     }
     std::vector<const ir::Type*> types;
-    for (auto [r, is_tangent] : jvp.results)
-      types.push_back(from_.type(i.results[r])->WithWeak(false));
+    for (auto [r, is_tangent] : jvp.results) {
+      const ir::Type* type = from_.type(i.results[r]);
+      types.push_back(is_tangent ? type->WithWeak(false) : type);
+    }
     auto results = builder_.EmitTyped(*i.op, jvp.params, all, types, std::move(jvp.regions));
     for (size_t n = 0; n < results.size(); ++n) {
       auto [r, is_tangent] = jvp.results[n];

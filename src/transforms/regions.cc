@@ -137,10 +137,12 @@ RegionsJvp JvpOfRegions(const ir::Instruction& instruction,
   for (size_t r = 0; r < instruction.regions.size(); ++r) {
     const ir::Program& region = *instruction.regions[r];
     const bool is_body = std::count(layout.bodies.begin(), layout.bodies.end(), r) > 0;
-    ir::Program p =
-        RegionJvp(region, active.ins,
-                  is_body ? active.outs : std::vector<bool>(region.outputs.size()), memo)
-            .program;
+    // The condition of a loop gets the tangents of what is carried, and reads none.
+    ir::Program p = is_body ? RegionJvp(region, active.ins, active.outs, memo).program : region;
+    for (size_t k = 0; !is_body && k < region.inputs.size(); ++k)
+      if (active.ins[k])
+        p.inputs.push_back(
+            p.AddValue(region.type(region.inputs[k])->WithWeak(false), instruction.loc));
     p.inputs = Reordered(p.inputs, in_slots, region.inputs.size());
     if (is_body) p.outputs = Reordered(p.outputs, out_slots, region.outputs.size());
     out.regions.push_back(std::make_shared<const ir::Program>(std::move(p)));

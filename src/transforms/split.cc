@@ -1,6 +1,8 @@
 // Splitting a program into a known and an unknown part.
 #include "transforms/split.h"
 
+#include <map>
+
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
@@ -358,53 +360,95 @@ class Splitter {
       if (parts.outs[r]) SetUnknown(i.results[r], results[next++]);
   }
 
-  // Every branch returns all residuals, those of the others as zeros; residuals of one type share a
-  // place, as only one branch runs.
-  void VisitSwitch(const ir::Instruction& i, const RegionLayout& layout, Parts& parts) {
-    std::vector<const ir::Type*> slots;
-    std::vector<std::vector<size_t>> slot_of;  // per branch and residual
+  // How the residuals of branches travel. What is an operand is passed on as that. What a branch
+  // makes has a place among the results, which residuals of one type in other branches share, as
+  // only one branch runs.
+  struct Passage {
+    std::vector<const ir::Type*> places;
+    std::vector<ValueId> operands;                       // values of the first part
+    std::vector<std::vector<size_t>> in_place, operand;  // per branch: its residual there, or kNone
+  };
+  static constexpr size_t kNone = SIZE_MAX;
+
+  Passage PassageOf(const ir::Instruction& i, const RegionLayout& layout,
+                    const Parts& parts) const {
+    Passage passage;
+    std::map<const ir::Type*, std::vector<size_t>> places_of;
+    std::map<ValueId, size_t> operand_at;
     for (const Split& s : parts.bodies) {
-      std::vector<size_t>& mine = slot_of.emplace_back();
+      std::vector<ValueId> outside(s.known.values.size(), -1);
+      for (size_t n = 0; n < s.known.inputs.size(); ++n)
+        outside[Index(s.known.inputs[n])] =
+            places_[Index(i.operands[OperandOf(parts.ins, n) + layout.first])];
+      std::vector<size_t>&in_place = passage.in_place.emplace_back(passage.places.size(), kNone),
+      &operand = passage.operand.emplace_back(passage.operands.size(), kNone);
+      std::map<const ir::Type*, size_t> taken;
+      const size_t outs = s.known.outputs.size() - s.residuals;
       for (size_t r = 0; r < s.residuals; ++r) {
+        if (const ValueId given = outside[Index(s.known.outputs[outs + r])]; given >= 0) {
+          const auto [at, fresh] = operand_at.try_emplace(given, passage.operands.size());
+          if (fresh) passage.operands.push_back(given), operand.push_back(kNone);
+          operand[at->second] = r;
+          continue;
+        }
         const ir::Type* type = s.unknown.type(s.unknown.inputs[r]);
-        size_t slot = 0;
-        while (slot < slots.size() &&
-               (slots[slot] != type || std::count(mine.begin(), mine.end(), slot)))
-          ++slot;
-        if (slot == slots.size()) slots.push_back(type);
-        mine.push_back(slot);
+        std::vector<size_t>& those = places_of[type];
+        const size_t next = taken[type]++;
+        if (next == those.size()) {
+          those.push_back(passage.places.size());
+          passage.places.push_back(type), in_place.push_back(kNone);
+        }
+        in_place[those[next]] = r;
       }
     }
+    for (auto& branch : passage.in_place) branch.resize(passage.places.size(), kNone);
+    for (auto& branch : passage.operand) branch.resize(passage.operands.size(), kNone);
+    return passage;
+  }
+
+  // Makes a branch's parts return and take what the passage says.
+  void Adapt(Split& s, const Passage& passage, size_t branch, Loc loc) const {
+    const size_t outs = s.known.outputs.size() - s.residuals;
+    const std::vector<ValueId> made(s.known.outputs.begin() + static_cast<long>(outs),
+                                    s.known.outputs.end());
+    s.known.outputs.resize(outs);
+    std::vector<ValueId> inputs;
+    ir::Builder builder(s.known, loc);
+    for (size_t n = 0; n < passage.places.size(); ++n) {
+      const size_t r = passage.in_place[branch][n];
+      const ir::Type* type = passage.places[n];
+      s.known.outputs.push_back(r != kNone ? made[r] : ops::Zeros(builder, type));
+      inputs.push_back(r != kNone ? s.unknown.inputs[r] : s.unknown.AddValue(type, loc));
+    }
+    for (size_t n = 0; n < passage.operands.size(); ++n) {
+      const size_t r = passage.operand[branch][n];
+      inputs.push_back(r != kNone ? s.unknown.inputs[r]
+                                  : s.unknown.AddValue(known_.type(passage.operands[n]), loc));
+    }
+    inputs.insert(inputs.end(), s.unknown.inputs.begin() + static_cast<long>(s.residuals),
+                  s.unknown.inputs.end());
+    s.unknown.inputs = std::move(inputs);
+    ir::RemoveDead(s.known);
+  }
+
+  void VisitSwitch(const ir::Instruction& i, const RegionLayout& layout, Parts& parts) {
+    const Passage passage = PassageOf(i, layout, parts);
     std::vector<ir::RegionPtr> known, unknown;
     for (size_t b = 0; b < parts.bodies.size(); ++b) {
       Split& s = parts.bodies[b];
-      const size_t outs = s.known.outputs.size() - s.residuals;
-      const std::vector<ValueId> made(s.known.outputs.begin() + static_cast<long>(outs),
-                                      s.known.outputs.end());
-      s.known.outputs.resize(outs);
-      std::vector<ValueId> inputs;
-      ir::Builder builder(s.known, i.loc);
-      for (size_t slot = 0; slot < slots.size(); ++slot) {
-        auto at = std::find(slot_of[b].begin(), slot_of[b].end(), slot);
-        const auto r = static_cast<size_t>(at - slot_of[b].begin());
-        const bool has = at != slot_of[b].end();
-        s.known.outputs.push_back(has ? made[r] : ops::Zeros(builder, slots[slot]));
-        inputs.push_back(has ? s.unknown.inputs[r] : s.unknown.AddValue(slots[slot], i.loc));
-      }
-      inputs.insert(inputs.end(), s.unknown.inputs.begin() + static_cast<long>(s.residuals),
-                    s.unknown.inputs.end());
-      s.unknown.inputs = std::move(inputs);
+      Adapt(s, passage, b, i.loc);
       known.push_back(std::make_shared<const ir::Program>(std::move(s.known)));
       unknown.push_back(std::make_shared<const ir::Program>(std::move(s.unknown)));
     }
     std::vector<ValueId> operands{places_[Index(i.operands[0])]};
     for (size_t k = 0; k < parts.ins.size(); ++k)
       if (!parts.ins[k]) operands.push_back(places_[Index(i.operands[k + layout.first])]);
-    EmitKnown(i, parts, i.params, operands, std::move(known), slots);
+    EmitKnown(i, parts, i.params, operands, std::move(known), passage.places);
     const auto results = known_.instructions.back().results;
     operands = {InUnknown(i.operands[0])};
-    for (size_t slot = 0; slot < slots.size(); ++slot)
-      operands.push_back(Residual(results[results.size() - slots.size() + slot]));
+    for (size_t n = results.size() - passage.places.size(); n < results.size(); ++n)
+      operands.push_back(Residual(results[n]));
+    for (ValueId v : passage.operands) operands.push_back(Residual(v));
     for (size_t k = 0; k < parts.ins.size(); ++k)
       if (parts.ins[k]) operands.push_back(places_[Index(i.operands[k + layout.first])]);
     EmitUnknown(i, parts, i.params, operands, std::move(unknown));

@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
+#include "ir/infer.h"
 #include "ir/regions.h"
 #include "ir/simplify.h"
 #include "ops/tangents.h"
@@ -20,6 +22,16 @@ namespace {
 using ir::ValueId;
 
 size_t Index(ValueId v) { return static_cast<size_t>(v); }
+
+// C23: derivatives that ops give are linear; what is not is of a rule of the user's.
+[[noreturn]] void FailNotLinear(const ir::Instruction& i) {
+  base::ThrowTrace(base::Refusal(
+      "custom_jvp", 23, base::Where(i.loc),
+      fmt::format("the rule's tangent is not linear in the tangents that it is given, as it comes "
+                  "from them by {}",
+                  i.op->name),
+      {"a derivative is a sum of the given tangents times what does not depend on them"}));
+}
 
 class Backward {
  public:
@@ -101,22 +113,28 @@ class Backward {
     const auto* structural = std::get_if<ir::Structural>(&*i.op->diff);
     if (structural && structural->transposes) return VisitAtOnce(i, *structural);
     const auto* derivative = std::get_if<ir::Derivative>(&*i.op->diff);
-    if (!derivative || !derivative->transpose || i.results.size() != 1)
-      base::ThrowInternal({.kind = {},
-                           .op = std::string(i.op->name),
-                           .label = "transpose",
-                           .where = base::Where(i.loc),
-                           .reason = "it is in a linear program, but has no transpose",
-                           .operands = {},
-                           .notes = {},
-                           .fixes = {}});
+    if (!derivative || !derivative->transpose || i.results.size() != 1) FailNotLinear(i);
     const TypesOf types(from_, i);
     std::vector<ValueId> operands;
     for (ValueId v : i.operands) operands.push_back(known_[Index(v)]);
     const ir::DiffCall call{builder_, *i.op, i.params, operands, {}, types.operands, types.results};
+    CheckLinear(i, call);
     for (size_t k = 0; k < i.operands.size(); ++k)
       if (is_linear_[Index(i.operands[k])])
         Accumulate(i.operands[k], derivative->transpose(call, cotangent_[Index(i.results[0])], k));
+  }
+
+  // A linear op is so in the operands of one group, jointly; moves have no dimension map.
+  void CheckLinear(const ir::Instruction& i, const ir::DiffCall& call) const {
+    if (!std::holds_alternative<ir::DimMapFn>(*i.op->dims)) return;
+    const auto is_linear = [&](int32_t k) { return is_linear_[Index(base::At(i.operands, k))]; };
+    const auto linear = std::count_if(i.operands.begin(), i.operands.end(),
+                                      [&](ValueId v) { return is_linear_[Index(v)]; });
+    for (const sharding::LinearGroup& g :
+         ir::DimMapOf(*i.op, i.params.get(), call.operand_types, call.result_types).linear)
+      if (g.kinds.sum && std::count_if(g.operands.begin(), g.operands.end(), is_linear) == linear)
+        return;
+    FailNotLinear(i);
   }
 
   void VisitAtOnce(const ir::Instruction& i, const ir::Structural& rule) {
@@ -211,6 +229,8 @@ class Backward {
   // Of regions that run once at most.
   void VisitOnce(const ir::Instruction& i) {
     const RegionLayout layout(i);
+    for (size_t k = 0; k < layout.first; ++k)
+      if (is_linear_[Index(i.operands[k])]) FailNotLinear(i);
     const std::vector<bool> linear = LinearInputs(i, layout);
     std::vector<ValueId> operands;
     for (size_t k = 0; k < layout.first; ++k) operands.push_back(known_[Index(i.operands[k])]);

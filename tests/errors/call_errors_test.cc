@@ -51,6 +51,23 @@ const std::vector<Case>& Cases() {
        [] {
          WithJvp([](auto x, auto t) { return std::pair(2 * std::get<0>(x), sum(std::get<0>(t))); });
        }},
+      {"jvp_product_of_tangents",
+       [] {
+         WithJvp([](auto x, auto t) {
+           return std::pair(2 * std::get<0>(x), std::get<0>(t) * std::get<0>(t));
+         });
+       }},
+      {"jvp_chosen_by_tangent",
+       [] {
+         WithJvp([](auto x, auto t) {
+           auto [d] = t;
+           return std::pair(2 * std::get<0>(x), where(d > 0, d, 2 * d));
+         });
+       }},
+      {"jvp_sine_of_tangent",
+       [] {
+         WithJvp([](auto x, auto t) { return std::pair(2 * std::get<0>(x), sin(std::get<0>(t))); });
+       }},
       {"jvp_captured",
        [] {
          grad([](Array w) {

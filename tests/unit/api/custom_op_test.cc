@@ -299,5 +299,33 @@ TEST_F(CustomOps, OfSeveralResultsHaveDerivatives) {
   check_grads([](Array a) { return op.results({a, a})[1]; }, array({0.1, 0.2}, {.dtype = f64}));
 }
 
+TEST_F(CustomOps, WithoutOperandsMayHaveAVjp) {
+  auto fill = [](const KernelCall& call) {
+    for (float& v : call.out[0].data<float>()) v = 1;
+  };
+  const CustomOp op =
+      register_op({.name = "test_ones",
+                   .rule = "-> i need_replication={i}",
+                   .kernel = fill,
+                   .type =
+                       [](const std::vector<ShapedType>&) {
+                         return std::vector<ShapedType>{{{3}, f32}};
+                       },
+                   .vjp = [](const std::vector<Array>&) { return std::vector<Array>{}; }});
+  EXPECT_THAT(op({}).to_vector<float>(), testing::ElementsAre(1, 1, 1));
+}
+
+TEST_F(CustomOps, AreRegisteredByAnyThread) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      for (int k = 0; k < 50; ++k)
+        register_op({.name = "test_thread_" + std::to_string(t) + "_" + std::to_string(k),
+                     .rule = "b h, b h -> b h",
+                     .kernel = Gate});
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 }  // namespace tessera

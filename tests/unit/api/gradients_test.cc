@@ -175,6 +175,40 @@ TEST(Gradients, LieAsTheirArgumentsAndSendSumsOnly) {
   EXPECT_EQ(step.lower(reduced, x).comm().events().size(), 0u);
 }
 
+// What a branch reads of the outside comes from there: it is not among what the branches return,
+// and in a loop not stacked.
+TEST(Gradients, StackNoOperandsOfBranches) {
+  auto f = [](Array x, Array w) {
+    auto body = [&](Array i, Array v) {
+      return cond(
+          i < 4, [&](Array u) { return sin(matmul(u, w)); }, [](Array u) { return u; }, v);
+    };
+    return sum(fori_loop(0, 8, body, x));
+  };
+  const std::string text = grad(f).trace(ones({2, 3}), ones({3, 3})).text();
+  EXPECT_EQ(Count(text, "f32[8,3,3]"), 0) << text;
+  EXPECT_EQ(Count(text, "f32[8,2,3]"), 1) << text;  // cosines
+}
+
+TEST(Gradients, LeaveWeakValuesOfLoopsAndBranchesWeak) {
+  auto f = [](Array x) {
+    return fori_loop(
+        0, 2, [](Array, Array v) { return v * 2; }, x);
+  };
+  const Array x(2.0), b = ones({2}, bf16);
+  EXPECT_EQ(type_of(jvp(f, x, Array(1.0)).first * b).text(), "bf16[2]");
+  EXPECT_EQ(type_of(value_and_grad(f)(x).first * b).text(), "bf16[2]");
+}
+
+// What decides how long a loop runs has no derivative, and needs none.
+TEST(Gradients, ForwardThroughALoopWhoseConditionHasNone) {
+  auto f = [](Array x) {
+    return while_loop([](Array v) { return nextafter(v, Array(1e9f)) < 100; },
+                      [](Array v) { return v * v; }, x);
+  };
+  EXPECT_EQ(jvp(f, Array(3.0f), Array(1.0f)).second.item<float>(), 8 * 2187);
+}
+
 // Numbers and slices name each element once, so that its factor has a derivative.
 TEST(Gradients, OfWhatNamedElementsAreMultipliedBy) {
   auto f = [](Array v, Array x) { return sum(x.at({1, Slice(0, 2)}).multiply(v)); };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <functional>
 #include <tuple>
 
 namespace tessera {
@@ -185,6 +186,29 @@ TEST(Vmap, OfGradientsAndGradientsOfIt) {
   EXPECT_THAT(Values(grad(total)(w)), Pointwise(FloatNear(1e-5f), Values(sum(each, 0))));
   for (int i = 0; i < 5; ++i)
     EXPECT_THAT(Values(each[{i}]), Pointwise(FloatNear(1e-6f), Values(grad(loss)(w, xs[{i}]))));
+}
+
+// The result is the same in all lanes; what its rule says of the mapped argument is not.
+TEST(Vmap, OfARuleWhoseResultDoesNotDependOnTheMappedArgument) {
+  auto f = custom_vjp([](Array, Array q) { return q * 1; },
+                      [](Array, Array q) { return std::pair(q * 1, None); },
+                      [](NoneType, Array ct) { return std::tuple(ct, ct * 0); });
+  const Array weights = array({1.0f, 10.0f, 100.0f});
+  auto loss = [&](Array v) {
+    auto lane = [&](Array a, Array q) { return f(a, q); };
+    return sum(vmap(lane, {.in_dims = {0, None}})(v, Array(5.0f)) * weights);
+  };
+  EXPECT_THAT(Values(grad(loss)(ones({3}))), ElementsAre(1, 10, 100));
+}
+
+TEST(Vmap, OfMoreBranchesThanTheIndexHasNumbers) {
+  std::vector<std::function<Array(Array)>> branches;
+  for (int i = 0; i < 130; ++i) branches.emplace_back([i](Array v) { return v + i; });
+  auto f = [&](Array i, Array x) { return switch_case(i, branches, x); };
+  EXPECT_THAT(Values(vmap(f)(array({-3, 5, 126, 127}).astype(i8), zeros({4}))),
+              ElementsAre(0, 5, 126, 127));
+  EXPECT_THAT(Values(vmap(f)(array({0, 128, 129, 255}).astype(u8), zeros({4}))),
+              ElementsAre(0, 128, 129, 129));
 }
 
 TEST(Vmap, LooksUpByLane) {
