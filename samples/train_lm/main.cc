@@ -29,7 +29,7 @@ namespace {
 struct Options {
   std::string text = "/usr/share/common-licenses", mesh = "4x2", layout = "dp+tp";
   std::string out = "train_lm.out";
-  int64_t steps = 300, batch = 32, micro_batches = 1, save_every = 100, sample = 400, seed = 0;
+  int64_t steps = 400, batch = 32, micro_batches = 1, save_every = 100, sample = 400, seed = 0;
   Sizes sizes;
   double dropout = 0.1, rate = 3e-3;
   bool resume = false;
@@ -51,7 +51,7 @@ std::vector<Flag> flags_of(Options& o) {
           {"hidden", &o.sizes.hidden, "hidden units of each layer"},
           {"context", &o.sizes.context, "characters of a sequence"},
           {"batch", &o.batch, "sequences of a step"},
-          {"micro-batches", &o.micro_batches, "parts of a batch that are computed in turn"},
+          {"micro-batches", &o.micro_batches, "parts of a batch, computed one after the other"},
           {"steps", &o.steps, "steps in all"},
           {"rate", &o.rate, "learning rate after warm-up"},
           {"dropout", &o.dropout, "share of activations that are dropped in training"},
@@ -119,6 +119,7 @@ class Run {
  public:
   explicit Run(const Options& o)
       : options_(o), text_(read_text(o.text)), layout_(Layout::named(o.layout)) {
+    check_sizes();
     const auto characters = static_cast<int64_t>(text_.alphabet.size());
     trainer_ = {.model = {.sizes = o.sizes, .layout = layout_},
                 .optimizer = {.rate = o.rate, .steps = o.steps},
@@ -146,6 +147,20 @@ class Run {
   }
 
  private:
+  // The sizes that must divide for the model's sake; what the mesh must divide, its types say.
+  void check_sizes() const {
+    const Options& o = options_;
+    const auto divides = [](int64_t part, int64_t whole) { return part > 0 && whole % part == 0; };
+    if (!divides(o.sizes.heads, o.sizes.width) || !divides(2, o.sizes.width / o.sizes.heads))
+      throw std::runtime_error("--heads must cut --width into parts of an even size");
+    if (!divides(o.micro_batches, o.batch) || o.batch == 0)
+      throw std::runtime_error("--micro-batches must cut --batch into equal parts");
+    if (static_cast<int64_t>(text_.held_back.size()) < o.batch * (o.sizes.context + 1))
+      throw std::runtime_error("a tenth of the text must fill a batch: shorten it or --context");
+    if (o.steps == 0 || o.save_every == 0 || o.sizes.layers == 0)
+      throw std::runtime_error("--steps, --save-every and --layers must not be 0");
+  }
+
   std::string file() const { return options_.out + "/state.safetensors"; }
 
   // What a run must have in common with the one that it resumes.
@@ -197,6 +212,7 @@ class Run {
         jit([t = trainer_](State s, Array text) { return t.step(std::move(s), text); },
             {.donate = {0}, .name = "step"});
     const Array text = array(text_.train);
+    KeyReuseCheck check;  // a key that is drawn from twice would be an error here
     const Lowered lowered = step.lower(state, text);
     const double peak = measured_fma_peak();
     announce(state, lowered, peak);

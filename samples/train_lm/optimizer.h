@@ -2,6 +2,7 @@
 #pragma once
 #include <tessera/tessera.h>
 
+#include <algorithm>
 #include <numbers>
 
 namespace train_lm {
@@ -10,7 +11,7 @@ using namespace tessera;
 
 struct AdamW {
   double rate = 3e-3, decay = 0.1, clip_norm = 1;
-  int64_t warm_up = 20, steps = 300;
+  int64_t warm_up = 20, steps = 400;
   double keep_mean = 0.9, keep_square = 0.98, epsilon = 1e-8;
 
   // Rises to `rate` in a line, then falls to a tenth of it along a half wave.
