@@ -17,6 +17,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <variant>
 
 #include "screen.h"
@@ -165,12 +166,13 @@ class Run {
 
   // What a run must have in common with the one that it resumes.
   std::string identity() const {
-    const Sizes& s = trainer_.model.sizes;
+    const Options& o = options_;
+    const Sizes& s = o.sizes;
     return fmt::format(
-        "characters {} width {} heads {} hidden {} layers {} context {} batch {} "
+        "text {} alphabet {} width {} heads {} hidden {} layers {} context {} batch {} "
         "micro-batches {} steps {} rate {} dropout {} seed {}",
-        s.characters, s.width, s.heads, s.hidden, s.layers, s.context, options_.batch,
-        options_.micro_batches, options_.steps, options_.rate, options_.dropout, options_.seed);
+        text_.train.size(), text_.alphabet.size(), s.width, s.heads, s.hidden, s.layers, s.context,
+        o.batch, o.micro_batches, o.steps, o.rate, o.dropout, o.seed);
   }
 
   void save(const State& state) const {
@@ -191,14 +193,20 @@ class Run {
   }
 
   // What a step will be, before there is one.
-  void announce(State state, const Lowered& step, double peak) const {
-    const std::vector<std::string> names = detail::NamesOf(state.weights);
+  void announce(const State& state, const Lowered& step, double peak) const {
+    const std::vector<std::string> names = tree_names(state.weights);
     const std::vector<Array> weights = tree_leaves(state.weights);
+    // A line per value, arguments first: what propagation chose, where types do not say it.
+    std::istringstream places(dump_shardings(step.program()));
     fmt::print("{} characters of text, {} different, on the mesh {}\n\n",
                text_.train.size() + text_.held_back.size(), text_.alphabet.size(), current_mesh());
     int64_t count = 0;
     for (size_t i = 0; i < names.size(); ++i) {
-      fmt::print("{:<22} {}\n", names[i], type_of(weights[i]));
+      std::string place;
+      std::getline(places, place);
+      const bool automatic = layout_.split_mode == Auto;
+      fmt::print("{:<22} {}{}\n", names[i], type_of(weights[i]),
+                 automatic ? place.substr(place.find(" : ")) : "");
       count += weights[i].size();
     }
     fmt::print("{} parameters\n\ncommunication of a step:\n{}", count, step.comm());
