@@ -258,6 +258,12 @@ std::vector<Array> tree_leaves(T tree) {
   return detail::LeavesOf(tree);
 }
 
+// Returns where each of them is: fields, keys and numbers, joined by dots: "layers.0.w".
+template <class T>
+std::vector<std::string> tree_names(T tree) {
+  return detail::NamesOf(tree);
+}
+
 // Returns `first` with each array replaced by f of the arrays at its place in all the trees.
 template <class F, class T, class... More>
 T tree_map(F f, T first, More... more) {

@@ -100,6 +100,8 @@ TEST_F(Safetensors, ATreeIsNamedByItsFields) {
   save_safetensors(Path("model.safetensors"), read);
   EXPECT_THAT(Names(load_safetensors(Path("model.safetensors"))),
               ElementsAre("layers.0.b", "layers.0.w", "layers.1.b", "layers.1.w", "step"));
+  EXPECT_THAT(tree_names(read),
+              ElementsAre("layers.0.w", "layers.0.b", "layers.1.w", "layers.1.b", "step"));
 }
 
 // The model laid out by f, saved and read like that and onto every other layout.

@@ -1,0 +1,74 @@
+// Lesson 14: a training step on a mesh: a loss, its gradient, an optimizer, a loop and a file.
+#include <tessera/tessera.h>
+
+#include <cstdio>
+#include <iostream>
+
+using namespace tessera;
+
+struct Params {
+  Array w1, w2;
+};
+TESSERA_FIELDS(Params, w1, w2);
+// All that the next step needs: so all that is saved.
+struct State {
+  Params weights, momentum;
+  Array step, key;
+};
+TESSERA_FIELDS(State, weights, momentum, step, key);
+
+// Rows of x lie over data, hidden units over model: the second product completes its sums there.
+Array loss(const Params& p, Array x, Array y) {
+  Array hidden = relu(matmul(x, p.w1));
+  return mean(square(matmul(hidden, p.w2, {.out_sharding = P("data", None)}) - y));
+}
+
+std::pair<Array, Array> examples(Array key) {
+  Array x = random::normal(key, {64, 8}, {.out_sharding = P("data", None)});
+  return {x, sum(x * x, -1, {.keepdims = true}) / 8};
+}
+
+State train_step(State s) {
+  // 1. Random numbers are of the run's key and the step. So a step is a function of the state.
+  auto [x, y] = examples(random::fold_in(random::wrap_key_data(s.key), s.step));
+
+  // 2. The gradient is a tree like the weights, and each part of it lies as its weight does.
+  Params gradient = grad(loss)(s.weights, x, y);
+
+  // 3. The optimizer is written once for any tree of arrays.
+  s.momentum = tree_map([](Array m, Array g) { return 0.9 * m + g; }, s.momentum, gradient);
+  s.weights = tree_map([](Array w, Array m) { return w - 0.01 * m; }, s.weights, s.momentum);
+  s.step = s.step + 1;
+  return s;
+}
+
+int main() {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"data", 4}, {"model", 2}}));
+  auto [k1, k2, k3, run] = random::split<4>(random::key(0));
+  Params start{reshard(random::normal(k1, {8, 64}) * 0.3, P(None, "model")),
+               reshard(random::normal(k2, {64, 1}) * 0.1, P("model", None))};
+  auto [x, y] = examples(k3);
+  Array before = loss(start, x, y);
+  auto zero = [](Array w) { return zeros_like(w); };
+  State state{start, tree_map(zero, start), array(0), random::key_data(run)};
+
+  // 4. What a step sends: the sums of the second product, of the loss, and of each gradient.
+  auto step = jit(train_step, {.donate = {0}});
+  std::cout << step.lower(state).comm() << "\n";
+
+  // 5. The old state's memory is the new one's. Halfway, the state goes into a file.
+  const char* file = "14_training_step.safetensors";
+  for (int i = 0; i < 60; ++i) {
+    if (i == 30) save_safetensors(file, state);
+    state = step(state);
+  }
+
+  // 6. What is read from the file goes on to the same bits.
+  State resumed = load_safetensors_like(file, state);
+  std::remove(file);
+  while (resumed.step.item<int>() < 60) resumed = step(resumed);
+  std::cout << "same weights: " << all(resumed.weights.w1 == state.weights.w1) << "\n";
+  bool learnt = (loss(state.weights, x, y) < 0.5f * before).item<bool>();
+  std::cout << "the loss has " << (learnt ? "more than halved" : "NOT halved") << "\n";
+}

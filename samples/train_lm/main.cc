@@ -1,0 +1,308 @@
+// Trains a language model of characters on a text, on any mesh, in any layout, with one result.
+//
+//   train_lm [--text FILE | FOLDER] [--mesh 4x2] [--layout dp+tp] [--steps 300] ... (--help)
+//
+// model.h      the transformer, and which mesh axes cut what of it: the layouts
+// optimizer.h  AdamW, clipping and the schedule
+// train.h      one step: micro-batches, the sum of their gradients, the update
+// text.h       characters as numbers, and the bigram table to be beaten
+// screen.h     progress, curve and the machine's peak
+//
+// The whole run is a function of its State, which is one file: what --resume reads goes on to the
+// same bits, on another mesh or in another layout to the same numbers.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <variant>
+
+#include "screen.h"
+#include "text.h"
+#include "train.h"
+
+namespace train_lm {
+namespace {
+
+struct Options {
+  std::string text = "/usr/share/common-licenses", mesh = "4x2", layout = "dp+tp";
+  std::string out = "train_lm.out";
+  int64_t steps = 400, batch = 32, micro_batches = 1, save_every = 100, sample = 400, seed = 0;
+  Sizes sizes;
+  double dropout = 0.1, rate = 3e-3;
+  bool resume = false;
+};
+
+struct Flag {
+  std::string name;
+  std::variant<std::string*, int64_t*, double*, bool*> value;
+  const char* help;
+};
+
+std::vector<Flag> flags_of(Options& o) {
+  return {{"text", &o.text, "a file, or a folder of them"},
+          {"mesh", &o.mesh, "devices along axes data and model"},
+          {"layout", &o.layout, "dp, fsdp, tp, dp+tp, or auto: Tessera lays out axis model"},
+          {"layers", &o.sizes.layers, "layers of the model"},
+          {"width", &o.sizes.width, "numbers per character between layers"},
+          {"heads", &o.sizes.heads, "attention heads, which divide the width"},
+          {"hidden", &o.sizes.hidden, "hidden units of each layer"},
+          {"context", &o.sizes.context, "characters of a sequence"},
+          {"batch", &o.batch, "sequences of a step"},
+          {"micro-batches", &o.micro_batches, "parts of a batch, computed one after the other"},
+          {"steps", &o.steps, "steps in all"},
+          {"rate", &o.rate, "learning rate after warm-up"},
+          {"dropout", &o.dropout, "share of activations that are dropped in training"},
+          {"seed", &o.seed, "of all random numbers"},
+          {"out", &o.out, "folder of what is saved"},
+          {"save-every", &o.save_every, "steps from save to save"},
+          {"sample", &o.sample, "characters to write at the end"},
+          {"resume", &o.resume, "go on from what is saved"}};
+}
+
+std::string shown(const Flag& flag) {
+  return std::visit([](auto* value) { return fmt::format("{}", *value); }, flag.value);
+}
+
+void set(const Flag& flag, const std::string& text) {
+  const auto read = [&](auto* value) {
+    if constexpr (std::is_same_v<decltype(value), std::string*>) {
+      *value = text;
+    } else if constexpr (!std::is_same_v<decltype(value), bool*>) {
+      const char* end = text.data() + text.size();
+      if (std::from_chars(text.data(), end, *value).ptr != end || *value < 0)
+        throw std::runtime_error(fmt::format("--{} takes a number, not \"{}\"", flag.name, text));
+    }
+  };
+  std::visit(read, flag.value);
+}
+
+// Returns false if only help was asked for.
+bool parse(const std::vector<std::string>& arguments, Options& options) {
+  const std::vector<Flag> flags = flags_of(options);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--help") {
+      for (const Flag& f : flags) fmt::print("--{:<14} {} ({})\n", f.name, f.help, shown(f));
+      return false;
+    }
+    const auto flag = std::find_if(flags.begin(), flags.end(),
+                                   [&](const Flag& f) { return "--" + f.name == arguments[i]; });
+    if (flag == flags.end())
+      throw std::runtime_error("there is no flag " + arguments[i] + ": --help lists them");
+    if (bool* const* on = std::get_if<bool*>(&flag->value)) {
+      **on = true;
+    } else {
+      if (i + 1 == arguments.size()) throw std::runtime_error(arguments[i] + " takes a value");
+      set(*flag, arguments[++i]);
+    }
+  }
+  return true;
+}
+
+std::pair<int64_t, int64_t> mesh_sizes(const std::string& text) {
+  int data = 0, model = 0, end = 0;
+  if (std::sscanf(text.c_str(), "%dx%d%n", &data, &model, &end) != 2 || text[end] != 0 ||
+      data < 1 || model < 1)
+    throw std::runtime_error("--mesh takes two sizes, as 4x2, not \"" + text + "\"");
+  return {data, model};
+}
+
+volatile std::sig_atomic_t interrupted = 0;
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class Run {
+ public:
+  explicit Run(const Options& o)
+      : options_(o), text_(read_text(o.text)), layout_(Layout::named(o.layout)) {
+    check_sizes();
+    const auto characters = static_cast<int64_t>(text_.alphabet.size());
+    trainer_ = {.model = {.sizes = o.sizes, .layout = layout_},
+                .optimizer = {.rate = o.rate, .steps = o.steps},
+                .batch = o.batch,
+                .micro_batches = o.micro_batches,
+                .dropout = o.dropout};
+    // More than there are, so that layouts can cut them.
+    trainer_.model.sizes.characters = (characters + 23) / 24 * 24;
+  }
+
+  int go() {
+    const auto [data, model] = mesh_sizes(options_.mesh);
+    SetDeviceCount(static_cast<int>(data * model));
+    {
+      MeshScope scope(make_mesh({{"data", data}, {"model", model, layout_.split_mode}}));
+      State state = begin();
+      state = train(std::move(state));
+      if (interrupted) return 130;
+      fmt::print("\nloss of each step\n{}", curve(state.losses.to_vector<float>()));
+      fmt::print("\nheld-back text: loss {:.3f} per character, of a bigram table {:.3f}\n",
+                 held_back_loss(state), bigram_loss(text_));
+    }
+    if (options_.sample > 0) fmt::print("\n{}\n", generate());
+    return 0;
+  }
+
+ private:
+  // The sizes that must divide for the model's sake; what the mesh must divide, its types say.
+  void check_sizes() const {
+    const Options& o = options_;
+    const auto divides = [](int64_t part, int64_t whole) { return part > 0 && whole % part == 0; };
+    if (!divides(o.sizes.heads, o.sizes.width) || !divides(2, o.sizes.width / o.sizes.heads))
+      throw std::runtime_error("--heads must cut --width into parts of an even size");
+    if (!divides(o.micro_batches, o.batch) || o.batch == 0)
+      throw std::runtime_error("--micro-batches must cut --batch into equal parts");
+    if (static_cast<int64_t>(text_.held_back.size()) < o.batch * (o.sizes.context + 1))
+      throw std::runtime_error("a tenth of the text must fill a batch: shorten it or --context");
+    if (o.steps == 0 || o.save_every == 0 || o.sizes.layers == 0)
+      throw std::runtime_error("--steps, --save-every and --layers must not be 0");
+  }
+
+  std::string file() const { return options_.out + "/state.safetensors"; }
+
+  // What a run must have in common with the one that it resumes.
+  std::string identity() const {
+    const Options& o = options_;
+    const Sizes& s = o.sizes;
+    return fmt::format(
+        "text {} alphabet {} width {} heads {} hidden {} layers {} context {} batch {} "
+        "micro-batches {} steps {} rate {} dropout {} seed {}",
+        text_.train.size(), text_.alphabet.size(), s.width, s.heads, s.hidden, s.layers, s.context,
+        o.batch, o.micro_batches, o.steps, o.rate, o.dropout, o.seed);
+  }
+
+  void save(const State& state) const {
+    save_safetensors(file(), state, {.metadata = {{"run", identity()}}});
+    std::ofstream losses(options_.out + "/losses.txt");
+    for (float loss : state.losses.to_vector<float>()) losses << fmt::format("{}\n", loss);
+  }
+
+  State begin() const {
+    std::filesystem::create_directories(options_.out);
+    State state = trainer_.start(options_.seed);
+    if (!options_.resume) return state;
+    const std::string saved = load_safetensors_metadata(file())["run"];
+    if (saved != identity())
+      throw std::runtime_error(
+          fmt::format("{} is of another run\n  saved: {}\n  asked: {}", file(), saved, identity()));
+    return load_safetensors_like(file(), state);
+  }
+
+  // What a step will be, before there is one.
+  void announce(const State& state, const Lowered& step, double peak) const {
+    const std::vector<std::string> names = tree_names(state.weights);
+    const std::vector<Array> weights = tree_leaves(state.weights);
+    // A line per value, arguments first: what propagation chose, where types do not say it.
+    std::istringstream places(dump_shardings(step.program()));
+    fmt::print("{} characters of text, {} different, on the mesh {}\n\n",
+               text_.train.size() + text_.held_back.size(), text_.alphabet.size(), current_mesh());
+    int64_t count = 0;
+    for (size_t i = 0; i < names.size(); ++i) {
+      std::string place;
+      std::getline(places, place);
+      const bool automatic = layout_.split_mode == Auto;
+      fmt::print("{:<22} {}{}\n", names[i], type_of(weights[i]),
+                 automatic ? place.substr(place.find(" : ")) : "");
+      count += weights[i].size();
+    }
+    fmt::print("{} parameters\n\ncommunication of a step:\n{}", count, step.comm());
+    fmt::print(
+        "memory of a step: at most {:.1f} MiB per device\nmeasured FMA peak: {:.0f} GFLOP/s\n\n",
+        static_cast<double>(step.peak_bytes()) / (1 << 20), peak / 1e9);
+  }
+
+  State train(State state) const {
+    const auto step =
+        jit([t = trainer_](State s, Array text) { return t.step(std::move(s), text); },
+            {.donate = {0}, .name = "step"});
+    const Array text = array(text_.train);
+    KeyReuseCheck check;  // a key that is drawn from twice would be an error here
+    // Of types alone: over Auto axes an array that is there already has its place.
+    const auto type_only = [](Array x) { return abstract_array(type_of(x).text()); };
+    const Lowered lowered = step.lower(tree_map(type_only, state), text);
+    const double peak = measured_fma_peak();
+    announce(state, lowered, peak);
+    const double flops =
+        static_cast<double>(lowered.split_flops()) * static_cast<double>(current_mesh().size());
+    const auto tokens = static_cast<double>(options_.batch * options_.sizes.context);
+
+    std::signal(SIGINT, [](int) { interrupted = 1; });
+    int64_t done = state.step.item<int>();
+    Progress progress(done, options_.steps);
+    double begin = seconds();
+    while (done < options_.steps && !interrupted) {
+      state = step(std::move(state), text);
+      const double loss = state.losses[done++].item<double>();
+      const double now = seconds(), rate = 1 / (now - begin);
+      begin = now;
+      progress.show(done, fmt::format("loss {:.3f}  {:.0f} tokens/s  {:.1f}% of the FMA peak", loss,
+                                      tokens * rate, 100 * flops * rate / peak));
+      if (done % options_.save_every == 0 && done < options_.steps) save(state);
+    }
+    progress.end();
+    save(state);
+    fmt::print("{} {}\n", interrupted ? "stopped; --resume goes on from" : "saved", file());
+    return state;
+  }
+
+  double held_back_loss(const State& state) const {
+    const Model& model = trainer_.model;
+    const int64_t length = model.sizes.context + 1, each = options_.batch * length;
+    const auto loss = jit([model](Params weights, Array text) {
+      weights = tree_map([&](Array w) { return model.layout.for_use(w); }, weights);
+      return model.loss(weights, reshard(text, P(model.layout.batch, None)), random::key(0), 0);
+    });
+    double sum = 0;
+    int64_t batches = 0;
+    for (const int32_t* at = text_.held_back.data();
+         at + each <= text_.held_back.data() + text_.held_back.size(); at += each, ++batches)
+      sum +=
+          loss(state.weights, array(std::span(at, each), {.shape = Shape{options_.batch, length}}))
+              .item<double>();
+    return sum / static_cast<double>(batches);
+  }
+
+  // What the model writes after the first characters of the held-back text. One sequence is for one
+  // device: the file is read onto another mesh than it was written on.
+  std::string generate() const {
+    MeshScope scope(make_mesh({{"data", 1}, {"model", 1}}));
+    Trainer alone = trainer_;
+    alone.model.layout = Layout::named("dp");
+    const Model& model = alone.model;
+    const Params weights = load_safetensors_like(file(), alone.start(options_.seed)).weights;
+    const auto characters = static_cast<int64_t>(text_.alphabet.size());
+    const auto next = [&](Array window, Array key) {
+      const Array z = model.logits(weights, window[None], key, 0)[{0, -1, Slice(0, characters)}];
+      const Array character = random::categorical(key, z).astype(i32);
+      return std::pair(concatenate({window[Slice(1, None)], character[None]}), character);
+    };
+    const std::vector<int32_t> start(text_.held_back.begin(),
+                                     text_.held_back.begin() + model.sizes.context);
+    const Array keys = random::split(random::key(options_.seed), options_.sample);
+    const std::vector<int32_t> written = scan(next, array(start), keys).second.to_vector<int32_t>();
+    return text_.decode(start) + " >>> " + text_.decode(written);
+  }
+
+  Options options_;
+  Text text_;
+  Layout layout_;
+  Trainer trainer_;
+};
+
+}  // namespace
+}  // namespace train_lm
+
+int main(int argc, char** argv) {
+  try {
+    train_lm::Options options;
+    if (!train_lm::parse({argv + 1, argv + argc}, options)) return 0;
+    return train_lm::Run(options).go();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "train_lm: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,28 @@
+// What a run shows on the terminal: a line of progress, a curve, and how fast this machine can be.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace train_lm {
+
+// A line that is drawn over and over on a terminal; in a file, a line now and then.
+class Progress {
+ public:
+  Progress(int64_t first, int64_t steps) : done_(first), steps_(steps) {}
+  // Shows that `done` of the steps are done; `text` stands behind the bar.
+  void show(int64_t done, const std::string& text);
+  void end() const;
+
+ private:
+  int64_t done_, steps_;
+  size_t width_ = 0;  // of the line on the screen
+};
+
+// Returns values over their numbers as a picture of so many columns and rows.
+std::string curve(const std::vector<float>& values, size_t columns = 64, size_t rows = 10);
+
+// Returns the f32 FLOPs per second of all cores when they do nothing but multiply and add.
+double measured_fma_peak();
+
+}  // namespace train_lm
