@@ -49,6 +49,13 @@ void RemoveDead(Program& program) {
     ++kept;
   }
   instructions.erase(instructions.begin() + static_cast<long>(kept), instructions.end());
+  if (program.names.empty()) return;
+  std::vector<bool> exists(program.values.size());
+  for (ValueId v : program.inputs) base::At(exists, v) = true;
+  for (const Capture& c : program.captures) base::At(exists, c.value) = true;
+  for (const Instruction& i : instructions)
+    for (ValueId v : i.results) base::At(exists, v) = true;
+  std::erase_if(program.names, [&](const auto& n) { return !base::At(exists, n.second); });
 }
 
 }  // namespace tessera::ir

@@ -55,5 +55,12 @@ TEST(Uses, WhatHasBecomeAnInputIsNotMade) {
   EXPECT_THAT(Ops(program), ElementsAre("mul"));
 }
 
+TEST(Uses, NamesGoWithWhatTheyName) {
+  Program program = Example();
+  program.names = {{"argument", 1}, {"dead", 5}, {"used", 3}};
+  RemoveDead(program);
+  EXPECT_THAT(program.names, ElementsAre(testing::Pair("argument", 1), testing::Pair("used", 3)));
+}
+
 }  // namespace
 }  // namespace tessera::ir
