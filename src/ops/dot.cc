@@ -249,6 +249,13 @@ void TridiagonalReference(const ir::ReferenceCall& call) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
+std::vector<int64_t> Joined(std::vector<int64_t> a, const std::vector<int64_t>& b,
+                            const std::vector<int64_t>& c) {
+  a.insert(a.end(), b.begin(), b.end());
+  a.insert(a.end(), c.begin(), c.end());
+  return a;
+}
+
 // Of lhs: the cotangent times rhs, contracted over what only rhs has; then the dims are put in
 // lhs's order. Of rhs the same with the sides exchanged.
 ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
@@ -272,12 +279,22 @@ ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k)
   for (int64_t i = 0; i < n; ++i) dot.batch.lhs.push_back(i);
   dot.batch.rhs = other_batch;
   // The product's dims: batch, own free ones, then those that were contracted, in the other's
-  // order.
-  std::vector<int64_t> made = own_batch;
-  made.insert(made.end(), own_free.begin(), own_free.end());
+  // order; or with the sides exchanged, if the product then lies as the operand does.
+  std::vector<int64_t> contracted;
   for (int64_t d : FreeDims(other_free, other_batch, other_rank)) {
     const auto at = std::find(other_contract.begin(), other_contract.end(), d);
-    made.push_back(base::At(own_contract, at - other_contract.begin()));
+    contracted.push_back(base::At(own_contract, at - other_contract.begin()));
+  }
+  const std::vector<int64_t> as_written = Joined(own_batch, own_free, contracted),
+                             exchanged = Joined(own_batch, contracted, own_free);
+  const bool exchanges = !std::is_sorted(as_written.begin(), as_written.end()) &&
+                         std::is_sorted(exchanged.begin(), exchanged.end());
+  const std::vector<int64_t>& made = exchanges ? exchanged : as_written;
+  absl::InlinedVector<ir::ValueId, 2> sides{cotangent, c.operands[1 - k]};
+  if (exchanges) {
+    std::swap(sides[0], sides[1]);
+    std::swap(dot.contract.lhs, dot.contract.rhs);
+    std::swap(dot.batch.lhs, dot.batch.rhs);
   }
   const ir::Type* to = CotangentTypeOf(c, k);
   TransposeParams order;
@@ -290,8 +307,8 @@ ir::ValueId DotTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k)
     shape[i] = base::At(to->shape(), made[i]);
   }
   const ir::Type* type = ir::Type::Get(shape, c.result_types[0]->dtype(), layout);
-  const ir::ValueId product = EmitSums(c.builder, kDotGeneral, ir::MakeParams(std::move(dot)),
-                                       {cotangent, c.operands[1 - k]}, type);
+  const ir::ValueId product =
+      EmitSums(c.builder, kDotGeneral, ir::MakeParams(std::move(dot)), sides, type);
   if (std::is_sorted(order.perm.begin(), order.perm.end())) return product;
   return AsCotangent(c, k, kTranspose, ir::MakeParams(std::move(order)), {product});
 }

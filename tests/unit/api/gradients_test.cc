@@ -160,6 +160,13 @@ TEST(Gradients, ComputeOnlyWhatTheyNeed) {
   EXPECT_THAT(ops, ElementsAre("cos", "constant", "broadcast_in_dim", "mul"));
 }
 
+// A weight's gradient is made as the weight lies, and not copied.
+TEST(Gradients, OfMatricesAreProductsAlone) {
+  auto loss = [](Array w, Array x) { return sum(square(matmul(x, w))); };
+  const std::string text = grad<0, 1>(loss).trace(ones({4, 3}), ones({5, 4})).text();
+  EXPECT_EQ(Count(text, "= transpose"), 0) << text;
+}
+
 TEST(Gradients, LieAsTheirArgumentsAndSendSumsOnly) {
   SetDeviceCount(8);
   MeshScope scope(make_mesh({{"data", 4}, {"model", 2}}));
