@@ -3,7 +3,8 @@
 //   Array each = vmap(grad(loss), {.in_dims = {None, 0}})(w, xs);  // one gradient per row of xs
 //
 // f is traced once, for one lane, and its program is then computed for all lanes at once: there is
-// no loop over lanes. The mapped dim keeps its sharding.
+// no loop over lanes. The mapped dim keeps its sharding. What f captures is, outside of a trace,
+// what it was at the first call with arguments of these types.
 #pragma once
 #include <optional>
 

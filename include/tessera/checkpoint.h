@@ -8,7 +8,8 @@
 
 namespace tessera {
 
-// What a checkpoint keeps for the derivative besides its arguments.
+// What a checkpoint keeps for the derivative besides its arguments. What the loops and branches of
+// its function make is computed again, whatever this says of it.
 enum class Remat : uint8_t {
   kNothing,
   kDots,   // results of matmul, dot_general, einsum and the like

@@ -5,6 +5,9 @@
 // Functions take and return trees (tree.h). Leaves that are not floating have no derivative: in a
 // tree of gradients zeros stand for them. A gradient lies as what it is the gradient of, but is
 // unreduced over the axes over which that is reduced, and the other way round.
+//
+// Outside of a trace grad and value_and_grad are compiled once per type and kept, as by jit: what
+// the function captures is what it was at the first call. Pass as an argument what changes.
 #pragma once
 #include <memory>
 #include <tuple>
@@ -191,7 +194,7 @@ auto vjp(F f, Args args, Loc loc = Loc::Current()) {
 
 // Returns the transpose of f, which is linear in the floating leaves of args: the function from
 // cotangents of f(args) to cotangents of args. Of args only the types matter, and the values of the
-// leaves that are not floating. Throws TraceError if f is not linear.
+// leaves that are not floating. Throws TraceError if the derivative of f depends on args.
 template <class F, class Args>
 auto linear_transpose(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;

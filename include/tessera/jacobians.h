@@ -89,16 +89,17 @@ class Jacobian {
 // Returns the function that computes the derivative of each element of what f returns in each
 // element of argument `n`: for a result [r...] and an argument [a...] an array [r..., a...], for
 // trees a tree like the result with trees like the argument in it. By tangents, one pass over f for
-// all elements of the argument at once: for many results of few arguments. The dims of the result
-// keep their sharding. Throws DTypeError for what is not floating.
+// all elements of an array of the argument: for many results of few arguments. The dims of the
+// result keep their sharding. What f captures is, outside of a trace, what it was at the first
+// call. Throws DTypeError for what is not floating.
 template <size_t n = 0, class F>
 auto jacfwd(F f, Loc loc = Loc::Current()) {
   using Transform = detail::Jacobian<false, n>;
   Transform transform(detail::SharedAs<Transform>(f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
-// The same by cotangents, one pass back for all elements of a result at once: for few results of
-// many arguments. The dims of the argument keep their sharding.
+// The same by cotangents, one pass back for all elements of an array of the result: for few results
+// of many arguments. The dims of the argument keep their sharding.
 template <size_t n = 0, class F>
 auto jacrev(F f, Loc loc = Loc::Current()) {
   using Transform = detail::Jacobian<true, n>;

@@ -40,7 +40,7 @@ inline constexpr ir::Derivative kZeroAlmostEverywhere{};
 inline constexpr ir::NotDifferentiable kOnDevicesOnly{
     "it is part of programs for devices, which are made after derivatives are taken"};
 
-// Returns the results' and operands' cotangent types: where a transpose ends.
+// Returns the type of the cotangent of operand k: what its transpose ends with.
 inline const ir::Type* CotangentTypeOf(const ir::DiffCall& c, size_t k) {
   return CotangentType(c.operand_types[k]);
 }

@@ -20,7 +20,7 @@ Records ReduceOps();
 Records DotOps();
 Records GatherOps();
 Records ScatterOps();
-Records IndexOps();
+Records SortOps();
 Records ControlOps();
 Records CallOps();
 Records MoveOps();

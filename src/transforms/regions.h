@@ -21,12 +21,13 @@ struct RegionLayout {
   size_t CarryInput(size_t c) const { return ins[0] + c; }
 };
 
-// Returns 0, 1, ..., with the numbers of `extra` (true: there is one more) behind each group:
-// (i, false) the value itself, (i, true) its companion.
+// A value, or its companion: its tangent.
 struct Slot {
   size_t index;
   bool companion;
 };
+// Returns the values 0, 1, ... in groups of these sizes, and behind each group the companions of
+// those of its values that have one.
 std::vector<Slot> WithCompanions(const std::vector<size_t>& groups,
                                  const std::vector<bool>& companions);
 

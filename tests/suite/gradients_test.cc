@@ -91,12 +91,6 @@ std::vector<const ir::OpDef*> Ops() {
   return list;
 }
 
-std::vector<HostTensor> ReadAll(const std::vector<Array>& arrays) {
-  std::vector<HostTensor> out;
-  for (const Array& a : arrays) out.push_back(ReadBack(a));
-  return out;
-}
-
 // One application: data, directions, and the op as a function.
 struct Try {
   Case c;

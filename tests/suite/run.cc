@@ -42,12 +42,6 @@ std::vector<Array> PlaceAll(const Case& c, const std::vector<HostTensor>& data) 
   return arrays;
 }
 
-std::vector<HostTensor> ReadAll(const std::vector<Array>& arrays) {
-  std::vector<HostTensor> out;
-  for (const Array& a : arrays) out.push_back(ReadBack(a));
-  return out;
-}
-
 // Which part of the whole the device at a mesh position holds.
 struct Part {
   ir::Shape local;
@@ -249,6 +243,12 @@ HostTensor ReadBack(const Array& array) {
     });
   }
   return whole;
+}
+
+std::vector<HostTensor> ReadAll(const std::vector<Array>& arrays) {
+  std::vector<HostTensor> out;
+  for (const Array& a : arrays) out.push_back(ReadBack(a));
+  return out;
 }
 
 std::vector<HostTensor> RunEager(const Case& c, const std::vector<HostTensor>& data) {

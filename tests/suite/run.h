@@ -40,6 +40,7 @@ Array Place(const ir::HostTensor& data, const ir::Type* type,
 // Returns the elements as the devices hold them. Reports a failure where devices that should hold
 // the same bits do not.
 ir::HostTensor ReadBack(const Array& array);
+std::vector<ir::HostTensor> ReadAll(const std::vector<Array>& arrays);
 
 // Returns the op's results: computed, or traced.
 std::vector<Array> Apply(const Case& c, const std::vector<Array>& operands);

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "runtime/arena.h"
+#include "unit/api/count.h"
 
 namespace tessera {
 namespace {
@@ -260,12 +261,6 @@ TEST(Checkpoint, ChangesNoValues) {
       EXPECT_THAT(Values(nested[i]), Pointwise(DoubleNear(1e-9), Values(wanted[i]))) << i;
     }
   }
-}
-
-int Count(const std::string& text, const std::string& word) {
-  int n = 0;
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
-  return n;
 }
 
 // How often the device program of a gradient has these ops.

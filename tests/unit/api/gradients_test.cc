@@ -7,6 +7,8 @@
 #include <sstream>
 #include <tuple>
 
+#include "unit/api/count.h"
+
 namespace tessera {
 namespace {
 
@@ -113,12 +115,6 @@ TEST(Gradients, OfWhatALoopCapturesAreSums) {
     return scan([&](Array c, Array x) { return std::pair(c + w * x, None); }, zeros({}), xs).first;
   };
   EXPECT_EQ(grad(f)(5.0).item<float>(), 6);
-}
-
-size_t Count(const std::string& text, const std::string& part) {
-  size_t n = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++n;
-  return n;
 }
 
 // What a body makes of what it captures alone is made once, in front of the loop.

@@ -1,4 +1,4 @@
-// Ordering.
+// Sorting, and the largest elements of a dim.
 #include <algorithm>
 #include <numeric>
 
@@ -186,7 +186,7 @@ constexpr OpDef kTopK{.name = "top_k",
                       .params = ir::KindOf<TopKParams>(),
                       .flops_per_point = 10};
 
-Records IndexOps() {
+Records SortOps() {
   static constexpr const OpDef* kOps[] = {&kSort, &kTopK};
   return kOps;
 }
