@@ -164,6 +164,16 @@ struct Expand {  // by other ops, before lowering
 struct Move {            // between shardings: reshard and the collectives it becomes
   bool implied = false;  // not asked for by the user (docs/design.md, "Asked for, or implied")
 };
+// What a device has, as two places say it: an array of its own (varying) may be seen as one part of
+// a larger one, or as a term of a sum.
+struct ManualViews {
+  const Type *from, *to;
+};
+struct Manual {  // seen as `from`, moved to `to`, and seen as the result
+  ManualViews (*views)(const Params*, const Type* operand, const Type* result);
+  bool implied = false;  // as of a Move
+};
+struct Permute {};       // each device gets another's array, or zeros: PermuteParams
 struct Region {  // by running its regions
   enum Kind : uint8_t {
     kWhile,   // condition, body: WhileParams
@@ -173,7 +183,7 @@ struct Region {  // by running its regions
   } kind;
 };
 using Lowering = std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View,
-                              Expand, Move, Region>;
+                              Expand, Move, Manual, Permute, Region>;
 
 struct ReferenceCall {
   const OpDef& op;

@@ -231,7 +231,7 @@ class PlanBuilder {
     StepKind kind = KindOf(*instruction.op);
     if (kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced ||
         kind == StepKind::kShardedToUnreduced || kind == StepKind::kPadToShards ||
-        kind == StepKind::kTrim)
+        kind == StepKind::kTrim || kind == StepKind::kCopyToEach)
       return AddLocalMove(instruction.operands[0], out);
     Flush();
     std::vector<MoveOperand> operands;
@@ -244,8 +244,13 @@ class PlanBuilder {
     const auto* halo = kind == StepKind::kHaloExchange
                            ? &ir::As<ir::HaloParams>(instruction.params.get())
                            : nullptr;
+    const plan::Layout& layout = base::At(plan_.layouts, LayoutOf(out));
+    const bool permutes = std::holds_alternative<ir::Permute>(*instruction.op->lowering);
     plan::Exchange e =
-        MakeExchange(operands, *Place(out), base::At(plan_.layouts, LayoutOf(out)), kernels_, halo);
+        permutes ? MakePermutation(operands[0], layout,
+                                   ir::As<ops::PermuteParams>(instruction.params.get()))
+                 : MakeExchange(operands, *Place(out), layout, kernels_, halo);
+    if (permutes && !e.boxes.empty() && e.boxes.size() > 1) in.push_back(Zero());
     e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;

@@ -4,6 +4,8 @@
 
 #include <mutex>
 
+#include "base/error.h"
+#include "base/reader.h"
 #include "ir/infer.h"
 #include "ir/regions.h"
 #include "trace/array.h"
@@ -214,9 +216,70 @@ bool OnlyTypes(const Application& a) {
   return false;
 }
 
+// Whether the mesh is `inner` before some of its axes became Manual.
+bool IsOutside(const sharding::MeshDef* mesh, const sharding::MeshDef* inner) {
+  if (mesh->axes().size() != inner->axes().size()) return false;
+  std::vector<AxisMode> modes;
+  for (size_t a = 0; a < mesh->axes().size(); ++a) {
+    const bool entered = inner->axes()[a].mode == AxisMode::Manual;
+    modes.push_back(entered ? AxisMode::Manual : mesh->axes()[a].mode);
+  }
+  return mesh->WithModes(modes) == inner;
+}
+
+// Applies an op to what of the outside it has as operands, inside of shard_map.
+std::vector<Array> ApplyInside(Application a) {
+  std::vector<Array> entered;
+  for (ArrayRef& operand : a.operands) {
+    entered.push_back(Enter(operand, a.shown_as ? a.shown_as : a.op.name.data(), a.loc));
+    operand = entered.back().impl();
+  }
+  return Apply(a);
+}
+
+bool AnyOutside(const Application& a) {
+  const sharding::MeshDef* current = CurrentMesh();
+  if (!current || std::holds_alternative<ir::Manual>(*a.op.lowering)) return false;
+  for (const ArrayRef& operand : a.operands) {
+    const sharding::MeshDef* mesh = operand->type()->mesh();
+    if (mesh && mesh != current && current->has_mode(AxisMode::Manual) && IsOutside(mesh, current))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
+Array Enter(const ArrayRef& array, const char* op, Loc loc) {
+  const sharding::MeshDef *current = CurrentMesh(), *mesh = array->type()->mesh();
+  if (!mesh || mesh == current || !current || !IsOutside(mesh, current)) return Array(array);
+  sharding::TensorSharding s = array->type()->sharding();
+  s.mesh = current;
+  for (const sharding::DimAxes& d : s.dims)
+    for (sharding::AxisPart axis : d.axes)
+      if (current->axes()[static_cast<size_t>(axis.axis)].mode == AxisMode::Manual) {
+        ErrorDetail detail = base::Refusal(
+            op, 24, base::Where(loc),
+            "an array of the outside is cut along an axis that is Manual here",
+            {"give it to shard_map as an argument: each device then gets its part",
+             "or reshard it outside, so that devices along the axis all have it"});
+        detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
+        base::ThrowSharding(std::move(detail));
+      }
+  static const ir::OpDef& enters = *ir::FindOp("full_to_shard");
+  static const ir::ParamsPtr nothing_cut = [] {
+    base::Reader in("axes=[], dims=[]", "params", Loc::Unknown());
+    return enters.params.read(in, nullptr);
+  }();
+  return Apply({.op = enters,
+                .params = nothing_cut,
+                .operands = {array},
+                .loc = loc,
+                .result = array->type()->WithSharding(std::move(s))})[0];
+}
+
 std::vector<Array> Apply(const Application& a) {
+  if (AnyOutside(a)) return ApplyInside(a);
   if (std::shared_ptr<Trace> trace = TraceOf(a)) return Record(*trace, a);
   if (!OnlyTypes(a)) return Eager(a);
   std::vector<Array> results;

@@ -126,6 +126,10 @@ struct Application {
 // Returns the results: recorded in the current trace, computed at once, or only typed.
 std::vector<Array> Apply(const Application& application);
 
+// Returns the array as one of the current mesh: of the outside, inside of shard_map, it is
+// invarying over the axes that are Manual there. Throws ShardingError where it is cut along them.
+Array Enter(const ArrayRef& array, const char* op, Loc loc);
+
 // Runs programs.
 class Executor {
  public:
