@@ -128,6 +128,8 @@ Array Reduced(const ir::OpDef& op, Reduction kind, const Operand& operand, const
   const Variance state = StateOf(x, axes, call);
   if (state == Variance::kUnreduced)
     CheckKind(x, kind, call);
+  else if (state == Variance::kReduced)
+    RefuseSets(x, axes, call);
   else
     x = AsVarying(kind == Reduction::kSum ? Numbers(x) : x, axes, call);
   Made made(TypeOf(x));
@@ -303,8 +305,11 @@ Array psum_scatter(Operand operand, AxisSet names, PsumScatterOptions options, L
   options.tiled ? api::CheckDivides(x, dim, devices, call)
                 : api::CheckEntries(x, dim, devices, call);
   if (!axes.empty()) {
-    if (api::StateOf(x, axes, call) == Variance::kUnreduced)
+    const Variance state = api::StateOf(x, axes, call);
+    if (state == Variance::kUnreduced)
       api::CheckKind(x, Reduction::kSum, call);
+    else if (state == Variance::kReduced)
+      api::RefuseSets(x, axes, call);
     else
       x = api::AsVarying(x, axes, call);
     api::Made made(api::TypeOf(x));

@@ -355,6 +355,12 @@ Result ShardMap::Call(const FunctionCall& function) const {
   if (!options.out_specs.given())
     api::FailSharding(call, 11, ".out_specs must be given",
                       {"write {.out_specs = P(...)}, or one spec per array"});
+  for (const Array& x : arguments)
+    if (const sharding::MeshDef* mesh = api::TypeOf(x)->mesh(); mesh && mesh != border.outer)
+      api::FailSharding(call, 10,
+                        fmt::format("an argument is on the mesh {}, but the current one is {}",
+                                    mesh->text(), border.outer->text()),
+                        {"bring it over with reshard(x, P(...))"});
   Result result;
   {
     trace::MeshDefScope scope(border.inner);

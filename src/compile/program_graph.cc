@@ -157,27 +157,14 @@ class Builder {
     const ir::Type *inside = inward ? result : operand, *outside = inward ? operand : result;
     Edge edge;
     edge.inward = inward;
-    edge.outer = (inward ? views.to : views.from)->sharding();
-    edge.outer->mesh = inside->mesh()->WithoutModes();
-    edge.outer->reduced.clear();
-    edge.outer->varying.clear();
-    sharding::AxisList named = edge.outer->unreduced;
+    edge.outer = *GivenByType(inward ? views.to : views.from);
     for (int a = 0; a < inside->mesh()->rank(); ++a) {
       const bool is_manual = base::At(inside->mesh()->axes(), a).mode == AxisMode::Manual;
-      const bool was = outside->mesh() &&
-                       base::At(outside->mesh()->axes(), a).mode == AxisMode::Manual;
+      const bool was =
+          outside->mesh() && base::At(outside->mesh()->axes(), a).mode == AxisMode::Manual;
       const sharding::AxisPart axis = sharding::WholeAxis(*inside->mesh(), a);
       if (is_manual && !was && axis.size > 1) edge.manual.push_back(axis);
     }
-    for (sharding::DimAxes& d : edge.outer->dims) {
-      d.axes.erase(std::remove_if(d.axes.begin(), d.axes.end(),
-                                  [&](sharding::AxisPart a) {
-                                    return !sharding::OverlapsAny(edge.manual, a);
-                                  }),
-                   d.axes.end());
-      named.insert(named.end(), d.axes.begin(), d.axes.end());
-    }
-    edge.outer->replicated = sharding::Difference(edge.manual, named);
     AddAsOne(region, i, std::move(edge));
   }
 

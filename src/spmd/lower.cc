@@ -354,6 +354,7 @@ class Lowering {
     }
     double whole = flops;
     for (const sharding::Factor& f : map.factors) whole *= static_cast<double>(f.size);
+    whole *= static_cast<double>(sharding::SizeOf(results[0]->sharding().varying));
     decision.cost = Costing({.flops = flops * p.flops, .whole_flops = whole});
     return decision;
   }
