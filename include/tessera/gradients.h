@@ -6,8 +6,9 @@
 // tree of gradients zeros stand for them. A gradient lies as what it is the gradient of, but is
 // unreduced over the axes over which that is reduced, and the other way round.
 //
-// Outside of a trace grad and value_and_grad are compiled once per type and kept, as by jit: what
-// the function captures is what it was at the first call. Pass as an argument what changes.
+// Outside of a trace derivatives are compiled, as by jit. A function that captures nothing is
+// traced once per type and scope; one that does is traced at each call, and sees what it captures
+// as it is.
 #pragma once
 #include <memory>
 #include <tuple>
@@ -41,7 +42,8 @@ struct IsPair<std::pair<A, B>> : std::true_type {};
 template <bool with_value, int... n>
 class Grad {
  public:
-  explicit Grad(const void* shared) : jit_(JitOptions{.name = "grad"}, shared) {}
+  explicit Grad(const void* shared) : jit_("grad", shared) {}
+  const void* shared() const { return jit_.shared(); }
 
   template <class R, class Arguments>
   static auto Like(const R& result, const Arguments& arguments) {
@@ -70,15 +72,6 @@ class Grad {
   Jit jit_;
 };
 
-// What stands for a transform of f in the caches; null if f captures something.
-const void* SharedKey(const void* transform, const void* function);
-template <class Transform, class F>
-const void* SharedAs(const F& f) {
-  static const char key = 0;
-  const void* function = SharedBy(f);
-  return function ? SharedKey(&key, function) : nullptr;
-}
-
 template <class T>
 struct IsArguments : std::false_type {};
 template <class... A>
@@ -96,14 +89,27 @@ template <class F, class... A>
 auto ReturnOf(const F&, const std::tuple<A...>&)
     -> std::decay_t<std::invoke_result_t<const F&, A...>>;
 
-// Results and tangents, in this order.
-Result CallJvp(const FunctionCall& call, TreeRef tangents);
+// Results and tangents, in this order. The call's arguments are those of f, then their tangents.
+Result CallJvp(const FunctionCall& call, const Jit& kept);
 struct Linearization {
   Result result;
   LinearMapRef map;
 };
-Linearization Linearize(const FunctionCall& call);
-Linearization Vjp(const FunctionCall& call);
+Linearization Linearize(const FunctionCall& call, const Jit& kept);
+Linearization Vjp(const FunctionCall& call, const Jit& kept);
+// What keeps them.
+struct OfJvp : Jit {
+  template <class F>
+  explicit OfJvp(const F& f) : Jit("jvp", SharedAs<OfJvp>("", f)) {}
+};
+struct OfLinearize : Jit {
+  template <class F>
+  explicit OfLinearize(const F& f) : Jit("linearize", SharedAs<OfLinearize>("", f)) {}
+};
+struct OfVjp : Jit {
+  template <class F>
+  explicit OfVjp(const F& f) : Jit("vjp", SharedAs<OfVjp>("", f)) {}
+};
 LinearMapRef LinearTranspose(const FunctionCall& call);
 
 }  // namespace detail
@@ -116,7 +122,7 @@ template <int... n, class F>
 auto grad(F f, Loc loc = Loc::Current()) {
   using Transform =
       std::conditional_t<sizeof...(n) == 0, detail::Grad<false, 0>, detail::Grad<false, n...>>;
-  Transform transform(detail::SharedAs<Transform>(f));
+  Transform transform(detail::SharedAs<Transform>("", f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 // The same with the value: a pair of what f returns and the gradient.
@@ -124,7 +130,7 @@ template <int... n, class F>
 auto value_and_grad(F f, Loc loc = Loc::Current()) {
   using Transform =
       std::conditional_t<sizeof...(n) == 0, detail::Grad<true, 0>, detail::Grad<true, n...>>;
-  Transform transform(detail::SharedAs<Transform>(f));
+  Transform transform(detail::SharedAs<Transform>("", f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 
@@ -135,8 +141,9 @@ auto jvp(F f, Args args, Args tangents, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));
   auto directions = detail::AsArguments(std::move(tangents));
   using R = decltype(detail::ReturnOf(f, arguments));
+  std::pair both(arguments, directions);
   const detail::Result result =
-      detail::CallJvp({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, directions);
+      detail::CallJvp({both, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfJvp(f));
   const R& like = result.tree.As<R>();
   return detail::Rebuilt(std::pair(like, like), result.arrays);
 }
@@ -172,8 +179,8 @@ auto linearize(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
   auto arguments = detail::AsArguments(std::move(args));
   using R = decltype(detail::ReturnOf(f, arguments));
-  detail::Linearization l =
-      detail::Linearize({arguments, detail::BodyOf<R>(f, arguments, loc), loc});
+  detail::Linearization l = detail::Linearize(
+      {arguments, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfLinearize(f));
   R out = l.result.As<R>();
   LinearFunction<In, R> tangent(std::move(l.map), out);
   return std::pair(std::move(out), std::move(tangent));
@@ -186,7 +193,8 @@ auto vjp(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
   auto arguments = detail::AsArguments(std::move(args));
   using R = decltype(detail::ReturnOf(f, arguments));
-  detail::Linearization l = detail::Vjp({arguments, detail::BodyOf<R>(f, arguments, loc), loc});
+  detail::Linearization l =
+      detail::Vjp({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfVjp(f));
   R out = l.result.As<R>();
   LinearFunction<R, In> pullback(std::move(l.map), detail::Unpacked<In>(arguments));
   return std::pair(std::move(out), std::move(pullback));

@@ -211,8 +211,11 @@ detail::Result MapInTrace(const std::vector<Array>& arrays, const detail::Functi
 
 namespace detail {
 
-Vmap::Vmap(VmapOptions options)
-    : options_(std::move(options)), jit_(JitOptions{.name = "vmap"}, nullptr) {}
+std::string Vmap::TextOf(const VmapOptions& options) {
+  const auto dim = [](const MapDim& d) { return d.dim() ? std::to_string(*d.dim()) : "None"; };
+  return fmt::format("{} {} {} {}", options.in_dims.Text(dim), options.out_dims.Text(dim),
+                     dim(options.size ? MapDim(*options.size) : None), P(options.sharding).text());
+}
 
 Result Vmap::Call(const FunctionCall& f) const {
   const api::Call call{"vmap", f.loc};

@@ -184,6 +184,10 @@ TracedFunction TraceBackward(const Arguments& arguments, const Function& f,
 
 namespace detail {
 
+std::string Checkpoint::TextOf(const CheckpointOptions& options) {
+  return ir::MakeParams(ops::CheckpointParams{options.save, options.names})->text();
+}
+
 Result Checkpoint::Call(const FunctionCall& f) const {
   const api::Call call{"checkpoint", f.loc};
   const api::Arguments arguments(f, call);

@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 
 #include "api/linear.h"
 #include "api/regions.h"
 #include "base/error.h"
-#include "base/fork.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
@@ -26,12 +23,17 @@ namespace detail {
 using api::ProgramRef;
 using trace::ArrayRef;
 
-struct LinearMap {
-  ProgramRef program;  // inputs: the residuals, then what is floating of the argument
-  std::vector<Array> residuals;
+// A linear map without its residuals.
+struct LinearProgram {
+  ProgramRef program;               // inputs: the residuals, then what is floating of the argument
+  size_t outputs = 0;               // of the function that was linearized
   std::vector<const ir::Type*> in;  // of the argument's leaves; null: not floating, not an input
   const char* name;                 // of the function, in messages
   mutable trace::KeptCompilation compiled = {};
+};
+struct LinearMap {
+  std::shared_ptr<const LinearProgram> of;
+  std::vector<Array> residuals;
 };
 
 }  // namespace detail
@@ -39,7 +41,7 @@ struct LinearMap {
 namespace api {
 namespace {
 
-using detail::LinearMap;
+using detail::LinearProgram;
 
 [[noreturn]] void FailScalar(const ir::Type* type, Call call) {
   if (!type->shape().empty())
@@ -117,9 +119,10 @@ void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir:
 
 // The linear part as a map, or its transpose, which has no residuals yet. What has no tangent, or
 // cotangent, is a zero of its program.
-std::shared_ptr<LinearMap> MapOf(const Traced& t, Linear& l, Call call, bool reverse) {
-  auto map = std::make_shared<LinearMap>();
+std::shared_ptr<const LinearProgram> MapOf(const Traced& t, Linear& l, Call call, bool reverse) {
+  auto map = std::make_shared<LinearProgram>();
   map->name = call.name;
+  map->outputs = l.outputs;
   std::vector<const ir::Type*> ins, outs;
   for (const ArrayRef& a : t.inputs) ins.push_back(a->type());
   for (ir::ValueId v : t.program.outputs) outs.push_back(t.program.type(v));
@@ -174,19 +177,11 @@ Array FilledWith(double value, const ir::Type* type, Call call) {
 namespace detail {
 
 std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
-  const api::Call call{map.name, loc};
+  const LinearProgram& of = *map.of;
+  const api::Call call{of.name, loc};
   std::vector<ArrayRef> inputs = api::RefsOf(map.residuals, call);
-  api::AddTangents(api::RefsOf(argument, call), map.in, inputs, call);
-  return trace::CallProgram(map.program, inputs, call.name, loc, &map.compiled);
-}
-
-const void* SharedKey(const void* transform, const void* function) {
-  static auto& mutex = *new std::mutex;
-  static auto& keys = *new std::map<std::pair<const void*, const void*>, char>;
-  static const bool over_fork = (base::HoldOverFork(mutex), true);
-  (void)over_fork;
-  const std::lock_guard lock(mutex);
-  return &keys[{transform, function}];
+  api::AddTangents(api::RefsOf(argument, call), of.in, inputs, call);
+  return trace::CallProgram(of.program, inputs, call.name, loc, &of.compiled);
 }
 
 Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& kept) {
@@ -198,15 +193,20 @@ Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& ke
   return api::CallTransformed(f, kept, in_trace, call);
 }
 
-Result CallJvp(const FunctionCall& f, TreeRef tangents) {
-  const api::Call call{"jvp", f.loc};
+namespace {
+
+Result JvpInTrace(const std::vector<Array>& arrays, const std::vector<int>& part_of,
+                  const FunctionCall& f, api::Call call) {
   trace::NestingScope nesting(call.name, call.loc);
-  api::Traced t = api::TraceAll(f, call);
-  std::vector<ArrayRef> inputs = t.inputs;
+  std::vector<ArrayRef> inputs, tangents;
+  for (size_t i = 0; i < arrays.size(); ++i)
+    (part_of[i] == 0 ? inputs : tangents).push_back(arrays[i].impl());
+  const std::vector<bool> all(inputs.size(), true);
+  api::Traced t = api::TraceCall(inputs, f.body, all, call);
   std::vector<const ir::Type*> types;
   for (size_t i = 0; i < t.inputs.size(); ++i)
     types.push_back(t.active[i] ? t.inputs[i]->type() : nullptr);
-  api::AddTangents(api::RefsOf(tangents, call), types, inputs, call);
+  api::AddTangents(tangents, types, inputs, call);
   transforms::Jvp jvp = transforms::MakeJvp(t.program, t.active, api::FloatingOutputs(t.program));
   ir::Simplify(jvp.program);
   const std::vector<Array> made =
@@ -220,27 +220,50 @@ Result CallJvp(const FunctionCall& f, TreeRef tangents) {
   return result;
 }
 
-namespace {
-
-Linearization LinearizedCall(const FunctionCall& f, api::Call call, bool reverse) {
+// The results, then the residuals of the map, which comes with them.
+Result LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f, api::Call call,
+                         bool reverse) {
   trace::NestingScope nesting(call.name, call.loc);
-  api::Traced t = api::TraceAll(f, call);
+  const std::vector<bool> all(arrays.size(), true);
+  api::Traced t = api::TraceCall(api::RefsOf(arrays, call), f.body, all, call);
   api::Linear l = api::Linearized(t, api::FloatingOutputs(t.program));
-  auto map = api::MapOf(t, l, call, reverse);
-  const std::vector<Array> known =
+  Result result{{}, {}, api::MapOf(t, l, call, reverse)};
+  result.arrays =
       trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
-  map->residuals.assign(known.begin() + static_cast<long>(l.outputs), known.end());
-  return {{{known.begin(), known.begin() + static_cast<long>(l.outputs)}, std::move(t.tree)},
-          std::move(map)};
+  result.tree = std::move(t.tree);
+  return result;
+}
+
+Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, api::Call call, bool reverse) {
+  const auto in_trace = [&](const std::vector<Array>& arrays) {
+    return LinearizedInTrace(arrays, f, call, reverse);
+  };
+  Linearization out{api::CallTransformed(f, kept, in_trace, call), {}};
+  auto map = std::make_shared<LinearMap>();
+  map->of = std::static_pointer_cast<const LinearProgram>(out.result.made);
+  std::vector<Array>& arrays = out.result.arrays;
+  const auto residuals = arrays.begin() + static_cast<long>(map->of->outputs);
+  map->residuals.assign(residuals, arrays.end());
+  arrays.erase(residuals, arrays.end());
+  out.map = std::move(map);
+  return out;
 }
 
 }  // namespace
 
-Linearization Linearize(const FunctionCall& f) {
-  return LinearizedCall(f, {"linearize", f.loc}, /*reverse=*/false);
+Result CallJvp(const FunctionCall& f, const Jit& kept) {
+  const api::Call call{"jvp", f.loc};
+  const std::vector<int> part_of = api::ArgumentOf(f.arguments);
+  const auto in_trace = [&](const std::vector<Array>& arrays) {
+    return JvpInTrace(arrays, part_of, f, call);
+  };
+  return api::CallTransformed(f, kept, in_trace, call);
 }
-Linearization Vjp(const FunctionCall& f) {
-  return LinearizedCall(f, {"vjp", f.loc}, /*reverse=*/true);
+Linearization Linearize(const FunctionCall& f, const Jit& kept) {
+  return LinearizedCall(f, kept, {"linearize", f.loc}, /*reverse=*/false);
+}
+Linearization Vjp(const FunctionCall& f, const Jit& kept) {
+  return LinearizedCall(f, kept, {"vjp", f.loc}, /*reverse=*/true);
 }
 
 // The derivative of a linear function is that function, and reads nothing of where it is taken.
@@ -253,7 +276,8 @@ LinearMapRef LinearTranspose(const FunctionCall& f) {
                         l.known.outputs.begin() + static_cast<long>(l.outputs));
   ir::RemoveDead(l.known);
   api::CheckLinear(t, l.known, call);
-  auto map = api::MapOf(t, l, call, /*reverse=*/true);
+  auto map = std::make_shared<LinearMap>();
+  map->of = api::MapOf(t, l, call, /*reverse=*/true);
   map->residuals =
       trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
   return map;

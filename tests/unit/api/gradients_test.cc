@@ -320,8 +320,47 @@ TEST(Gradients, AreTracedOnceForAFunctionThatCapturesNothing) {
     ++traces;
     return x * x;
   };
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(grad(f)(3.0).item<float>(), 6);
-  EXPECT_EQ(traces, 1);
+  const auto traced_by = [](auto call) {
+    const int before = traces;
+    for (int i = 0; i < 3; ++i) call();
+    return traces - before;
+  };
+  const Array x = 3.0f, xs = array({3.0f, 4.0f}), one = 1.0f;
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(grad(f)(x).item<float>(), 6); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_THAT(Values(vmap(f)(xs)), ElementsAre(9, 16)); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_THAT(Values(vmap(grad(f))(xs)), ElementsAre(6, 8)); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(hessian(f)(x).item<float>(), 2); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(grad(checkpoint(f))(x).item<float>(), 6); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(jvp(f, x, one).second.item<float>(), 6); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(linearize(f, x).second(one).item<float>(), 6); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(vjp(f, x).second(one).item<float>(), 6); }), 1);
+  // Options are part of what is kept.
+  EXPECT_THAT(Values(vmap(f, {.out_dims = -1})(xs)), ElementsAre(9, 16));
+  EXPECT_EQ(vmap(f, {.in_dims = None, .size = 3})(x).shape()[0], 3);
+}
+
+// Outside of a trace a function is what it is now, as when it is called.
+TEST(Gradients, SeeWhatTheFunctionCaptures) {
+  Array w = 1.0f;
+  double scale = 1;
+  auto f = [&](Array x) { return w * x * scale; };
+  const auto g = grad(f);
+  const auto both = value_and_grad(f);
+  const auto mapped = vmap(f);
+  const auto by_rows = jacrev(f);
+  const auto by_columns = jacfwd(f);
+  for (const float now : {1.0f, 2.0f, 3.0f}) {
+    w = now;
+    EXPECT_EQ(g(1.0f).item<float>(), now);
+    EXPECT_EQ(both(1.0f).second.item<float>(), now);
+    EXPECT_THAT(Values(mapped(ones({2}))), ElementsAre(now, now));
+    EXPECT_EQ(by_rows(1.0f).item<float>(), now);
+    EXPECT_EQ(by_columns(1.0f).item<float>(), now);
+    EXPECT_EQ(jvp(f, Array(1.0f), Array(1.0f)).second.item<float>(), now);
+  }
+  scale = 2;
+  EXPECT_EQ(g(1.0f).item<float>(), 6);
+  EXPECT_THAT(Values(mapped(ones({2}))), ElementsAre(6, 6));
 }
 
 }  // namespace

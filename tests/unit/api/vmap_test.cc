@@ -57,8 +57,8 @@ TEST(Vmap, RepeatsWhatIsTheSameInAllLanes) {
 }
 
 TEST(Vmap, NestsAndIsTracedOnce) {
-  int traces = 0;
-  auto dot = [&](Array a, Array b) { return ++traces, sum(a * b); };
+  static int traces = 0;
+  auto dot = [](Array a, Array b) { return ++traces, sum(a * b); };
   auto all_pairs = vmap(vmap(dot, {.in_dims = {None, 0}}), {.in_dims = {0, None}});
   Array a = Numbers({3, 4}), b = Numbers({5, 4});
   EXPECT_THAT(Values(all_pairs(a, b)), Pointwise(FloatNear(1e-6f), Values(matmul(a, b.T()))));
