@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "ir/prune.h"
 
 namespace tessera::ir {
 
@@ -40,6 +41,11 @@ std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds) {
 }
 
 void RemoveDead(Program& program) {
+  PruneRegions(program);
+  RemoveInstructions(program);
+}
+
+void RemoveInstructions(Program& program) {
   const std::vector<bool> needed = NeededFor(program, program.outputs);
   std::vector<Instruction>& instructions = program.instructions;
   size_t kept = 0;

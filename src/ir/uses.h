@@ -15,7 +15,10 @@ std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> va
 // Returns, per value, whether it is made of the values that are true in `seeds`, or is one.
 std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds);
 
-// Removes instructions that no output needs, and names of what they made. Values keep their ids.
+// Removes instructions that no output needs, in regions too, what such regions take and give, and
+// names of what is gone. Values keep their ids.
 void RemoveDead(Program& program);
+// The same of whole instructions of the program itself only.
+void RemoveInstructions(Program& program);
 
 }  // namespace tessera::ir

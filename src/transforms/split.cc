@@ -2,8 +2,8 @@
 #include "transforms/split.h"
 
 #include <map>
+#include <utility>
 
-#include "base/error.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
 #include "ir/inline.h"
@@ -21,19 +21,6 @@ namespace {
 using ir::ValueId;
 
 size_t Index(ValueId v) { return static_cast<size_t>(v); }
-
-[[noreturn]] void FailWhile(const ir::Instruction& i) {
-  base::ThrowTrace({.kind = {},
-                    .op = std::string(i.op->name),
-                    .label = "while_loop.C21",
-                    .where = base::Where(i.loc),
-                    .reason =
-                        "it cannot be differentiated in reverse: how many iterations it runs, "
-                        "and so what they leave behind, is known only when it has run",
-                    .operands = {},
-                    .notes = {"use scan or fori_loop with a number of steps that is known, or jvp"},
-                    .fixes = {}});
-}
 
 class Splitter {
  public:
@@ -200,13 +187,20 @@ class Splitter {
 
   void VisitRegions(const ir::Instruction& i) {
     const auto kind = std::get<ir::Region>(*i.op->lowering).kind;
-    if (kind == ir::Region::kWhile) FailWhile(i);
     known_builder_.set_loc(i.loc);
     unknown_builder_.set_loc(i.loc);
     const RegionLayout layout(i);
     Parts parts = SplitBodies(i, layout);
-    if (kind == ir::Region::kScan) return VisitScan(i, layout, parts);
-    kind == ir::Region::kSwitch ? VisitSwitch(i, layout, parts) : VisitCall(i, parts);
+    switch (kind) {
+      case ir::Region::kWhile:
+        return VisitWhile(i, parts);
+      case ir::Region::kScan:
+        return VisitScan(i, layout, parts);
+      case ir::Region::kSwitch:
+        return VisitSwitch(i, layout, parts);
+      case ir::Region::kCall:
+        return VisitCall(i, parts);
+    }
   }
 
   // Which group of a body's inputs holds input k.
@@ -254,6 +248,37 @@ class Splitter {
     for (ValueId v : known.inputs) given.push_back(sources[Index(v)].outside);
     const std::vector<ValueId> made = ir::Inline(known_builder_, once, given);
     for (size_t n = 0; n < made.size(); ++n) sources[Index(once.outputs[n])] = {0, made[n]};
+  }
+
+  // Nobody knows how much its iterations would leave behind, so the second part runs the whole loop
+  // again, beside what it is for.
+  void VisitWhile(const ir::Instruction& i, const Parts& parts) {
+    std::vector<ValueId> known, all;
+    std::vector<ir::Program> regions;
+    for (const ir::RegionPtr& r : i.regions) regions.push_back(*r);
+    for (ir::Program& r : regions) r.inputs.clear();
+    regions[1].outputs.clear();
+    auto params = ir::As<ir::WhileParams>(i.params.get());
+    const auto constants = static_cast<size_t>(std::exchange(params.constants, 0));
+    for (size_t k = 0; k < parts.ins.size(); ++k) {
+      all.push_back(InUnknown(i.operands[k]));
+      if (parts.ins[k]) continue;
+      known.push_back(places_[Index(i.operands[k])]);
+      params.constants += k < constants;
+      for (size_t r = 0; r < regions.size(); ++r)
+        regions[r].inputs.push_back(i.regions[r]->inputs[k]);
+      if (k >= constants) regions[1].outputs.push_back(i.regions[1]->outputs[k - constants]);
+    }
+    std::vector<ir::RegionPtr> pointers;
+    for (ir::Program& r : regions) {
+      ir::RemoveDead(r);
+      pointers.push_back(std::make_shared<const ir::Program>(std::move(r)));
+    }
+    EmitKnown(i, parts, ir::MakeParams(params), known, std::move(pointers), {});
+    const TypesOf types(from_, i);
+    const auto results = unknown_builder_.EmitTyped(*i.op, i.params, all, types.results, i.regions);
+    for (size_t r = 0; r < results.size(); ++r)
+      if (parts.outs[r]) SetUnknown(i.results[r], results[r]);
   }
 
   void VisitScan(const ir::Instruction& i, const RegionLayout& layout, Parts& parts) {

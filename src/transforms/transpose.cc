@@ -33,6 +33,19 @@ size_t Index(ValueId v) { return static_cast<size_t>(v); }
       {"a derivative is a sum of the given tangents times what does not depend on them"}));
 }
 
+[[noreturn]] void FailWhile(const ir::Instruction& i) {
+  base::ThrowTrace({.kind = {},
+                    .op = std::string(i.op->name),
+                    .label = "while_loop.C21",
+                    .where = base::Where(i.loc),
+                    .reason =
+                        "it cannot be differentiated in reverse: how many iterations it runs, "
+                        "and so what they leave behind, is known only when it has run",
+                    .operands = {},
+                    .notes = {"use scan or fori_loop with a number of steps that is known, or jvp"},
+                    .fixes = {}});
+}
+
 class Backward {
  public:
   Backward(const ir::Program& from, size_t residuals)
@@ -108,8 +121,10 @@ class Backward {
                      [&](ValueId r) { return cotangent_[Index(r)] >= 0; }))
       return;
     builder_.set_loc(i.loc);
-    if (const auto* region = std::get_if<ir::Region>(&*i.op->lowering))
+    if (const auto* region = std::get_if<ir::Region>(&*i.op->lowering)) {
+      if (region->kind == ir::Region::kWhile) FailWhile(i);
       return region->kind == ir::Region::kScan ? VisitScan(i) : VisitOnce(i);
+    }
     const auto* structural = std::get_if<ir::Structural>(&*i.op->diff);
     if (structural && structural->transposes) return VisitAtOnce(i, *structural);
     const auto* derivative = std::get_if<ir::Derivative>(&*i.op->diff);
