@@ -13,8 +13,10 @@
 #include "ir/memo.h"
 #include "ir/move_params.h"
 #include "ir/simplify.h"
+#include "ir/uses.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
+#include "spmd/join.h"
 #include "spmd/moves.h"
 #include "spmd/regions.h"
 
@@ -82,6 +84,8 @@ class Lowering {
     }
     for (ir::ValueId v : from_.outputs) program().outputs.push_back(At(v));
     ir::Simplify(program());
+    JoinReductions(program());
+    ir::RemoveDead(program());
     return std::move(program());
   }
 

@@ -178,6 +178,36 @@ TEST(Gradients, LieAsTheirArgumentsAndSendSumsOnly) {
   EXPECT_EQ(step.lower(reduced, x).comm().events().size(), 0u);
 }
 
+// The gradient of what is used more than once is added up first, and then reduced.
+TEST(Gradients, OfAWeightUsedTwiceAreReducedOnce) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"data", 4}, {"model", 2}}));
+  auto loss = [](Array w, Array x) {
+    return sum(tanh(matmul(tanh(matmul(tanh(matmul(x, w)), w)), w)));
+  };
+  const Array w = reshard(iota({8, 8}, 0, {.dtype = f32}) * 0.01, P(None, None)),
+              x = reshard(ones({32, 8}), P("data", None));
+  auto step = jit(grad(loss));
+  EXPECT_EQ(step.lower(w, x).comm().count(CommKind::kAllReduce, "data"), 1);
+  EXPECT_EQ(step.lower(w, x).comm().events().size(), 1u);
+  const Array g = step(w, x);
+  MeshScope one(make_mesh({{"data", 1}, {"model", 1}}));
+  EXPECT_THAT(
+      Values(g),
+      Pointwise(FloatNear(1e-4f),
+                Values(grad(loss)(array(Values(w), {.shape = Shape({8, 8})}), ones({32, 8})))));
+  // Both as they are scattered.
+  MeshScope again(make_mesh({{"data", 4}}));
+  auto both = jit([](Array a, Array b) {
+    return matmul(a, b, {.out_sharding = P("data", None)}) +
+           matmul(a + 1, b, {.out_sharding = P("data", None)});
+  });
+  const Array a = reshard(ones({8, 16}), P(None, "data")),
+              b = reshard(ones({16, 8}), P("data", None));
+  EXPECT_EQ(both.lower(a, b).comm().count(CommKind::kReduceScatter, "data"), 1);
+  EXPECT_THAT(Values(both(a, b)), testing::Each(48));
+}
+
 // What a branch reads of the outside comes from there: it is not among what the branches return,
 // and in a loop not stacked.
 TEST(Gradients, StackNoOperandsOfBranches) {
@@ -213,6 +243,64 @@ TEST(Gradients, ForwardThroughALoopWhoseConditionHasNone) {
 }
 
 // Numbers and slices name each element once, so that its factor has a derivative.
+// Powers of x up to more than a limit: a loop that nobody can run backward.
+Array Doubled(Array x, Array limit) {
+  return while_loop([=](Array s) { return s < limit; }, [=](Array s) { return s * x; }, x);
+}
+
+TEST(Gradients, ForwardThroughWhileLoops) {
+  const auto f = [](Array x) { return Doubled(x, 10.0f); };  // x^4
+  const Array x = 2.0f, one = 1.0f;
+  EXPECT_EQ(jvp(f, x, one).second.item<float>(), 32);
+  EXPECT_EQ(linearize(f, x).first.item<float>(), 16);
+  EXPECT_EQ(linearize(f, x).second(one).item<float>(), 32);
+  EXPECT_EQ(jacfwd(f)(x).item<float>(), 32);
+  EXPECT_EQ(jacfwd(jacfwd(f))(x).item<float>(), 48);
+  EXPECT_THAT(Values(vmap(jacfwd(f))(array({2.0f, 3.0f}))), ElementsAre(32, 27));
+  const auto in_scan = [](Array x) {
+    return scan([](Array c, Array v) { return std::pair(c + Doubled(v, 10.0f), v); }, x,
+                stack(std::vector<Array>{x, 2 * x}))
+        .first;
+  };
+  EXPECT_EQ(jacfwd(in_scan)(x).item<float>(), 1 + 32 + 2 * 2 * 4);
+}
+
+TEST(Gradients, OfWhatDoesNotNeedTheDerivativeOfALoop) {
+  const Array x = 2.0f;
+  EXPECT_EQ(grad([](Array x) { return x * stop_gradient(Doubled(x, 10.0f)); })(x).item<float>(),
+            16);
+  EXPECT_EQ(grad([](Array x) { return Doubled(x, 10.0f), x * x; })(x).item<float>(), 4);
+  const auto [g, aux] = grad([](Array x) { return std::pair(x * x, Doubled(x, 10.0f)); })(x);
+  EXPECT_EQ(g.item<float>(), 4);
+  EXPECT_EQ(aux.item<float>(), 16);
+  // Of a pair that is carried, one is read.
+  const auto one_of_two = [](Array x) {
+    return scan(
+               [](std::pair<Array, Array> c, Array v) {
+                 return std::pair(std::pair(c.first * v, Doubled(c.second, v)), c.second);
+               },
+               std::pair(x, x), ones({3}))
+        .first.first;
+  };
+  EXPECT_EQ(grad(one_of_two)(x).item<float>(), 1);
+}
+
+// What a loop makes and nobody reads is not computed: neither stacked nor carried.
+TEST(Gradients, ComputeNoResultsOfLoopsThatNobodyReads) {
+  const auto f = [](Array x) {
+    return sum(
+        scan([](Array c, Array v) { return std::pair(c * v, exp(c) + log(v)); }, x, full({3}, 2.0))
+            .first);
+  };
+  const std::string text = jit(grad(f)).trace(ones({4})).text();
+  EXPECT_EQ(Count(text, "exp"), 0) << text;
+  EXPECT_EQ(Count(text, "log"), 0) << text;
+  EXPECT_EQ(Count(text, "[3,4]"), 0) << text;
+  EXPECT_EQ(Count(text, "scan"), 1) << "the value of a linear loop is not read either\n" << text;
+  const std::string lowered = jit(f).lower(ones({4})).device_program().text();
+  EXPECT_EQ(Count(lowered, "exp"), 0) << lowered;
+}
+
 TEST(Gradients, OfWhatNamedElementsAreMultipliedBy) {
   auto f = [](Array v, Array x) { return sum(x.at({1, Slice(0, 2)}).multiply(v)); };
   EXPECT_THAT(Values(grad(f)(ones({2}), array({{1.0f, 2.0f, 3.0f}, {4.0f, 5.0f, 6.0f}}))),
