@@ -208,6 +208,24 @@ TEST(Gradients, OfAWeightUsedTwiceAreReducedOnce) {
   EXPECT_THAT(Values(both(a, b)), testing::Each(48));
 }
 
+// Attention keeps its weights, and needs room for two more of their size: the derivative of softmax
+// is by its result, and the largest logit counts as a constant.
+TEST(Gradients, OfAttentionKeepTheWeightsAlone) {
+  const auto attention = [](Array q, Array k, Array v) {
+    return sum(square(matmul(softmax(matmul(q, k.T()) * 0.1f), v)));
+  };
+  const Array q = ones({1024, 16});
+  EXPECT_LE(static_cast<double>(jit(grad<0, 1, 2>(attention)).lower(q, q, q).peak_bytes()),
+            3.1 * 1024 * 1024 * 4);
+  for (const auto& f : {+[](Array x) { return sum(logsumexp(x, -1)); },
+                        +[](Array x) { return sum(square(log_softmax(x, -1))); }}) {
+    const std::string text = jit(grad(f)).trace(ones({4, 8})).text();
+    EXPECT_EQ(Count(text, "= eq "), 0) << "of the max\n" << text;
+  }
+  check_grads([](Array x) { return softmax(x) * x; }, iota({2, 3}, 1, {.dtype = f32}),
+              {.order = 2});
+}
+
 // What a branch reads of the outside comes from there: it is not among what the branches return,
 // and in a loop not stacked.
 TEST(Gradients, StackNoOperandsOfBranches) {
