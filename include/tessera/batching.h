@@ -28,7 +28,13 @@ class MapDim {
 };
 using MapDims = PerArray<MapDim>;
 
+namespace detail {
+// The fields behind it have to be named: vmap(f, {0, 1}) would say something of the results too.
+struct Named {};
+}  // namespace detail
+
 struct VmapOptions {
+  detail::Named named = {};
   MapDims in_dims = 0;               // of the arguments; None: f gets the array whole in every lane
   MapDims out_dims = 0;              // of the results; None: a result that is the same in all lanes
   std::optional<int64_t> size = {};  // number of lanes; needed where no argument is mapped

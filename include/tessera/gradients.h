@@ -37,6 +37,10 @@ template <class T>
 struct IsPair : std::false_type {};
 template <class A, class B>
 struct IsPair<std::pair<A, B>> : std::true_type {};
+template <class A, class T>
+struct IsPairOf : std::false_type {};
+template <class A, class B>
+struct IsPairOf<A, std::pair<A, B>> : std::true_type {};
 
 // Of grad and value_and_grad.
 template <bool with_value, int... n>
@@ -47,10 +51,15 @@ class Grad {
 
   template <class R, class Arguments>
   static auto Like(const R& result, const Arguments& arguments) {
-    static_assert(std::is_same_v<R, Array> || IsPair<R>::value,
+    constexpr bool kIsValue = std::is_same_v<R, Array> || IsPairOf<Array, R>::value;
+    constexpr bool kHas = ((static_cast<size_t>(n) < std::tuple_size_v<Arguments>)&&...);
+    static_assert(kIsValue,
                   "grad is of a function that returns a scalar Array, or a pair of that and "
                   "whatever else it computes");
-    if constexpr (with_value)
+    static_assert(kHas, "grad<n>(f) names an argument that f does not have: the first is 0");
+    if constexpr (!kIsValue || !kHas)
+      return result;
+    else if constexpr (with_value)
       return std::pair(result, Of(arguments));
     else if constexpr (IsPair<R>::value)
       return std::pair(Of(arguments), result.second);
@@ -85,9 +94,31 @@ auto AsArguments(T arguments) {
   else
     return std::tuple<Traced<T>>(std::move(arguments));
 }
+// What a function returns of a tuple of arguments.
+template <class F, class Arguments>
+struct Of;
 template <class F, class... A>
-auto ReturnOf(const F&, const std::tuple<A...>&)
-    -> std::decay_t<std::invoke_result_t<const F&, A...>>;
+struct Of<F, std::tuple<A...>> {
+  static constexpr bool kTakes = std::is_invocable_v<const F&, A...>;
+  static constexpr bool Check() {
+    static_assert(kTakes,
+                  "the function does not take these arguments: give one, or a tuple of all, as in "
+                  "vjp(f, std::tuple(x, y)), and let it take values or const references");
+    return kTakes;
+  }
+  template <class G = F>
+  using Return = std::decay_t<std::invoke_result_t<const G&, A...>>;
+};
+// Of calls with arguments side by side, which must be one tuple.
+template <class... A>
+concept Several = sizeof...(A) > 1 && (kTree<A> && ...);
+template <class... A>
+constexpr bool OneTuple() {
+  static_assert(sizeof...(A) == 0,
+                "several arguments are one tuple, as in vjp(f, std::tuple(x, y)), and so are their "
+                "tangents");
+  return false;
+}
 
 // Results and tangents, in this order. The call's arguments are those of f, then their tangents.
 Result CallJvp(const FunctionCall& call, const Jit& kept);
@@ -140,12 +171,15 @@ template <class F, class Args>
 auto jvp(F f, Args args, Args tangents, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));
   auto directions = detail::AsArguments(std::move(tangents));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  std::pair both(arguments, directions);
-  const detail::Result result =
-      detail::CallJvp({both, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfJvp(f));
-  const R& like = result.tree.As<R>();
-  return detail::Rebuilt(std::pair(like, like), result.arrays);
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    std::pair both(arguments, directions);
+    const detail::Result result =
+        detail::CallJvp({both, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfJvp(f));
+    const R& like = result.tree.As<R>();
+    return detail::Rebuilt(std::pair(like, like), result.arrays);
+  }
 }
 
 // A linear map between trees, made by linearize and vjp.
@@ -178,12 +212,15 @@ template <class F, class Args>
 auto linearize(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
   auto arguments = detail::AsArguments(std::move(args));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  detail::Linearization l = detail::Linearize(
-      {arguments, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfLinearize(f));
-  R out = l.result.As<R>();
-  LinearFunction<In, R> tangent(std::move(l.map), out);
-  return std::pair(std::move(out), std::move(tangent));
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    detail::Linearization l = detail::Linearize(
+        {arguments, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfLinearize(f));
+    R out = l.result.As<R>();
+    LinearFunction<In, R> tangent(std::move(l.map), out);
+    return std::pair(std::move(out), std::move(tangent));
+  }
 }
 
 // Returns f(args), and the function from cotangents of it to cotangents of args: gradients, where
@@ -192,12 +229,15 @@ template <class F, class Args>
 auto vjp(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
   auto arguments = detail::AsArguments(std::move(args));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  detail::Linearization l =
-      detail::Vjp({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfVjp(f));
-  R out = l.result.As<R>();
-  LinearFunction<R, In> pullback(std::move(l.map), detail::Unpacked<In>(arguments));
-  return std::pair(std::move(out), std::move(pullback));
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    detail::Linearization l =
+        detail::Vjp({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfVjp(f));
+    R out = l.result.As<R>();
+    LinearFunction<R, In> pullback(std::move(l.map), detail::Unpacked<In>(arguments));
+    return std::pair(std::move(out), std::move(pullback));
+  }
 }
 
 // Returns the transpose of f, which is linear in the floating leaves of args: the function from
@@ -207,10 +247,30 @@ template <class F, class Args>
 auto linear_transpose(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
   auto arguments = detail::AsArguments(std::move(args));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  return LinearFunction<R, In>(
-      detail::LinearTranspose({arguments, detail::BodyOf<R>(f, arguments, loc), loc}),
-      detail::Unpacked<In>(arguments));
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    return LinearFunction<R, In>(
+        detail::LinearTranspose({arguments, detail::BodyOf<R>(f, arguments, loc), loc}),
+        detail::Unpacked<In>(arguments));
+  }
+}
+
+// What a compiler says of arguments that are not in a tuple.
+template <class F, class... A>
+requires detail::Several<A...>
+auto vjp(const F&, const A&...) { return std::bool_constant<detail::OneTuple<A...>()>(); }
+template <class F, class... A>
+requires detail::Several<A...>
+auto linearize(const F&, const A&...) { return std::bool_constant<detail::OneTuple<A...>()>(); }
+template <class F, class... A>
+requires detail::Several<A...>
+auto linear_transpose(const F&, const A&...) {
+  return std::bool_constant<detail::OneTuple<A...>()>();
+}
+template <class F, class... A>
+requires(detail::Several<A...> && sizeof...(A) > 2) auto jvp(const F&, const A&...) {
+  return std::bool_constant<detail::OneTuple<A...>()>();
 }
 
 }  // namespace tessera

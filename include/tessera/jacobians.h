@@ -70,11 +70,16 @@ class Jacobian {
 
   template <class R, class Arguments>
   static auto Like(const R& result, const Arguments& arguments) {
-    using A = std::tuple_element_t<n, Arguments>;
-    static_assert(HasJacobian<R, A>,
-                  "a Jacobian is of a function that returns an Array, or a tuple, pair, vector or "
-                  "array of them, or in an argument that is one Array");
-    if constexpr (HasJacobian<R, A>) return PerArrayOf(result, std::get<n>(arguments));
+    static_assert(n < std::tuple_size_v<Arguments>,
+                  "jacfwd<n>(f) and jacrev<n>(f) name an argument that f does not have: the first "
+                  "is 0");
+    if constexpr (n < std::tuple_size_v<Arguments>) {
+      using A = std::tuple_element_t<n, Arguments>;
+      static_assert(HasJacobian<R, A>,
+                    "a Jacobian is of a function that returns an Array, or a tuple, pair, vector "
+                    "or array of them, or in an argument that is one Array");
+      if constexpr (HasJacobian<R, A>) return PerArrayOf(result, std::get<n>(arguments));
+    }
   }
   Result Call(const FunctionCall& call) const {
     return CallJacobian(call, {.argument = static_cast<int>(n), .reverse = reverse}, jit_);

@@ -90,6 +90,11 @@ class DimOfLanes {
     if (size_from_.empty())
       FailShape(call_, 14, "nothing is mapped, so the number of lanes is not known",
                 {"map an argument, or give .size"});
+    const int64_t shards = sharding::SizeOf(dim_.axes);
+    if (dim_.size % shards != 0)
+      FailSharding(
+          call_, 19,
+          fmt::format("{} lanes do not divide into {} shards: {}", dim_.size, shards, axes_from_));
     return std::move(dim_);
   }
 

@@ -2,6 +2,9 @@
 #include "ops/calls.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
 
 #include "api/regions.h"
 #include "base/error.h"
@@ -61,13 +64,18 @@ struct Like {
   const Types& types;
 };
 
-// C1: the numbers of arrays.
-void CheckCount(Call call, size_t got, const Like& like, const char* what) {
+// C1: the numbers of arrays. `made`: what the rule returns, of which the first say where it is.
+void CheckCount(Call call, size_t got, const Like& like, const char* what, const Arrays& made) {
   if (got == like.types.size()) return;
+  std::vector<ErrorOperand> shown;
+  for (size_t i = 0; i < std::min<size_t>(made.size(), 2); ++i) {
+    const ArrayRef& array = trace::Use(made[i], call.name, call.loc);
+    shown.push_back(Shown(fmt::format("the rule's array {}", i), *array->type(), array->loc()));
+  }
   FailTrace(
       call, 1,
       fmt::format("the rule returns {} arrays as the {}, not {}", got, what, like.types.size()),
-      {"return a tree of the same arrays"});
+      {"return a tree of the same arrays"}, std::move(shown));
 }
 
 // C2: types. Drops the arrays that are not floating, if `only_floating`.
@@ -130,9 +138,9 @@ TracedFunction TraceJvpRule(const Arguments& arguments, const Function& f, const
         Arrays leaves(given.begin(), given.begin() + static_cast<long>(n));
         AddWithZeros(given, n, arguments.types, leaves, call);
         Result made = rule(leaves);
-        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like,
-                   "result");
-        CheckCount(call, made.arrays.size() - results, like, "tangent");
+        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like, "result",
+                   made.arrays);
+        CheckCount(call, made.arrays.size() - results, like, "tangent", made.arrays);
         Arrays out = Checked(call, made.arrays, 0, like, "value", Itself, false);
         for (Array& t : Checked(call, made.arrays, results, like, "tangent", Itself, true))
           out.push_back(std::move(t));
@@ -148,8 +156,8 @@ TracedFunction TraceForward(const Arguments& arguments, const Function& f, const
       arguments.types,
       [&](const Arrays& given) {
         Result made = forward(given);
-        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like,
-                   "result");
+        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like, "result",
+                   made.arrays);
         Checked(call, made.arrays, 0, like, "value", Itself, false);
         return made;
       },
@@ -171,12 +179,30 @@ TracedFunction TraceBackward(const Arguments& arguments, const Function& f,
         AddWithZeros(given, residuals, cotangents, leaves, call);
         Result result = backward(forward.tree, leaves);
         const Like like{arguments.leaves, arguments.types};
-        CheckCount(call, result.arrays.size(), like, "cotangents");
+        CheckCount(call, result.arrays.size(), like, "cotangents", result.arrays);
         result.arrays =
             Checked(call, result.arrays, 0, like, "cotangent", ops::CotangentType, true);
         return result;
       },
       call);
+}
+
+void AddNames(const ir::Program& program, std::set<std::string>& names) {
+  for (const auto& [name, v] : program.names) names.insert(name);
+  for (const ir::Instruction& i : program.instructions)
+    for (const ir::RegionPtr& r : i.regions) AddNames(*r, names);
+}
+
+// C3: nothing of a name that is to be kept would be kept.
+void CheckNames(const CheckpointOptions& options, const ir::Program& program, Call call) {
+  std::set<std::string> names;
+  AddNames(program, names);
+  for (const std::string& wanted : options.names)
+    if (!names.count(wanted))
+      FailTrace(call, 3, "it is to save " + base::Quote(wanted) + ", which nothing is named",
+                {names.empty() ? "its function names nothing: say named(x, " + base::Quote(wanted) +
+                                     ") of what it is to keep"
+                               : fmt::format("its function names {}", fmt::join(names, ", "))});
 }
 
 }  // namespace
@@ -197,6 +223,7 @@ Result Checkpoint::Call(const FunctionCall& f) const {
   Result result{{}, regions[0].tree};
   const std::vector<trace::ArrayRef> constants = trace::CloseRegions(regions);
   if (regions[0].program.outputs.empty()) return result;
+  api::CheckNames(options_, regions[0].program, call);
   ops::CheckpointParams params{options_.save, options_.names};
   result.arrays = api::ApplyRegions(ops::kCheckpoint, ir::MakeParams(std::move(params)), constants,
                                     arguments.leaves.arrays, regions, call);

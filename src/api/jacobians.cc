@@ -3,15 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 
 #include "api/linear.h"
 #include "api/regions.h"
+#include "base/at.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ops/basis.h"
 #include "ops/tangents.h"
-#include "tessera/ops.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 #include "transforms/batch.h"
@@ -36,57 +36,77 @@ std::vector<ValueId> OnBasis(ir::Builder& builder, const ir::Program& linear,
   return ir::Inline(builder, batch.program, inputs);
 }
 
-// A linear program behind its known one, with the outputs of the function dropped.
-struct Prepared {
-  ir::Program whole;
-  std::vector<ValueId> residuals;
-  explicit Prepared(Linear& l) : whole(std::move(l.known)) {
-    residuals.assign(whole.outputs.begin() + static_cast<long>(l.outputs), whole.outputs.end());
-    whole.outputs.clear();
+// One program of all rows or columns. What several of them need of the function is made once.
+class Whole {
+ public:
+  Whole(const Traced& t, Call call) : t_(t), call_(call), builder_(program_, call.loc) {
+    program_.mesh = t.program.mesh;
+    for (ir::ValueId v : t.program.inputs) {
+      const ir::Value& value = base::At(t.program.values, v);
+      program_.inputs.push_back(program_.AddValue(value.type, value.loc, value.place));
+    }
+    for (const ir::Capture& c : t.program.captures) {
+      const ir::Value& value = base::At(t.program.values, c.value);
+      program_.captures.push_back({program_.AddValue(value.type, value.loc, value.place), c.array});
+    }
   }
-  std::vector<Array> Run(const std::vector<ArrayRef>& inputs, Call call) {
-    ir::Simplify(whole);
-    return trace::CallProgram(Shared(std::move(whole)), inputs, call.name, call.loc);
+  ir::Builder& builder() { return builder_; }
+
+  // Returns what the linear part reads.
+  std::vector<ValueId> AddKnown(const Linear& l) {
+    std::vector<ValueId> given = program_.inputs;
+    for (const ir::Capture& c : program_.captures) given.push_back(c.value);
+    std::vector<ValueId> made = ir::Inline(builder_, l.known, given);
+    made.erase(made.begin(), made.begin() + static_cast<long>(l.outputs));
+    return made;
   }
+  void Return(ValueId v) { program_.outputs.push_back(v); }
+  std::vector<Array> Run() {
+    ir::Simplify(program_);
+    return trace::CallProgram(Shared(std::move(program_)), t_.inputs, call_.name, call_.loc);
+  }
+
+ private:
+  const Traced& t_;
+  Call call_;
+  ir::Program program_;
+  ir::Builder builder_;
 };
 
-using Rows = std::vector<std::vector<Array>>;  // by output, by input
-
-// By columns: the tangents of all outputs for each element of an input.
-void AddColumns(const Traced& t, size_t input, Rows& rows, Call call) {
+// By columns, in which outputs vary fastest: their tangents for each element of an input.
+void AddColumns(const Traced& t, size_t input, Whole& whole) {
   std::vector<bool> active(t.inputs.size());
   active[input] = true;
   const size_t n = t.program.outputs.size();
-  Linear l = Linearized(t.program, active, std::vector<bool>(n, true));
-  Prepared p(l);
-  ir::Builder builder(p.whole, call.loc);
+  const Linear l = Linearized(t.program, active, std::vector<bool>(n, true));
   const ir::Type* in = t.inputs[input]->type()->WithWeak(false);
-  const std::vector<ValueId> columns = OnBasis(builder, l.linear, p.residuals, in);
-  for (size_t i = 0; i < n; ++i)
-    p.whole.outputs.push_back(ops::BasisLast(builder, columns[i], in->shape()));
-  std::vector<Array> made = p.Run(t.inputs, call);
-  for (size_t i = 0; i < n; ++i) rows[i].push_back(std::move(made[i]));
+  for (ValueId v : OnBasis(whole.builder(), l.linear, whole.AddKnown(l), in))
+    whole.Return(ops::BasisLast(whole.builder(), v, in->shape()));
 }
 
-// By rows: the cotangents of all inputs for each element of an output.
-std::vector<Array> RowsOf(const Traced& t, size_t output, Call call) {
+// By rows, in which inputs vary fastest: their cotangents for each element of an output.
+void AddRows(const Traced& t, size_t output, Whole& whole) {
   std::vector<bool> wanted(t.program.outputs.size());
   wanted[output] = true;
-  Linear l = Linearized(t, wanted);
-  Prepared p(l);
-  ir::Builder builder(p.whole, call.loc);
+  const Linear l = Linearized(t, wanted);
   const ir::Type* out = ops::CotangentType(t.program.type(t.program.outputs[output]));
-  const std::vector<ValueId> made =
-      OnBasis(builder, transforms::MakeTranspose(l.linear, l.residuals), p.residuals, out);
-  for (ValueId v : made) p.whole.outputs.push_back(ops::BasisFirst(builder, v, out->shape()));
-  return p.Run(t.inputs, call);
+  const ir::Program transposed = transforms::MakeTranspose(l.linear, l.residuals);
+  for (ValueId v : OnBasis(whole.builder(), transposed, whole.AddKnown(l), out))
+    whole.Return(ops::BasisFirst(whole.builder(), v, out->shape()));
 }
 
-// Of an array that is not floating.
-Array ZerosBetween(const ir::Type* out, const ir::Type* in, Call call) {
-  std::vector<int64_t> shape = out->shape();
+// Of an array that is not floating. It lies as the others do: by columns as the result, by rows as
+// the argument.
+Array ZerosBetween(const ir::Type* out, const ir::Type* in, bool reverse, Call call) {
+  ir::Shape shape = out->shape();
   shape.insert(shape.end(), in->shape().begin(), in->shape().end());
-  return zeros(shape, out->dtype(), call.loc);
+  const sharding::TensorSharding& from = (reverse ? in : out)->sharding();
+  sharding::TensorSharding s;
+  s.mesh = from.mesh;
+  s.dims.resize(shape.size());
+  std::copy(from.dims.begin(), from.dims.end(),
+            s.dims.begin() + static_cast<long>(reverse ? out->rank() : 0));
+  return FilledWith(0, ir::Type::Get(std::move(shape), out->dtype(), std::move(s)), call);
 }
 
 void CheckResults(const Traced& t, Call call) {
@@ -106,17 +126,23 @@ detail::Result JacobianInTrace(std::vector<ArrayRef> arrays, const std::vector<i
   Traced t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, {options.argument}, argument_of, call);
   CheckResults(t, call);
-  Rows rows(t.program.outputs.size());
+  Whole whole(t, call);
+  const size_t outputs = t.program.outputs.size();
   for (size_t j = 0; !options.reverse && j < t.inputs.size(); ++j)
-    if (t.active[j]) AddColumns(t, j, rows, call);
-  for (size_t i = 0; options.reverse && i < rows.size(); ++i) rows[i] = RowsOf(t, i, call);
+    if (t.active[j]) AddColumns(t, j, whole);
+  for (size_t i = 0; options.reverse && i < outputs; ++i) AddRows(t, i, whole);
+  const std::vector<Array> made = whole.Run();
+  const auto inputs = static_cast<size_t>(std::count(t.active.begin(), t.active.end(), true));
   detail::Result result{{}, std::move(t.tree)};
-  for (size_t i = 0; i < rows.size(); ++i)
-    for (size_t j = 0, next = 0; j < t.inputs.size(); ++j)
-      if (chosen[j])
-        result.arrays.push_back(t.active[j] ? rows[i][next++]
-                                            : ZerosBetween(t.program.type(t.program.outputs[i]),
-                                                           t.inputs[j]->type(), call));
+  for (size_t i = 0; i < outputs; ++i)
+    for (size_t j = 0, next = 0; j < t.inputs.size(); ++j) {
+      if (!chosen[j]) continue;
+      const ir::Type* out = t.program.type(t.program.outputs[i]);
+      const size_t at = options.reverse ? i * inputs + next : next * outputs + i;
+      result.arrays.push_back(
+          t.active[j] ? made[at] : ZerosBetween(out, t.inputs[j]->type(), options.reverse, call));
+      next += t.active[j];
+    }
   return result;
 }
 

@@ -14,6 +14,7 @@
 #include "transforms/regions.h"
 #include "transforms/remat.h"
 #include "transforms/types.h"
+#include "transforms/zeros.h"
 
 namespace tessera::transforms {
 namespace {
@@ -31,7 +32,8 @@ class Splitter {
         known_builder_(known_, Loc::Unknown()),
         unknown_builder_(unknown_, Loc::Unknown()),
         places_(from.values.size(), -1),
-        is_unknown_(from.values.size()) {
+        is_unknown_(from.values.size()),
+        is_zero_(ZerosOf(from)) {
     known_.mesh = unknown_.mesh = from.mesh;
     for (ir::Program* part : {&known_, &unknown_}) part->Reserve(from.instructions.size());
     for (size_t i = 0; i < from.inputs.size(); ++i) {
@@ -80,7 +82,10 @@ class Splitter {
     is_unknown_[Index(v)] = true;
     return places_[Index(v)] = unknown_.AddValue(value.type, value.loc, value.place);
   }
-  void SetKnown(ValueId v, ValueId made) { places_[Index(v)] = made; }
+  void SetKnown(ValueId v, ValueId made) {
+    places_[Index(v)] = made;
+    if (is_zero_[Index(v)]) In(light_, made) = kZeros;
+  }
   void SetUnknown(ValueId v, ValueId made) {
     is_unknown_[Index(v)] = true;
     places_[Index(v)] = made;
@@ -91,7 +96,8 @@ class Splitter {
     return is_unknown_[Index(v)] ? places_[Index(v)] : Residual(places_[Index(v)]);
   }
 
-  // The same of a value of the first part: an input, or made anew if that takes no data.
+  // The same of a value of the first part: an input, or made anew if that takes no data, as zeros
+  // do, whatever they come from.
   ValueId Residual(ValueId made) {
     if (ValueId copy = In(copies_, made); copy >= 0) return copy;
     ValueId copy = Remade(made);
@@ -108,6 +114,7 @@ class Splitter {
   }
   ValueId Remade(ValueId made) {
     const ValueId at = In(light_, made);
+    if (at == kZeros) return ops::Zeros(unknown_builder_, known_.type(made));
     if (at < 0) return -1;
     const ir::Instruction i = known_.instructions[Index(at)];
     std::vector<ValueId> operands;
@@ -136,14 +143,15 @@ class Splitter {
     auto results = builder.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
     for (size_t r = 0; r < results.size(); ++r)
       any ? SetUnknown(i.results[r], results[r]) : SetKnown(i.results[r], results[r]);
-    if (!any && IsLight(i, operands))
+    if (!any && In(light_, results[0]) != kZeros && IsLight(i, operands))
       In(light_, results[0]) = static_cast<ValueId>(known_.instructions.size()) - 1;
   }
 
-  // Constants and what repeats them.
+  // Constants and what repeats or moves them.
   bool IsLight(const ir::Instruction& i, const std::vector<ValueId>& operands) {
     if (i.results.size() != 1 || i.op->opaque) return false;
-    const bool repeats = std::holds_alternative<ir::Broadcast>(*i.op->lowering);
+    const bool repeats = std::holds_alternative<ir::Broadcast>(*i.op->lowering) ||
+                         std::holds_alternative<ir::Move>(*i.op->lowering);
     return operands.empty() || (repeats && In(light_, operands[0]) >= 0);
   }
 
@@ -529,8 +537,11 @@ class Splitter {
   std::vector<bool> is_unknown_;
   std::vector<ValueId> unknown_inputs_;
   std::vector<std::pair<ValueId, ValueId>> residuals_;  // made in the first part; in the second
-  // By value of the first part, or -1: its copy in the second; the instruction that makes it.
+  std::vector<bool> is_zero_;
+  // By value of the first part, or -1: its copy in the second; the instruction that makes it, of
+  // constants and the like.
   std::vector<ValueId> copies_, light_;
+  static constexpr ValueId kZeros = -2;  // in light_: zeros, which are made of nothing
 };
 
 }  // namespace

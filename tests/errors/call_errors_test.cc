@@ -109,6 +109,33 @@ const std::vector<Case>& Cases() {
          linearize(f, ones({3})).second(ones({3}));
        }},
       {"not_linear", [] { linear_transpose([](Array x) { return sin(2 * x); }, ones({3})); }},
+      {"not_linear_constant", [] { linear_transpose([](Array x) { return x + 1; }, ones({3})); }},
+      {"not_linear_in_a_scan",
+       [] {
+         linear_transpose(
+             [](Array x) {
+               return fori_loop(
+                   0, 3, [](Array, Array v) { return 2 * v - 1; }, x);
+             },
+             ones({3}));
+       }},
+      {"jvp_constant_beside_tangent",
+       [] {
+         WithJvp(
+             [](auto x, auto t) { return std::pair(2 * std::get<0>(x), 2 * std::get<0>(t) + 1); });
+       }},
+      {"checkpoint_name",
+       [] {
+         const auto f = checkpoint([](Array x) { return sum(sin(named(cos(x), "inner"))); },
+                                   {.save = Remat::kNamed, .names = {"iner"}});
+         grad(f)(ones({3}));
+       }},
+      {"checkpoint_of_no_names",
+       [] {
+         const auto f = checkpoint([](Array x) { return sum(sin(cos(x))); },
+                                   {.save = Remat::kNamed, .names = {"inner"}});
+         grad(f)(ones({3}));
+       }},
       {"check_first",
        [] {
          check_grads(custom_jvp(Total,
