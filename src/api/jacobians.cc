@@ -7,14 +7,15 @@
 
 #include "api/linear.h"
 #include "api/regions.h"
-#include "base/at.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
+#include "ir/uses.h"
 #include "ops/basis.h"
 #include "ops/tangents.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 #include "transforms/batch.h"
+#include "transforms/jvp.h"
 #include "transforms/transpose.h"
 
 namespace tessera {
@@ -36,31 +37,45 @@ std::vector<ValueId> OnBasis(ir::Builder& builder, const ir::Program& linear,
   return ir::Inline(builder, batch.program, inputs);
 }
 
-// One program of all rows or columns. What several of them need of the function is made once.
+// One program of all rows or columns, behind one derivative.
 class Whole {
  public:
-  Whole(const Traced& t, Call call) : t_(t), call_(call), builder_(program_, call.loc) {
-    program_.mesh = t.program.mesh;
-    for (ir::ValueId v : t.program.inputs) {
-      const ir::Value& value = base::At(t.program.values, v);
-      program_.inputs.push_back(program_.AddValue(value.type, value.loc, value.place));
-    }
-    for (const ir::Capture& c : t.program.captures) {
-      const ir::Value& value = base::At(t.program.values, c.value);
-      program_.captures.push_back({program_.AddValue(value.type, value.loc, value.place), c.array});
-    }
+  Whole(const Traced& t, Call call)
+      : t_(t), linear_(Linearized(t, FloatingOutputs(t.program))), call_(call) {
+    program_ = linear_.known;
+    residuals_.assign(program_.outputs.begin() + static_cast<long>(linear_.outputs),
+                      program_.outputs.end());
+    program_.outputs.clear();
   }
-  ir::Builder& builder() { return builder_; }
 
-  // Returns what the linear part reads.
-  std::vector<ValueId> AddKnown(const Linear& l) {
-    std::vector<ValueId> given = program_.inputs;
-    for (const ir::Capture& c : program_.captures) given.push_back(c.value);
-    std::vector<ValueId> made = ir::Inline(builder_, l.known, given);
-    made.erase(made.begin(), made.begin() + static_cast<long>(l.outputs));
-    return made;
+  // By columns, in which outputs vary fastest: their tangents for each element of an active input,
+  // where the tangents of the others are zero.
+  void AddColumns(size_t active, const ir::Type* in) {
+    std::vector<bool> moves(linear_.linear.inputs.size());
+    moves[linear_.residuals + active] = true;
+    const std::vector<bool> all(linear_.linear.outputs.size(), true);
+    ir::Program one = transforms::MakeJvp(linear_.linear, moves, all).program;
+    one.outputs.erase(one.outputs.begin(), one.outputs.begin() + static_cast<long>(all.size()));
+    one.inputs.erase(one.inputs.begin() + static_cast<long>(linear_.residuals),
+                     one.inputs.end() - 1);
+    ir::RemoveDead(one);
+    ir::Builder builder(program_, call_.loc);
+    for (ValueId v : OnBasis(builder, one, residuals_, in->WithWeak(false)))
+      program_.outputs.push_back(ops::BasisLast(builder, v, in->shape()));
   }
-  void Return(ValueId v) { program_.outputs.push_back(v); }
+
+  // By rows, in which inputs vary fastest: their cotangents for each element of an output.
+  void AddRows(size_t output) {
+    ir::Program one = linear_.linear;
+    one.outputs = {one.outputs[output]};
+    ir::RemoveDead(one);
+    const ir::Type* out = ops::CotangentType(t_.program.type(t_.program.outputs[output]));
+    ir::Builder builder(program_, call_.loc);
+    for (ValueId v :
+         OnBasis(builder, transforms::MakeTranspose(one, linear_.residuals), residuals_, out))
+      program_.outputs.push_back(ops::BasisFirst(builder, v, out->shape()));
+  }
+
   std::vector<Array> Run() {
     ir::Simplify(program_);
     return trace::CallProgram(Shared(std::move(program_)), t_.inputs, call_.name, call_.loc);
@@ -68,32 +83,11 @@ class Whole {
 
  private:
   const Traced& t_;
+  Linear linear_;
   Call call_;
   ir::Program program_;
-  ir::Builder builder_;
+  std::vector<ValueId> residuals_;  // of the program; the linear part reads them
 };
-
-// By columns, in which outputs vary fastest: their tangents for each element of an input.
-void AddColumns(const Traced& t, size_t input, Whole& whole) {
-  std::vector<bool> active(t.inputs.size());
-  active[input] = true;
-  const size_t n = t.program.outputs.size();
-  const Linear l = Linearized(t.program, active, std::vector<bool>(n, true));
-  const ir::Type* in = t.inputs[input]->type()->WithWeak(false);
-  for (ValueId v : OnBasis(whole.builder(), l.linear, whole.AddKnown(l), in))
-    whole.Return(ops::BasisLast(whole.builder(), v, in->shape()));
-}
-
-// By rows, in which inputs vary fastest: their cotangents for each element of an output.
-void AddRows(const Traced& t, size_t output, Whole& whole) {
-  std::vector<bool> wanted(t.program.outputs.size());
-  wanted[output] = true;
-  const Linear l = Linearized(t, wanted);
-  const ir::Type* out = ops::CotangentType(t.program.type(t.program.outputs[output]));
-  const ir::Program transposed = transforms::MakeTranspose(l.linear, l.residuals);
-  for (ValueId v : OnBasis(whole.builder(), transposed, whole.AddKnown(l), out))
-    whole.Return(ops::BasisFirst(whole.builder(), v, out->shape()));
-}
 
 // Of an array that is not floating. It lies as the others do: by columns as the result, by rows as
 // the argument.
@@ -128,9 +122,9 @@ detail::Result JacobianInTrace(std::vector<ArrayRef> arrays, const std::vector<i
   CheckResults(t, call);
   Whole whole(t, call);
   const size_t outputs = t.program.outputs.size();
-  for (size_t j = 0; !options.reverse && j < t.inputs.size(); ++j)
-    if (t.active[j]) AddColumns(t, j, whole);
-  for (size_t i = 0; options.reverse && i < outputs; ++i) AddRows(t, i, whole);
+  for (size_t j = 0, active = 0; !options.reverse && j < t.inputs.size(); ++j)
+    if (t.active[j]) whole.AddColumns(active++, t.inputs[j]->type());
+  for (size_t i = 0; options.reverse && i < outputs; ++i) whole.AddRows(i);
   const std::vector<Array> made = whole.Run();
   const auto inputs = static_cast<size_t>(std::count(t.active.begin(), t.active.end(), true));
   detail::Result result{{}, std::move(t.tree)};

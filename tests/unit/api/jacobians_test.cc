@@ -71,7 +71,11 @@ TEST(Jacobians, KeepTheShardingOfOneSide) {
 TEST(Jacobians, AreOneProgram) {
   SetDeviceCount(4);
   MeshScope scope(make_mesh({{"x", 4}}));
-  auto f = [](std::vector<Array> v) { return exp(sin(v[0])) * v[1] * v[2].astype(f32); };
+  auto f = [](std::vector<Array> v) {
+    const Array grown = fori_loop(
+        0, 3, [&](Array, Array c) { return sin(c) * v[1]; }, v[0]);
+    return exp(grown) * v[1] * v[2].astype(f32);
+  };
   const std::vector<Array> at = {ones({8}), ones({8}), iota({8}, 0, {.dtype = i32})};
   std::vector<Array> placed;
   for (const Array& x : at) placed.push_back(reshard(x, P("x")));
