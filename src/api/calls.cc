@@ -7,12 +7,16 @@
 #include <set>
 
 #include "api/regions.h"
+#include "base/at.h"
 #include "base/error.h"
+#include "base/reader.h"
+#include "ir/uses.h"
 #include "ops/tangents.h"
 #include "tessera/custom_rules.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 #include "trace/tree.h"
+#include "transforms/zeros.h"
 
 namespace tessera {
 namespace api {
@@ -126,13 +130,35 @@ Arrays ApplyRule(const ir::OpDef& op, const Arguments& arguments,
                       call);
 }
 
+// C4: a tangent that does not depend on the tangents, the last inputs, is zero.
+void CheckDepends(const TracedFunction& rule, size_t tangents, const Function& f, Call call) {
+  const ir::Program& p = rule.program;
+  std::vector<bool> depends(p.values.size());
+  for (size_t i = p.inputs.size() - tangents; i < p.inputs.size(); ++i)
+    base::At(depends, p.inputs[i]) = true;
+  depends = ir::MadeOf(p, std::move(depends));
+  const std::vector<bool> zeros = transforms::ZerosOf(p);
+  size_t next = f.types.size();
+  for (size_t i = 0; i < f.types.size(); ++i) {
+    if (!ops::HasTangent(f.types[i])) continue;
+    const ir::ValueId v = p.outputs[next++];
+    if (base::At(depends, v) || base::At(zeros, v)) continue;
+    FailTrace(call, 4,
+              fmt::format("the rule's tangent of {} does not depend on the tangents that it is "
+                          "given, and is not zero",
+                          f.leaves.names[i]),
+              {"a derivative is a sum of the given tangents times what does not depend on them"},
+              {Shown("the rule's tangent", *p.type(v), base::At(p.values, v).loc)});
+  }
+}
+
 TracedFunction TraceJvpRule(const Arguments& arguments, const Function& f, const Body& rule,
                             Call call) {
   Types parameters = arguments.types;
   AddFloating(arguments.types, parameters);
   const size_t n = arguments.types.size(), results = f.types.size();
   const Like like{f.leaves, f.types};
-  return TraceRegion(
+  TracedFunction traced = TraceRegion(
       parameters,
       [&](const Arrays& given) {
         Arrays leaves(given.begin(), given.begin() + static_cast<long>(n));
@@ -147,6 +173,8 @@ TracedFunction TraceJvpRule(const Arguments& arguments, const Function& f, const
         return Result{std::move(out), std::move(made.tree)};
       },
       call);
+  CheckDepends(traced, parameters.size() - n, f, call);
+  return traced;
 }
 
 TracedFunction TraceForward(const Arguments& arguments, const Function& f, const Body& forward,

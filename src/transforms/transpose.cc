@@ -66,9 +66,13 @@ class Backward {
 
   ir::Program Run() {
     for (const ir::Instruction& i : from_.instructions) Forward(i);
-    for (size_t i = 0; i < from_.outputs.size(); ++i)
-      if (is_linear_[Index(from_.outputs[i])])
-        Accumulate(from_.outputs[i], to_.inputs[residuals_ + i]);
+    for (size_t i = 0; i < from_.outputs.size(); ++i) {
+      const ValueId v = from_.outputs[i];
+      if (is_linear_[Index(v)])
+        Accumulate(v, to_.inputs[residuals_ + i]);
+      else if (!MayBeZero(v))
+        FailOutput(v);
+    }
     for (size_t k = from_.instructions.size(); k-- > 0;) {
       const ir::Instruction& i = from_.instructions[k];
       if (!i.results.empty() && is_linear_[Index(i.results[0])]) Visit(i);
@@ -147,6 +151,10 @@ class Backward {
           std::all_of(g.operands.begin(), g.operands.end(), fits))
         return;
     fail_(i);
+  }
+  void FailOutput(ValueId v) const {
+    for (const ir::Instruction& i : from_.instructions)
+      if (std::count(i.results.begin(), i.results.end(), v)) fail_(i);
   }
   bool MayBeZero(ValueId v) {
     if (may_be_zero_.empty()) {

@@ -124,6 +124,8 @@ const std::vector<Case>& Cases() {
          WithJvp(
              [](auto x, auto t) { return std::pair(2 * std::get<0>(x), 2 * std::get<0>(t) + 1); });
        }},
+      {"jvp_constant_tangent",
+       [] { WithJvp([](auto x, auto) { return std::pair(2 * std::get<0>(x), ones({3})); }); }},
       {"checkpoint_name",
        [] {
          const auto f = checkpoint([](Array x) { return sum(sin(named(cos(x), "inner"))); },
