@@ -43,6 +43,7 @@ class Mapper {
     for (size_t i = 0; i < from_.outputs.size(); ++i) {
       const ValueId v = from_.outputs[i];
       out.mapped.push_back(mapped_[Index(v)] || wanted[i]);
+      builder_.set_loc(from_.values[Index(v)].loc);
       to_.outputs.push_back(out.mapped.back() ? WithDim(v) : made_[Index(v)]);
     }
     ir::Simplify(to_);

@@ -93,6 +93,14 @@ const std::vector<Case>& Cases() {
          };
          vmap(row, {.size = 4, .sharding = "x"})();
        }},
+      {"result_lies_over_its_axis",
+       [] {
+         MeshScope mesh(abstract_mesh({{"x", 4}}));
+         const auto row = [](Array v) {
+           return vmap([=] { return v; }, {.size = 4, .sharding = "x"})();
+         };
+         vmap(row, {.in_dims = None, .size = 4, .sharding = "x"})(abstract_array("f32[2]"));
+       }},
       {"constraint_over_its_axis",
        [] {
          MeshScope mesh(abstract_mesh({{"x", 2, Auto}, {"y", 2, Auto}}));
