@@ -116,6 +116,7 @@ detail::Result JacobianInTrace(std::vector<ArrayRef> arrays, const std::vector<i
                                Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<bool> chosen;
+  chosen.reserve(argument_of.size());
   for (int n : argument_of) chosen.push_back(n == options.argument);
   Traced t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, {options.argument}, argument_of, call);

@@ -73,7 +73,7 @@ Array Gather(const Array& x, const Array& indices, ops::GatherParams params,
   ShapeAndDType wanted{result, dtype};
   std::vector<Array> operands = {x, indices};
   if (SumsFirst(out)) operands = {SummedTable(x, *out, call), Plain(indices, call)};
-  return Run(ops::kGather, ir::MakeParams(std::move(params)), std::move(operands), call,
+  return Run(ops::kGather, ir::MakeParams(std::move(params)), operands, call,
              {.wanted = &wanted, .out_sharding = out, .rank = static_cast<int>(result.size())});
 }
 
@@ -82,7 +82,7 @@ Array Scatter(const ir::OpDef& op, const Array& x, const Array& indices, const A
   std::vector<Array> operands = {x, indices, updates};
   if (SumsFirst(out))
     for (Array& a : operands) a = Plain(a, call);
-  return Run(op, ir::MakeParams(std::move(params)), std::move(operands), call,
+  return Run(op, ir::MakeParams(std::move(params)), operands, call,
              {.out_sharding = out, .rank = static_cast<int>(TypeOf(x)->rank())});
 }
 

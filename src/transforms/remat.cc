@@ -83,6 +83,7 @@ class Twice {
   void Switch(size_t i, const ops::CheckpointParams& policy) {
     const std::vector<ir::RegionPtr> regions = first.instructions[i].regions;
     std::vector<Twice> branches;
+    branches.reserve(regions.size());
     for (const ir::RegionPtr& r : regions) branches.emplace_back(*r, policy);
     for (size_t b = 0; b < branches.size(); ++b) {
       const std::vector<ValueId> values = branches[b].Kept();

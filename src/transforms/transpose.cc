@@ -282,8 +282,10 @@ class Backward {
   void Emit(const ir::Instruction& i, ir::ParamsPtr params, const std::vector<ValueId>& operands,
             const std::vector<size_t>& given, std::vector<ir::Program> regions) {
     std::vector<const ir::Type*> types;
+    types.reserve(given.size());
     for (size_t k : given) types.push_back(ops::CotangentType(from_.type(i.operands[k])));
     std::vector<ir::RegionPtr> pointers;
+    pointers.reserve(regions.size());
     for (ir::Program& p : regions)
       pointers.push_back(std::make_shared<const ir::Program>(std::move(p)));
     auto results =
