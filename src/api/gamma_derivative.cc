@@ -92,7 +92,8 @@ Array ByFraction(const Term& a, const Term& x) {
 Array OfOne(const Array& shape, const Array& sample, Loc loc) {
   const Term a{shape, loc}, x{sample, loc}, zero = a.Of(0), one = a.Of(1);
   const Array far = logical_and(gt(sample, one.x, {}, loc), gt(sample, shape, {}, loc), {}, loc);
-  const Array series = BySeries(a, Choose(far, zero, x));
+  const Array none = logical_or(far, eq(sample, zero.x, {}, loc), {}, loc);
+  const Array series = BySeries(a, Choose(none, one, x));
   const Array fraction = ByFraction(Choose(far, a, one), Choose(far, x, a.Of(100)));
   const Array found = where(far, fraction, series, {}, loc);
   return where(eq(sample, zero.x, {}, loc), zero.x, found, {}, loc);

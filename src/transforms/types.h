@@ -1,8 +1,10 @@
-// The types of an instruction's operands and results.
+// Values as indices, and the types of an instruction's operands and results.
 #pragma once
 #include "ir/program.h"
 
 namespace tessera::transforms {
+
+inline size_t Index(ir::ValueId v) { return static_cast<size_t>(v); }
 
 struct TypesOf {
   TypesOf(const ir::Program& program, const ir::Instruction& i) {

@@ -411,6 +411,16 @@ TEST(NanWatch, SaysNothingOfWhatIsGivenOrWritten) {
   EXPECT_THAT(Found([&] { array({INFINITY}) - array({INFINITY}); }), HasSubstr("in sub"));
 }
 
+TEST(NanWatch, SaysNothingOfDraws) {
+  const Array key = random::key(0);
+  EXPECT_EQ(Found([&] {
+              random::normal(key, {100});
+              random::exponential(key, {100});
+              grad([&](Array a) { return sum(random::gamma(key, a)); })(linspace(0.1, 20, 100));
+            }),
+            "nothing");
+}
+
 TEST(NanWatch, FindsTheFirstOfACompiledProgramAndOnlyWhileItLives) {
   auto f = jit([](Array x) { return sqrt(log(x) * 2) + 1; });
   f(zeros({2}));
