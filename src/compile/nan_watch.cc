@@ -55,7 +55,7 @@ std::vector<int64_t> NotFinite(DType t, const std::byte* data, int64_t n, bool n
   return NotFinite<uint16_t>(data, n, t == f16 ? 0x7c00 : 0x7f80, nans);
 }
 
-// Returns the first NaN of a value, or else the first infinity. What pads shards does not count.
+// Returns the first NaN of a value, or its first infinity. What pads shards does not count.
 std::optional<Found> Find(const ir::HostArgument& value, bool nans) {
   const ir::Type& type = *value.place;
   const ir::Shape local = sharding::LocalShape(type.shape(), type.sharding());
