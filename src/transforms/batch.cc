@@ -17,6 +17,7 @@ namespace {
 using ir::ValueId;
 using Flags = std::vector<bool>;
 
+size_t Index(ValueId v) { return static_cast<size_t>(v); }
 bool Any(const Flags& flags) { return std::find(flags.begin(), flags.end(), true) != flags.end(); }
 
 class Mapper {

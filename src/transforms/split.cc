@@ -20,6 +20,8 @@ namespace {
 
 using ir::ValueId;
 
+size_t Index(ValueId v) { return static_cast<size_t>(v); }
+
 [[noreturn]] void FailWhile(const ir::Instruction& i) {
   base::ThrowTrace({.kind = {},
                     .op = std::string(i.op->name),

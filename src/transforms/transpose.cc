@@ -21,6 +21,8 @@ namespace {
 
 using ir::ValueId;
 
+size_t Index(ValueId v) { return static_cast<size_t>(v); }
+
 // C23: derivatives that ops give are linear; what is not is of a rule of the user's.
 [[noreturn]] void FailNotLinear(const ir::Instruction& i) {
   base::ThrowTrace(base::Refusal(

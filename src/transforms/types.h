@@ -1,10 +1,8 @@
-// Values as indices, and the types of an instruction's operands and results.
+// The types of an instruction's operands and results.
 #pragma once
 #include "ir/program.h"
 
 namespace tessera::transforms {
-
-inline size_t Index(ir::ValueId v) { return static_cast<size_t>(v); }
 
 struct TypesOf {
   TypesOf(const ir::Program& program, const ir::Instruction& i) {

@@ -27,7 +27,7 @@ begin=$(date +%s%N)
 milliseconds=$((($(date +%s%N) - begin) / 1000000))
 
 # Killed at random times, and started again each time. A run that has come to its end is compared,
-# and another one begun.
+# and another one begun, to be killed earlier: the machine may have been slower before.
 kills=0
 while ((kills < 20 * ${TESSERA_FUZZ:-1})); do
   # shellcheck disable=SC2046
@@ -41,6 +41,7 @@ while ((kills < 20 * ${TESSERA_FUZZ:-1})); do
     wait $! || fail "killed: did not go on"
     same killed
     rm -r "$work/killed"
+    milliseconds=$((milliseconds / 2 + 50))
   fi
 done
 # shellcheck disable=SC2046
@@ -48,8 +49,9 @@ done
 same killed
 
 # Interrupted once the first steps are done: the step under way is finished and saved.
+rm "$work/log"
 (train interrupted) &
-until grep -q '/40 \[' "$work/log"; do sleep 0.02; done
+until grep -qs '/40 \[' "$work/log"; do sleep 0.02; done
 kill -INT $!
 status=0
 wait $! || status=$?
