@@ -45,12 +45,6 @@ struct Arguments {
   Types types;
 };
 
-Types OutputTypes(const ir::Program& program) {
-  Types types;
-  for (ir::ValueId v : program.outputs) types.push_back(program.type(v));
-  return types;
-}
-
 void AddFloating(const Types& from, Types& to) {
   for (const Type* t : from)
     if (ops::HasTangent(t)) to.push_back(t->WithWeak(false));
@@ -114,7 +108,7 @@ struct Function {
   Function(const detail::FunctionCall& f, const Arguments& arguments, Call call)
       : traced(TraceRegion(arguments.types, f.body, call)),
         leaves(trace::TakeApart(traced.tree.ref(), "result")),
-        types(OutputTypes(traced.program)) {}
+        types(ops::OutputTypes(traced.program)) {}
   TracedFunction traced;
   Leaves leaves;
   Types types;
@@ -195,7 +189,7 @@ TracedFunction TraceForward(const Arguments& arguments, const Function& f, const
 TracedFunction TraceBackward(const Arguments& arguments, const Function& f,
                              const TracedFunction& forward, const detail::BackwardBody& backward,
                              Call call) {
-  const Types made = OutputTypes(forward.program);
+  const Types made = ops::OutputTypes(forward.program);
   Types parameters(made.begin() + static_cast<long>(f.types.size()), made.end()), cotangents;
   const size_t residuals = parameters.size();
   for (const Type* t : f.types) cotangents.push_back(ops::CotangentType(t));

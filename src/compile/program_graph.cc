@@ -149,9 +149,17 @@ class Builder {
     graph().AddEdge(std::move(edge), result, region);
   }
 
+  // It takes its operands as they lie.
+  void AddUse(int32_t region, const ir::Instruction& i) {
+    Op op = Start(region, i);
+    op.kind = Op::kNone;
+    Add(std::move(op), {.instruction = &i});
+  }
+
   void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
     const ir::OpDef& def = *i.op;
     if (def.travel == ir::Travel::kAsOne) return AddAsOne(region, i);
+    if (std::holds_alternative<ir::HostCall>(*def.lowering)) return AddUse(region, i);
     std::vector<const ir::Type*> operands, results;
     for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
     for (ir::ValueId v : i.results) results.push_back(program.type(v));

@@ -107,13 +107,13 @@ class Needed {
     work_.emplace_back(&scope, v);
   }
 
-  // What has no results is there for what it does.
+  // What has effects is there for what it does.
   void NeedWhatActs(Scope& scope) {
     for (size_t i = 0; i < scope.flows.size(); ++i) {
       if (scope.flows[i])
         for (const auto& region : scope.flows[i]->regions) NeedWhatActs(*region);
       const Instruction& instruction = scope.program.instructions[i];
-      if (!instruction.results.empty()) continue;
+      if (scope.flows[i] || EffectOf(instruction) == Effect::kNone) continue;
       for (ValueId v : instruction.operands) Need(scope, v);
       for (Flow* f = scope.flow; f; f = f->outside.flow) Run(*f);
     }

@@ -63,9 +63,12 @@ void VerifyStated(const Instruction& instruction, const std::vector<const Type*>
     Fail(instruction, problem.reason);
   }
   std::vector<const Type*> types;
-  for (size_t i = 0; i < made.size() && i < instruction.results.size(); ++i)
-    types.push_back(
-        Type::Get(made[i].shape, made[i].dtype, program.type(instruction.results[i])->sharding()));
+  for (size_t i = 0; i < made.size() && i < instruction.results.size(); ++i) {
+    const Type* declared = program.type(instruction.results[i]);
+    types.push_back(made[i].shape == declared->shape()
+                        ? Type::Get(made[i].shape, made[i].dtype, declared->sharding())
+                        : Type::Get(made[i].shape, made[i].dtype));
+  }
   if (types.size() != made.size() || made.size() != instruction.results.size())
     Fail(instruction,
          fmt::format("it has {} results, not {}", made.size(), instruction.results.size()));
@@ -78,14 +81,16 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
   const OpDef& op = *instruction.op;
   std::vector<const Type*> operands;
   for (ValueId v : instruction.operands) operands.push_back(program.type(v));
-  const Type* first = program.type(instruction.results.at(0));
   if (std::holds_alternative<NoRule>(*op.dims))
-    return instruction.regions.empty() ? VerifyMove(instruction, operands, program)
-                                       : VerifyStated(instruction, operands, program);
+    return instruction.regions.empty() && !std::holds_alternative<HostCall>(*op.lowering)
+               ? VerifyMove(instruction, operands, program)
+               : VerifyStated(instruction, operands, program);
   if (std::holds_alternative<DataFlowEdges>(*op.dims))
     return CheckResults(program, instruction,
                         InferRegionTypes({op, instruction.params.get(), operands,
                                           instruction.regions, instruction.loc}));
+  if (instruction.results.empty()) Fail(instruction, "it has results");
+  const Type* first = program.type(instruction.results[0]);
   ShapeAndDType wanted{first->shape(), first->dtype()};
   InferCall call{.op = op,
                  .operands = operands,

@@ -121,6 +121,7 @@ ir::Program Recomputation(const Split& split, ir::Program again, const std::vect
                        split.known.outputs.end());
   for (size_t v = 0; v < kept.size(); ++v)
     if (kept[v]) again.inputs.push_back(static_cast<ValueId>(v));
+  ir::RemoveEffects(again);
   ir::RemoveDead(again);
   const std::vector<bool> used = ir::UsedValues(again);
   std::erase_if(again.inputs, [&](ValueId v) { return !used[static_cast<size_t>(v)]; });

@@ -251,6 +251,7 @@ class Splitter {
     once.outputs.clear();
     for (ValueId v : values)
       if (!varying[Index(v)] && sources[Index(v)].outside < 0) once.outputs.push_back(v);
+    ir::RemoveEffects(once);
     ir::RemoveDead(once);
     std::vector<ValueId> given;
     for (ValueId v : known.inputs) given.push_back(sources[Index(v)].outside);

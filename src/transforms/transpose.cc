@@ -38,6 +38,15 @@ size_t Index(ValueId v) { return static_cast<size_t>(v); }
                     .fixes = {}});
 }
 
+// C27: the tangents that the effect is about are never computed.
+[[noreturn]] void FailEffect(const ir::Instruction& i) {
+  base::ThrowTrace(base::Refusal(
+      "debug_callback", 27, base::Where(i.loc),
+      "it is called with a tangent, which a derivative in reverse does not compute",
+      {"call it with values, with the cotangent in the backward function of a custom_vjp, or take "
+       "a derivative forward (jvp)"}));
+}
+
 class Backward {
  public:
   Backward(const ir::Program& from, size_t residuals, FailNotLinear fail)
@@ -76,6 +85,7 @@ class Backward {
     for (size_t k = from_.instructions.size(); k-- > 0;) {
       const ir::Instruction& i = from_.instructions[k];
       if (!i.results.empty() && is_linear_[Index(i.results[0])]) Visit(i);
+      if (i.results.empty() && i.op->effect != ir::Effect::kNone && ReadsLinear(i)) FailEffect(i);
     }
     for (size_t i = residuals_; i < from_.inputs.size(); ++i)
       to_.outputs.push_back(CotangentOf(from_.inputs[i]));
@@ -87,13 +97,17 @@ class Backward {
   }
 
  private:
+  bool ReadsLinear(const ir::Instruction& i) const {
+    return std::any_of(i.operands.begin(), i.operands.end(),
+                       [&](ValueId v) { return is_linear_[Index(v)]; });
+  }
+
   // What does not depend on the linear inputs is computed as it is.
   void Forward(const ir::Instruction& i) {
-    for (ValueId v : i.operands)
-      if (is_linear_[Index(v)]) {
-        for (ValueId r : i.results) is_linear_[Index(r)] = true;
-        return;
-      }
+    if (ReadsLinear(i)) {
+      for (ValueId r : i.results) is_linear_[Index(r)] = true;
+      return;
+    }
     const TypesOf types(from_, i);
     std::vector<ValueId> operands;
     for (ValueId v : i.operands) operands.push_back(known_[Index(v)]);

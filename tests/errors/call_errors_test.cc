@@ -1,9 +1,10 @@
-// What custom rules, checkpoints and tests of derivatives refuse: one clear error each, and a
-// library that is usable afterwards.
+// What custom rules, checkpoints, callbacks and tests of derivatives refuse: one clear error each,
+// and a library that is usable afterwards.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
 #include <functional>
+#include <stdexcept>
 
 #include "golden.h"
 
@@ -174,6 +175,38 @@ const std::vector<Case>& Cases() {
                               },
                           .not_differentiable = "it only sorts; differentiate sort instead"});
          grad([&](Array x) { return sum(op({x})); })(ones({4}));
+       }},
+      {"callback_count", [] { debug_callback([](Array, Array) {}, {ones({2})}); }},
+      {"callback_without_a_value", [] { debug_callback([](Array) {}, {Array()}); }},
+      {"callback_throws",
+       [] {
+         jit([](Array x) {
+           debug_callback([](Array) { throw std::runtime_error("no more"); }, {x});
+           return x;
+         })(ones({2}));
+       }},
+      {"callback_throws_eagerly",
+       [] { debug_callback([] { throw std::runtime_error("no more"); }, {}); }},
+      {"callback_of_a_tangent",
+       [] {
+         WithJvp([](auto x, auto t) {
+           debug_callback([](Array) {}, {std::get<0>(t)});
+           return std::pair(2 * std::get<0>(x), 2 * std::get<0>(t));
+         });
+       }},
+      {"nan_watch",
+       [] {
+         NanWatch watch;
+         const auto f = [](Array x) {
+           return fori_loop(
+               0, 3, [](Array, Array c) { return log(c); }, x);
+         };
+         jit(f)(ones({2}));
+       }},
+      {"nan_watch_backward",
+       [] {
+         NanWatch watch;
+         grad([](Array x) { return sum(sqrt(x)); })(zeros({2}));
        }},
   };
   return cases;
