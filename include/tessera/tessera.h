@@ -22,6 +22,7 @@
 #include "tessera/program.h"
 #include "tessera/random.h"
 #include "tessera/reduction.h"
+#include "tessera/shard_map.h"
 #include "tessera/sharding.h"
 #include "tessera/transforms.h"
 #include "tessera/tree.h"

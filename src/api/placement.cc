@@ -4,6 +4,7 @@
 #include "api/operands.h"
 #include "base/at.h"
 #include "ir/move_params.h"
+#include "ops/manual.h"
 
 namespace tessera {
 namespace {
@@ -38,7 +39,7 @@ Array ReshardTo(const Operand& x, const sharding::TensorSharding& s, Call call) 
                           .operands = {a.impl()},
                           .loc = call.loc,
                           .shown_as = "reshard",
-                          .result = from->WithSharding(s)};
+                          .result = ops::WithManualStates(from->WithSharding(s), old)};
   return trace::Apply(move)[0];
 }
 }  // namespace

@@ -28,6 +28,7 @@ MaybeSharding GivenByType(const ir::Type* type) {
   TensorSharding s = type->sharding();
   s.mesh = mesh->WithoutModes();
   s.reduced.clear();
+  s.varying.clear();  // types say it; propagation leaves Manual axes alone
   if (!mesh->has_mode(AxisMode::Auto)) return s;
   sharding::AxisList used = s.unreduced;
   for (sharding::DimAxes& d : s.dims) {
@@ -138,12 +139,11 @@ class Builder {
   }
 
   // An edge from its operand to its result, both one value.
-  void AddAsOne(int32_t region, const ir::Instruction& i) {
+  void AddAsOne(int32_t region, const ir::Instruction& i, Edge edge = {}) {
     Op op = Start(region, i);
     op.kind = Op::kNone;
     ValueId result = op.results[0];
     op.results.clear();
-    Edge edge;
     edge.sources = {{Add(std::move(op), {.instruction = &i}), 0}};
     out_.ops.push_back({.edge_of = &i, .region = region});
     graph().AddEdge(std::move(edge), result, region);
@@ -156,10 +156,60 @@ class Builder {
     Add(std::move(op), {.instruction = &i});
   }
 
+  // The border of shard_map: one value on both sides, but for the Manual axes.
+  void AddBorder(const ir::Program& program, int32_t region, const ir::Instruction& i,
+                 const ir::ManualViews& views) {
+    const bool inward = i.op == &ops::kFullToShard;
+    const ir::Type *operand = program.type(i.operands[0]), *result = program.type(i.results[0]);
+    const ir::Type *inside = inward ? result : operand, *outside = inward ? operand : result;
+    Edge edge;
+    edge.inward = inward;
+    edge.outer = *GivenByType(inward ? views.to : views.from);
+    for (int a = 0; a < inside->mesh()->rank(); ++a) {
+      const bool is_manual = base::At(inside->mesh()->axes(), a).mode == AxisMode::Manual;
+      const bool was =
+          outside->mesh() && base::At(outside->mesh()->axes(), a).mode == AxisMode::Manual;
+      const sharding::AxisPart axis = sharding::WholeAxis(*inside->mesh(), a);
+      if (is_manual && !was && axis.size > 1) edge.manual.push_back(axis);
+    }
+    AddAsOne(region, i, std::move(edge));
+  }
+
+  // A collective: dims that it neither cuts nor grows are those of its operand.
+  void AddCollective(const ir::Program& program, int32_t region, const ir::Instruction& i) {
+    Op op = Start(region, i);
+    op.constant = false;
+    sharding::DimMap map;
+    map.results.emplace_back();
+    for (int64_t n : program.type(i.results[0])->shape())
+      map.results[0].push_back({map.AddFactor({.size = n})});
+    if (!i.operands.empty()) {
+      const ir::Shape& from = program.type(i.operands[0])->shape();
+      map.operands.emplace_back();
+      for (size_t d = 0; d < from.size(); ++d) {
+        const bool same = from[d] == program.type(i.results[0])->shape()[d];
+        const sharding::Factor apart{.size = from[d], .kind = sharding::FactorKind::kReplicate};
+        map.operands[0].push_back(same ? map.results[0][d]
+                                       : sharding::FactorList{map.AddFactor(apart)});
+      }
+    }
+    op.rule = graph().AddRule(std::move(map));
+    Add(std::move(op), {.instruction = &i});
+  }
+
   void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
     const ir::OpDef& def = *i.op;
     if (def.travel == ir::Travel::kAsOne) return AddAsOne(region, i);
     if (std::holds_alternative<ir::HostCall>(*def.lowering)) return AddUse(region, i);
+    if (const auto* manual = std::get_if<ir::Manual>(&*def.lowering)) {
+      const ir::Type *from = program.type(i.operands[0]), *to = program.type(i.results[0]);
+      if (&def == &ops::kFullToShard || &def == &ops::kShardToFull)
+        return AddBorder(program, region, i, manual->views(i.params.get(), from, to));
+      return AddCollective(program, region, i);
+    }
+    if (std::holds_alternative<ir::NoRule>(*def.dims) &&
+        !std::holds_alternative<ir::Move>(*def.lowering))
+      return AddCollective(program, region, i);
     std::vector<const ir::Type*> operands, results;
     for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
     for (ir::ValueId v : i.results) results.push_back(program.type(v));

@@ -71,6 +71,7 @@ class Placer {
 
   static const ir::Type* Place(const ir::Type* type, TensorSharding s) {
     s.reduced = type->sharding().reduced;
+    s.varying = type->sharding().varying;
     if (!s.mesh && type->mesh()) s.mesh = type->mesh()->WithoutModes();
     return ir::Type::Get(type->shape(), type->dtype(), std::move(s), type->weak());
   }

@@ -164,7 +164,17 @@ struct Expand {  // by other ops, before lowering
 struct Move {            // between shardings: reshard and the collectives it becomes
   bool implied = false;  // not asked for by the user (docs/design.md, "Asked for, or implied")
 };
-struct Region {  // by running its regions
+// What a device has, as two places say it: an array of its own (varying) may be seen as one part of
+// a larger one, or as a term of a sum.
+struct ManualViews {
+  const Type *from, *to;
+};
+struct Manual {  // seen as `from`, moved to `to`, and seen as the result
+  ManualViews (*views)(const Params*, const Type* operand, const Type* result);
+  bool implied = false;  // as of a Move
+};
+struct Permute {};  // each device gets another's array, or zeros: PermuteParams
+struct Region {     // by running its regions
   enum Kind : uint8_t {
     kWhile,   // condition, body: WhileParams
     kScan,    // body: ScanParams
@@ -175,7 +185,7 @@ struct Region {  // by running its regions
 // By a function of the host, once, which sees the operands as they lie (ir/host_call.h).
 struct HostCall {};
 using Lowering = std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View,
-                              Expand, Move, Region, HostCall>;
+                              Expand, Move, Manual, Permute, Region, HostCall>;
 
 // What an op does beside making its results. Passes neither drop nor merge nor repeat what has an
 // effect, and keep the order of what is ordered.

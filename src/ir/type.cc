@@ -101,7 +101,7 @@ bool SameType(const Type* a, const Type* b) {
   if (x.mesh != y.mesh && x.mesh && y.mesh) return false;
   if (x.trivial() && y.trivial()) return true;
   return x.dims == y.dims && x.unreduced == y.unreduced && x.reduced == y.reduced &&
-         x.kind == y.kind;
+         x.varying == y.varying && x.kind == y.kind;
 }
 
 int64_t CheckedElements(const Shape& shape) {
@@ -158,14 +158,14 @@ void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, Kinds kinds,
   do {
     std::string tag = in.Word();
     in.Expect(":");
-    bool known = tag == "R" || tag == "U";
+    bool known = tag == "V" || tag == "R" || tag == "U";
     for (Reduction kind : kinds)
       if (kind != Reduction::kSum && tag == std::string("U_") + sharding::ReductionName(kind))
         s.kind = kind, known = true;
-    if (!known) in.Fail(fmt::format("expected U, U_max, U_min or R, not '{}'", tag));
+    if (!known) in.Fail(fmt::format("expected V, U, U_max, U_min or R, not '{}'", tag));
     sharding::AxisList axes = ReadAxes(in, mesh);
     std::sort(axes.begin(), axes.end(), sharding::MeshOrder);
-    (tag == "R" ? s.reduced : s.unreduced) = axes;
+    (tag == "V" ? s.varying : tag == "R" ? s.reduced : s.unreduced) = axes;
   } while (in.Accept(","));
   if (s.unreduced.empty()) s.kind = Reduction::kSum;
 }
@@ -206,8 +206,10 @@ const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
   const sharding::TensorSharding& s = type->sharding();
   for (const auto* axes : {&s.unreduced, &s.reduced})
     for (sharding::AxisPart a : *axes)
-      if (mesh->axes()[a.axis].mode != AxisMode::Explicit)
-        in.Fail("unreduced and reduced axes are Explicit");
+      if (mesh->axes()[a.axis].mode == AxisMode::Auto)
+        in.Fail("unreduced and reduced axes are Explicit or Manual");
+  for (sharding::AxisPart a : s.varying)
+    if (mesh->axes()[a.axis].mode != AxisMode::Manual) in.Fail("varying axes are Manual");
   int uneven = sharding::FirstUnevenDim(s, shape);
   if (uneven >= 0)
     in.Fail(fmt::format("dim {} has size {}, which its {} shards do not divide", uneven,

@@ -17,15 +17,6 @@ inline size_t FieldHash(size_t h, Remat save) {
 
 namespace tessera::ops {
 
-// Names of values, as params.
-struct Names : std::vector<std::string> {
-  using std::vector<std::string>::vector;
-  Names(std::vector<std::string> v) : std::vector<std::string>(std::move(v)) {}
-};
-std::string FieldText(const Names& names);
-void ReadField(base::Reader& in, Names& names);
-size_t FieldHash(size_t h, const Names& names);
-
 // operands: what the region takes.
 struct CheckpointParams {
   Remat save = Remat::kNothing;

@@ -75,9 +75,7 @@ ir::ValueId Spread(ir::Builder& builder, ir::ValueId v, const ir::Type* like) {
   const ir::Type* type = builder.type(v);
   if (type->rank() == like->rank()) return v;
   sharding::TensorSharding sharding = like->sharding();
-  sharding.unreduced = type->sharding().unreduced;
-  sharding.reduced = type->sharding().reduced;
-  sharding.kind = type->sharding().kind;
+  sharding.TakeSets(type->sharding());
   const ir::Type* to =
       ir::Type::Get(like->shape(), type->dtype(), std::move(sharding), type->weak());
   return builder.EmitTyped(kBroadcastInDim, ir::MakeParams(BroadcastParams{{0}}), {v}, {&to, 1})[0];

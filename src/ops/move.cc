@@ -87,6 +87,19 @@ constexpr OpDef kReplicatedToUnreduced =
                   "it); local."});
 constexpr OpDef kShardedToUnreduced =
     Mover({.name = "sharded_to_unreduced", .doc = "Each device keeps its part amid zeros; local."});
+// One device's part is `type`'s of both; lowering makes these where an array inside of shard_map is
+// seen as a part of a whole one, and back.
+constexpr OpDef kSeenAs{.name = "seen_as",
+                        .doc = "The same parts, as those of another array.",
+                        .type = ir::TypeFn{SameType},
+                        .dims = ir::NoRule{"it changes what devices' parts are parts of"},
+                        .lowering = ir::View{},
+                        .reference = ir::ReferenceFn{reference::SameElements},
+                        .diff = kOnDevicesOnly,
+                        .params = ir::KindOf<ir::MoveParams>(),
+                        .keys = true};
+constexpr OpDef kCopyToEach =
+    Mover({.name = "copy_to_each", .doc = "Every device gets a copy of its own; local."});
 
 Records MoveOps() {
   static constexpr const OpDef* kOps[] = {&kReshard,
@@ -102,7 +115,9 @@ Records MoveOps() {
                                           &kAllReduce,
                                           &kReduceScatter,
                                           &kReplicatedToUnreduced,
-                                          &kShardedToUnreduced};
+                                          &kShardedToUnreduced,
+                                          &kSeenAs,
+                                          &kCopyToEach};
   return kOps;
 }
 

@@ -28,6 +28,15 @@ using ir::PerDim;
 using ir::ResultDims;
 using ir::WindowDims;
 
+// Names of values or of axes, as params.
+struct Names : std::vector<std::string> {
+  using std::vector<std::string>::vector;
+  Names(std::vector<std::string> v) : std::vector<std::string>(std::move(v)) {}
+};
+std::string FieldText(const Names& names);
+void ReadField(base::Reader& in, Names& names);
+size_t FieldHash(size_t h, const Names& names);
+
 struct ConstantParams {  // one element; the result is a scalar
   Literal value;
   friend bool operator==(const ConstantParams&, const ConstantParams&) = default;
@@ -215,9 +224,12 @@ extern const OpDef kMaskPadding;
 extern const OpDef kWhileLoop, kScan, kCond, kSwitchCase;
 // calls.cc
 extern const OpDef kCheckpoint, kCustomJvp, kCustomVjp, kCustomLinear;
+// manual.cc: inside of shard_map, and at its border
+extern const OpDef kFullToShard, kShardToFull, kPcast, kAssumeInvariant, kPsum, kPmax, kPmin,
+    kPsumScatter, kGatherShards, kSliceShard, kExchangeShards, kPpermute, kAxisIndex;
 // move.cc: between shardings; the collectives appear in device programs only
 extern const OpDef kReshard, kImpliedReshard, kShardingConstraint, kPadToShards, kTrim,
     kHaloExchange, kAllSlice, kAllGather, kAllToAll, kCollectivePermute, kAllReduce, kReduceScatter,
-    kReplicatedToUnreduced, kShardedToUnreduced;
+    kReplicatedToUnreduced, kShardedToUnreduced, kSeenAs, kCopyToEach;
 
 }  // namespace tessera::ops

@@ -5,6 +5,7 @@
 
 #include "ops/expression.h"
 #include "ops/laid_out.h"
+#include "ops/manual.h"
 #include "ops/params.h"
 
 namespace tessera::ops {
@@ -19,12 +20,9 @@ ir::ParamsPtr AlignedDims(const ir::Type* from) {
 }
 
 ir::ValueId Repeated(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
-  // What it is unreduced or reduced over it stays.
-  const sharding::TensorSharding& own = b.type(v)->sharding();
+  // What it is unreduced, reduced and varying over it stays.
   sharding::TensorSharding sharding = to->sharding();
-  sharding.unreduced = own.unreduced;
-  sharding.reduced = own.reduced;
-  sharding.kind = own.kind;
+  sharding.TakeSets(b.type(v)->sharding());
   const ir::Type* type = to->WithSharding(std::move(sharding));
   return b.EmitTyped(kBroadcastInDim, AlignedDims(b.type(v)), {v}, {&type, 1})[0];
 }
@@ -65,6 +63,7 @@ ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type) {
     one.SetInt(0, static_cast<int64_t>(value));
   const ir::Type* scalar = ir::Type::Get({}, type->dtype(), type->mesh());
   ir::ValueId number = builder.EmitTyped(kConstant, LiteralOf(one), {}, {&scalar, 1})[0];
+  number = ToManualStates(builder, number, WithManualStates(scalar, type->sharding()));
   return Conform(builder, number, type);
 }
 
@@ -136,9 +135,12 @@ ir::ValueId Conform(ir::Builder& builder, ir::ValueId v, const ir::Type* to) {
     const ir::ShapeAndDType wanted{from->shape(), to->dtype()};
     v = builder.Emit(Elementwise(plan::ScalarOp::kConvert), nullptr, {v}, {.wanted = &wanted});
   }
-  if (from->shape() != to->shape())
-    v = IsBroadcastOf(to->shape(), from->shape()) ? Summed(builder, v, to)
-                                                  : Repeated(builder, v, to);
+  if (from->shape() != to->shape()) {
+    const ir::Type* like = WithManualStates(to, from->sharding());
+    v = IsBroadcastOf(to->shape(), from->shape()) ? Summed(builder, v, like)
+                                                  : Repeated(builder, v, like);
+  }
+  v = ToManualStates(builder, v, to);
   if (ir::SameType(builder.type(v), to)) return v;
   return builder.EmitTyped(kImpliedReshard, nullptr, {v}, {&to, 1})[0];
 }

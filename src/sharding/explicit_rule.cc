@@ -26,12 +26,13 @@ AxisList Sorted(AxisList axes) {
 // The state of one application: the join of the operands' factors, and the first conflict.
 class Rule {
  public:
-  Rule(const DimMap& map, const std::vector<RuleOperand>& operands, const Shapes& results,
+  Rule(const DimMap& map, std::vector<RuleOperand> operands, const Shapes& results,
        const TensorSharding* out)
-      : map_(map), operands_(operands), result_shapes_(results), out_(out) {}
+      : map_(map), operands_(std::move(operands)), result_shapes_(results), out_(out) {}
 
   RuleResult Run() {
     FindMesh();
+    if (!failed()) JoinVarying();
     if (!failed()) JoinFactors();
     if (!failed()) CheckFactors();
     if (!failed()) MakeDims();
@@ -59,6 +60,30 @@ class Rule {
                     owner, static_cast<int32_t>(i));
       mesh_ = mesh;
       owner = static_cast<int32_t>(i);
+    }
+  }
+
+  // What varies in one operand varies in the results. The other operands are cast: one that is
+  // reduced over just what it lacks is used as varying there. The cast moves nothing, so it is part
+  // of the op.
+  void JoinVarying() {
+    for (const RuleOperand& o : operands_) AddTo(varying_, o.sharding->varying);
+    if (varying_.empty()) return;
+    cast_.reserve(operands_.size());
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      cast_.push_back(*operands_[i].sharding);
+      TensorSharding& s = cast_.back();
+      const AxisList missing = Difference(varying_, s.varying);
+      if (!missing.empty() && s.reduced == missing) s.reduced.clear();
+      s.varying = varying_;
+      operands_[i].sharding = &s;
+      for (AxisPart a : missing)
+        if (OverlapsAny(s.unreduced, a) || OverlapsAny(s.reduced, a))
+          return Fail(OverlapsAny(s.reduced, a) ? Conflict::kReduced : Conflict::kUnreduced,
+                      fmt::format("axis {} is {} in one operand and varying in another",
+                                  mesh_->axes()[a.axis].name,
+                                  OverlapsAny(s.reduced, a) ? "reduced" : "unreduced"),
+                      static_cast<int32_t>(i));
     }
   }
 
@@ -272,13 +297,17 @@ class Rule {
   }
 
   void MakeSets() {
-    if (out_ && Repeats(map_)) return;
+    if (out_ && Repeats(map_)) {
+      for (TensorSharding& s : result_.results) s.varying = varying_;
+      return;
+    }
     DeriveUnreduced();
     if (!failed()) DeriveReduced();
     if (!failed() && out_) FitOutSets();
     if (failed()) return;
     for (TensorSharding& s : result_.results) {
       s.unreduced = unreduced_;
+      s.varying = varying_;
       s.kind = unreduced_.empty() ? Reduction::kSum : kind_;
       s.reduced = NotLookedUp(s, reduced_);
       for (const DimAxes& d : s.dims)
@@ -468,7 +497,8 @@ class Rule {
   }
 
   const DimMap& map_;
-  const std::vector<RuleOperand>& operands_;
+  std::vector<RuleOperand> operands_;
+  std::vector<TensorSharding> cast_;  // the operands' own, once they vary alike
   const Shapes& result_shapes_;
   const TensorSharding* out_;
   const MeshDef* mesh_ = nullptr;
@@ -476,7 +506,7 @@ class Rule {
   std::vector<int32_t> owner_, clash_;  // by factor: the operand that said it; one that disagrees
   std::vector<int> users_;              // by factor: operands that shard it
   std::vector<bool> in_result_;
-  AxisList unreduced_, reduced_;
+  AxisList unreduced_, reduced_, varying_;
   Reduction kind_ = Reduction::kSum;
   std::optional<Reduction> reduction_;
   RuleResult result_;

@@ -9,7 +9,7 @@
 namespace tessera::sharding {
 
 struct RuleOperand {
-  const TensorSharding* sharding;  // names Explicit axes only
+  const TensorSharding* sharding;  // names Explicit axes; its sets also Manual ones
   const Shape* shape;
   bool floating = true;
 };

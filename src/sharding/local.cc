@@ -42,7 +42,8 @@ int64_t WithShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index,
 AxisList VaryingAxes(const TensorSharding& sharding) {
   AxisList axes;
   for (const DimAxes& d : sharding.dims) axes.insert(axes.end(), d.axes.begin(), d.axes.end());
-  axes.insert(axes.end(), sharding.unreduced.begin(), sharding.unreduced.end());
+  for (const AxisList* set : {&sharding.unreduced, &sharding.varying})
+    axes.insert(axes.end(), set->begin(), set->end());
   SortAndMerge(axes);
   return axes;
 }

@@ -16,8 +16,8 @@ int64_t ShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index);
 // `shard`.
 int64_t WithShardIndex(const MeshDef& mesh, const AxisList& axes, int64_t index, int64_t shard);
 
-// Returns all axes along which devices hold different bits: those of the dims and the unreduced
-// ones.
+// Returns all axes along which devices hold different bits: those of the dims, the unreduced and
+// the varying ones.
 AxisList VaryingAxes(const TensorSharding& sharding);
 
 }  // namespace tessera::sharding

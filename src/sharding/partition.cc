@@ -277,6 +277,7 @@ class Chooser {
     for (size_t i = 0; i < results_.size(); ++i) {
       TensorSharding s = Unproject(map_, map_.results[i], axes, mesh_);
       s.unreduced = unreduced;
+      s.varying = results_[i].sharding->varying;
       if (!unreduced.empty()) s.kind = carried.empty() ? ReductionKind() : CarriedKind();
       p.bytes += ReshardBytes(*results_[i].shape, results_[i].itemsize, s, *results_[i].sharding);
       p.results.push_back(std::move(s));
@@ -329,6 +330,7 @@ class Chooser {
     const bool carries = carrier && Carries(*group, *carrier, axes);
     for (size_t i = 0; i < operands_.size(); ++i) {
       TensorSharding s = Unproject(map_, map_.operands[i], axes, mesh_);
+      s.varying = operands_[i].sharding->varying;
       bool member = carries && std::count(group->operands.begin(), group->operands.end(),
                                           static_cast<int32_t>(i));
       if (member && !SumsOver(i, axes, carrier->unreduced)) {

@@ -24,6 +24,7 @@ const char* Name(StepKind kind) {
                                     "sharded_to_unreduced",
                                     "pad_to_shards",
                                     "trim",
+                                    "copy_to_each",
                                     "halo_exchange"};
   return kNames[static_cast<int>(kind)];
 }
@@ -529,10 +530,9 @@ bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64
   return (permutes && moves > 1) || BytesOf(steps) > LocalElements(shape, to) * itemsize;
 }
 
-}  // namespace
-
-std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
-                                     const TensorSharding& from, const TensorSharding& to) {
+// The steps, without what varies.
+std::vector<ReshardStep> StepsBetween(const Shape& shape, int64_t itemsize,
+                                      const TensorSharding& from, const TensorSharding& to) {
   if (SamePlacement(from, to) && (from.mesh == to.mesh || from.trivial())) return {};
   if (from.mesh && to.mesh && from.mesh != to.mesh) return AcrossMeshes(shape, itemsize, from, to);
   if (OtherKinds(from, to)) return ThroughReduced(shape, itemsize, from, to);
@@ -555,6 +555,15 @@ std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
   if (!MayImprove(steps, shape, itemsize, to) || !cutter.CutBySizes()) return steps;
   std::vector<ReshardStep> finer = search();
   return BytesOf(finer) < BytesOf(steps) ? finer : steps;
+}
+
+}  // namespace
+
+std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
+                                     const TensorSharding& from, const TensorSharding& to) {
+  std::vector<ReshardStep> steps = StepsBetween(shape, itemsize, from, to);
+  for (ReshardStep& step : steps) step.after.varying = from.varying;
+  return steps;
 }
 
 int64_t ReshardBytes(const Shape& shape, int64_t itemsize, const TensorSharding& from,

@@ -20,6 +20,8 @@ enum class StepKind : uint8_t {
   // Not planned here: what lowering does around a dim that does not divide.
   kPadToShards,  // a whole dim grows until it divides; local
   kTrim,         // and shrinks again
+  // Inside of shard_map: what devices have alike becomes an array of each one's own; local.
+  kCopyToEach,
   // What reads along sharded dims by position becomes: each device gets what its shard reads.
   kHaloExchange,
 };
@@ -33,7 +35,8 @@ struct ReshardStep {
 };
 
 // Returns the steps that cost the fewest bytes; empty if both shardings place every element alike.
-// Both are on meshes over the same devices. What is reduced counts as replicated. A dim that does
+// Both are on meshes over the same devices. What is reduced counts as replicated; what
+// varies along manual axes stays as it is. A dim that does
 // not divide is only sliced from whole and gathered to whole. No step replicates what a cheaper
 // sequence keeps apart: the search minimises bytes, and slices are free. `itemsize` is in bytes.
 std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,

@@ -75,7 +75,7 @@ std::optional<Problem> VerifyDisjoint(const TensorSharding& s) {
   };
   for (const DimAxes& d : s.dims)
     if (auto p = add(d.axes)) return p;
-  for (const AxisList* set : {&s.replicated, &s.unreduced, &s.reduced})
+  for (const AxisList* set : {&s.replicated, &s.unreduced, &s.reduced, &s.varying})
     if (auto p = add(*set)) return p;
   return std::nullopt;
 }
@@ -98,6 +98,7 @@ std::optional<Problem> Verify(const TensorSharding& s) {
   if (auto p = VerifyOrdered(*s.mesh, s.replicated, "replicated")) return p;
   if (auto p = VerifyOrdered(*s.mesh, s.unreduced, "unreduced")) return p;
   if (auto p = VerifyOrdered(*s.mesh, s.reduced, "reduced")) return p;
+  if (auto p = VerifyOrdered(*s.mesh, s.varying, "varying")) return p;
   return VerifyDisjoint(s);
 }
 

@@ -1,5 +1,6 @@
 // How one tensor lies on a mesh: the axes of each dim, and the axes over which it is unreduced,
-// reduced or must stay replicated. Axes of size 1 are never stored: they take part in nothing.
+// reduced, varying or must stay replicated. Axes of size 1 are never stored: they take part in
+// nothing.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -29,16 +30,28 @@ struct TensorSharding {
   AxisList replicated;               // may not be used by propagation; mesh order
   AxisList unreduced;                // partial values over these; mesh order
   AxisList reduced;                  // replicated, with unreduced cotangents; mesh order
+  // Manual axes along which each device has an array of its own; mesh order. The others of them are
+  // unreduced, reduced, or invarying: the same array on all devices along them.
+  AxisList varying;
   Reduction kind = Reduction::kSum;  // of `unreduced`
 
   int rank() const { return static_cast<int>(dims.size()); }
+  // Takes what `other` is unreduced, reduced and varying over.
+  void TakeSets(const TensorSharding& other) {
+    unreduced = other.unreduced;
+    reduced = other.reduced;
+    varying = other.varying;
+    kind = other.kind;
+  }
   // Whether no dim has axes.
   bool dims_empty() const;
-  bool trivial() const { return dims_empty() && unreduced.empty() && reduced.empty(); }
+  bool trivial() const { return dims_empty() && no_sets(); }
+  bool no_sets() const { return unreduced.empty() && reduced.empty() && varying.empty(); }
   friend bool operator==(const TensorSharding&, const TensorSharding&) = default;
   template <class H>
   friend H AbslHashValue(H h, const TensorSharding& s) {
-    return H::combine(std::move(h), s.mesh, s.dims, s.replicated, s.unreduced, s.reduced, s.kind);
+    return H::combine(std::move(h), s.mesh, s.dims, s.replicated, s.unreduced, s.reduced, s.varying,
+                      s.kind);
   }
 };
 
@@ -72,7 +85,7 @@ Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank);
 PartitionSpec ToSpec(const TensorSharding& sharding);
 
 // Returns Shardy's text: `<@mesh, [{"x"}, {?}p1], replicated={"y"}, unreduced=max{"z"}>`.
-// `reduced={...}` is Tessera's addition.
+// `reduced={...}` and `varying={...}` are Tessera's additions.
 std::string Text(const TensorSharding& sharding);
 // Returns the text of one dim: `{"x", ?}p1`.
 std::string DimText(const MeshDef* mesh, const DimAxes& dim);
@@ -80,7 +93,7 @@ std::string DimText(const MeshDef* mesh, const DimAxes& dim);
 // included.
 TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc);
 
-// Returns the part of JAX's type text after the dtype: `[8@x,4]{U:y}`.
+// Returns the part of JAX's type text after the dtype: `[8@x,4]{V:z, U:y}`.
 std::string TypeSuffix(const std::vector<int64_t>& shape, const TensorSharding& sharding);
 
 }  // namespace tessera::sharding

@@ -110,6 +110,7 @@ std::string Text(const TensorSharding& s) {
   if (!s.unreduced.empty())
     out += fmt::format(", unreduced={}{{{}}}", KindPrefix(s.kind), ListText(s.mesh, s.unreduced));
   if (!s.reduced.empty()) out += ", reduced={" + ListText(s.mesh, s.reduced) + "}";
+  if (!s.varying.empty()) out += ", varying={" + ListText(s.mesh, s.varying) + "}";
   return out + ">";
 }
 
@@ -128,8 +129,9 @@ TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc
     AxisList* axes = set == "replicated"  ? &s.replicated
                      : set == "unreduced" ? &s.unreduced
                      : set == "reduced"   ? &s.reduced
+                     : set == "varying"   ? &s.varying
                                           : nullptr;
-    if (!axes) in.Fail(fmt::format("expected replicated, unreduced or reduced, not '{}'", set));
+    if (!axes) in.Fail(fmt::format("expected replicated, unreduced, reduced or varying, not '{}'", set));
     if (set == "unreduced") {
       if (in.Accept("max"))
         s.kind = Reduction::kMax;
@@ -164,11 +166,15 @@ std::string TypeSuffix(const std::vector<int64_t>& shape, const TensorSharding& 
     if (!s.dims[d].axes.empty()) out += "@" + names(s.dims[d].axes);
   }
   out += "]";
-  if (s.unreduced.empty() && s.reduced.empty()) return out;
-  std::string kind = KindPrefix(s.kind), sets;
-  if (!s.unreduced.empty())
-    sets += "U" + (kind.empty() ? "" : "_" + kind) + ":" + names(s.unreduced);
-  if (!s.reduced.empty()) sets += (sets.empty() ? "R:" : ", R:") + names(s.reduced);
+  if (s.no_sets()) return out;
+  const std::string kind = KindPrefix(s.kind);
+  std::string sets;
+  auto add = [&](const std::string& tag, const AxisList& axes) {
+    if (!axes.empty()) sets += (sets.empty() ? "" : ", ") + tag + ":" + names(axes);
+  };
+  add("V", s.varying);
+  add("U" + (kind.empty() ? "" : "_" + kind), s.unreduced);
+  add("R", s.reduced);
   return out + "{" + sets + "}";
 }
 

@@ -247,6 +247,35 @@ plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type
   return e;
 }
 
+plan::Exchange MakePermutation(const MoveOperand& from, const plan::Layout& to_layout,
+                               const ops::PermuteParams& params) {
+  const ir::Type& place = *from.type;
+  const MeshDef& mesh = *place.mesh();
+  const AxisList axes = ops::AxesOf(&mesh, params.axes);
+  std::vector<int64_t> source(static_cast<size_t>(sharding::SizeOf(axes)), -1);
+  for (const std::vector<int64_t>& pair : params.pairs) base::At(source, pair[1]) = pair[0];
+  plan::Exchange e;
+  e.dtype = place.dtype();
+  const int64_t elements = sharding::LocalElements(place.shape(), place.sharding());
+  e.boxes = {{.extents = {elements}, .in_strides = {1}, .out_strides = {1}}};
+  const std::vector<int64_t> positions = Positions(mesh);
+  for (int32_t device : to_layout.device_of_instance) {
+    const int64_t index = base::At(positions, device);
+    const int64_t s = base::At(source, sharding::ShardIndex(mesh, axes, index));
+    plan::Exchange::Piece piece{};
+    if (s < 0) {
+      if (e.boxes.size() == 1)
+        e.boxes.push_back({.extents = {elements}, .in_strides = {0}, .out_strides = {1}});
+      piece.box = piece.operand = 1;
+    } else {
+      const int64_t at = sharding::WithShardIndex(mesh, axes, index, s);
+      piece.source = base::At(from.layout->instance_of_device, mesh.Device(at));
+    }
+    e.pieces.push_back({piece});
+  }
+  return e;
+}
+
 plan::Layout MakeLayout(const LayoutKey& key, int32_t devices) {
   plan::Layout layout;
   layout.instance_of_device.assign(static_cast<size_t>(devices), 0);

@@ -14,6 +14,8 @@
 #include "ir/move_params.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
+#include "ops/manual.h"
+#include "ops/ops.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "spmd/join.h"
@@ -82,7 +84,7 @@ class Lowering {
       loc_ = instruction.loc;
       LowerInstruction(instruction);
     }
-    for (ir::ValueId v : from_.outputs) program().outputs.push_back(At(v));
+    for (ir::ValueId v : from_.outputs) program().outputs.push_back(OfItsOwn(At(v)));
     ir::Simplify(program());
     JoinReductions(program());
     ir::RemoveDead(program());
@@ -107,7 +109,12 @@ class Lowering {
   // What a value of the program must be laid out as.
   const ir::Type* Wanted(ir::ValueId v) const {
     const ir::Type* place = from_.place(v);
-    return place ? place : from_.type(v);
+    if (place) return place;
+    const ir::Type* type = from_.type(v);
+    if (!type->mesh() || !type->mesh()->has_mode(AxisMode::Manual)) return type;
+    sharding::TensorSharding s = type->sharding();
+    s.mesh = s.mesh->WithoutModes();
+    return type->WithSharding(std::move(s));
   }
   ir::ValueId Parameter(ir::ValueId v) {
     Loc loc = base::At(from_.values, v).loc;
@@ -127,12 +134,63 @@ class Lowering {
       values = ExpandInto(expand->expand, instruction.params.get(), operands, results[0]);
     } else if (std::holds_alternative<ir::HostCall>(*op.lowering)) {
       Emit(op, instruction.params, operands, {}, Costing({}));
+    } else if (auto* manual = std::get_if<ir::Manual>(&*op.lowering)) {
+      const ir::ManualViews views =
+          manual->views(instruction.params.get(), Place(operands[0]), results[0]);
+      const ir::ValueId v = Reshard(SeenAs(operands[0], views.from), views.to, manual->implied);
+      values = {SeenAs(v, results[0])};
+    } else if (std::holds_alternative<ir::Permute>(*op.lowering)) {
+      values = {Permuted(instruction, operands[0])};
+    } else if (std::holds_alternative<ir::IotaLike>(*op.lowering) &&
+               !std::holds_alternative<ir::DimMapFn>(*op.dims)) {
+      values = {AddValue(results[0]->WithWeak(false), loc_)};
+      Emit(op, instruction.params, {}, values, Costing({}));
     } else if (std::holds_alternative<ir::Region>(*op.lowering)) {
       values = LowerRegions(instruction, operands, results);
     } else {
       values = Partitioned(instruction, operands, results);
     }
     for (size_t i = 0; i < values.size(); ++i) base::At(map_, instruction.results[i]) = values[i];
+  }
+
+  // Returns v as devices' parts of a place. Where they had one array, each is now said to have one
+  // of its own: still the same, until it must be (see OfItsOwn).
+  ir::ValueId SeenAs(ir::ValueId v, const ir::Type* place) {
+    place = place->WithWeak(false);
+    if (Place(v) == place) return v;
+    return Move(ops::kSeenAs, v, place, {});
+  }
+
+  // Returns v with an array for every device that is said to have one.
+  ir::ValueId OfItsOwn(ir::ValueId v) {
+    ir::ValueId root = v;
+    for (const Draft::Origin* o = OriginOf(root); o; o = OriginOf(root)) {
+      const ir::Instruction& made = base::At(program().instructions, o->instruction);
+      if (made.op != &ops::kSeenAs) break;
+      root = made.operands[0];
+    }
+    const ir::Type* place = Place(v);
+    if (sharding::VaryingAxes(Place(root)->sharding()) == sharding::VaryingAxes(place->sharding()))
+      return v;
+    ir::ValueId own = AddValue(place, loc_);
+    Emit(ops::kCopyToEach, ir::MakeParams(ir::MoveParams{.from = place, .to = place}), {v}, {own},
+         Costing({}));
+    return own;
+  }
+
+  ir::ValueId Permuted(const ir::Instruction& instruction, ir::ValueId v) {
+    const ir::Type* place = Place(v);
+    const auto& params = ir::As<ops::PermuteParams>(instruction.params.get());
+    const bool moves = std::any_of(params.pairs.begin(), params.pairs.end(),
+                                   [](const auto& pair) { return pair[0] != pair[1]; });
+    const int64_t bytes =
+        sharding::LocalElements(place->shape(), place->sharding()) * place->dtype().size();
+    ir::ValueId next = AddValue(place, loc_);
+    Emit(*instruction.op, instruction.params, {v}, {next},
+         Costing({.bytes = moves ? bytes : 0,
+                  .axes = ops::AxesOf(place->mesh(), params.axes),
+                  .implied = false}));
+    return next;
   }
 
   // Lowers the ops that an op expands to, traced as a small program of their own over complete
@@ -169,7 +227,8 @@ class Lowering {
       if (!region->mesh) inner.program().mesh = from_.mesh;
       regions.push_back(inner.Run());
     }
-    std::vector<ir::ValueId> ins = operands, outs;
+    std::vector<ir::ValueId> ins, outs;
+    for (ir::ValueId v : operands) ins.push_back(OfItsOwn(v));
     ir::ParamsPtr params = Hoist(instruction, regions, ins);
     for (const ir::Type* t : results) outs.push_back(AddValue(t->WithWeak(false), loc_));
     ir::Instruction& made = Emit(*instruction.op, std::move(params), ins, outs, Costing({}));
@@ -301,6 +360,7 @@ class Lowering {
     }
     double whole = flops;
     for (const sharding::Factor& f : map.factors) whole *= static_cast<double>(f.size);
+    whole *= static_cast<double>(sharding::SizeOf(results[0]->sharding().varying));
     decision.cost = Costing({.flops = flops * p.flops, .whole_flops = whole});
     return decision;
   }
@@ -469,7 +529,8 @@ class Lowering {
     // Heavier work is not done twice.
     bool cheap = repeats || op.flops_per_point == 0;
     if (!cheap || op.opaque || std::holds_alternative<ir::Region>(*op.lowering) ||
-        std::holds_alternative<ir::Move>(*op.lowering))
+        std::holds_alternative<ir::Move>(*op.lowering) ||
+        std::holds_alternative<ir::NoRule>(*op.dims))
       return false;
     return std::all_of(ins.begin(), ins.end(), [&](ir::ValueId v) {
       return Place(v)->shape().empty() || (OriginOf(v) && OriginOf(v)->light) ||

@@ -29,6 +29,8 @@ const ir::OpDef& OpOf(StepKind kind) {
       return ops::kPadToShards;
     case StepKind::kTrim:
       return ops::kTrim;
+    case StepKind::kCopyToEach:
+      return ops::kCopyToEach;
     case StepKind::kHaloExchange:
       break;
   }
@@ -36,6 +38,7 @@ const ir::OpDef& OpOf(StepKind kind) {
 }
 
 StepKind KindOf(const ir::OpDef& op) {
+  if (std::holds_alternative<ir::Permute>(*op.lowering)) return StepKind::kCollectivePermute;
   constexpr int kLast = static_cast<int>(StepKind::kHaloExchange);
   int kind = 0;
   while (kind < kLast && &OpOf(static_cast<StepKind>(kind)) != &op) ++kind;

@@ -7,7 +7,7 @@ namespace tessera::spmd {
 
 // Returns the op of a step.
 const ir::OpDef& OpOf(sharding::StepKind kind);
-// Returns which step an op stands for; only for those that OpOf gives.
+// Returns which step an op stands for: those that OpOf gives, and a permutation by the user.
 sharding::StepKind KindOf(const ir::OpDef& op);
 
 // What puts the identity of a reduction behind the end of dims (MaskParams).

@@ -1,6 +1,7 @@
 // From a scheduled device program to the plan that the runtime executes.
 #pragma once
 #include "ir/move_params.h"
+#include "ops/manual.h"
 #include "plan/fused.h"
 #include "plan/plan.h"
 #include "spmd/schedule.h"
@@ -23,6 +24,9 @@ struct KernelFactories {
   plan::Kernel (*device_copy)(const DeviceCopy&);
   plan::Kernel (*copy_whole)(int64_t bytes);  // may be given one buffer as both
   plan::CombineFn (*combiner)(DType, Reduction);
+  // Runs a plan of its own on the buffers of one device: that of the device, or of device 0 if
+  // there is one for all.
+  plan::Kernel (*nested)(std::vector<plan::Plan>);
 };
 
 // `devices`: of the process. `donated`: per input and capture.
@@ -43,5 +47,9 @@ struct MoveOperand {
 plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type& to,
                             const plan::Layout& to_layout, const KernelFactories& kernels,
                             const ir::HaloParams* halo = nullptr);
+// The same, in which each device gets another's array. Where none is named it gets zeros: then
+// there is a second box, of a scalar that is to be the second value.
+plan::Exchange MakePermutation(const MoveOperand& from, const plan::Layout& to_layout,
+                               const ops::PermuteParams& params);
 
 }  // namespace tessera::spmd

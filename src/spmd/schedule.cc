@@ -16,7 +16,10 @@ using ir::Instruction;
 using ir::ValueId;
 
 bool IsView(const Instruction& i) { return std::holds_alternative<ir::View>(*i.op->lowering); }
-bool IsMove(const Instruction& i) { return std::holds_alternative<ir::Move>(*i.op->lowering); }
+bool IsMove(const Instruction& i) {
+  return std::holds_alternative<ir::Move>(*i.op->lowering) ||
+         std::holds_alternative<ir::Permute>(*i.op->lowering);
+}
 
 Item::Kind KindOf(const Instruction& i) {
   if (!i.regions.empty()) return Item::kRegion;
@@ -72,9 +75,9 @@ class Scheduler {
 
   // `own`: every device of the mesh has a buffer of its own.
   int32_t MakeLayout(const sharding::TensorSharding& s, bool own) {
-    LayoutKey key{s.mesh, sharding::VaryingAxes(s)};
+    LayoutKey key{s.mesh ? s.mesh->WithoutModes() : nullptr, sharding::VaryingAxes(s)};
     if (own) {
-      key.mesh = s.mesh;
+      key.mesh = s.mesh->WithoutModes();
       key.axes.clear();
       for (int a = 0; a < key.mesh->rank(); ++a)
         if (key.mesh->axis_size(a) > 1) key.axes.push_back(sharding::WholeAxis(*key.mesh, a));

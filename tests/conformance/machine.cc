@@ -78,7 +78,7 @@ void Machine::Execute(const Instruction& instruction, std::vector<Operand> opera
 }
 
 void Machine::Note(const std::string& name) {
-  if (depth_ > 0) inner_types_[name] = type_of(Get(name).array()).text();
+  if (depth_ > 0) inner_types_.insert_or_assign(name, type_of(Get(name).array()));
 }
 
 // Names of the function hide those of the outside while it runs.

@@ -39,7 +39,7 @@ class Machine {
     std::vector<ArrayType> operands;
   };
   // Of the inner functions of the last step: types of parameters and values; instructions.
-  const std::map<std::string, std::string>& inner_types() const { return inner_types_; }
+  const std::map<std::string, ArrayType>& inner_types() const { return inner_types_; }
   const std::map<std::string, Traced>& inner() const { return inner_; }
   // Returns the name of the innermost instruction that threw in the last step.
   const std::string& raised() const { return raised_; }
@@ -55,7 +55,7 @@ class Machine {
   const Case& case_;  // outlives all locations, whose file is an instruction's name
   std::map<std::string, Operand> values_;
   int depth_ = 0;  // of the function that is being traced
-  std::map<std::string, std::string> inner_types_;
+  std::map<std::string, ArrayType> inner_types_;
   std::map<std::string, Traced> inner_;
   std::string raised_;
 };

@@ -10,6 +10,7 @@
 #include "tessera/control.h"
 #include "tessera/gradients.h"
 #include "tessera/modes.h"
+#include "tessera/shard_map.h"
 #include "tessera/transforms.h"
 
 namespace tessera::conformance {
@@ -32,9 +33,9 @@ Specs SpecsOf(const Call& call, const std::string& key) {
   return Specs(std::move(parts));
 }
 
-AxisNames AxesOf(const Call& call) {
-  if (!call.has("axes")) return {};
-  const Json& json = call.attr("axes");
+AxisNames AxesOf(const Call& call, const std::string& key = "axes") {
+  if (!call.has(key)) return {};
+  const Json& json = call.attr(key);
   if (json.is_string()) return json.get<std::string>();
   return json.get<std::vector<std::string>>();
 }
@@ -116,7 +117,7 @@ Tree Transformed(const std::string& op, const std::function<Tree(Tree)>& f, cons
 
 bool IsControl(const std::string& op) {
   for (const char* name : {"cond", "switch", "while_loop", "fori_loop", "scan", "jit", "auto_axes",
-                           "explicit_axes", "grad", "jvp", "vjp", "vmap", "checkpoint"})
+                           "explicit_axes", "grad", "jvp", "vjp", "vmap", "checkpoint", "shard_map"})
     if (op == name) return true;
   return false;
 }
@@ -148,6 +149,15 @@ std::vector<Array> Machine::Apply(const Instruction& instruction,
                                 .in_sharding = in.given() ? Specs(std::vector<Specs>{in}) : in};
     call.CheckAllRead();
     return explicit_axes(function(0), options)(call.arrays(), loc);
+  }
+  if (instruction.op == "shard_map") {
+    if (!call.flag("check_vma", true)) throw Unsupported("shard_map without its checks");
+    Specs in = SpecsOf(call, "in_specs");
+    ShardMapOptions options{.in_specs = in.given() ? Specs(std::vector<Specs>{in}) : in,
+                            .out_specs = SpecsOf(call, "out_specs"),
+                            .axes = AxesOf(call, "axis_names")};
+    call.CheckAllRead();
+    return shard_map(function(0), options, loc)(call.arrays(), loc);
   }
   if (instruction.op == "checkpoint") {
     call.CheckAllRead();

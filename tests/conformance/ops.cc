@@ -17,6 +17,7 @@ const OpTable& Ops() {
     AddContractions(t);
     AddNumpy(t);
     AddRandom(t);
+    AddCollectives(t);
     return t;
   }();
   return table;

@@ -21,6 +21,7 @@ void AddReductions(OpTable& table);
 void AddContractions(OpTable& table);
 void AddNumpy(OpTable& table);
 void AddRandom(OpTable& table);
+void AddCollectives(OpTable& table);
 
 // All of the above, by JAX's names: `NAME` is jax.lax's, `np.NAME` and `nn.NAME` the modules'.
 const OpTable& Ops();

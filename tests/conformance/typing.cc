@@ -105,6 +105,13 @@ Outcome AcceptsMore(const Case& c, size_t k, const Machine& machine, Outcome out
   return outcome;
 }
 
+// Whether the text, of a type on this one's mesh with its modes, is that of this type.
+bool IsText(const ArrayType& type, const std::string& text) {
+  if (type.mesh().empty()) return ArrayType::Parse(text).text() == type.text();
+  MeshScope scope(type.mesh());
+  return ArrayType::Parse(text).text() == type.text();
+}
+
 std::string TypeText(const Operand& value) {
   return value.scalar() ? "a number" : type_of(value.array()).text();
 }
@@ -121,13 +128,16 @@ Situation Describe(const Case& c, size_t k, const Machine& machine) {
 std::optional<Outcome> CompareTypes(const Case& c, size_t k, const Machine& machine,
                                     const Families& families) {
   const Instruction& instruction = c.body[k];
-  std::map<std::string, std::string> types = machine.inner_types();
-  for (const std::string& out : instruction.out) types[out] = TypeText(machine.Get(out));
-  for (auto [out, came] : types) {
+  std::map<std::string, ArrayType> types = machine.inner_types();
+  for (const std::string& out : instruction.out)
+    if (const Operand& value = machine.Get(out); !value.scalar())
+      types.insert_or_assign(out, type_of(value.array()));
+  for (const auto& [out, type] : types) {
     if (!c.expect.contains("types") || !c.expect["types"].contains(out)) continue;
     std::string wanted = c.expect["types"][out].get<std::string>();
+    std::string came = type.text();
     try {
-      if (ArrayType::Parse(wanted).text() == came) continue;
+      if (IsText(type, wanted)) continue;
     } catch (const Error& e) {
       came += " (the expected text is refused: " + std::string(e.what()) + ")";
     }
@@ -178,7 +188,7 @@ std::optional<Outcome> AcceptedRefused(const Case& c, size_t k, const Machine& m
   auto family = c.gap ? Family{"gap", false} : families.Find(situation, Departure::kAccepted);
   Outcome accepted =
       Failed(Kind::kAcceptsMore, at + " = " + situation.instruction.op + " refused: " + c.refusal(),
-             is_inner ? machine.inner_types().at(at) : TypeText(machine.Get(at)));
+             is_inner ? machine.inner_types().at(at).text() : TypeText(machine.Get(at)));
   // Collectives are counted of the whole of control flow, where others may follow.
   if (is_inner && family) family->may_communicate = true;
   return AcceptsMore(c, k, machine, accepted, family);

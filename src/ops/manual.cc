@@ -1,0 +1,487 @@
+// Ops of manual computation. Every collective is a move between two places: what devices have is
+// seen as one, moved to the other, and seen as the result. Transposes follow from that.
+#include "ops/manual.h"
+
+#include <fmt/format.h>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "base/reader.h"
+#include "ops/check.h"
+#include "ops/derivatives.h"
+#include "ops/ops.h"
+#include "sharding/local.h"
+
+namespace tessera::ops {
+namespace {
+
+using sharding::AxisList;
+using sharding::TensorSharding;
+
+bool IsManual(const sharding::MeshDef* mesh, sharding::AxisPart a) {
+  return base::At(mesh->axes(), a.axis).mode == AxisMode::Manual;
+}
+
+// In front of what a dim has: the axes are major to it.
+void PutInFront(AxisList& dim, const AxisList& axes) {
+  AxisList joined = axes;
+  for (sharding::AxisPart a : dim) sharding::AppendMerged(joined, a);
+  dim = std::move(joined);
+}
+
+struct Operand {
+  const ManualParams& params;
+  AxisList axes;
+  ir::Shape shape;
+  TensorSharding sharding;
+  DType dtype;
+
+  Operand(const ir::Params* p, const ir::Type* type)
+      : params(ir::As<ManualParams>(p)),
+        axes(AxesOf(type->mesh(), params.axes)),
+        shape(type->shape()),
+        sharding(type->sharding()),
+        dtype(type->dtype()) {}
+  AxisList& dim(size_t i) { return base::At(sharding.dims, params.dims[i]).axes; }
+  const ir::Type* type() const { return ir::Type::Get(shape, dtype, sharding); }
+  // Terms of a reduction over the axes, if they are not that already.
+  void AsTerms(Reduction kind) {
+    sharding.varying = sharding::Difference(sharding.varying, axes);
+    sharding::AddTo(sharding.unreduced, axes);
+    sharding.kind = kind;
+  }
+  void Reduced() {
+    sharding.unreduced = sharding::Difference(sharding.unreduced, axes);
+    if (sharding.unreduced.empty()) sharding.kind = Reduction::kSum;
+  }
+  // Parts along a dim.
+  void AsParts(size_t i) {
+    sharding.varying = sharding::Difference(sharding.varying, axes);
+    base::At(shape, params.dims[i]) *= sharding::SizeOf(axes);
+    PutInFront(dim(i), axes);
+  }
+};
+
+// ---- views ----
+
+template <Reduction kind>
+ir::ManualViews ReductionViews(const ir::Params* params, const ir::Type* operand,
+                               const ir::Type*) {
+  Operand x(params, operand);
+  x.AsTerms(kind);
+  const ir::Type* from = x.type();
+  x.Reduced();
+  return {from, x.type()};
+}
+ir::ManualViews ScatterViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
+  Operand x(params, operand);
+  x.AsTerms(Reduction::kSum);
+  const ir::Type* from = x.type();
+  x.Reduced();
+  PutInFront(x.dim(0), x.axes);
+  return {from, x.type()};
+}
+ir::ManualViews GatherViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
+  Operand x(params, operand);
+  const AxisList own = x.dim(0);
+  x.AsParts(0);
+  const ir::Type* from = x.type();
+  x.dim(0) = own;
+  return {from, x.type()};
+}
+ir::ManualViews SliceViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
+  Operand x(params, operand);
+  PutInFront(x.dim(0), x.axes);
+  return {operand, x.type()};
+}
+ir::ManualViews ExchangeViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
+  Operand x(params, operand);
+  AxisList& grows = x.dim(1);
+  const AxisList own = grows;
+  x.AsParts(1);
+  const ir::Type* from = x.type();
+  grows = own;
+  PutInFront(x.dim(0), x.axes);
+  return {from, x.type()};
+}
+ir::ManualViews SameViews(const ir::Params*, const ir::Type* operand, const ir::Type*) {
+  return {operand, operand};
+}
+ir::ManualViews EnterViews(const ir::Params* params, const ir::Type* operand,
+                           const ir::Type* result) {
+  return {operand, WholeOf(result, ir::As<ManualParams>(params))};
+}
+ir::ManualViews LeaveViews(const ir::Params* params, const ir::Type* operand,
+                           const ir::Type* result) {
+  return {WholeOf(operand, ir::As<ManualParams>(params)), result};
+}
+
+// ---- types ----
+
+int64_t DevicesAlong(const TypeCall& c, const Names& names) {
+  return sharding::SizeOf(AxesOf(c.operands[0]->mesh(), names));
+}
+
+// C21: a dim that is cut divides.
+void Cut(const TypeCall& c, ir::Shape& shape, int64_t dim, int64_t parts) {
+  int64_t& size = base::At(shape, dim);
+  if (size % parts != 0)
+    c.FailShape(21, fmt::format("dim {} of size {} does not divide into {} parts", dim, size, parts));
+  size /= parts;
+}
+
+std::vector<ShapeAndDType> EnteringType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& params = ir::As<ManualParams>(c.params);
+  ir::Shape shape = c.operands[0]->shape();
+  const sharding::MeshDef* mesh = c.operands[0]->mesh();
+  const AxisList axes = AxesOf(mesh, params.axes);
+  for (size_t i = 0; i < axes.size(); ++i) Cut(c, shape, params.dims[i], axes[i].size);
+  return {{std::move(shape), c.operands[0]->dtype()}};
+}
+std::vector<ShapeAndDType> LeavingType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& params = ir::As<ManualParams>(c.params);
+  ir::Shape shape = c.operands[0]->shape();
+  const AxisList axes = AxesOf(c.operands[0]->mesh(), params.axes);
+  for (size_t i = 0; i < axes.size(); ++i) base::At(shape, params.dims[i]) *= axes[i].size;
+  return {{std::move(shape), c.operands[0]->dtype()}};
+}
+std::vector<ShapeAndDType> SameShape(const TypeCall& c) {
+  CheckCount(c, 1);
+  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
+}
+std::vector<ShapeAndDType> CutType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& params = ir::As<ManualParams>(c.params);
+  ir::Shape shape = c.operands[0]->shape();
+  Cut(c, shape, params.dims[0], DevicesAlong(c, params.axes));
+  return {{std::move(shape), c.operands[0]->dtype()}};
+}
+std::vector<ShapeAndDType> GrownType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& params = ir::As<ManualParams>(c.params);
+  ir::Shape shape = c.operands[0]->shape();
+  base::At(shape, params.dims[0]) *= DevicesAlong(c, params.axes);
+  return {{std::move(shape), c.operands[0]->dtype()}};
+}
+std::vector<ShapeAndDType> ExchangedType(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& params = ir::As<ManualParams>(c.params);
+  ir::Shape shape = c.operands[0]->shape();
+  const int64_t parts = DevicesAlong(c, params.axes);
+  Cut(c, shape, params.dims[0], parts);
+  base::At(shape, params.dims[1]) *= parts;
+  return {{std::move(shape), c.operands[0]->dtype()}};
+}
+std::vector<ShapeAndDType> IndexType(const TypeCall& c) {
+  CheckCount(c, 0);
+  return {{{}, i32}};
+}
+
+// ---- derivatives ----
+
+// Collectives are linear: a tangent travels as its value does.
+ir::ValueId Along(const ir::DiffCall& c, ir::ValueId tangent) {
+  const ir::Type* type = c.result_types[0]->WithWeak(false);
+  return c.builder.EmitTyped(c.op, c.params, {tangent}, {&type, 1})[0];
+}
+// Casts and sums, backward: what is missing of the state.
+ir::ValueId StateBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  return ToManualStates(c.builder, cotangent, CotangentTypeOf(c, 0));
+}
+ir::ValueId EmitBack(const ir::DiffCall& c, const OpDef& op, ir::ParamsPtr params,
+                     ir::ValueId cotangent, const ir::Type* type) {
+  return c.builder.EmitTyped(op, std::move(params), {cotangent}, {&type, 1})[0];
+}
+ir::ValueId LeaveBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  return EmitBack(c, kFullToShard, c.params, cotangent, CotangentTypeOf(c, 0));
+}
+ir::ValueId EnterBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  return EmitBack(c, kShardToFull, c.params, cotangent, CotangentTypeOf(c, 0));
+}
+// What a device's part adds up to of all cotangents. An invarying result has one for all devices:
+// each takes its part.
+ir::ValueId GatherBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const auto& params = ir::As<ManualParams>(c.params.get());
+  const AxisList axes = AxesOf(c.operand_types[0]->mesh(), params.axes);
+  const TensorSharding& result = c.result_types[0]->sharding();
+  const bool invarying =
+      !sharding::OverlapsAny(result.varying, axes[0]) && !sharding::OverlapsAny(result.reduced, axes[0]);
+  return EmitBack(c, invarying ? kSliceShard : kPsumScatter, c.params, cotangent,
+                  CotangentTypeOf(c, 0));
+}
+// The parts of all devices: the operand is varying, invarying (a slice is taken of it) or
+// unreduced.
+ir::ValueId GatheredBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  return EmitBack(c, kGatherShards, c.params, cotangent, CotangentTypeOf(c, 0));
+}
+ir::ValueId ExchangeBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  ManualParams back = ir::As<ManualParams>(c.params.get());
+  std::swap(back.dims[0], back.dims[1]);
+  return EmitBack(c, kExchangeShards, ir::MakeParams(std::move(back)), cotangent,
+                  CotangentTypeOf(c, 0));
+}
+// What a device gave to one other comes back from it; to several, their sum.
+ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
+  const auto& params = ir::As<PermuteParams>(c.params.get());
+  std::vector<std::vector<std::vector<int64_t>>> rounds;  // of each a source takes part once
+  for (const std::vector<int64_t>& pair : params.pairs) {
+    size_t r = 0;
+    const auto is_used = [&](const std::vector<int64_t>& back) { return back[1] == pair[0]; };
+    while (r < rounds.size() && std::any_of(rounds[r].begin(), rounds[r].end(), is_used)) ++r;
+    if (r == rounds.size()) rounds.emplace_back();
+    rounds[r].push_back({pair[1], pair[0]});
+  }
+  ir::ValueId sum = -1;
+  for (auto& pairs : rounds)
+    sum = Sum(c.builder, sum,
+              EmitBack(c, kPpermute, ir::MakeParams(PermuteParams{params.axes, std::move(pairs)}),
+                       cotangent, CotangentTypeOf(c, 0)));
+  return sum >= 0 ? sum : Zeros(c.builder, CotangentTypeOf(c, 0));
+}
+// The tangents of those that have the extreme, in equal parts.
+ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  const X g(c.builder, tangent), x(c.builder, c.operands[0]), y(c.builder, c.results[0]);
+  const ir::Type* sum = c.result_types[0]->WithWeak(false);
+  const auto total = [&](X v) {
+    return X(c.builder, c.builder.EmitTyped(kPsum, c.params, {v.id()}, {&sum, 1})[0]);
+  };
+  const X is_extreme = Equal(x, y), zero(c.builder, Zeros(c.builder, x.type()));
+  const X one(c.builder, Filled(c.builder, 1, x.type()));
+  return (total(Where(is_extreme, g, zero)) / total(Where(is_extreme, one, zero))).id();
+}
+
+// ---- records ----
+
+// C22: an array of every device's own is no array of a whole program.
+void NoReference(const ir::ReferenceCall& call) {
+  ErrorDetail detail;
+  detail.op = std::string(call.op.name);
+  detail.label = detail.op + ".C22";
+  detail.reason = "values inside of shard_map differ by device: there is no reference for them";
+  base::ThrowInternal(std::move(detail));
+}
+
+struct Fields {
+  std::string_view name;
+  std::string_view doc;
+  ir::TypeFn type;
+  ir::Lowering lowering;
+  ir::Derivative diff = {};
+};
+constexpr OpDef Of(const Fields& f) {
+  return {.name = f.name,
+          .doc = f.doc,
+          .type = f.type,
+          .dims = ir::NoRule{"its result type states what varies, and over which axes"},
+          .lowering = f.lowering,
+          .reference = ir::ReferenceFn{NoReference},
+          .diff = f.diff,
+          .params = ir::KindOf<ManualParams>(),
+          .keys = true};
+}
+
+// The position along the axes, as one number.
+ir::AffineIndex PositionIndex(const ir::Params* params, const ir::LocalTensor& result) {
+  ir::AffineIndex index;
+  const sharding::MeshDef* mesh = result.sharding->mesh;
+  const AxisList axes = AxesOf(mesh, ir::As<ManualParams>(params).axes);
+  for (int64_t i = 0; i < mesh->size(); ++i) {
+    const auto device = static_cast<size_t>(mesh->Device(i));
+    if (index.offsets.size() <= device) index.offsets.resize(device + 1, 0);
+    index.offsets[device] = sharding::ShardIndex(*mesh, axes, i);
+  }
+  return index;
+}
+
+}  // namespace
+
+Names NamesOf(const sharding::MeshDef* mesh, const AxisList& axes) {
+  Names names;
+  for (sharding::AxisPart a : axes) {
+    const std::string& name = base::At(mesh->axes(), a.axis).name;
+    names.push_back(sharding::IsWhole(*mesh, a) ? name
+                                                : fmt::format("{}:({}){}", name, a.pre, a.size));
+  }
+  return names;
+}
+
+AxisList AxesOf(const sharding::MeshDef* mesh, const Names& names) {
+  AxisList axes;
+  for (const std::string& text : names) {
+    base::Reader in(text, "axis", Loc::Unknown());
+    const std::string name = in.Word();
+    const int axis = mesh ? mesh->Find(name) : -1;
+    if (axis < 0) in.Fail("there is no such axis in the mesh");
+    sharding::AxisPart a = sharding::WholeAxis(*mesh, axis);
+    if (in.Accept(":")) {
+      in.Expect("(");
+      a.pre = in.Integer();
+      in.Expect(")");
+      a.size = in.Integer();
+    }
+    axes.push_back(a);
+  }
+  return axes;
+}
+
+const ir::Type* WholeOf(const ir::Type* part, const ManualParams& params) {
+  ir::Shape shape = part->shape();
+  TensorSharding sharding = part->sharding();
+  const AxisList axes = AxesOf(sharding.mesh, params.axes);
+  std::vector<AxisList> manual(shape.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    base::At(shape, params.dims[i]) *= axes[i].size;
+    base::At(manual, params.dims[i]).push_back(axes[i]);
+  }
+  for (size_t d = 0; d < manual.size(); ++d) PutInFront(sharding.dims[d].axes, manual[d]);
+  sharding.varying = sharding::Difference(sharding.varying, axes);
+  return ir::Type::Get(std::move(shape), part->dtype(), std::move(sharding));
+}
+
+const ir::Type* WithManualStates(const ir::Type* type, const TensorSharding& states) {
+  if (!type->mesh() || !type->mesh()->has_mode(AxisMode::Manual)) return type;
+  TensorSharding s = type->sharding();
+  const auto take = [&](AxisList& own, const AxisList& other) {
+    AxisList kept;
+    for (sharding::AxisPart a : own)
+      if (!IsManual(s.mesh, a)) kept.push_back(a);
+    for (sharding::AxisPart a : other)
+      if (IsManual(s.mesh, a)) kept.push_back(a);
+    sharding::SortAndMerge(kept);
+    own = std::move(kept);
+  };
+  take(s.varying, states.varying);
+  take(s.unreduced, states.unreduced);
+  take(s.reduced, states.reduced);
+  s.kind = s.unreduced.empty() ? Reduction::kSum : states.unreduced.empty() ? s.kind : states.kind;
+  return type->WithSharding(std::move(s));
+}
+
+ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* to) {
+  const sharding::MeshDef* mesh = to->mesh() ? to->mesh() : builder.type(v)->mesh();
+  if (!mesh || !mesh->has_mode(AxisMode::Manual)) return v;
+  TensorSharding want = to->sharding();
+  want.mesh = mesh;
+  // What is to be one value on all devices is summed.
+  const auto sum = [&](const AxisList& terms) {
+    AxisList axes;
+    for (sharding::AxisPart a : terms)
+      if (IsManual(want.mesh, a) && !sharding::OverlapsAny(want.varying, a) &&
+          !sharding::OverlapsAny(want.unreduced, a))
+        axes.push_back(a);
+    if (axes.empty()) return;
+    TensorSharding left = builder.type(v)->sharding();
+    left.varying = sharding::Difference(left.varying, axes);
+    left.unreduced = sharding::Difference(left.unreduced, axes);
+    const ir::Type* type = builder.type(v)->WithSharding(std::move(left))->WithWeak(false);
+    v = builder.EmitTyped(kPsum, ir::MakeParams(ManualParams{NamesOf(want.mesh, axes), {}}), {v},
+                          {&type, 1})[0];
+  };
+  sum(AxisList(builder.type(v)->sharding().varying));
+  sum(AxisList(builder.type(v)->sharding().unreduced));
+  const ir::Type* type = builder.type(v);
+  if (!type->mesh()) {  // made on no mesh: the same on all devices
+    TensorSharding s = sharding::Replicated(want.mesh, type->rank());
+    type = type->WithSharding(std::move(s));
+  }
+  if (!to->mesh() && builder.type(v)->sharding().no_sets()) return v;
+  const ir::Type* cast = WithManualStates(type, want)->WithWeak(false);
+  if (ir::SameType(cast, builder.type(v))) return v;
+  return builder.EmitTyped(kPcast, ir::MakeParams(ManualParams{}), {v}, {&cast, 1})[0];
+}
+
+constexpr OpDef kFullToShard =
+    Of({.name = "full_to_shard",
+        .doc = "The part of an array that each device has, as an array of its own: the border of "
+               "shard_map, inward.",
+        .type = EnteringType,
+        .lowering = ir::Manual{.views = EnterViews, .implied = true},
+        .diff = {.of = {Along}, .transpose = EnterBack}});
+constexpr OpDef kShardToFull =
+    Of({.name = "shard_to_full",
+        .doc = "The array whose parts the devices have: the border of shard_map, outward.",
+        .type = LeavingType,
+        .lowering = ir::Manual{.views = LeaveViews, .implied = true},
+        .diff = {.of = {Along}, .transpose = LeaveBack}});
+constexpr OpDef kPcast = Of({.name = "pcast",
+                             .doc = "The same arrays in another state: nothing moves.",
+                             .type = SameShape,
+                             .lowering = ir::Manual{SameViews},
+                             .diff = {.of = {Along}, .transpose = StateBack}});
+constexpr OpDef kAssumeInvariant =
+    Of({.name = "assume_invariant",
+        .doc = "An array that devices along the axes all have alike, though its type says varying.",
+        .type = SameShape,
+        .lowering = ir::Manual{SameViews},
+        .diff = {.of = {Along}, .transpose = StateBack}});
+constexpr OpDef kPsum = Of({.name = "psum",
+                            .doc = "The sum of the arrays of all devices along the axes.",
+                            .type = SameShape,
+                            .lowering = ir::Manual{ReductionViews<Reduction::kSum>},
+                            .diff = {.of = {Along}, .transpose = StateBack}});
+constexpr OpDef kPmax = Of({.name = "pmax",
+                            .doc = "The maximum over the devices along the axes, by element.",
+                            .type = SameShape,
+                            .lowering = ir::Manual{ReductionViews<Reduction::kMax>},
+                            .diff = {.of = {ExtremeTangent}}});
+constexpr OpDef kPmin = Of({.name = "pmin",
+                            .doc = "The minimum over the devices along the axes, by element.",
+                            .type = SameShape,
+                            .lowering = ir::Manual{ReductionViews<Reduction::kMin>},
+                            .diff = {.of = {ExtremeTangent}}});
+constexpr OpDef kPsumScatter =
+    Of({.name = "psum_scatter",
+        .doc = "The sum over the devices along the axes, of which each gets a part of a dim.",
+        .type = CutType,
+        .lowering = ir::Manual{ScatterViews},
+        .diff = {.of = {Along}, .transpose = GatheredBack}});
+constexpr OpDef kGatherShards =
+    Of({.name = "gather_shards",
+        .doc = "The arrays of all devices along the axes, joined along a dim (all_gather).",
+        .type = GrownType,
+        .lowering = ir::Manual{GatherViews},
+        .diff = {.of = {Along}, .transpose = GatherBack}});
+constexpr OpDef kSliceShard =
+    Of({.name = "slice_shard",
+        .doc = "Each device's part along a dim of an array that all have alike.",
+        .type = CutType,
+        .lowering = ir::Manual{SliceViews},
+        .diff = {.of = {Along}, .transpose = GatheredBack}});
+constexpr OpDef kExchangeShards =
+    Of({.name = "exchange_shards",
+        .doc = "Each device's array cut along a dim, the parts given one to each device, which "
+               "joins what it gets along a dim (all_to_all).",
+        .type = ExchangedType,
+        .lowering = ir::Manual{ExchangeViews},
+        .diff = {.of = {Along}, .transpose = ExchangeBack}});
+constexpr OpDef kPpermute{
+    .name = "ppermute",
+    .doc = "What other devices have: from the first to the second position of each pair.",
+    .type = ir::TypeFn{SameShape},
+    .dims = ir::NoRule{"its result type states what varies, and over which axes"},
+    .lowering = ir::Permute{},
+    .reference = ir::ReferenceFn{NoReference},
+    .diff = ir::Derivative{.of = {Along}, .transpose = PermuteBack},
+    .params = ir::KindOf<PermuteParams>(),
+    .keys = true};
+constexpr OpDef kAxisIndex{
+    .name = "axis_index",
+    .doc = "A device's position along the axes, the first one major.",
+    .type = ir::TypeFn{IndexType},
+    .dims = ir::NoRule{"its result type states what varies, and over which axes"},
+    .lowering = ir::IotaLike{PositionIndex},
+    .reference = ir::ReferenceFn{NoReference},
+    .diff = kZeroAlmostEverywhere,
+    .params = ir::KindOf<ManualParams>()};
+
+Records ManualOps() {
+  static constexpr const OpDef* kOps[] = {
+      &kFullToShard,  &kShardToFull,  &kPcast,          &kAssumeInvariant, &kPsum,
+      &kPmax,         &kPmin,         &kPsumScatter,    &kGatherShards,    &kSliceShard,
+      &kExchangeShards, &kPpermute,   &kAxisIndex};
+  return kOps;
+}
+
+}  // namespace tessera::ops
