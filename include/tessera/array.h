@@ -110,6 +110,11 @@ class Array {
   Array(T v, Loc loc = Loc::Current()) : Array(Scalar(v), loc) {}
   explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, as the number itself
   explicit Array(std::shared_ptr<trace::ArrayImpl> impl) : impl_(std::move(impl)) {}
+  // Of variables only: x[0] = 1.0 would change nothing. x = x.at({0}).set(1.0) does.
+  Array& operator=(const Array&) & = default;
+  Array& operator=(Array&&) & = default;
+  Array(const Array&) = default;
+  Array(Array&&) = default;
 
   // These need no values, so traced and abstract arrays have them too.
   const std::vector<int64_t>& shape(Loc loc = Loc::Current()) const;

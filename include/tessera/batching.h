@@ -3,10 +3,11 @@
 //   Array each = vmap(grad(loss), {.in_dims = {None, 0}})(w, xs);  // one gradient per row of xs
 //
 // f is traced once, for one lane, and its program is then computed for all lanes at once: there is
-// no loop over lanes. The mapped dim keeps its sharding. What f captures is, outside of a trace,
-// what it was at the first call with arguments of these types.
+// no loop over lanes. The mapped dim keeps its sharding.
 #pragma once
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "tessera/transforms.h"
 
@@ -27,7 +28,13 @@ class MapDim {
 };
 using MapDims = PerArray<MapDim>;
 
+namespace detail {
+// The fields behind it have to be named: vmap(f, {0, 1}) would say something of the results too.
+struct Named {};
+}  // namespace detail
+
 struct VmapOptions {
+  detail::Named named = {};
   MapDims in_dims = 0;               // of the arguments; None: f gets the array whole in every lane
   MapDims out_dims = 0;              // of the results; None: a result that is the same in all lanes
   std::optional<int64_t> size = {};  // number of lanes; needed where no argument is mapped
@@ -40,10 +47,14 @@ namespace detail {
 
 class Vmap : public SameTree {
  public:
-  explicit Vmap(VmapOptions options);
+  template <class F>
+  Vmap(VmapOptions options, const F& f)
+      : options_(std::move(options)), jit_("vmap", SharedAs<Vmap>(TextOf(options_), f)) {}
   Result Call(const FunctionCall& call) const;
+  const void* shared() const { return jit_.shared(); }
 
  private:
+  static std::string TextOf(const VmapOptions& options);
   VmapOptions options_;
   Jit jit_;
 };
@@ -58,7 +69,8 @@ class Vmap : public SameTree {
 // for dims that do not go together.
 template <class F>
 auto vmap(F f, VmapOptions options = {}, Loc loc = Loc::Current()) {
-  return detail::Wrap(std::move(f), detail::Vmap(std::move(options)), loc);
+  detail::Vmap transform(std::move(options), f);
+  return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 
 }  // namespace tessera

@@ -33,8 +33,11 @@ void CheckSpmdGrads(const FunctionCall& call, const std::vector<Mesh>& meshes,
 template <class F, class Args>
 void check_grads(F f, Args args, CheckGradsOptions options = {}, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  detail::CheckGrads({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, options);
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    detail::CheckGrads({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, options);
+  }
 }
 
 // Compares the gradients of f at args on each mesh with those on one device, a mesh of the same
@@ -44,8 +47,11 @@ template <class F, class Args>
 void check_spmd_grads(F f, Args args, std::vector<Mesh> meshes, CheckSpmdGradsOptions options = {},
                       Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  detail::CheckSpmdGrads({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, meshes, options);
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    detail::CheckSpmdGrads({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, meshes, options);
+  }
 }
 
 }  // namespace tessera

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// What a checkpoint keeps for the derivative besides its arguments. What the loops and branches of
-// its function make is computed again, whatever this says of it.
+// What a checkpoint keeps for the derivative besides its arguments: of its function, of the
+// branches in it, and of loops in every iteration; but for while_loop, which is computed again.
 enum class Remat : uint8_t {
   kNothing,
   kDots,   // results of matmul, dot_general, einsum and the like
@@ -25,11 +25,16 @@ namespace detail {
 
 class Checkpoint : public SameTree {
  public:
-  explicit Checkpoint(CheckpointOptions options) : options_(std::move(options)) {}
+  template <class F>
+  Checkpoint(CheckpointOptions options, const F& f)
+      : options_(std::move(options)), shared_(SharedAs<Checkpoint>(TextOf(options_), f)) {}
   Result Call(const FunctionCall& call) const;
+  const void* shared() const { return shared_; }
 
  private:
+  static std::string TextOf(const CheckpointOptions& options);
   CheckpointOptions options_;
+  const void* shared_;
 };
 
 }  // namespace detail
@@ -38,7 +43,8 @@ class Checkpoint : public SameTree {
 // what they need of it again: in a loop, in each iteration. Values are the same as without.
 template <class F>
 auto checkpoint(F f, CheckpointOptions options = {}, Loc loc = Loc::Current()) {
-  return detail::Wrap(std::move(f), detail::Checkpoint(std::move(options)), loc);
+  detail::Checkpoint transform(std::move(options), f);
+  return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 
 }  // namespace tessera

@@ -33,6 +33,45 @@ Result Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& opti
 Result Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>& branches);
 Result SwitchCase(const Operand& index, TreeRef arguments, const std::vector<Body>& branches);
 
+template <class Condition, class Body, class Carry>
+constexpr bool CheckWhile() {
+  constexpr bool kTakes =
+      std::is_invocable_v<Condition&, Carry> && std::is_invocable_v<Body&, Carry>;
+  static_assert(kTakes, "the condition and the body take the carry, by value or const reference");
+  return kTakes;
+}
+template <class Body, class Carry>
+constexpr bool CheckFori() {
+  static_assert(std::is_invocable_v<Body&, Array, Carry>,
+                "the body takes the index, an Array, and the carry, by value or const reference");
+  return std::is_invocable_v<Body&, Array, Carry>;
+}
+template <class F, class Carry, class Xs>
+constexpr bool CheckScan() {
+  static_assert(std::is_invocable_v<F&, Carry, Xs>,
+                "the function of a scan takes the carry and a slice of xs (None if there are no "
+                "xs), by value or const reference");
+  if constexpr (std::is_invocable_v<F&, Carry, Xs>) {
+    using Returned = std::decay_t<std::invoke_result_t<F&, Carry, Xs>>;
+    constexpr bool kPair = requires { typename Returned::second_type; };
+    static_assert(kPair, "the function of a scan returns a pair: the carry, and y or None");
+    return kPair;
+  }
+  return false;
+}
+// What Choose and switch_case ask of each branch.
+template <class... A>
+struct OfBranches {
+  template <class... F>
+  static constexpr bool Check() {
+    constexpr bool kTake = (std::is_invocable_v<const F&, A...> && ...);
+    static_assert(kTake,
+                  "every branch takes the arguments that follow the branches, by value or const "
+                  "reference");
+    return kTake;
+  }
+};
+
 }  // namespace detail
 
 // Returns the carry after `carry = body(carry)` as long as condition(carry), a scalar bool, is
@@ -43,10 +82,12 @@ auto while_loop(Condition condition, Body body, S init, Loc loc = Loc::Current()
   using Carry = detail::Traced<S>;
   std::tuple<Carry> arguments{Carry(std::move(init))};
   Carry& carry = std::get<0>(arguments);
-  using Next = detail::Traced<std::invoke_result_t<Body&, Carry>>;
-  return detail::Rebuilt(carry,
-                         detail::WhileLoop(carry, detail::BodyOf<Array>(condition, arguments, loc),
-                                           detail::BodyOf<Next>(body, arguments, loc), loc));
+  if constexpr (detail::CheckWhile<Condition, Body, Carry>()) {
+    using Next = detail::Traced<std::invoke_result_t<Body&, Carry>>;
+    return detail::Rebuilt(
+        carry, detail::WhileLoop(carry, detail::BodyOf<Array>(condition, arguments, loc),
+                                 detail::BodyOf<Next>(body, arguments, loc), loc));
+  }
 }
 
 // Returns the carry after `carry = body(i, carry)` for i from lower to upper - 1. Both are scalar
@@ -57,10 +98,12 @@ auto fori_loop(Operand lower, Operand upper, Body body, S init, LoopOptions opti
   using Carry = detail::Traced<S>;
   std::tuple<Array, Carry> arguments{Array(), Carry(std::move(init))};
   Carry& carry = std::get<1>(arguments);
-  using Next = detail::Traced<std::invoke_result_t<Body&, Array, Carry>>;
-  return detail::Rebuilt(
-      carry, detail::ForiLoop(lower, upper, carry, detail::BodyOf<Next>(body, arguments, loc),
-                              options, loc));
+  if constexpr (detail::CheckFori<Body, Carry>()) {
+    using Next = detail::Traced<std::invoke_result_t<Body&, Array, Carry>>;
+    return detail::Rebuilt(
+        carry, detail::ForiLoop(lower, upper, carry, detail::BodyOf<Next>(body, arguments, loc),
+                                options, loc));
+  }
 }
 
 // Returns the last carry and the stacked ys of `[carry, y] = f(carry, x)` for each slice x of xs
@@ -72,13 +115,15 @@ auto scan(F f, S init, Xs xs, ScanOptions options = {}, Loc loc = Loc::Current()
   using Carry = detail::Traced<S>;
   std::tuple<Carry, Xs> arguments{Carry(std::move(init)), std::move(xs)};
   auto& [carry, slices] = arguments;
-  using Returned = std::decay_t<std::invoke_result_t<F&, Carry, Xs>>;
-  using Y = detail::Traced<typename Returned::second_type>;
-  using Step = std::pair<detail::Traced<typename Returned::first_type>, Y>;
-  const detail::Result last =
-      detail::Scan(carry, slices, detail::BodyOf<Step>(f, arguments, loc), options, loc);
-  return detail::Rebuilt(std::pair<Carry, Y>(std::move(carry), last.tree.As<Step>().second),
-                         last.arrays);
+  if constexpr (detail::CheckScan<F, Carry, Xs>()) {
+    using Returned = std::decay_t<std::invoke_result_t<F&, Carry, Xs>>;
+    using Y = detail::Traced<typename Returned::second_type>;
+    using Step = std::pair<detail::Traced<typename Returned::first_type>, Y>;
+    const detail::Result last =
+        detail::Scan(carry, slices, detail::BodyOf<Step>(f, arguments, loc), options, loc);
+    return detail::Rebuilt(std::pair<Carry, Y>(std::move(carry), last.tree.As<Step>().second),
+                           last.arrays);
+  }
 }
 
 namespace detail {
@@ -86,13 +131,15 @@ namespace detail {
 template <class... A, class F, class... G>
 auto Choose(Result (*choose)(const Operand&, TreeRef, const std::vector<Body>&),
             const Operand& which, std::tuple<A...> arguments, const F& first, const G&... others) {
-  using R = Traced<std::invoke_result_t<const F&, A...>>;
-  static_assert((std::is_same_v<R, Traced<std::invoke_result_t<const G&, A...>>> && ...),
-                "all branches return trees of one type");
-  const Loc loc = which.loc();
-  const Result result = choose(
-      which, arguments, {BodyOf<R>(first, arguments, loc), BodyOf<R>(others, arguments, loc)...});
-  return result.As<R>();
+  if constexpr (OfBranches<A...>::template Check<F, G...>()) {
+    using R = Traced<std::invoke_result_t<const F&, A...>>;
+    static_assert((std::is_same_v<R, Traced<std::invoke_result_t<const G&, A...>>> && ...),
+                  "all branches return trees of one type");
+    const Loc loc = which.loc();
+    const Result result = choose(
+        which, arguments, {BodyOf<R>(first, arguments, loc), BodyOf<R>(others, arguments, loc)...});
+    return result.As<R>();
+  }
 }
 }  // namespace detail
 
@@ -119,12 +166,14 @@ auto switch_case(Operand index, std::tuple<F, G...> branches, A... args) {
 template <class F, class... A>
 auto switch_case(Operand index, std::vector<F> branches, A... args) {
   std::tuple<detail::Traced<A>...> arguments{detail::Traced<A>(std::move(args))...};
-  using R = detail::Traced<std::invoke_result_t<const F&, detail::Traced<A>...>>;
-  std::vector<detail::Body> bodies;
-  for (const F& branch : branches)
-    bodies.push_back(detail::BodyOf<R>(branch, arguments, index.loc()));
-  const detail::Result result = detail::SwitchCase(index, arguments, bodies);
-  return result.As<R>();
+  if constexpr (detail::OfBranches<detail::Traced<A>...>::template Check<F>()) {
+    using R = detail::Traced<std::invoke_result_t<const F&, detail::Traced<A>...>>;
+    std::vector<detail::Body> bodies;
+    for (const F& branch : branches)
+      bodies.push_back(detail::BodyOf<R>(branch, arguments, index.loc()));
+    const detail::Result result = detail::SwitchCase(index, arguments, bodies);
+    return result.As<R>();
+  }
 }
 
 }  // namespace tessera

@@ -27,7 +27,10 @@ Result CallCustomJvp(const FunctionCall& call, const Body& rule);
 template <class Rule>
 class CustomJvp : public SameTree {
  public:
-  CustomJvp(Rule rule, Loc loc) : rule_(std::move(rule)), loc_(loc) {}
+  template <class F>
+  CustomJvp(const F& f, Rule rule, Loc loc)
+      : rule_(std::move(rule)), shared_(SharedAs<CustomJvp>("", f, rule_)), loc_(loc) {}
+  const void* shared() const { return shared_; }
 
   template <class R, class... A>
   Result CallAs(const FunctionCall& call, const std::tuple<A...>& arguments) const {
@@ -47,6 +50,7 @@ class CustomJvp : public SameTree {
 
  private:
   Rule rule_;
+  const void* shared_;
   Loc loc_;
 };
 
@@ -66,8 +70,13 @@ auto AsTuple(T tree) {
 template <class Forward, class Backward>
 class CustomVjp : public SameTree {
  public:
-  CustomVjp(Forward forward, Backward backward, Loc loc)
-      : forward_(std::move(forward)), backward_(std::move(backward)), loc_(loc) {}
+  template <class F>
+  CustomVjp(const F& f, Forward forward, Backward backward, Loc loc)
+      : forward_(std::move(forward)),
+        backward_(std::move(backward)),
+        shared_(SharedAs<CustomVjp>("", f, forward_, backward_)),
+        loc_(loc) {}
+  const void* shared() const { return shared_; }
 
   template <class R, class... A>
   Result CallAs(const FunctionCall& call, const std::tuple<A...>& arguments) const {
@@ -96,6 +105,7 @@ class CustomVjp : public SameTree {
  private:
   Forward forward_;
   Backward backward_;
+  const void* shared_;
   Loc loc_;
 };
 
@@ -107,7 +117,8 @@ class CustomVjp : public SameTree {
 // of the result's tangent are ignored. Calls throw TraceError for a rule that returns other types.
 template <class F, class J>
 auto custom_jvp(F f, J jvp, Loc loc = Loc::Current()) {
-  return detail::Wrap(std::move(f), detail::CustomJvp<J>(std::move(jvp), loc), loc);
+  detail::CustomJvp<J> transform(f, std::move(jvp), loc);
+  return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 
 // Returns f, whose derivatives in reverse follow from two functions: forward(arguments...) returns
@@ -118,7 +129,7 @@ auto custom_jvp(F f, J jvp, Loc loc = Loc::Current()) {
 // have to run forward.
 template <class F, class Forward, class Backward>
 auto custom_vjp(F f, Forward forward, Backward backward, Loc loc = Loc::Current()) {
-  detail::CustomVjp<Forward, Backward> transform(std::move(forward), std::move(backward), loc);
+  detail::CustomVjp<Forward, Backward> transform(f, std::move(forward), std::move(backward), loc);
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 

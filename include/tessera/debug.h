@@ -1,7 +1,11 @@
-// Pictures and printing.
+// Pictures and printing, and looking into programs while they run.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "tessera/array.h"
 #include "tessera/mesh.h"
@@ -27,8 +31,76 @@ struct TextOptions {
 };
 // Returns the elements in nested brackets, with the type on the line before.
 std::string to_text(const Array& x, TextOptions options = {}, Loc loc = Loc::Current());
-// Prints every shard with its device and index ranges to stdout.
+
+// A function that looks at arrays: of up to four of them, as in `[](Array x, Array y) { ... }`, or
+// of a `std::vector<Array>`.
+class Callback {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, Callback>) Callback(F f) {
+    if constexpr (std::is_invocable_v<F&, const Array&>)
+      Take<0>(std::move(f));
+    else if constexpr (std::is_invocable_v<F&, const Array&, const Array&>)
+      Take<0, 1>(std::move(f));
+    else if constexpr (std::is_invocable_v<F&, const Array&, const Array&, const Array&>)
+      Take<0, 1, 2>(std::move(f));
+    else if constexpr (std::is_invocable_v<F&, const Array&, const Array&, const Array&,
+                                           const Array&>)
+      Take<0, 1, 2, 3>(std::move(f));
+    else if constexpr (std::is_invocable_v<F&>)
+      Take<>(std::move(f));
+    else
+      call_ = std::move(f);
+  }
+  int count() const { return count_; }  // of arrays that it takes; -1: a list
+  void operator()(const std::vector<Array>& arrays) const { call_(arrays); }
+
+ private:
+  template <size_t... i, class F>
+  void Take(F f) {
+    count_ = sizeof...(i);
+    call_ = [f = std::move(f)]([[maybe_unused]] const std::vector<Array>& arrays) mutable {
+      f(arrays[i]...);
+    };
+  }
+  std::function<void(const std::vector<Array>&)> call_;
+  int count_ = -1;
+};
+
+struct CallbackOptions {
+  bool ordered = false;  // in the order of the program among ordered callbacks, also over loops
+};
+// Calls f with the arrays: at once, or, where a function is traced, once whenever the program gets
+// there, in every iteration of a loop and in the branch that runs. f then gets arrays on devices
+// that lie as the values do there, with every Auto axis in their types; it may read them, compute
+// with them and keep them. It runs in the thread that runs the program.
+//
+// Functions of functions, as in JAX: a derivative calls f with the values and never again where a
+// checkpoint computes them anew; vmap calls it once for each lane, and for both branches of a cond
+// and for lanes of a while_loop that are done, as those are computed too. Throws RuntimeError, with
+// what f threw nested in it.
+void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOptions options = {},
+                    Loc loc = Loc::Current());
+// Prints every shard with its device and index ranges to stdout, in the order of the mesh. In a
+// traced function whenever the program gets there, as an ordered callback.
 void print_shards(const Array& x, Loc loc = Loc::Current());
+
+struct NanWatchOptions {
+  bool infinities = true;  // else NaN alone
+};
+// Scope: the first op that makes a NaN of operands without one, or an infinity of finite operands,
+// is a RuntimeError that says which op, on which line, where in its result, and on which device; in
+// a loop also in which iteration. It holds for what runs in this thread: eager calls, and functions
+// under jit, which are compiled anew for it. Every floating result is read, and nothing is fused.
+class [[nodiscard]] NanWatch {
+ public:
+  explicit NanWatch(NanWatchOptions options = {});
+  ~NanWatch();
+  NanWatch(const NanWatch&) = delete;
+
+ private:
+  int old_;
+};
 
 // Whether devices that hold equal bits share one buffer (the default) or each has its own copy.
 // For programs built from now on.

@@ -6,8 +6,9 @@
 // tree of gradients zeros stand for them. A gradient lies as what it is the gradient of, but is
 // unreduced over the axes over which that is reduced, and the other way round.
 //
-// Outside of a trace grad and value_and_grad are compiled once per type and kept, as by jit: what
-// the function captures is what it was at the first call. Pass as an argument what changes.
+// Outside of a trace derivatives are compiled, as by jit. A function that captures nothing is
+// traced once per type and scope; one that does is traced at each call, and sees what it captures
+// as it is.
 #pragma once
 #include <memory>
 #include <tuple>
@@ -36,19 +37,29 @@ template <class T>
 struct IsPair : std::false_type {};
 template <class A, class B>
 struct IsPair<std::pair<A, B>> : std::true_type {};
+template <class A, class T>
+struct IsPairOf : std::false_type {};
+template <class A, class B>
+struct IsPairOf<A, std::pair<A, B>> : std::true_type {};
 
 // Of grad and value_and_grad.
 template <bool with_value, int... n>
 class Grad {
  public:
-  explicit Grad(const void* shared) : jit_(JitOptions{.name = "grad"}, shared) {}
+  explicit Grad(const void* shared) : jit_("grad", shared) {}
+  const void* shared() const { return jit_.shared(); }
 
   template <class R, class Arguments>
   static auto Like(const R& result, const Arguments& arguments) {
-    static_assert(std::is_same_v<R, Array> || IsPair<R>::value,
+    constexpr bool kIsValue = std::is_same_v<R, Array> || IsPairOf<Array, R>::value;
+    constexpr bool kHas = ((static_cast<size_t>(n) < std::tuple_size_v<Arguments>)&&...);
+    static_assert(kIsValue,
                   "grad is of a function that returns a scalar Array, or a pair of that and "
                   "whatever else it computes");
-    if constexpr (with_value)
+    static_assert(kHas, "grad<n>(f) names an argument that f does not have: the first is 0");
+    if constexpr (!kIsValue || !kHas)
+      return result;
+    else if constexpr (with_value)
       return std::pair(result, Of(arguments));
     else if constexpr (IsPair<R>::value)
       return std::pair(Of(arguments), result.second);
@@ -70,15 +81,6 @@ class Grad {
   Jit jit_;
 };
 
-// What stands for a transform of f in the caches; null if f captures something.
-const void* SharedKey(const void* transform, const void* function);
-template <class Transform, class F>
-const void* SharedAs(const F& f) {
-  static const char key = 0;
-  const void* function = SharedBy(f);
-  return function ? SharedKey(&key, function) : nullptr;
-}
-
 template <class T>
 struct IsArguments : std::false_type {};
 template <class... A>
@@ -92,18 +94,53 @@ auto AsArguments(T arguments) {
   else
     return std::tuple<Traced<T>>(std::move(arguments));
 }
+// What a function returns of a tuple of arguments.
+template <class F, class Arguments>
+struct Of;
 template <class F, class... A>
-auto ReturnOf(const F&, const std::tuple<A...>&)
-    -> std::decay_t<std::invoke_result_t<const F&, A...>>;
+struct Of<F, std::tuple<A...>> {
+  static constexpr bool kTakes = std::is_invocable_v<const F&, A...>;
+  static constexpr bool Check() {
+    static_assert(kTakes,
+                  "the function does not take these arguments: give one, or a tuple of all, as in "
+                  "vjp(f, std::tuple(x, y)), and let it take values or const references");
+    return kTakes;
+  }
+  template <class G = F>
+  using Return = std::decay_t<std::invoke_result_t<const G&, A...>>;
+};
+// Of calls with arguments side by side, which must be one tuple.
+template <class... A>
+concept Several = sizeof...(A) > 1 && (kTree<A> && ...);
+template <class... A>
+constexpr bool OneTuple() {
+  static_assert(sizeof...(A) == 0,
+                "several arguments are one tuple, as in vjp(f, std::tuple(x, y)), and so are their "
+                "tangents");
+  return false;
+}
 
-// Results and tangents, in this order.
-Result CallJvp(const FunctionCall& call, TreeRef tangents);
+// Results and tangents, in this order. The call's arguments are those of f, then their tangents.
+Result CallJvp(const FunctionCall& call, const Jit& kept);
 struct Linearization {
   Result result;
   LinearMapRef map;
 };
-Linearization Linearize(const FunctionCall& call);
-Linearization Vjp(const FunctionCall& call);
+Linearization Linearize(const FunctionCall& call, const Jit& kept);
+Linearization Vjp(const FunctionCall& call, const Jit& kept);
+// What keeps them.
+struct OfJvp : Jit {
+  template <class F>
+  explicit OfJvp(const F& f) : Jit("jvp", SharedAs<OfJvp>("", f)) {}
+};
+struct OfLinearize : Jit {
+  template <class F>
+  explicit OfLinearize(const F& f) : Jit("linearize", SharedAs<OfLinearize>("", f)) {}
+};
+struct OfVjp : Jit {
+  template <class F>
+  explicit OfVjp(const F& f) : Jit("vjp", SharedAs<OfVjp>("", f)) {}
+};
 LinearMapRef LinearTranspose(const FunctionCall& call);
 
 }  // namespace detail
@@ -116,7 +153,7 @@ template <int... n, class F>
 auto grad(F f, Loc loc = Loc::Current()) {
   using Transform =
       std::conditional_t<sizeof...(n) == 0, detail::Grad<false, 0>, detail::Grad<false, n...>>;
-  Transform transform(detail::SharedAs<Transform>(f));
+  Transform transform(detail::SharedAs<Transform>("", f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 // The same with the value: a pair of what f returns and the gradient.
@@ -124,7 +161,7 @@ template <int... n, class F>
 auto value_and_grad(F f, Loc loc = Loc::Current()) {
   using Transform =
       std::conditional_t<sizeof...(n) == 0, detail::Grad<true, 0>, detail::Grad<true, n...>>;
-  Transform transform(detail::SharedAs<Transform>(f));
+  Transform transform(detail::SharedAs<Transform>("", f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 
@@ -134,11 +171,15 @@ template <class F, class Args>
 auto jvp(F f, Args args, Args tangents, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));
   auto directions = detail::AsArguments(std::move(tangents));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  const detail::Result result =
-      detail::CallJvp({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, directions);
-  const R& like = result.tree.As<R>();
-  return detail::Rebuilt(std::pair(like, like), result.arrays);
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    std::pair both(arguments, directions);
+    const detail::Result result =
+        detail::CallJvp({both, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfJvp(f));
+    const R& like = result.tree.As<R>();
+    return detail::Rebuilt(std::pair(like, like), result.arrays);
+  }
 }
 
 // A linear map between trees, made by linearize and vjp.
@@ -171,12 +212,15 @@ template <class F, class Args>
 auto linearize(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
   auto arguments = detail::AsArguments(std::move(args));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  detail::Linearization l =
-      detail::Linearize({arguments, detail::BodyOf<R>(f, arguments, loc), loc});
-  R out = l.result.As<R>();
-  LinearFunction<In, R> tangent(std::move(l.map), out);
-  return std::pair(std::move(out), std::move(tangent));
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    detail::Linearization l = detail::Linearize(
+        {arguments, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfLinearize(f));
+    R out = l.result.As<R>();
+    LinearFunction<In, R> tangent(std::move(l.map), out);
+    return std::pair(std::move(out), std::move(tangent));
+  }
 }
 
 // Returns f(args), and the function from cotangents of it to cotangents of args: gradients, where
@@ -185,11 +229,15 @@ template <class F, class Args>
 auto vjp(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
   auto arguments = detail::AsArguments(std::move(args));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  detail::Linearization l = detail::Vjp({arguments, detail::BodyOf<R>(f, arguments, loc), loc});
-  R out = l.result.As<R>();
-  LinearFunction<R, In> pullback(std::move(l.map), detail::Unpacked<In>(arguments));
-  return std::pair(std::move(out), std::move(pullback));
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    detail::Linearization l =
+        detail::Vjp({arguments, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfVjp(f));
+    R out = l.result.As<R>();
+    LinearFunction<R, In> pullback(std::move(l.map), detail::Unpacked<In>(arguments));
+    return std::pair(std::move(out), std::move(pullback));
+  }
 }
 
 // Returns the transpose of f, which is linear in the floating leaves of args: the function from
@@ -199,10 +247,30 @@ template <class F, class Args>
 auto linear_transpose(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
   auto arguments = detail::AsArguments(std::move(args));
-  using R = decltype(detail::ReturnOf(f, arguments));
-  return LinearFunction<R, In>(
-      detail::LinearTranspose({arguments, detail::BodyOf<R>(f, arguments, loc), loc}),
-      detail::Unpacked<In>(arguments));
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    return LinearFunction<R, In>(
+        detail::LinearTranspose({arguments, detail::BodyOf<R>(f, arguments, loc), loc}),
+        detail::Unpacked<In>(arguments));
+  }
+}
+
+// What a compiler says of arguments that are not in a tuple.
+template <class F, class... A>
+requires detail::Several<A...>
+auto vjp(const F&, const A&...) { return std::bool_constant<detail::OneTuple<A...>()>(); }
+template <class F, class... A>
+requires detail::Several<A...>
+auto linearize(const F&, const A&...) { return std::bool_constant<detail::OneTuple<A...>()>(); }
+template <class F, class... A>
+requires detail::Several<A...>
+auto linear_transpose(const F&, const A&...) {
+  return std::bool_constant<detail::OneTuple<A...>()>();
+}
+template <class F, class... A>
+requires(detail::Several<A...> && sizeof...(A) > 2) auto jvp(const F&, const A&...) {
+  return std::bool_constant<detail::OneTuple<A...>()>();
 }
 
 }  // namespace tessera

@@ -25,6 +25,7 @@ namespace detail {
 void SaveSafetensors(const std::string& path, TreeRef tree, const SafetensorsOptions& options,
                      Loc loc);
 void LoadSafetensorsLike(const std::string& path, TreeRef like, Loc loc);
+void MakeAbstract(TreeRef tree, Loc loc);
 }  // namespace detail
 
 // Writes the arrays of a tree. A file of this name is replaced at once, when the new one is
@@ -37,6 +38,13 @@ void save_safetensors(const std::string& path, T tree, SafetensorsOptions option
 // Returns all arrays of a file by name, each whole on every device of the current mesh. Throws
 // RuntimeError if the file is missing or malformed, or has elements of another dtype than ours.
 std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc = Loc::Current());
+// Returns the tree with abstract arrays in place of its own: their types, without data. For
+// load_safetensors_like, jit(f).lower and other functions that read types alone.
+template <Tree T>
+T abstract_like(T tree, Loc loc = Loc::Current()) {
+  detail::MakeAbstract(tree, loc);
+  return tree;
+}
 // Returns `like` with the arrays of a file in place of its own, which may be abstract: the same
 // types and layouts. Each device reads its part alone. Throws RuntimeError as load_safetensors, and
 // if names, shapes or dtypes differ.

@@ -65,16 +65,21 @@ concept HasJacobian = requires(const R& results, const A& argument) {
 template <bool reverse, size_t n>
 class Jacobian {
  public:
-  explicit Jacobian(const void* shared)
-      : jit_(JitOptions{.name = reverse ? "jacrev" : "jacfwd"}, shared) {}
+  explicit Jacobian(const void* shared) : jit_(reverse ? "jacrev" : "jacfwd", shared) {}
+  const void* shared() const { return jit_.shared(); }
 
   template <class R, class Arguments>
   static auto Like(const R& result, const Arguments& arguments) {
-    using A = std::tuple_element_t<n, Arguments>;
-    static_assert(HasJacobian<R, A>,
-                  "a Jacobian is of a function that returns an Array, or a tuple, pair, vector or "
-                  "array of them, or in an argument that is one Array");
-    if constexpr (HasJacobian<R, A>) return PerArrayOf(result, std::get<n>(arguments));
+    static_assert(n < std::tuple_size_v<Arguments>,
+                  "jacfwd<n>(f) and jacrev<n>(f) name an argument that f does not have: the first "
+                  "is 0");
+    if constexpr (n < std::tuple_size_v<Arguments>) {
+      using A = std::tuple_element_t<n, Arguments>;
+      static_assert(HasJacobian<R, A>,
+                    "a Jacobian is of a function that returns an Array, or a tuple, pair, vector "
+                    "or array of them, or in an argument that is one Array");
+      if constexpr (HasJacobian<R, A>) return PerArrayOf(result, std::get<n>(arguments));
+    }
   }
   Result Call(const FunctionCall& call) const {
     return CallJacobian(call, {.argument = static_cast<int>(n), .reverse = reverse}, jit_);
@@ -90,12 +95,11 @@ class Jacobian {
 // element of argument `n`: for a result [r...] and an argument [a...] an array [r..., a...], for
 // trees a tree like the result with trees like the argument in it. By tangents, one pass over f for
 // all elements of an array of the argument: for many results of few arguments. The dims of the
-// result keep their sharding. What f captures is, outside of a trace, what it was at the first
-// call. Throws DTypeError for what is not floating.
+// result keep their sharding. Throws DTypeError for what is not floating.
 template <size_t n = 0, class F>
 auto jacfwd(F f, Loc loc = Loc::Current()) {
   using Transform = detail::Jacobian<false, n>;
-  Transform transform(detail::SharedAs<Transform>(f));
+  Transform transform(detail::SharedAs<Transform>("", f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 // The same by cotangents, one pass back for all elements of an array of the result: for few results
@@ -103,7 +107,7 @@ auto jacfwd(F f, Loc loc = Loc::Current()) {
 template <size_t n = 0, class F>
 auto jacrev(F f, Loc loc = Loc::Current()) {
   using Transform = detail::Jacobian<true, n>;
-  Transform transform(detail::SharedAs<Transform>(f));
+  Transform transform(detail::SharedAs<Transform>("", f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 // Returns the function that computes the second derivatives of f: jacfwd of jacrev.

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -40,6 +41,14 @@ class PerArray {
     for (const PerArray& part : parts_)
       for (Leaf& leaf : part.All()) all.push_back(std::move(leaf));
     return all;
+  }
+  // Returns the leaves as `leaf` writes them, in braces where they are those of parts.
+  template <class F>
+  std::string Text(F leaf) const {
+    if (parts_.empty()) return given_ ? leaf(leaf_) : "";
+    std::string text;
+    for (const PerArray& part : parts_) text += (text.empty() ? "{" : ", ") + part.Text(leaf);
+    return text + "}";
   }
 
  private:

@@ -6,6 +6,7 @@
 //
 //   struct Transform : detail::SameTree {
 //     detail::Result Call(const detail::FunctionCall& call) const;
+//     const void* shared() const;  // if it has a SharedKey where f has one
 //   };
 //   template <class F>
 //   auto transformed(F f, Loc loc = Loc::Current()) {
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -62,6 +64,8 @@ class AnyTree {
 struct Result {
   std::vector<Array> arrays;
   AnyTree tree;
+  // What else a transform made of the function, which is kept with its program.
+  std::shared_ptr<const void> made = {};
   template <class R>
   R As() const {
     return Rebuilt(tree.As<R>(), arrays);
@@ -162,6 +166,39 @@ Body BodyOf(F& f, const std::tuple<A...>& arguments, Loc loc) {
   };
 }
 
+// ---- what captures nothing ----------------------------------------------------------------------
+
+// Returns what stands, in caches, for what these parts and the text say all about; null if one of
+// the parts is.
+const void* SharedKey(const std::vector<const void*>& parts, const std::string& text = {});
+
+// A function of the library's, made of a user's.
+struct SharedFunction {
+  const void* shared;  // what stands for it if it captures nothing, else null
+};
+
+// Returns what stands for f if it captures nothing, else null.
+template <class F>
+const void* SharedBy(const F& f) {
+  if constexpr (std::is_base_of_v<SharedFunction, F>) {
+    return f.shared;
+  } else if constexpr (std::is_pointer_v<F>) {
+    return reinterpret_cast<const void*>(f);
+  } else if constexpr (std::is_empty_v<F>) {
+    static const char key = 0;
+    return &key;
+  } else {
+    return nullptr;
+  }
+}
+
+// The same of what a transform with these options makes of the functions.
+template <class Transform, class... F>
+const void* SharedAs(const std::string& options, const F&... f) {
+  static const char key = 0;
+  return SharedKey({&key, SharedBy(f)...}, options);
+}
+
 // ---- transforms ---------------------------------------------------------------------------------
 
 // Of transforms whose functions return trees like f's. Others say what tree the arrays of their
@@ -179,29 +216,22 @@ class Jit : public SameTree {
   // `shared`: stands for a function that all jits of it share programs of; null for one that
   // captures something.
   Jit(JitOptions options, const void* shared);
+  // Of a transform called outside of a trace. What captures something is traced at every call, as
+  // that may have changed; what is compiled for it is kept as long as the program is the same.
+  Jit(const char* name, const void* shared);
 
   Result Call(const FunctionCall& call) const;
   Program Trace(const FunctionCall& call) const;
   Lowered Lower(const FunctionCall& call) const;
   int64_t retraces() const;
+  // What stands for the jitted function; null if it captures something.
+  const void* shared() const { return shared_; }
 
  private:
   std::shared_ptr<const JitOptions> options_;
+  const void* shared_;
   std::shared_ptr<trace::JitCache> cache_;
 };
-
-// Returns what stands for f if it captures nothing, else null.
-template <class F>
-const void* SharedBy(const F& f) {
-  if constexpr (std::is_pointer_v<F>) {
-    return reinterpret_cast<const void*>(f);
-  } else if constexpr (std::is_empty_v<F>) {
-    static const char key = 0;
-    return &key;
-  } else {
-    return nullptr;
-  }
-}
 
 template <class R, class... A>
 constexpr bool CheckTrees() {
@@ -219,10 +249,13 @@ constexpr bool CheckTrees() {
 
 // A function made of f.
 template <class F, class Transform>
-class Wrapped {
+class Wrapped : public SharedFunction {
  public:
   Wrapped(F f, Transform transform, Loc loc)
-      : f_(std::move(f)), transform_(std::move(transform)), loc_(loc) {}
+      : SharedFunction{SharedOf(transform)},
+        f_(std::move(f)),
+        transform_(std::move(transform)),
+        loc_(loc) {}
 
   // Returns how many programs were traced after the first: calls, .trace and .lower with types,
   // static values, a mesh or dtype scopes that were not there before. Counts for all jit objects
@@ -257,6 +290,13 @@ class Wrapped {
       auto call = [&](A... a) { return Call<R>(std::tuple<A...>(std::move(a)...), loc); };
       return (Jit().*get)({arguments, BodyOf<Out<R, A...>>(call, arguments, loc), loc});
     }
+  }
+
+  static const void* SharedOf(const Transform& transform) {
+    if constexpr (requires { transform.shared(); })
+      return transform.shared();
+    else
+      return nullptr;
   }
 
   F f_;

@@ -222,8 +222,7 @@ class Run {
     const Array text = array(text_.train);
     KeyReuseCheck check;  // a key that is drawn from twice would be an error here
     // Of types alone: over Auto axes an array that is there already has its place.
-    const auto type_only = [](Array x) { return abstract_array(type_of(x).text()); };
-    const Lowered lowered = step.lower(tree_map(type_only, state), text);
+    const Lowered lowered = step.lower(abstract_like(state), text);
     const double peak = measured_fma_peak();
     announce(state, lowered, peak);
     const double flops =

@@ -90,6 +90,11 @@ class DimOfLanes {
     if (size_from_.empty())
       FailShape(call_, 14, "nothing is mapped, so the number of lanes is not known",
                 {"map an argument, or give .size"});
+    const int64_t shards = sharding::SizeOf(dim_.axes);
+    if (dim_.size % shards != 0)
+      FailSharding(
+          call_, 19,
+          fmt::format("{} lanes do not divide into {} shards: {}", dim_.size, shards, axes_from_));
     return std::move(dim_);
   }
 
@@ -211,8 +216,11 @@ detail::Result MapInTrace(const std::vector<Array>& arrays, const detail::Functi
 
 namespace detail {
 
-Vmap::Vmap(VmapOptions options)
-    : options_(std::move(options)), jit_(JitOptions{.name = "vmap"}, nullptr) {}
+std::string Vmap::TextOf(const VmapOptions& options) {
+  const auto dim = [](const MapDim& d) { return d.dim() ? std::to_string(*d.dim()) : "None"; };
+  return fmt::format("{} {} {} {}", options.in_dims.Text(dim), options.out_dims.Text(dim),
+                     dim(options.size ? MapDim(*options.size) : None), P(options.sharding).text());
+}
 
 Result Vmap::Call(const FunctionCall& f) const {
   const api::Call call{"vmap", f.loc};

@@ -2,14 +2,21 @@
 #include "ops/calls.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
 
 #include "api/regions.h"
+#include "base/at.h"
 #include "base/error.h"
+#include "base/reader.h"
+#include "ir/uses.h"
 #include "ops/tangents.h"
 #include "tessera/custom_rules.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 #include "trace/tree.h"
+#include "transforms/zeros.h"
 
 namespace tessera {
 namespace api {
@@ -38,12 +45,6 @@ struct Arguments {
   Types types;
 };
 
-Types OutputTypes(const ir::Program& program) {
-  Types types;
-  for (ir::ValueId v : program.outputs) types.push_back(program.type(v));
-  return types;
-}
-
 void AddFloating(const Types& from, Types& to) {
   for (const Type* t : from)
     if (ops::HasTangent(t)) to.push_back(t->WithWeak(false));
@@ -61,13 +62,18 @@ struct Like {
   const Types& types;
 };
 
-// C1: the numbers of arrays.
-void CheckCount(Call call, size_t got, const Like& like, const char* what) {
+// C1: the numbers of arrays. `made`: what the rule returns, of which the first say where it is.
+void CheckCount(Call call, size_t got, const Like& like, const char* what, const Arrays& made) {
   if (got == like.types.size()) return;
+  std::vector<ErrorOperand> shown;
+  for (size_t i = 0; i < std::min<size_t>(made.size(), 2); ++i) {
+    const ArrayRef& array = trace::Use(made[i], call.name, call.loc);
+    shown.push_back(Shown(fmt::format("the rule's array {}", i), *array->type(), array->loc()));
+  }
   FailTrace(
       call, 1,
       fmt::format("the rule returns {} arrays as the {}, not {}", got, what, like.types.size()),
-      {"return a tree of the same arrays"});
+      {"return a tree of the same arrays"}, std::move(shown));
 }
 
 // C2: types. Drops the arrays that are not floating, if `only_floating`.
@@ -102,7 +108,7 @@ struct Function {
   Function(const detail::FunctionCall& f, const Arguments& arguments, Call call)
       : traced(TraceRegion(arguments.types, f.body, call)),
         leaves(trace::TakeApart(traced.tree.ref(), "result")),
-        types(OutputTypes(traced.program)) {}
+        types(ops::OutputTypes(traced.program)) {}
   TracedFunction traced;
   Leaves leaves;
   Types types;
@@ -118,27 +124,51 @@ Arrays ApplyRule(const ir::OpDef& op, const Arguments& arguments,
                       call);
 }
 
+// C4: a tangent that does not depend on the tangents, the last inputs, is zero.
+void CheckDepends(const TracedFunction& rule, size_t tangents, const Function& f, Call call) {
+  const ir::Program& p = rule.program;
+  std::vector<bool> depends(p.values.size());
+  for (size_t i = p.inputs.size() - tangents; i < p.inputs.size(); ++i)
+    base::At(depends, p.inputs[i]) = true;
+  depends = ir::MadeOf(p, std::move(depends));
+  const std::vector<bool> zeros = transforms::ZerosOf(p);
+  size_t next = f.types.size();
+  for (size_t i = 0; i < f.types.size(); ++i) {
+    if (!ops::HasTangent(f.types[i])) continue;
+    const ir::ValueId v = p.outputs[next++];
+    if (base::At(depends, v) || base::At(zeros, v)) continue;
+    FailTrace(call, 4,
+              fmt::format("the rule's tangent of {} does not depend on the tangents that it is "
+                          "given, and is not zero",
+                          f.leaves.names[i]),
+              {"a derivative is a sum of the given tangents times what does not depend on them"},
+              {Shown("the rule's tangent", *p.type(v), base::At(p.values, v).loc)});
+  }
+}
+
 TracedFunction TraceJvpRule(const Arguments& arguments, const Function& f, const Body& rule,
                             Call call) {
   Types parameters = arguments.types;
   AddFloating(arguments.types, parameters);
   const size_t n = arguments.types.size(), results = f.types.size();
   const Like like{f.leaves, f.types};
-  return TraceRegion(
+  TracedFunction traced = TraceRegion(
       parameters,
       [&](const Arrays& given) {
         Arrays leaves(given.begin(), given.begin() + static_cast<long>(n));
         AddWithZeros(given, n, arguments.types, leaves, call);
         Result made = rule(leaves);
-        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like,
-                   "result");
-        CheckCount(call, made.arrays.size() - results, like, "tangent");
+        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like, "result",
+                   made.arrays);
+        CheckCount(call, made.arrays.size() - results, like, "tangent", made.arrays);
         Arrays out = Checked(call, made.arrays, 0, like, "value", Itself, false);
         for (Array& t : Checked(call, made.arrays, results, like, "tangent", Itself, true))
           out.push_back(std::move(t));
         return Result{std::move(out), std::move(made.tree)};
       },
       call);
+  CheckDepends(traced, parameters.size() - n, f, call);
+  return traced;
 }
 
 TracedFunction TraceForward(const Arguments& arguments, const Function& f, const Body& forward,
@@ -148,8 +178,8 @@ TracedFunction TraceForward(const Arguments& arguments, const Function& f, const
       arguments.types,
       [&](const Arrays& given) {
         Result made = forward(given);
-        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like,
-                   "result");
+        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like, "result",
+                   made.arrays);
         Checked(call, made.arrays, 0, like, "value", Itself, false);
         return made;
       },
@@ -159,7 +189,7 @@ TracedFunction TraceForward(const Arguments& arguments, const Function& f, const
 TracedFunction TraceBackward(const Arguments& arguments, const Function& f,
                              const TracedFunction& forward, const detail::BackwardBody& backward,
                              Call call) {
-  const Types made = OutputTypes(forward.program);
+  const Types made = ops::OutputTypes(forward.program);
   Types parameters(made.begin() + static_cast<long>(f.types.size()), made.end()), cotangents;
   const size_t residuals = parameters.size();
   for (const Type* t : f.types) cotangents.push_back(ops::CotangentType(t));
@@ -171,7 +201,7 @@ TracedFunction TraceBackward(const Arguments& arguments, const Function& f,
         AddWithZeros(given, residuals, cotangents, leaves, call);
         Result result = backward(forward.tree, leaves);
         const Like like{arguments.leaves, arguments.types};
-        CheckCount(call, result.arrays.size(), like, "cotangents");
+        CheckCount(call, result.arrays.size(), like, "cotangents", result.arrays);
         result.arrays =
             Checked(call, result.arrays, 0, like, "cotangent", ops::CotangentType, true);
         return result;
@@ -179,10 +209,32 @@ TracedFunction TraceBackward(const Arguments& arguments, const Function& f,
       call);
 }
 
+void AddNames(const ir::Program& program, std::set<std::string>& names) {
+  for (const auto& [name, v] : program.names) names.insert(name);
+  for (const ir::Instruction& i : program.instructions)
+    for (const ir::RegionPtr& r : i.regions) AddNames(*r, names);
+}
+
+// C3: nothing of a name that is to be kept would be kept.
+void CheckNames(const CheckpointOptions& options, const ir::Program& program, Call call) {
+  std::set<std::string> names;
+  AddNames(program, names);
+  for (const std::string& wanted : options.names)
+    if (!names.count(wanted))
+      FailTrace(call, 3, "it is to save " + base::Quote(wanted) + ", which nothing is named",
+                {names.empty() ? "its function names nothing: say named(x, " + base::Quote(wanted) +
+                                     ") of what it is to keep"
+                               : fmt::format("its function names {}", fmt::join(names, ", "))});
+}
+
 }  // namespace
 }  // namespace api
 
 namespace detail {
+
+std::string Checkpoint::TextOf(const CheckpointOptions& options) {
+  return ir::MakeParams(ops::CheckpointParams{options.save, options.names})->text();
+}
 
 Result Checkpoint::Call(const FunctionCall& f) const {
   const api::Call call{"checkpoint", f.loc};
@@ -193,6 +245,7 @@ Result Checkpoint::Call(const FunctionCall& f) const {
   Result result{{}, regions[0].tree};
   const std::vector<trace::ArrayRef> constants = trace::CloseRegions(regions);
   if (regions[0].program.outputs.empty()) return result;
+  api::CheckNames(options_, regions[0].program, call);
   ops::CheckpointParams params{options_.save, options_.names};
   result.arrays = api::ApplyRegions(ops::kCheckpoint, ir::MakeParams(std::move(params)), constants,
                                     arguments.leaves.arrays, regions, call);

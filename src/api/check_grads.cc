@@ -8,7 +8,9 @@
 #include "api/operands.h"
 #include "api/specs.h"
 #include "base/error.h"
+#include "compile/concrete.h"
 #include "ops/tangents.h"
+#include "trace/scopes.h"
 #include "trace/tree.h"
 
 namespace tessera {
@@ -51,9 +53,22 @@ struct Subject {
   std::vector<std::string> names;  // of the leaves
 };
 
+// Returns the array without a mesh, so that it may be used on any.
+Array OffMesh(const Array& x, Call call) {
+  const ir::Type* type = TypeOf(x);
+  if (!type->mesh() || type->dtype().is_key()) return x;
+  const std::shared_ptr<const compile::Concrete> whole = Whole(x, call);
+  const trace::MeshDefScope none(nullptr);
+  return array_from_host({whole->buffers.base, type->elements(), type->dtype()},
+                         {.shape = Shape(type->shape())}, call.loc);
+}
+
 // A function that is tried, of leaves of dtype `wide`, or as they are.
-Subject SubjectOf(const detail::FunctionCall& call, std::optional<DType> wide) {
+Subject SubjectOf(const detail::FunctionCall& call, std::optional<DType> wide,
+                  bool off_mesh = false) {
   trace::Leaves leaves = trace::TakeApart(call.arguments, "argument");
+  for (Array& x : leaves.arrays)
+    if (off_mesh) x = OffMesh(x, {"check_spmd_grads", call.loc});
   Subject s;
   std::vector<size_t> places;
   for (size_t i = 0; i < leaves.arrays.size(); ++i) {
@@ -83,6 +98,10 @@ class Trial {
     const Arrays value = f(s_.at);
     for (size_t r = 0; r < value.size(); ++r)
       cotangents_.push_back(Direction(ops::CotangentType(TypeOf(value[r])), 50 + Int(r), call_));
+    if (value.empty())
+      FailDType(call_, 21,
+                "the function returns nothing that is floating, so there is no "
+                "derivative to check");
     const Arrays gradients = InReverse();
     for (size_t i = 0; i < s_.at.size(); ++i) {
       const Array direction = Direction(TypeOf(s_.at[i]), Int(i), call_);
@@ -198,6 +217,13 @@ class Trial {
   std::exception_ptr refused_;
 };
 
+// C22: there is something to differentiate in.
+void CheckFloating(const Subject& s, Call call) {
+  if (s.at.empty())
+    FailDType(call, 22, "the arguments have no floating leaf, so there is nothing to check",
+              {"derivatives are taken in floating arguments: convert one"});
+}
+
 // Whether f computes in f64.
 bool TakesWide(const Subject& wide) {
   try {
@@ -290,6 +316,7 @@ namespace detail {
 void CheckGrads(const FunctionCall& f, const CheckGradsOptions& options) {
   const api::Call call{"check_grads", f.loc};
   api::Subject wide = api::SubjectOf(f, f64);
+  api::CheckFloating(wide, call);
   api::Check(api::TakesWide(wide) ? std::move(wide) : api::SubjectOf(f, std::nullopt), options,
              call);
 }
@@ -297,7 +324,8 @@ void CheckGrads(const FunctionCall& f, const CheckGradsOptions& options) {
 void CheckSpmdGrads(const FunctionCall& f, const std::vector<Mesh>& meshes,
                     const CheckSpmdGradsOptions& options) {
   const api::Call call{"check_spmd_grads", f.loc};
-  const api::Subject subject = api::SubjectOf(f, std::nullopt);
+  const api::Subject subject = api::SubjectOf(f, std::nullopt, /*off_mesh=*/true);
+  api::CheckFloating(subject, call);
   const Specs specs = api::SpecsOf(f, options.in_shardings, call);
   bool wide = true;
   for (const Array& x : subject.at) wide = wide && api::TypeOf(x)->dtype() == f64;

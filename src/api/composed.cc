@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 #include "api/reduce.h"
 #include "base/defaults.h"
+#include "tessera/custom_rules.h"
 
 namespace tessera {
 namespace {
@@ -110,12 +112,19 @@ Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
 
 // max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not
 // arise.
+namespace {
+// What exponents are moved by cancels out, so it counts as a constant.
+Array Largest(const Array& a, const std::vector<int64_t>& dims, Call call) {
+  return stop_gradient(Reduce(a, {ops::kReduceMax, dims, true}, call), call.loc);
+}
+}  // namespace
+
 Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Call call{"logsumexp", loc};
   Array a = api::ToFloat(x, call);
   if (!options.dtype.is_default()) a = api::Convert(a, options.dtype, call);
   std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
-  Array top = Reduce(a, {ops::kReduceMax, d, true}, call);
+  Array top = Largest(a, d, call);
   Array zero = api::ScalarOf(0, api::TypeOf(a)->dtype(), false, call);
   Array shift = where(isfinite(top, loc), top, zero, {}, loc);
   Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
@@ -124,25 +133,28 @@ Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   return add(log(total, loc), back, {}, loc);
 }
 
-namespace {
-Array ShiftedByMax(const Array& a, const std::vector<int64_t>& dims, Call call) {
-  return sub(a, Reduce(a, {ops::kReduceMax, dims, true}, call), {}, call.loc);
-}
-}  // namespace
-
 Array softmax(Operand x, Dims dims, Loc loc) {
   Call call{"softmax", loc};
   Array a = api::ToFloat(x, call);
   std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
-  Array e = exp(ShiftedByMax(a, d, call), loc);
-  return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
+  auto f = [=](Array v) {
+    Array e = exp(sub(v, Reduce(v, {ops::kReduceMax, d, true}, call), {}, loc), loc);
+    return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
+  };
+  // By the result alone, which is all that a derivative then keeps.
+  auto tangent = [=](std::tuple<Array> values, std::tuple<Array> tangents) {
+    Array y = f(std::get<0>(values)), scaled = mul(y, std::get<0>(tangents), {}, loc);
+    Array total = Reduce(scaled, {ops::kReduceSum, d, true}, call);
+    return std::pair(y, sub(scaled, mul(y, total, {}, loc), {}, loc));
+  };
+  return custom_jvp(f, tangent, loc)(a, loc);
 }
 
 Array log_softmax(Operand x, Dims dims, Loc loc) {
   Call call{"log_softmax", loc};
   Array a = api::ToFloat(x, call);
   std::vector<int64_t> d = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
-  Array shifted = ShiftedByMax(a, d, call);
+  Array shifted = sub(a, Largest(a, d, call), {}, loc);
   return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
              loc);
 }

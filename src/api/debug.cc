@@ -1,14 +1,20 @@
-// Switches of the whole process.
+// Switches of the whole process, and what a thread's programs are checked for.
 #include "tessera/debug.h"
 
 #include "base/error.h"
 #include "compile/concrete.h"
+#include "compile/nan_watch.h"
 #include "runtime/runtime.h"
 #include "trace/scopes.h"
 
 namespace tessera {
 
 void ReplicaSharing(bool on) { compile::SetSharesReplicas(on); }
+
+NanWatch::NanWatch(NanWatchOptions options) : old_(static_cast<int>(compile::CurrentNanChecks())) {
+  compile::SetNanChecks(options.infinities ? compile::NanChecks::kAll : compile::NanChecks::kNans);
+}
+NanWatch::~NanWatch() { compile::SetNanChecks(static_cast<compile::NanChecks>(old_)); }
 
 void SetWorkerCount(int n, Loc loc) {
   if (n < 0)

@@ -94,7 +94,7 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
 
 // Each element from a key of its own.
 Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logarithm, Call call) {
-  const Array shapes = api::Run(ops::kNoDerivative, nullptr, {Spread(a, as, call)}, call);
+  const Array shapes = Spread(a, as, call);
   if (TypeOf(shapes)->elements() == 0) return shapes;
   std::function<Array(Array, Array)> draw = [=](Array k, Array x) {
     return GammaOne(k, x, logarithm, call);
@@ -103,7 +103,8 @@ Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logari
     draw = [mapped = vmap(draw, {}, call.loc), call](Array k, Array x) {
       return mapped(k, x, call.loc);
     };
-  return draw(api::SplitKey(key, as, call), shapes);
+  const Array samples = draw(api::SplitKey(key, as, call), stop_gradient(shapes, call.loc));
+  return api::WithGammaDerivative(samples, shapes, logarithm, call);
 }
 
 // Without a shape, JAX replicates such a draw where all axes are Explicit.

@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 
 #include "api/linear.h"
 #include "api/regions.h"
 #include "base/error.h"
-#include "base/fork.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
@@ -18,6 +15,7 @@
 #include "trace/inline.h"
 #include "trace/scopes.h"
 #include "transforms/jvp.h"
+#include "transforms/split.h"
 #include "transforms/transpose.h"
 
 namespace tessera {
@@ -26,12 +24,18 @@ namespace detail {
 using api::ProgramRef;
 using trace::ArrayRef;
 
-struct LinearMap {
-  ProgramRef program;  // inputs: the residuals, then what is floating of the argument
-  std::vector<Array> residuals;
-  std::vector<const ir::Type*> in;  // of the argument's leaves; null: not floating, not an input
+// A linear map without its residuals.
+struct LinearProgram {
+  ProgramRef program;               // inputs: the residuals, then what is floating of the argument
+  size_t outputs = 0;               // of the function that was linearized
+  std::vector<const ir::Type*> in;  // of the argument's leaves
+  std::vector<bool> is_input;       // of those: not where no result depends on them
   const char* name;                 // of the function, in messages
   mutable trace::KeptCompilation compiled = {};
+};
+struct LinearMap {
+  std::shared_ptr<const LinearProgram> of;
+  std::vector<Array> residuals;
 };
 
 }  // namespace detail
@@ -39,7 +43,7 @@ struct LinearMap {
 namespace api {
 namespace {
 
-using detail::LinearMap;
+using detail::LinearProgram;
 
 [[noreturn]] void FailScalar(const ir::Type* type, Call call) {
   if (!type->shape().empty())
@@ -93,16 +97,15 @@ detail::Result GradInTrace(std::vector<ArrayRef> arrays, const std::vector<int>&
           std::move(t.tree)};
 }
 
-// Appends what a user gives for the leaves that have a type, which must be that of each.
+// Appends those of what a user gives that are inputs of a program. All must have their types.
 void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir::Type*>& wanted,
-                 std::vector<ArrayRef>& inputs, Call call) {
+                 const std::vector<bool>& is_input, std::vector<ArrayRef>& inputs, Call call) {
   if (given.size() != wanted.size())
     FailShape(
         call, 24,
         fmt::format("the argument has {} arrays, but must have {}", given.size(), wanted.size()),
         {"tangents and cotangents are trees like what they belong to"});
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!wanted[i]) continue;
     const ir::Type* type = given[i]->type();
     if (!ir::SameType(type, wanted[i]))
       FailShape(call, 23,
@@ -111,15 +114,17 @@ void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir:
                 {type->shape() == wanted[i]->shape()
                      ? "reshard or convert it"
                      : "tangents and cotangents have the shapes of what they belong to"});
-    inputs.push_back(given[i]);
+    if (is_input[i]) inputs.push_back(given[i]);
   }
 }
 
 // The linear part as a map, or its transpose, which has no residuals yet. What has no tangent, or
 // cotangent, is a zero of its program.
-std::shared_ptr<LinearMap> MapOf(const Traced& t, Linear& l, Call call, bool reverse) {
-  auto map = std::make_shared<LinearMap>();
+std::shared_ptr<const LinearProgram> MapOf(const Traced& t, Linear& l, Call call, bool reverse,
+                                           transforms::FailNotLinear fail = transforms::FailRule) {
+  auto map = std::make_shared<LinearProgram>();
   map->name = call.name;
+  map->outputs = l.outputs;
   std::vector<const ir::Type*> ins, outs;
   for (const ArrayRef& a : t.inputs) ins.push_back(a->type());
   for (ir::ValueId v : t.program.outputs) outs.push_back(t.program.type(v));
@@ -130,10 +135,11 @@ std::shared_ptr<LinearMap> MapOf(const Traced& t, Linear& l, Call call, bool rev
     std::swap(has_in, has_out);
     for (std::vector<const ir::Type*>* types : {&ins, &outs})
       for (const ir::Type*& type : *types) type = ops::CotangentType(type);
-    program = transforms::MakeTranspose(program, l.residuals);
+    program = transforms::MakeTranspose(program, l.residuals, fail);
     ir::Simplify(program);
   }
-  for (size_t i = 0; i < ins.size(); ++i) map->in.push_back(has_in[i] ? ins[i] : nullptr);
+  for (const ir::Type* type : ins) map->in.push_back(type->WithWeak(false));
+  map->is_input = has_in;
   std::vector<ir::ValueId> outputs;
   ir::Builder builder(program, call.loc);
   for (size_t i = 0, next = 0; i < outs.size(); ++i)
@@ -143,20 +149,34 @@ std::shared_ptr<LinearMap> MapOf(const Traced& t, Linear& l, Call call, bool rev
   return map;
 }
 
-// C25: throws where what a derivative keeps depends on where it is taken.
-void CheckLinear(const Traced& t, const ir::Program& residuals, Call call) {
-  std::vector<bool> active(residuals.values.size());
-  for (size_t i = 0; i < t.inputs.size(); ++i)
-    active[static_cast<size_t>(residuals.inputs[i])] = t.active[i];
-  active = ir::MadeOf(residuals, std::move(active));
-  const auto is_active = [&](ir::ValueId v) { return active[static_cast<size_t>(v)]; };
-  if (std::none_of(residuals.outputs.begin(), residuals.outputs.end(), is_active)) return;
-  Loc last = call.loc;
-  for (const ir::Instruction& i : residuals.instructions)
-    if (!i.results.empty() && is_active(i.results[0])) last = i.loc;
-  FailTrace(call, 25, "the function is not linear: its derivative depends on its argument",
-            {"the first line that says so is " + base::Where(last),
-             "the transpose of its derivative is what vjp returns"});
+// C25.
+void FailFunction(const ir::Instruction& i) {
+  FailTrace(
+      {"linear_transpose", i.loc}, 25,
+      fmt::format("the function is not linear in its argument, because of this {}", i.op->name),
+      {"the transpose of its derivative is what vjp returns"});
+}
+
+// The function itself as a linear program, if it is one.
+Linear Itself(const Traced& t) {
+  transforms::Split split = transforms::MakeSplit(t.program, t.active, FloatingOutputs(t.program));
+  Linear l{.known = std::move(split.known),
+           .linear = std::move(split.unknown),
+           .outputs = 0,
+           .residuals = split.residuals,
+           .has = std::move(split.unknown_outputs)};
+  l.known.outputs.erase(l.known.outputs.begin(),
+                        l.known.outputs.end() - static_cast<long>(l.residuals));
+  ir::RemoveDead(l.known);
+  std::vector<ir::ValueId> floating;
+  for (size_t i = 0, next = 0; i < l.has.size(); ++i) {
+    if (!l.has[i]) continue;
+    l.has[i] = ops::HasTangent(t.program.type(t.program.outputs[i]));
+    if (l.has[i]) floating.push_back(l.linear.outputs[next]);
+    ++next;
+  }
+  l.linear.outputs = std::move(floating);
+  return l;
 }
 
 }  // namespace
@@ -174,19 +194,11 @@ Array FilledWith(double value, const ir::Type* type, Call call) {
 namespace detail {
 
 std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
-  const api::Call call{map.name, loc};
+  const LinearProgram& of = *map.of;
+  const api::Call call{of.name, loc};
   std::vector<ArrayRef> inputs = api::RefsOf(map.residuals, call);
-  api::AddTangents(api::RefsOf(argument, call), map.in, inputs, call);
-  return trace::CallProgram(map.program, inputs, call.name, loc, &map.compiled);
-}
-
-const void* SharedKey(const void* transform, const void* function) {
-  static auto& mutex = *new std::mutex;
-  static auto& keys = *new std::map<std::pair<const void*, const void*>, char>;
-  static const bool over_fork = (base::HoldOverFork(mutex), true);
-  (void)over_fork;
-  const std::lock_guard lock(mutex);
-  return &keys[{transform, function}];
+  api::AddTangents(api::RefsOf(argument, call), of.in, of.is_input, inputs, call);
+  return trace::CallProgram(of.program, inputs, call.name, loc, &of.compiled);
 }
 
 Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& kept) {
@@ -198,15 +210,19 @@ Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& ke
   return api::CallTransformed(f, kept, in_trace, call);
 }
 
-Result CallJvp(const FunctionCall& f, TreeRef tangents) {
-  const api::Call call{"jvp", f.loc};
+namespace {
+
+Result JvpInTrace(const std::vector<Array>& arrays, const std::vector<int>& part_of,
+                  const FunctionCall& f, api::Call call) {
   trace::NestingScope nesting(call.name, call.loc);
-  api::Traced t = api::TraceAll(f, call);
-  std::vector<ArrayRef> inputs = t.inputs;
+  std::vector<ArrayRef> inputs, tangents;
+  for (size_t i = 0; i < arrays.size(); ++i)
+    (part_of[i] == 0 ? inputs : tangents).push_back(arrays[i].impl());
+  const std::vector<bool> all(inputs.size(), true);
+  api::Traced t = api::TraceCall(inputs, f.body, all, call);
   std::vector<const ir::Type*> types;
-  for (size_t i = 0; i < t.inputs.size(); ++i)
-    types.push_back(t.active[i] ? t.inputs[i]->type() : nullptr);
-  api::AddTangents(api::RefsOf(tangents, call), types, inputs, call);
+  for (size_t i = 0; i < t.inputs.size(); ++i) types.push_back(t.inputs[i]->type());
+  api::AddTangents(tangents, types, t.active, inputs, call);
   transforms::Jvp jvp = transforms::MakeJvp(t.program, t.active, api::FloatingOutputs(t.program));
   ir::Simplify(jvp.program);
   const std::vector<Array> made =
@@ -220,42 +236,63 @@ Result CallJvp(const FunctionCall& f, TreeRef tangents) {
   return result;
 }
 
-namespace {
-
-Linearization LinearizedCall(const FunctionCall& f, api::Call call, bool reverse) {
+// The results, then the residuals of the map, which comes with them.
+Result LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f, api::Call call,
+                         bool reverse) {
   trace::NestingScope nesting(call.name, call.loc);
-  api::Traced t = api::TraceAll(f, call);
+  const std::vector<bool> all(arrays.size(), true);
+  api::Traced t = api::TraceCall(api::RefsOf(arrays, call), f.body, all, call);
   api::Linear l = api::Linearized(t, api::FloatingOutputs(t.program));
-  auto map = api::MapOf(t, l, call, reverse);
-  const std::vector<Array> known =
+  Result result{{}, {}, api::MapOf(t, l, call, reverse)};
+  result.arrays =
       trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
-  map->residuals.assign(known.begin() + static_cast<long>(l.outputs), known.end());
-  return {{{known.begin(), known.begin() + static_cast<long>(l.outputs)}, std::move(t.tree)},
-          std::move(map)};
+  result.tree = std::move(t.tree);
+  return result;
+}
+
+Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, api::Call call, bool reverse) {
+  const auto in_trace = [&](const std::vector<Array>& arrays) {
+    return LinearizedInTrace(arrays, f, call, reverse);
+  };
+  Linearization out{api::CallTransformed(f, kept, in_trace, call), {}};
+  auto map = std::make_shared<LinearMap>();
+  map->of = std::static_pointer_cast<const LinearProgram>(out.result.made);
+  std::vector<Array>& arrays = out.result.arrays;
+  const auto residuals = arrays.begin() + static_cast<long>(map->of->outputs);
+  map->residuals.assign(residuals, arrays.end());
+  arrays.erase(residuals, arrays.end());
+  out.map = std::move(map);
+  return out;
 }
 
 }  // namespace
 
-Linearization Linearize(const FunctionCall& f) {
-  return LinearizedCall(f, {"linearize", f.loc}, /*reverse=*/false);
+Result CallJvp(const FunctionCall& f, const Jit& kept) {
+  const api::Call call{"jvp", f.loc};
+  const std::vector<int> part_of = api::ArgumentOf(f.arguments);
+  const auto in_trace = [&](const std::vector<Array>& arrays) {
+    return JvpInTrace(arrays, part_of, f, call);
+  };
+  return api::CallTransformed(f, kept, in_trace, call);
 }
-Linearization Vjp(const FunctionCall& f) {
-  return LinearizedCall(f, {"vjp", f.loc}, /*reverse=*/true);
+Linearization Linearize(const FunctionCall& f, const Jit& kept) {
+  return LinearizedCall(f, kept, {"linearize", f.loc}, /*reverse=*/false);
+}
+Linearization Vjp(const FunctionCall& f, const Jit& kept) {
+  return LinearizedCall(f, kept, {"vjp", f.loc}, /*reverse=*/true);
 }
 
-// The derivative of a linear function is that function, and reads nothing of where it is taken.
 LinearMapRef LinearTranspose(const FunctionCall& f) {
   const api::Call call{"linear_transpose", f.loc};
   trace::NestingScope nesting(call.name, call.loc);
   api::Traced t = api::TraceAll(f, call);
-  api::Linear l = api::Linearized(t, api::FloatingOutputs(t.program));
-  l.known.outputs.erase(l.known.outputs.begin(),
-                        l.known.outputs.begin() + static_cast<long>(l.outputs));
-  ir::RemoveDead(l.known);
-  api::CheckLinear(t, l.known, call);
-  auto map = api::MapOf(t, l, call, /*reverse=*/true);
-  map->residuals =
-      trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
+  api::Linear l = api::Itself(t);
+  auto map = std::make_shared<LinearMap>();
+  map->of = api::MapOf(t, l, call, /*reverse=*/true, api::FailFunction);
+  std::vector<ArrayRef> known;
+  for (size_t i = 0; i < t.inputs.size(); ++i)
+    if (!t.active[i]) known.push_back(t.inputs[i]);
+  map->residuals = trace::CallProgram(api::Shared(std::move(l.known)), known, call.name, call.loc);
   return map;
 }
 

@@ -3,18 +3,19 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 
 #include "api/linear.h"
 #include "api/regions.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
+#include "ir/uses.h"
 #include "ops/basis.h"
 #include "ops/tangents.h"
-#include "tessera/ops.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 #include "transforms/batch.h"
+#include "transforms/jvp.h"
 #include "transforms/transpose.h"
 
 namespace tessera {
@@ -36,57 +37,70 @@ std::vector<ValueId> OnBasis(ir::Builder& builder, const ir::Program& linear,
   return ir::Inline(builder, batch.program, inputs);
 }
 
-// A linear program behind its known one, with the outputs of the function dropped.
-struct Prepared {
-  ir::Program whole;
-  std::vector<ValueId> residuals;
-  explicit Prepared(Linear& l) : whole(std::move(l.known)) {
-    residuals.assign(whole.outputs.begin() + static_cast<long>(l.outputs), whole.outputs.end());
-    whole.outputs.clear();
+// One program of all rows or columns, behind one derivative.
+class Whole {
+ public:
+  Whole(const Traced& t, Call call)
+      : t_(t), linear_(Linearized(t, FloatingOutputs(t.program))), call_(call) {
+    program_ = linear_.known;
+    residuals_.assign(program_.outputs.begin() + static_cast<long>(linear_.outputs),
+                      program_.outputs.end());
+    program_.outputs.clear();
   }
-  std::vector<Array> Run(const std::vector<ArrayRef>& inputs, Call call) {
-    ir::Simplify(whole);
-    return trace::CallProgram(Shared(std::move(whole)), inputs, call.name, call.loc);
+
+  // By columns, in which outputs vary fastest: their tangents for each element of an active input,
+  // where the tangents of the others are zero.
+  void AddColumns(size_t active, const ir::Type* in) {
+    std::vector<bool> moves(linear_.linear.inputs.size());
+    moves[linear_.residuals + active] = true;
+    const std::vector<bool> all(linear_.linear.outputs.size(), true);
+    ir::Program one = transforms::MakeJvp(linear_.linear, moves, all).program;
+    one.outputs.erase(one.outputs.begin(), one.outputs.begin() + static_cast<long>(all.size()));
+    one.inputs.erase(one.inputs.begin() + static_cast<long>(linear_.residuals),
+                     one.inputs.end() - 1);
+    ir::RemoveDead(one);
+    ir::Builder builder(program_, call_.loc);
+    for (ValueId v : OnBasis(builder, one, residuals_, in->WithWeak(false)))
+      program_.outputs.push_back(ops::BasisLast(builder, v, in->shape()));
   }
+
+  // By rows, in which inputs vary fastest: their cotangents for each element of an output.
+  void AddRows(size_t output) {
+    ir::Program one = linear_.linear;
+    one.outputs = {one.outputs[output]};
+    ir::RemoveDead(one);
+    const ir::Type* out = ops::CotangentType(t_.program.type(t_.program.outputs[output]));
+    ir::Builder builder(program_, call_.loc);
+    for (ValueId v :
+         OnBasis(builder, transforms::MakeTranspose(one, linear_.residuals), residuals_, out))
+      program_.outputs.push_back(ops::BasisFirst(builder, v, out->shape()));
+  }
+
+  std::vector<Array> Run() {
+    ir::Simplify(program_);
+    return trace::CallProgram(Shared(std::move(program_)), t_.inputs, call_.name, call_.loc);
+  }
+
+ private:
+  const Traced& t_;
+  Linear linear_;
+  Call call_;
+  ir::Program program_;
+  std::vector<ValueId> residuals_;  // of the program; the linear part reads them
 };
 
-using Rows = std::vector<std::vector<Array>>;  // by output, by input
-
-// By columns: the tangents of all outputs for each element of an input.
-void AddColumns(const Traced& t, size_t input, Rows& rows, Call call) {
-  std::vector<bool> active(t.inputs.size());
-  active[input] = true;
-  const size_t n = t.program.outputs.size();
-  Linear l = Linearized(t.program, active, std::vector<bool>(n, true));
-  Prepared p(l);
-  ir::Builder builder(p.whole, call.loc);
-  const ir::Type* in = t.inputs[input]->type()->WithWeak(false);
-  const std::vector<ValueId> columns = OnBasis(builder, l.linear, p.residuals, in);
-  for (size_t i = 0; i < n; ++i)
-    p.whole.outputs.push_back(ops::BasisLast(builder, columns[i], in->shape()));
-  std::vector<Array> made = p.Run(t.inputs, call);
-  for (size_t i = 0; i < n; ++i) rows[i].push_back(std::move(made[i]));
-}
-
-// By rows: the cotangents of all inputs for each element of an output.
-std::vector<Array> RowsOf(const Traced& t, size_t output, Call call) {
-  std::vector<bool> wanted(t.program.outputs.size());
-  wanted[output] = true;
-  Linear l = Linearized(t, wanted);
-  Prepared p(l);
-  ir::Builder builder(p.whole, call.loc);
-  const ir::Type* out = ops::CotangentType(t.program.type(t.program.outputs[output]));
-  const std::vector<ValueId> made =
-      OnBasis(builder, transforms::MakeTranspose(l.linear, l.residuals), p.residuals, out);
-  for (ValueId v : made) p.whole.outputs.push_back(ops::BasisFirst(builder, v, out->shape()));
-  return p.Run(t.inputs, call);
-}
-
-// Of an array that is not floating.
-Array ZerosBetween(const ir::Type* out, const ir::Type* in, Call call) {
-  std::vector<int64_t> shape = out->shape();
+// Of an array that is not floating. It lies as the others do: by columns as the result, by rows as
+// the argument.
+Array ZerosBetween(const ir::Type* out, const ir::Type* in, bool reverse, Call call) {
+  ir::Shape shape = out->shape();
   shape.insert(shape.end(), in->shape().begin(), in->shape().end());
-  return zeros(shape, out->dtype(), call.loc);
+  const sharding::TensorSharding& from = (reverse ? in : out)->sharding();
+  sharding::TensorSharding s;
+  s.mesh = from.mesh;
+  s.dims.resize(shape.size());
+  std::copy(from.dims.begin(), from.dims.end(),
+            s.dims.begin() + static_cast<long>(reverse ? out->rank() : 0));
+  return FilledWith(0, ir::Type::Get(std::move(shape), out->dtype(), std::move(s)), call);
 }
 
 void CheckResults(const Traced& t, Call call) {
@@ -102,21 +116,28 @@ detail::Result JacobianInTrace(std::vector<ArrayRef> arrays, const std::vector<i
                                Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<bool> chosen;
+  chosen.reserve(argument_of.size());
   for (int n : argument_of) chosen.push_back(n == options.argument);
   Traced t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, {options.argument}, argument_of, call);
   CheckResults(t, call);
-  Rows rows(t.program.outputs.size());
-  for (size_t j = 0; !options.reverse && j < t.inputs.size(); ++j)
-    if (t.active[j]) AddColumns(t, j, rows, call);
-  for (size_t i = 0; options.reverse && i < rows.size(); ++i) rows[i] = RowsOf(t, i, call);
+  Whole whole(t, call);
+  const size_t outputs = t.program.outputs.size();
+  for (size_t j = 0, active = 0; !options.reverse && j < t.inputs.size(); ++j)
+    if (t.active[j]) whole.AddColumns(active++, t.inputs[j]->type());
+  for (size_t i = 0; options.reverse && i < outputs; ++i) whole.AddRows(i);
+  const std::vector<Array> made = whole.Run();
+  const auto inputs = static_cast<size_t>(std::count(t.active.begin(), t.active.end(), true));
   detail::Result result{{}, std::move(t.tree)};
-  for (size_t i = 0; i < rows.size(); ++i)
-    for (size_t j = 0, next = 0; j < t.inputs.size(); ++j)
-      if (chosen[j])
-        result.arrays.push_back(t.active[j] ? rows[i][next++]
-                                            : ZerosBetween(t.program.type(t.program.outputs[i]),
-                                                           t.inputs[j]->type(), call));
+  for (size_t i = 0; i < outputs; ++i)
+    for (size_t j = 0, next = 0; j < t.inputs.size(); ++j) {
+      if (!chosen[j]) continue;
+      const ir::Type* out = t.program.type(t.program.outputs[i]);
+      const size_t at = options.reverse ? i * inputs + next : next * outputs + i;
+      result.arrays.push_back(
+          t.active[j] ? made[at] : ZerosBetween(out, t.inputs[j]->type(), options.reverse, call));
+      next += t.active[j];
+    }
   return result;
 }
 

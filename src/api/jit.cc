@@ -3,8 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <mutex>
+
 #include "api/specs.h"
 #include "base/at.h"
+#include "base/fork.h"
 #include "compile/lower.h"
 #include "propagation/graph.h"
 #include "tessera/transforms.h"
@@ -148,13 +153,19 @@ detail::FunctionCall Traced(const detail::FunctionCall& call, const JitOptions& 
 
 namespace detail {
 
-Jit::Jit() : Jit({}, nullptr) {}
+Jit::Jit() : Jit(JitOptions{}, nullptr) {}
 
-Jit::Jit(JitOptions options, const void* shared) {
-  const bool lays_out = options.in_shardings.given() || options.out_shardings.given();
-  cache_ = shared && !lays_out ? trace::SharedJitCache(shared, options.name)
-                               : trace::NewJitCache(options.name);
+Jit::Jit(JitOptions options, const void* shared)
+    : shared_(options.in_shardings.given() || options.out_shardings.given() ? nullptr : shared) {
+  cache_ =
+      shared_ ? trace::SharedJitCache(shared_, options.name) : trace::NewJitCache(options.name);
   options_ = std::make_shared<const JitOptions>(std::move(options));
+}
+Jit::Jit(const char* name, const void* shared)
+    : options_(std::make_shared<const JitOptions>(JitOptions{.name = name})), shared_(shared) {
+  static const char key = 0;  // what a transform keeps is not what a jit of the same function does
+  cache_ = shared ? trace::SharedJitCache(SharedKey({&key, shared}), name)
+                  : trace::NewJitCache(name, trace::Keeps::kCompiled);
 }
 
 Result Jit::Call(const FunctionCall& call) const {
@@ -167,6 +178,16 @@ Lowered Jit::Lower(const FunctionCall& call) const {
   return Lowered(compile::LowerProgram(Trace(call).program(), {}));
 }
 int64_t Jit::retraces() const { return trace::Retraces(*cache_); }
+
+const void* SharedKey(const std::vector<const void*>& parts, const std::string& text) {
+  if (std::count(parts.begin(), parts.end(), nullptr) > 0) return nullptr;
+  static auto& mutex = *new std::mutex;
+  static auto& keys = *new std::map<std::pair<std::vector<const void*>, std::string>, char>;
+  static const bool over_fork = (base::HoldOverFork(mutex), true);
+  (void)over_fork;
+  const std::lock_guard lock(mutex);
+  return &keys[{parts, text}];
+}
 
 }  // namespace detail
 }  // namespace tessera

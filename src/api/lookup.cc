@@ -14,11 +14,24 @@ namespace api {
 
 namespace {
 
-std::vector<Array> Summed(std::vector<Array> operands, const std::optional<PartitionSpec>& out,
-                          Call call) {
-  if (!out || !out->unreduced_axes().empty() || !out->reduced_axes().empty()) return operands;
-  for (Array& x : operands) x = Plain(x, call);
-  return operands;
+// What an out_sharding says nothing of is summed first, and is reduced no more.
+bool SumsFirst(const std::optional<PartitionSpec>& out) {
+  return out && out->unreduced_axes().empty() && out->reduced_axes().empty();
+}
+
+// But over an axis along which the slices are to lie, each device looks up its own in what is
+// reduced.
+Array SummedTable(const Array& x, const PartitionSpec& out, Call call) {
+  const sharding::Resolved wanted = sharding::Resolve(out, MeshInScope({x}), out.rank());
+  sharding::TensorSharding s = TypeOf(x)->sharding();
+  if (!s.unreduced.empty() || wanted.problem) return Plain(x, call);
+  sharding::AxisList kept;
+  for (sharding::AxisPart a : s.reduced)
+    for (const sharding::DimAxes& d : wanted.sharding.dims)
+      if (sharding::OverlapsAny(d.axes, a)) kept.push_back(a);
+  if (kept == s.reduced) return x;
+  s.reduced = kept;
+  return Moved(x, std::move(s), call);
 }
 
 }  // namespace
@@ -58,13 +71,18 @@ Array Gather(const Array& x, const Array& indices, ops::GatherParams params,
   params.fill.dtype = dtype;
   if (params.mode != LookupMode::kFill) params.fill.bits = 0;  // one program, one text
   ShapeAndDType wanted{result, dtype};
-  return Run(ops::kGather, ir::MakeParams(std::move(params)), Summed({x, indices}, out, call), call,
+  std::vector<Array> operands = {x, indices};
+  if (SumsFirst(out)) operands = {SummedTable(x, *out, call), Plain(indices, call)};
+  return Run(ops::kGather, ir::MakeParams(std::move(params)), operands, call,
              {.wanted = &wanted, .out_sharding = out, .rank = static_cast<int>(result.size())});
 }
 
 Array Scatter(const ir::OpDef& op, const Array& x, const Array& indices, const Array& updates,
               ops::ScatterParams params, const std::optional<PartitionSpec>& out, Call call) {
-  return Run(op, ir::MakeParams(std::move(params)), Summed({x, indices, updates}, out, call), call,
+  std::vector<Array> operands = {x, indices, updates};
+  if (SumsFirst(out))
+    for (Array& a : operands) a = Plain(a, call);
+  return Run(op, ir::MakeParams(std::move(params)), operands, call,
              {.out_sharding = out, .rank = static_cast<int>(TypeOf(x)->rank())});
 }
 

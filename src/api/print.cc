@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <ostream>
 
 #include "api/operands.h"
@@ -164,15 +163,6 @@ std::ostream& operator<<(std::ostream& os, const Array& array) { return os << Pr
 fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>& spec,
                                          const std::string& text, fmt::format_context& context) {
   return spec.format(text, context);
-}
-
-void print_shards(const Array& x, Loc loc) {
-  for (const Shard& s : api::ShardsOf(x, {"print_shards", loc})) {
-    std::string where;
-    for (const IndexRange& r : s.index())
-      where += fmt::format("{}{}:{}", where.empty() ? "" : ", ", r.begin, r.end);
-    std::printf("device %lld [%s]\n", static_cast<long long>(s.device()), where.c_str());
-  }
 }
 
 }  // namespace tessera

@@ -37,7 +37,7 @@ std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, 
 std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, Call call,
                            const Draw& draw) {
   static const std::shared_ptr<trace::JitCache> cache =
-      trace::NewJitCache("random", /*notes=*/false);
+      trace::NewJitCache("random", trace::Keeps::kProgramsSilently);
   std::vector<Array> arrays;
   statics = fmt::format("{} {}", call.name, statics);
   for (const Operand& x : operands) {

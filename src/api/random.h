@@ -75,6 +75,10 @@ Array RandomIntegers(const Array& key, const DrawnAs& as, const Operand& minval,
 Array SplitKey(const Array& key, const DrawnAs& as, Call call);
 std::vector<Array> SplitApart(const Array& key, int64_t n, Call call);
 
+// Returns `samples`, numbers of the gamma distribution or their logarithms, with a derivative in
+// the shape parameters that they were drawn with.
+Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logarithm, Call call);
+
 // The number of stored digits of a floating dtype behind the point.
 int MantissaBits(DType t);
 

@@ -168,6 +168,15 @@ void detail::LoadSafetensorsLike(const std::string& path, TreeRef like, Loc loc)
   Replace(like, arrays);
 }
 
+void detail::MakeAbstract(TreeRef tree, Loc loc) {
+  std::vector<Array> arrays = LeavesOf(tree);
+  for (Array& array : arrays) {
+    const ir::Type* type = trace::Use(array, "abstract_like", loc)->type();
+    array = Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
+  }
+  Replace(tree, arrays);
+}
+
 std::map<std::string, std::string> load_safetensors_metadata(const std::string& path, Loc loc) {
   return SafetensorsFile(path, {"load_safetensors_metadata", loc}).metadata();
 }

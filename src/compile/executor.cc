@@ -9,6 +9,7 @@
 #include "compile/concrete.h"
 #include "compile/dump.h"
 #include "compile/lower.h"
+#include "compile/nan_watch.h"
 #include "compile/nested.h"
 #include "compile/pins.h"
 #include "compile/policy.h"
@@ -116,8 +117,11 @@ class RuntimeExecutor final : public trace::Executor {
     const std::string &policy = PolicyKey(), &pins = PinnedShardings();
     size_t key = SharesReplicas() ? 1 : 2;
     double balance = sharding::FlopsPerByte();
-    if (policy.empty() && pins.empty() && balance == sharding::kDefaultFlopsPerByte) return key;
-    return absl::HashOf(policy, pins, balance, key);
+    const NanChecks checks = CurrentNanChecks();
+    if (policy.empty() && pins.empty() && balance == sharding::kDefaultFlopsPerByte &&
+        checks == NanChecks::kNone)
+      return key;
+    return absl::HashOf(policy, pins, balance, checks, key);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include "base/at.h"
 #include "compile/concrete.h"
 #include "compile/dump.h"
+#include "compile/nan_watch.h"
 #include "compile/policy.h"
 #include "compile/propagate.h"
 #include "compile/report.h"
@@ -14,7 +15,7 @@ namespace tessera::compile {
 std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,
                                                   const std::vector<bool>& input_shares) {
   auto impl = std::make_shared<Lowered::Impl>();
-  impl->propagated = Placed(program);
+  impl->propagated = Placed(WithNanChecks(program));
   impl->device = spmd::Lower(*impl->propagated);
   if (!PolicyKey().empty()) CheckPolicies(Report(impl->device), *program);
   std::vector<bool> shares;

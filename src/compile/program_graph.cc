@@ -21,26 +21,29 @@ using propagation::engine::OpId;
 using propagation::engine::ValueId;
 using sharding::TensorSharding;
 
-// What a type says about the complete sharding; nothing where all axes are Auto.
+// The axes of one mode, but for those of size 1.
+sharding::AxisList AxesIn(const sharding::MeshDef& mesh, AxisMode mode) {
+  sharding::AxisList axes;
+  for (int a = 0; a < mesh.rank(); ++a)
+    if (base::At(mesh.axes(), a).mode == mode && mesh.axis_size(a) > 1)
+      axes.push_back(sharding::WholeAxis(mesh, a));
+  return axes;
+}
+
+// What a type says about the complete sharding; nothing where no axis is Explicit. Of Manual axes
+// it says all that there is: propagation leaves them alone.
 MaybeSharding GivenByType(const ir::Type* type) {
   const sharding::MeshDef* mesh = type->mesh();
-  if (!mesh || (mesh->all_mode(AxisMode::Auto) && type->sharding().unreduced.empty()))
+  if (!mesh || (!mesh->has_mode(AxisMode::Explicit) && type->sharding().unreduced.empty()))
     return std::nullopt;
   TensorSharding s = type->sharding();
   s.mesh = mesh->WithoutModes();
   s.reduced.clear();
-  s.varying.clear();  // types say it; propagation leaves Manual axes alone
+  s.varying.clear();
   if (!mesh->has_mode(AxisMode::Auto)) return s;
-  sharding::AxisList used = s.unreduced;
-  for (sharding::DimAxes& d : s.dims) {
-    d.open = true;
-    used.insert(used.end(), d.axes.begin(), d.axes.end());
-  }
-  for (int a = 0; a < mesh->rank(); ++a) {
-    sharding::AxisPart axis = sharding::WholeAxis(*mesh, a);
-    bool free = axis.size > 1 && base::At(mesh->axes(), a).mode != AxisMode::Auto;
-    if (free && !sharding::OverlapsAny(used, axis)) s.replicated.push_back(axis);
-  }
+  for (sharding::DimAxes& d : s.dims) d.open = true;
+  sharding::AddTo(s.replicated, sharding::Difference(AxesIn(*mesh, AxisMode::Explicit),
+                                                     sharding::VaryingAxes(s)));
   return s;
 }
 
@@ -150,6 +153,13 @@ class Builder {
     graph().AddEdge(std::move(edge), result, region);
   }
 
+  // It takes its operands as they lie.
+  void AddUse(int32_t region, const ir::Instruction& i) {
+    Op op = Start(region, i);
+    op.kind = Op::kNone;
+    Add(std::move(op), {.instruction = &i});
+  }
+
   // The border of shard_map: one value on both sides, but for the Manual axes.
   void AddBorder(const ir::Program& program, int32_t region, const ir::Instruction& i,
                  const ir::ManualViews& views) {
@@ -158,18 +168,19 @@ class Builder {
     const ir::Type *inside = inward ? result : operand, *outside = inward ? operand : result;
     Edge edge;
     edge.inward = inward;
-    edge.outer = *GivenByType(inward ? views.to : views.from);
-    for (int a = 0; a < inside->mesh()->rank(); ++a) {
-      const bool is_manual = base::At(inside->mesh()->axes(), a).mode == AxisMode::Manual;
-      const bool was =
-          outside->mesh() && base::At(outside->mesh()->axes(), a).mode == AxisMode::Manual;
-      const sharding::AxisPart axis = sharding::WholeAxis(*inside->mesh(), a);
-      if (is_manual && !was && axis.size > 1) edge.manual.push_back(axis);
-    }
-    // Over Manual axes that it does not name the value is whole, and stays so.
-    sharding::AxisList named = sharding::VaryingAxes(*edge.outer);
-    sharding::AddTo(named, edge.outer->replicated);
-    sharding::AddTo(edge.outer->replicated, sharding::Difference(edge.manual, named));
+    edge.manual = AxesIn(*inside->mesh(), AxisMode::Manual);
+    if (outside->mesh())
+      edge.manual = sharding::Difference(edge.manual, AxesIn(*outside->mesh(), AxisMode::Manual));
+    TensorSharding outer = (inward ? views.to : views.from)->sharding();
+    outer.mesh = inside->mesh()->WithoutModes();
+    outer.reduced.clear();
+    outer.varying.clear();
+    for (sharding::DimAxes& d : outer.dims) d.open = inside->mesh()->has_mode(AxisMode::Auto);
+    // Over axes that it does not name, and that are not Auto, the value is whole and stays so.
+    sharding::AxisList whole = AxesIn(*inside->mesh(), AxisMode::Explicit);
+    sharding::AddTo(whole, edge.manual);
+    outer.replicated = sharding::Difference(whole, sharding::VaryingAxes(outer));
+    edge.outer = std::move(outer);
     AddAsOne(region, i, std::move(edge));
   }
 
@@ -198,6 +209,7 @@ class Builder {
   void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
     const ir::OpDef& def = *i.op;
     if (def.travel == ir::Travel::kAsOne) return AddAsOne(region, i);
+    if (std::holds_alternative<ir::HostCall>(*def.lowering)) return AddUse(region, i);
     if (const auto* manual = std::get_if<ir::Manual>(&*def.lowering)) {
       const ir::Type *from = program.type(i.operands[0]), *to = program.type(i.results[0]);
       if (&def == &ops::kFullToShard || &def == &ops::kShardToFull)

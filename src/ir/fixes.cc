@@ -108,7 +108,9 @@ class Suggester {
     if (sharding::Verify(out)) return;
     auto rule = sharding::ExplicitRule(map_, operands_, shapes_, &out);
     if (rule.conflict || sharding::FirstUnevenDim(out, *shapes_[0]) >= 0) return;
-    PartitionSpec spec = sharding::ToSpec(rule.results[0]);
+    TensorSharding result = rule.results[0];
+    if (mesh_ && mesh_->has_mode(AxisMode::Manual)) result.TakeSets({});
+    PartitionSpec spec = sharding::ToSpec(result);
     Offer(-1, spec, ".out_sharding = " + spec.text(), rule.results, {});
   }
 
@@ -157,6 +159,8 @@ class Suggester {
   void TryTarget(int k, TensorSharding& s) {
     auto i = static_cast<size_t>(k);
     s.mesh = mesh_;
+    // A reshard leaves Manual axes alone.
+    if (mesh_ && mesh_->has_mode(AxisMode::Manual)) s.TakeSets(*operands_[i].sharding);
     if (s.unreduced.empty()) s.kind = Reduction::kSum;
     const sharding::RuleOperand original = operands_[i];
     if (s == *original.sharding || sharding::Verify(s)) return;

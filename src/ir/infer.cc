@@ -87,6 +87,11 @@ void CheckMesh(const InferCall& call) {
                fmt::format("{} is on the mesh {}, but the current one is {}",
                            OperandName(call.op, i), mesh->text(), call.mesh->text()));
     detail.notes = {"bring it over with reshard(" + OperandName(call.op, i) + ", P(...))"};
+    if (mesh->has_mode(AxisMode::Manual)) {
+      detail.reason = fmt::format("{} is what a device has inside of a shard_map that is left",
+                                  OperandName(call.op, i));
+      detail.notes = {"return it from the function, with its place in out_specs"};
+    }
     base::ThrowSharding(std::move(detail));
   }
 }

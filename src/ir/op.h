@@ -182,8 +182,14 @@ struct Region {     // by running its regions
     kCall,    // region 0, once; the others are rules. Replaced by it before anything is lowered
   } kind;
 };
+// By a function of the host, once, which sees the operands as they lie (ir/host_call.h).
+struct HostCall {};
 using Lowering = std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View,
-                              Expand, Move, Manual, Permute, Region>;
+                              Expand, Move, Manual, Permute, Region, HostCall>;
+
+// What an op does beside making its results. Passes neither drop nor merge nor repeat what has an
+// effect, and keep the order of what is ordered.
+enum class Effect : uint8_t { kNone, kUnordered, kOrdered };
 
 struct ReferenceCall {
   const OpDef& op;
@@ -302,6 +308,8 @@ struct OpDef {
   bool keys = false;           // operands and results may be keys of random numbers
   // It stays where it is written: a user's kernel, or a barrier. Not computed anew elsewhere.
   bool opaque = false;
+  // Of the op itself; what its regions do is derived (EffectOf in ir/uses.h).
+  Effect effect = Effect::kNone;
   Travel travel = Travel::kLate;
   // Of constants it makes a constant, which propagation copies for every user; elementwise ops and
   // broadcasts do whatever is said here.

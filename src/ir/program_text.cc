@@ -155,7 +155,8 @@ class Printer {
     for (ValueId v : instruction.operands) operands += (operands.empty() ? " " : ", ") + Use(v);
     for (size_t i = 0; i < instruction.results.size(); ++i)
       line += (i ? ", " : "") + Define(instruction.results[i]);
-    line += fmt::format(" = {}{}", instruction.op->name, operands);
+    if (!instruction.results.empty()) line += " = ";
+    line += std::string(instruction.op->name) + operands;
     if (instruction.params) line += " {" + instruction.params->text() + "}";
     std::string comment = base::Where(instruction.loc);
     if (!comment.empty()) comment = NameText(comment);
@@ -312,12 +313,20 @@ class Parser {
   void Line() {
     Instruction instruction{
         .op = nullptr, .params = nullptr, .operands = {}, .results = {}, .loc = in_.Here()};
-    if (!in_.Peek("%")) in_.Fail("expected an instruction or return");
-    do instruction.results.push_back(Definition());
-    while (in_.Accept(","));
-    in_.Expect("=");
-    std::string name = in_.Word();
+    const bool has_results = in_.Peek("%");
+    if (has_results) {
+      do instruction.results.push_back(Definition());
+      while (in_.Accept(","));
+      in_.Expect("=");
+    }
+    const size_t begin = in_.position();
+    std::string name = has_results ? in_.Word() : in_.AcceptWord();
     instruction.op = FindOp(name);
+    if (!has_results &&
+        (!instruction.op || std::holds_alternative<DimMapFn>(*instruction.op->dims))) {
+      in_.set_position(begin);
+      in_.Fail("expected an instruction or return");
+    }
     if (!instruction.op) in_.Fail("there is no op '" + name + "'");
     if (in_.Peek("%")) do
         instruction.operands.push_back(Use());
@@ -347,7 +356,7 @@ class Parser {
     if (is_backward) line = line->Backward();
     instruction.loc = *line;
     for (ValueId v : instruction.results) base::At(program_.values, v).loc = *line;
-    while (!comment.empty()) {
+    while (!comment.empty() && !instruction.results.empty()) {
       ValueId v = instruction.results[0];
       if (size_t equals = comment.find('='); comment[0] == '%' && equals != comment.npos) {
         auto it = names_.find(std::string(comment.substr(1, equals - 1)));

@@ -62,6 +62,23 @@ const Type* ResultType(const RegionCall& call, const FlowEdge& edge) {
 
 }  // namespace
 
+ParamsPtr WithCounts(const Instruction& instruction, size_t constants, size_t carries) {
+  switch (std::get<Region>(*instruction.op->lowering).kind) {
+    case Region::kWhile:
+      return MakeParams(WhileParams{static_cast<int64_t>(constants)});
+    case Region::kScan: {
+      auto p = As<ScanParams>(instruction.params.get());
+      p.constants = static_cast<int64_t>(constants);
+      p.carries = static_cast<int64_t>(carries);
+      return MakeParams(p);
+    }
+    case Region::kSwitch:
+    case Region::kCall:
+      break;
+  }
+  return instruction.params;
+}
+
 const Type* Stacked(const Type* slice, int64_t size) {
   Shape shape = slice->shape();
   shape.insert(shape.begin(), size);

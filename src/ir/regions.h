@@ -31,6 +31,9 @@ std::optional<FlowMismatch> FindMismatch(const RegionCall& call);
 // FindMismatch find.
 std::vector<const Type*> InferRegionTypes(const RegionCall& call);
 
+// Returns the parameters of the instruction with so many constants and carries.
+ParamsPtr WithCounts(const Instruction& instruction, size_t constants, size_t carries);
+
 // Returns the type with a new unsharded dim of this size in front; the type without its first dim.
 const Type* Stacked(const Type* slice, int64_t size);
 const Type* SliceOf(const Type* stacked);

@@ -37,8 +37,10 @@ void Simplify(Program& p) {
   absl::flat_hash_set<Instruction*, Hash, Equal> seen(p.instructions.size(), {p}, {p});
   for (Instruction& instruction : p.instructions) {
     for (ValueId& v : instruction.operands) v = base::At(same, v);
-    // What is done twice behind a barrier is meant so.
-    if (!instruction.regions.empty() || instruction.op->opaque) continue;
+    // What is done twice behind a barrier is meant so, and so is what acts on the outside.
+    if (!instruction.regions.empty() || instruction.op->opaque ||
+        instruction.op->effect != Effect::kNone)
+      continue;
     const auto [it, fresh] = seen.insert(&instruction);
     if (fresh) continue;
     Instruction& earlier = **it;

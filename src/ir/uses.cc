@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "ir/prune.h"
 
 namespace tessera::ir {
 
@@ -39,8 +40,57 @@ std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds) {
   return seeds;
 }
 
+Effect EffectOf(const Instruction& instruction) {
+  Effect effect = instruction.op->effect;
+  const auto* region = std::get_if<Region>(&*instruction.op->lowering);
+  // Of a call the first region runs, and rules do not.
+  const size_t run = !region ? 0 : region->kind == Region::kCall ? 1 : instruction.regions.size();
+  for (size_t r = 0; r < run; ++r)
+    for (const Instruction& i : instruction.regions[r]->instructions)
+      effect = std::max(effect, EffectOf(i));
+  return effect;
+}
+
+namespace {
+
+// Returns the instructions that outputs or effects need.
+std::vector<bool> Live(const Program& program) {
+  std::vector<ValueId> wanted = program.outputs;
+  std::vector<bool> acts(program.instructions.size());
+  for (size_t i = 0; i < acts.size(); ++i) {
+    const Instruction& instruction = program.instructions[i];
+    acts[i] = EffectOf(instruction) != Effect::kNone;
+    if (acts[i])
+      wanted.insert(wanted.end(), instruction.operands.begin(), instruction.operands.end());
+  }
+  std::vector<bool> live = NeededFor(program, wanted);
+  for (size_t i = 0; i < acts.size(); ++i) live[i] = live[i] || acts[i];
+  return live;
+}
+
+}  // namespace
+
+void RemoveEffects(Program& program) {
+  std::erase_if(program.instructions, [](const Instruction& i) {
+    return i.op->effect != Effect::kNone && i.results.empty();
+  });
+  for (Instruction& i : program.instructions) {
+    if (EffectOf(i) == Effect::kNone) continue;
+    for (RegionPtr& region : i.regions) {
+      Program without = *region;
+      RemoveEffects(without);
+      region = std::make_shared<const Program>(std::move(without));
+    }
+  }
+}
+
 void RemoveDead(Program& program) {
-  const std::vector<bool> needed = NeededFor(program, program.outputs);
+  PruneRegions(program);
+  RemoveInstructions(program);
+}
+
+void RemoveInstructions(Program& program) {
+  const std::vector<bool> needed = Live(program);
   std::vector<Instruction>& instructions = program.instructions;
   size_t kept = 0;
   for (size_t i = 0; i < instructions.size(); ++i) {

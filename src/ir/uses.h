@@ -15,7 +15,17 @@ std::vector<bool> NeededFor(const Program& program, absl::Span<const ValueId> va
 // Returns, per value, whether it is made of the values that are true in `seeds`, or is one.
 std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds);
 
-// Removes instructions that no output needs, and names of what they made. Values keep their ids.
+// Returns what an instruction does beside making its results: its op, or what its regions hold.
+Effect EffectOf(const Instruction& instruction);
+
+// Removes instructions without effects that no output needs, in regions too, what such regions
+// take and give, and names of what is gone. Values keep their ids.
 void RemoveDead(Program& program);
+// The same of whole instructions of the program itself only.
+void RemoveInstructions(Program& program);
+
+// Removes what has effects and no results, also from regions: of a program that computes a second
+// time what another one has computed.
+void RemoveEffects(Program& program);
 
 }  // namespace tessera::ir

@@ -235,7 +235,7 @@ ir::ValueId SelectTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t
 X Truncated(X x) { return Sign(x) * Floor(Abs(x)); }
 X OneAtZero(X x) { return Where(Equal(x, x.Number(0)), x.Number(1), x); }
 
-// Finite at exponent 0 and, in the exponent, at base 0.
+// As in JAX NaN in base 0 at exponent 0; in the exponent finite at base 0.
 constexpr auto PowOfBase = [](X g, X a, X b, X) { return g * (b * Pow(a, b - 1)); };
 constexpr auto PowOfExponent = [](X g, X a, X, X y) { return g * (Log(OneAtZero(a)) * y); };
 

@@ -58,11 +58,6 @@ TypeList InputTypes(const ir::Program& region) {
   for (ValueId v : region.inputs) types.push_back(region.type(v));
   return types;
 }
-TypeList OutputTypes(const ir::Program& region) {
-  TypeList types;
-  for (ValueId v : region.outputs) types.push_back(region.type(v));
-  return types;
-}
 // C13, C14: what a region takes, and what it gives.
 void CheckTypes(const TypeCall& c, int check, size_t region, const char* does, const TypeList& got,
                 const TypeList& wanted) {
@@ -324,6 +319,12 @@ Values LinearTransposes(const DiffCall& c, absl::Span<const ValueId> cotangents)
 }
 
 }  // namespace
+
+TypeList OutputTypes(const ir::Program& program) {
+  TypeList types;
+  for (ValueId v : program.outputs) types.push_back(program.type(v));
+  return types;
+}
 
 std::vector<ValueId> FloatingTangents(const DiffCall& call, absl::Span<const ValueId> tangents,
                                       size_t first) {

@@ -58,6 +58,8 @@ struct CustomLinearParams {
   }
 };
 
+std::vector<const ir::Type*> OutputTypes(const ir::Program& program);
+
 // Returns, per value of the region of a checkpoint, whether its derivative keeps it.
 std::vector<bool> KeptBy(const CheckpointParams& params, const ir::Program& region);
 

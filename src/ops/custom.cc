@@ -56,8 +56,10 @@ DimMap CustomDims(const ir::DimsCall& c) {
 void CallKernel(const OpDefinition& definition, const KernelCall& call) {
   DefaultDtypes dtypes(i32, f32);
   auto fail = [&](const std::string& what) {
-    std::throw_with_nested(RuntimeError(
-        base::Refusal(definition.name, 18, "", "the kernel threw an exception" + what)));
+    ErrorDetail detail =
+        base::Refusal(definition.name, 18, "", "the kernel threw an exception" + what);
+    detail.kind = "RuntimeError";
+    std::throw_with_nested(RuntimeError(std::move(detail)));
   };
   try {
     definition.kernel(call);

@@ -11,9 +11,9 @@ std::vector<const OpDef*> Join() {
   std::vector<const OpDef*> all;
   for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
     for (const OpDef& op : records) all.push_back(&op);
-  for (Records records :
-       {MakeOps(), ShapeOps(), PieceOps(), DynamicOps(), ReduceOps(), DotOps(), GatherOps(),
-        ScatterOps(), SortOps(), ControlOps(), CallOps(), ManualOps(), MoveOps(), MaskOps()})
+  for (Records records : {MakeOps(), ShapeOps(), PieceOps(), DynamicOps(), ReduceOps(), DotOps(),
+                          GatherOps(), ScatterOps(), SortOps(), ControlOps(), CallOps(),
+                          HostCallOps(), ManualOps(), MoveOps(), MaskOps()})
     all.insert(all.end(), records.begin(), records.end());
   return all;
 }

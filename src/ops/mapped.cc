@@ -8,6 +8,7 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "ir/move_params.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/tangents.h"
@@ -30,6 +31,7 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
 namespace {
 
 // A value of each lane cannot lie over the axes over which the lanes lie.
+<<<<<<< HEAD
 void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
   const sharding::TensorSharding& s = type->sharding();
   for (const sharding::AxisPart& a : dim.axes)
@@ -40,16 +42,35 @@ void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, 
                       sharding::AxisText(*s.mesh, a)),
           {"name the other axes: shard_map(f, {.axes = {...}}), or map along a dim that lies over "
            "other axes"}));
+=======
+void CheckAxes(const sharding::TensorSharding& s, const std::string& value,
+               const sharding::AxisList& axes, const OpDef& op, Loc loc) {
+>>>>>>> mend
   absl::InlinedVector<const sharding::AxisList*, 6> lists{&s.unreduced, &s.reduced};
   for (const sharding::DimAxes& d : s.dims) lists.push_back(&d.axes);
   for (const sharding::AxisList* list : lists)
     for (const sharding::AxisPart& axis : *list)
-      if (sharding::OverlapsAny(dim.axes, axis))
+      if (sharding::OverlapsAny(axes, axis))
         base::ThrowSharding(base::Refusal(
             std::string(op.name), 25, base::Where(loc),
-            fmt::format("inside of vmap a value is {}, but the mapped dim lies over {} too",
-                        type->text(), sharding::AxisText(*type->mesh(), axis)),
+            fmt::format("inside of vmap a value is {}, but the mapped dim lies over {} too", value,
+                        sharding::AxisText(*s.mesh, axis)),
             {"map along a dim that lies over other axes, or lay the value out otherwise"}));
+}
+void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
+  CheckAxes(type->sharding(), type->text(), dim.axes, op, loc);
+}
+
+// The same of what a constraint inside asks for over Auto axes, where the lanes lie by constraint.
+void CheckConstraint(const ir::BatchCall& c) {
+  const auto* own = dynamic_cast<const ir::ParamsOf<ir::ConstraintParams>*>(c.params.get());
+  if (!own || !c.dim.mesh) return;
+  const auto parsed = [&](const std::string& text) {
+    return sharding::ParseSharding(text, c.dim.mesh, c.builder.loc());
+  };
+  const sharding::TensorSharding lanes = parsed("<@mesh, [" + c.dim.constraint + "]>");
+  const std::string& text = own->value.sharding.text;
+  CheckAxes(parsed(text), text, lanes.dims[0].axes, c.op, c.builder.loc());
 }
 
 }  // namespace
@@ -163,6 +184,7 @@ std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
 
 std::vector<ir::ValueId> Batched(const ir::BatchCall& c) {
   for (const ir::Type* t : c.result_types) CheckAxes(t, c.dim, c.op, c.builder.loc());
+  CheckConstraint(c);
   if (std::holds_alternative<ir::Elementwise>(*c.op.lowering)) return ByElements(c);
   return c.op.batch ? c.op.batch(c) : ByDims(c);
 }

@@ -23,6 +23,7 @@ Records ScatterOps();
 Records SortOps();
 Records ControlOps();
 Records CallOps();
+Records HostCallOps();
 Records ManualOps();
 Records MoveOps();
 Records MaskOps();

@@ -203,7 +203,7 @@ struct GatherParams : LookupParams<ResultDims, ir::Alone::kEither> {
 extern const OpDef kConstant, kIota;
 // shape.cc
 extern const OpDef kReshape, kTranspose, kBroadcastInDim, kBitcastConvertType, kOptimizationBarrier,
-    kStopGradient, kNoDerivative;
+    kStopGradient;
 // pieces.cc
 extern const OpDef kSlice, kPad, kRev, kConcatenate, kRoll;
 // dynamic.cc

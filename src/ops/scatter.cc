@@ -75,6 +75,8 @@ void MakeScatter(const ir::LocalCall& c, plan::Kernel* out) {
     const sharding::AxisList& axes = slices.sharding->dims[s].axes;
     if (roles.query_of[s] >= 0 && !batch) partial.insert(partial.end(), axes.begin(), axes.end());
   }
+  // What is partial itself is kept everywhere.
+  partial = sharding::Difference(partial, operand.sharding->unreduced);
   *out = kernels::Scatter(LocalLookup(roles, operand, indices, slices, p.mode, c.mesh, partial),
                           ReductionOf(update));
 }

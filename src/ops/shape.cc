@@ -284,23 +284,10 @@ constexpr OpDef kStopGradient{.name = "stop_gradient",
                               .keys = true,
                               .travel = ir::Travel::kElementwise};
 
-constexpr OpDef kNoDerivative{
-    .name = "no_derivative",
-    .doc = "x, in which no derivative may be taken.",
-    .type = ir::TypeFn{SameType},
-    .dims = ir::DimMapFn{[](const ir::DimsCall& c) {
-      return sharding::Pointwise(c.operands, *c.results[0]);
-    }},
-    .lowering = ir::View{},
-    .reference = ir::ReferenceFn{reference::SameElements},
-    .diff = ir::NotDifferentiable{"what is drawn by trial and error has no derivative in its "
-                                  "parameters here; stop_gradient takes them as constants"},
-    .travel = ir::Travel::kElementwise};
-
 Records ShapeOps() {
   static constexpr const OpDef* kOps[] = {
-      &kReshape,      &kTranspose,   &kBroadcastInDim, &kBitcastConvertType, &kOptimizationBarrier,
-      &kStopGradient, &kNoDerivative};
+      &kReshape,     &kTranspose, &kBroadcastInDim, &kBitcastConvertType, &kOptimizationBarrier,
+      &kStopGradient};
   return kOps;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
@@ -100,6 +101,18 @@ struct Exchange {
   int32_t note = -1;
 };
 
+// What a function of the host sees: per operand the buffer of each instance.
+struct HostBuffers {
+  std::vector<std::vector<const std::byte*>> in;
+  std::vector<int64_t> iterations;  // of the loops around the call, from the outermost on
+};
+// Called once, by one thread: calls follow one another in the order of the nodes.
+struct HostCall {
+  std::vector<int32_t> in;
+  std::function<void(const HostBuffers&)> function;
+  int32_t note = -1;
+};
+
 struct Node;
 
 // A value that a loop carries. `value` is made before the loop; at the end of each iteration it
@@ -135,7 +148,7 @@ struct Switch {
   std::vector<std::vector<Node>> branches;
 };
 
-struct Node : std::variant<Segment, Exchange, Loop, Switch> {
+struct Node : std::variant<Segment, Exchange, Loop, Switch, HostCall> {
   using variant::variant;
 };
 

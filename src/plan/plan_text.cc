@@ -57,6 +57,8 @@ class Printer {
       if (auto* exchange = std::get_if<Exchange>(&node)) Pieces(*exchange, indent);
       if (auto* loop = std::get_if<Loop>(&node)) Around(*loop, indent);
       if (auto* branches = std::get_if<Switch>(&node)) Branches(*branches, indent);
+      if (auto* call = std::get_if<HostCall>(&node))
+        out_ += fmt::format("{}host call({}){}\n", indent, List(call->in), Note(call->note));
     }
   }
 

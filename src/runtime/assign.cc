@@ -102,6 +102,7 @@ class Assigner {
 
   NodeAssignment::Mode ModeOf(const ReadyNode& node) const {
     if (node.control) return NodeAssignment::kAll;
+    if (node.host) return NodeAssignment::kFirst;
     const bool large = assignment_.forced || node.seconds >= kParallelSeconds;
     if (node.exchange) {
       return large && node.exchange->units() > 1 ? NodeAssignment::kShares : NodeAssignment::kFirst;

@@ -35,6 +35,8 @@ class Analyser {
         AddLoop(*loop);
       else if (const auto* branches = std::get_if<plan::Switch>(&node))
         AddSwitch(*branches);
+      else if (const auto* call = std::get_if<plan::HostCall>(&node))
+        AddHostCall(*call);
       else
         AddExchange(std::get<plan::Exchange>(node));
     }
@@ -136,6 +138,12 @@ class Analyser {
     AddNode({.exchange = &exchange, .layout = plan_.values[exchange.out].layout, .steps = {}});
     for (int32_t v : exchange.in) Read(v, node, 0);
     Make(exchange.out, node, 0);
+  }
+
+  void AddHostCall(const plan::HostCall& call) {
+    const int32_t node = Next();
+    AddNode({.host = &call, .steps = {}});
+    for (int32_t v : call.in) Read(v, node, 0);
   }
 
   bool ReadsOtherLayout(const plan::Step& step) const {

@@ -10,10 +10,11 @@
 
 namespace tessera::runtime {
 
-// Steps of one layout in their order, an exchange, or control. Nodes run one after the other, those
-// of loops and branches as their control says.
+// Steps of one layout in their order, an exchange, a call of the host, or control. Nodes run one
+// after the other, those of loops and branches as their control says.
 struct FlowNode {
   const plan::Exchange* exchange = nullptr;
+  const plan::HostCall* host = nullptr;
   int32_t layout = -1;
   std::vector<const plan::Step*> steps;
   std::optional<Control> control = {};  // views are values, and targets nodes of the flow

@@ -46,6 +46,8 @@ class Preparer {
         AddControl(flow, flow.nodes[n]);
       else if (flow.nodes[n].exchange)
         AddExchange(flow.nodes[n], static_cast<int32_t>(n));
+      else if (flow.nodes[n].host)
+        AddHostCall(flow.nodes[n]);
       else
         AddSteps(flow.nodes[n]);
     }
@@ -217,6 +219,19 @@ class Preparer {
     Push(std::move(node));
   }
 
+  void AddHostCall(const FlowNode& flow) {
+    ReadyNode node;
+    node.times = flow.times;
+    node.host = flow.host;
+    node.loops = loops_;
+    node.instances = 1;
+    for (int32_t v : flow.host->in) {
+      node.in.push_back(views_[v]);
+      node.accesses.push_back({views_[v], false, false});
+    }
+    Push(std::move(node));
+  }
+
   // Returns the value's binding, which it gets when it is first met.
   Binding& Bound(int32_t v) {
     return views_[v] < 0 ? Bind(v) : base::At(executable_->bindings, views_[v]);
@@ -230,7 +245,9 @@ class Preparer {
     }
     if (control->kind == Control::kEnter && control->loop >= 0) {
       AddLoop(*flow.loops[control->loop].loop, executable_->loops[control->loop]);
+      loops_.push_back(control->loop);
     }
+    if (control->kind == Control::kRepeat) loops_.pop_back();
     if (control->view >= 0) {
       control->view = views_[control->view];
       node.accesses = {{control->view, false, false}};
@@ -282,6 +299,7 @@ class Preparer {
   std::shared_ptr<Executable> executable_;
   MemoryPlan memory_;
   std::vector<int32_t> views_;      // per value; -1: none, in a frame
+  std::vector<int32_t> loops_;      // around the node that is added, from the outermost on
   std::vector<Control*> controls_;  // whose targets are still nodes of the flow
   std::map<std::pair<int32_t, int32_t>, const int32_t*> indices_;
 };

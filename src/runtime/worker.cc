@@ -36,6 +36,8 @@ class Worker {
       const ReadyNode& node = executable_.nodes[n];
       if (node.control)
         n = Steer(*node.control, n) - 1;
+      else if (node.host)
+        CallHost(node);
       else if (!node.exchange)
         RunInstances(node, 0, node.instances);
       else if (!run_.done[n])
@@ -169,10 +171,24 @@ class Worker {
     } else if (id_ != 0) {
       return;
     }
-    if (node.exchange)
+    if (node.host)
+      CallHost(node);
+    else if (node.exchange)
       RunExchange(node, begin, end);
     else
       RunInstances(node, begin, end);
+  }
+
+  // The buffers of all instances, as the function takes them.
+  void CallHost(const ReadyNode& node) {
+    plan::HostBuffers buffers;
+    for (int32_t v : node.in) {
+      buffers.in.emplace_back();
+      for (int64_t i = 0; i < executable_.bindings[v].instances; ++i)
+        buffers.in.back().push_back(views_[v].at(i));
+    }
+    for (int32_t loop : node.loops) buffers.iterations.push_back(run_.iterations[id_][loop]);
+    node.host->function(buffers);
   }
 
   void RunExchange(const ReadyNode& node, int64_t begin, int64_t end) {

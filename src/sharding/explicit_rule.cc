@@ -307,13 +307,40 @@ class Rule {
       s.unreduced = unreduced_;
       s.varying = varying_;
       s.kind = unreduced_.empty() ? Reduction::kSum : kind_;
-      s.reduced = reduced_;
+      s.reduced = NotLookedUp(s, reduced_);
       for (const DimAxes& d : s.dims)
         for (AxisPart a : d.axes) {
           if (OverlapsAny(unreduced_, a)) Fail(Conflict::kUnreduced, SetClash(a, "unreduced"));
-          if (OverlapsAny(reduced_, a)) Fail(Conflict::kReduced, SetClash(a, "reduced"));
+          if (OverlapsAny(s.reduced, a)) Fail(Conflict::kReduced, SetClash(a, "reduced"));
         }
     }
+  }
+
+  // Those of the axes over which no lookup shards the result, along a dim that only indices have:
+  // each device looks up its part there of what is the same everywhere.
+  AxisList NotLookedUp(const TensorSharding& result, const AxisList& reduced) const {
+    AxisList left;
+    for (AxisPart a : reduced) {
+      bool looked_up = false;
+      for (size_t d = 0; d < result.dims.size(); ++d)
+        looked_up =
+            looked_up || (OverlapsAny(result.dims[d].axes, a) && IsOfSelectors(map_.results[0][d]));
+      if (!looked_up) left.push_back(a);
+    }
+    return left;
+  }
+  bool IsOfSelectors(const FactorList& factors) const {
+    const auto has = [&](size_t i) {
+      return std::any_of(map_.operands[i].begin(), map_.operands[i].end(),
+                         [&](const FactorList& dim) { return dim == factors; });
+    };
+    bool selects = false;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (!has(i)) continue;
+      if (TakesPart(i)) return false;
+      selects = true;
+    }
+    return selects;
   }
 
   std::string SetClash(AxisPart a, const char* set) const {
@@ -355,6 +382,7 @@ class Rule {
     if (std::count(group.operands.begin(), group.operands.end(), i)) {
       if (own == unreduced_ && operand.sharding->kind == kind_) return;
       if (own.empty() && i == FillOf(map_)) return;
+      if (out_ && own.empty() && SumsOver(static_cast<size_t>(i), unreduced_)) return;
       return Fail(
           Conflict::kUnreduced,
           fmt::format("operands must be unreduced over the same axes: one is over {}, the other "
@@ -372,6 +400,19 @@ class Rule {
            fmt::format("if one operand is unreduced over {0}, the other must be reduced over {0}",
                        over),
            first, i);
+  }
+
+  // Whether the op sums over dims of the operand that are sharded over all of the axes: the sums
+  // are then partial over them.
+  bool SumsOver(size_t i, const AxisList& axes) const {
+    return std::all_of(axes.begin(), axes.end(), [&](AxisPart a) {
+      for (size_t d = 0; d < map_.operands[i].size(); ++d)
+        for (int32_t f : map_.operands[i][d])
+          if (map_.factors[f].kind == FactorKind::kReduce && map_.factors[f].reduction == kind_ &&
+              OverlapsAny(operands_[i].sharding->dims[d].axes, a))
+            return true;
+      return false;
+    });
   }
 
   // Whether operand i counts for what is reduced.
@@ -431,7 +472,8 @@ class Rule {
         return Fail(
             Conflict::kUnreduced,
             "for an unreduced result the contracting dims must be sharded alike on both sides");
-      for (AxisPart a : join_[f]) allowed.push_back(a);
+      for (AxisPart a : join_[f])
+        if (!OverlapsAny(unreduced_, a)) allowed.push_back(a);
       reduction_ = factor.reduction;
     }
     CheckOutUnreduced(Sorted(allowed), contracts);

@@ -271,7 +271,8 @@ class Chooser {
     AxisList partial = PartialAxes(axes);
     AxisList carried = CarriedAxes(axes, p);
     AxisList unreduced = carried;
-    unreduced.insert(unreduced.end(), partial.begin(), partial.end());
+    for (AxisPart a : partial)
+      if (!OverlapsAny(carried, a)) unreduced.push_back(a);
     SortAndMerge(unreduced);
     for (size_t i = 0; i < results_.size(); ++i) {
       TensorSharding s = Unproject(map_, map_.results[i], axes, mesh_);
@@ -326,13 +327,13 @@ class Chooser {
           group = &g;
           carrier = operands_[i].sharding;
         }
-    bool carries = carrier && !Shares(axes, carrier->unreduced);
+    const bool carries = carrier && Carries(*group, *carrier, axes);
     for (size_t i = 0; i < operands_.size(); ++i) {
       TensorSharding s = Unproject(map_, map_.operands[i], axes, mesh_);
       s.varying = operands_[i].sharding->varying;
       bool member = carries && std::count(group->operands.begin(), group->operands.end(),
                                           static_cast<int32_t>(i));
-      if (member) {
+      if (member && !SumsOver(i, axes, carrier->unreduced)) {
         s.unreduced = carrier->unreduced;
         s.kind = carrier->kind;
       }
@@ -343,11 +344,39 @@ class Chooser {
     return carries ? carrier->unreduced : AxisList{};
   }
 
-  static bool Shares(const FactorAxes& axes, const AxisList& set) {
-    for (const AxisList& list : axes)
-      for (AxisPart a : list)
-        if (OverlapsAny(set, a)) return true;
-    return false;
+  static bool Shares(const AxisList& axes, const AxisList& set) {
+    return std::any_of(axes.begin(), axes.end(), [&](AxisPart a) { return OverlapsAny(set, a); });
+  }
+  // Whether the op sums over dims of operand i that are sharded over just these axes: what it makes
+  // of the operand is then partial, as what it makes of one that is unreduced over them.
+  bool SumsOver(size_t i, const FactorAxes& axes, const AxisList& set) const {
+    AxisList summed;
+    for (size_t f = 0; f < axes.size(); ++f)
+      if (Shares(axes[f], set) && Has(map_.operands[i], f))
+        summed.insert(summed.end(), axes[f].begin(), axes[f].end());
+    SortAndMerge(summed);
+    return summed == set;
+  }
+  // Whether values may stay unreduced as `carrier` is: each of the group is, or is summed over what
+  // is sharded over those axes; no other factor is.
+  bool Carries(const LinearGroup& group, const TensorSharding& carrier,
+               const FactorAxes& axes) const {
+    bool any = false;
+    for (size_t f = 0; f < axes.size(); ++f) {
+      if (!Shares(axes[f], carrier.unreduced)) continue;
+      const Factor& factor = map_.factors[f];
+      if (factor.kind != FactorKind::kReduce || factor.reduction != carrier.kind) return false;
+      any = true;
+    }
+    if (!any) return true;
+    for (int32_t k : group.operands) {
+      const auto i = static_cast<size_t>(k);
+      bool sharded = false;
+      for (size_t f = 0; f < axes.size(); ++f)
+        sharded = sharded || (Shares(axes[f], carrier.unreduced) && Has(map_.operands[i], f));
+      if (sharded && !SumsOver(i, axes, carrier.unreduced)) return false;
+    }
+    return true;
   }
 
   const DimMap& map_;

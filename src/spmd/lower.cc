@@ -13,10 +13,12 @@
 #include "ir/memo.h"
 #include "ir/move_params.h"
 #include "ir/simplify.h"
+#include "ir/uses.h"
 #include "ops/manual.h"
 #include "ops/ops.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
+#include "spmd/join.h"
 #include "spmd/moves.h"
 #include "spmd/regions.h"
 
@@ -84,6 +86,8 @@ class Lowering {
     }
     for (ir::ValueId v : from_.outputs) program().outputs.push_back(OfItsOwn(At(v)));
     ir::Simplify(program());
+    JoinReductions(program());
+    ir::RemoveDead(program());
     return std::move(program());
   }
 
@@ -128,6 +132,8 @@ class Lowering {
       values = {Reshard(operands[0], results[0], move->implied)};
     } else if (auto* expand = std::get_if<ir::Expand>(&*op.lowering)) {
       values = ExpandInto(expand->expand, instruction.params.get(), operands, results[0]);
+    } else if (std::holds_alternative<ir::HostCall>(*op.lowering)) {
+      Emit(op, instruction.params, operands, {}, Costing({}));
     } else if (auto* manual = std::get_if<ir::Manual>(&*op.lowering)) {
       const ir::ManualViews views =
           manual->views(instruction.params.get(), Place(operands[0]), results[0]);
@@ -495,15 +501,6 @@ class Lowering {
     return v;
   }
 
-  // Returns `type` with the dims whole that it does not divide.
-  static const ir::Type* Even(const ir::Type* type) {
-    TensorSharding s = type->sharding();
-    for (int d = sharding::FirstUnevenDim(s, type->shape()); d >= 0;
-         d = sharding::FirstUnevenDim(s, type->shape()))
-      base::At(s.dims, d).axes.clear();
-    return type->WithSharding(std::move(s));
-  }
-
   // Returns `type` with the dims, whole here, that `cut` does not divide grown until it does.
   static const ir::Type* Padded(const ir::Type* type, const TensorSharding& cut) {
     ir::Shape shape = type->shape();
@@ -545,8 +542,8 @@ class Lowering {
                         absl::Span<const ir::ValueId> ins, absl::Span<const ir::ValueId> outs,
                         ir::CostPtr cost) {
     draft_.origins.resize(program().values.size());
-    Draft::Origin origin{static_cast<int32_t>(program().instructions.size()),
-                         IsLight(op, ins, Place(outs[0])->elements())};
+    const bool is_light = !outs.empty() && IsLight(op, ins, Place(outs[0])->elements());
+    Draft::Origin origin{static_cast<int32_t>(program().instructions.size()), is_light};
     for (ir::ValueId v : outs) base::At(draft_.origins, v) = origin;
     program().instructions.push_back({.op = &op,
                                       .params = std::move(params),
@@ -567,6 +564,14 @@ class Lowering {
 };
 
 }  // namespace
+
+const ir::Type* Even(const ir::Type* type) {
+  TensorSharding s = type->sharding();
+  for (int d = sharding::FirstUnevenDim(s, type->shape()); d >= 0;
+       d = sharding::FirstUnevenDim(s, type->shape()))
+    base::At(s.dims, d).axes.clear();
+  return type->WithSharding(std::move(s));
+}
 
 const ir::Type* LocalType(const ir::Type* place) {
   static thread_local absl::flat_hash_map<const ir::Type*, const ir::Type*> locals;

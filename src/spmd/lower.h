@@ -8,10 +8,13 @@ namespace tessera::spmd {
 
 // Returns the program as each device of its mesh runs it: factors of every op sharded in the way
 // that costs least (sharding::ChoosePartition), reshards inserted as collectives, dead and repeated
-// code removed. What has no data of its own (broadcasts, iota, constants and what is computed from
-// these alone) is made as it is used: a device that uses a part makes that part.
+// code removed, sums of partial values reduced after they are added up (spmd/join.h). What has no
+// data of its own (broadcasts, iota, constants and what is computed from these alone) is made as it
+// is used: a device that uses a part makes that part.
 ir::Program Lower(const ir::Program& program);
 
+// Returns `type` with the dims whole that it does not divide.
+const ir::Type* Even(const ir::Type* type);
 // Returns the type of one device's part of a value that lies as `place` says.
 const ir::Type* LocalType(const ir::Type* place);
 

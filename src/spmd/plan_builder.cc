@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/shape.h"
 #include "ir/control_params.h"
+#include "ir/host_call.h"
 #include "sharding/local.h"
 #include "spmd/fuse.h"
 #include "spmd/moves.h"
@@ -130,6 +131,7 @@ class PlanBuilder {
     plan_.notes.push_back(fmt::format("{}{}{}", last.op->name, where.empty() ? "" : " at ", where));
     if (item.kind == Item::kMove) return AddMove(last);
     if (item.kind == Item::kRegion) return AddRegion(item, last);
+    if (item.kind == Item::kHostCall) return AddHostCall(last);
     if (item.kind == Item::kFused)
       return AddStep(kernels_.fused(Fuse(program(), item)), item.in, item.out);
     if (std::holds_alternative<ir::Constant>(*last.op->lowering)) return AddConstant(last);
@@ -322,6 +324,35 @@ class PlanBuilder {
     return zero_ = static_cast<int32_t>(plan_.values.size()) - 1;
   }
   int32_t SharedLayout() { return PlanLayout({}); }
+
+  // The function sees shards by device; the plan has them by instance.
+  void AddHostCall(const Instruction& instruction) {
+    Flush();
+    plan::HostCall call;
+    ir::HostArguments operands;
+    std::vector<std::vector<int32_t>> instances;  // per operand and position in its mesh
+    for (ValueId v : instruction.operands) {
+      call.in.push_back(At(v));
+      operands.values.push_back({Place(v), {}});
+      const auto& of_device =
+          base::At(plan_.layouts, ValueOf(call.in.back()).layout).instance_of_device;
+      const sharding::MeshDef* mesh = Place(v)->mesh();
+      instances.emplace_back();
+      for (int64_t p = 0; p < (mesh ? mesh->size() : 1); ++p)
+        instances.back().push_back(base::At(of_device, mesh ? mesh->Device(p) : 0));
+    }
+    call.function = [function = ir::As<ir::HostCallParams>(instruction.params.get()).function,
+                     operands, instances](const plan::HostBuffers& buffers) {
+      ir::HostArguments arguments = operands;
+      for (size_t k = 0; k < instances.size(); ++k)
+        for (int32_t i : instances[k])
+          arguments.values[k].shards.push_back(base::At(buffers.in[k], i));
+      arguments.iterations = buffers.iterations;
+      function.function->Run(arguments);
+    };
+    call.note = note_;
+    nodes_->emplace_back(std::move(call));
+  }
 
   // ---- regions ----
 

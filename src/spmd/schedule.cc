@@ -23,6 +23,7 @@ bool IsMove(const Instruction& i) {
 
 Item::Kind KindOf(const Instruction& i) {
   if (!i.regions.empty()) return Item::kRegion;
+  if (std::holds_alternative<ir::HostCall>(*i.op->lowering)) return Item::kHostCall;
   return IsMove(i) ? Item::kMove : Item::kKernel;
 }
 
@@ -280,7 +281,8 @@ class Scheduler {
   // What a region makes shares buffers as the instruction's results do.
   std::shared_ptr<const Schedule> RegionSchedule(const ir::Program& region,
                                                  const Instruction& instruction) const {
-    bool share = shares_.empty() || base::At(shares_, instruction.results[0]);
+    bool share =
+        shares_.empty() || instruction.results.empty() || base::At(shares_, instruction.results[0]);
     std::vector<bool> own;
     if (!share) own.assign(region.values.size(), false);
     return std::make_shared<const Schedule>(tessera::spmd::MakeSchedule(region, own));

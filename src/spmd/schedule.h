@@ -18,7 +18,7 @@ struct LayoutKey {
 struct Schedule;
 
 struct Item {
-  enum Kind : uint8_t { kKernel, kFused, kMove, kRegion } kind;
+  enum Kind : uint8_t { kKernel, kFused, kMove, kRegion, kHostCall } kind;
   std::vector<int32_t> instructions;           // of the device program, in order; one unless fused
   std::vector<ir::ValueId> in = {}, out = {};  // values that cross the item's border
   ir::Shape space = {};                        // kFused: the iteration space

@@ -56,7 +56,8 @@ class Printer {
     }
     const Instruction& At(int32_t i) const { return base::At(device.instructions, i); }
     std::string Text(const Instruction& i) const {
-      std::string out = fmt::format("{} = {}", List(i.results), i.op->name);
+      std::string out = List(i.results) + (i.results.empty() ? "" : " = ");
+      out += i.op->name;
       if (!i.operands.empty()) out += " " + List(i.operands);
       if (i.params) out += fmt::format(" {{{}}}", i.params->text());
       return out;
@@ -104,7 +105,7 @@ class Printer {
   }
 
   void Single(const Scope& scope, const Item& item, const std::string& indent) {
-    constexpr const char* kKinds[] = {"kernel", "fused", "move", "control"};
+    constexpr const char* kKinds[] = {"kernel", "fused", "move", "control", "host call"};
     const Instruction& instruction = scope.At(item.instructions[0]);
     out_ += fmt::format(
         "{}{}: {}, {}\n", indent, kKinds[item.kind], scope.Text(instruction),

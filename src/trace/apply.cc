@@ -36,6 +36,7 @@ TypeList PlacesOf(const Application& a) {
 absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeList& types,
                                               const sharding::MeshDef* mesh) {
   if (a.result) return {a.result};
+  if (std::holds_alternative<ir::HostCall>(*a.op.lowering)) return {};
   if (!a.regions.empty()) {
     auto results = ir::InferRegionTypes({a.op, a.params.get(), types, a.regions, a.loc});
     return {results.begin(), results.end()};

@@ -42,6 +42,7 @@ TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detai
   traced.key_uses = KeyUsesOf(*trace);
   traced.program = std::move(trace->program());
   traced.tree = std::move(result.tree);
+  traced.made = std::move(result.made);
   return traced;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "ir/same.h"
 #include "trace/function.h"
 #include "trace/inline.h"
 #include "trace/key_reuse.h"
@@ -100,10 +101,12 @@ struct Key {
 struct Entry {
   std::shared_ptr<const ir::Program> program;
   detail::AnyTree tree;  // of the result
+  std::shared_ptr<const void> made;
   Given given;
   size_t number = 0;  // of entries before it
   std::vector<KeyUse> key_uses;
-  Executor::Compiled compiled;  // null until first run
+  Executor::Compiled compiled;   // null until first run
+  std::vector<bool> for_shares;  // what it is compiled for: which captures share replicas
 };
 
 bool SameButStatics(const Key& a, const Key& b) {
@@ -116,10 +119,11 @@ bool SameButStatics(const Key& a, const Key& b) {
 
 class JitCache {
  public:
-  explicit JitCache(std::string n) : name(std::move(n)) {}
+  JitCache(std::string n, Keeps k) : name(std::move(n)), keeps(k), noted(k != Keeps::kPrograms) {}
   const std::string name;
+  const Keeps keeps;
   absl::flat_hash_map<Key, std::shared_ptr<Entry>> entries;
-  bool noted = false;  // that it grows and grows
+  bool noted;  // that it grows and grows
 };
 
 namespace {
@@ -138,10 +142,8 @@ Caches& TheCaches() {
 
 }  // namespace
 
-std::shared_ptr<JitCache> NewJitCache(std::string name, bool notes) {
-  auto cache = std::make_shared<JitCache>(std::move(name));
-  cache->noted = !notes;
-  return cache;
+std::shared_ptr<JitCache> NewJitCache(std::string name, Keeps keeps) {
+  return std::make_shared<JitCache>(std::move(name), keeps);
 }
 
 std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name) {
@@ -152,6 +154,10 @@ std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& nam
 }
 
 namespace {
+
+bool SharesReplicas(const ArrayRef& concrete) {
+  return static_cast<const ConcreteArray*>(concrete.get())->shares_replicas();
+}
 
 Key MakeKey(const FunctionCall& call, const Arguments& arguments) {
   Key key{call.arguments.type,
@@ -168,10 +174,8 @@ Key MakeKey(const FunctionCall& call, const Arguments& arguments) {
     const ArrayRef& leaf = arguments.refs[i];
     key.types.push_back(leaf->type());
     if (const ir::Type* place = PlaceOf(*leaf)) key.types.push_back(place);
-    bool concrete = leaf->kind() == ArrayImpl::kConcrete;
     key.flags.push_back(arguments.donated[i]);
-    key.flags.push_back(!concrete ||
-                        static_cast<const ConcreteArray*>(leaf.get())->shares_replicas());
+    key.flags.push_back(leaf->kind() != ArrayImpl::kConcrete || SharesReplicas(leaf));
   }
   return key;
 }
@@ -210,11 +214,13 @@ std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc
 std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arguments& arguments,
                             bool* fresh = nullptr) {
   Key key = MakeKey(call, arguments);
+  std::shared_ptr<Entry> last;
   {
     std::lock_guard lock(TheCaches().mutex);
     auto it = cache.entries.find(key);
-    if (it != cache.entries.end()) return it->second;
+    if (it != cache.entries.end()) last = it->second;
   }
+  if (last && cache.keeps != Keeps::kCompiled) return last;
   if (fresh) *fresh = true;
   std::vector<Parameter> parameters;
   for (const ArrayRef& leaf : arguments.refs) parameters.push_back(LikeArray(leaf));
@@ -222,12 +228,19 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arg
   auto entry = std::make_shared<Entry>();
   entry->program = std::make_shared<const ir::Program>(std::move(traced.program));
   entry->tree = std::move(traced.tree);
+  entry->made = std::move(traced.made);
   entry->key_uses = std::move(traced.key_uses);
   entry->given.outline = detail::OutlineOf(call.arguments);
   for (const Parameter& p : parameters) entry->given.types.push_back(p.type);
+  const bool same = last && ir::SameProgram(*last->program, *entry->program);
   std::string note;
   {
     std::lock_guard lock(TheCaches().mutex);
+    if (last) {
+      if (same) entry->compiled = last->compiled, entry->for_shares = last->for_shares;
+      cache.entries[key] = entry;
+      return entry;
+    }
     entry->number = cache.entries.size();
     auto [it, added] = cache.entries.try_emplace(std::move(key), entry);
     if (added) note = RetraceNote(cache, it->first, *entry, call.loc);
@@ -240,13 +253,16 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arg
 // Compiles on the first run. What the captures share is known only now.
 Executor::Compiled CompiledOf(Entry& entry, std::vector<bool> donated,
                               const std::vector<ArrayRef>& inputs) {
+  std::vector<bool> shares;
+  for (size_t i = donated.size(); i < inputs.size(); ++i)
+    shares.push_back(SharesReplicas(inputs[i]));
   {
     std::lock_guard lock(TheCaches().mutex);
-    if (entry.compiled) return entry.compiled;
+    if (entry.compiled && entry.for_shares == shares) return entry.compiled;
   }
   Executor::Compiled compiled = CompileFor(entry.program, std::move(donated), inputs);
   std::lock_guard lock(TheCaches().mutex);
-  if (!entry.compiled) entry.compiled = std::move(compiled);
+  entry.compiled = std::move(compiled), entry.for_shares = std::move(shares);
   return entry.compiled;
 }
 
@@ -266,7 +282,7 @@ detail::Result CallJit(JitCache& cache, const FunctionCall& call, const std::vec
     for (const KeyUse& use : entry->key_uses)
       if (use.captured) UseUpKey(use.captured, use.op.c_str(), use.loc);
   const ir::Program& program = *entry->program;
-  detail::Result result{{}, entry->tree};
+  detail::Result result{{}, entry->tree, entry->made};
   if (IsAbstract(arguments.refs, program)) {
     result.arrays = AbstractOutputs(program, call.loc);
     return result;

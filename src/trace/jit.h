@@ -9,8 +9,13 @@
 
 namespace tessera::trace {
 
-// `notes`: says when it traces again and again.
-std::shared_ptr<JitCache> NewJitCache(std::string name, bool notes = true);
+// What a cache keeps for the next call of a kind.
+enum class Keeps : uint8_t {
+  kPrograms,  // what was traced; says when it traces again and again
+  kProgramsSilently,
+  kCompiled,  // what was compiled, for a function that is traced again and gives the same program
+};
+std::shared_ptr<JitCache> NewJitCache(std::string name, Keeps keeps = Keeps::kPrograms);
 // The cache shared by all functions that this key stands for.
 std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& name);
 

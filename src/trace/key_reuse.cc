@@ -43,7 +43,7 @@ class KeyChecker {
     std::vector<Place> path = PathOf(*key);
     for (int node : NodesOf(key)) {
       CheckLoops(node, path, op, loc);
-      for (const Use& earlier : base::At(nodes_, node).uses)
+      for (const Spent& earlier : base::At(nodes_, node).uses)
         if (!Exclude(earlier.path, path))
           Refuse(op, loc,
                  fmt::format("the key was used up before, by {} at {}: the numbers would be the "
@@ -58,7 +58,7 @@ class KeyChecker {
     std::vector<KeyUse> uses;
     const std::vector<ir::ValueId>& inputs = trace.program().inputs;
     for (const Node& node : nodes_)
-      for (const Use& use : node.uses) {
+      for (const Spent& use : node.uses) {
         const auto here = [&](const Place& p) { return p.id == trace.id(); };
         if (std::none_of(use.path.begin(), use.path.end(), here)) continue;
         if (node.trace == trace.id()) {
@@ -73,7 +73,7 @@ class KeyChecker {
   }
 
  private:
-  struct Use {
+  struct Spent {
     std::string op;
     Loc loc;
     std::vector<Place> path;
@@ -84,7 +84,7 @@ class KeyChecker {
     uint64_t trace = 0;  // of an input
     ir::ValueId value = -1;
     std::set<uint64_t> inputs;  // traces on whose inputs it depends
-    std::vector<Use> uses;
+    std::vector<Spent> uses;
   };
 
   static std::vector<Place> PathOf(const ArrayImpl& key) {

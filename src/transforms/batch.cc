@@ -4,6 +4,7 @@
 #include "ir/builder.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
+#include "ir/uses.h"
 #include "ops/expression.h"
 #include "ops/mapped.h"
 #include "transforms/memo.h"
@@ -43,6 +44,7 @@ class Mapper {
     for (size_t i = 0; i < from_.outputs.size(); ++i) {
       const ValueId v = from_.outputs[i];
       out.mapped.push_back(mapped_[Index(v)] || wanted[i]);
+      builder_.set_loc(from_.values[Index(v)].loc);
       to_.outputs.push_back(out.mapped.back() ? WithDim(v) : made_[Index(v)]);
     }
     ir::Simplify(to_);
@@ -200,9 +202,10 @@ class Mapper {
     condition.outputs = {ops::AnyLane(builder, condition.outputs[0])};
     return Shared(std::move(condition));
   }
-  static ir::RegionPtr WhereNotDone(const ir::Program& condition, ir::Program body,
+  static ir::RegionPtr WhereNotDone(ir::Program condition, ir::Program body,
                                     const RegionLayout& layout, Loc loc) {
     ir::Builder builder(body, loc);
+    ir::RemoveEffects(condition);
     const ValueId runs = ir::Inline(builder, condition, body.inputs)[0];
     for (size_t c = 0; c < layout.carries; ++c)
       body.outputs[c] =

@@ -8,6 +8,7 @@
 #include "ir/fixes.h"
 #include "ir/infer.h"
 #include "ir/simplify.h"
+#include "ir/uses.h"
 #include "ops/tangents.h"
 #include "transforms/regions.h"
 #include "transforms/types.h"
@@ -107,7 +108,14 @@ class Forward {
   Tangents ByJvp(const ir::Structural& rule, const ir::DiffCall& call, const Tangents& tangents,
                  const ir::Instruction& i) {
     std::vector<ValueId> results(call.results.begin(), call.results.end());
+    const size_t at = to_.instructions.size() - 1;
     Tangents out = rule.jvp(call, tangents, results);
+    // A rule that gives the values too runs in place of the function.
+    const bool is_replaced = std::none_of(results.begin(), results.end(), [&](ValueId v) {
+      return std::find(call.results.begin(), call.results.end(), v) != call.results.end();
+    });
+    if (is_replaced && ir::EffectOf(i) != ir::Effect::kNone)
+      to_.instructions.erase(to_.instructions.begin() + static_cast<long>(at));
     for (size_t r = 0; r < results.size(); ++r) At(primal_, i.results[r]) = results[r];
     return out;
   }

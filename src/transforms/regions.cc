@@ -2,6 +2,7 @@
 #include "transforms/regions.h"
 
 #include "ir/control_params.h"
+#include "ir/regions.h"
 #include "ops/tangents.h"
 
 namespace tessera::transforms {
@@ -77,23 +78,6 @@ std::vector<Slot> WithCompanions(const std::vector<size_t>& groups,
   return slots;
 }
 
-ir::ParamsPtr WithCounts(const ir::Instruction& instruction, size_t constants, size_t carries) {
-  switch (std::get<ir::Region>(*instruction.op->lowering).kind) {
-    case ir::Region::kWhile:
-      return ir::MakeParams(ir::WhileParams{static_cast<int64_t>(constants)});
-    case ir::Region::kScan: {
-      auto p = ir::As<ir::ScanParams>(instruction.params.get());
-      p.constants = static_cast<int64_t>(constants);
-      p.carries = static_cast<int64_t>(carries);
-      return ir::MakeParams(p);
-    }
-    case ir::Region::kSwitch:
-    case ir::Region::kCall:
-      break;
-  }
-  return instruction.params;
-}
-
 namespace {
 
 // Which inputs and outputs of the bodies have tangents: a carry has one if it gets one, at the
@@ -151,8 +135,8 @@ RegionsJvp JvpOfRegions(const ir::Instruction& instruction,
   for (Slot s : in_slots) out.operands.push_back({s.index + layout.first, s.companion});
   out.results = out_slots;
   const size_t constants = layout.ins[0], carries = layout.carries;
-  out.params = WithCounts(instruction, constants + CountTrue(active.ins, 0, constants),
-                          carries + CountTrue(active.ins, constants, constants + carries));
+  out.params = ir::WithCounts(instruction, constants + CountTrue(active.ins, 0, constants),
+                              carries + CountTrue(active.ins, constants, constants + carries));
   return out;
 }
 

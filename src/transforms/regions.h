@@ -31,9 +31,6 @@ struct Slot {
 std::vector<Slot> WithCompanions(const std::vector<size_t>& groups,
                                  const std::vector<bool>& companions);
 
-// Returns the parameters of the instruction with so many constants and carries.
-ir::ParamsPtr WithCounts(const ir::Instruction& instruction, size_t constants, size_t carries);
-
 // The instruction with tangents: see WithCompanions.
 struct RegionsJvp {
   std::vector<ir::RegionPtr> regions;

@@ -2,8 +2,8 @@
 #include "transforms/split.h"
 
 #include <map>
+#include <utility>
 
-#include "base/error.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
 #include "ir/inline.h"
@@ -14,6 +14,7 @@
 #include "transforms/regions.h"
 #include "transforms/remat.h"
 #include "transforms/types.h"
+#include "transforms/zeros.h"
 
 namespace tessera::transforms {
 namespace {
@@ -21,19 +22,6 @@ namespace {
 using ir::ValueId;
 
 size_t Index(ValueId v) { return static_cast<size_t>(v); }
-
-[[noreturn]] void FailWhile(const ir::Instruction& i) {
-  base::ThrowTrace({.kind = {},
-                    .op = std::string(i.op->name),
-                    .label = "while_loop.C21",
-                    .where = base::Where(i.loc),
-                    .reason =
-                        "it cannot be differentiated in reverse: how many iterations it runs, "
-                        "and so what they leave behind, is known only when it has run",
-                    .operands = {},
-                    .notes = {"use scan or fori_loop with a number of steps that is known, or jvp"},
-                    .fixes = {}});
-}
 
 class Splitter {
  public:
@@ -44,7 +32,8 @@ class Splitter {
         known_builder_(known_, Loc::Unknown()),
         unknown_builder_(unknown_, Loc::Unknown()),
         places_(from.values.size(), -1),
-        is_unknown_(from.values.size()) {
+        is_unknown_(from.values.size()),
+        is_zero_(ZerosOf(from)) {
     known_.mesh = unknown_.mesh = from.mesh;
     for (ir::Program* part : {&known_, &unknown_}) part->Reserve(from.instructions.size());
     for (size_t i = 0; i < from.inputs.size(); ++i) {
@@ -93,7 +82,10 @@ class Splitter {
     is_unknown_[Index(v)] = true;
     return places_[Index(v)] = unknown_.AddValue(value.type, value.loc, value.place);
   }
-  void SetKnown(ValueId v, ValueId made) { places_[Index(v)] = made; }
+  void SetKnown(ValueId v, ValueId made) {
+    places_[Index(v)] = made;
+    if (is_zero_[Index(v)]) In(light_, made) = kZeros;
+  }
   void SetUnknown(ValueId v, ValueId made) {
     is_unknown_[Index(v)] = true;
     places_[Index(v)] = made;
@@ -104,7 +96,8 @@ class Splitter {
     return is_unknown_[Index(v)] ? places_[Index(v)] : Residual(places_[Index(v)]);
   }
 
-  // The same of a value of the first part: an input, or made anew if that takes no data.
+  // The same of a value of the first part: an input, or made anew if that takes no data, as zeros
+  // do, whatever they come from.
   ValueId Residual(ValueId made) {
     if (ValueId copy = In(copies_, made); copy >= 0) return copy;
     ValueId copy = Remade(made);
@@ -121,6 +114,7 @@ class Splitter {
   }
   ValueId Remade(ValueId made) {
     const ValueId at = In(light_, made);
+    if (at == kZeros) return ops::Zeros(unknown_builder_, known_.type(made));
     if (at < 0) return -1;
     const ir::Instruction i = known_.instructions[Index(at)];
     std::vector<ValueId> operands;
@@ -149,14 +143,15 @@ class Splitter {
     auto results = builder.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
     for (size_t r = 0; r < results.size(); ++r)
       any ? SetUnknown(i.results[r], results[r]) : SetKnown(i.results[r], results[r]);
-    if (!any && IsLight(i, operands))
+    if (!any && In(light_, results[0]) != kZeros && IsLight(i, operands))
       In(light_, results[0]) = static_cast<ValueId>(known_.instructions.size()) - 1;
   }
 
-  // Constants and what repeats them.
+  // Constants and what repeats or moves them.
   bool IsLight(const ir::Instruction& i, const std::vector<ValueId>& operands) {
     if (i.results.size() != 1 || i.op->opaque) return false;
-    const bool repeats = std::holds_alternative<ir::Broadcast>(*i.op->lowering);
+    const bool repeats = std::holds_alternative<ir::Broadcast>(*i.op->lowering) ||
+                         std::holds_alternative<ir::Move>(*i.op->lowering);
     return operands.empty() || (repeats && In(light_, operands[0]) >= 0);
   }
 
@@ -200,13 +195,20 @@ class Splitter {
 
   void VisitRegions(const ir::Instruction& i) {
     const auto kind = std::get<ir::Region>(*i.op->lowering).kind;
-    if (kind == ir::Region::kWhile) FailWhile(i);
     known_builder_.set_loc(i.loc);
     unknown_builder_.set_loc(i.loc);
     const RegionLayout layout(i);
     Parts parts = SplitBodies(i, layout);
-    if (kind == ir::Region::kScan) return VisitScan(i, layout, parts);
-    kind == ir::Region::kSwitch ? VisitSwitch(i, layout, parts) : VisitCall(i, parts);
+    switch (kind) {
+      case ir::Region::kWhile:
+        return VisitWhile(i, parts);
+      case ir::Region::kScan:
+        return VisitScan(i, layout, parts);
+      case ir::Region::kSwitch:
+        return VisitSwitch(i, layout, parts);
+      case ir::Region::kCall:
+        return VisitCall(i, parts);
+    }
   }
 
   // Which group of a body's inputs holds input k.
@@ -249,11 +251,43 @@ class Splitter {
     once.outputs.clear();
     for (ValueId v : values)
       if (!varying[Index(v)] && sources[Index(v)].outside < 0) once.outputs.push_back(v);
+    ir::RemoveEffects(once);
     ir::RemoveDead(once);
     std::vector<ValueId> given;
     for (ValueId v : known.inputs) given.push_back(sources[Index(v)].outside);
     const std::vector<ValueId> made = ir::Inline(known_builder_, once, given);
     for (size_t n = 0; n < made.size(); ++n) sources[Index(once.outputs[n])] = {0, made[n]};
+  }
+
+  // Nobody knows how much its iterations would leave behind, so the second part runs the whole loop
+  // again, beside what it is for.
+  void VisitWhile(const ir::Instruction& i, const Parts& parts) {
+    std::vector<ValueId> known, all;
+    std::vector<ir::Program> regions;
+    for (const ir::RegionPtr& r : i.regions) regions.push_back(*r);
+    for (ir::Program& r : regions) r.inputs.clear();
+    regions[1].outputs.clear();
+    auto params = ir::As<ir::WhileParams>(i.params.get());
+    const auto constants = static_cast<size_t>(std::exchange(params.constants, 0));
+    for (size_t k = 0; k < parts.ins.size(); ++k) {
+      all.push_back(InUnknown(i.operands[k]));
+      if (parts.ins[k]) continue;
+      known.push_back(places_[Index(i.operands[k])]);
+      params.constants += k < constants;
+      for (size_t r = 0; r < regions.size(); ++r)
+        regions[r].inputs.push_back(i.regions[r]->inputs[k]);
+      if (k >= constants) regions[1].outputs.push_back(i.regions[1]->outputs[k - constants]);
+    }
+    std::vector<ir::RegionPtr> pointers;
+    for (ir::Program& r : regions) {
+      ir::RemoveDead(r);
+      pointers.push_back(std::make_shared<const ir::Program>(std::move(r)));
+    }
+    EmitKnown(i, parts, ir::MakeParams(params), known, std::move(pointers), {});
+    const TypesOf types(from_, i);
+    const auto results = unknown_builder_.EmitTyped(*i.op, i.params, all, types.results, i.regions);
+    for (size_t r = 0; r < results.size(); ++r)
+      if (parts.outs[r]) SetUnknown(i.results[r], results[r]);
   }
 
   void VisitScan(const ir::Instruction& i, const RegionLayout& layout, Parts& parts) {
@@ -504,8 +538,11 @@ class Splitter {
   std::vector<bool> is_unknown_;
   std::vector<ValueId> unknown_inputs_;
   std::vector<std::pair<ValueId, ValueId>> residuals_;  // made in the first part; in the second
-  // By value of the first part, or -1: its copy in the second; the instruction that makes it.
+  std::vector<bool> is_zero_;
+  // By value of the first part, or -1: its copy in the second; the instruction that makes it, of
+  // constants and the like.
   std::vector<ValueId> copies_, light_;
+  static constexpr ValueId kZeros = -2;  // in light_: zeros, which are made of nothing
 };
 
 }  // namespace

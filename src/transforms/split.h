@@ -16,7 +16,7 @@ struct Split {
 
 // `wanted`: outputs that the second part gives though they could be known. Loops and branches are
 // split too: their residuals are stacked, or passed on where they are not made anew by each
-// iteration. Throws TraceError for a while_loop that has unknown parts.
+// iteration. A while_loop that has unknown parts is in both parts: the second computes it again.
 Split MakeSplit(const ir::Program& program, const std::vector<bool>& unknown_inputs,
                 const std::vector<bool>& wanted);
 

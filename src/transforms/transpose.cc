@@ -11,10 +11,12 @@
 #include "ir/infer.h"
 #include "ir/regions.h"
 #include "ir/simplify.h"
+#include "ir/uses.h"
 #include "ops/tangents.h"
 #include "transforms/jvp.h"
 #include "transforms/regions.h"
 #include "transforms/types.h"
+#include "transforms/zeros.h"
 
 namespace tessera::transforms {
 namespace {
@@ -23,21 +25,34 @@ using ir::ValueId;
 
 size_t Index(ValueId v) { return static_cast<size_t>(v); }
 
-// C23: derivatives that ops give are linear; what is not is of a rule of the user's.
-[[noreturn]] void FailNotLinear(const ir::Instruction& i) {
+[[noreturn]] void FailWhile(const ir::Instruction& i) {
+  base::ThrowTrace({.kind = {},
+                    .op = std::string(i.op->name),
+                    .label = "while_loop.C21",
+                    .where = base::Where(i.loc),
+                    .reason =
+                        "it cannot be differentiated in reverse: how many iterations it runs, "
+                        "and so what they leave behind, is known only when it has run",
+                    .operands = {},
+                    .notes = {"use scan or fori_loop with a number of steps that is known, or jvp"},
+                    .fixes = {}});
+}
+
+// C27: the tangents that the effect is about are never computed.
+[[noreturn]] void FailEffect(const ir::Instruction& i) {
   base::ThrowTrace(base::Refusal(
-      "custom_jvp", 23, base::Where(i.loc),
-      fmt::format("the rule's tangent is not linear in the tangents that it is given, as it comes "
-                  "from them by {}",
-                  i.op->name),
-      {"a derivative is a sum of the given tangents times what does not depend on them"}));
+      "debug_callback", 27, base::Where(i.loc),
+      "it is called with a tangent, which a derivative in reverse does not compute",
+      {"call it with values, with the cotangent in the backward function of a custom_vjp, or take "
+       "a derivative forward (jvp)"}));
 }
 
 class Backward {
  public:
-  Backward(const ir::Program& from, size_t residuals)
+  Backward(const ir::Program& from, size_t residuals, FailNotLinear fail)
       : from_(from),
         residuals_(residuals),
+        fail_(fail),
         builder_(to_, Loc::Unknown()),
         known_(from.values.size(), kZero),
         cotangent_(from.values.size(), kZero),
@@ -60,12 +75,17 @@ class Backward {
 
   ir::Program Run() {
     for (const ir::Instruction& i : from_.instructions) Forward(i);
-    for (size_t i = 0; i < from_.outputs.size(); ++i)
-      if (is_linear_[Index(from_.outputs[i])])
-        Accumulate(from_.outputs[i], to_.inputs[residuals_ + i]);
+    for (size_t i = 0; i < from_.outputs.size(); ++i) {
+      const ValueId v = from_.outputs[i];
+      if (is_linear_[Index(v)])
+        Accumulate(v, to_.inputs[residuals_ + i]);
+      else if (!MayBeZero(v))
+        FailOutput(v);
+    }
     for (size_t k = from_.instructions.size(); k-- > 0;) {
       const ir::Instruction& i = from_.instructions[k];
       if (!i.results.empty() && is_linear_[Index(i.results[0])]) Visit(i);
+      if (i.results.empty() && i.op->effect != ir::Effect::kNone && ReadsLinear(i)) FailEffect(i);
     }
     for (size_t i = residuals_; i < from_.inputs.size(); ++i)
       to_.outputs.push_back(CotangentOf(from_.inputs[i]));
@@ -77,13 +97,17 @@ class Backward {
   }
 
  private:
+  bool ReadsLinear(const ir::Instruction& i) const {
+    return std::any_of(i.operands.begin(), i.operands.end(),
+                       [&](ValueId v) { return is_linear_[Index(v)]; });
+  }
+
   // What does not depend on the linear inputs is computed as it is.
   void Forward(const ir::Instruction& i) {
-    for (ValueId v : i.operands)
-      if (is_linear_[Index(v)]) {
-        for (ValueId r : i.results) is_linear_[Index(r)] = true;
-        return;
-      }
+    if (ReadsLinear(i)) {
+      for (ValueId r : i.results) is_linear_[Index(r)] = true;
+      return;
+    }
     const TypesOf types(from_, i);
     std::vector<ValueId> operands;
     for (ValueId v : i.operands) operands.push_back(known_[Index(v)]);
@@ -108,12 +132,14 @@ class Backward {
                      [&](ValueId r) { return cotangent_[Index(r)] >= 0; }))
       return;
     builder_.set_loc(i.loc);
-    if (const auto* region = std::get_if<ir::Region>(&*i.op->lowering))
+    if (const auto* region = std::get_if<ir::Region>(&*i.op->lowering)) {
+      if (region->kind == ir::Region::kWhile) FailWhile(i);
       return region->kind == ir::Region::kScan ? VisitScan(i) : VisitOnce(i);
+    }
     const auto* structural = std::get_if<ir::Structural>(&*i.op->diff);
     if (structural && structural->transposes) return VisitAtOnce(i, *structural);
     const auto* derivative = std::get_if<ir::Derivative>(&*i.op->diff);
-    if (!derivative || !derivative->transpose || i.results.size() != 1) FailNotLinear(i);
+    if (!derivative || !derivative->transpose || i.results.size() != 1) fail_(i);
     const TypesOf types(from_, i);
     std::vector<ValueId> operands;
     for (ValueId v : i.operands) operands.push_back(known_[Index(v)]);
@@ -124,17 +150,35 @@ class Backward {
         Accumulate(i.operands[k], derivative->transpose(call, cotangent_[Index(i.results[0])], k));
   }
 
-  // A linear op is so in the operands of one group, jointly; moves have no dimension map.
-  void CheckLinear(const ir::Instruction& i, const ir::DiffCall& call) const {
+  // A linear op is so in the operands of one group, jointly: those that are not given are zero.
+  // What comes from residuals may be, as the derivative of something in a rule that did not depend
+  // on what is differentiated in. Moves have no dimension map.
+  void CheckLinear(const ir::Instruction& i, const ir::DiffCall& call) {
     if (!std::holds_alternative<ir::DimMapFn>(*i.op->dims)) return;
     const auto is_linear = [&](int32_t k) { return is_linear_[Index(base::At(i.operands, k))]; };
     const auto linear = std::count_if(i.operands.begin(), i.operands.end(),
                                       [&](ValueId v) { return is_linear_[Index(v)]; });
+    const auto fits = [&](int32_t k) { return is_linear(k) || MayBeZero(base::At(i.operands, k)); };
     for (const sharding::LinearGroup& g :
          ir::DimMapOf(*i.op, i.params.get(), call.operand_types, call.result_types).linear)
-      if (g.kinds.sum && std::count_if(g.operands.begin(), g.operands.end(), is_linear) == linear)
+      if (g.kinds.sum && std::count_if(g.operands.begin(), g.operands.end(), is_linear) == linear &&
+          std::all_of(g.operands.begin(), g.operands.end(), fits))
         return;
-    FailNotLinear(i);
+    fail_(i);
+  }
+  void FailOutput(ValueId v) const {
+    for (const ir::Instruction& i : from_.instructions)
+      if (std::count(i.results.begin(), i.results.end(), v)) fail_(i);
+  }
+  bool MayBeZero(ValueId v) {
+    if (may_be_zero_.empty()) {
+      const std::vector<bool> zeros = ZerosOf(from_);
+      may_be_zero_.resize(zeros.size());
+      for (ValueId input : from_.inputs) may_be_zero_[Index(input)] = true;
+      may_be_zero_ = ir::MadeOf(from_, std::move(may_be_zero_));
+      for (size_t k = 0; k < zeros.size(); ++k) may_be_zero_[k] = may_be_zero_[k] || zeros[k];
+    }
+    return may_be_zero_[Index(v)];
   }
 
   void VisitAtOnce(const ir::Instruction& i, const ir::Structural& rule) {
@@ -160,14 +204,14 @@ class Backward {
   }
 
   // The region with its known inputs first, transposed.
-  static ir::Program Transposed(const ir::Program& region, const std::vector<bool>& linear) {
+  ir::Program Transposed(const ir::Program& region, const std::vector<bool>& linear) const {
     ir::Program sorted = region;
     sorted.inputs.clear();
     for (bool wanted : {false, true})
       for (size_t k = 0; k < linear.size(); ++k)
         if (linear[k] == wanted) sorted.inputs.push_back(region.inputs[k]);
-    ir::Program made =
-        MakeTranspose(sorted, static_cast<size_t>(std::count(linear.begin(), linear.end(), false)));
+    ir::Program made = MakeTranspose(
+        sorted, static_cast<size_t>(std::count(linear.begin(), linear.end(), false)), fail_);
     ir::Simplify(made);
     return made;
   }
@@ -230,7 +274,7 @@ class Backward {
   void VisitOnce(const ir::Instruction& i) {
     const RegionLayout layout(i);
     for (size_t k = 0; k < layout.first; ++k)
-      if (is_linear_[Index(i.operands[k])]) FailNotLinear(i);
+      if (is_linear_[Index(i.operands[k])]) fail_(i);
     const std::vector<bool> linear = LinearInputs(i, layout);
     std::vector<ValueId> operands;
     for (size_t k = 0; k < layout.first; ++k) operands.push_back(known_[Index(i.operands[k])]);
@@ -252,8 +296,10 @@ class Backward {
   void Emit(const ir::Instruction& i, ir::ParamsPtr params, const std::vector<ValueId>& operands,
             const std::vector<size_t>& given, std::vector<ir::Program> regions) {
     std::vector<const ir::Type*> types;
+    types.reserve(given.size());
     for (size_t k : given) types.push_back(ops::CotangentType(from_.type(i.operands[k])));
     std::vector<ir::RegionPtr> pointers;
+    pointers.reserve(regions.size());
     for (ir::Program& p : regions)
       pointers.push_back(std::make_shared<const ir::Program>(std::move(p)));
     auto results =
@@ -264,16 +310,27 @@ class Backward {
 
   const ir::Program& from_;
   const size_t residuals_;
+  const FailNotLinear fail_;
   ir::Program to_;
   ir::Builder builder_;
   std::vector<ValueId> known_, cotangent_;  // by value of `from_`
   std::vector<bool> is_linear_;
+  std::vector<bool> may_be_zero_;  // of `from_`, once that is asked for
 };
 
 }  // namespace
 
-ir::Program MakeTranspose(const ir::Program& program, size_t residuals) {
-  return Backward(program, residuals).Run();
+void FailRule(const ir::Instruction& i) {
+  base::ThrowTrace(base::Refusal(
+      "custom_jvp", 23, base::Where(i.loc),
+      fmt::format("the rule's tangent is not linear in the tangents that it is given, as it comes "
+                  "from them by {}",
+                  i.op->name),
+      {"a derivative is a sum of the given tangents times what does not depend on them"}));
+}
+
+ir::Program MakeTranspose(const ir::Program& program, size_t residuals, FailNotLinear fail) {
+  return Backward(program, residuals, fail).Run();
 }
 
 }  // namespace tessera::transforms

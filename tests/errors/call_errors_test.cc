@@ -1,9 +1,10 @@
-// What custom rules, checkpoints and tests of derivatives refuse: one clear error each, and a
-// library that is usable afterwards.
+// What custom rules, checkpoints, callbacks and tests of derivatives refuse: one clear error each,
+// and a library that is usable afterwards.
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
 #include <functional>
+#include <stdexcept>
 
 #include "golden.h"
 
@@ -109,6 +110,35 @@ const std::vector<Case>& Cases() {
          linearize(f, ones({3})).second(ones({3}));
        }},
       {"not_linear", [] { linear_transpose([](Array x) { return sin(2 * x); }, ones({3})); }},
+      {"not_linear_constant", [] { linear_transpose([](Array x) { return x + 1; }, ones({3})); }},
+      {"not_linear_in_a_scan",
+       [] {
+         linear_transpose(
+             [](Array x) {
+               return fori_loop(
+                   0, 3, [](Array, Array v) { return 2 * v - 1; }, x);
+             },
+             ones({3}));
+       }},
+      {"jvp_constant_beside_tangent",
+       [] {
+         WithJvp(
+             [](auto x, auto t) { return std::pair(2 * std::get<0>(x), 2 * std::get<0>(t) + 1); });
+       }},
+      {"jvp_constant_tangent",
+       [] { WithJvp([](auto x, auto) { return std::pair(2 * std::get<0>(x), ones({3})); }); }},
+      {"checkpoint_name",
+       [] {
+         const auto f = checkpoint([](Array x) { return sum(sin(named(cos(x), "inner"))); },
+                                   {.save = Remat::kNamed, .names = {"iner"}});
+         grad(f)(ones({3}));
+       }},
+      {"checkpoint_of_no_names",
+       [] {
+         const auto f = checkpoint([](Array x) { return sum(sin(cos(x))); },
+                                   {.save = Remat::kNamed, .names = {"inner"}});
+         grad(f)(ones({3}));
+       }},
       {"check_first",
        [] {
          check_grads(custom_jvp(Total,
@@ -145,6 +175,38 @@ const std::vector<Case>& Cases() {
                               },
                           .not_differentiable = "it only sorts; differentiate sort instead"});
          grad([&](Array x) { return sum(op({x})); })(ones({4}));
+       }},
+      {"callback_count", [] { debug_callback([](Array, Array) {}, {ones({2})}); }},
+      {"callback_without_a_value", [] { debug_callback([](Array) {}, {Array()}); }},
+      {"callback_throws",
+       [] {
+         jit([](Array x) {
+           debug_callback([](Array) { throw std::runtime_error("no more"); }, {x});
+           return x;
+         })(ones({2}));
+       }},
+      {"callback_throws_eagerly",
+       [] { debug_callback([] { throw std::runtime_error("no more"); }, {}); }},
+      {"callback_of_a_tangent",
+       [] {
+         WithJvp([](auto x, auto t) {
+           debug_callback([](Array) {}, {std::get<0>(t)});
+           return std::pair(2 * std::get<0>(x), 2 * std::get<0>(t));
+         });
+       }},
+      {"nan_watch",
+       [] {
+         NanWatch watch;
+         const auto f = [](Array x) {
+           return fori_loop(
+               0, 3, [](Array, Array c) { return log(c); }, x);
+         };
+         jit(f)(ones({2}));
+       }},
+      {"nan_watch_backward",
+       [] {
+         NanWatch watch;
+         grad([](Array x) { return sum(sqrt(x)); })(zeros({2}));
        }},
   };
   return cases;

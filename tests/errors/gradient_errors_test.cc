@@ -69,6 +69,15 @@ const std::vector<Case>& Cases() {
          auto [out, pullback] = vjp([](Array x) { return x * 2; }, ones({3}));
          pullback(array({1, 2, 3}));
        }},
+      {"tangent_of_integers",
+       [] {
+         jvp([](Array i) { return i * 2; }, array({1, 2}), array({1.0f, 2.0f}));
+       }},
+      {"check_without_floats",
+       [] {
+         check_grads([](Array i) { return i * 2.0f; }, array({1, 2}));
+       }},
+      {"check_of_integers", [] { check_grads([](Array x) { return x.astype(i32); }, ones({2})); }},
   };
   return cases;
 }

@@ -45,8 +45,6 @@ const std::vector<Case>& Wrong() {
       {"key_index", [] { ones({5})[random::key(0)]; }},
       {"gradient_of_a_key",
        [] { grad([](Array k) { return sum(random::normal(k, {3})); })(random::key(0)); }},
-      {"gradient_of_gamma",
-       [] { grad([](Array a) { return sum(random::gamma(random::key(0), a, {3})); })(ones({3})); }},
       {"negative_shape", [] { random::normal(random::key(0), {-3}); }},
       {"negative_split", [] { random::split(random::key(0), -1); }},
       {"integer_normal", [] { random::normal(random::key(0), {3}, {.dtype = i32}); }},

@@ -80,6 +80,33 @@ const std::vector<Case>& Cases() {
          MeshScope mesh(abstract_mesh({{"x", 2}, {"y", 2}}));
          vmap(Doubled, {.sharding = "z"})(abstract_array("f32[4,2]"));
        }},
+      {"lanes_do_not_divide",
+       [] {
+         MeshScope mesh(abstract_mesh({{"x", 4}}));
+         vmap([] { return ones({2}); }, {.size = 6, .sharding = "x"})();
+       }},
+      {"nested_over_one_axis",
+       [] {
+         MeshScope mesh(abstract_mesh({{"x", 4}}));
+         const auto row = [] {
+           return vmap([] { return ones({2}); }, {.size = 4, .sharding = "x"})();
+         };
+         vmap(row, {.size = 4, .sharding = "x"})();
+       }},
+      {"result_lies_over_its_axis",
+       [] {
+         MeshScope mesh(abstract_mesh({{"x", 4}}));
+         const auto row = [](Array v) {
+           return vmap([=] { return v; }, {.size = 4, .sharding = "x"})();
+         };
+         vmap(row, {.in_dims = None, .size = 4, .sharding = "x"})(abstract_array("f32[2]"));
+       }},
+      {"constraint_over_its_axis",
+       [] {
+         MeshScope mesh(abstract_mesh({{"x", 2, Auto}, {"y", 2, Auto}}));
+         vmap([](Array v) { return with_sharding_constraint(v * 2, P("x")); },
+              {.sharding = "x"})(ones({4, 8}));
+       }},
       {"custom_op_without_room",
        [] {
          static const CustomOp op =

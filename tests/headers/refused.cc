@@ -97,6 +97,14 @@ LINE(op({x, y}, {.out_sharding = P()}))
 LINE(x[{.begin = 1}]) // no
 LINE(make_mesh({.mode = Auto})) // no
 LINE(make_mesh({{"x", 2}}, {.mode = Auto}))
+LINE(vmap([](Array a, Array b) { return a + b; }, {0, 1})) // no
+LINE(vmap([](Array a, Array b) { return a + b; }, {{0, 1}})) // no
+LINE(vmap([](Array a, Array b) { return a + b; }, {.in_dims = {0, 1}}))
+
+// ---- elements are changed by .at ----
+LINE(x[0] = 1.0) // no
+LINE(x + y = x) // no
+LINE(x = x.at({0}).set(1.0); x = y; x = x + y)
 
 // ---- sizes, dims and indices are integers: no bools, characters or fractions ----
 LINE(zeros(true)) // no

@@ -1,6 +1,8 @@
 // Calls of functions of functions that do not compile. words.sh looks for what the compiler says of
 // each: the words behind `says`, and the line after them.
 #include <tessera/control.h>
+#include <tessera/gradients.h>
+#include <tessera/jacobians.h>
 #include <tessera/modes.h>
 #include <tessera/transforms.h>
 
@@ -60,4 +62,50 @@ void Case12(Array x) {
 void Case13(Array x) {
   auto y = cond(
       true, [] { return Array(1); }, [] { return std::pair(Array(1), 2); });
+}
+// says: grad<n>(f) names an argument that f does not have
+void Case14(Array x) {
+  grad<1>([](Array y) { return y; })(x);
+}
+// says: jacfwd<n>(f) and jacrev<n>(f) name an argument
+void Case15(Array x) {
+  jacrev<1>([](Array y) { return y; })(x);
+}
+// says: grad is of a function that returns a scalar Array
+void Case16(Array x) {
+  grad([](Array y) { return std::pair(std::vector<Array>{y}, y); })(x);
+}
+// says: several arguments are one tuple
+void Case17(Array x) {
+  vjp([](Array y, Array z) { return y * z; }, x, x);
+}
+// says: several arguments are one tuple
+void Case18(Array x) {
+  jvp([](Array y, Array z) { return y * z; }, x, x, x, x);
+}
+// says: the function does not take these arguments
+void Case19(Array x) {
+  vjp([](Array y, Array z) { return y * z; }, x);
+}
+// says: the condition and the body take the carry
+void Case20(Array x) {
+  while_loop([](Array y) { return y < 1; }, [](Array y, Array) { return y; }, x);
+}
+// says: the body takes the index, an Array, and the carry
+void Case21(Array x) {
+  fori_loop(
+      0, 3, [](Array y) { return y; }, x);
+}
+// says: the function of a scan takes the carry and a slice of xs
+void Case22(Array x) {
+  scan([](Array y) { return std::pair(y, None); }, x, x);
+}
+// says: the function of a scan returns a pair
+void Case23(Array x) {
+  scan([](Array y, Array) { return y; }, x, x);
+}
+// says: every branch takes the arguments that follow the branches
+void Case24(Array x) {
+  cond(
+      x, [](Array y) { return y; }, [](Array y) { return y; }, x, x);
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# train_lm_resume.sh PROGRAM: a run that is killed or interrupted goes on to the same bits, and in
-# another layout to the same losses. TESSERA_FUZZ=N: N times as many kills.
+# train_lm_resume.sh PROGRAM: a run that is killed, twenty times, or interrupted goes on to the same
+# bits, and in another layout to the same losses. TESSERA_FUZZ=N: N times as many kills.
 set -euo pipefail
 
 program=$1
@@ -26,21 +26,32 @@ begin=$(date +%s%N)
 (train whole) || fail "whole: failed"
 milliseconds=$((($(date +%s%N) - begin) / 1000000))
 
-# Killed at random times, and started again each time.
-for ((kill = 0; kill < 3 * ${TESSERA_FUZZ:-1}; ++kill)); do
+# Killed at random times, and started again each time. A run that has come to its end is compared,
+# and another one begun, to be killed earlier: the machine may have been slower before.
+kills=0
+while ((kills < 20 * ${TESSERA_FUZZ:-1})); do
   # shellcheck disable=SC2046
   (train killed $(continued killed)) &
-  sleep "$(printf '%d.%03d' $((RANDOM % milliseconds / 1000)) $((RANDOM % 1000)))"
-  kill -KILL $! 2>/dev/null || true
-  wait $! 2>/dev/null || true
+  after=$((RANDOM % milliseconds))
+  sleep "$(printf '%d.%03d' $((after / 1000)) $((after % 1000)))"
+  if kill -KILL $! 2>/dev/null; then
+    kills=$((kills + 1))
+    wait $! 2>/dev/null || true
+  else
+    wait $! || fail "killed: did not go on"
+    same killed
+    rm -r "$work/killed"
+    milliseconds=$((milliseconds / 2 + 50))
+  fi
 done
 # shellcheck disable=SC2046
 (train killed $(continued killed)) || fail "killed: did not go on"
 same killed
 
 # Interrupted once the first steps are done: the step under way is finished and saved.
+rm "$work/log"
 (train interrupted) &
-until grep -q '/40 \[' "$work/log"; do sleep 0.02; done
+until grep -qs '/40 \[' "$work/log"; do sleep 0.02; done
 kill -INT $!
 status=0
 wait $! || status=$?

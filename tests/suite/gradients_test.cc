@@ -60,17 +60,18 @@ Sample Smooth(const Sample& from) {
 
 bool IsFloating(const HostTensor& t) { return t.dtype.is_floating(); }
 
-bool HasDerivative(const ir::OpDef& op) {
+// Ops that are flat between their steps say so by an empty Derivative.
+bool IsFlat(const ir::OpDef& op) {
   const auto* derivative = std::get_if<ir::Derivative>(&*op.diff);
-  if (!derivative) return std::holds_alternative<ir::Structural>(*op.diff);
-  return derivative->transpose || derivative->of != decltype(derivative->of){};
+  return derivative && !derivative->transpose && derivative->of == decltype(derivative->of){};
 }
 
-// Samples that differ once their floats are all f64; of ops that have a derivative.
+// Samples that differ once their floats are all f64.
 std::vector<Sample> SmoothSamples(const ir::OpDef& op) {
   std::vector<Sample> samples;
   std::set<std::string> seen;
   for (const Sample* s : SamplesOf(op)) {
+    if (s->operands.empty()) continue;
     Sample smooth = Smooth(*s);
     bool floats = false;
     for (const SampleOperand& o : smooth.operands) floats = floats || o.dtype.is_floating();
@@ -85,10 +86,26 @@ std::vector<const ir::OpDef*> Ops() {
   ops::Install();
   std::vector<const ir::OpDef*> list;
   for (const ir::OpDef* op : ir::AllOps())
-    if (HasDerivative(*op) && op != &ops::kStopGradient &&
+    if (!std::holds_alternative<ir::NotDifferentiable>(*op->diff) &&
         std::holds_alternative<ir::DimMapFn>(*op->dims))
       list.push_back(op);
   return list;
+}
+
+// Ops that count as constants, whatever differences say.
+bool IsStopped(const ir::OpDef& op) {
+  return &op == &ops::kStopGradient || &op == &ops::kBitcastConvertType;
+}
+
+// Every op has rows here, or says why it has none.
+TEST(GradientsOfOps, AreAllTried) {
+  for (const ir::OpDef* op : Ops()) {  // but for loops, branches, calls and moves
+    if (!SmoothSamples(*op).empty()) continue;
+    EXPECT_TRUE(IsFlat(*op)) << op->name << " has a derivative, and no sample of floats";
+    for (const Sample* s : SamplesOf(*op))
+      for (const SampleOperand& o : s->operands)
+        EXPECT_FALSE(o.dtype.is_floating()) << s->name() << " is not tried";
+  }
 }
 
 // One application: data, directions, and the op as a function.
@@ -130,20 +147,23 @@ struct Try {
       arrays.push_back(Place(tensors[i], c.operands[i], c.mesh));
     return arrays;
   }
-  std::vector<HostTensor> At(double step) const {
+  std::vector<HostTensor> Moved(double step) const {
     std::vector<HostTensor> moved = data;
     for (size_t i = 0; i < data.size(); ++i)
       for (int64_t k = 0; k < data[i].size() && IsFloating(data[i]); ++k)
         moved[i].SetFloat(k, data[i].Float(k) + step * directions[i].Float(k));
-    return ReadAll(Function()(Placed(moved)));
+    return moved;
   }
+  std::vector<HostTensor> At(double step) const { return ReadAll(Function()(Placed(Moved(step)))); }
 };
 
 class Gradients : public testing::TestWithParam<const ir::OpDef*> {};
 
 TEST_P(Gradients, JvpIsTheFiniteDifference) {
   bool any = false;
-  for (const Sample& sample : SmoothSamples(*GetParam())) {
+  const std::vector<Sample> samples = SmoothSamples(*GetParam());
+  if (samples.empty()) GTEST_SKIP() << "of no floats";
+  for (const Sample& sample : samples) {
     SCOPED_TRACE(sample.name());
     const Try t(sample);
     auto [out, tangents] = jvp(t.Function(), t.Placed(t.data), t.Placed(t.directions));
@@ -152,14 +172,16 @@ TEST_P(Gradients, JvpIsTheFiniteDifference) {
                                   got = ReadAll(tangents);
     for (size_t r = 0; r < got.size() && IsFloating(above[r]); ++r)
       for (int64_t k = 0; k < got[r].size(); ++k) {
-        const double want = (above[r].Float(k) - below[r].Float(k)) / (2 * kStep);
+        const double want =
+            IsStopped(*GetParam()) ? 0 : (above[r].Float(k) - below[r].Float(k)) / (2 * kStep);
         if (!std::isfinite(want)) continue;  // of nothing, the largest is -infinity
         any = any || want != 0;
         const double size = std::max({1.0, std::fabs(want), std::fabs(above[r].Float(k)) * 1e-3});
         ASSERT_NEAR(got[r].Float(k), want, 2e-5 * size) << "result " << r << " element " << k;
       }
   }
-  EXPECT_TRUE(any) << "no sample has a derivative that is not 0";
+  EXPECT_EQ(any, !IsFlat(*GetParam()) && !IsStopped(*GetParam()))
+      << "some sample has a derivative that is not 0: " << any;
 }
 
 double Dot(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
@@ -195,6 +217,31 @@ TEST_P(Gradients, VjpIsTheAdjointOfJvp) {
   }
 }
 
+// The derivative of the gradient, of some weighted sum of the results, against differences of it.
+TEST_P(Gradients, OfSecondOrderAreFiniteDifferencesOfTheFirst) {
+  for (const Sample& sample : SmoothSamples(*GetParam())) {
+    SCOPED_TRACE(sample.name());
+    const Try t(sample);
+    std::vector<Array> ct;
+    for (const HostTensor& c : Cotangents(ReadAll(t.Function()(t.Placed(t.data)))))
+      ct.push_back(Place(c, ir::Type::Get(c.shape, c.dtype)));
+    const auto gradient =
+        jit([&](const std::vector<Array>& xs) { return vjp(t.Function(), xs).second(ct); });
+    constexpr double kStep = 1e-5;
+    const std::vector<HostTensor>
+        above = ReadAll(gradient(t.Placed(t.Moved(kStep)))),
+        below = ReadAll(gradient(t.Placed(t.Moved(-kStep)))),
+        got = ReadAll(jvp(gradient, t.Placed(t.data), t.Placed(t.directions)).second);
+    for (size_t r = 0; r < got.size(); ++r)
+      for (int64_t k = 0; IsFloating(above[r]) && k < got[r].size(); ++k) {
+        const double want = (above[r].Float(k) - below[r].Float(k)) / (2 * kStep);
+        if (!std::isfinite(want)) continue;
+        const double size = std::max({1.0, std::fabs(want), std::fabs(above[r].Float(k)) * 1e-2});
+        ASSERT_NEAR(got[r].Float(k), want, 1e-4 * size) << "operand " << r << " element " << k;
+      }
+  }
+}
+
 // Floats may also be partial sums, or reduced; on few devices, as there are many ways.
 std::vector<sharding::TensorSharding> SmoothPlacements(const MeshDef* mesh,
                                                        const SampleOperand& o) {
@@ -204,6 +251,52 @@ std::vector<sharding::TensorSharding> SmoothPlacements(const MeshDef* mesh,
     return !s.unreduced.empty() && s.kind != Reduction::kSum;
   });
   return placements;
+}
+
+void ExpectClose(const std::vector<Array>& got, const std::vector<HostTensor>& want) {
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (!IsFloating(want[i])) continue;
+    EXPECT_EQ(Difference(ReadBack(got[i]), want[i], {.eps = 1e4, .magnitude = 1}), "")
+        << "number " << i;
+  }
+}
+
+// The same over Auto axes, of some of the ways in which operands may lie.
+TEST_P(Gradients, OverAutoAxesAreThoseOfOneDevice) {
+  const MeshDef* mesh = MeshOf({2, 2})->WithModes({AxisMode::Auto, AxisMode::Auto});
+  for (const Sample& sample : SmoothSamples(*GetParam())) {
+    if (!sample.truth) continue;
+    Try t(sample);
+    const auto both = jit([&](std::vector<Array> xs, std::vector<Array> ts, std::vector<Array> ct) {
+      return std::pair(jvp(t.Function(), xs, ts).second, vjp(t.Function(), xs).second(ct));
+    });
+    std::vector<Array> cts;
+    for (const HostTensor& c : Cotangents(ReadAll(t.Function()(t.Placed(t.data)))))
+      cts.push_back(Place(c, ir::Type::Get(c.shape, c.dtype)));
+    const auto [tangents, gradients] = both(t.Placed(t.data), t.Placed(t.directions), cts);
+    const std::vector<HostTensor> want = ReadAll(tangents), want_back = ReadAll(gradients);
+    constexpr size_t kTrials = 3;
+    for (size_t trial = 0; trial < kTrials; ++trial) {
+      t.c.mesh = mesh;
+      t.c.operands.clear();
+      for (const SampleOperand& o : sample.operands) {
+        const auto all = Placements(mesh->WithoutModes(), o.shape);
+        t.c.operands.push_back(ir::Type::Get(o.shape, o.dtype, all[(1 + 5 * trial) % all.size()]));
+      }
+      SCOPED_TRACE(t.c.name());
+      std::vector<Array> placed;
+      for (const HostTensor& c : Cotangents(want))
+        placed.push_back(
+            Place(c,
+                  ir::Type::Get(
+                      c.shape, c.dtype,
+                      sharding::Replicated(mesh->WithoutModes(), static_cast<int>(c.shape.size()))),
+                  mesh));
+      const auto [forward, backward] = both(t.Placed(t.data), t.Placed(t.directions), placed);
+      ExpectClose(forward, want);
+      ExpectClose(backward, want_back);
+    }
+  }
 }
 
 // Gradients of sharded arguments: the types are those of the cotangents, the numbers those of one
@@ -218,6 +311,8 @@ TEST_P(Gradients, ShardedEqualsUnsharded) {
     for (size_t r = 0; r < cts.size(); ++r)
       ct.push_back(Place(cts[r], ir::Type::Get(cts[r].shape, cts[r].dtype)));
     const std::vector<HostTensor> want = ReadAll(pull_whole(ct));
+    const std::vector<HostTensor> tangents =
+        ReadAll(jvp(t.Function(), t.Placed(t.data), t.Placed(t.directions)).second);
     for (const MeshDef* mesh : {MeshOf({2}), MeshOf({2, 2})}) {
       std::vector<std::vector<sharding::TensorSharding>> placements;
       std::vector<size_t> counts;
@@ -235,6 +330,8 @@ TEST_P(Gradients, ShardedEqualsUnsharded) {
         const std::vector<const ir::Type*> results = ResultTypes(t.c);
         if (results.empty()) return;
         SCOPED_TRACE(t.c.name());
+        if (mesh->axes().size() == 1)
+          ExpectClose(jvp(t.Function(), t.Placed(t.data), t.Placed(t.directions)).second, tangents);
         auto [out, pullback] = vjp(t.Function(), t.Placed(t.data));
         const auto gradients = jit([&](std::vector<Array> xs, std::vector<Array> given) {
           return vjp(t.Function(), xs).second(given);
@@ -245,13 +342,9 @@ TEST_P(Gradients, ShardedEqualsUnsharded) {
         EXPECT_NO_THROW(
             ir::ParseProgram(gradients.trace(t.Placed(t.data), placed).text(), Loc::Unknown()));
         const std::vector<Array> got = pullback(placed);
-        for (size_t i = 0; i < got.size(); ++i) {
+        for (size_t i = 0; i < got.size(); ++i)
           ASSERT_EQ(got[i].impl()->type()->text(), ops::CotangentType(t.c.operands[i])->text());
-          if (!IsFloating(want[i])) continue;
-          const std::string difference =
-              Difference(ReadBack(got[i]), want[i], {.eps = 1e4, .magnitude = 1});
-          ASSERT_EQ(difference, "") << "operand " << i;
-        }
+        ExpectClose(got, want);
       });
     }
   }

@@ -164,9 +164,15 @@ std::string MapText(const ir::OpDef& op) {
   return "    " + sample.name() + "\n" + DimsText(op, sample);
 }
 
+std::string EffectText(const ir::OpDef& op) {
+  if (op.effect == ir::Effect::kNone) return "";
+  return op.effect == ir::Effect::kOrdered ? "    has an effect, in the order of the program\n"
+                                           : "    has an effect\n";
+}
+
 std::string SectionOf(const ir::OpDef& op) {
-  return fmt::format("## {}\n\n{}\n\n{}    derivative: {}\n\n", op.name, op.doc, MapText(op),
-                     DerivativeText(op));
+  return fmt::format("## {}\n\n{}\n\n{}{}    derivative: {}\n\n", op.name, op.doc, MapText(op),
+                     EffectText(op), DerivativeText(op));
 }
 
 TEST(OpsDoc, IsWhatTheRecordsSay) {

@@ -154,7 +154,6 @@ void AddElementwise(Table& table) {
     AddUnary(table, Elementwise(row.op), row.dtypes, row.fill, row.eps);
   AddUnary(table, kOptimizationBarrier, kEvery, kWild, 0);
   AddUnary(table, kStopGradient, kEvery, kWild, 0);
-  AddUnary(table, kNoDerivative, kEvery, kWild, 0);
   AddBinary(table);
   AddConversions(table);
   AddChoices(table);

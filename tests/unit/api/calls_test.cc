@@ -185,8 +185,9 @@ TEST(CustomVjp, CotangentsOfReducedWeightsAreUnreduced) {
 
 TEST(Calls, StayInProgramText) {
   auto f = [](Array x) {
-    Array a = checkpoint([](Array z) { return named(sin(z), "wave") * z; },
-                         {.save = Remat::kNamed, .names = {"wave", "an \"odd\" one\\\n"}})(x);
+    Array a = checkpoint(
+        [](Array z) { return named(sin(z), "wave") * named(cos(z), "an \"odd\" one\\\n"); },
+        {.save = Remat::kNamed, .names = {"wave", "an \"odd\" one\\\n"}})(x);
     return WithJvp()(a, x) + WithVjp()(x, a);
   };
   const std::string text = jit(f).trace(ones({3})).text();
@@ -293,6 +294,36 @@ TEST(Checkpoint, OfALoopsBodyLeavesTheCarriesBehind) {
   };
   EXPECT_EQ(Count(of(checkpoint(Block)), "f64[5,4,4]"), 1);
   EXPECT_GT(Count(of(Block), "f64[5,4,4]"), 2);
+}
+
+// What is saved of loops and branches is stacked, and passed on.
+TEST(Checkpoint, SavesInLoopsAndBranches) {
+  const auto block = [](Array x, Array w) {
+    const auto step = [&](Array c, Array i) {
+      Array h = cond(
+          i > 0, [&](Array v) { return 2 * Block(v, w); }, [&](Array v) { return Block(w, v); }, c);
+      return std::pair(Block(h, w), h);
+    };
+    auto [last, all] = scan(step, x, arange(3));
+    return last + mean(all, 0);
+  };
+  auto f = [](auto block) {
+    return jit(value_and_grad<0, 1>([block](Array x, Array w) { return sum(block(x, w)); }));
+  };
+  const auto dots = [&](auto block) {
+    return Count(f(block).lower(Start(), Start()).device_program().text(), "= dot_general");
+  };
+  const auto [value, gradients] = f(block)(Start(), Start());
+  for (const CheckpointOptions& policy : Policies()) {
+    const auto saving = checkpoint(block, policy);
+    EXPECT_EQ(dots(saving), dots(block) + (policy.save == Remat::kNothing ? 3 : 0));
+    const auto [same, got] = f(saving)(Start(), Start());
+    EXPECT_EQ(Values(same), Values(value));
+    EXPECT_THAT(Values(std::get<0>(got)),
+                Pointwise(DoubleNear(1e-9), Values(std::get<0>(gradients))));
+    EXPECT_THAT(Values(std::get<1>(got)),
+                Pointwise(DoubleNear(1e-9), Values(std::get<1>(gradients))));
+  }
 }
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -460,6 +491,19 @@ TEST(CheckGrads, NamesTheArgument) {
   EXPECT_THAT(Refused([&] { check_grads(second, Number(0.5)); }),
               testing::HasSubstr("second derivative in argument[0] is 0"));
   check_grads(second, Number(0.5), {.order = 1});
+}
+
+// Where a mesh is current, and the arguments lie on it.
+TEST(CheckSpmdGrads, BringsArgumentsOver) {
+  SetDeviceCount(8);
+  const Mesh mesh = make_mesh({{"x", 4}, {"y", 2}}), other = make_mesh({{"x", 2}});
+  MeshScope scope(mesh);
+  const auto f = [](Array w, Array i) {
+    return sum(square(take(w, i, 0, {.out_sharding = P(None, None)})));
+  };
+  const auto args = [](Array w) { return std::tuple(w, array({1, 0, 1})); };
+  check_spmd_grads(f, args(ones({4, 4})), {mesh, other});
+  check_spmd_grads(f, args(reshard(ones({4, 4}), P("x", None))), {mesh});
 }
 
 TEST(CheckSpmdGrads, NamesTheFactor) {

@@ -178,6 +178,54 @@ TEST(Gradients, LieAsTheirArgumentsAndSendSumsOnly) {
   EXPECT_EQ(step.lower(reduced, x).comm().events().size(), 0u);
 }
 
+// The gradient of what is used more than once is added up first, and then reduced.
+TEST(Gradients, OfAWeightUsedTwiceAreReducedOnce) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"data", 4}, {"model", 2}}));
+  auto loss = [](Array w, Array x) {
+    return sum(tanh(matmul(tanh(matmul(tanh(matmul(x, w)), w)), w)));
+  };
+  const Array w = reshard(iota({8, 8}, 0, {.dtype = f32}) * 0.01, P(None, None)),
+              x = reshard(ones({32, 8}), P("data", None));
+  auto step = jit(grad(loss));
+  EXPECT_EQ(step.lower(w, x).comm().count(CommKind::kAllReduce, "data"), 1);
+  EXPECT_EQ(step.lower(w, x).comm().events().size(), 1u);
+  const Array g = step(w, x);
+  MeshScope one(make_mesh({{"data", 1}, {"model", 1}}));
+  EXPECT_THAT(
+      Values(g),
+      Pointwise(FloatNear(1e-4f),
+                Values(grad(loss)(array(Values(w), {.shape = Shape({8, 8})}), ones({32, 8})))));
+  // Both as they are scattered.
+  MeshScope again(make_mesh({{"data", 4}}));
+  auto both = jit([](Array a, Array b) {
+    return matmul(a, b, {.out_sharding = P("data", None)}) +
+           matmul(a + 1, b, {.out_sharding = P("data", None)});
+  });
+  const Array a = reshard(ones({8, 16}), P(None, "data")),
+              b = reshard(ones({16, 8}), P("data", None));
+  EXPECT_EQ(both.lower(a, b).comm().count(CommKind::kReduceScatter, "data"), 1);
+  EXPECT_THAT(Values(both(a, b)), testing::Each(48));
+}
+
+// Attention keeps its weights, and needs room for two more of their size: the derivative of softmax
+// is by its result, and the largest logit counts as a constant.
+TEST(Gradients, OfAttentionKeepTheWeightsAlone) {
+  const auto attention = [](Array q, Array k, Array v) {
+    return sum(square(matmul(softmax(matmul(q, k.T()) * 0.1f), v)));
+  };
+  const Array q = ones({1024, 16});
+  EXPECT_LE(static_cast<double>(jit(grad<0, 1, 2>(attention)).lower(q, q, q).peak_bytes()),
+            3.1 * 1024 * 1024 * 4);
+  for (const auto& f : {+[](Array x) { return sum(logsumexp(x, -1)); },
+                        +[](Array x) { return sum(square(log_softmax(x, -1))); }}) {
+    const std::string text = jit(grad(f)).trace(ones({4, 8})).text();
+    EXPECT_EQ(Count(text, "= eq "), 0) << "of the max\n" << text;
+  }
+  check_grads([](Array x) { return softmax(x) * x; }, iota({2, 3}, 1, {.dtype = f32}),
+              {.order = 2});
+}
+
 // What a branch reads of the outside comes from there: it is not among what the branches return,
 // and in a loop not stacked.
 TEST(Gradients, StackNoOperandsOfBranches) {
@@ -213,6 +261,64 @@ TEST(Gradients, ForwardThroughALoopWhoseConditionHasNone) {
 }
 
 // Numbers and slices name each element once, so that its factor has a derivative.
+// Powers of x up to more than a limit: a loop that nobody can run backward.
+Array Doubled(Array x, Array limit) {
+  return while_loop([=](Array s) { return s < limit; }, [=](Array s) { return s * x; }, x);
+}
+
+TEST(Gradients, ForwardThroughWhileLoops) {
+  const auto f = [](Array x) { return Doubled(x, 10.0f); };  // x^4
+  const Array x = 2.0f, one = 1.0f;
+  EXPECT_EQ(jvp(f, x, one).second.item<float>(), 32);
+  EXPECT_EQ(linearize(f, x).first.item<float>(), 16);
+  EXPECT_EQ(linearize(f, x).second(one).item<float>(), 32);
+  EXPECT_EQ(jacfwd(f)(x).item<float>(), 32);
+  EXPECT_EQ(jacfwd(jacfwd(f))(x).item<float>(), 48);
+  EXPECT_THAT(Values(vmap(jacfwd(f))(array({2.0f, 3.0f}))), ElementsAre(32, 27));
+  const auto in_scan = [](Array x) {
+    return scan([](Array c, Array v) { return std::pair(c + Doubled(v, 10.0f), v); }, x,
+                stack(std::vector<Array>{x, 2 * x}))
+        .first;
+  };
+  EXPECT_EQ(jacfwd(in_scan)(x).item<float>(), 1 + 32 + 2 * 2 * 4);
+}
+
+TEST(Gradients, OfWhatDoesNotNeedTheDerivativeOfALoop) {
+  const Array x = 2.0f;
+  EXPECT_EQ(grad([](Array x) { return x * stop_gradient(Doubled(x, 10.0f)); })(x).item<float>(),
+            16);
+  EXPECT_EQ(grad([](Array x) { return Doubled(x, 10.0f), x * x; })(x).item<float>(), 4);
+  const auto [g, aux] = grad([](Array x) { return std::pair(x * x, Doubled(x, 10.0f)); })(x);
+  EXPECT_EQ(g.item<float>(), 4);
+  EXPECT_EQ(aux.item<float>(), 16);
+  // Of a pair that is carried, one is read.
+  const auto one_of_two = [](Array x) {
+    return scan(
+               [](std::pair<Array, Array> c, Array v) {
+                 return std::pair(std::pair(c.first * v, Doubled(c.second, v)), c.second);
+               },
+               std::pair(x, x), ones({3}))
+        .first.first;
+  };
+  EXPECT_EQ(grad(one_of_two)(x).item<float>(), 1);
+}
+
+// What a loop makes and nobody reads is not computed: neither stacked nor carried.
+TEST(Gradients, ComputeNoResultsOfLoopsThatNobodyReads) {
+  const auto f = [](Array x) {
+    return sum(
+        scan([](Array c, Array v) { return std::pair(c * v, exp(c) + log(v)); }, x, full({3}, 2.0))
+            .first);
+  };
+  const std::string text = jit(grad(f)).trace(ones({4})).text();
+  EXPECT_EQ(Count(text, "exp"), 0) << text;
+  EXPECT_EQ(Count(text, "log"), 0) << text;
+  EXPECT_EQ(Count(text, "[3,4]"), 0) << text;
+  EXPECT_EQ(Count(text, "scan"), 1) << "the value of a linear loop is not read either\n" << text;
+  const std::string lowered = jit(f).lower(ones({4})).device_program().text();
+  EXPECT_EQ(Count(lowered, "exp"), 0) << lowered;
+}
+
 TEST(Gradients, OfWhatNamedElementsAreMultipliedBy) {
   auto f = [](Array v, Array x) { return sum(x.at({1, Slice(0, 2)}).multiply(v)); };
   EXPECT_THAT(Values(grad(f)(ones({2}), array({{1.0f, 2.0f, 3.0f}, {4.0f, 5.0f, 6.0f}}))),
@@ -320,8 +426,47 @@ TEST(Gradients, AreTracedOnceForAFunctionThatCapturesNothing) {
     ++traces;
     return x * x;
   };
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(grad(f)(3.0).item<float>(), 6);
-  EXPECT_EQ(traces, 1);
+  const auto traced_by = [](auto call) {
+    const int before = traces;
+    for (int i = 0; i < 3; ++i) call();
+    return traces - before;
+  };
+  const Array x = 3.0f, xs = array({3.0f, 4.0f}), one = 1.0f;
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(grad(f)(x).item<float>(), 6); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_THAT(Values(vmap(f)(xs)), ElementsAre(9, 16)); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_THAT(Values(vmap(grad(f))(xs)), ElementsAre(6, 8)); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(hessian(f)(x).item<float>(), 2); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(grad(checkpoint(f))(x).item<float>(), 6); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(jvp(f, x, one).second.item<float>(), 6); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(linearize(f, x).second(one).item<float>(), 6); }), 1);
+  EXPECT_EQ(traced_by([&] { EXPECT_EQ(vjp(f, x).second(one).item<float>(), 6); }), 1);
+  // Options are part of what is kept.
+  EXPECT_THAT(Values(vmap(f, {.out_dims = -1})(xs)), ElementsAre(9, 16));
+  EXPECT_EQ(vmap(f, {.in_dims = None, .size = 3})(x).shape()[0], 3);
+}
+
+// Outside of a trace a function is what it is now, as when it is called.
+TEST(Gradients, SeeWhatTheFunctionCaptures) {
+  Array w = 1.0f;
+  double scale = 1;
+  auto f = [&](Array x) { return w * x * scale; };
+  const auto g = grad(f);
+  const auto both = value_and_grad(f);
+  const auto mapped = vmap(f);
+  const auto by_rows = jacrev(f);
+  const auto by_columns = jacfwd(f);
+  for (const float now : {1.0f, 2.0f, 3.0f}) {
+    w = now;
+    EXPECT_EQ(g(1.0f).item<float>(), now);
+    EXPECT_EQ(both(1.0f).second.item<float>(), now);
+    EXPECT_THAT(Values(mapped(ones({2}))), ElementsAre(now, now));
+    EXPECT_EQ(by_rows(1.0f).item<float>(), now);
+    EXPECT_EQ(by_columns(1.0f).item<float>(), now);
+    EXPECT_EQ(jvp(f, Array(1.0f), Array(1.0f)).second.item<float>(), now);
+  }
+  scale = 2;
+  EXPECT_EQ(g(1.0f).item<float>(), 6);
+  EXPECT_THAT(Values(mapped(ones({2}))), ElementsAre(6, 6));
 }
 
 }  // namespace

@@ -93,6 +93,46 @@ const std::vector<Case>& Cases() {
        },
        {{1000, 0, -1000}},
        {{-5, 2, 3}}},
+      {"logsumexp_inf_beside",
+       [](const Arrays& v) { return logsumexp(v[0]); },
+       {{kInf, kInf, 0}},
+       {{kNan, kNan, 0}}},
+      {"softmax_one_inf",
+       [](const Arrays& v) {
+         return softmax(v[0]) * Doubles({1, 2, 3});
+       },
+       {{-kInf, 0, 1}},
+       {{0, -0.19661193324148182, 0.19661193324148196}}},
+      {"softmax_ties",
+       [](const Arrays& v) {
+         return softmax(v[0]) * Doubles({1, 2, 3});
+       },
+       {{2, 2, 1}},
+       {{-0.3095780944332167, 0.11274070381830148, 0.19683739061491543}}},
+      {"softmax_inf",
+       [](const Arrays& v) {
+         return softmax(v[0]) * Doubles({1, 2});
+       },
+       {{kInf, 0}},
+       {{kNan, kNan}}},
+      {"softmax_all_inf",
+       [](const Arrays& v) {
+         return softmax(v[0]) * Doubles({1, 2});
+       },
+       {{-kInf, -kInf}},
+       {{kNan, kNan}}},
+      {"log_softmax_one_inf",
+       [](const Arrays& v) {
+         return log_softmax(v[0]) * Doubles({1, 2, 3});
+       },
+       {{-kInf, 0, 1}},
+       {{1, 0.3863514717800293, -1.3863514717800296}}},
+      {"log_softmax_ties",
+       [](const Arrays& v) {
+         return log_softmax(v[0]) * Doubles({1, 2, 3});
+       },
+       {{2, 2, 1}},
+       {{-1.5339127895091091, -0.5339127895091091, 2.0678255790182183}}},
       {"max", [](const Arrays& v) { return max(v[0]); }, {{1, 2, 2, 0}}, {{0, 0.5, 0.5, 0}}},
       {"min", [](const Arrays& v) { return min(v[0]); }, {{0, 2, 2, 0}}, {{0.5, 0, 0, 0.5}}},
       {"maximum",
@@ -174,9 +214,7 @@ const std::vector<Case>& Cases() {
        {{4.934802200544679309, 1.644934066848226436, 8.934802200544679309, 9.379246644989123754,
          0.3597982903095798751, 0.0100501666633335714, kInf, kInf}}},
       {"zeta_of_shift",
-       [](const Arrays& v) {
-         return zeta(Doubles({2.5, 2.5, 3}), v[0]);
-       },
+       [](const Arrays& v) { return zeta(Doubles({2.5, 2.5, 3}), v[0]); },
        {{0.5, 3, -0.5}},
        {{-29.05201165860473619, -0.09586379917184551469, -96.70454551700121862}}},
       {"polygamma",

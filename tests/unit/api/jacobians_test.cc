@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include "unit/api/count.h"
+
 namespace tessera {
 namespace {
 
@@ -64,6 +66,34 @@ TEST(Jacobians, KeepTheShardingOfOneSide) {
 }
 
 // What lanes say of a value that they share is added up, also where the user's rule says it.
+// What several columns or rows need of the function is computed once, in one program; columns in
+// what is not floating are zeros that lie as the others do.
+TEST(Jacobians, AreOneProgram) {
+  SetDeviceCount(4);
+  MeshScope scope(make_mesh({{"x", 4}}));
+  auto f = [](std::vector<Array> v) {
+    const Array grown = fori_loop(
+        0, 3, [&](Array, Array c) { return sin(c) * v[1]; }, v[0]);
+    return exp(grown) * v[1] * v[2].astype(f32);
+  };
+  const std::vector<Array> at = {ones({8}), ones({8}), iota({8}, 0, {.dtype = i32})};
+  std::vector<Array> placed;
+  for (const Array& x : at) placed.push_back(reshard(x, P("x")));
+  for (const bool reverse : {false, true}) {
+    const auto jacobian = [&](const std::vector<Array>& v) {
+      return reverse ? jacrev(f)(v) : jacfwd(f)(v);
+    };
+    const std::string text = jit(jacobian).trace(at).text();
+    EXPECT_EQ(Count(text, "= sin"), 1) << text;
+    EXPECT_EQ(Count(text, "= exp"), 1) << text;
+    const std::vector<Array> made = jacobian(placed), whole = jacobian(at);
+    for (size_t i = 0; i < at.size(); ++i) {
+      EXPECT_EQ(type_of(made[i]).text(), reverse ? "f32[8,8@x]" : "f32[8@x,8]") << i;
+      EXPECT_EQ(made[i].to_vector<float>(), whole[i].to_vector<float>()) << i;
+    }
+  }
+}
+
 TEST(Vmap, MapsRulesOfTheUsers) {
   auto by_vjp =
       custom_vjp([](Array x) { return sin(x); }, [](Array x) { return std::pair(sin(x), cos(x)); },

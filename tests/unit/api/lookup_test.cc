@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <functional>
 #include <random>
 
 namespace tessera {
@@ -109,6 +110,36 @@ TEST(Lookups, ALoopUpdatesInPlace) {
         0, 4, [](Array i, Array c) { return c.at(i).set(i * i); }, x);
   });
   EXPECT_THAT(f(zeros({5}, i32)).to_vector<int32_t>(), ElementsAre(0, 1, 4, 9, 0));
+}
+
+// An embedding that is the same on all devices of an axis, and tokens that lie over it: rows are
+// looked up where the tokens are, and the gradient is partial there. Nothing is sent.
+TEST(Lookups, OfReducedTablesLeavePartialSums) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"data", 4}, {"model", 2}}));
+  const Array rows = iota({16, 8}, 0, {.dtype = f32}) + 1,
+              tokens = array({3, 1, 3, 5, 7, 7, 7, 15});
+  const auto loss = [](Array table, Array i) { return sum(square(take(table, i, 0))); };
+  const auto asked = [](Array table, Array i) {
+    return sum(square(take(table, i, 0, {.out_sharding = P("data", None)})));
+  };
+  const auto want = grad(loss)(rows, tokens).to_vector<float>();
+  const Array i = reshard(tokens, P("data"));
+  const auto check = [&](const std::function<Array(Array, Array)>& f, const PartitionSpec& where,
+                         size_t events) {
+    const Array table = reshard(rows, where);
+    auto g = jit(grad(f));
+    EXPECT_THAT(type_of(g(table, i)).text(), testing::EndsWith("{U:data}"));
+    const Array sums = reshard(g(table, i), P(None, None));
+    EXPECT_THAT(sums.to_vector<float>(), testing::ElementsAreArray(want));
+    EXPECT_EQ(g.lower(table, i).comm().events().size(), events) << g.lower(table, i).comm().text();
+  };
+  const PartitionSpec whole = P(None, None).reduced("data");
+  EXPECT_EQ(type_of(take(reshard(rows, whole), i, 0)).text(), "f32[8@data,8]");
+  check(loss, whole, 0);
+  check(asked, whole, 0);
+  // Of a vocabulary in parts the rows are summed, and the gradient is partial all the same.
+  check(asked, P("model", None).reduced("data"), 1);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ class Maker {
       case 2:
         return {Loop(a.plain, b.plain),
                 Loop(checkpoint(a.called),
-                     checkpoint(b.called, {.save = Remat::kNamed, .names = {"a"}}))};
+                     checkpoint(Naming(b.called), {.save = Remat::kNamed, .names = {"a"}}))};
       case 3:
         return {Branch(a.plain, b.plain), Branch(checkpoint(a.called), b.called)};
       case 4:
@@ -48,6 +48,10 @@ class Maker {
 
  private:
   int Pick(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
+
+  static F Naming(F f) {
+    return [f](Array x, Array y) { return f(named(2 * x, "a") / 2, y); };
+  }
 
   Pair Leaf() {
     static const std::vector<F> leaves = {

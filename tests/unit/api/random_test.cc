@@ -356,6 +356,53 @@ TEST_P(Distributed, AsItShould) {
 INSTANTIATE_TEST_SUITE_P(Random, Distributed, ::testing::ValuesIn(Distributions()),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Expects each number to be near another one, by its size.
+void ExpectNear(const Array& x, const Numbers& wanted, double relative) {
+  const Numbers got = x.astype(f64).to_vector<double>();
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], wanted[i], relative * std::abs(wanted[i])) << i;
+}
+
+// What JAX 0.10 gives for the same keys, in f64.
+TEST(GammaDerivative, IsThatOfJax) {
+  const Array a = array({0.2, 0.7, 1., 2.5, 8., 40.}, {.dtype = f64}), key = random::key(7);
+  const CreateOptions in_f64{.dtype = f64};
+  const auto gamma = [&](Array x) { return sum(random::gamma(key, x, {6}, in_f64)); };
+  const Numbers of_gamma{1.67064003e-07, 0.296896437, 0.527318233,
+                         0.978199779,    1.06357375,  1.05209097};
+  ExpectNear(grad(gamma)(a), of_gamma, 1e-8);
+  ExpectNear(jvp(gamma, std::tuple(a), std::tuple(ones_like(a))).second, {3.918079336}, 1e-8);
+  const auto loggamma = [&](Array x) { return sum(random::loggamma(key, x, {6}, in_f64)); };
+  ExpectNear(jit(grad(loggamma))(a),
+             {99.5842658, 4.33351601, 2.13780257, 0.46554048, 0.122466863, 0.0239434688}, 1e-8);
+  const auto beta = [&](Array x) { return sum(random::beta(key, x, x + 1, {6}, in_f64)); };
+  ExpectNear(
+      grad(beta)(a),
+      {0.908235417, 0.0670277174, 0.0742788512, 0.0385588458, -0.00224531456, 0.000815361702},
+      1e-8);
+  const auto dirichlet = [&](Array x) {
+    return sum(random::dirichlet(key, x, Shape{}, in_f64) * arange(6.));
+  };
+  ExpectNear(
+      grad(dirichlet)(a),
+      {-1.44095949e-08, -0.0202138572, -0.0263215052, -0.0310556035, -0.0144429411, 0.00482746112},
+      1e-8);
+  MeshScope scope(make_mesh({{"x", 2}}));
+  ExpectNear(grad(gamma)(reshard(a, P("x"))), of_gamma, 1e-8);
+}
+
+// The mean of the numbers is the parameter, so that of their derivatives is 1.
+TEST(GammaDerivative, AveragesOneForEveryParameterAndDType) {
+  for (DType t : {f16, bf16, f32, f64})
+    for (double a : {0.1, 0.9, 1.5, 20.0, 300.0}) {
+      const auto gamma = [](Array x) { return sum(random::gamma(random::key(3), x)); };
+      const Array slope = grad(gamma)(full({1000}, a, {.dtype = t})).astype(f64);
+      EXPECT_NEAR(mean(slope).item<double>(), 1, a < 1 ? 0.3 : 0.1) << t.name() << " " << a;
+      EXPECT_TRUE(all(slope >= 0).item<bool>()) << t.name() << " " << a;
+    }
+}
+
 TEST(Permutations, HaveEveryElementOnce) {
   for (int64_t n : {0, 1, 2, 100, 3000}) {
     std::vector<int64_t> x = random::permutation(random::key(n), n).to_vector<int64_t>();

@@ -168,6 +168,20 @@ int64_t BytesRead() {
   return bytes;
 }
 
+TEST_F(Safetensors, TypesOfATreeAreEnoughToReadItAgain) {
+  MeshScope scope(make_mesh({{"x", 2}}));
+  const Arrays tree{{"a", reshard(arange(8.0), P("x"))}, {"b", ones({3}, f16)}};
+  save_safetensors(Path("tree.safetensors"), tree);
+  const Arrays types = abstract_like(tree);
+  for (const auto& [name, x] : types) {
+    EXPECT_TRUE(x.is_abstract());
+    EXPECT_EQ(type_of(x), type_of(tree.at(name)));
+  }
+  const Arrays read = load_safetensors_like(Path("tree.safetensors"), types);
+  EXPECT_EQ(read.at("a").to_vector<float>(), tree.at("a").to_vector<float>());
+  EXPECT_EQ(type_of(read.at("a")).text(), "f32[8@x]");
+}
+
 TEST_F(Safetensors, EachDeviceReadsItsPartOnly) {
   // Rows of each device are 16 KiB.
   save_safetensors(Path("large.safetensors"), Arrays{{"x", ones({64, 1 << 15})}});

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ir/simplify.h"
 #include "ops/ops.h"
 
 namespace tessera::ir {
@@ -46,6 +47,37 @@ TEST(Uses, DeadInstructionsGo) {
   Program program = Example();
   RemoveDead(program);
   EXPECT_THAT(Ops(program), ElementsAre("exp", "mul"));
+}
+
+// What acts on the outside stays, with what it reads and the loops that it is in, and is not
+// merged.
+TEST(Uses, EffectsAreNotDead) {
+  ops::Install();
+  Program program = ParseProgram(R"(
+func @main(%0: f32[4], %1: f32[4]) -> f32[4] {
+  %2: f32[4] = exp %1
+  debug_callback %2 {function=7}
+  debug_callback %2 {function=7}
+  %3: f32[4] = neg %1
+  %4: f32[4] = scan %0 {constants=0, carries=1, length=3, reverse=false}
+    region(%5: f32[4]) -> f32[4] {
+      %6: f32[4] = exp %5
+      ordered_callback %5 {function=8}
+      return %5
+    }
+  return %0
+})",
+                                 Loc::Unknown());
+  EXPECT_EQ(EffectOf(program.instructions[0]), Effect::kNone);
+  EXPECT_EQ(EffectOf(program.instructions[1]), Effect::kUnordered);
+  EXPECT_EQ(EffectOf(program.instructions[4]), Effect::kOrdered);
+  Simplify(program);
+  EXPECT_THAT(Ops(program), ElementsAre("exp", "debug_callback", "debug_callback", "scan"));
+  RemoveEffects(program);
+  EXPECT_THAT(Ops(program), ElementsAre("exp", "scan"));
+  EXPECT_THAT(Ops(*program.instructions[1].regions[0]), ElementsAre("exp"));
+  RemoveDead(program);
+  EXPECT_THAT(Ops(program), ElementsAre());
 }
 
 TEST(Uses, WhatHasBecomeAnInputIsNotMade) {

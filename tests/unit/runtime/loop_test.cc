@@ -39,7 +39,8 @@ std::vector<plan::Node> Taken(PlanBuilder& b, std::vector<plan::Node> outer) {
   return std::exchange(b.plan.nodes, std::move(outer));
 }
 
-Values Mapped(Values values, float (*f)(float)) {
+template <class F>
+Values Mapped(Values values, F f) {
   for (auto& instance : values) {
     for (float& v : instance) v = f(v);
   }
@@ -89,6 +90,42 @@ TEST(Loop, CarriesInPlaceAndByChangingPlaces) {
         }
         EXPECT_EQ(Read(out[0], kDevices), want) << trips << in_place;
         EXPECT_EQ(Read(out[1], kDevices), Mapped(want, [](float v) { return v + 100; }));
+      }
+    }
+  });
+}
+
+// The host sees what each iteration makes, of all instances, in place or not, on any team.
+TEST(Loop, CallsTheHostInEachIteration) {
+  ForAllTeams([] {
+    for (bool in_place : {true, false}) {
+      std::vector<Values> seen;
+      std::vector<std::vector<int64_t>> iterations;
+      Counted c(3);
+      auto outer = c.Body();
+      const auto see = [&](const plan::HostBuffers& buffers) {
+        iterations.push_back(buffers.iterations);
+        seen.emplace_back();
+        for (const std::byte* instance : buffers.in[0]) {
+          const auto* data = reinterpret_cast<const float*>(instance);
+          seen.back().emplace_back(data, data + kBytes / 4);
+        }
+      };
+      c.b.plan.nodes.emplace_back(plan::HostCall{.in = {c.value}, .function = see});
+      c.b.Segment();
+      const int32_t next = c.b.Apply(AddValue, {c.value}, 1, kBytes, 0, in_place);
+      c.b.plan.nodes.emplace_back(plan::HostCall{.in = {next}, .function = see});
+      c.loop.carries = {{c.value, next}};
+      c.End(std::move(outer));
+      c.b.Output(c.value);
+      Buffers in = MakeInput(kBytes, kDevices);
+      Values want = Read(in, kDevices);
+      RunPlan(c.b.plan, {in});
+      ASSERT_EQ(seen.size(), 6);
+      for (size_t call = 0; call < seen.size(); ++call) {
+        const auto added = static_cast<float>((call + 1) / 2);
+        EXPECT_EQ(seen[call], Mapped(want, [&](float v) { return v + added; })) << call;
+        EXPECT_EQ(iterations[call], std::vector<int64_t>{static_cast<int64_t>(call / 2)});
       }
     }
   });

@@ -208,6 +208,18 @@ func @main(%0: f32[8@x,16], %1: f32[16,8@y]) -> f32[8@x,8@y] {
   EXPECT_EQ(flops.whole, 2 * 8 * 16 * 8);
 }
 
+TEST(DeviceProgram, ACallOfTheHostTakesValuesAsTheyLie) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[8@x,16@y], %1: f32[16@y,8]) -> f32[8@x,16@y] {
+  %2: f32[8@x,8]{U:y} = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}
+  debug_callback %0, %2 {function=3}
+  return %0
+})")),
+            "%2: f32[4,8] = dot_general %0, %1 {contract=[1]x[0], batch=[]x[]}\n"
+            "debug_callback %0, %2 {function=3}\n"
+            "return %0\n");
+}
+
 TEST(DeviceProgram, EveryValueHasItsGlobalType) {
   ir::Program device = LowerText(R"(
 func @main(%0: f32[8@x,16]) -> f32[16] {

@@ -1,0 +1,42 @@
+// Host functions as parameters of instructions.
+#include "ir/host_call.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "base/error.h"
+#include "base/reader.h"
+
+namespace tessera::ir {
+namespace {
+
+int64_t NextNumber() {
+  static std::atomic<int64_t> next{0};
+  return next++;
+}
+
+class OfText final : public HostFunction {
+ public:
+  using HostFunction::HostFunction;
+  void Run(const HostArguments&) const override {
+    base::ThrowRuntime(base::Refusal(
+        "debug_callback", 19, "",
+        fmt::format("the program was read from text, where function {} is a number only",
+                    number())));
+  }
+};
+
+}  // namespace
+
+HostFunction::HostFunction() : HostFunction(NextNumber()) {}
+
+size_t FieldHash(size_t h, const HostFunctionRef& f) { return FieldHash(h, f.function->number()); }
+std::string FieldText(const HostFunctionRef& f) { return FieldText(f.function->number()); }
+void ReadField(base::Reader& in, HostFunctionRef& f) {
+  int64_t number = 0;
+  ReadField(in, number);
+  f.function = std::make_shared<const OfText>(number);
+}
+
+}  // namespace tessera::ir

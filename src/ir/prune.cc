@@ -1,0 +1,237 @@
+// Liveness through regions: one walk from the outputs backward, over values and data-flow edges of
+// all nested programs, then each instruction keeps the edges that were reached.
+#include "ir/prune.h"
+
+#include <memory>
+
+#include "ir/regions.h"
+#include "ir/uses.h"
+
+namespace tessera::ir {
+namespace {
+
+size_t Index(ValueId v) { return static_cast<size_t>(v); }
+
+// An instruction through which values flow along edges.
+bool HasFlow(const Instruction& i) {
+  return !i.regions.empty() && !i.op->roles && std::holds_alternative<DataFlowEdges>(*i.op->dims);
+}
+
+struct Flow;
+
+// A program, or a region of one, and which of its values are needed.
+struct Scope {
+  Scope(const Program& p, Flow* in);
+  const Program& program;
+  Flow* const flow;                          // it is a region of, or null
+  std::vector<bool> live;                    // per value
+  std::vector<int32_t> made_by;              // per value: the instruction, or -1
+  std::vector<int32_t> input;                // per value: which input it is, or -1
+  std::vector<std::unique_ptr<Flow>> flows;  // per instruction, null where nothing flows
+};
+
+// An instruction with regions, and which of its edges are needed.
+struct Flow {
+  Flow(const Instruction& i, Scope& in);
+  const Instruction& instruction;
+  Scope& outside;
+  std::vector<FlowEdge> edges;
+  std::vector<bool> live;  // per edge
+  bool runs = false;
+  std::vector<std::unique_ptr<Scope>> regions;
+  // The edge that an end is of; -1 where it is of none.
+  int32_t EdgeOf(const FlowEnd& end) const { return OfEnd(end.kind, end.region)[Index(end.index)]; }
+
+ private:
+  const std::vector<int32_t>& OfEnd(FlowEnd::Kind kind, int32_t region) const {
+    return edge_of_[kind][Index(region)];
+  }
+  void Note(const FlowEnd& end, size_t edge) {
+    std::vector<std::vector<int32_t>>& of = edge_of_[end.kind];
+    of[Index(end.region)][Index(end.index)] = static_cast<int32_t>(edge);
+  }
+  std::vector<std::vector<int32_t>> edge_of_[4];  // by kind of end, region and index
+};
+
+Scope::Scope(const Program& p, Flow* in)
+    : program(p),
+      flow(in),
+      live(p.values.size()),
+      made_by(p.values.size(), -1),
+      input(p.values.size(), -1),
+      flows(p.instructions.size()) {
+  for (size_t i = 0; i < p.inputs.size(); ++i) input[Index(p.inputs[i])] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < p.instructions.size(); ++i) {
+    for (ValueId v : p.instructions[i].results) made_by[Index(v)] = static_cast<int32_t>(i);
+    if (HasFlow(p.instructions[i])) flows[i] = std::make_unique<Flow>(p.instructions[i], *this);
+  }
+}
+
+Flow::Flow(const Instruction& i, Scope& in)
+    : instruction(i),
+      outside(in),
+      edges(std::get<DataFlowEdges>(*i.op->dims)
+                .edges({i.params.get(), i.operands.size(), i.regions})),
+      live(edges.size()) {
+  edge_of_[FlowEnd::kOperand].emplace_back(i.operands.size(), -1);
+  edge_of_[FlowEnd::kResult].emplace_back(i.results.size(), -1);
+  for (const RegionPtr& r : i.regions) {
+    edge_of_[FlowEnd::kRegionInput].emplace_back(r->inputs.size(), -1);
+    edge_of_[FlowEnd::kRegionOutput].emplace_back(r->outputs.size(), -1);
+    regions.push_back(std::make_unique<Scope>(*r, this));
+  }
+  for (size_t e = 0; e < edges.size(); ++e) {
+    Note(edges[e].owner, e);
+    for (const FlowEnd& end : edges[e].sources) Note(end, e);
+    for (const FlowEnd& end : edges[e].targets) Note(end, e);
+  }
+}
+
+// The walk.
+class Needed {
+ public:
+  explicit Needed(Scope& whole) {
+    for (ValueId v : whole.program.outputs) Need(whole, v);
+    NeedWhatActs(whole);
+    while (!work_.empty()) {
+      const auto [scope, v] = work_.back();
+      work_.pop_back();
+      Visit(*scope, v);
+    }
+  }
+
+ private:
+  void Need(Scope& scope, ValueId v) {
+    if (scope.live[Index(v)]) return;
+    scope.live[Index(v)] = true;
+    work_.emplace_back(&scope, v);
+  }
+
+  // What has effects is there for what it does.
+  void NeedWhatActs(Scope& scope) {
+    for (size_t i = 0; i < scope.flows.size(); ++i) {
+      if (scope.flows[i])
+        for (const auto& region : scope.flows[i]->regions) NeedWhatActs(*region);
+      const Instruction& instruction = scope.program.instructions[i];
+      if (scope.flows[i] || EffectOf(instruction) == Effect::kNone) continue;
+      for (ValueId v : instruction.operands) Need(scope, v);
+      for (Flow* f = scope.flow; f; f = f->outside.flow) Run(*f);
+    }
+  }
+
+  void Visit(Scope& scope, ValueId v) {
+    if (const int32_t input = scope.input[Index(v)]; input >= 0) {
+      if (scope.flow) NeedEdge(*scope.flow, {FlowEnd::kRegionInput, RegionOf(scope), input});
+      return;
+    }
+    const int32_t i = scope.made_by[Index(v)];
+    if (i < 0) return;
+    const Instruction& instruction = scope.program.instructions[Index(i)];
+    Flow* flow = scope.flows[Index(i)].get();
+    if (!flow) {
+      for (ValueId operand : instruction.operands) Need(scope, operand);
+      return;
+    }
+    Run(*flow);
+    const auto r = std::find(instruction.results.begin(), instruction.results.end(), v);
+    NeedEdge(*flow, {FlowEnd::kResult, 0, static_cast<int32_t>(r - instruction.results.begin())});
+  }
+  static int32_t RegionOf(const Scope& scope) {
+    int32_t r = 0;
+    while (scope.flow->regions[Index(r)].get() != &scope) ++r;
+    return r;
+  }
+
+  // What decides which region runs, and how often, is on no edge.
+  void Run(Flow& flow) {
+    if (flow.runs) return;
+    flow.runs = true;
+    const Instruction& i = flow.instruction;
+    for (size_t k = 0; k < i.operands.size(); ++k)
+      if (flow.EdgeOf({FlowEnd::kOperand, 0, static_cast<int32_t>(k)}) < 0)
+        Need(flow.outside, i.operands[k]);
+    for (size_t r = 0; r < i.regions.size(); ++r)
+      for (size_t k = 0; k < i.regions[r]->outputs.size(); ++k)
+        if (flow.EdgeOf(
+                {FlowEnd::kRegionOutput, static_cast<int32_t>(r), static_cast<int32_t>(k)}) < 0)
+          Need(*flow.regions[r], i.regions[r]->outputs[k]);
+  }
+
+  void NeedEdge(Flow& flow, const FlowEnd& end) {
+    const size_t e = Index(flow.EdgeOf(end));
+    if (flow.live[e]) return;
+    flow.live[e] = true;
+    for (const FlowEnd& source : flow.edges[e].sources) {
+      if (source.kind == FlowEnd::kOperand)
+        Need(flow.outside, flow.instruction.operands[Index(source.index)]);
+      else
+        Need(*flow.regions[Index(source.region)],
+             flow.instruction.regions[Index(source.region)]->outputs[Index(source.index)]);
+    }
+  }
+
+  std::vector<std::pair<Scope*, ValueId>> work_;
+};
+
+// Keeps those of the ends of one kind, in one region, whose edge is needed.
+template <class List>
+bool Keep(const Flow& flow, FlowEnd::Kind kind, size_t region, List& ends) {
+  size_t kept = 0;
+  for (size_t k = 0; k < ends.size(); ++k) {
+    const int32_t e = flow.EdgeOf({kind, static_cast<int32_t>(region), static_cast<int32_t>(k)});
+    if (e < 0 || flow.live[Index(e)]) ends[kept++] = ends[k];
+  }
+  const bool all = kept == ends.size();
+  ends.resize(kept);
+  return all;
+}
+
+// How many edges lead from operands into regions, each to a result too or none of them.
+size_t CountOf(const Flow& flow, bool with_result) {
+  size_t n = 0;
+  for (size_t e = 0; e < flow.edges.size(); ++e) {
+    const FlowEdge& edge = flow.edges[e];
+    if (!flow.live[e] || edge.stacked || edge.sources[0].kind != FlowEnd::kOperand) continue;
+    n += (edge.owner.kind == FlowEnd::kResult) == with_result;
+  }
+  return n;
+}
+
+// Rewrites the instructions through which values flow; returns whether any is another now.
+bool Rewrite(Program& program, const Scope& scope) {
+  bool any = false;
+  for (size_t i = 0; i < scope.flows.size(); ++i) {
+    const Flow* flow = scope.flows[i].get();
+    if (!flow || !flow->runs) continue;
+    Instruction& made = program.instructions[i];
+    bool same = Keep(*flow, FlowEnd::kOperand, 0, made.operands);
+    same = Keep(*flow, FlowEnd::kResult, 0, made.results) && same;
+    for (size_t r = 0; r < made.regions.size(); ++r) {
+      Program region = *made.regions[r];
+      bool same_region = !Rewrite(region, *flow->regions[r]);
+      same_region = Keep(*flow, FlowEnd::kRegionInput, r, region.inputs) && same_region;
+      same_region = Keep(*flow, FlowEnd::kRegionOutput, r, region.outputs) && same_region;
+      if (same_region) continue;
+      RemoveInstructions(region);
+      made.regions[r] = std::make_shared<const Program>(std::move(region));
+      same = false;
+    }
+    if (same) continue;
+    made.params = WithCounts(made, CountOf(*flow, false), CountOf(*flow, true));
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+void PruneRegions(Program& program) {
+  if (std::none_of(program.instructions.begin(), program.instructions.end(), HasFlow)) return;
+  Scope scope(program, nullptr);
+  Needed walk(scope);
+  // The walk is over the program as it was.
+  Program pruned = program;
+  if (Rewrite(pruned, scope)) program = std::move(pruned);
+}
+
+}  // namespace tessera::ir

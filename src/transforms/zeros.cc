@@ -1,0 +1,39 @@
+// Zeros of a program, from its constants forward.
+#include "transforms/zeros.h"
+
+#include <algorithm>
+
+#include "base/at.h"
+#include "ir/infer.h"
+#include "transforms/types.h"
+
+namespace tessera::transforms {
+namespace {
+
+bool MakesZero(const ir::Program& program, const ir::Instruction& i,
+               const std::vector<bool>& is_zero) {
+  if (const auto* constant = std::get_if<ir::Constant>(&*i.op->lowering))
+    return constant->bits(i.params.get()) == 0;
+  const auto zero = [&](ir::ValueId v) { return base::At(is_zero, v); };
+  if (!std::any_of(i.operands.begin(), i.operands.end(), zero) || !i.regions.empty()) return false;
+  if (std::holds_alternative<ir::Move>(*i.op->lowering)) return true;
+  if (!std::holds_alternative<ir::DimMapFn>(*i.op->dims)) return false;
+  const TypesOf types(program, i);
+  const auto linear = ir::DimMapOf(*i.op, i.params.get(), types.operands, types.results).linear;
+  return std::any_of(linear.begin(), linear.end(), [&](const sharding::LinearGroup& g) {
+    return g.kinds.sum && std::all_of(g.operands.begin(), g.operands.end(),
+                                      [&](int32_t k) { return zero(base::At(i.operands, k)); });
+  });
+}
+
+}  // namespace
+
+std::vector<bool> ZerosOf(const ir::Program& program) {
+  std::vector<bool> is_zero(program.values.size());
+  for (const ir::Instruction& i : program.instructions)
+    if (MakesZero(program, i, is_zero))
+      for (ir::ValueId v : i.results) base::At(is_zero, v) = true;
+  return is_zero;
+}
+
+}  // namespace tessera::transforms
