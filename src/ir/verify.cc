@@ -66,16 +66,10 @@ void VerifyStated(const Instruction& instruction, const std::vector<const Type*>
   std::vector<const Type*> types;
   for (size_t i = 0; i < made.size() && i < instruction.results.size(); ++i) {
     const Type* declared = program.type(instruction.results[i]);
-<<<<<<< HEAD
     if (declared->shape() != made[i].shape)
       Fail(instruction, fmt::format("its result has shape {}, but {} is declared",
                                     FieldText(made[i].shape), declared->text()));
     types.push_back(Type::Get(made[i].shape, made[i].dtype, declared->sharding()));
-=======
-    types.push_back(made[i].shape == declared->shape()
-                        ? Type::Get(made[i].shape, made[i].dtype, declared->sharding())
-                        : Type::Get(made[i].shape, made[i].dtype));
->>>>>>> mend
   }
   if (types.size() != made.size() || made.size() != instruction.results.size())
     Fail(instruction,
@@ -104,20 +98,13 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
   const OpDef& op = *instruction.op;
   std::vector<const Type*> operands;
   for (ValueId v : instruction.operands) operands.push_back(program.type(v));
-<<<<<<< HEAD
-  const Type* first = program.type(instruction.results.at(0));
   if (std::holds_alternative<NoRule>(*op.dims)) {
-    if (!instruction.regions.empty()) return VerifyStated(instruction, operands, program);
+    if (!instruction.regions.empty() || std::holds_alternative<HostCall>(*op.lowering))
+      return VerifyStated(instruction, operands, program);
     return std::holds_alternative<Move>(*op.lowering)
                ? VerifyMove(instruction, operands, program)
                : VerifyManual(instruction, operands, program);
   }
-=======
-  if (std::holds_alternative<NoRule>(*op.dims))
-    return instruction.regions.empty() && !std::holds_alternative<HostCall>(*op.lowering)
-               ? VerifyMove(instruction, operands, program)
-               : VerifyStated(instruction, operands, program);
->>>>>>> mend
   if (std::holds_alternative<DataFlowEdges>(*op.dims))
     return CheckResults(program, instruction,
                         InferRegionTypes({op, instruction.params.get(), operands,

@@ -31,21 +31,8 @@ const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t a
 namespace {
 
 // A value of each lane cannot lie over the axes over which the lanes lie.
-<<<<<<< HEAD
-void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
-  const sharding::TensorSharding& s = type->sharding();
-  for (const sharding::AxisPart& a : dim.axes)
-    if (s.mesh && base::At(s.mesh->axes(), a.axis).mode == AxisMode::Manual)
-      base::ThrowSharding(base::Refusal(
-          std::string(op.name), 26, base::Where(loc),
-          fmt::format("inside of vmap axis {} becomes Manual, but the mapped dim lies over it",
-                      sharding::AxisText(*s.mesh, a)),
-          {"name the other axes: shard_map(f, {.axes = {...}}), or map along a dim that lies over "
-           "other axes"}));
-=======
 void CheckAxes(const sharding::TensorSharding& s, const std::string& value,
                const sharding::AxisList& axes, const OpDef& op, Loc loc) {
->>>>>>> mend
   absl::InlinedVector<const sharding::AxisList*, 6> lists{&s.unreduced, &s.reduced};
   for (const sharding::DimAxes& d : s.dims) lists.push_back(&d.axes);
   for (const sharding::AxisList* list : lists)
@@ -58,6 +45,15 @@ void CheckAxes(const sharding::TensorSharding& s, const std::string& value,
             {"map along a dim that lies over other axes, or lay the value out otherwise"}));
 }
 void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
+  const sharding::MeshDef* mesh = type->mesh();
+  for (const sharding::AxisPart& a : dim.axes)
+    if (mesh && base::At(mesh->axes(), a.axis).mode == AxisMode::Manual)
+      base::ThrowSharding(base::Refusal(
+          std::string(op.name), 26, base::Where(loc),
+          fmt::format("inside of vmap axis {} becomes Manual, but the mapped dim lies over it",
+                      sharding::AxisText(*mesh, a)),
+          {"name the other axes: shard_map(f, {.axes = {...}}), or map along a dim that lies over "
+           "other axes"}));
   CheckAxes(type->sharding(), type->text(), dim.axes, op, loc);
 }
 

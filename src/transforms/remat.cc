@@ -58,6 +58,7 @@ class Twice {
       inner.first.outputs.push_back(v);
       inner.again.inputs.push_back(v);
     }
+    ir::RemoveEffects(inner.again);
     ir::RemoveDead(inner.again);
     KeepGiven(inner.again);
     first.instructions[i].regions[r] = std::make_shared<const ir::Program>(std::move(inner.first));
