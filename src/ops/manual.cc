@@ -204,6 +204,13 @@ ir::ValueId LeaveBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 ir::ValueId EnterBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return EmitBack(c, kShardToFull, c.params, cotangent, CotangentTypeOf(c, 0));
 }
+// What all devices have alike is their mean: each has an equal part in it.
+ir::ValueId MeanBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  const auto& params = ir::As<ManualParams>(c.params.get());
+  const X g(c.builder, cotangent);
+  const int64_t devices = sharding::SizeOf(AxesOf(c.operand_types[0]->mesh(), params.axes));
+  return StateBack(c, (g / g.Number(static_cast<double>(devices))).id(), k);
+}
 // What a device's part adds up to of all cotangents. An invarying result has one for all devices:
 // each takes its part.
 ir::ValueId GatherBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
@@ -416,7 +423,7 @@ constexpr OpDef kAssumeInvariant =
         .doc = "An array that devices along the axes all have alike, though its type says varying.",
         .type = SameShape,
         .lowering = ir::Manual{SameViews},
-        .diff = {.of = {Along}, .transpose = StateBack}});
+        .diff = {.of = {Along}, .transpose = MeanBack}});
 constexpr OpDef kPsum = Of({.name = "psum",
                             .doc = "The sum of the arrays of all devices along the axes.",
                             .type = SameShape,
