@@ -74,8 +74,7 @@ struct Made {
   }
   void Enter(AxisList& set, const AxisList& axes) {
     Leave(axes);
-    set.insert(set.end(), axes.begin(), axes.end());
-    sharding::SortAndMerge(set);
+    sharding::AddTo(set, axes);
   }
   void Become(Variance state, const AxisList& axes) {
     switch (state) {
@@ -132,6 +131,7 @@ Array Reduced(const ir::OpDef& op, Reduction kind, const Operand& operand, const
     RefuseSets(x, axes, call);
   else
     x = AsVarying(kind == Reduction::kSum ? Numbers(x) : x, axes, call);
+  CheckTogether(axes, call);
   Made made(TypeOf(x));
   made.Leave(axes);
   return ApplyManual(op, ParamsOf(axes), x, TypeOf(x)->WithSharding(std::move(made.sharding)),
@@ -186,10 +186,12 @@ void CheckEven(const Made& made, Call call) {
                              sharding::SizeOf(base::At(made.sharding.dims, d).axes)));
 }
 
-Array ApplySized(const ir::OpDef& op, ir::ParamsPtr params, const Array& x, Made made, Call call) {
+Array ApplySized(const ir::OpDef& op, const AxisList& axes, std::vector<int64_t> dims,
+                 const Array& x, Made made, Call call) {
   CheckEven(made, call);
+  CheckTogether(axes, call);
   return ApplyManual(
-      op, std::move(params), x,
+      op, ParamsOf(axes, std::move(dims)), x,
       ir::Type::Get(std::move(made.shape), TypeOf(x)->dtype(), std::move(made.sharding)), call);
 }
 
@@ -211,6 +213,7 @@ void CheckPairs(const std::vector<std::pair<int, int>>& pairs, int64_t devices, 
 
 Array Permute(const Array& x, const AxisList& axes, std::vector<std::vector<int64_t>> pairs,
               Call call) {
+  CheckTogether(axes, call);
   return ApplyManual(ops::kPpermute,
                      ir::MakeParams(ops::PermuteParams{
                          ops::NamesOf(trace::CurrentMesh(), axes), std::move(pairs)}),
@@ -253,6 +256,54 @@ sharding::AxisList ManualAxes(const AxisSet& names, Call call) {
   check.dims[0].axes = axes;
   if (const auto problem = sharding::Verify(check)) FailSharding(call, 1, problem->reason);
   return axes;
+}
+
+void CheckTogether(const AxisList& axes, Call call) {
+  for (const trace::Trace* t = trace::CurrentTrace(); t; t = t->outer())
+    for (sharding::AxisPart a : axes)
+      if (sharding::OverlapsAny(t->runs().diverges, a))
+        FailSharding(call, 38,
+                     fmt::format("devices along {} may not all get here: {} varies over it",
+                                 AxisName(a), t->runs().by),
+                     {"make it the same for all of them: take its psum, pmax or pmin first",
+                      "or move the collective out"});
+}
+
+void CastOutput(trace::TracedFunction& region, size_t i, const AxisList& axes) {
+  ir::Program& program = region.program;
+  const ir::Type* type = program.type(program.outputs[i]);
+  const AxisList missing = sharding::Difference(axes, VaryingOf(*type));
+  if (missing.empty()) return;
+  Made made(type);
+  if (!made.sharding.mesh) made.sharding.mesh = program.mesh;
+  made.Become(Variance::kVarying, missing);
+  ir::Builder builder(program, region.output_locs[i]);
+  program.outputs[i] = ops::ToManualStates(builder, program.outputs[i],
+                                           type->WithSharding(std::move(made.sharding)));
+}
+
+namespace {
+
+bool NeedsOthers(const ir::Program& program) {
+  if (program.mesh && !program.mesh->all_mode(AxisMode::Manual)) return true;
+  for (const ir::Instruction& i : program.instructions) {
+    const bool casts = i.op == &ops::kPcast || i.op == &ops::kAssumeInvariant;
+    if (!casts && (std::holds_alternative<ir::Manual>(*i.op->lowering) ||
+                   std::holds_alternative<ir::Permute>(*i.op->lowering) ||
+                   std::holds_alternative<ir::Move>(*i.op->lowering)))
+      return true;
+    for (const ir::RegionPtr& region : i.regions)
+      if (NeedsOthers(*region)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool NeedsOthers(const std::vector<trace::TracedFunction>& regions) {
+  return std::any_of(regions.begin(), regions.end(), [](const trace::TracedFunction& region) {
+    return NeedsOthers(region.program);
+  });
 }
 
 Array ApplyManual(const ir::OpDef& op, ir::ParamsPtr params, const Array& x, const ir::Type* result,
@@ -301,7 +352,7 @@ Array all_gather(Operand operand, AxisSet names, AllGatherOptions options, Loc l
   api::Made made(api::TypeOf(x));
   base::At(made.shape, dim) *= sharding::SizeOf(axes);
   made.Become(options.to, axes);
-  return api::ApplySized(ops::kGatherShards, api::ParamsOf(axes, {dim}), x, std::move(made), call);
+  return api::ApplySized(ops::kGatherShards, axes, {dim}, x, std::move(made), call);
 }
 
 Array psum_scatter(Operand operand, AxisSet names, PsumScatterOptions options, Loc loc) {
@@ -323,7 +374,7 @@ Array psum_scatter(Operand operand, AxisSet names, PsumScatterOptions options, L
     api::Made made(api::TypeOf(x));
     base::At(made.shape, dim) /= devices;
     made.Become(Variance::kVarying, axes);
-    x = api::ApplySized(ops::kPsumScatter, api::ParamsOf(axes, {dim}), x, std::move(made), call);
+    x = api::ApplySized(ops::kPsumScatter, axes, {dim}, x, std::move(made), call);
   }
   return options.tiled ? x : api::WithoutDim(x, dim, call);
 }
@@ -353,8 +404,7 @@ Array all_to_all(Operand operand, AxisSet names, int split_dim, int concat_dim,
     api::Made made(api::TypeOf(x));
     base::At(made.shape, split) /= devices;
     base::At(made.shape, concat) *= devices;
-    x = api::ApplySized(ops::kExchangeShards, api::ParamsOf(axes, {split, concat}), x,
-                        std::move(made), call);
+    x = api::ApplySized(ops::kExchangeShards, axes, {split, concat}, x, std::move(made), call);
   }
   return goes ? api::WithoutDim(x, split, call) : x;
 }

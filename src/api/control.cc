@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "api/manual.h"
 #include "api/regions.h"
 #include "base/error.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
 #include "tessera/ops.h"
+#include "tessera/shard_map.h"
 #include "tessera/sharding.h"
 #include "trace/function.h"
 #include "trace/scopes.h"
@@ -54,6 +56,7 @@ struct Loop {
   Leaves carry;
   std::vector<const Type*> slices;  // what the body takes after the carry
   TracedFunction body = {};
+  trace::RegionRuns runs = {.repeats = true};
 
   std::vector<const Type*> Parameters() const {
     std::vector<const Type*> types;
@@ -81,6 +84,30 @@ bool PromoteWeak(Loop& loop) {
   return changed;
 }
 
+// Inside of shard_map a carry varies over all axes over which the body makes it vary. Returns
+// whether any now varies over more.
+bool JoinVarying(Loop& loop) {
+  bool changed = false;
+  sharding::AxisList all = loop.runs.diverges;
+  for (const Array& value : loop.carry.arrays) sharding::AddTo(all, VaryingOf(*TypeOf(value)));
+  for (size_t i = 0; i < loop.carry.arrays.size(); ++i) {
+    Array& value = loop.carry.arrays[i];
+    const bool traced = !loop.body.program.outputs.empty();
+    sharding::AxisList want = traced ? VaryingOf(loop.Next(i)) : sharding::AxisList{};
+    // What one device runs for itself it makes for itself.
+    if (!loop.runs.diverges.empty()) sharding::AddTo(want, all);
+    if (sharding::Difference(want, VaryingOf(*TypeOf(value))).empty()) continue;
+    value = AsVarying(value, want, loop.call);
+    changed = true;
+  }
+  return changed;
+}
+
+void CastNext(Loop& loop) {
+  for (size_t i = 0; i < loop.carry.arrays.size(); ++i)
+    CastOutput(loop.body, i, VaryingOf(*TypeOf(loop.carry.arrays[i])));
+}
+
 void CheckCarry(const Loop& loop) {
   std::vector<std::string> names;
   size_t first = 0;
@@ -104,11 +131,12 @@ void CheckCarry(const Loop& loop) {
              Shown("after", after, loop.body.output_locs[first])});
 }
 
-TracedFunction TraceRepeated(const std::vector<const Type*>& types, const OnLeaves& f, Call call) {
+TracedFunction TraceRepeated(const Loop& loop, const std::vector<const Type*>& types,
+                             const OnLeaves& f) {
   return TraceRegion(types, Body([&f](const Arrays& arrays) {
                        return Result{f(arrays), {}};
                      }),
-                     call, {.repeats = true});
+                     loop.call, loop.runs);
 }
 
 // The arrays that a loop's body returns. The carry is what it returns, or of scan the first part of
@@ -126,29 +154,18 @@ OnLeaves Checked(const Body& body, const Leaves& carry, Call call,
   };
 }
 
-// Traces the body until weak numbers of the carry have settled.
+// Traces the body until weak numbers of the carry, and what varies, have settled.
 void TraceLoop(Loop& loop, const OnLeaves& body) {
   CheckUsable(loop.carry.arrays, loop.call);
   do {
-    loop.body = TraceRepeated(loop.Parameters(), body, loop.call);
-  } while (PromoteWeak(loop));
+    loop.body = TraceRepeated(loop, loop.Parameters(), body);
+  } while (PromoteWeak(loop) || JoinVarying(loop));
+  CastNext(loop);
   CheckCarry(loop);
   trace::CheckCarriedKeys(loop.body.key_uses, loop.body.program);
 }
 
-Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body) {
-  if (carry.arrays.empty())
-    FailTrace(call, kTree, "nothing is carried, so the loop would run forever or not at all",
-              {"carry a tree that has an array"});
-  CheckUsable(carry.arrays, call);
-  Loop loop{call, std::move(carry), {}};
-  std::vector<TracedFunction> regions;
-  std::vector<const Type*> before = loop.Parameters();
-  regions.push_back(TraceRepeated(before, condition, call));
-  TraceLoop(loop, body);
-  if (loop.Parameters() != before) regions[0] = TraceRepeated(loop.Parameters(), condition, call);
-  regions.push_back(std::move(loop.body));
-  const ir::Program& test = regions[0].program;
+void CheckPredicate(const ir::Program& test, Call call) {
   if (test.outputs.size() != 1) FailTrace(call, kTree, "the condition must return one array");
   const Type& predicate = *test.type(test.outputs[0]);
   if (!predicate.shape().empty())
@@ -159,6 +176,60 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
     FailDType(call, kPredicate,
               fmt::format("the condition must be a scalar bool, not {}", predicate.text()),
               {"compare it, e.g. with != 0"});
+}
+
+// Traces both functions until nothing changes any more. Where the predicate varies, devices run
+// the loop differently, and what they carry varies.
+std::vector<TracedFunction> TraceWhile(Loop& loop, const OnLeaves& condition,
+                                       const OnLeaves& body) {
+  std::vector<TracedFunction> regions(1);
+  for (;;) {
+    const std::vector<const Type*> traced = loop.Parameters();
+    regions[0] = TraceRepeated(loop, traced, condition);
+    CheckPredicate(regions[0].program, loop.call);
+    const ir::Program& test = regions[0].program;
+    const Type& predicate = *test.type(test.outputs[0]);
+    if (!sharding::Difference(VaryingOf(predicate), loop.runs.diverges).empty())
+      loop.runs.by = fmt::format("the condition {} of the {} at {}", predicate.text(),
+                                 loop.call.name, base::Where(loop.call.loc));
+    sharding::AddTo(loop.runs.diverges, VaryingOf(predicate));
+    loop.body = {};
+    if (JoinVarying(loop)) continue;
+    TraceLoop(loop, body);
+    if (loop.Parameters() == traced) break;
+  }
+  regions.push_back(std::move(loop.body));
+  return regions;
+}
+
+Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body);
+
+// The same where devices need one another inside: all run until the last is done, and one that is
+// done keeps what it has.
+Arrays WhileAnyRuns(const Loop& loop, const OnLeaves& condition, const OnLeaves& body) {
+  const Loc loc = loop.call.loc;
+  const AxisSet axes(ops::NamesOf(trace::CurrentMesh(), loop.runs.diverges));
+  const OnLeaves any = [&](const Arrays& carry) {
+    return Arrays{psum(condition(carry)[0], axes, loc) > 0};
+  };
+  const OnLeaves next = [&](const Arrays& carry) {
+    const Array runs = condition(carry)[0];
+    Arrays out = body(carry);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = where(runs, out[i], carry[i], {}, loc);
+    return out;
+  };
+  return While(loop.call, loop.carry, any, next);
+}
+
+Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body) {
+  if (carry.arrays.empty())
+    FailTrace(call, kTree, "nothing is carried, so the loop would run forever or not at all",
+              {"carry a tree that has an array"});
+  CheckUsable(carry.arrays, call);
+  Loop loop{call, std::move(carry), {}};
+  std::vector<TracedFunction> regions = TraceWhile(loop, condition, body);
+  if (!loop.runs.diverges.empty() && NeedsOthers(regions))
+    return WhileAnyRuns(loop, condition, body);
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   auto params = ir::MakeParams(ir::WhileParams{static_cast<int64_t>(constants.size())});
   return ApplyRegions(ops::kWhileLoop, std::move(params), constants, loop.carry.arrays, regions,
@@ -364,18 +435,67 @@ void CheckBranches(Call call, const std::vector<TracedFunction>& regions) {
   }
 }
 
+// Inside of shard_map results vary over all axes over which some branch makes them vary; where
+// devices choose differently, all results over the same.
+void JoinBranches(std::vector<TracedFunction>& regions, const sharding::AxisList& diverges) {
+  const size_t results = regions[0].program.outputs.size();
+  for (const TracedFunction& region : regions)
+    if (region.program.outputs.size() != results) return;
+  std::vector<sharding::AxisList> varying(results, diverges);
+  sharding::AxisList all = diverges;
+  for (const TracedFunction& region : regions)
+    for (size_t i = 0; i < results; ++i) {
+      const Type& type = *region.program.type(region.program.outputs[i]);
+      sharding::AddTo(varying[i], VaryingOf(type));
+      sharding::AddTo(all, VaryingOf(type));
+    }
+  for (TracedFunction& region : regions)
+    for (size_t i = 0; i < results; ++i)
+      CastOutput(region, i, diverges.empty() ? varying[i] : all);
+}
+
+// Runs all branches and takes the results of one: where devices choose differently, and need one
+// another in the branches.
+Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
+                     const std::vector<Body>& branches) {
+  Arrays chosen = branches.back()(arguments).arrays;
+  for (size_t k = branches.size() - 1; k-- > 0;) {
+    const Array is_this = TypeOf(index)->dtype().is_bool()
+                              ? index
+                              : index <= Operand(static_cast<int64_t>(k), call.loc);
+    const Arrays results = branches[k](arguments).arrays;
+    for (size_t i = 0; i < chosen.size(); ++i)
+      chosen[i] = where(is_this, results[i], chosen[i], {}, call.loc);
+  }
+  return chosen;
+}
+
 Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
               const std::vector<Body>& branches) {
-  const Arrays arguments = detail::LeavesOf(tree);
+  Arrays arguments = detail::LeavesOf(tree);
+  const Type& predicate = *TypeOf(index);
+  const sharding::AxisList& diverges = VaryingOf(predicate);
   std::vector<const Type*> types;
-  for (const Array& a : arguments) types.push_back(trace::Use(a, call.name, call.loc)->type());
+  for (Array& a : arguments) {
+    trace::Use(a, call.name, call.loc);
+    if (!diverges.empty()) a = AsVarying(a, diverges, call);
+    types.push_back(TypeOf(a));
+  }
   if (branches.empty()) FailTrace(call, kTree, "there is no branch to choose from");
   std::vector<TracedFunction> regions;
   regions.reserve(branches.size());
-  const uint64_t choice = trace::NewChoice();
-  for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call, {.choice = choice}));
+  trace::RegionRuns runs{.choice = trace::NewChoice(), .diverges = diverges};
+  if (!diverges.empty())
+    runs.by = fmt::format("the {} {} of the {} at {}", predicate.dtype().is_bool() ? "predicate" : "index",
+                          predicate.text(), call.name, base::Where(call.loc));
+  for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call, runs));
+  JoinBranches(regions, diverges);
   CheckBranches(call, regions);
   Result result{{}, regions[0].tree};
+  if (!diverges.empty() && NeedsOthers(regions)) {
+    result.arrays = OfAllBranches(call, index, arguments, branches);
+    return result;
+  }
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   if (regions[0].program.outputs.empty()) return result;
   constants.insert(constants.begin(), trace::Use(index, call.name, call.loc));

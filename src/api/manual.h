@@ -2,6 +2,7 @@
 #pragma once
 #include "api/operands.h"
 #include "ops/manual.h"
+#include "trace/function.h"
 
 namespace tessera::api {
 
@@ -11,6 +12,18 @@ sharding::AxisList ManualAxes(const AxisSet& axes, Call call);
 
 // Returns x with the axes varying: what is invarying or reduced over them is cast.
 Array AsVarying(const Array& x, const sharding::AxisList& axes, Call call);
+
+// Returns the Manual axes along which a value of the type varies.
+inline const sharding::AxisList& VaryingOf(const ir::Type& type) { return type.sharding().varying; }
+
+// C38: throws ShardingError where devices along the axes may not all get here.
+void CheckTogether(const sharding::AxisList& axes, Call call);
+
+// Casts output i of a traced region so that it varies over the axes.
+void CastOutput(trace::TracedFunction& region, size_t i, const sharding::AxisList& axes);
+
+// Whether devices need one another in the regions: something there moves data, or may.
+bool NeedsOthers(const std::vector<trace::TracedFunction>& regions);
 
 // Applies an op of manual computation, whose result has this type.
 Array ApplyManual(const ir::OpDef& op, ir::ParamsPtr params, const Array& x, const ir::Type* result,

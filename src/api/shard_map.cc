@@ -162,9 +162,7 @@ ir::ParamsPtr ParamsOf(const TensorSharding& cut) {
 
 AxisList CutAxes(const TensorSharding& s) {
   AxisList axes;
-  for (const sharding::DimAxes& d : s.dims)
-    axes.insert(axes.end(), d.axes.begin(), d.axes.end());
-  sharding::SortAndMerge(axes);
+  for (const sharding::DimAxes& d : s.dims) sharding::AddTo(axes, d.axes);
   return axes;
 }
 
@@ -240,8 +238,7 @@ Array Entering(const Array& x, const TensorSharding& cut, const Border& b) {
       if (!b.is_manual(a)) inside.dims[d].axes.push_back(a);
   }
   if (type->mesh()) inside.TakeSets(type->sharding());
-  for (sharding::AxisPart a : CutAxes(cut)) inside.varying.push_back(a);
-  sharding::SortAndMerge(inside.varying);
+  sharding::AddTo(inside.varying, CutAxes(cut));
   const int uneven = sharding::FirstUnevenDim(inside, shape);
   if (uneven >= 0)
     FailSharding(b.call, 7,

@@ -9,6 +9,7 @@
 #include "compile/concrete.h"
 #include "compile/dump.h"
 #include "compile/lower.h"
+#include "compile/nested.h"
 #include "compile/pins.h"
 #include "compile/policy.h"
 #include "kernels/kernels.h"
@@ -72,7 +73,8 @@ class RuntimeExecutor final : public trace::Executor {
     executable->devices = DevicesFor(*program);
     plan::Plan plan =
         spmd::BuildPlan(lowered->device, lowered->schedule,
-                        {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole, kernels::Combiner},
+                        {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole, kernels::Combiner,
+                         NestedRun},
                         executable->devices, donated);
     DumpPlan(lowered->dump, plan);
     executable->plan = runtime::Prepare(std::move(plan));

@@ -28,10 +28,6 @@ void PutInFront(AxisList& dim, const AxisList& axes) {
   for (sharding::AxisPart a : dim) sharding::AppendMerged(joined, a);
   dim = std::move(joined);
 }
-void Join(AxisList& set, const AxisList& axes) {
-  set.insert(set.end(), axes.begin(), axes.end());
-  sharding::SortAndMerge(set);
-}
 
 struct Operand {
   const ManualParams& params;
@@ -51,7 +47,7 @@ struct Operand {
   // Terms of a reduction over the axes, if they are not that already.
   void AsTerms(Reduction kind) {
     sharding.varying = sharding::Difference(sharding.varying, axes);
-    Join(sharding.unreduced, sharding::Difference(axes, sharding.unreduced));
+    sharding::AddTo(sharding.unreduced, axes);
     sharding.kind = kind;
   }
   void Reduced() {
@@ -371,8 +367,10 @@ const ir::Type* WithManualStates(const ir::Type* type, const TensorSharding& sta
 }
 
 ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* to) {
-  if (!to->mesh() || !to->mesh()->has_mode(AxisMode::Manual)) return v;
-  const TensorSharding& want = to->sharding();
+  const sharding::MeshDef* mesh = to->mesh() ? to->mesh() : builder.type(v)->mesh();
+  if (!mesh || !mesh->has_mode(AxisMode::Manual)) return v;
+  TensorSharding want = to->sharding();
+  want.mesh = mesh;
   // What is to be one value on all devices is summed.
   const auto sum = [&](const AxisList& terms) {
     AxisList axes;
@@ -395,6 +393,7 @@ ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* 
     TensorSharding s = sharding::Replicated(want.mesh, type->rank());
     type = type->WithSharding(std::move(s));
   }
+  if (!to->mesh() && builder.type(v)->sharding().no_sets()) return v;
   const ir::Type* cast = WithManualStates(type, want)->WithWeak(false);
   if (ir::SameType(cast, builder.type(v))) return v;
   return builder.EmitTyped(kPcast, ir::MakeParams(ManualParams{}), {v}, {&cast, 1})[0];

@@ -79,6 +79,11 @@ void SortAndMerge(AxisList& axes) {
   axes = std::move(merged);
 }
 
+void AddTo(AxisList& set, const AxisList& axes) {
+  for (AxisPart a : Difference(axes, set)) set.push_back(a);
+  SortAndMerge(set);
+}
+
 AxisList Difference(const AxisList& a, const AxisList& b) {
   AxisList left = a;
   for (AxisPart cut : b) {

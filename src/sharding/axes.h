@@ -52,6 +52,8 @@ bool OverlapsAny(const AxisList& axes, AxisPart a);
 void AppendMerged(AxisList& axes, AxisPart a);
 // Sorts by MeshOrder and joins neighbouring parts.
 void SortAndMerge(AxisList& axes);
+// Adds to a set, in mesh order, what of `axes` is not in it.
+void AddTo(AxisList& set, const AxisList& axes);
 // Returns what is in `a` but in no element of `b`, in a's order; parts are cut where needed.
 AxisList Difference(const AxisList& a, const AxisList& b);
 // Returns whether `prefix` is `list` or begins it; its last element may be a major part.

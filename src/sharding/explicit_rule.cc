@@ -67,10 +67,8 @@ class Rule {
   // reduced over just what it lacks is used as varying there. The cast moves nothing, so it is part
   // of the op.
   void JoinVarying() {
-    for (const RuleOperand& o : operands_)
-      for (AxisPart a : Difference(o.sharding->varying, varying_)) varying_.push_back(a);
+    for (const RuleOperand& o : operands_) AddTo(varying_, o.sharding->varying);
     if (varying_.empty()) return;
-    SortAndMerge(varying_);
     cast_.reserve(operands_.size());
     for (size_t i = 0; i < operands_.size(); ++i) {
       cast_.push_back(*operands_[i].sharding);

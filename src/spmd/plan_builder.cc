@@ -233,6 +233,10 @@ class PlanBuilder {
         kind == StepKind::kShardedToUnreduced || kind == StepKind::kPadToShards ||
         kind == StepKind::kTrim || kind == StepKind::kCopyToEach)
       return AddLocalMove(instruction.operands[0], out);
+    if (alone_)
+      base::ThrowInternal(base::Refusal(std::string(instruction.op->name), "alone",
+                                        base::Where(instruction.loc),
+                                        "it is inside of what devices run differently"));
     Flush();
     std::vector<MoveOperand> operands;
     std::vector<int32_t> in;
@@ -322,6 +326,7 @@ class PlanBuilder {
   // ---- regions ----
 
   void AddRegion(const Item& item, const Instruction& instruction) {
+    if (Diverges(instruction)) return AddDiverging(instruction);
     switch (std::get<ir::Region>(*instruction.op->lowering).kind) {
       case ir::Region::kWhile: {
         auto constants = ir::As<ir::WhileParams>(instruction.params.get()).constants;
@@ -334,6 +339,62 @@ class PlanBuilder {
       default:
         return AddSwitch(item, instruction);
     }
+  }
+
+  // Whether devices may run the regions differently: what chooses is an array of each one's own.
+  bool Diverges(const Instruction& i) const {
+    if (alone_) return false;
+    const auto kind = std::get<ir::Region>(*i.op->lowering).kind;
+    const ir::Type* chooses =
+        kind == ir::Region::kSwitch  ? Place(i.operands[0])
+        : kind == ir::Region::kWhile ? i.regions[0]->place(i.regions[0]->outputs[0])
+                                     : nullptr;
+    return chooses && !chooses->sharding().varying.empty();
+  }
+
+  // Each device runs the instruction by itself, as a step: nothing in it needs another device.
+  void AddDiverging(const Instruction& instruction) {
+    ir::Program alone;
+    alone.mesh = program().mesh;
+    alone.per_device = true;
+    const auto add = [&](ValueId v) {
+      return alone.AddValue(program().type(v), base::At(program().values, v).loc, Place(v));
+    };
+    ir::Instruction copy = instruction;
+    for (ValueId& v : copy.operands) alone.inputs.push_back(v = add(v));
+    for (ValueId& v : copy.results) alone.outputs.push_back(v = add(v));
+    alone.instructions.push_back(std::move(copy));
+    std::vector<plan::Plan> plans;
+    const int32_t devices = DependsOnDevice(alone) ? plan_.devices : 1;
+    for (int32_t d = 0; d < devices; ++d) {
+      plans.push_back(OfOneDevice(kernels_, plan_.devices).Run(alone, AloneOn(MakeSchedule(alone, {})), {}));
+      for (plan::Layout& layout : plans.back().layouts) layout.device_of_instance = {d};
+    }
+    AddStep(kernels_.nested(std::move(plans)),
+            {instruction.operands.begin(), instruction.operands.end()},
+            {instruction.results.begin(), instruction.results.end()});
+  }
+  static PlanBuilder OfOneDevice(const KernelFactories& kernels, int32_t devices) {
+    PlanBuilder builder(kernels, devices);
+    builder.alone_ = true;
+    return builder;
+  }
+  // The schedule with one buffer per value.
+  static Schedule AloneOn(Schedule s) {
+    s.layouts.assign(s.layouts.size(), LayoutKey{});
+    for (Item& item : s.items)
+      for (auto& region : item.schedules)
+        region = std::make_shared<const Schedule>(AloneOn(Schedule(*region)));
+    return s;
+  }
+  static bool DependsOnDevice(const ir::Program& program) {
+    return std::any_of(program.instructions.begin(), program.instructions.end(),
+                       [](const Instruction& i) {
+                         return std::holds_alternative<ir::IotaLike>(*i.op->lowering) ||
+                                std::holds_alternative<ir::Move>(*i.op->lowering) ||
+                                std::any_of(i.regions.begin(), i.regions.end(),
+                                            [](const auto& r) { return DependsOnDevice(*r); });
+                       });
   }
 
   // The result of a carry is the carried value itself. One that the body hands on as it is needs no
@@ -488,6 +549,7 @@ class PlanBuilder {
   std::vector<plan::Node>* nodes_ = nullptr;  // where the scope's items go
   plan::Segment current_;
   int32_t segment_ = 0, note_ = -1, zero_ = -1;
+  bool alone_ = false;  // for one device, which runs a region by itself
   std::vector<int32_t> made_in_;  // by plan value: the segment that makes it, -1: none
   absl::flat_hash_map<KernelKey, plan::Kernel> made_;
 };

@@ -24,6 +24,9 @@ struct KernelFactories {
   plan::Kernel (*device_copy)(const DeviceCopy&);
   plan::Kernel (*copy_whole)(int64_t bytes);  // may be given one buffer as both
   plan::CombineFn (*combiner)(DType, Reduction);
+  // Runs a plan of its own on the buffers of one device: that of the device, or of device 0 if
+  // there is one for all.
+  plan::Kernel (*nested)(std::vector<plan::Plan>);
 };
 
 // `devices`: of the process. `donated`: per input and capture.

@@ -227,7 +227,36 @@ bool IsOutside(const sharding::MeshDef* mesh, const sharding::MeshDef* inner) {
   return mesh->WithModes(modes) == inner;
 }
 
-// Applies an op to what of the outside it has as operands, inside of shard_map.
+const Trace* MadeIn(const ArrayImpl& array) {
+  return array.kind() == ArrayImpl::kTraced ? static_cast<const TracedArray&>(array).trace.get()
+                                            : nullptr;
+}
+
+// The regions between where an array was made and here that devices run differently: along which
+// axes, and what is around the outermost of them.
+struct Divergence {
+  sharding::AxisList axes;
+  Trace* around = nullptr;
+};
+Divergence DivergenceSince(const Trace* made) {
+  Divergence d;
+  for (Trace* t = CurrentTrace(); t && t != made; t = t->outer()) {
+    if (t->runs().diverges.empty()) continue;
+    sharding::AddTo(d.axes, t->runs().diverges);
+    d.around = t->outer();
+  }
+  return d;
+}
+
+bool MustEnter(const ArrayImpl& array) {
+  const sharding::MeshDef *current = CurrentMesh(), *mesh = array.type()->mesh();
+  if (!current || !current->has_mode(AxisMode::Manual)) return false;
+  if (mesh && mesh != current) return IsOutside(mesh, current);
+  const sharding::AxisList& varying = array.type()->sharding().varying;
+  return !sharding::Difference(DivergenceSince(MadeIn(array)).axes, varying).empty();
+}
+
+// Applies an op to what it has of the outside.
 std::vector<Array> ApplyInside(Application a) {
   std::vector<Array> entered;
   for (ArrayRef& operand : a.operands) {
@@ -237,49 +266,65 @@ std::vector<Array> ApplyInside(Application a) {
   return Apply(a);
 }
 
-bool AnyOutside(const Application& a) {
+bool AnyMustEnter(const Application& a) {
   const sharding::MeshDef* current = CurrentMesh();
-  if (!current || std::holds_alternative<ir::Manual>(*a.op.lowering)) return false;
-  for (const ArrayRef& operand : a.operands) {
-    const sharding::MeshDef* mesh = operand->type()->mesh();
-    if (mesh && mesh != current && current->has_mode(AxisMode::Manual) && IsOutside(mesh, current))
-      return true;
-  }
-  return false;
+  if (!current || !current->has_mode(AxisMode::Manual)) return false;
+  if (std::holds_alternative<ir::Manual>(*a.op.lowering)) return false;
+  return std::any_of(a.operands.begin(), a.operands.end(),
+                     [](const ArrayRef& operand) { return MustEnter(*operand); });
+}
+
+// Applies an op of manual computation without axes or dims.
+Array Recast(std::string_view op, const ArrayRef& array, sharding::TensorSharding to, Loc loc) {
+  const ir::OpDef& def = *ir::FindOp(op);
+  base::Reader in("axes=[], dims=[]", "params", Loc::Unknown());
+  const ir::ParamsPtr nothing_cut = def.params.read(in, nullptr);
+  return Apply({.op = def,
+                .params = nothing_cut,
+                .operands = {array},
+                .loc = loc,
+                .result = array->type()->WithSharding(std::move(to))})[0];
+}
+
+Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
+  const sharding::MeshDef *current = CurrentMesh(), *mesh = array->type()->mesh();
+  if (!mesh || mesh == current || !IsOutside(mesh, current)) return Array(array);
+  sharding::TensorSharding s = array->type()->sharding();
+  s.mesh = current;
+  for (const sharding::DimAxes& d : s.dims)
+    for (sharding::AxisPart axis : d.axes) {
+      if (current->axes()[static_cast<size_t>(axis.axis)].mode != AxisMode::Manual) continue;
+      ErrorDetail detail =
+          base::Refusal(op, 24, base::Where(loc),
+                        "an array of the outside is cut along an axis that is Manual here",
+                        {"give it to shard_map as an argument: each device then gets its part",
+                         "or reshard it outside, so that devices along the axis all have it"});
+      detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
+      base::ThrowSharding(std::move(detail));
+    }
+  return Recast("full_to_shard", array, std::move(s), loc);
 }
 
 }  // namespace
 
 Array Enter(const ArrayRef& array, const char* op, Loc loc) {
-  const sharding::MeshDef *current = CurrentMesh(), *mesh = array->type()->mesh();
-  if (!mesh || mesh == current || !current || !IsOutside(mesh, current)) return Array(array);
-  sharding::TensorSharding s = array->type()->sharding();
+  const sharding::MeshDef* current = CurrentMesh();
+  if (!current || !MustEnter(*array)) return Array(array);
+  const Divergence divergence = DivergenceSince(MadeIn(*array));
+  if (divergence.axes.empty()) return EnterMesh(array, op, loc);
+  const TraceScope scope(divergence.around);
+  const Array inside = EnterMesh(array, op, loc);
+  sharding::TensorSharding s = inside.impl()->type()->sharding();
   s.mesh = current;
-  for (const sharding::DimAxes& d : s.dims)
-    for (sharding::AxisPart axis : d.axes)
-      if (current->axes()[static_cast<size_t>(axis.axis)].mode == AxisMode::Manual) {
-        ErrorDetail detail = base::Refusal(
-            op, 24, base::Where(loc),
-            "an array of the outside is cut along an axis that is Manual here",
-            {"give it to shard_map as an argument: each device then gets its part",
-             "or reshard it outside, so that devices along the axis all have it"});
-        detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
-        base::ThrowSharding(std::move(detail));
-      }
-  static const ir::OpDef& enters = *ir::FindOp("full_to_shard");
-  static const ir::ParamsPtr nothing_cut = [] {
-    base::Reader in("axes=[], dims=[]", "params", Loc::Unknown());
-    return enters.params.read(in, nullptr);
-  }();
-  return Apply({.op = enters,
-                .params = nothing_cut,
-                .operands = {array},
-                .loc = loc,
-                .result = array->type()->WithSharding(std::move(s))})[0];
+  const sharding::AxisList missing = sharding::Difference(divergence.axes, s.varying);
+  if (missing.empty()) return inside;
+  sharding::AddTo(s.varying, missing);
+  if (s.reduced == missing) s.reduced.clear();
+  return Recast("pcast", inside.impl(), std::move(s), loc);
 }
 
 std::vector<Array> Apply(const Application& a) {
-  if (AnyOutside(a)) return ApplyInside(a);
+  if (AnyMustEnter(a)) return ApplyInside(a);
   if (std::shared_ptr<Trace> trace = TraceOf(a)) return Record(*trace, a);
   if (!OnlyTypes(a)) return Eager(a);
   std::vector<Array> results;

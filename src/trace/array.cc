@@ -42,7 +42,11 @@ uint64_t NextNumber() {
 uint64_t NewChoice() { return NextNumber(); }
 
 Trace::Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer, RegionRuns runs)
-    : builder_(program_, loc), loc_(loc), outer_(std::move(outer)), runs_(runs), id_(NextNumber()) {
+    : builder_(program_, loc),
+      loc_(loc),
+      outer_(std::move(outer)),
+      runs_(std::move(runs)),
+      id_(NextNumber()) {
   program_.mesh = mesh;
 }
 

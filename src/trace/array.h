@@ -61,6 +61,9 @@ ArrayRef CapturedArray(const ir::Capture& capture);
 struct RegionRuns {
   bool repeats = false;  // in a loop
   uint64_t choice = 0;   // of regions with the same number, one runs; 0: none of several
+  // Manual axes along which devices may run it differently, as its predicate varies; what that is.
+  sharding::AxisList diverges = {};
+  std::string by = {};
 };
 // Returns a number that no other choice has.
 uint64_t NewChoice();
@@ -72,8 +75,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> outer = nullptr,
         RegionRuns runs = {});
   uint64_t id() const { return id_; }  // no other trace has it, now or later
-  const Trace* outer() const { return outer_.get(); }
-  RegionRuns runs() const { return runs_; }
+  Trace* outer() const { return outer_.get(); }
+  const RegionRuns& runs() const { return runs_; }
   ir::Program& program() { return program_; }
   ir::Builder& builder() { return builder_; }
   Loc loc() const { return loc_; }
@@ -126,8 +129,10 @@ struct Application {
 // Returns the results: recorded in the current trace, computed at once, or only typed.
 std::vector<Array> Apply(const Application& application);
 
-// Returns the array as one of the current mesh: of the outside, inside of shard_map, it is
-// invarying over the axes that are Manual there. Throws ShardingError where it is cut along them.
+// Returns the array as this region has it. Of the outside of shard_map it is invarying over the axes
+// that became Manual; ShardingError where it is cut along them. Of the outside of a region that
+// devices run differently it varies, cast in front of the region: the sum of its cotangents then
+// stands there, too.
 Array Enter(const ArrayRef& array, const char* op, Loc loc);
 
 // Runs programs.

@@ -31,7 +31,8 @@ TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detai
   TracedFunction traced;
   traced.parameters = parameters.size();
   for (const Array& leaf : result.arrays) {
-    const ArrayRef& output = Use(leaf, op, loc);
+    const Array inside = Enter(Use(leaf, op, loc), op, loc);
+    const ArrayRef& output = inside.impl();
     traced.output_locs.push_back(output->loc());
     trace->program().outputs.push_back(trace->Lift(output, loc));
   }

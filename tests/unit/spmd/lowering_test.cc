@@ -32,8 +32,10 @@ std::string ScheduleOf(const std::string& text) {
 plan::Plan PlanOf(const std::string& text, const std::vector<bool>& donated = {}) {
   ir::Program device = LowerText(text);
   auto copy = [](const KernelFactories::DeviceCopy&) { return plan::Kernel{}; };
+  auto nested = [](std::vector<plan::Plan>) { return plan::Kernel{}; };
   return BuildPlan(device, MakeSchedule(device, {}),
-                   {kernels::Fused, copy, kernels::CopyWhole, kernels::Combiner}, 2, donated);
+                   {kernels::Fused, copy, kernels::CopyWhole, kernels::Combiner, nested}, 2,
+                   donated);
 }
 
 // The lines of a plan's text from the first node on.

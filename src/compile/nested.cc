@@ -1,0 +1,58 @@
+// Runs a plan as a kernel: what devices run differently, each by itself.
+#include "compile/nested.h"
+
+#include <cstring>
+
+#include "base/at.h"
+#include "runtime/arena.h"
+#include "runtime/runtime.h"
+
+namespace tessera::compile {
+namespace {
+
+struct Nested {
+  std::vector<std::shared_ptr<const runtime::Executable>> of_device;
+  std::vector<int64_t> in_bytes, out_bytes;
+};
+
+// A buffer of the run around this one, which keeps it.
+runtime::Buffers Borrowed(const std::byte* data, int64_t bytes) {
+  const std::shared_ptr<const std::byte> view(data, [](const std::byte*) {});
+  return {.storage = std::make_shared<runtime::Storage>(view),
+          .base = const_cast<std::byte*>(data),
+          .bytes = bytes,
+          .stride = runtime::RoundUp(bytes, runtime::kLine),
+          .slots = nullptr};
+}
+
+void Run(const plan::KernelCall& call) {
+  const Nested& nested = *static_cast<const Nested*>(call.config);
+  std::vector<runtime::Buffers> inputs;
+  for (size_t i = 0; i < nested.in_bytes.size(); ++i)
+    inputs.push_back(Borrowed(call.in[i], nested.in_bytes[i]));
+  const int32_t device = nested.of_device.size() > 1 ? call.device : 0;
+  const std::vector<runtime::Buffers> results =
+      runtime::Run(*base::At(nested.of_device, device), std::move(inputs));
+  for (size_t i = 0; i < results.size(); ++i)
+    std::memcpy(call.out[i], results[i].at(0), static_cast<size_t>(nested.out_bytes[i]));
+}
+
+}  // namespace
+
+plan::Kernel NestedRun(std::vector<plan::Plan> plans) {
+  auto nested = std::make_shared<Nested>();
+  const auto bytes = [&](const std::vector<int32_t>& values) {
+    std::vector<int64_t> sizes;
+    for (int32_t v : values) sizes.push_back(base::At(plans[0].values, v).bytes);
+    return sizes;
+  };
+  nested->in_bytes = bytes(plans[0].inputs);
+  nested->out_bytes = bytes(plans[0].outputs);
+  plan::Kernel kernel{.fn = Run, .config = nested};
+  for (const auto* sizes : {&nested->in_bytes, &nested->out_bytes})
+    for (int64_t size : *sizes) kernel.bytes += static_cast<double>(size);
+  for (plan::Plan& plan : plans) nested->of_device.push_back(runtime::Prepare(std::move(plan)));
+  return kernel;
+}
+
+}  // namespace tessera::compile

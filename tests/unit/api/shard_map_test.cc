@@ -1,0 +1,375 @@
+// shard_map and its collectives as users call them: types, values, gradients, mapping, reports.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <functional>
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pointwise;
+
+std::vector<double> Values(const Array& x) { return x.astype(f64).to_vector<double>(); }
+Array Numbers(std::vector<int64_t> shape, PartitionSpec spec) {
+  int64_t n = 1;
+  for (int64_t size : shape) n *= size;
+  return reshard(sin(arange(static_cast<double>(n), {.dtype = f64})).reshape(shape), spec);
+}
+std::string TypeOf(const Array& x) { return type_of(x).text(); }
+
+// A function of what a device has, of [8, 8] over x and y, and where its result lies.
+struct Local {
+  const char* name;
+  const char* type;  // of the result inside
+  std::function<Array(Array)> f;
+  PartitionSpec out;
+  std::function<Array(Array)> plain;  // of the whole array
+};
+
+Array Blocks(const Array& a) { return a.reshape({2, 4, 4, 2}); }  // x, rows, y, columns
+
+const std::vector<Local>& Locals() {
+  static const std::vector<Local> locals = {
+      {"psum", "f64[4,2]{V:x}", [](Array v) { return psum(v, "y"); }, P("x", None),
+       [](Array a) { return sum(Blocks(a), 2).reshape({8, 2}); }},
+      {"psum_both", "f64[4,2]", [](Array v) { return psum(v, {"x", "y"}); }, P(),
+       [](Array a) { return sum(Blocks(a), {0, 2}); }},
+      {"psum_of_halves", "f64[4,2]{V:(x,y:(1)2)}",
+       [](Array v) { return psum(v, SubAxis("y", 2, 2)); }, P("x", "y"),
+       [](Array a) {
+         Array pairs = sum(a.reshape({2, 4, 2, 2, 2}), 3);  // x, rows, y, columns
+         return repeat(pairs.reshape({2, 4, 2, 1, 2}), 2, 3).reshape({8, 8});
+       }},
+      {"pmean", "f64[4,2]{V:y}", [](Array v) { return pmean(v, "x"); }, P(None, "y"),
+       [](Array a) { return mean(a.reshape({2, 4, 8}), 0); }},
+      {"pmax", "f64[4,2]{V:x}", [](Array v) { return pmax(v, "y"); }, P("x"),
+       [](Array a) { return max(Blocks(a), 2).reshape({8, 2}); }},
+      {"pmin", "f64[4,2]", [](Array v) { return pmin(v, {"y", "x"}); }, P(),
+       [](Array a) { return min(Blocks(a), {0, 2}); }},
+      {"all_gather_to_varying", "f64[4,8]{V:(x,y)}",
+       [](Array v) { return all_gather(v, "y", {.dim = 1, .tiled = true}); }, P("x", "y"),
+       [](Array a) { return tile(a, {1, 4}); }},
+      {"all_gather_to_invarying", "f64[4,8]{V:x}",
+       [](Array v) {
+         return all_gather(v, "y", {.dim = 1, .tiled = true, .to = Variance::kInvarying});
+       },
+       P("x", None), [](Array a) { return a; }},
+      {"all_gather_stacks", "f64[4,4,2]{V:x}",
+       [](Array v) { return all_gather(v, "y", {.dim = 1, .to = Variance::kInvarying}); },
+       P("x"), [](Array a) { return a.reshape({8, 4, 2}); }},
+      {"psum_scatter", "f64[1,2]{V:(x,y)}",
+       [](Array v) { return psum_scatter(v, "y", {.tiled = true}); }, P({"x", "y"}, None),
+       [](Array a) { return sum(Blocks(a), 2).reshape({8, 2}); }},
+      {"psum_scatter_of_entries", "f64[2]{V:(x,y)}",
+       [](Array v) { return psum_scatter(v, "y", {.dim = 0}); }, P({"x", "y"}),
+       [](Array a) { return sum(Blocks(a), 2).reshape({16}); }},
+      {"all_to_all", "f64[1,8]{V:(x,y)}",
+       [](Array v) { return all_to_all(v, "y", 0, 1, {.tiled = true}); }, P({"x", "y"}, None),
+       [](Array a) { return a; }},
+      {"all_to_all_of_entries", "f64[2,4]{V:(x,y)}",
+       [](Array v) { return all_to_all(v, "y", 0, 1); }, P({"x", "y"}, None),
+       [](Array a) { return transpose(Blocks(a), {0, 1, 3, 2}).reshape({16, 4}); }},
+      {"ppermute", "f64[4,2]{V:(x,y)}",
+       [](Array v) { return ppermute(v, "y", {{0, 2}, {3, 0}}); }, P("x", "y"),
+       [](Array a) {
+         Array b = Blocks(a), none = zeros({2, 4, 1, 2}, {.dtype = f64});
+         return concatenate({b[{All, All, Slice(3, 4)}], none, b[{All, All, Slice(0, 1)}], none}, 2)
+             .reshape({8, 8});
+       }},
+      {"pshift", "f64[4,2]{V:(x,y)}", [](Array v) { return pshift(v, {"x", "y"}, -1); },
+       P("x", "y"),
+       [](Array a) {
+         Array lines = transpose(Blocks(a), {0, 2, 1, 3}).reshape({8, 8});
+         return transpose(roll(lines, -1, 0).reshape({2, 4, 4, 2}), {0, 2, 1, 3}).reshape({8, 8});
+       }},
+      {"pbroadcast", "f64[4,2]{V:(x,y)}", [](Array v) { return pbroadcast(v, "y", 1); },
+       P("x", "y"), [](Array a) { return tile(a[{All, Slice(2, 4)}], {1, 4}); }},
+      {"axis_index", "f64[4,2]{V:(x,y)}",
+       [](Array v) { return v * axis_index({"y", "x"}).astype(f64); }, P("x", "y"),
+       [](Array a) {
+         Array at = arange(8.0, {.dtype = f64}).reshape({4, 2});  // y, x
+         return (Blocks(a) * transpose(at).reshape({2, 1, 4, 1})).reshape({8, 8});
+       }},
+      {"states", "f64[4,2]{V:y}",
+       [](Array v) {
+         return psum(pcast(v * pcast(ones({2}, {.dtype = f64}), "x", Variance::kReduced), "x",
+                           Variance::kUnreduced),
+                     "x");
+       },
+       P(None, "y"), [](Array a) { return sum(a.reshape({2, 4, 8}), 0); }},
+      {"a_loop", "f64[4,2]{V:(x,y)}",
+       [](Array v) {
+         auto step = [&](Array c, NoneType) { return std::pair(sin(c) + pshift(v, "y", 1), None); };
+         return scan(step, zeros({4, 2}, {.dtype = f64}), None, {.length = 3}).first;
+       },
+       P("x", "y"),
+       [](Array a) {
+         Array v = roll(a, 2, 1), c = zeros({8, 8}, {.dtype = f64});
+         for (int i = 0; i < 3; ++i) c = sin(c) + v;
+         return c;
+       }},
+      {"branches_by_device", "f64[4,2]{V:(x,y)}",
+       [](Array v) {
+         return cond(
+             axis_index("y") < 2, [](Array u) { return sin(u); },
+             [](Array u) { return u * ones({2}, {.dtype = f64}); }, v);
+       },
+       P("x", "y"),
+       [](Array a) {
+         Array halves = a.reshape({8, 2, 4});
+         return stack({sin(halves[{All, 0}]), halves[{All, 1}]}, 1).reshape({8, 8});
+       }},
+      {"branches_that_need_others", "f64[4,2]{V:(x,y)}",
+       [](Array v) {
+         return switch_case(axis_index("y"),
+                            std::tuple([](Array u) { return psum(u, "x"); },
+                                       [](Array u) { return u; }, [](Array u) { return 2 * u; }),
+                            v);
+       },
+       P("x", "y"),
+       [](Array a) {
+         Array b = a.reshape({8, 4, 2});
+         Array both = tile(sum(a.reshape({2, 4, 4, 2})[{All, All, 0}], 0), {2, 1});
+         return stack({both, b[{All, 1}], 2 * b[{All, 2}], 2 * b[{All, 3}]}, 1).reshape({8, 8});
+       }},
+  };
+  return locals;
+}
+
+class Manual : public testing::TestWithParam<size_t> {
+ protected:
+  Manual() {
+    SetDeviceCount(8);
+    scope.emplace(make_mesh({{"x", 2}, {"y", 4}}));
+    a = Numbers({8, 8}, P("x", "y"));
+  }
+  // The function of whole arrays, and the type of the result inside.
+  std::function<Array(Array)> Mapped(std::string* type = nullptr) const {
+    return [this, type](Array x) {
+      return shard_map(
+          [&](Array v) {
+            Array out = local.f(v);
+            if (type) *type = TypeOf(out);
+            return out;
+          },
+          {.out_specs = local.out})(x);
+    };
+  }
+  const Local& local = Locals()[GetParam()];
+  std::optional<MeshScope> scope;
+  Array a;
+};
+
+TEST_P(Manual, GivesWhatThePlainProgramGives) {
+  std::string type;
+  const Array out = Mapped(&type)(a);
+  EXPECT_EQ(type, local.type);
+  const std::vector<double> want = Values(local.plain(reshard(a, P())));
+  EXPECT_THAT(Values(out), Pointwise(testing::DoubleNear(1e-12), want));
+  EXPECT_THAT(Values(jit(Mapped())(a)), Pointwise(testing::DoubleNear(1e-12), want));
+}
+
+TEST_P(Manual, HasTheGradientOfThePlainProgram) {
+  const auto loss = [](const std::function<Array(Array)>& f) {
+    return [f](Array x) {
+      Array out = f(x);
+      return sum(out * cos(arange(static_cast<double>(out.size()), {.dtype = f64}).reshape(
+                           type_of(out).shape())) *
+                 sin(out));
+    };
+  };
+  const Array gradient = grad(loss(Mapped()))(a);
+  EXPECT_EQ(TypeOf(gradient), TypeOf(a));
+  EXPECT_THAT(Values(gradient), Pointwise(testing::DoubleNear(1e-11),
+                                          Values(grad(loss(local.plain))(reshard(a, P())))));
+  check_grads(Mapped(), a);
+}
+
+TEST_P(Manual, MapsAsThePlainProgramDoes) {
+  const Array three = stack({a, 2 * a, a + 1}, 0);
+  std::vector<double> want;
+  for (const Array& x : {a, 2 * a, a + 1})
+    for (double v : Values(Mapped()(x))) want.push_back(v);
+  EXPECT_THAT(Values(vmap(Mapped())(three)), Pointwise(testing::DoubleNear(1e-12), want));
+  EXPECT_THAT(Values(jit(vmap(Mapped()))(three)), Pointwise(testing::DoubleNear(1e-12), want));
+}
+
+TEST_P(Manual, KeepsItsBitsWithoutReplicaSharing) {
+  const std::vector<double> want = Values(jit(Mapped())(a));
+  ReplicaSharing(false);
+  const std::vector<double> apart = Values(jit(Mapped())(a)), eager = Values(Mapped()(a));
+  ReplicaSharing(true);
+  EXPECT_EQ(apart, want);
+  EXPECT_EQ(eager, want);
+}
+
+TEST_P(Manual, PrintsAndParses) {
+  const std::string text = jit(Mapped()).trace(a).text();
+  EXPECT_EQ(Program::Parse(text).text(), text);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Manual, testing::Range(size_t{0}, Locals().size()),
+                         [](const auto& info) { return Locals()[info.param].name; });
+
+// ---- the border ---------------------------------------------------------------------------------
+
+TEST(ShardMap, TakesSpecsFromTypes) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  std::vector<std::string> types;
+  auto f = shard_map(
+      [&](Array a, Array b) {
+        types = {TypeOf(a), TypeOf(b)};
+        return psum(sum(a), {"x", "y"}) + psum(sum(b), {"x"});
+      },
+      {.out_specs = P()});
+  Array a = Numbers({8, 8}, P({"y", "x"}, None)), b = Numbers({4}, P("x"));
+  EXPECT_NEAR(f(a, b).item<double>(), sum(a).item<double>() + sum(b).item<double>(), 1e-12);
+  EXPECT_THAT(types, ElementsAre("f64[1,8]{V:(x,y)}", "f64[2]{V:x}"));
+}
+
+TEST(ShardMap, LeavesOtherAxesExplicit) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  std::string inside;
+  auto f = shard_map(
+      [&](Array v) {
+        inside = TypeOf(v);
+        return psum(matmul(v, transpose(v)), "x");
+      },
+      {.out_specs = P(), .axes = "x"});
+  Array a = Numbers({8, 8}, P("y", "x"));
+  Array out = f(a);
+  EXPECT_EQ(inside, "f64[8@y,4]{V:x}");
+  EXPECT_EQ(TypeOf(out), "f64[8@y,8]");
+  const Array whole = reshard(a, P());
+  EXPECT_THAT(Values(out), Pointwise(testing::DoubleNear(1e-12),
+                                     Values(matmul(whole, transpose(whole)))));
+  check_grads(f, a);
+}
+
+TEST(ShardMap, StandsBesideAutoAxes) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4, Auto}}));
+  auto f = shard_map([](Array v) { return psum(with_sharding_constraint(sin(v), P("y")), "x"); },
+                     {.out_specs = P(), .axes = "x"});
+  Array a = Numbers({8, 8}, P("x", None));
+  const Array whole = sin(reshard(a, P()));
+  const std::vector<double> want = Values(whole[Slice(0, 4)] + whole[Slice(4, 8)]);
+  EXPECT_THAT(Values(f(a)), Pointwise(testing::DoubleNear(1e-12), want));
+  EXPECT_THAT(Values(jit(f)(a)), Pointwise(testing::DoubleNear(1e-12), want));
+  check_grads(f, a);
+  auto g = shard_map([](Array v) { return pshift(v, "y", 1); },
+                     {.in_specs = P(None, "y"), .out_specs = P(None, "y"), .axes = "y"});
+  EXPECT_EQ(Values(jit(g)(a)), Values(roll(reshard(a, P()), 2, 1)));
+  check_grads(g, a);
+}
+
+TEST(ShardMap, NestsOverOtherAxes) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  auto inner = shard_map([](Array v) { return psum(v, "y"); }, {.out_specs = P(), .axes = "y"});
+  auto f = shard_map([&](Array v) { return psum(inner(v), "x"); }, {.out_specs = P(), .axes = "x"});
+  Array a = Numbers({8, 8}, P("x", "y"));
+  auto g = shard_map([](Array v) { return psum(v, {"x", "y"}); }, {.out_specs = P()});
+  EXPECT_THAT(Values(f(a)), Pointwise(testing::DoubleNear(1e-12), Values(g(a))));
+  EXPECT_THAT(Values(jit(f)(a)), Pointwise(testing::DoubleNear(1e-12), Values(g(a))));
+  check_grads(f, a);
+}
+
+TEST(ShardMap, UsesArraysOfTheOutside) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  Array a = Numbers({8, 8}, P("x", "y"));
+  const auto f = [&](Array w) {
+    return sum(sin(shard_map([&](Array v) { return v * w; }, {.out_specs = P("x", "y")})(a)));
+  };
+  Array w = Numbers({2}, P());
+  EXPECT_EQ(TypeOf(grad(f)(w)), "f64[2]");
+  check_grads(f, w);
+  check_grads(f, array({1.5, 2.5}, {.dtype = f64}));  // on no mesh
+}
+
+TEST(ShardMap, PassesTermsOfSums) {
+  SetDeviceCount(2);
+  MeshScope scope(make_mesh({{"x", 2}}));
+  Array a = Numbers({4}, P("x"));
+  auto f = shard_map([](Array v) { return pcast(v, "x", Variance::kUnreduced); },
+                     {.out_specs = P(None).unreduced("x")});
+  EXPECT_EQ(TypeOf(f(a)), "f64[2]{U:x}");
+  Array halves = reshard(a, P());
+  EXPECT_THAT(Values(reshard(f(a), P())),
+              Pointwise(testing::DoubleEq(), Values(halves[Slice(0, 2)] + halves[Slice(2, 4)])));
+}
+
+// ---- programs -----------------------------------------------------------------------------------
+
+TEST(ShardMap, SendsWhatItSays) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  Array a = reshard(zeros({64, 64}), P("x", "y"));
+  auto f = shard_map(
+      [](Array v) {
+        Array all = all_gather(v, "y", {.dim = 1, .tiled = true});
+        return psum_scatter(sin(all), "y", {.dim = 1, .tiled = true}) + pshift(v, "x", 1);
+      },
+      {.out_specs = P("x", "y")});
+  const CommReport report = jit(f).lower(a).comm();
+  ASSERT_EQ(report.events().size(), 3u);
+  EXPECT_EQ(report.count(CommKind::kAllGather, "y"), 1);
+  EXPECT_EQ(report.count(CommKind::kReduceScatter, "y"), 1);
+  EXPECT_EQ(report.count(CommKind::kCollectivePermute, "x"), 1);
+  for (const CommEvent& e : report.events()) EXPECT_FALSE(e.implied);
+  EXPECT_EQ(report.bytes(), 3 * 32 * 16 * 4 + 3 * 32 * 16 * 4 + 32 * 16 * 4);
+  CommPolicy policy({.rule = CommRule::kForbid, .kinds = {CommKind::kAllGather}});
+  EXPECT_THROW(jit(f).lower(a), ShardingError);
+}
+
+TEST(ShardMap, PutsSumsOfGradientsInFrontOfBranches) {
+  SetDeviceCount(4);
+  MeshScope scope(make_mesh({{"y", 4}}));
+  Array a = Numbers({8}, P("y"));
+  const auto f = [&](Array w) {
+    auto body = [&](Array v) {
+      return cond(
+          axis_index("y") < 2, [&](Array u) { return u * w; }, [&](Array u) { return u; }, v);
+    };
+    return sum(shard_map(body, {.out_specs = P("y")})(a));
+  };
+  Array w = Numbers({2}, P());
+  const Program program = jit(grad(f)).trace(w);
+  EXPECT_THAT(program.text(), testing::HasSubstr("psum"));
+  check_grads(f, w);
+}
+
+TEST(ShardMap, RunsLoopsOfEveryDevicesOwn) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 8}}));
+  // Newton's iteration for square roots, until each device is content.
+  auto roots = shard_map(
+      [](Array v) {
+        using State = std::pair<Array, Array>;
+        return while_loop([&](State s) { return any(abs(s.first * s.first - v) > 1e-12); },
+                          [&](State s) {
+                            return State((s.first + v / s.first) / 2, s.second + 1);
+                          },
+                          State(v, zeros({1}, {.dtype = i32})));
+      },
+      {.out_specs = {P("x"), P("x")}});
+  Array v = exp(reshard(arange(8.0, {.dtype = f64}), P("x")));
+  for (bool share : {true, false}) {
+    ReplicaSharing(share);
+    auto [root, steps] = roots(v);
+    auto [jitted, same_steps] = jit(roots)(v);
+    ReplicaSharing(true);
+    EXPECT_THAT(Values(root), Pointwise(testing::DoubleNear(1e-9), Values(sqrt(v))));
+    EXPECT_EQ(Values(jitted), Values(root));
+    EXPECT_EQ(Values(same_steps), Values(steps));
+    EXPECT_THAT(Values(steps), testing::ElementsAre(0, 5, 6, 7, 8, 8, 9, 10));
+  }
+  EXPECT_TRUE(jit(roots).lower(v).comm().empty());
+}
+
+}  // namespace
+}  // namespace tessera
