@@ -25,7 +25,7 @@ void compare(const char* what, T tree, T plain, double most) {
     const double difference = std::abs(ours[i] - theirs.at(i));
     largest = difference <= largest ? largest : difference;
   }
-  if (largest == 0)
+  if (most == 0 && largest == 0)
     std::printf("%s: the same numbers as on one device\n", what);
   else
     std::printf("%s: differs from one device by %.1e (at most %.0e)\n", what, largest, most);
