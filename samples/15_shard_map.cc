@@ -64,14 +64,30 @@ int main() {
   std::cout << "\ngradient in w, sent:\n" << jit(grad(over_x)).lower(w, cut).comm();
   compare("gradient in w", grad(over_x)(w, cut), grad(plain)(w, a), 1e-3);
 
-  // 4. Some axes can stay as they are. Over y, which is Explicit, types and ops are as ever.
+  // 4. Weights that are reduced over x are the same there too, but their gradient stays unreduced:
+  // a
+  //    term on each device. Micro-batches add such terms up, and one psum follows the loop.
+  auto accumulate = [&](Array w, Array batches) {
+    Array weights = pcast(w, "x", Variance::kReduced);
+    Array none = pcast(pcast(zeros_like(w), "x", Variance::kVarying), "x", Variance::kUnreduced);
+    auto add = [&](Array g, Array part) { return std::pair(g + grad(loss)(weights, part), None); };
+    return psum(scan(add, none, batches).first, "x");
+  };
+  auto accumulated =
+      jit(shard_map(accumulate, {.in_specs = {P(), P(None, "x", None)}, .out_specs = P()}));
+  Array batches = reshard(a.reshape({2, 4, 4}), P(None, "x", None));
+  std::cout << "\ngradient in w over two micro-batches, sent:\n"
+            << accumulated.lower(w, batches).comm();
+  compare("gradient in w", accumulated(w, batches), grad(plain)(w, a), 1e-3);
+
+  // 5. Some axes can stay as they are. Over y, which is Explicit, types and ops are as ever.
   auto partly = shard_map([](Array part) { return shown("argument           ", part) * 2; },
                           {.out_specs = P("x"), .axes = "x"});
   Array both = reshard(a, P("x", "y"));
   std::cout << "\nonly x is Manual: outside " << type_of(both) << ", inside\n";
   std::cout << "outside " << type_of(partly(both)) << "\n";
 
-  // 5. What would go wrong on some device is an error while tracing.
+  // 6. What would go wrong on some device is an error while tracing.
   auto error_of = [&](auto f, PartitionSpec out) {
     try {
       shard_map(f, {.out_specs = out})(cut);
