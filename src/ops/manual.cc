@@ -349,7 +349,11 @@ const ir::Type* WholeOf(const ir::Type* part, const ManualParams& params) {
 
 const ir::Type* WithManualStates(const ir::Type* type, const TensorSharding& states) {
   if (!type->mesh() || !type->mesh()->has_mode(AxisMode::Manual)) return type;
-  TensorSharding s = type->sharding();
+  const TensorSharding& given = type->sharding();
+  if (given.varying == states.varying && given.unreduced == states.unreduced &&
+      given.reduced == states.reduced && given.kind == states.kind)
+    return type;
+  TensorSharding s = given;
   const auto take = [&](AxisList& own, const AxisList& other) {
     AxisList kept;
     for (sharding::AxisPart a : own)
