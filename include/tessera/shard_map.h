@@ -54,13 +54,13 @@ struct ShardMap : SameTree {
 }  // namespace detail
 
 // Returns f run on what each device has. An argument is cut along the dims that its spec gives
-// Manual axes ([n] over axes of size k: [n/k]), and is varying over these; results are joined in the
-// same way, as out_specs says. Axes that are not in `axes` stay as they are: Explicit ones in types,
-// Auto ones hidden. Where all axes are Explicit and Manual now, in_specs must be what the types of
-// the arguments say; else arguments are laid out so, as implied moves. A result may vary only over
-// axes that its spec names. Arrays of the outside may be used inside where they are replicated over
-// the Manual axes. Throws ShardingError for specs that name other axes, and for sizes that they do
-// not divide; ShapeError for specs with too many dims.
+// Manual axes ([n] over axes of size k: [n/k]), and is varying over these; results are joined in
+// the same way, as out_specs says. Axes that are not in `axes` stay as they are: Explicit ones in
+// types, Auto ones hidden. Where all axes are Explicit and Manual now, in_specs must be what the
+// types of the arguments say; else arguments are laid out so, as implied moves. A result may vary
+// only over axes that its spec names. Arrays of the outside may be used inside where they are
+// replicated over the Manual axes. Throws ShardingError for specs that name other axes, and for
+// sizes that they do not divide; ShapeError for specs with too many dims.
 template <class F>
 auto shard_map(F f, ShardMapOptions options, Loc loc = Loc::Current()) {
   return detail::Wrap(std::move(f), detail::ShardMap(std::move(options)), loc);
@@ -79,10 +79,9 @@ Array pmean(Operand x, AxisSet axes, Loc loc = Loc::Current());
 // Returns the extreme over the group, invarying. Tangents go to those that have it, in equal parts.
 Array pmax(Operand x, AxisSet axes, Loc loc = Loc::Current());
 Array pmin(Operand x, AxisSet axes, Loc loc = Loc::Current());
-// Returns the arrays of the group, [..., n, ...] each, joined along dim ([..., k*n, ...]) or stacked
-// in a new dim ([..., k, n, ...]).
-Array all_gather(Operand x, AxisSet axes, AllGatherOptions options = {},
-                 Loc loc = Loc::Current());
+// Returns the arrays of the group, [..., n, ...] each, joined along dim ([..., k*n, ...]) or
+// stacked in a new dim ([..., k, n, ...]).
+Array all_gather(Operand x, AxisSet axes, AllGatherOptions options = {}, Loc loc = Loc::Current());
 // Returns a device's part of the sum over the group, varying: [..., n, ...] to [..., n/k, ...], or
 // [..., k, ...] to [..., ...].
 Array psum_scatter(Operand x, AxisSet axes, PsumScatterOptions options = {},

@@ -27,9 +27,7 @@ Variance StateOver(const TensorSharding& s, sharding::AxisPart a) {
                                                  : Variance::kInvarying;
 }
 
-std::string AxisName(sharding::AxisPart a) {
-  return ops::NamesOf(trace::CurrentMesh(), {a})[0];
-}
+std::string AxisName(sharding::AxisPart a) { return ops::NamesOf(trace::CurrentMesh(), {a})[0]; }
 
 // C26: one state over all axes.
 Variance StateOf(const Array& x, const AxisList& axes, Call call) {
@@ -55,10 +53,8 @@ void RefuseSets(const Array& x, const AxisList& axes, Call call) {
                                TypeOf(x)->text(), AxisName(a)),
                    {"sum first: psum(x, ...) or psum_scatter(x, ...)"});
     if (state == Variance::kReduced)
-      FailSharding(call, 28,
-                   fmt::format("{} is reduced over {}", TypeOf(x)->text(), AxisName(a)),
-                   {fmt::format("cast first: pcast(x, \"{}\", Variance::kVarying)",
-                                AxisName(a))});
+      FailSharding(call, 28, fmt::format("{} is reduced over {}", TypeOf(x)->text(), AxisName(a)),
+                   {fmt::format("cast first: pcast(x, \"{}\", Variance::kVarying)", AxisName(a))});
   }
 }
 
@@ -108,15 +104,12 @@ Array Cast(const Array& x, const AxisList& axes, Variance to, Call call) {
                      TypeOf(x)->WithSharding(std::move(made.sharding)), call);
 }
 
-Array Numbers(Array x) {
-  return TypeOf(x)->dtype().is_bool() ? x.astype(i32) : x;
-}
+Array Numbers(Array x) { return TypeOf(x)->dtype().is_bool() ? x.astype(i32) : x; }
 
 // C29: a collective reduces terms of its own reduction only.
 void CheckKind(const Array& x, Reduction kind, Call call) {
   if (TypeOf(x)->sharding().kind == kind) return;
-  FailSharding(call, 29,
-               fmt::format("{} is unreduced by another reduction", TypeOf(x)->text()));
+  FailSharding(call, 29, fmt::format("{} is unreduced by another reduction", TypeOf(x)->text()));
 }
 
 Array Reduced(const ir::OpDef& op, Reduction kind, const Operand& operand, const AxisSet& names,
@@ -201,8 +194,8 @@ void CheckPairs(const std::vector<std::pair<int, int>>& pairs, int64_t devices, 
   for (const auto& [f, t] : pairs) {
     for (int p : {f, t})
       if (p < 0 || p >= devices)
-        FailSharding(call, 31, fmt::format("there is no position {}: the group has {} devices", p,
-                                           devices));
+        FailSharding(call, 31,
+                     fmt::format("there is no position {}: the group has {} devices", p, devices));
     for (auto [list, p, verb] : {std::tuple(&from, f, "sends"), std::tuple(&to, t, "receives")}) {
       if (std::count(list->begin(), list->end(), p))
         FailSharding(call, 31, fmt::format("position {} {} twice", p, verb));
@@ -215,8 +208,8 @@ Array Permute(const Array& x, const AxisList& axes, std::vector<std::vector<int6
               Call call) {
   CheckTogether(axes, call);
   return ApplyManual(ops::kPpermute,
-                     ir::MakeParams(ops::PermuteParams{
-                         ops::NamesOf(trace::CurrentMesh(), axes), std::move(pairs)}),
+                     ir::MakeParams(ops::PermuteParams{ops::NamesOf(trace::CurrentMesh(), axes),
+                                                       std::move(pairs)}),
                      x, TypeOf(x)->WithWeak(false), call);
 }
 
@@ -234,18 +227,18 @@ sharding::AxisList ManualAxes(const AxisSet& names, Call call) {
   for (const AxisRef& ref : names.axes()) {
     const int axis = mesh ? mesh->Find(ref.name) : -1;
     if (axis < 0)
-      FailSharding(call, 1,
-                   mesh ? fmt::format("the mesh {} has no axis \"{}\"", mesh->text(), ref.name)
-                        : fmt::format("axis \"{}\" is not known here: no mesh is in scope",
-                                      ref.name),
-                   {"collectives are for functions under shard_map"});
+      FailSharding(
+          call, 1,
+          mesh ? fmt::format("the mesh {} has no axis \"{}\"", mesh->text(), ref.name)
+               : fmt::format("axis \"{}\" is not known here: no mesh is in scope", ref.name),
+          {"collectives are for functions under shard_map"});
     const MeshAxis& of = base::At(mesh->axes(), axis);
     if (of.mode != AxisMode::Manual)
-      FailSharding(call, 25,
-                   fmt::format("axis \"{}\" is {} here, not Manual", ref.name,
-                               of.mode == AxisMode::Auto ? "Auto" : "Explicit"),
-                   {fmt::format("collectives are for functions under shard_map over \"{}\"",
-                                ref.name)});
+      FailSharding(
+          call, 25,
+          fmt::format("axis \"{}\" is {} here, not Manual", ref.name,
+                      of.mode == AxisMode::Auto ? "Auto" : "Explicit"),
+          {fmt::format("collectives are for functions under shard_map over \"{}\"", ref.name)});
     const sharding::AxisPart a{axis, ref.pre, ref.size ? ref.size : of.size};
     if (of.size == 1) continue;
     if (sharding::OverlapsAny(axes, a))
@@ -298,7 +291,19 @@ bool NeedsOthers(const ir::Program& program) {
   return false;
 }
 
+void AddVarying(const ir::Program& program, AxisList& axes) {
+  for (const ir::Value& v : program.values) sharding::AddTo(axes, VaryingOf(*v.type));
+  for (const ir::Instruction& i : program.instructions)
+    for (const ir::RegionPtr& region : i.regions) AddVarying(*region, axes);
+}
+
 }  // namespace
+
+AxisList VaryingIn(const std::vector<trace::TracedFunction>& regions) {
+  AxisList axes;
+  for (const trace::TracedFunction& region : regions) AddVarying(region.program, axes);
+  return axes;
+}
 
 bool NeedsOthers(const std::vector<trace::TracedFunction>& regions) {
   return std::any_of(regions.begin(), regions.end(), [](const trace::TracedFunction& region) {
@@ -439,7 +444,8 @@ Array pbroadcast(Operand operand, AxisSet names, int source, Loc loc) {
   const int64_t devices = sharding::SizeOf(axes);
   if (source < 0 || source >= devices)
     api::FailSharding(
-        call, 31, fmt::format("there is no position {}: the group has {} devices", source, devices));
+        call, 31,
+        fmt::format("there is no position {}: the group has {} devices", source, devices));
   if (axes.empty()) return x;
   std::vector<std::vector<int64_t>> moves;
   for (int64_t i = 0; i < devices; ++i) moves.push_back({source, i});
@@ -471,10 +477,10 @@ Array pcast(Operand operand, AxisSet names, Variance to, Loc loc) {
   const Array x = api::OnManualMesh(operand, call);
   if (axes.empty()) return x;
   const Variance from = api::StateOf(x, axes, call);
-  const bool known = (from == Variance::kInvarying &&
-                      (to == Variance::kVarying || to == Variance::kReduced)) ||
-                     (from == Variance::kReduced && to == Variance::kVarying) ||
-                     (from == Variance::kVarying && to == Variance::kUnreduced);
+  const bool known =
+      (from == Variance::kInvarying && (to == Variance::kVarying || to == Variance::kReduced)) ||
+      (from == Variance::kReduced && to == Variance::kVarying) ||
+      (from == Variance::kVarying && to == Variance::kUnreduced);
   if (!known)
     api::FailSharding(call, 33,
                       fmt::format("nothing makes what is {} {} without moving it",

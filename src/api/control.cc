@@ -1,10 +1,10 @@
-// Control flow: the user's functions traced as regions, and what must agree between them.
+// Loops: the user's functions traced as regions, and what must agree between them.
 #include "tessera/control.h"
 
 #include <fmt/format.h>
 
+#include "api/control.h"
 #include "api/manual.h"
-#include "api/regions.h"
 #include "base/error.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
@@ -28,16 +28,6 @@ using trace::TracedFunction;
 using Arrays = std::vector<Array>;
 using OnLeaves = std::function<Arrays(const Arrays&)>;
 
-enum Check { kTypes = 1, kTree = 2, kPredicate = 3, kSizes = 4, kLength = 5, kShardedSteps = 6 };
-
-void CheckTree(Call call, const Leaves& wanted, const Leaves& came, const char* what) {
-  if (wanted.names == came.names && wanted.statics == came.statics) return;
-  std::string reason = fmt::format("{} another tree", what);
-  if (size_t n = came.names.size(); n != wanted.names.size())
-    reason += fmt::format(": {} array{} instead of {}", n, n == 1 ? "" : "s", wanted.names.size());
-  FailTrace(call, kTree, std::move(reason), {"return a tree of the same sizes, keys and numbers"});
-}
-
 std::string Others(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 1; i < names.size() && i < 4; ++i) text += (i > 1 ? ", " : "") + names[i];
@@ -45,10 +35,6 @@ std::string Others(const std::vector<std::string>& names) {
 }
 
 // ---- loops --------------------------------------------------------------------------------------
-
-void CheckUsable(const Arrays& arrays, Call call) {
-  for (const Array& a : arrays) trace::Use(a, call.name, call.loc);
-}
 
 // A loop's carry and body while they are traced.
 struct Loop {
@@ -88,14 +74,12 @@ bool PromoteWeak(Loop& loop) {
 // whether any now varies over more.
 bool JoinVarying(Loop& loop) {
   bool changed = false;
-  sharding::AxisList all = loop.runs.diverges;
-  for (const Array& value : loop.carry.arrays) sharding::AddTo(all, VaryingOf(*TypeOf(value)));
   for (size_t i = 0; i < loop.carry.arrays.size(); ++i) {
     Array& value = loop.carry.arrays[i];
     const bool traced = !loop.body.program.outputs.empty();
     sharding::AxisList want = traced ? VaryingOf(loop.Next(i)) : sharding::AxisList{};
     // What one device runs for itself it makes for itself.
-    if (!loop.runs.diverges.empty()) sharding::AddTo(want, all);
+    sharding::AddTo(want, loop.runs.enters);
     if (sharding::Difference(want, VaryingOf(*TypeOf(value))).empty()) continue;
     value = AsVarying(value, want, loop.call);
     changed = true;
@@ -193,13 +177,20 @@ std::vector<TracedFunction> TraceWhile(Loop& loop, const OnLeaves& condition,
       loop.runs.by = fmt::format("the condition {} of the {} at {}", predicate.text(),
                                  loop.call.name, base::Where(loop.call.loc));
     sharding::AddTo(loop.runs.diverges, VaryingOf(predicate));
+    sharding::AddTo(loop.runs.enters, loop.runs.diverges);
     loop.body = {};
     if (JoinVarying(loop)) continue;
     TraceLoop(loop, body);
-    if (loop.Parameters() == traced) break;
+    if (loop.Parameters() != traced) continue;
+    regions.resize(1);
+    regions.push_back(loop.body);
+    if (loop.runs.diverges.empty()) return regions;
+    const sharding::AxisList varying = VaryingIn(regions);
+    if (sharding::Difference(varying, loop.runs.enters).empty()) return regions;
+    loop.runs.enters = varying;
+    loop.body = {};
+    JoinVarying(loop);
   }
-  regions.push_back(std::move(loop.body));
-  return regions;
 }
 
 Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves& body);
@@ -404,118 +395,7 @@ OnLeaves Counting(const OnLeaves& body, Call call) {
   };
 }
 
-// ---- branches -----------------------------------------------------------------------------------
-
-std::string BranchName(Call call, size_t k) {
-  if (std::string_view(call.name) == "cond") return k == 0 ? "on_true" : "on_false";
-  return fmt::format("branch {}", k);
-}
-
-void CheckBranches(Call call, const std::vector<TracedFunction>& regions) {
-  const TracedFunction& first = regions[0];
-  const Leaves leaves = trace::TakeApart(first.tree.ref(), "result");
-  for (size_t k = 1; k < regions.size(); ++k) {
-    const TracedFunction& other = regions[k];
-    CheckTree(
-        call, leaves, trace::TakeApart(other.tree.ref(), "result"),
-        fmt::format("unlike {}, {} returns", BranchName(call, 0), BranchName(call, k)).c_str());
-    for (size_t i = 0; i < first.program.outputs.size(); ++i) {
-      const Type &a = *first.program.type(first.program.outputs[i]),
-                 &b = *other.program.type(other.program.outputs[i]);
-      if (SameType(&a, &b)) continue;
-      std::vector<std::string> notes;
-      if (std::string edit = Edit(b, a, leaves.names[i]); !edit.empty())
-        notes = {fmt::format("make them equal, e.g. let {} return {}", BranchName(call, k), edit)};
-      FailTrace(call, kTypes,
-                fmt::format("the branches return different types for {}", leaves.names[i]),
-                std::move(notes),
-                {Shown(BranchName(call, 0), a, first.output_locs[i]),
-                 Shown(BranchName(call, k), b, other.output_locs[i])});
-    }
-  }
-}
-
-// Inside of shard_map results vary over all axes over which some branch makes them vary; where
-// devices choose differently, all results over the same.
-void JoinBranches(std::vector<TracedFunction>& regions, const sharding::AxisList& diverges) {
-  const size_t results = regions[0].program.outputs.size();
-  for (const TracedFunction& region : regions)
-    if (region.program.outputs.size() != results) return;
-  std::vector<sharding::AxisList> varying(results, diverges);
-  sharding::AxisList all = diverges;
-  for (const TracedFunction& region : regions)
-    for (size_t i = 0; i < results; ++i) {
-      const Type& type = *region.program.type(region.program.outputs[i]);
-      sharding::AddTo(varying[i], VaryingOf(type));
-      sharding::AddTo(all, VaryingOf(type));
-    }
-  for (TracedFunction& region : regions)
-    for (size_t i = 0; i < results; ++i)
-      CastOutput(region, i, diverges.empty() ? varying[i] : all);
-}
-
-// Runs all branches and takes the results of one: where devices choose differently, and need one
-// another in the branches.
-Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
-                     const std::vector<Body>& branches) {
-  Arrays chosen = branches.back()(arguments).arrays;
-  for (size_t k = branches.size() - 1; k-- > 0;) {
-    const Array is_this = TypeOf(index)->dtype().is_bool()
-                              ? index
-                              : index <= Operand(static_cast<int64_t>(k), call.loc);
-    const Arrays results = branches[k](arguments).arrays;
-    for (size_t i = 0; i < chosen.size(); ++i)
-      chosen[i] = where(is_this, results[i], chosen[i], {}, call.loc);
-  }
-  return chosen;
-}
-
-Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
-              const std::vector<Body>& branches) {
-  Arrays arguments = detail::LeavesOf(tree);
-  const Type& predicate = *TypeOf(index);
-  const sharding::AxisList& diverges = VaryingOf(predicate);
-  std::vector<const Type*> types;
-  for (Array& a : arguments) {
-    trace::Use(a, call.name, call.loc);
-    if (!diverges.empty()) a = AsVarying(a, diverges, call);
-    types.push_back(TypeOf(a));
-  }
-  if (branches.empty()) FailTrace(call, kTree, "there is no branch to choose from");
-  std::vector<TracedFunction> regions;
-  regions.reserve(branches.size());
-  trace::RegionRuns runs{.choice = trace::NewChoice(), .diverges = diverges};
-  if (!diverges.empty())
-    runs.by = fmt::format("the {} {} of the {} at {}", predicate.dtype().is_bool() ? "predicate" : "index",
-                          predicate.text(), call.name, base::Where(call.loc));
-  for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call, runs));
-  JoinBranches(regions, diverges);
-  CheckBranches(call, regions);
-  Result result{{}, regions[0].tree};
-  if (!diverges.empty() && NeedsOthers(regions)) {
-    result.arrays = OfAllBranches(call, index, arguments, branches);
-    return result;
-  }
-  std::vector<ArrayRef> constants = trace::CloseRegions(regions);
-  if (regions[0].program.outputs.empty()) return result;
-  constants.insert(constants.begin(), trace::Use(index, call.name, call.loc));
-  result.arrays = ApplyRegions(op, nullptr, constants, arguments, regions, call);
-  return result;
-}
-
-Array CheckedIndex(Call call, const Operand& index, const char* what) {
-  Array value = ToArray(index, call);
-  const Type& type = *trace::Use(value, call.name, call.loc)->type();
-  if (!type.shape().empty())
-    FailShape(call, kPredicate, fmt::format("the {} must be a scalar, not {}", what, type.text()),
-              {"to choose element by element, use where(...)"});
-  if (!type.sharding().unreduced.empty())
-    FailSharding(
-        call, kPredicate,
-        fmt::format("the {} is unreduced, so its value is not known yet: {}", what, type.text()),
-        {fmt::format("sum it first: reshard({}, P())", what)});
-  return value;
-}
+// ---- counted loops, by their bounds ----------------------------------------------------------
 
 // fori_loop: a scan over nothing if its bounds are numbers, else a while loop.
 Arrays Fori(Call call, const Operand& lower, const Operand& upper, const Leaves& carry,
@@ -574,26 +454,6 @@ Result Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& opti
   result.arrays =
       api::RunUnrolled(call, leaves, steps.arrays, step, length, options.reverse, options.unroll);
   return result;
-}
-
-Result Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>& branches) {
-  const api::Call call{"cond", predicate.loc()};
-  Array value = api::CheckedIndex(call, predicate, "predicate");
-  const ir::Type& type = *api::TypeOf(value);
-  if (!type.dtype().is_bool()) {
-    const Array zero = api::ScalarOf(Scalar(0), type.dtype(), type.weak(), call);
-    value = api::Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr, {value, zero}, call);
-  }
-  return api::Branch(ops::kCond, call, value, arguments, branches);
-}
-
-Result SwitchCase(const Operand& index, TreeRef arguments, const std::vector<Body>& branches) {
-  const api::Call call{"switch_case", index.loc()};
-  Array value = api::CheckedIndex(call, index, "index");
-  if (!api::TypeOf(value)->dtype().is_integer())
-    api::FailDType(call, api::kPredicate,
-                   fmt::format("the index must be an integer, not {}", api::TypeOf(value)->text()));
-  return api::Branch(ops::kSwitchCase, call, value, arguments, branches);
 }
 
 }  // namespace detail

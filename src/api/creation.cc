@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/operands.h"
+#include "api/manual.h"
 #include "base/defaults.h"
 #include "ops/params.h"
 
@@ -56,6 +56,8 @@ Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
                            : api::Convert(api::ToArray(value, call), t, call);
   if (options.out_sharding)
     return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
+  if (const auto& varying = api::VaryingOf(*api::TypeOf(a)); !varying.empty())
+    v = api::AsVarying(v, varying, call);
   return api::Filled(v, ShapeOf(a), api::TypeOf(a)->sharding(), call);
 }
 

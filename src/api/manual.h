@@ -22,6 +22,9 @@ void CheckTogether(const sharding::AxisList& axes, Call call);
 // Casts output i of a traced region so that it varies over the axes.
 void CastOutput(trace::TracedFunction& region, size_t i, const sharding::AxisList& axes);
 
+// Returns all axes along which values of the regions vary, theirs and those inside of them.
+sharding::AxisList VaryingIn(const std::vector<trace::TracedFunction>& regions);
+
 // Whether devices need one another in the regions: something there moves data, or may.
 bool NeedsOthers(const std::vector<trace::TracedFunction>& regions);
 

@@ -124,10 +124,10 @@ void CheckNames(const PartitionSpec& spec, const Border& b, Said said) {
 void CheckSets(const PartitionSpec& spec, const Border& b, Said said) {
   if (spec.unreduced_axes().empty() && spec.reduced_axes().empty()) return;
   if (!b.inner->all_mode(AxisMode::Manual))
-    FailSharding(b.call, 34,
-                 fmt::format("{} is unreduced or reduced, but some axes are not Manual inside",
-                             said.option),
-                 {"spec: " + spec.text(), "make all axes Manual: leave .axes out"});
+    FailSharding(
+        b.call, 34,
+        fmt::format("{} is unreduced or reduced, but some axes are not Manual inside", said.option),
+        {"spec: " + spec.text(), "make all axes Manual: leave .axes out"});
   if (!b.outer->all_mode(AxisMode::Explicit))
     FailSharding(b.call, 16,
                  fmt::format("{} is unreduced or reduced, which types say over Explicit axes only",
@@ -172,22 +172,24 @@ AxisList CutAxes(const TensorSharding& s) {
 TensorSharding Inferred(const ir::Type* type, const Border& b) {
   for (sharding::AxisPart a : b.axes)
     if (AxisOf(b.outer, a).mode != AxisMode::Explicit)
-      FailSharding(b.call, 11,
-                   fmt::format(".in_specs must be given: axis \"{}\" is {}, so types do not say how "
-                               "arguments lie",
-                               AxisOf(b.outer, a).name,
-                               AxisOf(b.outer, a).mode == AxisMode::Auto ? "Auto" : "Manual"),
-                   {"write {.in_specs = P(...)}, or one spec per array"});
+      FailSharding(
+          b.call, 11,
+          fmt::format(".in_specs must be given: axis \"{}\" is {}, so types do not say how "
+                      "arguments lie",
+                      AxisOf(b.outer, a).name,
+                      AxisOf(b.outer, a).mode == AxisMode::Auto ? "Auto" : "Manual"),
+          {"write {.in_specs = P(...)}, or one spec per array"});
   TensorSharding s = sharding::Replicated(b.outer, type->rank());
   if (!type->mesh()) return s;
   for (size_t d = 0; d < s.dims.size(); ++d) {
     const AxisList& axes = type->sharding().dims[d].axes;
     s.dims[d].axes = b.Only(axes);
     if (!sharding::IsPrefix(s.dims[d].axes, axes))
-      FailSharding(b.call, 35,
-                   fmt::format("dim {} of {} is cut over an axis that becomes Manual, but not first",
-                               d, type->text()),
-                   {"give .in_specs, which lays the argument out anew"});
+      FailSharding(
+          b.call, 35,
+          fmt::format("dim {} of {} is cut over an axis that becomes Manual, but not first", d,
+                      type->text()),
+          {"give .in_specs, which lays the argument out anew"});
   }
   s.unreduced = b.Only(type->sharding().unreduced);
   s.reduced = b.Only(type->sharding().reduced);
@@ -203,10 +205,11 @@ void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const Borde
       own.kind == given.kind)
     return;
   const std::string spec = sharding::ToSpec(given).text();
-  FailSharding(b.call, 4,
-               fmt::format("in_specs {} is not how the argument lies: it is {}", spec, type->text()),
-               {fmt::format("lay it out first: reshard(x, {})", spec),
-                "or leave .in_specs out: types say it"});
+  FailSharding(
+      b.call, 4,
+      fmt::format("in_specs {} is not how the argument lies: it is {}", spec, type->text()),
+      {fmt::format("lay it out first: reshard(x, {})", spec),
+       "or leave .in_specs out: types say it"});
 }
 
 // C36: what is unreduced or reduced stays so.
@@ -229,9 +232,10 @@ Array Entering(const Array& x, const TensorSharding& cut, const Border& b) {
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t parts = sharding::SizeOf(cut.dims[d].axes);
     if (shape[d] % parts != 0)
-      FailSharding(b.call, 7,
-                   fmt::format("dim {} of {} does not divide into {} parts", d, type->text(), parts),
-                   {"in_specs: " + sharding::ToSpec(cut).text()});
+      FailSharding(
+          b.call, 7,
+          fmt::format("dim {} of {} does not divide into {} parts", d, type->text(), parts),
+          {"in_specs: " + sharding::ToSpec(cut).text()});
     shape[d] /= parts;
     if (!type->mesh()) continue;
     for (sharding::AxisPart a : type->sharding().dims[d].axes)
@@ -266,11 +270,12 @@ void CheckStates(const Array& x, const TensorSharding& joined, const Border& b) 
   const std::string spec = sharding::ToSpec(joined).text();
   if (b.Only(own.unreduced) != joined.unreduced || b.Only(own.reduced) != joined.reduced ||
       (!joined.unreduced.empty() && own.kind != joined.kind))
-    FailSharding(b.call, 36,
-                 fmt::format("out_specs {} is unreduced or reduced over other axes than the result, "
-                             "{}",
-                             spec, TypeOf(x)->text()),
-                 {"sum what is unreduced with psum, or say P(...).unreduced(...)"});
+    FailSharding(
+        b.call, 36,
+        fmt::format("out_specs {} is unreduced or reduced over other axes than the result, "
+                    "{}",
+                    spec, TypeOf(x)->text()),
+        {"sum what is unreduced with psum, or say P(...).unreduced(...)"});
   const AxisList left = sharding::Difference(b.Only(own.varying), CutAxes(joined));
   if (left.empty()) return;
   FailSharding(b.call, 24,

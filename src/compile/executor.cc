@@ -71,11 +71,10 @@ class RuntimeExecutor final : public trace::Executor {
       executable->placed.push_back(Place(*lowered->propagated, v));
     executable->shares = OutputShares(*lowered, shares);
     executable->devices = DevicesFor(*program);
-    plan::Plan plan =
-        spmd::BuildPlan(lowered->device, lowered->schedule,
-                        {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole, kernels::Combiner,
-                         NestedRun},
-                        executable->devices, donated);
+    plan::Plan plan = spmd::BuildPlan(
+        lowered->device, lowered->schedule,
+        {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole, kernels::Combiner, NestedRun},
+        executable->devices, donated);
     DumpPlan(lowered->dump, plan);
     executable->plan = runtime::Prepare(std::move(plan));
     return executable;

@@ -7,6 +7,7 @@
 #include "ir/infer.h"
 #include "ir/move_params.h"
 #include "ops/ops.h"
+#include "sharding/local.h"
 
 namespace tessera::compile {
 namespace {
@@ -165,6 +166,10 @@ class Builder {
       const sharding::AxisPart axis = sharding::WholeAxis(*inside->mesh(), a);
       if (is_manual && !was && axis.size > 1) edge.manual.push_back(axis);
     }
+    // Over Manual axes that it does not name the value is whole, and stays so.
+    sharding::AxisList named = sharding::VaryingAxes(*edge.outer);
+    sharding::AddTo(named, edge.outer->replicated);
+    sharding::AddTo(edge.outer->replicated, sharding::Difference(edge.manual, named));
     AddAsOne(region, i, std::move(edge));
   }
 

@@ -173,8 +173,8 @@ struct Manual {  // seen as `from`, moved to `to`, and seen as the result
   ManualViews (*views)(const Params*, const Type* operand, const Type* result);
   bool implied = false;  // as of a Move
 };
-struct Permute {};       // each device gets another's array, or zeros: PermuteParams
-struct Region {  // by running its regions
+struct Permute {};  // each device gets another's array, or zeros: PermuteParams
+struct Region {     // by running its regions
   enum Kind : uint8_t {
     kWhile,   // condition, body: WhileParams
     kScan,    // body: ScanParams

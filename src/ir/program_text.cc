@@ -42,6 +42,23 @@ std::string MeshLine(const sharding::MeshDef& mesh) {
   return out + "\n";
 }
 
+// Takes `explicit={...} auto={...}`; axes that are not named keep their mode.
+const sharding::MeshDef* ReadModes(base::Reader& in, const sharding::MeshDef* mesh) {
+  std::vector<AxisMode> modes;
+  for (const MeshAxis& a : mesh->axes()) modes.push_back(a.mode);
+  for (AxisMode mode : {AxisMode::Explicit, AxisMode::Auto, AxisMode::Manual}) {
+    if (!in.Accept(ModeName(mode))) continue;
+    in.Expect("=");
+    in.List("{", "}", [&] {
+      std::string name = in.Quoted();
+      int axis = mesh->Find(name);
+      if (axis < 0) in.Fail("there is no axis \"" + name + "\"");
+      base::At(modes, axis) = mode;
+    });
+  }
+  return mesh->WithModes(modes);
+}
+
 // A name or a line in a comment: a word, or in quotes.
 std::string NameText(std::string_view name) {
   bool word = !name.empty() && name[0] != '"' && name[0] != '%' &&
@@ -155,7 +172,7 @@ class Printer {
     std::vector<int> outer_names = std::move(names_);
     Enter(region);
     indent_ += "    ";
-    out_ += indent_ + "region";
+    out_ += indent_ + "region" + OtherModes(region.mesh, outer->mesh);
     Function();
     indent_.resize(indent_.size() - 4);
     program_ = outer;
@@ -231,7 +248,7 @@ class Parser {
     Program outer = std::move(program_);
     auto outer_names = std::move(names_);
     program_ = {};
-    program_.mesh = outer.mesh;
+    program_.mesh = outer.mesh ? ReadModes(in_, outer.mesh) : nullptr;
     program_.per_device = outer.per_device;
     names_ = {};
     Function();
@@ -254,24 +271,7 @@ class Parser {
     }
     in_.Expect(">");
     const sharding::MeshDef* mesh = sharding::ParseMesh(in_.Since(begin), false, in_.Here());
-    program_.mesh = ReadModes(mesh);
-  }
-
-  // Takes `explicit={...} auto={...}`; axes that are not named keep their mode.
-  const sharding::MeshDef* ReadModes(const sharding::MeshDef* mesh) {
-    std::vector<AxisMode> modes;
-    for (const MeshAxis& a : mesh->axes()) modes.push_back(a.mode);
-    for (AxisMode mode : {AxisMode::Explicit, AxisMode::Auto, AxisMode::Manual}) {
-      if (!in_.Accept(ModeName(mode))) continue;
-      in_.Expect("=");
-      in_.List("{", "}", [&] {
-        std::string name = in_.Quoted();
-        int axis = mesh->Find(name);
-        if (axis < 0) in_.Fail("there is no axis \"" + name + "\"");
-        base::At(modes, axis) = mode;
-      });
-    }
-    return mesh->WithModes(modes);
+    program_.mesh = ReadModes(in_, mesh);
   }
 
   std::string Name() {
@@ -279,13 +279,7 @@ class Parser {
     return in_.Word();
   }
   // A type, and the modes in which its mesh differs from the program's.
-  const Type* TypeAndModes() {
-    const Type* type = ReadType(in_, program_.mesh);
-    if (!program_.mesh || !type->mesh()) return type;
-    sharding::TensorSharding s = type->sharding();
-    s.mesh = ReadModes(program_.mesh);
-    return type->WithSharding(std::move(s));
-  }
+  const Type* TypeAndModes() { return ReadType(in_, program_.mesh, ReadModes); }
   ValueId Definition() {
     std::string name = Name();
     in_.Expect(":");

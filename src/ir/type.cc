@@ -200,8 +200,14 @@ const Type* ReadPlace(base::Reader& in, const sharding::MeshDef* mesh) {
   return ReadAnyType(in, mesh ? mesh->WithoutModes() : nullptr, base::kReductions);
 }
 
-const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh) {
+const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh,
+                     const sharding::MeshDef* (*modes)(base::Reader&, const sharding::MeshDef*)) {
   const Type* type = ReadAnyType(in, mesh, {Reduction::kMax, Reduction::kMin});
+  if (modes && mesh) {
+    sharding::TensorSharding own = type->sharding();
+    own.mesh = mesh = modes(in, mesh);
+    type = type->WithSharding(std::move(own));
+  }
   const Shape& shape = type->shape();
   const sharding::TensorSharding& s = type->sharding();
   for (const auto* axes : {&s.unreduced, &s.reduced})

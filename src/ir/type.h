@@ -61,7 +61,10 @@ namespace tessera::base {
 class Reader;
 }
 namespace tessera::ir {
-const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh);
+// `modes` reads, behind the type, the modes in which its mesh differs from `mesh`.
+const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh,
+                     const sharding::MeshDef* (*modes)(base::Reader&,
+                                                       const sharding::MeshDef*) = nullptr);
 // The same of how a value lies over the devices: the modes of `mesh` do not matter, and dims need
 // not divide.
 const Type* ReadPlace(base::Reader& in, const sharding::MeshDef* mesh);

@@ -7,6 +7,7 @@
 #include "ir/move_params.h"
 #include "ir/program.h"
 #include "ir/regions.h"
+#include "sharding/local.h"
 
 namespace tessera::ir {
 namespace {
@@ -63,13 +64,32 @@ void VerifyStated(const Instruction& instruction, const std::vector<const Type*>
     Fail(instruction, problem.reason);
   }
   std::vector<const Type*> types;
-  for (size_t i = 0; i < made.size() && i < instruction.results.size(); ++i)
-    types.push_back(
-        Type::Get(made[i].shape, made[i].dtype, program.type(instruction.results[i])->sharding()));
+  for (size_t i = 0; i < made.size() && i < instruction.results.size(); ++i) {
+    const Type* declared = program.type(instruction.results[i]);
+    if (declared->shape() != made[i].shape)
+      Fail(instruction, fmt::format("its result has shape {}, but {} is declared",
+                                    FieldText(made[i].shape), declared->text()));
+    types.push_back(Type::Get(made[i].shape, made[i].dtype, declared->sharding()));
+  }
   if (types.size() != made.size() || made.size() != instruction.results.size())
     Fail(instruction,
          fmt::format("it has {} results, not {}", made.size(), instruction.results.size()));
   CheckResults(program, instruction, types);
+}
+
+// What devices have is seen as another array only where it is as large.
+void VerifyManual(const Instruction& instruction, const std::vector<const Type*>& operands,
+                  const Program& program) {
+  VerifyStated(instruction, operands, program);
+  const auto* manual = std::get_if<Manual>(&*instruction.op->lowering);
+  if (!manual) return;
+  const auto local = [](const Type* t) { return sharding::LocalShape(t->shape(), t->sharding()); };
+  const Type *operand = operands.at(0), *result = program.type(instruction.results[0]);
+  const ManualViews views = manual->views(instruction.params.get(), operand, result);
+  if (views.from->shape() != views.to->shape() || local(views.from) != local(operand) ||
+      local(views.to) != local(result) || sharding::Verify(views.from->sharding()) ||
+      sharding::Verify(views.to->sharding()))
+    Fail(instruction, fmt::format("it cannot turn {} into {}", operand->text(), result->text()));
 }
 
 // Checks the result types of one instruction against what its op gives. The declared sharding
@@ -79,9 +99,12 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
   std::vector<const Type*> operands;
   for (ValueId v : instruction.operands) operands.push_back(program.type(v));
   const Type* first = program.type(instruction.results.at(0));
-  if (std::holds_alternative<NoRule>(*op.dims))
-    return instruction.regions.empty() ? VerifyMove(instruction, operands, program)
-                                       : VerifyStated(instruction, operands, program);
+  if (std::holds_alternative<NoRule>(*op.dims)) {
+    if (!instruction.regions.empty()) return VerifyStated(instruction, operands, program);
+    return std::holds_alternative<Move>(*op.lowering)
+               ? VerifyMove(instruction, operands, program)
+               : VerifyManual(instruction, operands, program);
+  }
   if (std::holds_alternative<DataFlowEdges>(*op.dims))
     return CheckResults(program, instruction,
                         InferRegionTypes({op, instruction.params.get(), operands,

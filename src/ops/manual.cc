@@ -65,8 +65,7 @@ struct Operand {
 // ---- views ----
 
 template <Reduction kind>
-ir::ManualViews ReductionViews(const ir::Params* params, const ir::Type* operand,
-                               const ir::Type*) {
+ir::ManualViews ReductionViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
   Operand x(params, operand);
   x.AsTerms(kind);
   const ir::Type* from = x.type();
@@ -118,6 +117,39 @@ ir::ManualViews LeaveViews(const ir::Params* params, const ir::Type* operand,
 
 // ---- types ----
 
+void CheckAxes(const TypeCall& c, const Names& names) {
+  const sharding::MeshDef* mesh = c.operands.empty() ? nullptr : c.operands[0]->mesh();
+  if (names.empty()) return;
+  if (!mesh) c.FailShape(23, "the operand is on no mesh");
+  TensorSharding s = sharding::Replicated(mesh, 1);
+  try {
+    s.dims[0].axes = AxesOf(mesh, names);
+  } catch (const Error&) {
+    c.FailShape(23, fmt::format("the mesh {} does not have these axes", mesh->text()));
+  }
+  for (const std::string& name : names)
+    if (std::count(names.begin(), names.end(), name) > 1)
+      c.FailShape(23, fmt::format("axis {} is named twice", name));
+  if (const auto problem = sharding::Verify(s)) c.FailShape(23, problem->reason);
+}
+// C11, C12: one operand, and so many dims that it has, each once. C23: axes of its mesh.
+void CheckManual(const TypeCall& c, size_t dims) {
+  CheckCount(c, 1);
+  const auto& params = ir::As<ManualParams>(c.params);
+  if (params.dims.size() != dims)
+    c.FailShape(12, fmt::format("it takes {} dims, not {}", dims, params.dims.size()));
+  CheckDims(c, params.dims, c.operands[0]->rank());
+  CheckAxes(c, params.axes);
+}
+void CheckBorder(const TypeCall& c) {
+  CheckCount(c, 1);
+  const auto& params = ir::As<ManualParams>(c.params);
+  if (params.dims.size() != params.axes.size())
+    c.FailShape(12, fmt::format("{} axes cut {} dims", params.axes.size(), params.dims.size()));
+  for (int64_t d : params.dims) CheckDims(c, {d}, c.operands[0]->rank());
+  CheckAxes(c, params.axes);
+}
+
 int64_t DevicesAlong(const TypeCall& c, const Names& names) {
   return sharding::SizeOf(AxesOf(c.operands[0]->mesh(), names));
 }
@@ -126,12 +158,13 @@ int64_t DevicesAlong(const TypeCall& c, const Names& names) {
 void Cut(const TypeCall& c, ir::Shape& shape, int64_t dim, int64_t parts) {
   int64_t& size = base::At(shape, dim);
   if (size % parts != 0)
-    c.FailShape(21, fmt::format("dim {} of size {} does not divide into {} parts", dim, size, parts));
+    c.FailShape(21,
+                fmt::format("dim {} of size {} does not divide into {} parts", dim, size, parts));
   size /= parts;
 }
 
 std::vector<ShapeAndDType> EnteringType(const TypeCall& c) {
-  CheckCount(c, 1);
+  CheckBorder(c);
   const auto& params = ir::As<ManualParams>(c.params);
   ir::Shape shape = c.operands[0]->shape();
   const sharding::MeshDef* mesh = c.operands[0]->mesh();
@@ -140,7 +173,7 @@ std::vector<ShapeAndDType> EnteringType(const TypeCall& c) {
   return {{std::move(shape), c.operands[0]->dtype()}};
 }
 std::vector<ShapeAndDType> LeavingType(const TypeCall& c) {
-  CheckCount(c, 1);
+  CheckBorder(c);
   const auto& params = ir::As<ManualParams>(c.params);
   ir::Shape shape = c.operands[0]->shape();
   const AxisList axes = AxesOf(c.operands[0]->mesh(), params.axes);
@@ -148,25 +181,41 @@ std::vector<ShapeAndDType> LeavingType(const TypeCall& c) {
   return {{std::move(shape), c.operands[0]->dtype()}};
 }
 std::vector<ShapeAndDType> SameShape(const TypeCall& c) {
+  CheckManual(c, 0);
+  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
+}
+std::vector<ShapeAndDType> PermutedType(const TypeCall& c) {
   CheckCount(c, 1);
+  const auto& params = ir::As<PermuteParams>(c.params);
+  if (params.axes.empty()) c.FailShape(23, "no axis is named");
+  CheckAxes(c, params.axes);
+  const int64_t devices = sharding::SizeOf(AxesOf(c.operands[0]->mesh(), params.axes));
+  std::vector<bool> receives(static_cast<size_t>(devices));
+  for (const std::vector<int64_t>& pair : params.pairs) {
+    if (pair.size() != 2 ||
+        std::any_of(pair.begin(), pair.end(), [&](int64_t p) { return p < 0 || p >= devices; }))
+      c.FailShape(24, fmt::format("a pair is no two of {} positions", devices));
+    if (base::At(receives, pair[1])) c.FailShape(24, "a position receives twice");
+    base::At(receives, pair[1]) = true;
+  }
   return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 std::vector<ShapeAndDType> CutType(const TypeCall& c) {
-  CheckCount(c, 1);
+  CheckManual(c, 1);
   const auto& params = ir::As<ManualParams>(c.params);
   ir::Shape shape = c.operands[0]->shape();
   Cut(c, shape, params.dims[0], DevicesAlong(c, params.axes));
   return {{std::move(shape), c.operands[0]->dtype()}};
 }
 std::vector<ShapeAndDType> GrownType(const TypeCall& c) {
-  CheckCount(c, 1);
+  CheckManual(c, 1);
   const auto& params = ir::As<ManualParams>(c.params);
   ir::Shape shape = c.operands[0]->shape();
   base::At(shape, params.dims[0]) *= DevicesAlong(c, params.axes);
   return {{std::move(shape), c.operands[0]->dtype()}};
 }
 std::vector<ShapeAndDType> ExchangedType(const TypeCall& c) {
-  CheckCount(c, 1);
+  CheckManual(c, 2);
   const auto& params = ir::As<ManualParams>(c.params);
   ir::Shape shape = c.operands[0]->shape();
   const int64_t parts = DevicesAlong(c, params.axes);
@@ -213,8 +262,8 @@ ir::ValueId GatherBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& params = ir::As<ManualParams>(c.params.get());
   const AxisList axes = AxesOf(c.operand_types[0]->mesh(), params.axes);
   const TensorSharding& result = c.result_types[0]->sharding();
-  const bool invarying =
-      !sharding::OverlapsAny(result.varying, axes[0]) && !sharding::OverlapsAny(result.reduced, axes[0]);
+  const bool invarying = !sharding::OverlapsAny(result.varying, axes[0]) &&
+                         !sharding::OverlapsAny(result.reduced, axes[0]);
   return EmitBack(c, invarying ? kSliceShard : kPsumScatter, c.params, cotangent,
                   CotangentTypeOf(c, 0));
 }
@@ -378,10 +427,9 @@ ir::ValueId ToManualStates(ir::Builder& builder, ir::ValueId v, const ir::Type* 
   // What is to be one value on all devices is summed.
   const auto sum = [&](const AxisList& terms) {
     AxisList axes;
-    for (sharding::AxisPart a : terms)
-      if (IsManual(want.mesh, a) && !sharding::OverlapsAny(want.varying, a) &&
-          !sharding::OverlapsAny(want.unreduced, a))
-        axes.push_back(a);
+    for (sharding::AxisPart a :
+         sharding::Difference(sharding::Difference(terms, want.varying), want.unreduced))
+      if (IsManual(want.mesh, a)) axes.push_back(a);
     if (axes.empty()) return;
     TensorSharding left = builder.type(v)->sharding();
     left.varying = sharding::Difference(left.varying, axes);
@@ -470,7 +518,7 @@ constexpr OpDef kExchangeShards =
 constexpr OpDef kPpermute{
     .name = "ppermute",
     .doc = "What other devices have: from the first to the second position of each pair.",
-    .type = ir::TypeFn{SameShape},
+    .type = ir::TypeFn{PermutedType},
     .dims = ir::NoRule{"its result type states what varies, and over which axes"},
     .lowering = ir::Permute{},
     .reference = ir::ReferenceFn{NoReference},
@@ -489,9 +537,9 @@ constexpr OpDef kAxisIndex{
 
 Records ManualOps() {
   static constexpr const OpDef* kOps[] = {
-      &kFullToShard,  &kShardToFull,  &kPcast,          &kAssumeInvariant, &kPsum,
-      &kPmax,         &kPmin,         &kPsumScatter,    &kGatherShards,    &kSliceShard,
-      &kExchangeShards, &kPpermute,   &kAxisIndex};
+      &kFullToShard,    &kShardToFull, &kPcast,       &kAssumeInvariant, &kPsum,
+      &kPmax,           &kPmin,        &kPsumScatter, &kGatherShards,    &kSliceShard,
+      &kExchangeShards, &kPpermute,    &kAxisIndex};
   return kOps;
 }
 

@@ -32,6 +32,14 @@ namespace {
 // A value of each lane cannot lie over the axes over which the lanes lie.
 void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, Loc loc) {
   const sharding::TensorSharding& s = type->sharding();
+  for (const sharding::AxisPart& a : dim.axes)
+    if (s.mesh && base::At(s.mesh->axes(), a.axis).mode == AxisMode::Manual)
+      base::ThrowSharding(base::Refusal(
+          std::string(op.name), 26, base::Where(loc),
+          fmt::format("inside of vmap axis {} becomes Manual, but the mapped dim lies over it",
+                      sharding::AxisText(*s.mesh, a)),
+          {"name the other axes: shard_map(f, {.axes = {...}}), or map along a dim that lies over "
+           "other axes"}));
   absl::InlinedVector<const sharding::AxisList*, 6> lists{&s.unreduced, &s.reduced};
   for (const sharding::DimAxes& d : s.dims) lists.push_back(&d.axes);
   for (const sharding::AxisList* list : lists)

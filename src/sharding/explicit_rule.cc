@@ -63,9 +63,8 @@ class Rule {
     }
   }
 
-  // What varies in one operand varies in the results. The other operands are cast: one that is
-  // reduced over just what it lacks is used as varying there. The cast moves nothing, so it is part
-  // of the op.
+  // What varies in one operand varies in the results. The other operands are cast from
+  // invarying or reduced. The cast moves nothing, so it is part of the op.
   void JoinVarying() {
     for (const RuleOperand& o : operands_) AddTo(varying_, o.sharding->varying);
     if (varying_.empty()) return;
@@ -74,15 +73,14 @@ class Rule {
       cast_.push_back(*operands_[i].sharding);
       TensorSharding& s = cast_.back();
       const AxisList missing = Difference(varying_, s.varying);
-      if (!missing.empty() && s.reduced == missing) s.reduced.clear();
+      s.reduced = Difference(s.reduced, missing);
       s.varying = varying_;
       operands_[i].sharding = &s;
       for (AxisPart a : missing)
-        if (OverlapsAny(s.unreduced, a) || OverlapsAny(s.reduced, a))
-          return Fail(OverlapsAny(s.reduced, a) ? Conflict::kReduced : Conflict::kUnreduced,
-                      fmt::format("axis {} is {} in one operand and varying in another",
-                                  mesh_->axes()[a.axis].name,
-                                  OverlapsAny(s.reduced, a) ? "reduced" : "unreduced"),
+        if (OverlapsAny(s.unreduced, a))
+          return Fail(Conflict::kUnreduced,
+                      fmt::format("axis {} is unreduced in one operand and varying in another",
+                                  mesh_->axes()[a.axis].name),
                       static_cast<int32_t>(i));
     }
   }

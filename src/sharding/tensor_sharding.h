@@ -27,9 +27,9 @@ struct DimAxes {
 struct TensorSharding {
   const MeshDef* mesh = nullptr;  // null: the empty mesh
   absl::InlinedVector<DimAxes, 4> dims;
-  AxisList replicated;               // may not be used by propagation; mesh order
-  AxisList unreduced;                // partial values over these; mesh order
-  AxisList reduced;                  // replicated, with unreduced cotangents; mesh order
+  AxisList replicated;  // may not be used by propagation; mesh order
+  AxisList unreduced;   // partial values over these; mesh order
+  AxisList reduced;     // replicated, with unreduced cotangents; mesh order
   // Manual axes along which each device has an array of its own; mesh order. The others of them are
   // unreduced, reduced, or invarying: the same array on all devices along them.
   AxisList varying;

@@ -131,7 +131,8 @@ TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc
                      : set == "reduced"   ? &s.reduced
                      : set == "varying"   ? &s.varying
                                           : nullptr;
-    if (!axes) in.Fail(fmt::format("expected replicated, unreduced, reduced or varying, not '{}'", set));
+    if (!axes)
+      in.Fail(fmt::format("expected replicated, unreduced, reduced or varying, not '{}'", set));
     if (set == "unreduced") {
       if (in.Accept("max"))
         s.kind = Reduction::kMax;

@@ -250,10 +250,10 @@ class PlanBuilder {
                            : nullptr;
     const plan::Layout& layout = base::At(plan_.layouts, LayoutOf(out));
     const bool permutes = std::holds_alternative<ir::Permute>(*instruction.op->lowering);
-    plan::Exchange e =
-        permutes ? MakePermutation(operands[0], layout,
-                                   ir::As<ops::PermuteParams>(instruction.params.get()))
-                 : MakeExchange(operands, *Place(out), layout, kernels_, halo);
+    plan::Exchange e = permutes
+                           ? MakePermutation(operands[0], layout,
+                                             ir::As<ops::PermuteParams>(instruction.params.get()))
+                           : MakeExchange(operands, *Place(out), layout, kernels_, halo);
     if (permutes && !e.boxes.empty() && e.boxes.size() > 1) in.push_back(Zero());
     e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
@@ -345,10 +345,10 @@ class PlanBuilder {
   bool Diverges(const Instruction& i) const {
     if (alone_) return false;
     const auto kind = std::get<ir::Region>(*i.op->lowering).kind;
-    const ir::Type* chooses =
-        kind == ir::Region::kSwitch  ? Place(i.operands[0])
-        : kind == ir::Region::kWhile ? i.regions[0]->place(i.regions[0]->outputs[0])
-                                     : nullptr;
+    const ir::Type* chooses = kind == ir::Region::kSwitch ? Place(i.operands[0])
+                              : kind == ir::Region::kWhile
+                                  ? i.regions[0]->place(i.regions[0]->outputs[0])
+                                  : nullptr;
     return chooses && !chooses->sharding().varying.empty();
   }
 
@@ -367,7 +367,8 @@ class PlanBuilder {
     std::vector<plan::Plan> plans;
     const int32_t devices = DependsOnDevice(alone) ? plan_.devices : 1;
     for (int32_t d = 0; d < devices; ++d) {
-      plans.push_back(OfOneDevice(kernels_, plan_.devices).Run(alone, AloneOn(MakeSchedule(alone, {})), {}));
+      plans.push_back(
+          OfOneDevice(kernels_, plan_.devices).Run(alone, AloneOn(MakeSchedule(alone, {})), {}));
       for (plan::Layout& layout : plans.back().layouts) layout.device_of_instance = {d};
     }
     AddStep(kernels_.nested(std::move(plans)),
@@ -549,7 +550,7 @@ class PlanBuilder {
   std::vector<plan::Node>* nodes_ = nullptr;  // where the scope's items go
   plan::Segment current_;
   int32_t segment_ = 0, note_ = -1, zero_ = -1;
-  bool alone_ = false;  // for one device, which runs a region by itself
+  bool alone_ = false;            // for one device, which runs a region by itself
   std::vector<int32_t> made_in_;  // by plan value: the segment that makes it, -1: none
   absl::flat_hash_map<KernelKey, plan::Kernel> made_;
 };

@@ -242,7 +242,7 @@ Divergence DivergenceSince(const Trace* made) {
   Divergence d;
   for (Trace* t = CurrentTrace(); t && t != made; t = t->outer()) {
     if (t->runs().diverges.empty()) continue;
-    sharding::AddTo(d.axes, t->runs().diverges);
+    sharding::AddTo(d.axes, t->runs().enters);
     d.around = t->outer();
   }
   return d;

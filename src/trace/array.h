@@ -64,6 +64,8 @@ struct RegionRuns {
   // Manual axes along which devices may run it differently, as its predicate varies; what that is.
   sharding::AxisList diverges = {};
   std::string by = {};
+  // Over which what enters it is cast to varying: those, and whatever else varies in it.
+  sharding::AxisList enters = {};
 };
 // Returns a number that no other choice has.
 uint64_t NewChoice();
@@ -129,10 +131,10 @@ struct Application {
 // Returns the results: recorded in the current trace, computed at once, or only typed.
 std::vector<Array> Apply(const Application& application);
 
-// Returns the array as this region has it. Of the outside of shard_map it is invarying over the axes
-// that became Manual; ShardingError where it is cut along them. Of the outside of a region that
-// devices run differently it varies, cast in front of the region: the sum of its cotangents then
-// stands there, too.
+// Returns the array as this region has it. Of the outside of shard_map it is invarying over the
+// axes that became Manual; ShardingError where it is cut along them. Of the outside of a region
+// that devices run differently it varies, cast in front of the region: the sum of its cotangents
+// then stands there, too.
 Array Enter(const ArrayRef& array, const char* op, Loc loc);
 
 // Runs programs.

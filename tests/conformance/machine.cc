@@ -78,7 +78,9 @@ void Machine::Execute(const Instruction& instruction, std::vector<Operand> opera
 }
 
 void Machine::Note(const std::string& name) {
-  if (depth_ > 0) inner_types_.insert_or_assign(name, type_of(Get(name).array()));
+  if (depth_ == 0) return;
+  inner_types_.insert_or_assign(name, type_of(Get(name).array()));
+  inner_arrays_.insert_or_assign(name, Get(name).array());
 }
 
 // Names of the function hide those of the outside while it runs.

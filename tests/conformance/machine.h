@@ -40,6 +40,7 @@ class Machine {
   };
   // Of the inner functions of the last step: types of parameters and values; instructions.
   const std::map<std::string, ArrayType>& inner_types() const { return inner_types_; }
+  const std::map<std::string, Array>& inner_arrays() const { return inner_arrays_; }
   const std::map<std::string, Traced>& inner() const { return inner_; }
   // Returns the name of the innermost instruction that threw in the last step.
   const std::string& raised() const { return raised_; }
@@ -56,6 +57,7 @@ class Machine {
   std::map<std::string, Operand> values_;
   int depth_ = 0;  // of the function that is being traced
   std::map<std::string, ArrayType> inner_types_;
+  std::map<std::string, Array> inner_arrays_;
   std::map<std::string, Traced> inner_;
   std::string raised_;
 };

@@ -116,8 +116,9 @@ Tree Transformed(const std::string& op, const std::function<Tree(Tree)>& f, cons
 }  // namespace
 
 bool IsControl(const std::string& op) {
-  for (const char* name : {"cond", "switch", "while_loop", "fori_loop", "scan", "jit", "auto_axes",
-                           "explicit_axes", "grad", "jvp", "vjp", "vmap", "checkpoint", "shard_map"})
+  for (const char* name :
+       {"cond", "switch", "while_loop", "fori_loop", "scan", "jit", "auto_axes", "explicit_axes",
+        "grad", "jvp", "vjp", "vmap", "checkpoint", "shard_map"})
     if (op == name) return true;
   return false;
 }

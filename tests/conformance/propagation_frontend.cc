@@ -40,6 +40,12 @@ Program Traced(const Case& c, Ids& ids) {
       machine.Step(k);
       for (const std::string& out : c.body[k].out) keep(out, machine.Get(out).array());
     }
+    // What is inside of shard_map is part of the same program.
+    const auto trace_of = [](const Array& x) {
+      return static_cast<const trace::TracedArray&>(*x.impl()).trace;
+    };
+    for (const auto& [name, x] : machine.inner_arrays())
+      if (!traced.empty() && trace_of(x) == trace_of(traced[0]) && !ids.count(name)) keep(name, x);
     for (const Json& name : c.json.at("return"))
       results.push_back(machine.Get(name.get<std::string>()).array());
     return results;

@@ -40,7 +40,7 @@ TEST(ShardingText, TheVerifierRefusesOneByOne) {
       {R"(<@mesh, [{?, "x"}]>)", "'?' must come last"},
       {R"(<@mesh, [{"x"}q1]>)", "expecting priority"},
       {R"(<@mesh, [{"x"}p01]>)", "leading zeros"},
-      {R"(<@mesh, [{"x"}], sharded={"y"}>)", "expected replicated, unreduced or reduced"},
+      {R"(<@mesh, [{"x"}], sharded={"y"}>)", "expected replicated, unreduced, reduced or varying"},
       {R"(<@mesh, [{"x"])", "expected"},
       {R"(<@mesh, [{"x"}]> more)", "unexpected"},
   };

@@ -1,0 +1,177 @@
+// Branches: the user's functions traced as regions, of which one runs; inside of shard_map, on each
+// device its own.
+#include <fmt/format.h>
+
+#include "api/control.h"
+#include "api/manual.h"
+#include "base/error.h"
+#include "tessera/control.h"
+#include "tessera/ops.h"
+#include "tessera/sharding.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+namespace api {
+
+void CheckTree(Call call, const trace::Leaves& wanted, const trace::Leaves& came,
+               const char* what) {
+  if (wanted.names == came.names && wanted.statics == came.statics) return;
+  std::string reason = fmt::format("{} another tree", what);
+  if (size_t n = came.names.size(); n != wanted.names.size())
+    reason += fmt::format(": {} array{} instead of {}", n, n == 1 ? "" : "s", wanted.names.size());
+  FailTrace(call, kTree, std::move(reason), {"return a tree of the same sizes, keys and numbers"});
+}
+
+void CheckUsable(const std::vector<Array>& arrays, Call call) {
+  for (const Array& a : arrays) trace::Use(a, call.name, call.loc);
+}
+
+namespace {
+
+using detail::Body;
+using detail::Result;
+using ir::Type;
+using trace::Leaves;
+using trace::TracedFunction;
+
+using Arrays = std::vector<Array>;
+
+std::string BranchName(Call call, size_t k) {
+  if (std::string_view(call.name) == "cond") return k == 0 ? "on_true" : "on_false";
+  return fmt::format("branch {}", k);
+}
+
+void CheckBranches(Call call, const std::vector<TracedFunction>& regions) {
+  const TracedFunction& first = regions[0];
+  const Leaves leaves = trace::TakeApart(first.tree.ref(), "result");
+  for (size_t k = 1; k < regions.size(); ++k) {
+    const TracedFunction& other = regions[k];
+    CheckTree(
+        call, leaves, trace::TakeApart(other.tree.ref(), "result"),
+        fmt::format("unlike {}, {} returns", BranchName(call, 0), BranchName(call, k)).c_str());
+    for (size_t i = 0; i < first.program.outputs.size(); ++i) {
+      const Type &a = *first.program.type(first.program.outputs[i]),
+                 &b = *other.program.type(other.program.outputs[i]);
+      if (SameType(&a, &b)) continue;
+      std::vector<std::string> notes;
+      if (std::string edit = Edit(b, a, leaves.names[i]); !edit.empty())
+        notes = {fmt::format("make them equal, e.g. let {} return {}", BranchName(call, k), edit)};
+      FailTrace(call, kTypes,
+                fmt::format("the branches return different types for {}", leaves.names[i]),
+                std::move(notes),
+                {Shown(BranchName(call, 0), a, first.output_locs[i]),
+                 Shown(BranchName(call, k), b, other.output_locs[i])});
+    }
+  }
+}
+
+// Inside of shard_map a result varies over all axes over which some branch makes it vary, and over
+// `least`.
+void JoinBranches(std::vector<TracedFunction>& regions, const sharding::AxisList& least) {
+  const size_t results = regions[0].program.outputs.size();
+  for (const TracedFunction& region : regions)
+    if (region.program.outputs.size() != results) return;
+  std::vector<sharding::AxisList> varying(results, least);
+  for (const TracedFunction& region : regions)
+    for (size_t i = 0; i < results; ++i)
+      sharding::AddTo(varying[i], VaryingOf(*region.program.type(region.program.outputs[i])));
+  for (TracedFunction& region : regions)
+    for (size_t i = 0; i < results; ++i) CastOutput(region, i, varying[i]);
+}
+
+// Runs all branches and takes the results of one: where devices choose differently, and need one
+// another in the branches.
+Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
+                     const std::vector<Body>& branches) {
+  Arrays chosen = branches.back()(arguments).arrays;
+  for (size_t k = branches.size() - 1; k-- > 0;) {
+    const Array is_this = TypeOf(index)->dtype().is_bool()
+                              ? index
+                              : index <= Operand(static_cast<int64_t>(k), call.loc);
+    const Arrays results = branches[k](arguments).arrays;
+    for (size_t i = 0; i < chosen.size(); ++i)
+      chosen[i] = where(is_this, results[i], chosen[i], {}, call.loc);
+  }
+  return chosen;
+}
+
+Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
+              const std::vector<Body>& branches) {
+  Arrays arguments = detail::LeavesOf(tree);
+  CheckUsable(arguments, call);
+  const Type& predicate = *TypeOf(index);
+  const sharding::AxisList& diverges = VaryingOf(predicate);
+  if (branches.empty()) FailTrace(call, kTree, "there is no branch to choose from");
+  std::vector<TracedFunction> regions;
+  trace::RegionRuns runs{.choice = trace::NewChoice(), .diverges = diverges};
+  if (!diverges.empty())
+    runs.by = fmt::format("the {} {} of the {} at {}",
+                          predicate.dtype().is_bool() ? "predicate" : "index", predicate.text(),
+                          call.name, base::Where(call.loc));
+  for (sharding::AxisList varying = diverges; regions.empty();) {
+    runs.enters = varying;
+    std::vector<const Type*> types;
+    for (Array& a : arguments) {
+      if (!varying.empty()) a = AsVarying(a, varying, call);
+      types.push_back(TypeOf(a));
+    }
+    for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call, runs));
+    if (diverges.empty()) break;
+    varying = VaryingIn(regions);
+    if (!sharding::Difference(varying, runs.enters).empty()) regions.clear();
+  }
+  JoinBranches(regions, runs.enters);
+  CheckBranches(call, regions);
+  Result result{{}, regions[0].tree};
+  if (!diverges.empty() && NeedsOthers(regions)) {
+    result.arrays = OfAllBranches(call, index, arguments, branches);
+    return result;
+  }
+  std::vector<ArrayRef> constants = trace::CloseRegions(regions);
+  if (regions[0].program.outputs.empty()) return result;
+  constants.insert(constants.begin(), trace::Use(index, call.name, call.loc));
+  result.arrays = ApplyRegions(op, nullptr, constants, arguments, regions, call);
+  return result;
+}
+
+Array CheckedIndex(Call call, const Operand& index, const char* what) {
+  Array value = ToArray(index, call);
+  const Type& type = *trace::Use(value, call.name, call.loc)->type();
+  if (!type.shape().empty())
+    FailShape(call, kPredicate, fmt::format("the {} must be a scalar, not {}", what, type.text()),
+              {"to choose element by element, use where(...)"});
+  if (!type.sharding().unreduced.empty())
+    FailSharding(
+        call, kPredicate,
+        fmt::format("the {} is unreduced, so its value is not known yet: {}", what, type.text()),
+        {fmt::format("sum it first: reshard({}, P())", what)});
+  return value;
+}
+
+}  // namespace
+}  // namespace api
+
+namespace detail {
+
+Result Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>& branches) {
+  const api::Call call{"cond", predicate.loc()};
+  Array value = api::CheckedIndex(call, predicate, "predicate");
+  const ir::Type& type = *api::TypeOf(value);
+  if (!type.dtype().is_bool()) {
+    const Array zero = api::ScalarOf(Scalar(0), type.dtype(), type.weak(), call);
+    value = api::Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr, {value, zero}, call);
+  }
+  return api::Branch(ops::kCond, call, value, arguments, branches);
+}
+
+Result SwitchCase(const Operand& index, TreeRef arguments, const std::vector<Body>& branches) {
+  const api::Call call{"switch_case", index.loc()};
+  Array value = api::CheckedIndex(call, index, "index");
+  if (!api::TypeOf(value)->dtype().is_integer())
+    api::FailDType(call, api::kPredicate,
+                   fmt::format("the index must be an integer, not {}", api::TypeOf(value)->text()));
+  return api::Branch(ops::kSwitchCase, call, value, arguments, branches);
+}
+
+}  // namespace detail
+}  // namespace tessera

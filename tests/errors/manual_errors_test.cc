@@ -1,0 +1,229 @@
+// Wrong input to shard_map and its collectives.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <functional>
+
+#include "golden.h"
+
+namespace tessera {
+namespace {
+
+struct Case {
+  const char* name;
+  std::function<void()> program;
+};
+
+Array Same(Array x) { return x; }
+Array Argument() { return abstract_array("f32[8@x,8@y]"); }
+
+// Runs a function of what a device has of f32[8@x,8@y]: f32[4,2]{V:(x,y)}.
+template <class F>
+void Inside(F f, ShardMapOptions options = {.out_specs = P("x", "y")}) {
+  MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
+  shard_map(f, std::move(options))(Argument());
+}
+void Mapped(ShardMapOptions options, Array (*f)(Array) = Same) {
+  MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
+  shard_map(f, std::move(options))(Argument());
+}
+
+const std::vector<Case>& Cases() {
+  static const std::vector<Case> cases = {
+      {"no_mesh", [] { shard_map(Same, {.out_specs = P()})(ones({2})); }},
+      {"other_mesh",
+       [] {
+         Mesh other = abstract_mesh({{"z", 2}});
+         Mapped({.out_specs = P(), .mesh = other});
+       }},
+      {"no_out_specs", [] { Mapped({}); }},
+      {"unknown_axis", [] { Mapped({.out_specs = P(), .axes = "z"}); }},
+      {"in_specs_unknown_axis", [] { Mapped({.in_specs = P("z"), .out_specs = P()}); }},
+      {"in_specs_not_manual", [] { Mapped({.in_specs = P("y"), .out_specs = P(), .axes = "x"}); }},
+      {"out_specs_not_manual", [] { Mapped({.out_specs = P("y"), .axes = "x"}); }},
+      {"in_specs_part_of_axis",
+       [] { Mapped({.in_specs = P(SubAxis("y", 2, 2)), .out_specs = P()}); }},
+      {"in_specs_open", [] { Mapped({.in_specs = P(Open("x")), .out_specs = P()}); }},
+      {"in_specs_twice", [] { Mapped({.in_specs = P("x", "x"), .out_specs = P()}); }},
+      {"in_specs_rank", [] { Mapped({.in_specs = P("x", "y", None), .out_specs = P()}); }},
+      {"in_specs_left_over",
+       [] {
+         Mapped({.in_specs = {P(), P()}, .out_specs = P()});
+       }},
+      {"in_specs_differ", [] { Mapped({.in_specs = P("y", "x"), .out_specs = P()}); }},
+      {"in_specs_needed",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2, Auto}}));
+         shard_map(Same, {.out_specs = P("x")})(abstract_array("f32[8]"));
+       }},
+      {"in_specs_uneven",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2, Auto}}));
+         shard_map(Same, {.in_specs = P("x"), .out_specs = P("x")})(abstract_array("f32[7]"));
+       }},
+      {"in_specs_rest_uneven",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
+         shard_map(Same,
+                   {.in_specs = P("y"), .out_specs = P(), .axes = "y"})(abstract_array("f32[4@x]"));
+       }},
+      {"in_specs_minor",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
+         shard_map(Same, {.out_specs = P(), .axes = "y"})(abstract_array("f32[8@(x,y)]"));
+       }},
+      {"in_specs_unreduced",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 4, Auto}}));
+         shard_map(Same, {.in_specs = P().unreduced("x"), .out_specs = P(), .axes = "x"})(
+             abstract_array("f32[8]"));
+       }},
+      {"in_specs_unreduced_over_auto",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2, Auto}}));
+         shard_map(Same,
+                   {.in_specs = P().unreduced("x"), .out_specs = P()})(abstract_array("f32[8]"));
+       }},
+      {"out_specs_rank", [] { Inside([](Array v) {
+                                return psum(sum(v), {"x", "y"});
+                              }); }},
+      {"out_specs_vary", [] { Mapped({.out_specs = P("x")}); }},
+      {"out_specs_left_over",
+       [] {
+         Mapped({.out_specs = {P("x", "y"), P()}});
+       }},
+      {"out_specs_unreduced",
+       [] {
+         Inside([](Array v) { return pcast(v, "x", Variance::kUnreduced); },
+                {.out_specs = P(None, "y")});
+       }},
+      {"manual_twice",
+       [] { Inside([](Array v) { return shard_map(Same, {.out_specs = P(), .axes = "x"})(v); }); }},
+      {"nothing_left",
+       [] { Inside([](Array v) { return shard_map(Same, {.out_specs = P()})(v); }); }},
+      {"closes_over_sharded",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
+         Array w = abstract_array("f32[8@x]");
+         shard_map([&](Array v) { return v + sum(w); }, {.out_specs = P("x", "y")})(Argument());
+       }},
+      {"closes_over_other_mesh",
+       [] {
+         Array w;
+         {
+           MeshScope other(abstract_mesh({{"z", 2}}));
+           w = abstract_array("f32[2@z]");
+         }
+         Inside([&](Array v) { return v * w; });
+       }},
+      {"reshard_over_manual", [] { Inside([](Array v) { return reshard(v, P("x")); }); }},
+      {"auto_axes_over_manual",
+       [] {
+         Inside([](Array v) { return auto_axes(Same, {.axes = "x", .out_sharding = P()})(v); });
+       }},
+      {"escapes",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
+         Array kept;
+         shard_map([&](Array v) { return kept = v; }, {.out_specs = P("x", "y")})(Argument());
+         kept + 1;
+       }},
+      {"psum_outside",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
+         psum(Argument(), "x");
+       }},
+      {"psum_no_mesh", [] { psum(ones({2}), "x"); }},
+      {"psum_unknown_axis", [] { Inside([](Array v) { return psum(v, "z"); }); }},
+      {"psum_over_auto",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 4, Auto}}));
+         shard_map([](Array v) { return psum(v, "y"); },
+                   {.out_specs = P("x"), .axes = "x"})(abstract_array("f32[8@x]"));
+       }},
+      {"psum_axis_twice", [] { Inside([](Array v) {
+                                 return psum(v, {"x", "x"});
+                               }); }},
+      {"psum_part_of_axis", [] { Inside([](Array v) { return psum(v, SubAxis("y", 1, 3)); }); }},
+      {"psum_two_states", [] { Inside([](Array v) {
+                                 return psum(psum(v, "x"), {"x", "y"});
+                               }); }},
+      {"psum_reduced",
+       [] {
+         Inside([](Array v) { return psum(pcast(psum(v, "x"), "x", Variance::kReduced), "x"); });
+       }},
+      {"pmax_unreduced",
+       [] { Inside([](Array v) { return pmax(pcast(v, "x", Variance::kUnreduced), "x"); }); }},
+      {"all_gather_unreduced",
+       [] {
+         Inside([](Array v) { return all_gather(pcast(v, "x", Variance::kUnreduced), "x"); });
+       }},
+      {"all_gather_to_unreduced",
+       [] { Inside([](Array v) { return all_gather(v, "x", {.to = Variance::kUnreduced}); }); }},
+      {"all_gather_dim", [] { Inside([](Array v) { return all_gather(v, "x", {.dim = 3}); }); }},
+      {"psum_scatter_uneven",
+       [] { Inside([](Array v) { return psum_scatter(v, "y", {.dim = 1, .tiled = true}); }); }},
+      {"psum_scatter_entries", [] { Inside([](Array v) { return psum_scatter(v, "x"); }); }},
+      {"all_to_all_uneven",
+       [] { Inside([](Array v) { return all_to_all(v, "y", 1, 0, {.tiled = true}); }); }},
+      {"all_to_all_entries", [] { Inside([](Array v) { return all_to_all(v, "x", 0, 1); }); }},
+      {"ppermute_absent", [] { Inside([](Array v) {
+                                 return ppermute(v, "x", {{0, 2}});
+                               }); }},
+      {"ppermute_sends_twice",
+       [] { Inside([](Array v) {
+              return ppermute(v, "y", {{0, 1}, {0, 2}});
+            }); }},
+      {"ppermute_receives_twice",
+       [] { Inside([](Array v) {
+              return ppermute(v, "y", {{0, 1}, {2, 1}});
+            }); }},
+      {"pbroadcast_absent", [] { Inside([](Array v) { return pbroadcast(v, "x", 2); }); }},
+      {"pcast_sums", [] { Inside([](Array v) { return pcast(v, "x", Variance::kInvarying); }); }},
+      {"pcast_to_reduced",
+       [] { Inside([](Array v) { return pcast(v, "x", Variance::kReduced); }); }},
+      {"states_meet",
+       [] { Inside([](Array v) { return v + pcast(v, "x", Variance::kUnreduced); }); }},
+      {"reduced_meets_varying",
+       [] {
+         Inside([](Array v) {
+           return v + pcast(psum(v, {"x", "y"}), {"x", "y"}, Variance::kReduced) *
+                          pcast(psum(v, {"x", "y"}), "x", Variance::kReduced);
+         });
+       }},
+      {"cond_collective",
+       [] {
+         Inside([](Array v) {
+           return cond(
+               axis_index("x") == 0, [](Array u) { return psum(u, "x"); }, Same, v);
+         });
+       }},
+      {"while_collective",
+       [] {
+         Inside([](Array v) {
+           return while_loop([](Array u) { return sum(u) < 1; },
+                             [](Array u) { return pshift(u, "y", 1); }, v);
+         });
+       }},
+      {"vmap_over_manual",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
+         auto f = shard_map([](Array v) { return psum(v, "y"); },
+                            {.in_specs = P("y"), .out_specs = P(), .axes = AxisNames{"x", "y"}});
+         vmap(f)(abstract_array("f32[2@x,8@y]"));
+       }},
+  };
+  return cases;
+}
+
+class ManualInput : public testing::TestWithParam<size_t> {};
+TEST_P(ManualInput, IsOneClearError) {
+  const Case& c = Cases()[GetParam()];
+  ExpectRefused(std::string("manual_") + c.name, c.program);
+  ExpectUsable();
+}
+INSTANTIATE_TEST_SUITE_P(All, ManualInput, testing::Range(size_t{0}, Cases().size()),
+                         [](const auto& info) { return Cases()[info.param].name; });
+
+}  // namespace
+}  // namespace tessera
