@@ -25,7 +25,7 @@ struct Options {
 };
 
 constexpr char kUsage[] =
-    "tessera_bench [--quick] [--only W1,...,W8,W10,W11] [--peers FILE]...\n"
+    "tessera_bench [--quick] [--only W1,...,W11] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
     "  --only LIST   only these workloads\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
@@ -69,7 +69,7 @@ void Run(const Options& options) {
   if (options.process) return ManyDevicesProcess(recorder, *options.process);
   AddPeers(recorder, options.peers);
   bool limits = false;
-  for (const char* workload : {"W1", "W2", "W3", "W4", "W10", "W11"})
+  for (const char* workload : {"W1", "W2", "W3", "W4", "W9", "W10", "W11"})
     limits = limits || Wanted(options, workload);
   // On a thread of their own, which stays pinned.
   std::thread([&] {
@@ -80,12 +80,14 @@ void Run(const Options& options) {
     if (Wanted(options, "W1")) Matmul(recorder, devices);
     if (Wanted(options, "W2")) Elementwise(recorder, devices);
     if (Wanted(options, "W3") && devices == 8) Collectives(recorder);
+    if (Wanted(options, "W3") && devices == 8) ManualCollectives(recorder);
     if (Wanted(options, "W4")) GptStep(recorder, devices);
     if (Wanted(options, "W5") && devices == 8) {
       CompileChain(recorder);
       LowerLargeStep(recorder);
     }
     if (Wanted(options, "W6")) Dispatch(recorder, devices);
+    if (Wanted(options, "W9")) HeatEquation(recorder, devices);
     if (Wanted(options, "W10")) Gradients(recorder, devices);
   }
   if (Wanted(options, "W7")) Propagation(recorder);

@@ -47,11 +47,15 @@ class Figures {
     }
   }
 
-  // The fastest figure of a peer for a task, in its unit.
+  // The fastest figure of a peer for a task, in its unit. Others have collectives in one form.
   std::optional<double> Of(const std::string& peer, const std::string& task) const {
+    constexpr std::string_view kManual = "W3.manual";
+    const std::string theirs = peer != kOurs && task.starts_with(kManual)
+                                   ? "W3.collective" + task.substr(kManual.size())
+                                   : task;
     std::optional<double> best;
     for (const Figure& f : all_)
-      if (f.peer == peer && TaskOf(f) == task) best = std::min(best.value_or(f.median), f.median);
+      if (f.peer == peer && TaskOf(f) == theirs) best = std::min(best.value_or(f.median), f.median);
     return best;
   }
   std::optional<double> Ours(const std::string& task) const { return Of(kOurs, task); }
@@ -213,6 +217,34 @@ void TrainingFloors(const Figures& figures, Floors& floors) {
   }
 }
 
+// At 4 KiB a call and two threads' work, twice; above, 1.3 times the threads. ppermute renames.
+void ManualFloors(const Figures& figures, Floors& floors) {
+  for (const Figure& f : figures.all()) {
+    if (f.peer != kOurs || f.workload != "W3.manual") continue;
+    const std::string task = TaskOf(f);
+    Figure nothing = f;
+    nothing.params["op"] = "call";
+    const std::optional<double> call = figures.Ours(TaskOf(nothing));
+    const std::optional<double> threads = figures.Of("threads", task);
+    if (f.params["op"] == "ppermute" && call)
+      floors.AtMost(task + ": of a call", f.median / *call, 1.5);
+    if (!threads || !call) continue;
+    if (f.params["bytes_per_device"] == 4096)
+      floors.AtMost(task + ": us", f.median, 2 * *threads + *call);
+    else
+      floors.AtMost(task + ": of threads", f.median / *threads, 1.3);
+  }
+  for (const Figure& f : figures.all()) {
+    if (f.peer != kOurs || f.workload != "W9.heat" || f.params["variant"] != "shard_map_1d")
+      continue;
+    Figure automatic = f;
+    automatic.params["variant"] = "auto_roll_1d";
+    const std::optional<double> us = figures.Ours(TaskOf(automatic));
+    floors.AtMost(TaskOf(f) + ": of the Auto version's time",
+                  us ? std::optional(f.median / *us) : std::nullopt, 1.05);
+  }
+}
+
 void ProgramFloors(const Figures& figures, Floors& floors) {
   for (const Figure& f : figures.all()) {
     if (f.peer != kOurs || f.workload != "W3.collective") continue;
@@ -223,6 +255,7 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
       floors.AtMost(task + ": of threads", f.median / *threads, 2);
     }
   }
+  ManualFloors(figures, floors);
   auto chain = [&](int ops) -> std::optional<double> {
     const std::optional<double> us =
         figures.Ours(fmt::format("W5.compile_chain devices=8 ops={} stage=total", ops));

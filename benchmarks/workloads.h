@@ -17,6 +17,7 @@ Json CollectiveCost(const char* op, size_t bytes);
 void Matmul(Recorder& recorder, int devices);       // W1
 void Elementwise(Recorder& recorder, int devices);  // W2
 void Collectives(Recorder& recorder);               // W3
+void ManualCollectives(Recorder& recorder);         // W3, from shard_map
 void GptStep(Recorder& recorder, int devices);      // W4
 void CompileChain(Recorder& recorder);              // W5
 void LowerLargeStep(Recorder& recorder);            // W5
@@ -25,7 +26,8 @@ void Propagation(Recorder& recorder);               // W7
 // W8: each number of devices in a process of its own, as memory is measured; and that process.
 void ManyDevices(Recorder& recorder);
 void ManyDevicesProcess(Recorder& recorder, int devices);
-void Gradients(Recorder& recorder, int devices);  // W10, W12
+void HeatEquation(Recorder& recorder, int devices);  // W9
+void Gradients(Recorder& recorder, int devices);     // W10, W12
 
 void RandomNumbers(Recorder& recorder);  // W11
 

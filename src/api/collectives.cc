@@ -142,6 +142,14 @@ Array WithoutDim(const Array& x, int64_t dim, Call call) {
   return Reshape(x, shape, call);
 }
 
+// [..., n, ...] as [..., parts, n / parts, ...].
+Array InParts(const Array& x, int64_t dim, int64_t parts, Call call) {
+  ir::Shape shape = TypeOf(x)->shape();
+  base::At(shape, dim) /= parts;
+  shape.insert(shape.begin() + dim, parts);
+  return Reshape(x, shape, call);
+}
+
 // C21: what is cut into one part per device divides.
 void CheckDivides(const Array& x, int64_t dim, int64_t parts, Call call) {
   const int64_t size = base::At(TypeOf(x)->shape(), dim);
@@ -385,8 +393,11 @@ Array all_to_all(Operand operand, AxisSet names, int split_dim, int concat_dim,
   int64_t split = api::NormalDim(split_dim, rank, call);
   int64_t concat = api::NormalDim(concat_dim, rank, call);
   const int64_t devices = sharding::SizeOf(axes);
+  const bool goes = !options.tiled || split == concat;  // the dim that is cut
   if (options.tiled) {
     api::CheckDivides(x, split, devices, call);
+    // One dim cannot be cut and grow: what is cut are the parts, what grows is a part.
+    if (split == concat) x = api::InParts(x, split, devices, call), ++concat;
   } else {
     // The dim that is cut goes, the one that comes is at concat_dim of what is left.
     api::CheckEntries(x, split, devices, call);
@@ -400,7 +411,7 @@ Array all_to_all(Operand operand, AxisSet names, int split_dim, int concat_dim,
     base::At(made.shape, concat) *= devices;
     x = api::ApplySized(ops::kExchangeShards, axes, {split, concat}, x, std::move(made), call);
   }
-  return options.tiled ? x : api::WithoutDim(x, split, call);
+  return goes ? api::WithoutDim(x, split, call) : x;
 }
 
 Array ppermute(Operand operand, AxisSet names, std::vector<std::pair<int, int>> pairs, Loc loc) {

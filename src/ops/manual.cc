@@ -249,6 +249,13 @@ ir::ValueId LeaveBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 ir::ValueId EnterBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return EmitBack(c, kShardToFull, c.params, cotangent, CotangentTypeOf(c, 0));
 }
+// What all devices have alike is their mean: each has an equal part in it.
+ir::ValueId MeanBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
+  const auto& params = ir::As<ManualParams>(c.params.get());
+  const X g(c.builder, cotangent);
+  const int64_t devices = sharding::SizeOf(AxesOf(c.operand_types[0]->mesh(), params.axes));
+  return StateBack(c, (g / g.Number(static_cast<double>(devices))).id(), k);
+}
 // What a device's part adds up to of all cotangents. An invarying result has one for all devices:
 // each takes its part.
 ir::ValueId GatherBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
@@ -391,7 +398,11 @@ const ir::Type* WholeOf(const ir::Type* part, const ManualParams& params) {
 
 const ir::Type* WithManualStates(const ir::Type* type, const TensorSharding& states) {
   if (!type->mesh() || !type->mesh()->has_mode(AxisMode::Manual)) return type;
-  TensorSharding s = type->sharding();
+  const TensorSharding& given = type->sharding();
+  if (given.varying == states.varying && given.unreduced == states.unreduced &&
+      given.reduced == states.reduced && given.kind == states.kind)
+    return type;
+  TensorSharding s = given;
   const auto take = [&](AxisList& own, const AxisList& other) {
     AxisList kept;
     for (sharding::AxisPart a : own)
@@ -463,7 +474,7 @@ constexpr OpDef kAssumeInvariant =
         .doc = "An array that devices along the axes all have alike, though its type says varying.",
         .type = SameShape,
         .lowering = ir::Manual{SameViews},
-        .diff = {.of = {Along}, .transpose = StateBack}});
+        .diff = {.of = {Along}, .transpose = MeanBack}});
 constexpr OpDef kPsum = Of({.name = "psum",
                             .doc = "The sum of the arrays of all devices along the axes.",
                             .type = SameShape,

@@ -112,9 +112,13 @@ class Lowering {
     if (place) return place;
     const ir::Type* type = from_.type(v);
     if (!type->mesh() || !type->mesh()->has_mode(AxisMode::Manual)) return type;
-    sharding::TensorSharding s = type->sharding();
-    s.mesh = s.mesh->WithoutModes();
-    return type->WithSharding(std::move(s));
+    const ir::Type*& without_modes = without_modes_[type];
+    if (!without_modes) {
+      sharding::TensorSharding s = type->sharding();
+      s.mesh = s.mesh->WithoutModes();
+      without_modes = type->WithSharding(std::move(s));
+    }
+    return without_modes;
   }
   ir::ValueId Parameter(ir::ValueId v) {
     Loc loc = base::At(from_.values, v).loc;
@@ -560,6 +564,7 @@ class Lowering {
   static constexpr int kDeepest = 200;
   int depth_ = 0;
   std::vector<ir::ValueId> map_;  // from traced to device values
+  mutable absl::flat_hash_map<const ir::Type*, const ir::Type*> without_modes_;
   Loc loc_;
 };
 

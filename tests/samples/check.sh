@@ -6,7 +6,7 @@ set -euo pipefail
 golden=$1
 shift
 # The last digits of a rounding error are the machine's own; the program itself judges their size.
-printed=$("$@" | sed -E 's/[0-9]\.[0-9]e-[0-9]+ \(at most/ROUNDING (at most/')
+printed=$("$@" | sed -E 's/[0-9]\.[0-9]e[-+][0-9]+ \(at most/ROUNDING (at most/')
 
 if [[ ${UPDATE_GOLDEN:-} == 1 ]]; then
   printf '%s\n' "$printed" >"$golden"

@@ -1,0 +1,108 @@
+// Lesson 15: write what one device does. Types say what differs from device to device.
+#include <tessera/tessera.h>
+
+#include <iostream>
+
+#include "compare.h"
+
+using namespace tessera;
+
+Array shown(const char* name, Array x) {
+  std::cout << "  " << name << type_of(x) << "\n";
+  return x;
+}
+
+int main() {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  Array a = arange(32.0).reshape({8, 4}), cut = reshard(a, P("x", None));
+
+  // 1. Inside of shard_map an array is what one device has. {V:x}: it varies over x, so devices
+  //    along x have arrays of their own. What meets such an array comes to vary too; nothing moves.
+  std::cout << "outside " << type_of(cut) << ", inside\n";
+  auto centred = jit(shard_map(
+      [](Array part) {
+        shown("argument           ", part);
+        shown("zeros              ", zeros({4}));
+        shown("argument + zeros   ", part + zeros({4}));
+        Array rows = shown("psum over x        ", psum(sum(part, 0), "x"));
+        return part - rows / 8;
+      },
+      {.out_specs = P("x", None)}));
+  Array b = centred(cut);
+  std::cout << "outside " << type_of(b) << ", sent:\n" << centred.lower(cut).comm();
+  compare("centred", b, a - mean(a, 0), 1e-5);
+
+  // 2. Each collective goes from one state to another. A psum is the same everywhere: invarying. A
+  //    sum that is still to be made is unreduced, {U:x}; psum_scatter makes a part of it for each.
+  std::cout << "\nstates\n";
+  shard_map(
+      [](Array part) {
+        Array index = shown("axis_index         ", axis_index("x"));
+        shown("pmax of it         ", pmax(index, "x"));
+        shown("axis_index, 2 axes ", axis_index({"x", "y"}));
+        Array whole = shown("all_gather         ", all_gather(part, "x", {.tiled = true}));
+        shown("  to invarying     ",
+              all_gather(part, "x", {.tiled = true, .to = Variance::kInvarying}));
+        shown("  to reduced       ",
+              all_gather(part, "x", {.tiled = true, .to = Variance::kReduced}));
+        Array terms = shown("pcast to unreduced ", pcast(whole, "x", Variance::kUnreduced));
+        shown("  psum             ", psum(terms, "x"));
+        shown("  psum_scatter     ", psum_scatter(terms, "x", {.tiled = true}));
+        shown("pshift             ", pshift(part, "x", 1));
+        shown("all_to_all         ", all_to_all(part, "x", 1, 0, {.tiled = true}));
+        return part;
+      },
+      {.out_specs = P("x", None)})(cut);
+
+  // 3. A gradient has the state that its value asks for. w is the same on all devices, so its
+  //    gradient is, too: the sum over devices is made by itself, and the report says so.
+  auto loss = [](Array w, Array part) { return psum(sum(square(matmul(part, w))), "x"); };
+  auto over_x = shard_map(loss, {.in_specs = {P(), P("x", None)}, .out_specs = P()});
+  auto plain = [](Array w, Array x) { return sum(square(matmul(x, w))); };
+  Array w = ones({4, 2}) / 100;
+  std::cout << "\ngradient in w, sent:\n" << jit(grad(over_x)).lower(w, cut).comm();
+  compare("gradient in w", grad(over_x)(w, cut), grad(plain)(w, a), 1e-3);
+
+  // 4. Weights that are reduced over x are the same there too, but their gradient stays unreduced:
+  // a
+  //    term on each device. Micro-batches add such terms up, and one psum follows the loop.
+  auto accumulate = [&](Array w, Array batches) {
+    Array weights = pcast(w, "x", Variance::kReduced);
+    Array none = pcast(pcast(zeros_like(w), "x", Variance::kVarying), "x", Variance::kUnreduced);
+    auto add = [&](Array g, Array part) { return std::pair(g + grad(loss)(weights, part), None); };
+    return psum(scan(add, none, batches).first, "x");
+  };
+  auto accumulated =
+      jit(shard_map(accumulate, {.in_specs = {P(), P(None, "x", None)}, .out_specs = P()}));
+  Array batches = reshard(a.reshape({2, 4, 4}), P(None, "x", None));
+  std::cout << "\ngradient in w over two micro-batches, sent:\n"
+            << accumulated.lower(w, batches).comm();
+  compare("gradient in w", accumulated(w, batches), grad(plain)(w, a), 1e-3);
+
+  // 5. Some axes can stay as they are. Over y, which is Explicit, types and ops are as ever.
+  auto partly = shard_map([](Array part) { return shown("argument           ", part) * 2; },
+                          {.out_specs = P("x"), .axes = "x"});
+  Array both = reshard(a, P("x", "y"));
+  std::cout << "\nonly x is Manual: outside " << type_of(both) << ", inside\n";
+  std::cout << "outside " << type_of(partly(both)) << "\n";
+
+  // 6. What would go wrong on some device is an error while tracing.
+  auto error_of = [&](auto f, PartitionSpec out) {
+    try {
+      shard_map(f, {.out_specs = out})(cut);
+    } catch (const ShardingError& e) {
+      std::cout << "\n" << e.what() << "\n";
+    }
+  };
+  error_of([](Array part) { return sum(part); }, P());
+  error_of([](Array part) { return psum(part, "z"); }, P());
+  error_of([](Array part) { return pcast(part, "x", Variance::kReduced); }, P());
+  error_of([](Array part) { return ppermute(part, "x", {{0, 1}, {1, 1}}); }, P("x"));
+  error_of([&](Array part) { return part + cut; }, P("x"));
+  try {
+    shard_map([](Array part) { return part; }, {.in_specs = P("y"), .out_specs = P("y")})(cut);
+  } catch (const ShardingError& e) {
+    std::cout << "\n" << e.what() << "\n";
+  }
+}

@@ -1,0 +1,48 @@
+// Gradients and values of manual computation, against those of the same function of whole arrays.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+namespace tessera {
+namespace {
+
+class ManualGradients : public testing::Test {
+ protected:
+  ManualGradients() { SetDeviceCount(4); }
+};
+
+std::vector<float> Numbers(const Array& x) { return x.to_vector<float>(); }
+
+TEST_F(ManualGradients, AChoiceBetweenWhatVariesAndAConstantStaysOnItsDevice) {
+  MeshScope scope(make_mesh({{"x", 4}}));
+  auto last = shard_map(
+      [](Array part) { return psum(where(axis_index("x") == 3, sum(square(part)), 0.0f), "x"); },
+      {.out_specs = P()});
+  const Array x = reshard(arange(4.0), P("x"));
+  EXPECT_THAT(Numbers(grad(last)(x)), testing::ElementsAre(0, 0, 0, 6));
+  EXPECT_TRUE(jit(grad(last)).lower(x).comm().empty());
+}
+
+TEST_F(ManualGradients, WhatIsAssumedInvariantCountsOnce) {
+  MeshScope scope(make_mesh({{"x", 4}}));
+  auto twice = shard_map(
+      [](Array w) { return assume_invariant(2 * pcast(w, "x", Variance::kVarying), "x"); },
+      {.in_specs = P(), .out_specs = P()});
+  EXPECT_EQ(grad(twice)(3.0f).item<float>(), 2);
+}
+
+TEST_F(ManualGradients, AnAllToAllMayCutAndJoinOneDim) {
+  MeshScope scope(make_mesh({{"x", 4}}));
+  auto exchanged =
+      shard_map([](Array part) { return all_to_all(part, "x", 0, 0, {.tiled = true}); },
+                {.out_specs = P("x")});
+  const Array whole = arange(16.0), x = reshard(whole, P("x"));
+  auto plain = [](Array x) { return x.reshape({4, 4}).T().reshape({-1}); };
+  EXPECT_EQ(Numbers(exchanged(x)), Numbers(plain(whole)));
+  auto weighted = [](auto f) {
+    return [f](Array x) { return sum(f(x) * f(x) * reshard(arange(16.0), type_of(x).spec())); };
+  };
+  EXPECT_EQ(Numbers(grad(weighted(exchanged))(x)), Numbers(grad(weighted(plain))(whole)));
+}
+
+}  // namespace
+}  // namespace tessera
