@@ -117,13 +117,15 @@ Array Reduced(const ir::OpDef& op, Reduction kind, const Operand& operand, const
   const AxisList axes = ManualAxes(names, call);
   Array x = OnManualMesh(operand, call);
   if (axes.empty()) return kind == Reduction::kSum ? Numbers(x) : x;
-  const Variance state = StateOf(x, axes, call);
-  if (state == Variance::kUnreduced)
+  // A sum over what some devices have alike counts it several times: that is asked for by a cast.
+  const bool unreduced = sharding::OverlapsAny(TypeOf(x)->sharding().unreduced, axes[0]);
+  if (kind == Reduction::kSum || unreduced) StateOf(x, axes, call);
+  if (unreduced) {
     CheckKind(x, kind, call);
-  else if (state == Variance::kReduced)
+  } else {
     RefuseSets(x, axes, call);
-  else
     x = AsVarying(kind == Reduction::kSum ? Numbers(x) : x, axes, call);
+  }
   CheckTogether(axes, call);
   Made made(TypeOf(x));
   made.Leave(axes);

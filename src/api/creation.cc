@@ -56,9 +56,15 @@ Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
                            : api::Convert(api::ToArray(value, call), t, call);
   if (options.out_sharding)
     return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
-  if (const auto& varying = api::VaryingOf(*api::TypeOf(a)); !varying.empty())
-    v = api::AsVarying(v, varying, call);
-  return api::Filled(v, ShapeOf(a), api::TypeOf(a)->sharding(), call);
+  sharding::TensorSharding s = api::TypeOf(a)->sharding();
+  if (s.mesh && s.mesh->has_mode(AxisMode::Manual)) {
+    // Devices make their own where the other varies; a number is no term of a sum.
+    if (!s.varying.empty()) v = api::AsVarying(v, s.varying, call);
+    s.unreduced.clear();
+    s.reduced.clear();
+    s.kind = Reduction::kSum;
+  }
+  return api::Filled(v, ShapeOf(a), s, call);
 }
 
 }  // namespace
