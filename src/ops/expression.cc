@@ -48,8 +48,8 @@ X Where(X condition, X yes, X no) {
   const ir::Type* like = condition.type();
   for (const X& x : {yes, no})
     if (IsBroadcastOf(like->shape(), x.type()->shape())) like = x.type();
-  // The cases are alike unreduced, or reduced: as one of them is, else as the condition. What varies
-  // in one of them the op joins by itself.
+  // The cases are alike unreduced, or reduced: as one of them is, else as the condition. What
+  // varies in one of them the op joins by itself.
   const auto whole = [&](X x, X sets) {
     sharding::TensorSharding sharding = like->sharding();
     sharding.unreduced = sets.type()->sharding().unreduced;

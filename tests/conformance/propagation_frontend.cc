@@ -84,6 +84,15 @@ CaseGraph FrontendGraph(const Case& c) {
   Json returns = c.json.value("return_shardings", Json::array());
   for (size_t i = 0; i < returns.size(); ++i) out.graph.returns[i] = parse(returns[i]);
   for (ir::ValueId v : program.program()->outputs) out.returned.push_back(v);
+  for (const Instruction& instruction : c.body) {
+    if (instruction.op != "shard_map") continue;
+    for (const std::string& argument : instruction.functions.at(0).args) {
+      const ValueId v = out.values.at(argument);
+      for (size_t k = 0; k < built.ops.size(); ++k)
+        if (built.ops[k].edge_of && built.ops[k].edge_of->results[0] == v)
+          out.shard_maps[instruction.out.at(0)].push_back({out.graph.ops[k].edge, v});
+    }
+  }
   for (size_t k = 0; k < built.ops.size(); ++k) {
     auto& user = out.users[static_cast<OpId>(k)];
     if (out.graph.ops[k].is_return) user = "return";
