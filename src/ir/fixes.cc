@@ -106,6 +106,7 @@ class Suggester {
 
   void TryOut(const TensorSharding& out) {
     if (sharding::Verify(out)) return;
+    if (!Manual(out.unreduced).empty() || !Manual(out.reduced).empty()) return;
     auto rule = sharding::ExplicitRule(map_, operands_, shapes_, &out);
     if (rule.conflict || sharding::FirstUnevenDim(out, *shapes_[0]) >= 0) return;
     TensorSharding result = rule.results[0];
@@ -159,22 +160,57 @@ class Suggester {
   void TryTarget(int k, TensorSharding& s) {
     auto i = static_cast<size_t>(k);
     s.mesh = mesh_;
-    // A reshard leaves Manual axes alone.
-    if (mesh_ && mesh_->has_mode(AxisMode::Manual)) s.TakeSets(*operands_[i].sharding);
+    s.varying = operands_[i].sharding->varying;
     if (s.unreduced.empty()) s.kind = Reduction::kSum;
     const sharding::RuleOperand original = operands_[i];
     if (s == *original.sharding || sharding::Verify(s)) return;
     if (sharding::FirstUnevenDim(s, *original.shape) >= 0) return;
     if (!s.unreduced.empty() && original.sharding->unreduced != s.unreduced) return;
+    const std::string edit = EditOf(OperandName(call_.op, i), *original.sharding, s);
+    if (edit.empty()) return;
     operands_[i].sharding = &s;
     auto rule = sharding::ExplicitRule(map_, operands_, shapes_, call_.out_sharding);
     if (!rule.conflict) {
-      PartitionSpec spec = sharding::ToSpec(s);
       int64_t item = call_.operands[i]->dtype().size();
-      Offer(k, spec, fmt::format("reshard({}, {})", OperandName(call_.op, i), spec.text()),
-            rule.results, sharding::PlanReshard(*original.shape, item, *original.sharding, s));
+      Offer(k, sharding::ToSpec(s), edit, rule.results,
+            sharding::PlanReshard(*original.shape, item, *original.sharding, s));
     }
     operands_[i] = original;
+  }
+
+  AxisList Manual(const AxisList& axes) const {
+    AxisList manual;
+    for (sharding::AxisPart a : axes)
+      if (base::At(mesh_->axes(), a.axis).mode == AxisMode::Manual) manual.push_back(a);
+    return manual;
+  }
+  // The spec that a user can write: it names no Manual axes.
+  PartitionSpec SpecOf(TensorSharding s) const {
+    s.unreduced = sharding::Difference(s.unreduced, Manual(s.unreduced));
+    s.reduced = sharding::Difference(s.reduced, Manual(s.reduced));
+    if (s.unreduced.empty()) s.kind = Reduction::kSum;
+    return sharding::ToSpec(s);
+  }
+  // Returns the call that makes `to` of an operand; nothing if there is none. Over Manual axes
+  // nothing is laid out: psum adds terms up, and pcast says that all have the same.
+  std::string EditOf(const std::string& name, const TensorSharding& from,
+                     const TensorSharding& to) const {
+    const AxisList summed = Manual(sharding::Difference(from.unreduced, to.unreduced));
+    const AxisList cast = Manual(sharding::Difference(to.reduced, from.reduced));
+    const AxisList lost = Manual(sharding::Difference(from.reduced, to.reduced));
+    const auto varies = [&](sharding::AxisPart a) { return OverlapsAny(from.varying, a); };
+    if (!lost.empty() || std::any_of(cast.begin(), cast.end(), varies)) return "";
+    const PartitionSpec spec = SpecOf(to);
+    if (summed.empty() && cast.empty()) return fmt::format("reshard({}, {})", name, spec.text());
+    if (!(spec == SpecOf(from)) || (!summed.empty() && !cast.empty())) return "";
+    if (cast.empty()) return fmt::format("psum({}, {})", name, NamesText(summed));
+    return fmt::format("pcast({}, {}, Variance::kReduced)", name, NamesText(cast));
+  }
+  std::string NamesText(const AxisList& axes) const {
+    TensorSharding s = sharding::Replicated(mesh_, 1);
+    s.dims[0].axes = axes;
+    std::string spec = sharding::ToSpec(s).text();  // P("x"), or P({"x", "y"})
+    return spec.substr(2, spec.size() - 3);
   }
 
   // Records the edit with the bytes that the op then moves, `before` included.
