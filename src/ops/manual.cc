@@ -278,9 +278,31 @@ ir::ValueId ExchangeBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return EmitBack(c, kExchangeShards, ir::MakeParams(std::move(back)), cotangent,
                   CotangentTypeOf(c, 0));
 }
+// What one device gave to all comes back as the sum of what all have of it.
+ir::ValueId BroadcastBack(const ir::DiffCall& c, ir::ValueId cotangent) {
+  const auto& params = ir::As<PermuteParams>(c.params.get());
+  const sharding::MeshDef* mesh = c.operand_types[0]->mesh();
+  const ir::ParamsPtr axes = ir::MakeParams(ManualParams{params.axes, {}});
+  TensorSharding summed = c.builder.type(cotangent)->sharding();
+  summed.varying = sharding::Difference(summed.varying, AxesOf(mesh, params.axes));
+  const ir::Type* type = c.builder.type(cotangent)->WithSharding(std::move(summed));
+  const X sum(c.builder, EmitBack(c, kPsum, axes, cotangent, type));
+  TensorSharding own = sharding::Replicated(mesh, 0);
+  sharding::AddTo(own.varying, AxesOf(mesh, params.axes));
+  const ir::Type* index = ir::Type::Get({}, i32, std::move(own));
+  const X at(c.builder, c.builder.EmitTyped(kAxisIndex, axes, {}, {&index, 1})[0]);
+  const X is_source = Equal(at, at.Number(static_cast<double>(params.pairs[0][0])));
+  const X zero(c.builder, Zeros(c.builder, CotangentTypeOf(c, 0)));
+  return Where(is_source, sum, zero).id();
+}
 // What a device gave to one other comes back from it; to several, their sum.
 ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& params = ir::As<PermuteParams>(c.params.get());
+  const int64_t devices = sharding::SizeOf(AxesOf(c.operand_types[0]->mesh(), params.axes));
+  const bool to_all = static_cast<int64_t>(params.pairs.size()) == devices && devices > 2 &&
+                      std::all_of(params.pairs.begin(), params.pairs.end(),
+                                  [&](const auto& pair) { return pair[0] == params.pairs[0][0]; });
+  if (to_all) return BroadcastBack(c, cotangent);
   std::vector<std::vector<std::vector<int64_t>>> rounds;  // of each a source takes part once
   for (const std::vector<int64_t>& pair : params.pairs) {
     size_t r = 0;
