@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "api/operands.h"
 #include "base/error.h"
 #include "ops/calls.h"
 #include "ops/tangents.h"
 #include "trace/function.h"
+#include "trace/scopes.h"
 
 namespace tessera::api {
 namespace {
@@ -57,6 +59,10 @@ ir::RegionPtr TransposeOf(const OpDefinition& d, ir::Types operands, ir::Types r
   for (const ir::Type* t : operands) parameters.push_back({t, loc});
   for (const ir::Type* t : results)
     if (HasTangent(t)) parameters.push_back({CotangentType(t), loc});
+  // Inside of shard_map the axes are Manual, wherever the derivative is taken.
+  std::optional<trace::MeshDefScope> scope;
+  for (const ir::Type* t : operands)
+    if (t->mesh() && !scope) scope.emplace(t->mesh());
   ir::Program program =
       trace::TraceFunction(
           parameters,

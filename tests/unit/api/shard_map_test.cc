@@ -345,6 +345,25 @@ TEST(ShardMap, PassesTermsOfSums) {
               Pointwise(testing::DoubleEq(), Values(halves[Slice(0, 2)] + halves[Slice(2, 4)])));
 }
 
+void Twice(const KernelCall& call) {
+  auto x = call.in[0].data<double>(), out = call.out[0].data<double>();
+  for (size_t i = 0; i < out.size(); ++i) out[i] = 2 * x[i];
+}
+TEST(ShardMap, TakesUsersOpsWithTheirDerivatives) {
+  SetDeviceCount(4);
+  MeshScope scope(make_mesh({{"x", 4}}));
+  CustomOp twice = register_op(
+      {.name = "twice_inside",
+       .rule = "b h -> b h",
+       .kernel = Twice,
+       .samples = {f64},
+       .vjp = [](const std::vector<Array>& v) { return std::vector<Array>{2 * v[1]}; }});
+  auto f = shard_map([&](Array v) { return psum(twice({v}), "x"); }, {.out_specs = P()});
+  Array a = Numbers({8, 2}, P("x"));
+  EXPECT_THAT(Values(grad([&](Array v) { return sum(f(v)); })(a)), testing::Each(2));
+  check_grads(f, a);
+}
+
 // ---- programs -----------------------------------------------------------------------------------
 
 TEST(ShardMap, SendsWhatItSays) {
