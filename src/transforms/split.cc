@@ -143,7 +143,7 @@ class Splitter {
     auto results = builder.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
     for (size_t r = 0; r < results.size(); ++r)
       any ? SetUnknown(i.results[r], results[r]) : SetKnown(i.results[r], results[r]);
-    if (!any && In(light_, results[0]) != kZeros && IsLight(i, operands))
+    if (!any && !results.empty() && In(light_, results[0]) != kZeros && IsLight(i, operands))
       In(light_, results[0]) = static_cast<ValueId>(known_.instructions.size()) - 1;
   }
 
