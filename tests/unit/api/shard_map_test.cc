@@ -6,6 +6,8 @@
 #include <chrono>
 #include <functional>
 
+#include "runtime/runtime.h"
+
 namespace tessera {
 namespace {
 
@@ -469,6 +471,11 @@ TEST(ShardMap, FailsAtOnceWherePredicatesDifferThatShouldNot) {
       EXPECT_THAT(e.what(), testing::HasSubstr("device 0 (x=0) has true and device 63 (x=63) has "
                                                "false\n  it was made at shard_map_test.cc:"));
     }
+    runtime::ForceParallel(true);
+    SetWorkerCount(2);
+    EXPECT_THROW(f(v), RuntimeError);
+    runtime::ForceParallel(false);
+    SetWorkerCount(1);
   }
 }
 
