@@ -17,7 +17,7 @@ struct VisualizeOptions {
       {};          // ANSI colours; default: where stdout is a terminal that has them
   int width = 80;  // columns
 };
-// Returns a picture of which devices hold which part of a 1-D or 2-D array.
+// Returns a picture of which devices hold which part; of more than two dims, several pictures.
 std::string visualize_sharding(const Array& x, VisualizeOptions options = {},
                                Loc loc = Loc::Current());
 // Returns the mesh as a grid of device numbers with axis names.
@@ -71,10 +71,10 @@ struct CallbackOptions {
   bool ordered = false;  // in the order of the program among ordered callbacks, also over loops
 };
 // Calls f with the arrays: at once, or, where a function is traced, once whenever the program gets
-// there, in every iteration of a loop and in the branch that runs. f then gets arrays on devices
-// that lie as the values do there, with every Auto axis in their types; it may read them, compute
-// with them and keep them. It runs in the thread that runs the program.
-//
+// there, in every iteration of a loop and in the branch that runs. f then gets arrays that lie as
+// the values do there, with every Auto axis in their types; it may read and keep them, and compute
+// with them. It runs in the thread that runs the program. Inside of shard_map it is called once for
+// each coordinate, in mesh order, along the axes over which any array varies: with those of there.
 // Functions of functions, as in JAX: a derivative calls f with the values and never again where a
 // checkpoint computes them anew; vmap calls it once for each lane, and for both branches of a cond
 // and for lanes of a while_loop that are done, as those are computed too. Throws RuntimeError, with
@@ -105,9 +105,9 @@ class [[nodiscard]] NanWatch {
 // Whether devices that hold equal bits share one buffer (the default) or each has its own copy.
 // For programs built from now on.
 void ReplicaSharing(bool on);
-// Whether jit says on stderr, once for each function, that it traces again and again: when the
-// third new program differs from others in static values only, or the sixteenth in anything. The
-// note names the argument. On by default; jit(f).retraces() counts either way.
+// Whether notes appear on stderr, each once: that jit traces a function again and again (the third
+// new program differs in static values only, or the sixteenth in anything), and that a loop's carry
+// comes to vary inside of shard_map. On by default; jit(f).retraces() counts either way.
 void RetraceNotes(bool on);
 // Worker threads of the runtime: n >= 1, or 0 for one per core.
 void SetWorkerCount(int n, Loc loc = Loc::Current());

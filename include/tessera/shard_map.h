@@ -106,8 +106,8 @@ int64_t axis_size(AxisSet axes, Loc loc = Loc::Current());
 // Returns x in another state, moving nothing: invarying to varying or reduced, reduced to varying,
 // varying to unreduced.
 Array pcast(Operand x, AxisSet axes, Variance to, Loc loc = Loc::Current());
-// Returns x as invarying over the axes, which the caller promises: devices that differ in bits get
-// undefined results. With ReplicaSharing(false) the promise is checked when the array is read.
+// Returns x as invarying over the axes, which the caller promises: else results are undefined. With
+// ReplicaSharing(false), or in a build with _GLIBCXX_ASSERTIONS, bits that differ: RuntimeError.
 Array assume_invariant(Operand x, AxisSet axes, Loc loc = Loc::Current());
 
 }  // namespace tessera

@@ -14,6 +14,7 @@
 #include "base/shape.h"
 #include "compile/concrete.h"
 #include "compile/executor.h"
+#include "compile/host_array.h"
 #include "sharding/local.h"
 #include "trace/scopes.h"
 
@@ -149,19 +150,12 @@ std::vector<Shard> api::ShardsOf(const Array& x, Call call) {
   const Concrete& c = OnDevices(x, call);
   const ir::Type* type = c.placed();
   const sharding::MeshDef* mesh = type->mesh();
-  ir::Shape local = sharding::LocalShape(type->shape(), type->sharding());
   std::vector<Shard> shards;
   for (int64_t i = 0; i < (mesh ? mesh->size() : 1); ++i) {
-    std::vector<IndexRange> index;
-    for (size_t d = 0; d < local.size(); ++d) {
-      int64_t at =
-          mesh ? sharding::ShardIndex(*mesh, type->sharding().dims[d].axes, i) * local[d] : 0;
-      index.push_back({std::min(at, type->shape()[d]), std::min(at + local[d], type->shape()[d])});
-    }
     // Of the storage, not of the array: that is empty once it is donated.
     std::shared_ptr<const std::byte> data(c.buffers.storage,
                                           c.buffers.at(compile::InstanceAt(c, i)));
-    shards.emplace_back(mesh ? mesh->Device(i) : 0, std::move(index), type->dtype(),
+    shards.emplace_back(mesh ? mesh->Device(i) : 0, compile::RangesOf(*type, i), type->dtype(),
                         std::move(data));
   }
   return shards;

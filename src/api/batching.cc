@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "api/manual.h"
 #include "api/regions.h"
 #include "api/specs.h"
+#include "base/at.h"
 #include "tessera/ops.h"
 #include "trace/function.h"
 #include "trace/inline.h"
@@ -16,6 +20,8 @@ namespace api {
 namespace {
 
 using trace::ArrayRef;
+
+thread_local std::vector<std::string> mapped_axes;  // of all vmaps around
 
 constexpr Said kInDims{"in_dims", "dim"}, kOutDims{"out_dims", "dim"};
 
@@ -172,8 +178,10 @@ detail::Result MapInTrace(const std::vector<Array>& arrays, const detail::Functi
   for (size_t i = 0; i < arrays.size(); ++i)
     parameters.push_back(lanes.mapped[i] ? LaneOf(lanes.arrays[i])
                                          : trace::LikeArray(arrays[i].impl()));
-  trace::TracedFunction traced =
-      trace::TraceFunction(parameters, f.body, call.name, call.loc, trace::CurrentTrace());
+  trace::TracedFunction traced = [&] {
+    const MappedAxesScope mapped(lanes.dim.mesh, lanes.dim.axes);
+    return trace::TraceFunction(parameters, f.body, call.name, call.loc, trace::CurrentTrace());
+  }();
   std::vector<ArrayRef> arguments;
   for (const Array& x : arrays) arguments.push_back(x.impl());
   trace::UseUpKeys(traced.key_uses, arguments);
@@ -212,6 +220,17 @@ detail::Result MapInTrace(const std::vector<Array>& arrays, const detail::Functi
 }
 
 }  // namespace
+
+MappedAxesScope::MappedAxesScope(const sharding::MeshDef* mesh, const sharding::AxisList& axes)
+    : old_(mapped_axes.size()) {
+  for (sharding::AxisPart a : axes) mapped_axes.push_back(base::At(mesh->axes(), a.axis).name);
+}
+MappedAxesScope::~MappedAxesScope() { mapped_axes.resize(old_); }
+
+bool IsMappedAxis(const std::string& name) {
+  return std::find(mapped_axes.begin(), mapped_axes.end(), name) != mapped_axes.end();
+}
+
 }  // namespace api
 
 namespace detail {

@@ -1,12 +1,15 @@
 // Functions of the user's that look at arrays while programs run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "api/operands.h"
+#include "base/at.h"
 #include "base/error.h"
 #include "compile/host_array.h"
 #include "ops/host_call.h"
+#include "sharding/local.h"
 #include "tessera/debug.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
@@ -34,12 +37,52 @@ void CallNow(const Callback& f, const std::vector<Array>& arrays, api::Call call
   }
 }
 
+bool HasTypesAlone(const std::vector<trace::ArrayRef>& arrays) {
+  return std::any_of(arrays.begin(), arrays.end(), [](const trace::ArrayRef& a) {
+    return a->kind() == trace::ArrayImpl::kAbstract;
+  });
+}
+
+// The axes along which devices have arrays of their own of some of the values.
+sharding::AxisList VaryingOf(const ir::HostArguments& arguments) {
+  sharding::AxisList axes;
+  for (const ir::HostArgument& value : arguments.values)
+    sharding::AddTo(axes, value.place->sharding().varying);
+  return axes;
+}
+
+// Returns the value as the devices at one coordinate along the axes have it: the others see the
+// shards of those.
+ir::HostArgument OfDevice(const ir::HostArgument& all, const sharding::AxisList& axes,
+                          int64_t coordinate) {
+  const sharding::MeshDef* mesh = all.place->mesh();
+  if (!mesh) return all;
+  sharding::TensorSharding s = all.place->sharding();
+  s.varying.clear();
+  ir::HostArgument one{all.place->WithSharding(std::move(s)), {}};
+  for (size_t p = 0; p < all.shards.size(); ++p)
+    one.shards.push_back(base::At(
+        all.shards, sharding::WithShardIndex(*mesh, axes, static_cast<int64_t>(p), coordinate)));
+  return one;
+}
+
 // A callback of a program. It runs outside of all traces, and under the mesh of what it gets.
 class Called final : public ir::HostFunction {
  public:
   Called(Callback f, api::Call call) : f_(std::move(f)), call_(call) {}
 
   void Run(const ir::HostArguments& arguments) const override {
+    const sharding::AxisList axes = VaryingOf(arguments);
+    for (int64_t i = 0; i < sharding::SizeOf(axes); ++i) {
+      ir::HostArguments of_device = arguments;
+      if (!axes.empty())
+        for (ir::HostArgument& value : of_device.values) value = OfDevice(value, axes, i);
+      CallWith(of_device);
+    }
+  }
+
+ private:
+  void CallWith(const ir::HostArguments& arguments) const {
     trace::TraceScope now(nullptr);
     const sharding::MeshDef* mesh = nullptr;
     std::vector<Array> arrays;
@@ -51,34 +94,43 @@ class Called final : public ir::HostFunction {
     CallNow(f_, arrays, call_);
   }
 
- private:
   const Callback f_;
   const api::Call call_;
 };
 
-void Call(Callback f, const std::vector<Array>& arrays, bool ordered, api::Call call) {
-  const std::vector<trace::ArrayRef> refs = api::RefsOf(arrays, call);
+// Prints where the shards of its one argument are.
+class ShardPrinter final : public ir::HostFunction {
+ public:
+  void Run(const ir::HostArguments& arguments) const override {
+    const ir::HostArgument& value = arguments.values[0];
+    for (size_t p = 0; p < value.shards.size(); ++p) {
+      const auto at = static_cast<int64_t>(p);
+      std::string where;
+      for (const IndexRange& r : compile::RangesOf(*value.place, at))
+        where += fmt::format("{}{}:{}", where.empty() ? "" : ", ", r.begin, r.end);
+      const sharding::MeshDef* mesh = value.place->mesh();
+      const int64_t device = arguments.device >= 0 ? arguments.device : mesh ? mesh->Device(at) : 0;
+      std::printf("device %lld [%s]\n", static_cast<long long>(device), where.c_str());
+    }
+  }
+};
+
+// Calls f with the values: where the program gets here, or now.
+void Call(const std::shared_ptr<const ir::HostFunction>& f,
+          const std::vector<trace::ArrayRef>& refs, bool ordered, api::Call call) {
   if (trace::InsideTrace(refs)) {
-    ir::HostCallParams params{{std::make_shared<const Called>(std::move(f), call)}};
     trace::Apply({.op = ops::CallbackOp(ordered),
-                  .params = ir::MakeParams(std::move(params)),
+                  .params = ir::MakeParams(ir::HostCallParams{{f}}),
                   .operands = {refs.begin(), refs.end()},
                   .loc = call.loc,
                   .shown_as = call.name});
     return;
   }
+  if (HasTypesAlone(refs)) return;
+  ir::HostArguments arguments;
   for (const trace::ArrayRef& a : refs)
-    if (a->kind() == trace::ArrayImpl::kAbstract) return;  // there are types alone, and no values
-  CallNow(f, arrays, call);
-}
-
-void PrintShards(const Array& x, api::Call call) {
-  for (const Shard& s : api::ShardsOf(x, call)) {
-    std::string where;
-    for (const IndexRange& r : s.index())
-      where += fmt::format("{}{}:{}", where.empty() ? "" : ", ", r.begin, r.end);
-    std::printf("device %lld [%s]\n", static_cast<long long>(s.device()), where.c_str());
-  }
+    arguments.values.push_back(compile::ArgumentOf(static_cast<const trace::ConcreteArray&>(*a)));
+  f->Run(arguments);
 }
 
 }  // namespace
@@ -91,12 +143,19 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
         base::Refusal(call.name, 1, base::Where(loc),
                       fmt::format("the callback takes {} array{}, but is given {}", f.count(),
                                   f.count() == 1 ? "" : "s", arrays.size())));
-  Call(std::move(f), arrays, options.ordered, call);
+  const std::vector<trace::ArrayRef> refs = api::RefsOf(arrays, call);
+  const sharding::MeshDef* mesh = trace::CurrentMesh();
+  const bool is_manual = mesh && mesh->has_mode(AxisMode::Manual);
+  if (is_manual || trace::InsideTrace(refs))
+    Call(std::make_shared<const Called>(std::move(f), call), refs, options.ordered, call);
+  else if (!HasTypesAlone(refs))
+    CallNow(f, arrays, call);
 }
 
 void print_shards(const Array& x, Loc loc) {
   const api::Call call{"print_shards", loc};
-  Call([call](const Array& value) { PrintShards(value, call); }, {x}, /*ordered=*/true, call);
+  Call(std::make_shared<const ShardPrinter>(), api::RefsOf(std::vector<Array>{x}, call),
+       /*ordered=*/true, call);
 }
 
 }  // namespace tessera

@@ -499,6 +499,7 @@ Array assume_invariant(Operand operand, AxisSet names, Loc loc) {
   const sharding::AxisList axes = api::ManualAxes(names, call);
   const Array x = api::VaryingOperand(operand, axes, call);
   if (axes.empty()) return x;
+  api::CheckTogether(axes, call);
   api::Made made(api::TypeOf(x));
   made.Leave(axes);
   return api::ApplyManual(ops::kAssumeInvariant, api::ParamsOf(axes), x,

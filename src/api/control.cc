@@ -3,15 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <set>
+
 #include "api/control.h"
 #include "api/manual.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
 #include "tessera/ops.h"
 #include "tessera/shard_map.h"
 #include "tessera/sharding.h"
 #include "trace/function.h"
+#include "trace/retrace.h"
 #include "trace/scopes.h"
 #include "trace/tree.h"
 
@@ -28,6 +35,13 @@ using trace::TracedFunction;
 using Arrays = std::vector<Array>;
 using OnLeaves = std::function<Arrays(const Arrays&)>;
 
+std::string AxesText(const sharding::AxisList& axes) {
+  std::string text;
+  for (const std::string& name : ops::NamesOf(trace::CurrentMesh(), axes))
+    text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", name);
+  return text;
+}
+
 std::string Others(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 1; i < names.size() && i < 4; ++i) text += (i > 1 ? ", " : "") + names[i];
@@ -42,6 +56,7 @@ struct Loop {
   Leaves carry;
   std::vector<const Type*> slices;  // what the body takes after the carry
   TracedFunction body = {};
+  std::vector<bool> joined = {};  // per carry: it varies as its body makes it vary
   trace::RegionRuns runs = {.repeats = true};
 
   std::vector<const Type*> Parameters() const {
@@ -81,10 +96,43 @@ bool JoinVarying(Loop& loop) {
     // What one device runs for itself it makes for itself.
     sharding::AddTo(want, loop.runs.enters);
     if (sharding::Difference(want, VaryingOf(*TypeOf(value))).empty()) continue;
+    loop.joined.resize(loop.carry.arrays.size());
+    if (traced && !sharding::Difference(VaryingOf(loop.Next(i)), VaryingOf(*TypeOf(value))).empty())
+      loop.joined[i] = true;
     value = AsVarying(value, want, loop.call);
     changed = true;
   }
   return changed;
+}
+
+// Says once of each loop which carry comes to vary, and where.
+void NoteJoin(const Loop& loop) {
+  static auto& said = *new std::set<std::pair<std::string, int>>;
+  static std::mutex& mutex = *[] {
+    auto* lock = new std::mutex;
+    base::HoldOverFork(*lock);
+    return lock;
+  }();
+  const auto first = std::find(loop.joined.begin(), loop.joined.end(), true);
+  if (first == loop.joined.end() || !trace::RetraceNotesOn()) return;
+  {
+    std::lock_guard lock(mutex);
+    if (!said.emplace(loop.call.loc.file(), loop.call.loc.line()).second) return;
+  }
+  const auto i = static_cast<size_t>(first - loop.joined.begin());
+  const std::string& name = loop.carry.names[i];
+  const auto others = std::count(first + 1, loop.joined.end(), true);
+  const std::string axes = AxesText(VaryingOf(*TypeOf(loop.carry.arrays[i])));
+  std::fputs(
+      fmt::format("tessera: {}: {}: {}{} varies over {} from its second iteration on, as what "
+                  "the body returns does ({}); so it varies from the start\n"
+                  "  pcast(..., {{{}}}, Variance::kVarying) in front of the loop says the same\n"
+                  "  said once per loop; RetraceNotes(false) silences it\n",
+                  base::Where(loop.call.loc), loop.call.name, name,
+                  others > 0 ? fmt::format(" (and {} more)", others) : "", axes,
+                  base::Where(loop.body.output_locs[i]), axes)
+          .c_str(),
+      stderr);
 }
 
 void CastNext(Loop& loop) {
@@ -144,6 +192,7 @@ void TraceLoop(Loop& loop, const OnLeaves& body) {
   do {
     loop.body = TraceRepeated(loop, loop.Parameters(), body);
   } while (PromoteWeak(loop) || JoinVarying(loop));
+  NoteJoin(loop);
   CastNext(loop);
   CheckCarry(loop);
   trace::CheckCarriedKeys(loop.body.key_uses, loop.body.program);

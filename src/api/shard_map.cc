@@ -84,10 +84,13 @@ Border BorderOf(const ShardMapOptions& options, const std::vector<Array>& argume
   }
   if (options.axes.names().empty())
     for (int a = 0; a < border.outer->rank(); ++a)
-      if (base::At(modes, a) != AxisMode::Manual) take(a);
+      if (base::At(modes, a) != AxisMode::Manual &&
+          !IsMappedAxis(base::At(border.outer->axes(), a).name))
+        take(a);
   if (border.axes.empty())
-    FailSharding(call, 12, "all axes of the mesh are Manual already",
-                 {"a shard_map inside of another takes other axes"});
+    FailSharding(call, 12,
+                 "all axes of the mesh are Manual already, or a mapped dim lies over them",
+                 {"a shard_map inside of another, or of vmap, takes other axes"});
   border.inner = border.outer->WithModes(modes);
   return border;
 }

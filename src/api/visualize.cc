@@ -9,6 +9,9 @@
 #include "api/operands.h"
 #include "base/at.h"
 #include "compile/concrete.h"
+#include "compile/host_array.h"
+#include "ops/manual.h"
+#include "sharding/local.h"
 #include "tessera/debug.h"
 
 namespace tessera {
@@ -70,25 +73,60 @@ std::string DeviceList(std::vector<int64_t> devices) {
   return out;
 }
 
-}  // namespace
+// A type that says how the array lies: of an array on devices, or one without Auto axes.
+const ir::Type& PlacedType(const Array& x, api::Call call) {
+  const ir::Type* type = trace::Use(x, call.name, call.loc)->type();
+  const bool says_all = type->mesh() && !type->mesh()->has_mode(AxisMode::Auto);
+  return says_all ? *type : *api::OnDevices(x, call).placed();
+}
 
-std::string visualize_sharding(const Array& x, VisualizeOptions options, Loc loc) {
-  api::Call call{"visualize_sharding", loc};
-  const ir::Shape& shape = api::OnDevices(x, call).type()->shape();
-  if (shape.empty() || shape.size() > 2)
-    api::FailShape(call, 17,
-                   fmt::format("it draws arrays of rank 1 or 2, not {}", type_of(x, loc).text()));
-  std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> holders;
-  for (const Shard& s : api::ShardsOf(x, call)) {
-    const auto& index = s.index();
-    std::pair<int64_t, int64_t> at = shape.size() == 1 ? std::pair(int64_t{0}, index[0].begin)
-                                                       : std::pair(index[0].begin, index[1].begin);
-    holders[at].push_back(s.device());
+// What devices have for themselves, and a part of the dims before the last two: which devices hold
+// which blocks of the last two.
+struct Picture {
+  std::string title;
+  std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> holders;  // by where a block begins
+};
+
+std::string TitleOf(const ir::Type& type, const std::vector<IndexRange>& ranges, int64_t position) {
+  std::string title;
+  for (sharding::AxisPart a : type.sharding().varying)
+    title += fmt::format("{}{}={}", title.empty() ? "" : ", ", ops::NamesOf(type.mesh(), {a})[0],
+                         sharding::ShardIndex(*type.mesh(), {a}, position));
+  std::string part;
+  bool is_cut = false;
+  for (size_t d = 0; d + 2 < ranges.size(); ++d) {
+    is_cut = is_cut || !type.sharding().dims[d].axes.empty();
+    part += fmt::format("{}:{}, ", ranges[d].begin, ranges[d].end);
   }
+  if (is_cut) title += fmt::format("{}[{}:, :]", title.empty() ? "" : " ", part);
+  return title;
+}
+
+// In the order of the coordinates along which devices have arrays of their own, and of the parts.
+std::vector<Picture> PicturesOf(const ir::Type& type) {
+  std::map<std::vector<int64_t>, Picture> pictures;
+  const sharding::MeshDef* mesh = type.mesh();
+  for (int64_t p = 0; p < (mesh ? mesh->size() : 1); ++p) {
+    const std::vector<IndexRange> ranges = compile::RangesOf(type, p);
+    const size_t rank = ranges.size();
+    std::vector<int64_t> key;
+    if (mesh) key.push_back(sharding::ShardIndex(*mesh, type.sharding().varying, p));
+    for (size_t d = 0; d + 2 < rank; ++d) key.push_back(ranges[d].begin);
+    Picture& picture = pictures[key];
+    picture.title = TitleOf(type, ranges, p);
+    picture.holders[{rank > 1 ? ranges[rank - 2].begin : 0, rank > 0 ? ranges[rank - 1].begin : 0}]
+        .push_back(mesh ? mesh->Device(p) : 0);
+  }
+  std::vector<Picture> out;
+  for (auto& [key, picture] : pictures) out.push_back(std::move(picture));
+  return out;
+}
+
+Grid GridOf(const Picture& picture) {
   Grid grid;
   int64_t row = -1;
   int color = 0;
-  for (const auto& [at, devices] : holders) {
+  for (const auto& [at, devices] : picture.holders) {
     if (at.first != row) {
       grid.cells.emplace_back();
       grid.colors.emplace_back();
@@ -97,7 +135,19 @@ std::string visualize_sharding(const Array& x, VisualizeOptions options, Loc loc
     grid.cells.back().push_back(DeviceList(devices));
     grid.colors.back().push_back(color++);
   }
-  return type_of(x, loc).text() + "\n" + Draw(grid, options);
+  return grid;
+}
+
+}  // namespace
+
+std::string visualize_sharding(const Array& x, VisualizeOptions options, Loc loc) {
+  const ir::Type& placed = PlacedType(x, {"visualize_sharding", loc});
+  std::string out = type_of(x, loc).text() + "\n";
+  for (const Picture& picture : PicturesOf(placed)) {
+    if (!picture.title.empty()) out += picture.title + "\n";
+    out += Draw(GridOf(picture), options);
+  }
+  return out;
 }
 
 std::string visualize_mesh(Mesh mesh, VisualizeOptions options) {

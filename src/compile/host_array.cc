@@ -1,6 +1,7 @@
 // Copies the shards of a value into an array.
 #include "compile/host_array.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/at.h"
@@ -58,6 +59,28 @@ trace::ArrayRef ArrayOf(const ir::HostArgument& value, Loc loc) {
       Assemble(value, *type, device, out);
   }
   return array;
+}
+
+ir::HostArgument ArgumentOf(const trace::ConcreteArray& array) {
+  const auto& concrete = static_cast<const Concrete&>(array);
+  ir::HostArgument value{array.placed(), {}};
+  const sharding::MeshDef* mesh = array.placed()->mesh();
+  for (int64_t p = 0; p < (mesh ? mesh->size() : 1); ++p)
+    value.shards.push_back(concrete.buffers.at(InstanceAt(concrete, p)));
+  return value;
+}
+
+std::vector<IndexRange> RangesOf(const ir::Type& placed, int64_t position) {
+  const sharding::MeshDef* mesh = placed.mesh();
+  const ir::Shape local = sharding::LocalShape(placed.shape(), placed.sharding());
+  std::vector<IndexRange> ranges;
+  for (size_t d = 0; d < local.size(); ++d) {
+    const int64_t shard =
+        mesh ? sharding::ShardIndex(*mesh, placed.sharding().dims[d].axes, position) : 0;
+    const int64_t at = shard * local[d], size = placed.shape()[d];
+    ranges.push_back({std::min(at, size), std::min(at + local[d], size)});
+  }
+  return ranges;
 }
 
 }  // namespace tessera::compile

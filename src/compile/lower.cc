@@ -6,6 +6,7 @@
 #include "compile/dump.h"
 #include "compile/nan_watch.h"
 #include "compile/policy.h"
+#include "compile/promises.h"
 #include "compile/propagate.h"
 #include "compile/report.h"
 #include "spmd/lower.h"
@@ -15,7 +16,7 @@ namespace tessera::compile {
 std::shared_ptr<const Lowered::Impl> LowerProgram(std::shared_ptr<const ir::Program> program,
                                                   const std::vector<bool>& input_shares) {
   auto impl = std::make_shared<Lowered::Impl>();
-  impl->propagated = Placed(WithNanChecks(program));
+  impl->propagated = Placed(WithPromiseChecks(WithNanChecks(program)));
   impl->device = spmd::Lower(*impl->propagated);
   if (!PolicyKey().empty()) CheckPolicies(Report(impl->device), *program);
   std::vector<bool> shares;

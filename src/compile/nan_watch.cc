@@ -115,9 +115,11 @@ class Check final : public ir::HostFunction {
                                      std::isnan(found.number) ? "nan"
                                      : found.number > 0       ? "inf"
                                                               : "-inf");
-    if (type.mesh())
+    const auto position = static_cast<int64_t>(found.device);
+    if (arguments.device >= 0 || type.mesh())
       reason +=
-          fmt::format(", on device {}", type.mesh()->Device(static_cast<int64_t>(found.device)));
+          fmt::format(", on device {}",
+                      arguments.device >= 0 ? arguments.device : type.mesh()->Device(position));
     std::vector<std::string> notes;
     if (!arguments.iterations.empty())
       notes.push_back(fmt::format("in iteration {} of the loop{} around it, counted from 0",

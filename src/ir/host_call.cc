@@ -5,8 +5,10 @@
 
 #include <atomic>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
+#include "sharding/mesh.h"
 
 namespace tessera::ir {
 namespace {
@@ -30,6 +32,14 @@ class OfText final : public HostFunction {
 }  // namespace
 
 HostFunction::HostFunction() : HostFunction(NextNumber()) {}
+
+std::string DeviceText(const sharding::MeshDef& mesh, int64_t position) {
+  std::string at;
+  for (int a = 0; a < mesh.rank(); ++a)
+    at += fmt::format("{}{}={}", at.empty() ? "" : ", ", base::At(mesh.axes(), a).name,
+                      mesh.Coordinate(position, a));
+  return fmt::format("device {} ({})", mesh.Device(position), at);
+}
 
 size_t FieldHash(size_t h, const HostFunctionRef& f) { return FieldHash(h, f.function->number()); }
 std::string FieldText(const HostFunctionRef& f) { return FieldText(f.function->number()); }

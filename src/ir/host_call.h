@@ -2,9 +2,14 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "ir/params.h"
+
+namespace tessera::sharding {
+class MeshDef;
+}
 
 namespace tessera::ir {
 
@@ -18,7 +23,13 @@ struct HostArgument {
 struct HostArguments {
   std::vector<HostArgument> values;
   std::vector<int64_t> iterations = {};  // of the loops around the call, from the outermost on
+  // The device whose call it is, inside of what devices run differently: the values are its own
+  // arrays, on no mesh. -1: the call is one for all devices.
+  int64_t device = -1;
 };
+
+// Returns "device 5 (x=1, y=2)", of a position in the mesh.
+std::string DeviceText(const sharding::MeshDef& mesh, int64_t position);
 
 class HostFunction {
  public:

@@ -35,6 +35,7 @@ struct Kernel {
   double bytes = 0;  // read and written per call
   int64_t scratch_bytes = 0;
   int32_t max_parts = 1;  // a call may be split into this many parts (1: not at all)
+  bool in_order = false;  // it has effects: one thread calls it for one instance after the other
   uint64_t in_place = 0;  // bit i: out[0] may be the very buffer of in[i], if of one size
 };
 

@@ -103,6 +103,8 @@ class Assigner {
   NodeAssignment::Mode ModeOf(const ReadyNode& node) const {
     if (node.control) return NodeAssignment::kAll;
     if (node.host) return NodeAssignment::kFirst;
+    const auto in_order = [](const ReadyStep& step) { return step.in_order; };
+    if (std::any_of(node.steps.begin(), node.steps.end(), in_order)) return NodeAssignment::kFirst;
     const bool large = assignment_.forced || node.seconds >= kParallelSeconds;
     if (node.exchange) {
       return large && node.exchange->units() > 1 ? NodeAssignment::kShares : NodeAssignment::kFirst;

@@ -26,6 +26,7 @@ struct ReadyStep {
   const Operand* operands = nullptr;  // ins, then outs
   int32_t ins = 0, outs = 0;
   int32_t max_parts = 1;
+  bool in_order = false;
   double seconds = 0;  // estimate of one call
 };
 

@@ -156,6 +156,7 @@ class Preparer {
     ready.ins = static_cast<int32_t>(step.in.size());
     ready.outs = static_cast<int32_t>(step.out.size());
     ready.max_parts = kernel.max_parts;
+    ready.in_order = kernel.in_order;
     ready.seconds = Seconds(kernel.bytes, kernel.flops, node.instances);
     node.seconds += ready.seconds * node.instances;
     for (int32_t v : step.in) AddOperand(v, step.layout, false, node);

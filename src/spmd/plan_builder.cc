@@ -13,10 +13,12 @@
 #include "base/error.h"
 #include "base/shape.h"
 #include "ir/control_params.h"
-#include "ir/host_call.h"
+#include "ir/uses.h"
 #include "sharding/local.h"
 #include "spmd/fuse.h"
+#include "spmd/host_calls.h"
 #include "spmd/moves.h"
+#include "spmd/regions.h"
 
 namespace tessera::spmd {
 namespace {
@@ -235,7 +237,7 @@ class PlanBuilder {
         kind == StepKind::kShardedToUnreduced || kind == StepKind::kPadToShards ||
         kind == StepKind::kTrim || kind == StepKind::kCopyToEach)
       return AddLocalMove(instruction.operands[0], out);
-    if (alone_)
+    if (device_ >= 0)
       base::ThrowInternal(base::Refusal(std::string(instruction.op->name), "alone",
                                         base::Where(instruction.loc),
                                         "it is inside of what devices run differently"));
@@ -325,33 +327,25 @@ class PlanBuilder {
   }
   int32_t SharedLayout() { return PlanLayout({}); }
 
-  // The function sees shards by device; the plan has them by instance.
   void AddHostCall(const Instruction& instruction) {
+    if (!calls_host_) return;
     Flush();
-    plan::HostCall call;
-    ir::HostArguments operands;
-    std::vector<std::vector<int32_t>> instances;  // per operand and position in its mesh
-    for (ValueId v : instruction.operands) {
-      call.in.push_back(At(v));
-      operands.values.push_back({Place(v), {}});
-      const auto& of_device =
-          base::At(plan_.layouts, ValueOf(call.in.back()).layout).instance_of_device;
-      const sharding::MeshDef* mesh = Place(v)->mesh();
-      instances.emplace_back();
-      for (int64_t p = 0; p < (mesh ? mesh->size() : 1); ++p)
-        instances.back().push_back(base::At(of_device, mesh ? mesh->Device(p) : 0));
-    }
-    call.function = [function = ir::As<ir::HostCallParams>(instruction.params.get()).function,
-                     operands, instances](const plan::HostBuffers& buffers) {
-      ir::HostArguments arguments = operands;
-      for (size_t k = 0; k < instances.size(); ++k)
-        for (int32_t i : instances[k])
-          arguments.values[k].shards.push_back(base::At(buffers.in[k], i));
-      arguments.iterations = buffers.iterations;
-      function.function->Run(arguments);
-    };
-    call.note = note_;
-    nodes_->emplace_back(std::move(call));
+    std::vector<HostOperand> operands;
+    for (ValueId v : instruction.operands)
+      operands.push_back(HostOperandOf(At(v), device_ >= 0 ? program().type(v) : Place(v)));
+    nodes_->emplace_back(MakeHostCall(ir::As<ir::HostCallParams>(instruction.params.get()).function,
+                                      operands, device_, note_));
+  }
+  HostOperand HostOperandOf(int32_t value, const ir::Type* place) {
+    return {value, place, &base::At(plan_.layouts, ValueOf(value).layout)};
+  }
+  // Where each device has a buffer of what chooses for all of them, they are compared first.
+  void AddComparison(int32_t value, const Instruction& chooser, const ir::Program& made_in,
+                     ValueId predicate, std::vector<plan::Node>& nodes) {
+    const HostOperand operand = HostOperandOf(value, made_in.place(predicate));
+    if (operand.layout->instances > 1)
+      nodes.emplace_back(
+          MakeHostCall(ComparePredicate(chooser, made_in, predicate), {operand}, device_, note_));
   }
 
   // ---- regions ----
@@ -374,7 +368,7 @@ class PlanBuilder {
 
   // Whether devices may run the regions differently: what chooses is an array of each one's own.
   bool Diverges(const Instruction& i) const {
-    if (alone_) return false;
+    if (device_ >= 0) return false;
     const auto kind = std::get<ir::Region>(*i.op->lowering).kind;
     const ir::Type* chooses = kind == ir::Region::kSwitch ? Place(i.operands[0])
                               : kind == ir::Region::kWhile
@@ -395,21 +389,30 @@ class PlanBuilder {
     for (ValueId& v : copy.operands) alone.inputs.push_back(v = add(v));
     for (ValueId& v : copy.results) alone.outputs.push_back(v = add(v));
     alone.instructions.push_back(std::move(copy));
+    const bool acts = ir::EffectOf(instruction) != ir::Effect::kNone;
+    const int32_t devices = acts || DependsOnDevice(alone) ? plan_.devices : 1;
     std::vector<plan::Plan> plans;
-    const int32_t devices = DependsOnDevice(alone) ? plan_.devices : 1;
     for (int32_t d = 0; d < devices; ++d) {
-      plans.push_back(
-          OfOneDevice(kernels_, plan_.devices).Run(alone, AloneOn(MakeSchedule(alone, {})), {}));
+      PlanBuilder builder(kernels_, plan_.devices);
+      builder.device_ = d;
+      builder.calls_host_ = acts && ActsFirst(instruction, d);
+      plans.push_back(builder.Run(alone, AloneOn(MakeSchedule(alone, {})), {}));
       for (plan::Layout& layout : plans.back().layouts) layout.device_of_instance = {d};
     }
-    AddStep(kernels_.nested(std::move(plans)),
-            {instruction.operands.begin(), instruction.operands.end()},
+    plan::Kernel kernel = kernels_.nested(std::move(plans));
+    kernel.in_order = acts;
+    if (acts) Flush();
+    AddStep(std::move(kernel), {instruction.operands.begin(), instruction.operands.end()},
             {instruction.results.begin(), instruction.results.end()});
+    if (acts) Flush();
   }
-  static PlanBuilder OfOneDevice(const KernelFactories& kernels, int32_t devices) {
-    PlanBuilder builder(kernels, devices);
-    builder.alone_ = true;
-    return builder;
+  // Whether the device is the first of those that run the instruction on the same bits.
+  bool ActsFirst(const Instruction& instruction, int32_t device) const {
+    const ir::Type* place = Place(instruction.results[0]);
+    const plan::Layout layout =
+        MakeLayout({place->mesh(), place->sharding().varying}, plan_.devices);
+    return base::At(layout.device_of_instance, base::At(layout.instance_of_device, device)) ==
+           device;
   }
   // The schedule with one buffer per value.
   static Schedule AloneOn(Schedule s) {
@@ -418,15 +421,6 @@ class PlanBuilder {
       for (auto& region : item.schedules)
         region = std::make_shared<const Schedule>(AloneOn(Schedule(*region)));
     return s;
-  }
-  static bool DependsOnDevice(const ir::Program& program) {
-    return std::any_of(program.instructions.begin(), program.instructions.end(),
-                       [](const Instruction& i) {
-                         return std::holds_alternative<ir::IotaLike>(*i.op->lowering) ||
-                                std::holds_alternative<ir::Move>(*i.op->lowering) ||
-                                std::any_of(i.regions.begin(), i.regions.end(),
-                                            [](const auto& r) { return DependsOnDevice(*r); });
-                       });
   }
 
   // The result of a carry is the carried value itself. One that the body hands on as it is needs no
@@ -461,6 +455,8 @@ class PlanBuilder {
       std::vector<int32_t> predicate{-1};
       BuildRegion(*instruction.regions[0], *item.schedules[0], inputs, predicate, loop.condition);
       loop.predicate = predicate[0];
+      const ir::Program& test = *instruction.regions[0];
+      AddComparison(predicate[0], instruction, test, test.outputs[0], loop.condition);
     }
     BuildRegion(body, inner, inputs, targets, loop.body);
     nodes_->emplace_back(std::move(loop));
@@ -491,6 +487,7 @@ class PlanBuilder {
     Flush();
     plan::Switch node;
     node.index = At(instruction.operands[0]);
+    AddComparison(node.index, instruction, program(), instruction.operands[0], *nodes_);
     node.dtype = program().type(instruction.operands[0])->dtype();
     std::vector<int32_t> inputs;
     for (size_t i = 1; i < instruction.operands.size(); ++i)
@@ -581,7 +578,8 @@ class PlanBuilder {
   std::vector<plan::Node>* nodes_ = nullptr;  // where the scope's items go
   plan::Segment current_;
   int32_t segment_ = 0, note_ = -1, zero_ = -1;
-  bool alone_ = false;            // for one device, which runs a region by itself
+  int32_t device_ = -1;           // that runs a region by itself; -1: all run the program
+  bool calls_host_ = true;        // of devices that do the same by themselves, one does
   std::vector<int32_t> made_in_;  // by plan value: the segment that makes it, -1: none
   absl::flat_hash_map<KernelKey, plan::Kernel> made_;
 };

@@ -108,4 +108,14 @@ size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& c
   return dropped;
 }
 
+bool DependsOnDevice(const ir::Program& program) {
+  return std::any_of(program.instructions.begin(), program.instructions.end(),
+                     [](const ir::Instruction& i) {
+                       return std::holds_alternative<ir::IotaLike>(*i.op->lowering) ||
+                              std::holds_alternative<ir::Move>(*i.op->lowering) ||
+                              std::any_of(i.regions.begin(), i.regions.end(),
+                                          [](const auto& r) { return DependsOnDevice(*r); });
+                     });
+}
+
 }  // namespace tessera::spmd

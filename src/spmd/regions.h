@@ -41,4 +41,8 @@ size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& c
 // Returns the parameters of a loop or branch with so many more constants.
 ir::ParamsPtr WithConstants(const ir::Instruction& instruction, int64_t more);
 
+// Whether what a device does in the program, of which it runs its part by itself, depends on which
+// one it is.
+bool DependsOnDevice(const ir::Program& program);
+
 }  // namespace tessera::spmd

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <atomic>
 #include <functional>
 
 #include "golden.h"
@@ -26,6 +27,39 @@ void Inside(F f, ShardMapOptions options = {.out_specs = P("x", "y")}) {
 void Mapped(ShardMapOptions options, Array (*f)(Array) = Same) {
   MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
   shard_map(f, std::move(options))(Argument());
+}
+
+// An op whose type says that it depends on its operand, and which gives the one of 64 devices that
+// asks last another result.
+const CustomOp& Lie() {
+  static const CustomOp op = [] {
+    static std::atomic<bool> lies{false};
+    static std::atomic<int> calls{0};
+    const CustomOp made =
+        register_op({.name = "errors_lie", .rule = "i -> i", .kernel = [](const KernelCall& call) {
+                       const bool last = lies && calls++ % 64 == 63;
+                       for (float& x : call.out[0].data<float>()) x = !last;
+                     }});
+    lies = true;
+    return made;
+  }();
+  return op;
+}
+
+struct Unshared {
+  Unshared() { ReplicaSharing(false); }
+  ~Unshared() { ReplicaSharing(true), SetWorkerCount(0); }
+};
+
+// Runs a function of f32[2], of zeros on 64 devices along x, that do not
+// share buffers.
+void OnDevicesThatDisagree(const std::function<Array(Array)>& f) {
+  Lie();
+  SetDeviceCount(64);
+  SetWorkerCount(1);
+  MeshScope s(make_mesh({{"x", 64}}));
+  const Unshared unshared;
+  jit(shard_map(f, {.in_specs = P(), .out_specs = P()}))(zeros({2}));
 }
 
 const std::vector<Case>& Cases() {
@@ -211,6 +245,45 @@ const std::vector<Case>& Cases() {
          auto f = shard_map([](Array v) { return psum(v, "y"); },
                             {.in_specs = P("y"), .out_specs = P(), .axes = AxisNames{"x", "y"}});
          vmap(f)(abstract_array("f32[2@x,8@y]"));
+       }},
+      {"vmap_leaves_nothing",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         vmap(shard_map(Same, {.out_specs = P()}))(abstract_array("f32[2@x,8]"));
+       }},
+      {"lying_condition",
+       [] {
+         OnDevicesThatDisagree([](Array v) {
+           return while_loop([](Array u) { return sum(Lie()({u})) > 0; },
+                             [](Array u) { return u - 1; }, v);
+         });
+       }},
+      {"lying_predicate",
+       [] {
+         OnDevicesThatDisagree([](Array v) {
+           const Array lie = sum(Lie()({v})) > 0;
+           return cond(
+               lie, [](Array u) { return psum(u, "x"); }, Same, v);
+         });
+       }},
+      {"lying_index",
+       [] {
+         OnDevicesThatDisagree([](Array v) {
+           const Array lie = sum(Lie()({v})).astype(i32);
+           return switch_case(lie, std::vector{Same, Same, Same}, v);
+         });
+       }},
+      {"assume_invariant_breaks",
+       [] {
+         OnDevicesThatDisagree(
+             [](Array v) { return assume_invariant(v + (axis_index("x") == 3), "x"); });
+       }},
+      {"assume_invariant_alone",
+       [] {
+         Inside([](Array v) {
+           return cond(
+               axis_index("x") == 0, [](Array u) { return assume_invariant(u, "x"); }, Same, v);
+         });
        }},
   };
   return cases;

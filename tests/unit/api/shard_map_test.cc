@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
+
+#include "runtime/runtime.h"
 
 namespace tessera {
 namespace {
@@ -428,6 +432,150 @@ TEST(ShardMap, RunsLoopsOfEveryDevicesOwn) {
     EXPECT_THAT(Values(steps), testing::ElementsAre(0, 5, 6, 7, 7, 8, 9, 10));
   }
   EXPECT_TRUE(jit(roots).lower(v).comm().empty());
+}
+
+// ---- checks at run time -------------------------------------------------------------------------
+
+// Buffers of each device's own while it lives.
+struct Unshared {
+  Unshared() { ReplicaSharing(false); }
+  ~Unshared() { ReplicaSharing(true), SetWorkerCount(0); }
+};
+
+// An op whose type says that it depends on its operand, and which gives the one of 64 devices that
+// asks last another result.
+const CustomOp& Lie() {
+  static const CustomOp op = [] {
+    static std::atomic<bool> lies{false};
+    static std::atomic<int> calls{0};
+    const CustomOp made =
+        register_op({.name = "test_lie", .rule = "i -> i", .kernel = [](const KernelCall& call) {
+                       const bool last = lies && calls++ % 64 == 63;
+                       for (float& x : call.out[0].data<float>()) x = last;
+                     }});
+    lies = true;
+    return made;
+  }();
+  return op;
+}
+
+TEST(ShardMap, FailsAtOnceWherePredicatesDifferThatShouldNot) {
+  SetDeviceCount(64);
+  MeshScope scope(make_mesh({{"x", 64}}));
+  Lie();
+  const Unshared unshared;
+  SetWorkerCount(1);
+  const auto lying = [](Array v) { return sum(Lie()({v})) < 1; };
+  auto loop = jit(shard_map(
+      [&](Array v) {
+        return while_loop(
+            lying, [](Array u) { return u + psum(u, "x"); }, v);
+      },
+      {.in_specs = P(), .out_specs = P()}));
+  auto branch = jit(shard_map(
+      [&](Array v) {
+        return cond(
+            lying(v), [](Array u) { return psum(u, "x"); }, [](Array u) { return u; }, v);
+      },
+      {.in_specs = P(), .out_specs = P()}));
+  for (const auto& f : {std::function<Array(Array)>(loop), std::function<Array(Array)>(branch)}) {
+    const Array v = zeros({2});
+    EXPECT_THROW(f(v), RuntimeError);  // compiles
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      f(v);
+      FAIL();
+    } catch (const RuntimeError& e) {
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
+      EXPECT_THAT(e.what(), testing::HasSubstr("device 0 (x=0) has true and device 63 (x=63) has "
+                                               "false\n  it was made at shard_map_test.cc:"));
+    }
+    runtime::ForceParallel(true);
+    SetWorkerCount(2);
+    EXPECT_THROW(f(v), RuntimeError);
+    runtime::ForceParallel(false);
+    SetWorkerCount(1);
+  }
+}
+
+TEST(ShardMap, ChecksPromisesWithoutReplicaSharing) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  const auto f = [](Array v) {
+    return shard_map(
+        [](Array u) {
+          return assume_invariant(pcast(u + axis_index("x"), "y", Variance::kVarying), "y");
+        },
+        {.out_specs = P("x")})(v);
+  };
+  const Array v = reshard(arange(4.0), P("x"));
+  const std::vector<double> want = Values(f(v));
+  const Unshared unshared;
+  EXPECT_EQ(Values(f(v)), want) << "they may differ over x";
+  EXPECT_EQ(Values(jit(f)(v)), want);
+  const Array lanes = stack({v, v + 1}, 0);
+  EXPECT_EQ(Values(jit(vmap(f))(lanes))[1], want[1]);
+  EXPECT_EQ(Values(grad([&](Array u) { return sum(f(u)); })(v)), (std::vector<double>{1, 1, 1, 1}));
+  auto broken = shard_map([](Array u) { return assume_invariant(u + axis_index("y") / 2, "y"); },
+                          {.out_specs = P("x")});
+  for (const auto& g :
+       {std::function<Array(Array)>(broken), std::function<Array(Array)>(jit(broken))})
+    try {
+      g(v);
+      FAIL();
+    } catch (const RuntimeError& e) {
+      EXPECT_THAT(e.what(),
+                  testing::HasSubstr("element [0] of f32[2]{V:(x,y)} is 0 on device 0 (x=0, "
+                                     "y=0), and 0.5 on device 1 (x=0, y=1)"));
+    }
+}
+
+TEST(ShardMap, SaysOnceThatACarryComesToVary) {
+  SetDeviceCount(4);
+  MeshScope scope(make_mesh({{"x", 4}}));
+  const auto f = [](Array v) {
+    return shard_map(
+        [](Array u) {
+          return scan([&](Array c, Array) { return std::pair(c + u, c); }, zeros({2}), zeros({3}))
+              .first;
+        },
+        {.out_specs = P("x")})(v);
+  };
+  const auto notes = [&](auto g) {
+    testing::internal::CaptureStderr();
+    g(reshard(ones({8}), P("x")));
+    return testing::internal::GetCapturedStderr();
+  };
+  RetraceNotes(false);
+  EXPECT_EQ(notes(f), "");
+  RetraceNotes(true);
+  EXPECT_THAT(notes(jit(f)),
+              testing::MatchesRegex("tessera: shard_map_test.cc:[0-9]+: scan: carry varies over "
+                                    "\"x\" from its second iteration on.*shard_map_test.cc:.*\n"
+                                    ".*pcast.*\n.*RetraceNotes\\(false\\).*\n"));
+  EXPECT_EQ(notes(f), "");
+}
+
+TEST(ShardMap, LeavesMappedAxesOut) {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  std::string inside;
+  auto f = shard_map(
+      [&](Array v) {
+        inside = TypeOf(v);
+        return psum(v, "y");
+      },
+      {.out_specs = P()});
+  const Array a = Numbers({4, 8}, P("x", "y"));
+  auto mapped = vmap(f);
+  for (const Array& out : {mapped(a), jit(mapped)(a)}) {
+    EXPECT_EQ(inside, "f64[2]{V:y}");
+    EXPECT_EQ(TypeOf(out), "f64[4@x,2]");
+    const Array want = sum(reshard(a, P()).reshape({4, 4, 2}), 1);
+    EXPECT_THAT(Values(out), Pointwise(testing::DoubleNear(1e-12), Values(want)));
+  }
+  f(Numbers({8}, P("y")));
+  EXPECT_EQ(inside, "f64[2]{V:y}") << "all axes again";
 }
 
 }  // namespace
