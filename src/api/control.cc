@@ -233,7 +233,8 @@ std::vector<TracedFunction> TraceWhile(Loop& loop, const OnLeaves& condition,
     if (loop.Parameters() != traced) continue;
     regions.resize(1);
     regions.push_back(loop.body);
-    if (loop.runs.diverges.empty()) return regions;
+    // Where devices need one another, the loop is another one, whose condition varies less.
+    if (loop.runs.diverges.empty() || NeedsOthers(regions)) return regions;
     const sharding::AxisList varying = VaryingIn(regions);
     if (sharding::Difference(varying, loop.runs.enters).empty()) return regions;
     loop.runs.enters = varying;
@@ -248,7 +249,9 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
 // done keeps what it has.
 Arrays WhileAnyRuns(const Loop& loop, const OnLeaves& condition, const OnLeaves& body) {
   const Loc loc = loop.call.loc;
-  const AxisSet axes(ops::NamesOf(trace::CurrentMesh(), loop.runs.diverges));
+  std::vector<AxisRef> axes;
+  for (sharding::AxisPart a : loop.runs.diverges)
+    axes.emplace_back(base::At(trace::CurrentMesh()->axes(), a.axis).name, a.pre, a.size);
   const OnLeaves any = [&](const Arrays& carry) {
     return Arrays{psum(condition(carry)[0], axes, loc) > 0};
   };

@@ -149,8 +149,10 @@ AsLookup LookupOf(const ir::BatchCall& c, size_t first, const Shape& part) {
   std::vector<ir::ValueId> starts;
   for (int64_t d : out.along) {
     const size_t k = first + static_cast<size_t>(d);
+    sharding::TensorSharding s = sharding::Replicated(c.operand_types[0]->mesh(), 1);
+    s.TakeSets(c.operand_types[k]->sharding());
     const ir::Type* column =
-        WithDim(ir::Type::Get({1}, c.operand_types[k]->dtype(), c.operand_types[0]->mesh()), c.dim);
+        WithDim(ir::Type::Get({1}, c.operand_types[k]->dtype(), std::move(s)), c.dim);
     starts.push_back(c.builder.EmitTyped(kReshape, nullptr, {WithDim(c, k)}, {&column, 1})[0]);
   }
   out.vectors = starts.size() == 1

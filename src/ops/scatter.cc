@@ -121,8 +121,25 @@ void ScatterReference(const ir::ReferenceCall& c) {
 
 // ---- Derivatives --------------------------------------------------------------------------------
 
+// Returns the type, varying also as these values do.
+const ir::Type* VaryingAs(const ir::DiffCall& c, const ir::Type* type,
+                          std::initializer_list<ir::ValueId> values) {
+  sharding::TensorSharding s = type->sharding();
+  for (ir::ValueId v : values) {
+    const sharding::TensorSharding& own = c.builder.type(v)->sharding();
+    if (own.varying.empty()) continue;
+    s.mesh = own.mesh;
+    sharding::AddTo(s.varying, own.varying);
+  }
+  s.unreduced = sharding::Difference(s.unreduced, s.varying);
+  s.reduced = sharding::Difference(s.reduced, s.varying);
+  return type->WithSharding(std::move(s));
+}
+
 // What a scatter with these numbers wrote, or would read: slices of `x`, as a value like `type`.
+// Each device reads its own: what a cotangent sums over devices is summed behind this.
 X Slices(const ir::DiffCall& c, X x, const ir::Type* type) {
+  type = VaryingAs(c, type, {x.id(), c.operands[1]});
   type = type->WithDType(x.type()->dtype())->WithWeak(false);
   auto params = ir::MakeParams(AsGather(ParamsOf(c.params.get()), x.type()->dtype()));
   return {c.builder,
@@ -130,7 +147,7 @@ X Slices(const ir::DiffCall& c, X x, const ir::Type* type) {
 }
 // Returns x with updates scattered into it by `op`.
 X Scattered(const ir::DiffCall& c, const OpDef& op, X x, X updates) {
-  const ir::Type* type = x.type();
+  const ir::Type* type = VaryingAs(c, x.type(), {c.operands[1], updates.id()});
   return {c.builder,
           c.builder.EmitTyped(op, c.params, {x.id(), c.operands[1], updates.id()}, {&type, 1})[0]};
 }

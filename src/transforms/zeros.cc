@@ -16,7 +16,10 @@ bool MakesZero(const ir::Program& program, const ir::Instruction& i,
     return constant->bits(i.params.get()) == 0;
   const auto zero = [&](ir::ValueId v) { return base::At(is_zero, v); };
   if (!std::any_of(i.operands.begin(), i.operands.end(), zero) || !i.regions.empty()) return false;
-  if (std::holds_alternative<ir::Move>(*i.op->lowering)) return true;
+  const ir::Lowering& lowering = *i.op->lowering;
+  if (std::holds_alternative<ir::Move>(lowering) || std::holds_alternative<ir::Manual>(lowering) ||
+      std::holds_alternative<ir::Permute>(lowering))
+    return true;
   if (!std::holds_alternative<ir::DimMapFn>(*i.op->dims)) return false;
   const TypesOf types(program, i);
   const auto linear = ir::DimMapOf(*i.op, i.params.get(), types.operands, types.results).linear;

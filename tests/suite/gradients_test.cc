@@ -14,6 +14,7 @@
 #include "suite/compare.h"
 #include "suite/placements.h"
 #include "suite/run.h"
+#include "suite/smooth.h"
 #include "suite/table.h"
 
 namespace tessera::suite {
@@ -22,76 +23,6 @@ namespace {
 using ir::HostTensor;
 using sharding::MeshDef;
 
-DType Wide(DType t) { return t.is_floating() ? f64 : t; }
-
-// Operands that the op only moves: they may be of any dtype.
-std::vector<int32_t> MovedOperands(const Sample& sample) {
-  const Case c = Unsharded(sample);
-  for (const sharding::LinearGroup& g :
-       ir::DimMapOf(*sample.op, sample.params.get(), c.operands, ResultTypes(c)).linear)
-    if (g.kinds.max) return {g.operands.begin(), g.operands.end()};
-  return {};
-}
-
-// The sample in f64, of numbers at which the op has a derivative.
-Sample Smooth(const Sample& from) {
-  Sample s = from;
-  for (int32_t i : MovedOperands(from)) base::At(s.operands, i).dtype = f64;
-  if (s.wanted && from.operands[0].dtype != s.operands[0].dtype) s.wanted->dtype = f64;
-  for (SampleOperand& o : s.operands) {
-    o.dtype = Wide(o.dtype);
-    if (!o.dtype.is_floating()) continue;
-    o.fill.wild = o.fill.whole = false;
-    o.fill.lo = std::max(o.fill.lo, -8.0), o.fill.hi = std::min(o.fill.hi, 8.0);
-  }
-  if (s.wanted) s.wanted->dtype = Wide(s.wanted->dtype);
-  if (s.op == &ops::kGather) {
-    auto params = ir::As<ops::GatherParams>(s.params.get());
-    params.fill = {f64, 0};
-    s.params = ir::MakeParams(std::move(params));
-  }
-  if (s.op == &ops::kScatterMul) {
-    auto params = ir::As<ops::ScatterParams>(s.params.get());
-    params.unique = true;
-    s.params = ir::MakeParams(std::move(params));
-  }
-  return s;
-}
-
-bool IsFloating(const HostTensor& t) { return t.dtype.is_floating(); }
-
-// Ops that are flat between their steps say so by an empty Derivative.
-bool IsFlat(const ir::OpDef& op) {
-  const auto* derivative = std::get_if<ir::Derivative>(&*op.diff);
-  return derivative && !derivative->transpose && derivative->of == decltype(derivative->of){};
-}
-
-// Samples that differ once their floats are all f64.
-std::vector<Sample> SmoothSamples(const ir::OpDef& op) {
-  std::vector<Sample> samples;
-  std::set<std::string> seen;
-  for (const Sample* s : SamplesOf(op)) {
-    if (s->operands.empty()) continue;
-    Sample smooth = Smooth(*s);
-    bool floats = false;
-    for (const SampleOperand& o : smooth.operands) floats = floats || o.dtype.is_floating();
-    std::string key = smooth.name() + (s->params ? s->params->text() : "");
-    if (smooth.wanted) key += smooth.wanted->dtype.name();
-    if (floats && seen.insert(key).second) samples.push_back(std::move(smooth));
-  }
-  return samples;
-}
-
-std::vector<const ir::OpDef*> Ops() {
-  ops::Install();
-  std::vector<const ir::OpDef*> list;
-  for (const ir::OpDef* op : ir::AllOps())
-    if (!std::holds_alternative<ir::NotDifferentiable>(*op->diff) &&
-        std::holds_alternative<ir::DimMapFn>(*op->dims))
-      list.push_back(op);
-  return list;
-}
-
 // Ops that count as constants, whatever differences say.
 bool IsStopped(const ir::OpDef& op) {
   return &op == &ops::kStopGradient || &op == &ops::kBitcastConvertType;
@@ -99,7 +30,7 @@ bool IsStopped(const ir::OpDef& op) {
 
 // Every op has rows here, or says why it has none.
 TEST(GradientsOfOps, AreAllTried) {
-  for (const ir::OpDef* op : Ops()) {  // but for loops, branches, calls and moves
+  for (const ir::OpDef* op : DifferentiableOps()) {  // but for loops, branches, calls and moves
     if (!SmoothSamples(*op).empty()) continue;
     EXPECT_TRUE(IsFlat(*op)) << op->name << " has a derivative, and no sample of floats";
     for (const Sample* s : SamplesOf(*op))
@@ -113,33 +44,14 @@ struct Try {
   Case c;
   std::vector<HostTensor> data, directions;
 
-  explicit Try(const Sample& sample) : c(Unsharded(sample)), data(MakeData(sample)) {
-    if (sample.op == &ops::kScatterMul) NameEachElementOnce(data[1]);
+  explicit Try(const Sample& sample) : c(Unsharded(sample)), data(SmoothData(sample)) {
     directions = data;
     for (size_t i = 0; i < data.size(); ++i)
       for (int64_t k = 0; k < data[i].size() && IsFloating(data[i]); ++k)
-        directions[i].SetFloat(k, IsConstant(i) ? 0 : Number(i, k));
-  }
-  // An operand in which the op has no derivative, though it has one in another.
-  bool IsConstant(size_t i) const {
-    const auto* derivative = std::get_if<ir::Derivative>(&*c.sample->op->diff);
-    return derivative && i < derivative->none.size() && derivative->none[i];
-  }
-  // Index vectors (0, 0, ...), (1, 0, ...), ...
-  static void NameEachElementOnce(HostTensor& indices) {
-    const int64_t entries = indices.shape.back();
-    for (int64_t k = 0; k < indices.size(); ++k)
-      indices.SetInt(k, k % entries == 0 ? k / entries : 0);
-  }
-  static double Number(size_t i, int64_t k) {
-    return std::sin(static_cast<double>(k * 37 + static_cast<int64_t>(i) * 11 + 5));
+        directions[i].SetFloat(k, IsConstant(*c.sample->op, i) ? 0 : Number(i, k));
   }
   auto Function() const {
-    return [this](std::vector<Array> xs) {
-      for (size_t i = 0; i < xs.size(); ++i)
-        if (IsConstant(i)) xs[i] = stop_gradient(xs[i]);
-      return Apply(c, xs);
-    };
+    return [this](std::vector<Array> xs) { return ApplySmooth(c, std::move(xs)); };
   }
   std::vector<Array> Placed(const std::vector<HostTensor>& tensors) const {
     std::vector<Array> arrays;
@@ -190,14 +102,6 @@ double Dot(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
     for (int64_t k = 0; k < a[i].size() && IsFloating(a[i]); ++k)
       sum += a[i].Float(k) * b[i].Float(k);
   return sum;
-}
-
-std::vector<HostTensor> Cotangents(const std::vector<HostTensor>& results) {
-  std::vector<HostTensor> cotangents = results;
-  for (size_t r = 0; r < results.size(); ++r)
-    for (int64_t k = 0; k < results[r].size() && IsFloating(results[r]); ++k)
-      cotangents[r].SetFloat(k, Try::Number(r + 5, k));
-  return cotangents;
 }
 
 TEST_P(Gradients, VjpIsTheAdjointOfJvp) {
@@ -369,7 +273,7 @@ TEST_P(Gradients, ComputeNothingTwiceOrInVain) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryOp, Gradients, testing::ValuesIn(Ops()),
+INSTANTIATE_TEST_SUITE_P(EveryOp, Gradients, testing::ValuesIn(DifferentiableOps()),
                          [](const auto& op) { return std::string(op.param->name); });
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 #include <tessera/tessera.h>
 
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -37,6 +38,14 @@ struct RandomResults {
   std::vector<Array> exact, close;
 };
 TESSERA_FIELDS(RandomResults, exact, close);
+
+// A function of f64 arrays [6] or [n, 6] that returns one of the same shape, smooth wherever
+// numbers are ordinary. It works row by row.
+struct SmoothStep {
+  const char* name;
+  std::function<Array(Array)> f;
+};
+SmoothStep RandomSmoothStep(Dice& dice, int rank);
 
 // Returns the arguments of the seed's program, small whole numbers, not laid out.
 std::vector<Array> RandomArguments(int seed);

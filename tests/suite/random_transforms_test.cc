@@ -7,9 +7,9 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <random>
 
 #include "fuzz.h"
+#include "suite/random_program.h"
 
 namespace tessera::suite {
 namespace {
@@ -20,7 +20,7 @@ using Function = std::function<Array(Array)>;
 // Every dim but the first is whole on each device: along the first they work row by row.
 class Maker {
  public:
-  explicit Maker(int64_t seed) : engine_(static_cast<unsigned>(seed)) {}
+  explicit Maker(int64_t seed) : dice_(static_cast<int>(seed)) {}
 
   // `rank`: of the array that f gets, 1 or 2. `depth`: how deep transforms nest.
   Function Block(int rank, int depth) {
@@ -34,63 +34,16 @@ class Maker {
   const std::string& text() const { return text_; }
 
  private:
-  int Below(int n) { return static_cast<int>(engine_() % static_cast<unsigned>(n)); }
-  double Number() { return Below(200) / 100.0 - 1; }
-  Function Named(const char* name, Function f) {
-    text_ += std::string(name) + " ";
-    return f;
-  }
+  int Below(int n) { return dice_.Below(n); }
 
   Function Step(int rank, int depth) {
     return Below(5) < 3 && depth > 0 ? Transformed(rank, depth - 1) : Plain(rank);
   }
 
   Function Plain(int rank) {
-    const double a = Number(), b = Number();
-    switch (Below(12)) {
-      case 0:
-        return Named("sin", [=](Array x) { return sin(x * a) + b; });
-      case 1:
-        return Named("tanh", [=](Array x) { return tanh(x) * a - x; });
-      case 2:
-        return Named("product", [=](Array x) { return x * sin(x + a); });
-      case 3:
-        return Named("softmax", [=](Array x) { return softmax(x * a, -1) + x * b; });
-      case 4:
-        return Named("matmul", [=](Array x) {
-          Array w = sin(iota({6, 6}, 0, {.dtype = f64}) * 3 + iota({6, 6}, 1, {.dtype = f64}) + a);
-          return matmul(x, w) * 0.3;
-        });
-      case 5:
-        return Named("cumsum", [=](Array x) { return cumsum(x, -1) * 0.2; });
-      case 6:
-        return Named("pieces", [=](Array x) {
-          return concatenate({x[{Ellipsis, Slice(2, None)}], x[{Ellipsis, Slice(None, 2)}] * a},
-                             -1);
-        });
-      case 7:
-        return Named("mean", [=](Array x) { return x - mean(x, -1, {.keepdims = true}) * a; });
-      case 8:
-        return Named("lookup", [=](Array x) {
-          return take(x, array({5, 0, 3, 3, 1, 2}), rank - 1) * b;
-        });
-      case 9:
-        return Named("where", [=](Array x) { return where(x > 10, x * a, sqrt(square(x) + 1)); });
-      case 10:
-        return Named("dynamic", [=](Array x) {
-          // Of one row a number of its own; of a matrix one that all devices know.
-          Array i = rank == 2 ? Array(1) : astype(floor(stop_gradient(sum(square(x)))), i32) % 3;
-          std::vector<Array> starts(static_cast<size_t>(rank), Array(0));
-          starts.back() = i;
-          std::vector<int64_t> sizes = x.shape();
-          sizes.back() = 3;
-          Array part = dynamic_slice(x, {starts.begin(), starts.end()}, sizes);
-          return concatenate({part, part * a}, -1);
-        });
-      default:
-        return Named("logsumexp",
-                     [=](Array x) { return x * b + logsumexp(x, -1, {.keepdims = true}) * 0.1; });
-    }
+    SmoothStep step = RandomSmoothStep(dice_, rank);
+    text_ += step.name + std::string(" ");
+    return step.f;
   }
 
   Function Transformed(int rank, int depth) {
@@ -187,7 +140,7 @@ class Maker {
     return sum(sin(x));
   }
 
-  std::mt19937 engine_;
+  Dice dice_;
   std::string text_;
 };
 

@@ -5,6 +5,7 @@
 #include "ops/mapped.h"
 #include "ops/params.h"
 #include "suite/compare.h"
+#include "suite/lanes.h"
 #include "suite/placements.h"
 #include "suite/run.h"
 #include "suite/table.h"
@@ -16,62 +17,9 @@ namespace {
 
 using ir::HostTensor;
 using sharding::MeshDef;
-using Flags = std::vector<bool>;
-
-constexpr int64_t kLanes = 4;
-
-// The data of operand i in a lane: its vectors (rows of indices stay together) in another order,
-// or another number.
-HostTensor InLane(const Sample& sample, size_t i, int64_t lane) {
-  const HostTensor data = MakeData(sample, i);
-  HostTensor out = data;
-  if (data.shape.empty()) {
-    if (data.dtype.is_integer()) out.SetInt(0, data.Int(0) + lane);
-    if (data.dtype.is_bool()) out.SetInt(0, (data.Int(0) + lane) % 2);
-    if (data.dtype.is_floating())
-      out.SetFloat(0, data.Float(0) * (1 + 0.25 * static_cast<double>(lane)));
-    return out;
-  }
-  const int64_t shift = lane * std::max<int64_t>(data.shape.back(), 1);
-  for (int64_t k = 0; k < data.size(); ++k) out.SetFrom(k, data, (k + shift) % data.size());
-  return out;
-}
-
-HostTensor Stacked(const std::vector<HostTensor>& lanes) {
-  ir::Shape shape = lanes[0].shape;
-  shape.insert(shape.begin(), static_cast<int64_t>(lanes.size()));
-  HostTensor out(lanes[0].dtype, shape);
-  int64_t at = 0;
-  for (const HostTensor& lane : lanes)
-    for (int64_t k = 0; k < lane.size(); ++k) out.SetFrom(at++, lane, k);
-  return out;
-}
-
-std::vector<HostTensor> ReadAll(const std::vector<Array>& arrays) {
-  std::vector<HostTensor> out;
-  for (const Array& a : arrays) out.push_back(ReadBack(a));
-  return out;
-}
-
 // One sample with some operands mapped.
-struct Try {
-  const Sample& sample;
-  Flags mapped;
-  std::vector<HostTensor> data;  // with the lanes in front where mapped
-
-  Try(const Sample& s, Flags m) : sample(s), mapped(std::move(m)) {
-    for (size_t i = 0; i < mapped.size(); ++i) {
-      std::vector<HostTensor> lanes;
-      for (int64_t lane = 0; lane < kLanes; ++lane) lanes.push_back(InLane(sample, i, lane));
-      data.push_back(mapped[i] ? Stacked(lanes) : MakeData(sample, i));
-    }
-  }
-  std::string name() const {
-    std::string text = sample.name() + " mapped in";
-    for (size_t i = 0; i < mapped.size(); ++i)
-      if (mapped[i]) text += " " + std::to_string(i);
-    return text;
-  }
+struct Try : Lanes {
+  Try(const Sample& s, std::vector<bool> m) : Lanes(s, std::move(m), MakeData(s)) {}
   auto Function(const Case& c) const {
     std::vector<MapDims> dims;
     for (bool m : mapped) dims.push_back(m ? MapDims(0) : MapDims(None));
@@ -86,33 +34,7 @@ struct Try {
           Place(data[i], mapped[i] ? ops::WithDim(c.operands[i], dim) : c.operands[i], c.mesh));
     return arrays;
   }
-  std::vector<HostTensor> LaneByLane() const {
-    const Case c = Unsharded(sample);
-    std::vector<std::vector<HostTensor>> results;
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      std::vector<HostTensor> one;
-      for (size_t i = 0; i < data.size(); ++i)
-        one.push_back(mapped[i] ? InLane(sample, i, lane) : data[i]);
-      std::vector<HostTensor> got = RunEager(c, one);
-      results.resize(got.size());
-      for (size_t r = 0; r < got.size(); ++r) results[r].push_back(std::move(got[r]));
-    }
-    std::vector<HostTensor> stacked;
-    for (const auto& lanes : results) stacked.push_back(Stacked(lanes));
-    return stacked;
-  }
 };
-
-// All operands, and each alone.
-std::vector<Flags> Choices(const Sample& sample) {
-  const size_t n = sample.operands.size();
-  std::vector<Flags> choices{Flags(n, true)};
-  for (size_t i = 0; i < n && n > 1; ++i) {
-    choices.emplace_back(n);
-    choices.back()[i] = true;
-  }
-  return choices;
-}
 
 std::vector<const ir::OpDef*> Ops() {
   ops::Install();
@@ -128,7 +50,7 @@ class Mapping : public testing::TestWithParam<const ir::OpDef*> {
  protected:
   static void ForEachTry(const std::function<void(const Try&)>& f) {
     for (const Sample* sample : SamplesOf(*GetParam()))
-      for (const Flags& mapped : Choices(*sample)) {
+      for (const std::vector<bool>& mapped : LaneChoices(*sample)) {
         const Try t(*sample, mapped);
         SCOPED_TRACE(t.name());
         f(t);

@@ -44,5 +44,16 @@ TEST_F(ManualGradients, AnAllToAllMayCutAndJoinOneDim) {
   EXPECT_EQ(Numbers(grad(weighted(exchanged))(x)), Numbers(grad(weighted(plain))(whole)));
 }
 
+TEST_F(ManualGradients, AnExtremeIsComputedAgainInACheckpoint) {
+  MeshScope scope(make_mesh({{"x", 4}}));
+  auto extreme = [](Array part) { return pmax(part * part, "x"); };
+  auto mapped = [](auto f) { return shard_map(f, {.out_specs = P()}); };
+  const Array x = reshard(arange(4.0), P("x"));
+  auto loss = [&](auto f) { return [=](Array x) { return sum(mapped(f)(x)); }; };
+  EXPECT_THAT(Numbers(grad(loss(extreme))(x)), testing::ElementsAre(0, 0, 0, 6));
+  auto again = [extreme](Array part) { return checkpoint(extreme)(part); };
+  EXPECT_EQ(Numbers(grad(loss(again))(x)), Numbers(grad(loss(extreme))(x)));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -576,6 +576,21 @@ TEST(ShardMap, LeavesMappedAxesOut) {
   }
   f(Numbers({8}, P("y")));
   EXPECT_EQ(inside, "f64[2]{V:y}") << "all axes again";
+
+// Groups of devices have their own numbers of iterations, in which they send to one another.
+TEST(ShardMap, RunsLoopsOfEveryGroupsOwn) {
+  SetDeviceCount(4);
+  MeshScope scope(make_mesh({{"x", 4}}));
+  auto doubled = shard_map(
+      [](Array v) {
+        Array trips = psum(axis_index("x"), SubAxis("x", 2, 2));  // 1 and 5
+        return fori_loop(
+            0, trips, [](Array, Array c) { return psum(c, SubAxis("x", 2, 2)); }, v);
+      },
+      {.out_specs = P("x")});
+  Array v = reshard(arange(4.0, {.dtype = f64}), P("x"));
+  EXPECT_THAT(Values(doubled(v)), ElementsAre(1, 1, 80, 80));
+  EXPECT_THAT(Values(jit(doubled)(v)), ElementsAre(1, 1, 80, 80));
 }
 
 }  // namespace

@@ -1,0 +1,685 @@
+// Random programs with shard_map in them, over Explicit and Auto axes, nested, inside and around
+// transforms: values, gradients and lanes against a plain program, which has the arrays of all
+// devices in a list.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tessera/tessera.h>
+
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include "fuzz.h"
+#include "suite/random_program.h"
+
+namespace tessera::suite {
+namespace {
+
+using Arrays = std::vector<Array>;
+// Inside of shard_map of the one array that a device has; in the plain program of those of all
+// devices, the axes that became Manual first being major.
+using Function = std::function<Arrays(const Arrays&)>;
+using OfOne = std::function<Array(const Array&)>;
+
+Function Each(OfOne f) {
+  return [f](const Arrays& xs) {
+    Arrays out;
+    for (const Array& x : xs) out.push_back(f(x));
+    return out;
+  };
+}
+
+// A Manual axis, or a half of one.
+struct Piece {
+  std::string axis;
+  AxisRef ref;
+  int64_t size;
+};
+// The devices that a collective is about: those that differ in these pieces, the first one major.
+struct Group {
+  std::vector<AxisRef> axes = {};
+  std::vector<size_t> pieces = {};
+  int64_t size = 1;
+};
+
+// What a collective gives: to a device; and from the arrays of its group, at a position in it.
+struct Collective {
+  OfOne local;
+  std::function<Array(const Arrays& members, size_t position)> plain;
+};
+
+struct Axis {
+  std::string name;
+  int64_t size;
+};
+
+// Makes one program of its seed, for a mesh or plain. All values are f64[n,6], or [6] in lanes.
+class Maker {
+ public:
+  // `w`: where the program finds a weight, f64[6], which it captures.
+  Maker(int64_t seed, std::vector<Axis> axes, bool plain, std::shared_ptr<Array> w)
+      : dice_(static_cast<int>(seed)), axes_(std::move(axes)), plain_(plain), w_(std::move(w)) {}
+
+  // `rank`: of the arrays. `depth`: how deep transforms nest.
+  Function Block(int rank, int depth) {
+    std::vector<Function> steps;
+    for (int n = 1 + Below(3); n > 0; --n) steps.push_back(Step(rank, depth));
+    return [steps](const Arrays& xs) {
+      Arrays out = xs;
+      for (const Function& f : steps) out = f(out);
+      return out;
+    };
+  }
+  // A program whose first step is a shard_map.
+  Function Program(int depth) {
+    Function first = Mapped(depth), rest = Block(2, depth);
+    return [=](const Arrays& xs) { return rest(first(xs)); };
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  int Below(int n) { return dice_.Below(n); }
+  double Number() { return Below(200) / 100.0 - 1; }
+
+  Function Step(int rank, int depth) {
+    const int kind = Below(10);
+    if (kind < 4 && depth > 0) return Transformed(rank, depth - 1);
+    if (kind < 6 && !allowed_.empty()) return Collected(RandomGroup(1));
+    if (kind == 6) return Weighed();
+    if (kind == 7 && rank == 2) return LaidOut();
+    SmoothStep step = RandomSmoothStep(dice_, rank);
+    text_ += step.name + std::string(" ");
+    return Each(step.f);
+  }
+
+  // ---- devices ----
+
+  size_t Devices() const {
+    size_t n = 1;
+    for (const Piece& p : pieces_) n *= static_cast<size_t>(p.size);
+    return n;
+  }
+  // Some of the axes that collectives may name here, whole or in half, at least `least`.
+  Group RandomGroup(int least) {
+    std::vector<std::string> names;
+    for (size_t p : allowed_)
+      if (names.empty() || names.back() != pieces_[p].axis) names.push_back(pieces_[p].axis);
+    if (names.size() > 1 && Below(2) == 0) std::swap(names.front(), names.back());
+    const int keep = std::min<int>(least, 1) + Below(static_cast<int>(names.size()) + 1 - least);
+    names.resize(static_cast<size_t>(std::min<int>(keep, static_cast<int>(names.size()))));
+    Group group;
+    for (const std::string& name : names) {
+      std::vector<size_t> of;
+      for (size_t p : allowed_)
+        if (pieces_[p].axis == name) of.push_back(p);
+      const bool halves = std::count_if(pieces_.begin(), pieces_.end(),
+                                        [&](const Piece& p) { return p.axis == name; }) > 1;
+      if (of.size() > 1 && Below(3) == 0) of = {of[static_cast<size_t>(Below(2))]};
+      group.axes.push_back(halves && of.size() == 1 ? pieces_[of[0]].ref : AxisRef(name));
+      for (size_t p : of) group.pieces.push_back(p), group.size *= pieces_[p].size;
+    }
+    for (const AxisRef& a : group.axes)
+      text_ += fmt::format("{}{} ", a.name, a.size ? fmt::format(":({}){}", a.pre, a.size) : "");
+    return group;
+  }
+  // Returns the devices of d's group in their order, and its position among them.
+  std::pair<std::vector<size_t>, size_t> Members(const Group& group, size_t d) const {
+    std::vector<size_t> members{d};
+    size_t position = 0;
+    for (size_t p : group.pieces) {
+      size_t stride = 1;
+      for (size_t q = p + 1; q < pieces_.size(); ++q)
+        stride *= static_cast<size_t>(pieces_[q].size);
+      const auto size = static_cast<size_t>(pieces_[p].size);
+      std::vector<size_t> more;
+      for (size_t m : members)
+        for (size_t k = 0; k < size; ++k)
+          more.push_back(m - (m / stride % size) * stride + k * stride);
+      members = std::move(more);
+      position = position * size + d / stride % size;
+    }
+    return {members, position};
+  }
+  // For each device: f of the arrays of its group.
+  Function Together(const Group& group, Collective c) const {
+    if (!plain_) return Each(c.local);
+    std::vector<std::pair<std::vector<size_t>, size_t>> groups;
+    for (size_t d = 0; d < Devices(); ++d) groups.push_back(Members(group, d));
+    return [=](const Arrays& xs) {
+      Arrays out;
+      for (const auto& [members, position] : groups) {
+        Arrays of;
+        for (size_t m : members) of.push_back(xs[m]);
+        out.push_back(c.plain(of, position));
+      }
+      return out;
+    };
+  }
+  // On a mesh what varies over all Manual axes: then a cotangent is each device's own.
+  Function Varying() const {
+    if (plain_ || pieces_.empty()) return Each([](const Array& x) { return x; });
+    std::vector<std::string> names;
+    for (const Piece& p : pieces_)
+      if (names.empty() || names.back() != p.axis) names.push_back(p.axis);
+    return Each([=](const Array& x) { return x + 0.0 * astype(axis_index(names), f64); });
+  }
+  // A number for each device: the sum over its group.
+  Function Scalar(const Group& group) const {
+    const auto own = [](const Array& x) { return sum(sin(x)); };
+    return Together(group, {[=](const Array& x) {
+                              return group.axes.empty() ? own(x) : psum(own(x), group.axes);
+                            },
+                            [=](const Arrays& xs, size_t) {
+                              Array out = own(xs[0]);
+                              for (size_t k = 1; k < xs.size(); ++k) out = out + own(xs[k]);
+                              return out;
+                            }});
+  }
+  // Runs `make` where devices go the ways that their groups do.
+  template <class F>
+  auto Diverging(const Group& group, F make) {
+    std::vector<size_t> allowed = std::exchange(allowed_, group.pieces);
+    std::sort(allowed_.begin(), allowed_.end());
+    auto made = make();
+    allowed_ = std::move(allowed);
+    return made;
+  }
+
+  // ---- steps ----
+
+  Function Collected(const Group& group) {
+    const double a = Number(), b = Number() / static_cast<double>(group.size);
+    const Collective c = RandomCollective(group);
+    return Together(
+        group, {[=](const Array& x) { return x * a + c.local(x) * b; },
+                [=](const Arrays& xs, size_t at) { return xs[at] * a + c.plain(xs, at) * b; }});
+  }
+  static Array Total(const Arrays& xs) {
+    Array out = xs[0];
+    for (size_t k = 1; k < xs.size(); ++k) out = out + xs[k];
+    return out;
+  }
+  static double Factor(size_t k) { return std::sin(1.0 + 2.0 * static_cast<double>(k)); }
+  static Arrays Scaled(const Array& x, int64_t n) {
+    Arrays out;
+    for (int64_t k = 0; k < n; ++k) out.push_back(x * Factor(static_cast<size_t>(k)));
+    return out;
+  }
+  // Entries along dim 0, each with a factor.
+  static Array TotalOfEntries(const Array& entries) {
+    Array out = entries[{0}] * Factor(0);
+    for (int64_t k = 1; k < entries.shape(0); ++k)
+      out = out + entries[{Index(k)}] * Factor(static_cast<size_t>(k));
+    return out;
+  }
+  static Array Weighted(const Arrays& xs) {
+    Array out = xs[0] * Factor(0);
+    for (size_t k = 1; k < xs.size(); ++k) out = out + xs[k] * Factor(k);
+    return out;
+  }
+  Collective RandomCollective(const Group& group) {
+    const AxisSet axes(group.axes);
+    const auto n = static_cast<int>(group.size);
+    const auto total = [](const Arrays& xs, size_t) { return Total(xs); };
+    const auto weighted = [](const Arrays& xs, size_t) { return Weighted(xs); };
+    const auto varying = [axes](const Array& x) { return x + 0.0 * astype(axis_index(axes), f64); };
+    switch (Below(12)) {
+      case 0:
+        return Named(
+            "psum", [=](const Array& x) { return psum(x, axes); }, total);
+      case 1:
+        return Named(
+            "pmean", [=](const Array& x) { return pmean(x, axes); },
+            [=](const Arrays& xs, size_t) { return Total(xs) / static_cast<double>(n); });
+      case 2:
+        return Named(
+            "pmax",
+            [=](const Array& x) { return pmax(x + 0.37 * astype(axis_index(axes), f64), axes); },
+            [](const Arrays& xs, size_t) {
+              Arrays all;
+              for (size_t k = 0; k < xs.size(); ++k)
+                all.push_back(xs[k] + 0.37 * static_cast<double>(k));
+              return max(stack(all, 0), 0);
+            });
+      case 3: {
+        const int by = 1 + Below(3);
+        return Named(
+            "pshift", [=](const Array& x) { return pshift(x, axes, by); },
+            [=](const Arrays& xs, size_t at) {
+              return xs[(at + static_cast<size_t>(n * 3 - by)) % xs.size()];
+            });
+      }
+      case 4: {
+        const int from = Below(n), to = Below(n);
+        return Named(
+            "ppermute",
+            [=](const Array& x) {
+              return ppermute(x, axes, {{from, to}});
+            },
+            [=](const Arrays& xs, size_t at) {
+              return at == static_cast<size_t>(to) ? xs[static_cast<size_t>(from)]
+                                                   : zeros_like(xs[0]);
+            });
+      }
+      case 5: {
+        const int source = Below(n);
+        return Named(
+            "pbroadcast", [=](const Array& x) { return pbroadcast(x, axes, source); },
+            [=](const Arrays& xs, size_t) { return xs[static_cast<size_t>(source)]; });
+      }
+      case 6:
+        return Named(
+            "axis_index", [=](const Array& x) { return x * astype(axis_index(axes), f64); },
+            [](const Arrays& xs, size_t at) { return xs[at] * static_cast<double>(at); });
+      case 7: {
+        const Variance to = Below(2) ? Variance::kVarying : Variance::kInvarying;
+        return Named(
+            "all_gather",
+            [=](const Array& x) { return TotalOfEntries(all_gather(x, axes, {.to = to})); },
+            weighted);
+      }
+      case 8:
+        return Named(
+            "gather_reduced",
+            [=](const Array& x) { return sum(all_gather(x, axes, {.to = Variance::kReduced}), 0); },
+            total);
+      case 9:
+        return Named(
+            "psum_scatter",
+            [=](const Array& x) { return psum_scatter(stack(Scaled(x, n), 0), axes); },
+            [](const Arrays& xs, size_t at) { return Total(xs) * Factor(at); });
+      case 10:
+        return Named(
+            "all_to_all",
+            [=](const Array& x) {
+              return TotalOfEntries(all_to_all(stack(Scaled(x, n), 0), axes, 0, 0));
+            },
+            [](const Arrays& xs, size_t at) { return Weighted(xs) * Factor(at); });
+      default:
+        return Named(
+            "unreduced",
+            [=](const Array& x) {
+              return psum(pcast(varying(x), axes, Variance::kUnreduced) * 2.0, axes);
+            },
+            [](const Arrays& xs, size_t) { return Total(xs) * 2.0; });
+    }
+  }
+  Collective Named(const char* name, OfOne local,
+                   std::function<Array(const Arrays&, size_t)> plain) {
+    text_ += std::string(name) + " ";
+    return {std::move(local), std::move(plain)};
+  }
+
+  // An array of the outside; where a loop has its own number of trips, without a gradient.
+  Function Weighed() {
+    text_ += "weight ";
+    const bool stopped = stopped_ > 0;
+    return Each(
+        [w = w_, stopped](const Array& x) { return x * (stopped ? stop_gradient(*w) : *w) + 0.1; });
+  }
+
+  // What of the mesh is not Manual is said otherwise for a moment.
+  Function LaidOut() {
+    text_ += "laid_out ";
+    if (plain_) return Each([](const Array& x) { return sin(x); });
+    return Each([](const Array& x) {
+      Array y = ExplicitAxes().empty() ? x : reshard(x, P());
+      std::vector<AxisRef> autos;
+      for (const MeshAxis& axis : current_mesh().axes())
+        if (axis.mode == Auto) autos.push_back({axis.name});
+      if (!autos.empty()) y = with_sharding_constraint(y, P(DimSharding(autos)));
+      return InRows(sin(y));
+    });
+  }
+  static std::vector<AxisRef> ExplicitAxes() {
+    std::vector<AxisRef> axes;
+    for (const MeshAxis& axis : current_mesh().axes())
+      if (axis.mode == Explicit) axes.push_back({axis.name});
+    return axes;
+  }
+  // Rows over the Explicit axes: how all values lie between steps.
+  static Array InRows(const Array& x) {
+    const std::vector<AxisRef> axes = ExplicitAxes();
+    return axes.empty() ? x : reshard(x, P(DimSharding(axes), None));
+  }
+
+  // Rows are cut over some axes that are not yet Manual; without any a plain block.
+  Function Mapped(int depth) {
+    std::vector<Axis> free;
+    for (const Axis& axis : axes_)
+      if (std::none_of(pieces_.begin(), pieces_.end(),
+                       [&](const Piece& p) { return p.axis == axis.name; }))
+        free.push_back(axis);
+    if (free.empty()) return Block(2, depth);
+    if (free.size() > 1 && Below(2) == 0) std::swap(free.front(), free.back());
+    free.resize(static_cast<size_t>(1 + Below(static_cast<int>(free.size()))));
+    const bool given = Below(2) == 0;
+    text_ += "shard_map over";
+    for (const Axis& axis : free) text_ += " " + axis.name;
+    text_ += "(";
+    const std::vector<Piece> pieces = pieces_;
+    const std::vector<size_t> allowed = allowed_;
+    for (const Axis& axis : free) Enter(axis);
+    const size_t parts = Devices();
+    Function f = Block(2, depth);
+    pieces_ = pieces, allowed_ = allowed;
+    text_ += ") ";
+    return plain_ ? InParts(f, parts / Devices()) : OverAxes(f, free, given);
+  }
+  void Enter(const Axis& axis) {
+    std::vector<Piece> halves{{axis.name, {axis.name}, axis.size}};
+    if (axis.size == 4)
+      halves = {{axis.name, SubAxis(axis.name, 1, 2), 2}, {axis.name, SubAxis(axis.name, 2, 2), 2}};
+    for (const Piece& half : halves) {
+      allowed_.push_back(pieces_.size());
+      pieces_.push_back(half);
+    }
+  }
+  static Function InParts(const Function& f, size_t n) {
+    return [=](const Arrays& xs) {
+      Arrays parts, out;
+      for (const Array& x : xs) {
+        const int64_t rows = x.shape(0) / static_cast<int64_t>(n);
+        for (int64_t k = 0; k < static_cast<int64_t>(n); ++k)
+          parts.push_back(x[{Slice(k * rows, (k + 1) * rows)}]);
+      }
+      parts = f(parts);
+      for (size_t d = 0; d < xs.size(); ++d)
+        out.push_back(concatenate({parts.begin() + static_cast<long>(d * n),
+                                   parts.begin() + static_cast<long>((d + 1) * n)},
+                                  0));
+      return out;
+    };
+  }
+  static Function OverAxes(const Function& f, const std::vector<Axis>& axes, bool given) {
+    return Each([=](const Array& x) {
+      std::vector<AxisRef> over, rows;
+      std::vector<std::string> names;
+      for (const Axis& axis : axes) over.push_back({axis.name}), names.push_back(axis.name);
+      const std::vector<AxisRef> known = ExplicitAxes();
+      const auto is_known = [&](const AxisRef& a) {
+        return std::find(known.begin(), known.end(), a) != known.end();
+      };
+      bool all_known = true;
+      for (const AxisRef& a : over)
+        if (is_known(a))
+          rows.push_back(a);
+        else
+          all_known = false;
+      for (const AxisRef& a : known)
+        if (std::find(over.begin(), over.end(), a) == over.end()) rows.push_back(a);
+      const PartitionSpec cut = P(DimSharding(over), None);
+      ShardMapOptions options{.out_specs = cut, .axes = names};
+      if (given || !all_known) options.in_specs = cut;
+      const Array in = rows.empty() ? x : reshard(x, P(DimSharding(rows), None));
+      return InRows(shard_map([f](Array part) { return f({part})[0]; }, options)(in));
+    });
+  }
+
+  // ---- transforms ----
+
+  Function Transformed(int rank, int depth) {
+    switch (Below(rank == 2 ? 14 : 11)) {
+      case 0:
+        return Around("jit", rank, depth, [](Function f, const Arrays& xs) { return jit(f)(xs); });
+      case 1:
+        return Scanned(rank, depth);
+      case 2:
+        return Around("fori", rank, depth, [](Function f, const Arrays& xs) {
+          return fori_loop(
+              0, 2, [&](Array, Arrays v) { return Times(f(v), 0.5); }, xs);
+        });
+      case 3:
+      case 4:
+        return Branches(rank, depth);
+      case 5:
+        return OwnTrips(rank, depth);
+      case 6:
+        return Gradient(rank, depth);
+      case 7:
+        return Around("jvp", rank, depth, [](Function f, const Arrays& xs) {
+          auto [y, dy] = jvp(f, xs, Times(xs, 0.5));
+          return Sum(Times(y, 0.1), dy);
+        });
+      case 8: {
+        const Remat save = Below(2) ? Remat::kNothing : Remat::kDots;
+        return Around("checkpoint", rank, depth, [=](Function f, const Arrays& xs) {
+          return checkpoint(f, {.save = save})(xs);
+        });
+      }
+      case 9: {
+        const Function vary = Varying();
+        return Around("vjp", rank, depth, [vary](Function f, const Arrays& xs) {
+          auto [y, pullback] = vjp([&](const Arrays& v) { return vary(f(v)); }, vary(xs));
+          return Sum(Times(y, 0.2), pullback(vary(Times(xs, 0.1))));
+        });
+      }
+      case 10:
+        return Around("vmap of copies", rank, depth, [](Function f, const Arrays& xs) {
+          Array scales = iota({2}, 0, {.dtype = f64}) + 1;
+          Arrays out = vmap([&](Array s) {
+            Arrays scaled;
+            for (const Array& x : xs) scaled.push_back(x * s);
+            return f(scaled);
+          })(scales);
+          for (Array& x : out) x = sum(x * 0.4, 0);
+          return out;
+        });
+      case 11:
+        return Around("vmap", 1, depth, [](Function f, const Arrays& xs) { return vmap(f)(xs); });
+      default:
+        return Mapped(depth);
+    }
+  }
+  Function Around(const char* name, int rank, int depth,
+                  std::function<Arrays(Function, const Arrays&)> transform) {
+    text_ += std::string(name) + "(";
+    Function f = Block(rank, depth);
+    text_ += ") ";
+    return [=](const Arrays& xs) { return transform(f, xs); };
+  }
+  static Arrays Times(Arrays xs, double a) {
+    for (Array& x : xs) x = x * a;
+    return xs;
+  }
+  static Arrays Sum(Arrays xs, const Arrays& ys) {
+    for (size_t k = 0; k < xs.size(); ++k) xs[k] = xs[k] + ys[k];
+    return xs;
+  }
+
+  Function Scanned(int rank, int depth) {
+    text_ += "scan(";
+    Function f = Block(rank, depth), g = Block(rank, depth);
+    text_ += ") ";
+    return [=](const Arrays& xs) {
+      auto step = [&](Arrays c, Array s) {
+        Arrays next = Times(f(c), 0.5), out = g(c);
+        for (size_t k = 0; k < c.size(); ++k)
+          next[k] = next[k] + s * xs[k], out[k] = mean(out[k] * s, -1, {.keepdims = true});
+        return std::pair(next, out);
+      };
+      auto [last, ys] = scan(step, xs, iota({3}, 0, {.dtype = f64}) * 0.1);
+      for (size_t k = 0; k < last.size(); ++k) last[k] = last[k] + mean(ys[k], 0) * 0.1;
+      return last;
+    };
+  }
+
+  // Each group takes its branch. The plain program takes both and chooses.
+  Function Branches(int rank, int depth) {
+    text_ += "cond(";
+    const Group group = RandomGroup(0);
+    const Function number = Scalar(group);
+    auto [f, g] = Diverging(group, [&] {
+      Function first = Block(rank, depth);
+      text_ += "| ";
+      return std::pair(first, Block(rank, depth));
+    });
+    text_ += ") ";
+    return [=, f = f, g = g, plain = plain_](const Arrays& xs) {
+      const Arrays numbers = number(xs);
+      if (!plain) return cond(stop_gradient(numbers[0]) > 0.1, f, g, xs);
+      Arrays yes = f(xs), no = g(xs);
+      for (size_t d = 0; d < xs.size(); ++d)
+        yes[d] = where(stop_gradient(numbers[d]) > 0.1, yes[d], no[d]);
+      return yes;
+    };
+  }
+
+  // Each group has its number of iterations.
+  Function OwnTrips(int rank, int depth) {
+    text_ += "trips(";
+    const Group group = RandomGroup(0);
+    const Function number = Scalar(group);
+    ++stopped_;
+    const Function f = Diverging(group, [&] { return Block(rank, depth); });
+    --stopped_;
+    text_ += ") ";
+    return [=, plain = plain_](const Arrays& xs) {
+      Arrays at;
+      for (const Array& x : xs) at.push_back(stop_gradient(x));
+      Arrays trips = number(at);
+      for (Array& n : trips) n = astype(abs(n) * 1.7, i32) % 3;
+      if (!plain) {
+        at = fori_loop(
+            0, trips[0], [&](Array, Arrays v) { return Times(f(v), 0.5); }, at);
+      } else {
+        for (int i = 0; i < 2; ++i) {
+          const Arrays next = Times(f(at), 0.5);
+          for (size_t d = 0; d < at.size(); ++d) at[d] = where(i < trips[d], next[d], at[d]);
+        }
+      }
+      return Sum(Times(xs, 0.5), at);
+    };
+  }
+
+  // Of the sum over all devices, whether it is taken over some axes or each has its own part.
+  Function Gradient(int rank, int depth) {
+    text_ += "grad(";
+    const Group group = RandomGroup(0);
+    const Function f = Block(rank, depth), vary = Varying();
+    text_ += ") ";
+    return [=, plain = plain_](const Arrays& xs) {
+      return grad([&](const Arrays& v) {
+        const Arrays out = f(v);
+        Array loss = sum(out[0] * 0.3);
+        if (plain)
+          for (size_t d = 1; d < out.size(); ++d) loss = loss + sum(out[d] * 0.3);
+        else if (!group.axes.empty())
+          loss = psum(loss, group.axes);
+        return loss;
+      })(vary(xs));
+    };
+  }
+
+  Dice dice_;
+  std::vector<Axis> axes_;
+  bool plain_;
+  std::shared_ptr<Array> w_;
+  std::vector<Piece> pieces_ = {};    // Manual here
+  std::vector<size_t> allowed_ = {};  // over which devices go the same way
+  int stopped_ = 0;
+  std::string text_ = "";
+};
+
+// A program of an array and a weight.
+struct Tried {
+  std::shared_ptr<Array> w = std::make_shared<Array>(0.0);
+  Maker maker;
+  Function f;
+
+  Tried(int64_t seed, const std::vector<Axis>& axes, bool plain)
+      : maker(seed, axes, plain, w), f(maker.Program(2)) {}
+  Array operator()(const Array& x, const Array& weight) const {
+    *w = weight;
+    Array out = f({x})[0];
+    *w = Array(0.0);
+    return out;
+  }
+};
+
+Array Numbers(double a, double b, double c) {
+  return sin(iota({8, 6}, 0, {.dtype = f64}) * a + iota({8, 6}, 1, {.dtype = f64}) * b + c);
+}
+std::vector<double> Values(const Array& x) { return x.to_vector<double>(); }
+
+void ExpectNear(const Array& got, const std::vector<double>& want, const char* what) {
+  const std::vector<double> values = Values(got);
+  ASSERT_EQ(values.size(), want.size());
+  double largest = 1;
+  for (double v : want) largest = std::max(largest, std::fabs(v));
+  for (size_t i = 0; i < want.size(); ++i)
+    ASSERT_NEAR(values[i], want[i], 1e-8 * largest) << what << " " << i;
+}
+
+const std::vector<std::vector<int64_t>>& Sizes() {
+  static const std::vector<std::vector<int64_t>> sizes = {{2},    {4},    {8},      {2, 2},
+                                                          {2, 4}, {4, 2}, {2, 2, 2}};
+  return sizes;
+}
+
+void Compare(int64_t seed, const std::vector<MeshAxis>& mesh_axes, const Tried& plain,
+             const Tried& tried) {
+  const Array x = Numbers(1.7, 0.9, static_cast<double>(seed % 17)), d = Numbers(0.7, 2.3, 1);
+  const Array w = array({0.9, -0.4, 1.1, 0.6, -0.8, 0.5}, {.dtype = f64});
+  using Pair = std::pair<Array, Array>;
+  const auto loss = [&](const Tried& f) {
+    return [&](Pair v) { return sum(sin(f(v.first, v.second)) * cos(Numbers(2.1, 1.3, 0.5))); };
+  };
+  const std::vector<double> want = Values(plain(x, w));
+  const Pair gradient = grad(loss(plain))(Pair(x, w));
+  const std::vector<double> want_x = Values(gradient.first), want_w = Values(gradient.second);
+  for (const auto* list : {&want, &want_x, &want_w})
+    for (double v : *list)
+      if (!std::isfinite(v) || std::fabs(v) > 1e6) return;  // chaotic: nothing is near
+
+  MeshScope scope(make_mesh(mesh_axes));
+  std::vector<AxisRef> known;
+  for (const MeshAxis& a : mesh_axes)
+    if (a.mode == Explicit) known.push_back({a.name});
+  const Array placed = known.empty() ? x : reshard(x, P(DimSharding(known), None));
+  const auto f = [&](Array v) { return tried(v, w); };
+  ReplicaSharing(seed % 5 != 0);
+  ExpectNear(seed % 3 == 0 ? f(placed) : jit(f)(placed), want, "value");
+  const auto gradients = grad(loss(tried));
+  const Pair got = seed % 4 == 0 ? gradients(Pair(placed, w)) : jit(gradients)(Pair(placed, w));
+  ExpectNear(got.first, want_x, "gradient");
+  ExpectNear(got.second, want_w, "gradient of the weight");
+  if (seed % 2 == 0) {
+    const Array lanes = stack({d, x}, 0);
+    const Array mapped =
+        vmap(f)(known.empty() ? lanes : reshard(lanes, P(None, DimSharding(known), None)));
+    ExpectNear(mapped[{1}], want, "lane");
+  }
+}
+
+// The seed's program on a mesh whose axes have random modes.
+void Try(int64_t seed) {
+  Dice dice(static_cast<int>(seed + 7919));
+  std::vector<Axis> axes;
+  std::vector<MeshAxis> mesh_axes;
+  for (int64_t n : dice.Of(Sizes())) {
+    axes.push_back({std::string(1, static_cast<char>('x' + axes.size())), n});
+    mesh_axes.push_back({axes.back().name, n, dice.Below(2) ? Explicit : Auto});
+  }
+  const Tried plain(seed, axes, true), tried(seed, axes, false);
+  std::string modes;
+  for (const MeshAxis& a : mesh_axes)
+    modes += fmt::format("{}={}{} ", a.name, a.size, a.mode == Auto ? " auto" : "");
+  SCOPED_TRACE(fmt::format("seed {} on {}: {}", seed, modes, tried.maker.text()));
+  try {
+    Compare(seed, mesh_axes, plain, tried);
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << e.what();
+  }
+  ReplicaSharing(true);
+}
+
+TEST(RandomManual, AgreesWithThePlainProgram) {
+  int64_t first = 0, count = FuzzCount(200);
+  if (const char* seeds = std::getenv("RANDOM_MANUAL"))
+    std::sscanf(seeds, "%ld,%ld", &first, &count);
+  for (int64_t seed = first; seed < first + count; ++seed) Try(seed);
+}
+
+}  // namespace
+}  // namespace tessera::suite
