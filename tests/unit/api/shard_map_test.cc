@@ -576,6 +576,7 @@ TEST(ShardMap, LeavesMappedAxesOut) {
   }
   f(Numbers({8}, P("y")));
   EXPECT_EQ(inside, "f64[2]{V:y}") << "all axes again";
+}
 
 // Groups of devices have their own numbers of iterations, in which they send to one another.
 TEST(ShardMap, RunsLoopsOfEveryGroupsOwn) {
