@@ -9,6 +9,7 @@
 #include "ir/inline.h"
 #include "ir/regions.h"
 #include "ir/uses.h"
+#include "ops/ops.h"
 #include "ops/tangents.h"
 #include "transforms/memo.h"
 #include "transforms/regions.h"
@@ -121,7 +122,7 @@ class Splitter {
     for (ValueId v : i.operands) operands.push_back(Residual(v));
     const ir::Type* type = known_.type(made);
     unknown_builder_.set_loc(i.loc);
-    return unknown_builder_.EmitTyped(*i.op, i.params, operands, {&type, 1})[0];
+    return unknown_builder_.EmitTyped(*i.op, i.params, operands, {&type, 1}, i.regions)[0];
   }
 
   // What later instructions turned out not to need.
@@ -143,13 +144,22 @@ class Splitter {
     auto results = builder.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
     for (size_t r = 0; r < results.size(); ++r)
       any ? SetUnknown(i.results[r], results[r]) : SetKnown(i.results[r], results[r]);
-    if (!any && !results.empty() && In(light_, results[0]) != kZeros && IsLight(i, operands))
+    if (any || results.size() != 1) return;
+    if (In(light_, results[0]) != kZeros && IsLight(i, operands))
       In(light_, results[0]) = static_cast<ValueId>(known_.instructions.size()) - 1;
   }
 
-  // Constants and what repeats or moves them.
+  // Constants and what repeats or moves them. With Manual axes all that is made of constants: in a
+  // branch that some devices take it has the type of what all have alike, which others do not.
   bool IsLight(const ir::Instruction& i, const std::vector<ValueId>& operands) {
-    if (i.results.size() != 1 || i.op->opaque) return false;
+    if (i.op->opaque) return false;
+    const bool sends =
+        std::holds_alternative<ir::Permute>(*i.op->lowering) ||
+        (std::holds_alternative<ir::Manual>(*i.op->lowering) && i.op != &ops::kPcast);
+    if (from_.mesh && from_.mesh->has_mode(AxisMode::Manual) && !sends &&
+        std::all_of(operands.begin(), operands.end(),
+                    [&](ValueId v) { return In(light_, v) >= 0 || In(light_, v) == kZeros; }))
+      return true;
     const bool repeats = std::holds_alternative<ir::Broadcast>(*i.op->lowering) ||
                          std::holds_alternative<ir::Move>(*i.op->lowering);
     return operands.empty() || (repeats && In(light_, operands[0]) >= 0);

@@ -5,9 +5,10 @@
 #include <gtest/gtest.h>
 #include <tessera/tessera.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
-#include <numeric>
 
 #include "fuzz.h"
 #include "suite/random_program.h"

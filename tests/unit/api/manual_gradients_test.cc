@@ -55,5 +55,20 @@ TEST_F(ManualGradients, AnExtremeIsComputedAgainInACheckpoint) {
   EXPECT_EQ(Numbers(grad(loss(again))(x)), Numbers(grad(loss(extreme))(x)));
 }
 
+// What the first branch keeps is made of constants; the first device does not take it.
+TEST_F(ManualGradients, BranchesOfDevicesKeepConstantsOfTheirOwn) {
+  MeshScope scope(make_mesh({{"x", 4}}));
+  auto either = shard_map(
+      [](Array part) {
+        return cond(
+            axis_index("x") > 0, [](Array u) { return u * (iota({1}, 0) + 5); },
+            [](Array u) { return 3 * u; }, part);
+      },
+      {.out_specs = P("x")});
+  const Array x = reshard(arange(4.0), P("x"));
+  auto loss = [&](Array x) { return sum(either(x)); };
+  EXPECT_THAT(Numbers(grad(loss)(x)), testing::ElementsAre(3, 5, 5, 5));
+}
+
 }  // namespace
 }  // namespace tessera
