@@ -253,6 +253,14 @@ sharding::AxisList ManualAxes(const AxisSet& names, Call call) {
   return axes;
 }
 
+Array AnyDevice(const Array& predicate, const AxisList& axes, Call call) {
+  const Array x = AsVarying(predicate.astype(i32), axes, call);
+  Made made(TypeOf(x));
+  made.Leave(axes);
+  return ApplyManual(ops::kPsum, ParamsOf(axes), x,
+                     TypeOf(x)->WithSharding(std::move(made.sharding)), call) > 0;
+}
+
 void CheckTogether(const AxisList& axes, Call call) {
   for (const trace::Trace* t = trace::CurrentTrace(); t; t = t->outer())
     for (sharding::AxisPart a : axes)
@@ -304,7 +312,12 @@ void AddVarying(const ir::Program& program, AxisList& axes) {
 AxisList VaryingIn(const std::vector<trace::TracedFunction>& regions) {
   AxisList axes;
   for (const trace::TracedFunction& region : regions) AddVarying(region.program, axes);
-  return axes;
+  // Further inside more axes may be Manual.
+  const sharding::MeshDef* mesh = trace::CurrentMesh();
+  AxisList here;
+  for (sharding::AxisPart a : axes)
+    if (mesh && base::At(mesh->axes(), a.axis).mode == AxisMode::Manual) here.push_back(a);
+  return here;
 }
 
 bool NeedsOthers(const std::vector<trace::TracedFunction>& regions) {
@@ -323,7 +336,8 @@ Array ApplyManual(const ir::OpDef& op, ir::ParamsPtr params, const Array& x, con
                        .result = result})[0];
 }
 
-Array AsVarying(const Array& x, const AxisList& axes, Call call) {
+Array AsVarying(const Array& given, const AxisList& axes, Call call) {
+  const Array x = trace::Enter(trace::Use(given, call.name, call.loc), call.name, call.loc);
   const AxisList missing = sharding::Difference(axes, TypeOf(x)->sharding().varying);
   return missing.empty() ? x : Cast(x, missing, Variance::kVarying, call);
 }

@@ -15,7 +15,6 @@
 #include "ir/control_params.h"
 #include "ir/regions.h"
 #include "tessera/ops.h"
-#include "tessera/shard_map.h"
 #include "tessera/sharding.h"
 #include "trace/function.h"
 #include "trace/retrace.h"
@@ -249,11 +248,8 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
 // done keeps what it has.
 Arrays WhileAnyRuns(const Loop& loop, const OnLeaves& condition, const OnLeaves& body) {
   const Loc loc = loop.call.loc;
-  std::vector<AxisRef> axes;
-  for (sharding::AxisPart a : loop.runs.diverges)
-    axes.emplace_back(base::At(trace::CurrentMesh()->axes(), a.axis).name, a.pre, a.size);
   const OnLeaves any = [&](const Arrays& carry) {
-    return Arrays{psum(condition(carry)[0], axes, loc) > 0};
+    return Arrays{AnyDevice(condition(carry)[0], loop.runs.diverges, loop.call)};
   };
   const OnLeaves next = [&](const Arrays& carry) {
     const Array runs = condition(carry)[0];

@@ -16,13 +16,17 @@ Array AsVarying(const Array& x, const sharding::AxisList& axes, Call call);
 // Returns the Manual axes along which a value of the type varies.
 inline const sharding::AxisList& VaryingOf(const ir::Type& type) { return type.sharding().varying; }
 
+// Returns whether a predicate is true on any device along the axes. Regions that devices run
+// differently are given up where this is inside of one, so it asks nothing of them.
+Array AnyDevice(const Array& predicate, const sharding::AxisList& axes, Call call);
+
 // C38: throws ShardingError where devices along the axes may not all get here.
 void CheckTogether(const sharding::AxisList& axes, Call call);
 
 // Casts output i of a traced region so that it varies over the axes.
 void CastOutput(trace::TracedFunction& region, size_t i, const sharding::AxisList& axes);
 
-// Returns all axes along which values of the regions vary, theirs and those inside of them.
+// Returns the axes, Manual here, along which values of the regions vary, and those inside of them.
 sharding::AxisList VaryingIn(const std::vector<trace::TracedFunction>& regions);
 
 // Whether devices need one another in the regions: something there moves data, or may.

@@ -141,6 +141,10 @@ ir::ValueId Conform(ir::Builder& builder, ir::ValueId v, const ir::Type* to) {
                                                   : Repeated(builder, v, like);
   }
   v = ToManualStates(builder, v, to);
+  // A value of the outside of shard_map gets what is made of it inside.
+  if (const sharding::MeshDef* mesh = builder.type(v)->mesh();
+      mesh && mesh != to->mesh() && mesh->has_mode(AxisMode::Manual))
+    return builder.EmitTyped(kShardToFull, ir::MakeParams(ManualParams{}), {v}, {&to, 1})[0];
   if (ir::SameType(builder.type(v), to)) return v;
   return builder.EmitTyped(kImpliedReshard, nullptr, {v}, {&to, 1})[0];
 }

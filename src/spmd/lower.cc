@@ -170,7 +170,7 @@ class Lowering {
     ir::ValueId root = v;
     for (const Draft::Origin* o = OriginOf(root); o; o = OriginOf(root)) {
       const ir::Instruction& made = base::At(program().instructions, o->instruction);
-      if (made.op != &ops::kSeenAs) break;
+      if (!std::holds_alternative<ir::View>(*made.op->lowering)) break;
       root = made.operands[0];
     }
     const ir::Type* place = Place(v);
