@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <ostream>
@@ -113,8 +114,26 @@ std::vector<Shard> Array::addressable_shards(Loc loc) const {
 
 // ---- elements ----
 
+bool api::IsOnePerDevice(const ir::Type& type) {
+  const sharding::TensorSharding& s = type.sharding();
+  auto manual = [&](const sharding::AxisPart& a) {
+    return s.mesh->axes()[a.axis].mode == AxisMode::Manual;
+  };
+  return !s.varying.empty() || std::any_of(s.unreduced.begin(), s.unreduced.end(), manual);
+}
+
 std::shared_ptr<const Concrete> api::Whole(const Array& x, Call call) {
-  OnDevices(x, call);
+  if (const ir::Type& type = *OnDevices(x, call).type(); IsOnePerDevice(type)) {
+    base::ThrowTrace({.kind = {},
+                      .op = call.name,
+                      .label = std::string(call.name) + ".varying",
+                      .where = base::Where(call.loc),
+                      .reason = "each device has values of its own, and none speaks for the others",
+                      .operands = {{"array", type.text(), base::Where(x.impl()->loc())}},
+                      .notes = {"return it from shard_map, and read the result",
+                                "print_shards shows what each device has"},
+                      .fixes = {}});
+  }
   auto c = compile::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
   const ir::Type* type = c->type();
   if (type->sharding().trivial()) return c;

@@ -28,14 +28,6 @@ void CheckUsable(const std::vector<Array>& arrays, Call call) {
 
 namespace {
 
-using detail::Body;
-using detail::Result;
-using ir::Type;
-using trace::Leaves;
-using trace::TracedFunction;
-
-using Arrays = std::vector<Array>;
-
 std::string BranchName(Call call, size_t k) {
   if (std::string_view(call.name) == "cond") return k == 0 ? "on_true" : "on_false";
   return fmt::format("branch {}", k);

@@ -17,24 +17,8 @@
 namespace tessera {
 namespace {
 
-// C18: what a callback throws, unless it is an error of an array function in it, comes nested in
-// ours.
 void CallNow(const Callback& f, const std::vector<Array>& arrays, api::Call call) {
-  const auto fail = [&](const std::string& what) {
-    ErrorDetail detail = base::Refusal(call.name, 18, base::Where(call.loc),
-                                       "the callback threw an exception" + what);
-    detail.kind = "RuntimeError";
-    std::throw_with_nested(RuntimeError(std::move(detail)));
-  };
-  try {
-    f(arrays);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& e) {
-    fail(": " + std::string(e.what()));
-  } catch (...) {
-    fail("");
-  }
+  base::CallUsers(call.name, "the callback", base::Where(call.loc), [&] { f(arrays); });
 }
 
 bool HasTypesAlone(const std::vector<trace::ArrayRef>& arrays) {

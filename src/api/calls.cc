@@ -22,13 +22,6 @@ namespace tessera {
 namespace api {
 namespace {
 
-using detail::Body;
-using detail::Result;
-using ir::Type;
-using trace::Leaves;
-using trace::TracedFunction;
-
-using Arrays = std::vector<Array>;
 using Types = std::vector<const Type*>;
 
 // The arguments of a call.

@@ -25,13 +25,6 @@ namespace tessera {
 namespace api {
 namespace {
 
-using detail::Body;
-using detail::Result;
-using ir::Type;
-using trace::Leaves;
-using trace::TracedFunction;
-
-using Arrays = std::vector<Array>;
 using OnLeaves = std::function<Arrays(const Arrays&)>;
 
 std::string AxesText(const sharding::AxisList& axes) {

@@ -144,6 +144,8 @@ std::string WithoutData(const Array& x) {
 std::string TextOf(const Array& x, const TextOptions& options, api::Call call) {
   if (!x.is_given() || x.is_traced() || x.is_abstract()) return WithoutData(x);
   trace::Use(x, call.name, call.loc);
+  if (const ir::Type& type = *api::TypeOf(x); api::IsOnePerDevice(type))
+    return type.text() + ", of which each device has its own (see print_shards)";
   Elements e = Fetch(x, call.loc);
   std::string type = type_of(x, call.loc).text();
   return type + (e.shape.empty() ? " " : "\n") + Formatter(e, options).Run();

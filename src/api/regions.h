@@ -2,8 +2,17 @@
 #pragma once
 #include "api/operands.h"
 #include "trace/function.h"
+#include "trace/tree.h"
 
 namespace tessera::api {
+
+using detail::Body;
+using detail::Result;
+using ir::Type;
+using trace::Leaves;
+using trace::TracedFunction;
+
+using Arrays = std::vector<Array>;
 
 // Returns what a transform makes of a call: inside a trace it is traced there; at top level the
 // whole is compiled once per type, and `kept` keeps it.

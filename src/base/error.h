@@ -1,5 +1,6 @@
 // Raising errors. Code throws through here so that every message has one form.
 #pragma once
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -50,6 +51,26 @@ inline ErrorDetail Refusal(std::string op, int check, std::string where, std::st
                            std::vector<std::string> notes = {}) {
   return Refusal(std::move(op), "C" + std::to_string(check), std::move(where), std::move(reason),
                  std::move(notes));
+}
+
+// Calls what a user wrote, `what` ("the kernel") of `op`. C18: what it throws, unless it is an
+// error of an array function in it, comes nested in ours.
+template <class F>
+void CallUsers(const std::string& op, const char* what, const std::string& where, F f) {
+  const auto fail = [&](const std::string& message) {
+    ErrorDetail detail = Refusal(op, 18, where, what + (" threw an exception" + message));
+    detail.kind = "RuntimeError";
+    std::throw_with_nested(RuntimeError(std::move(detail)));
+  };
+  try {
+    f();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& e) {
+    fail(": " + std::string(e.what()));
+  } catch (...) {
+    fail("");
+  }
 }
 
 // Returns the message: the user's line first, types, the reason, then edits.

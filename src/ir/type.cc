@@ -127,14 +127,7 @@ sharding::AxisPart ReadAxisName(base::Reader& in, const sharding::MeshDef* mesh)
   if (axis < 0)
     in.Fail(fmt::format("there is no axis \"{}\" in the mesh {}", name,
                         mesh ? mesh->text() : "(none)"));
-  sharding::AxisPart a = sharding::WholeAxis(*mesh, axis);
-  if (in.Accept(":")) {
-    in.Expect("(");
-    a.pre = in.Integer();
-    in.Expect(")");
-    a.size = in.Integer();
-  }
-  return a;
+  return sharding::ReadPart(in, *mesh, axis);
 }
 
 sharding::AxisList ReadAxes(base::Reader& in, const sharding::MeshDef* mesh) {

@@ -51,25 +51,9 @@ DimMap CustomDims(const ir::DimsCall& c) {
 }
 
 // On all threads alike a kernel runs outside of the scopes of whoever calls.
-// C18: what a kernel throws, unless it is an error of an array function in it, comes nested in
-// ours.
 void CallKernel(const OpDefinition& definition, const KernelCall& call) {
   DefaultDtypes dtypes(i32, f32);
-  auto fail = [&](const std::string& what) {
-    ErrorDetail detail =
-        base::Refusal(definition.name, 18, "", "the kernel threw an exception" + what);
-    detail.kind = "RuntimeError";
-    std::throw_with_nested(RuntimeError(std::move(detail)));
-  };
-  try {
-    definition.kernel(call);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& e) {
-    fail(": " + std::string(e.what()));
-  } catch (...) {
-    fail("");
-  }
+  base::CallUsers(definition.name, "the kernel", "", [&] { definition.kernel(call); });
 }
 
 struct Config {

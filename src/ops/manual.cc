@@ -377,11 +377,7 @@ ir::AffineIndex PositionIndex(const ir::Params* params, const ir::LocalTensor& r
 
 Names NamesOf(const sharding::MeshDef* mesh, const AxisList& axes) {
   Names names;
-  for (sharding::AxisPart a : axes) {
-    const std::string& name = base::At(mesh->axes(), a.axis).name;
-    names.push_back(sharding::IsWhole(*mesh, a) ? name
-                                                : fmt::format("{}:({}){}", name, a.pre, a.size));
-  }
+  for (sharding::AxisPart a : axes) names.push_back(sharding::PlainAxisText(*mesh, a));
   return names;
 }
 
@@ -392,14 +388,7 @@ AxisList AxesOf(const sharding::MeshDef* mesh, const Names& names) {
     const std::string name = in.Word();
     const int axis = mesh ? mesh->Find(name) : -1;
     if (axis < 0) in.Fail("there is no such axis in the mesh");
-    sharding::AxisPart a = sharding::WholeAxis(*mesh, axis);
-    if (in.Accept(":")) {
-      in.Expect("(");
-      a.pre = in.Integer();
-      in.Expect(")");
-      a.size = in.Integer();
-    }
-    axes.push_back(a);
+    axes.push_back(sharding::ReadPart(in, *mesh, axis));
   }
   return axes;
 }

@@ -266,29 +266,33 @@ void Execute(const Executable& executable, Team& team, double seconds) {
   if (!small) executable.alone_seconds = Since(begin, Clock::now());
 }
 
-// Returns the buffers in which a value is after the run: those of another one, if their storages
-// have changed places.
-Buffers& Final(RunState& run, int32_t view) {
-  Buffers& own = run.buffers[view];
+// Returns where a value is after the run: as it was bound but, if storages of a loop's carry have
+// changed places, in another's storage.
+Buffers Final(const RunState& run, int32_t view) {
+  Buffers result = run.buffers[view];
   const std::byte* base = run.worker_views[0][view].base;
-  if (own.base == base) return own;
-  for (Buffers& other : run.buffers) {
-    if (other.base == base && other.storage) return other;
+  if (result.base == base) return result;
+  for (const Buffers& other : run.buffers) {
+    if (other.base != base || !other.storage) continue;
+    result.base = other.base;
+    result.storage = other.storage;
+    break;
   }
-  return own;
+  return result;
 }
 
 std::vector<Buffers> Results(const Executable& executable, RunState& run) {
   if (run.error) std::rethrow_exception(std::exchange(run.error, nullptr));
+  const bool moves = !executable.loops.empty();
   std::vector<Buffers> results;
   results.reserve(executable.outputs.size());
   for (const Output& output : executable.outputs) {
-    const bool moves = !executable.loops.empty();
-    Buffers& buffers = moves ? Final(run, output.view) : run.buffers[output.view];
-    if (output.last && !moves)
-      results.push_back(std::move(buffers));
+    if (moves)
+      results.push_back(Final(run, output.view));
+    else if (output.last)
+      results.push_back(std::move(run.buffers[output.view]));
     else
-      results.push_back(buffers);
+      results.push_back(run.buffers[output.view]);
   }
   return results;
 }

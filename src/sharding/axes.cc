@@ -110,10 +110,29 @@ bool IsPrefix(const AxisList& prefix, const AxisList& list) {
   return true;
 }
 
-std::string AxisText(const MeshDef& mesh, AxisPart a) {
-  const std::string& name = mesh.axes()[a.axis].name;
-  if (IsWhole(mesh, a)) return fmt::format("\"{}\"", name);
-  return fmt::format("\"{}\":({}){}", name, a.pre, a.size);
+namespace {
+std::string Text(const MeshDef& mesh, AxisPart a, const char* quote) {
+  const std::string name = quote + mesh.axes()[a.axis].name + quote;
+  return IsWhole(mesh, a) ? name : fmt::format("{}:({}){}", name, a.pre, a.size);
+}
+}  // namespace
+
+std::string PlainAxisText(const MeshDef& mesh, AxisPart a) { return Text(mesh, a, ""); }
+std::string AxisText(const MeshDef& mesh, AxisPart a) { return Text(mesh, a, "\""); }
+
+AxisPart ReadPart(base::Reader& in, const MeshDef& mesh, int axis) {
+  AxisPart a = WholeAxis(mesh, axis);
+  if (!in.Accept(":")) return a;
+  in.Expect("(");
+  a.pre = in.Integer();
+  in.Expect(")");
+  a.size = in.Integer();
+  // Checked here, before any product of the two is formed.
+  const int64_t n = mesh.axis_size(axis);
+  if (a.pre < 1 || a.size < 1 || a.pre > n || a.size > n)
+    in.Fail(fmt::format("sub-axis sizes of \"{}\" must lie between 1 and {}",
+                        mesh.axes()[axis].name, n));
+  return a;
 }
 
 }  // namespace tessera::sharding

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/reader.h"
 #include "sharding/mesh.h"
 
 namespace tessera::sharding {
@@ -59,7 +60,12 @@ AxisList Difference(const AxisList& a, const AxisList& b);
 // Returns whether `prefix` is `list` or begins it; its last element may be a major part.
 bool IsPrefix(const AxisList& prefix, const AxisList& list);
 
-// Text of one axis: "x" or "x":(1)2, quoted as Shardy writes it.
+// Text of one axis as types have it: x or x:(1)2.
+std::string PlainAxisText(const MeshDef& mesh, AxisPart a);
+// The same, quoted as Shardy writes it: "x" or "x":(1)2.
 std::string AxisText(const MeshDef& mesh, AxisPart a);
+// Reads what follows the name of an axis: nothing, or `:(1)2`. Fails for numbers that no part of
+// the axis has.
+AxisPart ReadPart(base::Reader& in, const MeshDef& mesh, int axis);
 
 }  // namespace tessera::sharding

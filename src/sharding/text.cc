@@ -36,18 +36,10 @@ AxisPart ReadAxis(base::Reader& in, const MeshDef* mesh) {
   std::string name = in.Quoted();
   int axis = mesh ? mesh->Find(name) : -1;
   if (axis < 0) in.Fail(fmt::format("unknown axis name: \"{}\"", name));
-  AxisPart a = WholeAxis(*mesh, axis);
-  if (in.Accept(":")) {
-    in.Expect("(");
-    a.pre = in.Integer();
-    in.Expect(")");
-    a.size = in.Integer();
-    // Checked here, before any product of the two is formed.
-    if (a.pre < 1 || a.size < 1 || a.pre > mesh->axis_size(axis) || a.size > mesh->axis_size(axis))
-      in.Fail(fmt::format("sub-axis sizes of \"{}\" must lie between 1 and {}", name,
-                          mesh->axis_size(axis)));
-    if (a.size == mesh->axis_size(axis)) in.Fail("sub-axis size is equal to the full axis size");
-  }
+  const bool cut = in.Peek(":");
+  const AxisPart a = ReadPart(in, *mesh, axis);
+  if (cut && a.size == mesh->axis_size(axis))
+    in.Fail("sub-axis size is equal to the full axis size");
   return a;
 }
 
@@ -153,11 +145,7 @@ TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc
 std::string TypeSuffix(const std::vector<int64_t>& shape, const TensorSharding& s) {
   auto names = [&](const AxisList& axes) {
     std::string out;
-    for (AxisPart a : axes) {
-      std::string name = s.mesh->axes()[a.axis].name;
-      if (!IsWhole(*s.mesh, a)) name += fmt::format(":({}){}", a.pre, a.size);
-      out += (out.empty() ? "" : ",") + name;
-    }
+    for (AxisPart a : axes) out += (out.empty() ? "" : ",") + PlainAxisText(*s.mesh, a);
     return axes.size() > 1 ? "(" + out + ")" : out;
   };
   std::string out = "[";

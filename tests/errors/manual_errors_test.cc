@@ -162,6 +162,24 @@ const std::vector<Case>& Cases() {
          shard_map([&](Array v) { return kept = v; }, {.out_specs = P("x", "y")})(Argument());
          kept + 1;
        }},
+      {"read_inside",
+       [] {
+         SetDeviceCount(2);
+         MeshScope s(make_mesh({{"x", 2}}));
+         shard_map([](Array v) { return v * sum(v).item<float>(); },
+                   {.out_specs = P("x")})(reshard(ones({4}), P("x")));
+       }},
+      {"read_terms_inside",
+       [] {
+         SetDeviceCount(2);
+         MeshScope s(make_mesh({{"x", 2}}));
+         shard_map(
+             [](Array v) {
+               pcast(v, "x", Variance::kUnreduced).to_vector<float>();
+               return v;
+             },
+             {.out_specs = P("x")})(reshard(ones({4}), P("x")));
+       }},
       {"psum_outside",
        [] {
          MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));

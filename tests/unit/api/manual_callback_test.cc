@@ -4,6 +4,7 @@
 #include <tessera/tessera.h>
 
 #include <functional>
+#include <sstream>
 
 #include "runtime/runtime.h"
 
@@ -163,6 +164,17 @@ TEST(NanWatch, NamesTheDeviceInsideOfShardMap) {
                 });
               }),
               HasSubstr("element [0] of its result f32[2] is nan, on device 1"));
+}
+
+TEST(Printing, SaysWhenEachDeviceHasValuesOfItsOwn) {
+  SetDeviceCount(2);
+  MeshScope scope(make_mesh({{"x", 2}}));
+  std::ostringstream out;
+  shard_map([&](Array v) { return out << v << "; " << psum(v, "x"), v; },
+            {.out_specs = P("x")})(reshard(arange(2.0), P("x")));
+  EXPECT_EQ(out.str(),
+            "f32[1]{V:x}, of which each device has its own (see print_shards); "
+            "f32[1]\n[1]");
 }
 
 }  // namespace

@@ -70,5 +70,19 @@ TEST_F(ManualGradients, BranchesOfDevicesKeepConstantsOfTheirOwn) {
   EXPECT_THAT(Numbers(grad(loss)(x)), testing::ElementsAre(3, 5, 5, 5));
 }
 
+// After an odd number of trips the carry is in the storage of the other buffer.
+TEST_F(ManualGradients, WhatALoopMadeMayBePermuted) {
+  MeshScope scope(make_mesh({{"x", 4}}));
+  auto mapped = shard_map(
+      [](Array part) {
+        Array c = fori_loop(
+            0, 3, [](Array, Array c) { return rev(c, {0}); }, part);
+        return pshift(c, "x", 1);
+      },
+      {.out_specs = P("x")});
+  const Array x = reshard(arange(8.0), P("x"));
+  EXPECT_THAT(Numbers(jit(mapped)(x)), testing::ElementsAre(7, 6, 1, 0, 3, 2, 5, 4));
+}
+
 }  // namespace
 }  // namespace tessera
