@@ -24,6 +24,17 @@ sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands,
   return WithPiecesApart(std::get<DimMapFn>(*op.dims)(call), call.operands);
 }
 
+const std::vector<sharding::LinearGroup>& LinearGroupsOf(const OpDef& op, const ParamsPtr& params,
+                                                         Types operands, Types results) {
+  static const std::vector<sharding::LinearGroup> none;
+  if (!std::holds_alternative<DimMapFn>(*op.dims)) return none;
+  static thread_local Memo<std::vector<sharding::LinearGroup>> memo;
+  OpKey key{&op, params, {operands.begin(), operands.end()}};
+  key.types.insert(key.types.end(), results.begin(), results.end());
+  return memo.Get(std::move(key),
+                  [&] { return DimMapOf(op, params.get(), operands, results).linear; });
+}
+
 namespace {
 
 std::vector<ErrorOperand> Operands(const InferCall& call) {

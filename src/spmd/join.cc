@@ -72,7 +72,7 @@ class Joiner {
     const auto& move = ir::As<ir::MoveParams>(first->params.get());
     if (result != move.to) return false;
     for (const sharding::LinearGroup& group :
-         ir::DimMapOf(*i.op, i.params.get(), places, {&result, 1}).linear)
+         ir::LinearGroupsOf(*i.op, i.params, places, {&result, 1}))
       if (group.operands.size() == i.operands.size() && group.kinds.has(move.from->sharding().kind))
         return true;
     return false;

@@ -2,6 +2,7 @@
 #include "spmd/lower.h"
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/node_hash_map.h>
 
 #include <algorithm>
 #include <memory>
@@ -477,9 +478,17 @@ class Lowering {
     return made.operands[0];
   }
 
-  static bool OnlySlices(const ir::Type* from, const ir::Type* to) {
-    auto steps = sharding::PlanReshard(from->shape(), from->dtype().size(), from->sharding(),
-                                       to->sharding());
+  // The plan of a move; layers of a model move alike.
+  const std::vector<sharding::ReshardStep>& StepsBetween(const ir::Type* from, const ir::Type* to) {
+    const auto [it, is_new] = steps_.try_emplace(std::pair(from, to));
+    if (is_new)
+      it->second = sharding::PlanReshard(from->shape(), from->dtype().size(), from->sharding(),
+                                         to->sharding());
+    return it->second;
+  }
+
+  bool OnlySlices(const ir::Type* from, const ir::Type* to) {
+    const std::vector<sharding::ReshardStep>& steps = StepsBetween(from, to);
     return !steps.empty() && std::all_of(steps.begin(), steps.end(), [](const auto& step) {
       return step.kind == StepKind::kAllSlice;
     });
@@ -488,8 +497,7 @@ class Lowering {
   ir::ValueId Moved(ir::ValueId v, const ir::Type* to, bool implied) {
     const ir::Type* from = Place(v);
     if (from == to || from->sharding() == to->sharding()) return v;
-    for (const sharding::ReshardStep& step : sharding::PlanReshard(
-             from->shape(), from->dtype().size(), from->sharding(), to->sharding())) {
+    for (const sharding::ReshardStep& step : StepsBetween(from, to)) {
       const ir::Type* after = ir::Type::Get(from->shape(), from->dtype(), step.after);
       const ir::Cost local{.implied = implied};
       const ir::Cost cost{.bytes = step.bytes, .axes = step.axes, .implied = implied};
@@ -565,6 +573,9 @@ class Lowering {
   int depth_ = 0;
   std::vector<ir::ValueId> map_;  // from traced to device values
   mutable absl::flat_hash_map<const ir::Type*, const ir::Type*> without_modes_;
+  absl::node_hash_map<std::pair<const ir::Type*, const ir::Type*>,
+                      std::vector<sharding::ReshardStep>>
+      steps_;
   Loc loc_;
 };
 

@@ -151,8 +151,7 @@ class Forward {
 
   // Moves have no dimension map: their tangents are of their own making.
   static std::vector<sharding::LinearGroup> GroupsOf(const ir::DiffCall& call) {
-    if (!std::holds_alternative<ir::DimMapFn>(*call.op.dims)) return {};
-    return ir::DimMapOf(call.op, call.params.get(), call.operand_types, call.result_types).linear;
+    return ir::LinearGroupsOf(call.op, call.params, call.operand_types, call.result_types);
   }
 
   // The op of the group's tangents, where they are, and of the other operands as they are.

@@ -160,7 +160,7 @@ class Backward {
                                       [&](ValueId v) { return is_linear_[Index(v)]; });
     const auto fits = [&](int32_t k) { return is_linear(k) || MayBeZero(base::At(i.operands, k)); };
     for (const sharding::LinearGroup& g :
-         ir::DimMapOf(*i.op, i.params.get(), call.operand_types, call.result_types).linear)
+         ir::LinearGroupsOf(*i.op, i.params, call.operand_types, call.result_types))
       if (g.kinds.sum && std::count_if(g.operands.begin(), g.operands.end(), is_linear) == linear &&
           std::all_of(g.operands.begin(), g.operands.end(), fits))
         return;

@@ -20,9 +20,9 @@ bool MakesZero(const ir::Program& program, const ir::Instruction& i,
   if (std::holds_alternative<ir::Move>(lowering) || std::holds_alternative<ir::Manual>(lowering) ||
       std::holds_alternative<ir::Permute>(lowering))
     return true;
-  if (!std::holds_alternative<ir::DimMapFn>(*i.op->dims)) return false;
   const TypesOf types(program, i);
-  const auto linear = ir::DimMapOf(*i.op, i.params.get(), types.operands, types.results).linear;
+  const std::vector<sharding::LinearGroup>& linear =
+      ir::LinearGroupsOf(*i.op, i.params, types.operands, types.results);
   return std::any_of(linear.begin(), linear.end(), [&](const sharding::LinearGroup& g) {
     return g.kinds.sum && std::all_of(g.operands.begin(), g.operands.end(),
                                       [&](int32_t k) { return zero(base::At(i.operands, k)); });
