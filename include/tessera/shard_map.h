@@ -66,10 +66,17 @@ auto shard_map(F f, ShardMapOptions options, Loc loc = Loc::Current()) {
   return detail::Wrap(std::move(f), detail::ShardMap(std::move(options)), loc);
 }
 
+// Where what chooses a branch, or whether a loop goes on, varies over Manual axes, devices along
+// them choose for themselves, and collectives over these axes are refused inside: ShardingError. If
+// devices need one another over other axes inside, all of them run all branches, and iterate until
+// the last is done; what a device did not choose is dropped, but its gradient is 0 times what it
+// has, NaN if that is infinite.
+
 // Collectives. Each acts on groups of devices: those that differ only along `axes`, the first one
-// major. Axes may be parts: SubAxis("x", 2, 4). What is invarying over the axes counts as varying.
-// All throw ShardingError outside of shard_map, for axes that are not Manual and for states that
-// they do not take.
+// major. Axes may be parts: SubAxis("x", 2, 4). What is invarying over all of them counts as
+// varying; psum, psum_scatter and pcast take no value that is in different states over them. All
+// throw ShardingError for axes that are not Manual where they are called, as outside of shard_map,
+// and for states that they do not take. Over no axes each gives what it gets.
 
 // Returns the sum over the group, invarying; of an unreduced value its sum. Bools count as i32.
 // All-reduce. The cotangent is cast back.
@@ -83,7 +90,7 @@ Array pmin(Operand x, AxisSet axes, Loc loc = Loc::Current());
 // stacked in a new dim ([..., k, n, ...]).
 Array all_gather(Operand x, AxisSet axes, AllGatherOptions options = {}, Loc loc = Loc::Current());
 // Returns a device's part of the sum over the group, varying: [..., n, ...] to [..., n/k, ...], or
-// [..., k, ...] to [..., ...].
+// [..., k, ...] to [..., ...]. Bools count as i32.
 Array psum_scatter(Operand x, AxisSet axes, PsumScatterOptions options = {},
                    Loc loc = Loc::Current());
 // Returns what the devices of the group have for this one: each cuts its array along split_dim into
@@ -107,7 +114,8 @@ int64_t axis_size(AxisSet axes, Loc loc = Loc::Current());
 // varying to unreduced.
 Array pcast(Operand x, AxisSet axes, Variance to, Loc loc = Loc::Current());
 // Returns x as invarying over the axes, which the caller promises: else results are undefined. With
-// ReplicaSharing(false), or in a build with _GLIBCXX_ASSERTIONS, bits that differ: RuntimeError.
+// ReplicaSharing(false), or in a build with _GLIBCXX_ASSERTIONS, bits that differ: RuntimeError;
+// but not in a loop or branch that each device runs for itself, where nothing can be compared.
 Array assume_invariant(Operand x, AxisSet axes, Loc loc = Loc::Current());
 
 }  // namespace tessera

@@ -131,7 +131,7 @@ std::shared_ptr<const Concrete> api::Whole(const Array& x, Call call) {
                       .reason = "each device has values of its own, and none speaks for the others",
                       .operands = {{"array", type.text(), base::Where(x.impl()->loc())}},
                       .notes = {"return it from shard_map, and read the result",
-                                "print_shards shows what each device has"},
+                                "debug_callback calls a function with what each device has"},
                       .fixes = {}});
   }
   auto c = compile::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));

@@ -74,13 +74,13 @@ void JoinBranches(std::vector<TracedFunction>& regions, const sharding::AxisList
 // Runs all branches and takes the results of one: where devices choose differently, and need one
 // another in the branches.
 Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
-                     const std::vector<Body>& branches) {
-  Arrays chosen = branches.back()(arguments).arrays;
+                     const std::vector<TracedFunction>& branches) {
+  Arrays chosen = CallRegion(branches.back(), arguments, call);
   for (size_t k = branches.size() - 1; k-- > 0;) {
     const Array is_this = TypeOf(index)->dtype().is_bool()
                               ? index
                               : index <= Operand(static_cast<int64_t>(k), call.loc);
-    const Arrays results = branches[k](arguments).arrays;
+    const Arrays results = CallRegion(branches[k], arguments, call);
     for (size_t i = 0; i < chosen.size(); ++i)
       chosen[i] = where(is_this, results[i], chosen[i], {}, call.loc);
   }
@@ -90,7 +90,7 @@ Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
 Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
               const std::vector<Body>& branches) {
   Arrays arguments = detail::LeavesOf(tree);
-  CheckUsable(arguments, call);
+  BringIn(arguments, call);
   const Type& predicate = *TypeOf(index);
   const sharding::AxisList& diverges = VaryingOf(predicate);
   if (branches.empty()) FailTrace(call, kTree, "there is no branch to choose from");
@@ -108,7 +108,8 @@ Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRe
       types.push_back(TypeOf(a));
     }
     for (const Body& f : branches) regions.push_back(TraceRegion(types, f, call, runs));
-    if (diverges.empty()) break;
+    CheckTogether(regions, runs, call);
+    if (diverges.empty() || NeedsOthers(regions)) break;
     varying = VaryingIn(regions);
     if (!sharding::Difference(varying, runs.enters).empty()) regions.clear();
   }
@@ -116,11 +117,11 @@ Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRe
   CheckBranches(call, regions);
   Result result{{}, regions[0].tree};
   if (!diverges.empty() && NeedsOthers(regions)) {
-    result.arrays = OfAllBranches(call, index, arguments, branches);
+    result.arrays = OfAllBranches(call, index, arguments, regions);
     return result;
   }
+  if (DoNothing(regions)) return result;
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
-  if (regions[0].program.outputs.empty()) return result;
   constants.insert(constants.begin(), trace::Use(index, call.name, call.loc));
   result.arrays = ApplyRegions(op, nullptr, constants, arguments, regions, call);
   return result;

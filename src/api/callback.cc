@@ -122,6 +122,13 @@ void Call(const std::shared_ptr<const ir::HostFunction>& f,
 void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOptions options,
                     Loc loc) {
   const api::Call call{"debug_callback", loc};
+  for (const Array& a : arrays) {
+    const ir::Type& type = *trace::Use(a, call.name, loc)->type();
+    if (type.sharding().unreduced.empty() || !api::IsOnePerDevice(type)) continue;
+    api::FailSharding(
+        call, 27, fmt::format("{} is unreduced: what a device has is a term of a sum", type.text()),
+        {"sum first: psum(x, ...)"});
+  }
   if (f.count() >= 0 && static_cast<size_t>(f.count()) != arrays.size())
     base::ThrowRuntime(
         base::Refusal(call.name, 1, base::Where(loc),

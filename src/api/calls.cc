@@ -28,6 +28,7 @@ using Types = std::vector<const Type*>;
 struct Arguments {
   Arguments(const detail::FunctionCall& f, Call call)
       : leaves(trace::TakeApart(f.arguments, "argument")) {
+    BringIn(leaves.arrays, call);
     for (const Array& a : leaves.arrays) {
       refs.push_back(trace::Use(a, call.name, call.loc));
       types.push_back(refs.back()->type());
@@ -110,8 +111,8 @@ struct Function {
 // A call with a rule, of these regions.
 Arrays ApplyRule(const ir::OpDef& op, const Arguments& arguments,
                  std::vector<TracedFunction> regions, Call call) {
+  if (DoNothing(regions)) return {};
   const std::vector<ArrayRef> constants = trace::CloseRegions(regions);
-  if (regions[0].program.outputs.empty()) return {};
   const ops::CallParams params{static_cast<int64_t>(constants.size())};
   return ApplyRegions(op, ir::MakeParams(params), constants, arguments.leaves.arrays, regions,
                       call);
@@ -236,8 +237,8 @@ Result Checkpoint::Call(const FunctionCall& f) const {
   std::vector<trace::TracedFunction> regions;
   regions.push_back(api::TraceRegion(arguments.types, f.body, call));
   Result result{{}, regions[0].tree};
+  if (api::DoNothing(regions)) return result;
   const std::vector<trace::ArrayRef> constants = trace::CloseRegions(regions);
-  if (regions[0].program.outputs.empty()) return result;
   api::CheckNames(options_, regions[0].program, call);
   ops::CheckpointParams params{options_.save, options_.names};
   result.arrays = api::ApplyRegions(ops::kCheckpoint, ir::MakeParams(std::move(params)), constants,

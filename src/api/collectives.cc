@@ -39,19 +39,25 @@ Variance StateOf(const Array& x, const AxisList& axes, Call call) {
                    fmt::format("{} is {} over {} but {} over {}: one collective takes one state",
                                TypeOf(x)->text(), StateName(state), AxisName(axes[0]),
                                StateName(StateOver(s, a)), AxisName(a)),
-                   {"call it once per state, or cast with pcast first"});
+                   {"call it for the axes of one state at a time"});
   return state;
 }
 
-// C27: terms of sums are for psum and psum_scatter; C28: what is reduced must be cast.
-void RefuseSets(const Array& x, const AxisList& axes, Call call) {
-  for (sharding::AxisPart a : axes) {
-    const Variance state = StateOver(TypeOf(x)->sharding(), a);
-    if (state == Variance::kUnreduced)
+// C27: terms of sums are for psum and psum_scatter.
+void RefuseTerms(const Array& x, const AxisList& axes, Call call) {
+  for (sharding::AxisPart a : axes)
+    if (StateOver(TypeOf(x)->sharding(), a) == Variance::kUnreduced)
       FailSharding(call, 27,
                    fmt::format("{} is unreduced over {}: what a device has is a term of a sum",
                                TypeOf(x)->text(), AxisName(a)),
                    {"sum first: psum(x, ...) or psum_scatter(x, ...)"});
+}
+
+// C27, C28: neither terms of sums nor what is reduced, which must be cast.
+void RefuseSets(const Array& x, const AxisList& axes, Call call) {
+  RefuseTerms(x, axes, call);
+  for (sharding::AxisPart a : axes) {
+    const Variance state = StateOver(TypeOf(x)->sharding(), a);
     if (state == Variance::kReduced)
       FailSharding(call, 28, fmt::format("{} is reduced over {}", TypeOf(x)->text(), AxisName(a)),
                    {fmt::format("cast first: pcast(x, \"{}\", Variance::kVarying)", AxisName(a))});
@@ -106,16 +112,31 @@ Array Cast(const Array& x, const AxisList& axes, Variance to, Call call) {
 
 Array Numbers(Array x) { return TypeOf(x)->dtype().is_bool() ? x.astype(i32) : x; }
 
+// C20: keys of random numbers move, but are neither added nor compared.
+void RefuseKeys(const Array& x, Call call) {
+  if (TypeOf(x)->dtype().is_key())
+    FailDType(call, 20,
+              "a key of random numbers is no number: it moves, but nothing is computed with it");
+}
+
 // C29: a collective reduces terms of its own reduction only.
 void CheckKind(const Array& x, Reduction kind, Call call) {
-  if (TypeOf(x)->sharding().kind == kind) return;
-  FailSharding(call, 29, fmt::format("{} is unreduced by another reduction", TypeOf(x)->text()));
+  const Reduction of = TypeOf(x)->sharding().kind;
+  if (of == kind) return;
+  FailSharding(
+      call, 29,
+      fmt::format("what a device has of {} is a term of a {}, not of a {}", TypeOf(x)->text(),
+                  sharding::ReductionName(of), sharding::ReductionName(kind)),
+      {fmt::format("reduce it by {} first", of == Reduction::kSum   ? "psum"
+                                            : of == Reduction::kMax ? "pmax"
+                                                                    : "pmin")});
 }
 
 Array Reduced(const ir::OpDef& op, Reduction kind, const Operand& operand, const AxisSet& names,
               Call call) {
   const AxisList axes = ManualAxes(names, call);
   Array x = OnManualMesh(operand, call);
+  RefuseKeys(x, call);
   if (axes.empty()) return kind == Reduction::kSum ? Numbers(x) : x;
   // A sum over what some devices have alike counts it several times: that is asked for by a cast.
   const bool unreduced = sharding::OverlapsAny(TypeOf(x)->sharding().unreduced, axes[0]);
@@ -192,16 +213,15 @@ Array ApplySized(const ir::OpDef& op, const AxisList& axes, std::vector<int64_t>
 
 // C31: positions are those of devices, and none is named twice.
 void CheckPairs(const std::vector<std::pair<int, int>>& pairs, int64_t devices, Call call) {
-  std::vector<int> from, to;
+  std::vector<bool> from(static_cast<size_t>(devices)), to = from;
   for (const auto& [f, t] : pairs) {
     for (int p : {f, t})
       if (p < 0 || p >= devices)
         FailSharding(call, 31,
                      fmt::format("there is no position {}: the group has {} devices", p, devices));
     for (auto [list, p, verb] : {std::tuple(&from, f, "sends"), std::tuple(&to, t, "receives")}) {
-      if (std::count(list->begin(), list->end(), p))
-        FailSharding(call, 31, fmt::format("position {} {} twice", p, verb));
-      list->push_back(p);
+      if (base::At(*list, p)) FailSharding(call, 31, fmt::format("position {} {} twice", p, verb));
+      base::At(*list, p) = true;
     }
   }
 }
@@ -240,7 +260,11 @@ sharding::AxisList ManualAxes(const AxisSet& names, Call call) {
           call, 25,
           fmt::format("axis \"{}\" is {} here, not Manual", ref.name,
                       of.mode == AxisMode::Auto ? "Auto" : "Explicit"),
-          {fmt::format("collectives are for functions under shard_map over \"{}\"", ref.name)});
+          {IsMappedAxis(ref.name)
+               ? fmt::format("the lanes of a vmap lie over \"{}\": what is inside has one of them",
+                             ref.name)
+               : fmt::format("collectives are for functions under shard_map over \"{}\"",
+                             ref.name)});
     const sharding::AxisPart a{axis, ref.pre, ref.size ? ref.size : of.size};
     if (of.size == 1) continue;
     if (sharding::OverlapsAny(axes, a))
@@ -257,7 +281,7 @@ Array AnyDevice(const Array& predicate, const AxisList& axes, Call call) {
   const Array x = AsVarying(predicate.astype(i32), axes, call);
   Made made(TypeOf(x));
   made.Leave(axes);
-  return ApplyManual(ops::kPsum, ParamsOf(axes), x,
+  return ApplyManual(ops::kPmax, ParamsOf(axes), x,
                      TypeOf(x)->WithSharding(std::move(made.sharding)), call) > 0;
 }
 
@@ -272,11 +296,46 @@ void CheckTogether(const AxisList& axes, Call call) {
                       "or move the collective out"});
 }
 
+namespace {
+
+// The axes along which the instruction brings devices together. A maximum of predicates does not
+// count: it stands where the regions that devices run differently are given up (AnyDevice).
+ops::Names TogetherOver(const ir::Instruction& i) {
+  if (std::holds_alternative<ir::Permute>(*i.op->lowering))
+    return ir::As<ops::PermuteParams>(i.params.get()).axes;
+  if (!std::holds_alternative<ir::Manual>(*i.op->lowering) || i.op == &ops::kPmax) return {};
+  return ir::As<ops::ManualParams>(i.params.get()).axes;
+}
+
+const ir::Instruction* FirstTogether(const ir::Program& program, const AxisList& axes) {
+  for (const ir::Instruction& i : program.instructions) {
+    const AxisList over = ops::AxesOf(trace::CurrentMesh(), TogetherOver(i));
+    if (sharding::Difference(axes, over) != axes) return &i;
+    for (const ir::RegionPtr& region : i.regions)
+      if (const ir::Instruction* found = FirstTogether(*region, axes)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void CheckTogether(const std::vector<trace::TracedFunction>& regions, const trace::RegionRuns& runs,
+                   Call call) {
+  for (const trace::TracedFunction& region : regions)
+    if (const ir::Instruction* i = FirstTogether(region.program, runs.diverges))
+      FailSharding({call.name, i->loc}, 38,
+                   fmt::format("devices may not all get here, as {} varies, but this needs them "
+                               "all: {} over {}, of a gradient",
+                               runs.by, i->op->name, fmt::join(TogetherOver(*i), ", ")),
+                   {"let what is differentiated vary first: pcast(x, ..., Variance::kVarying)"});
+}
+
 void CastOutput(trace::TracedFunction& region, size_t i, const AxisList& axes) {
   ir::Program& program = region.program;
   const ir::Type* type = program.type(program.outputs[i]);
   const AxisList missing = sharding::Difference(axes, VaryingOf(*type));
-  if (missing.empty()) return;
+  const AxisList& terms = type->sharding().unreduced;
+  if (missing.empty() || sharding::Difference(terms, missing) != terms) return;
   Made made(type);
   if (!made.sharding.mesh) made.sharding.mesh = program.mesh;
   made.Become(Variance::kVarying, missing);
@@ -339,7 +398,9 @@ Array ApplyManual(const ir::OpDef& op, ir::ParamsPtr params, const Array& x, con
 Array AsVarying(const Array& given, const AxisList& axes, Call call) {
   const Array x = trace::Enter(trace::Use(given, call.name, call.loc), call.name, call.loc);
   const AxisList missing = sharding::Difference(axes, TypeOf(x)->sharding().varying);
-  return missing.empty() ? x : Cast(x, missing, Variance::kVarying, call);
+  if (missing.empty()) return x;
+  RefuseTerms(x, missing, call);
+  return Cast(x, missing, Variance::kVarying, call);
 }
 
 }  // namespace api
@@ -380,6 +441,8 @@ Array psum_scatter(Operand operand, AxisSet names, PsumScatterOptions options, L
   const api::Call call{"psum_scatter", loc};
   const sharding::AxisList axes = api::ManualAxes(names, call);
   Array x = api::OnManualMesh(operand, call);
+  api::RefuseKeys(x, call);
+  x = api::Numbers(x);
   const int64_t dim = api::NormalDim(options.dim, api::TypeOf(x)->rank(), call);
   const int64_t devices = sharding::SizeOf(axes);
   options.tiled ? api::CheckDivides(x, dim, devices, call)
@@ -490,9 +553,11 @@ int64_t axis_size(AxisSet names, Loc loc) {
 Array pcast(Operand operand, AxisSet names, Variance to, Loc loc) {
   const api::Call call{"pcast", loc};
   const sharding::AxisList axes = api::ManualAxes(names, call);
-  const Array x = api::OnManualMesh(operand, call);
+  const Array given = api::ToArray(operand, call), x = api::OnManualMesh(given, call);
   if (axes.empty()) return x;
   const Variance from = api::StateOf(x, axes, call);
+  // What comes from outside of a region may be cast on its way in.
+  if (from == to && api::TypeOf(given) != api::TypeOf(x)) return x;
   const bool known =
       (from == Variance::kInvarying && (to == Variance::kVarying || to == Variance::kReduced)) ||
       (from == Variance::kReduced && to == Variance::kVarying) ||

@@ -48,7 +48,8 @@ struct Loop {
   Leaves carry;
   std::vector<const Type*> slices;  // what the body takes after the carry
   TracedFunction body = {};
-  std::vector<bool> joined = {};  // per carry: it varies as its body makes it vary
+  // Per carry: over which axes it varies as its body makes it vary.
+  std::vector<sharding::AxisList> joined = {};
   trace::RegionRuns runs = {.repeats = true};
 
   std::vector<const Type*> Parameters() const {
@@ -85,12 +86,14 @@ bool JoinVarying(Loop& loop) {
     Array& value = loop.carry.arrays[i];
     const bool traced = !loop.body.program.outputs.empty();
     sharding::AxisList want = traced ? VaryingOf(loop.Next(i)) : sharding::AxisList{};
+    want = sharding::Difference(want, TypeOf(value)->sharding().unreduced);
     // What one device runs for itself it makes for itself.
     sharding::AddTo(want, loop.runs.enters);
     if (sharding::Difference(want, VaryingOf(*TypeOf(value))).empty()) continue;
     loop.joined.resize(loop.carry.arrays.size());
-    if (traced && !sharding::Difference(VaryingOf(loop.Next(i)), VaryingOf(*TypeOf(value))).empty())
-      loop.joined[i] = true;
+    if (traced)
+      sharding::AddTo(loop.joined[i],
+                      sharding::Difference(VaryingOf(loop.Next(i)), VaryingOf(*TypeOf(value))));
     value = AsVarying(value, want, loop.call);
     changed = true;
   }
@@ -105,7 +108,8 @@ void NoteJoin(const Loop& loop) {
     base::HoldOverFork(*lock);
     return lock;
   }();
-  const auto first = std::find(loop.joined.begin(), loop.joined.end(), true);
+  const auto joins = [](const sharding::AxisList& axes) { return !axes.empty(); };
+  const auto first = std::find_if(loop.joined.begin(), loop.joined.end(), joins);
   if (first == loop.joined.end() || !trace::RetraceNotesOn()) return;
   {
     std::lock_guard lock(mutex);
@@ -113,8 +117,8 @@ void NoteJoin(const Loop& loop) {
   }
   const auto i = static_cast<size_t>(first - loop.joined.begin());
   const std::string& name = loop.carry.names[i];
-  const auto others = std::count(first + 1, loop.joined.end(), true);
-  const std::string axes = AxesText(VaryingOf(*TypeOf(loop.carry.arrays[i])));
+  const auto others = std::count_if(first + 1, loop.joined.end(), joins);
+  const std::string axes = AxesText(*first);
   std::fputs(
       fmt::format("tessera: {}: {}: {}{} varies over {} from its second iteration on, as what "
                   "the body returns does ({}); so it varies from the start\n"
@@ -144,9 +148,10 @@ void CheckCarry(const Loop& loop) {
   const Type &before = *TypeOf(loop.carry.arrays[first]), &after = loop.Next(first);
   std::vector<std::string> notes;
   if (std::string edit = Edit(before, after, names[0]); !edit.empty())
-    notes = {"make them equal, e.g. start with " + edit,
-             "or let the body return " + Edit(after, before, names[0])};
-  else
+    notes = {"make them equal, e.g. start with " + edit};
+  if (std::string edit = Edit(after, before, names[0]); !edit.empty())
+    notes.push_back((notes.empty() ? "let the body return " : "or let the body return ") + edit);
+  else if (before.shape() != after.shape())
     notes = {"let the body return an array of the shape that it was given"};
   if (names.size() > 1) notes.push_back("the same of " + Others(names));
   FailTrace(loop.call, kTypes, fmt::format("the body changes the type of {}", names[0]),
@@ -217,14 +222,17 @@ std::vector<TracedFunction> TraceWhile(Loop& loop, const OnLeaves& condition,
     if (!sharding::Difference(VaryingOf(predicate), loop.runs.diverges).empty())
       loop.runs.by = fmt::format("the condition {} of the {} at {}", predicate.text(),
                                  loop.call.name, base::Where(loop.call.loc));
+    const sharding::AxisList before = loop.runs.enters;
     sharding::AddTo(loop.runs.diverges, VaryingOf(predicate));
     sharding::AddTo(loop.runs.enters, loop.runs.diverges);
     loop.body = {};
-    if (JoinVarying(loop)) continue;
+    // What it does now it does where devices run it differently.
+    if (JoinVarying(loop) || loop.runs.enters != before) continue;
     TraceLoop(loop, body);
     if (loop.Parameters() != traced) continue;
     regions.resize(1);
     regions.push_back(loop.body);
+    CheckTogether(regions, loop.runs, loop.call);
     // Where devices need one another, the loop is another one, whose condition varies less.
     if (loop.runs.diverges.empty() || NeedsOthers(regions)) return regions;
     const sharding::AxisList varying = VaryingIn(regions);
@@ -239,15 +247,18 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
 
 // The same where devices need one another inside: all run until the last is done, and one that is
 // done keeps what it has.
-Arrays WhileAnyRuns(const Loop& loop, const OnLeaves& condition, const OnLeaves& body) {
-  const Loc loc = loop.call.loc;
+Arrays WhileAnyRuns(const Loop& loop, const std::vector<TracedFunction>& regions) {
+  const auto runs = [&](const Arrays& carry) {
+    return CallRegion(regions[0], carry, loop.call)[0];
+  };
   const OnLeaves any = [&](const Arrays& carry) {
-    return Arrays{AnyDevice(condition(carry)[0], loop.runs.diverges, loop.call)};
+    return Arrays{AnyDevice(runs(carry), loop.runs.diverges, loop.call)};
   };
   const OnLeaves next = [&](const Arrays& carry) {
-    const Array runs = condition(carry)[0];
-    Arrays out = body(carry);
-    for (size_t i = 0; i < out.size(); ++i) out[i] = where(runs, out[i], carry[i], {}, loc);
+    const Array goes_on = runs(carry);
+    Arrays out = CallRegion(regions[1], carry, loop.call);
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = where(goes_on, out[i], carry[i], {}, loop.call.loc);
     return out;
   };
   return While(loop.call, loop.carry, any, next);
@@ -260,8 +271,7 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
   CheckUsable(carry.arrays, call);
   Loop loop{call, std::move(carry), {}};
   std::vector<TracedFunction> regions = TraceWhile(loop, condition, body);
-  if (!loop.runs.diverges.empty() && NeedsOthers(regions))
-    return WhileAnyRuns(loop, condition, body);
+  if (!loop.runs.diverges.empty() && NeedsOthers(regions)) return WhileAnyRuns(loop, regions);
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
   auto params = ir::MakeParams(ir::WhileParams{static_cast<int64_t>(constants.size())});
   return ApplyRegions(ops::kWhileLoop, std::move(params), constants, loop.carry.arrays, regions,
@@ -275,8 +285,8 @@ Arrays RunScan(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body, 
   TraceLoop(loop, body);
   std::vector<TracedFunction> regions;
   regions.push_back(std::move(loop.body));
+  if (DoNothing(regions)) return {};
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
-  if (regions[0].program.outputs.empty()) return {};
   ir::ScanParams params{static_cast<int64_t>(constants.size()),
                         static_cast<int64_t>(loop.carry.arrays.size()), length, reverse};
   Arrays arguments = std::move(loop.carry.arrays);
@@ -467,7 +477,8 @@ namespace detail {
 
 std::vector<Array> WhileLoop(TreeRef carry, const Body& condition, const Body& body, Loc loc) {
   const api::Call call{"while_loop", loc};
-  const trace::Leaves leaves = trace::TakeApart(carry, "carry");
+  trace::Leaves leaves = trace::TakeApart(carry, "carry");
+  api::BringIn(leaves.arrays, call);
   return api::While(
       call, leaves, [&](const std::vector<Array>& xs) { return condition(xs).arrays; },
       api::Checked(body, leaves, call));
@@ -478,7 +489,8 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
   const api::Call call{"fori_loop", loc};
   api::CheckBound(call, lower, "lower");
   api::CheckBound(call, upper, "upper");
-  const trace::Leaves leaves = trace::TakeApart(carry, "carry");
+  trace::Leaves leaves = trace::TakeApart(carry, "carry");
+  api::BringIn(leaves.arrays, call);
   // The body's carry is without the loop's number, which comes first among its arguments.
   std::vector<Array> results =
       api::Fori(call, lower, upper, leaves, api::Checked(body, leaves, call), options.unroll);
@@ -488,7 +500,9 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
 
 Result Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options, Loc loc) {
   const api::Call call{"scan", loc};
-  const trace::Leaves steps = trace::TakeApart(xs, "xs"), leaves = trace::TakeApart(carry, "carry");
+  trace::Leaves steps = trace::TakeApart(xs, "xs"), leaves = trace::TakeApart(carry, "carry");
+  api::BringIn(steps.arrays, call);
+  api::BringIn(leaves.arrays, call);
   const int64_t length = api::StepsOf(call, steps, options);
   Result result;
   const api::OnLeaves step = api::Checked(body, leaves, call, &result.tree);

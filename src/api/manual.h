@@ -10,7 +10,8 @@ namespace tessera::api {
 // Axes of size 1 are left out.
 sharding::AxisList ManualAxes(const AxisSet& axes, Call call);
 
-// Returns x with the axes varying: what is invarying or reduced over them is cast.
+// Returns x with the axes varying: what is invarying or reduced over them is cast. C27: throws
+// ShardingError for terms of a sum over them.
 Array AsVarying(const Array& x, const sharding::AxisList& axes, Call call);
 
 // Returns the Manual axes along which a value of the type varies.
@@ -23,7 +24,12 @@ Array AnyDevice(const Array& predicate, const sharding::AxisList& axes, Call cal
 // C38: throws ShardingError where devices along the axes may not all get here.
 void CheckTogether(const sharding::AxisList& axes, Call call);
 
-// Casts output i of a traced region so that it varies over the axes.
+// C38: the same of what traced regions do over these axes without being asked, in gradients.
+void CheckTogether(const std::vector<trace::TracedFunction>& regions, const trace::RegionRuns& runs,
+                   Call call);
+
+// Casts output i of a traced region so that it varies over the axes; terms of a sum over them stay
+// what they are, as no cast makes anything else of them.
 void CastOutput(trace::TracedFunction& region, size_t i, const sharding::AxisList& axes);
 
 // Returns the axes, Manual here, along which values of the regions vary, and those inside of them.

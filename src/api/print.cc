@@ -63,7 +63,8 @@ class Formatter {
       return std::isnan(base::At(e_.floats, i))
                  ? "nan"  // whatever its sign
                  : fmt::format("{:.{}g}", base::At(e_.floats, i), o_.precision);
-    if (e_.dtype.is_key()) return fmt::format("{:016x}", base::At(e_.ints, i));
+    if (e_.dtype.is_key())
+      return fmt::format("{:016x}", static_cast<uint64_t>(base::At(e_.ints, i)));
     if (e_.dtype.is_bool()) return base::At(e_.ints, i) ? "true" : "false";
     if (e_.dtype == u64) return std::to_string(static_cast<uint64_t>(base::At(e_.ints, i)));
     return std::to_string(base::At(e_.ints, i));
@@ -145,7 +146,7 @@ std::string TextOf(const Array& x, const TextOptions& options, api::Call call) {
   if (!x.is_given() || x.is_traced() || x.is_abstract()) return WithoutData(x);
   trace::Use(x, call.name, call.loc);
   if (const ir::Type& type = *api::TypeOf(x); api::IsOnePerDevice(type))
-    return type.text() + ", of which each device has its own (see print_shards)";
+    return type.text() + ", of which each device has its own (see debug_callback)";
   Elements e = Fetch(x, call.loc);
   std::string type = type_of(x, call.loc).text();
   return type + (e.shape.empty() ? " " : "\n") + Formatter(e, options).Run();

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "api/manual.h"
 #include "base/error.h"
+#include "ir/uses.h"
 #include "tessera/sharding.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
@@ -46,6 +48,22 @@ void UseUpKeys(const std::vector<trace::TracedFunction>& regions,
 
 }  // namespace
 
+void BringIn(std::vector<Array>& arrays, Call call) {
+  for (Array& a : arrays) a = trace::Enter(trace::Use(a, call.name, call.loc), call.name, call.loc);
+}
+
+std::vector<Array> CallRegion(const trace::TracedFunction& region, const std::vector<Array>& arrays,
+                              Call call) {
+  return trace::CallProgram(std::make_shared<const ir::Program>(region.program),
+                            RefsOf(arrays, call), call.name, call.loc);
+}
+
+bool DoNothing(const std::vector<trace::TracedFunction>& regions) {
+  return std::all_of(regions.begin(), regions.end(), [](const trace::TracedFunction& r) {
+    return r.program.outputs.empty() && !ir::HasEffects(r.program);
+  });
+}
+
 std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
                                 const std::vector<ArrayRef>& constants,
                                 const std::vector<Array>& arguments,
@@ -59,13 +77,36 @@ std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
   return trace::Apply(a);
 }
 
+namespace {
+
+// The axes and the state of a cast between two shardings, if that is all they differ in.
+std::string CastBetween(const sharding::TensorSharding& from, const sharding::TensorSharding& to,
+                        const std::string& name) {
+  const sharding::AxisList to_vary = sharding::Difference(to.varying, from.varying),
+                           to_reduce = sharding::Difference(to.reduced, from.reduced);
+  const sharding::AxisList& axes = to_vary.empty() ? to_reduce : to_vary;
+  sharding::TensorSharding made = from;
+  sharding::AddTo(to_vary.empty() ? made.reduced : made.varying, axes);
+  if (!to_vary.empty()) made.reduced = sharding::Difference(made.reduced, axes);
+  if (axes.empty() || made != to) return "";
+  std::string names;
+  for (const std::string& axis : ops::NamesOf(to.mesh, axes))
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", axis);
+  return fmt::format("pcast({}, {}, Variance::{})", name,
+                     axes.size() > 1 ? "{" + names + "}" : names,
+                     to_vary.empty() ? "kReduced" : "kVarying");
+}
+
+}  // namespace
+
 std::string Edit(const ir::Type& from, const ir::Type& to, const std::string& name) {
   if (from.shape() != to.shape()) return "";
   std::string text = name;
   if (from.dtype() != to.dtype()) text += fmt::format(".astype({})", to.dtype().name());
-  if (from.sharding() != to.sharding())
-    text = fmt::format("reshard({}, {})", text, ArrayType(&to).spec().text());
-  return text;
+  if (from.sharding() == to.sharding()) return text;
+  if (to.mesh() && to.mesh()->has_mode(AxisMode::Manual))
+    return CastBetween(from.sharding(), to.sharding(), text);
+  return fmt::format("reshard({}, {})", text, ArrayType(&to).spec().text());
 }
 
 ErrorOperand Shown(const std::string& name, const ir::Type& type, Loc loc) {

@@ -23,6 +23,17 @@ detail::Result CallTransformed(const detail::FunctionCall& f, const detail::Jit&
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,
                                   Call call, trace::RegionRuns runs = {});
 
+// Brings arrays into the region or shard_map that is traced now (trace::Enter). Throws TraceError
+// for arrays that cannot be used.
+void BringIn(std::vector<Array>& arrays, Call call);
+
+// Returns what a traced region makes of the arrays: run, or recorded where it is called.
+std::vector<Array> CallRegion(const trace::TracedFunction& region, const std::vector<Array>& arrays,
+                              Call call);
+
+// Whether applying the regions does nothing: no results, and no effects.
+bool DoNothing(const std::vector<trace::TracedFunction>& regions);
+
 // Returns the results of an op of these constants, arguments and regions.
 std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
                                 const std::vector<ArrayRef>& constants,

@@ -77,9 +77,11 @@ Border BorderOf(const ShardMapOptions& options, const std::vector<Array>& argume
     if (a < 0)
       FailSharding(call, 1,
                    fmt::format("the mesh {} has no axis \"{}\"", border.outer->text(), name));
-    if (base::At(modes, a) == AxisMode::Manual)
+    if (border.outer->axes()[static_cast<size_t>(a)].mode == AxisMode::Manual)
       FailSharding(call, 12, fmt::format("axis \"{}\" is Manual already", name),
                    {"a shard_map inside of another takes other axes"});
+    if (base::At(modes, a) == AxisMode::Manual)
+      FailSharding(call, 12, fmt::format("axis \"{}\" is named twice", name));
     take(a);
   }
   if (options.axes.names().empty())
@@ -212,7 +214,7 @@ void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const Borde
       b.call, 4,
       fmt::format("in_specs {} is not how the argument lies: it is {}", spec, type->text()),
       {fmt::format("lay it out first: reshard(x, {})", spec),
-       "or leave .in_specs out: types say it"});
+       "or leave .in_specs out: each device then gets its part of what is there"});
 }
 
 // C36: what is unreduced or reduced stays so.
@@ -278,7 +280,7 @@ void CheckStates(const Array& x, const TensorSharding& joined, const Border& b) 
         fmt::format("out_specs {} is unreduced or reduced over other axes than the result, "
                     "{}",
                     spec, TypeOf(x)->text()),
-        {"sum what is unreduced with psum, or say P(...).unreduced(...)"});
+        {"sum what is unreduced with psum, or say so: P(...).unreduced(...), P(...).reduced(...)"});
   const AxisList left = sharding::Difference(b.Only(own.varying), CutAxes(joined));
   if (left.empty()) return;
   FailSharding(b.call, 24,

@@ -93,10 +93,10 @@ void CheckMesh(const InferCall& call) {
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const sharding::MeshDef* mesh = call.operands[i]->mesh();
     if (!mesh || !call.mesh || mesh == call.mesh) continue;
-    ErrorDetail detail =
-        Detail(call, sharding::Conflict::kMesh,
-               fmt::format("{} is on the mesh {}, but the current one is {}",
-                           OperandName(call.op, i), mesh->text(), call.mesh->text()));
+    ErrorDetail detail = Detail(
+        call, sharding::Conflict::kMesh,
+        fmt::format("{} is on the mesh {}, but the current one is {}", OperandName(call.op, i),
+                    mesh->FullText(*call.mesh), call.mesh->FullText(*mesh)));
     detail.notes = {"bring it over with reshard(" + OperandName(call.op, i) + ", P(...))"};
     if (mesh->has_mode(AxisMode::Manual)) {
       detail.reason = fmt::format("{} is what a device has inside of a shard_map that is left",

@@ -40,6 +40,11 @@ std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds) {
   return seeds;
 }
 
+bool HasEffects(const Program& program) {
+  return std::any_of(program.instructions.begin(), program.instructions.end(),
+                     [](const Instruction& i) { return EffectOf(i) != Effect::kNone; });
+}
+
 Effect EffectOf(const Instruction& instruction) {
   Effect effect = instruction.op->effect;
   const auto* region = std::get_if<Region>(&*instruction.op->lowering);

@@ -17,6 +17,7 @@ std::vector<bool> MadeOf(const Program& program, std::vector<bool> seeds);
 
 // Returns what an instruction does beside making its results: its op, or what its regions hold.
 Effect EffectOf(const Instruction& instruction);
+bool HasEffects(const Program& program);
 
 // Removes instructions without effects that no output needs, in regions too, what such regions
 // take and give, and names of what is gone. Values keep their ids.

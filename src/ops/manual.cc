@@ -154,6 +154,11 @@ int64_t DevicesAlong(const TypeCall& c, const Names& names) {
   return sharding::SizeOf(AxesOf(c.operands[0]->mesh(), names));
 }
 
+// C23: the dims of these ops lie over axes.
+void CheckSomeAxis(const TypeCall& c) {
+  if (ir::As<ManualParams>(c.params).axes.empty()) c.FailShape(23, "no axis is named");
+}
+
 // C21: a dim that is cut divides.
 void Cut(const TypeCall& c, ir::Shape& shape, int64_t dim, int64_t parts) {
   int64_t& size = base::At(shape, dim);
@@ -202,6 +207,7 @@ std::vector<ShapeAndDType> PermutedType(const TypeCall& c) {
 }
 std::vector<ShapeAndDType> CutType(const TypeCall& c) {
   CheckManual(c, 1);
+  CheckSomeAxis(c);
   const auto& params = ir::As<ManualParams>(c.params);
   ir::Shape shape = c.operands[0]->shape();
   Cut(c, shape, params.dims[0], DevicesAlong(c, params.axes));
@@ -209,6 +215,7 @@ std::vector<ShapeAndDType> CutType(const TypeCall& c) {
 }
 std::vector<ShapeAndDType> GrownType(const TypeCall& c) {
   CheckManual(c, 1);
+  CheckSomeAxis(c);
   const auto& params = ir::As<ManualParams>(c.params);
   ir::Shape shape = c.operands[0]->shape();
   base::At(shape, params.dims[0]) *= DevicesAlong(c, params.axes);
@@ -216,6 +223,7 @@ std::vector<ShapeAndDType> GrownType(const TypeCall& c) {
 }
 std::vector<ShapeAndDType> ExchangedType(const TypeCall& c) {
   CheckManual(c, 2);
+  CheckSomeAxis(c);
   const auto& params = ir::As<ManualParams>(c.params);
   ir::Shape shape = c.operands[0]->shape();
   const int64_t parts = DevicesAlong(c, params.axes);
@@ -304,12 +312,11 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
                                   [&](const auto& pair) { return pair[0] == params.pairs[0][0]; });
   if (to_all) return BroadcastBack(c, cotangent);
   std::vector<std::vector<std::vector<int64_t>>> rounds;  // of each a source takes part once
+  std::vector<size_t> sends(static_cast<size_t>(devices));
   for (const std::vector<int64_t>& pair : params.pairs) {
-    size_t r = 0;
-    const auto is_used = [&](const std::vector<int64_t>& back) { return back[1] == pair[0]; };
-    while (r < rounds.size() && std::any_of(rounds[r].begin(), rounds[r].end(), is_used)) ++r;
-    if (r == rounds.size()) rounds.emplace_back();
-    rounds[r].push_back({pair[1], pair[0]});
+    const size_t round = base::At(sends, pair[0])++;
+    if (round == rounds.size()) rounds.emplace_back();
+    rounds[round].push_back({pair[1], pair[0]});
   }
   ir::ValueId sum = -1;
   for (auto& pairs : rounds)
@@ -320,6 +327,13 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 }
 // The tangents of those that have the extreme, in equal parts.
 ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
+  // C34.
+  if (!c.operand_types[0]->sharding().unreduced.empty())
+    base::ThrowTrace(base::Refusal(std::string(c.op.name), 34, base::Where(c.builder.loc()),
+                                   fmt::format("{} cannot be differentiated: which device has the "
+                                               "extreme is not known of terms",
+                                               c.operand_types[0]->text()),
+                                   {"take the extreme of what varies"}));
   const X g(c.builder, tangent), x(c.builder, c.operands[0]), y(c.builder, c.results[0]);
   const ir::Type* sum = c.result_types[0]->WithWeak(false);
   const auto total = [&](X v) {

@@ -23,7 +23,8 @@ struct StoragePlan {
   int64_t bytes = 0, total = 0;  // of the largest value's instance; of all of the root's
   int32_t made_node = -1, made_step = -1;
   int32_t last_node = -1, last_step = -1;
-  // The newest value of each family: a value that a newer one took over in place is dead.
+  // The newest values of each family: one that a newer one took over in place is dead, but for
+  // what a loop carries.
   std::vector<int32_t> newest;
 };
 
@@ -158,7 +159,12 @@ class MemoryPlanner {
     place.family = result_.places[in].family;
     permuted_[out] = permuted_[in];
     std::vector<int32_t>& newest = StorageOf(in).newest;
-    std::replace(newest.begin(), newest.end(), in, out);
+    // What a loop carries is the newest again once its successor has taken its place.
+    const CarryFlow* carry = carry_of_[out];
+    if (carry && out == carry->next)
+      newest.push_back(out);
+    else
+      std::replace(newest.begin(), newest.end(), in, out);
     Join(out);
   }
 

@@ -118,6 +118,17 @@ std::string MeshDef::text() const {
   return out + ">";
 }
 
+std::string MeshDef::FullText(const MeshDef& other) const {
+  if (text() != other.text()) return text();
+  constexpr const char* kModes[] = {"Explicit", "Auto", "Manual"};
+  static_assert(static_cast<int>(AxisMode::Auto) == 1 && static_cast<int>(AxisMode::Manual) == 2);
+  std::string modes;
+  for (const MeshAxis& a : axes_)
+    modes +=
+        fmt::format("{}{} {}", modes.empty() ? "" : ", ", a.name, kModes[static_cast<int>(a.mode)]);
+  return fmt::format("{} ({}{})", text(), is_abstract_ ? "abstract; " : "", modes);
+}
+
 const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, bool is_abstract,
                         const char* op, Loc loc) {
   int64_t size = 1;

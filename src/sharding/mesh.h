@@ -40,6 +40,8 @@ class MeshDef {
   const MeshDef* WithoutModes() const;
   // `<["x"=2, "y"=4], device_ids=[...]>`
   std::string text() const;
+  // The same and, where that is the text of `other` too, the modes and whether it is abstract.
+  std::string FullText(const MeshDef& other) const;
 
  private:
   MeshDef() = default;

@@ -140,10 +140,7 @@ class Lowering {
     } else if (std::holds_alternative<ir::HostCall>(*op.lowering)) {
       Emit(op, instruction.params, operands, {}, Costing({}));
     } else if (auto* manual = std::get_if<ir::Manual>(&*op.lowering)) {
-      const ir::ManualViews views =
-          manual->views(instruction.params.get(), Place(operands[0]), results[0]);
-      const ir::ValueId v = Reshard(SeenAs(operands[0], views.from), views.to, manual->implied);
-      values = {SeenAs(v, results[0])};
+      values = {Manually(instruction, *manual, operands[0], results[0])};
     } else if (std::holds_alternative<ir::Permute>(*op.lowering)) {
       values = {Permuted(instruction, operands[0])};
     } else if (std::holds_alternative<ir::IotaLike>(*op.lowering) &&
@@ -156,6 +153,34 @@ class Lowering {
       values = Partitioned(instruction, operands, results);
     }
     for (size_t i = 0; i < values.size(); ++i) base::At(map_, instruction.results[i]) = values[i];
+  }
+
+  // A move between two views. Along the other axes the result lies as the operand did, until it is
+  // laid out as propagation says.
+  ir::ValueId Manually(const ir::Instruction& instruction, const ir::Manual& manual, ir::ValueId v,
+                       const ir::Type* result) {
+    const ir::ManualViews views = manual.views(instruction.params.get(), Place(v), result);
+    // Views of parts along a dim are so only where its other axes divide what is left of it.
+    if (IsUneven(views.from) || IsUneven(views.to))
+      if (const ir::Type* whole = Place(v)->WithSharding(Unsplit(Place(v))); whole != Place(v))
+        return Manually(instruction, manual, Moved(v, whole, true), result);
+    v = Reshard(SeenAs(v, views.from), views.to, manual.implied);
+    const TensorSharding& to = views.to->sharding();
+    if (to == result->sharding()) return SeenAs(v, result);
+    TensorSharding inside = result->sharding();
+    const sharding::AxisList axes =
+        ops::AxesOf(to.mesh, ir::As<ops::ManualParams>(instruction.params.get()).axes);
+    for (size_t d = 0; d < inside.dims.size(); ++d)
+      inside.dims[d].axes = sharding::Difference(to.dims[d].axes, axes);
+    return Reshard(SeenAs(v, result->WithSharding(std::move(inside))), result, true);
+  }
+  static bool IsUneven(const ir::Type* view) {
+    return sharding::FirstUnevenDim(view->sharding(), view->shape()) >= 0;
+  }
+  static TensorSharding Unsplit(const ir::Type* place) {
+    TensorSharding s = place->sharding();
+    for (sharding::DimAxes& d : s.dims) d.axes.clear();
+    return s;
   }
 
   // Returns v as devices' parts of a place. Where they had one array, each is now said to have one

@@ -402,15 +402,30 @@ class PlanBuilder {
     plan::Kernel kernel = kernels_.nested(std::move(plans));
     kernel.in_order = acts;
     if (acts) Flush();
-    AddStep(std::move(kernel), {instruction.operands.begin(), instruction.operands.end()},
-            {instruction.results.begin(), instruction.results.end()});
+    plan::Step step{.kernel = std::move(kernel),
+                    .layout = instruction.results.empty() ? PlanLayout(DifferBy(instruction))
+                                                          : LayoutOf(instruction.results[0]),
+                    .in = {},
+                    .out = {},
+                    .note = note_};
+    for (ValueId v : instruction.operands) step.in.push_back(At(v));
+    AddStep(std::move(step), {instruction.results.begin(), instruction.results.end()});
     if (acts) Flush();
+  }
+  // The axes along which devices run the instruction on different bits.
+  LayoutKey DifferBy(const Instruction& instruction) const {
+    LayoutKey key;
+    for (ValueId v : instruction.operands) {
+      const sharding::TensorSharding& s = Place(v)->sharding();
+      if (s.varying.empty()) continue;
+      key.mesh = s.mesh->WithoutModes();
+      sharding::AddTo(key.axes, s.varying);
+    }
+    return key;
   }
   // Whether the device is the first of those that run the instruction on the same bits.
   bool ActsFirst(const Instruction& instruction, int32_t device) const {
-    const ir::Type* place = Place(instruction.results[0]);
-    const plan::Layout layout =
-        MakeLayout({place->mesh(), place->sharding().varying}, plan_.devices);
+    const plan::Layout layout = MakeLayout(DifferBy(instruction), plan_.devices);
     return base::At(layout.device_of_instance, base::At(layout.instance_of_device, device)) ==
            device;
   }

@@ -287,6 +287,14 @@ Array Recast(std::string_view op, const ArrayRef& array, sharding::TensorShardin
                 .result = array->type()->WithSharding(std::move(to))})[0];
 }
 
+// The trace around the regions that are inside of the same shard_map: what is brought in there, all
+// of them have.
+Trace* AroundRegions() {
+  Trace* t = CurrentTrace();
+  while (t && t->mesh() == CurrentMesh()) t = t->outer();
+  return t;
+}
+
 Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
   const sharding::MeshDef *current = CurrentMesh(), *mesh = array->type()->mesh();
   if (!mesh || mesh == current || !IsOutside(mesh, current)) return Array(array);
@@ -303,7 +311,35 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
       detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
       base::ThrowSharding(std::move(detail));
     }
+  const TraceScope scope(AroundRegions());
   return Recast("full_to_shard", array, std::move(s), loc);
+}
+
+// C27: what differs by device is no term of a sum.
+void RefuseTerms(const ArrayRef& array, const sharding::AxisList& axes, const char* op, Loc loc) {
+  const sharding::AxisList& terms = array->type()->sharding().unreduced;
+  if (sharding::Difference(terms, axes) == terms) return;
+  ErrorDetail detail = base::Refusal(
+      op, 27, base::Where(loc),
+      "devices run this differently, and an array of the outside is unreduced: what a device has "
+      "is a term of a sum",
+      {"sum it outside first: psum(array, ...)"});
+  detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
+  base::ThrowSharding(std::move(detail));
+}
+
+Array BringIn(const ArrayRef& array, const char* op, Loc loc) {
+  const Divergence divergence = DivergenceSince(MadeIn(*array));
+  const Array inside = EnterMesh(array, op, loc);
+  sharding::TensorSharding s = inside.impl()->type()->sharding();
+  s.mesh = CurrentMesh();
+  const sharding::AxisList missing = sharding::Difference(divergence.axes, s.varying);
+  if (missing.empty()) return inside;
+  RefuseTerms(inside.impl(), missing, op, loc);
+  sharding::AddTo(s.varying, missing);
+  s.reduced = sharding::Difference(s.reduced, missing);
+  const TraceScope scope(divergence.around);
+  return Recast("pcast", inside.impl(), std::move(s), loc);
 }
 
 }  // namespace
@@ -311,17 +347,12 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
 Array Enter(const ArrayRef& array, const char* op, Loc loc) {
   const sharding::MeshDef* current = CurrentMesh();
   if (!current || !MustEnter(*array)) return Array(array);
-  const Divergence divergence = DivergenceSince(MadeIn(*array));
-  if (divergence.axes.empty()) return EnterMesh(array, op, loc);
-  const TraceScope scope(divergence.around);
-  const Array inside = EnterMesh(array, op, loc);
-  sharding::TensorSharding s = inside.impl()->type()->sharding();
-  s.mesh = current;
-  const sharding::AxisList missing = sharding::Difference(divergence.axes, s.varying);
-  if (missing.empty()) return inside;
-  sharding::AddTo(s.varying, missing);
-  if (s.reduced == missing) s.reduced.clear();
-  return Recast("pcast", inside.impl(), std::move(s), loc);
+  Trace* here = CurrentTrace();
+  if (!here) return BringIn(array, op, loc);
+  if (const Array& known = here->Entered(array, current); known.is_given()) return known;
+  const Array inside = BringIn(array, op, loc);
+  here->Entered(array, current) = inside;
+  return inside;
 }
 
 std::vector<Array> Apply(const Application& a) {

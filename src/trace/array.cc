@@ -45,6 +45,7 @@ Trace::Trace(const sharding::MeshDef* mesh, Loc loc, std::shared_ptr<Trace> oute
     : builder_(program_, loc),
       loc_(loc),
       outer_(std::move(outer)),
+      mesh_(mesh),
       runs_(std::move(runs)),
       id_(NextNumber()) {
   program_.mesh = mesh;

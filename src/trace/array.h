@@ -78,6 +78,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
         RegionRuns runs = {});
   uint64_t id() const { return id_; }  // no other trace has it, now or later
   Trace* outer() const { return outer_.get(); }
+  const sharding::MeshDef* mesh() const { return mesh_; }  // current where it was begun
   const RegionRuns& runs() const { return runs_; }
   ir::Program& program() { return program_; }
   ir::Builder& builder() { return builder_; }
@@ -89,6 +90,15 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void Name(const std::string& name, ir::ValueId value) {
     program_.names.emplace_back(name, value);
   }
+  // What arrays of the outside became here, under this mesh (see Enter): each is brought in once.
+  Array& Entered(const ArrayRef& array, const sharding::MeshDef* mesh) {
+    return entered_[{array, mesh}];
+  }
+  // What is recorded is complete: its values are used no more.
+  void End() {
+    ended = true;
+    entered_.clear();
+  }
   // Whether `trace` is this one or one around it.
   bool IsInside(const Trace* trace) const;
   bool ended = false;
@@ -98,9 +108,11 @@ class Trace : public std::enable_shared_from_this<Trace> {
   ir::Builder builder_;
   Loc loc_;
   const std::shared_ptr<Trace> outer_;
+  const sharding::MeshDef* const mesh_;
   const RegionRuns runs_;
   const uint64_t id_;
   absl::flat_hash_map<const ArrayImpl*, ir::ValueId> captured_;
+  absl::flat_hash_map<std::pair<ArrayRef, const sharding::MeshDef*>, Array> entered_;
 };
 
 class TracedArray final : public ArrayImpl {

@@ -17,7 +17,7 @@ TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detai
                                        outer ? outer->shared_from_this() : nullptr, runs);
   struct End {
     Trace& trace;
-    ~End() { trace.ended = true; }
+    ~End() { trace.End(); }
   } end{*trace};
   std::vector<Array> tracers;
   for (const Parameter& p : parameters) {

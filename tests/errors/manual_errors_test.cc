@@ -162,6 +162,86 @@ const std::vector<Case>& Cases() {
          shard_map([&](Array v) { return kept = v; }, {.out_specs = P("x", "y")})(Argument());
          kept + 1;
        }},
+      {"axes_twice",
+       [] {
+         Mapped({.out_specs = P("x"), .axes = {"x", "x"}});
+       }},
+      {"psum_of_keys",
+       [] { Inside([](Array v) { return psum(random::key(0), "x").astype(v.dtype()) + v; }); }},
+      {"psum_of_maxima",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         shard_map([](Array v) { return psum(v, "x"); },
+                   {.in_specs = P().unreduced("x", Reduction::kMax), .out_specs = P()})(
+             abstract_array("f32[8]{U_max:x}"));
+       }},
+      {"other_modes",
+       [] {
+         Array w;
+         {
+           MeshScope other(abstract_mesh({{"x", 2}, {"y", 4, Auto}}));
+           w = abstract_array("f32[2]");
+         }
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 4}}));
+         Argument() + sum(w);
+       }},
+      {"terms_enter_a_branch",
+       [] {
+         Inside([](Array v) {
+           return psum(cond(
+                           axis_index("x") == 0, [](Array u) { return 2 * u; }, Same,
+                           pcast(v, "x", Variance::kUnreduced)),
+                       "x");
+         });
+       }},
+      {"terms_are_captured",
+       [] {
+         Inside([](Array v) {
+           const Array terms = pcast(v, "x", Variance::kUnreduced);
+           return cond(
+               axis_index("x") == 0, [&](Array u) { return u * terms; }, Same, v);
+         });
+       }},
+      {"branches_of_terms",
+       [] {
+         Inside([](Array v) {
+           return cond(
+               psum(sum(v), {"x", "y"}) == 0,
+               [](Array u) { return pcast(u, "x", Variance::kUnreduced); }, Same, v);
+         });
+       }},
+      {"body_makes_terms",
+       [] {
+         Inside([](Array v) {
+           return fori_loop(
+               0, 3, [](Array, Array u) { return pcast(u, "x", Variance::kUnreduced); }, v);
+         });
+       }},
+      {"while_condition_collective",
+       [] {
+         Inside([](Array v) {
+           return while_loop([](Array u) { return sum(u) < sum(psum(u, "x")); },
+                             [](Array u) { return u + 1; }, v);
+         });
+       }},
+      {"cond_gradient",
+       [] {
+         Inside([](Array v) {
+           return cond(
+               axis_index("x") == 0,
+               [](Array u) {
+                 return u * grad([&](Array w) { return psum(sum(w * u), "y"); })(1.0f);
+               },
+               Same, v);
+         });
+       }},
+      {"callback_of_terms",
+       [] {
+         Inside([](Array v) {
+           debug_callback([](Array) {}, {pcast(v, "x", Variance::kUnreduced)});
+           return v;
+         });
+       }},
       {"read_inside",
        [] {
          SetDeviceCount(2);
