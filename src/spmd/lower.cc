@@ -11,7 +11,6 @@
 
 #include "base/at.h"
 #include "ir/builder.h"
-#include "ir/memo.h"
 #include "ir/move_params.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
@@ -19,6 +18,7 @@
 #include "ops/ops.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
+#include "spmd/decision.h"
 #include "spmd/join.h"
 #include "spmd/moves.h"
 #include "spmd/regions.h"
@@ -28,30 +28,6 @@ namespace {
 
 using sharding::StepKind;
 using sharding::TensorSharding;
-
-// What partitioning decides about an instruction, from its op, params and types alone.
-struct Decision {
-  absl::InlinedVector<const ir::Type*, 3> operands;  // what the op wants
-  absl::InlinedVector<const ir::Type*, 1> results;   // what it then leaves
-  // Operands whose padding would reach a reduction: what to put there first. Null: nothing.
-  absl::InlinedVector<ir::ParamsPtr, 3> masks;
-  ir::CostPtr cost;
-  bool expands = false;  // by Kernel::sharded
-  // The op reads parts of shards of other devices: what of them. Null: it has its kernel.
-  ir::ParamsPtr halo;
-};
-
-// Memory that outlives one program, per thread, so that a hit takes no lock; of the machine balance
-// in scope.
-using DecisionMemo = ir::Memo<std::shared_ptr<const Decision>>;
-DecisionMemo& Decisions() {
-  static thread_local absl::flat_hash_map<double, std::unique_ptr<DecisionMemo>> memos;
-  std::unique_ptr<DecisionMemo>& memo = memos[sharding::FlopsPerByte()];
-  if (!memo) memo = std::make_unique<DecisionMemo>();
-  return *memo;
-}
-
-ir::CostPtr Costing(ir::Cost cost) { return std::make_shared<const ir::Cost>(std::move(cost)); }
 
 // A device program while it grows.
 struct Draft {
@@ -325,13 +301,10 @@ class Lowering {
                                        const std::vector<const ir::Type*>& results,
                                        bool anew = false) {
     if (std::holds_alternative<ir::Elementwise>(*instruction.op->lowering)) TakeScalars(operands);
-    ir::OpKey key{instruction.op, instruction.params, {}};
-    for (ir::ValueId v : operands) key.types.push_back(Place(v));
-    key.types.insert(key.types.end(), results.begin(), results.end());
+    std::vector<const ir::Type*> places;
+    for (ir::ValueId v : operands) places.push_back(Place(v));
     // Held here: what is lowered for its operands may make the memory forget it.
-    const std::shared_ptr<const Decision> held = Decisions().Get(std::move(key), [&] {
-      return std::make_shared<const Decision>(Decide(instruction, operands, results));
-    });
+    const std::shared_ptr<const Decision> held = DecisionOn(instruction, places, results);
     const Decision& decision = *held;
     if (decision.expands) {
       std::vector<ir::ValueId> even;
@@ -357,85 +330,6 @@ class Lowering {
     for (size_t i = 0; i < results.size(); ++i)
       outs[i] = anew ? Moved(outs[i], results[i], true) : Reshard(outs[i], results[i], true);
     return outs;
-  }
-
-  Decision Decide(const ir::Instruction& instruction, const std::vector<ir::ValueId>& operands,
-                  const std::vector<const ir::Type*>& results) const {
-    std::vector<const ir::Type*> types;
-    std::vector<sharding::PartitionTensor> ins, outs;
-    for (ir::ValueId v : operands) {
-      types.push_back(Place(v));
-      ins.push_back({&Place(v)->shape(), Place(v)->dtype().size(), &Place(v)->sharding()});
-    }
-    for (const ir::Type* t : results)
-      outs.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
-    sharding::DimMap map = ir::DimMapOf(*instruction.op, instruction.params.get(), types, results);
-    double flops = instruction.op->flops_per_point;
-    sharding::Partition p = sharding::ChoosePartition(map, ins, outs, flops);
-    Decision decision;
-    auto* kernel = std::get_if<ir::Kernel>(&*instruction.op->lowering);
-    decision.expands = kernel && kernel->sharded && ReducesSharded(map, types);
-    for (size_t i = 0; i < types.size(); ++i)
-      decision.operands.push_back(
-          ir::Type::Get(types[i]->shape(), types[i]->dtype(), std::move(p.operands[i])));
-    for (size_t i = 0; i < results.size(); ++i)
-      decision.results.push_back(
-          ir::Type::Get(results[i]->shape(), results[i]->dtype(), std::move(p.results[i])));
-    for (size_t i = 0; i < types.size(); ++i)
-      decision.masks.push_back(MaskOf(map, map.operands[i], *decision.operands[i]));
-    if (!p.halo_axes.empty()) {
-      decision.halo = HaloOf(map, decision);
-      decision.cost = Costing({.bytes = p.halo_bytes, .axes = p.halo_axes});
-      return decision;
-    }
-    double whole = flops;
-    for (const sharding::Factor& f : map.factors) whole *= static_cast<double>(f.size);
-    whole *= static_cast<double>(sharding::SizeOf(results[0]->sharding().varying));
-    decision.cost = Costing({.flops = flops * p.flops, .whole_flops = whole});
-    return decision;
-  }
-
-  static ir::ParamsPtr HaloOf(const sharding::DimMap& map, const Decision& decision) {
-    ir::HaloParams halo{.from = {decision.operands.begin(), decision.operands.end()},
-                        .to = decision.results[0],
-                        .reads = {},
-                        .fill = sharding::FillOf(map)};
-    for (const sharding::Access& a : map.accesses) {
-      const sharding::DimFactors& dims = base::At(map.operands, a.operand);
-      int64_t dim = 0;
-      while (base::At(dims, dim)[0] != a.factor) ++dim;
-      halo.reads.push_back({a.operand, dim, a.offset, a.stride, a.dilation});
-    }
-    return ir::MakeParams(std::move(halo));
-  }
-
-  // What lies behind the end of a dim that does not divide must not be summed.
-  static ir::ParamsPtr MaskOf(const sharding::DimMap& map, const sharding::DimFactors& dims,
-                              const ir::Type& operand) {
-    ir::MaskParams mask;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      int64_t shards = sharding::SizeOf(operand.sharding().dims[d].axes);
-      if (operand.shape()[d] % shards == 0) continue;
-      for (int32_t f : dims[d]) {
-        const sharding::Factor& factor = base::At(map.factors, f);
-        if (factor.kind != sharding::FactorKind::kReduce) continue;
-        if (sharding::LooksUp(map, static_cast<size_t>(f))) continue;
-        mask.dims.push_back(static_cast<int64_t>(d));
-        mask.reduction = static_cast<int64_t>(factor.reduction);
-      }
-    }
-    return mask.dims.empty() ? nullptr : ir::MakeParams(std::move(mask));
-  }
-
-  static bool ReducesSharded(const sharding::DimMap& map,
-                             const std::vector<const ir::Type*>& operands) {
-    for (size_t i = 0; i < operands.size(); ++i)
-      for (size_t d = 0; d < map.operands[i].size(); ++d)
-        for (int32_t f : map.operands[i][d])
-          if (base::At(map.factors, f).kind == sharding::FactorKind::kReduce &&
-              !operands[i]->sharding().dims[d].axes.empty())
-            return true;
-    return false;
   }
 
   // Returns v laid out as `to`.

@@ -429,15 +429,6 @@ class PlanBuilder {
     return base::At(layout.device_of_instance, base::At(layout.instance_of_device, device)) ==
            device;
   }
-  // The schedule with one buffer per value.
-  static Schedule AloneOn(Schedule s) {
-    s.layouts.assign(s.layouts.size(), LayoutKey{});
-    for (Item& item : s.items)
-      for (auto& region : item.schedules)
-        region = std::make_shared<const Schedule>(AloneOn(Schedule(*region)));
-    return s;
-  }
-
   // The result of a carry is the carried value itself. One that the body hands on as it is needs no
   // value of its own.
   void AddLoop(const Item& item, const Instruction& instruction, size_t constants,
@@ -460,7 +451,7 @@ class PlanBuilder {
         AddCopy(start, value);
         loop.carries.push_back({value, next});
       }
-      Keep(result, value);
+      base::At(scope_.value, result) = value;
       inputs.push_back(value);
       targets.push_back(next);
     }
@@ -576,8 +567,6 @@ class PlanBuilder {
   static ValueId Root(const Schedule& schedule, ValueId v) {
     return base::At(schedule.storage_of, v);
   }
-  void Keep(ValueId v, int32_t value) { base::At(scope_.value, v) = value; }
-
   void AddCopy(int32_t from, int32_t to) {
     AddStep(plan::Step{.kernel = kernels_.copy_whole(ValueOf(to).bytes),
                        .layout = ValueOf(to).layout,

@@ -367,6 +367,14 @@ Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares
   return Scheduler(device, shares).Run();
 }
 
+Schedule AloneOn(Schedule s) {
+  s.layouts.assign(s.layouts.size(), LayoutKey{});
+  for (Item& item : s.items)
+    for (auto& region : item.schedules)
+      region = std::make_shared<const Schedule>(AloneOn(Schedule(*region)));
+  return s;
+}
+
 namespace {
 int64_t Bytes(const ir::Program& device, ValueId v) {
   return device.type(v)->elements() * device.type(v)->dtype().size();

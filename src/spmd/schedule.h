@@ -38,6 +38,9 @@ struct Schedule {
 // `shares[v]`: devices that hold equal bits of v share a buffer; else each has its own.
 Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares);
 
+// Returns the schedule of one device by itself: every value is one buffer.
+Schedule AloneOn(Schedule s);
+
 // Returns the most bytes that one device holds at any time: arguments, results and temporaries.
 int64_t PeakBytes(const ir::Program& device, const Schedule& schedule);
 
