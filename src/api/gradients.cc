@@ -111,9 +111,11 @@ void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir:
       FailShape(call, 23,
                 fmt::format("array {} of the argument is {}, but must be {}", i, type->text(),
                             wanted[i]->text()),
-                {type->shape() == wanted[i]->shape()
-                     ? "reshard or convert it"
-                     : "tangents and cotangents have the shapes of what they belong to"});
+                {type->shape() != wanted[i]->shape()
+                     ? "tangents and cotangents have the shapes of what they belong to"
+                 : type->sharding().varying != wanted[i]->sharding().varying
+                     ? "over Manual axes it must vary as what it belongs to: psum or pcast it"
+                     : "reshard or convert it"});
     if (is_input[i]) inputs.push_back(given[i]);
   }
 }

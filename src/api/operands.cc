@@ -43,7 +43,8 @@ void FailTrace(Call call, int check, std::string reason, std::vector<std::string
 std::vector<ArrayRef> RefsOf(const std::vector<Array>& arrays, Call call) {
   std::vector<ArrayRef> refs;
   refs.reserve(arrays.size());
-  for (const Array& a : arrays) refs.push_back(trace::Use(a, call.name, call.loc));
+  for (const Array& a : arrays)
+    refs.push_back(trace::Enter(trace::Use(a, call.name, call.loc), call.name, call.loc).impl());
   return refs;
 }
 std::vector<ArrayRef> RefsOf(detail::TreeRef tree, Call call) {

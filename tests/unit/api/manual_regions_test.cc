@@ -80,6 +80,13 @@ const std::vector<Region>& Regions() {
        },
        {0, 4, 8, 12},
        {24}},
+      {"pulled back to",
+       [](const Array& w, const Array& v) {
+         auto [value, pull] = vjp([](Array w) { return w * w; }, w);
+         return v * pull(w) + value;
+       },
+       {4, 12, 20, 28},
+       {64}},
       {"captured by a loop in a loop",
        [](const Array& w, const Array& v) {
          auto inner = [&](Array u) {
