@@ -122,14 +122,14 @@ class Assigner {
   }
 
   // What the executor's shares of a mode amount to.
-  Touch TouchOf(const ReadyNode& node, NodeAssignment::Mode mode, const Access& access) const {
-    const int32_t family = executable_.bindings[access.view].family;
+  Touch TouchOf(const ReadyNode& node, NodeAssignment::Mode mode, const ViewUse& use) const {
+    const int32_t family = executable_.bindings[use.view].family;
     if (mode == NodeAssignment::kFirst || mode == NodeAssignment::kSplit) {
       return {epoch_, kFirstOnly, family};
     }
-    bool owners = access.identity && !node.control;
+    bool owners = use.identity && !node.control;
     if (mode == NodeAssignment::kShares) {
-      owners = access.writes && node.exchange->even() && node.instances % assignment_.workers == 0;
+      owners = use.writes && node.exchange->even() && node.instances % assignment_.workers == 0;
     }
     return {epoch_, owners ? node.instances : kAnyone, family};
   }
@@ -144,7 +144,7 @@ class Assigner {
   }
 
   bool Conflicts(const ReadyNode& node, NodeAssignment::Mode mode) const {
-    for (const Access& a : node.accesses) {
+    for (const ViewUse& a : node.uses) {
       const Binding& binding = executable_.bindings[a.view];
       const Touch mine = TouchOf(node, mode, a);
       const Touch& before = a.writes ? touched_[binding.storage] : written_[binding.storage];
@@ -172,7 +172,7 @@ class Assigner {
   static int64_t Extent(const Binding& b) { return RoundUp(b.bytes, kLine) * b.instances; }
 
   void Record(const ReadyNode& node, NodeAssignment::Mode mode) {
-    for (const Access& a : node.accesses) {
+    for (const ViewUse& a : node.uses) {
       const Binding& binding = executable_.bindings[a.view];
       const Touch mine = TouchOf(node, mode, a);
       Touch& touched = touched_[binding.storage];

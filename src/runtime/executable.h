@@ -31,7 +31,7 @@ struct ReadyStep {
 };
 
 // A read or a write of a view by a node, for the placing of barriers.
-struct Access {
+struct ViewUse {
   int32_t view;
   bool writes;
   bool identity;  // instance i of the node touches instance i of the value only
@@ -86,7 +86,7 @@ struct ReadyNode {
   int32_t out = -1;
   double seconds = 0;  // estimate for all instances on one worker, each time
   double times = 1;    // that a run does the node, as far as known
-  std::vector<Access> accesses;
+  std::vector<ViewUse> uses;
 };
 
 // How a run finds the buffers of one value. In the order of Executable::bindings.

@@ -178,7 +178,7 @@ class Preparer {
     const int32_t* index = IndexOf(layout, plan().values[v].layout);
     node.operands.push_back({views_[v], 0, index});
     const bool identity = !index && Instances(v) == node.instances;
-    node.accesses.push_back({views_[v], writes, identity});
+    node.uses.push_back({views_[v], writes, identity});
   }
 
   // Returns, per instance of layout `from`, the instance of layout `to` with its representative.
@@ -212,10 +212,10 @@ class Preparer {
     node.exchange = std::make_unique<const ReadyExchange>(exchange, plan().values[exchange.out]);
     for (int32_t v : exchange.in) {
       node.in.push_back(views_[v]);
-      node.accesses.push_back({views_[v], false, false});
+      node.uses.push_back({views_[v], false, false});
     }
     node.out = views_[exchange.out];
-    node.accesses.push_back({node.out, true, false});
+    node.uses.push_back({node.out, true, false});
     node.seconds = Seconds(node.exchange->bytes(), 0, 1);
     Push(std::move(node));
   }
@@ -228,7 +228,7 @@ class Preparer {
     node.instances = 1;
     for (int32_t v : flow.host->in) {
       node.in.push_back(views_[v]);
-      node.accesses.push_back({views_[v], false, false});
+      node.uses.push_back({views_[v], false, false});
     }
     Push(std::move(node));
   }
@@ -251,7 +251,7 @@ class Preparer {
     if (control->kind == Control::kRepeat) loops_.pop_back();
     if (control->view >= 0) {
       control->view = views_[control->view];
-      node.accesses = {{control->view, false, false}};
+      node.uses = {{control->view, false, false}};
     }
     controls_.push_back(control.get());
     node.control = std::move(control);

@@ -100,6 +100,8 @@ Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types r
 
 }  // namespace
 
+ir::CostPtr Costing(ir::Cost cost) { return std::make_shared<const ir::Cost>(std::move(cost)); }
+
 std::shared_ptr<const Decision> DecisionOn(const ir::Instruction& instruction, ir::Types operands,
                                            ir::Types results) {
   ir::OpKey key{instruction.op, instruction.params, {operands.begin(), operands.end()}};

@@ -23,8 +23,6 @@ struct Decision {
 std::shared_ptr<const Decision> DecisionOn(const ir::Instruction& instruction, ir::Types operands,
                                            ir::Types results);
 
-inline ir::CostPtr Costing(ir::Cost cost) {
-  return std::make_shared<const ir::Cost>(std::move(cost));
-}
+ir::CostPtr Costing(ir::Cost cost);
 
 }  // namespace tessera::spmd

@@ -117,7 +117,9 @@ std::string DimsText(const ir::OpDef& op, const Sample& sample) {
 // The operands by what a `Derivative` says of them. The example may be of integers.
 std::string OperandsText(const ir::OpDef& op, const ir::Derivative& derivative) {
   if (!std::holds_alternative<ir::DimMapFn>(*op.dims))  // of one operand
-    return derivative.transpose ? "linear in operand, by transpose" : "zero";
+    return derivative.transpose                         ? "linear in operand, by transpose"
+           : !derivative.of.empty() && derivative.of[0] ? "a formula in operand"
+                                                        : "zero";
   const Sample* sample = ExampleOf(op);
   const Case whole = Unsharded(*sample);
   const DimMap map = ir::DimMapOf(op, sample->params.get(), whole.operands, ResultTypes(whole));
