@@ -211,16 +211,17 @@ TEST_F(ManualRegions, CollectivesAlongDimsOverAutoAxes) {
        reshape(transpose(reshape(whole, {2, 2, 2}), {1, 0, 2}), {8})}};
   MeshScope scope(make_mesh({{"x", 2}, {"y", 2, Auto}}));
   const Array a = reshard(whole, P("x"));
-  for (const auto& [f, want] : cases)
+  for (const auto& one : cases)
     for (const bool before : {true, false}) {
+      const Collective& f = one.first;
       const auto mapped = shard_map(
           [&](Array v) {
             if (before) return f(with_sharding_constraint(v, P("y")));
             return with_sharding_constraint(f(v), P("y"));
           },
           {.in_specs = P("x"), .out_specs = P("x"), .axes = "x"});
-      EXPECT_EQ(Numbers(mapped(a)), Numbers(want));
-      EXPECT_EQ(Numbers(jit(mapped)(a)), Numbers(want));
+      EXPECT_EQ(Numbers(mapped(a)), Numbers(one.second));
+      EXPECT_EQ(Numbers(jit(mapped)(a)), Numbers(one.second));
     }
 }
 
