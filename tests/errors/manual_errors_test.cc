@@ -235,6 +235,24 @@ const std::vector<Case>& Cases() {
                Same, v);
          });
        }},
+      {"gradient_of_pmax_of_maxima",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}}));
+         auto f = shard_map([](Array v) { return pmax(v, "x"); },
+                            {.in_specs = P().unreduced("x", Reduction::kMax), .out_specs = P()});
+         auto loss = [&](Array x) {
+           return sum(f(reduce_max(reshard(x, P("x", None)), {0},
+                                   {.out_sharding = P(None).unreduced("x", Reduction::kMax)})));
+         };
+         grad(loss)(abstract_array("f32[4,8]"));
+       }},
+      {"cotangent_varies",
+       [] {
+         Inside([](Array v) {
+           auto [value, pull] = vjp([](Array w) { return w * w; }, Array(1.0f));
+           return v * pull(sum(v));
+         });
+       }},
       {"callback_of_terms",
        [] {
          Inside([](Array v) {
