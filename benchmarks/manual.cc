@@ -61,6 +61,9 @@ void ManualCollectives(Recorder& recorder) {
         "all_to_all", [](Array v) { return all_to_all(v, "d", 0, 0, {.tiled = true}); }, P("d"));
     run(
         "ppermute", [](Array v) { return pshift(v, "d", 1); }, P("d"));
+    run(
+        "ppermute_part", [](Array v) { return ppermute(v, "d", {{0, 1}, {1, 2}, {6, 7}}); },
+        P("d"));
   }
 }
 

@@ -226,7 +226,7 @@ void ManualFloors(const Figures& figures, Floors& floors) {
     nothing.params["op"] = "call";
     const std::optional<double> call = figures.Ours(TaskOf(nothing));
     const std::optional<double> threads = figures.Of("threads", task);
-    if (f.params["op"] == "ppermute" && call)
+    if (f.params["op"].get<std::string>().starts_with("ppermute") && call)
       floors.AtMost(task + ": of a call", f.median / *call, 1.5);
     if (!threads || !call) continue;
     if (f.params["bytes_per_device"] == 4096)

@@ -431,7 +431,7 @@ ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
 X ProductOfOthers(X x, int64_t dim, bool reverse) {
   const X running{
       x.builder(),
-      x.builder().Emit(kCumprod, ir::MakeParams(CumulativeParams{{{dim}}, reverse}), {x.id()})};
+      x.builder().Emit(kCumprod, ir::MakeParams(CumulativeParams{{dim}, reverse}), {x.id()})};
   return Shifted(running, dim, reverse ? -1 : 1, 1);
 }
 X WithWhole(X x, int64_t dim) {

@@ -95,6 +95,7 @@ struct Exchange {
     int32_t box = 0;                        // of `boxes`
     int32_t operand = 0;                    // of `in`
   };
+  // What no piece covers is zero.
   std::vector<std::vector<Piece>> pieces;  // per instance of `out`
   // Set: the pieces of an instance all cover the whole result and are combined in their order;
   // there is one box and one operand. Else they do not overlap.

@@ -35,7 +35,11 @@ int64_t RangeBegin(std::vector<plan::Exchange::Piece> pieces, int64_t elements, 
   return begin;
 }
 
+// Where an instance begins of which no byte is an operand's.
+constexpr int64_t kZeros = -1;
+
 bool Injective(std::vector<int64_t> begins, int64_t bytes) {
+  std::erase(begins, kZeros);
   std::sort(begins.begin(), begins.end());
   for (size_t i = 1; i < begins.size(); ++i) {
     if (begins[i] - begins[i - 1] < bytes) return false;
@@ -54,20 +58,28 @@ std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::Value
   if (elements <= 0 || out.bytes * instances != in.bytes * in_instances) return std::nullopt;
   std::vector<int64_t> begins;
   bool permutes = in.bytes == out.bytes, aligned = in.bytes % kLine == 0;
+  bool zeros = false;
   for (const auto& pieces : exchange.pieces) {
-    if (pieces.empty() || (exchange.combine && pieces.size() > 1)) return std::nullopt;
+    if (exchange.combine && pieces.size() != 1) return std::nullopt;
+    if (pieces.empty()) {
+      zeros = true;
+      begins.push_back(kZeros);
+      continue;
+    }
     const int64_t begin = RangeBegin(pieces, elements, in.bytes / item, out.bytes / item);
     if (begin < 0) return std::nullopt;
     permutes &= pieces.size() == 1 && pieces[0].in_offset == 0;
     aligned &= begin * item % kLine == 0;
     begins.push_back(begin * item);
   }
-  if (!(permutes || aligned) || !Injective(begins, out.bytes)) return std::nullopt;
-  Alias alias{.permutes = permutes, .stride = out.bytes, .slots = nullptr};
-  for (int64_t begin : begins) alias.stride = std::gcd(alias.stride, begin);
+  if (!(permutes || (aligned && !zeros)) || !Injective(begins, out.bytes)) return std::nullopt;
+  Alias alias{.permutes = permutes, .zeros = zeros, .stride = out.bytes, .slots = nullptr};
+  for (int64_t begin : begins)
+    if (begin != kZeros) alias.stride = std::gcd(alias.stride, begin);
   std::vector<int32_t> slots;
   slots.reserve(begins.size());
-  for (int64_t begin : begins) slots.push_back(static_cast<int32_t>(begin / alias.stride));
+  for (int64_t begin : begins)
+    slots.push_back(begin == kZeros ? kZeroSlot : static_cast<int32_t>(begin / alias.stride));
   bool identity = alias.stride == out.bytes;
   for (size_t i = 0; i < slots.size(); ++i) identity &= slots[i] == static_cast<int32_t>(i);
   if (!identity) alias.slots = std::make_shared<const std::vector<int32_t>>(std::move(slots));

@@ -86,11 +86,18 @@ class Assigner {
     int64_t before = 0;
     do {
       before = added_;
-      for (const Swap& swap : loop.swaps) Exchange(swap);
+      End(loop);
       Walk(control.targets[0], at);
     } while (added_ != before);
-    for (const Swap& swap : loop.swaps) Exchange(swap);
+    End(loop);
     if (loop.trips < 0) Barrier();  // it ends in one, after its test
+  }
+
+  // Of an iteration.
+  void End(const ReadyLoop& loop) {
+    for (const Swap& swap : loop.swaps) Exchange(swap);
+    for (const Order& order : loop.orders) Reorder(order.view);
+    for (int32_t view : loop.resets) Reorder(view);
   }
 
   void Exchange(const Swap& swap) {
@@ -98,6 +105,12 @@ class Assigner {
     if (Since(touched_[a]) || Since(touched_[b])) recent_.insert(recent_.end(), {a, b});
     std::swap(touched_[a], touched_[b]);
     std::swap(written_[a], written_[b]);
+  }
+
+  // What was instance i so far is another now.
+  void Reorder(int32_t view) {
+    const int32_t storage = executable_.bindings[view].storage;
+    touched_[storage].family = written_[storage].family = -1;
   }
 
   NodeAssignment::Mode ModeOf(const ReadyNode& node) const {

@@ -13,9 +13,10 @@
 namespace tessera::runtime {
 
 // How the result of an exchange can be had without moving a byte: its instances are ranges of the
-// operand's storage, all of it, each byte once.
+// operand's storage, each byte at most once, or zero.
 struct Alias {
   bool permutes = false;  // instances are handed over whole: works for any slots of the operand
+  bool zeros = false;     // some are kZeroSlot: only if it permutes
   int64_t stride = 0;     // else: of the result, if the operand is one dense block
   std::shared_ptr<const std::vector<int32_t>> slots;  // null: the instance itself
 };

@@ -60,6 +60,11 @@ struct Swap {
   int32_t storages[2];
   std::vector<int32_t> views[2];  // the first of each: the storage's root
 };
+// A view whose instances are where those of another are, in another order.
+struct Order {
+  int32_t view = -1, from = -1;
+  const std::vector<int32_t>* order = nullptr;  // null: the same
+};
 struct Window {  // a view that is one slice of another's instances
   int32_t whole = -1, view = -1;
   int64_t bytes = 0;  // of a slice
@@ -69,6 +74,8 @@ struct ReadyLoop {
   bool reverse = false;
   std::vector<Window> windows;
   std::vector<Swap> swaps;
+  std::vector<Order> orders;    // of carried values, and of all that follow from them
+  std::vector<int32_t> resets;  // views that loops inside have ordered anew: as bound
 };
 
 // Steps of one layout without effects between its instances, an exchange, a call of the host, or

@@ -78,7 +78,7 @@ class Analyser {
     LoopFlow flow{.loop = &loop, .first = first, .last = Next(), .carries = {}};
     for (const plan::Carry& carry : loop.carries) {
       const Life& life = flow_.lives[carry.value];
-      flow.carries.push_back({carry.value, carry.next, life.last_node, life.last_step});
+      flow.carries.push_back({carry.value, carry.next, life.last_node, life.last_step, first});
     }
     const auto index = static_cast<int32_t>(flow_.loops.size());
     AddControl({.kind = Control::kRepeat, .targets = {first + 1}});

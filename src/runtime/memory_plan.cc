@@ -17,7 +17,7 @@ struct StoragePlan {
   bool frame = false;
   bool owned = false;            // the run allocates it; else an input's or a constant's
   bool escapes = false;          // holds an output
-  bool carried = false;          // holds a carried value or its successor
+  bool taken_over = false;       // some value is in place of another
   bool swapped = false;          // changes places with another
   bool ranged = false;           // some value is ranges of it, of another size
   int64_t bytes = 0, total = 0;  // of the largest value's instance; of all of the root's
@@ -26,6 +26,8 @@ struct StoragePlan {
   // The newest values of each family: one that a newer one took over in place is dead, but for
   // what a loop carries.
   std::vector<int32_t> newest;
+  const CarryFlow* carry = nullptr;  // whose value or successor it holds
+  bool carries = false;              // it holds those of several
 };
 
 class MemoryPlanner {
@@ -34,6 +36,7 @@ class MemoryPlanner {
       : plan_(plan),
         flow_(flow),
         permuted_(plan.values.size()),
+        zeros_(plan.values.size()),
         carry_of_(plan.values.size(), nullptr) {
     result_.places.resize(plan.values.size());
     for (const LoopFlow& loop : flow.loops) {
@@ -96,7 +99,10 @@ class MemoryPlanner {
     StoragePlan& storage = StorageOf(v);
     const Life& life = flow_.lives[v];
     storage.bytes = std::max(storage.bytes, ValueOf(v).bytes);
-    storage.carried |= carry_of_[v] != nullptr;
+    if (const CarryFlow* carry = carry_of_[v]) {
+      storage.carries |= storage.carry && storage.carry != carry;
+      storage.carry = carry;
+    }
     storage.escapes |= life.output;
     if (std::pair(life.last_node, life.last_step) >
         std::pair(storage.last_node, storage.last_step)) {
@@ -112,20 +118,46 @@ class MemoryPlanner {
     const int32_t in = exchange.in[0], out = exchange.out;
     if (result_.places[out].storage >= 0) return;
     auto alias = FindAlias(exchange, ValueOf(in), Instances(in), ValueOf(out));
-    if (!alias || result_.places[in].how == Binding::kWindow || carry_of_[out] ||
-        (!alias->permutes && (permuted_[in] || StorageOf(in).carried))) {
+    if (!alias || result_.places[in].how == Binding::kWindow ||
+        (carry_of_[out] && !MayTurn(in, out, *alias)) ||
+        (!alias->permutes && (permuted_[in] || StorageOf(in).carry))) {
       return NewStorage(out, Binding::kFresh);
     }
     StorageOf(in).ranged |= !alias->permutes;
+    if (carry_of_[out]) Turn(*carry_of_[out], alias->zeros || zeros_[in]);
     Place& place = result_.places[out];
     place.how = Binding::kAlias;
     place.from = in;
     place.node = alias->permutes ? -1 : n;
     place.storage = result_.places[in].storage;
     permuted_[out] = permuted_[in] || alias->slots != nullptr;
+    zeros_[out] = zeros_[in] || alias->zeros;
+    if (alias->zeros) result_.zero_bytes = std::max(result_.zero_bytes, ValueOf(out).bytes);
     place.alias = std::move(alias);
     NewFamily(out);
     Join(out);
+  }
+
+  // True if what a loop carries next may be an order of the operand's instances: it hands over what
+  // the body has made of nothing but itself, and nothing is written where instances may be zeros.
+  bool MayTurn(int32_t in, int32_t out, const Alias& alias) {
+    const CarryFlow& carry = *carry_of_[out];
+    const StoragePlan &from = StorageOf(in), &to = StorageOf(carry.value);
+    const bool same = &from == &to;
+    if (out != carry.next || !alias.permutes || !from.owned || from.ranged) return false;
+    if (to.carry != &carry || to.carries || (from.carry && !same)) return false;
+    if (!same && from.made_node <= carry.first) return false;
+    return !(alias.zeros || zeros_[in]) || !to.taken_over;
+  }
+
+  // From the second iteration on the carried value's instances are in the successor's order.
+  void Turn(const CarryFlow& carry, bool zeros) {
+    turned_.push_back(carry.next);
+    for (size_t v = 0; v < result_.places.size(); ++v) {
+      if (result_.places[v].storage != result_.places[carry.value].storage) continue;
+      permuted_[v] = true;
+      zeros_[v] = zeros_[v] || zeros;
+    }
   }
 
   void ShareSteps(int32_t n) {
@@ -158,6 +190,7 @@ class MemoryPlanner {
     place.storage = result_.places[in].storage;
     place.family = result_.places[in].family;
     permuted_[out] = permuted_[in];
+    StorageOf(in).taken_over = true;
     std::vector<int32_t>& newest = StorageOf(in).newest;
     // What a loop carries is the newest again once its successor has taken its place.
     const CarryFlow* carry = carry_of_[out];
@@ -175,7 +208,7 @@ class MemoryPlanner {
     for (int32_t v : step.in) {
       const StoragePlan& storage = StorageOf(v);
       if (!storage.owned || (storage.frame && !DiesInside(out))) continue;
-      if (result_.places[v].how == Binding::kWindow || !MayCarry(out, v)) continue;
+      if (result_.places[v].how == Binding::kWindow || zeros_[v] || !MayCarry(out, v)) continue;
       if (Fits(v, out) && Allows(step, v) && DiesAt(v, out, n, s) && OthersDead(storage, v, n)) {
         return v;
       }
@@ -238,6 +271,7 @@ class MemoryPlanner {
       place.storage = result_.places[slice.whole].storage;
       place.family = result_.places[slice.whole].family;
       permuted_[slice.slice] = permuted_[slice.whole];
+      zeros_[slice.slice] = zeros_[slice.whole];
     }
   }
 
@@ -246,9 +280,12 @@ class MemoryPlanner {
   void FindSwaps() {
     for (size_t l = 0; l < flow_.loops.size(); ++l) {
       for (const CarryFlow& carry : flow_.loops[l].carries) {
+        const SwapPlan swap{static_cast<int32_t>(l), carry.value, carry.next};
+        const bool turns = std::find(turned_.begin(), turned_.end(), carry.next) != turned_.end();
+        if (turns) result_.turns.push_back(swap);
         if (result_.places[carry.value].storage == result_.places[carry.next].storage) continue;
-        result_.swaps.push_back({static_cast<int32_t>(l), carry.value, carry.next});
-        result_.places[carry.next].family = result_.places[carry.value].family;
+        result_.swaps.push_back(swap);
+        if (!turns) result_.places[carry.next].family = result_.places[carry.value].family;
       }
     }
     for (bool changed = true; changed;) {
@@ -420,7 +457,9 @@ class MemoryPlanner {
   const Flow& flow_;
   MemoryPlan result_;
   std::vector<StoragePlan> storages_;
-  std::vector<bool> permuted_;  // per value: its instances are surely not in order in one block
+  std::vector<bool> permuted_;   // per value: its instances are surely not in order in one block
+  std::vector<bool> zeros_;      // per value: some instances may be zeros in no storage
+  std::vector<int32_t> turned_;  // successors in an order of their own
   std::vector<const CarryFlow*> carry_of_;  // per value: of carried ones and their successors
   int32_t families_ = 0;
 };

@@ -34,6 +34,7 @@ struct Life {
 struct CarryFlow {
   int32_t value, next;
   int32_t read_node, read_step;
+  int32_t first;  // node of the loop
 };
 struct LoopFlow {
   const plan::Loop* loop;
@@ -60,7 +61,8 @@ struct Place {
   std::optional<Alias> alias;
 };
 
-// Storages of a carried value and its successor that change places.
+// A carried value and its successor, whose storages change places; or whose instances are ordered
+// anew.
 struct SwapPlan {
   int32_t loop;  // of the flow
   int32_t value, next;
@@ -68,8 +70,9 @@ struct SwapPlan {
 
 struct MemoryPlan {
   std::vector<Place> places;  // per value
-  std::vector<SwapPlan> swaps;
+  std::vector<SwapPlan> swaps, turns;
   int64_t block_bytes = 0, frame_bytes = 0, peak_bytes = 0;
+  int64_t zero_bytes = 0;  // of the largest value with instances that are in no storage
 };
 
 MemoryPlan PlanMemory(const plan::Plan& plan, const Flow& flow);

@@ -36,6 +36,7 @@ class Preparer {
     executable_->block_bytes = memory_.block_bytes;
     executable_->frame_bytes = memory_.frame_bytes;
     executable_->peak_bytes = memory_.peak_bytes;
+    if (memory_.zero_bytes > 0) ReserveZeros(memory_.zero_bytes);
     views_.assign(plan().values.size(), -1);
     BindOutside();
     executable_->loops.resize(flow.loops.size());
@@ -56,6 +57,7 @@ class Preparer {
       for (int32_t& target : control->targets) target = ready_of[target];
     }
     AddSwaps();
+    AddOrders(flow);
     AddOutputs();
     DropPieces(executable_->plan.nodes);
     return std::move(executable_);
@@ -284,6 +286,31 @@ class Preparer {
         }
       }
       executable_->loops[plan.loop].swaps.push_back(std::move(swap));
+    }
+  }
+
+  // A loop that orders a carried value anew does so with all that is in place of it or an order of
+  // it, wherever that is read; the loops around it begin with the orders that were bound.
+  void AddOrders(const Flow& flow) {
+    for (const SwapPlan& turn : memory_.turns) {
+      std::vector<Order>& orders = executable_->loops[turn.loop].orders;
+      std::vector<bool> follows(executable_->bindings.size());
+      const size_t first = orders.size();
+      orders.push_back({views_[turn.value], views_[turn.next]});
+      follows[views_[turn.value]] = true;
+      for (size_t v = 0; v < executable_->bindings.size(); ++v) {
+        const Binding& b = executable_->bindings[v];
+        const bool alias = b.how == Binding::kAlias;
+        if (!(alias || b.how == Binding::kSame) || !follows[b.from]) continue;
+        follows[v] = true;
+        orders.push_back({static_cast<int32_t>(v), b.from, alias ? b.alias->slots.get() : nullptr});
+      }
+      for (size_t l = 0; l < flow.loops.size(); ++l) {
+        const LoopFlow &outer = flow.loops[l], &inner = flow.loops[turn.loop];
+        if (outer.first >= inner.first || outer.last <= inner.last) continue;
+        for (size_t k = first; k < orders.size(); ++k)
+          executable_->loops[l].resets.push_back(orders[k].view);
+      }
     }
   }
 

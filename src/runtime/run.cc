@@ -69,12 +69,15 @@ int Workers() {
   return workers > 0 ? workers : Cores();
 }
 
-// True if only the caller's reference is left. Letting go of a copy synchronises with the threads
-// that let go of theirs before.
+// True if all buffers may be written: they are in a storage of ours, and only the caller's
+// reference to it is left. Letting go of a copy synchronises with the threads that let go of theirs
+// before.
 bool Unique(const Buffers& buffers) {
   if (!buffers.storage || buffers.storage.use_count() != 1 || buffers.storage->foreign()) {
     return false;
   }
+  const std::vector<int32_t>* slots = buffers.slots.get();
+  if (slots && std::find(slots->begin(), slots->end(), kZeroSlot) != slots->end()) return false;
   StorageRef(buffers.storage).reset();
   return true;
 }
@@ -95,6 +98,7 @@ class Binder {
     left_ = executable_.seconds;
     run_.worker_views.resize(runner_.workers);
     run_.iterations.resize(runner_.workers);
+    run_.slots.resize(runner_.workers);
     if (executable_.block_bytes > 0) run_.block.emplace(executable_.block_bytes);
     TakeInputs(inputs);
     for (size_t v = inputs.size(); v < bindings.size(); ++v) {
@@ -169,7 +173,8 @@ class Binder {
                                                              const std::vector<int32_t>& order) {
     std::vector<int32_t> out;
     out.reserve(order.size());
-    for (int32_t instance : order) out.push_back(slots[instance]);
+    for (int32_t instance : order)
+      out.push_back(instance == kZeroSlot ? kZeroSlot : slots[instance]);
     return std::make_shared<const std::vector<int32_t>>(std::move(out));
   }
 
@@ -267,10 +272,14 @@ void Execute(const Executable& executable, Team& team, double seconds) {
 }
 
 // Returns where a value is after the run: as it was bound but, if storages of a loop's carry have
-// changed places, in another's storage.
+// changed places, in another's storage, and in the order that a loop has left it in.
 Buffers Final(const RunState& run, int32_t view) {
   Buffers result = run.buffers[view];
-  const std::byte* base = run.worker_views[0][view].base;
+  const auto& [base, stride, slots] = run.worker_views[0][view];
+  if (slots != run.views[view].slots) {
+    const int32_t instances = run.executable->bindings[view].instances;
+    result.slots = std::make_shared<const std::vector<int32_t>>(slots, slots + instances);
+  }
   if (result.base == base) return result;
   for (const Buffers& other : run.buffers) {
     if (other.base != base || !other.storage) continue;

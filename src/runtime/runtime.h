@@ -17,7 +17,15 @@ namespace tessera::runtime {
 class Storage;
 using StorageRef = std::shared_ptr<Storage>;
 
-// All buffers of one value: instance i starts at `base + offset(i)`.
+// Returns bytes that are zero and may only be read, as many as ReserveZeros was asked for.
+const std::byte* Zeros();
+// Makes sure that there are `bytes` of them. Throws RuntimeError if there is no address space.
+void ReserveZeros(int64_t bytes);
+
+// The slot of an instance that is in no storage: it is zero, and may only be read.
+inline constexpr int32_t kZeroSlot = -1;
+
+// All buffers of one value. Those of one storage lie in slots, `stride` bytes apart.
 struct Buffers {
   StorageRef storage;
   std::byte* base = nullptr;
@@ -25,7 +33,8 @@ struct Buffers {
   int64_t stride = 0;                                 // bytes between neighbouring slots
   std::shared_ptr<const std::vector<int32_t>> slots;  // slot of each instance; null: i itself
   std::byte* at(int32_t instance) const {
-    return base + stride * (slots ? (*slots)[instance] : instance);
+    const int32_t slot = slots ? (*slots)[instance] : instance;
+    return slot == kZeroSlot ? const_cast<std::byte*>(Zeros()) : base + stride * slot;
   }
 };
 

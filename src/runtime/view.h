@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/runtime.h"
+
 namespace tessera::runtime {
 
 struct View {
@@ -10,7 +12,9 @@ struct View {
   int64_t stride = 0;
   const int32_t* slots = nullptr;  // slot of each instance; null: the instance itself
   std::byte* at(int64_t instance) const {
-    return base + stride * (slots ? slots[instance] : instance);
+    if (!slots) return base + stride * instance;
+    const int32_t slot = slots[instance];
+    return slot == kZeroSlot ? const_cast<std::byte*>(Zeros()) : base + stride * slot;
   }
 };
 

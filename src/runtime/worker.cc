@@ -20,6 +20,7 @@ class Worker {
     if (!executable_.loops.empty()) {
       run.worker_views[id] = run.views;
       run.iterations[id].assign(executable_.loops.size(), 0);
+      run.slots[id].resize(run.views.size());
       views_ = run.worker_views[id].data();
     }
     if (run.own) {
@@ -102,6 +103,8 @@ class Worker {
       case Control::kRepeat: {
         const ReadyLoop& loop = executable_.loops[control.loop];
         for (const Swap& swap : loop.swaps) Exchange(swap);
+        for (const Order& order : loop.orders) Reorder(order);
+        for (int32_t v : loop.resets) views_[v].slots = run_.views[v].slots;
         const int64_t next = run_.iterations[id_][control.loop] + 1;
         if (next == loop.trips) return at + 1;
         SetIteration(control.loop, next);
@@ -129,6 +132,18 @@ class Worker {
     const std::ptrdiff_t distance = views_[swap.views[1][0]].base - views_[swap.views[0][0]].base;
     for (int32_t v : swap.views[0]) views_[v].base += distance;
     for (int32_t v : swap.views[1]) views_[v].base -= distance;
+  }
+
+  void Reorder(const Order& order) {
+    std::vector<int32_t>& slots = run_.slots[id_][order.view];
+    const int32_t* from = views_[order.from].slots;
+    const auto instances = static_cast<size_t>(executable_.bindings[order.view].instances);
+    slots.resize(instances);
+    for (size_t i = 0; i < instances; ++i) {
+      const int32_t of = order.order ? (*order.order)[i] : static_cast<int32_t>(i);
+      slots[i] = of == kZeroSlot || !from ? of : from[of];
+    }
+    views_[order.view].slots = slots.data();
   }
 
   // A bool names the first branch where it is true.

@@ -18,9 +18,10 @@ struct RunState {
   int workers = 1;
   std::vector<Buffers> buffers;  // per binding: owns
   std::vector<View> views;       // per binding: the same, for the inner loops
-  // Per worker, if there are loops: its views, of which windows and swaps move some, and the number
-  // of the iteration of each loop.
+  // Per worker, if there are loops: its views, of which windows and swaps move some; the slots of
+  // those that loops order anew; and the number of the iteration of each loop.
   std::vector<std::vector<View>> worker_views;
+  std::vector<std::vector<std::vector<int32_t>>> slots;
   std::vector<std::vector<int64_t>> iterations;
   std::vector<uint8_t> done;     // per node: an exchange that became an alias
   std::optional<Storage> block;  // of values that cross nodes

@@ -241,7 +241,8 @@ class Chooser {
     double points = 1;
     for (size_t f = 0; f < axes.size(); ++f) {
       int64_t shards = SizeOf(axes[f]);
-      points *= static_cast<double>((map_.factors[f].size + shards - 1) / shards);
+      const int64_t block = (map_.factors[f].size + shards - 1) / shards;
+      points *= static_cast<double>(block);
     }
     return points;
   }

@@ -262,16 +262,11 @@ plan::Exchange MakePermutation(const MoveOperand& from, const plan::Layout& to_l
   for (int32_t device : to_layout.device_of_instance) {
     const int64_t index = base::At(positions, device);
     const int64_t s = base::At(source, sharding::ShardIndex(mesh, axes, index));
-    plan::Exchange::Piece piece{};
-    if (s < 0) {
-      if (e.boxes.size() == 1)
-        e.boxes.push_back({.extents = {elements}, .in_strides = {0}, .out_strides = {1}});
-      piece.box = piece.operand = 1;
-    } else {
-      const int64_t at = sharding::WithShardIndex(mesh, axes, index, s);
-      piece.source = base::At(from.layout->instance_of_device, mesh.Device(at));
-    }
-    e.pieces.push_back({piece});
+    e.pieces.emplace_back();
+    if (s < 0) continue;
+    const int64_t at = sharding::WithShardIndex(mesh, axes, index, s);
+    e.pieces.back().push_back(
+        {.source = base::At(from.layout->instance_of_device, mesh.Device(at))});
   }
   return e;
 }

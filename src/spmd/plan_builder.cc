@@ -258,7 +258,6 @@ class PlanBuilder {
                            ? MakePermutation(operands[0], layout,
                                              ir::As<ops::PermuteParams>(instruction.params.get()))
                            : MakeExchange(operands, *Place(out), layout, kernels_, halo);
-    if (permutes && !e.boxes.empty() && e.boxes.size() > 1) in.push_back(Zero());
     e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;

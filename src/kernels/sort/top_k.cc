@@ -113,7 +113,7 @@ plan::Kernel TopK(DType dtype, DType index, const Shape& shape, int64_t k) {
     if constexpr (sizeof(T) <= 4)
       if (narrow) kernel.fn = RunTopK<T, NarrowEntry>;
   });
-  kernel.config = std::make_shared<const TopKConfig>(std::move(config));
+  kernel.config = std::make_shared<const TopKConfig>(config);
   return kernel;
 }
 

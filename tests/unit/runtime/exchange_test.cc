@@ -197,7 +197,8 @@ TEST(Exchange, HandsBuffersOverWhereItCan) {
       {"gather", AllGather(d, 1, f32, 16, 16, 0), n * 4, n * 4 * d, 1, true},
       {"gather dim 1", AllGather(d, 1, f32, 16, 16, 1), n * 4, n * 4 * d, 1, false},
       {"broadcast", Permute(f32, n, {0, 0, 0, 0}), n * 4, n * 4, d, false},
-      {"partial", Permute(f32, n, {-1, 0, 1, 2}), n * 4, n * 4, d, false},
+      {"partial", Permute(f32, n, {-1, 0, 1, 2}), n * 4, n * 4, d, true},
+      {"nothing", Permute(f32, n, {-1, -1, -1, -1}), n * 4, n * 4, d, true},
   };
   for (const auto& c : cases) {
     PlanBuilder b(d);
@@ -242,6 +243,25 @@ TEST(Exchange, CopiesAGatherOfBuffersThatArePermuted) {
   const Values want = NaiveExchange(gather, NaiveExchange(ring, Read(in, d), 256), 1024);
   EXPECT_EQ(Read(RunPlan(both.plan, {in})[0], 1), want);
   EXPECT_EQ(Read(RunPlan(second.plan, RunPlan(first.plan, {in}))[0], 1), want);
+}
+
+// What no device sent is zero and lies in no storage: it is read, composed, and never written.
+TEST(Exchange, KeepsZerosThatNobodySent) {
+  const int32_t d = 4;
+  const int64_t bytes = 4096;
+  const plan::Exchange shift = Permute(f32, bytes / 4, {-1, 0, 1, 2});
+  PlanBuilder shifts(d), adds(d);
+  const int32_t once = shifts.AddExchange(shift, shifts.Input(bytes, 0), bytes, 0);
+  shifts.Output(shifts.AddExchange(shift, once, bytes, 0));
+  adds.Segment();
+  adds.Output(adds.Apply(AddValue, {adds.Input(bytes, 0, true)}, 1, bytes, 0, 1));
+  auto given = RunPlan(shifts.plan, {MakeInput(bytes, d)});
+  const Values shifted =
+      NaiveExchange(shift, NaiveExchange(shift, Read(MakeInput(bytes, d), d), bytes), bytes);
+  EXPECT_EQ(Read(given[0], d), shifted);
+  const Buffers sum = RunPlan(adds.plan, std::move(given))[0];  // donated, and not overwritten
+  for (int32_t i = 0; i < d; ++i) EXPECT_EQ(Read(sum, d)[i][5], shifted[i][5] + 1);
+  EXPECT_EQ(Read(RunPlan(shifts.plan, {sum})[0], d)[1][7], 0);
 }
 
 TEST(Exchange, ComposesPermutations) {

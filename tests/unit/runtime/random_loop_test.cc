@@ -1,0 +1,162 @@
+// Random nested loops whose carries are computed, in place or not, and permuted over devices, whole
+// or in part, against a naive evaluation, for every team.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "fuzz.h"
+#include "plans.h"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr int32_t kDevices = 4;
+constexpr int64_t kBytes = 128, kElements = kBytes / 4;
+
+class Generator {
+ public:
+  explicit Generator(uint32_t seed) : rng_(seed) {
+    for (int k = 0; k < 2; ++k) known_.push_back(b.Input(kBytes, 0, Below(2) == 0));
+    AddNodes(3, 2);
+    for (int k = 0; k < 4; ++k) b.Output(Any());
+  }
+
+  PlanBuilder b{kDevices};
+
+ private:
+  int Below(int n) { return static_cast<int>(rng_() % static_cast<uint32_t>(n)); }
+  // Rather a young one.
+  int32_t Any() {
+    const auto n = static_cast<int>(known_.size());
+    return known_[Below(4) == 0 ? Below(n) : n - 1 - Below(std::min(n, 3))];
+  }
+
+  void AddNodes(int count, int depth) {
+    for (int k = 0; k < count; ++k) {
+      const int kind = Below(6);
+      if (kind == 0 && depth > 0)
+        AddLoop(depth - 1);
+      else
+        known_.push_back(Make(kind < 3));
+    }
+    if (depth == 2) AddLoop(1);
+  }
+
+  int32_t Make(bool exchange) {
+    if (exchange) return b.AddExchange(AnyPermutation(), Any(), kBytes, 0);
+    b.Segment();
+    const bool two = Below(3) == 0;
+    std::vector<int32_t> in = {Any()};
+    if (two) in.push_back(Any());
+    return b.Apply(two ? MulAdd : AddValue, in, 0.25f, kBytes, 0, Below(4));
+  }
+
+  plan::Exchange AnyPermutation() {
+    std::vector<int32_t> sources(kDevices);
+    std::iota(sources.begin(), sources.end(), 0);
+    std::shuffle(sources.begin(), sources.end(), rng_);
+    if (Below(3) == 0) sources[static_cast<size_t>(Below(kDevices))] = -1;
+    return Permute(f32, kElements, sources);
+  }
+
+  void AddLoop(int depth) {
+    plan::Loop loop;
+    loop.trips = Below(5);
+    const std::vector<int32_t> outside = known_;
+    const int carries = 1 + Below(2);
+    b.Segment();
+    std::vector<int32_t> values;
+    for (int k = 0; k < carries; ++k)
+      values.push_back(b.Apply(AddValue, {Any()}, 0, kBytes, 0, Below(2)));
+    known_.insert(known_.end(), values.begin(), values.end());
+    std::vector<plan::Node> outer = std::exchange(b.plan.nodes, {});
+    AddNodes(1 + Below(4), depth);
+    for (int32_t value : values) loop.carries.push_back({value, Make(Below(2) == 0)});
+    loop.body = std::exchange(b.plan.nodes, std::move(outer));
+    b.plan.nodes.emplace_back(std::move(loop));
+    known_ = outside;
+    known_.insert(known_.end(), values.begin(), values.end());
+  }
+
+  std::mt19937 rng_;
+  std::vector<int32_t> known_;
+};
+
+// Evaluates nodes one by one, each value in memory of its own.
+void Evaluate(const std::vector<plan::Node>& nodes, std::vector<Values>& values) {
+  for (const plan::Node& node : nodes) {
+    if (const auto* segment = std::get_if<plan::Segment>(&node)) {
+      for (const plan::Step& step : segment->steps) {
+        Values out(kDevices, std::vector<float>(kElements));
+        for (int32_t d = 0; d < kDevices; ++d) {
+          std::vector<const std::byte*> in;
+          for (int32_t v : step.in)
+            in.push_back(reinterpret_cast<const std::byte*>(values[v][d].data()));
+          auto* to = reinterpret_cast<std::byte*>(out[d].data());
+          step.kernel.fn({step.kernel.config.get(), in.data(), &to, nullptr, d, 0, 1});
+        }
+        values[step.out[0]] = out;
+      }
+    } else if (const auto* exchange = std::get_if<plan::Exchange>(&node)) {
+      values[exchange->out] = NaiveExchange(*exchange, values[exchange->in[0]], kBytes);
+    } else {
+      const auto& loop = std::get<plan::Loop>(node);
+      for (int64_t i = 0; i < loop.trips; ++i) {
+        Evaluate(loop.body, values);
+        for (const plan::Carry& carry : loop.carries) values[carry.value] = values[carry.next];
+      }
+    }
+  }
+}
+
+TEST(RandomLoops, EqualANaiveEvaluation) {
+  for (uint32_t seed = 0; seed < FuzzCount(500); ++seed) {
+    const Generator g(seed);
+    const plan::Plan& plan = g.b.plan;
+    std::vector<Values> values(plan.values.size());
+    for (size_t k = 0; k < 2; ++k)
+      values[plan.inputs[k]] = Read(MakeInput(kBytes, kDevices, static_cast<int32_t>(k)), kDevices);
+    const std::vector<Values> inputs = values;
+    Evaluate(plan.nodes, values);
+    const auto executable = Prepare(plan);
+    for (const TeamCase& t : kTeams) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", " + Name(t));
+      const Team team(t.workers, t.forced);
+      const auto out =
+          RunPlan(*executable, {MakeInput(kBytes, kDevices, 0), MakeInput(kBytes, kDevices, 1)});
+      for (size_t k = 0; k < out.size(); ++k)
+        ASSERT_EQ(Read(out[k], kDevices), values[plan.outputs[k]]) << "output " << k;
+    }
+  }
+}
+
+// A ring: what is carried is handed on, whatever is computed from it.
+TEST(RandomLoops, ARingCopiesNothing) {
+  for (bool partial : {false, true}) {
+    PlanBuilder b(kDevices);
+    const int32_t in = b.Input(kBytes, 0);
+    b.Segment();
+    const int32_t value = b.Apply(AddValue, {in}, 1, kBytes, 0);
+    plan::Loop loop;
+    loop.trips = 3;
+    std::vector<plan::Node> outer = std::exchange(b.plan.nodes, {});
+    const std::vector<int32_t> sources = {partial ? -1 : 3, 0, 1, 2};
+    loop.carries = {{value, b.AddExchange(Permute(f32, kElements, sources), value, kBytes, 0)}};
+    loop.body = std::exchange(b.plan.nodes, std::move(outer));
+    b.plan.nodes.emplace_back(std::move(loop));
+    b.Output(value);
+    const auto executable = Prepare(b.plan);
+    EXPECT_EQ(PeakBytes(*executable), kBytes);
+    const Buffers out = RunPlan(*executable, {MakeInput(kBytes, kDevices)})[0];
+    const Values before = Read(MakeInput(kBytes, kDevices), kDevices), after = Read(out, kDevices);
+    for (int32_t d = 0; d < kDevices; ++d) {
+      const float want = before[(d + 1) % kDevices][3] + 1;
+      EXPECT_EQ(after[d][3], partial && d < 3 ? 0 : want) << partial << d;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::runtime
