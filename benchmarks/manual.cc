@@ -62,7 +62,10 @@ void ManualCollectives(Recorder& recorder) {
     run(
         "ppermute", [](Array v) { return pshift(v, "d", 1); }, P("d"));
     run(
-        "ppermute_part", [](Array v) { return ppermute(v, "d", {{0, 1}, {1, 2}, {6, 7}}); },
+        "ppermute_part",
+        [](Array v) {
+          return ppermute(v, "d", {{0, 1}, {1, 2}, {6, 7}});
+        },
         P("d"));
   }
 }
