@@ -23,6 +23,9 @@ struct HaloParams {
   // of an operand without an entry index o reads index o.
   std::vector<std::vector<int64_t>> reads;
   int64_t fill = -1;  // the operand, a scalar, that stands where nothing is read; -1: all is read
+  // [dim, begin, end]: of a device's part of the result only these positions, one range behind the
+  // other; dims without an entry are whole.
+  std::vector<std::vector<int64_t>> keep = {};
   friend bool operator==(const HaloParams&, const HaloParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
@@ -30,6 +33,7 @@ struct HaloParams {
     f("to", s.to);
     f("reads", s.reads);
     f("fill", s.fill);
+    f("keep", s.keep);
   }
 };
 

@@ -222,10 +222,22 @@ struct FusedNode {
 struct FusedDesc {
   std::vector<int64_t> dims;
   int32_t reduced = 0;
+  // A box of the iteration space in which an input is read at element offset + position . strides
+  // of an operand: what slices, pads, concatenations and rolls of operands make of them. Along the
+  // last dim `strides` is 1; or it is 0 in all dims, and one element fills the box.
+  struct Part {
+    std::vector<int64_t> begin, end, strides;
+    int64_t offset = 0;
+    int32_t operand = -1;
+  };
   struct Tensor {
     DType dtype;
     std::vector<int64_t> strides;  // elements per dim of `dims`; 0: broadcast along it
     int32_t node = -1;             // of an output: the node it stores
+    int32_t operand = -1;          // of an input: the kernel's operand; -1: of its own position
+    // Of an input: not one operand but these boxes, which are all of the space and do not overlap.
+    // Each is whole along the reduced dims; there it is dense and no fill.
+    std::vector<Part> parts = {};
   };
   std::vector<Tensor> inputs,
       outputs;  // outputs are dense: [dims] or, per row, [dims less reduced]

@@ -253,17 +253,21 @@ class Chooser {
     return n;
   }
 
-  // Clears factors whose axes some tensor cannot hold as one block.
+  // Clears factors whose axes some tensor cannot hold as one block, until all can.
   void Settle(FactorAxes& axes) const {
-    for (const auto* tensors : {&map_.operands, &map_.results})
-      for (const DimFactors& dims : *tensors)
-        for (const FactorList& dim : dims) {
-          bool full = true;
-          for (int32_t f : dim) {
-            if (!full) axes[f].clear();
-            full = full && SizeOf(axes[f]) >= map_.factors[f].size;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto* tensors : {&map_.operands, &map_.results})
+        for (const DimFactors& dims : *tensors)
+          for (const FactorList& dim : dims) {
+            bool full = true;
+            for (int32_t f : dim) {
+              changed = changed || (!full && !axes[f].empty());
+              if (!full) axes[f].clear();
+              full = full && SizeOf(axes[f]) >= map_.factors[f].size;
+            }
           }
-        }
+    }
   }
 
   Partition Build(FactorAxes axes) const {

@@ -98,12 +98,16 @@ class Mover {
         from_layout_(*from.layout),
         boxes_(boxes) {
     ir::Shape in = sharding::LocalShape(from.type->shape(), from_);
-    out_ = sharding::LocalShape(to.shape(), to_);
+    const ir::Shape& whole = halo ? halo->to->shape() : to.shape();
+    out_ = sharding::LocalShape(whole, to_);
     in_strides_ = base::DenseStrides(in);
-    out_strides_ = base::DenseStrides(out_);
+    out_strides_ = base::DenseStrides(sharding::LocalShape(to.shape(), to_));
     accesses_.resize(in.size());
+    keep_.resize(in.size());
+    for (size_t k = 0; halo && k < halo->keep.size(); ++k)
+      base::At(keep_, halo->keep[k][0]).push_back({halo->keep[k][1], halo->keep[k][2]});
     for (size_t d = 0; d < in.size(); ++d) {
-      dims_.push_back({from.type->shape()[d], in[d], to.shape()[d], out_[d]});
+      dims_.push_back({from.type->shape()[d], in[d], whole[d], out_[d]});
       for (size_t k = 0; halo && k < halo->reads.size(); ++k)
         if (halo->reads[k][0] == operand && halo->reads[k][1] == static_cast<int64_t>(d))
           accesses_[d].push_back(AccessOf(halo->reads[k]));
@@ -136,10 +140,10 @@ class Mover {
   void AddFill(int64_t index, int32_t source, int32_t fill,
                std::vector<plan::Exchange::Piece>& pieces) {
     std::vector<Runs> runs;
-    for (size_t d = 0; d < dims_.size(); ++d) runs.push_back({{.count = out_[d]}});
+    for (size_t d = 0; d < dims_.size(); ++d) runs.push_back(Kept(d, {{.count = out_[d]}}));
     for (size_t d = 0; d < dims_.size(); ++d) {
       if (accesses_[d].empty()) continue;
-      runs[d] = sharding::GapsOf(accesses_[d][0], dims_[d], OutShard(d, index));
+      runs[d] = Kept(d, sharding::GapsOf(accesses_[d][0], dims_[d], OutShard(d, index)));
       ForEachChoice(runs, [&](const std::vector<const sharding::ShardRun*>& choice) {
         pieces.push_back({source, 0, OutOffset(choice), BoxOf(choice, true), fill});
       });
@@ -170,7 +174,27 @@ class Mover {
     for (const sharding::Access& a : accesses_[d])
       for (const sharding::ShardRun& run : sharding::RunsOf(a, dims_[d], OutShard(d, index)))
         runs.push_back(run);
-    return runs;
+    return Kept(d, std::move(runs));
+  }
+
+  // The parts of the runs that are kept, at their places among what is kept.
+  Runs Kept(size_t d, Runs runs) const {
+    if (keep_[d].empty()) return runs;
+    Runs kept;
+    int64_t before = 0;
+    for (const auto& [begin, end] : keep_[d]) {
+      for (const sharding::ShardRun& run : runs) {
+        const int64_t lo = std::max(begin, run.out), hi = std::min(end, run.out + run.count);
+        if (lo >= hi) continue;
+        sharding::ShardRun part = run;
+        part.out = lo - begin + before;
+        part.in += (lo - run.out) * run.in_step;
+        part.count = hi - lo;
+        kept.push_back(part);
+      }
+      before += end - begin;
+    }
+    return kept;
   }
 
   int64_t OutOffset(const std::vector<const sharding::ShardRun*>& choice) const {
@@ -205,7 +229,8 @@ class Mover {
   const sharding::TensorSharding &from_, &to_;
   const plan::Layout& from_layout_;
   Boxes& boxes_;
-  ir::Shape out_;  // one shard of the result
+  ir::Shape out_;  // one shard of the result, of which `keep_` is made
+  std::vector<std::vector<std::pair<int64_t, int64_t>>> keep_;  // by dim; empty: all
   std::vector<int64_t> in_strides_, out_strides_;
   std::vector<sharding::AccessDim> dims_;
   std::vector<std::vector<sharding::Access>> accesses_;  // by dim; empty: index o reads index o

@@ -3,6 +3,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
+
 #include "base/at.h"
 
 namespace tessera::spmd {
@@ -19,7 +21,6 @@ class Fuser {
   }
 
   plan::FusedDesc Run() {
-    for (ValueId v : item_.in) AddInput(v);
     for (int32_t i : item_.instructions) Add(base::At(program_.instructions, i));
     for (ValueId v : item_.out) AddOutput(v);
     return std::move(desc_);
@@ -45,19 +46,36 @@ class Fuser {
     return static_cast<int32_t>(desc_.nodes.size()) - 1;
   }
 
-  void AddInput(ValueId v) {
-    desc_.inputs.push_back({program_.type(v)->dtype(), Strides(shape(v)), -1});
-    node_[v] = Push({.kind = plan::FusedNode::kInput,
-                     .dtype = program_.type(v)->dtype(),
-                     .input = static_cast<int32_t>(desc_.inputs.size()) - 1});
+  int32_t OperandOf(ValueId v) const {
+    const auto at = std::find(item_.in.begin(), item_.in.end(), v);
+    return at == item_.in.end() ? -1 : static_cast<int32_t>(at - item_.in.begin());
   }
 
-  // Returns the node of an operand; what needs no other value, or a view of that, becomes one where
-  // it is first used.
+  int32_t AddInput(ValueId v, plan::FusedDesc::Tensor input) {
+    input.dtype = program_.type(v)->dtype();
+    desc_.inputs.push_back(std::move(input));
+    return node_[v] = Push({.kind = plan::FusedNode::kInput,
+                            .dtype = program_.type(v)->dtype(),
+                            .input = static_cast<int32_t>(desc_.inputs.size()) - 1});
+  }
+
+  int32_t AddRead(ValueId v, const ReadParts& parts) {
+    plan::FusedDesc::Tensor input;
+    input.strides.assign(desc_.dims.size(), 0);
+    for (const ReadPart& part : parts) {
+      input.parts.push_back(PartDesc(part, shape(part.source)));
+      input.parts.back().operand = OperandOf(part.source);
+    }
+    return AddInput(v, std::move(input));
+  }
+
+  // Returns the node of an operand, which becomes one where it is first used.
   int32_t NodeOf(ValueId v) {
-    auto it = node_.find(v);
-    if (it != node_.end()) return it->second;
-    return AddMade(v, base::At(program_.instructions, item_.made_here.at(v)));
+    if (const auto it = node_.find(v); it != node_.end()) return it->second;
+    if (const auto it = item_.made_here.find(v); it != item_.made_here.end())
+      return AddMade(v, base::At(program_.instructions, it->second));
+    if (const auto it = item_.reads.find(v); it != item_.reads.end()) return AddRead(v, it->second);
+    return AddInput(v, {.dtype = {}, .strides = Strides(shape(v)), .operand = OperandOf(v)});
   }
 
   int32_t AddMade(ValueId v, const Instruction& maker) {

@@ -16,9 +16,11 @@
 #include "ir/uses.h"
 #include "ops/manual.h"
 #include "ops/ops.h"
+#include "ops/params.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "spmd/decision.h"
+#include "spmd/halo.h"
 #include "spmd/join.h"
 #include "spmd/moves.h"
 #include "spmd/regions.h"
@@ -323,6 +325,9 @@ class Lowering {
         ins[i] = ExpandInto(MaskOp(), decision.masks[i].get(), {ins[i]}, decision.operands[i])[0];
     }
     for (const ir::Type* left : decision.results) outs.push_back(AddValue(left, loc_));
+    const bool by_element =
+        decision.halo && !anew && decision.results[0] == results[0] && IsReadByElement(instruction);
+    if (by_element && EmitEdges(decision, ins, outs[0])) return outs;
     if (decision.halo)
       Emit(OpOf(StepKind::kHaloExchange), decision.halo, ins, outs, decision.cost);
     else
@@ -330,6 +335,77 @@ class Lowering {
     for (size_t i = 0; i < results.size(); ++i)
       outs[i] = anew ? Moved(outs[i], results[i], true) : Reshard(outs[i], results[i], true);
     return outs;
+  }
+
+  // Whether elementwise ops alone read what an instruction of the traced program makes.
+  bool IsReadByElement(const ir::Instruction& instruction) {
+    if (&instruction < from_.instructions.data() ||
+        &instruction >= from_.instructions.data() + from_.instructions.size())
+      return false;
+    if (read_otherwise_.empty()) {
+      read_otherwise_.resize(from_.values.size());
+      for (ir::ValueId v : from_.outputs) base::At(read_otherwise_, v) = true;
+      for (const ir::Instruction& user : from_.instructions)
+        for (ir::ValueId v : user.operands)
+          if (!std::holds_alternative<ir::Elementwise>(*user.op->lowering))
+            base::At(read_otherwise_, v) = true;
+    }
+    return !base::At(read_otherwise_, instruction.results[0]);
+  }
+
+  // Exchanges the edges only; `out` is put together of them and of what the device has. False: it
+  // must be exchanged whole.
+  bool EmitEdges(const Decision& decision, absl::Span<const ir::ValueId> ins, ir::ValueId out) {
+    const auto& halo = ir::As<ir::HaloParams>(decision.halo.get());
+    const std::optional<std::vector<OwnRange>> own = OwnRangesOf(halo);
+    if (!own) return false;
+    ir::Shape begin, sizes;
+    size_t first = own->size();
+    for (size_t d = own->size(); d-- > 0;) {
+      if ((*own)[d].edges() > 0) first = d;
+      begin.insert(begin.begin(), (*own)[d].begin + (*own)[d].shift);
+      sizes.insert(sizes.begin(), (*own)[d].end - (*own)[d].begin);
+    }
+    if (first == own->size()) return false;
+    const ir::Type* place = Place(out);
+    ir::ValueId v = LocalSlice(ins[0], place, begin, sizes);
+    ir::CostPtr cost = decision.cost;
+    for (size_t d = own->size(); d-- > 0;) {
+      const OwnRange& range = (*own)[d];
+      if (range.edges() == 0) continue;
+      sizes[d] = range.edges();
+      const ir::ValueId edges = AddValue(WithLocalSizes(place, sizes), loc_);
+      Emit(OpOf(StepKind::kHaloExchange), ir::MakeParams(EdgesOf(halo, *own, d)), ins, {edges},
+           std::exchange(cost, Costing({.axes = cost->axes, .implied = cost->implied})));
+      absl::InlinedVector<ir::ValueId, 3> pieces;
+      const auto edge = [&](int64_t from, int64_t count) {
+        ir::Shape at(sizes.size(), 0), edge_sizes = sizes;
+        at[d] = from, edge_sizes[d] = count;
+        if (count > 0) pieces.push_back(LocalSlice(edges, place, at, edge_sizes));
+      };
+      edge(0, range.begin);
+      pieces.push_back(v);
+      edge(range.begin, range.size - range.end);
+      sizes[d] = range.size;
+      v = d == first ? out : AddValue(WithLocalSizes(place, sizes), loc_);
+      Emit(ops::kConcatenate, ir::MakeParams(ops::DimParams{{static_cast<int64_t>(d)}}), pieces,
+           {v}, Costing({}));
+    }
+    return true;
+  }
+
+  // Of each device's part of v the box of those sizes.
+  ir::ValueId LocalSlice(ir::ValueId v, const ir::Type* place, const ir::Shape& begin,
+                         const ir::Shape& sizes) {
+    const ir::Type* type = WithLocalSizes(place, sizes);
+    ops::SliceParams params;
+    params.starts = begin;
+    for (size_t d = 0; d < sizes.size(); ++d) params.limits.push_back(begin[d] + sizes[d]);
+    params.strides.assign(sizes.size(), 1);
+    if (LocalType(type)->shape() == LocalType(Place(v))->shape()) return v;
+    const ir::ValueId part = AddValue(type, loc_);
+    Emit(ops::kSlice, ir::MakeParams(std::move(params)), {v}, {part}, Costing({}));
+    return part;
   }
 
   // Returns v laid out as `to`.
@@ -495,6 +571,7 @@ class Lowering {
   absl::node_hash_map<std::pair<const ir::Type*, const ir::Type*>,
                       std::vector<sharding::ReshardStep>>
       steps_;
+  std::vector<bool> read_otherwise_;  // per traced value: by more than elementwise ops
   Loc loc_;
 };
 

@@ -47,8 +47,7 @@ struct MoveOperand {
 plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type& to,
                             const plan::Layout& to_layout, const KernelFactories& kernels,
                             const ir::HaloParams* halo = nullptr);
-// The same, in which each device gets another's array. Where none is named it gets zeros: then
-// there is a second box, of a scalar that is to be the second value.
+// The same, in which each device gets another's array, and zeros where none is named.
 plan::Exchange MakePermutation(const MoveOperand& from, const plan::Layout& to_layout,
                                const ops::PermuteParams& params);
 

@@ -40,7 +40,7 @@ struct Group {
 class Scheduler {
  public:
   Scheduler(const ir::Program& device, const std::vector<bool>& shares)
-      : program_(device), shares_(shares) {
+      : program_(device), shares_(shares), reads_(device) {
     size_t n = program_.values.size();
     group_of_.assign(n, -1);
     defined_at_.assign(n, -1);
@@ -129,10 +129,38 @@ class Scheduler {
     int32_t g = Joinable(instruction);
     if (g < 0 && (elementwise || (reduce && ReducedDims(instruction) >= 0))) g = Found(instruction);
     if (g >= 0) {
+      for (ValueId v : instruction.operands) Absorb(base::At(group_of_, v), g);
       base::At(groups_, g).instructions.push_back(i);
       if (!base::At(groups_, g).closed) base::At(groups_, g).item = i;
     }
     return g;
+  }
+
+  // Group `other`, which something in group g uses, becomes part of it if it may: nobody outside
+  // waits for what it makes, so that it can be made at g's place.
+  void Absorb(int32_t other, int32_t g) {
+    if (other < 0 || other == g) return;
+    Group &from = base::At(groups_, other), &to = base::At(groups_, g);
+    if (from.closed || from.space != to.space || from.layout != to.layout ||
+        (from.reduced != 0 && to.reduced != 0 && from.reduced != to.reduced) ||
+        from.instructions.size() + to.instructions.size() >= kMostMembers)
+      return;
+    if (to.closed)
+      for (int32_t i : from.instructions)
+        for (ValueId v : base::At(program_.instructions, i).operands)
+          if (base::At(group_of_, v) != other && PlaceOf(v) >= to.item) return;
+    for (int32_t i : from.instructions) {
+      base::At(placed_, i) = g;
+      for (ValueId v : base::At(program_.instructions, i).results) base::At(group_of_, v) = g;
+    }
+    to.reduced = std::max(to.reduced, from.reduced);
+    const auto middle = static_cast<long>(to.instructions.size());
+    to.instructions.insert(to.instructions.end(), from.instructions.begin(),
+                           from.instructions.end());
+    std::inplace_merge(to.instructions.begin(), to.instructions.begin() + middle,
+                       to.instructions.end());
+    from.instructions.clear();
+    from.item = -1;
   }
 
   // Returns how many trailing dims a reduction reduces; -1 if they are not just trailing ones.
@@ -307,31 +335,58 @@ class Scheduler {
           base::At(maker, v) = static_cast<int32_t>(k);
     std::vector<bool> crosses(program_.values.size());
     for (ValueId v : program_.outputs) base::At(crosses, Storage(v)) = true;
-    for (size_t k = 0; k < schedule_.items.size(); ++k)
-      for (int32_t i : schedule_.items[k].instructions)
-        for (ValueId v : base::At(program_.instructions, i).operands) {
-          ValueId s = Storage(v);
-          if (base::At(maker, s) == static_cast<int32_t>(k)) continue;
-          if (schedule_.items[k].kind == Item::kFused && IsMadeByUsers(v, s)) {
-            schedule_.items[k].made_here.emplace(v, base::At(defined_at_, s));
-            continue;
-          }
-          base::At(crosses, s) = true;
-          std::vector<ValueId>& in = schedule_.items[k].in;
-          if (schedule_.items[k].kind != Item::kFused ||
-              std::find(in.begin(), in.end(), v) == in.end())
-            in.push_back(v);
-        }
     std::vector<Item> kept;
-    for (Item& item : schedule_.items) {
+    // Users before what they use: what is read through is not made if nobody else reads it.
+    for (size_t k = schedule_.items.size(); k-- > 0;) {
+      Item& item = schedule_.items[k];
+      if (IsUnread(item, crosses)) continue;
+      for (int32_t i : item.instructions)
+        for (ValueId v : base::At(program_.instructions, i).operands)
+          if (base::At(maker, Storage(v)) != static_cast<int32_t>(k)) Enter(item, v, crosses);
+      kept.push_back(std::move(item));
+    }
+    std::reverse(kept.begin(), kept.end());
+    for (Item& item : kept)
       for (int32_t i : item.instructions)
         for (ValueId v : base::At(program_.instructions, i).results)
           if (base::At(crosses, v) || item.kind != Item::kFused) item.out.push_back(v);
-      bool made_by_users = item.kind == Item::kKernel && IsMadeByUsers(item.out[0], item.out[0]) &&
-                           !base::At(crosses, item.out[0]);
-      if (!made_by_users) kept.push_back(std::move(item));
-    }
     schedule_.items = std::move(kept);
+  }
+
+  // Whether all users of what an item makes do without: what a group reads through may turn out to
+  // be of something else altogether.
+  bool IsUnread(const Item& item, const std::vector<bool>& crosses) {
+    if (item.kind == Item::kFused)
+      return std::none_of(item.instructions.begin(), item.instructions.end(), [&](int32_t i) {
+        const auto& results = base::At(program_.instructions, i).results;
+        return std::any_of(results.begin(), results.end(),
+                           [&](ValueId v) { return base::At(crosses, v); });
+      });
+    if (item.kind != Item::kKernel) return false;
+    const Instruction& made = base::At(program_.instructions, item.instructions[0]);
+    if (made.results.size() != 1 || base::At(crosses, made.results[0])) return false;
+    return IsMadeByUsers(made.results[0], made.results[0]) || reads_.Of(made.results[0]);
+  }
+
+  // Brings operand v into the item: its buffer, or how to make it, or the buffers that its parts
+  // are in.
+  void Enter(Item& item, ValueId v, std::vector<bool>& crosses) {
+    const ValueId root = Storage(v);
+    const auto take = [&](ValueId value) {
+      base::At(crosses, Storage(value)) = true;
+      if (item.kind != Item::kFused ||
+          std::find(item.in.begin(), item.in.end(), value) == item.in.end())
+        item.in.push_back(value);
+    };
+    if (item.kind != Item::kFused) return take(v);
+    if (IsMadeByUsers(v, root)) {
+      item.made_here.emplace(v, base::At(defined_at_, root));
+    } else if (const ReadParts* parts = reads_.For(v, item.space, item.reduced)) {
+      if (item.reads.emplace(v, *parts).second)
+        for (const ReadPart& part : *parts) take(part.source);
+    } else {
+      take(v);
+    }
   }
 
   // Whether fused groups that read `v`, which is kept as `root`, make it by themselves: a literal
@@ -353,6 +408,7 @@ class Scheduler {
 
   const ir::Program& program_;
   const std::vector<bool>& shares_;
+  Reads reads_;
   Schedule schedule_;
   absl::flat_hash_map<std::pair<const ir::Type*, bool>, int32_t> layouts_;
   std::vector<Group> groups_;

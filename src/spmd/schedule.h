@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "spmd/reads.h"
 
 namespace tessera::spmd {
 
@@ -25,6 +26,7 @@ struct Item {
   int32_t reduced = 0;                         // kFused: trailing dims of it that are reduced over
   std::map<ir::ValueId, int32_t> made_here =
       {};  // kFused: literals, indices and views of them, and what makes them
+  std::map<ir::ValueId, ReadParts> reads = {};  // kFused: operands that are parts of those in `in`
   std::vector<std::shared_ptr<const Schedule>> schedules = {};  // kRegion: one per region
 };
 

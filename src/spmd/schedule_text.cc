@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "base/at.h"
+#include "sharding/dim_map.h"
 
 namespace tessera::spmd {
 namespace {
@@ -100,8 +101,27 @@ class Printer {
                         scope.Layout(item.out[0]));
     for (const auto& [value, maker] : item.made_here)
       out_ += fmt::format("{}  {}\n", indent, scope.Text(scope.At(maker)));
+    for (const auto& [value, parts] : item.reads)
+      for (const ReadPart& part : parts)
+        out_ += fmt::format("{}  {}\n", indent, Part(scope, value, part));
     for (int32_t i : item.instructions)
       out_ += fmt::format("{}  {}\n", indent, scope.Text(scope.At(i)));
+  }
+
+  // `%3[0:1,0:64] = %1[7 + i,j]`: indices of the source by those of the value.
+  static std::string Part(const Scope& scope, ValueId value, const ReadPart& part) {
+    std::string box, index;
+    for (size_t d = 0; d < part.begin.size(); ++d)
+      box += fmt::format("{}{}:{}", d ? "," : "", part.begin[d], part.end[d]);
+    for (const ReadDim& dim : part.dims) {
+      if (!index.empty()) index += ",";
+      const std::string at = dim.dim < 0 ? "" : sharding::FactorSymbol(dim.dim);
+      const std::string step = dim.step == 1 ? "" : fmt::format("{}*", dim.step);
+      index += dim.dim < 0      ? fmt::format("{}", dim.start)
+               : dim.start == 0 ? step + at
+                                : fmt::format("{} + {}{}", dim.start, step, at);
+    }
+    return fmt::format("{}[{}] = {}[{}]", scope.Value(value), box, scope.Value(part.source), index);
   }
 
   void Single(const Scope& scope, const Item& item, const std::string& indent) {

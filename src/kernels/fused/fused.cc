@@ -29,7 +29,11 @@ void MapScratch(FusedConfig& config) {
   ScratchMap& map = config.map;
   map.end_base = table;
   map.index = 2 * table;
-  map.buffer = map.index + rounded(config.layout.outer.size() * sizeof(int64_t));
+  map.active = map.index + rounded(config.layout.outer.size() * sizeof(int64_t));
+  size_t parts = 0;
+  for (const RowRead& read : config.layout.reads) parts += read.parts.size();
+  map.fills = map.active + rounded(parts * sizeof(ActivePart));
+  map.buffer = map.fills + static_cast<int64_t>(config.layout.reads.size() * kReadBytes);
   map.ends = map.buffer + static_cast<int64_t>(kSlotBytes);
   map.size = map.ends + static_cast<int64_t>(tensors) * kEndStride;
   config.scratch_bytes = map.size;
@@ -53,16 +57,43 @@ bool CanStream(const FusedConfig& config) {
   return bytes > kStreamBytes;
 }
 
+// Operands that are read at the positions of the output, and only there.
 uint64_t InPlace(const plan::FusedDesc& desc, const FusedConfig& config) {
-  if (!config.last_pass_stores_first) return 0;
+  if (!config.last_pass_stores_first || desc.outputs.size() != 1) return 0;
   const TensorView& out = config.layout.tensors[config.inputs];
-  uint64_t mask = 0;
-  for (size_t k = 0; k < std::min<size_t>(config.inputs, 64); ++k) {
+  const auto bit = [](int32_t operand) { return operand < 64 ? uint64_t{1} << operand : 0; };
+  uint64_t mask = 0, others = 0;
+  for (size_t k = 0; k < config.inputs; ++k) {
     const TensorView& in = config.layout.tensors[k];
-    if (in.kind == TensorView::kStream && in.itemsize == out.itemsize && in.outer == out.outer)
-      mask |= uint64_t{1} << k;
+    const bool alike = desc.inputs[k].parts.empty() && in.kind == TensorView::kStream &&
+                       in.itemsize == out.itemsize && in.outer == out.outer;
+    for (const auto& part : desc.inputs[k].parts) others |= bit(part.operand);
+    (alike ? mask : others) |= desc.inputs[k].parts.empty() ? bit(config.operand_of[k]) : 0;
   }
-  return desc.outputs.size() == 1 ? mask : 0;
+  return mask & ~others;
+}
+
+void NumberOperands(const plan::FusedDesc& desc, FusedConfig& config) {
+  const auto add = [&](int32_t operand) {
+    config.operands = std::max(config.operands, static_cast<size_t>(operand) + 1);
+    return operand;
+  };
+  for (size_t k = 0; k < desc.inputs.size(); ++k) {
+    const auto& input = desc.inputs[k];
+    for (const auto& part : input.parts) add(part.operand);
+    config.operand_of.push_back(
+        input.parts.empty() ? add(input.operand < 0 ? static_cast<int32_t>(k) : input.operand)
+                            : -1);
+  }
+}
+
+// Of all that is read; a part may be little of its operand.
+double BytesOf(const FusedConfig& config, size_t tensor) {
+  for (const RowRead& read : config.layout.reads)
+    if (read.tensor == tensor)
+      return static_cast<double>(config.layout.rows * config.layout.n *
+                                 config.layout.tensors[tensor].itemsize);
+  return static_cast<double>(Bytes(config.layout.tensors[tensor], config.layout));
 }
 
 void Split(FusedConfig& config, bool has_rows) {
@@ -78,6 +109,7 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   config->table = &Kernels();
   config->inputs = desc.inputs.size();
   config->outputs = desc.outputs.size();
+  NumberOperands(desc, *config);
   const bool has_rows = HasRows(desc);
   config->layout = MakeLayout(desc, has_rows);
   for (const auto& iota : desc.iotas) config->index_offsets.push_back(iota.offsets);
@@ -93,8 +125,7 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   kernel.fn = &RunFused;
   const auto elements = static_cast<double>(config->layout.rows * config->layout.n);
   kernel.flops = config->cost * elements;
-  for (size_t k = 0; k < config->inputs + config->outputs; ++k)
-    kernel.bytes += static_cast<double>(Bytes(config->layout.tensors[k], config->layout));
+  for (size_t k = 0; k < config->inputs + config->outputs; ++k) kernel.bytes += BytesOf(*config, k);
   kernel.scratch_bytes = config->scratch_bytes;
   const auto worth = static_cast<int64_t>(elements * (config->cost + 1) / kPartCost);
   kernel.max_parts = static_cast<int32_t>(std::clamp<int64_t>(

@@ -12,18 +12,41 @@ struct TensorView {
   enum Kind : uint8_t { kScalar, kStream, kGather };
   Kind kind = kStream;
   int itemsize = 4;
-  std::vector<int64_t> outer;  // bytes per step of each outer dim
-  Gather gather;               // kGather: of the row
-  bool per_row = false;        // an output of one element per row
-  bool reads_whole = false;    // by vectors, which the end of a row must not
+  std::vector<int64_t> outer = {};  // bytes per step of each outer dim
+  Gather gather = {};               // kGather: of the row
+  bool per_row = false;             // an output of one element per row
+  bool reads_whole = false;         // by vectors, which the end of a row must not
   bool writes_whole = false;
 };
+
+// A part of an input that is read from several places (FusedDesc::Part), in bytes.
+struct RowPart {
+  std::vector<int64_t> begin, end;  // of outer dims, then along the row
+  std::vector<int64_t> outer;       // per step of each outer dim
+  int64_t offset = 0;
+  int32_t operand = 0;
+  bool fills = false;
+};
+struct RowRead {
+  size_t tensor = 0;
+  size_t first = 0;  // of its parts among all
+  std::vector<RowPart> parts;
+};
+// A part of the row that is running: where it begins and ends, and the address of element 0.
+struct ActivePart {
+  int64_t begin, end;
+  uintptr_t at;
+  bool fills;
+};
+// Rows are filled from a buffer of that many bytes; behind it is room for a tile.
+inline constexpr size_t kFillBytes = 4096, kReadBytes = kFillBytes + kSlotBytes;
 
 // The iteration space as rows: outer dims, and n elements that the programs run over.
 struct RowLayout {
   std::vector<int64_t> outer;
   int64_t rows = 1, n = 1;
   std::vector<TensorView> tensors;  // inputs, outputs, indices
+  std::vector<RowRead> reads;       // of inputs whose address changes within a row or between rows
 };
 
 // Reductions cut a row into passes: before each one the values per row that it needs are made.
@@ -43,13 +66,15 @@ inline constexpr int64_t kEndStride = 2 * kPad;  // a tensor's elements of the e
 
 // Where things are in the scratch of a worker, in bytes; slots and row buffers follow.
 struct ScratchMap {
-  int64_t base = 0, end_base = 0, index = 0, buffer = 0, ends = 0, size = 0;
+  int64_t base = 0, end_base = 0, index = 0, active = 0, fills = 0, buffer = 0, ends = 0, size = 0;
 };
 
 struct FusedConfig {
   const KernelTable* table = nullptr;
   RowLayout layout;
   size_t inputs = 0, outputs = 0;
+  std::vector<int32_t> operand_of;  // per input
+  size_t operands = 0;
   std::vector<std::vector<int64_t>> index_offsets;  // per index and device: what it counts from
   size_t tile = 0, lanes = 0;  // elements of a tile of eight vectors, and of one
   std::vector<Pass> passes;

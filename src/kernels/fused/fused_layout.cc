@@ -33,11 +33,12 @@ struct Source {
   int itemsize;
   Strides strides;
   bool per_row = false;
+  std::vector<plan::FusedDesc::Part> parts = {};  // instead of `strides`
 };
 
 std::vector<Source> Sources(const plan::FusedDesc& desc) {
   std::vector<Source> all;
-  for (const auto& t : desc.inputs) all.push_back({t.dtype.size(), t.strides, false});
+  for (const auto& t : desc.inputs) all.push_back({t.dtype.size(), t.strides, false, t.parts});
   for (const auto& t : desc.outputs) {
     const size_t rank = desc.dims.size(), row = rank - static_cast<size_t>(desc.reduced);
     const bool per_row = desc.reduced > 0 && std::all_of(t.strides.begin() + row, t.strides.end(),
@@ -67,11 +68,123 @@ TensorView View(const Source& source, size_t outer_rank, Strides row_dims) {
   return view;
 }
 
+// The same space with fewer dims: those of size 1 go, and neighbours that all sources and all parts
+// walk as one are merged. Dims from `row` on, if there are, stay apart from those before.
+class PartSpace {
+ public:
+  PartSpace(Strides& dims, std::vector<Source>& sources, size_t row)
+      : dims_(dims), sources_(sources) {
+    for (size_t d = dims.size(); d-- > 0;) {
+      if (dims_[d] == 1)
+        Drop(d);
+      else if (d + 1 < dims_.size() && d + 1 != row && Merges(d))
+        Merge(d);
+      else
+        continue;
+      row -= d < row;
+    }
+    row_ = row;
+  }
+  size_t row() const { return row_; }
+
+ private:
+  template <class F>
+  void ForEachStrides(F f) {
+    for (Source& s : sources_) {
+      f(s.strides);
+      for (auto& part : s.parts) f(part.strides);
+    }
+  }
+  template <class F>
+  void ForEachPart(F f) {
+    for (Source& s : sources_)
+      for (auto& part : s.parts) f(part);
+  }
+  static void Erase(Strides& s, size_t d) { s.erase(s.begin() + static_cast<int64_t>(d)); }
+
+  bool Merges(size_t d) {
+    bool all = true;
+    for (Source& s : sources_)
+      if (s.parts.empty()) all &= s.strides[d] == s.strides[d + 1] * dims_[d + 1];
+    ForEachPart([&](const plan::FusedDesc::Part& p) {
+      all &= p.begin[d + 1] == 0 && p.end[d + 1] == dims_[d + 1] &&
+             p.strides[d] == p.strides[d + 1] * dims_[d + 1];
+    });
+    return all;
+  }
+  void Merge(size_t d) {
+    ForEachStrides([&](Strides& s) { Erase(s, d); });
+    ForEachPart([&](plan::FusedDesc::Part& p) {
+      p.begin[d] *= dims_[d + 1], p.end[d] *= dims_[d + 1];
+      Erase(p.begin, d + 1), Erase(p.end, d + 1);
+    });
+    dims_[d] *= dims_[d + 1];
+    Erase(dims_, d + 1);
+  }
+  void Drop(size_t d) {
+    ForEachStrides([&](Strides& s) { Erase(s, d); });
+    ForEachPart([&](plan::FusedDesc::Part& p) { Erase(p.begin, d), Erase(p.end, d); });
+    Erase(dims_, d);
+  }
+
+  Strides& dims_;
+  std::vector<Source>& sources_;
+  size_t row_;
+};
+
+RowRead ReadOf(const Source& source, size_t tensor, size_t outer_rank, int64_t n) {
+  RowRead read{.tensor = tensor, .parts = {}};
+  for (const auto& part : source.parts) {
+    RowPart row{.begin = part.begin, .end = part.end, .outer = part.strides};
+    row.fills =
+        std::all_of(part.strides.begin(), part.strides.end(), [](auto s) { return s == 0; });
+    for (Strides* s : {&row.begin, &row.end, &row.outer}) s->resize(outer_rank);
+    for (int64_t& stride : row.outer) stride *= source.itemsize;
+    const bool one_dim = part.begin.size() == outer_rank + 1;
+    row.begin.push_back(one_dim ? part.begin.back() : 0);
+    row.end.push_back(one_dim ? part.end.back() : n);
+    row.offset = part.offset * source.itemsize;
+    row.operand = part.operand;
+    read.parts.push_back(std::move(row));
+  }
+  return read;
+}
+
+// `outer`: dims before those of a row; -1: all but the last.
+RowLayout LayoutOfParts(std::vector<Source> sources, Strides dims, int64_t outer) {
+  size_t row = PartSpace(dims, sources, static_cast<size_t>(outer)).row();
+  if (outer < 0) row = std::max<size_t>(dims.size(), 1) - 1;
+  RowLayout layout;
+  const Strides row_dims(dims.begin() + static_cast<int64_t>(row), dims.end());
+  layout.n = base::Elements(row_dims);
+  layout.outer.assign(dims.begin(), dims.begin() + static_cast<int64_t>(row));
+  layout.rows = base::Elements(layout.outer);
+  size_t parts = 0;
+  for (size_t t = 0; t < sources.size(); ++t) {
+    const Source& s = sources[t];
+    if (!s.parts.empty()) {
+      layout.reads.push_back(ReadOf(s, t, row, layout.n));
+      layout.reads.back().first = parts;
+      parts += s.parts.size();
+    }
+    layout.tensors.push_back(s.parts.empty()
+                                 ? View(s, row, row_dims)
+                                 : TensorView{.kind = TensorView::kStream, .itemsize = s.itemsize});
+    for (size_t d = 0; d < row; ++d)
+      layout.tensors.back().outer.push_back(s.parts.empty() ? s.strides[d] * s.itemsize : 0);
+  }
+  return layout;
+}
+
 }  // namespace
 
 RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
   std::vector<Source> sources = Sources(desc);
   Strides dims = desc.dims;
+  const bool parts =
+      std::any_of(sources.begin(), sources.end(), [](const Source& s) { return !s.parts.empty(); });
+  if (parts)
+    return LayoutOfParts(std::move(sources), dims, has_rows ? std::ssize(dims) - desc.reduced : -1);
   size_t outer_rank = dims.size() - static_cast<size_t>(desc.reduced);
   const auto pointers = [&] {
     std::vector<Strides*> all;

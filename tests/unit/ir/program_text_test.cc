@@ -50,7 +50,7 @@ device func @main(%0: f32[3], %1: f32[]) -> (f32[5], f32[], f32[2]) {
   %2: f32[6] = all_gather %0 {from=f32[5@x], to=f32[6]}
   %3: f32[5] = trim %2 {from=f32[6], to=f32[5]}
   %4: f32[] = all_reduce %1 {from=f32[]{U_prod:x}, to=f32[]}
-  %5: f32[2] = halo_exchange %0, %1 {from=[f32[5@x], f32[]], to=f32[3@x], reads=[[0, 0, 1, 2, 1]], fill=1}
+  %5: f32[2] = halo_exchange %0, %1 {from=[f32[5@x], f32[]], to=f32[3@x], reads=[[0, 0, 1, 2, 1]], fill=1, keep=[]}
   return %3, %4, %5
 }
 )";

@@ -1,0 +1,111 @@
+// What slices, pads, joins, rolls, reverses, transposes and repeats is read by the elementwise ops
+// behind it where it lies: random programs, compiled for one device and for many, against the same
+// ops one by one.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <random>
+
+#include "fuzz.h"
+
+namespace tessera {
+namespace {
+
+// A program of moves and elementwise ops on arrays of one shape.
+class Moves {
+ public:
+  Moves(uint32_t seed, Shape shape) : seed_(seed), shape_(std::move(shape)) {}
+
+  Array operator()(Array x, Array y) const {
+    std::mt19937 random(seed_);
+    const auto below = [&](int64_t n) {
+      return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+    };
+    std::vector<Array> known = {x, y};
+    const auto any = [&] { return known[static_cast<size_t>(below(std::ssize(known)))]; };
+    for (int k = 0; k < 5; ++k) {
+      Array moved = any();
+      for (int64_t n = 1 + below(3); n > 0; --n) moved = Moved(moved, any(), below);
+      known.push_back(below(3) == 0 ? moved * any() : moved + any() * 0.5f);
+    }
+    return known.back() + known[known.size() - 2];
+  }
+
+ private:
+  // Another array of the same shape, made of a's elements and some of b's.
+  template <class Below>
+  Array Moved(Array a, Array b, Below below) const {
+    const auto rank = std::ssize(shape_.dims());
+    const int64_t dim = below(rank), size = shape_.dims()[static_cast<size_t>(dim)],
+                  by = 1 + below(std::max<int64_t>(size / 3, 1));
+    const auto cut = [&](Array x, int64_t begin, int64_t end) {
+      std::vector<int64_t> starts(static_cast<size_t>(rank), 0);
+      std::vector<int64_t> limits(shape_.dims().begin(), shape_.dims().end());
+      starts[static_cast<size_t>(dim)] = begin, limits[static_cast<size_t>(dim)] = end;
+      return slice(x, starts, limits);
+    };
+    std::vector<Padding> edges(static_cast<size_t>(rank));
+    switch (below(7)) {
+      case 0:
+        return roll(a, below(2) ? by : -by, static_cast<int>(dim));
+      case 1:
+        return concatenate({cut(a, by, size), cut(b, 0, by)}, static_cast<int>(dim));
+      case 2:
+        edges[static_cast<size_t>(dim)].low = by;
+        return pad(cut(a, 0, size - by), edges, 2.5);
+      case 3:
+        edges[static_cast<size_t>(dim)].low = edges[static_cast<size_t>(dim)].high = 1;
+        return cut(pad(a, edges, -1), 2, size + 2);
+      case 4:
+        return flip(a, static_cast<int>(dim));
+      case 5:
+        return broadcast_to(cut(a, by - 1, by), shape_);
+      default: {
+        if (rank < 3) return roll(a, 1, static_cast<int>(dim));
+        const Array turned = transpose(a, {1, 0, 2});
+        return reshape(turned, shape_);
+      }
+    }
+  }
+
+  uint32_t seed_;
+  Shape shape_;
+};
+
+std::vector<float> Values(const Array& x) { return x.to_vector<float>(); }
+
+TEST(Reads, RandomMovesEqualTheirOpsOneByOne) {
+  const Shape shapes[] = {{16, 80}, {200}, {8, 2, 70}, {4, 8, 64}, {24, 130}};
+  for (uint32_t seed = 0; seed < FuzzCount(120); ++seed) {
+    const Shape& shape = shapes[seed % std::size(shapes)];
+    const Moves program(seed, shape);
+    const std::string what = "seed " + std::to_string(seed);
+    SetDeviceCount(1);
+    const Array x = random::normal(random::key(seed), shape), y = x * x;
+    const std::vector<float> want = Values(program(x, y));
+    EXPECT_EQ(Values(jit(program)(x, y)), want) << what;
+    SetDeviceCount(8);
+    MeshScope mesh(make_mesh({{"a", 4, Auto}, {"b", 2, Auto}}));
+    const PartitionSpec spec = seed % 3 == 0 ? P("a") : seed % 3 == 1 ? P({"b", "a"}) : P();
+    const auto on_devices = [&](Array u, Array v) {
+      return program(with_sharding_constraint(u, spec), with_sharding_constraint(v, spec));
+    };
+    EXPECT_EQ(Values(jit(on_devices)(x, y)), want) << what << " on 8 devices";
+  }
+}
+
+// A reshape splits the dim of 8 into 4 and 2, and joins the 4 to the dim of 2 before it: as that is
+// whole, neither part can be cut in the operand. (Found by the programs above: seed 277.)
+TEST(Reads, AReshapeCutsNoFactorThatItsOperandHasWhole) {
+  SetDeviceCount(8);
+  MeshScope mesh(make_mesh({{"a", 4, Auto}, {"b", 2, Auto}}));
+  const Array x = reshape(arange(2 * 8 * 5, {.dtype = f32}), {2, 8, 5});
+  const auto f = [](Array u) {
+    const Array cut = with_sharding_constraint(u, P(None, {"b", "a"}, None));
+    return with_sharding_constraint(reshape(cut, {8, 2, 5}), P(None, SubAxis("a", 2, 2), None));
+  };
+  EXPECT_EQ(Values(jit(f)(x)), Values(x));
+}
+
+}  // namespace
+}  // namespace tessera
