@@ -8,7 +8,7 @@
 #include "compile/concrete.h"
 #include "ir/host_tensor.h"
 #include "sharding/local.h"
-#include "spmd/lower.h"
+#include "spmd/local_type.h"
 
 namespace tessera::compile {
 namespace {

@@ -83,11 +83,4 @@ ir::HaloParams EdgesOf(const ir::HaloParams& halo, const std::vector<OwnRange>& 
   return edges;
 }
 
-const ir::Type* WithLocalSizes(const ir::Type* place, const ir::Shape& sizes) {
-  ir::Shape shape = sizes;
-  for (size_t d = 0; d < shape.size(); ++d)
-    shape[d] *= sharding::SizeOf(place->sharding().dims[d].axes);
-  return ir::Type::Get(shape, place->dtype(), place->sharding());
-}
-
 }  // namespace tessera::spmd

@@ -23,7 +23,5 @@ std::optional<std::vector<OwnRange>> OwnRangesOf(const ir::HaloParams& halo);
 // Returns the exchange of dim d's edges only, of what dims before it have of their own: the two
 // edges one behind the other. Its place is `to` with sizes of its own.
 ir::HaloParams EdgesOf(const ir::HaloParams& halo, const std::vector<OwnRange>& own, size_t d);
-// Returns the type of a device's part with another size along the dims, as one of a whole array.
-const ir::Type* WithLocalSizes(const ir::Type* place, const ir::Shape& sizes);
 
 }  // namespace tessera::spmd

@@ -4,7 +4,7 @@
 #include "base/at.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
-#include "spmd/lower.h"
+#include "spmd/local_type.h"
 #include "spmd/moves.h"
 
 namespace tessera::spmd {

@@ -22,6 +22,7 @@
 #include "spmd/decision.h"
 #include "spmd/halo.h"
 #include "spmd/join.h"
+#include "spmd/local_type.h"
 #include "spmd/moves.h"
 #include "spmd/regions.h"
 
@@ -140,7 +141,7 @@ class Lowering {
     const ir::ManualViews views = manual.views(instruction.params.get(), Place(v), result);
     // Views of parts along a dim are so only where its other axes divide what is left of it.
     if (IsUneven(views.from) || IsUneven(views.to))
-      if (const ir::Type* whole = Place(v)->WithSharding(Unsplit(Place(v))); whole != Place(v))
+      if (const ir::Type* whole = Whole(Place(v)); whole != Place(v))
         return Manually(instruction, manual, Moved(v, whole, true), result);
     v = Reshard(SeenAs(v, views.from), views.to, manual.implied);
     const TensorSharding& to = views.to->sharding();
@@ -155,12 +156,6 @@ class Lowering {
   static bool IsUneven(const ir::Type* view) {
     return sharding::FirstUnevenDim(view->sharding(), view->shape()) >= 0;
   }
-  static TensorSharding Unsplit(const ir::Type* place) {
-    TensorSharding s = place->sharding();
-    for (sharding::DimAxes& d : s.dims) d.axes.clear();
-    return s;
-  }
-
   // Returns v as devices' parts of a place. Where they had one array, each is now said to have one
   // of its own: still the same, until it must be (see OfItsOwn).
   ir::ValueId SeenAs(ir::ValueId v, const ir::Type* place) {
@@ -330,7 +325,7 @@ class Lowering {
     if (by_element && EmitEdges(decision, ins, outs[0])) return outs;
     if (decision.halo)
       Emit(OpOf(StepKind::kHaloExchange), decision.halo, ins, outs, decision.cost);
-    else
+    else if (!EmitByRows(instruction, decision, ins, outs))
       Emit(*instruction.op, instruction.params, ins, outs, decision.cost);
     for (size_t i = 0; i < results.size(); ++i)
       outs[i] = anew ? Moved(outs[i], results[i], true) : Reshard(outs[i], results[i], true);
@@ -391,6 +386,34 @@ class Lowering {
       Emit(ops::kConcatenate, ir::MakeParams(ops::DimParams{{static_cast<int64_t>(d)}}), pieces,
            {v}, Costing({}));
     }
+    return true;
+  }
+
+  // A large array that is reduced to a number, on one device, is reduced by rows first: that is
+  // work for all cores. False: it is another instruction.
+  bool EmitByRows(const ir::Instruction& instruction, const Decision& decision,
+                  absl::Span<const ir::ValueId> ins, absl::Span<const ir::ValueId> outs) {
+    constexpr int64_t kLarge = 1 << 18, kLeastRows = 64, kLeastRow = 512;
+    if (!std::holds_alternative<ir::Reduce>(*instruction.op->lowering)) return false;
+    const ir::Type *place = Place(ins[0]), *local = LocalType(place);
+    if (Place(outs[0])->rank() != 0 || local->elements() < kLarge ||
+        !sharding::VaryingAxes(place->sharding()).empty())
+      return false;
+    int64_t rows = 1, rank = place->rank(), outer = 0;
+    while (outer + 1 < rank && rows < kLeastRows) rows *= local->shape()[outer++];
+    if (rows < kLeastRows || local->elements() / rows < kLeastRow) return false;
+    TensorSharding s = place->sharding();
+    s.dims.resize(static_cast<size_t>(outer));
+    const ir::Shape shape(local->shape().begin(), local->shape().begin() + outer);
+    const ir::ValueId row = AddValue(ir::Type::Get(shape, place->dtype(), std::move(s)), loc_);
+    const auto reduce = [&](int64_t begin, int64_t end, ir::ValueId from, ir::ValueId to,
+                            ir::CostPtr cost) {
+      ops::DimsParams dims;
+      for (int64_t d = begin; d < end; ++d) dims.dims.push_back(d);
+      Emit(*instruction.op, ir::MakeParams(std::move(dims)), {from}, {to}, std::move(cost));
+    };
+    reduce(outer, rank, ins[0], row, decision.cost);
+    reduce(0, outer, row, outs[0], Costing({}));
     return true;
   }
 
@@ -508,17 +531,6 @@ class Lowering {
     return v;
   }
 
-  // Returns `type` with the dims, whole here, that `cut` does not divide grown until it does.
-  static const ir::Type* Padded(const ir::Type* type, const TensorSharding& cut) {
-    ir::Shape shape = type->shape();
-    for (size_t d = 0; d < shape.size(); ++d) {
-      int64_t shards = sharding::SizeOf(cut.dims[d].axes);
-      if (type->sharding().dims[d].axes.empty())
-        shape[d] = (shape[d] + shards - 1) / shards * shards;
-    }
-    return shape == type->shape() ? type : ir::Type::Get(shape, type->dtype(), type->sharding());
-  }
-
   ir::ValueId Move(const ir::OpDef& op, ir::ValueId v, const ir::Type* after,
                    const ir::Cost& cost) {
     const ir::Type* before = Place(v);
@@ -576,22 +588,6 @@ class Lowering {
 };
 
 }  // namespace
-
-const ir::Type* Even(const ir::Type* type) {
-  TensorSharding s = type->sharding();
-  for (int d = sharding::FirstUnevenDim(s, type->shape()); d >= 0;
-       d = sharding::FirstUnevenDim(s, type->shape()))
-    base::At(s.dims, d).axes.clear();
-  return type->WithSharding(std::move(s));
-}
-
-const ir::Type* LocalType(const ir::Type* place) {
-  static thread_local absl::flat_hash_map<const ir::Type*, const ir::Type*> locals;
-  const ir::Type*& local = locals[place];
-  if (!local)
-    local = ir::Type::Get(sharding::LocalShape(place->shape(), place->sharding()), place->dtype());
-  return local;
-}
 
 ir::Program Lower(const ir::Program& program) { return Lowering(program).Run(); }
 

@@ -13,9 +13,4 @@ namespace tessera::spmd {
 // is used: a device that uses a part makes that part.
 ir::Program Lower(const ir::Program& program);
 
-// Returns `type` with the dims whole that it does not divide.
-const ir::Type* Even(const ir::Type* type);
-// Returns the type of one device's part of a value that lies as `place` says.
-const ir::Type* LocalType(const ir::Type* place);
-
 }  // namespace tessera::spmd

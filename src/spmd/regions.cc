@@ -6,7 +6,7 @@
 #include "ir/uses.h"
 #include "ops/ops.h"
 #include "spmd/cost.h"
-#include "spmd/lower.h"
+#include "spmd/local_type.h"
 
 namespace tessera::spmd {
 namespace {

@@ -99,6 +99,82 @@ fused over [8]: (%2) -> (%3), one buffer for all
 )");
 }
 
+// Rows of 70 are read where they lie: the pad, the cut and the repetition of a row are not made.
+TEST(Fusion, MovedOperandsAreReadWhereTheyLie) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[6,70], %1: f32[2,70]) -> f32[6,70] {
+  %2: f32[] = constant {value=f32 7}
+  %3: f32[8,70] = pad %0, %2 {low=[1, 0], high=[1, 0], interior=[0, 0]}
+  %4: f32[6,70] = slice %3 {starts=[0, 0], limits=[6, 70], strides=[1, 1]}
+  %5: f32[1,70] = slice %1 {starts=[1, 0], limits=[2, 70], strides=[1, 1]}
+  %6: f32[6,70] = broadcast_in_dim %5 {dims=[0, 1]}
+  %7: f32[6,70] = mul %4, %6
+  return %7
+})"),
+            R"(
+kernel: %2 = constant {value=f32 7}, one buffer for all
+fused over [6,70]: (%0, %2, %1) -> (%7), one buffer for all
+  %4[1:6,0:70] = %0[-1 + i,j]
+  %4[0:1,0:70] = %2[]
+  %6[0:6,0:70] = %1[1,j]
+  %7 = mul %4, %6
+)");
+}
+
+// Two groups become one where nobody else waits for the first.
+TEST(Fusion, GroupsThatMeetAreOne) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x], %1: f32[8@x]) -> f32[8@x] {
+  %2: f32[8@x] = exp %0
+  %3: f32[8@x] = sin %1
+  %4: f32[8@x] = mul %2, %3
+  return %4
+})"),
+            R"(
+fused over [4]: (%0, %1) -> (%4), a buffer per "x"
+  %2 = exp %0
+  %3 = sin %1
+  %4 = mul %2, %3
+)");
+}
+
+// What devices have themselves is read there; the exchange is of a row.
+TEST(Halo, SendsEdgesOnlyToElementwiseOps) {
+  const std::string program = R"(
+mesh @mesh = <["x"=2]> auto={"x"}
+func @main(%0: f32[8,64] <@mesh, [{"x"}, {}]>) -> f32[8,64] <@mesh, [{"x"}, {}]> {
+  %1: f32[8,64] <@mesh, [{"x"}, {}]> = roll %0 {dim=[0], shift=1}
+  %2: f32[8,64] <@mesh, [{"x"}, {}]> = mul %0, %1
+  return %2
+})";
+  ops::Install();
+  kernels::Initialize();
+  const ir::Program device = Lower(ir::ParseProgram(program, Loc::Unknown()));
+  EXPECT_EQ("\n" + Text(MakeSchedule(device, {}), device), R"(
+move: %2 = halo_exchange %0 {from=[f32[8@x,64]], to=f32[8@x,64], reads=[[0, 0, 7, 1, 1], [0, 0, -1, 1, 1]], fill=-1, keep=[[0, 0, 1]]}, a buffer per "x"
+fused over [4,64]: (%0, %2) -> (%4), a buffer per "x"
+  %3[0:1,0:64] = %2[i,j]
+  %3[1:4,0:64] = %0[-1 + i,j]
+  %4 = mul %0, %3
+)");
+}
+
+// On one device all cores reduce rows, and one of them what these leave.
+TEST(Fusion, ALargeReductionToANumberIsOfRowsFirst) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[512,1024]) -> f32[] {
+  %1: f32[512,1024] = mul %0, %0
+  %2: f32[] = reduce_sum %1 {dims=[0, 1]}
+  return %2
+})"),
+            R"(
+fused over [512,1024], the last 1 reduced: (%0) -> (%2), one buffer for all
+  %1 = mul %0, %0
+  %2 = reduce_sum %1 {dims=[1]}
+kernel: %3 = reduce_sum %2 {dims=[0]}, one buffer for all
+)");
+}
+
 TEST(Fusion, AViewIsItsOperandsBuffer) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[8@x,4]) -> f32[32@x] {
