@@ -18,6 +18,8 @@ namespace ir {
 struct Program;
 }
 
+class Profile;
+
 enum class CommKind : uint8_t {
   kAllReduce,
   kReduceScatter,
@@ -107,6 +109,10 @@ class Lowered {
   int64_t flops() const;
   // Per device, if all devices of the mesh shared the work and did nothing twice.
   int64_t split_flops() const;
+  // Runs the program, and returns where the time went (tessera/profile.h).
+  template <class... Args>
+  Profile profile(const Args&... args) const;
+  const std::shared_ptr<const Impl>& impl() const { return impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;

@@ -13,6 +13,7 @@
 #include "compile/nested.h"
 #include "compile/pins.h"
 #include "compile/policy.h"
+#include "compile/profile.h"
 #include "kernels/kernels.h"
 #include "ops/ops.h"
 #include "sharding/partition.h"
@@ -59,6 +60,7 @@ class RuntimeExecutor final : public trace::Executor {
   RuntimeExecutor() {
     ops::Install();
     kernels::Initialize();
+    StartTrace();
   }
 
   Compiled Compile(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,

@@ -28,6 +28,7 @@ struct ReadyStep {
   int32_t max_parts = 1;
   bool in_order = false;
   double seconds = 0;  // estimate of one call
+  const plan::Step* from = nullptr;
 };
 
 // A read or a write of a view by a node, for the placing of barriers.
@@ -83,6 +84,7 @@ struct ReadyLoop {
 struct ReadyNode {
   std::unique_ptr<const Control> control;
   const plan::HostCall* host = nullptr;  // of Executable::plan
+  int32_t note = -1;                     // of an exchange
   std::vector<int32_t> loops;            // around a call of the host, from the outermost on
   std::vector<ReadyStep> steps;
   std::vector<Operand> operands;     // of all steps

@@ -153,6 +153,7 @@ class Preparer {
   void AddStep(const plan::Step& step, ReadyNode& node) {
     const plan::Kernel& kernel = step.kernel;
     ReadyStep ready;
+    ready.from = &step;
     ready.fn = kernel.fn;
     ready.config = kernel.config.get();
     ready.ins = static_cast<int32_t>(step.in.size());
@@ -211,6 +212,7 @@ class Preparer {
     ReadyNode node;
     node.times = flow.times;
     node.instances = Instances(exchange.out);
+    node.note = exchange.note;
     node.exchange = std::make_unique<const ReadyExchange>(exchange, plan().values[exchange.out]);
     for (int32_t v : exchange.in) {
       node.in.push_back(views_[v]);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <utility>
 
 #include "base/error.h"
@@ -31,6 +32,10 @@ constexpr auto kMostBackoff = std::chrono::milliseconds(64);
 
 std::atomic<int> worker_count{0};  // 0: one per core
 std::atomic<bool> force_parallel{false};
+
+std::mutex recorders_lock;         // of `recorders` while they are called or changed
+std::atomic<bool> records{false};  // whether there are some
+std::vector<const Recorder*> recorders;
 
 // What runs, and what its next run reuses.
 struct Runner {
@@ -193,6 +198,7 @@ class Cleaner {
     run_.block.reset();
     run_.own.reset();
     run_.error = nullptr;
+    run_.events.clear();
     run_.failed.store(false, std::memory_order_relaxed);
   }
   Cleaner(const Cleaner&) = delete;
@@ -306,12 +312,21 @@ std::vector<Buffers> Results(const Executable& executable, RunState& run) {
   return results;
 }
 
+void HandOn(const Executable& executable, RunState& run) {
+  if (run.events.empty()) return;
+  const std::lock_guard<std::mutex> lock(recorders_lock);
+  for (const Recorder* recorder : recorders) (*recorder)(executable.plan, run.events);
+  run.events.clear();
+}
+
 std::vector<Buffers> RunOnTeam(const Executable& executable, Team& team,
                                std::vector<Buffers>& inputs) {
   team.runner.workers = Workers();
   team.runner.forced = force_parallel.load(std::memory_order_relaxed);
   const Cleaner cleaner(team.runner.run);
+  if (records) team.runner.run.events.resize(static_cast<size_t>(team.runner.workers));
   Execute(executable, team, Binder(executable, team.runner).Run(inputs));
+  HandOn(executable, team.runner.run);
   return Results(executable, team.runner.run);
 }
 
@@ -319,7 +334,9 @@ std::vector<Buffers> RunAlone(const Executable& executable, std::vector<Buffers>
   Runner runner;
   Binder(executable, runner).Run(inputs);
   TakeOwn(executable, runner.run, 1);
+  if (records) runner.run.events.resize(1);
   Work(runner.run, 0);
+  HandOn(executable, runner.run);
   return Results(executable, runner.run);
 }
 
@@ -335,6 +352,17 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
     ~Free() { team.busy.store(false, std::memory_order_release); }
   } free{team};
   return RunOnTeam(executable, team, inputs);
+}
+
+Recording::Recording(Recorder recorder) : recorder_(std::move(recorder)) {
+  const std::lock_guard<std::mutex> lock(recorders_lock);
+  recorders.push_back(&recorder_);
+  records = true;
+}
+Recording::~Recording() {
+  const std::lock_guard<std::mutex> lock(recorders_lock);
+  std::erase(recorders, &recorder_);
+  records = !recorders.empty();
 }
 
 void SetWorkerCount(int n) { worker_count = std::max(n, 0); }

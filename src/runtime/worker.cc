@@ -2,6 +2,7 @@
 #include "runtime/worker.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 
@@ -28,6 +29,7 @@ class Worker {
       frame_ = frame0_ + id * WorkerBytes(executable_);
       scratch_ = frame_ + FrameBytes(executable_);
     }
+    if (!run.events.empty()) events_ = &run.events[id];
     if (executable_.max_operands > kOperands) more_.resize(executable_.max_operands);
     buffers_ = more_.empty() ? few_ : more_.data();
   }
@@ -86,7 +88,21 @@ class Worker {
     }
   }
 
-  bool Meet() noexcept { return run_.barrier.Wait(run_.failed, waiter_); }
+  bool Meet() noexcept {
+    if (!events_) return run_.barrier.Wait(run_.failed, waiter_);
+    Event event{.kind = Event::kWait, .begin = Now()};
+    const bool met = run_.barrier.Wait(run_.failed, waiter_);
+    Record(event);
+    return met;
+  }
+
+  static int64_t Now() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  }
+  void Record(Event& event) noexcept {
+    event.end = Now();
+    events_->push_back(event);
+  }
 
   int64_t Begin(int64_t work, int worker) const { return work * worker / run_.workers; }
 
@@ -207,7 +223,12 @@ class Worker {
   }
 
   void RunExchange(const ReadyNode& node, int64_t begin, int64_t end) {
+    if (!events_) return node.exchange->Run(views_, node.in.data(), views_[node.out], begin, end);
+    Event event{.kind = Event::kExchange, .note = node.note, .begin = Now()};
     node.exchange->Run(views_, node.in.data(), views_[node.out], begin, end);
+    const auto units = static_cast<double>(std::max<int64_t>(node.exchange->units(), 1));
+    event.bytes = node.exchange->bytes() * static_cast<double>(end - begin) / units;
+    Record(event);
   }
 
   void RunInstances(const ReadyNode& node, int64_t begin, int64_t end) {
@@ -249,8 +270,15 @@ class Worker {
         buffers_[k] = views_[operand.view].at(i);
       }
     }
-    step.fn({step.config, buffers_, buffers_ + step.ins, scratch_, node.devices[instance], part,
-             parts});
+    const plan::KernelCall call{
+        step.config, buffers_, buffers_ + step.ins, scratch_, node.devices[instance], part, parts};
+    if (!events_) return step.fn(call);
+    const plan::Kernel& kernel = step.from->kernel;
+    Event event{.note = step.from->note, .device = node.devices[instance], .begin = Now()};
+    step.fn(call);
+    event.bytes = kernel.bytes / parts;
+    event.flops = kernel.flops / parts;
+    Record(event);
   }
 
   RunState& run_;
@@ -258,6 +286,7 @@ class Worker {
   View* views_;
   const int id_;
   bool failed_ = false;
+  std::vector<Event>* events_ = nullptr;                                 // null: not recorded
   std::byte *frame0_ = nullptr, *frame_ = nullptr, *scratch_ = nullptr;  // worker 0's; our own
   std::byte** buffers_;
   std::byte* few_[kOperands];

@@ -9,6 +9,7 @@
 #include "runtime/arena.h"
 #include "runtime/barrier.h"
 #include "runtime/executable.h"
+#include "runtime/recorder.h"
 
 namespace tessera::runtime {
 
@@ -23,9 +24,10 @@ struct RunState {
   std::vector<std::vector<View>> worker_views;
   std::vector<std::vector<std::vector<int32_t>>> slots;
   std::vector<std::vector<int64_t>> iterations;
-  std::vector<uint8_t> done;     // per node: an exchange that became an alias
-  std::optional<Storage> block;  // of values that cross nodes
-  std::optional<Storage> own;    // the workers' memory, one after the other
+  std::vector<std::vector<Event>> events;  // per worker, if they are recorded
+  std::vector<uint8_t> done;               // per node: an exchange that became an alias
+  std::optional<Storage> block;            // of values that cross nodes
+  std::optional<Storage> own;              // the workers' memory, one after the other
   Barrier barrier;
   std::atomic<bool> failed{false};
   std::exception_ptr error;  // the first; guarded by error_lock

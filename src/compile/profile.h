@@ -1,0 +1,42 @@
+// Events of runs as profiles and as traces for Perfetto.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/recorder.h"
+#include "tessera/profile.h"
+
+namespace tessera {
+
+struct Profile::Impl {
+  double seconds = 0, waiting = 0, bytes_per_second = 0, flops_per_second = 0;
+  int workers = 0;
+  std::vector<ProfileStep> steps;
+  std::string trace;  // its events, a line each, with a comma at the end
+};
+
+namespace compile {
+
+// Adds up what runs do; not for several threads at once, as recorders are called.
+class Collector {
+ public:
+  Collector();
+  void Add(const plan::Plan& plan, const runtime::Events& events);
+  Profile::Impl Result() const;
+
+ private:
+  Profile::Impl result_;
+  std::map<std::string, ProfileStep> steps_;
+  int64_t first_ = -1, last_ = 0;
+};
+
+// Returns the lines of a trace's events; times are since `origin`.
+std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, int64_t origin);
+
+// Begins to write every run to the file that TESSERA_TRACE names, if it does, once. Throws
+// RuntimeError if it cannot be written.
+void StartTrace();
+
+}  // namespace compile
+}  // namespace tessera

@@ -1,0 +1,83 @@
+// Profiles of runs: what they count, how they read, and the file for Perfetto.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Profile, CountsCallsBytesAndFlopsOfEachLine) {
+  SetDeviceCount(4);
+  MeshScope mesh(make_mesh({{"d", 4}}));
+  const Array x = reshard(ones({8, 16}, f32), P("d", None)), w = ones({16, 16}, f32);
+  const auto f = jit([](Array a, Array b) {
+    const Array y = fori_loop(
+        0, 3, [&](Array, Array v) { return matmul(v, b); }, a);
+    return sum(y);
+  });
+  const Profile profile = f.lower(x, w).profile(x, w);
+  const auto find = [&](const std::string& name) {
+    for (const ProfileStep& step : profile.steps())
+      if (step.name.starts_with(name)) return step;
+    return ProfileStep{};
+  };
+  const ProfileStep dot = find("dot_general at profile_test.cc:");
+  EXPECT_EQ(dot.calls, 4 * 3);
+  EXPECT_EQ(dot.flops, 3 * 2 * 8 * 16 * 16);
+  EXPECT_EQ(dot.bytes, 3 * 4 * (2 * 16 + 16 * 16 + 2 * 16) * 4);
+  EXPECT_FALSE(dot.exchange);
+  EXPECT_GT(dot.seconds, 0);
+  EXPECT_GT(dot.of_limit, 0);
+  const ProfileStep reduce = find("all_reduce at profile_test.cc:");
+  EXPECT_TRUE(reduce.exchange);
+  EXPECT_GE(reduce.calls, 1);
+  EXPECT_GE(profile.workers(), 1);
+  EXPECT_GT(profile.seconds(), 0);
+  EXPECT_GT(profile.bytes_per_second(), 1e8);
+  EXPECT_GT(profile.flops_per_second(), 1e8);
+  for (size_t k = 1; k < profile.steps().size(); ++k)
+    EXPECT_GE(profile.steps()[k - 1].seconds, profile.steps()[k].seconds);
+  EXPECT_THAT(profile.text(), HasSubstr("of limit"));
+  EXPECT_THAT(profile.text(), HasSubstr(dot.name));
+  EXPECT_THAT(profile.text(), HasSubstr("(exchange)"));
+}
+
+TEST(Profile, WritesATraceThatParses) {
+  SetDeviceCount(1);
+  const Array x = ones({64, 64}, f32);
+  const auto f = jit([](Array a) { return matmul(a, a) + 1; });
+  const Profile profile = f.lower(x).profile(x);
+  const auto path = std::filesystem::temp_directory_path() / "tessera_profile_test.json";
+  profile.write(path);
+  std::ifstream file(path);
+  const auto events = nlohmann::json::parse(file);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_THAT(events[0]["name"].get<std::string>(), HasSubstr("dot_general at profile_test.cc:"));
+  EXPECT_EQ(events[0]["args"]["FLOPs"], 2 * 64 * 64 * 64);
+  EXPECT_GE(events[1]["ts"].get<double>(), events[0]["ts"].get<double>());
+  std::filesystem::remove(path);
+  EXPECT_THROW(profile.write("/no/such/folder/trace.json"), RuntimeError);
+}
+
+TEST(Profile, RefusesOtherArguments) {
+  SetDeviceCount(1);
+  const Array x = ones({4}, f32);
+  const Lowered lowered = jit([](Array a) { return a + 1; }).lower(x);
+  EXPECT_THROW(lowered.profile(), ShapeError);
+  EXPECT_THROW(lowered.profile(ones({5}, f32)), ShapeError);
+  EXPECT_THROW(lowered.profile(ones({4}, i32)), ShapeError);
+  EXPECT_THROW(jit([&](Array a) {
+                 lowered.profile(a);
+                 return a;
+               })(x),
+               TraceError);
+  EXPECT_EQ(lowered.profile(x).steps().size(), 1u);
+}
+
+}  // namespace
+}  // namespace tessera
