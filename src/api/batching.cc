@@ -143,7 +143,7 @@ Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,
       FailShape(
           call, 16,
           fmt::format("{} is mapped along dim {}, but is {}", name, *wanted.dim(), type->text()),
-          {"say .in_dims = None of what is not mapped"});
+          {"give .in_dims = None for arguments that are not mapped"});
     const int64_t d = *wanted.dim() + (*wanted.dim() < 0 ? type->rank() : 0);
     dim.Add(type, static_cast<size_t>(d), name);
     if (d != 0) lanes.arrays.back() = moveaxis(x, d, 0, call.loc);

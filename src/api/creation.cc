@@ -141,7 +141,9 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
   Call call{"eye", loc};
   int64_t m = options.columns.value_or(n);
   if (n < 0 || m < 0)
-    api::FailShape(call, 2, fmt::format("a matrix of {} rows and {} columns does not exist", n, m));
+    api::FailShape(call, 2,
+                   fmt::format("the number of {} must be 0 or more, not {}",
+                               n < 0 ? "rows" : "columns", n < 0 ? n : m));
   DType t = options.dtype.is_default() ? base::DefaultFloat() : options.dtype;
   CreateOptions counting{.dtype = i32, .out_sharding = DimsOf(options.out_sharding)};
   Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
@@ -154,7 +156,8 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
 // that are arrays get a new first dim.
 Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
   Call call{"linspace", loc};
-  if (n < 0) api::FailShape(call, 2, fmt::format("{} points do not exist", n));
+  if (n < 0)
+    api::FailShape(call, 2, fmt::format("the number of points must be 0 or more, not {}", n));
   DType t =
       options.dtype.is_default() ? api::FloatOf(api::PromotedDType({lo, hi}, call)) : options.dtype;
   DType work = t.is_floating() ? t : base::DefaultFloat();

@@ -63,7 +63,8 @@ TopK top_k(Operand x, int64_t k, Loc loc) {
 Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
   Call call{"one_hot", loc};
   Array a = api::ToArray(x, call);
-  if (n < 0) api::FailShape(call, 18, fmt::format("there are no {} classes", n));
+  if (n < 0)
+    api::FailShape(call, 18, fmt::format("the number of classes must be 0 or more, not {}", n));
   DType index = api::TypeOf(a)->dtype();
   int64_t rank = api::TypeOf(a)->rank() + 1, d = api::NormalDim(options.dim, rank, call);
   ir::Shape line(static_cast<size_t>(rank), 1), column = ShapeOf(a);

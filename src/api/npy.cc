@@ -152,7 +152,7 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
   DType t = type->dtype();
   if (t.is_key())
     api::FailDType({"save_npy", loc}, 17,
-                   fmt::format("{} holds keys, which are no numbers", type->text()),
+                   fmt::format("{} holds random keys, which are not numbers", type->text()),
                    {"save random::key_data(x), and read it with random::wrap_key_data"});
   std::string dims;
   for (int64_t s : shape) dims += fmt::format("{}, ", s);

@@ -44,7 +44,7 @@ DType promote_types(DType a, DType b) {
                       .op = "promote_types",
                       .label = "promote_types.C13",
                       .where = "",
-                      .reason = std::string("keys of random numbers promote with nothing else: ") +
+                      .reason = std::string("random keys do not promote with other dtypes: ") +
                                 a.name() + " and " + b.name(),
                       .operands = {},
                       .notes = {},

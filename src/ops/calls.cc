@@ -251,8 +251,9 @@ void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_
                       .op = name,
                       .label = name + ".C22",
                       .where = base::Where(c.builder.loc()),
-                      .reason = "a derivative is asked for in a value that the function captures, "
-                                "of which its rule says nothing",
+                      .reason =
+                          "the derivative with respect to a captured value is needed, but the "
+                          "custom rule does not define it",
                       .operands = {{"captured", c.operand_types[k]->text(), base::Where(made)}},
                       .notes = {"make it an argument, or capture stop_gradient(value)"},
                       .fixes = {}});
@@ -285,7 +286,7 @@ Values JvpByTranspose(const DiffCall& c, absl::Span<const ValueId> tangents, Val
 }
 
 constexpr const char* kBackwardOnly =
-    "it has a derivative in reverse only, for the user gave it a vjp: it cannot run forward";
+    "it has only a reverse-mode derivative (its vjp) and cannot be differentiated forward";
 
 [[noreturn]] void FailForward(Loc loc) {
   base::ThrowTrace(base::Refusal(

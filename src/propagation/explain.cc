@@ -111,8 +111,8 @@ class Explainer::Impl {
       }
     if (OpId held = HeldBy(v); held >= 0 && history_.Uses(v) > 1)
       out_ += fmt::format(
-          "  {} is one of {} uses; being closed, it decides for the value itself, whatever the "
-          "other uses want; with an Open(...) dim it would be a request\n",
+          "  {} is one of {} uses; because it is closed it fixes the value's own sharding; with "
+          "Open(...) it would only be a preference\n",
           OpText(held), history_.Uses(v));
     for (ValueId w : on_the_way)
       for (OpId i : history_.Around(w)) Conflicts(i, w);

@@ -114,8 +114,8 @@ void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings) {
     if (!common) continue;
     if (differ) {
       warnings.push_back(
-          "the members of a group are given different shardings: their users see an open "
-          "constraint instead");
+          "members of a group have different shardings; their users get an open constraint "
+          "instead");
       Separate(graph, group, common->mesh);
       continue;
     }

@@ -305,7 +305,7 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
       if (current->axes()[static_cast<size_t>(axis.axis)].mode != AxisMode::Manual) continue;
       ErrorDetail detail =
           base::Refusal(op, 24, base::Where(loc),
-                        "an array of the outside is cut along an axis that is Manual here",
+                        "an array from outside is sharded over an axis that is Manual here",
                         {"give it to shard_map as an argument: each device then gets its part",
                          "or reshard it outside, so that devices along the axis all have it"});
       detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
@@ -321,8 +321,7 @@ void RefuseTerms(const ArrayRef& array, const sharding::AxisList& axes, const ch
   if (sharding::Difference(terms, axes) == terms) return;
   ErrorDetail detail = base::Refusal(
       op, 27, base::Where(loc),
-      "devices run this differently, and an array of the outside is unreduced: what a device has "
-      "is a term of a sum",
+      "an unreduced array from outside cannot be used where devices run independently",
       {"sum it outside first: psum(array, ...)"});
   detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
   base::ThrowSharding(std::move(detail));

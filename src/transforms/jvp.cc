@@ -26,7 +26,7 @@ using Tangents = std::vector<ValueId>;
                     .where = base::Where(loc),
                     .reason = "it has no derivative" + why,
                     .operands = {},
-                    .notes = {"stop_gradient(operand) says that it counts as a constant"},
+                    .notes = {"to treat the operand as a constant, wrap it in stop_gradient(...)"},
                     .fixes = {}});
 }
 

@@ -150,7 +150,7 @@ z: no sharding: whole everywhere
 TEST(Explain, WarnsOfAClosedConstraintOnOneOfSeveralUses) {
   EXPECT_EQ(Explained("one use is closed", "y"), R"(
 y: <@mesh, [{}, {}]>
-  op 1 is one of 3 uses; being closed, it decides for the value itself, whatever the other uses want; with an Open(...) dim it would be a request
+  op 1 is one of 3 uses; because it is closed it fixes the value's own sharding; with Open(...) it would only be a preference
   dim 0 of y did not get "a" from x through op 0
     x has it, given by the declared sharding of x
     the dim is closed by op 1
