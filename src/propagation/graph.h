@@ -74,7 +74,7 @@ struct Op {
       false;  // a constant if all its operands are: elementwise, broadcast, reshape, slice
   bool expands =
       false;  // repeats its operand along new dims; of a rank-0 operand it is copied per user
-  // In which direction the op is visited first, before all ops are (see op_priority.h).
+  // In which direction the op is visited first, before all ops are (see OpPriorities).
   Direction first = Direction::kNone;
   Direction barrier = Direction::kBoth;
   int32_t edge = -1;  // index into FlatGraph::edges
