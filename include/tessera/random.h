@@ -108,13 +108,18 @@ Array wrap_key_data(Operand words, Loc loc = Loc::Current());
 Array bits(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns floats in [minval, maxval).
 Array uniform(Operand key, Shape shape = {}, UniformOptions options = {}, Loc loc = Loc::Current());
-// Return floats of the distribution in its standard form.
+// Returns floats of the normal distribution, of mean 0 and variance 1.
 Array normal(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns floats of Gumbel's distribution, of location 0 and scale 1.
 Array gumbel(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns floats of the exponential distribution, of rate 1.
 Array exponential(Operand key, Shape shape = {}, CreateOptions options = {},
                   Loc loc = Loc::Current());
+// Returns floats of Laplace's distribution, of location 0 and scale 1.
 Array laplace(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns floats of the logistic distribution, of location 0 and scale 1.
 Array logistic(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns floats of Cauchy's distribution, of location 0 and scale 1.
 Array cauchy(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns -1 or 1, in the default int.
 Array rademacher(Operand key, Shape shape = {}, CreateOptions options = {},

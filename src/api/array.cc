@@ -228,7 +228,7 @@ std::ostream& operator<<(std::ostream& os, const ArrayType& type) { return os <<
 
 // ---- from host memory ----
 
-Array array_from_host(HostData host, ArrayOptions options, Loc loc) {
+Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
   Call call{"array", loc};
   ir::Shape shape = options.shape ? options.shape->dims() : ir::Shape{host.size};
   int64_t elements = ir::CheckedElements(shape);
@@ -298,7 +298,7 @@ Array array(Nested values, ArrayOptions options, Loc loc) {
     uint64_t bits = api::ScalarBits(scalars[i], t, call);
     std::memcpy(host.data.data() + i * n, &bits, n);
   }
-  return array_from_host(
+  return detail::ArrayFromHost(
       {host.data.data(), host.size(), t},
       {.shape = options.shape ? options.shape : std::optional<Shape>(Shape(shape)),
        .out_sharding = options.out_sharding},

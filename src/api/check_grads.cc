@@ -59,8 +59,8 @@ Array OffMesh(const Array& x, Call call) {
   if (!type->mesh() || type->dtype().is_key()) return x;
   const std::shared_ptr<const compile::Concrete> whole = Whole(x, call);
   const trace::MeshDefScope none(nullptr);
-  return array_from_host({whole->buffers.base, type->elements(), type->dtype()},
-                         {.shape = Shape(type->shape())}, call.loc);
+  return detail::ArrayFromHost({whole->buffers.base, type->elements(), type->dtype()},
+                               {.shape = Shape(type->shape())}, call.loc);
 }
 
 // A function that is tried, of leaves of dtype `wide`, or as they are.

@@ -141,7 +141,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
     for (char& b : data) b = b != 0;
   ir::Shape stored = h.shape;
   if (h.fortran) std::reverse(stored.begin(), stored.end());
-  Array x = array_from_host({data.data(), elements, h.dtype}, {.shape = Shape(stored)}, loc);
+  Array x = detail::ArrayFromHost({data.data(), elements, h.dtype}, {.shape = Shape(stored)}, loc);
   if (h.fortran) x = transpose(x, All, loc);
   return options.out_sharding ? reshard(x, *options.out_sharding, loc) : x;
 }

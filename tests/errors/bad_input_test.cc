@@ -279,6 +279,8 @@ const std::vector<Case>& Cases() {
        [] { norm(ones({0}), 0, {.ord = -std::numeric_limits<double>::infinity()}); }},
       {"nan_to_num_too_large", [] { nan_to_num(ones({2}, f16), {.nan = 1e6}); }},
       {"pow_of_bool_negative", [] { pow(ones({2}, bool_), -1); }},
+      {"silu_of_bool", [] { silu(ones({2}, bool_)); }},
+      {"ptp_of_bool", [] { ptp(ones({2}, bool_)); }},
       {"shift_of_strict_bool",
        [] {
          StrictTypes strict;
