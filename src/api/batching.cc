@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "api/manual.h"
+#include "api/mapped_axes.h"
 #include "api/regions.h"
 #include "api/specs.h"
 #include "base/at.h"
@@ -49,7 +49,7 @@ void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
   sharding::TensorSharding open = s;
   open.dims[0].axes.clear();
   for (const sharding::AxisPart& a : s.dims[0].axes) {
-    const bool is_auto = mesh->axes()[static_cast<size_t>(a.axis)].mode == AxisMode::Auto;
+    const bool is_auto = base::At(mesh->axes(), a.axis).mode == AxisMode::Auto;
     (is_auto ? open.dims[0].axes : dim.axes).push_back(a);
   }
   dim.mesh = mesh;

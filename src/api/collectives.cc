@@ -1,9 +1,11 @@
 // Collectives inside of shard_map: which states they take and leave, and in which dims.
+#include "api/collectives.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "api/manual.h"
+#include "api/mapped_axes.h"
 #include "base/at.h"
 #include "tessera/shard_map.h"
 #include "trace/scopes.h"
@@ -17,6 +19,7 @@ using sharding::TensorSharding;
 
 const char* StateName(Variance state) {
   constexpr const char* kNames[] = {"invarying", "varying", "unreduced", "reduced"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Variance::kReduced) + 1);
   return kNames[static_cast<int>(state)];
 }
 

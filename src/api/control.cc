@@ -8,8 +8,8 @@
 #include <mutex>
 #include <set>
 
+#include "api/collectives.h"
 #include "api/control.h"
-#include "api/manual.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "ir/control_params.h"

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "api/manual.h"
+#include "api/collectives.h"
+#include "api/mapped_axes.h"
 #include "api/specs.h"
 #include "base/at.h"
 #include "trace/scopes.h"
@@ -69,7 +70,7 @@ Border BorderOf(const ShardMapOptions& options, const std::vector<Array>& argume
   std::vector<AxisMode> modes;
   for (const MeshAxis& axis : border.outer->axes()) modes.push_back(axis.mode);
   const auto take = [&](int a) {
-    modes[static_cast<size_t>(a)] = AxisMode::Manual;
+    base::At(modes, a) = AxisMode::Manual;
     border.axes.push_back(sharding::WholeAxis(*border.outer, a));
   };
   for (const std::string& name : options.axes.names()) {
@@ -77,7 +78,7 @@ Border BorderOf(const ShardMapOptions& options, const std::vector<Array>& argume
     if (a < 0)
       FailSharding(call, 1,
                    fmt::format("the mesh {} has no axis \"{}\"", border.outer->text(), name));
-    if (border.outer->axes()[static_cast<size_t>(a)].mode == AxisMode::Manual)
+    if (base::At(border.outer->axes(), a).mode == AxisMode::Manual)
       FailSharding(call, 12, fmt::format("axis \"{}\" is Manual already", name),
                    {"a shard_map inside of another takes other axes"});
     if (base::At(modes, a) == AxisMode::Manual)
