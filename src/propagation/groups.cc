@@ -48,8 +48,8 @@ std::vector<ValueId> OwnersOf(const FlatGraph& graph) {
 }
 
 // Returns the uses of v, which from now on are of `instead`.
-std::vector<Use> TakeUses(FlatGraph& graph, ValueId v, ValueId instead) {
-  std::vector<Use> uses;
+std::vector<OperandUse> TakeUses(FlatGraph& graph, ValueId v, ValueId instead) {
+  std::vector<OperandUse> uses;
   for (size_t i = graph.ops.size(); i-- > 0;)
     for (size_t k = graph.ops[i].operands.size(); k-- > 0;) {
       if (graph.ops[i].operands[k] != v) continue;
