@@ -4,8 +4,8 @@
 
 #include <mutex>
 
+#include "base/at.h"
 #include "base/error.h"
-#include "base/reader.h"
 #include "ir/infer.h"
 #include "ir/regions.h"
 #include "trace/array.h"
@@ -276,12 +276,9 @@ bool AnyMustEnter(const Application& a) {
 }
 
 // Applies an op of manual computation without axes or dims.
-Array Recast(std::string_view op, const ArrayRef& array, sharding::TensorSharding to, Loc loc) {
-  const ir::OpDef& def = *ir::FindOp(op);
-  base::Reader in("axes=[], dims=[]", "params", Loc::Unknown());
-  const ir::ParamsPtr nothing_cut = def.params.read(in, nullptr);
-  return Apply({.op = def,
-                .params = nothing_cut,
+Array Recast(const ir::OpDef& op, const ArrayRef& array, sharding::TensorSharding to, Loc loc) {
+  return Apply({.op = op,
+                .params = TheExecutor().Casts().no_axes,
                 .operands = {array},
                 .loc = loc,
                 .result = array->type()->WithSharding(std::move(to))})[0];
@@ -302,7 +299,7 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
   s.mesh = current;
   for (const sharding::DimAxes& d : s.dims)
     for (sharding::AxisPart axis : d.axes) {
-      if (current->axes()[static_cast<size_t>(axis.axis)].mode != AxisMode::Manual) continue;
+      if (base::At(current->axes(), axis.axis).mode != AxisMode::Manual) continue;
       ErrorDetail detail =
           base::Refusal(op, 24, base::Where(loc),
                         "an array from outside is sharded over an axis that is Manual here",
@@ -312,7 +309,7 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
       base::ThrowSharding(std::move(detail));
     }
   const TraceScope scope(AroundRegions());
-  return Recast("full_to_shard", array, std::move(s), loc);
+  return Recast(*TheExecutor().Casts().full_to_shard, array, std::move(s), loc);
 }
 
 // C27: what differs by device is no term of a sum.
@@ -338,7 +335,7 @@ Array BringIn(const ArrayRef& array, const char* op, Loc loc) {
   sharding::AddTo(s.varying, missing);
   s.reduced = sharding::Difference(s.reduced, missing);
   const TraceScope scope(divergence.around);
-  return Recast("pcast", inside.impl(), std::move(s), loc);
+  return Recast(*TheExecutor().Casts().pcast, inside.impl(), std::move(s), loc);
 }
 
 }  // namespace
