@@ -169,7 +169,7 @@ Array categorical(Operand key, Operand logits, int dim, CategoricalOptions optio
   c.shape = options.shape ? options.shape->dims() : c.batch;
   api::CheckShape(c.shape, call);
   api::CheckBroadcastsTo(c.batch, c.shape, call);
-  if (type->shape()[static_cast<size_t>(c.dim)] == 0 && base::Elements(c.shape) > 0)
+  if (base::At(type->shape(), c.dim) == 0 && base::Elements(c.shape) > 0)
     api::FailShape(call, 17, "the dim is empty: there is no class to draw");
   if (!options.replace) {
     const int64_t k = base::Elements(c.prefix()), n = base::At(type->shape(), c.dim);
