@@ -1,11 +1,5 @@
 // Sorting.
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "api/edits.h"
 #include "api/operands.h"
-#include "base/at.h"
 #include "base/defaults.h"
 #include "ops/params.h"
 
