@@ -74,11 +74,11 @@ struct CallbackOptions {
 // there, in every iteration of a loop and in the branch that runs. f then gets arrays that lie as
 // the values do there, with every Auto axis in their types; it may read and keep them, and compute
 // with them. It runs in the thread that runs the program. Inside of shard_map it is called once for
-// each coordinate, in mesh order, along the axes over which any array varies: with those of there.
-// Functions of functions, as in JAX: a derivative calls f with the values and never again where a
-// checkpoint computes them anew; vmap calls it once for each lane, and for both branches of a cond
-// and for lanes of a while_loop that are done, as those are computed too. Throws RuntimeError, with
-// what f threw nested in it.
+// each coordinate, in mesh order, along the axes over which any array varies: with the arrays of
+// that coordinate. Functions of functions, as in JAX: a derivative calls f with the values and
+// never again where a checkpoint computes them anew; vmap calls it once for each lane, and for both
+// branches of a cond and for lanes of a while_loop that are done, as those are computed too. Throws
+// RuntimeError, with what f threw nested in it.
 void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOptions options = {},
                     Loc loc = Loc::Current());
 // Prints every shard with its device and index ranges to stdout, in the order of the mesh. In a

@@ -81,7 +81,7 @@ std::string dump_shardings(const F& f, const Array& argument, Loc loc = Loc::Cur
 // ShardingError with the first difference.
 class [[nodiscard]] PinShardings {
  public:
-  // Throws RuntimeError for text that no dump is.
+  // Throws RuntimeError for text that is not a dump.
   explicit PinShardings(std::string_view text, Loc loc = Loc::Current());
   ~PinShardings();
   PinShardings(const PinShardings&) = delete;

@@ -8,7 +8,7 @@
 #include "tessera/array.h"
 #include "tessera/program.h"
 
-namespace tessera {
+namespace tessera::detail {
 
 // Writes the text as `spec` says. In the library, because it needs all of fmt.
 fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>& spec,
@@ -28,22 +28,23 @@ struct TextFormatter : fmt::formatter<fmt::string_view> {
   }
 };
 
-}  // namespace tessera
+}  // namespace tessera::detail
 
 namespace fmt {
 template <>
-struct formatter<tessera::Array> : tessera::TextFormatter<tessera::Array> {};
+struct formatter<tessera::Array> : tessera::detail::TextFormatter<tessera::Array> {};
 template <>
-struct formatter<tessera::ArrayType> : tessera::TextFormatter<tessera::ArrayType> {};
+struct formatter<tessera::ArrayType> : tessera::detail::TextFormatter<tessera::ArrayType> {};
 template <>
-struct formatter<tessera::Mesh> : tessera::TextFormatter<tessera::Mesh> {};
+struct formatter<tessera::Mesh> : tessera::detail::TextFormatter<tessera::Mesh> {};
 template <>
-struct formatter<tessera::PartitionSpec> : tessera::TextFormatter<tessera::PartitionSpec> {};
+struct formatter<tessera::PartitionSpec> : tessera::detail::TextFormatter<tessera::PartitionSpec> {
+};
 template <>
-struct formatter<tessera::Sharding> : tessera::TextFormatter<tessera::Sharding> {};
+struct formatter<tessera::Sharding> : tessera::detail::TextFormatter<tessera::Sharding> {};
 template <>
-struct formatter<tessera::Program> : tessera::TextFormatter<tessera::Program> {};
+struct formatter<tessera::Program> : tessera::detail::TextFormatter<tessera::Program> {};
 template <>
-struct formatter<tessera::CommReport> : tessera::TextFormatter<tessera::CommReport> {};
+struct formatter<tessera::CommReport> : tessera::detail::TextFormatter<tessera::CommReport> {};
 }  // namespace fmt
 #endif

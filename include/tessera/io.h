@@ -53,6 +53,7 @@ T load_safetensors_like(const std::string& path, T like, Loc loc = Loc::Current(
   detail::LoadSafetensorsLike(path, like, loc);
   return like;
 }
+// Returns the metadata of a file (SafetensorsOptions). Throws RuntimeError as load_safetensors.
 std::map<std::string, std::string> load_safetensors_metadata(const std::string& path,
                                                              Loc loc = Loc::Current());
 

@@ -49,17 +49,22 @@ struct ScatterOptions {
   bool indices_are_sorted = false, unique_indices = false;  // promises
   std::optional<PartitionSpec> out_sharding = {};
 };
-// Returns x with slices set to `updates`, or combined with them. Updates of one element are
-// combined in the order in which the updates have them, the last one set wins; where they are
+// Updates of one element are combined in the order in which the updates have them; where they are
 // sharded over the devices, each device's first. Of floats each step is rounded to their dtype.
+
+// Returns x with slices set to `updates`; the last update of an element wins.
 Array scatter(Operand x, Operand indices, Operand updates, ScatterDims dims,
               ScatterOptions options = {}, Loc loc = Loc::Current());
+// Returns x with `updates` added to slices.
 Array scatter_add(Operand x, Operand indices, Operand updates, ScatterDims dims,
                   ScatterOptions options = {}, Loc loc = Loc::Current());
+// Returns x with slices multiplied by `updates`.
 Array scatter_mul(Operand x, Operand indices, Operand updates, ScatterDims dims,
                   ScatterOptions options = {}, Loc loc = Loc::Current());
+// Returns x with the smaller of each element and its updates; NaN wins.
 Array scatter_min(Operand x, Operand indices, Operand updates, ScatterDims dims,
                   ScatterOptions options = {}, Loc loc = Loc::Current());
+// Returns x with the larger of each element and its updates; NaN wins.
 Array scatter_max(Operand x, Operand indices, Operand updates, ScatterDims dims,
                   ScatterOptions options = {}, Loc loc = Loc::Current());
 

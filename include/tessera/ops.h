@@ -39,13 +39,15 @@ class Nested {
   std::vector<Nested> items_;
 };
 
+namespace detail {
 // Host memory that array() copies from.
 struct HostData {
   const void* data;
   int64_t size;
   DType dtype;
 };
-Array array_from_host(HostData host, ArrayOptions options, Loc loc);
+Array ArrayFromHost(HostData host, ArrayOptions options, Loc loc);
+}  // namespace detail
 
 // Returns an array of the numbers, shaped as their braces nest: of bools bool, of ints the default
 // int, with a float among them the default float.
@@ -58,7 +60,7 @@ requires requires(const R& r) {
 }
 Array array(const R& values, ArrayOptions options = {}, Loc loc = Loc::Current()) {
   using E = std::remove_cvref_t<decltype(*std::data(values))>;
-  return array_from_host(
+  return detail::ArrayFromHost(
       {std::data(values), static_cast<int64_t>(std::size(values)), dtype_of<E>()},
       std::move(options), loc);
 }
@@ -67,17 +69,19 @@ requires std::is_same_v<V, std::vector<bool>> Array array(const V& values,
                                                           ArrayOptions options = {},
                                                           Loc loc = Loc::Current()) {
   std::vector<unsigned char> bytes(values.begin(), values.end());
-  return array_from_host({bytes.data(), static_cast<int64_t>(bytes.size()), bool_},
-                         std::move(options), loc);
+  return detail::ArrayFromHost({bytes.data(), static_cast<int64_t>(bytes.size()), bool_},
+                               std::move(options), loc);
 }
 // Returns a value of the named type without data: ops on it only check types.
 Array abstract_array(std::string_view type_text, Loc loc = Loc::Current());
 
-// Return an array of one value [shape]; replicated on the current mesh unless told otherwise. Zeros
-// and ones are of the default float; `full` has the value's dtype, and an array as the value is
-// broadcast.
+// Arrays of one value are replicated on the current mesh unless told otherwise.
+
+// Returns zeros [shape], of the default float.
 Array zeros(Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns ones [shape], of the default float.
 Array ones(Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns the value everywhere [shape], in its dtype; an array as the value is broadcast.
 Array full(Shape shape, Operand value, CreateOptions options = {}, Loc loc = Loc::Current());
 // The same with only a dtype; templates, so that `{}` is options.
 template <std::same_as<DType> T>
@@ -88,9 +92,11 @@ template <std::same_as<DType> T>
 Array ones(Shape shape, T dtype, Loc loc = Loc::Current()) {
   return ones(std::move(shape), {.dtype = dtype}, loc);
 }
-// The same with the shape, dtype and sharding of x, unless told otherwise.
+// Returns zeros with the shape, dtype and sharding of x, unless told otherwise.
 Array zeros_like(Operand x, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns ones with the shape, dtype and sharding of x, unless told otherwise.
 Array ones_like(Operand x, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns the value everywhere, with the shape, dtype and sharding of x, unless told otherwise.
 Array full_like(Operand x, Operand value, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns an array [shape] of which each element is its own index along `dim`; default int.
 Array iota(Shape shape, int dim, CreateOptions options = {}, Loc loc = Loc::Current());
@@ -160,9 +166,10 @@ Array digamma(Operand x, Loc loc = Loc::Current());     // derivative of lgamma;
 Array softplus(Operand x, Loc loc = Loc::Current());    // log(1 + e^x) without overflow
 Array logistic(Operand x, Loc loc = Loc::Current());    // 1 / (1 + e^-x); refuses ints and bools
 Array silu(Operand x, Loc loc = Loc::Current());        // x * logistic(x); refuses ints and bools
-// Return e^-|x| I_n(x), the modified Bessel functions of the first kind, of order 0 and 1, scaled
-// so that none overflows; floating. NaN stays; infinities give 0.
+// Returns e^-|x| I_0(x), the modified Bessel function of the first kind of order 0, scaled so that
+// it does not overflow; floating. NaN stays; infinities give 0.
 Array bessel_i0e(Operand x, Loc loc = Loc::Current());
+// Returns e^-|x| I_1(x), the same of order 1; it has the sign of x.
 Array bessel_i1e(Operand x, Loc loc = Loc::Current());
 // Returns x times the normal distribution function of x; floating. By tanh, unless .approximate is
 // false.
@@ -197,8 +204,8 @@ Array optimization_barrier(Operand x, Loc loc = Loc::Current());
 // x, which counts as a constant when derivatives are taken (gradients.h).
 Array stop_gradient(Operand x, Loc loc = Loc::Current());
 // Returns x converted. Float to int saturates, NaN gives 0; int to int wraps; to bool is x != 0.
-// Two names of one function, NumPy's and the op's.
 Array astype(Operand x, DType dtype, Loc loc = Loc::Current());
+// The same by the name of its op.
 Array convert_element_type(Operand x, DType dtype, Loc loc = Loc::Current());
 // Returns the same bits as elements of `dtype`. Narrower ones get a new last dim; for wider ones
 // the last dim of x has as many as make one, and goes. Refuses bools.
@@ -246,12 +253,17 @@ Array hypot(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Curren
 Array nextafter(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Returns log(e^a + e^b) without overflow; floating.
 Array logaddexp(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-// Return whether a == b, a != b, a < b, a <= b, a > b and a >= b: bool. Of NaN only `ne` is true.
+// Whether a == b: bool; false if either is NaN.
 Array eq(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Whether a != b: bool; true if either is NaN.
 Array ne(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Whether a < b: bool; false if either is NaN.
 Array lt(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Whether a <= b: bool; false if either is NaN.
 Array le(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Whether a > b: bool; false if either is NaN.
 Array gt(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
+// Whether a >= b: bool; false if either is NaN.
 Array ge(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Whether both are other than 0: bool. NaN is other than 0.
 Array logical_and(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
@@ -307,8 +319,9 @@ Array moveaxis(Operand x, Dims source, Dims destination, Loc loc = Loc::Current(
 Array swapaxes(Operand x, int dim1, int dim2, Loc loc = Loc::Current());
 // Returns the elements of x in row-major order, 1-D.
 Array ravel(Operand x, OutOptions options = {}, Loc loc = Loc::Current());
-// Returns x with dims of size 1 in front, up to rank 1 or 2.
+// Returns x, or a scalar as an array [1].
 Array atleast_1d(Operand x, Loc loc = Loc::Current());
+// Returns x with dims of size 1 in front, up to rank 2.
 Array atleast_2d(Operand x, Loc loc = Loc::Current());
 // Returns x repeated to `shape`, of which dim dims[i] is x's dim i, of the same size or 1 in x.
 Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options = {},
@@ -378,9 +391,10 @@ Array diff(Operand x, int dim = -1, DiffOptions options = {}, Loc loc = Loc::Cur
 
 // ---- matrices ----
 
-// Returns x [..., n, m] with zeros above (tril) or below (triu) the k-th diagonal of the last two
-// dims; k > 0 is above the main one. Nothing moves.
+// Returns x [..., n, m] with zeros above the k-th diagonal of the last two dims; k > 0 is above the
+// main one. Nothing moves.
 Array tril(Operand x, int64_t k = 0, Loc loc = Loc::Current());
+// Returns x [..., n, m] with zeros below that diagonal.
 Array triu(Operand x, int64_t k = 0, Loc loc = Loc::Current());
 // Returns the elements at [i, i + offset] of dims dim1 and dim2, along a new last dim, in x's
 // dtype. Throws ShardingError where either dim is sharded, unless out_sharding says how the new one
@@ -432,9 +446,10 @@ Array average(Operand x, Dims dims = All, AverageOptions options = {}, Loc loc =
 // `ord`), 1, -1 and both infinities. Of all dims without `ord`: the 2-norm of all elements. Throws
 // ShapeError for other orders (singular values are not there: 2, -2, nuclear) and more dims.
 Array norm(Operand x, Dims dims = All, NormOptions options = {}, Loc loc = Loc::Current());
-// Return the index of the first largest (smallest) element along `dim`; the first NaN, if there is
-// one. Default int.
+// Returns the index of the first largest element along `dim`; of the first NaN, if there is one.
+// Default int.
 Array argmax(Operand x, int dim, ArgOptions options = {}, Loc loc = Loc::Current());
+// Returns that of the first smallest element; of the first NaN, if there is one. Default int.
 Array argmin(Operand x, int dim, ArgOptions options = {}, Loc loc = Loc::Current());
 // The ops themselves: nothing widens, dims must be named, and there is a result for no elements.
 // Sum; 0 of nothing; refuses bools.
@@ -453,9 +468,14 @@ Array reduce_or(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Cu
 // Running reductions along `dim`, the element itself included: [...], in x's dtype, except that
 // bools become the default int; ints are not widened as sum does. Throws ShardingError for a
 // sharded `dim`. NaN from the first one on.
+
+// Sum so far.
 Array cumsum(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());
+// Product so far.
 Array cumprod(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());
+// Largest so far.
 Array cummax(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());
+// Smallest so far.
 Array cummin(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());
 // log(sum(e^x)) so far, without overflow; floating.
 Array cumlogsumexp(Operand x, int dim, CumOptions options = {}, Loc loc = Loc::Current());

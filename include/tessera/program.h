@@ -28,6 +28,8 @@ enum class CommKind : uint8_t {
   kCollectivePermute,
   kHaloExchange  // parts of shards, for a slice, pad, concatenate, rev or roll of a sharded dim
 };
+// Returns the collective's name in reports: "all_gather".
+const char* comm_name(CommKind kind);
 
 // One collective of a program.
 struct CommEvent {

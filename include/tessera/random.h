@@ -15,7 +15,7 @@
 // result; without one it is that of the parameters. The dtype is the default float unless the
 // options say otherwise. Over Explicit axes a result is replicated, or lies as its parameters do,
 // unless `out_sharding` says otherwise. Derivatives are those of the formula in its parameters. All
-// throw DTypeError for a key that is none and ShapeError for shapes that do not fit.
+// throw DTypeError for an operand that is not a key and ShapeError for shapes that do not fit.
 #pragma once
 #include <array>
 #include <utility>
@@ -108,13 +108,18 @@ Array wrap_key_data(Operand words, Loc loc = Loc::Current());
 Array bits(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns floats in [minval, maxval).
 Array uniform(Operand key, Shape shape = {}, UniformOptions options = {}, Loc loc = Loc::Current());
-// Return floats of the distribution in its standard form.
+// Returns floats of the normal distribution, of mean 0 and variance 1.
 Array normal(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns floats of Gumbel's distribution, of location 0 and scale 1.
 Array gumbel(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns floats of the exponential distribution, of rate 1.
 Array exponential(Operand key, Shape shape = {}, CreateOptions options = {},
                   Loc loc = Loc::Current());
+// Returns floats of Laplace's distribution, of location 0 and scale 1.
 Array laplace(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns floats of the logistic distribution, of location 0 and scale 1.
 Array logistic(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns floats of Cauchy's distribution, of location 0 and scale 1.
 Array cauchy(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
 // Returns -1 or 1, in the default int.
 Array rademacher(Operand key, Shape shape = {}, CreateOptions options = {},
@@ -160,7 +165,7 @@ Array poisson(Operand key, Operand rate, Shape shape, CreateOptions options = {}
 // Returns indices along a dim of the logits, the logarithms of how likely each is up to a constant.
 Array categorical(Operand key, Operand logits, int dim = -1, CategoricalOptions options = {},
                   Loc loc = Loc::Current());
-// Returns x with what lies along a dim in random order; of a number n: 0 to n - 1 so.
+// Returns x in random order along a dim; for an integer n, the numbers 0 to n - 1 in random order.
 Array permutation(Operand key, Operand x, PermutationOptions options = {},
                   Loc loc = Loc::Current());
 // Returns elements of x [shape], or what lies along a dim of it [shape in place of the dim]; of a

@@ -1,4 +1,4 @@
-// NumPy's words for order, joins, differences and grids, over the ops of shape.cc.
+// NumPy's words for order, joins and differences, over the ops of shape.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -118,41 +118,6 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
     a = bools ? ne(behind, before, {}, loc) : sub(behind, before, {}, loc);
   }
   return a;
-}
-
-// ---- grids ----
-
-Array logspace(Operand lo, Operand hi, int64_t n, LogspaceOptions options, Loc loc) {
-  Call call{"logspace", loc};
-  DType t =
-      options.dtype.is_default() ? api::FloatOf(api::PromotedDType({lo, hi}, call)) : options.dtype;
-  LinspaceOptions even{api::FloatOf(t), options.out_sharding, options.endpoint};
-  Array powers = pow(Operand(options.base, loc), linspace(lo, hi, n, even, loc), {}, loc);
-  return api::Convert(powers, t, call);
-}
-
-std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc loc) {
-  Call call{"meshgrid", loc};
-  bool xy = options.indexing == "xy";
-  if (!xy && options.indexing != "ij")
-    api::FailShape(call, 17, fmt::format("there is no .indexing \"{}\"", options.indexing),
-                   {"it is \"xy\" or \"ij\""});
-  ir::Shape shape;
-  for (const Array& x : xs) {
-    trace::Use(x, call.name, loc);
-    if (Rank(x) != 1)
-      api::FailShape(call, 11, fmt::format("the arrays must have rank 1, not {}", Rank(x)));
-    shape.push_back(options.sparse ? 1 : ShapeOf(x)[0]);
-  }
-  bool swapped = xy && xs.size() > 1;
-  if (swapped) std::swap(shape[0], shape[1]);
-  for (size_t i = 0; i < xs.size(); ++i) {
-    size_t d = swapped && i < 2 ? 1 - i : i;
-    ir::Shape own = shape;
-    own[d] = ShapeOf(xs[i])[0];
-    xs[i] = broadcast_in_dim(xs[i], own, static_cast<int>(d), {options.out_sharding}, loc);
-  }
-  return xs;
 }
 
 }  // namespace tessera

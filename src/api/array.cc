@@ -84,8 +84,9 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
     api::FailShape({op, loc}, 18,
                    fmt::format("{} has {} elements, not one", type->text(), type->elements()));
   if (type->dtype().is_key())
-    api::FailDType({op, loc}, 17, fmt::format("{} holds keys, which are no numbers", type->text()),
-                   {"random::key_data(x) is the two words of each"});
+    api::FailDType({op, loc}, 17,
+                   fmt::format("{} holds random keys, which are not numbers", type->text()),
+                   {"random::key_data(x) gives their words"});
   if (!Widens(type->dtype(), dtype))
     api::FailDType({op, loc}, 17,
                    fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
@@ -128,7 +129,7 @@ std::shared_ptr<const Concrete> api::Whole(const Array& x, Call call) {
                       .op = call.name,
                       .label = std::string(call.name) + ".varying",
                       .where = base::Where(call.loc),
-                      .reason = "each device has values of its own, and none speaks for the others",
+                      .reason = "each device has its own value, so there is no single one to read",
                       .operands = {{"array", type.text(), base::Where(x.impl()->loc())}},
                       .notes = {"return it from shard_map, and read the result",
                                 "debug_callback calls a function with what each device has"},
@@ -227,7 +228,7 @@ std::ostream& operator<<(std::ostream& os, const ArrayType& type) { return os <<
 
 // ---- from host memory ----
 
-Array array_from_host(HostData host, ArrayOptions options, Loc loc) {
+Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
   Call call{"array", loc};
   ir::Shape shape = options.shape ? options.shape->dims() : ir::Shape{host.size};
   int64_t elements = ir::CheckedElements(shape);
@@ -297,7 +298,7 @@ Array array(Nested values, ArrayOptions options, Loc loc) {
     uint64_t bits = api::ScalarBits(scalars[i], t, call);
     std::memcpy(host.data.data() + i * n, &bits, n);
   }
-  return array_from_host(
+  return detail::ArrayFromHost(
       {host.data.data(), host.size(), t},
       {.shape = options.shape ? options.shape : std::optional<Shape>(Shape(shape)),
        .out_sharding = options.out_sharding},

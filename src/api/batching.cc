@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "api/manual.h"
+#include "api/mapped_axes.h"
 #include "api/regions.h"
 #include "api/specs.h"
 #include "base/at.h"
@@ -49,7 +49,7 @@ void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
   sharding::TensorSharding open = s;
   open.dims[0].axes.clear();
   for (const sharding::AxisPart& a : s.dims[0].axes) {
-    const bool is_auto = mesh->axes()[static_cast<size_t>(a.axis)].mode == AxisMode::Auto;
+    const bool is_auto = base::At(mesh->axes(), a.axis).mode == AxisMode::Auto;
     (is_auto ? open.dims[0].axes : dim.axes).push_back(a);
   }
   dim.mesh = mesh;
@@ -143,7 +143,7 @@ Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,
       FailShape(
           call, 16,
           fmt::format("{} is mapped along dim {}, but is {}", name, *wanted.dim(), type->text()),
-          {"say .in_dims = None of what is not mapped"});
+          {"give .in_dims = None for arguments that are not mapped"});
     const int64_t d = *wanted.dim() + (*wanted.dim() < 0 ? type->rank() : 0);
     dim.Add(type, static_cast<size_t>(d), name);
     if (d != 0) lanes.arrays.back() = moveaxis(x, d, 0, call.loc);

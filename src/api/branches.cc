@@ -2,8 +2,8 @@
 // device its own.
 #include <fmt/format.h>
 
+#include "api/collectives.h"
 #include "api/control.h"
-#include "api/manual.h"
 #include "base/error.h"
 #include "tessera/control.h"
 #include "tessera/ops.h"
@@ -28,31 +28,29 @@ void CheckUsable(const std::vector<Array>& arrays, Call call) {
 
 namespace {
 
-std::string BranchName(Call call, size_t k) {
-  if (std::string_view(call.name) == "cond") return k == 0 ? "on_true" : "on_false";
-  return fmt::format("branch {}", k);
-}
+// What messages call the branches.
+using BranchName = std::string (*)(size_t k);
+std::string OfCond(size_t k) { return k == 0 ? "on_true" : "on_false"; }
+std::string OfSwitch(size_t k) { return fmt::format("branch {}", k); }
 
-void CheckBranches(Call call, const std::vector<TracedFunction>& regions) {
+void CheckBranches(Call call, const std::vector<TracedFunction>& regions, BranchName name) {
   const TracedFunction& first = regions[0];
   const Leaves leaves = trace::TakeApart(first.tree.ref(), "result");
   for (size_t k = 1; k < regions.size(); ++k) {
     const TracedFunction& other = regions[k];
-    CheckTree(
-        call, leaves, trace::TakeApart(other.tree.ref(), "result"),
-        fmt::format("unlike {}, {} returns", BranchName(call, 0), BranchName(call, k)).c_str());
+    CheckTree(call, leaves, trace::TakeApart(other.tree.ref(), "result"),
+              fmt::format("unlike {}, {} returns", name(0), name(k)).c_str());
     for (size_t i = 0; i < first.program.outputs.size(); ++i) {
       const Type &a = *first.program.type(first.program.outputs[i]),
                  &b = *other.program.type(other.program.outputs[i]);
       if (SameType(&a, &b)) continue;
       std::vector<std::string> notes;
       if (std::string edit = Edit(b, a, leaves.names[i]); !edit.empty())
-        notes = {fmt::format("make them equal, e.g. let {} return {}", BranchName(call, k), edit)};
+        notes = {fmt::format("make them equal, e.g. let {} return {}", name(k), edit)};
       FailTrace(call, kTypes,
                 fmt::format("the branches return different types for {}", leaves.names[i]),
                 std::move(notes),
-                {Shown(BranchName(call, 0), a, first.output_locs[i]),
-                 Shown(BranchName(call, k), b, other.output_locs[i])});
+                {Shown(name(0), a, first.output_locs[i]), Shown(name(k), b, other.output_locs[i])});
     }
   }
 }
@@ -88,7 +86,7 @@ Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
 }
 
 Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
-              const std::vector<Body>& branches) {
+              const std::vector<Body>& branches, BranchName name) {
   Arrays arguments = detail::LeavesOf(tree);
   BringIn(arguments, call);
   const Type& predicate = *TypeOf(index);
@@ -114,7 +112,7 @@ Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRe
     if (!sharding::Difference(varying, runs.enters).empty()) regions.clear();
   }
   JoinBranches(regions, runs.enters);
-  CheckBranches(call, regions);
+  CheckBranches(call, regions, name);
   Result result{{}, regions[0].tree};
   if (!diverges.empty() && NeedsOthers(regions)) {
     result.arrays = OfAllBranches(call, index, arguments, regions);
@@ -154,7 +152,7 @@ Result Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>
     const Array zero = api::ScalarOf(Scalar(0), type.dtype(), type.weak(), call);
     value = api::Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr, {value, zero}, call);
   }
-  return api::Branch(ops::kCond, call, value, arguments, branches);
+  return api::Branch(ops::kCond, call, value, arguments, branches, api::OfCond);
 }
 
 Result SwitchCase(const Operand& index, TreeRef arguments, const std::vector<Body>& branches) {
@@ -163,7 +161,7 @@ Result SwitchCase(const Operand& index, TreeRef arguments, const std::vector<Bod
   if (!api::TypeOf(value)->dtype().is_integer())
     api::FailDType(call, api::kPredicate,
                    fmt::format("the index must be an integer, not {}", api::TypeOf(value)->text()));
-  return api::Branch(ops::kSwitchCase, call, value, arguments, branches);
+  return api::Branch(ops::kSwitchCase, call, value, arguments, branches, api::OfSwitch);
 }
 
 }  // namespace detail

@@ -132,10 +132,10 @@ void CheckDepends(const TracedFunction& rule, size_t tangents, const Function& f
     const ir::ValueId v = p.outputs[next++];
     if (base::At(depends, v) || base::At(zeros, v)) continue;
     FailTrace(call, 4,
-              fmt::format("the rule's tangent of {} does not depend on the tangents that it is "
-                          "given, and is not zero",
+              fmt::format("the rule's tangent of {} is nonzero but does not depend on the given "
+                          "tangents",
                           f.leaves.names[i]),
-              {"a derivative is a sum of the given tangents times what does not depend on them"},
+              {"a tangent must be linear in the given tangents"},
               {Shown("the rule's tangent", *p.type(v), base::At(p.values, v).loc)});
   }
 }
@@ -215,10 +215,9 @@ void CheckNames(const CheckpointOptions& options, const ir::Program& program, Ca
   AddNames(program, names);
   for (const std::string& wanted : options.names)
     if (!names.count(wanted))
-      FailTrace(call, 3, "it is to save " + base::Quote(wanted) + ", which nothing is named",
-                {names.empty() ? "its function names nothing: say named(x, " + base::Quote(wanted) +
-                                     ") of what it is to keep"
-                               : fmt::format("its function names {}", fmt::join(names, ", "))});
+      FailTrace(call, 3, "no value in the function is named " + base::Quote(wanted),
+                {names.empty() ? "mark it with named(value, " + base::Quote(wanted) + ")"
+                               : fmt::format("its named values: {}", fmt::join(names, ", "))});
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ Array OffMesh(const Array& x, Call call) {
   if (!type->mesh() || type->dtype().is_key()) return x;
   const std::shared_ptr<const compile::Concrete> whole = Whole(x, call);
   const trace::MeshDefScope none(nullptr);
-  return array_from_host({whole->buffers.base, type->elements(), type->dtype()},
-                         {.shape = Shape(type->shape())}, call.loc);
+  return detail::ArrayFromHost({whole->buffers.base, type->elements(), type->dtype()},
+                               {.shape = Shape(type->shape())}, call.loc);
 }
 
 // A function that is tried, of leaves of dtype `wide`, or as they are.
@@ -205,7 +205,7 @@ class Trial {
                     : derivative_ == 2 ? "second"
                                        : "next",
                     s_.names[i], got, want),
-        {fmt::format("along one direction, of {}; with steps of {:g}", of, step_)}));
+        {fmt::format("along a random direction, for {}; step {:g}", of, step_)}));
   }
 
   const Subject& s_;
@@ -302,7 +302,8 @@ void CompareGradients(const Mesh& mesh, const std::string& name, const Numbers& 
   Numbers rest(want.size());
   for (size_t k = 0; k < want.size(); ++k) rest[k] = got[k] - factor * want[k];
   if (std::isfinite(factor) && Largest(rest) <= tol * most)
-    notes.insert(notes.begin(), fmt::format("all of it is {:.4g} times what it must be", factor));
+    notes.insert(notes.begin(),
+                 fmt::format("every element is {:.4g} times the correct value", factor));
   base::ThrowRuntime(base::Refusal(
       call.name, 2, base::Where(call.loc),
       fmt::format("the gradient in {} is not what it is on one device", name), std::move(notes)));

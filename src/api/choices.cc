@@ -139,14 +139,17 @@ Array ChoiceOf(const Array& key, const std::optional<Array>& x, const std::optio
 std::optional<int64_t> CountOf(const Operand& x, Call call) {
   if (!x.scalar()) {
     if (TypeOf(api::ToArray(x, call))->rank() == 0)
-      api::FailShape(call, 17, "it takes a number or an array with dims, not an array without",
+      api::FailShape(call, 17,
+                     "it takes an integer or an array of rank 1 or more, not a scalar array",
                      {"the size of the result would depend on its value"});
     return std::nullopt;
   }
   if (x.scalar()->kind() == Scalar::kFloat || x.scalar()->kind() == Scalar::kBool)
     api::FailDType(call, 15, "it takes an integer or an array");
   if (x.scalar()->as_int() < 0)
-    api::FailShape(call, 17, fmt::format("there are no {} numbers", x.scalar()->as_int()));
+    api::FailShape(
+        call, 17,
+        fmt::format("the number of elements must be 0 or more, not {}", x.scalar()->as_int()));
   return x.scalar()->as_int();
 }
 
@@ -166,7 +169,7 @@ Array categorical(Operand key, Operand logits, int dim, CategoricalOptions optio
   c.shape = options.shape ? options.shape->dims() : c.batch;
   api::CheckShape(c.shape, call);
   api::CheckBroadcastsTo(c.batch, c.shape, call);
-  if (type->shape()[static_cast<size_t>(c.dim)] == 0 && base::Elements(c.shape) > 0)
+  if (base::At(type->shape(), c.dim) == 0 && base::Elements(c.shape) > 0)
     api::FailShape(call, 17, "the dim is empty: there is no class to draw");
   if (!options.replace) {
     const int64_t k = base::Elements(c.prefix()), n = base::At(type->shape(), c.dim);

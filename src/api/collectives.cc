@@ -1,9 +1,11 @@
 // Collectives inside of shard_map: which states they take and leave, and in which dims.
+#include "api/collectives.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "api/manual.h"
+#include "api/mapped_axes.h"
 #include "base/at.h"
 #include "tessera/shard_map.h"
 #include "trace/scopes.h"
@@ -17,7 +19,13 @@ using sharding::TensorSharding;
 
 const char* StateName(Variance state) {
   constexpr const char* kNames[] = {"invarying", "varying", "unreduced", "reduced"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Variance::kReduced) + 1);
   return kNames[static_cast<int>(state)];
+}
+
+std::string AStateName(Variance state) {
+  const std::string name = StateName(state);
+  return (name[0] == 'i' || name[0] == 'u' ? "an " : "a ") + name;
 }
 
 Variance StateOver(const TensorSharding& s, sharding::AxisPart a) {
@@ -115,8 +123,7 @@ Array Numbers(Array x) { return TypeOf(x)->dtype().is_bool() ? x.astype(i32) : x
 // C20: keys of random numbers move, but are neither added nor compared.
 void RefuseKeys(const Array& x, Call call) {
   if (TypeOf(x)->dtype().is_key())
-    FailDType(call, 20,
-              "a key of random numbers is no number: it moves, but nothing is computed with it");
+    FailDType(call, 20, "a random key is not a number: it can be moved, but not computed with");
 }
 
 // C29: a collective reduces terms of its own reduction only.
@@ -261,8 +268,9 @@ sharding::AxisList ManualAxes(const AxisSet& names, Call call) {
           fmt::format("axis \"{}\" is {} here, not Manual", ref.name,
                       of.mode == AxisMode::Auto ? "Auto" : "Explicit"),
           {IsMappedAxis(ref.name)
-               ? fmt::format("the lanes of a vmap lie over \"{}\": what is inside has one of them",
-                             ref.name)
+               ? fmt::format(
+                     "a vmap around this maps over \"{}\", so only one lane is visible here",
+                     ref.name)
                : fmt::format("collectives are for functions under shard_map over \"{}\"",
                              ref.name)});
     const sharding::AxisPart a{axis, ref.pre, ref.size ? ref.size : of.size};
@@ -324,9 +332,9 @@ void CheckTogether(const std::vector<trace::TracedFunction>& regions, const trac
   for (const trace::TracedFunction& region : regions)
     if (const ir::Instruction* i = FirstTogether(region.program, runs.diverges))
       FailSharding({call.name, i->loc}, 38,
-                   fmt::format("devices may not all get here, as {} varies, but this needs them "
-                               "all: {} over {}, of a gradient",
-                               runs.by, i->op->name, fmt::join(TogetherOver(*i), ", ")),
+                   fmt::format("the gradient needs {} over {} here, but not all devices may get "
+                               "here: {} varies",
+                               i->op->name, fmt::join(TogetherOver(*i), ", "), runs.by),
                    {"let what is differentiated vary first: pcast(x, ..., Variance::kVarying)"});
 }
 
@@ -424,7 +432,7 @@ Array all_gather(Operand operand, AxisSet names, AllGatherOptions options, Loc l
   const api::Call call{"all_gather", loc};
   const sharding::AxisList axes = api::ManualAxes(names, call);
   if (options.to == Variance::kUnreduced)
-    api::FailSharding(call, 32, "what all devices get is no term of a sum",
+    api::FailSharding(call, 32, "the result is the same on all devices, so it cannot be unreduced",
                       {".to is Variance::kVarying, kInvarying or kReduced"});
   Array x = api::VaryingOperand(operand, axes, call);
   const int64_t rank = api::TypeOf(x)->rank() + (options.tiled ? 0 : 1);
@@ -564,8 +572,8 @@ Array pcast(Operand operand, AxisSet names, Variance to, Loc loc) {
       (from == Variance::kVarying && to == Variance::kUnreduced);
   if (!known)
     api::FailSharding(call, 33,
-                      fmt::format("nothing makes what is {} {} without moving it",
-                                  api::StateName(from), api::StateName(to)),
+                      fmt::format("no cast turns {} value into {} one", api::AStateName(from),
+                                  api::AStateName(to)),
                       {to == Variance::kInvarying && from != Variance::kInvarying
                            ? "sum it: psum(x, ...); or promise it: assume_invariant(x, ...)"
                            : "casts go from invarying to varying or reduced, from reduced to "

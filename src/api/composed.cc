@@ -24,8 +24,10 @@ const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 // ---- activations ----
 
 Array silu(Operand x, Loc loc) {
-  Array a = api::ToArray(x, {"silu", loc});
-  return mul(a, logistic(a, loc), {}, loc);
+  const Call call{"silu", loc};
+  Array a = api::ToArray(x, call);
+  const Array gate = api::Run(ops::Elementwise(ops::ScalarOp::kLogistic), nullptr, {a}, call);
+  return mul(a, gate, {}, loc);
 }
 // log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels. At 0 both terms
 // have the derivative from above.

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <set>
 
+#include "api/collectives.h"
 #include "api/control.h"
-#include "api/manual.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "ir/control_params.h"
@@ -120,9 +120,10 @@ void NoteJoin(const Loop& loop) {
   const auto others = std::count_if(first + 1, loop.joined.end(), joins);
   const std::string axes = AxesText(*first);
   std::fputs(
-      fmt::format("tessera: {}: {}: {}{} varies over {} from its second iteration on, as what "
-                  "the body returns does ({}); so it varies from the start\n"
-                  "  pcast(..., {{{}}}, Variance::kVarying) in front of the loop says the same\n"
+      fmt::format("tessera: {}: {}: the body makes {}{} vary over {} ({}), so it varies from the "
+                  "start\n"
+                  "  to say so explicitly, write pcast(..., {{{}}}, Variance::kVarying) before "
+                  "the loop\n"
                   "  said once per loop; RetraceNotes(false) silences it\n",
                   base::Where(loop.call.loc), loop.call.name, name,
                   others > 0 ? fmt::format(" (and {} more)", others) : "", axes,

@@ -1,10 +1,11 @@
-// Arrays made of numbers: filled, counted, evenly spaced.
+// Arrays made of numbers: filled, counted, evenly spaced, grids, one-hot.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "api/manual.h"
+#include "api/collectives.h"
+#include "base/at.h"
 #include "base/defaults.h"
 #include "ops/params.h"
 
@@ -141,7 +142,9 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
   Call call{"eye", loc};
   int64_t m = options.columns.value_or(n);
   if (n < 0 || m < 0)
-    api::FailShape(call, 2, fmt::format("a matrix of {} rows and {} columns does not exist", n, m));
+    api::FailShape(call, 2,
+                   fmt::format("the number of {} must be 0 or more, not {}",
+                               n < 0 ? "rows" : "columns", n < 0 ? n : m));
   DType t = options.dtype.is_default() ? base::DefaultFloat() : options.dtype;
   CreateOptions counting{.dtype = i32, .out_sharding = DimsOf(options.out_sharding)};
   Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
@@ -154,7 +157,8 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
 // that are arrays get a new first dim.
 Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
   Call call{"linspace", loc};
-  if (n < 0) api::FailShape(call, 2, fmt::format("{} points do not exist", n));
+  if (n < 0)
+    api::FailShape(call, 2, fmt::format("the number of points must be 0 or more, not {}", n));
   DType t =
       options.dtype.is_default() ? api::FloatOf(api::PromotedDType({lo, hi}, call)) : options.dtype;
   DType work = t.is_floating() ? t : base::DefaultFloat();
@@ -176,6 +180,65 @@ Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc l
         where(eq(index, api::ScalarOf(n - 1, i32, false, call), {}, loc), ends[1], points, {}, loc);
   if (!t.is_floating()) points = floor(points, loc);
   return api::Convert(points, t, call);
+}
+
+Array logspace(Operand lo, Operand hi, int64_t n, LogspaceOptions options, Loc loc) {
+  Call call{"logspace", loc};
+  DType t =
+      options.dtype.is_default() ? api::FloatOf(api::PromotedDType({lo, hi}, call)) : options.dtype;
+  LinspaceOptions even{api::FloatOf(t), options.out_sharding, options.endpoint};
+  Array powers = pow(Operand(options.base, loc), linspace(lo, hi, n, even, loc), {}, loc);
+  return api::Convert(powers, t, call);
+}
+
+std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc loc) {
+  Call call{"meshgrid", loc};
+  bool xy = options.indexing == "xy";
+  if (!xy && options.indexing != "ij")
+    api::FailShape(call, 17, fmt::format("there is no .indexing \"{}\"", options.indexing),
+                   {"it is \"xy\" or \"ij\""});
+  ir::Shape shape;
+  for (const Array& x : xs) {
+    trace::Use(x, call.name, loc);
+    if (api::TypeOf(x)->rank() != 1)
+      api::FailShape(call, 11,
+                     fmt::format("the arrays must have rank 1, not {}", api::TypeOf(x)->rank()));
+    shape.push_back(options.sparse ? 1 : ShapeOf(x)[0]);
+  }
+  bool swapped = xy && xs.size() > 1;
+  if (swapped) std::swap(shape[0], shape[1]);
+  for (size_t i = 0; i < xs.size(); ++i) {
+    size_t d = swapped && i < 2 ? 1 - i : i;
+    ir::Shape own = shape;
+    own[d] = ShapeOf(xs[i])[0];
+    xs[i] = broadcast_in_dim(xs[i], own, static_cast<int>(d), {options.out_sharding}, loc);
+  }
+  return xs;
+}
+
+Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
+  Call call{"one_hot", loc};
+  Array a = api::ToArray(x, call);
+  if (n < 0)
+    api::FailShape(call, 18, fmt::format("the number of classes must be 0 or more, not {}", n));
+  DType index = api::TypeOf(a)->dtype();
+  int64_t rank = api::TypeOf(a)->rank() + 1, d = api::NormalDim(options.dim, rank, call);
+  ir::Shape line(static_cast<size_t>(rank), 1), column = ShapeOf(a);
+  base::At(line, d) = n;
+  column.insert(column.begin() + d, 1);
+  ir::ShapeAndDType counting{line, index};
+  std::optional<PartitionSpec> along;
+  if (options.out_sharding) {
+    std::vector<DimSharding> dims(static_cast<size_t>(d) + 1);
+    if (options.out_sharding->rank() > d) dims.back() = base::At(options.out_sharding->dims(), d);
+    along = PartitionSpec(std::move(dims));
+  }
+  Array classes =
+      api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, call,
+               {.wanted = &counting, .out_sharding = along, .rank = static_cast<int>(rank)});
+  Array hit =
+      eq(api::Reshape(a, column, call), classes, {.out_sharding = options.out_sharding}, loc);
+  return api::Convert(hit, options.dtype.is_default() ? base::DefaultFloat() : options.dtype, call);
 }
 
 }  // namespace tessera

@@ -18,9 +18,10 @@ NanWatch::~NanWatch() { compile::SetNanChecks(static_cast<compile::NanChecks>(ol
 
 void SetWorkerCount(int n, Loc loc) {
   if (n < 0)
-    base::ThrowRuntime(base::Refusal("SetWorkerCount", 1, base::Where(loc),
-                                     "there cannot be " + std::to_string(n) + " workers",
-                                     {"give 1 or more, or 0 for one per core"}));
+    base::ThrowRuntime(
+        base::Refusal("SetWorkerCount", 1, base::Where(loc),
+                      "the number of workers must be 0 or more, not " + std::to_string(n),
+                      {"give 1 or more, or 0 for one per core"}));
   if (trace::CurrentTrace())
     base::ThrowTrace(
         base::Refusal("SetWorkerCount", 2, base::Where(loc), "a function is being traced"));

@@ -169,7 +169,7 @@ class Edits {
     for (const CommEvent& e : sent.events()) {
       std::string axes;
       for (const std::string& a : e.axes) axes += (axes.empty() ? "" : ",") + a;
-      moves += fmt::format("{}{} over {}", moves.empty() ? "" : ", ", compile::Name(e.kind), axes);
+      moves += fmt::format("{}{} over {}", moves.empty() ? "" : ", ", comm_name(e.kind), axes);
     }
     return fmt::format("sends {} B per device: {}", sent.bytes(), moves);
   }

@@ -22,7 +22,7 @@ Array named(Operand x, std::string_view name, Loc loc) {
 
 std::string explain(const Program& program, std::string_view value, propagation::Stage stop_after,
                     Loc loc) {
-  compile::Explainer explainer(*program.program(), stop_after);
+  compile::ProgramExplainer explainer(*program.program(), stop_after);
   const compile::ValueNames::Entry* e = explainer.values().Find(value);
   if (!e)
     base::ThrowRuntime(base::Refusal("explain", 1, base::Where(loc),
@@ -33,7 +33,7 @@ std::string explain(const Program& program, std::string_view value, propagation:
 }
 
 std::vector<Explanation> explain_all(const Program& program, propagation::Stage stop_after) {
-  compile::Explainer explainer(*program.program(), stop_after);
+  compile::ProgramExplainer explainer(*program.program(), stop_after);
   std::vector<Explanation> all;
   for (const compile::ValueNames::Entry& e : explainer.values().entries())
     all.push_back(explainer.Of(e));

@@ -2,6 +2,7 @@
 // smaller one being the same (implicit reparameterisation): dx/da = -(dP(a, x)/da) / p(x), where P
 // is the regularized incomplete gamma function and p the density.
 #include "api/random.h"
+#include "base/at.h"
 #include "tessera/batching.h"
 #include "tessera/control.h"
 #include "tessera/custom_rules.h"
@@ -60,7 +61,7 @@ Array ByFraction(const Term& a, const Term& x) {
   const double epsilon = Epsilon(TypeOf(a.x)->dtype());
   const auto more = [](State s) { return s[kMore]; };
   const auto next = [&](State s) {
-    const auto of = [&](int k) { return Term{s[static_cast<size_t>(k)], loc}; };
+    const auto of = [&](int k) { return Term{base::At(s, k), loc}; };
     const Term c = of(kStep) + a.Of(1), y = a.Of(1) - a + c, z = x + y + c + a.Of(1), yc = y * c;
     const Term p = of(kP1) * z - of(kP2) * yc, q = of(kQ1) * z - of(kQ2) * yc;
     const Term dp = of(kDp1) * z - of(kP1) - of(kDp2) * yc + of(kP2) * c;

@@ -104,7 +104,7 @@ void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir:
     FailShape(
         call, 24,
         fmt::format("the argument has {} arrays, but must have {}", given.size(), wanted.size()),
-        {"tangents and cotangents are trees like what they belong to"});
+        {"a tangent or cotangent must have the same tree structure as its value"});
   for (size_t i = 0; i < wanted.size(); ++i) {
     const ir::Type* type = given[i]->type();
     if (!ir::SameType(type, wanted[i]))
@@ -112,9 +112,9 @@ void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir:
                 fmt::format("array {} of the argument is {}, but must be {}", i, type->text(),
                             wanted[i]->text()),
                 {type->shape() != wanted[i]->shape()
-                     ? "tangents and cotangents have the shapes of what they belong to"
+                     ? "a tangent or cotangent must have the same shape as its value"
                  : type->sharding().varying != wanted[i]->sharding().varying
-                     ? "over Manual axes it must vary as what it belongs to: psum or pcast it"
+                     ? "it must vary over the same Manual axes as its value: apply psum or pcast"
                      : "reshard or convert it"});
     if (is_input[i]) inputs.push_back(given[i]);
   }
@@ -153,10 +153,9 @@ std::shared_ptr<const LinearProgram> MapOf(const Traced& t, Linear& l, Call call
 
 // C25.
 void FailFunction(const ir::Instruction& i) {
-  FailTrace(
-      {"linear_transpose", i.loc}, 25,
-      fmt::format("the function is not linear in its argument, because of this {}", i.op->name),
-      {"the transpose of its derivative is what vjp returns"});
+  FailTrace({"linear_transpose", i.loc}, 25,
+            fmt::format("the function is not linear in its argument, because of {}", i.op->name),
+            {"use vjp for the transpose of its derivative"});
 }
 
 // The function itself as a linear program, if it is one.

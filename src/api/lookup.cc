@@ -108,16 +108,17 @@ ir::Shape ResultShape(const GatherDims& dims, const ir::Shape& x, const ir::Shap
     bool left_out = has(dims.collapsed, d) || has(dims.operand_batch, d);
     if (!left_out) windows.push_back(sizes[d]);
     if (left_out && sizes[d] != 1)
-      api::FailShape(call, 18,
-                     fmt::format("slices have size {} along dim {}, which the result does not have",
-                                 sizes[d], d));
+      api::FailShape(
+          call, 18,
+          fmt::format("dim {} is collapsed or a batch dim, so its slice size must be 1, not {}", d,
+                      sizes[d]));
   }
   size_t window = 0, query = 0;
   while (window < windows.size() || query + 1 < indices.size()) {
     bool along = has(dims.offset, result.size());
     if (along ? window == windows.size() : query + 1 >= indices.size())
       api::FailShape(call, 17,
-                     fmt::format("the result's dims {} are not those of slices with {} dims",
+                     fmt::format(".offset {} does not fit slices of {} dims",
                                  ir::FieldText(dims.offset), windows.size()));
     result.push_back(along ? windows[window++] : indices[query++]);
   }

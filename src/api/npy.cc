@@ -141,7 +141,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
     for (char& b : data) b = b != 0;
   ir::Shape stored = h.shape;
   if (h.fortran) std::reverse(stored.begin(), stored.end());
-  Array x = array_from_host({data.data(), elements, h.dtype}, {.shape = Shape(stored)}, loc);
+  Array x = detail::ArrayFromHost({data.data(), elements, h.dtype}, {.shape = Shape(stored)}, loc);
   if (h.fortran) x = transpose(x, All, loc);
   return options.out_sharding ? reshard(x, *options.out_sharding, loc) : x;
 }
@@ -152,7 +152,7 @@ void save_npy(const std::string& path, const Array& x, Loc loc) {
   DType t = type->dtype();
   if (t.is_key())
     api::FailDType({"save_npy", loc}, 17,
-                   fmt::format("{} holds keys, which are no numbers", type->text()),
+                   fmt::format("{} holds random keys, which are not numbers", type->text()),
                    {"save random::key_data(x), and read it with random::wrap_key_data"});
   std::string dims;
   for (int64_t s : shape) dims += fmt::format("{}, ", s);

@@ -85,7 +85,7 @@ bool FitsInteger(double whole, DType t) {
 
 uint64_t ScalarBits(const Scalar& s, DType t, Call call) {
   if (t.is_key())
-    FailDType(call, 20, fmt::format("the number {} is no key of random numbers", ScalarText(s)),
+    FailDType(call, 20, fmt::format("{} is a number, not a random key", ScalarText(s)),
               {"random::key(seed) makes a key of a number"});
   ir::HostTensor element(t, {1});
   if (t.is_floating()) {
@@ -173,7 +173,7 @@ void CheckKeys(const std::vector<Operand>& xs, Call call) {
     if (x.scalar()) ScalarBits(*x.scalar(), key->dtype(), {call.name, x.loc()});
   if (other)
     FailDType(call, 20,
-              fmt::format("{} is a key of random numbers, {} is none", key->text(), other->text()),
+              fmt::format("{} is a random key, but {} is not", key->text(), other->text()),
               {"random::key_data(key) is its two words"});
 }
 

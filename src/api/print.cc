@@ -158,13 +158,16 @@ std::string to_text(const Array& x, TextOptions options, Loc loc) {
   return TextOf(x, options, {"to_text", loc});
 }
 
-std::string PrintedText(const Array& array) {
+std::string detail::PrintedText(const Array& array) {
   return TextOf(array, {}, {"operator<<", Loc::Unknown()});
 }
-std::ostream& operator<<(std::ostream& os, const Array& array) { return os << PrintedText(array); }
+std::ostream& operator<<(std::ostream& os, const Array& array) {
+  return os << detail::PrintedText(array);
+}
 
-fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>& spec,
-                                         const std::string& text, fmt::format_context& context) {
+fmt::format_context::iterator detail::FormatText(const fmt::formatter<fmt::string_view>& spec,
+                                                 const std::string& text,
+                                                 fmt::format_context& context) {
   return spec.format(text, context);
 }
 

@@ -21,8 +21,6 @@ namespace tessera {
 
 namespace {
 
-using compile::Name;
-
 std::string AxesText(const std::vector<std::string>& axes) {
   std::string out;
   for (const std::string& a : axes) out += (out.empty() ? "" : ",") + a;
@@ -30,7 +28,7 @@ std::string AxesText(const std::vector<std::string>& axes) {
 }
 
 std::string EventText(const CommEvent& e) {
-  return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}{}{}", Name(e.kind),
+  return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}{}{}", comm_name(e.kind),
                      AxesText(e.axes), e.bytes, e.times, e.where,
                      e.implied ? "implied" : "asked for", e.backward ? ", backward" : "",
                      e.repeats ? ", each iteration" : "");
@@ -93,7 +91,7 @@ std::vector<ArrayType> Program::outputs() const { return TypesOf(*program_, prog
 Program Program::propagated(propagation::Stage stop_after, Loc loc) const {
   if (program_->per_device) Refuse("propagate", 2, compile::kOfDevice, loc);
   if (!compile::HasAutoAxes(*program_)) return *this;
-  propagation::engine::Options options;
+  propagation::engine::EngineOptions options;
   options.stop_after = stop_after;
   return Program(compile::PropagateProgram(*program_, options).program);
 }

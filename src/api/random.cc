@@ -262,7 +262,8 @@ Array split(Operand key, Shape shape, Loc loc) {
 std::vector<Array> split_apart(Operand key, int64_t n, Loc loc) {
   const Call call{"random::split", loc};
   const Array k = api::KeyOf(key, call);
-  if (n < 0) api::FailShape(call, 2, fmt::format("there are no {} keys", n));
+  if (n < 0)
+    api::FailShape(call, 2, fmt::format("the number of keys must be 0 or more, not {}", n));
   return api::AllDrawn(
       {Operand(k, key.loc())}, fmt::format("apart {}", n), call,
       [&](const std::vector<Operand>& all) { return api::SplitApart(all[0].array(), n, call); });

@@ -179,7 +179,8 @@ Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) {
 }
 
 Array ptp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return sub(max(x, dims, options, loc), min(x, dims, options, loc), {}, loc);
+  return api::Run(ops::Elementwise(ops::ScalarOp::kSub), nullptr,
+                  {max(x, dims, options, loc), min(x, dims, options, loc)}, {"ptp", loc});
 }
 
 Array count_nonzero(Operand x, Dims dims, ReduceOptions options, Loc loc) {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "api/manual.h"
+#include "api/collectives.h"
 #include "base/error.h"
 #include "ir/uses.h"
 #include "tessera/sharding.h"

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "api/manual.h"
+#include "api/collectives.h"
+#include "api/mapped_axes.h"
 #include "api/specs.h"
 #include "base/at.h"
 #include "trace/scopes.h"
@@ -69,7 +70,7 @@ Border BorderOf(const ShardMapOptions& options, const std::vector<Array>& argume
   std::vector<AxisMode> modes;
   for (const MeshAxis& axis : border.outer->axes()) modes.push_back(axis.mode);
   const auto take = [&](int a) {
-    modes[static_cast<size_t>(a)] = AxisMode::Manual;
+    base::At(modes, a) = AxisMode::Manual;
     border.axes.push_back(sharding::WholeAxis(*border.outer, a));
   };
   for (const std::string& name : options.axes.names()) {
@@ -77,7 +78,7 @@ Border BorderOf(const ShardMapOptions& options, const std::vector<Array>& argume
     if (a < 0)
       FailSharding(call, 1,
                    fmt::format("the mesh {} has no axis \"{}\"", border.outer->text(), name));
-    if (border.outer->axes()[static_cast<size_t>(a)].mode == AxisMode::Manual)
+    if (base::At(border.outer->axes(), a).mode == AxisMode::Manual)
       FailSharding(call, 12, fmt::format("axis \"{}\" is Manual already", name),
                    {"a shard_map inside of another takes other axes"});
     if (base::At(modes, a) == AxisMode::Manual)
@@ -111,13 +112,14 @@ void CheckNames(const PartitionSpec& spec, const Border& b, Said said) {
                                said.option, ref.name),
                    {"spec: " + spec.text(), "add it to .axes, or leave it out of the spec"});
     if (ref.size && ref.size != b.outer->axis_size(a))
-      FailSharding(b.call, 2, fmt::format("a part of axis \"{}\" cannot be cut over", ref.name),
+      FailSharding(b.call, 2,
+                   fmt::format("specs cannot shard over a part of axis \"{}\"", ref.name),
                    {"spec: " + spec.text()});
   };
   for (const DimSharding& d : spec.dims()) {
     for (const AxisRef& a : d.axes()) check(a);
     if (d.open())
-      FailSharding(b.call, 2, "an open dim leaves the choice to propagation: a border is fixed",
+      FailSharding(b.call, 2, "specs at the border of shard_map cannot have open dims",
                    {"spec: " + spec.text()});
   }
   for (const AxisRef& a : spec.unreduced_axes()) check(a);
@@ -135,8 +137,7 @@ void CheckSets(const PartitionSpec& spec, const Border& b, Said said) {
         {"spec: " + spec.text(), "make all axes Manual: leave .axes out"});
   if (!b.outer->all_mode(AxisMode::Explicit))
     FailSharding(b.call, 16,
-                 fmt::format("{} is unreduced or reduced, which types say over Explicit axes only",
-                             said.option),
+                 fmt::format("{} can be unreduced or reduced over Explicit axes only", said.option),
                  {"spec: " + spec.text()});
 }
 
@@ -289,7 +290,7 @@ void CheckStates(const Array& x, const TensorSharding& joined, const Border& b) 
                            spec, NamesText(left, b.outer), TypeOf(x)->text()),
                {fmt::format("name the axes in out_specs, or make it the same: psum(x, {{{}}})",
                             NamesText(left, b.outer)),
-                "where you know that it is: assume_invariant"});
+                "if you know it is the same, use assume_invariant"});
 }
 
 // C37: an axis that becomes Auto outside leaves the type; Explicit ones show.

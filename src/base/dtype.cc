@@ -15,6 +15,12 @@ constexpr Info kInfo[] = {{"default", 0}, {"bool", 1}, {"i8", 1},  {"i16", 2}, {
                           {"i64", 8},     {"u8", 1},   {"u16", 2}, {"u32", 4}, {"u64", 8},
                           {"f16", 2},     {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"key<fry>", 8}};
 
+static_assert(std::size(kInfo) == DType::kKey + 1);
+// What the classes of DType compare with.
+static_assert(DType::kI64 == DType::kI8 + 3 && DType::kU8 == DType::kI64 + 1 &&
+              DType::kU64 == DType::kU8 + 3 && DType::kF16 == DType::kU64 + 1 &&
+              DType::kF64 == DType::kF16 + 3 && DType::kKey == DType::kF64 + 1);
+
 thread_local DType default_int = i32, default_float = f32;
 thread_local bool strict_types = false;
 
@@ -44,7 +50,7 @@ DType promote_types(DType a, DType b) {
                       .op = "promote_types",
                       .label = "promote_types.C13",
                       .where = "",
-                      .reason = std::string("keys of random numbers promote with nothing else: ") +
+                      .reason = std::string("random keys do not promote with other dtypes: ") +
                                 a.name() + " and " + b.name(),
                       .operands = {},
                       .notes = {},

@@ -121,14 +121,6 @@ void Reader::ExpectEnd() {
   if (!AtEnd()) Fail(fmt::format("unexpected '{}' after the {}", text_[at_], what_));
 }
 
-std::string Reader::RestOfLine() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
-  size_t end = std::min(text_.find('\n', at_), text_.size());
-  std::string line(text_.substr(at_, end - at_));
-  at_ = end;
-  return line;
-}
-
 std::string_view Reader::Comment() {
   SkipBlanks();
   if (blanks_end_ != at_) return {};

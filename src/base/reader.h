@@ -48,8 +48,6 @@ class Reader {
   Loc Here();
   void set_position(size_t at) { at_ = at; }
   std::string_view Since(size_t begin) const { return text_.substr(begin, at_ - begin); }
-  // Takes the rest of the current line, comment marks included, without leading blanks.
-  std::string RestOfLine();
   // Returns the comment behind the last token, on its line, without `//` and blanks around it.
   std::string_view Comment();
 

@@ -48,14 +48,9 @@ std::string Amount(int64_t n, const std::string& unit) {
   return std::string(digits) + " " + kPrefixes[p] + unit;
 }
 
-const char* KindName(CommKind kind) {
-  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter",     "all_gather",
-                                    "all_to_all", "collective_permute", "halo_exchange"};
-  return kNames[static_cast<int>(kind)];
-}
-
 const char* StageName(propagation::Stage stage) {
   constexpr const char* kNames[] = {"basic", "aggressive", "op-priority", "user-priority"};
+  static_assert(std::size(kNames) == static_cast<size_t>(propagation::Stage::kUserPriority) + 1);
   return kNames[static_cast<int>(stage)];
 }
 
@@ -184,7 +179,7 @@ class Page {
     std::map<std::string, int64_t> by_axes, by_kind;
     for (const CommEvent& e : comm.events()) {
       by_axes[ChipsOf(e)] += e.bytes * e.times;
-      by_kind[KindName(e.kind)] += e.bytes * e.times;
+      by_kind[comm_name(e.kind)] += e.bytes * e.times;
     }
     return "<div class=\"totals\">\n" + Sums("By axes", by_axes) + Sums("By collective", by_kind) +
            "</div>\n";
@@ -204,7 +199,7 @@ class Page {
         "<th>Axes</th><th class=\"n\">Bytes</th><th class=\"n\">Times</th>"
         "<th class=\"n\">Total</th><th></th><th>Line</th><th>Why</th></tr></thead>\n<tbody>\n";
     for (const CommEvent& e : comm.events())
-      out += "<tr><td>" + std::string(KindName(e.kind)) + "</td><td>" + ChipsOf(e) +
+      out += "<tr><td>" + std::string(comm_name(e.kind)) + "</td><td>" + ChipsOf(e) +
              "</td><td class=\"n\">" + Amount(e.bytes, "B") + "</td><td class=\"n\">" +
              std::to_string(e.times) + (e.repeats ? " per iteration" : "") +
              "</td><td class=\"n\">" + Amount(e.bytes * e.times, "B") + "</td><td class=\"wide\">" +

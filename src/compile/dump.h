@@ -10,7 +10,11 @@ namespace tessera::compile {
 // Throws RuntimeError if a file cannot be written.
 int DumpStages(const Lowered::Impl& lowered);
 
-// Writes DIR/0001_5_plan.txt, for the number that DumpStages returned.
-void DumpPlan(int number, const plan::Plan& plan);
+// Writes DIR/0001_5_plan.txt, for the number that DumpStages returned. `nested`: the texts of plans
+// that run inside of it.
+void DumpPlan(int number, const plan::Plan& plan, const std::string& nested);
+// Returns the text, indented, of the plans that a loop or branch has which devices run by
+// themselves: device 0's stands for all.
+std::string NestedText(const std::vector<plan::Plan>& plans);
 
 }  // namespace tessera::compile

@@ -15,7 +15,9 @@
 #include "compile/policy.h"
 #include "compile/profile.h"
 #include "kernels/kernels.h"
+#include "ops/manual.h"
 #include "ops/ops.h"
+#include "ops/params.h"
 #include "sharding/partition.h"
 #include "spmd/plan_builder.h"
 #include "trace/scopes.h"
@@ -35,7 +37,7 @@ plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
                               .skip = d.skip});
 }
 
-struct Executable {
+struct CompiledProgram {
   std::shared_ptr<const runtime::Executable> plan;
   std::vector<const ir::Type*> outputs, placed;  // as the user sees them, and complete
   std::vector<bool> donated;
@@ -67,25 +69,33 @@ class RuntimeExecutor final : public trace::Executor {
                    std::vector<bool> shares) override {
     std::vector<bool> per_value = PerValue(*program, shares);
     auto lowered = LowerProgram(program, per_value);
-    auto executable = std::make_shared<Executable>();
+    auto executable = std::make_shared<CompiledProgram>();
     executable->donated = donated;
     for (ir::ValueId v : program->outputs) executable->outputs.push_back(program->type(v));
     for (ir::ValueId v : lowered->propagated->outputs)
       executable->placed.push_back(Place(*lowered->propagated, v));
     executable->shares = OutputShares(*lowered, shares);
     executable->devices = DevicesFor(*program);
-    plan::Plan plan = spmd::BuildPlan(
-        lowered->device, lowered->schedule,
-        {kernels::Fused, MakeDeviceCopy, kernels::CopyWhole, kernels::Combiner, NestedRun},
-        executable->devices, donated);
-    DumpPlan(lowered->dump, plan);
+    std::string nested;
+    plan::Plan plan = spmd::BuildPlan(lowered->device, lowered->schedule,
+                                      {.fused = kernels::Fused,
+                                       .device_copy = MakeDeviceCopy,
+                                       .copy_whole = kernels::CopyWhole,
+                                       .combiner = kernels::Combiner,
+                                       .nested =
+                                           [&](std::vector<plan::Plan> plans) {
+                                             if (lowered->dump) nested += NestedText(plans);
+                                             return NestedRun(std::move(plans));
+                                           }},
+                                      executable->devices, donated);
+    DumpPlan(lowered->dump, plan, nested);
     executable->plan = runtime::Prepare(std::move(plan));
     return executable;
   }
 
   std::vector<trace::ArrayRef> Run(const void* compiled, std::vector<trace::ArrayRef> inputs,
                                    Loc loc) override {
-    auto* executable = static_cast<const Executable*>(compiled);
+    auto* executable = static_cast<const CompiledProgram*>(compiled);
     CheckDevices(*executable, loc);
     std::vector<runtime::Buffers> buffers;
     buffers.reserve(inputs.size());
@@ -126,9 +136,11 @@ class RuntimeExecutor final : public trace::Executor {
     return absl::HashOf(policy, pins, balance, checks, key);
   }
 
+  const trace::Casts& Casts() override { return casts_; }
+
  private:
   // SetDeviceCount may have come between.
-  static void CheckDevices(const Executable& executable, Loc loc) {
+  static void CheckDevices(const CompiledProgram& executable, Loc loc) {
     if (executable.devices <= trace::Devices()) return;
     base::ThrowRuntime(
         base::Refusal("run", 1, base::Where(loc),
@@ -169,6 +181,10 @@ class RuntimeExecutor final : public trace::Executor {
       per_input.push_back(i < shares.size() ? shares[i] : true);
     return per_input;
   }
+
+  const trace::Casts casts_{.full_to_shard = &ops::kFullToShard,
+                            .pcast = &ops::kPcast,
+                            .no_axes = ir::MakeParams(ops::ManualParams{})};
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) {
   if (program.per_device) base::ThrowRuntime(base::Refusal("explain", 2, "", kOfDevice));
-  propagation::engine::Options options;
+  propagation::engine::EngineOptions options;
   options.stop_after = stop_after;
   options.record = true;
   return PropagateProgram(program, options);
@@ -19,7 +19,7 @@ Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) 
 
 }  // namespace
 
-Explainer::Explainer(const ir::Program& program, propagation::Stage stop_after)
+ProgramExplainer::ProgramExplainer(const ir::Program& program, propagation::Stage stop_after)
     : propagated_(Propagate(program, stop_after)), values_(propagated_.built) {
   auto info = [this](propagation::engine::OpId i) -> const ProgramGraph::OpInfo& {
     return base::At(propagated_.built.ops, i);
@@ -44,7 +44,7 @@ Explainer::Explainer(const ir::Program& program, propagation::Stage stop_after)
   explainer_.emplace(propagated_.result, names_);
 }
 
-Explanation Explainer::Of(const ValueNames::Entry& e) {
+Explanation ProgramExplainer::Of(const ValueNames::Entry& e) {
   const sharding::TensorSharding* s = propagated_.result.sharding(e.id);
   return {values_.Number(e), s ? Text(*s) : std::string(), explainer_->Of(e.id)};
 }

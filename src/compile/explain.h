@@ -10,11 +10,11 @@
 namespace tessera::compile {
 
 // A program propagated so that it can be explained.
-class Explainer {
+class ProgramExplainer {
  public:
   // Throws RuntimeError for a device program.
-  Explainer(const ir::Program& program, propagation::Stage stop_after);
-  Explainer(const Explainer&) = delete;
+  ProgramExplainer(const ir::Program& program, propagation::Stage stop_after);
+  ProgramExplainer(const ProgramExplainer&) = delete;
 
   const ValueNames& values() const { return values_; }
   Explanation Of(const ValueNames::Entry& e);

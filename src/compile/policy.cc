@@ -43,9 +43,10 @@ void AddViolations(const CommLimits& limits, const CommReport& report,
     bool forbidden =
         limits.rule == CommRule::kForbid || (limits.rule == CommRule::kForbidImplied && e.implied);
     if (forbidden)
-      out.push_back(fmt::format(
-          "{}: {} over {} is {}: {} B per device", e.where, Name(e.kind), fmt::join(e.axes, ","),
-          e.implied ? "implied, which is forbidden here" : "forbidden here", e.bytes));
+      out.push_back(fmt::format("{}: {} over {} is {}: {} B per device", e.where, comm_name(e.kind),
+                                fmt::join(e.axes, ","),
+                                e.implied ? "implied, which is forbidden here" : "forbidden here",
+                                e.bytes));
   }
   if (limits.bytes >= 0 && bytes > limits.bytes)
     out.push_back(

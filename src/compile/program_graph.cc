@@ -315,7 +315,7 @@ class Builder {
   }
 
   // Between an array and its slices: all dims but the first are shared.
-  propagation::engine::RuleId SliceRule(propagation::engine::Use source, ValueId owner) {
+  propagation::engine::RuleId SliceRule(propagation::engine::OperandUse source, ValueId owner) {
     const Op& user = base::At(graph().ops, source.op);
     const Shape &from = ShapeOf(base::At(user.operands, source.index)), &to = ShapeOf(owner);
     bool slices = to.size() < from.size();

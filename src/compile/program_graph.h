@@ -31,7 +31,7 @@ struct ProgramGraph {
   std::vector<RegionInfo> regions;
   // What the border of a region asks of a value that enters or leaves it: the owner of its edge.
   struct Border {
-    propagation::engine::Use use;
+    propagation::engine::OperandUse use;
     propagation::engine::ValueId owner = -1;
     bool stacked = false;        // the owner is a slice of the used value, or
     bool stacked_owner = false;  // the used value is a slice of the owner

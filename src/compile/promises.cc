@@ -73,7 +73,7 @@ class Promise final : public ir::HostFunction {
                       : fmt::format("element [{}] of ",
                                     fmt::join(ir::CoordsOf(local, static_cast<int64_t>(i)), ", "));
     base::ThrowRuntime(base::Refusal("assume_invariant", 39, base::Where(loc_),
-                                     fmt::format("the promise does not hold: {}{} is {}, and {}",
+                                     fmt::format("the value is not invariant: {}{} is {} but {}",
                                                  element, type.text(), on(a), on(b)),
                                      {"make it the same: psum, pmax, pmin or pbroadcast"}));
   }

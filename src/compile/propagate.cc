@@ -21,7 +21,7 @@ using GraphValue = propagation::engine::ValueId;
 // Writes the program that a result describes.
 class Placer {
  public:
-  Placer(const ProgramGraph& built, const propagation::engine::Result& result)
+  Placer(const ProgramGraph& built, const propagation::engine::EngineResult& result)
       : built_(built), result_(result), programs_(built.regions.size()) {
     now_.resize(result.graph.values.size());
     captured_.resize(built.regions.size());
@@ -138,7 +138,11 @@ class Placer {
 
   void Write(const Op& op) {
     ir::Program& out = base::At(programs_, op.region);
-    ir::Instruction next{&ops::kImpliedReshard, nullptr, {}, {}, Loc::Unknown(), {}};
+    ir::Instruction next{.op = &ops::kImpliedReshard,
+                         .params = nullptr,
+                         .operands = {},
+                         .results = {},
+                         .loc = Loc::Unknown()};
     for (size_t k = 0; k < op.operands.size(); ++k) next.operands.push_back(Operand(op, k));
     std::vector<const ir::Type*> types;
     if (op.origin < 0) {
@@ -267,7 +271,7 @@ class Placer {
   }
 
   const ProgramGraph& built_;
-  const propagation::engine::Result& result_;
+  const propagation::engine::EngineResult& result_;
   std::vector<ir::Program> programs_;  // per region
   // By graph value: the region that it is made in, or enters first, and what it is called there.
   struct Home {
@@ -301,7 +305,7 @@ bool HasAutoAxes(const ir::Program& program) {
 }
 
 Propagated PropagateProgram(const ir::Program& program,
-                            const propagation::engine::Options& options) {
+                            const propagation::engine::EngineOptions& options) {
   Propagated out;
   out.source = ir::InlineCalls({std::shared_ptr<void>(), &program});
   out.built = GraphOf(*out.source);

@@ -15,11 +15,11 @@ struct Propagated {
   // Every value placed, constants copied per user, reshards where propagation left a difference
   // between a value and what the function's or a region's border asks.
   std::shared_ptr<const ir::Program> program;
-  propagation::engine::Result result;
+  propagation::engine::EngineResult result;
   ProgramGraph built;  // its graph has moved into the result
 };
 Propagated PropagateProgram(const ir::Program& program,
-                            const propagation::engine::Options& options = {});
+                            const propagation::engine::EngineOptions& options = {});
 
 // Returns the program that is lowered: with calls inlined, and propagated if an axis is Auto.
 std::shared_ptr<const ir::Program> Placed(const std::shared_ptr<const ir::Program>& program);

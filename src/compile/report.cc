@@ -68,12 +68,6 @@ int64_t DevicesOf(const ir::Program& device) {
 
 }  // namespace
 
-const char* Name(CommKind kind) {
-  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter",     "all_gather",
-                                    "all_to_all", "collective_permute", "halo_exchange"};
-  return kNames[static_cast<int>(kind)];
-}
-
 CommReport Report(const ir::Program& device) {
   std::vector<CommEvent> events;
   AddEvents(device, {}, /*in_backward=*/false, events);
@@ -85,3 +79,14 @@ CommReport Report(const ir::Program& device) {
 }
 
 }  // namespace tessera::compile
+
+namespace tessera {
+
+const char* comm_name(CommKind kind) {
+  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter",     "all_gather",
+                                    "all_to_all", "collective_permute", "halo_exchange"};
+  static_assert(std::size(kNames) == static_cast<size_t>(CommKind::kHaloExchange) + 1);
+  return base::At(kNames, kind);
+}
+
+}  // namespace tessera

@@ -6,7 +6,5 @@
 namespace tessera::compile {
 
 CommReport Report(const ir::Program& device);
-// Returns the collective's name in reports: "all_gather".
-const char* Name(CommKind kind);
 
 }  // namespace tessera::compile

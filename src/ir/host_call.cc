@@ -24,8 +24,7 @@ class OfText final : public HostFunction {
   void Run(const HostArguments&) const override {
     base::ThrowRuntime(base::Refusal(
         "debug_callback", 19, "",
-        fmt::format("the program was read from text, where function {} is a number only",
-                    number())));
+        fmt::format("program text does not contain host function {}, only its number", number())));
   }
 };
 

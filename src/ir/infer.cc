@@ -67,8 +67,7 @@ void CheckKeys(const InferCall& call, const std::vector<ShapeAndDType>& results)
   for (const ShapeAndDType& r : results) any = any || r.dtype.is_key();
   if (any)
     throw TypeProblem{TypeProblem::kDType, 20,
-                      "a key of random numbers is no number: it moves, but nothing is "
-                      "computed with it"};
+                      "a random key is not a number: it can be moved, but not computed with"};
 }
 
 std::vector<ShapeAndDType> InferShapes(const InferCall& call) {
@@ -99,7 +98,7 @@ void CheckMesh(const InferCall& call) {
                     mesh->FullText(*call.mesh), call.mesh->FullText(*mesh)));
     detail.notes = {"bring it over with reshard(" + OperandName(call.op, i) + ", P(...))"};
     if (mesh->has_mode(AxisMode::Manual)) {
-      detail.reason = fmt::format("{} is what a device has inside of a shard_map that is left",
+      detail.reason = fmt::format("{} is a per-device value of a shard_map that has ended",
                                   OperandName(call.op, i));
       detail.notes = {"return it from the function, with its place in out_specs"};
     }

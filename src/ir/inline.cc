@@ -39,7 +39,7 @@ class Inliner {
  private:
   // What a value of the program is called now; values of functions that are inlined are new.
   ValueId Now(ValueId v) const {
-    return static_cast<size_t>(v) < now_.size() ? now_[static_cast<size_t>(v)] : v;
+    return static_cast<size_t>(v) < now_.size() ? base::At(now_, v) : v;
   }
 
   void Write(Instruction i) {

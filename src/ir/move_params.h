@@ -37,10 +37,10 @@ struct HaloParams {
   }
 };
 
-// Of mask_padding: the dims, and the Reduction whose identity goes behind their end.
+// Of mask_padding: the dims, and the reduction whose identity goes behind their end.
 struct MaskParams {
   OperandDims<0> dims;
-  int64_t reduction = 0;
+  Reduction reduction = Reduction::kSum;
   friend bool operator==(const MaskParams&, const MaskParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {

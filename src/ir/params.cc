@@ -31,6 +31,7 @@ void MapField(const Mapping& m, ShardingText& sharding) {
 std::string FieldText(int64_t v) { return std::to_string(v); }
 std::string FieldText(bool v) { return v ? "true" : "false"; }
 std::string FieldText(DType v) { return v.name(); }
+std::string FieldText(Reduction v) { return sharding::ReductionName(v); }
 std::string FieldText(const std::vector<int64_t>& v) {
   return fmt::format("[{}]", fmt::join(v, ", "));
 }
@@ -87,6 +88,16 @@ DType ReadDType(base::Reader& in) {
   return dtype;
 }
 void ReadField(base::Reader& in, DType& v) { v = ReadDType(in); }
+void ReadField(base::Reader& in, Reduction& v) {
+  const std::string word = in.Word();
+  for (Reduction r : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd,
+                      Reduction::kAnd, Reduction::kOr})
+    if (word == sharding::ReductionName(r)) {
+      v = r;
+      return;
+    }
+  in.Fail("there is no reduction '" + word + "'");
+}
 void ReadField(base::Reader& in, std::vector<int64_t>& v) {
   v.clear();
   in.List("[", "]", [&] { v.push_back(in.Integer()); });

@@ -21,6 +21,7 @@
 
 #include "base/reader.h"
 #include "tessera/dtype.h"
+#include "tessera/reduction.h"
 
 namespace tessera::sharding {
 class MeshDef;
@@ -157,6 +158,7 @@ std::array<bool, 2> AloneIn(const BatchDims<alone>&) {
 std::string FieldText(int64_t v);
 std::string FieldText(bool v);
 std::string FieldText(DType v);
+std::string FieldText(Reduction v);
 std::string FieldText(const std::vector<int64_t>& v);
 std::string FieldText(const std::vector<std::vector<int64_t>>& v);
 std::string FieldText(const Type* v);
@@ -167,6 +169,7 @@ inline std::string FieldText(const ShardingText& v) { return v.text; }
 void ReadField(base::Reader& in, int64_t& v);
 void ReadField(base::Reader& in, bool& v);
 void ReadField(base::Reader& in, DType& v);
+void ReadField(base::Reader& in, Reduction& v);
 void ReadField(base::Reader& in, std::vector<int64_t>& v);
 void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v);
 void ReadField(base::Reader& in, PairedDims& v);
@@ -184,6 +187,7 @@ inline size_t MixHash(size_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c1
 inline size_t FieldHash(size_t h, int64_t v) { return MixHash(h, static_cast<uint64_t>(v)); }
 inline size_t FieldHash(size_t h, bool v) { return MixHash(h, v); }
 inline size_t FieldHash(size_t h, DType v) { return MixHash(h, v.code()); }
+inline size_t FieldHash(size_t h, Reduction v) { return MixHash(h, static_cast<uint64_t>(v)); }
 inline size_t FieldHash(size_t h, const Literal& v) {
   return MixHash(FieldHash(h, v.dtype), v.bits);
 }

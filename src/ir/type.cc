@@ -206,9 +206,9 @@ const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh,
   for (const auto* axes : {&s.unreduced, &s.reduced})
     for (sharding::AxisPart a : *axes)
       if (mesh->axes()[a.axis].mode == AxisMode::Auto)
-        in.Fail("unreduced and reduced axes are Explicit or Manual");
+        in.Fail("unreduced and reduced axes must be Explicit or Manual");
   for (sharding::AxisPart a : s.varying)
-    if (mesh->axes()[a.axis].mode != AxisMode::Manual) in.Fail("varying axes are Manual");
+    if (mesh->axes()[a.axis].mode != AxisMode::Manual) in.Fail("varying axes must be Manual");
   int uneven = sharding::FirstUnevenDim(s, shape);
   if (uneven >= 0)
     in.Fail(fmt::format("dim {} has size {}, which its {} shards do not divide", uneven,

@@ -33,9 +33,11 @@ plan::CombineFn Combiner(DType dtype, Reduction reduction);
 // dropped; a NaN beats numbers, the first one wins. Out-of-range only if the dim is empty.
 plan::Kernel ArgReduce(DType dtype, DType index, const Shape& shape, int64_t dim, bool largest);
 
-enum class Scan : uint8_t { kSum, kProd, kMax, kMin, kLogSumExp };
-// Running reduction along `dim`, inclusive; from the end if `reverse`.
-plan::Kernel Cumulative(DType dtype, const Shape& shape, int64_t dim, Scan scan, bool reverse);
+// Running reduction along `dim`, inclusive; from the end if `reverse`. kSum, kProd, kMax, kMin.
+plan::Kernel Cumulative(DType dtype, const Shape& shape, int64_t dim, Reduction reduction,
+                        bool reverse);
+// The same of log(sum(exp(x))), of floats.
+plan::Kernel CumulativeLogSumExp(DType dtype, const Shape& shape, int64_t dim, bool reverse);
 
 // in[0] [lhs], in[1] [rhs] -> out[0] [batch..., lhs free..., rhs free...]: products summed over
 // the contracting dims. Accumulates floats in f32 or wider, integers wrapping in `out`'s dtype;

@@ -245,14 +245,15 @@ std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
 void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_t constants) {
   for (size_t k = 0; k < constants; ++k) {
     if (tangents[k] < 0) continue;
-    const Loc made = c.builder.program().values[static_cast<size_t>(c.operands[k])].loc;
+    const Loc made = base::At(c.builder.program().values, c.operands[k]).loc;
     const std::string name(c.op.name);
     base::ThrowTrace({.kind = {},
                       .op = name,
                       .label = name + ".C22",
                       .where = base::Where(c.builder.loc()),
-                      .reason = "a derivative is asked for in a value that the function captures, "
-                                "of which its rule says nothing",
+                      .reason =
+                          "the derivative with respect to a captured value is needed, but the "
+                          "custom rule does not define it",
                       .operands = {{"captured", c.operand_types[k]->text(), base::Where(made)}},
                       .notes = {"make it an argument, or capture stop_gradient(value)"},
                       .fixes = {}});
@@ -285,7 +286,7 @@ Values JvpByTranspose(const DiffCall& c, absl::Span<const ValueId> tangents, Val
 }
 
 constexpr const char* kBackwardOnly =
-    "it has a derivative in reverse only, for the user gave it a vjp: it cannot run forward";
+    "it has only a reverse-mode derivative (its vjp) and cannot be differentiated forward";
 
 [[noreturn]] void FailForward(Loc loc) {
   base::ThrowTrace(base::Refusal(
@@ -344,7 +345,7 @@ std::vector<ValueId> TangentsByTranspose(const DiffCall& call, const Values& kno
   Values operands;
   for (size_t i = 0; i < transpose->inputs.size(); ++i) {
     const ValueId input = transpose->inputs[i];
-    if (i < known.size() && !used[static_cast<size_t>(input)]) continue;
+    if (i < known.size() && !base::At(used, input)) continue;
     region.inputs.push_back(input);
     if (i < known.size()) operands.push_back(known[i]);
   }
@@ -366,11 +367,10 @@ std::vector<bool> KeptBy(const CheckpointParams& params, const ir::Program& regi
   std::vector<bool> kept(region.values.size());
   if (params.save == Remat::kDots)
     for (const ir::Instruction& i : region.instructions)
-      if (i.op == &kDotGeneral) kept[static_cast<size_t>(i.results[0])] = true;
+      if (i.op == &kDotGeneral) base::At(kept, i.results[0]) = true;
   if (params.save == Remat::kNamed)
     for (const auto& [name, v] : region.names)
-      if (std::count(params.names.begin(), params.names.end(), name))
-        kept[static_cast<size_t>(v)] = true;
+      if (std::count(params.names.begin(), params.names.end(), name)) base::At(kept, v) = true;
   return kept;
 }
 

@@ -38,7 +38,7 @@ constexpr ir::Derivative By(ir::TransposeFn transpose = nullptr) {
 
 inline constexpr ir::Derivative kZeroAlmostEverywhere{};
 inline constexpr ir::NotDifferentiable kOnDevicesOnly{
-    "it is part of programs for devices, which are made after derivatives are taken"};
+    "it occurs only in device programs, which are built after differentiation"};
 
 // Returns the type of the cotangent of operand k: what its transpose ends with.
 inline const ir::Type* CotangentTypeOf(const ir::DiffCall& c, size_t k) {

@@ -60,7 +60,8 @@ namespace {
 void CheckNumbers(const ir::TypeCall& c, const LookupNumbers& n, const LookupShapes& s,
                   const char* slices) {
   auto rank = [](const ir::Shape& shape) { return static_cast<int64_t>(shape.size()); };
-  if (s.indices.empty()) c.FailShape(17, "the indices have no dim of index vectors");
+  if (s.indices.empty())
+    c.FailShape(17, "the indices need a last dim that holds the index vectors");
   CheckDims(c, n.windows, rank(s.slices));
   CheckDims(c, n.starts, rank(s.operand));
   std::vector<int64_t> apart = n.dropped;
@@ -75,8 +76,8 @@ void CheckNumbers(const ir::TypeCall& c, const LookupNumbers& n, const LookupSha
     if (Has(n.starts, d))
       c.FailShape(17, fmt::format("dim {} is a batch dim: it is not looked up", d));
   if (s.indices.back() != static_cast<int64_t>(n.starts.size()))
-    c.FailShape(17, fmt::format("index vectors of size {} are for {} dims", s.indices.back(),
-                                n.starts.size()));
+    c.FailShape(17, fmt::format("index vectors have size {}, but .start names {} dims",
+                                s.indices.back(), n.starts.size()));
   if (n.windows.size() + apart.size() != s.operand.size())
     c.FailShape(17, fmt::format("slices of an array of rank {} have {} dims, and {} are left out",
                                 s.operand.size(), n.windows.size(), apart.size()));

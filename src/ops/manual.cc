@@ -199,7 +199,7 @@ std::vector<ShapeAndDType> PermutedType(const TypeCall& c) {
   for (const std::vector<int64_t>& pair : params.pairs) {
     if (pair.size() != 2 ||
         std::any_of(pair.begin(), pair.end(), [&](int64_t p) { return p < 0 || p >= devices; }))
-      c.FailShape(24, fmt::format("a pair is no two of {} positions", devices));
+      c.FailShape(24, fmt::format("each pair must hold two positions from 0 to {}", devices - 1));
     if (base::At(receives, pair[1])) c.FailShape(24, "a position receives twice");
     base::At(receives, pair[1]) = true;
   }
@@ -329,11 +329,11 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
 ir::ValueId ExtremeTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   // C34.
   if (!c.operand_types[0]->sharding().unreduced.empty())
-    base::ThrowTrace(base::Refusal(std::string(c.op.name), 34, base::Where(c.builder.loc()),
-                                   fmt::format("{} cannot be differentiated: which device has the "
-                                               "extreme is not known of terms",
-                                               c.operand_types[0]->text()),
-                                   {"take the extreme of what varies"}));
+    base::ThrowTrace(base::Refusal(
+        std::string(c.op.name), 34, base::Where(c.builder.loc()),
+        fmt::format("{}: a {} of unreduced terms has no derivative", c.operand_types[0]->text(),
+                    sharding::ReductionName(c.operand_types[0]->sharding().kind)),
+        {fmt::format("apply {} to a varying value", c.op.name)}));
   const X g(c.builder, tangent), x(c.builder, c.operands[0]), y(c.builder, c.results[0]);
   const ir::Type* sum = c.result_types[0]->WithWeak(false);
   const auto total = [&](X v) {
@@ -494,12 +494,13 @@ constexpr OpDef kPcast = Of({.name = "pcast",
                              .type = SameShape,
                              .lowering = ir::Manual{SameViews},
                              .diff = {.of = {Along}, .transpose = StateBack}});
-constexpr OpDef kAssumeInvariant =
-    Of({.name = "assume_invariant",
-        .doc = "An array that devices along the axes all have alike, though its type says varying.",
-        .type = SameShape,
-        .lowering = ir::Manual{SameViews},
-        .diff = {.of = {Along}, .transpose = MeanBack}});
+constexpr OpDef kAssumeInvariant = Of(
+    {.name = "assume_invariant",
+     .doc =
+         "An array that is the same on all devices along the axes, though its type says varying.",
+     .type = SameShape,
+     .lowering = ir::Manual{SameViews},
+     .diff = {.of = {Along}, .transpose = MeanBack}});
 constexpr OpDef kPsum = Of({.name = "psum",
                             .doc = "The sum of the arrays of all devices along the axes.",
                             .type = SameShape,
@@ -527,12 +528,12 @@ constexpr OpDef kGatherShards =
         .type = GrownType,
         .lowering = ir::Manual{GatherViews},
         .diff = {.of = {Along}, .transpose = GatherBack}});
-constexpr OpDef kSliceShard =
-    Of({.name = "slice_shard",
-        .doc = "Each device's part along a dim of an array that all have alike.",
-        .type = CutType,
-        .lowering = ir::Manual{SliceViews},
-        .diff = {.of = {Along}, .transpose = GatheredBack}});
+constexpr OpDef kSliceShard = Of({.name = "slice_shard",
+                                  .doc = "Each device's part along a dim of an array that is the "
+                                         "same on all devices along the axes.",
+                                  .type = CutType,
+                                  .lowering = ir::Manual{SliceViews},
+                                  .diff = {.of = {Along}, .transpose = GatheredBack}});
 constexpr OpDef kExchangeShards =
     Of({.name = "exchange_shards",
         .doc = "Each device's array cut along a dim, the parts given one to each device, which "

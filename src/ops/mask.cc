@@ -38,7 +38,7 @@ std::vector<ir::ValueId> ExpandMask(ir::Builder& b, const ir::Params* params,
   const ir::Type* type = b.type(x);
   LaidOut values(b, type);
   DType t = type->dtype();
-  ir::ValueId fill = values.Number(Identity(t, static_cast<Reduction>(mask.reduction)), t);
+  ir::ValueId fill = values.Number(Identity(t, mask.reduction), t);
   for (int64_t d : mask.dims) {
     ir::ValueId end = values.Integer(base::At(type->shape(), d));
     ir::ValueId inside = values.Apply(Elementwise(ScalarOp::kLt), {values.Index(d), end}, bool_);

@@ -62,7 +62,7 @@ constexpr OpDef kShardingConstraint =
            .params = ir::KindOf<ir::ConstraintParams>(),
            .diff = kMoves});
 constexpr OpDef kPadToShards =
-    Mover({.name = "pad_to_shards", .doc = "Zeros behind a dim until it divides; local."});
+    Mover({.name = "pad_to_shards", .doc = "Pads a dim with zeros until it divides; local."});
 constexpr OpDef kTrim =
     Mover({.name = "trim", .doc = "What pad_to_shards added is dropped; local."});
 constexpr OpDef kAllSlice =
@@ -80,19 +80,19 @@ constexpr OpDef kHaloExchange =
 constexpr OpDef kAllReduce =
     Mover({.name = "all_reduce", .doc = "Partial values combined, on every device."});
 constexpr OpDef kReduceScatter =
-    Mover({.name = "reduce_scatter", .doc = "Partial values combined, each device a part."});
+    Mover({.name = "reduce_scatter", .doc = "Partial values combined; each device gets a part."});
 constexpr OpDef kReplicatedToUnreduced =
     Mover({.name = "replicated_to_unreduced",
            .doc = "One device keeps the value, the others hold zeros (of max and min: all keep "
                   "it); local."});
-constexpr OpDef kShardedToUnreduced =
-    Mover({.name = "sharded_to_unreduced", .doc = "Each device keeps its part amid zeros; local."});
+constexpr OpDef kShardedToUnreduced = Mover(
+    {.name = "sharded_to_unreduced", .doc = "Each device keeps its part, zeros elsewhere; local."});
 // One device's part is `type`'s of both; lowering makes these where an array inside of shard_map is
 // seen as a part of a whole one, and back.
 constexpr OpDef kSeenAs{.name = "seen_as",
                         .doc = "The same parts, as those of another array.",
                         .type = ir::TypeFn{SameType},
-                        .dims = ir::NoRule{"it changes what devices' parts are parts of"},
+                        .dims = ir::NoRule{"it reinterprets the shards as shards of another array"},
                         .lowering = ir::View{},
                         .reference = ir::ReferenceFn{reference::SameElements},
                         .diff = kOnDevicesOnly,

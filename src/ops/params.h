@@ -214,7 +214,7 @@ extern const OpDef kReduceSum, kReduceProd, kReduceMax, kReduceMin, kReduceAnd, 
 extern const OpDef kCumsum, kCumprod, kCummax, kCummin, kCumlogsumexp;
 // dot.cc
 extern const OpDef kDotGeneral, kTridiagonalSolve;
-// index.cc
+// sort.cc
 extern const OpDef kSort, kTopK;
 // gather.cc, scatter.cc
 extern const OpDef kGather, kScatter, kScatterAdd, kScatterMul, kScatterMin, kScatterMax;

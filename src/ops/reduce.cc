@@ -314,31 +314,33 @@ constexpr OpDef ArgOp(const FamilyFields& f) {
 }
 
 // C17: one dim. C14: numbers.
-template <kernels::Scan scan>
+template <bool log_sum_exp>
 std::vector<ShapeAndDType> CumulativeType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& dim = ir::As<CumulativeParams>(c.params).dim;
   if (dim.size() != 1) c.FailShape(17, "it runs along one dim");
   CheckDims(c, dim, c.operands[0]->rank());
   DType t = c.operands[0]->dtype();
-  if (t.is_bool() || (scan == kernels::Scan::kLogSumExp && !t.is_floating()))
+  if (t.is_bool() || (log_sum_exp && !t.is_floating()))
     c.FailDType(14, fmt::format("it does not take {}", t.name()));
   return {{c.operands[0]->shape(), t}};
 }
 
-template <kernels::Scan scan>
+template <bool linear>
 DimMap CumulativeDims(const ir::DimsCall& c) {
   DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
   for (int64_t d : ir::As<CumulativeParams>(c.params).dim)
     base::At(map.factors, d).kind = FactorKind::kReplicate;
-  if (scan == kernels::Scan::kSum) map.linear = {{.operands = {0}}};
+  if (linear) map.linear = {{.operands = {0}}};
   return map;
 }
 
-template <kernels::Scan scan>
+template <Reduction reduction, bool log_sum_exp>
 void MakeCumulative(const ir::LocalCall& c, plan::Kernel* out) {
   const auto& p = ir::As<CumulativeParams>(c.params);
-  *out = kernels::Cumulative(c.operands[0].dtype, c.operands[0].shape, p.dim[0], scan, p.reverse);
+  const auto& x = c.operands[0];
+  *out = log_sum_exp ? kernels::CumulativeLogSumExp(x.dtype, x.shape, p.dim[0], p.reverse)
+                     : kernels::Cumulative(x.dtype, x.shape, p.dim[0], reduction, p.reverse);
 }
 
 std::vector<Coords> CumulativeLanes(const ir::ReferenceCall& call) {
@@ -383,17 +385,18 @@ void CumLogSumExpReference(const ir::ReferenceCall& call) {
   }
 }
 
-template <kernels::Scan scan>
+// `log_sum_exp`: in place of the reduction.
+template <Reduction reduction, bool log_sum_exp = false>
 constexpr OpDef CumulativeOp(const FamilyFields& f) {
   return {.name = f.name,
           .doc = f.doc,
-          .type = ir::TypeFn{CumulativeType<scan>},
-          .dims = ir::DimMapFn{CumulativeDims<scan>},
-          .lowering = ir::Kernel{MakeCumulative<scan>},
+          .type = ir::TypeFn{CumulativeType<log_sum_exp>},
+          .dims = ir::DimMapFn{CumulativeDims < reduction == Reduction::kSum && !log_sum_exp > },
+          .lowering = ir::Kernel{MakeCumulative<reduction, log_sum_exp>},
           .reference = *f.reference,
           .diff = *f.diff,
           .params = ir::KindOf<CumulativeParams>(),
-          .flops_per_point = scan == kernels::Scan::kLogSumExp ? 30.0 : 1.0};
+          .flops_per_point = log_sum_exp ? 30.0 : 1.0};
 }
 
 // ---- Derivatives --------------------------------------------------------------------------------
@@ -549,26 +552,26 @@ constexpr OpDef kArgmin = ArgOp<false>({.name = "argmin",
                                         .reference = ArgMinReference,
                                         .diff = kZeroAlmostEverywhere});
 constexpr OpDef kCumsum =
-    CumulativeOp<kernels::Scan::kSum>({.name = "cumsum",
-                                       .doc = "Running sum.",
-                                       .reference = CumSumReference,
-                                       .diff = ir::Derivative{.transpose = CumsumTranspose}});
-constexpr OpDef kCumprod = CumulativeOp<kernels::Scan::kProd>(
-    {.name = "cumprod",
-     .doc = "Running product.",
-     .reference = CumProdReference,
-     .diff = ir::Derivative{.of = {RunningTangent<ProductPair>}}});
-constexpr OpDef kCummax = CumulativeOp<kernels::Scan::kMax>(
+    CumulativeOp<Reduction::kSum>({.name = "cumsum",
+                                   .doc = "Running sum.",
+                                   .reference = CumSumReference,
+                                   .diff = ir::Derivative{.transpose = CumsumTranspose}});
+constexpr OpDef kCumprod =
+    CumulativeOp<Reduction::kProd>({.name = "cumprod",
+                                    .doc = "Running product.",
+                                    .reference = CumProdReference,
+                                    .diff = ir::Derivative{.of = {RunningTangent<ProductPair>}}});
+constexpr OpDef kCummax = CumulativeOp<Reduction::kMax>(
     {.name = "cummax",
      .doc = "Running maximum.",
      .reference = CumMaxReference,
      .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMax>>}}});
-constexpr OpDef kCummin = CumulativeOp<kernels::Scan::kMin>(
+constexpr OpDef kCummin = CumulativeOp<Reduction::kMin>(
     {.name = "cummin",
      .doc = "Running minimum.",
      .reference = CumMinReference,
      .diff = ir::Derivative{.of = {RunningTangent<ExtremePair<ScalarOp::kMin>>}}});
-constexpr OpDef kCumlogsumexp = CumulativeOp<kernels::Scan::kLogSumExp>(
+constexpr OpDef kCumlogsumexp = CumulativeOp<Reduction::kSum, /*log_sum_exp=*/true>(
     {.name = "cumlogsumexp",
      .doc = "Running log of the sum of exponentials.",
      .reference = CumLogSumExpReference,

@@ -38,7 +38,6 @@ class RuleBuilder {
       if (!shapes_[t].empty()) places.push_back({t, dim});
     return places;
   }
-  Places OfAll(size_t dim) const { return Of(dim, 0, shapes_.size()); }
   int64_t size(size_t tensor, size_t dim) const { return shapes_[tensor][dim]; }
   size_t rank(size_t tensor) const { return shapes_[tensor].size(); }
 

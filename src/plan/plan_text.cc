@@ -38,6 +38,7 @@ class Printer {
  private:
   void Value(int32_t v) {
     constexpr const char* kKinds[] = {"input", "constant", "temporary", "output"};
+    static_assert(std::size(kKinds) == static_cast<size_t>(ValueKind::kOutput) + 1);
     const plan::Value& value = base::At(plan_.values, v);
     out_ += fmt::format("v{}: {} of {} B, layout {}", v, base::At(kKinds, value.kind), value.bytes,
                         value.layout);

@@ -15,7 +15,7 @@ struct Wish {
   size_t source = 0;
 };
 
-std::vector<Wish> Wishes(const StepCall& call, const Projection& projection) {
+std::vector<Wish> Wishes(const StepCall& call, const OpState& projection) {
   std::vector<Wish> wishes;
   for (int32_t f = 0; f < static_cast<int32_t>(call.directions.size()); ++f) {
     Wish wish{f, CompatibleAxes(projection, f, base::At(call.directions, f))};
@@ -41,7 +41,7 @@ std::vector<Wish> Wishes(const StepCall& call, const Projection& projection) {
 
 }  // namespace
 
-void AggressiveStep(const StepCall& call, Projection& projection) {
+void AggressiveStep(const StepCall& call, OpState& projection) {
   std::vector<Wish> wishes = Wishes(call, projection);
   if (wishes.empty()) return;
   auto serve = [&](size_t t, bool operand) {

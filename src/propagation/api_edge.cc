@@ -14,7 +14,7 @@ using engine::AxisList;
 using engine::AxisPart;
 using engine::TensorSharding;
 
-engine::Use CheckedUse(const Graph::Impl& impl, Use use, const std::string& where) {
+engine::OperandUse CheckedUse(const Graph::Impl& impl, Use use, const std::string& where) {
   const std::vector<engine::Op>& ops = impl.graph.ops;
   bool known = Number(use.op) >= 0 && Number(use.op) < static_cast<int32_t>(ops.size()) &&
                use.operand >= 0 &&

@@ -18,7 +18,7 @@ struct Result::Impl {
   std::vector<Graph::Impl::Named> values, ops;
   std::vector<std::string> rounds;
   const sharding::MeshDef* mesh;
-  engine::Result result;
+  engine::EngineResult result;
   Border border;
   bool explain;
   std::vector<bool> is_argument;  // per value
@@ -94,7 +94,7 @@ void FindBorder(Result::Impl& impl, const engine::FlatGraph& graph) {
 
 // Values that import made are called after those that they stand for.
 void NameNewValues(Result::Impl& impl) {
-  for (const engine::Result::Copy& c : impl.result.copies) {
+  for (const engine::EngineResult::ConstantCopy& c : impl.result.copies) {
     if (c.copy != c.original) impl.original[c.copy] = c.original;
     impl.copies.push_back(
         {ValueId{c.original}, {OpId{c.user}, c.operand}, ValueId{c.copy}, ValueId{c.made}});
@@ -185,7 +185,7 @@ Result propagate(const Graph& graph, Options options, Loc loc) {
            fmt::format("at most {} op priorities, not {}", kLastPriority,
                        options.op_priorities.size()));
   engine::Names names = NamesOf(from.values, from.ops);
-  engine::Options how;
+  engine::EngineOptions how;
   how.stop_after = options.stop_after;
   how.rounds = RoundsOf(from, options.op_priorities);
   how.record = options.explain;
@@ -197,6 +197,8 @@ Result propagate(const Graph& graph, Options options, Loc loc) {
   impl->border = options.border;
   impl->explain = options.explain;
   FindBorder(*impl, from.graph);
+  static_assert(Stage::kBasic < Stage::kAggressive && Stage::kAggressive < Stage::kOpPriority &&
+                Stage::kOpPriority < Stage::kUserPriority);
   if (options.stop_after >= Stage::kOpPriority && options.op_priorities.empty())
     impl->rounds = engine::DefaultRoundNames();
   else if (options.stop_after >= Stage::kOpPriority)

@@ -4,7 +4,7 @@
 
 namespace tessera::propagation::engine {
 
-void BasicStep(const StepCall& call, Projection& projection) {
+void BasicStep(const StepCall& call, OpState& projection) {
   const DimMap& map = call.rule.map;
   for (int32_t f = 0; f < static_cast<int32_t>(map.factors.size()); ++f) {
     AxisList axes = CompatibleAxes(projection, f, base::At(call.directions, f));

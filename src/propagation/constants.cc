@@ -9,7 +9,7 @@ namespace {
 
 class Splitter {
  public:
-  Splitter(FlatGraph& graph, std::vector<Result::Copy>& copies)
+  Splitter(FlatGraph& graph, std::vector<EngineResult::ConstantCopy>& copies)
       : graph_(graph), rewrite_(graph), copies_(copies) {
     maker_.assign(graph.values.size(), -1);
     constant_.assign(graph.values.size(), false);
@@ -65,7 +65,11 @@ class Splitter {
       ValueId v = user.operands[k];
       if (!Splits(v)) continue;
       ValueId copy = Copy(v, place);
-      copies_.push_back({v, user.origin, static_cast<int32_t>(k), copy, -1});
+      copies_.push_back({.original = v,
+                         .user = user.origin,
+                         .operand = static_cast<int32_t>(k),
+                         .copy = copy,
+                         .made = -1});
       user.operands[k] = copy;
     }
   }
@@ -113,7 +117,7 @@ class Splitter {
 
   FlatGraph& graph_;
   Rewrite rewrite_;
-  std::vector<Result::Copy>& copies_;
+  std::vector<EngineResult::ConstantCopy>& copies_;
   std::vector<OpId> maker_;
   std::vector<bool> constant_, taken_;  // per value of the caller
   absl::flat_hash_map<ValueId, std::vector<size_t>> groups_of_;
@@ -121,7 +125,7 @@ class Splitter {
 
 }  // namespace
 
-void SplitConstants(FlatGraph& graph, std::vector<Result::Copy>& copies) {
+void SplitConstants(FlatGraph& graph, std::vector<EngineResult::ConstantCopy>& copies) {
   Splitter(graph, copies).Run();
 }
 

@@ -22,7 +22,7 @@ class Constraints {
       base::At(target_of_, op.results[0]) = static_cast<OpId>(i);
       for (ValueId v : edge.other_targets) base::At(target_of_, v) = static_cast<OpId>(i);
       if (edge.outer && edge.inward)
-        for (Use use : edge.sources) manual_[{use.op, use.index}] = &edge;
+        for (OperandUse use : edge.sources) manual_[{use.op, use.index}] = &edge;
     }
     for (size_t i = graph.ops.size(); i-- > 0;)
       for (size_t k = graph.ops[i].operands.size(); k-- > 0;)
@@ -49,7 +49,7 @@ class Constraints {
 
  private:
   const Op& op(OpId id) const { return base::At(graph_.ops, id); }
-  const Edge* ManualAt(Use use) const {
+  const Edge* ManualAt(OperandUse use) const {
     auto it = manual_.find({use.op, use.index});
     return it == manual_.end() ? nullptr : it->second;
   }
@@ -59,7 +59,7 @@ class Constraints {
     return base::At(graph_.values, edge < 0 ? v : op(edge).results[0]).sharding;
   }
   // The sharding that a use asks its value to have; null for an ordinary use.
-  const TensorSharding* Asked(Use use) const {
+  const TensorSharding* Asked(OperandUse use) const {
     if (op(use.op).kind == Op::kConstraint)
       return &*base::At(graph_.values, op(use.op).results[0]).sharding;
     const Edge* edge = ManualAt(use);
@@ -73,19 +73,19 @@ class Constraints {
   void FollowChain(OpId head) {
     ValueId input = op(head).operands[0];
     if (IsConstraint(input) || Given(input)) return;
-    for (Use use : base::At(uses_, input))
+    for (OperandUse use : base::At(uses_, input))
       if (use.op != head && Asked(use)) return;
     OpId tail = head;
     while (true) {
-      const std::vector<Use>& uses = base::At(uses_, op(tail).results[0]);
+      const std::vector<OperandUse>& uses = base::At(uses_, op(tail).results[0]);
       bool asked =
-          std::any_of(uses.begin(), uses.end(), [&](Use u) { return Asked(u) != nullptr; });
+          std::any_of(uses.begin(), uses.end(), [&](OperandUse u) { return Asked(u) != nullptr; });
       if (!asked) break;
       if (uses.size() != 1 || op(uses[0].op).kind != Op::kConstraint) return;
       tail = uses[0].op;
     }
     if (tail == head) return;
-    ReplaceUses(input, op(tail).results[0], [&](Use use) {
+    ReplaceUses(input, op(tail).results[0], [&](OperandUse use) {
       return use.op != head && use.op > tail && !op(use.op).is_return &&
              op(use.op).region == op(tail).region;
     });
@@ -96,7 +96,7 @@ class Constraints {
     if (Given(input)) return;
     for (const sharding::DimAxes& d : asked.dims)
       if (d.open) return;
-    for (Use use : base::At(uses_, input)) {
+    for (OperandUse use : base::At(uses_, input)) {
       const TensorSharding* other = use.op == user ? nullptr : Asked(use);
       if (other && *other != asked) return;
     }
@@ -124,7 +124,7 @@ class Constraints {
       moved.results = {NewValue(input, asked)};
       moved.rule = graph_.IdentityRule(base::At(graph_.values, input).shape, 1);
     }
-    ReplaceUses(input, moved.results[0], [&](Use use) { return use.op != constraint; });
+    ReplaceUses(input, moved.results[0], [&](OperandUse use) { return use.op != constraint; });
     graph_.use_order.erase(input);  // this op is its only use, but has no number yet
     for (std::vector<ValueId>& group : graph_.groups)
       std::replace(group.begin(), group.end(), input, moved.results[0]);
@@ -152,9 +152,9 @@ class Constraints {
 
   template <class Which>
   void ReplaceUses(ValueId from, ValueId to, const Which& which) {
-    std::vector<Use> kept, moved;
-    for (Use use : base::At(uses_, from)) (which(use) ? moved : kept).push_back(use);
-    for (Use use : moved) base::At(base::At(graph_.ops, use.op).operands, use.index) = to;
+    std::vector<OperandUse> kept, moved;
+    for (OperandUse use : base::At(uses_, from)) (which(use) ? moved : kept).push_back(use);
+    for (OperandUse use : moved) base::At(base::At(graph_.ops, use.op).operands, use.index) = to;
     HandOn(std::move(moved), base::At(uses_, to));
     base::At(uses_, from) = std::move(kept);
     for (ValueId v : {from, to}) graph_.use_order[v] = base::At(uses_, v);
@@ -162,8 +162,8 @@ class Constraints {
 
   FlatGraph& graph_;
   Rewrite rewrite_;
-  std::vector<OpId> maker_, target_of_;  // per value; -1: none
-  std::vector<std::vector<Use>> uses_;   // per value, as FlatGraph::use_order
+  std::vector<OpId> maker_, target_of_;        // per value; -1: none
+  std::vector<std::vector<OperandUse>> uses_;  // per value, as FlatGraph::use_order
   absl::flat_hash_map<std::pair<OpId, int32_t>, const Edge*> manual_;
 };
 

@@ -29,7 +29,7 @@ struct Edit {
 // one graph stay linear in it, there is an end to what is tried.
 class Trials {
  public:
-  explicit Trials(const Result& result) : input_(result.input.get()) {}
+  explicit Trials(const EngineResult& result) : input_(result.input.get()) {}
 
   enum Answer : uint8_t { kNo, kYes, kUnknown };
   // Whether dim d of v then has axis x.
@@ -38,7 +38,7 @@ class Trials {
     auto tried = tried_.find(edits);
     if (tried == tried_.end()) {
       if (!input_ || tried_.size() == kMost) return kUnknown;
-      Result result = Run(edits);
+      EngineResult result = Run(edits);
       tried = tried_
                   .emplace(std::move(edits),
                            Outcome{std::move(result.shardings), std::move(result.of_value)})
@@ -53,7 +53,7 @@ class Trials {
  private:
   static constexpr size_t kMost = 32;
 
-  Result Run(const std::vector<Edit>& edits) const {
+  EngineResult Run(const std::vector<Edit>& edits) const {
     FlatGraph graph = input_->graph;
     for (const Edit& edit : edits) {
       sharding::DimAxes& dim = base::At(graph.values, edit.value).sharding->dims[edit.dim];
@@ -69,7 +69,7 @@ class Trials {
     std::vector<TensorSharding> shardings;
     std::vector<int32_t> of_value;
   };
-  const Result::Input* input_;
+  const EngineResult::Input* input_;
   std::map<std::vector<Edit>, Outcome> tried_;
 };
 
@@ -91,7 +91,7 @@ struct Path {
 
 class Explainer::Impl {
  public:
-  Impl(const Result& result, const Names& names)
+  Impl(const EngineResult& result, const Names& names)
       : result_(result), names_(names), history_(result), trials_(result) {}
 
   std::string Run(ValueId v) {
@@ -111,8 +111,8 @@ class Explainer::Impl {
       }
     if (OpId held = HeldBy(v); held >= 0 && history_.Uses(v) > 1)
       out_ += fmt::format(
-          "  {} is one of {} uses; being closed, it decides for the value itself, whatever the "
-          "other uses want; with an Open(...) dim it would be a request\n",
+          "  {} is one of {} uses; because it is closed it fixes the value's own sharding; with "
+          "Open(...) it would only be a preference\n",
           OpText(held), history_.Uses(v));
     for (ValueId w : on_the_way)
       for (OpId i : history_.Around(w)) Conflicts(i, w);
@@ -163,9 +163,9 @@ class Explainer::Impl {
   struct Step {
     size_t event, dim;  // what brought the axis, and to which dim
     Source source;
-    int before, origin;     // indices into steps_ (-1: none) and origins_
-    size_t length;          // of the path so far
-    std::vector<int> head;  // its first steps
+    int before = -1, origin = -1;  // indices into steps_ (-1: none) and origins_
+    size_t length = 1;             // of the path so far
+    std::vector<int> head = {};    // its first steps
   };
   static constexpr size_t kShown = 8;
 
@@ -213,7 +213,7 @@ class Explainer::Impl {
         origins_.push_back(OriginOf(v, d, a, e));
         break;
       }
-      found.push_back({*e, d, *source, -1, -1, 1, {}});
+      found.push_back({.event = *e, .dim = d, .source = *source});
       v = source->value;
       d = source->dim;
       time = *e;
@@ -302,7 +302,7 @@ class Explainer::Impl {
     shardings.reserve(tensors.size());
     for (ValueId t : tensors) shardings.push_back(result_.sharding(t));
     const DimMap& map = history_.MapOf(i);
-    Projection p = Project(map, shardings);
+    OpState p = Project(map, shardings);
     for (size_t t = 0; t < tensors.size(); ++t) {
       if (tensors[t] != v) continue;
       for (size_t other = 0; other < tensors.size(); ++other)
@@ -311,7 +311,7 @@ class Explainer::Impl {
     }
   }
 
-  void Compare(OpId i, const Projection& p, size_t mine, size_t other,
+  void Compare(OpId i, const OpState& p, size_t mine, size_t other,
                const std::vector<ValueId>& tensors) {
     const DimMap& map = history_.MapOf(i);
     for (size_t f = 0; f < map.factors.size(); ++f) {
@@ -475,7 +475,7 @@ class Explainer::Impl {
     return trials_.Gets(v, d, x, std::move(edits));
   }
 
-  const Result& result_;
+  const EngineResult& result_;
   const Names& names_;
   History history_;
   mutable std::vector<Step> steps_;
@@ -486,7 +486,7 @@ class Explainer::Impl {
   std::set<std::string> told_;  // axes that lost, with what gave them: the first place is enough
 };
 
-Explainer::Explainer(const Result& result, const Names& names)
+Explainer::Explainer(const EngineResult& result, const Names& names)
     : impl_(std::make_unique<Impl>(result, names)) {}
 Explainer::~Explainer() = default;
 std::string Explainer::Of(ValueId v) { return impl_->Run(v); }

@@ -7,11 +7,12 @@
 
 namespace tessera::propagation::engine {
 
-// Explains values of one result, which must have been recorded (Options::record). Both must outlive
-// it. Its cost is that of a pass over the graph, then of what the values asked for went through.
+// Explains values of one result, which must have been recorded (EngineOptions::record). Both must
+// outlive it. Its cost is that of a pass over the graph, then of what the values asked for went
+// through.
 class Explainer {
  public:
-  Explainer(const Result& result, const Names& names);
+  Explainer(const EngineResult& result, const Names& names);
   ~Explainer();
   // Returns some lines: the sharding of v; for each axis of each dim the sharding it was given with
   // and the ops it travelled, the first and the last ones if they are many; and for each axis that

@@ -82,8 +82,8 @@ void Join(AxisList& axes, const AxisList& other, bool& can_expand) {
 
 }  // namespace
 
-Projection Project(const DimMap& map, absl::Span<const TensorSharding* const> tensors) {
-  Projection p;
+OpState Project(const DimMap& map, absl::Span<const TensorSharding* const> tensors) {
+  OpState p;
   p.operands = map.operands.size();
   p.tensors.resize(tensors.size());
   for (size_t t = 0; t < tensors.size(); ++t) {
@@ -139,7 +139,7 @@ std::optional<AxisPart> WithoutOverlap(AxisPart x, const AxisList& axes) {
   return out;
 }
 
-AxisList CompatibleAxes(const Projection& projection, int32_t f, Direction direction) {
+AxisList CompatibleAxes(const OpState& projection, int32_t f, Direction direction) {
   AxisList axes;
   if (direction == Direction::kNone) return axes;
   bool can_expand = true;

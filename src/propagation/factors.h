@@ -20,13 +20,13 @@ struct TensorState {
   AxisList replicated, unreduced;
 };
 
-struct Projection {
+struct OpState {
   absl::InlinedVector<TensorState, 4> tensors;  // operands, then results
   size_t operands = 0;
 };
 
 // Returns the state of an op's tensors; a null sharding is fully open.
-Projection Project(const DimMap& map, absl::Span<const TensorSharding* const> tensors);
+OpState Project(const DimMap& map, absl::Span<const TensorSharding* const> tensors);
 
 // Returns `old` (of `rank` dims, null: none) with the dims that `state` says. A dim takes the axes
 // of a factor only if its more major factors are full: else a shard would be strided.
@@ -41,7 +41,7 @@ std::optional<AxisPart> WithoutOverlap(AxisPart x, const AxisList& axes);
 
 // Returns the axes that shard factor `f` in all of its tensors, as far as they agree from the first
 // axis on; other factors are not looked at.
-AxisList CompatibleAxes(const Projection& projection, int32_t f, Direction direction);
+AxisList CompatibleAxes(const OpState& projection, int32_t f, Direction direction);
 
 // Returns what tensor `t` can take of axis `x` for factor `f`, whose axes before x make `before`
 // shards. Nothing: the axis conflicts.

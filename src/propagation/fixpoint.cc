@@ -51,8 +51,8 @@ FixPoint::Ids FixPoint::Step(RuleId rule_id, bool elementwise,
   for (ShardingId i : ids) before.push_back(state_.shardings()[i]);
   const MeshDef* mesh = CommonMesh(before);
   if (!mesh) return ids;
-  Projection projection = Project(rule.map, before);
-  const Projection old = projection;
+  OpState projection = Project(rule.map, before);
+  const OpState old = projection;
   StepCall call{rule, elementwise, directions};
   basic_ ? BasicStep(call, projection) : AggressiveStep(call, projection);
   Ids after = ids;

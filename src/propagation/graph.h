@@ -41,13 +41,13 @@ struct Value {
 
 // A data-flow edge: all its targets have one sharding, and it follows that of the sources. Sources
 // are uses: operand `index` of `op` (a region op, or the end of a region).
-struct Use {
+struct OperandUse {
   OpId op = -1;
   int32_t index = 0;
-  friend bool operator==(const Use&, const Use&) = default;
+  friend bool operator==(const OperandUse&, const OperandUse&) = default;
 };
 struct Edge {
-  std::vector<Use> sources;
+  std::vector<OperandUse> sources;
   std::vector<ValueId> other_targets;  // beside the owner, which is the result of the edge's op
   // Into or out of a manual region: what the value is on the outside, manual axes first in each
   // dim. `inward`: the target is an argument of the region; otherwise a result of its op.
@@ -74,7 +74,7 @@ struct Op {
       false;  // a constant if all its operands are: elementwise, broadcast, reshape, slice
   bool expands =
       false;  // repeats its operand along new dims; of a rank-0 operand it is copied per user
-  // In which direction the op is visited first, before all ops are (see op_priority.h).
+  // In which direction the op is visited first, before all ops are (see OpPriorities).
   Direction first = Direction::kNone;
   Direction barrier = Direction::kBoth;
   int32_t edge = -1;  // index into FlatGraph::edges
@@ -101,7 +101,7 @@ struct FlatGraph {
   std::vector<MaybeSharding> returns;
   // Of values whose users are told of a change in another order than their own, the last one first:
   // this order. Made by import steps.
-  absl::flat_hash_map<ValueId, std::vector<Use>> use_order;
+  absl::flat_hash_map<ValueId, std::vector<OperandUse>> use_order;
   // Regions: the op that they belong to, and the enclosing region. Entry 0 is the outermost.
   struct Region {
     OpId op = -1;
@@ -140,10 +140,10 @@ struct Names {
 using Round =
     std::function<Direction(const Op& op, const sharding::Factor& factor, bool single_use)>;
 
-struct Options {
+struct EngineOptions {
   Stage stop_after = Stage::kUserPriority;
   std::vector<Round> rounds;     // empty: DefaultRounds()
-  bool record = false;           // Result::events and Result::input, for explanations
+  bool record = false;           // EngineResult::events and EngineResult::input, for explanations
   bool import = true;            // split constants, apply constraints, join groups
   const Names* names = nullptr;  // for errors; null: ops and values are called by their numbers
 };
@@ -152,32 +152,32 @@ struct Options {
 struct Event {
   OpId op;                // that carried it; -1: a user priority, whose turn it was
   ValueId value;          // changed
-  int32_t before, after;  // indices into Result::shardings
+  int32_t before, after;  // indices into EngineResult::shardings
   int8_t round;           // of op priorities
   int32_t priority;       // of user priorities
   Stage strategy;         // kBasic or kAggressive
 };
 
-struct Result {
+struct EngineResult {
   FlatGraph graph;  // after import: with the copies of constants, and constraints applied
   std::vector<TensorSharding> shardings;  // the distinct ones; entry 0: none
   std::vector<int32_t> of_value;          // per value of `graph`: index into `shardings`
   std::vector<MaybeSharding> returns;
   // Which copy an operand of the caller's op got, where it is not the value itself.
-  struct Copy {
+  struct ConstantCopy {
     ValueId original;
     OpId user;        // id in the caller's graph
     int32_t operand;  // of `user`
     ValueId copy;     // in `graph`
     ValueId made;     // by `user`, where that is a copy itself: which one; else -1
   };
-  std::vector<Copy> copies;
+  std::vector<ConstantCopy> copies;
   std::vector<Event> events;
   std::vector<std::string> warnings;
-  // What was propagated and how, to try edits (Options::record).
+  // What was propagated and how, to try edits (EngineOptions::record).
   struct Input {
     FlatGraph graph;
-    Options options;
+    EngineOptions options;
   };
   std::shared_ptr<const Input> input;
 
@@ -189,8 +189,8 @@ struct Result {
 };
 
 // Returns the sharding of every value. The ids of the caller's values keep their meaning in
-// `Result::graph`. Throws ShardingError for a graph that Verify refuses.
-Result Propagate(FlatGraph graph, const Options& options = {});
+// `EngineResult::graph`. Throws ShardingError for a graph that Verify refuses.
+EngineResult Propagate(FlatGraph graph, const EngineOptions& options = {});
 
 // Throws ShardingError with the place if the graph is malformed: ids out of range, ranks that do
 // not match a rule, shardings that break an invariant, groups of unequal shape, several makers of a

@@ -48,8 +48,8 @@ std::vector<ValueId> OwnersOf(const FlatGraph& graph) {
 }
 
 // Returns the uses of v, which from now on are of `instead`.
-std::vector<Use> TakeUses(FlatGraph& graph, ValueId v, ValueId instead) {
-  std::vector<Use> uses;
+std::vector<OperandUse> TakeUses(FlatGraph& graph, ValueId v, ValueId instead) {
+  std::vector<OperandUse> uses;
   for (size_t i = graph.ops.size(); i-- > 0;)
     for (size_t k = graph.ops[i].operands.size(); k-- > 0;) {
       if (graph.ops[i].operands[k] != v) continue;
@@ -114,8 +114,8 @@ void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings) {
     if (!common) continue;
     if (differ) {
       warnings.push_back(
-          "the members of a group are given different shardings: their users see an open "
-          "constraint instead");
+          "members of a group have different shardings; their users get an open constraint "
+          "instead");
       Separate(graph, group, common->mesh);
       continue;
     }

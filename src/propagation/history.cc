@@ -11,7 +11,7 @@ bool Holds(const AxisList& axes, AxisPart a) {
   return std::any_of(axes.begin(), axes.end(), [&](AxisPart b) { return Contains(b, a); });
 }
 
-History::History(const Result& result) : result_(result), graph_(result.graph) {
+History::History(const EngineResult& result) : result_(result), graph_(result.graph) {
   const size_t n = graph_.values.size();
   owner_.resize(n);
   for (size_t v = 0; v < n; ++v) owner_[v] = static_cast<ValueId>(v);
@@ -39,7 +39,7 @@ History::History(const Result& result) : result_(result), graph_(result.graph) {
 std::vector<ValueId> History::Tensors(OpId i) const {
   std::vector<ValueId> tensors(op(i).operands.begin(), op(i).operands.end());
   if (op(i).kind == Op::kEdge)
-    for (Use use : base::At(graph_.edges, op(i).edge).sources)
+    for (OperandUse use : base::At(graph_.edges, op(i).edge).sources)
       tensors.push_back(base::At(op(use.op).operands, use.index));
   tensors.insert(tensors.end(), op(i).results.begin(), op(i).results.end());
   return tensors;

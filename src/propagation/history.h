@@ -13,7 +13,7 @@ bool Holds(const AxisList& axes, AxisPart a);
 
 class History {
  public:
-  explicit History(const Result& result);
+  explicit History(const EngineResult& result);
 
   const FlatGraph& graph() const { return graph_; }
   const Op& op(OpId i) const { return base::At(graph_.ops, i); }
@@ -37,7 +37,7 @@ class History {
   size_t now() const { return result_.events.size(); }
 
  private:
-  const Result& result_;
+  const EngineResult& result_;
   const FlatGraph& graph_;
   std::vector<ValueId> owner_;
   std::vector<OpId> maker_;

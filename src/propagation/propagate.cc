@@ -25,7 +25,7 @@ void StartEdges(FlatGraph& graph) {
   }
 }
 
-void Run(State& state, const Options& options, absl::Span<const Round> rounds) {
+void Run(State& state, const EngineOptions& options, absl::Span<const Round> rounds) {
   Round both = [](const Op&, const sharding::Factor&, bool) { return Direction::kBoth; };
   switch (options.stop_after) {
     case Stage::kBasic:
@@ -41,14 +41,15 @@ void Run(State& state, const Options& options, absl::Span<const Round> rounds) {
 
 }  // namespace
 
-Result Propagate(FlatGraph graph, const Options& options) {
+EngineResult Propagate(FlatGraph graph, const EngineOptions& options) {
   Verify(graph, options.names);
-  Result result;
+  EngineResult result;
   if (options.record) {
-    Options again = options;
+    EngineOptions again = options;
     again.record = false;
     again.names = nullptr;
-    result.input = std::make_shared<const Result::Input>(Result::Input{graph, std::move(again)});
+    result.input =
+        std::make_shared<const EngineResult::Input>(EngineResult::Input{graph, std::move(again)});
   }
   for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].origin = static_cast<OpId>(i);
   if (options.import) SplitConstants(graph, result.copies);

@@ -44,9 +44,9 @@ void Rewrite::Apply() {
   add(before_, static_cast<OpId>(graph_.ops.size()));
   graph_.ops = std::move(ops);
   for (Edge& edge : graph_.edges)
-    for (Use& use : edge.sources) use.op = base::At(renumbered, use.op);
+    for (OperandUse& use : edge.sources) use.op = base::At(renumbered, use.op);
   for (auto& [value, uses] : graph_.use_order)
-    for (Use& use : uses) use.op = base::At(renumbered, use.op);
+    for (OperandUse& use : uses) use.op = base::At(renumbered, use.op);
   for (FlatGraph::Region& region : graph_.regions)
     if (region.op >= 0) region.op = base::At(renumbered, region.op);
 }
@@ -63,7 +63,7 @@ void OrderUses(FlatGraph& graph) {
     }
 }
 
-void HandOn(std::vector<Use> moved, std::vector<Use>& to) {
+void HandOn(std::vector<OperandUse> moved, std::vector<OperandUse>& to) {
   std::reverse(moved.begin(), moved.end());
   to.insert(to.begin(), moved.begin(), moved.end());
 }

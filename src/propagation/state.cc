@@ -72,7 +72,7 @@ void State::ListTensors() {
   for (const Op& op : graph_.ops) {
     tensors_begin_.push_back(static_cast<int32_t>(tensors_.size()));
     if (op.kind == Op::kEdge) {
-      for (Use use : base::At(graph_.edges, op.edge).sources)
+      for (OperandUse use : base::At(graph_.edges, op.edge).sources)
         tensors_.push_back(base::At(base::At(graph_.ops, use.op).operands, use.index));
     } else {
       tensors_.insert(tensors_.end(), op.operands.begin(), op.operands.end());
@@ -100,10 +100,10 @@ void State::ListUsers() {
   absl::flat_hash_map<std::pair<OpId, int32_t>, OpId> edges;
   for (size_t i = 0; i < graph_.ops.size(); ++i)
     if (graph_.ops[i].kind == Op::kEdge)
-      for (Use use : base::At(graph_.edges, graph_.ops[i].edge).sources)
+      for (OperandUse use : base::At(graph_.edges, graph_.ops[i].edge).sources)
         edges[{use.op, use.index}] = static_cast<OpId>(i);
   std::vector<std::vector<OpId>> users(graph_.values.size());
-  auto add = [&](ValueId v, Use use) {
+  auto add = [&](ValueId v, OperandUse use) {
     OpId user = use.op;
     if (base::At(graph_.ops, user).kind == Op::kNone) {
       auto it = edges.find({use.op, use.index});
@@ -118,7 +118,7 @@ void State::ListUsers() {
       if (ValueId v = graph_.ops[i].operands[k]; !graph_.use_order.contains(v))
         add(v, {static_cast<OpId>(i), static_cast<int32_t>(k)});
   for (const auto& [v, uses] : graph_.use_order)
-    for (Use use : uses) add(v, use);
+    for (OperandUse use : uses) add(v, use);
   for (const std::vector<OpId>& list : users) {
     notify_begin_.push_back(static_cast<int32_t>(to_notify_.size()));
     to_notify_.insert(to_notify_.end(), list.begin(), list.end());
@@ -128,7 +128,7 @@ void State::ListUsers() {
 
 absl::Span<const ValueId> State::Tensors(OpId op) const {
   auto begin = static_cast<size_t>(base::At(tensors_begin_, op)),
-       end = static_cast<size_t>(tensors_begin_[static_cast<size_t>(op) + 1]);
+       end = static_cast<size_t>(base::At(tensors_begin_, op + 1));
   return absl::MakeConstSpan(tensors_).subspan(begin, end - begin);
 }
 
@@ -139,7 +139,7 @@ absl::Span<const ValueId> State::Group(ValueId v) const {
 }
 
 void State::NotifyUsers(ValueId v, OpId current, WorkList& work) const {
-  for (int32_t i = base::At(notify_begin_, v); i < notify_begin_[static_cast<size_t>(v) + 1]; ++i)
+  for (int32_t i = base::At(notify_begin_, v); i < base::At(notify_begin_, v + 1); ++i)
     if (OpId op = base::At(to_notify_, i); op != current) work.Push(op);
 }
 

@@ -130,7 +130,7 @@ class Verifier {
       Fail(2, place, "the sharding at the border does not have the rank of the targets");
   }
 
-  void CheckSource(Use use, const sharding::DimFactors& dims, const Place& place) const {
+  void CheckSource(OperandUse use, const sharding::DimFactors& dims, const Place& place) const {
     bool known = use.op >= 0 && use.op < static_cast<OpId>(graph_.ops.size()) && use.index >= 0 &&
                  use.index < static_cast<int32_t>(base::At(graph_.ops, use.op).operands.size());
     if (!known) Fail(14, place, fmt::format("there is no operand {} of op {}", use.index, use.op));

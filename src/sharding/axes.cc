@@ -24,12 +24,6 @@ bool CanCoexist(AxisPart a, AxisPart b) {
   return max_pre % min_next == 0;
 }
 
-std::optional<AxisPart> Overlap(AxisPart a, AxisPart b) {
-  if (!Overlaps(a, b) || !CanCoexist(a, b)) return std::nullopt;
-  int64_t pre = std::max(a.pre, b.pre);
-  return AxisPart{a.axis, pre, std::min(a.next(), b.next()) / pre};
-}
-
 std::optional<AxisPart> PrefixWithoutOverlap(AxisPart a, AxisPart b) {
   if (!CanCoexist(a, b)) return std::nullopt;
   if (!Overlaps(a, b)) return a;

@@ -34,8 +34,6 @@ bool Contains(AxisPart a, AxisPart b);  // b lies inside a
 bool Overlaps(AxisPart a, AxisPart b);
 // Whether the axis can be cut so that a and b are both made of whole pieces.
 bool CanCoexist(AxisPart a, AxisPart b);
-// Returns what a and b share, if they overlap and can coexist.
-std::optional<AxisPart> Overlap(AxisPart a, AxisPart b);
 // Returns the part of a more major (more minor) than all of b; a itself if they do not overlap;
 // nothing if no such part exists or they cannot coexist.
 std::optional<AxisPart> PrefixWithoutOverlap(AxisPart a, AxisPart b);

@@ -140,10 +140,9 @@ class Rule {
     const Factor& factor = map_.factors[f];
     std::string axes = NamesOf(mesh_, join_[f]);
     if (factor.kind == FactorKind::kReplicate && !LooksUp(map_, static_cast<size_t>(f)))
-      return Fail(
-          Conflict::kWhole,
-          fmt::format("it works along a dim that must be whole, but is sharded over {}", axes),
-          owner_[f]);
+      return Fail(Conflict::kWhole,
+                  fmt::format("the op needs this dim unsharded, but it is sharded over {}", axes),
+                  owner_[f]);
     if (out_) return;
     if (LooksUp(map_, static_cast<size_t>(f)))
       return Fail(Conflict::kAmbiguous,
@@ -200,8 +199,8 @@ class Rule {
       TensorSharding s = Unproject(map_, dims, axes, mesh_, &dropped);
       if (dropped && !Merge(dims, axes, s))
         return Fail(Conflict::kWhole,
-                    "the new shape joins dims, and a minor one is sharded but a major one not "
-                    "fully: a shard would not be one block");
+                    "the new shape joins dims, and a more minor one is sharded while a more major "
+                    "one is not fully sharded, so shards would not be contiguous");
       result_.results.push_back(std::move(s));
     }
   }

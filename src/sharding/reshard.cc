@@ -26,6 +26,7 @@ const char* Name(StepKind kind) {
                                     "trim",
                                     "copy_to_each",
                                     "halo_exchange"};
+  static_assert(std::size(kNames) == static_cast<size_t>(StepKind::kHaloExchange) + 1);
   return kNames[static_cast<int>(kind)];
 }
 

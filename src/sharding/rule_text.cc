@@ -51,19 +51,20 @@ class RuleReader {
     size_t at = in_.position() - word.size();
     char letter = word[0];
     if (letter < 'i' || letter > 'z')
-      FailAt(at, fmt::format("expecting symbol from 'i' to 'z'. Received: '{}'", word));
+      FailAt(at, fmt::format("expected a symbol from 'i' to 'z' but found '{}'", word));
     word.remove_prefix(1);
     if (letter != 'z' || !word.starts_with('_')) return letter - 'i';
     word.remove_prefix(1);
     int32_t n = 0;
     auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
     if (error == std::errc::result_out_of_range || n > kMostFactors)
-      FailAt(at, fmt::format("expecting symbol index <={}. Received: '{}'", kMostFactors, word));
+      FailAt(at, fmt::format("expected a symbol index of at most {} but found '{}'", kMostFactors,
+                             word));
     if (error != std::errc() || word[0] == '-')
-      FailAt(at, fmt::format("expecting integer after 'z_'. Received: '{}'", word));
+      FailAt(at, fmt::format("expected an integer after 'z_' but found '{}'", word));
     if (word[0] == '0')
       FailAt(at,
-             fmt::format("expecting positive integer without leading zeros. Received: '{}'", word));
+             fmt::format("expected a positive integer without leading zeros but found '{}'", word));
     word.remove_prefix(static_cast<size_t>(end - word.data()));
     return 17 + n;
   }
@@ -74,7 +75,7 @@ class RuleReader {
     int32_t f = TakeSymbol(word);
     if (!word.empty())
       FailAt(in_.position() - symbol.size(),
-             fmt::format("expecting single factor symbol: {}", symbol));
+             fmt::format("expected a single factor symbol but found '{}'", symbol));
     return f;
   }
 
@@ -104,12 +105,10 @@ class RuleReader {
       size_t at = in_.position();
       int32_t f = ReadSymbol();
       if (f != static_cast<int32_t>(map_.factors.size()))
-        FailAt(at,
-               "expecting factor indices to be ordered like an iota ([0,1,2,...], e.g. "
-               "{i=#, j=#, ...})");
+        FailAt(at, "expected the factors in their order: {i=#, j=#, ...}");
       in_.Expect("=");
       int64_t size = in_.Integer();
-      if (size < 0) in_.Fail("expecting a size of 0 or more");
+      if (size < 0) in_.Fail("expected a size of 0 or more");
       map_.AddFactor({.size = size});
     });
   }
@@ -125,9 +124,7 @@ class RuleReader {
       for (const FactorList& dim : dims)
         for (int32_t f : dim) {
           if (f >= count)
-            FailAt(place, fmt::format("expecting factor indices to be within 0<=...<num_factors; "
-                                      "received: {}, num_factors: {}",
-                                      f, count));
+            FailAt(place, fmt::format("expected a factor index below {} but found {}", count, f));
           if (base::At(here, f)) FailAt(place, "cannot reuse factors for the same tensor value");
           if (dim.size() > 1 && factor(f).size == 1)
             FailAt(place,

@@ -66,7 +66,7 @@ DimAxes ReadDim(base::Reader& in, const MeshDef* mesh) {
                 word.find_first_not_of("0123456789", 1) == std::string::npos;
   if (!digits) {
     in.set_position(before);
-    in.Fail(fmt::format("expecting priority in format 'p<number>', got: {}", word));
+    in.Fail(fmt::format("expected a priority p<number> but found '{}'", word));
   }
   if (word.size() > 2 && word[1] == '0') in.Fail("priorities with leading zeros are not allowed");
   // A dim over axes of size 1 only is whole: there is nothing left to give a priority to.

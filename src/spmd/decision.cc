@@ -51,7 +51,7 @@ ir::ParamsPtr MaskOf(const sharding::DimMap& map, const sharding::DimFactors& di
       if (factor.kind != sharding::FactorKind::kReduce) continue;
       if (sharding::LooksUp(map, static_cast<size_t>(f))) continue;
       mask.dims.push_back(static_cast<int64_t>(d));
-      mask.reduction = static_cast<int64_t>(factor.reduction);
+      mask.reduction = factor.reduction;
     }
   }
   return mask.dims.empty() ? nullptr : ir::MakeParams(std::move(mask));

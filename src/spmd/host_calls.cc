@@ -45,10 +45,9 @@ class SamePredicate final : public ir::HostFunction {
     };
     ErrorDetail detail = base::Refusal(
         std::string(chooser_), 40, base::Where(chooser_loc_),
-        fmt::format("its predicate is to be the same on all devices, but {} and {}", has(0),
-                    has(p)),
+        fmt::format("its predicate must be the same on all devices, but {} and {}", has(0), has(p)),
         {"it was made at " + base::Where(made_loc_),
-         "what makes it must depend on its operands alone, or have a type that varies"});
+         "the op that computes it must be deterministic, or its result must be varying"});
     base::ThrowRuntime(std::move(detail));
   }
 

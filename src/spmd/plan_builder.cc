@@ -238,9 +238,9 @@ class PlanBuilder {
         kind == StepKind::kTrim || kind == StepKind::kCopyToEach)
       return AddLocalMove(instruction.operands[0], out);
     if (device_ >= 0)
-      base::ThrowInternal(base::Refusal(std::string(instruction.op->name), "alone",
-                                        base::Where(instruction.loc),
-                                        "it is inside of what devices run differently"));
+      base::ThrowInternal(
+          base::Refusal(std::string(instruction.op->name), "alone", base::Where(instruction.loc),
+                        "it is inside a loop or branch that devices run independently"));
     Flush();
     std::vector<MoveOperand> operands;
     std::vector<int32_t> in;

@@ -1,5 +1,7 @@
 // From a scheduled device program to the plan that the runtime executes.
 #pragma once
+#include <functional>
+
 #include "ir/move_params.h"
 #include "ops/manual.h"
 #include "plan/fused.h"
@@ -26,7 +28,7 @@ struct KernelFactories {
   plan::CombineFn (*combiner)(DType, Reduction);
   // Runs a plan of its own on the buffers of one device: that of the device, or of device 0 if
   // there is one for all.
-  plan::Kernel (*nested)(std::vector<plan::Plan>);
+  std::function<plan::Kernel(std::vector<plan::Plan>)> nested;
 };
 
 // `devices`: of the process. `donated`: per input and capture.

@@ -4,8 +4,8 @@
 
 #include <mutex>
 
+#include "base/at.h"
 #include "base/error.h"
-#include "base/reader.h"
 #include "ir/infer.h"
 #include "ir/regions.h"
 #include "trace/array.h"
@@ -276,12 +276,9 @@ bool AnyMustEnter(const Application& a) {
 }
 
 // Applies an op of manual computation without axes or dims.
-Array Recast(std::string_view op, const ArrayRef& array, sharding::TensorSharding to, Loc loc) {
-  const ir::OpDef& def = *ir::FindOp(op);
-  base::Reader in("axes=[], dims=[]", "params", Loc::Unknown());
-  const ir::ParamsPtr nothing_cut = def.params.read(in, nullptr);
-  return Apply({.op = def,
-                .params = nothing_cut,
+Array Recast(const ir::OpDef& op, const ArrayRef& array, sharding::TensorSharding to, Loc loc) {
+  return Apply({.op = op,
+                .params = TheExecutor().Casts().no_axes,
                 .operands = {array},
                 .loc = loc,
                 .result = array->type()->WithSharding(std::move(to))})[0];
@@ -302,17 +299,17 @@ Array EnterMesh(const ArrayRef& array, const char* op, Loc loc) {
   s.mesh = current;
   for (const sharding::DimAxes& d : s.dims)
     for (sharding::AxisPart axis : d.axes) {
-      if (current->axes()[static_cast<size_t>(axis.axis)].mode != AxisMode::Manual) continue;
+      if (base::At(current->axes(), axis.axis).mode != AxisMode::Manual) continue;
       ErrorDetail detail =
           base::Refusal(op, 24, base::Where(loc),
-                        "an array of the outside is cut along an axis that is Manual here",
+                        "an array from outside is sharded over an axis that is Manual here",
                         {"give it to shard_map as an argument: each device then gets its part",
                          "or reshard it outside, so that devices along the axis all have it"});
       detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
       base::ThrowSharding(std::move(detail));
     }
   const TraceScope scope(AroundRegions());
-  return Recast("full_to_shard", array, std::move(s), loc);
+  return Recast(*TheExecutor().Casts().full_to_shard, array, std::move(s), loc);
 }
 
 // C27: what differs by device is no term of a sum.
@@ -321,8 +318,7 @@ void RefuseTerms(const ArrayRef& array, const sharding::AxisList& axes, const ch
   if (sharding::Difference(terms, axes) == terms) return;
   ErrorDetail detail = base::Refusal(
       op, 27, base::Where(loc),
-      "devices run this differently, and an array of the outside is unreduced: what a device has "
-      "is a term of a sum",
+      "an unreduced array from outside cannot be used where devices run independently",
       {"sum it outside first: psum(array, ...)"});
   detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
   base::ThrowSharding(std::move(detail));
@@ -339,7 +335,7 @@ Array BringIn(const ArrayRef& array, const char* op, Loc loc) {
   sharding::AddTo(s.varying, missing);
   s.reduced = sharding::Difference(s.reduced, missing);
   const TraceScope scope(divergence.around);
-  return Recast("pcast", inside.impl(), std::move(s), loc);
+  return Recast(*TheExecutor().Casts().pcast, inside.impl(), std::move(s), loc);
 }
 
 }  // namespace

@@ -149,6 +149,12 @@ std::vector<Array> Apply(const Application& application);
 // then stands there, too.
 Array Enter(const ArrayRef& array, const char* op, Loc loc);
 
+// The ops that bring an array of the outside into a region, and their params of no axes and dims.
+struct Casts {
+  const ir::OpDef *full_to_shard, *pcast;
+  ir::ParamsPtr no_axes;
+};
+
 // Runs programs.
 class Executor {
  public:
@@ -163,6 +169,7 @@ class Executor {
   virtual std::vector<uint64_t> KeysOf(const ArrayImpl& keys) = 0;
   // Everything outside of a program's text that decides how it is compiled.
   virtual size_t CompileKey() = 0;
+  virtual const trace::Casts& Casts() = 0;
 };
 // Says who runs programs. The layer that has a runtime does, before main: src/compile.
 using GetExecutor = Executor& (*)();

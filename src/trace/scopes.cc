@@ -22,7 +22,6 @@ std::atomic<int> devices{1};
 const sharding::MeshDef* CurrentMesh() { return current_mesh; }
 Trace* CurrentTrace() { return current_trace; }
 int Devices() { return devices; }
-int LiveMeshScopes() { return mesh_scopes; }
 
 TraceScope::TraceScope(Trace* trace) : old_(current_trace) { current_trace = trace; }
 TraceScope::~TraceScope() { current_trace = old_; }

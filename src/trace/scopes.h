@@ -46,8 +46,7 @@ class NestingScope {
 // Throws RuntimeError if this process has fewer devices than the mesh, unless that is abstract.
 void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc);
 
-// Number of simulated devices, and of MeshScopes alive in the process.
+// Number of simulated devices.
 int Devices();
-int LiveMeshScopes();
 
 }  // namespace tessera::trace

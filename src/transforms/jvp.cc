@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/fixes.h"
@@ -16,6 +17,7 @@
 namespace tessera::transforms {
 namespace {
 
+using base::At;
 using ir::ValueId;
 using Tangents = std::vector<ValueId>;
 
@@ -26,7 +28,7 @@ using Tangents = std::vector<ValueId>;
                     .where = base::Where(loc),
                     .reason = "it has no derivative" + why,
                     .operands = {},
-                    .notes = {"stop_gradient(operand) says that it counts as a constant"},
+                    .notes = {"to treat the operand as a constant, wrap it in stop_gradient(...)"},
                     .fixes = {}});
 }
 
@@ -64,14 +66,12 @@ class Forward {
   }
 
  private:
-  static ValueId& At(std::vector<ValueId>& map, ValueId v) { return map[static_cast<size_t>(v)]; }
-
   ValueId Parameter(ValueId v) {
-    const ir::Value& value = from_.values[static_cast<size_t>(v)];
+    const ir::Value& value = At(from_.values, v);
     return At(primal_, v) = to_.AddValue(value.type, value.loc, value.place);
   }
   ValueId AddTangent(ValueId v) {
-    const ir::Value& value = from_.values[static_cast<size_t>(v)];
+    const ir::Value& value = At(from_.values, v);
     return At(tangent_, v) = to_.AddValue(value.type->WithWeak(false), value.loc, value.place);
   }
 
@@ -128,7 +128,7 @@ class Forward {
     for (const sharding::LinearGroup& group : GroupsOf(call)) {
       std::vector<size_t> members;
       for (int32_t k : group.operands)
-        if (tangents[static_cast<size_t>(k)] >= 0) members.push_back(static_cast<size_t>(k));
+        if (At(tangents, k) >= 0) members.push_back(static_cast<size_t>(k));
       for (size_t k : members) done[k] = true;
       if (members.empty()) continue;
       const bool alone = members.size() == 1 && members[0] < 3 && derivative.of[members[0]];

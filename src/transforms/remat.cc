@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
 #include "ir/inline.h"
@@ -125,7 +126,7 @@ ir::Program Recomputation(const Split& split, ir::Program again, const std::vect
   ir::RemoveEffects(again);
   ir::RemoveDead(again);
   const std::vector<bool> used = ir::UsedValues(again);
-  std::erase_if(again.inputs, [&](ValueId v) { return !used[static_cast<size_t>(v)]; });
+  std::erase_if(again.inputs, [&](ValueId v) { return !base::At(used, v); });
   return again;
 }
 
@@ -145,14 +146,14 @@ Split Rematerialized(Split split, const ir::Params* params) {
   ir::Builder builder(unknown, Loc::Unknown());
   std::vector<ValueId> read;
   for (ValueId v : again.inputs) {
-    const ir::Value& value = again.values[static_cast<size_t>(v)];
+    const ir::Value& value = base::At(again.values, v);
     unknown.inputs.push_back(unknown.AddValue(value.type, value.loc, value.place));
     builder.set_loc(value.loc);
     read.push_back(ops::Barrier(builder, unknown.inputs.back()));
   }
   std::vector<ValueId> inputs = ir::Inline(builder, again, read);
   for (size_t k = split.residuals; k < split.unknown.inputs.size(); ++k) {
-    const ir::Value& value = split.unknown.values[static_cast<size_t>(split.unknown.inputs[k])];
+    const ir::Value& value = base::At(split.unknown.values, split.unknown.inputs[k]);
     unknown.inputs.push_back(unknown.AddValue(value.type, value.loc, value.place));
     inputs.push_back(unknown.inputs.back());
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/at.h"
 #include "ir/builder.h"
 #include "ir/control_params.h"
 #include "ir/inline.h"
@@ -511,9 +512,8 @@ class Splitter {
     std::vector<ValueId> given;
     for (ValueId v : body.known.outputs) {
       const auto at = std::find(body.known.inputs.begin(), body.known.inputs.end(), v);
-      given.push_back(at == body.known.inputs.end()
-                          ? -1
-                          : known[static_cast<size_t>(at - body.known.inputs.begin())]);
+      given.push_back(
+          at == body.known.inputs.end() ? -1 : base::At(known, at - body.known.inputs.begin()));
     }
     const size_t residuals = body.residuals, outs = given.size() - residuals;
     const std::vector<ValueId> made =

@@ -31,8 +31,8 @@ size_t Index(ValueId v) { return static_cast<size_t>(v); }
                     .label = "while_loop.C21",
                     .where = base::Where(i.loc),
                     .reason =
-                        "it cannot be differentiated in reverse: how many iterations it runs, "
-                        "and so what they leave behind, is known only when it has run",
+                        "it cannot be differentiated in reverse: the number of iterations, and so "
+                        "the memory for residuals, is unknown until it has run",
                     .operands = {},
                     .notes = {"use scan or fori_loop with a number of steps that is known, or jvp"},
                     .fixes = {}});
@@ -323,10 +323,11 @@ class Backward {
 void FailRule(const ir::Instruction& i) {
   base::ThrowTrace(base::Refusal(
       "custom_jvp", 23, base::Where(i.loc),
-      fmt::format("the rule's tangent is not linear in the tangents that it is given, as it comes "
-                  "from them by {}",
-                  i.op->name),
-      {"a derivative is a sum of the given tangents times what does not depend on them"}));
+      fmt::format(
+          "the rule's tangent is not linear in the tangents it is given: it is computed from "
+          "them by {}",
+          i.op->name),
+      {"a tangent must be linear in the given tangents"}));
 }
 
 ir::Program MakeTranspose(const ir::Program& program, size_t residuals, FailNotLinear fail) {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# dump.sh PROGRAM LIBRARY_PROGRAM: TESSERA_DUMP has the stages of what the command lowers, the plan too
-# of what a program runs, and a folder that cannot be written to is an error.
+# dump.sh PROGRAM LIBRARY_PROGRAM MANUAL_PROGRAM: TESSERA_DUMP has the stages of what the command lowers,
+# the plans too of what a program runs, and a folder that cannot be written to is an error.
 set -euo pipefail
 
 work=$(mktemp -d)
@@ -18,11 +18,21 @@ expect "files of a program that is lowered" "$(ls "$work/new/lowered")" "0001_1_
 0001_2_propagated.txt
 0001_3_device.txt
 0001_4_schedule.txt"
-cmp <("$1" propagate mlp.txt) "$work/new/lowered/0001_2_propagated.txt"
+cmp <("$1" propagate mlp.txt) <(grep -v '^//' "$work/new/lowered/0001_2_propagated.txt")
+# The traits of maps, once per map, in comments: the file is program text all the same.
+expect "maps with traits" "$(grep '^//' "$work/new/lowered/0001_2_propagated.txt")" "// maps with traits
+//   dot_general: ([i, k], [k, j])->([i, j]) {i=8, j=16, k=64} reduction={k} product
+//   dot_general: ([i, k], [k, j])->([i, j]) {i=8, j=64, k=16} reduction={k} product"
+"$1" check "$work/new/lowered/0001_2_propagated.txt" >/dev/null
 
 TESSERA_DUMP=$work/run "$2" >/dev/null
 plans=("$work"/run/*_5_plan.txt)
 grep -q '^block .* B, frame of each worker' "${plans[0]}"
+
+# Loops that devices run by themselves have plans of their own.
+TESSERA_DUMP=$work/nested "$3" >/dev/null 2>&1
+grep -q '^nested plan, of every device' "$work"/nested/*_5_plan.txt
+grep -q '^  loop while v' "$work"/nested/*_5_plan.txt
 
 : >"$work/file"
 message=$(TESSERA_DUMP=$work/file "$1" partition mlp.txt 2>&1) && expect "exit code" 0 1

@@ -17,7 +17,7 @@ using sharding::TensorSharding;
 // What is expected against what came, case by case.
 class Comparison {
  public:
-  Comparison(const Case& c, const CaseGraph& built, const propagation::engine::Result& result)
+  Comparison(const Case& c, const CaseGraph& built, const propagation::engine::EngineResult& result)
       : case_(c), built_(built), result_(result) {}
 
   std::optional<Outcome> Run() {
@@ -55,7 +55,7 @@ class Comparison {
   // The values that stand for a name: the value itself unless all uses of it got copies.
   std::vector<ValueId> Holders(ValueId v) const {
     std::vector<ValueId> holders;
-    for (const propagation::engine::Result::Copy& copy : result_.copies)
+    for (const propagation::engine::EngineResult::ConstantCopy& copy : result_.copies)
       if (copy.original == v) holders.push_back(copy.copy);
     bool used = holders.empty();
     for (const propagation::engine::Op& op : result_.graph.ops)
@@ -165,12 +165,12 @@ class Comparison {
 
   const Case& case_;
   const CaseGraph& built_;
-  const propagation::engine::Result& result_;
+  const propagation::engine::EngineResult& result_;
 };
 
 Outcome Propagated(const Case& c, Rules rules) {
   CaseGraph built = BuildGraph(c, rules);
-  propagation::engine::Result result = propagation::engine::Propagate(built.graph);
+  propagation::engine::EngineResult result = propagation::engine::Propagate(built.graph);
   auto different = Comparison(c, built, result).Run();
   return different ? *different : Outcome{};
 }
@@ -211,7 +211,7 @@ Outcome RunPropagation(const Case& c) {
 Outcome RunFrontend(const Case& c) {
   return Guarded([&] {
     CaseGraph built = FrontendGraph(c);
-    propagation::engine::Result result = propagation::engine::Propagate(built.graph);
+    propagation::engine::EngineResult result = propagation::engine::Propagate(built.graph);
     // Values of inner functions have no names here.
     Case known = c;
     for (const char* key : {"shardings", "splits"}) {

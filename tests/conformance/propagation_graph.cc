@@ -10,8 +10,8 @@ namespace {
 
 using propagation::engine::Edge;
 using propagation::engine::Op;
+using propagation::engine::OperandUse;
 using propagation::engine::OpId;
-using propagation::engine::Use;
 using propagation::engine::ValueId;
 using sharding::AxisList;
 using sharding::TensorSharding;
@@ -154,7 +154,7 @@ class Builder {
     AddResultEdges(
         Results(instruction, carried), region,
         [&](int32_t i) {
-          return std::vector<Use>{{op, i}, {end, i}};
+          return std::vector<OperandUse>{{op, i}, {end, i}};
         },
         [&](size_t i) {
           return std::vector<ValueId>{condition_args[i], body_args[i]};
@@ -178,7 +178,7 @@ class Builder {
     AddResultEdges(
         Results(instruction, TensorsOf(returned)), region,
         [&](int32_t i) {
-          std::vector<Use> sources;
+          std::vector<OperandUse> sources;
           for (OpId end : ends) sources.push_back({end, i});
           return sources;
         },
@@ -191,7 +191,7 @@ class Builder {
     AddResultEdges(
         Results(instruction, TensorsOf(operands)), region,
         [&](int32_t i) {
-          return std::vector<Use>{{op, i}};
+          return std::vector<OperandUse>{{op, i}};
         },
         NoOthers);
   }
@@ -205,7 +205,7 @@ class Builder {
     AddResultEdges(
         arguments, inner,
         [&](int32_t i) {
-          return std::vector<Use>{{op, i}};
+          return std::vector<OperandUse>{{op, i}};
         },
         NoOthers);
     OpId end = Function(fn, inner);
@@ -215,7 +215,7 @@ class Builder {
     AddResultEdges(
         Results(instruction, TensorsOf(returned)), region,
         [&](int32_t i) {
-          return std::vector<Use>{{end, i}};
+          return std::vector<OperandUse>{{end, i}};
         },
         NoOthers);
   }

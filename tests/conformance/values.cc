@@ -85,9 +85,9 @@ Operand Argument(const Json& arg, bool sharded) {
   }
   std::vector<std::byte> bytes;
   for (const Json& element : arg["data"]) AppendElement(bytes, dtype, element);
-  HostData host{bytes.data(), static_cast<int64_t>(arg["data"].size()), dtype};
+  detail::HostData host{bytes.data(), static_cast<int64_t>(arg["data"].size()), dtype};
   ArrayOptions options{.dtype = dtype, .shape = Shape(type.shape()), .out_sharding = spec};
-  return Operand(array_from_host(host, options, Loc::Current()));
+  return Operand(detail::ArrayFromHost(host, options, Loc::Current()));
 }
 
 // Returns `wanted` without the elements at which an argument of that size is subnormal: the table's

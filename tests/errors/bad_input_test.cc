@@ -279,6 +279,11 @@ const std::vector<Case>& Cases() {
        [] { norm(ones({0}), 0, {.ord = -std::numeric_limits<double>::infinity()}); }},
       {"nan_to_num_too_large", [] { nan_to_num(ones({2}, f16), {.nan = 1e6}); }},
       {"pow_of_bool_negative", [] { pow(ones({2}, bool_), -1); }},
+      {"eye_of_negative_size", [] { eye(-1); }},
+      {"linspace_of_negative_size", [] { linspace(0, 1, -1); }},
+      {"one_hot_of_negative_size", [] { one_hot(iota({3}, 0), -2); }},
+      {"silu_of_bool", [] { silu(ones({2}, bool_)); }},
+      {"ptp_of_bool", [] { ptp(ones({2}, bool_)); }},
       {"shift_of_strict_bool",
        [] {
          StrictTypes strict;

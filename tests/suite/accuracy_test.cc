@@ -29,14 +29,14 @@ The test `AccuracyTable` holds all figures, and 4 units for every op; `scripts/n
 
 ## Ops
 
-Those of `digamma` are units of 1 where it is below 1, as it has zeros.
+Where |`digamma`| < 1, its error is in units in the last place of 1, because it has zeros.
 
 )";
 constexpr const char* kComposites = R"(
 ## Functions made of several ops
 
 f16 and bf16 are rounded after each op, as in JAX. `silu` and `gelu` have large errors only where they are almost 0: their exponentials are of rounded arguments, and subnormal before the product is.
-Those of `logaddexp` and `polygamma` are units of 1 where they are below 1.
+Where |`logaddexp`| or |`polygamma`| < 1, its error is in units in the last place of 1.
 
 )";
 constexpr DType kFloats[] = {f32, f64, f16, bf16};

@@ -19,22 +19,10 @@ struct ScanConfig {
   DType dtype;
   int64_t outer = 1, n = 1, inner = 1;
   int64_t panels = 1;
-  Scan scan = Scan::kSum;
+  Reduction reduction = Reduction::kSum;
+  bool log_sum_exp = false;  // in place of the reduction
   bool reverse = false;
 };
-
-Reduction ReductionOf(Scan scan) {
-  switch (scan) {
-    case Scan::kProd:
-      return Reduction::kProd;
-    case Scan::kMax:
-      return Reduction::kMax;
-    case Scan::kMin:
-      return Reduction::kMin;
-    default:
-      return Reduction::kSum;
-  }
-}
 
 // A running reduction of one column.
 template <class T>
@@ -43,8 +31,7 @@ struct Simple {
   Reduction reduction;
   A value;
 
-  explicit Simple(Scan scan)
-      : reduction(ReductionOf(scan)), value(ReductionIdentity<A>(reduction)) {}
+  explicit Simple(Reduction r) : reduction(r), value(ReductionIdentity<A>(r)) {}
   Compute<T> Next(Compute<T> v) {
     value = Combine<A>(reduction, value, static_cast<A>(v));
     return static_cast<Compute<T>>(value);
@@ -56,7 +43,7 @@ template <class T>
 struct LogSumExp {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
 
-  explicit LogSumExp(Scan) {}
+  explicit LogSumExp(Reduction) {}
   Compute<T> Next(Compute<T> v) {
     const auto x = static_cast<double>(v);
     if (x != x) largest = x;  // and stays: no comparison below is true
@@ -74,7 +61,7 @@ template <class T, class State>
 void ScanPanel(const ScanConfig& c, const T* in, T* out, int64_t columns) {
   alignas(State) std::byte memory[kPanel * sizeof(State)];
   State* states = reinterpret_cast<State*>(memory);
-  for (int64_t j = 0; j < columns; ++j) new (states + j) State(c.scan);
+  for (int64_t j = 0; j < columns; ++j) new (states + j) State(c.reduction);
   for (int64_t i = 0; i < c.n; ++i) {
     const int64_t row = (c.reverse ? c.n - 1 - i : i) * c.inner;
     for (int64_t j = 0; j < columns; ++j)
@@ -90,7 +77,7 @@ void RunOf(const ScanConfig& c, const plan::KernelCall& call) {
   for (int64_t u = units.begin; u < units.end; ++u) {
     const int64_t first = u % c.panels * kPanel, columns = std::min(kPanel, c.inner - first);
     const int64_t offset = u / c.panels * c.n * c.inner + first;
-    if (c.scan == Scan::kLogSumExp)
+    if (c.log_sum_exp)
       ScanPanel<T, LogSumExp<T>>(c, in + offset, out + offset, columns);
     else
       ScanPanel<T, Simple<T>>(c, in + offset, out + offset, columns);
@@ -102,25 +89,31 @@ void Run(const plan::KernelCall& call) {
   base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
 }
 
-}  // namespace
-
-plan::Kernel Cumulative(DType dtype, const Shape& shape, int64_t dim, Scan scan, bool reverse) {
-  auto c = std::make_shared<ScanConfig>();
-  c->dtype = dtype;
-  c->scan = scan;
-  c->reverse = reverse;
+plan::Kernel Make(const Shape& shape, int64_t dim, ScanConfig config) {
+  auto c = std::make_shared<ScanConfig>(config);
   const auto [outer, n, inner] = base::Around(shape, dim);
   c->outer = outer, c->n = n, c->inner = inner;
   c->panels = (c->inner + kPanel - 1) / kPanel;
   plan::Kernel kernel;
   kernel.fn = &Run;
   const int64_t elements = c->outer * c->n * c->inner;
-  kernel.flops = (scan == Scan::kLogSumExp ? 60.0 : 4.0) * static_cast<double>(elements);
-  kernel.bytes = 2.0 * static_cast<double>(elements * dtype.size());
+  kernel.flops = (c->log_sum_exp ? 60.0 : 4.0) * static_cast<double>(elements);
+  kernel.bytes = 2.0 * static_cast<double>(elements * c->dtype.size());
   kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), c->outer * c->panels);
   kernel.in_place = 1;  // an element is read before it is written, and never again
   kernel.config = std::move(c);
   return kernel;
+}
+
+}  // namespace
+
+plan::Kernel Cumulative(DType dtype, const Shape& shape, int64_t dim, Reduction reduction,
+                        bool reverse) {
+  return Make(shape, dim, {.dtype = dtype, .reduction = reduction, .reverse = reverse});
+}
+
+plan::Kernel CumulativeLogSumExp(DType dtype, const Shape& shape, int64_t dim, bool reverse) {
+  return Make(shape, dim, {.dtype = dtype, .log_sum_exp = true, .reverse = reverse});
 }
 
 }  // namespace tessera::kernels

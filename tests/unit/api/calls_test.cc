@@ -522,7 +522,7 @@ TEST(CheckSpmdGrads, NamesTheFactor) {
     check_spmd_grads([&](Array x, Array w) { return sum(matmul(x, twice(w))); }, args, meshes);
   });
   EXPECT_THAT(text, testing::HasSubstr("the gradient in argument[1]"));
-  EXPECT_THAT(text, testing::HasSubstr("all of it is 2 times"));
+  EXPECT_THAT(text, testing::HasSubstr("every element is 2 times"));
 }
 
 }  // namespace

@@ -526,7 +526,7 @@ TEST(ShardMap, ChecksPromisesWithoutReplicaSharing) {
     } catch (const RuntimeError& e) {
       EXPECT_THAT(e.what(),
                   testing::HasSubstr("element [0] of f32[2]{V:(x,y)} is 0 on device 0 (x=0, "
-                                     "y=0), and 0.5 on device 1 (x=0, y=1)"));
+                                     "y=0) but 0.5 on device 1 (x=0, y=1)"));
     }
 }
 
@@ -550,8 +550,9 @@ TEST(ShardMap, SaysOnceThatACarryComesToVary) {
   EXPECT_EQ(notes(f), "");
   RetraceNotes(true);
   EXPECT_THAT(notes(jit(f)),
-              testing::MatchesRegex("tessera: shard_map_test.cc:[0-9]+: scan: carry varies over "
-                                    "\"x\" from its second iteration on.*shard_map_test.cc:.*\n"
+              testing::MatchesRegex("tessera: shard_map_test.cc:[0-9]+: scan: the body makes carry "
+                                    "vary over \"x\" .shard_map_test.cc:.*, so it varies from the "
+                                    "start\n"
                                     ".*pcast.*\n.*RetraceNotes\\(false\\).*\n"));
   EXPECT_EQ(notes(f), "");
 }

@@ -130,7 +130,7 @@ std::vector<std::string> Shardings(const Program& program,
   for (size_t k = 0; k < arguments.size(); ++k)
     if (!arguments[k].empty()) built.graph.values[k].sharding = parse(arguments[k]);
   if (!returned.empty()) built.graph.returns[0] = parse(returned);
-  propagation::engine::Result result = propagation::engine::Propagate(built.graph);
+  propagation::engine::EngineResult result = propagation::engine::Propagate(built.graph);
   std::vector<std::string> texts;
   for (size_t v = 0; v < program.program()->values.size(); ++v) {
     const sharding::TensorSharding* s = result.sharding(static_cast<ir::ValueId>(v));

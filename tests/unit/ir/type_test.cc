@@ -64,7 +64,7 @@ TEST(Type, WhatIsNoTypeIsRefusedWithTheReason) {
       {"f32[4@(x,x)]", "appears twice"},
       {"f32[4@x]{U:x}", "appears twice"},
       {"f32[4]{W:x}", "expected V, U, U_max, U_min or R"},
-      {"f32[4]{V:x}", "varying axes are Manual"},
+      {"f32[4]{V:x}", "varying axes must be Manual"},
       {"f32[4] f32", "unexpected"},
       {"f32[9999999999,9999999999]", "more than 2^59 elements"},
       {"f32[99999999999999999999]", ""},

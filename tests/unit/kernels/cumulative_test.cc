@@ -1,4 +1,6 @@
 // Kernels of running reductions against a loop, with overflow, NaN and wrapping integers.
+#include <optional>
+
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {
@@ -14,18 +16,19 @@ using testing::SameBits;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-double Next(Scan scan, double sum, double x) {
-  switch (scan) {
-    case Scan::kSum:
+using MaybeReduction = std::optional<Reduction>;  // nothing: logsumexp
+
+double Next(MaybeReduction reduction, double sum, double x) {
+  if (!reduction) return std::log(std::exp(sum) + std::exp(x));
+  switch (*reduction) {
+    case Reduction::kSum:
       return sum + x;
-    case Scan::kProd:
+    case Reduction::kProd:
       return sum * x;
-    case Scan::kMax:
+    case Reduction::kMax:
       return std::max(sum, x);
-    case Scan::kMin:
-      return std::min(sum, x);
     default:
-      return std::log(std::exp(sum) + std::exp(x));
+      return std::min(sum, x);
   }
 }
 
@@ -33,8 +36,10 @@ TEST(Cumulative, MatchesALoopAlongAnyDim) {
   const Shape shape = {3, 11, 300};
   for (DType dtype : {i32, i64, f16, bf16, f32, f64}) {
     const Buffer x = Random(dtype, 3 * 11 * 300, 2);
-    for (Scan scan : {Scan::kSum, Scan::kProd, Scan::kMax, Scan::kMin, Scan::kLogSumExp}) {
-      if (dtype.is_integer() && (scan == Scan::kLogSumExp || scan == Scan::kProd)) continue;
+    for (MaybeReduction reduction :
+         {MaybeReduction(Reduction::kSum), MaybeReduction(Reduction::kProd),
+          MaybeReduction(Reduction::kMax), MaybeReduction(Reduction::kMin), MaybeReduction()}) {
+      if (dtype.is_integer() && (!reduction || reduction == Reduction::kProd)) continue;
       for (int64_t dim = 0; dim < 3; ++dim) {
         for (bool reverse : {false, true}) {
           const int64_t n = shape[static_cast<size_t>(dim)];
@@ -45,16 +50,18 @@ TEST(Cumulative, MatchesALoopAlongAnyDim) {
             double sum = 0;
             for (int64_t k = 0; k < n; ++k) {
               const int64_t at = i + (reverse ? n - 1 - k : k) * inner;
-              sum = k == 0 ? x.At(at) : Next(scan, sum, x.At(at));
+              sum = k == 0 ? x.At(at) : Next(reduction, sum, x.At(at));
               want[static_cast<size_t>(at)] = sum;
             }
           }
           Buffer y(dtype, x.n), z = x;
-          const plan::Kernel kernel = Cumulative(dtype, shape, dim, scan, reverse);
+          const plan::Kernel kernel = reduction ? Cumulative(dtype, shape, dim, *reduction, reverse)
+                                                : CumulativeLogSumExp(dtype, shape, dim, reverse);
           Call(kernel, {&x}, {&y});
           Call(kernel, {&z}, {&z}, 3);
           EXPECT_TRUE(Near(y, want, dtype.is_integer() ? 0 : testing::Tolerance(dtype)))
-              << dtype.name() << " scan " << static_cast<int>(scan) << " dim " << dim;
+              << dtype.name() << " reduction " << (reduction ? static_cast<int>(*reduction) : -1)
+              << " dim " << dim;
           EXPECT_TRUE(SameBits(z, y)) << "in place, in parts";
         }
       }
@@ -65,7 +72,7 @@ TEST(Cumulative, MatchesALoopAlongAnyDim) {
 TEST(Cumulative, LogSumExpDoesNotOverflow) {
   const Buffer x = Numbers(f32, {-kInf, 1000, 1000, -1000, kInf, 3, kNan, 1});
   Buffer y(f32, 8);
-  Call(Cumulative(f32, {8}, 0, Scan::kLogSumExp, false), {&x}, {&y});
+  Call(CumulativeLogSumExp(f32, {8}, 0, false), {&x}, {&y});
   const double two = 1000 + std::log(2.0);
   EXPECT_TRUE(Near(y, {-kInf, 1000, two, two, kInf, kInf, kNan, kNan}, 1e-6));
 }
@@ -73,14 +80,14 @@ TEST(Cumulative, LogSumExpDoesNotOverflow) {
 TEST(Cumulative, MaxKeepsNaN) {
   const Buffer x = Numbers(f32, {1, kNan, 3});
   Buffer y(f32, 3);
-  Call(Cumulative(f32, {3}, 0, Scan::kMax, false), {&x}, {&y});
+  Call(Cumulative(f32, {3}, 0, Reduction::kMax, false), {&x}, {&y});
   EXPECT_TRUE(Near(y, {1, kNan, kNan}, 0));
 }
 
 TEST(Cumulative, IntegersWrap) {
   const Buffer x = Numbers(i8, {100, 100, 100});
   Buffer y(i8, 3);
-  Call(Cumulative(i8, {3}, 0, Scan::kSum, false), {&x}, {&y});
+  Call(Cumulative(i8, {3}, 0, Reduction::kSum, false), {&x}, {&y});
   EXPECT_TRUE(Near(y, {100, -56, 44}, 0));
 }
 

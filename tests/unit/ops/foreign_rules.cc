@@ -21,6 +21,17 @@ std::vector<Shape> Repeat(const Shape& shape, size_t times) {
   return std::vector<Shape>(times, shape);
 }
 
+// A builder that names a dim of all tensors.
+class ForeignRule : public RuleBuilder {
+ public:
+  ForeignRule(const std::vector<Shape>& shapes, size_t num_operands)
+      : RuleBuilder(shapes, num_operands), tensors_(shapes.size()) {}
+  Places OfAll(size_t dim) const { return Of(dim, 0, tensors_); }
+
+ private:
+  size_t tensors_;
+};
+
 Places Join(Places a, const Places& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
@@ -56,7 +67,7 @@ void AddSpatialDim(RuleBuilder& rule, size_t lhs, size_t rhs, size_t result) {
 
 DimMap ConvolutionDims(const ConvolutionNumbers& n, const Shape& lhs, const Shape& rhs,
                        const Shape& result) {
-  RuleBuilder rule({lhs, rhs, result}, 2);
+  ForeignRule rule({lhs, rhs, result}, 2);
   auto at = [](int64_t dim) { return static_cast<size_t>(dim); };
   size_t lhs_batch = at(n.lhs.batch), lhs_feature = at(n.lhs.feature);
   size_t rhs_out = at(n.rhs.batch), rhs_in = at(n.rhs.feature);
@@ -77,7 +88,7 @@ DimMap ConvolutionDims(const ConvolutionNumbers& n, const Shape& lhs, const Shap
 DimMap ReduceWindowDims(const std::vector<Window>& windows, const Shape& operand,
                         const Shape& result, size_t num_inputs) {
   std::vector<Shape> shapes = Concat(Repeat(operand, num_inputs), Repeat({}, num_inputs));
-  RuleBuilder rule(Concat(shapes, Repeat(result, num_inputs)), 2 * num_inputs);
+  ForeignRule rule(Concat(shapes, Repeat(result, num_inputs)), 2 * num_inputs);
   for (size_t d = 0; d < windows.size(); ++d)
     rule.Add(windows[d].trivial() ? Pass(result[d]) : Permute(result[d]), rule.OfAll(d));
   return rule.Build();
@@ -85,7 +96,7 @@ DimMap ReduceWindowDims(const std::vector<Window>& windows, const Shape& operand
 
 DimMap SelectAndScatterDims(const std::vector<Window>& windows, const Shape& operand,
                             const Shape& source) {
-  RuleBuilder rule({operand, source, {}, operand}, 3);
+  ForeignRule rule({operand, source, {}, operand}, 3);
   for (size_t d = 0; d < windows.size(); ++d) {
     if (windows[d].trivial()) {
       rule.Add(Pass(operand[d]), rule.OfAll(d));
@@ -98,7 +109,7 @@ DimMap SelectAndScatterDims(const std::vector<Window>& windows, const Shape& ope
 }
 
 DimMap FftDims(size_t num_dims, const Shape& operand, const Shape& result) {
-  RuleBuilder rule({operand, result}, 1);
+  ForeignRule rule({operand, result}, 1);
   for (size_t d = 0; d < operand.size(); ++d) {
     // Half the spectrum is no slice of the dim: sizes differ.
     bool blocked = d + 1 == operand.size() && operand[d] != result[d];
@@ -109,14 +120,14 @@ DimMap FftDims(size_t num_dims, const Shape& operand, const Shape& result) {
 }
 
 DimMap CholeskyDims(const Shape& operand) {
-  RuleBuilder rule({operand, operand}, 1);
+  ForeignRule rule({operand, operand}, 1);
   for (size_t d = 0; d < operand.size(); ++d)
     rule.Add(d + 2 < operand.size() ? Pass(operand[d]) : Replicate(operand[d]), rule.OfAll(d));
   return rule.Build();
 }
 
 DimMap TriangularSolveDims(bool left_side, bool transpose_a, const Shape& a, const Shape& b) {
-  RuleBuilder rule({a, b, b}, 2);
+  ForeignRule rule({a, b, b}, 2);
   size_t row = b.size() - 2, column = b.size() - 1;
   for (size_t d = 0; d < row; ++d) rule.Add(Pass(b[d]), rule.OfAll(d));
   // The dim of `a` that meets b's, and the one that the solution has instead.
@@ -132,7 +143,7 @@ DimMap TriangularSolveDims(bool left_side, bool transpose_a, const Shape& a, con
 DimMap EighDims(const Shape& matrix) {
   Shape values(matrix.begin(), matrix.end() - 2);
   values.push_back(matrix.back());
-  RuleBuilder rule({matrix, matrix, values}, 1);
+  ForeignRule rule({matrix, matrix, values}, 1);
   size_t row = matrix.size() - 2;
   for (size_t d = 0; d < row; ++d) rule.Add(Pass(matrix[d]), rule.OfAll(d));
   rule.Add(Pass(matrix[row]), {{0, row}, {1, row}});
@@ -144,7 +155,7 @@ namespace {
 
 // A matrix in packed form, and the scalars of its reflectors. Tensors 0 and `packed` are matrices,
 // `scalars` has a dim less.
-DimMap ReflectorDims(RuleBuilder rule, size_t packed, size_t scalars) {
+DimMap ReflectorDims(ForeignRule rule, size_t packed, size_t scalars) {
   size_t row = rule.rank(0) - 2;
   for (size_t d = 0; d < row; ++d) rule.Add(Pass(rule.size(0, d)), rule.OfAll(d));
   for (size_t d : {row, row + 1}) rule.Add(Replicate(rule.size(0, d)), {{0, d}, {packed, d}});
@@ -164,7 +175,7 @@ DimMap HouseholderProductDims(const Shape& matrix, const Shape& taus) {
 
 DimMap BatchNormInferenceDims(const Shape& operand, size_t feature_dim) {
   Shape vector = {operand[feature_dim]};
-  RuleBuilder rule({operand, vector, vector, vector, vector, operand}, 5);
+  ForeignRule rule({operand, vector, vector, vector, vector, operand}, 5);
   for (size_t d = 0; d < operand.size(); ++d) {
     Places places = {{0, d}, {5, d}};
     if (d == feature_dim) places = Join(places, rule.Of(0, 1, 5));
@@ -174,14 +185,14 @@ DimMap BatchNormInferenceDims(const Shape& operand, size_t feature_dim) {
 }
 
 DimMap RngBitGeneratorDims(const Shape& state, const Shape& output) {
-  RuleBuilder rule({state, state, output}, 1);
+  ForeignRule rule({state, state, output}, 1);
   for (size_t d = 0; d < state.size(); ++d) rule.Add(Replicate(state[d], true), rule.Of(d, 0, 2));
   for (size_t d = 0; d < output.size(); ++d) rule.Add(Pass(output[d]), {{2, d}});
   return rule.Build();
 }
 
 DimMap BitcastConvertDims(const Shape& operand, const Shape& result) {
-  RuleBuilder rule({operand, result}, 1);
+  ForeignRule rule({operand, result}, 1);
   size_t common = std::min(operand.size(), result.size());
   for (size_t d = 0; d < common; ++d) rule.Add(Pass(operand[d]), rule.OfAll(d));
   if (operand.size() > common) rule.Add(Replicate(operand[common]), {{0, common}});
@@ -190,7 +201,7 @@ DimMap BitcastConvertDims(const Shape& operand, const Shape& result) {
 }
 
 DimMap TopKDims(const Shape& operand, const Shape& result) {
-  RuleBuilder rule({operand, result, result}, 1);
+  ForeignRule rule({operand, result, result}, 1);
   for (size_t d = 0; d < operand.size(); ++d)
     rule.Add(operand[d] == result[d] ? Pass(operand[d]) : Replicate(operand[d], true),
              rule.OfAll(d));
@@ -198,7 +209,7 @@ DimMap TopKDims(const Shape& operand, const Shape& result) {
 }
 
 DimMap ApproxTopKDims(size_t dim, const Shape& operand, const Shape& result) {
-  RuleBuilder rule({operand, operand, {}, {}, result, result}, 4);
+  ForeignRule rule({operand, operand, {}, {}, result, result}, 4);
   for (size_t d = 0; d < operand.size(); ++d) {
     if (d != dim) {
       rule.Add(Pass(operand[d]), rule.OfAll(d));
@@ -216,7 +227,7 @@ namespace {
 // be whole.
 DimMap MovedDims(const std::vector<size_t>& moved, const Shape& operand, const Shape& result,
                  size_t n) {
-  RuleBuilder rule(Concat(Repeat(operand, n), Repeat(result, n)), n);
+  ForeignRule rule(Concat(Repeat(operand, n), Repeat(result, n)), n);
   for (size_t d = 0; d < operand.size(); ++d)
     if (std::find(moved.begin(), moved.end(), d) == moved.end())
       rule.Add(Pass(operand[d]), rule.OfAll(d));

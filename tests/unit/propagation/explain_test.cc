@@ -12,12 +12,13 @@ namespace {
 using testing::GoldenCase;
 
 // Ops are called by their number in the case.
-std::string Explained(const std::string& name, const std::string& value, Options options = {}) {
+std::string Explained(const std::string& name, const std::string& value,
+                      EngineOptions options = {}) {
   std::string path = std::string(TESSERA_SOURCE_DIR) + "/tests/propagation/explain.txt";
   for (GoldenCase& c : testing::ReadCases(path)) {
     if (c.name != name) continue;
     options.record = true;
-    Result result = Propagate(c.graph, options);
+    EngineResult result = Propagate(c.graph, options);
     Names names;
     names.value = [&](ValueId v) {
       for (const auto& [text, id] : c.values)
@@ -49,7 +50,7 @@ x: <@mesh, [{"a", ?}, {?}]>
 }
 
 TEST(Explain, NamesTheBasicStrategy) {
-  Options basic;
+  EngineOptions basic;
   basic.stop_after = Stage::kBasic;
   EXPECT_THAT(Explained(kTravels, "t", basic),
               ::testing::HasSubstr("forward through op 2 to dim 0 of t (basic)"));
@@ -137,7 +138,7 @@ c: <@mesh, [{}, {?}]>
 
 // z has no sharding at all.
 TEST(Explain, SaysWhatAValueWithoutAShardingLacks) {
-  Options basic;
+  EngineOptions basic;
   basic.stop_after = Stage::kBasic;
   EXPECT_EQ(Explained("one that is closed holds all back", "z", basic), R"(
 z: no sharding: whole everywhere
@@ -150,7 +151,7 @@ z: no sharding: whole everywhere
 TEST(Explain, WarnsOfAClosedConstraintOnOneOfSeveralUses) {
   EXPECT_EQ(Explained("one use is closed", "y"), R"(
 y: <@mesh, [{}, {}]>
-  op 1 is one of 3 uses; being closed, it decides for the value itself, whatever the other uses want; with an Open(...) dim it would be a request
+  op 1 is one of 3 uses; because it is closed it fixes the value's own sharding; with Open(...) it would only be a preference
   dim 0 of y did not get "a" from x through op 0
     x has it, given by the declared sharding of x
     the dim is closed by op 1

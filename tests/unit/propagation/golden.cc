@@ -139,8 +139,10 @@ class CasesReader {
 
   // Operands go on to the end of the line.
   void ReadOperands(Op& op) {
-    std::string rest = in_.RestOfLine();
-    base::Reader line(rest, "operands", Loc::Unknown());
+    const size_t begin = in_.position(), end = std::min(text_.find('\n', begin), text_.size());
+    in_.set_position(end);
+    base::Reader line(std::string_view(text_).substr(begin, end - begin), "operands",
+                      Loc::Unknown());
     while (!line.AtEnd()) {
       std::string name = line.Word();
       if (!current().values.contains(name)) in_.Fail("no value " + name);

@@ -26,10 +26,10 @@ TEST_P(Golden, EveryValueEndsAsExpected) {
   EXPECT_FALSE(cases.empty());
   for (GoldenCase& c : cases) {
     SCOPED_TRACE(c.name);
-    Options options;
+    EngineOptions options;
     options.stop_after = GetParam().stage;
     options.import = c.import;
-    Result result = Propagate(c.graph, options);
+    EngineResult result = Propagate(c.graph, options);
     auto expected = [&](const std::string& name) {
       auto text = c.expected.find(name);
       return text == c.expected.end() ? "open" : text->second;

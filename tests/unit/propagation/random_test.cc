@@ -227,10 +227,10 @@ TEST(RandomGraphs, PropagationEndsInLegalShardings) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed)
     for (Stage stage : kStages) {
       FlatGraph graph = Generator(seed).Run();
-      Options options;
+      EngineOptions options;
       options.stop_after = stage;
       options.record = seed % 2 == 0;
-      Result result = Propagate(graph, options);
+      EngineResult result = Propagate(graph, options);
       ASSERT_EQ(result.of_value.size(), result.graph.values.size());
       for (size_t v = 0; v < result.of_value.size(); ++v) {
         const TensorSharding* s = result.sharding(static_cast<ValueId>(v));
@@ -247,9 +247,9 @@ TEST(RandomGraphs, WhatWasGivenStays) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed)
     for (Stage stage : kStages) {
       FlatGraph graph = Generator(seed).Run();
-      Options options;
+      EngineOptions options;
       options.stop_after = stage;
-      Result result = Propagate(graph, options);
+      EngineResult result = Propagate(graph, options);
       for (size_t v = 0; v < graph.values.size(); ++v) {
         const MaybeSharding& given = graph.values[v].sharding;
         const TensorSharding* now = result.sharding(static_cast<ValueId>(v));
@@ -268,10 +268,10 @@ TEST(RandomGraphs, EveryValueIsExplained) {
   names.where = [](OpId) { return std::string(); };
   for (uint32_t seed = 0; seed < kGraphs / 4; ++seed)
     for (Stage stage : kStages) {
-      Options options;
+      EngineOptions options;
       options.stop_after = stage;
       options.record = true;
-      Result result = Propagate(Generator(seed).Run(), options);
+      EngineResult result = Propagate(Generator(seed).Run(), options);
       Explainer explainer(result, names);
       for (size_t v = 0; v < result.graph.values.size(); ++v) {
         std::string text = explainer.Of(static_cast<ValueId>(v)),
@@ -296,11 +296,11 @@ bool HasAValueTwice(const FlatGraph& graph) {
 TEST(RandomGraphs, ASecondBasicPropagationChangesNothing) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed)
     for (Stage stage : {Stage::kBasic}) {
-      Options options;
+      EngineOptions options;
       options.stop_after = stage;
       FlatGraph graph = Generator(seed).Run();
       if (HasAValueTwice(graph)) continue;
-      Result once = Propagate(std::move(graph), options);
+      EngineResult once = Propagate(std::move(graph), options);
       FlatGraph again = once.graph;
       for (size_t v = 0; v < again.values.size(); ++v) {
         const TensorSharding* s = once.sharding(static_cast<ValueId>(v));
@@ -308,7 +308,7 @@ TEST(RandomGraphs, ASecondBasicPropagationChangesNothing) {
       }
       again.returns = once.returns;
       options.import = false;
-      Result twice = Propagate(again, options);
+      EngineResult twice = Propagate(again, options);
       for (size_t v = 0; v < again.values.size(); ++v)
         ASSERT_EQ(TextOf(twice.sharding(static_cast<ValueId>(v))),
                   TextOf(once.sharding(static_cast<ValueId>(v))))

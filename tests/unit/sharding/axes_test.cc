@@ -16,6 +16,13 @@ std::string PartText(std::optional<AxisPart> a) {
   return a ? fmt::format("({}){}", a->pre, a->size) : "none";
 }
 
+// What a and b share, if they overlap and can coexist.
+std::optional<AxisPart> Shared(AxisPart a, AxisPart b) {
+  if (!Overlaps(a, b) || !CanCoexist(a, b)) return std::nullopt;
+  const int64_t pre = std::max(a.pre, b.pre);
+  return AxisPart{a.axis, pre, std::min(a.next(), b.next()) / pre};
+}
+
 TEST(Axes, RelationsOfParts) {
   struct {
     AxisPart a, b;
@@ -35,7 +42,7 @@ TEST(Axes, RelationsOfParts) {
     EXPECT_EQ(Contains(c.a, c.b), c.contains);
     EXPECT_EQ(Overlaps(c.a, c.b), c.overlaps);
     EXPECT_EQ(CanCoexist(c.a, c.b), c.coexist);
-    EXPECT_EQ(PartText(Overlap(c.a, c.b)), c.overlap);
+    EXPECT_EQ(PartText(Shared(c.a, c.b)), c.overlap);
     EXPECT_EQ(PartText(PrefixWithoutOverlap(c.a, c.b)), c.prefix);
     EXPECT_EQ(PartText(SuffixWithoutOverlap(c.a, c.b)), c.suffix);
   }
@@ -75,7 +82,7 @@ TEST(Axes, PrefixOverlapAndSuffixMakeTheWhole) {
     if (!Overlaps(a, b)) continue;
     AxisList whole;
     for (std::optional<AxisPart> piece :
-         {PrefixWithoutOverlap(a, b), Overlap(a, b), SuffixWithoutOverlap(a, b)})
+         {PrefixWithoutOverlap(a, b), Shared(a, b), SuffixWithoutOverlap(a, b)})
       if (piece) AppendMerged(whole, *piece);
     ASSERT_EQ(whole.size(), 1u);
     EXPECT_EQ(PartText(whole[0]), PartText(a)) << PartText(b);

@@ -38,7 +38,7 @@ TEST(ShardingText, TheVerifierRefusesOneByOne) {
       {R"(<@mesh, [{"x":(1)4}]>)", "equal to the full axis size"},
       {R"(<@mesh, [{"z":(1)4}, {"z":(2)4}]>)", "overlap"},
       {R"(<@mesh, [{?, "x"}]>)", "'?' must come last"},
-      {R"(<@mesh, [{"x"}q1]>)", "expecting priority"},
+      {R"(<@mesh, [{"x"}q1]>)", "expected a priority"},
       {R"(<@mesh, [{"x"}p01]>)", "leading zeros"},
       {R"(<@mesh, [{"x"}], sharded={"y"}>)", "expected replicated, unreduced, reduced or varying"},
       {R"(<@mesh, [{"x"])", "expected"},

@@ -42,17 +42,4 @@ bool NeedsOthers(const std::vector<trace::TracedFunction>& regions);
 Array ApplyManual(const ir::OpDef& op, ir::ParamsPtr params, const Array& x, const ir::Type* result,
                   Call call);
 
-// Scope: a function of one lane is traced, of lanes that lie over these axes of the mesh. A
-// shard_map inside of it that names no axes leaves them out.
-class MappedAxesScope {
- public:
-  MappedAxesScope(const sharding::MeshDef* mesh, const sharding::AxisList& axes);
-  ~MappedAxesScope();
-  MappedAxesScope(const MappedAxesScope&) = delete;
-
- private:
-  const size_t old_;
-};
-bool IsMappedAxis(const std::string& name);
-
 }  // namespace tessera::api

@@ -1,11 +1,5 @@
-// Sorting, one-hot arrays and placement.
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "api/edits.h"
+// Sorting.
 #include "api/operands.h"
-#include "base/at.h"
 #include "base/defaults.h"
 #include "ops/params.h"
 
@@ -58,30 +52,6 @@ TopK top_k(Operand x, int64_t k, Loc loc) {
   std::vector<Array> r =
       api::RunAll(ops::kTopK, ir::MakeParams(ops::TopKParams{k}), {api::ToArray(x, call)}, call);
   return {r[0], r[1]};
-}
-
-Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
-  Call call{"one_hot", loc};
-  Array a = api::ToArray(x, call);
-  if (n < 0) api::FailShape(call, 18, fmt::format("there are no {} classes", n));
-  DType index = api::TypeOf(a)->dtype();
-  int64_t rank = api::TypeOf(a)->rank() + 1, d = api::NormalDim(options.dim, rank, call);
-  ir::Shape line(static_cast<size_t>(rank), 1), column = ShapeOf(a);
-  base::At(line, d) = n;
-  column.insert(column.begin() + d, 1);
-  ir::ShapeAndDType counting{line, index};
-  std::optional<PartitionSpec> along;
-  if (options.out_sharding) {
-    std::vector<DimSharding> dims(static_cast<size_t>(d) + 1);
-    if (options.out_sharding->rank() > d) dims.back() = base::At(options.out_sharding->dims(), d);
-    along = PartitionSpec(std::move(dims));
-  }
-  Array classes =
-      api::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, call,
-               {.wanted = &counting, .out_sharding = along, .rank = static_cast<int>(rank)});
-  Array hit =
-      eq(api::Reshape(a, column, call), classes, {.out_sharding = options.out_sharding}, loc);
-  return api::Convert(hit, options.dtype.is_default() ? base::DefaultFloat() : options.dtype, call);
 }
 
 }  // namespace tessera
