@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <queue>
@@ -129,7 +130,6 @@ class Moves {
     return std::move(moves_);
   }
 
- private:
   int64_t LocalBytes(const State& s) const {
     int64_t n = itemsize_;
     for (size_t d = 0; d < shape_.size(); ++d) {
@@ -138,6 +138,8 @@ class Moves {
     }
     return n;
   }
+
+ private:
   bool Divides(size_t d, const AxisList& axes) const { return shape_[d] % SizeOf(axes) == 0; }
   bool Used(const State& s, AxisPart a) const {
     if (Has(s.unreduced, a)) return true;
@@ -371,21 +373,26 @@ TensorSharding ToSharding(const State& s, const MeshDef* mesh, Reduction kind) {
   return out;
 }
 
-// Dijkstra over placements. A step costs its bytes, plus a little so that fewer steps win ties.
+// A* over placements. A step costs its bytes, plus a little so that fewer steps win ties. What the
+// target's part has more than the present one must still arrive.
 class Search {
  public:
-  Search(const Shape& shape, int64_t itemsize, State from, State to, Reduction kind)
-      : target_(std::move(to)), moves_(shape, itemsize, target_, kind) {
+  // `limit`: of the cost.
+  Search(const Shape& shape, int64_t itemsize, State from, State to, Reduction kind, double limit)
+      : target_(std::move(to)), moves_(shape, itemsize, target_, kind), limit_(limit) {
+    target_bytes_ = moves_.LocalBytes(target_);
     Reach(std::move(from), -1, {}, 0);
   }
 
-  // Returns the moves to the target, in order.
-  std::vector<Move> Run() {
-    while (!queue_.empty()) {
-      auto [cost, node] = queue_.top();
+  // Returns the moves to the target, in order; none within the limit, or if the search looks at
+  // more than `most` placements.
+  std::vector<Move> Run(int most) {
+    while (!queue_.empty() && most-- > 0) {
+      const int32_t node = queue_.top().second;
       queue_.pop();
       if (done_[node]) continue;
       done_[node] = true;
+      const double cost = costs_[node];
       if (*states_[node] == target_) return Path(node);
       for (Move& move : moves_.From(*states_[node])) {
         double step = cost + static_cast<double>(move.bytes) + kStepCost;
@@ -415,7 +422,12 @@ class Search {
     } else {
       return;
     }
-    queue_.push({cost, node});
+    const double least = cost + Missing(*states_[node]);
+    if (least < limit_) queue_.push({least, node});
+  }
+
+  double Missing(const State& s) const {
+    return static_cast<double>(std::max<int64_t>(target_bytes_ - moves_.LocalBytes(s), 0));
   }
 
   std::vector<Move> Path(int32_t node) {
@@ -427,6 +439,8 @@ class Search {
 
   State target_;
   Moves moves_;
+  double limit_;
+  int64_t target_bytes_ = 0;
   absl::flat_hash_map<State, int32_t> index_;
   std::vector<std::unique_ptr<State>> states_;
   std::vector<int32_t> parents_;
@@ -531,6 +545,11 @@ bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64
   return (permutes && moves > 1) || BytesOf(steps) > LocalElements(shape, to) * itemsize;
 }
 
+// Placements that a search looks at: all there are; of small pieces, of which there are many ways
+// to be in order, so many that on meshes of four axes with hundreds of devices each it takes
+// milliseconds.
+constexpr int kAll = std::numeric_limits<int>::max(), kMostFiner = 500;
+
 // The steps, without what varies.
 std::vector<ReshardStep> StepsBetween(const Shape& shape, int64_t itemsize,
                                       const TensorSharding& from, const TensorSharding& to) {
@@ -545,17 +564,18 @@ std::vector<ReshardStep> StepsBetween(const Shape& shape, int64_t itemsize,
   if (!cutter.Nests()) return ThroughReplicated(shape, itemsize, from, to);
   const MeshDef* mesh = to.mesh ? to.mesh : from.mesh;
   Reduction kind = from.unreduced.empty() ? to.kind : from.kind;
-  auto search = [&] {
+  auto search = [&](double limit, int most) {
     std::vector<ReshardStep> steps;
-    for (Move& move : Search(shape, itemsize, cutter.Cut(from), cutter.Cut(to), kind).Run())
+    Search search(shape, itemsize, cutter.Cut(from), cutter.Cut(to), kind, limit);
+    for (Move& move : search.Run(most))
       steps.push_back(
           {move.kind, ToSharding(move.after, mesh, kind), std::move(move.axes), move.bytes});
     return steps;
   };
-  std::vector<ReshardStep> steps = search();
+  std::vector<ReshardStep> steps = search(std::numeric_limits<double>::infinity(), kAll);
   if (!MayImprove(steps, shape, itemsize, to) || !cutter.CutBySizes()) return steps;
-  std::vector<ReshardStep> finer = search();
-  return BytesOf(finer) < BytesOf(steps) ? finer : steps;
+  std::vector<ReshardStep> finer = search(static_cast<double>(BytesOf(steps)), kMostFiner);
+  return finer.empty() ? steps : finer;
 }
 
 }  // namespace

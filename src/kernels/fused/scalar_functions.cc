@@ -45,7 +45,7 @@ Real Digamma(Real x) {
 }
 
 // The sum of (q + k)^-s over k >= 0, for q > 0 and s > 1: nine terms, and the others by
-// Euler-Maclaurin, as in Cephes (S. Moshier, zeta.c).
+// Euler-Maclaurin, as in Cephes (S. Moshier).
 template <class Real>
 Real ZetaSeries(Real s, Real q) {
   constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
@@ -104,8 +104,8 @@ Real Zeta(Real s, Real q) {
 }
 
 // Coefficients of Chebyshev polynomials of e^-x I_0(x) and e^-x I_1(x) / x on [0, 8] in x / 4 - 1,
-// and of e^-x sqrt(x) I_n(x) on [8, inf] in 16 / x - 1: the intervals of Cephes (S. Moshier, i0.c
-// and i1.c), computed to 20 digits.
+// and of e^-x sqrt(x) I_n(x) on [8, inf] in 16 / x - 1: the intervals of Cephes (S. Moshier),
+// computed to 20 digits.
 constexpr long double kI0Small[] = {
     3.383976372047380425e-1L,    -3.0468267234319839868e-1L,  1.7162090152220877535e-1L,
     -9.4901097048047644421e-2L,  4.9305284239670708488e-2L,   -2.3737414805899468816e-2L,

@@ -121,7 +121,7 @@ struct TanhF32 {
 };
 
 // The logarithm of a positive normal number, within 1e-7 absolute or relative, whichever is more:
-// that of the mantissa in [sqrt(1/2), sqrt(2)) by the polynomial of Cephes (S. Moshier, logf.c).
+// that of the mantissa in [sqrt(1/2), sqrt(2)) by the polynomial of Cephes (S. Moshier).
 template <class D, class V>
 HWY_INLINE V LogNormal(D d, V x) {
   const SignedTag<D> di;
