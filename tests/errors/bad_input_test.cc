@@ -477,14 +477,6 @@ TEST(Tracing, DonatedCapturesAreGone) {
   ExpectRefused("trace_donated_capture", [&] { f(1.0); });
 }
 
-TEST(Tracing, ProfilesTakeWhatWasLowered) {
-  const Array x = ones({4});
-  const Lowered lowered = jit([](Array a, Array b) { return a + b; }).lower(x, x);
-  ExpectRefused("profile_count", [&] { lowered.profile(x); });
-  ExpectRefused("profile_type", [&] { lowered.profile(x, ones({3}, f32)); });
-  ExpectRefused("profile_file", [&] { lowered.profile(x, x).write("/no/such/folder/t.json"); });
-}
-
 TEST(Tracing, DonateNamesArguments) {
   auto f = [](Array x, Array y) { return x + y; };
   Array x = ones({4});

@@ -227,5 +227,13 @@ TEST_P(CallErrors, AreClear) {
 INSTANTIATE_TEST_SUITE_P(All, CallErrors, testing::Range(size_t{0}, Cases().size()),
                          [](const auto& info) { return Cases()[info.param].name; });
 
+TEST(Calls, ProfilesTakeWhatWasLowered) {
+  const Array x = ones({4});
+  const Lowered lowered = jit([](Array a, Array b) { return a + b; }).lower(x, x);
+  ExpectRefused("profile_count", [&] { lowered.profile(x); });
+  ExpectRefused("profile_type", [&] { lowered.profile(x, ones({3}, f32)); });
+  ExpectRefused("profile_file", [&] { lowered.profile(x, x).write("/no/such/folder/t.json"); });
+}
+
 }  // namespace
 }  // namespace tessera
