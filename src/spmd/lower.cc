@@ -390,13 +390,14 @@ class Lowering {
   }
 
   // A large array that is reduced to a number, on one device, is reduced by rows first: that is
-  // work for all cores. False: it is another instruction.
+  // work for all cores. Not of small floats, whose sums would be rounded row by row. False: it is
+  // another instruction.
   bool EmitByRows(const ir::Instruction& instruction, const Decision& decision,
                   absl::Span<const ir::ValueId> ins, absl::Span<const ir::ValueId> outs) {
     constexpr int64_t kLarge = 1 << 18, kLeastRows = 64, kLeastRow = 512;
     if (!std::holds_alternative<ir::Reduce>(*instruction.op->lowering)) return false;
     const ir::Type *place = Place(ins[0]), *local = LocalType(place);
-    if (Place(outs[0])->rank() != 0 || local->elements() < kLarge ||
+    if (Place(outs[0])->rank() != 0 || local->elements() < kLarge || place->dtype().size() < 4 ||
         !sharding::VaryingAxes(place->sharding()).empty())
       return false;
     int64_t rows = 1, rank = place->rank(), outer = 0;

@@ -159,6 +159,15 @@ fused over [4,64]: (%0, %2) -> (%4), a buffer per "x"
 )");
 }
 
+TEST(Fusion, ASumOfSmallFloatsIsRoundedOnce) {
+  EXPECT_THAT(ScheduleOf(R"(
+func @main(%0: bf16[512,1024]) -> bf16[] {
+  %1: bf16[] = reduce_sum %0 {dims=[0, 1]}
+  return %1
+})"),
+              HasSubstr("kernel: %1 = reduce_sum %0 {dims=[0, 1]}"));
+}
+
 // On one device all cores reduce rows, and one of them what these leave.
 TEST(Fusion, ALargeReductionToANumberIsOfRowsFirst) {
   EXPECT_EQ(ScheduleOf(R"(
