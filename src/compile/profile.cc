@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/at.h"
@@ -26,13 +27,10 @@ std::string NameOf(const plan::Plan& plan, const Event& event) {
   return event.note < 0 ? "move" : base::At(plan.notes, event.note);
 }
 
+// File names need not be UTF-8.
 std::string Quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return out + '"';
+  using Json = nlohmann::json;
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 double Seconds(const Event& event) { return static_cast<double>(event.end - event.begin) * 1e-9; }

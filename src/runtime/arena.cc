@@ -237,7 +237,11 @@ std::atomic<const std::byte*> zeros{nullptr};
 const std::byte* Zeros() { return zeros.load(std::memory_order_acquire); }
 
 void ReserveZeros(int64_t bytes) {
-  static std::mutex& mutex = *new std::mutex;
+  static std::mutex& mutex = *[] {
+    auto* made = new std::mutex;
+    base::HoldOverFork(*made);
+    return made;
+  }();
   static int64_t reserved = 0;
   const std::lock_guard<std::mutex> lock(mutex);
   if (bytes <= reserved) return;

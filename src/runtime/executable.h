@@ -27,8 +27,8 @@ struct ReadyStep {
   int32_t ins = 0, outs = 0;
   int32_t max_parts = 1;
   bool in_order = false;
-  double seconds = 0;  // estimate of one call
-  const plan::Step* from = nullptr;
+  double seconds = 0;                // estimate of one call
+  const plan::Step* from = nullptr;  // of Executable::plan
 };
 
 // A read or a write of a view by a node, for the placing of barriers.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "runtime/arena.h"
 #include "runtime/executable.h"
 #include "runtime/team.h"
@@ -33,9 +34,21 @@ constexpr auto kMostBackoff = std::chrono::milliseconds(64);
 std::atomic<int> worker_count{0};  // 0: one per core
 std::atomic<bool> force_parallel{false};
 
-std::mutex recorders_lock;         // of `recorders` while they are called or changed
-std::atomic<bool> records{false};  // whether there are some
-std::vector<const Recorder*> recorders;
+std::atomic<bool> records{false};  // whether there are recorders
+
+// Never destroyed: runs may end after everything.
+struct Recorders {
+  std::mutex lock;  // while they are called or changed
+  std::vector<const Recorder*> all;
+};
+Recorders& TheRecorders() {
+  static Recorders& recorders = *[] {
+    auto* made = new Recorders;
+    base::HoldOverFork(made->lock);
+    return made;
+  }();
+  return recorders;
+}
 
 // What runs, and what its next run reuses.
 struct Runner {
@@ -314,8 +327,9 @@ std::vector<Buffers> Results(const Executable& executable, RunState& run) {
 
 void HandOn(const Executable& executable, RunState& run) {
   if (run.events.empty()) return;
-  const std::lock_guard<std::mutex> lock(recorders_lock);
-  for (const Recorder* recorder : recorders) (*recorder)(executable.plan, run.events);
+  Recorders& recorders = TheRecorders();
+  const std::lock_guard<std::mutex> lock(recorders.lock);
+  for (const Recorder* recorder : recorders.all) (*recorder)(executable.plan, run.events);
   run.events.clear();
 }
 
@@ -355,14 +369,16 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
 }
 
 Recording::Recording(Recorder recorder) : recorder_(std::move(recorder)) {
-  const std::lock_guard<std::mutex> lock(recorders_lock);
-  recorders.push_back(&recorder_);
+  Recorders& recorders = TheRecorders();
+  const std::lock_guard<std::mutex> lock(recorders.lock);
+  recorders.all.push_back(&recorder_);
   records = true;
 }
 Recording::~Recording() {
-  const std::lock_guard<std::mutex> lock(recorders_lock);
-  std::erase(recorders, &recorder_);
-  records = !recorders.empty();
+  Recorders& recorders = TheRecorders();
+  const std::lock_guard<std::mutex> lock(recorders.lock);
+  std::erase(recorders.all, &recorder_);
+  records = !recorders.all.empty();
 }
 
 void SetWorkerCount(int n) { worker_count = std::max(n, 0); }

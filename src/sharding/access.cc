@@ -4,12 +4,13 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "base/divide.h"
 
 namespace tessera::sharding {
 namespace {
 
-int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-int64_t CeilDiv(int64_t a, int64_t b) { return -FloorDiv(-a, b); }
+using base::CeilDiv;
+using base::FloorDiv;
 
 // The result indices first, first + step, ... of a shard that read something.
 struct Covered {
@@ -150,11 +151,11 @@ class Halo {
 
 }  // namespace
 
-std::vector<ShardRun> RunsOf(const Access& a, const AccessDim& dim, int64_t shard) {
+ShardRuns RunsOf(const Access& a, const AccessDim& dim, int64_t shard) {
   Covered covered = CoveredBy(a, dim, shard);
   int64_t origin = ShardRange(dim, shard).begin;
   int64_t in_step = a.dilation > 1 ? a.stride : a.stride * covered.step;
-  std::vector<ShardRun> runs;
+  ShardRuns runs;
   for (int64_t k = 0; k < covered.count;) {
     int64_t out = covered.first + k * covered.step;
     int64_t in = (out * a.stride + a.offset) / a.dilation;
@@ -167,10 +168,10 @@ std::vector<ShardRun> RunsOf(const Access& a, const AccessDim& dim, int64_t shar
   return runs;
 }
 
-std::vector<ShardRun> GapsOf(const Access& a, const AccessDim& dim, int64_t shard) {
+ShardRuns GapsOf(const Access& a, const AccessDim& dim, int64_t shard) {
   auto [begin, end] = ShardRange(dim, shard);
   Covered covered = CoveredBy(a, dim, shard);
-  std::vector<ShardRun> gaps;
+  ShardRuns gaps;
   auto add = [&, begin = begin](int64_t first, int64_t step, int64_t count) {
     if (count > 0) gaps.push_back({.out = first - begin, .out_step = step, .count = count});
   };

@@ -1,5 +1,6 @@
 // Which parts of an operand's shards a shard of the result reads along the dim of a permute factor.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,12 +23,30 @@ struct AccessDim {
   int64_t result_size = 0, result_block = 0;
 };
 
+using ShardRuns = std::vector<ShardRun>;
+
+// Calls f with one run of every dim, in all combinations, the last dim fastest.
+template <class F>
+void ForEachChoice(const std::vector<ShardRuns>& dims, F f) {
+  for (const ShardRuns& runs : dims)
+    if (runs.empty()) return;
+  std::vector<size_t> at(dims.size(), 0);
+  std::vector<const ShardRun*> choice(dims.size());
+  size_t d = 0;
+  do {
+    for (size_t k = 0; k < dims.size(); ++k) choice[k] = &dims[k][at[k]];
+    f(choice);
+    for (d = dims.size(); d-- > 0; at[d] = 0)
+      if (++at[d] < dims[d].size()) break;
+  } while (d < dims.size());
+}
+
 // Returns the runs by which shard `shard` of the result reads the operand.
-std::vector<ShardRun> RunsOf(const Access& access, const AccessDim& dim, int64_t shard);
+ShardRuns RunsOf(const Access& access, const AccessDim& dim, int64_t shard);
 
 // Returns the runs of the shard's indices that the access does not read: `out`, `out_step` and
 // `count` alone.
-std::vector<ShardRun> GapsOf(const Access& access, const AccessDim& dim, int64_t shard);
+ShardRuns GapsOf(const Access& access, const AccessDim& dim, int64_t shard);
 
 // Returns whether the factor may be sharded by an exchange: it is a permute factor, and it is known
 // how the results' dim reads the dim of each operand that has it.

@@ -69,23 +69,8 @@ class Boxes {
   int32_t last_ = -1;
 };
 
-using Runs = std::vector<sharding::ShardRun>;
-
-// Calls f with one run of every dim, in all combinations, the last dim fastest.
-template <class F>
-void ForEachChoice(const std::vector<Runs>& dims, F f) {
-  for (const Runs& runs : dims)
-    if (runs.empty()) return;
-  std::vector<size_t> at(dims.size(), 0);
-  std::vector<const sharding::ShardRun*> choice(dims.size());
-  size_t d = 0;
-  do {
-    for (size_t k = 0; k < dims.size(); ++k) choice[k] = &dims[k][at[k]];
-    f(choice);
-    for (d = dims.size(); d-- > 0; at[d] = 0)
-      if (++at[d] < dims[d].size()) break;
-  } while (d < dims.size());
-}
+using sharding::ForEachChoice;
+using Runs = sharding::ShardRuns;
 
 // What one operand gives to the result: where a dim is not read by position, index o reads index o.
 class Mover {

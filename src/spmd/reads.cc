@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "base/divide.h"
 #include "base/shape.h"
 #include "ir/infer.h"
 #include "sharding/access.h"
@@ -15,14 +16,14 @@ using ir::Instruction;
 using ir::ValueId;
 using sharding::DimMap;
 using sharding::ShardRun;
+using sharding::ShardRuns;
 
 // More boxes than that are not worth finding one's way in.
 constexpr size_t kMostParts = 32;
+// Moves of moves of moves: what lies deeper is made, so that a long chain ends.
+constexpr int kDeepest = 64;
 // A shorter row of the fused kernel is not worth its start.
 constexpr int64_t kLeastRow = 64;
-
-int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-int64_t CeilDiv(int64_t a, int64_t b) { return -FloorDiv(-a, b); }
 
 int64_t Volume(const ReadPart& part) {
   int64_t n = 1;
@@ -66,7 +67,7 @@ class Finder {
   // Adds what operand i gives, and `fill` around it. False: it is not known.
   bool Add(size_t i, int32_t fill) {
     const ir::Shape& shape = *operands_[i];
-    std::vector<std::vector<ShardRun>> runs;  // per dim of the result: of indices o, those of i
+    std::vector<ShardRuns> runs;  // per dim of the result: of indices o, those of i
     for (int64_t size : result_) runs.push_back({{.count = size}});
     std::vector<ReadDim> dims(shape.size());
     std::vector<std::pair<size_t, const sharding::Access*>> gaps;
@@ -77,7 +78,7 @@ class Finder {
       const int32_t r = DimOf(factors[0]);
       if (r < 0) return false;
       dims[d] = {.dim = r, .start = 0, .step = 1};
-      std::vector<ShardRun>& along = base::At(runs, r);
+      ShardRuns& along = base::At(runs, r);
       if (!Accessed(i, factors[0])) {
         if (base::At(map_.factors, factors[0]).kind != sharding::FactorKind::kPass ||
             shape[d] != base::At(result_, r))
@@ -109,32 +110,27 @@ class Finder {
   }
 
   // One part for each choice of a run along every dim.
-  void AddParts(ValueId source, const std::vector<std::vector<ShardRun>>& runs,
+  void AddParts(ValueId source, const std::vector<ShardRuns>& runs,
                 const std::vector<ReadDim>& dims) {
-    for (const auto& along : runs)
-      if (along.empty()) return;
-    std::vector<size_t> at(runs.size(), 0);
-    size_t d = 0;
-    do {
+    sharding::ForEachChoice(runs, [&](const std::vector<const ShardRun*>& choice) {
       ReadPart part{.begin = {}, .end = {}, .source = source, .dims = dims};
-      for (size_t k = 0; k < runs.size(); ++k) {
-        const ShardRun& run = runs[k][at[k]];
-        part.begin.push_back(run.out);
-        part.end.push_back(run.out + run.count);
-        for (ReadDim& dim : part.dims)
-          if (dim.dim == static_cast<int32_t>(k))
-            dim = {dim.dim, run.in - run.in_step * run.out, run.in_step};
+      for (const ShardRun* run : choice) {
+        part.begin.push_back(run->out);
+        part.end.push_back(run->out + run->count);
+      }
+      for (ReadDim& dim : part.dims) {
+        if (dim.dim < 0) continue;
+        const ShardRun& run = *base::At(choice, dim.dim);
+        dim = {dim.dim, run.in - run.in_step * run.out, run.in_step};
       }
       parts_.push_back(std::move(part));
-      for (d = runs.size(); d-- > 0; at[d] = 0)
-        if (++at[d] < runs[d].size()) break;
-    } while (d < runs.size());
+    });
   }
 
   // For each dim what is not read of it, of what the dims before it read.
-  bool AddFill(ValueId fill, const std::vector<std::vector<ShardRun>>& runs,
+  bool AddFill(ValueId fill, const std::vector<ShardRuns>& runs,
                const std::vector<std::pair<size_t, const sharding::Access*>>& accesses) {
-    std::vector<std::vector<ShardRun>> boxes;
+    std::vector<ShardRuns> boxes;
     for (int64_t size : result_) boxes.push_back({{.count = size}});
     for (const auto& [r, access] : accesses) {
       const size_t d = DimOfOperand(*access);
@@ -165,11 +161,11 @@ class Finder {
 // Narrows [begin, end) to the positions p with lo <= start + step * p < hi.
 void Narrow(int64_t& begin, int64_t& end, const ReadDim& dim, int64_t lo, int64_t hi) {
   if (dim.step > 0) {
-    begin = std::max(begin, CeilDiv(lo - dim.start, dim.step));
-    end = std::min(end, CeilDiv(hi - dim.start, dim.step));
+    begin = std::max(begin, base::CeilDiv(lo - dim.start, dim.step));
+    end = std::min(end, base::CeilDiv(hi - dim.start, dim.step));
   } else {
-    begin = std::max(begin, FloorDiv(hi - dim.start, dim.step) + 1);
-    end = std::min(end, FloorDiv(lo - dim.start, dim.step) + 1);
+    begin = std::max(begin, base::FloorDiv(hi - dim.start, dim.step) + 1);
+    end = std::min(end, base::FloorDiv(lo - dim.start, dim.step) + 1);
   }
 }
 
@@ -244,7 +240,12 @@ Reads::Reads(const ir::Program& device) : device_(device), maker_(device.values.
 
 const ReadParts* Reads::Of(ValueId v) {
   auto it = known_.find(v);
-  if (it == known_.end()) it = known_.emplace(v, Composed(v)).first;
+  if (it == known_.end()) {
+    if (depth_ == kDeepest) return nullptr;
+    ++depth_;
+    it = known_.emplace(v, Composed(v)).first;
+    --depth_;
+  }
   return it->second ? &*it->second : nullptr;
 }
 

@@ -49,6 +49,7 @@ class Reads {
   const ir::Program& device_;
   std::vector<const ir::Instruction*> maker_;  // per value
   std::map<ir::ValueId, std::optional<ReadParts>> known_;
+  int depth_ = 0;  // of moves that are being composed
 };
 
 // Returns a part as the fused kernel takes it, but for its operand.

@@ -107,5 +107,17 @@ TEST(Reads, AReshapeCutsNoFactorThatItsOperandHasWhole) {
   EXPECT_EQ(Values(jit(f)(x)), Values(x));
 }
 
+// However many moves follow each other, composing them takes no more of the stack.
+TEST(Reads, LongChainsOfMovesEnd) {
+  SetDeviceCount(1);
+  const int moves = 20001;
+  const Array x = reshape(arange(3 * 64, {.dtype = f32}), {3, 64});
+  const auto f = [](Array u) {
+    for (int k = 0; k < moves; ++k) u = roll(u, 1, 0);
+    return u + 1;
+  };
+  EXPECT_EQ(Values(jit(f)(x)), Values(roll(x, moves % 3, 0) + 1));
+}
+
 }  // namespace
 }  // namespace tessera
