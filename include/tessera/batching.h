@@ -50,7 +50,7 @@ class Vmap : public SameTree {
   template <class F>
   Vmap(VmapOptions options, const F& f)
       : options_(std::move(options)), jit_("vmap", SharedAs<Vmap>(TextOf(options_), f)) {}
-  Result Call(const FunctionCall& call) const;
+  FunctionResult Call(const FunctionCall& call) const;
   const void* shared() const { return jit_.shared(); }
 
  private:

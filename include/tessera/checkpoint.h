@@ -28,7 +28,7 @@ class Checkpoint : public SameTree {
   template <class F>
   Checkpoint(CheckpointOptions options, const F& f)
       : options_(std::move(options)), shared_(SharedAs<Checkpoint>(TextOf(options_), f)) {}
-  Result Call(const FunctionCall& call) const;
+  FunctionResult Call(const FunctionCall& call) const;
   const void* shared() const { return shared_; }
 
  private:

@@ -29,9 +29,11 @@ namespace detail {
 std::vector<Array> WhileLoop(TreeRef carry, const Body& condition, const Body& body, Loc loc);
 std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef carry,
                             const Body& body, const LoopOptions& options, Loc loc);
-Result Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options, Loc loc);
-Result Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>& branches);
-Result SwitchCase(const Operand& index, TreeRef arguments, const std::vector<Body>& branches);
+FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options,
+                    Loc loc);
+FunctionResult Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>& branches);
+FunctionResult SwitchCase(const Operand& index, TreeRef arguments,
+                          const std::vector<Body>& branches);
 
 template <class Condition, class Body, class Carry>
 constexpr bool CheckWhile() {
@@ -119,7 +121,7 @@ auto scan(F f, S init, Xs xs, ScanOptions options = {}, Loc loc = Loc::Current()
     using Returned = std::decay_t<std::invoke_result_t<F&, Carry, Xs>>;
     using Y = detail::Traced<typename Returned::second_type>;
     using Step = std::pair<detail::Traced<typename Returned::first_type>, Y>;
-    const detail::Result last =
+    const detail::FunctionResult last =
         detail::Scan(carry, slices, detail::BodyOf<Step>(f, arguments, loc), options, loc);
     return detail::Rebuilt(std::pair<Carry, Y>(std::move(carry), last.tree.As<Step>().second),
                            last.arrays);
@@ -129,14 +131,14 @@ auto scan(F f, S init, Xs xs, ScanOptions options = {}, Loc loc = Loc::Current()
 namespace detail {
 // A call of Cond or SwitchCase with these branches.
 template <class... A, class F, class... G>
-auto Choose(Result (*choose)(const Operand&, TreeRef, const std::vector<Body>&),
+auto Choose(FunctionResult (*choose)(const Operand&, TreeRef, const std::vector<Body>&),
             const Operand& which, std::tuple<A...> arguments, const F& first, const G&... others) {
   if constexpr (OfBranches<A...>::template Check<F, G...>()) {
     using R = Traced<std::invoke_result_t<const F&, A...>>;
     static_assert((std::is_same_v<R, Traced<std::invoke_result_t<const G&, A...>>> && ...),
                   "all branches return trees of one type");
     const Loc loc = which.loc();
-    const Result result = choose(
+    const FunctionResult result = choose(
         which, arguments, {BodyOf<R>(first, arguments, loc), BodyOf<R>(others, arguments, loc)...});
     return result.As<R>();
   }
@@ -171,7 +173,7 @@ auto switch_case(Operand index, std::vector<F> branches, A... args) {
     std::vector<detail::Body> bodies;
     for (const F& branch : branches)
       bodies.push_back(detail::BodyOf<R>(branch, arguments, index.loc()));
-    const detail::Result result = detail::SwitchCase(index, arguments, bodies);
+    const detail::FunctionResult result = detail::SwitchCase(index, arguments, bodies);
     return result.As<R>();
   }
 }

@@ -22,7 +22,7 @@ namespace tessera {
 
 namespace detail {
 
-Result CallCustomJvp(const FunctionCall& call, const Body& rule);
+FunctionResult CallCustomJvp(const FunctionCall& call, const Body& rule);
 
 template <class Rule>
 class CustomJvp : public SameTree {
@@ -33,7 +33,7 @@ class CustomJvp : public SameTree {
   const void* shared() const { return shared_; }
 
   template <class R, class... A>
-  Result CallAs(const FunctionCall& call, const std::tuple<A...>& arguments) const {
+  FunctionResult CallAs(const FunctionCall& call, const std::tuple<A...>& arguments) const {
     using Arguments = std::tuple<A...>;
     static_assert(std::is_invocable_v<const Rule&, Arguments, Arguments>,
                   "the rule takes two tuples of the function's arguments: values and tangents");
@@ -56,8 +56,10 @@ class CustomJvp : public SameTree {
 
 // The backward function of a custom_vjp, of the residuals and cotangents: the tree that the forward
 // function returned says what the residuals are.
-using BackwardBody = std::function<Result(const AnyTree& forward, const std::vector<Array>&)>;
-Result CallCustomVjp(const FunctionCall& call, const Body& forward, const BackwardBody& backward);
+using BackwardBody =
+    std::function<FunctionResult(const AnyTree& forward, const std::vector<Array>&)>;
+FunctionResult CallCustomVjp(const FunctionCall& call, const Body& forward,
+                             const BackwardBody& backward);
 
 template <class T>
 auto AsTuple(T tree) {
@@ -79,7 +81,7 @@ class CustomVjp : public SameTree {
   const void* shared() const { return shared_; }
 
   template <class R, class... A>
-  Result CallAs(const FunctionCall& call, const std::tuple<A...>& arguments) const {
+  FunctionResult CallAs(const FunctionCall& call, const std::tuple<A...>& arguments) const {
     static_assert(std::is_invocable_v<const Forward&, A...>,
                   "the forward function takes what the function takes");
     using Made = std::decay_t<std::invoke_result_t<const Forward&, A...>>;

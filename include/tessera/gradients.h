@@ -31,7 +31,7 @@ struct GradOptions {
   std::vector<int> arguments;  // numbers of those to differentiate in
   bool value = false;          // returns the value too
 };
-Result CallGrad(const FunctionCall& call, const GradOptions& options, const Jit& kept);
+FunctionResult CallGrad(const FunctionCall& call, const GradOptions& options, const Jit& kept);
 
 template <class T>
 struct IsPair : std::false_type {};
@@ -66,7 +66,7 @@ class Grad {
     else
       return Of(arguments);
   }
-  Result Call(const FunctionCall& call) const {
+  FunctionResult Call(const FunctionCall& call) const {
     return CallGrad(call, {.arguments = {n...}, .value = with_value}, jit_);
   }
 
@@ -121,9 +121,9 @@ constexpr bool OneTuple() {
 }
 
 // Results and tangents, in this order. The call's arguments are those of f, then their tangents.
-Result CallJvp(const FunctionCall& call, const Jit& kept);
+FunctionResult CallJvp(const FunctionCall& call, const Jit& kept);
 struct Linearization {
-  Result result;
+  FunctionResult result;
   LinearMapRef map;
 };
 Linearization Linearize(const FunctionCall& call, const Jit& kept);
@@ -175,7 +175,7 @@ auto jvp(F f, Args args, Args tangents, Loc loc = Loc::Current()) {
   if constexpr (Of::Check()) {
     using R = typename Of::template Return<>;
     std::pair both(arguments, directions);
-    const detail::Result result =
+    const detail::FunctionResult result =
         detail::CallJvp({both, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfJvp(f));
     const R& like = result.tree.As<R>();
     return detail::Rebuilt(std::pair(like, like), result.arrays);

@@ -17,7 +17,8 @@ struct JacobianOptions {
   int argument = 0;      // in which to differentiate
   bool reverse = false;  // by rows, of cotangents; else by columns, of tangents
 };
-Result CallJacobian(const FunctionCall& call, const JacobianOptions& options, const Jit& kept);
+FunctionResult CallJacobian(const FunctionCall& call, const JacobianOptions& options,
+                            const Jit& kept);
 
 // A tree like `results` with a tree like `argument` in the place of each array.
 template <class A>
@@ -81,7 +82,7 @@ class Jacobian {
       if constexpr (HasJacobian<R, A>) return PerArrayOf(result, std::get<n>(arguments));
     }
   }
-  Result Call(const FunctionCall& call) const {
+  FunctionResult Call(const FunctionCall& call) const {
     return CallJacobian(call, {.argument = static_cast<int>(n), .reverse = reverse}, jit_);
   }
 

@@ -21,12 +21,12 @@ namespace detail {
 struct AutoAxes : SameTree {
   AutoAxesOptions options;
   explicit AutoAxes(AutoAxesOptions o) : options(std::move(o)) {}
-  Result Call(const FunctionCall& call) const;
+  FunctionResult Call(const FunctionCall& call) const;
 };
 struct ExplicitAxes : SameTree {
   ExplicitAxesOptions options;
   explicit ExplicitAxes(ExplicitAxesOptions o) : options(std::move(o)) {}
-  Result Call(const FunctionCall& call) const;
+  FunctionResult Call(const FunctionCall& call) const;
 };
 
 }  // namespace detail

@@ -48,7 +48,7 @@ namespace detail {
 struct ShardMap : SameTree {
   ShardMapOptions options;
   explicit ShardMap(ShardMapOptions o) : options(std::move(o)) {}
-  Result Call(const FunctionCall& call) const;
+  FunctionResult Call(const FunctionCall& call) const;
 };
 
 }  // namespace detail

@@ -5,7 +5,7 @@
 // as a function of arrays that can be run, or traced, as often as wanted.
 //
 //   struct Transform : detail::SameTree {
-//     detail::Result Call(const detail::FunctionCall& call) const;
+//     detail::FunctionResult Call(const detail::FunctionCall& call) const;
 //     const void* shared() const;  // if it has a SharedKey where f has one
 //   };
 //   template <class F>
@@ -61,7 +61,7 @@ class AnyTree {
 };
 
 // What a function returned: its arrays, and the tree that they go into, with any arrays in it.
-struct Result {
+struct FunctionResult {
   std::vector<Array> arrays;
   AnyTree tree;
   // What else a transform made of the function, which is kept with its program.
@@ -72,7 +72,7 @@ struct Result {
   }
 };
 // A function of the arrays of its arguments.
-using Body = std::function<Result(const std::vector<Array>&)>;
+using Body = std::function<FunctionResult(const std::vector<Array>&)>;
 
 // A call of a user's function that a transform carries out.
 struct FunctionCall {
@@ -162,7 +162,7 @@ Body BodyOf(F& f, const std::tuple<A...>& arguments, Loc loc) {
   return [&f, &arguments, loc](const std::vector<Array>& arrays) {
     R tree(Invoke(f, Rebuilt(arguments, arrays), loc));
     std::vector<Array> leaves = LeavesOf(tree);
-    return Result{std::move(leaves), AnyTree::Of(std::move(tree))};
+    return FunctionResult{std::move(leaves), AnyTree::Of(std::move(tree))};
   };
 }
 
@@ -220,7 +220,7 @@ class Jit : public SameTree {
   // that may have changed; what is compiled for it is kept as long as the program is the same.
   Jit(const char* name, const void* shared);
 
-  Result Call(const FunctionCall& call) const;
+  FunctionResult Call(const FunctionCall& call) const;
   Program Trace(const FunctionCall& call) const;
   Lowered Lower(const FunctionCall& call) const;
   int64_t retraces() const;
@@ -270,7 +270,7 @@ class Wrapped : public SharedFunction {
   template <class R, class... A>
   Out<R, A...> Call(std::tuple<A...> arguments, Loc loc) const {
     const FunctionCall call{arguments, BodyOf<R>(f_, arguments, loc), loc};
-    const Result result = [&] {
+    const FunctionResult result = [&] {
       // A transform with functions of its own has to know what the arguments are.
       if constexpr (requires { transform_.template CallAs<R>(call, arguments); })
         return transform_.template CallAs<R>(call, arguments);

@@ -12,12 +12,12 @@ namespace {
 
 using api::Call;
 
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
 
 Array AtLeast(int64_t rank, const Operand& x, Call call) {
   Array a = api::ToArray(x, call);
-  ir::Shape shape = ShapeOf(a);
+  base::Shape shape = ShapeOf(a);
   if (Rank(a) < rank) shape.insert(shape.begin(), static_cast<size_t>(rank - Rank(a)), 1);
   return api::Reshape(a, shape, call);
 }
@@ -100,7 +100,7 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
     api::FailShape(call, 17, fmt::format("differences cannot be taken {} times", options.n));
   if (options.n == 0) return a;
   int64_t d = api::NormalDim(dim, Rank(a), call);
-  ir::Shape row = ShapeOf(a);
+  base::Shape row = ShapeOf(a);
   base::At(row, d) = 1;
   std::vector<Array> parts;
   for (const Array& part : {options.prepend, a, options.append}) {
@@ -110,7 +110,7 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
   }
   if (parts.size() > 1) a = concatenate(parts, dim, loc);
   for (int64_t i = 0; i < options.n; ++i) {
-    ir::Shape starts(ShapeOf(a).size(), 0), limits = ShapeOf(a), first(starts), last = limits;
+    base::Shape starts(ShapeOf(a).size(), 0), limits = ShapeOf(a), first(starts), last = limits;
     base::At(starts, d) = std::min<int64_t>(1, base::At(limits, d));
     base::At(last, d) = std::max<int64_t>(0, base::At(limits, d) - 1);
     Array behind = slice(a, starts, limits, {}, loc), before = slice(a, first, last, {}, loc);

@@ -52,7 +52,7 @@ const std::vector<int64_t>& Array::shape(Loc loc) const {
   return TypeOf(*this, "shape", loc)->shape();
 }
 int64_t Array::shape(int dim, Loc loc) const {
-  const ir::Shape& s = shape(loc);
+  const base::Shape& s = shape(loc);
   return base::At(s, api::NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}));
 }
 DType Array::dtype(Loc loc) const { return TypeOf(*this, "dtype", loc)->dtype(); }
@@ -230,7 +230,7 @@ std::ostream& operator<<(std::ostream& os, const ArrayType& type) { return os <<
 
 Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
   Call call{"array", loc};
-  ir::Shape shape = options.shape ? options.shape->dims() : ir::Shape{host.size};
+  base::Shape shape = options.shape ? options.shape->dims() : base::Shape{host.size};
   int64_t elements = ir::CheckedElements(shape);
   if (elements != host.size)
     api::FailShape(
@@ -256,7 +256,7 @@ Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
 namespace {
 
 // Braces as rows: each level must be of one length.
-void Flatten(const Nested& values, size_t depth, ir::Shape& shape, std::vector<Scalar>& out,
+void Flatten(const Nested& values, size_t depth, base::Shape& shape, std::vector<Scalar>& out,
              Call call) {
   if (values.scalar()) {
     if (depth != shape.size())
@@ -280,7 +280,7 @@ void Flatten(const Nested& values, size_t depth, ir::Shape& shape, std::vector<S
 
 Array array(Nested values, ArrayOptions options, Loc loc) {
   Call call{"array", loc};
-  ir::Shape shape;
+  base::Shape shape;
   std::vector<Scalar> scalars;
   Flatten(values, 0, shape, scalars, call);
   bool floats = scalars.empty(), bools = !scalars.empty();

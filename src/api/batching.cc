@@ -170,8 +170,8 @@ trace::Parameter LaneOf(const Array& x) {
   return p;
 }
 
-detail::Result MapInTrace(const std::vector<Array>& arrays, const detail::FunctionCall& f,
-                          const VmapOptions& options, Call call) {
+detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail::FunctionCall& f,
+                                  const VmapOptions& options, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   const Lanes lanes = LanesOf(arrays, detail::OutlineOf(f.arguments), options, call);
   std::vector<trace::Parameter> parameters;
@@ -199,7 +199,7 @@ detail::Result MapInTrace(const std::vector<Array>& arrays, const detail::Functi
   transforms::Batch batch = transforms::MakeBatch(traced.program, lanes.mapped, wanted, lanes.dim);
   std::vector<ArrayRef> inputs;
   for (const Array& x : lanes.arrays) inputs.push_back(x.impl());
-  detail::Result result{
+  detail::FunctionResult result{
       trace::CallProgram(std::make_shared<const ir::Program>(std::move(batch.program)), inputs,
                          call.name, call.loc),
       std::move(traced.tree)};
@@ -241,7 +241,7 @@ std::string Vmap::TextOf(const VmapOptions& options) {
                      dim(options.size ? MapDim(*options.size) : None), P(options.sharding).text());
 }
 
-Result Vmap::Call(const FunctionCall& f) const {
+FunctionResult Vmap::Call(const FunctionCall& f) const {
   const api::Call call{"vmap", f.loc};
   const auto in_trace = [&](const std::vector<Array>& arrays) {
     return api::MapInTrace(arrays, f, options_, call);

@@ -85,8 +85,8 @@ Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
   return chosen;
 }
 
-Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
-              const std::vector<Body>& branches, BranchName name) {
+FunctionResult Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
+                      const std::vector<Body>& branches, BranchName name) {
   Arrays arguments = detail::LeavesOf(tree);
   BringIn(arguments, call);
   const Type& predicate = *TypeOf(index);
@@ -113,7 +113,7 @@ Result Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRe
   }
   JoinBranches(regions, runs.enters);
   CheckBranches(call, regions, name);
-  Result result{{}, regions[0].tree};
+  FunctionResult result{{}, regions[0].tree};
   if (!diverges.empty() && NeedsOthers(regions)) {
     result.arrays = OfAllBranches(call, index, arguments, regions);
     return result;
@@ -144,7 +144,8 @@ Array CheckedIndex(Call call, const Operand& index, const char* what) {
 
 namespace detail {
 
-Result Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>& branches) {
+FunctionResult Cond(const Operand& predicate, TreeRef arguments,
+                    const std::vector<Body>& branches) {
   const api::Call call{"cond", predicate.loc()};
   Array value = api::CheckedIndex(call, predicate, "predicate");
   const ir::Type& type = *api::TypeOf(value);
@@ -155,7 +156,8 @@ Result Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>
   return api::Branch(ops::kCond, call, value, arguments, branches, api::OfCond);
 }
 
-Result SwitchCase(const Operand& index, TreeRef arguments, const std::vector<Body>& branches) {
+FunctionResult SwitchCase(const Operand& index, TreeRef arguments,
+                          const std::vector<Body>& branches) {
   const api::Call call{"switch_case", index.loc()};
   Array value = api::CheckedIndex(call, index, "index");
   if (!api::TypeOf(value)->dtype().is_integer())

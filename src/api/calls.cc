@@ -22,7 +22,7 @@ namespace tessera {
 namespace api {
 namespace {
 
-using Types = std::vector<const Type*>;
+using TypeList = std::vector<const Type*>;
 
 // The arguments of a call.
 struct Arguments {
@@ -36,16 +36,17 @@ struct Arguments {
   }
   Leaves leaves;
   std::vector<ArrayRef> refs;
-  Types types;
+  TypeList types;
 };
 
-void AddFloating(const Types& from, Types& to) {
+void AddFloating(const TypeList& from, TypeList& to) {
   for (const Type* t : from)
     if (ops::HasTangent(t)) to.push_back(t->WithWeak(false));
 }
 
 // Appends the floating arrays that come next, and zeros where an array is not floating.
-void AddWithZeros(const Arrays& floating, size_t next, const Types& types, Arrays& to, Call call) {
+void AddWithZeros(const Arrays& floating, size_t next, const TypeList& types, Arrays& to,
+                  Call call) {
   for (const Type* t : types)
     to.push_back(ops::HasTangent(t) ? floating[next++] : FilledWith(0, t, call));
 }
@@ -53,7 +54,7 @@ void AddWithZeros(const Arrays& floating, size_t next, const Types& types, Array
 // What a rule returns must be like what the function takes or returns.
 struct Like {
   const Leaves& leaves;
-  const Types& types;
+  const TypeList& types;
 };
 
 // C1: the numbers of arrays. `made`: what the rule returns, of which the first say where it is.
@@ -98,14 +99,14 @@ Arrays Checked(Call call, const Arrays& got, size_t begin, const Like& like, con
 const Type* Itself(const Type* type) { return type->WithWeak(false); }
 
 // The function of a call, traced.
-struct Function {
-  Function(const detail::FunctionCall& f, const Arguments& arguments, Call call)
+struct TracedCallee {
+  TracedCallee(const detail::FunctionCall& f, const Arguments& arguments, Call call)
       : traced(TraceRegion(arguments.types, f.body, call)),
         leaves(trace::TakeApart(traced.tree.ref(), "result")),
         types(ops::OutputTypes(traced.program)) {}
   TracedFunction traced;
   Leaves leaves;
-  Types types;
+  TypeList types;
 };
 
 // A call with a rule, of these regions.
@@ -119,7 +120,7 @@ Arrays ApplyRule(const ir::OpDef& op, const Arguments& arguments,
 }
 
 // C4: a tangent that does not depend on the tangents, the last inputs, is zero.
-void CheckDepends(const TracedFunction& rule, size_t tangents, const Function& f, Call call) {
+void CheckDepends(const TracedFunction& rule, size_t tangents, const TracedCallee& f, Call call) {
   const ir::Program& p = rule.program;
   std::vector<bool> depends(p.values.size());
   for (size_t i = p.inputs.size() - tangents; i < p.inputs.size(); ++i)
@@ -140,9 +141,9 @@ void CheckDepends(const TracedFunction& rule, size_t tangents, const Function& f
   }
 }
 
-TracedFunction TraceJvpRule(const Arguments& arguments, const Function& f, const Body& rule,
+TracedFunction TraceJvpRule(const Arguments& arguments, const TracedCallee& f, const Body& rule,
                             Call call) {
-  Types parameters = arguments.types;
+  TypeList parameters = arguments.types;
   AddFloating(arguments.types, parameters);
   const size_t n = arguments.types.size(), results = f.types.size();
   const Like like{f.leaves, f.types};
@@ -151,27 +152,27 @@ TracedFunction TraceJvpRule(const Arguments& arguments, const Function& f, const
       [&](const Arrays& given) {
         Arrays leaves(given.begin(), given.begin() + static_cast<long>(n));
         AddWithZeros(given, n, arguments.types, leaves, call);
-        Result made = rule(leaves);
+        FunctionResult made = rule(leaves);
         CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like, "result",
                    made.arrays);
         CheckCount(call, made.arrays.size() - results, like, "tangent", made.arrays);
         Arrays out = Checked(call, made.arrays, 0, like, "value", Itself, false);
         for (Array& t : Checked(call, made.arrays, results, like, "tangent", Itself, true))
           out.push_back(std::move(t));
-        return Result{std::move(out), std::move(made.tree)};
+        return FunctionResult{std::move(out), std::move(made.tree)};
       },
       call);
   CheckDepends(traced, parameters.size() - n, f, call);
   return traced;
 }
 
-TracedFunction TraceForward(const Arguments& arguments, const Function& f, const Body& forward,
+TracedFunction TraceForward(const Arguments& arguments, const TracedCallee& f, const Body& forward,
                             Call call) {
   const Like like{f.leaves, f.types};
   return TraceRegion(
       arguments.types,
       [&](const Arrays& given) {
-        Result made = forward(given);
+        FunctionResult made = forward(given);
         CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like, "result",
                    made.arrays);
         Checked(call, made.arrays, 0, like, "value", Itself, false);
@@ -180,11 +181,11 @@ TracedFunction TraceForward(const Arguments& arguments, const Function& f, const
       call);
 }
 
-TracedFunction TraceBackward(const Arguments& arguments, const Function& f,
+TracedFunction TraceBackward(const Arguments& arguments, const TracedCallee& f,
                              const TracedFunction& forward, const detail::BackwardBody& backward,
                              Call call) {
-  const Types made = ops::OutputTypes(forward.program);
-  Types parameters(made.begin() + static_cast<long>(f.types.size()), made.end()), cotangents;
+  const TypeList made = ops::OutputTypes(forward.program);
+  TypeList parameters(made.begin() + static_cast<long>(f.types.size()), made.end()), cotangents;
   const size_t residuals = parameters.size();
   for (const Type* t : f.types) cotangents.push_back(ops::CotangentType(t));
   AddFloating(cotangents, parameters);
@@ -193,7 +194,7 @@ TracedFunction TraceBackward(const Arguments& arguments, const Function& f,
       [&](const Arrays& given) {
         Arrays leaves(given.begin(), given.begin() + static_cast<long>(residuals));
         AddWithZeros(given, residuals, cotangents, leaves, call);
-        Result result = backward(forward.tree, leaves);
+        FunctionResult result = backward(forward.tree, leaves);
         const Like like{arguments.leaves, arguments.types};
         CheckCount(call, result.arrays.size(), like, "cotangents", result.arrays);
         result.arrays =
@@ -229,13 +230,13 @@ std::string Checkpoint::TextOf(const CheckpointOptions& options) {
   return ir::MakeParams(ops::CheckpointParams{options.save, options.names})->text();
 }
 
-Result Checkpoint::Call(const FunctionCall& f) const {
+FunctionResult Checkpoint::Call(const FunctionCall& f) const {
   const api::Call call{"checkpoint", f.loc};
   const api::Arguments arguments(f, call);
   if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
   std::vector<trace::TracedFunction> regions;
   regions.push_back(api::TraceRegion(arguments.types, f.body, call));
-  Result result{{}, regions[0].tree};
+  FunctionResult result{{}, regions[0].tree};
   if (api::DoNothing(regions)) return result;
   const std::vector<trace::ArrayRef> constants = trace::CloseRegions(regions);
   api::CheckNames(options_, regions[0].program, call);
@@ -245,29 +246,30 @@ Result Checkpoint::Call(const FunctionCall& f) const {
   return result;
 }
 
-Result CallCustomJvp(const FunctionCall& f, const Body& rule) {
+FunctionResult CallCustomJvp(const FunctionCall& f, const Body& rule) {
   const api::Call call{"custom_jvp", f.loc};
   const api::Arguments arguments(f, call);
   if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
-  api::Function function(f, arguments, call);
+  api::TracedCallee function(f, arguments, call);
   std::vector<trace::TracedFunction> regions;
   regions.push_back(TraceJvpRule(arguments, function, rule, call));
   regions.insert(regions.begin(), std::move(function.traced));
-  Result result{{}, regions[0].tree};
+  FunctionResult result{{}, regions[0].tree};
   result.arrays = ApplyRule(ops::kCustomJvp, arguments, std::move(regions), call);
   return result;
 }
 
-Result CallCustomVjp(const FunctionCall& f, const Body& forward, const BackwardBody& backward) {
+FunctionResult CallCustomVjp(const FunctionCall& f, const Body& forward,
+                             const BackwardBody& backward) {
   const api::Call call{"custom_vjp", f.loc};
   const api::Arguments arguments(f, call);
   if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
-  api::Function function(f, arguments, call);
+  api::TracedCallee function(f, arguments, call);
   std::vector<trace::TracedFunction> regions;
   regions.push_back(TraceForward(arguments, function, forward, call));
   regions.push_back(TraceBackward(arguments, function, regions[0], backward, call));
   regions.insert(regions.begin(), std::move(function.traced));
-  Result result{{}, regions[0].tree};
+  FunctionResult result{{}, regions[0].tree};
   result.arrays = ApplyRule(ops::kCustomVjp, arguments, std::move(regions), call);
   return result;
 }

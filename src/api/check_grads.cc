@@ -5,7 +5,8 @@
 
 #include <cmath>
 
-#include "api/operands.h"
+#include "api/edits.h"
+#include "api/regions.h"
 #include "api/specs.h"
 #include "base/error.h"
 #include "compile/concrete.h"
@@ -17,9 +18,7 @@ namespace tessera {
 namespace api {
 namespace {
 
-using Arrays = std::vector<Array>;
 using Numbers = std::vector<double>;
-using OnArrays = std::function<Arrays(const Arrays&)>;
 
 int Int(size_t n) { return static_cast<int>(n); }
 

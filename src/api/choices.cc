@@ -17,12 +17,12 @@ using api::Convert;
 using api::DrawnAs;
 using api::TypeOf;
 
-const ir::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
 // The first n elements along a dim.
 Array First(const Array& x, int64_t dim, int64_t n, Call call) {
-  const ir::Shape& shape = ShapeOf(x);
-  ir::Shape starts(shape.size(), 0), limits = shape;
+  const base::Shape& shape = ShapeOf(x);
+  base::Shape starts(shape.size(), 0), limits = shape;
   base::At(limits, dim) = n;
   return slice(x, starts, limits, {}, call.loc);
 }
@@ -30,17 +30,17 @@ Array First(const Array& x, int64_t dim, int64_t n, Call call) {
 // ---- classes ------------------------------------------------------------------------------------
 
 struct Classes {
-  int64_t dim = 0;         // of the logits
-  ir::Shape batch, shape;  // the logits without it, and what is drawn
+  int64_t dim = 0;           // of the logits
+  base::Shape batch, shape;  // the logits without it, and what is drawn
   int64_t extra() const { return static_cast<int64_t>(shape.size() - batch.size()); }
-  ir::Shape prefix() const { return {shape.begin(), shape.begin() + extra()}; }
+  base::Shape prefix() const { return {shape.begin(), shape.begin() + extra()}; }
 };
 
 // The class whose logit is the largest once a Gumbel number is added.
 Array WithReplacement(const Array& key, const Array& logits, const Classes& c, Call call) {
-  ir::Shape full(c.shape.begin() + c.extra(), c.shape.end());
+  base::Shape full(c.shape.begin() + c.extra(), c.shape.end());
   full.insert(full.begin() + c.dim, base::At(ShapeOf(logits), c.dim));
-  const ir::Shape prefix = c.prefix();
+  const base::Shape prefix = c.prefix();
   full.insert(full.begin(), prefix.begin(), prefix.end());
   const DrawnAs as = api::LaidLike(logits, full, TypeOf(logits)->dtype());
   const Array noisy = add(api::Gumbel(key, as, call), logits, {}, call.loc);
@@ -88,7 +88,7 @@ Array Permuted(const Array& key, const Array& x, int64_t dim, bool independent, 
 // ---- elements -----------------------------------------------------------------------------------
 
 struct Chosen {
-  ir::Shape shape;
+  base::Shape shape;
   int64_t draws = 0, n = 0, dim = 0;
   bool replace = true;
 };
@@ -120,7 +120,7 @@ Array Places(const Array& key, const std::optional<Array>& p, const Chosen& c, C
 }
 
 // What is chosen lies in the place of the dim.
-ir::Shape ShapeOfChoice(ir::Shape from, const Chosen& c) {
+base::Shape ShapeOfChoice(base::Shape from, const Chosen& c) {
   from.erase(from.begin() + c.dim);
   from.insert(from.begin() + c.dim, c.shape.begin(), c.shape.end());
   return from;
@@ -175,7 +175,7 @@ Array categorical(Operand key, Operand logits, int dim, CategoricalOptions optio
     const int64_t k = base::Elements(c.prefix()), n = base::At(type->shape(), c.dim);
     if (k > n)
       api::FailShape(call, 17, fmt::format("{} draws without replacement, but {} classes", k, n));
-    if (ir::Shape(c.shape.begin() + c.extra(), c.shape.end()) != c.batch)
+    if (base::Shape(c.shape.begin() + c.extra(), c.shape.end()) != c.batch)
       api::FailShape(call, 17,
                      fmt::format("the shape {} does not end with that of the logits, {}",
                                  ir::FieldText(c.shape), ir::FieldText(c.batch)));
@@ -193,7 +193,7 @@ Array permutation(Operand key, Operand x, PermutationOptions options, Loc loc) {
   const Call call{"random::permutation", loc};
   const std::optional<int64_t> n = CountOf(x, call);
   std::vector<Operand> operands = api::WithKey(key, {x}, call);
-  const ir::Shape shape = n ? ir::Shape{*n} : TypeOf(x.array())->shape();
+  const base::Shape shape = n ? base::Shape{*n} : TypeOf(x.array())->shape();
   const int64_t dim = api::NormalDim(options.dim, static_cast<int64_t>(shape.size()), call);
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
   return api::DrawnLaidOut(
@@ -222,12 +222,12 @@ Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc
   if (!c.replace && c.draws > c.n)
     api::FailShape(call, 17,
                    fmt::format("{} draws without replacement, but {} elements", c.draws, c.n));
-  if (weighted && TypeOf(options.p)->shape() != ir::Shape{c.n})
+  if (weighted && TypeOf(options.p)->shape() != base::Shape{c.n})
     api::FailShape(call, 17,
                    fmt::format(".p has the shape {}, but there are {} elements",
                                ir::FieldText(TypeOf(options.p)->shape()), c.n));
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
-  const ir::Shape from = n ? ir::Shape{*n} : TypeOf(x.array())->shape();
+  const base::Shape from = n ? base::Shape{*n} : TypeOf(x.array())->shape();
   return api::DrawnLaidOut(
       operands, fmt::format("{} {} ", c.dim, c.replace),
       {ShapeOfChoice(from, c), t, options.out_sharding}, call,

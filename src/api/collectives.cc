@@ -73,7 +73,7 @@ void RefuseSets(const Array& x, const AxisList& axes, Call call) {
 }
 
 struct Made {
-  ir::Shape shape;
+  base::Shape shape;
   TensorSharding sharding;
   explicit Made(const ir::Type* type) : shape(type->shape()), sharding(type->sharding()) {}
   void Leave(const AxisList& axes) {
@@ -162,19 +162,19 @@ Array Reduced(const ir::OpDef& op, Reduction kind, const Operand& operand, const
 }
 
 Array InNewDim(const Array& x, int64_t dim, Call call) {
-  ir::Shape shape = TypeOf(x)->shape();
+  base::Shape shape = TypeOf(x)->shape();
   shape.insert(shape.begin() + dim, 1);
   return Reshape(x, shape, call);
 }
 Array WithoutDim(const Array& x, int64_t dim, Call call) {
-  ir::Shape shape = TypeOf(x)->shape();
+  base::Shape shape = TypeOf(x)->shape();
   shape.erase(shape.begin() + dim);
   return Reshape(x, shape, call);
 }
 
 // [..., n, ...] as [..., parts, n / parts, ...].
 Array InParts(const Array& x, int64_t dim, int64_t parts, Call call) {
-  ir::Shape shape = TypeOf(x)->shape();
+  base::Shape shape = TypeOf(x)->shape();
   base::At(shape, dim) /= parts;
   shape.insert(shape.begin() + dim, parts);
   return Reshape(x, shape, call);
@@ -308,10 +308,10 @@ namespace {
 
 // The axes along which the instruction brings devices together. A maximum of predicates does not
 // count: it stands where the regions that devices run differently are given up (AnyDevice).
-ops::Names TogetherOver(const ir::Instruction& i) {
-  if (std::holds_alternative<ir::Permute>(*i.op->lowering))
+ops::NameList TogetherOver(const ir::Instruction& i) {
+  if (std::holds_alternative<ir::AsPermute>(*i.op->lowering))
     return ir::As<ops::PermuteParams>(i.params.get()).axes;
-  if (!std::holds_alternative<ir::Manual>(*i.op->lowering) || i.op == &ops::kPmax) return {};
+  if (!std::holds_alternative<ir::AsManualMove>(*i.op->lowering) || i.op == &ops::kPmax) return {};
   return ir::As<ops::ManualParams>(i.params.get()).axes;
 }
 
@@ -358,9 +358,9 @@ bool NeedsOthers(const ir::Program& program) {
   if (program.mesh && !program.mesh->all_mode(AxisMode::Manual)) return true;
   for (const ir::Instruction& i : program.instructions) {
     const bool casts = i.op == &ops::kPcast || i.op == &ops::kAssumeInvariant;
-    if (!casts && (std::holds_alternative<ir::Manual>(*i.op->lowering) ||
-                   std::holds_alternative<ir::Permute>(*i.op->lowering) ||
-                   std::holds_alternative<ir::Move>(*i.op->lowering)))
+    if (!casts && (std::holds_alternative<ir::AsManualMove>(*i.op->lowering) ||
+                   std::holds_alternative<ir::AsPermute>(*i.op->lowering) ||
+                   std::holds_alternative<ir::AsMove>(*i.op->lowering)))
       return true;
     for (const ir::RegionPtr& region : i.regions)
       if (NeedsOthers(*region)) return true;

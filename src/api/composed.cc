@@ -17,7 +17,7 @@ using api::Count;
 using api::Reduce;
 using api::Reduced;
 
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 
 }  // namespace
 

@@ -43,7 +43,7 @@ std::string Others(const std::vector<std::string>& names) {
 // ---- loops --------------------------------------------------------------------------------------
 
 // A loop's carry and body while they are traced.
-struct Loop {
+struct TracedLoop {
   Call call;
   Leaves carry;
   std::vector<const Type*> slices;  // what the body takes after the carry
@@ -62,7 +62,7 @@ struct Loop {
 };
 
 // Weak numbers become what the body makes of them. Returns whether any did.
-bool PromoteWeak(Loop& loop) {
+bool PromoteWeak(TracedLoop& loop) {
   bool changed = false;
   for (size_t i = 0; i < loop.carry.arrays.size(); ++i) {
     Array& value = loop.carry.arrays[i];
@@ -80,7 +80,7 @@ bool PromoteWeak(Loop& loop) {
 
 // Inside of shard_map a carry varies over all axes over which the body makes it vary. Returns
 // whether any now varies over more.
-bool JoinVarying(Loop& loop) {
+bool JoinVarying(TracedLoop& loop) {
   bool changed = false;
   for (size_t i = 0; i < loop.carry.arrays.size(); ++i) {
     Array& value = loop.carry.arrays[i];
@@ -101,7 +101,7 @@ bool JoinVarying(Loop& loop) {
 }
 
 // Says once of each loop which carry comes to vary, and where.
-void NoteJoin(const Loop& loop) {
+void NoteJoin(const TracedLoop& loop) {
   static auto& said = *new std::set<std::pair<std::string, int>>;
   static std::mutex& mutex = *[] {
     auto* lock = new std::mutex;
@@ -132,12 +132,12 @@ void NoteJoin(const Loop& loop) {
       stderr);
 }
 
-void CastNext(Loop& loop) {
+void CastNext(TracedLoop& loop) {
   for (size_t i = 0; i < loop.carry.arrays.size(); ++i)
     CastOutput(loop.body, i, VaryingOf(*TypeOf(loop.carry.arrays[i])));
 }
 
-void CheckCarry(const Loop& loop) {
+void CheckCarry(const TracedLoop& loop) {
   std::vector<std::string> names;
   size_t first = 0;
   for (size_t i = loop.carry.arrays.size(); i-- > 0;) {
@@ -161,10 +161,10 @@ void CheckCarry(const Loop& loop) {
              Shown("after", after, loop.body.output_locs[first])});
 }
 
-TracedFunction TraceRepeated(const Loop& loop, const std::vector<const Type*>& types,
+TracedFunction TraceRepeated(const TracedLoop& loop, const std::vector<const Type*>& types,
                              const OnLeaves& f) {
   return TraceRegion(types, Body([&f](const Arrays& arrays) {
-                       return Result{f(arrays), {}};
+                       return FunctionResult{f(arrays), {}};
                      }),
                      loop.call, loop.runs);
 }
@@ -174,7 +174,7 @@ TracedFunction TraceRepeated(const Loop& loop, const std::vector<const Type*>& t
 OnLeaves Checked(const Body& body, const Leaves& carry, Call call,
                  detail::AnyTree* kept = nullptr) {
   return [&body, &carry, call, kept](const Arrays& arrays) {
-    Result result = body(arrays);
+    FunctionResult result = body(arrays);
     const detail::TreeRef tree = result.tree.ref();
     CheckTree(call, carry,
               kept ? trace::TakePartApart(tree, 0, "carry") : trace::TakeApart(tree, "carry"),
@@ -185,7 +185,7 @@ OnLeaves Checked(const Body& body, const Leaves& carry, Call call,
 }
 
 // Traces the body until weak numbers of the carry, and what varies, have settled.
-void TraceLoop(Loop& loop, const OnLeaves& body) {
+void TraceLoop(TracedLoop& loop, const OnLeaves& body) {
   CheckUsable(loop.carry.arrays, loop.call);
   do {
     loop.body = TraceRepeated(loop, loop.Parameters(), body);
@@ -211,7 +211,7 @@ void CheckPredicate(const ir::Program& test, Call call) {
 
 // Traces both functions until nothing changes any more. Where the predicate varies, devices run
 // the loop differently, and what they carry varies.
-std::vector<TracedFunction> TraceWhile(Loop& loop, const OnLeaves& condition,
+std::vector<TracedFunction> TraceWhile(TracedLoop& loop, const OnLeaves& condition,
                                        const OnLeaves& body) {
   std::vector<TracedFunction> regions(1);
   for (;;) {
@@ -248,7 +248,7 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
 
 // The same where devices need one another inside: all run until the last is done, and one that is
 // done keeps what it has.
-Arrays WhileAnyRuns(const Loop& loop, const std::vector<TracedFunction>& regions) {
+Arrays WhileAnyRuns(const TracedLoop& loop, const std::vector<TracedFunction>& regions) {
   const auto runs = [&](const Arrays& carry) {
     return CallRegion(regions[0], carry, loop.call)[0];
   };
@@ -270,7 +270,7 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
     FailTrace(call, kTree, "nothing is carried, so the loop would run forever or not at all",
               {"carry a tree that has an array"});
   CheckUsable(carry.arrays, call);
-  Loop loop{call, std::move(carry), {}};
+  TracedLoop loop{call, std::move(carry), {}};
   std::vector<TracedFunction> regions = TraceWhile(loop, condition, body);
   if (!loop.runs.diverges.empty() && NeedsOthers(regions)) return WhileAnyRuns(loop, regions);
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
@@ -281,7 +281,7 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
 
 Arrays RunScan(Call call, Leaves carry, const Arrays& xs, const OnLeaves& body, int64_t length,
                bool reverse) {
-  Loop loop{call, std::move(carry), {}};
+  TracedLoop loop{call, std::move(carry), {}};
   for (const Array& x : xs) loop.slices.push_back(ir::SliceOf(TypeOf(x)));
   TraceLoop(loop, body);
   std::vector<TracedFunction> regions;
@@ -499,13 +499,14 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
   return results;
 }
 
-Result Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options, Loc loc) {
+FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options,
+                    Loc loc) {
   const api::Call call{"scan", loc};
   trace::Leaves steps = trace::TakeApart(xs, "xs"), leaves = trace::TakeApart(carry, "carry");
   api::BringIn(steps.arrays, call);
   api::BringIn(leaves.arrays, call);
   const int64_t length = api::StepsOf(call, steps, options);
-  Result result;
+  FunctionResult result;
   const api::OnLeaves step = api::Checked(body, leaves, call, &result.tree);
   result.arrays =
       api::RunUnrolled(call, leaves, steps.arrays, step, length, options.reverse, options.unroll);

@@ -15,7 +15,7 @@ namespace {
 using api::Call;
 
 Array Use(const Operand& x, Call call) { return api::ToArray(x, call); }
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 
 // A spec without what it says of unreduced and reduced axes.
 std::optional<PartitionSpec> DimsOf(const std::optional<PartitionSpec>& spec) {
@@ -164,7 +164,7 @@ Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc l
   DType work = t.is_floating() ? t : base::DefaultFloat();
   std::vector<Array> ends = api::PromoteTo(work, {lo, hi}, call);
   size_t rank = std::max(ShapeOf(ends[0]).size(), ShapeOf(ends[1]).size());
-  ir::Shape line(rank + 1, 1);
+  base::Shape line(rank + 1, 1);
   line[0] = n;
   Array index =
       reshape(iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc),
@@ -197,7 +197,7 @@ std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc 
   if (!xy && options.indexing != "ij")
     api::FailShape(call, 17, fmt::format("there is no .indexing \"{}\"", options.indexing),
                    {"it is \"xy\" or \"ij\""});
-  ir::Shape shape;
+  base::Shape shape;
   for (const Array& x : xs) {
     trace::Use(x, call.name, loc);
     if (api::TypeOf(x)->rank() != 1)
@@ -209,7 +209,7 @@ std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc 
   if (swapped) std::swap(shape[0], shape[1]);
   for (size_t i = 0; i < xs.size(); ++i) {
     size_t d = swapped && i < 2 ? 1 - i : i;
-    ir::Shape own = shape;
+    base::Shape own = shape;
     own[d] = ShapeOf(xs[i])[0];
     xs[i] = broadcast_in_dim(xs[i], own, static_cast<int>(d), {options.out_sharding}, loc);
   }
@@ -223,7 +223,7 @@ Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
     api::FailShape(call, 18, fmt::format("the number of classes must be 0 or more, not {}", n));
   DType index = api::TypeOf(a)->dtype();
   int64_t rank = api::TypeOf(a)->rank() + 1, d = api::NormalDim(options.dim, rank, call);
-  ir::Shape line(static_cast<size_t>(rank), 1), column = ShapeOf(a);
+  base::Shape line(static_cast<size_t>(rank), 1), column = ShapeOf(a);
   base::At(line, d) = n;
   column.insert(column.begin() + d, 1);
   ir::ShapeAndDType counting{line, index};

@@ -67,7 +67,7 @@ ir::RegionPtr TransposeOf(const OpDefinition& d, ir::Types operands, ir::Types r
       trace::TraceFunction(
           parameters,
           [&](const std::vector<Array>& arrays) {
-            return detail::Result{CheckedCotangents(d, d.vjp(arrays), operands, loc), {}};
+            return detail::FunctionResult{CheckedCotangents(d, d.vjp(arrays), operands, loc), {}};
           },
           d.name.c_str(), loc, /*outer=*/nullptr)
           .program;

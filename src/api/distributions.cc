@@ -118,7 +118,7 @@ CreateOptions WithoutShape(const Operand& a, Call call) {
   return {.out_sharding = PartitionSpec()};
 }
 
-Array DrawGamma(const Operand& key, const Operand& a, const ir::Shape& shape,
+Array DrawGamma(const Operand& key, const Operand& a, const base::Shape& shape,
                 const CreateOptions& options, bool logarithm, Call call) {
   const DrawnAs as = api::FloatsOf(shape, options.dtype, options.out_sharding, call);
   std::vector<Operand> operands = api::WithKey(key, {a}, call);
@@ -245,15 +245,15 @@ Array beta(Operand key, Operand a, Operand b, Shape shape, CreateOptions options
                            });
 }
 Array beta(Operand key, Operand a, Operand b, Loc loc) {
-  const ir::Shape shape = api::BroadcastShape({a, b}, {"random::beta", loc});
+  const base::Shape shape = api::BroadcastShape({a, b}, {"random::beta", loc});
   return beta(std::move(key), std::move(a), std::move(b), Shape(shape), {}, loc);
 }
 
 Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options, Loc loc) {
   const Call call{"random::dirichlet", loc};
-  const ir::Shape own = api::BroadcastShape({alpha}, call);
+  const base::Shape own = api::BroadcastShape({alpha}, call);
   if (own.empty()) api::FailShape(call, 16, "it takes the parameters of a vector, not one number");
-  ir::Shape whole = shape.dims();
+  base::Shape whole = shape.dims();
   whole.push_back(own.back());
   const DrawnAs as = api::FloatsOf(whole, options.dtype, options.out_sharding, call);
   std::vector<Operand> operands = api::WithKey(key, {alpha}, call);
@@ -266,7 +266,7 @@ Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options, 
 }
 Array dirichlet(Operand key, Operand alpha, Loc loc) {
   const Call call{"random::dirichlet", loc};
-  ir::Shape shape = api::BroadcastShape({alpha}, call);
+  base::Shape shape = api::BroadcastShape({alpha}, call);
   if (!shape.empty()) shape.pop_back();
   CreateOptions options = WithoutShape(alpha, call);
   return dirichlet(std::move(key), std::move(alpha), Shape(shape), std::move(options), loc);
@@ -283,7 +283,7 @@ Array poisson(Operand key, Operand rate, Shape shape, CreateOptions options, Loc
                            });
 }
 Array poisson(Operand key, Operand rate, Loc loc) {
-  const ir::Shape shape = api::BroadcastShape({rate}, {"random::poisson", loc});
+  const base::Shape shape = api::BroadcastShape({rate}, {"random::poisson", loc});
   return poisson(std::move(key), std::move(rate), Shape(shape), {}, loc);
 }
 

@@ -17,7 +17,7 @@ using api::Dot;
 using api::IsIota;
 using api::Permuted;
 
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
 
 }  // namespace
@@ -98,15 +98,15 @@ std::vector<int64_t> Inverse(const std::vector<int64_t>& perm) {
 }
 
 // The batch dims of a matmul, aligned at the right; one that is 1 on one side is dropped there.
-struct BatchDims {
+struct MatmulDims {
   int64_t count = 0;
   std::vector<std::pair<int64_t, int64_t>> shared;  // dims of x and y
   std::vector<int64_t> from_both, from_x, from_y;   // dims of the result
   std::vector<int64_t> drop_x, drop_y;
 };
 
-BatchDims AlignBatch(const Array& x, const Array& y, int64_t bx, int64_t by, Call call) {
-  BatchDims out;
+MatmulDims AlignBatch(const Array& x, const Array& y, int64_t bx, int64_t by, Call call) {
+  MatmulDims out;
   out.count = std::max(bx, by);
   for (int64_t d = 0; d < out.count; ++d) {
     int64_t dx = d - (out.count - bx), dy = d - (out.count - by);
@@ -134,7 +134,7 @@ BatchDims AlignBatch(const Array& x, const Array& y, int64_t bx, int64_t by, Cal
 void DropDims(Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& contract,
               std::vector<int64_t>& batch, Call call) {
   if (gone.empty()) return;
-  ir::Shape shape;
+  base::Shape shape;
   for (int64_t d = 0; d < Rank(m); ++d)
     if (!std::count(gone.begin(), gone.end(), d)) shape.push_back(base::At(ShapeOf(m), d));
   auto shift = [&](int64_t& d) {
@@ -174,7 +174,7 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
                                api::TypeOf(x)->text(), api::TypeOf(y)->text(),
                                base::At(ShapeOf(x), kx), base::At(ShapeOf(y), ky)));
   DotDims dims{{kx}, {ky}, {}, {}};
-  BatchDims batch = AlignBatch(x, y, vector_x ? 0 : Rank(x) - 2, vector_y ? 0 : Rank(y) - 2, call);
+  MatmulDims batch = AlignBatch(x, y, vector_x ? 0 : Rank(x) - 2, vector_y ? 0 : Rank(y) - 2, call);
   for (auto [dx, dy] : batch.shared) {
     dims.lhs_batch.push_back(dx);
     dims.rhs_batch.push_back(dy);

@@ -26,7 +26,7 @@ struct Trying {
 
 struct Trial {
   CommReport sent;
-  std::vector<ir::Shape> shapes;  // of the results
+  std::vector<base::Shape> shapes;  // of the results
 };
 
 class Edits {
@@ -53,7 +53,7 @@ class Edits {
   static detail::Body BodyOf(const OnArrays& g) {
     return [&g](const std::vector<Array>& arrays) {
       std::vector<Array> results = g(arrays);
-      return detail::Result{results, detail::AnyTree::Of(results)};
+      return detail::FunctionResult{results, detail::AnyTree::Of(results)};
     };
   }
 
@@ -130,10 +130,10 @@ class Edits {
   }
 
   // Specs of the results that keep dims of the first operand in their order, as far as they divide.
-  std::vector<PartitionSpec> OutSpecs(const std::vector<ir::Shape>& shapes) const {
+  std::vector<PartitionSpec> OutSpecs(const std::vector<base::Shape>& shapes) const {
     const sharding::TensorSharding& own = TypeOf(operands_[0])->sharding();
     const size_t rank = shapes[0].size(), from = own.dims.size();
-    for (const ir::Shape& shape : shapes)
+    for (const base::Shape& shape : shapes)
       if (shape.size() != rank) return {};
     std::vector<bool> kept(from, false);  // from the last dims on
     std::fill(kept.end() - static_cast<long>(std::min(rank, from)), kept.end(), true);
@@ -143,7 +143,7 @@ class Edits {
       size_t to = rank > from ? rank - from : 0;  // new dims lead
       for (size_t d = 0; d < from; ++d)
         if (rank >= from || kept[d]) out.dims[to++].axes = own.dims[d].axes;
-      for (const ir::Shape& shape : shapes)
+      for (const base::Shape& shape : shapes)
         for (size_t d = 0; d < rank; ++d)
           while (!out.dims[d].axes.empty() && shape[d] % sharding::SizeOf(out.dims[d].axes) != 0)
             out.dims[d].axes.pop_back();

@@ -18,7 +18,7 @@ using api::Dot;
 using api::IsIota;
 using api::Permuted;
 
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 
 using Letters = std::string;
 
@@ -32,7 +32,7 @@ struct Subscripts {
 // Reads "ij,jk->ik" for operands of these shapes.
 class Parser {
  public:
-  Parser(std::string_view text, const std::vector<ir::Shape>& shapes, Call call)
+  Parser(std::string_view text, const std::vector<base::Shape>& shapes, Call call)
       : shapes_(shapes), call_(call) {
     std::string spec;
     for (char c : text)
@@ -93,7 +93,7 @@ class Parser {
     return out;
   }
 
-  void CheckSizes(const Letters& letters, const ir::Shape& shape) {
+  void CheckSizes(const Letters& letters, const base::Shape& shape) {
     for (size_t d = 0; d < letters.size(); ++d) {
       const int64_t n = shape[d];
       int64_t& size = out_.sizes.try_emplace(letters[d], n).first->second;
@@ -114,7 +114,7 @@ class Parser {
     return out;
   }
 
-  const std::vector<ir::Shape>& shapes_;
+  const std::vector<base::Shape>& shapes_;
   Call call_;
   Subscripts out_;
   int64_t ellipsis_ = 0;  // dims that "..." stands for
@@ -129,7 +129,7 @@ class Einsum {
  public:
   Einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options, Call call)
       : options_(std::move(options)), call_(call) {
-    std::vector<ir::Shape> shapes;
+    std::vector<base::Shape> shapes;
     shapes.reserve(operands.size());
     for (const Array& x : operands)
       shapes.push_back(trace::Use(x, call.name, call.loc)->type()->shape());
@@ -242,7 +242,7 @@ class Einsum {
             fmt::format("the diagonal runs over dims {} and {}, one of which is sharded: {}", d, e,
                         api::TypeOf(term.x)->text()),
             {"reshard it first"});
-      const ir::Shape shape = ShapeOf(term.x);
+      const base::Shape shape = ShapeOf(term.x);
       auto index = [&](size_t dim) {
         ir::ShapeAndDType counting{shape, i32};
         trace::Application a{.op = ops::kIota,
@@ -295,7 +295,7 @@ class Einsum {
 
   // Drops dims of size 1 that the other operand has larger.
   void DropOnes(Term& term, const Term& other) {
-    ir::Shape shape;
+    base::Shape shape;
     Letters kept;
     for (size_t d = 0; d < term.letters.size(); ++d) {
       char c = term.letters[d];

@@ -461,13 +461,13 @@ Array bitcast_convert_type(Operand x, DType dtype, Loc loc) {
 namespace {
 // Returns the arrays with one shape: dims of size 1 and missing dims repeated.
 std::vector<Array> BroadcastAll(std::vector<Array> xs, Call call) {
-  ir::Shape shape;
+  base::Shape shape;
   for (const Array& x : xs) {
-    const ir::Shape& own = api::TypeOf(x)->shape();
+    const base::Shape& own = api::TypeOf(x)->shape();
     if (own.size() > shape.size()) shape.insert(shape.begin(), own.size() - shape.size(), 1);
   }
   for (const Array& x : xs) {
-    const ir::Shape& own = api::TypeOf(x)->shape();
+    const base::Shape& own = api::TypeOf(x)->shape();
     size_t skip = shape.size() - own.size();
     for (size_t d = 0; d < own.size(); ++d) {
       int64_t& size = shape[skip + d];

@@ -53,14 +53,14 @@ using detail::LinearProgram;
 }
 
 // Of a traced call. Results are in the order of Grad::Like.
-detail::Result GradInTrace(std::vector<ArrayRef> arrays, const std::vector<int>& argument_of,
-                           const detail::Body& body, const detail::GradOptions& options,
-                           Call call) {
+detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays,
+                                   const std::vector<int>& argument_of, const detail::Body& body,
+                                   const detail::GradOptions& options, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<bool> chosen(arrays.size());
   for (size_t i = 0; i < chosen.size(); ++i)
     chosen[i] = std::count(options.arguments.begin(), options.arguments.end(), argument_of[i]) > 0;
-  Traced t = TraceCall(std::move(arrays), body, chosen, call);
+  TracedCall t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, options.arguments, argument_of, call);
   if (t.program.outputs.empty())
     FailShape(call, 20, "the function returns no arrays", {"return a floating scalar"});
@@ -68,7 +68,7 @@ detail::Result GradInTrace(std::vector<ArrayRef> arrays, const std::vector<int>&
   if (!value->shape().empty() || !ops::HasTangent(value)) FailScalar(value, call);
   std::vector<bool> wanted(t.program.outputs.size());
   wanted[0] = true;
-  Linear l = Linearized(t, wanted);
+  LinearizedProgram l = Linearized(t, wanted);
   if (!options.value) l.DropOutput(0);
   // One program: what is known, and behind it the gradient.
   ir::Program whole = std::move(l.known);
@@ -122,7 +122,8 @@ void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir:
 
 // The linear part as a map, or its transpose, which has no residuals yet. What has no tangent, or
 // cotangent, is a zero of its program.
-std::shared_ptr<const LinearProgram> MapOf(const Traced& t, Linear& l, Call call, bool reverse,
+std::shared_ptr<const LinearProgram> MapOf(const TracedCall& t, LinearizedProgram& l, Call call,
+                                           bool reverse,
                                            transforms::FailNotLinear fail = transforms::FailRule) {
   auto map = std::make_shared<LinearProgram>();
   map->name = call.name;
@@ -159,13 +160,13 @@ void FailFunction(const ir::Instruction& i) {
 }
 
 // The function itself as a linear program, if it is one.
-Linear Itself(const Traced& t) {
+LinearizedProgram Itself(const TracedCall& t) {
   transforms::Split split = transforms::MakeSplit(t.program, t.active, FloatingOutputs(t.program));
-  Linear l{.known = std::move(split.known),
-           .linear = std::move(split.unknown),
-           .outputs = 0,
-           .residuals = split.residuals,
-           .has = std::move(split.unknown_outputs)};
+  LinearizedProgram l{.known = std::move(split.known),
+                      .linear = std::move(split.unknown),
+                      .outputs = 0,
+                      .residuals = split.residuals,
+                      .has = std::move(split.unknown_outputs)};
   l.known.outputs.erase(l.known.outputs.begin(),
                         l.known.outputs.end() - static_cast<long>(l.residuals));
   ir::RemoveDead(l.known);
@@ -202,7 +203,7 @@ std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
   return trace::CallProgram(of.program, inputs, call.name, loc, &of.compiled);
 }
 
-Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& kept) {
+FunctionResult CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& kept) {
   const api::Call call{options.value ? "value_and_grad" : "grad", f.loc};
   const std::vector<int> argument_of = api::ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
@@ -213,14 +214,14 @@ Result CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& ke
 
 namespace {
 
-Result JvpInTrace(const std::vector<Array>& arrays, const std::vector<int>& part_of,
-                  const FunctionCall& f, api::Call call) {
+FunctionResult JvpInTrace(const std::vector<Array>& arrays, const std::vector<int>& part_of,
+                          const FunctionCall& f, api::Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<ArrayRef> inputs, tangents;
   for (size_t i = 0; i < arrays.size(); ++i)
     (part_of[i] == 0 ? inputs : tangents).push_back(arrays[i].impl());
   const std::vector<bool> all(inputs.size(), true);
-  api::Traced t = api::TraceCall(inputs, f.body, all, call);
+  api::TracedCall t = api::TraceCall(inputs, f.body, all, call);
   std::vector<const ir::Type*> types;
   for (size_t i = 0; i < t.inputs.size(); ++i) types.push_back(t.inputs[i]->type());
   api::AddTangents(tangents, types, t.active, inputs, call);
@@ -229,7 +230,7 @@ Result JvpInTrace(const std::vector<Array>& arrays, const std::vector<int>& part
   const std::vector<Array> made =
       trace::CallProgram(api::Shared(std::move(jvp.program)), inputs, call.name, call.loc);
   const size_t n = t.program.outputs.size();
-  Result result{{made.begin(), made.begin() + static_cast<long>(n)}, std::move(t.tree)};
+  FunctionResult result{{made.begin(), made.begin() + static_cast<long>(n)}, std::move(t.tree)};
   for (size_t i = 0, next = n; i < n; ++i)
     result.arrays.push_back(jvp.active[i]
                                 ? made[next++]
@@ -238,13 +239,13 @@ Result JvpInTrace(const std::vector<Array>& arrays, const std::vector<int>& part
 }
 
 // The results, then the residuals of the map, which comes with them.
-Result LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f, api::Call call,
-                         bool reverse) {
+FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f,
+                                 api::Call call, bool reverse) {
   trace::NestingScope nesting(call.name, call.loc);
   const std::vector<bool> all(arrays.size(), true);
-  api::Traced t = api::TraceCall(api::RefsOf(arrays, call), f.body, all, call);
-  api::Linear l = api::Linearized(t, api::FloatingOutputs(t.program));
-  Result result{{}, {}, api::MapOf(t, l, call, reverse)};
+  api::TracedCall t = api::TraceCall(api::RefsOf(arrays, call), f.body, all, call);
+  api::LinearizedProgram l = api::Linearized(t, api::FloatingOutputs(t.program));
+  FunctionResult result{{}, {}, api::MapOf(t, l, call, reverse)};
   result.arrays =
       trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
   result.tree = std::move(t.tree);
@@ -268,7 +269,7 @@ Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, api::Call c
 
 }  // namespace
 
-Result CallJvp(const FunctionCall& f, const Jit& kept) {
+FunctionResult CallJvp(const FunctionCall& f, const Jit& kept) {
   const api::Call call{"jvp", f.loc};
   const std::vector<int> part_of = api::ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
@@ -286,8 +287,8 @@ Linearization Vjp(const FunctionCall& f, const Jit& kept) {
 LinearMapRef LinearTranspose(const FunctionCall& f) {
   const api::Call call{"linear_transpose", f.loc};
   trace::NestingScope nesting(call.name, call.loc);
-  api::Traced t = api::TraceAll(f, call);
-  api::Linear l = api::Itself(t);
+  api::TracedCall t = api::TraceAll(f, call);
+  api::LinearizedProgram l = api::Itself(t);
   auto map = std::make_shared<LinearMap>();
   map->of = api::MapOf(t, l, call, /*reverse=*/true, api::FailFunction);
   std::vector<ArrayRef> known;

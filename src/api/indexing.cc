@@ -14,7 +14,7 @@ namespace tessera {
 namespace {
 
 using api::Call;
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 
 // One dim of the operand: what is kept of it.
 struct Piece {
@@ -80,7 +80,7 @@ Entry EntryOf(const Index& i, size_t d, int64_t size, Call call) {
   return {Entry::kInteger, {at, at + 1, 1, false, true}};
 }
 
-ParsedIndex Parse(std::vector<Index> index, const ir::Shape& shape, Call call) {
+ParsedIndex Parse(std::vector<Index> index, const base::Shape& shape, Call call) {
   size_t named = 0, dots = 0, d = 0;
   for (const Index& i : index) {
     named += i.kind() != Index::kNew && i.kind() != Index::kEllipsis;
@@ -111,8 +111,8 @@ ParsedIndex Parse(std::vector<Index> index, const ir::Shape& shape, Call call) {
 // ---- slices ----
 
 // Returns the pieces, one per dim, of x, in this shape.
-Array Cut(const Array& x, const std::vector<Piece>& pieces, const ir::Shape& result, Call call) {
-  const ir::Shape shape = ShapeOf(x);
+Array Cut(const Array& x, const std::vector<Piece>& pieces, const base::Shape& result, Call call) {
+  const base::Shape shape = ShapeOf(x);
   ops::SliceParams p;
   std::vector<int64_t> reversed;
   bool whole = true;
@@ -146,11 +146,11 @@ struct ResultDim {
 };
 
 // Returns the shape that the index arrays broadcast to.
-ir::Shape PickedShape(const ParsedIndex& index, Call call) {
-  ir::Shape picked;
+base::Shape PickedShape(const ParsedIndex& index, Call call) {
+  base::Shape picked;
   for (const Entry& e : index.entries) {
     if (e.kind != Entry::kArray) continue;
-    const ir::Shape& shape = ShapeOf(e.array);
+    const base::Shape& shape = ShapeOf(e.array);
     if (shape.size() > picked.size())
       picked.insert(picked.begin(), shape.size() - picked.size(), 1);
     const size_t skip = picked.size() - shape.size();
@@ -168,7 +168,7 @@ ir::Shape PickedShape(const ParsedIndex& index, Call call) {
 
 // In the order of x[index]: what is picked stands where the first array is, or in front if
 // something else stands between them.
-std::vector<ResultDim> DimsOf(const ParsedIndex& index, const ir::Shape& picked) {
+std::vector<ResultDim> DimsOf(const ParsedIndex& index, const base::Shape& picked) {
   std::vector<ResultDim> dims;
   size_t first = index.entries.size(), last = 0, picks = 0;
   for (size_t k = 0; k < index.entries.size(); ++k) {
@@ -189,8 +189,8 @@ std::vector<ResultDim> DimsOf(const ParsedIndex& index, const ir::Shape& picked)
   return dims;
 }
 
-ir::Shape SizesOf(const std::vector<ResultDim>& dims) {
-  ir::Shape sizes;
+base::Shape SizesOf(const std::vector<ResultDim>& dims) {
+  base::Shape sizes;
   for (const ResultDim& dim : dims) sizes.push_back(dim.size);
   return sizes;
 }
@@ -222,9 +222,9 @@ DType IndexDType(const std::vector<Component>& components) {
 
 // Returns the index vectors [queries..., components]. `anyhow`: components that are sharded
 // differently are replicated, as an out_sharding says what becomes of them.
-Array Vectors(const std::vector<Component>& components, const ir::Shape& queries, bool anyhow,
+Array Vectors(const std::vector<Component>& components, const base::Shape& queries, bool anyhow,
               Call call) {
-  ir::Shape shape = queries;
+  base::Shape shape = queries;
   shape.push_back(1);
   if (components.empty()) {
     shape.back() = 0;
@@ -238,7 +238,7 @@ Array Vectors(const std::vector<Component>& components, const ir::Shape& queries
       a = minimum(a, api::ScalarOf(std::numeric_limits<int64_t>::max(), u64, false, call), {},
                   call.loc);
     a = api::Convert(a, dtype, call);
-    ir::Shape own(queries.size(), 1);
+    base::Shape own(queries.size(), 1);
     std::copy_backward(ShapeOf(a).begin(), ShapeOf(a).end(),
                        own.begin() + static_cast<long>(c.end));
     a = api::BroadcastTo(api::Reshape(a, own, call), queries, call);
@@ -298,14 +298,14 @@ Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, 
 
 // Looks up in what the slices leave.
 Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, Call call) {
-  const ir::Shape picked = PickedShape(index, call);
+  const base::Shape picked = PickedShape(index, call);
   const std::vector<ResultDim> dims = DimsOf(index, picked), kept = WithoutNew(dims);
   if (IsEmpty(dims))
     return zeros(SizesOf(dims),
                  {.dtype = api::TypeOf(x)->dtype(), .out_sharding = options.out_sharding},
                  call.loc);
-  const ir::Shape shape = ShapeOf(x);
-  ir::Shape left;
+  const base::Shape shape = ShapeOf(x);
+  base::Shape left;
   std::vector<Piece> pieces;
   std::vector<Component> components;
   ops::GatherParams p;
@@ -353,7 +353,7 @@ Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& opti
     })[0];
   }
   std::vector<Piece> pieces;
-  ir::Shape result;
+  base::Shape result;
   for (const Entry& e : parsed.entries) {
     if (e.has_dim()) pieces.push_back(e.piece);
     if (e.kind == Entry::kNew) result.push_back(1);
@@ -369,12 +369,12 @@ Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& opti
 struct Places {
   ops::ScatterParams params;
   std::vector<Component> components;
-  ir::Shape queries;
+  base::Shape queries;
 };
 
 // The dims of x[index] that are queries, and which entries they are of.
 struct QueryDims {
-  ir::Shape sizes;
+  base::Shape sizes;
   size_t picked = 0, picked_end = 0;
   std::vector<size_t> of_entry;  // of strided slices
 };
@@ -401,7 +401,7 @@ Array StridedPlaces(const Piece& piece, int64_t size, Call call) {
   return add(at, Place(first, size, call), {}, call.loc);
 }
 
-Places PlacesOf(const ParsedIndex& index, const ir::Shape& shape,
+Places PlacesOf(const ParsedIndex& index, const base::Shape& shape,
                 const std::vector<ResultDim>& dims, Call call) {
   const QueryDims queries = QueryDimsOf(dims, index.entries.size());
   Places places{.params = {}, .components = {}, .queries = queries.sizes};
@@ -429,7 +429,7 @@ Places PlacesOf(const ParsedIndex& index, const ir::Shape& shape,
 }
 
 // Returns the values in the shape of x[index], in x's dtype.
-Array ValuesOf(const Operand& values, DType dtype, const ir::Shape& shape, Call call) {
+Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Call call) {
   if (base::StrictTypesActive() && !values.scalar())
     if (DType t = trace::Use(values.array(), call.name, call.loc)->type()->dtype(); t != dtype)
       api::FailDType(
@@ -438,7 +438,7 @@ Array ValuesOf(const Operand& values, DType dtype, const ir::Shape& shape, Call 
           {"StrictTypes is in scope: convert one of them with astype"});
   Array v = values.scalar() ? api::ScalarOf(*values.scalar(), dtype, false, call)
                             : api::Convert(api::ToArray(values, call), dtype, call);
-  const ir::Shape& own = ShapeOf(v);
+  const base::Shape& own = ShapeOf(v);
   bool fits = own.size() <= shape.size();
   for (size_t d = 0; fits && d < own.size(); ++d) {
     int64_t size = shape[shape.size() - own.size() + d];

@@ -40,7 +40,7 @@ std::vector<ValueId> OnBasis(ir::Builder& builder, const ir::Program& linear,
 // One program of all rows or columns, behind one derivative.
 class Whole {
  public:
-  Whole(const Traced& t, Call call)
+  Whole(const TracedCall& t, Call call)
       : t_(t), linear_(Linearized(t, FloatingOutputs(t.program))), call_(call) {
     program_ = linear_.known;
     residuals_.assign(program_.outputs.begin() + static_cast<long>(linear_.outputs),
@@ -82,8 +82,8 @@ class Whole {
   }
 
  private:
-  const Traced& t_;
-  Linear linear_;
+  const TracedCall& t_;
+  LinearizedProgram linear_;
   Call call_;
   ir::Program program_;
   std::vector<ValueId> residuals_;  // of the program; the linear part reads them
@@ -92,7 +92,7 @@ class Whole {
 // Of an array that is not floating. It lies as the others do: by columns as the result, by rows as
 // the argument.
 Array ZerosBetween(const ir::Type* out, const ir::Type* in, bool reverse, Call call) {
-  ir::Shape shape = out->shape();
+  base::Shape shape = out->shape();
   shape.insert(shape.end(), in->shape().begin(), in->shape().end());
   const sharding::TensorSharding& from = (reverse ? in : out)->sharding();
   sharding::TensorSharding s;
@@ -103,7 +103,7 @@ Array ZerosBetween(const ir::Type* out, const ir::Type* in, bool reverse, Call c
   return FilledWith(0, ir::Type::Get(std::move(shape), out->dtype(), std::move(s)), call);
 }
 
-void CheckResults(const Traced& t, Call call) {
+void CheckResults(const TracedCall& t, Call call) {
   for (ValueId v : t.program.outputs)
     if (!ops::HasTangent(t.program.type(v)))
       FailDType(
@@ -111,14 +111,15 @@ void CheckResults(const Traced& t, Call call) {
           fmt::format("the function returns {}, which is not floating", t.program.type(v)->text()));
 }
 
-detail::Result JacobianInTrace(std::vector<ArrayRef> arrays, const std::vector<int>& argument_of,
-                               const detail::Body& body, const detail::JacobianOptions& options,
-                               Call call) {
+detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
+                                       const std::vector<int>& argument_of,
+                                       const detail::Body& body,
+                                       const detail::JacobianOptions& options, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<bool> chosen;
   chosen.reserve(argument_of.size());
   for (int n : argument_of) chosen.push_back(n == options.argument);
-  Traced t = TraceCall(std::move(arrays), body, chosen, call);
+  TracedCall t = TraceCall(std::move(arrays), body, chosen, call);
   CheckArguments(t, {options.argument}, argument_of, call);
   CheckResults(t, call);
   Whole whole(t, call);
@@ -128,7 +129,7 @@ detail::Result JacobianInTrace(std::vector<ArrayRef> arrays, const std::vector<i
   for (size_t i = 0; options.reverse && i < outputs; ++i) whole.AddRows(i);
   const std::vector<Array> made = whole.Run();
   const auto inputs = static_cast<size_t>(std::count(t.active.begin(), t.active.end(), true));
-  detail::Result result{{}, std::move(t.tree)};
+  detail::FunctionResult result{{}, std::move(t.tree)};
   for (size_t i = 0; i < outputs; ++i)
     for (size_t j = 0, next = 0; j < t.inputs.size(); ++j) {
       if (!chosen[j]) continue;
@@ -146,7 +147,8 @@ detail::Result JacobianInTrace(std::vector<ArrayRef> arrays, const std::vector<i
 
 namespace detail {
 
-Result CallJacobian(const FunctionCall& f, const JacobianOptions& options, const Jit& kept) {
+FunctionResult CallJacobian(const FunctionCall& f, const JacobianOptions& options,
+                            const Jit& kept) {
   const api::Call call{options.reverse ? "jacrev" : "jacfwd", f.loc};
   const std::vector<int> argument_of = api::ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {

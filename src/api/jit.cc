@@ -59,7 +59,7 @@ void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const P
 
 // A program's arguments and results lie evenly, so what is asked of them must.
 void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& asked,
-                   const ir::Shape& shape, const char* option, Call call) {
+                   const base::Shape& shape, const char* option, Call call) {
   using propagation::engine::AtBorder;
   const sharding::TensorSharding even = AtBorder(asked, shape, /*keep_sub_axes=*/true),
                                  kept = AtBorder(asked, shape, /*keep_sub_axes=*/false);
@@ -134,7 +134,7 @@ detail::Body BodyThatLaysOut(const detail::FunctionCall& call, const JitOptions&
   return [&call, &options](const std::vector<Array>& arrays) {
     const Loc loc = call.loc;
     if (options.out_shardings.given()) CheckAxes(options.out_shardings, loc);
-    detail::Result result = call.body(
+    detail::FunctionResult result = call.body(
         LayOut(options.in_shardings, detail::OutlineOf(call.arguments), arrays, JitSide::kIn, loc));
     result.arrays = LayOut(options.out_shardings, detail::OutlineOf(result.tree.ref()),
                            result.arrays, JitSide::kOut, loc);
@@ -143,7 +143,7 @@ detail::Body BodyThatLaysOut(const detail::FunctionCall& call, const JitOptions&
 }
 
 // What is traced.
-detail::FunctionCall Traced(const detail::FunctionCall& call, const JitOptions& options) {
+detail::FunctionCall LaidOut(const detail::FunctionCall& call, const JitOptions& options) {
   if (!options.in_shardings.given() && !options.out_shardings.given()) return call;
   return {call.arguments, BodyThatLaysOut(call, options), call.loc};
 }
@@ -168,11 +168,11 @@ Jit::Jit(const char* name, const void* shared)
                   : trace::NewJitCache(name, trace::Keeps::kCompiled);
 }
 
-Result Jit::Call(const FunctionCall& call) const {
-  return trace::CallJit(*cache_, api::Traced(call, *options_), options_->donate);
+FunctionResult Jit::Call(const FunctionCall& call) const {
+  return trace::CallJit(*cache_, api::LaidOut(call, *options_), options_->donate);
 }
 Program Jit::Trace(const FunctionCall& call) const {
-  return Program(trace::ProgramOf(*cache_, api::Traced(call, *options_), options_->donate));
+  return Program(trace::ProgramOf(*cache_, api::LaidOut(call, *options_), options_->donate));
 }
 Lowered Jit::Lower(const FunctionCall& call) const {
   return Lowered(compile::LowerProgram(Trace(call).program(), {}));

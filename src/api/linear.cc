@@ -26,9 +26,9 @@ std::vector<int> ArgumentOf(detail::TreeRef arguments) {
   return of;
 }
 
-Traced TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
-                 const std::vector<bool>& chosen, Call call) {
-  Traced t;
+TracedCall TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
+                     const std::vector<bool>& chosen, Call call) {
+  TracedCall t;
   t.inputs = std::move(inputs);
   for (size_t i = 0; i < t.inputs.size(); ++i)
     t.active.push_back(chosen[i] && ops::HasTangent(t.inputs[i]->type()));
@@ -43,13 +43,13 @@ Traced TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
   return t;
 }
 
-Traced TraceAll(const detail::FunctionCall& f, Call call) {
+TracedCall TraceAll(const detail::FunctionCall& f, Call call) {
   std::vector<ArrayRef> inputs = RefsOf(f.arguments, call);
   const std::vector<bool> all(inputs.size(), true);
   return TraceCall(std::move(inputs), f.body, all, call);
 }
 
-void CheckArguments(const Traced& t, const std::vector<int>& arguments,
+void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
                     const std::vector<int>& argument_of, Call call) {
   for (int n : arguments) {
     bool any = false;
@@ -75,16 +75,16 @@ std::vector<bool> FloatingOutputs(const ir::Program& program) {
   return floating;
 }
 
-void Linear::DropOutput(size_t i) {
+void LinearizedProgram::DropOutput(size_t i) {
   known.outputs.erase(known.outputs.begin() + static_cast<long>(i));
   --outputs;
   ir::RemoveDead(known);
 }
 
-Linear Linearized(const ir::Program& program, const std::vector<bool>& active,
-                  const std::vector<bool>& wanted) {
+LinearizedProgram Linearized(const ir::Program& program, const std::vector<bool>& active,
+                             const std::vector<bool>& wanted) {
   transforms::Jvp jvp = transforms::MakeJvp(program, active, wanted);
-  Linear out;
+  LinearizedProgram out;
   out.outputs = program.outputs.size();
   std::vector<ir::ValueId> outputs(jvp.program.outputs.begin(),
                                    jvp.program.outputs.begin() + static_cast<long>(out.outputs));

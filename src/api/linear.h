@@ -13,7 +13,7 @@ using ProgramRef = std::shared_ptr<const ir::Program>;
 ProgramRef Shared(ir::Program program);
 
 // A call's function traced, and what of it is active.
-struct Traced {
+struct TracedCall {
   std::vector<ArrayRef> inputs;
   std::vector<bool> active;  // per input
   ir::Program program;
@@ -25,18 +25,18 @@ struct Traced {
 std::vector<int> ArgumentOf(detail::TreeRef arguments);
 
 // `chosen`: per input, whether to differentiate in it, if it is floating.
-Traced TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
-                 const std::vector<bool>& chosen, Call call);
-Traced TraceAll(const detail::FunctionCall& f, Call call);
+TracedCall TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
+                     const std::vector<bool>& chosen, Call call);
+TracedCall TraceAll(const detail::FunctionCall& f, Call call);
 
 // C22: each of the arguments has an active array.
-void CheckArguments(const Traced& t, const std::vector<int>& arguments,
+void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
                     const std::vector<int>& argument_of, Call call);
 // Returns, per output, whether it has a tangent.
 std::vector<bool> FloatingOutputs(const ir::Program& program);
 
 // A function's program as a linear one behind a known one.
-struct Linear {
+struct LinearizedProgram {
   ir::Program known;   // outputs: those of the function, then the residuals
   ir::Program linear;  // residuals, tangents of active inputs -> tangents of the outputs in `has`
   size_t outputs = 0, residuals = 0;
@@ -47,9 +47,9 @@ struct Linear {
 };
 
 // `active`: inputs of the program; `wanted`: outputs whose tangents are of interest.
-Linear Linearized(const ir::Program& program, const std::vector<bool>& active,
-                  const std::vector<bool>& wanted);
-inline Linear Linearized(const Traced& t, const std::vector<bool>& wanted) {
+LinearizedProgram Linearized(const ir::Program& program, const std::vector<bool>& active,
+                             const std::vector<bool>& wanted);
+inline LinearizedProgram Linearized(const TracedCall& t, const std::vector<bool>& wanted) {
   return Linearized(t.program, t.active, wanted);
 }
 

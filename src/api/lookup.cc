@@ -49,7 +49,7 @@ Array FromEnd(const Array& indices, int64_t size, Call call) {
 }
 
 Array AsVectors(const Array& indices, Call call) {
-  ir::Shape shape = TypeOf(indices)->shape();
+  base::Shape shape = TypeOf(indices)->shape();
   shape.push_back(1);
   return Reshape(indices, shape, call);
 }
@@ -66,7 +66,7 @@ uint64_t FillBits(const std::optional<Scalar>& value, DType dtype, Call call) {
 }
 
 Array Gather(const Array& x, const Array& indices, ops::GatherParams params,
-             const ir::Shape& result, const std::optional<PartitionSpec>& out, Call call) {
+             const base::Shape& result, const std::optional<PartitionSpec>& out, Call call) {
   DType dtype = TypeOf(x)->dtype();
   params.fill.dtype = dtype;
   if (params.mode != LookupMode::kFill) params.fill.bits = 0;  // one program, one text
@@ -92,18 +92,18 @@ using api::Call;
 
 namespace {
 
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 
 // The shape of a gather's result. C17, C18: there is a slice size per dim; those left out are 1.
-ir::Shape ResultShape(const GatherDims& dims, const ir::Shape& x, const ir::Shape& indices,
-                      const ir::Shape& sizes, Call call) {
+base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base::Shape& indices,
+                        const base::Shape& sizes, Call call) {
   if (sizes.size() != x.size())
     api::FailShape(call, 17,
                    fmt::format("{} slice sizes for an array of rank {}", sizes.size(), x.size()));
   auto has = [](const std::vector<int64_t>& list, size_t d) {
     return std::find(list.begin(), list.end(), static_cast<int64_t>(d)) != list.end();
   };
-  ir::Shape windows, result;
+  base::Shape windows, result;
   for (size_t d = 0; d < x.size(); ++d) {
     bool left_out = has(dims.collapsed, d) || has(dims.operand_batch, d);
     if (!left_out) windows.push_back(sizes[d]);
@@ -149,7 +149,7 @@ Array gather(Operand x, Operand indices, GatherDims dims, Shape slice_sizes, Gat
              Loc loc) {
   Call call{"gather", loc};
   Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
-  ir::Shape result = ResultShape(dims, ShapeOf(a), ShapeOf(i), slice_sizes.dims(), call);
+  base::Shape result = ResultShape(dims, ShapeOf(a), ShapeOf(i), slice_sizes.dims(), call);
   ops::GatherParams p;
   p.windows = std::move(dims.offset);
   p.dropped = std::move(dims.collapsed);
@@ -186,11 +186,11 @@ Array scatter_max(Operand x, Operand indices, Operand updates, ScatterDims dims,
 Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
   Call call{"take", loc};
   Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
-  const ir::Shape& shape = ShapeOf(a);
+  const base::Shape& shape = ShapeOf(a);
   const int64_t d = api::NormalDim(dim, static_cast<int64_t>(shape.size()), call);
   i = api::FromEnd(i, base::At(shape, d), call);
   const int64_t queries = api::TypeOf(i)->rank();
-  ir::Shape result = shape;
+  base::Shape result = shape;
   result.erase(result.begin() + d);
   result.insert(result.begin() + d, ShapeOf(i).begin(), ShapeOf(i).end());
   ops::GatherParams p;
@@ -206,14 +206,14 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
 Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions options, Loc loc) {
   Call call{"take_along_dim", loc};
   Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
-  const ir::Shape shape = ShapeOf(a), at = ShapeOf(i);
+  const base::Shape shape = ShapeOf(a), at = ShapeOf(i);
   if (shape.size() != at.size())
     api::FailShape(call, 16,
                    fmt::format("x has rank {} and the indices rank {}", shape.size(), at.size()));
   const auto along =
       static_cast<size_t>(api::NormalDim(dim, static_cast<int64_t>(shape.size()), call));
   ops::GatherParams p;
-  ir::Shape result = at, queries;
+  base::Shape result = at, queries;
   for (size_t k = 0; k < shape.size(); ++k) {
     const auto d = static_cast<int64_t>(k);
     if (k == along) {

@@ -20,7 +20,8 @@ uint64_t FillBits(const std::optional<Scalar>& value, DType dtype, Call call);
 // Apply the ops. With an out_sharding, operands are first summed over what they are unreduced over,
 // unless it says otherwise.
 Array Gather(const Array& x, const Array& indices, ops::GatherParams params,
-             const ir::Shape& result, const std::optional<PartitionSpec>& out_sharding, Call call);
+             const base::Shape& result, const std::optional<PartitionSpec>& out_sharding,
+             Call call);
 Array Scatter(const ir::OpDef& op, const Array& x, const Array& indices, const Array& updates,
               ops::ScatterParams params, const std::optional<PartitionSpec>& out_sharding,
               Call call);

@@ -14,7 +14,7 @@ namespace {
 using api::Call;
 using sharding::TensorSharding;
 
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
 
 // Applies an op without data of its own, laid out as told.
@@ -37,7 +37,7 @@ using Compare = Array (*)(Operand, Operand, OutOptions, Loc);
 Array Band(int64_t rows, int64_t columns, int64_t k, const TensorSharding& layout, Compare compare,
            Call call) {
   DType t = std::max(rows, columns) < int64_t{1} << 30 ? i32 : i64;
-  auto index = [&](int64_t dim, const ir::Shape& shape) {
+  auto index = [&](int64_t dim, const base::Shape& shape) {
     TensorSharding own = layout;
     base::At(own.dims, 1 - dim).axes.clear();
     return Make(ops::kIota, ir::MakeParams(ops::IotaParams{{dim}}), {}, {shape, t}, own, call);
@@ -103,12 +103,12 @@ namespace {
 
 // The diagonal of a square [..., n, n] is every n+1st of its elements.
 Array StridedDiagonal(const Array& square, Call call) {
-  ir::Shape shape = ShapeOf(square);
+  base::Shape shape = ShapeOf(square);
   int64_t n = shape.back();
   shape.pop_back();
   shape.back() = n * n;
   Array flat = api::Reshape(square, shape, call);
-  ir::Shape starts(shape.size(), 0), strides(shape.size(), 1);
+  base::Shape starts(shape.size(), 0), strides(shape.size(), 1);
   strides.back() = n + 1;
   return slice(flat, starts, shape, strides, call.loc);
 }
@@ -127,7 +127,7 @@ Array SummedDiagonal(const Array& x, int64_t k, int64_t size, Call call) {
     whole.dims.back().axes.clear();
     line = reshard(line, sharding::ToSpec(whole), call.loc);
   }
-  ir::Shape starts(ShapeOf(line).size(), 0), limits = ShapeOf(line);
+  base::Shape starts(ShapeOf(line).size(), 0), limits = ShapeOf(line);
   starts.back() = std::max<int64_t>(-k, 0);
   limits.back() = starts.back() + size;
   return slice(line, starts, limits, {}, call.loc);
@@ -148,7 +148,7 @@ Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
   if (sharded && !options.out_sharding)
     api::FailSharding(call, 5, fmt::format("the diagonal runs over sharded dims: {}", type.text()),
                       {"say how the result is sharded with .out_sharding"});
-  ir::Shape starts(type.shape().size(), 0), limits = type.shape();
+  base::Shape starts(type.shape().size(), 0), limits = type.shape();
   int64_t k = std::clamp(options.offset, -limits[row], limits[column]);
   starts[row] = std::max<int64_t>(-k, 0);
   starts[column] = std::max<int64_t>(k, 0);
@@ -223,7 +223,7 @@ Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
   Array x = api::ToArray(a, call), y = api::ToArray(b, call);
   auto rank = static_cast<size_t>(std::max(Rank(x), Rank(y)));
   auto spread = [&](const Array& of, size_t first) {
-    ir::Shape own(rank - ShapeOf(of).size(), 1), shape(2 * rank, 1);
+    base::Shape own(rank - ShapeOf(of).size(), 1), shape(2 * rank, 1);
     own.insert(own.end(), ShapeOf(of).begin(), ShapeOf(of).end());
     for (size_t d = 0; d < rank; ++d) shape[2 * d + first] = own[d];
     return std::pair(own, api::Reshape(of, shape, call));

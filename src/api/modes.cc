@@ -86,7 +86,7 @@ std::vector<Array> Resharded(std::vector<Array> arrays, const detail::Outline& t
 
 namespace detail {
 
-Result AutoAxes::Call(const FunctionCall& function) const {
+FunctionResult AutoAxes::Call(const FunctionCall& function) const {
   const Loc loc = function.loc;
   const api::Call call{"auto_axes", loc};
   trace::NestingScope nesting(call.name, loc);
@@ -96,7 +96,7 @@ Result AutoAxes::Call(const FunctionCall& function) const {
   const sharding::MeshDef* inner = api::WithMode(outer, options.axes, AxisMode::Auto, call);
   if (inner == outer) return function.body(arguments);
   if (!options.out_sharding.given()) api::FailMissing("out_sharding", call);
-  Result result;
+  FunctionResult result;
   {
     trace::MeshDefScope scope(inner);
     std::vector<Array> inside;
@@ -110,7 +110,7 @@ Result AutoAxes::Call(const FunctionCall& function) const {
   return result;
 }
 
-Result ExplicitAxes::Call(const FunctionCall& function) const {
+FunctionResult ExplicitAxes::Call(const FunctionCall& function) const {
   const Loc loc = function.loc;
   const api::Call call{"explicit_axes", loc};
   trace::NestingScope nesting(call.name, loc);
@@ -121,7 +121,7 @@ Result ExplicitAxes::Call(const FunctionCall& function) const {
     api::FailSharding(call, 1, "there is no mesh in scope",
                       {"enter one with MeshScope scope(make_mesh({...}))"});
   const sharding::MeshDef* inner = api::WithMode(outer, options.axes, AxisMode::Explicit, call);
-  Result result;
+  FunctionResult result;
   {
     trace::MeshDefScope scope(inner);
     result = function.body(api::Resharded(arguments, OutlineOf(function.arguments),

@@ -24,7 +24,7 @@ constexpr char kMagic[] = "\x93NUMPY";
 struct Header {
   DType dtype;
   bool fortran = false;
-  ir::Shape shape;
+  base::Shape shape;
 };
 
 DType FromDescr(const std::string& descr) {
@@ -139,7 +139,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
   // Any byte but 0 is true; elements of bool have no other value than 0 and 1.
   if (h.dtype.is_bool())
     for (char& b : data) b = b != 0;
-  ir::Shape stored = h.shape;
+  base::Shape stored = h.shape;
   if (h.fortran) std::reverse(stored.begin(), stored.end());
   Array x = detail::ArrayFromHost({data.data(), elements, h.dtype}, {.shape = Shape(stored)}, loc);
   if (h.fortran) x = transpose(x, All, loc);
@@ -148,7 +148,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
 
 void save_npy(const std::string& path, const Array& x, Loc loc) {
   const ir::Type* type = api::OnDevices(x, {"save_npy", loc}).type();
-  const ir::Shape& shape = type->shape();
+  const base::Shape& shape = type->shape();
   DType t = type->dtype();
   if (t.is_key())
     api::FailDType({"save_npy", loc}, 17,

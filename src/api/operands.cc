@@ -242,7 +242,7 @@ std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call c
       if (base::StrictTypesActive())
         FailShape(call, 16, fmt::format("operands have different ranks, {} and {}", own, rank),
                   {"StrictTypes is in scope: reshape one of them"});
-      ir::Shape shape(rank - own, 1);
+      base::Shape shape(rank - own, 1);
       shape.insert(shape.end(), TypeOf(a)->shape().begin(), TypeOf(a)->shape().end());
       a = Reshape(a, shape, call);
     }
@@ -297,7 +297,7 @@ Array Weak(const Array& x) {
 
 // ---- dims and specs ----
 
-void CheckShape(const ir::Shape& shape, Call call) {
+void CheckShape(const base::Shape& shape, Call call) {
   if (std::string problem = ir::SizeProblem(shape); !problem.empty())
     FailShape(call, 2, fmt::format("the shape {} has {}", ir::FieldText(shape), problem));
 }
@@ -416,13 +416,13 @@ Array Convert(const Array& x, DType dtype, Call call) {
   return Run(ops::Elementwise(ops::ScalarOp::kConvert), nullptr, {x}, call, {.wanted = &wanted});
 }
 
-Array Reshape(const Array& x, const ir::Shape& shape, Call call) {
+Array Reshape(const Array& x, const base::Shape& shape, Call call) {
   if (TypeOf(x)->shape() == shape) return x;
   ShapeAndDType wanted{shape, DType{}};
   return Run(ops::kReshape, nullptr, {x}, call, {.wanted = &wanted});
 }
 
-Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call) {
+Array BroadcastTo(const Array& x, const base::Shape& shape, Call call) {
   if (TypeOf(x)->shape() == shape) return x;
   ShapeAndDType wanted{shape, DType{}};
   ir::ResultDims dims;
@@ -432,7 +432,7 @@ Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call) {
              {.wanted = &wanted});
 }
 
-Array Filled(const Array& scalar, const ir::Shape& shape, const sharding::TensorSharding& out,
+Array Filled(const Array& scalar, const base::Shape& shape, const sharding::TensorSharding& out,
              Call call) {
   ShapeAndDType wanted{shape, DType{}};
   trace::Application a{.op = ops::kBroadcastInDim,

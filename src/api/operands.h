@@ -56,7 +56,7 @@ Array ToFloat(const Operand& x, Call call);
 Array Weak(const Array& x);
 
 // C2: throws ShapeError for negative sizes and too many elements.
-void CheckShape(const ir::Shape& shape, Call call);
+void CheckShape(const base::Shape& shape, Call call);
 // Returns `dim` counted from the front; throws ShapeError.
 int64_t NormalDim(int64_t dim, int64_t rank, Call call);
 std::vector<int64_t> NormalDims(const Dims& dims, int64_t rank, Call call);
@@ -81,11 +81,11 @@ std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
                           const std::vector<Array>& operands, Call call, How how = {});
 
 Array Convert(const Array& x, DType dtype, Call call);
-Array Reshape(const Array& x, const ir::Shape& shape, Call call);
+Array Reshape(const Array& x, const base::Shape& shape, Call call);
 // Returns x repeated to `shape`, its dims last.
-Array BroadcastTo(const Array& x, const ir::Shape& shape, Call call);
+Array BroadcastTo(const Array& x, const base::Shape& shape, Call call);
 // Returns a scalar repeated to `shape`, laid out so (as an out_sharding; no mesh: anyhow).
-Array Filled(const Array& scalar, const ir::Shape& shape, const sharding::TensorSharding& out,
+Array Filled(const Array& scalar, const base::Shape& shape, const sharding::TensorSharding& out,
              Call call);
 // Returns an array of this type, with a number everywhere.
 Array FilledWith(double value, const ir::Type* type, Call call);

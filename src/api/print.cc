@@ -21,7 +21,7 @@ namespace {
 // All elements on the host, as what prints: doubles, or integers as they are.
 struct Elements {
   DType dtype;
-  ir::Shape shape;
+  base::Shape shape;
   std::vector<double> floats;
   std::vector<int64_t> ints;
 };

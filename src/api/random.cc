@@ -51,7 +51,7 @@ std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, C
     std::vector<Operand> all;
     for (const Operand& x : operands) all.push_back(x.scalar() ? x : Operand(given[k++], x.loc()));
     std::vector<Array> results = draw(all);
-    return detail::Result{results, detail::AnyTree::Of(results)};
+    return detail::FunctionResult{results, detail::AnyTree::Of(results)};
   };
   auto arguments = std::tuple(std::move(statics), std::move(arrays));
   return trace::CallJit(*cache, {arguments, body, call.loc}, {}).arrays;
@@ -86,7 +86,7 @@ Array Bitcast(const Array& x, DType t, Call call) {
 }
 
 // The index of each element in the whole array.
-Array FlatIndex(const ir::Shape& shape, const std::optional<PartitionSpec>& out, Call call) {
+Array FlatIndex(const base::Shape& shape, const std::optional<PartitionSpec>& out, Call call) {
   const ShapeAndDType wanted{shape, u64};
   ops::IotaParams all;
   for (size_t d = 0; d < shape.size(); ++d) all.dim.push_back(static_cast<int64_t>(d));

@@ -11,7 +11,7 @@ namespace tessera::api {
 
 // Where a draw goes: how it lies over Explicit axes, if not replicated.
 struct DrawnAs {
-  ir::Shape shape;
+  base::Shape shape;
   DType dtype;
   std::optional<PartitionSpec> out_sharding = {};
 };
@@ -41,15 +41,15 @@ Array KeyOf(const Operand& key, Call call, bool any = false);
 // Returns the key and the parameters. Throws as KeyOf.
 std::vector<Operand> WithKey(const Operand& key, const std::vector<Operand>& parameters, Call call);
 // What is to be drawn, of floats or of integers. Throws DTypeError for other dtypes.
-DrawnAs FloatsOf(ir::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
-DrawnAs IntegersOf(ir::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
+DrawnAs FloatsOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
+DrawnAs IntegersOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
 // Returns the shape that parameters broadcast to. C16: throws ShapeError if there is none, or if it
 // does not broadcast to `shape`.
-ir::Shape BroadcastShape(const std::vector<Operand>& parameters, Call call);
-void CheckBroadcasts(const std::vector<Operand>& parameters, const ir::Shape& shape, Call call);
-void CheckBroadcastsTo(const ir::Shape& own, const ir::Shape& shape, Call call);
+base::Shape BroadcastShape(const std::vector<Operand>& parameters, Call call);
+void CheckBroadcasts(const std::vector<Operand>& parameters, const base::Shape& shape, Call call);
+void CheckBroadcastsTo(const base::Shape& own, const base::Shape& shape, Call call);
 // Returns what is to be drawn beside x, to whose last dims it goes: it lies as they do.
-DrawnAs LaidLike(const Array& x, ir::Shape shape, DType t);
+DrawnAs LaidLike(const Array& x, base::Shape shape, DType t);
 // As Drawn. `by_index`: of parameters that are numbers the draw is laid out as its index. With an
 // out_sharding, parameters that are arrays may lie otherwise: they are moved.
 using DrawAs = std::function<Array(const std::vector<Operand>&, const DrawnAs&)>;

@@ -18,7 +18,7 @@ using api::Count;
 using api::Reduce;
 using api::Reduced;
 
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 
 // The spec of the result with dims of size 1 kept, without those dims.
 PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dims) {
@@ -36,7 +36,7 @@ PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dim
 
 Array api::Reduce(const Array& x, Reduced r, Call call) {
   std::sort(r.dims.begin(), r.dims.end());
-  ir::Shape kept = ShapeOf(x);
+  base::Shape kept = ShapeOf(x);
   for (int64_t d : r.dims) base::At(kept, d) = 1;
   auto rank = static_cast<int>(kept.size() - r.dims.size());
   if (r.keepdims && r.out_sharding) r.out_sharding = Dropped(*r.out_sharding, r.dims);
@@ -117,7 +117,7 @@ Array Arg(const ir::OpDef& op, Operand x, int dim, const ArgOptions& o, Call cal
   ir::ShapeAndDType wanted{{}, o.dtype.is_default() ? base::DefaultInt() : o.dtype};
   Array y = api::Run(op, ir::MakeParams(ops::DimParams{{d}}), {a}, call, {.wanted = &wanted});
   if (!o.keepdims) return y;
-  ir::Shape kept = ShapeOf(a);
+  base::Shape kept = ShapeOf(a);
   base::At(kept, d) = 1;
   return api::Reshape(y, kept, call);
 }
@@ -191,9 +191,9 @@ Array count_nonzero(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 namespace {
 
 // Returns weights shaped like the dims, in their order, in their places beside dims of size 1.
-Array Spread(const Array& weights, const ir::Shape& shape, const std::vector<int64_t>& dims,
+Array Spread(const Array& weights, const base::Shape& shape, const std::vector<int64_t>& dims,
              Call call) {
-  ir::Shape named, spread(shape.size(), 1);
+  base::Shape named, spread(shape.size(), 1);
   std::vector<int64_t> order;  // the weights' dims, as their dims come in x
   for (size_t d = 0; d < shape.size(); ++d) {
     auto at = std::find(dims.begin(), dims.end(), static_cast<int64_t>(d));

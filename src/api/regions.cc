@@ -12,8 +12,8 @@
 
 namespace tessera::api {
 
-detail::Result CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
-                               const detail::Body& in_trace, Call call) {
+detail::FunctionResult CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
+                                       const detail::Body& in_trace, Call call) {
   const std::vector<Array> arrays = detail::LeavesOf(f.arguments);
   if (trace::InsideTrace(RefsOf(arrays, call))) return in_trace(arrays);
   return kept.Call({f.arguments, in_trace, f.loc});

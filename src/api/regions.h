@@ -7,7 +7,7 @@
 namespace tessera::api {
 
 using detail::Body;
-using detail::Result;
+using detail::FunctionResult;
 using ir::Type;
 using trace::Leaves;
 using trace::TracedFunction;
@@ -16,8 +16,8 @@ using Arrays = std::vector<Array>;
 
 // Returns what a transform makes of a call: inside a trace it is traced there; at top level the
 // whole is compiled once per type, and `kept` keeps it.
-detail::Result CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
-                               const detail::Body& in_trace, Call call);
+detail::FunctionResult CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
+                                       const detail::Body& in_trace, Call call);
 
 // Returns the trace of a region on parameters of these types. It knows the traces around it.
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,

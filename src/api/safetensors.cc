@@ -54,7 +54,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
     if (instance >= device_of.size()) device_of.resize(instance + 1);
     device_of[instance] = position;
   }
-  const ir::Shape local = sharding::LocalShape(type->shape(), s);
+  const base::Shape local = sharding::LocalShape(type->shape(), s);
   const int64_t elements = base::Elements(local), bytes = elements * type->dtype().size();
   auto array = std::make_shared<Concrete>(
       type, placed, call.loc,
@@ -70,7 +70,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
       std::fill_n(out, bytes, std::byte{});
       continue;
     }
-    ir::Shape first(local.size());
+    base::Shape first(local.size());
     for (size_t d = 0; s.mesh && d < first.size(); ++d)
       first[d] = sharding::ShardIndex(*s.mesh, s.dims[d].axes, device_of[i]) * local[d];
     file.Read(tensor, first, local, out);

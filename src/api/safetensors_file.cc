@@ -79,7 +79,7 @@ StoredTensor ParseTensor(const Json& entry) {
   if (row == std::end(kDTypes))
     throw BadHeader{fmt::format("elements of dtype {} are not supported",
                                 dtype.is_string() ? ShownName(dtype.get<std::string>()) : "null")};
-  ir::Shape shape = Sizes(entry["shape"], "shape");
+  base::Shape shape = Sizes(entry["shape"], "shape");
   if (std::string problem = ir::SizeProblem(shape); !problem.empty())
     throw BadHeader{"its shape has " + problem};
   const std::vector<int64_t> bytes = Sizes(entry["data_offsets"], "data_offsets");
@@ -104,7 +104,7 @@ std::map<std::string, std::string> ParseMetadata(const Json& entry) {
 
 // The places of a box's elements in a tensor, as runs of bytes that are one behind another.
 struct Runs {
-  Runs(const ir::Type& type, const ir::Shape& first, const ir::Shape& box) : sizes(box) {
+  Runs(const ir::Type& type, const base::Shape& first, const base::Shape& box) : sizes(box) {
     int64_t stride = bytes = type.dtype().size();
     bool whole = true;
     for (size_t d = box.size(); d-- > 0;) {
@@ -133,7 +133,7 @@ struct Runs {
   int64_t begin = 0, bytes;  // of the run
 
  private:
-  ir::Shape sizes, strides, at;  // of the dims outside of a run
+  base::Shape sizes, strides, at;  // of the dims outside of a run
 };
 
 }  // namespace
@@ -232,8 +232,8 @@ void SafetensorsFile::CheckPlaces() const {
     throw BadHeader{fmt::format("{} bytes follow the last tensor", rest)};
 }
 
-void SafetensorsFile::Read(const StoredTensor& tensor, const ir::Shape& first, const ir::Shape& box,
-                           std::byte* out) const {
+void SafetensorsFile::Read(const StoredTensor& tensor, const base::Shape& first,
+                           const base::Shape& box, std::byte* out) const {
   // Runs that are closer than a page are read at once, with what is between them.
   constexpr int64_t kNear = 4096, kMost = int64_t{1} << 20;
   if (base::Elements(box) == 0) return;

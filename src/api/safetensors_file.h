@@ -43,7 +43,7 @@ class SafetensorsFile {
   const std::map<std::string, StoredTensor>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   // Reads the box of a tensor from `first` on, row-major.
-  void Read(const StoredTensor& tensor, const ir::Shape& first, const ir::Shape& box,
+  void Read(const StoredTensor& tensor, const base::Shape& first, const base::Shape& box,
             std::byte* out) const;
 
  private:

@@ -34,11 +34,11 @@ DrawnAs LaidAs(const std::vector<Operand>& xs, const DrawnAs& as) {
 }
 }  // namespace
 
-ir::Shape BroadcastShape(const std::vector<Operand>& xs, Call call) {
-  ir::Shape shape;
+base::Shape BroadcastShape(const std::vector<Operand>& xs, Call call) {
+  base::Shape shape;
   for (const Operand& x : xs) {
     if (x.scalar()) continue;
-    ir::Shape own = TypeOf(ToArray(x, call))->shape();
+    base::Shape own = TypeOf(ToArray(x, call))->shape();
     if (own.size() > shape.size()) shape.insert(shape.begin(), own.size() - shape.size(), 1);
     const size_t skip = shape.size() - own.size();
     for (size_t d = 0; d < own.size(); ++d) {
@@ -53,10 +53,10 @@ ir::Shape BroadcastShape(const std::vector<Operand>& xs, Call call) {
   return shape;
 }
 
-void CheckBroadcasts(const std::vector<Operand>& xs, const ir::Shape& shape, Call call) {
+void CheckBroadcasts(const std::vector<Operand>& xs, const base::Shape& shape, Call call) {
   CheckBroadcastsTo(BroadcastShape(xs, call), shape, call);
 }
-void CheckBroadcastsTo(const ir::Shape& own, const ir::Shape& shape, Call call) {
+void CheckBroadcastsTo(const base::Shape& own, const base::Shape& shape, Call call) {
   bool fits = own.size() <= shape.size();
   for (size_t d = 0; fits && d < own.size(); ++d) {
     const int64_t size = shape[shape.size() - own.size() + d];
@@ -68,7 +68,7 @@ void CheckBroadcastsTo(const ir::Shape& own, const ir::Shape& shape, Call call) 
                           ir::FieldText(shape)));
 }
 
-DrawnAs LaidLike(const Array& x, ir::Shape shape, DType t) {
+DrawnAs LaidLike(const Array& x, base::Shape shape, DType t) {
   const ir::Type* type = TypeOf(x);
   DrawnAs as{std::move(shape), t};
   if (type->sharding().dims_empty()) return as;
@@ -88,14 +88,14 @@ std::vector<Operand> WithKey(const Operand& key, const std::vector<Operand>& xs,
   return all;
 }
 
-DrawnAs FloatsOf(ir::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call) {
+DrawnAs FloatsOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call) {
   if (t.is_default()) t = base::DefaultFloat();
   if (!t.is_floating()) FailDType(call, 16, fmt::format("it draws floats, not {}", t.name()));
   CheckShape(shape, call);
   return {std::move(shape), t, out};
 }
 
-DrawnAs IntegersOf(ir::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call) {
+DrawnAs IntegersOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call) {
   if (t.is_default()) t = base::DefaultInt();
   if (!t.is_integer()) FailDType(call, 16, fmt::format("it draws integers, not {}", t.name()));
   CheckShape(shape, call);
@@ -144,10 +144,10 @@ using api::TypeOf;
 DType UnsignedOf(DType t) { return t.size() == 8 ? u64 : u32; }
 
 // The least and the most number of an integer dtype, and numbers limited to a range.
-struct Range {
+struct IntegerLimits {
   __int128 least, most;
 };
-Range RangeOf(DType t) {
+IntegerLimits LimitsOf(DType t) {
   const int digits = t.size() * 8 - (t.is_signed() ? 1 : 0);
   const __int128 end = static_cast<__int128>(1) << digits;
   return {t.is_signed() ? -end : 0, end - 1};
@@ -168,7 +168,7 @@ struct Limited {
   std::optional<__int128> number;
   bool is_above = false;
 };
-Limited Limit(const Operand& bound, Range range, DType work, Call call) {
+Limited Limit(const Operand& bound, IntegerLimits range, DType work, Call call) {
   const Loc loc = call.loc;
   if (bound.scalar()) {
     const __int128 v = NumberOf(*bound.scalar());
@@ -178,7 +178,7 @@ Limited Limit(const Operand& bound, Range range, DType work, Call call) {
   Array x = bound.array();
   if (!TypeOf(x)->dtype().is_integer()) x = Convert(x, base::DefaultInt(), call);
   const DType t = TypeOf(x)->dtype();
-  const Range own = RangeOf(t);
+  const IntegerLimits own = LimitsOf(t);
   Limited limited;
   if (own.most > range.most) {
     const Array most = IntegerOf(range.most, t, call);
@@ -197,7 +197,7 @@ Array SpanOf(const Limited& lo, const Limited& hi, DType word, bool over, Call c
     __int128 span = *hi.number <= *lo.number ? 1 : *hi.number - *lo.number;
     if (over && hi.is_above && *hi.number > *lo.number) ++span;
     const uint64_t wrapped =
-        static_cast<uint64_t>(span) & static_cast<uint64_t>(RangeOf(word).most);
+        static_cast<uint64_t>(span) & static_cast<uint64_t>(LimitsOf(word).most);
     return ScalarOf(wrapped, word, false, call);
   }
   const Array one = ScalarOf(uint64_t{1}, word, false, call);
@@ -218,7 +218,7 @@ Array api::RandomIntegers(const Array& key, const DrawnAs& as, const Operand& mi
   const Loc loc = call.loc;
   const bool small = as.dtype.size() < 4;
   const DType work = small ? i32 : as.dtype, word = UnsignedOf(work);
-  const Range range = RangeOf(as.dtype);
+  const IntegerLimits range = LimitsOf(as.dtype);
   const Limited lo = Limit(minval, range, work, call);
   const Limited hi = Limit(maxval, {range.least, range.most + (small ? 1 : 0)}, work, call);
   const Array span = SpanOf(lo, hi, word, /*over=*/!small, call);
@@ -288,7 +288,7 @@ Array bernoulli(Operand key, Operand p, Shape shape, OutOptions options, Loc loc
                            });
 }
 Array bernoulli(Operand key, Operand p, Loc loc) {
-  const ir::Shape shape = api::BroadcastShape({p}, {"random::bernoulli", loc});
+  const base::Shape shape = api::BroadcastShape({p}, {"random::bernoulli", loc});
   return bernoulli(std::move(key), std::move(p), Shape(shape), {}, loc);
 }
 
@@ -318,7 +318,7 @@ Array truncated_normal(Operand key, Operand lower, Operand upper, Shape shape,
                            });
 }
 Array truncated_normal(Operand key, Operand lower, Operand upper, Loc loc) {
-  const ir::Shape shape = api::BroadcastShape({lower, upper}, {"random::truncated_normal", loc});
+  const base::Shape shape = api::BroadcastShape({lower, upper}, {"random::truncated_normal", loc});
   return truncated_normal(std::move(key), std::move(lower), std::move(upper), Shape(shape), {},
                           loc);
 }

@@ -17,7 +17,7 @@ namespace {
 using api::Call;
 
 Array Use(const Operand& x, Call call) { return api::ToArray(x, call); }
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 
 // Applies an op that reads dims by position.
 Array RunWithEdits(const ir::OpDef& op, const ir::ParamsPtr& params,
@@ -116,7 +116,7 @@ Array expand_dims(Operand x, Dims dims, Loc loc) {
   Array a = Use(x, call);
   int64_t rank = api::TypeOf(a)->rank() + static_cast<int64_t>(dims.dims().size());
   std::vector<int64_t> at = api::NormalDims(dims, rank, call);
-  ir::Shape shape;
+  base::Shape shape;
   size_t next = 0;
   for (int64_t d = 0; d < rank; ++d)
     shape.push_back(std::count(at.begin(), at.end(), d) ? 1 : ShapeOf(a)[next++]);
@@ -127,7 +127,7 @@ Array squeeze(Operand x, Dims dims, Loc loc) {
   Call call{"squeeze", loc};
   Array a = Use(x, call);
   std::vector<int64_t> at = api::NormalDims(dims, api::TypeOf(a)->rank(), call);
-  ir::Shape shape;
+  base::Shape shape;
   for (int64_t d = 0; d < api::TypeOf(a)->rank(); ++d) {
     int64_t size = base::At(ShapeOf(a), d);
     bool named = std::count(at.begin(), at.end(), d) > 0;
@@ -172,7 +172,7 @@ std::vector<Array> detail::SplitEvenly(const Operand& x, int64_t parts, int dim,
     api::FailShape(
         call, 18,
         fmt::format("dim {} of size {} cannot be cut into {} equal parts", dim, size, parts));
-  return split(a, ir::Shape(static_cast<size_t>(parts), size / parts), dim, loc);
+  return split(a, base::Shape(static_cast<size_t>(parts), size / parts), dim, loc);
 }
 
 std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
@@ -180,7 +180,7 @@ std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
   const std::vector<int64_t>& sizes = pieces.dims();
   Array a = Use(x, call);
   auto d = static_cast<size_t>(api::NormalDim(dim, api::TypeOf(a)->rank(), call));
-  const ir::Shape shape = ShapeOf(a);
+  const base::Shape shape = ShapeOf(a);
   if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != shape[d] ||
       std::any_of(sizes.begin(), sizes.end(), [](int64_t s) { return s < 0; }))
     api::FailShape(call, 18,
@@ -190,12 +190,13 @@ std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
     std::vector<Array> parts;
     int64_t begin = 0;
     for (int64_t size : sizes) {
-      ir::Shape starts(shape.size(), 0), limits = shape;
+      base::Shape starts(shape.size(), 0), limits = shape;
       starts[d] = begin;
       limits[d] = begin += size;
-      parts.push_back(api::Run(
-          ops::kSlice, ir::MakeParams(ops::SliceParams{starts, limits, ir::Shape(shape.size(), 1)}),
-          xs, call));
+      parts.push_back(
+          api::Run(ops::kSlice,
+                   ir::MakeParams(ops::SliceParams{starts, limits, base::Shape(shape.size(), 1)}),
+                   xs, call));
     }
     return parts;
   });
@@ -216,7 +217,7 @@ namespace {
 
 // Start indices as one integer dtype, negative ones counted from the end.
 void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, Call call) {
-  const ir::Shape shape = ShapeOf(operands[0]);
+  const base::Shape shape = ShapeOf(operands[0]);
   DType index;
   for (const Array& s : starts) {
     DType t = trace::Use(s, call.name, call.loc)->type()->dtype();
@@ -285,14 +286,14 @@ Array rev(Operand x, Dims dims, Loc loc) {
 namespace {
 // Nothing of dim d. (A reshape of nothing would not say which dims are which.)
 Array Emptied(const Array& x, size_t d, Call call) {
-  ir::Shape limits = ShapeOf(x);
+  base::Shape limits = ShapeOf(x);
   limits[d] = 0;
   return slice(x, std::vector<int64_t>(limits.size(), 0), limits, {}, call.loc);
 }
 
 // Each repeated dim is spread as a new dim before it, then the two are joined.
 Array Tiled(Array a, std::vector<int64_t> n, Call call) {
-  ir::Shape shape = ShapeOf(a);
+  base::Shape shape = ShapeOf(a);
   if (n.size() < shape.size()) n.insert(n.begin(), shape.size() - n.size(), 1);
   if (n.size() > shape.size()) shape.insert(shape.begin(), n.size() - shape.size(), 1);
   a = api::Reshape(a, shape, call);
@@ -307,7 +308,7 @@ Array Tiled(Array a, std::vector<int64_t> n, Call call) {
       a = Emptied(a, d, call);
       continue;
     }
-    ir::Shape spread = ShapeOf(a), joined = spread;
+    base::Shape spread = ShapeOf(a), joined = spread;
     spread.insert(spread.begin() + static_cast<long>(d), n[d]);
     joined[d] *= n[d];
     std::vector<int64_t> dims;
@@ -346,7 +347,7 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
     Array none = Emptied(a, d, call);
     return options.out_sharding ? reshard(none, *options.out_sharding, loc) : none;
   }
-  ir::Shape spread = ShapeOf(a), joined = spread;
+  base::Shape spread = ShapeOf(a), joined = spread;
   spread.insert(spread.begin() + static_cast<long>(d) + 1, n);
   joined[d] *= n;
   std::vector<int64_t> dims;

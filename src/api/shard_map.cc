@@ -27,7 +27,7 @@ const MeshAxis& AxisOf(const MeshDef* mesh, sharding::AxisPart a) {
 
 // A call of shard_map: the meshes on both sides of its border, and the axes that are Manual inside
 // only.
-struct Border {
+struct MapBorder {
   Call call;
   const MeshDef *outer, *inner;
   AxisList axes;  // Manual inside and not outside, those of size 1 too
@@ -65,8 +65,8 @@ const MeshDef* FindMesh(const ShardMapOptions& options, const std::vector<Array>
   return options.mesh.def();
 }
 
-Border BorderOf(const ShardMapOptions& options, const std::vector<Array>& arguments, Call call) {
-  Border border{call, FindMesh(options, arguments, call), nullptr, {}};
+MapBorder BorderOf(const ShardMapOptions& options, const std::vector<Array>& arguments, Call call) {
+  MapBorder border{call, FindMesh(options, arguments, call), nullptr, {}};
   std::vector<AxisMode> modes;
   for (const MeshAxis& axis : border.outer->axes()) modes.push_back(axis.mode);
   const auto take = [&](int a) {
@@ -99,7 +99,7 @@ Border BorderOf(const ShardMapOptions& options, const std::vector<Array>& argume
 }
 
 // C25: specs of a border name Manual axes, whole ones.
-void CheckNames(const PartitionSpec& spec, const Border& b, Said said) {
+void CheckNames(const PartitionSpec& spec, const MapBorder& b, Said said) {
   const auto check = [&](const AxisRef& ref) {
     const int a = b.outer->Find(ref.name);
     if (a < 0)
@@ -128,7 +128,7 @@ void CheckNames(const PartitionSpec& spec, const Border& b, Said said) {
 }
 
 // C34, C16: terms of sums pass the border where a type on the outside can say so.
-void CheckSets(const PartitionSpec& spec, const Border& b, Said said) {
+void CheckSets(const PartitionSpec& spec, const MapBorder& b, Said said) {
   if (spec.unreduced_axes().empty() && spec.reduced_axes().empty()) return;
   if (!b.inner->all_mode(AxisMode::Manual))
     FailSharding(
@@ -141,7 +141,7 @@ void CheckSets(const PartitionSpec& spec, const Border& b, Said said) {
                  {"spec: " + spec.text()});
 }
 
-TensorSharding Lookup(const PartitionSpec& spec, const Border& b, int rank, Said said) {
+TensorSharding Lookup(const PartitionSpec& spec, const MapBorder& b, int rank, Said said) {
   CheckNames(spec, b, said);
   CheckSets(spec, b, said);
   sharding::Resolved r = sharding::Resolve(spec, b.outer, rank);
@@ -175,7 +175,7 @@ AxisList CutAxes(const TensorSharding& s) {
 // ---- inward ----
 
 // What the type says of the axes that become Manual. C35: they come first in their dims.
-TensorSharding Inferred(const ir::Type* type, const Border& b) {
+TensorSharding Inferred(const ir::Type* type, const MapBorder& b) {
   for (sharding::AxisPart a : b.axes)
     if (AxisOf(b.outer, a).mode != AxisMode::Explicit)
       FailSharding(
@@ -204,7 +204,7 @@ TensorSharding Inferred(const ir::Type* type, const Border& b) {
 }
 
 // C4: with all axes Explicit outside and Manual inside nothing moves at the border.
-void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const Border& b) {
+void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const MapBorder& b) {
   if (!type->mesh() || !b.is_full_explicit()) return;
   const TensorSharding& own = type->sharding();
   if (own.dims == given.dims && own.unreduced == given.unreduced && own.reduced == given.reduced &&
@@ -219,7 +219,7 @@ void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const Borde
 }
 
 // C36: what is unreduced or reduced stays so.
-void CheckSameSets(const ir::Type* type, const TensorSharding& given, const Border& b) {
+void CheckSameSets(const ir::Type* type, const TensorSharding& given, const MapBorder& b) {
   if (!type->mesh()) return;
   const TensorSharding& own = type->sharding();
   if (b.Only(own.unreduced) == given.unreduced && b.Only(own.reduced) == given.reduced &&
@@ -231,9 +231,9 @@ void CheckSameSets(const ir::Type* type, const TensorSharding& given, const Bord
                            sharding::ToSpec(given).text(), type->text()));
 }
 
-Array Entering(const Array& x, const TensorSharding& cut, const Border& b) {
+Array Entering(const Array& x, const TensorSharding& cut, const MapBorder& b) {
   const ir::Type* type = TypeOf(x);
-  ir::Shape shape = type->shape();
+  base::Shape shape = type->shape();
   TensorSharding inside = sharding::Replicated(b.inner, type->rank());
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t parts = sharding::SizeOf(cut.dims[d].axes);
@@ -271,7 +271,7 @@ std::string NamesText(const AxisList& axes, const MeshDef* mesh) {
 }
 
 // C24: what varies is cut. C36: what is unreduced or reduced stays so.
-void CheckStates(const Array& x, const TensorSharding& joined, const Border& b) {
+void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& b) {
   const TensorSharding& own = TypeOf(x)->sharding();
   const std::string spec = sharding::ToSpec(joined).text();
   if (b.Only(own.unreduced) != joined.unreduced || b.Only(own.reduced) != joined.reduced ||
@@ -294,7 +294,7 @@ void CheckStates(const Array& x, const TensorSharding& joined, const Border& b) 
 }
 
 // C37: an axis that becomes Auto outside leaves the type; Explicit ones show.
-Array Leaving(const Array& result, const PartitionSpec& spec, const Border& b) {
+Array Leaving(const Array& result, const PartitionSpec& spec, const MapBorder& b) {
   Array x = trace::Enter(trace::Use(result, b.call.name, b.call.loc), b.call.name, b.call.loc);
   if (spec.rank() > TypeOf(x)->rank())
     FailShape(b.call, 15,
@@ -310,7 +310,7 @@ Array Leaving(const Array& result, const PartitionSpec& spec, const Border& b) {
   CheckStates(x, joined, b);
   x = AsVarying(x, CutAxes(joined), b.call);
   const ir::Type* type = TypeOf(x);
-  ir::Shape shape = type->shape();
+  base::Shape shape = type->shape();
   TensorSharding outside = sharding::Replicated(b.outer, type->rank());
   if (type->mesh()) outside.TakeSets(type->sharding());
   outside.varying = sharding::Difference(outside.varying, CutAxes(joined));
@@ -326,7 +326,7 @@ Array Leaving(const Array& result, const PartitionSpec& spec, const Border& b) {
 }
 
 std::vector<Array> EnteringAll(const std::vector<Array>& arguments, const detail::Outline& tree,
-                               const Specs& specs, const Border& b) {
+                               const Specs& specs, const MapBorder& b) {
   if (specs.given()) CheckParts(specs, tree, kIn, b.call);
   std::vector<Array> inside;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -354,12 +354,12 @@ std::vector<Array> EnteringAll(const std::vector<Array>& arguments, const detail
 
 namespace detail {
 
-Result ShardMap::Call(const FunctionCall& function) const {
+FunctionResult ShardMap::Call(const FunctionCall& function) const {
   const api::Call call{"shard_map", function.loc};
   trace::NestingScope nesting(call.name, function.loc);
   const std::vector<Array> arguments = LeavesOf(function.arguments);
   for (const Array& x : arguments) trace::Use(x, call.name, call.loc);
-  const api::Border border = api::BorderOf(options, arguments, call);
+  const api::MapBorder border = api::BorderOf(options, arguments, call);
   if (!options.out_specs.given())
     api::FailSharding(call, 11, ".out_specs must be given",
                       {"write {.out_specs = P(...)}, or one spec per array"});
@@ -369,7 +369,7 @@ Result ShardMap::Call(const FunctionCall& function) const {
                         fmt::format("an argument is on the mesh {}, but the current one is {}",
                                     mesh->text(), border.outer->text()),
                         {"bring it over with reshard(x, P(...))"});
-  Result result;
+  FunctionResult result;
   {
     trace::MeshDefScope scope(border.inner);
     result = function.body(

@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 using api::Call;
-const ir::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
 }  // namespace
 
 std::vector<Array> sort(std::vector<Array> xs, int dim, SortOptions options, Loc loc) {

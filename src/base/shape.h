@@ -8,15 +8,18 @@
 
 namespace tessera::base {
 
+// Sizes of dims, outer first.
+using Shape = std::vector<int64_t>;
+
 // Returns the number of elements; 1 of a scalar.
-inline int64_t Elements(const std::vector<int64_t>& shape) {
+inline int64_t Elements(const Shape& shape) {
   int64_t n = 1;
   for (int64_t size : shape) n *= size;
   return n;
 }
 
 // Returns how many elements a step along each dim is worth; the last dim's is 1.
-inline std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape) {
+inline std::vector<int64_t> DenseStrides(const Shape& shape) {
   std::vector<int64_t> strides(shape.size(), 1);
   for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
   return strides;
@@ -26,7 +29,7 @@ inline std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape) {
 struct AroundDim {
   int64_t outer = 1, n = 1, inner = 1;
 };
-inline AroundDim Around(const std::vector<int64_t>& shape, int64_t dim) {
+inline AroundDim Around(const Shape& shape, int64_t dim) {
   AroundDim around;
   for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
     int64_t& part = d < dim ? around.outer : d == dim ? around.n : around.inner;

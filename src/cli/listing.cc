@@ -53,7 +53,7 @@ std::vector<ListedAxis> AxesOf(const std::string& line) {
   return axes;
 }
 
-class Reader {
+class ListingReader {
  public:
   Listing Run(const std::string& text) {
     std::istringstream lines(text);
@@ -119,6 +119,6 @@ class Reader {
 
 }  // namespace
 
-Listing ReadListing(const std::string& text) { return Reader().Run(text); }
+Listing ReadListing(const std::string& text) { return ListingReader().Run(text); }
 
 }  // namespace tessera::cli

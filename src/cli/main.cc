@@ -53,7 +53,7 @@ struct UsageError {
   std::string reason;
 };
 
-struct Call {
+struct CommandLine {
   std::string command, file, value, op, html;
   propagation::Stage stop_after = propagation::Stage::kUserPriority;
 };
@@ -88,7 +88,7 @@ std::vector<std::string> WithFlagNames(int argc, char** argv) {
   return arguments;
 }
 
-Call Parse(int argc, char** argv) {
+CommandLine Parse(int argc, char** argv) {
   std::vector<std::string> arguments = WithFlagNames(argc, argv);
   std::vector<char*> pointers;
   pointers.reserve(arguments.size());
@@ -97,7 +97,7 @@ Call Parse(int argc, char** argv) {
       absl::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
   words.erase(words.begin());
   if (words.empty()) throw UsageError{"a command is missing"};
-  Call call;
+  CommandLine call;
   call.command = words[0];
   bool known = call.command == "propagate" || call.command == "explain" ||
                call.command == "check" || call.command == "partition" || call.command == "ops";
@@ -132,7 +132,7 @@ void Write(std::ostream& out, const std::string& name,
   throw std::runtime_error("tessera: cannot write " + name + ": " + why);
 }
 
-void WritePage(const Call& call, const Program& program) {
+void WritePage(const CommandLine& call, const Program& program) {
   std::string page = HtmlPage(program, call.file, call.stop_after);
   errno = 0;
   std::ofstream file(call.html);
@@ -145,7 +145,7 @@ void Partition(const Program& program, std::ostream& out) {
       << lowered.comm() << lowered.peak_bytes() << " B at most on each device\n";
 }
 
-void Run(const Call& call, std::ostream& out) {
+void Run(const CommandLine& call, std::ostream& out) {
   if (call.command == "ops") {
     out << (call.op.empty() ? OpsText() : OpText(call.op));
     return;

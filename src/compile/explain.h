@@ -22,7 +22,7 @@ class ProgramExplainer {
  private:
   Propagated propagated_;
   ValueNames values_;
-  propagation::engine::Names names_;
+  propagation::engine::Naming names_;
   std::optional<propagation::engine::Explainer> explainer_;
 };
 

@@ -18,8 +18,8 @@ namespace {
 void Assemble(const ir::HostArgument& from, const ir::Type& to, int64_t device, std::byte* out) {
   const sharding::TensorSharding& s = from.place->sharding();
   const auto itemsize = static_cast<size_t>(to.dtype().size());
-  const ir::Shape local = sharding::LocalShape(to.shape(), to.sharding()),
-                  shard = sharding::LocalShape(to.shape(), s);
+  const base::Shape local = sharding::LocalShape(to.shape(), to.sharding()),
+                    shard = sharding::LocalShape(to.shape(), s);
   const int64_t elements = sharding::LocalElements(to.shape(), to.sharding());
   for (int64_t i = 0; i < elements; ++i) {
     std::vector<int64_t> at = ir::CoordsOf(local, i);
@@ -72,7 +72,7 @@ ir::HostArgument ArgumentOf(const trace::ConcreteArray& array) {
 
 std::vector<IndexRange> RangesOf(const ir::Type& placed, int64_t position) {
   const sharding::MeshDef* mesh = placed.mesh();
-  const ir::Shape local = sharding::LocalShape(placed.shape(), placed.sharding());
+  const base::Shape local = sharding::LocalShape(placed.shape(), placed.sharding());
   std::vector<IndexRange> ranges;
   for (size_t d = 0; d < local.size(); ++d) {
     const int64_t shard =

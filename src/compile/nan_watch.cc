@@ -58,7 +58,7 @@ std::vector<int64_t> NotFinite(DType t, const std::byte* data, int64_t n, bool n
 // Returns the first NaN of a value, or its first infinity. What pads shards does not count.
 std::optional<Found> Find(const ir::HostArgument& value, bool nans) {
   const ir::Type& type = *value.place;
-  const ir::Shape local = sharding::LocalShape(type.shape(), type.sharding());
+  const base::Shape local = sharding::LocalShape(type.shape(), type.sharding());
   const int64_t elements = sharding::LocalElements(type.shape(), type.sharding());
   std::set<const std::byte*> seen;  // devices may share a buffer
   for (size_t p = 0; p < value.shards.size(); ++p) {
@@ -84,9 +84,9 @@ std::optional<Found> Find(const ir::HostArgument& value, bool nans) {
 }
 
 // Looks at the floating results of an instruction, which come first, and at its operands.
-class Check final : public ir::HostFunction {
+class NanCheck final : public ir::HostFunction {
  public:
-  Check(const ir::Instruction& i, size_t results, NanChecks checks)
+  NanCheck(const ir::Instruction& i, size_t results, NanChecks checks)
       : op_(i.op->name), loc_(i.loc), results_(results), checks_(checks) {}
 
   void Run(const ir::HostArguments& arguments) const override {
@@ -164,7 +164,7 @@ ir::Program Checked(const ir::Program& program, NanChecks checks) {
     for (ir::ValueId v : i.operands)
       if (is_floating(v)) check.operands.push_back(v);
     check.params =
-        ir::MakeParams(ir::HostCallParams{{std::make_shared<const Check>(i, results, checks)}});
+        ir::MakeParams(ir::HostCallParams{{std::make_shared<const NanCheck>(i, results, checks)}});
     out.instructions.push_back(std::move(check));
   }
   return out;

@@ -10,7 +10,7 @@
 namespace tessera::compile {
 namespace {
 
-struct Nested {
+struct NestedPlan {
   std::vector<std::shared_ptr<const runtime::Executable>> of_device;
   std::vector<int64_t> in_bytes, out_bytes;
 };
@@ -25,8 +25,8 @@ runtime::Buffers Borrowed(const std::byte* data, int64_t bytes) {
           .slots = nullptr};
 }
 
-void Run(const plan::KernelCall& call) {
-  const Nested& nested = *static_cast<const Nested*>(call.config);
+void Run(const plan::KernelArgs& call) {
+  const NestedPlan& nested = *static_cast<const NestedPlan*>(call.config);
   std::vector<runtime::Buffers> inputs;
   for (size_t i = 0; i < nested.in_bytes.size(); ++i)
     inputs.push_back(Borrowed(call.in[i], nested.in_bytes[i]));
@@ -40,7 +40,7 @@ void Run(const plan::KernelCall& call) {
 }  // namespace
 
 plan::Kernel NestedRun(std::vector<plan::Plan> plans) {
-  auto nested = std::make_shared<Nested>();
+  auto nested = std::make_shared<NestedPlan>();
   const auto bytes = [&](const std::vector<int32_t>& values) {
     std::vector<int64_t> sizes;
     for (int32_t v : values) sizes.push_back(base::At(plans[0].values, v).bytes);

@@ -69,7 +69,7 @@ TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type, L
   return s;
 }
 
-class Builder {
+class GraphBuilder {
  public:
   ProgramGraph Run(const ir::Program& program) {
     int32_t region = Enter(program, {});
@@ -193,7 +193,7 @@ class Builder {
     for (int64_t n : program.type(i.results[0])->shape())
       map.results[0].push_back({map.AddFactor({.size = n})});
     if (!i.operands.empty()) {
-      const ir::Shape& from = program.type(i.operands[0])->shape();
+      const base::Shape& from = program.type(i.operands[0])->shape();
       map.operands.emplace_back();
       for (size_t d = 0; d < from.size(); ++d) {
         const bool same = from[d] == program.type(i.results[0])->shape()[d];
@@ -209,15 +209,15 @@ class Builder {
   void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
     const ir::OpDef& def = *i.op;
     if (def.travel == ir::Travel::kAsOne) return AddAsOne(region, i);
-    if (std::holds_alternative<ir::HostCall>(*def.lowering)) return AddUse(region, i);
-    if (const auto* manual = std::get_if<ir::Manual>(&*def.lowering)) {
+    if (std::holds_alternative<ir::AsHostCall>(*def.lowering)) return AddUse(region, i);
+    if (const auto* manual = std::get_if<ir::AsManualMove>(&*def.lowering)) {
       const ir::Type *from = program.type(i.operands[0]), *to = program.type(i.results[0]);
       if (&def == &ops::kFullToShard || &def == &ops::kShardToFull)
         return AddBorder(program, region, i, manual->views(i.params.get(), from, to));
       return AddCollective(program, region, i);
     }
     if (std::holds_alternative<ir::NoRule>(*def.dims) &&
-        !std::holds_alternative<ir::Move>(*def.lowering))
+        !std::holds_alternative<ir::AsMove>(*def.lowering))
       return AddCollective(program, region, i);
     std::vector<const ir::Type*> operands, results;
     for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
@@ -233,7 +233,7 @@ class Builder {
       op.kind = Op::kConstraint;
       base::At(graph().values, op.results[0]).sharding =
           Asked(ir::As<ir::ConstraintParams>(i.params.get()), results[0], i.loc);
-    } else if (std::holds_alternative<ir::Move>(*def.lowering)) {
+    } else if (std::holds_alternative<ir::AsMove>(*def.lowering)) {
       op.elementwise = true;
       op.rule = graph().IdentityRule(results[0]->shape(), 1);
     } else {
@@ -317,7 +317,7 @@ class Builder {
   // Between an array and its slices: all dims but the first are shared.
   propagation::engine::RuleId SliceRule(propagation::engine::OperandUse source, ValueId owner) {
     const Op& user = base::At(graph().ops, source.op);
-    const Shape &from = ShapeOf(base::At(user.operands, source.index)), &to = ShapeOf(owner);
+    const base::Shape &from = ShapeOf(base::At(user.operands, source.index)), &to = ShapeOf(owner);
     bool slices = to.size() < from.size();
     sharding::DimMap map;
     sharding::DimFactors slice, whole;
@@ -332,8 +332,7 @@ class Builder {
     map.results = {slices ? slice : whole};
     return graph().AddRule(std::move(map));
   }
-  using Shape = sharding::Shape;
-  const Shape& ShapeOf(ValueId v) { return base::At(graph().values, v).shape; }
+  const base::Shape& ShapeOf(ValueId v) { return base::At(graph().values, v).shape; }
 
   ProgramGraph out_;
 };
@@ -345,9 +344,9 @@ OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results) {
   OpTraits t{};
   t.constant = operands.empty();
   t.elementwise =
-      std::holds_alternative<ir::Elementwise>(lowering) ||
+      std::holds_alternative<ir::AsElementwise>(lowering) ||
       (op.travel == ir::Travel::kElementwise && operands[0]->shape() == results[0]->shape());
-  t.expands = std::holds_alternative<ir::Broadcast>(lowering);
+  t.expands = std::holds_alternative<ir::AsBroadcast>(lowering);
   t.foldable = t.elementwise || t.expands || op.foldable;
   t.first = t.elementwise || op.travel == ir::Travel::kEarly ? Direction::kBoth
             : op.travel == ir::Travel::kEarlyForward         ? Direction::kForward
@@ -356,10 +355,10 @@ OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results) {
 }
 
 bool IsBranch(const ir::Instruction& i) {
-  auto* region = std::get_if<ir::Region>(&*i.op->lowering);
-  return region && region->kind == ir::Region::kSwitch;
+  auto* region = std::get_if<ir::AsRegions>(&*i.op->lowering);
+  return region && region->kind == ir::AsRegions::kSwitch;
 }
 
-ProgramGraph GraphOf(const ir::Program& program) { return Builder().Run(program); }
+ProgramGraph GraphOf(const ir::Program& program) { return GraphBuilder().Run(program); }
 
 }  // namespace tessera::compile

@@ -30,13 +30,13 @@ struct ProgramGraph {
   };
   std::vector<RegionInfo> regions;
   // What the border of a region asks of a value that enters or leaves it: the owner of its edge.
-  struct Border {
+  struct RegionBorder {
     propagation::engine::OperandUse use;
     propagation::engine::ValueId owner = -1;
     bool stacked = false;        // the owner is a slice of the used value, or
     bool stacked_owner = false;  // the used value is a slice of the owner
   };
-  std::vector<Border> borders;
+  std::vector<RegionBorder> borders;
   // What the values that the program returns are given. A dim that this closes is closed at the
   // program's border as well, where FlatGraph::returns leaves all dims open.
   std::vector<propagation::engine::MaybeSharding> results;

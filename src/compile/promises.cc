@@ -39,7 +39,7 @@ std::string ElementText(DType dtype, const std::byte* data) {
 
 class Promise final : public ir::HostFunction {
  public:
-  Promise(ops::Names axes, Loc loc) : axes_(std::move(axes)), loc_(loc) {}
+  Promise(ops::NameList axes, Loc loc) : axes_(std::move(axes)), loc_(loc) {}
 
   void Run(const ir::HostArguments& arguments) const override {
     if (arguments.device >= 0) return;
@@ -60,7 +60,7 @@ class Promise final : public ir::HostFunction {
   // C39.
   [[noreturn]] void Fail(const ir::HostArgument& value, size_t a, size_t b) const {
     const ir::Type& type = *value.place;
-    const ir::Shape local = sharding::LocalShape(type.shape(), type.sharding());
+    const base::Shape local = sharding::LocalShape(type.shape(), type.sharding());
     const auto size = static_cast<size_t>(type.dtype().size());
     size_t i = 0;
     while (std::memcmp(value.shards[a] + i * size, value.shards[b] + i * size, size) == 0) ++i;
@@ -78,7 +78,7 @@ class Promise final : public ir::HostFunction {
                                      {"make it the same: psum, pmax, pmin or pbroadcast"}));
   }
 
-  const ops::Names axes_;
+  const ops::NameList axes_;
   const Loc loc_;
 };
 
@@ -99,7 +99,7 @@ ir::Program Checked(const ir::Program& program) {
       region = std::make_shared<const ir::Program>(Checked(*region));
     out.instructions.push_back(i);
     if (i.op != &ops::kAssumeInvariant) continue;
-    const ops::Names axes = ir::As<ops::ManualParams>(i.params.get()).axes;
+    const ops::NameList axes = ir::As<ops::ManualParams>(i.params.get()).axes;
     i.op = &ops::CallbackOp(/*ordered=*/true);
     i.params = ir::MakeParams(ir::HostCallParams{{std::make_shared<const Promise>(axes, i.loc)}});
     i.results.clear();

@@ -27,7 +27,7 @@ class Placer {
     captured_.resize(built.regions.size());
     FindAskedFor();
     for (size_t r = 0; r < built.regions.size(); ++r) Start(r);
-    for (const ProgramGraph::Border& b : built.borders) {
+    for (const ProgramGraph::RegionBorder& b : built.borders) {
       borders_[{b.use.op, b.use.index}] = &b;
       if (b.stacked_owner) stacked_.push_back(b.owner);
     }
@@ -192,7 +192,8 @@ class Placer {
     return it == borders_.end() ? v : Move(op.region, v, BorderType(*it->second, op.region, v));
   }
 
-  const ir::Type* BorderType(const ProgramGraph::Border& b, int32_t region, ir::ValueId v) const {
+  const ir::Type* BorderType(const ProgramGraph::RegionBorder& b, int32_t region,
+                             ir::ValueId v) const {
     const ir::Type* type = base::At(programs_, region).type(v);
     int rank = type->rank() + (b.stacked_owner ? 1 : 0) - (b.stacked ? 1 : 0);
     const TensorSharding* owner = result_.sharding(b.owner);
@@ -282,7 +283,7 @@ class Placer {
   std::vector<bool> asked_for_;  // by graph value
   // Per region: what it uses of the outside, and what it calls it.
   std::vector<std::vector<std::pair<GraphValue, ir::ValueId>>> captured_;
-  std::map<std::pair<OpId, int32_t>, const ProgramGraph::Border*> borders_;  // by use
+  std::map<std::pair<OpId, int32_t>, const ProgramGraph::RegionBorder*> borders_;  // by use
   std::vector<GraphValue> stacked_;                     // what the steps of a loop stack
   std::map<size_t, std::pair<int32_t, size_t>> homes_;  // by region: where its instruction is
   std::map<size_t, size_t> ended_;                      // by an op's first region: how many have

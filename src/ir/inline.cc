@@ -9,15 +9,15 @@ namespace tessera::ir {
 namespace {
 
 bool IsCall(const Instruction& i) {
-  const auto* region = std::get_if<Region>(&*i.op->lowering);
-  return region && region->kind == Region::kCall;
+  const auto* region = std::get_if<AsRegions>(&*i.op->lowering);
+  return region && region->kind == AsRegions::kCall;
 }
 
 bool HasCalls(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(),
                      [](const Instruction& i) {
                        if (i.regions.empty()) return false;
-                       return !std::holds_alternative<Region>(*i.op->lowering) || IsCall(i) ||
+                       return !std::holds_alternative<AsRegions>(*i.op->lowering) || IsCall(i) ||
                               std::any_of(i.regions.begin(), i.regions.end(),
                                           [](const RegionPtr& r) { return HasCalls(*r); });
                      });
@@ -44,7 +44,7 @@ class Inliner {
 
   void Write(Instruction i) {
     for (ValueId& v : i.operands) v = Now(v);
-    if (i.regions.empty() || (!IsCall(i) && std::holds_alternative<Region>(*i.op->lowering))) {
+    if (i.regions.empty() || (!IsCall(i) && std::holds_alternative<AsRegions>(*i.op->lowering))) {
       for (RegionPtr& r : i.regions) r = InlineCalls(r);
       out_.instructions.push_back(std::move(i));
       return;
@@ -52,7 +52,7 @@ class Inliner {
     builder_.set_loc(i.loc);
     const std::vector<ValueId> results =
         IsCall(i) ? Inline(builder_, *InlineCalls(i.regions[0]), i.operands)
-                  : std::get<Expand>(*i.op->lowering)
+                  : std::get<AsExpansion>(*i.op->lowering)
                         .expand(builder_, i.params.get(), i.operands, out_.type(i.results[0]));
     for (size_t r = 0; r < results.size(); ++r) base::At(now_, i.results[r]) = results[r];
   }

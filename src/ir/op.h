@@ -126,27 +126,27 @@ struct LocalCall {
   const sharding::MeshDef* mesh;  // null: one device
 };
 
-// How an op is computed on local buffers.
+// What an op is lowered as.
 using ExpandFn = std::vector<ValueId> (*)(Builder&, const Params*,
                                           absl::Span<const ValueId> operands, const Type* result);
-struct Kernel {  // by a kernel of its own
+struct AsKernel {  // a kernel of its own
   void (*make)(const LocalCall&, plan::Kernel*);
   // What to do instead where a reduce factor is sharded, if its partial results do not combine.
   ExpandFn sharded = nullptr;
   // The same where operand 0 is one number everywhere: from that scalar, as a part of any result.
   ExpandFn of_scalar = nullptr;
 };
-struct Elementwise {  // element by element: may join a fused group
+struct AsElementwise {  // element by element: may join a fused group
   plan::ScalarOp op;
 };
-struct Reduce {  // over the reduce factors of its map: may join a fused group
+struct AsReduction {  // over the reduce factors of its map: may join a fused group
   Reduction reduction;
   void (*make)(const LocalCall&, plan::Kernel*);  // on its own
 };
-struct Broadcast {  // elements are repeated along new dims: may join a fused group
+struct AsBroadcast {  // elements are repeated along new dims: may join a fused group
   void (*make)(const LocalCall&, plan::Kernel*);
 };
-struct Constant {  // a literal: made where it is used
+struct AsConstant {  // a literal: made where it is used
   uint64_t (*bits)(const Params*);
 };
 // Numbers that are linear in the position in a tensor: a step per dim, and per device where they
@@ -154,14 +154,14 @@ struct Constant {  // a literal: made where it is used
 struct AffineIndex {
   std::vector<int64_t> strides, offsets;
 };
-struct IotaLike {  // an index: made where it is used, as a literal is
+struct AsIota {  // an index: made where it is used, as a literal is
   AffineIndex (*index)(const Params*, const LocalTensor& result);
 };
-struct View {};  // the same buffer under another shape
-struct Expand {  // by other ops, before lowering
+struct AsView {};     // the same buffer under another shape
+struct AsExpansion {  // other ops, before lowering
   ExpandFn expand;
 };
-struct Move {            // between shardings: reshard and the collectives it becomes
+struct AsMove {          // between shardings: reshard and the collectives it becomes
   bool implied = false;  // not asked for by the user (docs/design.md, "Asked for, or implied")
 };
 // What a device has, as two places say it: an array of its own (varying) may be seen as one part of
@@ -169,12 +169,12 @@ struct Move {            // between shardings: reshard and the collectives it be
 struct ManualViews {
   const Type *from, *to;
 };
-struct Manual {  // seen as `from`, moved to `to`, and seen as the result
+struct AsManualMove {  // seen as `from`, moved to `to`, and seen as the result
   ManualViews (*views)(const Params*, const Type* operand, const Type* result);
-  bool implied = false;  // as of a Move
+  bool implied = false;  // as of an AsMove
 };
-struct Permute {};  // each device gets another's array, or zeros: PermuteParams
-struct Region {     // by running its regions
+struct AsPermute {};  // each device gets another's array, or zeros: PermuteParams
+struct AsRegions {    // running its regions
   enum Kind : uint8_t {
     kWhile,   // condition, body: WhileParams
     kScan,    // body: ScanParams
@@ -182,10 +182,11 @@ struct Region {     // by running its regions
     kCall,    // region 0, once; the others are rules. Replaced by it before anything is lowered
   } kind;
 };
-// By a function of the host, once, which sees the operands as they lie (ir/host_call.h).
-struct HostCall {};
-using Lowering = std::variant<Kernel, Elementwise, Reduce, Broadcast, Constant, IotaLike, View,
-                              Expand, Move, Manual, Permute, Region, HostCall>;
+// A call of a function of the host, once, which sees the operands as they lie (ir/host_call.h).
+struct AsHostCall {};
+using Lowering =
+    std::variant<AsKernel, AsElementwise, AsReduction, AsBroadcast, AsConstant, AsIota, AsView,
+                 AsExpansion, AsMove, AsManualMove, AsPermute, AsRegions, AsHostCall>;
 
 // What an op does beside making its results. Passes neither drop nor merge nor repeat what has an
 // effect, and keep the order of what is ordered.

@@ -17,22 +17,22 @@ bool HasFlow(const Instruction& i) {
   return !i.regions.empty() && !i.op->roles && std::holds_alternative<DataFlowEdges>(*i.op->dims);
 }
 
-struct Flow;
+struct RegionFlow;
 
 // A program, or a region of one, and which of its values are needed.
 struct Scope {
-  Scope(const Program& p, Flow* in);
+  Scope(const Program& p, RegionFlow* in);
   const Program& program;
-  Flow* const flow;                          // it is a region of, or null
-  std::vector<bool> live;                    // per value
-  std::vector<int32_t> made_by;              // per value: the instruction, or -1
-  std::vector<int32_t> input;                // per value: which input it is, or -1
-  std::vector<std::unique_ptr<Flow>> flows;  // per instruction, null where nothing flows
+  RegionFlow* const flow;                          // it is a region of, or null
+  std::vector<bool> live;                          // per value
+  std::vector<int32_t> made_by;                    // per value: the instruction, or -1
+  std::vector<int32_t> input;                      // per value: which input it is, or -1
+  std::vector<std::unique_ptr<RegionFlow>> flows;  // per instruction, null where nothing flows
 };
 
 // An instruction with regions, and which of its edges are needed.
-struct Flow {
-  Flow(const Instruction& i, Scope& in);
+struct RegionFlow {
+  RegionFlow(const Instruction& i, Scope& in);
   const Instruction& instruction;
   Scope& outside;
   std::vector<FlowEdge> edges;
@@ -53,7 +53,7 @@ struct Flow {
   std::vector<std::vector<int32_t>> edge_of_[4];  // by kind of end, region and index
 };
 
-Scope::Scope(const Program& p, Flow* in)
+Scope::Scope(const Program& p, RegionFlow* in)
     : program(p),
       flow(in),
       live(p.values.size()),
@@ -63,11 +63,12 @@ Scope::Scope(const Program& p, Flow* in)
   for (size_t i = 0; i < p.inputs.size(); ++i) input[Index(p.inputs[i])] = static_cast<int32_t>(i);
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     for (ValueId v : p.instructions[i].results) made_by[Index(v)] = static_cast<int32_t>(i);
-    if (HasFlow(p.instructions[i])) flows[i] = std::make_unique<Flow>(p.instructions[i], *this);
+    if (HasFlow(p.instructions[i]))
+      flows[i] = std::make_unique<RegionFlow>(p.instructions[i], *this);
   }
 }
 
-Flow::Flow(const Instruction& i, Scope& in)
+RegionFlow::RegionFlow(const Instruction& i, Scope& in)
     : instruction(i),
       outside(in),
       edges(std::get<DataFlowEdges>(*i.op->dims)
@@ -115,7 +116,7 @@ class Needed {
       const Instruction& instruction = scope.program.instructions[i];
       if (scope.flows[i] || EffectOf(instruction) == Effect::kNone) continue;
       for (ValueId v : instruction.operands) Need(scope, v);
-      for (Flow* f = scope.flow; f; f = f->outside.flow) Run(*f);
+      for (RegionFlow* f = scope.flow; f; f = f->outside.flow) Run(*f);
     }
   }
 
@@ -127,7 +128,7 @@ class Needed {
     const int32_t i = scope.made_by[Index(v)];
     if (i < 0) return;
     const Instruction& instruction = scope.program.instructions[Index(i)];
-    Flow* flow = scope.flows[Index(i)].get();
+    RegionFlow* flow = scope.flows[Index(i)].get();
     if (!flow) {
       for (ValueId operand : instruction.operands) Need(scope, operand);
       return;
@@ -143,7 +144,7 @@ class Needed {
   }
 
   // What decides which region runs, and how often, is on no edge.
-  void Run(Flow& flow) {
+  void Run(RegionFlow& flow) {
     if (flow.runs) return;
     flow.runs = true;
     const Instruction& i = flow.instruction;
@@ -157,7 +158,7 @@ class Needed {
           Need(*flow.regions[r], i.regions[r]->outputs[k]);
   }
 
-  void NeedEdge(Flow& flow, const FlowEnd& end) {
+  void NeedEdge(RegionFlow& flow, const FlowEnd& end) {
     const size_t e = Index(flow.EdgeOf(end));
     if (flow.live[e]) return;
     flow.live[e] = true;
@@ -175,7 +176,7 @@ class Needed {
 
 // Keeps those of the ends of one kind, in one region, whose edge is needed.
 template <class List>
-bool Keep(const Flow& flow, FlowEnd::Kind kind, size_t region, List& ends) {
+bool Keep(const RegionFlow& flow, FlowEnd::Kind kind, size_t region, List& ends) {
   size_t kept = 0;
   for (size_t k = 0; k < ends.size(); ++k) {
     const int32_t e = flow.EdgeOf({kind, static_cast<int32_t>(region), static_cast<int32_t>(k)});
@@ -187,7 +188,7 @@ bool Keep(const Flow& flow, FlowEnd::Kind kind, size_t region, List& ends) {
 }
 
 // How many edges lead from operands into regions, each to a result too or none of them.
-size_t CountOf(const Flow& flow, bool with_result) {
+size_t CountOf(const RegionFlow& flow, bool with_result) {
   size_t n = 0;
   for (size_t e = 0; e < flow.edges.size(); ++e) {
     const FlowEdge& edge = flow.edges[e];
@@ -201,7 +202,7 @@ size_t CountOf(const Flow& flow, bool with_result) {
 bool Rewrite(Program& program, const Scope& scope) {
   bool any = false;
   for (size_t i = 0; i < scope.flows.size(); ++i) {
-    const Flow* flow = scope.flows[i].get();
+    const RegionFlow* flow = scope.flows[i].get();
     if (!flow || !flow->runs) continue;
     Instruction& made = program.instructions[i];
     bool same = Keep(*flow, FlowEnd::kOperand, 0, made.operands);

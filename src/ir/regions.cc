@@ -63,17 +63,17 @@ const Type* ResultType(const RegionCall& call, const FlowEdge& edge) {
 }  // namespace
 
 ParamsPtr WithCounts(const Instruction& instruction, size_t constants, size_t carries) {
-  switch (std::get<Region>(*instruction.op->lowering).kind) {
-    case Region::kWhile:
+  switch (std::get<AsRegions>(*instruction.op->lowering).kind) {
+    case AsRegions::kWhile:
       return MakeParams(WhileParams{static_cast<int64_t>(constants)});
-    case Region::kScan: {
+    case AsRegions::kScan: {
       auto p = As<ScanParams>(instruction.params.get());
       p.constants = static_cast<int64_t>(constants);
       p.carries = static_cast<int64_t>(carries);
       return MakeParams(p);
     }
-    case Region::kSwitch:
-    case Region::kCall:
+    case AsRegions::kSwitch:
+    case AsRegions::kCall:
       break;
   }
   return instruction.params;

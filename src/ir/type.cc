@@ -143,10 +143,8 @@ sharding::AxisList ReadAxes(base::Reader& in, const sharding::MeshDef* mesh) {
   return axes;
 }
 
-using Kinds = absl::Span<const Reduction>;
-
 // `kinds`: of partial values that may be.
-void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, Kinds kinds,
+void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, absl::Span<const Reduction> kinds,
               sharding::TensorSharding& s) {
   do {
     std::string tag = in.Word();
@@ -163,7 +161,8 @@ void ReadSets(base::Reader& in, const sharding::MeshDef* mesh, Kinds kinds,
   if (s.unreduced.empty()) s.kind = Reduction::kSum;
 }
 
-const Type* ReadAnyType(base::Reader& in, const sharding::MeshDef* mesh, Kinds kinds) {
+const Type* ReadAnyType(base::Reader& in, const sharding::MeshDef* mesh,
+                        absl::Span<const Reduction> kinds) {
   const DType dtype = ReadDType(in);
   Shape shape;
   sharding::TensorSharding s;

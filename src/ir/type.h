@@ -4,12 +4,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shape.h"
 #include "sharding/tensor_sharding.h"
 #include "tessera/dtype.h"
 
 namespace tessera::ir {
 
-using Shape = std::vector<int64_t>;
+using base::Shape;
 
 class Type {
  public:

@@ -47,9 +47,11 @@ bool HasEffects(const Program& program) {
 
 Effect EffectOf(const Instruction& instruction) {
   Effect effect = instruction.op->effect;
-  const auto* region = std::get_if<Region>(&*instruction.op->lowering);
+  const auto* region = std::get_if<AsRegions>(&*instruction.op->lowering);
   // Of a call the first region runs, and rules do not.
-  const size_t run = !region ? 0 : region->kind == Region::kCall ? 1 : instruction.regions.size();
+  const size_t run = !region                            ? 0
+                     : region->kind == AsRegions::kCall ? 1
+                                                        : instruction.regions.size();
   for (size_t r = 0; r < run; ++r)
     for (const Instruction& i : instruction.regions[r]->instructions)
       effect = std::max(effect, EffectOf(i));

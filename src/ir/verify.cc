@@ -81,7 +81,7 @@ void VerifyStated(const Instruction& instruction, const std::vector<const Type*>
 void VerifyManual(const Instruction& instruction, const std::vector<const Type*>& operands,
                   const Program& program) {
   VerifyStated(instruction, operands, program);
-  const auto* manual = std::get_if<Manual>(&*instruction.op->lowering);
+  const auto* manual = std::get_if<AsManualMove>(&*instruction.op->lowering);
   if (!manual) return;
   const auto local = [](const Type* t) { return sharding::LocalShape(t->shape(), t->sharding()); };
   const Type *operand = operands.at(0), *result = program.type(instruction.results[0]);
@@ -99,9 +99,9 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
   std::vector<const Type*> operands;
   for (ValueId v : instruction.operands) operands.push_back(program.type(v));
   if (std::holds_alternative<NoRule>(*op.dims)) {
-    if (!instruction.regions.empty() || std::holds_alternative<HostCall>(*op.lowering))
+    if (!instruction.regions.empty() || std::holds_alternative<AsHostCall>(*op.lowering))
       return VerifyStated(instruction, operands, program);
-    return std::holds_alternative<Move>(*op.lowering)
+    return std::holds_alternative<AsMove>(*op.lowering)
                ? VerifyMove(instruction, operands, program)
                : VerifyManual(instruction, operands, program);
   }

@@ -7,12 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/shape.h"
 #include "plan/fused.h"
 #include "plan/plan.h"
 
 namespace tessera::kernels {
 
-using Shape = std::vector<int64_t>;
+using base::Shape;
 
 // An elementwise group, with or without row reductions (see plan/fused.h).
 plan::Kernel Fused(const plan::FusedDesc& desc);

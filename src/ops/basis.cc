@@ -29,9 +29,9 @@ ir::ValueId Basis(ir::Builder& builder, const ir::Type* type) {
   return Conform(builder, Equal(along(0), element).id(), whole);
 }
 
-ir::ValueId BasisFirst(ir::Builder& builder, ir::ValueId v, const ir::Shape& basis) {
+ir::ValueId BasisFirst(ir::Builder& builder, ir::ValueId v, const base::Shape& basis) {
   const ir::Type* type = builder.type(v);
-  ir::Shape shape = basis;
+  base::Shape shape = basis;
   shape.insert(shape.end(), type->shape().begin() + 1, type->shape().end());
   sharding::TensorSharding sharding = type->sharding();
   sharding.dims.erase(sharding.dims.begin());
@@ -40,14 +40,14 @@ ir::ValueId BasisFirst(ir::Builder& builder, ir::ValueId v, const ir::Shape& bas
   return builder.EmitTyped(kReshape, nullptr, {v}, {&to, 1})[0];
 }
 
-ir::ValueId BasisLast(ir::Builder& builder, ir::ValueId v, const ir::Shape& basis) {
+ir::ValueId BasisLast(ir::Builder& builder, ir::ValueId v, const base::Shape& basis) {
   const ir::Type* type = builder.type(v);
   TransposeParams order;
   order.perm.resize(type->shape().size());
   std::iota(order.perm.begin(), order.perm.end(), 1);
   order.perm.back() = 0;
   v = builder.Emit(kTranspose, ir::MakeParams(std::move(order)), {v});
-  ir::Shape shape(type->shape().begin() + 1, type->shape().end());
+  base::Shape shape(type->shape().begin() + 1, type->shape().end());
   shape.insert(shape.end(), basis.begin(), basis.end());
   sharding::TensorSharding sharding = builder.type(v)->sharding();
   sharding.dims.resize(shape.size());

@@ -9,8 +9,8 @@ namespace tessera::ops {
 ir::ValueId Basis(ir::Builder& builder, const ir::Type* type);
 
 // Returns `v`, which has the dim of a basis in front, with the basis's own dims in its place.
-ir::ValueId BasisFirst(ir::Builder& builder, ir::ValueId v, const ir::Shape& basis);
+ir::ValueId BasisFirst(ir::Builder& builder, ir::ValueId v, const base::Shape& basis);
 // The same behind all other dims.
-ir::ValueId BasisLast(ir::Builder& builder, ir::ValueId v, const ir::Shape& basis);
+ir::ValueId BasisLast(ir::Builder& builder, ir::ValueId v, const base::Shape& basis);
 
 }  // namespace tessera::ops

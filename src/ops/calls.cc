@@ -28,16 +28,16 @@ void ReadField(base::Reader& in, Remat& save) {
 
 namespace tessera::ops {
 
-std::string FieldText(const Names& names) {
+std::string FieldText(const NameList& names) {
   std::string out;
   for (const std::string& n : names) out += (out.empty() ? "" : ", ") + base::Quote(n);
   return "[" + out + "]";
 }
-void ReadField(base::Reader& in, Names& names) {
+void ReadField(base::Reader& in, NameList& names) {
   names.clear();
   in.List("[", "]", [&] { names.push_back(in.Quoted()); });
 }
-size_t FieldHash(size_t h, const Names& names) {
+size_t FieldHash(size_t h, const NameList& names) {
   for (const std::string& n : names) h = ir::MixHash(h, std::hash<std::string>()(n));
   return h;
 }
@@ -379,7 +379,7 @@ constexpr OpDef kCheckpoint{
     .doc = "What its region gives; derivatives compute again what the policy does not save.",
     .type = ir::TypeFn{CheckpointType},
     .dims = ir::DataFlowEdges{CheckpointEdges},
-    .lowering = ir::Region{ir::Region::kCall},
+    .lowering = ir::AsRegions{ir::AsRegions::kCall},
     .reference = ir::ReferenceFn{CallReference},
     .diff = ir::ByRegions{},
     .params = ir::KindOf<CheckpointParams>()};
@@ -388,7 +388,7 @@ constexpr OpDef kCustomJvp{
     .doc = "What its first region gives; the second is the user's rule for values and tangents.",
     .type = ir::TypeFn{CustomJvpType},
     .dims = ir::DataFlowEdges{CustomEdges},
-    .lowering = ir::Region{ir::Region::kCall},
+    .lowering = ir::AsRegions{ir::AsRegions::kCall},
     .reference = ir::ReferenceFn{CallReference},
     .diff = ir::Structural{JvpByRule},
     .params = ir::KindOf<CallParams>(),
@@ -398,7 +398,7 @@ constexpr OpDef kCustomVjp{
     .doc = "What its first region gives; the others are the user's rule, forward and backward.",
     .type = ir::TypeFn{CustomVjpType},
     .dims = ir::DataFlowEdges{CustomEdges},
-    .lowering = ir::Region{ir::Region::kCall},
+    .lowering = ir::AsRegions{ir::AsRegions::kCall},
     .reference = ir::ReferenceFn{CallReference},
     .diff = ir::Structural{JvpByTranspose},
     .params = ir::KindOf<CallParams>(),
@@ -408,7 +408,7 @@ constexpr OpDef kCustomLinear{
     .doc = "A linear map that is known by its transpose, its region; only that can run.",
     .type = ir::TypeFn{CustomLinearType},
     .dims = ir::NoRule{"it never runs: its transpose does"},
-    .lowering = ir::Expand{RefuseExpand},
+    .lowering = ir::AsExpansion{RefuseExpand},
     .reference = ir::ReferenceFn{RefuseReference},
     .diff = ir::Structural{LinearJvp, LinearTransposes},
     .params = ir::KindOf<CustomLinearParams>(),

@@ -20,7 +20,7 @@ namespace tessera::ops {
 // operands: what the region takes.
 struct CheckpointParams {
   Remat save = Remat::kNothing;
-  Names names;
+  NameList names;
   friend bool operator==(const CheckpointParams&, const CheckpointParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {

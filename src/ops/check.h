@@ -10,7 +10,7 @@
 
 namespace tessera::ops {
 
-using ir::Shape;
+using base::Shape;
 using ir::ShapeAndDType;
 using ir::TypeCall;
 

@@ -61,7 +61,7 @@ struct Config {
   std::vector<ShapedType> in, out;
 };
 
-void RunOnShards(const plan::KernelCall& call) {
+void RunOnShards(const plan::KernelArgs& call) {
   auto& config = *static_cast<const Config*>(call.config);
   KernelCall user;
   for (size_t i = 0; i < config.in.size(); ++i)
@@ -289,7 +289,7 @@ std::unique_ptr<CustomDef> MakeCustom(OpDefinition definition) {
                                                 .doc = "An op of the user's.",
                                                 .type = ir::TypeFn{CustomType},
                                                 .dims = ir::DimMapFn{CustomDims},
-                                                .lowering = ir::Kernel{MakeKernel},
+                                                .lowering = ir::AsKernel{MakeKernel},
                                                 .reference = ir::ReferenceFn{CustomReference},
                                                 .diff = ir::NotDifferentiable{""},
                                                 .batch = CustomBatch,

@@ -119,7 +119,7 @@ void MakeDot(const ir::LocalCall& c, plan::Kernel* out) {
 struct DotSide {
   Coords batch, contract, free;
   // Returns the index of the element at these coordinates of the three.
-  int64_t Index(const ir::Shape& shape, const Coords& b, const Coords& c, const Coords& f) const {
+  int64_t Index(const base::Shape& shape, const Coords& b, const Coords& c, const Coords& f) const {
     Coords at(shape.size());
     for (size_t k = 0; k < b.size(); ++k) at[batch[k]] = b[k];
     for (size_t k = 0; k < c.size(); ++k) at[contract[k]] = c[k];
@@ -345,7 +345,7 @@ constexpr OpDef kDotGeneral{.name = "dot_general",
                             .doc = "Products summed over the contracted dims.",
                             .type = ir::TypeFn{DotType},
                             .dims = ir::DimMapFn{DotDims},
-                            .lowering = ir::Kernel{MakeDot},
+                            .lowering = ir::AsKernel{MakeDot},
                             .reference = ir::ReferenceFn{DotGeneralReference},
                             .diff = ir::Derivative{.transpose = DotTranspose},
                             .params = ir::KindOf<DotParams>(),
@@ -358,7 +358,7 @@ constexpr OpDef kTridiagonalSolve{
     .doc = "The solution of systems with tridiagonal matrices.",
     .type = ir::TypeFn{TridiagonalType},
     .dims = ir::DimMapFn{TridiagonalDims},
-    .lowering = ir::Kernel{MakeTridiagonal},
+    .lowering = ir::AsKernel{MakeTridiagonal},
     .reference = ir::ReferenceFn{TridiagonalReference},
     .diff =
         ir::Derivative{.of = {TridiagonalTangent<-1>, TridiagonalTangent<0>, TridiagonalTangent<1>},

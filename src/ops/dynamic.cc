@@ -71,7 +71,7 @@ void MakeDynamicSlice(const ir::LocalCall& c, plan::Kernel* out) {
 }
 
 // Returns the start of a slice of `sizes` in x, from the scalars operands[first...].
-Coords Starts(const ir::ReferenceCall& call, size_t first, const ir::Shape& sizes) {
+Coords Starts(const ir::ReferenceCall& call, size_t first, const base::Shape& sizes) {
   const HostTensor& x = *call.operands[0];
   Coords starts;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -238,7 +238,7 @@ constexpr OpDef kDynamicSlice{.name = "dynamic_slice",
                               .doc = "The piece that begins at the start indices, moved inside.",
                               .type = ir::TypeFn{DynamicSliceType},
                               .dims = ir::DimMapFn{DynamicSliceDims},
-                              .lowering = ir::Kernel{MakeDynamicSlice},
+                              .lowering = ir::AsKernel{MakeDynamicSlice},
                               .reference = ir::ReferenceFn{DynamicSliceReference},
                               .diff = ir::Derivative{.transpose = DynamicSliceTranspose},
                               .batch = DynamicSliceBatch,
@@ -249,7 +249,7 @@ constexpr OpDef kDynamicUpdateSlice{.name = "dynamic_update_slice",
                                     .doc = "An array with a piece replaced.",
                                     .type = ir::TypeFn{DynamicUpdateSliceType},
                                     .dims = ir::DimMapFn{DynamicUpdateSliceDims},
-                                    .lowering = ir::Kernel{MakeDynamicUpdateSlice},
+                                    .lowering = ir::AsKernel{MakeDynamicUpdateSlice},
                                     .reference = ir::ReferenceFn{DynamicUpdateSliceReference},
                                     .diff = ir::Derivative{.transpose = UpdateTranspose},
                                     .batch = DynamicUpdateSliceBatch,

@@ -145,7 +145,7 @@ constexpr OpDef ElementOp(const ElementFields& f) {
           .type = f.to_bool ? ElementTypeOf<operands, true>(*f.takes)
                             : ElementTypeOf<operands, false>(*f.takes),
           .dims = DimsOf(f.linear),
-          .lowering = ir::Elementwise{*f.op},
+          .lowering = ir::AsElementwise{*f.op},
           .reference = *f.reference,
           .diff = *f.diff,
           .flops_per_point = f.flops,
@@ -164,7 +164,7 @@ constexpr OpDef Binary(const ElementFields& f) {
 template <ScalarOp op, const auto& records>
 consteval void CheckOneRecord() {
   constexpr auto kFound = std::ranges::count_if(records, [](const OpDef& record) {
-    return std::get<ir::Elementwise>(*record.lowering).op == op;
+    return std::get<ir::AsElementwise>(*record.lowering).op == op;
   });
   static_assert(kFound == 1, "this array has no record, or two, of this ScalarOp");
 }

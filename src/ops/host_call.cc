@@ -76,7 +76,7 @@ constexpr OpDef Callback(std::string_view name, std::string_view doc, ir::Effect
           .doc = doc,
           .type = ir::TypeFn{NoResults},
           .dims = ir::NoRule{"it takes its operands as they lie, and has no results"},
-          .lowering = ir::HostCall{},
+          .lowering = ir::AsHostCall{},
           .reference = ir::ReferenceFn{CallReference},
           .diff = ir::NotDifferentiable{"it has no results"},
           .params = ir::KindOf<ir::HostCallParams>(),

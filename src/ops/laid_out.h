@@ -46,7 +46,7 @@ class LaidOut {
 
  private:
   ir::Builder& b_;
-  const ir::Shape& shape_;
+  const base::Shape& shape_;
   sharding::TensorSharding layout_;
 };
 

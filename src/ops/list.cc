@@ -24,7 +24,8 @@ using ByScalarOp = std::array<const OpDef*, plan::kScalarOps>;
 ByScalarOp ElementwiseOps() {
   ByScalarOp ops{};
   for (absl::Span<const OpDef> records : {UnaryOps(), BinaryOps()})
-    for (const OpDef& op : records) base::At(ops, std::get<ir::Elementwise>(*op.lowering).op) = &op;
+    for (const OpDef& op : records)
+      base::At(ops, std::get<ir::AsElementwise>(*op.lowering).op) = &op;
   return ops;
 }
 

@@ -59,7 +59,7 @@ namespace {
 
 void CheckNumbers(const ir::TypeCall& c, const LookupNumbers& n, const LookupShapes& s,
                   const char* slices) {
-  auto rank = [](const ir::Shape& shape) { return static_cast<int64_t>(shape.size()); };
+  auto rank = [](const base::Shape& shape) { return static_cast<int64_t>(shape.size()); };
   if (s.indices.empty())
     c.FailShape(17, "the indices need a last dim that holds the index vectors");
   CheckDims(c, n.windows, rank(s.slices));
@@ -116,7 +116,7 @@ void CheckLookup(const ir::TypeCall& c, const LookupNumbers& n, const LookupShap
 
 namespace {
 
-struct Rule {
+struct LookupRule {
   RuleBuilder builder;
   bool scatters;
 
@@ -134,7 +134,7 @@ struct Rule {
 
 // A dim along which slices lie. Only devices that hold what is looked up give it, so a gather sums
 // what they give, and a scatter has nothing to send.
-void AddWindow(Rule& rule, size_t d, size_t slice, bool placed) {
+void AddWindow(LookupRule& rule, size_t d, size_t slice, bool placed) {
   int64_t whole = rule.builder.size(0, d), part = rule.builder.size(2, slice);
   Factor piece{.size = part, .kind = FactorKind::kReplicate};
   if (whole == part) {
@@ -188,7 +188,7 @@ GatherParams AlongDim(int64_t rank, int64_t dim, DType dtype) {
 DimMap LookupDims(const LookupRoles& roles, const LookupShapes& s, bool scatters, Factor query) {
   std::vector<Shape> shapes = {s.operand, s.indices, s.slices};
   if (scatters) shapes.push_back(s.operand);
-  Rule rule{{std::move(shapes), scatters ? size_t{3} : size_t{2}}, scatters};
+  LookupRule rule{{std::move(shapes), scatters ? size_t{3} : size_t{2}}, scatters};
   auto with = [](const std::vector<int64_t>& list, size_t slice) {
     return static_cast<size_t>(std::find(list.begin(), list.end(), static_cast<int64_t>(slice)) -
                                list.begin());

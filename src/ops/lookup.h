@@ -11,7 +11,7 @@
 namespace tessera::ops {
 
 struct LookupShapes {
-  const ir::Shape &operand, &indices, &slices;
+  const base::Shape &operand, &indices, &slices;
 };
 
 // The dims of operand, indices and slices (a gather's result, a scatter's updates), matched.

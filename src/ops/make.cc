@@ -72,7 +72,7 @@ constexpr OpDef kConstant{.name = "constant",
                           .doc = "One number.",
                           .type = ir::TypeFn{ConstantType},
                           .dims = ir::DimMapFn{FreeDims},
-                          .lowering = ir::Constant{[](const ir::Params* p) {
+                          .lowering = ir::AsConstant{[](const ir::Params* p) {
                             return ir::As<ConstantParams>(p).value.bits;
                           }},
                           .reference = ir::ReferenceFn{ConstantReference},
@@ -86,7 +86,7 @@ constexpr OpDef kIota{
         "given.",
     .type = ir::TypeFn{IotaType},
     .dims = ir::DimMapFn{FreeDims},
-    .lowering = ir::IotaLike{IotaIndex},
+    .lowering = ir::AsIota{IotaIndex},
     .reference = ir::ReferenceFn{IotaReference},
     .diff = kZeroAlmostEverywhere,
     .params = ir::KindOf<IotaParams>(),

@@ -29,14 +29,14 @@ void PutInFront(AxisList& dim, const AxisList& axes) {
   dim = std::move(joined);
 }
 
-struct Operand {
+struct PlacedOperand {
   const ManualParams& params;
   AxisList axes;
-  ir::Shape shape;
+  base::Shape shape;
   TensorSharding sharding;
   DType dtype;
 
-  Operand(const ir::Params* p, const ir::Type* type)
+  PlacedOperand(const ir::Params* p, const ir::Type* type)
       : params(ir::As<ManualParams>(p)),
         axes(AxesOf(type->mesh(), params.axes)),
         shape(type->shape()),
@@ -66,14 +66,14 @@ struct Operand {
 
 template <Reduction kind>
 ir::ManualViews ReductionViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
-  Operand x(params, operand);
+  PlacedOperand x(params, operand);
   x.AsTerms(kind);
   const ir::Type* from = x.type();
   x.Reduced();
   return {from, x.type()};
 }
 ir::ManualViews ScatterViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
-  Operand x(params, operand);
+  PlacedOperand x(params, operand);
   x.AsTerms(Reduction::kSum);
   const ir::Type* from = x.type();
   x.Reduced();
@@ -81,7 +81,7 @@ ir::ManualViews ScatterViews(const ir::Params* params, const ir::Type* operand, 
   return {from, x.type()};
 }
 ir::ManualViews GatherViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
-  Operand x(params, operand);
+  PlacedOperand x(params, operand);
   const AxisList own = x.dim(0);
   x.AsParts(0);
   const ir::Type* from = x.type();
@@ -89,12 +89,12 @@ ir::ManualViews GatherViews(const ir::Params* params, const ir::Type* operand, c
   return {from, x.type()};
 }
 ir::ManualViews SliceViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
-  Operand x(params, operand);
+  PlacedOperand x(params, operand);
   PutInFront(x.dim(0), x.axes);
   return {operand, x.type()};
 }
 ir::ManualViews ExchangeViews(const ir::Params* params, const ir::Type* operand, const ir::Type*) {
-  Operand x(params, operand);
+  PlacedOperand x(params, operand);
   AxisList& grows = x.dim(1);
   const AxisList own = grows;
   x.AsParts(1);
@@ -117,7 +117,7 @@ ir::ManualViews LeaveViews(const ir::Params* params, const ir::Type* operand,
 
 // ---- types ----
 
-void CheckAxes(const TypeCall& c, const Names& names) {
+void CheckAxes(const TypeCall& c, const NameList& names) {
   const sharding::MeshDef* mesh = c.operands.empty() ? nullptr : c.operands[0]->mesh();
   if (names.empty()) return;
   if (!mesh) c.FailShape(23, "the operand is on no mesh");
@@ -150,7 +150,7 @@ void CheckBorder(const TypeCall& c) {
   CheckAxes(c, params.axes);
 }
 
-int64_t DevicesAlong(const TypeCall& c, const Names& names) {
+int64_t DevicesAlong(const TypeCall& c, const NameList& names) {
   return sharding::SizeOf(AxesOf(c.operands[0]->mesh(), names));
 }
 
@@ -160,7 +160,7 @@ void CheckSomeAxis(const TypeCall& c) {
 }
 
 // C21: a dim that is cut divides.
-void Cut(const TypeCall& c, ir::Shape& shape, int64_t dim, int64_t parts) {
+void Cut(const TypeCall& c, base::Shape& shape, int64_t dim, int64_t parts) {
   int64_t& size = base::At(shape, dim);
   if (size % parts != 0)
     c.FailShape(21,
@@ -171,7 +171,7 @@ void Cut(const TypeCall& c, ir::Shape& shape, int64_t dim, int64_t parts) {
 std::vector<ShapeAndDType> EnteringType(const TypeCall& c) {
   CheckBorder(c);
   const auto& params = ir::As<ManualParams>(c.params);
-  ir::Shape shape = c.operands[0]->shape();
+  base::Shape shape = c.operands[0]->shape();
   const sharding::MeshDef* mesh = c.operands[0]->mesh();
   const AxisList axes = AxesOf(mesh, params.axes);
   for (size_t i = 0; i < axes.size(); ++i) Cut(c, shape, params.dims[i], axes[i].size);
@@ -180,7 +180,7 @@ std::vector<ShapeAndDType> EnteringType(const TypeCall& c) {
 std::vector<ShapeAndDType> LeavingType(const TypeCall& c) {
   CheckBorder(c);
   const auto& params = ir::As<ManualParams>(c.params);
-  ir::Shape shape = c.operands[0]->shape();
+  base::Shape shape = c.operands[0]->shape();
   const AxisList axes = AxesOf(c.operands[0]->mesh(), params.axes);
   for (size_t i = 0; i < axes.size(); ++i) base::At(shape, params.dims[i]) *= axes[i].size;
   return {{std::move(shape), c.operands[0]->dtype()}};
@@ -209,7 +209,7 @@ std::vector<ShapeAndDType> CutType(const TypeCall& c) {
   CheckManual(c, 1);
   CheckSomeAxis(c);
   const auto& params = ir::As<ManualParams>(c.params);
-  ir::Shape shape = c.operands[0]->shape();
+  base::Shape shape = c.operands[0]->shape();
   Cut(c, shape, params.dims[0], DevicesAlong(c, params.axes));
   return {{std::move(shape), c.operands[0]->dtype()}};
 }
@@ -217,7 +217,7 @@ std::vector<ShapeAndDType> GrownType(const TypeCall& c) {
   CheckManual(c, 1);
   CheckSomeAxis(c);
   const auto& params = ir::As<ManualParams>(c.params);
-  ir::Shape shape = c.operands[0]->shape();
+  base::Shape shape = c.operands[0]->shape();
   base::At(shape, params.dims[0]) *= DevicesAlong(c, params.axes);
   return {{std::move(shape), c.operands[0]->dtype()}};
 }
@@ -225,7 +225,7 @@ std::vector<ShapeAndDType> ExchangedType(const TypeCall& c) {
   CheckManual(c, 2);
   CheckSomeAxis(c);
   const auto& params = ir::As<ManualParams>(c.params);
-  ir::Shape shape = c.operands[0]->shape();
+  base::Shape shape = c.operands[0]->shape();
   const int64_t parts = DevicesAlong(c, params.axes);
   Cut(c, shape, params.dims[0], parts);
   base::At(shape, params.dims[1]) *= parts;
@@ -389,13 +389,13 @@ ir::AffineIndex PositionIndex(const ir::Params* params, const ir::LocalTensor& r
 
 }  // namespace
 
-Names NamesOf(const sharding::MeshDef* mesh, const AxisList& axes) {
-  Names names;
+NameList NamesOf(const sharding::MeshDef* mesh, const AxisList& axes) {
+  NameList names;
   for (sharding::AxisPart a : axes) names.push_back(sharding::PlainAxisText(*mesh, a));
   return names;
 }
 
-AxisList AxesOf(const sharding::MeshDef* mesh, const Names& names) {
+AxisList AxesOf(const sharding::MeshDef* mesh, const NameList& names) {
   AxisList axes;
   for (const std::string& text : names) {
     base::Reader in(text, "axis", Loc::Unknown());
@@ -408,7 +408,7 @@ AxisList AxesOf(const sharding::MeshDef* mesh, const Names& names) {
 }
 
 const ir::Type* WholeOf(const ir::Type* part, const ManualParams& params) {
-  ir::Shape shape = part->shape();
+  base::Shape shape = part->shape();
   TensorSharding sharding = part->sharding();
   const AxisList axes = AxesOf(sharding.mesh, params.axes);
   std::vector<AxisList> manual(shape.size());
@@ -481,72 +481,72 @@ constexpr OpDef kFullToShard =
         .doc = "The part of an array that each device has, as an array of its own: the border of "
                "shard_map, inward.",
         .type = EnteringType,
-        .lowering = ir::Manual{.views = EnterViews, .implied = true},
+        .lowering = ir::AsManualMove{.views = EnterViews, .implied = true},
         .diff = {.of = {Along}, .transpose = EnterBack}});
 constexpr OpDef kShardToFull =
     Of({.name = "shard_to_full",
         .doc = "The array whose parts the devices have: the border of shard_map, outward.",
         .type = LeavingType,
-        .lowering = ir::Manual{.views = LeaveViews, .implied = true},
+        .lowering = ir::AsManualMove{.views = LeaveViews, .implied = true},
         .diff = {.of = {Along}, .transpose = LeaveBack}});
 constexpr OpDef kPcast = Of({.name = "pcast",
                              .doc = "The same arrays in another state: nothing moves.",
                              .type = SameShape,
-                             .lowering = ir::Manual{SameViews},
+                             .lowering = ir::AsManualMove{SameViews},
                              .diff = {.of = {Along}, .transpose = StateBack}});
 constexpr OpDef kAssumeInvariant = Of(
     {.name = "assume_invariant",
      .doc =
          "An array that is the same on all devices along the axes, though its type says varying.",
      .type = SameShape,
-     .lowering = ir::Manual{SameViews},
+     .lowering = ir::AsManualMove{SameViews},
      .diff = {.of = {Along}, .transpose = MeanBack}});
 constexpr OpDef kPsum = Of({.name = "psum",
                             .doc = "The sum of the arrays of all devices along the axes.",
                             .type = SameShape,
-                            .lowering = ir::Manual{ReductionViews<Reduction::kSum>},
+                            .lowering = ir::AsManualMove{ReductionViews<Reduction::kSum>},
                             .diff = {.of = {Along}, .transpose = StateBack}});
 constexpr OpDef kPmax = Of({.name = "pmax",
                             .doc = "The maximum over the devices along the axes, by element.",
                             .type = SameShape,
-                            .lowering = ir::Manual{ReductionViews<Reduction::kMax>},
+                            .lowering = ir::AsManualMove{ReductionViews<Reduction::kMax>},
                             .diff = {.of = {ExtremeTangent}}});
 constexpr OpDef kPmin = Of({.name = "pmin",
                             .doc = "The minimum over the devices along the axes, by element.",
                             .type = SameShape,
-                            .lowering = ir::Manual{ReductionViews<Reduction::kMin>},
+                            .lowering = ir::AsManualMove{ReductionViews<Reduction::kMin>},
                             .diff = {.of = {ExtremeTangent}}});
 constexpr OpDef kPsumScatter =
     Of({.name = "psum_scatter",
         .doc = "The sum over the devices along the axes, of which each gets a part of a dim.",
         .type = CutType,
-        .lowering = ir::Manual{ScatterViews},
+        .lowering = ir::AsManualMove{ScatterViews},
         .diff = {.of = {Along}, .transpose = GatheredBack}});
 constexpr OpDef kGatherShards =
     Of({.name = "gather_shards",
         .doc = "The arrays of all devices along the axes, joined along a dim (all_gather).",
         .type = GrownType,
-        .lowering = ir::Manual{GatherViews},
+        .lowering = ir::AsManualMove{GatherViews},
         .diff = {.of = {Along}, .transpose = GatherBack}});
 constexpr OpDef kSliceShard = Of({.name = "slice_shard",
                                   .doc = "Each device's part along a dim of an array that is the "
                                          "same on all devices along the axes.",
                                   .type = CutType,
-                                  .lowering = ir::Manual{SliceViews},
+                                  .lowering = ir::AsManualMove{SliceViews},
                                   .diff = {.of = {Along}, .transpose = GatheredBack}});
 constexpr OpDef kExchangeShards =
     Of({.name = "exchange_shards",
         .doc = "Each device's array cut along a dim, the parts given one to each device, which "
                "joins what it gets along a dim (all_to_all).",
         .type = ExchangedType,
-        .lowering = ir::Manual{ExchangeViews},
+        .lowering = ir::AsManualMove{ExchangeViews},
         .diff = {.of = {Along}, .transpose = ExchangeBack}});
 constexpr OpDef kPpermute{
     .name = "ppermute",
     .doc = "What other devices have: from the first to the second position of each pair.",
     .type = ir::TypeFn{PermutedType},
     .dims = ir::NoRule{"its result type states what varies, and over which axes"},
-    .lowering = ir::Permute{},
+    .lowering = ir::AsPermute{},
     .reference = ir::ReferenceFn{NoReference},
     .diff = ir::Derivative{.of = {Along}, .transpose = PermuteBack},
     .params = ir::KindOf<PermuteParams>(),
@@ -556,7 +556,7 @@ constexpr OpDef kAxisIndex{
     .doc = "A device's position along the axes, the first one major.",
     .type = ir::TypeFn{IndexType},
     .dims = ir::NoRule{"its result type states what varies, and over which axes"},
-    .lowering = ir::IotaLike{PositionIndex},
+    .lowering = ir::AsIota{PositionIndex},
     .reference = ir::ReferenceFn{NoReference},
     .diff = kZeroAlmostEverywhere,
     .params = ir::KindOf<ManualParams>()};

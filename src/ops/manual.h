@@ -7,14 +7,14 @@
 namespace tessera::ops {
 
 // Axes in params: "x", or "x:(2)4" for a part of one.
-Names NamesOf(const sharding::MeshDef* mesh, const sharding::AxisList& axes);
-sharding::AxisList AxesOf(const sharding::MeshDef* mesh, const Names& names);
+NameList NamesOf(const sharding::MeshDef* mesh, const sharding::AxisList& axes);
+sharding::AxisList AxesOf(const sharding::MeshDef* mesh, const NameList& names);
 
 // full_to_shard, shard_to_full: axis axes[i] cuts dim dims[i] of the whole array; of one dim, major
 // to minor. Collectives: the axes, major to minor, and the dims that change: of gather_shards,
 // psum_scatter and slice_shard one, of exchange_shards the one that is cut and the one that grows.
 struct ManualParams {
-  Names axes;
+  NameList axes;
   OperandDims<0> dims;
   friend bool operator==(const ManualParams&, const ManualParams&) = default;
   template <class S, class F>
@@ -25,7 +25,7 @@ struct ManualParams {
 };
 // pairs: [from, to], positions along the axes. A device to which none leads gets zeros.
 struct PermuteParams {
-  Names axes;
+  NameList axes;
   std::vector<std::vector<int64_t>> pairs;
   friend bool operator==(const PermuteParams&, const PermuteParams&) = default;
   template <class S, class F>

@@ -16,7 +16,7 @@
 namespace tessera::ops {
 
 const ir::Type* WithDim(const ir::Type* type, const ir::MappedDim& dim, size_t at) {
-  ir::Shape shape = type->shape();
+  base::Shape shape = type->shape();
   sharding::TensorSharding sharding = type->sharding();
   shape.insert(shape.begin() + static_cast<long>(at), dim.size);
   if (!sharding.mesh) sharding.mesh = dim.mesh;
@@ -181,7 +181,7 @@ std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
 std::vector<ir::ValueId> Batched(const ir::BatchCall& c) {
   for (const ir::Type* t : c.result_types) CheckAxes(t, c.dim, c.op, c.builder.loc());
   CheckConstraint(c);
-  if (std::holds_alternative<ir::Elementwise>(*c.op.lowering)) return ByElements(c);
+  if (std::holds_alternative<ir::AsElementwise>(*c.op.lowering)) return ByElements(c);
   return c.op.batch ? c.op.batch(c) : ByDims(c);
 }
 

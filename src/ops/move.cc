@@ -17,7 +17,7 @@ struct MoverFields {
   std::string_view name;
   std::string_view doc;
   ir::ParamsKind params = ir::KindOf<ir::MoveParams>();
-  ir::Move move = {};
+  ir::AsMove move = {};
   ir::Diff diff = kOnDevicesOnly;
 };
 
@@ -93,7 +93,7 @@ constexpr OpDef kSeenAs{.name = "seen_as",
                         .doc = "The same parts, as those of another array.",
                         .type = ir::TypeFn{SameType},
                         .dims = ir::NoRule{"it reinterprets the shards as shards of another array"},
-                        .lowering = ir::View{},
+                        .lowering = ir::AsView{},
                         .reference = ir::ReferenceFn{reference::SameElements},
                         .diff = kOnDevicesOnly,
                         .params = ir::KindOf<ir::MoveParams>(),

@@ -29,13 +29,13 @@ using ir::ResultDims;
 using ir::WindowDims;
 
 // Names of values or of axes, as params.
-struct Names : std::vector<std::string> {
+struct NameList : std::vector<std::string> {
   using std::vector<std::string>::vector;
-  Names(std::vector<std::string> v) : std::vector<std::string>(std::move(v)) {}
+  NameList(std::vector<std::string> v) : std::vector<std::string>(std::move(v)) {}
 };
-std::string FieldText(const Names& names);
-void ReadField(base::Reader& in, Names& names);
-size_t FieldHash(size_t h, const Names& names);
+std::string FieldText(const NameList& names);
+void ReadField(base::Reader& in, NameList& names);
+size_t FieldHash(size_t h, const NameList& names);
 
 struct ConstantParams {  // one element; the result is a scalar
   Literal value;

@@ -142,9 +142,9 @@ int64_t IntStep(Reduction reduction, DType dtype, int64_t a, int64_t b) {
 }
 
 // The value so far of one reduction, of whichever kind the dtype has.
-class Accumulator {
+class ReferenceAccumulator {
  public:
-  Accumulator(Reduction reduction, DType dtype)
+  ReferenceAccumulator(Reduction reduction, DType dtype)
       : reduction_(reduction),
         dtype_(dtype),
         float_(FloatIdentity(reduction)),
@@ -178,11 +178,11 @@ Coords OtherDims(size_t rank, const Coords& a) {
 }
 
 void ReduceReference(const ir::ReferenceCall& call) {
-  const Reduction reduction = std::get<ir::Reduce>(*call.op.lowering).reduction;
+  const Reduction reduction = std::get<ir::AsReduction>(*call.op.lowering).reduction;
   const HostTensor& x = *call.operands[0];
   HostTensor& out = *call.results[0];
   const Coords kept = OtherDims(x.shape.size(), ir::As<DimsParams>(call.params).dims);
-  std::vector<Accumulator> accumulators(out.size(), {reduction, x.dtype});
+  std::vector<ReferenceAccumulator> accumulators(out.size(), {reduction, x.dtype});
   for (int64_t i = 0; i < x.size(); ++i) {
     const int64_t to = ir::FlatIndex(out.shape, reference::Pick(ir::CoordsOf(x.shape, i), kept));
     accumulators[to].Add(x, i);
@@ -204,7 +204,7 @@ constexpr OpDef ReduceOp(const FamilyFields& f) {
           .doc = f.doc,
           .type = ir::TypeFn{ReduceType<r>},
           .dims = ir::DimMapFn{ReduceDims<r>},
-          .lowering = ir::Reduce{r, MakeReduce<r>},
+          .lowering = ir::AsReduction{r, MakeReduce<r>},
           .reference = *f.reference,
           .diff = *f.diff,
           .params = ir::KindOf<DimsParams>(),
@@ -306,7 +306,7 @@ constexpr OpDef ArgOp(const FamilyFields& f) {
           .doc = f.doc,
           .type = ir::TypeFn{ArgType},
           .dims = ir::DimMapFn{ArgDims},
-          .lowering = ir::Kernel{MakeArg<largest>, ExpandArg<largest>},
+          .lowering = ir::AsKernel{MakeArg<largest>, ExpandArg<largest>},
           .reference = *f.reference,
           .diff = *f.diff,
           .params = ir::KindOf<DimParams>(),
@@ -354,7 +354,7 @@ std::vector<Coords> CumulativeLanes(const ir::ReferenceCall& call) {
 void Cumulate(const ir::ReferenceCall& call, Reduction reduction) {
   const HostTensor& x = *call.operands[0];
   for (const Coords& lane : CumulativeLanes(call)) {
-    Accumulator accumulator(reduction, x.dtype);
+    ReferenceAccumulator accumulator(reduction, x.dtype);
     for (int64_t i : lane) {
       accumulator.Add(x, i);
       accumulator.StoreTo(*call.results[0], i);
@@ -392,7 +392,7 @@ constexpr OpDef CumulativeOp(const FamilyFields& f) {
           .doc = f.doc,
           .type = ir::TypeFn{CumulativeType<log_sum_exp>},
           .dims = ir::DimMapFn{CumulativeDims < reduction == Reduction::kSum && !log_sum_exp > },
-          .lowering = ir::Kernel{MakeCumulative<reduction, log_sum_exp>},
+          .lowering = ir::AsKernel{MakeCumulative<reduction, log_sum_exp>},
           .reference = *f.reference,
           .diff = *f.diff,
           .params = ir::KindOf<CumulativeParams>(),

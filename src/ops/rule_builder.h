@@ -11,8 +11,7 @@ namespace tessera::ops {
 class RuleBuilder {
  public:
   // The first `num_operands` of the shapes are the operands'.
-  RuleBuilder(std::vector<sharding::Shape> shapes, size_t num_operands)
-      : shapes_(std::move(shapes)) {
+  RuleBuilder(std::vector<base::Shape> shapes, size_t num_operands) : shapes_(std::move(shapes)) {
     for (size_t t = 0; t < shapes_.size(); ++t)
       (t < num_operands ? map_.operands : map_.results).emplace_back(shapes_[t].size());
   }
@@ -50,7 +49,7 @@ class RuleBuilder {
     return tensor < operands ? map_.operands[tensor] : map_.results[tensor - operands];
   }
 
-  std::vector<sharding::Shape> shapes_;
+  std::vector<base::Shape> shapes_;
   sharding::DimMap map_;
 };
 

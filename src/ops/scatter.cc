@@ -229,7 +229,7 @@ constexpr OpDef Scatter(std::string_view name, std::string_view doc, ir::Diff di
           .doc = doc,
           .type = ir::TypeFn{ScatterType},
           .dims = ir::DimMapFn{ScatterDims<update>},
-          .lowering = ir::Kernel{MakeScatter<update>},
+          .lowering = ir::AsKernel{MakeScatter<update>},
           .reference = ir::ReferenceFn{ScatterReference<update>},
           .diff = diff,
           .params = ir::KindOf<ScatterParams>(),

@@ -29,7 +29,7 @@ ir::ValueId Repeated(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
 
 // Sums over the dims that `to` has not, or has with size 1.
 ir::ValueId Summed(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
-  const ir::Shape& from = b.type(v)->shape();
+  const base::Shape& from = b.type(v)->shape();
   DimsParams dims;
   for (size_t d = 0; d < from.size(); ++d)
     if (to->rank() == 0 || from[d] != to->shape()[d]) dims.dims.push_back(static_cast<int64_t>(d));
@@ -38,7 +38,7 @@ ir::ValueId Summed(ir::Builder& b, ir::ValueId v, const ir::Type* to) {
 
 }  // namespace
 
-bool IsBroadcastOf(const ir::Shape& small, const ir::Shape& large) {
+bool IsBroadcastOf(const base::Shape& small, const base::Shape& large) {
   if (small.empty()) return true;
   bool fits = small.size() == large.size();
   for (size_t d = 0; fits && d < small.size(); ++d) fits = small[d] == large[d] || small[d] == 1;
@@ -103,7 +103,7 @@ ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir
   if (!dims.dims.empty()) {
     const ir::Type* from = builder.type(v);
     sharding::TensorSharding left = from->sharding();
-    ir::Shape shape = from->shape();
+    base::Shape shape = from->shape();
     for (size_t k = dims.dims.size(); k-- > 0;) {
       left.dims.erase(left.dims.begin() + dims.dims[k]);
       shape.erase(shape.begin() + dims.dims[k]);

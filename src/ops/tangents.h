@@ -13,7 +13,7 @@ inline bool HasTangent(const ir::Type* type) { return type->dtype().is_floating(
 const ir::Type* CotangentType(const ir::Type* primal);
 
 // Whether elementwise ops broadcast one shape to the other: a scalar, and dims of size 1.
-bool IsBroadcastOf(const ir::Shape& small, const ir::Shape& large);
+bool IsBroadcastOf(const base::Shape& small, const base::Shape& large);
 // Returns a number everywhere; a broadcast, so that devices hold no array of it.
 ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type);
 inline ir::ValueId Zeros(ir::Builder& builder, const ir::Type* type) {

@@ -459,7 +459,7 @@ constexpr OpDef kOps[] = {
           .doc = "x as another dtype: float to int saturates, int to int wraps.",
           .type = ir::TypeFn{ConvertType},
           .dims = ir::DimMapFn{ConvertDims},
-          .lowering = ir::Elementwise{kConvert},
+          .lowering = ir::AsElementwise{kConvert},
           .reference = Elements<Convert>,
           .diff = ir::Derivative{.transpose = Same},
           .flops_per_point = 1},

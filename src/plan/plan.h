@@ -17,7 +17,7 @@
 namespace tessera::plan {
 
 // What one call of a kernel sees: the buffers of one instance, and its share of the work.
-struct KernelCall {
+struct KernelArgs {
   const void* config = nullptr;          // made with the kernel; kept alive by the plan
   const std::byte* const* in = nullptr;  // operand buffers
   std::byte* const* out = nullptr;       // result buffers, not overlapping unless `in_place`
@@ -25,7 +25,7 @@ struct KernelCall {
   int32_t device = 0;                    // the representative device of the instance
   int32_t part = 0, parts = 1;           // this call does share `part` of `parts`
 };
-using KernelFn = void (*)(const KernelCall&);
+using KernelFn = void (*)(const KernelArgs&);
 
 // A function on local buffers with its configuration and cost.
 struct Kernel {
@@ -47,7 +47,7 @@ struct Layout {
 
 enum class ValueKind : uint8_t { kInput, kConstant, kTemp, kOutput };
 
-struct Value {
+struct PlanValue {
   ValueKind kind = ValueKind::kTemp;
   int32_t layout = 0;                     // index into Plan::layouts
   int64_t bytes = 0;                      // of one instance's buffer
@@ -125,7 +125,7 @@ struct Carry {
 };
 // A value of the body that is one slice of a value outside: slice i of `whole`, which is the slices
 // of one instance one after the other, in iteration i (counted from the last where reversed).
-struct Slice {
+struct LoopSlice {
   int32_t whole = 0, slice = 0;
 };
 
@@ -136,8 +136,8 @@ struct Loop {
   int32_t predicate = -1;
   bool reverse = false;
   std::vector<Carry> carries;
-  std::vector<Slice> reads;   // `whole` is made before the loop
-  std::vector<Slice> writes;  // the body makes `slice`; the loop makes `whole`
+  std::vector<LoopSlice> reads;   // `whole` is made before the loop
+  std::vector<LoopSlice> writes;  // the body makes `slice`; the loop makes `whole`
   std::vector<Node> condition, body;
 };
 
@@ -157,7 +157,7 @@ struct Node : std::variant<Segment, Exchange, Loop, Switch, HostCall> {
 struct Plan {
   int32_t devices = 1;
   std::vector<Layout> layouts;
-  std::vector<Value> values;
+  std::vector<PlanValue> values;
   std::vector<int32_t> inputs, outputs;  // value indices; an output may be an input
   std::vector<bool> donated;             // per input: its buffers may be reused
   std::vector<Node> nodes;

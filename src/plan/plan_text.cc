@@ -39,7 +39,7 @@ class Printer {
   void Value(int32_t v) {
     constexpr const char* kKinds[] = {"input", "constant", "temporary", "output"};
     static_assert(std::size(kKinds) == static_cast<size_t>(ValueKind::kOutput) + 1);
-    const plan::Value& value = base::At(plan_.values, v);
+    const plan::PlanValue& value = base::At(plan_.values, v);
     out_ += fmt::format("v{}: {} of {} B, layout {}", v, base::At(kKinds, value.kind), value.bytes,
                         value.layout);
     const auto input = std::find(plan_.inputs.begin(), plan_.inputs.end(), v);
@@ -94,9 +94,9 @@ class Printer {
     out_ += loop.reverse ? ", reversed\n" : "\n";
     for (const Carry& c : loop.carries)
       out_ += fmt::format("{}  v{} becomes v{}\n", indent, c.value, c.next);
-    for (const Slice& s : loop.reads)
+    for (const LoopSlice& s : loop.reads)
       out_ += fmt::format("{}  reads v{}, a slice of v{}\n", indent, s.slice, s.whole);
-    for (const Slice& s : loop.writes)
+    for (const LoopSlice& s : loop.writes)
       out_ += fmt::format("{}  writes v{}, a slice of v{}\n", indent, s.slice, s.whole);
     if (!loop.condition.empty()) {
       out_ += indent + "  condition\n";

@@ -26,8 +26,8 @@ engine::OperandUse CheckedUse(const Graph::Impl& impl, Use use, const std::strin
 }
 
 // The manual axes lead each dim, and the parts of the inside multiply up to the outside.
-void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const engine::Shape& inside,
-                const engine::Shape& outside, const std::string& where) {
+void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const base::Shape& inside,
+                const base::Shape& outside, const std::string& where) {
   if (edge.outer->dims.size() != outside.size() || inside.size() != outside.size())
     Refuse("edge", 2, where,
            fmt::format("the outer sharding has rank {}, the values rank {} and {}",
@@ -69,10 +69,10 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
   size_t inner = static_cast<size_t>(edge.inward ? to : from),
          around = static_cast<size_t>(edge.inward ? from : to);
   edge.manual = Difference(impl.manual[inner], impl.manual[around]);
-  const engine::Shape &source_shape =
-                          base::At(graph.values, base::At(source.operands, edge.sources[0].index))
-                              .shape,
-                      &owner_shape = base::At(graph.values, owner).shape;
+  const base::Shape &source_shape =
+                        base::At(graph.values, base::At(source.operands, edge.sources[0].index))
+                            .shape,
+                    &owner_shape = base::At(graph.values, owner).shape;
   CheckOuter(impl, edge, edge.inward ? owner_shape : source_shape,
              edge.inward ? source_shape : owner_shape, where);
   // Over manual axes that it does not name the value is whole, and stays so.

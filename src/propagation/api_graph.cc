@@ -47,18 +47,18 @@ sharding::DimMap ReadRule(const std::string& text, const sharding::Shapes& opera
 // Of scalars, and of dims that are as large as the result's or of size 1.
 sharding::DimMap PointwiseRule(const std::string& name, const sharding::Shapes& operands,
                                const sharding::Shapes& results, const std::string& where) {
-  const sharding::Shape& wanted = *results[0];
-  auto fits = [&](const sharding::Shape& shape) {
+  const base::Shape& wanted = *results[0];
+  auto fits = [&](const base::Shape& shape) {
     if (shape.empty()) return true;
     if (shape.size() != wanted.size()) return false;
     for (size_t d = 0; d < shape.size(); ++d)
       if (shape[d] != wanted[d] && shape[d] != 1) return false;
     return true;
   };
-  for (const sharding::Shape* shape : operands)
+  for (const base::Shape* shape : operands)
     if (!fits(*shape))
       Refuse(name, 18, where, "the operands of an elementwise op have different shapes");
-  for (const sharding::Shape* shape : results)
+  for (const base::Shape* shape : results)
     if (*shape != wanted)
       Refuse(name, 18, where, "the results of an elementwise op have different shapes");
   return sharding::Pointwise(operands, wanted, static_cast<int>(results.size()));

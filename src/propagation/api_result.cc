@@ -25,7 +25,7 @@ struct Result::Impl {
   std::vector<Copy> copies;
   absl::flat_hash_map<int32_t, int32_t> original;  // of copies
   // Made when it is first asked for.
-  mutable engine::Names names;
+  mutable engine::Naming names;
   mutable std::optional<engine::Explainer> explainer;
 };
 
@@ -69,8 +69,8 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
   return rounds;
 }
 
-engine::Names NamesOf(const std::vector<Graph::Impl::Named>& values,
-                      const std::vector<Graph::Impl::Named>& ops) {
+engine::Naming NamesOf(const std::vector<Graph::Impl::Named>& values,
+                       const std::vector<Graph::Impl::Named>& ops) {
   return {.value = [&](int32_t v) { return base::At(values, v).name; },
           .op = [&](int32_t i) { return base::At(ops, i).name; },
           .where = [&](int32_t i) { return base::At(ops, i).where; },
@@ -110,7 +110,7 @@ void NameNewValues(Result::Impl& impl) {
 }
 
 std::string Text(const Result::Impl& impl, const engine::TensorSharding* s,
-                 const engine::Shape& shape, bool at_border) {
+                 const base::Shape& shape, bool at_border) {
   engine::TensorSharding open = sharding::Replicated(impl.mesh, static_cast<int>(shape.size()));
   for (sharding::DimAxes& d : open.dims) d.open = true;
   if (!s) s = &open;
@@ -184,7 +184,7 @@ Result propagate(const Graph& graph, Options options, Loc loc) {
     Refuse("propagate", 19, base::Where(loc),
            fmt::format("at most {} op priorities, not {}", kLastPriority,
                        options.op_priorities.size()));
-  engine::Names names = NamesOf(from.values, from.ops);
+  engine::Naming names = NamesOf(from.values, from.ops);
   engine::EngineOptions how;
   how.stop_after = options.stop_after;
   how.rounds = RoundsOf(from, options.op_priorities);

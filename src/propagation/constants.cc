@@ -108,7 +108,7 @@ class Splitter {
       base::At(taken_, v) = true;
       return v;
     }
-    Value original = base::At(graph_.values, v);
+    FlatValue original = base::At(graph_.values, v);
     ValueId copy = graph_.AddValue(std::move(original.shape), std::move(original.sharding));
     if (auto groups = groups_of_.find(v); groups != groups_of_.end())
       for (size_t g : groups->second) graph_.groups[g].push_back(copy);

@@ -1,4 +1,4 @@
-// Follows an axis back through recorded events, and tries edits of constraints by propagating
+// Follows an axis back through recorded changes, and tries edits of constraints by propagating
 // again.
 #include "propagation/explain.h"
 
@@ -74,7 +74,7 @@ class Trials {
 };
 
 // How an axis came to a dim of a value.
-struct Path {
+struct AxisPath {
   std::vector<std::string> steps;  // ops that it travelled, the first one first
   std::vector<ValueId> values;     // where it was before, the last one first
   std::string given;               // by what it was given
@@ -91,7 +91,7 @@ struct Path {
 
 class Explainer::Impl {
  public:
-  Impl(const EngineResult& result, const Names& names)
+  Impl(const EngineResult& result, const Naming& names)
       : result_(result), names_(names), history_(result), trials_(result) {}
 
   std::string Run(ValueId v) {
@@ -102,7 +102,7 @@ class Explainer::Impl {
     std::vector<ValueId> on_the_way = {v};
     for (size_t d = 0; s && d < s->dims.size(); ++d)
       for (AxisPart a : s->dims[d].axes) {
-        Path path = PathOf(v, d, a);
+        AxisPath path = PathOf(v, d, a);
         out_ +=
             fmt::format("  dim {} has {}, given by {}\n", d, AxisText(*s->mesh, a), path.Origin());
         for (const std::string& step : path.steps) out_ += "    " + step + "\n";
@@ -128,7 +128,7 @@ class Explainer::Impl {
   }
 
   // Completes a path with what gave dim d of v axis a from the start.
-  void Given(ValueId v, size_t d, AxisPart a, Path& path) const {
+  void Given(ValueId v, size_t d, AxisPart a, AxisPath& path) const {
     OpId maker = history_.Maker(v);
     bool made = maker >= 0 && history_.op(maker).kind == Op::kConstraint;
     path.dim = d;
@@ -161,7 +161,7 @@ class Explainer::Impl {
   // One step of a path, and how it goes on towards the origin. Paths share their beginnings, so
   // that to explain all values is to follow each step once.
   struct Step {
-    size_t event, dim;  // what brought the axis, and to which dim
+    size_t change, dim;  // what brought the axis, and to which dim
     Source source;
     int before = -1, origin = -1;  // indices into steps_ (-1: none) and origins_
     size_t length = 1;             // of the path so far
@@ -169,9 +169,9 @@ class Explainer::Impl {
   };
   static constexpr size_t kShown = 8;
 
-  Path PathOf(ValueId v, size_t d, AxisPart a) const {
+  AxisPath PathOf(ValueId v, size_t d, AxisPart a) const {
     auto [last, origin] = Follow(v, d, a);
-    Path path = base::At(origins_, origin);
+    AxisPath path = base::At(origins_, origin);
     const size_t length = last < 0 ? 0 : base::At(steps_, last).length;
     std::vector<int> shown;
     for (int i = last; i >= 0 && shown.size() < (length > kShown ? kShown / 2 : kShown);
@@ -185,12 +185,12 @@ class Explainer::Impl {
     return path;
   }
 
-  void Show(int index, Path& path) const {
+  void Show(int index, AxisPath& path) const {
     const Step& step = base::At(steps_, index);
-    const Event& event = history_.event(step.event);
+    const Change& change = history_.change(step.change);
     path.steps.push_back(fmt::format("{} {} to dim {} of {}{}", step.source.direction,
-                                     OpText(event.op), step.dim, names_.value(event.value),
-                                     Stage(event)));
+                                     OpText(change.op), step.dim, names_.value(change.value),
+                                     Stage(change)));
     path.values.insert(path.values.begin(), step.source.value);
   }
 
@@ -207,13 +207,13 @@ class Explainer::Impl {
         break;
       }
       std::optional<Source> source;
-      if (e) source = SourceOf(history_.event(*e), d, a, *e);
+      if (e) source = SourceOf(history_.change(*e), d, a, *e);
       if (!source) {
         origin = static_cast<int>(origins_.size());
         origins_.push_back(OriginOf(v, d, a, e));
         break;
       }
-      found.push_back({.event = *e, .dim = d, .source = *source});
+      found.push_back({.change = *e, .dim = d, .source = *source});
       v = source->value;
       d = source->dim;
       time = *e;
@@ -231,50 +231,50 @@ class Explainer::Impl {
     }
     const int index = static_cast<int>(steps_.size());
     if (step.head.size() < kShown / 2) step.head.push_back(index);
-    step_of_[{step.event, step.dim, a}] = index;
+    step_of_[{step.change, step.dim, a}] = index;
     steps_.push_back(std::move(step));
     return index;
   }
 
-  // `e`: the event that gave dim d of v the axis, if it was not there from the start.
-  Path OriginOf(ValueId v, size_t d, AxisPart a, std::optional<size_t> e) const {
-    Path path;
-    if (!e || history_.event(*e).op < 0) {
-      if (e) path.priority = history_.event(*e).priority;
+  // `e`: the change that gave dim d of v the axis, if it was not there from the start.
+  AxisPath OriginOf(ValueId v, size_t d, AxisPart a, std::optional<size_t> e) const {
+    AxisPath path;
+    if (!e || history_.change(*e).op < 0) {
+      if (e) path.priority = history_.change(*e).priority;
       Given(v, d, a, path);
       return path;
     }
-    OpId op = history_.event(*e).op;
+    OpId op = history_.change(*e).op;
     bool end = history_.op(op).is_return;
     path.given = end ? "the layout required of the function's result" : OpText(op);
     return path;
   }
 
-  std::string Stage(const Event& event) const {
+  std::string Stage(const Change& change) const {
     std::string out;
     auto add = [&](const std::string& word) { out += (out.empty() ? "" : ", ") + word; };
-    const int round = event.round;
-    if (event.strategy == propagation::Stage::kBasic)
+    const int round = change.round;
+    if (change.strategy == propagation::Stage::kBasic)
       add("basic");
     else if (round >= 0 && round < std::ssize(names_.rounds))
       add(fmt::format("round {}: {}", round + 1, base::At(names_.rounds, round)));
-    if (event.priority > 0) add(fmt::format("priority {}", event.priority));
+    if (change.priority > 0) add(fmt::format("priority {}", change.priority));
     return out.empty() ? "" : " (" + out + ")";
   }
 
   // The first tensor of the op that had the axis on the same factor: operands before results.
-  std::optional<Source> SourceOf(const Event& event, size_t d, AxisPart a, size_t time) const {
-    if (event.op < 0) return std::nullopt;
-    const Op& op = history_.op(event.op);
+  std::optional<Source> SourceOf(const Change& change, size_t d, AxisPart a, size_t time) const {
+    if (change.op < 0) return std::nullopt;
+    const Op& op = history_.op(change.op);
     if (op.is_return) return std::nullopt;
-    std::vector<ValueId> tensors = history_.Tensors(event.op);
-    const DimMap& map = history_.MapOf(event.op);
+    std::vector<ValueId> tensors = history_.Tensors(change.op);
+    const DimMap& map = history_.MapOf(change.op);
     size_t self = 0;
-    while (self < tensors.size() && tensors[self] != event.value) ++self;
+    while (self < tensors.size() && tensors[self] != change.value) ++self;
     if (self == tensors.size()) return std::nullopt;  // by its group
     const sharding::FactorList& mine = DimsOf(map, self)[d];
     for (size_t t = 0; t < tensors.size(); ++t) {
-      if (tensors[t] == event.value) continue;
+      if (tensors[t] == change.value) continue;
       const TensorSharding* s = history_.At(tensors[t], time);
       if (!s) continue;
       const sharding::DimFactors& theirs = DimsOf(map, t);
@@ -325,7 +325,7 @@ class Explainer::Impl {
       size_t d = DimOf(map, mine, number);
       ValueId loser = tensors[other];
       const MeshDef& mesh = *result_.sharding(loser)->mesh;
-      Path path = PathOf(loser, DimOf(map, other, number), x);
+      AxisPath path = PathOf(loser, DimOf(map, other, number), x);
       if (!told_.insert(AxisText(mesh, x) + path.Origin()).second) continue;
       out_ += fmt::format("  dim {} of {} did not get {} from {} through {}\n", d,
                           names_.value(tensors[mine]), AxisText(mesh, x), names_.value(loser),
@@ -352,7 +352,7 @@ class Explainer::Impl {
   // What keeps axis x, which came by `path`, off dim `mine` (factor f) of v, and what would let it
   // in. v need not have a sharding: then all its dims are open.
   std::string Reason(OpId i, const TensorState& t, ValueId v, size_t mine, size_t f,
-                     const MeshDef& mesh, AxisPart x, const Path& path) const {
+                     const MeshDef& mesh, AxisPart x, const AxisPath& path) const {
     const TensorSharding* s = result_.sharding(v);
     std::string axis = AxisText(mesh, x), name = names_.value(v);
     if (history_.MapOf(i).factors[f].blocked) return "no axis passes through the op along this dim";
@@ -361,7 +361,7 @@ class Explainer::Impl {
                          axis);
     if (OverlapsAny(t.unreduced, x)) return fmt::format("{} is unreduced over {}", name, axis);
     const FactorState& state = t.factors[f];
-    std::vector<Path> winners;
+    std::vector<AxisPath> winners;
     std::string out;
     for (size_t d = 0; s && d < s->dims.size(); ++d)
       for (AxisPart a : s->dims[d].axes) {
@@ -421,7 +421,7 @@ class Explainer::Impl {
     bool made = maker >= 0 && history_.op(maker).kind == Op::kConstraint;
     OpId constraint = made ? maker : HeldBy(history_.Owner(v));
     if (constraint < 0) {
-      Path path;
+      AxisPath path;
       Given(history_.Owner(v), d, x, path);
       return "the dim is closed by " + path.given;
     }
@@ -442,20 +442,20 @@ class Explainer::Impl {
 
   // Which winners would have to come after the loser for axis x to get to dim d of v. Each answer
   // has been tried.
-  std::string Flip(ValueId v, size_t d, const MeshDef& mesh, AxisPart x, std::vector<Path> winners,
-                   const Path& loser) const {
-    std::vector<std::vector<Path>> trials;
+  std::string Flip(ValueId v, size_t d, const MeshDef& mesh, AxisPart x,
+                   std::vector<AxisPath> winners, const AxisPath& loser) const {
+    std::vector<std::vector<AxisPath>> trials;
     trials.reserve(winners.size() + 1);
-    for (const Path& w : winners) trials.push_back({w});
+    for (const AxisPath& w : winners) trials.push_back({w});
     if (winners.size() > 1) trials.push_back(std::move(winners));
-    for (const std::vector<Path>& trial : trials) {
+    for (const std::vector<AxisPath>& trial : trials) {
       int32_t later = loser.priority + 1;
-      for (const Path& w : trial) later = std::max(later, w.priority + 1);
+      for (const AxisPath& w : trial) later = std::max(later, w.priority + 1);
       Trials::Answer answer = Try(v, d, x, trial, later);
       if (answer == Trials::kUnknown) return "";
       if (answer == Trials::kNo) continue;
       std::string out = fmt::format("\n    to let {} in:", AxisText(mesh, x));
-      for (const Path& w : trial)
+      for (const AxisPath& w : trial)
         out += fmt::format("{} .priority({}) for dim {} in {}",
                            &w == trial.data() ? " write" : " and", later, w.dim, w.given);
       return out;
@@ -464,10 +464,10 @@ class Explainer::Impl {
   }
 
   // Whether dim d of v has axis x if these constraints have priority `later`.
-  Trials::Answer Try(ValueId v, size_t d, AxisPart x, const std::vector<Path>& trial,
+  Trials::Answer Try(ValueId v, size_t d, AxisPart x, const std::vector<AxisPath>& trial,
                      int32_t later) const {
     std::vector<Edit> edits;
-    for (const Path& w : trial) {
+    for (const AxisPath& w : trial) {
       std::optional<Edit> edit = EditOf(w.constraint, w.dim, later);
       if (!edit) return Trials::kNo;
       edits.push_back(*edit);
@@ -476,17 +476,17 @@ class Explainer::Impl {
   }
 
   const EngineResult& result_;
-  const Names& names_;
+  const Naming& names_;
   History history_;
   mutable std::vector<Step> steps_;
-  mutable std::vector<Path> origins_;
-  mutable absl::flat_hash_map<std::tuple<size_t, size_t, AxisPart>, int> step_of_;  // event, dim
+  mutable std::vector<AxisPath> origins_;
+  mutable absl::flat_hash_map<std::tuple<size_t, size_t, AxisPart>, int> step_of_;  // change, dim
   mutable Trials trials_;
   std::string out_;
   std::set<std::string> told_;  // axes that lost, with what gave them: the first place is enough
 };
 
-Explainer::Explainer(const EngineResult& result, const Names& names)
+Explainer::Explainer(const EngineResult& result, const Naming& names)
     : impl_(std::make_unique<Impl>(result, names)) {}
 Explainer::~Explainer() = default;
 std::string Explainer::Of(ValueId v) { return impl_->Run(v); }

@@ -12,7 +12,7 @@ namespace tessera::propagation::engine {
 // through.
 class Explainer {
  public:
-  Explainer(const EngineResult& result, const Names& names);
+  Explainer(const EngineResult& result, const Naming& names);
   ~Explainer();
   // Returns some lines: the sharding of v; for each axis of each dim the sharding it was given with
   // and the ops it travelled, the first and the last ones if they are many; and for each axis that

@@ -113,8 +113,8 @@ void FixPoint::Visit(OpId id, absl::Span<const Round> rounds) {
 void FixPoint::Write(OpId op, ValueId value, ShardingId id, WorkList& work) {
   auto set = [&](ValueId v) {
     if (state_.recording)
-      state_.events.push_back({op, v, state_.Get(v), id, state_.round, state_.priority,
-                               basic_ ? Stage::kBasic : Stage::kAggressive});
+      state_.changes.push_back({op, v, state_.Get(v), id, state_.round, state_.priority,
+                                basic_ ? Stage::kBasic : Stage::kAggressive});
     state_.Set(v, id);
   };
   set(value);

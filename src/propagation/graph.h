@@ -14,16 +14,17 @@
 
 #include "base/at.h"
 #include "base/boxed.h"
+#include "base/shape.h"
 #include "sharding/dim_map.h"
 #include "tessera/propagation.h"
 
 namespace tessera::propagation::engine {
 
+using base::Shape;
 using sharding::AxisList;
 using sharding::AxisPart;
 using sharding::DimMap;
 using sharding::MeshDef;
-using sharding::Shape;
 using sharding::TensorSharding;
 using MaybeSharding = base::Boxed<TensorSharding>;
 
@@ -31,7 +32,7 @@ using ValueId = int32_t;
 using OpId = int32_t;
 using RuleId = int32_t;
 
-struct Value {
+struct FlatValue {
   Shape shape;
   // What it is given before propagation; a constraint gives it to its result. Nothing: every dim
   // open.
@@ -92,7 +93,7 @@ struct Rule {
 };
 
 struct FlatGraph {
-  std::vector<Value> values;
+  std::vector<FlatValue> values;
   std::vector<Op> ops;  // program order, a region op before its regions, its edges after them
   std::vector<Rule> rules;
   std::vector<Edge> edges;
@@ -125,7 +126,7 @@ struct FlatGraph {
 };
 
 // What things are called in messages and explanations.
-struct Names {
+struct Naming {
   std::function<std::string(ValueId)> value;  // "%3", "h"
   std::function<std::string(OpId)> op;        // of the caller's graph: "dot_general"
   std::function<std::string(OpId)> where;     // its line: "model.cc:12"; may be empty
@@ -142,14 +143,14 @@ using Round =
 
 struct EngineOptions {
   Stage stop_after = Stage::kUserPriority;
-  std::vector<Round> rounds;     // empty: DefaultRounds()
-  bool record = false;           // EngineResult::events and EngineResult::input, for explanations
-  bool import = true;            // split constants, apply constraints, join groups
-  const Names* names = nullptr;  // for errors; null: ops and values are called by their numbers
+  std::vector<Round> rounds;      // empty: DefaultRounds()
+  bool record = false;            // EngineResult::changes and EngineResult::input, for explanations
+  bool import = true;             // split constants, apply constraints, join groups
+  const Naming* names = nullptr;  // for errors; null: ops and values are called by their numbers
 };
 
 // What changed one value's sharding.
-struct Event {
+struct Change {
   OpId op;                // that carried it; -1: a user priority, whose turn it was
   ValueId value;          // changed
   int32_t before, after;  // indices into EngineResult::shardings
@@ -172,7 +173,7 @@ struct EngineResult {
     ValueId made;     // by `user`, where that is a copy itself: which one; else -1
   };
   std::vector<ConstantCopy> copies;
-  std::vector<Event> events;
+  std::vector<Change> changes;
   std::vector<std::string> warnings;
   // What was propagated and how, to try edits (EngineOptions::record).
   struct Input {
@@ -195,7 +196,7 @@ EngineResult Propagate(FlatGraph graph, const EngineOptions& options = {});
 // Throws ShardingError with the place if the graph is malformed: ids out of range, ranks that do
 // not match a rule, shardings that break an invariant, groups of unequal shape, several makers of a
 // value, edges without sources. `names`: what to call things; null: by their numbers.
-void Verify(const FlatGraph& graph, const Names* names = nullptr);
+void Verify(const FlatGraph& graph, const Naming* names = nullptr);
 
 // The clean-up of what crosses the function's border (docs/propagation.md): axes that do not
 // divide the dim are cut; then, unless `keep_sub_axes`, an open dim is cut at its first sub-axis.

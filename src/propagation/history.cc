@@ -1,4 +1,4 @@
-// Answers what a value had at a time, and which event gave it an axis, from the recorded events.
+// Answers what a value had at a time, and which change gave it an axis, from the recorded changes.
 #include "propagation/history.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ History::History(const EngineResult& result) : result_(result), graph_(result.gr
   for (size_t v = 0; v < n; ++v) owner_[v] = static_cast<ValueId>(v);
   maker_.assign(n, -1);
   around_.resize(n);
-  events_.resize(n);
+  changes_.resize(n);
   uses_.assign(n, 0);
   for (size_t i = 0; i < graph_.ops.size(); ++i) {
     const Op& op = graph_.ops[i];
@@ -32,8 +32,8 @@ History::History(const EngineResult& result) : result_(result), graph_(result.gr
       if (list.empty() || list.back() != static_cast<OpId>(i)) list.push_back(static_cast<OpId>(i));
     }
   }
-  for (size_t e = 0; e < result.events.size(); ++e)
-    base::At(events_, Owner(result.events[e].value)).push_back(e);
+  for (size_t e = 0; e < result.changes.size(); ++e)
+    base::At(changes_, Owner(result.changes[e].value)).push_back(e);
 }
 
 std::vector<ValueId> History::Tensors(OpId i) const {
@@ -54,19 +54,19 @@ std::vector<OpId> History::Constraints(ValueId v) const {
 
 const TensorSharding* History::At(ValueId v, size_t time) const {
   v = Owner(v);
-  const std::vector<size_t>& events = base::At(events_, v);
-  auto next = std::lower_bound(events.begin(), events.end(), time);
-  if (next != events.begin()) return &base::At(result_.shardings, event(*std::prev(next)).after);
+  const std::vector<size_t>& changes = base::At(changes_, v);
+  auto next = std::lower_bound(changes.begin(), changes.end(), time);
+  if (next != changes.begin()) return &base::At(result_.shardings, change(*std::prev(next)).after);
   const MaybeSharding& given = base::At(graph_.values, v).sharding;
   return given ? &*given : nullptr;
 }
 
 std::optional<size_t> History::Gained(ValueId v, size_t d, AxisPart a, size_t time) const {
-  for (size_t e : base::At(events_, Owner(v))) {
+  for (size_t e : base::At(changes_, Owner(v))) {
     if (e >= time) break;
-    const TensorSharding &after = base::At(result_.shardings, event(e).after),
-                         &before = base::At(result_.shardings, event(e).before);
-    bool had = event(e).before != 0 && Holds(before.dims[d].axes, a);
+    const TensorSharding &after = base::At(result_.shardings, change(e).after),
+                         &before = base::At(result_.shardings, change(e).before);
+    bool had = change(e).before != 0 && Holds(before.dims[d].axes, a);
     if (!had && Holds(after.dims[d].axes, a)) return e;
   }
   return std::nullopt;

@@ -29,12 +29,12 @@ class History {
   std::vector<OpId> Constraints(ValueId v) const;
   int Uses(ValueId v) const { return base::At(uses_, v); }
 
-  // What v had before event number `time`; null: nothing.
+  // What v had before change number `time`; null: nothing.
   const TensorSharding* At(ValueId v, size_t time) const;
-  // The event before `time` that gave dim d of v axis a; nothing if it was given from the start.
+  // The change before `time` that gave dim d of v axis a; nothing if it was given from the start.
   std::optional<size_t> Gained(ValueId v, size_t d, AxisPart a, size_t time) const;
-  const Event& event(size_t e) const { return result_.events[e]; }
-  size_t now() const { return result_.events.size(); }
+  const Change& change(size_t e) const { return result_.changes[e]; }
+  size_t now() const { return result_.changes.size(); }
 
  private:
   const EngineResult& result_;
@@ -42,7 +42,7 @@ class History {
   std::vector<ValueId> owner_;
   std::vector<OpId> maker_;
   std::vector<std::vector<OpId>> around_;
-  std::vector<std::vector<size_t>> events_;  // of owners, in time
+  std::vector<std::vector<size_t>> changes_;  // of owners, in time
   std::vector<int> uses_;
 };
 

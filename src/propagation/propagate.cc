@@ -60,7 +60,7 @@ EngineResult Propagate(FlatGraph graph, const EngineOptions& options) {
     JoinGroups(graph, result.warnings);
   }
   if (options.stop_after != Stage::kUserPriority) {
-    for (Value& v : graph.values) DropPriorities(v.sharding);
+    for (FlatValue& v : graph.values) DropPriorities(v.sharding);
     for (MaybeSharding& r : graph.returns) DropPriorities(r);
   }
   State state(graph, options.record);
@@ -74,7 +74,7 @@ EngineResult Propagate(FlatGraph graph, const EngineOptions& options) {
     const TensorSharding* s = state.shardings()[r.sharding];
     result.returns.push_back(s ? std::optional(*s) : std::nullopt);
   }
-  result.events = std::move(state.events);
+  result.changes = std::move(state.changes);
   result.graph = std::move(graph);
   return result;
 }

@@ -73,11 +73,11 @@ class State {
   void NotifyUsers(ValueId v, OpId current, WorkList& work) const;
   absl::Span<const ValueId> Group(ValueId v) const;
 
-  // Set by the outer layers, for events.
+  // Set by the outer layers, for changes.
   int8_t round = 0;
   int32_t priority = 0;
   bool recording = false;
-  std::vector<Event> events;
+  std::vector<Change> changes;
 
  private:
   void ListTensors();

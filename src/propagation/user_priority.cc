@@ -42,7 +42,7 @@ class Layers {
       ShardingId before = Id(held), after = state_.shardings().Intern(std::move(now));
       Id(held, after);
       if (state_.recording && held.value >= 0)
-        state_.events.push_back(
+        state_.changes.push_back(
             {-1, held.value, before, after, state_.round, p, Stage::kUserPriority});
     }
   }

@@ -20,7 +20,7 @@ struct Place {
 
 class Verifier {
  public:
-  Verifier(const FlatGraph& graph, const Names* names)
+  Verifier(const FlatGraph& graph, const Naming* names)
       : graph_(graph), names_(names), made_(graph.values.size(), -1) {}
 
   void Run() {
@@ -41,7 +41,7 @@ class Verifier {
   std::string NameOf(ValueId v) const {
     return names_ ? names_->value(v) : fmt::format("value {}", v);
   }
-  const Value& ValueOf(ValueId v) const { return base::At(graph_.values, v); }
+  const FlatValue& ValueOf(ValueId v) const { return base::At(graph_.values, v); }
 
   void CheckValue(ValueId v, const Place& place) const {
     if (v < 0 || v >= static_cast<ValueId>(graph_.values.size()))
@@ -162,12 +162,12 @@ class Verifier {
   }
 
   const FlatGraph& graph_;
-  const Names* names_;
+  const Naming* names_;
   std::vector<OpId> made_;
 };
 
 }  // namespace
 
-void Verify(const FlatGraph& graph, const Names* names) { Verifier(graph, names).Run(); }
+void Verify(const FlatGraph& graph, const Naming* names) { Verifier(graph, names).Run(); }
 
 }  // namespace tessera::propagation::engine

@@ -49,8 +49,8 @@ bool Injective(std::vector<int64_t> begins, int64_t bytes) {
 
 }  // namespace
 
-std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::Value& in,
-                               int32_t in_instances, const plan::Value& out) {
+std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::PlanValue& in,
+                               int32_t in_instances, const plan::PlanValue& out) {
   if (exchange.in.size() != 1 || exchange.boxes.size() != 1) return std::nullopt;
   const int64_t item = exchange.dtype.size();
   const auto instances = static_cast<int64_t>(exchange.pieces.size());

@@ -27,8 +27,8 @@ namespace tessera::runtime {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kSmallRegion = int64_t{4} << 20;  // 4 KiB pages: costs only what is touched
-constexpr int64_t kHugeRegion = int64_t{32} << 20;
+constexpr int64_t kSmallChunk = int64_t{4} << 20;  // 4 KiB pages: costs only what is touched
+constexpr int64_t kHugeChunk = int64_t{32} << 20;
 constexpr int64_t kHugeFrom = int64_t{256} << 10;  // blocks from here on lie in huge pages
 constexpr int64_t kKeepFree = int64_t{1} << 30;    // more free than this and than live: give back
 constexpr int64_t kLargest = int64_t{1} << 46;
@@ -139,16 +139,16 @@ std::byte* Arena::Create(int size_class) {
 std::byte* Arena::Carve(int64_t bytes) {
   const bool huge = bytes >= kHugeFrom;
   const int64_t spacing = bytes + Colour(bytes);
-  Region& region = huge ? huge_ : small_;
-  if (region.left < spacing) {
-    const int64_t length = huge ? kHugeRegion : kSmallRegion;
+  Chunk& chunk = huge ? huge_ : small_;
+  if (chunk.left < spacing) {
+    const int64_t length = huge ? kHugeChunk : kSmallChunk;
     std::byte* fresh = Map(length, huge);
     if (!fresh) return nullptr;
-    region = {fresh, length};
+    chunk = {fresh, length};
   }
-  std::byte* data = region.next;
-  region.next += spacing;
-  region.left -= spacing;
+  std::byte* data = chunk.next;
+  chunk.next += spacing;
+  chunk.left -= spacing;
   return data;
 }
 

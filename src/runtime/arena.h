@@ -1,4 +1,4 @@
-// The memory of all buffers: size-classed free lists over mapped regions. Freed memory is kept and
+// The memory of all buffers: size-classed free lists over mapped chunks. Freed memory is kept and
 // handed out again, last freed first, so that a steady state takes no page fault and stays warm.
 #pragma once
 #include <array>
@@ -56,7 +56,7 @@ class Arena {
   // Larger blocks are mapped one by one and can go back to the system one by one.
   static constexpr int64_t kMappedAlone = int64_t{4} << 20;
 
-  struct Region {
+  struct Chunk {
     std::byte* next = nullptr;
     int64_t left = 0;
   };
@@ -79,7 +79,7 @@ class Arena {
   int64_t live_ = 0, free_alone_ = 0, reserved_ = 0;
 
   std::mutex grow_;  // of the three below; taken before lock_
-  Region small_, huge_;
+  Chunk small_, huge_;
   int64_t colour_ = 0;
   int64_t limit_ = 0;  // bytes that the machine, or our control group, has
 };

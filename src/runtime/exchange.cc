@@ -47,7 +47,7 @@ void StreamRows(std::byte* dst, const std::byte* src, int64_t rows, int64_t out_
 
 }  // namespace
 
-ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::Value& out)
+ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::PlanValue& out)
     : item_(exchange.dtype.size()), out_bytes_(out.bytes), combine_(exchange.combine) {
   const auto instances = static_cast<int32_t>(exchange.pieces.size());
   stream_ = out_bytes_ * instances >= kStreamFrom;

@@ -22,14 +22,14 @@ struct Alias {
 };
 
 // Returns the alias that `exchange` is, if it is one; `in` and `out` are its values.
-std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::Value& in,
-                               int32_t in_instances, const plan::Value& out);
+std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::PlanValue& in,
+                               int32_t in_instances, const plan::PlanValue& out);
 
 // An exchange that moves data, made ready. Bytes, not elements, throughout.
 class ReadyExchange {
  public:
   // Throws InternalError for a reduction whose pieces do not cover the result.
-  ReadyExchange(const plan::Exchange& exchange, const plan::Value& out);
+  ReadyExchange(const plan::Exchange& exchange, const plan::PlanValue& out);
 
   // The work is `units` units, in the order of the result's instances. `even`: all instances have
   // as many.

@@ -14,7 +14,7 @@
 namespace tessera::runtime {
 
 // Where a step finds a buffer.
-struct Operand {
+struct BufferRef {
   int32_t view = -1;               // of the run's views; -1: in the worker's frame
   int64_t offset = 0;              // in the frame
   const int32_t* index = nullptr;  // instance of the value for each of the step; null: the same
@@ -23,7 +23,7 @@ struct Operand {
 struct ReadyStep {
   plan::KernelFn fn = nullptr;
   const void* config = nullptr;
-  const Operand* operands = nullptr;  // ins, then outs
+  const BufferRef* operands = nullptr;  // ins, then outs
   int32_t ins = 0, outs = 0;
   int32_t max_parts = 1;
   bool in_order = false;
@@ -87,7 +87,7 @@ struct ReadyNode {
   int32_t note = -1;                     // of an exchange
   std::vector<int32_t> loops;            // around a call of the host, from the outermost on
   std::vector<ReadyStep> steps;
-  std::vector<Operand> operands;     // of all steps
+  std::vector<BufferRef> operands;   // of all steps
   int32_t instances = 0;             // of the layout, or of the result of the exchange
   const int32_t* devices = nullptr;  // representatives
   std::unique_ptr<const ReadyExchange> exchange;

@@ -58,16 +58,16 @@ class Analyser {
   // What a loop reads of the outside lives to its end, as another iteration may read it.
   void AddLoop(const plan::Loop& loop) {
     const int32_t first = AddControl({.kind = Control::kEnter});
-    for (const plan::Slice& slice : loop.writes) MakeAt(slice.whole, first);
+    for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.whole, first);
     if (loop.predicate < 0 && loop.trips == 0) return;
     std::vector<int32_t> around = std::exchange(reads_, {});
     const double times = times_;
     times_ *= loop.predicate < 0 ? static_cast<double>(loop.trips) : kUnknownTrips;
-    for (const plan::Slice& slice : loop.reads) {
+    for (const plan::LoopSlice& slice : loop.reads) {
       Read(slice.whole, first, 0);
       MakeAt(slice.slice, first);
     }
-    for (const plan::Slice& slice : loop.writes) MakeAt(slice.slice, first);
+    for (const plan::LoopSlice& slice : loop.writes) MakeAt(slice.slice, first);
     AddNodes(loop.condition);
     int32_t test = -1;
     if (loop.predicate >= 0) {
@@ -86,7 +86,7 @@ class Analyser {
       Read(carry.value, flow.last, 0);
       Read(carry.next, flow.last, 0);
     }
-    for (const plan::Slice& slice : loop.writes) Read(slice.whole, flow.last, 0);
+    for (const plan::LoopSlice& slice : loop.writes) Read(slice.whole, flow.last, 0);
     for (int32_t v : std::exchange(reads_, std::move(around))) {
       if (flow_.lives[v].made_node <= first) Read(v, flow.last, 0);
     }

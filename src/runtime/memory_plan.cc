@@ -66,7 +66,7 @@ class MemoryPlanner {
   }
 
  private:
-  const plan::Value& ValueOf(int32_t v) const { return plan_.values[v]; }
+  const plan::PlanValue& ValueOf(int32_t v) const { return plan_.values[v]; }
   int32_t Instances(int32_t v) const { return plan_.layouts[ValueOf(v).layout].instances; }
   StoragePlan& StorageOf(int32_t v) { return storages_[result_.places[v].storage]; }
 
@@ -76,7 +76,7 @@ class MemoryPlanner {
   }
 
   void NewStorage(int32_t v, Binding::How how) {
-    Place& place = result_.places[v];
+    Allocation& place = result_.places[v];
     place.how = how;
     place.storage = static_cast<int32_t>(storages_.size());
     StoragePlan storage;
@@ -125,7 +125,7 @@ class MemoryPlanner {
     }
     StorageOf(in).ranged |= !alias->permutes;
     if (carry_of_[out]) Turn(*carry_of_[out], alias->zeros || zeros_[in]);
-    Place& place = result_.places[out];
+    Allocation& place = result_.places[out];
     place.how = Binding::kAlias;
     place.from = in;
     place.node = alias->permutes ? -1 : n;
@@ -184,7 +184,7 @@ class MemoryPlanner {
   }
 
   void TakeOver(int32_t out, int32_t in) {
-    Place& place = result_.places[out];
+    Allocation& place = result_.places[out];
     place.how = Binding::kSame;
     place.from = in;
     place.storage = result_.places[in].storage;
@@ -260,12 +260,12 @@ class MemoryPlanner {
     if (!loop) return false;
     const auto& writes = loop->loop->writes;
     return std::any_of(writes.begin(), writes.end(),
-                       [v](const plan::Slice& slice) { return slice.slice == v; });
+                       [v](const plan::LoopSlice& slice) { return slice.slice == v; });
   }
 
-  void AddWindows(const std::vector<plan::Slice>& slices) {
-    for (const plan::Slice& slice : slices) {
-      Place& place = result_.places[slice.slice];
+  void AddWindows(const std::vector<plan::LoopSlice>& slices) {
+    for (const plan::LoopSlice& slice : slices) {
+      Allocation& place = result_.places[slice.slice];
       place.how = Binding::kWindow;
       place.from = slice.whole;
       place.storage = result_.places[slice.whole].storage;
@@ -382,9 +382,9 @@ class MemoryPlanner {
 
   // Barriers are placed by storage: one that takes another's buffers is that other one.
   void MergeTaken() {
-    for (Place& place : result_.places) {
+    for (Allocation& place : result_.places) {
       if (place.storage < 0) continue;
-      const Place& root = result_.places[storages_[place.storage].root];
+      const Allocation& root = result_.places[storages_[place.storage].root];
       if (root.how == Binding::kTake) place.storage = result_.places[root.from].storage;
     }
   }
@@ -418,7 +418,7 @@ class MemoryPlanner {
         block.Give(result_.places[storages_[i].root].offset, storages_[i].total);
       }
     }
-    for (Place& place : result_.places) {
+    for (Allocation& place : result_.places) {
       if (place.storage < 0 || !storages_[place.storage].frame) continue;
       place.frame = true;
       place.offset = result_.places[storages_[place.storage].root].offset;
@@ -428,7 +428,7 @@ class MemoryPlanner {
   }
 
   void PlaceInBlock(const StoragePlan& storage, Packer& block) {
-    Place& place = result_.places[storage.root];
+    Allocation& place = result_.places[storage.root];
     place.how = Binding::kBlock;
     place.offset = block.Take(storage.total);
   }

@@ -51,7 +51,7 @@ struct Flow {
 Flow Analyse(const plan::Plan& plan);
 
 // Where a value is. Fields are those of Binding, in terms of values.
-struct Place {
+struct Allocation {
   Binding::How how = Binding::kFresh;
   bool frame = false;  // lives inside one node: at `offset` of the worker's frame
   int32_t from = -1;   // kTake, kSame, kAlias: a value
@@ -69,7 +69,7 @@ struct SwapPlan {
 };
 
 struct MemoryPlan {
-  std::vector<Place> places;  // per value
+  std::vector<Allocation> places;  // per value
   std::vector<SwapPlan> swaps, turns;
   int64_t block_bytes = 0, frame_bytes = 0, peak_bytes = 0;
   int64_t zero_bytes = 0;  // of the largest value with instances that are in no storage

@@ -8,7 +8,7 @@
 namespace tessera::runtime {
 namespace {
 
-std::string PlaceText(const Place& place) {
+std::string PlaceText(const Allocation& place) {
   // What a place in place of another says of memory is said of the other.
   switch (place.how) {
     case Binding::kInput:

@@ -93,7 +93,7 @@ class Preparer {
   }
 
   Binding& Bind(int32_t v) {
-    const Place& place = memory_.places[v];
+    const Allocation& place = memory_.places[v];
     views_[v] = static_cast<int32_t>(executable_->bindings.size());
     Binding b;
     b.how = place.how;
@@ -110,7 +110,7 @@ class Preparer {
 
   // The plan's own memory if it is aligned and spaced as ours, else a copy.
   Buffers Constant(int32_t v) const {
-    const plan::Value& value = plan().values[v];
+    const plan::PlanValue& value = plan().values[v];
     const int32_t instances = Instances(v);
     const bool aligned = reinterpret_cast<uintptr_t>(value.data.get()) % kLine == 0;
     if (value.data && aligned && (instances == 1 || value.bytes % kLine == 0)) {
@@ -137,7 +137,7 @@ class Preparer {
     node.instances = layout.instances;
     node.devices = layout.device_of_instance.data();
     for (const plan::Step* step : flow.steps) AddStep(*step, node);
-    const Operand* operands = node.operands.data();
+    const BufferRef* operands = node.operands.data();
     for (ReadyStep& step : node.steps) {
       step.operands = operands;
       operands += step.ins + step.outs;
@@ -173,7 +173,7 @@ class Preparer {
   }
 
   void AddOperand(int32_t v, int32_t layout, bool writes, ReadyNode& node) {
-    const Place& place = memory_.places[v];
+    const Allocation& place = memory_.places[v];
     if (place.frame) {
       node.operands.push_back({.view = -1, .offset = place.offset, .index = nullptr});
       return;
@@ -266,7 +266,7 @@ class Preparer {
     if (loop.predicate < 0) ready.trips = loop.trips;
     ready.reverse = loop.reverse;
     for (const auto* slices : {&loop.reads, &loop.writes}) {
-      for (const plan::Slice& slice : *slices) {
+      for (const plan::LoopSlice& slice : *slices) {
         Bound(slice.slice);
         ready.windows.push_back(
             {views_[slice.whole], views_[slice.slice], plan().values[slice.slice].bytes});

@@ -262,7 +262,7 @@ class Worker {
             int part, int parts) {
     const int count = step.ins + step.outs;
     for (int k = 0; k < count; ++k) {
-      const Operand& operand = step.operands[k];
+      const BufferRef& operand = step.operands[k];
       if (operand.view < 0) {
         buffers_[k] = frame + operand.offset;
       } else {
@@ -270,7 +270,7 @@ class Worker {
         buffers_[k] = views_[operand.view].at(i);
       }
     }
-    const plan::KernelCall call{
+    const plan::KernelArgs call{
         step.config, buffers_, buffers_ + step.ins, scratch_, node.devices[instance], part, parts};
     if (!events_) return step.fn(call);
     const plan::Kernel& kernel = step.from->kernel;

@@ -18,10 +18,10 @@ struct Covered {
   int64_t last() const { return first + (count - 1) * step; }
 };
 
-struct Range {
+struct Interval {
   int64_t begin, end;
 };
-Range ShardRange(const AccessDim& dim, int64_t shard) {
+Interval ShardRange(const AccessDim& dim, int64_t shard) {
   int64_t begin = std::min(shard * dim.result_block, dim.result_size);
   return {begin, std::min(begin + dim.result_block, dim.result_size)};
 }
@@ -44,12 +44,12 @@ Covered CoveredBy(const Access& a, const AccessDim& dim, int64_t shard) {
 
 // What each shard of the result reads along one dim: elements, and those that lie on its own
 // device.
-struct Reads {
+struct ElementsRead {
   std::vector<int64_t> all, own;
 };
 
-Reads ReadsOf(const DimMap& map, int32_t operand, int32_t factor, const AccessDim& dim) {
-  Reads reads;
+ElementsRead ReadsOf(const DimMap& map, int32_t operand, int32_t factor, const AccessDim& dim) {
+  ElementsRead reads;
   for (int64_t t = 0; t * dim.result_block < dim.result_size; ++t) {
     int64_t all = 0, own = 0;
     for (const Access& a : map.accesses) {
@@ -68,7 +68,7 @@ Reads ReadsOf(const DimMap& map, int32_t operand, int32_t factor, const AccessDi
 // What one operand gives: bytes of an index of all exchanged dims, and what is read along those.
 struct OperandReads {
   int64_t bytes = 1;
-  std::vector<Reads> along;
+  std::vector<ElementsRead> along;
 };
 
 class Halo {
@@ -110,7 +110,8 @@ class Halo {
       }
       reads_any = true;
       int64_t to = result_[ResultDim(moved)];
-      Reads along = ReadsOf(map_, i, moved, {size, CeilDiv(size, shards), to, CeilDiv(to, shards)});
+      ElementsRead along =
+          ReadsOf(map_, i, moved, {size, CeilDiv(size, shards), to, CeilDiv(to, shards)});
       if (shards == 1)
         reads.bytes *= along.all.empty() ? 0 : along.all[0];
       else
@@ -118,7 +119,7 @@ class Halo {
     }
     if (!reads_any || reads.bytes == 0) return;
     shards_.clear();
-    for (const Reads& r : reads.along) shards_.push_back(static_cast<int64_t>(r.all.size()));
+    for (const ElementsRead& r : reads.along) shards_.push_back(static_cast<int64_t>(r.all.size()));
     operands_.push_back(std::move(reads));
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shape.h"
 #include "sharding/tensor_sharding.h"
 
 namespace tessera::sharding {
@@ -89,7 +90,7 @@ struct DimMap {
   }
 };
 
-using Shape = std::vector<int64_t>;
+using base::Shape;
 using Shapes = absl::InlinedVector<const Shape*, 4>;
 
 // Returns the map of an op whose operands and results have one shape, with scalars (rank 0) and

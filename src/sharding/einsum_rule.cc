@@ -12,10 +12,10 @@
 namespace tessera::sharding {
 namespace {
 
-using Names = std::vector<std::string>;  // of the factors of one dim; empty: a dim of size 1
+using DimNames = std::vector<std::string>;  // of the factors of one dim; empty: a dim of size 1
 
 struct Tensor {
-  std::vector<Names> dims;
+  std::vector<DimNames> dims;
   bool takes_more = false;  // begins with `...`: any number of dims in front, the same for all such
   size_t place = 0;         // where it ends in the text
 };
@@ -30,7 +30,7 @@ class EinsumReader {
     std::vector<std::string> all;
     for (const auto* tensors : {&operands_, &results_})
       for (const Tensor& tensor : *tensors)
-        for (const Names& names : tensor.dims)
+        for (const DimNames& names : tensor.dims)
           for (const std::string& name : names)
             if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
     return all;
@@ -43,7 +43,7 @@ class EinsumReader {
     std::vector<Shape> shapes;
     for (const Tensor& tensor : operands_) {
       Shape& shape = shapes.emplace_back();
-      for (const Names& names : tensor.dims) {
+      for (const DimNames& names : tensor.dims) {
         int64_t product = 1;
         for (const std::string& name : names)
           product *= sizes_.emplace(name, kSizes[sizes_.size() % 3]).first->second;
@@ -73,7 +73,7 @@ class EinsumReader {
     std::vector<Shape> shapes;
     for (const Tensor& tensor : results_) {
       Shape& shape = shapes.emplace_back();
-      for (const Names& names : tensor.dims) {
+      for (const DimNames& names : tensor.dims) {
         int64_t product = 1;
         for (const std::string& name : names) {
           auto size = sizes_.find(name);
@@ -184,8 +184,8 @@ class EinsumReader {
     return name;
   }
 
-  Names ReadDim() {
-    Names names;
+  DimNames ReadDim() {
+    DimNames names;
     if (in_.Accept("_") || in_.Accept("1")) return names;
     if (!in_.Accept("(")) return {ReadName()};
     while (!in_.Accept(")"))
@@ -196,7 +196,7 @@ class EinsumReader {
   void ReadTensors(std::vector<Tensor>& tensors) {
     do {
       Tensor tensor;
-      Names all;
+      DimNames all;
       tensor.takes_more = in_.Accept("...");
       while (!in_.AtEnd() && !in_.Peek(",") && !in_.Peek("->") && !AtKind()) {
         tensor.dims.push_back(ReadDim());
@@ -265,7 +265,7 @@ class EinsumReader {
     std::vector<DimFactors> out;
     for (const Tensor& tensor : tensors) {
       DimFactors dims;
-      for (const Names& names : tensor.dims) {
+      for (const DimNames& names : tensor.dims) {
         FactorList dim;
         for (const std::string& name : names) {
           if (names.size() > 1 && sizes_[name] == 1) continue;

@@ -24,10 +24,10 @@ AxisList Sorted(AxisList axes) {
 }
 
 // The state of one application: the join of the operands' factors, and the first conflict.
-class Rule {
+class TypingRule {
  public:
-  Rule(const DimMap& map, std::vector<RuleOperand> operands, const Shapes& results,
-       const TensorSharding* out)
+  TypingRule(const DimMap& map, std::vector<RuleOperand> operands, const Shapes& results,
+             const TensorSharding* out)
       : map_(map), operands_(std::move(operands)), result_shapes_(results), out_(out) {}
 
   RuleResult Run() {
@@ -530,7 +530,7 @@ RuleResult ExplicitRule(const DimMap& map, const std::vector<RuleOperand>& opera
       r.results.push_back(Replicated(mesh, static_cast<int>(shape->size())));
     return r;
   }
-  return Rule(map, operands, results, out_sharding).Run();
+  return TypingRule(map, operands, results, out_sharding).Run();
 }
 
 }  // namespace tessera::sharding

@@ -34,12 +34,12 @@ const char* Name(StepKind kind) {
 namespace {
 
 // A placement during the search, in pieces of axes that are never cut further.
-struct State {
+struct Placement {
   absl::InlinedVector<AxisList, 4> dims;
   AxisList unreduced;
-  friend bool operator==(const State&, const State&) = default;
+  friend bool operator==(const Placement&, const Placement&) = default;
   template <class H>
-  friend H AbslHashValue(H h, const State& s) {
+  friend H AbslHashValue(H h, const Placement& s) {
     return H::combine(std::move(h), s.dims, s.unreduced);
   }
 };
@@ -86,8 +86,8 @@ class Cutter {
     }
     return out;
   }
-  State Cut(const TensorSharding& s) const {
-    State state;
+  Placement Cut(const TensorSharding& s) const {
+    Placement state;
     for (const DimAxes& d : s.dims) state.dims.push_back(Cut(d.axes));
     state.unreduced = Cut(s.unreduced);
     std::sort(state.unreduced.begin(), state.unreduced.end(), MeshOrder);
@@ -104,7 +104,7 @@ bool Has(const AxisList& axes, AxisPart a) {
 
 struct Move {
   StepKind kind;
-  State after;
+  Placement after;
   AxisList axes;
   int64_t bytes;
 };
@@ -113,10 +113,10 @@ struct Move {
 // are connected (everything can be gathered, everything can be sliced).
 class Moves {
  public:
-  Moves(const Shape& shape, int64_t itemsize, const State& target, Reduction kind)
+  Moves(const Shape& shape, int64_t itemsize, const Placement& target, Reduction kind)
       : shape_(shape), itemsize_(itemsize), target_(target), kind_(kind) {}
 
-  std::vector<Move> From(const State& s) {
+  std::vector<Move> From(const Placement& s) {
     moves_.clear();
     bytes_ = LocalBytes(s);
     Slices(s);
@@ -130,7 +130,7 @@ class Moves {
     return std::move(moves_);
   }
 
-  int64_t LocalBytes(const State& s) const {
+  int64_t LocalBytes(const Placement& s) const {
     int64_t n = itemsize_;
     for (size_t d = 0; d < shape_.size(); ++d) {
       int64_t shards = SizeOf(s.dims[d]);
@@ -141,22 +141,22 @@ class Moves {
 
  private:
   bool Divides(size_t d, const AxisList& axes) const { return shape_[d] % SizeOf(axes) == 0; }
-  bool Used(const State& s, AxisPart a) const {
+  bool Used(const Placement& s, AxisPart a) const {
     if (Has(s.unreduced, a)) return true;
     return std::any_of(s.dims.begin(), s.dims.end(), [a](const AxisList& l) { return Has(l, a); });
   }
-  int DimOf(const State& s, AxisPart a) const {
+  int DimOf(const Placement& s, AxisPart a) const {
     for (size_t d = 0; d < s.dims.size(); ++d)
       if (Has(s.dims[d], a)) return static_cast<int>(d);
     return -1;
   }
-  void Push(StepKind kind, State after, AxisList axes, int64_t bytes) {
+  void Push(StepKind kind, Placement after, AxisList axes, int64_t bytes) {
     moves_.push_back({kind, std::move(after), std::move(axes), bytes});
   }
 
   // Slices every dim as far as the next axes of its target are free: local, so all in one step.
-  void Slices(const State& s) {
-    State next = s;
+  void Slices(const Placement& s) {
+    Placement next = s;
     AxisList axes;
     for (size_t d = 0; d < s.dims.size(); ++d) {
       AxisList& dim = next.dims[d];
@@ -185,13 +185,13 @@ class Moves {
 
   // Slices a dim by axes that another dim is to get just after the dim's last one, so that both
   // move at once and the rest is smaller.
-  void SlicesAhead(const State& s) {
+  void SlicesAhead(const Placement& s) {
     for (size_t d = 0; d < s.dims.size(); ++d) {
       if (s.dims[d].empty()) continue;
       int to = DimOf(target_, s.dims[d].back());
       if (to < 0 || to == static_cast<int>(d)) continue;
       const AxisList& want = target_.dims[to];
-      State next = s;
+      Placement next = s;
       AxisList axes;
       for (auto it = std::find(want.begin(), want.end(), s.dims[d].back()) + 1;
            it != want.end() && !Used(next, *it); ++it) {
@@ -205,8 +205,8 @@ class Moves {
 
   // Slices dims by whatever is free until they have as many shards as their target: a permutation
   // then needs to move less.
-  void SlicesToSizes(const State& s) {
-    State next = s;
+  void SlicesToSizes(const Placement& s) {
+    Placement next = s;
     AxisList axes;
     for (size_t d = 0; d < s.dims.size(); ++d) {
       int64_t want = SizeOf(target_.dims[d]), have = SizeOf(s.dims[d]);
@@ -223,12 +223,12 @@ class Moves {
     if (!axes.empty()) Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
   }
 
-  void Gathers(const State& s) {
+  void Gathers(const Placement& s) {
     for (size_t d = 0; d < s.dims.size(); ++d) {
       bool even = Divides(d, s.dims[d]);
       for (size_t keep = 0; keep < s.dims[d].size(); ++keep) {
         if (keep > 0 && !even) break;
-        State next = s;
+        Placement next = s;
         AxisList axes(s.dims[d].begin() + static_cast<long>(keep), s.dims[d].end());
         next.dims[d].resize(keep);
         Push(StepKind::kAllGather, std::move(next), axes, bytes_ * (SizeOf(axes) - 1));
@@ -236,14 +236,14 @@ class Moves {
     }
   }
 
-  void AllToAlls(const State& s) {
+  void AllToAlls(const Placement& s) {
     for (size_t from = 0; from < s.dims.size(); ++from) {
       if (!Divides(from, s.dims[from])) continue;
       for (size_t begin = s.dims[from].size(); begin-- > 0;) {
         AxisList axes(s.dims[from].begin() + static_cast<long>(begin), s.dims[from].end());
         int to = DimOf(target_, axes[0]);
         if (to < 0 || to == static_cast<int>(from)) break;
-        State next = s;
+        Placement next = s;
         next.dims[from].resize(begin);
         next.dims[to].insert(next.dims[to].end(), axes.begin(), axes.end());
         if (!Divides(to, next.dims[to])) continue;
@@ -253,14 +253,14 @@ class Moves {
     }
   }
 
-  void Reductions(const State& s) {
+  void Reductions(const Placement& s) {
     AxisList all;
     for (AxisPart a : s.unreduced) {
       if (Has(target_.unreduced, a)) continue;
       all.push_back(a);
       int d = DimOf(target_, a);
       if (d < 0) continue;
-      State next = s;
+      Placement next = s;
       next.dims[d].push_back(a);
       next.unreduced.erase(std::find(next.unreduced.begin(), next.unreduced.end(), a));
       if (Divides(d, next.dims[d]))
@@ -268,7 +268,7 @@ class Moves {
     }
     auto reduce = [&](const AxisList& axes) {
       if (axes.empty()) return;
-      State next = s;
+      Placement next = s;
       next.unreduced = Difference(s.unreduced, axes);
       int64_t n = SizeOf(axes);
       Push(StepKind::kAllReduce, std::move(next), axes, 2 * (bytes_ - bytes_ / n));
@@ -280,7 +280,7 @@ class Moves {
     if (unplaced != all) reduce(unplaced);
   }
 
-  void ToUnreduced(const State& s) {
+  void ToUnreduced(const Placement& s) {
     AxisList fresh;
     for (AxisPart a : target_.unreduced) {
       if (Has(s.unreduced, a)) continue;
@@ -288,14 +288,14 @@ class Moves {
       if (d < 0) {
         fresh.push_back(a);
       } else if (kind_ == Reduction::kSum && s.dims[d].back() == a && Divides(d, s.dims[d])) {
-        State next = s;
+        Placement next = s;
         next.dims[d].pop_back();
         Insert(next.unreduced, a);
         Push(StepKind::kShardedToUnreduced, std::move(next), {a}, 0);
       }
     }
     if (fresh.empty()) return;
-    State next = s;
+    Placement next = s;
     for (AxisPart a : fresh) Insert(next.unreduced, a);
     Push(StepKind::kReplicatedToUnreduced, std::move(next), fresh, 0);
   }
@@ -305,8 +305,8 @@ class Moves {
 
   // Other devices for the same local shapes: each dim takes as much of its target as fits, then
   // leftover pieces, and those that are to come, in any order.
-  void Permutes(const State& s) {
-    State next = s;
+  void Permutes(const Placement& s) {
+    Placement next = s;
     AxisList left;
     for (const AxisList& dim : s.dims) left.insert(left.end(), dim.begin(), dim.end());
     std::vector<int64_t> room;
@@ -327,7 +327,7 @@ class Moves {
   }
 
   // The axes along which shards change devices: those of the dims that differ.
-  static AxisList Exchanged(const State& s, const State& next) {
+  static AxisList Exchanged(const Placement& s, const Placement& next) {
     AxisList axes;
     for (size_t d = 0; d < s.dims.size(); ++d)
       for (const AxisList* dim : {&s.dims[d], &next.dims[d]})
@@ -337,7 +337,8 @@ class Moves {
     return axes;
   }
 
-  void FillRoom(const State& s, State& next, std::vector<int64_t>& room, AxisList& left, size_t d) {
+  void FillRoom(const Placement& s, Placement& next, std::vector<int64_t>& room, AxisList& left,
+                size_t d) {
     while (d < room.size() && room[d] == 1) ++d;
     if (d == room.size()) {
       if (next.dims != s.dims) Push(StepKind::kCollectivePermute, next, Exchanged(s, next), bytes_);
@@ -359,12 +360,12 @@ class Moves {
   static constexpr size_t kMostLeft = 5;  // more have too many orders
   const Shape& shape_;
   int64_t itemsize_, bytes_ = 0;
-  const State& target_;
+  const Placement& target_;
   Reduction kind_;
   std::vector<Move> moves_;
 };
 
-TensorSharding ToSharding(const State& s, const MeshDef* mesh, Reduction kind) {
+TensorSharding ToSharding(const Placement& s, const MeshDef* mesh, Reduction kind) {
   TensorSharding out = Replicated(mesh, static_cast<int>(s.dims.size()));
   for (size_t d = 0; d < s.dims.size(); ++d)
     for (AxisPart a : s.dims[d]) AppendMerged(out.dims[d].axes, a);
@@ -378,7 +379,8 @@ TensorSharding ToSharding(const State& s, const MeshDef* mesh, Reduction kind) {
 class Search {
  public:
   // `limit`: of the cost.
-  Search(const Shape& shape, int64_t itemsize, State from, State to, Reduction kind, double limit)
+  Search(const Shape& shape, int64_t itemsize, Placement from, Placement to, Reduction kind,
+         double limit)
       : target_(std::move(to)), moves_(shape, itemsize, target_, kind), limit_(limit) {
     target_bytes_ = moves_.LocalBytes(target_);
     Reach(std::move(from), -1, {}, 0);
@@ -396,7 +398,7 @@ class Search {
       if (*states_[node] == target_) return Path(node);
       for (Move& move : moves_.From(*states_[node])) {
         double step = cost + static_cast<double>(move.bytes) + kStepCost;
-        State after = move.after;
+        Placement after = move.after;
         Reach(std::move(after), node, std::move(move), step);
       }
     }
@@ -406,11 +408,11 @@ class Search {
  private:
   static constexpr double kStepCost = 0.25;  // bytes
 
-  void Reach(State state, int32_t parent, Move move, double cost) {
+  void Reach(Placement state, int32_t parent, Move move, double cost) {
     auto [it, fresh] = index_.try_emplace(std::move(state), static_cast<int32_t>(states_.size()));
     int32_t node = it->second;
     if (fresh) {
-      states_.push_back(std::make_unique<State>(it->first));
+      states_.push_back(std::make_unique<Placement>(it->first));
       parents_.push_back(parent);
       by_.push_back(std::move(move));
       costs_.push_back(cost);
@@ -426,7 +428,7 @@ class Search {
     if (least < limit_) queue_.push({least, node});
   }
 
-  double Missing(const State& s) const {
+  double Missing(const Placement& s) const {
     return static_cast<double>(std::max<int64_t>(target_bytes_ - moves_.LocalBytes(s), 0));
   }
 
@@ -437,12 +439,12 @@ class Search {
     return path;
   }
 
-  State target_;
+  Placement target_;
   Moves moves_;
   double limit_;
   int64_t target_bytes_ = 0;
-  absl::flat_hash_map<State, int32_t> index_;
-  std::vector<std::unique_ptr<State>> states_;
+  absl::flat_hash_map<Placement, int32_t> index_;
+  std::vector<std::unique_ptr<Placement>> states_;
   std::vector<int32_t> parents_;
   std::vector<Move> by_;
   std::vector<double> costs_;

@@ -6,10 +6,10 @@
 namespace tessera::spmd {
 
 Times TimesOf(const ir::Instruction& instruction) {
-  switch (std::get<ir::Region>(*instruction.op->lowering).kind) {
-    case ir::Region::kWhile:
+  switch (std::get<ir::AsRegions>(*instruction.op->lowering).kind) {
+    case ir::AsRegions::kWhile:
       return {1, false};
-    case ir::Region::kScan:
+    case ir::AsRegions::kScan:
       return {ir::As<ir::ScanParams>(instruction.params.get()).length, true};
     default:
       return {};
@@ -22,7 +22,8 @@ Flops FlopsOf(const ir::Program& device) {
     sum.device += instruction.cost->flops;
     sum.whole += instruction.cost->whole_flops;
     if (instruction.regions.empty()) continue;
-    bool branches = std::get<ir::Region>(*instruction.op->lowering).kind == ir::Region::kSwitch;
+    bool branches =
+        std::get<ir::AsRegions>(*instruction.op->lowering).kind == ir::AsRegions::kSwitch;
     Flops once;
     for (const ir::RegionPtr& region : instruction.regions) {
       Flops more = FlopsOf(*region);

@@ -76,7 +76,7 @@ Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types r
   double flops = instruction.op->flops_per_point;
   sharding::Partition p = sharding::ChoosePartition(map, ins, outs, flops);
   Decision decision;
-  auto* kernel = std::get_if<ir::Kernel>(&*instruction.op->lowering);
+  auto* kernel = std::get_if<ir::AsKernel>(&*instruction.op->lowering);
   decision.expands = kernel && kernel->sharded && ReducesSharded(map, types);
   for (size_t i = 0; i < types.size(); ++i)
     decision.operands.push_back(

@@ -82,8 +82,8 @@ class Mover {
         to_(to.sharding()),
         from_layout_(*from.layout),
         boxes_(boxes) {
-    ir::Shape in = sharding::LocalShape(from.type->shape(), from_);
-    const ir::Shape& whole = halo ? halo->to->shape() : to.shape();
+    base::Shape in = sharding::LocalShape(from.type->shape(), from_);
+    const base::Shape& whole = halo ? halo->to->shape() : to.shape();
     out_ = sharding::LocalShape(whole, to_);
     in_strides_ = base::DenseStrides(in);
     out_strides_ = base::DenseStrides(sharding::LocalShape(to.shape(), to_));
@@ -214,7 +214,7 @@ class Mover {
   const sharding::TensorSharding &from_, &to_;
   const plan::Layout& from_layout_;
   Boxes& boxes_;
-  ir::Shape out_;  // one shard of the result, of which `keep_` is made
+  base::Shape out_;  // one shard of the result, of which `keep_` is made
   std::vector<std::vector<std::pair<int64_t, int64_t>>> keep_;  // by dim; empty: all
   std::vector<int64_t> in_strides_, out_strides_;
   std::vector<sharding::AccessDim> dims_;

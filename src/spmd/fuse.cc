@@ -27,11 +27,11 @@ class Fuser {
   }
 
  private:
-  const ir::Shape& shape(ValueId v) const { return program_.type(v)->shape(); }
+  const base::Shape& shape(ValueId v) const { return program_.type(v)->shape(); }
 
   // Strides of a tensor over the iteration space: dims of size 1 and dims it lacks repeat. One with
   // fewer dims is a scalar, or a row value without the reduced dims.
-  std::vector<int64_t> Strides(const ir::Shape& s) const {
+  std::vector<int64_t> Strides(const base::Shape& s) const {
     std::vector<int64_t> strides(desc_.dims.size(), 0);
     int64_t stride = 1;
     for (size_t d = s.size(); d-- > 0;) {
@@ -79,15 +79,14 @@ class Fuser {
   }
 
   int32_t AddMade(ValueId v, const Instruction& maker) {
-    if (auto* iota = std::get_if<ir::IotaLike>(&*maker.op->lowering))
-      return AddIota(v, maker, *iota);
+    if (auto* iota = std::get_if<ir::AsIota>(&*maker.op->lowering)) return AddIota(v, maker, *iota);
     return node_[v] = Push({.kind = plan::FusedNode::kConstant,
                             .dtype = program_.type(v)->dtype(),
                             .bits = ConstantBits(maker)});
   }
 
   // `v` is the index, or a view of it with dims of size 1 more or less.
-  int32_t AddIota(ValueId v, const Instruction& maker, const ir::IotaLike& iota) {
+  int32_t AddIota(ValueId v, const Instruction& maker, const ir::AsIota& iota) {
     const ir::LocalTensor whole = LocalOf(program_, maker.results[0]);
     ir::AffineIndex index = iota.index(maker.params.get(), whole);
     std::vector<int64_t> strides(desc_.dims.size(), 0);
@@ -114,11 +113,11 @@ class Fuser {
     plan::FusedNode node{.dtype = dtype};
     for (size_t k = 0; k < instruction.operands.size(); ++k)
       node.args[k] = NodeOf(instruction.operands[k]);
-    if (auto* e = std::get_if<ir::Elementwise>(&lowering)) {
+    if (auto* e = std::get_if<ir::AsElementwise>(&lowering)) {
       node.kind = plan::FusedNode::kScalar;
       node.op = e->op;
       node_[result] = Push(node);
-    } else if (auto* r = std::get_if<ir::Reduce>(&lowering)) {
+    } else if (auto* r = std::get_if<ir::AsReduction>(&lowering)) {
       node.kind = plan::FusedNode::kReduce;
       node.reduction = r->reduction;
       node_[result] = Push(node);
@@ -149,7 +148,7 @@ ir::LocalTensor LocalOf(const ir::Program& device, ValueId v) {
 }
 
 uint64_t ConstantBits(const ir::Instruction& instruction) {
-  return std::get<ir::Constant>(*instruction.op->lowering).bits(instruction.params.get());
+  return std::get<ir::AsConstant>(*instruction.op->lowering).bits(instruction.params.get());
 }
 
 }  // namespace tessera::spmd

@@ -46,8 +46,8 @@ std::optional<std::vector<OwnRange>> OwnRangesOf(const ir::HaloParams& halo) {
   const ir::Type &from = *halo.from[0], &to = *halo.to;
   const sharding::TensorSharding &in = from.sharding(), &out = to.sharding();
   if (!in.unreduced.empty() || from.rank() != to.rank()) return {};
-  const ir::Shape in_block = sharding::LocalShape(from.shape(), in),
-                  out_block = sharding::LocalShape(to.shape(), out);
+  const base::Shape in_block = sharding::LocalShape(from.shape(), in),
+                    out_block = sharding::LocalShape(to.shape(), out);
   std::vector<OwnRange> own;
   double whole = 1, kept = 1;
   for (size_t d = 0; d < out_block.size(); ++d) {

@@ -59,7 +59,7 @@ class Joiner {
 
   // Whether the op is jointly linear in its operands, and all are reduced alike.
   bool Joins(const Instruction& i) const {
-    if (!std::holds_alternative<ir::Elementwise>(*i.op->lowering) || i.operands.size() < 2)
+    if (!std::holds_alternative<ir::AsElementwise>(*i.op->lowering) || i.operands.size() < 2)
       return false;
     const Instruction* first = ReductionOf(i.operands[0]);
     for (ValueId v : i.operands) {

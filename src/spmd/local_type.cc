@@ -16,15 +16,15 @@ const ir::Type* LocalType(const ir::Type* place) {
   return local;
 }
 
-const ir::Type* WithLocalSizes(const ir::Type* place, const ir::Shape& sizes) {
-  ir::Shape shape = sizes;
+const ir::Type* WithLocalSizes(const ir::Type* place, const base::Shape& sizes) {
+  base::Shape shape = sizes;
   for (size_t d = 0; d < shape.size(); ++d)
     shape[d] *= sharding::SizeOf(place->sharding().dims[d].axes);
   return ir::Type::Get(shape, place->dtype(), place->sharding());
 }
 
 const ir::Type* Padded(const ir::Type* type, const sharding::TensorSharding& cut) {
-  ir::Shape shape = type->shape();
+  base::Shape shape = type->shape();
   for (size_t d = 0; d < shape.size(); ++d) {
     int64_t shards = sharding::SizeOf(cut.dims[d].axes);
     if (type->sharding().dims[d].axes.empty()) shape[d] = (shape[d] + shards - 1) / shards * shards;

@@ -7,7 +7,7 @@ namespace tessera::spmd {
 // Returns the type of one device's part of a value that lies as `place` says.
 const ir::Type* LocalType(const ir::Type* place);
 // Returns the place of a value whose parts have those sizes, cut over the axes of `place`.
-const ir::Type* WithLocalSizes(const ir::Type* place, const ir::Shape& sizes);
+const ir::Type* WithLocalSizes(const ir::Type* place, const base::Shape& sizes);
 // Returns `type` with the dims, whole there, that `cut` does not divide grown until it does.
 const ir::Type* Padded(const ir::Type* type, const sharding::TensorSharding& cut);
 // Returns `type` with all dims whole.

@@ -48,9 +48,9 @@ struct Draft {
   absl::flat_hash_map<std::pair<ir::ValueId, const ir::Type*>, ir::ValueId> parts;
 };
 
-class Lowering {
+class ProgramLowering {
  public:
-  explicit Lowering(const ir::Program& from) : from_(from), loc_(Loc::Unknown()) {
+  explicit ProgramLowering(const ir::Program& from) : from_(from), loc_(Loc::Unknown()) {
     program().mesh = from.mesh;
     program().per_device = true;
     map_.assign(from.values.size(), -1);
@@ -112,21 +112,21 @@ class Lowering {
     std::vector<ir::ValueId> operands;
     for (ir::ValueId v : instruction.operands) operands.push_back(At(v));
     std::vector<ir::ValueId> values;
-    if (auto* move = std::get_if<ir::Move>(&*op.lowering)) {
+    if (auto* move = std::get_if<ir::AsMove>(&*op.lowering)) {
       values = {Reshard(operands[0], results[0], move->implied)};
-    } else if (auto* expand = std::get_if<ir::Expand>(&*op.lowering)) {
+    } else if (auto* expand = std::get_if<ir::AsExpansion>(&*op.lowering)) {
       values = ExpandInto(expand->expand, instruction.params.get(), operands, results[0]);
-    } else if (std::holds_alternative<ir::HostCall>(*op.lowering)) {
+    } else if (std::holds_alternative<ir::AsHostCall>(*op.lowering)) {
       Emit(op, instruction.params, operands, {}, Costing({}));
-    } else if (auto* manual = std::get_if<ir::Manual>(&*op.lowering)) {
+    } else if (auto* manual = std::get_if<ir::AsManualMove>(&*op.lowering)) {
       values = {Manually(instruction, *manual, operands[0], results[0])};
-    } else if (std::holds_alternative<ir::Permute>(*op.lowering)) {
+    } else if (std::holds_alternative<ir::AsPermute>(*op.lowering)) {
       values = {Permuted(instruction, operands[0])};
-    } else if (std::holds_alternative<ir::IotaLike>(*op.lowering) &&
+    } else if (std::holds_alternative<ir::AsIota>(*op.lowering) &&
                !std::holds_alternative<ir::DimMapFn>(*op.dims)) {
       values = {AddValue(results[0]->WithWeak(false), loc_)};
       Emit(op, instruction.params, {}, values, Costing({}));
-    } else if (std::holds_alternative<ir::Region>(*op.lowering)) {
+    } else if (std::holds_alternative<ir::AsRegions>(*op.lowering)) {
       values = LowerRegions(instruction, operands, results);
     } else {
       values = Partitioned(instruction, operands, results);
@@ -136,8 +136,8 @@ class Lowering {
 
   // A move between two views. Along the other axes the result lies as the operand did, until it is
   // laid out as propagation says.
-  ir::ValueId Manually(const ir::Instruction& instruction, const ir::Manual& manual, ir::ValueId v,
-                       const ir::Type* result) {
+  ir::ValueId Manually(const ir::Instruction& instruction, const ir::AsManualMove& manual,
+                       ir::ValueId v, const ir::Type* result) {
     const ir::ManualViews views = manual.views(instruction.params.get(), Place(v), result);
     // Views of parts along a dim are so only where its other axes divide what is left of it.
     if (IsUneven(views.from) || IsUneven(views.to))
@@ -169,7 +169,7 @@ class Lowering {
     ir::ValueId root = v;
     for (const Draft::Origin* o = OriginOf(root); o; o = OriginOf(root)) {
       const ir::Instruction& made = base::At(program().instructions, o->instruction);
-      if (!std::holds_alternative<ir::View>(*made.op->lowering)) break;
+      if (!std::holds_alternative<ir::AsView>(*made.op->lowering)) break;
       root = made.operands[0];
     }
     const ir::Type* place = Place(v);
@@ -206,7 +206,7 @@ class Lowering {
     for (ir::ValueId v : operands) inner.inputs.push_back(inner.AddValue(Place(v), loc_));
     ir::Builder builder(inner, loc_);
     inner.outputs = expand(builder, params, inner.inputs, result);
-    Lowering sub(inner);
+    ProgramLowering sub(inner);
     std::swap(sub.draft_, draft_);
     for (size_t i = 0; i < inner.inputs.size(); ++i)
       base::At(sub.map_, inner.inputs[i]) = operands[i];
@@ -226,7 +226,7 @@ class Lowering {
                                         const std::vector<const ir::Type*>& results) {
     std::vector<ir::Program> regions;
     for (const ir::RegionPtr& region : instruction.regions) {
-      Lowering inner(*region);
+      ProgramLowering inner(*region);
       if (!region->mesh) inner.program().mesh = from_.mesh;
       regions.push_back(inner.Run());
     }
@@ -297,7 +297,7 @@ class Lowering {
                                        std::vector<ir::ValueId> operands,
                                        const std::vector<const ir::Type*>& results,
                                        bool anew = false) {
-    if (std::holds_alternative<ir::Elementwise>(*instruction.op->lowering)) TakeScalars(operands);
+    if (std::holds_alternative<ir::AsElementwise>(*instruction.op->lowering)) TakeScalars(operands);
     std::vector<const ir::Type*> places;
     for (ir::ValueId v : operands) places.push_back(Place(v));
     // Held here: what is lowered for its operands may make the memory forget it.
@@ -307,7 +307,7 @@ class Lowering {
       std::vector<ir::ValueId> even;
       for (ir::ValueId v : operands) even.push_back(Reshard(v, Even(Place(v)), true));
       std::vector<ir::ValueId> made =
-          ExpandInto(std::get<ir::Kernel>(*instruction.op->lowering).sharded,
+          ExpandInto(std::get<ir::AsKernel>(*instruction.op->lowering).sharded,
                      instruction.params.get(), even, results[0]);
       for (size_t i = 0; i < made.size(); ++i) made[i] = Reshard(made[i], results[i], true);
       return made;
@@ -342,7 +342,7 @@ class Lowering {
       for (ir::ValueId v : from_.outputs) base::At(read_otherwise_, v) = true;
       for (const ir::Instruction& user : from_.instructions)
         for (ir::ValueId v : user.operands)
-          if (!std::holds_alternative<ir::Elementwise>(*user.op->lowering))
+          if (!std::holds_alternative<ir::AsElementwise>(*user.op->lowering))
             base::At(read_otherwise_, v) = true;
     }
     return !base::At(read_otherwise_, instruction.results[0]);
@@ -354,7 +354,7 @@ class Lowering {
     const auto& halo = ir::As<ir::HaloParams>(decision.halo.get());
     const std::optional<std::vector<OwnRange>> own = OwnRangesOf(halo);
     if (!own) return false;
-    ir::Shape begin, sizes;
+    base::Shape begin, sizes;
     size_t first = own->size();
     for (size_t d = own->size(); d-- > 0;) {
       if ((*own)[d].edges() > 0) first = d;
@@ -374,7 +374,7 @@ class Lowering {
            std::exchange(cost, Costing({.axes = cost->axes, .implied = cost->implied})));
       absl::InlinedVector<ir::ValueId, 3> pieces;
       const auto edge = [&](int64_t from, int64_t count) {
-        ir::Shape at(sizes.size(), 0), edge_sizes = sizes;
+        base::Shape at(sizes.size(), 0), edge_sizes = sizes;
         at[d] = from, edge_sizes[d] = count;
         if (count > 0) pieces.push_back(LocalSlice(edges, place, at, edge_sizes));
       };
@@ -395,7 +395,7 @@ class Lowering {
   bool EmitByRows(const ir::Instruction& instruction, const Decision& decision,
                   absl::Span<const ir::ValueId> ins, absl::Span<const ir::ValueId> outs) {
     constexpr int64_t kLarge = 1 << 18, kLeastRows = 64, kLeastRow = 512;
-    if (!std::holds_alternative<ir::Reduce>(*instruction.op->lowering)) return false;
+    if (!std::holds_alternative<ir::AsReduction>(*instruction.op->lowering)) return false;
     const ir::Type *place = Place(ins[0]), *local = LocalType(place);
     if (Place(outs[0])->rank() != 0 || local->elements() < kLarge || place->dtype().size() < 4 ||
         !sharding::VaryingAxes(place->sharding()).empty())
@@ -405,7 +405,7 @@ class Lowering {
     if (rows < kLeastRows || local->elements() / rows < kLeastRow) return false;
     TensorSharding s = place->sharding();
     s.dims.resize(static_cast<size_t>(outer));
-    const ir::Shape shape(local->shape().begin(), local->shape().begin() + outer);
+    const base::Shape shape(local->shape().begin(), local->shape().begin() + outer);
     const ir::ValueId row = AddValue(ir::Type::Get(shape, place->dtype(), std::move(s)), loc_);
     const auto reduce = [&](int64_t begin, int64_t end, ir::ValueId from, ir::ValueId to,
                             ir::CostPtr cost) {
@@ -419,8 +419,8 @@ class Lowering {
   }
 
   // Of each device's part of v the box of those sizes.
-  ir::ValueId LocalSlice(ir::ValueId v, const ir::Type* place, const ir::Shape& begin,
-                         const ir::Shape& sizes) {
+  ir::ValueId LocalSlice(ir::ValueId v, const ir::Type* place, const base::Shape& begin,
+                         const base::Shape& sizes) {
     const ir::Type* type = WithLocalSizes(place, sizes);
     ops::SliceParams params;
     params.starts = begin;
@@ -461,7 +461,7 @@ class Lowering {
   ir::ValueId MakePart(const ir::Instruction& made, const ir::Type* to) {
     Loc loc = std::exchange(loc_, made.loc);
     std::vector<ir::ValueId> operands(made.operands.begin(), made.operands.end());
-    auto* kernel = std::get_if<ir::Kernel>(&*made.op->lowering);
+    auto* kernel = std::get_if<ir::AsKernel>(&*made.op->lowering);
     std::optional<ir::ValueId> scalar;
     if (kernel && kernel->of_scalar) scalar = ScalarOf(operands[0]);
     ir::ValueId part;
@@ -489,7 +489,7 @@ class Lowering {
     const Draft::Origin* origin = OriginOf(v);
     if (!origin) return {};
     const ir::Instruction& made = base::At(draft_.program.instructions, origin->instruction);
-    if (!std::holds_alternative<ir::Broadcast>(*made.op->lowering)) return {};
+    if (!std::holds_alternative<ir::AsBroadcast>(*made.op->lowering)) return {};
     const ir::Type* scalar = Place(made.operands[0]);
     if (!scalar->shape().empty() || !Place(v)->sharding().unreduced.empty() ||
         !scalar->sharding().unreduced.empty())
@@ -543,13 +543,14 @@ class Lowering {
   }
 
   bool IsLight(const ir::OpDef& op, absl::Span<const ir::ValueId> ins, int64_t elements) const {
-    if (std::holds_alternative<ir::Broadcast>(*op.lowering) && Place(ins[0])->elements() < elements)
+    if (std::holds_alternative<ir::AsBroadcast>(*op.lowering) &&
+        Place(ins[0])->elements() < elements)
       return true;
-    bool repeats = std::holds_alternative<ir::Elementwise>(*op.lowering);
+    bool repeats = std::holds_alternative<ir::AsElementwise>(*op.lowering);
     // Heavier work is not done twice.
     bool cheap = repeats || op.flops_per_point == 0;
-    if (!cheap || op.opaque || std::holds_alternative<ir::Region>(*op.lowering) ||
-        std::holds_alternative<ir::Move>(*op.lowering) ||
+    if (!cheap || op.opaque || std::holds_alternative<ir::AsRegions>(*op.lowering) ||
+        std::holds_alternative<ir::AsMove>(*op.lowering) ||
         std::holds_alternative<ir::NoRule>(*op.dims))
       return false;
     return std::all_of(ins.begin(), ins.end(), [&](ir::ValueId v) {
@@ -590,6 +591,6 @@ class Lowering {
 
 }  // namespace
 
-ir::Program Lower(const ir::Program& program) { return Lowering(program).Run(); }
+ir::Program Lower(const ir::Program& program) { return ProgramLowering(program).Run(); }
 
 }  // namespace tessera::spmd

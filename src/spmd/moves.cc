@@ -38,13 +38,13 @@ const ir::OpDef& OpOf(StepKind kind) {
 }
 
 StepKind KindOf(const ir::OpDef& op) {
-  if (std::holds_alternative<ir::Permute>(*op.lowering)) return StepKind::kCollectivePermute;
+  if (std::holds_alternative<ir::AsPermute>(*op.lowering)) return StepKind::kCollectivePermute;
   constexpr int kLast = static_cast<int>(StepKind::kHaloExchange);
   int kind = 0;
   while (kind < kLast && &OpOf(static_cast<StepKind>(kind)) != &op) ++kind;
   return static_cast<StepKind>(kind);
 }
 
-ir::ExpandFn MaskOp() { return std::get<ir::Expand>(*ops::kMaskPadding.lowering).expand; }
+ir::ExpandFn MaskOp() { return std::get<ir::AsExpansion>(*ops::kMaskPadding.lowering).expand; }
 
 }  // namespace tessera::spmd

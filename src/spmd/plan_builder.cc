@@ -86,7 +86,7 @@ class PlanBuilder {
  private:
   const ir::Program& program() const { return *scope_.program; }
   const Schedule& schedule() const { return *scope_.schedule; }
-  plan::Value& ValueOf(int32_t value) { return base::At(plan_.values, value); }
+  plan::PlanValue& ValueOf(int32_t value) { return base::At(plan_.values, value); }
 
   void Enter(const ir::Program& program, const Schedule& schedule) {
     scope_ = {.program = &program,
@@ -136,8 +136,8 @@ class PlanBuilder {
     if (item.kind == Item::kHostCall) return AddHostCall(last);
     if (item.kind == Item::kFused)
       return AddStep(kernels_.fused(Fuse(program(), item)), item.in, item.out);
-    if (std::holds_alternative<ir::Constant>(*last.op->lowering)) return AddConstant(last);
-    if (std::holds_alternative<ir::IotaLike>(*last.op->lowering)) return AddComputed(last);
+    if (std::holds_alternative<ir::AsConstant>(*last.op->lowering)) return AddConstant(last);
+    if (std::holds_alternative<ir::AsIota>(*last.op->lowering)) return AddComputed(last);
     auto [it, fresh] = made_.try_emplace(KernelKey{&last, &program()});
     if (fresh) it->second = MakeKernel(last);
     AddStep(it->second, {last.operands.begin(), last.operands.end()},
@@ -183,11 +183,11 @@ class PlanBuilder {
     for (ValueId v : instruction.results) call.results.push_back(Local(v));
     plan::Kernel kernel;
     const ir::Lowering& lowering = *instruction.op->lowering;
-    if (auto* k = std::get_if<ir::Kernel>(&lowering))
+    if (auto* k = std::get_if<ir::AsKernel>(&lowering))
       k->make(call, &kernel);
-    else if (auto* r = std::get_if<ir::Reduce>(&lowering))
+    else if (auto* r = std::get_if<ir::AsReduction>(&lowering))
       r->make(call, &kernel);
-    else if (auto* b = std::get_if<ir::Broadcast>(&lowering))
+    else if (auto* b = std::get_if<ir::AsBroadcast>(&lowering))
       b->make(call, &kernel);
     else
       base::ThrowInternal(base::Refusal(std::string(instruction.op->name), "kernel",
@@ -253,7 +253,7 @@ class PlanBuilder {
                            ? &ir::As<ir::HaloParams>(instruction.params.get())
                            : nullptr;
     const plan::Layout& layout = base::At(plan_.layouts, LayoutOf(out));
-    const bool permutes = std::holds_alternative<ir::Permute>(*instruction.op->lowering);
+    const bool permutes = std::holds_alternative<ir::AsPermute>(*instruction.op->lowering);
     plan::Exchange e = permutes
                            ? MakePermutation(operands[0], layout,
                                              ir::As<ops::PermuteParams>(instruction.params.get()))
@@ -270,8 +270,8 @@ class PlanBuilder {
     const sharding::TensorSharding &from = Place(in)->sharding(), &to = Place(out)->sharding();
     // What came from outside of all meshes may lie on none.
     const sharding::MeshDef& mesh = to.mesh ? *to.mesh : *program().mesh;
-    const ir::Shape &in_shape = program().type(in)->shape(),
-                    &out_shape = program().type(out)->shape();
+    const base::Shape &in_shape = program().type(in)->shape(),
+                      &out_shape = program().type(out)->shape();
     KernelFactories::DeviceCopy copy{.itemsize = program().type(in)->dtype().size(),
                                      .in_strides = base::DenseStrides(in_shape),
                                      .out_strides = base::DenseStrides(out_shape),
@@ -351,12 +351,12 @@ class PlanBuilder {
 
   void AddRegion(const Item& item, const Instruction& instruction) {
     if (Diverges(instruction)) return AddDiverging(instruction);
-    switch (std::get<ir::Region>(*instruction.op->lowering).kind) {
-      case ir::Region::kWhile: {
+    switch (std::get<ir::AsRegions>(*instruction.op->lowering).kind) {
+      case ir::AsRegions::kWhile: {
         auto constants = ir::As<ir::WhileParams>(instruction.params.get()).constants;
         return AddLoop(item, instruction, static_cast<size_t>(constants), nullptr);
       }
-      case ir::Region::kScan: {
+      case ir::AsRegions::kScan: {
         const auto& scan = ir::As<ir::ScanParams>(instruction.params.get());
         return AddLoop(item, instruction, static_cast<size_t>(scan.constants), &scan);
       }
@@ -368,9 +368,9 @@ class PlanBuilder {
   // Whether devices may run the regions differently: what chooses is an array of each one's own.
   bool Diverges(const Instruction& i) const {
     if (device_ >= 0) return false;
-    const auto kind = std::get<ir::Region>(*i.op->lowering).kind;
-    const ir::Type* chooses = kind == ir::Region::kSwitch ? Place(i.operands[0])
-                              : kind == ir::Region::kWhile
+    const auto kind = std::get<ir::AsRegions>(*i.op->lowering).kind;
+    const ir::Type* chooses = kind == ir::AsRegions::kSwitch ? Place(i.operands[0])
+                              : kind == ir::AsRegions::kWhile
                                   ? i.regions[0]->place(i.regions[0]->outputs[0])
                                   : nullptr;
     return chooses && !chooses->sharding().varying.empty();
@@ -520,7 +520,7 @@ class PlanBuilder {
     for (size_t k = 0; k < targets.size(); ++k) {
       if (targets[k] < 0) continue;
       ValueId root = Root(schedule, program().outputs[k]);
-      const plan::Value& target = ValueOf(targets[k]);
+      const plan::PlanValue& target = ValueOf(targets[k]);
       if (base::At(claimable, root) && LayoutOf(root) == target.layout &&
           Bytes(root) == target.bytes)
         base::At(claimable, root) = false, base::At(scope_.value, root) = targets[k];
@@ -544,19 +544,19 @@ class PlanBuilder {
     std::vector<bool> claimable(program().values.size());
     for (const Item& item : schedule().items) {
       const Instruction& last = At(item, item.instructions.size() - 1);
-      size_t first = std::holds_alternative<ir::Region>(*last.op->lowering) ? Carries(last) : 0;
+      size_t first = std::holds_alternative<ir::AsRegions>(*last.op->lowering) ? Carries(last) : 0;
       for (size_t i = first; i < item.out.size(); ++i)
         base::At(claimable, item.out[i]) =
-            !std::holds_alternative<ir::Constant>(*last.op->lowering) ||
+            !std::holds_alternative<ir::AsConstant>(*last.op->lowering) ||
             std::count(program().outputs.begin(), program().outputs.end(), item.out[i]);
     }
     return claimable;
   }
   static size_t Carries(const Instruction& instruction) {
-    switch (std::get<ir::Region>(*instruction.op->lowering).kind) {
-      case ir::Region::kWhile:
+    switch (std::get<ir::AsRegions>(*instruction.op->lowering).kind) {
+      case ir::AsRegions::kWhile:
         return instruction.results.size();
-      case ir::Region::kScan:
+      case ir::AsRegions::kScan:
         return static_cast<size_t>(ir::As<ir::ScanParams>(instruction.params.get()).carries);
       default:
         return 0;

@@ -34,8 +34,8 @@ int64_t Volume(const ReadPart& part) {
 // One op's parts.
 class Finder {
  public:
-  Finder(const DimMap& map, const std::vector<const ir::Shape*>& operands, const ir::Shape& result,
-         absl::Span<const ValueId> values)
+  Finder(const DimMap& map, const std::vector<const base::Shape*>& operands,
+         const base::Shape& result, absl::Span<const ValueId> values)
       : map_(map), operands_(operands), result_(result), values_(values) {}
 
   std::optional<ReadParts> Run() {
@@ -66,7 +66,7 @@ class Finder {
 
   // Adds what operand i gives, and `fill` around it. False: it is not known.
   bool Add(size_t i, int32_t fill) {
-    const ir::Shape& shape = *operands_[i];
+    const base::Shape& shape = *operands_[i];
     std::vector<ShardRuns> runs;  // per dim of the result: of indices o, those of i
     for (int64_t size : result_) runs.push_back({{.count = size}});
     std::vector<ReadDim> dims(shape.size());
@@ -152,8 +152,8 @@ class Finder {
   }
 
   const DimMap& map_;
-  const std::vector<const ir::Shape*>& operands_;
-  const ir::Shape& result_;
+  const std::vector<const base::Shape*>& operands_;
+  const base::Shape& result_;
   absl::Span<const ValueId> values_;
   ReadParts parts_;
 };
@@ -197,7 +197,7 @@ bool AllZero(const std::vector<int64_t>& strides) {
 }
 
 // Whether the fused kernel takes the part: rows of neighbours, or one element everywhere.
-bool Suits(const plan::FusedDesc::Part& part, const ir::Shape& space, size_t row) {
+bool Suits(const plan::FusedDesc::Part& part, const base::Shape& space, size_t row) {
   const bool whole_rows = row < space.size();
   size_t inner = space.size();
   while (inner > 0 && space[inner - 1] == 1) --inner;
@@ -217,13 +217,13 @@ bool Suits(const plan::FusedDesc::Part& part, const ir::Shape& space, size_t row
 
 std::optional<ReadParts> PartsOf(const ir::Program& device, const Instruction& instruction) {
   const ir::Lowering& lowering = *instruction.op->lowering;
-  if (!std::holds_alternative<ir::Kernel>(lowering) &&
-      !std::holds_alternative<ir::Broadcast>(lowering))
+  if (!std::holds_alternative<ir::AsKernel>(lowering) &&
+      !std::holds_alternative<ir::AsBroadcast>(lowering))
     return {};
   if (instruction.op->flops_per_point != 0 || instruction.results.size() != 1) return {};
   if (!std::holds_alternative<ir::DimMapFn>(*instruction.op->dims)) return {};
   std::vector<const ir::Type*> in, out{device.type(instruction.results[0])};
-  std::vector<const ir::Shape*> shapes;
+  std::vector<const base::Shape*> shapes;
   for (ValueId v : instruction.operands) {
     in.push_back(device.type(v));
     shapes.push_back(&in.back()->shape());
@@ -264,7 +264,7 @@ std::optional<ReadParts> Reads::Composed(ValueId v) {
   return composed.size() <= kMostParts ? std::move(composed) : std::move(own);
 }
 
-const ReadParts* Reads::For(ValueId v, const ir::Shape& space, int32_t reduced) {
+const ReadParts* Reads::For(ValueId v, const base::Shape& space, int32_t reduced) {
   if (device_.type(v)->shape() != space) return nullptr;
   int64_t row = 1;
   for (int64_t size : space)
@@ -289,9 +289,9 @@ bool Reads::IsKept(ValueId source, int64_t elements) const {
   return !base::At(maker_, source) || device_.type(source)->elements() <= 2 * elements;
 }
 
-plan::FusedDesc::Part PartDesc(const ReadPart& part, const ir::Shape& source) {
+plan::FusedDesc::Part PartDesc(const ReadPart& part, const base::Shape& source) {
   const std::vector<int64_t> dense = base::DenseStrides(source);
-  plan::FusedDesc::Part desc{part.begin, part.end, ir::Shape(part.begin.size(), 0)};
+  plan::FusedDesc::Part desc{part.begin, part.end, base::Shape(part.begin.size(), 0)};
   for (size_t e = 0; e < part.dims.size(); ++e) {
     desc.offset += part.dims[e].start * dense[e];
     if (part.dims[e].dim >= 0)

@@ -19,7 +19,7 @@ struct ReadDim {
 };
 // The elements in a box of a value are elements of `source`.
 struct ReadPart {
-  ir::Shape begin, end;
+  base::Shape begin, end;
   ir::ValueId source = -1;
   std::vector<ReadDim> dims;  // of the source
 };
@@ -40,7 +40,7 @@ class Reads {
 
   // Returns the parts, if a fused group over `space`, whose last `reduced` dims are reduced, may
   // read v by them; else null.
-  const ReadParts* For(ir::ValueId v, const ir::Shape& space, int32_t reduced);
+  const ReadParts* For(ir::ValueId v, const base::Shape& space, int32_t reduced);
 
  private:
   std::optional<ReadParts> Composed(ir::ValueId v);
@@ -53,6 +53,6 @@ class Reads {
 };
 
 // Returns a part as the fused kernel takes it, but for its operand.
-plan::FusedDesc::Part PartDesc(const ReadPart& part, const ir::Shape& source);
+plan::FusedDesc::Part PartDesc(const ReadPart& part, const base::Shape& source);
 
 }  // namespace tessera::spmd

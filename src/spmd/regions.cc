@@ -11,8 +11,8 @@
 namespace tessera::spmd {
 namespace {
 
-ir::Region::Kind KindOf(const ir::Instruction& i) {
-  return std::get<ir::Region>(*i.op->lowering).kind;
+ir::AsRegions::Kind KindOf(const ir::Instruction& i) {
+  return std::get<ir::AsRegions>(*i.op->lowering).kind;
 }
 
 }  // namespace
@@ -22,10 +22,10 @@ bool IsSlice(const ir::Instruction& instruction) { return instruction.op == &ops
 bool IsPadding(const ir::Instruction& instruction) { return instruction.op == &ops::kPadToShards; }
 
 Constants ConstantsOf(const ir::Instruction& i) {
-  if (KindOf(i) == ir::Region::kSwitch)
+  if (KindOf(i) == ir::AsRegions::kSwitch)
     return {.first = 1, .count = i.operands.size() - 1, .of_all_regions = true, .repeats = false};
   Times times = TimesOf(i);
-  int64_t count = KindOf(i) == ir::Region::kWhile
+  int64_t count = KindOf(i) == ir::AsRegions::kWhile
                       ? ir::As<ir::WhileParams>(i.params.get()).constants
                       : ir::As<ir::ScanParams>(i.params.get()).constants;
   return {.first = 0,
@@ -36,12 +36,12 @@ Constants ConstantsOf(const ir::Instruction& i) {
 
 ir::ParamsPtr WithConstants(const ir::Instruction& i, int64_t more) {
   switch (KindOf(i)) {
-    case ir::Region::kWhile: {
+    case ir::AsRegions::kWhile: {
       ir::WhileParams params = ir::As<ir::WhileParams>(i.params.get());
       params.constants += more;
       return ir::MakeParams(params);
     }
-    case ir::Region::kScan: {
+    case ir::AsRegions::kScan: {
       ir::ScanParams params = ir::As<ir::ScanParams>(i.params.get());
       params.constants += more;
       return ir::MakeParams(params);
@@ -111,8 +111,8 @@ size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& c
 bool DependsOnDevice(const ir::Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(),
                      [](const ir::Instruction& i) {
-                       return std::holds_alternative<ir::IotaLike>(*i.op->lowering) ||
-                              std::holds_alternative<ir::Move>(*i.op->lowering) ||
+                       return std::holds_alternative<ir::AsIota>(*i.op->lowering) ||
+                              std::holds_alternative<ir::AsMove>(*i.op->lowering) ||
                               std::any_of(i.regions.begin(), i.regions.end(),
                                           [](const auto& r) { return DependsOnDevice(*r); });
                      });

@@ -15,22 +15,22 @@ namespace {
 using ir::Instruction;
 using ir::ValueId;
 
-bool IsView(const Instruction& i) { return std::holds_alternative<ir::View>(*i.op->lowering); }
+bool IsView(const Instruction& i) { return std::holds_alternative<ir::AsView>(*i.op->lowering); }
 bool IsMove(const Instruction& i) {
-  return std::holds_alternative<ir::Move>(*i.op->lowering) ||
-         std::holds_alternative<ir::Permute>(*i.op->lowering);
+  return std::holds_alternative<ir::AsMove>(*i.op->lowering) ||
+         std::holds_alternative<ir::AsPermute>(*i.op->lowering);
 }
 
 Item::Kind KindOf(const Instruction& i) {
   if (!i.regions.empty()) return Item::kRegion;
-  if (std::holds_alternative<ir::HostCall>(*i.op->lowering)) return Item::kHostCall;
+  if (std::holds_alternative<ir::AsHostCall>(*i.op->lowering)) return Item::kHostCall;
   return IsMove(i) ? Item::kMove : Item::kKernel;
 }
 
 // A fused group while it grows. Values inside are per element of `space`, or per row of it.
 struct Group {
   std::vector<int32_t> instructions;
-  ir::Shape space;
+  base::Shape space;
   int32_t reduced = 0;  // trailing dims reduced over; 0: not decided
   int32_t layout = 0;
   bool closed = false;  // an instruction outside uses one of its values: its place stays
@@ -88,7 +88,7 @@ class Scheduler {
     return static_cast<int32_t>(it - schedule_.layouts.begin());
   }
   int32_t layout(ValueId v) const { return base::At(schedule_.layout_of, v); }
-  const ir::Shape& shape(ValueId v) const { return program_.type(v)->shape(); }
+  const base::Shape& shape(ValueId v) const { return program_.type(v)->shape(); }
 
   void Place(int32_t i) {
     const Instruction& instruction = base::At(program_.instructions, i);
@@ -122,9 +122,9 @@ class Scheduler {
   // Returns the group that instruction i joins or founds, -1 if it is not fused.
   int32_t FusedGroup(int32_t i, const Instruction& instruction) {
     const ir::Lowering& lowering = *instruction.op->lowering;
-    bool elementwise = std::holds_alternative<ir::Elementwise>(lowering);
-    bool reduce = std::holds_alternative<ir::Reduce>(lowering);
-    bool broadcast = std::holds_alternative<ir::Broadcast>(lowering);
+    bool elementwise = std::holds_alternative<ir::AsElementwise>(lowering);
+    bool reduce = std::holds_alternative<ir::AsReduction>(lowering);
+    bool broadcast = std::holds_alternative<ir::AsBroadcast>(lowering);
     if (!elementwise && !reduce && !broadcast && !IsView(instruction)) return -1;
     int32_t g = Joinable(instruction);
     if (g < 0 && (elementwise || (reduce && ReducedDims(instruction) >= 0))) g = Found(instruction);
@@ -183,7 +183,7 @@ class Scheduler {
   }
 
   int32_t Found(const Instruction& instruction) {
-    bool reduce = std::holds_alternative<ir::Reduce>(*instruction.op->lowering);
+    bool reduce = std::holds_alternative<ir::AsReduction>(*instruction.op->lowering);
     Group group;
     group.space = shape(reduce ? instruction.operands[0] : instruction.results[0]);
     group.layout = layout(instruction.results[0]);
@@ -212,9 +212,9 @@ class Scheduler {
       if (group.closed && PlaceOf(v) >= group.item) return false;
     }
     const ir::Lowering& lowering = *instruction.op->lowering;
-    if (std::holds_alternative<ir::Reduce>(lowering)) return JoinReduce(group, g, instruction);
+    if (std::holds_alternative<ir::AsReduction>(lowering)) return JoinReduce(group, g, instruction);
     if (IsView(instruction)) return JoinView(group, instruction);
-    if (std::holds_alternative<ir::Broadcast>(lowering))
+    if (std::holds_alternative<ir::AsBroadcast>(lowering))
       return JoinBroadcast(group, g, instruction);
     return JoinElementwise(group, g, instruction);
   }
@@ -240,12 +240,12 @@ class Scheduler {
     return true;
   }
 
-  static ir::Shape RowShape(const Group& group, bool ones) {
-    ir::Shape row(group.space.begin(), group.space.end() - group.reduced);
+  static base::Shape RowShape(const Group& group, bool ones) {
+    base::Shape row(group.space.begin(), group.space.end() - group.reduced);
     if (ones) row.insert(row.end(), static_cast<size_t>(group.reduced), 1);
     return row;
   }
-  static bool IsRowShape(const Group& group, const ir::Shape& s) {
+  static bool IsRowShape(const Group& group, const base::Shape& s) {
     return group.reduced > 0 && (s == RowShape(group, false) || s == RowShape(group, true));
   }
 
@@ -255,7 +255,7 @@ class Scheduler {
     if (base::At(group_of_, operand) != g || !base::At(is_row_, operand)) return false;
     if (shape(result) != group.space) return false;
     sharding::DimMap map = MapOf(instruction);
-    const ir::Shape& from = shape(operand);
+    const base::Shape& from = shape(operand);
     for (size_t d = 0; d < from.size(); ++d) {
       if (from[d] == 1) continue;
       if (map.operands[0][d] != map.results[0][d]) return false;
@@ -265,7 +265,7 @@ class Scheduler {
 
   bool JoinElementwise(Group& group, int32_t g, const Instruction& instruction) {
     ValueId result = instruction.results[0];
-    const ir::Shape& s = shape(result);
+    const base::Shape& s = shape(result);
     bool element = s == group.space, row = !element && IsRowShape(group, s);
     if (!element && !row) return false;
     for (ValueId v : instruction.operands) {
@@ -319,7 +319,7 @@ class Scheduler {
   // A reduction by itself has a kernel of its own.
   bool Alone(const Group& group) const {
     return group.instructions.size() == 1 &&
-           !std::holds_alternative<ir::Elementwise>(
+           !std::holds_alternative<ir::AsElementwise>(
                *base::At(program_.instructions, group.instructions[0]).op->lowering);
   }
 
@@ -397,11 +397,11 @@ class Scheduler {
     const ir::Lowering& lowering = *base::At(program_.instructions, at).op->lowering;
     const DType view = program_.type(v)->dtype(), made = program_.type(root)->dtype();
     // Each element of a view of a literal is that literal, if under another dtype.
-    if (std::holds_alternative<ir::Constant>(lowering)) return view.size() == made.size();
-    return std::holds_alternative<ir::IotaLike>(lowering) && view == made &&
+    if (std::holds_alternative<ir::AsConstant>(lowering)) return view.size() == made.size();
+    return std::holds_alternative<ir::AsIota>(lowering) && view == made &&
            WithoutOnes(shape(v)) == WithoutOnes(shape(root));
   }
-  static ir::Shape WithoutOnes(ir::Shape s) {
+  static base::Shape WithoutOnes(base::Shape s) {
     std::erase(s, 1);
     return s;
   }

@@ -22,7 +22,7 @@ struct Item {
   enum Kind : uint8_t { kKernel, kFused, kMove, kRegion, kHostCall } kind;
   std::vector<int32_t> instructions;           // of the device program, in order; one unless fused
   std::vector<ir::ValueId> in = {}, out = {};  // values that cross the item's border
-  ir::Shape space = {};                        // kFused: the iteration space
+  base::Shape space = {};                      // kFused: the iteration space
   int32_t reduced = 0;                         // kFused: trailing dims of it that are reduced over
   std::map<ir::ValueId, int32_t> made_here =
       {};  // kFused: literals, indices and views of them, and what makes them

@@ -36,7 +36,7 @@ TypeList PlacesOf(const Application& a) {
 absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeList& types,
                                               const sharding::MeshDef* mesh) {
   if (a.result) return {a.result};
-  if (std::holds_alternative<ir::HostCall>(*a.op.lowering)) return {};
+  if (std::holds_alternative<ir::AsHostCall>(*a.op.lowering)) return {};
   if (!a.regions.empty()) {
     auto results = ir::InferRegionTypes({a.op, a.params.get(), types, a.regions, a.loc});
     return {results.begin(), results.end()};
@@ -86,7 +86,7 @@ struct EagerKey {
   TypeList operands, places;
   absl::InlinedVector<bool, 4> shares;
   const ir::Type* result;
-  ir::Shape wanted_shape;
+  base::Shape wanted_shape;
   DType wanted_dtype;
   std::shared_ptr<const sharding::TensorSharding> out_sharding;
   const sharding::MeshDef* mesh;
@@ -103,7 +103,7 @@ struct EagerProbe {
 
 template <class Params, class Out>
 size_t HashParts(const ir::OpDef* op, const Params& params, const TypeList& operands,
-                 const TypeList& places, const ir::Type* result, const ir::Shape* shape,
+                 const TypeList& places, const ir::Type* result, const base::Shape* shape,
                  DType dtype, const Out& out, const sharding::MeshDef* mesh, size_t key) {
   size_t h = absl::HashOf(op, operands, places, result, mesh, key, dtype.code());
   if (params) h = ir::MixHash(h, params->Hash());
@@ -119,7 +119,7 @@ struct EagerHash {
                      k.wanted_dtype, k.out_sharding, k.mesh, k.compile_key);
   }
   size_t operator()(const EagerProbe& p) const {
-    static const ir::Shape kNone;
+    static const base::Shape kNone;
     return HashParts(&p.a.op, p.a.params, p.operands, p.places, p.a.result,
                      p.a.wanted ? &p.a.wanted->shape : &kNone,
                      p.a.wanted ? p.a.wanted->dtype : DType{}, p.a.out_sharding, p.mesh,
@@ -194,7 +194,7 @@ std::vector<Array> Eager(const Application& a) {
     if (cache.size() > kMostEager) cache.clear();
     cache.emplace(
         EagerKey{&a.op, a.params, types, places, shares, a.result,
-                 a.wanted ? a.wanted->shape : ir::Shape{}, a.wanted ? a.wanted->dtype : DType{},
+                 a.wanted ? a.wanted->shape : base::Shape{}, a.wanted ? a.wanted->dtype : DType{},
                  a.out_sharding ? std::make_shared<const sharding::TensorSharding>(*a.out_sharding)
                                 : nullptr,
                  mesh, key},
@@ -270,7 +270,7 @@ std::vector<Array> ApplyInside(Application a) {
 bool AnyMustEnter(const Application& a) {
   const sharding::MeshDef* current = CurrentMesh();
   if (!current || !current->has_mode(AxisMode::Manual)) return false;
-  if (std::holds_alternative<ir::Manual>(*a.op.lowering)) return false;
+  if (std::holds_alternative<ir::AsManualMove>(*a.op.lowering)) return false;
   return std::any_of(a.operands.begin(), a.operands.end(),
                      [](const ArrayRef& operand) { return MustEnter(*operand); });
 }

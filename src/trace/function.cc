@@ -27,7 +27,7 @@ TracedFunction TraceFunction(absl::Span<const Parameter> parameters, const detai
     tracers.emplace_back(std::make_shared<TracedArray>(p.type, p.loc, trace, v));
   }
   TraceScope scope(trace.get());
-  detail::Result result = f(tracers);
+  detail::FunctionResult result = f(tracers);
   TracedFunction traced;
   traced.parameters = parameters.size();
   for (const Array& leaf : result.arrays) {

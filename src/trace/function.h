@@ -20,7 +20,7 @@ struct TracedFunction {
   std::vector<Loc> output_locs = {};
   size_t parameters = 0;
   std::vector<KeyUse> key_uses = {};
-  std::shared_ptr<const void> made = {};  // Result::made
+  std::shared_ptr<const void> made = {};  // FunctionResult::made
 };
 
 // Returns the trace of f, in which errors are `op`'s. `outer`: the trace that it is a region of, or

@@ -268,7 +268,8 @@ Executor::Compiled CompiledOf(Entry& entry, std::vector<bool> donated,
 
 }  // namespace
 
-detail::Result CallJit(JitCache& cache, const FunctionCall& call, const std::vector<int>& donate) {
+detail::FunctionResult CallJit(JitCache& cache, const FunctionCall& call,
+                               const std::vector<int>& donate) {
   Arguments arguments(call, donate);
   if (InsideTrace(arguments.refs)) {
     NestingScope nesting("jit", call.loc);
@@ -282,7 +283,7 @@ detail::Result CallJit(JitCache& cache, const FunctionCall& call, const std::vec
     for (const KeyUse& use : entry->key_uses)
       if (use.captured) UseUpKey(use.captured, use.op.c_str(), use.loc);
   const ir::Program& program = *entry->program;
-  detail::Result result{{}, entry->tree, entry->made};
+  detail::FunctionResult result{{}, entry->tree, entry->made};
   if (IsAbstract(arguments.refs, program)) {
     result.arrays = AbstractOutputs(program, call.loc);
     return result;

@@ -22,8 +22,8 @@ std::shared_ptr<JitCache> SharedJitCache(const void* key, const std::string& nam
 // Runs the program of such a call, which is traced and compiled if the cache does not have it.
 // Inside of another trace, or with abstract arrays, nothing runs. `donate`: argument numbers.
 // Throws ShapeError if they name what is no argument, or one twice.
-detail::Result CallJit(JitCache& cache, const detail::FunctionCall& call,
-                       const std::vector<int>& donate);
+detail::FunctionResult CallJit(JitCache& cache, const detail::FunctionCall& call,
+                               const std::vector<int>& donate);
 // Returns that program.
 std::shared_ptr<const ir::Program> ProgramOf(JitCache& cache, const detail::FunctionCall& call,
                                              const std::vector<int>& donate);

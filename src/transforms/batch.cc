@@ -100,14 +100,14 @@ class Mapper {
   void VisitRegions(const ir::Instruction& i, const Flags& mapped) {
     if (i.op->roles) return VisitRules(i, mapped);
     const RegionLayout layout(i);
-    switch (std::get<ir::Region>(*i.op->lowering).kind) {
-      case ir::Region::kScan:
+    switch (std::get<ir::AsRegions>(*i.op->lowering).kind) {
+      case ir::AsRegions::kScan:
         return VisitScan(i, layout);
-      case ir::Region::kWhile:
+      case ir::AsRegions::kWhile:
         return VisitWhile(i, layout);
-      case ir::Region::kSwitch:
+      case ir::AsRegions::kSwitch:
         return mapped[0] ? Select(i, layout) : VisitOnce(i, layout);
-      case ir::Region::kCall:
+      case ir::AsRegions::kCall:
         return VisitOnce(i, layout);
     }
   }

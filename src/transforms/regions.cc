@@ -32,10 +32,10 @@ std::vector<ir::ValueId> Reordered(const std::vector<ir::ValueId>& all,
 }  // namespace
 
 RegionLayout::RegionLayout(const ir::Instruction& instruction) {
-  const auto kind = std::get<ir::Region>(*instruction.op->lowering).kind;
+  const auto kind = std::get<ir::AsRegions>(*instruction.op->lowering).kind;
   const size_t operands = instruction.operands.size(), results = instruction.results.size();
   switch (kind) {
-    case ir::Region::kWhile: {
+    case ir::AsRegions::kWhile: {
       const auto& p = ir::As<ir::WhileParams>(instruction.params.get());
       carries = operands - Count(p.constants);
       ins = {Count(p.constants), carries};
@@ -43,7 +43,7 @@ RegionLayout::RegionLayout(const ir::Instruction& instruction) {
       bodies = {1};
       break;
     }
-    case ir::Region::kScan: {
+    case ir::AsRegions::kScan: {
       const auto& p = ir::As<ir::ScanParams>(instruction.params.get());
       carries = Count(p.carries);
       ins = {Count(p.constants), carries, operands - Count(p.constants) - carries};
@@ -51,13 +51,13 @@ RegionLayout::RegionLayout(const ir::Instruction& instruction) {
       bodies = {0};
       break;
     }
-    case ir::Region::kSwitch:
+    case ir::AsRegions::kSwitch:
       first = 1;
       ins = {operands - 1};
       outs = {results};
       for (size_t b = 0; b < instruction.regions.size(); ++b) bodies.push_back(b);
       break;
-    case ir::Region::kCall:
+    case ir::AsRegions::kCall:
       ins = {operands};
       outs = {results};
       bodies = {0};

@@ -28,10 +28,10 @@ class Twice {
       : first(program), again(program), kept(ops::KeptBy(policy, program)) {
     for (ValueId v : program.inputs) kept[Index(v)] = false;
     for (size_t i = 0; i < program.instructions.size(); ++i) {
-      const auto* region = std::get_if<ir::Region>(&*program.instructions[i].op->lowering);
+      const auto* region = std::get_if<ir::AsRegions>(&*program.instructions[i].op->lowering);
       if (!region) continue;
-      if (region->kind == ir::Region::kScan) Scan(i, policy);
-      if (region->kind == ir::Region::kSwitch) Switch(i, policy);
+      if (region->kind == ir::AsRegions::kScan) Scan(i, policy);
+      if (region->kind == ir::AsRegions::kSwitch) Switch(i, policy);
     }
   }
   ir::Program first, again;

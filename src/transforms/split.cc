@@ -136,7 +136,7 @@ class Splitter {
   void Visit(const ir::Instruction& i) {
     const bool any = std::any_of(i.operands.begin(), i.operands.end(),
                                  [&](ValueId v) { return is_unknown_[Index(v)]; });
-    if (any && std::holds_alternative<ir::Region>(*i.op->lowering)) return VisitRegions(i);
+    if (any && std::holds_alternative<ir::AsRegions>(*i.op->lowering)) return VisitRegions(i);
     const TypesOf types(from_, i);
     std::vector<ValueId> operands;
     for (ValueId v : i.operands) operands.push_back(any ? InUnknown(v) : places_[Index(v)]);
@@ -155,14 +155,14 @@ class Splitter {
   bool IsLight(const ir::Instruction& i, const std::vector<ValueId>& operands) {
     if (i.op->opaque) return false;
     const bool sends =
-        std::holds_alternative<ir::Permute>(*i.op->lowering) ||
-        (std::holds_alternative<ir::Manual>(*i.op->lowering) && i.op != &ops::kPcast);
+        std::holds_alternative<ir::AsPermute>(*i.op->lowering) ||
+        (std::holds_alternative<ir::AsManualMove>(*i.op->lowering) && i.op != &ops::kPcast);
     if (from_.mesh && from_.mesh->has_mode(AxisMode::Manual) && !sends &&
         std::all_of(operands.begin(), operands.end(),
                     [&](ValueId v) { return In(light_, v) >= 0 || In(light_, v) == kZeros; }))
       return true;
-    const bool repeats = std::holds_alternative<ir::Broadcast>(*i.op->lowering) ||
-                         std::holds_alternative<ir::Move>(*i.op->lowering);
+    const bool repeats = std::holds_alternative<ir::AsBroadcast>(*i.op->lowering) ||
+                         std::holds_alternative<ir::AsMove>(*i.op->lowering);
     return operands.empty() || (repeats && In(light_, operands[0]) >= 0);
   }
 
@@ -205,19 +205,19 @@ class Splitter {
   }
 
   void VisitRegions(const ir::Instruction& i) {
-    const auto kind = std::get<ir::Region>(*i.op->lowering).kind;
+    const auto kind = std::get<ir::AsRegions>(*i.op->lowering).kind;
     known_builder_.set_loc(i.loc);
     unknown_builder_.set_loc(i.loc);
     const RegionLayout layout(i);
     Parts parts = SplitBodies(i, layout);
     switch (kind) {
-      case ir::Region::kWhile:
+      case ir::AsRegions::kWhile:
         return VisitWhile(i, parts);
-      case ir::Region::kScan:
+      case ir::AsRegions::kScan:
         return VisitScan(i, layout, parts);
-      case ir::Region::kSwitch:
+      case ir::AsRegions::kSwitch:
         return VisitSwitch(i, layout, parts);
-      case ir::Region::kCall:
+      case ir::AsRegions::kCall:
         return VisitCall(i, parts);
     }
   }

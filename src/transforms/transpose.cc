@@ -132,9 +132,9 @@ class Backward {
                      [&](ValueId r) { return cotangent_[Index(r)] >= 0; }))
       return;
     builder_.set_loc(i.loc);
-    if (const auto* region = std::get_if<ir::Region>(&*i.op->lowering)) {
-      if (region->kind == ir::Region::kWhile) FailWhile(i);
-      return region->kind == ir::Region::kScan ? VisitScan(i) : VisitOnce(i);
+    if (const auto* region = std::get_if<ir::AsRegions>(&*i.op->lowering)) {
+      if (region->kind == ir::AsRegions::kWhile) FailWhile(i);
+      return region->kind == ir::AsRegions::kScan ? VisitScan(i) : VisitOnce(i);
     }
     const auto* structural = std::get_if<ir::Structural>(&*i.op->diff);
     if (structural && structural->transposes) return VisitAtOnce(i, *structural);

@@ -12,13 +12,14 @@ namespace {
 
 bool MakesZero(const ir::Program& program, const ir::Instruction& i,
                const std::vector<bool>& is_zero) {
-  if (const auto* constant = std::get_if<ir::Constant>(&*i.op->lowering))
+  if (const auto* constant = std::get_if<ir::AsConstant>(&*i.op->lowering))
     return constant->bits(i.params.get()) == 0;
   const auto zero = [&](ir::ValueId v) { return base::At(is_zero, v); };
   if (!std::any_of(i.operands.begin(), i.operands.end(), zero) || !i.regions.empty()) return false;
   const ir::Lowering& lowering = *i.op->lowering;
-  if (std::holds_alternative<ir::Move>(lowering) || std::holds_alternative<ir::Manual>(lowering) ||
-      std::holds_alternative<ir::Permute>(lowering))
+  if (std::holds_alternative<ir::AsMove>(lowering) ||
+      std::holds_alternative<ir::AsManualMove>(lowering) ||
+      std::holds_alternative<ir::AsPermute>(lowering))
     return true;
   const TypesOf types(program, i);
   const std::vector<sharding::LinearGroup>& linear =

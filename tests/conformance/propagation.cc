@@ -29,7 +29,7 @@ class Comparison {
   }
 
  private:
-  const sharding::Shape& shape(ValueId v) const {
+  const base::Shape& shape(ValueId v) const {
     return result_.graph.values[static_cast<size_t>(v)].shape;
   }
 

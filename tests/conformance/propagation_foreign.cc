@@ -8,8 +8,8 @@
 namespace tessera::conformance {
 namespace {
 
+using base::Shape;
 using sharding::DimMap;
-using sharding::Shape;
 
 OpFacts Facts(std::vector<Tensor> results, DimMap map) {
   OpFacts facts;

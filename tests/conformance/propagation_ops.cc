@@ -94,7 +94,7 @@ ir::ParamsPtr Scattering(const OpCall& c) {
 }
 
 // The slices' dims among those of the indices but the last.
-sharding::Shape GatherShape(const OpCall& c) {
+base::Shape GatherShape(const OpCall& c) {
   const Json& numbers = c.attrs.at("dimension_numbers");
   auto has = [&](const char* key, size_t d) {
     auto list = numbers.value(key, std::vector<int64_t>());
@@ -105,7 +105,7 @@ sharding::Shape GatherShape(const OpCall& c) {
     if (!has("collapsed_slice_dims", d) && !has("operand_batching_dims", d))
       windows.push_back(sizes[d]);
   size_t rank = windows.size() + c.shape(1).size() - 1, window = 0, query = 0;
-  sharding::Shape shape;
+  base::Shape shape;
   for (size_t d = 0; d < rank; ++d)
     shape.push_back(has("offset_dims", d) ? windows.at(window++) : c.shape(1).at(query++));
   return shape;
@@ -194,7 +194,7 @@ OpFacts NativeFacts(const OpCall& c) {
   facts.foldable = traits.foldable;
   facts.expands = traits.expands;
   facts.first = traits.first;
-  if (std::holds_alternative<ir::Reduce>(*op.lowering)) facts.unnamed_operands = 1;
+  if (std::holds_alternative<ir::AsReduction>(*op.lowering)) facts.unnamed_operands = 1;
   return facts;
 }
 

@@ -13,7 +13,7 @@ namespace tessera::conformance {
 
 // Complex numbers stand as floats of their width: nothing here looks at values.
 struct Tensor {
-  sharding::Shape shape;
+  base::Shape shape;
   DType dtype;
 };
 Tensor ParseTensor(const std::string& type);
@@ -35,7 +35,7 @@ struct OpCall {
   std::vector<int64_t> List(const char* key) const {
     return attrs.at(key).get<std::vector<int64_t>>();
   }
-  const sharding::Shape& shape(size_t i) const { return operands.at(i).shape; }
+  const base::Shape& shape(size_t i) const { return operands.at(i).shape; }
 };
 
 // Throws Unsupported for an op that is not known; what the op throws for operands it refuses.

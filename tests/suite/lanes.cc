@@ -27,7 +27,7 @@ HostTensor Moved(const HostTensor& data, int64_t lane) {
 }  // namespace
 
 HostTensor Stacked(const std::vector<HostTensor>& lanes) {
-  ir::Shape shape = lanes[0].shape;
+  base::Shape shape = lanes[0].shape;
   shape.insert(shape.begin(), static_cast<int64_t>(lanes.size()));
   HostTensor out(lanes[0].dtype, shape);
   int64_t at = 0;

@@ -21,7 +21,7 @@ using sharding::TensorSharding;
 // Ops that a user's program does not have, but for reshard: lowering makes them.
 bool IsMove(const ir::OpDef& op) { return std::holds_alternative<ir::NoRule>(*op.dims); }
 // Those have programs of their own: control_test.cc.
-bool HasRegions(const ir::OpDef& op) { return std::holds_alternative<ir::Region>(*op.lowering); }
+bool HasRegions(const ir::OpDef& op) { return std::holds_alternative<ir::AsRegions>(*op.lowering); }
 
 // Meshes of 1, 2, 3, 4, 6 and 8 devices; two in another device order.
 std::vector<const MeshDef*> Meshes() {
@@ -174,16 +174,16 @@ TEST(OpSuiteCoverage, ReshardsMeetEveryCollective) {
 
 // Ops of manual computation, and what lowering makes of them.
 bool IsManual(const ir::OpDef& op) {
-  return std::holds_alternative<ir::Manual>(*op.lowering) ||
-         std::holds_alternative<ir::Permute>(*op.lowering) || &op == &ops::kAxisIndex ||
+  return std::holds_alternative<ir::AsManualMove>(*op.lowering) ||
+         std::holds_alternative<ir::AsPermute>(*op.lowering) || &op == &ops::kAxisIndex ||
          &op == &ops::kSeenAs;
 }
 
 // What could take the place of the dimension map: nothing has an override yet.
 TEST(OpSuiteCoverage, EveryOpButTheMovesStatesItsDimensions) {
   for (const ir::OpDef* op : ir::AllOps())
-    EXPECT_EQ(IsMove(*op), std::holds_alternative<ir::Move>(*op->lowering) || IsManual(*op) ||
-                               std::holds_alternative<ir::HostCall>(*op->lowering) ||
+    EXPECT_EQ(IsMove(*op), std::holds_alternative<ir::AsMove>(*op->lowering) || IsManual(*op) ||
+                               std::holds_alternative<ir::AsHostCall>(*op->lowering) ||
                                op == &ops::kMaskPadding || op == &ops::kCustomLinear)
         << op->name;
 }

@@ -87,7 +87,7 @@ std::string ShardedText(const Case& c) {
   std::set<std::string_view> collectives;
   const ir::Program device = spmd::Lower(*ProgramOf(c, results));
   for (const ir::Instruction& i : device.instructions)
-    if (std::holds_alternative<ir::Move>(*i.op->lowering)) collectives.insert(i.op->name);
+    if (std::holds_alternative<ir::AsMove>(*i.op->lowering)) collectives.insert(i.op->name);
   if (collectives.empty()) return "stays";
   const bool gathers = collectives.count("all_gather"),
              reduces = collectives.count("all_reduce") || collectives.count("reduce_scatter");

@@ -52,7 +52,7 @@ void ForEachChoice(const std::vector<size_t>& sizes,
   }
 }
 
-std::vector<TensorSharding> Placements(const MeshDef* mesh, const sharding::Shape& shape,
+std::vector<TensorSharding> Placements(const MeshDef* mesh, const base::Shape& shape,
                                        PlacementOptions options) {
   AxisList axes;
   for (int a = 0; a < mesh->rank(); ++a)

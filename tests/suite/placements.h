@@ -16,7 +16,7 @@ struct PlacementOptions {
 
 // Returns every placement. Every axis of size > 1 is on some dim, or on none.
 std::vector<sharding::TensorSharding> Placements(const sharding::MeshDef* mesh,
-                                                 const sharding::Shape& shape,
+                                                 const base::Shape& shape,
                                                  PlacementOptions options = {});
 
 // Calls f with every choice of one element index per list, the last changing fastest.

@@ -137,7 +137,7 @@ std::vector<Event> Predicted(const Case& c, const std::vector<const ir::Type*>& 
     return events;
   }
   DimMap map = MapOf(c, results);
-  auto* kernel = std::get_if<ir::Kernel>(&*c.sample->op->lowering);
+  auto* kernel = std::get_if<ir::AsKernel>(&*c.sample->op->lowering);
   AxisList reduced = AxesOn(c, map, FactorKind::kReduce);
   if (kernel && kernel->sharded && !reduced.empty()) {
     // The extreme, then its least index: two reductions.
@@ -197,7 +197,7 @@ int64_t LocalElements(const ir::Type& t) {
 int64_t ResultLimit(const Case& c, const DimMap& map, const std::vector<const ir::Type*>& results,
                     size_t r) {
   int64_t limit = LocalElements(*results[r]);
-  if (std::holds_alternative<ir::View>(*c.sample->op->lowering))
+  if (std::holds_alternative<ir::AsView>(*c.sample->op->lowering))
     limit = std::max(limit, LocalElements(*c.operands[0]) * results[r]->elements() /
                                 std::max<int64_t>(c.operands[0]->elements(), 1));
   for (size_t i = 0; i < c.operands.size(); ++i) {
@@ -219,7 +219,7 @@ std::string TooLarge(const Case& c, const ir::Program& device,
   for (size_t i = 0; i < c.operands.size(); ++i)
     allowed[device.inputs[i]] = LocalElements(*c.operands[i]);
   for (const ir::Instruction& instruction : device.instructions) {
-    bool move = std::holds_alternative<ir::Move>(*instruction.op->lowering);
+    bool move = std::holds_alternative<ir::AsMove>(*instruction.op->lowering);
     bool gathers = move && spmd::KindOf(*instruction.op) == StepKind::kAllGather;
     for (ir::ValueId v : instruction.operands) {
       gathers = gathers || grown.count(v);

@@ -44,7 +44,7 @@ std::vector<Array> PlaceAll(const Case& c, const std::vector<HostTensor>& data) 
 
 // Which part of the whole the device at a mesh position holds.
 struct Part {
-  ir::Shape local;
+  base::Shape local;
   std::vector<int64_t> begins;
 
   Part(const ir::Type& type, int64_t position)
@@ -57,7 +57,7 @@ struct Part {
   }
   // Calls f(index in the part, index in the whole); padding has no place in the whole.
   template <class F>
-  void ForEach(const ir::Shape& whole, F f) const {
+  void ForEach(const base::Shape& whole, F f) const {
     int64_t n = 1;
     for (int64_t s : local) n *= s;
     for (int64_t i = 0; i < n; ++i) {

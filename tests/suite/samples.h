@@ -10,7 +10,7 @@
 namespace tessera::suite {
 
 struct SampleOperand {
-  ir::Shape shape;
+  base::Shape shape;
   DType dtype;
   Fill fill;
 };

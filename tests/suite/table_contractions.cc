@@ -6,7 +6,7 @@ namespace tessera::suite {
 namespace {
 
 using namespace ops;
-using ir::Shape;
+using base::Shape;
 
 enum class Order { kAny, kMatters };
 

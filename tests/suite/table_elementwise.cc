@@ -14,12 +14,12 @@ Tolerance Close(DType dtype, double eps) {
   return eps == 0 || !dtype.is_floating() ? Tolerance{} : Tolerance{eps, 1e-3 * eps};
 }
 
-const ir::Shape kUnaryShapes[] = {{},      {0, 24}, {1},     {2},     {3},
-                                  {5, 24}, {7},     {8, 12}, {24, 9}, {24, 25}};
+const base::Shape kUnaryShapes[] = {{},      {0, 24}, {1},     {2},     {3},
+                                    {5, 24}, {7},     {8, 12}, {24, 9}, {24, 25}};
 
 void AddUnary(Table& table, const OpDef& op, absl::Span<const DType> dtypes, Fill fill,
               double eps) {
-  for (const ir::Shape& shape : kUnaryShapes)
+  for (const base::Shape& shape : kUnaryShapes)
     Add(table, op, {}, {{shape, dtypes[0], fill}}).forward = Close(dtypes[0], eps);
   for (DType dtype : dtypes.subspan(1))
     Add(table, op, {}, {{{24, 5}, dtype, fill}}).forward = Close(dtype, eps);
@@ -28,7 +28,7 @@ void AddUnary(Table& table, const OpDef& op, absl::Span<const DType> dtypes, Fil
   truth.truth = true;
 }
 
-const std::pair<ir::Shape, ir::Shape> kBinaryShapes[] = {
+const std::pair<base::Shape, base::Shape> kBinaryShapes[] = {
     {{}, {}},           {{24, 5}, {}},      {{}, {7}},  {{24, 1}, {1, 12}},     {{8, 12}, {8, 12}},
     {{7, 24}, {7, 24}}, {{0, 12}, {0, 12}}, {{1}, {1}}, {{3, 1, 8}, {3, 4, 8}},
 };
@@ -36,7 +36,7 @@ const std::pair<ir::Shape, ir::Shape> kBinaryShapes[] = {
 void AddBinary(Table& table) {
   for (const BinaryRow& row : BinaryRows()) {
     const OpDef& op = Elementwise(row.op);
-    auto add = [&](DType dtype, const ir::Shape& lhs, const ir::Shape& rhs) {
+    auto add = [&](DType dtype, const base::Shape& lhs, const base::Shape& rhs) {
       // Small whole numbers of every dtype are powers that fit.
       Fill base = row.op == ScalarOp::kPow && !dtype.is_floating() ? Whole(0, 3) : row.lhs;
       Sample& s = Add(table, op, {}, {{lhs, dtype, base}, {rhs, dtype, row.rhs}});
@@ -61,11 +61,11 @@ void AddBinary(Table& table) {
 void AddConversions(Table& table) {
   for (DType from : kEvery)
     for (DType to : kEvery) {
-      ir::Shape shape{from == f32 ? 24 : 12, to == f32 ? 25 : 2};
+      base::Shape shape{from == f32 ? 24 : 12, to == f32 ? 25 : 2};
       Fill fill = from.is_floating() && to.is_integer() ? Range(-90, 90) : kWild;
       Add(table, Elementwise(ScalarOp::kConvert), {}, {{shape, from, fill}}).wanted = {shape, to};
     }
-  for (const ir::Shape& shape : kUnaryShapes)
+  for (const base::Shape& shape : kUnaryShapes)
     Add(table, Elementwise(ScalarOp::kConvert), {}, {{shape, f32, Range(-9, 9)}}).wanted = {shape,
                                                                                             i32};
   Sample& truth = Add(table, Elementwise(ScalarOp::kConvert), {}, {{{4, 8}, i32, Whole(-50, 50)}});
@@ -80,7 +80,7 @@ void AddChoices(Table& table) {
     Add(table, Elementwise(ScalarOp::kClamp), {},
         {{{}, dtype, Whole(0, 1)}, {{24, 5}, dtype, kWild}, {{}, dtype, Whole(2, 40)}});
   }
-  for (const ir::Shape& shape : {ir::Shape{}, {0, 12}, {1}, {7}, {8, 12}}) {
+  for (const base::Shape& shape : {base::Shape{}, {0, 12}, {1}, {7}, {8, 12}}) {
     Add(table, Elementwise(ScalarOp::kSelect), {},
         {{shape, bool_, {}}, {shape, f32, kWild}, {shape, f32, kWild}});
     Add(table, Elementwise(ScalarOp::kSelect), {},
@@ -131,13 +131,13 @@ void AddMakers(Table& table) {
     for (int64_t dim : {0, 1})
       Add(table, kIota, ir::MakeParams(IotaParams{{dim}}), {}).wanted = {{24, 12}, dtype};
   }
-  for (const ir::Shape& shape : {ir::Shape{0, 4}, {1, 8}, {7, 24}, {8, 9}})
+  for (const base::Shape& shape : {base::Shape{0, 4}, {1, 8}, {7, 24}, {8, 9}})
     for (int64_t dim : {0, 1})
       Add(table, kIota, ir::MakeParams(IotaParams{{dim}}), {}).wanted = {shape, i32};
   // Row-major, of dims in any order.
   for (const ir::ResultDims& dims :
        {ir::ResultDims{0, 1}, {1, 0}, {0, 1, 2}, {2, 0}, {1}, ir::ResultDims{}})
-    for (const ir::Shape& shape : {ir::Shape{4, 6, 5}, {24, 4, 2}, {1, 40, 1}, {2, 3, 64}})
+    for (const base::Shape& shape : {base::Shape{4, 6, 5}, {24, 4, 2}, {1, 40, 1}, {2, 3, 64}})
       if (dims.size() > 1 || shape[0] == 4)
         Add(table, kIota, ir::MakeParams(IotaParams{dims}), {}).wanted = {shape, u64};
   Sample& truth = Add(table, kIota, ir::MakeParams(IotaParams{{1}}), {});

@@ -6,7 +6,7 @@ namespace tessera::suite {
 namespace {
 
 using namespace ops;
-using ir::Shape;
+using base::Shape;
 
 // Shapes and dims of a lookup, for gather and scatter alike.
 struct Lookup {

@@ -5,7 +5,7 @@ namespace tessera::suite {
 namespace {
 
 using namespace ops;
-using ir::Shape;
+using base::Shape;
 
 // Widths of elements and not values decide what a movement does.
 constexpr DType kWidths[] = {i32, u8, bf16, f64, key_dtype};

@@ -10,7 +10,7 @@ namespace tessera::kernels {
 namespace {
 
 // `count` elements from `offset` of every outer row of an operand, whose rows have `row` elements.
-struct RowPart {
+struct OperandRows {
   size_t operand;
   int64_t row, offset, count;
 };
@@ -26,7 +26,7 @@ struct JoinConfig {
 };
 
 // Every part takes its share of the outer rows; if there is only one row, of each operand.
-void RunJoin(const plan::KernelCall& call) {
+void RunJoin(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const JoinConfig*>(call.config);
   if (config.outer == 1) {
     for (const JoinConfig::Part& part : config.parts)
@@ -41,12 +41,12 @@ void RunJoin(const plan::KernelCall& call) {
 }
 
 // Every outer row of the result is the parts one after the other.
-plan::Kernel Join(int32_t itemsize, int64_t outer, const std::vector<RowPart>& parts) {
+plan::Kernel Join(int32_t itemsize, int64_t outer, const std::vector<OperandRows>& parts) {
   JoinConfig config;
   config.outer = outer;
   int64_t total = 0, offset = 0;
-  for (const RowPart& part : parts) total += part.count;
-  for (const RowPart& part : parts) {
+  for (const OperandRows& part : parts) total += part.count;
+  for (const OperandRows& part : parts) {
     const CopyDesc desc{.itemsize = itemsize,
                         .box = {outer, part.count},
                         .in_strides = {part.row, 1},
@@ -70,7 +70,7 @@ plan::Kernel Join(int32_t itemsize, int64_t outer, const std::vector<RowPart>& p
 }  // namespace
 
 plan::Kernel Concatenate(int32_t itemsize, const std::vector<Shape>& shapes, int64_t dim) {
-  std::vector<RowPart> parts;
+  std::vector<OperandRows> parts;
   for (size_t k = 0; k < shapes.size(); ++k) {
     const auto [outer, n, inner] = base::Around(shapes[k], dim);
     parts.push_back({k, n * inner, 0, n * inner});

@@ -18,14 +18,14 @@ struct DeviceCopyConfig {
   bool fill;
 };
 
-void RunCopyKernel(const plan::KernelCall& call) {
+void RunCopyKernel(const plan::KernelArgs& call) {
   const auto& plan = *static_cast<const CopyPlan*>(call.config);
   const std::byte* fill = plan.gaps == CopyPlan::kNone ? nullptr : call.in[1];
   RunCopy(plan, {call.in[0], call.out[0], fill}, call.part, call.parts);
 }
 
 // Parts are whole lines, but for the last.
-void RunCopyWhole(const plan::KernelCall& call) {
+void RunCopyWhole(const plan::KernelArgs& call) {
   if (call.in[0] == call.out[0]) return;
   const int64_t bytes = *static_cast<const int64_t*>(call.config), lines = (bytes + 63) / 64;
   const int64_t begin = lines * call.part / call.parts * 64;
@@ -33,7 +33,7 @@ void RunCopyWhole(const plan::KernelCall& call) {
   if (begin < end) std::memcpy(call.out[0] + begin, call.in[0] + begin, end - begin);
 }
 
-void RunDeviceCopy(const plan::KernelCall& call) {
+void RunDeviceCopy(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const DeviceCopyConfig*>(call.config);
   CopyArgs args{call.in[0], call.out[0], config.fill ? call.in[1] : nullptr};
   if (!config.in_shifts.empty()) args.in_shift = config.in_shifts[call.device];

@@ -26,7 +26,7 @@ struct CopyPlan {
   int64_t item = 1;       // bytes that stay together: the element, or 16 bytes at most
   std::vector<Dim> dims;  // in loop order, at least two
   PlaneFn plane = nullptr;
-  TransposeFn transpose = nullptr;
+  TransposeTileFn transpose = nullptr;
   bool stream = false;  // non-temporal stores
   bool empty = false;   // nothing in the box
   size_t split = 0;     // the dim cut into parts, at multiples of `grain`

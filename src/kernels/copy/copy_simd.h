@@ -13,15 +13,15 @@ inline constexpr int64_t kStreamTransposed = int64_t{4} << 20;
 
 // out[c * out_stride + r] = in[r * in_stride + c] for r < rows, c < cols; strides in bytes,
 // indices in elements: element size is that of the function.
-using TransposeFn = void (*)(std::byte* out, int64_t out_stride, const std::byte* in,
-                             int64_t in_stride, int64_t rows, int64_t cols);
+using TransposeTileFn = void (*)(std::byte* out, int64_t out_stride, const std::byte* in,
+                                 int64_t in_stride, int64_t rows, int64_t cols);
 
 struct CopySimd {
   // Non-temporal copy, to be followed by StreamFence().
   void (*stream_copy)(std::byte* out, const std::byte* in, int64_t bytes);
   // Repeats the 16 bytes of `pattern`; `stream`: with non-temporal stores.
   void (*fill)(std::byte* out, int64_t bytes, const std::byte* pattern, bool stream);
-  TransposeFn transpose[5];  // by log2 of the element size
+  TransposeTileFn transpose[5];  // by log2 of the element size
 };
 
 const CopySimd& Simd();

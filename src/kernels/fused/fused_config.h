@@ -93,6 +93,6 @@ RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows);
 void Assemble(const plan::FusedDesc& desc, LaneGraph& graph, FusedConfig& config);
 
 // A kernel function: runs the config's programs on this part's rows, or ranges of rows.
-void RunFused(const plan::KernelCall& call);
+void RunFused(const plan::KernelArgs& call);
 
 }  // namespace tessera::kernels

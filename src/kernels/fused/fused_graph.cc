@@ -44,9 +44,9 @@ namespace {
 
 bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64; }
 
-class Builder {
+class LaneGraphBuilder {
  public:
-  Builder(const plan::FusedDesc& desc, const RowLayout& layout, const KernelTable& table)
+  LaneGraphBuilder(const plan::FusedDesc& desc, const RowLayout& layout, const KernelTable& table)
       : desc_(desc), layout_(layout), table_(table) {}
   LaneGraph Build();
 
@@ -90,7 +90,7 @@ class Builder {
   std::map<std::pair<Lane, uint64_t>, int> constants_;
 };
 
-int Builder::Append(LaneNode node) {
+int LaneGraphBuilder::Append(LaneNode node) {
   for (int arg : node.args)
     if (arg >= 0) node.level = std::max(node.level, g_.nodes[arg].level);
   node.level += node.kind == LaneNode::kReduce;
@@ -98,13 +98,13 @@ int Builder::Append(LaneNode node) {
   return static_cast<int>(g_.nodes.size()) - 1;
 }
 
-int Builder::Constant(Lane lane, uint64_t bits) {
+int LaneGraphBuilder::Constant(Lane lane, uint64_t bits) {
   auto [it, is_new] = constants_.try_emplace({lane, bits}, -1);
   if (is_new) it->second = Append({.kind = LaneNode::kConstant, .lane = lane, .bits = bits});
   return it->second;
 }
 
-int Builder::Number(Lane lane, double value) {
+int LaneGraphBuilder::Number(Lane lane, double value) {
   switch (lane) {
     case Lane::kF32:
       return Constant(lane, std::bit_cast<uint32_t>(static_cast<float>(value)));
@@ -118,7 +118,7 @@ int Builder::Number(Lane lane, double value) {
   }
 }
 
-int Builder::Op(Lane lane, ScalarOp op, int a, int b) {
+int LaneGraphBuilder::Op(Lane lane, ScalarOp op, int a, int b) {
   if (op == ScalarOp::kMul && a == b) return Coded(lane, kSquare, a);
   LaneNode node{.lane = lane, .op_lane = lane, .code = CodeOf(op)};
   node.args[0] = a, node.args[1] = b;
@@ -137,21 +137,21 @@ int Builder::Op(Lane lane, ScalarOp op, int a, int b) {
   return Append(node);
 }
 
-int Builder::Coded(Lane lane, uint8_t code, int a) {
+int LaneGraphBuilder::Coded(Lane lane, uint8_t code, int a) {
   LaneNode node{.lane = lane, .op_lane = lane, .code = code};
   node.args[0] = a;
   node.cost = 1;
   return Append(node);
 }
 
-int Builder::Block(Lane lane, BlockFn block, float cost, int a, int b) {
+int LaneGraphBuilder::Block(Lane lane, BlockFn block, float cost, int a, int b) {
   LaneNode node{.lane = lane, .op_lane = lane, .block = block};
   node.args[0] = a, node.args[1] = b;
   node.cost = cost;
   return Append(node);
 }
 
-int Builder::Select(int p, int a, int b) {
+int LaneGraphBuilder::Select(int p, int a, int b) {
   const Lane lane = g_.nodes[a].lane;
   if (g_.wide && !IsWide(lane)) p = Block(Lane::kI32, ConvertBlock(Lane::kI64, Lane::kI32), 2, p);
   LaneNode node{.kind = LaneNode::kSelect, .lane = lane};
@@ -160,7 +160,7 @@ int Builder::Select(int p, int a, int b) {
   return Append(node);
 }
 
-int Builder::Fit(DType dtype, int v) {
+int LaneGraphBuilder::Fit(DType dtype, int v) {
   switch (dtype.code()) {
     case DType::kF16:
       return Coded(Lane::kF32, kRoundF16, v);
@@ -180,13 +180,13 @@ int Builder::Fit(DType dtype, int v) {
   }
 }
 
-int Builder::LowBits(DType dtype, int v) {
+int LaneGraphBuilder::LowBits(DType dtype, int v) {
   if (dtype.size() >= 4) return v;
   const Lane lane = LaneOf(dtype, g_.wide);
   return Op(lane, ScalarOp::kAnd, v, Number(lane, dtype.size() == 1 ? 0xff : 0xffff));
 }
 
-int Builder::Saturate(DType to, int v) {
+int LaneGraphBuilder::Saturate(DType to, int v) {
   if (!to.is_integer() || to.size() >= 4) return v;
   const Lane lane = LaneOf(to, g_.wide);
   const int bits = to.size() * 8 - (to.is_signed() ? 1 : 0);
@@ -195,13 +195,13 @@ int Builder::Saturate(DType to, int v) {
   return to.is_signed() ? Op(lane, ScalarOp::kMax, v, Number(lane, least)) : v;
 }
 
-int Builder::WidenMask(Lane op_lane, int v) {
+int LaneGraphBuilder::WidenMask(Lane op_lane, int v) {
   if (!g_.wide || IsWide(op_lane)) return v;
   return Block(Lane::kU64, ConvertBlock(Lane::kI32, Lane::kI64), 2, v);
 }
 
 // `small`: on the way to f16 or bf16.
-int Builder::ToLane(Lane from, Lane to, bool small, int v) {
+int LaneGraphBuilder::ToLane(Lane from, Lane to, bool small, int v) {
   const bool vector = to == Lane::kF32 && (from == Lane::kI32 || from == Lane::kU32) && !small;
   if (!vector) return Block(to, small ? ConvertOddBlock(from) : ConvertBlock(from, to), 2, v);
   v = Coded(to, CodeOf(ScalarOp::kConvert), v);
@@ -209,7 +209,7 @@ int Builder::ToLane(Lane from, Lane to, bool small, int v) {
   return v;
 }
 
-int Builder::Convert(DType from, DType to, int v) {
+int LaneGraphBuilder::Convert(DType from, DType to, int v) {
   if (from == to) return v;
   const Lane in = LaneOf(from, g_.wide), out = LaneOf(to, g_.wide);
   if (to.is_bool()) return Compare(ScalarOp::kNe, from, v, Number(in, 0));
@@ -223,7 +223,7 @@ int Builder::Convert(DType from, DType to, int v) {
   return Fit(to, v);
 }
 
-int Builder::Bool(ScalarOp op, int a, int b) {
+int LaneGraphBuilder::Bool(ScalarOp op, int a, int b) {
   using enum ScalarOp;
   const Lane lane = LaneOf(bool_, g_.wide);
   switch (op) {
@@ -243,7 +243,7 @@ int Builder::Bool(ScalarOp op, int a, int b) {
   }
 }
 
-int Builder::Compare(ScalarOp op, DType dtype, int a, int b) {
+int LaneGraphBuilder::Compare(ScalarOp op, DType dtype, int a, int b) {
   const Lane lane = LaneOf(dtype, g_.wide);
   const int v = Op(lane, op, a, b);
   g_.nodes[v].lane = IsWide(lane) ? Lane::kU64 : Lane::kU32;
@@ -251,7 +251,7 @@ int Builder::Compare(ScalarOp op, DType dtype, int a, int b) {
 }
 
 // Those functions of i8 to u16 that are not the 32-bit function and a wrap.
-int Builder::SmallInteger(const FusedNode& node, int a, int b) {
+int LaneGraphBuilder::SmallInteger(const FusedNode& node, int a, int b) {
   using enum ScalarOp;
   const Lane lane = LaneOf(node.dtype, g_.wide);
   switch (node.op) {
@@ -275,7 +275,7 @@ int Builder::SmallInteger(const FusedNode& node, int a, int b) {
   }
 }
 
-int Builder::Scalar(const FusedNode& node) {
+int LaneGraphBuilder::Scalar(const FusedNode& node) {
   using enum ScalarOp;
   const DType dtype = node.dtype;
   const plan::ScalarFacts facts = plan::FactsOf(node.op);
@@ -304,7 +304,7 @@ int Builder::Scalar(const FusedNode& node) {
   return facts.exact ? v : Fit(dtype, v);
 }
 
-int Builder::HeldConstant(const FusedNode& node) {
+int LaneGraphBuilder::HeldConstant(const FusedNode& node) {
   const Lane lane = LaneOf(node.dtype, g_.wide);
   return base::VisitDType(node.dtype, [&](auto t) {
     using T = decltype(t);
@@ -327,7 +327,7 @@ int Builder::HeldConstant(const FusedNode& node) {
   });
 }
 
-int Builder::Node(const FusedNode& node) {
+int LaneGraphBuilder::Node(const FusedNode& node) {
   const Lane lane = LaneOf(node.dtype, g_.wide);
   switch (node.kind) {
     case FusedNode::kInput: {
@@ -365,7 +365,7 @@ int Builder::Node(const FusedNode& node) {
 
 // Whether the op makes 32 bits of an index under a key that is one for a row: neither is then held
 // in lanes, which would have to be of 64 bits.
-bool Builder::CountsUnderOneKey(const FusedNode& node) const {
+bool LaneGraphBuilder::CountsUnderOneKey(const FusedNode& node) const {
   if (node.kind != FusedNode::kScalar || node.op != ScalarOp::kRandomBits32) return false;
   const FusedNode &key = base::At(desc_.nodes, node.args[0]),
                   &counter = base::At(desc_.nodes, node.args[1]);
@@ -375,7 +375,7 @@ bool Builder::CountsUnderOneKey(const FusedNode& node) const {
          base::At(layout_.tensors, key.input).kind == TensorView::kScalar;
 }
 
-int Builder::RandomBits(const FusedNode& node) {
+int LaneGraphBuilder::RandomBits(const FusedNode& node) {
   const FusedNode& key = base::At(desc_.nodes, node.args[0]);
   LaneNode n{.kind = LaneNode::kRandomBits, .lane = Lane::kU32};
   n.tensor = IndexTensor(base::At(desc_.nodes, node.args[1]));
@@ -386,7 +386,7 @@ int Builder::RandomBits(const FusedNode& node) {
 }
 
 // Keys and indices that only random bits are made of are left out.
-std::vector<bool> Builder::NodesInLanes() const {
+std::vector<bool> LaneGraphBuilder::NodesInLanes() const {
   std::vector<bool> held(desc_.nodes.size(), false);
   for (const auto& output : desc_.outputs) base::At(held, output.node) = true;
   for (size_t i = held.size(); i-- > 0;) {
@@ -397,7 +397,7 @@ std::vector<bool> Builder::NodesInLanes() const {
   return held;
 }
 
-LaneGraph Builder::Build() {
+LaneGraph LaneGraphBuilder::Build() {
   const std::vector<bool> held = NodesInLanes();
   for (size_t i = 0; i < held.size(); ++i)
     if (held[i] && desc_.nodes[i].dtype.size() == 8) g_.wide = true;
@@ -410,7 +410,7 @@ LaneGraph Builder::Build() {
 
 LaneGraph BuildLaneGraph(const plan::FusedDesc& desc, const RowLayout& layout,
                          const KernelTable& table) {
-  return Builder(desc, layout, table).Build();
+  return LaneGraphBuilder(desc, layout, table).Build();
 }
 
 }  // namespace tessera::kernels

@@ -42,7 +42,7 @@ enum Code : uint8_t {
 inline constexpr uint8_t CodeOf(plan::ScalarOp op) { return static_cast<uint8_t>(op); }
 
 // An address: base[base] + offset + index * step, in bytes.
-struct Operand {
+struct Address {
   uint32_t base = 0;  // 0: none, `offset` is the address itself; 1: scratch; from 2: tensors
   uint32_t step = 0;
   int64_t offset = 0;
@@ -65,13 +65,13 @@ using BlockFn = void (*)(const Instr&, const Context&, size_t i, size_t n, std::
 
 struct Instr {
   const void* kernel = nullptr;
-  Operand a, b;
+  Address a, b;
   BlockFn block = nullptr;
   uint64_t info = 0;  // of the block: a number or an address
   size_t tile = 0;    // of the block: elements of a tile of eight vectors
 };
 
-inline std::byte* Address(const Context& c, const Operand& o, size_t i) {
+inline std::byte* EffectiveAddress(const Context& c, const Address& o, size_t i) {
   auto base = reinterpret_cast<uintptr_t>(c.base[o.base]);
   return reinterpret_cast<std::byte*>(base + static_cast<uintptr_t>(o.offset) + i * o.step);
 }

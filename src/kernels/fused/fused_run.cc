@@ -37,7 +37,7 @@ constexpr size_t kMostRowBytes = 16384;
 
 class Runner {
  public:
-  explicit Runner(const plan::KernelCall& call)
+  explicit Runner(const plan::KernelArgs& call)
       : f_(*static_cast<const FusedConfig*>(call.config)),
         scratch_(call.scratch),
         base_(reinterpret_cast<std::byte**>(scratch_ + f_.map.base)),
@@ -87,7 +87,7 @@ class Runner {
 
  private:
   // Non-temporal stores need aligned addresses, and over an input they would be slower.
-  bool MayStream(const plan::KernelCall& call) const {
+  bool MayStream(const plan::KernelArgs& call) const {
     for (size_t k = 0; k < f_.outputs; ++k) {
       if (reinterpret_cast<uintptr_t>(call.out[k]) % 64 != 0) return false;
       for (size_t i = 0; i < f_.operands; ++i)
@@ -278,6 +278,6 @@ class Runner {
 
 }  // namespace
 
-void RunFused(const plan::KernelCall& call) { Runner(call).Run(call.part, call.parts); }
+void RunFused(const plan::KernelArgs& call) { Runner(call).Run(call.part, call.parts); }
 
 }  // namespace tessera::kernels

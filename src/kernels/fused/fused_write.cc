@@ -33,7 +33,7 @@ bool StepWriter::InMemory(int node) const {
          base::At(temp_, node) >= 0 || base::At(reads_, node) || IsStream(node);
 }
 
-Operand StepWriter::At(int node) const {
+Address StepWriter::At(int node) const {
   const LaneNode& n = base::At(g_.nodes, node);
   if (n.kind == LaneNode::kConstant)
     return {kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, node))};
@@ -125,7 +125,7 @@ void StepWriter::EndReduction(int node) {
   const bool narrow_sum = n.lane == Lane::kF32 && n.reduction == Reduction::kSum;
   const BlockFn sums = carried ? t_.finish_f32_carried : t_.finish_f32;
   EmitBlock(narrow_sum ? sums : base::At(base::At(t_.finish, n.lane), n.reduction),
-            Slot(base::At(m_.sums, node)), carried ? Slot(base::At(m_.carry, node)) : Operand{},
+            Slot(base::At(m_.sums, node)), carried ? Slot(base::At(m_.carry, node)) : Address{},
             std::bit_ceil(used));
 }
 
@@ -170,9 +170,9 @@ void StepWriter::Iota(int node) {
 void StepWriter::RandomBits(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   const TensorView& view = base::At(c_.layout.tensors, n.tensor);
-  const Operand key =
+  const Address key =
       n.key >= 0 ? Tensor(n.key, false)
-                 : Operand{kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, node))};
+                 : Address{kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, node))};
   if (view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
     EmitBlock(t_.random_bits_gathered, Tensor(n.tensor, false), key,
@@ -223,7 +223,7 @@ void StepWriter::Binary(const LaneNode& n, int k) {
     Spill(n.args[1]);
     Evaluate(n.args[0]);
   }
-  const Operand other = n.args[1] >= 0 ? At(n.args[1]) : Operand{};
+  const Address other = n.args[1] >= 0 ? At(n.args[1]) : Address{};
   if (n.block != nullptr)
     EmitBlock(n.block, other);
   else
@@ -275,10 +275,10 @@ void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
 }
 
 namespace {
-std::vector<Instr> Link(const std::vector<Step>& steps, const KernelTable& t, size_t tile,
+std::vector<Instr> Link(const std::vector<PendingInstr>& steps, const KernelTable& t, size_t tile,
                         bool vector, bool stream) {
   std::vector<Instr> code;
-  for (const Step& s : steps) {
+  for (const PendingInstr& s : steps) {
     const void* kernel = vector ? s.kernel.vector : s.kernel.tile;
     const bool store = s.kernel.tile == t.store.tile && s.a.base >= kFirstTensor;
     if (stream && store) kernel = t.stream.tile;

@@ -7,9 +7,9 @@
 
 namespace tessera::kernels {
 
-struct Step {
+struct PendingInstr {
   KernelPair kernel;
-  Operand a, b;
+  Address a, b;
   BlockFn block = nullptr;
   uint64_t info = 0;
 };
@@ -66,9 +66,9 @@ class StepWriter {
   bool Half(Lane lane) const { return g_.wide && !IsWide(lane); }
   // Where the node's value can be read from, if it is in memory.
   bool InMemory(int node) const;
-  Operand At(int node) const;
-  Operand Slot(int64_t offset) const { return {kScratch, 0, offset}; }
-  Operand Tensor(int tensor, bool steps) const {
+  Address At(int node) const;
+  Address Slot(int64_t offset) const { return {kScratch, 0, offset}; }
+  Address Tensor(int tensor, bool steps) const {
     const TensorView& view = base::At(c_.layout.tensors, tensor);
     return {kFirstTensor + static_cast<uint32_t>(tensor),
             steps ? static_cast<uint32_t>(view.itemsize) : 0, 0};
@@ -86,10 +86,10 @@ class StepWriter {
   void Binary(const LaneNode& n, int k);
   void Select(const LaneNode& n, int k);
   int Prepare(const LaneNode& n);
-  void Emit(const KernelPair& kernel, Operand a = {}, Operand b = {}) {
+  void Emit(const KernelPair& kernel, Address a = {}, Address b = {}) {
     steps_.push_back({kernel, a, b});
   }
-  void EmitBlock(BlockFn block, Operand a = {}, Operand b = {}, uint64_t info = 0) {
+  void EmitBlock(BlockFn block, Address a = {}, Address b = {}, uint64_t info = 0) {
     steps_.push_back({t_.block, a, b, block, info});
   }
 
@@ -98,7 +98,7 @@ class StepWriter {
   const KernelTable& t_;
   RowMemory& m_;
   const bool per_row_;
-  std::vector<Step> steps_;
+  std::vector<PendingInstr> steps_;
   std::vector<int> uses_, need_;
   std::vector<int64_t> temp_;
   std::vector<bool> writes_, reads_;  // row buffers

@@ -76,13 +76,13 @@ T ToStored(Kept v) {
 }
 template <class T, class Kept>
 void Load(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
-  const T* in = reinterpret_cast<const T*>(Address(c, instr.a, i));
+  const T* in = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, i));
   Kept* out = reinterpret_cast<Kept*>(acc);
   Each(n, [&](size_t k) { out[k] = FromStored<T, Kept>(in[k]); });
 }
 template <class T, class Kept>
 void Store(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
-  T* out = reinterpret_cast<T*>(Address(c, instr.a, i));
+  T* out = reinterpret_cast<T*>(EffectiveAddress(c, instr.a, i));
   const Kept* in = reinterpret_cast<const Kept*>(acc);
   Each(n, [&](size_t k) { out[k] = ToStored<T, Kept>(in[k]); });
 }
@@ -124,21 +124,21 @@ BlockFn VisitStored(DType dtype, bool wide, F f) {
 template <class T>
 void Iota(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   T* out = reinterpret_cast<T*>(acc);
-  const int64_t first = reinterpret_cast<intptr_t>(Address(c, instr.a, 0));
+  const int64_t first = reinterpret_cast<intptr_t>(EffectiveAddress(c, instr.a, 0));
   const int64_t start = first + (instr.b.base != 0 ? 0 : static_cast<int64_t>(i));
   Each(n, [&](size_t k) { out[k] = Cast<T>(start + static_cast<int64_t>(k)); });
 }
 
 template <class T>
 void GatherElements(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
-  const T* in = reinterpret_cast<const T*>(Address(c, instr.a, 0));
+  const T* in = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, 0));
   T* out = reinterpret_cast<T*>(acc);
   Walk(*reinterpret_cast<const Gather*>(instr.info), i, n,
        [&](size_t k, int64_t offset) { out[k] = in[offset]; });
 }
 template <class T>
 void GatherIota(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
-  const int64_t first = reinterpret_cast<intptr_t>(Address(c, instr.a, 0));
+  const int64_t first = reinterpret_cast<intptr_t>(EffectiveAddress(c, instr.a, 0));
   T* out = reinterpret_cast<T*>(acc);
   Walk(*reinterpret_cast<const Gather*>(instr.info), i, n,
        [&](size_t k, int64_t offset) { out[k] = Cast<T>(first + offset); });

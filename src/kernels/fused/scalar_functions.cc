@@ -246,7 +246,7 @@ void LoopOfOne(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
 template <class T, auto kFunction>
 void LoopOfTwo(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   T* x = reinterpret_cast<T*>(acc);
-  const T* y = reinterpret_cast<const T*>(Address(c, instr.a, i));
+  const T* y = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, i));
   for (size_t k = 0; k < n; ++k) x[k] = kFunction(x[k], y[k]);
 }
 template <class T, auto kFunction>

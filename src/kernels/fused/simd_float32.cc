@@ -39,7 +39,7 @@ void SleefBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) 
 }
 void PowBlock(const Instr& instr, const Context& c, size_t index, size_t n, std::byte* acc) {
   float* p = reinterpret_cast<float*>(acc);
-  auto y = reinterpret_cast<const float*>(Address(c, instr.a, index));
+  auto y = reinterpret_cast<const float*>(EffectiveAddress(c, instr.a, index));
   for (size_t i = 0; i < n; i += hn::Lanes(Raw())) {
     const RawVec x = hn::LoadU(Raw(), p + i), by = hn::LoadU(Raw(), y + i);
     hn::StoreU(RawVec{TESSERA_SLEEF(pow)(x.raw, by.raw)}, Raw(), p + i);

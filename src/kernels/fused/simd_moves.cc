@@ -31,7 +31,7 @@ struct Moves<std::index_sequence<K...>> {
 #endif
   }
   static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
-    auto p = reinterpret_cast<const float*>(Address(*c, pc->a, i));
+    auto p = reinterpret_cast<const float*>(EffectiveAddress(*c, pc->a, i));
     T::FetchAhead(*c, reinterpret_cast<const std::byte*>(p));
     return T::Go(pc + 1, c, i, hn::LoadU(Raw(), p + K * kLaneCount)...);
   }
@@ -40,7 +40,7 @@ struct Moves<std::index_sequence<K...>> {
     return hn::Zero(Raw());
   }
   static void LoadHalf(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
-    auto p = reinterpret_cast<const float*>(Address(*c, pc->a, i));
+    auto p = reinterpret_cast<const float*>(EffectiveAddress(*c, pc->a, i));
     if constexpr (kCount == 1) {
       const hn::Half<Raw> half;
       return T::Go(pc + 1, c, i, hn::ZeroExtendVector(Raw(), hn::LoadU(half, p)));
@@ -49,12 +49,12 @@ struct Moves<std::index_sequence<K...>> {
     }
   }
   static void Store(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
-    auto p = reinterpret_cast<float*>(Address(*c, pc->a, i));
+    auto p = reinterpret_cast<float*>(EffectiveAddress(*c, pc->a, i));
     (hn::StoreU(v, Raw(), p + K * kLaneCount), ...);
     return T::Go(pc + 1, c, i, v...);
   }
   static void StoreHalf(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
-    auto p = reinterpret_cast<float*>(Address(*c, pc->a, i));
+    auto p = reinterpret_cast<float*>(EffectiveAddress(*c, pc->a, i));
     if constexpr (kCount == 1) {
       (hn::StoreU(hn::LowerHalf(v), hn::Half<Raw>(), p), ...);
     } else {
@@ -63,7 +63,7 @@ struct Moves<std::index_sequence<K...>> {
     return T::Go(pc + 1, c, i, v...);
   }
   static void Stream(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
-    auto p = reinterpret_cast<float*>(Address(*c, pc->a, i));
+    auto p = reinterpret_cast<float*>(EffectiveAddress(*c, pc->a, i));
     (hn::Stream(v, Raw(), p + K * kLaneCount), ...);
     return T::Go(pc + 1, c, i, v...);
   }
@@ -71,7 +71,7 @@ struct Moves<std::index_sequence<K...>> {
   template <class U>
   static void Broadcast(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<U> d;
-    auto p = reinterpret_cast<U*>(Address(*c, pc->a, i));
+    auto p = reinterpret_cast<U*>(EffectiveAddress(*c, pc->a, i));
     const auto first = std::get<0>(std::make_tuple(v...));
     const auto all = hn::Set(d, hn::GetLane(hn::BitCast(d, first)));
     for (size_t k = 0; k < kSlotBytes / sizeof(U); k += hn::Lanes(d)) hn::StoreU(all, d, p + k);
@@ -90,7 +90,7 @@ struct Moves<std::index_sequence<K...>> {
   }
   template <int kOperand>
   static void Select(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
-    const std::byte *a = Address(*c, pc->a, i), *b = Address(*c, pc->b, i);
+    const std::byte *a = EffectiveAddress(*c, pc->a, i), *b = EffectiveAddress(*c, pc->b, i);
     if constexpr (kOperand == 0)
       return T::Go(pc + 1, c, i,
                    Blend(v, T::template At<float>(a, K), T::template At<float>(b, K))...);

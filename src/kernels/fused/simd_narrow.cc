@@ -64,8 +64,8 @@ HWY_INLINE hn::Vec<Tag<double>> WideAt(const float* p) {
 // b += a, a = 0: accumulators of sums go to f64 at the end of kBlock elements.
 void FoldSums(const Instr& instr, const Context& c, size_t, size_t, std::byte*) {
   const Tag<double> d;
-  auto sums = reinterpret_cast<float*>(Address(c, instr.a, 0));
-  auto carry = reinterpret_cast<double*>(Address(c, instr.b, 0));
+  auto sums = reinterpret_cast<float*>(EffectiveAddress(c, instr.a, 0));
+  auto carry = reinterpret_cast<double*>(EffectiveAddress(c, instr.b, 0));
   for (size_t k = 0; k < kNarrowSums; k += hn::Lanes(d))
     hn::StoreU(hn::Add(hn::LoadU(d, carry + k), WideAt(sums + k)), d, carry + k);
   for (size_t k = 0; k < kNarrowSums; k += hn::Lanes(Raw()))
@@ -75,12 +75,13 @@ template <bool kCarried>
 void FinishSums(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
   const Tag<double> d;
   HWY_ALIGN double wide[kNarrowSums];
-  auto sums = reinterpret_cast<const float*>(Address(c, instr.a, 0));
+  auto sums = reinterpret_cast<const float*>(EffectiveAddress(c, instr.a, 0));
   size_t k = 0;
   do {  // at least once: `info` is not 0
     auto v = WideAt(sums + k);
     if constexpr (kCarried)
-      v = hn::Add(v, hn::LoadU(d, reinterpret_cast<const double*>(Address(c, instr.b, 0)) + k));
+      v = hn::Add(
+          v, hn::LoadU(d, reinterpret_cast<const double*>(EffectiveAddress(c, instr.b, 0)) + k));
     hn::StoreU(v, d, wide + k);
     k += hn::Lanes(d);
   } while (k < instr.info);

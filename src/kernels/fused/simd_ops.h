@@ -28,7 +28,7 @@ struct Accumulators<std::index_sequence<K...>> {
   // kUsed of the registers hold elements.
   template <class T, class F, size_t kUsed>
   static void Run(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
-    std::byte* sums = Address(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes;
+    std::byte* sums = EffectiveAddress(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes;
     (static_cast<void>(K < kUsed ? One<T, F>(sums, K, v) : void()), ...);
     return Threads<std::index_sequence<K...>>::Go(pc + 1, c, i, v...);
   }
@@ -37,7 +37,7 @@ struct Accumulators<std::index_sequence<K...>> {
 template <class T, class F>
 void AccumulateLanes(const Instr* pc, Context* c, size_t i, RawVec v) {
   const Tag<T> d;
-  T* p = reinterpret_cast<T*>(Address(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes);
+  T* p = reinterpret_cast<T*>(EffectiveAddress(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes);
   const auto old = hn::LoadU(d, p), all = F::Call(d, old, hn::BitCast(d, v));
   hn::StoreU(hn::IfThenElse(hn::FirstN(d, c->lanes), all, old), d, p);
   return Single::Go(pc + 1, c, i, v);
@@ -74,7 +74,7 @@ HWY_INLINE T CombineAll(T* v, size_t width) {
 // acc = the combination of the accumulators at `a`, of the first `info`.
 template <class T, class F>
 void FinishLanes(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
-  T* sums = reinterpret_cast<T*>(Address(c, instr.a, 0));
+  T* sums = reinterpret_cast<T*>(EffectiveAddress(c, instr.a, 0));
   *reinterpret_cast<T*>(acc) = CombineAll<F>(sums, instr.info);
 }
 template <class T, class F>

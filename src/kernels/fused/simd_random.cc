@@ -113,11 +113,11 @@ struct CounterWords {
 };
 
 uint64_t Origin(const Instr& instr, const Context& c) {
-  return reinterpret_cast<uintptr_t>(Address(c, instr.a, 0));
+  return reinterpret_cast<uintptr_t>(EffectiveAddress(c, instr.a, 0));
 }
 
 void RandomBits(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
-  const KeyWords key = KeyAt(Address(c, instr.b, 0));
+  const KeyWords key = KeyAt(EffectiveAddress(c, instr.b, 0));
   const uint64_t first = Origin(instr, c) + (instr.info != 0 ? 0 : i);
   const auto low = static_cast<uint32_t>(first);
   if (low > ~static_cast<uint32_t>(kMostElements)) {  // the low word may wrap
@@ -137,7 +137,7 @@ void GatheredRandomBits(const Instr& instr, const Context& c, size_t i, size_t n
   CounterWords words{};
   Walk(*reinterpret_cast<const Gather*>(instr.info), i, n,
        [&](size_t k, int64_t offset) { words.Set(k, first + static_cast<uint64_t>(offset)); });
-  words.Write(KeyAt(Address(c, instr.b, 0)), n, acc);
+  words.Write(KeyAt(EffectiveAddress(c, instr.b, 0)), n, acc);
 }
 
 // ---- A key and a counter per lane of 64 bits: the lower half of a lane does the work ------------

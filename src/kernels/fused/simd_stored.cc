@@ -16,7 +16,7 @@ using WordVec = hn::Vec<Words>;
 
 // How each dtype's element T becomes 32 bits and comes back; the value fits, as it was rounded or
 // wrapped before.
-struct Bool {
+struct StoredBool {
   using T = uint8_t;
   static HWY_INLINE WordVec Held(WordVec v) {
     return hn::Not(hn::VecFromMask(Words(), hn::Eq(v, hn::Zero(Words()))));
@@ -24,13 +24,13 @@ struct Bool {
   static HWY_INLINE WordVec Stored(WordVec v) { return hn::And(v, hn::Set(Words(), 1u)); }
 };
 template <class Element>
-struct Integer {
+struct StoredInteger {
   using T = Element;
   static HWY_INLINE WordVec Held(WordVec v) { return v; }
   static HWY_INLINE WordVec Stored(WordVec v) { return v; }
 };
 template <class Format>
-struct Narrow {
+struct StoredFloat {
   using T = uint16_t;
   static HWY_INLINE WordVec Held(WordVec v) { return Format::Held(Words(), v); }
   static HWY_INLINE WordVec Stored(WordVec v) { return Format::Stored(Words(), v); }
@@ -60,12 +60,12 @@ struct StoredMoves<std::index_sequence<K...>> {
   }
   template <class S>
   static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
-    const std::byte* p = Address(*c, pc->a, i);
+    const std::byte* p = EffectiveAddress(*c, pc->a, i);
     return Code::Go(pc + 1, c, i, LoadAt<S>(p, K)...);
   }
   template <class S>
   static void Store(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
-    std::byte* p = Address(*c, pc->a, i);
+    std::byte* p = EffectiveAddress(*c, pc->a, i);
     (StoreAt<S>(p, K, v), ...);
     return Code::Go(pc + 1, c, i, v...);
   }
@@ -80,13 +80,13 @@ void Add(KernelTable& t, DType::Code code) {
 }
 
 void AddStoredImpl(KernelTable& t) {
-  Add<Bool>(t, DType::kBool);
-  Add<Integer<int8_t>>(t, DType::kI8);
-  Add<Integer<int16_t>>(t, DType::kI16);
-  Add<Integer<uint8_t>>(t, DType::kU8);
-  Add<Integer<uint16_t>>(t, DType::kU16);
-  Add<Narrow<HalfFormat>>(t, DType::kF16);
-  Add<Narrow<BrainFormat>>(t, DType::kBF16);
+  Add<StoredBool>(t, DType::kBool);
+  Add<StoredInteger<int8_t>>(t, DType::kI8);
+  Add<StoredInteger<int16_t>>(t, DType::kI16);
+  Add<StoredInteger<uint8_t>>(t, DType::kU8);
+  Add<StoredInteger<uint16_t>>(t, DType::kU16);
+  Add<StoredFloat<HalfFormat>>(t, DType::kF16);
+  Add<StoredFloat<BrainFormat>>(t, DType::kBF16);
 }
 
 }  // namespace tessera::kernels::HWY_NAMESPACE

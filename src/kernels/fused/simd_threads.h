@@ -56,14 +56,14 @@ struct Threads<std::index_sequence<K...>> {
   template <class T, class F>
   static void Binary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
-    const std::byte* p = Address(*c, pc->a, i);
+    const std::byte* p = EffectiveAddress(*c, pc->a, i);
     FetchAhead(*c, p);
     return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), At<T>(p, K)))...);
   }
   template <class T, class F>
   static void Reversed(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
-    const std::byte* p = Address(*c, pc->a, i);
+    const std::byte* p = EffectiveAddress(*c, pc->a, i);
     return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, At<T>(p, K), hn::BitCast(d, v)))...);
   }
 };

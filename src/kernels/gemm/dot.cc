@@ -197,7 +197,7 @@ void ConvertOut(const DotConfig& c, const std::byte* in, std::byte* out, int64_t
 }
 
 // Rows [begin, end) of the product of one batch index.
-void RunRows(const DotConfig& c, const plan::KernelCall& call, int64_t batch, int64_t begin,
+void RunRows(const DotConfig& c, const plan::KernelArgs& call, int64_t batch, int64_t begin,
              int64_t end, const std::byte* b) {
   const std::byte* a =
       Prepare(c.a, c.type, call.in[0], batch, begin, end, call.scratch + c.a_offset);
@@ -213,7 +213,7 @@ int64_t UnitEnd(const DotConfig& c, int64_t unit) {
 }
 
 // Columns of one unit. The results of a unit are the same whoever does it.
-void RunColumns(const DotConfig& c, const plan::KernelCall& call, int64_t batch, int64_t unit,
+void RunColumns(const DotConfig& c, const plan::KernelArgs& call, int64_t batch, int64_t unit,
                 const std::byte* a, const std::byte* b) {
   const int64_t begin = unit * c.unit, end = UnitEnd(c, unit + 1);
   const int64_t size = ItemSize(c.type);
@@ -228,7 +228,7 @@ void RunColumns(const DotConfig& c, const plan::KernelCall& call, int64_t batch,
   }
 }
 
-void RunDot(const plan::KernelCall& call) {
+void RunDot(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const DotConfig*>(call.config);
   auto [done, last] = Share(c.batch * c.units, 1, call.part, call.parts);
   if (c.m == 0 || c.n == 0) return;

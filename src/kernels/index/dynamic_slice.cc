@@ -29,13 +29,13 @@ int64_t Start(DType index, const std::byte* in, int64_t last) {
 }
 
 // Where a window of a dense operand can start.
-struct Window {
+struct StartRange {
   DType index;
   std::vector<int64_t> last, stride_bytes;  // per dim: the last start, and what a step is worth
 };
 
-Window MakeWindow(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes) {
-  Window window{index, Shape(operand.size()), Shape(operand.size())};
+StartRange StartsOf(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes) {
+  StartRange window{index, Shape(operand.size()), Shape(operand.size())};
   int64_t stride = itemsize;
   for (size_t d = operand.size(); d-- > 0; stride *= operand[d]) {
     window.last[d] = operand[d] - sizes[d];
@@ -45,7 +45,7 @@ Window MakeWindow(int32_t itemsize, DType index, const Shape& operand, const Sha
 }
 
 // Byte offset of the window whose starts are starts[0], starts[1], ...
-int64_t WindowOffset(const Window& window, const std::byte* const* starts) {
+int64_t WindowOffset(const StartRange& window, const std::byte* const* starts) {
   int64_t offset = 0;
   for (size_t d = 0; d < window.last.size(); ++d)
     offset += Start(window.index, starts[d], window.last[d]) * window.stride_bytes[d];
@@ -53,11 +53,11 @@ int64_t WindowOffset(const Window& window, const std::byte* const* starts) {
 }
 
 struct SliceConfig {
-  Window window;
+  StartRange window;
   CopyPlan plan;
 };
 
-void RunDynamicSlice(const plan::KernelCall& call) {
+void RunDynamicSlice(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const SliceConfig*>(call.config);
   CopyArgs args{call.in[0], call.out[0]};
   args.in_shift = WindowOffset(config.window, call.in + 1);
@@ -65,7 +65,7 @@ void RunDynamicSlice(const plan::KernelCall& call) {
 }
 
 struct UpdateConfig {
-  Window window;
+  StartRange window;
   CopyPlan plan;     // of the update, its first dim the one to split
   int64_t rows = 1;  // of the operand: its first dim
   int64_t row_bytes = 0;
@@ -73,7 +73,7 @@ struct UpdateConfig {
 
 // A part owns rows of the operand: it copies them, then writes the rows of the update that fall
 // among them. In place it owns rows of the update.
-void RunDynamicUpdateSlice(const plan::KernelCall& call) {
+void RunDynamicUpdateSlice(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const UpdateConfig*>(call.config);
   CopyArgs args{call.in[1], call.out[0]};
   args.out_shift = WindowOffset(config.window, call.in + 2);
@@ -88,7 +88,7 @@ void RunDynamicUpdateSlice(const plan::KernelCall& call) {
   } else {
     CopyBytes(to, from, bytes);
   }
-  const Window& window = config.window;
+  const StartRange& window = config.window;
   const int64_t first =  // the row of the operand where the update starts
       window.last.empty() ? 0 : Start(window.index, call.in[2], window.last[0]);
   RunCopyRange(config.plan, args,
@@ -105,7 +105,7 @@ plan::Kernel DynamicSlice(int32_t itemsize, DType index, const Shape& operand, c
                       .out_strides = base::DenseStrides(sizes),
                       .out_size = base::Elements(sizes)};
   auto config = std::make_shared<const SliceConfig>(
-      SliceConfig{MakeWindow(itemsize, index, operand, sizes), MakeCopyPlan(desc)});
+      SliceConfig{StartsOf(itemsize, index, operand, sizes), MakeCopyPlan(desc)});
   return {.fn = RunDynamicSlice,
           .config = config,
           .bytes = config->plan.bytes_touched(),
@@ -122,7 +122,7 @@ plan::Kernel DynamicUpdateSlice(int32_t itemsize, DType index, const Shape& oper
   const int64_t rows = operand.empty() ? 1 : operand[0];
   const double bytes = 2.0 * static_cast<double>(desc.out_size * itemsize);
   auto config = std::make_shared<const UpdateConfig>(
-      UpdateConfig{MakeWindow(itemsize, index, operand, update), MakeCopyPlan(desc, true), rows,
+      UpdateConfig{StartsOf(itemsize, index, operand, update), MakeCopyPlan(desc, true), rows,
                    rows > 0 ? desc.out_size / rows * itemsize : 0});
   return {.fn = RunDynamicUpdateSlice,
           .config = config,

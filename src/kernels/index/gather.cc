@@ -13,7 +13,7 @@ namespace tessera::kernels {
 namespace {
 
 // A dim of the result: of the queries, or along the operand.
-struct Loop {
+struct GatherLoop {
   int64_t size = 1;
   int64_t index_stride = 0;    // in elements
   int64_t operand_stride = 0;  // in bytes
@@ -21,7 +21,7 @@ struct Loop {
 };
 
 struct GatherConfig {
-  std::vector<Loop> loops;  // outer ones first; each round copies a run
+  std::vector<GatherLoop> loops;  // outer ones first; each round copies a run
   std::vector<LookupEntry> entries;
   std::vector<int64_t> entry_strides, held;  // per entry: bytes of a step; the last begin held here
   int64_t rounds = 1, run_bytes = 0, element = 1;
@@ -87,14 +87,14 @@ struct Position {
   std::vector<int64_t> at;
   int64_t index = 0, operand = 0;
 
-  Position(const std::vector<Loop>& loops, int64_t line) : at(loops.size(), 0) {
+  Position(const std::vector<GatherLoop>& loops, int64_t line) : at(loops.size(), 0) {
     for (size_t l = loops.size() - 1; l-- > 0; line /= loops[l].size) {
       at[l] = line % loops[l].size;
       index += at[l] * loops[l].index_stride;
       operand += at[l] * loops[l].operand_stride;
     }
   }
-  void Next(const std::vector<Loop>& loops) {
+  void Next(const std::vector<GatherLoop>& loops) {
     for (size_t l = loops.size() - 1; l-- > 0;) {
       index += loops[l].index_stride;
       operand += loops[l].operand_stride;
@@ -108,7 +108,7 @@ struct Position {
 
 // kRun: bytes of a run, 0 if they are not known when compiled.
 template <class Index, class Vectors, int kRun>
-void RunGather(const plan::KernelCall& call) {
+void RunGather(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const GatherConfig*>(call.config);
   if (config.rounds == 0 || config.run_bytes == 0) return;
   const int64_t run = kRun ? kRun : config.run_bytes;
@@ -118,7 +118,7 @@ void RunGather(const plan::KernelCall& call) {
   const Pattern outside(leads ? config.fill : config.nothing, config.element);
   const auto* indices = reinterpret_cast<const Index*>(call.in[1]);
   const Vectors vectors(config, call.device);
-  const Loop line = config.loops.back();
+  const GatherLoop line = config.loops.back();
   std::byte* out = call.out[0] + range.begin * run;
   Position position(config.loops, range.begin / line.size);
   int64_t i = range.begin % line.size;
@@ -160,11 +160,11 @@ plan::KernelFn GatherFunction(int64_t run_bytes) {
 }
 
 // The dims of the result in its order, without those of size 1.
-std::vector<Loop> LoopsOf(const LookupDesc& desc) {
-  std::vector<Loop> loops;
+std::vector<GatherLoop> LoopsOf(const LookupDesc& desc) {
+  std::vector<GatherLoop> loops;
   for (size_t q = 0; q < desc.queries.size(); ++q) {
     const LookupDesc::Query& query = desc.queries[q];
-    Loop loop{query.size, query.index_stride, 0, query.slice_stride};
+    GatherLoop loop{query.size, query.index_stride, 0, query.slice_stride};
     for (const LookupDesc::Dim& dim : desc.dims)
       if (dim.query == static_cast<int64_t>(q)) loop.operand_stride = dim.stride;
     if (loop.size != 1) loops.push_back(loop);
@@ -172,8 +172,9 @@ std::vector<Loop> LoopsOf(const LookupDesc& desc) {
   for (const LookupDesc::Dim& dim : desc.dims)
     if (dim.query < 0 && dim.window != 1)
       loops.push_back({dim.window, 0, dim.stride, dim.slice_stride});
-  std::stable_sort(loops.begin(), loops.end(),
-                   [](const Loop& a, const Loop& b) { return a.result_stride > b.result_stride; });
+  std::stable_sort(loops.begin(), loops.end(), [](const GatherLoop& a, const GatherLoop& b) {
+    return a.result_stride > b.result_stride;
+  });
   return loops;
 }
 
@@ -194,15 +195,15 @@ plan::Kernel Gather(const LookupDesc& desc, uint64_t fill) {
   }
   config.loops = LoopsOf(desc);
   int64_t elements = 1, run = 1;
-  for (const Loop& loop : config.loops) elements *= loop.size;
+  for (const GatherLoop& loop : config.loops) elements *= loop.size;
   // Runs are the last dims, as far as the operand has them side by side.
   while (!config.loops.empty() && elements > 0) {
-    const Loop& last = config.loops.back();
+    const GatherLoop& last = config.loops.back();
     if (last.index_stride != 0 || last.operand_stride != run || last.size == 0) break;
     run *= last.size;
     config.loops.pop_back();
   }
-  for (Loop& loop : config.loops) loop.operand_stride *= config.element;
+  for (GatherLoop& loop : config.loops) loop.operand_stride *= config.element;
   if (config.loops.empty()) config.loops.emplace_back();
   config.run_bytes = run * config.element;
   config.rounds = elements / run;

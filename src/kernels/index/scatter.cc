@@ -56,7 +56,7 @@ struct Piece {
 template <class Index>
 class ScatterPart {
  public:
-  ScatterPart(const plan::KernelCall& call)
+  ScatterPart(const plan::KernelArgs& call)
       : c_(*static_cast<const ScatterConfig*>(call.config)), call_(call), pieces_(c_.dims.size()) {
     owned_ = c_.dims.empty() ? Share(1, 1, call.part, call.parts)
                              : Share(c_.dims[c_.split].size, c_.grain, call.part, call.parts);
@@ -179,14 +179,14 @@ class ScatterPart {
 
   static constexpr int64_t kDense = 8;  // fewer elements are faster one by one
   const ScatterConfig& c_;
-  const plan::KernelCall& call_;
+  const plan::KernelArgs& call_;
   Range owned_;
   std::vector<Piece> pieces_;
   std::vector<int64_t> begins_;
 };
 
 template <class Index>
-void RunScatter(const plan::KernelCall& call) {
+void RunScatter(const plan::KernelArgs& call) {
   ScatterPart<Index>(call).Run();
 }
 

@@ -48,7 +48,7 @@ void Scan(const ArgConfig& c, const T* in, int64_t columns, int64_t* at) {
 }
 
 template <class T>
-void RunOf(const ArgConfig& c, const plan::KernelCall& call) {
+void RunOf(const ArgConfig& c, const plan::KernelArgs& call) {
   const T* in = reinterpret_cast<const T*>(call.in[0]);
   int64_t at[kPanel];
   const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
@@ -71,7 +71,7 @@ void RunOf(const ArgConfig& c, const plan::KernelCall& call) {
   }
 }
 
-void Run(const plan::KernelCall& call) {
+void Run(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const ArgConfig*>(call.config);
   base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
 }

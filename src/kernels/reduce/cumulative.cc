@@ -70,7 +70,7 @@ void ScanPanel(const ScanConfig& c, const T* in, T* out, int64_t columns) {
 }
 
 template <class T>
-void RunOf(const ScanConfig& c, const plan::KernelCall& call) {
+void RunOf(const ScanConfig& c, const plan::KernelArgs& call) {
   const T* in = reinterpret_cast<const T*>(call.in[0]);
   T* out = reinterpret_cast<T*>(call.out[0]);
   const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
@@ -84,7 +84,7 @@ void RunOf(const ScanConfig& c, const plan::KernelCall& call) {
   }
 }
 
-void Run(const plan::KernelCall& call) {
+void Run(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const ScanConfig*>(call.config);
   base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
 }

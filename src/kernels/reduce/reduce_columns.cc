@@ -116,7 +116,7 @@ PanelKernels MakePanel(const ColumnsConfig& c, int64_t n) {
 
 class Panel {
  public:
-  Panel(const ColumnsConfig& c, const plan::KernelCall& call, int64_t outer, int64_t panel)
+  Panel(const ColumnsConfig& c, const plan::KernelArgs& call, int64_t outer, int64_t panel)
       : c_(c),
         call_(call),
         n_(std::min(kPanel, c.columns - panel * kPanel)),
@@ -153,7 +153,7 @@ class Panel {
     Reset();
   }
   void Call(const plan::Kernel& kernel, const std::byte* const* in, std::byte* out) {
-    plan::KernelCall call;
+    plan::KernelArgs call;
     call.config = kernel.config.get();
     call.in = in;
     call.out = &out;
@@ -162,7 +162,7 @@ class Panel {
   }
 
   const ColumnsConfig& c_;
-  const plan::KernelCall& call_;
+  const plan::KernelArgs& call_;
   const int64_t n_;
   const PanelKernels& k_;
   const std::byte* in_;
@@ -170,7 +170,7 @@ class Panel {
   std::byte *acc_, *carry_;
 };
 
-void Run(const plan::KernelCall& call) {
+void Run(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const ColumnsConfig*>(call.config);
   const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
   for (int64_t u = units.begin; u < units.end; ++u)

@@ -17,7 +17,7 @@ struct MixedConfig {
 };
 
 template <class T>
-void RunOf(const MixedConfig& c, const plan::KernelCall& call) {
+void RunOf(const MixedConfig& c, const plan::KernelArgs& call) {
   using A = Accumulator<T>;
   const T* in = reinterpret_cast<const T*>(call.in[0]);
   T* out = reinterpret_cast<T*>(call.out[0]);
@@ -34,7 +34,7 @@ void RunOf(const MixedConfig& c, const plan::KernelCall& call) {
   }
 }
 
-void Run(const plan::KernelCall& call) {
+void Run(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const MixedConfig*>(call.config);
   base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
 }

@@ -59,7 +59,7 @@ void Substitute(const Diagonals<T>& a, T* x, int64_t n, int64_t k) {
 }
 
 template <class T>
-void Solve(const Config& c, const plan::KernelCall& call) {
+void Solve(const Config& c, const plan::KernelArgs& call) {
   const auto of = [&](size_t i) { return reinterpret_cast<const T*>(call.in[i]); };
   T* out = reinterpret_cast<T*>(call.out[0]);
   T* memory = reinterpret_cast<T*>(call.scratch);
@@ -80,7 +80,7 @@ void Solve(const Config& c, const plan::KernelCall& call) {
   }
 }
 
-void Run(const plan::KernelCall& call) {
+void Run(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const Config*>(call.config);
   c.wide ? Solve<double>(c, call) : Solve<float>(c, call);
 }

@@ -15,7 +15,7 @@ namespace {
 
 // Scratch of a call: entries of one lane, then the order found so far if there are several keys.
 template <class Entry>
-struct Lane {
+struct LaneScratch {
   Entry* entries;
   int64_t* order;
 };
@@ -58,8 +58,8 @@ void PermuteOperand(int size, const std::byte* in, std::byte* out, const SortCon
 // Leaves in the entries the indices of the lane's elements in their final order: stable sorts by
 // the last key, then the one before it, and so on.
 template <class Entry>
-void OrderLane(const plan::KernelCall& call, const SortConfig& config, int64_t at,
-               const Lane<Entry>& lane) {
+void OrderLane(const plan::KernelArgs& call, const SortConfig& config, int64_t at,
+               const LaneScratch<Entry>& lane) {
   for (int64_t k = config.num_keys; k-- > 0;) {
     const bool first = k == config.num_keys - 1;
     const DType dtype = config.dtypes[k];
@@ -80,11 +80,11 @@ void OrderLane(const plan::KernelCall& call, const SortConfig& config, int64_t a
 }
 
 template <class Entry>
-void SortByIndex(const plan::KernelCall& call) {
+void SortByIndex(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const SortConfig*>(call.config);
   const Range lanes = Share(config.lanes, 1, call.part, call.parts);
   auto* entries = reinterpret_cast<Entry*>(call.scratch);
-  const Lane<Entry> scratch{entries, reinterpret_cast<int64_t*>(entries + config.n)};
+  const LaneScratch<Entry> scratch{entries, reinterpret_cast<int64_t*>(entries + config.n)};
   for (int64_t lane = lanes.begin; lane < lanes.end; ++lane) {
     const int64_t at = LaneBegin(config, lane);
     OrderLane(call, config, at, scratch);
@@ -96,7 +96,7 @@ void SortByIndex(const plan::KernelCall& call) {
 }
 
 // Nothing orders the elements: num_keys is 0.
-void CopyAll(const plan::KernelCall& call) {
+void CopyAll(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const SortConfig*>(call.config);
   for (size_t k = 0; k < config.dtypes.size(); ++k)
     CopyBytes(call.out[k], call.in[k], config.lanes * config.n * config.dtypes[k].size());

@@ -116,7 +116,7 @@ int64_t LanesAtOnce(int64_t size, int64_t n) {
 }
 
 template <class T>
-void SortValues(const plan::KernelCall& call) {
+void SortValues(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const SortConfig*>(call.config);
   const int64_t n = config.n, inner = config.inner;
   if (n == 0) return;
@@ -131,7 +131,7 @@ void SortValues(const plan::KernelCall& call) {
     return;
   }
   // Neighbouring lanes share lines: several are gathered at a time.
-  const TransposeFn transpose = Simd().transpose[std::countr_zero(sizeof(T))];
+  const TransposeTileFn transpose = Simd().transpose[std::countr_zero(sizeof(T))];
   const int64_t size = sizeof(T), group = LanesAtOnce(size, n), row = inner * size;
   std::byte* values = room + n * size;
   for (int64_t lane = lanes.begin; lane < lanes.end;) {

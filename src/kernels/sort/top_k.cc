@@ -72,7 +72,7 @@ void StoreIndex(std::byte* out, int bytes, int64_t index) {
 }
 
 template <class T, class Entry>
-void RunTopK(const plan::KernelCall& call) {
+void RunTopK(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const TopKConfig*>(call.config);
   if (config.k == 0) return;
   auto* entries = reinterpret_cast<Entry*>(call.scratch);

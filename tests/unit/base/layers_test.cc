@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -13,17 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "sources.h"
+
 namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kRoot = TESSERA_SOURCE_DIR;
-
-std::string Text(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 using Layers = std::map<std::string, std::set<std::string>>;
 
@@ -54,25 +47,6 @@ const Layers& AllowedLayers() {
     return read;
   }();
   return layers;
-}
-
-// The .h and .cc files below a folder of the project.
-std::vector<fs::path> Sources(const fs::path& folder) {
-  std::vector<fs::path> files;
-  if (!fs::exists(kRoot / folder)) return files;
-  for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
-    const std::string extension = entry.path().extension();
-    if (entry.is_regular_file() && (extension == ".h" || extension == ".cc"))
-      files.push_back(entry.path());
-  }
-  return files;
-}
-
-std::vector<std::string> Lines(const fs::path& file) {
-  std::ifstream in(file);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
 }
 
 // Returns x of a line `#include "x"`, "" of any other line.
@@ -113,8 +87,7 @@ TEST(Layers, FoldersIncludeOnlyWhatTheyMaySee) {
         ++number;
         const std::string path = QuotedInclude(line);
         if (path.empty()) continue;
-        EXPECT_EQ(IncludeFault(layer, path), "")
-            << fs::relative(file, kRoot).string() << ":" << number << ": " << line;
+        EXPECT_EQ(IncludeFault(layer, path), "") << Inside(file) << ":" << number << ": " << line;
       }
     }
 }
@@ -147,7 +120,7 @@ TEST(FileLength, NoFileIsLongerThan600Lines) {
     for (const fs::path& file : Sources(folder)) {
       const std::vector<std::string> lines = Lines(file);
       if (IsTable(lines)) continue;
-      EXPECT_LE(lines.size(), 600u) << fs::relative(file, kRoot).string();
+      EXPECT_LE(lines.size(), 600u) << Inside(file);
     }
 }
 

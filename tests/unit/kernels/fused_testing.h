@@ -113,7 +113,7 @@ inline void Call(const plan::Kernel& kernel, const std::vector<const Buffer*>& i
   for (Buffer* b : out) outputs.push_back(b->bytes.get());
   std::vector<std::byte> scratch(static_cast<size_t>(kernel.scratch_bytes) + 64);
   auto address = reinterpret_cast<uintptr_t>(scratch.data());
-  plan::KernelCall call;
+  plan::KernelArgs call;
   call.config = kernel.config.get();
   call.in = inputs.data();
   call.out = outputs.data();

@@ -10,8 +10,8 @@
 
 namespace tessera::ops {
 
+using base::Shape;
 using sharding::DimMap;
-using sharding::Shape;
 
 struct ConvolutionNumbers {
   struct Dims {

@@ -117,7 +117,7 @@ TEST(ReferenceMove, DynamicStartsAreClamped) {
 
 const OpDef& ReduceOp(Reduction reduction) {
   for (const OpDef* op : ReduceOps())
-    if (const auto* reduce = std::get_if<ir::Reduce>(&*op->lowering))
+    if (const auto* reduce = std::get_if<ir::AsReduction>(&*op->lowering))
       if (reduce->reduction == reduction) return *op;
   return kReduceSum;
 }

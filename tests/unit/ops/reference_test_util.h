@@ -12,7 +12,7 @@
 
 namespace tessera::ops::reference {
 
-using ir::Shape;
+using base::Shape;
 using Doubles = std::vector<double>;
 using Integers = std::vector<int64_t>;
 

@@ -19,7 +19,7 @@ std::string Explained(const std::string& name, const std::string& value,
     if (c.name != name) continue;
     options.record = true;
     EngineResult result = Propagate(c.graph, options);
-    Names names;
+    Naming names;
     names.value = [&](ValueId v) {
       for (const auto& [text, id] : c.values)
         if (id == v) return text;

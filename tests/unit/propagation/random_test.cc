@@ -262,7 +262,7 @@ TEST(RandomGraphs, WhatWasGivenStays) {
 
 // Whatever a value has, lacks or lost, there are words for it.
 TEST(RandomGraphs, EveryValueIsExplained) {
-  Names names;
+  Naming names;
   names.value = [](ValueId v) { return "value " + std::to_string(v); };
   names.op = [](OpId i) { return "op " + std::to_string(i); };
   names.where = [](OpId) { return std::string(); };

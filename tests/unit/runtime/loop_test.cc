@@ -19,7 +19,7 @@ void ForAllTeams(void (*check)()) {
   }
 }
 
-void CopyFloats(const plan::KernelCall& call) {
+void CopyFloats(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const MapConfig*>(call.config);
   auto [begin, end] = Share(call, config.elements);
   if (call.in[0] != call.out[0]) {
@@ -28,7 +28,7 @@ void CopyFloats(const plan::KernelCall& call) {
 }
 
 // out = in[0][0] < value
-void IsLess(const plan::KernelCall& call) {
+void IsLess(const plan::KernelArgs& call) {
   float x;
   std::memcpy(&x, call.in[0], sizeof x);
   *call.out[0] = std::byte{x < static_cast<const MapConfig*>(call.config)->value};

@@ -22,12 +22,12 @@ struct MapConfig {
   int32_t bad_device = -1;  // throws there
 };
 
-inline std::pair<int64_t, int64_t> Share(const plan::KernelCall& call, int64_t n) {
+inline std::pair<int64_t, int64_t> Share(const plan::KernelArgs& call, int64_t n) {
   return {n * call.part / call.parts, n * (call.part + 1) / call.parts};
 }
 
 // out = in[0] + value
-inline void AddValue(const plan::KernelCall& call) {
+inline void AddValue(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const MapConfig*>(call.config);
   if (call.device == config.bad_device) throw std::runtime_error("bad device");
   const auto* in = reinterpret_cast<const float*>(call.in[0]);
@@ -37,7 +37,7 @@ inline void AddValue(const plan::KernelCall& call) {
 }
 
 // out = in[0] * value + in[1]
-inline void MulAdd(const plan::KernelCall& call) {
+inline void MulAdd(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const MapConfig*>(call.config);
   const auto* a = reinterpret_cast<const float*>(call.in[0]);
   const auto* b = reinterpret_cast<const float*>(call.in[1]);
@@ -47,7 +47,7 @@ inline void MulAdd(const plan::KernelCall& call) {
 }
 
 // out = device + value; by way of the scratch
-inline void DeviceNumber(const plan::KernelCall& call) {
+inline void DeviceNumber(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const MapConfig*>(call.config);
   auto* scratch = reinterpret_cast<float*>(call.scratch);
   auto* out = reinterpret_cast<float*>(call.out[0]);

@@ -58,7 +58,7 @@ TEST(Failure, ReachesTheCallerAndReleasesEverything) {
 }
 
 // Of one instance: the step is split over the workers, one part fails.
-void FailsInLastPart(const plan::KernelCall& call) {
+void FailsInLastPart(const plan::KernelArgs& call) {
   if (call.part == call.parts - 1) throw std::bad_alloc();
 }
 

@@ -19,7 +19,7 @@ class Cache {
       traced = true;
       Array total = 0.0;
       for (const Array& x : xs) total += sum(x);
-      return detail::Result{{total}, detail::AnyTree::Of(total)};
+      return detail::FunctionResult{{total}, detail::AnyTree::Of(total)};
     };
     ProgramOf(*cache_, {tree, body, Loc::Current()}, donate);
     return traced;
