@@ -235,7 +235,11 @@ class Suggester {
       ins.push_back({operands_[i].shape, call_.operands[i]->dtype().size(), operands_[i].sharding});
     for (size_t i = 0; i < results.size(); ++i)
       outs.push_back({shapes_[i], results_[i].dtype.size(), &results[i]});
-    sharding::Partition p = sharding::ChoosePartition(map_, ins, outs, call_.op.flops_per_point);
+    sharding::Shapes in_shapes, out_shapes;
+    for (const sharding::PartitionTensor& t : ins) in_shapes.push_back(t.shape);
+    for (const sharding::PartitionTensor& t : outs) out_shapes.push_back(t.shape);
+    sharding::Partition p = sharding::ChoosePartition(
+        sharding::OnShards(map_, in_shapes, out_shapes), ins, outs, call_.op.flops_per_point);
     for (size_t i = 0; i < ins.size(); ++i)
       add(sharding::PlanReshard(*ins[i].shape, ins[i].itemsize, *ins[i].sharding, p.operands[i]),
           OperandName(call_.op, i));

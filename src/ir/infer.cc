@@ -16,12 +16,24 @@ std::string OperandName(const OpDef& op, size_t i) {
   return fmt::format("operand {}", i);
 }
 
-sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
+namespace {
+DimsCall CallOf(const OpDef& op, const Params* params, Types operands, Types results) {
   DimsCall call{.op = op, .operands = {}, .results = {}, .params = params};
   for (const Type* t : operands) call.operands.push_back(&t->shape());
   for (const Type* t : results) call.results.push_back(&t->shape());
   call.to_float = results[0]->dtype().is_floating();
+  return call;
+}
+}  // namespace
+
+sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
+  const DimsCall call = CallOf(op, params, operands, results);
   return WithPiecesApart(std::get<DimMapFn>(*op.dims)(call), call.operands);
+}
+
+sharding::DimMap DeviceMapOf(const OpDef& op, const Params* params, Types operands, Types results) {
+  const DimsCall call = CallOf(op, params, operands, results);
+  return OnShards(std::get<DimMapFn>(*op.dims)(call), call.operands, call.results);
 }
 
 const std::vector<sharding::LinearGroup>& LinearGroupsOf(const OpDef& op, const ParamsPtr& params,

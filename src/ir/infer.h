@@ -25,6 +25,8 @@ absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call);
 
 // Returns the map of an instruction. The op has one.
 sharding::DimMap DimMapOf(const OpDef& op, const Params* params, Types operands, Types results);
+// Returns the map by which devices compute it (sharding::OnShards).
+sharding::DimMap DeviceMapOf(const OpDef& op, const Params* params, Types operands, Types results);
 // Returns its map's linear groups, none for an op without a map. Remembered: the reference holds
 // until the next call.
 const std::vector<sharding::LinearGroup>& LinearGroupsOf(const OpDef& op, const ParamsPtr& params,

@@ -82,13 +82,22 @@ plan::Kernel Concatenate(int32_t itemsize, const std::vector<Shape>& shapes, int
 // Moves the elements of a dim on by `shift`, 0 <= shift < its size; the last ones to its front.
 plan::Kernel Roll(int32_t itemsize, const Shape& shape, int64_t dim, int64_t shift);
 
-// in[0] [operand], in[1..] scalar start indices of dtype `index`, one per dim -> [sizes]. A start
-// is clamped so that the slice lies inside. (Negative ones have been wrapped by the op.)
-plan::Kernel DynamicSlice(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes);
+// A window on what is held of an array [shape], whose start is known at run time. Starts are
+// clamped so that it lies inside of the whole array. (Negative ones have been wrapped by the op.)
+struct WindowDesc {
+  int32_t itemsize;
+  DType index;                               // of the scalar starts, one per dim
+  Shape shape, sizes;                        // what is held, and the window
+  std::vector<int64_t> last;                 // per dim: the last start inside of the whole
+  std::vector<std::vector<int64_t>> begins;  // per dim and device: of what is held; empty: at 0
+};
 
-// in[0] [operand], in[1] [update], in[2..] scalar starts -> operand with the slice replaced.
-plan::Kernel DynamicUpdateSlice(int32_t itemsize, DType index, const Shape& operand,
-                                const Shape& update);
+// in[0] [shape], in[1..] starts -> [sizes]; what the device does not hold of it is zero.
+plan::Kernel DynamicSlice(const WindowDesc& window);
+
+// in[0] [shape], in[1] [sizes], in[2..] starts -> in[0] with that part of the window replaced by
+// in[1] which the device holds.
+plan::Kernel DynamicUpdateSlice(const WindowDesc& window);
 
 // Where slices of a dense operand lie, in the parts of a device. A slice begins where a vector
 // along the last dim of the indices says; the loops over these vectors are the queries. `slices`

@@ -5,6 +5,7 @@
 #include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
+#include "ops/local.h"
 #include "ops/mapped.h"
 #include "ops/ops.h"
 #include "ops/params.h"
@@ -56,18 +57,44 @@ std::vector<int32_t> OperandsFrom(const ir::DimsCall& c, int32_t first) {
   return list;
 }
 
-// Where a piece begins is not known before: what shards the dim says nothing of the piece.
+// Where a piece, an operand or the result, begins along the dims that it has a part of, is known at
+// run time.
+void AddPlaces(DimMap& map, int32_t operand) {
+  for (size_t f = 0; f < map.factors.size(); ++f)
+    if (map.factors[f].kind != FactorKind::kPass)
+      map.accesses.push_back(
+          {.operand = operand, .factor = static_cast<int32_t>(f), .at_run_time = true});
+}
+
+// What shards the dim says nothing of the piece.
 DimMap DynamicSliceDims(const ir::DimsCall& c) {
   DimMap map = CutDims(c);
   for (sharding::Factor& f : map.factors) f.blocked = f.kind == FactorKind::kPermute;
+  AddPlaces(map, 0);
   map.traits.selectors = OperandsFrom(c, 1);
   return map;
 }
 
+// Returns where pieces of an array may begin, and where each device's part of it does.
+kernels::WindowDesc Window(const ir::LocalTensor& whole, const ir::LocalTensor& piece,
+                           DType index) {
+  kernels::WindowDesc window{.itemsize = whole.dtype.size(),
+                             .index = index,
+                             .shape = whole.shape,
+                             .sizes = piece.shape,
+                             .last = {},
+                             .begins = {}};
+  for (size_t d = 0; d < whole.shape.size(); ++d) {
+    window.last.push_back(whole.global[d] - piece.global[d]);
+    // A dim of which the piece has all lies as the piece does.
+    window.begins.push_back(window.last[d] == 0 ? std::vector<int64_t>() : ShardBegins(whole, d));
+  }
+  return window;
+}
+
 void MakeDynamicSlice(const ir::LocalCall& c, plan::Kernel* out) {
   DType index = c.operands.size() > 1 ? c.operands[1].dtype : i32;
-  *out = kernels::DynamicSlice(c.results[0].dtype.size(), index, c.operands[0].shape,
-                               c.results[0].shape);
+  *out = kernels::DynamicSlice(Window(c.operands[0], c.results[0], index));
 }
 
 // Returns the start of a slice of `sizes` in x, from the scalars operands[first...].
@@ -108,14 +135,14 @@ DimMap DynamicUpdateSliceDims(const ir::DimsCall& c) {
   const Shape& piece = *c.operands[1];
   DimMap map = PieceDims(
       c, 2, [&](size_t d) { return (*c.operands[0])[d] != piece[d]; }, FactorKind::kAcross);
+  AddPlaces(map, 1);
   map.traits.selectors = OperandsFrom(c, 2);
   return map;
 }
 
 void MakeDynamicUpdateSlice(const ir::LocalCall& c, plan::Kernel* out) {
   DType index = c.operands.size() > 2 ? c.operands[2].dtype : i32;
-  *out = kernels::DynamicUpdateSlice(c.results[0].dtype.size(), index, c.operands[0].shape,
-                                     c.operands[1].shape);
+  *out = kernels::DynamicUpdateSlice(Window(c.operands[0], c.operands[1], index));
 }
 
 // Operands x, update and one scalar start per dim.

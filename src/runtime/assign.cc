@@ -11,6 +11,9 @@ namespace {
 constexpr double kParallelSeconds = 2e-6;
 constexpr double kSplitSeconds = 5e-6;
 
+// A loop with that many levels of loops inside ends each iteration in a barrier.
+constexpr int kMostLevels = 3;
+
 // Who touches a storage: anyone; worker 0 only; or, n > 0, each worker its block of n instances.
 constexpr int32_t kAnyone = -1, kFirstOnly = 0;
 
@@ -40,6 +43,7 @@ class Assigner {
 
   void Run() {
     assignment_.nodes.resize(executable_.nodes.size());
+    FindDeepLoops();
     Walk(0, executable_.nodes.size());
   }
 
@@ -53,11 +57,33 @@ class Assigner {
     int32_t family = -1;
   };
 
+  // Finds the loops that have several levels of loops inside: walking each of them twice, and in
+  // each walk those inside, would take time exponential in their depth.
+  void FindDeepLoops() {
+    struct Inner {
+      int32_t begin;
+      int levels;
+    };
+    std::vector<Inner> inner;  // loops, of which none is in a later one
+    is_deep_.resize(executable_.loops.size());
+    for (const ReadyNode& node : executable_.nodes) {
+      if (!node.control || node.control->kind != Control::kRepeat) continue;
+      const int32_t begin = node.control->targets[0];
+      int levels = 0;
+      for (; !inner.empty() && inner.back().begin >= begin; inner.pop_back())
+        levels = std::max(levels, inner.back().levels);
+      inner.push_back({begin, levels + 1});
+      is_deep_[node.control->loop] = levels >= kMostLevels;
+    }
+  }
+
   void Walk(size_t begin, size_t end) {
     for (size_t n = begin; n < end; ++n) {
       const ReadyNode& node = executable_.nodes[n];
+      const bool repeats = node.control && node.control->kind == Control::kRepeat;
+      if (repeats && is_deep_[node.control->loop]) assignment_.nodes[n].barrier = true;
       Visit(node, assignment_.nodes[n]);
-      if (node.control && node.control->kind == Control::kRepeat) Repeat(*node.control, n);
+      if (repeats) Repeat(*node.control, n);
     }
   }
 
@@ -83,12 +109,13 @@ class Assigner {
   // Further iterations follow, until one needs no barrier that is not there yet.
   void Repeat(const Control& control, size_t at) {
     const ReadyLoop& loop = executable_.loops[control.loop];
-    int64_t before = 0;
-    do {
+    // After a barrier an iteration waits for no more than the first one did.
+    int64_t before = is_deep_[control.loop] ? added_ : -1;
+    while (added_ != before) {
       before = added_;
       End(loop);
       Walk(control.targets[0], at);
-    } while (added_ != before);
+    }
     End(loop);
     if (loop.trips < 0) Barrier();  // it ends in one, after its test
   }
@@ -210,6 +237,7 @@ class Assigner {
   std::vector<Touch> written_, touched_;
   std::vector<int32_t> group_;              // per storage: one of those it changes places with
   std::vector<std::vector<Place>> places_;  // per group: in the run's block
+  std::vector<bool> is_deep_;               // per loop
   std::vector<int32_t> recent_;             // storages touched since the last barrier
   int64_t epoch_ = 0;
   int64_t added_ = 0;  // barriers so far

@@ -49,11 +49,13 @@ struct ElementsRead {
 };
 
 ElementsRead ReadsOf(const DimMap& map, int32_t operand, int32_t factor, const AccessDim& dim) {
+  std::vector<Access> accesses;
+  for (const Access& a : map.accesses)
+    if (a.operand == operand && a.factor == factor) accesses.push_back(a);
   ElementsRead reads;
   for (int64_t t = 0; t * dim.result_block < dim.result_size; ++t) {
     int64_t all = 0, own = 0;
-    for (const Access& a : map.accesses) {
-      if (a.operand != operand || a.factor != factor) continue;
+    for (const Access& a : accesses) {
       for (const ShardRun& run : RunsOf(a, dim, t)) {
         all += run.count;
         own += run.shard == t ? run.count : 0;

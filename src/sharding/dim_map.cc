@@ -165,20 +165,43 @@ void InsertFactor(DimMap& map, int32_t at, Factor factor) {
   for (Access& a : map.accesses) a.factor += a.factor >= at;
 }
 
+bool IsPlacedAtRunTime(const DimMap& map, int32_t f) {
+  return std::any_of(map.accesses.begin(), map.accesses.end(),
+                     [f](const Access& a) { return a.factor == f && a.at_run_time; });
+}
+
+// Gives dims that are a piece of their factor, if `is_piece` says so of it, factors of their own.
+template <class F>
+void SetApart(DimMap& map, std::vector<DimFactors>& tensors, const Shapes& shapes, F is_piece) {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    for (size_t d = 0; d < tensors[i].size(); ++d) {
+      const FactorList& dim = tensors[i][d];
+      const int64_t size = (*shapes[i])[d];
+      if (dim.size() != 1 || map.factors[dim[0]].size == size || !is_piece(dim[0])) continue;
+      const int32_t piece = dim[0] + 1;
+      InsertFactor(map, piece, {.size = size, .kind = FactorKind::kReplicate});
+      tensors[i][d] = {piece};
+    }
+}
+
 }  // namespace
 
 DimMap WithPiecesApart(DimMap map, const Shapes& operands) {
-  for (size_t i = 0; i < map.operands.size(); ++i)
-    for (size_t d = 0; d < map.operands[i].size(); ++d) {
-      const FactorList& dim = map.operands[i][d];
-      if (dim.size() != 1 || map.factors[dim[0]].kind != FactorKind::kAcross) continue;
-      const int64_t size = (*operands[i])[d];
-      const int32_t piece = dim[0] + 1;
-      if (map.factors[dim[0]].size == size) continue;
-      InsertFactor(map, piece, {.size = size, .kind = FactorKind::kReplicate});
-      map.operands[i][d] = {piece};
-    }
+  std::erase_if(map.accesses, [](const Access& a) { return a.at_run_time; });
+  SetApart(map, map.operands, operands,
+           [&](int32_t f) { return map.factors[f].kind == FactorKind::kAcross; });
   return map;
+}
+
+DimMap OnShards(DimMap map, const Shapes& operands, const Shapes& results) {
+  SetApart(map, map.results, results, [&](int32_t f) { return IsPlacedAtRunTime(map, f); });
+  SetApart(map, map.operands, operands,
+           [&](int32_t f) { return map.factors[f].kind == FactorKind::kAcross; });
+  const std::vector<bool> in_results = FactorsOf(map, map.results);
+  for (size_t f = 0; f < map.factors.size(); ++f)
+    if (IsPlacedAtRunTime(map, static_cast<int32_t>(f)))
+      map.factors[f].kind = in_results[f] ? FactorKind::kPass : FactorKind::kReduce;
+  return WithPiecesApart(std::move(map), operands);
 }
 
 bool LooksUp(const DimMap& map, size_t factor) {

@@ -63,6 +63,7 @@ struct Access {
   int32_t operand = 0;
   int32_t factor = 0;
   int64_t offset = 0, stride = 1, dilation = 1;
+  bool at_run_time = false;  // the offset is known only then
 };
 
 // What the rest of a map cannot say (docs/design.md lists it with the reasons).
@@ -106,10 +107,14 @@ DimMap ReshapeMap(const Shape& operand, const Shape& result);
 // Returns the map with a factor of size 1 for every dim without factors: operands, then results.
 DimMap Completed(DimMap map);
 
-// Returns the map as devices compute it. Typing wants a piece of a dim (the update of a
+// Returns the map for propagation. Typing wants a piece of a dim (the update of a
 // dynamic_update_slice) laid out like the dim, so both have one factor; here the piece, the smaller
 // of the two, has a factor of its own, which any device may need whole.
 DimMap WithPiecesApart(DimMap map, const Shapes& operands);
+// Returns the map as devices compute it: in addition, where a piece lies at run time devices work
+// on shards of the whole. Each writes what falls into its own (the whole's factor passes), or gives
+// what it has of the piece and zeros beside it (the factor is looked up).
+DimMap OnShards(DimMap map, const Shapes& operands, const Shapes& results);
 
 // Whether the factor's dim is looked up: reduced, though what the user wrote is no reduction.
 // Typing then wants an out_sharding.

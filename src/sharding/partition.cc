@@ -363,15 +363,16 @@ class Chooser {
     return summed == set;
   }
   // Whether values may stay unreduced as `carrier` is: each of the group is, or is summed over what
-  // is sharded over those axes; no other factor is.
+  // is sharded over those axes; no other factor is. What is reduced over others is so alike.
   bool Carries(const LinearGroup& group, const TensorSharding& carrier,
                const FactorAxes& axes) const {
     bool any = false;
     for (size_t f = 0; f < axes.size(); ++f) {
-      if (!Shares(axes[f], carrier.unreduced)) continue;
       const Factor& factor = map_.factors[f];
-      if (factor.kind != FactorKind::kReduce || factor.reduction != carrier.kind) return false;
-      any = true;
+      const bool shares = Shares(axes[f], carrier.unreduced),
+                 reduces = factor.kind == FactorKind::kReduce && !axes[f].empty();
+      if ((shares && !reduces) || (reduces && factor.reduction != carrier.kind)) return false;
+      any = any || shares;
     }
     if (!any) return true;
     for (int32_t k : group.operands) {

@@ -72,7 +72,7 @@ Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types r
   for (const ir::Type* t : types) ins.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
   for (const ir::Type* t : results)
     outs.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
-  sharding::DimMap map = ir::DimMapOf(*instruction.op, instruction.params.get(), types, results);
+  sharding::DimMap map = ir::DeviceMapOf(*instruction.op, instruction.params.get(), types, results);
   double flops = instruction.op->flops_per_point;
   sharding::Partition p = sharding::ChoosePartition(map, ins, outs, flops);
   Decision decision;

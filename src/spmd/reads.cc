@@ -158,8 +158,9 @@ class Finder {
   ReadParts parts_;
 };
 
-// Narrows [begin, end) to the positions p with lo <= start + step * p < hi.
-void Narrow(int64_t& begin, int64_t& end, const ReadDim& dim, int64_t lo, int64_t hi) {
+// Narrows [begin, end) to the positions p with lo <= start + step * p < hi; returns whether there
+// are some.
+bool Narrow(int64_t& begin, int64_t& end, const ReadDim& dim, int64_t lo, int64_t hi) {
   if (dim.step > 0) {
     begin = std::max(begin, base::CeilDiv(lo - dim.start, dim.step));
     end = std::min(end, base::CeilDiv(hi - dim.start, dim.step));
@@ -167,28 +168,32 @@ void Narrow(int64_t& begin, int64_t& end, const ReadDim& dim, int64_t lo, int64_
     begin = std::max(begin, base::FloorDiv(hi - dim.start, dim.step) + 1);
     end = std::min(end, base::FloorDiv(lo - dim.start, dim.step) + 1);
   }
+  return begin < end;
 }
 
 // What `part` reads of its source, whose parts are `inner`, as parts of what those read.
 void Through(const ReadPart& part, const ReadParts& inner, ReadParts& out) {
+  ReadPart p;
   for (const ReadPart& q : inner) {
-    ReadPart p{.begin = part.begin, .end = part.end, .source = q.source, .dims = q.dims};
+    p.begin = part.begin, p.end = part.end;
     bool meets = true;
-    for (size_t e = 0; e < part.dims.size(); ++e) {
+    for (size_t e = 0; meets && e < part.dims.size(); ++e) {
       const ReadDim& dim = part.dims[e];
       if (dim.dim < 0)
-        meets = meets && q.begin[e] <= dim.start && dim.start < q.end[e];
+        meets = q.begin[e] <= dim.start && dim.start < q.end[e];
       else
-        Narrow(base::At(p.begin, dim.dim), base::At(p.end, dim.dim), dim, q.begin[e], q.end[e]);
+        meets =
+            Narrow(base::At(p.begin, dim.dim), base::At(p.end, dim.dim), dim, q.begin[e], q.end[e]);
     }
-    for (size_t d = 0; d < p.begin.size(); ++d) meets = meets && p.begin[d] < p.end[d];
+    for (size_t d = 0; meets && d < p.begin.size(); ++d) meets = p.begin[d] < p.end[d];
     if (!meets) continue;
+    p.source = q.source, p.dims = q.dims;
     for (ReadDim& g : p.dims) {
       if (g.dim < 0) continue;
       const ReadDim& middle = base::At(part.dims, g.dim);
       g = {middle.dim, g.start + g.step * middle.start, g.step * middle.step};
     }
-    out.push_back(std::move(p));
+    out.push_back(p);
   }
 }
 
@@ -204,11 +209,11 @@ bool Suits(const plan::FusedDesc::Part& part, const base::Shape& space, size_t r
   if (inner == 0) return false;
   if (AllZero(part.strides)) return !whole_rows;
   if (part.strides[inner - 1] != 1) return false;
-  for (size_t d = row; d < space.size(); ++d) {
+  int64_t dense = 1;
+  for (size_t d = space.size(); d-- > row;) {
     if (part.begin[d] != 0 || part.end[d] != space[d]) return false;
-    if (d + 1 < space.size() && space[d] != 1 &&
-        part.strides[d] != part.strides[d + 1] * space[d + 1])
-      return false;
+    if (space[d] != 1 && part.strides[d] != dense) return false;
+    dense *= space[d];
   }
   return true;
 }

@@ -105,7 +105,7 @@ std::string EventsText(const std::vector<Event>& events, const MeshDef& mesh) {
 }
 
 DimMap MapOf(const Case& c, const std::vector<const ir::Type*>& results) {
-  return ir::DimMapOf(*c.sample->op, c.sample->params.get(), c.operands, results);
+  return ir::DeviceMapOf(*c.sample->op, c.sample->params.get(), c.operands, results);
 }
 
 sharding::PartitionTensor TensorOf(const ir::Type* t) {

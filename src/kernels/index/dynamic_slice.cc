@@ -1,8 +1,12 @@
 // The kernels of dynamic_slice and dynamic_update_slice: windows whose starts are known at run
 // time.
+#include <algorithm>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 
+#include "base/at.h"
 #include "base/defaults.h"
 #include "base/shape.h"
 #include "kernels/copy/copy_plan.h"
@@ -28,56 +32,108 @@ int64_t Start(DType index, const std::byte* in, int64_t last) {
   });
 }
 
-// Where a window of a dense operand can start.
-struct StartRange {
-  DType index;
-  std::vector<int64_t> last, stride_bytes;  // per dim: the last start, and what a step is worth
+// A window with the strides, in bytes, of what is held and of the window by itself, both dense.
+struct DynamicWindow {
+  WindowDesc desc;
+  Shape strides, own_strides;
 };
 
-StartRange StartsOf(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes) {
-  StartRange window{index, Shape(operand.size()), Shape(operand.size())};
-  int64_t stride = itemsize;
-  for (size_t d = operand.size(); d-- > 0; stride *= operand[d]) {
-    window.last[d] = operand[d] - sizes[d];
-    window.stride_bytes[d] = stride;
-  }
+DynamicWindow MakeWindow(const WindowDesc& desc) {
+  DynamicWindow window{desc, base::DenseStrides(desc.shape), base::DenseStrides(desc.sizes)};
+  for (Shape* strides : {&window.strides, &window.own_strides})
+    for (int64_t& stride : *strides) stride *= desc.itemsize;
   return window;
 }
 
-// Byte offset of the window whose starts are starts[0], starts[1], ...
-int64_t WindowOffset(const StartRange& window, const std::byte* const* starts) {
-  int64_t offset = 0;
-  for (size_t d = 0; d < window.last.size(); ++d)
-    offset += Start(window.index, starts[d], window.last[d]) * window.stride_bytes[d];
-  return offset;
-}
-
-struct SliceConfig {
-  StartRange window;
-  CopyPlan plan;
+// The part of a window that is held: window indices [first, last) of each dim.
+struct Held {
+  std::vector<Range> dims;
+  int64_t row = 0;     // of what is held: where the window begins; of any sign
+  int64_t offset = 0;  // the same in bytes, over all dims
+  bool all = true;     // of the window
 };
 
-void RunDynamicSlice(const plan::KernelArgs& call) {
-  const auto& config = *static_cast<const SliceConfig*>(call.config);
-  CopyArgs args{call.in[0], call.out[0]};
-  args.in_shift = WindowOffset(config.window, call.in + 1);
-  RunCopy(config.plan, args, call.part, call.parts);
+Held HeldOf(const DynamicWindow& window, const std::byte* const* starts, int32_t device) {
+  const WindowDesc& desc = window.desc;
+  Held held;
+  for (size_t d = 0; d < desc.shape.size(); ++d) {
+    int64_t start = Start(desc.index, starts[d], desc.last[d]);
+    if (!desc.begins[d].empty()) start -= base::At(desc.begins[d], device);
+    const Range range{std::clamp<int64_t>(-start, 0, desc.sizes[d]),
+                      std::clamp<int64_t>(desc.shape[d] - start, 0, desc.sizes[d])};
+    if (d == 0) held.row = start;
+    held.offset += start * window.strides[d];
+    held.all = held.all && range.begin == 0 && range.end == desc.sizes[d];
+    held.dims.push_back(range);
+  }
+  return held;
 }
 
-struct UpdateConfig {
-  StartRange window;
-  CopyPlan plan;     // of the update, its first dim the one to split
-  int64_t rows = 1;  // of the operand: its first dim
+// Cuts the part down to rows of the window; returns whether anything is left.
+bool Limit(Held& held, Range rows) {
+  held.dims[0] = {std::max(held.dims[0].begin, rows.begin), std::min(held.dims[0].end, rows.end)};
+  return std::all_of(held.dims.begin(), held.dims.end(),
+                     [](Range dim) { return dim.begin < dim.end; });
+}
+
+// Moves the part of the window in `box`, from dim d on.
+void MoveBox(const DynamicWindow& window, std::span<const Range> box, size_t d, const std::byte* in,
+             const Shape& in_strides, std::byte* out, const Shape& out_strides) {
+  if (d == box.size()) return CopyBytes(out, in, window.desc.itemsize);
+  const int64_t n = box[d].end - box[d].begin;
+  in += box[d].begin * in_strides[d];
+  out += box[d].begin * out_strides[d];
+  bool is_whole = true;  // of the window and of what is held, behind this dim
+  for (size_t k = d + 1; k < box.size(); ++k)
+    is_whole = is_whole && window.desc.sizes[k] == window.desc.shape[k] && box[k].begin == 0 &&
+               box[k].end == window.desc.sizes[k];
+  if (is_whole) return CopyBytes(out, in, n * in_strides[d]);
+  for (int64_t k = 0; k < n; ++k)
+    MoveBox(window, box, d + 1, in + k * in_strides[d], in_strides, out + k * out_strides[d],
+            out_strides);
+}
+
+struct WindowConfig {
+  DynamicWindow window;
+  CopyPlan plan;     // of a window that is held as a whole
+  int64_t rows = 1;  // of what is held: its first dim
   int64_t row_bytes = 0;
 };
 
-// A part owns rows of the operand: it copies them, then writes the rows of the update that fall
-// among them. In place it owns rows of the update.
+void RunDynamicSlice(const plan::KernelArgs& call) {
+  const auto& config = *static_cast<const WindowConfig*>(call.config);
+  Held held = HeldOf(config.window, call.in + 1, call.device);
+  if (held.all) {
+    CopyArgs args{call.in[0], call.out[0]};
+    args.in_shift = held.offset;
+    return RunCopy(config.plan, args, call.part, call.parts);
+  }
+  // A part owns rows of the window.
+  const DynamicWindow& window = config.window;
+  const Range rows = Share(window.desc.sizes[0], 1, call.part, call.parts);
+  std::memset(call.out[0] + rows.begin * window.own_strides[0], 0,
+              (rows.end - rows.begin) * window.own_strides[0]);
+  if (!Limit(held, rows)) return;
+  MoveBox(window, held.dims, 0, call.in[0] + held.offset, window.strides, call.out[0],
+          window.own_strides);
+}
+
+// A part owns rows of what is held: it copies them, then writes the rows of the window that fall
+// among them. In place it owns rows of the window.
 void RunDynamicUpdateSlice(const plan::KernelArgs& call) {
-  const auto& config = *static_cast<const UpdateConfig*>(call.config);
+  const auto& config = *static_cast<const WindowConfig*>(call.config);
+  const DynamicWindow& window = config.window;
+  Held held = HeldOf(window, call.in + 2, call.device);
   CopyArgs args{call.in[1], call.out[0]};
-  args.out_shift = WindowOffset(config.window, call.in + 2);
-  if (call.in[0] == call.out[0]) return RunCopy(config.plan, args, call.part, call.parts);
+  args.out_shift = held.offset;
+  const auto move = [&](Range rows) {
+    if (held.all) return RunCopyRange(config.plan, args, rows);
+    if (Limit(held, rows))
+      MoveBox(window, held.dims, 0, call.in[1], window.own_strides, call.out[0] + held.offset,
+              window.strides);
+  };
+  if (call.in[0] == call.out[0])
+    return move(Share(config.plan.split_size(), 1, call.part, call.parts));
   const Range rows = Share(config.rows, 1, call.part, call.parts);
   const int64_t bytes = (rows.end - rows.begin) * config.row_bytes;
   const std::byte* from = call.in[0] + rows.begin * config.row_bytes;
@@ -88,42 +144,38 @@ void RunDynamicUpdateSlice(const plan::KernelArgs& call) {
   } else {
     CopyBytes(to, from, bytes);
   }
-  const StartRange& window = config.window;
-  const int64_t first =  // the row of the operand where the update starts
-      window.last.empty() ? 0 : Start(window.index, call.in[2], window.last[0]);
-  RunCopyRange(config.plan, args,
-               {std::max<int64_t>(0, rows.begin - first),
-                std::min(config.plan.split_size(), rows.end - first)});
+  move({std::max<int64_t>(0, rows.begin - held.row),
+        std::min(config.plan.split_size(), rows.end - held.row)});
 }
 
 }  // namespace
 
-plan::Kernel DynamicSlice(int32_t itemsize, DType index, const Shape& operand, const Shape& sizes) {
-  const CopyDesc desc{.itemsize = itemsize,
-                      .box = sizes,
-                      .in_strides = base::DenseStrides(operand),
-                      .out_strides = base::DenseStrides(sizes),
-                      .out_size = base::Elements(sizes)};
-  auto config = std::make_shared<const SliceConfig>(
-      SliceConfig{StartsOf(itemsize, index, operand, sizes), MakeCopyPlan(desc)});
+plan::Kernel DynamicSlice(const WindowDesc& desc) {
+  DynamicWindow window = MakeWindow(desc);
+  const CopyDesc copy{.itemsize = desc.itemsize,
+                      .box = desc.sizes,
+                      .in_strides = base::DenseStrides(desc.shape),
+                      .out_strides = base::DenseStrides(desc.sizes),
+                      .out_size = base::Elements(desc.sizes)};
+  auto config =
+      std::make_shared<const WindowConfig>(WindowConfig{std::move(window), MakeCopyPlan(copy)});
   return {.fn = RunDynamicSlice,
           .config = config,
           .bytes = config->plan.bytes_touched(),
           .max_parts = config->plan.max_parts()};
 }
 
-plan::Kernel DynamicUpdateSlice(int32_t itemsize, DType index, const Shape& operand,
-                                const Shape& update) {
-  const CopyDesc desc{.itemsize = itemsize,
-                      .box = update,
-                      .in_strides = base::DenseStrides(update),
-                      .out_strides = base::DenseStrides(operand),
-                      .out_size = base::Elements(operand)};
-  const int64_t rows = operand.empty() ? 1 : operand[0];
-  const double bytes = 2.0 * static_cast<double>(desc.out_size * itemsize);
-  auto config = std::make_shared<const UpdateConfig>(
-      UpdateConfig{StartsOf(itemsize, index, operand, update), MakeCopyPlan(desc, true), rows,
-                   rows > 0 ? desc.out_size / rows * itemsize : 0});
+plan::Kernel DynamicUpdateSlice(const WindowDesc& desc) {
+  const CopyDesc copy{.itemsize = desc.itemsize,
+                      .box = desc.sizes,
+                      .in_strides = base::DenseStrides(desc.sizes),
+                      .out_strides = base::DenseStrides(desc.shape),
+                      .out_size = base::Elements(desc.shape)};
+  const int64_t rows = desc.shape.empty() ? 1 : desc.shape[0];
+  const double bytes = 2.0 * static_cast<double>(copy.out_size * desc.itemsize);
+  auto config = std::make_shared<const WindowConfig>(
+      WindowConfig{MakeWindow(desc), MakeCopyPlan(copy, true), rows,
+                   rows > 0 ? copy.out_size / rows * desc.itemsize : 0});
   return {.fn = RunDynamicUpdateSlice,
           .config = config,
           .bytes = bytes,

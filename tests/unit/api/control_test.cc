@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <cmath>
+#include <functional>
 #include <optional>
 
 #include "ir/program.h"
@@ -280,6 +282,20 @@ TEST(Lowered, CountsLoops) {
   EXPECT_EQ(once.lower(x, w).peak_bytes(), 128 + 1024 + 128);
   EXPECT_LE(ten.lower(x, w).peak_bytes(), 128 + 1024 + 2 * 128);
   EXPECT_EQ(type_of(ten(x, w)).text(), "f32[8@x,16]");
+}
+
+// Placing barriers took time exponential in the depth.
+TEST(DeepLoops, ArePreparedInTimeLinearInTheirDepth) {
+  SetDeviceCount(1);
+  const int depth = 40;
+  const std::function<Array(Array, Array, int)> nest = [&](Array n, Array x, int levels) -> Array {
+    if (levels == 0) return x + 1;
+    return fori_loop(
+        0, n, [=](Array, Array c) { return nest(n, c, levels - 1) * 2; }, x);
+  };
+  const Array x = zeros({1 << 16});
+  const Array y = jit([&](Array n, Array x) { return nest(n, x, depth); })(array(1), x);
+  EXPECT_EQ(y.to_vector<float>().back(), std::exp2(static_cast<float>(depth)));
 }
 
 }  // namespace

@@ -17,15 +17,18 @@ constexpr int64_t kBytes = 128, kElements = kBytes / 4;
 
 class Generator {
  public:
-  explicit Generator(uint32_t seed) : rng_(seed) {
+  explicit Generator(uint32_t seed) : deep_(seed % 4 == 0), rng_(seed) {
     for (int k = 0; k < 2; ++k) known_.push_back(b.Input(kBytes, 0, Below(2) == 0));
-    AddNodes(3, 2);
+    AddNodes(3, kDepth);
+    AddLoop(deep_ ? 5 : kDepth - 1);
     for (int k = 0; k < 4; ++k) b.Output(Any());
   }
 
   PlanBuilder b{kDevices};
 
  private:
+  static constexpr int kDepth = 2;
+
   int Below(int n) { return static_cast<int>(rng_() % static_cast<uint32_t>(n)); }
   // Rather a young one.
   int32_t Any() {
@@ -41,7 +44,6 @@ class Generator {
       else
         known_.push_back(Make(kind < 3));
     }
-    if (depth == 2) AddLoop(1);
   }
 
   int32_t Make(bool exchange) {
@@ -63,7 +65,7 @@ class Generator {
 
   void AddLoop(int depth) {
     plan::Loop loop;
-    loop.trips = Below(5);
+    loop.trips = Below(deep_ ? 3 : 5);
     const std::vector<int32_t> outside = known_;
     const int carries = 1 + Below(2);
     b.Segment();
@@ -72,7 +74,8 @@ class Generator {
       values.push_back(b.Apply(AddValue, {Any()}, 0, kBytes, 0, Below(2)));
     known_.insert(known_.end(), values.begin(), values.end());
     std::vector<plan::Node> outer = std::exchange(b.plan.nodes, {});
-    AddNodes(1 + Below(4), depth);
+    AddNodes(1 + Below(deep_ ? 2 : 4), std::min(depth, kDepth));
+    if (depth >= kDepth) AddLoop(depth - 1);
     for (int32_t value : values) loop.carries.push_back({value, Make(Below(2) == 0)});
     loop.body = std::exchange(b.plan.nodes, std::move(outer));
     b.plan.nodes.emplace_back(std::move(loop));
@@ -80,6 +83,7 @@ class Generator {
     known_.insert(known_.end(), values.begin(), values.end());
   }
 
+  bool deep_;  // loops in loops, more of them than are walked again and again for their barriers
   std::mt19937 rng_;
   std::vector<int32_t> known_;
 };

@@ -34,10 +34,39 @@ DimMap Update() {
   return map;
 }
 
-TEST(DimMap, APieceOfADimHasAFactorOfItsOwnOnDevices) {
+TEST(DimMap, APieceOfADimHasAFactorOfItsOwn) {
   const Shape whole{8, 4}, piece{2, 4}, start;
   EXPECT_EQ(Text(WithPiecesApart(Update(), {&whole, &piece, &start, &start})),
             "([i, k], [j, k], [], [])->([i, k]) {i=8, j=2, k=4} need_replication={j}");
+}
+
+// Each device writes what falls into its shard.
+TEST(DimMap, WhatIsWrittenAtRunTimePasses) {
+  const Shape whole{8, 4}, piece{2, 4}, start;
+  DimMap map = Update();
+  map.accesses = {{.operand = 1, .factor = 0, .at_run_time = true}};
+  map = OnShards(map, {&whole, &piece, &start, &start}, {&whole});
+  EXPECT_EQ(FullText(map),
+            "([i, k], [j, k], [], [])->([i, k]) {i=8, j=2, k=4} need_replication={j} "
+            "selectors={2, 3}");
+  EXPECT_TRUE(map.accesses.empty());
+}
+
+// Each device gives what it has of the piece.
+TEST(DimMap, WhatIsReadAtRunTimeIsLookedUp) {
+  const Shape whole{8, 4}, piece{2, 4}, start;
+  DimMap map;
+  map.AddFactor({.size = 8, .kind = FactorKind::kPermute, .blocked = true});
+  map.AddFactor({.size = 4});
+  map.operands = {{{0}, {1}}, {}, {}};
+  map.results = {{{0}, {1}}};
+  map.traits.selectors = {1, 2};
+  map.accesses = {{.operand = 0, .factor = 0, .at_run_time = true}};
+  map = OnShards(map, {&whole, &start, &start}, {&piece});
+  EXPECT_EQ(Text(map),
+            "([i, k], [], [])->([j, k]) {i=8, j=2, k=4} reduction={i} need_replication={j} "
+            "blocked_propagation={i}");
+  EXPECT_TRUE(LooksUp(map, 0));
 }
 
 TEST(DimMap, FullTextSaysWhatShardysTextHasNoWordsFor) {
