@@ -8,11 +8,7 @@ add_library(tessera::tessera ALIAS tessera)
 target_compile_features(tessera INTERFACE cxx_std_20)
 target_link_libraries(tessera INTERFACE tessera_api fmt::fmt)
 
-set(layers base plan sharding ir runtime kernels trace spmd propagation ops transforms compile api)
-foreach(layer ${layers})
-  set_target_properties(tessera_${layer} PROPERTIES EXPORT_NAME ${layer})
-endforeach()
-list(TRANSFORM layers PREPEND tessera_)
+get_property(layers GLOBAL PROPERTY tessera_layers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
 install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

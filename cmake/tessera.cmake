@@ -61,4 +61,6 @@ function(tessera_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tessera_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LIBS})
+  set_target_properties(tessera_${name} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY tessera_layers tessera_${name})
 endfunction()

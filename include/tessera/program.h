@@ -57,7 +57,12 @@ class CommReport {
   int64_t flops() const { return flops_; }  // per device
   // Per device, if all devices of the mesh shared the work and did nothing twice.
   int64_t split_flops() const { return split_flops_; }
-  int64_t bytes() const;  // per device, all events
+  // Returns what leaves each device in all events.
+  int64_t bytes() const {
+    int64_t sum = 0;
+    for (const CommEvent& e : events_) sum += e.bytes * e.times;
+    return sum;
+  }
   // Return how often collectives of a kind run: over any axes; over exactly these.
   int64_t count(CommKind kind) const;
   int64_t count(CommKind kind, AxisNames axes) const;

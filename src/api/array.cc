@@ -8,7 +8,7 @@
 #include <functional>
 #include <ostream>
 
-#include "api/operands.h"
+#include "api/frontend.h"
 #include "base/at.h"
 #include "base/defaults.h"
 #include "base/error.h"
@@ -16,14 +16,15 @@
 #include "compile/concrete.h"
 #include "compile/executor.h"
 #include "compile/host_array.h"
+#include "frontend/elements.h"
 #include "sharding/local.h"
 #include "trace/scopes.h"
 
 namespace tessera {
 namespace {
 
-using api::Call;
 using compile::Concrete;
+using frontend::Call;
 
 const ir::Type* TypeOf(const Array& x, const char* op, Loc loc) {
   return trace::Use(x, op, loc)->type();
@@ -46,14 +47,14 @@ bool Widens(DType from, DType to) {
 
 }  // namespace
 
-Array::Array(Scalar v, Loc loc) { *this = api::ToArray(Operand(v, loc), {"array", loc}); }
+Array::Array(Scalar v, Loc loc) { *this = frontend::ToArray(Operand(v, loc), {"array", loc}); }
 
 const std::vector<int64_t>& Array::shape(Loc loc) const {
   return TypeOf(*this, "shape", loc)->shape();
 }
 int64_t Array::shape(int dim, Loc loc) const {
   const base::Shape& s = shape(loc);
-  return base::At(s, api::NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}));
+  return base::At(s, frontend::NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}));
 }
 DType Array::dtype(Loc loc) const { return TypeOf(*this, "dtype", loc)->dtype(); }
 int Array::rank(Loc loc) const { return TypeOf(*this, "rank", loc)->rank(); }
@@ -62,7 +63,7 @@ bool Array::is_traced() const { return impl_ && impl_->kind() == trace::ArrayImp
 bool Array::is_abstract() const { return impl_ && impl_->kind() == trace::ArrayImpl::kAbstract; }
 
 Sharding Array::sharding(Loc loc) const {
-  const Concrete& c = api::OnDevices(*this, {"sharding", loc});
+  const Concrete& c = frontend::OnDevices(*this, {"sharding", loc});
   return Sharding(Mesh(c.type()->mesh()), sharding::ToSpec(c.placed()->sharding()), loc);
 }
 
@@ -75,23 +76,24 @@ Array Array::astype(DType dtype, Loc loc) const {
 Array Array::T(Loc loc) const { return tessera::transpose(Operand(*this, loc), All, loc); }
 
 int64_t Array::Readable(const char* op, Loc loc) const {
-  return api::OnDevices(*this, {op, loc}).type()->elements();
+  return frontend::OnDevices(*this, {op, loc}).type()->elements();
 }
 
 void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) const {
   const ir::Type* type = TypeOf(*this, op, loc);
   if (one && type->elements() != 1)
-    api::FailShape({op, loc}, 18,
-                   fmt::format("{} has {} elements, not one", type->text(), type->elements()));
+    frontend::FailShape({op, loc}, 18,
+                        fmt::format("{} has {} elements, not one", type->text(), type->elements()));
   if (type->dtype().is_key())
-    api::FailDType({op, loc}, 17,
-                   fmt::format("{} holds random keys, which are not numbers", type->text()),
-                   {"random::key_data(x) gives their words"});
+    frontend::FailDType({op, loc}, 17,
+                        fmt::format("{} holds random keys, which are not numbers", type->text()),
+                        {"random::key_data(x) gives their words"});
   if (!Widens(type->dtype(), dtype))
-    api::FailDType({op, loc}, 17,
-                   fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
-                   {fmt::format("convert first: x.astype({})", dtype.name())});
-  auto whole = api::Whole(*this, {op, loc});
+    frontend::FailDType(
+        {op, loc}, 17,
+        fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
+        {fmt::format("convert first: x.astype({})", dtype.name())});
+  auto whole = frontend::Whole(*this, {op, loc});
   auto n = static_cast<size_t>(type->elements());
   if (dtype == type->dtype()) {
     if (n) std::memcpy(out, whole->buffers.base, n * static_cast<size_t>(dtype.size()));
@@ -110,64 +112,7 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
 }
 
 std::vector<Shard> Array::addressable_shards(Loc loc) const {
-  return api::ShardsOf(*this, {"addressable_shards", loc});
-}
-
-// ---- elements ----
-
-bool api::IsOnePerDevice(const ir::Type& type) {
-  const sharding::TensorSharding& s = type.sharding();
-  auto manual = [&](const sharding::AxisPart& a) {
-    return s.mesh->axes()[a.axis].mode == AxisMode::Manual;
-  };
-  return !s.varying.empty() || std::any_of(s.unreduced.begin(), s.unreduced.end(), manual);
-}
-
-std::shared_ptr<const Concrete> api::Whole(const Array& x, Call call) {
-  if (const ir::Type& type = *OnDevices(x, call).type(); IsOnePerDevice(type)) {
-    base::ThrowTrace({.kind = {},
-                      .op = call.name,
-                      .label = std::string(call.name) + ".varying",
-                      .where = base::Where(call.loc),
-                      .reason = "each device has its own value, so there is no single one to read",
-                      .operands = {{"array", type.text(), base::Where(x.impl()->loc())}},
-                      .notes = {"return it from shard_map, and read the result",
-                                "debug_callback calls a function with what each device has"},
-                      .fixes = {}});
-  }
-  auto c = compile::AsPlaced(std::static_pointer_cast<const Concrete>(x.impl()));
-  const ir::Type* type = c->type();
-  if (type->sharding().trivial()) return c;
-  sharding::TensorSharding whole = sharding::Replicated(type->mesh(), type->rank());
-  trace::Application gather{.op = ops::kReshard,
-                            .params = {},
-                            .operands = {std::const_pointer_cast<Concrete>(c)},
-                            .loc = call.loc,
-                            .shown_as = call.name,
-                            .result = type->WithSharding(whole)};
-  trace::MeshDefScope mesh(type->mesh());
-  trace::TraceScope now(nullptr);  // a function that is being traced reads what it captured
-  return std::static_pointer_cast<const Concrete>(trace::Apply(gather)[0].impl());
-}
-
-const Concrete& api::OnDevices(const Array& x, Call call) {
-  const trace::ArrayRef& impl = trace::Use(x, call.name, call.loc);
-  if (impl->kind() == trace::ArrayImpl::kConcrete) return static_cast<const Concrete&>(*impl);
-  bool traced = impl->kind() == trace::ArrayImpl::kTraced;
-  base::ThrowTrace({.kind = {},
-                    .op = call.name,
-                    .label = std::string(call.name) + (traced ? ".traced" : ".abstract"),
-                    .where = base::Where(call.loc),
-                    .reason = traced ? "the array is traced: it has a type, but no value yet"
-                                     : "the array is abstract: it has a type, but no value",
-                    .operands = {{"array", impl->type()->text(), base::Where(impl->loc())}},
-                    .notes = {traced ? "return it from the function and read the result"
-                                     : "use a mesh of real devices"},
-                    .fixes = {}});
-}
-
-std::vector<Shard> api::ShardsOf(const Array& x, Call call) {
-  const Concrete& c = OnDevices(x, call);
+  const Concrete& c = frontend::OnDevices(*this, {"addressable_shards", loc});
   const ir::Type* type = c.placed();
   const sharding::MeshDef* mesh = type->mesh();
   std::vector<Shard> shards;
@@ -181,6 +126,8 @@ std::vector<Shard> api::ShardsOf(const Array& x, Call call) {
   return shards;
 }
 
+// ---- shards ----
+
 Shard::Shard(int64_t device, std::vector<IndexRange> index, DType dtype,
              std::shared_ptr<const std::byte> data)
     : device_(device), index_(std::move(index)), dtype_(dtype), data_(std::move(data)) {}
@@ -193,8 +140,9 @@ std::vector<int64_t> Shard::shape() const {
 int64_t Shard::elements() const { return base::Elements(shape()); }
 const void* Shard::Check(DType dtype, Loc loc) const {
   if (dtype != dtype_)
-    api::FailDType({"data", loc}, 17,
-                   fmt::format("the shard's elements are {}, not {}", dtype_.name(), dtype.name()));
+    frontend::FailDType(
+        {"data", loc}, 17,
+        fmt::format("the shard's elements are {}, not {}", dtype_.name(), dtype.name()));
   return data_.get();
 }
 
@@ -233,7 +181,7 @@ Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
   base::Shape shape = options.shape ? options.shape->dims() : base::Shape{host.size};
   int64_t elements = ir::CheckedElements(shape);
   if (elements != host.size)
-    api::FailShape(
+    frontend::FailShape(
         call, 18,
         fmt::format("{} elements do not fill the shape {}", host.size, ir::FieldText(shape)));
   compile::Install();
@@ -249,7 +197,7 @@ Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
                   static_cast<size_t>(elements * host.dtype.size()));
     x = Array(std::move(whole));
   }
-  if (!options.dtype.is_default()) x = api::Convert(x, options.dtype, call);
+  if (!options.dtype.is_default()) x = frontend::Convert(x, options.dtype, call);
   return options.out_sharding ? reshard(x, *options.out_sharding, loc) : x;
 }
 
@@ -260,19 +208,19 @@ void Flatten(const Nested& values, size_t depth, base::Shape& shape, std::vector
              Call call) {
   if (values.scalar()) {
     if (depth != shape.size())
-      api::FailShape(call, 17, "the braces are not nested to the same depth everywhere");
+      frontend::FailShape(call, 17, "the braces are not nested to the same depth everywhere");
     out.push_back(*values.scalar());
     return;
   }
   auto n = static_cast<int64_t>(values.items().size());
   if (depth == shape.size()) {
     if (!out.empty())
-      api::FailShape(call, 17, "the braces are not nested to the same depth everywhere");
+      frontend::FailShape(call, 17, "the braces are not nested to the same depth everywhere");
     shape.push_back(n);
   }
   if (shape[depth] != n)
-    api::FailShape(call, 17,
-                   fmt::format("rows have different lengths, {} and {}", shape[depth], n));
+    frontend::FailShape(call, 17,
+                        fmt::format("rows have different lengths, {} and {}", shape[depth], n));
   for (const Nested& item : values.items()) Flatten(item, depth + 1, shape, out, call);
 }
 
@@ -295,7 +243,7 @@ Array array(Nested values, ArrayOptions options, Loc loc) {
   ir::HostTensor host(t, shape);
   auto n = static_cast<size_t>(t.size());
   for (size_t i = 0; i < scalars.size(); ++i) {
-    uint64_t bits = api::ScalarBits(scalars[i], t, call);
+    uint64_t bits = frontend::ScalarBits(scalars[i], t, call);
     std::memcpy(host.data.data() + i * n, &bits, n);
   }
   return detail::ArrayFromHost(

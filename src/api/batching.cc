@@ -5,10 +5,12 @@
 
 #include <algorithm>
 
-#include "api/mapped_axes.h"
-#include "api/regions.h"
-#include "api/specs.h"
+#include "api/frontend.h"
+#include "api/jit.h"
 #include "base/at.h"
+#include "frontend/mapped_axes.h"
+#include "frontend/regions.h"
+#include "frontend/specs.h"
 #include "tessera/ops.h"
 #include "trace/function.h"
 #include "trace/inline.h"
@@ -20,8 +22,6 @@ namespace api {
 namespace {
 
 using trace::ArrayRef;
-
-thread_local std::vector<std::string> mapped_axes;  // of all vmaps around
 
 constexpr Said kInDims{"in_dims", "dim"}, kOutDims{"out_dims", "dim"};
 
@@ -221,16 +221,6 @@ detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail
 
 }  // namespace
 
-MappedAxesScope::MappedAxesScope(const sharding::MeshDef* mesh, const sharding::AxisList& axes)
-    : old_(mapped_axes.size()) {
-  for (sharding::AxisPart a : axes) mapped_axes.push_back(base::At(mesh->axes(), a.axis).name);
-}
-MappedAxesScope::~MappedAxesScope() { mapped_axes.resize(old_); }
-
-bool IsMappedAxis(const std::string& name) {
-  return std::find(mapped_axes.begin(), mapped_axes.end(), name) != mapped_axes.end();
-}
-
 }  // namespace api
 
 namespace detail {
@@ -242,7 +232,7 @@ std::string Vmap::TextOf(const VmapOptions& options) {
 }
 
 FunctionResult Vmap::Call(const FunctionCall& f) const {
-  const api::Call call{"vmap", f.loc};
+  const frontend::Call call{"vmap", f.loc};
   const auto in_trace = [&](const std::vector<Array>& arrays) {
     return api::MapInTrace(arrays, f, options_, call);
   };

@@ -2,9 +2,10 @@
 // device its own.
 #include <fmt/format.h>
 
-#include "api/collectives.h"
-#include "api/control.h"
+#include "api/frontend.h"
 #include "base/error.h"
+#include "frontend/manual_axes.h"
+#include "frontend/regions.h"
 #include "tessera/control.h"
 #include "tessera/ops.h"
 #include "tessera/sharding.h"
@@ -12,19 +13,6 @@
 
 namespace tessera {
 namespace api {
-
-void CheckTree(Call call, const trace::Leaves& wanted, const trace::Leaves& came,
-               const char* what) {
-  if (wanted.names == came.names && wanted.statics == came.statics) return;
-  std::string reason = fmt::format("{} another tree", what);
-  if (size_t n = came.names.size(); n != wanted.names.size())
-    reason += fmt::format(": {} array{} instead of {}", n, n == 1 ? "" : "s", wanted.names.size());
-  FailTrace(call, kTree, std::move(reason), {"return a tree of the same sizes, keys and numbers"});
-}
-
-void CheckUsable(const std::vector<Array>& arrays, Call call) {
-  for (const Array& a : arrays) trace::Use(a, call.name, call.loc);
-}
 
 namespace {
 
@@ -146,23 +134,24 @@ namespace detail {
 
 FunctionResult Cond(const Operand& predicate, TreeRef arguments,
                     const std::vector<Body>& branches) {
-  const api::Call call{"cond", predicate.loc()};
+  const frontend::Call call{"cond", predicate.loc()};
   Array value = api::CheckedIndex(call, predicate, "predicate");
-  const ir::Type& type = *api::TypeOf(value);
+  const ir::Type& type = *frontend::TypeOf(value);
   if (!type.dtype().is_bool()) {
-    const Array zero = api::ScalarOf(Scalar(0), type.dtype(), type.weak(), call);
-    value = api::Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr, {value, zero}, call);
+    const Array zero = frontend::ScalarOf(Scalar(0), type.dtype(), type.weak(), call);
+    value = frontend::Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr, {value, zero}, call);
   }
   return api::Branch(ops::kCond, call, value, arguments, branches, api::OfCond);
 }
 
 FunctionResult SwitchCase(const Operand& index, TreeRef arguments,
                           const std::vector<Body>& branches) {
-  const api::Call call{"switch_case", index.loc()};
+  const frontend::Call call{"switch_case", index.loc()};
   Array value = api::CheckedIndex(call, index, "index");
-  if (!api::TypeOf(value)->dtype().is_integer())
-    api::FailDType(call, api::kPredicate,
-                   fmt::format("the index must be an integer, not {}", api::TypeOf(value)->text()));
+  if (!frontend::TypeOf(value)->dtype().is_integer())
+    frontend::FailDType(
+        call, api::kPredicate,
+        fmt::format("the index must be an integer, not {}", frontend::TypeOf(value)->text()));
   return api::Branch(ops::kSwitchCase, call, value, arguments, branches, api::OfSwitch);
 }
 

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "api/operands.h"
+#include "api/frontend.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "compile/host_array.h"
+#include "frontend/elements.h"
 #include "ops/host_call.h"
 #include "sharding/local.h"
 #include "tessera/debug.h"
@@ -17,7 +18,7 @@
 namespace tessera {
 namespace {
 
-void CallNow(const Callback& f, const std::vector<Array>& arrays, api::Call call) {
+void CallNow(const Callback& f, const std::vector<Array>& arrays, frontend::Call call) {
   base::CallUsers(call.name, "the callback", base::Where(call.loc), [&] { f(arrays); });
 }
 
@@ -53,7 +54,7 @@ ir::HostArgument OfDevice(const ir::HostArgument& all, const sharding::AxisList&
 // A callback of a program. It runs outside of all traces, and under the mesh of what it gets.
 class Called final : public ir::HostFunction {
  public:
-  Called(Callback f, api::Call call) : f_(std::move(f)), call_(call) {}
+  Called(Callback f, frontend::Call call) : f_(std::move(f)), call_(call) {}
 
   void Run(const ir::HostArguments& arguments) const override {
     const sharding::AxisList axes = VaryingOf(arguments);
@@ -79,7 +80,7 @@ class Called final : public ir::HostFunction {
   }
 
   const Callback f_;
-  const api::Call call_;
+  const frontend::Call call_;
 };
 
 // Prints where the shards of its one argument are.
@@ -101,7 +102,7 @@ class ShardPrinter final : public ir::HostFunction {
 
 // Calls f with the values: where the program gets here, or now.
 void Call(const std::shared_ptr<const ir::HostFunction>& f,
-          const std::vector<trace::ArrayRef>& refs, bool ordered, api::Call call) {
+          const std::vector<trace::ArrayRef>& refs, bool ordered, frontend::Call call) {
   if (trace::InsideTrace(refs)) {
     trace::Apply({.op = ops::CallbackOp(ordered),
                   .params = ir::MakeParams(ir::HostCallParams{{f}}),
@@ -121,11 +122,11 @@ void Call(const std::shared_ptr<const ir::HostFunction>& f,
 
 void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOptions options,
                     Loc loc) {
-  const api::Call call{"debug_callback", loc};
+  const frontend::Call call{"debug_callback", loc};
   for (const Array& a : arrays) {
     const ir::Type& type = *trace::Use(a, call.name, loc)->type();
-    if (type.sharding().unreduced.empty() || !api::IsOnePerDevice(type)) continue;
-    api::FailSharding(
+    if (type.sharding().unreduced.empty() || !frontend::IsOnePerDevice(type)) continue;
+    frontend::FailSharding(
         call, 27, fmt::format("{} is unreduced: what a device has is a term of a sum", type.text()),
         {"sum first: psum(x, ...)"});
   }
@@ -134,7 +135,7 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
         base::Refusal(call.name, 1, base::Where(loc),
                       fmt::format("the callback takes {} array{}, but is given {}", f.count(),
                                   f.count() == 1 ? "" : "s", arrays.size())));
-  const std::vector<trace::ArrayRef> refs = api::RefsOf(arrays, call);
+  const std::vector<trace::ArrayRef> refs = frontend::RefsOf(arrays, call);
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const bool is_manual = mesh && mesh->has_mode(AxisMode::Manual);
   if (is_manual || trace::InsideTrace(refs))
@@ -144,8 +145,8 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
 }
 
 void print_shards(const Array& x, Loc loc) {
-  const api::Call call{"print_shards", loc};
-  Call(std::make_shared<const ShardPrinter>(), api::RefsOf(std::vector<Array>{x}, call),
+  const frontend::Call call{"print_shards", loc};
+  Call(std::make_shared<const ShardPrinter>(), frontend::RefsOf(std::vector<Array>{x}, call),
        /*ordered=*/true, call);
 }
 

@@ -5,11 +5,13 @@
 
 #include <cmath>
 
-#include "api/edits.h"
-#include "api/regions.h"
-#include "api/specs.h"
+#include "api/frontend.h"
 #include "base/error.h"
 #include "compile/concrete.h"
+#include "frontend/edits.h"
+#include "frontend/elements.h"
+#include "frontend/regions.h"
+#include "frontend/specs.h"
 #include "ops/tangents.h"
 #include "trace/scopes.h"
 #include "trace/tree.h"
@@ -314,7 +316,7 @@ void CompareGradients(const Mesh& mesh, const std::string& name, const Numbers& 
 namespace detail {
 
 void CheckGrads(const FunctionCall& f, const CheckGradsOptions& options) {
-  const api::Call call{"check_grads", f.loc};
+  const frontend::Call call{"check_grads", f.loc};
   api::Subject wide = api::SubjectOf(f, f64);
   api::CheckFloating(wide, call);
   api::Check(api::TakesWide(wide) ? std::move(wide) : api::SubjectOf(f, std::nullopt), options,
@@ -323,12 +325,12 @@ void CheckGrads(const FunctionCall& f, const CheckGradsOptions& options) {
 
 void CheckSpmdGrads(const FunctionCall& f, const std::vector<Mesh>& meshes,
                     const CheckSpmdGradsOptions& options) {
-  const api::Call call{"check_spmd_grads", f.loc};
+  const frontend::Call call{"check_spmd_grads", f.loc};
   const api::Subject subject = api::SubjectOf(f, std::nullopt, /*off_mesh=*/true);
   api::CheckFloating(subject, call);
   const Specs specs = api::SpecsOf(f, options.in_shardings, call);
   bool wide = true;
-  for (const Array& x : subject.at) wide = wide && api::TypeOf(x)->dtype() == f64;
+  for (const Array& x : subject.at) wide = wide && frontend::TypeOf(x)->dtype() == f64;
   const double tol = options.tol.value_or(wide ? 1e-10 : 1e-4);
   for (const Mesh& mesh : meshes) {
     const auto want = api::GradientsOn(api::OfOneDevice(mesh, call.loc), subject, specs, call);

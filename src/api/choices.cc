@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "api/random.h"
+#include "api/samplers.h"
 #include "base/at.h"
 #include "base/defaults.h"
 #include "base/shape.h"
@@ -12,10 +13,10 @@
 namespace tessera {
 namespace {
 
-using api::Call;
-using api::Convert;
 using api::DrawnAs;
-using api::TypeOf;
+using frontend::Call;
+using frontend::Convert;
+using frontend::TypeOf;
 
 const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
@@ -56,7 +57,7 @@ Array WithoutReplacement(const Array& key, const Array& logits, const Classes& c
   const int64_t k = base::Elements(c.prefix());
   const Array lines = moveaxis(noisy, static_cast<int>(c.dim), -1, loc);
   const Array indices = moveaxis(top_k(lines, k, loc).indices, -1, 0, loc);
-  return api::Reshape(indices, c.shape, call);
+  return frontend::Reshape(indices, c.shape, call);
 }
 
 // ---- orders -------------------------------------------------------------------------------------
@@ -99,10 +100,10 @@ Array ByWeight(const Array& key, const Array& p, const Chosen& c, Call call) {
   const DType t = TypeOf(p)->dtype();
   const Array sums = cumsum(p, 0, {}, loc);
   const Array u = api::Uniform(key, {{c.draws}, t}, 0, 1, call);
-  const Array one = api::ScalarOf(1, t, false, call);
+  const Array one = frontend::ScalarOf(1, t, false, call);
   const Array last = slice(sums, {c.n - 1}, {c.n}, {}, loc);
   const Array r = mul(last, sub(one, u, {}, loc), {}, loc);
-  const Array below = lt(sums, api::Reshape(r, {c.draws, 1}, call), {}, loc);
+  const Array below = lt(sums, frontend::Reshape(r, {c.draws, 1}, call), {}, loc);
   return sum(Convert(below, base::DefaultInt(), call), -1, {.dtype = base::DefaultInt()}, loc);
 }
 
@@ -128,26 +129,26 @@ base::Shape ShapeOfChoice(base::Shape from, const Chosen& c) {
 
 Array ChoiceOf(const Array& key, const std::optional<Array>& x, const std::optional<Array>& p,
                const Chosen& c, Call call) {
-  if (!x) return api::Reshape(Places(key, p, c, call), c.shape, call);
+  if (!x) return frontend::Reshape(Places(key, p, c, call), c.shape, call);
   const Array chosen =
       !p && !c.replace ? First(Permuted(key, *x, c.dim, false, call), c.dim, c.draws, call)
                        : take(*x, Places(key, p, c, call), static_cast<int>(c.dim), {}, call.loc);
-  return api::Reshape(chosen, ShapeOfChoice(ShapeOf(*x), c), call);
+  return frontend::Reshape(chosen, ShapeOfChoice(ShapeOf(*x), c), call);
 }
 
 // A number n in the place of an array stands for 0 to n - 1.
 std::optional<int64_t> CountOf(const Operand& x, Call call) {
   if (!x.scalar()) {
-    if (TypeOf(api::ToArray(x, call))->rank() == 0)
-      api::FailShape(call, 17,
-                     "it takes an integer or an array of rank 1 or more, not a scalar array",
-                     {"the size of the result would depend on its value"});
+    if (TypeOf(frontend::ToArray(x, call))->rank() == 0)
+      frontend::FailShape(call, 17,
+                          "it takes an integer or an array of rank 1 or more, not a scalar array",
+                          {"the size of the result would depend on its value"});
     return std::nullopt;
   }
   if (x.scalar()->kind() == Scalar::kFloat || x.scalar()->kind() == Scalar::kBool)
-    api::FailDType(call, 15, "it takes an integer or an array");
+    frontend::FailDType(call, 15, "it takes an integer or an array");
   if (x.scalar()->as_int() < 0)
-    api::FailShape(
+    frontend::FailShape(
         call, 17,
         fmt::format("the number of elements must be 0 or more, not {}", x.scalar()->as_int()));
   return x.scalar()->as_int();
@@ -160,25 +161,27 @@ namespace random {
 Array categorical(Operand key, Operand logits, int dim, CategoricalOptions options, Loc loc) {
   const Call call{"random::categorical", loc};
   std::vector<Operand> operands = api::WithKey(key, {logits}, call);
-  const Array l = api::ToArray(logits, call);
+  const Array l = frontend::ToArray(logits, call);
   const ir::Type* type = TypeOf(l);
   if (!type->dtype().is_floating())
-    api::FailDType(call, 16, fmt::format("logits are floats, not {}", type->text()));
-  Classes c{.dim = api::NormalDim(dim, type->rank(), call), .batch = type->shape(), .shape = {}};
+    frontend::FailDType(call, 16, fmt::format("logits are floats, not {}", type->text()));
+  Classes c{
+      .dim = frontend::NormalDim(dim, type->rank(), call), .batch = type->shape(), .shape = {}};
   c.batch.erase(c.batch.begin() + c.dim);
   c.shape = options.shape ? options.shape->dims() : c.batch;
-  api::CheckShape(c.shape, call);
+  frontend::CheckShape(c.shape, call);
   api::CheckBroadcastsTo(c.batch, c.shape, call);
   if (base::At(type->shape(), c.dim) == 0 && base::Elements(c.shape) > 0)
-    api::FailShape(call, 17, "the dim is empty: there is no class to draw");
+    frontend::FailShape(call, 17, "the dim is empty: there is no class to draw");
   if (!options.replace) {
     const int64_t k = base::Elements(c.prefix()), n = base::At(type->shape(), c.dim);
     if (k > n)
-      api::FailShape(call, 17, fmt::format("{} draws without replacement, but {} classes", k, n));
+      frontend::FailShape(call, 17,
+                          fmt::format("{} draws without replacement, but {} classes", k, n));
     if (base::Shape(c.shape.begin() + c.extra(), c.shape.end()) != c.batch)
-      api::FailShape(call, 17,
-                     fmt::format("the shape {} does not end with that of the logits, {}",
-                                 ir::FieldText(c.shape), ir::FieldText(c.batch)));
+      frontend::FailShape(call, 17,
+                          fmt::format("the shape {} does not end with that of the logits, {}",
+                                      ir::FieldText(c.shape), ir::FieldText(c.batch)));
   }
   const DrawnAs as{c.shape, base::DefaultInt(), options.out_sharding};
   return api::DrawnLaidOut(operands, fmt::format("{} {} ", c.dim, options.replace), as, call,
@@ -194,7 +197,7 @@ Array permutation(Operand key, Operand x, PermutationOptions options, Loc loc) {
   const std::optional<int64_t> n = CountOf(x, call);
   std::vector<Operand> operands = api::WithKey(key, {x}, call);
   const base::Shape shape = n ? base::Shape{*n} : TypeOf(x.array())->shape();
-  const int64_t dim = api::NormalDim(options.dim, static_cast<int64_t>(shape.size()), call);
+  const int64_t dim = frontend::NormalDim(options.dim, static_cast<int64_t>(shape.size()), call);
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
   return api::DrawnLaidOut(
       operands, fmt::format("{} {} ", dim, options.independent), {shape, t, options.out_sharding},
@@ -213,19 +216,19 @@ Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc
   std::vector<Operand> parameters{x};
   if (weighted) parameters.emplace_back(options.p, loc);
   std::vector<Operand> operands = api::WithKey(key, parameters, call);
-  api::CheckShape(shape.dims(), call);
+  frontend::CheckShape(shape.dims(), call);
   Chosen c{
       .shape = shape.dims(), .draws = base::Elements(shape.dims()), .replace = options.replace};
-  if (!n) c.dim = api::NormalDim(options.dim, TypeOf(x.array())->rank(), call);
+  if (!n) c.dim = frontend::NormalDim(options.dim, TypeOf(x.array())->rank(), call);
   c.n = n ? *n : base::At(TypeOf(x.array())->shape(), c.dim);
-  if (c.draws > 0 && c.n == 0) api::FailShape(call, 17, "there is nothing to choose from");
+  if (c.draws > 0 && c.n == 0) frontend::FailShape(call, 17, "there is nothing to choose from");
   if (!c.replace && c.draws > c.n)
-    api::FailShape(call, 17,
-                   fmt::format("{} draws without replacement, but {} elements", c.draws, c.n));
+    frontend::FailShape(call, 17,
+                        fmt::format("{} draws without replacement, but {} elements", c.draws, c.n));
   if (weighted && TypeOf(options.p)->shape() != base::Shape{c.n})
-    api::FailShape(call, 17,
-                   fmt::format(".p has the shape {}, but there are {} elements",
-                               ir::FieldText(TypeOf(options.p)->shape()), c.n));
+    frontend::FailShape(call, 17,
+                        fmt::format(".p has the shape {}, but there are {} elements",
+                                    ir::FieldText(TypeOf(options.p)->shape()), c.n));
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
   const base::Shape from = n ? base::Shape{*n} : TypeOf(x.array())->shape();
   return api::DrawnLaidOut(
@@ -234,7 +237,7 @@ Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc
       [&](const std::vector<Operand>& all, const DrawnAs&) {
         std::optional<Array> values, p;
         if (!n) values = all[1].array();
-        if (weighted) p = api::ToFloat(all[2], call);
+        if (weighted) p = frontend::ToFloat(all[2], call);
         return ChoiceOf(all[0].array(), values, p, c, call);
       },
       /*by_index=*/false);

@@ -1,12 +1,11 @@
 // Collectives inside of shard_map: which states they take and leave, and in which dims.
-#include "api/collectives.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "api/mapped_axes.h"
+#include "api/frontend.h"
 #include "base/at.h"
+#include "frontend/manual_axes.h"
 #include "tessera/shard_map.h"
 #include "trace/scopes.h"
 
@@ -28,15 +27,6 @@ std::string AStateName(Variance state) {
   return (name[0] == 'i' || name[0] == 'u' ? "an " : "a ") + name;
 }
 
-Variance StateOver(const TensorSharding& s, sharding::AxisPart a) {
-  return sharding::OverlapsAny(s.varying, a)     ? Variance::kVarying
-         : sharding::OverlapsAny(s.unreduced, a) ? Variance::kUnreduced
-         : sharding::OverlapsAny(s.reduced, a)   ? Variance::kReduced
-                                                 : Variance::kInvarying;
-}
-
-std::string AxisName(sharding::AxisPart a) { return ops::NamesOf(trace::CurrentMesh(), {a})[0]; }
-
 // C26: one state over all axes.
 Variance StateOf(const Array& x, const AxisList& axes, Call call) {
   const TensorSharding& s = TypeOf(x)->sharding();
@@ -51,16 +41,6 @@ Variance StateOf(const Array& x, const AxisList& axes, Call call) {
   return state;
 }
 
-// C27: terms of sums are for psum and psum_scatter.
-void RefuseTerms(const Array& x, const AxisList& axes, Call call) {
-  for (sharding::AxisPart a : axes)
-    if (StateOver(TypeOf(x)->sharding(), a) == Variance::kUnreduced)
-      FailSharding(call, 27,
-                   fmt::format("{} is unreduced over {}: what a device has is a term of a sum",
-                               TypeOf(x)->text(), AxisName(a)),
-                   {"sum first: psum(x, ...) or psum_scatter(x, ...)"});
-}
-
 // C27, C28: neither terms of sums nor what is reduced, which must be cast.
 void RefuseSets(const Array& x, const AxisList& axes, Call call) {
   RefuseTerms(x, axes, call);
@@ -72,50 +52,9 @@ void RefuseSets(const Array& x, const AxisList& axes, Call call) {
   }
 }
 
-struct Made {
-  base::Shape shape;
-  TensorSharding sharding;
-  explicit Made(const ir::Type* type) : shape(type->shape()), sharding(type->sharding()) {}
-  void Leave(const AxisList& axes) {
-    sharding.varying = sharding::Difference(sharding.varying, axes);
-    sharding.unreduced = sharding::Difference(sharding.unreduced, axes);
-    sharding.reduced = sharding::Difference(sharding.reduced, axes);
-    if (sharding.unreduced.empty()) sharding.kind = Reduction::kSum;
-  }
-  void Enter(AxisList& set, const AxisList& axes) {
-    Leave(axes);
-    sharding::AddTo(set, axes);
-  }
-  void Become(Variance state, const AxisList& axes) {
-    switch (state) {
-      case Variance::kInvarying:
-        return Leave(axes);
-      case Variance::kVarying:
-        return Enter(sharding.varying, axes);
-      case Variance::kUnreduced:
-        return Enter(sharding.unreduced, axes);
-      case Variance::kReduced:
-        return Enter(sharding.reduced, axes);
-    }
-  }
-};
-
-ir::ParamsPtr ParamsOf(const AxisList& axes, std::vector<int64_t> dims = {}) {
-  return ir::MakeParams(
-      ops::ManualParams{ops::NamesOf(trace::CurrentMesh(), axes), {std::move(dims)}});
-}
-
 Array OnManualMesh(const Operand& x, Call call) {
   Array a = ToArray(x, call);
   return trace::Enter(trace::Use(a, call.name, call.loc), call.name, call.loc);
-}
-
-Array Cast(const Array& x, const AxisList& axes, Variance to, Call call) {
-  Made made(TypeOf(x));
-  if (!made.sharding.mesh) made.sharding.mesh = trace::CurrentMesh();
-  made.Become(to, axes);
-  return ApplyManual(ops::kPcast, ir::MakeParams(ops::ManualParams{}), x,
-                     TypeOf(x)->WithSharding(std::move(made.sharding)), call);
 }
 
 Array Numbers(Array x) { return TypeOf(x)->dtype().is_bool() ? x.astype(i32) : x; }
@@ -155,9 +94,9 @@ Array Reduced(const ir::OpDef& op, Reduction kind, const Operand& operand, const
     x = AsVarying(kind == Reduction::kSum ? Numbers(x) : x, axes, call);
   }
   CheckTogether(axes, call);
-  Made made(TypeOf(x));
+  ManualResult made(TypeOf(x));
   made.Leave(axes);
-  return ApplyManual(op, ParamsOf(axes), x, TypeOf(x)->WithSharding(std::move(made.sharding)),
+  return ApplyManual(op, ManualParamsOf(axes), x, TypeOf(x)->WithSharding(std::move(made.sharding)),
                      call);
 }
 
@@ -200,7 +139,7 @@ void CheckEntries(const Array& x, int64_t dim, int64_t parts, Call call) {
 }
 
 // C7: Explicit axes of a dim must divide what is left of it.
-void CheckEven(const Made& made, Call call) {
+void CheckEven(const ManualResult& made, Call call) {
   const int d = sharding::FirstUnevenDim(made.sharding, made.shape);
   if (d >= 0)
     FailSharding(call, 7,
@@ -210,11 +149,11 @@ void CheckEven(const Made& made, Call call) {
 }
 
 Array ApplySized(const ir::OpDef& op, const AxisList& axes, std::vector<int64_t> dims,
-                 const Array& x, Made made, Call call) {
+                 const Array& x, ManualResult made, Call call) {
   CheckEven(made, call);
   CheckTogether(axes, call);
   return ApplyManual(
-      op, ParamsOf(axes, std::move(dims)), x,
+      op, ManualParamsOf(axes, std::move(dims)), x,
       ir::Type::Get(std::move(made.shape), TypeOf(x)->dtype(), std::move(made.sharding)), call);
 }
 
@@ -250,167 +189,6 @@ Array VaryingOperand(const Operand& operand, const AxisList& axes, Call call) {
 
 }  // namespace
 
-sharding::AxisList ManualAxes(const AxisSet& names, Call call) {
-  const sharding::MeshDef* mesh = trace::CurrentMesh();
-  AxisList axes;
-  for (const AxisRef& ref : names.axes()) {
-    const int axis = mesh ? mesh->Find(ref.name) : -1;
-    if (axis < 0)
-      FailSharding(
-          call, 1,
-          mesh ? fmt::format("the mesh {} has no axis \"{}\"", mesh->text(), ref.name)
-               : fmt::format("axis \"{}\" is not known here: no mesh is in scope", ref.name),
-          {"collectives are for functions under shard_map"});
-    const MeshAxis& of = base::At(mesh->axes(), axis);
-    if (of.mode != AxisMode::Manual)
-      FailSharding(
-          call, 25,
-          fmt::format("axis \"{}\" is {} here, not Manual", ref.name,
-                      of.mode == AxisMode::Auto ? "Auto" : "Explicit"),
-          {IsMappedAxis(ref.name)
-               ? fmt::format(
-                     "a vmap around this maps over \"{}\", so only one lane is visible here",
-                     ref.name)
-               : fmt::format("collectives are for functions under shard_map over \"{}\"",
-                             ref.name)});
-    const sharding::AxisPart a{axis, ref.pre, ref.size ? ref.size : of.size};
-    if (of.size == 1) continue;
-    if (sharding::OverlapsAny(axes, a))
-      FailSharding(call, 12, fmt::format("axis \"{}\" is named twice", ref.name));
-    axes.push_back(a);
-  }
-  sharding::TensorSharding check = sharding::Replicated(mesh, 1);
-  check.dims[0].axes = axes;
-  if (const auto problem = sharding::Verify(check)) FailSharding(call, 1, problem->reason);
-  return axes;
-}
-
-Array AnyDevice(const Array& predicate, const AxisList& axes, Call call) {
-  const Array x = AsVarying(predicate.astype(i32), axes, call);
-  Made made(TypeOf(x));
-  made.Leave(axes);
-  return ApplyManual(ops::kPmax, ParamsOf(axes), x,
-                     TypeOf(x)->WithSharding(std::move(made.sharding)), call) > 0;
-}
-
-void CheckTogether(const AxisList& axes, Call call) {
-  for (const trace::Trace* t = trace::CurrentTrace(); t; t = t->outer())
-    for (sharding::AxisPart a : axes)
-      if (sharding::OverlapsAny(t->runs().diverges, a))
-        FailSharding(call, 38,
-                     fmt::format("devices along {} may not all get here: {} varies over it",
-                                 AxisName(a), t->runs().by),
-                     {"make it the same for all of them: take its psum, pmax or pmin first",
-                      "or move the collective out"});
-}
-
-namespace {
-
-// The axes along which the instruction brings devices together. A maximum of predicates does not
-// count: it stands where the regions that devices run differently are given up (AnyDevice).
-ops::NameList TogetherOver(const ir::Instruction& i) {
-  if (std::holds_alternative<ir::AsPermute>(*i.op->lowering))
-    return ir::As<ops::PermuteParams>(i.params.get()).axes;
-  if (!std::holds_alternative<ir::AsManualMove>(*i.op->lowering) || i.op == &ops::kPmax) return {};
-  return ir::As<ops::ManualParams>(i.params.get()).axes;
-}
-
-const ir::Instruction* FirstTogether(const ir::Program& program, const AxisList& axes) {
-  for (const ir::Instruction& i : program.instructions) {
-    const AxisList over = ops::AxesOf(trace::CurrentMesh(), TogetherOver(i));
-    if (sharding::Difference(axes, over) != axes) return &i;
-    for (const ir::RegionPtr& region : i.regions)
-      if (const ir::Instruction* found = FirstTogether(*region, axes)) return found;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-void CheckTogether(const std::vector<trace::TracedFunction>& regions, const trace::RegionRuns& runs,
-                   Call call) {
-  for (const trace::TracedFunction& region : regions)
-    if (const ir::Instruction* i = FirstTogether(region.program, runs.diverges))
-      FailSharding({call.name, i->loc}, 38,
-                   fmt::format("the gradient needs {} over {} here, but not all devices may get "
-                               "here: {} varies",
-                               i->op->name, fmt::join(TogetherOver(*i), ", "), runs.by),
-                   {"let what is differentiated vary first: pcast(x, ..., Variance::kVarying)"});
-}
-
-void CastOutput(trace::TracedFunction& region, size_t i, const AxisList& axes) {
-  ir::Program& program = region.program;
-  const ir::Type* type = program.type(program.outputs[i]);
-  const AxisList missing = sharding::Difference(axes, VaryingOf(*type));
-  const AxisList& terms = type->sharding().unreduced;
-  if (missing.empty() || sharding::Difference(terms, missing) != terms) return;
-  Made made(type);
-  if (!made.sharding.mesh) made.sharding.mesh = program.mesh;
-  made.Become(Variance::kVarying, missing);
-  ir::Builder builder(program, region.output_locs[i]);
-  program.outputs[i] = ops::ToManualStates(builder, program.outputs[i],
-                                           type->WithSharding(std::move(made.sharding)));
-}
-
-namespace {
-
-bool NeedsOthers(const ir::Program& program) {
-  if (program.mesh && !program.mesh->all_mode(AxisMode::Manual)) return true;
-  for (const ir::Instruction& i : program.instructions) {
-    const bool casts = i.op == &ops::kPcast || i.op == &ops::kAssumeInvariant;
-    if (!casts && (std::holds_alternative<ir::AsManualMove>(*i.op->lowering) ||
-                   std::holds_alternative<ir::AsPermute>(*i.op->lowering) ||
-                   std::holds_alternative<ir::AsMove>(*i.op->lowering)))
-      return true;
-    for (const ir::RegionPtr& region : i.regions)
-      if (NeedsOthers(*region)) return true;
-  }
-  return false;
-}
-
-void AddVarying(const ir::Program& program, AxisList& axes) {
-  for (const ir::Value& v : program.values) sharding::AddTo(axes, VaryingOf(*v.type));
-  for (const ir::Instruction& i : program.instructions)
-    for (const ir::RegionPtr& region : i.regions) AddVarying(*region, axes);
-}
-
-}  // namespace
-
-AxisList VaryingIn(const std::vector<trace::TracedFunction>& regions) {
-  AxisList axes;
-  for (const trace::TracedFunction& region : regions) AddVarying(region.program, axes);
-  // Further inside more axes may be Manual.
-  const sharding::MeshDef* mesh = trace::CurrentMesh();
-  AxisList here;
-  for (sharding::AxisPart a : axes)
-    if (mesh && base::At(mesh->axes(), a.axis).mode == AxisMode::Manual) here.push_back(a);
-  return here;
-}
-
-bool NeedsOthers(const std::vector<trace::TracedFunction>& regions) {
-  return std::any_of(regions.begin(), regions.end(), [](const trace::TracedFunction& region) {
-    return NeedsOthers(region.program);
-  });
-}
-
-Array ApplyManual(const ir::OpDef& op, ir::ParamsPtr params, const Array& x, const ir::Type* result,
-                  Call call) {
-  return trace::Apply({.op = op,
-                       .params = std::move(params),
-                       .operands = {trace::Use(x, call.name, call.loc)},
-                       .loc = call.loc,
-                       .shown_as = call.name,
-                       .result = result})[0];
-}
-
-Array AsVarying(const Array& given, const AxisList& axes, Call call) {
-  const Array x = trace::Enter(trace::Use(given, call.name, call.loc), call.name, call.loc);
-  const AxisList missing = sharding::Difference(axes, TypeOf(x)->sharding().varying);
-  if (missing.empty()) return x;
-  RefuseTerms(x, missing, call);
-  return Cast(x, missing, Variance::kVarying, call);
-}
-
 }  // namespace api
 
 Array psum(Operand x, AxisSet axes, Loc loc) {
@@ -423,35 +201,36 @@ Array pmin(Operand x, AxisSet axes, Loc loc) {
   return api::Reduced(ops::kPmin, Reduction::kMin, x, axes, {"pmin", loc});
 }
 Array pmean(Operand x, AxisSet axes, Loc loc) {
-  const api::Call call{"pmean", loc};
-  const auto devices = static_cast<double>(sharding::SizeOf(api::ManualAxes(axes, call)));
+  const frontend::Call call{"pmean", loc};
+  const auto devices = static_cast<double>(sharding::SizeOf(frontend::ManualAxes(axes, call)));
   return divide(api::Reduced(ops::kPsum, Reduction::kSum, x, axes, call), devices, {}, loc);
 }
 
 Array all_gather(Operand operand, AxisSet names, AllGatherOptions options, Loc loc) {
-  const api::Call call{"all_gather", loc};
-  const sharding::AxisList axes = api::ManualAxes(names, call);
+  const frontend::Call call{"all_gather", loc};
+  const sharding::AxisList axes = frontend::ManualAxes(names, call);
   if (options.to == Variance::kUnreduced)
-    api::FailSharding(call, 32, "the result is the same on all devices, so it cannot be unreduced",
-                      {".to is Variance::kVarying, kInvarying or kReduced"});
+    frontend::FailSharding(call, 32,
+                           "the result is the same on all devices, so it cannot be unreduced",
+                           {".to is Variance::kVarying, kInvarying or kReduced"});
   Array x = api::VaryingOperand(operand, axes, call);
-  const int64_t rank = api::TypeOf(x)->rank() + (options.tiled ? 0 : 1);
-  const int64_t dim = api::NormalDim(options.dim, rank, call);
+  const int64_t rank = frontend::TypeOf(x)->rank() + (options.tiled ? 0 : 1);
+  const int64_t dim = frontend::NormalDim(options.dim, rank, call);
   if (!options.tiled) x = api::InNewDim(x, dim, call);
   if (axes.empty()) return x;
-  api::Made made(api::TypeOf(x));
+  frontend::ManualResult made(frontend::TypeOf(x));
   base::At(made.shape, dim) *= sharding::SizeOf(axes);
   made.Become(options.to, axes);
   return api::ApplySized(ops::kGatherShards, axes, {dim}, x, std::move(made), call);
 }
 
 Array psum_scatter(Operand operand, AxisSet names, PsumScatterOptions options, Loc loc) {
-  const api::Call call{"psum_scatter", loc};
-  const sharding::AxisList axes = api::ManualAxes(names, call);
+  const frontend::Call call{"psum_scatter", loc};
+  const sharding::AxisList axes = frontend::ManualAxes(names, call);
   Array x = api::OnManualMesh(operand, call);
   api::RefuseKeys(x, call);
   x = api::Numbers(x);
-  const int64_t dim = api::NormalDim(options.dim, api::TypeOf(x)->rank(), call);
+  const int64_t dim = frontend::NormalDim(options.dim, frontend::TypeOf(x)->rank(), call);
   const int64_t devices = sharding::SizeOf(axes);
   options.tiled ? api::CheckDivides(x, dim, devices, call)
                 : api::CheckEntries(x, dim, devices, call);
@@ -462,8 +241,8 @@ Array psum_scatter(Operand operand, AxisSet names, PsumScatterOptions options, L
     else if (state == Variance::kReduced)
       api::RefuseSets(x, axes, call);
     else
-      x = api::AsVarying(x, axes, call);
-    api::Made made(api::TypeOf(x));
+      x = frontend::AsVarying(x, axes, call);
+    frontend::ManualResult made(frontend::TypeOf(x));
     base::At(made.shape, dim) /= devices;
     made.Become(Variance::kVarying, axes);
     x = api::ApplySized(ops::kPsumScatter, axes, {dim}, x, std::move(made), call);
@@ -473,12 +252,12 @@ Array psum_scatter(Operand operand, AxisSet names, PsumScatterOptions options, L
 
 Array all_to_all(Operand operand, AxisSet names, int split_dim, int concat_dim,
                  AllToAllOptions options, Loc loc) {
-  const api::Call call{"all_to_all", loc};
-  const sharding::AxisList axes = api::ManualAxes(names, call);
+  const frontend::Call call{"all_to_all", loc};
+  const sharding::AxisList axes = frontend::ManualAxes(names, call);
   Array x = api::VaryingOperand(operand, axes, call);
-  const int64_t rank = api::TypeOf(x)->rank();
-  int64_t split = api::NormalDim(split_dim, rank, call);
-  int64_t concat = api::NormalDim(concat_dim, rank, call);
+  const int64_t rank = frontend::TypeOf(x)->rank();
+  int64_t split = frontend::NormalDim(split_dim, rank, call);
+  int64_t concat = frontend::NormalDim(concat_dim, rank, call);
   const int64_t devices = sharding::SizeOf(axes);
   const bool goes = !options.tiled || split == concat;  // the dim that is cut
   if (options.tiled) {
@@ -493,7 +272,7 @@ Array all_to_all(Operand operand, AxisSet names, int split_dim, int concat_dim,
     if (concat <= split) ++split;
   }
   if (!axes.empty()) {
-    api::Made made(api::TypeOf(x));
+    frontend::ManualResult made(frontend::TypeOf(x));
     base::At(made.shape, split) /= devices;
     base::At(made.shape, concat) *= devices;
     x = api::ApplySized(ops::kExchangeShards, axes, {split, concat}, x, std::move(made), call);
@@ -502,8 +281,8 @@ Array all_to_all(Operand operand, AxisSet names, int split_dim, int concat_dim,
 }
 
 Array ppermute(Operand operand, AxisSet names, std::vector<std::pair<int, int>> pairs, Loc loc) {
-  const api::Call call{"ppermute", loc};
-  const sharding::AxisList axes = api::ManualAxes(names, call);
+  const frontend::Call call{"ppermute", loc};
+  const sharding::AxisList axes = frontend::ManualAxes(names, call);
   const Array x = api::VaryingOperand(operand, axes, call);
   api::CheckPairs(pairs, sharding::SizeOf(axes), call);
   std::vector<std::vector<int64_t>> moves;
@@ -513,8 +292,8 @@ Array ppermute(Operand operand, AxisSet names, std::vector<std::pair<int, int>> 
 }
 
 Array pshift(Operand operand, AxisSet names, int by, Loc loc) {
-  const api::Call call{"pshift", loc};
-  const sharding::AxisList axes = api::ManualAxes(names, call);
+  const frontend::Call call{"pshift", loc};
+  const sharding::AxisList axes = frontend::ManualAxes(names, call);
   const Array x = api::VaryingOperand(operand, axes, call);
   if (axes.empty()) return x;
   const int64_t devices = sharding::SizeOf(axes);
@@ -525,12 +304,12 @@ Array pshift(Operand operand, AxisSet names, int by, Loc loc) {
 }
 
 Array pbroadcast(Operand operand, AxisSet names, int source, Loc loc) {
-  const api::Call call{"pbroadcast", loc};
-  const sharding::AxisList axes = api::ManualAxes(names, call);
+  const frontend::Call call{"pbroadcast", loc};
+  const sharding::AxisList axes = frontend::ManualAxes(names, call);
   const Array x = api::VaryingOperand(operand, axes, call);
   const int64_t devices = sharding::SizeOf(axes);
   if (source < 0 || source >= devices)
-    api::FailSharding(
+    frontend::FailSharding(
         call, 31,
         fmt::format("there is no position {}: the group has {} devices", source, devices));
   if (axes.empty()) return x;
@@ -540,14 +319,14 @@ Array pbroadcast(Operand operand, AxisSet names, int source, Loc loc) {
 }
 
 Array axis_index(AxisSet names, Loc loc) {
-  const api::Call call{"axis_index", loc};
-  const sharding::AxisList axes = api::ManualAxes(names, call);
-  if (axes.empty()) return api::ScalarOf(0, i32, false, call);
+  const frontend::Call call{"axis_index", loc};
+  const sharding::AxisList axes = frontend::ManualAxes(names, call);
+  if (axes.empty()) return frontend::ScalarOf(0, i32, false, call);
   sharding::TensorSharding s = sharding::Replicated(trace::CurrentMesh(), 0);
   s.varying = axes;
   sharding::SortAndMerge(s.varying);
   return trace::Apply({.op = ops::kAxisIndex,
-                       .params = api::ParamsOf(axes),
+                       .params = frontend::ManualParamsOf(axes),
                        .operands = {},
                        .loc = loc,
                        .shown_as = "axis_index",
@@ -555,42 +334,42 @@ Array axis_index(AxisSet names, Loc loc) {
 }
 
 int64_t axis_size(AxisSet names, Loc loc) {
-  return sharding::SizeOf(api::ManualAxes(names, {"axis_size", loc}));
+  return sharding::SizeOf(frontend::ManualAxes(names, {"axis_size", loc}));
 }
 
 Array pcast(Operand operand, AxisSet names, Variance to, Loc loc) {
-  const api::Call call{"pcast", loc};
-  const sharding::AxisList axes = api::ManualAxes(names, call);
-  const Array given = api::ToArray(operand, call), x = api::OnManualMesh(given, call);
+  const frontend::Call call{"pcast", loc};
+  const sharding::AxisList axes = frontend::ManualAxes(names, call);
+  const Array given = frontend::ToArray(operand, call), x = api::OnManualMesh(given, call);
   if (axes.empty()) return x;
   const Variance from = api::StateOf(x, axes, call);
   // What comes from outside of a region may be cast on its way in.
-  if (from == to && api::TypeOf(given) != api::TypeOf(x)) return x;
+  if (from == to && frontend::TypeOf(given) != frontend::TypeOf(x)) return x;
   const bool known =
       (from == Variance::kInvarying && (to == Variance::kVarying || to == Variance::kReduced)) ||
       (from == Variance::kReduced && to == Variance::kVarying) ||
       (from == Variance::kVarying && to == Variance::kUnreduced);
   if (!known)
-    api::FailSharding(call, 33,
-                      fmt::format("no cast turns {} value into {} one", api::AStateName(from),
-                                  api::AStateName(to)),
-                      {to == Variance::kInvarying && from != Variance::kInvarying
-                           ? "sum it: psum(x, ...); or promise it: assume_invariant(x, ...)"
-                           : "casts go from invarying to varying or reduced, from reduced to "
-                             "varying, and from varying to unreduced"});
-  return api::Cast(x, axes, to, call);
+    frontend::FailSharding(call, 33,
+                           fmt::format("no cast turns {} value into {} one", api::AStateName(from),
+                                       api::AStateName(to)),
+                           {to == Variance::kInvarying && from != Variance::kInvarying
+                                ? "sum it: psum(x, ...); or promise it: assume_invariant(x, ...)"
+                                : "casts go from invarying to varying or reduced, from reduced to "
+                                  "varying, and from varying to unreduced"});
+  return frontend::CastStates(x, axes, to, call);
 }
 
 Array assume_invariant(Operand operand, AxisSet names, Loc loc) {
-  const api::Call call{"assume_invariant", loc};
-  const sharding::AxisList axes = api::ManualAxes(names, call);
+  const frontend::Call call{"assume_invariant", loc};
+  const sharding::AxisList axes = frontend::ManualAxes(names, call);
   const Array x = api::VaryingOperand(operand, axes, call);
   if (axes.empty()) return x;
-  api::CheckTogether(axes, call);
-  api::Made made(api::TypeOf(x));
+  frontend::CheckTogether(axes, call);
+  frontend::ManualResult made(frontend::TypeOf(x));
   made.Leave(axes);
-  return api::ApplyManual(ops::kAssumeInvariant, api::ParamsOf(axes), x,
-                          api::TypeOf(x)->WithSharding(std::move(made.sharding)), call);
+  return frontend::ApplyManual(ops::kAssumeInvariant, frontend::ManualParamsOf(axes), x,
+                               frontend::TypeOf(x)->WithSharding(std::move(made.sharding)), call);
 }
 
 }  // namespace tessera

@@ -8,10 +8,11 @@
 #include <mutex>
 #include <set>
 
-#include "api/collectives.h"
-#include "api/control.h"
+#include "api/frontend.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "frontend/manual_axes.h"
+#include "frontend/regions.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
 #include "tessera/ops.h"
@@ -477,9 +478,9 @@ Arrays Fori(Call call, const Operand& lower, const Operand& upper, const Leaves&
 namespace detail {
 
 std::vector<Array> WhileLoop(TreeRef carry, const Body& condition, const Body& body, Loc loc) {
-  const api::Call call{"while_loop", loc};
+  const frontend::Call call{"while_loop", loc};
   trace::Leaves leaves = trace::TakeApart(carry, "carry");
-  api::BringIn(leaves.arrays, call);
+  frontend::BringIn(leaves.arrays, call);
   return api::While(
       call, leaves, [&](const std::vector<Array>& xs) { return condition(xs).arrays; },
       api::Checked(body, leaves, call));
@@ -487,11 +488,11 @@ std::vector<Array> WhileLoop(TreeRef carry, const Body& condition, const Body& b
 
 std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef carry,
                             const Body& body, const LoopOptions& options, Loc loc) {
-  const api::Call call{"fori_loop", loc};
+  const frontend::Call call{"fori_loop", loc};
   api::CheckBound(call, lower, "lower");
   api::CheckBound(call, upper, "upper");
   trace::Leaves leaves = trace::TakeApart(carry, "carry");
-  api::BringIn(leaves.arrays, call);
+  frontend::BringIn(leaves.arrays, call);
   // The body's carry is without the loop's number, which comes first among its arguments.
   std::vector<Array> results =
       api::Fori(call, lower, upper, leaves, api::Checked(body, leaves, call), options.unroll);
@@ -501,10 +502,10 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
 
 FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options,
                     Loc loc) {
-  const api::Call call{"scan", loc};
+  const frontend::Call call{"scan", loc};
   trace::Leaves steps = trace::TakeApart(xs, "xs"), leaves = trace::TakeApart(carry, "carry");
-  api::BringIn(steps.arrays, call);
-  api::BringIn(leaves.arrays, call);
+  frontend::BringIn(steps.arrays, call);
+  frontend::BringIn(leaves.arrays, call);
   const int64_t length = api::StepsOf(call, steps, options);
   FunctionResult result;
   const api::OnLeaves step = api::Checked(body, leaves, call, &result.tree);

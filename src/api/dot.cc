@@ -12,13 +12,13 @@
 namespace tessera {
 namespace {
 
-using api::Call;
 using api::Dot;
 using api::IsIota;
 using api::Permuted;
+using frontend::Call;
 
-const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
-int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
+const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
+int64_t Rank(const Array& x) { return frontend::TypeOf(x)->rank(); }
 
 }  // namespace
 
@@ -83,10 +83,10 @@ bool IsIota(const std::vector<int64_t>& v) {
 namespace {
 
 std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {
-  DType t = api::PromotedDType({a, b}, call);
+  DType t = frontend::PromotedDType({a, b}, call);
   auto convert = [&](const Operand& x) {
-    return x.scalar() ? api::ScalarOf(*x.scalar(), t, false, call)
-                      : api::Convert(api::ToArray(x, call), t, call);
+    return x.scalar() ? frontend::ScalarOf(*x.scalar(), t, false, call)
+                      : frontend::Convert(frontend::ToArray(x, call), t, call);
   };
   return {convert(a), convert(b)};
 }
@@ -122,9 +122,9 @@ MatmulDims AlignBatch(const Array& x, const Array& y, int64_t bx, int64_t by, Ca
       out.from_y.push_back(d);
       if (dx >= 0) out.drop_x.push_back(dx);
     } else {
-      api::FailShape(call, 16,
-                     fmt::format("batch dims of {} and {} do not match", api::TypeOf(x)->text(),
-                                 api::TypeOf(y)->text()));
+      frontend::FailShape(call, 16,
+                          fmt::format("batch dims of {} and {} do not match",
+                                      frontend::TypeOf(x)->text(), frontend::TypeOf(y)->text()));
     }
   }
   return out;
@@ -142,16 +142,16 @@ void DropDims(Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& 
   };
   for (int64_t& d : contract) shift(d);
   for (int64_t& d : batch) shift(d);
-  m = api::Reshape(m, shape, call);
+  m = frontend::Reshape(m, shape, call);
 }
 
 }  // namespace
 
 Array dot_general(Operand a, Operand b, DotDims dims, DotOptions options, Loc loc) {
   Call call{"dot_general", loc};
-  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
   auto normal = [&](std::vector<int64_t>& list, const Array& of) {
-    for (int64_t& d : list) d = api::NormalDim(d, Rank(of), call);
+    for (int64_t& d : list) d = frontend::NormalDim(d, Rank(of), call);
   };
   normal(dims.lhs_contract, x);
   normal(dims.lhs_batch, x);
@@ -165,14 +165,15 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
   std::vector<Array> xs = TwoOperands(a, b, call);
   Array &x = xs[0], &y = xs[1];
   if (Rank(x) == 0 || Rank(y) == 0)
-    api::FailShape(call, 17, "a scalar is not a matrix: write a * b");
+    frontend::FailShape(call, 17, "a scalar is not a matrix: write a * b");
   bool vector_x = Rank(x) == 1, vector_y = Rank(y) == 1;
   int64_t kx = Rank(x) - 1, ky = vector_y ? 0 : Rank(y) - 2;
   if (base::At(ShapeOf(x), kx) != base::At(ShapeOf(y), ky))
-    api::FailShape(call, 18,
-                   fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
-                               api::TypeOf(x)->text(), api::TypeOf(y)->text(),
-                               base::At(ShapeOf(x), kx), base::At(ShapeOf(y), ky)));
+    frontend::FailShape(
+        call, 18,
+        fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
+                    frontend::TypeOf(x)->text(), frontend::TypeOf(y)->text(),
+                    base::At(ShapeOf(x), kx), base::At(ShapeOf(y), ky)));
   DotDims dims{{kx}, {ky}, {}, {}};
   MatmulDims batch = AlignBatch(x, y, vector_x ? 0 : Rank(x) - 2, vector_y ? 0 : Rank(y) - 2, call);
   for (auto [dx, dy] : batch.shared) {
@@ -211,7 +212,7 @@ Array tensordot(Operand a, Operand b, int dims, DotOptions options, Loc loc) {
   Call call{"tensordot", loc};
   std::vector<Array> xs = TwoOperands(a, b, call);
   if (dims < 0 || dims > Rank(xs[0]) || dims > Rank(xs[1]))
-    api::FailShape(call, 12, fmt::format("{} dims cannot be contracted", dims));
+    frontend::FailShape(call, 12, fmt::format("{} dims cannot be contracted", dims));
   DotDims d;
   for (int64_t k = 0; k < dims; ++k) {
     d.lhs_contract.push_back(Rank(xs[0]) - dims + k);

@@ -13,12 +13,12 @@
 namespace tessera {
 namespace {
 
-using api::Call;
 using api::Dot;
 using api::IsIota;
 using api::Permuted;
+using frontend::Call;
 
-const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
 
 using Letters = std::string;
 
@@ -46,7 +46,7 @@ class Parser {
   Subscripts Take() { return std::move(out_); }
 
  private:
-  [[noreturn]] void Fail(const std::string& reason) { api::FailShape(call_, 17, reason); }
+  [[noreturn]] void Fail(const std::string& reason) { frontend::FailShape(call_, 17, reason); }
 
   void ReadOperands(const std::string& spec, std::string_view text) {
     std::vector<Letters> inputs(1);
@@ -139,8 +139,8 @@ class Einsum {
     result_ = std::move(parsed.result);
     sizes_ = std::move(parsed.sizes);
     DType t = options_.dtype;
-    if (t.is_default()) t = api::PromotedDType(api::OperandsAt(operands, call.loc), call);
-    for (Term& term : terms_) term.x = api::Convert(term.x, t, call);
+    if (t.is_default()) t = frontend::PromotedDType(frontend::OperandsAt(operands, call.loc), call);
+    for (Term& term : terms_) term.x = frontend::Convert(term.x, t, call);
   }
 
   Array Run() {
@@ -158,12 +158,12 @@ class Einsum {
  private:
   // The operand without what is unreduced or reduced, and dims that share a letter unsharded.
   Array WithWholeDiagonals(const Term& term) {
-    Array x = api::Plain(term.x, call_);
-    sharding::TensorSharding s = api::TypeOf(x)->sharding();
+    Array x = frontend::Plain(term.x, call_);
+    sharding::TensorSharding s = frontend::TypeOf(x)->sharding();
     for (size_t d = 0; d < s.dims.size(); ++d)
       if (std::count(term.letters.begin(), term.letters.end(), term.letters[d]) > 1)
         s.dims[d].axes.clear();
-    return s == api::TypeOf(x)->sharding() ? x : api::Moved(x, std::move(s), call_);
+    return s == frontend::TypeOf(x)->sharding() ? x : frontend::Moved(x, std::move(s), call_);
   }
 
   Array RunSteps() {
@@ -235,12 +235,12 @@ class Einsum {
     for (size_t d = 0; d < term.letters.size(); ++d) {
       size_t e = term.letters.find(term.letters[d], d + 1);
       if (e == std::string::npos) continue;
-      const sharding::TensorSharding& own = api::TypeOf(term.x)->sharding();
+      const sharding::TensorSharding& own = frontend::TypeOf(term.x)->sharding();
       if (!own.dims[d].axes.empty() || !own.dims[e].axes.empty())
-        api::FailSharding(
+        frontend::FailSharding(
             call_, sharding::Conflict::kWhole,
             fmt::format("the diagonal runs over dims {} and {}, one of which is sharded: {}", d, e,
-                        api::TypeOf(term.x)->text()),
+                        frontend::TypeOf(term.x)->text()),
             {"reshard it first"});
       const base::Shape shape = ShapeOf(term.x);
       auto index = [&](size_t dim) {
@@ -251,7 +251,7 @@ class Einsum {
                              .wanted = &counting,
                              .loc = call_.loc,
                              .shown_as = call_.name};
-        sharding::TensorSharding s = api::TypeOf(term.x)->sharding();
+        sharding::TensorSharding s = frontend::TypeOf(term.x)->sharding();
         s.unreduced.clear();
         s.reduced.clear();
         if (s.mesh) a.out_sharding = &s;
@@ -274,7 +274,7 @@ class Einsum {
 
   // The sum of bools is whether any of them is true.
   Array Sum(const Array& x, const std::vector<int64_t>& dims, OutOptions options) {
-    if (api::TypeOf(x)->dtype().is_bool())
+    if (frontend::TypeOf(x)->dtype().is_bool())
       return any(x, dims, {.out_sharding = options.out_sharding}, call_.loc);
     return reduce_sum(x, dims, std::move(options), call_.loc);
   }
@@ -304,7 +304,7 @@ class Einsum {
       shape.push_back(ShapeOf(term.x)[d]);
       kept += c;
     }
-    term.x = api::Reshape(term.x, shape, call_);
+    term.x = frontend::Reshape(term.x, shape, call_);
     term.letters = kept;
   }
 
@@ -318,7 +318,7 @@ class Einsum {
       for (const Term* t : {&a, &b}) {
         size_t d = t->letters.find(c);
         if (d == std::string::npos || !dim.axes().empty()) continue;
-        DimSharding own = sharding::ToSpec(api::TypeOf(t->x)->sharding()).dims()[d];
+        DimSharding own = sharding::ToSpec(frontend::TypeOf(t->x)->sharding()).dims()[d];
         bool free = std::none_of(own.axes().begin(), own.axes().end(), [&](const AxisRef& r) {
           return std::count(used.begin(), used.end(), r.name) > 0;
         });
@@ -411,7 +411,7 @@ class Einsum {
 Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options,
              Loc loc) {
   Call call{"einsum", loc};
-  if (operands.empty()) api::FailShape(call, 17, "there are no operands");
+  if (operands.empty()) frontend::FailShape(call, 17, "there are no operands");
   return Einsum(subscripts, std::move(operands), std::move(options), call).Run();
 }
 

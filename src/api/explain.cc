@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "api/operands.h"
+#include "api/frontend.h"
 #include "base/error.h"
 #include "compile/pins.h"
 #include "tessera/explain.h"
@@ -12,7 +12,7 @@
 namespace tessera {
 
 Array named(Operand x, std::string_view name, Loc loc) {
-  Array a = api::ToArray(x, {"named", loc});
+  Array a = frontend::ToArray(x, {"named", loc});
   if (a.is_traced()) {
     auto* traced = static_cast<const trace::TracedArray*>(trace::Use(a, "named", loc).get());
     traced->trace->Name(std::string(name), traced->value);

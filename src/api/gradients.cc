@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
-#include "api/linear.h"
-#include "api/regions.h"
+#include "api/frontend.h"
+#include "api/jit.h"
 #include "base/error.h"
+#include "frontend/linear.h"
+#include "frontend/regions.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
@@ -21,7 +23,7 @@
 namespace tessera {
 namespace detail {
 
-using api::ProgramRef;
+using frontend::ProgramRef;
 using trace::ArrayRef;
 
 // A linear map without its residuals.
@@ -183,31 +185,23 @@ LinearizedProgram Itself(const TracedCall& t) {
 
 }  // namespace
 
-Array FilledWith(double value, const ir::Type* type, Call call) {
-  ir::Program program;
-  program.mesh = type->mesh();
-  ir::Builder builder(program, call.loc);
-  program.outputs = {ops::Filled(builder, value, type)};
-  return trace::CallProgram(Shared(std::move(program)), {}, call.name, call.loc)[0];
-}
-
 }  // namespace api
 
 namespace detail {
 
 std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
   const LinearProgram& of = *map.of;
-  const api::Call call{of.name, loc};
-  std::vector<ArrayRef> inputs = api::RefsOf(map.residuals, call);
-  api::AddTangents(api::RefsOf(argument, call), of.in, of.is_input, inputs, call);
+  const frontend::Call call{of.name, loc};
+  std::vector<ArrayRef> inputs = frontend::RefsOf(map.residuals, call);
+  api::AddTangents(frontend::RefsOf(argument, call), of.in, of.is_input, inputs, call);
   return trace::CallProgram(of.program, inputs, call.name, loc, &of.compiled);
 }
 
 FunctionResult CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& kept) {
-  const api::Call call{options.value ? "value_and_grad" : "grad", f.loc};
-  const std::vector<int> argument_of = api::ArgumentOf(f.arguments);
+  const frontend::Call call{options.value ? "value_and_grad" : "grad", f.loc};
+  const std::vector<int> argument_of = frontend::ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
-    return api::GradInTrace(api::RefsOf(arrays, call), argument_of, f.body, options, call);
+    return api::GradInTrace(frontend::RefsOf(arrays, call), argument_of, f.body, options, call);
   };
   return api::CallTransformed(f, kept, in_trace, call);
 }
@@ -215,44 +209,46 @@ FunctionResult CallGrad(const FunctionCall& f, const GradOptions& options, const
 namespace {
 
 FunctionResult JvpInTrace(const std::vector<Array>& arrays, const std::vector<int>& part_of,
-                          const FunctionCall& f, api::Call call) {
+                          const FunctionCall& f, frontend::Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<ArrayRef> inputs, tangents;
   for (size_t i = 0; i < arrays.size(); ++i)
     (part_of[i] == 0 ? inputs : tangents).push_back(arrays[i].impl());
   const std::vector<bool> all(inputs.size(), true);
-  api::TracedCall t = api::TraceCall(inputs, f.body, all, call);
+  frontend::TracedCall t = frontend::TraceCall(inputs, f.body, all, call);
   std::vector<const ir::Type*> types;
   for (size_t i = 0; i < t.inputs.size(); ++i) types.push_back(t.inputs[i]->type());
   api::AddTangents(tangents, types, t.active, inputs, call);
-  transforms::Jvp jvp = transforms::MakeJvp(t.program, t.active, api::FloatingOutputs(t.program));
+  transforms::Jvp jvp =
+      transforms::MakeJvp(t.program, t.active, frontend::FloatingOutputs(t.program));
   ir::Simplify(jvp.program);
   const std::vector<Array> made =
-      trace::CallProgram(api::Shared(std::move(jvp.program)), inputs, call.name, call.loc);
+      trace::CallProgram(frontend::Shared(std::move(jvp.program)), inputs, call.name, call.loc);
   const size_t n = t.program.outputs.size();
   FunctionResult result{{made.begin(), made.begin() + static_cast<long>(n)}, std::move(t.tree)};
   for (size_t i = 0, next = n; i < n; ++i)
-    result.arrays.push_back(jvp.active[i]
-                                ? made[next++]
-                                : api::FilledWith(0, t.program.type(t.program.outputs[i]), call));
+    result.arrays.push_back(
+        jvp.active[i] ? made[next++]
+                      : frontend::FilledWith(0, t.program.type(t.program.outputs[i]), call));
   return result;
 }
 
 // The results, then the residuals of the map, which comes with them.
 FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f,
-                                 api::Call call, bool reverse) {
+                                 frontend::Call call, bool reverse) {
   trace::NestingScope nesting(call.name, call.loc);
   const std::vector<bool> all(arrays.size(), true);
-  api::TracedCall t = api::TraceCall(api::RefsOf(arrays, call), f.body, all, call);
-  api::LinearizedProgram l = api::Linearized(t, api::FloatingOutputs(t.program));
+  frontend::TracedCall t = frontend::TraceCall(frontend::RefsOf(arrays, call), f.body, all, call);
+  frontend::LinearizedProgram l = frontend::Linearized(t, frontend::FloatingOutputs(t.program));
   FunctionResult result{{}, {}, api::MapOf(t, l, call, reverse)};
   result.arrays =
-      trace::CallProgram(api::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
+      trace::CallProgram(frontend::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
   result.tree = std::move(t.tree);
   return result;
 }
 
-Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, api::Call call, bool reverse) {
+Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, frontend::Call call,
+                             bool reverse) {
   const auto in_trace = [&](const std::vector<Array>& arrays) {
     return LinearizedInTrace(arrays, f, call, reverse);
   };
@@ -270,8 +266,8 @@ Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, api::Call c
 }  // namespace
 
 FunctionResult CallJvp(const FunctionCall& f, const Jit& kept) {
-  const api::Call call{"jvp", f.loc};
-  const std::vector<int> part_of = api::ArgumentOf(f.arguments);
+  const frontend::Call call{"jvp", f.loc};
+  const std::vector<int> part_of = frontend::ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
     return JvpInTrace(arrays, part_of, f, call);
   };
@@ -285,16 +281,17 @@ Linearization Vjp(const FunctionCall& f, const Jit& kept) {
 }
 
 LinearMapRef LinearTranspose(const FunctionCall& f) {
-  const api::Call call{"linear_transpose", f.loc};
+  const frontend::Call call{"linear_transpose", f.loc};
   trace::NestingScope nesting(call.name, call.loc);
-  api::TracedCall t = api::TraceAll(f, call);
-  api::LinearizedProgram l = api::Itself(t);
+  frontend::TracedCall t = frontend::TraceAll(f, call);
+  frontend::LinearizedProgram l = api::Itself(t);
   auto map = std::make_shared<LinearMap>();
   map->of = api::MapOf(t, l, call, /*reverse=*/true, api::FailFunction);
   std::vector<ArrayRef> known;
   for (size_t i = 0; i < t.inputs.size(); ++i)
     if (!t.active[i]) known.push_back(t.inputs[i]);
-  map->residuals = trace::CallProgram(api::Shared(std::move(l.known)), known, call.name, call.loc);
+  map->residuals =
+      trace::CallProgram(frontend::Shared(std::move(l.known)), known, call.name, call.loc);
   return map;
 }
 

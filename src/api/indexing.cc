@@ -3,18 +3,18 @@
 
 #include <algorithm>
 
-#include "api/edits.h"
 #include "api/lookup.h"
 #include "base/at.h"
 #include "base/defaults.h"
 #include "base/error.h"
+#include "frontend/edits.h"
 #include "tessera/lookup.h"
 
 namespace tessera {
 namespace {
 
-using api::Call;
-const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+using frontend::Call;
+const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
 
 // One dim of the operand: what is kept of it.
 struct Piece {
@@ -30,7 +30,7 @@ int64_t Bound(const Slice::Bound& b, int64_t size, int64_t missing, int64_t low,
 }
 
 Piece SlicePiece(const Slice& s, int64_t size, Call call) {
-  if (s.step == 0) api::FailShape(call, 18, "the step of a slice is 0");
+  if (s.step == 0) frontend::FailShape(call, 18, "the step of a slice is 0");
   if (s.step > 0) {
     int64_t begin = Bound(s.begin, size, 0, 0, size), end = Bound(s.end, size, size, 0, size);
     return {begin, std::max(begin, end), s.step};
@@ -67,16 +67,16 @@ Entry EntryOf(const Index& i, size_t d, int64_t size, Call call) {
   if (i.kind() == Index::kSlice) return {Entry::kSlice, SlicePiece(i.slice(), size, call)};
   if (i.kind() == Index::kArray) {
     trace::Use(i.array(), call.name, call.loc);
-    DType t = api::TypeOf(i.array())->dtype();
+    DType t = frontend::TypeOf(i.array())->dtype();
     if (t.is_bool())
-      api::FailDType(call, 15, "indices are integers, not bool",
-                     {"the shape would depend on the data: use where(mask, a, b)"});
+      frontend::FailDType(call, 15, "indices are integers, not bool",
+                          {"the shape would depend on the data: use where(mask, a, b)"});
     return {Entry::kArray, {0, size, 1}, api::FromEnd(i.array(), size, call)};
   }
   int64_t at = i.integer() < 0 ? i.integer() + size : i.integer();
   if (at < 0 || at >= size)
-    api::FailShape(call, 18,
-                   fmt::format("index {} is outside of dim {} of size {}", i.integer(), d, size));
+    frontend::FailShape(
+        call, 18, fmt::format("index {} is outside of dim {} of size {}", i.integer(), d, size));
   return {Entry::kInteger, {at, at + 1, 1, false, true}};
 }
 
@@ -86,10 +86,10 @@ ParsedIndex Parse(std::vector<Index> index, const base::Shape& shape, Call call)
     named += i.kind() != Index::kNew && i.kind() != Index::kEllipsis;
     dots += i.kind() == Index::kEllipsis;
   }
-  if (dots > 1) api::FailShape(call, 17, "an index has at most one Ellipsis");
+  if (dots > 1) frontend::FailShape(call, 17, "an index has at most one Ellipsis");
   if (named > shape.size())
-    api::FailShape(call, 17,
-                   fmt::format("{} indices for an array of rank {}", named, shape.size()));
+    frontend::FailShape(call, 17,
+                        fmt::format("{} indices for an array of rank {}", named, shape.size()));
   if (dots == 0) index.push_back(Index(Ellipsis, call.loc));
   ParsedIndex parsed;
   for (const Index& i : index) {
@@ -124,11 +124,11 @@ Array Cut(const Array& x, const std::vector<Piece>& pieces, const base::Shape& r
     if (pieces[d].reversed) reversed.push_back(static_cast<int64_t>(d));
   }
   ir::ParamsPtr cut = whole ? nullptr : ir::MakeParams(std::move(p));
-  return api::WithEdits({x}, call, [&](const std::vector<Array>& xs) {
-    Array y = whole ? xs[0] : api::Run(ops::kSlice, cut, xs, call);
+  return frontend::WithEdits({x}, call, [&](const std::vector<Array>& xs) {
+    Array y = whole ? xs[0] : frontend::Run(ops::kSlice, cut, xs, call);
     if (!reversed.empty())
-      y = api::Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
-    return std::vector<Array>{api::Reshape(y, result, call)};
+      y = frontend::Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
+    return std::vector<Array>{frontend::Reshape(y, result, call)};
   })[0];
 }
 
@@ -157,9 +157,9 @@ base::Shape PickedShape(const ParsedIndex& index, Call call) {
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t& size = picked[skip + d];
       if (size != shape[d] && size != 1 && shape[d] != 1)
-        api::FailShape(call, 18,
-                       fmt::format("index arrays of shapes {} and {} do not broadcast",
-                                   ir::FieldText(picked), ir::FieldText(shape)));
+        frontend::FailShape(call, 18,
+                            fmt::format("index arrays of shapes {} and {} do not broadcast",
+                                        ir::FieldText(picked), ir::FieldText(shape)));
       if (size == 1) size = shape[d];
     }
   }
@@ -213,7 +213,7 @@ struct Component {
 DType IndexDType(const std::vector<Component>& components) {
   DType index = i32;
   for (const Component& c : components) {
-    DType t = api::TypeOf(c.array)->dtype();
+    DType t = frontend::TypeOf(c.array)->dtype();
     if (components.size() == 1) return t;
     if (t.size() == 8 || t == u32) index = i64;
   }
@@ -228,39 +228,40 @@ Array Vectors(const std::vector<Component>& components, const base::Shape& queri
   shape.push_back(1);
   if (components.empty()) {
     shape.back() = 0;
-    return api::Filled(api::ScalarOf(0, i32, false, call), shape, {}, call);
+    return frontend::Filled(frontend::ScalarOf(0, i32, false, call), shape, {}, call);
   }
   DType dtype = IndexDType(components);
   std::vector<Array> columns;
   for (const Component& c : components) {
     Array a = c.array;
-    if (api::TypeOf(a)->dtype() == u64 && dtype != u64)  // beyond i64 is outside, too
-      a = minimum(a, api::ScalarOf(std::numeric_limits<int64_t>::max(), u64, false, call), {},
+    if (frontend::TypeOf(a)->dtype() == u64 && dtype != u64)  // beyond i64 is outside, too
+      a = minimum(a, frontend::ScalarOf(std::numeric_limits<int64_t>::max(), u64, false, call), {},
                   call.loc);
-    a = api::Convert(a, dtype, call);
+    a = frontend::Convert(a, dtype, call);
     base::Shape own(queries.size(), 1);
     std::copy_backward(ShapeOf(a).begin(), ShapeOf(a).end(),
                        own.begin() + static_cast<long>(c.end));
-    a = api::BroadcastTo(api::Reshape(a, own, call), queries, call);
-    columns.push_back(api::Reshape(a, shape, call));
+    a = frontend::BroadcastTo(frontend::Reshape(a, own, call), queries, call);
+    columns.push_back(frontend::Reshape(a, shape, call));
   }
   if (columns.size() == 1) return columns[0];
-  const sharding::TensorSharding first = api::TypeOf(columns[0])->sharding();
+  const sharding::TensorSharding first = frontend::TypeOf(columns[0])->sharding();
   const bool differ = std::any_of(columns.begin(), columns.end(), [&](const Array& c) {
-    return api::TypeOf(c)->sharding().dims != first.dims;
+    return frontend::TypeOf(c)->sharding().dims != first.dims;
   });
   for (Array& c : columns)
-    if (anyhow && differ && !api::TypeOf(c)->sharding().dims_empty())
-      c = api::Moved(c, sharding::Replicated(first.mesh, static_cast<int>(shape.size())), call);
-  return api::Run(ops::kConcatenate,
-                  ir::MakeParams(ops::DimParams{{static_cast<int64_t>(queries.size())}}), columns,
-                  call);
+    if (anyhow && differ && !frontend::TypeOf(c)->sharding().dims_empty())
+      c = frontend::Moved(c, sharding::Replicated(first.mesh, static_cast<int>(shape.size())),
+                          call);
+  return frontend::Run(ops::kConcatenate,
+                       ir::MakeParams(ops::DimParams{{static_cast<int64_t>(queries.size())}}),
+                       columns, call);
 }
 
 // The dtype of constant places along a dim of this size.
 DType PlaceType(int64_t size) { return size <= std::numeric_limits<int32_t>::max() ? i32 : i64; }
 Array Place(int64_t at, int64_t size, Call call) {
-  return api::ScalarOf(at, PlaceType(size), false, call);
+  return frontend::ScalarOf(at, PlaceType(size), false, call);
 }
 
 // ---- get ----
@@ -282,18 +283,19 @@ bool IsEmpty(const std::vector<ResultDim>& dims) {
 // Returns x ready to be cut: dims that are sharded and cut beside index arrays need an
 // out_sharding, and are made whole where their shards do not divide what is left.
 Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, Call call) {
-  sharding::TensorSharding s = api::TypeOf(x)->sharding();
+  sharding::TensorSharding s = frontend::TypeOf(x)->sharding();
   for (size_t d = 0; d < pieces.size(); ++d) {
     const bool whole = pieces[d].size() == ShapeOf(x)[d] && !pieces[d].reversed;
     if (whole || s.dims[d].axes.empty()) continue;
     if (!anyhow)
-      api::FailSharding(call, 5,
-                        fmt::format("dim {} is sharded and cut beside index arrays: {}", d,
-                                    api::TypeOf(x)->text()),
-                        {"say how the result is sharded: x.at(index).get({.out_sharding = ...})"});
+      frontend::FailSharding(
+          call, 5,
+          fmt::format("dim {} is sharded and cut beside index arrays: {}", d,
+                      frontend::TypeOf(x)->text()),
+          {"say how the result is sharded: x.at(index).get({.out_sharding = ...})"});
     if (pieces[d].size() % sharding::SizeOf(s.dims[d].axes) != 0) s.dims[d].axes.clear();
   }
-  return s == api::TypeOf(x)->sharding() ? x : api::Moved(x, std::move(s), call);
+  return s == frontend::TypeOf(x)->sharding() ? x : frontend::Moved(x, std::move(s), call);
 }
 
 // Looks up in what the slices leave.
@@ -302,7 +304,7 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
   const std::vector<ResultDim> dims = DimsOf(index, picked), kept = WithoutNew(dims);
   if (IsEmpty(dims))
     return zeros(SizesOf(dims),
-                 {.dtype = api::TypeOf(x)->dtype(), .out_sharding = options.out_sharding},
+                 {.dtype = frontend::TypeOf(x)->dtype(), .out_sharding = options.out_sharding},
                  call.loc);
   const base::Shape shape = ShapeOf(x);
   base::Shape left;
@@ -326,7 +328,7 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
   p.mode = options.mode.value_or(LookupMode::kClip);
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
-  p.fill.bits = api::FillBits(options.fill_value, api::TypeOf(x)->dtype(), call);
+  p.fill.bits = api::FillBits(options.fill_value, frontend::TypeOf(x)->dtype(), call);
   // One slice is as JAX's dynamic_slice.
   x = ReadyToCut(x, pieces, options.out_sharding || picked.empty(), call);
   Array y =
@@ -344,7 +346,7 @@ Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& opti
     std::vector<Array> operands{x};
     for (const Entry& e : parsed.entries)
       if (e.kind == Entry::kArray) operands.push_back(e.array);
-    return api::WithEdits(operands, call, [&](const std::vector<Array>& xs) {
+    return frontend::WithEdits(operands, call, [&](const std::vector<Array>& xs) {
       ParsedIndex tried = parsed;
       size_t k = 1;
       for (Entry& e : tried.entries)
@@ -432,12 +434,12 @@ Places PlacesOf(const ParsedIndex& index, const base::Shape& shape,
 Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Call call) {
   if (base::StrictTypesActive() && !values.scalar())
     if (DType t = trace::Use(values.array(), call.name, call.loc)->type()->dtype(); t != dtype)
-      api::FailDType(
+      frontend::FailDType(
           call, 13,
           fmt::format("x and the values have different dtypes, {} and {}", dtype.name(), t.name()),
           {"StrictTypes is in scope: convert one of them with astype"});
-  Array v = values.scalar() ? api::ScalarOf(*values.scalar(), dtype, false, call)
-                            : api::Convert(api::ToArray(values, call), dtype, call);
+  Array v = values.scalar() ? frontend::ScalarOf(*values.scalar(), dtype, false, call)
+                            : frontend::Convert(frontend::ToArray(values, call), dtype, call);
   const base::Shape& own = ShapeOf(v);
   bool fits = own.size() <= shape.size();
   for (size_t d = 0; fits && d < own.size(); ++d) {
@@ -445,10 +447,11 @@ Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Cal
     fits = own[d] == 1 || own[d] == size;
   }
   if (!fits)
-    api::FailShape(call, 18,
-                   fmt::format("values of shape {} do not broadcast to the shape {} of x[index]",
-                               ir::FieldText(own), ir::FieldText(shape)));
-  return api::BroadcastTo(v, shape, call);
+    frontend::FailShape(
+        call, 18,
+        fmt::format("values of shape {} do not broadcast to the shape {} of x[index]",
+                    ir::FieldText(own), ir::FieldText(shape)));
+  return frontend::BroadcastTo(v, shape, call);
 }
 
 Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& index,
@@ -458,8 +461,8 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
   const std::vector<ResultDim> dims = DimsOf(parsed, PickedShape(parsed, call));
   const std::vector<ResultDim> kept = WithoutNew(dims);
   if (IsEmpty(dims)) return options.out_sharding ? reshard(x, *options.out_sharding, call.loc) : x;
-  Array updates = ValuesOf(values, api::TypeOf(x)->dtype(), SizesOf(dims), call);
-  updates = api::Reshape(updates, SizesOf(kept), call);
+  Array updates = ValuesOf(values, frontend::TypeOf(x)->dtype(), SizesOf(dims), call);
+  updates = frontend::Reshape(updates, SizesOf(kept), call);
   Places places = PlacesOf(parsed, ShapeOf(x), kept, call);
   places.params.mode = options.mode.value_or(LookupMode::kDrop);
   places.params.sorted = options.indices_are_sorted;

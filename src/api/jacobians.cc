@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
-#include "api/linear.h"
-#include "api/regions.h"
+#include "api/frontend.h"
+#include "api/jit.h"
+#include "frontend/linear.h"
+#include "frontend/regions.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
@@ -149,10 +151,10 @@ namespace detail {
 
 FunctionResult CallJacobian(const FunctionCall& f, const JacobianOptions& options,
                             const Jit& kept) {
-  const api::Call call{options.reverse ? "jacrev" : "jacfwd", f.loc};
-  const std::vector<int> argument_of = api::ArgumentOf(f.arguments);
+  const frontend::Call call{options.reverse ? "jacrev" : "jacfwd", f.loc};
+  const std::vector<int> argument_of = frontend::ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
-    return api::JacobianInTrace(api::RefsOf(arrays, call), argument_of, f.body, options, call);
+    return api::JacobianInTrace(frontend::RefsOf(arrays, call), argument_of, f.body, options, call);
   };
   return api::CallTransformed(f, kept, in_trace, call);
 }

@@ -1,5 +1,5 @@
 // jit: how arguments and results lie, and the programs of calls.
-#include "trace/jit.h"
+#include "api/jit.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,15 @@
 #include <map>
 #include <mutex>
 
-#include "api/specs.h"
 #include "base/at.h"
 #include "base/fork.h"
 #include "compile/lower.h"
+#include "frontend/placement.h"
+#include "frontend/specs.h"
 #include "propagation/graph.h"
 #include "tessera/transforms.h"
+#include "trace/inline.h"
+#include "trace/jit.h"
 #include "trace/scopes.h"
 
 namespace tessera {
@@ -149,6 +152,14 @@ detail::FunctionCall LaidOut(const detail::FunctionCall& call, const JitOptions&
 }
 
 }  // namespace
+
+detail::FunctionResult CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
+                                       const detail::Body& in_trace, Call call) {
+  const std::vector<Array> arrays = detail::LeavesOf(f.arguments);
+  if (trace::InsideTrace(RefsOf(arrays, call))) return in_trace(arrays);
+  return kept.Call({f.arguments, in_trace, f.loc});
+}
+
 }  // namespace api
 
 namespace detail {

@@ -88,18 +88,18 @@ Array Scatter(const ir::OpDef& op, const Array& x, const Array& indices, const A
 
 }  // namespace api
 
-using api::Call;
+using frontend::Call;
 
 namespace {
 
-const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
 
 // The shape of a gather's result. C17, C18: there is a slice size per dim; those left out are 1.
 base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base::Shape& indices,
                         const base::Shape& sizes, Call call) {
   if (sizes.size() != x.size())
-    api::FailShape(call, 17,
-                   fmt::format("{} slice sizes for an array of rank {}", sizes.size(), x.size()));
+    frontend::FailShape(
+        call, 17, fmt::format("{} slice sizes for an array of rank {}", sizes.size(), x.size()));
   auto has = [](const std::vector<int64_t>& list, size_t d) {
     return std::find(list.begin(), list.end(), static_cast<int64_t>(d)) != list.end();
   };
@@ -108,7 +108,7 @@ base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base
     bool left_out = has(dims.collapsed, d) || has(dims.operand_batch, d);
     if (!left_out) windows.push_back(sizes[d]);
     if (left_out && sizes[d] != 1)
-      api::FailShape(
+      frontend::FailShape(
           call, 18,
           fmt::format("dim {} is collapsed or a batch dim, so its slice size must be 1, not {}", d,
                       sizes[d]));
@@ -117,9 +117,9 @@ base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base
   while (window < windows.size() || query + 1 < indices.size()) {
     bool along = has(dims.offset, result.size());
     if (along ? window == windows.size() : query + 1 >= indices.size())
-      api::FailShape(call, 17,
-                     fmt::format(".offset {} does not fit slices of {} dims",
-                                 ir::FieldText(dims.offset), windows.size()));
+      frontend::FailShape(call, 17,
+                          fmt::format(".offset {} does not fit slices of {} dims",
+                                      ir::FieldText(dims.offset), windows.size()));
     result.push_back(along ? windows[window++] : indices[query++]);
   }
   return result;
@@ -128,10 +128,10 @@ base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base
 Array RunScatter(const ir::OpDef& op, const char* name, const Operand& x, const Operand& indices,
                  const Operand& updates, ScatterDims& dims, ScatterOptions& options, Loc loc) {
   Call call{name, loc};
-  Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
+  Array a = frontend::ToArray(x, call), i = frontend::ToArray(indices, call);
   Array u = updates.scalar()
-                ? api::ScalarOf(*updates.scalar(), api::TypeOf(a)->dtype(), false, call)
-                : api::ToArray(updates, call);
+                ? frontend::ScalarOf(*updates.scalar(), frontend::TypeOf(a)->dtype(), false, call)
+                : frontend::ToArray(updates, call);
   ops::ScatterParams p;
   p.windows = std::move(dims.window);
   p.dropped = std::move(dims.inserted);
@@ -148,7 +148,7 @@ Array RunScatter(const ir::OpDef& op, const char* name, const Operand& x, const 
 Array gather(Operand x, Operand indices, GatherDims dims, Shape slice_sizes, GatherOptions options,
              Loc loc) {
   Call call{"gather", loc};
-  Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
+  Array a = frontend::ToArray(x, call), i = frontend::ToArray(indices, call);
   base::Shape result = ResultShape(dims, ShapeOf(a), ShapeOf(i), slice_sizes.dims(), call);
   ops::GatherParams p;
   p.windows = std::move(dims.offset);
@@ -158,7 +158,7 @@ Array gather(Operand x, Operand indices, GatherDims dims, Shape slice_sizes, Gat
   p.mode = options.mode;
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
-  p.fill.bits = api::FillBits(options.fill_value, api::TypeOf(a)->dtype(), call);
+  p.fill.bits = api::FillBits(options.fill_value, frontend::TypeOf(a)->dtype(), call);
   return api::Gather(a, i, std::move(p), result, options.out_sharding, call);
 }
 
@@ -185,11 +185,11 @@ Array scatter_max(Operand x, Operand indices, Operand updates, ScatterDims dims,
 
 Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
   Call call{"take", loc};
-  Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
+  Array a = frontend::ToArray(x, call), i = frontend::ToArray(indices, call);
   const base::Shape& shape = ShapeOf(a);
-  const int64_t d = api::NormalDim(dim, static_cast<int64_t>(shape.size()), call);
+  const int64_t d = frontend::NormalDim(dim, static_cast<int64_t>(shape.size()), call);
   i = api::FromEnd(i, base::At(shape, d), call);
-  const int64_t queries = api::TypeOf(i)->rank();
+  const int64_t queries = frontend::TypeOf(i)->rank();
   base::Shape result = shape;
   result.erase(result.begin() + d);
   result.insert(result.begin() + d, ShapeOf(i).begin(), ShapeOf(i).end());
@@ -197,7 +197,7 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
   for (int64_t r = 0; r < static_cast<int64_t>(result.size()); ++r)
     if (r < d || r >= d + queries) p.windows.push_back(r);
   p.dropped = p.starts = {d};
-  p.fill.bits = api::FillBits(std::nullopt, api::TypeOf(a)->dtype(), call);
+  p.fill.bits = api::FillBits(std::nullopt, frontend::TypeOf(a)->dtype(), call);
   return api::Gather(a, api::AsVectors(i, call), std::move(p), result, options.out_sharding, call);
 }
 
@@ -205,13 +205,13 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
 // slices, and one where x has size 1 is dropped.
 Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions options, Loc loc) {
   Call call{"take_along_dim", loc};
-  Array a = api::ToArray(x, call), i = api::ToArray(indices, call);
+  Array a = frontend::ToArray(x, call), i = frontend::ToArray(indices, call);
   const base::Shape shape = ShapeOf(a), at = ShapeOf(i);
   if (shape.size() != at.size())
-    api::FailShape(call, 16,
-                   fmt::format("x has rank {} and the indices rank {}", shape.size(), at.size()));
+    frontend::FailShape(
+        call, 16, fmt::format("x has rank {} and the indices rank {}", shape.size(), at.size()));
   const auto along =
-      static_cast<size_t>(api::NormalDim(dim, static_cast<int64_t>(shape.size()), call));
+      static_cast<size_t>(frontend::NormalDim(dim, static_cast<int64_t>(shape.size()), call));
   ops::GatherParams p;
   base::Shape result = at, queries;
   for (size_t k = 0; k < shape.size(); ++k) {
@@ -229,15 +229,15 @@ Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions optio
     } else if (shape[k] == 1) {
       p.dropped.push_back(d);
     } else {
-      api::FailShape(
+      frontend::FailShape(
           call, 18,
           fmt::format("dim {} has size {} in x and {} in the indices", k, shape[k], at[k]));
     }
     queries.push_back(at[k]);
   }
-  i = api::Reshape(api::FromEnd(i, shape[along], call), queries, call);
+  i = frontend::Reshape(api::FromEnd(i, shape[along], call), queries, call);
   p.mode = options.mode;
-  p.fill.bits = api::FillBits(options.fill_value, api::TypeOf(a)->dtype(), call);
+  p.fill.bits = api::FillBits(options.fill_value, frontend::TypeOf(a)->dtype(), call);
   return api::Gather(a, api::AsVectors(i, call), std::move(p), result, options.out_sharding, call);
 }
 

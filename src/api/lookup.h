@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "api/operands.h"
+#include "api/frontend.h"
 #include "ops/params.h"
 
 namespace tessera::api {

@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <numeric>
 
-#include "api/operands.h"
+#include "api/frontend.h"
 #include "base/at.h"
 #include "ops/params.h"
 
 namespace tessera {
 namespace {
 
-using api::Call;
+using frontend::Call;
 using sharding::TensorSharding;
 
-const base::Shape& ShapeOf(const Array& x) { return api::TypeOf(x)->shape(); }
-int64_t Rank(const Array& x) { return api::TypeOf(x)->rank(); }
+const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
+int64_t Rank(const Array& x) { return frontend::TypeOf(x)->rank(); }
 
 // Applies an op without data of its own, laid out as told.
 Array Make(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands,
@@ -44,17 +44,17 @@ Array Band(int64_t rows, int64_t columns, int64_t k, const TensorSharding& layou
   };
   Array row = index(0, {rows, 1}), column = index(1, {1, columns});
   // Beyond these all elements lie on one side, whatever k is.
-  Array offset = api::ScalarOf(std::clamp(k, -rows, columns), t, false, call);
+  Array offset = frontend::ScalarOf(std::clamp(k, -rows, columns), t, false, call);
   return compare(add(row, offset, {}, call.loc), column, {}, call.loc);
 }
 
 Array ZeroLike(const Array& x, Call call) {
-  return api::ScalarOf(0, api::TypeOf(x)->dtype(), false, call);
+  return frontend::ScalarOf(0, frontend::TypeOf(x)->dtype(), false, call);
 }
 
 // Returns x where its elements at dims d1 and d2 compare so with the k-th diagonal, else 0.
 Array Masked(const Array& x, int64_t d1, int64_t d2, int64_t k, Compare compare, Call call) {
-  const TensorSharding& s = api::TypeOf(x)->sharding();
+  const TensorSharding& s = frontend::TypeOf(x)->sharding();
   TensorSharding matrix = sharding::Replicated(s.mesh, 2);
   if (s.mesh) {
     matrix.dims[0] = base::At(s.dims, d1);
@@ -74,9 +74,9 @@ Array Masked(const Array& x, int64_t d1, int64_t d2, int64_t k, Compare compare,
 }
 
 Array Triangle(const Operand& x, int64_t k, Compare compare, Call call) {
-  Array a = api::ToArray(x, call);
+  Array a = frontend::ToArray(x, call);
   if (Rank(a) < 2)
-    api::FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(a)));
+    frontend::FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(a)));
   return Masked(a, Rank(a) - 2, Rank(a) - 1, k, compare, call);
 }
 
@@ -86,9 +86,10 @@ struct DimPair {
 
 DimPair MatrixDims(const Array& x, int dim1, int dim2, Call call) {
   if (Rank(x) < 2)
-    api::FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(x)));
-  DimPair d{api::NormalDim(dim1, Rank(x), call), api::NormalDim(dim2, Rank(x), call)};
-  if (d.first == d.second) api::FailShape(call, 12, fmt::format("dim {} is named twice", d.first));
+    frontend::FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(x)));
+  DimPair d{frontend::NormalDim(dim1, Rank(x), call), frontend::NormalDim(dim2, Rank(x), call)};
+  if (d.first == d.second)
+    frontend::FailShape(call, 12, fmt::format("dim {} is named twice", d.first));
   return d;
 }
 
@@ -107,7 +108,7 @@ Array StridedDiagonal(const Array& square, Call call) {
   int64_t n = shape.back();
   shape.pop_back();
   shape.back() = n * n;
-  Array flat = api::Reshape(square, shape, call);
+  Array flat = frontend::Reshape(square, shape, call);
   base::Shape starts(shape.size(), 0), strides(shape.size(), 1);
   strides.back() = n + 1;
   return slice(flat, starts, shape, strides, call.loc);
@@ -118,11 +119,11 @@ Array StridedDiagonal(const Array& square, Call call) {
 Array SummedDiagonal(const Array& x, int64_t k, int64_t size, Call call) {
   int64_t column = Rank(x) - 1, row = column - 1;
   Array masked = Masked(x, row, column, k, eq, call);
-  const ir::OpDef& op = api::TypeOf(x)->dtype().is_bool() ? ops::kReduceOr : ops::kReduceSum;
+  const ir::OpDef& op = frontend::TypeOf(x)->dtype().is_bool() ? ops::kReduceOr : ops::kReduceSum;
   int64_t summed = size == ShapeOf(x).back() ? row : column;
-  Array line = api::Run(op, ir::MakeParams(ops::DimsParams{{summed}}), {masked}, call);
+  Array line = frontend::Run(op, ir::MakeParams(ops::DimsParams{{summed}}), {masked}, call);
   if (ShapeOf(line).back() == size) return line;
-  TensorSharding whole = api::TypeOf(line)->sharding();
+  TensorSharding whole = frontend::TypeOf(line)->sharding();
   if (whole.mesh && !whole.dims.back().axes.empty()) {
     whole.dims.back().axes.clear();
     line = reshard(line, sharding::ToSpec(whole), call.loc);
@@ -137,17 +138,18 @@ Array SummedDiagonal(const Array& x, int64_t k, int64_t size, Call call) {
 
 Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
   Call call{"diagonal", loc};
-  Array a = api::ToArray(x, call);
+  Array a = frontend::ToArray(x, call);
   DimPair d = MatrixDims(a, options.dim1, options.dim2, call);
   a = moveaxis(a, {d.first, d.second}, {-2, -1}, loc);
-  const ir::Type& type = *api::TypeOf(a);
+  const ir::Type& type = *frontend::TypeOf(a);
   const sharding::MeshDef* mesh = type.mesh();
   auto row = static_cast<size_t>(type.rank()) - 2, column = row + 1;
   bool sharded = mesh && !(type.sharding().dims[row].axes.empty() &&
                            type.sharding().dims[column].axes.empty());
   if (sharded && !options.out_sharding)
-    api::FailSharding(call, 5, fmt::format("the diagonal runs over sharded dims: {}", type.text()),
-                      {"say how the result is sharded with .out_sharding"});
+    frontend::FailSharding(call, 5,
+                           fmt::format("the diagonal runs over sharded dims: {}", type.text()),
+                           {"say how the result is sharded with .out_sharding"});
   base::Shape starts(type.shape().size(), 0), limits = type.shape();
   int64_t k = std::clamp(options.offset, -limits[row], limits[column]);
   starts[row] = std::max<int64_t>(-k, 0);
@@ -163,22 +165,23 @@ Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
 
 Array diag(Operand x, int64_t k, OutOptions options, Loc loc) {
   Call call{"diag", loc};
-  Array a = api::ToArray(x, call);
+  Array a = frontend::ToArray(x, call);
   if (Rank(a) == 2) return diagonal(a, {.offset = k, .out_sharding = options.out_sharding}, loc);
-  if (Rank(a) != 1) api::FailShape(call, 11, fmt::format("it takes rank 1 or 2, not {}", Rank(a)));
+  if (Rank(a) != 1)
+    frontend::FailShape(call, 11, fmt::format("it takes rank 1 or 2, not {}", Rank(a)));
   if (k != 0)
     a = pad(a, {{std::max<int64_t>(-k, 0), std::max<int64_t>(k, 0)}}, ZeroLike(a, call), loc);
   int64_t n = ShapeOf(a)[0];
-  const TensorSharding& s = api::TypeOf(a)->sharding();
+  const TensorSharding& s = frontend::TypeOf(a)->sharding();
   TensorSharding matrix = sharding::Replicated(s.mesh, 2);
   if (s.mesh) matrix.dims[0] = s.dims[0];
   Array mask = Band(n, n, k, matrix, eq, call);
-  return where(mask, api::Reshape(a, {n, 1}, call), ZeroLike(a, call), options, loc);
+  return where(mask, frontend::Reshape(a, {n, 1}, call), ZeroLike(a, call), options, loc);
 }
 
 Array matrix_trace(Operand x, TraceOptions options, Loc loc) {
   Call call{"matrix_trace", loc};
-  Array a = api::ToArray(x, call);
+  Array a = frontend::ToArray(x, call);
   DimPair d = MatrixDims(a, options.dim1, options.dim2, call);
   Array masked = Masked(a, d.first, d.second, options.offset, eq, call);
   return sum(masked, {d.first, d.second},
@@ -189,18 +192,18 @@ Array matrix_trace(Operand x, TraceOptions options, Loc loc) {
 
 Array outer(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"outer", loc};
-  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
   return mul(reshape(x, {-1, 1}, {}, loc), reshape(y, {1, -1}, {}, loc), options, loc);
 }
 
 Array inner(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"inner", loc};
-  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
   if (Rank(x) > 0 && Rank(y) > 0)
     return tensordot(x, y, DotDims{.lhs_contract = {-1}, .rhs_contract = {-1}}, options, loc);
   if (!options.dtype.is_default()) {
-    x = api::Convert(x, options.dtype, call);
-    y = api::Convert(y, options.dtype, call);
+    x = frontend::Convert(x, options.dtype, call);
+    y = frontend::Convert(y, options.dtype, call);
   }
   return mul(x, y, {options.out_sharding}, loc);
 }
@@ -208,11 +211,11 @@ Array inner(Operand a, Operand b, DotOptions options, Loc loc) {
 // Arrays of one shape are not flattened first: however their dims are sharded, they stay so.
 Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"vdot", loc};
-  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
-  if (api::TypeOf(x)->elements() != api::TypeOf(y)->elements())
-    api::FailShape(call, 18,
-                   fmt::format("{} and {} have different numbers of elements",
-                               api::TypeOf(x)->text(), api::TypeOf(y)->text()));
+  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
+  if (frontend::TypeOf(x)->elements() != frontend::TypeOf(y)->elements())
+    frontend::FailShape(call, 18,
+                        fmt::format("{} and {} have different numbers of elements",
+                                    frontend::TypeOf(x)->text(), frontend::TypeOf(y)->text()));
   if (ShapeOf(x) == ShapeOf(y)) return tensordot(x, y, static_cast<int>(Rank(x)), options, loc);
   return tensordot(ravel(x, {}, loc), ravel(y, {}, loc), 1, options, loc);
 }
@@ -220,13 +223,13 @@ Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
 // Each dim as the product of one of a's and one of b's, which are then joined.
 Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"kron", loc};
-  Array x = api::ToArray(a, call), y = api::ToArray(b, call);
+  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
   auto rank = static_cast<size_t>(std::max(Rank(x), Rank(y)));
   auto spread = [&](const Array& of, size_t first) {
     base::Shape own(rank - ShapeOf(of).size(), 1), shape(2 * rank, 1);
     own.insert(own.end(), ShapeOf(of).begin(), ShapeOf(of).end());
     for (size_t d = 0; d < rank; ++d) shape[2 * d + first] = own[d];
-    return std::pair(own, api::Reshape(of, shape, call));
+    return std::pair(own, frontend::Reshape(of, shape, call));
   };
   auto [own_x, spread_x] = spread(x, 0);
   auto [own_y, spread_y] = spread(y, 1);
@@ -237,8 +240,8 @@ Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
 Array tridiagonal_solve(Operand dl, Operand d, Operand du, Operand b, Loc loc) {
   Call call{"tridiagonal_solve", loc};
   std::vector<Array> operands;
-  for (const Operand* o : {&dl, &d, &du, &b}) operands.push_back(api::ToArray(*o, call));
-  return api::Run(ops::kTridiagonalSolve, nullptr, operands, call);
+  for (const Operand* o : {&dl, &d, &du, &b}) operands.push_back(frontend::ToArray(*o, call));
+  return frontend::Run(ops::kTridiagonalSolve, nullptr, operands, call);
 }
 
 }  // namespace tessera

@@ -5,11 +5,12 @@
 #include <cstring>
 #include <fstream>
 
-#include "api/operands.h"
+#include "api/frontend.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/reader.h"
 #include "compile/concrete.h"
+#include "frontend/elements.h"
 #include "tessera/io.h"
 
 namespace tessera {
@@ -147,13 +148,13 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
 }
 
 void save_npy(const std::string& path, const Array& x, Loc loc) {
-  const ir::Type* type = api::OnDevices(x, {"save_npy", loc}).type();
+  const ir::Type* type = frontend::OnDevices(x, {"save_npy", loc}).type();
   const base::Shape& shape = type->shape();
   DType t = type->dtype();
   if (t.is_key())
-    api::FailDType({"save_npy", loc}, 17,
-                   fmt::format("{} holds random keys, which are not numbers", type->text()),
-                   {"save random::key_data(x), and read it with random::wrap_key_data"});
+    frontend::FailDType({"save_npy", loc}, 17,
+                        fmt::format("{} holds random keys, which are not numbers", type->text()),
+                        {"save random::key_data(x), and read it with random::wrap_key_data"});
   std::string dims;
   for (int64_t s : shape) dims += fmt::format("{}, ", s);
   if (shape.size() > 1) dims.resize(dims.size() - 2);

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <ostream>
 
-#include "api/operands.h"
+#include "api/frontend.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "compile/concrete.h"
+#include "frontend/elements.h"
 #include "tessera/debug.h"
 #include "tessera/fmt.h"
 #include "tessera/random.h"
@@ -27,7 +28,7 @@ struct Elements {
 };
 
 Elements Fetch(const Array& x, Loc loc) {
-  const ir::Type* type = api::TypeOf(x);
+  const ir::Type* type = frontend::TypeOf(x);
   Elements e{type->dtype(), type->shape(), {}, {}};
   if (e.dtype.is_floating())
     e.floats = x.to_vector<double>(loc);
@@ -136,16 +137,16 @@ class Formatter {
 
 std::string WithoutData(const Array& x) {
   if (!x.is_given()) return "Array()";
-  std::string type = api::TypeOf(x)->text();
+  std::string type = frontend::TypeOf(x)->text();
   if (x.is_traced()) return "traced " + type + " from " + base::Where(x.impl()->loc());
   return "abstract " + type;
 }
 
 // `call`: the function that the user called.
-std::string TextOf(const Array& x, const TextOptions& options, api::Call call) {
+std::string TextOf(const Array& x, const TextOptions& options, frontend::Call call) {
   if (!x.is_given() || x.is_traced() || x.is_abstract()) return WithoutData(x);
   trace::Use(x, call.name, call.loc);
-  if (const ir::Type& type = *api::TypeOf(x); api::IsOnePerDevice(type))
+  if (const ir::Type& type = *frontend::TypeOf(x); frontend::IsOnePerDevice(type))
     return type.text() + ", of which each device has its own (see debug_callback)";
   Elements e = Fetch(x, call.loc);
   std::string type = type_of(x, call.loc).text();

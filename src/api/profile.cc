@@ -7,12 +7,13 @@
 #include <fstream>
 #include <ostream>
 
-#include "api/operands.h"
+#include "api/frontend.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compile/lower.h"
 #include "compile/profile.h"
+#include "frontend/elements.h"
 #include "trace/inline.h"
 
 namespace tessera {
@@ -72,7 +73,7 @@ std::vector<trace::ArrayRef> InputsOf(const ir::Program& program, const std::vec
            loc, {"give the arguments that it was lowered for"});
   std::vector<trace::ArrayRef> inputs;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    api::OnDevices(leaves[i], {"profile", loc});
+    frontend::OnDevices(leaves[i], {"profile", loc});
     const std::string type = leaves[i].impl()->type()->text(),
                       wanted = program.type(program.inputs[i])->text();
     if (type != wanted)

@@ -47,11 +47,6 @@ std::vector<ArrayType> TypesOf(const ir::Program& program, const std::vector<ir:
 
 }  // namespace
 
-int64_t CommReport::bytes() const {
-  int64_t sum = 0;
-  for (const CommEvent& e : events_) sum += e.bytes * e.times;
-  return sum;
-}
 int64_t CommReport::count(CommKind kind) const {
   int64_t n = 0;
   for (const CommEvent& e : events_) n += e.kind == kind ? e.times : 0;

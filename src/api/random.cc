@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "api/samplers.h"
 #include "base/defaults.h"
 #include "ops/params.h"
 #include "trace/jit.h"
@@ -221,7 +222,7 @@ Array Cauchy(const Array& key, const DrawnAs& as, Call call) {
 }  // namespace
 }  // namespace api
 
-using api::Call;
+using frontend::Call;
 
 namespace random {
 
@@ -230,21 +231,21 @@ Array key(Operand seed, Loc loc) {
   const Call call{"random::key", loc};
   if (seed.scalar()) {
     if (seed.scalar()->kind() == Scalar::kFloat || seed.scalar()->kind() == Scalar::kBool)
-      api::FailDType(call, 15, "a seed is an integer");
+      frontend::FailDType(call, 15, "a seed is an integer");
     const auto bits = static_cast<uint64_t>(seed.scalar()->as_int());
-    return api::Bitcast(api::ScalarOf(bits, u64, false, call), key_dtype, call);
+    return api::Bitcast(frontend::ScalarOf(bits, u64, false, call), key_dtype, call);
   }
-  const Array s = api::ToArray(seed, call);
-  const ir::Type* type = api::TypeOf(s);
+  const Array s = frontend::ToArray(seed, call);
+  const ir::Type* type = frontend::TypeOf(s);
   if (!type->dtype().is_integer())
-    api::FailDType(call, 15, fmt::format("a seed is an integer, not {}", type->text()));
+    frontend::FailDType(call, 15, fmt::format("a seed is an integer, not {}", type->text()));
   if (type->rank() != 0)
-    api::FailShape(call, 15, fmt::format("a seed is one integer, not {}", type->text()),
-                   {"vmap maps over seeds"});
+    frontend::FailShape(call, 15, fmt::format("a seed is one integer, not {}", type->text()),
+                        {"vmap maps over seeds"});
   const auto wrap = [&](const std::vector<Operand>& all) {
     Array word = all[0].array();
-    if (type->dtype().size() < 8) word = api::Convert(word, u32, call);
-    return std::vector{api::Bitcast(api::Convert(word, u64, call), key_dtype, call)};
+    if (type->dtype().size() < 8) word = frontend::Convert(word, u32, call);
+    return std::vector{api::Bitcast(frontend::Convert(word, u64, call), key_dtype, call)};
   };
   return api::AllKept({Operand(s, seed.loc())}, "", call, wrap)[0];
 }
@@ -252,7 +253,7 @@ Array key(Operand seed, Loc loc) {
 Array split(Operand key, Shape shape, Loc loc) {
   const Call call{"random::split", loc};
   const Array k = api::KeyOf(key, call);
-  api::CheckShape(shape.dims(), call);
+  frontend::CheckShape(shape.dims(), call);
   return api::Drawn({Operand(k, key.loc())}, ir::FieldText(shape.dims()), call,
                     [&](const std::vector<Operand>& all) {
                       return api::SplitKey(all[0].array(), {shape.dims(), key_dtype}, call);
@@ -263,7 +264,7 @@ std::vector<Array> split_apart(Operand key, int64_t n, Loc loc) {
   const Call call{"random::split", loc};
   const Array k = api::KeyOf(key, call);
   if (n < 0)
-    api::FailShape(call, 2, fmt::format("the number of keys must be 0 or more, not {}", n));
+    frontend::FailShape(call, 2, fmt::format("the number of keys must be 0 or more, not {}", n));
   return api::AllDrawn(
       {Operand(k, key.loc())}, fmt::format("apart {}", n), call,
       [&](const std::vector<Operand>& all) { return api::SplitApart(all[0].array(), n, call); });
@@ -274,21 +275,23 @@ Array fold_in(Operand key, Operand data, Loc loc) {
   const Array k = api::KeyOf(key, call);
   if (data.scalar()) {
     if (data.scalar()->kind() == Scalar::kFloat)
-      api::FailDType(call, 15, "an integer is folded into a key");
+      frontend::FailDType(call, 15, "an integer is folded into a key");
     const auto low = static_cast<uint32_t>(data.scalar()->as_int());
     return api::Random(api::ScalarOp::kRandomFoldIn, k, api::Count(low, u64, call), call);
   }
-  const Array d = api::ToArray(data, call);
-  const ir::Type* type = api::TypeOf(d);
+  const Array d = frontend::ToArray(data, call);
+  const ir::Type* type = frontend::TypeOf(d);
   if (type->dtype().is_floating() || type->dtype().is_key())
-    api::FailDType(call, 15, fmt::format("an integer is folded into a key, not {}", type->text()));
+    frontend::FailDType(call, 15,
+                        fmt::format("an integer is folded into a key, not {}", type->text()));
   if (type->rank() != 0)
-    api::FailShape(call, 15, fmt::format("one integer is folded into a key, not {}", type->text()),
-                   {"vmap maps over integers"});
+    frontend::FailShape(call, 15,
+                        fmt::format("one integer is folded into a key, not {}", type->text()),
+                        {"vmap maps over integers"});
   const auto fold = [&](const std::vector<Operand>& all) {
-    const Array low = api::Convert(all[1].array(), u32, call);
+    const Array low = frontend::Convert(all[1].array(), u32, call);
     return std::vector{api::Random(api::ScalarOp::kRandomFoldIn, all[0].array(),
-                                   api::Convert(low, u64, call), call)};
+                                   frontend::Convert(low, u64, call), call)};
   };
   return api::AllKept({Operand(k, key.loc()), Operand(d, data.loc())}, "", call, fold)[0];
 }
@@ -302,11 +305,11 @@ Array key_data(Operand key, Loc loc) {
 
 Array wrap_key_data(Operand words, Loc loc) {
   const Call call{"random::wrap_key_data", loc};
-  const Array w = api::ToArray(words, call);
-  const ir::Type* type = api::TypeOf(w);
+  const Array w = frontend::ToArray(words, call);
+  const ir::Type* type = frontend::TypeOf(w);
   if (type->dtype() != u32 || type->rank() == 0 || type->shape().back() != 2)
-    api::FailDType(call, 15,
-                   fmt::format("the words of keys are u32[..., 2], not {}", type->text()));
+    frontend::FailDType(call, 15,
+                        fmt::format("the words of keys are u32[..., 2], not {}", type->text()));
   return api::Bitcast(rev(w, -1, loc), key_dtype, call);
 }
 
@@ -317,13 +320,13 @@ Array bits(Operand key, Shape shape, CreateOptions options, Loc loc) {
                   : base::DefaultInt().size() == 8 ? u64
                                                    : u32;
   if (!t.is_unsigned())
-    api::FailDType(call, 16, fmt::format("bits are of an unsigned dtype, not {}", t.name()));
-  api::CheckShape(shape.dims(), call);
+    frontend::FailDType(call, 16, fmt::format("bits are of an unsigned dtype, not {}", t.name()));
+  frontend::CheckShape(shape.dims(), call);
   const api::DrawnAs as{shape.dims(), t, options.out_sharding};
   return api::Drawn(
       {Operand(k, key.loc())}, api::TextOf(as), call, [&](const std::vector<Operand>& all) {
         const int width = t.size() < 4 ? 32 : t.size() * 8;
-        return api::Convert(api::RandomBits(all[0].array(), as, width, call), t, call);
+        return frontend::Convert(api::RandomBits(all[0].array(), as, width, call), t, call);
       });
 }
 
@@ -338,7 +341,7 @@ Array uniform(Operand key, Shape shape, UniformOptions options, Loc loc) {
         const Array& drawn = all[0].array();
         if (lo.scalar() && hi.scalar())
           return api::Uniform(drawn, as, lo.scalar()->as_double(), hi.scalar()->as_double(), call);
-        const std::vector<Array> bounds = api::PromoteTo(as.dtype, {all[1], all[2]}, call);
+        const std::vector<Array> bounds = frontend::PromoteTo(as.dtype, {all[1], all[2]}, call);
         return api::Uniform(drawn, as, bounds[0], bounds[1], call);
       });
 }

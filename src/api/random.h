@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/operands.h"
+#include "api/frontend.h"
 #include "tessera/random.h"
 
 namespace tessera::api {
@@ -36,28 +36,6 @@ std::string TextOf(const DrawnAs& as);
 // C14: throws DTypeError unless it is one key, or `any` number of them.
 Array KeyOf(const Operand& key, Call call, bool any = false);
 
-// ---- draws with parameters ----
-
-// Returns the key and the parameters. Throws as KeyOf.
-std::vector<Operand> WithKey(const Operand& key, const std::vector<Operand>& parameters, Call call);
-// What is to be drawn, of floats or of integers. Throws DTypeError for other dtypes.
-DrawnAs FloatsOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
-DrawnAs IntegersOf(base::Shape shape, DType t, const std::optional<PartitionSpec>& out, Call call);
-// Returns the shape that parameters broadcast to. C16: throws ShapeError if there is none, or if it
-// does not broadcast to `shape`.
-base::Shape BroadcastShape(const std::vector<Operand>& parameters, Call call);
-void CheckBroadcasts(const std::vector<Operand>& parameters, const base::Shape& shape, Call call);
-void CheckBroadcastsTo(const base::Shape& own, const base::Shape& shape, Call call);
-// Returns what is to be drawn beside x, to whose last dims it goes: it lies as they do.
-DrawnAs LaidLike(const Array& x, base::Shape shape, DType t);
-// As Drawn. `by_index`: of parameters that are numbers the draw is laid out as its index. With an
-// out_sharding, parameters that are arrays may lie otherwise: they are moved.
-using DrawAs = std::function<Array(const std::vector<Operand>&, const DrawnAs&)>;
-Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs as, Call call,
-                   const DrawAs& draw, bool by_index = true);
-// Returns a parameter in a dtype.
-Array Parameter(const Operand& x, DType t, Call call);
-
 // ---- inside of a draw: `key` is one key ----
 
 // Returns unsigned integers whose lowest `width` bits are random, and the others 0: u64 for 64
@@ -68,16 +46,9 @@ Array Uniform(const Array& key, const DrawnAs& as, double lo, double hi, Call ca
 Array Uniform(const Array& key, const DrawnAs& as, const Array& lo, const Array& hi, Call call);
 Array Normal(const Array& key, const DrawnAs& as, Call call);
 Array Gumbel(const Array& key, const DrawnAs& as, Call call);
-// Returns integers in [minval, maxval).
-Array RandomIntegers(const Array& key, const DrawnAs& as, const Operand& minval,
-                     const Operand& maxval, Call call);
 // Returns the new key of each index of the shape.
 Array SplitKey(const Array& key, const DrawnAs& as, Call call);
 std::vector<Array> SplitApart(const Array& key, int64_t n, Call call);
-
-// Returns `samples`, numbers of the gamma distribution or their logarithms, with a derivative in
-// the shape parameters that they were drawn with.
-Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logarithm, Call call);
 
 // The number of stored digits of a floating dtype behind the point.
 int MantissaBits(DType t);

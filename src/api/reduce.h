@@ -1,6 +1,6 @@
 // Reductions over dims, as public functions are made of them.
 #pragma once
-#include "api/operands.h"
+#include "api/frontend.h"
 
 namespace tessera::api {
 

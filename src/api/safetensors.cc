@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <set>
 
-#include "api/safetensors_file.h"
+#include "api/frontend.h"
 #include "base/shape.h"
 #include "compile/executor.h"
+#include "frontend/elements.h"
+#include "frontend/safetensors_file.h"
 #include "sharding/local.h"
 #include "tessera/io.h"
 #include "trace/scopes.h"
@@ -14,12 +16,12 @@
 namespace tessera {
 namespace {
 
-using api::Call;
-using api::FailFile;
-using api::SafetensorsFile;
-using api::ShownName;
-using api::StoredTensor;
 using compile::Concrete;
+using frontend::Call;
+using frontend::FailFile;
+using frontend::SafetensorsFile;
+using frontend::ShownName;
+using frontend::StoredTensor;
 
 // The names of a tree's arrays, all different.
 std::vector<std::string> UniqueNames(const std::string& path, detail::TreeRef tree, Call call) {
@@ -82,7 +84,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
 // The same with the layout of `like`; abstract on an abstract mesh.
 Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Array& like,
                Call call) {
-  const ir::Type* type = api::TypeOf(like);
+  const ir::Type* type = frontend::TypeOf(like);
   const bool concrete = like.impl()->kind() == trace::ArrayImpl::kConcrete;
   if (!concrete && type->mesh() && type->mesh()->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
@@ -121,15 +123,15 @@ void detail::SaveSafetensors(const std::string& path, TreeRef tree,
   const Call call{"save_safetensors", loc};
   const std::vector<std::string> names = UniqueNames(path, tree, call);
   const std::vector<Array> leaves = LeavesOf(tree);
-  std::vector<api::NamedArray> arrays;
+  std::vector<frontend::NamedArray> arrays;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    const ir::Type* type = api::OnDevices(leaves[i], call).type();
-    if (api::SafetensorsName(type->dtype()).empty())
+    const ir::Type* type = frontend::OnDevices(leaves[i], call).type();
+    if (frontend::SafetensorsName(type->dtype()).empty())
       FailFile(call, path,
                fmt::format("{} is {}, which the format lacks", ShownName(names[i]), type->text()));
     arrays.push_back({names[i], leaves[i]});
   }
-  api::WriteSafetensors(path, std::move(arrays), options.metadata, call);
+  frontend::WriteSafetensors(path, std::move(arrays), options.metadata, call);
 }
 
 std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc) {
@@ -153,11 +155,11 @@ void detail::LoadSafetensorsLike(const std::string& path, TreeRef like, Loc loc)
   std::vector<Array> arrays = LeavesOf(like);
   for (const Array& array : arrays)
     if (trace::Use(array, call.name, loc)->kind() == trace::ArrayImpl::kTraced)
-      api::OnDevices(array, call);
+      frontend::OnDevices(array, call);
   const SafetensorsFile file(path, call);
   CheckNames(path, file, names, call);
   for (size_t i = 0; i < names.size(); ++i) {
-    const ir::Type *stored = file.tensors().at(names[i]).type, *type = api::TypeOf(arrays[i]);
+    const ir::Type *stored = file.tensors().at(names[i]).type, *type = frontend::TypeOf(arrays[i]);
     if (stored->shape() != type->shape() || stored->dtype() != type->dtype())
       FailFile(call, path,
                fmt::format("{} is {} in the file and {} in the tree", ShownName(names[i]),

@@ -1,11 +1,12 @@
 // Draws of integers and of distributions with parameters.
+#include "api/samplers.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "api/random.h"
 #include "base/at.h"
 #include "base/defaults.h"
 #include "tessera/lookup.h"
@@ -13,8 +14,8 @@
 
 namespace tessera {
 
-using api::Call;
 using api::DrawnAs;
+using frontend::Call;
 
 namespace api {
 
@@ -132,14 +133,20 @@ Array Parameter(const Operand& x, DType t, Call call) {
   return x.scalar() ? ScalarOf(*x.scalar(), t, false, call) : Convert(x.array(), t, call);
 }
 
+Array Spread(const Operand& x, const DrawnAs& as, Call call) {
+  const Array p = Parameter(x, as.dtype, call);
+  if (TypeOf(p)->shape() == as.shape) return p;
+  return broadcast_to(p, Shape(as.shape), {.out_sharding = as.out_sharding}, call.loc);
+}
+
 }  // namespace api
 
 namespace {
 
-using api::Convert;
 using api::Parameter;
-using api::ScalarOf;
-using api::TypeOf;
+using frontend::Convert;
+using frontend::ScalarOf;
+using frontend::TypeOf;
 
 DType UnsignedOf(DType t) { return t.size() == 8 ? u64 : u32; }
 
@@ -249,7 +256,7 @@ Array TruncatedNormal(const Array& key, const DrawnAs& as, const Operand& lower,
   const Array root = number(std::numbers::sqrt2), lo = Parameter(lower, t, call),
               hi = Parameter(upper, t, call);
   const Array a = erf(div(lo, root, {}, loc), loc), b = erf(div(hi, root, {}, loc), loc);
-  const std::vector<Array> bounds = api::PromoteTo(t, {a, b}, call);
+  const std::vector<Array> bounds = frontend::PromoteTo(t, {a, b}, call);
   const Array x =
       mul(root, erf_inv(api::Uniform(key, as, bounds[0], bounds[1], call), loc), {}, loc);
   const double inf = std::numeric_limits<double>::infinity();
@@ -279,7 +286,7 @@ Array bernoulli(Operand key, Operand p, Shape shape, OutOptions options, Loc loc
   std::vector<Operand> operands = api::WithKey(key, {p}, call);
   const DType t = p.scalar() ? base::DefaultFloat() : TypeOf(p.array())->dtype();
   if (!t.is_floating())
-    api::FailDType(call, 16, fmt::format("a probability is a float, not {}", t.name()));
+    frontend::FailDType(call, 16, fmt::format("a probability is a float, not {}", t.name()));
   const DrawnAs as = api::FloatsOf(shape.dims(), t, options.out_sharding, call);
   api::CheckBroadcasts({p}, as.shape, call);
   return api::DrawnLaidOut(operands, "", as, call,
@@ -296,7 +303,7 @@ Array rademacher(Operand key, Shape shape, CreateOptions options, Loc loc) {
   const Call call{"random::rademacher", loc};
   DType t = options.dtype.is_default() ? base::DefaultInt() : options.dtype;
   if (t.is_bool() || t.is_key() || t.is_unsigned())
-    api::FailDType(call, 16, fmt::format("{} has no -1", t.name()));
+    frontend::FailDType(call, 16, fmt::format("{} has no -1", t.name()));
   const DrawnAs as = api::FloatsOf(shape.dims(), base::DefaultFloat(), options.out_sharding, call);
   return api::DrawnLaidOut(api::WithKey(key, {}, call), t.name(), as, call,
                            [&](const std::vector<Operand>& all, const DrawnAs& inside) {

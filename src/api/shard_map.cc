@@ -5,10 +5,11 @@
 
 #include <algorithm>
 
-#include "api/collectives.h"
-#include "api/mapped_axes.h"
-#include "api/specs.h"
+#include "api/frontend.h"
 #include "base/at.h"
+#include "frontend/manual_axes.h"
+#include "frontend/mapped_axes.h"
+#include "frontend/specs.h"
 #include "trace/scopes.h"
 
 namespace tessera {
@@ -355,20 +356,20 @@ std::vector<Array> EnteringAll(const std::vector<Array>& arguments, const detail
 namespace detail {
 
 FunctionResult ShardMap::Call(const FunctionCall& function) const {
-  const api::Call call{"shard_map", function.loc};
+  const frontend::Call call{"shard_map", function.loc};
   trace::NestingScope nesting(call.name, function.loc);
   const std::vector<Array> arguments = LeavesOf(function.arguments);
   for (const Array& x : arguments) trace::Use(x, call.name, call.loc);
   const api::MapBorder border = api::BorderOf(options, arguments, call);
   if (!options.out_specs.given())
-    api::FailSharding(call, 11, ".out_specs must be given",
-                      {"write {.out_specs = P(...)}, or one spec per array"});
+    frontend::FailSharding(call, 11, ".out_specs must be given",
+                           {"write {.out_specs = P(...)}, or one spec per array"});
   for (const Array& x : arguments)
-    if (const sharding::MeshDef* mesh = api::TypeOf(x)->mesh(); mesh && mesh != border.outer)
-      api::FailSharding(call, 10,
-                        fmt::format("an argument is on the mesh {}, but the current one is {}",
-                                    mesh->text(), border.outer->text()),
-                        {"bring it over with reshard(x, P(...))"});
+    if (const sharding::MeshDef* mesh = frontend::TypeOf(x)->mesh(); mesh && mesh != border.outer)
+      frontend::FailSharding(call, 10,
+                             fmt::format("an argument is on the mesh {}, but the current one is {}",
+                                         mesh->text(), border.outer->text()),
+                             {"bring it over with reshard(x, P(...))"});
   FunctionResult result;
   {
     trace::MeshDefScope scope(border.inner);
@@ -378,11 +379,11 @@ FunctionResult ShardMap::Call(const FunctionCall& function) const {
   {
     trace::MeshDefScope scope(border.inner);
     const Outline tree = OutlineOf(result.tree.ref());
-    api::CheckParts(options.out_specs, tree, api::kOut, call);
+    frontend::CheckParts(options.out_specs, tree, api::kOut, call);
     for (size_t i = 0; i < result.arrays.size(); ++i)
-      result.arrays[i] =
-          api::Leaving(result.arrays[i],
-                       api::LeafOf(options.out_specs, tree.arrays[i], api::kOut, call), border);
+      result.arrays[i] = api::Leaving(
+          result.arrays[i], frontend::LeafOf(options.out_specs, tree.arrays[i], api::kOut, call),
+          border);
   }
   return result;
 }

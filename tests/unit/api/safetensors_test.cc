@@ -11,7 +11,8 @@
 #include <sstream>
 #include <thread>
 
-#include "api/safetensors_file.h"
+#include "frontend/safetensors_file.h"
+#include "runtime/runtime.h"
 
 namespace tessera {
 namespace {
@@ -214,7 +215,7 @@ TEST_F(Safetensors, PartOfAHugeFileIsRead) {
   std::fstream(path, std::ios::binary | std::ios::in | std::ios::out)
       .seekp(static_cast<std::streamoff>(8 + count + (uint64_t{1} << 20) * 1000 + 500))
       .write("\x7", 1);
-  const api::SafetensorsFile file(path, {"test", Loc::Current()});
+  const frontend::SafetensorsFile file(path, {"test", Loc::Current()});
   std::vector<std::byte> box(100 * 200);
   file.Read(file.tensors().at("x"), {950, 400}, {100, 200}, box.data());
   for (size_t i = 0; i < box.size(); ++i)

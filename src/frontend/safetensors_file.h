@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "api/operands.h"
+#include "frontend/operands.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 [[noreturn]] void FailFile(Call call, const std::string& path, const std::string& reason);
 
@@ -70,4 +70,4 @@ struct NamedArray {
 void WriteSafetensors(const std::string& path, std::vector<NamedArray> arrays,
                       const std::map<std::string, std::string>& metadata, Call call);
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

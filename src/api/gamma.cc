@@ -1,42 +1,26 @@
-// Draws of distributions that are found by trial: gamma and what is made of it, Poisson.
-#include <fmt/format.h>
-
+// Draws of the gamma distribution and of what is made of it, and their derivative.
 #include <cmath>
 #include <functional>
 
 #include "api/random.h"
-#include "ops/params.h"
+#include "api/samplers.h"
+#include "base/at.h"
 #include "tessera/batching.h"
 #include "tessera/control.h"
+#include "tessera/custom_rules.h"
 
 namespace tessera {
 namespace {
 
-using api::Call;
 using api::DrawnAs;
-using api::Parameter;
-using api::ScalarOf;
-using api::TypeOf;
+using api::NumbersOf;
+using api::Spread;
+using frontend::Call;
+using frontend::Convert;
+using frontend::ScalarOf;
+using frontend::TypeOf;
 
-// Numbers of one dtype in formulas; operators of arrays keep the line of the call.
-class Numbers {
- public:
-  Numbers(DType t, Call call) : t_(t), call_(call) {}
-  Array operator()(double v) const { return ScalarOf(v, t_, false, call_); }
-
- private:
-  DType t_;
-  Call call_;
-};
-
-// A parameter for each element, laid out as what is drawn.
-Array Spread(const Operand& x, const DrawnAs& as, Call call) {
-  const Array p = Parameter(x, as.dtype, call);
-  if (TypeOf(p)->shape() == as.shape) return p;
-  return broadcast_to(p, Shape(as.shape), {.out_sharding = as.out_sharding}, call.loc);
-}
-
-// ---- gamma --------------------------------------------------------------------------------------
+// ---- samples ------------------------------------------------------------------------------------
 
 // A trial: the key of the next one, the square of a normal number, the cube of its linear function,
 // a uniform number.
@@ -44,7 +28,7 @@ using Trial = std::tuple<Array, Array, Array, Array>;
 
 Trial NextTrial(const Array& key, const Array& c, Call call) {
   const DrawnAs one{{}, TypeOf(c)->dtype()};
-  const Numbers number(one.dtype, call);
+  const NumbersOf number(one.dtype, call);
   const std::vector<Array> keys = api::SplitApart(key, 3, call);
   // Normal numbers until the linear function is positive.
   using Try = std::tuple<Array, Array, Array>;
@@ -65,7 +49,7 @@ Trial NextTrial(const Array& key, const Array& c, Call call) {
 Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
   const Loc loc = call.loc;
   const DrawnAs one{{}, TypeOf(a)->dtype()};
-  const Numbers number(one.dtype, call);
+  const NumbersOf number(one.dtype, call);
   const Array large = ge(a, number(1), {}, loc);
   const Array raised = where(large, a, add(a, number(1), {}, loc), {}, loc);
   const Array third = number(1.0 / 3), d = sub(raised, third, {}, loc);
@@ -92,6 +76,134 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
   return add(add(log(d, loc), log(v, loc), {}, loc), boost, {}, loc);
 }
 
+// ---- derivative ---------------------------------------------------------------------------------
+//
+// How a sample changes with its shape parameter, the probability of a smaller one being the same
+// (implicit reparameterisation): dx/da = -(dP(a, x)/da) / p(x), where P is the regularized
+// incomplete gamma function and p the density.
+
+// An array in a formula, with the line of the call.
+struct Term {
+  Array x;
+  Loc loc;
+  Term Of(double v) const {
+    return {ScalarOf(v, TypeOf(x)->dtype(), false, {"random::gamma", loc}), loc};
+  }
+  friend Term operator+(const Term& a, const Term& b) { return {add(a.x, b.x, {}, a.loc), a.loc}; }
+  friend Term operator-(const Term& a, const Term& b) { return {sub(a.x, b.x, {}, a.loc), a.loc}; }
+  friend Term operator*(const Term& a, const Term& b) { return {mul(a.x, b.x, {}, a.loc), a.loc}; }
+  friend Term operator/(const Term& a, const Term& b) { return {div(a.x, b.x, {}, a.loc), a.loc}; }
+  friend Term operator-(const Term& a) { return {neg(a.x, a.loc), a.loc}; }
+};
+Term Size(const Term& a) { return {abs(a.x, a.loc), a.loc}; }
+Term Choose(const Array& first, const Term& a, const Term& b) {
+  return {where(first, a.x, b.x, {}, a.loc), a.loc};
+}
+
+double Epsilon(DType t) { return t == f64 ? 0x1p-52 : 0x1p-23; }
+
+// P(a, x) = x^a e^-x / gamma(a+1) * (sum over n of x^n / ((a+1) ... (a+n))), for x that are not
+// much larger than a. Each term c comes with its derivative.
+Array BySeries(const Term& a, const Term& x) {
+  using State = std::array<Array, 6>;  // whether there is more, a + n, c, dc, sums of these
+  const Loc loc = a.loc;
+  const auto more = [](State s) { return s[0]; };
+  const auto next = [&](State s) {
+    const Term last{s[2], loc}, last_d{s[3], loc}, r = Term{s[1], loc} + a.Of(1);
+    const Term d = last_d * (x / r) - last * x / (r * r), c = last * (x / r);
+    const Term sum = Term{s[4], loc} + c, sum_d = Term{s[5], loc} + d;
+    const Array goes_on = gt(Size(d / sum_d).x, a.Of(Epsilon(TypeOf(a.x)->dtype())).x, {}, loc);
+    return State{goes_on, r.x, c.x, d.x, sum.x, sum_d.x};
+  };
+  const Array zero = a.Of(0).x, one = a.Of(1).x;
+  const State s =
+      while_loop(more, next, State{eq(one, one, {}, loc), a.x, one, zero, one, zero}, loc);
+  const Term sum{s[4], loc}, sum_d{s[5], loc};
+  const Term d_log = Term{log(x.x, loc), loc} - Term{digamma((a + a.Of(1)).x, loc), loc};
+  return (-(sum_d + sum * d_log) * x / a).x;
+}
+
+// 1 - P(a, x) = x^a e^-x / gamma(a) times a continued fraction, for larger x. Numerators p and
+// denominators q of two steps, and their derivatives.
+Array ByFraction(const Term& a, const Term& x) {
+  enum { kMore, kStep, kP1, kQ1, kP2, kQ2, kDp1, kDq1, kDp2, kDq2, kValue, kD, kSize };
+  using State = std::array<Array, kSize>;
+  constexpr double kMostSteps = 2000;
+  const Loc loc = a.loc;
+  const double epsilon = Epsilon(TypeOf(a.x)->dtype());
+  const auto more = [](State s) { return s[kMore]; };
+  const auto next = [&](State s) {
+    const auto of = [&](int k) { return Term{base::At(s, k), loc}; };
+    const Term c = of(kStep) + a.Of(1), y = a.Of(1) - a + c, z = x + y + c + a.Of(1), yc = y * c;
+    const Term p = of(kP1) * z - of(kP2) * yc, q = of(kQ1) * z - of(kQ2) * yc;
+    const Term dp = of(kDp1) * z - of(kP1) - of(kDp2) * yc + of(kP2) * c;
+    const Term dq = of(kDq1) * z - of(kQ1) - of(kDq2) * yc + of(kQ2) * c;
+    const Array exists = ne(q.x, a.Of(0).x, {}, loc);
+    const Term value = Choose(exists, p / q, of(kValue));
+    const Term d = Choose(exists, (dp - value * dq) / q, of(kD));
+    const Array moves = gt(Size(d - of(kD)).x, a.Of(epsilon).x, {}, loc);
+    const Array goes_on =
+        logical_and(lt(c.x, a.Of(kMostSteps).x, {}, loc),
+                    logical_or(moves, logical_not(exists, loc), {}, loc), {}, loc);
+    const Array large = gt(Size(p).x, a.Of(1 / epsilon).x, {}, loc);
+    const auto scaled = [&](const Term& t) { return Choose(large, t * a.Of(epsilon), t).x; };
+    return State{goes_on,         c.x,        scaled(p),  scaled(q),        scaled(of(kP1)),
+                 scaled(of(kQ1)), scaled(dp), scaled(dq), scaled(of(kDp1)), scaled(of(kDq1)),
+                 value.x,         d.x};
+  };
+  const Term zero = a.Of(0), one = a.Of(1);
+  const Term p = x + one, q = (x + one - a + one) * x, value = p / q, d = value * x / q;
+  const State s = while_loop(more, next,
+                             State{eq(one.x, one.x, {}, loc), zero.x, p.x, q.x, one.x, x.x, zero.x,
+                                   (-x).x, zero.x, zero.x, value.x, d.x},
+                             loc);
+  const Term d_log = Term{log(x.x, loc), loc} - Term{digamma(a.x, loc), loc};
+  return ((Term{s[kD], loc} + Term{s[kValue], loc} * d_log) * x).x;
+}
+
+// Of one number. The way that does not count gets what ends at once.
+Array OfOne(const Array& shape, const Array& sample, Loc loc) {
+  const Term a{shape, loc}, x{sample, loc}, zero = a.Of(0), one = a.Of(1);
+  const Array far = logical_and(gt(sample, one.x, {}, loc), gt(sample, shape, {}, loc), {}, loc);
+  const Array none = logical_or(far, eq(sample, zero.x, {}, loc), {}, loc);
+  const Array series = BySeries(a, Choose(none, one, x));
+  const Array fraction = ByFraction(Choose(far, a, one), Choose(far, x, a.Of(100)));
+  const Array found = where(far, fraction, series, {}, loc);
+  return where(eq(sample, zero.x, {}, loc), zero.x, found, {}, loc);
+}
+
+// Of arrays of one shape.
+Array GammaDerivative(const Array& shapes, const Array& samples, Loc loc) {
+  std::function<Array(Array, Array)> f = [loc](Array a, Array x) { return OfOne(a, x, loc); };
+  for (int d = 0; d < TypeOf(samples)->rank(); ++d)
+    f = [mapped = vmap(f, {}, loc), loc](Array a, Array x) { return mapped(a, x, loc); };
+  return f(shapes, samples);
+}
+
+// Returns `samples`, numbers of the distribution or their logarithms, with a derivative in the
+// shape parameters that they were drawn with.
+Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logarithm, Call call) {
+  const std::function<Array(Array, Array)> first = [](Array x, Array) { return x; };
+  const auto rule = [logarithm, call](std::tuple<Array, Array> values,
+                                      std::tuple<Array, Array> tangents) {
+    const auto& [x, a] = values;
+    const auto& [dx, da] = tangents;
+    const Loc loc = call.loc;
+    const DType t = TypeOf(x)->dtype(), computed = t.size() < 4 ? f32 : t;
+    Array number = Convert(x, computed, call);
+    if (logarithm) {  // whose number may be too small for the dtype
+      const double tiny = computed == f64 ? 0x1p-1022 : 0x1p-126;
+      number = maximum(exp(number, loc), ScalarOf(tiny, computed, false, call), {}, loc);
+    }
+    Array slope = GammaDerivative(Convert(a, computed, call), number, loc);
+    if (logarithm) slope = div(slope, number, {}, loc);
+    return std::pair(x, add(dx, mul(Convert(slope, t, call), da, {}, loc), {}, loc));
+  };
+  return custom_jvp(first, rule, call.loc)(samples, shapes, call.loc);
+}
+
+// ---- draws --------------------------------------------------------------------------------------
+
 // Each element from a key of its own.
 Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logarithm, Call call) {
   const Array shapes = Spread(a, as, call);
@@ -104,14 +216,14 @@ Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logari
       return mapped(k, x, call.loc);
     };
   const Array samples = draw(api::SplitKey(key, as, call), stop_gradient(shapes, call.loc));
-  return api::WithGammaDerivative(samples, shapes, logarithm, call);
+  return WithGammaDerivative(samples, shapes, logarithm, call);
 }
 
 // Without a shape, JAX replicates such a draw where all axes are Explicit.
 CreateOptions WithoutShape(const Operand& a, Call call) {
   std::vector<Array> arrays;
-  if (!a.scalar()) arrays.push_back(api::ToArray(a, call));
-  const sharding::MeshDef* mesh = api::MeshInScope(arrays);
+  if (!a.scalar()) arrays.push_back(frontend::ToArray(a, call));
+  const sharding::MeshDef* mesh = frontend::MeshInScope(arrays);
   if (!mesh) return {};
   for (const auto& axis : mesh->axes())
     if (axis.mode != AxisMode::Explicit) return {};
@@ -137,82 +249,6 @@ Array BetaOf(const Array& key, const DrawnAs& as, const Operand& a, const Operan
   const Array most = maximum(x, y, {}, loc);
   const Array ex = exp(sub(x, most, {}, loc), loc), ey = exp(sub(y, most, {}, loc), loc);
   return div(ex, add(ex, ey, {}, loc), {}, loc);
-}
-
-// ---- Poisson ------------------------------------------------------------------------------------
-
-// The number of uniform numbers whose product stays above e^-rate (Knuth, "The art of computer
-// programming", volume 2), of sums of logarithms.
-Array PoissonByProducts(const Array& key, const DrawnAs& as, const Array& rate, Call call) {
-  const Loc loc = call.loc;
-  using State = std::tuple<Array, Array, Array>;  // key, count, logarithm of the product
-  const Array end = neg(rate, loc);
-  const auto above = [&](const State& s) { return gt(std::get<2>(s), end, {}, loc); };
-  const auto more = [&](State s) { return any(above(s), All, {}, loc); };
-  const auto next = [&](State s) {
-    const auto& [k, count, product] = s;
-    const std::vector<Array> keys = api::SplitApart(k, 2, call);
-    const Array one = ScalarOf(1, TypeOf(count)->dtype(), false, call);
-    const Array u = api::Uniform(keys[1], as, 0, 1, call);
-    return State(keys[0], where(above(s), add(count, one, {}, loc), count, {}, loc),
-                 add(product, log(u, loc), {}, loc));
-  };
-  const Array zero = zeros_like(rate, {}, loc);
-  return sub(std::get<1>(while_loop(more, next, State(key, zero, zero), loc)),
-             ScalarOf(1, f32, false, call), {}, loc);
-}
-
-// Transformed rejection (Hörmann, "The transformed rejection method for generating Poisson random
-// variables", 1993), for rates of at least 10.
-Array PoissonByRejection(const Array& key, const DrawnAs& as, const Array& rate, Call call) {
-  const Loc loc = call.loc;
-  const Numbers number(as.dtype, call);
-  const auto plus = [&](const Array& x, const Array& y) { return add(x, y, {}, loc); };
-  const auto times = [&](const Array& x, const Array& y) { return mul(x, y, {}, loc); };
-  const auto less = [&](const Array& x, double y) { return sub(x, number(y), {}, loc); };
-  const auto over = [&](const Array& x, const Array& y) { return div(x, y, {}, loc); };
-  const Array log_rate = log(rate, loc);
-  const Array b = plus(number(0.931), times(number(2.53), sqrt(rate, loc)));
-  const Array a = plus(number(-0.059), times(number(0.02483), b));
-  const Array inverse = plus(number(1.1239), over(number(1.1328), less(b, 3.4)));
-  const Array v_r = sub(number(0.9277), over(number(3.6224), less(b, 2)), {}, loc);
-  using State = std::tuple<Array, Array, Array>;  // key, count, whether it is accepted
-  const auto more = [&](State s) { return any(logical_not(std::get<2>(s), loc), All, {}, loc); };
-  const auto next = [&](State s) {
-    const auto& [key, count, done] = s;
-    const std::vector<Array> keys = api::SplitApart(key, 3, call);
-    const Array u = less(api::Uniform(keys[1], as, 0, 1, call), 0.5);
-    const Array v = api::Uniform(keys[2], as, 0, 1, call);
-    const Array near = sub(number(0.5), abs(u, loc), {}, loc);
-    const Array slope = plus(over(times(number(2), a), near), b);
-    const Array k = floor(plus(plus(times(slope, u), rate), number(0.43)), loc);
-    const Array s_left = log(over(times(v, inverse), plus(over(a, times(near, near)), b)), loc);
-    const Array right =
-        sub(plus(neg(rate, loc), times(k, log_rate)), lgamma(plus(k, number(1)), loc), {}, loc);
-    const Array inside = logical_and(ge(near, number(0.07), {}, loc), le(v, v_r, {}, loc), {}, loc);
-    const Array far = logical_and(lt(near, number(0.013), {}, loc), gt(v, near, {}, loc), {}, loc);
-    const Array outside = logical_or(lt(k, number(0), {}, loc), far, {}, loc);
-    const Array under = logical_and(logical_not(outside, loc), le(s_left, right, {}, loc), {}, loc);
-    const Array accept = logical_or(inside, under, {}, loc);
-    return State(keys[0], where(accept, k, count, {}, loc), logical_or(done, accept, {}, loc));
-  };
-  const Array least = full_like(rate, Operand(-1, loc), {}, loc);
-  const Array none = zeros_like(rate, {.dtype = bool_}, loc);
-  return std::get<1>(while_loop(more, next, State(key, least, none), loc));
-}
-
-// Both ways, as lanes differ in theirs; each sees a harmless rate where it does not count.
-Array PoissonOf(const Array& key, DrawnAs as, const Operand& rate, Call call) {
-  const Loc loc = call.loc;
-  const DType t = std::exchange(as.dtype, f32);
-  const Numbers number(f32, call);
-  const Array lam = stop_gradient(Spread(rate, as, call), loc);  // counts have no derivative
-  const Array small = logical_or(isnan(lam, loc), lt(lam, number(10), {}, loc), {}, loc);
-  const Array products = PoissonByProducts(key, as, where(small, lam, number(0), {}, loc), call);
-  const Array rejection =
-      PoissonByRejection(key, as, where(small, number(1e5), lam, {}, loc), call);
-  const Array count = api::Convert(where(small, products, rejection, {}, loc), t, call);
-  return where(eq(lam, number(0), {}, loc), ScalarOf(0, t, false, call), count, {}, loc);
 }
 
 }  // namespace
@@ -252,7 +288,8 @@ Array beta(Operand key, Operand a, Operand b, Loc loc) {
 Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options, Loc loc) {
   const Call call{"random::dirichlet", loc};
   const base::Shape own = api::BroadcastShape({alpha}, call);
-  if (own.empty()) api::FailShape(call, 16, "it takes the parameters of a vector, not one number");
+  if (own.empty())
+    frontend::FailShape(call, 16, "it takes the parameters of a vector, not one number");
   base::Shape whole = shape.dims();
   whole.push_back(own.back());
   const DrawnAs as = api::FloatsOf(whole, options.dtype, options.out_sharding, call);
@@ -270,21 +307,6 @@ Array dirichlet(Operand key, Operand alpha, Loc loc) {
   if (!shape.empty()) shape.pop_back();
   CreateOptions options = WithoutShape(alpha, call);
   return dirichlet(std::move(key), std::move(alpha), Shape(shape), std::move(options), loc);
-}
-
-Array poisson(Operand key, Operand rate, Shape shape, CreateOptions options, Loc loc) {
-  const Call call{"random::poisson", loc};
-  const DrawnAs as = api::IntegersOf(shape.dims(), options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = api::WithKey(key, {rate}, call);
-  api::CheckBroadcasts({rate}, as.shape, call);
-  return api::DrawnLaidOut(operands, "", as, call,
-                           [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                             return PoissonOf(all[0].array(), inside, all[1], call);
-                           });
-}
-Array poisson(Operand key, Operand rate, Loc loc) {
-  const base::Shape shape = api::BroadcastShape({rate}, {"random::poisson", loc});
-  return poisson(std::move(key), std::move(rate), Shape(shape), {}, loc);
 }
 
 }  // namespace random

@@ -1,10 +1,10 @@
-// Functions of the user's: as regions of an instruction, and called by transforms.
+// Functions of the user's as regions of an instruction.
 #pragma once
-#include "api/operands.h"
+#include "frontend/operands.h"
 #include "trace/function.h"
 #include "trace/tree.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 using detail::Body;
 using detail::FunctionResult;
@@ -14,11 +14,6 @@ using trace::TracedFunction;
 
 using Arrays = std::vector<Array>;
 
-// Returns what a transform makes of a call: inside a trace it is traced there; at top level the
-// whole is compiled once per type, and `kept` keeps it.
-detail::FunctionResult CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
-                                       const detail::Body& in_trace, Call call);
-
 // Returns the trace of a region on parameters of these types. It knows the traces around it.
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,
                                   Call call, trace::RegionRuns runs = {});
@@ -26,6 +21,14 @@ trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, con
 // Brings arrays into the region or shard_map that is traced now (trace::Enter). Throws TraceError
 // for arrays that cannot be used.
 void BringIn(std::vector<Array>& arrays, Call call);
+
+// The arguments of a call.
+struct CallArguments {
+  CallArguments(const detail::FunctionCall& f, Call call);
+  Leaves leaves;
+  std::vector<ArrayRef> refs;
+  std::vector<const Type*> types;
+};
 
 // Returns what a traced region makes of the arrays: run, or recorded where it is called.
 std::vector<Array> CallRegion(const trace::TracedFunction& region, const std::vector<Array>& arrays,
@@ -40,9 +43,26 @@ std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
                                 const std::vector<Array>& arguments,
                                 std::vector<trace::TracedFunction>& regions, Call call);
 
+// Checks that loops and branches share.
+enum ControlCheck {
+  kTypes = 1,
+  kTree = 2,
+  kPredicate = 3,
+  kSizes = 4,
+  kLength = 5,
+  kShardedSteps = 6
+};
+
+// Throws TraceError unless the trees are of the same sizes, keys and numbers. `what`: "the body
+// returns".
+void CheckTree(Call call, const trace::Leaves& wanted, const trace::Leaves& came, const char* what);
+
+// Throws TraceError for arrays that cannot be used.
+void CheckUsable(const std::vector<Array>& arrays, Call call);
+
 // Returns the edit that makes a value of type `from` one of type `to`; empty where none does.
 std::string Edit(const ir::Type& from, const ir::Type& to, const std::string& name);
 // Returns a value as an error shows it.
 ErrorOperand Shown(const std::string& name, const ir::Type& type, Loc loc);
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -1,5 +1,5 @@
 // Traces a call, and splits its derivative.
-#include "api/linear.h"
+#include "frontend/linear.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "transforms/jvp.h"
 #include "transforms/split.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 ProgramRef Shared(ir::Program program) {
   return std::make_shared<const ir::Program>(std::move(program));
@@ -105,4 +105,4 @@ LinearizedProgram Linearized(const ir::Program& program, const std::vector<bool>
   return out;
 }
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -4,15 +4,13 @@
 #include <optional>
 #include <vector>
 
-#include "compile/concrete.h"
 #include "ops/ops.h"
 #include "tessera/ops.h"
 #include "tessera/tree.h"
 #include "trace/array.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
-using compile::Concrete;
 using ir::ShapeAndDType;
 using trace::ArrayRef;
 
@@ -89,25 +87,11 @@ Array Filled(const Array& scalar, const base::Shape& shape, const sharding::Tens
              Call call);
 // Returns an array of this type, with a number everywhere.
 Array FilledWith(double value, const ir::Type* type, Call call);
-// As with_sharding_constraint; errors are `call`'s.
-Array Constrained(const Array& x, const PartitionSpec& spec, Call call);
 // Returns x laid out so by a reshard of the library's, which the report shows as implied.
 Array Moved(const Array& x, sharding::TensorSharding to, Call call);
 // Returns x summed over what it is unreduced over, and reduced over nothing: as propagation sees
 // it.
 Array Plain(const Array& x, Call call);
-
-// Returns the array's elements on devices. Throws TraceError for arrays that have none: traced,
-// abstract, donated, never given a value.
-const Concrete& OnDevices(const Array& x, Call call);
-// Returns whether devices have values of their own, from which no whole array follows: what varies
-// inside of shard_map, and terms of a sum there.
-bool IsOnePerDevice(const ir::Type& type);
-// Returns the array with every element in one buffer. Throws TraceError as OnDevices does, and
-// where devices have values of their own.
-std::shared_ptr<const Concrete> Whole(const Array& x, Call call);
-// Returns one device's part after the other.
-std::vector<Shard> ShardsOf(const Array& x, Call call);
 
 [[noreturn]] void FailShape(Call call, int check, std::string reason,
                             std::vector<std::string> notes = {});
@@ -122,4 +106,4 @@ std::vector<Shard> ShardsOf(const Array& x, Call call);
 
 inline const ir::Type* TypeOf(const Array& x) { return x.impl()->type(); }
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -1,6 +1,6 @@
 // Turns the arguments of public functions into operands: scalars become arrays, dtypes are
 // promoted.
-#include "api/operands.h"
+#include "frontend/operands.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,13 @@
 #include "base/error.h"
 #include "compile/concrete.h"
 #include "compile/executor.h"
+#include "ir/builder.h"
 #include "ops/params.h"
+#include "ops/tangents.h"
+#include "trace/inline.h"
 #include "trace/scopes.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 namespace {
 ErrorDetail Detail(Call call, int check, std::string reason, std::vector<std::string> notes) {
@@ -289,10 +292,10 @@ Array Weak(const Array& x) {
   if (impl->kind() == trace::ArrayImpl::kAbstract)
     return Array(
         std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, impl->loc()));
-  auto* concrete = static_cast<const Concrete*>(impl.get());
+  auto* concrete = static_cast<const compile::Concrete*>(impl.get());
   const ir::Type* placed = concrete->placed() == impl->type() ? type : concrete->placed();
-  return Array(std::make_shared<Concrete>(type, placed, impl->loc(), concrete->buffers,
-                                          concrete->shares_replicas()));
+  return Array(std::make_shared<compile::Concrete>(type, placed, impl->loc(), concrete->buffers,
+                                                   concrete->shares_replicas()));
 }
 
 // ---- dims and specs ----
@@ -445,6 +448,15 @@ Array Filled(const Array& scalar, const base::Shape& shape, const sharding::Tens
   return trace::Apply(a)[0];
 }
 
+Array FilledWith(double value, const ir::Type* type, Call call) {
+  ir::Program program;
+  program.mesh = type->mesh();
+  ir::Builder builder(program, call.loc);
+  program.outputs = {ops::Filled(builder, value, type)};
+  return trace::CallProgram(std::make_shared<const ir::Program>(std::move(program)), {}, call.name,
+                            call.loc)[0];
+}
+
 Array Moved(const Array& x, sharding::TensorSharding to, Call call) {
   trace::Application move{.op = ops::kImpliedReshard,
                           .params = {},
@@ -464,4 +476,4 @@ Array Plain(const Array& x, Call call) {
   return Moved(x, std::move(s), call);
 }
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -1,6 +1,6 @@
 // Tries edits of a refused call by tracing and lowering the whole call with each, and offers those
 // that work.
-#include "api/edits.h"
+#include "frontend/edits.h"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,12 @@
 #include "compile/lower.h"
 #include "compile/propagate.h"
 #include "compile/report.h"
+#include "frontend/modes.h"
+#include "frontend/placement.h"
 #include "spmd/lower.h"
-#include "tessera/modes.h"
 #include "trace/function.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 namespace {
 
 // Whether a call is only tried: then what it refuses is an answer, and nobody reads its edits.
@@ -93,7 +94,7 @@ class Edits {
     for (const Fix& f : detail.fixes)
       if (f.operand == static_cast<int>(k) && f.spec == spec) return;
     std::optional<Trial> trial = Try([&](std::vector<Array> xs) {
-      xs[k] = reshard(xs[k], spec, call_.loc);
+      xs[k] = ReshardTo(xs[k], spec, {"reshard", call_.loc});
       return f_(xs);
     });
     if (!trial) return;
@@ -124,8 +125,7 @@ class Edits {
 
   std::optional<Trial> TryAuto(const PartitionSpec& out) const {
     return Try([&](std::vector<Array> xs) {
-      const detail::AutoAxes inside({.out_sharding = out});
-      return inside.Call({xs, BodyOf(f_), call_.loc}).arrays;
+      return CallAutoAxes({xs, BodyOf(f_), call_.loc}, {.out_sharding = out}).arrays;
     });
   }
 
@@ -195,4 +195,4 @@ std::vector<Array> WithEdits(const std::vector<Array>& operands, Call call, cons
   }
 }
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -1,19 +1,19 @@
 // Derivatives of users' ops: their vjp traced as a program, and tried against differences.
-#include "api/custom_derivative.h"
+#include "frontend/custom_derivative.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <optional>
 
-#include "api/operands.h"
 #include "base/error.h"
+#include "frontend/operands.h"
 #include "ops/calls.h"
 #include "ops/tangents.h"
 #include "trace/function.h"
 #include "trace/scopes.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 namespace {
 
 using ops::CotangentType;
@@ -173,4 +173,4 @@ std::string CheckVjp(CustomDef& def, Loc loc) {
   return {};
 }
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

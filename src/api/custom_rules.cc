@@ -1,18 +1,19 @@
 // checkpoint, custom_jvp, custom_vjp: calls of the user's functions that stay calls in a program.
-#include "ops/calls.h"
+#include "tessera/custom_rules.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <set>
 
-#include "api/regions.h"
+#include "api/frontend.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
+#include "frontend/regions.h"
 #include "ir/uses.h"
+#include "ops/calls.h"
 #include "ops/tangents.h"
-#include "tessera/custom_rules.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 #include "trace/tree.h"
@@ -23,21 +24,6 @@ namespace api {
 namespace {
 
 using TypeList = std::vector<const Type*>;
-
-// The arguments of a call.
-struct Arguments {
-  Arguments(const detail::FunctionCall& f, Call call)
-      : leaves(trace::TakeApart(f.arguments, "argument")) {
-    BringIn(leaves.arrays, call);
-    for (const Array& a : leaves.arrays) {
-      refs.push_back(trace::Use(a, call.name, call.loc));
-      types.push_back(refs.back()->type());
-    }
-  }
-  Leaves leaves;
-  std::vector<ArrayRef> refs;
-  TypeList types;
-};
 
 void AddFloating(const TypeList& from, TypeList& to) {
   for (const Type* t : from)
@@ -100,7 +86,7 @@ const Type* Itself(const Type* type) { return type->WithWeak(false); }
 
 // The function of a call, traced.
 struct TracedCallee {
-  TracedCallee(const detail::FunctionCall& f, const Arguments& arguments, Call call)
+  TracedCallee(const detail::FunctionCall& f, const CallArguments& arguments, Call call)
       : traced(TraceRegion(arguments.types, f.body, call)),
         leaves(trace::TakeApart(traced.tree.ref(), "result")),
         types(ops::OutputTypes(traced.program)) {}
@@ -110,7 +96,7 @@ struct TracedCallee {
 };
 
 // A call with a rule, of these regions.
-Arrays ApplyRule(const ir::OpDef& op, const Arguments& arguments,
+Arrays ApplyRule(const ir::OpDef& op, const CallArguments& arguments,
                  std::vector<TracedFunction> regions, Call call) {
   if (DoNothing(regions)) return {};
   const std::vector<ArrayRef> constants = trace::CloseRegions(regions);
@@ -141,7 +127,7 @@ void CheckDepends(const TracedFunction& rule, size_t tangents, const TracedCalle
   }
 }
 
-TracedFunction TraceJvpRule(const Arguments& arguments, const TracedCallee& f, const Body& rule,
+TracedFunction TraceJvpRule(const CallArguments& arguments, const TracedCallee& f, const Body& rule,
                             Call call) {
   TypeList parameters = arguments.types;
   AddFloating(arguments.types, parameters);
@@ -166,8 +152,8 @@ TracedFunction TraceJvpRule(const Arguments& arguments, const TracedCallee& f, c
   return traced;
 }
 
-TracedFunction TraceForward(const Arguments& arguments, const TracedCallee& f, const Body& forward,
-                            Call call) {
+TracedFunction TraceForward(const CallArguments& arguments, const TracedCallee& f,
+                            const Body& forward, Call call) {
   const Like like{f.leaves, f.types};
   return TraceRegion(
       arguments.types,
@@ -181,7 +167,7 @@ TracedFunction TraceForward(const Arguments& arguments, const TracedCallee& f, c
       call);
 }
 
-TracedFunction TraceBackward(const Arguments& arguments, const TracedCallee& f,
+TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee& f,
                              const TracedFunction& forward, const detail::BackwardBody& backward,
                              Call call) {
   const TypeList made = ops::OutputTypes(forward.program);
@@ -204,65 +190,28 @@ TracedFunction TraceBackward(const Arguments& arguments, const TracedCallee& f,
       call);
 }
 
-void AddNames(const ir::Program& program, std::set<std::string>& names) {
-  for (const auto& [name, v] : program.names) names.insert(name);
-  for (const ir::Instruction& i : program.instructions)
-    for (const ir::RegionPtr& r : i.regions) AddNames(*r, names);
-}
-
-// C3: nothing of a name that is to be kept would be kept.
-void CheckNames(const CheckpointOptions& options, const ir::Program& program, Call call) {
-  std::set<std::string> names;
-  AddNames(program, names);
-  for (const std::string& wanted : options.names)
-    if (!names.count(wanted))
-      FailTrace(call, 3, "no value in the function is named " + base::Quote(wanted),
-                {names.empty() ? "mark it with named(value, " + base::Quote(wanted) + ")"
-                               : fmt::format("its named values: {}", fmt::join(names, ", "))});
-}
-
 }  // namespace
 }  // namespace api
 
 namespace detail {
 
-std::string Checkpoint::TextOf(const CheckpointOptions& options) {
-  return ir::MakeParams(ops::CheckpointParams{options.save, options.names})->text();
-}
-
-FunctionResult Checkpoint::Call(const FunctionCall& f) const {
-  const api::Call call{"checkpoint", f.loc};
-  const api::Arguments arguments(f, call);
-  if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
-  std::vector<trace::TracedFunction> regions;
-  regions.push_back(api::TraceRegion(arguments.types, f.body, call));
-  FunctionResult result{{}, regions[0].tree};
-  if (api::DoNothing(regions)) return result;
-  const std::vector<trace::ArrayRef> constants = trace::CloseRegions(regions);
-  api::CheckNames(options_, regions[0].program, call);
-  ops::CheckpointParams params{options_.save, options_.names};
-  result.arrays = api::ApplyRegions(ops::kCheckpoint, ir::MakeParams(std::move(params)), constants,
-                                    arguments.leaves.arrays, regions, call);
-  return result;
-}
-
 FunctionResult CallCustomJvp(const FunctionCall& f, const Body& rule) {
-  const api::Call call{"custom_jvp", f.loc};
-  const api::Arguments arguments(f, call);
+  const frontend::Call call{"custom_jvp", f.loc};
+  const frontend::CallArguments arguments(f, call);
   if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
   api::TracedCallee function(f, arguments, call);
   std::vector<trace::TracedFunction> regions;
   regions.push_back(TraceJvpRule(arguments, function, rule, call));
   regions.insert(regions.begin(), std::move(function.traced));
   FunctionResult result{{}, regions[0].tree};
-  result.arrays = ApplyRule(ops::kCustomJvp, arguments, std::move(regions), call);
+  result.arrays = api::ApplyRule(ops::kCustomJvp, arguments, std::move(regions), call);
   return result;
 }
 
 FunctionResult CallCustomVjp(const FunctionCall& f, const Body& forward,
                              const BackwardBody& backward) {
-  const api::Call call{"custom_vjp", f.loc};
-  const api::Arguments arguments(f, call);
+  const frontend::Call call{"custom_vjp", f.loc};
+  const frontend::CallArguments arguments(f, call);
   if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
   api::TracedCallee function(f, arguments, call);
   std::vector<trace::TracedFunction> regions;
@@ -270,7 +219,7 @@ FunctionResult CallCustomVjp(const FunctionCall& f, const Body& forward,
   regions.push_back(TraceBackward(arguments, function, regions[0], backward, call));
   regions.insert(regions.begin(), std::move(function.traced));
   FunctionResult result{{}, regions[0].tree};
-  result.arrays = ApplyRule(ops::kCustomVjp, arguments, std::move(regions), call);
+  result.arrays = api::ApplyRule(ops::kCustomVjp, arguments, std::move(regions), call);
   return result;
 }
 

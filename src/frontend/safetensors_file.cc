@@ -1,7 +1,7 @@
 // Reads and writes safetensors files. Nothing in a file is believed before it is checked: no memory
 // is taken for what a header claims and the file does not have.
 // Format: https://github.com/huggingface/safetensors, "Format".
-#include "api/safetensors_file.h"
+#include "frontend/safetensors_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,10 +12,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/shape.h"
+#include "frontend/elements.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 namespace {
 
 using Json = nlohmann::json;
@@ -311,4 +313,4 @@ void WriteSafetensors(const std::string& path, std::vector<NamedArray> arrays,
   }
 }
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -4,7 +4,7 @@
 
 #include "sharding/axes.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 // Scope: a function of one lane is traced, of lanes that lie over these axes of the mesh. A
 // shard_map inside of it that names no axes leaves them out.
@@ -19,4 +19,4 @@ class MappedAxesScope {
 };
 bool IsMappedAxis(const std::string& name);
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -1,23 +1,16 @@
 // Traces functions of the user's, and applies ops to regions.
-#include "api/regions.h"
+#include "frontend/regions.h"
 
 #include <fmt/format.h>
 
-#include "api/collectives.h"
 #include "base/error.h"
+#include "frontend/manual_axes.h"
 #include "ir/uses.h"
 #include "tessera/sharding.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 
-namespace tessera::api {
-
-detail::FunctionResult CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
-                                       const detail::Body& in_trace, Call call) {
-  const std::vector<Array> arrays = detail::LeavesOf(f.arguments);
-  if (trace::InsideTrace(RefsOf(arrays, call))) return in_trace(arrays);
-  return kept.Call({f.arguments, in_trace, f.loc});
-}
+namespace tessera::frontend {
 
 trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, const detail::Body& f,
                                   Call call, trace::RegionRuns runs) {
@@ -50,6 +43,15 @@ void UseUpKeys(const std::vector<trace::TracedFunction>& regions,
 
 void BringIn(std::vector<Array>& arrays, Call call) {
   for (Array& a : arrays) a = trace::Enter(trace::Use(a, call.name, call.loc), call.name, call.loc);
+}
+
+CallArguments::CallArguments(const detail::FunctionCall& f, Call call)
+    : leaves(trace::TakeApart(f.arguments, "argument")) {
+  BringIn(leaves.arrays, call);
+  for (const Array& a : leaves.arrays) {
+    refs.push_back(trace::Use(a, call.name, call.loc));
+    types.push_back(refs.back()->type());
+  }
 }
 
 std::vector<Array> CallRegion(const trace::TracedFunction& region, const std::vector<Array>& arrays,
@@ -106,11 +108,24 @@ std::string Edit(const ir::Type& from, const ir::Type& to, const std::string& na
   if (from.sharding() == to.sharding()) return text;
   if (to.mesh() && to.mesh()->has_mode(AxisMode::Manual))
     return CastBetween(from.sharding(), to.sharding(), text);
-  return fmt::format("reshard({}, {})", text, ArrayType(&to).spec().text());
+  return fmt::format("reshard({}, {})", text, sharding::ToSpec(to.sharding()).text());
+}
+
+void CheckTree(Call call, const trace::Leaves& wanted, const trace::Leaves& came,
+               const char* what) {
+  if (wanted.names == came.names && wanted.statics == came.statics) return;
+  std::string reason = fmt::format("{} another tree", what);
+  if (size_t n = came.names.size(); n != wanted.names.size())
+    reason += fmt::format(": {} array{} instead of {}", n, n == 1 ? "" : "s", wanted.names.size());
+  FailTrace(call, kTree, std::move(reason), {"return a tree of the same sizes, keys and numbers"});
+}
+
+void CheckUsable(const std::vector<Array>& arrays, Call call) {
+  for (const Array& a : arrays) trace::Use(a, call.name, call.loc);
 }
 
 ErrorOperand Shown(const std::string& name, const ir::Type& type, Loc loc) {
   return {name, type.text(), loc.line() > 0 ? base::Where(loc) : ""};
 }
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -3,11 +3,11 @@
 #include <memory>
 #include <vector>
 
-#include "api/operands.h"
+#include "frontend/operands.h"
 #include "ir/program.h"
 #include "tessera/wrapped.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 using ProgramRef = std::shared_ptr<const ir::Program>;
 ProgramRef Shared(ir::Program program);
@@ -53,4 +53,4 @@ inline LinearizedProgram Linearized(const TracedCall& t, const std::vector<bool>
   return Linearized(t.program, t.active, wanted);
 }
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -4,7 +4,7 @@
 
 #include "ops/custom.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 // Returns the derivative that the definition gives.
 ir::Diff DiffOf(const OpDefinition& definition);
@@ -12,4 +12,4 @@ ir::Diff DiffOf(const OpDefinition& definition);
 // `report`. Throws TraceError for a vjp that captures arrays or returns other types.
 std::string CheckVjp(ops::CustomDef& def, Loc loc);
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -1,9 +1,9 @@
 // Specs of the arrays of a tree, and other leaves that are nested like one.
 #pragma once
-#include "api/operands.h"
+#include "frontend/operands.h"
 #include "tessera/specs.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 // What leaves are called in messages, and the option that has them.
 struct Said {
@@ -27,4 +27,4 @@ void CheckParts(const PerArray<Leaf>& leaves, const detail::Outline& tree, Said 
     if (size_t given = leaves.PartsAt(path); given > parts) FailParts(given, parts, said, call);
 }
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -2,9 +2,9 @@
 #pragma once
 #include <functional>
 
-#include "api/operands.h"
+#include "frontend/operands.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 // A public function as one of the arrays that it takes.
 using OnArrays = std::function<std::vector<Array>(const std::vector<Array>&)>;
@@ -14,4 +14,4 @@ using OnArrays = std::function<std::vector<Array>(const std::vector<Array>&)>;
 // and, if the error offers none, operands with fewer sharded dims.
 std::vector<Array> WithEdits(const std::vector<Array>& operands, Call call, const OnArrays& f);
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

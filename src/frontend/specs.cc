@@ -1,11 +1,9 @@
 // Finds the spec, or another leaf, of each array of a tree among those that are nested like it.
-#include "api/specs.h"
+#include "frontend/specs.h"
 
 #include <fmt/format.h>
 
-namespace tessera {
-
-namespace api {
+namespace tessera::frontend {
 
 void FailLeaf(size_t parts, Said said, Call call) {
   std::string reason =
@@ -24,5 +22,4 @@ void FailParts(size_t given, size_t parts, Said said, Call call) {
       {fmt::format("give one {0} for all, or one for each, nested like the arrays", said.leaf)});
 }
 
-}  // namespace api
-}  // namespace tessera
+}  // namespace tessera::frontend

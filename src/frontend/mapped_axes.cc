@@ -1,0 +1,27 @@
+// The axes of all vmaps around what this thread traces.
+#include "frontend/mapped_axes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/at.h"
+#include "sharding/mesh.h"
+
+namespace tessera::frontend {
+namespace {
+
+thread_local std::vector<std::string> mapped_axes;
+
+}  // namespace
+
+MappedAxesScope::MappedAxesScope(const sharding::MeshDef* mesh, const sharding::AxisList& axes)
+    : old_(mapped_axes.size()) {
+  for (sharding::AxisPart a : axes) mapped_axes.push_back(base::At(mesh->axes(), a.axis).name);
+}
+MappedAxesScope::~MappedAxesScope() { mapped_axes.resize(old_); }
+
+bool IsMappedAxis(const std::string& name) {
+  return std::find(mapped_axes.begin(), mapped_axes.end(), name) != mapped_axes.end();
+}
+
+}  // namespace tessera::frontend
