@@ -25,7 +25,7 @@ struct Options {
 };
 
 constexpr char kUsage[] =
-    "tessera_bench [--quick] [--only W1,...,W11] [--peers FILE]...\n"
+    "tessera_bench [--quick] [--only W1,...,W13] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
     "  --only LIST   only these workloads\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
@@ -68,8 +68,9 @@ void Run(const Options& options) {
   Recorder recorder(options.quick);
   if (options.process) return ManyDevicesProcess(recorder, *options.process);
   AddPeers(recorder, options.peers);
+  PrintTargets();
   bool limits = false;
-  for (const char* workload : {"W1", "W2", "W3", "W4", "W9", "W10", "W11"})
+  for (const char* workload : {"W1", "W2", "W3", "W4", "W9", "W10", "W11", "W13"})
     limits = limits || Wanted(options, workload);
   // On a thread of their own, which stays pinned.
   std::thread([&] {
@@ -89,6 +90,7 @@ void Run(const Options& options) {
     if (Wanted(options, "W6")) Dispatch(recorder, devices);
     if (Wanted(options, "W9")) HeatEquation(recorder, devices);
     if (Wanted(options, "W10")) Gradients(recorder, devices);
+    if (Wanted(options, "W13")) Decoding(recorder, devices);
   }
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);

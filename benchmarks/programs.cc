@@ -76,10 +76,10 @@ void CompileChain(Recorder& recorder) {
   const Array x = reshard(Random({64, 64}, 0), P("d", None)),
               w = reshard(Random({64, 64}, 1), P(None, None));
   const std::vector<int> sizes =
-      recorder.quick() ? std::vector<int>{100} : std::vector<int>{100, 1000, 10000};
+      recorder.quick() ? std::vector<int>{100} : std::vector<int>{100, 1000, 10000, 100000};
   for (int ops : sizes) {
     Stages stages;
-    const int repeats = ops == 10000 ? 5 : 9;
+    const int repeats = ops == 100000 ? 3 : ops == 10000 ? 5 : 9;
     for (int r = 0; r < repeats; ++r) TimeStages(ops, x, w, stages);
     auto emit = [&](const char* stage, const std::vector<double>& samples) {
       recorder.Emit("W5.compile_chain", kPeer,

@@ -264,7 +264,10 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   floors.AtMost("W5.compile_chain 10000 ops: us per op", chain(10000), 8);
   if (chain(1000) && chain(10000))
     floors.AtMost("W5.compile_chain: an op of 10000 to one of 1000", *chain(10000) / *chain(1000),
-                  1.25);
+                  1.1);
+  if (chain(1000) && chain(100000))
+    floors.AtMost("W5.compile_chain: an op of 100000 to one of 1000", *chain(100000) / *chain(1000),
+                  1.1);
   auto stage = [&](const char* name) {
     return figures.Ours(fmt::format("W5.compile_chain devices=8 ops=10000 stage={}", name));
   };
@@ -289,8 +292,12 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   // 1.6 times the limit that peers/FIGURES.md estimates.
   floors.AtMost("W11.normal: us",
                 figures.Ours("W11.normal elements=16777216 generator=threefry2x32"), 10240);
-  floors.AtMost("W8.many_devices 512: us a run",
-                figures.Ours("W8.many_devices devices=512 what=run"), 60);
+  const std::optional<double> of_1 = figures.Ours("W8.many_devices devices=1 what=run"),
+                              of_512 = figures.Ours("W8.many_devices devices=512 what=run");
+  floors.AtMost("W8.many_devices 512: us a run", of_512, 60);
+  if (of_1 && of_512) floors.AtMost("W8.many_devices 512: of a run on 1", *of_512 / *of_1, 40);
+  floors.AtLeast("W13.decode: of the limit", figures.LimitShare("W13.decode devices=8 length=8192"),
+                 0.7);
   floors.AtMost("W8.many_devices 512: MiB", figures.Ours("W8.many_devices devices=512 what=rss"),
                 50);
   for (const Figure& f : figures.all())

@@ -4,6 +4,9 @@
 
 namespace tessera::bench {
 
+// Says on stderr which instructions the kernels use.
+void PrintTargets();
+
 // LIMIT.*, and W3 by two threads on shared memory (peer "threads"). The thread that calls them
 // stays pinned to a core.
 void Limits(Recorder& recorder);
@@ -29,6 +32,7 @@ void ManyDevicesProcess(Recorder& recorder, int devices);
 void HeatEquation(Recorder& recorder, int devices);  // W9
 void Gradients(Recorder& recorder, int devices);     // W10, W12
 
-void RandomNumbers(Recorder& recorder);  // W11
+void RandomNumbers(Recorder& recorder);          // W11
+void Decoding(Recorder& recorder, int devices);  // W13
 
 }  // namespace tessera::bench

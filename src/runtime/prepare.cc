@@ -18,6 +18,7 @@ constexpr double kBytesPerSecond = 20e9;
 constexpr double kCachedBytesPerSecond = 80e9;
 constexpr double kCachedBytes = 1 << 20;
 constexpr double kFlopsPerSecond = 20e9;
+constexpr double kCallSeconds = 20e-9;  // of a kernel for one instance, whatever it does
 
 double Seconds(double bytes, double flops, int64_t calls) {
   const bool cached = bytes * static_cast<double>(calls) <= kCachedBytes;
@@ -160,7 +161,7 @@ class Preparer {
     ready.outs = static_cast<int32_t>(step.out.size());
     ready.max_parts = kernel.max_parts;
     ready.in_order = kernel.in_order;
-    ready.seconds = Seconds(kernel.bytes, kernel.flops, node.instances);
+    ready.seconds = kCallSeconds + Seconds(kernel.bytes, kernel.flops, node.instances);
     node.seconds += ready.seconds * node.instances;
     for (int32_t v : step.in) AddOperand(v, step.layout, false, node);
     for (int32_t v : step.out) {

@@ -325,7 +325,7 @@ class ProgramLowering {
     if (by_element && EmitEdges(decision, ins, outs[0])) return outs;
     if (decision.halo)
       Emit(OpOf(StepKind::kHaloExchange), decision.halo, ins, outs, decision.cost);
-    else if (!EmitByRows(instruction, decision, ins, outs))
+    else if (!EmitReduction(instruction, decision, ins, outs))
       Emit(*instruction.op, instruction.params, ins, outs, decision.cost);
     for (size_t i = 0; i < results.size(); ++i)
       outs[i] = anew ? Moved(outs[i], results[i], true) : Reshard(outs[i], results[i], true);
@@ -389,14 +389,18 @@ class ProgramLowering {
     return true;
   }
 
-  // A large array that is reduced to a number, on one device, is reduced by rows first: that is
-  // work for all cores. Not of small floats, whose sums would be rounded row by row. False: it is
-  // another instruction.
-  bool EmitByRows(const ir::Instruction& instruction, const Decision& decision,
-                  absl::Span<const ir::ValueId> ins, absl::Span<const ir::ValueId> outs) {
+  // A reduction of one element each is a view. A large array that is reduced to a number, on one
+  // device, is reduced by rows first: that is work for all cores. Not of small floats, whose sums
+  // would be rounded row by row. False: it is another instruction.
+  bool EmitReduction(const ir::Instruction& instruction, const Decision& decision,
+                     absl::Span<const ir::ValueId> ins, absl::Span<const ir::ValueId> outs) {
     constexpr int64_t kLarge = 1 << 18, kLeastRows = 64, kLeastRow = 512;
     if (!std::holds_alternative<ir::AsReduction>(*instruction.op->lowering)) return false;
     const ir::Type *place = Place(ins[0]), *local = LocalType(place);
+    if (local->elements() == LocalType(Place(outs[0]))->elements()) {
+      Emit(ops::kReshape, nullptr, ins, outs, decision.cost);
+      return true;
+    }
     if (Place(outs[0])->rank() != 0 || local->elements() < kLarge || place->dtype().size() < 4 ||
         !sharding::VaryingAxes(place->sharding()).empty())
       return false;
