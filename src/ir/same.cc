@@ -1,7 +1,12 @@
 // Compares programs, instruction by instruction.
 #include "ir/same.h"
 
+#include <absl/hash/hash.h>
+
 #include <algorithm>
+#include <string_view>
+
+#include "ir/params.h"
 
 namespace tessera::ir {
 namespace {
@@ -31,6 +36,26 @@ bool SameProgram(const Program& a, const Program& b) {
                     same_capture) &&
          std::equal(a.instructions.begin(), a.instructions.end(), b.instructions.begin(),
                     b.instructions.end(), SameInstruction);
+}
+
+bool SameLines(const Program& a, const Program& b) {
+  return std::equal(
+      a.instructions.begin(), a.instructions.end(), b.instructions.begin(), b.instructions.end(),
+      [](const Instruction& x, const Instruction& y) {
+        return x.loc.line() == y.loc.line() && std::string_view(x.loc.file()) == y.loc.file() &&
+               std::equal(x.regions.begin(), x.regions.end(), y.regions.begin(), y.regions.end(),
+                          [](const RegionPtr& r, const RegionPtr& s) { return SameLines(*r, *s); });
+      });
+}
+
+size_t HashOf(const Program& program) {
+  size_t h = absl::HashOf(program.values.size(), program.inputs.size(), program.outputs);
+  for (const Instruction& i : program.instructions) {
+    h = MixHash(h, absl::HashOf(i.op, i.operands));
+    if (i.params) h = MixHash(h, i.params->Hash());
+    for (const RegionPtr& region : i.regions) h = MixHash(h, HashOf(*region));
+  }
+  return h;
 }
 
 }  // namespace tessera::ir

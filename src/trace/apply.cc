@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ir/infer.h"
 #include "ir/regions.h"
+#include "ir/same.h"
 #include "trace/array.h"
 #include "trace/scopes.h"
 
@@ -91,6 +92,7 @@ struct EagerKey {
   std::shared_ptr<const sharding::TensorSharding> out_sharding;
   const sharding::MeshDef* mesh;
   size_t compile_key;
+  std::vector<ir::RegionPtr> regions;
 };
 // The same, of a call that is only being looked up: nothing is copied.
 struct EagerProbe {
@@ -104,11 +106,13 @@ struct EagerProbe {
 template <class Params, class Out>
 size_t HashParts(const ir::OpDef* op, const Params& params, const TypeList& operands,
                  const TypeList& places, const ir::Type* result, const base::Shape* shape,
-                 DType dtype, const Out& out, const sharding::MeshDef* mesh, size_t key) {
+                 DType dtype, const Out& out, const sharding::MeshDef* mesh, size_t key,
+                 ir::Regions regions) {
   size_t h = absl::HashOf(op, operands, places, result, mesh, key, dtype.code());
   if (params) h = ir::MixHash(h, params->Hash());
   if (shape) h = ir::FieldHash(h, *shape);
   if (out) h = ir::MixHash(h, absl::HashOf(*out));
+  for (const ir::RegionPtr& region : regions) h = ir::MixHash(h, ir::HashOf(*region));
   return h;
 }
 
@@ -116,14 +120,14 @@ struct EagerHash {
   using is_transparent = void;
   size_t operator()(const EagerKey& k) const {
     return HashParts(k.op, k.params, k.operands, k.places, k.result, &k.wanted_shape,
-                     k.wanted_dtype, k.out_sharding, k.mesh, k.compile_key);
+                     k.wanted_dtype, k.out_sharding, k.mesh, k.compile_key, k.regions);
   }
   size_t operator()(const EagerProbe& p) const {
     static const base::Shape kNone;
     return HashParts(&p.a.op, p.a.params, p.operands, p.places, p.a.result,
                      p.a.wanted ? &p.a.wanted->shape : &kNone,
                      p.a.wanted ? p.a.wanted->dtype : DType{}, p.a.out_sharding, p.mesh,
-                     p.compile_key);
+                     p.compile_key, p.a.regions);
   }
 };
 struct EagerEqual {
@@ -133,7 +137,7 @@ struct EagerEqual {
            x.places == y.places && x.shares == y.shares && x.result == y.result &&
            x.wanted_shape == y.wanted_shape && x.wanted_dtype == y.wanted_dtype &&
            SameOut(x.out_sharding.get(), y.out_sharding.get()) && x.mesh == y.mesh &&
-           x.compile_key == y.compile_key;
+           x.compile_key == y.compile_key && SameRegions(x.regions, y.regions);
   }
   bool operator()(const EagerKey& x, const EagerProbe& p) const {
     bool wanted = p.a.wanted
@@ -142,11 +146,19 @@ struct EagerEqual {
     return wanted && x.op == &p.a.op && SameParams(x.params.get(), p.a.params.get()) &&
            x.operands == p.operands && x.places == p.places && x.shares == p.shares &&
            x.result == p.a.result && SameOut(x.out_sharding.get(), p.a.out_sharding) &&
-           x.mesh == p.mesh && x.compile_key == p.compile_key;
+           x.mesh == p.mesh && x.compile_key == p.compile_key &&
+           SameRegions(x.regions, p.a.regions);
   }
   bool operator()(const EagerProbe& p, const EagerKey& x) const { return (*this)(x, p); }
   static bool SameParams(const ir::Params* a, const ir::Params* b) {
     return a == b || (a && b && a->Equals(*b));
+  }
+  // Traced anew at each call; lines are what messages name.
+  static bool SameRegions(ir::Regions a, ir::Regions b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const ir::RegionPtr& x, const ir::RegionPtr& y) {
+                        return ir::SameProgram(*x, *y) && ir::SameLines(*x, *y);
+                      });
   }
   static bool SameOut(const sharding::TensorSharding* a, const sharding::TensorSharding* b) {
     return a == b || (a && b && *a == *b);
@@ -182,22 +194,27 @@ std::vector<Array> Eager(const Application& a) {
     shares.push_back(static_cast<const ConcreteArray*>(operand.get())->shares_replicas());
   const sharding::MeshDef* mesh = CurrentMesh();
   size_t key = TheExecutor().CompileKey();
-  auto it =
-      a.regions.empty() ? cache.find(EagerProbe{a, types, places, shares, mesh, key}) : cache.end();
+  auto it = cache.find(EagerProbe{a, types, places, shares, mesh, key});
   Executor::Compiled compiled;
-  if (!a.regions.empty()) {
-    compiled = CompileEager(a, types, places, mesh, shares);  // traced anew at each call
-  } else if (it != cache.end()) {
+  if (it != cache.end()) {
     compiled = it->second;
   } else {
     compiled = CompileEager(a, types, places, mesh, shares);
     if (cache.size() > kMostEager) cache.clear();
     cache.emplace(
-        EagerKey{&a.op, a.params, types, places, shares, a.result,
-                 a.wanted ? a.wanted->shape : base::Shape{}, a.wanted ? a.wanted->dtype : DType{},
+        EagerKey{&a.op,
+                 a.params,
+                 types,
+                 places,
+                 shares,
+                 a.result,
+                 a.wanted ? a.wanted->shape : base::Shape{},
+                 a.wanted ? a.wanted->dtype : DType{},
                  a.out_sharding ? std::make_shared<const sharding::TensorSharding>(*a.out_sharding)
                                 : nullptr,
-                 mesh, key},
+                 mesh,
+                 key,
+                 {a.regions.begin(), a.regions.end()}},
         compiled);
   }
   std::vector<Array> results;

@@ -284,6 +284,27 @@ TEST(Lowered, CountsLoops) {
   EXPECT_EQ(type_of(ten(x, w)).text(), "f32[8@x,16]");
 }
 
+// Outside of traces a loop is traced at each call, and compiled where it computes something new.
+TEST(EagerLoops, ComputeWhatTheirBodySaysAtEachCall) {
+  SetDeviceCount(1);
+  const Array x = ones({3});
+  std::vector<int> seen;
+  for (int k = 0; k < 6; ++k) {
+    const Array y = fori_loop(
+        0, 4, [&](Array, Array c) { return c + x * float(k / 2); }, x * k);
+    EXPECT_EQ(y.to_vector<float>()[2], static_cast<float>(k + 4 * (k / 2)));
+    const Array z = cond(
+        array(k % 3 == 0),
+        [&](Array a) {
+          debug_callback([&seen, k] { seen.push_back(k); }, {});
+          return a + 1;
+        },
+        [](Array a) { return a; }, y);
+    EXPECT_EQ(z.to_vector<float>()[0], y.to_vector<float>()[0] + (k % 3 == 0 ? 1 : 0));
+  }
+  EXPECT_THAT(seen, ElementsAre(0, 3));
+}
+
 // Placing barriers took time exponential in the depth.
 TEST(DeepLoops, ArePreparedInTimeLinearInTheirDepth) {
   SetDeviceCount(1);
