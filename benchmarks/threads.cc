@@ -8,6 +8,7 @@
 
 #include "benchmarks/team.h"
 #include "benchmarks/workloads.h"
+#include "kernels/copy/copy.h"
 
 namespace tessera::bench {
 namespace {

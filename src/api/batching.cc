@@ -11,6 +11,7 @@
 #include "frontend/mapped_axes.h"
 #include "frontend/regions.h"
 #include "frontend/specs.h"
+#include "sharding/text.h"
 #include "tessera/ops.h"
 #include "trace/function.h"
 #include "trace/inline.h"

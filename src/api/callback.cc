@@ -12,6 +12,7 @@
 #include "ops/host_call.h"
 #include "sharding/local.h"
 #include "tessera/debug.h"
+#include "trace/apply.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 

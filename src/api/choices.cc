@@ -7,7 +7,7 @@
 #include "api/random.h"
 #include "api/samplers.h"
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/shape.h"
 
 namespace tessera {

@@ -6,7 +6,9 @@
 #include "api/frontend.h"
 #include "base/at.h"
 #include "frontend/manual_axes.h"
+#include "sharding/text.h"
 #include "tessera/shard_map.h"
+#include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera {

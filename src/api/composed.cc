@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "api/reduce.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "tessera/custom_rules.h"
 
 namespace tessera {

@@ -6,7 +6,7 @@
 
 #include "api/frontend.h"
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "frontend/manual_axes.h"
 #include "ops/params.h"
 

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "compile/concrete.h"
 #include "compile/nan_watch.h"
-#include "runtime/runtime.h"
+#include "runtime/run.h"
 #include "trace/scopes.h"
 
 namespace tessera {

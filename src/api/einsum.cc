@@ -9,6 +9,7 @@
 #include "api/dot.h"
 #include "ops/params.h"
 #include "sharding/explicit_rule.h"
+#include "trace/apply.h"
 
 namespace tessera {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "api/lookup.h"
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "frontend/edits.h"
 #include "tessera/lookup.h"

@@ -12,6 +12,7 @@
 #include "compile/lower.h"
 #include "frontend/placement.h"
 #include "frontend/specs.h"
+#include "propagation/border.h"
 #include "propagation/graph.h"
 #include "tessera/transforms.h"
 #include "trace/inline.h"

@@ -7,6 +7,7 @@
 #include "api/frontend.h"
 #include "base/at.h"
 #include "ops/params.h"
+#include "trace/apply.h"
 
 namespace tessera {
 namespace {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "api/frontend.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/reader.h"

@@ -14,6 +14,7 @@
 #include "compile/policy.h"
 #include "compile/propagate.h"
 #include "compile/report.h"
+#include "ir/program_text.h"
 #include "sharding/partition.h"
 #include "trace/array.h"
 

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "api/samplers.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "ops/params.h"
 #include "trace/jit.h"
 #include "trace/key_reuse.h"

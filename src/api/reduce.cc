@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "ops/params.h"
 
 namespace tessera {

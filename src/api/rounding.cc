@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "api/frontend.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "ops/params.h"
 
 namespace tessera {

@@ -9,6 +9,7 @@
 #include "compile/executor.h"
 #include "frontend/elements.h"
 #include "frontend/safetensors_file.h"
+#include "runtime/buffers.h"
 #include "sharding/local.h"
 #include "tessera/io.h"
 #include "trace/scopes.h"

@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "tessera/lookup.h"
 #include "tessera/modes.h"
 

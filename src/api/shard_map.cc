@@ -10,6 +10,7 @@
 #include "frontend/manual_axes.h"
 #include "frontend/mapped_axes.h"
 #include "frontend/specs.h"
+#include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera {

@@ -1,7 +1,8 @@
 // Sorting.
 #include "api/frontend.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "ops/params.h"
+#include "trace/apply.h"
 
 namespace tessera {
 namespace {

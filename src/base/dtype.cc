@@ -1,8 +1,9 @@
 // Names and sizes of dtypes, the lattice by which they promote, and the scope of default dtypes.
-#include "tessera/dtype.h"
+#include "base/dtype.h"
 
 #include "base/error.h"
 #include "base/narrow_floats.h"
+#include "tessera/dtype.h"
 
 namespace tessera {
 namespace {

@@ -4,11 +4,16 @@
 #include <string>
 #include <utility>
 
-#include "base/defaults.h"
 #include "tessera/error.h"
 #include "tessera/sharding.h"  // ErrorDetail holds Fix
 
 namespace tessera::base {
+
+// Returns "model.cc:44": the last part of the path, as messages show it.
+std::string Where(Loc loc);
+// Returns a line of a file that is known by name only. A Loc points to its file's name, so names
+// are kept; they are few.
+Loc LineOf(std::string_view file, int line);
 
 // Throws E with its kind filled in.
 template <class E>

@@ -1,6 +1,7 @@
 // Which instance of a value a device holds, and arrays on the host seen as arrays on devices.
 #include "compile/concrete.h"
 
+#include "runtime/buffers.h"
 #include "sharding/local.h"
 
 namespace tessera::compile {

@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "base/error.h"
-#include "runtime/runtime.h"
+#include "runtime/buffers.h"
 #include "trace/array.h"
 
 namespace tessera::compile {

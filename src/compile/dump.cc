@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "ir/infer.h"
+#include "ir/program_text.h"
 #include "plan/plan_text.h"
 #include "runtime/memory_text.h"
 #include "spmd/schedule_text.h"

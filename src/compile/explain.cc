@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "compile/lower.h"
 #include "propagation/priorities.h"
+#include "propagation/propagate.h"
+#include "sharding/text.h"
 
 namespace tessera::compile {
 namespace {

@@ -7,6 +7,7 @@
 #include "base/at.h"
 #include "compile/concrete.h"
 #include "ir/host_tensor.h"
+#include "runtime/buffers.h"
 #include "sharding/local.h"
 #include "spmd/local_type.h"
 

@@ -5,7 +5,9 @@
 
 #include "base/at.h"
 #include "runtime/arena.h"
-#include "runtime/runtime.h"
+#include "runtime/buffers.h"
+#include "runtime/prepare.h"
+#include "runtime/run.h"
 
 namespace tessera::compile {
 namespace {

@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "compile/propagate.h"
 #include "compile/value_names.h"
+#include "propagation/border.h"
 #include "propagation/priorities.h"
+#include "sharding/text.h"
 
 namespace tessera::compile {
 namespace {

@@ -15,7 +15,8 @@
 #include "base/at.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "kernels/kernels.h"
+#include "kernels/copy/copy.h"
+#include "kernels/gemm/dot.h"
 
 namespace tessera::compile {
 namespace {

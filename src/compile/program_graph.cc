@@ -8,6 +8,7 @@
 #include "ir/move_params.h"
 #include "ops/ops.h"
 #include "sharding/local.h"
+#include "sharding/text.h"
 
 namespace tessera::compile {
 namespace {

@@ -8,6 +8,8 @@
 #include "compile/pins.h"
 #include "ir/inline.h"
 #include "ops/ops.h"
+#include "propagation/border.h"
+#include "propagation/propagate.h"
 
 namespace tessera::compile {
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compile/program_graph.h"
+#include "propagation/propagate.h"
 
 namespace tessera::compile {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/error.h"
 #include "spmd/cost.h"
 #include "spmd/moves.h"
 

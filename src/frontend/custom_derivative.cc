@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "frontend/operands.h"
+#include "ir/interpret.h"
 #include "ops/calls.h"
 #include "ops/tangents.h"
 #include "trace/function.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera::frontend {

@@ -8,6 +8,7 @@
 #include "base/at.h"
 #include "frontend/mapped_axes.h"
 #include "ir/builder.h"
+#include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera::frontend {

@@ -9,12 +9,14 @@
 #include <cstring>
 
 #include "base/at.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "compile/concrete.h"
 #include "compile/executor.h"
 #include "ir/builder.h"
 #include "ops/params.h"
 #include "ops/tangents.h"
+#include "trace/apply.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 

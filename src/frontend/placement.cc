@@ -6,6 +6,8 @@
 #include "base/at.h"
 #include "ir/move_params.h"
 #include "ops/manual.h"
+#include "sharding/text.h"
+#include "trace/apply.h"
 
 namespace tessera::frontend {
 

@@ -7,6 +7,7 @@
 #include "frontend/manual_axes.h"
 #include "ir/uses.h"
 #include "tessera/sharding.h"
+#include "trace/apply.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 

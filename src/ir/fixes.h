@@ -5,9 +5,6 @@
 
 namespace tessera::ir {
 
-// Returns how operand i is called in messages: "lhs", "operand 3".
-std::string OperandName(const OpDef& op, size_t i);
-
 // Returns the edits, the cheapest in bytes first.
 std::vector<Fix> SuggestFixes(const InferCall& call, const sharding::DimMap& map,
                               const std::vector<ShapeAndDType>& results,

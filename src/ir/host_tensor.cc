@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/shape.h"
 
 namespace tessera::ir {

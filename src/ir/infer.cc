@@ -7,6 +7,7 @@
 #include "ir/fixes.h"
 #include "ir/memo.h"
 #include "sharding/explicit_rule.h"
+#include "sharding/text.h"
 
 namespace tessera::ir {
 

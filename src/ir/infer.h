@@ -20,6 +20,9 @@ struct InferCall {
   ParamsPtr shared_params = nullptr;        // the same params, if the result may be remembered
 };
 
+// Returns how operand i is called in messages: "lhs", "operand 3".
+std::string OperandName(const OpDef& op, size_t i);
+
 // Returns the result types. Throws ShapeError, DTypeError or ShardingError, with fixes that build.
 absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call);
 

@@ -1,6 +1,7 @@
 // The reference interpreter: whole tensors, one instruction after the other.
+#include "ir/interpret.h"
+
 #include "base/at.h"
-#include "ir/program.h"
 
 namespace tessera::ir {
 

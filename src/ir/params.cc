@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "ir/host_tensor.h"
 #include "ir/type.h"
+#include "sharding/text.h"
 
 namespace tessera::ir {
 

@@ -84,21 +84,4 @@ struct Program {
   }
 };
 
-// Text: deterministic, and parsed back to an equal program. Values are numbered in order of
-// definition. Instructions end in `// file:line` and the names of their values, which are read
-// back.
-std::string Text(const Program& program);
-// Throws RuntimeError with the place; `loc` may be a file (line 0), whose lines are then those of
-// the instructions that name none. Types that the ops do not give are refused (Verify).
-Program ParseProgram(std::string_view text, Loc loc);
-
-// Throws InternalError (parsed text: RuntimeError) if a value is used before it is defined, or an
-// instruction's result types are not those its op gives. Device programs: only that values are
-// defined before use.
-void Verify(const Program& program);
-
-// Returns the outputs of the program on whole tensors, computed with the reference functions.
-// `inputs` are those of the program, then its captures.
-std::vector<HostTensor> Interpret(const Program& program, std::vector<HostTensor> inputs);
-
 }  // namespace tessera::ir

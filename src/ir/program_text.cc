@@ -1,4 +1,6 @@
 // Program text: printing and parsing. One form for every stage.
+#include "ir/program_text.h"
+
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
@@ -8,7 +10,8 @@
 #include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
-#include "ir/program.h"
+#include "ir/verify.h"
+#include "sharding/text.h"
 
 namespace tessera::ir {
 namespace {

@@ -15,6 +15,7 @@
 #include "base/reader.h"
 #include "base/reductions.h"
 #include "ir/params.h"
+#include "sharding/text.h"
 
 namespace tessera::ir {
 namespace {

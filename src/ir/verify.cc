@@ -1,13 +1,15 @@
 // Checks that a program defines before it uses, and declares the types that its ops give.
+#include "ir/verify.h"
+
 #include <fmt/format.h>
 
 #include "base/at.h"
 #include "base/error.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
-#include "ir/program.h"
 #include "ir/regions.h"
 #include "sharding/local.h"
+#include "sharding/text.h"
 
 namespace tessera::ir {
 namespace {

@@ -1,8 +1,11 @@
 // What the kernels do once at the start of the process: choose their SIMD functions and load
 // OpenBLAS.
+#include "kernels/initialize.h"
+
 #include "kernels/fused/fused_program.h"
+#include "kernels/fused/kernel_table.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/kernels.h"
+#include "kernels/gemm/gemm_blas.h"
 
 namespace tessera::kernels {
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/reader.h"
 #include "ir/inline.h"
+#include "ir/interpret.h"
 #include "ir/uses.h"
 #include "ops/check.h"
 #include "ops/ops.h"

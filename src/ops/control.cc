@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "ir/control_params.h"
+#include "ir/interpret.h"
 #include "ir/program.h"
 #include "ops/check.h"
 #include "ops/ops.h"

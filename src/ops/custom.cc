@@ -10,6 +10,7 @@
 #include "ops/check.h"
 #include "ops/mapped.h"
 #include "plan/plan.h"
+#include "sharding/einsum_rule.h"
 #include "sharding/rule_text.h"
 
 namespace tessera::ops {

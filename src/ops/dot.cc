@@ -1,10 +1,12 @@
 // Matrices: products summed over contracted dims, and tridiagonal systems.
+#include "kernels/gemm/dot.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/at.h"
 #include "base/shape.h"
-#include "kernels/kernels.h"
+#include "kernels/solve/tridiagonal.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/ops.h"

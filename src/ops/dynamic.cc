@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/kernels.h"
+#include "kernels/index/dynamic_slice.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/local.h"

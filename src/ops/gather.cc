@@ -1,6 +1,7 @@
 // Gather: slices of an array, at places that indices name.
+#include "kernels/index/gather.h"
+
 #include "base/at.h"
-#include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/lookup.h"

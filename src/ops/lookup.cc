@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "base/shape.h"
+#include "kernels/index/lookup.h"
 #include "ops/check.h"
 #include "ops/local.h"
 #include "ops/reference_values.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/op.h"
-#include "kernels/kernels.h"
+#include "kernels/index/lookup.h"
 #include "ops/params.h"
 
 namespace tessera::ops {

@@ -11,6 +11,7 @@
 #include "ops/derivatives.h"
 #include "ops/ops.h"
 #include "sharding/local.h"
+#include "sharding/text.h"
 
 namespace tessera::ops {
 namespace {

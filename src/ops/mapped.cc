@@ -12,6 +12,7 @@
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/tangents.h"
+#include "sharding/text.h"
 
 namespace tessera::ops {
 

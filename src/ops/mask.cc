@@ -1,7 +1,7 @@
 // What lies behind the end of a dim that does not divide, on the last devices, must reach no
 // result.
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "ir/move_params.h"
 #include "kernels/reduce/reduce_elements.h"
 #include "ops/check.h"

@@ -1,5 +1,5 @@
 // The list of all ops. Everything semantic about an op is in its record, its reference function
-// included; a file of this folder exports one array of its records, and list.cc joins them.
+// included; a file of this folder exports one array of its records, and ops.cc joins them.
 #pragma once
 #include "ops/params.h"
 #include "plan/fused.h"

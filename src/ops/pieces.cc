@@ -4,7 +4,8 @@
 
 #include "base/at.h"
 #include "base/shape.h"
-#include "kernels/kernels.h"
+#include "kernels/copy/concatenate.h"
+#include "kernels/copy/copy.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/laid_out.h"

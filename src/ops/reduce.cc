@@ -1,11 +1,14 @@
 // Reductions, running reductions and the index of the largest.
+#include "kernels/reduce/reduce.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/at.h"
 #include "ir/builder.h"
-#include "kernels/kernels.h"
+#include "kernels/reduce/arg_reduce.h"
+#include "kernels/reduce/cumulative.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/local.h"

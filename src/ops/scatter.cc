@@ -1,6 +1,7 @@
 // Scatter: slices set or combined into an array, at places that indices name.
+#include "kernels/index/scatter.h"
+
 #include "base/error.h"
-#include "kernels/kernels.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/lookup.h"

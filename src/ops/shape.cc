@@ -2,7 +2,7 @@
 #include "base/shape.h"
 
 #include "base/at.h"
-#include "kernels/kernels.h"
+#include "kernels/copy/copy.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/local.h"

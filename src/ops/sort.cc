@@ -1,8 +1,10 @@
 // Sorting, and the largest elements of a dim.
+#include "kernels/sort/sort.h"
+
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/kernels.h"
+#include "kernels/sort/top_k.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
 #include "ops/lookup.h"

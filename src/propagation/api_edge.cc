@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "base/at.h"
-#include "propagation/api.h"
+#include "base/error.h"
+#include "propagation/api_graph.h"
 #include "propagation/refuse.h"
 
 namespace tessera::propagation {

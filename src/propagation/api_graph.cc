@@ -1,13 +1,16 @@
 // The public graph: every text and every id is checked where it is given.
+#include "propagation/api_graph.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/at.h"
 #include "base/error.h"
-#include "propagation/api.h"
 #include "propagation/refuse.h"
+#include "sharding/einsum_rule.h"
 #include "sharding/rule_text.h"
+#include "sharding/text.h"
 
 namespace tessera::propagation {
 namespace {

@@ -7,10 +7,13 @@
 #include "base/at.h"
 #include "base/error.h"
 #include "base/fork.h"
-#include "propagation/api.h"
+#include "propagation/api_graph.h"
+#include "propagation/border.h"
 #include "propagation/explain.h"
 #include "propagation/priorities.h"
+#include "propagation/propagate.h"
 #include "propagation/refuse.h"
+#include "sharding/text.h"
 
 namespace tessera::propagation {
 

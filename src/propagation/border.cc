@@ -1,4 +1,6 @@
 // What a sharding becomes at the border of a program: only axes that divide the dims, no open dims.
+#include "propagation/border.h"
+
 #include <algorithm>
 #include <numeric>
 

@@ -1,8 +1,11 @@
 // Finds the constants of a graph and copies them per user.
+#include "propagation/constants.h"
+
 #include <algorithm>
 
 #include "base/at.h"
-#include "propagation/import.h"
+#include "propagation/propagate.h"
+#include "propagation/rewrite.h"
 
 namespace tessera::propagation::engine {
 namespace {

@@ -1,9 +1,11 @@
 // Gives values the shardings that constraints ask for, and later users the constrained value.
+#include "propagation/constraints.h"
+
 #include <algorithm>
 
 #include "base/at.h"
-#include "propagation/import.h"
 #include "propagation/manual.h"
+#include "propagation/rewrite.h"
 
 namespace tessera::propagation::engine {
 namespace {

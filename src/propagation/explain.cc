@@ -12,6 +12,8 @@
 #include "base/at.h"
 #include "propagation/factors.h"
 #include "propagation/history.h"
+#include "propagation/propagate.h"
+#include "sharding/text.h"
 
 namespace tessera::propagation::engine {
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "propagation/graph.h"
+#include "propagation/propagate.h"
 
 namespace tessera::propagation::engine {
 

@@ -3,6 +3,7 @@
 
 #include "base/at.h"
 #include "propagation/manual.h"
+#include "propagation/propagate.h"
 
 namespace tessera::propagation::engine {
 namespace {

@@ -11,6 +11,7 @@
 // are as many as rounds times user priorities, both finite lists.
 // tests/unit/propagation/random_test.cc holds this against random graphs.
 #pragma once
+#include "propagation/propagate.h"
 #include "propagation/state.h"
 
 namespace tessera::propagation::engine {

@@ -1,8 +1,10 @@
 // Joins groups with a common member, and settles members that were given different shardings.
+#include "propagation/groups.h"
+
 #include <algorithm>
 
 #include "base/at.h"
-#include "propagation/import.h"
+#include "propagation/rewrite.h"
 
 namespace tessera::propagation::engine {
 namespace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "propagation/propagate.h"
 
 namespace tessera::propagation::engine {
 

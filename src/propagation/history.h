@@ -5,6 +5,7 @@
 
 #include "base/at.h"
 #include "propagation/graph.h"
+#include "propagation/propagate.h"
 
 namespace tessera::propagation::engine {
 

@@ -1,6 +1,7 @@
 // The two outer layers: whose wishes go first.
 #pragma once
 #include "propagation/fixpoint.h"
+#include "propagation/propagate.h"
 
 namespace tessera::propagation::engine {
 

@@ -1,10 +1,16 @@
 // A whole propagation: the graph is prepared, its layers run, and the result collected.
+#include "propagation/propagate.h"
+
 #include <algorithm>
 
 #include "base/at.h"
-#include "propagation/import.h"
+#include "propagation/constants.h"
+#include "propagation/constraints.h"
+#include "propagation/groups.h"
 #include "propagation/manual.h"
 #include "propagation/priorities.h"
+#include "propagation/rewrite.h"
+#include "propagation/verify.h"
 
 namespace tessera::propagation::engine {
 namespace {

@@ -1,9 +1,10 @@
 // Applies removals and insertions of ops all at once, and keeps uses in the order that Shardy
 // visits them.
+#include "propagation/rewrite.h"
+
 #include <algorithm>
 
 #include "base/at.h"
-#include "propagation/import.h"
 
 namespace tessera::propagation::engine {
 

@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "base/at.h"
+#include "propagation/propagate.h"
 #include "propagation/steps.h"
 
 namespace tessera::propagation::engine {

@@ -1,4 +1,6 @@
 // Refuses graphs that propagation cannot read, with the user's line where one is known.
+#include "propagation/verify.h"
+
 #include <fmt/format.h>
 
 #include "base/at.h"

@@ -1,4 +1,6 @@
 // Which exchanges only rename buffers.
+#include "runtime/alias.h"
+
 #include <algorithm>
 #include <numeric>
 

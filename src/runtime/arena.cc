@@ -26,12 +26,10 @@
 namespace tessera::runtime {
 namespace {
 
-constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kSmallChunk = int64_t{4} << 20;  // 4 KiB pages: costs only what is touched
 constexpr int64_t kHugeChunk = int64_t{32} << 20;
 constexpr int64_t kHugeFrom = int64_t{256} << 10;  // blocks from here on lie in huge pages
 constexpr int64_t kKeepFree = int64_t{1} << 30;    // more free than this and than live: give back
-constexpr int64_t kLargest = int64_t{1} << 46;
 
 int64_t MachineBytes() {
   int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
@@ -216,51 +214,5 @@ int64_t Arena::reserved() {
   std::lock_guard<SpinLock> lock(lock_);
   return reserved_;
 }
-
-Buffers Allocate(int64_t bytes, int32_t instances) {
-  Buffers out;
-  int64_t total = 0;
-  out.bytes = bytes;
-  out.stride = RoundUp(bytes, kLine);
-  if (__builtin_mul_overflow(out.stride, int64_t{instances}, &total)) total = kLargest + 1;
-  out.storage = std::make_shared<Storage>(total);
-  out.base = out.storage->data();
-  return out;
-}
-
-namespace {
-// The newest mapping: untouched, so that all its pages are the system's one page of zeros. Older
-// ones stay, as they may be in use.
-std::atomic<const std::byte*> zeros{nullptr};
-}  // namespace
-
-const std::byte* Zeros() { return zeros.load(std::memory_order_acquire); }
-
-void ReserveZeros(int64_t bytes) {
-  static std::mutex& mutex = *[] {
-    auto* made = new std::mutex;
-    base::HoldOverFork(*made);
-    return made;
-  }();
-  static int64_t reserved = 0;
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (bytes <= reserved) return;
-  const int64_t length = RoundUp(std::max(bytes, 2 * reserved), kHugePage);
-  void* mapped =
-      mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) {
-    ErrorDetail detail;
-    detail.op = "allocate";
-    detail.label = "allocate.memory";
-    detail.reason = fmt::format("cannot map {} bytes of zeros: the system has none left", bytes);
-    base::ThrowRuntime(std::move(detail));
-  }
-  madvise(mapped, length, MADV_HUGEPAGE);
-  zeros.store(static_cast<const std::byte*>(mapped), std::memory_order_release);
-  reserved = length;
-}
-
-int64_t LiveBytes() { return Arena::Get().live(); }
-int64_t ReservedBytes() { return Arena::Get().reserved(); }
 
 }  // namespace tessera::runtime

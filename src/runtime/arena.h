@@ -9,11 +9,12 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/runtime.h"
-
 namespace tessera::runtime {
 
 inline constexpr int64_t kLine = 64;  // bytes of a cache line, and the alignment of all buffers
+
+inline constexpr int64_t kHugePage = int64_t{2} << 20;
+inline constexpr int64_t kLargest = int64_t{1} << 46;  // bytes of a block
 
 constexpr int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -51,7 +52,7 @@ class Arena {
   int64_t reserved();
 
  private:
-  // 1 to 16 lines one by one, then 8 classes for each doubling, up to 2^46 bytes.
+  // 1 to 16 lines one by one, then 8 classes for each doubling, up to kLargest.
   static constexpr int kClasses = 344;
   // Larger blocks are mapped one by one and can go back to the system one by one.
   static constexpr int64_t kMappedAlone = int64_t{4} << 20;

@@ -1,4 +1,6 @@
 // Decides which workers do which nodes, and where they must wait for each other.
+#include "runtime/assign.h"
+
 #include <algorithm>
 
 #include "runtime/arena.h"

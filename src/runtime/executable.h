@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "runtime/alias.h"
+#include "runtime/buffers.h"
 #include "runtime/exchange.h"
-#include "runtime/runtime.h"
+#include "runtime/prepare.h"
 #include "runtime/view.h"
 
 namespace tessera::runtime {
@@ -163,11 +165,5 @@ struct Executable {
   mutable Assignment assignment;
   mutable double alone_seconds = 0;
 };
-
-// True if the step runs on all workers at once in a node of mode kSplit.
-bool Splits(const ReadyStep& step, bool forced);
-
-// Fills `assignment` for a number of workers. `forced`: as if all work were large.
-void AssignWork(const Executable& executable, int workers, bool forced, Assignment& assignment);
 
 }  // namespace tessera::runtime

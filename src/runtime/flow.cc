@@ -1,9 +1,9 @@
 // Lays a plan out as one list of nodes, and finds how long each value lives.
+#include "runtime/flow.h"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
-
-#include "runtime/memory_plan.h"
 
 namespace tessera::runtime {
 namespace {

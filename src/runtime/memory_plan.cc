@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/alias.h"
 #include "runtime/packer.h"
 
 namespace tessera::runtime {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/flow.h"
 #include "runtime/memory_plan.h"
 
 namespace tessera::runtime {

@@ -1,4 +1,6 @@
 // From a plan to the tables that a run walks.
+#include "runtime/prepare.h"
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -7,6 +9,7 @@
 #include "base/at.h"
 #include "runtime/arena.h"
 #include "runtime/executable.h"
+#include "runtime/flow.h"
 #include "runtime/memory_plan.h"
 
 namespace tessera::runtime {

@@ -33,4 +33,9 @@ class Recording {
   Recorder recorder_;
 };
 
+// Whether runs that begin now are recorded.
+bool IsRecorded();
+// Calls the recorders with what a run recorded, if it did.
+void HandOn(const plan::Plan& plan, Events& events);
+
 }  // namespace tessera::runtime

@@ -1,4 +1,6 @@
 // Runs an executable: binds buffers, chooses workers, and gives the outputs back.
+#include "runtime/run.h"
+
 #include <pthread.h>
 
 #include <algorithm>
@@ -9,7 +11,9 @@
 
 #include "base/error.h"
 #include "base/fork.h"
+#include "runtime/alias.h"
 #include "runtime/arena.h"
+#include "runtime/assign.h"
 #include "runtime/executable.h"
 #include "runtime/team.h"
 #include "runtime/worker.h"
@@ -33,22 +37,6 @@ constexpr auto kMostBackoff = std::chrono::milliseconds(64);
 
 std::atomic<int> worker_count{0};  // 0: one per core
 std::atomic<bool> force_parallel{false};
-
-std::atomic<bool> records{false};  // whether there are recorders
-
-// Never destroyed: runs may end after everything.
-struct Recorders {
-  std::mutex lock;  // while they are called or changed
-  std::vector<const Recorder*> all;
-};
-Recorders& TheRecorders() {
-  static Recorders& recorders = *[] {
-    auto* made = new Recorders;
-    base::HoldOverFork(made->lock);
-    return made;
-  }();
-  return recorders;
-}
 
 // What runs, and what its next run reuses.
 struct Runner {
@@ -325,22 +313,14 @@ std::vector<Buffers> Results(const Executable& executable, RunState& run) {
   return results;
 }
 
-void HandOn(const Executable& executable, RunState& run) {
-  if (run.events.empty()) return;
-  Recorders& recorders = TheRecorders();
-  const std::lock_guard<std::mutex> lock(recorders.lock);
-  for (const Recorder* recorder : recorders.all) (*recorder)(executable.plan, run.events);
-  run.events.clear();
-}
-
 std::vector<Buffers> RunOnTeam(const Executable& executable, Team& team,
                                std::vector<Buffers>& inputs) {
   team.runner.workers = Workers();
   team.runner.forced = force_parallel.load(std::memory_order_relaxed);
   const Cleaner cleaner(team.runner.run);
-  if (records) team.runner.run.events.resize(static_cast<size_t>(team.runner.workers));
+  if (IsRecorded()) team.runner.run.events.resize(static_cast<size_t>(team.runner.workers));
   Execute(executable, team, Binder(executable, team.runner).Run(inputs));
-  HandOn(executable, team.runner.run);
+  HandOn(executable.plan, team.runner.run.events);
   return Results(executable, team.runner.run);
 }
 
@@ -348,9 +328,9 @@ std::vector<Buffers> RunAlone(const Executable& executable, std::vector<Buffers>
   Runner runner;
   Binder(executable, runner).Run(inputs);
   TakeOwn(executable, runner.run, 1);
-  if (records) runner.run.events.resize(1);
+  if (IsRecorded()) runner.run.events.resize(1);
   Work(runner.run, 0);
-  HandOn(executable, runner.run);
+  HandOn(executable.plan, runner.run.events);
   return Results(executable, runner.run);
 }
 
@@ -366,19 +346,6 @@ std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inpu
     ~Free() { team.busy.store(false, std::memory_order_release); }
   } free{team};
   return RunOnTeam(executable, team, inputs);
-}
-
-Recording::Recording(Recorder recorder) : recorder_(std::move(recorder)) {
-  Recorders& recorders = TheRecorders();
-  const std::lock_guard<std::mutex> lock(recorders.lock);
-  recorders.all.push_back(&recorder_);
-  records = true;
-}
-Recording::~Recording() {
-  Recorders& recorders = TheRecorders();
-  const std::lock_guard<std::mutex> lock(recorders.lock);
-  std::erase(recorders.all, &recorder_);
-  records = !recorders.all.empty();
 }
 
 void SetWorkerCount(int n) { worker_count = std::max(n, 0); }

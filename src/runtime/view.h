@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/runtime.h"
+#include "runtime/buffers.h"
 
 namespace tessera::runtime {
 

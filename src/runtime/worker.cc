@@ -6,6 +6,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "runtime/assign.h"
+
 namespace tessera::runtime {
 namespace {
 

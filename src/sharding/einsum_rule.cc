@@ -1,4 +1,6 @@
 // Rules written as einsum and einops write them.
+#include "sharding/einsum_rule.h"
+
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
@@ -8,6 +10,7 @@
 #include "base/reader.h"
 #include "base/reductions.h"
 #include "sharding/rule_text.h"
+#include "sharding/text.h"
 
 namespace tessera::sharding {
 namespace {

@@ -55,9 +55,6 @@ struct TensorSharding {
   }
 };
 
-// Returns "sum", "max", ...
-const char* ReductionName(Reduction reduction);
-
 // Returns the sharding of rank `rank` with every dim unsharded.
 TensorSharding Replicated(const MeshDef* mesh, int rank);
 
@@ -83,17 +80,5 @@ struct Resolved {
 Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank);
 // Returns the spec that names the same.
 PartitionSpec ToSpec(const TensorSharding& sharding);
-
-// Returns Shardy's text: `<@mesh, [{"x"}, {?}p1], replicated={"y"}, unreduced=max{"z"}>`.
-// `reduced={...}` and `varying={...}` are Tessera's additions.
-std::string Text(const TensorSharding& sharding);
-// Returns the text of one dim: `{"x", ?}p1`.
-std::string DimText(const MeshDef* mesh, const DimAxes& dim);
-// Reads it back. Throws RuntimeError with the column of what is wrong, the verifier's checks
-// included.
-TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc);
-
-// Returns the part of JAX's type text after the dtype: `[8@x,4]{V:z, U:y}`.
-std::string TypeSuffix(const std::vector<int64_t>& shape, const TensorSharding& sharding);
 
 }  // namespace tessera::sharding

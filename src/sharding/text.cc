@@ -1,4 +1,6 @@
 // Text of shardings: Shardy's form, JAX's type form, and the reader of the first.
+#include "sharding/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // Every collective as boxes that move between instances.
+#include "spmd/exchange.h"
+
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "sharding/access.h"
 #include "sharding/local.h"
 #include "spmd/moves.h"
-#include "spmd/plan_builder.h"
 
 namespace tessera::spmd {
 namespace {

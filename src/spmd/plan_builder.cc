@@ -15,6 +15,7 @@
 #include "ir/control_params.h"
 #include "ir/uses.h"
 #include "sharding/local.h"
+#include "spmd/exchange.h"
 #include "spmd/fuse.h"
 #include "spmd/host_calls.h"
 #include "spmd/moves.h"

@@ -8,6 +8,7 @@
 #include "base/at.h"
 #include "ir/infer.h"
 #include "sharding/local.h"
+#include "spmd/exchange.h"
 
 namespace tessera::spmd {
 namespace {

@@ -1,4 +1,6 @@
 // Applying an op: recorded, computed at once as a program of one op, or only typed.
+#include "trace/apply.h"
+
 #include <absl/container/flat_hash_map.h>
 #include <absl/hash/hash.h>
 

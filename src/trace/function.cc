@@ -2,6 +2,7 @@
 // have.
 #include "trace/function.h"
 
+#include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera::trace {

@@ -9,9 +9,11 @@
 #include <cstdio>
 #include <mutex>
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "ir/same.h"
+#include "trace/apply.h"
 #include "trace/function.h"
 #include "trace/inline.h"
 #include "trace/key_reuse.h"

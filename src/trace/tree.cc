@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/apply.h"
+
 namespace tessera {
 namespace detail {
 namespace {

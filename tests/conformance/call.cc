@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "base/dtype.h"
+
 namespace tessera::conformance {
 
 DType ParseDType(const std::string& name) {

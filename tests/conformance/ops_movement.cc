@@ -5,6 +5,7 @@
 #include "ir/move_params.h"
 #include "ops.h"
 #include "ops/ops.h"
+#include "trace/apply.h"
 #include "trace/array.h"
 
 namespace tessera::conformance {

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include "call.h"
+#include "propagation/border.h"
+#include "propagation/propagate.h"
 #include "propagation_graph.h"
+#include "sharding/text.h"
 
 namespace tessera::conformance {
 namespace {

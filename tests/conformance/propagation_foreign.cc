@@ -1,6 +1,7 @@
 // The ops of the tables that Tessera's frontend lacks.
 #include <map>
 
+#include "base/dtype.h"
 #include "call.h"
 #include "propagation_ops.h"
 #include "unit/ops/foreign_rules.h"

@@ -4,6 +4,7 @@
 #include "compile/program_graph.h"
 #include "machine.h"
 #include "propagation_graph.h"
+#include "sharding/text.h"
 #include "tessera/mesh.h"
 #include "tessera/transforms.h"
 #include "trace/array.h"

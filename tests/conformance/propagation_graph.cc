@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "sharding/rule_text.h"
+#include "sharding/text.h"
 
 namespace tessera::conformance {
 namespace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/dtype.h"
 #include "call.h"
 #include "compile/program_graph.h"
 #include "ir/infer.h"

@@ -1,6 +1,7 @@
 // Every op over Auto axes, its operands lying in every way, against the reference interpreter.
 #include <gtest/gtest.h>
 
+#include "ir/interpret.h"
 #include "suite/compare.h"
 #include "suite/placements.h"
 #include "suite/run.h"

@@ -8,8 +8,9 @@
 #include <functional>
 #include <regex>
 
+#include "ir/interpret.h"
 #include "ir/program.h"
-#include "runtime/runtime.h"
+#include "runtime/run.h"
 
 namespace tessera::suite {
 namespace {

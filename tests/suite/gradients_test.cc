@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ir/infer.h"
+#include "ir/program_text.h"
 #include "ir/simplify.h"
 #include "ops/params.h"
 #include "ops/tangents.h"

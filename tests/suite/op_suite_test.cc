@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "ir/interpret.h"
+#include "ir/program_text.h"
 #include "sharding/reshard.h"
 #include "spmd/lower.h"
 #include "suite/compare.h"

@@ -9,8 +9,9 @@
 
 #include "cli/html.h"
 #include "fuzz.h"
+#include "ir/interpret.h"
 #include "ir/program.h"
-#include "runtime/runtime.h"
+#include "runtime/run.h"
 
 namespace tessera::suite {
 namespace {

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "ir/program_text.h"
 #include "sharding/explicit_rule.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"

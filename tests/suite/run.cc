@@ -9,8 +9,11 @@
 
 #include "ops/ops.h"
 #include "ops/reference_values.h"
+#include "runtime/buffers.h"
 #include "sharding/explicit_rule.h"
 #include "sharding/local.h"
+#include "sharding/text.h"
+#include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera::suite {

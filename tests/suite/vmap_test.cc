@@ -2,6 +2,7 @@
 // whichever operands are mapped, on several devices against one, and its program as text.
 #include <gtest/gtest.h>
 
+#include "ir/program_text.h"
 #include "ops/mapped.h"
 #include "ops/params.h"
 #include "suite/compare.h"

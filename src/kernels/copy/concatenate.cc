@@ -1,10 +1,12 @@
 // The kernels of concatenate and roll: both join parts of rows.
+#include "kernels/copy/concatenate.h"
+
 #include <memory>
 #include <utility>
 
 #include "base/shape.h"
+#include "kernels/copy/copy.h"
 #include "kernels/copy/copy_plan.h"
-#include "kernels/kernels.h"
 
 namespace tessera::kernels {
 namespace {

@@ -1,12 +1,13 @@
 // The kernels over the copy engine: one box, one box whose offsets depend on the device, a whole
 // buffer.
+#include "kernels/copy/copy.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "kernels/copy/copy_plan.h"
-#include "kernels/kernels.h"
 
 namespace tessera::kernels {
 namespace {

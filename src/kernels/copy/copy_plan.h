@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/copy/copy.h"
 #include "kernels/copy/copy_bytes.h"
-#include "kernels/kernels.h"
 #include "kernels/parts.h"
 
 namespace tessera::kernels {

@@ -1,8 +1,13 @@
 // The factory of fused groups.
+#include "kernels/fused/fused.h"
+
 #include <algorithm>
 
+#include "kernels/fused/fused_assemble.h"
 #include "kernels/fused/fused_config.h"
-#include "kernels/kernels.h"
+#include "kernels/fused/fused_layout.h"
+#include "kernels/fused/fused_run.h"
+#include "kernels/fused/kernel_table.h"
 
 namespace tessera::kernels {
 namespace {
@@ -135,21 +140,6 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   kernel.in_place = InPlace(desc, *config);
   kernel.config = std::move(config);
   return kernel;
-}
-
-const KernelTable& Kernels() {
-  static const KernelTable table = [] {
-    KernelTable t;
-    AddMoves(t);
-    AddStored(t);
-    AddNarrowOps(t);
-    AddWideOps(t);
-    AddFloat32Math(t);
-    AddFloat64Math(t);
-    AddRandom(t);
-    return t;
-  }();
-  return table;
 }
 
 }  // namespace tessera::kernels

@@ -1,5 +1,7 @@
 // Plans the programs of a fused group: which values are made once per row, in which pass over the
 // row, and which are kept for a later pass.
+#include "kernels/fused/fused_assemble.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/fused/fused_graph.h"
+#include "kernels/fused/kernel_table.h"
 
 namespace tessera::kernels {
 
@@ -13,7 +14,7 @@ struct TensorView {
   Kind kind = kStream;
   int itemsize = 4;
   std::vector<int64_t> outer = {};  // bytes per step of each outer dim
-  Gather gather = {};               // kGather: of the row
+  StridedWalk gather = {};          // kGather: of the row
   bool per_row = false;             // an output of one element per row
   bool reads_whole = false;         // by vectors, which the end of a row must not
   bool writes_whole = false;
@@ -79,7 +80,7 @@ struct FusedConfig {
   size_t tile = 0, lanes = 0;  // elements of a tile of eight vectors, and of one
   std::vector<Pass> passes;
   std::deque<ConstantSlot> constants;
-  std::deque<Gather> gathers;
+  std::deque<StridedWalk> gathers;
   ScratchMap map;
   int64_t scratch_bytes = 0;
   bool can_stream = false;
@@ -87,12 +88,5 @@ struct FusedConfig {
   double cost = 0;                      // simple operations per element
   bool last_pass_stores_first = false;  // out[0] is written at the very end of each tile
 };
-
-RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows);
-// Writes the programs of `graph` into the config, whose layout is set.
-void Assemble(const plan::FusedDesc& desc, LaneGraph& graph, FusedConfig& config);
-
-// A kernel function: runs the config's programs on this part's rows, or ranges of rows.
-void RunFused(const plan::KernelArgs& call);
 
 }  // namespace tessera::kernels

@@ -6,10 +6,12 @@
 #include <cstring>
 
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/fused/fused_config.h"
+#include "kernels/fused/kernel_table.h"
+#include "kernels/fused/scalar_functions.h"
 
 namespace tessera::kernels {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/fused/fused_program.h"
+#include "kernels/fused/kernel_table.h"
 #include "kernels/fused/scalar_blocks.h"
 
 namespace tessera::kernels {

@@ -1,4 +1,6 @@
 // How the iteration space of a fused group becomes rows.
+#include "kernels/fused/fused_layout.h"
+
 #include <algorithm>
 
 #include "base/shape.h"

@@ -1,4 +1,6 @@
 // Runs the programs of a fused group. A call allocates nothing and analyses nothing.
+#include "kernels/fused/fused_run.h"
+
 #include <algorithm>
 #include <cstring>
 

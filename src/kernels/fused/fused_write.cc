@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/at.h"
+#include "kernels/fused/kernel_table.h"
 
 namespace tessera::kernels {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "base/at.h"
 #include "kernels/fused/fused_config.h"
+#include "kernels/fused/kernel_table.h"
 
 namespace tessera::kernels {
 

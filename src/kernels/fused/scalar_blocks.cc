@@ -133,14 +133,14 @@ template <class T>
 void GatherElements(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   const T* in = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, 0));
   T* out = reinterpret_cast<T*>(acc);
-  Walk(*reinterpret_cast<const Gather*>(instr.info), i, n,
+  Walk(*reinterpret_cast<const StridedWalk*>(instr.info), i, n,
        [&](size_t k, int64_t offset) { out[k] = in[offset]; });
 }
 template <class T>
 void GatherIota(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   const int64_t first = reinterpret_cast<intptr_t>(EffectiveAddress(c, instr.a, 0));
   T* out = reinterpret_cast<T*>(acc);
-  Walk(*reinterpret_cast<const Gather*>(instr.info), i, n,
+  Walk(*reinterpret_cast<const StridedWalk*>(instr.info), i, n,
        [&](size_t k, int64_t offset) { out[k] = Cast<T>(first + offset); });
 }
 

@@ -7,12 +7,6 @@
 
 namespace tessera::kernels {
 
-// acc = op(acc, a). Null if op has none.
-BlockFn FloatBlock(Lane lane, plan::ScalarOp op);
-BlockFn IntegerBlock(Lane lane, plan::ScalarOp op);
-// nextafter steps in the dtype's own numbers, whatever it is held as.
-BlockFn NextafterBlock(DType dtype);
-
 // acc's values converted from one lane type to another; float to int saturates, NaN gives 0.
 BlockFn ConvertBlock(Lane from, Lane to);
 // To f32 on the way to f16 or bf16: rounded to odd, so that the result is rounded once.
@@ -25,13 +19,14 @@ BlockFn StoreBlock(DType dtype, bool wide);
 // acc = i + the address of `a`, which is no address but a number. For `b.base` != 0 i is not added.
 BlockFn IotaBlock(Lane lane);
 
-// Copies elements, of which `info` (a Gather) tells where they are, to acc. `a` is their origin.
-struct Gather {
+// Copies elements, of which `info` (a StridedWalk) tells where they are, to acc. `a` is their
+// origin.
+struct StridedWalk {
   std::vector<int64_t> dims, strides;  // outer first; strides in elements
 };
 // Calls f(k, offset in elements) for elements i .. i + n of the walk.
 template <class F>
-void Walk(const Gather& g, size_t i, size_t n, F f) {
+void Walk(const StridedWalk& g, size_t i, size_t n, F f) {
   constexpr size_t kMostDims = 64;
   int64_t index[kMostDims];
   int64_t offset = 0, rest = static_cast<int64_t>(i);

@@ -1,4 +1,6 @@
 // Functions without a vector form, by plain loops over libm.
+#include "kernels/fused/scalar_functions.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_ops.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_threads.h"
 
 HWY_BEFORE_NAMESPACE();

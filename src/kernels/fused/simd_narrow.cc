@@ -5,6 +5,7 @@
 #include <hwy/foreach_target.h>
 // Highway's order of includes: the targets first.
 #include "kernels/elements/simd_formats.h"
+#include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_ops.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -8,6 +8,7 @@
 #endif
 
 #include "kernels/elements/simd_arithmetic.h"
+#include "kernels/fused/kernel_table.h"
 #include "kernels/fused/simd_threads.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/fused/kernel_table.h"
 #include "kernels/fused/scalar_blocks.h"
 #include "kernels/fused/simd_ops.h"
 
@@ -135,7 +136,7 @@ void RandomBits(const Instr& instr, const Context& c, size_t i, size_t n, std::b
 void GatheredRandomBits(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   const uint64_t first = Origin(instr, c);
   CounterWords words{};
-  Walk(*reinterpret_cast<const Gather*>(instr.info), i, n,
+  Walk(*reinterpret_cast<const StridedWalk*>(instr.info), i, n,
        [&](size_t k, int64_t offset) { words.Set(k, first + static_cast<uint64_t>(offset)); });
   words.Write(KeyAt(EffectiveAddress(c, instr.b, 0)), n, acc);
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernels/fused/fused_program.h"
+#include "kernels/fused/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {

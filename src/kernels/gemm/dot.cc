@@ -1,13 +1,15 @@
 // dot_general: operands become matrices, by strides where they allow it and by packing else.
+#include "kernels/gemm/dot.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/shape.h"
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/kernels.h"
+#include "kernels/gemm/gemm_dnnl.h"
 #include "kernels/parts.h"
 #include "kernels/strided_dims.h"
 

@@ -34,9 +34,4 @@ class Gemm {
   std::unique_ptr<Dnnl> dnnl_;  // null: another library is the better one
 };
 
-// Whether a library multiplies bf16; if not, the caller converts to f32.
-bool HasBFloat16Gemm();
-// Chooses and loads OpenBLAS.
-void LoadBlas();
-
 }  // namespace tessera::kernels

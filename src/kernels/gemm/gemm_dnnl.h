@@ -27,5 +27,7 @@ class DnnlGemm {
 
 // Whether a row of a product has the same bits in any cut of its rows (Gemm::rows_compose).
 bool DnnlRowsCompose();
+// Whether a library multiplies bf16; if not, the caller converts to f32.
+bool HasBFloat16Gemm();
 
 }  // namespace tessera::kernels

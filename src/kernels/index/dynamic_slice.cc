@@ -1,5 +1,7 @@
 // The kernels of dynamic_slice and dynamic_update_slice: windows whose starts are known at run
 // time.
+#include "kernels/index/dynamic_slice.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -7,10 +9,10 @@
 #include <utility>
 
 #include "base/at.h"
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/shape.h"
+#include "kernels/copy/copy.h"
 #include "kernels/copy/copy_plan.h"
-#include "kernels/kernels.h"
 
 namespace tessera::kernels {
 namespace {

@@ -1,4 +1,6 @@
 // Gather: slices of the operand, one after the other in the order of the result.
+#include "kernels/index/gather.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -1,14 +1,39 @@
-// What gather and scatter kernels share: where the slice of an index vector begins.
+// What gather and scatter kernels share: where the slices of index vectors lie.
 #pragma once
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
-#include "base/defaults.h"
-#include "kernels/kernels.h"
+#include "base/dtype.h"
+#include "kernels/kernel.h"
 
 namespace tessera::kernels {
+
+// Where slices of a dense operand lie, in the parts of a device. A slice begins where a vector
+// along the last dim of the indices says; the loops over these vectors are the queries. `slices`
+// are the result of a gather or the updates of a scatter.
+struct LookupDesc {
+  struct Dim {                             // of the operand
+    int64_t size = 1, stride = 0;          // of what is held here
+    int64_t window = 1, slice_stride = 0;  // how long slices are along it, and their stride
+    int64_t entry = -1;                    // of an index vector: where a slice begins; -1: at 0
+    int64_t last = 0;             // where the last slice inside of the whole dim begins; -1: none
+    int64_t query = -1;           // the query whose position this is: there is no slice along it
+    std::vector<int64_t> begins;  // per device: of what is held; empty: the whole
+  };
+  struct Query {
+    int64_t size = 1, index_stride = 0, slice_stride = 0;
+    int64_t whole = 1;            // those of all devices
+    std::vector<int64_t> begins;  // per device: the first one held; empty: all are
+  };
+  DType dtype, index;
+  bool clip = false;    // slices begin at the nearest place inside; else those outside are dropped
+  int64_t entries = 0;  // of an index vector
+  std::vector<bool> leads;  // per device, of those whose results are combined: one of them; or all
+  std::vector<Dim> dims;
+  std::vector<Query> queries;
+};
 
 // One entry of an index vector, or a dim without one, along which slices begin at 0.
 struct LookupEntry {

@@ -1,14 +1,18 @@
 // Scatter: slices combined into a copy of the operand. Each part owns a range of one dim of the
 // operand, copies it, and applies to it, in order, what of every slice falls into it.
+#include "kernels/index/scatter.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 
+#include "base/dtype.h"
 #include "base/shape.h"
 #include "kernels/copy/copy_bytes.h"
 #include "kernels/index/lookup.h"
 #include "kernels/parts.h"
+#include "kernels/reduce/combine.h"
 #include "kernels/reduce/reduce_elements.h"
 
 namespace tessera::kernels {

@@ -1,10 +1,11 @@
 // The kernels of argmax and argmin along one dim.
+#include "kernels/reduce/arg_reduce.h"
+
 #include <algorithm>
 
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/shape.h"
 #include "kernels/elements/scalar_elements.h"
-#include "kernels/kernels.h"
 #include "kernels/parts.h"
 
 namespace tessera::kernels {

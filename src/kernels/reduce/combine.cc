@@ -1,4 +1,6 @@
 // The combine functions of exchanges: several buffers into one.
+#include "kernels/reduce/combine.h"
+
 #include <algorithm>
 #include <type_traits>
 
@@ -11,7 +13,6 @@
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/elements/simd_arithmetic.h"
 #include "kernels/elements/simd_formats.h"
-#include "kernels/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {

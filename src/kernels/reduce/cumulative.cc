@@ -1,12 +1,13 @@
 // The kernels of running reductions along one dim, logsumexp included.
+#include "kernels/reduce/cumulative.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <new>
 
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/shape.h"
-#include "kernels/kernels.h"
 #include "kernels/parts.h"
 #include "kernels/reduce/reduce_elements.h"
 

@@ -1,7 +1,11 @@
 // Brings a reduction over any dims to one of a few forms, and makes the kernel of that form.
+#include "kernels/reduce/reduce.h"
+
 #include <algorithm>
 
-#include "kernels/reduce/reduce_shape.h"
+#include "kernels/fused/fused.h"
+#include "kernels/reduce/reduce_columns.h"
+#include "kernels/reduce/reduce_mixed.h"
 
 namespace tessera::kernels {
 namespace {

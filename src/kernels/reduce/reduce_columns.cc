@@ -1,12 +1,14 @@
 // Reductions over rows: panels of columns are accumulated in the first level cache while rows
 // stream past, several at a time, by small fused groups.
+#include "kernels/reduce/reduce_columns.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "base/defaults.h"
+#include "base/dtype.h"
+#include "kernels/fused/fused.h"
 #include "kernels/parts.h"
 #include "kernels/reduce/reduce_elements.h"
-#include "kernels/reduce/reduce_shape.h"
 
 namespace tessera::kernels {
 namespace {

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "kernels/elements/scalar_elements.h"
-#include "kernels/kernels.h"
 
 namespace tessera::kernels {
 

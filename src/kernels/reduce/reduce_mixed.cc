@@ -1,9 +1,10 @@
 // Reductions whose kept and reduced dims alternate more than twice.
-#include "base/defaults.h"
+#include "kernels/reduce/reduce_mixed.h"
+
+#include "base/dtype.h"
 #include "base/shape.h"
 #include "kernels/parts.h"
 #include "kernels/reduce/reduce_elements.h"
-#include "kernels/reduce/reduce_shape.h"
 #include "kernels/strided_dims.h"
 
 namespace tessera::kernels {

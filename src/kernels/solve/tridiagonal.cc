@@ -1,11 +1,12 @@
 // Tridiagonal systems, each solved from its first row to its last and back.
+#include "kernels/solve/tridiagonal.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
 
-#include "kernels/kernels.h"
 #include "kernels/parts.h"
 
 namespace tessera::kernels {

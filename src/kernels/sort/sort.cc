@@ -6,9 +6,10 @@
 #include <memory>
 #include <utility>
 
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/shape.h"
 #include "kernels/sort/sort_keys.h"
+#include "kernels/sort/sort_values.h"
 
 namespace tessera::kernels {
 namespace {

@@ -1,12 +1,18 @@
-// The two ways of Sort.
+// Sorts along a dim.
 #pragma once
 #include <vector>
 
 #include "kernels/copy/copy_bytes.h"
-#include "kernels/kernels.h"
+#include "kernels/kernel.h"
 #include "kernels/parts.h"
 
 namespace tessera::kernels {
+
+// Sorts all operands (of one shape) along `dim` by the first `num_keys` of them, lexicographically,
+// stable. NaN sorts last; -0 and +0 are equal. `descending` reverses the order of unequal keys;
+// equal ones keep theirs.
+plan::Kernel Sort(const std::vector<DType>& dtypes, const Shape& shape, int64_t dim,
+                  int64_t num_keys, bool descending);
 
 // Operands are [outer, n, inner]; a lane is the n elements of one outer and one inner index.
 struct SortConfig {
@@ -20,9 +26,5 @@ struct SortConfig {
 inline int64_t LaneBegin(const SortConfig& config, int64_t lane) {
   return lane / config.inner * config.n * config.inner + lane % config.inner;
 }
-
-// One operand: its values are sorted, without indices.
-plan::KernelFn SortValuesFunction(DType dtype);
-int64_t SortValuesScratch(DType dtype, int64_t n);
 
 }  // namespace tessera::kernels

@@ -1,10 +1,12 @@
 // Sort of a single operand. Only zeros and NaNs are equal without having equal bits, so they are
 // set aside in their order; the order of the others does not depend on how they are sorted.
+#include "kernels/sort/sort_values.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "kernels/sort/sort.h"
 #include "kernels/sort/sort_keys.h"
 

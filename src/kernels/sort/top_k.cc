@@ -1,12 +1,13 @@
 // The kernel of top_k: reads a lane once and keeps its best candidates.
+#include "kernels/sort/top_k.h"
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
 
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/shape.h"
-#include "kernels/kernels.h"
 #include "kernels/parts.h"
 #include "kernels/sort/sort_keys.h"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "runtime/runtime.h"
+#include "runtime/run.h"
 
 namespace tessera {
 namespace {

@@ -10,7 +10,7 @@
 #include <functional>
 #include <thread>
 
-#include "runtime/runtime.h"
+#include "runtime/run.h"
 
 namespace tessera {
 namespace {

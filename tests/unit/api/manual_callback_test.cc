@@ -6,7 +6,7 @@
 #include <functional>
 #include <sstream>
 
-#include "runtime/runtime.h"
+#include "runtime/run.h"
 
 namespace tessera {
 namespace {

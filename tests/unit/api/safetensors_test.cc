@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "frontend/safetensors_file.h"
-#include "runtime/runtime.h"
+#include "runtime/buffers.h"
 
 namespace tessera {
 namespace {

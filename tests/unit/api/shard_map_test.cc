@@ -6,7 +6,7 @@
 #include <chrono>
 #include <functional>
 
-#include "runtime/runtime.h"
+#include "runtime/run.h"
 
 namespace tessera {
 namespace {

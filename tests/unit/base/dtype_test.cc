@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/defaults.h"
+#include "base/dtype.h"
 
 namespace tessera {
 namespace {

@@ -5,7 +5,11 @@
 #include <tessera/tessera.h>
 
 #include "compile/propagate.h"
+#include "ir/program_text.h"
+#include "ir/verify.h"
 #include "propagation/graph.h"
+#include "propagation/propagate.h"
+#include "sharding/text.h"
 
 namespace tessera::compile {
 namespace {

@@ -1,5 +1,7 @@
 // Program text: read back as printed; refused with the place; nothing that is written there can do
 // worse than throw.
+#include "ir/program_text.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

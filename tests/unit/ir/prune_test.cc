@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/program_text.h"
 #include "ir/uses.h"
+#include "ir/verify.h"
 #include "ops/ops.h"
 
 namespace tessera::ir {

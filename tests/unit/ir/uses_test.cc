@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ir/program_text.h"
 #include "ir/simplify.h"
 #include "ops/ops.h"
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "elementwise_rows.h"
+#include "kernels/fused/fused.h"
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

@@ -1,4 +1,6 @@
 // argmax and argmin kernels against a loop, with NaN and zeros of both signs.
+#include "kernels/reduce/arg_reduce.h"
+
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

@@ -1,4 +1,6 @@
 // The functions that combine buffers in reducing exchanges, against a loop in every dtype.
+#include "kernels/reduce/combine.h"
+
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -8,9 +10,8 @@
 #include <random>
 #include <vector>
 
-#include "base/defaults.h"
+#include "base/dtype.h"
 #include "base/reductions.h"
-#include "kernels/kernels.h"
 
 namespace tessera::kernels {
 namespace {

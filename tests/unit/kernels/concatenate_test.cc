@@ -1,4 +1,6 @@
 // The kernels of concatenate and roll against copies row by row.
+#include "kernels/copy/concatenate.h"
+
 #include <gmock/gmock.h>
 
 #include <cstring>

@@ -1,4 +1,6 @@
 // The copy engine against its contract, element by element, for every item size and strategy.
+#include "kernels/copy/copy.h"
+
 #include <gmock/gmock.h>
 
 #include <numeric>

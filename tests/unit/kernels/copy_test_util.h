@@ -7,9 +7,6 @@
 #include <random>
 #include <vector>
 
-#include "base/defaults.h"
-#include "kernels/kernels.h"
-
 namespace tessera::kernels {
 
 using Bytes = std::vector<std::byte>;

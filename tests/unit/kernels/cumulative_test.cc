@@ -1,6 +1,9 @@
 // Kernels of running reductions against a loop, with overflow, NaN and wrapping integers.
+#include "kernels/reduce/cumulative.h"
+
 #include <optional>
 
+#include "kernels/fused/kernel_table.h"
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

@@ -1,7 +1,10 @@
 // dot_general's kernels against a loop in double, for any order of dims and several threads.
+#include "kernels/gemm/dot.h"
+
 #include <algorithm>
 #include <thread>
 
+#include "base/dtype.h"
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

@@ -1,6 +1,10 @@
 // Kernels that read and write a window at starts known at run time, which are clamped.
+#include "kernels/index/dynamic_slice.h"
+
 #include <gmock/gmock.h>
 
+#include "base/dtype.h"
+#include "kernels/fused/kernel_table.h"
 #include "unit/kernels/copy_test_util.h"
 
 namespace tessera::kernels {

@@ -3,6 +3,8 @@
 #include <functional>
 
 #include "fuzz.h"
+#include "kernels/fused/fused.h"
+#include "kernels/reduce/reduce.h"
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

@@ -2,6 +2,7 @@
 // make up.
 #include "base/shape.h"
 #include "fused_testing.h"
+#include "kernels/fused/fused.h"
 
 namespace tessera::kernels {
 namespace {

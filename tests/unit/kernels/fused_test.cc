@@ -1,8 +1,11 @@
 // Single elementwise functions and conversions in fused kernels, against libm and integer
 // arithmetic.
+#include "kernels/fused/fused.h"
+
 #include <cmath>
 #include <functional>
 
+#include "base/dtype.h"
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/defaults.h"
-#include "kernels/kernels.h"
+#include "base/dtype.h"
+#include "kernels/reduce/reduce.h"
 
 namespace tessera::kernels::testing {
 

@@ -1,6 +1,10 @@
 // Gather and scatter against their contract, element by element, for random slices.
+#include "kernels/index/lookup.h"
+
 #include <gmock/gmock.h>
 
+#include "kernels/index/gather.h"
+#include "kernels/index/scatter.h"
 #include "unit/kernels/copy_test_util.h"
 
 namespace tessera::kernels {

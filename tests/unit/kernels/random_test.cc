@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "kernels/kernels.h"
+#include "kernels/fused/fused.h"
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

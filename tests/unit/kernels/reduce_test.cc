@@ -1,4 +1,7 @@
 // Reduction kernels against a loop in double, for every form, dtype and special value.
+#include "kernels/reduce/reduce.h"
+
+#include "base/dtype.h"
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

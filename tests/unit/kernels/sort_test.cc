@@ -1,9 +1,12 @@
 // Kernels of sort against std::stable_sort, with several keys and passengers.
+#include "kernels/sort/sort.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/fused/kernel_table.h"
 #include "unit/kernels/sort_test_util.h"
 
 namespace tessera::kernels {

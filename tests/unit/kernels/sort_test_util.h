@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dtype.h"
+#include "kernels/sort/sort.h"
 #include "unit/kernels/copy_test_util.h"
 
 namespace tessera::kernels {

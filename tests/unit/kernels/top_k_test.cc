@@ -1,9 +1,12 @@
 // The kernel of top_k against a full sort, in every dtype and order of its input.
+#include "kernels/sort/top_k.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "base/dtype.h"
 #include "unit/kernels/sort_test_util.h"
 
 namespace tessera::kernels {

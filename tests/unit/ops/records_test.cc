@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "kernels/fused/fused.h"
 #include "ops/check.h"
 #include "ops/ops.h"
 #include "unit/kernels/fused_testing.h"

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "propagation/propagate.h"
 #include "unit/propagation/golden.h"
 
 namespace tessera::propagation::engine {

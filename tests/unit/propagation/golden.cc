@@ -7,7 +7,9 @@
 #include <iterator>
 
 #include "base/reader.h"
+#include "sharding/einsum_rule.h"
 #include "sharding/rule_text.h"
+#include "sharding/text.h"
 
 namespace tessera::propagation::engine::testing {
 namespace {

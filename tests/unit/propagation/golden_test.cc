@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include "propagation/propagate.h"
+
 namespace tessera::propagation::engine {
 namespace {
 

@@ -7,6 +7,8 @@
 #include "fuzz.h"
 #include "propagation/explain.h"
 #include "propagation/priorities.h"
+#include "propagation/propagate.h"
+#include "sharding/text.h"
 
 namespace tessera::propagation::engine {
 namespace {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/buffers.h"
 #include "tessera/error.h"
 
 namespace tessera::runtime {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "plans.h"
+#include "runtime/assign.h"
 #include "runtime/executable.h"
 #include "tessera/error.h"
 

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/runtime.h"
+#include "runtime/buffers.h"
+#include "runtime/prepare.h"
+#include "runtime/run.h"
 
 namespace tessera::runtime {
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "sharding/text.h"
 #include "unit/sharding/testing.h"
 
 namespace tessera::sharding {

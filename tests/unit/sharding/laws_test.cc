@@ -3,6 +3,7 @@
 
 #include "fuzz.h"
 #include "sharding/project.h"
+#include "sharding/text.h"
 #include "unit/sharding/testing.h"
 
 namespace tessera::sharding {

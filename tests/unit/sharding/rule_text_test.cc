@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sharding/einsum_rule.h"
 #include "tessera/error.h"
 #include "unit/sharding/testing.h"
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "sharding/einsum_rule.h"
 #include "sharding/partition.h"
 #include "sharding/rule_text.h"
 #include "testing.h"

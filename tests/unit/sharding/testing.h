@@ -11,6 +11,7 @@
 #include "sharding/local.h"
 #include "sharding/reshard.h"
 #include "sharding/tensor_sharding.h"
+#include "sharding/text.h"
 
 namespace tessera::sharding {
 

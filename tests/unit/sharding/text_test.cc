@@ -1,4 +1,6 @@
 // Text of meshes and shardings: what is read, and what is refused, with the place.
+#include "sharding/text.h"
+
 #include "tessera/error.h"
 #include "unit/sharding/testing.h"
 

@@ -1,6 +1,7 @@
 // Golden device programs: what each device runs, one fact each.
 #include <gmock/gmock.h>
 
+#include "ir/program_text.h"
 #include "ops/ops.h"
 #include "sharding/local.h"
 #include "spmd/cost.h"

@@ -2,7 +2,11 @@
 // values are in memory. One fact each.
 #include <gmock/gmock.h>
 
-#include "kernels/kernels.h"
+#include "ir/program_text.h"
+#include "kernels/copy/copy.h"
+#include "kernels/fused/fused.h"
+#include "kernels/initialize.h"
+#include "kernels/reduce/combine.h"
 #include "ops/ops.h"
 #include "plan/plan_text.h"
 #include "runtime/memory_text.h"

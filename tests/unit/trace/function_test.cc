@@ -5,6 +5,7 @@
 #include <tessera/tessera.h>
 
 #include "ir/program.h"
+#include "ir/program_text.h"
 #include "trace/scopes.h"
 
 namespace tessera::trace {

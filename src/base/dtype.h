@@ -1,10 +1,8 @@
-// What the dtype scopes of this thread say, and small helpers of errors and dtypes.
+// What the dtype scopes of this thread say, dtypes by name, and host types of elements.
 #pragma once
-#include <string>
 #include <string_view>
 
 #include "tessera/dtype.h"
-#include "tessera/error.h"
 
 namespace tessera::base {
 
@@ -14,12 +12,6 @@ bool StrictTypesActive();
 
 // Returns the dtype of that name, DType{} if there is none.
 DType ParseDType(std::string_view name);
-
-// Returns "model.cc:44": the last part of the path, as messages show it.
-std::string Where(Loc loc);
-// Returns a line of a file that is known by name only. A Loc points to its file's name, so names
-// are kept; they are few.
-Loc LineOf(std::string_view file, int line);
 
 // Calls f with a value-initialised element of the host type of `dtype`, which is not the default.
 // That of a key is the one number that its two words make.

@@ -1,8 +1,9 @@
 // All ops: the arrays of records, joined.
+#include "ops/ops.h"
+
 #include <array>
 
 #include "base/at.h"
-#include "ops/ops.h"
 
 namespace tessera::ops {
 namespace {

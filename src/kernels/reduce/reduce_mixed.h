@@ -1,6 +1,6 @@
-// The forms of a reduction, and the factories of each.
+// Reductions of any form, by plain loops.
 #pragma once
-#include "kernels/kernels.h"
+#include "kernels/kernel.h"
 
 namespace tessera::kernels {
 
@@ -10,10 +10,6 @@ struct ReduceShape {
   std::vector<bool> reduced;
 };
 
-// [outer, rows, columns] over the rows.
-plan::Kernel ReduceColumns(DType dtype, Reduction reduction, int64_t outer, int64_t rows,
-                           int64_t columns);
-// Any other form, by plain loops.
 plan::Kernel ReduceMixed(DType dtype, Reduction reduction, const ReduceShape& shape);
 
 }  // namespace tessera::kernels

@@ -1,0 +1,33 @@
+// ArrayType: what a user reads of a type.
+#include <ostream>
+
+#include "ir/type.h"
+#include "sharding/local.h"
+#include "tessera/sharding.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+
+ArrayType ArrayType::Parse(std::string_view text, Loc loc) {
+  return ArrayType(ir::ParseType(text, trace::CurrentMesh(), loc));
+}
+const std::vector<int64_t>& ArrayType::shape() const { return type_->shape(); }
+DType ArrayType::dtype() const { return type_->dtype(); }
+PartitionSpec ArrayType::spec() const { return sharding::ToSpec(type_->sharding()); }
+Mesh ArrayType::mesh() const { return Mesh(type_->mesh()); }
+std::vector<std::string> ArrayType::varying() const { return {}; }
+bool ArrayType::weak() const { return type_->weak(); }
+ArrayType ArrayType::cotangent() const {
+  sharding::TensorSharding s = type_->sharding();
+  std::swap(s.unreduced, s.reduced);
+  s.kind = Reduction::kSum;
+  return ArrayType(type_->WithSharding(std::move(s)));
+}
+ArrayType ArrayType::local() const {
+  return ArrayType(
+      ir::Type::Get(sharding::LocalShape(type_->shape(), type_->sharding()), type_->dtype()));
+}
+std::string ArrayType::text() const { return type_->text(); }
+std::ostream& operator<<(std::ostream& os, const ArrayType& type) { return os << type.text(); }
+
+}  // namespace tessera

@@ -1,0 +1,10 @@
+// The programs of a fused group.
+#pragma once
+#include "kernels/fused/fused_config.h"
+
+namespace tessera::kernels {
+
+// Writes the programs of `graph` into the config, whose layout is set.
+void Assemble(const plan::FusedDesc& desc, LaneGraph& graph, FusedConfig& config);
+
+}  // namespace tessera::kernels

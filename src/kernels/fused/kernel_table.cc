@@ -1,0 +1,21 @@
+// Joins the parts of the table.
+#include "kernels/fused/kernel_table.h"
+
+namespace tessera::kernels {
+
+const KernelTable& Kernels() {
+  static const KernelTable table = [] {
+    KernelTable t;
+    AddMoves(t);
+    AddStored(t);
+    AddNarrowOps(t);
+    AddWideOps(t);
+    AddFloat32Math(t);
+    AddFloat64Math(t);
+    AddRandom(t);
+    return t;
+  }();
+  return table;
+}
+
+}  // namespace tessera::kernels

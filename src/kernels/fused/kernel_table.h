@@ -1,0 +1,43 @@
+// The kernels of register-threaded programs for this CPU.
+#pragma once
+#include "base/reductions.h"
+#include "kernels/fused/fused_program.h"
+
+namespace tessera::kernels {
+
+// All kernels of one target.
+struct KernelTable {
+  size_t vector_bytes = 0;
+  EnterFn enter_tile = nullptr, enter_vector = nullptr;
+  // Raw moves of the accumulator; `half`: of 32-bit values of a wide program.
+  KernelPair load, load_half, store, store_half, stream, broadcast4, broadcast8, stop, block;
+  // Of narrow programs, by dtype: what is stored in less than 32 bits.
+  KernelPair load_stored[DType::kF64 + 1], store_stored[DType::kF64 + 1];
+  KernelPair op[kLanes][kCodes];        // acc = op(acc) or op(acc, a)
+  KernelPair reversed[kLanes][kCodes];  // acc = op(a, acc)
+  KernelPair select[3];                 // acc is the select's operand 0, 1 or 2; a and b the others
+  // By Reduction.
+  KernelPair accumulate[kLanes][base::kReductions.size()];
+  KernelPair accumulate_half[kLanes][base::kReductions.size()];
+  // Of accumulators; sums of f32 have their own, which go to f64: with and without a carry at `b`.
+  BlockFn finish[kLanes][base::kReductions.size()] = {};
+  BlockFn finish_f32 = nullptr, finish_f32_carried = nullptr, fold_f32 = nullptr;
+  BlockFn vector_math[kLanes][kCodes] = {};
+  // acc = the random bits of consecutive counters under the key at `b`: i + the address of `a`,
+  // which is no address but a number; `info` is 1 if i is not added. Gathered: as GatherIotaBlock.
+  BlockFn random_bits = nullptr, random_bits_gathered = nullptr;
+};
+
+// Returns the kernels for this CPU.
+const KernelTable& Kernels();
+
+// Each fills its part of the table for this CPU.
+void AddMoves(KernelTable& table);
+void AddStored(KernelTable& table);
+void AddNarrowOps(KernelTable& table);
+void AddWideOps(KernelTable& table);
+void AddFloat32Math(KernelTable& table);
+void AddFloat64Math(KernelTable& table);
+void AddRandom(KernelTable& table);
+
+}  // namespace tessera::kernels

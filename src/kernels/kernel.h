@@ -1,0 +1,19 @@
+// What every kernel factory keeps to. Each returns a plan::Kernel for fixed local shapes; all
+// buffers are dense and row-major, all sizes are in elements unless a name says bytes. A factory
+// never fails on valid shapes; sizes 0 are valid. Kernels are deterministic: their bits do not
+// depend on `parts`.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/shape.h"
+#include "kernels/fused/kernel_table.h"
+#include "plan/plan.h"
+#include "tessera/dtype.h"
+#include "tessera/reduction.h"
+
+namespace tessera::kernels {
+
+using base::Shape;
+
+}  // namespace tessera::kernels

@@ -1,0 +1,10 @@
+// One operand: its values are sorted, without indices.
+#pragma once
+#include "kernels/sort/sort.h"
+
+namespace tessera::kernels {
+
+plan::KernelFn SortValuesFunction(DType dtype);
+int64_t SortValuesScratch(DType dtype, int64_t n);
+
+}  // namespace tessera::kernels

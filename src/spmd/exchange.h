@@ -1,0 +1,29 @@
+// Exchanges of plans.
+#pragma once
+#include <vector>
+
+#include "ir/move_params.h"
+#include "ops/manual.h"
+#include "spmd/kernel_factories.h"
+#include "spmd/schedule.h"
+
+namespace tessera::spmd {
+
+// Returns the instances of a layout on so many devices.
+plan::Layout MakeLayout(const LayoutKey& key, int32_t devices);
+
+struct MoveOperand {
+  const ir::Type* type;  // global
+  const plan::Layout* layout;
+};
+
+// Returns the exchange, but for its values, that makes `to`: of one operand of another sharding,
+// or, with `halo`, of what it says is read of the operands.
+plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type& to,
+                            const plan::Layout& to_layout, const KernelFactories& kernels,
+                            const ir::HaloParams* halo = nullptr);
+// The same, in which each device gets another's array, and zeros where none is named.
+plan::Exchange MakePermutation(const MoveOperand& from, const plan::Layout& to_layout,
+                               const ops::PermuteParams& params);
+
+}  // namespace tessera::spmd

@@ -1,0 +1,153 @@
+// A header stands beside the source that implements it, and has its name: what other files can see
+// of X.cc is declared in X.h of the same folder, or it is a public function.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sources.h"
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Headers whose functions are defined in several files, each of which adds its part of a whole.
+const std::map<std::string, std::string> kParts = {
+    {"src/ops/ops.h", "the array of records of each file"},
+    {"src/kernels/fused/kernel_table.h", "the kernels of each file"},
+};
+
+bool IsOneWord(const std::string& line, const char* word) { return line.starts_with(word); }
+
+// Returns the function that begins on the line, as `Name` or `Class::Name`, if it is one that other
+// files can link with.
+std::optional<std::string> FunctionAt(const std::vector<std::string>& lines, size_t i) {
+  static const std::regex declarator(
+      R"(^([^=(]*?[\s&*>])?((?:\w+::)*(?:operator[^\s(]+|~?\w+))\()");
+  static const std::set<std::string> kLocal = {"static", "inline", "constexpr", "template", "class",
+                                               "struct", "enum",   "using",     "namespace"};
+  const std::string& line = lines[i];
+  if (line.empty() || !(isalpha(line[0]) || line[0] == '[' || line[0] == ':')) return std::nullopt;
+  if (kLocal.contains(line.substr(0, line.find_first_of(" <")))) return std::nullopt;
+  if (i > 0 && IsOneWord(lines[i - 1], "template")) return std::nullopt;
+  // Up to the body; a declaration has none.
+  std::string head = line;
+  for (size_t j = i + 1; head.find_first_of("{;") == std::string::npos && j < lines.size(); ++j)
+    head += lines[j];
+  std::smatch match;
+  if (!std::regex_search(head, match, declarator)) return std::nullopt;
+  const size_t body = head.find('{'), end = head.find(';');
+  if (body == std::string::npos || end < body) return std::nullopt;
+  const std::string name = match[2];
+  return std::isupper(name[0]) &&
+                 name.find_first_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos
+             ? std::nullopt  // a macro
+             : std::optional(name);
+}
+
+// Returns the functions that a source defines for others.
+std::vector<std::string> FunctionsOf(const std::vector<std::string>& lines) {
+  std::vector<std::string> names;
+  int hidden = 0, depth = 0;  // of namespaces; the depth from which on nothing is seen outside
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    if (line.starts_with("namespace ")) {
+      ++depth;
+      if (hidden == 0 && (line == "namespace {" || line.find("HWY_NAMESPACE") != std::string::npos))
+        hidden = depth;
+    } else if (line.starts_with("}  // namespace")) {
+      if (hidden == depth) hidden = 0;
+      --depth;
+    } else if (hidden == 0) {
+      if (auto name = FunctionAt(lines, i)) names.push_back(*name);
+    }
+  }
+  return names;
+}
+
+// Whether a header declares the function, or defines the class that it is a member of.
+bool Declares(const std::string& header, const std::string& name) {
+  const size_t colons = name.find("::");
+  const std::string first = name.substr(0, colons);
+  const std::string pattern =
+      colons != std::string::npos && std::isupper(first[0])
+          ? "(^|\\n)\\s*(class|struct) (\\[\\[\\w+\\]\\] )?" + first + "\\b(?!::)[^;]*\\{"
+          : "(^|[^:\\w])" +
+                std::regex_replace(name.substr(name.rfind(':') + 1),
+                                   std::regex(R"([+*|^<>()=/\[\]])"), R"(\$&)") +
+                "\\(";
+  return std::regex_search(header, std::regex(pattern));
+}
+
+// The headers of a folder as one text, but for one of them.
+std::string HeadersIn(const fs::path& folder, const fs::path& without = {}) {
+  std::string all;
+  for (const fs::path& file : Sources(folder))
+    if (file.extension() == ".h" && file != without) all += Text(file);
+  return all;
+}
+
+// Returns src/ops of src/ops/dot.cc, src/kernels of src/kernels/gemm/dot.cc.
+fs::path LayerOf(const fs::path& source) {
+  const std::string path = Inside(source);
+  return path.substr(0, path.find('/', path.find('/') + 1));
+}
+
+TEST(Headers, FunctionsAreFound) {
+  EXPECT_THAT(
+      FunctionsOf({"namespace a {", "namespace {", "int Hidden() { return 1; }", "}  // namespace",
+                   "const int& Seen(int x,", "                int y) {", "  return Called(x);", "}",
+                   "int Declared();", "static int Own() {", "Class::Class() : x_(Zero()) {}",
+                   "template <class T>", "T Made() {",
+                   "std::ostream& operator<<(std::ostream& os, int x) { return os; }",
+                   "constexpr int kTable[] = {Size(2)};", "TEST(A, B) {", "}  // namespace a"}),
+      testing::ElementsAre("Seen", "Class::Class", "operator<<"));
+}
+
+TEST(Headers, DeclarationsAreFound) {
+  EXPECT_TRUE(Declares("int Seen(int x);", "Seen"));
+  EXPECT_TRUE(Declares("class Class final {\n", "Class::Run"));
+  EXPECT_TRUE(Declares("std::ostream& operator<<(std::ostream&, int);", "operator<<"));
+  EXPECT_FALSE(Declares("int UnSeen(int x);", "Seen"));
+  EXPECT_FALSE(Declares("class Class;", "Class::Run"));
+}
+
+TEST(Headers, DeclareWhatTheSourceBesideThemDefines) {
+  const std::string open = HeadersIn("include");
+  std::map<std::string, std::string> parts;
+  for (const auto& [header, why] : kParts)
+    parts[fs::path(header).parent_path()] += Text(kRoot / header);
+  for (const fs::path& source : Sources("src")) {
+    if (source.extension() != ".cc") continue;
+    const fs::path own = fs::path(source).replace_extension(".h");
+    const std::string beside = Text(own) + parts[Inside(source.parent_path())];
+    std::optional<std::string> others;
+    for (const std::string& name : FunctionsOf(Lines(source))) {
+      if (name == "main" || Declares(beside, name)) continue;
+      if (!others) others = HeadersIn(LayerOf(source), own);
+      EXPECT_TRUE(!Declares(*others, name) && Declares(open, name))
+          << Inside(source) << " defines " << name << ", which " << Inside(own)
+          << " does not declare";
+    }
+  }
+}
+
+// The bodies of public functions are in src/api, and what they share is below it.
+TEST(Headers, EverySourceOfTheApiHasPublicFunctions) {
+  const std::string open = HeadersIn("include");
+  for (const fs::path& source : Sources("src/api")) {
+    if (source.extension() != ".cc") continue;
+    bool found = false;
+    for (const std::string& name : FunctionsOf(Lines(source))) found |= Declares(open, name);
+    EXPECT_TRUE(found) << Inside(source);
+  }
+}
+
+}  // namespace
+}  // namespace tessera
