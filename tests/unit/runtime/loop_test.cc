@@ -32,7 +32,8 @@ void CopyFloats(const plan::KernelArgs& call) {
 void IsLess(const plan::KernelArgs& call) {
   float x;
   std::memcpy(&x, call.in[0], sizeof x);
-  *call.out[0] = std::byte{x < static_cast<const MapConfig*>(call.config)->value};
+  if (call.part == 0)
+    *call.out[0] = std::byte{x < static_cast<const MapConfig*>(call.config)->value};
 }
 
 // Adds the nodes of `inner` where a body is wanted.
