@@ -2,6 +2,7 @@
 #include "propagation/groups.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/at.h"
 #include "propagation/rewrite.h"
@@ -49,51 +50,68 @@ std::vector<ValueId> OwnersOf(const FlatGraph& graph) {
   return owners;
 }
 
-// Returns the uses of v, which from now on are of `instead`.
-std::vector<OperandUse> TakeUses(FlatGraph& graph, ValueId v, ValueId instead) {
-  std::vector<OperandUse> uses;
-  for (size_t i = graph.ops.size(); i-- > 0;)
-    for (size_t k = graph.ops[i].operands.size(); k-- > 0;) {
-      if (graph.ops[i].operands[k] != v) continue;
-      uses.push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
-      graph.ops[i].operands[k] = instead;
+// Takes groups apart whose members have different shardings: users of every member see an open
+// constraint, which takes its place in the group. All groups at once, as to find who makes and who
+// uses a value takes a walk over the ops.
+class Separator {
+ public:
+  explicit Separator(FlatGraph& graph)
+      : graph_(graph),
+        rewrite_(graph),
+        uses_(graph.values.size()),
+        maker_(graph.values.size(), -1) {
+    for (size_t i = graph.ops.size(); i-- > 0;) {
+      const Op& op = graph.ops[i];
+      for (size_t k = op.operands.size(); k-- > 0;)
+        base::At(uses_, op.operands[k]).push_back({static_cast<OpId>(i), static_cast<int32_t>(k)});
+      for (ValueId v : op.results) base::At(maker_, v) = static_cast<OpId>(i);
     }
-  auto ordered = graph.use_order.find(v);
-  if (ordered == graph.use_order.end()) return uses;
-  uses = std::move(ordered->second);
-  graph.use_order.erase(ordered);
-  return uses;
-}
-
-// Users of every member see an open constraint, which takes its place in the group.
-void Separate(FlatGraph& graph, std::vector<ValueId>& group, const MeshDef* mesh) {
-  Rewrite rewrite(graph);
-  for (ValueId& member : group) {
-    Shape shape = base::At(graph.values, member).shape;
-    TensorSharding open = sharding::Replicated(mesh, static_cast<int>(shape.size()));
-    for (sharding::DimAxes& d : open.dims) d.open = true;
-    Op added;
-    added.kind = Op::kConstraint;
-    added.elementwise = true;
-    added.first = Direction::kBoth;
-    added.operands = {member};
-    added.rule = graph.IdentityRule(shape, 1);
-    ValueId result = graph.AddValue(std::move(shape), std::move(open));
-    added.results = {result};
-    HandOn(TakeUses(graph, member, result), graph.use_order[result]);
-    auto maker = std::find_if(graph.ops.begin(), graph.ops.end(), [&](const Op& op) {
-      return std::count(op.results.begin(), op.results.end(), member) > 0;
-    });
-    if (maker == graph.ops.end()) {
-      rewrite.AtStart(base::At(graph.values, member).region, std::move(added));
-    } else {
-      added.region = maker->region;
-      rewrite.After(static_cast<OpId>(maker - graph.ops.begin()), std::move(added));
-    }
-    member = result;
   }
-  rewrite.Apply();
-}
+
+  void Separate(std::vector<ValueId>& group, const MeshDef* mesh) {
+    for (ValueId& member : group) {
+      Shape shape = base::At(graph_.values, member).shape;
+      TensorSharding open = sharding::Replicated(mesh, static_cast<int>(shape.size()));
+      for (sharding::DimAxes& d : open.dims) d.open = true;
+      Op added;
+      added.kind = Op::kConstraint;
+      added.elementwise = true;
+      added.first = Direction::kBoth;
+      added.operands = {member};
+      added.rule = graph_.IdentityRule(shape, 1);
+      ValueId result = graph_.AddValue(std::move(shape), std::move(open));
+      added.results = {result};
+      HandOn(TakeUses(member, result), graph_.use_order[result]);
+      const OpId maker = base::At(maker_, member);
+      if (maker < 0) {
+        rewrite_.AtStart(base::At(graph_.values, member).region, std::move(added));
+      } else {
+        added.region = base::At(graph_.ops, maker).region;
+        rewrite_.After(maker, std::move(added));
+      }
+      member = result;
+    }
+  }
+  void Apply() { rewrite_.Apply(); }
+
+ private:
+  // Returns the uses of v, which from now on are of `instead`.
+  std::vector<OperandUse> TakeUses(ValueId v, ValueId instead) {
+    std::vector<OperandUse> uses = std::move(base::At(uses_, v));
+    for (const OperandUse& use : uses)
+      base::At(base::At(graph_.ops, use.op).operands, use.index) = instead;
+    auto ordered = graph_.use_order.find(v);
+    if (ordered == graph_.use_order.end()) return uses;
+    uses = std::move(ordered->second);
+    graph_.use_order.erase(ordered);
+    return uses;
+  }
+
+  FlatGraph& graph_;
+  Rewrite rewrite_;
+  std::vector<std::vector<OperandUse>> uses_;  // per value, the last first
+  std::vector<OpId> maker_;                    // per value, -1: none
+};
 
 }  // namespace
 
@@ -104,6 +122,7 @@ void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings) {
   auto given = [&](ValueId v) -> MaybeSharding& {
     return base::At(graph.values, base::At(owners, v)).sharding;
   };
+  std::optional<Separator> separator;
   for (std::vector<ValueId>& group : graph.groups) {
     const TensorSharding* common = nullptr;
     bool differ = false;
@@ -118,12 +137,14 @@ void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings) {
       warnings.push_back(
           "members of a group have different shardings; their users get an open constraint "
           "instead");
-      Separate(graph, group, common->mesh);
+      if (!separator) separator.emplace(graph);
+      separator->Separate(group, common->mesh);
       continue;
     }
     TensorSharding all = *common;
     for (ValueId v : group) given(v) = all;
   }
+  if (separator) separator->Apply();
 }
 
 }  // namespace tessera::propagation::engine

@@ -3,15 +3,13 @@
 #include "propagation/rewrite.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/at.h"
 
 namespace tessera::propagation::engine {
 
-void Rewrite::After(OpId op, Op added) {
-  std::vector<Op>& list = after_[op];
-  list.insert(list.begin(), std::move(added));
-}
+void Rewrite::After(OpId op, Op added) { after_[op].push_back(std::move(added)); }
 
 void Rewrite::AtStart(int32_t region, Op added) {
   added.region = region;
@@ -19,22 +17,25 @@ void Rewrite::AtStart(int32_t region, Op added) {
     for (size_t i = 0; i < graph_.ops.size(); ++i)
       first_.try_emplace(graph_.ops[i].region, static_cast<OpId>(i));
   auto found = first_.find(region);
-  std::vector<Op>& list =
-      before_[found == first_.end() ? static_cast<OpId>(graph_.ops.size()) : found->second];
-  list.insert(list.begin(), std::move(added));
+  starts_[found == first_.end() ? static_cast<OpId>(graph_.ops.size()) : found->second].push_back(
+      std::move(added));
 }
 
 void Rewrite::Apply() {
-  if (before_.empty() && after_.empty() && removed_.empty()) return;
+  if (starts_.empty() && before_.empty() && after_.empty() && removed_.empty()) return;
   std::vector<Op> ops;
   ops.reserve(graph_.ops.size() + before_.size() + after_.size());
   std::vector<OpId> renumbered(graph_.ops.size(), -1);
+  // What is added last stands first, but for what stands before an op.
   auto add = [&](Added& added, OpId at) {
-    if (auto found = added.find(at); found != added.end())
-      for (Op& op : found->second) ops.push_back(std::move(op));
+    auto found = added.find(at);
+    if (found == added.end()) return;
+    if (&added != &before_) std::reverse(found->second.begin(), found->second.end());
+    std::move(found->second.begin(), found->second.end(), std::back_inserter(ops));
   };
   for (size_t i = 0; i < graph_.ops.size(); ++i) {
     auto id = static_cast<OpId>(i);
+    add(starts_, id);
     add(before_, id);
     if (!removed_.contains(id)) {
       renumbered[i] = static_cast<OpId>(ops.size());
@@ -42,6 +43,7 @@ void Rewrite::Apply() {
     }
     add(after_, id);
   }
+  add(starts_, static_cast<OpId>(graph_.ops.size()));
   add(before_, static_cast<OpId>(graph_.ops.size()));
   graph_.ops = std::move(ops);
   for (Edge& edge : graph_.edges)

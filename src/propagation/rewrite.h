@@ -27,7 +27,7 @@ class Rewrite {
   using Added = absl::flat_hash_map<OpId, std::vector<Op>>;
 
   FlatGraph& graph_;
-  Added before_, after_;
+  Added starts_, before_, after_;
   absl::flat_hash_map<int32_t, OpId> first_;  // of a region
   absl::flat_hash_set<OpId> removed_;
 };
