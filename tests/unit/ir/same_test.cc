@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/program_text.h"
 #include "ops/ops.h"
 
 namespace tessera::ir {
