@@ -8,7 +8,6 @@
 
 #include "benchmarks/team.h"
 #include "benchmarks/workloads.h"
-#include "kernels/copy/copy.h"
 
 namespace tessera::bench {
 namespace {

@@ -46,15 +46,13 @@ void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
   const sharding::Resolved resolved = sharding::Resolve(P(given), mesh, 1);
   if (resolved.problem)
     FailSharding(call, 1, resolved.problem->reason, {"spec: " + P(given).text()});
-  const sharding::TensorSharding& s = resolved.sharding;
-  sharding::TensorSharding open = s;
-  open.dims[0].axes.clear();
-  for (const sharding::AxisPart& a : s.dims[0].axes) {
+  sharding::DimAxes lies = resolved.sharding.dims[0];
+  for (const sharding::AxisPart& a : std::exchange(lies.axes, {})) {
     const bool is_auto = base::At(mesh->axes(), a.axis).mode == AxisMode::Auto;
-    (is_auto ? open.dims[0].axes : dim.axes).push_back(a);
+    (is_auto ? lies.axes : dim.axes).push_back(a);
   }
   dim.mesh = mesh;
-  if (!open.dims[0].axes.empty()) dim.constraint = sharding::DimText(mesh, open.dims[0]);
+  if (!lies.axes.empty()) dim.lies = std::move(lies);
 }
 
 // The first mapped array says how the dim lies; the others must say the same.

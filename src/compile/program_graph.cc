@@ -8,7 +8,6 @@
 #include "ir/move_params.h"
 #include "ops/ops.h"
 #include "sharding/local.h"
-#include "sharding/text.h"
 
 namespace tessera::compile {
 namespace {
@@ -55,9 +54,8 @@ MaybeSharding GivenByPlace(const ir::Type* place) {
 }
 
 // The Explicit axes of the type, then what the user asks for.
-TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type, Loc loc) {
-  TensorSharding s =
-      sharding::ParseSharding(params.sharding.text, type->mesh()->WithoutModes(), loc);
+TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type) {
+  TensorSharding s = params.sharding;
   MaybeSharding given = GivenByType(type);
   if (!given) return s;
   for (size_t d = 0; d < s.dims.size(); ++d)
@@ -233,7 +231,7 @@ class GraphBuilder {
     if (&def == &ops::kShardingConstraint) {
       op.kind = Op::kConstraint;
       base::At(graph().values, op.results[0]).sharding =
-          Asked(ir::As<ir::ConstraintParams>(i.params.get()), results[0], i.loc);
+          Asked(ir::As<ir::ConstraintParams>(i.params.get()), results[0]);
     } else if (std::holds_alternative<ir::AsMove>(*def.lowering)) {
       op.elementwise = true;
       op.rule = graph().IdentityRule(results[0]->shape(), 1);

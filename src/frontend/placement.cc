@@ -6,7 +6,6 @@
 #include "base/at.h"
 #include "ir/move_params.h"
 #include "ops/manual.h"
-#include "sharding/text.h"
 #include "trace/apply.h"
 
 namespace tessera::frontend {
@@ -92,11 +91,11 @@ Array Constrained(const Array& a, const PartitionSpec& spec, Call call) {
                  fmt::format("the spec has {} dims, the array has {}", spec.rank(), type->rank()),
                  {"spec: " + spec.text()});
   if (mesh && mesh->has_mode(AxisMode::Auto)) {
-    std::string text = sharding::Text(AutoSpec(spec, type, mesh, call));
+    sharding::TensorSharding asked = AutoSpec(spec, type, mesh, call);
     sharding::TensorSharding s = type->sharding();
     s.mesh = mesh;
     trace::Application constraint{.op = ops::kShardingConstraint,
-                                  .params = ir::MakeParams(ir::ConstraintParams{{std::move(text)}}),
+                                  .params = ir::MakeParams(ir::ConstraintParams{std::move(asked)}),
                                   .operands = {trace::Use(a, call.name, call.loc)},
                                   .loc = call.loc,
                                   .shown_as = call.name,

@@ -1,7 +1,6 @@
 // Functions of the user's as regions of an instruction.
 #pragma once
 #include "frontend/operands.h"
-#include "trace/apply.h"
 #include "trace/function.h"
 #include "trace/tree.h"
 

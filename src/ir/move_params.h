@@ -49,9 +49,10 @@ struct MaskParams {
   }
 };
 
-// Of sharding_constraint: what the user asks for, over Auto axes, on the program's mesh.
+// Of sharding_constraint: what the user asks for, over Auto axes, on the mesh
+// without modes.
 struct ConstraintParams {
-  ShardingText sharding;
+  sharding::TensorSharding sharding;
   friend bool operator==(const ConstraintParams&, const ConstraintParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {

@@ -252,8 +252,8 @@ using Diff = std::variant<Derivative, Structural, ByRegions, NotDifferentiable>;
 struct MappedDim {
   int64_t size = 0;
   const sharding::MeshDef* mesh = nullptr;
-  sharding::AxisList axes = {};    // Explicit ones over which it lies
-  std::string constraint = "{?}";  // what a sharding_constraint inside says of it, in its words
+  sharding::AxisList axes = {};                         // Explicit ones over which it lies
+  sharding::DimAxes lies = {.axes = {}, .open = true};  // over Auto ones, as constraints inside say
 };
 // An instruction of which some operands get the dim; all results do.
 struct BatchCall {

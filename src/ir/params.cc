@@ -1,6 +1,7 @@
 // Text and parsing of the fields of params.
 #include "ir/params.h"
 
+#include <absl/hash/hash.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,17 +24,15 @@ void MapField(const Mapping& m, PairedDims& dims) {
   Shift(dims.lhs, m.operands[0]);
   Shift(dims.rhs, m.operands[1]);
 }
-// `<@mesh, [{"x"}]>`: the list of dims begins at the first bracket.
-void MapField(const Mapping& m, ShardingText& sharding) {
-  const size_t at = sharding.text.find('[') + 1;
-  const bool empty = sharding.text[at] == ']';
-  sharding.text.insert(at, m.sharding + (empty ? "" : ", "));
+void MapField(const Mapping& m, sharding::TensorSharding& sharding) {
+  sharding.dims.insert(sharding.dims.begin(), m.lies);
 }
 
 std::string FieldText(int64_t v) { return std::to_string(v); }
 std::string FieldText(bool v) { return v ? "true" : "false"; }
 std::string FieldText(DType v) { return v.name(); }
 std::string FieldText(Reduction v) { return sharding::ReductionName(v); }
+std::string FieldText(const sharding::TensorSharding& v) { return sharding::Text(v); }
 std::string FieldText(const std::vector<int64_t>& v) {
   return fmt::format("[{}]", fmt::join(v, ", "));
 }
@@ -68,6 +67,10 @@ std::string FieldText(const Literal& v) {
   else
     value = fmt::format("{}", static_cast<float>(t.Float(0)));
   return std::string(v.dtype.name()) + " " + value;
+}
+
+size_t FieldHash(size_t h, const sharding::TensorSharding& v) {
+  return MixHash(h, absl::HashOf(v));
 }
 
 void ReadField(base::Reader& in, int64_t& v) { v = in.Integer(); }
@@ -122,10 +125,8 @@ void ReadField(base::Reader& in, const sharding::MeshDef* mesh, std::vector<cons
   in.List("[", "]", [&] { v.push_back(ReadPlace(in, mesh)); });
 }
 
-void ReadField(base::Reader& in, ShardingText& v) { v.text = ReadShardingText(in); }
-
-// Only where it ends is found here; what it says is for ParseSharding, which knows the mesh.
-std::string ReadShardingText(base::Reader& in) {
+void ReadField(base::Reader& in, const sharding::MeshDef* mesh, sharding::TensorSharding& v) {
+  if (!mesh) in.Fail("a sharding without a mesh");
   in.Peek("");
   size_t begin = in.position();
   in.Expect("<");
@@ -137,7 +138,7 @@ std::string ReadShardingText(base::Reader& in) {
       in.set_position(in.position() + 1);
   }
   in.Expect(">");
-  return std::string(in.Since(begin));
+  v = sharding::ParseSharding(in.Since(begin), mesh->WithoutModes(), in.Here());
 }
 
 void ReadField(base::Reader& in, Literal& v) {

@@ -20,12 +20,10 @@
 #include <vector>
 
 #include "base/reader.h"
+#include "sharding/tensor_sharding.h"
 #include "tessera/dtype.h"
 #include "tessera/reduction.h"
 
-namespace tessera::sharding {
-class MeshDef;
-}
 namespace tessera::ir {
 
 class Type;
@@ -83,18 +81,11 @@ struct Literal {
   friend bool operator==(const Literal&, const Literal&) = default;
 };
 
-// A sharding written in a parameter, as Shardy writes it: kept as text, which says all there is to
-// compare.
-struct ShardingText {
-  std::string text;
-  friend bool operator==(const ShardingText&, const ShardingText&) = default;
-};
-
 // Operands that get one more dim in front, along which a function is mapped, and results with them.
 struct Mapping {
   std::vector<bool> operands;  // those that get it
   int64_t size = 0;
-  std::string sharding = {};  // of the dim, as in a ShardingText: `{"x"}`
+  sharding::DimAxes lies = {.axes = {}, .open = true};  // how the dim does, in shardings
 };
 
 // Changes a field as the mapping wants.
@@ -130,7 +121,7 @@ void MapField(const Mapping& m, WindowDims<Dims>& dims) {
   Shift(dims, true);
   if (m.operands[0] && !m.operands[1]) PushFront(dims, 0);
 }
-void MapField(const Mapping& m, ShardingText& text);
+void MapField(const Mapping& m, sharding::TensorSharding& sharding);
 // Of device programs, which are made when functions are mapped already.
 template <class T>
 void MapField(const Mapping&, std::vector<T>&) requires(!std::is_same_v<T, int64_t>) {}
@@ -165,7 +156,7 @@ std::string FieldText(const Type* v);
 std::string FieldText(const std::vector<const Type*>& v);
 std::string FieldText(const PairedDims& v);
 std::string FieldText(const Literal& v);
-inline std::string FieldText(const ShardingText& v) { return v.text; }
+std::string FieldText(const sharding::TensorSharding& v);
 void ReadField(base::Reader& in, int64_t& v);
 void ReadField(base::Reader& in, bool& v);
 void ReadField(base::Reader& in, DType& v);
@@ -174,12 +165,11 @@ void ReadField(base::Reader& in, std::vector<int64_t>& v);
 void ReadField(base::Reader& in, std::vector<std::vector<int64_t>>& v);
 void ReadField(base::Reader& in, PairedDims& v);
 void ReadField(base::Reader& in, Literal& v);
-void ReadField(base::Reader& in, ShardingText& v);
-// Places on the program's mesh: its modes are not theirs, and dims need not divide.
+// Places and shardings on the program's mesh: its modes are not theirs, and dims need not divide.
 void ReadField(base::Reader& in, const sharding::MeshDef* mesh, const Type*& v);
 void ReadField(base::Reader& in, const sharding::MeshDef* mesh, std::vector<const Type*>& v);
+void ReadField(base::Reader& in, const sharding::MeshDef* mesh, sharding::TensorSharding& v);
 
-std::string ReadShardingText(base::Reader& in);
 // Reads the name of a dtype: f32, key<fry>.
 DType ReadDType(base::Reader& in);
 
@@ -198,9 +188,7 @@ size_t FieldHash(size_t h, const std::vector<E>& v) {
   for (const E& e : v) h = FieldHash(h, e);
   return h;
 }
-inline size_t FieldHash(size_t h, const ShardingText& v) {
-  return MixHash(h, std::hash<std::string>()(v.text));
-}
+size_t FieldHash(size_t h, const sharding::TensorSharding& v);
 inline size_t FieldHash(size_t h, const PairedDims& v) {
   return FieldHash(FieldHash(h, v.lhs), v.rhs);
 }
@@ -253,6 +241,7 @@ ParamsPtr MakeParams(T value) {
 
 // Whether a text that leaves the field out says too little: numbers have defaults, types have none.
 inline bool IsMissing(const Type* v) { return !v; }
+inline bool IsMissing(const sharding::TensorSharding& v) { return !v.mesh; }
 template <class E>
 bool IsMissing(const E&) {
   return false;

@@ -295,11 +295,9 @@ class Parser {
   }
   // Takes a sharding: where a value of this type lies.
   const Type* Place(const Type* type) {
-    if (!program_.mesh) in_.Fail("a sharding without a mesh");
     size_t begin = in_.position();
-    std::string text = ReadShardingText(in_);
-    sharding::TensorSharding s =
-        sharding::ParseSharding(text, program_.mesh->WithoutModes(), in_.Here());
+    sharding::TensorSharding s;
+    ReadField(in_, program_.mesh, s);
     if (s.rank() != type->rank()) {
       in_.set_position(begin);
       in_.Fail("the sharding does not have the rank of the value");

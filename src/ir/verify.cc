@@ -9,7 +9,6 @@
 #include "ir/move_params.h"
 #include "ir/regions.h"
 #include "sharding/local.h"
-#include "sharding/text.h"
 
 namespace tessera::ir {
 namespace {
@@ -32,9 +31,9 @@ void VerifyMove(const Instruction& instruction, const std::vector<const Type*>& 
     Fail(instruction, fmt::format("it cannot turn {1} into {0}", to->text(), operands[0]->text()));
   auto* constraint = dynamic_cast<const ParamsOf<ConstraintParams>*>(instruction.params.get());
   if (!constraint || program.per_device) return;
-  if (!to->mesh()) Fail(instruction, "a constraint without a mesh");
-  sharding::TensorSharding s = sharding::ParseSharding(constraint->value.sharding.text,
-                                                       to->mesh()->WithoutModes(), instruction.loc);
+  const sharding::TensorSharding& s = constraint->value.sharding;
+  if (!to->mesh() || s.mesh != to->mesh()->WithoutModes())
+    Fail(instruction, "its sharding is on another mesh than its result");
   if (s.rank() != to->rank())
     Fail(instruction, fmt::format("its sharding has rank {}, not {}", s.rank(), to->rank()));
 }

@@ -2,9 +2,7 @@
 // OpenBLAS.
 #include "kernels/initialize.h"
 
-#include "kernels/fused/fused_program.h"
 #include "kernels/fused/kernel_table.h"
-#include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_blas.h"
 
 namespace tessera::kernels {

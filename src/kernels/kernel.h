@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/shape.h"
-#include "kernels/fused/kernel_table.h"
 #include "plan/plan.h"
 #include "tessera/dtype.h"
 #include "tessera/reduction.h"

@@ -61,13 +61,9 @@ void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, 
 // The same of what a constraint inside asks for over Auto axes, where the lanes lie by constraint.
 void CheckConstraint(const ir::BatchCall& c) {
   const auto* own = dynamic_cast<const ir::ParamsOf<ir::ConstraintParams>*>(c.params.get());
-  if (!own || !c.dim.mesh) return;
-  const auto parsed = [&](const std::string& text) {
-    return sharding::ParseSharding(text, c.dim.mesh, c.builder.loc());
-  };
-  const sharding::TensorSharding lanes = parsed("<@mesh, [" + c.dim.constraint + "]>");
-  const std::string& text = own->value.sharding.text;
-  CheckAxes(parsed(text), text, lanes.dims[0].axes, c.op, c.builder.loc());
+  if (!own) return;
+  const sharding::TensorSharding& s = own->value.sharding;
+  CheckAxes(s, sharding::Text(s), c.dim.lies.axes, c.op, c.builder.loc());
 }
 
 }  // namespace
@@ -156,7 +152,7 @@ size_t PlaceOf(const ir::BatchCall& c, const ir::Params* params,
 
 std::vector<ir::ValueId> ByDims(const ir::BatchCall& c) {
   const std::array<bool, 2> alone = c.params ? c.params->alone() : std::array<bool, 2>{};
-  ir::Mapping mapping{c.mapped, c.dim.size, c.dim.constraint};
+  ir::Mapping mapping{c.mapped, c.dim.size, c.dim.lies};
   const bool pairs = alone[0] || alone[1];
   // A scalar beside arrays is one number for all lanes.
   const auto lacks = [&](size_t k) {

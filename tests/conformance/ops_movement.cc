@@ -5,6 +5,7 @@
 #include "ir/move_params.h"
 #include "ops.h"
 #include "ops/ops.h"
+#include "sharding/text.h"
 #include "trace/apply.h"
 #include "trace/array.h"
 
@@ -23,13 +24,14 @@ std::vector<int64_t> Identity(int rank) {
 }
 
 // The public function refuses this over Auto axes; programs and their text have it.
-std::vector<Array> UnreducedConstraint(const Call& c, std::string text) {
+std::vector<Array> UnreducedConstraint(const Call& c, const std::string& text) {
   const char* op = "with_sharding_constraint";
   const trace::ArrayRef& x = trace::Use(c.in(0).array(), op, c.loc());
   sharding::TensorSharding s = x->type()->sharding();
   s.mesh = current_mesh().def();
   return trace::Apply({ops::kShardingConstraint,
-                       ir::MakeParams(ir::ConstraintParams{{std::move(text)}}),
+                       ir::MakeParams(ir::ConstraintParams{
+                           sharding::ParseSharding(text, s.mesh->WithoutModes(), c.loc())}),
                        {x},
                        nullptr,
                        nullptr,

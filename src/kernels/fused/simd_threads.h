@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "kernels/fused/fused_program.h"
-#include "kernels/fused/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {

@@ -1,6 +1,6 @@
 // One operand: its values are sorted, without indices.
 #pragma once
-#include "kernels/sort/sort.h"
+#include "kernels/kernel.h"
 
 namespace tessera::kernels {
 

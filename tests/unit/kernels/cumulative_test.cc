@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "kernels/fused/kernel_table.h"
 #include "unit/kernels/fused_testing.h"
 
 namespace tessera::kernels {

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include "base/dtype.h"
-#include "kernels/fused/kernel_table.h"
 #include "unit/kernels/copy_test_util.h"
 
 namespace tessera::kernels {

@@ -12,6 +12,7 @@
 
 #include "base/dtype.h"
 #include "kernels/reduce/reduce.h"
+#include "plan/fused.h"
 
 namespace tessera::kernels::testing {
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/fused/kernel_table.h"
 #include "unit/kernels/sort_test_util.h"
 
 namespace tessera::kernels {

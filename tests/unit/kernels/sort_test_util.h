@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "base/dtype.h"
-#include "kernels/sort/sort.h"
 #include "unit/kernels/copy_test_util.h"
 
 namespace tessera::kernels {
