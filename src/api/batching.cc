@@ -46,8 +46,9 @@ void SetSharding(ir::MappedDim& dim, const DimSharding& given, Call call) {
   const sharding::Resolved resolved = sharding::Resolve(P(given), mesh, 1);
   if (resolved.problem)
     FailSharding(call, 1, resolved.problem->reason, {"spec: " + P(given).text()});
-  sharding::DimAxes lies = resolved.sharding.dims[0];
-  for (const sharding::AxisPart& a : std::exchange(lies.axes, {})) {
+  const sharding::DimAxes& given_axes = resolved.sharding.dims[0];
+  sharding::DimAxes lies{.axes = {}, .open = given_axes.open};
+  for (const sharding::AxisPart& a : given_axes.axes) {
     const bool is_auto = base::At(mesh->axes(), a.axis).mode == AxisMode::Auto;
     (is_auto ? lies.axes : dim.axes).push_back(a);
   }

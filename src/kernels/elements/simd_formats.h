@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
@@ -48,7 +49,7 @@ struct RoundF16 {
 };
 
 // Held: the bits of a number of the format, one per lane of `d` (u32), become the bits of the
-// float. Stored: the way back, of a float that is such a number already.
+// float. Stored: the way back, of a float that is such a number already. Rounded: of any float.
 struct BrainFormat {
   using Element = hwy::bfloat16_t;  // Highway's promotion is one instruction or two
   using Round = RoundBF16;
@@ -63,6 +64,11 @@ struct BrainFormat {
     const auto nan = hn::RebindMask(d, hn::IsNaN(hn::BitCast(df, v)));
     const V quiet = hn::IfThenElseZero(nan, hn::Set(d, 0x40u));
     return hn::Or(hn::ShiftRight<16>(v), quiet);
+  }
+  template <class D, class V>
+  static HWY_INLINE V Rounded(D d, V v) {
+    const hn::Rebind<float, D> df;
+    return Stored(d, hn::BitCast(d, Round::Call(df, hn::BitCast(df, v))));
   }
 };
 // As HalfToFloat and FloatToHalf of base/narrow_floats.h.
@@ -81,19 +87,55 @@ struct HalfFormat {
   }
   template <class D, class V>
   static HWY_INLINE V Stored(D d, V v) {
+    return Bits</*kRounds=*/false>(d, v);
+  }
+  template <class D, class V>
+  static HWY_INLINE V Rounded(D d, V v) {
+    return Bits</*kRounds=*/true>(d, v);
+  }
+
+ private:
+  // Rounds the digits where they are stored: half the instructions of a float rounded first.
+  template <bool kRounds, class D, class V>
+  static HWY_INLINE V Bits(D d, V v) {
     const hn::Rebind<float, D> df;
     const V body = hn::And(v, hn::Set(d, 0x7fffffffu));
     const auto half = hn::Set(df, 0.5f);
     const V small =
         hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(df, body), half)), hn::BitCast(d, half));
-    const V normal = hn::ShiftRight<13>(hn::Sub(body, hn::Set(d, 0x38000000u)));
+    V digits = body;
+    if constexpr (kRounds) digits = RoundBits<13>(d, body);
+    const V normal = hn::ShiftRight<13>(hn::Sub(digits, hn::Set(d, 0x38000000u)));
     const auto nan = hn::Gt(body, hn::Set(d, 0x7f800000u));
     const V special = hn::IfThenElse(nan, hn::Set(d, 0x7e00u), hn::Set(d, 0x7c00u));
     const V number = hn::IfThenElse(hn::Lt(body, hn::Set(d, 0x38800000u)), small, normal);
-    const V all = hn::IfThenElse(hn::Gt(body, hn::Set(d, 0x7f7fffffu)), special, number);
+    const auto infinite = hn::Gt(body, hn::Set(d, 0x477fefffu));  // 65520 and more
+    const V all = hn::IfThenElse(infinite, special, number);
     return hn::Or(all, hn::And(hn::ShiftRight<16>(v), hn::Set(d, 0x8000u)));
   }
 };
+
+// The floats of the numbers at `p`, one per lane of `d`.
+template <class Format, class D>
+HWY_INLINE hn::Vec<D> LoadFloats(Format, D d, const uint16_t* p) {
+  using T = typename Format::Element;
+  // Without an instruction for it Highway's promotion of f16 has no infinities and no NaN.
+  constexpr bool kByBits = std::is_same_v<T, hwy::float16_t> && HWY_TARGET > HWY_AVX2;
+  if constexpr (kByBits) {
+    const hn::RebindToUnsigned<D> du;
+    const auto stored = hn::LoadU(hn::Rebind<uint16_t, D>(), p);
+    return hn::BitCast(d, Format::Held(du, hn::PromoteTo(du, stored)));
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), reinterpret_cast<const T*>(p)));
+  }
+}
+// The way back, rounded.
+template <class Format, class D>
+HWY_INLINE void StoreFloats(Format, D, hn::Vec<D> v, uint16_t* p) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::Rebind<uint16_t, D> d16;
+  hn::StoreU(hn::TruncateTo(d16, Format::Rounded(du, hn::BitCast(du, v))), d16, p);
+}
 
 }  // namespace tessera::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -44,8 +44,6 @@ Lane LaneOf(DType dtype, bool wide) {
 
 namespace {
 
-bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64; }
-
 class LaneGraphBuilder {
  public:
   LaneGraphBuilder(const plan::FusedDesc& desc, const RowLayout& layout, const KernelTable& table)
@@ -127,8 +125,7 @@ int LaneGraphBuilder::Op(Lane lane, ScalarOp op, int a, int b) {
   node.cost = plan::FactsOf(op).cost;
   if (base::At(table_.op, lane)[node.code].vector == nullptr) {
     node.block = base::At(table_.vector_math, lane)[node.code];
-    if (node.block == nullptr)
-      node.block = IsFloat(lane) ? FloatBlock(lane, op) : IntegerBlock(lane, op), node.cost = 60;
+    if (node.block == nullptr) node.block = ScalarBlock(lane, op), node.cost = 60;
     if (node.block == nullptr) {
       ErrorDetail detail;
       detail.op = "fused";

@@ -1,4 +1,4 @@
-// Functions without a vector form, by plain loops over libm.
+// The table of functions without a vector form, by plain loops over libm.
 #include "kernels/fused/scalar_functions.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/at.h"
 #include "kernels/elements/scalar_elements.h"
-#include "kernels/fused/scalar_blocks.h"
 
 namespace tessera::kernels {
 namespace {
@@ -192,6 +192,23 @@ T Lgamma(T x) {
   return static_cast<T>(lgamma_r(x, &sign));
 }
 
+// The elements' own numbers of f16 and bf16 as integers in their order, zeros together.
+template <bool kHalf>
+float StepTowards(float x, float y) {
+  if (x != x || y != y) return x + y;
+  if (x == y) return y;
+  uint16_t bits = kHalf ? base::FloatToHalf(x) : base::FloatToBrain(x);
+  if (x == 0)
+    bits = y > 0 ? 1 : 0x8001;
+  else if ((x < y) == (x > 0))
+    ++bits;
+  else
+    --bits;
+  return kHalf ? base::HalfToFloat(bits) : base::BrainToFloat(bits);
+}
+
+// ---- integers -----------------------------------------------------------------------------------
+
 // A negative exponent, which has no integer power, counts by its low six bits, as JAX has it.
 template <class T>
 T IntegerPower(T base, T exponent) {
@@ -224,81 +241,122 @@ T IntegerRemainder(T x, T y) {
   return x % y;
 }
 
-// The elements' own numbers of f16 and bf16 as integers in their order, zeros together.
-template <bool kHalf>
-float StepTowards(float x, float y) {
-  if (x != x || y != y) return x + y;
-  if (x == y) return y;
-  uint16_t bits = kHalf ? base::FloatToHalf(x) : base::FloatToBrain(x);
-  if (x == 0)
-    bits = y > 0 ? 1 : 0x8001;
-  else if ((x < y) == (x > 0))
-    ++bits;
-  else
-    --bits;
-  return kHalf ? base::HalfToFloat(bits) : base::BrainToFloat(bits);
-}
-
-// f(x) and f(x, y) of the elements of a block.
-template <class T, auto kFunction>
-void LoopOfOne(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
-  T* x = reinterpret_cast<T*>(acc);
-  for (size_t k = 0; k < n; ++k) x[k] = kFunction(x[k]);
-}
-template <class T, auto kFunction>
-void LoopOfTwo(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
-  T* x = reinterpret_cast<T*>(acc);
-  const T* y = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, i));
-  for (size_t k = 0; k < n; ++k) x[k] = kFunction(x[k], y[k]);
-}
-template <class T, auto kFunction>
-BlockFn OfOne() {
-  return &LoopOfOne<T, kFunction>;
-}
-template <class T, auto kFunction>
-BlockFn OfTwo() {
-  return &LoopOfTwo<T, kFunction>;
-}
-
-// Here and below: each op's meaning, or that it needs none. No default: an op that is missing does
-// not compile.
 template <class T>
-BlockFn FloatOf(ScalarOp op) {
+inline constexpr std::make_unsigned_t<T> kBits = sizeof(T) * 8;
+
+template <class T>
+T ShiftLeft(T x, T y) {
+  const auto bits = static_cast<std::make_unsigned_t<T>>(x), by = static_cast<decltype(bits)>(y);
+  return by < kBits<T> ? static_cast<T>(bits << by) : T{0};
+}
+template <class T>
+T ShiftRightLogical(T x, T y) {
+  const auto bits = static_cast<std::make_unsigned_t<T>>(x), by = static_cast<decltype(bits)>(y);
+  return by < kBits<T> ? static_cast<T>(bits >> by) : T{0};
+}
+template <class T>
+T ShiftRightArithmetic(T x, T y) {
+  const auto by = static_cast<std::make_unsigned_t<T>>(y);
+  return static_cast<T>(static_cast<std::make_signed_t<T>>(x) >> std::min(by, kBits<T> - 1));
+}
+
+// ---- the table ----------------------------------------------------------------------------------
+
+// f(x) or f(x, y) of the elements of a block.
+template <class T, auto f>
+void Loop(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
+  T* x = reinterpret_cast<T*>(acc);
+  if constexpr (std::is_invocable_v<decltype(f), T>) {
+    for (size_t k = 0; k < n; ++k) x[k] = f(x[k]);
+  } else {
+    const T* y = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, i));
+    for (size_t k = 0; k < n; ++k) x[k] = f(x[k], y[k]);
+  }
+}
+
+using Blocks = std::array<BlockFn, kLanes>;  // by Lane; null: none
+
+// f is a generic lambda, for the lanes of floats or of integers.
+template <auto f>
+Blocks Floats() {
+  Blocks blocks{};
+  base::At(blocks, Lane::kF32) = &Loop<float, f>;
+  base::At(blocks, Lane::kF64) = &Loop<double, f>;
+  return blocks;
+}
+template <auto f>
+Blocks AndIntegers(Blocks blocks) {
+  base::At(blocks, Lane::kI32) = &Loop<int32_t, f>;
+  base::At(blocks, Lane::kU32) = &Loop<uint32_t, f>;
+  base::At(blocks, Lane::kI64) = &Loop<int64_t, f>;
+  base::At(blocks, Lane::kU64) = &Loop<uint64_t, f>;
+  return blocks;
+}
+template <auto f>
+Blocks Integers() {
+  return AndIntegers<f>({});
+}
+
+// No default: an op that is missing does not compile.
+Blocks BlocksOf(ScalarOp op) {
   using enum ScalarOp;
   switch (op) {
-    case kCbrt:
-      return OfOne<T, [](T x) { return std::cbrt(x); }>();
-    case kTan:
-      return OfOne<T, [](T x) { return std::tan(x); }>();
-    case kCosh:
-      return OfOne<T, [](T x) { return std::cosh(x); }>();
-    case kErf:
-      return OfOne<T, [](T x) { return std::erf(x); }>();
-    case kErfc:
-      return OfOne<T, [](T x) { return std::erfc(x); }>();
-    case kLgamma:
-      return OfOne<T, [](T x) { return Lgamma(x); }>();
-    case kDigamma:
-      return OfOne<T, [](T x) { return static_cast<T>(Digamma<Wider<T>>(x)); }>();
-    case kBesselI0e:
-      return OfOne<T, [](T x) { return static_cast<T>(BesselI0e<Wider<T>>(x)); }>();
-    case kBesselI1e:
-      return OfOne<T, [](T x) { return static_cast<T>(BesselI1e<Wider<T>>(x)); }>();
     case kExp2:
-      return OfOne<T, [](T x) { return std::exp2(x); }>();
-    case kRem:
-      return OfTwo<T, [](T x, T y) { return std::fmod(x, y); }>();
-    case kPow:
-      return OfTwo<T, [](T x, T y) { return std::pow(x, y); }>();
+      return Floats<[](auto x) { return std::exp2(x); }>();
+    case kCbrt:
+      return Floats<[](auto x) { return std::cbrt(x); }>();
+    case kTan:
+      return Floats<[](auto x) { return std::tan(x); }>();
+    case kCosh:
+      return Floats<[](auto x) { return std::cosh(x); }>();
+    case kErf:
+      return Floats<[](auto x) { return std::erf(x); }>();
+    case kErfc:
+      return Floats<[](auto x) { return std::erfc(x); }>();
+    case kLgamma:
+      return Floats<[](auto x) { return Lgamma(x); }>();
+    case kDigamma:
+      return Floats<[]<class T>(T x) { return static_cast<T>(Digamma<Wider<T>>(x)); }>();
+    case kBesselI0e:
+      return Floats<[]<class T>(T x) { return static_cast<T>(BesselI0e<Wider<T>>(x)); }>();
+    case kBesselI1e:
+      return Floats<[]<class T>(T x) { return static_cast<T>(BesselI1e<Wider<T>>(x)); }>();
     case kAtan2:
-      return OfTwo<T, [](T x, T y) { return std::atan2(x, y); }>();
-    case kZeta:
-      return OfTwo<T, [](T s, T q) { return static_cast<T>(Zeta<Wider<T>>(s, q)); }>();
+      return Floats<[](auto x, auto y) { return std::atan2(x, y); }>();
     case kNextafter:
-      return OfTwo<T, [](T x, T y) { return std::nextafter(x, y); }>();
-    // Vectors (simd_*.cc).
-    case kNeg:
-    case kAbs:
+      return Floats<[](auto x, auto y) { return std::nextafter(x, y); }>();
+    case kZeta:
+      return Floats<[]<class T>(T s, T q) { return static_cast<T>(Zeta<Wider<T>>(s, q)); }>();
+    case kPow:
+      return AndIntegers<[](auto x, auto y) { return IntegerPower(x, y); }>(
+          Floats<[](auto x, auto y) { return std::pow(x, y); }>());
+    case kRem:
+      return AndIntegers<[](auto x, auto y) { return IntegerRemainder(x, y); }>(
+          Floats<[](auto x, auto y) { return std::fmod(x, y); }>());
+    case kDiv:  // of floats: vectors
+      return Integers<[](auto x, auto y) { return IntegerQuotient(x, y); }>();
+    case kNeg:  // of floats: vectors
+      return Integers<[]<class T>(T x) {
+        using U = std::make_unsigned_t<T>;
+        return static_cast<T>(U{0} - static_cast<U>(x));
+      }>();
+    case kAbs:  // of unsigned integers; the others are vectors
+      return Integers<[](auto x) { return x; }>();
+    case kPopulationCount:
+      return Integers<[]<class T>(T x) {
+        return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(x)));
+      }>();
+    case kClz:
+      return Integers<[]<class T>(T x) {
+        return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(x)));
+      }>();
+    case kShiftLeft:
+      return Integers<[](auto x, auto y) { return ShiftLeft(x, y); }>();
+    case kShiftRightLogical:
+      return Integers<[](auto x, auto y) { return ShiftRightLogical(x, y); }>();
+    case kShiftRightArithmetic:
+      return Integers<[](auto x, auto y) { return ShiftRightArithmetic(x, y); }>();
+    // Vectors of every lane that they take (simd_*.cc).
     case kSign:
     case kFloor:
     case kCeil:
@@ -320,86 +378,9 @@ BlockFn FloatOf(ScalarOp op) {
     case kAsinh:
     case kAcosh:
     case kAtanh:
-    case kLogistic:
     case kErfInv:
+    case kLogistic:
     case kIsFinite:
-    case kAdd:
-    case kSub:
-    case kMul:
-    case kDiv:
-    case kMax:
-    case kMin:
-    case kEq:
-    case kNe:
-    case kLt:
-    case kLe:
-    case kGt:
-    case kGe:
-      return nullptr;
-    // Not an instruction of its own (fused_graph.cc).
-    case kConvert:
-    case kSelect:
-    case kRelu:
-    case kClamp:
-      return nullptr;
-    // Not of floats.
-    case kRandomFoldIn:
-    case kRandomBits64:
-    case kRandomBits32:
-    case kNot:
-    case kPopulationCount:
-    case kClz:
-    case kAnd:
-    case kOr:
-    case kXor:
-    case kShiftLeft:
-    case kShiftRightArithmetic:
-    case kShiftRightLogical:
-      return nullptr;
-  }
-  return nullptr;
-}
-
-template <class T>
-BlockFn IntegerOf(ScalarOp op) {
-  using enum ScalarOp;
-  using U = std::make_unsigned_t<T>;
-  static constexpr U kBits = sizeof(T) * 8;
-  switch (op) {
-    case kNeg:
-      return OfOne<T, [](T x) { return static_cast<T>(U{0} - static_cast<U>(x)); }>();
-    case kAbs:  // of an unsigned one; vectors have the others
-      return OfOne<T, [](T x) { return x; }>();
-    case kPopulationCount:
-      return OfOne<T, [](T x) { return static_cast<T>(std::popcount(static_cast<U>(x))); }>();
-    case kClz:
-      return OfOne<T, [](T x) { return static_cast<T>(std::countl_zero(static_cast<U>(x))); }>();
-    case kPow:
-      return OfTwo<T, &IntegerPower<T>>();
-    case kShiftLeft:
-      return OfTwo<T, [](T x, T y) {
-        const U by = static_cast<U>(y);
-        return by < kBits ? static_cast<T>(static_cast<U>(x) << by) : T{0};
-      }>();
-    case kShiftRightLogical:
-      return OfTwo<T, [](T x, T y) {
-        const U by = static_cast<U>(y);
-        return by < kBits ? static_cast<T>(static_cast<U>(x) >> by) : T{0};
-      }>();
-    case kShiftRightArithmetic:
-      return OfTwo<T, [](T x, T y) {
-        const U by = static_cast<U>(y);
-        return static_cast<T>(static_cast<std::make_signed_t<T>>(x) >> std::min<U>(by, kBits - 1));
-      }>();
-    case kDiv:
-      return OfTwo<T, &IntegerQuotient<T>>();
-    case kRem:
-      return OfTwo<T, &IntegerRemainder<T>>();
-    // Vectors (simd_*.cc).
-    case kRandomFoldIn:
-    case kRandomBits64:
-    case kRandomBits32:
-    case kSign:
     case kNot:
     case kAdd:
     case kSub:
@@ -409,84 +390,34 @@ BlockFn IntegerOf(ScalarOp op) {
     case kAnd:
     case kOr:
     case kXor:
+    case kRandomFoldIn:
+    case kRandomBits64:
+    case kRandomBits32:
     case kEq:
     case kNe:
     case kLt:
     case kLe:
     case kGt:
     case kGe:
-      return nullptr;
+      return {};
     // Not an instruction of its own (fused_graph.cc).
-    case kFloor:
-    case kCeil:
-    case kRoundEven:
-    case kRoundAway:
-    case kIsFinite:
+    case kRelu:
     case kConvert:
     case kSelect:
-    case kRelu:
     case kClamp:
-      return nullptr;
-    // Of floats.
-    case kExp:
-    case kExp2:
-    case kExpm1:
-    case kLog:
-    case kLog1p:
-    case kSqrt:
-    case kRsqrt:
-    case kCbrt:
-    case kSin:
-    case kCos:
-    case kTan:
-    case kAsin:
-    case kAcos:
-    case kAtan:
-    case kSinh:
-    case kCosh:
-    case kTanh:
-    case kAsinh:
-    case kAcosh:
-    case kAtanh:
-    case kErf:
-    case kErfc:
-    case kErfInv:
-    case kLgamma:
-    case kDigamma:
-    case kLogistic:
-    case kBesselI0e:
-    case kBesselI1e:
-    case kAtan2:
-    case kNextafter:
-    case kZeta:
-      return nullptr;
+      return {};
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace
 
-BlockFn FloatBlock(Lane lane, ScalarOp op) {
-  return lane == Lane::kF32 ? FloatOf<float>(op) : FloatOf<double>(op);
-}
-
-BlockFn IntegerBlock(Lane lane, ScalarOp op) {
-  switch (lane) {
-    case Lane::kI32:
-      return IntegerOf<int32_t>(op);
-    case Lane::kU32:
-      return IntegerOf<uint32_t>(op);
-    case Lane::kI64:
-      return IntegerOf<int64_t>(op);
-    default:
-      return IntegerOf<uint64_t>(op);
-  }
-}
+BlockFn ScalarBlock(Lane lane, ScalarOp op) { return base::At(BlocksOf(op), lane); }
 
 BlockFn NextafterBlock(DType dtype) {
-  if (dtype == f16) return OfTwo<float, &StepTowards<true>>();
-  if (dtype == bf16) return OfTwo<float, &StepTowards<false>>();
-  return FloatBlock(dtype == f64 ? Lane::kF64 : Lane::kF32, ScalarOp::kNextafter);
+  if (dtype == f16) return &Loop<float, &StepTowards<true>>;
+  if (dtype == bf16) return &Loop<float, &StepTowards<false>>;
+  return ScalarBlock(dtype == f64 ? Lane::kF64 : Lane::kF32, ScalarOp::kNextafter);
 }
 
 }  // namespace tessera::kernels

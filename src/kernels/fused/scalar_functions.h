@@ -4,9 +4,9 @@
 
 namespace tessera::kernels {
 
-// acc = op(acc, a). Null if op has none.
-BlockFn FloatBlock(Lane lane, plan::ScalarOp op);
-BlockFn IntegerBlock(Lane lane, plan::ScalarOp op);
+// acc = op(acc, a). Null if op has none for the lane: it is computed by vectors, or not of such
+// numbers.
+BlockFn ScalarBlock(Lane lane, plan::ScalarOp op);
 // nextafter steps in the dtype's own numbers, whatever it is held as.
 BlockFn NextafterBlock(DType dtype);
 

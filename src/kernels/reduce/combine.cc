@@ -131,51 +131,15 @@ void MultiplyIntegers(Sources src, int k, std::byte* out, int64_t n, bool) {
   }
 }
 
-// The bits of `x` (u32 lanes of floats) rounded to the format.
-template <class Format, class DU, class VU>
-HWY_INLINE VU Rounded(Format, DU du, VU x) {
-  const hn::Rebind<float, DU> d;
-  return Format::Stored(du, hn::BitCast(du, Format::Round::Call(d, hn::BitCast(d, x))));
-}
-// Rounds the digits where they are stored: half the instructions of a float rounded first.
-template <class DU, class VU>
-HWY_INLINE VU Rounded(HalfFormat, DU du, VU x) {
-  const auto set = [&](uint32_t bits) HWY_ATTR { return hn::Set(du, bits); };
-  const hn::Rebind<float, DU> d;
-  const VU body = hn::And(x, set(0x7fffffff));
-  const auto half = hn::Set(d, 0.5f);
-  const VU small = hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, body), half)), set(0x3f000000));
-  const VU normal = hn::ShiftRight<13>(hn::Sub(RoundBits<13>(du, body), set(0x38000000)));
-  VU all = hn::IfThenElse(hn::Lt(body, set(0x38800000)), small, normal);
-  all = hn::IfThenElse(hn::Gt(body, set(0x477fefff)), set(0x7c00), all);  // 65520 and more
-  all = hn::IfThenElse(hn::Gt(body, set(0x7f800000)), set(0x7e00), all);
-  return hn::Or(all, hn::And(hn::ShiftRight<16>(x), set(0x8000)));
-}
-
 // Of f16 and bf16: combined in f32, rounded once.
 template <class Format>
 struct Narrow {
-  template <class D>
-  static HWY_INLINE hn::Vec<D> Load(D d, const std::byte* p, int64_t i) {
-    using T = typename Format::Element;
-    // Without an instruction for it Highway's promotion of f16 has no infinities and no NaN.
-    constexpr bool kByBits = std::is_same_v<T, hwy::float16_t> && HWY_TARGET > HWY_AVX2;
-    if constexpr (kByBits) {
-      const hn::RebindToUnsigned<D> du;
-      const auto stored = hn::LoadU(hn::Rebind<uint16_t, D>(), ElementAt<uint16_t>(p, i));
-      return hn::BitCast(d, Format::Held(du, hn::PromoteTo(du, stored)));
-    } else {
-      return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), ElementAt<T>(p, i)));
-    }
-  }
   template <class Op, class D>
   static HWY_INLINE void At(D d, Sources src, int k, uint16_t* dst, int64_t i) {
-    auto all = Load(d, src[0], i);
-    for (int j = 1; j < k; ++j) all = Op::Call(d, all, Load(d, src[j], i));
-    const hn::RebindToUnsigned<D> du;
-    const hn::Rebind<uint16_t, D> d16;
-    const auto bits = Rounded(Format(), du, hn::BitCast(du, all));
-    hn::StoreU(hn::TruncateTo(d16, bits), d16, dst + i);
+    auto all = LoadFloats(Format(), d, ElementAt<uint16_t>(src[0], i));
+    for (int j = 1; j < k; ++j)
+      all = Op::Call(d, all, LoadFloats(Format(), d, ElementAt<uint16_t>(src[j], i)));
+    StoreFloats(Format(), d, all, dst + i);
   }
   template <class Op>
   static void Run(Sources src, int k, std::byte* out, int64_t n, bool) {
