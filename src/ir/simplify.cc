@@ -3,12 +3,13 @@
 
 #include <absl/container/flat_hash_set.h>
 
+#include "ir/same.h"
 #include "ir/uses.h"
 
 namespace tessera::ir {
 namespace {
 
-// Instructions that give the same: op, fields, operands, type and place.
+// Instructions that give the same: op, fields, operands, regions, types and places.
 struct Hash {
   const Program& p;
   size_t operator()(const Instruction* i) const {
@@ -16,16 +17,23 @@ struct Hash {
     h = MixHash(h, reinterpret_cast<uintptr_t>(i->op));
     h = MixHash(h, reinterpret_cast<uintptr_t>(p.type(i->results[0])));
     for (ValueId v : i->operands) h = FieldHash(h, int64_t{v});
+    for (const RegionPtr& region : i->regions) h = MixHash(h, HashOf(*region));
     return h;
   }
 };
 struct Equal {
   const Program& p;
   bool operator()(const Instruction* a, const Instruction* b) const {
-    const ValueId x = a->results[0], y = b->results[0];
-    return a->op == b->op && a->operands == b->operands && p.type(x) == p.type(y) &&
-           p.place(x) == p.place(y) &&
-           (a->params == b->params || (a->params && b->params && a->params->Equals(*b->params)));
+    const auto alike = [&](ValueId x, ValueId y) {
+      return p.type(x) == p.type(y) && p.place(x) == p.place(y);
+    };
+    const auto same = [](const RegionPtr& x, const RegionPtr& y) { return SameProgram(*x, *y); };
+    return a->op == b->op && a->operands == b->operands &&
+           std::equal(a->results.begin(), a->results.end(), b->results.begin(), b->results.end(),
+                      alike) &&
+           (a->params == b->params || (a->params && b->params && a->params->Equals(*b->params))) &&
+           std::equal(a->regions.begin(), a->regions.end(), b->regions.begin(), b->regions.end(),
+                      same);
   }
 };
 
@@ -38,8 +46,8 @@ void Simplify(Program& p) {
   for (Instruction& instruction : p.instructions) {
     for (ValueId& v : instruction.operands) v = base::At(same, v);
     // What is done twice behind a barrier is meant so, and so is what acts on the outside.
-    if (!instruction.regions.empty() || instruction.op->opaque ||
-        instruction.op->effect != Effect::kNone)
+    if (instruction.results.empty() || instruction.op->opaque ||
+        EffectOf(instruction) != Effect::kNone)
       continue;
     const auto [it, fresh] = seen.insert(&instruction);
     if (fresh) continue;

@@ -20,9 +20,11 @@
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "spmd/decision.h"
+#include "spmd/draft.h"
 #include "spmd/halo.h"
 #include "spmd/join.h"
 #include "spmd/local_type.h"
+#include "spmd/loop_reductions.h"
 #include "spmd/moves.h"
 #include "spmd/regions.h"
 
@@ -31,22 +33,6 @@ namespace {
 
 using sharding::StepKind;
 using sharding::TensorSharding;
-
-// A device program while it grows.
-struct Draft {
-  ir::Program program;
-  // The instruction that makes a value; whether it is light: made of less data than it has, so that
-  // a part of it is better made than cut out. Broadcasts are, elementwise ops of operands that are
-  // all repeated, and what is made of light values and numbers alone by elementwise ops and by
-  // moving elements.
-  struct Origin {
-    int32_t instruction = -1;
-    bool light = false;
-  };
-  std::vector<Origin> origins;  // by value; inputs have none
-  // Parts of light values that were made.
-  absl::flat_hash_map<std::pair<ir::ValueId, const ir::Type*>, ir::ValueId> parts;
-};
 
 class ProgramLowering {
  public:
@@ -67,6 +53,7 @@ class ProgramLowering {
     for (ir::ValueId v : from_.outputs) program().outputs.push_back(OfItsOwn(At(v)));
     ir::Simplify(program());
     JoinReductions(program());
+    ReduceAfterLoops(program());
     ir::RemoveDead(program());
     return std::move(program());
   }
@@ -76,16 +63,9 @@ class ProgramLowering {
 
   ir::Program& program() { return draft_.program; }
 
-  ir::ValueId AddValue(const ir::Type* place, Loc loc) {
-    return program().AddValue(LocalType(place), loc, place);
-  }
-  const ir::Type* Place(ir::ValueId v) const { return draft_.program.place(v); }
-  // Null for inputs.
-  const Draft::Origin* OriginOf(ir::ValueId v) const {
-    if (static_cast<size_t>(v) >= draft_.origins.size()) return nullptr;
-    const Draft::Origin& origin = base::At(draft_.origins, v);
-    return origin.instruction < 0 ? nullptr : &origin;
-  }
+  ir::ValueId AddValue(const ir::Type* place, Loc loc) { return draft_.AddValue(place, loc); }
+  const ir::Type* Place(ir::ValueId v) const { return draft_.Place(v); }
+  const Draft::Origin* OriginOf(ir::ValueId v) const { return draft_.OriginOf(v); }
   // What a value of the program must be laid out as.
   const ir::Type* Wanted(ir::ValueId v) const {
     const ir::Type* place = from_.place(v);
@@ -166,14 +146,8 @@ class ProgramLowering {
 
   // Returns v with an array for every device that is said to have one.
   ir::ValueId OfItsOwn(ir::ValueId v) {
-    ir::ValueId root = v;
-    for (const Draft::Origin* o = OriginOf(root); o; o = OriginOf(root)) {
-      const ir::Instruction& made = base::At(program().instructions, o->instruction);
-      if (!std::holds_alternative<ir::AsView>(*made.op->lowering)) break;
-      root = made.operands[0];
-    }
-    const ir::Type* place = Place(v);
-    if (sharding::VaryingAxes(Place(root)->sharding()) == sharding::VaryingAxes(place->sharding()))
+    const ir::Type *place = Place(v), *root = Place(draft_.RootOf(v));
+    if (sharding::VaryingAxes(root->sharding()) == sharding::VaryingAxes(place->sharding()))
       return v;
     ir::ValueId own = AddValue(place, loc_);
     Emit(ops::kCopyToEach, ir::MakeParams(ir::MoveParams{.from = place, .to = place}), {v}, {own},
@@ -240,8 +214,8 @@ class ProgramLowering {
     return outs;
   }
 
-  // Does before a loop or branch what its regions move of the outside: the collectives that are the
-  // same in every iteration, and slices. Returns its parameters.
+  // Does before a loop or branch what its regions do with the outside alone: collectives and work
+  // that are the same in every iteration, and slices. Returns its parameters.
   ir::ParamsPtr Hoist(const ir::Instruction& instruction, std::vector<ir::Program>& regions,
                       std::vector<ir::ValueId>& operands) {
     Constants constants = ConstantsOf(instruction);
@@ -467,7 +441,7 @@ class ProgramLowering {
     std::vector<ir::ValueId> operands(made.operands.begin(), made.operands.end());
     auto* kernel = std::get_if<ir::AsKernel>(&*made.op->lowering);
     std::optional<ir::ValueId> scalar;
-    if (kernel && kernel->of_scalar) scalar = ScalarOf(operands[0]);
+    if (kernel && kernel->of_scalar) scalar = draft_.ScalarOf(operands[0]);
     ir::ValueId part;
     if (scalar) {
       operands[0] = *scalar;
@@ -482,23 +456,10 @@ class ProgramLowering {
   // Elementwise ops repeat scalars themselves, without memory. One operand keeps the shape.
   void TakeScalars(std::vector<ir::ValueId>& operands) const {
     std::vector<ir::ValueId> taken;
-    for (ir::ValueId v : operands) taken.push_back(ScalarOf(v).value_or(v));
+    for (ir::ValueId v : operands) taken.push_back(draft_.ScalarOf(v).value_or(v));
     if (std::any_of(taken.begin(), taken.end(),
                     [&](ir::ValueId v) { return !Place(v)->shape().empty(); }))
       operands = std::move(taken);
-  }
-
-  // Returns the number that v is everywhere, if it is a broadcast of one.
-  std::optional<ir::ValueId> ScalarOf(ir::ValueId v) const {
-    const Draft::Origin* origin = OriginOf(v);
-    if (!origin) return {};
-    const ir::Instruction& made = base::At(draft_.program.instructions, origin->instruction);
-    if (!std::holds_alternative<ir::AsBroadcast>(*made.op->lowering)) return {};
-    const ir::Type* scalar = Place(made.operands[0]);
-    if (!scalar->shape().empty() || !Place(v)->sharding().unreduced.empty() ||
-        !scalar->sharding().unreduced.empty())
-      return {};
-    return made.operands[0];
   }
 
   // The plan of a move; layers of a model move alike.
@@ -546,37 +507,15 @@ class ProgramLowering {
     return next;
   }
 
-  bool IsLight(const ir::OpDef& op, absl::Span<const ir::ValueId> ins, int64_t elements) const {
-    if (std::holds_alternative<ir::AsBroadcast>(*op.lowering) &&
-        Place(ins[0])->elements() < elements)
-      return true;
-    bool repeats = std::holds_alternative<ir::AsElementwise>(*op.lowering);
-    // Heavier work is not done twice.
-    bool cheap = repeats || op.flops_per_point == 0;
-    if (!cheap || op.opaque || std::holds_alternative<ir::AsRegions>(*op.lowering) ||
-        std::holds_alternative<ir::AsMove>(*op.lowering) ||
-        std::holds_alternative<ir::NoRule>(*op.dims))
-      return false;
-    return std::all_of(ins.begin(), ins.end(), [&](ir::ValueId v) {
-      return Place(v)->shape().empty() || (OriginOf(v) && OriginOf(v)->light) ||
-             (repeats && Place(v)->elements() < elements);
-    });
-  }
-
   ir::Instruction& Emit(const ir::OpDef& op, ir::ParamsPtr params,
                         absl::Span<const ir::ValueId> ins, absl::Span<const ir::ValueId> outs,
                         ir::CostPtr cost) {
-    draft_.origins.resize(program().values.size());
-    const bool is_light = !outs.empty() && IsLight(op, ins, Place(outs[0])->elements());
-    Draft::Origin origin{static_cast<int32_t>(program().instructions.size()), is_light};
-    for (ir::ValueId v : outs) base::At(draft_.origins, v) = origin;
-    program().instructions.push_back({.op = &op,
-                                      .params = std::move(params),
-                                      .operands = {ins.begin(), ins.end()},
-                                      .results = {outs.begin(), outs.end()},
-                                      .loc = loc_,
-                                      .cost = std::move(cost)});
-    return program().instructions.back();
+    return draft_.Emit({.op = &op,
+                        .params = std::move(params),
+                        .operands = {ins.begin(), ins.end()},
+                        .results = {outs.begin(), outs.end()},
+                        .loc = loc_,
+                        .cost = std::move(cost)});
   }
 
   const ir::Program& from_;

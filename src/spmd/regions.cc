@@ -51,6 +51,27 @@ ir::ParamsPtr WithConstants(const ir::Instruction& i, int64_t more) {
   }
 }
 
+namespace {
+
+int64_t BytesOf(const ir::Program& p, absl::Span<const ir::ValueId> values) {
+  int64_t bytes = 0;
+  for (ir::ValueId v : values) bytes += p.type(v)->elements() * p.type(v)->dtype().size();
+  return bytes;
+}
+
+// Whether it is better to keep what the instruction makes than to make it anew in each iteration:
+// work that a pass over memory does not hide, or the operands are larger. Never what needs more
+// memory than they do.
+bool IsWorthKeeping(const ir::Program& body, const ir::Instruction& i) {
+  constexpr double kHidden = 8;  // FLOPs per element
+  if (i.op->opaque || i.op->effect != ir::Effect::kNone || i.cost->flops == 0) return false;
+  if (BytesOf(body, i.results) > BytesOf(body, i.operands)) return false;
+  return !std::holds_alternative<ir::AsElementwise>(*i.op->lowering) ||
+         i.cost->flops >= kHidden * static_cast<double>(body.type(i.results[0])->elements());
+}
+
+}  // namespace
+
 Invariants FindInvariants(const ir::Program& body, const Constants& constants) {
   std::vector<bool> invariant(body.values.size());
   for (size_t i = 0; i < constants.count; ++i) base::At(invariant, body.inputs[i]) = true;
@@ -67,8 +88,10 @@ Invariants FindInvariants(const ir::Program& body, const Constants& constants) {
     bool slice = of_given && IsSlice(instruction);
     if (slice || (of_given && IsPadding(instruction)))
       base::At(given, instruction.results[0]) = true;
-    hoists[i] = slice || (same && instruction.cost->bytes > 0 && constants.repeats);
-    if (hoists[i]) moved.push_back(instruction.results[0]);
+    hoists[i] = slice || (same && constants.repeats &&
+                          (instruction.cost->bytes > 0 || IsWorthKeeping(body, instruction)));
+    if (hoists[i])
+      moved.insert(moved.end(), instruction.results.begin(), instruction.results.end());
   }
   Invariants found;
   const std::vector<bool> needed = ir::NeededFor(body, moved);

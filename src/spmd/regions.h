@@ -14,7 +14,7 @@ struct Constants {
 };
 Constants ConstantsOf(const ir::Instruction& instruction);
 
-// Moves of a region that can be done before it.
+// What a region does that can be done before it.
 struct Invariants {
   std::vector<size_t> instructions;  // they and what they are computed from, in order
   std::vector<ir::ValueId> results;  // those of their results that the rest of the body uses
@@ -25,8 +25,8 @@ struct Invariants {
 bool IsSlice(const ir::Instruction& instruction);
 bool IsPadding(const ir::Instruction& instruction);
 
-// Returns the slices of constants and, where the body repeats, the collectives that depend on
-// nothing else.
+// Returns the slices of constants and, where the body repeats, the collectives and the work that
+// depend on nothing else. Work only where its results need no more memory than its operands.
 Invariants FindInvariants(const ir::Program& body, const Constants& constants);
 
 // Makes `values`, which instructions of the region made, inputs of it, from number `at` on. Those

@@ -151,7 +151,7 @@ func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
   %2: f32[16], %3: f32[3,8@x,16] = scan %0, %1 {constants=0, carries=1, length=3, reverse=false}
     region(%4: f32[16], %5: f32[8@x,16]) -> (f32[16], f32[8@x,16]) {
       %6: f32[16] = reduce_sum %5 {dims=[0]}
-      %7: f32[16] = add %4, %6
+      %7: f32[16] = maximum %4, %6
       return %7, %5
     }
   return %2, %3
@@ -161,10 +161,33 @@ func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
             "  region(%4: f32[16], %5: f32[4,16]) -> (f32[16], f32[4,16]) {\n"
             "    %6: f32[16] = reduce_sum %5 {dims=[0]}\n"
             "    %7: f32[16] = all_reduce %6 {from=f32[16]{U:x}, to=f32[16]}\n"
-            "    %8: f32[16] = add %4, %7\n"
+            "    %8: f32[16] = maximum %4, %7\n"
             "    return %8, %5\n"
             "  }\n"
             "return %2, %3\n");
+}
+
+TEST(DeviceProgram, WhatALoopAddsUpIsReducedBehindIt) {
+  EXPECT_EQ(Body(LowerText(R"(
+func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
+  %2: f32[16], %3: f32[3,8@x,16] = scan %0, %1 {constants=0, carries=1, length=3, reverse=false}
+    region(%4: f32[16], %5: f32[8@x,16]) -> (f32[16], f32[8@x,16]) {
+      %6: f32[16] = reduce_sum %5 {dims=[0]}
+      %7: f32[16] = add %4, %6
+      return %7, %5
+    }
+  return %2, %3
+})")),
+            "%2: f32[16] = replicated_to_unreduced %0 {from=f32[16], to=f32[16]{U:x}}\n"
+            "%3: f32[16], %4: f32[3,4,16] = scan %2, %1 "
+            "{constants=0, carries=1, length=3, reverse=false}\n"
+            "  region(%5: f32[16], %6: f32[4,16]) -> (f32[16], f32[4,16]) {\n"
+            "    %7: f32[16] = reduce_sum %6 {dims=[0]}\n"
+            "    %8: f32[16] = add %5, %7\n"
+            "    return %8, %6\n"
+            "  }\n"
+            "%9: f32[16] = all_reduce %3 {from=f32[16]{U:x}, to=f32[16]}\n"
+            "return %9, %4\n");
 }
 
 TEST(DeviceProgram, CollectivesThatAreTheSameInEveryIterationRunOnce) {
