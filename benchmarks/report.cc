@@ -174,7 +174,7 @@ class Floors {
 void ProductFloors(const Figures& figures, Floors& floors) {
   struct {
     const char* variant;
-    double jax_512, jax_2048;  // JAX's shares of the limit in FIGURES.md
+    double jax_512, jax_2048;  // JAX's shares of the limit, for want of its lines
   } const variants[] = {{"rows_cols", 0.47, 0.75},
                         {"contract_all_reduce", 0.36, 0.64},
                         {"contract_reduce_scatter", 0.35, 0.69}};
@@ -279,7 +279,7 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   if (forward && step) floors.AtMost("W5.large_step: step to forward", *step / *forward, 5);
   struct {
     const char* what;
-    double most;  // a fiftieth of JAX's time in FIGURES.md
+    double most;  // a fiftieth of JAX's time, for want of its lines
   } const calls[] = {{"eager_add", 2.7}, {"jit_1_op", 2.0}, {"jit_50_ops", 2.4}};
   for (const auto& c : calls) {
     const std::string task = fmt::format("W6.dispatch devices=8 mode=latency what={}", c.what);
@@ -289,7 +289,7 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
     else
       floors.AtMost(task + ": us", ours, c.most);
   }
-  // 1.6 times the limit that peers/FIGURES.md estimates.
+  // 1.6 times a limit that is estimated at 6400 us.
   floors.AtMost("W11.normal: us",
                 figures.Ours("W11.normal elements=16777216 generator=threefry2x32"), 10240);
   const std::optional<double> of_1 = figures.Ours("W8.many_devices devices=1 what=run"),
@@ -307,7 +307,7 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
 }
 
 // Shardy's sdy-user-priority-propagate took 198 ms for a program of 10000 traced ops, 16010 of its
-// own (peers/FIGURES.md, W7); used where no peer was measured here.
+// own; used where no peer was measured here.
 constexpr double kShardyUs = 198e3, kShardyOps = 16010;
 
 void PropagationFloors(const Figures& figures, Floors& floors) {
