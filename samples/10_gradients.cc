@@ -17,11 +17,12 @@ Array loss(const Params& p, Array x, Array y) {
 int main() {
   SetDeviceCount(8);
 
-  // 1. grad(f) is a function like f that returns the derivative in its first argument. It nests.
+  // 1. grad(f) is a function like f that returns the derivative with respect to its first argument.
+  // It nests.
   auto cube = [](Array x) { return x * x * x; };
   std::cout << grad(cube)(2.0) << " " << grad(grad(cube))(2.0) << "\n";
 
-  // 2. The gradient in a tree is a tree. value_and_grad gives both.
+  // 2. The gradient with respect to a tree is a tree. value_and_grad gives both.
   Params p{iota({3, 2}, 0, {.dtype = f32}) * 0.1, zeros({2})};
   Array x = iota({4, 3}, 1, {.dtype = f32}), y = ones({4, 2});
   auto [value, g] = value_and_grad(loss)(p, x, y);

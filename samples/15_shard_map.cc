@@ -61,8 +61,8 @@ int main() {
   auto over_x = shard_map(loss, {.in_specs = {P(), P("x", None)}, .out_specs = P()});
   auto plain = [](Array w, Array x) { return sum(square(matmul(x, w))); };
   Array w = ones({4, 2}) / 100;
-  std::cout << "\ngradient in w, sent:\n" << jit(grad(over_x)).lower(w, cut).comm();
-  compare("gradient in w", grad(over_x)(w, cut), grad(plain)(w, a), 1e-3);
+  std::cout << "\ngradient with respect to w, sent:\n" << jit(grad(over_x)).lower(w, cut).comm();
+  compare("gradient with respect to w", grad(over_x)(w, cut), grad(plain)(w, a), 1e-3);
 
   // 4. Weights that are reduced over x are the same there too, but their gradient stays unreduced:
   // a
@@ -76,9 +76,9 @@ int main() {
   auto accumulated =
       jit(shard_map(accumulate, {.in_specs = {P(), P(None, "x", None)}, .out_specs = P()}));
   Array batches = reshard(a.reshape({2, 4, 4}), P(None, "x", None));
-  std::cout << "\ngradient in w over two micro-batches, sent:\n"
+  std::cout << "\ngradient with respect to w over two micro-batches, sent:\n"
             << accumulated.lower(w, batches).comm();
-  compare("gradient in w", accumulated(w, batches), grad(plain)(w, a), 1e-3);
+  compare("gradient with respect to w", accumulated(w, batches), grad(plain)(w, a), 1e-3);
 
   // 5. Some axes can stay as they are. Over y, which is Explicit, types and ops are as ever.
   auto partly = shard_map([](Array part) { return shown("argument           ", part) * 2; },

@@ -29,7 +29,7 @@ class MapDim {
 using MapDims = PerArray<MapDim>;
 
 namespace detail {
-// The fields behind it have to be named: vmap(f, {0, 1}) would say something of the results too.
+// Makes designated initialisers mandatory: vmap(f, {0, 1}) would say something of the results too.
 struct Named {};
 }  // namespace detail
 

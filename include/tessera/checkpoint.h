@@ -9,7 +9,7 @@
 namespace tessera {
 
 // What a checkpoint keeps for the derivative besides its arguments: of its function, of the
-// branches in it, and of loops in every iteration; but for while_loop, which is computed again.
+// branches in it, and of loops in every iteration, except while_loop, which is computed again.
 enum class Remat : uint8_t {
   kNothing,
   kDots,   // results of matmul, dot_general, einsum and the like

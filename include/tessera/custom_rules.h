@@ -9,7 +9,7 @@
 //
 // A rule is traced with the function, where that is called in a trace; so it calls the function as
 // it is, not the one that has the rule. grad of grad differentiates the rule. What the function and
-// its rule capture counts as constant: a derivative in a captured value is refused, so make such a
+// its rule capture counts as constant: a derivative with respect to that is refused, so make such a
 // value an argument.
 #pragma once
 #include <tuple>
@@ -39,9 +39,10 @@ class CustomJvp : public SameTree {
                   "the rule takes two tuples of the function's arguments: values and tangents");
     if constexpr (std::is_invocable_v<const Rule&, Arguments, Arguments>) {
       using Made = std::invoke_result_t<const Rule&, Arguments, Arguments>;
-      static_assert(std::is_constructible_v<std::pair<R, R>, Made>,
-                    "the rule returns a pair of the function's result and its tangent, a tree like "
-                    "that");
+      static_assert(
+          std::is_constructible_v<std::pair<R, R>, Made>,
+          "the rule returns a pair of the function's result and its tangent, a tree of the "
+          "same type");
       const std::tuple<Arguments, Arguments> both(arguments, arguments);
       if constexpr (std::is_constructible_v<std::pair<R, R>, Made>)
         return CallCustomJvp(call, BodyOf<std::pair<R, R>>(rule_, both, loc_));

@@ -28,7 +28,7 @@ using LinearMapRef = std::shared_ptr<const LinearMap>;
 std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc);
 
 struct GradOptions {
-  std::vector<int> arguments;  // numbers of those to differentiate in
+  std::vector<int> arguments;  // numbers of those with respect to which to differentiate
   bool value = false;          // returns the value too
 };
 FunctionResult CallGrad(const FunctionCall& call, const GradOptions& options, const Jit& kept);
@@ -54,7 +54,7 @@ class Grad {
     constexpr bool kIsValue = std::is_same_v<R, Array> || IsPairOf<Array, R>::value;
     constexpr bool kHas = ((static_cast<size_t>(n) < std::tuple_size_v<Arguments>)&&...);
     static_assert(kIsValue,
-                  "grad is of a function that returns a scalar Array, or a pair of that and "
+                  "grad takes a function that returns a scalar Array, or a pair of that and "
                   "whatever else it computes");
     static_assert(kHas, "grad<n>(f) names an argument that f does not have: the first is 0");
     if constexpr (!kIsValue || !kHas)
@@ -115,7 +115,7 @@ concept Several = sizeof...(A) > 1 && (kTree<A> && ...);
 template <class... A>
 constexpr bool OneTuple() {
   static_assert(sizeof...(A) == 0,
-                "several arguments are one tuple, as in vjp(f, std::tuple(x, y)), and so are their "
+                "pass several arguments as one tuple, as in vjp(f, std::tuple(x, y)), and so their "
                 "tangents");
   return false;
 }

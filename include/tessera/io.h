@@ -36,7 +36,7 @@ void save_safetensors(const std::string& path, T tree, SafetensorsOptions option
   detail::SaveSafetensors(path, tree, options, loc);
 }
 // Returns all arrays of a file by name, each whole on every device of the current mesh. Throws
-// RuntimeError if the file is missing or malformed, or has elements of another dtype than ours.
+// RuntimeError if the file is missing or malformed, or has elements of a dtype that Tessera lacks.
 std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc = Loc::Current());
 // Returns the tree with abstract arrays in place of its own: their types, without data. For
 // load_safetensors_like, jit(f).lower and other functions that read types alone.

@@ -14,7 +14,7 @@ namespace tessera {
 namespace detail {
 
 struct JacobianOptions {
-  int argument = 0;      // in which to differentiate
+  int argument = 0;      // with respect to which to differentiate
   bool reverse = false;  // by rows, of cotangents; else by columns, of tangents
 };
 FunctionResult CallJacobian(const FunctionCall& call, const JacobianOptions& options,
@@ -77,8 +77,8 @@ class Jacobian {
     if constexpr (n < std::tuple_size_v<Arguments>) {
       using A = std::tuple_element_t<n, Arguments>;
       static_assert(HasJacobian<R, A>,
-                    "a Jacobian is of a function that returns an Array, or a tuple, pair, vector "
-                    "or array of them, or in an argument that is one Array");
+                    "the function must return an Array or a tuple, pair, vector or array of them, "
+                    "unless the argument is a single Array");
       if constexpr (HasJacobian<R, A>) return PerArrayOf(result, std::get<n>(arguments));
     }
   }

@@ -13,7 +13,7 @@ enum class LookupMode : uint8_t {
   kFill,          // gather: it is filled; scatter: it is dropped
   kDrop = kFill,  // the same
   kClip,          // it begins at the nearest place where it fits
-  kPromise,       // there is none; what is done if there is one all the same is not said
+  kPromise,       // none exists; the result is unspecified if one does
 };
 
 // Which dims of operand, indices and result a gather relates: those of XLA's gather, the index

@@ -205,7 +205,7 @@ Array optimization_barrier(Operand x, Loc loc = Loc::Current());
 Array stop_gradient(Operand x, Loc loc = Loc::Current());
 // Returns x converted. Float to int saturates, NaN gives 0; int to int wraps; to bool is x != 0.
 Array astype(Operand x, DType dtype, Loc loc = Loc::Current());
-// The same by the name of its op.
+// The same, under the op's name.
 Array convert_element_type(Operand x, DType dtype, Loc loc = Loc::Current());
 // Returns the same bits as elements of `dtype`. Narrower ones get a new last dim; for wider ones
 // the last dim of x has as many as make one, and goes. Refuses bools.
@@ -265,11 +265,11 @@ Array le(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current()
 Array gt(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Whether a >= b: bool; false if either is NaN.
 Array ge(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-// Whether both are other than 0: bool. NaN is other than 0.
+// Whether both are nonzero: bool. NaN is nonzero.
 Array logical_and(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-// Whether either is other than 0: bool.
+// Whether either is nonzero: bool.
 Array logical_or(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
-// Whether just one is other than 0: bool.
+// Whether exactly one is nonzero: bool.
 Array logical_xor(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // a & b, bit by bit; refuses floats. Of bools the same as logical_and.
 Array bitwise_and(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
@@ -377,8 +377,8 @@ Array tile(Operand x, Shape reps, Loc loc = Loc::Current());
 // Returns x with each element along `dim` repeated n times in place; a sharded `dim` needs an
 // out_sharding.
 Array repeat(Operand x, int64_t n, int dim, OutOptions options = {}, Loc loc = Loc::Current());
-// Returns x shifted along `dim`, what leaves at one end entering at the other. The shards of a dim
-// must divide the shift.
+// Returns x shifted along `dim`; elements that leave at one end re-enter at the other. The shards
+// of a dim must divide the shift.
 Array roll(Operand x, int64_t shift, int dim, Loc loc = Loc::Current());
 // Returns the elements of `dim` at integer `indices` [...]: [outer..., indices..., inner...].
 // Negative indices count from the end; outside ones give NaN (ints: the lowest or, unsigned,
@@ -421,13 +421,14 @@ Array prod(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc
 Array max(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Smallest element; NaN wins. Throws ShapeError for an empty dim.
 Array min(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
-// Sum divided by the number of elements; floating, f16 and bf16 summed in f32. NaN of nothing.
+// Sum divided by the number of elements; floating, f16 and bf16 summed in f32. NaN for an empty
+// dim.
 Array mean(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
-// Whether some element is not 0, NaN included: bool; false of nothing.
+// Whether some element is not 0, NaN included: bool; false for an empty dim.
 Array any(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
-// Whether every element is not 0, NaN included: bool; true of nothing.
+// Whether every element is not 0, NaN included: bool; true for an empty dim.
 Array all(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
-// log(sum(e^x)) without overflow; floating; -inf of nothing.
+// log(sum(e^x)) without overflow; floating; -inf for an empty dim.
 Array logsumexp(Operand x, Dims dims = All, ReduceOptions options = {}, Loc loc = Loc::Current());
 // Mean square distance from the mean, by n - ddof; floating, as mean. NaN unless n > ddof.
 Array var(Operand x, Dims dims = All, VarOptions options = {}, Loc loc = Loc::Current());
@@ -444,7 +445,7 @@ Array average(Operand x, Dims dims = All, AverageOptions options = {}, Loc loc =
 // Returns the norm of vectors (one dim) or matrices (two dims: rows, columns), floating. Vectors
 // have any order p, infinities and 0 (how many are not 0) included; matrices Frobenius's (no
 // `ord`), 1, -1 and both infinities. Of all dims without `ord`: the 2-norm of all elements. Throws
-// ShapeError for other orders (singular values are not there: 2, -2, nuclear) and more dims.
+// ShapeError for other orders (2, -2 and nuclear are not supported) and more dims.
 Array norm(Operand x, Dims dims = All, NormOptions options = {}, Loc loc = Loc::Current());
 // Returns the index of the first largest element along `dim`; of the first NaN, if there is one.
 // Default int.
@@ -452,13 +453,13 @@ Array argmax(Operand x, int dim, ArgOptions options = {}, Loc loc = Loc::Current
 // Returns that of the first smallest element; of the first NaN, if there is one. Default int.
 Array argmin(Operand x, int dim, ArgOptions options = {}, Loc loc = Loc::Current());
 // The ops themselves: nothing widens, dims must be named, and there is a result for no elements.
-// Sum; 0 of nothing; refuses bools.
+// Sum; 0 for an empty dim; refuses bools.
 Array reduce_sum(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
-// Product; 1 of nothing; refuses bools.
+// Product; 1 for an empty dim; refuses bools.
 Array reduce_prod(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
-// Largest; NaN wins; -inf, or the lowest int, of nothing.
+// Largest; NaN wins; -inf, or the lowest int, for an empty dim.
 Array reduce_max(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
-// Smallest; NaN wins; inf, or the highest int, of nothing.
+// Smallest; NaN wins; inf, or the highest int, for an empty dim.
 Array reduce_min(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());
 // Bitwise and; of bools the same as `all`; refuses floats.
 Array reduce_and(Operand x, Dims dims, OutOptions options = {}, Loc loc = Loc::Current());

@@ -140,8 +140,8 @@ Array bernoulli(Operand key, Operand p = 0.5, Loc loc = Loc::Current());
 Array bernoulli(Operand key, Operand p, Shape shape, OutOptions options = {},
                 Loc loc = Loc::Current());
 // Return floats of the gamma distribution with shape a and scale 1, and their logarithms, which are
-// accurate where a is small. Their derivative in `a` is that of the number which is larger with the
-// same probability, as in JAX; a second derivative can be taken forward only.
+// accurate where a is small. Their derivative with respect to `a` is that of the number which is
+// larger with the same probability, as in JAX; a second derivative can be taken forward only.
 Array gamma(Operand key, Operand a, Loc loc = Loc::Current());
 Array gamma(Operand key, Operand a, Shape shape, CreateOptions options = {},
             Loc loc = Loc::Current());

@@ -367,9 +367,8 @@ constexpr bool CheckFunction(const std::tuple<A...>*) {
 // Returns the function that the transform makes of f.
 template <class F, class Transform>
 auto Wrap(F f, Transform transform, Loc loc) {
-  static_assert(
-      Function<F>,
-      "this takes a function: a lambda, a function pointer, or an object with operator()");
+  static_assert(Function<F>,
+                "expected a function: a lambda, a function pointer, or an object with operator()");
   if constexpr (Known<F>) {
     using S = Signature<F>;
     using Arguments = typename S::Arguments;

@@ -50,17 +50,17 @@ std::vector<Flag> flags_of(Options& o) {
           {"width", &o.sizes.width, "numbers per character between layers"},
           {"heads", &o.sizes.heads, "attention heads, which divide the width"},
           {"hidden", &o.sizes.hidden, "hidden units of each layer"},
-          {"context", &o.sizes.context, "characters of a sequence"},
-          {"batch", &o.batch, "sequences of a step"},
+          {"context", &o.sizes.context, "characters per sequence"},
+          {"batch", &o.batch, "sequences per step"},
           {"micro-batches", &o.micro_batches, "parts of a batch, computed one after the other"},
           {"steps", &o.steps, "steps in all"},
           {"rate", &o.rate, "learning rate after warm-up"},
           {"dropout", &o.dropout, "share of activations that are dropped in training"},
-          {"seed", &o.seed, "of all random numbers"},
-          {"out", &o.out, "folder of what is saved"},
-          {"save-every", &o.save_every, "steps from save to save"},
+          {"seed", &o.seed, "random seed"},
+          {"out", &o.out, "checkpoint folder"},
+          {"save-every", &o.save_every, "steps between checkpoints"},
           {"sample", &o.sample, "characters to write at the end"},
-          {"resume", &o.resume, "go on from what is saved"}};
+          {"resume", &o.resume, "continue from the checkpoint"}};
 }
 
 std::string shown(const Flag& flag) {
@@ -157,7 +157,8 @@ class Run {
     if (!divides(o.micro_batches, o.batch) || o.batch == 0)
       throw std::runtime_error("--micro-batches must cut --batch into equal parts");
     if (static_cast<int64_t>(text_.held_back.size()) < o.batch * (o.sizes.context + 1))
-      throw std::runtime_error("a tenth of the text must fill a batch: shorten it or --context");
+      throw std::runtime_error(
+          "a tenth of the text must fill a batch: reduce --batch or --context");
     if (o.steps == 0 || o.save_every == 0 || o.sizes.layers == 0)
       throw std::runtime_error("--steps, --save-every and --layers must not be 0");
   }
@@ -187,8 +188,8 @@ class Run {
     if (!options_.resume) return state;
     const std::string saved = load_safetensors_metadata(file())["run"];
     if (saved != identity())
-      throw std::runtime_error(
-          fmt::format("{} is of another run\n  saved: {}\n  asked: {}", file(), saved, identity()));
+      throw std::runtime_error(fmt::format("{} is from a different run\n  saved: {}\n  asked: {}",
+                                           file(), saved, identity()));
     return load_safetensors_like(file(), state);
   }
 

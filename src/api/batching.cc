@@ -63,7 +63,7 @@ class DimOfLanes {
     if (options.size) {
       if (*options.size < 0) FailShape(call, 11, fmt::format("the size is {}", *options.size));
       dim_.size = *options.size;
-      size_from_ = ".size";
+      size_is_given_ = true;
     }
     SetSharding(dim_, options.sharding, call);
     if (!dim_.axes.empty()) axes_from_ = ".sharding = " + P(options.sharding).text();
@@ -71,9 +71,12 @@ class DimOfLanes {
 
   void Add(const ir::Type* type, size_t d, const std::string& name) {
     const int64_t size = type->shape()[d];
-    if (size_from_.empty()) {
+    if (size_from_.empty() && !size_is_given_) {
       dim_.size = size;
       size_from_ = Shown(type, d, name);
+    } else if (size != dim_.size && size_is_given_) {
+      FailShape(call_, 12,
+                fmt::format(".size is {}, but dim {} of {} has size {}", dim_.size, d, name, size));
     } else if (size != dim_.size) {
       FailShape(call_, 12,
                 fmt::format("mapped dims have sizes {} and {}: {}, and {}", dim_.size, size,
@@ -93,14 +96,14 @@ class DimOfLanes {
   }
 
   ir::MappedDim Done() {
-    if (size_from_.empty())
+    if (size_from_.empty() && !size_is_given_)
       FailShape(call_, 14, "nothing is mapped, so the number of lanes is not known",
                 {"map an argument, or give .size"});
     const int64_t shards = sharding::SizeOf(dim_.axes);
     if (dim_.size % shards != 0)
-      FailSharding(
-          call_, 19,
-          fmt::format("{} lanes do not divide into {} shards: {}", dim_.size, shards, axes_from_));
+      FailSharding(call_, 19,
+                   fmt::format("{} lanes cannot be divided evenly into {} shards: {}", dim_.size,
+                               shards, axes_from_));
     return std::move(dim_);
   }
 
@@ -110,6 +113,7 @@ class DimOfLanes {
   }
   Call call_;
   ir::MappedDim dim_;
+  bool size_is_given_ = false;
   std::string size_from_, axes_from_;
 };
 
@@ -206,7 +210,8 @@ detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail
   for (size_t i = 0; i < result.arrays.size(); ++i) {
     Array& out = result.arrays[i];
     if (!out_dims[i] && batch.mapped[i])
-      FailShape(call, 17, fmt::format("result {} is to have no mapped dim, but differs by lane", i),
+      FailShape(call, 17,
+                fmt::format("result {} should have no mapped dim, but it differs between lanes", i),
                 {"give .out_dims a dim for it"});
     if (!out_dims[i] || *out_dims[i] == 0) continue;
     const int rank = TypeOf(out)->rank();

@@ -132,10 +132,10 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
         {"sum first: psum(x, ...)"});
   }
   if (f.count() >= 0 && static_cast<size_t>(f.count()) != arrays.size())
-    base::ThrowRuntime(
-        base::Refusal(call.name, 1, base::Where(loc),
-                      fmt::format("the callback takes {} array{}, but is given {}", f.count(),
-                                  f.count() == 1 ? "" : "s", arrays.size())));
+    base::ThrowRuntime(base::Refusal(
+        call.name, 1, base::Where(loc),
+        fmt::format("the callback takes {}, but is given {}",
+                    base::CountText(static_cast<size_t>(f.count()), "array"), arrays.size())));
   const std::vector<trace::ArrayRef> refs = frontend::RefsOf(arrays, call);
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const bool is_manual = mesh && mesh->has_mode(AxisMode::Manual);

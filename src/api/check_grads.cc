@@ -201,11 +201,12 @@ class Trial {
   [[noreturn]] void Fail(size_t i, const std::string& of, double got, double want) const {
     base::ThrowRuntime(base::Refusal(
         call_.name, 1, base::Where(call_.loc),
-        fmt::format("the {} derivative in {} is {:.6g}, but differences of values give {:.6g}",
-                    derivative_ == 1   ? "first"
-                    : derivative_ == 2 ? "second"
-                                       : "next",
-                    s_.names[i], got, want),
+        fmt::format(
+            "the {} derivative with respect to {} is {:.6g}, but finite differences give {:.6g}",
+            derivative_ == 1   ? "first"
+            : derivative_ == 2 ? "second"
+                               : "next",
+            s_.names[i], got, want),
         {fmt::format("along a random direction, for {}; step {:g}", of, step_)}));
   }
 
@@ -218,7 +219,7 @@ class Trial {
   std::exception_ptr refused_;
 };
 
-// C22: there is something to differentiate in.
+// C22: there is something to differentiate with respect to.
 void CheckFloating(const Subject& s, Call call) {
   if (s.at.empty())
     FailDType(call, 22, "the arguments have no floating leaf, so there is nothing to check",
@@ -307,7 +308,8 @@ void CompareGradients(const Mesh& mesh, const std::string& name, const Numbers& 
                  fmt::format("every element is {:.4g} times the correct value", factor));
   base::ThrowRuntime(base::Refusal(
       call.name, 2, base::Where(call.loc),
-      fmt::format("the gradient in {} is not what it is on one device", name), std::move(notes)));
+      fmt::format("the gradient with respect to {} is not what it is on one device", name),
+      std::move(notes)));
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ Array categorical(Operand key, Operand logits, int dim, CategoricalOptions optio
     const int64_t k = base::Elements(c.prefix()), n = base::At(type->shape(), c.dim);
     if (k > n)
       frontend::FailShape(call, 17,
-                          fmt::format("{} draws without replacement, but {} classes", k, n));
+                          fmt::format("cannot draw {} of {} classes without replacement", k, n));
     if (base::Shape(c.shape.begin() + c.extra(), c.shape.end()) != c.batch)
       frontend::FailShape(call, 17,
                           fmt::format("the shape {} does not end with that of the logits, {}",
@@ -223,8 +223,8 @@ Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc
   c.n = n ? *n : base::At(TypeOf(x.array())->shape(), c.dim);
   if (c.draws > 0 && c.n == 0) frontend::FailShape(call, 17, "there is nothing to choose from");
   if (!c.replace && c.draws > c.n)
-    frontend::FailShape(call, 17,
-                        fmt::format("{} draws without replacement, but {} elements", c.draws, c.n));
+    frontend::FailShape(
+        call, 17, fmt::format("cannot draw {} of {} elements without replacement", c.draws, c.n));
   if (weighted && TypeOf(options.p)->shape() != base::Shape{c.n})
     frontend::FailShape(call, 17,
                         fmt::format(".p has the shape {}, but there are {} elements",

@@ -125,9 +125,10 @@ Array InParts(const Array& x, int64_t dim, int64_t parts, Call call) {
 void CheckDivides(const Array& x, int64_t dim, int64_t parts, Call call) {
   const int64_t size = base::At(TypeOf(x)->shape(), dim);
   if (size % parts != 0)
-    FailShape(call, 21,
-              fmt::format("dim {} of size {} does not divide into {} parts, one per device", dim,
-                          size, parts));
+    FailShape(
+        call, 21,
+        fmt::format("dim {} of size {} cannot be divided evenly into {} parts, one per device", dim,
+                    size, parts));
 }
 // C30: without `tiled` a dim has one entry per device.
 void CheckEntries(const Array& x, int64_t dim, int64_t parts, Call call) {

@@ -93,8 +93,8 @@ Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
   bool infinite = std::isinf(ord);
   if (!infinite && std::abs(ord) != 1)
     frontend::FailShape(
-        call, 17, fmt::format("there is no matrix norm of order {} here", ord),
-        {"the orders are 1, -1, inf and -inf; without one it is the Frobenius norm"});
+        call, 17, fmt::format("matrix norms of order {} are not supported", ord),
+        {"the orders are 1, -1, inf and -inf; without .ord the norm is Frobenius's"});
   Array sums = Reduce(abs(x, call.loc), {sum.op, {sum.dims[infinite ? 1 : 0]}, true}, call);
   const ir::OpDef& extreme = ord > 0 ? ops::kReduceMax : ops::kReduceMin;
   return ExtremeSize(sums, {extreme, sum.dims, sum.keepdims, sum.out_sharding}, call);

@@ -121,7 +121,7 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
   if (step.as_double() == 0) frontend::FailShape(call, 17, "the step is 0");
   double count =
       std::max(0.0, std::ceil((stop.as_double() - start.as_double()) / step.as_double()));
-  if (!(count < 1e15)) frontend::FailShape(call, 2, "the range has no end");
+  if (!(count < 1e15)) frontend::FailShape(call, 2, "the range is infinite");
   const double last = start.as_double() + (count - 1) * step.as_double();
   for (double end : {start.as_double(), last})
     if (count > 0 && t.is_integer() && !frontend::FitsInteger(std::trunc(end), t))
@@ -198,8 +198,8 @@ std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc 
   Call call{"meshgrid", loc};
   bool xy = options.indexing == "xy";
   if (!xy && options.indexing != "ij")
-    frontend::FailShape(call, 17, fmt::format("there is no .indexing \"{}\"", options.indexing),
-                        {"it is \"xy\" or \"ij\""});
+    frontend::FailShape(
+        call, 17, fmt::format(".indexing must be \"xy\" or \"ij\", not \"{}\"", options.indexing));
   base::Shape shape;
   for (const Array& x : xs) {
     trace::Use(x, call.name, loc);

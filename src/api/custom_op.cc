@@ -57,7 +57,7 @@ CustomOp register_op(OpDefinition definition, Loc loc) {
                         fmt::format("\"{}\" is not a valid name for an op", definition.name),
                         {"use letters, digits and '_', and begin with a letter"});
   if (ir::FindOp(definition.name))
-    frontend::FailShape(call, 3, fmt::format("there is already an op {}", definition.name));
+    frontend::FailShape(call, 3, fmt::format("an op named \"{}\" already exists", definition.name));
   if (!definition.kernel) frontend::FailShape(call, 4, "the op has no .kernel");
   if (definition.samples.empty())
     frontend::FailShape(call, 6, "the op has no .samples, so its rule cannot be checked",

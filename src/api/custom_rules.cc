@@ -74,7 +74,7 @@ Arrays Checked(Call call, const Arrays& got, size_t begin, const Like& like, con
     if (std::string edit = Edit(*type, *must, "it"); !edit.empty() && !dual)
       notes.push_back("let the rule return " + edit);
     const std::string& name = like.leaves.names[i];
-    FailTrace(call, 2, fmt::format("the rule returns another type for the {} of {}", what, name),
+    FailTrace(call, 2, fmt::format("the rule returns the wrong type for the {} of {}", what, name),
               std::move(notes),
               {Shown(name, *like.types[i], Loc::Unknown()),
                Shown(fmt::format("the rule's {}", what), *type, array->loc())});

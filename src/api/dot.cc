@@ -43,7 +43,7 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
   if (narrower && options.out_sharding && !options.out_sharding->unreduced_axes().empty())
     FailSharding(call, sharding::Conflict::kUnreduced,
                  fmt::format("the sum is converted to {}, and converted parts do not add up to the "
-                             "converted sum: it cannot stay unreduced",
+                             "converted sum, so it cannot stay unreduced",
                              t.name()),
                  {"leave .unreduced(...) out, or ask for a dtype that holds the sum"});
   int rank = static_cast<int>(TypeOf(a)->rank() + TypeOf(b)->rank()) -

@@ -103,10 +103,10 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays,
 void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir::Type*>& wanted,
                  const std::vector<bool>& is_input, std::vector<ArrayRef>& inputs, Call call) {
   if (given.size() != wanted.size())
-    FailShape(
-        call, 24,
-        fmt::format("the argument has {} arrays, but must have {}", given.size(), wanted.size()),
-        {"a tangent or cotangent must have the same tree structure as its value"});
+    FailShape(call, 24,
+              fmt::format("the argument has {}, but must have {}",
+                          base::CountText(given.size(), "array"), wanted.size()),
+              {"a tangent or cotangent must have the same tree structure as its value"});
   for (size_t i = 0; i < wanted.size(); ++i) {
     const ir::Type* type = given[i]->type();
     if (!ir::SameType(type, wanted[i]))

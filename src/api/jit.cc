@@ -77,8 +77,8 @@ void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& as
     FailSharding(
         call, divides ? 17 : 7,
         divides ? fmt::format("dim {} is open: it cannot keep part of an axis at the border", d)
-                : fmt::format("dim {} of size {} does not divide into {} shards", d, shape[d],
-                              sharding::SizeOf(axes)),
+                : fmt::format("dim {} of size {} cannot be divided evenly into {} shards", d,
+                              shape[d], sharding::SizeOf(axes)),
         {"spec: " + spec.text(), std::move(offer)});
   }
 }
@@ -90,7 +90,8 @@ Array LaidOut(const Array& given, const PartitionSpec& spec, const sharding::Mes
   const int rank = x.rank(call.loc);
   ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
   if (spec.rank() > rank)
-    FailSharding(call, 15, fmt::format("the spec has {} dims, the array has {}", spec.rank(), rank),
+    FailSharding(call, 15,
+                 fmt::format("the spec has {} dims, but the array has {}", spec.rank(), rank),
                  {"spec: " + spec.text()});
   sharding::Resolved all = sharding::Resolve(spec, mesh, rank);
   if (all.problem) FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});

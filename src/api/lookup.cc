@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "base/error.h"
 #include "ops/reference_values.h"
 #include "tessera/lookup.h"
 
@@ -98,8 +99,9 @@ const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape()
 base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base::Shape& indices,
                         const base::Shape& sizes, Call call) {
   if (sizes.size() != x.size())
-    frontend::FailShape(
-        call, 17, fmt::format("{} slice sizes for an array of rank {}", sizes.size(), x.size()));
+    frontend::FailShape(call, 17,
+                        fmt::format("slice_sizes has {} entr{}, but the array has rank {}",
+                                    sizes.size(), sizes.size() == 1 ? "y" : "ies", x.size()));
   auto has = [](const std::vector<int64_t>& list, size_t d) {
     return std::find(list.begin(), list.end(), static_cast<int64_t>(d)) != list.end();
   };
@@ -117,9 +119,10 @@ base::Shape ResultShape(const GatherDims& dims, const base::Shape& x, const base
   while (window < windows.size() || query + 1 < indices.size()) {
     bool along = has(dims.offset, result.size());
     if (along ? window == windows.size() : query + 1 >= indices.size())
-      frontend::FailShape(call, 17,
-                          fmt::format(".offset {} does not fit slices of {} dims",
-                                      ir::FieldText(dims.offset), windows.size()));
+      frontend::FailShape(
+          call, 17,
+          fmt::format(".offset {} does not fit slices of {}", ir::FieldText(dims.offset),
+                      base::CountText(windows.size(), "dim")));
     result.push_back(along ? windows[window++] : indices[query++]);
   }
   return result;

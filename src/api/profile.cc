@@ -68,8 +68,9 @@ std::vector<trace::ArrayRef> InputsOf(const ir::Program& program, const std::vec
                                       Loc loc) {
   if (leaves.size() != program.inputs.size())
     Refuse(1,
-           fmt::format("the program takes {} arrays, {} are given", program.inputs.size(),
-                       leaves.size()),
+           fmt::format("the program takes {}, but {} {} given",
+                       base::CountText(program.inputs.size(), "array"), leaves.size(),
+                       leaves.size() == 1 ? "was" : "were"),
            loc, {"give the arguments that it was lowered for"});
   std::vector<trace::ArrayRef> inputs;
   for (size_t i = 0; i < leaves.size(); ++i) {
@@ -77,7 +78,7 @@ std::vector<trace::ArrayRef> InputsOf(const ir::Program& program, const std::vec
     const std::string type = leaves[i].impl()->type()->text(),
                       wanted = program.type(program.inputs[i])->text();
     if (type != wanted)
-      Refuse(2, fmt::format("array {} is {}, the program takes {}", i, type, wanted), loc,
+      Refuse(2, fmt::format("array {} is {}, but the program takes {}", i, type, wanted), loc,
              {"lower the function for these arguments"});
     inputs.push_back(leaves[i].impl());
   }

@@ -63,8 +63,8 @@ std::string CommReport::text() const {
   for (const CommEvent& e : events_) out += EventText(e) + "\n";
   out += events_.empty() ? "no communication\n" : fmt::format("{} B leave each device\n", bytes());
   if (flops_ > 0)
-    out += fmt::format("{} FLOPs on each device, {:.2f} times a perfect split\n", flops_,
-                       static_cast<double>(flops_) / static_cast<double>(split_flops_));
+    out += fmt::format("{} FLOPs on each device, {:.2f} times the work of a perfect split\n",
+                       flops_, static_cast<double>(flops_) / static_cast<double>(split_flops_));
   return out;
 }
 

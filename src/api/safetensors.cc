@@ -129,7 +129,8 @@ void detail::SaveSafetensors(const std::string& path, TreeRef tree,
     const ir::Type* type = frontend::OnDevices(leaves[i], call).type();
     if (frontend::SafetensorsName(type->dtype()).empty())
       FailFile(call, path,
-               fmt::format("{} is {}, which the format lacks", ShownName(names[i]), type->text()));
+               fmt::format("{} is {}, which the format cannot store", ShownName(names[i]),
+                           type->text()));
     arrays.push_back({names[i], leaves[i]});
   }
   frontend::WriteSafetensors(path, std::move(arrays), options.metadata, call);

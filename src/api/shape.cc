@@ -108,7 +108,7 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
     if (!keeps)
       frontend::FailSharding(
           call, 4,
-          fmt::format("{} cannot be repeated as {}", frontend::TypeOf(xs[0])->text(),
+          fmt::format("{} cannot be broadcast with layout {}", frontend::TypeOf(xs[0])->text(),
                       options.out_sharding->text()));
     return std::vector<Array>{broadcast_in_dim(xs[0], shape, dims, options, loc)};
   })[0];

@@ -195,8 +195,9 @@ TensorSharding Inferred(const ir::Type* type, const MapBorder& b) {
     if (!sharding::IsPrefix(s.dims[d].axes, axes))
       FailSharding(
           b.call, 35,
-          fmt::format("dim {} of {} is cut over an axis that becomes Manual, but not first", d,
-                      type->text()),
+          fmt::format(
+              "dim {} of {} is sharded over an axis that becomes Manual but is not its major axis",
+              d, type->text()),
           {"give .in_specs, which lays the argument out anew"});
   }
   s.unreduced = b.Only(type->sharding().unreduced);
@@ -215,7 +216,7 @@ void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const MapBo
   const std::string spec = sharding::ToSpec(given).text();
   FailSharding(
       b.call, 4,
-      fmt::format("in_specs {} is not how the argument lies: it is {}", spec, type->text()),
+      fmt::format("in_specs {} does not match the argument's layout: it is {}", spec, type->text()),
       {fmt::format("lay it out first: reshard(x, {})", spec),
        "or leave .in_specs out: each device then gets its part of what is there"});
 }
@@ -228,8 +229,8 @@ void CheckSameSets(const ir::Type* type, const TensorSharding& given, const MapB
       (given.unreduced.empty() || own.kind == given.kind))
     return;
   FailSharding(b.call, 36,
-               fmt::format("in_specs {} is unreduced or reduced over other axes than the argument, "
-                           "{}",
+               fmt::format("in_specs {} is unreduced or reduced over axes other than the "
+                           "argument's, {}",
                            sharding::ToSpec(given).text(), type->text()));
 }
 
@@ -240,10 +241,10 @@ Array Entering(const Array& x, const TensorSharding& cut, const MapBorder& b) {
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t parts = sharding::SizeOf(cut.dims[d].axes);
     if (shape[d] % parts != 0)
-      FailSharding(
-          b.call, 7,
-          fmt::format("dim {} of {} does not divide into {} parts", d, type->text(), parts),
-          {"in_specs: " + sharding::ToSpec(cut).text()});
+      FailSharding(b.call, 7,
+                   fmt::format("dim {} of {} cannot be divided evenly into {} parts", d,
+                               type->text(), parts),
+                   {"in_specs: " + sharding::ToSpec(cut).text()});
     shape[d] /= parts;
     if (!type->mesh()) continue;
     for (sharding::AxisPart a : type->sharding().dims[d].axes)
@@ -280,8 +281,8 @@ void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& 
       (!joined.unreduced.empty() && own.kind != joined.kind))
     FailSharding(
         b.call, 36,
-        fmt::format("out_specs {} is unreduced or reduced over other axes than the result, "
-                    "{}",
+        fmt::format("out_specs {} is unreduced or reduced over axes other than the "
+                    "result's, {}",
                     spec, TypeOf(x)->text()),
         {"sum what is unreduced with psum, or say so: P(...).unreduced(...), P(...).reduced(...)"});
   const AxisList left = sharding::Difference(b.Only(own.varying), CutAxes(joined));

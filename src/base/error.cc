@@ -39,6 +39,10 @@ Loc LineOf(std::string_view file, int line) {
   return Loc::Current(name->c_str(), line);
 }
 
+std::string CountText(size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
 std::string Render(const ErrorDetail& d) {
   std::string out;
   if (!d.where.empty()) out += d.where + ": ";
@@ -52,10 +56,10 @@ std::string Render(const ErrorDetail& d) {
     type_width = std::max(type_width, o.type.size());
   }
   for (const ErrorOperand& o : d.operands) {
-    if (o.where.empty())
-      out += fmt::format("\n  {}: {}", o.name, o.type);
-    else
-      out += fmt::format("\n  {}: {:<{}}   from {}", o.name, o.type, type_width, o.where);
+    const std::string line = fmt::format("\n  {:<{}} {}", o.name + ":", name_width + 1, o.type);
+    out += line;
+    if (o.where.empty()) continue;
+    out += fmt::format("{:{}}   from {}", "", type_width - o.type.size(), o.where);
   }
   for (const std::string& note : d.notes) out += "\n  " + note;
   if (d.fixes.size() == 1) out += "\n  write\n    " + d.fixes[0].text;

@@ -2,6 +2,7 @@
 #pragma once
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "tessera/error.h"
@@ -14,6 +15,9 @@ std::string Where(Loc loc);
 // Returns a line of a file that is known by name only. A Loc points to its file's name, so names
 // are kept; they are few.
 Loc LineOf(std::string_view file, int line);
+
+// Returns "1 array", "2 arrays".
+std::string CountText(size_t n, std::string_view noun);
 
 // Throws E with its kind filled in.
 template <class E>

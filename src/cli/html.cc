@@ -235,7 +235,7 @@ class Page {
 
   void Values() {
     out_ +=
-        "<section>\n<h2>Values</h2>\n<p>Open a value to see why it lies as it does.</p>\n"
+        "<section>\n<h2>Values</h2>\n<p>Open a value to see why it is laid out this way.</p>\n"
         "<div class=\"values\">\n<div class=\"row head\"><span>Value</span><span>Type</span>"
         "<span>Sharding</span><span>Operation</span><span>Line</span></div>\n";
     for (const ListedRow& row : listing_.rows) Row(row);

@@ -41,7 +41,8 @@ constexpr const char* kUsage =
     "    prints the version of the library\n"
     "\n"
     "FILE holds program text; - is standard input.\n"
-    "STRATEGY is basic, aggressive, op-priority or user-priority (the default: all of them).\n"
+    "STRATEGY is basic, aggressive, op-priority or user-priority (the default, which includes\n"
+    "the others).\n"
     "OUT becomes one self-contained HTML page.\n"
     "The exit code is 1 if the program is refused, 2 if the command is not understood.\n";
 
@@ -96,7 +97,7 @@ CommandLine Parse(int argc, char** argv) {
   std::vector<char*> words =
       absl::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
   words.erase(words.begin());
-  if (words.empty()) throw UsageError{"a command is missing"};
+  if (words.empty()) throw UsageError{"missing command"};
   CommandLine call;
   call.command = words[0];
   bool known = call.command == "propagate" || call.command == "explain" ||
@@ -107,7 +108,7 @@ CommandLine Parse(int argc, char** argv) {
   if (words.size() < 2 && !of_ops) throw UsageError{call.command + " needs a file"};
   if (words.size() < wanted && !of_ops) throw UsageError{"explain needs a value, such as %3"};
   if (words.size() > wanted)
-    throw UsageError{"'" + std::string(words[wanted]) + "' is one argument too many"};
+    throw UsageError{"unexpected argument '" + std::string(words[wanted]) + "'"};
   if (words.size() > 1) (of_ops ? call.op : call.file) = words[1];
   if (wanted == 3) call.value = words[2];
   call.html = absl::GetFlag(FLAGS_html);
@@ -142,7 +143,7 @@ void WritePage(const CommandLine& call, const Program& program) {
 void Partition(const Program& program, std::ostream& out) {
   Lowered lowered = lower(program, kHere);
   out << lowered.device_program() << "\n"
-      << lowered.comm() << lowered.peak_bytes() << " B at most on each device\n";
+      << lowered.comm() << "at most " << lowered.peak_bytes() << " B on each device\n";
 }
 
 void Run(const CommandLine& call, std::ostream& out) {

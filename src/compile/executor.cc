@@ -194,10 +194,6 @@ class RuntimeExecutor final : public trace::Executor {
                             .no_axes = ir::MakeParams(ops::ManualParams{})};
 };
 
-}  // namespace
-
-namespace {
-
 trace::Executor& TheExecutor() {
   static auto* executor = new RuntimeExecutor;
   return *executor;

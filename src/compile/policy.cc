@@ -93,8 +93,8 @@ void CheckPolicies(const CommReport& report, const ir::Program& program) {
   for (const std::string& line : soft)
     std::fprintf(stderr, "tessera: CommPolicy: %s\n", line.c_str());
   if (hard.empty()) return;
-  std::string reason = fmt::format("the program breaks the policy in scope: {} violation{}",
-                                   hard.size(), hard.size() == 1 ? "" : "s");
+  std::string reason = fmt::format("the program breaks the policy in scope: {}",
+                                   base::CountText(hard.size(), "violation"));
   base::ThrowSharding(base::Refusal("CommPolicy", 1, "", std::move(reason), std::move(hard)));
 }
 

@@ -44,7 +44,7 @@ std::vector<Array> CheckedCotangents(const OpDefinition& d, std::vector<Array> m
     const ir::Type* must = CotangentType(operands[k]);
     if (!ir::SameType(array->type(), must))
       FailTrace(CallOf(d, loc), 22,
-                fmt::format("its vjp returns another type for the cotangent of operand {}", k),
+                fmt::format("its vjp returns the wrong type for the cotangent of operand {}", k),
                 {"it must be " + must->text()},
                 {{fmt::format("operand {}", k), operands[k]->text(), ""},
                  {"cotangent", array->type()->text(), base::Where(array->loc())}});
@@ -74,7 +74,7 @@ ir::RegionPtr TransposeOf(const OpDefinition& d, ir::Types operands, ir::Types r
           .program;
   if (!program.captures.empty())
     FailTrace(CallOf(d, loc), 23, "its vjp captures an array",
-              {"make the array in the vjp, or an operand"});
+              {"create the array inside the vjp, or pass it as an operand"});
   return std::make_shared<const ir::Program>(std::move(program));
 }
 
@@ -134,8 +134,9 @@ std::string CompareSlopes(const OpDefinition& d, DType dtype, const std::vector<
                    mine = got[k].Float(element);
       const double allowed = tol * (1 + std::abs(slope));
       if (std::abs(slope - again) > allowed || std::abs(slope - mine) <= allowed) continue;
-      return fmt::format("in element {} of operand {} it gives {:.6g}, and differences {:.6g}",
-                         ir::FieldText(ir::CoordsOf(in[k].shape, element)), k, mine, slope);
+      return fmt::format(
+          "in element {} of operand {} it gives {:.6g}, but finite differences give {:.6g}",
+          ir::FieldText(ir::CoordsOf(in[k].shape, element)), k, mine, slope);
     }
   return {};
 }
@@ -169,7 +170,7 @@ std::string CheckVjp(CustomDef& def, Loc loc) {
     const std::string difference = CompareSlopes(
         d, dtype, in, cotangents, ir::Interpret(*TransposeOf(d, operands, results, loc), inputs));
     if (!difference.empty()) return fmt::format("{}, in {}", difference, dtype.name());
-    def.report += fmt::format("vjp, of {}: as differences\n", dtype.name());
+    def.report += fmt::format("vjp, in {}: agrees with finite differences\n", dtype.name());
   }
   return {};
 }

@@ -24,7 +24,7 @@ struct TracedCall {
 // Returns, per array of the arguments, which of them it is part of.
 std::vector<int> ArgumentOf(detail::TreeRef arguments);
 
-// `chosen`: per input, whether to differentiate in it, if it is floating.
+// `chosen`: per input, whether to differentiate with respect to it, if it is floating.
 TracedCall TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
                      const std::vector<bool>& chosen, Call call);
 TracedCall TraceAll(const detail::FunctionCall& f, Call call);

@@ -97,7 +97,7 @@ void CheckTogether(const AxisList& axes, Call call) {
     for (sharding::AxisPart a : axes)
       if (sharding::OverlapsAny(t->runs().diverges, a))
         FailSharding(call, 38,
-                     fmt::format("devices along {} may not all get here: {} varies over it",
+                     fmt::format("not all devices along {} may reach this point: {} varies over it",
                                  AxisName(a), t->runs().by),
                      {"make it the same for all of them: take its psum, pmax or pmin first",
                       "or move the collective out"});
@@ -131,9 +131,10 @@ void CheckTogether(const std::vector<trace::TracedFunction>& regions, const trac
   for (const trace::TracedFunction& region : regions)
     if (const ir::Instruction* i = FirstTogether(region.program, runs.diverges))
       FailSharding({call.name, i->loc}, 38,
-                   fmt::format("the gradient needs {} over {} here, but not all devices may get "
-                               "here: {} varies",
-                               i->op->name, fmt::join(TogetherOver(*i), ", "), runs.by),
+                   fmt::format("the gradient needs {} over {} here, but not all devices may reach "
+                               "this point: {} varies over {}",
+                               i->op->name, fmt::join(TogetherOver(*i), ", "), runs.by,
+                               fmt::join(ops::NamesOf(trace::CurrentMesh(), runs.diverges), ", ")),
                    {"let what is differentiated vary first: pcast(x, ..., Variance::kVarying)"});
 }
 

@@ -66,7 +66,7 @@ Array AsVarying(const Array& x, const sharding::AxisList& axes, Call call);
 // differently are given up where this is inside of one, so it asks nothing of them.
 Array AnyDevice(const Array& predicate, const sharding::AxisList& axes, Call call);
 
-// C38: throws ShardingError where devices along the axes may not all get here.
+// C38: throws ShardingError where devices along the axes may not all reach this point.
 void CheckTogether(const sharding::AxisList& axes, Call call);
 
 // C38: the same of what traced regions do over these axes without being asked, in gradients.

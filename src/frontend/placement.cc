@@ -15,7 +15,7 @@ Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
   int uneven = sharding::FirstUnevenDim(s, from->shape());
   if (uneven >= 0)
     FailSharding(call, 7,
-                 fmt::format("dim {} of size {} does not divide into {} shards", uneven,
+                 fmt::format("dim {} of size {} cannot be divided evenly into {} shards", uneven,
                              base::At(from->shape(), uneven),
                              sharding::SizeOf(base::At(s.dims, uneven).axes)),
                  {"operand: " + from->text(), "spec: " + sharding::ToSpec(s).text()});
@@ -25,7 +25,7 @@ Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
     FailSharding(call, 8, "only sums can be made unreduced by a reshard",
                  {"operand: " + from->text()});
   if (!s.unreduced.empty() && !old.unreduced.empty() && s.kind != old.kind)
-    FailSharding(call, 8, "the operand is unreduced by another reduction",
+    FailSharding(call, 8, "the operand is unreduced by a different reduction",
                  {"operand: " + from->text()});
   if (old.mesh && s.mesh != old.mesh && old.mesh->size() != s.mesh->size() &&
       !(old.trivial() && s.trivial()))
@@ -87,9 +87,10 @@ Array Constrained(const Array& a, const PartitionSpec& spec, Call call) {
   const sharding::MeshDef* mesh = MeshInScope({a});
   const ir::Type* type = TypeOf(a);
   if (spec.rank() > type->rank())
-    FailSharding(call, 15,
-                 fmt::format("the spec has {} dims, the array has {}", spec.rank(), type->rank()),
-                 {"spec: " + spec.text()});
+    FailSharding(
+        call, 15,
+        fmt::format("the spec has {} dims, but the array has {}", spec.rank(), type->rank()),
+        {"spec: " + spec.text()});
   if (mesh && mesh->has_mode(AxisMode::Auto)) {
     sharding::TensorSharding asked = AutoSpec(spec, type, mesh, call);
     sharding::TensorSharding s = type->sharding();

@@ -89,8 +89,8 @@ StoredTensor ParseTensor(const Json& entry) {
     throw BadHeader{"its data_offsets are not a begin and an end"};
   const ir::Type* type = ir::Type::Get(std::move(shape), row->dtype);
   if (const int64_t need = type->elements() * type->dtype().size(); need != bytes[1] - bytes[0])
-    throw BadHeader{fmt::format("{} has {} bytes, its data_offsets {}", type->text(), need,
-                                bytes[1] - bytes[0])};
+    throw BadHeader{fmt::format("{} needs {} bytes, but its data_offsets span {}", type->text(),
+                                need, bytes[1] - bytes[0])};
   return {type, bytes[0], bytes[1]};
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+
 namespace tessera::frontend {
 
 void FailLeaf(size_t parts, Said said, Call call) {
@@ -17,8 +19,8 @@ void FailLeaf(size_t parts, Said said, Call call) {
 void FailParts(size_t given, size_t parts, Said said, Call call) {
   FailSharding(
       call, 16,
-      fmt::format(".{} has {} {}s for {} value{}", said.option, given, said.leaf, parts,
-                  parts == 1 ? "" : "s"),
+      fmt::format(".{} has {} for {}", said.option, base::CountText(given, said.leaf),
+                  base::CountText(parts, "value")),
       {fmt::format("give one {0} for all, or one for each, nested like the arrays", said.leaf)});
 }
 

@@ -233,7 +233,7 @@ class Parser {
       while (in_.Accept(","));
     in_.Expect("}");
     if (outputs.size() != program_.outputs.size())
-      in_.Fail("the function returns another number of values than it declares");
+      in_.Fail("the function returns a different number of values than it declares");
     for (size_t i = 0; i < outputs.size(); ++i) {
       ValueId v = program_.outputs[i];
       if (outputs[i].type != program_.type(v))

@@ -33,7 +33,7 @@ void VerifyMove(const Instruction& instruction, const std::vector<const Type*>& 
   if (!constraint || program.per_device) return;
   const sharding::TensorSharding& s = constraint->value.sharding;
   if (!to->mesh() || s.mesh != to->mesh()->WithoutModes())
-    Fail(instruction, "its sharding is on another mesh than its result");
+    Fail(instruction, "its sharding is on a different mesh from its result");
   if (s.rank() != to->rank())
     Fail(instruction, fmt::format("its sharding has rank {}, not {}", s.rank(), to->rank()));
 }
@@ -110,7 +110,7 @@ void VerifyInstruction(const Program& program, const Instruction& instruction) {
     return CheckResults(program, instruction,
                         InferRegionTypes({op, instruction.params.get(), operands,
                                           instruction.regions, instruction.loc}));
-  if (instruction.results.empty()) Fail(instruction, "it has results");
+  if (instruction.results.empty()) Fail(instruction, "it must have results");
   const Type* first = program.type(instruction.results[0]);
   ShapeAndDType wanted{first->shape(), first->dtype()};
   InferCall call{.op = op,

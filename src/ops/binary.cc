@@ -357,7 +357,7 @@ constexpr OpDef kOps[] = {
             .flops = 400,
             .reference = Floats<Zeta>,
             .diff = ir::Derivative{.of = {nullptr, ByFormula<ZetaOfShift>},
-                                   .none = {"no closed form of it is known"}}}),
+                                   .none = {"it has no known closed form"}}}),
     Binary({.name = "bitwise_and",
             .doc = "a & b",
             .op = kAnd,

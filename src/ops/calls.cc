@@ -86,7 +86,7 @@ void CheckRegionCount(const TypeCall& c, size_t n) {
 }
 size_t CheckedCount(const TypeCall& c, int64_t n) {
   if (n < 0 || static_cast<size_t>(n) > c.operands.size())
-    c.FailShape(15, fmt::format("{} is not a number of its {} operands", n, c.operands.size()));
+    c.FailShape(15, fmt::format("the count must be from 0 to {}, not {}", c.operands.size(), n));
   return static_cast<size_t>(n);
 }
 

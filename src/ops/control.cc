@@ -53,7 +53,8 @@ void CheckArity(const TypeCall& c, size_t region, size_t inputs, size_t outputs)
 // C15: a number of constants or carries is one of the operands.
 size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
   if (n < 0 || static_cast<size_t>(n) > most)
-    c.FailShape(15, fmt::format("{} {} are not among {} operands", n, what, c.operands.size()));
+    c.FailShape(15, fmt::format("{} {} are declared, but there are {} operands", n, what,
+                                c.operands.size()));
   return static_cast<size_t>(n);
 }
 
@@ -102,7 +103,7 @@ std::vector<ShapeAndDType> ScanType(const TypeCall& c) {
 
 // The index is operand 0; every branch takes the others.
 void CheckBranches(const TypeCall& c) {
-  if (c.operands.empty()) c.FailShape(11, "it takes 1 operand or more, not 0");
+  if (c.operands.empty()) c.FailShape(11, "it needs at least one operand");
   size_t results = c.regions[0]->outputs.size();
   for (size_t k = 0; k < c.regions.size(); ++k) CheckArity(c, k, c.operands.size() - 1, results);
 }
@@ -117,7 +118,7 @@ std::vector<ShapeAndDType> CondType(const TypeCall& c) {
 }
 
 std::vector<ShapeAndDType> SwitchType(const TypeCall& c) {
-  if (c.regions.empty()) c.FailShape(12, "it has 1 region or more, not 0");
+  if (c.regions.empty()) c.FailShape(12, "it needs at least one region");
   CheckBranches(c);
   if (!IsScalar(*c.operands[0]) || !c.operands[0]->dtype().is_integer())
     c.FailDType(16,

@@ -323,7 +323,8 @@ std::string CheckRule(CustomDef& def, Loc loc) {
       const std::string& name = names[f];
       if (!difference.empty())
         return fmt::format("with {} in 2 shards, {}, in {}", name, difference, dtype.name());
-      def.report += fmt::format("{} in 2 shards, of {}: the same as whole\n", name, dtype.name());
+      def.report +=
+          fmt::format("{} in 2 shards, {}: same result as unsharded\n", name, dtype.name());
     }
   }
   return {};

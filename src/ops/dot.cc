@@ -34,7 +34,7 @@ std::vector<int64_t> FreeDims(const std::vector<int64_t>& contract,
 void CheckPairs(const TypeCall& c, const PairedDims& pairs, const char* what) {
   const Shape &a = c.operands[0]->shape(), &b = c.operands[1]->shape();
   if (pairs.lhs.size() != pairs.rhs.size())
-    c.FailShape(17, fmt::format("there are {} {} dims on the left, {} on the right",
+    c.FailShape(17, fmt::format("there are {} {} dims on the left, but {} on the right",
                                 pairs.lhs.size(), what, pairs.rhs.size()));
   for (size_t i = 0; i < pairs.lhs.size(); ++i) {
     int64_t m = base::At(a, pairs.lhs[i]), n = base::At(b, pairs.rhs[i]);

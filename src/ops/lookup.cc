@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/at.h"
+#include "base/error.h"
 #include "base/shape.h"
 #include "kernels/index/lookup.h"
 #include "ops/check.h"
@@ -77,14 +78,15 @@ void CheckNumbers(const ir::TypeCall& c, const LookupNumbers& n, const LookupSha
     if (Has(n.starts, d))
       c.FailShape(17, fmt::format("dim {} is a batch dim: it is not looked up", d));
   if (s.indices.back() != static_cast<int64_t>(n.starts.size()))
-    c.FailShape(17, fmt::format("index vectors have size {}, but .start names {} dims",
-                                s.indices.back(), n.starts.size()));
+    c.FailShape(17, fmt::format("index vectors have size {}, but .start names {}", s.indices.back(),
+                                base::CountText(n.starts.size(), "dim")));
   if (n.windows.size() + apart.size() != s.operand.size())
-    c.FailShape(17, fmt::format("slices of an array of rank {} have {} dims, and {} are left out",
-                                s.operand.size(), n.windows.size(), apart.size()));
+    c.FailShape(
+        17, fmt::format("slices keep {} and leave out {}, but the operand has rank {}",
+                        base::CountText(n.windows.size(), "dim"), apart.size(), s.operand.size()));
   if (s.slices.size() != n.windows.size() + s.indices.size() - 1)
-    c.FailShape(17, fmt::format("the {} has rank {}, not {}", slices, s.slices.size(),
-                                n.windows.size() + s.indices.size() - 1));
+    c.FailShape(17, fmt::format("the rank of the {} must be {}, not {}", slices,
+                                n.windows.size() + s.indices.size() - 1, s.slices.size()));
 }
 
 }  // namespace
@@ -97,8 +99,8 @@ void CheckLookup(const ir::TypeCall& c, const LookupNumbers& n, const LookupShap
     if (roles.query_of[d] < 0) continue;
     int64_t size = base::At(s.indices, roles.query_of[d]);
     if (size != s.slices[d])
-      c.FailShape(18, fmt::format("dim {} of the {} has size {}, the indices {}", d, slices,
-                                  s.slices[d], size));
+      c.FailShape(18, fmt::format("dim {} of the {} has size {}, but in the indices it has size {}",
+                                  d, slices, s.slices[d], size));
   }
   for (size_t d = 0; d < s.operand.size(); ++d) {
     if (roles.batch_of[d] >= 0) {

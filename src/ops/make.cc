@@ -31,7 +31,7 @@ std::vector<ShapeAndDType> IotaType(const TypeCall& c) {
   if (!c.wanted) c.FailShape(17, "the shape is not given");
   const auto& dim = ir::As<IotaParams>(c.params).dim;
   CheckDims(c, dim, static_cast<int64_t>(c.wanted->shape.size()));
-  if (c.wanted->dtype.is_bool()) c.FailDType(18, "bools cannot count");
+  if (c.wanted->dtype.is_bool()) c.FailDType(18, "an iota cannot be bool");
   return {*c.wanted};
 }
 

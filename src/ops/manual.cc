@@ -164,8 +164,8 @@ void CheckSomeAxis(const TypeCall& c) {
 void Cut(const TypeCall& c, base::Shape& shape, int64_t dim, int64_t parts) {
   int64_t& size = base::At(shape, dim);
   if (size % parts != 0)
-    c.FailShape(21,
-                fmt::format("dim {} of size {} does not divide into {} parts", dim, size, parts));
+    c.FailShape(21, fmt::format("dim {} of size {} cannot be divided evenly into {} parts", dim,
+                                size, parts));
   size /= parts;
 }
 
@@ -537,8 +537,8 @@ constexpr OpDef kSliceShard = Of({.name = "slice_shard",
                                   .diff = {.of = {Along}, .transpose = GatheredBack}});
 constexpr OpDef kExchangeShards =
     Of({.name = "exchange_shards",
-        .doc = "Each device's array cut along a dim, the parts given one to each device, which "
-               "joins what it gets along a dim (all_to_all).",
+        .doc = "Each device's array cut along a dim: one part goes to each device, which joins the "
+               "parts that it receives along a dim (all_to_all).",
         .type = ExchangedType,
         .lowering = ir::AsManualMove{ExchangeViews},
         .diff = {.of = {Along}, .transpose = ExchangeBack}});

@@ -49,14 +49,15 @@ std::vector<ir::ValueId> ExpandMask(ir::Builder& b, const ir::Params* params,
 
 }  // namespace
 
-constexpr OpDef kMaskPadding{.name = "mask_padding",
-                             .doc = "A reduction's identity behind the end of dims.",
-                             .type = ir::TypeFn{MaskType},
-                             .dims = ir::NoRule{"lowering makes it, of a value that is placed"},
-                             .lowering = ir::AsExpansion{ExpandMask},
-                             .reference = ir::ReferenceFn{reference::SameElements},
-                             .diff = kOnDevicesOnly,
-                             .params = ir::KindOf<ir::MaskParams>()};
+constexpr OpDef kMaskPadding{
+    .name = "mask_padding",
+    .doc = "Overwrites padding with a reduction's identity.",
+    .type = ir::TypeFn{MaskType},
+    .dims = ir::NoRule{"only lowering creates it, for values that have a layout"},
+    .lowering = ir::AsExpansion{ExpandMask},
+    .reference = ir::ReferenceFn{reference::SameElements},
+    .diff = kOnDevicesOnly,
+    .params = ir::KindOf<ir::MaskParams>()};
 
 Records MaskOps() {
   static constexpr const OpDef* kOps[] = {&kMaskPadding};

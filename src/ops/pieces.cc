@@ -251,7 +251,7 @@ std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
   if (c.operands.empty()) c.FailShape(17, "there is nothing to join");
   CheckSameDType(c);
   const auto& dim = ir::As<DimParams>(c.params).dim;
-  if (dim.size() != 1) c.FailShape(12, "one dim is joined");
+  if (dim.size() != 1) c.FailShape(12, "it joins exactly one dim");
   CheckDims(c, dim, c.operands[0]->rank());
   Shape shape = c.operands[0]->shape();
   auto joined = static_cast<size_t>(dim[0]);
@@ -305,7 +305,7 @@ void ConcatenateReference(const ir::ReferenceCall& call) {
 std::vector<ShapeAndDType> RollType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& p = ir::As<RollParams>(c.params);
-  if (p.dim.size() != 1) c.FailShape(12, "one dim is rolled");
+  if (p.dim.size() != 1) c.FailShape(12, "it rolls exactly one dim");
   CheckDims(c, p.dim, c.operands[0]->rank());
   int64_t size = base::At(c.operands[0]->shape(), p.dim[0]);
   if (p.shift < 0 || p.shift > std::max<int64_t>(size - 1, 0))

@@ -219,7 +219,7 @@ constexpr OpDef ReduceOp(const FamilyFields& f) {
 std::vector<ShapeAndDType> ArgType(const TypeCall& c) {
   CheckCount(c, 1);
   const auto& dim = ir::As<DimParams>(c.params).dim;
-  if (dim.size() != 1) c.FailShape(17, "one dim is searched");
+  if (dim.size() != 1) c.FailShape(17, "it searches exactly one dim");
   CheckDims(c, dim, c.operands[0]->rank());
   if (base::At(c.operands[0]->shape(), dim[0]) == 0)
     c.FailShape(18,

@@ -196,8 +196,8 @@ ir::ValueId MulTangent(const ir::DiffCall& c, ir::ValueId tangent) {
   if (!ParamsOf(c.params.get()).unique)
     base::ThrowTrace(base::Refusal(
         "scatter_mul", 20, base::Where(c.builder.loc()),
-        "its derivative in the updates is known only where each element is named once",
-        {"say so with .unique_indices = true, if it is so"}));
+        "its derivative with respect to the updates exists only if no element is updated twice",
+        {"if that holds, set .unique_indices = true"}));
   const X before = Slices(c, X(c.builder, c.operands[0]), c.operand_types[2]);
   return Scattered(c, kScatterAdd, Nothing(c), before * X(c.builder, tangent)).id();
 }

@@ -31,7 +31,7 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const base::S
                 const base::Shape& outside, const std::string& where) {
   if (edge.outer->dims.size() != outside.size() || inside.size() != outside.size())
     Refuse("edge", 2, where,
-           fmt::format("the outer sharding has rank {}, the values rank {} and {}",
+           fmt::format("the outer sharding has rank {}, but the values have ranks {} and {}",
                        edge.outer->dims.size(), outside.size(), inside.size()));
   for (size_t d = 0; d < outside.size(); ++d) {
     int64_t parts = 1;

@@ -94,9 +94,9 @@ void CheckKind(const OpOptions& op, const std::string& where) {
   if (identity && !op.rule.empty())
     fail("constraints and barriers are identities: they have no rule");
   if (op.constant && !op.operands.empty()) fail("a constant has no operands");
-  if (op.elementwise && op.results.empty()) fail("an elementwise op has results");
+  if (op.elementwise && op.results.empty()) fail("an elementwise op needs at least one result");
   if (op.priority < -1 || op.priority > kLastPriority)
-    fail(fmt::format("priorities lie between 0 and {}, or are -1 for none; not {}", kLastPriority,
+    fail(fmt::format("the priority must be 0 to {}, or -1 for none, not {}", kLastPriority,
                      op.priority));
 }
 
@@ -182,7 +182,7 @@ ValueId Graph::value(ValueOptions options, Loc loc) {
   if (!options.sharding.empty()) given = ShardingOf(*impl_, options.sharding, where);
   if (given && given->dims.size() != options.shape.size())
     Refuse("value", 2, where,
-           fmt::format("the sharding has rank {}, the value rank {}", given->dims.size(),
+           fmt::format("the sharding has rank {}, but the value has rank {}", given->dims.size(),
                        options.shape.size()));
   CheckRegion(*impl_, "value", options.region, where);
   if (given) CheckManual(*impl_, *given, options.region, where);
@@ -241,9 +241,9 @@ OpId Graph::returns(std::vector<ValueId> values, std::vector<std::string> shardi
     given[i] = ShardingOf(*impl_, shardings[i], where);
     size_t rank = base::At(impl_->graph.values, values[i]).shape.size();
     if (given[i]->dims.size() != rank)
-      Refuse(
-          "returns", 2, where,
-          fmt::format("the sharding has rank {}, the value rank {}", given[i]->dims.size(), rank));
+      Refuse("returns", 2, where,
+             fmt::format("the sharding has rank {}, but the value has rank {}",
+                         given[i]->dims.size(), rank));
   }
   impl_->graph.returns = std::move(given);
   int32_t id = impl_->graph.Add(std::move(end));

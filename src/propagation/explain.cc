@@ -99,7 +99,8 @@ class Explainer::Impl {
   std::string Run(ValueId v) {
     const TensorSharding* s = result_.sharding(v);
     told_.clear();
-    out_ = fmt::format("{}: {}\n", names_.value(v), s ? Text(*s) : "no sharding: whole everywhere");
+    out_ = fmt::format("{}: {}\n", names_.value(v),
+                       s ? Text(*s) : "not sharded: whole on every device");
     // What v did not get may have lost earlier, on the way of what v has.
     std::vector<ValueId> on_the_way = {v};
     for (size_t d = 0; s && d < s->dims.size(); ++d)

@@ -27,8 +27,9 @@ std::vector<Round> DefaultRounds() {
 }
 
 std::vector<std::string> DefaultRoundNames() {
-  return {"elementwise and the like, values used once", "elementwise and the like",
-          "dims of operands and results", "all dims", "all dims, broadcasts forward too"};
+  return {"elementwise and shape-preserving ops, values used once",
+          "elementwise and shape-preserving ops", "dims of operands and results", "all dims",
+          "all dims, broadcasts forward too"};
 }
 
 void OpPriorities(State& state, absl::Span<const Round> rounds) {

@@ -55,7 +55,7 @@ class Verifier {
     Place place{NameOf(static_cast<ValueId>(v))};
     if (s.dims.size() != graph_.values[v].shape.size())
       Fail(2, place,
-           fmt::format("the sharding has rank {}, the value rank {}", s.dims.size(),
+           fmt::format("the sharding has rank {}, but the value has rank {}", s.dims.size(),
                        graph_.values[v].shape.size()));
     if (std::optional<sharding::Problem> problem = sharding::Verify(s))
       Fail(3, place, problem->reason);

@@ -146,7 +146,7 @@ class TypingRule {
     if (out_) return;
     if (LooksUp(map_, static_cast<size_t>(f)))
       return Fail(Conflict::kAmbiguous,
-                  fmt::format("what it looks up or updates is sharded over {}: say how the "
+                  fmt::format("a dim that is looked up or updated is sharded over {}: say how the "
                               "result is sharded",
                               axes),
                   owner_[f]);
@@ -490,7 +490,7 @@ class TypingRule {
                       NamesOf(mesh_, out_->unreduced), NamesOf(mesh_, allowed)));
     if ((reduction_ && *reduction_ != out_->kind) || (!unreduced_.empty() && kind_ != out_->kind))
       Fail(Conflict::kUnreduced,
-           "out_sharding is unreduced by another reduction than that of this op");
+           "out_sharding is unreduced by a different reduction from that of this op");
   }
 
   const DimMap& map_;

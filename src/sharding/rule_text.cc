@@ -231,8 +231,8 @@ std::optional<Problem> VerifyTensors(const DimMap& map, const std::vector<bool>&
       bool fits = product == shape[d] || (reduced && product >= 0 && product < shape[d]);
       if (!fits && !given && !tensors[t][d].empty())
         return Problem{"factor-sizes",
-                       fmt::format("{} {} - the factors of dim {} of size {} multiply up to {}",
-                                   what, t, d, shape[d], product)};
+                       fmt::format("{} {} - the factors of dim {} of size {} multiply to {}", what,
+                                   t, d, shape[d], product)};
     }
   }
   return {};

@@ -46,8 +46,8 @@ class KeyChecker {
       for (const Spent& earlier : base::At(nodes_, node).uses)
         if (!Exclude(earlier.path, path))
           Refuse(op, loc,
-                 fmt::format("the key was used up before, by {} at {}: the numbers would be the "
-                             "same, or depend on each other",
+                 fmt::format("this key was already used by {} at {}: the numbers would repeat or "
+                             "be correlated",
                              earlier.op, base::Where(earlier.loc)),
                  {"split it first: auto [a, b] = random::split<2>(key)"});
       base::At(nodes_, node).uses.push_back({op, loc, path, key});

@@ -152,7 +152,7 @@ class Backward {
 
   // A linear op is so in the operands of one group, jointly: those that are not given are zero.
   // What comes from residuals may be, as the derivative of something in a rule that did not depend
-  // on what is differentiated in. Moves have no dimension map.
+  // on that with respect to which is differentiated. Moves have no dimension map.
   void CheckLinear(const ir::Instruction& i, const ir::DiffCall& call) {
     if (!std::holds_alternative<ir::DimMapFn>(*i.op->dims)) return;
     const auto is_linear = [&](int32_t k) { return is_linear_[Index(base::At(i.operands, k))]; };

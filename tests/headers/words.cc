@@ -29,9 +29,9 @@ void Case2(Array x) { auto f = auto_axes(&Nothing, {}); }
 void Case3(Array x) {
   jit([](auto) {})(x);
 }
-// says: this takes a function
+// says: expected a function
 void Case4(Array x) { auto f = jit(3); }
-// says: this takes a function
+// says: expected a function
 void Case5(Array x) { auto f = explicit_axes(x, {}); }
 // says: an argument is not a tree
 void Case6(Array x) {
@@ -71,15 +71,15 @@ void Case14(Array x) {
 void Case15(Array x) {
   jacrev<1>([](Array y) { return y; })(x);
 }
-// says: grad is of a function that returns a scalar Array
+// says: grad takes a function that returns a scalar Array
 void Case16(Array x) {
   grad([](Array y) { return std::pair(std::vector<Array>{y}, y); })(x);
 }
-// says: several arguments are one tuple
+// says: pass several arguments as one tuple
 void Case17(Array x) {
   vjp([](Array y, Array z) { return y * z; }, x, x);
 }
-// says: several arguments are one tuple
+// says: pass several arguments as one tuple
 void Case18(Array x) {
   jvp([](Array y, Array z) { return y * z; }, x, x, x, x);
 }

@@ -67,4 +67,4 @@ paste "$work/whole/losses.txt" "$work/moved/losses.txt" | awk '
         exit !(NR == 40 && worst <= 1e-5) }' || fail "moved: other losses"
 
 (train whole --resume --rate 0.5) && fail "another run was resumed"
-grep -q 'is of another run' "$work/log" || fail "no word of another run"
+grep -q 'is from a different run' "$work/log" || fail "no word of another run"

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
 
+#include "ir/builder.h"
 #include "ir/fixes.h"
 #include "ir/infer.h"
 #include "spmd/lower.h"
@@ -29,7 +31,8 @@ Every op of program text; `tessera ops NAME` prints one. Below its sentence ther
 * its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then the factors that are reduced, must be whole or are permuted; after it, what Shardy has no words for (`docs/design.md`);
 * the operands in which it is linear, together or each alone. Partial sums pass through these, and partial maxima and minima where it says so;
 * what happens to a sharded dim, for each factor. It *stays* where each device works on its part alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in
-  parentheses. What is *refused* over Explicit axes is gathered over Auto axes;
+  parentheses. What is *refused* is refused over Explicit axes only: over Auto axes the compiler chooses what moves, as little as it can;
+* how shardings over Auto axes travel through it (`docs/propagation.md`), if otherwise than through all others. Elementwise ops go first, and constants stay constants behind them;
 * its derivative (`docs/transforms.md`): the operands in which it is the op itself, and a transpose takes it backward; those that have a formula; those in which it is zero almost everywhere.
 
 )";
@@ -149,11 +152,32 @@ std::string OperandsText(const ir::OpDef& op, const ir::Derivative& derivative) 
   return parts.empty() ? "zero" : fmt::format("{}", fmt::join(parts, "; "));
 }
 
+// Whether the results have no tangent even where all operands have one.
+bool IsZero(const ir::OpDef& op, const ir::Structural& rule) {
+  const Sample* sample = ExampleOf(op);
+  if (!sample) return false;
+  const Case whole = Unsharded(*sample);
+  ir::Program program = *ProgramOf(whole, ResultTypes(whole));
+  const ir::Instruction i = program.instructions.back();
+  ir::Builder builder(program, i.loc);
+  std::vector<ir::ValueId> results(i.results.begin(), i.results.end());
+  const std::vector<ir::ValueId> tangents = rule.jvp({.builder = builder,
+                                                      .op = op,
+                                                      .params = i.params,
+                                                      .operands = i.operands,
+                                                      .results = results,
+                                                      .operand_types = whole.operands,
+                                                      .result_types = ResultTypes(whole)},
+                                                     i.operands, results);
+  return std::all_of(tangents.begin(), tangents.end(), [](ir::ValueId t) { return t < 0; });
+}
+
 std::string DerivativeText(const ir::OpDef& op) {
   if (const auto* none = std::get_if<ir::NotDifferentiable>(&*op.diff))
     return fmt::format("none: {}", none->why);
   if (std::holds_alternative<ir::ByRegions>(*op.diff)) return "by its regions";
-  if (std::holds_alternative<ir::Structural>(*op.diff)) return "of all results at once";
+  if (const auto* rule = std::get_if<ir::Structural>(&*op.diff))
+    return IsZero(op, *rule) ? "zero" : "of all results at once";
   return OperandsText(op, std::get<ir::Derivative>(*op.diff));
 }
 
@@ -166,6 +190,29 @@ std::string MapText(const ir::OpDef& op) {
   return "    " + sample.name() + "\n" + DimsText(op, sample);
 }
 
+std::string TravelText(const ir::OpDef& op) {
+  std::vector<std::string> parts;
+  switch (op.travel) {
+    case ir::Travel::kLate:
+      break;
+    case ir::Travel::kElementwise:
+      parts.push_back("as an elementwise op, between equal shapes");
+      break;
+    case ir::Travel::kEarly:
+      parts.push_back("first, as an elementwise op");
+      break;
+    case ir::Travel::kEarlyForward:
+      parts.push_back("first, from operands to results");
+      break;
+    case ir::Travel::kAsOne:
+      parts.push_back("operand and result are one value");
+      break;
+  }
+  if (op.foldable) parts.push_back("of constants it makes a constant");
+  if (op.swaps_last) parts.push_back("the last two operands change places, as in StableHLO");
+  return parts.empty() ? "" : fmt::format("    propagation: {}\n", fmt::join(parts, "; "));
+}
+
 std::string EffectText(const ir::OpDef& op) {
   if (op.effect == ir::Effect::kNone) return "";
   return op.effect == ir::Effect::kOrdered ? "    has an effect, in the order of the program\n"
@@ -173,8 +220,8 @@ std::string EffectText(const ir::OpDef& op) {
 }
 
 std::string SectionOf(const ir::OpDef& op) {
-  return fmt::format("## {}\n\n{}\n\n{}{}    derivative: {}\n\n", op.name, op.doc, MapText(op),
-                     EffectText(op), DerivativeText(op));
+  return fmt::format("## {}\n\n{}\n\n{}{}{}    derivative: {}\n\n", op.name, op.doc, MapText(op),
+                     TravelText(op), EffectText(op), DerivativeText(op));
 }
 
 TEST(OpsDoc, IsWhatTheRecordsSay) {

@@ -183,8 +183,8 @@ TEST_F(CustomOps, KeepTheirNameInProgramText) {
 
 TEST_F(CustomOps, SayWhatWasChecked) {
   EXPECT_EQ(RowMaxOp().report(),
-            "b in 2 shards, of f32: the same as whole\n"
-            "h in 2 shards, of f32: the same as whole\n");
+            "b in 2 shards, f32: same result as unsharded\n"
+            "h in 2 shards, f32: same result as unsharded\n");
 }
 
 std::string Refusal(OpDefinition definition) {
@@ -213,7 +213,7 @@ TEST_F(CustomOps, AreRefusedWithACounterExample) {
 TEST_F(CustomOps, NeedANewWordAKernelAndARule) {
   GateOp();
   EXPECT_THAT(Refusal({.name = "test_gate", .rule = "b -> b", .kernel = Gate}),
-              HasSubstr("there is already an op test_gate"));
+              HasSubstr("an op named \"test_gate\" already exists"));
   EXPECT_THAT(Refusal({.name = "a b", .rule = "b -> b", .kernel = Gate}),
               HasSubstr("not a valid name"));
   EXPECT_THAT(Refusal({.name = "test_none", .rule = "b -> b"}), HasSubstr("no .kernel"));
@@ -240,7 +240,7 @@ const CustomOp& OpWithVjp() {
 }
 
 TEST_F(CustomOps, HaveTheDerivativeThatTheyAreGiven) {
-  EXPECT_THAT(OpWithVjp().report(), HasSubstr("vjp, of f32: as differences"));
+  EXPECT_THAT(OpWithVjp().report(), HasSubstr("vjp, in f32: agrees with finite differences"));
   auto f = [](Array x, Array g) { return sum(square(OpWithVjp()({x, g}))); };
   const Array x = array({{1.0f, 2.0f}, {3.0f, 4.0f}}), g = array({{1.0f, -1.0f}, {-1.0f, 1.0f}});
   auto [dx, dg] = grad<0, 1>(f)(x, g);

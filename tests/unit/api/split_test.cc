@@ -23,7 +23,8 @@ TEST(Split, WorkOnOperandsShardedAlikeIsSplitWhateverItSends) {
   EXPECT_EQ(lowered.split_flops(), lowered.flops());
   EXPECT_EQ(lowered.comm().count(CommKind::kAllReduce, "X"), 1);
   EXPECT_THAT(lowered.comm().text(),
-              testing::HasSubstr("549755813888 FLOPs on each device, 1.00 times a perfect split"));
+              testing::HasSubstr(
+                  "549755813888 FLOPs on each device, 1.00 times the work of a perfect split"));
 }
 
 // Summing k by parts sends 64 MiB twice, gathering it first 14 KiB: each device then computes all.

@@ -142,7 +142,7 @@ TEST(Explain, SaysWhatAValueWithoutAShardingLacks) {
   EngineOptions basic;
   basic.stop_after = Stage::kBasic;
   EXPECT_EQ(Explained("one that is closed holds all back", "z", basic), R"(
-z: no sharding: whole everywhere
+z: not sharded: whole on every device
   dim 0 of z did not get "a" from x through op 0
     x has it, given by the declared sharding of x
     the neighbours of this dim disagree: a constraint on it would decide

@@ -120,7 +120,7 @@ TEST(RuleText, RulesFitShapes) {
   } const cases[] = {
       {"([ij])->([i, j]) {i=2, j=4}", {8}, {2, 4}, ""},
       {"([ij])->([i, j]) {i=2, j=4}", {8}, {2}, "mapping rank must match: 1 != 2"},
-      {"([ij])->([i, j]) {i=2, j=4}", {6}, {2, 4}, "dim 0 of size 6 multiply up to 8"},
+      {"([ij])->([i, j]) {i=2, j=4}", {6}, {2, 4}, "dim 0 of size 6 multiply to 8"},
       {"([i], [i])->([i]) {i=2}", {2}, {2}, "number of operands and mappings must match: 1 != 2"},
       // One factor stands for both sizes.
       {"([i])->([i]) {i=8} permutation={i}", {8}, {5}, ""},
@@ -129,10 +129,10 @@ TEST(RuleText, RulesFitShapes) {
       {"([ij])->([i]) {i=4, j=2} reduction={j} permutation={i}", {9}, {4}, ""},
       {"([i, 1])->([i]) {i=2}", {2, 1}, {2}, ""},
       {"([i, j])->([i]) {i=4, j=2} reduction={j}", {4, 3}, {4}, ""},
-      {"([i, j])->([i]) {i=4, j=4} reduction={j}", {4, 3}, {4}, "dim 1 of size 3 multiply up to 4"},
+      {"([i, j])->([i]) {i=4, j=4} reduction={j}", {4, 3}, {4}, "dim 1 of size 3 multiply to 4"},
       // A factor of no other dim, and one of two.
       {"([i, j])->([i]) {i=2, j=1}", {2, 5}, {2}, ""},
-      {"([i])->([i]) {i=1}", {1}, {5}, "dim 0 of size 5 multiply up to 1"},
+      {"([i])->([i]) {i=1}", {1}, {5}, "dim 0 of size 5 multiply to 1"},
   };
   for (const auto& c : cases) {
     auto problem = VerifyRule(ParseRule(c.rule, Loc::Unknown()), {&c.operand}, {&c.result});
