@@ -16,6 +16,7 @@
 #include "compile/report.h"
 #include "ir/program_text.h"
 #include "sharding/partition.h"
+#include "spmd/peak_bytes.h"
 #include "trace/array.h"
 
 namespace tessera {

@@ -158,6 +158,12 @@ struct Executable {
   int64_t frame_bytes = 0;    // per worker: values that live inside a node
   int64_t scratch_bytes = 0;  // per worker
   int32_t max_operands = 0;
+  // Most bytes that a run allocates for one device, the one with most instances to its name (0):
+  // fresh outputs, which exist for the whole run, and the most at any step of the values that cross
+  // nodes (a node: a segment's steps of one layout, or an exchange; they live from the node that
+  // makes them to the end of the last that reads them) and of those inside a node. Values that
+  // share memory count once, as the largest of them; inputs, constants, outputs in the memory of
+  // donated inputs (taken to be the only references), and scratch do not count.
   int64_t peak_bytes = 0;
   double seconds = 0;
   // Of runs of the team only, which take turns: the assignment of the last team; how long the last

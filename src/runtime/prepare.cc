@@ -344,6 +344,4 @@ std::shared_ptr<const Executable> Prepare(plan::Plan plan) {
   return Preparer(std::move(plan)).Run();
 }
 
-int64_t PeakBytes(const Executable& executable) { return executable.peak_bytes; }
-
 }  // namespace tessera::runtime

@@ -43,7 +43,4 @@ Schedule MakeSchedule(const ir::Program& device, const std::vector<bool>& shares
 // Returns the schedule of one device by itself: every value is one buffer.
 Schedule AloneOn(Schedule s);
 
-// Returns the most bytes that one device holds at any time: arguments, results and temporaries.
-int64_t PeakBytes(const ir::Program& device, const Schedule& schedule);
-
 }  // namespace tessera::spmd

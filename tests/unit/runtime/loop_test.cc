@@ -315,7 +315,7 @@ TEST(Loop, PeakBytesCountBothPlacesOfACarryOnce) {
     c.loop.carries = {{c.value, c.b.Apply(AddValue, {c.value}, 1, kBytes, 0, in_place)}};
     c.End(std::move(outer));
     c.b.Output(c.value);
-    EXPECT_EQ(PeakBytes(*Prepare(c.b.plan)), in_place ? kBytes : 2 * kBytes);
+    EXPECT_EQ(Prepare(c.b.plan)->peak_bytes, in_place ? kBytes : 2 * kBytes);
   }
 }
 

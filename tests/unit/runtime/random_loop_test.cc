@@ -8,6 +8,7 @@
 
 #include "fuzz.h"
 #include "plans.h"
+#include "runtime/executable.h"
 
 namespace tessera::runtime {
 namespace {
@@ -152,7 +153,7 @@ TEST(RandomLoops, ARingCopiesNothing) {
     b.plan.nodes.emplace_back(std::move(loop));
     b.Output(value);
     const auto executable = Prepare(b.plan);
-    EXPECT_EQ(PeakBytes(*executable), kBytes);
+    EXPECT_EQ(executable->peak_bytes, kBytes);
     const Buffers out = RunPlan(*executable, {MakeInput(kBytes, kDevices)})[0];
     const Values before = Read(MakeInput(kBytes, kDevices), kDevices), after = Read(out, kDevices);
     for (int32_t d = 0; d < kDevices; ++d) {

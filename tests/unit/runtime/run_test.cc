@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plans.h"
+#include "runtime/executable.h"
 #include "tessera/error.h"
 
 namespace tessera::runtime {
@@ -253,8 +254,8 @@ TEST(Run, ReusesTemporariesInPlace) {
     b->Segment();
     b->Output(b->Apply(AddValue, {x}, 1, 4, 0));
   }
-  EXPECT_EQ(PeakBytes(*Prepare(plain.plan)), 2 * kBytes + 4);
-  EXPECT_EQ(PeakBytes(*Prepare(in_place.plan)), kBytes + 4);
+  EXPECT_EQ(Prepare(plain.plan)->peak_bytes, 2 * kBytes + 4);
+  EXPECT_EQ(Prepare(in_place.plan)->peak_bytes, kBytes + 4);
   Buffers in = MakeInput(kBytes, 1);
   EXPECT_EQ(Read(RunPlan(in_place.plan, {in})[0], 1), Read(RunPlan(plain.plan, {in})[0], 1));
 }
@@ -268,7 +269,7 @@ TEST(PeakBytes, CountsFramesCrossingValuesAndOutputs) {
   const int32_t sum = b.AddExchange(AllReduce(8, 1, f32, 250), c, 1000, 1);
   b.Segment();
   b.Output(b.Apply(AddValue, {sum}, 1, 1000, 1));
-  EXPECT_EQ(PeakBytes(*Prepare(b.plan)), 3000);
+  EXPECT_EQ(Prepare(b.plan)->peak_bytes, 3000);
 }
 
 TEST(Run, RefusesOtherInputs) {
