@@ -6,6 +6,7 @@
 #include "api/frontend.h"
 #include "base/error.h"
 #include "compile/pins.h"
+#include "compile/sharding_dump.h"
 #include "tessera/explain.h"
 #include "trace/scopes.h"
 

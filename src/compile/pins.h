@@ -1,4 +1,4 @@
-// Dumps of shardings: a line per value, written, and held where they are pinned.
+// Dumps of shardings, held where they are pinned: a line per value (compile/sharding_dump.h).
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace tessera::compile {
 
-// Returns the lines `%3 dot_general f32[8,64] : <@mesh, [{"x"}, {}]>` of the program, propagated.
-std::string Dump(const ir::Program& program);
+// Between a value and its sharding.
+inline constexpr std::string_view kDumpSeparator = " : ";
 // Whether a text could be a dump.
 bool IsDump(std::string_view text);
 
