@@ -163,7 +163,7 @@ class Explainer::Impl {
   };
   // One step of a path, and how it goes on towards the origin. Paths share their beginnings, so
   // that to explain all values is to follow each step once.
-  struct Step {
+  struct PathStep {
     size_t change, dim;  // what brought the axis, and to which dim
     Source source;
     int before = -1, origin = -1;  // indices into steps_ (-1: none) and origins_
@@ -189,7 +189,7 @@ class Explainer::Impl {
   }
 
   void Show(int index, AxisPath& path) const {
-    const Step& step = base::At(steps_, index);
+    const PathStep& step = base::At(steps_, index);
     const Change& change = history_.change(step.change);
     path.steps.push_back(fmt::format("{} {} to dim {} of {}{}", step.source.direction,
                                      OpText(change.op), step.dim, names_.value(change.value),
@@ -199,7 +199,7 @@ class Explainer::Impl {
 
   // Returns the last step of the path (-1: it has none) and its origin.
   std::pair<int, int> Follow(ValueId v, size_t d, AxisPart a) const {
-    std::vector<Step> found;
+    std::vector<PathStep> found;
     int last = -1, origin = -1;
     for (size_t time = history_.now(); origin < 0;) {
       std::optional<size_t> e = history_.Gained(v, d, a, time);
@@ -225,7 +225,7 @@ class Explainer::Impl {
     return {last, origin};
   }
 
-  int Add(Step step, int before, int origin, AxisPart a) const {
+  int Add(PathStep step, int before, int origin, AxisPart a) const {
     step.before = before;
     step.origin = origin;
     if (before >= 0) {
@@ -481,7 +481,7 @@ class Explainer::Impl {
   const EngineResult& result_;
   const Naming& names_;
   History history_;
-  mutable std::vector<Step> steps_;
+  mutable std::vector<PathStep> steps_;
   mutable std::vector<AxisPath> origins_;
   mutable absl::flat_hash_map<std::tuple<size_t, size_t, AxisPart>, int> step_of_;  // change, dim
   mutable Trials trials_;

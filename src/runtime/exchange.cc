@@ -61,12 +61,12 @@ ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::PlanVal
   else
     PrepareCopies(instances);
   bytes_ = static_cast<double>(out_bytes_) * instances;
-  for (const Piece& piece : pieces_) bytes_ += static_cast<double>(boxes_[piece.box].bytes());
+  for (const ReadyPiece& piece : pieces_) bytes_ += static_cast<double>(boxes_[piece.box].bytes());
 }
 
 // Drops dims of extent 1, orders them as they lie in the result, merges neighbours.
-ReadyExchange::Box ReadyExchange::Normalise(const plan::Box& from) const {
-  Box box;
+ReadyExchange::ReadyBox ReadyExchange::Normalise(const plan::Box& from) const {
+  ReadyBox box;
   std::vector<Dim> dims;
   for (size_t d = 0; d < from.extents.size(); ++d) {
     box.rows *= from.extents[d];
@@ -110,7 +110,7 @@ void ReadyExchange::PrepareReduction(const plan::Exchange& exchange) {
   if (boxes_.size() != 1 || boxes_[0].bytes() != out_bytes_) {
     Malformed("the pieces of a reduction do not cover the result");
   }
-  const Box& box = boxes_[0];
+  const ReadyBox& box = boxes_[0];
   int64_t dense = box.run;
   for (size_t d = box.dims.size(); d-- > 0; dense *= box.dims[d].extent) {
     if (box.dims[d].out != dense) Malformed("the pieces of a reduction overlap themselves");
@@ -130,7 +130,7 @@ void ReadyExchange::PrepareReduction(const plan::Exchange& exchange) {
 
 void ReadyExchange::PrepareCopies(int32_t instances) {
   unit_ = kCopyUnit;
-  for (Box& box : boxes_) {
+  for (ReadyBox& box : boxes_) {
     box.units = box.dims.empty() ? (box.bytes() + unit_ - 1) / unit_ : box.rows;
     even_ &= box.units == boxes_[0].units;
   }
@@ -150,7 +150,7 @@ void ReadyExchange::PrepareCopies(int32_t instances) {
   even_ = true;
 }
 
-void ReadyExchange::ChooseRows(Box& box) const {
+void ReadyExchange::ChooseRows(ReadyBox& box) const {
   switch (box.run) {
     case 1:
       box.copy_rows = FixedRows<1>;
@@ -212,9 +212,9 @@ void ReadyExchange::RunFilled(const Operands& in, const View& out, int64_t begin
 }
 
 // Units [begin, end) of one piece: rows, or unit_ bytes each of a dense one.
-void ReadyExchange::CopyPiece(const Piece& piece, const Operands& in, const View& out,
+void ReadyExchange::CopyPiece(const ReadyPiece& piece, const Operands& in, const View& out,
                               int64_t begin, int64_t end) const {
-  const Box& box = boxes_[piece.box];
+  const ReadyBox& box = boxes_[piece.box];
   const std::byte* src = in.at(piece);
   std::byte* dst = out.at(piece.instance) + piece.out;
   if (!box.dims.empty()) return CopyRows(box, dst, src, begin, end, 0);
@@ -227,8 +227,8 @@ void ReadyExchange::CopyPiece(const Piece& piece, const Operands& in, const View
 }
 
 // Rows [begin, end) to where the result has them, less `shift` bytes.
-void ReadyExchange::CopyRows(const Box& box, std::byte* dst, const std::byte* src, int64_t begin,
-                             int64_t end, int64_t shift) {
+void ReadyExchange::CopyRows(const ReadyBox& box, std::byte* dst, const std::byte* src,
+                             int64_t begin, int64_t end, int64_t shift) {
   const std::vector<Dim>& dims = box.dims;
   const Dim& inner = dims.back();
   while (begin < end) {
@@ -249,12 +249,12 @@ void ReadyExchange::CopyRows(const Box& box, std::byte* dst, const std::byte* sr
 void ReadyExchange::RunReduction(const Operands& in, const View& out, int64_t begin,
                                  int64_t end) const {
   const std::byte* src[kMaxSources];
-  const Box& box = boxes_[0];
+  const ReadyBox& box = boxes_[0];
   for (int64_t i = begin / units_each_; i * units_each_ < end; ++i) {
     const int64_t lo = std::max(begin - i * units_each_, int64_t{0}) * unit_;
     const int64_t hi = std::min(std::min(end - i * units_each_, units_each_) * unit_, out_bytes_);
     const int k = static_cast<int>(first_piece_[i + 1] - first_piece_[i]);
-    const Piece* pieces = &pieces_[first_piece_[i]];
+    const ReadyPiece* pieces = &pieces_[first_piece_[i]];
     const int64_t offset = box.dims.empty() ? lo : 0;
     for (int j = 0; j < k; ++j) src[j] = in.at(pieces[j]) + offset;
     const bool pack = box.run < kShortRun && k * box.run <= kPackBytes;
@@ -271,7 +271,7 @@ void ReadyExchange::RunReduction(const Operands& in, const View& out, int64_t be
 void ReadyExchange::ReduceRows(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                                int64_t end) const {
   const std::byte* at[kMaxSources];
-  const Box& box = boxes_[0];
+  const ReadyBox& box = boxes_[0];
   for (int64_t row = begin; row < end; ++row) {
     int64_t outer = row, from = 0;
     for (size_t d = box.dims.size(); d-- > 0; outer /= box.dims[d].extent) {
@@ -286,7 +286,7 @@ void ReadyExchange::ReduceRows(const std::byte* const* src, int k, std::byte* ds
 void ReadyExchange::ReducePacked(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                                  int64_t end) const {
   alignas(kLine) std::byte packed[kPackBytes];
-  const Box& box = boxes_[0];
+  const ReadyBox& box = boxes_[0];
   const int64_t rows = kPackBytes / (k * box.run);
   const std::byte* at[kMaxSources];
   for (int64_t row = begin; row < end; row += rows) {

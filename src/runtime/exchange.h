@@ -30,7 +30,7 @@ class ReadyExchange {
   struct Dim {
     int64_t extent, in, out;  // strides
   };
-  struct Piece {
+  struct ReadyPiece {
     int32_t instance, source;
     int32_t box, operand;
     int64_t in, out;  // offsets
@@ -38,7 +38,7 @@ class ReadyExchange {
   struct Operands {
     const View* views;
     const int32_t* in;
-    const std::byte* at(const Piece& piece) const {
+    const std::byte* at(const ReadyPiece& piece) const {
       return views[in[piece.operand]].at(piece.source) + piece.in;
     }
   };
@@ -46,7 +46,7 @@ class ReadyExchange {
                           int64_t in_stride, int64_t run);
 
   // One box of the exchange.
-  struct Box {
+  struct ReadyBox {
     int64_t run = 0;        // contiguous in both buffers
     std::vector<Dim> dims;  // around the run, outer first, by falling stride in the result
     int64_t rows = 1;       // product of their extents; 0: nothing to move
@@ -55,19 +55,19 @@ class ReadyExchange {
     int64_t bytes() const { return rows * run; }
   };
 
-  Box Normalise(const plan::Box& box) const;
+  ReadyBox Normalise(const plan::Box& box) const;
   void AddPieces(const plan::Exchange& exchange);
   void PrepareReduction(const plan::Exchange& exchange);
   void PrepareCopies(int32_t instances);
-  void ChooseRows(Box& box) const;
+  void ChooseRows(ReadyBox& box) const;
 
   void RunCopies(const Operands& in, const View& out, int64_t begin, int64_t end) const;
   void RunFilled(const Operands& in, const View& out, int64_t begin, int64_t end) const;
   void RunReduction(const Operands& in, const View& out, int64_t begin, int64_t end) const;
 
-  void CopyPiece(const Piece& piece, const Operands& in, const View& out, int64_t begin,
+  void CopyPiece(const ReadyPiece& piece, const Operands& in, const View& out, int64_t begin,
                  int64_t end) const;
-  static void CopyRows(const Box& box, std::byte* dst, const std::byte* src, int64_t begin,
+  static void CopyRows(const ReadyBox& box, std::byte* dst, const std::byte* src, int64_t begin,
                        int64_t end, int64_t shift);
   void ReduceRows(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                   int64_t end) const;
@@ -76,8 +76,8 @@ class ReadyExchange {
 
   int64_t item_ = 1;                  // of an element
   int64_t out_bytes_ = 0;             // of an instance of the result
-  std::vector<Box> boxes_;            // a reduction has one
-  std::vector<Piece> pieces_;         // in order of instances
+  std::vector<ReadyBox> boxes_;       // a reduction has one
+  std::vector<ReadyPiece> pieces_;    // in order of instances
   std::vector<int64_t> first_unit_;   // of a copy: per piece
   std::vector<int64_t> first_piece_;  // per instance, and the end
   std::vector<bool> fill_;            // per instance: zeros where no piece writes; empty: none
