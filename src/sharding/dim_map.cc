@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 namespace tessera::sharding {
@@ -284,6 +285,22 @@ std::string Text(const DimMap& map) {
          (map.traits.custom ? ", custom" : "");
 }
 
+namespace {
+
+// "0: (2i + 1) / 3": which index of operand 0 is read; "?" for an offset of run time.
+std::string AccessText(const Access& a) {
+  std::string index = a.stride == 1 ? "" : a.stride == -1 ? "-" : fmt::format("{}", a.stride);
+  index += FactorSymbol(a.factor);
+  if (a.at_run_time)
+    index += " + ?";
+  else if (a.offset != 0)
+    index += fmt::format(" {} {}", a.offset < 0 ? '-' : '+', std::abs(a.offset));
+  if (a.dilation != 1) index = fmt::format("({}) / {}", index, a.dilation);
+  return fmt::format("{}: {}", a.operand, index);
+}
+
+}  // namespace
+
 std::string FullText(const DimMap& map) {
   std::string text = Text(map) + SetText(map, "across", [](const Factor& f) {
                        return f.kind == FactorKind::kAcross;
@@ -291,6 +308,11 @@ std::string FullText(const DimMap& map) {
   const auto set = [](const auto& operands) {
     return fmt::format("{{{}}}", fmt::join(operands, ", "));
   };
+  if (!map.accesses.empty()) {
+    std::vector<std::string> accesses;
+    for (const Access& a : map.accesses) accesses.push_back(AccessText(a));
+    text += " accesses=" + set(accesses);
+  }
   if (!map.traits.selectors.empty()) text += " selectors=" + set(map.traits.selectors);
   return text + (map.traits.product ? " product" : "");
 }

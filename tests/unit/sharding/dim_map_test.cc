@@ -16,10 +16,15 @@ TEST(DimMap, HasThreeTraitsAndNoOtherExceptions) {
   auto& [size, kind, reduction, blocked] = factor;
   LinearGroup group;
   auto& [members, kinds] = group;
+  auto& [sum, max, min] = kinds;
+  Access access;
+  auto& [operand, along, offset, stride, dilation, at_run_time] = access;
   EXPECT_TRUE(factors.empty() && operands.empty() && results.empty() && linear.empty() &&
               accesses.empty() && selectors.empty() && !product && !custom && members.empty());
   EXPECT_TRUE(size == 1 && kind == FactorKind::kPass && reduction == Reduction::kSum && !blocked &&
-              kinds.sum);
+              sum && !max && !min);
+  EXPECT_TRUE(operand == 0 && along == 0 && offset == 0 && stride == 1 && dilation == 1 &&
+              !at_run_time);
 }
 
 // Of a dynamic_update_slice of [8, 4] by [2, 4].
