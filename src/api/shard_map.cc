@@ -31,8 +31,8 @@ const MeshAxis& AxisOf(const MeshDef* mesh, sharding::AxisPart a) {
 // only.
 struct MapBorder {
   Call call;
-  const MeshDef *outer, *inner;
-  AxisList axes;  // Manual inside and not outside, those of size 1 too
+  const MeshDef *outer, *inner = nullptr;
+  AxisList axes = {};  // Manual inside and not outside, those of size 1 too
 
   bool is_manual(sharding::AxisPart a) const {
     return std::any_of(axes.begin(), axes.end(),
@@ -68,7 +68,7 @@ const MeshDef* FindMesh(const ShardMapOptions& options, const std::vector<Array>
 }
 
 MapBorder BorderOf(const ShardMapOptions& options, const std::vector<Array>& arguments, Call call) {
-  MapBorder border{call, FindMesh(options, arguments, call), nullptr, {}};
+  MapBorder border{.call = call, .outer = FindMesh(options, arguments, call)};
   std::vector<AxisMode> modes;
   for (const MeshAxis& axis : border.outer->axes()) modes.push_back(axis.mode);
   const auto take = [&](int a) {

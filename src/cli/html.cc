@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/listing.h"
+#include "cli/stages.h"
 #include "cli/style.h"
 
 namespace tessera::cli {
@@ -46,12 +47,6 @@ std::string Amount(int64_t n, const std::string& unit) {
   char digits[32];
   std::snprintf(digits, sizeof digits, p == 0 ? "%.0f" : "%.3g", value);
   return std::string(digits) + " " + kPrefixes[p] + unit;
-}
-
-const char* StageName(propagation::Stage stage) {
-  constexpr const char* kNames[] = {"basic", "aggressive", "op-priority", "user-priority"};
-  static_assert(std::size(kNames) == static_cast<size_t>(propagation::Stage::kUserPriority) + 1);
-  return kNames[static_cast<int>(stage)];
 }
 
 // Axes by name, each in its colour.

@@ -18,6 +18,7 @@
 
 #include "cli/html.h"
 #include "cli/ops.h"
+#include "cli/stages.h"
 
 ABSL_FLAG(std::string, stop_after, "user-priority",
           "the last strategy: basic, aggressive, op-priority or user-priority");
@@ -60,9 +61,8 @@ struct CommandLine {
 };
 
 propagation::Stage StageOf(const std::string& name) {
-  constexpr const char* kNames[] = {"basic", "aggressive", "op-priority", "user-priority"};
-  for (int i = 0; i < 4; ++i)
-    if (name == kNames[i]) return static_cast<propagation::Stage>(i);
+  for (size_t i = 0; i < kStageNames.size(); ++i)
+    if (name == kStageNames[i]) return static_cast<propagation::Stage>(i);
   throw UsageError{"there is no strategy '" + name +
                    "': basic, aggressive, op-priority or user-priority"};
 }

@@ -91,6 +91,18 @@ const Limits& MachineLimits() {
   return limits;
 }
 
+const char* KindName(Event::Kind kind) {
+  switch (kind) {
+    case Event::kStep:
+      return "step";
+    case Event::kExchange:
+      return "exchange";
+    case Event::kWait:
+      return "wait";
+  }
+  return "";
+}
+
 // The file of TESSERA_TRACE: one event a line. The list has no end, which readers of traces allow.
 class TraceFile {
  public:
@@ -130,12 +142,11 @@ std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, in
       add("FLOPs", event.flops, "GFLOP/s");
       if (event.bytes > 0 || event.flops > 0)
         args += fmt::format(",\"of the limit\":{:.3g}", MachineLimits().SecondsOf(event) / seconds);
-      constexpr const char* kKinds[] = {"step", "exchange", "wait"};
       out += fmt::format(
           "{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:."
           "3f},"
           "\"args\":{{{}}}}},\n",
-          Quoted(NameOf(plan, event)), kKinds[event.kind], worker,
+          Quoted(NameOf(plan, event)), KindName(event.kind), worker,
           static_cast<double>(event.begin - origin) * 1e-3, seconds * 1e6, args);
     }
   return out;

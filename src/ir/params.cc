@@ -10,6 +10,7 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/reductions.h"
 #include "ir/host_tensor.h"
 #include "ir/type.h"
 #include "sharding/text.h"
@@ -95,8 +96,7 @@ DType ReadDType(base::Reader& in) {
 void ReadField(base::Reader& in, DType& v) { v = ReadDType(in); }
 void ReadField(base::Reader& in, Reduction& v) {
   const std::string word = in.Word();
-  for (Reduction r : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd,
-                      Reduction::kAnd, Reduction::kOr})
+  for (Reduction r : base::kReductions)
     if (word == sharding::ReductionName(r)) {
       v = r;
       return;

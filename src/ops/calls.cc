@@ -108,12 +108,14 @@ FlowEnd End(FlowEnd::Kind kind, size_t region, size_t i) {
 std::vector<FlowEdge> EdgesThrough(const ir::FlowCall& c, size_t regions) {
   std::vector<FlowEdge> edges;
   for (size_t i = 0; i < c.operands; ++i) {
-    FlowEdge edge{End(FlowEnd::kRegionInput, 0, i), {End(FlowEnd::kOperand, 0, i)}, {}};
+    FlowEdge edge{.owner = End(FlowEnd::kRegionInput, 0, i),
+                  .sources = {End(FlowEnd::kOperand, 0, i)},
+                  .targets = {}};
     for (size_t r = 1; r < regions; ++r) edge.targets.push_back(End(FlowEnd::kRegionInput, r, i));
     edges.push_back(std::move(edge));
   }
   for (size_t i = 0; i < c.regions[0]->outputs.size(); ++i) {
-    FlowEdge edge{End(FlowEnd::kResult, 0, i), {}, {}};
+    FlowEdge edge{.owner = End(FlowEnd::kResult, 0, i), .sources = {}, .targets = {}};
     for (size_t r = 0; r < regions; ++r) edge.sources.push_back(End(FlowEnd::kRegionOutput, r, i));
     edges.push_back(std::move(edge));
   }

@@ -157,12 +157,12 @@ std::vector<FlowEdge> ScanEdges(const FlowCall& c) {
 std::vector<FlowEdge> BranchEdges(const FlowCall& c) {
   std::vector<FlowEdge> edges;
   for (size_t i = 1; i < c.operands; ++i) {
-    FlowEdge edge{Input(0, i - 1), {Operand(i)}, {}};
+    FlowEdge edge{.owner = Input(0, i - 1), .sources = {Operand(i)}, .targets = {}};
     for (size_t k = 1; k < c.regions.size(); ++k) edge.targets.push_back(Input(k, i - 1));
     edges.push_back(std::move(edge));
   }
   for (size_t i = 0; i < c.regions[0]->outputs.size(); ++i) {
-    FlowEdge edge{Result(i), {}, {}};
+    FlowEdge edge{.owner = Result(i), .sources = {}, .targets = {}};
     for (size_t k = 0; k < c.regions.size(); ++k) edge.sources.push_back(Output(k, i));
     edges.push_back(std::move(edge));
   }

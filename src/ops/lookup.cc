@@ -19,6 +19,10 @@ namespace {
 constexpr std::array<const char*, 3> kModes = {"fill", "clip", "promise"};
 }
 
+// The order of their names.
+static_assert(LookupMode::kFill == LookupMode{0} && LookupMode::kClip == LookupMode{1} &&
+              LookupMode::kPromise == LookupMode{2});
+
 std::string FieldText(LookupMode mode) { return base::At(kModes, mode); }
 
 void ReadField(base::Reader& in, LookupMode& mode) {

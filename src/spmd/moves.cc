@@ -1,6 +1,7 @@
 // The one table of which op is which step of a reshard.
 #include "spmd/moves.h"
 
+#include "base/error.h"
 #include "ops/ops.h"
 
 namespace tessera::spmd {
@@ -39,10 +40,12 @@ const ir::OpDef& OpOf(StepKind kind) {
 
 StepKind KindOf(const ir::OpDef& op) {
   if (std::holds_alternative<ir::AsPermute>(*op.lowering)) return StepKind::kCollectivePermute;
-  constexpr int kLast = static_cast<int>(StepKind::kHaloExchange);
-  int kind = 0;
-  while (kind < kLast && &OpOf(static_cast<StepKind>(kind)) != &op) ++kind;
-  return static_cast<StepKind>(kind);
+  for (int kind = 0; kind <= static_cast<int>(StepKind::kHaloExchange); ++kind)
+    if (&OpOf(static_cast<StepKind>(kind)) == &op) return static_cast<StepKind>(kind);
+  ErrorDetail detail;
+  detail.op = std::string(op.name);
+  detail.reason = "it is no step of a reshard";
+  base::ThrowInternal(std::move(detail));
 }
 
 ir::ExpandFn MaskOp() { return std::get<ir::AsExpansion>(*ops::kMaskPadding.lowering).expand; }

@@ -137,8 +137,8 @@ class PlanBuilder {
     if (item.kind == Item::kHostCall) return AddHostCall(last);
     if (item.kind == Item::kFused)
       return AddStep(kernels_.fused(Fuse(program(), item)), item.in, item.out);
-    if (std::holds_alternative<ir::AsConstant>(*last.op->lowering)) return AddConstant(last);
-    if (std::holds_alternative<ir::AsIota>(*last.op->lowering)) return AddComputed(last);
+    if (std::holds_alternative<ir::AsConstant>(*last.op->lowering)) return AddConstant(item, last);
+    if (std::holds_alternative<ir::AsIota>(*last.op->lowering)) return AddComputed(item);
     auto [it, fresh] = made_.try_emplace(KernelKey{&last, &program()});
     if (fresh) it->second = MakeKernel(last);
     AddStep(it->second, {last.operands.begin(), last.operands.end()},
@@ -146,10 +146,9 @@ class PlanBuilder {
   }
 
   // A constant that an exchange or a kernel reads is data; one that is returned is computed.
-  void AddConstant(const Instruction& instruction) {
+  void AddConstant(const Item& item, const Instruction& instruction) {
     ValueId v = instruction.results[0];
-    if (std::count(program().outputs.begin(), program().outputs.end(), v))
-      return AddComputed(instruction);
+    if (std::count(program().outputs.begin(), program().outputs.end(), v)) return AddComputed(item);
     uint64_t bits = ConstantBits(instruction);
     auto data = std::make_shared<std::array<std::byte, 64>>();
     std::memcpy(data->data(), &bits, sizeof bits);
@@ -160,14 +159,13 @@ class PlanBuilder {
   }
 
   // A value that needs no other, as a group of its own.
-  void AddComputed(const Instruction& instruction) {
-    const ValueId v = instruction.results[0];
-    const auto at = static_cast<int32_t>(&instruction - program().instructions.data());
-    const Item item{.kind = Item::kFused,
-                    .instructions = {at},
-                    .out = {v},
-                    .space = program().type(v)->shape()};
-    AddStep(kernels_.fused(Fuse(program(), item)), {}, {v});
+  void AddComputed(const Item& item) {
+    const ValueId v = At(item, 0).results[0];
+    const Item alone{.kind = Item::kFused,
+                     .instructions = {item.instructions[0]},
+                     .out = {v},
+                     .space = program().type(v)->shape()};
+    AddStep(kernels_.fused(Fuse(program(), alone)), {}, {v});
   }
 
   const ir::Type* Place(ValueId v) const { return program().place(v); }

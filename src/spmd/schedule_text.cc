@@ -124,11 +124,26 @@ class Printer {
     return fmt::format("{}[{}] = {}[{}]", scope.Value(value), box, scope.Value(part.source), index);
   }
 
+  static const char* KindName(Item::Kind kind) {
+    switch (kind) {
+      case Item::kKernel:
+        return "kernel";
+      case Item::kFused:
+        return "fused";
+      case Item::kMove:
+        return "move";
+      case Item::kRegion:
+        return "control";
+      case Item::kHostCall:
+        return "host call";
+    }
+    return "";
+  }
+
   void Single(const Scope& scope, const Item& item, const std::string& indent) {
-    constexpr const char* kKinds[] = {"kernel", "fused", "move", "control", "host call"};
     const Instruction& instruction = scope.At(item.instructions[0]);
     out_ += fmt::format(
-        "{}{}: {}, {}\n", indent, kKinds[item.kind], scope.Text(instruction),
+        "{}{}: {}, {}\n", indent, KindName(item.kind), scope.Text(instruction),
         instruction.results.empty() ? "no results" : scope.Layout(instruction.results[0]));
   }
 

@@ -28,10 +28,11 @@ TypeList TypesOf(const Application& a) {
 // Where the operands lie, as far as their types do not say it; all null: nothing.
 TypeList PlacesOf(const Application& a) {
   TypeList places;
-  for (const ArrayRef& operand : a.operands) {
-    const ir::Type* place = PlaceOf(*operand);
-    if (place) places.resize(a.operands.size(), nullptr);
-    if (place) places[static_cast<size_t>(&operand - a.operands.data())] = place;
+  for (size_t i = 0; i < a.operands.size(); ++i) {
+    const ir::Type* place = PlaceOf(*a.operands[i]);
+    if (!place) continue;
+    places.resize(a.operands.size(), nullptr);
+    places[i] = place;
   }
   return places;
 }

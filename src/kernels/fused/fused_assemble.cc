@@ -13,6 +13,10 @@
 namespace tessera::kernels {
 namespace {
 
+// IsWide goes by the order of the lanes.
+static_assert(!IsWide(Lane::kF32) && !IsWide(Lane::kI32) && !IsWide(Lane::kU32) &&
+              IsWide(Lane::kF64) && IsWide(Lane::kI64) && IsWide(Lane::kU64));
+
 // A value that costs more than this per element is kept for later passes if the row is short
 // enough for the second level cache; else it is computed again.
 constexpr float kWorthKeeping = 6;

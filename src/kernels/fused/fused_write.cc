@@ -285,7 +285,8 @@ std::vector<Instr> Link(const std::vector<PendingInstr>& steps, const KernelTabl
     if (stream && store) kernel = t.stream.tile;
     code.push_back({kernel, s.a, s.b, s.block, s.info, tile});
   }
-  if (!code.empty()) code.push_back({vector ? t.stop.vector : t.stop.tile, {}, {}, nullptr, 0, 0});
+  if (!code.empty())
+    code.push_back({.kernel = vector ? t.stop.vector : t.stop.tile, .a = {}, .b = {}});
   return code;
 }
 
