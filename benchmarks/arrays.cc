@@ -19,18 +19,29 @@ void MatmulVariant(Recorder& recorder, int64_t n, const char* mesh, const char* 
       {{"flops", 2 * size * size * size}, {"bytes", 12 * size * size}, {"ws", 12 * n * n}});
 }
 
+// With what a layer does to each element of its product.
+void MatmulWithMore(Recorder& recorder, const char* mesh, const Array& x, const Array& y,
+                    const Array& bias, const Array& kept) {
+  const auto layer = jit(
+      [](Array x, Array y, Array bias, Array kept) { return kept + gelu(matmul(x, y) + bias); });
+  MatmulVariant(recorder, type_of(x).shape()[0], mesh, "epilogue",
+                [&] { return layer(x, y, bias, kept); });
+}
+
 void MatmulOf(Recorder& recorder, int devices, int64_t n) {
   const Array a = Random({n, n}, 1), b = Random({n, n}, 2);
   const auto product = jit([](Array x, Array y) { return matmul(x, y); });
   if (devices == 1) {
     MeshScope scope(make_mesh({{"d", 1}}));
     const Array x = reshard(a, P("d", None)), y = reshard(b, P(None, None));
-    return MatmulVariant(recorder, n, "1", "single", [&] { return product(x, y); });
+    MatmulVariant(recorder, n, "1", "single", [&] { return product(x, y); });
+    return MatmulWithMore(recorder, "1", x, y, Random({n}, 3), x);
   }
   MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
   {
     const Array x = reshard(a, P("x", None)), y = reshard(b, P(None, "y"));
     MatmulVariant(recorder, n, "2x4", "rows_cols", [&] { return product(x, y); });
+    MatmulWithMore(recorder, "2x4", x, y, reshard(Random({n}, 3), P("y")), reshard(a, P("x", "y")));
   }
   const Array x = reshard(a, P("x", "y")), y = reshard(b, P("y", None));
   const auto all =

@@ -1,10 +1,13 @@
-// W13: one step of decoding with a cache of keys and values that is sharded along its sequence.
+// Attention. W13: one step of decoding with a cache of keys and values that is sharded along its
+// sequence. W14: causal attention over a long sequence and its gradient, in blocks and whole.
 #include <tessera/tessera.h>
 
+#include <cmath>
 #include <tuple>
 
 #include "benchmarks/inputs.h"
 #include "benchmarks/workloads.h"
+#include "spmd/blocking.h"
 
 namespace tessera::bench {
 
@@ -32,6 +35,42 @@ void Decoding(Recorder& recorder, int devices) {
                 {{"bytes", 8.0 * static_cast<double>(heads * length * width)},
                  {"ws", 8 * heads * length * width},
                  {"kind", "read"}});
+}
+
+void Attention(Recorder& recorder, int devices) {
+  const int64_t heads = 8, width = 64;
+  SetDeviceCount(devices);
+  const MeshScope scope(make_mesh({{"x", devices}}));
+  const auto attention = [](Array q, Array k, Array v) {
+    const Array i = arange(type_of(q).shape()[1]);
+    const Array scores = einsum("hqd,hkd->hqk", {q, k}) / 8;
+    const Array seen = expand_dims(i, 1) >= expand_dims(i, 0);
+    return einsum("hqk,hkd->hqd", {softmax(where(seen, scores, -INFINITY), -1), v});
+  };
+  const auto gradient = grad<0, 1, 2>(
+      [&](Array q, Array k, Array v) { return log(sum(square(attention(q, k, v)))); });
+  const auto measure = [&](const char* what, const char* how, int64_t length, const auto& f) {
+    const auto input = [&](int seed) {
+      return reshard(Random({heads, length, width}, seed), P("x"));
+    };
+    const Array q = input(1), k = input(2), v = input(3);
+    const auto run = jit([&f](Array q, Array k, Array v) { return f(q, k, v); });
+    recorder.Emit("W14.attention", "tessera",
+                  {{"devices", devices}, {"length", length}, {"what", what}, {"how", how}}, "us",
+                  Sample(recorder.quick(), [&] { run(q, k, v); }),
+                  {{"peak_bytes", run.lower(q, k, v).peak_bytes()}});
+  };
+  const std::vector<int64_t> lengths =
+      recorder.quick() ? std::vector<int64_t>{2048} : std::vector<int64_t>{4096, 8192};
+  for (int64_t length : lengths) {
+    measure("forward", "blocks", length, attention);
+    if (length < 8192) measure("gradient", "blocks", length, gradient);
+    const spmd::BlockLimits before = spmd::Limits();
+    spmd::Limits().least = int64_t{1} << 40;
+    measure("forward", "whole", length, attention);
+    if (length < 8192) measure("gradient", "whole", length, gradient);
+    spmd::Limits() = before;
+  }
 }
 
 }  // namespace tessera::bench

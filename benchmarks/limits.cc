@@ -135,7 +135,8 @@ void Limits(Recorder& recorder) {
     const double flops = 2.0 * kRounds * kChains * static_cast<double>(hn::Lanes(D()) * threads);
     for (double& s : samples) s = flops / s / 1e3;
     recorder.Emit("LIMIT.fma_f32", "limit", {{"threads", threads}}, "GFLOP/s", samples);
-    for (size_t kib : {64, 1024, 3 << 10, 6 << 10, 32 << 10, 128 << 10, 512 << 10, 1 << 20})
+    for (size_t kib :
+         {64, 1024, 3 << 10, 6 << 10, 32 << 10, 64 << 10, 128 << 10, 512 << 10, 1 << 20})
       for (const Loop& loop : loops)
         if (loop.streams > 1 || kib * 1024 <= most)
           MeasureLoop(recorder, team, loop, kib * 1024, threads, repeats);

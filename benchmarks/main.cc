@@ -25,7 +25,7 @@ struct Options {
 };
 
 constexpr char kUsage[] =
-    "tessera_bench [--quick] [--only W1,...,W13] [--peers FILE]...\n"
+    "tessera_bench [--quick] [--only W1,...,W14] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
     "  --only LIST   only these workloads\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
@@ -91,6 +91,7 @@ void Run(const Options& options) {
     if (Wanted(options, "W9")) HeatEquation(recorder, devices);
     if (Wanted(options, "W10")) Gradients(recorder, devices);
     if (Wanted(options, "W13")) Decoding(recorder, devices);
+    if (Wanted(options, "W14")) Attention(recorder, devices);
   }
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);

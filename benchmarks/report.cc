@@ -298,6 +298,23 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   if (of_1 && of_512) floors.AtMost("W8.many_devices 512: of a run on 1", *of_512 / *of_1, 40);
   floors.AtLeast("W13.decode: of the limit", figures.LimitShare("W13.decode devices=8 length=8192"),
                  0.7);
+  for (int devices : {1, 8}) {
+    const auto of = [&](const char* how) {
+      return figures.Ours(
+          fmt::format("W14.attention devices={} how={} length=8192 what=forward", devices, how));
+    };
+    if (of("blocks") && of("whole"))
+      floors.AtMost(fmt::format("W14.attention on {}: in blocks to whole", devices),
+                    *of("blocks") / *of("whole"), 0.5);
+    const std::optional<double> bare = figures.Ours(
+                                    devices == 1 ? "W1.matmul devices=1 n=2048 variant=single"
+                                                 : "W1.matmul devices=8 n=2048 variant=rows_cols"),
+                                with_more = figures.Ours(fmt::format(
+                                    "W1.matmul devices={} n=2048 variant=epilogue", devices));
+    if (bare && with_more)
+      floors.AtMost(fmt::format("W1.matmul on {}: with bias, gelu and residual to bare", devices),
+                    *with_more / *bare, 1.05);
+  }
   floors.AtMost("W8.many_devices 512: MiB", figures.Ours("W8.many_devices devices=512 what=rss"),
                 50);
   for (const Figure& f : figures.all())

@@ -32,7 +32,8 @@ void ManyDevicesProcess(Recorder& recorder, int devices);
 void HeatEquation(Recorder& recorder, int devices);  // W9
 void Gradients(Recorder& recorder, int devices);     // W10, W12
 
-void RandomNumbers(Recorder& recorder);          // W11
-void Decoding(Recorder& recorder, int devices);  // W13
+void RandomNumbers(Recorder& recorder);           // W11
+void Decoding(Recorder& recorder, int devices);   // W13
+void Attention(Recorder& recorder, int devices);  // W14
 
 }  // namespace tessera::bench

@@ -19,6 +19,7 @@
 #include "ops/params.h"
 #include "sharding/local.h"
 #include "sharding/partition.h"
+#include "spmd/blocks.h"
 #include "spmd/decision.h"
 #include "spmd/draft.h"
 #include "spmd/halo.h"
@@ -55,6 +56,7 @@ class ProgramLowering {
     JoinReductions(program());
     ReduceAfterLoops(program());
     ir::RemoveDead(program());
+    RunInBlocks(program());
     return std::move(program());
   }
 

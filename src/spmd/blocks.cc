@@ -1,0 +1,342 @@
+// Makes loops of groups of instructions: operands that have the dim are cut along it, results put
+// together again, and sums over it carried.
+#include "spmd/blocks.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+#include "base/at.h"
+#include "ir/control_params.h"
+#include "ir/uses.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "spmd/blocking.h"
+#include "spmd/decision.h"
+#include "spmd/local_type.h"
+
+namespace tessera::spmd {
+namespace {
+
+using ir::Instruction;
+using ir::ValueId;
+
+constexpr int kNone = DimOfCall::kNone;
+
+const ir::Type* WithSize(const ir::Type* place, int dim, int64_t size) {
+  base::Shape sizes = LocalType(place)->shape();
+  base::At(sizes, dim) = size;
+  return WithLocalSizes(place, sizes);
+}
+// With one more dim, which is whole on each device.
+const ir::Type* WithDim(const ir::Type* place, int at, int64_t size) {
+  base::Shape shape = place->shape();
+  shape.insert(shape.begin() + at, size);
+  sharding::TensorSharding s = place->sharding();
+  const sharding::DimAxes whole;
+  s.dims.insert(s.dims.begin() + at, whole);
+  return ir::Type::Get(std::move(shape), place->dtype(), std::move(s));
+}
+std::vector<int64_t> Moved(int rank, int from, int to) {
+  std::vector<int64_t> perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  perm.erase(perm.begin() + from);
+  perm.insert(perm.begin() + to, from);
+  return perm;
+}
+
+// A program to which instructions are added.
+class Writer {
+ public:
+  explicit Writer(ir::Program& p) : p_(p) {}
+  ir::Program& program() { return p_; }
+  const ir::Type* Place(ValueId v) const { return p_.place(v); }
+  ValueId Value(const ir::Type* place, Loc loc) {
+    return p_.AddValue(LocalType(place), loc, place);
+  }
+  ValueId Emit(const ir::OpDef& op, ir::ParamsPtr params, absl::Span<const ValueId> operands,
+               const ir::Type* place, Loc loc, ir::Cost cost = {}) {
+    const ValueId made = Value(place, loc);
+    p_.instructions.push_back({.op = &op,
+                               .params = std::move(params),
+                               .operands = {operands.begin(), operands.end()},
+                               .results = {made},
+                               .loc = loc,
+                               .cost = Costing(std::move(cost))});
+    return made;
+  }
+  ValueId Reshape(ValueId v, const ir::Type* place, Loc loc) {
+    return Place(v) == place ? v : Emit(ops::kReshape, nullptr, {v}, place, loc);
+  }
+  // The dim goes from one number to another.
+  ValueId MoveDim(ValueId v, int from, int to, const ir::Type* place, Loc loc) {
+    if (from == to) return v;
+    return Emit(ops::kTranspose,
+                ir::MakeParams(ops::TransposeParams{{Moved(place->rank(), from, to)}}), {v}, place,
+                loc);
+  }
+  ValueId Convert(ValueId v, DType dtype, Loc loc) {
+    if (Place(v)->dtype() == dtype) return v;
+    return Emit(ops::Elementwise(plan::ScalarOp::kConvert), nullptr, {v},
+                Place(v)->WithDType(dtype), loc);
+  }
+  ValueId Zeros(const ir::Type* place, Loc loc) {
+    const ir::Type* scalar = ir::Type::Get({}, place->dtype(), place->mesh());
+    const ValueId zero = Emit(
+        ops::kConstant, ir::MakeParams(ops::ConstantParams{{.dtype = place->dtype(), .bits = 0}}),
+        {}, scalar, loc);
+    return Emit(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{}), {zero}, place, loc);
+  }
+
+ private:
+  ir::Program& p_;
+};
+
+// The same of products of so many elements.
+void RunInBlocksOf(ir::Program& program, int64_t least);
+
+// One loop. The program's instructions are read from `from`; what stands for them is added to it.
+class LoopBuilder {
+ public:
+  LoopBuilder(ir::Program& p, const std::vector<Instruction>& from, const Blocking& blocking,
+              const BlockGroup& group)
+      : out_(p),
+        in_(body_),
+        from_(from),
+        blocking_(blocking),
+        group_(group),
+        loc_(from[group.instructions.back()].loc) {
+    body_.mesh = p.mesh;
+    body_.per_device = true;
+  }
+
+  void Build() {
+    for (size_t i : group_.instructions) CloneCall(i);
+    for (size_t i : group_.instructions) Return(i);
+    if (sums_.empty() && parts_.empty()) return;
+    body_.inputs = constants_.inputs;
+    for (const auto* more : {&carries_, &slices_})
+      body_.inputs.insert(body_.inputs.end(), more->inputs.begin(), more->inputs.end());
+    body_.outputs = sums_;
+    body_.outputs.insert(body_.outputs.end(), parts_.begin(), parts_.end());
+    ir::RemoveInstructions(body_);
+    RunInBlocksOf(body_, Limits().block + 1);
+    EmitLoop();
+  }
+
+ private:
+  int64_t Blocks() const { return blocking_.size / blocking_.block; }
+  const DimOfCall& CallOf(size_t i) const { return blocking_.calls[i]; }
+
+  // ---- the body --------------------------------------------------------------------------------
+
+  struct Given {
+    std::vector<ValueId> outside, inputs;
+  };
+
+  ValueId Input(Given& given, ValueId outside, const ir::Type* place) {
+    given.outside.push_back(outside);
+    given.inputs.push_back(in_.Value(place, loc_));
+    return given.inputs.back();
+  }
+
+  // The body's value for operand k of an instruction.
+  ValueId Operand(ValueId v, int dim) {
+    if (const auto it = made_.find(v); it != made_.end()) return it->second;
+    const auto [it, is_new] = given_.try_emplace({v, dim}, -1);
+    if (!is_new) return it->second;
+    const ir::Type* place = out_.Place(v);
+    if (dim == kNone)
+      it->second = Input(constants_, v, place);
+    else
+      it->second = Input(slices_, Cut(v, dim), WithSize(place, dim, blocking_.block));
+    return it->second;
+  }
+
+  // Returns v as blocks along the dim, one after the other.
+  ValueId Cut(ValueId v, int dim) {
+    const ir::Type* block = WithSize(out_.Place(v), dim, blocking_.block);
+    const ValueId apart = out_.Reshape(v, WithDim(block, dim, Blocks()), loc_);
+    return out_.MoveDim(apart, dim, 0, WithDim(block, 0, Blocks()), loc_);
+  }
+  ValueId Joined(ValueId stacked, int dim, const ir::Type* place) {
+    const ir::Type* block = WithSize(place, dim, blocking_.block);
+    const ValueId apart = out_.MoveDim(stacked, 0, dim, WithDim(block, dim, Blocks()), loc_);
+    return out_.Reshape(apart, place, loc_);
+  }
+
+  void CloneCall(size_t i) {
+    const Instruction& call = from_[i];
+    const DimOfCall& dims = CallOf(i);
+    const ValueId v = call.results[0];
+    const ir::Type* place = out_.Place(v);
+    if (dims.result != kNone) place = WithSize(place, dims.result, blocking_.block);
+    if (std::holds_alternative<ir::AsIota>(*call.op->lowering) && dims.result != kNone &&
+        ir::As<ops::IotaParams>(call.params.get()).dim == std::vector<int64_t>{dims.result}) {
+      made_[v] = Index(call, dims.result, place);
+      return;
+    }
+    absl::InlinedVector<ValueId, 3> operands;
+    for (size_t k = 0; k < call.operands.size(); ++k)
+      operands.push_back(Operand(call.operands[k], dims.operands[k]));
+    ir::Cost cost = *call.cost;
+    const bool has_dim =
+        dims.result != kNone ||
+        std::any_of(dims.operands.begin(), dims.operands.end(), [](int d) { return d != kNone; });
+    if (has_dim) {
+      cost.flops = cost.flops / static_cast<double>(Blocks());
+      cost.whole_flops = cost.whole_flops / static_cast<double>(Blocks());
+    }
+    made_[v] = in_.Emit(*call.op, call.params, operands, place, call.loc, std::move(cost));
+  }
+
+  // An index along the dim is cut like an operand, from one that counts along nothing else.
+  ValueId Index(const Instruction& call, int dim, const ir::Type* block) {
+    const ir::Type* place = out_.Place(call.results[0]);
+    sharding::TensorSharding s = place->sharding();
+    s.dims = {base::At(s.dims, dim)};
+    const ir::Type* line =
+        ir::Type::Get({base::At(place->shape(), dim)}, place->dtype(), std::move(s));
+    const ValueId index =
+        out_.Emit(ops::kIota, ir::MakeParams(ops::IotaParams{{{0}}}), {}, line, call.loc);
+    const ValueId part = Operand(index, 0);
+    return in_.Emit(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{{{dim}}}), {part},
+                    block, call.loc);
+  }
+
+  // ---- what leaves it --------------------------------------------------------------------------
+
+  void Return(size_t i) {
+    const ValueId v = from_[i].results[0];
+    const DimOfCall& dims = CallOf(i);
+    if (!dims.returns) return;
+    const ir::Type* place = out_.Place(v);
+    const ValueId made = made_.at(v);
+    if (!dims.sums) {
+      parts_.push_back(made);
+      results_.push_back({v, dims.result});
+      return;
+    }
+    // Small floats are added up in f32.
+    const DType dtype =
+        place->dtype().is_floating() && place->dtype().size() < 4 ? f32 : place->dtype();
+    const ir::Type* sum = place->WithDType(dtype);
+    const ValueId carried = Input(carries_, out_.Zeros(sum, loc_), sum);
+    sums_.push_back(in_.Emit(ops::Elementwise(plan::ScalarOp::kAdd), nullptr,
+                             {carried, in_.Convert(made, dtype, loc_)}, sum, loc_));
+    summed_.push_back(v);
+  }
+
+  void EmitLoop() {
+    std::vector<ValueId> operands = constants_.outside, results;
+    for (const auto* more : {&carries_, &slices_})
+      operands.insert(operands.end(), more->outside.begin(), more->outside.end());
+    for (ValueId v : carries_.inputs) results.push_back(out_.Value(in_.Place(v), loc_));
+    for (ValueId v : parts_)
+      results.push_back(out_.Value(WithDim(in_.Place(v), 0, Blocks()), loc_));
+    const ir::ScanParams params{.constants = static_cast<int64_t>(constants_.inputs.size()),
+                                .carries = static_cast<int64_t>(carries_.inputs.size()),
+                                .length = Blocks()};
+    out_.program().instructions.push_back(
+        {.op = &ops::kScan,
+         .params = ir::MakeParams(params),
+         .operands = {operands.begin(), operands.end()},
+         .results = {results.begin(), results.end()},
+         .loc = loc_,
+         .regions = {std::make_shared<const ir::Program>(std::move(body_))},
+         .cost = Costing({})});
+    for (size_t k = 0; k < summed_.size(); ++k)
+      Define(summed_[k], out_.Convert(results[k], out_.Place(summed_[k])->dtype(), loc_));
+    for (size_t k = 0; k < results_.size(); ++k) {
+      const auto [v, dim] = results_[k];
+      Define(v, Joined(results[summed_.size() + k], dim, out_.Place(v)));
+    }
+  }
+
+  // What the loop made is the value that its instruction made before.
+  void Define(ValueId v, ValueId made) {
+    for (size_t i = out_.program().instructions.size(); i-- > 0;) {
+      for (ValueId& result : out_.program().instructions[i].results) {
+        if (result != made) continue;
+        result = v;
+        return;
+      }
+    }
+  }
+
+  ir::Program body_;
+  Writer out_, in_;
+  const std::vector<Instruction>& from_;
+  const Blocking& blocking_;
+  const BlockGroup& group_;
+  const Loc loc_;
+  Given constants_, carries_, slices_;
+  absl::flat_hash_map<ValueId, ValueId> made_;                   // of the group, in the body
+  absl::flat_hash_map<std::pair<ValueId, int>, ValueId> given_;  // of the outside, by value and dim
+  std::vector<ValueId> sums_, parts_;                            // of the body
+  std::vector<ValueId> summed_;                                  // of the program
+  std::vector<std::pair<ValueId, int>> results_;                 // of the program, with the dim
+};
+
+// Orders instructions so that values are made before they are read, as far as possible as they are.
+void Order(ir::Program& p) {
+  const size_t n = p.instructions.size();
+  std::vector<int32_t> made_by(p.values.size(), -1), missing(n);
+  std::vector<std::vector<size_t>> users(n);
+  for (size_t i = 0; i < n; ++i)
+    for (ValueId v : p.instructions[i].results) base::At(made_by, v) = static_cast<int32_t>(i);
+  for (size_t i = 0; i < n; ++i)
+    for (ValueId v : p.instructions[i].operands)
+      if (const int32_t at = base::At(made_by, v); at >= 0) {
+        ++missing[i];
+        base::At(users, at).push_back(i);
+      }
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t i = 0; i < n; ++i)
+    if (missing[i] == 0) ready.push(i);
+  std::vector<Instruction> ordered;
+  ordered.reserve(n);
+  while (!ready.empty()) {
+    const size_t i = ready.top();
+    ready.pop();
+    ordered.push_back(std::move(p.instructions[i]));
+    for (size_t user : users[i])
+      if (--missing[user] == 0) ready.push(user);
+  }
+  p.instructions = std::move(ordered);
+}
+
+void Apply(ir::Program& p, const Blocking& blocking) {
+  const std::vector<Instruction> from = std::move(p.instructions);
+  p.instructions.clear();
+  std::vector<bool> replaced(from.size());
+  std::vector<const BlockGroup*> ends_at(from.size());
+  for (const BlockGroup& group : blocking.groups) {
+    for (size_t i : group.instructions) replaced[i] = true;
+    ends_at[group.instructions.back()] = &group;
+  }
+  for (size_t i = 0; i < from.size(); ++i) {
+    const bool is_free = from[i].operands.empty();  // others may read it too
+    if (!replaced[i] || is_free) p.instructions.push_back(from[i]);
+    if (ends_at[i]) LoopBuilder(p, from, blocking, *ends_at[i]).Build();
+  }
+  Order(p);
+  ir::RemoveDead(p);
+}
+
+void RunInBlocksOf(ir::Program& program, int64_t least) {
+  std::set<ValueId> tried;
+  while (const std::optional<Blocking> blocking = FindBlocking(program, least, tried))
+    Apply(program, *blocking);
+}
+
+}  // namespace
+
+void RunInBlocks(ir::Program& device) {
+  if (!ir::HasEffects(device)) RunInBlocksOf(device, Limits().least);
+}
+
+}  // namespace tessera::spmd
