@@ -2,14 +2,19 @@
 // of it by element, by broadcast, or for another product. What reads or makes wide values, and
 // what lies between such instructions, forms groups, each of which runs in blocks of one dim. Wide
 // values that a later group reads are made again there, and what is made of them but by products.
+// Wide values without products behind them, such as masks, are made where they are used.
 #include "spmd/blocking.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/at.h"
 #include "ir/infer.h"
 #include "plan/fused.h"
-#include "spmd/local_type.h"
+#include "spmd/blocked_types.h"
+#include "spmd/marks.h"
+#include "spmd/ordering.h"
 
 namespace tessera::spmd {
 namespace {
@@ -20,53 +25,50 @@ using sharding::DimFactors;
 using sharding::DimMap;
 using sharding::FactorKind;
 
-constexpr int kNone = DimOfCall::kNone;
+constexpr int kNone = kNoDim;
 
 // The dims of one value by those of the product: which of them each is, or none.
 using Labels = absl::InlinedVector<int, 4>;
 
-// Returns the factor that a dim is alone, or -1.
-int32_t FactorOf(const DimFactors& dims, int dim) {
-  const sharding::FactorList& list = base::At(dims, dim);
-  return list.size() == 1 ? list[0] : -1;
-}
-// Returns the dim that a factor is alone, or kNone.
-int DimOf(const DimFactors& dims, int32_t factor) {
-  for (size_t d = 0; d < dims.size(); ++d)
-    if (dims[d].size() == 1 && dims[d][0] == factor) return static_cast<int>(d);
-  return kNone;
-}
-// Whether a factor stands beside others in a dim.
-bool IsMixed(const DimFactors& dims, int32_t factor) {
-  return std::any_of(dims.begin(), dims.end(), [factor](const sharding::FactorList& list) {
-    return list.size() > 1 && std::find(list.begin(), list.end(), factor) != list.end();
-  });
-}
+using Group = std::vector<size_t>;  // of instructions, in order
 
 class Finder {
  public:
-  explicit Finder(const ir::Program& p)
+  Finder(const ir::Program& p, int64_t least)
       : p_(p),
         made_by_(p.values.size(), -1),
         users_(p.values.size()),
         maps_(p.instructions.size()),
-        returned_(p.values.size()) {
+        returned_(p.values.size()),
+        of_product_(p.values.size()),
+        labels_(p.values.size()),
+        calls_(p.instructions.size()),
+        dim_of_(p.values.size(), kNone),
+        member_(p.instructions.size()),
+        core_(p.instructions.size()),
+        marked_(p.instructions.size()),
+        also_marked_(p.instructions.size()),
+        level_(p.instructions.size()),
+        groups_of_(p.instructions.size()) {
     for (size_t i = 0; i < p.instructions.size(); ++i) {
       for (ValueId v : p.instructions[i].results) base::At(made_by_, v) = static_cast<int32_t>(i);
       for (ValueId v : p.instructions[i].operands) base::At(users_, v).push_back(i);
     }
     for (ValueId v : p.outputs) base::At(returned_, v) = true;
+    for (size_t i = 0; i < p.instructions.size(); ++i)
+      for (ValueId v : p.instructions[i].results) base::At(of_product_, v) = IsOfProduct(i, least);
   }
 
-  // Returns how to block what is done with the product that instruction i makes.
-  std::optional<Blocking> Run(size_t i) {
+  // Returns the groups of what is done with the product that instruction i makes.
+  std::vector<BlockGroup> Run(size_t i) {
     const ValueId product = p_.instructions[i].results[0];
-    if (!LabelAll(i)) return {};
-    for (int d = 0; d < p_.type(product)->rank(); ++d) {
-      if (p_.type(product)->shape()[static_cast<size_t>(d)] == 1) continue;
-      if (std::optional<Blocking> found = Along(product, d)) return found;
-    }
-    return {};
+    std::vector<BlockGroup> found;
+    if (LabelAll(i))
+      for (int d = 0; found.empty() && d < p_.type(product)->rank(); ++d)
+        if (p_.type(product)->shape()[static_cast<size_t>(d)] > 1) found = Along(product, d);
+    for (ValueId v : labelled_) base::At(labels_, v).clear();
+    labelled_.clear();
+    return found;
   }
 
   // Whether instruction i makes a product many times as large as its operands together: a sum of
@@ -102,6 +104,15 @@ class Finder {
            std::holds_alternative<ir::AsIota>(*i.op->lowering);
   }
 
+  bool IsOfProduct(size_t i, int64_t least) const {
+    const Instruction& made = p_.instructions[i];
+    if (std::holds_alternative<ir::AsKernel>(*made.op->lowering) && made.op->flops_per_point > 0 &&
+        p_.type(made.results[0])->elements() >= least)
+      return true;
+    return std::any_of(made.operands.begin(), made.operands.end(),
+                       [&](ValueId v) { return static_cast<bool>(base::At(of_product_, v)); });
+  }
+
   const DimMap& MapOf(size_t i) {
     std::optional<DimMap>& map = maps_[i];
     if (map) return *map;
@@ -115,7 +126,6 @@ class Finder {
 
   // Labels all that is wide. False: some of it is needed whole.
   bool LabelAll(size_t product) {
-    labels_.assign(p_.values.size(), {});
     sides_.clear();
     const DimMap& map = MapOf(product);
     const ValueId v = p_.instructions[product].results[0];
@@ -130,15 +140,17 @@ class Finder {
     std::vector<ValueId> work;
     if (!IsWide(v, own)) return false;
     base::At(labels_, v) = own;
+    labelled_.push_back(v);
     work.push_back(v);
     while (!work.empty()) {
       const ValueId wide = work.back();
       work.pop_back();
-      if (base::At(returned_, wide)) return false;
       const int32_t maker = base::At(made_by_, wide);
       if (maker >= 0 && MayJoin(p_.instructions[static_cast<size_t>(maker)]) &&
           !LabelThrough(static_cast<size_t>(maker), work))
         return false;
+      if (!base::At(of_product_, wide)) continue;
+      if (base::At(returned_, wide)) return false;
       for (size_t user : base::At(users_, wide))
         if (!MayJoin(p_.instructions[user]) || !LabelThrough(user, work)) return false;
     }
@@ -176,6 +188,7 @@ class Finder {
       for (size_t d = 0; d < dims.size(); ++d)
         if (dims[d].size() == 1) merge(labels[d], base::At(label_of, dims[d][0]));
       if (!IsWide(v, labels) || base::At(labels_, v) == labels) return;
+      if (base::At(labels_, v).empty()) labelled_.push_back(v);
       base::At(labels_, v) = std::move(labels);
       work.push_back(v);
     };
@@ -188,39 +201,41 @@ class Finder {
   }
 
   bool IsWide(ValueId v) const { return !base::At(labels_, v).empty(); }
-  bool TouchesWide(const Instruction& i) const {
-    return (!i.results.empty() && IsWide(i.results[0])) ||
-           std::any_of(i.operands.begin(), i.operands.end(), [&](ValueId v) { return IsWide(v); });
-  }
 
   // ---- one dim -------------------------------------------------------------------------------
 
-  std::optional<Blocking> Along(ValueId product, int label) {
-    Blocking found;
-    found.size = p_.type(product)->shape()[static_cast<size_t>(label)];
+  std::vector<BlockGroup> Along(ValueId product, int label) {
+    const int64_t size = p_.type(product)->shape()[static_cast<size_t>(label)];
     label_ = label;
     if (!FindMembers() || !FindLevels()) return {};
+    std::vector<Group> groups;
     for (int32_t level = 0; level <= levels_; ++level) {
-      BlockGroup group = GroupOf(level);
-      if (group.instructions.empty()) continue;
-      if (!MayRepeatAll(group, level)) return {};
-      found.groups.push_back(std::move(group));
+      groups.push_back(GroupOf(level));
+      if (!MayRepeatAll(groups.back(), level)) return {};
     }
-    if (!FindReturned(found.groups)) return {};
-    found.block = LeastBlock(product, found);
-    if (found.block == 0) return {};
-    found.calls = std::move(calls_);
+    if (!FindReturned()) return {};
+    const int64_t block = LeastBlock(product, size, groups);
+    if (block == 0) return {};
+    std::vector<BlockGroup> found;
+    for (int32_t level = 0; level <= levels_; ++level) {
+      BlockGroup& made = found.emplace_back(BlockGroup{.size = size, .block = block, .calls = {}});
+      for (size_t i : base::At(groups, level)) {
+        made.calls.push_back({i, IsLight(i) || IsFree(p_.instructions[i]), calls_[i]});
+        made.calls.back().dims.returns &= level_[i] == level;
+      }
+      if (made.calls.empty()) found.pop_back();
+    }
     return found;
   }
 
   // Returns the least block of some that is worth it; 0 if none is.
-  int64_t LeastBlock(ValueId product, const Blocking& found) const {
+  int64_t LeastBlock(ValueId product, int64_t size, const std::vector<Group>& groups) const {
     for (int64_t times : {1, 2, 4}) {
-      const int64_t block = BlockOf(p_.type(product)->elements(), found.size, times);
-      const auto fits = [&](const BlockGroup& group) {
-        return MayBeBlocked(group, block) && IsWorthIt(group, product, found.size / block);
+      const int64_t block = BlockOf(p_.type(product)->elements(), size, times);
+      const auto fits = [&](const Group& group) {
+        return MayBeBlocked(group, block) && IsWorthIt(group, product, size / block);
       };
-      if (block != 0 && std::all_of(found.groups.begin(), found.groups.end(), fits)) return block;
+      if (block != 0 && std::all_of(groups.begin(), groups.end(), fits)) return block;
     }
     return 0;
   }
@@ -236,48 +251,65 @@ class Finder {
 
   // The instructions that touch wide values, and small ones between them that pass the dim on.
   bool FindMembers() {
-    const size_t n = p_.instructions.size();
-    calls_.assign(n, {});
-    dim_of_.assign(p_.values.size(), kNone);
-    member_.assign(n, false);
-    std::vector<bool> is_core(n), leads(n);
-    for (size_t i = 0; i < n; ++i) {
-      const Instruction& made = p_.instructions[i];
-      if (!MayJoin(made)) continue;
-      is_core[i] = TouchesWide(made);
-      const bool is_small = !is_core[i] && !IsFree(made) &&
-                            !std::holds_alternative<ir::AsKernel>(*made.op->lowering) &&
-                            MadeByMember(made);
-      if (!is_core[i] && !is_small) continue;
+    members_.clear();
+    member_.Clear();
+    core_.Clear();
+    std::set<size_t> pending;
+    for (ValueId v : labelled_) {
+      const std::vector<size_t>& users = base::At(users_, v);
+      if (base::At(of_product_, v)) pending.insert(users.begin(), users.end());
+      if (base::At(made_by_, v) >= 0) pending.insert(static_cast<size_t>(base::At(made_by_, v)));
+    }
+    for (size_t i : pending) core_.Set(i);
+    for (; !pending.empty(); pending.erase(pending.begin())) {
+      const size_t i = *pending.begin();
+      if (!MayJoin(p_.instructions[i]) || (!core_.Has(i) && !IsSmall(i))) continue;
       const bool fits = FitCall(i);
-      if (is_core[i] && !fits) return false;
-      member_[i] = fits && (is_core[i] || !calls_[i].sums);
-    }
-    for (size_t i = n; i-- > 0;) {
-      if (!member_[i]) continue;
+      if (core_.Has(i) && !fits && !IsLight(i)) return false;
+      const bool is_whole = calls_[i].result == kNone && !core_.Has(i);
+      if (!fits || is_whole || (calls_[i].sums && IsLight(i))) continue;
+      member_.Set(i);
+      members_.push_back(i);
+      if (calls_[i].sums || IsLight(i)) continue;
       const std::vector<size_t>& users = base::At(users_, p_.instructions[i].results[0]);
-      leads[i] = is_core[i] || std::any_of(users.begin(), users.end(),
-                                           [&](size_t u) { return static_cast<bool>(leads[u]); });
-      member_[i] = leads[i];
+      pending.insert(users.begin(), users.end());
     }
+    KeepWhatLeadsToWide(/*in_a_level=*/false);
     return true;
   }
+  // Others may make it too.
+  bool IsLight(size_t i) const {
+    return !base::At(of_product_, p_.instructions[i].results[0]) &&
+           IsWide(p_.instructions[i].results[0]);
+  }
+  // Lies behind members, and is no product.
+  bool IsSmall(size_t i) const {
+    const Instruction& made = p_.instructions[i];
+    return !IsFree(made) && !std::holds_alternative<ir::AsKernel>(*made.op->lowering);
+  }
+  void KeepWhatLeadsToWide(bool in_a_level) {
+    const std::vector<size_t> all = std::exchange(members_, {});
+    member_.Clear();
+    for (size_t k = all.size(); k-- > 0;) {
+      const std::vector<size_t>& users = base::At(users_, p_.instructions[all[k]].results[0]);
+      if (!core_.Has(all[k]) && std::none_of(users.begin(), users.end(), [&](size_t u) {
+            return member_.Has(u) && (!in_a_level || level_[u] == level_[all[k]]);
+          }))
+        continue;
+      member_.Set(all[k]);
+      members_.push_back(all[k]);
+    }
+    std::reverse(members_.begin(), members_.end());
+  }
 
-  const Instruction* MemberThatMakes(ValueId v) const {
-    const int32_t at = base::At(made_by_, v);
-    return at >= 0 && base::At(member_, at) ? &base::At(p_.instructions, at) : nullptr;
-  }
-  bool MadeByMember(const Instruction& i) const {
-    return std::any_of(i.operands.begin(), i.operands.end(),
-                       [&](ValueId v) { return MemberThatMakes(v) != nullptr; });
-  }
   // Known of what is wide and of what members make, unless they sum over the dim: that is known
   // behind the loop only.
   bool IsKnown(ValueId v) const {
     if (IsWide(v)) return true;
     const int32_t at = base::At(made_by_, v);
-    return at >= 0 && base::At(member_, at) && !base::At(calls_, at).sums;
+    return at >= 0 && IsMember(at) && !base::At(calls_, at).sums;
   }
+  bool IsMember(int32_t i) const { return member_.Has(static_cast<size_t>(i)); }
   int KnownDim(ValueId v) const {
     if (!IsWide(v)) return base::At(dim_of_, v);
     const Labels& labels = base::At(labels_, v);
@@ -300,7 +332,7 @@ class Finder {
     for (size_t k = 0; k < made.operands.size(); ++k)
       if (!learn(made.operands[k], map.operands[k])) return false;
     call.operands.clear();
-    call.result = kNone;
+    call.result = base::At(dim_of_, made.results[0]) = kNone;
     call.sums = false;
     if (factor < 0) {
       call.operands.assign(made.operands.size(), kNone);
@@ -340,41 +372,67 @@ class Finder {
 
   // A group is what can run in one loop: nothing leaves it and comes back.
   bool FindLevels() {
-    constexpr int32_t kMostLevels = 3;
-    level_.assign(p_.instructions.size(), 0);
+    constexpr int32_t kMostLevels = 3, kMostRounds = 8;
+    for (int32_t round = 0; round < kMostRounds; ++round) {
+      CountLevels();
+      const size_t before = members_.size();
+      KeepWhatLeadsToWide(/*in_a_level=*/true);
+      if (members_.size() == before) return levels_ < kMostLevels;
+    }
+    return false;
+  }
+  void CountLevels() {
+    const size_t last = members_.back();
+    const auto is_light = [&](size_t i) { return IsLight(i); };
+    const size_t first = *std::find_if_not(members_.begin(), members_.end(), is_light);
+    first_ = static_cast<int32_t>(first);
+    for (size_t i : members_) level_[i] = 0;
     levels_ = 0;
-    for (size_t i = 0; i < p_.instructions.size(); ++i) {
+    for (size_t i = first; i <= last; ++i) {
+      level_[i] = 0;
       for (ValueId v : p_.instructions[i].operands) {
         const int32_t at = base::At(made_by_, v);
-        if (at < 0) continue;
-        const bool leaves = base::At(member_, at) && (!member_[i] || base::At(calls_, at).sums);
+        if (at < static_cast<int32_t>(first)) continue;
+        const bool leaves = IsMember(at) && (!member_.Has(i) || base::At(calls_, at).sums);
         level_[i] = std::max(level_[i], base::At(level_, at) + leaves);
       }
-      if (member_[i]) levels_ = std::max(levels_, level_[i]);
+      if (member_.Has(i)) levels_ = std::max(levels_, level_[i]);
     }
-    return levels_ < kMostLevels;
+    for (size_t i : members_) groups_of_[i] = 0;
   }
+  // Of what is not a member too.
+  int32_t LevelOf(int32_t i) const { return i < first_ ? 0 : base::At(level_, i); }
 
-  // What a level does, with what it makes again: wide values of lower levels.
-  BlockGroup GroupOf(int32_t level) {
-    std::vector<bool> in(p_.instructions.size());
-    for (size_t i = 0; i < in.size(); ++i) in[i] = member_[i] && level_[i] == level;
-    BlockGroup group;
-    for (size_t i = in.size(); i-- > 0;) {
-      if (!in[i]) continue;
+  // What a level does, with what it makes again of lower levels.
+  Group GroupOf(int32_t level) {
+    std::set<size_t, std::greater<>> pending;
+    for (size_t i : members_)
+      if (level_[i] == level) pending.insert(i);
+    Group group;
+    for (; !pending.empty(); pending.erase(pending.begin())) {
+      const size_t i = *pending.begin();
+      group.push_back(i);
       for (size_t k = 0; k < p_.instructions[i].operands.size(); ++k) {
         const ValueId v = p_.instructions[i].operands[k];
         const int32_t at = base::At(made_by_, v);
         if (at < 0) continue;
         const bool is_free =
             IsFree(base::At(p_.instructions, at)) && calls_[i].operands[k] == kNone;
-        if (is_free) base::At(calls_, at).result = kNone;
-        if (is_free || (base::At(member_, at) && MayRepeat(v, at))) base::At(in, at) = true;
+        if (is_free && !IsMember(at)) {
+          base::At(calls_, at).result = kNone;
+          base::At(groups_of_, at) = 0;
+          base::At(level_, at) = level;
+        }
+        if (is_free || (IsMember(at) && MayRepeat(v, at))) pending.insert(static_cast<size_t>(at));
       }
     }
-    for (size_t i = 0; i < in.size(); ++i)
-      if (in[i]) group.instructions.push_back(i);
+    std::reverse(group.begin(), group.end());
+    for (size_t i : group) groups_of_[i] |= static_cast<uint8_t>(1 << level);
     return group;
+  }
+  bool IsIn(int32_t i, int32_t level) const {
+    return (IsMember(i) || IsFree(base::At(p_.instructions, i))) &&
+           (base::At(groups_of_, i) >> level & 1) != 0;
   }
 
   // Not sums over the dim, which are known behind the loop only.
@@ -386,100 +444,67 @@ class Finder {
 
   // What is made a second time may differ in the last bit: it must not be compared for equality
   // with what was made of it the first time, as the gradient of a maximum does.
-  bool MayRepeatAll(const BlockGroup& group, int32_t level) const {
-    std::vector<bool> in(p_.instructions.size()), again(in.size()), earlier(in.size());
-    for (size_t i : group.instructions) {
+  bool MayRepeatAll(const Group& group, int32_t level) {
+    Marks &again = marked_, &earlier = also_marked_;
+    again.Clear();
+    earlier.Clear();
+    for (size_t i : group) {
       const Instruction& made = p_.instructions[i];
-      in[i] = true;
-      again[i] = level_[i] < level && member_[i];
+      if (member_.Has(i) && level_[i] < level) again.Set(i);
       for (ValueId v : made.operands) {
         const int32_t at = base::At(made_by_, v);
         if (at < 0) continue;
-        const bool is_inside = base::At(in, at);
-        again[i] = again[i] || (is_inside && base::At(again, at));
-        earlier[i] = earlier[i] || (is_inside ? base::At(earlier, at)
-                                              : base::At(level_, at) > 0 || base::At(member_, at));
+        const auto maker = static_cast<size_t>(at);
+        const bool is_inside = IsIn(at, level);
+        if (is_inside && again.Has(maker)) again.Set(i);
+        if (is_inside ? earlier.Has(maker) : IsMember(at) || LevelOf(at) > 0) earlier.Set(i);
       }
       const auto* by_element = std::get_if<ir::AsElementwise>(&*made.op->lowering);
       const bool compares = by_element && (by_element->op == plan::ScalarOp::kEq ||
                                            by_element->op == plan::ScalarOp::kNe);
-      if (compares && again[i] && earlier[i] && p_.type(made.operands[0])->dtype().is_floating())
+      if (compares && again.Has(i) && earlier.Has(i) &&
+          p_.type(made.operands[0])->dtype().is_floating())
         return false;
     }
     return true;
   }
 
   // Finds what others than its group read. False: it is the same in all blocks, or wide.
-  bool FindReturned(const std::vector<BlockGroup>& groups) {
-    std::vector<bool> read = returned_;
-    std::vector<bool> in(p_.instructions.size());
-    const auto reads = [&](size_t i, const std::vector<bool>& own) {
-      for (ValueId v : p_.instructions[i].operands) {
-        const int32_t at = base::At(made_by_, v);
-        if (at >= 0 && !base::At(own, at)) base::At(read, v) = true;
-      }
-    };
-    for (const BlockGroup& group : groups) {
-      std::vector<bool> own(in.size());
-      for (size_t i : group.instructions) own[i] = in[i] = true;
-      for (size_t i : group.instructions) reads(i, own);
-    }
-    const std::vector<bool> none(in.size());
-    for (size_t i = 0; i < in.size(); ++i)
-      if (!in[i]) reads(i, none);
-    for (size_t i = 0; i < in.size(); ++i) {
-      if (!member_[i]) continue;
+  bool FindReturned() {
+    for (size_t i : members_) {
       const ValueId v = p_.instructions[i].results[0];
-      calls_[i].returns = base::At(read, v);
-      if (calls_[i].returns && (IsWide(v) || (calls_[i].result == kNone && !calls_[i].sums)))
-        return false;
+      const std::vector<size_t>& users = base::At(users_, v);
+      DimOfCall& call = calls_[i];
+      call.returns = false;
+      if (IsLight(i)) continue;
+      call.returns =
+          base::At(returned_, v) || std::any_of(users.begin(), users.end(), [&](size_t user) {
+            return !member_.Has(user) || (groups_of_[user] & ~groups_of_[i]) != 0;
+          });
+      if (call.returns && (IsWide(v) || (call.result == kNone && !call.sums))) return false;
     }
     return true;
   }
 
-  // Whether the ops can be told of blocks: the sizes of some are in their parameters.
-  bool MayBeBlocked(const BlockGroup& group, int64_t block) const {
-    for (size_t i : group.instructions) {
-      const Instruction& made = p_.instructions[i];
-      const DimOfCall& call = calls_[i];
-      if (!std::holds_alternative<ir::AsKernel>(*made.op->lowering)) continue;
-      const auto blocked = [&](ValueId v, int d) {
-        base::Shape shape = p_.type(v)->shape();
-        if (d != kNone) shape[static_cast<size_t>(d)] = block;
-        return ir::Type::Get(std::move(shape), p_.type(v)->dtype());
-      };
-      absl::InlinedVector<const ir::Type*, 3> operands;
-      for (size_t k = 0; k < made.operands.size(); ++k)
-        operands.push_back(blocked(made.operands[k], call.operands[k]));
-      const ir::Type* wanted = blocked(made.results[0], call.result);
-      if (!Makes(made, operands, wanted)) return false;
-    }
-    return true;
-  }
-  static bool Makes(const Instruction& made, ir::Types operands, const ir::Type* wanted) {
-    try {
-      const auto types = ir::InferTypes(
-          {.op = *made.op, .operands = operands, .params = made.params.get(), .loc = made.loc});
-      return types[0]->shape() == wanted->shape() && types[0]->dtype() == wanted->dtype();
-    } catch (const Error&) {
-      return false;
-    }
+  bool MayBeBlocked(const Group& group, int64_t block) const {
+    return std::all_of(group.begin(), group.end(), [&](size_t i) {
+      return TakesBlocks(p_, p_.instructions[i], calls_[i], block);
+    });
   }
 
   // Each block reads once more what has not the dim, and adds to sums over it. That must cost less
   // than the wide values do in memory: each is written, and read a few times.
-  bool IsWorthIt(const BlockGroup& group, ValueId product, int64_t blocks) const {
+  bool IsWorthIt(const Group& group, ValueId product, int64_t blocks) const {
     constexpr int64_t kPasses = 4, kPassesOfSums = 3;
     int64_t bytes = 0;
-    std::vector<bool> in(p_.instructions.size());
-    for (size_t i : group.instructions) in[i] = true;
+    std::set<size_t> in(group.begin(), group.end());
     std::set<ValueId> whole;
-    for (size_t i : group.instructions) {
+    for (size_t i : group) {
       const Instruction& made = p_.instructions[i];
       if (calls_[i].sums) bytes += kPassesOfSums * BytesOf(made.results[0]);
       for (size_t k = 0; k < made.operands.size(); ++k) {
         const int32_t at = base::At(made_by_, made.operands[k]);
-        const bool is_inside = at >= 0 && base::At(in, at);
+        const bool is_inside = at >= 0 && in.count(static_cast<size_t>(at)) != 0;
         if (!is_inside && calls_[i].operands[k] == kNone) whole.insert(made.operands[k]);
       }
     }
@@ -493,14 +518,19 @@ class Finder {
   std::vector<std::vector<size_t>> users_;   // per value
   std::vector<std::optional<DimMap>> maps_;  // per instruction, as far as asked for
   std::vector<bool> returned_;               // per value
+  std::vector<bool> of_product_;             // per value: made of a large product, or one
   std::vector<Labels> labels_;               // per value; empty: not wide
+  std::vector<ValueId> labelled_;            // those that are
   std::vector<int> sides_;                   // per label: of both operands, the left, the right
-  // Along one dim.
+  // Along one dim; of members, unless it says otherwise.
   int label_ = 0;
-  std::vector<DimOfCall> calls_;
-  std::vector<int> dim_of_;  // per value that members make
-  std::vector<bool> member_;
-  std::vector<int32_t> level_;  // per instruction
+  std::vector<size_t> members_;   // in order
+  std::vector<DimOfCall> calls_;  // per instruction
+  std::vector<int> dim_of_;       // per value
+  Marks member_, core_, marked_, also_marked_;
+  int32_t first_ = 0;               // of members of which there is one only: the first
+  std::vector<int32_t> level_;      // per instruction from there to the last member
+  std::vector<uint8_t> groups_of_;  // per instruction: a bit for each level whose group has it
   int32_t levels_ = 0;
 };
 
@@ -511,20 +541,46 @@ BlockLimits& Limits() {
   return limits;
 }
 
-std::optional<Blocking> FindBlocking(const ir::Program& device, int64_t least,
-                                     std::set<ValueId>& tried) {
+std::vector<BlockGroup> FindBlocks(const ir::Program& device, int64_t least,
+                                   std::set<ValueId>& tried) {
   std::optional<Finder> finder;
+  std::vector<BlockGroup> groups;
+  std::vector<bool> taken(device.instructions.size());
+  size_t first = 0;  // groups of the first product
+  std::set<ValueId> later;
   for (size_t i = 0; i < device.instructions.size(); ++i) {
     const Instruction& made = device.instructions[i];
-    if (made.results.size() != 1 || device.type(made.results[0])->elements() < least ||
-        tried.count(made.results[0]) != 0)
+    if (made.results.size() != 1 || device.type(made.results[0])->elements() < least || taken[i] ||
+        !tried.insert(made.results[0]).second)
       continue;
-    if (!finder) finder.emplace(device);
+    if (!finder) finder.emplace(device, least);
     if (!finder->IsProduct(i)) continue;
-    tried.insert(made.results[0]);
-    if (std::optional<Blocking> found = finder->Run(i)) return found;
+    std::vector<BlockGroup> found = finder->Run(i);
+    const auto overlaps = [&](const BlockGroup& group) {
+      return std::any_of(group.calls.begin(), group.calls.end(),
+                         [&](const BlockedCall& call) { return taken[call.instruction]; });
+    };
+    if (!groups.empty() && !found.empty()) later.insert(made.results[0]);
+    if (std::any_of(found.begin(), found.end(), overlaps)) {
+      tried.erase(made.results[0]);  // once the others are loops
+      continue;
+    }
+    for (BlockGroup& group : found) {
+      for (const BlockedCall& call : group.calls) taken[call.instruction] = !call.is_shared;
+      groups.push_back(std::move(group));
+    }
+    if (first == 0) first = groups.size();
   }
-  return {};
+  std::vector<std::vector<size_t>> together;
+  for (const BlockGroup& group : groups) {
+    std::vector<size_t>& list = together.emplace_back();
+    for (const BlockedCall& call : group.calls)
+      if (!call.is_shared) list.push_back(call.instruction);
+  }
+  if (CanBeOrdered(device, together)) return groups;
+  for (ValueId v : later) tried.erase(v);
+  groups.resize(first);
+  return groups;
 }
 
 }  // namespace tessera::spmd

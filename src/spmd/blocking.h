@@ -1,11 +1,11 @@
 // Finds products larger than what they are made of and used for, and a dim along which all that is
 // done with them can be done in blocks.
 #pragma once
-#include <optional>
 #include <set>
 #include <vector>
 
 #include "ir/program.h"
+#include "spmd/factors.h"
 
 namespace tessera::spmd {
 
@@ -20,27 +20,28 @@ BlockLimits& Limits();
 
 // How one instruction meets the dim: which dim of each operand and of the result it is, or none.
 struct DimOfCall {
-  static constexpr int kNone = -1;
+  static constexpr int kNone = kNoDim;
   absl::InlinedVector<int, 3> operands;
   int result = kNone;
   bool sums = false;     // over it: its result is the sum of those of the blocks
   bool returns = false;  // others read its result
 };
 
-// Instructions that run in one loop over blocks.
+struct BlockedCall {
+  size_t instruction = 0;
+  bool is_shared = false;  // others make it too
+  DimOfCall dims;
+};
+
+// Instructions that run in one loop over blocks of a dim, in order.
 struct BlockGroup {
-  std::vector<size_t> instructions;  // in order
+  int64_t size = 0, block = 0;  // of the dim: of all of it, and of one block
+  std::vector<BlockedCall> calls;
 };
 
-struct Blocking {
-  int64_t size = 0, block = 0;     // of the dim: of all of it, and of one block
-  std::vector<DimOfCall> calls;    // per instruction; of those in groups
-  std::vector<BlockGroup> groups;  // later ones read what earlier ones make
-};
-
-// Returns how to run the first product of at least `least` elements for which it is worth it.
-// `tried`: values for which it is not; added to.
-std::optional<Blocking> FindBlocking(const ir::Program& device, int64_t least,
-                                     std::set<ir::ValueId>& tried);
+// Returns the groups of the products of at least `least` elements for which it is worth it. No
+// group waits for another that waits for it. `tried`: values that make no more of them; added to.
+std::vector<BlockGroup> FindBlocks(const ir::Program& device, int64_t least,
+                                   std::set<ir::ValueId>& tried);
 
 }  // namespace tessera::spmd

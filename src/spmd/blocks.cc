@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <queue>
 #include <utility>
 
 #include "base/at.h"
@@ -17,6 +16,7 @@
 #include "spmd/blocking.h"
 #include "spmd/decision.h"
 #include "spmd/local_type.h"
+#include "spmd/ordering.h"
 
 namespace tessera::spmd {
 namespace {
@@ -101,21 +101,19 @@ void RunInBlocksOf(ir::Program& program, int64_t least);
 // One loop. The program's instructions are read from `from`; what stands for them is added to it.
 class LoopBuilder {
  public:
-  LoopBuilder(ir::Program& p, const std::vector<Instruction>& from, const Blocking& blocking,
-              const BlockGroup& group)
+  LoopBuilder(ir::Program& p, const std::vector<Instruction>& from, const BlockGroup& group)
       : out_(p),
         in_(body_),
         from_(from),
-        blocking_(blocking),
         group_(group),
-        loc_(from[group.instructions.back()].loc) {
+        loc_(from[group.calls.back().instruction].loc) {
     body_.mesh = p.mesh;
     body_.per_device = true;
   }
 
   void Build() {
-    for (size_t i : group_.instructions) CloneCall(i);
-    for (size_t i : group_.instructions) Return(i);
+    for (const BlockedCall& call : group_.calls) Clone(from_[call.instruction], call.dims);
+    for (const BlockedCall& call : group_.calls) Return(from_[call.instruction], call.dims);
     if (sums_.empty() && parts_.empty()) return;
     body_.inputs = constants_.inputs;
     for (const auto* more : {&carries_, &slices_})
@@ -128,8 +126,7 @@ class LoopBuilder {
   }
 
  private:
-  int64_t Blocks() const { return blocking_.size / blocking_.block; }
-  const DimOfCall& CallOf(size_t i) const { return blocking_.calls[i]; }
+  int64_t Blocks() const { return group_.size / group_.block; }
 
   // ---- the body --------------------------------------------------------------------------------
 
@@ -152,28 +149,26 @@ class LoopBuilder {
     if (dim == kNone)
       it->second = Input(constants_, v, place);
     else
-      it->second = Input(slices_, Cut(v, dim), WithSize(place, dim, blocking_.block));
+      it->second = Input(slices_, Cut(v, dim), WithSize(place, dim, group_.block));
     return it->second;
   }
 
   // Returns v as blocks along the dim, one after the other.
   ValueId Cut(ValueId v, int dim) {
-    const ir::Type* block = WithSize(out_.Place(v), dim, blocking_.block);
+    const ir::Type* block = WithSize(out_.Place(v), dim, group_.block);
     const ValueId apart = out_.Reshape(v, WithDim(block, dim, Blocks()), loc_);
     return out_.MoveDim(apart, dim, 0, WithDim(block, 0, Blocks()), loc_);
   }
   ValueId Joined(ValueId stacked, int dim, const ir::Type* place) {
-    const ir::Type* block = WithSize(place, dim, blocking_.block);
+    const ir::Type* block = WithSize(place, dim, group_.block);
     const ValueId apart = out_.MoveDim(stacked, 0, dim, WithDim(block, dim, Blocks()), loc_);
     return out_.Reshape(apart, place, loc_);
   }
 
-  void CloneCall(size_t i) {
-    const Instruction& call = from_[i];
-    const DimOfCall& dims = CallOf(i);
+  void Clone(const Instruction& call, const DimOfCall& dims) {
     const ValueId v = call.results[0];
     const ir::Type* place = out_.Place(v);
-    if (dims.result != kNone) place = WithSize(place, dims.result, blocking_.block);
+    if (dims.result != kNone) place = WithSize(place, dims.result, group_.block);
     if (std::holds_alternative<ir::AsIota>(*call.op->lowering) && dims.result != kNone &&
         ir::As<ops::IotaParams>(call.params.get()).dim == std::vector<int64_t>{dims.result}) {
       made_[v] = Index(call, dims.result, place);
@@ -209,9 +204,8 @@ class LoopBuilder {
 
   // ---- what leaves it --------------------------------------------------------------------------
 
-  void Return(size_t i) {
-    const ValueId v = from_[i].results[0];
-    const DimOfCall& dims = CallOf(i);
+  void Return(const Instruction& call, const DimOfCall& dims) {
+    const ValueId v = call.results[0];
     if (!dims.returns) return;
     const ir::Type* place = out_.Place(v);
     const ValueId made = made_.at(v);
@@ -270,7 +264,6 @@ class LoopBuilder {
   ir::Program body_;
   Writer out_, in_;
   const std::vector<Instruction>& from_;
-  const Blocking& blocking_;
   const BlockGroup& group_;
   const Loc loc_;
   Given constants_, carries_, slices_;
@@ -281,47 +274,24 @@ class LoopBuilder {
   std::vector<std::pair<ValueId, int>> results_;                 // of the program, with the dim
 };
 
-// Orders instructions so that values are made before they are read, as far as possible as they are.
-void Order(ir::Program& p) {
-  const size_t n = p.instructions.size();
-  std::vector<int32_t> made_by(p.values.size(), -1), missing(n);
-  std::vector<std::vector<size_t>> users(n);
-  for (size_t i = 0; i < n; ++i)
-    for (ValueId v : p.instructions[i].results) base::At(made_by, v) = static_cast<int32_t>(i);
-  for (size_t i = 0; i < n; ++i)
-    for (ValueId v : p.instructions[i].operands)
-      if (const int32_t at = base::At(made_by, v); at >= 0) {
-        ++missing[i];
-        base::At(users, at).push_back(i);
-      }
-  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
-  for (size_t i = 0; i < n; ++i)
-    if (missing[i] == 0) ready.push(i);
-  std::vector<Instruction> ordered;
-  ordered.reserve(n);
-  while (!ready.empty()) {
-    const size_t i = ready.top();
-    ready.pop();
-    ordered.push_back(std::move(p.instructions[i]));
-    for (size_t user : users[i])
-      if (--missing[user] == 0) ready.push(user);
-  }
-  p.instructions = std::move(ordered);
-}
-
-void Apply(ir::Program& p, const Blocking& blocking) {
-  const std::vector<Instruction> from = std::move(p.instructions);
+void Apply(ir::Program& p, const std::vector<BlockGroup>& groups) {
+  std::vector<Instruction> from = std::move(p.instructions);
   p.instructions.clear();
-  std::vector<bool> replaced(from.size());
+  std::vector<bool> replaced(from.size()), shared(from.size());
   std::vector<const BlockGroup*> ends_at(from.size());
-  for (const BlockGroup& group : blocking.groups) {
-    for (size_t i : group.instructions) replaced[i] = true;
-    ends_at[group.instructions.back()] = &group;
+  for (const BlockGroup& group : groups) {
+    for (const BlockedCall& call : group.calls) {
+      replaced[call.instruction] = true;
+      shared[call.instruction] = shared[call.instruction] || call.is_shared;
+    }
+    ends_at[group.calls.back().instruction] = &group;
   }
   for (size_t i = 0; i < from.size(); ++i) {
-    const bool is_free = from[i].operands.empty();  // others may read it too
-    if (!replaced[i] || is_free) p.instructions.push_back(from[i]);
-    if (ends_at[i]) LoopBuilder(p, from, blocking, *ends_at[i]).Build();
+    if (shared[i])
+      p.instructions.push_back(from[i]);
+    else if (!replaced[i])
+      p.instructions.push_back(std::move(from[i]));
+    if (ends_at[i]) LoopBuilder(p, from, *ends_at[i]).Build();
   }
   Order(p);
   ir::RemoveDead(p);
@@ -329,8 +299,11 @@ void Apply(ir::Program& p, const Blocking& blocking) {
 
 void RunInBlocksOf(ir::Program& program, int64_t least) {
   std::set<ValueId> tried;
-  while (const std::optional<Blocking> blocking = FindBlocking(program, least, tried))
-    Apply(program, *blocking);
+  for (;;) {
+    const std::vector<BlockGroup> groups = FindBlocks(program, least, tried);
+    if (groups.empty()) return;
+    Apply(program, groups);
+  }
 }
 
 }  // namespace

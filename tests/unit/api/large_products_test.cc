@@ -92,6 +92,25 @@ TEST(Blocks, OfProjectedAttention) {
   EXPECT_LT(Difference(gradient, q, k, v), 1e-4);
 }
 
+// Layers that share a mask are in loops of their own.
+TEST(Blocks, OfLayersOneByOne) {
+  SetDeviceCount(1);
+  const Array x = Data({kHeads, kLength, kWidth}, 0.37f);
+  const auto layers = [](Array x) {
+    const Array i = arange(kLength);
+    const Array seen = reshape(i, {kLength, 1}) >= reshape(i, {1, kLength});
+    for (int k = 0; k < 3; ++k) {
+      const Array scores = where(seen, einsum("hsd,htd->hst", {x, x}), -INFINITY);
+      x = x + cos(einsum("hst,htd->hsd", {softmax(scores, -1), x}));
+    }
+    return x;
+  };
+  EXPECT_EQ(CountLoops(jit(layers).lower(x)), 6) << "over heads and over rows";
+  EXPECT_LT(Difference(layers, x), 1e-4);
+  const auto gradient = grad([&](Array x) { return sum(square(layers(x))); });
+  EXPECT_LT(jit(gradient).lower(x).peak_bytes(), kHeads * kLength * kLength * 4);
+}
+
 TEST(Blocks, AddUpSmallFloatsInF32) {
   SetDeviceCount(1);
   const Array q = Data({kHeads, kLength, kWidth}, 0.37f, bf16),
