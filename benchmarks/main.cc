@@ -86,6 +86,7 @@ void Run(const Options& options) {
     if (Wanted(options, "W5") && devices == 8) {
       CompileChain(recorder);
       LowerLargeStep(recorder);
+      LowerLlama(recorder);
     }
     if (Wanted(options, "W6")) Dispatch(recorder, devices);
     if (Wanted(options, "W9")) HeatEquation(recorder, devices);

@@ -277,6 +277,9 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
   const std::optional<double> forward = figures.Ours("W5.large_step devices=65536 what=forward"),
                               step = figures.Ours("W5.large_step devices=65536 what=step");
   if (forward && step) floors.AtMost("W5.large_step: step to forward", *step / *forward, 5);
+  const std::optional<double> llama = figures.Ours("W5.llama_70b devices=65536 what=forward"),
+                              llama_step = figures.Ours("W5.llama_70b devices=65536 what=step");
+  if (llama && llama_step) floors.AtMost("W5.llama_70b: step to forward", *llama_step / *llama, 5);
   struct {
     const char* what;
     double most;  // a fiftieth of JAX's time, for want of its lines

@@ -24,6 +24,7 @@ void ManualCollectives(Recorder& recorder);         // W3, from shard_map
 void GptStep(Recorder& recorder, int devices);      // W4
 void CompileChain(Recorder& recorder);              // W5
 void LowerLargeStep(Recorder& recorder);            // W5
+void LowerLlama(Recorder& recorder);                // W5
 void Dispatch(Recorder& recorder, int devices);     // W6
 void Propagation(Recorder& recorder);               // W7
 // W8: each number of devices in a process of its own, as memory is measured; and that process.
