@@ -190,16 +190,18 @@ class LoopBuilder {
 
   // An index along the dim is cut like an operand, from one that counts along nothing else.
   ValueId Index(const Instruction& call, int dim, const ir::Type* block) {
+    ops::IotaParams counted;
+    counted.dim.push_back(0);
+    ops::BroadcastParams repeated;
+    repeated.dims.push_back(dim);
     const ir::Type* place = out_.Place(call.results[0]);
     sharding::TensorSharding s = place->sharding();
     s.dims = {base::At(s.dims, dim)};
     const ir::Type* line =
         ir::Type::Get({base::At(place->shape(), dim)}, place->dtype(), std::move(s));
-    const ValueId index =
-        out_.Emit(ops::kIota, ir::MakeParams(ops::IotaParams{{{0}}}), {}, line, call.loc);
+    const ValueId index = out_.Emit(ops::kIota, ir::MakeParams(counted), {}, line, call.loc);
     const ValueId part = Operand(index, 0);
-    return in_.Emit(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{{{dim}}}), {part},
-                    block, call.loc);
+    return in_.Emit(ops::kBroadcastInDim, ir::MakeParams(repeated), {part}, block, call.loc);
   }
 
   // ---- what leaves it --------------------------------------------------------------------------
