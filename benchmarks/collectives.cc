@@ -2,6 +2,7 @@
 #include <tessera/tessera.h>
 
 #include <string_view>
+#include <type_traits>
 
 #include "benchmarks/inputs.h"
 #include "benchmarks/workloads.h"
@@ -10,6 +11,53 @@ namespace tessera::bench {
 namespace {
 
 constexpr int kDevices = 8;
+constexpr int64_t kTrips = 50;
+
+// A sum over the devices, and its mean given back to each.
+Array Averaged(Array v) {
+  const Array total = reshape(sum(v, 0), {1, v.shape()[1]});
+  return broadcast_to(total, v.shape(), {.out_sharding = P("d", None)}) * (1.0f / kDevices);
+}
+
+// Returns samples of the time in us that an iteration of the loop spends in exchanges and in
+// waiting for them.
+template <class Arrays>
+std::vector<double> ExchangeTimes(bool quick, const Arrays& x) {
+  const auto f = jit([](Arrays all) {
+    const auto each = [](Array, Arrays carried) {
+      if constexpr (std::is_same_v<Arrays, Array>)
+        carried = Averaged(carried);
+      else
+        for (Array& v : carried) v = Averaged(v);
+      return carried;
+    };
+    return fori_loop(0, kTrips, each, all);
+  });
+  const Lowered lowered = f.lower(x);
+  std::vector<double> samples;
+  for (int k = 0; k < (quick ? 1 : 30); ++k) {
+    const Profile profile = lowered.profile(x);
+    double seconds = profile.waiting();
+    for (const ProfileStep& step : profile.steps())
+      if (step.exchange) seconds += step.seconds;
+    samples.push_back(seconds * 1e6 / kTrips);
+  }
+  return samples;
+}
+
+// Many small arrays reduced over one axis, beside one of their size.
+void ManyReductions(Recorder& recorder) {
+  constexpr int64_t kArrays = 200, kElements = 256;
+  const auto sharded = [](int64_t n) { return reshard(Random({kDevices, n}, 1), P("d", None)); };
+  const auto emit = [&](const char* how, const std::vector<double>& samples) {
+    recorder.Emit("W3.many_reductions", "tessera",
+                  {{"how", how}, {"arrays", kArrays}, {"devices", kDevices}}, "us", samples);
+  };
+  std::vector<Array> many;
+  for (int64_t k = 0; k < kArrays; ++k) many.push_back(sharded(kElements));
+  emit("each", ExchangeTimes(recorder.quick(), many));
+  emit("one", ExchangeTimes(recorder.quick(), sharded(kArrays * kElements)));
+}
 
 }  // namespace
 
@@ -46,6 +94,7 @@ void Collectives(Recorder& recorder) {
     run("reduce_scatter", jit([](Array v) { return reshard(v, P("d")); }), partial);
     run("all_to_all", jit([](Array v) { return reshard(v, P(None, "d")); }), blocks);
   }
+  ManyReductions(recorder);
 }
 
 }  // namespace tessera::bench

@@ -255,6 +255,12 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
       floors.AtMost(task + ": of threads", f.median / *threads, 2);
     }
   }
+  const auto many = [&](const char* how) {
+    return figures.Ours(fmt::format("W3.many_reductions arrays=200 devices=8 how={}", how));
+  };
+  if (many("each") && many("one"))
+    floors.AtMost("W3.many_reductions: 200 arrays to one of their size",
+                  *many("each") / *many("one"), 1.2);
   ManualFloors(figures, floors);
   auto chain = [&](int ops) -> std::optional<double> {
     const std::optional<double> us =

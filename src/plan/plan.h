@@ -100,6 +100,9 @@ struct Exchange {
   // Set: the pieces of an instance all cover the whole result and are combined in their order;
   // there is one box and one operand. Else they do not overlap.
   CombineFn combine = nullptr;
+  // It runs as one with the exchange before it, a node of the same list: neither reads what the
+  // other makes.
+  bool joined = false;
   int32_t note = -1;
 };
 

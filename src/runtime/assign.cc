@@ -148,8 +148,9 @@ class Assigner {
     const auto in_order = [](const ReadyStep& step) { return step.in_order; };
     if (std::any_of(node.steps.begin(), node.steps.end(), in_order)) return NodeAssignment::kFirst;
     const bool large = assignment_.forced || node.seconds >= kParallelSeconds;
-    if (node.exchange) {
-      return large && node.exchange->units() > 1 ? NodeAssignment::kShares : NodeAssignment::kFirst;
+    if (node.exchanges) {
+      return large && node.exchanges->units() > 1 ? NodeAssignment::kShares
+                                                  : NodeAssignment::kFirst;
     }
     if (node.instances < assignment_.workers) {
       double split = 0;
@@ -171,7 +172,7 @@ class Assigner {
     }
     bool owners = use.identity && !node.control;
     if (mode == NodeAssignment::kShares) {
-      owners = use.writes && node.exchange->even() && node.instances % assignment_.workers == 0;
+      owners = use.writes && node.exchanges->even() && node.instances % assignment_.workers == 0;
     }
     return {epoch_, owners ? node.instances : kAnyone, family};
   }

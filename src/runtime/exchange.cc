@@ -300,4 +300,21 @@ void ReadyExchange::ReducePacked(const std::byte* const* src, int k, std::byte* 
   }
 }
 
+void ReadyExchanges::Add(ReadyExchange exchange, std::vector<int32_t> in, int32_t out) {
+  const int64_t first = units_;
+  units_ += exchange.units();
+  bytes_ += exchange.bytes();
+  parts_.push_back({std::move(exchange), std::move(in), out, first});
+}
+
+void ReadyExchanges::Run(const View* views, int64_t begin, int64_t end) const {
+  auto part = std::upper_bound(parts_.begin(), parts_.end(), begin,
+                               [](int64_t unit, const Part& p) { return unit < p.first_unit; });
+  for (--part; part != parts_.end() && part->first_unit < end; ++part) {
+    const ReadyExchange& e = part->exchange;
+    e.Run(views, part->in.data(), views[part->out], std::max(begin - part->first_unit, int64_t{0}),
+          std::min(end - part->first_unit, e.units()));
+  }
+}
+
 }  // namespace tessera::runtime

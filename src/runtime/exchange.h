@@ -90,4 +90,32 @@ class ReadyExchange {
   double bytes_ = 0;
 };
 
+// Exchanges that run as one: their units, one exchange after the other.
+class ReadyExchanges {
+ public:
+  // `in`, `out`: the views of its values.
+  void Add(ReadyExchange exchange, std::vector<int32_t> in, int32_t out);
+
+  int64_t units() const { return units_; }
+  // Whether each instance of all results has as many units as the others of its result, so that a
+  // share of the units is a share of the instances.
+  bool even() const { return parts_.size() == 1 && parts_[0].exchange.even(); }
+  size_t count() const { return parts_.size(); }
+  double bytes() const { return bytes_; }  // read and written
+
+  // Does units [begin, end).
+  void Run(const View* views, int64_t begin, int64_t end) const;
+
+ private:
+  struct Part {
+    ReadyExchange exchange;
+    std::vector<int32_t> in;
+    int32_t out;
+    int64_t first_unit;
+  };
+  std::vector<Part> parts_;
+  int64_t units_ = 0;
+  double bytes_ = 0;
+};
+
 }  // namespace tessera::runtime

@@ -81,22 +81,21 @@ struct ReadyLoop {
   std::vector<int32_t> resets;  // views that loops inside have ordered anew: as bound
 };
 
-// Steps of one layout without effects between its instances, an exchange, a call of the host, or
-// control.
+// Steps of one layout without effects between its instances, exchanges that run as one, a call of
+// the host, or control.
 struct ReadyNode {
   std::unique_ptr<const Control> control;
   const plan::HostCall* host = nullptr;  // of Executable::plan
-  int32_t note = -1;                     // of an exchange
+  int32_t note = -1;                     // of the first of the exchanges
   std::vector<int32_t> loops;            // around a call of the host, from the outermost on
   std::vector<ReadyStep> steps;
   std::vector<BufferRef> operands;   // of all steps
-  int32_t instances = 0;             // of the layout, or of the result of the exchange
+  int32_t instances = 0;             // of the layout, or of the result of an exchange
   const int32_t* devices = nullptr;  // representatives
-  std::unique_ptr<const ReadyExchange> exchange;
-  std::vector<int32_t> in;  // views of the exchange, or of the call
-  int32_t out = -1;
-  double seconds = 0;  // estimate for all instances on one worker, each time
-  double times = 1;    // that a run does the node, as far as known
+  std::unique_ptr<const ReadyExchanges> exchanges;
+  std::vector<int32_t> in;  // views of the call
+  double seconds = 0;       // estimate for all instances on one worker, each time
+  double times = 1;         // that a run does the node, as far as known
   std::vector<ViewUse> uses;
 };
 

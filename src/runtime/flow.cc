@@ -134,8 +134,9 @@ class Analyser {
   }
 
   void AddExchange(const plan::Exchange& exchange) {
-    const auto node = static_cast<int32_t>(flow_.nodes.size());
-    AddNode({.exchange = &exchange, .layout = plan_.values[exchange.out].layout, .steps = {}});
+    if (!exchange.joined) AddNode({.layout = plan_.values[exchange.out].layout, .steps = {}});
+    flow_.nodes.back().exchanges.push_back(&exchange);
+    const int32_t node = Next() - 1;
     for (int32_t v : exchange.in) Read(v, node, 0);
     Make(exchange.out, node, 0);
   }

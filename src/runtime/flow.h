@@ -9,10 +9,10 @@
 
 namespace tessera::runtime {
 
-// Steps of one layout in their order, an exchange, a call of the host, or control. Nodes run one
-// after the other, those of loops and branches as their control says.
+// Steps of one layout in their order, exchanges that run as one, a call of the host, or control.
+// Nodes run one after the other, those of loops and branches as their control says.
 struct FlowNode {
-  const plan::Exchange* exchange = nullptr;
+  std::vector<const plan::Exchange*> exchanges = {};
   const plan::HostCall* host = nullptr;
   int32_t layout = -1;
   std::vector<const plan::Step*> steps;

@@ -54,10 +54,9 @@ class MemoryPlanner {
       if (kind == plan::ValueKind::kConstant) AddOutside(v, Binding::kConstant);
     }
     for (size_t n = 0; n < flow_.nodes.size(); ++n) {
-      if (flow_.nodes[n].exchange)
-        ShareExchange(static_cast<int32_t>(n));
-      else
-        ShareSteps(static_cast<int32_t>(n));
+      for (const plan::Exchange* exchange : flow_.nodes[n].exchanges)
+        ShareExchange(*exchange, static_cast<int32_t>(n));
+      ShareSteps(static_cast<int32_t>(n));
       if (flow_.nodes[n].control) AddControl(static_cast<int32_t>(n));
     }
     FindSwaps();
@@ -114,11 +113,12 @@ class MemoryPlanner {
 
   // ---- who shares with whom -------------------------------------------------------------------
 
-  void ShareExchange(int32_t n) {
-    const plan::Exchange& exchange = *flow_.nodes[n].exchange;
+  void ShareExchange(const plan::Exchange& exchange, int32_t n) {
     const int32_t in = exchange.in[0], out = exchange.out;
     if (result_.places[out].storage >= 0) return;
-    auto alias = FindAlias(exchange, ValueOf(in), Instances(in), ValueOf(out));
+    std::optional<Alias> alias;
+    if (flow_.nodes[n].exchanges.size() == 1)
+      alias = FindAlias(exchange, ValueOf(in), Instances(in), ValueOf(out));
     if (!alias || result_.places[in].how == Binding::kWindow ||
         (carry_of_[out] && !MayTurn(in, out, *alias)) ||
         (!alias->permutes && (permuted_[in] || StorageOf(in).carry))) {
@@ -352,7 +352,7 @@ class MemoryPlanner {
   // Prefers an operand of the step that makes the storage: warm, and the others stay for others.
   int32_t ChooseDonated(const StoragePlan& storage, const std::vector<int32_t>& inputs) {
     const FlowNode& node = flow_.nodes[storage.made_node];
-    if (!node.exchange && !node.control) {
+    if (!node.steps.empty()) {
       for (int32_t v : node.steps[storage.made_step]->in) {
         if (std::find(inputs.begin(), inputs.end(), v) != inputs.end() && DeadFor(storage, v)) {
           return v;
@@ -372,7 +372,7 @@ class MemoryPlanner {
     if (old.last_node < n) return true;
     const FlowNode& node = flow_.nodes[n];
     // In the same node only if no other instance reads what this one overwrites.
-    if (old.last_node > n || node.exchange || node.control || ValueOf(x).layout != node.layout ||
+    if (old.last_node > n || node.steps.empty() || ValueOf(x).layout != node.layout ||
         ValueOf(storage.root).layout != node.layout || !OthersDead(old, x, n)) {
       return false;
     }

@@ -49,8 +49,8 @@ class Preparer {
       ready_of.push_back(static_cast<int32_t>(executable_->nodes.size()));
       if (flow.nodes[n].control)
         AddControl(flow, flow.nodes[n]);
-      else if (flow.nodes[n].exchange)
-        AddExchange(flow.nodes[n], static_cast<int32_t>(n));
+      else if (!flow.nodes[n].exchanges.empty())
+        AddExchanges(flow.nodes[n], static_cast<int32_t>(n));
       else if (flow.nodes[n].host)
         AddHostCall(flow.nodes[n]);
       else
@@ -207,25 +207,35 @@ class Preparer {
     return found->second;
   }
 
-  void AddExchange(const FlowNode& flow, int32_t flow_node) {
-    const plan::Exchange& exchange = *flow.exchange;
-    Binding& binding = Bound(exchange.out);
-    const bool alias = binding.how == Binding::kAlias;
-    if (alias && memory_.places[exchange.out].node != flow_node) return;  // always an alias
-    if (alias) binding.node = static_cast<int32_t>(executable_->nodes.size());
+  void AddExchanges(const FlowNode& flow, int32_t flow_node) {
     ReadyNode node;
     node.times = flow.times;
-    node.instances = Instances(exchange.out);
-    node.note = exchange.note;
-    node.exchange = std::make_unique<const ReadyExchange>(exchange, plan().values[exchange.out]);
-    for (int32_t v : exchange.in) {
-      node.in.push_back(views_[v]);
-      node.uses.push_back({views_[v], false, false});
+    node.note = flow.exchanges[0]->note;
+    auto ready = std::make_unique<ReadyExchanges>();
+    for (const plan::Exchange* exchange : flow.exchanges) {
+      Binding& binding = Bound(exchange->out);
+      const bool alias = binding.how == Binding::kAlias;
+      if (alias && memory_.places[exchange->out].node != flow_node) return;  // always an alias
+      if (alias) binding.node = static_cast<int32_t>(executable_->nodes.size());
+      node.instances = Instances(exchange->out);
+      AddExchange(*exchange, *ready, node.uses);
     }
-    node.out = views_[exchange.out];
-    node.uses.push_back({node.out, true, false});
-    node.seconds = Seconds(node.exchange->bytes(), 0, 1);
+    const auto calls = static_cast<double>(ready->count() - 1);
+    node.seconds = Seconds(ready->bytes(), 0, 1) + calls * kCallSeconds;
+    node.exchanges = std::move(ready);
     Push(std::move(node));
+  }
+
+  void AddExchange(const plan::Exchange& exchange, ReadyExchanges& ready,
+                   std::vector<ViewUse>& uses) const {
+    std::vector<int32_t> in;
+    for (int32_t v : exchange.in) {
+      in.push_back(views_[v]);
+      uses.push_back({views_[v], false, false});
+    }
+    const int32_t out = views_[exchange.out];
+    uses.push_back({out, true, false});
+    ready.Add({exchange, plan().values[exchange.out]}, std::move(in), out);
   }
 
   void AddHostCall(const FlowNode& flow) {

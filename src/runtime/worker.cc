@@ -43,10 +43,10 @@ class Worker {
         n = Steer(*node.control, n) - 1;
       else if (node.host)
         CallHost(node);
-      else if (!node.exchange)
+      else if (!node.exchanges)
         RunInstances(node, 0, node.instances);
       else if (!run_.done[n])
-        RunExchange(node, 0, node.exchange->units());
+        RunExchanges(node, 0, node.exchanges->units());
     }
   }
 
@@ -197,7 +197,7 @@ class Worker {
   }
 
   void RunShare(const ReadyNode& node, NodeAssignment::Mode mode) {
-    int64_t begin = 0, end = node.exchange ? node.exchange->units() : node.instances;
+    int64_t begin = 0, end = node.exchanges ? node.exchanges->units() : node.instances;
     if (mode != NodeAssignment::kFirst) {
       const int64_t work = end;
       begin = Begin(work, id_), end = Begin(work, id_ + 1);
@@ -206,8 +206,8 @@ class Worker {
     }
     if (node.host)
       CallHost(node);
-    else if (node.exchange)
-      RunExchange(node, begin, end);
+    else if (node.exchanges)
+      RunExchanges(node, begin, end);
     else
       RunInstances(node, begin, end);
   }
@@ -224,12 +224,12 @@ class Worker {
     node.host->function(buffers);
   }
 
-  void RunExchange(const ReadyNode& node, int64_t begin, int64_t end) {
-    if (!events_) return node.exchange->Run(views_, node.in.data(), views_[node.out], begin, end);
+  void RunExchanges(const ReadyNode& node, int64_t begin, int64_t end) {
+    if (!events_) return node.exchanges->Run(views_, begin, end);
     Event event{.kind = Event::kExchange, .note = node.note, .begin = Now()};
-    node.exchange->Run(views_, node.in.data(), views_[node.out], begin, end);
-    const auto units = static_cast<double>(std::max<int64_t>(node.exchange->units(), 1));
-    event.bytes = node.exchange->bytes() * static_cast<double>(end - begin) / units;
+    node.exchanges->Run(views_, begin, end);
+    const auto units = static_cast<double>(std::max<int64_t>(node.exchanges->units(), 1));
+    event.bytes = node.exchanges->bytes() * static_cast<double>(end - begin) / units;
     Record(event);
   }
 

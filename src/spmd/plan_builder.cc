@@ -132,7 +132,7 @@ class PlanBuilder {
     note_ = static_cast<int32_t>(plan_.notes.size());
     const std::string where = base::Where(last.loc);
     plan_.notes.push_back(fmt::format("{}{}{}", last.op->name, where.empty() ? "" : " at ", where));
-    if (item.kind == Item::kMove) return AddMove(last);
+    if (item.kind == Item::kMove) return AddMoves(item);
     if (item.kind == Item::kRegion) return AddRegion(item, last);
     if (item.kind == Item::kHostCall) return AddHostCall(last);
     if (item.kind == Item::kFused)
@@ -229,7 +229,11 @@ class PlanBuilder {
 
   // ---- moves ----
 
-  void AddMove(const Instruction& instruction) {
+  void AddMoves(const Item& item) {
+    for (size_t i = 0; i < item.instructions.size(); ++i) AddMove(At(item, i), /*joined=*/i > 0);
+  }
+
+  void AddMove(const Instruction& instruction, bool joined) {
     ValueId out = instruction.results[0];
     StepKind kind = KindOf(*instruction.op);
     if (kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced ||
@@ -248,18 +252,17 @@ class PlanBuilder {
       operands.push_back(
           {.type = Place(v), .layout = &base::At(plan_.layouts, ValueOf(in.back()).layout)});
     }
-    const auto* halo = kind == StepKind::kHaloExchange
-                           ? &ir::As<ir::HaloParams>(instruction.params.get())
-                           : nullptr;
+    const ir::Params* params = instruction.params.get();
     const plan::Layout& layout = base::At(plan_.layouts, LayoutOf(out));
+    const auto* halo = kind == StepKind::kHaloExchange ? &ir::As<ir::HaloParams>(params) : nullptr;
     const bool permutes = std::holds_alternative<ir::AsPermute>(*instruction.op->lowering);
-    plan::Exchange e = permutes
-                           ? MakePermutation(operands[0], layout,
-                                             ir::As<ops::PermuteParams>(instruction.params.get()))
-                           : MakeExchange(operands, *Place(out), layout, kernels_, halo);
+    plan::Exchange e =
+        permutes ? MakePermutation(operands[0], layout, ir::As<ops::PermuteParams>(params))
+                 : MakeExchange(operands, *Place(out), layout, kernels_, halo);
     e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;
+    e.joined = joined;
     nodes_->emplace_back(std::move(e));
   }
 

@@ -8,6 +8,7 @@
 #include "base/at.h"
 #include "ir/infer.h"
 #include "sharding/local.h"
+#include "spmd/combine.h"
 #include "spmd/exchange.h"
 
 namespace tessera::spmd {
@@ -58,6 +59,7 @@ class Scheduler {
     for (size_t i = 0; i < program_.instructions.size(); ++i) Place(static_cast<int32_t>(i));
     Emit();
     FindBorders();
+    CombineReductions(program_, schedule_);
     return std::move(schedule_);
   }
 

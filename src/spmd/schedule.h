@@ -20,7 +20,8 @@ struct Schedule;
 
 struct Item {
   enum Kind : uint8_t { kKernel, kFused, kMove, kRegion, kHostCall } kind;
-  std::vector<int32_t> instructions;           // of the device program, in order; one unless fused
+  // Of the device program, in order; one, unless they are fused, or moves that run as one.
+  std::vector<int32_t> instructions;
   std::vector<ir::ValueId> in = {}, out = {};  // values that cross the item's border
   base::Shape space = {};                      // kFused: the iteration space
   int32_t reduced = 0;                         // kFused: trailing dims of it that are reduced over

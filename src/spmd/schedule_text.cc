@@ -141,9 +141,14 @@ class Printer {
   }
 
   void Single(const Scope& scope, const Item& item, const std::string& indent) {
-    const Instruction& instruction = scope.At(item.instructions[0]);
+    for (int32_t i : item.instructions) Line(scope, item, scope.At(i), indent);
+  }
+  void Line(const Scope& scope, const Item& item, const Instruction& instruction,
+            const std::string& indent) {
+    const bool joined = &instruction != &scope.At(item.instructions[0]);
     out_ += fmt::format(
-        "{}{}: {}, {}\n", indent, KindName(item.kind), scope.Text(instruction),
+        "{}{}: {}, {}\n", indent, joined ? "  with it" : KindName(item.kind),
+        scope.Text(instruction),
         instruction.results.empty() ? "no results" : scope.Layout(instruction.results[0]));
   }
 

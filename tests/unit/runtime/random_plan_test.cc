@@ -110,9 +110,11 @@ class Generator {
     std::vector<int32_t> order(d);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), rng_);
-    switch (Below(6)) {
+    switch (Below(7)) {
       case 0:
         return Add(AllReduce(d, 1, f32, n), in, bytes, 1);
+      case 6:
+        return Together(in, bytes);
       case 1:
         return Add(AllReduce(d, d, f32, n), in, bytes, 0);
       case 2:
@@ -134,6 +136,18 @@ class Generator {
     plan::Exchange slice = Dense(f32, n);
     for (int32_t i = 0; i < d; ++i) slice.pieces.push_back({{0, ((i + 1) % d) * n, 0}});
     Add(slice, static_cast<int32_t>(values_.size()) - 1, n * 4, 0);
+  }
+
+  // Up to four reductions as one, of operands that are there already.
+  void Together(int32_t in, int64_t bytes) {
+    const int32_t first = static_cast<int32_t>(values_.size());
+    const int more = Below(4);
+    for (int k = 0; k <= more && in < first; ++k, in = Pick(bytes = Bytes(), 0)) {
+      if (in < 0) return;
+      plan::Exchange reduce = AllReduce(devices_, k % 2 == 0 ? 1 : devices_, f32, bytes / 4);
+      reduce.joined = k > 0;
+      Add(reduce, in, bytes, k % 2 == 0 ? 1 : 0);
+    }
   }
 
   void Add(const plan::Exchange& exchange, int32_t in, int64_t bytes, int32_t layout) {

@@ -104,6 +104,52 @@ fused over [8]: (%2) -> (%3), one buffer for all
 }
 
 // Rows of 70 are read where they lie: the pad, the cut and the repetition of a row are not made.
+// What reads the results comes after, unless it is large; what is large is not put off.
+TEST(Combining, SmallReductionsOverTheSameAxesAreOneExchange) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x,16], %1: f32[8@x,4], %2: f32[8@x,100000], %3: f32[8@x]) -> (f32[16], f32[4], f32[100000], f32[]) {
+  %4: f32[16] = reduce_sum %0 {dims=[0]}
+  %5: f32[16] = exp %4
+  %6: f32[100000] = reduce_sum %2 {dims=[0]}
+  %7: f32[4] = reduce_sum %1 {dims=[0]}
+  %8: f32[] = reduce_max %3 {dims=[0]}
+  return %5, %7, %6, %8
+})"),
+            R"(
+kernel: %4 = reduce_sum %0 {dims=[0]}, a buffer per "x"
+kernel: %7 = reduce_sum %2 {dims=[0]}, a buffer per "x"
+move: %8 = all_reduce %7 {from=f32[100000]{U:x}, to=f32[100000]}, one buffer for all
+kernel: %9 = reduce_sum %1 {dims=[0]}, a buffer per "x"
+kernel: %11 = reduce_max %3 {dims=[0]}, a buffer per "x"
+move: %5 = all_reduce %4 {from=f32[16]{U:x}, to=f32[16]}, one buffer for all
+  with it: %10 = all_reduce %9 {from=f32[4]{U:x}, to=f32[4]}, one buffer for all
+move: %12 = all_reduce %11 {from=f32[]{U_max:x}, to=f32[]}, one buffer for all
+fused over [16]: (%5) -> (%6), one buffer for all
+  %6 = exp %5
+)");
+}
+
+TEST(Combining, AReductionOfWhatAnotherMakesWaitsForIt) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x], %1: f32[8@x]) -> (f32[], f32[]) {
+  %2: f32[] = reduce_sum %0 {dims=[0]}
+  %3: f32[8@x] = broadcast_in_dim %2 {dims=[]}
+  %4: f32[8@x] = sub %1, %3
+  %5: f32[8@x] = mul %4, %4
+  %6: f32[] = reduce_sum %5 {dims=[0]}
+  return %2, %6
+})"),
+            R"(
+kernel: %2 = reduce_sum %0 {dims=[0]}, a buffer per "x"
+move: %3 = all_reduce %2 {from=f32[]{U:x}, to=f32[]}, one buffer for all
+fused over [4], the last 1 reduced: (%1, %3) -> (%6), a buffer per "x"
+  %4 = sub %1, %3
+  %5 = mul %4, %4
+  %6 = reduce_sum %5 {dims=[0]}
+move: %7 = all_reduce %6 {from=f32[]{U:x}, to=f32[]}, one buffer for all
+)");
+}
+
 TEST(Fusion, MovedOperandsAreReadWhereTheyLie) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[6,70], %1: f32[2,70]) -> f32[6,70] {
