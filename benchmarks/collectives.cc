@@ -19,8 +19,8 @@ Array Averaged(Array v) {
   return broadcast_to(total, v.shape(), {.out_sharding = P("d", None)}) * (1.0f / kDevices);
 }
 
-// Returns samples of the time in us that an iteration of the loop spends in exchanges and in
-// waiting for them.
+// Returns samples of the time in us that workers spend in the exchanges of an iteration, together.
+// How long they wait for each other depends on what is computed around.
 template <class Arrays>
 std::vector<double> ExchangeTimes(bool quick, const Arrays& x) {
   const auto f = jit([](Arrays all) {
@@ -37,7 +37,7 @@ std::vector<double> ExchangeTimes(bool quick, const Arrays& x) {
   std::vector<double> samples;
   for (int k = 0; k < (quick ? 1 : 30); ++k) {
     const Profile profile = lowered.profile(x);
-    double seconds = profile.waiting();
+    double seconds = 0;
     for (const ProfileStep& step : profile.steps())
       if (step.exchange) seconds += step.seconds;
     samples.push_back(seconds * 1e6 / kTrips);
