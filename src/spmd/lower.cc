@@ -27,6 +27,7 @@
 #include "spmd/local_type.h"
 #include "spmd/loop_reductions.h"
 #include "spmd/moves.h"
+#include "spmd/placing.h"
 #include "spmd/regions.h"
 
 namespace tessera::spmd {
@@ -37,13 +38,17 @@ using sharding::TensorSharding;
 
 class ProgramLowering {
  public:
-  explicit ProgramLowering(const ir::Program& from) : from_(from), loc_(Loc::Unknown()) {
+  // `steady`: as of ChoosePlaces.
+  explicit ProgramLowering(const ir::Program& from, size_t steady = 0)
+      : from_(from), steady_(steady), loc_(Loc::Unknown()) {
     program().mesh = from.mesh;
     program().per_device = true;
     map_.assign(from.values.size(), -1);
   }
 
   ir::Program Run() {
+    chosen_ = ChoosePlaces(
+        from_, [this](ir::ValueId v) { return Typed(v); }, steady_);
     for (ir::ValueId v : from_.inputs) program().inputs.push_back(Parameter(v));
     for (const ir::Capture& c : from_.captures)
       program().captures.push_back({Parameter(c.value), c.array});
@@ -70,6 +75,11 @@ class ProgramLowering {
   const Draft::Origin* OriginOf(ir::ValueId v) const { return draft_.OriginOf(v); }
   // What a value of the program must be laid out as.
   const ir::Type* Wanted(ir::ValueId v) const {
+    const ir::Type* chosen = chosen_.empty() ? nullptr : base::At(chosen_, v).place;
+    return chosen ? chosen : Typed(v);
+  }
+  // Where its type puts it.
+  const ir::Type* Typed(ir::ValueId v) const {
     const ir::Type* place = from_.place(v);
     if (place) return place;
     const ir::Type* type = from_.type(v);
@@ -201,8 +211,10 @@ class ProgramLowering {
                                         const std::vector<ir::ValueId>& operands,
                                         const std::vector<const ir::Type*>& results) {
     std::vector<ir::Program> regions;
+    const Constants constants = ConstantsOf(instruction);
     for (const ir::RegionPtr& region : instruction.regions) {
-      ProgramLowering inner(*region);
+      const bool hoists = constants.repeats && region == instruction.regions.back();
+      ProgramLowering inner(*region, hoists ? constants.count : 0);
       if (!region->mesh) inner.program().mesh = from_.mesh;
       regions.push_back(inner.Run());
     }
@@ -288,10 +300,11 @@ class ProgramLowering {
       for (size_t i = 0; i < made.size(); ++i) made[i] = Reshard(made[i], results[i], true);
       return made;
     }
+    const std::optional<Loc> asked = anew ? std::nullopt : AskedAt(instruction);
     absl::InlinedVector<ir::ValueId, 3> ins;
     std::vector<ir::ValueId> outs;
     for (size_t i = 0; i < operands.size(); ++i) {
-      ins.push_back(Reshard(operands[i], decision.operands[i], /*implied=*/true));
+      ins.push_back(ReshardAsAsked(operands[i], decision.operands[i], asked));
       if (decision.masks[i])
         ins[i] = ExpandInto(MaskOp(), decision.masks[i].get(), {ins[i]}, decision.operands[i])[0];
     }
@@ -304,8 +317,25 @@ class ProgramLowering {
     else if (!EmitReduction(instruction, decision, ins, outs))
       Emit(*instruction.op, instruction.params, ins, outs, decision.cost);
     for (size_t i = 0; i < results.size(); ++i)
-      outs[i] = anew ? Moved(outs[i], results[i], true) : Reshard(outs[i], results[i], true);
+      outs[i] =
+          anew ? Moved(outs[i], results[i], true) : ReshardAsAsked(outs[i], results[i], asked);
     return outs;
+  }
+
+  // Where the user asked for what is moved around an instruction of the traced program.
+  std::optional<Loc> AskedAt(const ir::Instruction& instruction) const {
+    if (chosen_.empty()) return {};
+    for (ir::ValueId v : instruction.operands)
+      if (base::At(chosen_, v).asked) return base::At(chosen_, v).asked;
+    for (ir::ValueId v : instruction.results)
+      if (base::At(chosen_, v).asked) return base::At(chosen_, v).asked;
+    return {};
+  }
+  ir::ValueId ReshardAsAsked(ir::ValueId v, const ir::Type* to, const std::optional<Loc>& asked) {
+    const Loc loc = std::exchange(loc_, asked.value_or(loc_));
+    v = Reshard(v, to, !asked);
+    loc_ = loc;
+    return v;
   }
 
   // Whether elementwise ops alone read what an instruction of the traced program makes.
@@ -521,6 +551,7 @@ class ProgramLowering {
   }
 
   const ir::Program& from_;
+  const size_t steady_;
   Draft draft_;
   // Parts are made of parts; beyond this depth a whole value is cut.
   static constexpr int kDeepest = 200;
@@ -530,6 +561,7 @@ class ProgramLowering {
   absl::node_hash_map<std::pair<const ir::Type*, const ir::Type*>,
                       std::vector<sharding::ReshardStep>>
       steps_;
+  std::vector<ChosenPlace> chosen_;   // per traced value; empty: all lie as their types say
   std::vector<bool> read_otherwise_;  // per traced value: by more than elementwise ops
   Loc loc_;
 };

@@ -88,11 +88,11 @@ fused over [4]: (%0) -> (%2), a buffer per "x"
 
 TEST(Fusion, AnExchangeSeparatesGroups) {
   EXPECT_EQ(ScheduleOf(R"(
-func @main(%0: f32[8@x]) -> f32[8] {
+func @main(%0: f32[8@x]) -> (f32[8], f32[8]) {
   %1: f32[8@x] = exp %0
   %2: f32[8] = reshard %1
   %3: f32[8] = exp %2
-  return %3
+  return %2, %3
 })"),
             R"(
 fused over [4]: (%0) -> (%1), a buffer per "x"
@@ -103,7 +103,6 @@ fused over [8]: (%2) -> (%3), one buffer for all
 )");
 }
 
-// Rows of 70 are read where they lie: the pad, the cut and the repetition of a row are not made.
 // What reads the results comes after, unless it is large; what is large is not put off.
 TEST(Combining, SmallReductionsOverTheSameAxesAreOneExchange) {
   EXPECT_EQ(ScheduleOf(R"(
@@ -150,6 +149,7 @@ move: %7 = all_reduce %6 {from=f32[]{U:x}, to=f32[]}, one buffer for all
 )");
 }
 
+// Rows of 70 are read where they lie: the pad, the cut and the repetition of a row are not made.
 TEST(Fusion, MovedOperandsAreReadWhereTheyLie) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[6,70], %1: f32[2,70]) -> f32[6,70] {

@@ -1,0 +1,415 @@
+// Tries other places for groups of values around moves, and keeps what sends fewer bytes.
+#include "spmd/placing.h"
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/at.h"
+#include "sharding/local.h"
+#include "sharding/reshard.h"
+#include "spmd/decision.h"
+
+namespace tessera::spmd {
+namespace {
+
+using ir::Instruction;
+using ir::Type;
+using ir::ValueId;
+using sharding::TensorSharding;
+
+bool IsMove(const Instruction& i) { return std::holds_alternative<ir::AsMove>(*i.op->lowering); }
+bool IsElementwise(const Instruction& i) {
+  return std::holds_alternative<ir::AsElementwise>(*i.op->lowering);
+}
+
+// Whether a decision of its own says where operands and results of the instruction lie.
+bool IsPartitioned(const Instruction& i) {
+  const ir::Lowering& l = *i.op->lowering;
+  return IsElementwise(i) || std::holds_alternative<ir::AsKernel>(l) ||
+         std::holds_alternative<ir::AsReduction>(l) || std::holds_alternative<ir::AsBroadcast>(l) ||
+         std::holds_alternative<ir::AsView>(l);
+}
+
+// Whether the work is little beside moving the operands: other places are worth a try around it.
+bool IsLight(const Instruction& i) {
+  return IsMove(i) || IsElementwise(i) ||
+         std::holds_alternative<ir::AsReduction>(*i.op->lowering) ||
+         (IsPartitioned(i) && i.op->flops_per_point == 0);
+}
+
+bool IsPlain(const TensorSharding& s) { return s.unreduced.empty() && s.varying.empty(); }
+
+// What some instructions cost one device.
+struct Sum {
+  int64_t bytes = 0, collectives = 0;
+  double work = 0;                // FLOPs, and elements written
+  std::optional<Loc> asked = {};  // the first line that asks for some of it
+  bool Beats(const Sum& other) const {
+    if (work > other.work || bytes > other.bytes) return false;
+    return bytes < other.bytes || (collectives <= other.collectives && work < other.work);
+  }
+};
+
+class Placer {
+ public:
+  Placer(const ir::Program& program, const std::function<const Type*(ValueId)>& typed,
+         size_t steady)
+      : program_(program), typed_(typed), first_(steady) {}
+
+  std::vector<ChosenPlace> Run() {
+    if (!FindMoves()) return {};
+    Index();
+    FindFree();
+    for (int round = 0; round < kMostRounds; ++round)
+      if (!ImproveAll()) break;
+    for (; !neutral_.empty(); neutral_.pop_back()) PutBack(neutral_.back());
+    return changed_ ? std::move(chosen_) : std::vector<ChosenPlace>();
+  }
+
+ private:
+  static constexpr int kMostRounds = 3;
+  static constexpr size_t kMostCandidates = 8, kMostInstructions = 1000;
+
+  const Type* Place(ValueId v) const { return base::At(places_, v); }
+  const TensorSharding& Sharding(ValueId v) const { return Place(v)->sharding(); }
+  const Instruction& At(size_t i) const { return program_.instructions[i]; }
+  bool SameShape(ValueId v, ValueId w) const { return Place(v)->shape() == Place(w)->shape(); }
+
+  // ---- which values may lie elsewhere ----
+
+  // Whether something is sent around an elementwise op or by a move that the user asked for. Marks
+  // those instructions.
+  bool FindMoves() {
+    bool any = false;
+    moves_.assign(program_.instructions.size(), false);
+    for (size_t i = 0; i < moves_.size(); ++i) {
+      const Instruction& instruction = At(i);
+      if (!IsMove(instruction) && !IsElementwise(instruction)) continue;
+      const Type* to = typed_(instruction.results[0]);
+      for (ValueId v : instruction.operands) {
+        const Type* from = typed_(v);
+        if (from == to || from->shape() != to->shape() || from->sharding() == to->sharding())
+          continue;
+        any = moves_[i] = true;
+      }
+    }
+    return any;
+  }
+
+  void Index() {
+    const size_t n = program_.values.size();
+    maker_.assign(n, -1);
+    users_.resize(n);
+    chosen_.resize(n);
+    const sharding::MeshDef* mesh = nullptr;
+    for (size_t v = 0; v < n; ++v) {
+      places_.push_back(typed_(static_cast<ValueId>(v)));
+      if (!mesh) mesh = places_[v]->mesh();
+    }
+    // What is on no mesh lies as what is whole on the program's.
+    for (const Type*& place : places_)
+      if (!place->mesh()) place = Type::Get(place->shape(), place->dtype(), mesh);
+    steady_.assign(n, false);
+    for (size_t k = 0; k < first_; ++k) base::At(steady_, program_.inputs[k]) = true;
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      const bool steady = AreSteady(At(i));
+      for (ValueId v : At(i).results) base::At(steady_, v) = steady;
+      for (ValueId v : At(i).operands) base::At(users_, v).push_back(static_cast<int32_t>(i));
+      for (ValueId v : At(i).results) base::At(maker_, v) = static_cast<int32_t>(i);
+    }
+  }
+
+  bool AreSteady(const Instruction& i) const {
+    return first_ > 0 && i.op->effect == ir::Effect::kNone && i.regions.empty() &&
+           std::all_of(i.operands.begin(), i.operands.end(),
+                       [&](ValueId v) { return base::At(steady_, v); });
+  }
+
+  // Values near a move that only instructions read and make which take them from anywhere.
+  void FindFree() {
+    const size_t n = program_.values.size();
+    std::vector<bool> near(n), pinned(n);
+    for (ValueId v : program_.outputs) base::At(pinned, v) = true;
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      const Instruction& instruction = At(i);
+      const bool fixed = !IsLight(instruction) || instruction.op->opaque ||
+                         instruction.op->effect != ir::Effect::kNone;
+      if (fixed) {
+        for (ValueId v : instruction.operands) base::At(pinned, v) = true;
+        for (ValueId v : instruction.results) base::At(pinned, v) = true;
+      }
+      Spread(instruction, i, instruction.operands, instruction.results, near);
+    }
+    for (size_t i = program_.instructions.size(); i-- > 0;)
+      Spread(At(i), i, At(i).results, At(i).operands, near);
+    free_.resize(n);
+    for (size_t v = 0; v < n; ++v) {
+      const Type* place = places_[v];
+      free_[v] = near[v] && !pinned[v] && maker_[v] >= 0 && place->mesh() &&
+                 IsPlain(place->sharding()) && !place->mesh()->has_mode(AxisMode::Manual) &&
+                 sharding::FirstUnevenDim(place->sharding(), place->shape()) < 0;
+    }
+  }
+
+  template <class From, class To>
+  void Spread(const Instruction& instruction, size_t i, const From& from, const To& to,
+              std::vector<bool>& near) const {
+    const bool reached =
+        moves_[i] || (IsLight(instruction) && std::any_of(from.begin(), from.end(), [&](ValueId v) {
+                        return base::At(near, v);
+                      }));
+    if (!reached) return;
+    for (ValueId v : to) base::At(near, v) = true;
+  }
+
+  // ---- groups: free values of one shape that lie alike, connected by elementwise ops and moves
+  // ----
+
+  ValueId Root(ValueId v) {
+    while (base::At(group_, v) != v)
+      v = base::At(group_, v) = base::At(group_, base::At(group_, v));
+    return v;
+  }
+  void Connect() {
+    group_.resize(program_.values.size());
+    for (size_t v = 0; v < group_.size(); ++v) group_[v] = static_cast<ValueId>(v);
+    for (const Instruction& i : program_.instructions) {
+      if (!IsMove(i) && !IsElementwise(i)) continue;
+      const ValueId result = i.results[0];
+      ValueId other = base::At(free_, result) ? result : -1;
+      for (ValueId v : i.operands) {
+        if (!base::At(free_, v) || !SameShape(v, result)) continue;
+        if (other >= 0 && Sharding(v) == Sharding(other)) group_[Index(Root(v))] = Root(other);
+        if (other < 0) other = v;
+      }
+    }
+  }
+  static size_t Index(ValueId v) { return static_cast<size_t>(v); }
+
+  // Returns whether something lies elsewhere now.
+  bool ImproveAll() {
+    Connect();
+    absl::flat_hash_map<ValueId, std::vector<ValueId>> groups;
+    std::vector<ValueId> order;  // of what is read last, first
+    for (size_t v = program_.values.size(); v-- > 0;) {
+      if (!free_[v]) continue;
+      std::vector<ValueId>& group = groups[Root(static_cast<ValueId>(v))];
+      if (group.empty()) order.push_back(Root(static_cast<ValueId>(v)));
+      group.push_back(static_cast<ValueId>(v));
+    }
+    bool improved = false;
+    for (ValueId root : order) improved |= Improve(groups[root]);
+    changed_ |= improved;
+    return improved;
+  }
+
+  bool Improve(const std::vector<ValueId>& group) {
+    const std::vector<TensorSharding> candidates = CandidatesFor(group);
+    if (candidates.empty()) return false;
+    const std::vector<int32_t> around = Around(group);
+    if (around.size() > kMostInstructions) return false;
+    const std::optional<Sum> before = CostOf(around);
+    if (!before) return false;
+    const TensorSharding old = Sharding(group[0]);
+    const TensorSharding* best = nullptr;
+    Sum least = *before;
+    for (const TensorSharding& candidate : candidates) {
+      Put(group, candidate);
+      const std::optional<Sum> cost = CostOf(around);
+      if (cost && cost->Beats(least)) least = *cost, best = &candidate;
+    }
+    Put(group, best ? *best : old);
+    if (!best) return false;
+    if (least.bytes == before->bytes) neutral_.push_back(group);
+    for (ValueId v : group) {
+      const bool as_typed = Sharding(v).dims == typed_(v)->sharding().dims;
+      base::At(chosen_, v) = {as_typed ? nullptr : Place(v), before->asked};
+    }
+    return true;
+  }
+
+  // What has sent no fewer bytes, and has not helped others to, is done where types say.
+  void PutBack(const std::vector<ValueId>& group) {
+    const std::vector<int32_t> around = Around(group);
+    const std::optional<Sum> before = CostOf(around);
+    std::vector<const Type*> places;
+    for (ValueId v : group) {
+      places.push_back(Place(v));
+      base::At(places_, v) = typed_(v);
+    }
+    const std::optional<Sum> after = CostOf(around);
+    if (after && before && after->bytes <= before->bytes) {
+      for (ValueId v : group) base::At(chosen_, v) = {};
+    } else {
+      for (size_t k = 0; k < group.size(); ++k) base::At(places_, group[k]) = places[k];
+    }
+  }
+
+  void Put(const std::vector<ValueId>& group, const TensorSharding& s) {
+    for (ValueId v : group) {
+      const Type* typed = typed_(v);
+      base::At(places_, v) = typed->sharding() == s ? typed : typed->WithSharding(s);
+    }
+  }
+
+  // Places that neighbours of the group have or wish for.
+  std::vector<TensorSharding> CandidatesFor(const std::vector<ValueId>& group) {
+    std::vector<TensorSharding> candidates;
+    const TensorSharding& now = Sharding(group[0]);
+    const base::Shape& shape = Place(group[0])->shape();
+    const auto add = [&](const Type* place) {
+      const TensorSharding& s = place->sharding();
+      if (place->shape() != shape || !IsPlain(s) || s.mesh != now.mesh || s == now ||
+          sharding::FirstUnevenDim(s, shape) >= 0 || candidates.size() == kMostCandidates)
+        return;
+      if (std::find(candidates.begin(), candidates.end(), s) == candidates.end())
+        candidates.push_back(s);
+    };
+    for (ValueId v : group) {
+      AddNeighbours(At(Index(base::At(maker_, v))), v, add);
+      for (int32_t user : base::At(users_, v)) AddNeighbours(At(Index(user)), v, add);
+    }
+    return candidates;
+  }
+  template <class Add>
+  void AddNeighbours(const Instruction& i, ValueId v, const Add& add) {
+    if (IsMove(i) || IsElementwise(i)) {
+      for (ValueId w : i.operands) add(Place(w));
+      for (ValueId w : i.results) add(Place(w));
+      return;
+    }
+    const std::shared_ptr<const Decision> decision = DecisionOf(i);
+    for (size_t k = 0; k < i.operands.size(); ++k)
+      if (i.operands[k] == v) add(decision->operands[k]);
+    for (size_t k = 0; k < i.results.size(); ++k)
+      if (i.results[k] == v) add(decision->results[k]);
+  }
+
+  // ---- what a choice costs ----
+
+  // The instructions whose moves depend on where the group is; and those that move what these move,
+  // which is moved once for all.
+  std::vector<int32_t> Around(const std::vector<ValueId>& group) const {
+    std::vector<int32_t> around;
+    const auto add = [&](int32_t i) {
+      around.push_back(i);
+      for (ValueId v : At(Index(i)).operands)
+        around.insert(around.end(), base::At(users_, v).begin(), base::At(users_, v).end());
+    };
+    for (ValueId v : group) {
+      add(base::At(maker_, v));
+      for (int32_t user : base::At(users_, v)) add(user);
+      if (around.size() > 4 * kMostInstructions) break;
+    }
+    std::sort(around.begin(), around.end());
+    around.erase(std::unique(around.begin(), around.end()), around.end());
+    return around;
+  }
+
+  std::shared_ptr<const Decision> DecisionOf(const Instruction& i) {
+    operands_.clear();
+    results_.clear();
+    for (ValueId v : i.operands) operands_.push_back(Scalar(i, v));
+    for (ValueId v : i.results) results_.push_back(Place(v));
+    return DecisionOn(i, operands_, results_);
+  }
+  // Elementwise ops repeat scalars themselves.
+  const Type* Scalar(const Instruction& user, ValueId v) const {
+    if (!IsElementwise(user) || user.operands.size() < 2) return Place(v);
+    const int32_t maker = base::At(maker_, v);
+    if (maker < 0) return Place(v);
+    const Instruction& made = At(Index(maker));
+    const bool repeated = std::holds_alternative<ir::AsBroadcast>(*made.op->lowering) &&
+                          Place(made.operands[0])->shape().empty() &&
+                          IsPlain(Sharding(made.operands[0])) && IsPlain(Sharding(v));
+    return repeated ? Place(made.operands[0]) : Place(v);
+  }
+
+  std::optional<Sum> CostOf(const std::vector<int32_t>& instructions) {
+    Sum sum;
+    moved_.clear();
+    for (int32_t at : instructions) {
+      const Instruction& i = At(Index(at));
+      if (const auto* move = std::get_if<ir::AsMove>(&*i.op->lowering)) {
+        AddMove(i.operands[0], Place(i.operands[0]), Place(i.results[0]),
+                move->implied ? nullptr : &i.loc, sum);
+        continue;
+      }
+      if (!IsPartitioned(i)) continue;  // as its operands' types say, whatever the choice
+      const std::shared_ptr<const Decision> decision = DecisionOf(i);
+      if (decision->expands) return {};
+      for (size_t k = 0; k < i.operands.size(); ++k)
+        AddMove(i.operands[k], operands_[k], decision->operands[k], nullptr, sum);
+      if (decision->cost->bytes > 0 && !AreSteady(i)) {
+        sum.bytes += decision->cost->bytes;
+        ++sum.collectives;
+      }
+      sum.work += decision->cost->flops;
+      for (size_t k = 0; k < i.results.size(); ++k) {
+        const Type *left = decision->results[k], *to = Place(i.results[k]);
+        if (!base::At(steady_, i.results[k])) AddSteps(left, to, sum);
+        sum.work += static_cast<double>(sharding::LocalElements(left->shape(), left->sharding()));
+      }
+    }
+    return sum;
+  }
+
+  void AddMove(ValueId v, const Type* from, const Type* to, const Loc* asked, Sum& sum) {
+    if (from == to || base::At(steady_, v) || !moved_.insert({v, to}).second) return;
+    if (AddSteps(from, to, sum) && asked && !sum.asked) sum.asked = *asked;
+  }
+
+  // Adds the collectives between two places. Returns whether there are some.
+  bool AddSteps(const Type* from, const Type* to, Sum& sum) {
+    if (from == to || from->sharding() == to->sharding()) return false;
+    const auto [it, is_new] = steps_.try_emplace(std::pair(from, to));
+    Sent& sent = it->second;
+    if (is_new)
+      for (const sharding::ReshardStep& step : sharding::PlanReshard(
+               from->shape(), from->dtype().size(), from->sharding(), to->sharding()))
+        if (step.bytes > 0) sent = {sent.bytes + step.bytes, sent.collectives + 1};
+    sum.bytes += sent.bytes;
+    sum.collectives += sent.collectives;
+    return sent.bytes > 0;
+  }
+
+  const ir::Program& program_;
+  const std::function<const Type*(ValueId)>& typed_;
+  std::vector<bool> moves_;                  // per instruction: it is where something is moved
+  std::vector<int32_t> maker_;               // per value: an instruction, or -1
+  std::vector<std::vector<int32_t>> users_;  // per value
+  std::vector<const Type*> places_;          // per value: now
+  const size_t first_;                       // so many inputs are steady
+  std::vector<bool> steady_;                 // per value: what is moved of it is moved before
+  std::vector<bool> free_;                   // per value: it may lie elsewhere
+  std::vector<ValueId> group_;               // per value: towards the root of its group
+  std::vector<ChosenPlace> chosen_;
+  std::vector<std::vector<ValueId>> neutral_;  // groups that were put elsewhere for less work only
+  bool changed_ = false;
+  absl::InlinedVector<const Type*, 4> operands_, results_;  // of the decision that was asked last
+  absl::flat_hash_set<std::pair<ValueId, const Type*>> moved_;  // by the instructions so far
+  struct Sent {
+    int64_t bytes = 0, collectives = 0;
+  };
+  absl::flat_hash_map<std::pair<const Type*, const Type*>, Sent> steps_;
+};
+
+}  // namespace
+
+bool& ChoosesPlaces() {
+  static bool chooses = true;
+  return chooses;
+}
+
+std::vector<ChosenPlace> ChoosePlaces(const ir::Program& program,
+                                      const std::function<const Type*(ValueId)>& typed,
+                                      size_t steady) {
+  if (!ChoosesPlaces() || !program.mesh) return {};
+  return Placer(program, typed, steady).Run();
+}
+
+}  // namespace tessera::spmd
