@@ -43,6 +43,9 @@ bool IsLight(const Instruction& i) {
 
 bool IsPlain(const TensorSharding& s) { return s.unreduced.empty() && s.varying.empty(); }
 
+// Whether every device has all of it: to move it sends nothing.
+bool IsWhole(const TensorSharding& s) { return sharding::VaryingAxes(s).empty(); }
+
 // What some instructions cost one device.
 struct Sum {
   int64_t bytes = 0, collectives = 0;
@@ -63,6 +66,7 @@ class Placer {
   std::vector<ChosenPlace> Run() {
     if (!FindMoves()) return {};
     Index();
+    IndexUsers();
     FindFree();
     for (int round = 0; round < kMostRounds; ++round)
       if (!ImproveAll()) break;
@@ -103,7 +107,6 @@ class Placer {
   void Index() {
     const size_t n = program_.values.size();
     maker_.assign(n, -1);
-    users_.resize(n);
     chosen_.resize(n);
     const sharding::MeshDef* mesh = nullptr;
     for (size_t v = 0; v < n; ++v) {
@@ -118,9 +121,26 @@ class Placer {
     for (size_t i = 0; i < program_.instructions.size(); ++i) {
       const bool steady = AreSteady(At(i));
       for (ValueId v : At(i).results) base::At(steady_, v) = steady;
-      for (ValueId v : At(i).operands) base::At(users_, v).push_back(static_cast<int32_t>(i));
       for (ValueId v : At(i).results) base::At(maker_, v) = static_cast<int32_t>(i);
     }
+  }
+
+  // Users of all values in one list, value by value.
+  void IndexUsers() {
+    first_user_.assign(program_.values.size() + 1, 0);
+    for (const Instruction& i : program_.instructions)
+      for (ValueId v : i.operands) ++base::At(first_user_, v + 1);
+    for (size_t v = 1; v < first_user_.size(); ++v) first_user_[v] += first_user_[v - 1];
+    users_.resize(static_cast<size_t>(first_user_.back()));
+    std::vector<int32_t> next = first_user_;
+    for (size_t i = 0; i < program_.instructions.size(); ++i)
+      for (ValueId v : At(i).operands)
+        base::At(users_, base::At(next, v)++) = static_cast<int32_t>(i);
+  }
+  absl::Span<const int32_t> Users(ValueId v) const {
+    const int32_t first = base::At(first_user_, v);
+    return absl::MakeConstSpan(users_).subspan(
+        static_cast<size_t>(first), static_cast<size_t>(base::At(first_user_, v + 1) - first));
   }
 
   bool AreSteady(const Instruction& i) const {
@@ -193,16 +213,22 @@ class Placer {
   // Returns whether something lies elsewhere now.
   bool ImproveAll() {
     Connect();
-    absl::flat_hash_map<ValueId, std::vector<ValueId>> groups;
-    std::vector<ValueId> order;  // of what is read last, first
+    std::vector<ValueId> next(program_.values.size(), -1);  // of the same group
+    std::vector<ValueId> last = next;                       // per root, once it has one
+    std::vector<ValueId> firsts;                            // of what is read last, first
     for (size_t v = program_.values.size(); v-- > 0;) {
       if (!free_[v]) continue;
-      std::vector<ValueId>& group = groups[Root(static_cast<ValueId>(v))];
-      if (group.empty()) order.push_back(Root(static_cast<ValueId>(v)));
-      group.push_back(static_cast<ValueId>(v));
+      ValueId& before = base::At(last, Root(static_cast<ValueId>(v)));
+      (before < 0 ? firsts.emplace_back() : base::At(next, before)) = static_cast<ValueId>(v);
+      before = static_cast<ValueId>(v);
     }
     bool improved = false;
-    for (ValueId root : order) improved |= Improve(groups[root]);
+    std::vector<ValueId> group;
+    for (ValueId first : firsts) {
+      group.clear();
+      for (ValueId v = first; v >= 0; v = base::At(next, v)) group.push_back(v);
+      improved |= Improve(group);
+    }
     changed_ |= improved;
     return improved;
   }
@@ -256,22 +282,24 @@ class Placer {
     }
   }
 
-  // Places that neighbours of the group have or wish for.
+  // Places that neighbours of the group have or wish for, and where devices have no more of it.
   std::vector<TensorSharding> CandidatesFor(const std::vector<ValueId>& group) {
     std::vector<TensorSharding> candidates;
     const TensorSharding& now = Sharding(group[0]);
     const base::Shape& shape = Place(group[0])->shape();
+    const int64_t elements = sharding::LocalElements(shape, now);
     const auto add = [&](const Type* place) {
       const TensorSharding& s = place->sharding();
-      if (place->shape() != shape || !IsPlain(s) || s.mesh != now.mesh || s == now ||
-          sharding::FirstUnevenDim(s, shape) >= 0 || candidates.size() == kMostCandidates)
+      if (s == now || place->shape() != shape || !IsPlain(s) || s.mesh != now.mesh ||
+          sharding::FirstUnevenDim(s, shape) >= 0 || candidates.size() == kMostCandidates ||
+          sharding::LocalElements(shape, s) > elements)
         return;
       if (std::find(candidates.begin(), candidates.end(), s) == candidates.end())
         candidates.push_back(s);
     };
     for (ValueId v : group) {
       AddNeighbours(At(Index(base::At(maker_, v))), v, add);
-      for (int32_t user : base::At(users_, v)) AddNeighbours(At(Index(user)), v, add);
+      for (int32_t user : Users(v)) AddNeighbours(At(Index(user)), v, add);
     }
     return candidates;
   }
@@ -298,11 +326,11 @@ class Placer {
     const auto add = [&](int32_t i) {
       around.push_back(i);
       for (ValueId v : At(Index(i)).operands)
-        around.insert(around.end(), base::At(users_, v).begin(), base::At(users_, v).end());
+        if (!IsWhole(Sharding(v))) around.insert(around.end(), Users(v).begin(), Users(v).end());
     };
     for (ValueId v : group) {
       add(base::At(maker_, v));
-      for (int32_t user : base::At(users_, v)) add(user);
+      for (int32_t user : Users(v)) add(user);
       if (around.size() > 4 * kMostInstructions) break;
     }
     std::sort(around.begin(), around.end());
@@ -381,7 +409,7 @@ class Placer {
   const std::function<const Type*(ValueId)>& typed_;
   std::vector<bool> moves_;                  // per instruction: it is where something is moved
   std::vector<int32_t> maker_;               // per value: an instruction, or -1
-  std::vector<std::vector<int32_t>> users_;  // per value
+  std::vector<int32_t> first_user_, users_;  // per value, where its users begin; and all users
   std::vector<const Type*> places_;          // per value: now
   const size_t first_;                       // so many inputs are steady
   std::vector<bool> steady_;                 // per value: what is moved of it is moved before
