@@ -18,6 +18,7 @@ struct TensorView {
   bool per_row = false;             // an output of one element per row
   bool reads_whole = false;         // by vectors, which the end of a row must not
   bool writes_whole = false;
+  bool follows = false;  // an input whose elements another one has read before: they are near
 };
 
 // A part of an input that is read from several places (FusedDesc::Part), in bytes.

@@ -2,6 +2,7 @@
 #include "kernels/fused/fused_layout.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/shape.h"
 #include "kernels/fused/fused_config.h"
@@ -152,6 +153,29 @@ RowRead ReadOf(const Source& source, size_t tensor, size_t outer_rank, int64_t n
   return read;
 }
 
+// Marks inputs that read what another one reads further on: the rows of a stencil but for the last.
+void MarkFollowers(const plan::FusedDesc& desc, RowLayout& layout) {
+  struct Main {  // of an input's parts the largest
+    int32_t operand;
+    int64_t offset, elements;
+  };
+  std::vector<Main> main;
+  for (size_t t = 0; t < desc.inputs.size(); ++t) {
+    const auto& input = desc.inputs[t];
+    main.push_back({input.operand < 0 ? static_cast<int32_t>(t) : input.operand, 0, -1});
+    for (const auto& part : input.parts) {
+      int64_t elements = 1;
+      for (size_t d = 0; d < part.begin.size(); ++d) elements *= part.end[d] - part.begin[d];
+      if (elements > main[t].elements) main[t] = {part.operand, part.offset, elements};
+    }
+  }
+  for (size_t t = 0; t < main.size(); ++t)
+    for (size_t other = 0; other < main.size(); ++other)
+      if (main[t].operand == main[other].operand &&
+          std::pair(main[t].offset, t) < std::pair(main[other].offset, other))
+        layout.tensors[t].follows = true;
+}
+
 // `outer`: dims before those of a row; -1: all but the last.
 RowLayout LayoutOfParts(std::vector<Source> sources, Strides dims, int64_t outer) {
   size_t row = PartSpace(dims, sources, static_cast<size_t>(outer)).row();
@@ -185,8 +209,12 @@ RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
   Strides dims = desc.dims;
   const bool parts =
       std::any_of(sources.begin(), sources.end(), [](const Source& s) { return !s.parts.empty(); });
-  if (parts)
-    return LayoutOfParts(std::move(sources), dims, has_rows ? std::ssize(dims) - desc.reduced : -1);
+  if (parts) {
+    const int64_t outer = has_rows ? std::ssize(dims) - desc.reduced : -1;
+    RowLayout layout = LayoutOfParts(std::move(sources), dims, outer);
+    MarkFollowers(desc, layout);
+    return layout;
+  }
   size_t outer_rank = dims.size() - static_cast<size_t>(desc.reduced);
   const auto pointers = [&] {
     std::vector<Strides*> all;

@@ -66,8 +66,10 @@ struct Instr {
   const void* kernel = nullptr;
   Address a, b;
   BlockFn block = nullptr;
-  uint64_t info = 0;  // of the block: a number or an address
-  size_t tile = 0;    // of the block: elements of a tile of eight vectors
+  // Of the block: a number or an address. Of other kernels: 1 if what `a` reads is not fetched
+  // ahead.
+  uint64_t info = 0;
+  size_t tile = 0;  // of the block: elements of a tile of eight vectors
 };
 
 inline std::byte* EffectiveAddress(const Context& c, const Address& o, size_t i) {

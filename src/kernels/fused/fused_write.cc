@@ -213,12 +213,23 @@ int StepWriter::Prepare(const LaneNode& n) {
   return held;
 }
 
+// Whether operand k, which is in memory, is a number that a kernel reads once for all elements.
+bool StepWriter::ByNumber(const LaneNode& n, int k) const {
+  const int arg = n.args[k];
+  return arg >= 0 && (k == 1 || Commutes(n.code)) && !Half(n.op_lane) &&
+         base::At(g_.nodes, arg).kind == LaneNode::kConstant &&
+         base::At(t_.number, n.op_lane)[n.code].tile != nullptr;
+}
+
 void StepWriter::Binary(const LaneNode& n, int k) {
   const auto lane = n.op_lane;
   if (k == 1) {
     const KernelPair& reversed = base::At(t_.reversed, lane)[n.code];
     if (n.block == nullptr && (Commutes(n.code) || reversed.vector != nullptr)) {
-      Emit(Commutes(n.code) ? base::At(t_.op, lane)[n.code] : reversed, At(n.args[0]));
+      const KernelPair& kernel = ByNumber(n, 0)     ? base::At(t_.number, lane)[n.code]
+                                 : Commutes(n.code) ? base::At(t_.op, lane)[n.code]
+                                                    : reversed;
+      Emit(kernel, At(n.args[0]));
       return;
     }
     Spill(n.args[1]);
@@ -228,7 +239,7 @@ void StepWriter::Binary(const LaneNode& n, int k) {
   if (n.block != nullptr)
     EmitBlock(n.block, other);
   else
-    Emit(base::At(t_.op, lane)[n.code], other);
+    Emit(ByNumber(n, 1) ? base::At(t_.number, lane)[n.code] : base::At(t_.op, lane)[n.code], other);
 }
 
 void StepWriter::Select(const LaneNode& n, int k) {
@@ -236,8 +247,45 @@ void StepWriter::Select(const LaneNode& n, int k) {
   Emit(t_.select[k], At(n.args[first]), At(n.args[second]));
 }
 
+// Returns which operand of the node's operand k is in memory, if the other is a number that it is
+// multiplied by, and nobody else needs the product; else -1.
+int StepWriter::ScaledInMemory(const LaneNode& n, int k) const {
+  const int at = n.args[k];
+  const LaneNode& product = base::At(g_.nodes, at);
+  if (product.kind != LaneNode::kOp || product.code != CodeOf(ScalarOp::kMul) || product.block ||
+      product.op_lane != n.op_lane || Half(n.op_lane) || base::At(uses_, at) != 1 || InMemory(at) ||
+      base::At(writes_, at))
+    return -1;
+  for (int m : {0, 1}) {
+    const int other = product.args[1 - m];
+    if (base::At(g_.nodes, other).kind == LaneNode::kConstant && InMemory(product.args[m]) &&
+        base::At(g_.nodes, product.args[m]).kind != LaneNode::kConstant)
+      return m;
+  }
+  return -1;
+}
+
+// Writes an op of something and of a product with a number as one step, if it is one.
+bool StepWriter::WithScaled(const LaneNode& n) {
+  if (per_row_ || n.kind != LaneNode::kOp || n.block || n.args[1] < 0 || n.args[2] >= 0)
+    return false;
+  for (int k : {1, 0}) {
+    const auto& kernels = k == 1 ? t_.scaled : t_.scaled_reversed;
+    const KernelPair& kernel = base::At(kernels, n.op_lane)[n.code];
+    const int m = kernel.tile && n.args[0] != n.args[1] ? ScaledInMemory(n, k) : -1;
+    if (m < 0) continue;
+    const LaneNode& product = base::At(g_.nodes, n.args[k]);
+    Evaluate(n.args[1 - k]);
+    Emit(kernel, At(product.args[m]), At(product.args[1 - m]));
+    for (int arg : {product.args[0], product.args[1], n.args[0], n.args[1]}) Release(arg);
+    return true;
+  }
+  return false;
+}
+
 void StepWriter::Operation(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
+  if (WithScaled(n)) return;
   const int k = Prepare(n);
   if (n.kind == LaneNode::kSelect)
     Select(n, k);

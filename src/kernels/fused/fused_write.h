@@ -75,20 +75,27 @@ class StepWriter {
             steps ? static_cast<uint32_t>(view.itemsize) : 0, 0};
   }
   bool IsStream(int node) const;
+  // Whether the address is of elements that no other input of the step has read just before.
+  bool IsFar(const Address& a) const {
+    return a.base >= kFirstTensor && !c_.layout.tensors[a.base - kFirstTensor].follows;
+  }
 
   int Need(int node);
   void Spill(int node);
   void Release(int node);
   void Operation(int node);
+  bool WithScaled(const LaneNode& n);
+  int ScaledInMemory(const LaneNode& n, int k) const;
   void EndReduction(int node);
   void Input(int node);
   void Iota(int node);
   void RandomBits(int node);
+  bool ByNumber(const LaneNode& n, int k) const;
   void Binary(const LaneNode& n, int k);
   void Select(const LaneNode& n, int k);
   int Prepare(const LaneNode& n);
   void Emit(const KernelPair& kernel, Address a = {}, Address b = {}) {
-    steps_.push_back({kernel, a, b});
+    steps_.push_back({kernel, a, b, nullptr, IsFar(a) ? uint64_t{0} : uint64_t{1}});
   }
   void EmitBlock(BlockFn block, Address a = {}, Address b = {}, uint64_t info = 0) {
     steps_.push_back({t_.block, a, b, block, info});

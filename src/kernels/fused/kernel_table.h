@@ -15,7 +15,10 @@ struct KernelTable {
   KernelPair load_stored[DType::kF64 + 1], store_stored[DType::kF64 + 1];
   KernelPair op[kLanes][kCodes];        // acc = op(acc) or op(acc, a)
   KernelPair reversed[kLanes][kCodes];  // acc = op(a, acc)
-  KernelPair select[3];                 // acc is the select's operand 0, 1 or 2; a and b the others
+  KernelPair number[kLanes][kCodes];    // acc = op(acc, n), the number at `a`
+  // acc = op(acc, a * n) and op(a * n, acc), the number at `b`.
+  KernelPair scaled[kLanes][kCodes], scaled_reversed[kLanes][kCodes];
+  KernelPair select[3];  // acc is the select's operand 0, 1 or 2; a and b the others
   // By Reduction.
   KernelPair accumulate[kLanes][base::kReductions.size()];
   KernelPair accumulate_half[kLanes][base::kReductions.size()];

@@ -33,7 +33,7 @@ struct Moves<std::index_sequence<K...>> {
   }
   static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
     auto p = reinterpret_cast<const float*>(EffectiveAddress(*c, pc->a, i));
-    T::FetchAhead(*c, reinterpret_cast<const std::byte*>(p));
+    T::FetchAhead(*c, *pc, reinterpret_cast<const std::byte*>(p));
     return T::Go(pc + 1, c, i, hn::LoadU(Raw(), p + K * kLaneCount)...);
   }
   static HWY_INLINE RawVec HalfAt(const float* p, size_t k) {

@@ -107,6 +107,15 @@ void AddMirrored(KernelTable& t, int code) {
   t.reversed[lane][code] = BinaryPair<T, Mirrored>();
 }
 
+// With a number, and with what is multiplied by one.
+template <class T, class F>
+void AddNumbers(KernelTable& t, int code) {
+  const int lane = static_cast<int>(LaneOf<T>());
+  t.number[lane][code] = NumberPair<T, F>();
+  t.scaled[lane][code] = ScaledPair<T, F, false>();
+  t.scaled_reversed[lane][code] = ScaledPair<T, F, true>();
+}
+
 template <class T>
 void AddCommonOps(KernelTable& t) {
   using enum plan::ScalarOp;
@@ -146,6 +155,9 @@ void AddFloatOps(KernelTable& t) {
   using enum plan::ScalarOp;
   AddCommonOps<T>(t);
   AddBinary<T, Div, true>(t, CodeOf(kDiv));
+  AddNumbers<T, Add>(t, CodeOf(kAdd));
+  AddNumbers<T, Sub>(t, CodeOf(kSub));
+  t.number[static_cast<int>(LaneOf<T>())][CodeOf(kMul)] = NumberPair<T, Mul>();
   AddUnary<T, Floor>(t, CodeOf(kFloor));
   AddUnary<T, Ceil>(t, CodeOf(kCeil));
   AddUnary<T, RoundEven>(t, CodeOf(kRoundEven));

@@ -43,9 +43,9 @@ struct Threads<std::index_sequence<K...>> {
     return hn::LoadU(d, reinterpret_cast<const T*>(p) + k * hn::Lanes(d));
   }
 
-  static HWY_INLINE void FetchAhead(const Context& c, const std::byte* p) {
+  static HWY_INLINE void FetchAhead(const Context& c, const Instr& instr, const std::byte* p) {
     if constexpr (sizeof...(K) > 1)
-      if (c.ahead != 0) (hwy::Prefetch(p + K * HWY_MAX_BYTES + c.ahead), ...);
+      if (c.ahead != 0 && instr.info == 0) (hwy::Prefetch(p + K * HWY_MAX_BYTES + c.ahead), ...);
   }
 
   template <class T, class F>
@@ -57,7 +57,7 @@ struct Threads<std::index_sequence<K...>> {
   static void Binary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
     const std::byte* p = EffectiveAddress(*c, pc->a, i);
-    FetchAhead(*c, p);
+    FetchAhead(*c, *pc, p);
     return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), At<T>(p, K)))...);
   }
   template <class T, class F>
@@ -65,6 +65,32 @@ struct Threads<std::index_sequence<K...>> {
     const Tag<T> d;
     const std::byte* p = EffectiveAddress(*c, pc->a, i);
     return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, At<T>(p, K), hn::BitCast(d, v)))...);
+  }
+  // One number for all elements.
+  template <class T>
+  static HWY_INLINE hn::Vec<Tag<T>> Number(const Context& c, const Address& at) {
+    return hn::Set(Tag<T>(), *reinterpret_cast<const T*>(EffectiveAddress(c, at, 0)));
+  }
+  template <class T, class F>
+  static void WithNumber(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    const Tag<T> d;
+    const auto number = Number<T>(*c, pc->a);
+    return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), number))...);
+  }
+  // With the product of a stream and a number, which is rounded by itself: files that make these
+  // are compiled without contraction of floating-point expressions.
+  template <class T, class F, bool kReverse>
+  static void WithScaled(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    const std::byte* p = EffectiveAddress(*c, pc->a, i);
+    const auto number = Number<T>(*c, pc->b);
+    FetchAhead(*c, *pc, p);
+    return Go(pc + 1, c, i, Scaled<T, F, kReverse>(v, hn::Mul(At<T>(p, K), number))...);
+  }
+  template <class T, class F, bool kReverse>
+  static HWY_INLINE RawVec Scaled(RawVec v, hn::Vec<Tag<T>> product) {
+    const Tag<T> d;
+    const auto acc = hn::BitCast(d, v);
+    return hn::BitCast(Raw(), kReverse ? F::Call(d, product, acc) : F::Call(d, acc, product));
   }
 };
 
@@ -86,6 +112,15 @@ KernelPair BinaryPair() {
 template <class T, class F>
 KernelPair ReversedPair() {
   return {Erase(&Tile::Reversed<T, F>), Erase(&Single::Reversed<T, F>)};
+}
+
+template <class T, class F>
+KernelPair NumberPair() {
+  return {Erase(&Tile::WithNumber<T, F>), Erase(&Single::WithNumber<T, F>)};
+}
+template <class T, class F, bool kReverse>
+KernelPair ScaledPair() {
+  return {Erase(&Tile::WithScaled<T, F, kReverse>), Erase(&Single::WithScaled<T, F, kReverse>)};
 }
 
 template <class T>

@@ -220,6 +220,24 @@ TEST(Fused, RowProgramsEqualTheirOpsOneByOne) {
   }
 }
 
+// One kernel does the sum and the product; it rounds after each.
+TEST(Fused, SumsOfScaledValuesRoundTheirProducts) {
+  for (DType dtype : {f32, f64, bf16, i32, i64})
+    for (int64_t n : {1, 15, 128, 300})
+      for (ScalarOp op : {kAdd, kSub})
+        for (int way = 0; way < 8; ++way) {
+          Group g({n});
+          const int x = g.Input(dtype), y = g.Input(dtype), c = g.Constant(dtype, 3.1);
+          const int scaled = way & 1 ? g.Op(kMul, dtype, c, y) : g.Op(kMul, dtype, y, c);
+          const int other = way & 4 ? g.Op(kMul, dtype, x, g.Constant(dtype, 0.7)) : x;
+          const int sum = way & 2 ? g.Op(op, dtype, scaled, other) : g.Op(op, dtype, other, scaled);
+          g.Output(g.Op(kMul, dtype, g.Op(op, dtype, sum, g.Constant(dtype, 1.7)), c));
+          if (way == 5) g.Output(scaled);
+          const Buffer a = Random(dtype, n, 1), b = Random(dtype, n, 2);
+          ExpectOpByOp(g.desc, {&a, &b}, dtype.name() + std::string(" way ") + std::to_string(way));
+        }
+}
+
 TEST(Fused, SoftmaxOverTwoDimsMatchesItsDefinition) {
   const Buffer x = Random(f32, 4 * 6 * 50, 5);
   Buffer y(f32, x.n);
