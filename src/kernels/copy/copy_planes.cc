@@ -94,9 +94,11 @@ void CopyRows(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t
 
 void RepeatRow(const CopyPlan& plan, const std::byte* in, std::byte* out, int64_t rows,
                int64_t cols) {
+  const int64_t row = cols * plan.item, total = rows * row;
+  // A part of the columns: its rows are not neighbours.
+  if (row != plan.dims[plan.dims.size() - 2].out) return CopyRows(plan, in, out, rows, cols);
   // Repeated by doubling up to a block that stays in L1, then block by block.
   constexpr int64_t kBlock = 4096;
-  const int64_t row = cols * plan.item, total = rows * row;
   const int64_t block = std::min(total, std::max<int64_t>(1, kBlock / row) * row);
   if (total == 0) return;
   CopyBytes(out, in, row);

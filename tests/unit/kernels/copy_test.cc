@@ -59,6 +59,17 @@ CopyDesc Transposed(int32_t itemsize, const Shape& in, const std::vector<int>& p
   return desc;
 }
 
+// Where the outer dims are short, parts are parts of the columns.
+TEST(Copy, RepeatsRowsInPartsOfTheirColumns) {
+  CopyDesc desc;
+  desc.itemsize = 4;
+  desc.box = {12, 15, 180};
+  desc.in_strides = {180, 0, 1};
+  desc.out_strides = DenseStrides(desc.box);
+  desc.out_size = Product(desc.box);
+  ExpectCopies(desc, 12 * 180, "rows");
+}
+
 TEST(Copy, TransposesEveryShapeAndItemsize) {
   struct {
     Shape shape;
