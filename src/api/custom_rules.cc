@@ -6,10 +6,10 @@
 
 #include <set>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
 #include "ir/uses.h"
 #include "ops/calls.h"
@@ -20,7 +20,9 @@
 #include "transforms/zeros.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 using TypeList = std::vector<const Type*>;
@@ -191,35 +193,34 @@ TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee&
 }
 
 }  // namespace
-}  // namespace api
 
 namespace detail {
 
 FunctionResult CallCustomJvp(const FunctionCall& f, const Body& rule) {
-  const frontend::Call call{"custom_jvp", f.loc};
-  const frontend::CallArguments arguments(f, call);
+  const Call call{"custom_jvp", f.loc};
+  const CallArguments arguments(f, call);
   if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
-  api::TracedCallee function(f, arguments, call);
+  TracedCallee function(f, arguments, call);
   std::vector<trace::TracedFunction> regions;
   regions.push_back(TraceJvpRule(arguments, function, rule, call));
   regions.insert(regions.begin(), std::move(function.traced));
   FunctionResult result{{}, regions[0].tree};
-  result.arrays = api::ApplyRule(ops::kCustomJvp, arguments, std::move(regions), call);
+  result.arrays = ApplyRule(ops::kCustomJvp, arguments, std::move(regions), call);
   return result;
 }
 
 FunctionResult CallCustomVjp(const FunctionCall& f, const Body& forward,
                              const BackwardBody& backward) {
-  const frontend::Call call{"custom_vjp", f.loc};
-  const frontend::CallArguments arguments(f, call);
+  const Call call{"custom_vjp", f.loc};
+  const CallArguments arguments(f, call);
   if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
-  api::TracedCallee function(f, arguments, call);
+  TracedCallee function(f, arguments, call);
   std::vector<trace::TracedFunction> regions;
   regions.push_back(TraceForward(arguments, function, forward, call));
   regions.push_back(TraceBackward(arguments, function, regions[0], backward, call));
   regions.insert(regions.begin(), std::move(function.traced));
   FunctionResult result{{}, regions[0].tree};
-  result.arrays = api::ApplyRule(ops::kCustomVjp, arguments, std::move(regions), call);
+  result.arrays = ApplyRule(ops::kCustomVjp, arguments, std::move(regions), call);
   return result;
 }
 

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
-#include "api/frontend.h"
-#include "api/jit.h"
 #include "frontend/linear.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
+#include "frontend/transformed.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
@@ -21,7 +22,9 @@
 #include "transforms/transpose.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 using ir::ValueId;
@@ -145,18 +148,17 @@ detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
 }
 
 }  // namespace
-}  // namespace api
 
 namespace detail {
 
 FunctionResult CallJacobian(const FunctionCall& f, const JacobianOptions& options,
                             const Jit& kept) {
-  const frontend::Call call{options.reverse ? "jacrev" : "jacfwd", f.loc};
-  const std::vector<int> argument_of = frontend::ArgumentOf(f.arguments);
+  const Call call{options.reverse ? "jacrev" : "jacfwd", f.loc};
+  const std::vector<int> argument_of = ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
-    return api::JacobianInTrace(frontend::RefsOf(arrays, call), argument_of, f.body, options, call);
+    return JacobianInTrace(RefsOf(arrays, call), argument_of, f.body, options, call);
   };
-  return api::CallTransformed(f, kept, in_trace, call);
+  return CallTransformed(f, std::bind_front(&Jit::Call, &kept), in_trace, call);
 }
 
 }  // namespace detail

@@ -427,14 +427,17 @@ Array Reshape(const Array& x, const base::Shape& shape, Call call) {
   return Run(ops::kReshape, nullptr, {x}, call, {.wanted = &wanted});
 }
 
-Array BroadcastTo(const Array& x, const base::Shape& shape, Call call) {
+Array BroadcastTo(const Array& x, const base::Shape& shape, Call call,
+                  std::optional<PartitionSpec> out_sharding) {
   if (TypeOf(x)->shape() == shape) return x;
   ShapeAndDType wanted{shape, DType{}};
   ir::ResultDims dims;
   int64_t skip = static_cast<int64_t>(shape.size()) - TypeOf(x)->rank();
   for (int64_t d = 0; d < TypeOf(x)->rank(); ++d) dims.push_back(skip + d);
   return Run(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{dims}), {x}, call,
-             {.wanted = &wanted});
+             {.wanted = &wanted,
+              .out_sharding = std::move(out_sharding),
+              .rank = static_cast<int>(shape.size())});
 }
 
 Array Filled(const Array& scalar, const base::Shape& shape, const sharding::TensorSharding& out,

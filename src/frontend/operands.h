@@ -81,7 +81,8 @@ std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
 Array Convert(const Array& x, DType dtype, Call call);
 Array Reshape(const Array& x, const base::Shape& shape, Call call);
 // Returns x repeated to `shape`, its dims last.
-Array BroadcastTo(const Array& x, const base::Shape& shape, Call call);
+Array BroadcastTo(const Array& x, const base::Shape& shape, Call call,
+                  std::optional<PartitionSpec> out_sharding = {});
 // Returns a scalar repeated to `shape`, laid out so (as an out_sharding; no mesh: anyhow).
 Array Filled(const Array& scalar, const base::Shape& shape, const sharding::TensorSharding& out,
              Call call);
