@@ -18,6 +18,30 @@ Array Bitcast(const Array& x, DType t, Call call) {
   return Run(ops::kBitcastConvertType, nullptr, {x}, call, {.wanted = &wanted});
 }
 
+// What an integer beside a key is for, as messages say it, and whether a bool counts as one.
+struct IntegerUse {
+  const char *before, *after, *plural;
+  bool takes_bool;
+};
+constexpr IntegerUse kSeed{"a seed is ", "", "seeds", false};
+constexpr IntegerUse kFolded{"", " is folded into a key", "integers", true};
+
+// C15: throws unless it is one integer.
+void CheckOneInteger(const Operand& x, const IntegerUse& use, Call call) {
+  if (x.scalar()) {
+    if (x.scalar()->kind() == Scalar::kFloat ||
+        (x.scalar()->kind() == Scalar::kBool && !use.takes_bool))
+      FailDType(call, 15, fmt::format("{}an integer{}", use.before, use.after));
+    return;
+  }
+  const ir::Type* type = TypeOf(ToArray(x, call));
+  if (!type->dtype().is_integer() && !(type->dtype().is_bool() && use.takes_bool))
+    FailDType(call, 15, fmt::format("{}an integer{}, not {}", use.before, use.after, type->text()));
+  if (type->rank() != 0)
+    FailShape(call, 15, fmt::format("{}one integer{}, not {}", use.before, use.after, type->text()),
+              {fmt::format("vmap maps over {}", use.plural)});
+}
+
 using Sampler = Array (*)(const Array& key, const DrawnAs& as, Call call);
 
 Array DrawFloats(const Operand& key, const Shape& shape, const CreateOptions& options, Call call,
@@ -35,22 +59,15 @@ namespace random {
 // Seeds of at most 32 bits that are arrays have a first word of 0, numbers their sign's.
 Array key(Operand seed, Loc loc) {
   const Call call{"random::key", loc};
+  CheckOneInteger(seed, kSeed, call);
   if (seed.scalar()) {
-    if (seed.scalar()->kind() == Scalar::kFloat || seed.scalar()->kind() == Scalar::kBool)
-      FailDType(call, 15, "a seed is an integer");
     const auto bits = static_cast<uint64_t>(seed.scalar()->as_int());
     return Bitcast(ScalarOf(bits, u64, false, call), key_dtype, call);
   }
   const Array s = ToArray(seed, call);
-  const ir::Type* type = TypeOf(s);
-  if (!type->dtype().is_integer())
-    FailDType(call, 15, fmt::format("a seed is an integer, not {}", type->text()));
-  if (type->rank() != 0)
-    FailShape(call, 15, fmt::format("a seed is one integer, not {}", type->text()),
-              {"vmap maps over seeds"});
   const auto wrap = [&](const std::vector<Operand>& all) {
     Array word = all[0].array();
-    if (type->dtype().size() < 8) word = Convert(word, u32, call);
+    if (TypeOf(s)->dtype().size() < 8) word = Convert(word, u32, call);
     return std::vector{Bitcast(Convert(word, u64, call), key_dtype, call)};
   };
   return AllKept({Operand(s, seed.loc())}, "", call, wrap)[0];
@@ -78,19 +95,12 @@ std::vector<Array> split_apart(Operand key, int64_t n, Loc loc) {
 Array fold_in(Operand key, Operand data, Loc loc) {
   const Call call{"random::fold_in", loc};
   const Array k = KeyOf(key, call);
+  CheckOneInteger(data, kFolded, call);
   if (data.scalar()) {
-    if (data.scalar()->kind() == Scalar::kFloat)
-      FailDType(call, 15, "an integer is folded into a key");
     const auto low = static_cast<uint32_t>(data.scalar()->as_int());
     return FoldIn(k, ScalarOf(uint64_t{low}, u64, false, call), call);
   }
   const Array d = ToArray(data, call);
-  const ir::Type* type = TypeOf(d);
-  if (type->dtype().is_floating() || type->dtype().is_key())
-    FailDType(call, 15, fmt::format("an integer is folded into a key, not {}", type->text()));
-  if (type->rank() != 0)
-    FailShape(call, 15, fmt::format("one integer is folded into a key, not {}", type->text()),
-              {"vmap maps over integers"});
   const auto fold = [&](const std::vector<Operand>& all) {
     const Array low = Convert(all[1].array(), u32, call);
     return std::vector{FoldIn(all[0].array(), Convert(low, u64, call), call)};

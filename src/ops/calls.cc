@@ -79,17 +79,6 @@ void CheckOutputs(const TypeCall& c, size_t region, const TypeList& wanted) {
   CheckTypes(c, 14, region, "returns", OutputTypes(*c.regions[region]), wanted);
 }
 
-// C12, C15: the number of regions, and of leading operands.
-void CheckRegionCount(const TypeCall& c, size_t n) {
-  if (c.regions.size() != n)
-    c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
-}
-size_t CheckedCount(const TypeCall& c, int64_t n) {
-  if (n < 0 || static_cast<size_t>(n) > c.operands.size())
-    c.FailShape(15, fmt::format("the count must be from 0 to {}, not {}", c.operands.size(), n));
-  return static_cast<size_t>(n);
-}
-
 TypeList OperandTypes(const TypeCall& c) { return {c.operands.begin(), c.operands.end()}; }
 
 std::vector<ShapeAndDType> CheckpointType(const TypeCall& c) {
@@ -217,14 +206,14 @@ void CheckRoles(const TypeCall& c, ir::RolesFn roles_of, const TypeList& results
 
 std::vector<ShapeAndDType> CustomJvpType(const TypeCall& c) {
   CheckRegionCount(c, 2);
-  CheckedCount(c, ir::As<CallParams>(c.params).constants);
+  CheckedCount(c, ir::As<CallParams>(c.params).constants, c.operands.size(), "constants");
   CheckRoles(c, CustomJvpRoles, OutputTypes(*c.regions[0]));
   return {};
 }
 
 std::vector<ShapeAndDType> CustomVjpType(const TypeCall& c) {
   CheckRegionCount(c, 3);
-  CheckedCount(c, ir::As<CallParams>(c.params).constants);
+  CheckedCount(c, ir::As<CallParams>(c.params).constants, c.operands.size(), "constants");
   CheckRoles(c, CustomVjpRoles, OutputTypes(*c.regions[0]));
   return {};
 }
@@ -232,7 +221,8 @@ std::vector<ShapeAndDType> CustomVjpType(const TypeCall& c) {
 // Gives what the results are, as there is no data flow: the region is from results to operands.
 std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
   CheckRegionCount(c, 1);
-  const size_t known = CheckedCount(c, ir::As<CustomLinearParams>(c.params).known);
+  const size_t known = CheckedCount(c, ir::As<CustomLinearParams>(c.params).known,
+                                    c.operands.size(), "known operands");
   const TypeList inputs = InputTypes(*c.regions[0]);
   TypeList results;
   for (size_t i = known; i < inputs.size(); ++i) results.push_back(CotangentType(inputs[i]));

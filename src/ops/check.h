@@ -47,6 +47,20 @@ inline void CheckInteger(const TypeCall& c, size_t i) {
     c.FailDType(15, fmt::format("indices must be integers, not {}", c.operands[i]->dtype().name()));
 }
 
+// C12: the number of regions, of ops that have some.
+inline void CheckRegionCount(const TypeCall& c, size_t n) {
+  if (c.regions.size() != n)
+    c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
+}
+
+// C15: a number of leading operands, of ops with regions: of what is at most `most` of them.
+inline size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
+  if (n < 0 || static_cast<size_t>(n) > most)
+    c.FailShape(15, fmt::format("{} {} are declared, but there are {} operands", n, what,
+                                c.operands.size()));
+  return static_cast<size_t>(n);
+}
+
 template <class V>
 bool Has(const V& v, int64_t x) {
   return std::find(v.begin(), v.end(), x) != v.end();

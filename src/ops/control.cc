@@ -33,12 +33,6 @@ FlowEnd Output(size_t region, size_t i) {
 
 // ---- checks -------------------------------------------------------------------------------------
 
-// C12: the number of regions.
-void CheckRegionCount(const TypeCall& c, size_t n) {
-  if (c.regions.size() != n)
-    c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
-}
-
 // C13, C14: what a region takes and gives.
 void CheckArity(const TypeCall& c, size_t region, size_t inputs, size_t outputs) {
   const ir::Program& r = *c.regions[region];
@@ -48,14 +42,6 @@ void CheckArity(const TypeCall& c, size_t region, size_t inputs, size_t outputs)
   if (r.outputs.size() != outputs)
     c.FailShape(
         14, fmt::format("region {} returns {} values, not {}", region, outputs, r.outputs.size()));
-}
-
-// C15: a number of constants or carries is one of the operands.
-size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
-  if (n < 0 || static_cast<size_t>(n) > most)
-    c.FailShape(15, fmt::format("{} {} are declared, but there are {} operands", n, what,
-                                c.operands.size()));
-  return static_cast<size_t>(n);
 }
 
 bool IsScalar(const ir::Type& type) { return type.shape().empty(); }

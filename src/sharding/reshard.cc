@@ -14,23 +14,6 @@
 
 namespace tessera::sharding {
 
-const char* Name(StepKind kind) {
-  constexpr const char* kNames[] = {"all_slice",
-                                    "all_gather",
-                                    "all_to_all",
-                                    "collective_permute",
-                                    "all_reduce",
-                                    "reduce_scatter",
-                                    "replicated_to_unreduced",
-                                    "sharded_to_unreduced",
-                                    "pad_to_shards",
-                                    "trim",
-                                    "copy_to_each",
-                                    "halo_exchange"};
-  static_assert(std::size(kNames) == static_cast<size_t>(StepKind::kHaloExchange) + 1);
-  return kNames[static_cast<int>(kind)];
-}
-
 namespace {
 
 // A placement during the search, in pieces of axes that are never cut further.
