@@ -396,7 +396,7 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
 // ---- applying ----
 
 std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
-                          const std::vector<Array>& operands, Call call, How how) {
+                          const std::vector<Array>& operands, Call call, ResultOptions how) {
   trace::Application a{.op = op,
                        .params = std::move(params),
                        .operands = {},
@@ -411,7 +411,7 @@ std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
 }
 
 Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
-          How how) {
+          ResultOptions how) {
   return RunAll(op, std::move(params), operands, call, std::move(how))[0];
 }
 
