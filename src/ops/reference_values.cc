@@ -24,6 +24,7 @@ void SetBits(HostTensor& t, int64_t i, uint64_t bits) {
   std::memcpy(t.data.data() + static_cast<size_t>(i) * size, &bits, size);
 }
 
+// Written apart from the kernels, which they are the oracle for.
 double Larger(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return a + b;
   if (a == b) return std::signbit(a) ? b : a;
