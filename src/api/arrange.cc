@@ -19,7 +19,7 @@ int64_t Rank(const Array& x) { return TypeOf(x)->rank(); }
 Array AtLeast(int64_t rank, const Operand& x, Call call) {
   Array a = ToArray(x, call);
   base::Shape shape = ShapeOf(a);
-  if (Rank(a) < rank) shape.insert(shape.begin(), static_cast<size_t>(rank - Rank(a)), 1);
+  if (Rank(a) < rank) shape.insert(shape.begin(), base::Size(rank - Rank(a)), 1);
   return Reshape(a, shape, call);
 }
 
@@ -40,7 +40,7 @@ Array moveaxis(Operand x, Dims source, Dims destination, Loc loc) {
     FailShape(call, 12,
               fmt::format("the source names {} dims, but the destination names {}", from.size(),
                           to.size()));
-  std::vector<int64_t> order(static_cast<size_t>(Rank(a)), -1);
+  std::vector<int64_t> order(base::Size(Rank(a)), -1);
   for (size_t i = 0; i < to.size(); ++i) base::At(order, to[i]) = from[i];
   int64_t next = 0;
   for (int64_t& d : order) {
@@ -56,7 +56,7 @@ Array swapaxes(Operand x, int dim1, int dim2, Loc loc) {
   Array a = ToArray(x, call);
   int64_t d1 = NormalDim(dim1, Rank(a), call);
   int64_t d2 = NormalDim(dim2, Rank(a), call);
-  std::vector<int64_t> order(static_cast<size_t>(Rank(a)));
+  std::vector<int64_t> order(base::Size(Rank(a)));
   std::iota(order.begin(), order.end(), 0);
   std::swap(base::At(order, d1), base::At(order, d2));
   return InOrder(a, order, call);
@@ -89,7 +89,7 @@ std::vector<Array> unstack(Operand x, int dim, Loc loc) {
   Array a = ToArray(x, call);
   int64_t d = NormalDim(dim, Rank(a), call);
   std::vector<Array> parts =
-      split(a, std::vector<int64_t>(static_cast<size_t>(base::At(ShapeOf(a), d)), 1), dim, loc);
+      split(a, std::vector<int64_t>(base::Size(base::At(ShapeOf(a), d)), 1), dim, loc);
   for (Array& part : parts) part = squeeze(part, dim, loc);
   return parts;
 }

@@ -95,9 +95,9 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
               fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
               {fmt::format("convert first: x.astype({})", dtype.name())});
   auto whole = Whole(*this, {op, loc});
-  auto n = static_cast<size_t>(type->elements());
+  auto n = base::Size(type->elements());
   if (dtype == type->dtype()) {
-    if (n) std::memcpy(out, whole->buffers.base, n * static_cast<size_t>(dtype.size()));
+    if (n) std::memcpy(out, whole->buffers.base, n * base::Size(dtype.size()));
     return;
   }
   ir::HostTensor from(type->dtype(), {type->elements()}), to(dtype, {type->elements()});
@@ -170,8 +170,7 @@ Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
   } else {
     auto whole = compile::NewWhole(type, loc);
     if (elements)
-      std::memcpy(whole->buffers.base, host.data,
-                  static_cast<size_t>(elements * host.dtype.size()));
+      std::memcpy(whole->buffers.base, host.data, base::Size(elements * host.dtype.size()));
     x = Array(std::move(whole));
   }
   if (!options.dtype.is_default()) x = Convert(x, options.dtype, call);
@@ -216,7 +215,7 @@ Array array(Nested values, ArrayOptions options, Loc loc) {
             : bools                     ? bool_
                                         : base::DefaultInt();
   ir::HostTensor host(t, shape);
-  auto n = static_cast<size_t>(t.size());
+  auto n = base::Size(t.size());
   for (size_t i = 0; i < scalars.size(); ++i) {
     uint64_t bits = ScalarBits(scalars[i], t, call);
     std::memcpy(host.data.data() + i * n, &bits, n);

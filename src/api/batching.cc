@@ -152,7 +152,7 @@ Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,
           fmt::format("{} is mapped along dim {}, but is {}", name, *wanted.dim(), type->text()),
           {"give .in_dims = None for arguments that are not mapped"});
     const int64_t d = *wanted.dim() + (*wanted.dim() < 0 ? type->rank() : 0);
-    dim.Add(type, static_cast<size_t>(d), name);
+    dim.Add(type, base::Size(d), name);
     if (d != 0) lanes.arrays.back() = moveaxis(x, d, 0, call.loc);
   }
   lanes.dim = dim.Done();

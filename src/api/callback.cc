@@ -134,11 +134,11 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
                  fmt::format("{} is unreduced: what a device has is a term of a sum", type.text()),
                  {"sum first: psum(x, ...)"});
   }
-  if (f.count() >= 0 && static_cast<size_t>(f.count()) != arrays.size())
-    base::ThrowRuntime(base::Refusal(
-        call.name, 1, base::Where(loc),
-        fmt::format("the callback takes {}, but is given {}",
-                    base::CountText(static_cast<size_t>(f.count()), "array"), arrays.size())));
+  if (f.count() >= 0 && base::Size(f.count()) != arrays.size())
+    base::ThrowRuntime(
+        base::Refusal(call.name, 1, base::Where(loc),
+                      fmt::format("the callback takes {}, but is given {}",
+                                  base::CountText(base::Size(f.count()), "array"), arrays.size())));
   const std::vector<trace::ArrayRef> refs = RefsOf(arrays, call);
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const bool is_manual = mesh && mesh->has_mode(AxisMode::Manual);

@@ -164,7 +164,7 @@ Array ApplySized(const ir::OpDef& op, const AxisList& axes, std::vector<int64_t>
 
 // C31: positions are those of devices, and none is named twice.
 void CheckPairs(const std::vector<std::pair<int, int>>& pairs, int64_t devices, Call call) {
-  std::vector<bool> from(static_cast<size_t>(devices)), to = from;
+  std::vector<bool> from(base::Size(devices)), to = from;
   for (const auto& [f, t] : pairs) {
     for (int p : {f, t})
       if (p < 0 || p >= devices)

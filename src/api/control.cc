@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "frontend/manual_axes.h"
@@ -118,7 +119,7 @@ void NoteJoin(const TracedLoop& loop) {
     std::lock_guard lock(mutex);
     if (!said.emplace(loop.call.loc.file(), loop.call.loc.line()).second) return;
   }
-  const auto i = static_cast<size_t>(first - loop.joined.begin());
+  const auto i = base::Size(first - loop.joined.begin());
   const std::string& name = loop.carry.names[i];
   const auto others = std::count_if(first + 1, loop.joined.end(), joins);
   const std::string axes = AxesText(*first);

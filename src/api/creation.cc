@@ -218,13 +218,13 @@ Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
   if (n < 0) FailShape(call, 18, fmt::format("the number of classes must be 0 or more, not {}", n));
   DType index = TypeOf(a)->dtype();
   int64_t rank = TypeOf(a)->rank() + 1, d = NormalDim(options.dim, rank, call);
-  base::Shape line(static_cast<size_t>(rank), 1), column = ShapeOf(a);
+  base::Shape line(base::Size(rank), 1), column = ShapeOf(a);
   base::At(line, d) = n;
   column.insert(column.begin() + d, 1);
   ir::ShapeAndDType counting{line, index};
   std::optional<PartitionSpec> along;
   if (options.out_sharding) {
-    std::vector<DimSharding> dims(static_cast<size_t>(d) + 1);
+    std::vector<DimSharding> dims(base::Size(d) + 1);
     if (options.out_sharding->rank() > d) dims.back() = base::At(options.out_sharding->dims(), d);
     along = PartitionSpec(std::move(dims));
   }

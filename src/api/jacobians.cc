@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/at.h"
 #include "frontend/linear.h"
 #include "frontend/operands.h"
 #include "frontend/regions.h"
@@ -133,7 +134,7 @@ detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
     if (t.active[j]) whole.AddColumns(active++, t.inputs[j]->type());
   for (size_t i = 0; options.reverse && i < outputs; ++i) whole.AddRows(i);
   const std::vector<Array> made = whole.Run();
-  const auto inputs = static_cast<size_t>(std::count(t.active.begin(), t.active.end(), true));
+  const auto inputs = base::Size(std::count(t.active.begin(), t.active.end(), true));
   detail::FunctionResult result{{}, std::move(t.tree)};
   for (size_t i = 0; i < outputs; ++i)
     for (size_t j = 0, next = 0; j < t.inputs.size(); ++j) {

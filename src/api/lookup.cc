@@ -140,7 +140,7 @@ Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions optio
   if (shape.size() != at.size())
     FailShape(call, 16,
               fmt::format("x has rank {} and the indices rank {}", shape.size(), at.size()));
-  const auto along = static_cast<size_t>(NormalDim(dim, static_cast<int64_t>(shape.size()), call));
+  const auto along = base::Size(NormalDim(dim, static_cast<int64_t>(shape.size()), call));
   ops::GatherParams p;
   base::Shape result = at, queries;
   for (size_t k = 0; k < shape.size(); ++k) {

@@ -141,7 +141,7 @@ Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
   a = moveaxis(a, {d.first, d.second}, {-2, -1}, loc);
   const ir::Type& type = *TypeOf(a);
   const sharding::MeshDef* mesh = type.mesh();
-  auto row = static_cast<size_t>(type.rank()) - 2, column = row + 1;
+  auto row = base::Size(type.rank()) - 2, column = row + 1;
   bool sharded = mesh && !(type.sharding().dims[row].axes.empty() &&
                            type.sharding().dims[column].axes.empty());
   if (sharded && !options.out_sharding)
@@ -220,7 +220,7 @@ Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
 Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"kron", loc};
   Array x = ToArray(a, call), y = ToArray(b, call);
-  auto rank = static_cast<size_t>(std::max(Rank(x), Rank(y)));
+  auto rank = base::Size(std::max(Rank(x), Rank(y)));
   auto spread = [&](const Array& of, size_t first) {
     base::Shape own(rank - ShapeOf(of).size(), 1), shape(2 * rank, 1);
     own.insert(own.end(), ShapeOf(of).begin(), ShapeOf(of).end());

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -139,7 +140,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
     Fail("load_npy", path,
          fmt::format("{} of {} bytes of elements are missing", bytes - left, bytes), loc);
   file.seekg(begin);
-  std::vector<char> data(static_cast<size_t>(bytes));
+  std::vector<char> data(base::Size(bytes));
   if (!file.read(data.data(), bytes)) Fail("load_npy", path, "the elements cannot be read", loc);
   // Any byte but 0 is true; elements of bool have no other value than 0 and 1.
   if (h.dtype.is_bool())

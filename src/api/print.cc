@@ -118,7 +118,7 @@ class Formatter {
         item.clear();
         Append(item, d + 1, base + i * Stride(d));
       }
-      if (!first && last && column + item.size() + 2 > static_cast<size_t>(o_.width)) {
+      if (!first && last && column + item.size() + 2 > base::Size(o_.width)) {
         out += ",\n" + std::string(d + 1, ' ');
         column = d + 1;
       } else if (!first) {

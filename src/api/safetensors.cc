@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/at.h"
 #include "base/shape.h"
 #include "compile/executor.h"
 #include "frontend/elements.h"
@@ -51,7 +52,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
   const int64_t devices = s.mesh ? s.mesh->size() : 1;
   std::vector<int64_t> device_of;  // of each instance: one that holds it
   for (int64_t position = 0; position < devices; ++position) {
-    const auto instance = static_cast<size_t>(compile::InstanceAt(layout, position));
+    const auto instance = base::Size(compile::InstanceAt(layout, position));
     if (instance >= device_of.size()) device_of.resize(instance + 1);
     device_of[instance] = position;
   }

@@ -94,7 +94,7 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
     FailShape(call, 18,
               fmt::format("the shape {} has fewer dims than {}", ir::FieldText(shape.dims()),
                           TypeOf(a)->text()));
-  std::vector<int64_t> dims(static_cast<size_t>(TypeOf(a)->rank()));
+  std::vector<int64_t> dims(base::Size(TypeOf(a)->rank()));
   std::iota(dims.begin(), dims.end(), skip);
   auto out = ResolveSpec(options.out_sharding, static_cast<int>(rank), MeshOf({a}), call);
   return WithEdits({a}, call, [&](const std::vector<Array>& xs) {
@@ -103,7 +103,7 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
     bool keeps = !out || own.trivial() || own.unreduced == out->unreduced;
     for (size_t d = 0; out && d < own.dims.size(); ++d)
       keeps = keeps && (own.dims[d].axes.empty() ||
-                        own.dims[d].axes == out->dims[static_cast<size_t>(skip) + d].axes);
+                        own.dims[d].axes == out->dims[base::Size(skip) + d].axes);
     if (!keeps)
       FailSharding(call, 4,
                    fmt::format("{} cannot be broadcast with layout {}", TypeOf(xs[0])->text(),
@@ -172,14 +172,14 @@ std::vector<Array> detail::SplitEvenly(const Operand& x, int64_t parts, int dim,
   if (parts < 1 || size % parts != 0)
     FailShape(call, 18,
               fmt::format("dim {} of size {} cannot be cut into {} equal parts", dim, size, parts));
-  return split(a, base::Shape(static_cast<size_t>(parts), size / parts), dim, loc);
+  return split(a, base::Shape(base::Size(parts), size / parts), dim, loc);
 }
 
 std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
   Call call{"split", loc};
   const std::vector<int64_t>& sizes = pieces.dims();
   Array a = Use(x, call);
-  auto d = static_cast<size_t>(NormalDim(dim, TypeOf(a)->rank(), call));
+  auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
   const base::Shape shape = ShapeOf(a);
   if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != shape[d] ||
       std::any_of(sizes.begin(), sizes.end(), [](int64_t s) { return s < 0; }))
@@ -334,7 +334,7 @@ Array tile(Operand x, Shape reps, Loc loc) {
 Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
   Call call{"repeat", loc};
   Array a = Use(x, call);
-  auto d = static_cast<size_t>(NormalDim(dim, TypeOf(a)->rank(), call));
+  auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
   if (n < 0) FailShape(call, 18, fmt::format("elements cannot be repeated {} times", n));
   bool sharded = !TypeOf(a)->sharding().dims[d].axes.empty();
   if (sharded && !options.out_sharding)
@@ -361,7 +361,7 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
 Array roll(Operand x, int64_t shift, int dim, Loc loc) {
   Call call{"roll", loc};
   Array a = Use(x, call);
-  auto d = static_cast<size_t>(NormalDim(dim, TypeOf(a)->rank(), call));
+  auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
   int64_t size = ShapeOf(a)[d];
   if (size == 0 || shift % size == 0) return a;
   int64_t on = (shift % size + size) % size;

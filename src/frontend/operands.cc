@@ -133,7 +133,7 @@ Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call) {
   if (mesh && mesh->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
   auto array = compile::NewWhole(type, call.loc);
-  std::memcpy(array->buffers.base, &bits, static_cast<size_t>(dtype.size()));
+  std::memcpy(array->buffers.base, &bits, base::Size(dtype.size()));
   return Array(std::move(array));
 }
 

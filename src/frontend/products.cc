@@ -49,8 +49,7 @@ std::optional<PartitionSpec> Permuted(const std::optional<PartitionSpec>& spec,
   if (!spec) return spec;
   std::vector<DimSharding> dims(order.size());
   for (size_t d = 0; d < order.size(); ++d)
-    if (static_cast<size_t>(order[d]) < spec->dims().size())
-      dims[d] = base::At(spec->dims(), order[d]);
+    if (base::Size(order[d]) < spec->dims().size()) dims[d] = base::At(spec->dims(), order[d]);
   for (size_t d = order.size(); d < spec->dims().size(); ++d) dims.push_back(spec->dims()[d]);
   PartitionSpec out(std::move(dims));
   if (!spec->unreduced_axes().empty())

@@ -142,8 +142,8 @@ std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types ope
     Add(r.inputs, kOperand, 0, operands.size());
     Add(r.outputs, kResult, 0, results.size());
   }
-  AddFloating(roles[1].inputs, kOperand,
-              static_cast<size_t>(ir::As<CallParams>(c.params).constants), operands);
+  AddFloating(roles[1].inputs, kOperand, base::Size(ir::As<CallParams>(c.params).constants),
+              operands);
   AddFloating(roles[1].outputs, kResult, 0, results);
   return roles;
 }
@@ -151,7 +151,7 @@ std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types ope
 std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types operands,
                                             ir::Types results) {
   using enum Role::Kind;
-  const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params).constants);
+  const auto constants = base::Size(ir::As<CallParams>(c.params).constants);
   const size_t made = c.regions[1]->outputs.size();
   const size_t residuals = made - std::min(made, results.size());
   std::vector<ir::RegionRoles> roles(3);
@@ -170,7 +170,7 @@ std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types ope
 std::vector<ir::RegionRoles> CustomLinearRoles(const ir::FlowCall& c, ir::Types operands,
                                                ir::Types results) {
   using enum Role::Kind;
-  const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params).known);
+  const auto known = base::Size(ir::As<CustomLinearParams>(c.params).known);
   std::vector<ir::RegionRoles> roles(1);
   Add(roles[0].inputs, kOperand, 0, known);
   Add(roles[0].inputs, kResult, 0, results.size(), /*cotangent=*/true);
@@ -254,7 +254,7 @@ void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_
 }
 
 Values JvpByRule(const DiffCall& c, absl::Span<const ValueId> tangents, Values& results) {
-  const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params.get()).constants);
+  const auto constants = base::Size(ir::As<CallParams>(c.params.get()).constants);
   CheckConstants(c, tangents, constants);
   Values inputs(c.operands.begin(), c.operands.end());
   const Values directions = FloatingTangents(c, tangents, constants);
@@ -269,7 +269,7 @@ Values JvpByRule(const DiffCall& c, absl::Span<const ValueId> tangents, Values& 
 }
 
 Values JvpByTranspose(const DiffCall& c, absl::Span<const ValueId> tangents, Values& results) {
-  const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params.get()).constants);
+  const auto constants = base::Size(ir::As<CallParams>(c.params.get()).constants);
   CheckConstants(c, tangents, constants);
   const Values made = ir::Inline(c.builder, *c.regions[1], c.operands);
   Values known(c.operands.begin(), c.operands.begin() + static_cast<long>(constants));
@@ -293,7 +293,7 @@ Values RefuseExpand(ir::Builder& builder, const ir::Params*, absl::Span<const Va
 void RefuseReference(const ir::ReferenceCall&) { FailForward(Loc::Unknown()); }
 
 Values LinearJvp(const DiffCall& c, absl::Span<const ValueId> tangents, Values&) {
-  const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params.get()).known);
+  const auto known = base::Size(ir::As<CustomLinearParams>(c.params.get()).known);
   for (size_t k = 0; k < known; ++k)
     if (tangents[k] >= 0) FailForward(c.builder.loc());
   return TangentsByTranspose(c, {c.operands.begin(), c.operands.begin() + static_cast<long>(known)},
@@ -301,7 +301,7 @@ Values LinearJvp(const DiffCall& c, absl::Span<const ValueId> tangents, Values&)
 }
 
 Values LinearTransposes(const DiffCall& c, absl::Span<const ValueId> cotangents) {
-  const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params.get()).known);
+  const auto known = base::Size(ir::As<CustomLinearParams>(c.params.get()).known);
   Values inputs(c.operands.begin(), c.operands.begin() + static_cast<long>(known));
   for (size_t r = 0; r < cotangents.size(); ++r)
     inputs.push_back(cotangents[r] >= 0 ? cotangents[r]

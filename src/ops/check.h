@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/at.h"
 #include "ir/op.h"
 
 namespace tessera::ops {
@@ -55,10 +56,10 @@ inline void CheckRegionCount(const TypeCall& c, size_t n) {
 
 // C15: a number of leading operands, of ops with regions: of what is at most `most` of them.
 inline size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
-  if (n < 0 || static_cast<size_t>(n) > most)
+  if (n < 0 || base::Size(n) > most)
     c.FailShape(15, fmt::format("{} {} are declared, but there are {} operands", n, what,
                                 c.operands.size()));
-  return static_cast<size_t>(n);
+  return base::Size(n);
 }
 
 template <class V>

@@ -115,7 +115,7 @@ std::vector<ShapeAndDType> SwitchType(const TypeCall& c) {
 // ---- data flow ----------------------------------------------------------------------------------
 
 std::vector<FlowEdge> WhileEdges(const FlowCall& c) {
-  auto constants = static_cast<size_t>(ir::As<ir::WhileParams>(c.params).constants);
+  auto constants = base::Size(ir::As<ir::WhileParams>(c.params).constants);
   std::vector<FlowEdge> edges;
   for (size_t i = 0; i < constants; ++i)
     edges.push_back({Input(1, i), {Operand(i)}, {Input(0, i)}});
@@ -128,7 +128,7 @@ std::vector<FlowEdge> WhileEdges(const FlowCall& c) {
 
 std::vector<FlowEdge> ScanEdges(const FlowCall& c) {
   const auto& p = ir::As<ir::ScanParams>(c.params);
-  auto constants = static_cast<size_t>(p.constants), carries = static_cast<size_t>(p.carries);
+  auto constants = base::Size(p.constants), carries = base::Size(p.carries);
   std::vector<FlowEdge> edges;
   for (size_t i = 0; i < constants; ++i) edges.push_back({Input(0, i), {Operand(i)}, {}});
   for (size_t i = 0; i < carries; ++i)
@@ -178,7 +178,7 @@ HostTensor SliceAt(const HostTensor& xs, int64_t i) {
 }
 
 void WhileReference(const ir::ReferenceCall& call) {
-  auto n = static_cast<size_t>(ir::As<ir::WhileParams>(call.params).constants);
+  auto n = base::Size(ir::As<ir::WhileParams>(call.params).constants);
   const Tensors constants = Operands(call, 0, n);
   Tensors carry = Operands(call, n, call.operands.size());
   while (ir::Interpret(*call.regions[0], Join(constants, carry))[0].Int(0) != 0)
@@ -188,7 +188,7 @@ void WhileReference(const ir::ReferenceCall& call) {
 
 void ScanReference(const ir::ReferenceCall& call) {
   const auto& p = ir::As<ir::ScanParams>(call.params);
-  auto constants = static_cast<size_t>(p.constants), carries = static_cast<size_t>(p.carries);
+  auto constants = base::Size(p.constants), carries = base::Size(p.carries);
   const Tensors fixed = Operands(call, 0, constants);
   Tensors carry = Operands(call, constants, constants + carries);
   for (int64_t step = 0; step < p.length; ++step) {
@@ -200,8 +200,8 @@ void ScanReference(const ir::ReferenceCall& call) {
     for (size_t i = 0; i < carries; ++i) carry[i] = std::move(outputs[i]);
     for (size_t i = carries; i < outputs.size(); ++i) {
       auto bytes = outputs[i].data.size();
-      std::memcpy(call.results[i]->data.data() + static_cast<size_t>(at) * bytes,
-                  outputs[i].data.data(), bytes);
+      std::memcpy(call.results[i]->data.data() + base::Size(at) * bytes, outputs[i].data.data(),
+                  bytes);
     }
   }
   for (size_t i = 0; i < carries; ++i) *call.results[i] = std::move(carry[i]);

@@ -196,7 +196,7 @@ std::vector<ShapeAndDType> PermutedType(const TypeCall& c) {
   if (params.axes.empty()) c.FailShape(23, "no axis is named");
   CheckAxes(c, params.axes);
   const int64_t devices = sharding::SizeOf(AxesOf(c.operands[0]->mesh(), params.axes));
-  std::vector<bool> receives(static_cast<size_t>(devices));
+  std::vector<bool> receives(base::Size(devices));
   for (const std::vector<int64_t>& pair : params.pairs) {
     if (pair.size() != 2 ||
         std::any_of(pair.begin(), pair.end(), [&](int64_t p) { return p < 0 || p >= devices; }))
@@ -302,7 +302,7 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
                                   [&](const auto& pair) { return pair[0] == params.pairs[0][0]; });
   if (to_all) return BroadcastBack(c, cotangent);
   std::vector<std::vector<std::vector<int64_t>>> rounds;  // of each a source takes part once
-  std::vector<size_t> sends(static_cast<size_t>(devices));
+  std::vector<size_t> sends(base::Size(devices));
   for (const std::vector<int64_t>& pair : params.pairs) {
     const size_t round = base::At(sends, pair[0])++;
     if (round == rounds.size()) rounds.emplace_back();
@@ -371,7 +371,7 @@ ir::AffineIndex PositionIndex(const ir::Params* params, const ir::LocalTensor& r
   const sharding::MeshDef* mesh = result.sharding->mesh;
   const AxisList axes = AxesOf(mesh, ir::As<ManualParams>(params).axes);
   for (int64_t i = 0; i < mesh->size(); ++i) {
-    const auto device = static_cast<size_t>(mesh->Device(i));
+    const auto device = base::Size(mesh->Device(i));
     if (index.offsets.size() <= device) index.offsets.resize(device + 1, 0);
     index.offsets[device] = sharding::ShardIndex(*mesh, axes, i);
   }
