@@ -12,13 +12,10 @@ Array shown(const char* name, Array x) {
   return x;
 }
 
-int main() {
-  SetDeviceCount(8);
-  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
-  Array a = arange(32.0).reshape({8, 4}), cut = reshard(a, P("x", None));
-
-  // 1. Inside of shard_map an array is what one device has. {V:x}: it varies over x, so devices
-  //    along x have arrays of their own. What meets such an array comes to vary too; nothing moves.
+// 1. Inside of shard_map an array is what one device has. {V:x}: it varies over x, so devices along
+// x
+//    have arrays of their own. What meets such an array comes to vary too; nothing moves.
+void show_arrays_of_devices(Array a, Array cut) {
   std::cout << "outside " << type_of(cut) << ", inside\n";
   auto centred = jit(shard_map(
       [](Array part) {
@@ -32,9 +29,12 @@ int main() {
   Array b = centred(cut);
   std::cout << "outside " << type_of(b) << ", sent:\n" << centred.lower(cut).comm();
   compare("centred", b, a - mean(a, 0), 1e-5);
+}
 
-  // 2. Each collective goes from one state to another. A psum is the same everywhere: invarying. A
-  //    sum that is still to be made is unreduced, {U:x}; psum_scatter makes a part of it for each.
+// 2. Each collective goes from one state to another. A psum is the same everywhere: invarying. A
+// sum
+//    that is still to be made is unreduced, {U:x}; psum_scatter makes a part of it for each.
+void show_states(Array cut) {
   std::cout << "\nstates\n";
   shard_map(
       [](Array part) {
@@ -54,20 +54,26 @@ int main() {
         return part;
       },
       {.out_specs = P("x", None)})(cut);
+}
 
-  // 3. A gradient has the state that its value asks for. w is the same on all devices, so its
-  //    gradient is, too: the sum over devices is made by itself, and the report says so.
-  auto loss = [](Array w, Array part) { return psum(sum(square(matmul(part, w))), "x"); };
+// The loss of all devices, of what one device has.
+const auto loss = [](Array w, Array part) { return psum(sum(square(matmul(part, w))), "x"); };
+// The same of a whole array.
+const auto plain = [](Array w, Array x) { return sum(square(matmul(x, w))); };
+
+// 3. A gradient has the state that its value asks for. w is the same on all devices, so its
+// gradient
+//    is, too: the sum over devices is made by itself, and the report says so.
+void show_gradient(Array w, Array a, Array cut) {
   auto over_x = shard_map(loss, {.in_specs = {P(), P("x", None)}, .out_specs = P()});
-  auto plain = [](Array w, Array x) { return sum(square(matmul(x, w))); };
-  Array w = ones({4, 2}) / 100;
   std::cout << "\ngradient with respect to w, sent:\n" << jit(grad(over_x)).lower(w, cut).comm();
   compare("gradient with respect to w", grad(over_x)(w, cut), grad(plain)(w, a), 1e-3);
+}
 
-  // 4. Weights that are reduced over x are the same there too, but their gradient stays unreduced:
-  // a
-  //    term on each device. Micro-batches add such terms up, and one psum follows the loop.
-  auto accumulate = [&](Array w, Array batches) {
+// 4. Weights that are reduced over x are the same there too, but their gradient stays unreduced: a
+//    term on each device. Micro-batches add such terms up, and one psum follows the loop.
+void show_micro_batches(Array w, Array a) {
+  auto accumulate = [](Array w, Array batches) {
     Array weights = pcast(w, "x", Variance::kReduced);
     Array none = pcast(pcast(zeros_like(w), "x", Variance::kVarying), "x", Variance::kUnreduced);
     auto add = [&](Array g, Array part) { return std::pair(g + grad(loss)(weights, part), None); };
@@ -79,15 +85,19 @@ int main() {
   std::cout << "\ngradient with respect to w over two micro-batches, sent:\n"
             << accumulated.lower(w, batches).comm();
   compare("gradient with respect to w", accumulated(w, batches), grad(plain)(w, a), 1e-3);
+}
 
-  // 5. Some axes can stay as they are. Over y, which is Explicit, types and ops are as ever.
+// 5. Some axes can stay as they are. Over y, which is Explicit, types and ops are as ever.
+void show_one_manual_axis(Array a) {
   auto partly = shard_map([](Array part) { return shown("argument           ", part) * 2; },
                           {.out_specs = P("x"), .axes = "x"});
   Array both = reshard(a, P("x", "y"));
   std::cout << "\nonly x is Manual: outside " << type_of(both) << ", inside\n";
   std::cout << "outside " << type_of(partly(both)) << "\n";
+}
 
-  // 6. What would go wrong on some device is an error while tracing.
+// 6. What would go wrong on some device is an error while tracing.
+void show_errors(Array cut) {
   auto error_of = [&](auto f, PartitionSpec out) {
     try {
       shard_map(f, {.out_specs = out})(cut);
@@ -105,4 +115,17 @@ int main() {
   } catch (const ShardingError& e) {
     std::cout << "\n" << e.what() << "\n";
   }
+}
+
+int main() {
+  SetDeviceCount(8);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
+  Array a = arange(32.0).reshape({8, 4}), cut = reshard(a, P("x", None));
+  Array w = ones({4, 2}) / 100;
+  show_arrays_of_devices(a, cut);
+  show_states(cut);
+  show_gradient(w, a, cut);
+  show_micro_batches(w, a);
+  show_one_manual_axis(a);
+  show_errors(cut);
 }

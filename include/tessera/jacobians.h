@@ -20,7 +20,8 @@ struct JacobianOptions {
 FunctionResult CallJacobian(const FunctionCall& call, const JacobianOptions& options,
                             const Jit& kept);
 
-// A tree like `results` with a tree like `argument` in the place of each array.
+// A tree like `results` with a tree like `argument` in the place of each array. It walks types by
+// itself: where a leaf becomes a tree the type of all around it changes, and a Visitor keeps types.
 template <class A>
 A PerArrayOf(const Array&, const A& argument) {
   return argument;

@@ -4,22 +4,23 @@
 #include <algorithm>
 #include <numeric>
 
-#include "api/frontend.h"
 #include "base/at.h"
+#include "frontend/operands.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-using frontend::Call;
-
-const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
-int64_t Rank(const Array& x) { return frontend::TypeOf(x)->rank(); }
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
+int64_t Rank(const Array& x) { return TypeOf(x)->rank(); }
 
 Array AtLeast(int64_t rank, const Operand& x, Call call) {
-  Array a = frontend::ToArray(x, call);
+  Array a = ToArray(x, call);
   base::Shape shape = ShapeOf(a);
-  if (Rank(a) < rank) shape.insert(shape.begin(), static_cast<size_t>(rank - Rank(a)), 1);
-  return frontend::Reshape(a, shape, call);
+  if (Rank(a) < rank) shape.insert(shape.begin(), base::Size(rank - Rank(a)), 1);
+  return Reshape(a, shape, call);
 }
 
 Array InOrder(const Array& x, const std::vector<int64_t>& order, Call call) {
@@ -32,14 +33,14 @@ Array InOrder(const Array& x, const std::vector<int64_t>& order, Call call) {
 
 Array moveaxis(Operand x, Dims source, Dims destination, Loc loc) {
   Call call{"moveaxis", loc};
-  Array a = frontend::ToArray(x, call);
-  std::vector<int64_t> from = frontend::NormalDims(source, Rank(a), call);
-  std::vector<int64_t> to = frontend::NormalDims(destination, Rank(a), call);
+  Array a = ToArray(x, call);
+  std::vector<int64_t> from = NormalDims(source, Rank(a), call);
+  std::vector<int64_t> to = NormalDims(destination, Rank(a), call);
   if (from.size() != to.size())
-    frontend::FailShape(call, 12,
-                        fmt::format("the source names {} dims, but the destination names {}",
-                                    from.size(), to.size()));
-  std::vector<int64_t> order(static_cast<size_t>(Rank(a)), -1);
+    FailShape(call, 12,
+              fmt::format("the source names {} dims, but the destination names {}", from.size(),
+                          to.size()));
+  std::vector<int64_t> order(base::Size(Rank(a)), -1);
   for (size_t i = 0; i < to.size(); ++i) base::At(order, to[i]) = from[i];
   int64_t next = 0;
   for (int64_t& d : order) {
@@ -52,10 +53,10 @@ Array moveaxis(Operand x, Dims source, Dims destination, Loc loc) {
 
 Array swapaxes(Operand x, int dim1, int dim2, Loc loc) {
   Call call{"swapaxes", loc};
-  Array a = frontend::ToArray(x, call);
-  int64_t d1 = frontend::NormalDim(dim1, Rank(a), call);
-  int64_t d2 = frontend::NormalDim(dim2, Rank(a), call);
-  std::vector<int64_t> order(static_cast<size_t>(Rank(a)));
+  Array a = ToArray(x, call);
+  int64_t d1 = NormalDim(dim1, Rank(a), call);
+  int64_t d2 = NormalDim(dim2, Rank(a), call);
+  std::vector<int64_t> order(base::Size(Rank(a)));
   std::iota(order.begin(), order.end(), 0);
   std::swap(base::At(order, d1), base::At(order, d2));
   return InOrder(a, order, call);
@@ -66,8 +67,8 @@ Array flip(Operand x, Dims dims, Loc loc) { return rev(x, dims, loc); }
 // ---- rank ----
 
 Array ravel(Operand x, OutOptions options, Loc loc) {
-  Array a = frontend::ToArray(x, {"ravel", loc});
-  return reshape(a, frontend::TypeOf(a)->elements(), options, loc);
+  Array a = ToArray(x, {"ravel", loc});
+  return reshape(a, TypeOf(a)->elements(), options, loc);
 }
 
 Array atleast_1d(Operand x, Loc loc) { return AtLeast(1, x, {"atleast_1d", loc}); }
@@ -80,33 +81,33 @@ Array append(Operand x, Operand values, Loc loc) {
 }
 Array append(Operand x, Operand values, int dim, Loc loc) {
   Call call{"append", loc};
-  return concatenate({frontend::ToArray(x, call), frontend::ToArray(values, call)}, dim, loc);
+  return concatenate({ToArray(x, call), ToArray(values, call)}, dim, loc);
 }
 
 std::vector<Array> unstack(Operand x, int dim, Loc loc) {
   Call call{"unstack", loc};
-  Array a = frontend::ToArray(x, call);
-  int64_t d = frontend::NormalDim(dim, Rank(a), call);
+  Array a = ToArray(x, call);
+  int64_t d = NormalDim(dim, Rank(a), call);
   std::vector<Array> parts =
-      split(a, std::vector<int64_t>(static_cast<size_t>(base::At(ShapeOf(a), d)), 1), dim, loc);
+      split(a, std::vector<int64_t>(base::Size(base::At(ShapeOf(a), d)), 1), dim, loc);
   for (Array& part : parts) part = squeeze(part, dim, loc);
   return parts;
 }
 
 Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
   Call call{"diff", loc};
-  Array a = frontend::ToArray(x, call);
+  Array a = ToArray(x, call);
   if (options.n < 0)
-    frontend::FailShape(call, 17, fmt::format("differences cannot be taken {} times", options.n));
+    FailShape(call, 17, fmt::format("differences cannot be taken {} times", options.n));
   if (options.n == 0) return a;
-  int64_t d = frontend::NormalDim(dim, Rank(a), call);
+  int64_t d = NormalDim(dim, Rank(a), call);
   base::Shape row = ShapeOf(a);
   base::At(row, d) = 1;
   std::vector<Array> parts;
   for (const Array& part : {options.prepend, a, options.append}) {
     if (!part.is_given()) continue;
     bool scalar = part.rank(loc) == 0;
-    parts.push_back(scalar ? frontend::BroadcastTo(part, row, call) : part);
+    parts.push_back(scalar ? BroadcastTo(part, row, call) : part);
   }
   if (parts.size() > 1) a = concatenate(parts, dim, loc);
   for (int64_t i = 0; i < options.n; ++i) {
@@ -114,7 +115,7 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
     base::At(starts, d) = std::min<int64_t>(1, base::At(limits, d));
     base::At(last, d) = std::max<int64_t>(0, base::At(limits, d) - 1);
     Array behind = slice(a, starts, limits, {}, loc), before = slice(a, first, last, {}, loc);
-    bool bools = frontend::TypeOf(a)->dtype().is_bool();
+    bool bools = TypeOf(a)->dtype().is_bool();
     a = bools ? ne(behind, before, {}, loc) : sub(behind, before, {}, loc);
   }
   return a;

@@ -8,7 +8,6 @@
 #include <functional>
 #include <ostream>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
@@ -17,14 +16,17 @@
 #include "compile/executor.h"
 #include "compile/host_array.h"
 #include "frontend/elements.h"
+#include "frontend/operands.h"
 #include "sharding/local.h"
 #include "trace/scopes.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
 using compile::Concrete;
-using frontend::Call;
 
 const ir::Type* TypeOf(const Array& x, const char* op, Loc loc) {
   return trace::Use(x, op, loc)->type();
@@ -47,14 +49,14 @@ bool Widens(DType from, DType to) {
 
 }  // namespace
 
-Array::Array(Scalar v, Loc loc) { *this = frontend::ToArray(Operand(v, loc), {"array", loc}); }
+Array::Array(Scalar v, Loc loc) { *this = ToArray(Operand(v, loc), {"array", loc}); }
 
 const std::vector<int64_t>& Array::shape(Loc loc) const {
   return TypeOf(*this, "shape", loc)->shape();
 }
 int64_t Array::shape(int dim, Loc loc) const {
   const base::Shape& s = shape(loc);
-  return base::At(s, frontend::NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}));
+  return base::At(s, NormalDim(dim, static_cast<int64_t>(s.size()), {"shape", loc}));
 }
 DType Array::dtype(Loc loc) const { return TypeOf(*this, "dtype", loc)->dtype(); }
 int Array::rank(Loc loc) const { return TypeOf(*this, "rank", loc)->rank(); }
@@ -63,7 +65,7 @@ bool Array::is_traced() const { return impl_ && impl_->kind() == trace::ArrayImp
 bool Array::is_abstract() const { return impl_ && impl_->kind() == trace::ArrayImpl::kAbstract; }
 
 Sharding Array::sharding(Loc loc) const {
-  const Concrete& c = frontend::OnDevices(*this, {"sharding", loc});
+  const Concrete& c = OnDevices(*this, {"sharding", loc});
   return Sharding(Mesh(c.type()->mesh()), sharding::ToSpec(c.placed()->sharding()), loc);
 }
 
@@ -76,27 +78,26 @@ Array Array::astype(DType dtype, Loc loc) const {
 Array Array::T(Loc loc) const { return tessera::transpose(Operand(*this, loc), All, loc); }
 
 int64_t Array::Readable(const char* op, Loc loc) const {
-  return frontend::OnDevices(*this, {op, loc}).type()->elements();
+  return OnDevices(*this, {op, loc}).type()->elements();
 }
 
 void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) const {
   const ir::Type* type = TypeOf(*this, op, loc);
   if (one && type->elements() != 1)
-    frontend::FailShape({op, loc}, 18,
-                        fmt::format("{} has {} elements, not one", type->text(), type->elements()));
+    FailShape({op, loc}, 18,
+              fmt::format("{} has {} elements, not one", type->text(), type->elements()));
   if (type->dtype().is_key())
-    frontend::FailDType({op, loc}, 17,
-                        fmt::format("{} holds random keys, which are not numbers", type->text()),
-                        {"random::key_data(x) gives their words"});
+    FailDType({op, loc}, 17,
+              fmt::format("{} holds random keys, which are not numbers", type->text()),
+              {"random::key_data(x) gives their words"});
   if (!Widens(type->dtype(), dtype))
-    frontend::FailDType(
-        {op, loc}, 17,
-        fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
-        {fmt::format("convert first: x.astype({})", dtype.name())});
-  auto whole = frontend::Whole(*this, {op, loc});
-  auto n = static_cast<size_t>(type->elements());
+    FailDType({op, loc}, 17,
+              fmt::format("elements of {} do not all fit into {}", type->text(), dtype.name()),
+              {fmt::format("convert first: x.astype({})", dtype.name())});
+  auto whole = Whole(*this, {op, loc});
+  auto n = base::Size(type->elements());
   if (dtype == type->dtype()) {
-    if (n) std::memcpy(out, whole->buffers.base, n * static_cast<size_t>(dtype.size()));
+    if (n) std::memcpy(out, whole->buffers.base, n * base::Size(dtype.size()));
     return;
   }
   ir::HostTensor from(type->dtype(), {type->elements()}), to(dtype, {type->elements()});
@@ -112,7 +113,7 @@ void Array::Read(DType dtype, void* out, bool one, const char* op, Loc loc) cons
 }
 
 std::vector<Shard> Array::addressable_shards(Loc loc) const {
-  const Concrete& c = frontend::OnDevices(*this, {"addressable_shards", loc});
+  const Concrete& c = OnDevices(*this, {"addressable_shards", loc});
   const ir::Type* type = c.placed();
   const sharding::MeshDef* mesh = type->mesh();
   std::vector<Shard> shards;
@@ -140,9 +141,8 @@ std::vector<int64_t> Shard::shape() const {
 int64_t Shard::elements() const { return base::Elements(shape()); }
 const void* Shard::Check(DType dtype, Loc loc) const {
   if (dtype != dtype_)
-    frontend::FailDType(
-        {"data", loc}, 17,
-        fmt::format("the shard's elements are {}, not {}", dtype_.name(), dtype.name()));
+    FailDType({"data", loc}, 17,
+              fmt::format("the shard's elements are {}, not {}", dtype_.name(), dtype.name()));
   return data_.get();
 }
 
@@ -159,9 +159,8 @@ Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
   base::Shape shape = options.shape ? options.shape->dims() : base::Shape{host.size};
   int64_t elements = ir::CheckedElements(shape);
   if (elements != host.size)
-    frontend::FailShape(
-        call, 18,
-        fmt::format("{} elements do not fill the shape {}", host.size, ir::FieldText(shape)));
+    FailShape(call, 18,
+              fmt::format("{} elements do not fill the shape {}", host.size, ir::FieldText(shape)));
   compile::Install();
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const ir::Type* type = ir::Type::Get(shape, host.dtype, mesh);
@@ -171,11 +170,10 @@ Array detail::ArrayFromHost(HostData host, ArrayOptions options, Loc loc) {
   } else {
     auto whole = compile::NewWhole(type, loc);
     if (elements)
-      std::memcpy(whole->buffers.base, host.data,
-                  static_cast<size_t>(elements * host.dtype.size()));
+      std::memcpy(whole->buffers.base, host.data, base::Size(elements * host.dtype.size()));
     x = Array(std::move(whole));
   }
-  if (!options.dtype.is_default()) x = frontend::Convert(x, options.dtype, call);
+  if (!options.dtype.is_default()) x = Convert(x, options.dtype, call);
   return options.out_sharding ? reshard(x, *options.out_sharding, loc) : x;
 }
 
@@ -186,19 +184,17 @@ void Flatten(const Nested& values, size_t depth, base::Shape& shape, std::vector
              Call call) {
   if (values.scalar()) {
     if (depth != shape.size())
-      frontend::FailShape(call, 17, "the braces are not nested to the same depth everywhere");
+      FailShape(call, 17, "the braces are not nested to the same depth everywhere");
     out.push_back(*values.scalar());
     return;
   }
   auto n = static_cast<int64_t>(values.items().size());
   if (depth == shape.size()) {
-    if (!out.empty())
-      frontend::FailShape(call, 17, "the braces are not nested to the same depth everywhere");
+    if (!out.empty()) FailShape(call, 17, "the braces are not nested to the same depth everywhere");
     shape.push_back(n);
   }
   if (shape[depth] != n)
-    frontend::FailShape(call, 17,
-                        fmt::format("rows have different lengths, {} and {}", shape[depth], n));
+    FailShape(call, 17, fmt::format("rows have different lengths, {} and {}", shape[depth], n));
   for (const Nested& item : values.items()) Flatten(item, depth + 1, shape, out, call);
 }
 
@@ -219,9 +215,9 @@ Array array(Nested values, ArrayOptions options, Loc loc) {
             : bools                     ? bool_
                                         : base::DefaultInt();
   ir::HostTensor host(t, shape);
-  auto n = static_cast<size_t>(t.size());
+  auto n = base::Size(t.size());
   for (size_t i = 0; i < scalars.size(); ++i) {
-    uint64_t bits = frontend::ScalarBits(scalars[i], t, call);
+    uint64_t bits = ScalarBits(scalars[i], t, call);
     std::memcpy(host.data.data() + i * n, &bits, n);
   }
   return detail::ArrayFromHost(

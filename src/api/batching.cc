@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
-#include "api/frontend.h"
-#include "api/jit.h"
 #include "base/at.h"
 #include "frontend/mapped_axes.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
 #include "frontend/specs.h"
+#include "frontend/transformed.h"
 #include "sharding/text.h"
 #include "tessera/ops.h"
 #include "trace/function.h"
@@ -19,7 +20,9 @@
 #include "transforms/batch.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 using trace::ArrayRef;
@@ -149,7 +152,7 @@ Lanes LanesOf(const std::vector<Array>& arrays, const detail::Outline& tree,
           fmt::format("{} is mapped along dim {}, but is {}", name, *wanted.dim(), type->text()),
           {"give .in_dims = None for arguments that are not mapped"});
     const int64_t d = *wanted.dim() + (*wanted.dim() < 0 ? type->rank() : 0);
-    dim.Add(type, static_cast<size_t>(d), name);
+    dim.Add(type, base::Size(d), name);
     if (d != 0) lanes.arrays.back() = moveaxis(x, d, 0, call.loc);
   }
   lanes.dim = dim.Done();
@@ -226,8 +229,6 @@ detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail
 
 }  // namespace
 
-}  // namespace api
-
 namespace detail {
 
 std::string Vmap::TextOf(const VmapOptions& options) {
@@ -239,9 +240,9 @@ std::string Vmap::TextOf(const VmapOptions& options) {
 FunctionResult Vmap::Call(const FunctionCall& f) const {
   const frontend::Call call{"vmap", f.loc};
   const auto in_trace = [&](const std::vector<Array>& arrays) {
-    return api::MapInTrace(arrays, f, options_, call);
+    return MapInTrace(arrays, f, options_, call);
   };
-  return api::CallTransformed(f, jit_, in_trace, call);
+  return CallTransformed(f, std::bind_front(&Jit::Call, &jit_), in_trace, call);
 }
 
 }  // namespace detail

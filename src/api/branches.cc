@@ -2,9 +2,9 @@
 // device its own.
 #include <fmt/format.h>
 
-#include "api/frontend.h"
 #include "base/error.h"
 #include "frontend/manual_axes.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
 #include "tessera/control.h"
 #include "tessera/ops.h"
@@ -12,7 +12,8 @@
 #include "trace/scopes.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
 
 namespace {
 
@@ -128,31 +129,29 @@ Array CheckedIndex(Call call, const Operand& index, const char* what) {
 }
 
 }  // namespace
-}  // namespace api
 
 namespace detail {
 
 FunctionResult Cond(const Operand& predicate, TreeRef arguments,
                     const std::vector<Body>& branches) {
-  const frontend::Call call{"cond", predicate.loc()};
-  Array value = api::CheckedIndex(call, predicate, "predicate");
-  const ir::Type& type = *frontend::TypeOf(value);
+  const Call call{"cond", predicate.loc()};
+  Array value = CheckedIndex(call, predicate, "predicate");
+  const ir::Type& type = *TypeOf(value);
   if (!type.dtype().is_bool()) {
-    const Array zero = frontend::ScalarOf(Scalar(0), type.dtype(), type.weak(), call);
-    value = frontend::Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr, {value, zero}, call);
+    const Array zero = ScalarOf(Scalar(0), type.dtype(), type.weak(), call);
+    value = Run(ops::Elementwise(ops::ScalarOp::kNe), nullptr, {value, zero}, call);
   }
-  return api::Branch(ops::kCond, call, value, arguments, branches, api::OfCond);
+  return Branch(ops::kCond, call, value, arguments, branches, OfCond);
 }
 
 FunctionResult SwitchCase(const Operand& index, TreeRef arguments,
                           const std::vector<Body>& branches) {
-  const frontend::Call call{"switch_case", index.loc()};
-  Array value = api::CheckedIndex(call, index, "index");
-  if (!frontend::TypeOf(value)->dtype().is_integer())
-    frontend::FailDType(
-        call, api::kPredicate,
-        fmt::format("the index must be an integer, not {}", frontend::TypeOf(value)->text()));
-  return api::Branch(ops::kSwitchCase, call, value, arguments, branches, api::OfSwitch);
+  const Call call{"switch_case", index.loc()};
+  Array value = CheckedIndex(call, index, "index");
+  if (!TypeOf(value)->dtype().is_integer())
+    FailDType(call, kPredicate,
+              fmt::format("the index must be an integer, not {}", TypeOf(value)->text()));
+  return Branch(ops::kSwitchCase, call, value, arguments, branches, OfSwitch);
 }
 
 }  // namespace detail

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "compile/host_array.h"
 #include "frontend/elements.h"
+#include "frontend/operands.h"
 #include "ops/host_call.h"
 #include "sharding/local.h"
 #include "tessera/debug.h"
@@ -17,9 +17,12 @@
 #include "trace/scopes.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-void CallNow(const Callback& f, const std::vector<Array>& arrays, frontend::Call call) {
+void CallNow(const Callback& f, const std::vector<Array>& arrays, Call call) {
   base::CallUsers(call.name, "the callback", base::Where(call.loc), [&] { f(arrays); });
 }
 
@@ -55,7 +58,7 @@ ir::HostArgument OfDevice(const ir::HostArgument& all, const sharding::AxisList&
 // A callback of a program. It runs outside of all traces, and under the mesh of what it gets.
 class Called final : public ir::HostFunction {
  public:
-  Called(Callback f, frontend::Call call) : f_(std::move(f)), call_(call) {}
+  Called(Callback f, Call call) : f_(std::move(f)), call_(call) {}
 
   void Run(const ir::HostArguments& arguments) const override {
     const sharding::AxisList axes = VaryingOf(arguments);
@@ -81,7 +84,7 @@ class Called final : public ir::HostFunction {
   }
 
   const Callback f_;
-  const frontend::Call call_;
+  const Call call_;
 };
 
 // Prints where the shards of its one argument are.
@@ -102,8 +105,8 @@ class ShardPrinter final : public ir::HostFunction {
 };
 
 // Calls f with the values: where the program gets here, or now.
-void Call(const std::shared_ptr<const ir::HostFunction>& f,
-          const std::vector<trace::ArrayRef>& refs, bool ordered, frontend::Call call) {
+void CallHost(const std::shared_ptr<const ir::HostFunction>& f,
+              const std::vector<trace::ArrayRef>& refs, bool ordered, Call call) {
   if (trace::InsideTrace(refs)) {
     trace::Apply({.op = ops::CallbackOp(ordered),
                   .params = ir::MakeParams(ir::HostCallParams{{f}}),
@@ -123,32 +126,32 @@ void Call(const std::shared_ptr<const ir::HostFunction>& f,
 
 void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOptions options,
                     Loc loc) {
-  const frontend::Call call{"debug_callback", loc};
+  const Call call{"debug_callback", loc};
   for (const Array& a : arrays) {
     const ir::Type& type = *trace::Use(a, call.name, loc)->type();
-    if (type.sharding().unreduced.empty() || !frontend::IsOnePerDevice(type)) continue;
-    frontend::FailSharding(
-        call, 27, fmt::format("{} is unreduced: what a device has is a term of a sum", type.text()),
-        {"sum first: psum(x, ...)"});
+    if (type.sharding().unreduced.empty() || !IsOnePerDevice(type)) continue;
+    FailSharding(call, 27,
+                 fmt::format("{} is unreduced: what a device has is a term of a sum", type.text()),
+                 {"sum first: psum(x, ...)"});
   }
-  if (f.count() >= 0 && static_cast<size_t>(f.count()) != arrays.size())
-    base::ThrowRuntime(base::Refusal(
-        call.name, 1, base::Where(loc),
-        fmt::format("the callback takes {}, but is given {}",
-                    base::CountText(static_cast<size_t>(f.count()), "array"), arrays.size())));
-  const std::vector<trace::ArrayRef> refs = frontend::RefsOf(arrays, call);
+  if (f.count() >= 0 && base::Size(f.count()) != arrays.size())
+    base::ThrowRuntime(
+        base::Refusal(call.name, 1, base::Where(loc),
+                      fmt::format("the callback takes {}, but is given {}",
+                                  base::CountText(base::Size(f.count()), "array"), arrays.size())));
+  const std::vector<trace::ArrayRef> refs = RefsOf(arrays, call);
   const sharding::MeshDef* mesh = trace::CurrentMesh();
   const bool is_manual = mesh && mesh->has_mode(AxisMode::Manual);
   if (is_manual || trace::InsideTrace(refs))
-    Call(std::make_shared<const Called>(std::move(f), call), refs, options.ordered, call);
+    CallHost(std::make_shared<const Called>(std::move(f), call), refs, options.ordered, call);
   else if (!HasTypesAlone(refs))
     CallNow(f, arrays, call);
 }
 
 void print_shards(const Array& x, Loc loc) {
-  const frontend::Call call{"print_shards", loc};
-  Call(std::make_shared<const ShardPrinter>(), frontend::RefsOf(std::vector<Array>{x}, call),
-       /*ordered=*/true, call);
+  const Call call{"print_shards", loc};
+  CallHost(std::make_shared<const ShardPrinter>(), RefsOf(std::vector<Array>{x}, call),
+           /*ordered=*/true, call);
 }
 
 }  // namespace tessera

@@ -5,11 +5,11 @@
 
 #include <cmath>
 
-#include "api/frontend.h"
 #include "base/error.h"
 #include "compile/concrete.h"
 #include "frontend/edits.h"
 #include "frontend/elements.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
 #include "frontend/specs.h"
 #include "ops/tangents.h"
@@ -17,7 +17,9 @@
 #include "trace/tree.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 using Numbers = std::vector<double>;
@@ -313,32 +315,30 @@ void CompareGradients(const Mesh& mesh, const std::string& name, const Numbers& 
 }
 
 }  // namespace
-}  // namespace api
 
 namespace detail {
 
 void CheckGrads(const FunctionCall& f, const CheckGradsOptions& options) {
-  const frontend::Call call{"check_grads", f.loc};
-  api::Subject wide = api::SubjectOf(f, f64);
-  api::CheckFloating(wide, call);
-  api::Check(api::TakesWide(wide) ? std::move(wide) : api::SubjectOf(f, std::nullopt), options,
-             call);
+  const Call call{"check_grads", f.loc};
+  Subject wide = SubjectOf(f, f64);
+  CheckFloating(wide, call);
+  Check(TakesWide(wide) ? std::move(wide) : SubjectOf(f, std::nullopt), options, call);
 }
 
 void CheckSpmdGrads(const FunctionCall& f, const std::vector<Mesh>& meshes,
                     const CheckSpmdGradsOptions& options) {
-  const frontend::Call call{"check_spmd_grads", f.loc};
-  const api::Subject subject = api::SubjectOf(f, std::nullopt, /*off_mesh=*/true);
-  api::CheckFloating(subject, call);
-  const Specs specs = api::SpecsOf(f, options.in_shardings, call);
+  const Call call{"check_spmd_grads", f.loc};
+  const Subject subject = SubjectOf(f, std::nullopt, /*off_mesh=*/true);
+  CheckFloating(subject, call);
+  const Specs specs = SpecsOf(f, options.in_shardings, call);
   bool wide = true;
-  for (const Array& x : subject.at) wide = wide && frontend::TypeOf(x)->dtype() == f64;
+  for (const Array& x : subject.at) wide = wide && TypeOf(x)->dtype() == f64;
   const double tol = options.tol.value_or(wide ? 1e-10 : 1e-4);
   for (const Mesh& mesh : meshes) {
-    const auto want = api::GradientsOn(api::OfOneDevice(mesh, call.loc), subject, specs, call);
-    const auto got = api::GradientsOn(mesh, subject, specs, call);
+    const auto want = GradientsOn(OfOneDevice(mesh, call.loc), subject, specs, call);
+    const auto got = GradientsOn(mesh, subject, specs, call);
     for (size_t i = 0; i < want.size(); ++i)
-      api::CompareGradients(mesh, subject.names[i], got[i], want[i], tol, call);
+      CompareGradients(mesh, subject.names[i], got[i], want[i], tol, call);
   }
 }
 

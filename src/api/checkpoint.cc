@@ -5,15 +5,17 @@
 
 #include <set>
 
-#include "api/frontend.h"
 #include "base/error.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
 #include "ops/calls.h"
 #include "trace/inline.h"
 #include "trace/scopes.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 void AddNames(const ir::Program& program, std::set<std::string>& names) {
@@ -34,7 +36,6 @@ void CheckNames(const CheckpointOptions& options, const ir::Program& program, Ca
 }
 
 }  // namespace
-}  // namespace api
 
 namespace detail {
 
@@ -44,17 +45,17 @@ std::string Checkpoint::TextOf(const CheckpointOptions& options) {
 
 FunctionResult Checkpoint::Call(const FunctionCall& f) const {
   const frontend::Call call{"checkpoint", f.loc};
-  const frontend::CallArguments arguments(f, call);
+  const CallArguments arguments(f, call);
   if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
   std::vector<trace::TracedFunction> regions;
-  regions.push_back(frontend::TraceRegion(arguments.types, f.body, call));
+  regions.push_back(TraceRegion(arguments.types, f.body, call));
   FunctionResult result{{}, regions[0].tree};
-  if (frontend::DoNothing(regions)) return result;
+  if (DoNothing(regions)) return result;
   const std::vector<trace::ArrayRef> constants = trace::CloseRegions(regions);
-  api::CheckNames(options_, regions[0].program, call);
+  CheckNames(options_, regions[0].program, call);
   ops::CheckpointParams params{options_.save, options_.names};
-  result.arrays = frontend::ApplyRegions(ops::kCheckpoint, ir::MakeParams(std::move(params)),
-                                         constants, arguments.leaves.arrays, regions, call);
+  result.arrays = ApplyRegions(ops::kCheckpoint, ir::MakeParams(std::move(params)), constants,
+                               arguments.leaves.arrays, regions, call);
   return result;
 }
 

@@ -4,19 +4,19 @@
 #include <cmath>
 #include <limits>
 
-#include "api/random.h"
-#include "api/samplers.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "frontend/distributions.h"
+#include "frontend/parameters.h"
+#include "frontend/random_integers.h"
+#include "tessera/random.h"
 
 namespace tessera {
-namespace {
 
-using api::DrawnAs;
-using frontend::Call;
-using frontend::Convert;
-using frontend::TypeOf;
+using namespace frontend;
+
+namespace {
 
 const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
@@ -43,8 +43,8 @@ Array WithReplacement(const Array& key, const Array& logits, const Classes& c, C
   full.insert(full.begin() + c.dim, base::At(ShapeOf(logits), c.dim));
   const base::Shape prefix = c.prefix();
   full.insert(full.begin(), prefix.begin(), prefix.end());
-  const DrawnAs as = api::LaidLike(logits, full, TypeOf(logits)->dtype());
-  const Array noisy = add(api::Gumbel(key, as, call), logits, {}, call.loc);
+  const DrawnAs as = LaidLike(logits, full, TypeOf(logits)->dtype());
+  const Array noisy = add(Gumbel(key, as, call), logits, {}, call.loc);
   return argmax(noisy, static_cast<int>(c.extra() + c.dim), {.dtype = base::DefaultInt()},
                 call.loc);
 }
@@ -52,12 +52,12 @@ Array WithReplacement(const Array& key, const Array& logits, const Classes& c, C
 // Those of the largest ones (Kool et al., "Stochastic beams and where to find them", 2019).
 Array WithoutReplacement(const Array& key, const Array& logits, const Classes& c, Call call) {
   const Loc loc = call.loc;
-  const DrawnAs as = api::LaidLike(logits, ShapeOf(logits), TypeOf(logits)->dtype());
-  const Array noisy = add(logits, api::Gumbel(key, as, call), {}, loc);
+  const DrawnAs as = LaidLike(logits, ShapeOf(logits), TypeOf(logits)->dtype());
+  const Array noisy = add(logits, Gumbel(key, as, call), {}, loc);
   const int64_t k = base::Elements(c.prefix());
   const Array lines = moveaxis(noisy, static_cast<int>(c.dim), -1, loc);
   const Array indices = moveaxis(top_k(lines, k, loc).indices, -1, 0, loc);
-  return frontend::Reshape(indices, c.shape, call);
+  return Reshape(indices, c.shape, call);
 }
 
 // ---- orders -------------------------------------------------------------------------------------
@@ -68,10 +68,10 @@ Array Shuffled(Array key, Array x, int64_t dim, Call call) {
   const double words = std::log(static_cast<double>(std::numeric_limits<uint32_t>::max()));
   const int rounds = static_cast<int>(std::ceil(3 * std::log(size) / words));
   for (int i = 0; i < rounds; ++i) {
-    const std::vector<Array> keys = api::SplitApart(key, 2, call);
+    const std::vector<Array> keys = SplitApart(key, 2, call);
     key = keys[0];
-    const DrawnAs as = api::LaidLike(x, ShapeOf(x), u32);
-    const Array order = api::RandomBits(keys[1], as, 32, call);
+    const DrawnAs as = LaidLike(x, ShapeOf(x), u32);
+    const Array order = RandomBits(keys[1], as, 32, call);
     x = sort(std::vector<Array>{order, x}, static_cast<int>(dim), {.num_keys = 1}, call.loc)[1];
   }
   return x;
@@ -99,11 +99,11 @@ Array ByWeight(const Array& key, const Array& p, const Chosen& c, Call call) {
   const Loc loc = call.loc;
   const DType t = TypeOf(p)->dtype();
   const Array sums = cumsum(p, 0, {}, loc);
-  const Array u = api::Uniform(key, {{c.draws}, t}, 0, 1, call);
-  const Array one = frontend::ScalarOf(1, t, false, call);
+  const Array u = Uniform(key, {{c.draws}, t}, 0, 1, call);
+  const Array one = ScalarOf(1, t, false, call);
   const Array last = slice(sums, {c.n - 1}, {c.n}, {}, loc);
   const Array r = mul(last, sub(one, u, {}, loc), {}, loc);
-  const Array below = lt(sums, frontend::Reshape(r, {c.draws, 1}, call), {}, loc);
+  const Array below = lt(sums, Reshape(r, {c.draws, 1}, call), {}, loc);
   return sum(Convert(below, base::DefaultInt(), call), -1, {.dtype = base::DefaultInt()}, loc);
 }
 
@@ -112,11 +112,10 @@ Array Places(const Array& key, const std::optional<Array>& p, const Chosen& c, C
   const Loc loc = call.loc;
   if (p && c.replace) return ByWeight(key, *p, c, call);
   if (p) {
-    const Array noisy =
-        add(api::Gumbel(key, {{c.n}, TypeOf(*p)->dtype()}, call), log(*p, loc), {}, loc);
+    const Array noisy = add(Gumbel(key, {{c.n}, TypeOf(*p)->dtype()}, call), log(*p, loc), {}, loc);
     return Convert(top_k(noisy, c.draws, loc).indices, base::DefaultInt(), call);
   }
-  if (c.replace) return api::RandomIntegers(key, {{c.draws}, base::DefaultInt()}, 0, c.n, call);
+  if (c.replace) return RandomIntegers(key, {{c.draws}, base::DefaultInt()}, 0, c.n, call);
   return First(Shuffled(key, Indices(c.n, call), 0, call), 0, c.draws, call);
 }
 
@@ -129,26 +128,25 @@ base::Shape ShapeOfChoice(base::Shape from, const Chosen& c) {
 
 Array ChoiceOf(const Array& key, const std::optional<Array>& x, const std::optional<Array>& p,
                const Chosen& c, Call call) {
-  if (!x) return frontend::Reshape(Places(key, p, c, call), c.shape, call);
+  if (!x) return Reshape(Places(key, p, c, call), c.shape, call);
   const Array chosen =
       !p && !c.replace ? First(Permuted(key, *x, c.dim, false, call), c.dim, c.draws, call)
                        : take(*x, Places(key, p, c, call), static_cast<int>(c.dim), {}, call.loc);
-  return frontend::Reshape(chosen, ShapeOfChoice(ShapeOf(*x), c), call);
+  return Reshape(chosen, ShapeOfChoice(ShapeOf(*x), c), call);
 }
 
 // A number n in the place of an array stands for 0 to n - 1.
 std::optional<int64_t> CountOf(const Operand& x, Call call) {
   if (!x.scalar()) {
-    if (TypeOf(frontend::ToArray(x, call))->rank() == 0)
-      frontend::FailShape(call, 17,
-                          "it takes an integer or an array of rank 1 or more, not a scalar array",
-                          {"the size of the result would depend on its value"});
+    if (TypeOf(ToArray(x, call))->rank() == 0)
+      FailShape(call, 17, "it takes an integer or an array of rank 1 or more, not a scalar array",
+                {"the size of the result would depend on its value"});
     return std::nullopt;
   }
   if (x.scalar()->kind() == Scalar::kFloat || x.scalar()->kind() == Scalar::kBool)
-    frontend::FailDType(call, 15, "it takes an integer or an array");
+    FailDType(call, 15, "it takes an integer or an array");
   if (x.scalar()->as_int() < 0)
-    frontend::FailShape(
+    FailShape(
         call, 17,
         fmt::format("the number of elements must be 0 or more, not {}", x.scalar()->as_int()));
   return x.scalar()->as_int();
@@ -160,46 +158,43 @@ namespace random {
 
 Array categorical(Operand key, Operand logits, int dim, CategoricalOptions options, Loc loc) {
   const Call call{"random::categorical", loc};
-  std::vector<Operand> operands = api::WithKey(key, {logits}, call);
-  const Array l = frontend::ToArray(logits, call);
+  std::vector<Operand> operands = WithKey(key, {logits}, call);
+  const Array l = ToArray(logits, call);
   const ir::Type* type = TypeOf(l);
   if (!type->dtype().is_floating())
-    frontend::FailDType(call, 16, fmt::format("logits are floats, not {}", type->text()));
-  Classes c{
-      .dim = frontend::NormalDim(dim, type->rank(), call), .batch = type->shape(), .shape = {}};
+    FailDType(call, 16, fmt::format("logits are floats, not {}", type->text()));
+  Classes c{.dim = NormalDim(dim, type->rank(), call), .batch = type->shape(), .shape = {}};
   c.batch.erase(c.batch.begin() + c.dim);
   c.shape = options.shape ? options.shape->dims() : c.batch;
-  frontend::CheckShape(c.shape, call);
-  api::CheckBroadcastsTo(c.batch, c.shape, call);
+  CheckShape(c.shape, call);
+  CheckBroadcastsTo(c.batch, c.shape, call);
   if (base::At(type->shape(), c.dim) == 0 && base::Elements(c.shape) > 0)
-    frontend::FailShape(call, 17, "the dim is empty: there is no class to draw");
+    FailShape(call, 17, "the dim is empty: there is no class to draw");
   if (!options.replace) {
     const int64_t k = base::Elements(c.prefix()), n = base::At(type->shape(), c.dim);
     if (k > n)
-      frontend::FailShape(call, 17,
-                          fmt::format("cannot draw {} of {} classes without replacement", k, n));
+      FailShape(call, 17, fmt::format("cannot draw {} of {} classes without replacement", k, n));
     if (base::Shape(c.shape.begin() + c.extra(), c.shape.end()) != c.batch)
-      frontend::FailShape(call, 17,
-                          fmt::format("the shape {} does not end with that of the logits, {}",
-                                      ir::FieldText(c.shape), ir::FieldText(c.batch)));
+      FailShape(call, 17,
+                fmt::format("the shape {} does not end with that of the logits, {}",
+                            ir::FieldText(c.shape), ir::FieldText(c.batch)));
   }
   const DrawnAs as{c.shape, base::DefaultInt(), options.out_sharding};
-  return api::DrawnLaidOut(operands, fmt::format("{} {} ", c.dim, options.replace), as, call,
-                           [&](const std::vector<Operand>& all, const DrawnAs&) {
-                             const auto draw =
-                                 options.replace ? WithReplacement : WithoutReplacement;
-                             return draw(all[0].array(), all[1].array(), c, call);
-                           });
+  return DrawnLaidOut(operands, fmt::format("{} {} ", c.dim, options.replace), as, call,
+                      [&](const std::vector<Operand>& all, const DrawnAs&) {
+                        const auto draw = options.replace ? WithReplacement : WithoutReplacement;
+                        return draw(all[0].array(), all[1].array(), c, call);
+                      });
 }
 
 Array permutation(Operand key, Operand x, PermutationOptions options, Loc loc) {
   const Call call{"random::permutation", loc};
   const std::optional<int64_t> n = CountOf(x, call);
-  std::vector<Operand> operands = api::WithKey(key, {x}, call);
+  std::vector<Operand> operands = WithKey(key, {x}, call);
   const base::Shape shape = n ? base::Shape{*n} : TypeOf(x.array())->shape();
-  const int64_t dim = frontend::NormalDim(options.dim, static_cast<int64_t>(shape.size()), call);
+  const int64_t dim = NormalDim(options.dim, static_cast<int64_t>(shape.size()), call);
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
-  return api::DrawnLaidOut(
+  return DrawnLaidOut(
       operands, fmt::format("{} {} ", dim, options.independent), {shape, t, options.out_sharding},
       call,
       [&](const std::vector<Operand>& all, const DrawnAs&) {
@@ -215,29 +210,29 @@ Array choice(Operand key, Operand x, Shape shape, ChoiceOptions options, Loc loc
   const bool weighted = options.p.impl() != nullptr;
   std::vector<Operand> parameters{x};
   if (weighted) parameters.emplace_back(options.p, loc);
-  std::vector<Operand> operands = api::WithKey(key, parameters, call);
-  frontend::CheckShape(shape.dims(), call);
+  std::vector<Operand> operands = WithKey(key, parameters, call);
+  CheckShape(shape.dims(), call);
   Chosen c{
       .shape = shape.dims(), .draws = base::Elements(shape.dims()), .replace = options.replace};
-  if (!n) c.dim = frontend::NormalDim(options.dim, TypeOf(x.array())->rank(), call);
+  if (!n) c.dim = NormalDim(options.dim, TypeOf(x.array())->rank(), call);
   c.n = n ? *n : base::At(TypeOf(x.array())->shape(), c.dim);
-  if (c.draws > 0 && c.n == 0) frontend::FailShape(call, 17, "there is nothing to choose from");
+  if (c.draws > 0 && c.n == 0) FailShape(call, 17, "there is nothing to choose from");
   if (!c.replace && c.draws > c.n)
-    frontend::FailShape(
-        call, 17, fmt::format("cannot draw {} of {} elements without replacement", c.draws, c.n));
+    FailShape(call, 17,
+              fmt::format("cannot draw {} of {} elements without replacement", c.draws, c.n));
   if (weighted && TypeOf(options.p)->shape() != base::Shape{c.n})
-    frontend::FailShape(call, 17,
-                        fmt::format(".p has the shape {}, but there are {} elements",
-                                    ir::FieldText(TypeOf(options.p)->shape()), c.n));
+    FailShape(call, 17,
+              fmt::format(".p has the shape {}, but there are {} elements",
+                          ir::FieldText(TypeOf(options.p)->shape()), c.n));
   const DType t = n ? base::DefaultInt() : TypeOf(x.array())->dtype();
   const base::Shape from = n ? base::Shape{*n} : TypeOf(x.array())->shape();
-  return api::DrawnLaidOut(
+  return DrawnLaidOut(
       operands, fmt::format("{} {} ", c.dim, c.replace),
       {ShapeOfChoice(from, c), t, options.out_sharding}, call,
       [&](const std::vector<Operand>& all, const DrawnAs&) {
         std::optional<Array> values, p;
         if (!n) values = all[1].array();
-        if (weighted) p = frontend::ToFloat(all[2], call);
+        if (weighted) p = ToFloat(all[2], call);
         return ChoiceOf(all[0].array(), values, p, c, call);
       },
       /*by_index=*/false);

@@ -3,16 +3,18 @@
 
 #include <algorithm>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "frontend/manual_axes.h"
+#include "frontend/operands.h"
 #include "sharding/text.h"
 #include "tessera/shard_map.h"
 #include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 using sharding::AxisList;
@@ -162,7 +164,7 @@ Array ApplySized(const ir::OpDef& op, const AxisList& axes, std::vector<int64_t>
 
 // C31: positions are those of devices, and none is named twice.
 void CheckPairs(const std::vector<std::pair<int, int>>& pairs, int64_t devices, Call call) {
-  std::vector<bool> from(static_cast<size_t>(devices)), to = from;
+  std::vector<bool> from(base::Size(devices)), to = from;
   for (const auto& [f, t] : pairs) {
     for (int p : {f, t})
       if (p < 0 || p >= devices)
@@ -192,144 +194,139 @@ Array VaryingOperand(const Operand& operand, const AxisList& axes, Call call) {
 
 }  // namespace
 
-}  // namespace api
-
 Array psum(Operand x, AxisSet axes, Loc loc) {
-  return api::Reduced(ops::kPsum, Reduction::kSum, x, axes, {"psum", loc});
+  return Reduced(ops::kPsum, Reduction::kSum, x, axes, {"psum", loc});
 }
 Array pmax(Operand x, AxisSet axes, Loc loc) {
-  return api::Reduced(ops::kPmax, Reduction::kMax, x, axes, {"pmax", loc});
+  return Reduced(ops::kPmax, Reduction::kMax, x, axes, {"pmax", loc});
 }
 Array pmin(Operand x, AxisSet axes, Loc loc) {
-  return api::Reduced(ops::kPmin, Reduction::kMin, x, axes, {"pmin", loc});
+  return Reduced(ops::kPmin, Reduction::kMin, x, axes, {"pmin", loc});
 }
 Array pmean(Operand x, AxisSet axes, Loc loc) {
-  const frontend::Call call{"pmean", loc};
-  const auto devices = static_cast<double>(sharding::SizeOf(frontend::ManualAxes(axes, call)));
-  return divide(api::Reduced(ops::kPsum, Reduction::kSum, x, axes, call), devices, {}, loc);
+  const Call call{"pmean", loc};
+  const auto devices = static_cast<double>(sharding::SizeOf(ManualAxes(axes, call)));
+  return divide(Reduced(ops::kPsum, Reduction::kSum, x, axes, call), devices, {}, loc);
 }
 
 Array all_gather(Operand operand, AxisSet names, AllGatherOptions options, Loc loc) {
-  const frontend::Call call{"all_gather", loc};
-  const sharding::AxisList axes = frontend::ManualAxes(names, call);
+  const Call call{"all_gather", loc};
+  const sharding::AxisList axes = ManualAxes(names, call);
   if (options.to == Variance::kUnreduced)
-    frontend::FailSharding(call, 32,
-                           "the result is the same on all devices, so it cannot be unreduced",
-                           {".to is Variance::kVarying, kInvarying or kReduced"});
-  Array x = api::VaryingOperand(operand, axes, call);
-  const int64_t rank = frontend::TypeOf(x)->rank() + (options.tiled ? 0 : 1);
-  const int64_t dim = frontend::NormalDim(options.dim, rank, call);
-  if (!options.tiled) x = api::InNewDim(x, dim, call);
+    FailSharding(call, 32, "the result is the same on all devices, so it cannot be unreduced",
+                 {".to is Variance::kVarying, kInvarying or kReduced"});
+  Array x = VaryingOperand(operand, axes, call);
+  const int64_t rank = TypeOf(x)->rank() + (options.tiled ? 0 : 1);
+  const int64_t dim = NormalDim(options.dim, rank, call);
+  if (!options.tiled) x = InNewDim(x, dim, call);
   if (axes.empty()) return x;
-  frontend::ManualResult made(frontend::TypeOf(x));
+  ManualResult made(TypeOf(x));
   base::At(made.shape, dim) *= sharding::SizeOf(axes);
   made.Become(options.to, axes);
-  return api::ApplySized(ops::kGatherShards, axes, {dim}, x, std::move(made), call);
+  return ApplySized(ops::kGatherShards, axes, {dim}, x, std::move(made), call);
 }
 
 Array psum_scatter(Operand operand, AxisSet names, PsumScatterOptions options, Loc loc) {
-  const frontend::Call call{"psum_scatter", loc};
-  const sharding::AxisList axes = frontend::ManualAxes(names, call);
-  Array x = api::OnManualMesh(operand, call);
-  api::RefuseKeys(x, call);
-  x = api::Numbers(x);
-  const int64_t dim = frontend::NormalDim(options.dim, frontend::TypeOf(x)->rank(), call);
+  const Call call{"psum_scatter", loc};
+  const sharding::AxisList axes = ManualAxes(names, call);
+  Array x = OnManualMesh(operand, call);
+  RefuseKeys(x, call);
+  x = Numbers(x);
+  const int64_t dim = NormalDim(options.dim, TypeOf(x)->rank(), call);
   const int64_t devices = sharding::SizeOf(axes);
-  options.tiled ? api::CheckDivides(x, dim, devices, call)
-                : api::CheckEntries(x, dim, devices, call);
+  options.tiled ? CheckDivides(x, dim, devices, call) : CheckEntries(x, dim, devices, call);
   if (!axes.empty()) {
-    const Variance state = api::StateOf(x, axes, call);
+    const Variance state = StateOf(x, axes, call);
     if (state == Variance::kUnreduced)
-      api::CheckKind(x, Reduction::kSum, call);
+      CheckKind(x, Reduction::kSum, call);
     else if (state == Variance::kReduced)
-      api::RefuseSets(x, axes, call);
+      RefuseSets(x, axes, call);
     else
-      x = frontend::AsVarying(x, axes, call);
-    frontend::ManualResult made(frontend::TypeOf(x));
+      x = AsVarying(x, axes, call);
+    ManualResult made(TypeOf(x));
     base::At(made.shape, dim) /= devices;
     made.Become(Variance::kVarying, axes);
-    x = api::ApplySized(ops::kPsumScatter, axes, {dim}, x, std::move(made), call);
+    x = ApplySized(ops::kPsumScatter, axes, {dim}, x, std::move(made), call);
   }
-  return options.tiled ? x : api::WithoutDim(x, dim, call);
+  return options.tiled ? x : WithoutDim(x, dim, call);
 }
 
 Array all_to_all(Operand operand, AxisSet names, int split_dim, int concat_dim,
                  AllToAllOptions options, Loc loc) {
-  const frontend::Call call{"all_to_all", loc};
-  const sharding::AxisList axes = frontend::ManualAxes(names, call);
-  Array x = api::VaryingOperand(operand, axes, call);
-  const int64_t rank = frontend::TypeOf(x)->rank();
-  int64_t split = frontend::NormalDim(split_dim, rank, call);
-  int64_t concat = frontend::NormalDim(concat_dim, rank, call);
+  const Call call{"all_to_all", loc};
+  const sharding::AxisList axes = ManualAxes(names, call);
+  Array x = VaryingOperand(operand, axes, call);
+  const int64_t rank = TypeOf(x)->rank();
+  int64_t split = NormalDim(split_dim, rank, call);
+  int64_t concat = NormalDim(concat_dim, rank, call);
   const int64_t devices = sharding::SizeOf(axes);
   const bool goes = !options.tiled || split == concat;  // the dim that is cut
   if (options.tiled) {
-    api::CheckDivides(x, split, devices, call);
+    CheckDivides(x, split, devices, call);
     // One dim cannot be cut and grow: what is cut are the parts, what grows is a part.
-    if (split == concat) x = api::InParts(x, split, devices, call), ++concat;
+    if (split == concat) x = InParts(x, split, devices, call), ++concat;
   } else {
     // The dim that is cut goes, the one that comes is at concat_dim of what is left.
-    api::CheckEntries(x, split, devices, call);
+    CheckEntries(x, split, devices, call);
     if (concat >= split) ++concat;
-    x = api::InNewDim(x, concat, call);
+    x = InNewDim(x, concat, call);
     if (concat <= split) ++split;
   }
   if (!axes.empty()) {
-    frontend::ManualResult made(frontend::TypeOf(x));
+    ManualResult made(TypeOf(x));
     base::At(made.shape, split) /= devices;
     base::At(made.shape, concat) *= devices;
-    x = api::ApplySized(ops::kExchangeShards, axes, {split, concat}, x, std::move(made), call);
+    x = ApplySized(ops::kExchangeShards, axes, {split, concat}, x, std::move(made), call);
   }
-  return goes ? api::WithoutDim(x, split, call) : x;
+  return goes ? WithoutDim(x, split, call) : x;
 }
 
 Array ppermute(Operand operand, AxisSet names, std::vector<std::pair<int, int>> pairs, Loc loc) {
-  const frontend::Call call{"ppermute", loc};
-  const sharding::AxisList axes = frontend::ManualAxes(names, call);
-  const Array x = api::VaryingOperand(operand, axes, call);
-  api::CheckPairs(pairs, sharding::SizeOf(axes), call);
+  const Call call{"ppermute", loc};
+  const sharding::AxisList axes = ManualAxes(names, call);
+  const Array x = VaryingOperand(operand, axes, call);
+  CheckPairs(pairs, sharding::SizeOf(axes), call);
   std::vector<std::vector<int64_t>> moves;
   for (const auto& [from, to] : pairs) moves.push_back({from, to});
   if (axes.empty()) return moves.empty() ? zeros_like(x, {}, loc) : x;
-  return api::Permute(x, axes, std::move(moves), call);
+  return Permute(x, axes, std::move(moves), call);
 }
 
 Array pshift(Operand operand, AxisSet names, int by, Loc loc) {
-  const frontend::Call call{"pshift", loc};
-  const sharding::AxisList axes = frontend::ManualAxes(names, call);
-  const Array x = api::VaryingOperand(operand, axes, call);
+  const Call call{"pshift", loc};
+  const sharding::AxisList axes = ManualAxes(names, call);
+  const Array x = VaryingOperand(operand, axes, call);
   if (axes.empty()) return x;
   const int64_t devices = sharding::SizeOf(axes);
   std::vector<std::vector<int64_t>> moves;
   for (int64_t i = 0; i < devices; ++i)
     moves.push_back({i, ((i + by) % devices + devices) % devices});
-  return api::Permute(x, axes, std::move(moves), call);
+  return Permute(x, axes, std::move(moves), call);
 }
 
 Array pbroadcast(Operand operand, AxisSet names, int source, Loc loc) {
-  const frontend::Call call{"pbroadcast", loc};
-  const sharding::AxisList axes = frontend::ManualAxes(names, call);
-  const Array x = api::VaryingOperand(operand, axes, call);
+  const Call call{"pbroadcast", loc};
+  const sharding::AxisList axes = ManualAxes(names, call);
+  const Array x = VaryingOperand(operand, axes, call);
   const int64_t devices = sharding::SizeOf(axes);
   if (source < 0 || source >= devices)
-    frontend::FailSharding(
-        call, 31,
-        fmt::format("there is no position {}: the group has {} devices", source, devices));
+    FailSharding(call, 31,
+                 fmt::format("there is no position {}: the group has {} devices", source, devices));
   if (axes.empty()) return x;
   std::vector<std::vector<int64_t>> moves;
   for (int64_t i = 0; i < devices; ++i) moves.push_back({source, i});
-  return api::Permute(x, axes, std::move(moves), call);
+  return Permute(x, axes, std::move(moves), call);
 }
 
 Array axis_index(AxisSet names, Loc loc) {
-  const frontend::Call call{"axis_index", loc};
-  const sharding::AxisList axes = frontend::ManualAxes(names, call);
-  if (axes.empty()) return frontend::ScalarOf(0, i32, false, call);
+  const Call call{"axis_index", loc};
+  const sharding::AxisList axes = ManualAxes(names, call);
+  if (axes.empty()) return ScalarOf(0, i32, false, call);
   sharding::TensorSharding s = sharding::Replicated(trace::CurrentMesh(), 0);
   s.varying = axes;
   sharding::SortAndMerge(s.varying);
   return trace::Apply({.op = ops::kAxisIndex,
-                       .params = frontend::ManualParamsOf(axes),
+                       .params = ManualParamsOf(axes),
                        .operands = {},
                        .loc = loc,
                        .shown_as = "axis_index",
@@ -337,42 +334,42 @@ Array axis_index(AxisSet names, Loc loc) {
 }
 
 int64_t axis_size(AxisSet names, Loc loc) {
-  return sharding::SizeOf(frontend::ManualAxes(names, {"axis_size", loc}));
+  return sharding::SizeOf(ManualAxes(names, {"axis_size", loc}));
 }
 
 Array pcast(Operand operand, AxisSet names, Variance to, Loc loc) {
-  const frontend::Call call{"pcast", loc};
-  const sharding::AxisList axes = frontend::ManualAxes(names, call);
-  const Array given = frontend::ToArray(operand, call), x = api::OnManualMesh(given, call);
+  const Call call{"pcast", loc};
+  const sharding::AxisList axes = ManualAxes(names, call);
+  const Array given = ToArray(operand, call), x = OnManualMesh(given, call);
   if (axes.empty()) return x;
-  const Variance from = api::StateOf(x, axes, call);
+  const Variance from = StateOf(x, axes, call);
   // What comes from outside of a region may be cast on its way in.
-  if (from == to && frontend::TypeOf(given) != frontend::TypeOf(x)) return x;
+  if (from == to && TypeOf(given) != TypeOf(x)) return x;
   const bool known =
       (from == Variance::kInvarying && (to == Variance::kVarying || to == Variance::kReduced)) ||
       (from == Variance::kReduced && to == Variance::kVarying) ||
       (from == Variance::kVarying && to == Variance::kUnreduced);
   if (!known)
-    frontend::FailSharding(call, 33,
-                           fmt::format("no cast turns {} value into {} one", api::AStateName(from),
-                                       api::AStateName(to)),
-                           {to == Variance::kInvarying && from != Variance::kInvarying
-                                ? "sum it: psum(x, ...); or promise it: assume_invariant(x, ...)"
-                                : "casts go from invarying to varying or reduced, from reduced to "
-                                  "varying, and from varying to unreduced"});
-  return frontend::CastStates(x, axes, to, call);
+    FailSharding(
+        call, 33,
+        fmt::format("no cast turns {} value into {} one", AStateName(from), AStateName(to)),
+        {to == Variance::kInvarying && from != Variance::kInvarying
+             ? "sum it: psum(x, ...); or promise it: assume_invariant(x, ...)"
+             : "casts go from invarying to varying or reduced, from reduced to "
+               "varying, and from varying to unreduced"});
+  return CastStates(x, axes, to, call);
 }
 
 Array assume_invariant(Operand operand, AxisSet names, Loc loc) {
-  const frontend::Call call{"assume_invariant", loc};
-  const sharding::AxisList axes = frontend::ManualAxes(names, call);
-  const Array x = api::VaryingOperand(operand, axes, call);
+  const Call call{"assume_invariant", loc};
+  const sharding::AxisList axes = ManualAxes(names, call);
+  const Array x = VaryingOperand(operand, axes, call);
   if (axes.empty()) return x;
-  frontend::CheckTogether(axes, call);
-  frontend::ManualResult made(frontend::TypeOf(x));
+  CheckTogether(axes, call);
+  ManualResult made(TypeOf(x));
   made.Leave(axes);
-  return frontend::ApplyManual(ops::kAssumeInvariant, frontend::ManualParamsOf(axes), x,
-                               frontend::TypeOf(x)->WithSharding(std::move(made.sharding)), call);
+  return ApplyManual(ops::kAssumeInvariant, ManualParamsOf(axes), x,
+                     TypeOf(x)->WithSharding(std::move(made.sharding)), call);
 }
 
 }  // namespace tessera

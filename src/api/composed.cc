@@ -5,19 +5,17 @@
 #include <numbers>
 #include <tuple>
 
-#include "api/reduce.h"
 #include "base/dtype.h"
+#include "frontend/reductions.h"
 #include "tessera/custom_rules.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-using api::Count;
-using api::Reduce;
-using api::Reduced;
-using frontend::Call;
-
-const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
 }  // namespace
 
@@ -25,24 +23,24 @@ const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape()
 
 Array silu(Operand x, Loc loc) {
   const Call call{"silu", loc};
-  Array a = frontend::ToArray(x, call);
-  const Array gate = frontend::Run(ops::Elementwise(ops::ScalarOp::kLogistic), nullptr, {a}, call);
+  Array a = ToArray(x, call);
+  const Array gate = Run(ops::Elementwise(ops::ScalarOp::kLogistic), nullptr, {a}, call);
   return mul(a, gate, {}, loc);
 }
 // log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels. At 0 both terms
 // have the derivative from above.
 Array softplus(Operand x, Loc loc) {
   Call call{"softplus", loc};
-  Array a = frontend::ToArray(x, call);
-  if (frontend::TypeOf(a)->dtype().is_bool()) a = frontend::Convert(a, base::DefaultInt(), call);
-  a = frontend::ToFloat(a, call);
+  Array a = ToArray(x, call);
+  if (TypeOf(a)->dtype().is_bool()) a = Convert(a, base::DefaultInt(), call);
+  a = ToFloat(a, call);
   Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
   const Operand zero(0, loc);
   Array top = where(ge(a, zero, {}, loc), a, zero, {}, loc);
   return where(isnan(a, loc), a, add(top, tail, {}, loc), {}, loc);
 }
 Array gelu(Operand x, GeluOptions options, Loc loc) {
-  Array a = frontend::ToFloat(x, {"gelu", loc});
+  Array a = ToFloat(x, {"gelu", loc});
   if (!options.approximate) {
     Array tail = erfc(mul(a, Operand(-1 / std::numbers::sqrt2, loc), {}, loc), loc);
     return mul(a, mul(Operand(0.5, loc), tail, {}, loc), {}, loc);
@@ -51,7 +49,7 @@ Array gelu(Operand x, GeluOptions options, Loc loc) {
   Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
   // (1 + tanh(t)) / 2 as logistic(2t) does not cancel where t is negative. Of narrow floats it is
   // written out as JAX does, whose roundings its users compare with.
-  if (frontend::TypeOf(a)->dtype().size() >= 4)
+  if (TypeOf(a)->dtype().size() >= 4)
     return mul(a, logistic(mul(Operand(std::sqrt(8 / std::numbers::pi), loc), bent, {}, loc), loc),
                {}, loc);
   Array inner = mul(Operand(std::sqrt(2 / std::numbers::pi), loc), bent, {}, loc);
@@ -67,7 +65,7 @@ namespace {
 Array ExtremeSize(const Array& x, Reduced r, Call call) {
   bool empty = Count(x, r.dims) == 0;
   if (empty && &r.op == &ops::kReduceMin)
-    frontend::FailShape(call, 18, "the dims are empty: there is no smallest element");
+    FailShape(call, 18, "the dims are empty: there is no smallest element");
   Array y = Reduce(x, std::move(r), call);
   return empty ? zeros_like(y, {}, call.loc) : y;
 }
@@ -79,9 +77,7 @@ Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
   };
   if (std::isinf(ord)) return extreme(ord > 0 ? ops::kReduceMax : ops::kReduceMin);
   if (ord == 0)
-    return Reduce(
-        frontend::Convert(ne(x, Operand(0, loc), {}, loc), frontend::TypeOf(x)->dtype(), call), sum,
-        call);
+    return Reduce(Convert(ne(x, Operand(0, loc), {}, loc), TypeOf(x)->dtype(), call), sum, call);
   if (ord == 1) return Reduce(abs(x, loc), sum, call);
   if (ord == 2) return sqrt(Reduce(mul(x, x, {}, loc), sum, call), loc);
   Array total = Reduce(pow(abs(x, loc), Operand(ord, loc), {}, loc), sum, call);
@@ -92,9 +88,8 @@ Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
 Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
   bool infinite = std::isinf(ord);
   if (!infinite && std::abs(ord) != 1)
-    frontend::FailShape(
-        call, 17, fmt::format("matrix norms of order {} are not supported", ord),
-        {"the orders are 1, -1, inf and -inf; without .ord the norm is Frobenius's"});
+    FailShape(call, 17, fmt::format("matrix norms of order {} are not supported", ord),
+              {"the orders are 1, -1, inf and -inf; without .ord the norm is Frobenius's"});
   Array sums = Reduce(abs(x, call.loc), {sum.op, {sum.dims[infinite ? 1 : 0]}, true}, call);
   const ir::OpDef& extreme = ord > 0 ? ops::kReduceMax : ops::kReduceMin;
   return ExtremeSize(sums, {extreme, sum.dims, sum.keepdims, sum.out_sharding}, call);
@@ -104,12 +99,12 @@ Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
 
 Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
   Call call{"norm", loc};
-  Array a = frontend::ToFloat(x, call);
-  Reduced sum{ops::kReduceSum, frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call),
-              options.keepdims, options.out_sharding};
+  Array a = ToFloat(x, call);
+  Reduced sum{ops::kReduceSum, NormalDims(dims, TypeOf(a)->rank(), call), options.keepdims,
+              options.out_sharding};
   size_t n = sum.dims.size();
   if (n != 1 && n != 2 && (options.ord || !dims.all()))
-    frontend::FailShape(call, 12, fmt::format("a norm is over one dim or two, not {}", n));
+    FailShape(call, 12, fmt::format("a norm is over one dim or two, not {}", n));
   if (!options.ord) return VectorNorm(a, 2, sum, call);
   return n == 1 ? VectorNorm(a, *options.ord, sum, call) : MatrixNorm(a, *options.ord, sum, call);
 }
@@ -125,22 +120,22 @@ Array Largest(const Array& a, const std::vector<int64_t>& dims, Call call) {
 
 Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Call call{"logsumexp", loc};
-  Array a = frontend::ToFloat(x, call);
-  if (!options.dtype.is_default()) a = frontend::Convert(a, options.dtype, call);
-  std::vector<int64_t> d = frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call);
+  Array a = ToFloat(x, call);
+  if (!options.dtype.is_default()) a = Convert(a, options.dtype, call);
+  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
   Array top = Largest(a, d, call);
-  Array zero = frontend::ScalarOf(0, frontend::TypeOf(a)->dtype(), false, call);
+  Array zero = ScalarOf(0, TypeOf(a)->dtype(), false, call);
   Array shift = where(isfinite(top, loc), top, zero, {}, loc);
   Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
                        {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  Array back = options.keepdims ? shift : frontend::Reshape(shift, ShapeOf(total), call);
+  Array back = options.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
   return add(log(total, loc), back, {}, loc);
 }
 
 Array softmax(Operand x, Dims dims, Loc loc) {
   Call call{"softmax", loc};
-  Array a = frontend::ToFloat(x, call);
-  std::vector<int64_t> d = frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call);
+  Array a = ToFloat(x, call);
+  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
   auto f = [=](Array v) {
     Array e = exp(sub(v, Reduce(v, {ops::kReduceMax, d, true}, call), {}, loc), loc);
     return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
@@ -156,8 +151,8 @@ Array softmax(Operand x, Dims dims, Loc loc) {
 
 Array log_softmax(Operand x, Dims dims, Loc loc) {
   Call call{"log_softmax", loc};
-  Array a = frontend::ToFloat(x, call);
-  std::vector<int64_t> d = frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call);
+  Array a = ToFloat(x, call);
+  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
   Array shifted = sub(a, Largest(a, d, call), {}, loc);
   return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
              loc);
@@ -166,7 +161,7 @@ Array log_softmax(Operand x, Dims dims, Loc loc) {
 Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, LayerNormOptions options,
                  Loc loc) {
   Call call{"layer_norm", loc};
-  Array a = frontend::ToFloat(x, call);
+  Array a = ToFloat(x, call);
   Array centre = mean(a, dims, {.keepdims = true}, loc);
   Array away = sub(a, centre, {}, loc);
   Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);

@@ -8,10 +8,11 @@
 #include <mutex>
 #include <set>
 
-#include "api/frontend.h"
+#include "base/at.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "frontend/manual_axes.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
@@ -23,7 +24,9 @@
 #include "trace/tree.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 using OnLeaves = std::function<Arrays(const Arrays&)>;
@@ -116,7 +119,7 @@ void NoteJoin(const TracedLoop& loop) {
     std::lock_guard lock(mutex);
     if (!said.emplace(loop.call.loc.file(), loop.call.loc.line()).second) return;
   }
-  const auto i = static_cast<size_t>(first - loop.joined.begin());
+  const auto i = base::Size(first - loop.joined.begin());
   const std::string& name = loop.carry.names[i];
   const auto others = std::count_if(first + 1, loop.joined.end(), joins);
   const std::string axes = AxesText(*first);
@@ -473,44 +476,43 @@ Arrays Fori(Call call, const Operand& lower, const Operand& upper, const Leaves&
 }
 
 }  // namespace
-}  // namespace api
 
 namespace detail {
 
 std::vector<Array> WhileLoop(TreeRef carry, const Body& condition, const Body& body, Loc loc) {
-  const frontend::Call call{"while_loop", loc};
+  const Call call{"while_loop", loc};
   trace::Leaves leaves = trace::TakeApart(carry, "carry");
-  frontend::BringIn(leaves.arrays, call);
-  return api::While(
+  BringIn(leaves.arrays, call);
+  return While(
       call, leaves, [&](const std::vector<Array>& xs) { return condition(xs).arrays; },
-      api::Checked(body, leaves, call));
+      Checked(body, leaves, call));
 }
 
 std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef carry,
                             const Body& body, const LoopOptions& options, Loc loc) {
-  const frontend::Call call{"fori_loop", loc};
-  api::CheckBound(call, lower, "lower");
-  api::CheckBound(call, upper, "upper");
+  const Call call{"fori_loop", loc};
+  CheckBound(call, lower, "lower");
+  CheckBound(call, upper, "upper");
   trace::Leaves leaves = trace::TakeApart(carry, "carry");
-  frontend::BringIn(leaves.arrays, call);
+  BringIn(leaves.arrays, call);
   // The body's carry is without the loop's number, which comes first among its arguments.
   std::vector<Array> results =
-      api::Fori(call, lower, upper, leaves, api::Checked(body, leaves, call), options.unroll);
+      Fori(call, lower, upper, leaves, Checked(body, leaves, call), options.unroll);
   results.erase(results.begin());
   return results;
 }
 
 FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options,
                     Loc loc) {
-  const frontend::Call call{"scan", loc};
+  const Call call{"scan", loc};
   trace::Leaves steps = trace::TakeApart(xs, "xs"), leaves = trace::TakeApart(carry, "carry");
-  frontend::BringIn(steps.arrays, call);
-  frontend::BringIn(leaves.arrays, call);
-  const int64_t length = api::StepsOf(call, steps, options);
+  BringIn(steps.arrays, call);
+  BringIn(leaves.arrays, call);
+  const int64_t length = StepsOf(call, steps, options);
   FunctionResult result;
-  const api::OnLeaves step = api::Checked(body, leaves, call, &result.tree);
+  const OnLeaves step = Checked(body, leaves, call, &result.tree);
   result.arrays =
-      api::RunUnrolled(call, leaves, steps.arrays, step, length, options.reverse, options.unroll);
+      RunUnrolled(call, leaves, steps.arrays, step, length, options.reverse, options.unroll);
   return result;
 }
 

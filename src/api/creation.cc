@@ -4,19 +4,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "frontend/manual_axes.h"
+#include "frontend/operands.h"
 #include "ops/params.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-using frontend::Call;
-
-Array Use(const Operand& x, Call call) { return frontend::ToArray(x, call); }
-const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
+Array Use(const Operand& x, Call call) { return ToArray(x, call); }
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
 // A spec without what it says of unreduced and reduced axes.
 std::optional<PartitionSpec> DimsOf(const std::optional<PartitionSpec>& spec) {
@@ -30,7 +31,7 @@ Array Placed(const Array& x, const std::optional<PartitionSpec>& spec, Loc loc) 
 }
 
 Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
-  frontend::CheckShape(shape.dims(), call);
+  CheckShape(shape.dims(), call);
   Array v;
   if (value.scalar()) {
     DType t = options.dtype;
@@ -40,11 +41,11 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
                                                     : base::DefaultInt();
     bool truncates =
         !options.dtype.is_default() && t.is_integer() && value.scalar()->kind() == Scalar::kFloat;
-    v = truncates ? frontend::Convert(frontend::ToArray(value, call), t, call)
-                  : frontend::ScalarOf(*value.scalar(), t, false, call);
+    v = truncates ? Convert(ToArray(value, call), t, call)
+                  : ScalarOf(*value.scalar(), t, false, call);
   } else {
-    v = frontend::ToArray(value, call);
-    if (!options.dtype.is_default()) v = frontend::Convert(v, options.dtype, call);
+    v = ToArray(value, call);
+    if (!options.dtype.is_default()) v = Convert(v, options.dtype, call);
   }
   return broadcast_to(v, shape, {.out_sharding = options.out_sharding}, call.loc);
 }
@@ -52,21 +53,21 @@ Array Create(Shape shape, Operand value, CreateOptions options, Call call) {
 // The layout of x, unless the options say another.
 Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
   Array a = Use(x, call);
-  DType t = options.dtype.is_default() ? frontend::TypeOf(a)->dtype() : options.dtype;
-  bool weak = options.dtype.is_default() && frontend::TypeOf(a)->weak();
-  Array v = value.scalar() ? frontend::ScalarOf(*value.scalar(), t, weak, call)
-                           : frontend::Convert(frontend::ToArray(value, call), t, call);
+  DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
+  bool weak = options.dtype.is_default() && TypeOf(a)->weak();
+  Array v = value.scalar() ? ScalarOf(*value.scalar(), t, weak, call)
+                           : Convert(ToArray(value, call), t, call);
   if (options.out_sharding)
     return broadcast_to(v, ShapeOf(a), {.out_sharding = options.out_sharding}, call.loc);
-  sharding::TensorSharding s = frontend::TypeOf(a)->sharding();
+  sharding::TensorSharding s = TypeOf(a)->sharding();
   if (s.mesh && s.mesh->has_mode(AxisMode::Manual)) {
     // Devices make their own where the other varies; a number is no term of a sum.
-    if (!s.varying.empty()) v = frontend::AsVarying(v, s.varying, call);
+    if (!s.varying.empty()) v = AsVarying(v, s.varying, call);
     s.unreduced.clear();
     s.reduced.clear();
     s.kind = Reduction::kSum;
   }
-  return frontend::Filled(v, ShapeOf(a), s, call);
+  return Filled(v, ShapeOf(a), s, call);
 }
 
 }  // namespace
@@ -94,14 +95,13 @@ Array full_like(Operand x, Operand value, CreateOptions options, Loc loc) {
 
 Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
   Call call{"iota", loc};
-  frontend::CheckShape(shape.dims(), call);
+  CheckShape(shape.dims(), call);
   auto rank = static_cast<int>(shape.dims().size());
   ir::ShapeAndDType wanted{shape.dims(),
                            options.dtype.is_default() ? base::DefaultInt() : options.dtype};
   std::optional<PartitionSpec> dims = DimsOf(options.out_sharding);
-  Array index = frontend::Run(
-      ops::kIota, ir::MakeParams(ops::IotaParams{{frontend::NormalDim(dim, rank, call)}}), {}, call,
-      {.wanted = &wanted, .out_sharding = dims, .rank = rank});
+  Array index = Run(ops::kIota, ir::MakeParams(ops::IotaParams{{NormalDim(dim, rank, call)}}), {},
+                    call, {.wanted = &wanted, .out_sharding = dims, .rank = rank});
   return Placed(index, options.out_sharding, loc);
 }
 
@@ -118,54 +118,50 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
   DType t = !options.dtype.is_default() ? options.dtype
             : floats                    ? base::DefaultFloat()
                                         : base::DefaultInt();
-  if (step.as_double() == 0) frontend::FailShape(call, 17, "the step is 0");
+  if (step.as_double() == 0) FailShape(call, 17, "the step is 0");
   double count =
       std::max(0.0, std::ceil((stop.as_double() - start.as_double()) / step.as_double()));
-  if (!(count < 1e15)) frontend::FailShape(call, 2, "the range is infinite");
+  if (!(count < 1e15)) FailShape(call, 2, "the range is infinite");
   const double last = start.as_double() + (count - 1) * step.as_double();
   for (double end : {start.as_double(), last})
-    if (count > 0 && t.is_integer() && !frontend::FitsInteger(std::trunc(end), t))
-      frontend::FailDType(call, 16,
-                          fmt::format("the range from {} to {} does not fit into {}",
-                                      start.as_double(), last, t.name()));
+    if (count > 0 && t.is_integer() && !FitsInteger(std::trunc(end), t))
+      FailDType(call, 16,
+                fmt::format("the range from {} to {} does not fit into {}", start.as_double(), last,
+                            t.name()));
   // Counted in the result's dtype, or in the default float where the numbers are floats.
   DType work = floats && !t.is_floating() ? base::DefaultFloat()
                : t.is_bool()              ? base::DefaultInt()
                                           : t;
   Array index = iota(Shape(static_cast<int64_t>(count)), 0,
                      {.dtype = work, .out_sharding = DimsOf(options.out_sharding)}, loc);
-  if (step.as_double() != 1)
-    index = mul(index, frontend::ScalarOf(step, work, false, call), {}, loc);
-  if (start.as_double() != 0)
-    index = add(index, frontend::ScalarOf(start, work, false, call), {}, loc);
-  return Placed(frontend::Convert(index, t, call), options.out_sharding, loc);
+  if (step.as_double() != 1) index = mul(index, ScalarOf(step, work, false, call), {}, loc);
+  if (start.as_double() != 0) index = add(index, ScalarOf(start, work, false, call), {}, loc);
+  return Placed(Convert(index, t, call), options.out_sharding, loc);
 }
 
 Array eye(int64_t n, EyeOptions options, Loc loc) {
   Call call{"eye", loc};
   int64_t m = options.columns.value_or(n);
   if (n < 0 || m < 0)
-    frontend::FailShape(call, 2,
-                        fmt::format("the number of {} must be 0 or more, not {}",
-                                    n < 0 ? "rows" : "columns", n < 0 ? n : m));
+    FailShape(call, 2,
+              fmt::format("the number of {} must be 0 or more, not {}", n < 0 ? "rows" : "columns",
+                          n < 0 ? n : m));
   DType t = options.dtype.is_default() ? base::DefaultFloat() : options.dtype;
   CreateOptions counting{.dtype = i32, .out_sharding = DimsOf(options.out_sharding)};
   Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
   if (options.diagonal != 0)
-    rows = add(rows, frontend::ScalarOf(options.diagonal, i32, false, call), {}, loc);
-  return Placed(frontend::Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);
+    rows = add(rows, ScalarOf(options.diagonal, i32, false, call), {}, loc);
+  return Placed(Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);
 }
 
 // lo * (1 - i/(n-1)) + hi * i/(n-1), with the last one exactly hi; i/n without the endpoint. Ends
 // that are arrays get a new first dim.
 Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
   Call call{"linspace", loc};
-  if (n < 0)
-    frontend::FailShape(call, 2, fmt::format("the number of points must be 0 or more, not {}", n));
-  DType t = options.dtype.is_default() ? frontend::FloatOf(frontend::PromotedDType({lo, hi}, call))
-                                       : options.dtype;
+  if (n < 0) FailShape(call, 2, fmt::format("the number of points must be 0 or more, not {}", n));
+  DType t = options.dtype.is_default() ? FloatOf(PromotedDType({lo, hi}, call)) : options.dtype;
   DType work = t.is_floating() ? t : base::DefaultFloat();
-  std::vector<Array> ends = frontend::PromoteTo(work, {lo, hi}, call);
+  std::vector<Array> ends = PromoteTo(work, {lo, hi}, call);
   size_t rank = std::max(ShapeOf(ends[0]).size(), ShapeOf(ends[1]).size());
   base::Shape line(rank + 1, 1);
   line[0] = n;
@@ -173,40 +169,36 @@ Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc l
       reshape(iota(Shape(n), 0, {.dtype = i32, .out_sharding = options.out_sharding}, loc),
               Shape(line), {}, loc);
   int64_t steps = std::max<int64_t>(options.endpoint ? n - 1 : n, 1);
-  Array last = frontend::ScalarOf(static_cast<double>(steps), work, false, call);
-  Array part = divide(frontend::Convert(index, work, call), last, {}, loc);
-  Array one = frontend::ScalarOf(1, work, false, call);
+  Array last = ScalarOf(static_cast<double>(steps), work, false, call);
+  Array part = divide(Convert(index, work, call), last, {}, loc);
+  Array one = ScalarOf(1, work, false, call);
   Array points =
       add(mul(ends[0], sub(one, part, {}, loc), {}, loc), mul(ends[1], part, {}, loc), {}, loc);
   if (n > 1 && options.endpoint)
-    points = where(eq(index, frontend::ScalarOf(n - 1, i32, false, call), {}, loc), ends[1], points,
-                   {}, loc);
+    points = where(eq(index, ScalarOf(n - 1, i32, false, call), {}, loc), ends[1], points, {}, loc);
   if (!t.is_floating()) points = floor(points, loc);
-  return frontend::Convert(points, t, call);
+  return Convert(points, t, call);
 }
 
 Array logspace(Operand lo, Operand hi, int64_t n, LogspaceOptions options, Loc loc) {
   Call call{"logspace", loc};
-  DType t = options.dtype.is_default() ? frontend::FloatOf(frontend::PromotedDType({lo, hi}, call))
-                                       : options.dtype;
-  LinspaceOptions even{frontend::FloatOf(t), options.out_sharding, options.endpoint};
+  DType t = options.dtype.is_default() ? FloatOf(PromotedDType({lo, hi}, call)) : options.dtype;
+  LinspaceOptions even{FloatOf(t), options.out_sharding, options.endpoint};
   Array powers = pow(Operand(options.base, loc), linspace(lo, hi, n, even, loc), {}, loc);
-  return frontend::Convert(powers, t, call);
+  return Convert(powers, t, call);
 }
 
 std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc loc) {
   Call call{"meshgrid", loc};
   bool xy = options.indexing == "xy";
   if (!xy && options.indexing != "ij")
-    frontend::FailShape(
-        call, 17, fmt::format(".indexing must be \"xy\" or \"ij\", not \"{}\"", options.indexing));
+    FailShape(call, 17,
+              fmt::format(".indexing must be \"xy\" or \"ij\", not \"{}\"", options.indexing));
   base::Shape shape;
   for (const Array& x : xs) {
     trace::Use(x, call.name, loc);
-    if (frontend::TypeOf(x)->rank() != 1)
-      frontend::FailShape(
-          call, 11,
-          fmt::format("the arrays must have rank 1, not {}", frontend::TypeOf(x)->rank()));
+    if (TypeOf(x)->rank() != 1)
+      FailShape(call, 11, fmt::format("the arrays must have rank 1, not {}", TypeOf(x)->rank()));
     shape.push_back(options.sparse ? 1 : ShapeOf(x)[0]);
   }
   bool swapped = xy && xs.size() > 1;
@@ -222,29 +214,24 @@ std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc 
 
 Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
   Call call{"one_hot", loc};
-  Array a = frontend::ToArray(x, call);
-  if (n < 0)
-    frontend::FailShape(call, 18,
-                        fmt::format("the number of classes must be 0 or more, not {}", n));
-  DType index = frontend::TypeOf(a)->dtype();
-  int64_t rank = frontend::TypeOf(a)->rank() + 1, d = frontend::NormalDim(options.dim, rank, call);
-  base::Shape line(static_cast<size_t>(rank), 1), column = ShapeOf(a);
+  Array a = ToArray(x, call);
+  if (n < 0) FailShape(call, 18, fmt::format("the number of classes must be 0 or more, not {}", n));
+  DType index = TypeOf(a)->dtype();
+  int64_t rank = TypeOf(a)->rank() + 1, d = NormalDim(options.dim, rank, call);
+  base::Shape line(base::Size(rank), 1), column = ShapeOf(a);
   base::At(line, d) = n;
   column.insert(column.begin() + d, 1);
   ir::ShapeAndDType counting{line, index};
   std::optional<PartitionSpec> along;
   if (options.out_sharding) {
-    std::vector<DimSharding> dims(static_cast<size_t>(d) + 1);
+    std::vector<DimSharding> dims(base::Size(d) + 1);
     if (options.out_sharding->rank() > d) dims.back() = base::At(options.out_sharding->dims(), d);
     along = PartitionSpec(std::move(dims));
   }
-  Array classes =
-      frontend::Run(ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, call,
-                    {.wanted = &counting, .out_sharding = along, .rank = static_cast<int>(rank)});
-  Array hit =
-      eq(frontend::Reshape(a, column, call), classes, {.out_sharding = options.out_sharding}, loc);
-  return frontend::Convert(hit, options.dtype.is_default() ? base::DefaultFloat() : options.dtype,
-                           call);
+  Array classes = Run(ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, call,
+                      {.wanted = &counting, .out_sharding = along, .rank = static_cast<int>(rank)});
+  Array hit = eq(Reshape(a, column, call), classes, {.out_sharding = options.out_sharding}, loc);
+  return Convert(hit, options.dtype.is_default() ? base::DefaultFloat() : options.dtype, call);
 }
 
 }  // namespace tessera

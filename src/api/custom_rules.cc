@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
 #include <set>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
 #include "ir/uses.h"
 #include "ops/calls.h"
@@ -20,7 +21,9 @@
 #include "transforms/zeros.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 using TypeList = std::vector<const Type*>;
@@ -190,37 +193,43 @@ TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee&
       call);
 }
 
+using RulesOf =
+    std::function<std::vector<TracedFunction>(const CallArguments&, const TracedCallee&)>;
+
+// Returns what the function returns; inside of a trace the op has it and its rules as regions.
+FunctionResult CallWithRules(const ir::OpDef& op, const detail::FunctionCall& f,
+                             const RulesOf& rules, Call call) {
+  const CallArguments arguments(f, call);
+  if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
+  TracedCallee function(f, arguments, call);
+  std::vector<TracedFunction> regions = rules(arguments, function);
+  regions.insert(regions.begin(), std::move(function.traced));
+  FunctionResult result{{}, regions[0].tree};
+  result.arrays = ApplyRule(op, arguments, std::move(regions), call);
+  return result;
+}
+
 }  // namespace
-}  // namespace api
 
 namespace detail {
 
 FunctionResult CallCustomJvp(const FunctionCall& f, const Body& rule) {
-  const frontend::Call call{"custom_jvp", f.loc};
-  const frontend::CallArguments arguments(f, call);
-  if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
-  api::TracedCallee function(f, arguments, call);
-  std::vector<trace::TracedFunction> regions;
-  regions.push_back(TraceJvpRule(arguments, function, rule, call));
-  regions.insert(regions.begin(), std::move(function.traced));
-  FunctionResult result{{}, regions[0].tree};
-  result.arrays = api::ApplyRule(ops::kCustomJvp, arguments, std::move(regions), call);
-  return result;
+  const Call call{"custom_jvp", f.loc};
+  const RulesOf rules = [&](const CallArguments& arguments, const TracedCallee& function) {
+    return std::vector{TraceJvpRule(arguments, function, rule, call)};
+  };
+  return CallWithRules(ops::kCustomJvp, f, rules, call);
 }
 
 FunctionResult CallCustomVjp(const FunctionCall& f, const Body& forward,
                              const BackwardBody& backward) {
-  const frontend::Call call{"custom_vjp", f.loc};
-  const frontend::CallArguments arguments(f, call);
-  if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
-  api::TracedCallee function(f, arguments, call);
-  std::vector<trace::TracedFunction> regions;
-  regions.push_back(TraceForward(arguments, function, forward, call));
-  regions.push_back(TraceBackward(arguments, function, regions[0], backward, call));
-  regions.insert(regions.begin(), std::move(function.traced));
-  FunctionResult result{{}, regions[0].tree};
-  result.arrays = api::ApplyRule(ops::kCustomVjp, arguments, std::move(regions), call);
-  return result;
+  const Call call{"custom_vjp", f.loc};
+  const RulesOf rules = [&](const CallArguments& arguments, const TracedCallee& function) {
+    std::vector<TracedFunction> regions{TraceForward(arguments, function, forward, call)};
+    regions.push_back(TraceBackward(arguments, function, regions[0], backward, call));
+    return regions;
+  };
+  return CallWithRules(ops::kCustomVjp, f, rules, call);
 }
 
 }  // namespace detail

@@ -1,92 +1,24 @@
 // Products: NumPy's functions over dot_general.
-#include "api/dot.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/at.h"
-#include "ops/params.h"
-#include "sharding/explicit_rule.h"
+#include "frontend/products.h"
 
 namespace tessera {
-namespace {
 
-using api::Dot;
-using api::IsIota;
-using api::Permuted;
-using frontend::Call;
-
-const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
-int64_t Rank(const Array& x) { return frontend::TypeOf(x)->rank(); }
-
-}  // namespace
-
-namespace api {
-
-Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call call) {
-  DType da = TypeOf(a)->dtype(), db = TypeOf(b)->dtype();
-  DType t = options.dtype.is_default() && da != db ? promote_types(da, db) : options.dtype;
-  if (t.is_default() && da.is_bool()) t = bool_;
-  if (DType product = promote_types(da, db);
-      product.is_integer() && !t.is_default() && (t.is_bool() || t.size() < product.size()))
-    FailDType(call, 19,
-              fmt::format("products of {} cannot be summed in {}, which is narrower",
-                          product.name(), t.name()),
-              {"convert the sum instead"});
-  if (da.is_bool()) a = Convert(a, db.is_bool() ? i32 : db, call);
-  if (db.is_bool()) b = Convert(b, da.is_bool() ? i32 : da, call);
-  ir::ShapeAndDType wanted{{}, t};
-  // Sums are at least as wide as the products; a narrower result is converted.
-  bool narrower =
-      !t.is_default() && (t.is_bool() || (TypeOf(a)->dtype().is_floating() && !t.is_floating()));
-  if (narrower && options.out_sharding && !options.out_sharding->unreduced_axes().empty())
-    FailSharding(call, sharding::Conflict::kUnreduced,
-                 fmt::format("the sum is converted to {}, and converted parts do not add up to the "
-                             "converted sum, so it cannot stay unreduced",
-                             t.name()),
-                 {"leave .unreduced(...) out, or ask for a dtype that holds the sum"});
-  int rank = static_cast<int>(TypeOf(a)->rank() + TypeOf(b)->rank()) -
-             2 * static_cast<int>(dims.lhs_contract.size()) -
-             static_cast<int>(dims.lhs_batch.size());
-  ops::DotParams p{{dims.lhs_contract, dims.rhs_contract}, {dims.lhs_batch, dims.rhs_batch}};
-  Array y = Run(ops::kDotGeneral, ir::MakeParams(std::move(p)), {a, b}, call,
-                {.wanted = t.is_default() || narrower ? nullptr : &wanted,
-                 .out_sharding = options.out_sharding,
-                 .rank = std::max(rank, 0)});
-  return narrower ? Convert(y, t, call) : y;
-}
-
-std::optional<PartitionSpec> Permuted(const std::optional<PartitionSpec>& spec,
-                                      const std::vector<int64_t>& order) {
-  if (!spec) return spec;
-  std::vector<DimSharding> dims(order.size());
-  for (size_t d = 0; d < order.size(); ++d)
-    if (static_cast<size_t>(order[d]) < spec->dims().size())
-      dims[d] = base::At(spec->dims(), order[d]);
-  for (size_t d = order.size(); d < spec->dims().size(); ++d) dims.push_back(spec->dims()[d]);
-  PartitionSpec out(std::move(dims));
-  if (!spec->unreduced_axes().empty())
-    out = out.unreduced(spec->unreduced_axes(), spec->reduction());
-  if (!spec->reduced_axes().empty()) out = out.reduced(spec->reduced_axes());
-  return out;
-}
-
-bool IsIota(const std::vector<int64_t>& v) {
-  for (size_t i = 0; i < v.size(); ++i)
-    if (v[i] != static_cast<int64_t>(i)) return false;
-  return true;
-}
-
-}  // namespace api
+using namespace frontend;
 
 namespace {
+
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
+int64_t Rank(const Array& x) { return TypeOf(x)->rank(); }
 
 std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {
-  DType t = frontend::PromotedDType({a, b}, call);
+  DType t = PromotedDType({a, b}, call);
   auto convert = [&](const Operand& x) {
-    return x.scalar() ? frontend::ScalarOf(*x.scalar(), t, false, call)
-                      : frontend::Convert(frontend::ToArray(x, call), t, call);
+    return x.scalar() ? ScalarOf(*x.scalar(), t, false, call) : Convert(ToArray(x, call), t, call);
   };
   return {convert(a), convert(b)};
 }
@@ -122,9 +54,9 @@ MatmulDims AlignBatch(const Array& x, const Array& y, int64_t bx, int64_t by, Ca
       out.from_y.push_back(d);
       if (dx >= 0) out.drop_x.push_back(dx);
     } else {
-      frontend::FailShape(call, 16,
-                          fmt::format("batch dims of {} and {} do not match",
-                                      frontend::TypeOf(x)->text(), frontend::TypeOf(y)->text()));
+      FailShape(call, 16,
+                fmt::format("batch dims of {} and {} do not match", TypeOf(x)->text(),
+                            TypeOf(y)->text()));
     }
   }
   return out;
@@ -142,16 +74,16 @@ void DropDims(Array& m, const std::vector<int64_t>& gone, std::vector<int64_t>& 
   };
   for (int64_t& d : contract) shift(d);
   for (int64_t& d : batch) shift(d);
-  m = frontend::Reshape(m, shape, call);
+  m = Reshape(m, shape, call);
 }
 
 }  // namespace
 
 Array dot_general(Operand a, Operand b, DotDims dims, DotOptions options, Loc loc) {
   Call call{"dot_general", loc};
-  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
+  Array x = ToArray(a, call), y = ToArray(b, call);
   auto normal = [&](std::vector<int64_t>& list, const Array& of) {
-    for (int64_t& d : list) d = frontend::NormalDim(d, Rank(of), call);
+    for (int64_t& d : list) d = NormalDim(d, Rank(of), call);
   };
   normal(dims.lhs_contract, x);
   normal(dims.lhs_batch, x);
@@ -164,16 +96,14 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"matmul", loc};
   std::vector<Array> xs = TwoOperands(a, b, call);
   Array &x = xs[0], &y = xs[1];
-  if (Rank(x) == 0 || Rank(y) == 0)
-    frontend::FailShape(call, 17, "a scalar is not a matrix: write a * b");
+  if (Rank(x) == 0 || Rank(y) == 0) FailShape(call, 17, "a scalar is not a matrix: write a * b");
   bool vector_x = Rank(x) == 1, vector_y = Rank(y) == 1;
   int64_t kx = Rank(x) - 1, ky = vector_y ? 0 : Rank(y) - 2;
   if (base::At(ShapeOf(x), kx) != base::At(ShapeOf(y), ky))
-    frontend::FailShape(
-        call, 18,
-        fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
-                    frontend::TypeOf(x)->text(), frontend::TypeOf(y)->text(),
-                    base::At(ShapeOf(x), kx), base::At(ShapeOf(y), ky)));
+    FailShape(call, 18,
+              fmt::format("{} and {} cannot be multiplied: the inner sizes {} and {} differ",
+                          TypeOf(x)->text(), TypeOf(y)->text(), base::At(ShapeOf(x), kx),
+                          base::At(ShapeOf(y), ky)));
   DotDims dims{{kx}, {ky}, {}, {}};
   MatmulDims batch = AlignBatch(x, y, vector_x ? 0 : Rank(x) - 2, vector_y ? 0 : Rank(y) - 2, call);
   for (auto [dx, dy] : batch.shared) {
@@ -212,7 +142,7 @@ Array tensordot(Operand a, Operand b, int dims, DotOptions options, Loc loc) {
   Call call{"tensordot", loc};
   std::vector<Array> xs = TwoOperands(a, b, call);
   if (dims < 0 || dims > Rank(xs[0]) || dims > Rank(xs[1]))
-    frontend::FailShape(call, 12, fmt::format("{} dims cannot be contracted", dims));
+    FailShape(call, 12, fmt::format("{} dims cannot be contracted", dims));
   DotDims d;
   for (int64_t k = 0; k < dims; ++k) {
     d.lhs_contract.push_back(Rank(xs[0]) - dims + k);

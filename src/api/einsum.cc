@@ -6,20 +6,18 @@
 #include <limits>
 #include <map>
 
-#include "api/dot.h"
+#include "frontend/products.h"
 #include "ops/params.h"
 #include "sharding/explicit_rule.h"
 #include "trace/apply.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-using api::Dot;
-using api::IsIota;
-using api::Permuted;
-using frontend::Call;
-
-const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
 using Letters = std::string;
 
@@ -47,7 +45,7 @@ class Parser {
   Subscripts Take() { return std::move(out_); }
 
  private:
-  [[noreturn]] void Fail(const std::string& reason) { frontend::FailShape(call_, 17, reason); }
+  [[noreturn]] void Fail(const std::string& reason) { FailShape(call_, 17, reason); }
 
   void ReadOperands(const std::string& spec, std::string_view text) {
     std::vector<Letters> inputs(1);
@@ -140,8 +138,8 @@ class Einsum {
     result_ = std::move(parsed.result);
     sizes_ = std::move(parsed.sizes);
     DType t = options_.dtype;
-    if (t.is_default()) t = frontend::PromotedDType(frontend::OperandsAt(operands, call.loc), call);
-    for (Term& term : terms_) term.x = frontend::Convert(term.x, t, call);
+    if (t.is_default()) t = PromotedDType(OperandsAt(operands, call.loc), call);
+    for (Term& term : terms_) term.x = Convert(term.x, t, call);
   }
 
   Array Run() {
@@ -159,12 +157,12 @@ class Einsum {
  private:
   // The operand without what is unreduced or reduced, and dims that share a letter unsharded.
   Array WithWholeDiagonals(const Term& term) {
-    Array x = frontend::Plain(term.x, call_);
-    sharding::TensorSharding s = frontend::TypeOf(x)->sharding();
+    Array x = Plain(term.x, call_);
+    sharding::TensorSharding s = TypeOf(x)->sharding();
     for (size_t d = 0; d < s.dims.size(); ++d)
       if (std::count(term.letters.begin(), term.letters.end(), term.letters[d]) > 1)
         s.dims[d].axes.clear();
-    return s == frontend::TypeOf(x)->sharding() ? x : frontend::Moved(x, std::move(s), call_);
+    return s == TypeOf(x)->sharding() ? x : Moved(x, std::move(s), call_);
   }
 
   Array RunSteps() {
@@ -236,12 +234,12 @@ class Einsum {
     for (size_t d = 0; d < term.letters.size(); ++d) {
       size_t e = term.letters.find(term.letters[d], d + 1);
       if (e == std::string::npos) continue;
-      const sharding::TensorSharding& own = frontend::TypeOf(term.x)->sharding();
+      const sharding::TensorSharding& own = TypeOf(term.x)->sharding();
       if (!own.dims[d].axes.empty() || !own.dims[e].axes.empty())
-        frontend::FailSharding(
+        FailSharding(
             call_, sharding::Conflict::kWhole,
             fmt::format("the diagonal runs over dims {} and {}, one of which is sharded: {}", d, e,
-                        frontend::TypeOf(term.x)->text()),
+                        TypeOf(term.x)->text()),
             {"reshard it first"});
       const base::Shape shape = ShapeOf(term.x);
       auto index = [&](size_t dim) {
@@ -252,7 +250,7 @@ class Einsum {
                              .wanted = &counting,
                              .loc = call_.loc,
                              .shown_as = call_.name};
-        sharding::TensorSharding s = frontend::TypeOf(term.x)->sharding();
+        sharding::TensorSharding s = TypeOf(term.x)->sharding();
         s.unreduced.clear();
         s.reduced.clear();
         if (s.mesh) a.out_sharding = &s;
@@ -275,7 +273,7 @@ class Einsum {
 
   // The sum of bools is whether any of them is true.
   Array Sum(const Array& x, const std::vector<int64_t>& dims, OutOptions options) {
-    if (frontend::TypeOf(x)->dtype().is_bool())
+    if (TypeOf(x)->dtype().is_bool())
       return any(x, dims, {.out_sharding = options.out_sharding}, call_.loc);
     return reduce_sum(x, dims, std::move(options), call_.loc);
   }
@@ -305,7 +303,7 @@ class Einsum {
       shape.push_back(ShapeOf(term.x)[d]);
       kept += c;
     }
-    term.x = frontend::Reshape(term.x, shape, call_);
+    term.x = Reshape(term.x, shape, call_);
     term.letters = kept;
   }
 
@@ -319,7 +317,7 @@ class Einsum {
       for (const Term* t : {&a, &b}) {
         size_t d = t->letters.find(c);
         if (d == std::string::npos || !dim.axes().empty()) continue;
-        DimSharding own = sharding::ToSpec(frontend::TypeOf(t->x)->sharding()).dims()[d];
+        DimSharding own = sharding::ToSpec(TypeOf(t->x)->sharding()).dims()[d];
         bool free = std::none_of(own.axes().begin(), own.axes().end(), [&](const AxisRef& r) {
           return std::count(used.begin(), used.end(), r.name) > 0;
         });
@@ -412,7 +410,7 @@ class Einsum {
 Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOptions options,
              Loc loc) {
   Call call{"einsum", loc};
-  if (operands.empty()) frontend::FailShape(call, 17, "there are no operands");
+  if (operands.empty()) FailShape(call, 17, "there are no operands");
   return Einsum(subscripts, std::move(operands), std::move(options), call).Run();
 }
 

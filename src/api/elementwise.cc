@@ -1,64 +1,57 @@
 // Elementwise functions: promote, then apply the op. NumPy's words are compositions.
+#include "frontend/elementwise.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "api/frontend.h"
 #include "base/dtype.h"
+#include "frontend/operands.h"
 #include "tessera/custom_rules.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-using frontend::Call;
 using ops::ScalarOp;
 
 // NumPy's functions of floats take ints and bools too; the strict ops do not.
 Array FloatUnary(ScalarOp op, const Operand& x, Call call) {
-  return frontend::Run(ops::Elementwise(op), nullptr, {frontend::ToFloat(x, call)}, call);
+  return Run(ops::Elementwise(op), nullptr, {ToFloat(x, call)}, call);
 }
 Array Unary(ScalarOp op, const Operand& x, Call call) {
-  return frontend::Run(ops::Elementwise(op), nullptr, {frontend::ToArray(x, call)}, call);
+  return Run(ops::Elementwise(op), nullptr, {ToArray(x, call)}, call);
 }
 
-Array Apply(ScalarOp op, const std::vector<Array>& operands, const OutOptions& options, Call call) {
-  int rank = 0;
-  for (const Array& a : operands) rank = std::max(rank, frontend::TypeOf(a)->rank());
-  return frontend::Run(ops::Elementwise(op), nullptr, operands, call,
-                       {.out_sharding = options.out_sharding, .rank = rank});
-}
 Array Binary(ScalarOp op, const Operand& a, const Operand& b, const OutOptions& options,
              Call call) {
-  return Apply(op, frontend::Promote({a, b}, call), options, call);
+  return Apply(op, Promote({a, b}, call), options, call);
 }
 // Integer arithmetic counts bools in i32, as JAX does.
 std::vector<Array> Counted(std::vector<Array> xs, Call call) {
   for (Array& x : xs)
-    if (frontend::TypeOf(x)->dtype().is_bool()) x = frontend::Convert(x, i32, call);
+    if (TypeOf(x)->dtype().is_bool()) x = Convert(x, i32, call);
   return xs;
 }
 // The strict op refuses bools; NumPy's function counts them.
 Array CountedBinary(ScalarOp op, const Operand& a, const Operand& b, const OutOptions& options,
                     Call call) {
-  std::vector<Array> xs = frontend::Promote({a, b}, call);
+  std::vector<Array> xs = Promote({a, b}, call);
   return Apply(op, base::StrictTypesActive() ? xs : Counted(xs, call), options, call);
 }
 // Arithmetic has no bool: bools count as the default int where both are.
 Array Arithmetic(ScalarOp on_bool, ScalarOp op, const Operand& a, const Operand& b,
                  const OutOptions& options, Call call) {
-  std::vector<Array> xs = frontend::Promote({a, b}, call);
-  bool logic = frontend::TypeOf(xs[0])->dtype().is_bool() && !base::StrictTypesActive();
+  std::vector<Array> xs = Promote({a, b}, call);
+  bool logic = TypeOf(xs[0])->dtype().is_bool() && !base::StrictTypesActive();
   return Apply(logic ? on_bool : op, xs, options, call);
 }
 
-bool IsFloat(const Array& x) { return frontend::TypeOf(x)->dtype().is_floating(); }
-
-Array ToBool(const Operand& x, Call call) {
-  Array a = frontend::ToArray(x, call);
-  return frontend::TypeOf(a)->dtype().is_bool() ? a : ne(a, Operand(0, call.loc), {}, call.loc);
-}
+bool IsFloat(const Array& x) { return TypeOf(x)->dtype().is_floating(); }
 
 }  // namespace
 
@@ -101,8 +94,8 @@ Array neg(Operand x, Loc loc) { return Unary(ScalarOp::kNeg, x, {"neg", loc}); }
 // Bools become ints, as beside the number 0.
 Array relu(Operand x, Loc loc) {
   const Call call{"relu", loc};
-  Array a = frontend::ToArray(x, call);
-  if (frontend::TypeOf(a)->dtype().is_bool()) a = frontend::Convert(a, base::DefaultInt(), call);
+  Array a = ToArray(x, call);
+  if (TypeOf(a)->dtype().is_bool()) a = Convert(a, base::DefaultInt(), call);
   return Unary(ScalarOp::kRelu, a, call);
 }
 Array sign(Operand x, Loc loc) { return Unary(ScalarOp::kSign, x, {"sign", loc}); }
@@ -113,8 +106,8 @@ Array population_count(Operand x, Loc loc) {
 Array clz(Operand x, Loc loc) { return Unary(ScalarOp::kClz, x, {"clz", loc}); }
 
 Array abs(Operand x, Loc loc) {
-  Array a = frontend::ToArray(x, {"abs", loc});
-  DType t = frontend::TypeOf(a)->dtype();
+  Array a = ToArray(x, {"abs", loc});
+  DType t = TypeOf(a)->dtype();
   return t.is_bool() || t.is_unsigned() ? a : Unary(ScalarOp::kAbs, a, {"abs", loc});
 }
 
@@ -171,17 +164,15 @@ Array ge(Operand a, Operand b, OutOptions options, Loc loc) {
   return Binary(ScalarOp::kGe, a, b, options, {"ge", loc});
 }
 Array atan2(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Apply(ScalarOp::kAtan2, frontend::PromoteFloat({a, b}, {"atan2", loc}), options,
-               {"atan2", loc});
+  return Apply(ScalarOp::kAtan2, PromoteFloat({a, b}, {"atan2", loc}), options, {"atan2", loc});
 }
 Array nextafter(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Apply(ScalarOp::kNextafter, frontend::PromoteFloat({a, b}, {"nextafter", loc}), options,
+  return Apply(ScalarOp::kNextafter, PromoteFloat({a, b}, {"nextafter", loc}), options,
                {"nextafter", loc});
 }
 
 Array zeta(Operand s, Operand q, OutOptions options, Loc loc) {
-  return Apply(ScalarOp::kZeta, frontend::PromoteFloat({s, q}, {"zeta", loc}), options,
-               {"zeta", loc});
+  return Apply(ScalarOp::kZeta, PromoteFloat({s, q}, {"zeta", loc}), options, {"zeta", loc});
 }
 
 // max(a, b) + log1p(e^-|a - b|). Where a - b is NaN, infinities of one sign included, a + b is
@@ -205,7 +196,7 @@ Array ShareOf(const Array& x, const Array& y, Loc loc) {
 
 Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
   const Call call{"logaddexp", loc};
-  const std::vector<Array> xs = frontend::PromoteFloat({a, b}, call);
+  const std::vector<Array> xs = PromoteFloat({a, b}, call);
   const auto f = [&](Array u, Array v) { return LogAddExp(u, v, options, call); };
   using Pair = std::tuple<Array, Array>;
   const auto rule = [&](const Pair& primals, const Pair& tangents) {
@@ -221,10 +212,10 @@ Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
 
 Array isclose(Operand a, Operand b, CloseOptions options, Loc loc) {
   Call call{"isclose", loc};
-  std::vector<Array> xs = frontend::PromoteFloat({a, b}, call);
-  DType t = frontend::TypeOf(xs[0])->dtype();
-  Array rtol = frontend::ScalarOf(options.rtol, t, false, call);
-  Array atol = frontend::ScalarOf(options.atol, t, false, call);
+  std::vector<Array> xs = PromoteFloat({a, b}, call);
+  DType t = TypeOf(xs[0])->dtype();
+  Array rtol = ScalarOf(options.rtol, t, false, call);
+  Array atol = ScalarOf(options.atol, t, false, call);
   Array apart = abs(Apply(ScalarOp::kSub, xs, {}, call), loc);
   Array bound = add(atol, mul(rtol, abs(xs[1], loc), {}, loc), {}, loc);
   Array near = bitwise_and(le(apart, bound, {}, loc), isfinite(xs[1], loc), {}, loc);
@@ -237,9 +228,8 @@ Array allclose(Operand a, Operand b, CloseOptions options, Loc loc) {
 }
 Array array_equal(Operand a, Operand b, EqualOptions options, Loc loc) {
   Call call{"array_equal", loc};
-  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
-  if (frontend::TypeOf(x)->shape() != frontend::TypeOf(y)->shape())
-    return frontend::ScalarOf(false, bool_, false, call);
+  Array x = ToArray(a, call), y = ToArray(b, call);
+  if (TypeOf(x)->shape() != TypeOf(y)->shape()) return ScalarOf(false, bool_, false, call);
   Array equal = eq(x, y, {}, loc);
   if (options.equal_nan)
     equal = bitwise_or(equal, bitwise_and(isnan(x, loc), isnan(y, loc), {}, loc), {}, loc);
@@ -253,17 +243,16 @@ Array mul(Operand a, Operand b, OutOptions options, Loc loc) {
   return Arithmetic(ScalarOp::kAnd, ScalarOp::kMul, a, b, options, {"mul", loc});
 }
 Array divide(Operand a, Operand b, OutOptions options, Loc loc) {
-  return Apply(ScalarOp::kDiv, frontend::PromoteFloat({a, b}, {"divide", loc}), options,
-               {"divide", loc});
+  return Apply(ScalarOp::kDiv, PromoteFloat({a, b}, {"divide", loc}), options, {"divide", loc});
 }
 // The strict form takes floats; an integer exponent is one of any width.
 namespace {
 // Integers have no negative powers among integers.
 void CheckIntegerPower(const Array& base, int64_t n, Call call) {
-  DType t = frontend::TypeOf(base)->dtype();
+  DType t = TypeOf(base)->dtype();
   if (n < 0 && !t.is_floating())
-    frontend::FailDType(call, 15, fmt::format("{} cannot be raised to the power {}", t.name(), n),
-                        {"convert it to a floating dtype first"});
+    FailDType(call, 15, fmt::format("{} cannot be raised to the power {}", t.name(), n),
+              {"convert it to a floating dtype first"});
 }
 }  // namespace
 
@@ -271,7 +260,7 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"pow", loc};
   bool strict = base::StrictTypesActive();
   if (b.scalar() && b.scalar()->kind() != Scalar::kFloat) {
-    Array base = frontend::ToArray(a, call);
+    Array base = ToArray(a, call);
     if (b.scalar()->kind() == Scalar::kInt) CheckIntegerPower(base, b.scalar()->as_int(), call);
     // Counted before the exponent's dtype is looked at: bool[] to the power 2 is i32[].
     if (!strict) base = Counted({base}, call)[0];
@@ -279,27 +268,26 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
   }
   if (!strict || a.scalar() || b.scalar())
     return CountedBinary(ScalarOp::kPow, a, b, options, call);
-  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
-  DType t = frontend::TypeOf(x)->dtype();
+  Array x = ToArray(a, call), y = ToArray(b, call);
+  DType t = TypeOf(x)->dtype();
   if (!t.is_floating())
-    frontend::FailDType(call, 14, fmt::format("it takes floating dtypes, not {}", t.name()));
-  if (frontend::TypeOf(y)->dtype().is_integer()) y = frontend::Convert(y, t, call);
+    FailDType(call, 14, fmt::format("it takes floating dtypes, not {}", t.name()));
+  if (TypeOf(y)->dtype().is_integer()) y = Convert(y, t, call);
   return Binary(ScalarOp::kPow, x, y, options, call);
 }
 
 // The sign of the result is the divisor's, as Python's.
 Array remainder(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"remainder", loc};
-  std::vector<Array> xs = Counted(frontend::Promote({a, b}, call), call);
-  Array zero = frontend::ScalarOf(0, frontend::TypeOf(xs[0])->dtype(), false, call);
+  std::vector<Array> xs = Counted(Promote({a, b}, call), call);
+  Array zero = ScalarOf(0, TypeOf(xs[0])->dtype(), false, call);
   // NumPy's integer remainder by zero is 0, where rem gives the dividend.
   Array divisor = xs[1];
   if (!IsFloat(xs[0]))
-    divisor =
-        where(eq(xs[1], zero, {}, loc),
-              frontend::ScalarOf(1, frontend::TypeOf(xs[0])->dtype(), false, call), xs[1], {}, loc);
+    divisor = where(eq(xs[1], zero, {}, loc), ScalarOf(1, TypeOf(xs[0])->dtype(), false, call),
+                    xs[1], {}, loc);
   Array r = Apply(ScalarOp::kRem, {xs[0], divisor}, options, call);
-  if (frontend::TypeOf(r)->dtype().is_unsigned()) return r;
+  if (TypeOf(r)->dtype().is_unsigned()) return r;
   Array fix = bitwise_and(ne(lt(r, zero, {}, loc), lt(divisor, zero, {}, loc), {}, loc),
                           ne(r, zero, {}, loc), {}, loc);
   return where(fix, Apply(ScalarOp::kAdd, {r, divisor}, {}, call), r, {}, loc);
@@ -307,10 +295,10 @@ Array remainder(Operand a, Operand b, OutOptions options, Loc loc) {
 
 Array floor_divide(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"floor_divide", loc};
-  std::vector<Array> xs = Counted(frontend::Promote({a, b}, call), call);
-  DType t = frontend::TypeOf(xs[0])->dtype();
+  std::vector<Array> xs = Counted(Promote({a, b}, call), call);
+  DType t = TypeOf(xs[0])->dtype();
   if (t.is_unsigned()) return Apply(ScalarOp::kDiv, xs, options, call);
-  Array zero = frontend::ScalarOf(0, t, false, call), one = frontend::ScalarOf(1, t, false, call);
+  Array zero = ScalarOf(0, t, false, call), one = ScalarOf(1, t, false, call);
   if (!t.is_floating()) {
     Array q = Apply(ScalarOp::kDiv, xs, options, call);
     Array differ =
@@ -331,11 +319,11 @@ Array floor_divide(Operand a, Operand b, OutOptions options, Loc loc) {
 
 Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"hypot", loc};
-  std::vector<Array> xs = frontend::PromoteFloat({a, b}, call);
+  std::vector<Array> xs = PromoteFloat({a, b}, call);
   Array x = abs(xs[0], loc), y = abs(xs[1], loc);
   Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
-  Array zero = frontend::ScalarOf(0, frontend::TypeOf(x)->dtype(), false, call);
-  Array one = frontend::ScalarOf(1, frontend::TypeOf(x)->dtype(), false, call);
+  Array zero = ScalarOf(0, TypeOf(x)->dtype(), false, call);
+  Array one = ScalarOf(1, TypeOf(x)->dtype(), false, call);
   Array ratio = Apply(ScalarOp::kDiv,
                       {smaller, where(eq(larger, zero, {}, loc), one, larger, {}, loc)}, {}, call);
   Array length = Apply(
@@ -344,26 +332,25 @@ Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
        sqrt(Apply(ScalarOp::kAdd, {one, Apply(ScalarOp::kMul, {ratio, ratio}, {}, call)}, {}, call),
             loc)},
       {}, call);
-  Array inf = frontend::ScalarOf(std::numeric_limits<double>::infinity(),
-                                 frontend::TypeOf(x)->dtype(), false, call);
+  Array inf = ScalarOf(std::numeric_limits<double>::infinity(), TypeOf(x)->dtype(), false, call);
   Array infinite = bitwise_or(eq(x, inf, {}, loc), eq(y, inf, {}, loc), {}, loc);
   return where(infinite, inf, length, {}, loc);
 }
 
 Array logical_and(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"logical_and", loc};
-  return Apply(ScalarOp::kAnd, frontend::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
-               options, call);
+  return Apply(ScalarOp::kAnd, PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call), options,
+               call);
 }
 Array logical_or(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"logical_or", loc};
-  return Apply(ScalarOp::kOr, frontend::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
-               options, call);
+  return Apply(ScalarOp::kOr, PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call), options,
+               call);
 }
 Array logical_xor(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"logical_xor", loc};
-  return Apply(ScalarOp::kXor, frontend::PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call),
-               options, call);
+  return Apply(ScalarOp::kXor, PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call), options,
+               call);
 }
 Array logical_not(Operand x, Loc loc) {
   return Unary(ScalarOp::kNot, ToBool(x, {"logical_not", loc}), {"logical_not", loc});
@@ -371,25 +358,20 @@ Array logical_not(Operand x, Loc loc) {
 
 Array log2(Operand x, Loc loc) {
   Array a = FloatUnary(ScalarOp::kLog, x, {"log2", loc});
-  return divide(
-      a, frontend::ScalarOf(std::numbers::ln2, frontend::TypeOf(a)->dtype(), true, {"log2", loc}),
-      {}, loc);
+  return divide(a, ScalarOf(std::numbers::ln2, TypeOf(a)->dtype(), true, {"log2", loc}), {}, loc);
 }
 Array log10(Operand x, Loc loc) {
   Array a = FloatUnary(ScalarOp::kLog, x, {"log10", loc});
-  return divide(
-      a, frontend::ScalarOf(std::numbers::ln10, frontend::TypeOf(a)->dtype(), true, {"log10", loc}),
-      {}, loc);
+  return divide(a, ScalarOf(std::numbers::ln10, TypeOf(a)->dtype(), true, {"log10", loc}), {}, loc);
 }
 Array square(Operand x, Loc loc) {
   Call call{"square", loc};
-  Array a = Counted({frontend::ToArray(x, call)}, call)[0];
+  Array a = Counted({ToArray(x, call)}, call)[0];
   return mul(a, a, {}, loc);
 }
 Array reciprocal(Operand x, Loc loc) {
-  Array a = frontend::ToFloat(x, {"reciprocal", loc});
-  return divide(frontend::ScalarOf(1, frontend::TypeOf(a)->dtype(), true, {"reciprocal", loc}), a,
-                {}, loc);
+  Array a = ToFloat(x, {"reciprocal", loc});
+  return divide(ScalarOf(1, TypeOf(a)->dtype(), true, {"reciprocal", loc}), a, {}, loc);
 }
 namespace {
 Array Power(Array base, int64_t n, Loc loc) {
@@ -404,7 +386,7 @@ Array Power(Array base, int64_t n, Loc loc) {
 
 Array integer_pow(Operand x, int64_t n, Loc loc) {
   Call call{"integer_pow", loc};
-  Array base = frontend::ToArray(x, call);
+  Array base = ToArray(x, call);
   CheckIntegerPower(base, n, call);
   if (n == 0) return ones_like(base, {}, loc);
   if (n > 0) return Power(base, n, loc);
@@ -413,43 +395,42 @@ Array integer_pow(Operand x, int64_t n, Loc loc) {
   const auto rule = [&](const std::tuple<Array>& primals, const std::tuple<Array>& tangents) {
     const auto& [v] = primals;
     const auto& [dv] = tangents;
-    const Array factor =
-        frontend::ScalarOf(static_cast<double>(n), frontend::TypeOf(v)->dtype(), false, call);
+    const Array factor = ScalarOf(static_cast<double>(n), TypeOf(v)->dtype(), false, call);
     Array slope = mul(reciprocal(Power(v, 1 - n, loc), loc), factor, {}, loc);
     return std::pair(f(v), mul(dv, slope, {}, loc));
   };
   return custom_jvp(f, rule, loc)(base, loc);
 }
 Array isfinite(Operand x, Loc loc) {
-  Array a = frontend::ToArray(x, {"isfinite", loc});
+  Array a = ToArray(x, {"isfinite", loc});
   if (!IsFloat(a)) return ones_like(a, {.dtype = bool_}, loc);
   return Unary(ScalarOp::kIsFinite, a, {"isfinite", loc});
 }
 Array isnan(Operand x, Loc loc) {
-  Array a = frontend::ToArray(x, {"isnan", loc});
+  Array a = ToArray(x, {"isnan", loc});
   return ne(a, a, {}, loc);
 }
 Array isinf(Operand x, Loc loc) {
-  Array a = frontend::ToArray(x, {"isinf", loc});
+  Array a = ToArray(x, {"isinf", loc});
   if (!IsFloat(a)) return zeros_like(a, {.dtype = bool_}, loc);
-  return eq(abs(a, loc),
-            frontend::ScalarOf(std::numeric_limits<double>::infinity(),
-                               frontend::TypeOf(a)->dtype(), true, {"isinf", loc}),
-            {}, loc);
+  return eq(
+      abs(a, loc),
+      ScalarOf(std::numeric_limits<double>::infinity(), TypeOf(a)->dtype(), true, {"isinf", loc}),
+      {}, loc);
 }
 Array stop_gradient(Operand x, Loc loc) {
   Call call{"stop_gradient", loc};
-  return frontend::Run(ops::kStopGradient, nullptr, {frontend::ToArray(x, call)}, call);
+  return Run(ops::kStopGradient, nullptr, {ToArray(x, call)}, call);
 }
 
 Array optimization_barrier(Operand x, Loc loc) {
   Call call{"optimization_barrier", loc};
-  return frontend::Run(ops::kOptimizationBarrier, nullptr, {frontend::ToArray(x, call)}, call);
+  return Run(ops::kOptimizationBarrier, nullptr, {ToArray(x, call)}, call);
 }
 namespace {
 Array Converted(const Operand& x, DType dtype, Call call) {
-  if (dtype.is_default()) frontend::FailDType(call, 17, "the dtype to convert to is not given");
-  return frontend::Convert(frontend::ToArray(x, call), dtype, call);
+  if (dtype.is_default()) FailDType(call, 17, "the dtype to convert to is not given");
+  return Convert(ToArray(x, call), dtype, call);
 }
 }  // namespace
 Array astype(Operand x, DType dtype, Loc loc) { return Converted(x, dtype, {"astype", loc}); }
@@ -459,89 +440,42 @@ Array convert_element_type(Operand x, DType dtype, Loc loc) {
 Array bitcast_convert_type(Operand x, DType dtype, Loc loc) {
   Call call{"bitcast_convert_type", loc};
   ir::ShapeAndDType wanted{{}, dtype};
-  return frontend::Run(ops::kBitcastConvertType, nullptr, {frontend::ToArray(x, call)}, call,
-                       {.wanted = &wanted});
+  return Run(ops::kBitcastConvertType, nullptr, {ToArray(x, call)}, call, {.wanted = &wanted});
 }
-
-namespace {
-// Returns the arrays with one shape: dims of size 1 and missing dims repeated.
-std::vector<Array> BroadcastAll(std::vector<Array> xs, Call call) {
-  base::Shape shape;
-  for (const Array& x : xs) {
-    const base::Shape& own = frontend::TypeOf(x)->shape();
-    if (own.size() > shape.size()) shape.insert(shape.begin(), own.size() - shape.size(), 1);
-  }
-  for (const Array& x : xs) {
-    const base::Shape& own = frontend::TypeOf(x)->shape();
-    size_t skip = shape.size() - own.size();
-    for (size_t d = 0; d < own.size(); ++d) {
-      int64_t& size = shape[skip + d];
-      if (own[d] != size && own[d] != 1 && size != 1)
-        frontend::FailShape(
-            call, 16,
-            fmt::format("shapes {} and {} do not match", ir::FieldText(shape), ir::FieldText(own)));
-      if (own[d] != 1) size = own[d];
-    }
-  }
-  for (Array& x : xs)
-    if (!frontend::TypeOf(x)->shape().empty()) x = frontend::BroadcastTo(x, shape, call);
-  return xs;
-}
-}  // namespace
 
 Array where(Operand c, Operand a, Operand b, OutOptions options, Loc loc) {
-  Call call{"where", loc};
-  std::vector<Array> cases = frontend::Promote({a, b}, call);
-  std::vector<Array> xs = BroadcastAll({ToBool(c, call), cases[0], cases[1]}, call);
-  // The strict op wants cases of one shape; a scalar case is repeated like the other, or the
-  // selector.
-  for (size_t i : {1, 2})
-    if (frontend::TypeOf(xs[i])->shape().empty()) {
-      const Array& like = frontend::TypeOf(xs[3 - i])->shape().empty() ? xs[0] : xs[3 - i];
-      const ir::Type& type = *frontend::TypeOf(like);
-      sharding::TensorSharding layout = type.sharding();
-      layout.unreduced.clear();
-      layout.reduced.clear();
-      if (!type.shape().empty()) xs[i] = frontend::Filled(xs[i], type.shape(), layout, call);
-      layout.reduced = type.sharding().reduced;
-      if (!layout.reduced.empty()) xs[i] = frontend::Moved(xs[i], layout, call);
-    }
-  return Apply(ScalarOp::kSelect, {xs[0], xs[2], xs[1]}, options, call);
+  return Where(c, a, b, {"where", loc}, options);
 }
 
 // More than two cases are chosen one after the other.
 Array select_n(Operand which, std::vector<Array> cases, OutOptions options, Loc loc) {
   Call call{"select_n", loc};
-  Array w = frontend::ToArray(which, call);
-  if (cases.empty()) frontend::FailShape(call, 17, "there are no cases to select from");
+  Array w = ToArray(which, call);
+  if (cases.empty()) FailShape(call, 17, "there are no cases to select from");
   for (const Array& x : cases) trace::Use(x, "select_n", loc);
-  DType t = frontend::TypeOf(w)->dtype();
+  DType t = TypeOf(w)->dtype();
   if (!t.is_bool() && t != i32)
-    frontend::FailDType(call, 14,
-                        fmt::format("the selector must be bool or i32, not {}", t.name()));
-  if (t.is_bool() && cases.size() > 2)
-    frontend::FailShape(call, 17, "a bool selects one of two cases");
+    FailDType(call, 14, fmt::format("the selector must be bool or i32, not {}", t.name()));
+  if (t.is_bool() && cases.size() > 2) FailShape(call, 17, "a bool selects one of two cases");
   if (cases.size() == 1) return cases[0];
   if (t.is_bool()) return Apply(ScalarOp::kSelect, {w, cases[0], cases[1]}, options, call);
   Array result = cases[0];
   for (size_t k = 1; k < cases.size(); ++k)
-    result = Apply(ScalarOp::kSelect,
-                   {ge(w, frontend::ScalarOf(static_cast<int64_t>(k), t, false, call), {}, loc),
-                    result, cases[k]},
-                   options, call);
+    result =
+        Apply(ScalarOp::kSelect,
+              {ge(w, ScalarOf(static_cast<int64_t>(k), t, false, call), {}, loc), result, cases[k]},
+              options, call);
   return result;
 }
 
 Array clamp(Operand lo, Operand x, Operand hi, Loc loc) {
   Call call{"clamp", loc};
-  Array a = frontend::ToArray(x, call);
-  DType t = frontend::TypeOf(a)->dtype();
+  Array a = ToArray(x, call);
+  DType t = TypeOf(a)->dtype();
   auto bound = [&](const Operand& b) {
-    return b.scalar() ? frontend::ScalarOf(*b.scalar(), t, false, call)
-                      : frontend::ToArray(b, call);
+    return b.scalar() ? ScalarOf(*b.scalar(), t, false, call) : ToArray(b, call);
   };
-  return frontend::Run(ops::Elementwise(ScalarOp::kClamp), nullptr, {bound(lo), a, bound(hi)},
-                       call);
+  return Run(ops::Elementwise(ScalarOp::kClamp), nullptr, {bound(lo), a, bound(hi)}, call);
 }
 Array clip(Operand x, Operand lo, Operand hi, Loc loc) {
   for (const Operand* o : {&x, &lo, &hi})
@@ -567,12 +501,12 @@ Array operator<=(Operand a, Operand b) { return le(a, b, {}, a.loc()); }
 Array operator>(Operand a, Operand b) { return gt(a, b, {}, a.loc()); }
 Array operator>=(Operand a, Operand b) { return ge(a, b, {}, a.loc()); }
 Array operator>>(Operand a, Operand b) {
-  DType t = frontend::PromotedDType({a, b}, {"shift_right_arithmetic", a.loc()});
+  DType t = PromotedDType({a, b}, {"shift_right_arithmetic", a.loc()});
   return t.is_unsigned() ? shift_right_logical(a, b, {}, a.loc())
                          : shift_right_arithmetic(a, b, {}, a.loc());
 }
 Array operator-(Operand a) { return neg(a, a.loc()); }
-Array operator+(Operand a) { return frontend::ToArray(a, {"+", a.loc()}); }
+Array operator+(Operand a) { return ToArray(a, {"+", a.loc()}); }
 Array operator~(Operand a) { return bitwise_not(a, a.loc()); }
 Array& operator+=(Array& a, Operand b) { return a = add(Operand(a, b.loc()), b, {}, b.loc()); }
 Array& operator-=(Array& a, Operand b) { return a = sub(Operand(a, b.loc()), b, {}, b.loc()); }

@@ -3,17 +3,19 @@
 
 #include <fmt/format.h>
 
-#include "api/frontend.h"
 #include "base/error.h"
 #include "compile/pins.h"
 #include "compile/sharding_dump.h"
+#include "frontend/operands.h"
 #include "tessera/explain.h"
 #include "trace/scopes.h"
 
 namespace tessera {
 
+using namespace frontend;
+
 Array named(Operand x, std::string_view name, Loc loc) {
-  Array a = frontend::ToArray(x, {"named", loc});
+  Array a = ToArray(x, {"named", loc});
   if (a.is_traced()) {
     auto* traced = static_cast<const trace::TracedArray*>(trace::Use(a, "named", loc).get());
     traced->trace->Name(std::string(name), traced->value);

@@ -2,23 +2,19 @@
 #include <cmath>
 #include <functional>
 
-#include "api/random.h"
-#include "api/samplers.h"
 #include "base/at.h"
+#include "frontend/distributions.h"
+#include "frontend/parameters.h"
 #include "tessera/batching.h"
 #include "tessera/control.h"
 #include "tessera/custom_rules.h"
+#include "tessera/random.h"
 
 namespace tessera {
-namespace {
 
-using api::DrawnAs;
-using api::NumbersOf;
-using api::Spread;
-using frontend::Call;
-using frontend::Convert;
-using frontend::ScalarOf;
-using frontend::TypeOf;
+using namespace frontend;
+
+namespace {
 
 // ---- samples ------------------------------------------------------------------------------------
 
@@ -29,19 +25,19 @@ using Trial = std::tuple<Array, Array, Array, Array>;
 Trial NextTrial(const Array& key, const Array& c, Call call) {
   const DrawnAs one{{}, TypeOf(c)->dtype()};
   const NumbersOf number(one.dtype, call);
-  const std::vector<Array> keys = api::SplitApart(key, 3, call);
+  const std::vector<Array> keys = SplitApart(key, 3, call);
   // Normal numbers until the linear function is positive.
   using Try = std::tuple<Array, Array, Array>;
   const auto negative = [&](Try t) { return le(std::get<2>(t), number(0), {}, call.loc); };
   const auto next = [&](Try t) {
-    const std::vector<Array> pair = api::SplitApart(std::get<0>(t), 2, call);
-    const Array x = api::Normal(pair[1], one, call);
+    const std::vector<Array> pair = SplitApart(std::get<0>(t), 2, call);
+    const Array x = Normal(pair[1], one, call);
     return Try(pair[0], x, add(number(1), mul(x, c, {}, call.loc), {}, call.loc));
   };
   const Try found = while_loop(negative, next, Try(keys[1], number(0), number(-1)), call.loc);
   const Array &x = std::get<1>(found), &v = std::get<2>(found);
   return {keys[0], mul(x, x, {}, call.loc), mul(mul(v, v, {}, call.loc), v, {}, call.loc),
-          api::Uniform(keys[2], one, 0, 1, call)};
+          Uniform(keys[2], one, 0, 1, call)};
 }
 
 // One number, by Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. For
@@ -62,10 +58,10 @@ Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
     return logical_and(ge(u, squeeze, {}, loc), ge(log(u, loc), bound, {}, loc), {}, loc);
   };
   const auto next = [&](Trial t) { return NextTrial(std::get<0>(t), c, call); };
-  const std::vector<Array> keys = api::SplitApart(key, 2, call);
+  const std::vector<Array> keys = SplitApart(key, 2, call);
   const Trial start(keys[0], number(0), number(1), number(2));  // is rejected
   const Array v = std::get<2>(while_loop(rejected, next, start, loc));
-  const Array power = div(number(1), a, {}, loc), u = api::Uniform(keys[1], one, 0, 1, call);
+  const Array power = div(number(1), a, {}, loc), u = Uniform(keys[1], one, 0, 1, call);
   if (!logarithm) {
     const Array boost = pow(sub(number(1), u, {}, loc), power, {}, loc);
     return mul(mul(d, v, {}, loc), where(large, number(1), boost, {}, loc), {}, loc);
@@ -215,15 +211,15 @@ Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logari
     draw = [mapped = vmap(draw, {}, call.loc), call](Array k, Array x) {
       return mapped(k, x, call.loc);
     };
-  const Array samples = draw(api::SplitKey(key, as, call), stop_gradient(shapes, call.loc));
+  const Array samples = draw(SplitKey(key, as, call), stop_gradient(shapes, call.loc));
   return WithGammaDerivative(samples, shapes, logarithm, call);
 }
 
 // Without a shape, JAX replicates such a draw where all axes are Explicit.
 CreateOptions WithoutShape(const Operand& a, Call call) {
   std::vector<Array> arrays;
-  if (!a.scalar()) arrays.push_back(frontend::ToArray(a, call));
-  const sharding::MeshDef* mesh = frontend::MeshInScope(arrays);
+  if (!a.scalar()) arrays.push_back(ToArray(a, call));
+  const sharding::MeshDef* mesh = MeshInScope(arrays);
   if (!mesh) return {};
   for (const auto& axis : mesh->axes())
     if (axis.mode != AxisMode::Explicit) return {};
@@ -232,19 +228,19 @@ CreateOptions WithoutShape(const Operand& a, Call call) {
 
 Array DrawGamma(const Operand& key, const Operand& a, const base::Shape& shape,
                 const CreateOptions& options, bool logarithm, Call call) {
-  const DrawnAs as = api::FloatsOf(shape, options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = api::WithKey(key, {a}, call);
-  api::CheckBroadcasts({a}, as.shape, call);
-  return api::DrawnLaidOut(operands, "", as, call,
-                           [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                             return GammaOf(all[0].array(), inside, all[1], logarithm, call);
-                           });
+  const DrawnAs as = FloatsOf(shape, options.dtype, options.out_sharding, call);
+  std::vector<Operand> operands = WithKey(key, {a}, call);
+  CheckBroadcasts({a}, as.shape, call);
+  return DrawnLaidOut(operands, "", as, call,
+                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+                        return GammaOf(all[0].array(), inside, all[1], logarithm, call);
+                      });
 }
 
 // The share of one gamma number in the sum of two, of logarithms.
 Array BetaOf(const Array& key, const DrawnAs& as, const Operand& a, const Operand& b, Call call) {
   const Loc loc = call.loc;
-  const std::vector<Array> keys = api::SplitApart(key, 2, call);
+  const std::vector<Array> keys = SplitApart(key, 2, call);
   const Array x = GammaOf(keys[0], as, a, true, call), y = GammaOf(keys[1], as, b, true, call);
   const Array most = maximum(x, y, {}, loc);
   const Array ex = exp(sub(x, most, {}, loc), loc), ey = exp(sub(y, most, {}, loc), loc);
@@ -260,42 +256,41 @@ Array gamma(Operand key, Operand a, Shape shape, CreateOptions options, Loc loc)
 }
 Array gamma(Operand key, Operand a, Loc loc) {
   const Call call{"random::gamma", loc};
-  return DrawGamma(key, a, api::BroadcastShape({a}, call), WithoutShape(a, call), false, call);
+  return DrawGamma(key, a, BroadcastShape({a}, call), WithoutShape(a, call), false, call);
 }
 Array loggamma(Operand key, Operand a, Shape shape, CreateOptions options, Loc loc) {
   return DrawGamma(key, a, shape.dims(), options, true, {"random::loggamma", loc});
 }
 Array loggamma(Operand key, Operand a, Loc loc) {
   const Call call{"random::loggamma", loc};
-  return DrawGamma(key, a, api::BroadcastShape({a}, call), WithoutShape(a, call), true, call);
+  return DrawGamma(key, a, BroadcastShape({a}, call), WithoutShape(a, call), true, call);
 }
 
 Array beta(Operand key, Operand a, Operand b, Shape shape, CreateOptions options, Loc loc) {
   const Call call{"random::beta", loc};
-  const DrawnAs as = api::FloatsOf(shape.dims(), options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = api::WithKey(key, {a, b}, call);
-  api::CheckBroadcasts({a, b}, as.shape, call);
-  return api::DrawnLaidOut(operands, "", as, call,
-                           [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                             return BetaOf(all[0].array(), inside, all[1], all[2], call);
-                           });
+  const DrawnAs as = FloatsOf(shape.dims(), options.dtype, options.out_sharding, call);
+  std::vector<Operand> operands = WithKey(key, {a, b}, call);
+  CheckBroadcasts({a, b}, as.shape, call);
+  return DrawnLaidOut(operands, "", as, call,
+                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+                        return BetaOf(all[0].array(), inside, all[1], all[2], call);
+                      });
 }
 Array beta(Operand key, Operand a, Operand b, Loc loc) {
-  const base::Shape shape = api::BroadcastShape({a, b}, {"random::beta", loc});
+  const base::Shape shape = BroadcastShape({a, b}, {"random::beta", loc});
   return beta(std::move(key), std::move(a), std::move(b), Shape(shape), {}, loc);
 }
 
 Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options, Loc loc) {
   const Call call{"random::dirichlet", loc};
-  const base::Shape own = api::BroadcastShape({alpha}, call);
-  if (own.empty())
-    frontend::FailShape(call, 16, "it takes the parameters of a vector, not one number");
+  const base::Shape own = BroadcastShape({alpha}, call);
+  if (own.empty()) FailShape(call, 16, "it takes the parameters of a vector, not one number");
   base::Shape whole = shape.dims();
   whole.push_back(own.back());
-  const DrawnAs as = api::FloatsOf(whole, options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = api::WithKey(key, {alpha}, call);
-  api::CheckBroadcasts({alpha}, as.shape, call);
-  return api::DrawnLaidOut(
+  const DrawnAs as = FloatsOf(whole, options.dtype, options.out_sharding, call);
+  std::vector<Operand> operands = WithKey(key, {alpha}, call);
+  CheckBroadcasts({alpha}, as.shape, call);
+  return DrawnLaidOut(
       operands, "", as, call, [&](const std::vector<Operand>& all, const DrawnAs& inside) {
         const Array logarithms = GammaOf(all[0].array(), inside, all[1], true, call);
         return softmax(logarithms, -1, loc);
@@ -303,7 +298,7 @@ Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options, 
 }
 Array dirichlet(Operand key, Operand alpha, Loc loc) {
   const Call call{"random::dirichlet", loc};
-  base::Shape shape = api::BroadcastShape({alpha}, call);
+  base::Shape shape = BroadcastShape({alpha}, call);
   if (!shape.empty()) shape.pop_back();
   CreateOptions options = WithoutShape(alpha, call);
   return dirichlet(std::move(key), std::move(alpha), Shape(shape), std::move(options), loc);

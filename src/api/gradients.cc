@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
-#include "api/frontend.h"
-#include "api/jit.h"
 #include "base/error.h"
 #include "frontend/linear.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
+#include "frontend/transformed.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
@@ -21,9 +22,11 @@
 #include "transforms/transpose.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace detail {
 
-using frontend::ProgramRef;
 using trace::ArrayRef;
 
 // A linear map without its residuals.
@@ -42,7 +45,6 @@ struct LinearMap {
 
 }  // namespace detail
 
-namespace api {
 namespace {
 
 using detail::LinearProgram;
@@ -185,74 +187,68 @@ LinearizedProgram Itself(const TracedCall& t) {
 
 }  // namespace
 
-}  // namespace api
-
 namespace detail {
 
 std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
   const LinearProgram& of = *map.of;
-  const frontend::Call call{of.name, loc};
-  std::vector<ArrayRef> inputs = frontend::RefsOf(map.residuals, call);
-  api::AddTangents(frontend::RefsOf(argument, call), of.in, of.is_input, inputs, call);
+  const Call call{of.name, loc};
+  std::vector<ArrayRef> inputs = RefsOf(map.residuals, call);
+  AddTangents(RefsOf(argument, call), of.in, of.is_input, inputs, call);
   return trace::CallProgram(of.program, inputs, call.name, loc, &of.compiled);
 }
 
 FunctionResult CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& kept) {
-  const frontend::Call call{options.value ? "value_and_grad" : "grad", f.loc};
-  const std::vector<int> argument_of = frontend::ArgumentOf(f.arguments);
+  const Call call{options.value ? "value_and_grad" : "grad", f.loc};
+  const std::vector<int> argument_of = ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
-    return api::GradInTrace(frontend::RefsOf(arrays, call), argument_of, f.body, options, call);
+    return GradInTrace(RefsOf(arrays, call), argument_of, f.body, options, call);
   };
-  return api::CallTransformed(f, kept, in_trace, call);
+  return CallTransformed(f, std::bind_front(&Jit::Call, &kept), in_trace, call);
 }
 
 namespace {
 
 FunctionResult JvpInTrace(const std::vector<Array>& arrays, const std::vector<int>& part_of,
-                          const FunctionCall& f, frontend::Call call) {
+                          const FunctionCall& f, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<ArrayRef> inputs, tangents;
   for (size_t i = 0; i < arrays.size(); ++i)
     (part_of[i] == 0 ? inputs : tangents).push_back(arrays[i].impl());
   const std::vector<bool> all(inputs.size(), true);
-  frontend::TracedCall t = frontend::TraceCall(inputs, f.body, all, call);
+  TracedCall t = TraceCall(inputs, f.body, all, call);
   std::vector<const ir::Type*> types;
   for (size_t i = 0; i < t.inputs.size(); ++i) types.push_back(t.inputs[i]->type());
-  api::AddTangents(tangents, types, t.active, inputs, call);
-  transforms::Jvp jvp =
-      transforms::MakeJvp(t.program, t.active, frontend::FloatingOutputs(t.program));
+  AddTangents(tangents, types, t.active, inputs, call);
+  transforms::Jvp jvp = transforms::MakeJvp(t.program, t.active, FloatingOutputs(t.program));
   ir::Simplify(jvp.program);
   const std::vector<Array> made =
-      trace::CallProgram(frontend::Shared(std::move(jvp.program)), inputs, call.name, call.loc);
+      trace::CallProgram(Shared(std::move(jvp.program)), inputs, call.name, call.loc);
   const size_t n = t.program.outputs.size();
   FunctionResult result{{made.begin(), made.begin() + static_cast<long>(n)}, std::move(t.tree)};
   for (size_t i = 0, next = n; i < n; ++i)
     result.arrays.push_back(
-        jvp.active[i] ? made[next++]
-                      : frontend::FilledWith(0, t.program.type(t.program.outputs[i]), call));
+        jvp.active[i] ? made[next++] : FilledWith(0, t.program.type(t.program.outputs[i]), call));
   return result;
 }
 
 // The results, then the residuals of the map, which comes with them.
-FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f,
-                                 frontend::Call call, bool reverse) {
+FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f, Call call,
+                                 bool reverse) {
   trace::NestingScope nesting(call.name, call.loc);
   const std::vector<bool> all(arrays.size(), true);
-  frontend::TracedCall t = frontend::TraceCall(frontend::RefsOf(arrays, call), f.body, all, call);
-  frontend::LinearizedProgram l = frontend::Linearized(t, frontend::FloatingOutputs(t.program));
-  FunctionResult result{{}, {}, api::MapOf(t, l, call, reverse)};
-  result.arrays =
-      trace::CallProgram(frontend::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
+  TracedCall t = TraceCall(RefsOf(arrays, call), f.body, all, call);
+  LinearizedProgram l = Linearized(t, FloatingOutputs(t.program));
+  FunctionResult result{{}, {}, MapOf(t, l, call, reverse)};
+  result.arrays = trace::CallProgram(Shared(std::move(l.known)), t.inputs, call.name, call.loc);
   result.tree = std::move(t.tree);
   return result;
 }
 
-Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, frontend::Call call,
-                             bool reverse) {
+Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, Call call, bool reverse) {
   const auto in_trace = [&](const std::vector<Array>& arrays) {
     return LinearizedInTrace(arrays, f, call, reverse);
   };
-  Linearization out{api::CallTransformed(f, kept, in_trace, call), {}};
+  Linearization out{CallTransformed(f, std::bind_front(&Jit::Call, &kept), in_trace, call), {}};
   auto map = std::make_shared<LinearMap>();
   map->of = std::static_pointer_cast<const LinearProgram>(out.result.made);
   std::vector<Array>& arrays = out.result.arrays;
@@ -266,12 +262,12 @@ Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, frontend::C
 }  // namespace
 
 FunctionResult CallJvp(const FunctionCall& f, const Jit& kept) {
-  const frontend::Call call{"jvp", f.loc};
-  const std::vector<int> part_of = frontend::ArgumentOf(f.arguments);
+  const Call call{"jvp", f.loc};
+  const std::vector<int> part_of = ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
     return JvpInTrace(arrays, part_of, f, call);
   };
-  return api::CallTransformed(f, kept, in_trace, call);
+  return CallTransformed(f, std::bind_front(&Jit::Call, &kept), in_trace, call);
 }
 Linearization Linearize(const FunctionCall& f, const Jit& kept) {
   return LinearizedCall(f, kept, {"linearize", f.loc}, /*reverse=*/false);
@@ -281,17 +277,16 @@ Linearization Vjp(const FunctionCall& f, const Jit& kept) {
 }
 
 LinearMapRef LinearTranspose(const FunctionCall& f) {
-  const frontend::Call call{"linear_transpose", f.loc};
+  const Call call{"linear_transpose", f.loc};
   trace::NestingScope nesting(call.name, call.loc);
-  frontend::TracedCall t = frontend::TraceAll(f, call);
-  frontend::LinearizedProgram l = api::Itself(t);
+  TracedCall t = TraceAll(f, call);
+  LinearizedProgram l = Itself(t);
   auto map = std::make_shared<LinearMap>();
-  map->of = api::MapOf(t, l, call, /*reverse=*/true, api::FailFunction);
+  map->of = MapOf(t, l, call, /*reverse=*/true, FailFunction);
   std::vector<ArrayRef> known;
   for (size_t i = 0; i < t.inputs.size(); ++i)
     if (!t.active[i]) known.push_back(t.inputs[i]);
-  map->residuals =
-      trace::CallProgram(frontend::Shared(std::move(l.known)), known, call.name, call.loc);
+  map->residuals = trace::CallProgram(Shared(std::move(l.known)), known, call.name, call.loc);
   return map;
 }
 

@@ -3,18 +3,20 @@
 
 #include <algorithm>
 
-#include "api/lookup.h"
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "frontend/edits.h"
+#include "frontend/lookups.h"
 #include "tessera/lookup.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-using frontend::Call;
-const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
 // One dim of the operand: what is kept of it.
 struct Piece {
@@ -30,7 +32,7 @@ int64_t Bound(const Slice::Bound& b, int64_t size, int64_t missing, int64_t low,
 }
 
 Piece SlicePiece(const Slice& s, int64_t size, Call call) {
-  if (s.step == 0) frontend::FailShape(call, 18, "the step of a slice is 0");
+  if (s.step == 0) FailShape(call, 18, "the step of a slice is 0");
   if (s.step > 0) {
     int64_t begin = Bound(s.begin, size, 0, 0, size), end = Bound(s.end, size, size, 0, size);
     return {begin, std::max(begin, end), s.step};
@@ -67,16 +69,16 @@ Entry EntryOf(const Index& i, size_t d, int64_t size, Call call) {
   if (i.kind() == Index::kSlice) return {Entry::kSlice, SlicePiece(i.slice(), size, call)};
   if (i.kind() == Index::kArray) {
     trace::Use(i.array(), call.name, call.loc);
-    DType t = frontend::TypeOf(i.array())->dtype();
+    DType t = TypeOf(i.array())->dtype();
     if (t.is_bool())
-      frontend::FailDType(call, 15, "indices are integers, not bool",
-                          {"the shape would depend on the data: use where(mask, a, b)"});
-    return {Entry::kArray, {0, size, 1}, api::FromEnd(i.array(), size, call)};
+      FailDType(call, 15, "indices are integers, not bool",
+                {"the shape would depend on the data: use where(mask, a, b)"});
+    return {Entry::kArray, {0, size, 1}, FromEnd(i.array(), size, call)};
   }
   int64_t at = i.integer() < 0 ? i.integer() + size : i.integer();
   if (at < 0 || at >= size)
-    frontend::FailShape(
-        call, 18, fmt::format("index {} is outside of dim {} of size {}", i.integer(), d, size));
+    FailShape(call, 18,
+              fmt::format("index {} is outside of dim {} of size {}", i.integer(), d, size));
   return {Entry::kInteger, {at, at + 1, 1, false, true}};
 }
 
@@ -86,10 +88,9 @@ ParsedIndex Parse(std::vector<Index> index, const base::Shape& shape, Call call)
     named += i.kind() != Index::kNew && i.kind() != Index::kEllipsis;
     dots += i.kind() == Index::kEllipsis;
   }
-  if (dots > 1) frontend::FailShape(call, 17, "an index has at most one Ellipsis");
+  if (dots > 1) FailShape(call, 17, "an index has at most one Ellipsis");
   if (named > shape.size())
-    frontend::FailShape(call, 17,
-                        fmt::format("{} indices for an array of rank {}", named, shape.size()));
+    FailShape(call, 17, fmt::format("{} indices for an array of rank {}", named, shape.size()));
   if (dots == 0) index.push_back(Index(Ellipsis, call.loc));
   ParsedIndex parsed;
   for (const Index& i : index) {
@@ -124,11 +125,10 @@ Array Cut(const Array& x, const std::vector<Piece>& pieces, const base::Shape& r
     if (pieces[d].reversed) reversed.push_back(static_cast<int64_t>(d));
   }
   ir::ParamsPtr cut = whole ? nullptr : ir::MakeParams(std::move(p));
-  return frontend::WithEdits({x}, call, [&](const std::vector<Array>& xs) {
-    Array y = whole ? xs[0] : frontend::Run(ops::kSlice, cut, xs, call);
-    if (!reversed.empty())
-      y = frontend::Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
-    return std::vector<Array>{frontend::Reshape(y, result, call)};
+  return WithEdits({x}, call, [&](const std::vector<Array>& xs) {
+    Array y = whole ? xs[0] : Run(ops::kSlice, cut, xs, call);
+    if (!reversed.empty()) y = Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
+    return std::vector<Array>{Reshape(y, result, call)};
   })[0];
 }
 
@@ -157,9 +157,9 @@ base::Shape PickedShape(const ParsedIndex& index, Call call) {
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t& size = picked[skip + d];
       if (size != shape[d] && size != 1 && shape[d] != 1)
-        frontend::FailShape(call, 18,
-                            fmt::format("index arrays of shapes {} and {} do not broadcast",
-                                        ir::FieldText(picked), ir::FieldText(shape)));
+        FailShape(call, 18,
+                  fmt::format("index arrays of shapes {} and {} do not broadcast",
+                              ir::FieldText(picked), ir::FieldText(shape)));
       if (size == 1) size = shape[d];
     }
   }
@@ -213,7 +213,7 @@ struct Component {
 DType IndexDType(const std::vector<Component>& components) {
   DType index = i32;
   for (const Component& c : components) {
-    DType t = frontend::TypeOf(c.array)->dtype();
+    DType t = TypeOf(c.array)->dtype();
     if (components.size() == 1) return t;
     if (t.size() == 8 || t == u32) index = i64;
   }
@@ -228,40 +228,37 @@ Array Vectors(const std::vector<Component>& components, const base::Shape& queri
   shape.push_back(1);
   if (components.empty()) {
     shape.back() = 0;
-    return frontend::Filled(frontend::ScalarOf(0, i32, false, call), shape, {}, call);
+    return Filled(ScalarOf(0, i32, false, call), shape, {}, call);
   }
   DType dtype = IndexDType(components);
   std::vector<Array> columns;
   for (const Component& c : components) {
     Array a = c.array;
-    if (frontend::TypeOf(a)->dtype() == u64 && dtype != u64)  // beyond i64 is outside, too
-      a = minimum(a, frontend::ScalarOf(std::numeric_limits<int64_t>::max(), u64, false, call), {},
-                  call.loc);
-    a = frontend::Convert(a, dtype, call);
+    if (TypeOf(a)->dtype() == u64 && dtype != u64)  // beyond i64 is outside, too
+      a = minimum(a, ScalarOf(std::numeric_limits<int64_t>::max(), u64, false, call), {}, call.loc);
+    a = Convert(a, dtype, call);
     base::Shape own(queries.size(), 1);
     std::copy_backward(ShapeOf(a).begin(), ShapeOf(a).end(),
                        own.begin() + static_cast<long>(c.end));
-    a = frontend::BroadcastTo(frontend::Reshape(a, own, call), queries, call);
-    columns.push_back(frontend::Reshape(a, shape, call));
+    a = BroadcastTo(Reshape(a, own, call), queries, call);
+    columns.push_back(Reshape(a, shape, call));
   }
   if (columns.size() == 1) return columns[0];
-  const sharding::TensorSharding first = frontend::TypeOf(columns[0])->sharding();
+  const sharding::TensorSharding first = TypeOf(columns[0])->sharding();
   const bool differ = std::any_of(columns.begin(), columns.end(), [&](const Array& c) {
-    return frontend::TypeOf(c)->sharding().dims != first.dims;
+    return TypeOf(c)->sharding().dims != first.dims;
   });
   for (Array& c : columns)
-    if (anyhow && differ && !frontend::TypeOf(c)->sharding().dims_empty())
-      c = frontend::Moved(c, sharding::Replicated(first.mesh, static_cast<int>(shape.size())),
-                          call);
-  return frontend::Run(ops::kConcatenate,
-                       ir::MakeParams(ops::DimParams{{static_cast<int64_t>(queries.size())}}),
-                       columns, call);
+    if (anyhow && differ && !TypeOf(c)->sharding().dims_empty())
+      c = Moved(c, sharding::Replicated(first.mesh, static_cast<int>(shape.size())), call);
+  return Run(ops::kConcatenate,
+             ir::MakeParams(ops::DimParams{{static_cast<int64_t>(queries.size())}}), columns, call);
 }
 
 // The dtype of constant places along a dim of this size.
 DType PlaceType(int64_t size) { return size <= std::numeric_limits<int32_t>::max() ? i32 : i64; }
 Array Place(int64_t at, int64_t size, Call call) {
-  return frontend::ScalarOf(at, PlaceType(size), false, call);
+  return ScalarOf(at, PlaceType(size), false, call);
 }
 
 // ---- get ----
@@ -283,19 +280,18 @@ bool IsEmpty(const std::vector<ResultDim>& dims) {
 // Returns x ready to be cut: dims that are sharded and cut beside index arrays need an
 // out_sharding, and are made whole where their shards do not divide what is left.
 Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, Call call) {
-  sharding::TensorSharding s = frontend::TypeOf(x)->sharding();
+  sharding::TensorSharding s = TypeOf(x)->sharding();
   for (size_t d = 0; d < pieces.size(); ++d) {
     const bool whole = pieces[d].size() == ShapeOf(x)[d] && !pieces[d].reversed;
     if (whole || s.dims[d].axes.empty()) continue;
     if (!anyhow)
-      frontend::FailSharding(
+      FailSharding(
           call, 5,
-          fmt::format("dim {} is sharded and cut beside index arrays: {}", d,
-                      frontend::TypeOf(x)->text()),
+          fmt::format("dim {} is sharded and cut beside index arrays: {}", d, TypeOf(x)->text()),
           {"say how the result is sharded: x.at(index).get({.out_sharding = ...})"});
     if (pieces[d].size() % sharding::SizeOf(s.dims[d].axes) != 0) s.dims[d].axes.clear();
   }
-  return s == frontend::TypeOf(x)->sharding() ? x : frontend::Moved(x, std::move(s), call);
+  return s == TypeOf(x)->sharding() ? x : Moved(x, std::move(s), call);
 }
 
 // Looks up in what the slices leave.
@@ -303,8 +299,7 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
   const base::Shape picked = PickedShape(index, call);
   const std::vector<ResultDim> dims = DimsOf(index, picked), kept = WithoutNew(dims);
   if (IsEmpty(dims))
-    return zeros(SizesOf(dims),
-                 {.dtype = frontend::TypeOf(x)->dtype(), .out_sharding = options.out_sharding},
+    return zeros(SizesOf(dims), {.dtype = TypeOf(x)->dtype(), .out_sharding = options.out_sharding},
                  call.loc);
   const base::Shape shape = ShapeOf(x);
   base::Shape left;
@@ -328,13 +323,12 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
   p.mode = options.mode.value_or(LookupMode::kClip);
   p.sorted = options.indices_are_sorted;
   p.unique = options.unique_indices;
-  p.fill.bits = api::FillBits(options.fill_value, frontend::TypeOf(x)->dtype(), call);
+  p.fill.bits = FillBits(options.fill_value, TypeOf(x)->dtype(), call);
   // One slice is as JAX's dynamic_slice.
   x = ReadyToCut(x, pieces, options.out_sharding || picked.empty(), call);
-  Array y =
-      api::Gather(Cut(x, pieces, left, call),
-                  Vectors(components, picked, options.out_sharding.has_value(), call), std::move(p),
-                  SizesOf(kept), SpecWithoutNew(options.out_sharding, dims), call);
+  Array y = Gather(Cut(x, pieces, left, call),
+                   Vectors(components, picked, options.out_sharding.has_value(), call),
+                   std::move(p), SizesOf(kept), SpecWithoutNew(options.out_sharding, dims), call);
   if (dims.size() == kept.size()) return y;
   return reshape(y, SizesOf(dims), {options.out_sharding}, call.loc);
 }
@@ -346,7 +340,7 @@ Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& opti
     std::vector<Array> operands{x};
     for (const Entry& e : parsed.entries)
       if (e.kind == Entry::kArray) operands.push_back(e.array);
-    return frontend::WithEdits(operands, call, [&](const std::vector<Array>& xs) {
+    return WithEdits(operands, call, [&](const std::vector<Array>& xs) {
       ParsedIndex tried = parsed;
       size_t k = 1;
       for (Entry& e : tried.entries)
@@ -434,12 +428,12 @@ Places PlacesOf(const ParsedIndex& index, const base::Shape& shape,
 Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Call call) {
   if (base::StrictTypesActive() && !values.scalar())
     if (DType t = trace::Use(values.array(), call.name, call.loc)->type()->dtype(); t != dtype)
-      frontend::FailDType(
+      FailDType(
           call, 13,
           fmt::format("x and the values have different dtypes, {} and {}", dtype.name(), t.name()),
           {"StrictTypes is in scope: convert one of them with astype"});
-  Array v = values.scalar() ? frontend::ScalarOf(*values.scalar(), dtype, false, call)
-                            : frontend::Convert(frontend::ToArray(values, call), dtype, call);
+  Array v = values.scalar() ? ScalarOf(*values.scalar(), dtype, false, call)
+                            : Convert(ToArray(values, call), dtype, call);
   const base::Shape& own = ShapeOf(v);
   bool fits = own.size() <= shape.size();
   for (size_t d = 0; fits && d < own.size(); ++d) {
@@ -447,11 +441,10 @@ Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Cal
     fits = own[d] == 1 || own[d] == size;
   }
   if (!fits)
-    frontend::FailShape(
-        call, 18,
-        fmt::format("values of shape {} do not broadcast to the shape {} of x[index]",
-                    ir::FieldText(own), ir::FieldText(shape)));
-  return frontend::BroadcastTo(v, shape, call);
+    FailShape(call, 18,
+              fmt::format("values of shape {} do not broadcast to the shape {} of x[index]",
+                          ir::FieldText(own), ir::FieldText(shape)));
+  return BroadcastTo(v, shape, call);
 }
 
 Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& index,
@@ -461,8 +454,8 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
   const std::vector<ResultDim> dims = DimsOf(parsed, PickedShape(parsed, call));
   const std::vector<ResultDim> kept = WithoutNew(dims);
   if (IsEmpty(dims)) return options.out_sharding ? reshard(x, *options.out_sharding, call.loc) : x;
-  Array updates = ValuesOf(values, frontend::TypeOf(x)->dtype(), SizesOf(dims), call);
-  updates = frontend::Reshape(updates, SizesOf(kept), call);
+  Array updates = ValuesOf(values, TypeOf(x)->dtype(), SizesOf(dims), call);
+  updates = Reshape(updates, SizesOf(kept), call);
   Places places = PlacesOf(parsed, ShapeOf(x), kept, call);
   places.params.mode = options.mode.value_or(LookupMode::kDrop);
   places.params.sorted = options.indices_are_sorted;
@@ -471,9 +464,9 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
                                       [](const Entry& e) { return e.kind == Entry::kArray; });
   places.params.unique =
       options.unique_indices || !has_arrays || ir::CheckedElements(places.queries) <= 1;
-  return api::Scatter(
-      op, x, Vectors(places.components, places.queries, options.out_sharding.has_value(), call),
-      updates, std::move(places.params), options.out_sharding, call);
+  return Scatter(op, x,
+                 Vectors(places.components, places.queries, options.out_sharding.has_value(), call),
+                 updates, std::move(places.params), options.out_sharding, call);
 }
 
 // x[index], which takes no options: what an out_sharding would mend, at(index).get() does.

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
-#include "api/frontend.h"
-#include "api/jit.h"
+#include "base/at.h"
 #include "frontend/linear.h"
+#include "frontend/operands.h"
 #include "frontend/regions.h"
+#include "frontend/transformed.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
@@ -21,7 +23,9 @@
 #include "transforms/transpose.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 using ir::ValueId;
@@ -130,7 +134,7 @@ detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
     if (t.active[j]) whole.AddColumns(active++, t.inputs[j]->type());
   for (size_t i = 0; options.reverse && i < outputs; ++i) whole.AddRows(i);
   const std::vector<Array> made = whole.Run();
-  const auto inputs = static_cast<size_t>(std::count(t.active.begin(), t.active.end(), true));
+  const auto inputs = base::Size(std::count(t.active.begin(), t.active.end(), true));
   detail::FunctionResult result{{}, std::move(t.tree)};
   for (size_t i = 0; i < outputs; ++i)
     for (size_t j = 0, next = 0; j < t.inputs.size(); ++j) {
@@ -145,18 +149,17 @@ detail::FunctionResult JacobianInTrace(std::vector<ArrayRef> arrays,
 }
 
 }  // namespace
-}  // namespace api
 
 namespace detail {
 
 FunctionResult CallJacobian(const FunctionCall& f, const JacobianOptions& options,
                             const Jit& kept) {
-  const frontend::Call call{options.reverse ? "jacrev" : "jacfwd", f.loc};
-  const std::vector<int> argument_of = frontend::ArgumentOf(f.arguments);
+  const Call call{options.reverse ? "jacrev" : "jacfwd", f.loc};
+  const std::vector<int> argument_of = ArgumentOf(f.arguments);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
-    return api::JacobianInTrace(frontend::RefsOf(arrays, call), argument_of, f.body, options, call);
+    return JacobianInTrace(RefsOf(arrays, call), argument_of, f.body, options, call);
   };
-  return api::CallTransformed(f, kept, in_trace, call);
+  return CallTransformed(f, std::bind_front(&Jit::Call, &kept), in_trace, call);
 }
 
 }  // namespace detail

@@ -1,5 +1,5 @@
 // jit: how arguments and results lie, and the programs of calls.
-#include "api/jit.h"
+#include "trace/jit.h"
 
 #include <fmt/format.h>
 
@@ -12,15 +12,16 @@
 #include "compile/lower.h"
 #include "frontend/placement.h"
 #include "frontend/specs.h"
+#include "frontend/transformed.h"
 #include "propagation/border.h"
 #include "propagation/graph.h"
 #include "tessera/transforms.h"
-#include "trace/inline.h"
-#include "trace/jit.h"
 #include "trace/scopes.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 // Whether arrays enter a jitted function or leave it.
@@ -155,15 +156,6 @@ detail::FunctionCall LaidOut(const detail::FunctionCall& call, const JitOptions&
 
 }  // namespace
 
-detail::FunctionResult CallTransformed(const detail::FunctionCall& f, const detail::Jit& kept,
-                                       const detail::Body& in_trace, Call call) {
-  const std::vector<Array> arrays = detail::LeavesOf(f.arguments);
-  if (trace::InsideTrace(RefsOf(arrays, call))) return in_trace(arrays);
-  return kept.Call({f.arguments, in_trace, f.loc});
-}
-
-}  // namespace api
-
 namespace detail {
 
 Jit::Jit() : Jit(JitOptions{}, nullptr) {}
@@ -182,10 +174,10 @@ Jit::Jit(const char* name, const void* shared)
 }
 
 FunctionResult Jit::Call(const FunctionCall& call) const {
-  return trace::CallJit(*cache_, api::LaidOut(call, *options_), options_->donate);
+  return trace::CallJit(*cache_, LaidOut(call, *options_), options_->donate);
 }
 Program Jit::Trace(const FunctionCall& call) const {
-  return Program(trace::ProgramOf(*cache_, api::LaidOut(call, *options_), options_->donate));
+  return Program(trace::ProgramOf(*cache_, LaidOut(call, *options_), options_->donate));
 }
 Lowered Jit::Lower(const FunctionCall& call) const {
   return Lowered(compile::LowerProgram(Trace(call).program(), {}));

@@ -4,19 +4,21 @@
 #include <algorithm>
 #include <numeric>
 
-#include "api/frontend.h"
 #include "base/at.h"
+#include "frontend/operands.h"
 #include "ops/params.h"
 #include "trace/apply.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-using frontend::Call;
 using sharding::TensorSharding;
 
-const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
-int64_t Rank(const Array& x) { return frontend::TypeOf(x)->rank(); }
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
+int64_t Rank(const Array& x) { return TypeOf(x)->rank(); }
 
 // Applies an op without data of its own, laid out as told.
 Array Make(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands,
@@ -45,17 +47,15 @@ Array Band(int64_t rows, int64_t columns, int64_t k, const TensorSharding& layou
   };
   Array row = index(0, {rows, 1}), column = index(1, {1, columns});
   // Beyond these all elements lie on one side, whatever k is.
-  Array offset = frontend::ScalarOf(std::clamp(k, -rows, columns), t, false, call);
+  Array offset = ScalarOf(std::clamp(k, -rows, columns), t, false, call);
   return compare(add(row, offset, {}, call.loc), column, {}, call.loc);
 }
 
-Array ZeroLike(const Array& x, Call call) {
-  return frontend::ScalarOf(0, frontend::TypeOf(x)->dtype(), false, call);
-}
+Array ZeroLike(const Array& x, Call call) { return ScalarOf(0, TypeOf(x)->dtype(), false, call); }
 
 // Returns x where its elements at dims d1 and d2 compare so with the k-th diagonal, else 0.
 Array Masked(const Array& x, int64_t d1, int64_t d2, int64_t k, Compare compare, Call call) {
-  const TensorSharding& s = frontend::TypeOf(x)->sharding();
+  const TensorSharding& s = TypeOf(x)->sharding();
   TensorSharding matrix = sharding::Replicated(s.mesh, 2);
   if (s.mesh) {
     matrix.dims[0] = base::At(s.dims, d1);
@@ -75,9 +75,8 @@ Array Masked(const Array& x, int64_t d1, int64_t d2, int64_t k, Compare compare,
 }
 
 Array Triangle(const Operand& x, int64_t k, Compare compare, Call call) {
-  Array a = frontend::ToArray(x, call);
-  if (Rank(a) < 2)
-    frontend::FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(a)));
+  Array a = ToArray(x, call);
+  if (Rank(a) < 2) FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(a)));
   return Masked(a, Rank(a) - 2, Rank(a) - 1, k, compare, call);
 }
 
@@ -86,11 +85,9 @@ struct DimPair {
 };
 
 DimPair MatrixDims(const Array& x, int dim1, int dim2, Call call) {
-  if (Rank(x) < 2)
-    frontend::FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(x)));
-  DimPair d{frontend::NormalDim(dim1, Rank(x), call), frontend::NormalDim(dim2, Rank(x), call)};
-  if (d.first == d.second)
-    frontend::FailShape(call, 12, fmt::format("dim {} is named twice", d.first));
+  if (Rank(x) < 2) FailShape(call, 11, fmt::format("a matrix has rank 2 or more, not {}", Rank(x)));
+  DimPair d{NormalDim(dim1, Rank(x), call), NormalDim(dim2, Rank(x), call)};
+  if (d.first == d.second) FailShape(call, 12, fmt::format("dim {} is named twice", d.first));
   return d;
 }
 
@@ -109,7 +106,7 @@ Array StridedDiagonal(const Array& square, Call call) {
   int64_t n = shape.back();
   shape.pop_back();
   shape.back() = n * n;
-  Array flat = frontend::Reshape(square, shape, call);
+  Array flat = Reshape(square, shape, call);
   base::Shape starts(shape.size(), 0), strides(shape.size(), 1);
   strides.back() = n + 1;
   return slice(flat, starts, shape, strides, call.loc);
@@ -120,11 +117,11 @@ Array StridedDiagonal(const Array& square, Call call) {
 Array SummedDiagonal(const Array& x, int64_t k, int64_t size, Call call) {
   int64_t column = Rank(x) - 1, row = column - 1;
   Array masked = Masked(x, row, column, k, eq, call);
-  const ir::OpDef& op = frontend::TypeOf(x)->dtype().is_bool() ? ops::kReduceOr : ops::kReduceSum;
+  const ir::OpDef& op = TypeOf(x)->dtype().is_bool() ? ops::kReduceOr : ops::kReduceSum;
   int64_t summed = size == ShapeOf(x).back() ? row : column;
-  Array line = frontend::Run(op, ir::MakeParams(ops::DimsParams{{summed}}), {masked}, call);
+  Array line = Run(op, ir::MakeParams(ops::DimsParams{{summed}}), {masked}, call);
   if (ShapeOf(line).back() == size) return line;
-  TensorSharding whole = frontend::TypeOf(line)->sharding();
+  TensorSharding whole = TypeOf(line)->sharding();
   if (whole.mesh && !whole.dims.back().axes.empty()) {
     whole.dims.back().axes.clear();
     line = reshard(line, sharding::ToSpec(whole), call.loc);
@@ -139,18 +136,17 @@ Array SummedDiagonal(const Array& x, int64_t k, int64_t size, Call call) {
 
 Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
   Call call{"diagonal", loc};
-  Array a = frontend::ToArray(x, call);
+  Array a = ToArray(x, call);
   DimPair d = MatrixDims(a, options.dim1, options.dim2, call);
   a = moveaxis(a, {d.first, d.second}, {-2, -1}, loc);
-  const ir::Type& type = *frontend::TypeOf(a);
+  const ir::Type& type = *TypeOf(a);
   const sharding::MeshDef* mesh = type.mesh();
-  auto row = static_cast<size_t>(type.rank()) - 2, column = row + 1;
+  auto row = base::Size(type.rank()) - 2, column = row + 1;
   bool sharded = mesh && !(type.sharding().dims[row].axes.empty() &&
                            type.sharding().dims[column].axes.empty());
   if (sharded && !options.out_sharding)
-    frontend::FailSharding(call, 5,
-                           fmt::format("the diagonal runs over sharded dims: {}", type.text()),
-                           {"say how the result is sharded with .out_sharding"});
+    FailSharding(call, 5, fmt::format("the diagonal runs over sharded dims: {}", type.text()),
+                 {"say how the result is sharded with .out_sharding"});
   base::Shape starts(type.shape().size(), 0), limits = type.shape();
   int64_t k = std::clamp(options.offset, -limits[row], limits[column]);
   starts[row] = std::max<int64_t>(-k, 0);
@@ -166,23 +162,22 @@ Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
 
 Array diag(Operand x, int64_t k, OutOptions options, Loc loc) {
   Call call{"diag", loc};
-  Array a = frontend::ToArray(x, call);
+  Array a = ToArray(x, call);
   if (Rank(a) == 2) return diagonal(a, {.offset = k, .out_sharding = options.out_sharding}, loc);
-  if (Rank(a) != 1)
-    frontend::FailShape(call, 11, fmt::format("it takes rank 1 or 2, not {}", Rank(a)));
+  if (Rank(a) != 1) FailShape(call, 11, fmt::format("it takes rank 1 or 2, not {}", Rank(a)));
   if (k != 0)
     a = pad(a, {{std::max<int64_t>(-k, 0), std::max<int64_t>(k, 0)}}, ZeroLike(a, call), loc);
   int64_t n = ShapeOf(a)[0];
-  const TensorSharding& s = frontend::TypeOf(a)->sharding();
+  const TensorSharding& s = TypeOf(a)->sharding();
   TensorSharding matrix = sharding::Replicated(s.mesh, 2);
   if (s.mesh) matrix.dims[0] = s.dims[0];
   Array mask = Band(n, n, k, matrix, eq, call);
-  return where(mask, frontend::Reshape(a, {n, 1}, call), ZeroLike(a, call), options, loc);
+  return where(mask, Reshape(a, {n, 1}, call), ZeroLike(a, call), options, loc);
 }
 
 Array matrix_trace(Operand x, TraceOptions options, Loc loc) {
   Call call{"matrix_trace", loc};
-  Array a = frontend::ToArray(x, call);
+  Array a = ToArray(x, call);
   DimPair d = MatrixDims(a, options.dim1, options.dim2, call);
   Array masked = Masked(a, d.first, d.second, options.offset, eq, call);
   return sum(masked, {d.first, d.second},
@@ -193,18 +188,18 @@ Array matrix_trace(Operand x, TraceOptions options, Loc loc) {
 
 Array outer(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"outer", loc};
-  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
+  Array x = ToArray(a, call), y = ToArray(b, call);
   return mul(reshape(x, {-1, 1}, {}, loc), reshape(y, {1, -1}, {}, loc), options, loc);
 }
 
 Array inner(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"inner", loc};
-  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
+  Array x = ToArray(a, call), y = ToArray(b, call);
   if (Rank(x) > 0 && Rank(y) > 0)
     return tensordot(x, y, DotDims{.lhs_contract = {-1}, .rhs_contract = {-1}}, options, loc);
   if (!options.dtype.is_default()) {
-    x = frontend::Convert(x, options.dtype, call);
-    y = frontend::Convert(y, options.dtype, call);
+    x = Convert(x, options.dtype, call);
+    y = Convert(y, options.dtype, call);
   }
   return mul(x, y, {options.out_sharding}, loc);
 }
@@ -212,11 +207,11 @@ Array inner(Operand a, Operand b, DotOptions options, Loc loc) {
 // Arrays of one shape are not flattened first: however their dims are sharded, they stay so.
 Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"vdot", loc};
-  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
-  if (frontend::TypeOf(x)->elements() != frontend::TypeOf(y)->elements())
-    frontend::FailShape(call, 18,
-                        fmt::format("{} and {} have different numbers of elements",
-                                    frontend::TypeOf(x)->text(), frontend::TypeOf(y)->text()));
+  Array x = ToArray(a, call), y = ToArray(b, call);
+  if (TypeOf(x)->elements() != TypeOf(y)->elements())
+    FailShape(call, 18,
+              fmt::format("{} and {} have different numbers of elements", TypeOf(x)->text(),
+                          TypeOf(y)->text()));
   if (ShapeOf(x) == ShapeOf(y)) return tensordot(x, y, static_cast<int>(Rank(x)), options, loc);
   return tensordot(ravel(x, {}, loc), ravel(y, {}, loc), 1, options, loc);
 }
@@ -224,13 +219,13 @@ Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
 // Each dim as the product of one of a's and one of b's, which are then joined.
 Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"kron", loc};
-  Array x = frontend::ToArray(a, call), y = frontend::ToArray(b, call);
-  auto rank = static_cast<size_t>(std::max(Rank(x), Rank(y)));
+  Array x = ToArray(a, call), y = ToArray(b, call);
+  auto rank = base::Size(std::max(Rank(x), Rank(y)));
   auto spread = [&](const Array& of, size_t first) {
     base::Shape own(rank - ShapeOf(of).size(), 1), shape(2 * rank, 1);
     own.insert(own.end(), ShapeOf(of).begin(), ShapeOf(of).end());
     for (size_t d = 0; d < rank; ++d) shape[2 * d + first] = own[d];
-    return std::pair(own, frontend::Reshape(of, shape, call));
+    return std::pair(own, Reshape(of, shape, call));
   };
   auto [own_x, spread_x] = spread(x, 0);
   auto [own_y, spread_y] = spread(y, 1);
@@ -241,8 +236,8 @@ Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
 Array tridiagonal_solve(Operand dl, Operand d, Operand du, Operand b, Loc loc) {
   Call call{"tridiagonal_solve", loc};
   std::vector<Array> operands;
-  for (const Operand* o : {&dl, &d, &du, &b}) operands.push_back(frontend::ToArray(*o, call));
-  return frontend::Run(ops::kTridiagonalSolve, nullptr, operands, call);
+  for (const Operand* o : {&dl, &d, &du, &b}) operands.push_back(ToArray(*o, call));
+  return Run(ops::kTridiagonalSolve, nullptr, operands, call);
 }
 
 }  // namespace tessera

@@ -5,16 +5,20 @@
 #include <cstring>
 #include <fstream>
 
-#include "api/frontend.h"
+#include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/reader.h"
 #include "compile/concrete.h"
 #include "frontend/elements.h"
+#include "frontend/operands.h"
 #include "tessera/io.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
@@ -136,7 +140,7 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
     Fail("load_npy", path,
          fmt::format("{} of {} bytes of elements are missing", bytes - left, bytes), loc);
   file.seekg(begin);
-  std::vector<char> data(static_cast<size_t>(bytes));
+  std::vector<char> data(base::Size(bytes));
   if (!file.read(data.data(), bytes)) Fail("load_npy", path, "the elements cannot be read", loc);
   // Any byte but 0 is true; elements of bool have no other value than 0 and 1.
   if (h.dtype.is_bool())
@@ -149,13 +153,13 @@ Array load_npy(const std::string& path, OutOptions options, Loc loc) {
 }
 
 void save_npy(const std::string& path, const Array& x, Loc loc) {
-  const ir::Type* type = frontend::OnDevices(x, {"save_npy", loc}).type();
+  const ir::Type* type = OnDevices(x, {"save_npy", loc}).type();
   const base::Shape& shape = type->shape();
   DType t = type->dtype();
   if (t.is_key())
-    frontend::FailDType({"save_npy", loc}, 17,
-                        fmt::format("{} holds random keys, which are not numbers", type->text()),
-                        {"save random::key_data(x), and read it with random::wrap_key_data"});
+    FailDType({"save_npy", loc}, 17,
+              fmt::format("{} holds random keys, which are not numbers", type->text()),
+              {"save random::key_data(x), and read it with random::wrap_key_data"});
   std::string dims;
   for (int64_t s : shape) dims += fmt::format("{}, ", s);
   if (shape.size() > 1) dims.resize(dims.size() - 2);

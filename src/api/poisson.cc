@@ -1,19 +1,16 @@
 // Draws of the Poisson distribution: by products of uniform numbers, and by rejection.
 #include <utility>
 
-#include "api/random.h"
-#include "api/samplers.h"
+#include "frontend/distributions.h"
+#include "frontend/parameters.h"
 #include "tessera/control.h"
+#include "tessera/random.h"
 
 namespace tessera {
-namespace {
 
-using api::DrawnAs;
-using api::NumbersOf;
-using api::Spread;
-using frontend::Call;
-using frontend::ScalarOf;
-using frontend::TypeOf;
+using namespace frontend;
+
+namespace {
 
 // The number of uniform numbers whose product stays above e^-rate (Knuth, "The art of computer
 // programming", volume 2), of sums of logarithms.
@@ -25,9 +22,9 @@ Array PoissonByProducts(const Array& key, const DrawnAs& as, const Array& rate, 
   const auto more = [&](State s) { return any(above(s), All, {}, loc); };
   const auto next = [&](State s) {
     const auto& [k, count, product] = s;
-    const std::vector<Array> keys = api::SplitApart(k, 2, call);
+    const std::vector<Array> keys = SplitApart(k, 2, call);
     const Array one = ScalarOf(1, TypeOf(count)->dtype(), false, call);
-    const Array u = api::Uniform(keys[1], as, 0, 1, call);
+    const Array u = Uniform(keys[1], as, 0, 1, call);
     return State(keys[0], where(above(s), add(count, one, {}, loc), count, {}, loc),
                  add(product, log(u, loc), {}, loc));
   };
@@ -54,9 +51,9 @@ Array PoissonByRejection(const Array& key, const DrawnAs& as, const Array& rate,
   const auto more = [&](State s) { return any(logical_not(std::get<2>(s), loc), All, {}, loc); };
   const auto next = [&](State s) {
     const auto& [key, count, done] = s;
-    const std::vector<Array> keys = api::SplitApart(key, 3, call);
-    const Array u = less(api::Uniform(keys[1], as, 0, 1, call), 0.5);
-    const Array v = api::Uniform(keys[2], as, 0, 1, call);
+    const std::vector<Array> keys = SplitApart(key, 3, call);
+    const Array u = less(Uniform(keys[1], as, 0, 1, call), 0.5);
+    const Array v = Uniform(keys[2], as, 0, 1, call);
     const Array near = sub(number(0.5), abs(u, loc), {}, loc);
     const Array slope = plus(over(times(number(2), a), near), b);
     const Array k = floor(plus(plus(times(slope, u), rate), number(0.43)), loc);
@@ -85,7 +82,7 @@ Array PoissonOf(const Array& key, DrawnAs as, const Operand& rate, Call call) {
   const Array products = PoissonByProducts(key, as, where(small, lam, number(0), {}, loc), call);
   const Array rejection =
       PoissonByRejection(key, as, where(small, number(1e5), lam, {}, loc), call);
-  const Array count = frontend::Convert(where(small, products, rejection, {}, loc), t, call);
+  const Array count = Convert(where(small, products, rejection, {}, loc), t, call);
   return where(eq(lam, number(0), {}, loc), ScalarOf(0, t, false, call), count, {}, loc);
 }
 
@@ -95,16 +92,16 @@ namespace random {
 
 Array poisson(Operand key, Operand rate, Shape shape, CreateOptions options, Loc loc) {
   const Call call{"random::poisson", loc};
-  const DrawnAs as = api::IntegersOf(shape.dims(), options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = api::WithKey(key, {rate}, call);
-  api::CheckBroadcasts({rate}, as.shape, call);
-  return api::DrawnLaidOut(operands, "", as, call,
-                           [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                             return PoissonOf(all[0].array(), inside, all[1], call);
-                           });
+  const DrawnAs as = IntegersOf(shape.dims(), options.dtype, options.out_sharding, call);
+  std::vector<Operand> operands = WithKey(key, {rate}, call);
+  CheckBroadcasts({rate}, as.shape, call);
+  return DrawnLaidOut(operands, "", as, call,
+                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+                        return PoissonOf(all[0].array(), inside, all[1], call);
+                      });
 }
 Array poisson(Operand key, Operand rate, Loc loc) {
-  const base::Shape shape = api::BroadcastShape({rate}, {"random::poisson", loc});
+  const base::Shape shape = BroadcastShape({rate}, {"random::poisson", loc});
   return poisson(std::move(key), std::move(rate), Shape(shape), {}, loc);
 }
 

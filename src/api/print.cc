@@ -5,18 +5,21 @@
 #include <cmath>
 #include <ostream>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "base/shape.h"
 #include "compile/concrete.h"
 #include "frontend/elements.h"
+#include "frontend/operands.h"
 #include "tessera/debug.h"
 #include "tessera/fmt.h"
 #include "tessera/random.h"
 #include "trace/scopes.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
 // All elements on the host, as what prints: doubles, or integers as they are.
@@ -28,7 +31,7 @@ struct Elements {
 };
 
 Elements Fetch(const Array& x, Loc loc) {
-  const ir::Type* type = frontend::TypeOf(x);
+  const ir::Type* type = TypeOf(x);
   Elements e{type->dtype(), type->shape(), {}, {}};
   if (e.dtype.is_floating())
     e.floats = x.to_vector<double>(loc);
@@ -115,7 +118,7 @@ class Formatter {
         item.clear();
         Append(item, d + 1, base + i * Stride(d));
       }
-      if (!first && last && column + item.size() + 2 > static_cast<size_t>(o_.width)) {
+      if (!first && last && column + item.size() + 2 > base::Size(o_.width)) {
         out += ",\n" + std::string(d + 1, ' ');
         column = d + 1;
       } else if (!first) {
@@ -137,16 +140,16 @@ class Formatter {
 
 std::string WithoutData(const Array& x) {
   if (!x.is_given()) return "Array()";
-  std::string type = frontend::TypeOf(x)->text();
+  std::string type = TypeOf(x)->text();
   if (x.is_traced()) return "traced " + type + " from " + base::Where(x.impl()->loc());
   return "abstract " + type;
 }
 
 // `call`: the function that the user called.
-std::string TextOf(const Array& x, const TextOptions& options, frontend::Call call) {
+std::string TextOf(const Array& x, const TextOptions& options, Call call) {
   if (!x.is_given() || x.is_traced() || x.is_abstract()) return WithoutData(x);
   trace::Use(x, call.name, call.loc);
-  if (const ir::Type& type = *frontend::TypeOf(x); frontend::IsOnePerDevice(type))
+  if (const ir::Type& type = *TypeOf(x); IsOnePerDevice(type))
     return type.text() + ", of which each device has its own (see debug_callback)";
   Elements e = Fetch(x, call.loc);
   std::string type = type_of(x, call.loc).text();

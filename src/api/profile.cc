@@ -7,16 +7,18 @@
 #include <fstream>
 #include <ostream>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "compile/lower.h"
 #include "compile/profile.h"
 #include "frontend/elements.h"
+#include "frontend/operands.h"
 #include "trace/inline.h"
 
 namespace tessera {
+
+using namespace frontend;
 
 double Profile::seconds() const { return impl_->seconds; }
 int Profile::workers() const { return impl_->workers; }
@@ -74,7 +76,7 @@ std::vector<trace::ArrayRef> InputsOf(const ir::Program& program, const std::vec
            loc, {"give the arguments that it was lowered for"});
   std::vector<trace::ArrayRef> inputs;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    frontend::OnDevices(leaves[i], {"profile", loc});
+    OnDevices(leaves[i], {"profile", loc});
     const std::string type = leaves[i].impl()->type()->text(),
                       wanted = program.type(program.inputs[i])->text();
     if (type != wanted)

@@ -1,6 +1,4 @@
 // Reductions and running reductions, NumPy's and the strict ones.
-#include "api/reduce.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,50 +6,17 @@
 
 #include "base/at.h"
 #include "base/dtype.h"
+#include "frontend/elementwise.h"
+#include "frontend/reductions.h"
 #include "ops/params.h"
 
 namespace tessera {
-namespace {
 
-using api::Count;
-using api::Reduce;
-using api::Reduced;
-using frontend::Call;
-
-const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
-
-// The spec of the result with dims of size 1 kept, without those dims.
-PartitionSpec Dropped(const PartitionSpec& spec, const std::vector<int64_t>& dims) {
-  std::vector<DimSharding> kept;
-  for (size_t d = 0; d < spec.dims().size(); ++d)
-    if (!std::count(dims.begin(), dims.end(), static_cast<int64_t>(d)))
-      kept.push_back(spec.dims()[d]);
-  PartitionSpec out(std::move(kept));
-  if (!spec.unreduced_axes().empty()) out = out.unreduced(spec.unreduced_axes(), spec.reduction());
-  if (!spec.reduced_axes().empty()) out = out.reduced(spec.reduced_axes());
-  return out;
-}
-
-}  // namespace
-
-Array api::Reduce(const Array& x, Reduced r, Call call) {
-  std::sort(r.dims.begin(), r.dims.end());
-  base::Shape kept = ShapeOf(x);
-  for (int64_t d : r.dims) base::At(kept, d) = 1;
-  auto rank = static_cast<int>(kept.size() - r.dims.size());
-  if (r.keepdims && r.out_sharding) r.out_sharding = Dropped(*r.out_sharding, r.dims);
-  Array y = frontend::Run(r.op, ir::MakeParams(ops::DimsParams{r.dims}), {x}, call,
-                          {.out_sharding = r.out_sharding, .rank = rank});
-  return r.keepdims ? frontend::Reshape(y, kept, call) : y;
-}
-
-double api::Count(const Array& x, const std::vector<int64_t>& dims) {
-  double n = 1;
-  for (int64_t d : dims) n *= static_cast<double>(base::At(ShapeOf(x), d));
-  return n;
-}
+using namespace frontend;
 
 namespace {
+
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
 // What sums and products are taken in: bools and small ints widen to the default int.
 DType SumDType(DType t) {
@@ -62,36 +27,31 @@ DType SumDType(DType t) {
 }
 
 Array Summed(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
-  Array a = frontend::ToArray(x, call);
-  DType t = o.dtype.is_default() ? SumDType(frontend::TypeOf(a)->dtype()) : o.dtype;
-  a = frontend::Convert(a, t, call);
+  Array a = ToArray(x, call);
+  DType t = o.dtype.is_default() ? SumDType(TypeOf(a)->dtype()) : o.dtype;
+  a = Convert(a, t, call);
   // Asked for as bools, a sum is `or` and a product `and`.
   const ir::OpDef& used = !t.is_bool()              ? op
                           : &op == &ops::kReduceSum ? ops::kReduceOr
                                                     : ops::kReduceAnd;
-  return Reduce(a,
-                {used, frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call), o.keepdims,
-                 o.out_sharding},
+  return Reduce(a, {used, NormalDims(dims, TypeOf(a)->rank(), call), o.keepdims, o.out_sharding},
                 call);
 }
 
 Array Extreme(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
-  Array a = frontend::ToArray(x, call);
-  if (!o.dtype.is_default()) a = frontend::Convert(a, o.dtype, call);
-  std::vector<int64_t> d = frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call);
+  Array a = ToArray(x, call);
+  if (!o.dtype.is_default()) a = Convert(a, o.dtype, call);
+  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
   for (int64_t k : d)
     if (base::At(ShapeOf(a), k) == 0)
-      frontend::FailShape(
-          call, 18, fmt::format("dim {} is empty: there is no largest or smallest element", k));
+      FailShape(call, 18,
+                fmt::format("dim {} is empty: there is no largest or smallest element", k));
   return Reduce(a, {op, d, o.keepdims, o.out_sharding}, call);
 }
 
 Array Logical(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
-  Array a = frontend::ToArray(x, call);
-  if (!frontend::TypeOf(a)->dtype().is_bool()) a = ne(a, Operand(0, call.loc), {}, call.loc);
-  return Reduce(a,
-                {op, frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call), o.keepdims,
-                 o.out_sharding},
+  const Array a = ToBool(x, call);
+  return Reduce(a, {op, NormalDims(dims, TypeOf(a)->rank(), call), o.keepdims, o.out_sharding},
                 call);
 }
 
@@ -99,30 +59,28 @@ Array Logical(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOpti
 DType WideDType(DType t) { return t == f16 || t == bf16 ? f32 : t; }
 
 Array Strict(const ir::OpDef& op, Operand x, const Dims& dims, const OutOptions& o, Call call) {
-  Array a = frontend::ToArray(x, call);
-  return Reduce(
-      a, {op, frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call), false, o.out_sharding},
-      call);
+  Array a = ToArray(x, call);
+  return Reduce(a, {op, NormalDims(dims, TypeOf(a)->rank(), call), false, o.out_sharding}, call);
 }
 
 Array Running(const ir::OpDef& op, Operand x, int dim, CumOptions o, Call call,
               bool floats = false) {
-  Array a = floats ? frontend::ToFloat(x, call) : frontend::ToArray(x, call);
-  if (frontend::TypeOf(a)->dtype().is_bool() && !base::StrictTypesActive())
-    a = frontend::Convert(a, base::DefaultInt(), call);
-  int64_t d = frontend::NormalDim(dim, frontend::TypeOf(a)->rank(), call);
-  return frontend::Run(op, ir::MakeParams(ops::CumulativeParams{{d}, o.reverse}), {a}, call);
+  Array a = floats ? ToFloat(x, call) : ToArray(x, call);
+  if (TypeOf(a)->dtype().is_bool() && !base::StrictTypesActive())
+    a = Convert(a, base::DefaultInt(), call);
+  int64_t d = NormalDim(dim, TypeOf(a)->rank(), call);
+  return Run(op, ir::MakeParams(ops::CumulativeParams{{d}, o.reverse}), {a}, call);
 }
 
 Array Arg(const ir::OpDef& op, Operand x, int dim, const ArgOptions& o, Call call) {
-  Array a = frontend::ToArray(x, call);
-  int64_t d = frontend::NormalDim(dim, frontend::TypeOf(a)->rank(), call);
+  Array a = ToArray(x, call);
+  int64_t d = NormalDim(dim, TypeOf(a)->rank(), call);
   ir::ShapeAndDType wanted{{}, o.dtype.is_default() ? base::DefaultInt() : o.dtype};
-  Array y = frontend::Run(op, ir::MakeParams(ops::DimParams{{d}}), {a}, call, {.wanted = &wanted});
+  Array y = Run(op, ir::MakeParams(ops::DimParams{{d}}), {a}, call, {.wanted = &wanted});
   if (!o.keepdims) return y;
   base::Shape kept = ShapeOf(a);
   base::At(kept, d) = 1;
-  return frontend::Reshape(y, kept, call);
+  return Reshape(y, kept, call);
 }
 
 }  // namespace
@@ -148,32 +106,30 @@ Array all(Operand x, Dims dims, ReduceOptions options, Loc loc) {
 
 Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Call call{"mean", loc};
-  Array a = frontend::ToFloat(x, call);
-  DType t = options.dtype.is_default() ? frontend::TypeOf(a)->dtype() : options.dtype;
-  a = frontend::Convert(a, WideDType(t), call);
-  std::vector<int64_t> d = frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call);
+  Array a = ToFloat(x, call);
+  DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
+  a = Convert(a, WideDType(t), call);
+  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
   double n = Count(a, d);
   Array total = Reduce(a, {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  return frontend::Convert(div(total, frontend::ScalarOf(n, WideDType(t), false, call), {}, loc), t,
-                           call);
+  return Convert(div(total, ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
 }
 
 // Two passes: the mean, then the mean square distance from it.
 namespace {
 Array Variance(const Operand& x, const Dims& dims, const VarOptions& options, Call call) {
   const Loc loc = call.loc;
-  Array a = frontend::ToFloat(x, call);
-  DType t = options.dtype.is_default() ? frontend::TypeOf(a)->dtype() : options.dtype;
-  a = frontend::Convert(a, WideDType(t), call);
+  Array a = ToFloat(x, call);
+  DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
+  a = Convert(a, WideDType(t), call);
   Array centre = mean(a, dims, {.keepdims = true}, loc);
   Array away = sub(a, centre, {}, loc);
-  std::vector<int64_t> d = frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call);
+  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
   double n = Count(a, d) - options.ddof;
   if (n <= 0) n = std::numeric_limits<double>::quiet_NaN();  // nothing is left to divide by
   Array total = Reduce(mul(away, away, {}, loc),
                        {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  return frontend::Convert(div(total, frontend::ScalarOf(n, WideDType(t), false, call), {}, loc), t,
-                           call);
+  return Convert(div(total, ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
 }
 }  // namespace
 Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
@@ -184,8 +140,8 @@ Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) {
 }
 
 Array ptp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return frontend::Run(ops::Elementwise(ops::ScalarOp::kSub), nullptr,
-                       {max(x, dims, options, loc), min(x, dims, options, loc)}, {"ptp", loc});
+  return Run(ops::Elementwise(ops::ScalarOp::kSub), nullptr,
+             {max(x, dims, options, loc), min(x, dims, options, loc)}, {"ptp", loc});
 }
 
 Array count_nonzero(Operand x, Dims dims, ReduceOptions options, Loc loc) {
@@ -208,13 +164,12 @@ Array Spread(const Array& weights, const base::Shape& shape, const std::vector<i
   }
   for (int64_t d : dims) named.push_back(base::At(shape, d));
   if (ShapeOf(weights) != named)
-    frontend::FailShape(
-        call, 18,
-        fmt::format(
-            "the weights have shape {}, which is neither that of the array, {}, nor that of "
-            "the averaged dims, {}",
-            ir::FieldText(ShapeOf(weights)), ir::FieldText(shape), ir::FieldText(named)));
-  return frontend::Reshape(transpose(weights, order, call.loc), spread, call);
+    FailShape(call, 18,
+              fmt::format(
+                  "the weights have shape {}, which is neither that of the array, {}, nor that of "
+                  "the averaged dims, {}",
+                  ir::FieldText(ShapeOf(weights)), ir::FieldText(shape), ir::FieldText(named)));
+  return Reshape(transpose(weights, order, call.loc), spread, call);
 }
 
 }  // namespace
@@ -223,13 +178,12 @@ Array average(Operand x, Dims dims, AverageOptions options, Loc loc) {
   Call call{"average", loc};
   ReduceOptions how{.keepdims = options.keepdims, .out_sharding = options.out_sharding};
   if (!options.weights.is_given()) return mean(x, dims, how, loc);
-  Array a = frontend::ToArray(x, call), weights = options.weights;
-  DType t = frontend::FloatOf(frontend::PromotedDType({a, weights}, call));
-  a = frontend::Convert(a, t, call);
-  weights = frontend::Convert(weights, t, call);
+  Array a = ToArray(x, call), weights = options.weights;
+  DType t = FloatOf(PromotedDType({a, weights}, call));
+  a = Convert(a, t, call);
+  weights = Convert(weights, t, call);
   if (ShapeOf(weights) != ShapeOf(a))
-    weights = Spread(weights, ShapeOf(a),
-                     frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call), call);
+    weights = Spread(weights, ShapeOf(a), NormalDims(dims, TypeOf(a)->rank(), call), call);
   Array total = sum(mul(a, weights, {}, loc), dims, how, loc);
   return div(total, sum(weights, dims, {.keepdims = options.keepdims}, loc), {}, loc);
 }

@@ -2,22 +2,23 @@
 #include <cmath>
 #include <limits>
 
-#include "api/frontend.h"
 #include "base/dtype.h"
+#include "frontend/operands.h"
 #include "ops/params.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-using frontend::Call;
-
-DType DTypeOf(const Array& x) { return frontend::TypeOf(x)->dtype(); }
+DType DTypeOf(const Array& x) { return TypeOf(x)->dtype(); }
 
 // Rounding leaves ints and bools as they are.
 Array Whole(const ir::OpDef& op, const Operand& x, Call call) {
-  Array a = frontend::ToArray(x, call);
+  Array a = ToArray(x, call);
   if (!DTypeOf(a).is_floating() && !base::StrictTypesActive()) return a;
-  return frontend::Run(op, nullptr, {a}, call);
+  return Run(op, nullptr, {a}, call);
 }
 
 double LargestFinite(DType t) {
@@ -33,7 +34,7 @@ Array RoundInteger(const Array& x, int digits, Call call) {
   Loc loc = call.loc;
   double power = std::pow(10, digits);
   if (power >= std::pow(2, t.size() * 8 - (t.is_signed() ? 1 : 0))) return zeros_like(x, {}, loc);
-  Array ten = frontend::ScalarOf(static_cast<uint64_t>(power), t, false, call);
+  Array ten = ScalarOf(static_cast<uint64_t>(power), t, false, call);
   Array below = floor_divide(x, ten, {}, loc), rest = remainder(x, ten, {}, loc);
   Array to_next = sub(ten, rest, {}, loc);
   Array odd = ne(remainder(below, Operand(2, loc), {}, loc), Operand(0, loc), {}, loc);
@@ -49,11 +50,11 @@ Array RoundFloat(const ir::OpDef& op, const Array& x, int decimals, Call call) {
   double power = std::pow(10, std::abs(decimals));
   if (decimals > 0 && power > LargestFinite(t)) return x;  // no number has as many digits
   if (power > LargestFinite(work)) return mul(x, Operand(0, loc), {}, loc);
-  Array wide = frontend::Convert(x, work, call), ten = frontend::ScalarOf(power, work, false, call);
+  Array wide = Convert(x, work, call), ten = ScalarOf(power, work, false, call);
   Array moved = decimals > 0 ? mul(wide, ten, {}, loc) : div(wide, ten, {}, loc);
-  Array whole = frontend::Run(op, nullptr, {moved}, call);
+  Array whole = Run(op, nullptr, {moved}, call);
   Array back = decimals > 0 ? div(whole, ten, {}, loc) : mul(whole, ten, {}, loc);
-  return frontend::Convert(back, t, call);
+  return Convert(back, t, call);
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ Array round(Operand x, RoundOptions options, Loc loc) {
   const ir::OpDef& op = options.away_from_zero ? ops::Elementwise(ops::ScalarOp::kRoundAway)
                                                : ops::Elementwise(ops::ScalarOp::kRoundEven);
   if (options.decimals == 0) return Whole(op, x, call);
-  Array a = frontend::ToArray(x, call);
+  Array a = ToArray(x, call);
   if (DTypeOf(a).is_floating()) return RoundFloat(op, a, options.decimals, call);
   bool tens = DTypeOf(a).is_integer() && options.decimals < 0;
   return tens ? RoundInteger(a, -options.decimals, call) : a;
@@ -78,17 +79,17 @@ Array round(Operand x, RoundOptions options, Loc loc) {
 
 Array rint(Operand x, Loc loc) {
   Call call{"rint", loc};
-  Array a = frontend::ToArray(x, call);
-  if (!DTypeOf(a).is_floating()) return frontend::Convert(a, base::DefaultFloat(), call);
-  return frontend::Run(ops::Elementwise(ops::ScalarOp::kRoundEven), nullptr, {a}, call);
+  Array a = ToArray(x, call);
+  if (!DTypeOf(a).is_floating()) return Convert(a, base::DefaultFloat(), call);
+  return Run(ops::Elementwise(ops::ScalarOp::kRoundEven), nullptr, {a}, call);
 }
 
 Array nan_to_num(Operand x, NanToNumOptions options, Loc loc) {
   Call call{"nan_to_num", loc};
-  Array a = frontend::ToArray(x, call);
+  Array a = ToArray(x, call);
   DType t = DTypeOf(a);
   if (!t.is_floating()) return a;
-  auto number = [&](double v) { return frontend::ScalarOf(v, t, true, call); };
+  auto number = [&](double v) { return ScalarOf(v, t, true, call); };
   double inf = std::numeric_limits<double>::infinity(), largest = LargestFinite(t);
   // One after the other: an infinity that stands for NaN is replaced in its turn, as in JAX.
   a = where(isnan(a, loc), number(options.nan), a, {}, loc);

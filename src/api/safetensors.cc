@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <set>
 
-#include "api/frontend.h"
+#include "base/at.h"
 #include "base/shape.h"
 #include "compile/executor.h"
 #include "frontend/elements.h"
+#include "frontend/operands.h"
 #include "frontend/safetensors_file.h"
 #include "runtime/buffers.h"
 #include "sharding/local.h"
@@ -15,14 +16,12 @@
 #include "trace/scopes.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
 using compile::Concrete;
-using frontend::Call;
-using frontend::FailFile;
-using frontend::SafetensorsFile;
-using frontend::ShownName;
-using frontend::StoredTensor;
 
 // The names of a tree's arrays, all different.
 std::vector<std::string> UniqueNames(const std::string& path, detail::TreeRef tree, Call call) {
@@ -53,7 +52,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
   const int64_t devices = s.mesh ? s.mesh->size() : 1;
   std::vector<int64_t> device_of;  // of each instance: one that holds it
   for (int64_t position = 0; position < devices; ++position) {
-    const auto instance = static_cast<size_t>(compile::InstanceAt(layout, position));
+    const auto instance = base::Size(compile::InstanceAt(layout, position));
     if (instance >= device_of.size()) device_of.resize(instance + 1);
     device_of[instance] = position;
   }
@@ -85,7 +84,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
 // The same with the layout of `like`; abstract on an abstract mesh.
 Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Array& like,
                Call call) {
-  const ir::Type* type = frontend::TypeOf(like);
+  const ir::Type* type = TypeOf(like);
   const bool concrete = like.impl()->kind() == trace::ArrayImpl::kConcrete;
   if (!concrete && type->mesh() && type->mesh()->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
@@ -124,16 +123,16 @@ void detail::SaveSafetensors(const std::string& path, TreeRef tree,
   const Call call{"save_safetensors", loc};
   const std::vector<std::string> names = UniqueNames(path, tree, call);
   const std::vector<Array> leaves = LeavesOf(tree);
-  std::vector<frontend::NamedArray> arrays;
+  std::vector<NamedArray> arrays;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    const ir::Type* type = frontend::OnDevices(leaves[i], call).type();
-    if (frontend::SafetensorsName(type->dtype()).empty())
+    const ir::Type* type = OnDevices(leaves[i], call).type();
+    if (SafetensorsName(type->dtype()).empty())
       FailFile(call, path,
                fmt::format("{} is {}, which the format cannot store", ShownName(names[i]),
                            type->text()));
     arrays.push_back({names[i], leaves[i]});
   }
-  frontend::WriteSafetensors(path, std::move(arrays), options.metadata, call);
+  WriteSafetensors(path, std::move(arrays), options.metadata, call);
 }
 
 std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc) {
@@ -157,11 +156,11 @@ void detail::LoadSafetensorsLike(const std::string& path, TreeRef like, Loc loc)
   std::vector<Array> arrays = LeavesOf(like);
   for (const Array& array : arrays)
     if (trace::Use(array, call.name, loc)->kind() == trace::ArrayImpl::kTraced)
-      frontend::OnDevices(array, call);
+      OnDevices(array, call);
   const SafetensorsFile file(path, call);
   CheckNames(path, file, names, call);
   for (size_t i = 0; i < names.size(); ++i) {
-    const ir::Type *stored = file.tensors().at(names[i]).type, *type = frontend::TypeOf(arrays[i]);
+    const ir::Type *stored = file.tensors().at(names[i]).type, *type = TypeOf(arrays[i]);
     if (stored->shape() != type->shape() || stored->dtype() != type->dtype())
       FailFile(call, path,
                fmt::format("{} is {} in the file and {} in the tree", ShownName(names[i]),

@@ -6,24 +6,25 @@
 #include <algorithm>
 #include <numeric>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "frontend/edits.h"
+#include "frontend/operands.h"
 #include "ops/params.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
-using frontend::Call;
-
-Array Use(const Operand& x, Call call) { return frontend::ToArray(x, call); }
-const base::Shape& ShapeOf(const Array& x) { return frontend::TypeOf(x)->shape(); }
+Array Use(const Operand& x, Call call) { return ToArray(x, call); }
+const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
 // Applies an op that reads dims by position.
 Array RunWithEdits(const ir::OpDef& op, const ir::ParamsPtr& params,
                    const std::vector<Array>& operands, Call call) {
-  return frontend::WithEdits(operands, call, [&](const std::vector<Array>& xs) {
-    return std::vector<Array>{frontend::Run(op, params, xs, call)};
+  return WithEdits(operands, call, [&](const std::vector<Array>& xs) {
+    return std::vector<Array>{Run(op, params, xs, call)};
   })[0];
 }
 
@@ -40,32 +41,32 @@ Array reshape(Operand x, Shape shape, OutOptions options, Loc loc) {
     if (wanted.shape[d] != -1) {
       if (__builtin_mul_overflow(known, wanted.shape[d], &known)) known = -1;
     } else if (open >= 0) {
-      frontend::FailShape(call, 18, "only one size may be -1");
+      FailShape(call, 18, "only one size may be -1");
     } else {
       open = static_cast<int64_t>(d);
     }
   }
-  int64_t elements = frontend::TypeOf(a)->elements();
+  int64_t elements = TypeOf(a)->elements();
   if (open >= 0) {
     if (known <= 0 || elements % known != 0)
-      frontend::FailShape(call, 18,
-                          fmt::format("{} elements of shape {} do not fill the shape {}", elements,
-                                      ir::FieldText(ShapeOf(a)), ir::FieldText(wanted.shape)));
+      FailShape(call, 18,
+                fmt::format("{} elements of shape {} do not fill the shape {}", elements,
+                            ir::FieldText(ShapeOf(a)), ir::FieldText(wanted.shape)));
     base::At(wanted.shape, open) = elements / known;
   }
-  return frontend::Run(ops::kReshape, nullptr, {a}, call,
-                       {.wanted = &wanted,
-                        .out_sharding = options.out_sharding,
-                        .rank = static_cast<int>(wanted.shape.size())});
+  return Run(ops::kReshape, nullptr, {a}, call,
+             {.wanted = &wanted,
+              .out_sharding = options.out_sharding,
+              .rank = static_cast<int>(wanted.shape.size())});
 }
 
 Array transpose(Operand x, Dims dims, Loc loc) {
   Call call{"transpose", loc};
   Array a = Use(x, call);
-  int64_t rank = frontend::TypeOf(a)->rank();
-  std::vector<int64_t> perm = frontend::NormalDims(dims, rank, call);
+  int64_t rank = TypeOf(a)->rank();
+  std::vector<int64_t> perm = NormalDims(dims, rank, call);
   if (dims.all()) std::reverse(perm.begin(), perm.end());
-  return frontend::Run(ops::kTranspose, ir::MakeParams(ops::TransposeParams{perm}), {a}, call);
+  return Run(ops::kTranspose, ir::MakeParams(ops::TransposeParams{perm}), {a}, call);
 }
 
 Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options, Loc loc) {
@@ -73,43 +74,40 @@ Array broadcast_in_dim(Operand x, Shape shape, Dims dims, OutOptions options, Lo
   Array a = Use(x, call);
   ir::ShapeAndDType wanted{shape.dims(), DType{}};
   auto rank = static_cast<int>(wanted.shape.size());
-  auto out = frontend::ResolveSpec(options.out_sharding, rank, frontend::MeshOf({a}), call);
-  const sharding::TensorSharding& own = frontend::TypeOf(a)->sharding();
+  auto out = ResolveSpec(options.out_sharding, rank, MeshOf({a}), call);
+  const sharding::TensorSharding& own = TypeOf(a)->sharding();
   // Where nothing is repeated the op only adds dims of size 1, and its result is reduced as x is.
   if (out && (out->unreduced != own.unreduced || out->reduced != own.reduced) &&
       base::Elements(wanted.shape) == base::Elements(ShapeOf(a)))
     return reshard(broadcast_in_dim(a, shape, dims, {}, loc), *options.out_sharding, loc);
-  return frontend::Run(ops::kBroadcastInDim,
-                       ir::MakeParams(ops::BroadcastParams{frontend::NormalDims(dims, rank, call)}),
-                       {a}, call,
-                       {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = rank});
+  return Run(ops::kBroadcastInDim,
+             ir::MakeParams(ops::BroadcastParams{NormalDims(dims, rank, call)}), {a}, call,
+             {.wanted = &wanted, .out_sharding = options.out_sharding, .rank = rank});
 }
 
 Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
   Call call{"broadcast_to", loc};
   Array a = Use(x, call);
   auto rank = static_cast<int64_t>(shape.dims().size());
-  int64_t skip = rank - frontend::TypeOf(a)->rank();
+  int64_t skip = rank - TypeOf(a)->rank();
   if (skip < 0)
-    frontend::FailShape(call, 18,
-                        fmt::format("the shape {} has fewer dims than {}",
-                                    ir::FieldText(shape.dims()), frontend::TypeOf(a)->text()));
-  std::vector<int64_t> dims(static_cast<size_t>(frontend::TypeOf(a)->rank()));
+    FailShape(call, 18,
+              fmt::format("the shape {} has fewer dims than {}", ir::FieldText(shape.dims()),
+                          TypeOf(a)->text()));
+  std::vector<int64_t> dims(base::Size(TypeOf(a)->rank()));
   std::iota(dims.begin(), dims.end(), skip);
-  auto out = frontend::ResolveSpec(options.out_sharding, static_cast<int>(rank),
-                                   frontend::MeshOf({a}), call);
-  return frontend::WithEdits({a}, call, [&](const std::vector<Array>& xs) {
+  auto out = ResolveSpec(options.out_sharding, static_cast<int>(rank), MeshOf({a}), call);
+  return WithEdits({a}, call, [&](const std::vector<Array>& xs) {
     // Repeating moves nothing, so what is sharded, or unreduced, must stay so.
-    const sharding::TensorSharding& own = frontend::TypeOf(xs[0])->sharding();
+    const sharding::TensorSharding& own = TypeOf(xs[0])->sharding();
     bool keeps = !out || own.trivial() || own.unreduced == out->unreduced;
     for (size_t d = 0; out && d < own.dims.size(); ++d)
       keeps = keeps && (own.dims[d].axes.empty() ||
-                        own.dims[d].axes == out->dims[static_cast<size_t>(skip) + d].axes);
+                        own.dims[d].axes == out->dims[base::Size(skip) + d].axes);
     if (!keeps)
-      frontend::FailSharding(
-          call, 4,
-          fmt::format("{} cannot be broadcast with layout {}", frontend::TypeOf(xs[0])->text(),
-                      options.out_sharding->text()));
+      FailSharding(call, 4,
+                   fmt::format("{} cannot be broadcast with layout {}", TypeOf(xs[0])->text(),
+                               options.out_sharding->text()));
     return std::vector<Array>{broadcast_in_dim(xs[0], shape, dims, options, loc)};
   })[0];
 }
@@ -117,89 +115,88 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
 Array expand_dims(Operand x, Dims dims, Loc loc) {
   Call call{"expand_dims", loc};
   Array a = Use(x, call);
-  int64_t rank = frontend::TypeOf(a)->rank() + static_cast<int64_t>(dims.dims().size());
-  std::vector<int64_t> at = frontend::NormalDims(dims, rank, call);
+  int64_t rank = TypeOf(a)->rank() + static_cast<int64_t>(dims.dims().size());
+  std::vector<int64_t> at = NormalDims(dims, rank, call);
   base::Shape shape;
   size_t next = 0;
   for (int64_t d = 0; d < rank; ++d)
     shape.push_back(std::count(at.begin(), at.end(), d) ? 1 : ShapeOf(a)[next++]);
-  return frontend::Reshape(a, shape, call);
+  return Reshape(a, shape, call);
 }
 
 Array squeeze(Operand x, Dims dims, Loc loc) {
   Call call{"squeeze", loc};
   Array a = Use(x, call);
-  std::vector<int64_t> at = frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call);
+  std::vector<int64_t> at = NormalDims(dims, TypeOf(a)->rank(), call);
   base::Shape shape;
-  for (int64_t d = 0; d < frontend::TypeOf(a)->rank(); ++d) {
+  for (int64_t d = 0; d < TypeOf(a)->rank(); ++d) {
     int64_t size = base::At(ShapeOf(a), d);
     bool named = std::count(at.begin(), at.end(), d) > 0;
     if (named && size != 1 && !dims.all())
-      frontend::FailShape(call, 18, fmt::format("dim {} has size {}, not 1", d, size));
+      FailShape(call, 18, fmt::format("dim {} has size {}, not 1", d, size));
     if (!named || size != 1) shape.push_back(size);
   }
-  return frontend::Reshape(a, shape, call);
+  return Reshape(a, shape, call);
 }
 
 // ---- pieces ----
 
 Array concatenate(std::vector<Array> xs, int dim, Loc loc) {
   Call call{"concatenate", loc};
-  if (xs.empty()) frontend::FailShape(call, 17, "there is nothing to join");
-  DType t = frontend::PromotedDType(frontend::OperandsAt(xs, loc), call);
-  for (Array& x : xs) x = frontend::Convert(x, t, call);
-  int64_t at = frontend::NormalDim(dim, frontend::TypeOf(xs[0])->rank(), call);
+  if (xs.empty()) FailShape(call, 17, "there is nothing to join");
+  DType t = PromotedDType(OperandsAt(xs, loc), call);
+  for (Array& x : xs) x = Convert(x, t, call);
+  int64_t at = NormalDim(dim, TypeOf(xs[0])->rank(), call);
   return RunWithEdits(ops::kConcatenate, ir::MakeParams(ops::DimParams{{at}}), xs, call);
 }
 
 Array stack(std::vector<Array> xs, int dim, Loc loc) {
   Call call{"stack", loc};
-  if (xs.empty()) frontend::FailShape(call, 17, "there is nothing to join");
+  if (xs.empty()) FailShape(call, 17, "there is nothing to join");
   for (Array& x : xs) {
     trace::Use(x, "stack", loc);
     if (ShapeOf(x) != ShapeOf(xs[0]))
-      frontend::FailShape(call, 18,
-                          fmt::format("arrays of different shapes, {} and {}, cannot be stacked",
-                                      ir::FieldText(xs[0].shape()), ir::FieldText(x.shape())));
+      FailShape(call, 18,
+                fmt::format("arrays of different shapes, {} and {}, cannot be stacked",
+                            ir::FieldText(xs[0].shape()), ir::FieldText(x.shape())));
   }
-  int64_t at = frontend::NormalDim(dim, frontend::TypeOf(xs[0])->rank() + 1, call);
+  int64_t at = NormalDim(dim, TypeOf(xs[0])->rank() + 1, call);
   for (Array& x : xs) x = expand_dims(x, static_cast<int>(at), loc);
   return concatenate(std::move(xs), static_cast<int>(at), loc);
 }
 
 std::vector<Array> detail::SplitEvenly(const Operand& x, int64_t parts, int dim, Loc loc) {
   Call call{"split", loc};
-  Array a = frontend::ToArray(x, call);
-  int64_t size = base::At(ShapeOf(a), frontend::NormalDim(dim, frontend::TypeOf(a)->rank(), call));
+  Array a = ToArray(x, call);
+  int64_t size = base::At(ShapeOf(a), NormalDim(dim, TypeOf(a)->rank(), call));
   if (parts < 1 || size % parts != 0)
-    frontend::FailShape(
-        call, 18,
-        fmt::format("dim {} of size {} cannot be cut into {} equal parts", dim, size, parts));
-  return split(a, base::Shape(static_cast<size_t>(parts), size / parts), dim, loc);
+    FailShape(call, 18,
+              fmt::format("dim {} of size {} cannot be cut into {} equal parts", dim, size, parts));
+  return split(a, base::Shape(base::Size(parts), size / parts), dim, loc);
 }
 
 std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
   Call call{"split", loc};
   const std::vector<int64_t>& sizes = pieces.dims();
   Array a = Use(x, call);
-  auto d = static_cast<size_t>(frontend::NormalDim(dim, frontend::TypeOf(a)->rank(), call));
+  auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
   const base::Shape shape = ShapeOf(a);
   if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != shape[d] ||
       std::any_of(sizes.begin(), sizes.end(), [](int64_t s) { return s < 0; }))
-    frontend::FailShape(call, 18,
-                        fmt::format("pieces of sizes {} do not make up dim {} of size {}",
-                                    ir::FieldText(sizes), d, shape[d]));
-  return frontend::WithEdits({a}, call, [&](const std::vector<Array>& xs) {
+    FailShape(call, 18,
+              fmt::format("pieces of sizes {} do not make up dim {} of size {}",
+                          ir::FieldText(sizes), d, shape[d]));
+  return WithEdits({a}, call, [&](const std::vector<Array>& xs) {
     std::vector<Array> parts;
     int64_t begin = 0;
     for (int64_t size : sizes) {
       base::Shape starts(shape.size(), 0), limits = shape;
       starts[d] = begin;
       limits[d] = begin += size;
-      parts.push_back(frontend::Run(
-          ops::kSlice,
-          ir::MakeParams(ops::SliceParams{starts, limits, base::Shape(shape.size(), 1)}), xs,
-          call));
+      parts.push_back(
+          Run(ops::kSlice,
+              ir::MakeParams(ops::SliceParams{starts, limits, base::Shape(shape.size(), 1)}), xs,
+              call));
     }
     return parts;
   });
@@ -225,21 +222,19 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
   for (const Array& s : starts) {
     DType t = trace::Use(s, call.name, call.loc)->type()->dtype();
     if (!t.is_integer())
-      frontend::FailDType(call, 15, fmt::format("indices must be integers, not {}", t.name()));
+      FailDType(call, 15, fmt::format("indices must be integers, not {}", t.name()));
     index = index.is_default() ? t : promote_types(index, t);
     if (!index.is_integer()) index = i64;
     if (index.size() < 4) index = i32;  // a size must fit
   }
   for (size_t i = 0; i < starts.size(); ++i) {
-    Array s = frontend::Convert(starts[i], index, call);
-    if (index.is_signed() && i < shape.size() && frontend::TypeOf(s)->rank() == 0) {
-      Array size = frontend::ScalarOf(shape[i], index, false, call),
-            zero = frontend::ScalarOf(0, index, false, call);
-      s = frontend::Run(
-          ops::Elementwise(ops::ScalarOp::kSelect), nullptr,
-          {frontend::Run(ops::Elementwise(ops::ScalarOp::kLt), nullptr, {s, zero}, call), s,
-           frontend::Run(ops::Elementwise(ops::ScalarOp::kAdd), nullptr, {s, size}, call)},
-          call);
+    Array s = Convert(starts[i], index, call);
+    if (index.is_signed() && i < shape.size() && TypeOf(s)->rank() == 0) {
+      Array size = ScalarOf(shape[i], index, false, call), zero = ScalarOf(0, index, false, call);
+      s = Run(ops::Elementwise(ops::ScalarOp::kSelect), nullptr,
+              {Run(ops::Elementwise(ops::ScalarOp::kLt), nullptr, {s, zero}, call), s,
+               Run(ops::Elementwise(ops::ScalarOp::kAdd), nullptr, {s, size}, call)},
+              call);
     }
     operands.push_back(s);
   }
@@ -252,25 +247,24 @@ Array dynamic_slice(Operand x, std::vector<Array> starts, Shape sizes, Loc loc) 
   std::vector<Array> operands{Use(x, call)};
   AddStarts(operands, starts, call);
   ir::ShapeAndDType wanted{sizes.dims(), DType{}};
-  return frontend::Run(ops::kDynamicSlice, nullptr, operands, call, {.wanted = &wanted});
+  return Run(ops::kDynamicSlice, nullptr, operands, call, {.wanted = &wanted});
 }
 
 Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts, Loc loc) {
   Call call{"dynamic_update_slice", loc};
   Array a = Use(x, call);
-  Array u = update.scalar()
-                ? frontend::ScalarOf(*update.scalar(), frontend::TypeOf(a)->dtype(), false, call)
-                : Use(update, call);
+  Array u = update.scalar() ? ScalarOf(*update.scalar(), TypeOf(a)->dtype(), false, call)
+                            : Use(update, call);
   std::vector<Array> operands{a, u};
   AddStarts(operands, starts, call);
-  return frontend::Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
+  return Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
 }
 
 Array pad(Operand x, std::vector<Padding> padding, Operand value, Loc loc) {
   Call call{"pad", loc};
   Array a = Use(x, call);
-  DType t = frontend::TypeOf(a)->dtype();
-  Array v = value.scalar() ? frontend::ScalarOf(*value.scalar(), t, false, call) : Use(value, call);
+  DType t = TypeOf(a)->dtype();
+  Array v = value.scalar() ? ScalarOf(*value.scalar(), t, false, call) : Use(value, call);
   ops::PadParams p;
   for (const Padding& d : padding) {
     p.low.push_back(d.low);
@@ -283,7 +277,7 @@ Array pad(Operand x, std::vector<Padding> padding, Operand value, Loc loc) {
 Array rev(Operand x, Dims dims, Loc loc) {
   Call call{"rev", loc};
   Array a = Use(x, call);
-  std::vector<int64_t> d = frontend::NormalDims(dims, frontend::TypeOf(a)->rank(), call);
+  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
   std::sort(d.begin(), d.end());
   return RunWithEdits(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
 }
@@ -301,14 +295,14 @@ Array Tiled(Array a, std::vector<int64_t> n, Call call) {
   base::Shape shape = ShapeOf(a);
   if (n.size() < shape.size()) n.insert(n.begin(), shape.size() - n.size(), 1);
   if (n.size() > shape.size()) shape.insert(shape.begin(), n.size() - shape.size(), 1);
-  a = frontend::Reshape(a, shape, call);
+  a = Reshape(a, shape, call);
   for (size_t d = 0; d < n.size(); ++d) {
     if (n[d] == 1) continue;
-    const sharding::TensorSharding& s = frontend::TypeOf(a)->sharding();
+    const sharding::TensorSharding& s = TypeOf(a)->sharding();
     if (!s.dims[d].axes.empty())
-      frontend::FailSharding(call, 6,
-                             fmt::format("dim {} is sharded and would be repeated: {}", d,
-                                         frontend::TypeOf(a)->text()));
+      FailSharding(
+          call, 6,
+          fmt::format("dim {} is sharded and would be repeated: {}", d, TypeOf(a)->text()));
     if (n[d] == 0) {
       a = Emptied(a, d, call);
       continue;
@@ -319,7 +313,7 @@ Array Tiled(Array a, std::vector<int64_t> n, Call call) {
     std::vector<int64_t> dims;
     for (int64_t k = 0; k < static_cast<int64_t>(spread.size()); ++k)
       if (k != static_cast<int64_t>(d)) dims.push_back(k);
-    a = frontend::Reshape(broadcast_in_dim(a, spread, dims, {}, call.loc), joined, call);
+    a = Reshape(broadcast_in_dim(a, spread, dims, {}, call.loc), joined, call);
   }
   return a;
 }
@@ -329,9 +323,8 @@ Array Tiled(Array a, std::vector<int64_t> n, Call call) {
 Array tile(Operand x, Shape reps, Loc loc) {
   Call call{"tile", loc};
   for (int64_t r : reps.dims())
-    if (r < 0)
-      frontend::FailShape(call, 18, fmt::format("an array cannot be repeated {} times", r));
-  return frontend::WithEdits({Use(x, call)}, call, [&](const std::vector<Array>& xs) {
+    if (r < 0) FailShape(call, 18, fmt::format("an array cannot be repeated {} times", r));
+  return WithEdits({Use(x, call)}, call, [&](const std::vector<Array>& xs) {
     return std::vector<Array>{Tiled(xs[0], reps.dims(), call)};
   })[0];
 }
@@ -341,14 +334,13 @@ Array tile(Operand x, Shape reps, Loc loc) {
 Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
   Call call{"repeat", loc};
   Array a = Use(x, call);
-  auto d = static_cast<size_t>(frontend::NormalDim(dim, frontend::TypeOf(a)->rank(), call));
-  if (n < 0) frontend::FailShape(call, 18, fmt::format("elements cannot be repeated {} times", n));
-  bool sharded = !frontend::TypeOf(a)->sharding().dims[d].axes.empty();
+  auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
+  if (n < 0) FailShape(call, 18, fmt::format("elements cannot be repeated {} times", n));
+  bool sharded = !TypeOf(a)->sharding().dims[d].axes.empty();
   if (sharded && !options.out_sharding)
-    frontend::FailSharding(
-        call, 5,
-        fmt::format("dim {} is sharded and would be repeated: {}", d, frontend::TypeOf(a)->text()),
-        {"say how the result is sharded with .out_sharding"});
+    FailSharding(call, 5,
+                 fmt::format("dim {} is sharded and would be repeated: {}", d, TypeOf(a)->text()),
+                 {"say how the result is sharded with .out_sharding"});
   if (n == 0) {
     Array none = Emptied(a, d, call);
     return options.out_sharding ? reshard(none, *options.out_sharding, loc) : none;
@@ -361,7 +353,7 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
     if (k != static_cast<int64_t>(d) + 1) dims.push_back(k);
   if (!options.out_sharding)
     return reshape(broadcast_in_dim(a, spread, dims, {}, loc), joined, {}, loc);
-  Array rows = broadcast_in_dim(frontend::Plain(a, call), spread, dims, {}, loc);
+  Array rows = broadcast_in_dim(Plain(a, call), spread, dims, {}, loc);
   Array y = reshape(rows, joined, {PartitionSpec(options.out_sharding->dims())}, loc);
   return reshard(y, *options.out_sharding, loc);
 }
@@ -369,22 +361,22 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
 Array roll(Operand x, int64_t shift, int dim, Loc loc) {
   Call call{"roll", loc};
   Array a = Use(x, call);
-  auto d = static_cast<size_t>(frontend::NormalDim(dim, frontend::TypeOf(a)->rank(), call));
+  auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
   int64_t size = ShapeOf(a)[d];
   if (size == 0 || shift % size == 0) return a;
   int64_t on = (shift % size + size) % size;
-  return frontend::WithEdits({a}, call, [&](const std::vector<Array>& xs) {
+  return WithEdits({a}, call, [&](const std::vector<Array>& xs) {
     // As JAX, which makes two slices of it and joins them.
-    int64_t shards = sharding::SizeOf(frontend::TypeOf(xs[0])->sharding().dims[d].axes);
+    int64_t shards = sharding::SizeOf(TypeOf(xs[0])->sharding().dims[d].axes);
     if (on % shards != 0)
-      frontend::FailSharding(
+      FailSharding(
           call, 6,
           fmt::format(
               "dim {} would be cut into parts of {} and {} elements, which its {} shards do "
               "not divide",
               d, size - on, on, shards));
-    return std::vector<Array>{frontend::Run(
-        ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), xs, call)};
+    return std::vector<Array>{
+        Run(ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), xs, call)};
   })[0];
 }
 

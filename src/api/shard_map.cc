@@ -5,16 +5,18 @@
 
 #include <algorithm>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "frontend/manual_axes.h"
 #include "frontend/mapped_axes.h"
+#include "frontend/operands.h"
 #include "frontend/specs.h"
 #include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera {
-namespace api {
+
+using namespace frontend;
+
 namespace {
 
 using sharding::AxisList;
@@ -353,7 +355,6 @@ std::vector<Array> EnteringAll(const std::vector<Array>& arguments, const detail
 }
 
 }  // namespace
-}  // namespace api
 
 namespace detail {
 
@@ -362,30 +363,29 @@ FunctionResult ShardMap::Call(const FunctionCall& function) const {
   trace::NestingScope nesting(call.name, function.loc);
   const std::vector<Array> arguments = LeavesOf(function.arguments);
   for (const Array& x : arguments) trace::Use(x, call.name, call.loc);
-  const api::MapBorder border = api::BorderOf(options, arguments, call);
+  const MapBorder border = BorderOf(options, arguments, call);
   if (!options.out_specs.given())
-    frontend::FailSharding(call, 11, ".out_specs must be given",
-                           {"write {.out_specs = P(...)}, or one spec per array"});
+    FailSharding(call, 11, ".out_specs must be given",
+                 {"write {.out_specs = P(...)}, or one spec per array"});
   for (const Array& x : arguments)
-    if (const sharding::MeshDef* mesh = frontend::TypeOf(x)->mesh(); mesh && mesh != border.outer)
-      frontend::FailSharding(call, 10,
-                             fmt::format("an argument is on the mesh {}, but the current one is {}",
-                                         mesh->text(), border.outer->text()),
-                             {"bring it over with reshard(x, P(...))"});
+    if (const sharding::MeshDef* mesh = TypeOf(x)->mesh(); mesh && mesh != border.outer)
+      FailSharding(call, 10,
+                   fmt::format("an argument is on the mesh {}, but the current one is {}",
+                               mesh->text(), border.outer->text()),
+                   {"bring it over with reshard(x, P(...))"});
   FunctionResult result;
   {
     trace::MeshDefScope scope(border.inner);
     result = function.body(
-        api::EnteringAll(arguments, OutlineOf(function.arguments), options.in_specs, border));
+        EnteringAll(arguments, OutlineOf(function.arguments), options.in_specs, border));
   }
   {
     trace::MeshDefScope scope(border.inner);
     const Outline tree = OutlineOf(result.tree.ref());
-    frontend::CheckParts(options.out_specs, tree, api::kOut, call);
+    CheckParts(options.out_specs, tree, kOut, call);
     for (size_t i = 0; i < result.arrays.size(); ++i)
-      result.arrays[i] = api::Leaving(
-          result.arrays[i], frontend::LeafOf(options.out_specs, tree.arrays[i], api::kOut, call),
-          border);
+      result.arrays[i] =
+          Leaving(result.arrays[i], LeafOf(options.out_specs, tree.arrays[i], kOut, call), border);
   }
   return result;
 }

@@ -2,11 +2,11 @@
 #include <cmath>
 #include <limits>
 
-#include "api/frontend.h"
+#include "frontend/operands.h"
 
 namespace tessera {
 
-using frontend::Call;
+using namespace frontend;
 
 namespace {
 // (-1)^(n+1) n! zeta(n + 1, x). An n that is known while tracing has an exact factorial, unless it
@@ -14,13 +14,13 @@ namespace {
 Array Polygamma(int64_t n, const Array& x, Call call) {
   const Loc loc = call.loc;
   if (n == 0) return digamma(x, loc);
-  const DType t = frontend::TypeOf(x)->dtype();
+  const DType t = TypeOf(x)->dtype();
   double factor = n % 2 == 0 ? -1 : 1;
   if (n < 0) factor = std::numeric_limits<double>::quiet_NaN();
   for (int64_t k = 2; k <= n && std::isfinite(factor); ++k) factor *= static_cast<double>(k);
   if (t == f32) factor = static_cast<float>(factor);
-  const Array order = frontend::ScalarOf(static_cast<double>(n) + 1, t, false, call);
-  return mul(frontend::ScalarOf(factor, t, false, call), zeta(order, x, {}, loc), {}, loc);
+  const Array order = ScalarOf(static_cast<double>(n) + 1, t, false, call);
+  return mul(ScalarOf(factor, t, false, call), zeta(order, x, {}, loc), {}, loc);
 }
 Array Polygamma(const Array& n, const Array& x, Call call) {
   const Loc loc = call.loc;
@@ -41,13 +41,13 @@ Array Polygamma(const Array& n, const Array& x, Call call) {
 // In f32 at least: a factorial soon leaves a narrower dtype.
 Array polygamma(Operand n, Operand x, Loc loc) {
   const Call call{"polygamma", loc};
-  std::vector<Array> xs = frontend::PromoteFloat({n, x}, call);
-  const DType t = frontend::TypeOf(xs[0])->dtype();
+  std::vector<Array> xs = PromoteFloat({n, x}, call);
+  const DType t = TypeOf(xs[0])->dtype();
   if (t.size() < 4)
-    for (Array& a : xs) a = frontend::Convert(a, f32, call);
+    for (Array& a : xs) a = Convert(a, f32, call);
   const bool known = n.scalar() && n.scalar()->kind() == Scalar::kInt;
   Array y = known ? Polygamma(n.scalar()->as_int(), xs[1], call) : Polygamma(xs[0], xs[1], call);
-  return t.size() < 4 ? frontend::Convert(y, t, call) : y;
+  return t.size() < 4 ? Convert(y, t, call) : y;
 }
 
 }  // namespace tessera

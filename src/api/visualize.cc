@@ -6,16 +6,19 @@
 #include <cstdlib>
 #include <map>
 
-#include "api/frontend.h"
 #include "base/at.h"
 #include "compile/concrete.h"
 #include "compile/host_array.h"
 #include "frontend/elements.h"
+#include "frontend/operands.h"
 #include "ops/manual.h"
 #include "sharding/local.h"
 #include "tessera/debug.h"
 
 namespace tessera {
+
+using namespace frontend;
+
 namespace {
 
 // A table of cells with a border; equal heights and widths.
@@ -75,10 +78,10 @@ std::string DeviceList(std::vector<int64_t> devices) {
 }
 
 // A type that says how the array lies: of an array on devices, or one without Auto axes.
-const ir::Type& PlacedType(const Array& x, frontend::Call call) {
+const ir::Type& PlacedType(const Array& x, Call call) {
   const ir::Type* type = trace::Use(x, call.name, call.loc)->type();
   const bool says_all = type->mesh() && !type->mesh()->has_mode(AxisMode::Auto);
-  return says_all ? *type : *frontend::OnDevices(x, call).placed();
+  return says_all ? *type : *OnDevices(x, call).placed();
 }
 
 // What devices have for themselves, and a part of the dims before the last two: which devices hold

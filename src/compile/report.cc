@@ -12,21 +12,17 @@
 namespace tessera::compile {
 namespace {
 
+// The steps that reports call by their names, by kind.
+constexpr sharding::StepKind kSteps[] = {
+    sharding::StepKind::kAllReduce,         sharding::StepKind::kReduceScatter,
+    sharding::StepKind::kAllGather,         sharding::StepKind::kAllToAll,
+    sharding::StepKind::kCollectivePermute, sharding::StepKind::kHaloExchange};
+static_assert(std::size(kSteps) == static_cast<size_t>(CommKind::kHaloExchange) + 1);
+
 CommKind KindOf(sharding::StepKind kind) {
-  switch (kind) {
-    case sharding::StepKind::kAllReduce:
-      return CommKind::kAllReduce;
-    case sharding::StepKind::kReduceScatter:
-      return CommKind::kReduceScatter;
-    case sharding::StepKind::kAllGather:
-      return CommKind::kAllGather;
-    case sharding::StepKind::kAllToAll:
-      return CommKind::kAllToAll;
-    case sharding::StepKind::kHaloExchange:
-      return CommKind::kHaloExchange;
-    default:
-      return CommKind::kCollectivePermute;
-  }
+  const auto* at = std::find(std::begin(kSteps), std::end(kSteps), kind);
+  return at == std::end(kSteps) ? CommKind::kCollectivePermute
+                                : static_cast<CommKind>(at - std::begin(kSteps));
 }
 
 // `in_backward`: the whole program runs in a backward pass.
@@ -82,11 +78,6 @@ CommReport Report(const ir::Program& device) {
 
 namespace tessera {
 
-const char* comm_name(CommKind kind) {
-  constexpr const char* kNames[] = {"all_reduce", "reduce_scatter",     "all_gather",
-                                    "all_to_all", "collective_permute", "halo_exchange"};
-  static_assert(std::size(kNames) == static_cast<size_t>(CommKind::kHaloExchange) + 1);
-  return base::At(kNames, kind);
-}
+const char* comm_name(CommKind kind) { return sharding::Name(base::At(compile::kSteps, kind)); }
 
 }  // namespace tessera

@@ -31,7 +31,7 @@ const sharding::MeshDef* WithMode(const sharding::MeshDef* mesh, const AxisNames
     int a = mesh->Find(name);
     if (a < 0)
       FailSharding(call, 1, fmt::format("the mesh {} has no axis \"{}\"", mesh->text(), name));
-    change(static_cast<size_t>(a));
+    change(base::Size(a));
   }
   return mesh->WithModes(modes);
 }

@@ -133,7 +133,7 @@ Array ScalarOf(const Scalar& value, DType dtype, bool weak, Call call) {
   if (mesh && mesh->is_abstract())
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
   auto array = compile::NewWhole(type, call.loc);
-  std::memcpy(array->buffers.base, &bits, static_cast<size_t>(dtype.size()));
+  std::memcpy(array->buffers.base, &bits, base::Size(dtype.size()));
   return Array(std::move(array));
 }
 
@@ -396,7 +396,7 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
 // ---- applying ----
 
 std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
-                          const std::vector<Array>& operands, Call call, How how) {
+                          const std::vector<Array>& operands, Call call, ResultOptions how) {
   trace::Application a{.op = op,
                        .params = std::move(params),
                        .operands = {},
@@ -411,7 +411,7 @@ std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
 }
 
 Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
-          How how) {
+          ResultOptions how) {
   return RunAll(op, std::move(params), operands, call, std::move(how))[0];
 }
 
@@ -427,14 +427,17 @@ Array Reshape(const Array& x, const base::Shape& shape, Call call) {
   return Run(ops::kReshape, nullptr, {x}, call, {.wanted = &wanted});
 }
 
-Array BroadcastTo(const Array& x, const base::Shape& shape, Call call) {
+Array BroadcastTo(const Array& x, const base::Shape& shape, Call call,
+                  std::optional<PartitionSpec> out_sharding) {
   if (TypeOf(x)->shape() == shape) return x;
   ShapeAndDType wanted{shape, DType{}};
   ir::ResultDims dims;
   int64_t skip = static_cast<int64_t>(shape.size()) - TypeOf(x)->rank();
   for (int64_t d = 0; d < TypeOf(x)->rank(); ++d) dims.push_back(skip + d);
   return Run(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{dims}), {x}, call,
-             {.wanted = &wanted});
+             {.wanted = &wanted,
+              .out_sharding = std::move(out_sharding),
+              .rank = static_cast<int>(shape.size())});
 }
 
 Array Filled(const Array& scalar, const base::Shape& shape, const sharding::TensorSharding& out,

@@ -67,21 +67,23 @@ const sharding::MeshDef* MeshOf(const std::vector<Array>& arrays);
 // Returns the current mesh, or that of the arrays where there is none.
 const sharding::MeshDef* MeshInScope(const std::vector<Array>& arrays);
 
-struct How {
+// What is asked of the results of an op.
+struct ResultOptions {
   const ShapeAndDType* wanted = nullptr;
   std::optional<PartitionSpec> out_sharding = {};
   int rank = -1;  // of the result, where out_sharding is given
 };
 // Applies an op with one result.
 Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands, Call call,
-          How how = {});
+          ResultOptions how = {});
 std::vector<Array> RunAll(const ir::OpDef& op, ir::ParamsPtr params,
-                          const std::vector<Array>& operands, Call call, How how = {});
+                          const std::vector<Array>& operands, Call call, ResultOptions how = {});
 
 Array Convert(const Array& x, DType dtype, Call call);
 Array Reshape(const Array& x, const base::Shape& shape, Call call);
 // Returns x repeated to `shape`, its dims last.
-Array BroadcastTo(const Array& x, const base::Shape& shape, Call call);
+Array BroadcastTo(const Array& x, const base::Shape& shape, Call call,
+                  std::optional<PartitionSpec> out_sharding = {});
 // Returns a scalar repeated to `shape`, laid out so (as an out_sharding; no mesh: anyhow).
 Array Filled(const Array& scalar, const base::Shape& shape, const sharding::TensorSharding& out,
              Call call);

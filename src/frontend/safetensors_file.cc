@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/shape.h"
@@ -253,10 +254,10 @@ void SafetensorsFile::Read(const StoredTensor& tensor, const base::Shape& first,
       out += runs.bytes;
       continue;
     }
-    span.resize(static_cast<size_t>(near.back() + runs.bytes - near[0]));
+    span.resize(base::Size(near.back() + runs.bytes - near[0]));
     ReadAt(begin + near[0], static_cast<int64_t>(span.size()), span.data());
     for (int64_t run : near) {
-      std::memcpy(out, span.data() + (run - near[0]), static_cast<size_t>(runs.bytes));
+      std::memcpy(out, span.data() + (run - near[0]), base::Size(runs.bytes));
       out += runs.bytes;
     }
   }
@@ -264,7 +265,7 @@ void SafetensorsFile::Read(const StoredTensor& tensor, const base::Shape& first,
 
 void SafetensorsFile::ReadAt(int64_t at, int64_t bytes, std::byte* out) const {
   while (bytes > 0) {
-    const ssize_t n = pread(file_.value, out, static_cast<size_t>(bytes), at);
+    const ssize_t n = pread(file_.value, out, base::Size(bytes), at);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) Fail("the file cannot be read: " + base::ErrnoText());
     if (n == 0) Fail("the file became shorter while it was read");
@@ -304,7 +305,7 @@ void WriteSafetensors(const std::string& path, std::vector<NamedArray> arrays,
     for (const NamedArray& a : arrays)
       if (const ir::Type* type = TypeOf(a.array); type->elements() > 0)
         file.Write(Whole(a.array, call)->buffers.base,
-                   static_cast<size_t>(type->elements() * type->dtype().size()));
+                   base::Size(type->elements() * type->dtype().size()));
     file.Commit();
   } catch (const Json::type_error&) {
     FailFile(call, path, "a name or the metadata is not UTF-8");

@@ -158,7 +158,7 @@ class Suggester {
   }
 
   void TryTarget(int k, TensorSharding& s) {
-    auto i = static_cast<size_t>(k);
+    auto i = base::Size(k);
     s.mesh = mesh_;
     s.varying = operands_[i].sharding->varying;
     if (s.unreduced.empty()) s.kind = Reduction::kSum;
@@ -229,7 +229,7 @@ class Suggester {
                              what, Over(step));
       }
     };
-    if (operand >= 0) add(before, OperandName(call_.op, static_cast<size_t>(operand)));
+    if (operand >= 0) add(before, OperandName(call_.op, base::Size(operand)));
     std::vector<sharding::PartitionTensor> ins, outs;
     for (size_t i = 0; i < operands_.size(); ++i)
       ins.push_back({operands_[i].shape, call_.operands[i]->dtype().size(), operands_[i].sharding});

@@ -4,13 +4,14 @@
 
 #include <memory>
 
+#include "base/at.h"
 #include "ir/regions.h"
 #include "ir/uses.h"
 
 namespace tessera::ir {
 namespace {
 
-size_t Index(ValueId v) { return static_cast<size_t>(v); }
+size_t Index(ValueId v) { return base::Size(v); }
 
 // An instruction through which values flow along edges.
 bool HasFlow(const Instruction& i) {

@@ -140,8 +140,7 @@ std::vector<const Type*> InferRegionTypes(const RegionCall& call) {
     ends.push_back(edge.owner);
     for (const FlowEnd& end : ends) {
       if (end.kind != FlowEnd::kResult) continue;
-      if (results.size() <= static_cast<size_t>(end.index))
-        results.resize(static_cast<size_t>(end.index) + 1);
+      if (results.size() <= base::Size(end.index)) results.resize(base::Size(end.index) + 1);
       base::At(results, end.index) = ResultType(call, edge);
     }
   }

@@ -75,12 +75,32 @@ std::vector<bool> Live(const Program& program) {
   return live;
 }
 
+// Removes the instructions that are false in `kept`, and names of what they made.
+void KeepInstructions(Program& program, const std::vector<bool>& kept) {
+  std::vector<Instruction>& instructions = program.instructions;
+  size_t n = 0;
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (!kept[i]) continue;
+    if (n != i) instructions[n] = std::move(instructions[i]);
+    ++n;
+  }
+  instructions.erase(instructions.begin() + static_cast<long>(n), instructions.end());
+  if (program.names.empty()) return;
+  std::vector<bool> exists(program.values.size());
+  for (ValueId v : program.inputs) base::At(exists, v) = true;
+  for (const Capture& c : program.captures) base::At(exists, c.value) = true;
+  for (const Instruction& i : instructions)
+    for (ValueId v : i.results) base::At(exists, v) = true;
+  std::erase_if(program.names, [&](const auto& n) { return !base::At(exists, n.second); });
+}
+
 }  // namespace
 
 void RemoveEffects(Program& program) {
-  std::erase_if(program.instructions, [](const Instruction& i) {
-    return i.op->effect != Effect::kNone && i.results.empty();
-  });
+  std::vector<bool> kept;
+  for (const Instruction& i : program.instructions)
+    kept.push_back(i.op->effect == Effect::kNone || !i.results.empty());
+  KeepInstructions(program, kept);
   for (Instruction& i : program.instructions) {
     if (EffectOf(i) == Effect::kNone) continue;
     for (RegionPtr& region : i.regions) {
@@ -96,23 +116,6 @@ void RemoveDead(Program& program) {
   RemoveInstructions(program);
 }
 
-void RemoveInstructions(Program& program) {
-  const std::vector<bool> needed = Live(program);
-  std::vector<Instruction>& instructions = program.instructions;
-  size_t kept = 0;
-  for (size_t i = 0; i < instructions.size(); ++i) {
-    if (!needed[i]) continue;
-    if (kept != i) instructions[kept] = std::move(instructions[i]);
-    ++kept;
-  }
-  instructions.erase(instructions.begin() + static_cast<long>(kept), instructions.end());
-  if (program.names.empty()) return;
-  std::vector<bool> exists(program.values.size());
-  for (ValueId v : program.inputs) base::At(exists, v) = true;
-  for (const Capture& c : program.captures) base::At(exists, c.value) = true;
-  for (const Instruction& i : instructions)
-    for (ValueId v : i.results) base::At(exists, v) = true;
-  std::erase_if(program.names, [&](const auto& n) { return !base::At(exists, n.second); });
-}
+void RemoveInstructions(Program& program) { KeepInstructions(program, Live(program)); }
 
 }  // namespace tessera::ir

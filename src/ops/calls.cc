@@ -79,17 +79,6 @@ void CheckOutputs(const TypeCall& c, size_t region, const TypeList& wanted) {
   CheckTypes(c, 14, region, "returns", OutputTypes(*c.regions[region]), wanted);
 }
 
-// C12, C15: the number of regions, and of leading operands.
-void CheckRegionCount(const TypeCall& c, size_t n) {
-  if (c.regions.size() != n)
-    c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
-}
-size_t CheckedCount(const TypeCall& c, int64_t n) {
-  if (n < 0 || static_cast<size_t>(n) > c.operands.size())
-    c.FailShape(15, fmt::format("the count must be from 0 to {}, not {}", c.operands.size(), n));
-  return static_cast<size_t>(n);
-}
-
 TypeList OperandTypes(const TypeCall& c) { return {c.operands.begin(), c.operands.end()}; }
 
 std::vector<ShapeAndDType> CheckpointType(const TypeCall& c) {
@@ -153,8 +142,8 @@ std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types ope
     Add(r.inputs, kOperand, 0, operands.size());
     Add(r.outputs, kResult, 0, results.size());
   }
-  AddFloating(roles[1].inputs, kOperand,
-              static_cast<size_t>(ir::As<CallParams>(c.params).constants), operands);
+  AddFloating(roles[1].inputs, kOperand, base::Size(ir::As<CallParams>(c.params).constants),
+              operands);
   AddFloating(roles[1].outputs, kResult, 0, results);
   return roles;
 }
@@ -162,7 +151,7 @@ std::vector<ir::RegionRoles> CustomJvpRoles(const ir::FlowCall& c, ir::Types ope
 std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types operands,
                                             ir::Types results) {
   using enum Role::Kind;
-  const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params).constants);
+  const auto constants = base::Size(ir::As<CallParams>(c.params).constants);
   const size_t made = c.regions[1]->outputs.size();
   const size_t residuals = made - std::min(made, results.size());
   std::vector<ir::RegionRoles> roles(3);
@@ -181,7 +170,7 @@ std::vector<ir::RegionRoles> CustomVjpRoles(const ir::FlowCall& c, ir::Types ope
 std::vector<ir::RegionRoles> CustomLinearRoles(const ir::FlowCall& c, ir::Types operands,
                                                ir::Types results) {
   using enum Role::Kind;
-  const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params).known);
+  const auto known = base::Size(ir::As<CustomLinearParams>(c.params).known);
   std::vector<ir::RegionRoles> roles(1);
   Add(roles[0].inputs, kOperand, 0, known);
   Add(roles[0].inputs, kResult, 0, results.size(), /*cotangent=*/true);
@@ -217,14 +206,14 @@ void CheckRoles(const TypeCall& c, ir::RolesFn roles_of, const TypeList& results
 
 std::vector<ShapeAndDType> CustomJvpType(const TypeCall& c) {
   CheckRegionCount(c, 2);
-  CheckedCount(c, ir::As<CallParams>(c.params).constants);
+  CheckedCount(c, ir::As<CallParams>(c.params).constants, c.operands.size(), "constants");
   CheckRoles(c, CustomJvpRoles, OutputTypes(*c.regions[0]));
   return {};
 }
 
 std::vector<ShapeAndDType> CustomVjpType(const TypeCall& c) {
   CheckRegionCount(c, 3);
-  CheckedCount(c, ir::As<CallParams>(c.params).constants);
+  CheckedCount(c, ir::As<CallParams>(c.params).constants, c.operands.size(), "constants");
   CheckRoles(c, CustomVjpRoles, OutputTypes(*c.regions[0]));
   return {};
 }
@@ -232,7 +221,8 @@ std::vector<ShapeAndDType> CustomVjpType(const TypeCall& c) {
 // Gives what the results are, as there is no data flow: the region is from results to operands.
 std::vector<ShapeAndDType> CustomLinearType(const TypeCall& c) {
   CheckRegionCount(c, 1);
-  const size_t known = CheckedCount(c, ir::As<CustomLinearParams>(c.params).known);
+  const size_t known = CheckedCount(c, ir::As<CustomLinearParams>(c.params).known,
+                                    c.operands.size(), "known operands");
   const TypeList inputs = InputTypes(*c.regions[0]);
   TypeList results;
   for (size_t i = known; i < inputs.size(); ++i) results.push_back(CotangentType(inputs[i]));
@@ -264,7 +254,7 @@ void CheckConstants(const DiffCall& c, absl::Span<const ValueId> tangents, size_
 }
 
 Values JvpByRule(const DiffCall& c, absl::Span<const ValueId> tangents, Values& results) {
-  const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params.get()).constants);
+  const auto constants = base::Size(ir::As<CallParams>(c.params.get()).constants);
   CheckConstants(c, tangents, constants);
   Values inputs(c.operands.begin(), c.operands.end());
   const Values directions = FloatingTangents(c, tangents, constants);
@@ -279,7 +269,7 @@ Values JvpByRule(const DiffCall& c, absl::Span<const ValueId> tangents, Values& 
 }
 
 Values JvpByTranspose(const DiffCall& c, absl::Span<const ValueId> tangents, Values& results) {
-  const auto constants = static_cast<size_t>(ir::As<CallParams>(c.params.get()).constants);
+  const auto constants = base::Size(ir::As<CallParams>(c.params.get()).constants);
   CheckConstants(c, tangents, constants);
   const Values made = ir::Inline(c.builder, *c.regions[1], c.operands);
   Values known(c.operands.begin(), c.operands.begin() + static_cast<long>(constants));
@@ -303,7 +293,7 @@ Values RefuseExpand(ir::Builder& builder, const ir::Params*, absl::Span<const Va
 void RefuseReference(const ir::ReferenceCall&) { FailForward(Loc::Unknown()); }
 
 Values LinearJvp(const DiffCall& c, absl::Span<const ValueId> tangents, Values&) {
-  const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params.get()).known);
+  const auto known = base::Size(ir::As<CustomLinearParams>(c.params.get()).known);
   for (size_t k = 0; k < known; ++k)
     if (tangents[k] >= 0) FailForward(c.builder.loc());
   return TangentsByTranspose(c, {c.operands.begin(), c.operands.begin() + static_cast<long>(known)},
@@ -311,7 +301,7 @@ Values LinearJvp(const DiffCall& c, absl::Span<const ValueId> tangents, Values&)
 }
 
 Values LinearTransposes(const DiffCall& c, absl::Span<const ValueId> cotangents) {
-  const auto known = static_cast<size_t>(ir::As<CustomLinearParams>(c.params.get()).known);
+  const auto known = base::Size(ir::As<CustomLinearParams>(c.params.get()).known);
   Values inputs(c.operands.begin(), c.operands.begin() + static_cast<long>(known));
   for (size_t r = 0; r < cotangents.size(); ++r)
     inputs.push_back(cotangents[r] >= 0 ? cotangents[r]

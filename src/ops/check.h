@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/at.h"
 #include "ir/op.h"
 
 namespace tessera::ops {
@@ -45,6 +46,20 @@ inline void CheckSameDType(const TypeCall& c, size_t first = 0) {
 inline void CheckInteger(const TypeCall& c, size_t i) {
   if (!c.operands[i]->dtype().is_integer())
     c.FailDType(15, fmt::format("indices must be integers, not {}", c.operands[i]->dtype().name()));
+}
+
+// C12: the number of regions, of ops that have some.
+inline void CheckRegionCount(const TypeCall& c, size_t n) {
+  if (c.regions.size() != n)
+    c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
+}
+
+// C15: a number of leading operands, of ops with regions: of what is at most `most` of them.
+inline size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
+  if (n < 0 || base::Size(n) > most)
+    c.FailShape(15, fmt::format("{} {} are declared, but there are {} operands", n, what,
+                                c.operands.size()));
+  return base::Size(n);
 }
 
 template <class V>

@@ -33,12 +33,6 @@ FlowEnd Output(size_t region, size_t i) {
 
 // ---- checks -------------------------------------------------------------------------------------
 
-// C12: the number of regions.
-void CheckRegionCount(const TypeCall& c, size_t n) {
-  if (c.regions.size() != n)
-    c.FailShape(12, fmt::format("it has {} regions, not {}", n, c.regions.size()));
-}
-
 // C13, C14: what a region takes and gives.
 void CheckArity(const TypeCall& c, size_t region, size_t inputs, size_t outputs) {
   const ir::Program& r = *c.regions[region];
@@ -48,14 +42,6 @@ void CheckArity(const TypeCall& c, size_t region, size_t inputs, size_t outputs)
   if (r.outputs.size() != outputs)
     c.FailShape(
         14, fmt::format("region {} returns {} values, not {}", region, outputs, r.outputs.size()));
-}
-
-// C15: a number of constants or carries is one of the operands.
-size_t CheckedCount(const TypeCall& c, int64_t n, size_t most, const char* what) {
-  if (n < 0 || static_cast<size_t>(n) > most)
-    c.FailShape(15, fmt::format("{} {} are declared, but there are {} operands", n, what,
-                                c.operands.size()));
-  return static_cast<size_t>(n);
 }
 
 bool IsScalar(const ir::Type& type) { return type.shape().empty(); }
@@ -129,7 +115,7 @@ std::vector<ShapeAndDType> SwitchType(const TypeCall& c) {
 // ---- data flow ----------------------------------------------------------------------------------
 
 std::vector<FlowEdge> WhileEdges(const FlowCall& c) {
-  auto constants = static_cast<size_t>(ir::As<ir::WhileParams>(c.params).constants);
+  auto constants = base::Size(ir::As<ir::WhileParams>(c.params).constants);
   std::vector<FlowEdge> edges;
   for (size_t i = 0; i < constants; ++i)
     edges.push_back({Input(1, i), {Operand(i)}, {Input(0, i)}});
@@ -142,7 +128,7 @@ std::vector<FlowEdge> WhileEdges(const FlowCall& c) {
 
 std::vector<FlowEdge> ScanEdges(const FlowCall& c) {
   const auto& p = ir::As<ir::ScanParams>(c.params);
-  auto constants = static_cast<size_t>(p.constants), carries = static_cast<size_t>(p.carries);
+  auto constants = base::Size(p.constants), carries = base::Size(p.carries);
   std::vector<FlowEdge> edges;
   for (size_t i = 0; i < constants; ++i) edges.push_back({Input(0, i), {Operand(i)}, {}});
   for (size_t i = 0; i < carries; ++i)
@@ -192,7 +178,7 @@ HostTensor SliceAt(const HostTensor& xs, int64_t i) {
 }
 
 void WhileReference(const ir::ReferenceCall& call) {
-  auto n = static_cast<size_t>(ir::As<ir::WhileParams>(call.params).constants);
+  auto n = base::Size(ir::As<ir::WhileParams>(call.params).constants);
   const Tensors constants = Operands(call, 0, n);
   Tensors carry = Operands(call, n, call.operands.size());
   while (ir::Interpret(*call.regions[0], Join(constants, carry))[0].Int(0) != 0)
@@ -202,7 +188,7 @@ void WhileReference(const ir::ReferenceCall& call) {
 
 void ScanReference(const ir::ReferenceCall& call) {
   const auto& p = ir::As<ir::ScanParams>(call.params);
-  auto constants = static_cast<size_t>(p.constants), carries = static_cast<size_t>(p.carries);
+  auto constants = base::Size(p.constants), carries = base::Size(p.carries);
   const Tensors fixed = Operands(call, 0, constants);
   Tensors carry = Operands(call, constants, constants + carries);
   for (int64_t step = 0; step < p.length; ++step) {
@@ -214,8 +200,8 @@ void ScanReference(const ir::ReferenceCall& call) {
     for (size_t i = 0; i < carries; ++i) carry[i] = std::move(outputs[i]);
     for (size_t i = carries; i < outputs.size(); ++i) {
       auto bytes = outputs[i].data.size();
-      std::memcpy(call.results[i]->data.data() + static_cast<size_t>(at) * bytes,
-                  outputs[i].data.data(), bytes);
+      std::memcpy(call.results[i]->data.data() + base::Size(at) * bytes, outputs[i].data.data(),
+                  bytes);
     }
   }
   for (size_t i = 0; i < carries; ++i) *call.results[i] = std::move(carry[i]);

@@ -215,7 +215,7 @@ class Trial {
     std::vector<std::vector<double>> sum(whole_.size());
     std::vector<std::vector<bool>> seen(whole_.size());
     for (size_t r = 0; r < whole_.size(); ++r) {
-      sum[r].resize(static_cast<size_t>(whole_[r].size()));
+      sum[r].resize(base::Size(whole_[r].size()));
       seen[r].resize(sum[r].size());
     }
     const sharding::Factor& f = base::At(map_.factors, factor);

@@ -53,6 +53,12 @@ inline ir::ValueId AsCotangent(const ir::DiffCall& c, size_t k, const OpDef& op,
                              {&type, 1})[0];
 }
 
+// The tangent of what is linear in its one operand: it travels as its value does.
+inline ir::ValueId AlongWithValue(const ir::DiffCall& c, ir::ValueId tangent) {
+  const ir::Type* type = c.result_types[0]->WithWeak(false);
+  return c.builder.EmitTyped(c.op, c.params, {tangent}, {&type, 1})[0];
+}
+
 // Returns the result of an op that changes sizes but keeps axes where the new size divides, of
 // operands of which the first is the cotangent: laid out before so that the result is as near to
 // operand k's cotangent as the sizes allow.

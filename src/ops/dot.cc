@@ -210,7 +210,7 @@ using Row = std::vector<long double>;
 std::vector<Row> SystemAt(const ir::ReferenceCall& call, int64_t first) {
   const HostTensor &dl = *call.operands[0], &d = *call.operands[1], &du = *call.operands[2];
   const HostTensor& b = *call.operands[3];
-  const auto n = static_cast<size_t>(d.shape.back()), k = static_cast<size_t>(b.shape.back());
+  const auto n = base::Size(d.shape.back()), k = base::Size(b.shape.back());
   std::vector<Row> rows(n, Row(n + k));
   for (size_t i = 0; i < n; ++i) {
     const auto at = first + static_cast<int64_t>(i);
@@ -239,7 +239,7 @@ void Diagonalize(std::vector<Row>& rows) {
 void TridiagonalReference(const ir::ReferenceCall& call) {
   HostTensor& out = *call.results[0];
   const Shape& shape = call.operands[1]->shape;
-  const auto k = static_cast<size_t>(out.shape.back());
+  const auto k = base::Size(out.shape.back());
   int64_t at = 0;
   for (int64_t first = 0; first < call.operands[1]->size(); first += shape.back()) {
     std::vector<Row> rows = SystemAt(call, first);

@@ -197,8 +197,8 @@ DimMap LookupDims(const LookupRoles& roles, const LookupShapes& s, bool scatters
   if (scatters) shapes.push_back(s.operand);
   LookupRule rule{{std::move(shapes), scatters ? size_t{3} : size_t{2}}, scatters};
   auto with = [](const std::vector<int64_t>& list, size_t slice) {
-    return static_cast<size_t>(std::find(list.begin(), list.end(), static_cast<int64_t>(slice)) -
-                               list.begin());
+    return base::Size(std::find(list.begin(), list.end(), static_cast<int64_t>(slice)) -
+                      list.begin());
   };
   for (size_t slice = 0; slice < s.slices.size(); ++slice) {
     if (roles.query_of[slice] < 0) {
@@ -211,7 +211,7 @@ DimMap LookupDims(const LookupRoles& roles, const LookupShapes& s, bool scatters
     Factor factor = batch ? Factor{} : query;
     factor.size = s.slices[slice];
     RuleBuilder::Places places = batch ? rule.Joined(d, slice) : RuleBuilder::Places{{2, slice}};
-    places.push_back({1, static_cast<size_t>(roles.query_of[slice])});
+    places.push_back({1, base::Size(roles.query_of[slice])});
     rule.builder.Add(factor, places);
   }
   for (size_t d = 0; d < s.operand.size(); ++d) {
@@ -235,7 +235,7 @@ std::vector<bool> FirstAlong(const sharding::MeshDef* mesh, const sharding::Axis
   std::vector<bool> first;
   if (axes.empty()) return first;
   for (int64_t i = 0; i < mesh->size(); ++i) {
-    auto device = static_cast<size_t>(mesh->Device(i));
+    auto device = base::Size(mesh->Device(i));
     if (first.size() <= device) first.resize(device + 1);
     first[device] = sharding::ShardIndex(*mesh, axes, i) == 0;
   }

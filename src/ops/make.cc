@@ -41,7 +41,7 @@ ir::AffineIndex IotaIndex(const ir::Params* params, const ir::LocalTensor& resul
   const auto& dims = ir::As<IotaParams>(params).dim;
   int64_t stride = 1;
   for (size_t k = dims.size(); k-- > 0;) {
-    const auto d = static_cast<size_t>(dims[k]);
+    const auto d = base::Size(dims[k]);
     index.strides[d] = stride;
     const std::vector<int64_t> begins = ShardBegins(result, d);
     if (index.offsets.size() < begins.size()) index.offsets.resize(begins.size(), 0);

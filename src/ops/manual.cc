@@ -196,7 +196,7 @@ std::vector<ShapeAndDType> PermutedType(const TypeCall& c) {
   if (params.axes.empty()) c.FailShape(23, "no axis is named");
   CheckAxes(c, params.axes);
   const int64_t devices = sharding::SizeOf(AxesOf(c.operands[0]->mesh(), params.axes));
-  std::vector<bool> receives(static_cast<size_t>(devices));
+  std::vector<bool> receives(base::Size(devices));
   for (const std::vector<int64_t>& pair : params.pairs) {
     if (pair.size() != 2 ||
         std::any_of(pair.begin(), pair.end(), [&](int64_t p) { return p < 0 || p >= devices; }))
@@ -239,24 +239,15 @@ std::vector<ShapeAndDType> IndexType(const TypeCall& c) {
 
 // ---- derivatives ----
 
-// Collectives are linear: a tangent travels as its value does.
-ir::ValueId Along(const ir::DiffCall& c, ir::ValueId tangent) {
-  const ir::Type* type = c.result_types[0]->WithWeak(false);
-  return c.builder.EmitTyped(c.op, c.params, {tangent}, {&type, 1})[0];
-}
 // Casts and sums, backward: what is missing of the state.
 ir::ValueId StateBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   return ToManualStates(c.builder, cotangent, CotangentTypeOf(c, 0));
 }
-ir::ValueId EmitBack(const ir::DiffCall& c, const OpDef& op, ir::ParamsPtr params,
-                     ir::ValueId cotangent, const ir::Type* type) {
-  return c.builder.EmitTyped(op, std::move(params), {cotangent}, {&type, 1})[0];
-}
 ir::ValueId LeaveBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
-  return EmitBack(c, kFullToShard, c.params, cotangent, CotangentTypeOf(c, 0));
+  return AsCotangent(c, 0, kFullToShard, c.params, {cotangent});
 }
 ir::ValueId EnterBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
-  return EmitBack(c, kShardToFull, c.params, cotangent, CotangentTypeOf(c, 0));
+  return AsCotangent(c, 0, kShardToFull, c.params, {cotangent});
 }
 // What all devices have alike is their mean: each has an equal part in it.
 ir::ValueId MeanBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
@@ -273,19 +264,17 @@ ir::ValueId GatherBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const TensorSharding& result = c.result_types[0]->sharding();
   const bool invarying = !sharding::OverlapsAny(result.varying, axes[0]) &&
                          !sharding::OverlapsAny(result.reduced, axes[0]);
-  return EmitBack(c, invarying ? kSliceShard : kPsumScatter, c.params, cotangent,
-                  CotangentTypeOf(c, 0));
+  return AsCotangent(c, 0, invarying ? kSliceShard : kPsumScatter, c.params, {cotangent});
 }
 // The parts of all devices: the operand is varying, invarying (a slice is taken of it) or
 // unreduced.
 ir::ValueId GatheredBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
-  return EmitBack(c, kGatherShards, c.params, cotangent, CotangentTypeOf(c, 0));
+  return AsCotangent(c, 0, kGatherShards, c.params, {cotangent});
 }
 ir::ValueId ExchangeBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   ManualParams back = ir::As<ManualParams>(c.params.get());
   std::swap(back.dims[0], back.dims[1]);
-  return EmitBack(c, kExchangeShards, ir::MakeParams(std::move(back)), cotangent,
-                  CotangentTypeOf(c, 0));
+  return AsCotangent(c, 0, kExchangeShards, ir::MakeParams(std::move(back)), {cotangent});
 }
 // What one device gave to all comes back as the sum of what all have of it.
 ir::ValueId BroadcastBack(const ir::DiffCall& c, ir::ValueId cotangent) {
@@ -295,7 +284,7 @@ ir::ValueId BroadcastBack(const ir::DiffCall& c, ir::ValueId cotangent) {
   TensorSharding summed = c.builder.type(cotangent)->sharding();
   summed.varying = sharding::Difference(summed.varying, AxesOf(mesh, params.axes));
   const ir::Type* type = c.builder.type(cotangent)->WithSharding(std::move(summed));
-  const X sum(c.builder, EmitBack(c, kPsum, axes, cotangent, type));
+  const X sum(c.builder, c.builder.EmitTyped(kPsum, axes, {cotangent}, {&type, 1})[0]);
   TensorSharding own = sharding::Replicated(mesh, 0);
   sharding::AddTo(own.varying, AxesOf(mesh, params.axes));
   const ir::Type* index = ir::Type::Get({}, i32, std::move(own));
@@ -313,7 +302,7 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
                                   [&](const auto& pair) { return pair[0] == params.pairs[0][0]; });
   if (to_all) return BroadcastBack(c, cotangent);
   std::vector<std::vector<std::vector<int64_t>>> rounds;  // of each a source takes part once
-  std::vector<size_t> sends(static_cast<size_t>(devices));
+  std::vector<size_t> sends(base::Size(devices));
   for (const std::vector<int64_t>& pair : params.pairs) {
     const size_t round = base::At(sends, pair[0])++;
     if (round == rounds.size()) rounds.emplace_back();
@@ -321,9 +310,10 @@ ir::ValueId PermuteBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   }
   ir::ValueId sum = -1;
   for (auto& pairs : rounds)
-    sum = Sum(c.builder, sum,
-              EmitBack(c, kPpermute, ir::MakeParams(PermuteParams{params.axes, std::move(pairs)}),
-                       cotangent, CotangentTypeOf(c, 0)));
+    sum =
+        Sum(c.builder, sum,
+            AsCotangent(c, 0, kPpermute,
+                        ir::MakeParams(PermuteParams{params.axes, std::move(pairs)}), {cotangent}));
   return sum >= 0 ? sum : Zeros(c.builder, CotangentTypeOf(c, 0));
 }
 // The tangents of those that have the extreme, in equal parts.
@@ -381,7 +371,7 @@ ir::AffineIndex PositionIndex(const ir::Params* params, const ir::LocalTensor& r
   const sharding::MeshDef* mesh = result.sharding->mesh;
   const AxisList axes = AxesOf(mesh, ir::As<ManualParams>(params).axes);
   for (int64_t i = 0; i < mesh->size(); ++i) {
-    const auto device = static_cast<size_t>(mesh->Device(i));
+    const auto device = base::Size(mesh->Device(i));
     if (index.offsets.size() <= device) index.offsets.resize(device + 1, 0);
     index.offsets[device] = sharding::ShardIndex(*mesh, axes, i);
   }
@@ -483,30 +473,30 @@ constexpr OpDef kFullToShard =
                "shard_map, inward.",
         .type = EnteringType,
         .lowering = ir::AsManualMove{.views = EnterViews, .implied = true},
-        .diff = {.of = {Along}, .transpose = EnterBack}});
+        .diff = {.of = {AlongWithValue}, .transpose = EnterBack}});
 constexpr OpDef kShardToFull =
     Of({.name = "shard_to_full",
         .doc = "The array whose parts the devices have: the border of shard_map, outward.",
         .type = LeavingType,
         .lowering = ir::AsManualMove{.views = LeaveViews, .implied = true},
-        .diff = {.of = {Along}, .transpose = LeaveBack}});
+        .diff = {.of = {AlongWithValue}, .transpose = LeaveBack}});
 constexpr OpDef kPcast = Of({.name = "pcast",
                              .doc = "The same arrays in another state: nothing moves.",
                              .type = SameShape,
                              .lowering = ir::AsManualMove{SameViews},
-                             .diff = {.of = {Along}, .transpose = StateBack}});
+                             .diff = {.of = {AlongWithValue}, .transpose = StateBack}});
 constexpr OpDef kAssumeInvariant = Of(
     {.name = "assume_invariant",
      .doc =
          "An array that is the same on all devices along the axes, though its type says varying.",
      .type = SameShape,
      .lowering = ir::AsManualMove{SameViews},
-     .diff = {.of = {Along}, .transpose = MeanBack}});
+     .diff = {.of = {AlongWithValue}, .transpose = MeanBack}});
 constexpr OpDef kPsum = Of({.name = "psum",
                             .doc = "The sum of the arrays of all devices along the axes.",
                             .type = SameShape,
                             .lowering = ir::AsManualMove{ReductionViews<Reduction::kSum>},
-                            .diff = {.of = {Along}, .transpose = StateBack}});
+                            .diff = {.of = {AlongWithValue}, .transpose = StateBack}});
 constexpr OpDef kPmax = Of({.name = "pmax",
                             .doc = "The maximum over the devices along the axes, by element.",
                             .type = SameShape,
@@ -522,26 +512,26 @@ constexpr OpDef kPsumScatter =
         .doc = "The sum over the devices along the axes, of which each gets a part of a dim.",
         .type = CutType,
         .lowering = ir::AsManualMove{ScatterViews},
-        .diff = {.of = {Along}, .transpose = GatheredBack}});
+        .diff = {.of = {AlongWithValue}, .transpose = GatheredBack}});
 constexpr OpDef kGatherShards =
     Of({.name = "gather_shards",
         .doc = "The arrays of all devices along the axes, joined along a dim (all_gather).",
         .type = GrownType,
         .lowering = ir::AsManualMove{GatherViews},
-        .diff = {.of = {Along}, .transpose = GatherBack}});
+        .diff = {.of = {AlongWithValue}, .transpose = GatherBack}});
 constexpr OpDef kSliceShard = Of({.name = "slice_shard",
                                   .doc = "Each device's part along a dim of an array that is the "
                                          "same on all devices along the axes.",
                                   .type = CutType,
                                   .lowering = ir::AsManualMove{SliceViews},
-                                  .diff = {.of = {Along}, .transpose = GatheredBack}});
+                                  .diff = {.of = {AlongWithValue}, .transpose = GatheredBack}});
 constexpr OpDef kExchangeShards =
     Of({.name = "exchange_shards",
         .doc = "Each device's array cut along a dim: one part goes to each device, which joins the "
                "parts that it receives along a dim (all_to_all).",
         .type = ExchangedType,
         .lowering = ir::AsManualMove{ExchangeViews},
-        .diff = {.of = {Along}, .transpose = ExchangeBack}});
+        .diff = {.of = {AlongWithValue}, .transpose = ExchangeBack}});
 constexpr OpDef kPpermute{
     .name = "ppermute",
     .doc = "What other devices have: from the first to the second position of each pair.",
@@ -549,7 +539,7 @@ constexpr OpDef kPpermute{
     .dims = ir::NoRule{"its result type states what varies, and over which axes"},
     .lowering = ir::AsPermute{},
     .reference = ir::ReferenceFn{NoReference},
-    .diff = ir::Derivative{.of = {Along}, .transpose = PermuteBack},
+    .diff = ir::Derivative{.of = {AlongWithValue}, .transpose = PermuteBack},
     .params = ir::KindOf<PermuteParams>(),
     .keys = true};
 constexpr OpDef kAxisIndex{

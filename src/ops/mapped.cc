@@ -72,7 +72,7 @@ ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& d
   CheckAxes(builder.type(v), dim, kBroadcastInDim, builder.loc());
   const ir::Type* type = WithDim(builder.type(v), dim);
   BroadcastParams params;
-  params.dims.resize(static_cast<size_t>(type->rank()) - 1);
+  params.dims.resize(base::Size(type->rank()) - 1);
   std::iota(params.dims.begin(), params.dims.end(), 1);
   return builder.EmitTyped(kBroadcastInDim, ir::MakeParams(std::move(params)), {v}, {&type, 1})[0];
 }

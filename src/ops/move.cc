@@ -4,9 +4,12 @@
 #include "ops/derivatives.h"
 #include "ops/ops.h"
 #include "ops/reference_values.h"
+#include "sharding/reshard.h"
 
 namespace tessera::ops {
 namespace {
+
+using sharding::StepKind;
 
 std::vector<ShapeAndDType> SameType(const TypeCall& c) {
   CheckCount(c, 1);
@@ -33,16 +36,11 @@ constexpr OpDef Mover(const MoverFields& f) {
           .keys = true};
 }
 
-// A tangent moves as its value does, and a cotangent back.
-ir::ValueId MoveTangent(const ir::DiffCall& c, ir::ValueId tangent) {
-  const ir::Type* type = c.result_types[0]->WithWeak(false);
-  return c.builder.EmitTyped(c.op, c.params, {tangent}, {&type, 1})[0];
-}
+// A cotangent moves back.
 ir::ValueId MoveBack(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
-  const ir::Type* type = CotangentTypeOf(c, 0);
-  return c.builder.EmitTyped(c.op, c.params, {cotangent}, {&type, 1})[0];
+  return AsCotangent(c, 0, c.op, c.params, {cotangent});
 }
-constexpr ir::Derivative kMoves{.of = {MoveTangent}, .transpose = MoveBack};
+constexpr ir::Derivative kMoves{.of = {AlongWithValue}, .transpose = MoveBack};
 
 }  // namespace
 
@@ -61,32 +59,34 @@ constexpr OpDef kShardingConstraint =
            .doc = "The same values; propagation starts from the sharding.",
            .params = ir::KindOf<ir::ConstraintParams>(),
            .diff = kMoves});
-constexpr OpDef kPadToShards =
-    Mover({.name = "pad_to_shards", .doc = "Pads a dim with zeros until it divides; local."});
+constexpr OpDef kPadToShards = Mover({.name = Name(StepKind::kPadToShards),
+                                      .doc = "Pads a dim with zeros until it divides; local."});
 constexpr OpDef kTrim =
-    Mover({.name = "trim", .doc = "What pad_to_shards added is dropped; local."});
+    Mover({.name = Name(StepKind::kTrim), .doc = "What pad_to_shards added is dropped; local."});
 constexpr OpDef kAllSlice =
-    Mover({.name = "all_slice", .doc = "Each device keeps its part; local."});
+    Mover({.name = Name(StepKind::kAllSlice), .doc = "Each device keeps its part; local."});
 constexpr OpDef kAllGather =
-    Mover({.name = "all_gather", .doc = "Every device gets the parts along axes."});
+    Mover({.name = Name(StepKind::kAllGather), .doc = "Every device gets the parts along axes."});
 constexpr OpDef kAllToAll =
-    Mover({.name = "all_to_all", .doc = "Axes move from one dim to another."});
+    Mover({.name = Name(StepKind::kAllToAll), .doc = "Axes move from one dim to another."});
 constexpr OpDef kCollectivePermute =
-    Mover({.name = "collective_permute", .doc = "Shards change devices."});
+    Mover({.name = Name(StepKind::kCollectivePermute), .doc = "Shards change devices."});
 constexpr OpDef kHaloExchange =
-    Mover({.name = "halo_exchange",
+    Mover({.name = Name(StepKind::kHaloExchange),
            .doc = "Each device gets the elements that its part of the result reads.",
            .params = ir::KindOf<ir::HaloParams>()});
 constexpr OpDef kAllReduce =
-    Mover({.name = "all_reduce", .doc = "Partial values combined, on every device."});
+    Mover({.name = Name(StepKind::kAllReduce), .doc = "Partial values combined, on every device."});
 constexpr OpDef kReduceScatter =
-    Mover({.name = "reduce_scatter", .doc = "Partial values combined; each device gets a part."});
+    Mover({.name = Name(StepKind::kReduceScatter),
+           .doc = "Partial values combined; each device gets a part."});
 constexpr OpDef kReplicatedToUnreduced =
-    Mover({.name = "replicated_to_unreduced",
+    Mover({.name = Name(StepKind::kReplicatedToUnreduced),
            .doc = "One device keeps the value, the others hold zeros (of max and min: all keep "
                   "it); local."});
-constexpr OpDef kShardedToUnreduced = Mover(
-    {.name = "sharded_to_unreduced", .doc = "Each device keeps its part, zeros elsewhere; local."});
+constexpr OpDef kShardedToUnreduced =
+    Mover({.name = Name(StepKind::kShardedToUnreduced),
+           .doc = "Each device keeps its part, zeros elsewhere; local."});
 // One device's part is `type`'s of both; lowering makes these where an array inside of shard_map is
 // seen as a part of a whole one, and back.
 constexpr OpDef kSeenAs{.name = "seen_as",
@@ -98,8 +98,8 @@ constexpr OpDef kSeenAs{.name = "seen_as",
                         .diff = kOnDevicesOnly,
                         .params = ir::KindOf<ir::MoveParams>(),
                         .keys = true};
-constexpr OpDef kCopyToEach =
-    Mover({.name = "copy_to_each", .doc = "Every device gets a copy of its own; local."});
+constexpr OpDef kCopyToEach = Mover(
+    {.name = Name(StepKind::kCopyToEach), .doc = "Every device gets a copy of its own; local."});
 
 Records MoveOps() {
   static constexpr const OpDef* kOps[] = {&kReshard,

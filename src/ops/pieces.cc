@@ -254,7 +254,7 @@ std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
   if (dim.size() != 1) c.FailShape(12, "it joins exactly one dim");
   CheckDims(c, dim, c.operands[0]->rank());
   Shape shape = c.operands[0]->shape();
-  auto joined = static_cast<size_t>(dim[0]);
+  auto joined = base::Size(dim[0]);
   for (size_t i = 1; i < c.operands.size(); ++i) {
     Shape other = c.operands[i]->shape();
     bool fits = other.size() == shape.size();
@@ -269,7 +269,7 @@ std::vector<ShapeAndDType> ConcatenateType(const TypeCall& c) {
 }
 
 DimMap ConcatenateDims(const ir::DimsCall& c) {
-  auto dim = static_cast<size_t>(ir::As<DimParams>(c.params).dim[0]);
+  auto dim = base::Size(ir::As<DimParams>(c.params).dim[0]);
   DimMap map = PieceDims(c, c.operands.size(), [&](size_t d) { return d == dim; });
   map.factors[dim].size = (*c.results[0])[dim];  // of all pieces together
   int64_t begin = 0;
@@ -317,7 +317,7 @@ std::vector<ShapeAndDType> RollType(const TypeCall& c) {
 // The end of the operand comes first.
 DimMap RollDims(const ir::DimsCall& c) {
   const auto& p = ir::As<RollParams>(c.params);
-  auto dim = static_cast<size_t>(p.dim[0]);
+  auto dim = base::Size(p.dim[0]);
   DimMap map = PieceDims(c, 1, [&](size_t d) { return d == dim; });
   AddAccess(map, 0, dim, {.offset = (*c.operands[0])[dim] - p.shift});
   AddAccess(map, 0, dim, {.offset = -p.shift});

@@ -13,17 +13,18 @@ namespace tessera::ops::reference {
 
 uint64_t BitsAt(const HostTensor& t, int64_t i) {
   static_assert(std::endian::native == std::endian::little);
-  const auto size = static_cast<size_t>(t.dtype.size());
+  const auto size = base::Size(t.dtype.size());
   uint64_t bits = 0;
-  std::memcpy(&bits, t.data.data() + static_cast<size_t>(i) * size, size);
+  std::memcpy(&bits, t.data.data() + base::Size(i) * size, size);
   return bits;
 }
 
 void SetBits(HostTensor& t, int64_t i, uint64_t bits) {
-  const auto size = static_cast<size_t>(t.dtype.size());
-  std::memcpy(t.data.data() + static_cast<size_t>(i) * size, &bits, size);
+  const auto size = base::Size(t.dtype.size());
+  std::memcpy(t.data.data() + base::Size(i) * size, &bits, size);
 }
 
+// Written apart from the kernels, which they are the oracle for.
 double Larger(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return a + b;
   if (a == b) return std::signbit(a) ? b : a;

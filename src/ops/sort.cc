@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/at.h"
 #include "kernels/sort/top_k.h"
 #include "ops/check.h"
 #include "ops/derivatives.h"
@@ -46,7 +47,7 @@ std::vector<ShapeAndDType> SortType(const TypeCall& c) {
 DimMap SortDims(const ir::DimsCall& c) {
   const Shape& shape = *c.results[0];
   DimMap map = sharding::Pointwise(c.operands, shape, static_cast<int>(c.results.size()));
-  auto dim = static_cast<size_t>(ir::As<SortParams>(c.params).dim[0]);
+  auto dim = base::Size(ir::As<SortParams>(c.params).dim[0]);
   bool others = false;
   for (size_t d = 0; d < shape.size(); ++d) others = others || (d != dim && shape[d] != 1);
   map.factors[dim].kind = FactorKind::kReplicate;
@@ -70,7 +71,7 @@ std::vector<size_t> Positions(size_t n) {
 // `descending` turns the whole order around (NaN comes first), but equal elements stay in order.
 void SortReference(const ir::ReferenceCall& call) {
   const auto& params = ir::As<SortParams>(call.params);
-  const auto keys = static_cast<size_t>(params.num_keys);
+  const auto keys = base::Size(params.num_keys);
   for (const auto& lane : Lanes(call.operands[0]->shape, params.dim[0])) {
     std::vector<size_t> sorted = Positions(lane.size());
     std::ranges::stable_sort(sorted, [&](size_t a, size_t b) {

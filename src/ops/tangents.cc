@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "base/at.h"
 #include "ops/expression.h"
 #include "ops/laid_out.h"
 #include "ops/manual.h"
@@ -14,7 +15,7 @@ namespace {
 // Where the dims of an operand that elementwise ops broadcast are in the result: a scalar has none.
 ir::ParamsPtr AlignedDims(const ir::Type* from) {
   BroadcastParams params;
-  params.dims.resize(static_cast<size_t>(from->rank()));
+  params.dims.resize(base::Size(from->rank()));
   std::iota(params.dims.begin(), params.dims.end(), 0);
   return ir::MakeParams(std::move(params));
 }

@@ -67,8 +67,7 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
     Refuse("edge", 30, where,
            "only an edge with one source, between a region and the one around it, has an outer "
            "sharding");
-  size_t inner = static_cast<size_t>(edge.inward ? to : from),
-         around = static_cast<size_t>(edge.inward ? from : to);
+  size_t inner = base::Size(edge.inward ? to : from), around = base::Size(edge.inward ? from : to);
   edge.manual = Difference(impl.manual[inner], impl.manual[around]);
   const base::Shape &source_shape =
                         base::At(graph.values, base::At(source.operands, edge.sources[0].index))

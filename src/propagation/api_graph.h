@@ -9,15 +9,15 @@ namespace tessera::propagation {
 struct Graph::Impl {
   explicit Impl(const sharding::MeshDef* def) : mesh(def) {}
 
-  struct Named {
+  struct NameAndPlace {
     std::string name, where;
   };
   const sharding::MeshDef* mesh;  // without modes
   engine::FlatGraph graph;
   // Per region of the graph: its manual axes and those of the regions around it.
   std::vector<engine::AxisList> manual = std::vector<engine::AxisList>(1);
-  std::vector<Named> values, ops;  // edges are ops as well
-  std::vector<int> priorities;     // per op; -1: none
+  std::vector<NameAndPlace> values, ops;  // edges are ops as well
+  std::vector<int> priorities;            // per op; -1: none
   // What was read before: graphs repeat few texts many times.
   absl::flat_hash_map<std::string, engine::TensorSharding> shardings;
   absl::flat_hash_map<std::string, engine::RuleId> rules;  // by text and shapes

@@ -18,7 +18,7 @@
 namespace tessera::propagation {
 
 struct Result::Impl {
-  std::vector<Graph::Impl::Named> values, ops;
+  std::vector<Graph::Impl::NameAndPlace> values, ops;
   std::vector<std::string> rounds;
   const sharding::MeshDef* mesh;
   engine::EngineResult result;
@@ -41,7 +41,7 @@ using sharding::Factor;
 // they know of the graph is theirs as well: a result that tries edits outlives it.
 std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriority>& given) {
   struct Known {
-    std::vector<Graph::Impl::Named> ops;
+    std::vector<Graph::Impl::NameAndPlace> ops;
     std::vector<int> priorities;
   };
   std::vector<Round> rounds = given.empty() ? engine::DefaultRounds() : std::vector<Round>();
@@ -72,14 +72,14 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
   return rounds;
 }
 
-engine::Naming NamesOf(const std::vector<Graph::Impl::Named>& values,
-                       const std::vector<Graph::Impl::Named>& ops) {
+engine::Naming NamesOf(const std::vector<Graph::Impl::NameAndPlace>& values,
+                       const std::vector<Graph::Impl::NameAndPlace>& ops) {
   return {.value = [&](int32_t v) { return base::At(values, v).name; },
           .op = [&](int32_t i) { return base::At(ops, i).name; },
           .where = [&](int32_t i) { return base::At(ops, i).where; },
           .given =
               [&](int32_t v, const std::string&) {
-                const Graph::Impl::Named& value = base::At(values, v);
+                const Graph::Impl::NameAndPlace& value = base::At(values, v);
                 return fmt::format("the declared sharding of {}{}{}", value.name,
                                    value.where.empty() ? "" : " at ", value.where);
               }};

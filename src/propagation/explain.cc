@@ -386,7 +386,7 @@ class Explainer::Impl {
                      const std::string& axis, AxisPart x) const {
     const DimMap& map = history_.MapOf(i);
     std::vector<ValueId> tensors = history_.Tensors(i);
-    auto self = static_cast<size_t>(std::find(tensors.begin(), tensors.end(), v) - tensors.begin());
+    auto self = base::Size(std::find(tensors.begin(), tensors.end(), v) - tensors.begin());
     const sharding::FactorList& dim = DimsOf(map, self)[d];
     auto size = [&](int32_t g) { return base::At(map.factors, g).size; };
     for (int32_t g : dim) {

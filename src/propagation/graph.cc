@@ -45,7 +45,7 @@ RuleId FlatGraph::IdentityRule(const Shape& shape, int count) {
   DimMap map;
   sharding::DimFactors dims;
   for (int64_t n : shape) dims.push_back({map.AddFactor({.size = n})});
-  map.operands.assign(static_cast<size_t>(count), dims);
+  map.operands.assign(base::Size(count), dims);
   map.results = {dims};
   return AddRule(std::move(map));
 }

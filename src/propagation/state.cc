@@ -127,8 +127,8 @@ void State::ListUsers() {
 }
 
 absl::Span<const ValueId> State::Tensors(OpId op) const {
-  auto begin = static_cast<size_t>(base::At(tensors_begin_, op)),
-       end = static_cast<size_t>(base::At(tensors_begin_, op + 1));
+  auto begin = base::Size(base::At(tensors_begin_, op)),
+       end = base::Size(base::At(tensors_begin_, op + 1));
   return absl::MakeConstSpan(tensors_).subspan(begin, end - begin);
 }
 

@@ -104,7 +104,7 @@ class Halo {
       int32_t moved = -1;
       for (int32_t f : base::At(map_.operands, i)[d]) {
         shards *= SizeOf(base::At(axes_, f));
-        if (MayExchange(map_, static_cast<size_t>(f))) moved = f;
+        if (MayExchange(map_, base::Size(f))) moved = f;
       }
       if (moved < 0) {
         reads.bytes *= CeilDiv(size, shards);

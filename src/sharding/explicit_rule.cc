@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "sharding/project.h"
 
 namespace tessera::sharding {
@@ -139,12 +140,12 @@ class TypingRule {
   void CheckFactor(int32_t f) {
     const Factor& factor = map_.factors[f];
     std::string axes = NamesOf(mesh_, join_[f]);
-    if (factor.kind == FactorKind::kReplicate && !LooksUp(map_, static_cast<size_t>(f)))
+    if (factor.kind == FactorKind::kReplicate && !LooksUp(map_, base::Size(f)))
       return Fail(Conflict::kWhole,
                   fmt::format("the op needs this dim unsharded, but it is sharded over {}", axes),
                   owner_[f]);
     if (out_) return;
-    if (LooksUp(map_, static_cast<size_t>(f)))
+    if (LooksUp(map_, base::Size(f)))
       return Fail(Conflict::kAmbiguous,
                   fmt::format("a dim that is looked up or updated is sharded over {}: say how the "
                               "result is sharded",
@@ -173,7 +174,7 @@ class TypingRule {
   void CheckReduceFactor(int32_t f) {
     if (users_[f] < 2) return;
     int32_t second = clash_[f];
-    for (size_t i = static_cast<size_t>(owner_[f]) + 1; i < operands_.size() && second < 0; ++i)
+    for (size_t i = base::Size(owner_[f]) + 1; i < operands_.size() && second < 0; ++i)
       for (const FactorList& dim : map_.operands[i])
         for (int32_t g : dim)
           if (g == f) second = static_cast<int32_t>(i);
@@ -381,7 +382,7 @@ class TypingRule {
     if (std::count(group.operands.begin(), group.operands.end(), i)) {
       if (own == unreduced_ && operand.sharding->kind == kind_) return;
       if (own.empty() && i == FillOf(map_)) return;
-      if (out_ && own.empty() && SumsOver(static_cast<size_t>(i), unreduced_)) return;
+      if (out_ && own.empty() && SumsOver(base::Size(i), unreduced_)) return;
       return Fail(
           Conflict::kUnreduced,
           fmt::format("operands must be unreduced over the same axes: one is over {}, the other "

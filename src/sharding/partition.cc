@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/at.h"
 #include "sharding/access.h"
 #include "sharding/reshard.h"
 
@@ -376,7 +377,7 @@ class Chooser {
     }
     if (!any) return true;
     for (int32_t k : group.operands) {
-      const auto i = static_cast<size_t>(k);
+      const auto i = base::Size(k);
       bool sharded = false;
       for (size_t f = 0; f < axes.size(); ++f)
         sharded = sharded || (Shares(axes[f], carrier.unreduced) && Has(map_.operands[i], f));

@@ -10,26 +10,10 @@
 #include <queue>
 #include <set>
 
+#include "base/at.h"
 #include "sharding/local.h"
 
 namespace tessera::sharding {
-
-const char* Name(StepKind kind) {
-  constexpr const char* kNames[] = {"all_slice",
-                                    "all_gather",
-                                    "all_to_all",
-                                    "collective_permute",
-                                    "all_reduce",
-                                    "reduce_scatter",
-                                    "replicated_to_unreduced",
-                                    "sharded_to_unreduced",
-                                    "pad_to_shards",
-                                    "trim",
-                                    "copy_to_each",
-                                    "halo_exchange"};
-  static_assert(std::size(kNames) == static_cast<size_t>(StepKind::kHaloExchange) + 1);
-  return kNames[static_cast<int>(kind)];
-}
 
 namespace {
 
@@ -484,8 +468,7 @@ std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
   size_t change = 0;
   if (from.mesh->device_ids() != to.mesh->device_ids()) {
     auto permutes = [](const ReshardStep& s) { return s.kind == StepKind::kCollectivePermute; };
-    change =
-        static_cast<size_t>(std::find_if(steps.begin(), steps.end(), permutes) - steps.begin());
+    change = base::Size(std::find_if(steps.begin(), steps.end(), permutes) - steps.begin());
     if (change == steps.size()) {
       change = 0;
       auto local = [&](size_t k) {

@@ -1,6 +1,7 @@
 // Reshard plans: the cheapest sequence of collectives from one sharding to another.
 #pragma once
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "sharding/dim_map.h"
@@ -25,7 +26,24 @@ enum class StepKind : uint8_t {
   // What reads along sharded dims by position becomes: each device gets what its shard reads.
   kHaloExchange,
 };
-const char* Name(StepKind kind);
+
+// Its name: that of the op, and in reports.
+constexpr const char* Name(StepKind kind) {
+  constexpr const char* kNames[] = {"all_slice",
+                                    "all_gather",
+                                    "all_to_all",
+                                    "collective_permute",
+                                    "all_reduce",
+                                    "reduce_scatter",
+                                    "replicated_to_unreduced",
+                                    "sharded_to_unreduced",
+                                    "pad_to_shards",
+                                    "trim",
+                                    "copy_to_each",
+                                    "halo_exchange"};
+  static_assert(std::size(kNames) == static_cast<size_t>(StepKind::kHaloExchange) + 1);
+  return kNames[static_cast<int>(kind)];
+}
 
 struct ReshardStep {
   StepKind kind;

@@ -65,7 +65,7 @@ class RuleReader {
     if (word[0] == '0')
       FailAt(at,
              fmt::format("expected a positive integer without leading zeros but found '{}'", word));
-    word.remove_prefix(static_cast<size_t>(end - word.data()));
+    word.remove_prefix(base::Size(end - word.data()));
     return 17 + n;
   }
 

@@ -16,7 +16,7 @@ bool TensorSharding::dims_empty() const {
 TensorSharding Replicated(const MeshDef* mesh, int rank) {
   TensorSharding s;
   s.mesh = mesh;
-  s.dims.resize(static_cast<size_t>(rank));
+  s.dims.resize(base::Size(rank));
   return s;
 }
 
@@ -166,7 +166,7 @@ Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
       return r;
     }
   }
-  r.sharding.dims.resize(static_cast<size_t>(rank));
+  r.sharding.dims.resize(base::Size(rank));
   r.sharding.kind = spec.reduction();
   if ((r.problem = LookupSet(mesh, spec.unreduced_axes(), r.sharding.unreduced)) ||
       (r.problem = LookupSet(mesh, spec.reduced_axes(), r.sharding.reduced)) ||

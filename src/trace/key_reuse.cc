@@ -64,7 +64,7 @@ class KeyChecker {
         if (node.trace == trace.id()) {
           const auto at = std::find(inputs.begin(), inputs.end(), node.value);
           if (at != inputs.end())
-            uses.push_back({static_cast<size_t>(at - inputs.begin()), nullptr, use.op, use.loc});
+            uses.push_back({base::Size(at - inputs.begin()), nullptr, use.op, use.loc});
         } else if (use.key->kind() == ArrayImpl::kConcrete) {
           uses.push_back({0, use.key, use.op, use.loc});
         }

@@ -1,6 +1,7 @@
 // Mapping. Each instruction is copied, with the dim in front of what depends on mapped inputs.
 #include "transforms/batch.h"
 
+#include "base/at.h"
 #include "ir/builder.h"
 #include "ir/inline.h"
 #include "ir/simplify.h"
@@ -17,7 +18,7 @@ namespace {
 using ir::ValueId;
 using Flags = std::vector<bool>;
 
-size_t Index(ValueId v) { return static_cast<size_t>(v); }
+size_t Index(ValueId v) { return base::Size(v); }
 bool Any(const Flags& flags) { return std::find(flags.begin(), flags.end(), true) != flags.end(); }
 
 class Mapper {
@@ -276,7 +277,7 @@ class Mapper {
       Flags& flags = role.kind == ir::RegionRole::kOperand  ? operands
                      : role.kind == ir::RegionRole::kResult ? results
                                                             : residuals;
-      const auto k = static_cast<size_t>(role.index);
+      const auto k = base::Size(role.index);
       if (k >= flags.size()) flags.resize(k + 1);
       return flags[k];
     }

@@ -128,7 +128,7 @@ class Forward {
     for (const sharding::LinearGroup& group : GroupsOf(call)) {
       std::vector<size_t> members;
       for (int32_t k : group.operands)
-        if (At(tangents, k) >= 0) members.push_back(static_cast<size_t>(k));
+        if (At(tangents, k) >= 0) members.push_back(base::Size(k));
       for (size_t k : members) done[k] = true;
       if (members.empty()) continue;
       const bool alone = members.size() == 1 && members[0] < 3 && derivative.of[members[0]];
@@ -159,7 +159,7 @@ class Forward {
                  const Tangents& tangents) {
     std::vector<ValueId> operands(call.operands.begin(), call.operands.end());
     for (int32_t k : group.operands) {
-      const auto i = static_cast<size_t>(k);
+      const auto i = base::Size(k);
       operands[i] = tangents[i] >= 0 ? tangents[i] : ops::Zeros(builder_, call.operand_types[i]);
     }
     const ir::Type* type = call.result_types[0]->WithWeak(false);

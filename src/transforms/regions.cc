@@ -1,6 +1,7 @@
 // Forward mode of loops and branches: the tangents of what goes in and out go in and out too.
 #include "transforms/regions.h"
 
+#include "base/at.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
 #include "ops/tangents.h"
@@ -8,7 +9,7 @@
 namespace tessera::transforms {
 namespace {
 
-size_t Count(int64_t n) { return static_cast<size_t>(n); }
+size_t Count(int64_t n) { return base::Size(n); }
 
 size_t CountTrue(const std::vector<bool>& v, size_t begin, size_t end) {
   return Count(

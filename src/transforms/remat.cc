@@ -17,7 +17,7 @@ namespace {
 
 using ir::ValueId;
 
-size_t Index(ValueId v) { return static_cast<size_t>(v); }
+size_t Index(ValueId v) { return base::Size(v); }
 
 // A program that is computed, and the same as it is computed again: values that are kept are made
 // by the one and inputs of the other. Of loops and branches both become results and operands, so

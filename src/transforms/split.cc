@@ -23,7 +23,7 @@ namespace {
 
 using ir::ValueId;
 
-size_t Index(ValueId v) { return static_cast<size_t>(v); }
+size_t Index(ValueId v) { return base::Size(v); }
 
 class Splitter {
  public:
@@ -279,7 +279,7 @@ class Splitter {
     for (ir::Program& r : regions) r.inputs.clear();
     regions[1].outputs.clear();
     auto params = ir::As<ir::WhileParams>(i.params.get());
-    const auto constants = static_cast<size_t>(std::exchange(params.constants, 0));
+    const auto constants = base::Size(std::exchange(params.constants, 0));
     for (size_t k = 0; k < parts.ins.size(); ++k) {
       all.push_back(InUnknown(i.operands[k]));
       if (parts.ins[k]) continue;

@@ -23,7 +23,7 @@ namespace {
 
 using ir::ValueId;
 
-size_t Index(ValueId v) { return static_cast<size_t>(v); }
+size_t Index(ValueId v) { return base::Size(v); }
 
 [[noreturn]] void FailWhile(const ir::Instruction& i) {
   base::ThrowTrace({.kind = {},
@@ -210,8 +210,8 @@ class Backward {
     for (bool wanted : {false, true})
       for (size_t k = 0; k < linear.size(); ++k)
         if (linear[k] == wanted) sorted.inputs.push_back(region.inputs[k]);
-    ir::Program made = MakeTranspose(
-        sorted, static_cast<size_t>(std::count(linear.begin(), linear.end(), false)), fail_);
+    ir::Program made =
+        MakeTranspose(sorted, base::Size(std::count(linear.begin(), linear.end(), false)), fail_);
     ir::Simplify(made);
     return made;
   }

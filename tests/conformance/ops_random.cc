@@ -14,7 +14,7 @@ Shape ShapeOf(const Call& c) {
 Operand Parameter(const Call& c, size_t i, const char* name) {
   return c.has(name) ? Operand(ParseScalar(c.attr(name)), c.loc()) : c.in(i);
 }
-Bound BoundOf(const Call& c, size_t i, const char* name, double otherwise) {
+Limit LimitOf(const Call& c, size_t i, const char* name, double otherwise) {
   if (!c.has(name) && c.size() <= i) return otherwise;
   const Operand x = Parameter(c, i, name);
   if (!x.scalar()) return x.array();
@@ -96,8 +96,8 @@ Array Choice(const Call& c) {
 Array Uniform(const Call& c) {
   return random::uniform(c.in(0), ShapeOf(c),
                          {.dtype = c.dtype(),
-                          .minval = BoundOf(c, 1, "minval", 0),
-                          .maxval = BoundOf(c, 2, "maxval", 1),
+                          .minval = LimitOf(c, 1, "minval", 0),
+                          .maxval = LimitOf(c, 2, "maxval", 1),
                           .out_sharding = c.spec()},
                          c.loc());
 }

@@ -12,6 +12,7 @@
 #include "ir/fixes.h"
 #include "ir/infer.h"
 #include "spmd/lower.h"
+#include "suite/device_examples.h"
 #include "suite/placements.h"
 #include "suite/run.h"
 #include "suite/table.h"
@@ -28,6 +29,7 @@ constexpr const char* kHead =
 Every op of program text; `tessera ops NAME` prints one. Below its sentence there is:
 
 * an application, from the sample table of the tests;
+* or, of an op that only device programs have, its line in one: the type is that of what a device has, those in braces are of the whole array before and after;
 * its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then the factors that are reduced, must be whole or are permuted; after it, what Shardy has no words for (`docs/design.md`);
 * the operands in which it is linear, together or each alone. Partial sums pass through these, and partial maxima and minima where it says so;
 * what happens to a sharded dim, for each factor. It *stays* where each device works on its part alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in
@@ -182,6 +184,8 @@ std::string DerivativeText(const ir::OpDef& op) {
 }
 
 std::string MapText(const ir::OpDef& op) {
+  if (const std::string line = DeviceExample(op); !line.empty())
+    return fmt::format("    {}\n", line);
   if (const auto* rule = std::get_if<ir::NoRule>(&*op.dims))
     return fmt::format("    no dimension map: {}\n", rule->why);
   if (std::holds_alternative<ir::DataFlowEdges>(*op.dims))

@@ -25,10 +25,10 @@ struct Sample {
   const ir::OpDef* op;
   ir::ParamsPtr params;
   std::vector<SampleOperand> operands;
-  std::optional<ir::ShapeAndDType> wanted;
-  Tolerance forward;   // against the reference
-  Tolerance sharded;   // sharded against unsharded; exact unless the order of a sum may differ
-  bool truth = false;  // small: every placement is tried (rule_truth_test)
+  std::optional<ir::ShapeAndDType> wanted = {};
+  Tolerance forward = {};  // against the reference
+  Tolerance sharded = {};  // sharded against unsharded; exact unless the order of a sum may differ
+  bool truth = false;      // small: every placement is tried (rule_truth_test)
 
   // "add(f32[8,12], f32[])"
   std::string name() const;

@@ -14,7 +14,7 @@ using Table = std::vector<Sample>;
 
 inline Sample& Add(Table& table, const ir::OpDef& op, ir::ParamsPtr params,
                    std::vector<SampleOperand> operands) {
-  table.push_back({&op, std::move(params), std::move(operands), {}, {}, {}, false});
+  table.push_back({.op = &op, .params = std::move(params), .operands = std::move(operands)});
   return table.back();
 }
 

@@ -138,7 +138,11 @@ TEST(Headers, DeclareWhatTheSourceBesideThemDefines) {
   }
 }
 
-// The bodies of public functions are in src/api, and what they share is below it.
+// The bodies of public functions are in src/api; what they share is declared in src/frontend.
+TEST(Headers, ApiHasPublicOnesAlone) {
+  for (const fs::path& source : Sources("src/api")) EXPECT_NE(source.extension(), ".h") << source;
+}
+
 TEST(Headers, EverySourceOfTheApiHasPublicFunctions) {
   const std::string open = HeadersIn("include");
   for (const fs::path& source : Sources("src/api")) {

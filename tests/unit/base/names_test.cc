@@ -13,8 +13,8 @@
 namespace tessera {
 namespace {
 
-// Returns the name of the type that a line of a namespace defines; a type inside of another one,
-// and a name that is only brought in or declared, are not its business.
+// Returns the name of the type that a line of a namespace defines; a name that is only brought in
+// or declared is not its business.
 std::optional<std::string> TypeDefinedBy(const std::string& line) {
   static const std::regex definition(
       R"(^(?:struct|class|union|enum|enum class|concept|using) ([A-Z]\w*)(?: final)?(?: : .*| *)[{=].*)");
@@ -23,15 +23,24 @@ std::optional<std::string> TypeDefinedBy(const std::string& line) {
   return match[1];
 }
 
+// Returns the name of the type that a line inside of a class defines; a `using` names another one.
+std::optional<std::string> NestedTypeDefinedBy(const std::string& line) {
+  const size_t indent = line.find_first_not_of(' ');
+  if (indent == 0 || indent == std::string::npos) return std::nullopt;
+  const std::string definition = line.substr(indent);
+  return definition.starts_with("using ") ? std::nullopt : TypeDefinedBy(definition);
+}
+
 using Definitions = std::map<std::string, std::set<std::string>>;  // files by name
 
-Definitions DefinitionsIn(const char* extension) {
+Definitions DefinitionsIn(const char* extension,
+                          std::optional<std::string> (*defined_by)(const std::string&)) {
   Definitions found;
   for (const char* folder : {"include", "src"})
     for (const auto& file : Sources(folder))
       if (file.extension() == extension)
         for (const std::string& line : Lines(file))
-          if (auto name = TypeDefinedBy(line)) found[*name].insert(Inside(file));
+          if (auto name = defined_by(line)) found[*name].insert(Inside(file));
   return found;
 }
 
@@ -41,6 +50,7 @@ const std::set<std::string> kOneMeaning = {
     "Shape",    // how a user gives one, and what is kept of it
     "ValueId",  // a number of a value of a program or a graph; an enum where users see it
     "OpId",     // the same of an op
+    "Code",     // a number for a thing of a table: a dtype, an instruction of a fused program
 };
 
 TEST(Names, TypesAreFound) {
@@ -55,11 +65,17 @@ TEST(Names, TypesAreFound) {
   EXPECT_EQ(TypeDefinedBy("enum class ScalarOp : uint8_t;"), std::nullopt);
   EXPECT_EQ(TypeDefinedBy("struct Graph::Impl {"), std::nullopt);
   EXPECT_EQ(TypeDefinedBy("  struct Piece {"), std::nullopt);
-  EXPECT_GT(DefinitionsIn(".h").size(), 200u);
+  EXPECT_EQ(NestedTypeDefinedBy("  struct Piece {"), "Piece");
+  EXPECT_EQ(NestedTypeDefinedBy("  enum Code : uint8_t {"), "Code");
+  EXPECT_EQ(NestedTypeDefinedBy("struct Box {"), std::nullopt);
+  EXPECT_EQ(NestedTypeDefinedBy("  using Shape = std::vector<int64_t>;"), std::nullopt);
+  EXPECT_GT(DefinitionsIn(".h", TypeDefinedBy).size(), 200u);
+  EXPECT_GT(DefinitionsIn(".h", NestedTypeDefinedBy).size(), 20u);
 }
 
 TEST(Names, OfTypesInHeadersHaveOneMeaning) {
-  const Definitions headers = DefinitionsIn(".h"), sources = DefinitionsIn(".cc");
+  const Definitions headers = DefinitionsIn(".h", TypeDefinedBy),
+                    sources = DefinitionsIn(".cc", TypeDefinedBy);
   for (const auto& [name, files] : headers) {
     if (kOneMeaning.contains(name)) continue;
     std::set<std::string> all = files;
@@ -69,8 +85,23 @@ TEST(Names, OfTypesInHeadersHaveOneMeaning) {
   }
 }
 
+// Types inside of others may share a name, such as Kind: one says whose it is.
+TEST(Names, OfNestedTypesAreNotThoseOfOtherHeaders) {
+  const Definitions nested = DefinitionsIn(".h", NestedTypeDefinedBy),
+                    headers = DefinitionsIn(".h", TypeDefinedBy);
+  for (const auto& [name, files] : nested) {
+    if (kOneMeaning.contains(name) || !headers.contains(name)) continue;
+    for (const std::string& file : files)
+      EXPECT_TRUE(headers.at(name).contains(file))
+          << name << " in " << file << " is also defined in "
+          << testing::PrintToString(headers.at(name));
+  }
+}
+
 TEST(Names, WithOneMeaningAreStillDefinedTwice) {
-  const Definitions headers = DefinitionsIn(".h");
+  Definitions headers = DefinitionsIn(".h", TypeDefinedBy);
+  for (const auto& [name, files] : DefinitionsIn(".h", NestedTypeDefinedBy))
+    headers[name].insert(files.begin(), files.end());
   for (const std::string& name : kOneMeaning) EXPECT_GT(headers.at(name).size(), 1u) << name;
 }
 

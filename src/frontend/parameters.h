@@ -1,13 +1,13 @@
-// Draws with parameters.
+// The parameters of draws: their shape, their dtype and how they lie.
 #pragma once
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "api/random.h"
+#include "frontend/draws.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 // Returns the key and the parameters. Throws as KeyOf.
 std::vector<Operand> WithKey(const Operand& key, const std::vector<Operand>& parameters, Call call);
@@ -31,10 +31,6 @@ Array Parameter(const Operand& x, DType t, Call call);
 // Returns a parameter for each element, laid out as what is drawn.
 Array Spread(const Operand& x, const DrawnAs& as, Call call);
 
-// Returns integers in [minval, maxval).
-Array RandomIntegers(const Array& key, const DrawnAs& as, const Operand& minval,
-                     const Operand& maxval, Call call);
-
 // Numbers of one dtype in formulas: operators of arrays keep the line of the call.
 class NumbersOf {
  public:
@@ -46,4 +42,4 @@ class NumbersOf {
   Call call_;
 };
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -1,8 +1,8 @@
 // Reductions over dims, as public functions are made of them.
 #pragma once
-#include "api/frontend.h"
+#include "frontend/operands.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 struct Reduced {
   const ir::OpDef& op;
@@ -14,4 +14,4 @@ Array Reduce(const Array& x, Reduced r, Call call);
 // Returns the number of elements along the dims.
 double Count(const Array& x, const std::vector<int64_t>& dims);
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

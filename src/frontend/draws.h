@@ -1,13 +1,12 @@
-// What draws of random numbers are made of.
+// Draws of random numbers as programs that are kept, and the keys that they use up.
 #pragma once
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "api/frontend.h"
-#include "tessera/random.h"
+#include "frontend/operands.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 // Where a draw goes: how it lies over Explicit axes, if not replicated.
 struct DrawnAs {
@@ -36,21 +35,4 @@ std::string TextOf(const DrawnAs& as);
 // C14: throws DTypeError unless it is one key, or `any` number of them.
 Array KeyOf(const Operand& key, Call call, bool any = false);
 
-// ---- inside of a draw: `key` is one key ----
-
-// Returns unsigned integers whose lowest `width` bits are random, and the others 0: u64 for 64
-// bits, else u32.
-Array RandomBits(const Array& key, const DrawnAs& as, int width, Call call);
-// Returns floats in [lo, hi), or lo where hi is not larger.
-Array Uniform(const Array& key, const DrawnAs& as, double lo, double hi, Call call);
-Array Uniform(const Array& key, const DrawnAs& as, const Array& lo, const Array& hi, Call call);
-Array Normal(const Array& key, const DrawnAs& as, Call call);
-Array Gumbel(const Array& key, const DrawnAs& as, Call call);
-// Returns the new key of each index of the shape.
-Array SplitKey(const Array& key, const DrawnAs& as, Call call);
-std::vector<Array> SplitApart(const Array& key, int64_t n, Call call);
-
-// The number of stored digits of a floating dtype behind the point.
-int MantissaBits(DType t);
-
-}  // namespace tessera::api
+}  // namespace tessera::frontend

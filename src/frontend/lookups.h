@@ -1,19 +1,16 @@
-// What public functions that look up by index arrays share.
+// Lookups by index arrays, as public functions are made of them.
 #pragma once
 #include <optional>
 #include <vector>
 
-#include "api/frontend.h"
+#include "frontend/operands.h"
 #include "ops/params.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 // Returns integer indices into a dim of this size, negative ones counted from its end. Throws
 // DTypeError for other dtypes.
 Array FromEnd(const Array& indices, int64_t size, Call call);
-// Returns indices [...] as index vectors of one entry, [..., 1].
-Array AsVectors(const Array& indices, Call call);
-
 // Returns the bits of what stands for elements outside.
 uint64_t FillBits(const std::optional<Scalar>& value, DType dtype, Call call);
 
@@ -26,4 +23,4 @@ Array Scatter(const ir::OpDef& op, const Array& x, const Array& indices, const A
               ops::ScatterParams params, const std::optional<PartitionSpec>& out_sharding,
               Call call);
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend

@@ -3,9 +3,9 @@
 #include <optional>
 #include <vector>
 
-#include "api/frontend.h"
+#include "frontend/operands.h"
 
-namespace tessera::api {
+namespace tessera::frontend {
 
 // Applies dot_general to arrays of any two dtypes.
 // Products of bools are taken in i32, and come back as bool where nothing else is asked for.
@@ -16,4 +16,4 @@ std::optional<PartitionSpec> Permuted(const std::optional<PartitionSpec>& spec,
 // Whether these are 0, 1, 2, ...
 bool IsIota(const std::vector<int64_t>& v);
 
-}  // namespace tessera::api
+}  // namespace tessera::frontend
