@@ -235,14 +235,14 @@ class Operand {
 
 // A part of a dim: Slice(a, b), Slice(a, b, step), Slice(None, b). Bounds may be negative.
 struct Slice {
-  struct Bound {
-    Bound(NoneType) {}
+  struct End {
+    End(NoneType) {}
     template <Integer T>
-    Bound(T v) : value(static_cast<int64_t>(v)) {}
+    End(T v) : value(static_cast<int64_t>(v)) {}
     std::optional<int64_t> value;
   };
-  Slice(Bound from, Bound to, int64_t by = 1) : begin(from), end(to), step(by) {}
-  Bound begin, end;
+  Slice(End from, End to, int64_t by = 1) : begin(from), end(to), step(by) {}
+  End begin, end;
   int64_t step;
 };
 

@@ -25,11 +25,11 @@
 namespace tessera {
 
 // A number, or an array that broadcasts to the shape of what is drawn.
-class Limit {
+class Bound {
  public:
   template <Number T>
-  Limit(T v) : number_(Scalar(v)) {}
-  Limit(Array array) : array_(std::move(array)) {}
+  Bound(T v) : number_(Scalar(v)) {}
+  Bound(Array array) : array_(std::move(array)) {}
   // Returns it as an operand on a line.
   Operand at(Loc loc) const { return number_ ? Operand(*number_, loc) : Operand(array_, loc); }
 
@@ -39,7 +39,7 @@ class Limit {
 };
 struct UniformOptions {
   DType dtype = {};
-  Limit minval = 0, maxval = 1;
+  Bound minval = 0, maxval = 1;
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct CategoricalOptions {

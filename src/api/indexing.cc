@@ -25,7 +25,7 @@ struct Piece {
   int64_t size() const { return (limit - start + stride - 1) / stride; }
 };
 
-int64_t Bound(const Slice::Bound& b, int64_t size, int64_t missing, int64_t low, int64_t high) {
+int64_t Bound(const Slice::End& b, int64_t size, int64_t missing, int64_t low, int64_t high) {
   if (!b.value) return missing;
   int64_t v = *b.value < 0 ? *b.value + size : *b.value;
   return std::clamp(v, low, high);

@@ -44,11 +44,14 @@ plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
                               .skip = d.skip});
 }
 
+struct CompiledOutput {
+  const ir::Type *type, *place;  // as the user sees it, and complete
+  bool shares;                   // devices with equal bits share its buffers
+};
 struct CompiledProgram {
   std::shared_ptr<const runtime::Executable> plan;
-  std::vector<const ir::Type*> outputs, placed;  // as the user sees them, and complete
-  std::vector<bool> donated;
-  std::vector<bool> shares;  // per output: whether devices with equal bits share its buffers
+  std::vector<bool> donated;  // per input
+  std::vector<CompiledOutput> outputs;
   int32_t devices = 1;
 };
 
@@ -78,10 +81,11 @@ class RuntimeExecutor final : public trace::Executor {
     auto lowered = LowerProgram(program, per_value);
     auto executable = std::make_shared<CompiledProgram>();
     executable->donated = donated;
-    for (ir::ValueId v : program->outputs) executable->outputs.push_back(program->type(v));
-    for (ir::ValueId v : lowered->propagated->outputs)
-      executable->placed.push_back(Place(*lowered->propagated, v));
-    executable->shares = OutputShares(*lowered, shares);
+    const std::vector<bool> output_shares = OutputShares(*lowered, shares);
+    const ir::Program& propagated = *lowered->propagated;
+    for (size_t k = 0; k < program->outputs.size(); ++k)
+      executable->outputs.push_back({program->type(program->outputs[k]),
+                                     Place(propagated, propagated.outputs[k]), output_shares[k]});
     executable->devices = DevicesFor(*program);
     std::string nested;
     plan::Plan plan = spmd::BuildPlan(lowered->device, lowered->schedule,
@@ -116,9 +120,10 @@ class RuntimeExecutor final : public trace::Executor {
     std::vector<runtime::Buffers> made =
         AtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
     results.reserve(made.size());
-    for (size_t i = 0; i < made.size(); ++i)
-      results.push_back(std::make_shared<Concrete>(executable->outputs[i], executable->placed[i],
-                                                   loc, std::move(made[i]), executable->shares[i]));
+    for (size_t i = 0; i < made.size(); ++i) {
+      const auto& [type, place, shares] = executable->outputs[i];
+      results.push_back(std::make_shared<Concrete>(type, place, loc, std::move(made[i]), shares));
+    }
     return results;
   }
 

@@ -43,13 +43,9 @@ void Run(const plan::KernelArgs& call) {
 
 plan::Kernel NestedRun(std::vector<plan::Plan> plans) {
   auto nested = std::make_shared<NestedPlan>();
-  const auto bytes = [&](const std::vector<int32_t>& values) {
-    std::vector<int64_t> sizes;
-    for (int32_t v : values) sizes.push_back(base::At(plans[0].values, v).bytes);
-    return sizes;
-  };
-  nested->in_bytes = bytes(plans[0].inputs);
-  nested->out_bytes = bytes(plans[0].outputs);
+  const auto bytes = [&](int32_t v) { return base::At(plans[0].values, v).bytes; };
+  for (const plan::Input& input : plans[0].inputs) nested->in_bytes.push_back(bytes(input.value));
+  for (int32_t v : plans[0].outputs) nested->out_bytes.push_back(bytes(v));
   plan::Kernel kernel{.fn = Run, .config = nested};
   for (const auto* sizes : {&nested->in_bytes, &nested->out_bytes})
     for (int64_t size : *sizes) kernel.bytes += static_cast<double>(size);

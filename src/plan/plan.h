@@ -157,12 +157,17 @@ struct Node : std::variant<Segment, Exchange, Loop, Switch, HostCall> {
   using variant::variant;
 };
 
+struct Input {
+  int32_t value = 0;
+  bool donated = false;  // its buffers may be reused
+};
+
 struct Plan {
   int32_t devices = 1;
   std::vector<Layout> layouts;
   std::vector<PlanValue> values;
-  std::vector<int32_t> inputs, outputs;  // value indices; an output may be an input
-  std::vector<bool> donated;             // per input: its buffers may be reused
+  std::vector<Input> inputs;
+  std::vector<int32_t> outputs;  // values, of which some may be inputs
   std::vector<Node> nodes;
   std::vector<std::string> notes;  // "dot_general at model.cc:12"
 };

@@ -42,9 +42,9 @@ class Printer {
     const plan::PlanValue& value = base::At(plan_.values, v);
     out_ += fmt::format("v{}: {} of {} B, layout {}", v, base::At(kKinds, value.kind), value.bytes,
                         value.layout);
-    const auto input = std::find(plan_.inputs.begin(), plan_.inputs.end(), v);
-    const auto at = static_cast<size_t>(input - plan_.inputs.begin());
-    if (at < plan_.donated.size() && plan_.donated[at]) out_ += ", donated";
+    const auto input = std::find_if(plan_.inputs.begin(), plan_.inputs.end(),
+                                    [&](const Input& in) { return in.value == v; });
+    if (input != plan_.inputs.end() && input->donated) out_ += ", donated";
     out_ += "\n";
   }
 

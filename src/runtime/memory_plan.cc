@@ -330,9 +330,8 @@ class MemoryPlanner {
 
   void TakeDonated() {
     std::map<Size, std::vector<int32_t>> donated;
-    for (size_t k = 0; k < plan_.inputs.size(); ++k) {
-      const int32_t x = plan_.inputs[k];
-      if (k >= plan_.donated.size() || !plan_.donated[k] || StorageOf(x).escapes) continue;
+    for (const auto& [x, is_donated] : plan_.inputs) {
+      if (!is_donated || StorageOf(x).escapes) continue;
       donated[{ValueOf(x).bytes, Instances(x)}].push_back(x);
     }
     if (donated.empty()) return;

@@ -119,10 +119,10 @@ class Binder {
 
  private:
   void TakeInputs(std::vector<Buffers>& inputs) {
-    const std::vector<bool>& donated = executable_.plan.donated;
+    const std::vector<plan::Input>& planned = executable_.plan.inputs;
     runner_.unique.assign(inputs.size(), 0);
-    for (size_t k = 0; k < donated.size(); ++k) {
-      if (donated[k]) runner_.unique[k] = Unique(inputs[k]);
+    for (size_t k = 0; k < planned.size(); ++k) {
+      if (planned[k].donated) runner_.unique[k] = Unique(inputs[k]);
     }
     for (size_t k = 0; k < inputs.size(); ++k) run_.buffers[k] = std::move(inputs[k]);
   }

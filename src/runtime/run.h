@@ -12,7 +12,7 @@
 namespace tessera::runtime {
 
 // Returns the outputs' buffers; they may share storage with inputs, constants and each other.
-// `inputs` are in the order of Plan::inputs; those that the plan may take (Plan::donated) are
+// `inputs` are in the order of Plan::inputs; those that the plan may take (plan::Input::donated) are
 // consumed if the caller has moved the only reference in. Throws what a kernel threw first, or
 // RuntimeError; then all buffers made by the run have been released, and a donated input may have
 // been overwritten.

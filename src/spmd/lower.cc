@@ -340,9 +340,6 @@ class ProgramLowering {
 
   // Whether elementwise ops alone read what an instruction of the traced program makes.
   bool IsReadByElement(const ir::Instruction& instruction) {
-    if (&instruction < from_.instructions.data() ||
-        &instruction >= from_.instructions.data() + from_.instructions.size())
-      return false;
     if (read_otherwise_.empty()) {
       read_otherwise_.resize(from_.values.size());
       for (ir::ValueId v : from_.outputs) base::At(read_otherwise_, v) = true;

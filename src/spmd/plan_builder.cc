@@ -67,11 +67,10 @@ class PlanBuilder {
   plan::Plan Run(const ir::Program& device, const Schedule& schedule,
                  const std::vector<bool>& donated) {
     Enter(device, schedule);
-    for (ValueId v : program().inputs) plan_.inputs.push_back(Define(v, plan::ValueKind::kInput));
+    for (ValueId v : program().inputs) plan_.inputs.push_back({Define(v, plan::ValueKind::kInput)});
     for (const ir::Capture& c : program().captures)
-      plan_.inputs.push_back(Define(c.value, plan::ValueKind::kInput));
-    plan_.donated = donated;
-    plan_.donated.resize(plan_.inputs.size());
+      plan_.inputs.push_back({Define(c.value, plan::ValueKind::kInput)});
+    for (size_t k = 0; k < donated.size(); ++k) plan_.inputs[k].donated = donated[k];
     nodes_ = &plan_.nodes;
     for (const Item& item : schedule.items) Add(item);
     Flush();

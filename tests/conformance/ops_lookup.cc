@@ -63,7 +63,7 @@ Slice ParseSlice(const std::string& text) {
   }
   parts.resize(3);
   auto bound = [](const std::string& part) {
-    return part.empty() ? Slice::Bound(None) : Slice::Bound(std::stoll(part));
+    return part.empty() ? Slice::End(None) : Slice::End(std::stoll(part));
   };
   return {bound(parts[0]), bound(parts[1]), parts[2].empty() ? 1 : std::stoll(parts[2])};
 }

@@ -14,7 +14,7 @@ Shape ShapeOf(const Call& c) {
 Operand Parameter(const Call& c, size_t i, const char* name) {
   return c.has(name) ? Operand(ParseScalar(c.attr(name)), c.loc()) : c.in(i);
 }
-Limit LimitOf(const Call& c, size_t i, const char* name, double otherwise) {
+Bound LimitOf(const Call& c, size_t i, const char* name, double otherwise) {
   if (!c.has(name) && c.size() <= i) return otherwise;
   const Operand x = Parameter(c, i, name);
   if (!x.scalar()) return x.array();

@@ -101,9 +101,8 @@ struct PlanBuilder {
     return static_cast<int32_t>(plan.values.size()) - 1;
   }
   int32_t Input(int64_t bytes, int32_t layout, bool donated = false) {
-    plan.inputs.push_back(Value(bytes, layout, plan::ValueKind::kInput));
-    plan.donated.push_back(donated);
-    return plan.inputs.back();
+    plan.inputs.push_back({Value(bytes, layout, plan::ValueKind::kInput), donated});
+    return plan.inputs.back().value;
   }
   void Output(int32_t value) {
     if (plan.values[value].kind == plan::ValueKind::kTemp) {

@@ -122,7 +122,8 @@ TEST(RandomLoops, EqualANaiveEvaluation) {
     const plan::Plan& plan = g.b.plan;
     std::vector<Values> values(plan.values.size());
     for (size_t k = 0; k < 2; ++k)
-      values[plan.inputs[k]] = Read(MakeInput(kBytes, kDevices, static_cast<int32_t>(k)), kDevices);
+      values[plan.inputs[k].value] =
+          Read(MakeInput(kBytes, kDevices, static_cast<int32_t>(k)), kDevices);
     const std::vector<Values> inputs = values;
     Evaluate(plan.nodes, values);
     const auto executable = Prepare(plan);

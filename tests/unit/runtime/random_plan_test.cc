@@ -181,7 +181,7 @@ void Check(const Generator& g, const Executable& executable, bool keep) {
   const int64_t live = LiveBytes();
   {
     std::vector<Buffers> inputs, kept;
-    for (int32_t v : g.plan().inputs) {
+    for (const auto& [v, donated] : g.plan().inputs) {
       inputs.push_back(MakeBuffers(g.ValueOf(v)));
       if (keep) kept.push_back(inputs.back());
     }
@@ -191,7 +191,7 @@ void Check(const Generator& g, const Executable& executable, bool keep) {
       ASSERT_EQ(Read(out[k], g.Instances(v)), g.ValueOf(v)) << "output " << k;
     }
     for (size_t k = 0; k < kept.size(); ++k) {
-      const int32_t v = g.plan().inputs[k];
+      const int32_t v = g.plan().inputs[k].value;
       ASSERT_EQ(Read(kept[k], g.Instances(v)), g.ValueOf(v)) << "input " << k;
     }
   }
