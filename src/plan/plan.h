@@ -157,7 +157,7 @@ struct Node : std::variant<Segment, Exchange, Loop, Switch, HostCall> {
   using variant::variant;
 };
 
-struct Input {
+struct PlanInput {
   int32_t value = 0;
   bool donated = false;  // its buffers may be reused
 };
@@ -166,7 +166,7 @@ struct Plan {
   int32_t devices = 1;
   std::vector<Layout> layouts;
   std::vector<PlanValue> values;
-  std::vector<Input> inputs;
+  std::vector<PlanInput> inputs;
   std::vector<int32_t> outputs;  // values, of which some may be inputs
   std::vector<Node> nodes;
   std::vector<std::string> notes;  // "dot_general at model.cc:12"

@@ -43,7 +43,7 @@ class Printer {
     out_ += fmt::format("v{}: {} of {} B, layout {}", v, base::At(kKinds, value.kind), value.bytes,
                         value.layout);
     const auto input = std::find_if(plan_.inputs.begin(), plan_.inputs.end(),
-                                    [&](const Input& in) { return in.value == v; });
+                                    [&](const PlanInput& in) { return in.value == v; });
     if (input != plan_.inputs.end() && input->donated) out_ += ", donated";
     out_ += "\n";
   }

@@ -88,7 +88,7 @@ class Preparer {
   // ---- bindings -----------------------------------------------------------------------------
 
   void BindOutside() {
-    for (const plan::Input& input : plan().inputs) Bind(input.value);
+    for (const plan::PlanInput& input : plan().inputs) Bind(input.value);
     for (size_t v = 0; v < plan().values.size(); ++v) {
       if (plan().values[v].kind != plan::ValueKind::kConstant) continue;
       Bind(static_cast<int32_t>(v)).from = static_cast<int32_t>(executable_->constants.size());

@@ -119,7 +119,7 @@ class Binder {
 
  private:
   void TakeInputs(std::vector<Buffers>& inputs) {
-    const std::vector<plan::Input>& planned = executable_.plan.inputs;
+    const std::vector<plan::PlanInput>& planned = executable_.plan.inputs;
     runner_.unique.assign(inputs.size(), 0);
     for (size_t k = 0; k < planned.size(); ++k) {
       if (planned[k].donated) runner_.unique[k] = Unique(inputs[k]);

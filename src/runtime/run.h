@@ -12,10 +12,10 @@
 namespace tessera::runtime {
 
 // Returns the outputs' buffers; they may share storage with inputs, constants and each other.
-// `inputs` are in the order of Plan::inputs; those that the plan may take (plan::Input::donated) are
-// consumed if the caller has moved the only reference in. Throws what a kernel threw first, or
-// RuntimeError; then all buffers made by the run have been released, and a donated input may have
-// been overwritten.
+// `inputs` are in the order of Plan::inputs; those that the plan may take
+// (plan::PlanInput::donated) are consumed if the caller has moved the only reference in. Throws
+// what a kernel threw first, or RuntimeError; then all buffers made by the run have been released,
+// and a donated input may have been overwritten.
 std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs);
 
 // Workers of the team from the next run on: n >= 1, or 0 for one per core.
