@@ -38,7 +38,8 @@ plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
                                        .in_strides = d.in_strides,
                                        .out_strides = d.out_strides,
                                        .out_size = d.out_size,
-                                       .fill = d.fill},
+                                       .fill = d.fill,
+                                       .streams = d.streams},
                               .in_offsets = d.in_offsets,
                               .out_offsets = d.out_offsets,
                               .skip = d.skip});
@@ -131,7 +132,7 @@ class RuntimeExecutor final : public trace::Executor {
     const auto& array = static_cast<const Concrete&>(keys);
     std::vector<uint64_t> words;
     if (!array.type()->dtype().is_key() || !array.placed()->sharding().dims_empty()) return words;
-    words.resize(static_cast<size_t>(array.type()->elements()));
+    words.resize(base::Size(array.type()->elements()));
     if (!words.empty())
       std::memcpy(words.data(), array.buffers.base, words.size() * sizeof(uint64_t));
     return words;
@@ -175,8 +176,7 @@ class RuntimeExecutor final : public trace::Executor {
     std::vector<bool> shares;
     for (ir::ValueId v : p.outputs) {
       ir::ValueId root = base::At(lowered.schedule.storage_of, v);
-      auto input =
-          static_cast<size_t>(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
+      auto input = base::Size(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
       bool made = input >= input_shares.size();
       shares.push_back(!lowered.device.place(root)->mesh() ||
                        (made ? SharesReplicas() : input_shares[input]));

@@ -78,7 +78,9 @@ using CombineFn = void (*)(const std::byte* const* src, int k, std::byte* dst, i
 // collapsed to one dim by the maker. A stride of `in` may be 0 or negative.
 struct Box {
   std::vector<int64_t> extents, in_strides, out_strides;
-  friend bool operator==(const Box&, const Box&) = default;
+  // Copies the box from where it begins in in[0] to where it begins in out[0]; not set: runs that
+  // are contiguous in both buffers are copied one by one.
+  Kernel copy = {};
 };
 
 // Data that crosses devices: each instance of `out` is assembled from boxes of instances of `in`.

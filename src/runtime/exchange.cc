@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "runtime/arena.h"
 #include "runtime/stream_copy.h"
@@ -54,6 +55,7 @@ ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::PlanVal
   for (const plan::Box& box : exchange.boxes) {
     boxes_.push_back(Normalise(box));
     ChooseRows(boxes_.back());
+    if (boxes_.back().rows > 0) boxes_.back().copy = box.copy;
   }
   AddPieces(exchange);
   if (combine_)
@@ -131,7 +133,9 @@ void ReadyExchange::PrepareReduction(const plan::Exchange& exchange) {
 void ReadyExchange::PrepareCopies(int32_t instances) {
   unit_ = kCopyUnit;
   for (ReadyBox& box : boxes_) {
-    box.units = box.dims.empty() ? (box.bytes() + unit_ - 1) / unit_ : box.rows;
+    box.units = box.copy.fn        ? box.copy.max_parts
+                : box.dims.empty() ? (box.bytes() + unit_ - 1) / unit_
+                                   : box.rows;
     even_ &= box.units == boxes_[0].units;
   }
   std::vector<bool> fill(instances);
@@ -193,8 +197,8 @@ void ReadyExchange::Run(const View* views, const int32_t* in, const View& out, i
 
 void ReadyExchange::RunCopies(const Operands& in, const View& out, int64_t begin,
                               int64_t end) const {
-  auto p = static_cast<size_t>(std::upper_bound(first_unit_.begin(), first_unit_.end(), begin) -
-                               first_unit_.begin() - 1);
+  auto p = base::Size(std::upper_bound(first_unit_.begin(), first_unit_.end(), begin) -
+                      first_unit_.begin() - 1);
   for (; p < pieces_.size() && first_unit_[p] < end; ++p) {
     CopyPiece(pieces_[p], in, out, std::max(begin - first_unit_[p], int64_t{0}),
               std::min(end - first_unit_[p], boxes_[pieces_[p].box].units));
@@ -217,6 +221,7 @@ void ReadyExchange::CopyPiece(const ReadyPiece& piece, const Operands& in, const
   const ReadyBox& box = boxes_[piece.box];
   const std::byte* src = in.at(piece);
   std::byte* dst = out.at(piece.instance) + piece.out;
+  if (box.copy.fn) return CopyParts(box, dst, src, begin, end);
   if (!box.dims.empty()) return CopyRows(box, dst, src, begin, end, 0);
   const int64_t first = begin * unit_, last = std::min(end * unit_, box.bytes());
   if (first >= last) return;
@@ -224,6 +229,18 @@ void ReadyExchange::CopyPiece(const ReadyPiece& piece, const Operands& in, const
     StreamCopy(dst + first, src + first, last - first);
   else
     std::memcpy(dst + first, src + first, last - first);
+}
+
+void ReadyExchange::CopyParts(const ReadyBox& box, std::byte* dst, const std::byte* src,
+                              int64_t begin, int64_t end) {
+  plan::KernelArgs call{.config = box.copy.config.get(),
+                        .in = &src,
+                        .out = &dst,
+                        .parts = static_cast<int32_t>(box.units)};
+  for (int64_t part = begin; part < end; ++part) {
+    call.part = static_cast<int32_t>(part);
+    box.copy.fn(call);
+  }
 }
 
 // Rows [begin, end) to where the result has them, less `shift` bytes.

@@ -52,6 +52,7 @@ class ReadyExchange {
     int64_t rows = 1;       // product of their extents; 0: nothing to move
     int64_t units = 1;      // of a copy of this box
     RowsFn copy_rows = nullptr;
+    plan::Kernel copy;  // in place of it, in so many parts as there are units, if set
     int64_t bytes() const { return rows * run; }
   };
 
@@ -67,6 +68,8 @@ class ReadyExchange {
 
   void CopyPiece(const ReadyPiece& piece, const Operands& in, const View& out, int64_t begin,
                  int64_t end) const;
+  static void CopyParts(const ReadyBox& box, std::byte* dst, const std::byte* src, int64_t begin,
+                        int64_t end);
   static void CopyRows(const ReadyBox& box, std::byte* dst, const std::byte* src, int64_t begin,
                        int64_t end, int64_t shift);
   void ReduceRows(const std::byte* const* src, int k, std::byte* dst, int64_t begin,

@@ -19,9 +19,9 @@ using sharding::AxisList;
 using sharding::MeshDef;
 
 std::vector<int64_t> Positions(const MeshDef& mesh) {
-  std::vector<int64_t> position(static_cast<size_t>(mesh.size()));
+  std::vector<int64_t> position(base::Size(mesh.size()));
   for (int64_t i = 0; i < mesh.size(); ++i) {
-    auto device = static_cast<size_t>(mesh.Device(i));
+    auto device = base::Size(mesh.Device(i));
     if (position.size() <= device) position.resize(device + 1, 0);
     position[device] = i;
   }
@@ -53,20 +53,20 @@ class Boxes {
  public:
   explicit Boxes(std::vector<plan::Box>& boxes) : boxes_(boxes) {}
   int32_t Add(const plan::Box& box) {
-    if (last_ >= 0 && box == last_box_) return last_;
     std::vector<int64_t> key = box.extents;
     key.insert(key.end(), box.in_strides.begin(), box.in_strides.end());
     key.insert(key.end(), box.out_strides.begin(), box.out_strides.end());
-    auto [it, fresh] = known_.try_emplace(std::move(key), static_cast<int32_t>(boxes_.size()));
+    if (last_ >= 0 && key == last_key_) return last_;
+    auto [it, fresh] = known_.try_emplace(key, static_cast<int32_t>(boxes_.size()));
     if (fresh) boxes_.push_back(Collapsed(box));
-    last_box_ = box;
+    last_key_ = std::move(key);
     return last_ = it->second;
   }
 
  private:
   std::vector<plan::Box>& boxes_;
   absl::flat_hash_map<std::vector<int64_t>, int32_t> known_;
-  plan::Box last_box_;
+  std::vector<int64_t> last_key_;
   int32_t last_ = -1;
 };
 
@@ -76,18 +76,17 @@ using Runs = sharding::ShardRuns;
 // What one operand gives to the result: where a dim is not read by position, index o reads index o.
 class Mover {
  public:
-  Mover(int32_t operand, const MoveOperand& from, const ir::Type& to, const ir::HaloParams* halo,
+  Mover(int32_t operand, const MoveEnd& from, const MoveEnd& to, const ir::HaloParams* halo,
         Boxes& boxes)
       : operand_(operand),
         from_(from.type->sharding()),
-        to_(to.sharding()),
-        from_layout_(*from.layout),
+        to_(to.type->sharding()),
+        from_end_(from),
+        to_end_(to),
         boxes_(boxes) {
     base::Shape in = sharding::LocalShape(from.type->shape(), from_);
-    const base::Shape& whole = halo ? halo->to->shape() : to.shape();
+    const base::Shape& whole = halo ? halo->to->shape() : to.type->shape();
     out_ = sharding::LocalShape(whole, to_);
-    in_strides_ = base::DenseStrides(in);
-    out_strides_ = base::DenseStrides(sharding::LocalShape(to.shape(), to_));
     accesses_.resize(in.size());
     keep_.resize(in.size());
     for (size_t k = 0; halo && k < halo->keep.size(); ++k)
@@ -110,12 +109,12 @@ class Mover {
     std::vector<Runs> runs;
     for (size_t d = 0; d < dims_.size(); ++d) runs.push_back(RunsAt(d, index));
     ForEachChoice(runs, [&](const std::vector<const sharding::ShardRun*>& choice) {
-      int64_t source = index, in_offset = 0;
+      int64_t source = index, in_offset = from_end_.offset;
       for (size_t d = 0; d < choice.size(); ++d) {
         const AxisList& axes = from_.dims[d].axes;
         if (!axes.empty())
           source = sharding::WithShardIndex(*from_.mesh, axes, source, choice[d]->shard);
-        in_offset += choice[d]->in * in_strides_[d];
+        in_offset += choice[d]->in * from_end_.strides[d];
       }
       AddSources(source, {0, in_offset, OutOffset(choice), BoxOf(choice, false), operand_}, pieces);
     });
@@ -184,8 +183,8 @@ class Mover {
   }
 
   int64_t OutOffset(const std::vector<const sharding::ShardRun*>& choice) const {
-    int64_t offset = 0;
-    for (size_t d = 0; d < choice.size(); ++d) offset += choice[d]->out * out_strides_[d];
+    int64_t offset = to_end_.offset;
+    for (size_t d = 0; d < choice.size(); ++d) offset += choice[d]->out * to_end_.strides[d];
     return offset;
   }
 
@@ -194,8 +193,8 @@ class Mover {
     plan::Box box;
     for (size_t d = 0; d < choice.size(); ++d) {
       box.extents.push_back(choice[d]->count);
-      box.in_strides.push_back(scalar ? 0 : in_strides_[d] * choice[d]->in_step);
-      box.out_strides.push_back(out_strides_[d] * choice[d]->out_step);
+      box.in_strides.push_back(scalar ? 0 : from_end_.strides[d] * choice[d]->in_step);
+      box.out_strides.push_back(to_end_.strides[d] * choice[d]->out_step);
     }
     return boxes_.Add(box);
   }
@@ -206,22 +205,45 @@ class Mover {
     for (int64_t k = 0; k < n; ++k) {
       int64_t at = n == 1 ? source : sharding::WithShardIndex(*from_.mesh, summed_, source, k);
       int64_t device = from_.mesh ? from_.mesh->Device(at) : 0;
-      piece.source = base::At(from_layout_.instance_of_device, device);
+      piece.source = base::At(from_end_.layout->instance_of_device, device);
       pieces.push_back(piece);
     }
   }
 
   int32_t operand_;
   const sharding::TensorSharding &from_, &to_;
-  const plan::Layout& from_layout_;
+  const MoveEnd &from_end_, &to_end_;
   Boxes& boxes_;
   base::Shape out_;  // one shard of the result, of which `keep_` is made
   std::vector<std::vector<std::pair<int64_t, int64_t>>> keep_;  // by dim; empty: all
-  std::vector<int64_t> in_strides_, out_strides_;
   std::vector<sharding::AccessDim> dims_;
   std::vector<std::vector<sharding::Access>> accesses_;  // by dim; empty: index o reads index o
   AxisList summed_;
 };
+
+// Whether neighbours in one buffer are apart in the other.
+bool Transposes(const plan::Box& box) {
+  bool in = false, out = false;
+  for (size_t d = 0; d < box.extents.size(); ++d) {
+    in |= box.in_strides[d] == 1 && box.out_strides[d] != 1;
+    out |= box.out_strides[d] == 1 && box.in_strides[d] != 1;
+  }
+  return in && out;
+}
+
+// Gives boxes that are transposed on their way a kernel for it.
+void CopyTransposing(const MoveEnd& to, const KernelFactories& kernels, plan::Exchange& e) {
+  constexpr int64_t kStreamFrom = int64_t{16} << 20;  // bytes; larger results leave the caches
+  const int64_t elements = sharding::LocalElements(to.type->shape(), to.type->sharding());
+  const int64_t bytes = elements * e.dtype.size() * to.layout->instances;
+  for (plan::Box& box : e.boxes)
+    if (Transposes(box))
+      box.copy = kernels.device_copy({.itemsize = e.dtype.size(),
+                                      .box = box.extents,
+                                      .in_strides = box.in_strides,
+                                      .out_strides = box.out_strides,
+                                      .streams = bytes >= kStreamFrom});
+}
 
 plan::CombineFn CombinerOf(const KernelFactories& kernels, const ir::Type& partial) {
   plan::CombineFn combine = kernels.combiner(partial.dtype(), partial.sharding().kind);
@@ -234,11 +256,10 @@ plan::CombineFn CombinerOf(const KernelFactories& kernels, const ir::Type& parti
 
 }  // namespace
 
-plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type& to,
-                            const plan::Layout& to_layout, const KernelFactories& kernels,
-                            const ir::HaloParams* halo) {
+plan::Exchange MakeExchange(const std::vector<MoveEnd>& from, const MoveEnd& to,
+                            const KernelFactories& kernels, const ir::HaloParams* halo) {
   plan::Exchange e;
-  e.dtype = to.dtype();
+  e.dtype = to.type->dtype();
   Boxes boxes(e.boxes);
   std::vector<Mover> movers;
   auto fill = static_cast<int32_t>(halo ? halo->fill : -1);
@@ -246,50 +267,54 @@ plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type
     if (static_cast<int32_t>(i) != fill)
       movers.emplace_back(static_cast<int32_t>(i), from[i], to, halo, boxes);
   if (movers[0].reduces()) e.combine = CombinerOf(kernels, *from[0].type);
-  const MeshDef* mesh = to.mesh() ? to.mesh() : from[0].type->mesh();
+  const MeshDef* mesh = to.type->mesh() ? to.type->mesh() : from[0].type->mesh();
   std::vector<int64_t> positions = Positions(*mesh);
-  for (int32_t device : to_layout.device_of_instance) {
+  for (int32_t device : to.layout->device_of_instance) {
     e.pieces.emplace_back();
     for (Mover& mover : movers) mover.AddPieces(base::At(positions, device), e.pieces.back());
     if (fill < 0) continue;
     int32_t source = base::At(base::At(from, fill).layout->instance_of_device, device);
     movers[0].AddFill(base::At(positions, device), source, fill, e.pieces.back());
   }
+  if (!e.combine) CopyTransposing(to, kernels, e);
   return e;
 }
 
-plan::Exchange MakePermutation(const MoveOperand& from, const plan::Layout& to_layout,
-                               const ops::PermuteParams& params) {
+plan::Exchange MakePermutation(const MoveEnd& from, const MoveEnd& to,
+                               const KernelFactories& kernels, const ops::PermuteParams& params) {
   const ir::Type& place = *from.type;
   const MeshDef& mesh = *place.mesh();
   const AxisList axes = ops::AxesOf(&mesh, params.axes);
-  std::vector<int64_t> source(static_cast<size_t>(sharding::SizeOf(axes)), -1);
+  std::vector<int64_t> source(base::Size(sharding::SizeOf(axes)), -1);
   for (const std::vector<int64_t>& pair : params.pairs) base::At(source, pair[1]) = pair[0];
   plan::Exchange e;
   e.dtype = place.dtype();
-  const int64_t elements = sharding::LocalElements(place.shape(), place.sharding());
-  e.boxes = {{.extents = {elements}, .in_strides = {1}, .out_strides = {1}}};
+  e.boxes = {Collapsed({.extents = sharding::LocalShape(place.shape(), place.sharding()),
+                        .in_strides = from.strides,
+                        .out_strides = to.strides})};
   const std::vector<int64_t> positions = Positions(mesh);
-  for (int32_t device : to_layout.device_of_instance) {
+  for (int32_t device : to.layout->device_of_instance) {
     const int64_t index = base::At(positions, device);
     const int64_t s = base::At(source, sharding::ShardIndex(mesh, axes, index));
     e.pieces.emplace_back();
     if (s < 0) continue;
     const int64_t at = sharding::WithShardIndex(mesh, axes, index, s);
-    e.pieces.back().push_back(
-        {.source = base::At(from.layout->instance_of_device, mesh.Device(at))});
+    e.pieces.back().push_back({.source = base::At(from.layout->instance_of_device, mesh.Device(at)),
+                               .in_offset = from.offset,
+                               .out_offset = to.offset});
   }
+  CopyTransposing(to, kernels, e);
   return e;
 }
 
 plan::Layout MakeLayout(const LayoutKey& key, int32_t devices) {
   plan::Layout layout;
-  layout.instance_of_device.assign(static_cast<size_t>(devices), 0);
+  layout.instance_of_device.assign(base::Size(devices), 0);
   layout.device_of_instance = {0};
   if (!key.mesh) return layout;
   // Devices outside of the mesh count as the device at position 0.
   layout.instances = static_cast<int32_t>(sharding::SizeOf(key.axes));
-  layout.device_of_instance.assign(static_cast<size_t>(layout.instances), devices);
+  layout.device_of_instance.assign(base::Size(layout.instances), devices);
   for (int64_t i = 0; i < key.mesh->size(); ++i) {
     auto instance = static_cast<int32_t>(sharding::ShardIndex(*key.mesh, key.axes, i));
     auto device = static_cast<int32_t>(key.mesh->Device(i));

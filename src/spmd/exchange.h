@@ -12,18 +12,20 @@ namespace tessera::spmd {
 // Returns the instances of a layout on so many devices.
 plan::Layout MakeLayout(const LayoutKey& key, int32_t devices);
 
-struct MoveOperand {
+// What a move reads or makes, and where its elements are in the buffers.
+struct MoveEnd {
   const ir::Type* type;  // global
   const plan::Layout* layout;
+  std::vector<int64_t> strides;  // of one device's part, in elements per dim
+  int64_t offset = 0;            // of its first element
 };
 
 // Returns the exchange, but for its values, that makes `to`: of one operand of another sharding,
 // or, with `halo`, of what it says is read of the operands.
-plan::Exchange MakeExchange(const std::vector<MoveOperand>& from, const ir::Type& to,
-                            const plan::Layout& to_layout, const KernelFactories& kernels,
-                            const ir::HaloParams* halo = nullptr);
+plan::Exchange MakeExchange(const std::vector<MoveEnd>& from, const MoveEnd& to,
+                            const KernelFactories& kernels, const ir::HaloParams* halo = nullptr);
 // The same, in which each device gets another's array, and zeros where none is named.
-plan::Exchange MakePermutation(const MoveOperand& from, const plan::Layout& to_layout,
-                               const ops::PermuteParams& params);
+plan::Exchange MakePermutation(const MoveEnd& from, const MoveEnd& to,
+                               const KernelFactories& kernels, const ops::PermuteParams& params);
 
 }  // namespace tessera::spmd

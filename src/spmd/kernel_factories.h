@@ -19,6 +19,7 @@ struct KernelFactories {
     std::vector<bool> skip = {};                             // per device: only fills
     int64_t out_size = 0;
     bool fill = false;
+    bool streams = false;  // out is part of something larger than the caches
   };
   plan::Kernel (*device_copy)(const DeviceCopy&);
   plan::Kernel (*copy_whole)(int64_t bytes);  // may be given one buffer as both

@@ -18,6 +18,7 @@
 #include "spmd/exchange.h"
 #include "spmd/fuse.h"
 #include "spmd/host_calls.h"
+#include "spmd/local_move.h"
 #include "spmd/moves.h"
 #include "spmd/regions.h"
 
@@ -229,10 +230,11 @@ class PlanBuilder {
   // ---- moves ----
 
   void AddMoves(const Item& item) {
-    for (size_t i = 0; i < item.instructions.size(); ++i) AddMove(At(item, i), /*joined=*/i > 0);
+    for (size_t i = 0; i < item.instructions.size(); ++i) AddMove(item, i);
   }
 
-  void AddMove(const Instruction& instruction, bool joined) {
+  void AddMove(const Item& item, size_t number) {
+    const Instruction& instruction = At(item, number);
     ValueId out = instruction.results[0];
     StepKind kind = KindOf(*instruction.op);
     if (kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced ||
@@ -244,61 +246,48 @@ class PlanBuilder {
           base::Refusal(std::string(instruction.op->name), "alone", base::Where(instruction.loc),
                         "it is inside a loop or branch that devices run independently"));
     Flush();
-    std::vector<MoveOperand> operands;
+    std::vector<MoveEnd> operands;
     std::vector<int32_t> in;
     for (ValueId v : instruction.operands) {
-      in.push_back(At(v));
-      operands.push_back(
-          {.type = Place(v), .layout = &base::At(plan_.layouts, ValueOf(in.back()).layout)});
+      auto read = item.reads.find(v);
+      in.push_back(At(read == item.reads.end() ? v : read->second[0].source));
+      operands.push_back(EndOf(v, ValueOf(in.back()).layout));
+      if (read == item.reads.end()) continue;
+      const ReadPart& part = read->second[0];
+      plan::FusedDesc::Part desc = PartDesc(part, program().type(part.source)->shape());
+      operands.back().strides = std::move(desc.strides);
+      operands.back().offset = desc.offset;
     }
     const ir::Params* params = instruction.params.get();
-    const plan::Layout& layout = base::At(plan_.layouts, LayoutOf(out));
+    MoveEnd to = EndOf(out, LayoutOf(out));
+    if (item.stored) {
+      out = item.out[0];
+      const std::vector<int64_t> dense = base::DenseStrides(program().type(out)->shape());
+      for (size_t d = 0; d < to.strides.size(); ++d) {
+        const int32_t dim = item.stored->dims[d].dim;
+        to.strides[d] = dim < 0 ? 0 : base::At(dense, dim);
+      }
+    }
     const auto* halo = kind == StepKind::kHaloExchange ? &ir::As<ir::HaloParams>(params) : nullptr;
     const bool permutes = std::holds_alternative<ir::AsPermute>(*instruction.op->lowering);
     plan::Exchange e =
-        permutes ? MakePermutation(operands[0], layout, ir::As<ops::PermuteParams>(params))
-                 : MakeExchange(operands, *Place(out), layout, kernels_, halo);
+        permutes ? MakePermutation(operands[0], to, kernels_, ir::As<ops::PermuteParams>(params))
+                 : MakeExchange(operands, to, kernels_, halo);
     e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;
-    e.joined = joined;
+    e.joined = number > 0;
     nodes_->emplace_back(std::move(e));
   }
 
-  // Each device copies a box of its own to a place of its own; what is not covered is zero. A value
-  // that all hold is its own partial maximum.
+  MoveEnd EndOf(ValueId v, int32_t layout) const {
+    return {.type = Place(v),
+            .layout = &base::At(plan_.layouts, layout),
+            .strides = base::DenseStrides(program().type(v)->shape())};
+  }
+
   void AddLocalMove(ValueId in, ValueId out) {
-    const sharding::TensorSharding &from = Place(in)->sharding(), &to = Place(out)->sharding();
-    // What came from outside of all meshes may lie on none.
-    const sharding::MeshDef& mesh = to.mesh ? *to.mesh : *program().mesh;
-    const base::Shape &in_shape = program().type(in)->shape(),
-                      &out_shape = program().type(out)->shape();
-    KernelFactories::DeviceCopy copy{.itemsize = program().type(in)->dtype().size(),
-                                     .in_strides = base::DenseStrides(in_shape),
-                                     .out_strides = base::DenseStrides(out_shape),
-                                     .out_size = program().type(out)->elements()};
-    for (size_t d = 0; d < in_shape.size(); ++d)
-      copy.box.push_back(std::min(in_shape[d], out_shape[d]));
-    bool sums = to.kind == Reduction::kSum;
-    sharding::AxisList fresh = sums ? Fresh(from, to) : sharding::AxisList{};
-    auto devices = static_cast<size_t>(plan_.devices);
-    copy.in_offsets.assign(devices, 0);
-    copy.out_offsets.assign(devices, 0);
-    if (!fresh.empty()) copy.skip.assign(devices, false);
-    for (int64_t i = 0; i < mesh.size(); ++i) {
-      auto device = mesh.Device(i);
-      for (size_t d = 0; d < in_shape.size(); ++d) {
-        int64_t begin = sharding::ShardIndex(mesh, to.dims[d].axes, i) * out_shape[d] -
-                        sharding::ShardIndex(mesh, from.dims[d].axes, i) * in_shape[d];
-        if (begin >= 0)
-          base::At(copy.in_offsets, device) += begin * copy.in_strides[d];
-        else
-          base::At(copy.out_offsets, device) -= begin * copy.out_strides[d];
-      }
-      if (!fresh.empty()) base::At(copy.skip, device) = sharding::ShardIndex(mesh, fresh, i) != 0;
-    }
-    copy.fill = (sums && !to.unreduced.empty() && to.unreduced != from.unreduced) ||
-                program().type(out)->elements() > program().type(in)->elements();
+    const KernelFactories::DeviceCopy copy = LocalMove(program(), in, out, plan_.devices);
     plan::Step step{.kernel = kernels_.device_copy(copy),
                     .layout = LayoutOf(out),
                     .in = {At(in)},
@@ -306,14 +295,6 @@ class PlanBuilder {
                     .note = note_};
     if (copy.fill) step.in.push_back(Zero());
     AddStep(std::move(step), {out});
-  }
-
-  // Axes that become unreduced without having sharded a dim: one device along them keeps the value.
-  static sharding::AxisList Fresh(const sharding::TensorSharding& from,
-                                  const sharding::TensorSharding& to) {
-    sharding::AxisList fresh = sharding::Difference(to.unreduced, from.unreduced);
-    for (const sharding::DimAxes& d : from.dims) fresh = sharding::Difference(fresh, d.axes);
-    return fresh;
   }
 
   int32_t Zero() {
@@ -355,11 +336,11 @@ class PlanBuilder {
     switch (std::get<ir::AsRegions>(*instruction.op->lowering).kind) {
       case ir::AsRegions::kWhile: {
         auto constants = ir::As<ir::WhileParams>(instruction.params.get()).constants;
-        return AddLoop(item, instruction, static_cast<size_t>(constants), nullptr);
+        return AddLoop(item, instruction, base::Size(constants), nullptr);
       }
       case ir::AsRegions::kScan: {
         const auto& scan = ir::As<ir::ScanParams>(instruction.params.get());
-        return AddLoop(item, instruction, static_cast<size_t>(scan.constants), &scan);
+        return AddLoop(item, instruction, base::Size(scan.constants), &scan);
       }
       default:
         return AddSwitch(item, instruction);
@@ -435,7 +416,7 @@ class PlanBuilder {
                const ir::ScanParams* scan) {
     const ir::Program& body = *instruction.regions.back();
     const Schedule& inner = *item.schedules.back();
-    size_t carries = scan ? static_cast<size_t>(scan->carries) : instruction.results.size();
+    size_t carries = scan ? base::Size(scan->carries) : instruction.results.size();
     plan::Loop loop;
     std::vector<int32_t> inputs, targets;
     for (size_t i = 0; i < constants; ++i) inputs.push_back(At(instruction.operands[i]));
@@ -476,7 +457,7 @@ class PlanBuilder {
       int64_t bytes = ValueOf(whole).bytes / std::max<int64_t>(scan.length, 1);
       return NewValue(ValueOf(whole).layout, bytes);
     };
-    auto carries = static_cast<size_t>(scan.carries);
+    auto carries = base::Size(scan.carries);
     for (size_t i = inputs.size(); i < instruction.operands.size(); ++i) {
       int32_t whole = At(instruction.operands[i]);
       loop.reads.push_back({whole, slice(whole)});
@@ -558,7 +539,7 @@ class PlanBuilder {
       case ir::AsRegions::kWhile:
         return instruction.results.size();
       case ir::AsRegions::kScan:
-        return static_cast<size_t>(ir::As<ir::ScanParams>(instruction.params.get()).carries);
+        return base::Size(ir::As<ir::ScanParams>(instruction.params.get()).carries);
       default:
         return 0;
     }

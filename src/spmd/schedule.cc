@@ -10,12 +10,14 @@
 #include "sharding/local.h"
 #include "spmd/combine.h"
 #include "spmd/exchange.h"
+#include "spmd/moves.h"
 
 namespace tessera::spmd {
 namespace {
 
 using ir::Instruction;
 using ir::ValueId;
+using sharding::StepKind;
 
 bool IsView(const Instruction& i) { return std::holds_alternative<ir::AsView>(*i.op->lowering); }
 bool IsMove(const Instruction& i) {
@@ -23,7 +25,7 @@ bool IsMove(const Instruction& i) {
          std::holds_alternative<ir::AsPermute>(*i.op->lowering);
 }
 
-Item::Kind KindOf(const Instruction& i) {
+Item::Kind ItemKindOf(const Instruction& i) {
   if (!i.regions.empty()) return Item::kRegion;
   if (std::holds_alternative<ir::AsHostCall>(*i.op->lowering)) return Item::kHostCall;
   return IsMove(i) ? Item::kMove : Item::kKernel;
@@ -245,7 +247,7 @@ class Scheduler {
 
   static base::Shape RowShape(const Group& group, bool ones) {
     base::Shape row(group.space.begin(), group.space.end() - group.reduced);
-    if (ones) row.insert(row.end(), static_cast<size_t>(group.reduced), 1);
+    if (ones) row.insert(row.end(), base::Size(group.reduced), 1);
     return row;
   }
   static bool IsRowShape(const Group& group, const base::Shape& s) {
@@ -302,7 +304,7 @@ class Scheduler {
                                    .reduced = group.reduced});
       } else if (!IsView(instruction)) {
         schedule_.items.push_back(
-            {.kind = KindOf(instruction), .instructions = {static_cast<int32_t>(i)}});
+            {.kind = ItemKindOf(instruction), .instructions = {static_cast<int32_t>(i)}});
         for (const ir::RegionPtr& region : instruction.regions)
           schedule_.items.back().schedules.push_back(RegionSchedule(*region, instruction));
       }
@@ -338,11 +340,12 @@ class Scheduler {
           base::At(maker, v) = static_cast<int32_t>(k);
     std::vector<bool> crosses(program_.values.size());
     for (ValueId v : program_.outputs) base::At(crosses, Storage(v)) = true;
+    CountUses();
     std::vector<Item> kept;
     // Users before what they use: what is read through is not made if nobody else reads it.
     for (size_t k = schedule_.items.size(); k-- > 0;) {
       Item& item = schedule_.items[k];
-      if (IsUnread(item, crosses)) continue;
+      if (IsUnread(item, crosses) || StoredByMove(item, maker, crosses)) continue;
       for (int32_t i : item.instructions)
         for (ValueId v : base::At(program_.instructions, i).operands)
           if (base::At(maker, Storage(v)) != static_cast<int32_t>(k)) Enter(item, v, crosses);
@@ -352,7 +355,8 @@ class Scheduler {
     for (Item& item : kept)
       for (int32_t i : item.instructions)
         for (ValueId v : base::At(program_.instructions, i).results)
-          if (base::At(crosses, v) || item.kind != Item::kFused) item.out.push_back(v);
+          if (!item.stored && (base::At(crosses, v) || item.kind != Item::kFused))
+            item.out.push_back(v);
     schedule_.items = std::move(kept);
   }
 
@@ -381,6 +385,11 @@ class Scheduler {
           std::find(item.in.begin(), item.in.end(), value) == item.in.end())
         item.in.push_back(value);
     };
+    if (item.kind == Item::kMove && IsReadByMove(item, v)) {
+      const ReadParts& parts = *reads_.Of(v);
+      item.reads.emplace(v, parts);
+      return take(parts[0].source);
+    }
     if (item.kind != Item::kFused) return take(v);
     if (IsMadeByUsers(v, root)) {
       item.made_here.emplace(v, base::At(defined_at_, root));
@@ -390,6 +399,80 @@ class Scheduler {
     } else {
       take(v);
     }
+  }
+
+  // ---- what moves between devices do on the way ----
+
+  void CountUses() {
+    uses_.assign(program_.values.size(), 0);
+    for (const Instruction& i : program_.instructions)
+      for (ValueId v : i.operands) ++base::At(uses_, Storage(v));
+    for (ValueId v : program_.outputs) ++base::At(uses_, Storage(v));
+  }
+
+  // Whether each element of the result comes from one place, by way of no other device.
+  bool IsCopiedOnce(const Instruction& move) const {
+    if (std::holds_alternative<ir::AsPermute>(*move.op->lowering)) return true;
+    const StepKind kind = KindOf(*move.op);
+    return kind == StepKind::kAllGather || kind == StepKind::kAllToAll ||
+           kind == StepKind::kCollectivePermute;
+  }
+  int64_t AllElements(ValueId v) const {
+    const LayoutKey& key = base::At(schedule_.layouts, layout(v));
+    return program_.type(v)->elements() * sharding::SizeOf(key.axes);
+  }
+
+  // Whether the move of v, which nobody else reads, reads what v is made of in its place: in one
+  // pass, unless that gathers from far more places than a copy would.
+  bool IsReadByMove(const Item& item, ValueId v) {
+    const Instruction& move = base::At(program_.instructions, item.instructions[0]);
+    if (!IsCopiedOnce(move) || Storage(v) != v || base::At(uses_, v) != 1) return false;
+    if (AllElements(move.results[0]) > 2 * AllElements(v)) return false;
+    const ReadParts* parts = reads_.Of(v);
+    if (!parts || parts->size() != 1) return false;
+    const ReadPart& part = parts->front();
+    return IsWhole(part, shape(v)) && Injects(part) &&
+           2 * program_.type(v)->elements() >= program_.type(part.source)->elements();
+  }
+
+  // Lets the move that makes all that `item` puts into another order write in that order.
+  bool StoredByMove(const Item& item, const std::vector<int32_t>& maker,
+                    const std::vector<bool>& crosses) {
+    if (item.kind != Item::kKernel) return false;
+    const Instruction& last = base::At(program_.instructions, item.instructions[0]);
+    const std::optional<ReadParts> parts = PartsOf(program_, last);
+    if (!parts || parts->size() != 1) return false;
+    const ReadPart& part = parts->front();
+    const ValueId source = part.source, result = last.results[0];
+    const int32_t k = base::At(maker, source);
+    if (k < 0 || base::At(schedule_.items, k).kind != Item::kMove) return false;
+    Item& move = base::At(schedule_.items, k);
+    if (!IsCopiedOnce(base::At(program_.instructions, move.instructions[0]))) return false;
+    if (base::At(uses_, source) != 1 || base::At(crosses, source) || Storage(source) != source ||
+        layout(source) != layout(result) || !IsWhole(part, shape(result)) || !Injects(part) ||
+        program_.type(source)->elements() != program_.type(result)->elements())
+      return false;
+    move.stored = part;
+    move.out = {result};
+    return true;
+  }
+
+  static bool IsWhole(const ReadPart& part, const base::Shape& shape) {
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (part.begin[d] != 0 || part.end[d] != shape[d]) return false;
+    return true;
+  }
+  // Whether no element is read twice, and all that are read lie forward.
+  static bool Injects(const ReadPart& part) {
+    std::vector<bool> read(part.begin.size());
+    for (const ReadDim& dim : part.dims) {
+      if (dim.dim < 0) continue;
+      if (dim.step <= 0 || base::At(read, dim.dim)) return false;
+      base::At(read, dim.dim) = true;
+    }
+    for (size_t d = 0; d < read.size(); ++d)
+      if (!read[d] && part.end[d] - part.begin[d] != 1) return false;
+    return true;
   }
 
   // Whether fused groups that read `v`, which is kept as `root`, make it by themselves: a literal
@@ -418,6 +501,7 @@ class Scheduler {
   std::vector<int32_t> placed_;                 // per instruction: its group
   std::vector<int32_t> group_of_, defined_at_;  // per value
   std::vector<bool> is_row_;                    // per value of a group: one per row
+  std::vector<int32_t> uses_;                   // per storage
 };
 
 }  // namespace

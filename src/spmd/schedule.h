@@ -2,6 +2,7 @@
 // with the layout of every value.
 #pragma once
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "ir/program.h"
@@ -27,7 +28,10 @@ struct Item {
   int32_t reduced = 0;                         // kFused: trailing dims of it that are reduced over
   std::map<ir::ValueId, int32_t> made_here =
       {};  // kFused: literals, indices and views of them, and what makes them
-  std::map<ir::ValueId, ReadParts> reads = {};  // kFused: operands that are parts of those in `in`
+  // kFused, kMove: operands that are parts of those in `in`.
+  std::map<ir::ValueId, ReadParts> reads = {};
+  // kMove: `out` is not the move's result but this part of it, which is all of it in another order.
+  std::optional<ReadPart> stored = {};
   std::vector<std::shared_ptr<const Schedule>> schedules = {};  // kRegion: one per region
 };
 

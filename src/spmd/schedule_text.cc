@@ -150,6 +150,11 @@ class Printer {
         "{}{}: {}, {}\n", indent, joined ? "  with it" : KindName(item.kind),
         scope.Text(instruction),
         instruction.results.empty() ? "no results" : scope.Layout(instruction.results[0]));
+    for (const auto& [value, parts] : item.reads)
+      for (const ReadPart& part : parts)
+        out_ += fmt::format("{}  {}\n", indent, Part(scope, value, part));
+    if (item.stored)
+      out_ += fmt::format("{}  stored as {}\n", indent, Part(scope, item.out[0], *item.stored));
   }
 
   std::string out_;

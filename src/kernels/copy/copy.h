@@ -14,6 +14,7 @@ struct CopyDesc {
   int64_t in_offset = 0, out_offset = 0;
   int64_t out_size = 0;  // elements of out
   bool fill = false;     // takes in[1], a scalar
+  bool streams = false;  // out is part of something larger than the caches
 };
 plan::Kernel Copy(const CopyDesc& desc);
 

@@ -104,7 +104,7 @@ bool ChooseTranspose(CopyPlan* plan) {
     if (plan->dims[d].in != plan->item || plan->dims[d].n == 1) continue;
     MoveToRow(plan, d);
     plan->transpose = Simd().transpose[log2];
-    plan->stream = plan->box_bytes >= kStreamTransposed;
+    plan->stream = plan->stream || plan->box_bytes >= kStreamTransposed;
     plan->plane = plan->stream ? StreamTransposePlane : TransposePlane;
     return true;
   }
@@ -198,7 +198,7 @@ CopyPlan MakeCopyPlan(const CopyDesc& desc, bool keep_outer) {
   WidenItem(&plan, std::max<size_t>(kept, 1));
   plan.box_bytes = plan.item;
   for (const Dim& dim : plan.dims) plan.box_bytes *= dim.n;
-  plan.stream = plan.box_bytes >= kStreamBytes;
+  plan.stream = desc.streams || plan.box_bytes >= kStreamBytes;
   if (plan.dims.empty()) plan.dims.push_back({1, plan.item, plan.item});
   if (desc.fill && plan.box_bytes != plan.out_bytes) PlanGaps(&plan);
   plan.split = keep_outer || plan.gaps != CopyPlan::kNone ? 0 : ChooseSplit(plan.dims);

@@ -172,6 +172,47 @@ fused over [6,70]: (%0, %2, %1) -> (%7), one buffer for all
 }
 
 // Two groups become one where nobody else waits for the first.
+// Read in another order on the way, and stored in another order.
+TEST(Moves, TransposeOnTheWay) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x,16], %1: f32[8@x,16]) -> (f32[16@x,8], f32[16@x,8]) {
+  %2: f32[16,8@x] = transpose %0 {perm=[1, 0]}
+  %3: f32[16@x,8] = reshard %2
+  %4: f32[8,16@x] = reshard %1
+  %5: f32[16@x,8] = transpose %4 {perm=[1, 0]}
+  %6: f32[16@x,8] = neg %5
+  return %3, %6
+})"),
+            R"(
+move: %3 = all_to_all %2 {from=f32[16,8@x], to=f32[16@x,8]}, a buffer per "x"
+  %2[0:16,0:4] = %0[j,i]
+move: %4 = all_to_all %1 {from=f32[8@x,16], to=f32[8,16@x]}, a buffer per "x"
+  stored as %5[0:8,0:8] = %4[j,i]
+fused over [8,8]: (%5) -> (%6), a buffer per "x"
+  %6 = neg %5
+)");
+}
+
+TEST(Moves, WhatOthersReadIsTransposedOnce) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x,16], %1: f32[8,16@x]) -> (f32[16,8@x], f32[16,8], f32[16@x,8]) {
+  %2: f32[16,8@x] = transpose %0 {perm=[1, 0]}
+  %3: f32[16@x,8] = reshard %2
+  %4: f32[16@x,8] = transpose %1 {perm=[1, 0]}
+  %5: f32[16,8] = reshard %4
+  %6: f32[16@x,8] = neg %3
+  return %2, %5, %6
+})"),
+            R"(
+kernel: %2 = transpose %0 {perm=[1, 0]}, a buffer per "x"
+move: %3 = all_to_all %2 {from=f32[16,8@x], to=f32[16@x,8]}, a buffer per "x"
+move: %5 = all_gather %4 {from=f32[16@x,8], to=f32[16,8]}, one buffer for all
+  %4[0:8,0:8] = %1[j,i]
+fused over [8,8]: (%3) -> (%6), a buffer per "x"
+  %6 = neg %3
+)");
+}
+
 TEST(Fusion, GroupsThatMeetAreOne) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[8@x], %1: f32[8@x]) -> f32[8@x] {

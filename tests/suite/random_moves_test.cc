@@ -1,0 +1,74 @@
+// Reshards beside ops that only move elements: both in one pass, and the elements of one device.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <string>
+
+#include "suite/random_program.h"
+
+namespace tessera::suite {
+namespace {
+
+Array Cut(Dice& dice, const Array& x) {
+  std::vector<int64_t> starts(x.shape().size()), limits = x.shape();
+  const auto d = static_cast<size_t>(dice.Below(x.rank()));
+  starts[d] = limits[d] / 4;
+  limits[d] = starts[d] + limits[d] / 2;
+  return slice(x, starts, limits);
+}
+
+Array Transposed(Dice& dice, const Array& x) {
+  std::vector<int64_t> order(x.shape().size());
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t d = order.size(); d-- > 1;)
+    std::swap(order[d], order[static_cast<size_t>(dice.Below(static_cast<int>(d) + 1))]);
+  return transpose(x, order);
+}
+
+Array Moved(Dice& dice, const Array& x) { return reshard(x, RandomSpec(dice, x.shape())); }
+
+// The seed's moves of x, whose layouts are chosen by dice of their own.
+std::vector<Array> Program(int seed, const Array& x, bool lays_out) {
+  Dice dice(seed), layouts(seed + 1);
+  std::vector<Array> out;
+  Array y = x;
+  for (int n = 0; n < 4; ++n) {
+    const bool cuts = dice.Below(4) == 0;
+    if (lays_out) y = cuts ? reshard(y, P()) : Moved(layouts, y);
+    if (cuts) y = Cut(dice, y);
+    y = Transposed(dice, y);
+    if (lays_out) y = Moved(layouts, y);
+    if (dice.Below(3) == 0) out.push_back(y);
+    if (dice.Below(3) == 0) y = -y;
+  }
+  out.push_back(y);
+  return out;
+}
+
+// RANDOM_MOVES=first,count: other seeds than those of every run.
+TEST(RandomMoves, AgreeWithOneDevice) {
+  int first = 0, count = 200;
+  if (const char* seeds = std::getenv("RANDOM_MOVES")) std::sscanf(seeds, "%d,%d", &first, &count);
+  for (int seed = first; seed < first + count; ++seed) {
+    Dice dice(seed + 1000);
+    std::vector<int64_t> shape(static_cast<size_t>(2 + dice.Below(3)));
+    for (int64_t& size : shape) size = dice.Of(std::vector<int64_t>{4, 8, 12, 16, 24, 36});
+    const DType dtype = dice.Of(std::vector<DType>{i8, bf16, f32, f64});
+    const int64_t n = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+    const Array x = astype(reshape(arange(n) % 97, shape), dtype);
+    const std::vector<Array> want = Program(seed, x, false);
+    MeshScope scope(make_mesh({{"x", 2}, {"y", 2}, {"z", 2}}));
+    const auto f = [&](const Array& in) { return Program(seed, in, true); };
+    const std::vector<Array> got = jit(f)(x);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_TRUE(all(reshard(got[i], P()) == want[i]).item<bool>()) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::suite
