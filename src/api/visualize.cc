@@ -43,7 +43,7 @@ std::string Draw(const Grid& grid, const VisualizeOptions& options) {
   size_t columns = grid.cells.empty() ? 0 : grid.cells[0].size(), width = 1;
   for (const auto& row : grid.cells)
     for (const std::string& cell : row) width = std::max(width, cell.size());
-  size_t room = columns ? (static_cast<size_t>(std::max(options.width, 8)) - 1) / columns : 8;
+  size_t room = columns ? (base::Size(std::max(options.width, 8)) - 1) / columns : 8;
   width = std::min(std::max(width + 2, size_t{6}), std::max(room, size_t{4}) - 1);
   std::string line = "+";
   for (size_t c = 0; c < columns; ++c) line += std::string(width, '-') + "+";

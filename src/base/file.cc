@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/at.h"
+
 namespace tessera::base {
 
 std::string ErrnoText() {
@@ -75,7 +77,7 @@ void NewFile::Write(const void* data, size_t bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw FileError(ErrnoText());
     p += n;
-    bytes -= static_cast<size_t>(n);
+    bytes -= base::Size(n);
   }
 }
 

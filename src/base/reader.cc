@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/at.h"
 #include "base/error.h"
 
 namespace tessera::base {
@@ -99,7 +100,7 @@ int64_t Reader::Integer() {
   auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
   if (error == std::errc::result_out_of_range) Fail("the number does not fit into 64 bits");
   if (error != std::errc()) Fail("expected an integer");
-  at_ = static_cast<size_t>(end - text_.data());
+  at_ = base::Size(end - text_.data());
   return value;
 }
 

@@ -18,7 +18,7 @@ namespace {
 // of `from`, of which other dims are sharded too.
 void Assemble(const ir::HostArgument& from, const ir::Type& to, int64_t device, std::byte* out) {
   const sharding::TensorSharding& s = from.place->sharding();
-  const auto itemsize = static_cast<size_t>(to.dtype().size());
+  const auto itemsize = base::Size(to.dtype().size());
   const base::Shape local = sharding::LocalShape(to.shape(), to.sharding()),
                     shard = sharding::LocalShape(to.shape(), s);
   const int64_t elements = sharding::LocalElements(to.shape(), to.sharding());
@@ -30,10 +30,9 @@ void Assemble(const ir::HostArgument& from, const ir::Type& to, int64_t device, 
       source = sharding::WithShardIndex(*s.mesh, s.dims[d].axes, source, at[d] / shard[d]);
       at[d] %= shard[d];
     }
-    std::memcpy(
-        out + static_cast<size_t>(i) * itemsize,
-        base::At(from.shards, source) + static_cast<size_t>(ir::FlatIndex(shard, at)) * itemsize,
-        itemsize);
+    std::memcpy(out + base::Size(i) * itemsize,
+                base::At(from.shards, source) + base::Size(ir::FlatIndex(shard, at)) * itemsize,
+                itemsize);
   }
 }
 
@@ -55,7 +54,7 @@ trace::ArrayRef ArrayOf(const ir::HostArgument& value, Loc loc) {
     const auto device = static_cast<int64_t>(p);
     std::byte* out = array->buffers.at(InstanceAt(*array, device));
     if (type == value.place)
-      std::memcpy(out, value.shards[p], static_cast<size_t>(bytes));
+      std::memcpy(out, value.shards[p], base::Size(bytes));
     else
       Assemble(value, *type, device, out);
   }

@@ -35,7 +35,7 @@ std::vector<int64_t> NotFinite(const std::byte* data, int64_t n, Bits exponent, 
   const Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
   const auto is_found = [&](int64_t i) {
     Bits bits;
-    std::memcpy(&bits, data + static_cast<size_t>(i) * sizeof bits, sizeof bits);
+    std::memcpy(&bits, data + base::Size(i) * sizeof bits, sizeof bits);
     bits &= static_cast<Bits>(~sign);
     return nans ? bits > exponent : bits == exponent;
   };
@@ -76,7 +76,7 @@ std::optional<Found> Find(const ir::HostArgument& value, bool nans) {
       if (is_padding) continue;
       ir::HostTensor number(type.dtype(), {});
       const auto size = number.data.size();
-      std::memcpy(number.data.data(), shard + static_cast<size_t>(i) * size, size);
+      std::memcpy(number.data.data(), shard + base::Size(i) * size, size);
       return Found{p, std::move(index), number.Float(0)};
     }
   }

@@ -36,7 +36,7 @@ void Run(const plan::KernelArgs& call) {
   const std::vector<runtime::Buffers> results =
       runtime::Run(*base::At(nested.of_device, device), std::move(inputs));
   for (size_t i = 0; i < results.size(); ++i)
-    std::memcpy(call.out[i], results[i].at(0), static_cast<size_t>(nested.out_bytes[i]));
+    std::memcpy(call.out[i], results[i].at(0), base::Size(nested.out_bytes[i]));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ double BestSeconds(const plan::Kernel& kernel, std::vector<std::vector<std::byte
                    size_t out_bytes) {
   std::vector<const std::byte*> ins;
   for (const auto& buffer : in) ins.push_back(buffer.data());
-  std::vector<std::byte> out(out_bytes), scratch(static_cast<size_t>(kernel.scratch_bytes) + 64);
+  std::vector<std::byte> out(out_bytes), scratch(base::Size(kernel.scratch_bytes) + 64);
   std::byte* outs[] = {out.data()};
   auto* aligned =
       reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64);
@@ -69,7 +69,7 @@ const Limits& MachineLimits() {
   static const Limits limits = [] {
     constexpr int64_t kFar = 32 << 20, kNear = 128 << 10, kSide = 512;
     const auto speed = [](int64_t bytes) {
-      std::vector<std::byte> from(static_cast<size_t>(bytes), std::byte{1});
+      std::vector<std::byte> from(base::Size(bytes), std::byte{1});
       return 2 * static_cast<double>(bytes) /
              BestSeconds(kernels::CopyWhole(bytes), {from}, from.size());
     };

@@ -46,11 +46,11 @@ class Promise final : public ir::HostFunction {
     const ir::HostArgument& value = arguments.values[0];
     const ir::Type& type = *value.place;
     const sharding::AxisList axes = ops::AxesOf(type.mesh(), axes_);
-    const auto bytes = static_cast<size_t>(sharding::LocalElements(type.shape(), type.sharding()) *
-                                           type.dtype().size());
+    const auto bytes =
+        base::Size(sharding::LocalElements(type.shape(), type.sharding()) * type.dtype().size());
     for (size_t p = 0; p < value.shards.size(); ++p) {
-      const auto first = static_cast<size_t>(
-          sharding::WithShardIndex(*type.mesh(), axes, static_cast<int64_t>(p), 0));
+      const auto first =
+          base::Size(sharding::WithShardIndex(*type.mesh(), axes, static_cast<int64_t>(p), 0));
       if (bytes > 0 && std::memcmp(value.shards[first], value.shards[p], bytes) != 0)
         Fail(value, first, p);
     }
@@ -61,7 +61,7 @@ class Promise final : public ir::HostFunction {
   [[noreturn]] void Fail(const ir::HostArgument& value, size_t a, size_t b) const {
     const ir::Type& type = *value.place;
     const base::Shape local = sharding::LocalShape(type.shape(), type.sharding());
-    const auto size = static_cast<size_t>(type.dtype().size());
+    const auto size = base::Size(type.dtype().size());
     size_t i = 0;
     while (std::memcmp(value.shards[a] + i * size, value.shards[b] + i * size, size) == 0) ++i;
     const auto on = [&](size_t p) {

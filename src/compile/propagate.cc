@@ -39,13 +39,15 @@ class Placer {
     const ir::Program& from = *built_.regions[0].program;
     for (ir::ValueId v : from.inputs) Enter(v);
     for (const ir::Capture& c : from.captures) Enter(c.value);
-    for (const Op& op : result_.graph.ops) {
+    const std::vector<Op>& ops = result_.graph.ops;
+    for (size_t id = 0; id < ops.size(); ++id) {
+      const Op& op = ops[id];
       if (op.is_return)
         Return(op);
       else if (op.origin >= 0 && InfoOf(op).ends_region)
         EndRegion(op);
       else if (op.origin < 0 || InfoOf(op).instruction)
-        Write(op);
+        Write(static_cast<OpId>(id));
     }
     return std::move(programs_[0]);
   }
@@ -138,7 +140,8 @@ class Placer {
     return inner;
   }
 
-  void Write(const Op& op) {
+  void Write(OpId id) {
+    const Op& op = base::At(result_.graph.ops, id);
     ir::Program& out = base::At(programs_, op.region);
     ir::Instruction next{.op = &ops::kImpliedReshard,
                          .params = nullptr,
@@ -162,7 +165,7 @@ class Placer {
       const auto home = InfoOf(op).region;
       const ir::Program& from = *base::At(built_.regions, home).program;
       for (ir::ValueId v : made.results) types.push_back(from.type(v));
-      if (!made.regions.empty()) return WriteRegions(op, made, std::move(next));
+      if (!made.regions.empty()) return WriteRegions(id, made, std::move(next));
     }
     // What an edge makes is still the result of its instruction.
     auto results = op.results;
@@ -210,7 +213,8 @@ class Placer {
   }
 
   // The instruction is complete when its regions have ended.
-  void WriteRegions(const Op& op, const ir::Instruction& made, ir::Instruction next) {
+  void WriteRegions(OpId id, const ir::Instruction& made, ir::Instruction next) {
+    const Op& op = base::At(result_.graph.ops, id);
     ir::Program& out = base::At(programs_, op.region);
     const ProgramGraph::RegionInfo& info = base::At(built_.regions, op.region);
     for (ir::ValueId v : made.results) {
@@ -223,9 +227,8 @@ class Placer {
       next.results.push_back(v);
     }
     next.regions.resize(made.regions.size());
-    auto self = static_cast<OpId>(&op - result_.graph.ops.data());
     for (size_t r = 1; r < built_.regions.size(); ++r)
-      if (result_.graph.regions[r].op == self) homes_[r] = {op.region, out.instructions.size()};
+      if (result_.graph.regions[r].op == id) homes_[r] = {op.region, out.instructions.size()};
     out.instructions.push_back(std::move(next));
   }
 
@@ -235,7 +238,7 @@ class Placer {
     auto [parent, at] = homes_.at(r);
     ir::Instruction& i = base::At(programs_, parent).instructions[at];
     // The regions of an op follow each other, but may end in any order.
-    const size_t first = r - static_cast<size_t>(built_.regions[r].number);
+    const size_t first = r - base::Size(built_.regions[r].number);
     if (++ended_[first] < i.regions.size()) return;
     if (IsBranch(i)) Capture(i, first, parent);
     for (size_t k = 0; k < i.regions.size(); ++k)

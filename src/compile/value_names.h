@@ -16,6 +16,7 @@ namespace tessera::compile {
 class ValueNames {
  public:
   struct Entry {
+    size_t number;  // as texts call it
     propagation::engine::ValueId id;
     size_t region;
     ir::ValueId value;    // in the region's program
@@ -34,7 +35,7 @@ class ValueNames {
       if (value == e.value) return name;
     return Number(e);
   }
-  std::string Number(const Entry& e) const { return fmt::format("%{}", &e - entries_.data()); }
+  static std::string Number(const Entry& e) { return fmt::format("%{}", e.number); }
   // Null: no value is called so.
   const Entry* Find(std::string_view text) const {
     for (const Entry& e : entries_)
@@ -60,14 +61,14 @@ class ValueNames {
     for (const ir::Instruction& i : program.instructions) {
       for (ir::ValueId v : i.results) Add(r, v, i.op->name);
       for (size_t k = 0; k < i.regions.size(); ++k)
-        Region(static_cast<size_t>(built_.regions[r].inner[inner++]));
+        Region(base::Size(built_.regions[r].inner[inner++]));
     }
   }
   void Add(size_t region, ir::ValueId v, std::string_view op) {
     const ProgramGraph::RegionInfo& info = built_.regions[region];
     propagation::engine::ValueId id = base::At(info.values, v);
     first_.emplace(id, entries_.size());
-    entries_.push_back({id, region, v, op, info.program->type(v)});
+    entries_.push_back({entries_.size(), id, region, v, op, info.program->type(v)});
   }
 
   const ProgramGraph& built_;

@@ -10,6 +10,7 @@
 #include <bit>
 #include <fstream>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "hwy/cache_control.h"
@@ -128,7 +129,7 @@ std::byte* Arena::Create(int size_class) {
   TESSERA_POISON(data, bytes);
   std::lock_guard<SpinLock> lock(lock_);
   std::vector<std::byte*>& list = free_[size_class];
-  const auto blocks = static_cast<size_t>(++blocks_[size_class]);
+  const auto blocks = base::Size(++blocks_[size_class]);
   if (list.capacity() < blocks) list.reserve(blocks * 2);
   live_ += bytes;
   return data;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/at.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "runtime/alias.h"
@@ -318,7 +319,7 @@ std::vector<Buffers> RunOnTeam(const Executable& executable, Team& team,
   team.runner.workers = Workers();
   team.runner.forced = force_parallel.load(std::memory_order_relaxed);
   const Cleaner cleaner(team.runner.run);
-  if (IsRecorded()) team.runner.run.events.resize(static_cast<size_t>(team.runner.workers));
+  if (IsRecorded()) team.runner.run.events.resize(base::Size(team.runner.workers));
   Execute(executable, team, Binder(executable, team.runner).Run(inputs));
   HandOn(executable.plan, team.runner.run.events);
   return Results(executable, team.runner.run);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/at.h"
 #include "runtime/assign.h"
 
 namespace tessera::runtime {
@@ -155,7 +156,7 @@ class Worker {
   void Reorder(const Order& order) {
     std::vector<int32_t>& slots = run_.slots[id_][order.view];
     const int32_t* from = views_[order.from].slots;
-    const auto instances = static_cast<size_t>(executable_.bindings[order.view].instances);
+    const auto instances = base::Size(executable_.bindings[order.view].instances);
     slots.resize(instances);
     for (size_t i = 0; i < instances; ++i) {
       const int32_t of = order.order ? (*order.order)[i] : static_cast<int32_t>(i);
@@ -172,7 +173,7 @@ class Worker {
       T index;
       std::memcpy(&index, data, sizeof index);
       if (std::is_signed_v<T> && index < T{}) return 0;
-      return static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(index), last));
+      return base::Size(std::min<uint64_t>(static_cast<uint64_t>(index), last));
     };
     switch (control.dtype.code()) {
       case DType::kBool:

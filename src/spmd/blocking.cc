@@ -65,7 +65,7 @@ class Finder {
     std::vector<BlockGroup> found;
     if (LabelAll(i))
       for (int d = 0; found.empty() && d < p_.type(product)->rank(); ++d)
-        if (p_.type(product)->shape()[static_cast<size_t>(d)] > 1) found = Along(product, d);
+        if (p_.type(product)->shape()[base::Size(d)] > 1) found = Along(product, d);
     for (ValueId v : labelled_) base::At(labels_, v).clear();
     labelled_.clear();
     return found;
@@ -146,8 +146,8 @@ class Finder {
       const ValueId wide = work.back();
       work.pop_back();
       const int32_t maker = base::At(made_by_, wide);
-      if (maker >= 0 && MayJoin(p_.instructions[static_cast<size_t>(maker)]) &&
-          !LabelThrough(static_cast<size_t>(maker), work))
+      if (maker >= 0 && MayJoin(p_.instructions[base::Size(maker)]) &&
+          !LabelThrough(base::Size(maker), work))
         return false;
       if (!base::At(of_product_, wide)) continue;
       if (base::At(returned_, wide)) return false;
@@ -205,7 +205,7 @@ class Finder {
   // ---- one dim -------------------------------------------------------------------------------
 
   std::vector<BlockGroup> Along(ValueId product, int label) {
-    const int64_t size = p_.type(product)->shape()[static_cast<size_t>(label)];
+    const int64_t size = p_.type(product)->shape()[base::Size(label)];
     label_ = label;
     if (!FindMembers() || !FindLevels()) return {};
     std::vector<Group> groups;
@@ -258,7 +258,7 @@ class Finder {
     for (ValueId v : labelled_) {
       const std::vector<size_t>& users = base::At(users_, v);
       if (base::At(of_product_, v)) pending.insert(users.begin(), users.end());
-      if (base::At(made_by_, v) >= 0) pending.insert(static_cast<size_t>(base::At(made_by_, v)));
+      if (base::At(made_by_, v) >= 0) pending.insert(base::Size(base::At(made_by_, v)));
     }
     for (size_t i : pending) core_.Set(i);
     for (; !pending.empty(); pending.erase(pending.begin())) {
@@ -309,7 +309,7 @@ class Finder {
     const int32_t at = base::At(made_by_, v);
     return at >= 0 && IsMember(at) && !base::At(calls_, at).sums;
   }
-  bool IsMember(int32_t i) const { return member_.Has(static_cast<size_t>(i)); }
+  bool IsMember(int32_t i) const { return member_.Has(base::Size(i)); }
   int KnownDim(ValueId v) const {
     if (!IsWide(v)) return base::At(dim_of_, v);
     const Labels& labels = base::At(labels_, v);
@@ -423,7 +423,7 @@ class Finder {
           base::At(groups_of_, at) = 0;
           base::At(level_, at) = level;
         }
-        if (is_free || (IsMember(at) && MayRepeat(v, at))) pending.insert(static_cast<size_t>(at));
+        if (is_free || (IsMember(at) && MayRepeat(v, at))) pending.insert(base::Size(at));
       }
     }
     std::reverse(group.begin(), group.end());
@@ -454,7 +454,7 @@ class Finder {
       for (ValueId v : made.operands) {
         const int32_t at = base::At(made_by_, v);
         if (at < 0) continue;
-        const auto maker = static_cast<size_t>(at);
+        const auto maker = base::Size(at);
         const bool is_inside = IsIn(at, level);
         if (is_inside && again.Has(maker)) again.Set(i);
         if (is_inside ? earlier.Has(maker) : IsMember(at) || LevelOf(at) > 0) earlier.Set(i);
@@ -504,7 +504,7 @@ class Finder {
       if (calls_[i].sums) bytes += kPassesOfSums * BytesOf(made.results[0]);
       for (size_t k = 0; k < made.operands.size(); ++k) {
         const int32_t at = base::At(made_by_, made.operands[k]);
-        const bool is_inside = at >= 0 && in.count(static_cast<size_t>(at)) != 0;
+        const bool is_inside = at >= 0 && in.count(base::Size(at)) != 0;
         if (!is_inside && calls_[i].operands[k] == kNone) whole.insert(made.operands[k]);
       }
     }

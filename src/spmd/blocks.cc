@@ -41,7 +41,7 @@ const ir::Type* WithDim(const ir::Type* place, int at, int64_t size) {
   return ir::Type::Get(std::move(shape), place->dtype(), std::move(s));
 }
 std::vector<int64_t> Moved(int rank, int from, int to) {
-  std::vector<int64_t> perm(static_cast<size_t>(rank));
+  std::vector<int64_t> perm(base::Size(rank));
   std::iota(perm.begin(), perm.end(), 0);
   perm.erase(perm.begin() + from);
   perm.insert(perm.begin() + to, from);

@@ -49,7 +49,7 @@ ir::ParamsPtr MaskOf(const sharding::DimMap& map, const sharding::DimFactors& di
     for (int32_t f : dims[d]) {
       const sharding::Factor& factor = base::At(map.factors, f);
       if (factor.kind != sharding::FactorKind::kReduce) continue;
-      if (sharding::LooksUp(map, static_cast<size_t>(f))) continue;
+      if (sharding::LooksUp(map, base::Size(f))) continue;
       mask.dims.push_back(static_cast<int64_t>(d));
       mask.reduction = factor.reduction;
     }

@@ -31,7 +31,7 @@ class SamePredicate final : public ir::HostFunction {
   void Run(const ir::HostArguments& arguments) const override {
     const ir::HostArgument& value = arguments.values[0];
     const ir::Type& type = *value.place;
-    const auto bytes = static_cast<size_t>(type.dtype().size());
+    const auto bytes = base::Size(type.dtype().size());
     for (size_t p = 1; p < value.shards.size(); ++p)
       if (std::memcmp(value.shards[0], value.shards[p], bytes) != 0) Fail(value, p);
   }

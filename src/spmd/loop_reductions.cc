@@ -177,9 +177,9 @@ class LoopReducer {
 
     Instruction behind = *carried.move();
     Carry(loop, edge, carried, move.from);
-    ValueId& start_value = loop.operands[static_cast<size_t>(start.index)];
+    ValueId& start_value = loop.operands[base::Size(start.index)];
     start_value = Partial(start_value, move, loop.loc);
-    ValueId& result = loop.results[static_cast<size_t>(edge.owner.index)];
+    ValueId& result = loop.results[base::Size(edge.owner.index)];
     behind.results = {std::exchange(result, AddPlace(program_, move.from, loop.loc))};
     behind.operands = {result};
     return behind;
@@ -207,7 +207,7 @@ class LoopReducer {
                     const ir::Type* partial) {
     const int32_t body = edge.sources[1].region;
     for (const FlowEnd& end : edge.targets) {
-      ir::RegionPtr& region = loop.regions[static_cast<size_t>(end.region)];
+      ir::RegionPtr& region = loop.regions[base::Size(end.region)];
       ir::Program made = *region;
       made.SetPlace(base::At(made.inputs, end.index), partial);
       if (end.region == body) {

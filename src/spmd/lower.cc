@@ -411,7 +411,7 @@ class ProgramLowering {
     while (outer + 1 < rank && rows < kLeastRows) rows *= local->shape()[outer++];
     if (rows < kLeastRows || local->elements() / rows < kLeastRow) return false;
     TensorSharding s = place->sharding();
-    s.dims.resize(static_cast<size_t>(outer));
+    s.dims.resize(base::Size(outer));
     const base::Shape shape(local->shape().begin(), local->shape().begin() + outer);
     const ir::ValueId row = AddValue(ir::Type::Get(shape, place->dtype(), std::move(s)), loc_);
     const auto reduce = [&](int64_t begin, int64_t end, ir::ValueId from, ir::ValueId to,

@@ -131,7 +131,7 @@ class Placer {
     for (const Instruction& i : program_.instructions)
       for (ValueId v : i.operands) ++base::At(first_user_, v + 1);
     for (size_t v = 1; v < first_user_.size(); ++v) first_user_[v] += first_user_[v - 1];
-    users_.resize(static_cast<size_t>(first_user_.back()));
+    users_.resize(base::Size(first_user_.back()));
     std::vector<int32_t> next = first_user_;
     for (size_t i = 0; i < program_.instructions.size(); ++i)
       for (ValueId v : At(i).operands)
@@ -139,8 +139,8 @@ class Placer {
   }
   absl::Span<const int32_t> Users(ValueId v) const {
     const int32_t first = base::At(first_user_, v);
-    return absl::MakeConstSpan(users_).subspan(
-        static_cast<size_t>(first), static_cast<size_t>(base::At(first_user_, v + 1) - first));
+    return absl::MakeConstSpan(users_).subspan(base::Size(first),
+                                               base::Size(base::At(first_user_, v + 1) - first));
   }
 
   bool AreSteady(const Instruction& i) const {
@@ -208,7 +208,7 @@ class Placer {
       }
     }
   }
-  static size_t Index(ValueId v) { return static_cast<size_t>(v); }
+  static size_t Index(ValueId v) { return base::Size(v); }
 
   // Returns whether something lies elsewhere now.
   bool ImproveAll() {

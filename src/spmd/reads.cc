@@ -88,7 +88,7 @@ class Finder {
       along.clear();
       for (const sharding::Access& a : map_.accesses) {
         if (a.operand != static_cast<int32_t>(i) || a.factor != factors[0]) continue;
-        gaps.emplace_back(static_cast<size_t>(r), &a);
+        gaps.emplace_back(base::Size(r), &a);
         for (const ShardRun& run : sharding::RunsOf(a, Whole(shape[d], r), 0)) {
           if (run.out_step != 1 && run.count > 1) return false;
           along.push_back(run);
@@ -96,7 +96,7 @@ class Finder {
       }
     }
     AddParts(values_[i], runs, dims);
-    return fill < 0 || AddFill(values_[static_cast<size_t>(fill)], runs, gaps);
+    return fill < 0 || AddFill(values_[base::Size(fill)], runs, gaps);
   }
 
   bool Accessed(size_t i, int32_t factor) const {
@@ -143,7 +143,7 @@ class Finder {
     }
     return true;
   }
-  static size_t Index(const sharding::Access& a) { return static_cast<size_t>(a.operand); }
+  static size_t Index(const sharding::Access& a) { return base::Size(a.operand); }
   size_t DimOfOperand(const sharding::Access& a) const {
     const sharding::DimFactors& dims = map_.operands[Index(a)];
     size_t d = 0;
@@ -277,7 +277,7 @@ const ReadParts* Reads::For(ValueId v, const base::Shape& space, int32_t reduced
   if (row < kLeastRow) return nullptr;
   const ReadParts* parts = Of(v);
   if (!parts || parts->size() > kMostParts) return nullptr;
-  const size_t outer = space.size() - static_cast<size_t>(reduced);
+  const size_t outer = space.size() - base::Size(reduced);
   ValueId fill = -1;
   for (const ReadPart& part : *parts) {
     const plan::FusedDesc::Part desc = PartDesc(part, device_.type(part.source)->shape());

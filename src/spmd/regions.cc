@@ -29,7 +29,7 @@ Constants ConstantsOf(const ir::Instruction& i) {
                       ? ir::As<ir::WhileParams>(i.params.get()).constants
                       : ir::As<ir::ScanParams>(i.params.get()).constants;
   return {.first = 0,
-          .count = static_cast<size_t>(count),
+          .count = base::Size(count),
           .of_all_regions = false,
           .repeats = times.times > 1 || !times.known};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "kernels/fused/fused_assemble.h"
 #include "kernels/fused/fused_config.h"
 #include "kernels/fused/fused_layout.h"
@@ -80,7 +81,7 @@ uint64_t InPlace(const plan::FusedDesc& desc, const FusedConfig& config) {
 
 void NumberOperands(const plan::FusedDesc& desc, FusedConfig& config) {
   const auto add = [&](int32_t operand) {
-    config.operands = std::max(config.operands, static_cast<size_t>(operand) + 1);
+    config.operands = std::max(config.operands, base::Size(operand) + 1);
     return operand;
   };
   for (size_t k = 0; k < desc.inputs.size(); ++k) {

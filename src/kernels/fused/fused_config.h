@@ -30,6 +30,7 @@ struct RowPart {
   bool fills = false;
 };
 struct RowRead {
+  size_t number = 0;  // among the reads
   size_t tensor = 0;
   size_t first = 0;  // of its parts among all
   std::vector<RowPart> parts;

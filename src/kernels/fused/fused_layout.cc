@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/at.h"
 #include "base/shape.h"
 #include "kernels/fused/fused_config.h"
 
@@ -43,7 +44,7 @@ std::vector<Source> Sources(const plan::FusedDesc& desc) {
   std::vector<Source> all;
   for (const auto& t : desc.inputs) all.push_back({t.dtype.size(), t.strides, false, t.parts});
   for (const auto& t : desc.outputs) {
-    const size_t rank = desc.dims.size(), row = rank - static_cast<size_t>(desc.reduced);
+    const size_t rank = desc.dims.size(), row = rank - base::Size(desc.reduced);
     const bool per_row = desc.reduced > 0 && std::all_of(t.strides.begin() + row, t.strides.end(),
                                                          [](int64_t s) { return s == 0; });
     Strides dims = desc.dims;
@@ -178,7 +179,7 @@ void MarkFollowers(const plan::FusedDesc& desc, RowLayout& layout) {
 
 // `outer`: dims before those of a row; -1: all but the last.
 RowLayout LayoutOfParts(std::vector<Source> sources, Strides dims, int64_t outer) {
-  size_t row = PartSpace(dims, sources, static_cast<size_t>(outer)).row();
+  size_t row = PartSpace(dims, sources, base::Size(outer)).row();
   if (outer < 0) row = std::max<size_t>(dims.size(), 1) - 1;
   RowLayout layout;
   const Strides row_dims(dims.begin() + static_cast<int64_t>(row), dims.end());
@@ -190,6 +191,7 @@ RowLayout LayoutOfParts(std::vector<Source> sources, Strides dims, int64_t outer
     const Source& s = sources[t];
     if (!s.parts.empty()) {
       layout.reads.push_back(ReadOf(s, t, row, layout.n));
+      layout.reads.back().number = layout.reads.size() - 1;
       layout.reads.back().first = parts;
       parts += s.parts.size();
     }
@@ -215,7 +217,7 @@ RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
     MarkFollowers(desc, layout);
     return layout;
   }
-  size_t outer_rank = dims.size() - static_cast<size_t>(desc.reduced);
+  size_t outer_rank = dims.size() - base::Size(desc.reduced);
   const auto pointers = [&] {
     std::vector<Strides*> all;
     for (Source& s : sources) all.push_back(&s.strides);

@@ -32,7 +32,7 @@ inline constexpr size_t kNarrowSums = 128;  // accumulators of a reduction of 32
 inline constexpr size_t kWideSums = 64;     // the same of 64-bit lanes
 
 // Instruction codes: the scalar ops, then those that only the compiler makes.
-enum Code : uint8_t {
+enum : uint8_t {
   kSquare = plan::kScalarOps,
   kRoundF16,  // f32 to the nearest f16, still held as f32
   kRoundBF16,

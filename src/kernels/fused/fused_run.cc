@@ -75,8 +75,8 @@ class Runner {
     Seek(row);
     for (int64_t done = first; done < last;) {
       const int64_t count = std::min(f_.units_per_row - unit, last - done);
-      const auto begin = static_cast<size_t>(unit * f_.unit),
-                 end = static_cast<size_t>(std::min((unit + count) * f_.unit, f_.layout.n));
+      const auto begin = base::Size(unit * f_.unit),
+                 end = base::Size(std::min((unit + count) * f_.unit, f_.layout.n));
       if (f_.layout.reads.empty())
         Row(begin, end);
       else
@@ -122,11 +122,10 @@ class Runner {
   // ---- inputs that are read from several places ----
 
   size_t ItemOf(const RowRead& read) const {
-    return static_cast<size_t>(f_.layout.tensors[read.tensor].itemsize);
+    return base::Size(f_.layout.tensors[read.tensor].itemsize);
   }
   std::byte* FillOf(const RowRead& read) {
-    const auto k = static_cast<size_t>(&read - f_.layout.reads.data());
-    return scratch_ + f_.map.fills + k * kReadBytes;
+    return scratch_ + f_.map.fills + read.number * kReadBytes;
   }
   void Fill(const RowRead& read) {
     for (const RowPart& part : read.parts)
@@ -178,7 +177,7 @@ class Runner {
   // Returns up to where element i's part can be read at one address.
   size_t EndOf(const RowRead& read, size_t i) const {
     const ActivePart& part = PartAt(read, i);
-    const auto end = static_cast<size_t>(part.end);
+    const auto end = base::Size(part.end);
     return part.fills ? std::min(end, i + kFillBytes / ItemOf(read)) : end;
   }
 
@@ -187,7 +186,7 @@ class Runner {
     const ActivePart& part = PartAt(read, i);
     const size_t item = ItemOf(read);
     uintptr_t at = part.at;
-    if (static_cast<size_t>(part.end) < end)
+    if (base::Size(part.end) < end)
       at = reinterpret_cast<uintptr_t>(Assembled(read, i, end)) - i * item;
     else if (part.fills)
       at = reinterpret_cast<uintptr_t>(FillOf(read)) - i * item;
@@ -200,7 +199,7 @@ class Runner {
     std::byte* tile = FillOf(read) + kFillBytes;
     for (size_t k = i; k < end;) {
       const ActivePart& part = PartAt(read, k);
-      const size_t next = std::min(end, static_cast<size_t>(part.end));
+      const size_t next = std::min(end, base::Size(part.end));
       const auto* from =
           part.fills ? FillOf(read) : reinterpret_cast<const std::byte*>(part.at + k * item);
       std::memcpy(tile + (k - i) * item, from, (next - k) * item);
@@ -252,8 +251,8 @@ class Runner {
       std::byte* base = base_[kFirstTensor + t];
       end_base[kFirstTensor + t] = base;
       if (!view.reads_whole && !view.writes_whole) continue;
-      const size_t offset = i * static_cast<size_t>(view.itemsize);
-      if (view.reads_whole) CopySmall(copy, base + offset, n * static_cast<size_t>(view.itemsize));
+      const size_t offset = i * base::Size(view.itemsize);
+      if (view.reads_whole) CopySmall(copy, base + offset, n * base::Size(view.itemsize));
       end_base[kFirstTensor + t] =
           reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(copy) - offset);
     }
@@ -262,7 +261,7 @@ class Runner {
     f_.table->enter_vector(pass.vector.data(), &context_, i, i + 1, 1);
     context_.base = base_;
     for (size_t t : pass.stored) {
-      const auto size = static_cast<size_t>(f_.layout.tensors[t].itemsize);
+      const auto size = base::Size(f_.layout.tensors[t].itemsize);
       CopySmall(base_[kFirstTensor + t] + i * size, end_base[kFirstTensor + t] + i * size,
                 n * size);
     }

@@ -316,7 +316,7 @@ void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
     EmitBlock(StoreBlock(dtype, g_.wide), Tensor(tensor, !per_row_));
   } else {
     view.writes_whole = true;
-    whole_.push_back(static_cast<size_t>(tensor));
+    whole_.push_back(base::Size(tensor));
     const KernelPair& whole = Half(lane) ? t_.store_half : t_.store;
     Emit(native ? whole : t_.store_stored[dtype.code()], Tensor(tensor, true));
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/at.h"
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "kernels/copy/copy_bytes.h"
@@ -121,7 +122,7 @@ class ScatterPart {
     const Query& query = c_.queries[q];
     const int64_t first = query.begins.empty() ? 0 : query.begins[call_.device];
     Range range{0, std::min(query.size, query.whole - first)};
-    if (query.dim >= 0 && static_cast<size_t>(query.dim) == c_.split)
+    if (query.dim >= 0 && base::Size(query.dim) == c_.split)
       range = {std::max(range.begin, owned_.begin), std::min(range.end, owned_.end)};
     for (int64_t i = range.begin; i < range.end; ++i) {
       if (query.dim >= 0) pieces_[query.dim].out = i * c_.dims[query.dim].stride;

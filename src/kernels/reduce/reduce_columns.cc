@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/at.h"
 #include "base/dtype.h"
 #include "kernels/fused/fused.h"
 #include "kernels/parts.h"
@@ -130,7 +131,7 @@ class Panel {
 
   void Run() {
     Reset();
-    if (c_.carries) std::memset(carry_, 0, static_cast<size_t>(n_) * sizeof(double));
+    if (c_.carries) std::memset(carry_, 0, base::Size(n_) * sizeof(double));
     for (int64_t r = 0; r < c_.rows;) {
       const int64_t count = c_.rows - r >= kRowsAtOnce ? kRowsAtOnce : 1;
       Add(r, count);
@@ -142,7 +143,7 @@ class Panel {
   }
 
  private:
-  void Reset() { std::memcpy(acc_, c_.identity.data(), static_cast<size_t>(n_ * c_.acc.size())); }
+  void Reset() { std::memcpy(acc_, c_.identity.data(), base::Size(n_ * c_.acc.size())); }
   void Add(int64_t row, int64_t count) {
     const std::byte* in[kRowsAtOnce + 1];
     for (int64_t k = 0; k < count; ++k) in[k] = in_ + (row + k) * c_.columns * c_.dtype.size();
@@ -180,7 +181,7 @@ void Run(const plan::KernelArgs& call) {
 }
 
 std::vector<std::byte> IdentityRow(DType acc, Reduction reduction) {
-  std::vector<std::byte> row(static_cast<size_t>(kPanel * acc.size()));
+  std::vector<std::byte> row(base::Size(kPanel * acc.size()));
   base::VisitDType(acc, [&](auto t) {
     using T = decltype(t);
     const T v = Narrow<T>(ReductionIdentity<Compute<T>>(reduction));

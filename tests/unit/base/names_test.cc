@@ -50,7 +50,6 @@ const std::set<std::string> kOneMeaning = {
     "Shape",    // how a user gives one, and what is kept of it
     "ValueId",  // a number of a value of a program or a graph; an enum where users see it
     "OpId",     // the same of an op
-    "Code",     // a number for a thing of a table: a dtype, an instruction of a fused program
 };
 
 TEST(Names, TypesAreFound) {
