@@ -12,9 +12,9 @@ namespace tessera::spmd {
 // In elements. A product of `least`, 16 MiB of f32, more than caches hold, that is `ratio` times as
 // large as its operands, is run in blocks whose largest value has `block`, 2 MiB: gradients have
 // several of these at once, and of 1 to 16 MiB it is the best for them on the machines at hand.
-// Tests make them small.
+// Columns that a mask hides are left out by whole lines of so many. Tests make them small.
 struct BlockLimits {
-  int64_t least = 1 << 22, block = 1 << 19, ratio = 8;
+  int64_t least = 1 << 22, block = 1 << 19, ratio = 8, line = 16;
 };
 BlockLimits& Limits();
 

@@ -14,9 +14,9 @@
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "spmd/blocking.h"
-#include "spmd/decision.h"
-#include "spmd/local_type.h"
+#include "spmd/masked_loops.h"
 #include "spmd/ordering.h"
+#include "spmd/writer.h"
 
 namespace tessera::spmd {
 namespace {
@@ -26,11 +26,6 @@ using ir::ValueId;
 
 constexpr int kNone = DimOfCall::kNone;
 
-const ir::Type* WithSize(const ir::Type* place, int dim, int64_t size) {
-  base::Shape sizes = LocalType(place)->shape();
-  base::At(sizes, dim) = size;
-  return WithLocalSizes(place, sizes);
-}
 // With one more dim, which is whole on each device.
 const ir::Type* WithDim(const ir::Type* place, int at, int64_t size) {
   base::Shape shape = place->shape();
@@ -40,63 +35,9 @@ const ir::Type* WithDim(const ir::Type* place, int at, int64_t size) {
   s.dims.insert(s.dims.begin() + at, whole);
   return ir::Type::Get(std::move(shape), place->dtype(), std::move(s));
 }
-std::vector<int64_t> Moved(int rank, int from, int to) {
-  std::vector<int64_t> perm(base::Size(rank));
-  std::iota(perm.begin(), perm.end(), 0);
-  perm.erase(perm.begin() + from);
-  perm.insert(perm.begin() + to, from);
-  return perm;
-}
 
-// A program to which instructions are added.
-class Writer {
- public:
-  explicit Writer(ir::Program& p) : p_(p) {}
-  ir::Program& program() { return p_; }
-  const ir::Type* Place(ValueId v) const { return p_.place(v); }
-  ValueId Value(const ir::Type* place, Loc loc) {
-    return p_.AddValue(LocalType(place), loc, place);
-  }
-  ValueId Emit(const ir::OpDef& op, ir::ParamsPtr params, absl::Span<const ValueId> operands,
-               const ir::Type* place, Loc loc, ir::Cost cost = {}) {
-    const ValueId made = Value(place, loc);
-    p_.instructions.push_back({.op = &op,
-                               .params = std::move(params),
-                               .operands = {operands.begin(), operands.end()},
-                               .results = {made},
-                               .loc = loc,
-                               .cost = Costing(std::move(cost))});
-    return made;
-  }
-  ValueId Reshape(ValueId v, const ir::Type* place, Loc loc) {
-    return Place(v) == place ? v : Emit(ops::kReshape, nullptr, {v}, place, loc);
-  }
-  // The dim goes from one number to another.
-  ValueId MoveDim(ValueId v, int from, int to, const ir::Type* place, Loc loc) {
-    if (from == to) return v;
-    return Emit(ops::kTranspose,
-                ir::MakeParams(ops::TransposeParams{{Moved(place->rank(), from, to)}}), {v}, place,
-                loc);
-  }
-  ValueId Convert(ValueId v, DType dtype, Loc loc) {
-    if (Place(v)->dtype() == dtype) return v;
-    return Emit(ops::Elementwise(plan::ScalarOp::kConvert), nullptr, {v},
-                Place(v)->WithDType(dtype), loc);
-  }
-  ValueId Zeros(const ir::Type* place, Loc loc) {
-    const ir::Type* scalar = ir::Type::Get({}, place->dtype(), place->mesh());
-    const ValueId zero = Emit(
-        ops::kConstant, ir::MakeParams(ops::ConstantParams{{.dtype = place->dtype(), .bits = 0}}),
-        {}, scalar, loc);
-    return Emit(ops::kBroadcastInDim, ir::MakeParams(ops::BroadcastParams{}), {zero}, place, loc);
-  }
-
- private:
-  ir::Program& p_;
-};
-
-// The same of products of so many elements.
-void RunInBlocksOf(ir::Program& program, int64_t least);
+// The same of products of so many elements. Returns whether there are some.
+bool RunInBlocksOf(ir::Program& program, int64_t least);
 
 // One loop. The program's instructions are read from `from`; what stands for them is added to it.
 class LoopBuilder {
@@ -299,11 +240,11 @@ void Apply(ir::Program& p, const std::vector<BlockGroup>& groups) {
   ir::RemoveDead(p);
 }
 
-void RunInBlocksOf(ir::Program& program, int64_t least) {
+bool RunInBlocksOf(ir::Program& program, int64_t least) {
   std::set<ValueId> tried;
-  for (;;) {
+  for (bool any = false;; any = true) {
     const std::vector<BlockGroup> groups = FindBlocks(program, least, tried);
-    if (groups.empty()) return;
+    if (groups.empty()) return any;
     Apply(program, groups);
   }
 }
@@ -311,7 +252,7 @@ void RunInBlocksOf(ir::Program& program, int64_t least) {
 }  // namespace
 
 void RunInBlocks(ir::Program& device) {
-  if (!ir::HasEffects(device)) RunInBlocksOf(device, Limits().least);
+  if (!ir::HasEffects(device) && RunInBlocksOf(device, Limits().least)) SkipMasked(device);
 }
 
 }  // namespace tessera::spmd

@@ -267,6 +267,12 @@ void Split(DotConfig& c) {
     const int64_t line = std::max<int64_t>(c.n * c.k, 1);
     const int64_t least = c.type == GemmType::kF64 && c.n > 1 ? kLeastWork / line + 1 : 1;
     c.unit = RoundedUp(c.joins ? least : std::max<int64_t>(c.m / 4, 1));
+    // Few rows and columns of long sums: two units, so that two threads have work.
+    constexpr int64_t kLeastRows = 16;
+    if (c.m < 2 * kGemmCut && c.m >= 2 * kLeastRows && c.batch < 8 && c.m * line >= kLeastWork) {
+      c.joins = false;
+      c.unit = (c.m / 2 + kLeastRows - 1) / kLeastRows * kLeastRows;
+    }
     c.units = std::max<int64_t>(c.m / c.unit, 1);
     return;
   }

@@ -1,0 +1,182 @@
+// Loops over blocks leave out what a mask hides, and give what whole products give: also where the
+// hidden number counts, and where rows have nothing else.
+#include <gmock/gmock.h>
+#include <tessera/tessera.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "fuzz.h"
+#include "spmd/blocking.h"
+#include "suite/random_program.h"
+
+namespace tessera::suite {
+namespace {
+
+class BlockScope {
+ public:
+  explicit BlockScope(spmd::BlockLimits limits) : before_(spmd::Limits()) {
+    spmd::Limits() = limits;
+  }
+  ~BlockScope() { spmd::Limits() = before_; }
+
+ private:
+  spmd::BlockLimits before_;
+};
+constexpr spmd::BlockLimits kSmall{.least = 1, .block = 512, .ratio = 0, .line = 1},
+    kWhole{.least = int64_t{1} << 40};
+
+using Function = std::function<Array(Array, Array, Array)>;
+
+constexpr int64_t kRows = 64;
+
+Array Rows() { return expand_dims(arange(kRows), 1); }
+Array Columns() { return expand_dims(arange(kRows), 0); }
+Array Scores(const Array& q, const Array& k) { return einsum("hqd,hkd->hqk", {q, k}); }
+Array Weighted(const Array& scores, const Array& v) {
+  return einsum("hqk,hkd->hqd", {softmax(scores, -1), v});
+}
+
+struct Masked {
+  const char* name;
+  Function run;
+  double flops;  // at most, of those of the whole
+};
+const Masked kMasked[] = {
+    {"causal",
+     [](Array q, Array k, Array v) {
+       return Weighted(where(Rows() >= Columns(), Scores(q, k), -INFINITY), v);
+     },
+     0.7},
+    {"causal_by_a_number",
+     [](Array q, Array k, Array v) {
+       return Weighted(where(Rows() >= Columns(), Scores(q, k), -1e30), v);
+     },
+     0.7},
+    // Hidden columns have a weight.
+    {"hidden_columns_count",
+     [](Array q, Array k, Array v) {
+       return Weighted(where(Rows() >= Columns(), Scores(q, k), 0.5), v);
+     },
+     0.7},
+    {"the_other_way",
+     [](Array q, Array k, Array v) {
+       return Weighted(where(Columns() > Rows(), -INFINITY, Scores(q, k)), v);
+     },
+     0.7},
+    {"nothing_before",
+     [](Array q, Array k, Array v) {
+       return Weighted(where(Rows() < Columns() + 1, Scores(q, k), -INFINITY), v);
+     },
+     0.7},
+    // Some rows have nothing but hidden columns: NaN.
+    {"rows_without_columns",
+     [](Array q, Array k, Array v) {
+       return Weighted(where(Rows() >= Columns() + 20, Scores(q, k), -INFINITY), v);
+     },
+     0.6},
+    {"a_maximum",
+     [](Array q, Array k, Array) {
+       return max(where(Rows() - 3 >= Columns(), Scores(q, k), -2.0), -1);
+     },
+     0.7},
+    {"a_sum",
+     [](Array q, Array k, Array) {
+       return sum(square(where(Rows() >= Columns(), Scores(q, k), 3.0)), -1);
+     },
+     0.7},
+    {"both_sides_of_a_product_are_hidden",
+     [](Array q, Array k, Array) {
+       const Array x = where(Rows() >= Columns(), Scores(q, k), 0.25);
+       return einsum("hqk,hqk->hq", {x, x * 2});
+     },
+     0.7},
+    // Numbers that differ from column to column behind the mask.
+    {"a_bias_behind_the_mask",
+     [](Array q, Array k, Array v) {
+       const Array seen = where(Rows() >= Columns(), Scores(q, k), -5.0);
+       return Weighted(seen + astype(Columns(), f32) * 0.01, v);
+     },
+     1.02},
+    {"another_mask",
+     [](Array q, Array k, Array v) {
+       const Array both = (Rows() >= Columns()) & (Columns() != 7);
+       return Weighted(where(both, Scores(q, k), -INFINITY), v);
+     },
+     1.02},
+};
+
+class MaskedLoops : public testing::TestWithParam<size_t> {};
+
+std::vector<Array> Arguments() {
+  std::vector<Array> all;
+  for (double first : {1.0, 2.0, 3.0})
+    all.push_back(reshape(sin(astype(arange(2 * kRows * 8), f32) * first + first), {2, kRows, 8}));
+  return all;
+}
+
+TEST_P(MaskedLoops, AreAsTheWhole) {
+  const Masked& c = kMasked[GetParam()];
+  const std::vector<Array> in = Arguments();
+  const auto lowered = [&](const spmd::BlockLimits& limits) {
+    const BlockScope scope(limits);
+    return jit(Function(c.run)).lower(in[0], in[1], in[2]);
+  };
+  EXPECT_LE(lowered(kSmall).flops(), c.flops * lowered(kWhole).flops());
+  const auto value = [&](const spmd::BlockLimits& limits) {
+    const BlockScope scope(limits);
+    return jit(Function(c.run))(in[0], in[1], in[2]);
+  };
+  const Array got = value(kSmall), want = value(kWhole);
+  EXPECT_TRUE(all(isclose(got, want, {.rtol = 1e-5, .atol = 1e-6, .equal_nan = true})).item<bool>())
+      << max(abs(got - want)).item<float>();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MaskedLoops, testing::Range(size_t{0}, std::size(kMasked)),
+                         [](const auto& info) { return kMasked[info.param].name; });
+
+// What is hidden is multiplied by no number that is not there.
+TEST(MaskedLoopValues, KeepWhatIsNoNumber) {
+  for (float odd : {std::nanf(""), std::numeric_limits<float>::infinity(), 3e38f}) {
+    std::vector<Array> in = Arguments();
+    const Array last = expand_dims(arange(kRows), 1) >= kRows - 3;
+    in[2] = where(last, odd, in[2]);
+    const auto value = [&](const spmd::BlockLimits& limits) {
+      const BlockScope scope(limits);
+      return jit(Function(kMasked[0].run))(in[0], in[1], in[2]);
+    };
+    const Array got = value(kSmall), want = value(kWhole);
+    EXPECT_TRUE(
+        all(isclose(got, want, {.rtol = 1e-5, .atol = 1e-6, .equal_nan = true})).item<bool>())
+        << odd;
+  }
+}
+
+// Rows over Auto axes: which of them a device has is not known when its program is made.
+TEST(MaskedLoopValues, SmallFloatsAndDevices) {
+  const std::vector<Array> in = Arguments();
+  const MeshScope mesh(make_mesh({{"h", 2}, {"s", 4, Auto}}));
+  for (DType dtype : {bf16, f32}) {
+    const auto value = [&](const spmd::BlockLimits& limits, bool cuts_rows) {
+      const BlockScope scope(limits);
+      const auto attention = [&](const Array& q, const Array& k, const Array& v) {
+        const auto laid_out = [&](const Array& x) { return reshard(astype(x, dtype), P("h")); };
+        Array rows = laid_out(q);
+        if (cuts_rows) rows = with_sharding_constraint(rows, P(Open(), "s"));
+        return reshard(kMasked[0].run(rows, laid_out(k), laid_out(v)), P());
+      };
+      return astype(jit(attention)(in[0], in[1], in[2]), f32);
+    };
+    const Array want = value(kWhole, false);
+    const double rtol = dtype == bf16 ? 2e-2 : 1e-5;
+    for (bool cuts_rows : {false, true}) {
+      const Array got = value(kSmall, cuts_rows);
+      EXPECT_TRUE(all(isclose(got, want, {.rtol = rtol, .atol = 1e-3})).item<bool>());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::suite
