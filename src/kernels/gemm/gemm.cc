@@ -6,6 +6,7 @@
 
 #include "kernels/gemm/gemm_blas.h"
 #include "kernels/gemm/gemm_dnnl.h"
+#include "kernels/gemm/vector_matrix.h"
 #include "tessera/dtype.h"
 
 namespace tessera::kernels {
@@ -38,6 +39,23 @@ void SimpleGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b,
         for (int64_t j = 0; j < n; ++j) row[j] += x * y[j * d.b_col];
     }
   }
+}
+
+// Whether the product is a vector times a matrix of few columns; by its whole shape, as a cut of it
+// must have the same bits. Either side may be the vector.
+bool IsFew(int64_t columns) { return columns >= kLeastColumns && columns <= kMostColumns; }
+bool HasVectorLeft(const GemmDesc& d) { return d.m == 1 && d.b_col == 1 && IsFew(d.n); }
+bool HasVectorRight(const GemmDesc& d) {
+  return d.n == 1 && d.a_row == 1 && d.a_col > 1 && d.c_row == 1 && IsFew(d.m);
+}
+
+// Floats that oneDNN does not multiply.
+template <class T>
+void FloatGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
+  if (HasVectorLeft(d)) return Multiply(VectorTimesMatrix<T>{a, d.a_col, b, d.b_row, d.k, n, c});
+  if (HasVectorRight(d)) return Multiply(VectorTimesMatrix<T>{b, d.b_row, a, d.a_col, d.k, m, c});
+  if (HasBlas()) return BlasGemm(d, m, n, a, b, c);
+  SimpleGemm(d, m, n, a, b, c);
 }
 
 template <class T>
@@ -78,20 +96,15 @@ void Gemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) cons
   const auto simple = [&]<class T>(T) {
     SimpleGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
   };
+  const auto floats = [&]<class T>(T) {
+    FloatGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
+  };
   switch (desc_.type) {
     case GemmType::kF32:
-      if (HasBlas())
-        BlasGemm(desc_, m, n, static_cast<const float*>(a), static_cast<const float*>(b),
-                 static_cast<float*>(c));
-      else
-        simple(float{});
+      floats(float{});
       break;
     case GemmType::kF64:
-      if (HasBlas())
-        BlasGemm(desc_, m, n, static_cast<const double*>(a), static_cast<const double*>(b),
-                 static_cast<double*>(c));
-      else
-        simple(double{});
+      floats(double{});
       break;
     case GemmType::kI64:
       simple(uint64_t{});

@@ -1,6 +1,8 @@
 // dot_general's kernels against a loop in double, for any order of dims and several threads.
 #include "kernels/gemm/dot.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -121,6 +123,22 @@ TEST(DotGeneral, MatchesALoopForMatrices) {
       Check(Matmul(dtype, s[0], s[1], s[2]), std::string(dtype.name()) + " " +
                                                  std::to_string(s[0]) + "x" + std::to_string(s[1]) +
                                                  "x" + std::to_string(s[2]));
+}
+
+// Of few columns, and of one more or less; the vector on either side, the matrix as it lies or not.
+TEST(DotGeneral, MatchesALoopForVectorsAndMatrices) {
+  for (int64_t n : {15, 16, 17, 31, 64, 65, 129, 200, 256, 257})
+    for (int64_t k : {1, 255, 1000})
+      for (DType dtype : {f32, f64})
+        for (bool is_left : {false, true}) {
+          DotDesc d = Matmul(dtype, is_left ? 1 : n, is_left ? n : 1, k);
+          const std::string what = fmt::format("{} {} by {}, {}", dtype.name(), n, k, is_left);
+          Check(d, what);
+          Shape& matrix = is_left ? d.rhs : d.lhs;
+          std::swap(matrix[0], matrix[1]);
+          (is_left ? d.rhs_contract : d.lhs_contract) = {is_left ? 1 : 0};
+          Check(d, what + " transposed");
+        }
 }
 
 TEST(DotGeneral, MatchesALoopForAnyOrderOfDims) {
