@@ -75,7 +75,8 @@ std::vector<bool> Live(const Program& program) {
   return live;
 }
 
-// Removes the instructions that are false in `kept`, and names of what they made.
+}  // namespace
+
 void KeepInstructions(Program& program, const std::vector<bool>& kept) {
   std::vector<Instruction>& instructions = program.instructions;
   size_t n = 0;
@@ -93,8 +94,6 @@ void KeepInstructions(Program& program, const std::vector<bool>& kept) {
     for (ValueId v : i.results) base::At(exists, v) = true;
   std::erase_if(program.names, [&](const auto& n) { return !base::At(exists, n.second); });
 }
-
-}  // namespace
 
 void RemoveEffects(Program& program) {
   std::vector<bool> kept;
