@@ -207,8 +207,7 @@ detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail
   std::vector<ArrayRef> inputs;
   for (const Array& x : lanes.arrays) inputs.push_back(x.impl());
   detail::FunctionResult result{
-      trace::CallProgram(std::make_shared<const ir::Program>(std::move(batch.program)), inputs,
-                         call.name, call.loc),
+      trace::CallProgram(ir::Shared(std::move(batch.program)), inputs, call.name, call.loc),
       std::move(traced.tree)};
   for (size_t i = 0; i < result.arrays.size(); ++i) {
     Array& out = result.arrays[i];

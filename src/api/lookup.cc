@@ -15,8 +15,6 @@ using namespace frontend;
 
 namespace {
 
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-
 // Returns indices [...] as index vectors of one entry, [..., 1].
 Array AsVectors(const Array& indices, Call call) {
   base::Shape shape = TypeOf(indices)->shape();

@@ -15,10 +15,6 @@
 
 namespace tessera::frontend {
 
-ProgramRef Shared(ir::Program program) {
-  return std::make_shared<const ir::Program>(std::move(program));
-}
-
 std::vector<int> ArgumentOf(detail::TreeRef arguments) {
   std::vector<int> of;
   for (const detail::Path& path : detail::OutlineOf(arguments).arrays)

@@ -105,7 +105,7 @@ void RemoveEffects(Program& program) {
     for (RegionPtr& region : i.regions) {
       Program without = *region;
       RemoveEffects(without);
-      region = std::make_shared<const Program>(std::move(without));
+      region = Shared(std::move(without));
     }
   }
 }
