@@ -238,7 +238,7 @@ FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const Functio
   const std::vector<bool> all(arrays.size(), true);
   TracedCall t = TraceCall(RefsOf(arrays, call), f.body, all, call);
   LinearizedProgram l = Linearized(t, FloatingOutputs(t.program));
-  FunctionResult result{{}, {}, MapOf(t, l, call, reverse)};
+  FunctionResult result{.arrays = {}, .tree = {}, .made = MapOf(t, l, call, reverse)};
   result.arrays = trace::CallProgram(ir::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
   result.tree = std::move(t.tree);
   return result;

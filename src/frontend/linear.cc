@@ -59,9 +59,10 @@ void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
     FailDType(call, 22,
               last ? fmt::format("argument {} has no floating leaf: it is {}", n, last->text())
                    : fmt::format("argument {} has no arrays", n),
-              {fmt::format("derivatives are taken in floating arguments: convert it, or name "
-                           "another one, as in {}<1>(f)",
-                           call.name)});
+              {fmt::format(
+                  "derivatives are taken with respect to floating arguments: convert it, or name "
+                  "another one, as in {}<1>(f)",
+                  call.name)});
   }
 }
 

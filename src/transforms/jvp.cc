@@ -143,9 +143,9 @@ class Forward {
     for (size_t k = 0; k < tangents.size(); ++k) {
       if (done[k] || tangents[k] < 0 || k >= derivative.of.size()) continue;
       if (derivative.none[k])
-        FailNotDifferentiable(
-            call.op, builder_.loc(),
-            fmt::format(" in operand {}: {}", ir::OperandName(call.op, k), derivative.none[k]));
+        FailNotDifferentiable(call.op, builder_.loc(),
+                              fmt::format(" with respect to operand {}: {}",
+                                          ir::OperandName(call.op, k), derivative.none[k]));
       if (!derivative.of[k]) continue;
       ValueId term = derivative.of[k](call, tangents[k]);
       sum = ops::Sum(builder_, sum, ops::Conform(builder_, term, call.result_types[0]));
