@@ -242,10 +242,10 @@ Array minimum(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Curr
 Array atan2(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());
 // Hurwitz zeta function, the sum of (q + k)^-s over k >= 0; floating. inf where s is 1 and, of even
 // s, at q = 0, -1, ...; NaN where s < 1, at those q of other s, and below 0 where s is not whole.
-// Derivatives are in q only.
+// Derivatives are with respect to q only.
 Array zeta(Operand s, Operand q, OutOptions options = {}, Loc loc = Loc::Current());
 // The n-th derivative of digamma at x; floating. NaN where n is negative or not whole. Derivatives
-// are in x only.
+// are with respect to x only.
 Array polygamma(Operand n, Operand x, Loc loc = Loc::Current());
 // sqrt(a^2 + b^2) without overflow; floating. Infinite if either is, also beside NaN.
 Array hypot(Operand a, Operand b, OutOptions options = {}, Loc loc = Loc::Current());

@@ -13,9 +13,6 @@ using namespace frontend;
 
 namespace {
 
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-int64_t Rank(const Array& x) { return TypeOf(x)->rank(); }
-
 Array AtLeast(int64_t rank, const Operand& x, Call call) {
   Array a = ToArray(x, call);
   base::Shape shape = ShapeOf(a);

@@ -207,8 +207,7 @@ detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail
   std::vector<ArrayRef> inputs;
   for (const Array& x : lanes.arrays) inputs.push_back(x.impl());
   detail::FunctionResult result{
-      trace::CallProgram(std::make_shared<const ir::Program>(std::move(batch.program)), inputs,
-                         call.name, call.loc),
+      trace::CallProgram(ir::Shared(std::move(batch.program)), inputs, call.name, call.loc),
       std::move(traced.tree)};
   for (size_t i = 0; i < result.arrays.size(); ++i) {
     Array& out = result.arrays[i];
@@ -219,9 +218,10 @@ detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail
     if (!out_dims[i] || *out_dims[i] == 0) continue;
     const int rank = TypeOf(out)->rank();
     if (*out_dims[i] < -rank || *out_dims[i] >= rank)
-      FailShape(call, 18,
-                fmt::format("result {} is to have its mapped dim at {}, but has rank {} with it", i,
-                            *out_dims[i], rank));
+      FailShape(
+          call, 18,
+          fmt::format(".out_dims puts the mapped dim at {}, but result {} has rank {} including it",
+                      *out_dims[i], i, rank));
     out = moveaxis(out, 0, *out_dims[i], call.loc);
   }
   return result;

@@ -137,7 +137,7 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
   if (f.count() >= 0 && base::Size(f.count()) != arrays.size())
     base::ThrowRuntime(
         base::Refusal(call.name, 1, base::Where(loc),
-                      fmt::format("the callback takes {}, but is given {}",
+                      fmt::format("the callback takes {}, but was given {}",
                                   base::CountText(base::Size(f.count()), "array"), arrays.size())));
   const std::vector<trace::ArrayRef> refs = RefsOf(arrays, call);
   const sharding::MeshDef* mesh = trace::CurrentMesh();

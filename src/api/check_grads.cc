@@ -225,7 +225,7 @@ class Trial {
 void CheckFloating(const Subject& s, Call call) {
   if (s.at.empty())
     FailDType(call, 22, "the arguments have no floating leaf, so there is nothing to check",
-              {"derivatives are taken in floating arguments: convert one"});
+              {"derivatives are taken with respect to floating arguments: convert one"});
 }
 
 // Whether f computes in f64.

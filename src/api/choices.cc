@@ -18,8 +18,6 @@ using namespace frontend;
 
 namespace {
 
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-
 // The first n elements along a dim.
 Array First(const Array& x, int64_t dim, int64_t n, Call call) {
   const base::Shape& shape = ShapeOf(x);

@@ -21,9 +21,17 @@ using sharding::AxisList;
 using sharding::TensorSharding;
 
 const char* StateName(Variance state) {
-  constexpr const char* kNames[] = {"invarying", "varying", "unreduced", "reduced"};
-  static_assert(std::size(kNames) == static_cast<size_t>(Variance::kReduced) + 1);
-  return kNames[static_cast<int>(state)];
+  switch (state) {
+    case Variance::kInvarying:
+      return "invarying";
+    case Variance::kVarying:
+      return "varying";
+    case Variance::kUnreduced:
+      return "unreduced";
+    case Variance::kReduced:
+      return "reduced";
+  }
+  return nullptr;
 }
 
 std::string AStateName(Variance state) {

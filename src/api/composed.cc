@@ -13,12 +13,6 @@ namespace tessera {
 
 using namespace frontend;
 
-namespace {
-
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-
-}  // namespace
-
 // ---- activations ----
 
 Array silu(Operand x, Loc loc) {

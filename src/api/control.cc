@@ -107,11 +107,7 @@ bool JoinVarying(TracedLoop& loop) {
 // Says once of each loop which carry comes to vary, and where.
 void NoteJoin(const TracedLoop& loop) {
   static auto& said = *new std::set<std::pair<std::string, int>>;
-  static std::mutex& mutex = *[] {
-    auto* lock = new std::mutex;
-    base::HoldOverFork(*lock);
-    return lock;
-  }();
+  static auto& mutex = base::NewForkMutex();
   const auto joins = [](const sharding::AxisList& axes) { return !axes.empty(); };
   const auto first = std::find_if(loop.joined.begin(), loop.joined.end(), joins);
   if (first == loop.joined.end() || !trace::RetraceNotesOn()) return;

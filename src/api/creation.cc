@@ -17,7 +17,6 @@ using namespace frontend;
 namespace {
 
 Array Use(const Operand& x, Call call) { return ToArray(x, call); }
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
 // A spec without what it says of unreduced and reduced axes.
 std::optional<PartitionSpec> DimsOf(const std::optional<PartitionSpec>& spec) {

@@ -12,9 +12,6 @@ using namespace frontend;
 
 namespace {
 
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-int64_t Rank(const Array& x) { return TypeOf(x)->rank(); }
-
 std::vector<Array> TwoOperands(const Operand& a, const Operand& b, Call call) {
   DType t = PromotedDType({a, b}, call);
   auto convert = [&](const Operand& x) {

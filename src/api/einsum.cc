@@ -17,8 +17,6 @@ using namespace frontend;
 
 namespace {
 
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-
 using Letters = std::string;
 
 // What the text says: the letters of each operand, one per dim, and of the result.

@@ -97,7 +97,7 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays,
   const std::vector<ir::ValueId>& rest = options.value ? chosen_gradients : values;
   whole.outputs.insert(whole.outputs.end(), rest.begin(), rest.end());
   ir::Simplify(whole);
-  return {trace::CallProgram(Shared(std::move(whole)), t.inputs, call.name, call.loc),
+  return {trace::CallProgram(ir::Shared(std::move(whole)), t.inputs, call.name, call.loc),
           std::move(t.tree)};
 }
 
@@ -152,7 +152,7 @@ std::shared_ptr<const LinearProgram> MapOf(const TracedCall& t, LinearizedProgra
   for (size_t i = 0, next = 0; i < outs.size(); ++i)
     outputs.push_back(has_out[i] ? program.outputs[next++] : ops::Zeros(builder, outs[i]));
   program.outputs = std::move(outputs);
-  map->program = Shared(std::move(program));
+  map->program = ir::Shared(std::move(program));
   return map;
 }
 
@@ -222,7 +222,7 @@ FunctionResult JvpInTrace(const std::vector<Array>& arrays, const std::vector<in
   transforms::Jvp jvp = transforms::MakeJvp(t.program, t.active, FloatingOutputs(t.program));
   ir::Simplify(jvp.program);
   const std::vector<Array> made =
-      trace::CallProgram(Shared(std::move(jvp.program)), inputs, call.name, call.loc);
+      trace::CallProgram(ir::Shared(std::move(jvp.program)), inputs, call.name, call.loc);
   const size_t n = t.program.outputs.size();
   FunctionResult result{{made.begin(), made.begin() + static_cast<long>(n)}, std::move(t.tree)};
   for (size_t i = 0, next = n; i < n; ++i)
@@ -238,8 +238,8 @@ FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const Functio
   const std::vector<bool> all(arrays.size(), true);
   TracedCall t = TraceCall(RefsOf(arrays, call), f.body, all, call);
   LinearizedProgram l = Linearized(t, FloatingOutputs(t.program));
-  FunctionResult result{{}, {}, MapOf(t, l, call, reverse)};
-  result.arrays = trace::CallProgram(Shared(std::move(l.known)), t.inputs, call.name, call.loc);
+  FunctionResult result{.arrays = {}, .tree = {}, .made = MapOf(t, l, call, reverse)};
+  result.arrays = trace::CallProgram(ir::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
   result.tree = std::move(t.tree);
   return result;
 }
@@ -286,7 +286,7 @@ LinearMapRef LinearTranspose(const FunctionCall& f) {
   std::vector<ArrayRef> known;
   for (size_t i = 0; i < t.inputs.size(); ++i)
     if (!t.active[i]) known.push_back(t.inputs[i]);
-  map->residuals = trace::CallProgram(Shared(std::move(l.known)), known, call.name, call.loc);
+  map->residuals = trace::CallProgram(ir::Shared(std::move(l.known)), known, call.name, call.loc);
   return map;
 }
 

@@ -16,8 +16,6 @@ using namespace frontend;
 
 namespace {
 
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-
 // One dim of the operand: what is kept of it.
 struct Piece {
   int64_t start, limit, stride;

@@ -84,7 +84,7 @@ class Whole {
 
   std::vector<Array> Run() {
     ir::Simplify(program_);
-    return trace::CallProgram(Shared(std::move(program_)), t_.inputs, call_.name, call_.loc);
+    return trace::CallProgram(ir::Shared(std::move(program_)), t_.inputs, call_.name, call_.loc);
   }
 
  private:

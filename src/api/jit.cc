@@ -186,10 +186,8 @@ int64_t Jit::retraces() const { return trace::Retraces(*cache_); }
 
 const void* SharedKey(const std::vector<const void*>& parts, const std::string& text) {
   if (std::count(parts.begin(), parts.end(), nullptr) > 0) return nullptr;
-  static auto& mutex = *new std::mutex;
+  static auto& mutex = base::NewForkMutex();
   static auto& keys = *new std::map<std::pair<std::vector<const void*>, std::string>, char>;
-  static const bool over_fork = (base::HoldOverFork(mutex), true);
-  (void)over_fork;
   const std::lock_guard lock(mutex);
   return &keys[{parts, text}];
 }

@@ -15,8 +15,6 @@ using namespace frontend;
 
 namespace {
 
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-
 // Returns indices [...] as index vectors of one entry, [..., 1].
 Array AsVectors(const Array& indices, Call call) {
   base::Shape shape = TypeOf(indices)->shape();
@@ -139,7 +137,7 @@ Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions optio
   const base::Shape shape = ShapeOf(a), at = ShapeOf(i);
   if (shape.size() != at.size())
     FailShape(call, 16,
-              fmt::format("x has rank {} and the indices rank {}", shape.size(), at.size()));
+              fmt::format("x has rank {}, but the indices have rank {}", shape.size(), at.size()));
   const auto along = base::Size(NormalDim(dim, static_cast<int64_t>(shape.size()), call));
   ops::GatherParams p;
   base::Shape result = at, queries;
@@ -159,7 +157,7 @@ Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions optio
       p.dropped.push_back(d);
     } else {
       FailShape(call, 18,
-                fmt::format("dim {} has size {} in x and {} in the indices", k, shape[k], at[k]));
+                fmt::format("dim {} has size {} in x, but {} in the indices", k, shape[k], at[k]));
     }
     queries.push_back(at[k]);
   }

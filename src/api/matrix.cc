@@ -17,9 +17,6 @@ namespace {
 
 using sharding::TensorSharding;
 
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-int64_t Rank(const Array& x) { return TypeOf(x)->rank(); }
-
 // Applies an op without data of its own, laid out as told.
 Array Make(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& operands,
            const ir::ShapeAndDType& wanted, const TensorSharding& out, Call call) {

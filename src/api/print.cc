@@ -32,7 +32,7 @@ struct Elements {
 
 Elements Fetch(const Array& x, Loc loc) {
   const ir::Type* type = TypeOf(x);
-  Elements e{type->dtype(), type->shape(), {}, {}};
+  Elements e{.dtype = type->dtype(), .shape = type->shape(), .floats = {}, .ints = {}};
   if (e.dtype.is_floating())
     e.floats = x.to_vector<double>(loc);
   else if (e.dtype.is_key()) {

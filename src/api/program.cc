@@ -71,7 +71,7 @@ std::string CommReport::text() const {
 
 Program Program::Parse(std::string_view text, Loc loc) {
   compile::Install();
-  return Program(std::make_shared<const ir::Program>(ir::ParseProgram(text, loc)));
+  return Program(ir::Shared(ir::ParseProgram(text, loc)));
 }
 Program Program::Load(const std::string& path, Loc loc) {
   if (std::string why = base::WhyUnreadable(path); !why.empty())

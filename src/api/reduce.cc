@@ -16,8 +16,6 @@ using namespace frontend;
 
 namespace {
 
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-
 // What sums and products are taken in: bools and small ints widen to the default int.
 DType SumDType(DType t) {
   if (t.is_floating()) return t;

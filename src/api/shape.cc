@@ -18,7 +18,6 @@ using namespace frontend;
 namespace {
 
 Array Use(const Operand& x, Call call) { return ToArray(x, call); }
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
 
 // Applies an op that reads dims by position.
 Array RunWithEdits(const ir::OpDef& op, const ir::ParamsPtr& params,

@@ -8,10 +8,6 @@ namespace tessera {
 
 using namespace frontend;
 
-namespace {
-const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
-}  // namespace
-
 std::vector<Array> sort(std::vector<Array> xs, int dim, SortOptions options, Loc loc) {
   Call call{"sort", loc};
   if (xs.empty()) FailShape(call, 17, "there is nothing to sort");

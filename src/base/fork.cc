@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <mutex>
 #include <vector>
 
 namespace tessera::base {
@@ -40,6 +39,12 @@ void AddForkLock(ForkLock lock) {
   Registry& registry = TheRegistry();
   std::lock_guard guard(registry.mutex);
   registry.locks.push_back(lock);
+}
+
+std::mutex& NewForkMutex() {
+  auto& mutex = *new std::mutex;
+  HoldOverFork(mutex);
+  return mutex;
 }
 
 }  // namespace tessera::base

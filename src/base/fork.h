@@ -1,5 +1,6 @@
 // Locks of the whole process over a fork.
 #pragma once
+#include <mutex>
 
 namespace tessera::base {
 
@@ -18,5 +19,8 @@ void HoldOverFork(Lock& lock) {
   AddForkLock({&lock, [](void* l) { static_cast<Lock*>(l)->lock(); },
                [](void* l) { static_cast<Lock*>(l)->unlock(); }});
 }
+
+// Returns a new mutex that a fork waits for.
+std::mutex& NewForkMutex();
 
 }  // namespace tessera::base

@@ -88,12 +88,6 @@ std::string Reader::Quoted() {
   return word;
 }
 
-bool Reader::PeekInteger() {
-  SkipBlanks();
-  size_t at = at_ + (at_ < text_.size() && text_[at_] == '-');
-  return at < text_.size() && text_[at] >= '0' && text_[at] <= '9';
-}
-
 int64_t Reader::Integer() {
   SkipBlanks();
   int64_t value = 0;

@@ -26,9 +26,8 @@ class Reader {
   // Takes a word of letters, digits, '_' and '.', which may be empty only for AcceptWord.
   std::string AcceptWord();
   std::string Word();
-  std::string Quoted();  // what Quote wrote
-  int64_t Integer();     // with an optional minus sign
-  bool PeekInteger();
+  std::string Quoted();      // what Quote wrote
+  int64_t Integer();         // with an optional minus sign
   std::string NumberWord();  // 1.5e-3, -inf, nan, 0x1p3
   bool AtEnd();
   void ExpectEnd();

@@ -51,7 +51,6 @@ struct CompiledOutput {
 };
 struct CompiledProgram {
   std::shared_ptr<const runtime::Executable> plan;
-  std::vector<bool> donated;  // per input
   std::vector<CompiledOutput> outputs;
   int32_t devices = 1;
 };
@@ -81,7 +80,6 @@ class RuntimeExecutor final : public trace::Executor {
     std::vector<bool> per_value = PerValue(*program, shares);
     auto lowered = LowerProgram(program, per_value);
     auto executable = std::make_shared<CompiledProgram>();
-    executable->donated = donated;
     const std::vector<bool> output_shares = OutputShares(*lowered, shares);
     const ir::Program& propagated = *lowered->propagated;
     for (size_t k = 0; k < program->outputs.size(); ++k)
@@ -114,8 +112,9 @@ class RuntimeExecutor final : public trace::Executor {
     for (const trace::ArrayRef& input : inputs)
       buffers.push_back(static_cast<const Concrete&>(*input).buffers);
     // After all are taken: an array may be given twice, or be captured too.
-    for (size_t i = 0; i < executable->donated.size(); ++i)
-      if (executable->donated[i]) static_cast<Concrete&>(*inputs[i]).buffers = {};
+    const std::vector<plan::PlanInput>& planned = runtime::PlanOf(*executable->plan).inputs;
+    for (size_t i = 0; i < planned.size(); ++i)
+      if (planned[i].donated) static_cast<Concrete&>(*inputs[i]).buffers = {};
     inputs.clear();
     std::vector<trace::ArrayRef> results;
     std::vector<runtime::Buffers> made =
@@ -175,7 +174,7 @@ class RuntimeExecutor final : public trace::Executor {
     for (const ir::Capture& c : p.captures) inputs.push_back(c.value);
     std::vector<bool> shares;
     for (ir::ValueId v : p.outputs) {
-      ir::ValueId root = base::At(lowered.schedule.storage_of, v);
+      ir::ValueId root = base::At(lowered.schedule.values, v).storage;
       auto input = base::Size(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
       bool made = input >= input_shares.size();
       shares.push_back(!lowered.device.place(root)->mesh() ||

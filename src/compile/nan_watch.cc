@@ -147,8 +147,7 @@ ir::Program Checked(const ir::Program& program, NanChecks checks) {
   out.instructions.clear();
   const auto is_floating = [&](ir::ValueId v) { return program.type(v)->dtype().is_floating(); };
   for (ir::Instruction i : program.instructions) {
-    for (ir::RegionPtr& region : i.regions)
-      region = std::make_shared<const ir::Program>(Checked(*region, checks));
+    for (ir::RegionPtr& region : i.regions) region = ir::Shared(Checked(*region, checks));
     out.instructions.push_back(i);
     // Literals are what the user wrote, and what happens in regions is checked there.
     if (i.operands.empty() || !i.regions.empty()) continue;
@@ -178,7 +177,7 @@ void SetNanChecks(NanChecks checks) { current = checks; }
 std::shared_ptr<const ir::Program> WithNanChecks(
     const std::shared_ptr<const ir::Program>& program) {
   if (current == NanChecks::kNone) return program;
-  return std::make_shared<const ir::Program>(Checked(*ir::InlineCalls(program), current));
+  return ir::Shared(Checked(*ir::InlineCalls(program), current));
 }
 
 }  // namespace tessera::compile

@@ -95,8 +95,7 @@ ir::Program Checked(const ir::Program& program) {
   ir::Program out = program;
   out.instructions.clear();
   for (ir::Instruction i : program.instructions) {
-    for (ir::RegionPtr& region : i.regions)
-      region = std::make_shared<const ir::Program>(Checked(*region));
+    for (ir::RegionPtr& region : i.regions) region = ir::Shared(Checked(*region));
     out.instructions.push_back(i);
     if (i.op != &ops::kAssumeInvariant) continue;
     const ops::NameList axes = ir::As<ops::ManualParams>(i.params.get()).axes;
@@ -113,7 +112,7 @@ ir::Program Checked(const ir::Program& program) {
 std::shared_ptr<const ir::Program> WithPromiseChecks(
     const std::shared_ptr<const ir::Program>& program) {
   if ((SharesReplicas() && !kChecked) || !Promises(*program)) return program;
-  return std::make_shared<const ir::Program>(Checked(*ir::InlineCalls(program)));
+  return ir::Shared(Checked(*ir::InlineCalls(program)));
 }
 
 }  // namespace tessera::compile

@@ -242,7 +242,7 @@ class Placer {
     if (++ended_[first] < i.regions.size()) return;
     if (IsBranch(i)) Capture(i, first, parent);
     for (size_t k = 0; k < i.regions.size(); ++k)
-      i.regions[k] = std::make_shared<const ir::Program>(std::move(programs_[first + k]));
+      i.regions[k] = ir::Shared(std::move(programs_[first + k]));
   }
 
   // Every branch takes what any of them uses.
@@ -317,7 +317,7 @@ Propagated PropagateProgram(const ir::Program& program,
   out.built = GraphOf(*out.source);
   if (!PinnedShardings().empty()) Pin(PinnedShardings(), out.built);
   out.result = propagation::engine::Propagate(std::move(out.built.graph), options);
-  out.program = std::make_shared<const ir::Program>(Placer(out.built, out.result).Run());
+  out.program = ir::Shared(Placer(out.built, out.result).Run());
   return out;
 }
 

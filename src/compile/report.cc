@@ -12,17 +12,34 @@
 namespace tessera::compile {
 namespace {
 
-// The steps that reports call by their names, by kind.
-constexpr sharding::StepKind kSteps[] = {
-    sharding::StepKind::kAllReduce,         sharding::StepKind::kReduceScatter,
-    sharding::StepKind::kAllGather,         sharding::StepKind::kAllToAll,
-    sharding::StepKind::kCollectivePermute, sharding::StepKind::kHaloExchange};
-static_assert(std::size(kSteps) == static_cast<size_t>(CommKind::kHaloExchange) + 1);
-
-CommKind KindOf(sharding::StepKind kind) {
-  const auto* at = std::find(std::begin(kSteps), std::end(kSteps), kind);
-  return at == std::end(kSteps) ? CommKind::kCollectivePermute
-                                : static_cast<CommKind>(at - std::begin(kSteps));
+// Returns what a step between devices is in reports.
+CommKind CommKindOf(sharding::StepKind kind) {
+  using enum sharding::StepKind;
+  switch (kind) {
+    case kAllReduce:
+      return CommKind::kAllReduce;
+    case kReduceScatter:
+      return CommKind::kReduceScatter;
+    case kAllGather:
+      return CommKind::kAllGather;
+    case kAllToAll:
+      return CommKind::kAllToAll;
+    case kCollectivePermute:
+      return CommKind::kCollectivePermute;
+    case kHaloExchange:
+      return CommKind::kHaloExchange;
+    case kAllSlice:
+    case kReplicatedToUnreduced:
+    case kShardedToUnreduced:
+    case kPadToShards:
+    case kTrim:
+    case kCopyToEach:
+      break;
+  }
+  ErrorDetail detail;
+  detail.op = sharding::Name(kind);
+  detail.reason = "it is local, but has bytes that leave a device";
+  base::ThrowInternal(std::move(detail));
 }
 
 // `in_backward`: the whole program runs in a backward pass.
@@ -38,7 +55,7 @@ void AddEvents(const ir::Program& device, spmd::Times outer, bool in_backward,
     }
     const ir::Cost& cost = *instruction.cost;
     if (cost.bytes == 0 || outer.times == 0) continue;
-    CommEvent e{.kind = KindOf(spmd::KindOf(*instruction.op)),
+    CommEvent e{.kind = CommKindOf(spmd::KindOf(*instruction.op)),
                 .axes = {},
                 .bytes = cost.bytes,
                 .times = outer.times,
@@ -78,6 +95,23 @@ CommReport Report(const ir::Program& device) {
 
 namespace tessera {
 
-const char* comm_name(CommKind kind) { return sharding::Name(base::At(compile::kSteps, kind)); }
+const char* comm_name(CommKind kind) {
+  using enum sharding::StepKind;
+  switch (kind) {
+    case CommKind::kAllReduce:
+      return sharding::Name(kAllReduce);
+    case CommKind::kReduceScatter:
+      return sharding::Name(kReduceScatter);
+    case CommKind::kAllGather:
+      return sharding::Name(kAllGather);
+    case CommKind::kAllToAll:
+      return sharding::Name(kAllToAll);
+    case CommKind::kCollectivePermute:
+      return sharding::Name(kCollectivePermute);
+    case CommKind::kHaloExchange:
+      return sharding::Name(kHaloExchange);
+  }
+  return "";
+}
 
 }  // namespace tessera

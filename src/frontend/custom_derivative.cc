@@ -75,7 +75,7 @@ ir::RegionPtr TransposeOf(const OpDefinition& d, ir::Types operands, ir::Types r
   if (!program.captures.empty())
     FailTrace(CallOf(d, loc), 23, "its vjp captures an array",
               {"create the array inside the vjp, or pass it as an operand"});
-  return std::make_shared<const ir::Program>(std::move(program));
+  return ir::Shared(std::move(program));
 }
 
 std::vector<ValueId> JvpByVjp(const ir::DiffCall& c, absl::Span<const ValueId> tangents,

@@ -63,7 +63,7 @@ class Edits {
     std::vector<trace::Parameter> parameters;
     for (const Array& x : operands_) parameters.push_back({TypeOf(x), call_.loc});
     try {
-      const auto traced = std::make_shared<const ir::Program>(
+      const auto traced = ir::Shared(
           trace::TraceFunction(parameters, BodyOf(g), "jit", call_.loc, /*outer=*/nullptr).program);
       Trial trial;
       for (ir::ValueId v : traced->outputs) trial.shapes.push_back(traced->type(v)->shape());

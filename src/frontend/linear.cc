@@ -15,10 +15,6 @@
 
 namespace tessera::frontend {
 
-ProgramRef Shared(ir::Program program) {
-  return std::make_shared<const ir::Program>(std::move(program));
-}
-
 std::vector<int> ArgumentOf(detail::TreeRef arguments) {
   std::vector<int> of;
   for (const detail::Path& path : detail::OutlineOf(arguments).arrays)
@@ -63,9 +59,10 @@ void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
     FailDType(call, 22,
               last ? fmt::format("argument {} has no floating leaf: it is {}", n, last->text())
                    : fmt::format("argument {} has no arrays", n),
-              {fmt::format("derivatives are taken in floating arguments: convert it, or name "
-                           "another one, as in {}<1>(f)",
-                           call.name)});
+              {fmt::format(
+                  "derivatives are taken with respect to floating arguments: convert it, or name "
+                  "another one, as in {}<1>(f)",
+                  call.name)});
   }
 }
 

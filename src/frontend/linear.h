@@ -10,7 +10,6 @@
 namespace tessera::frontend {
 
 using ProgramRef = std::shared_ptr<const ir::Program>;
-ProgramRef Shared(ir::Program program);
 
 // A call's function traced, and what of it is active.
 struct TracedCall {

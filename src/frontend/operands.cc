@@ -458,8 +458,7 @@ Array FilledWith(double value, const ir::Type* type, Call call) {
   program.mesh = type->mesh();
   ir::Builder builder(program, call.loc);
   program.outputs = {ops::Filled(builder, value, type)};
-  return trace::CallProgram(std::make_shared<const ir::Program>(std::move(program)), {}, call.name,
-                            call.loc)[0];
+  return trace::CallProgram(ir::Shared(std::move(program)), {}, call.name, call.loc)[0];
 }
 
 Array Moved(const Array& x, sharding::TensorSharding to, Call call) {

@@ -107,5 +107,7 @@ Array Plain(const Array& x, Call call);
                             std::vector<ErrorOperand> operands = {});
 
 inline const ir::Type* TypeOf(const Array& x) { return x.impl()->type(); }
+inline const base::Shape& ShapeOf(const Array& x) { return TypeOf(x)->shape(); }
+inline int64_t Rank(const Array& x) { return TypeOf(x)->rank(); }
 
 }  // namespace tessera::frontend

@@ -57,8 +57,7 @@ CallArguments::CallArguments(const detail::FunctionCall& f, Call call)
 
 std::vector<Array> CallRegion(const trace::TracedFunction& region, const std::vector<Array>& arrays,
                               Call call) {
-  return trace::CallProgram(std::make_shared<const ir::Program>(region.program),
-                            RefsOf(arrays, call), call.name, call.loc);
+  return trace::CallProgram(ir::Shared(region.program), RefsOf(arrays, call), call.name, call.loc);
 }
 
 bool DoNothing(const std::vector<trace::TracedFunction>& regions) {
@@ -75,8 +74,7 @@ std::vector<Array> ApplyRegions(const ir::OpDef& op, ir::ParamsPtr params,
   trace::Application a{.op = op, .params = std::move(params), .operands = {}, .loc = call.loc};
   a.operands.assign(constants.begin(), constants.end());
   for (const Array& x : arguments) a.operands.push_back(trace::Use(x, call.name, call.loc));
-  for (trace::TracedFunction& r : regions)
-    a.regions.push_back(std::make_shared<const ir::Program>(std::move(r.program)));
+  for (trace::TracedFunction& r : regions) a.regions.push_back(ir::Shared(std::move(r.program)));
   return trace::Apply(a);
 }
 

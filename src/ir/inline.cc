@@ -95,7 +95,7 @@ std::vector<ValueId> Inline(Builder& builder, const Program& program,
 
 std::shared_ptr<const Program> InlineCalls(const std::shared_ptr<const Program>& program) {
   if (!HasCalls(*program)) return program;
-  return std::make_shared<const Program>(Inliner(*program).Take());
+  return Shared(Inliner(*program).Take());
 }
 
 }  // namespace tessera::ir

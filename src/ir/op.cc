@@ -16,9 +16,7 @@ absl::flat_hash_map<std::string_view, const OpDef*>& ByName() {
 }
 // Users' ops may come from any thread.
 std::mutex& Mutex() {
-  static auto& mutex = *new std::mutex;
-  static const bool over_fork = (base::HoldOverFork(mutex), true);
-  (void)over_fork;
+  static auto& mutex = base::NewForkMutex();
   return mutex;
 }
 }  // namespace

@@ -84,4 +84,9 @@ struct Program {
   }
 };
 
+// Returns the program as one that nobody changes any more: a region, or what is called.
+inline RegionPtr Shared(Program program) {
+  return std::make_shared<const Program>(std::move(program));
+}
+
 }  // namespace tessera::ir

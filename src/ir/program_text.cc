@@ -256,7 +256,7 @@ class Parser {
     program_.per_device = outer.per_device;
     names_ = {};
     Function();
-    auto region = std::make_shared<const Program>(std::move(program_));
+    auto region = Shared(std::move(program_));
     program_ = std::move(outer);
     names_ = std::move(outer_names);
     --depth_;

@@ -215,7 +215,7 @@ bool Rewrite(Program& program, const Scope& scope) {
       same_region = Keep(*flow, FlowEnd::kRegionOutput, r, region.outputs) && same_region;
       if (same_region) continue;
       RemoveInstructions(region);
-      made.regions[r] = std::make_shared<const Program>(std::move(region));
+      made.regions[r] = Shared(std::move(region));
       same = false;
     }
     if (same) continue;

@@ -75,7 +75,8 @@ std::vector<bool> Live(const Program& program) {
   return live;
 }
 
-// Removes the instructions that are false in `kept`, and names of what they made.
+}  // namespace
+
 void KeepInstructions(Program& program, const std::vector<bool>& kept) {
   std::vector<Instruction>& instructions = program.instructions;
   size_t n = 0;
@@ -94,8 +95,6 @@ void KeepInstructions(Program& program, const std::vector<bool>& kept) {
   std::erase_if(program.names, [&](const auto& n) { return !base::At(exists, n.second); });
 }
 
-}  // namespace
-
 void RemoveEffects(Program& program) {
   std::vector<bool> kept;
   for (const Instruction& i : program.instructions)
@@ -106,7 +105,7 @@ void RemoveEffects(Program& program) {
     for (RegionPtr& region : i.regions) {
       Program without = *region;
       RemoveEffects(without);
-      region = std::make_shared<const Program>(std::move(without));
+      region = Shared(std::move(without));
     }
   }
 }

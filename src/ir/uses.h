@@ -25,6 +25,9 @@ void RemoveDead(Program& program);
 // The same of whole instructions of the program itself only.
 void RemoveInstructions(Program& program);
 
+// Removes the instructions that are false in `kept`, and names of what they made.
+void KeepInstructions(Program& program, const std::vector<bool>& kept);
+
 // Removes what has effects and no results, also from regions: of a program that computes a second
 // time what another one has computed.
 void RemoveEffects(Program& program);

@@ -347,9 +347,8 @@ std::vector<ValueId> TangentsByTranspose(const DiffCall& call, const Values& kno
   TypeList types;
   for (const ir::Type* t : call.result_types)
     if (HasTangent(t)) types.push_back(t->WithWeak(false));
-  const auto made =
-      call.builder.EmitTyped(kCustomLinear, ir::MakeParams(params), operands, types,
-                             {std::make_shared<const ir::Program>(std::move(region))});
+  const auto made = call.builder.EmitTyped(kCustomLinear, ir::MakeParams(params), operands, types,
+                                           {ir::Shared(std::move(region))});
   Values out(call.result_types.size(), -1);
   for (size_t r = 0, next = 0; r < out.size(); ++r)
     if (HasTangent(call.result_types[r])) out[r] = made[next++];

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/at.h"
 #include "ir/op.h"
@@ -21,6 +22,12 @@ inline std::string ShapeText(const Shape& shape) { return ir::FieldText(shape); 
 inline void CheckCount(const TypeCall& c, size_t n) {
   if (c.operands.size() != n)
     c.FailShape(11, fmt::format("it takes {} operands, not {}", n, c.operands.size()));
+}
+
+// The type of an op of one operand whose result is of the same shape and dtype.
+inline std::vector<ShapeAndDType> TypeOfOperand(const TypeCall& c) {
+  CheckCount(c, 1);
+  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
 }
 
 // C12: dims are in range and distinct.

@@ -110,8 +110,10 @@ void CheckLookup(const ir::TypeCall& c, const LookupNumbers& n, const LookupShap
     if (roles.batch_of[d] >= 0) {
       int64_t size = base::At(s.slices, roles.batch_of[d]);
       if (size != s.operand[d])
-        c.FailShape(18, fmt::format("batch dim {} of the operand has size {}, the indices {}", d,
-                                    s.operand[d], size));
+        c.FailShape(
+            18, fmt::format(
+                    "batch dim {} of the operand has size {}, but in the indices it has size {}", d,
+                    s.operand[d], size));
     } else if (roles.slice_of[d] >= 0) {
       int64_t size = base::At(s.slices, roles.slice_of[d]);
       if (size > s.operand[d])

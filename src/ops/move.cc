@@ -11,11 +11,6 @@ namespace {
 
 using sharding::StepKind;
 
-std::vector<ShapeAndDType> SameType(const TypeCall& c) {
-  CheckCount(c, 1);
-  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
-}
-
 struct MoverFields {
   std::string_view name;
   std::string_view doc;
@@ -27,7 +22,7 @@ struct MoverFields {
 constexpr OpDef Mover(const MoverFields& f) {
   return {.name = f.name,
           .doc = f.doc,
-          .type = ir::TypeFn{SameType},
+          .type = ir::TypeFn{TypeOfOperand},
           .dims = ir::NoRule{"it changes the sharding, which its result type states"},
           .lowering = f.move,
           .reference = ir::ReferenceFn{reference::SameElements},
@@ -91,7 +86,7 @@ constexpr OpDef kShardedToUnreduced =
 // seen as a part of a whole one, and back.
 constexpr OpDef kSeenAs{.name = "seen_as",
                         .doc = "The same parts, as those of another array.",
-                        .type = ir::TypeFn{SameType},
+                        .type = ir::TypeFn{TypeOfOperand},
                         .dims = ir::NoRule{"it reinterprets the shards as shards of another array"},
                         .lowering = ir::AsView{},
                         .reference = ir::ReferenceFn{reference::SameElements},

@@ -178,10 +178,6 @@ DimMap BitcastDims(const ir::DimsCall& c) {
   return map;
 }
 
-std::vector<ShapeAndDType> SameType(const TypeCall& c) {
-  CheckCount(c, 1);
-  return {{c.operands[0]->shape(), c.operands[0]->dtype()}};
-}
 DimMap SameDims(const ir::DimsCall& c) {
   DimMap map = sharding::Pointwise(c.operands, *c.results[0]);
   map.linear = {{.operands = {0}, .kinds = sharding::kAnyKind}};
@@ -265,7 +261,7 @@ constexpr OpDef kBitcastConvertType{.name = "bitcast_convert_type",
                                     .travel = ir::Travel::kElementwise};
 constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
                                      .doc = "x; nothing is moved or merged across it.",
-                                     .type = ir::TypeFn{SameType},
+                                     .type = ir::TypeFn{TypeOfOperand},
                                      .dims = ir::DimMapFn{SameDims},
                                      .lowering = ir::AsView{},
                                      .reference = ir::ReferenceFn{reference::SameElements},
@@ -276,7 +272,7 @@ constexpr OpDef kOptimizationBarrier{.name = "optimization_barrier",
 
 constexpr OpDef kStopGradient{.name = "stop_gradient",
                               .doc = "x, which counts as a constant when derivatives are taken.",
-                              .type = ir::TypeFn{SameType},
+                              .type = ir::TypeFn{TypeOfOperand},
                               .dims = ir::DimMapFn{SameDims},
                               .lowering = ir::AsView{},
                               .reference = ir::ReferenceFn{reference::SameElements},

@@ -20,6 +20,20 @@ std::string List(const std::vector<int32_t>& values) {
   return out;
 }
 
+const char* Name(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kInput:
+      return "input";
+    case ValueKind::kConstant:
+      return "constant";
+    case ValueKind::kTemp:
+      return "temporary";
+    case ValueKind::kOutput:
+      return "output";
+  }
+  return nullptr;
+}
+
 class Printer {
  public:
   explicit Printer(const Plan& plan) : plan_(plan) {}
@@ -37,11 +51,9 @@ class Printer {
 
  private:
   void Value(int32_t v) {
-    constexpr const char* kKinds[] = {"input", "constant", "temporary", "output"};
-    static_assert(std::size(kKinds) == static_cast<size_t>(ValueKind::kOutput) + 1);
     const plan::PlanValue& value = base::At(plan_.values, v);
-    out_ += fmt::format("v{}: {} of {} B, layout {}", v, base::At(kKinds, value.kind), value.bytes,
-                        value.layout);
+    out_ +=
+        fmt::format("v{}: {} of {} B, layout {}", v, Name(value.kind), value.bytes, value.layout);
     const auto input = std::find_if(plan_.inputs.begin(), plan_.inputs.end(),
                                     [&](const PlanInput& in) { return in.value == v; });
     if (input != plan_.inputs.end() && input->donated) out_ += ", donated";

@@ -26,7 +26,7 @@ engine::OperandUse CheckedUse(const Graph::Impl& impl, Use use, const std::strin
   return {Number(use.op), use.operand};
 }
 
-// The manual axes lead each dim, and the parts of the inside multiply up to the outside.
+// The manual axes lead each dim, into parts whose product with the inside is the outside.
 void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const base::Shape& inside,
                 const base::Shape& outside, const std::string& where) {
   if (edge.outer->dims.size() != outside.size() || inside.size() != outside.size())

@@ -155,12 +155,7 @@ std::string Result::returned(int k, Loc loc) const {
 
 namespace {
 std::mutex& ExplainLock() {
-  static auto& lock = []() -> auto& {
-    auto* forever = new std::mutex;
-    base::HoldOverFork(*forever);
-    return *forever;
-  }
-  ();
+  static auto& lock = base::NewForkMutex();
   return lock;
 }
 }  // namespace

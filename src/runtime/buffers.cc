@@ -34,11 +34,7 @@ std::atomic<const std::byte*> zeros{nullptr};
 const std::byte* Zeros() { return zeros.load(std::memory_order_acquire); }
 
 void ReserveZeros(int64_t bytes) {
-  static std::mutex& mutex = *[] {
-    auto* made = new std::mutex;
-    base::HoldOverFork(*made);
-    return made;
-  }();
+  static auto& mutex = base::NewForkMutex();
   static int64_t reserved = 0;
   const std::lock_guard<std::mutex> lock(mutex);
   if (bytes <= reserved) return;

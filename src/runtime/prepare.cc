@@ -354,4 +354,6 @@ std::shared_ptr<const Executable> Prepare(plan::Plan plan) {
   return Preparer(std::move(plan)).Run();
 }
 
+const plan::Plan& PlanOf(const Executable& executable) { return executable.plan; }
+
 }  // namespace tessera::runtime

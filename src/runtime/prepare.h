@@ -10,5 +10,7 @@ namespace tessera::runtime {
 // A plan made ready: slots assigned, exchanges prepared, costs added up. Immutable; shareable.
 struct Executable;
 std::shared_ptr<const Executable> Prepare(plan::Plan plan);
+// Returns the plan that it was made of.
+const plan::Plan& PlanOf(const Executable& executable);
 
 }  // namespace tessera::runtime

@@ -1,7 +1,6 @@
 // Reshard plans: the cheapest sequence of collectives from one sharding to another.
 #pragma once
 #include <cstdint>
-#include <iterator>
 #include <vector>
 
 #include "sharding/dim_map.h"
@@ -29,20 +28,34 @@ enum class StepKind : uint8_t {
 
 // Its name: that of the op, and in reports.
 constexpr const char* Name(StepKind kind) {
-  constexpr const char* kNames[] = {"all_slice",
-                                    "all_gather",
-                                    "all_to_all",
-                                    "collective_permute",
-                                    "all_reduce",
-                                    "reduce_scatter",
-                                    "replicated_to_unreduced",
-                                    "sharded_to_unreduced",
-                                    "pad_to_shards",
-                                    "trim",
-                                    "copy_to_each",
-                                    "halo_exchange"};
-  static_assert(std::size(kNames) == static_cast<size_t>(StepKind::kHaloExchange) + 1);
-  return kNames[static_cast<int>(kind)];
+  using enum StepKind;
+  switch (kind) {
+    case kAllSlice:
+      return "all_slice";
+    case kAllGather:
+      return "all_gather";
+    case kAllToAll:
+      return "all_to_all";
+    case kCollectivePermute:
+      return "collective_permute";
+    case kAllReduce:
+      return "all_reduce";
+    case kReduceScatter:
+      return "reduce_scatter";
+    case kReplicatedToUnreduced:
+      return "replicated_to_unreduced";
+    case kShardedToUnreduced:
+      return "sharded_to_unreduced";
+    case kPadToShards:
+      return "pad_to_shards";
+    case kTrim:
+      return "trim";
+    case kCopyToEach:
+      return "copy_to_each";
+    case kHaloExchange:
+      return "halo_exchange";
+  }
+  return nullptr;
 }
 
 struct ReshardStep {

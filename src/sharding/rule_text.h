@@ -13,7 +13,7 @@ namespace tessera::sharding {
 DimMap ParseRule(std::string_view text, Loc loc);
 
 // Returns what does not fit in a rule for tensors of these shapes: how many there are, ranks, and
-// factors that do not multiply up to a dim. The sizes of dims with a permute or replicate factor,
+// factors whose product is not a dim. The sizes of dims with a permute or replicate factor,
 // and of windows beside one, are taken as given: one factor stands for dims of different sizes. A
 // dim whose only factor is of size 1 and no other dim's stands for itself, whatever its size; one
 // with a reduce factor may be larger than it: a window that has one place.

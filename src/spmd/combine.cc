@@ -100,7 +100,7 @@ class Combiner {
   const Instruction& First(const Item& item) const {
     return base::At(program_.instructions, item.instructions[0]);
   }
-  ValueId Storage(ValueId v) const { return base::At(schedule_.storage_of, v); }
+  ValueId Storage(ValueId v) const { return base::At(schedule_.values, v).storage; }
   int64_t Bytes(ValueId v) const {
     return program_.type(v)->elements() * program_.type(v)->dtype().size();
   }

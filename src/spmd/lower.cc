@@ -223,8 +223,7 @@ class ProgramLowering {
     ir::ParamsPtr params = Hoist(instruction, regions, ins);
     for (const ir::Type* t : results) outs.push_back(AddValue(t->WithWeak(false), loc_));
     ir::Instruction& made = Emit(*instruction.op, std::move(params), ins, outs, Costing({}));
-    for (ir::Program& region : regions)
-      made.regions.push_back(std::make_shared<const ir::Program>(std::move(region)));
+    for (ir::Program& region : regions) made.regions.push_back(ir::Shared(std::move(region)));
     return outs;
   }
 

@@ -28,7 +28,7 @@ int64_t RegionBytes(const ir::Program& device, const Item& item) {
 }  // namespace
 
 int64_t PeakBytes(const ir::Program& device, const Schedule& schedule) {
-  auto storage = [&](ValueId v) { return base::At(schedule.storage_of, v); };
+  auto storage = [&](ValueId v) { return base::At(schedule.values, v).storage; };
   // Per storage: the last item that reads it, one behind all for what is never freed.
   std::vector<size_t> last(device.values.size(), 0);
   const size_t end = schedule.items.size();

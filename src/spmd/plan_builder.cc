@@ -81,6 +81,7 @@ class PlanBuilder {
         ValueOf(value).kind = plan::ValueKind::kOutput;
       plan_.outputs.push_back(value);
     }
+    for (KeyedLayout& known : layouts_) plan_.layouts.push_back(std::move(known.layout));
     return std::move(plan_);
   }
 
@@ -97,19 +98,17 @@ class PlanBuilder {
     for (const LayoutKey& key : schedule.layouts) scope_.layouts.push_back(PlanLayout(key));
   }
   int32_t PlanLayout(const LayoutKey& key) {
-    auto it = std::find(layout_keys_.begin(), layout_keys_.end(), key);
-    if (it == layout_keys_.end()) {
-      plan_.layouts.push_back(MakeLayout(key, plan_.devices));
-      it = layout_keys_.insert(it, key);
-    }
-    return static_cast<int32_t>(it - layout_keys_.begin());
+    auto it = std::find_if(layouts_.begin(), layouts_.end(),
+                           [&](const KeyedLayout& known) { return known.key == key; });
+    if (it == layouts_.end()) it = layouts_.insert(it, {key, MakeLayout(key, plan_.devices)});
+    return static_cast<int32_t>(it - layouts_.begin());
   }
 
   int64_t Bytes(ValueId v) const {
     return program().type(v)->elements() * program().type(v)->dtype().size();
   }
   int32_t LayoutOf(ValueId v) const {
-    return base::At(scope_.layouts, base::At(schedule().layout_of, v));
+    return base::At(scope_.layouts, base::At(schedule().values, v).layout);
   }
   const Instruction& At(const Item& item, size_t i) const {
     return base::At(program().instructions, item.instructions[i]);
@@ -125,7 +124,9 @@ class PlanBuilder {
     if (value < 0) value = NewValue(LayoutOf(v), Bytes(v), kind);
     return value;
   }
-  int32_t At(ValueId v) const { return base::At(scope_.value, base::At(schedule().storage_of, v)); }
+  int32_t At(ValueId v) const {
+    return base::At(scope_.value, base::At(schedule().values, v).storage);
+  }
 
   void Add(const Item& item) {
     const Instruction& last = At(item, item.instructions.size() - 1);
@@ -282,7 +283,7 @@ class PlanBuilder {
 
   MoveEnd EndOf(ValueId v, int32_t layout) const {
     return {.type = Place(v),
-            .layout = &base::At(plan_.layouts, layout),
+            .layout = &base::At(layouts_, layout).layout,
             .strides = base::DenseStrides(program().type(v)->shape())};
   }
 
@@ -318,7 +319,7 @@ class PlanBuilder {
                                       operands, device_, note_));
   }
   HostOperand HostOperandOf(int32_t value, const ir::Type* place) {
-    return {value, place, &base::At(plan_.layouts, ValueOf(value).layout)};
+    return {value, place, &base::At(layouts_, ValueOf(value).layout).layout};
   }
   // Where each device has a buffer of what chooses for all of them, they are compared first.
   void AddComparison(int32_t value, const Instruction& chooser, const ir::Program& made_in,
@@ -546,7 +547,7 @@ class PlanBuilder {
   }
 
   static ValueId Root(const Schedule& schedule, ValueId v) {
-    return base::At(schedule.storage_of, v);
+    return base::At(schedule.values, v).storage;
   }
   void AddCopy(int32_t from, int32_t to) {
     AddStep(plan::Step{.kernel = kernels_.copy_whole(ValueOf(to).bytes),
@@ -556,9 +557,14 @@ class PlanBuilder {
                        .note = note_});
   }
 
+  struct KeyedLayout {
+    LayoutKey key;
+    plan::Layout layout;
+  };
+
   const KernelFactories& kernels_;
   plan::Plan plan_;
-  std::vector<LayoutKey> layout_keys_;  // of the plan's layouts
+  std::vector<KeyedLayout> layouts_;  // the plan's, when it is done
   Scope scope_;
   std::vector<plan::Node>* nodes_ = nullptr;  // where the scope's items go
   plan::Segment current_;

@@ -49,11 +49,9 @@ class Scheduler {
     group_of_.assign(n, -1);
     defined_at_.assign(n, -1);
     is_row_.assign(n, false);
-    schedule_.layout_of.assign(n, 0);
-    schedule_.storage_of.resize(n);
     for (size_t v = 0; v < n; ++v) {
-      schedule_.layout_of[v] = LayoutOf(static_cast<ValueId>(v));
-      schedule_.storage_of[v] = static_cast<ValueId>(v);
+      const auto id = static_cast<ValueId>(v);
+      schedule_.values.push_back({.layout = LayoutOf(id), .storage = id});
     }
   }
 
@@ -92,7 +90,7 @@ class Scheduler {
     if (it == schedule_.layouts.end()) it = schedule_.layouts.insert(it, key);
     return static_cast<int32_t>(it - schedule_.layouts.begin());
   }
-  int32_t layout(ValueId v) const { return base::At(schedule_.layout_of, v); }
+  int32_t layout(ValueId v) const { return base::At(schedule_.values, v).layout; }
   const base::Shape& shape(ValueId v) const { return program_.type(v)->shape(); }
 
   void Place(int32_t i) {
@@ -102,10 +100,8 @@ class Scheduler {
     for (ValueId v : instruction.results) {
       base::At(defined_at_, v) = i;
       base::At(group_of_, v) = group;
-      if (IsView(instruction) && group < 0) {
-        base::At(schedule_.storage_of, v) = base::At(schedule_.storage_of, instruction.operands[0]);
-        base::At(schedule_.layout_of, v) = layout(instruction.operands[0]);
-      }
+      if (IsView(instruction) && group < 0)
+        base::At(schedule_.values, v) = base::At(schedule_.values, instruction.operands[0]);
     }
     placed_.push_back(group);
   }
@@ -328,7 +324,7 @@ class Scheduler {
                *base::At(program_.instructions, group.instructions[0]).op->lowering);
   }
 
-  ValueId Storage(ValueId v) const { return base::At(schedule_.storage_of, v); }
+  ValueId Storage(ValueId v) const { return base::At(schedule_.values, v).storage; }
 
   // The values that enter and leave each item. What users make by themselves enters only items that
   // cannot.

@@ -35,11 +35,16 @@ struct Item {
   std::vector<std::shared_ptr<const Schedule>> schedules = {};  // kRegion: one per region
 };
 
+// Where a value is.
+struct ScheduledValue {
+  int32_t layout = 0;        // of Schedule::layouts
+  ir::ValueId storage = -1;  // the value whose buffer it is: of a view another one
+};
+
 struct Schedule {
   std::vector<Item> items;
   std::vector<LayoutKey> layouts;
-  std::vector<int32_t> layout_of;       // per value
-  std::vector<ir::ValueId> storage_of;  // per value: the value whose buffer it is (views)
+  std::vector<ScheduledValue> values;  // those of the program
 };
 
 // `shares[v]`: devices that hold equal bits of v share a buffer; else each has its own.

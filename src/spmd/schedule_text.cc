@@ -65,7 +65,7 @@ class Printer {
     }
     // The axes along which devices hold different bits of v.
     std::string Layout(ValueId v) const {
-      const LayoutKey& key = base::At(schedule.layouts, base::At(schedule.layout_of, v));
+      const LayoutKey& key = base::At(schedule.layouts, base::At(schedule.values, v).layout);
       std::string out;
       for (sharding::AxisPart a : key.axes)
         out += (out.empty() ? "" : ", ") + sharding::AxisText(*key.mesh, a);
@@ -88,10 +88,10 @@ class Printer {
               base::At(numbers.regions, at)[r], indent + "    ");
       }
     }
-    for (size_t v = 0; v < schedule.storage_of.size(); ++v)
-      if (schedule.storage_of[v] != static_cast<ValueId>(v))
+    for (size_t v = 0; v < schedule.values.size(); ++v)
+      if (schedule.values[v].storage != static_cast<ValueId>(v))
         out_ += fmt::format("{}view {} of {}\n", indent, scope.Value(static_cast<ValueId>(v)),
-                            scope.Value(schedule.storage_of[v]));
+                            scope.Value(schedule.values[v].storage));
   }
 
   void Group(const Scope& scope, const Item& item, const std::string& indent) {

@@ -41,9 +41,7 @@ std::shared_ptr<const ir::Program> PlacedAs(const std::shared_ptr<const ir::Prog
 
 // Of all that is kept: held to look something up, never while anything is compiled.
 std::mutex& KeptMutex() {
-  static auto& mutex = *new std::mutex;
-  static const bool over_fork = (base::HoldOverFork(mutex), true);
-  (void)over_fork;
+  static auto& mutex = base::NewForkMutex();
   return mutex;
 }
 

@@ -229,7 +229,7 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arg
   for (const ArrayRef& leaf : arguments.refs) parameters.push_back(LikeArray(leaf));
   TracedFunction traced = TraceFunction(parameters, call.body, "jit", call.loc, /*outer=*/nullptr);
   auto entry = std::make_shared<Entry>();
-  entry->program = std::make_shared<const ir::Program>(std::move(traced.program));
+  entry->program = ir::Shared(std::move(traced.program));
   entry->tree = std::move(traced.tree);
   entry->made = std::move(traced.made);
   entry->key_uses = std::move(traced.key_uses);

@@ -152,9 +152,6 @@ class Mapper {
     const auto results = builder_.EmitTyped(*i.op, i.params, operands, types, std::move(regions));
     for (size_t r = 0; r < outs.size(); ++r) Set(i.results[r], results[r], outs[r]);
   }
-  static ir::RegionPtr Shared(ir::Program program) {
-    return std::make_shared<const ir::Program>(std::move(program));
-  }
 
   // What a scan steps over stays in front: the mapped dim of its xs and ys comes second.
   void VisitScan(const ir::Instruction& i, const RegionLayout& layout) {
@@ -171,7 +168,7 @@ class Mapper {
       types.push_back(mapped.outs[r] ? ops::WithDim(type, dim_, r < layout.carries ? 0 : 1) : type);
     }
     const auto results =
-        builder_.EmitTyped(*i.op, i.params, operands, types, {Shared(body.program)});
+        builder_.EmitTyped(*i.op, i.params, operands, types, {ir::Shared(body.program)});
     for (size_t r = 0; r < results.size(); ++r) {
       const bool moves = mapped.outs[r] && r >= layout.carries;
       const ValueId made =
@@ -192,7 +189,7 @@ class Mapper {
     const Batch& condition = Region(*i.regions[0], mapped.ins, {false});
     const Batch& body = Region(*i.regions[1], mapped.ins, mapped.outs);
     const std::vector<ValueId> operands = OperandsOf(i, 0, mapped.ins);
-    std::vector<ir::RegionPtr> regions{Shared(condition.program), Shared(body.program)};
+    std::vector<ir::RegionPtr> regions{ir::Shared(condition.program), ir::Shared(body.program)};
     if (condition.mapped[0])
       regions = {AnyLane(condition.program, i.loc),
                  WhereNotDone(condition.program, body.program, layout, i.loc)};
@@ -201,7 +198,7 @@ class Mapper {
   static ir::RegionPtr AnyLane(ir::Program condition, Loc loc) {
     ir::Builder builder(condition, loc);
     condition.outputs = {ops::AnyLane(builder, condition.outputs[0])};
-    return Shared(std::move(condition));
+    return ir::Shared(std::move(condition));
   }
   static ir::RegionPtr WhereNotDone(ir::Program condition, ir::Program body,
                                     const RegionLayout& layout, Loc loc) {
@@ -211,7 +208,7 @@ class Mapper {
     for (size_t c = 0; c < layout.carries; ++c)
       body.outputs[c] =
           ops::ByLane(builder, runs, body.outputs[c], body.inputs[layout.CarryInput(c)]);
-    return Shared(std::move(body));
+    return ir::Shared(std::move(body));
   }
   // The outputs of all branches are mapped where those of one are.
   Flags OutsOf(const ir::Instruction& i, const Flags& ins) {
@@ -229,7 +226,7 @@ class Mapper {
     const Flags outs = OutsOf(i, ins);
     std::vector<ir::RegionPtr> regions;
     for (const ir::RegionPtr& branch : i.regions)
-      regions.push_back(Shared(Region(*branch, ins, outs).program));
+      regions.push_back(ir::Shared(Region(*branch, ins, outs).program));
     std::vector<ValueId> operands = OperandsOf(i, layout.first, ins);
     for (size_t k = layout.first; k-- > 0;)
       operands.insert(operands.begin(), made_[Index(i.operands[k])]);
@@ -335,7 +332,7 @@ class Mapper {
       if (batch.mapped[o] && !wanted[o])
         program.outputs[o] =
             ops::SumOfLanes(builder, program.outputs[o], region.type(region.outputs[o]));
-    return Shared(std::move(program));
+    return ir::Shared(std::move(program));
   }
 
   const ir::Program& from_;

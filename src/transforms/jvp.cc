@@ -61,6 +61,11 @@ class Forward {
       out.active.push_back(tangent >= 0);
       if (tangent >= 0) to_.outputs.push_back(tangent);
     }
+    if (!replaced_.empty()) {
+      std::vector<bool> kept(to_.instructions.size(), true);
+      for (size_t at : replaced_) kept[at] = false;
+      ir::KeepInstructions(to_, kept);
+    }
     out.program = std::move(to_);
     return out;
   }
@@ -114,8 +119,7 @@ class Forward {
     const bool is_replaced = std::none_of(results.begin(), results.end(), [&](ValueId v) {
       return std::find(call.results.begin(), call.results.end(), v) != call.results.end();
     });
-    if (is_replaced && ir::EffectOf(i) != ir::Effect::kNone)
-      to_.instructions.erase(to_.instructions.begin() + static_cast<long>(at));
+    if (is_replaced && ir::EffectOf(i) != ir::Effect::kNone) replaced_.push_back(at);
     for (size_t r = 0; r < results.size(); ++r) At(primal_, i.results[r]) = results[r];
     return out;
   }
@@ -139,9 +143,9 @@ class Forward {
     for (size_t k = 0; k < tangents.size(); ++k) {
       if (done[k] || tangents[k] < 0 || k >= derivative.of.size()) continue;
       if (derivative.none[k])
-        FailNotDifferentiable(
-            call.op, builder_.loc(),
-            fmt::format(" in operand {}: {}", ir::OperandName(call.op, k), derivative.none[k]));
+        FailNotDifferentiable(call.op, builder_.loc(),
+                              fmt::format(" with respect to operand {}: {}",
+                                          ir::OperandName(call.op, k), derivative.none[k]));
       if (!derivative.of[k]) continue;
       ValueId term = derivative.of[k](call, tangents[k]);
       sum = ops::Sum(builder_, sum, ops::Conform(builder_, term, call.result_types[0]));
@@ -195,6 +199,7 @@ class Forward {
   ir::Program to_;
   ir::Builder builder_;
   std::vector<ValueId> primal_, tangent_;  // by value of `from_`
+  std::vector<size_t> replaced_;           // instructions of `to_` in whose place others act
 };
 
 }  // namespace

@@ -130,7 +130,7 @@ RegionsJvp JvpOfRegions(const ir::Instruction& instruction,
             p.AddValue(region.type(region.inputs[k])->WithWeak(false), instruction.loc));
     p.inputs = Reordered(p.inputs, in_slots, region.inputs.size());
     if (is_body) p.outputs = Reordered(p.outputs, out_slots, region.outputs.size());
-    out.regions.push_back(std::make_shared<const ir::Program>(std::move(p)));
+    out.regions.push_back(ir::Shared(std::move(p)));
   }
   for (size_t k = 0; k < layout.first; ++k) out.operands.push_back({k, false});
   for (Slot s : in_slots) out.operands.push_back({s.index + layout.first, s.companion});

@@ -62,8 +62,8 @@ class Twice {
     ir::RemoveEffects(inner.again);
     ir::RemoveDead(inner.again);
     KeepGiven(inner.again);
-    first.instructions[i].regions[r] = std::make_shared<const ir::Program>(std::move(inner.first));
-    again.instructions[i].regions[r] = std::make_shared<const ir::Program>(std::move(inner.again));
+    first.instructions[i].regions[r] = ir::Shared(std::move(inner.first));
+    again.instructions[i].regions[r] = ir::Shared(std::move(inner.again));
   }
 
   // An instruction of several results may still make one that is given.

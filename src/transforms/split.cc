@@ -292,7 +292,7 @@ class Splitter {
     std::vector<ir::RegionPtr> pointers;
     for (ir::Program& r : regions) {
       ir::RemoveDead(r);
-      pointers.push_back(std::make_shared<const ir::Program>(std::move(r)));
+      pointers.push_back(ir::Shared(std::move(r)));
     }
     EmitKnown(i, parts, ir::MakeParams(params), known, std::move(pointers), {});
     const TypesOf types(from_, i);
@@ -359,8 +359,7 @@ class Splitter {
     pass(xs);
     pass_group(2);
     body.inputs = std::move(inputs);
-    EmitUnknown(i, parts, ir::MakeParams(p), operands,
-                {std::make_shared<const ir::Program>(std::move(body))});
+    EmitUnknown(i, parts, ir::MakeParams(p), operands, {ir::Shared(std::move(body))});
   }
 
   void EmitKnownScan(const ir::Instruction& i, const RegionLayout& layout, const Parts& parts,
@@ -378,8 +377,7 @@ class Splitter {
     std::vector<const ir::Type*> extra;
     for (size_t s = body.outputs.size() - stacked; s < body.outputs.size(); ++s)
       extra.push_back(ir::Stacked(body.type(body.outputs[s]), params.length));
-    EmitKnown(i, parts, ir::MakeParams(p), operands,
-              {std::make_shared<const ir::Program>(std::move(body))}, extra);
+    EmitKnown(i, parts, ir::MakeParams(p), operands, {ir::Shared(std::move(body))}, extra);
   }
 
   void EmitKnown(const ir::Instruction& i, const Parts& parts, ir::ParamsPtr params,
@@ -482,8 +480,8 @@ class Splitter {
     for (size_t b = 0; b < parts.bodies.size(); ++b) {
       Split& s = parts.bodies[b];
       Adapt(s, passage, b, i.loc);
-      known.push_back(std::make_shared<const ir::Program>(std::move(s.known)));
-      unknown.push_back(std::make_shared<const ir::Program>(std::move(s.unknown)));
+      known.push_back(ir::Shared(std::move(s.known)));
+      unknown.push_back(ir::Shared(std::move(s.unknown)));
     }
     std::vector<ValueId> operands{places_[Index(i.operands[0])]};
     for (size_t k = 0; k < parts.ins.size(); ++k)
@@ -535,8 +533,8 @@ class Splitter {
     if (is_inlined) return ir::Inline(builder, body, operands);
     std::vector<const ir::Type*> types;
     for (ValueId v : body.outputs) types.push_back(body.type(v));
-    const auto results = builder.EmitTyped(*i.op, i.params, operands, types,
-                                           {std::make_shared<const ir::Program>(std::move(body))});
+    const auto results =
+        builder.EmitTyped(*i.op, i.params, operands, types, {ir::Shared(std::move(body))});
     return {results.begin(), results.end()};
   }
 

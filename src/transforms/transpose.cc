@@ -300,8 +300,7 @@ class Backward {
     for (size_t k : given) types.push_back(ops::CotangentType(from_.type(i.operands[k])));
     std::vector<ir::RegionPtr> pointers;
     pointers.reserve(regions.size());
-    for (ir::Program& p : regions)
-      pointers.push_back(std::make_shared<const ir::Program>(std::move(p)));
+    for (ir::Program& p : regions) pointers.push_back(ir::Shared(std::move(p)));
     auto results =
         builder_.EmitTyped(*i.op, std::move(params), operands, types, std::move(pointers));
     for (size_t g = 0; g < given.size(); ++g)

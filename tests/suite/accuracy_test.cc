@@ -19,12 +19,16 @@ constexpr const char* kHead =
     R"(<!-- Written by tests/suite/accuracy_test.cc; UPDATE_GOLDEN=1 ctest -R suite raises its figures. -->
 # Accuracy
 
-The largest error of every elementwise function of floats, in units in the last place of the exact result: 0.5 is rounding itself. Functions are tried on all numbers of f16 and bf16; in
-f32 and f64 on all exponents, close to their zeros, ends and turns, and where they overflow and vanish; those of two numbers on pairs of special numbers, and random ones of all exponents. Figures
-are the largest of AVX-512, AVX2 and SSE4, rounded up. Special values are exact: NaN, infinities, signed zeros. Infinity counts as the number after the largest one, so
-nothing overflows early, and subnormal results count like others, so nothing vanishes early.
+The largest error of every elementwise function of floats, in units in the last place of the exact
+result: 0.5 is rounding itself. Functions are tried on all numbers of f16 and bf16; in f32 and f64
+on all exponents, close to their zeros, ends and turns, and where they overflow and vanish; those of
+two numbers on pairs of special numbers, and random ones of all exponents. Figures are the largest
+of AVX-512, AVX2 and SSE4, rounded up. Special values are exact: NaN, infinities, signed zeros.
+Infinity counts as the number after the largest one, so nothing overflows early, and subnormal
+results count like others, so nothing vanishes early.
 
-The test `AccuracyTable` holds all figures, and 4 units for every op; `scripts/nightly fuzz` tries more numbers. References are computed in long double, and these are compared with MPFR
+The test `AccuracyTable` holds all figures, and 4 units for every op; `scripts/nightly fuzz` tries
+more numbers. References are computed in long double, and these are compared with MPFR
 (`tests/suite/references_test.cc`).
 
 ## Ops
@@ -35,7 +39,8 @@ Where |`digamma`| < 1, its error is in units in the last place of 1, because it 
 constexpr const char* kComposites = R"(
 ## Functions made of several ops
 
-f16 and bf16 are rounded after each op, as in JAX. `silu` and `gelu` have large errors only where they are almost 0: their exponentials are of rounded arguments, and subnormal before the product is.
+f16 and bf16 are rounded after each op, as in JAX. `silu` and `gelu` have large errors only where
+they are almost 0: their exponentials are of rounded arguments, and subnormal before the product is.
 Where |`logaddexp`| or |`polygamma`| < 1, its error is in units in the last place of 1.
 
 )";

@@ -29,13 +29,21 @@ constexpr const char* kHead =
 Every op of program text; `tessera ops NAME` prints one. Below its sentence there is:
 
 * an application, from the sample table of the tests;
-* or, of an op that only device programs have, its line in one: the type is that of what a device has, those in braces are of the whole array before and after;
-* its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then the factors that are reduced, must be whole or are permuted; after it, what Shardy has no words for (`docs/design.md`);
-* the operands in which it is linear, together or each alone. Partial sums pass through these, and partial maxima and minima where it says so;
-* what happens to a sharded dim, for each factor. It *stays* where each device works on its part alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in
-  parentheses. What is *refused* is refused over Explicit axes only: over Auto axes the compiler chooses what moves, as little as it can;
-* how shardings over Auto axes travel through it (`docs/propagation.md`), if otherwise than through all others. Elementwise ops go first, and constants stay constants behind them;
-* its derivative (`docs/transforms.md`): the operands in which it is the op itself, and a transpose takes it backward; those that have a formula; those in which it is zero almost everywhere.
+* or, of an op that only device programs have, its line in one: the type is that of what a device
+  has, those in braces are of the whole array before and after;
+* its dimension map, as Shardy writes rules: the dims of operands and results by their factors, then
+  the factors that are reduced, must be whole or are permuted; after it, what Shardy has no words
+  for (`docs/design.md`);
+* the operands in which it is linear, together or each alone. Partial sums pass through these, and
+  partial maxima and minima where it says so;
+* what happens to a sharded dim, for each factor. It *stays* where each device works on its part
+  alone. Parts are *exchanged*, *gathered* or *reduced* by the collective in parentheses. What is
+  *refused* is refused over Explicit axes only: over Auto axes the compiler chooses what moves, as
+  little as it can;
+* how shardings over Auto axes travel through it (`docs/propagation.md`), if otherwise than through
+  all others. Elementwise ops go first, and constants stay constants behind them;
+* its derivative (`docs/transforms.md`): the operands in which it is the op itself, and a transpose
+  takes it backward; those that have a formula; those in which it is zero almost everywhere.
 
 )";
 
@@ -223,9 +231,42 @@ std::string EffectText(const ir::OpDef& op) {
                                            : "    has an effect\n";
 }
 
+// Returns where to break a line that is too long: at the last blank in time that is in the fewest
+// brackets; 0 if there is none.
+size_t BreakOf(const std::string& line, size_t indent) {
+  constexpr size_t kColumns = 100;
+  if (line.size() <= kColumns) return 0;
+  size_t found = 0;
+  int depth = 0, least = 0;
+  for (size_t at = indent; at <= kColumns; ++at) {
+    const char c = line[at];
+    depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+    if (c != ' ' || (found > 0 && depth > least)) continue;
+    found = at;
+    least = depth;
+  }
+  return found;
+}
+
+// Breaks long lines; in a block of code, what follows is indented.
+std::string Wrapped(const std::string& text) {
+  std::string out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    size_t indent = line.starts_with("    ") ? 4 : 0;
+    while (const size_t at = BreakOf(line, indent)) {
+      out += line.substr(0, at) + '\n';
+      if (indent > 0) indent = 8;
+      line = std::string(indent, ' ') + line.substr(at + 1);
+    }
+    out += line + '\n';
+  }
+  return out;
+}
+
 std::string SectionOf(const ir::OpDef& op) {
-  return fmt::format("## {}\n\n{}\n\n{}{}{}    derivative: {}\n\n", op.name, op.doc, MapText(op),
-                     TravelText(op), EffectText(op), DerivativeText(op));
+  return Wrapped(fmt::format("## {}\n\n{}\n\n{}{}{}    derivative: {}\n\n", op.name, op.doc,
+                             MapText(op), TravelText(op), EffectText(op), DerivativeText(op)));
 }
 
 TEST(OpsDoc, IsWhatTheRecordsSay) {

@@ -1,10 +1,13 @@
-// Every op has a public function of its name, or says why it has none.
-#include <gtest/gtest.h>
+// Every op has a public function of its name, or says why it has none; and what the header declares
+// is defined.
+#include <gmock/gmock.h>
 
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
 
+#include "base/at.h"
 #include "ops/ops.h"
 #include "unit/base/sources.h"
 
@@ -54,6 +57,54 @@ TEST(PublicFunctions, EveryOpHasOneOrSaysWhyNot) {
     EXPECT_TRUE(has || why) << op->name << " has no public function";
     EXPECT_FALSE(has && why) << op->name << " has a public function, but is listed as: " << why;
   }
+}
+
+// Returns the functions that a header declares and leaves to a source, overloads once each.
+std::vector<std::string> DeclaredBy(const std::vector<std::string>& lines) {
+  static const std::regex declarator(R"(^[\w:<>*&\s]*?[\s&*>](\w+)\()");
+  std::vector<std::string> names;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::smatch match;
+    if (lines[i].starts_with("inline ") || (i > 0 && lines[i - 1].starts_with("template")))
+      continue;
+    if (!std::regex_search(lines[i], match, declarator) || isspace(lines[i][0])) continue;
+    // What follows the parameters: a body, or the end.
+    int depth = 0;
+    char after = 0;
+    for (size_t j = i, at = base::Size(match.length()) - 1; j < lines.size() && !after; ++j, at = 0)
+      for (; at < lines[j].size() && !after; ++at) {
+        const char c = lines[j][at];
+        depth += (c == '(') - (c == ')');
+        if (depth == 0 && c != ')' && c != ' ') after = c;
+      }
+    if (after == ';') names.push_back(match[1]);
+  }
+  return names;
+}
+
+TEST(PublicFunctions, DeclaredOnesAreFound) {
+  EXPECT_THAT(
+      DeclaredBy({"Array one(Operand x, Options o = {}, Loc loc = Loc::Current());",
+                  "std::vector<Array> two(Dims dims = {1},",
+                  "                       Loc loc = Loc::Current());", "template <class T>",
+                  "Array made(T x);", "inline Array own();",
+                  "Array defined(Operand x) { return one(x); }", "// of f(x);",
+                  "  Array member(Operand x);", "struct TopK {", "}  // namespace tessera"}),
+      testing::ElementsAre("one", "two"));
+}
+
+TEST(PublicFunctions, EveryDeclaredOneHasABody) {
+  std::map<std::string, int> missing;  // by name, for overloads
+  for (const std::string& name : DeclaredBy(Lines(kRoot / "include/tessera/ops.h")))
+    ++missing[name];
+  EXPECT_GT(missing.size(), 150u);
+  for (const char* folder : {"src/api", "src/frontend"})
+    for (const auto& source : Sources(folder))
+      for (const std::string& name : FunctionsOf(Lines(source)))
+        --missing[name.substr(name.rfind(':') + 1)];
+  for (const auto& [name, bodies] : missing)
+    EXPECT_LE(bodies, 0) << name << " is declared in include/tessera/ops.h, but no source of "
+                         << "src/api defines it";
 }
 
 TEST(PublicFunctions, OpsWithoutOneExist) {

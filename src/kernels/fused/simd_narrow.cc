@@ -12,24 +12,18 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 
 // Shifts by per-lane amounts; an amount of the width or more (or negative) shifts all bits out.
-struct ShiftLeft {
+template <bool is_left>
+struct ShiftBits {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x, V by) {
     const BitsTag<D> du;
-    const auto amount = hn::BitCast(du, by);
+    const auto bits = hn::BitCast(du, x), amount = hn::BitCast(du, by);
     const auto inside = hn::Lt(amount, hn::Set(du, 32u));
     const auto bounded = hn::And(amount, hn::Set(du, 31u));
-    return hn::BitCast(d, hn::IfThenElseZero(inside, hn::Shl(hn::BitCast(du, x), bounded)));
-  }
-};
-struct ShiftRightLogical {
-  template <class D, class V>
-  static HWY_INLINE V Call(D d, V x, V by) {
-    const BitsTag<D> du;
-    const auto amount = hn::BitCast(du, by);
-    const auto inside = hn::Lt(amount, hn::Set(du, 32u));
-    const auto bounded = hn::And(amount, hn::Set(du, 31u));
-    return hn::BitCast(d, hn::IfThenElseZero(inside, hn::Shr(hn::BitCast(du, x), bounded)));
+    if constexpr (is_left)
+      return hn::BitCast(d, hn::IfThenElseZero(inside, hn::Shl(bits, bounded)));
+    else
+      return hn::BitCast(d, hn::IfThenElseZero(inside, hn::Shr(bits, bounded)));
   }
 };
 struct ShiftRightArithmetic {
@@ -45,8 +39,8 @@ struct ShiftRightArithmetic {
 template <class T>
 void AddShifts(KernelTable& t) {
   using enum plan::ScalarOp;
-  AddBinary<T, ShiftLeft>(t, CodeOf(kShiftLeft));
-  AddBinary<T, ShiftRightLogical>(t, CodeOf(kShiftRightLogical));
+  AddBinary<T, ShiftBits<true>>(t, CodeOf(kShiftLeft));
+  AddBinary<T, ShiftBits<false>>(t, CodeOf(kShiftRightLogical));
   AddBinary<T, ShiftRightArithmetic>(t, CodeOf(kShiftRightArithmetic));
 }
 

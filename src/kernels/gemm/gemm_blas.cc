@@ -88,11 +88,7 @@ const Blas& Library() {
 
 // Returns a lock held while the library is called, if it needs one.
 std::unique_lock<std::mutex> Turn() {
-  static auto& mutex = []() -> std::mutex& {
-    auto* forever = new std::mutex;
-    base::HoldOverFork(*forever);
-    return *forever;
-  }();
+  static auto& mutex = base::NewForkMutex();
   std::unique_lock lock(mutex, std::defer_lock);
   if (Library().takes_turns) lock.lock();
   return lock;

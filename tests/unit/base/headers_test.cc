@@ -23,54 +23,6 @@ const std::map<std::string, std::string> kParts = {
     {"src/kernels/fused/kernel_table.h", "the kernels of each file"},
 };
 
-bool IsOneWord(const std::string& line, const char* word) { return line.starts_with(word); }
-
-// Returns the function that begins on the line, as `Name` or `Class::Name`, if it is one that other
-// files can link with.
-std::optional<std::string> FunctionAt(const std::vector<std::string>& lines, size_t i) {
-  static const std::regex declarator(
-      R"(^([^=(]*?[\s&*>])?((?:\w+::)*(?:operator[^\s(]+|~?\w+))\()");
-  static const std::set<std::string> kLocal = {"static", "inline", "constexpr", "template", "class",
-                                               "struct", "enum",   "using",     "namespace"};
-  const std::string& line = lines[i];
-  if (line.empty() || !(isalpha(line[0]) || line[0] == '[' || line[0] == ':')) return std::nullopt;
-  if (kLocal.contains(line.substr(0, line.find_first_of(" <")))) return std::nullopt;
-  if (i > 0 && IsOneWord(lines[i - 1], "template")) return std::nullopt;
-  // Up to the body; a declaration has none.
-  std::string head = line;
-  for (size_t j = i + 1; head.find_first_of("{;") == std::string::npos && j < lines.size(); ++j)
-    head += lines[j];
-  std::smatch match;
-  if (!std::regex_search(head, match, declarator)) return std::nullopt;
-  const size_t body = head.find('{'), end = head.find(';');
-  if (body == std::string::npos || end < body) return std::nullopt;
-  const std::string name = match[2];
-  return std::isupper(name[0]) &&
-                 name.find_first_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos
-             ? std::nullopt  // a macro
-             : std::optional(name);
-}
-
-// Returns the functions that a source defines for others.
-std::vector<std::string> FunctionsOf(const std::vector<std::string>& lines) {
-  std::vector<std::string> names;
-  int hidden = 0, depth = 0;  // of namespaces; the depth from which on nothing is seen outside
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const std::string& line = lines[i];
-    if (line.starts_with("namespace ")) {
-      ++depth;
-      if (hidden == 0 && (line == "namespace {" || line.find("HWY_NAMESPACE") != std::string::npos))
-        hidden = depth;
-    } else if (line.starts_with("}  // namespace")) {
-      if (hidden == depth) hidden = 0;
-      --depth;
-    } else if (hidden == 0) {
-      if (auto name = FunctionAt(lines, i)) names.push_back(*name);
-    }
-  }
-  return names;
-}
-
 // Whether a header declares the function, or defines the class that it is a member of.
 bool Declares(const std::string& header, const std::string& name) {
   const size_t colons = name.find("::");

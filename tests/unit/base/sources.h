@@ -1,8 +1,12 @@
 // The sources of the project as text, for the tests of what they must keep to as a whole.
 #pragma once
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +41,52 @@ inline std::vector<std::filesystem::path> Sources(const std::filesystem::path& f
 // Returns a file's path inside of the project.
 inline std::string Inside(const std::filesystem::path& file) {
   return std::filesystem::relative(file, kRoot).string();
+}
+
+// Returns the function that begins on the line, as `Name` or `Class::Name`, if it is one that other
+// files can link with.
+inline std::optional<std::string> FunctionAt(const std::vector<std::string>& lines, size_t i) {
+  static const std::regex declarator(
+      R"(^([^=(]*?[\s&*>])?((?:\w+::)*(?:operator[^\s(]+|~?\w+))\()");
+  static const std::set<std::string> kLocal = {"static", "inline", "constexpr", "template", "class",
+                                               "struct", "enum",   "using",     "namespace"};
+  const std::string& line = lines[i];
+  if (line.empty() || !(isalpha(line[0]) || line[0] == '[' || line[0] == ':')) return std::nullopt;
+  if (kLocal.contains(line.substr(0, line.find_first_of(" <")))) return std::nullopt;
+  if (i > 0 && lines[i - 1].starts_with("template")) return std::nullopt;
+  // Up to the body; a declaration has none.
+  std::string head = line;
+  for (size_t j = i + 1; head.find_first_of("{;") == std::string::npos && j < lines.size(); ++j)
+    head += lines[j];
+  std::smatch match;
+  if (!std::regex_search(head, match, declarator)) return std::nullopt;
+  const size_t body = head.find('{'), end = head.find(';');
+  if (body == std::string::npos || end < body) return std::nullopt;
+  const std::string name = match[2];
+  return std::isupper(name[0]) &&
+                 name.find_first_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos
+             ? std::nullopt  // a macro
+             : std::optional(name);
+}
+
+// Returns the functions that a source defines for others.
+inline std::vector<std::string> FunctionsOf(const std::vector<std::string>& lines) {
+  std::vector<std::string> names;
+  int hidden = 0, depth = 0;  // of namespaces; the depth from which on nothing is seen outside
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    if (line.starts_with("namespace ")) {
+      ++depth;
+      if (hidden == 0 && (line == "namespace {" || line.find("HWY_NAMESPACE") != std::string::npos))
+        hidden = depth;
+    } else if (line.starts_with("}  // namespace")) {
+      if (hidden == depth) hidden = 0;
+      --depth;
+    } else if (hidden == 0) {
+      if (auto name = FunctionAt(lines, i)) names.push_back(*name);
+    }
+  }
+  return names;
 }
 
 }  // namespace tessera
