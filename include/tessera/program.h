@@ -53,8 +53,9 @@ class CommReport {
   explicit CommReport(std::vector<CommEvent> events = {}, int64_t flops = 0,
                       int64_t split_flops = 0)
       : events_(std::move(events)), flops_(flops), split_flops_(split_flops) {}
-  const std::vector<CommEvent>& events() const { return events_; }
-  int64_t flops() const { return flops_; }  // per device
+  const std::vector<CommEvent>& events() const& { return events_; }
+  std::vector<CommEvent> events() && { return std::move(events_); }  // of lower(x).comm(), to keep
+  int64_t flops() const { return flops_; }                           // per device
   // Per device, if all devices of the mesh shared the work and did nothing twice.
   int64_t split_flops() const { return split_flops_; }
   // Returns what leaves each device in all events.

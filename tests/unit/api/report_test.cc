@@ -14,6 +14,9 @@ auto Layer() {
       [](Array x, Array w) { return relu(matmul(x, w, {.out_sharding = P("data", None)})); });
 }
 
+// A loop over the events of a report that nobody keeps.
+static_assert(!std::is_reference_v<decltype(std::declval<CommReport>().events())>);
+
 TEST(Report, OfFourThousandDevices) {
   MeshScope scope(abstract_mesh({{"data", 64}, {"model", 64}}));
   Array x = abstract_array("f32[65536@data,8192@model]"),
