@@ -9,8 +9,8 @@ namespace {
 
 const std::string kPeer = "tessera";
 
-void MatmulVariant(Recorder& recorder, int64_t n, const char* mesh, const char* variant,
-                   const std::function<Array()>& product) {
+void EmitMatmul(Recorder& recorder, int64_t n, const char* mesh, const char* variant,
+                const std::function<Array()>& product) {
   const double size = static_cast<double>(n);
   recorder.Emit(
       "W1.matmul", kPeer,
@@ -24,8 +24,8 @@ void MatmulWithMore(Recorder& recorder, const char* mesh, const Array& x, const 
                     const Array& bias, const Array& kept) {
   const auto layer = jit(
       [](Array x, Array y, Array bias, Array kept) { return kept + gelu(matmul(x, y) + bias); });
-  MatmulVariant(recorder, type_of(x).shape()[0], mesh, "epilogue",
-                [&] { return layer(x, y, bias, kept); });
+  EmitMatmul(recorder, type_of(x).shape()[0], mesh, "epilogue",
+             [&] { return layer(x, y, bias, kept); });
 }
 
 void MatmulOf(Recorder& recorder, int devices, int64_t n) {
@@ -34,13 +34,13 @@ void MatmulOf(Recorder& recorder, int devices, int64_t n) {
   if (devices == 1) {
     MeshScope scope(make_mesh({{"d", 1}}));
     const Array x = reshard(a, P("d", None)), y = reshard(b, P(None, None));
-    MatmulVariant(recorder, n, "1", "single", [&] { return product(x, y); });
+    EmitMatmul(recorder, n, "1", "single", [&] { return product(x, y); });
     return MatmulWithMore(recorder, "1", x, y, Random({n}, 3), x);
   }
   MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
   {
     const Array x = reshard(a, P("x", None)), y = reshard(b, P(None, "y"));
-    MatmulVariant(recorder, n, "2x4", "rows_cols", [&] { return product(x, y); });
+    EmitMatmul(recorder, n, "2x4", "rows_cols", [&] { return product(x, y); });
     MatmulWithMore(recorder, "2x4", x, y, reshard(Random({n}, 3), P("y")), reshard(a, P("x", "y")));
   }
   const Array x = reshard(a, P("x", "y")), y = reshard(b, P("y", None));
@@ -48,8 +48,8 @@ void MatmulOf(Recorder& recorder, int devices, int64_t n) {
       jit([](Array p, Array q) { return matmul(p, q, {.out_sharding = P("x", None)}); });
   const auto scattered =
       jit([](Array p, Array q) { return matmul(p, q, {.out_sharding = P("x", "y")}); });
-  MatmulVariant(recorder, n, "2x4", "contract_all_reduce", [&] { return all(x, y); });
-  MatmulVariant(recorder, n, "2x4", "contract_reduce_scatter", [&] { return scattered(x, y); });
+  EmitMatmul(recorder, n, "2x4", "contract_all_reduce", [&] { return all(x, y); });
+  EmitMatmul(recorder, n, "2x4", "contract_reduce_scatter", [&] { return scattered(x, y); });
 }
 
 Array Cheap8(Array x, Array b) {
@@ -128,11 +128,13 @@ void Square(Recorder& recorder, int devices) {
 
 }  // namespace
 
+std::vector<int64_t> MatmulSizes(bool quick) {
+  return quick ? std::vector<int64_t>{64} : std::vector<int64_t>{512, 2048};
+}
+
 void Matmul(Recorder& recorder, int devices) {
   SetDeviceCount(devices);
-  const std::vector<int64_t> sizes =
-      recorder.quick() ? std::vector<int64_t>{64} : std::vector<int64_t>{512, 2048};
-  for (int64_t n : sizes) MatmulOf(recorder, devices, n);
+  for (int64_t n : MatmulSizes(recorder.quick())) MatmulOf(recorder, devices, n);
 }
 
 void Elementwise(Recorder& recorder, int devices) {

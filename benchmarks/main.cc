@@ -75,6 +75,7 @@ void Run(const Options& options) {
   // On a thread of their own, which stays pinned.
   std::thread([&] {
     if (limits) Limits(recorder);
+    if (Wanted(options, "W1")) ProductLibraries(recorder);
     if (Wanted(options, "W3")) ThreadReference(recorder);
   }).join();
   for (int devices : {8, 1}) {

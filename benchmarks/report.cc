@@ -10,6 +10,8 @@
 #include <set>
 #include <thread>
 
+#include "benchmarks/workloads.h"
+
 namespace tessera::bench {
 namespace {
 
@@ -171,6 +173,19 @@ class Floors {
   const Figures& figures_;
 };
 
+void AgainstLibraries(const Figures& figures, Floors& floors) {
+  for (const MatmulVariant& v : kMatmulVariants)
+    for (int n : {512, 2048}) {
+      const std::string task =
+          fmt::format("W1.matmul devices={} n={} variant={}", v.devices, n, v.name);
+      const std::optional<double> ours = figures.Ours(task), dnnl = figures.Of("onednn", task),
+                                  blas = figures.Of("openblas", task);
+      if (!ours || !dnnl) continue;
+      floors.AtLeast(task + ": of the better library",
+                     std::min(*dnnl, blas.value_or(*dnnl)) / *ours, 0.97);
+    }
+}
+
 void ProductFloors(const Figures& figures, Floors& floors) {
   struct {
     const char* variant;
@@ -184,6 +199,7 @@ void ProductFloors(const Figures& figures, Floors& floors) {
     floors.AgainstJax(fmt::format("W1.matmul devices=8 n=2048 variant={}", v.variant), 1.0,
                       v.jax_2048);
   }
+  AgainstLibraries(figures, floors);
   for (const char* ops : {"cheap8", "math8"}) {
     const std::string task = fmt::format("W2.chain MiB_per_device=64 devices=8 ops={}", ops);
     floors.AtLeast(task + ": of the limit", figures.LimitShare(task), 0.6);

@@ -17,6 +17,18 @@ std::vector<size_t> CollectiveSizes(bool quick);
 Json CollectiveParams(const char* op, size_t bytes);
 Json CollectiveCost(const char* op, size_t bytes);
 
+// W1 by oneDNN and OpenBLAS, for all its variants but what follows a product; pinned as above.
+void ProductLibraries(Recorder& recorder);
+std::vector<int64_t> MatmulSizes(bool quick);
+struct MatmulVariant {
+  const char *mesh, *name;
+  int devices;
+};
+inline constexpr MatmulVariant kMatmulVariants[] = {{"1", "single", 1},
+                                                    {"2x4", "rows_cols", 8},
+                                                    {"2x4", "contract_all_reduce", 8},
+                                                    {"2x4", "contract_reduce_scatter", 8}};
+
 void Matmul(Recorder& recorder, int devices);       // W1
 void Elementwise(Recorder& recorder, int devices);  // W2
 void Collectives(Recorder& recorder);               // W3
