@@ -43,7 +43,7 @@ class MaskedLoop {
           !base::At(all, i.operands[1]))
         continue;
       for (int d = columns_.body().type(i.results[0])->rank(); d-- > 0;) {
-        if (!columns_.FollowFrom(i.results[0], d)) continue;
+        if (!columns_.FollowFrom(i.results[0], d) || CarriesColumns()) continue;
         for (const Sides sides : {Sides{true, true}, Sides{false, true}, Sides{true, false}}) {
           if (FindParts(i.results[0], sides) && Build()) return true;
           p_.instructions.erase(p_.instructions.begin() + static_cast<long>(before),
@@ -66,6 +66,13 @@ class MaskedLoop {
       if (k >= constants + carries) inputs[k] = BoundsOfSlices(outside_[v], begin, end);
     }
     return inputs;
+  }
+
+  bool CarriesColumns() const {
+    const std::vector<ValueId>& inputs = columns_.body().inputs;
+    for (int64_t k = 0; k < params_.carries; ++k)
+      if (columns_.Has(base::At(inputs, params_.constants + k))) return true;
+    return false;
   }
 
   // Where a mask that is the same in many columns may hide them: what it takes there decides.

@@ -87,7 +87,7 @@ class PartBuilder {
   std::optional<ValueId> Mean(Hidden& hidden, ValueId v) {
     const auto input = std::find(p_.inputs.begin(), p_.inputs.end(), v);
     const auto k = static_cast<size_t>(input - p_.inputs.begin());
-    if (k >= base::Size(params_.constants)) return {};
+    if (k >= base::Size(params_.constants) || !p_.type(v)->dtype().is_floating()) return {};
     if (const auto it = hidden.means.find(v); it != hidden.means.end()) return it->second;
     const Loc loc = loop_.loc;
     const int dim = from_.dim(v);
@@ -165,6 +165,8 @@ class PartBuilder {
   bool CloneReduction(const Instruction& i) {
     const auto* reduces = std::get_if<ir::AsReduction>(&*i.op->lowering);
     const bool sums = !reduces || reduces->reduction == Reduction::kSum;
+    // Whole numbers have no mean, and may have no number as large as the count.
+    if (sums && !p_.type(i.results[0])->dtype().is_floating()) return false;
     ValueId all = CloneLive(i);
     const DType dtype = in_.Place(all)->dtype();
     for (Hidden& hidden : hidden_) {

@@ -100,6 +100,12 @@ const Masked kMasked[] = {
        return Weighted(seen + astype(Columns(), f32) * 0.01, v);
      },
      1.02},
+    {"whole_numbers",
+     [](Array q, Array k, Array v) {
+       const Array x = astype(Scores(q, k) * 9, i8), seen = where(Rows() >= Columns(), x, 3);
+       return einsum("hqk,hkd->hqd", {seen, astype(v * 9, i8)}) + sum(seen, -1, {.keepdims = true});
+     },
+     1.02},
     {"another_mask",
      [](Array q, Array k, Array v) {
        const Array both = (Rows() >= Columns()) & (Columns() != 7);
