@@ -26,6 +26,7 @@ constexpr int64_t kMostWaiting = 4 << 20;
 // What reductions have in common that one message can carry.
 struct Alike {
   const ir::OpDef* op;
+  const sharding::MeshDef* mesh;
   sharding::AxisList axes;
   Reduction kind;
   DType dtype;
@@ -114,7 +115,7 @@ class Combiner {
     const Instruction& move = First(item);
     const auto& params = ir::As<ir::MoveParams>(move.params.get());
     const sharding::TensorSharding &from = params.from->sharding(), &to = params.to->sharding();
-    return {move.op, sharding::Difference(from.unreduced, to.unreduced), from.kind,
+    return {move.op, from.mesh, sharding::Difference(from.unreduced, to.unreduced), from.kind,
             params.from->dtype()};
   }
 

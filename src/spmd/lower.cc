@@ -75,7 +75,7 @@ class ProgramLowering {
   const Draft::Origin* OriginOf(ir::ValueId v) const { return draft_.OriginOf(v); }
   // What a value of the program must be laid out as.
   const ir::Type* Wanted(ir::ValueId v) const {
-    const ir::Type* chosen = chosen_.empty() ? nullptr : base::At(chosen_, v).place;
+    const ir::Type* chosen = chosen_.places.empty() ? nullptr : base::At(chosen_.places, v);
     return chosen ? chosen : Typed(v);
   }
   // Where its type puts it.
@@ -105,7 +105,9 @@ class ProgramLowering {
     for (ir::ValueId v : instruction.operands) operands.push_back(At(v));
     std::vector<ir::ValueId> values;
     if (auto* move = std::get_if<ir::AsMove>(&*op.lowering)) {
-      values = {Reshard(operands[0], results[0], move->implied)};
+      const std::optional<Loc> asked = move->implied ? AskedAt(instruction, 0) : std::nullopt;
+      values = {asked ? ReshardAsAsked(operands[0], results[0], asked)
+                      : Reshard(operands[0], results[0], move->implied)};
     } else if (auto* expand = std::get_if<ir::AsExpansion>(&*op.lowering)) {
       values = ExpandInto(expand->expand, instruction.params.get(), operands, results[0]);
     } else if (std::holds_alternative<ir::AsHostCall>(*op.lowering)) {
@@ -299,10 +301,10 @@ class ProgramLowering {
       for (size_t i = 0; i < made.size(); ++i) made[i] = Reshard(made[i], results[i], true);
       return made;
     }
-    const std::optional<Loc> asked = anew ? std::nullopt : AskedAt(instruction);
     absl::InlinedVector<ir::ValueId, 3> ins;
     std::vector<ir::ValueId> outs;
     for (size_t i = 0; i < operands.size(); ++i) {
+      const std::optional<Loc> asked = anew ? std::nullopt : AskedAt(instruction, i);
       ins.push_back(ReshardAsAsked(operands[i], decision.operands[i], asked));
       if (decision.masks[i])
         ins[i] = ExpandInto(MaskOp(), decision.masks[i].get(), {ins[i]}, decision.operands[i])[0];
@@ -316,19 +318,16 @@ class ProgramLowering {
     else if (!EmitReduction(instruction, decision, ins, outs))
       Emit(*instruction.op, instruction.params, ins, outs, decision.cost);
     for (size_t i = 0; i < results.size(); ++i)
-      outs[i] =
-          anew ? Moved(outs[i], results[i], true) : ReshardAsAsked(outs[i], results[i], asked);
+      outs[i] = anew ? Moved(outs[i], results[i], true)
+                     : ReshardAsAsked(outs[i], results[i], AskedAt(instruction, ins.size() + i));
     return outs;
   }
 
-  // Where the user asked for what is moved around an instruction of the traced program.
-  std::optional<Loc> AskedAt(const ir::Instruction& instruction) const {
-    if (chosen_.empty()) return {};
-    for (ir::ValueId v : instruction.operands)
-      if (base::At(chosen_, v).asked) return base::At(chosen_, v).asked;
-    for (ir::ValueId v : instruction.results)
-      if (base::At(chosen_, v).asked) return base::At(chosen_, v).asked;
-    return {};
+  // Where the user asked for what is moved for the k-th of an instruction's operands and results.
+  std::optional<Loc> AskedAt(const ir::Instruction& instruction, size_t k) const {
+    if (chosen_.asked.empty()) return {};
+    const auto it = chosen_.asked.find(instruction.results[0]);
+    return it == chosen_.asked.end() || k >= it->second.size() ? std::nullopt : it->second[k];
   }
   ir::ValueId ReshardAsAsked(ir::ValueId v, const ir::Type* to, const std::optional<Loc>& asked) {
     const Loc loc = std::exchange(loc_, asked.value_or(loc_));
@@ -557,7 +556,7 @@ class ProgramLowering {
   absl::node_hash_map<std::pair<const ir::Type*, const ir::Type*>,
                       std::vector<sharding::ReshardStep>>
       steps_;
-  std::vector<ChosenPlace> chosen_;   // per traced value; empty: all lie as their types say
+  ChosenPlaces chosen_;               // of traced values
   std::vector<bool> read_otherwise_;  // per traced value: by more than elementwise ops
   Loc loc_;
 };

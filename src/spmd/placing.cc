@@ -1,7 +1,6 @@
 // Tries other places for groups of values around moves, and keeps what sends fewer bytes.
 #include "spmd/placing.h"
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
@@ -49,11 +48,20 @@ bool IsWhole(const TensorSharding& s) { return sharding::VaryingAxes(s).empty();
 // What some instructions cost one device.
 struct Sum {
   int64_t bytes = 0, collectives = 0;
-  double work = 0;                // FLOPs, and elements written
-  std::optional<Loc> asked = {};  // the first line that asks for some of it
+  double work = 0;  // FLOPs, and elements written
   bool Beats(const Sum& other) const {
     if (work > other.work || bytes > other.bytes) return false;
     return bytes < other.bytes || (collectives <= other.collectives && work < other.work);
+  }
+};
+
+// Who wants what is moved around a value.
+struct Wish {
+  std::optional<Loc> asked = {};  // the first line of the user that asks for some of it
+  bool implied = false;           // nobody asks for some of it
+  void Add(const Wish& other) {
+    if (!asked) asked = other.asked;
+    implied |= other.implied;
   }
 };
 
@@ -63,7 +71,7 @@ class Placer {
          size_t steady)
       : program_(program), typed_(typed), first_(steady) {}
 
-  std::vector<ChosenPlace> Run() {
+  ChosenPlaces Run() {
     if (!FindMoves()) return {};
     Index();
     IndexUsers();
@@ -71,7 +79,14 @@ class Placer {
     for (int round = 0; round < kMostRounds; ++round)
       if (!ImproveAll()) break;
     for (; !neutral_.empty(); neutral_.pop_back()) PutBack(neutral_.back());
-    return changed_ ? std::move(chosen_) : std::vector<ChosenPlace>();
+    if (!changed_) return {};
+    ChosenPlaces placement{.places = places_};
+    for (size_t v = 0; v < places_.size(); ++v)
+      if (!free_[v] || LiesAsTyped(static_cast<ValueId>(v))) placement.places[v] = nullptr;
+    for (const Instruction& i : program_.instructions)
+      if (ChosenPlaces::Lines lines = LinesOf(i); !lines.empty())
+        placement.asked.emplace(i.results[0], std::move(lines));
+    return placement;
   }
 
  private:
@@ -79,6 +94,11 @@ class Placer {
   static constexpr size_t kMostCandidates = 8, kMostInstructions = 1000;
 
   const Type* Place(ValueId v) const { return base::At(places_, v); }
+  // What is on no mesh lies as what is whole on the program's.
+  const Type* TypedPlace(ValueId v) const {
+    const Type* place = typed_(v);
+    return place->mesh() ? place : Type::Get(place->shape(), place->dtype(), mesh_);
+  }
   const TensorSharding& Sharding(ValueId v) const { return Place(v)->sharding(); }
   const Instruction& At(size_t i) const { return program_.instructions[i]; }
   bool SameShape(ValueId v, ValueId w) const { return Place(v)->shape() == Place(w)->shape(); }
@@ -107,15 +127,14 @@ class Placer {
   void Index() {
     const size_t n = program_.values.size();
     maker_.assign(n, -1);
-    chosen_.resize(n);
-    const sharding::MeshDef* mesh = nullptr;
+    wishes_.resize(n);
     for (size_t v = 0; v < n; ++v) {
       places_.push_back(typed_(static_cast<ValueId>(v)));
-      if (!mesh) mesh = places_[v]->mesh();
+      if (!mesh_) mesh_ = places_[v]->mesh();
     }
-    // What is on no mesh lies as what is whole on the program's.
-    for (const Type*& place : places_)
-      if (!place->mesh()) place = Type::Get(place->shape(), place->dtype(), mesh);
+    for (size_t v = 0; v < n; ++v) places_[v] = TypedPlace(static_cast<ValueId>(v));
+    visited_.assign(program_.instructions.size(), 0);
+    visited_values_.assign(n, 0);
     steady_.assign(n, false);
     for (size_t k = 0; k < first_; ++k) base::At(steady_, program_.inputs[k]) = true;
     for (size_t i = 0; i < program_.instructions.size(); ++i) {
@@ -248,13 +267,12 @@ class Placer {
       const std::optional<Sum> cost = CostOf(around);
       if (cost && cost->Beats(least)) least = *cost, best = &candidate;
     }
-    Put(group, best ? *best : old);
+    Put(group, old);
     if (!best) return false;
     if (least.bytes == before->bytes) neutral_.push_back(group);
-    for (ValueId v : group) {
-      const bool as_typed = Sharding(v).dims == typed_(v)->sharding().dims;
-      base::At(chosen_, v) = {as_typed ? nullptr : Place(v), before->asked};
-    }
+    const Wish wish = WishOf(around);
+    for (ValueId v : group) base::At(wishes_, v).Add(wish);
+    Put(group, *best);
     return true;
   }
 
@@ -265,19 +283,18 @@ class Placer {
     std::vector<const Type*> places;
     for (ValueId v : group) {
       places.push_back(Place(v));
-      base::At(places_, v) = typed_(v);
+      base::At(places_, v) = TypedPlace(v);
     }
     const std::optional<Sum> after = CostOf(around);
-    if (after && before && after->bytes <= before->bytes) {
-      for (ValueId v : group) base::At(chosen_, v) = {};
-    } else {
-      for (size_t k = 0; k < group.size(); ++k) base::At(places_, group[k]) = places[k];
-    }
+    if (after && before && after->bytes <= before->bytes &&
+        after->collectives <= before->collectives)
+      return;
+    for (size_t k = 0; k < group.size(); ++k) base::At(places_, group[k]) = places[k];
   }
 
   void Put(const std::vector<ValueId>& group, const TensorSharding& s) {
     for (ValueId v : group) {
-      const Type* typed = typed_(v);
+      const Type* typed = TypedPlace(v);
       base::At(places_, v) = typed->sharding() == s ? typed : typed->WithSharding(s);
     }
   }
@@ -320,21 +337,28 @@ class Placer {
   // ---- what a choice costs ----
 
   // The instructions whose moves depend on where the group is; and those that move what these move,
-  // which is moved once for all.
-  std::vector<int32_t> Around(const std::vector<ValueId>& group) const {
+  // which is moved once for all. Of more than kMostInstructions, some.
+  std::vector<int32_t> Around(const std::vector<ValueId>& group) {
     std::vector<int32_t> around;
+    ++visit_;
     const auto add = [&](int32_t i) {
-      around.push_back(i);
-      for (ValueId v : At(Index(i)).operands)
-        if (!IsWhole(Sharding(v))) around.insert(around.end(), Users(v).begin(), Users(v).end());
+      if (std::exchange(base::At(visited_, i), visit_) != visit_) around.push_back(i);
+    };
+    const auto add_moved = [&](int32_t i) {
+      add(i);
+      for (ValueId v : At(Index(i)).operands) {
+        if (IsWhole(Sharding(v)) || std::exchange(base::At(visited_values_, v), visit_) == visit_)
+          continue;
+        for (int32_t user : Users(v))
+          if (around.size() <= kMostInstructions) add(user);
+      }
     };
     for (ValueId v : group) {
-      add(base::At(maker_, v));
-      for (int32_t user : Users(v)) add(user);
-      if (around.size() > 4 * kMostInstructions) break;
+      add_moved(base::At(maker_, v));
+      for (int32_t user : Users(v))
+        if (around.size() <= kMostInstructions) add_moved(user);
     }
     std::sort(around.begin(), around.end());
-    around.erase(std::unique(around.begin(), around.end()), around.end());
     return around;
   }
 
@@ -362,16 +386,15 @@ class Placer {
     moved_.clear();
     for (int32_t at : instructions) {
       const Instruction& i = At(Index(at));
-      if (const auto* move = std::get_if<ir::AsMove>(&*i.op->lowering)) {
-        AddMove(i.operands[0], Place(i.operands[0]), Place(i.results[0]),
-                move->implied ? nullptr : &i.loc, sum);
+      if (IsMove(i)) {
+        AddMove(i.operands[0], Place(i.operands[0]), Place(i.results[0]), sum);
         continue;
       }
       if (!IsPartitioned(i)) continue;  // as its operands' types say, whatever the choice
       const std::shared_ptr<const Decision> decision = DecisionOf(i);
       if (decision->expands) return {};
       for (size_t k = 0; k < i.operands.size(); ++k)
-        AddMove(i.operands[k], operands_[k], decision->operands[k], nullptr, sum);
+        AddMove(i.operands[k], operands_[k], decision->operands[k], sum);
       if (decision->cost->bytes > 0 && !AreSteady(i)) {
         sum.bytes += decision->cost->bytes;
         ++sum.collectives;
@@ -386,44 +409,135 @@ class Placer {
     return sum;
   }
 
-  void AddMove(ValueId v, const Type* from, const Type* to, const Loc* asked, Sum& sum) {
+  void AddMove(ValueId v, const Type* from, const Type* to, Sum& sum) {
     if (from == to || base::At(steady_, v) || !moved_.insert({v, to}).second) return;
-    if (AddSteps(from, to, sum) && asked && !sum.asked) sum.asked = *asked;
+    AddSteps(from, to, sum);
   }
 
-  // Adds the collectives between two places. Returns whether there are some.
-  bool AddSteps(const Type* from, const Type* to, Sum& sum) {
-    if (from == to || from->sharding() == to->sharding()) return false;
+  // Adds the collectives between two places.
+  void AddSteps(const Type* from, const Type* to, Sum& sum) {
+    const Sent sent = Between(from, to);
+    sum.bytes += sent.bytes;
+    sum.collectives += sent.collectives;
+  }
+
+  struct Sent {
+    int64_t bytes = 0, collectives = 0;
+  };
+  Sent Between(const Type* from, const Type* to) {
+    if (from == to || from->sharding() == to->sharding()) return {};
     const auto [it, is_new] = steps_.try_emplace(std::pair(from, to));
     Sent& sent = it->second;
     if (is_new)
       for (const sharding::ReshardStep& step : sharding::PlanReshard(
                from->shape(), from->dtype().size(), from->sharding(), to->sharding()))
         if (step.bytes > 0) sent = {sent.bytes + step.bytes, sent.collectives + 1};
-    sum.bytes += sent.bytes;
-    sum.collectives += sent.collectives;
-    return sent.bytes > 0;
+    return sent;
+  }
+
+  // ---- who asked for it ----
+
+  bool LiesAsTyped(ValueId v) const { return Sharding(v) == typed_(v)->sharding(); }
+
+  // Where something is moved to or from at an instruction.
+  struct Ends {
+    const Type *from, *to;
+    bool operator==(const Ends&) const = default;
+  };
+  // What is moved for each operand of an instruction, and then of each of its results.
+  std::vector<Ends> MovesAt(const Instruction& i) {
+    std::vector<Ends> moves;
+    if (IsMove(i)) return {{Place(i.operands[0]), Place(i.results[0])}};
+    if (!IsPartitioned(i)) return {};
+    const std::shared_ptr<const Decision> decision = DecisionOf(i);
+    if (decision->expands) return {};
+    for (size_t k = 0; k < i.operands.size(); ++k)
+      moves.push_back({operands_[k], decision->operands[k]});
+    for (size_t k = 0; k < i.results.size(); ++k)
+      moves.push_back({decision->results[k], Place(i.results[k])});
+    return moves;
+  }
+  std::vector<Ends> TypedMovesAt(const Instruction& i) {
+    absl::InlinedVector<const Type*, 4> chosen;
+    const auto exchange = [&](ValueId v, const Type* place) {
+      chosen.push_back(std::exchange(base::At(places_, v), place));
+    };
+    for (ValueId v : i.operands) exchange(v, TypedPlace(v));
+    for (ValueId v : i.results) exchange(v, TypedPlace(v));
+    std::vector<Ends> moves = MovesAt(i);
+    // Backwards: an operand may be there twice.
+    const auto restore = [&](ValueId v) {
+      base::At(places_, v) = chosen.back(), chosen.pop_back();
+    };
+    for (size_t k = i.results.size(); k-- > 0;) restore(i.results[k]);
+    for (size_t k = i.operands.size(); k-- > 0;) restore(i.operands[k]);
+    return moves;
+  }
+
+  // Who wants each move at an instruction. One that types make as well is wanted by whom it was;
+  // another one by those who want what is moved around the value, or else around its neighbours.
+  std::vector<Wish> WishesAt(const Instruction& i) {
+    const auto* move = std::get_if<ir::AsMove>(&*i.op->lowering);
+    if (move && !move->implied) return {{.asked = i.loc}};
+    const std::vector<Ends> now = MovesAt(i), typed = TypedMovesAt(i);
+    Wish around;
+    for (ValueId v : i.operands) around.Add(base::At(wishes_, v));
+    for (ValueId v : i.results) around.Add(base::At(wishes_, v));
+    std::vector<Wish> wishes;
+    for (size_t k = 0; k < now.size(); ++k) {
+      const size_t n = i.operands.size();
+      const Wish& own = base::At(wishes_, k < n ? i.operands[k] : i.results[k - n]);
+      const bool as_typed = k < typed.size() && typed[k] == now[k];
+      const Wish& wish = own.asked || own.implied ? own : around;
+      wishes.push_back(as_typed || !wish.asked ? Wish{.implied = true} : wish);
+    }
+    return wishes;
+  }
+
+  // Who wants what some instructions send.
+  Wish WishOf(const std::vector<int32_t>& instructions) {
+    Wish wish;
+    for (int32_t at : instructions) {
+      const Instruction& i = At(Index(at));
+      if (!IsMove(i) && !IsPartitioned(i)) continue;
+      const std::vector<Ends> moves = MovesAt(i);
+      const std::vector<Wish> wishes = WishesAt(i);
+      for (size_t k = 0; k < moves.size(); ++k)
+        if (Between(moves[k].from, moves[k].to).bytes > 0) wish.Add(wishes[k]);
+    }
+    return wish;
+  }
+
+  // Returns nothing where all that is moved is implied, or moved as types say.
+  ChosenPlaces::Lines LinesOf(const Instruction& i) {
+    const auto wished = [&](ValueId v) { return base::At(wishes_, v).asked.has_value(); };
+    if (std::none_of(i.operands.begin(), i.operands.end(), wished) &&
+        std::none_of(i.results.begin(), i.results.end(), wished))
+      return {};
+    ChosenPlaces::Lines lines;
+    for (const Wish& wish : WishesAt(i)) lines.push_back(wish.implied ? std::nullopt : wish.asked);
+    return lines;
   }
 
   const ir::Program& program_;
   const std::function<const Type*(ValueId)>& typed_;
-  std::vector<bool> moves_;                  // per instruction: it is where something is moved
-  std::vector<int32_t> maker_;               // per value: an instruction, or -1
-  std::vector<int32_t> first_user_, users_;  // per value, where its users begin; and all users
-  std::vector<const Type*> places_;          // per value: now
-  const size_t first_;                       // so many inputs are steady
-  std::vector<bool> steady_;                 // per value: what is moved of it is moved before
-  std::vector<bool> free_;                   // per value: it may lie elsewhere
-  std::vector<ValueId> group_;               // per value: towards the root of its group
-  std::vector<ChosenPlace> chosen_;
+  std::vector<bool> moves_;                    // per instruction: it is where something is moved
+  std::vector<int32_t> maker_;                 // per value: an instruction, or -1
+  std::vector<int32_t> first_user_, users_;    // per value, where its users begin; and all users
+  const sharding::MeshDef* mesh_ = nullptr;    // the program's
+  std::vector<const Type*> places_;            // per value: now
+  const size_t first_;                         // so many inputs are steady
+  std::vector<bool> steady_;                   // per value: what is moved of it is moved before
+  std::vector<bool> free_;                     // per value: it may lie elsewhere
+  std::vector<ValueId> group_;                 // per value: towards the root of its group
+  std::vector<Wish> wishes_;                   // per value that has been moved elsewhere
   std::vector<std::vector<ValueId>> neutral_;  // groups that were put elsewhere for less work only
   bool changed_ = false;
   absl::InlinedVector<const Type*, 4> operands_, results_;  // of the decision that was asked last
   absl::flat_hash_set<std::pair<ValueId, const Type*>> moved_;  // by the instructions so far
-  struct Sent {
-    int64_t bytes = 0, collectives = 0;
-  };
   absl::flat_hash_map<std::pair<const Type*, const Type*>, Sent> steps_;
+  std::vector<int32_t> visited_, visited_values_;  // per instruction and value: by which visit
+  int32_t visit_ = 0;
 };
 
 }  // namespace
@@ -433,10 +547,9 @@ bool& ChoosesPlaces() {
   return chooses;
 }
 
-std::vector<ChosenPlace> ChoosePlaces(const ir::Program& program,
-                                      const std::function<const Type*(ValueId)>& typed,
-                                      size_t steady) {
-  if (!ChoosesPlaces() || !program.mesh) return {};
+ChosenPlaces ChoosePlaces(const ir::Program& program,
+                          const std::function<const Type*(ValueId)>& typed, size_t steady) {
+  if (!ChoosesPlaces()) return {};
   return Placer(program, typed, steady).Run();
 }
 

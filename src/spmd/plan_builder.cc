@@ -128,12 +128,16 @@ class PlanBuilder {
     return base::At(scope_.value, base::At(schedule().values, v).storage);
   }
 
-  void Add(const Item& item) {
-    const Instruction& last = At(item, item.instructions.size() - 1);
+  // Messages about what is added next name this instruction.
+  void Note(const Instruction& i) {
     note_ = static_cast<int32_t>(plan_.notes.size());
-    const std::string where = base::Where(last.loc);
-    plan_.notes.push_back(fmt::format("{}{}{}", last.op->name, where.empty() ? "" : " at ", where));
+    const std::string where = base::Where(i.loc);
+    plan_.notes.push_back(fmt::format("{}{}{}", i.op->name, where.empty() ? "" : " at ", where));
+  }
+  void Add(const Item& item) {
     if (item.kind == Item::kMove) return AddMoves(item);
+    const Instruction& last = At(item, item.instructions.size() - 1);
+    Note(last);
     if (item.kind == Item::kRegion) return AddRegion(item, last);
     if (item.kind == Item::kHostCall) return AddHostCall(last);
     if (item.kind == Item::kFused)
@@ -236,6 +240,7 @@ class PlanBuilder {
 
   void AddMove(const Item& item, size_t number) {
     const Instruction& instruction = At(item, number);
+    Note(instruction);
     ValueId out = instruction.results[0];
     StepKind kind = KindOf(*instruction.op);
     if (kind == StepKind::kAllSlice || kind == StepKind::kReplicatedToUnreduced ||

@@ -26,6 +26,11 @@ Lowered LoweredAsTyped(const F& f, const std::vector<Array>& arguments) {
   return jit(f).lower(arguments);
 }
 
+bool Implied(const CommReport& comm) {
+  return std::any_of(comm.events().begin(), comm.events().end(),
+                     [](const CommEvent& e) { return e.implied; });
+}
+
 TEST(RandomPlaces, AreNeverWorse) {
   int better = 0;
   for (int seed = 0; seed < 300; ++seed) {
@@ -44,14 +49,69 @@ TEST(RandomPlaces, AreNeverWorse) {
   EXPECT_GT(better, 0);
 }
 
-bool Implied(const CommReport& comm) {
-  return std::any_of(comm.events().begin(), comm.events().end(),
-                     [](const CommEvent& e) { return e.implied; });
-}
-
 Array Whole(const Array& x) { return reshard(x, P()); }
 
-// Programs of rows [64@x, 64] that say why placements are chosen together.
+// A program whose every move is asked for, from rows [8@x, 8].
+Array Asking(int seed, std::vector<Array> values) {
+  Dice dice(seed);
+  const auto like = [](const Array& a, const Array& b) { return reshard(a, type_of(b).spec()); };
+  for (int step = 0; step < 12; ++step) {
+    const Array x = dice.Of(values);
+    const int dims = static_cast<int>(x.shape().size());
+    switch (dice.Below(8)) {
+      case 0:
+        values.push_back(exp(x));
+        break;
+      case 1:
+        values.push_back(astype(x, dice.Below(2) ? bf16 : f32));
+        break;
+      case 2:
+        values.push_back(transpose(x));
+        break;
+      case 3:
+        if (dims > 1) values.push_back(sum(x, dice.Below(dims)));
+        break;
+      case 4:
+      case 5:
+        for (const Array& y : values)
+          if (y.shape() == x.shape() && dice.Below(2)) {
+            values.push_back(astype(x, f32) * like(astype(y, f32), x));
+            break;
+          }
+        break;
+      default:
+        values.push_back(reshard(x, RandomSpec(dice, x.shape())));
+    }
+  }
+  Array all = reshard(values[0], P());
+  for (const Array& v : values)
+    if (v.shape() == all.shape())
+      all = all + reshard(astype(v, f32), P());
+    else
+      all = all + reshard(sum(astype(v, f32)), P());
+  return all;
+}
+
+// What is moved elsewhere than types say is reported at a line that asks for it.
+TEST(RandomPlaces, AreAskedForWhereTypesAre) {
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
+  int better = 0;
+  for (int seed = 0; seed < 400; ++seed) {
+    const auto f = [&](const std::vector<Array>& in) { return std::vector{Asking(seed, in)}; };
+    const Array rows = reshard(reshape(astype(arange(64), f32) * 0.01f, {8, 8}), P("x", None));
+    const std::vector<Array> arguments = {rows, rows + 1.0f};
+    const CommReport chosen = jit(Function(f)).lower(arguments).comm();
+    const CommReport typed = LoweredAsTyped(f, arguments).comm();
+    if (!Implied(typed)) {
+      EXPECT_FALSE(Implied(chosen)) << "seed " << seed << "\n" << typed << chosen;
+    }
+    better += !Implied(typed) && chosen.bytes() < typed.bytes();
+  }
+  EXPECT_GT(better, 20);
+}
+
+// Programs of rows [64@x, 64], [64@x, 64] and [64, 64@x] that say why placements are chosen
+// together.
 struct Named {
   const char* name;
   std::vector<Array> (*run)(const std::vector<Array>& rows);
@@ -85,6 +145,16 @@ const Named kNamed[] = {
        return std::vector{reshard(sum(transpose(exp(Whole(rows[0])), {1, 0}), 0), P("x"))};
      },
      0, 12288},
+    {"a_group_that_is_moved_twice_is_asked_for_still",
+     [](const std::vector<Array>& rows) {
+       return std::vector{astype(sum(Whole(rows[0]), 1), bf16)};
+     },
+     96, 12288},
+    {"what_nobody_asks_for_is_implied_beside_what_is_asked_for",
+     [](const std::vector<Array>& rows) {
+       return std::vector{add(Whole(rows[0]), rows[2], {.out_sharding = P("x", None)})};
+     },
+     3072, 15360},
 };
 
 class NamedPlaces : public testing::TestWithParam<size_t> {};
@@ -95,7 +165,7 @@ TEST_P(NamedPlaces, SendFewerBytes) {
   const auto ramp = [](double first) {
     return reshard(reshape(astype(arange(64 * 64), f32) * 0.001f + first, {64, 64}), P("x", None));
   };
-  const std::vector<Array> rows = {ramp(0), ramp(1)};
+  const std::vector<Array> rows = {ramp(0), ramp(1), reshard(ramp(2), P(None, "x"))};
   const Lowered chosen = jit(Function(c.run)).lower(rows);
   const CommReport comm = chosen.comm();
   EXPECT_EQ(comm.bytes(), c.bytes) << comm;

@@ -154,12 +154,14 @@ RowRead ReadOf(const Source& source, size_t tensor, size_t outer_rank, int64_t n
   return read;
 }
 
-// Marks inputs that read what another one reads further on: the rows of a stencil but for the last.
+// Marks inputs that read what another one has just read: the rows of a stencil but for the last.
+// Nearer than kNear elements, so that it is in a cache still.
 void MarkFollowers(const plan::FusedDesc& desc, RowLayout& layout) {
   struct Main {  // of an input's parts the largest
     int32_t operand;
     int64_t offset, elements;
   };
+  constexpr int64_t kNear = 1 << 16;
   std::vector<Main> main;
   for (size_t t = 0; t < desc.inputs.size(); ++t) {
     const auto& input = desc.inputs[t];
@@ -172,7 +174,7 @@ void MarkFollowers(const plan::FusedDesc& desc, RowLayout& layout) {
   }
   for (size_t t = 0; t < main.size(); ++t)
     for (size_t other = 0; other < main.size(); ++other)
-      if (main[t].operand == main[other].operand &&
+      if (main[t].operand == main[other].operand && main[other].offset - main[t].offset < kNear &&
           std::pair(main[t].offset, t) < std::pair(main[other].offset, other))
         layout.tensors[t].follows = true;
 }
