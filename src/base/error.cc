@@ -20,6 +20,39 @@ const std::vector<Fix>& Error::fixes() const { return detail_->fixes; }
 
 namespace base {
 
+namespace {
+
+template <class E>
+[[noreturn]] void Throw(const char* kind, ErrorDetail&& detail) {
+  detail.kind = kind;
+  throw E(std::move(detail));
+}
+
+}  // namespace
+
+void ThrowShape(ErrorDetail&& d) { Throw<ShapeError>("ShapeError", std::move(d)); }
+void ThrowDType(ErrorDetail&& d) { Throw<DTypeError>("DTypeError", std::move(d)); }
+void ThrowSharding(ErrorDetail&& d) { Throw<ShardingError>("ShardingError", std::move(d)); }
+void ThrowTrace(ErrorDetail&& d) { Throw<TraceError>("TraceError", std::move(d)); }
+void ThrowRuntime(ErrorDetail&& d) { Throw<RuntimeError>("RuntimeError", std::move(d)); }
+void ThrowInternal(ErrorDetail&& d) { Throw<InternalError>("InternalError", std::move(d)); }
+
+ErrorDetail Refusal(std::string op, const std::string& check, std::string where, std::string reason,
+                    std::vector<std::string> notes) {
+  ErrorDetail d;
+  d.label = op + "." + check;
+  d.op = std::move(op);
+  d.where = std::move(where);
+  d.reason = std::move(reason);
+  d.notes = std::move(notes);
+  return d;
+}
+ErrorDetail Refusal(std::string op, int check, std::string where, std::string reason,
+                    std::vector<std::string> notes) {
+  return Refusal(std::move(op), "C" + std::to_string(check), std::move(where), std::move(reason),
+                 std::move(notes));
+}
+
 std::string Where(Loc loc) {
   if (!*loc.file()) return "";
   const char* slash = std::strrchr(loc.file(), '/');

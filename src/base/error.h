@@ -19,48 +19,20 @@ Loc LineOf(std::string_view file, int line);
 // Returns "1 array", "2 arrays".
 std::string CountText(size_t n, std::string_view noun);
 
-// Throws E with its kind filled in.
-template <class E>
-[[noreturn]] void Throw(const char* kind, ErrorDetail detail) {
-  detail.kind = kind;
-  throw E(std::move(detail));
-}
-[[noreturn]] inline void ThrowShape(ErrorDetail d) {
-  Throw<ShapeError>("ShapeError", std::move(d));
-}
-[[noreturn]] inline void ThrowDType(ErrorDetail d) {
-  Throw<DTypeError>("DTypeError", std::move(d));
-}
-[[noreturn]] inline void ThrowSharding(ErrorDetail d) {
-  Throw<ShardingError>("ShardingError", std::move(d));
-}
-[[noreturn]] inline void ThrowTrace(ErrorDetail d) {
-  Throw<TraceError>("TraceError", std::move(d));
-}
-[[noreturn]] inline void ThrowRuntime(ErrorDetail d) {
-  Throw<RuntimeError>("RuntimeError", std::move(d));
-}
-[[noreturn]] inline void ThrowInternal(ErrorDetail d) {
-  Throw<InternalError>("InternalError", std::move(d));
-}
+// Throw an error of that kind. Not inline, as most of what throws would be the making of details.
+[[noreturn]] void ThrowShape(ErrorDetail&& detail);
+[[noreturn]] void ThrowDType(ErrorDetail&& detail);
+[[noreturn]] void ThrowSharding(ErrorDetail&& detail);
+[[noreturn]] void ThrowTrace(ErrorDetail&& detail);
+[[noreturn]] void ThrowRuntime(ErrorDetail&& detail);
+[[noreturn]] void ThrowInternal(ErrorDetail&& detail);
 
 // Returns what an error says that shows no operands and offers no edit; its label is `op.check`.
-inline ErrorDetail Refusal(std::string op, const std::string& check, std::string where,
-                           std::string reason, std::vector<std::string> notes = {}) {
-  ErrorDetail d;
-  d.label = op + "." + check;
-  d.op = std::move(op);
-  d.where = std::move(where);
-  d.reason = std::move(reason);
-  d.notes = std::move(notes);
-  return d;
-}
+ErrorDetail Refusal(std::string op, const std::string& check, std::string where, std::string reason,
+                    std::vector<std::string> notes = {});
 // The same of check number `check`, labelled `op.C3`.
-inline ErrorDetail Refusal(std::string op, int check, std::string where, std::string reason,
-                           std::vector<std::string> notes = {}) {
-  return Refusal(std::move(op), "C" + std::to_string(check), std::move(where), std::move(reason),
-                 std::move(notes));
-}
+ErrorDetail Refusal(std::string op, int check, std::string where, std::string reason,
+                    std::vector<std::string> notes = {});
 
 // Calls what a user wrote, `what` ("the kernel") of `op`. C18: what it throws, unless it is an
 // error of an array function in it, comes nested in ours.
