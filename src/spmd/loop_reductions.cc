@@ -2,6 +2,7 @@
 // and carries partial values in their place.
 #include "spmd/loop_reductions.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,6 +27,15 @@ using sharding::StepKind;
 bool IsLoop(const Instruction& i) {
   const auto* regions = std::get_if<ir::AsRegions>(&*i.op->lowering);
   return regions && !i.regions.empty() && regions->kind != ir::AsRegions::kSwitch;
+}
+
+std::vector<FlowEdge> EdgesOf(const Instruction& loop) {
+  return std::get<ir::DataFlowEdges>(*loop.op->dims)
+      .edges({loop.params.get(), loop.operands.size(), loop.regions});
+}
+// Whether the edge is that of a value that iterations hand on.
+bool IsCarried(const FlowEdge& edge) {
+  return edge.owner.kind == FlowEnd::kResult && !edge.stacked && edge.sources.size() == 2;
 }
 
 std::vector<int> CountUses(const ir::Program& p) {
@@ -58,7 +68,8 @@ class Carried {
 
   // Null if there is none.
   const Instruction* move() const { return move_; }
-  // The reductions that are like it, and the values that partial ones take the place of.
+  // The reductions that are like it, with what makes partial values of the carried one for loops
+  // inside; and the values that partial ones take the place of.
   const std::vector<int32_t>& reductions() const { return reductions_; }
   const std::vector<ValueId>& linear() const { return linear_; }
 
@@ -79,6 +90,11 @@ class Carried {
     const Instruction& i = base::At(body_.instructions, at);
     if (i.op == move_->op && i.params->Equals(*move_->params)) {
       reductions_.push_back(at);
+      const int32_t start = StartOfLoop(i.operands[0]);
+      ++depth_;
+      if (start >= 0 && IsLinear(base::At(body_.instructions, start).operands[0]))
+        reductions_.push_back(start);
+      --depth_;
       return true;
     }
     const size_t reductions = reductions_.size();
@@ -91,6 +107,26 @@ class Carried {
     reductions_.resize(reductions);
     linear_ = linear;
     return false;
+  }
+
+  // Where a loop inside carries partial values that begin as the carried one, and `v` is their
+  // last: the instruction that makes the first of them, else -1.
+  int32_t StartOfLoop(ValueId v) const {
+    const int32_t at = base::At(made_by_, v);
+    if (at < 0 || base::At(uses_, v) != 1) return -1;
+    const Instruction& loop = base::At(body_.instructions, at);
+    if (!IsLoop(loop)) return -1;
+    for (const FlowEdge& edge : EdgesOf(loop)) {
+      if (!IsCarried(edge) || base::At(loop.results, edge.owner.index) != v ||
+          edge.sources[0].kind != FlowEnd::kOperand)
+        continue;
+      const ValueId start = base::At(loop.operands, edge.sources[0].index);
+      const int32_t first = base::At(made_by_, start);
+      if (first < 0 || base::At(uses_, start) != 1) return -1;
+      const Instruction& i = base::At(body_.instructions, first);
+      return i.op == &OpOf(StepKind::kReplicatedToUnreduced) ? first : -1;
+    }
+    return -1;
   }
 
   // Some operands are linear, and the op is jointly linear in just these.
@@ -146,11 +182,8 @@ class LoopReducer {
   // Returns the reductions that the loop no longer does.
   std::vector<Instruction> ReduceAfter(Instruction& loop) {
     std::vector<Instruction> behind;
-    const std::vector<FlowEdge> edges =
-        std::get<ir::DataFlowEdges>(*loop.op->dims)
-            .edges({loop.params.get(), loop.operands.size(), loop.regions});
-    for (const FlowEdge& edge : edges)
-      if (edge.owner.kind == FlowEnd::kResult && !edge.stacked && edge.sources.size() == 2)
+    for (const FlowEdge& edge : EdgesOf(loop))
+      if (IsCarried(edge))
         if (std::optional<Instruction> move = Rework(loop, edge))
           behind.push_back(std::move(*move));
     return behind;
@@ -224,9 +257,12 @@ class LoopReducer {
       const Instruction& i = base::At(body.instructions, at);
       base::At(stands_for, i.results[0]) = i.operands[0];
     }
+    const auto replace = [&](ValueId& v) {
+      if (const ValueId other = base::At(stands_for, v); other >= 0) v = other;
+    };
     for (Instruction& i : body.instructions)
-      for (ValueId& v : i.operands)
-        if (const ValueId other = base::At(stands_for, v); other >= 0) v = other;
+      std::for_each(i.operands.begin(), i.operands.end(), replace);
+    std::for_each(body.outputs.begin(), body.outputs.end(), replace);
     ir::RemoveDead(body);
   }
 

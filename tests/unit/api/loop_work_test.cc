@@ -84,6 +84,57 @@ TEST(LoopReductions, HoldForWhatIsLinearInTheCarriedValue) {
   }
 }
 
+// Microbatches of microbatches: what each level adds up is reduced behind the outermost loop.
+TEST(LoopReductions, LeaveAllLoopsThatOnlyHandThemOn) {
+  SetDeviceCount(4);
+  MeshScope scope(make_mesh({{"x", 4}}));
+  const Array x = Data({8, 5}, P("x", {})), start = Data({5}, P({}));
+  const auto inner = [](Array c, Array v, float factor) {
+    return fori_loop(
+        0, 3, [&](Array, Array now) { return factor * now + 0.1f * sum(v * now, {0}); }, c);
+  };
+  struct Row {
+    const char* name;
+    std::function<Array(Array, Array)> body;  // of the outer loop
+    bool waits;
+  };
+  const auto add = [](Array c, Array v) {
+    return fori_loop(
+        0, 3, [&](Array i, Array now) { return now + sum(v * i, {0}); }, c);
+  };
+  const Row rows[] = {
+      {"loop", add, true},
+      {"loop of loops",
+       [&](Array c, Array v) {
+         return fori_loop(
+             0, 2, [&](Array, Array now) { return add(now, v); }, c);
+       },
+       true},
+      {"loop and more", [&](Array c, Array v) { return add(c, v) + sum(cos(v), {0}); }, true},
+      {"loop of a multiple", [&](Array c, Array v) { return add(2.0f * c, v); }, true},
+      {"loop that is added", [&](Array c, Array v) { return c + add(zeros({5}, f32), v); }, true},
+      {"loop and its start", [&](Array c, Array v) { return add(c, v) * c; }, false},
+      {"loop that reads what it adds to", [&](Array c, Array v) { return inner(c, v, 0.5f); },
+       false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    const auto outer = [&](Array c, Array v) {
+      return fori_loop(
+          0, 4, [&](Array i, Array now) { return row.body(now, v * astype(i + 1, f32)); }, c);
+    };
+    const CommReport report = jit(outer).lower(start, x).comm();
+    int64_t times = 0;
+    for (const CommEvent& event : report.events()) times += event.times;
+    if (row.waits)
+      EXPECT_EQ(times, 1) << report.text();
+    else
+      EXPECT_GE(times, 4) << report.text();
+    const Array got = jit(outer)(start, x), wanted = outer(start, reshard(x, P({}, {})));
+    EXPECT_LT(max(abs(got - wanted) / (1.0f + abs(wanted))).item<float>(), 1e-5);
+  }
+}
+
 TEST(LoopInvariants, AreComputedOnce) {
   SetDeviceCount(1);
   const Array w = reshape(sin(astype(arange(64), f32)), {8, 8}), x = ones({8});
