@@ -175,7 +175,7 @@ class Floors {
 
 void AgainstLibraries(const Figures& figures, Floors& floors) {
   for (const MatmulVariant& v : kMatmulVariants)
-    for (int n : {512, 2048}) {
+    for (int64_t n : MatmulSizes(/*quick=*/false)) {
       const std::string task =
           fmt::format("W1.matmul devices={} n={} variant={}", v.devices, n, v.name);
       const std::optional<double> ours = figures.Ours(task), dnnl = figures.Of("onednn", task),

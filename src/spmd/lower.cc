@@ -105,9 +105,8 @@ class ProgramLowering {
     for (ir::ValueId v : instruction.operands) operands.push_back(At(v));
     std::vector<ir::ValueId> values;
     if (auto* move = std::get_if<ir::AsMove>(&*op.lowering)) {
-      const std::optional<Loc> asked = move->implied ? AskedAt(instruction, 0) : std::nullopt;
-      values = {asked ? ReshardAsAsked(operands[0], results[0], asked)
-                      : Reshard(operands[0], results[0], move->implied)};
+      const std::optional<Loc> asked = move->implied ? AskedAt(instruction, 0) : loc_;
+      values = {ReshardAsAsked(operands[0], results[0], asked)};
     } else if (auto* expand = std::get_if<ir::AsExpansion>(&*op.lowering)) {
       values = ExpandInto(expand->expand, instruction.params.get(), operands, results[0]);
     } else if (std::holds_alternative<ir::AsHostCall>(*op.lowering)) {

@@ -24,10 +24,10 @@ struct ChosenPlaces {
 // Returns where values are to lie. Those that are connected by elementwise ops and moves are placed
 // together, where fewer bytes are sent and no device does more work; if as many bytes are sent,
 // where less work is done. A group is tried at up to 8 places, three times at most, and stays if
-// more than 1000 instructions are around it. What contractions and other heavy ops
-// read and make stays: how they are split is for the user to say. `typed`: where types put a value.
-// `steady`: so many first inputs are the same each time that the program runs, and what is moved of
-// them alone is moved once, before.
+// more than 1000 instructions are around it. What contractions and other heavy ops read and make
+// stays: how they are split is for the user to say. `typed`: where types put a value. `steady`: so
+// many first inputs are the same each time that the program runs, and what is moved of them alone
+// is moved once, before.
 ChosenPlaces ChoosePlaces(const ir::Program& program,
                           const std::function<const ir::Type*(ir::ValueId)>& typed, size_t steady);
 

@@ -176,6 +176,22 @@ TEST_P(NamedPlaces, SendFewerBytes) {
   EXPECT_TRUE(all(Whole(got) == Whole(want)).item<bool>());
 }
 
+TEST(Places, AreChosenInBodiesOfLoops) {
+  MeshScope scope(make_mesh({{"x", 4}}));
+  const Array rows = reshard(zeros({64, 64}, f32), P("x", None));
+  const auto loop = [](const std::vector<Array>& in) {
+    return std::vector{fori_loop(
+        0, 3,
+        [](Array, Array x) {
+          return reshard(reshard(exp(Whole(x)), P(None, "x")) * 0.5f, P("x", None));
+        },
+        in[0])};
+  };
+  const CommReport chosen = jit(Function(loop)).lower(std::vector{rows}).comm();
+  EXPECT_LT(chosen.bytes(), LoweredAsTyped(loop, std::vector{rows}).comm().bytes()) << chosen;
+  EXPECT_FALSE(Implied(chosen)) << chosen;
+}
+
 INSTANTIATE_TEST_SUITE_P(All, NamedPlaces, testing::Range(size_t{0}, std::size(kNamed)),
                          [](const auto& info) { return kNamed[info.param].name; });
 
