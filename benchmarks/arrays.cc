@@ -122,8 +122,12 @@ void Square(Recorder& recorder, int devices) {
   params["variant"] = "local";
   run("W2.transpose", params, jit([](Array v) { return v.T(); }), copies);
   params["variant"] = "rows_to_rows";
-  if (devices > 1)
-    run("W2.transpose", params, jit([](Array v) { return reshard(v.T(), P("d", None)); }), copies);
+  if (devices == 1) return;
+  run("W2.transpose", params, jit([](Array v) { return reshard(v.T(), P("d", None)); }), copies);
+  params.erase("variant");
+  run("W2.move_as_bf16", params,
+      jit([](Array v) { return reshard(astype(v, bf16), P(None, "d")); }),
+      {{"bytes", 6 * area}, {"ws", 6 * n * n}});
 }
 
 }  // namespace

@@ -239,8 +239,9 @@ struct FusedDesc {
     // Each is whole along the reduced dims; there it is dense and no fill.
     std::vector<Part> parts = {};
   };
-  std::vector<Tensor> inputs,
-      outputs;  // outputs are dense: [dims] or, per row, [dims less reduced]
+  // Outputs are [dims], where no two elements share a place, or, per row, [dims less reduced] and
+  // dense. With reduced dims or parts all are dense.
+  std::vector<Tensor> inputs, outputs;
   // Numbers that are linear in the position in the iteration space.
   struct Iota {
     std::vector<int64_t> strides;  // per dim of `dims`
@@ -248,6 +249,7 @@ struct FusedDesc {
   };
   std::vector<Iota> iotas;
   std::vector<FusedNode> nodes;
+  bool streams = false;  // outputs are part of something larger than the caches
 };
 
 }  // namespace tessera::plan

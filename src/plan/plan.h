@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -79,7 +80,8 @@ using CombineFn = void (*)(const std::byte* const* src, int k, std::byte* dst, i
 struct Box {
   std::vector<int64_t> extents, in_strides, out_strides;
   // Copies the box from where it begins in in[0] to where it begins in out[0]; not set: runs that
-  // are contiguous in both buffers are copied one by one.
+  // are contiguous in both buffers are copied one by one. It may compute each element of out from
+  // the one of in.
   Kernel copy = {};
 };
 
@@ -89,7 +91,10 @@ struct Box {
 struct Exchange {
   std::vector<int32_t> in;
   int32_t out = 0;
-  DType dtype;
+  DType dtype;  // of the result
+  // Set: the dtype of the operands, of whose elements the boxes' kernels compute those of the
+  // result.
+  std::optional<DType> computed_from = {};
   std::vector<Box> boxes;
   struct Piece {
     int32_t source = 0;                     // instance of the operand

@@ -83,9 +83,11 @@ class Printer {
   }
 
   void Pieces(const Exchange& e, const std::string& indent) {
-    out_ +=
-        fmt::format("{}{} v{} = {}({}), {}{}\n", indent, e.joined ? "with it" : "exchange", e.out,
-                    e.combine ? "combine" : "copy", List(e.in), e.dtype.name(), Note(e.note));
+    out_ += fmt::format(
+        "{}{} v{} = {}({}), {}{}{}\n", indent, e.joined ? "with it" : "exchange", e.out,
+        e.combine ? "combine" : "copy", List(e.in), e.dtype.name(),
+        e.computed_from ? fmt::format(" computed from {}", e.computed_from->name()) : "",
+        Note(e.note));
     for (size_t b = 0; b < e.boxes.size(); ++b)
       out_ += fmt::format("{}  box {}: [{}] strides [{}] -> [{}]\n", indent, b,
                           fmt::join(e.boxes[b].extents, ","), fmt::join(e.boxes[b].in_strides, ","),

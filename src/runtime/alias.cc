@@ -53,7 +53,8 @@ bool Injective(std::vector<int64_t> begins, int64_t bytes) {
 
 std::optional<Alias> FindAlias(const plan::Exchange& exchange, const plan::PlanValue& in,
                                int32_t in_instances, const plan::PlanValue& out) {
-  if (exchange.in.size() != 1 || exchange.boxes.size() != 1) return std::nullopt;
+  if (exchange.in.size() != 1 || exchange.boxes.size() != 1 || exchange.computed_from)
+    return std::nullopt;
   const int64_t item = exchange.dtype.size();
   const auto instances = static_cast<int64_t>(exchange.pieces.size());
   const int64_t elements = DenseElements(exchange.boxes[0]);

@@ -41,15 +41,26 @@ void AnyRows(std::byte* dst, const std::byte* src, int64_t rows, int64_t out_str
   for (int64_t r = 0; r < rows; ++r) std::memcpy(dst + r * out_stride, src + r * in_stride, run);
 }
 
+// Where rows are apart the hardware does not follow from one to the next.
+void FetchRow(const std::byte* row, int64_t bytes) {
+  for (int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(row + k);
+}
+
 void StreamRows(std::byte* dst, const std::byte* src, int64_t rows, int64_t out_stride,
                 int64_t in_stride, int64_t run) {
-  for (int64_t r = 0; r < rows; ++r) StreamCopy(dst + r * out_stride, src + r * in_stride, run);
+  for (int64_t r = 0; r < rows; ++r) {
+    if (in_stride > run) FetchRow(src + (r + 1) * in_stride, run);
+    StreamCopy(dst + r * out_stride, src + r * in_stride, run);
+  }
 }
 
 }  // namespace
 
 ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::PlanValue& out)
-    : item_(exchange.dtype.size()), out_bytes_(out.bytes), combine_(exchange.combine) {
+    : item_(exchange.dtype.size()),
+      in_item_(exchange.computed_from.value_or(exchange.dtype).size()),
+      out_bytes_(out.bytes),
+      combine_(exchange.combine) {
   const auto instances = static_cast<int32_t>(exchange.pieces.size());
   stream_ = out_bytes_ * instances >= kStreamFrom;
   for (const plan::Box& box : exchange.boxes) {
@@ -63,7 +74,11 @@ ReadyExchange::ReadyExchange(const plan::Exchange& exchange, const plan::PlanVal
   else
     PrepareCopies(instances);
   bytes_ = static_cast<double>(out_bytes_) * instances;
-  for (const ReadyPiece& piece : pieces_) bytes_ += static_cast<double>(boxes_[piece.box].bytes());
+  for (const ReadyPiece& piece : pieces_) {
+    const ReadyBox& box = boxes_[piece.box];
+    bytes_ += static_cast<double>(box.bytes() / item_ * in_item_);
+    flops_ += box.copy.flops;
+  }
 }
 
 // Drops dims of extent 1, orders them as they lie in the result, merges neighbours.
@@ -102,7 +117,7 @@ void ReadyExchange::AddPieces(const plan::Exchange& exchange) {
     even_ &= exchange.pieces[i].size() == exchange.pieces[0].size();
     for (const auto& piece : exchange.pieces[i]) {
       pieces_.push_back({static_cast<int32_t>(i), piece.source, piece.box, piece.operand,
-                         piece.in_offset * item_, piece.out_offset * item_});
+                         piece.in_offset * in_item_, piece.out_offset * item_});
     }
   }
   first_piece_.push_back(static_cast<int64_t>(pieces_.size()));
@@ -183,9 +198,9 @@ void ReadyExchange::ChooseRows(ReadyBox& box) const {
 }
 
 void ReadyExchange::Run(const View* views, const int32_t* in, const View& out, int64_t begin,
-                        int64_t end) const {
+                        int64_t end, std::byte* scratch) const {
   if (begin >= end) return;
-  const Operands operands{views, in};
+  const Operands operands{views, in, scratch};
   if (combine_)
     RunReduction(operands, out, begin, end);
   else if (!fill_.empty())
@@ -221,7 +236,7 @@ void ReadyExchange::CopyPiece(const ReadyPiece& piece, const Operands& in, const
   const ReadyBox& box = boxes_[piece.box];
   const std::byte* src = in.at(piece);
   std::byte* dst = out.at(piece.instance) + piece.out;
-  if (box.copy.fn) return CopyParts(box, dst, src, begin, end);
+  if (box.copy.fn) return CopyParts(box, dst, src, begin, end, in.scratch);
   if (!box.dims.empty()) return CopyRows(box, dst, src, begin, end, 0);
   const int64_t first = begin * unit_, last = std::min(end * unit_, box.bytes());
   if (first >= last) return;
@@ -232,10 +247,11 @@ void ReadyExchange::CopyPiece(const ReadyPiece& piece, const Operands& in, const
 }
 
 void ReadyExchange::CopyParts(const ReadyBox& box, std::byte* dst, const std::byte* src,
-                              int64_t begin, int64_t end) {
+                              int64_t begin, int64_t end, std::byte* scratch) {
   plan::KernelArgs call{.config = box.copy.config.get(),
                         .in = &src,
                         .out = &dst,
+                        .scratch = scratch,
                         .parts = static_cast<int32_t>(box.units)};
   for (int64_t part = begin; part < end; ++part) {
     call.part = static_cast<int32_t>(part);
@@ -321,16 +337,17 @@ void ReadyExchanges::Add(ReadyExchange exchange, std::vector<int32_t> in, int32_
   const int64_t first = units_;
   units_ += exchange.units();
   bytes_ += exchange.bytes();
+  flops_ += exchange.flops();
   parts_.push_back({std::move(exchange), std::move(in), out, first});
 }
 
-void ReadyExchanges::Run(const View* views, int64_t begin, int64_t end) const {
+void ReadyExchanges::Run(const View* views, int64_t begin, int64_t end, std::byte* scratch) const {
   auto part = std::upper_bound(parts_.begin(), parts_.end(), begin,
                                [](int64_t unit, const Part& p) { return unit < p.first_unit; });
   for (--part; part != parts_.end() && part->first_unit < end; ++part) {
     const ReadyExchange& e = part->exchange;
     e.Run(views, part->in.data(), views[part->out], std::max(begin - part->first_unit, int64_t{0}),
-          std::min(end - part->first_unit, e.units()));
+          std::min(end - part->first_unit, e.units()), scratch);
   }
 }
 

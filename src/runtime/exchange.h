@@ -22,9 +22,12 @@ class ReadyExchange {
   int64_t units() const { return units_; }
   bool even() const { return even_; }
   double bytes() const { return bytes_; }  // read and written
+  double flops() const { return flops_; }
 
-  // Does units [begin, end). `in` says which of the views are the operands.
-  void Run(const View* views, const int32_t* in, const View& out, int64_t begin, int64_t end) const;
+  // Does units [begin, end). `in` says which of the views are the operands; `scratch` is what the
+  // kernels of boxes need.
+  void Run(const View* views, const int32_t* in, const View& out, int64_t begin, int64_t end,
+           std::byte* scratch) const;
 
  private:
   struct Dim {
@@ -38,6 +41,7 @@ class ReadyExchange {
   struct Operands {
     const View* views;
     const int32_t* in;
+    std::byte* scratch;
     const std::byte* at(const ReadyPiece& piece) const {
       return views[in[piece.operand]].at(piece.source) + piece.in;
     }
@@ -69,7 +73,7 @@ class ReadyExchange {
   void CopyPiece(const ReadyPiece& piece, const Operands& in, const View& out, int64_t begin,
                  int64_t end) const;
   static void CopyParts(const ReadyBox& box, std::byte* dst, const std::byte* src, int64_t begin,
-                        int64_t end);
+                        int64_t end, std::byte* scratch);
   static void CopyRows(const ReadyBox& box, std::byte* dst, const std::byte* src, int64_t begin,
                        int64_t end, int64_t shift);
   void ReduceRows(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
@@ -77,7 +81,8 @@ class ReadyExchange {
   void ReducePacked(const std::byte* const* src, int k, std::byte* dst, int64_t begin,
                     int64_t end) const;
 
-  int64_t item_ = 1;                  // of an element
+  int64_t item_ = 1;                  // of an element of the result
+  int64_t in_item_ = 1;               // of one of the operands
   int64_t out_bytes_ = 0;             // of an instance of the result
   std::vector<ReadyBox> boxes_;       // a reduction has one
   std::vector<ReadyPiece> pieces_;    // in order of instances
@@ -90,7 +95,7 @@ class ReadyExchange {
   int64_t units_ = 0;
   bool even_ = true;
   bool stream_ = false;
-  double bytes_ = 0;
+  double bytes_ = 0, flops_ = 0;
 };
 
 // Exchanges that run as one: their units, one exchange after the other.
@@ -105,9 +110,10 @@ class ReadyExchanges {
   bool even() const { return parts_.size() == 1 && parts_[0].exchange.even(); }
   size_t count() const { return parts_.size(); }
   double bytes() const { return bytes_; }  // read and written
+  double flops() const { return flops_; }
 
   // Does units [begin, end).
-  void Run(const View* views, int64_t begin, int64_t end) const;
+  void Run(const View* views, int64_t begin, int64_t end, std::byte* scratch) const;
 
  private:
   struct Part {
@@ -118,7 +124,7 @@ class ReadyExchanges {
   };
   std::vector<Part> parts_;
   int64_t units_ = 0;
-  double bytes_ = 0;
+  double bytes_ = 0, flops_ = 0;
 };
 
 }  // namespace tessera::runtime

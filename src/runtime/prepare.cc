@@ -221,13 +221,15 @@ class Preparer {
       AddExchange(*exchange, *ready, node.uses);
     }
     const auto calls = static_cast<double>(ready->count() - 1);
-    node.seconds = Seconds(ready->bytes(), 0, 1) + calls * kCallSeconds;
+    node.seconds = Seconds(ready->bytes(), ready->flops(), 1) + calls * kCallSeconds;
     node.exchanges = std::move(ready);
     Push(std::move(node));
   }
 
   void AddExchange(const plan::Exchange& exchange, ReadyExchanges& ready,
                    std::vector<ViewUse>& uses) const {
+    for (const plan::Box& box : exchange.boxes)
+      executable_->scratch_bytes = std::max(executable_->scratch_bytes, box.copy.scratch_bytes);
     std::vector<int32_t> in;
     for (int32_t v : exchange.in) {
       in.push_back(views_[v]);

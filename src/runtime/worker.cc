@@ -226,11 +226,13 @@ class Worker {
   }
 
   void RunExchanges(const ReadyNode& node, int64_t begin, int64_t end) {
-    if (!events_) return node.exchanges->Run(views_, begin, end);
+    if (!events_) return node.exchanges->Run(views_, begin, end, scratch_);
     Event event{.kind = Event::kExchange, .note = node.note, .begin = Now()};
-    node.exchanges->Run(views_, begin, end);
+    node.exchanges->Run(views_, begin, end, scratch_);
     const auto units = static_cast<double>(std::max<int64_t>(node.exchanges->units(), 1));
-    event.bytes = node.exchanges->bytes() * static_cast<double>(end - begin) / units;
+    const double share = static_cast<double>(end - begin) / units;
+    event.bytes = node.exchanges->bytes() * share;
+    event.flops = node.exchanges->flops() * share;
     Record(event);
   }
 

@@ -231,18 +231,23 @@ bool Transposes(const plan::Box& box) {
   return in && out;
 }
 
+// Whether all of a result is larger than the caches.
+bool Streams(const MoveEnd& to, DType dtype) {
+  constexpr int64_t kStreamFrom = int64_t{16} << 20;  // bytes
+  const int64_t elements = sharding::LocalElements(to.type->shape(), to.type->sharding());
+  return elements * dtype.size() * to.layout->instances >= kStreamFrom;
+}
+
 // Gives boxes that are transposed on their way a kernel for it.
 void CopyTransposing(const MoveEnd& to, const KernelFactories& kernels, plan::Exchange& e) {
-  constexpr int64_t kStreamFrom = int64_t{16} << 20;  // bytes; larger results leave the caches
-  const int64_t elements = sharding::LocalElements(to.type->shape(), to.type->sharding());
-  const int64_t bytes = elements * e.dtype.size() * to.layout->instances;
+  const bool streams = Streams(to, e.dtype);
   for (plan::Box& box : e.boxes)
     if (Transposes(box))
       box.copy = kernels.device_copy({.itemsize = e.dtype.size(),
                                       .box = box.extents,
                                       .in_strides = box.in_strides,
                                       .out_strides = box.out_strides,
-                                      .streams = bytes >= kStreamFrom});
+                                      .streams = streams});
 }
 
 plan::CombineFn CombinerOf(const KernelFactories& kernels, const ir::Type& partial) {
@@ -305,6 +310,19 @@ plan::Exchange MakePermutation(const MoveEnd& from, const MoveEnd& to,
   }
   CopyTransposing(to, kernels, e);
   return e;
+}
+
+void ComputeOnTheWay(plan::FusedDesc each, const MoveEnd& to, const KernelFactories& kernels,
+                     plan::Exchange& e) {
+  e.dtype = each.outputs[0].dtype;
+  e.computed_from = each.inputs[0].dtype;
+  each.streams = Streams(to, e.dtype);
+  for (plan::Box& box : e.boxes) {
+    each.dims = box.extents;
+    each.inputs[0].strides = box.in_strides;
+    each.outputs[0].strides = box.out_strides;
+    box.copy = kernels.fused(each);
+  }
 }
 
 plan::Layout MakeLayout(const LayoutKey& key, int32_t devices) {

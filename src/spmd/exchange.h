@@ -28,4 +28,9 @@ plan::Exchange MakeExchange(const std::vector<MoveEnd>& from, const MoveEnd& to,
 plan::Exchange MakePermutation(const MoveEnd& from, const MoveEnd& to,
                                const KernelFactories& kernels, const ops::PermuteParams& params);
 
+// Makes an exchange that only copies compute each element of its result by a group over any space,
+// of one operand and one result.
+void ComputeOnTheWay(plan::FusedDesc each, const MoveEnd& to, const KernelFactories& kernels,
+                     plan::Exchange& e);
+
 }  // namespace tessera::spmd

@@ -256,7 +256,10 @@ class PlanBuilder {
     std::vector<int32_t> in;
     for (ValueId v : instruction.operands) {
       auto read = item.reads.find(v);
-      in.push_back(At(read == item.reads.end() ? v : read->second[0].source));
+      const bool computed = item.each && item.each->out[0] == v;
+      in.push_back(At(computed                   ? item.each->in[0]
+                      : read == item.reads.end() ? v
+                                                 : read->second[0].source));
       operands.push_back(EndOf(v, ValueOf(in.back()).layout));
       if (read == item.reads.end()) continue;
       const ReadPart& part = read->second[0];
@@ -266,6 +269,7 @@ class PlanBuilder {
     }
     const ir::Params* params = instruction.params.get();
     MoveEnd to = EndOf(out, LayoutOf(out));
+    if (item.each && item.each->in[0] == out) out = item.out[0];
     if (item.stored) {
       out = item.out[0];
       const std::vector<int64_t> dense = base::DenseStrides(program().type(out)->shape());
@@ -279,6 +283,7 @@ class PlanBuilder {
     plan::Exchange e =
         permutes ? MakePermutation(operands[0], to, kernels_, ir::As<ops::PermuteParams>(params))
                  : MakeExchange(operands, to, kernels_, halo);
+    if (item.each) ComputeOnTheWay(Fuse(program(), *item.each), to, kernels_, e);
     e.in = std::move(in);
     e.out = Define(out, plan::ValueKind::kTemp);
     e.note = note_;

@@ -8,16 +8,14 @@
 #include "base/at.h"
 #include "ir/infer.h"
 #include "sharding/local.h"
+#include "spmd/borders.h"
 #include "spmd/combine.h"
-#include "spmd/exchange.h"
-#include "spmd/moves.h"
 
 namespace tessera::spmd {
 namespace {
 
 using ir::Instruction;
 using ir::ValueId;
-using sharding::StepKind;
 
 bool IsView(const Instruction& i) { return std::holds_alternative<ir::AsView>(*i.op->lowering); }
 bool IsMove(const Instruction& i) {
@@ -44,7 +42,7 @@ struct Group {
 class Scheduler {
  public:
   Scheduler(const ir::Program& device, const std::vector<bool>& shares)
-      : program_(device), shares_(shares), reads_(device) {
+      : program_(device), shares_(shares) {
     size_t n = program_.values.size();
     group_of_.assign(n, -1);
     defined_at_.assign(n, -1);
@@ -58,7 +56,7 @@ class Scheduler {
   Schedule Run() {
     for (size_t i = 0; i < program_.instructions.size(); ++i) Place(static_cast<int32_t>(i));
     Emit();
-    FindBorders();
+    FindBorders(program_, defined_at_, schedule_);
     CombineReductions(program_, schedule_);
     return std::move(schedule_);
   }
@@ -115,7 +113,7 @@ class Scheduler {
   // Returns the place among the items from which on v is there.
   int32_t PlaceOf(ValueId v) const {
     ValueId root = Storage(v);
-    if (IsMadeByUsers(v, root)) return -1;
+    if (IsMadeByUsers(program_, defined_at_, v, root)) return -1;
     int32_t g = base::At(group_of_, root);
     return g >= 0 ? base::At(groups_, g).item : base::At(defined_at_, root);
   }
@@ -326,178 +324,14 @@ class Scheduler {
 
   ValueId Storage(ValueId v) const { return base::At(schedule_.values, v).storage; }
 
-  // The values that enter and leave each item. What users make by themselves enters only items that
-  // cannot.
-  void FindBorders() {
-    std::vector<int32_t> maker(program_.values.size(), -1);
-    for (size_t k = 0; k < schedule_.items.size(); ++k)
-      for (int32_t i : schedule_.items[k].instructions)
-        for (ValueId v : base::At(program_.instructions, i).results)
-          base::At(maker, v) = static_cast<int32_t>(k);
-    std::vector<bool> crosses(program_.values.size());
-    for (ValueId v : program_.outputs) base::At(crosses, Storage(v)) = true;
-    CountUses();
-    std::vector<Item> kept;
-    // Users before what they use: what is read through is not made if nobody else reads it.
-    for (size_t k = schedule_.items.size(); k-- > 0;) {
-      Item& item = schedule_.items[k];
-      if (IsUnread(item, crosses) || StoredByMove(item, maker, crosses)) continue;
-      for (int32_t i : item.instructions)
-        for (ValueId v : base::At(program_.instructions, i).operands)
-          if (base::At(maker, Storage(v)) != static_cast<int32_t>(k)) Enter(item, v, crosses);
-      kept.push_back(std::move(item));
-    }
-    std::reverse(kept.begin(), kept.end());
-    for (Item& item : kept)
-      for (int32_t i : item.instructions)
-        for (ValueId v : base::At(program_.instructions, i).results)
-          if (!item.stored && (base::At(crosses, v) || item.kind != Item::kFused))
-            item.out.push_back(v);
-    schedule_.items = std::move(kept);
-  }
-
-  // Whether all users of what an item makes do without: what a group reads through may turn out to
-  // be of something else altogether.
-  bool IsUnread(const Item& item, const std::vector<bool>& crosses) {
-    if (item.kind == Item::kFused)
-      return std::none_of(item.instructions.begin(), item.instructions.end(), [&](int32_t i) {
-        const auto& results = base::At(program_.instructions, i).results;
-        return std::any_of(results.begin(), results.end(),
-                           [&](ValueId v) { return base::At(crosses, v); });
-      });
-    if (item.kind != Item::kKernel) return false;
-    const Instruction& made = base::At(program_.instructions, item.instructions[0]);
-    if (made.results.size() != 1 || base::At(crosses, made.results[0])) return false;
-    return IsMadeByUsers(made.results[0], made.results[0]) || reads_.Of(made.results[0]);
-  }
-
-  // Brings operand v into the item: its buffer, or how to make it, or the buffers that its parts
-  // are in.
-  void Enter(Item& item, ValueId v, std::vector<bool>& crosses) {
-    const ValueId root = Storage(v);
-    const auto take = [&](ValueId value) {
-      base::At(crosses, Storage(value)) = true;
-      if (item.kind != Item::kFused ||
-          std::find(item.in.begin(), item.in.end(), value) == item.in.end())
-        item.in.push_back(value);
-    };
-    if (item.kind == Item::kMove && IsReadByMove(item, v)) {
-      const ReadParts& parts = *reads_.Of(v);
-      item.reads.emplace(v, parts);
-      return take(parts[0].source);
-    }
-    if (item.kind != Item::kFused) return take(v);
-    if (IsMadeByUsers(v, root)) {
-      item.made_here.emplace(v, base::At(defined_at_, root));
-    } else if (const ReadParts* parts = reads_.For(v, item.space, item.reduced)) {
-      if (item.reads.emplace(v, *parts).second)
-        for (const ReadPart& part : *parts) take(part.source);
-    } else {
-      take(v);
-    }
-  }
-
-  // ---- what moves between devices do on the way ----
-
-  void CountUses() {
-    uses_.assign(program_.values.size(), 0);
-    for (const Instruction& i : program_.instructions)
-      for (ValueId v : i.operands) ++base::At(uses_, Storage(v));
-    for (ValueId v : program_.outputs) ++base::At(uses_, Storage(v));
-  }
-
-  // Whether each element of the result comes from one place, by way of no other device.
-  bool IsCopiedOnce(const Instruction& move) const {
-    if (std::holds_alternative<ir::AsPermute>(*move.op->lowering)) return true;
-    const StepKind kind = KindOf(*move.op);
-    return kind == StepKind::kAllGather || kind == StepKind::kAllToAll ||
-           kind == StepKind::kCollectivePermute;
-  }
-  int64_t AllElements(ValueId v) const {
-    const LayoutKey& key = base::At(schedule_.layouts, layout(v));
-    return program_.type(v)->elements() * sharding::SizeOf(key.axes);
-  }
-
-  // Whether the move of v, which nobody else reads, reads what v is made of in its place: in one
-  // pass, unless that gathers from far more places than a copy would.
-  bool IsReadByMove(const Item& item, ValueId v) {
-    const Instruction& move = base::At(program_.instructions, item.instructions[0]);
-    if (!IsCopiedOnce(move) || Storage(v) != v || base::At(uses_, v) != 1) return false;
-    if (AllElements(move.results[0]) > 2 * AllElements(v)) return false;
-    const ReadParts* parts = reads_.Of(v);
-    if (!parts || parts->size() != 1) return false;
-    const ReadPart& part = parts->front();
-    return IsWhole(part, shape(v)) && Injects(part) &&
-           2 * program_.type(v)->elements() >= program_.type(part.source)->elements();
-  }
-
-  // Lets the move that makes all that `item` puts into another order write in that order.
-  bool StoredByMove(const Item& item, const std::vector<int32_t>& maker,
-                    const std::vector<bool>& crosses) {
-    if (item.kind != Item::kKernel) return false;
-    const Instruction& last = base::At(program_.instructions, item.instructions[0]);
-    const std::optional<ReadParts> parts = PartsOf(program_, last);
-    if (!parts || parts->size() != 1) return false;
-    const ReadPart& part = parts->front();
-    const ValueId source = part.source, result = last.results[0];
-    const int32_t k = base::At(maker, source);
-    if (k < 0 || base::At(schedule_.items, k).kind != Item::kMove) return false;
-    Item& move = base::At(schedule_.items, k);
-    if (!IsCopiedOnce(base::At(program_.instructions, move.instructions[0]))) return false;
-    if (base::At(uses_, source) != 1 || base::At(crosses, source) || Storage(source) != source ||
-        layout(source) != layout(result) || !IsWhole(part, shape(result)) || !Injects(part) ||
-        program_.type(source)->elements() != program_.type(result)->elements())
-      return false;
-    move.stored = part;
-    move.out = {result};
-    return true;
-  }
-
-  static bool IsWhole(const ReadPart& part, const base::Shape& shape) {
-    for (size_t d = 0; d < shape.size(); ++d)
-      if (part.begin[d] != 0 || part.end[d] != shape[d]) return false;
-    return true;
-  }
-  // Whether no element is read twice, and all that are read lie forward.
-  static bool Injects(const ReadPart& part) {
-    std::vector<bool> read(part.begin.size());
-    for (const ReadDim& dim : part.dims) {
-      if (dim.dim < 0) continue;
-      if (dim.step <= 0 || base::At(read, dim.dim)) return false;
-      base::At(read, dim.dim) = true;
-    }
-    for (size_t d = 0; d < read.size(); ++d)
-      if (!read[d] && part.end[d] - part.begin[d] != 1) return false;
-    return true;
-  }
-
-  // Whether fused groups that read `v`, which is kept as `root`, make it by themselves: a literal
-  // or an index.
-  bool IsMadeByUsers(ValueId v, ValueId root) const {
-    const int32_t at = base::At(defined_at_, root);
-    if (at < 0) return false;
-    const ir::Lowering& lowering = *base::At(program_.instructions, at).op->lowering;
-    const DType view = program_.type(v)->dtype(), made = program_.type(root)->dtype();
-    // Each element of a view of a literal is that literal, if under another dtype.
-    if (std::holds_alternative<ir::AsConstant>(lowering)) return view.size() == made.size();
-    return std::holds_alternative<ir::AsIota>(lowering) && view == made &&
-           WithoutOnes(shape(v)) == WithoutOnes(shape(root));
-  }
-  static base::Shape WithoutOnes(base::Shape s) {
-    std::erase(s, 1);
-    return s;
-  }
-
   const ir::Program& program_;
   const std::vector<bool>& shares_;
-  Reads reads_;
   Schedule schedule_;
   absl::flat_hash_map<std::pair<const ir::Type*, bool>, int32_t> layouts_;
   std::vector<Group> groups_;
   std::vector<int32_t> placed_;                 // per instruction: its group
   std::vector<int32_t> group_of_, defined_at_;  // per value
   std::vector<bool> is_row_;                    // per value of a group: one per row
-  std::vector<int32_t> uses_;                   // per storage
 };
 
 }  // namespace

@@ -32,6 +32,9 @@ struct Item {
   std::map<ir::ValueId, ReadParts> reads = {};
   // kMove: `out` is not the move's result but this part of it, which is all of it in another order.
   std::optional<ReadPart> stored = {};
+  // kMove: a group that is computed on the way, of the move's result or of what becomes its
+  // operand.
+  std::shared_ptr<const Item> each = {};
   std::vector<std::shared_ptr<const Schedule>> schedules = {};  // kRegion: one per region
 };
 

@@ -153,6 +153,14 @@ class Printer {
     for (const auto& [value, parts] : item.reads)
       for (const ReadPart& part : parts)
         out_ += fmt::format("{}  {}\n", indent, Part(scope, value, part));
+    if (item.each) {
+      out_ += fmt::format("{}  computed on the way: {} -> {}\n", indent,
+                          scope.Value(item.each->in[0]), scope.Value(item.each->out[0]));
+      for (const auto& [value, maker] : item.each->made_here)
+        out_ += fmt::format("{}    {}\n", indent, scope.Text(scope.At(maker)));
+      for (int32_t i : item.each->instructions)
+        out_ += fmt::format("{}    {}\n", indent, scope.Text(scope.At(i)));
+    }
     if (item.stored)
       out_ += fmt::format("{}  stored as {}\n", indent, Part(scope, item.out[0], *item.stored));
   }

@@ -50,9 +50,15 @@ std::vector<Array> Program(int seed, const Array& x, bool lays_out) {
 }
 
 // RANDOM_MOVES=first,count: other seeds than those of every run.
-TEST(RandomMoves, AgreeWithOneDevice) {
+struct Seeds {
   int first = 0, count = 200;
-  if (const char* seeds = std::getenv("RANDOM_MOVES")) std::sscanf(seeds, "%d,%d", &first, &count);
+  Seeds() {
+    if (const char* s = std::getenv("RANDOM_MOVES")) std::sscanf(s, "%d,%d", &first, &count);
+  }
+};
+
+TEST(RandomMoves, AgreeWithOneDevice) {
+  const auto [first, count] = Seeds();
   for (int seed = first; seed < first + count; ++seed) {
     Dice dice(seed + 1000);
     std::vector<int64_t> shape(static_cast<size_t>(2 + dice.Below(3)));
@@ -64,6 +70,55 @@ TEST(RandomMoves, AgreeWithOneDevice) {
     MeshScope scope(make_mesh({{"x", 2}, {"y", 2}, {"z", 2}}));
     const auto f = [&](const Array& in) { return Program(seed, in, true); };
     const std::vector<Array> got = jit(f)(x);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_TRUE(all(reshard(got[i], P()) == want[i]).item<bool>()) << "seed " << seed;
+  }
+}
+
+Array Each(Dice& dice, const Array& x) {
+  switch (dice.Below(6)) {
+    case 0:
+      return -x;
+    case 1:
+      return x * x;
+    case 2:
+      return maximum(x, Array(2)) + Array(1);
+    default:
+      return astype(x, dice.Of(std::vector<DType>{i8, i32, u32, f16, bf16, f32, f64}));
+  }
+}
+
+// Moves of rows that are long, with functions of each element before and behind them.
+std::vector<Array> Computed(int seed, const Array& x, bool lays_out) {
+  Dice dice(seed), layouts(seed + 1);
+  std::vector<Array> out;
+  Array y = x;
+  for (int n = 0; n < 4; ++n) {
+    if (dice.Below(2) == 0) y = Each(dice, y);
+    y = Each(dice, y);
+    if (lays_out) y = Moved(layouts, y);
+    if (dice.Below(3) == 0) y = Each(dice, y);
+    if (dice.Below(4) == 0) out.push_back(y);
+  }
+  out.push_back(y);
+  return out;
+}
+
+TEST(RandomMoves, ComputeOnTheWay) {
+  const auto [first, count] = Seeds();
+  for (int seed = first; seed < first + count; ++seed) {
+    Dice dice(seed + 1000);
+    std::vector<int64_t> shape(static_cast<size_t>(1 + dice.Below(3)));
+    for (int64_t& size : shape) size = dice.Of(std::vector<int64_t>{1, 2, 4, 8, 12, 24});
+    shape.back() = dice.Of(std::vector<int64_t>{512, 600, 1000, 1024, 4096, 5000, 8192});
+    const DType dtype = dice.Of(std::vector<DType>{i8, f16, bf16, f32, f64});
+    const int64_t n = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+    const Array x = astype(reshape(arange(n) % 211 - 100, shape), dtype);
+    const std::vector<Array> want = Computed(seed, x, false);
+    MeshScope scope(make_mesh({{"x", 2}, {"y", 2}, {"z", 2}}));
+    const auto f = [&](const Array& in) { return Computed(seed, in, true); };
+    const std::vector<Array> got = jit(f)(reshard(x, RandomSpec(dice, x.shape())));
     ASSERT_EQ(got.size(), want.size());
     for (size_t i = 0; i < got.size(); ++i)
       EXPECT_TRUE(all(reshard(got[i], P()) == want[i]).item<bool>()) << "seed " << seed;

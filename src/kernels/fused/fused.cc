@@ -52,15 +52,16 @@ int64_t Bytes(const TensorView& view, const RowLayout& layout) {
   return n * view.itemsize;
 }
 
-bool CanStream(const FusedConfig& config) {
+bool CanStream(const FusedConfig& config, bool is_part) {
   int64_t bytes = 0;
   for (size_t k = config.inputs; k < config.inputs + config.outputs; ++k) {
     const TensorView& view = config.layout.tensors[k];
     if (!view.writes_whole) continue;
-    if (config.layout.rows > 1 && config.layout.n * view.itemsize % 64 != 0) return false;
+    for (int64_t stride : view.outer)
+      if (stride % 64 != 0) return false;
     bytes += Bytes(view, config.layout);
   }
-  return bytes > kStreamBytes;
+  return bytes > 0 && (is_part || bytes > kStreamBytes);
 }
 
 // Operands that are read at the positions of the output, and only there.
@@ -124,7 +125,7 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   config->tile = config->lanes * kVectors;
   MapScratch(*config);
   Assemble(desc, graph, *config);
-  config->can_stream = CanStream(*config);
+  config->can_stream = CanStream(*config, desc.streams);
   Split(*config, has_rows);
 
   plan::Kernel kernel;

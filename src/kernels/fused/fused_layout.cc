@@ -47,10 +47,12 @@ std::vector<Source> Sources(const plan::FusedDesc& desc) {
     const size_t rank = desc.dims.size(), row = rank - base::Size(desc.reduced);
     const bool per_row = desc.reduced > 0 && std::all_of(t.strides.begin() + row, t.strides.end(),
                                                          [](int64_t s) { return s == 0; });
-    Strides dims = desc.dims;
-    if (per_row) dims.resize(row);
-    Strides strides = base::DenseStrides(dims);
-    strides.resize(rank, 0);
+    Strides strides = t.strides;
+    if (per_row) {
+      strides = base::DenseStrides(
+          Strides(desc.dims.begin(), desc.dims.begin() + std::ssize(desc.dims) - desc.reduced));
+      strides.resize(rank, 0);
+    }
     all.push_back({t.dtype.size(), strides, per_row});
   }
   for (const auto& iota : desc.iotas) all.push_back({1, iota.strides, false});
@@ -206,6 +208,20 @@ RowLayout LayoutOfParts(std::vector<Source> sources, Strides dims, int64_t outer
   return layout;
 }
 
+// Returns how many of the dims, which are collapsed, are not of a row. Inputs are gathered where
+// they are not dense along a row, outputs never scattered.
+size_t OuterRank(const plan::FusedDesc& desc, const Strides& dims,
+                 const std::vector<Source>& sources) {
+  bool dense = true, rows = true;
+  for (size_t k = 0; k < desc.outputs.size(); ++k) {
+    const Strides& strides = sources[desc.inputs.size() + k].strides;
+    dense &= strides == base::DenseStrides(dims);
+    rows &= strides.empty() || strides.back() == 1;
+  }
+  if (!dense) return dims.size() - (rows ? 1 : 0);
+  return dims.size() > 1 && dims.back() >= kLeastRow ? dims.size() - 1 : 0;
+}
+
 }  // namespace
 
 RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
@@ -227,8 +243,7 @@ RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
   };
   if (!has_rows) {
     Collapse(dims, pointers());
-    const bool long_rows = dims.size() > 1 && dims.back() >= kLeastRow;
-    outer_rank = long_rows ? dims.size() - 1 : 0;
+    outer_rank = OuterRank(desc, dims, sources);
   }
   RowLayout layout;
   const Strides row_dims(dims.begin() + static_cast<int64_t>(outer_rank), dims.end());

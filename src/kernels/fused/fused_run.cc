@@ -60,6 +60,11 @@ class Runner {
     stream_ = f_.can_stream && MayStream(call);
     const bool far = stream_ || (!f_.layout.reads.empty() && f_.layout.rows * f_.layout.n > kNear);
     if (far && f_.passes.size() == 1) context_.ahead = kFetchAhead;
+    // Where rows are apart the hardware does not follow from one to the next.
+    if (f_.passes.size() == 1 && f_.inputs == 1 && f_.layout.rows > 1) {
+      const TensorView& in = f_.layout.tensors[0];
+      if (in.outer.back() > f_.layout.n * in.itemsize) context_.ahead = base::Size(in.outer.back());
+    }
     // The first pass over a row fetches the next one; the others find the row in the cache.
     const size_t row = f_.layout.n * sizeof(float);
     if (f_.passes.size() > 1 && f_.layout.rows > 1 && row <= kMostRowBytes) row_ahead_ = row;

@@ -328,4 +328,41 @@ TEST(Fused, SplitsLargeWorkOnly) {
 }
 
 }  // namespace
+// Rows that are apart in the output, and in the operand: long and short ones, elements one by one,
+// in order and not, and what lies between is left alone.
+TEST(Fused, OutputsMayHaveStrides) {
+  struct Case {
+    Shape dims;
+    std::vector<int64_t> in, out;
+  };
+  const Case cases[] = {{{7, 600}, {600, 1}, {640, 1}},
+                        {{7, 600}, {700, 1}, {640, 1}},
+                        {{7, 5}, {9, 1}, {6, 1}},
+                        {{4, 3, 64}, {64, 256, 1}, {200, 66, 1}},
+                        {{40, 1}, {3, 1}, {5, 1}},
+                        {{5, 40}, {1, 5}, {50, 1}},
+                        {{33}, {1}, {3}},
+                        {{3, 40}, {40, 1}, {1, 3}},
+                        {{0, 8}, {8, 1}, {16, 1}}};
+  for (const Case& c : cases)
+    for (const bool streams : {false, true})
+      for (int parts : {1, 3}) {
+        Group g(c.dims);
+        const int x = g.Input(f32, c.in);
+        g.Output(g.Op(kConvert, bf16, g.Op(kAdd, f32, x, x)));
+        g.desc.outputs[0].strides = c.out;
+        g.desc.streams = streams;
+        const Buffer in = Random(f32, 6000, 1);
+        Buffer got = Random(bf16, 6000, 2), want = got;
+        for (int64_t i = 0; i < Count(c.dims); ++i) {
+          int64_t from = 0, to = 0, rest = i;
+          for (size_t d = c.dims.size(); d-- > 0; rest /= c.dims[d])
+            from += rest % c.dims[d] * c.in[d], to += rest % c.dims[d] * c.out[d];
+          want.Set(to, 2 * in.At(from));
+        }
+        Call(Fused(g.desc), {&in}, {&got}, parts);
+        EXPECT_TRUE(SameBits(got, want)) << ::testing::PrintToString(c.dims) << " " << parts;
+      }
+}
+
 }  // namespace tessera::kernels

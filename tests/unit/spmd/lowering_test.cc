@@ -193,6 +193,84 @@ fused over [8,8]: (%5) -> (%6), a buffer per "x"
 )");
 }
 
+// Conversions, and other functions of one element, before and behind a move.
+TEST(Moves, ComputeOnTheWay) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x,2048], %1: bf16[8@x,2048]) -> (bf16[8,2048@x], f32[8,2048@x]) {
+  %2: bf16[8@x,2048] = convert_element_type %0
+  %3: bf16[8,2048@x] = reshard %2
+  %4: bf16[8,2048@x] = reshard %1
+  %5: f32[8,2048@x] = convert_element_type %4
+  %6: f32[] = constant {value=f32 2}
+  %7: f32[8,2048@x] = mul %6, %5
+  %8: f32[8,2048@x] = mul %7, %5
+  return %3, %8
+})"),
+            R"(
+move: %3 = all_to_all %2 {from=bf16[8@x,2048], to=bf16[8,2048@x]}, a buffer per "x"
+  computed on the way: %0 -> %2
+    %2 = convert_element_type %0
+move: %4 = all_to_all %1 {from=bf16[8@x,2048], to=bf16[8,2048@x]}, a buffer per "x"
+  computed on the way: %4 -> %8
+    %6 = constant {value=f32 2}
+    %5 = convert_element_type %4
+    %7 = mul %6, %5
+    %8 = mul %7, %5
+)");
+}
+
+// What is read elsewhere as well, what reads two arrays, and rows too short for a call each.
+TEST(Moves, ComputeNothingElse) {
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[8@x,2048], %1: f32[8,2048@x])
+    -> (f32[8,2048@x], f32[8@x,2048], f32[8,2048@x], f32[8,2048@x]) {
+  %2: f32[8@x,2048] = exp %0
+  %3: f32[8,2048@x] = reshard %2
+  %4: f32[8,2048@x] = add %3, %1
+  %5: f32[8,2048@x] = reshard %0
+  %6: f32[8,2048@x] = neg %5
+  return %4, %2, %6, %5
+})"),
+            R"(
+fused over [4,2048]: (%0) -> (%2), a buffer per "x"
+  %2 = exp %0
+move: %3 = all_to_all %2 {from=f32[8@x,2048], to=f32[8,2048@x]}, a buffer per "x"
+fused over [8,1024]: (%3, %1) -> (%4), a buffer per "x"
+  %4 = add %3, %1
+move: %5 = all_to_all %0 {from=f32[8@x,2048], to=f32[8,2048@x]}, a buffer per "x"
+fused over [8,1024]: (%5) -> (%6), a buffer per "x"
+  %6 = neg %5
+)");
+  EXPECT_EQ(ScheduleOf(R"(
+func @main(%0: f32[64@x,64]) -> bf16[64,64@x] {
+  %1: bf16[64@x,64] = convert_element_type %0
+  %2: bf16[64,64@x] = reshard %1
+  return %2
+})"),
+            R"(
+fused over [32,64]: (%0) -> (%1), a buffer per "x"
+  %1 = convert_element_type %0
+move: %2 = all_to_all %1 {from=bf16[64@x,64], to=bf16[64,64@x]}, a buffer per "x"
+)");
+}
+
+// Offsets and strides are in elements of either end.
+TEST(Boxes, AnExchangeThatComputesReadsAnotherDtype) {
+  EXPECT_EQ(NodesOf(PlanOf(R"(
+func @main(%0: f32[8@x,2048]) -> bf16[8,2048@x] {
+  %1: bf16[8@x,2048] = convert_element_type %0
+  %2: bf16[8,2048@x] = reshard %1
+  return %2
+})")),
+            R"(
+exchange v1 = copy(v0), bf16 computed from f32  // all_to_all
+  box 0: [4,1024] strides [2048,1] -> [1024,1]
+  v1.0: box 0 of v0.0 at 0 -> 0; box 0 of v0.1 at 0 -> 4096
+  v1.1: box 0 of v0.0 at 1024 -> 0; box 0 of v0.1 at 1024 -> 4096
+return v1
+)");
+}
+
 TEST(Moves, WhatOthersReadIsTransposedOnce) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[8@x,16], %1: f32[8,16@x]) -> (f32[16,8@x], f32[16,8], f32[16@x,8]) {
