@@ -40,7 +40,8 @@ class Borders {
     // Users before what they use: what is read through is not made if nobody else reads it.
     for (size_t k = schedule_.items.size(); k-- > 0;) {
       Item& item = schedule_.items[k];
-      if (IsUnread(item, crosses) || StoredByMove(item, crosses) || ComputedByMove(item)) continue;
+      if (IsUnread(item, crosses) || StoredByMove(item, crosses) || ComputedByMove(item, k))
+        continue;
       for (int32_t i : item.instructions)
         for (ValueId v : base::At(program_.instructions, i).operands)
           if (base::At(maker_, Storage(v)) != static_cast<int32_t>(k)) Enter(item, v, crosses);
@@ -87,7 +88,8 @@ class Borders {
       item.reads.emplace(v, parts);
       return take(parts[0].source);
     }
-    if (item.kind == Item::kMove && ComputesOperand(item, v)) return take(item.each->in[0]);
+    if (item.kind == Item::kMove && ComputesOperand(item, v, crosses))
+      return take(item.each->in[0]);
     if (item.kind != Item::kFused) return take(v);
     if (IsMadeByUsers(v, root)) {
       item.made_here.emplace(v, base::At(defined_at_, root));
@@ -155,7 +157,7 @@ class Borders {
   }
 
   // Lets the move that makes all that a group reads compute what the group does.
-  bool ComputedByMove(const Item& item) {
+  bool ComputedByMove(const Item& item, size_t at) {
     if (item.kind != Item::kFused) return false;
     const auto group = EachElement(item);
     const int32_t k = group ? base::At(maker_, group->in[0]) : -1;
@@ -164,7 +166,9 @@ class Borders {
     const Instruction& from = base::At(program_.instructions, move.instructions[0]);
     if (move.stored || !MovesRows(from)) return false;
     const ValueId v = group->in[0];
-    if (base::At(uses_, v) != UsesIn(item, v) || layout(v) != layout(group->out[0])) return false;
+    if (base::At(uses_, v) != UsesIn(item, v) || layout(v) != layout(group->out[0]) ||
+        (Bytes(group->out[0]) > Bytes(v) && !IsNear(k, static_cast<int32_t>(at))))
+      return false;
     move.out = group->out;
     move.each = group;
     return true;
@@ -172,7 +176,7 @@ class Borders {
 
   // Lets the move of v, which nobody else reads, compute it of what the group that makes v reads,
   // unless that computes an element for more than one place.
-  bool ComputesOperand(Item& move, ValueId v) {
+  bool ComputesOperand(Item& move, ValueId v, const std::vector<bool>& crosses) {
     const Instruction& to = base::At(program_.instructions, move.instructions[0]);
     const int32_t k = base::At(maker_, v);
     if (move.stored || move.each || k < 0 || base::At(uses_, v) != 1 || !MovesRows(to) ||
@@ -181,8 +185,22 @@ class Borders {
       return false;
     const auto group = EachElement(base::At(schedule_.items, k));
     if (!group || group->out[0] != v || layout(group->in[0]) != layout(v)) return false;
+    const ValueId read = group->in[0];
+    const bool stays = base::At(defined_at_, Storage(read)) < 0 || base::At(crosses, Storage(read));
+    if (Bytes(read) > Bytes(v) && !stays && !IsNear(k, base::At(maker_, to.results[0])))
+      return false;
     move.each = group;
     return true;
+  }
+
+  // Whether the larger of what two items make may be kept from one to the other: what was converted
+  // to be kept until much later should stay so.
+  static bool IsNear(int32_t item, int32_t later) {
+    constexpr int32_t kNear = 8;
+    return later - item <= kNear;
+  }
+  int64_t Bytes(ValueId v) const {
+    return program_.type(v)->elements() * program_.type(v)->dtype().size();
   }
 
   // Returns the group with its operand and its result, if that is one of each and each element of

@@ -18,6 +18,7 @@ namespace tessera::spmd {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kMesh = "mesh @mesh = <[\"x\"=2]> explicit={\"x\"}\n";
 
@@ -252,6 +253,32 @@ fused over [32,64]: (%0) -> (%1), a buffer per "x"
   %1 = convert_element_type %0
 move: %2 = all_to_all %1 {from=bf16[64@x,64], to=bf16[64,64@x]}, a buffer per "x"
 )");
+}
+
+// What was made smaller to be kept is not kept larger.
+TEST(Moves, ComputeNothingThatIsKeptFor) {
+  const std::string between = R"(
+  %4: f32[8@x,2048] = sort %1 {dim=[1], num_keys=1, descending=false}
+  %5: f32[8@x,2048] = sort %4 {dim=[1], num_keys=1, descending=true}
+  %6: f32[8@x,2048] = sort %5 {dim=[1], num_keys=1, descending=false}
+  %7: f32[8@x,2048] = sort %6 {dim=[1], num_keys=1, descending=true}
+  %8: f32[8@x,2048] = sort %7 {dim=[1], num_keys=1, descending=false}
+  %9: f32[8@x,2048] = sort %8 {dim=[1], num_keys=1, descending=true}
+  %10: f32[8@x,2048] = sort %9 {dim=[1], num_keys=1, descending=false}
+  %11: f32[8@x,2048] = sort %10 {dim=[1], num_keys=1, descending=true}
+  %12: f32[8@x,2048] = sort %11 {dim=[1], num_keys=1, descending=false}
+  %13: f32[8@x,2048] = sort %12 {dim=[1], num_keys=1, descending=true}
+)";
+  const auto with = [](const std::string& before, const std::string& behind) {
+    return ScheduleOf("func @main(%0: f32[8@x,2048], %1: f32[8@x,2048])" +
+                      std::string(" -> (bf16[8,2048@x], f32[8@x,2048]) {") +
+                      "  %2: f32[8@x,2048] = sort %0 {dim=[1], num_keys=1, descending=false}\n"
+                      "  %3: bf16[8@x,2048] = convert_element_type %2\n" +
+                      before + "  %14: bf16[8,2048@x] = reshard %3\n" + behind +
+                      "  return %14, %13\n}");
+  };
+  EXPECT_THAT(with(between, ""), Not(HasSubstr("on the way")));
+  EXPECT_THAT(with("", between), HasSubstr("on the way: %2 -> %3"));
 }
 
 // Offsets and strides are in elements of either end.
