@@ -49,6 +49,13 @@ std::vector<Array> Program(int seed, const Array& x, bool lays_out) {
   return out;
 }
 
+void ExpectSame(const std::vector<Array>& got, const std::vector<Array>& want,
+                const std::string& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_TRUE(all(reshard(got[i], P()) == want[i]).item<bool>()) << what;
+}
+
 // RANDOM_MOVES=first,count: other seeds than those of every run.
 struct Seeds {
   int first = 0, count = 200;
@@ -70,9 +77,7 @@ TEST(RandomMoves, AgreeWithOneDevice) {
     MeshScope scope(make_mesh({{"x", 2}, {"y", 2}, {"z", 2}}));
     const auto f = [&](const Array& in) { return Program(seed, in, true); };
     const std::vector<Array> got = jit(f)(x);
-    ASSERT_EQ(got.size(), want.size());
-    for (size_t i = 0; i < got.size(); ++i)
-      EXPECT_TRUE(all(reshard(got[i], P()) == want[i]).item<bool>()) << "seed " << seed;
+    ExpectSame(got, want, "seed " + std::to_string(seed));
   }
 }
 
@@ -119,9 +124,23 @@ TEST(RandomMoves, ComputeOnTheWay) {
     MeshScope scope(make_mesh({{"x", 2}, {"y", 2}, {"z", 2}}));
     const auto f = [&](const Array& in) { return Computed(seed, in, true); };
     const std::vector<Array> got = jit(f)(reshard(x, RandomSpec(dice, x.shape())));
-    ASSERT_EQ(got.size(), want.size());
-    for (size_t i = 0; i < got.size(); ++i)
-      EXPECT_TRUE(all(reshard(got[i], P()) == want[i]).item<bool>()) << "seed " << seed;
+    ExpectSame(got, want, "seed " + std::to_string(seed));
+  }
+}
+
+// Results of more than 16 MiB are written past the caches: by whole lines, and by rows of 257
+// elements, which begin anywhere.
+TEST(LargeMoves, ComputeOnTheWay) {
+  for (const int64_t columns : {2304, 2056}) {
+    const Array x = astype(reshape(arange(2048 * columns) % 251 - 100, {2048, columns}), bf16);
+    const Array wide = astype(x, f32);
+    MeshScope scope(make_mesh({{"x", 8}}));
+    const auto f = [](const Array& narrow, const Array& in) {
+      return std::vector<Array>{astype(reshard(narrow, P(None, "x")), f32),
+                                reshard(in * Array(0.5f), P(None, "x")), reshard(in, P(None, "x"))};
+    };
+    ExpectSame(jit(f)(reshard(x, P("x", None)), reshard(wide, P("x", None))),
+               {wide, wide * Array(0.5f), wide}, std::to_string(columns) + " columns");
   }
 }
 

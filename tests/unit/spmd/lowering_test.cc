@@ -172,7 +172,6 @@ fused over [6,70]: (%0, %2, %1) -> (%7), one buffer for all
 )");
 }
 
-// Two groups become one where nobody else waits for the first.
 // Read in another order on the way, and stored in another order.
 TEST(Moves, TransposeOnTheWay) {
   EXPECT_EQ(ScheduleOf(R"(
@@ -318,6 +317,7 @@ fused over [8,8]: (%3) -> (%6), a buffer per "x"
 )");
 }
 
+// Two groups become one where nobody else waits for the first.
 TEST(Fusion, GroupsThatMeetAreOne) {
   EXPECT_EQ(ScheduleOf(R"(
 func @main(%0: f32[8@x], %1: f32[8@x]) -> f32[8@x] {
