@@ -250,6 +250,7 @@ struct FusedDesc {
   std::vector<Iota> iotas;
   std::vector<FusedNode> nodes;
   bool streams = false;  // outputs are part of something larger than the caches
+  int64_t ahead = 0;     // bytes from what a call reads to what the next one will; 0: unknown
 };
 
 }  // namespace tessera::plan

@@ -126,6 +126,7 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   MapScratch(*config);
   Assemble(desc, graph, *config);
   config->can_stream = CanStream(*config, desc.streams);
+  config->ahead = desc.ahead;
   Split(*config, has_rows);
 
   plan::Kernel kernel;

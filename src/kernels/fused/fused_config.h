@@ -86,6 +86,7 @@ struct FusedConfig {
   ScratchMap map;
   int64_t scratch_bytes = 0;
   bool can_stream = false;
+  int64_t ahead = 0;  // bytes from what a call reads to what the next one will; 0: unknown
   int64_t unit = 0, units_per_row = 1;  // elements that one part does, at the least
   double cost = 0;                      // simple operations per element
   bool last_pass_stores_first = false;  // out[0] is written at the very end of each tile

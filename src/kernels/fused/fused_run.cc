@@ -65,8 +65,11 @@ class Runner {
       const TensorView& in = f_.layout.tensors[0];
       if (in.outer.back() > f_.layout.n * in.itemsize) context_.ahead = base::Size(in.outer.back());
     }
-    // The first pass over a row fetches the next one; the others find the row in the cache.
+    if (f_.ahead != 0) context_.ahead = base::Size(f_.ahead);
+    // The first pass over a row fetches the next one, or what follows in a long one; the others
+    // find the row in the cache.
     const size_t row = f_.layout.n * sizeof(float);
+    if (f_.passes.size() > 1 && row > kMostRowBytes) row_ahead_ = kFetchAhead;
     if (f_.passes.size() > 1 && f_.layout.rows > 1 && row <= kMostRowBytes) row_ahead_ = row;
     operands_ = call.in;
     for (const RowRead& read : f_.layout.reads) Fill(read);

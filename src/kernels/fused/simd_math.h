@@ -16,65 +16,91 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 
-// e^r for |r| <= ln(2) / 2, relative error 1.1e-8. The coefficients interpolate
-// (e^r - 1 - r) / r^2 at the Chebyshev nodes of 1.01 times that interval.
+// (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2, so good that e^r has a relative error of 1.1e-8: the
+// coefficients interpolate at the Chebyshev nodes of 1.01 times that interval.
 template <class D, class V>
-HWY_INLINE V ExpReduced(D d, V r) {
+HWY_INLINE V ExpTail(D d, V r) {
   V p = hn::Set(d, 0.0013926926613654082f);
   p = hn::MulAdd(p, r, hn::Set(d, 0.008363773874407265f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.04166655011030872f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.16666573381900845f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
-  return hn::MulAdd(p, hn::Mul(r, r), hn::Add(r, hn::Set(d, 1.0f)));
+  return hn::MulAdd(p, r, hn::Set(d, 0.5f));
+}
+template <class D, class V>
+HWY_INLINE V ExpReduced(D d, V r) {
+  return hn::MulAdd(ExpTail(d, r), hn::Mul(r, r), hn::Add(r, hn::Set(d, 1.0f)));
 }
 
-// p * 2^n for an integral n in [-252, 252].
+// A number below 2^22 that is added to 1.5 * 2^23 is rounded to a whole number n, whose bits are
+// then the low ones of the sum. Here they are those of n and of the exponent biases of 2^n's
+// factors.
+template <int kFactors>
+inline constexpr float kShift = 12582912.0f + 127.0f * kFactors;
+
+// 2^n for n in [-126, 127]; shifted: kShift<1> + n.
 template <class D, class V>
-HWY_INLINE V Scale(D d, V p, V n) {
+HWY_INLINE V PowerOf2(D d, V shifted) {
+  return hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(BitsTag<D>(), shifted)));
+}
+// p * 2^n for n in [-252, 252], where 2^n may be out of range and the product is not; shifted:
+// kShift<2> + n.
+template <class D, class V>
+HWY_INLINE V Scale(D d, V p, V shifted) {
 #if HWY_TARGET == HWY_AVX3
-  static_cast<void>(d);
-  return V{_mm512_scalef_ps(p.raw, n.raw)};
+  return V{_mm512_scalef_ps(p.raw, hn::Sub(shifted, hn::Set(d, kShift<2>)).raw)};
 #else
-  // Two factors, as 2^n itself may be out of range where the product is not.
-  const SignedTag<D> di;
-  const auto whole = hn::NearestInt(n), half = hn::ShiftRight<1>(whole);
-  const auto bias = hn::Set(di, 127);
-  const V a = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
-  const V b = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(whole, half), bias)));
+  const BitsTag<D> bits;
+  const auto all = hn::BitCast(bits, shifted), half = hn::ShiftRight<1>(all);
+  const V a = PowerOf2(d, hn::BitCast(d, half)),
+          b = PowerOf2(d, hn::BitCast(d, hn::Sub(all, half)));
   return hn::Mul(hn::Mul(p, a), b);
 #endif
 }
 
+// x = n ln(2) + r with the least |r|, for |x| below some 10^4. Returns r; shifted: kShift + n.
+template <int kFactors, class D, class V>
+HWY_INLINE V Reduced(D d, V x, V& shifted) {
+  const V shift = hn::Set(d, kShift<kFactors>);
+  shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341f), shift);
+  const V n = hn::Sub(shifted, shift);
+  // ln(2) in two parts, the first of so few bits that n times it is exact.
+  const V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  return hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+}
 // e^x for x in [-110, 90], which covers the range of f32.
 template <class D, class V>
 HWY_INLINE V ExpBounded(D d, V x) {
-  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
-  // ln(2) in two parts, the first of so few bits that n times it is exact.
-  V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
-  return Scale(d, ExpReduced(d, r), n);
+  V shifted;
+  const V r = Reduced<2>(d, x, shifted);
+  return Scale(d, ExpReduced(d, r), shifted);
+}
+// NaN stays: of a NaN and a number, x86's instructions return the second.
+template <class D, class V>
+HWY_INLINE V AtLeast(D d, V x, hn::TFromD<D> least) {
+  return hn::Max(hn::Set(d, least), x);
+}
+template <class D, class V>
+HWY_INLINE V AtMost(D d, V x, hn::TFromD<D> most) {
+  return hn::Min(hn::Set(d, most), x);
 }
 template <class D, class V>
 HWY_INLINE V Bound(D d, V x, hn::TFromD<D> least, hn::TFromD<D> most) {
-  return hn::Min(hn::Max(x, hn::Set(d, least)), hn::Set(d, most));
-}
-template <class D, class V>
-HWY_INLINE V KeepNan(D, V x, V result) {
-  return hn::IfThenElse(hn::IsNaN(x), x, result);
+  return AtMost(d, AtLeast(d, x, least), most);
 }
 
 struct ExpF32 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
-    return KeepNan(d, x, ExpBounded(d, Bound(d, x, -110, 90)));
+    return ExpBounded(d, Bound(d, x, -110, 90));
   }
 };
 struct Exp2F32 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
-    const V bounded = Bound(d, x, -160, 130), n = hn::Round(bounded);
+    const V bounded = Bound(d, x, -160, 130), shift = hn::Set(d, kShift<2>);
+    const V shifted = hn::Add(bounded, shift), n = hn::Sub(shifted, shift);
     const V r = hn::Mul(hn::Sub(bounded, n), hn::Set(d, 0.693147180559945309f));
-    return KeepNan(d, x, Scale(d, ExpReduced(d, r), n));
+    return Scale(d, ExpReduced(d, r), shifted);
   }
 };
 
@@ -95,29 +121,22 @@ struct LogisticF32 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
     const V one = hn::Set(d, 1.0f);
-    const V e = ExpBounded(d, hn::Max(hn::Neg(hn::Abs(x)), hn::Set(d, -110.0f)));
+    const V e = ExpBounded(d, AtLeast(d, hn::Or(x, hn::SignBit(d)), -110.0f));
     const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
-    return KeepNan(d, x, Quotient(numerator, hn::Add(one, e)));
+    return Quotient(numerator, hn::Add(one, e));
   }
 };
 
-// For |x| < 0.64 an odd polynomial, relative error 2e-8, coefficients made as those of exp;
-// beyond, 1 - 2 / (e^2|x| + 1), which is 1 from 9.02 on.
+// u / (u + 2) with u = e^2|x| - 1, of which what is small keeps its digits. From 9.02 on it is 1.
 struct TanhF32 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
-    const V z = hn::Mul(x, x), magnitude = hn::Abs(x), one = hn::Set(d, 1.0f);
-    V p = hn::Set(d, -0.0059929612586213455f);
-    p = hn::MulAdd(p, z, hn::Set(d, 0.020924148186629264f));
-    p = hn::MulAdd(p, z, hn::Set(d, -0.05383514126583316f));
-    p = hn::MulAdd(p, z, hn::Set(d, 0.13332663479540374f));
-    p = hn::MulAdd(p, z, hn::Set(d, -0.3333332786405015f));
-    const V near = hn::MulAdd(hn::Mul(p, z), magnitude, magnitude);
-    const V bounded = hn::Min(magnitude, hn::Set(d, 10.0f));
-    const V e = ExpBounded(d, hn::Add(bounded, bounded));
-    const V far = hn::Sub(one, Quotient(hn::Set(d, 2.0f), hn::Add(e, one)));
-    const V result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.64f)), near, far);
-    return KeepNan(d, x, hn::CopySign(result, x));
+    const V bounded = AtMost(d, hn::Abs(x), 10.0f);
+    V shifted;
+    const V r = Reduced<1>(d, hn::Add(bounded, bounded), shifted), power = PowerOf2(d, shifted);
+    const V q = hn::MulAdd(ExpTail(d, r), hn::Mul(r, r), r);  // e^r - 1
+    const V u = hn::MulAdd(q, power, hn::Sub(power, hn::Set(d, 1.0f)));
+    return hn::CopySign(Quotient(u, hn::Add(u, hn::Set(d, 2.0f))), x);
   }
 };
 
@@ -330,7 +349,8 @@ TESSERA_VECTOR_MATH(VecAtanh, Atanh, atanh, false, UnitBall);
 struct ExpF64 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
-    return KeepNan(d, x, hn::Exp(d, Bound(d, x, -1000, 1000)));
+    const V y = hn::Exp(d, Bound(d, x, -1000, 1000));
+    return hn::IfThenElse(hn::IsNaN(x), x, y);
   }
 };
 struct LogisticF64 {

@@ -43,9 +43,14 @@ struct Threads<std::index_sequence<K...>> {
     return hn::LoadU(d, reinterpret_cast<const T*>(p) + k * hn::Lanes(d));
   }
 
+  // Of a tile, the line that begins at byte kAt, if one does.
+  template <size_t kAt>
+  static HWY_INLINE void FetchLine(const std::byte* tile) {
+    if constexpr (kAt % 64 == 0) hwy::Prefetch(tile + sizeof...(K) * HWY_MAX_BYTES + kAt);
+  }
   static HWY_INLINE void FetchAhead(const Context& c, const Instr& instr, const std::byte* p) {
     if constexpr (sizeof...(K) > 1)
-      if (c.ahead != 0 && instr.info == 0) (hwy::Prefetch(p + K * HWY_MAX_BYTES + c.ahead), ...);
+      if (c.ahead != 0 && instr.info == 0) (FetchLine<K * HWY_MAX_BYTES>(p + c.ahead), ...);
   }
 
   template <class T, class F>

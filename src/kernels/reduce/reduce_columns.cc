@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
+#include <tuple>
 
 #include "base/at.h"
 #include "base/dtype.h"
@@ -17,8 +19,8 @@ namespace {
 using plan::FusedNode;
 using plan::ScalarOp;
 
-constexpr int64_t kPanel = 1024;    // columns
-constexpr int64_t kRowsAtOnce = 8;  // streams that the prefetcher follows
+constexpr int64_t kWidePanel = 2048, kPanel = 1024;  // columns
+constexpr int64_t kRowsAtOnce = 8;                   // streams that the prefetcher follows
 constexpr int64_t kFoldRows = 128;  // rows summed in f32 before they go to f64; of kRowsAtOnce
 
 ScalarOp OpOf(Reduction reduction) {
@@ -41,7 +43,8 @@ ScalarOp OpOf(Reduction reduction) {
 // Writes a group of one dim.
 class Group {
  public:
-  explicit Group(int64_t n) { desc_.dims = {n}; }
+  // `ahead`: bytes to what the next call reads.
+  explicit Group(int64_t n, int64_t ahead = 0) { desc_.dims = {n}, desc_.ahead = ahead; }
   int Input(DType dtype) {
     FusedNode node{};
     node.kind = FusedNode::kInput;
@@ -71,17 +74,6 @@ class Group {
   plan::FusedDesc desc_;
 };
 
-// acc = acc op (the rows, from the first on).
-plan::Kernel Step(DType dtype, DType acc, Reduction reduction, int64_t n, int64_t rows) {
-  Group g(n);
-  int sum = -1;
-  for (int64_t r = 0; r < rows; ++r) {
-    const int row = g.Input(dtype);
-    const int wide = dtype == acc ? row : g.Op(acc, ScalarOp::kConvert, row);
-    sum = r == 0 ? wide : g.Op(acc, OpOf(reduction), sum, wide);
-  }
-  return g.Output(acc, g.Op(acc, OpOf(reduction), sum, g.Input(acc)));
-}
 plan::Kernel Fold(int64_t n) {
   Group g(n);
   const int wide = g.Op(f64, ScalarOp::kConvert, g.Input(f32));
@@ -102,16 +94,31 @@ struct ColumnsConfig {
   DType dtype, acc;
   Reduction reduction;
   int64_t outer, rows, columns, panels;
+  int64_t panel;  // columns
   bool carries;
-  PanelKernels full, last;                      // of kPanel columns, and of the rest
-  std::vector<std::byte> identity;              // kPanel elements of acc
+  PanelKernels full, last;                      // of a panel's columns, and of the rest
+  std::vector<std::byte> identity;              // a panel's elements of acc
   int64_t carry_offset = 0, kernel_offset = 0;  // in scratch; the accumulators are at 0
 };
 
+// acc = acc op (the rows, from the first on). Panels of the next rows lie elsewhere: the hardware
+// does not follow.
+plan::Kernel Step(const ColumnsConfig& c, int64_t n, int64_t rows) {
+  const auto [dtype, acc, reduction] = std::tuple(c.dtype, c.acc, c.reduction);
+  Group g(n, rows * c.columns * dtype.size());
+  int sum = -1;
+  for (int64_t r = 0; r < rows; ++r) {
+    const int row = g.Input(dtype);
+    const int wide = dtype == acc ? row : g.Op(acc, ScalarOp::kConvert, row);
+    sum = r == 0 ? wide : g.Op(acc, OpOf(reduction), sum, wide);
+  }
+  return g.Output(acc, g.Op(acc, OpOf(reduction), sum, g.Input(acc)));
+}
+
 PanelKernels MakePanel(const ColumnsConfig& c, int64_t n) {
   PanelKernels k;
-  k.several = Step(c.dtype, c.acc, c.reduction, n, kRowsAtOnce);
-  k.one = Step(c.dtype, c.acc, c.reduction, n, 1);
+  k.several = Step(c, n, kRowsAtOnce);
+  k.one = Step(c, n, 1);
   if (c.carries) k.fold = Fold(n);
   k.finish = Convert(c.carries ? f64 : c.acc, c.dtype, n);
   return k;
@@ -122,10 +129,10 @@ class Panel {
   Panel(const ColumnsConfig& c, const plan::KernelArgs& call, int64_t outer, int64_t panel)
       : c_(c),
         call_(call),
-        n_(std::min(kPanel, c.columns - panel * kPanel)),
-        k_(n_ == kPanel ? c.full : c.last),
-        in_(call.in[0] + (outer * c.rows * c.columns + panel * kPanel) * c.dtype.size()),
-        out_(call.out[0] + (outer * c.columns + panel * kPanel) * c.dtype.size()),
+        n_(std::min(c.panel, c.columns - panel * c.panel)),
+        k_(n_ == c.panel ? c.full : c.last),
+        in_(call.in[0] + (outer * c.rows * c.columns + panel * c.panel) * c.dtype.size()),
+        out_(call.out[0] + (outer * c.columns + panel * c.panel) * c.dtype.size()),
         acc_(call.scratch),
         carry_(call.scratch + c.carry_offset) {}
 
@@ -180,8 +187,8 @@ void Run(const plan::KernelArgs& call) {
     Panel(c, call, u / c.panels, u % c.panels).Run();
 }
 
-std::vector<std::byte> IdentityRow(DType acc, Reduction reduction) {
-  std::vector<std::byte> row(base::Size(kPanel * acc.size()));
+std::vector<std::byte> IdentityRow(DType acc, Reduction reduction, int64_t n) {
+  std::vector<std::byte> row(base::Size(n * acc.size()));
   base::VisitDType(acc, [&](auto t) {
     using T = decltype(t);
     const T v = Narrow<T>(ReductionIdentity<Compute<T>>(reduction));
@@ -191,14 +198,20 @@ std::vector<std::byte> IdentityRow(DType acc, Reduction reduction) {
 }
 
 int64_t MapScratch(ColumnsConfig& c) {
-  c.carry_offset = kPanel * c.acc.size();
+  c.carry_offset = c.panel * c.acc.size();
   c.kernel_offset =
-      c.carry_offset + (c.carries ? kPanel * static_cast<int64_t>(sizeof(double)) : 0);
+      c.carry_offset + (c.carries ? c.panel * static_cast<int64_t>(sizeof(double)) : 0);
   int64_t most = 0;
   for (const PanelKernels* p : {&c.full, &c.last})
     for (const plan::Kernel* k : {&p->several, &p->one, &p->fold, &p->finish})
       most = std::max(most, k->scratch_bytes);
   return c.kernel_offset + most;
+}
+
+// Wide panels read longer runs of memory; narrow ones are more parts for the cores to share.
+int64_t PanelOf(int64_t outer, int64_t columns) {
+  const int64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
+  return outer * (columns / kWidePanel) >= cores ? kWidePanel : kPanel;
 }
 
 }  // namespace
@@ -211,11 +224,12 @@ plan::Kernel ReduceColumns(DType dtype, Reduction reduction, int64_t outer, int6
   c->acc = rounds && dtype.is_floating() && dtype.size() == 2 ? f32 : dtype;
   c->reduction = reduction;
   c->outer = outer, c->rows = rows, c->columns = columns;
-  c->panels = (columns + kPanel - 1) / kPanel;
+  c->panel = PanelOf(outer, columns);
+  c->panels = (columns + c->panel - 1) / c->panel;
   c->carries = reduction == Reduction::kSum && c->acc == f32 && rows > kFoldRows;
-  c->full = MakePanel(*c, kPanel);
-  c->last = columns % kPanel == 0 ? c->full : MakePanel(*c, columns % kPanel);
-  c->identity = IdentityRow(c->acc, reduction);
+  c->full = MakePanel(*c, c->panel);
+  c->last = columns % c->panel == 0 ? c->full : MakePanel(*c, columns % c->panel);
+  c->identity = IdentityRow(c->acc, reduction, c->panel);
 
   plan::Kernel kernel;
   kernel.fn = &Run;

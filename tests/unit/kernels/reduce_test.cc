@@ -86,6 +86,7 @@ const Form kForms[] = {{{7}, {0}},
                        {{2, 3, 4, 5}, {1, 3}},
                        {{2, 3, 4, 5}, {0, 2}},
                        {{70, 1300}, {0}},
+                       {{2, 9, 4200}, {1}},
                        {{3, 300}, {1}},
                        {{4, 5}, {}},
                        {{20, 3, 30}, {0, 1}},
@@ -121,6 +122,19 @@ TEST(Reduce, MatchesALoopForAllFormsAndDTypes) {
       }
     }
   }
+}
+
+// Wide arrays are cut into wider panels of columns.
+TEST(Reduce, AColumnHasTheSameSumInAnyArray) {
+  constexpr int64_t kRows = 300, kAll = 200000, kSome = 700, kFrom = 5000;
+  const Buffer all = Random(f32, kRows * kAll, 5);
+  Buffer some(f32, kRows * kSome), sums(f32, kAll), want(f32, kSome), got(f32, kSome);
+  for (int64_t r = 0; r < kRows; ++r)
+    std::copy_n(all.as<float>() + r * kAll + kFrom, kSome, some.as<float>() + r * kSome);
+  Call(Reduce(f32, {kRows, kAll}, {0}, Reduction::kSum), {&all}, {&sums});
+  Call(Reduce(f32, {kRows, kSome}, {0}, Reduction::kSum), {&some}, {&want});
+  std::copy_n(sums.as<float>() + kFrom, kSome, got.as<float>());
+  EXPECT_TRUE(SameBits(got, want));
 }
 
 TEST(Reduce, ProductsAndWrappingSums) {
