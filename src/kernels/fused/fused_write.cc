@@ -347,13 +347,13 @@ std::vector<Instr> StepWriter::Vector() const { return Link(steps_, t_, c_.tile,
 
 void StepWriter::Init(int reduce, bool carried) {
   Emit(t_.load, {kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, reduce))});
-  Emit(IsWide(base::At(g_.nodes, reduce).lane) ? t_.broadcast8 : t_.broadcast4,
+  Emit(IsWide(base::At(g_.nodes, reduce).lane) ? t_.fill8 : t_.fill4,
        Slot(base::At(m_.sums, reduce)));
   acc_ = -1;
   if (!carried) return;
   // The identity of sums is 0 in f64 too.
-  Emit(t_.broadcast8, Slot(base::At(m_.carry, reduce)));
-  Emit(t_.broadcast8, Slot(base::At(m_.carry, reduce) + static_cast<int64_t>(kSlotBytes)));
+  Emit(t_.fill8, Slot(base::At(m_.carry, reduce)));
+  Emit(t_.fill8, Slot(base::At(m_.carry, reduce) + static_cast<int64_t>(kSlotBytes)));
 }
 
 }  // namespace tessera::kernels

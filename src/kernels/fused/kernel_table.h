@@ -9,8 +9,10 @@ namespace tessera::kernels {
 struct KernelTable {
   size_t vector_bytes = 0;
   EnterFn enter_tile = nullptr, enter_vector = nullptr;
-  // Raw moves of the accumulator; `half`: of 32-bit values of a wide program.
-  KernelPair load, load_half, store, store_half, stream, broadcast4, broadcast8, stop, block;
+  // Raw moves of the accumulator; `half`: of 32-bit values of a wide program. Broadcasts and fills
+  // store the first element, as often as a tile and a slot have room for it.
+  KernelPair load, load_half, store, store_half, stream, stop, block;
+  KernelPair broadcast4, broadcast8, fill4, fill8;
   // Of narrow programs, by dtype: what is stored in less than 32 bits.
   KernelPair load_stored[DType::kF64 + 1], store_stored[DType::kF64 + 1];
   KernelPair op[kLanes][kCodes];        // acc = op(acc) or op(acc, a)

@@ -68,14 +68,14 @@ struct Moves<std::index_sequence<K...>> {
     (hn::Stream(v, Raw(), p + K * kLaneCount), ...);
     return T::Go(pc + 1, c, i, v...);
   }
-  // Spills the first element to every element of a slot.
-  template <class U>
+  // Spills the first element to the first kBytes of a slot.
+  template <class U, size_t kBytes>
   static void Broadcast(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<U> d;
     auto p = reinterpret_cast<U*>(EffectiveAddress(*c, pc->a, i));
     const auto first = std::get<0>(std::make_tuple(v...));
     const auto all = hn::Set(d, hn::GetLane(hn::BitCast(d, first)));
-    for (size_t k = 0; k < kSlotBytes / sizeof(U); k += hn::Lanes(d)) hn::StoreU(all, d, p + k);
+    for (size_t k = 0; k < kBytes / sizeof(U); k += hn::Lanes(d)) hn::StoreU(all, d, p + k);
     return T::Go(pc + 1, c, i, v...);
   }
   static void Stop(const Instr*, Context*, size_t, RawVecAt<K>...) {}
@@ -115,8 +115,11 @@ void AddMovesImpl(KernelTable& t) {
   t.store = {Erase(&TileMoves::Store), Erase(&SingleMoves::Store)};
   t.store_half = {Erase(&TileMoves::StoreHalf), Erase(&SingleMoves::StoreHalf)};
   t.stream = {Erase(&TileMoves::Stream), Erase(&SingleMoves::Store)};
-  t.broadcast4 = {nullptr, Erase(&SingleMoves::Broadcast<uint32_t>)};
-  t.broadcast8 = {nullptr, Erase(&SingleMoves::Broadcast<uint64_t>)};
+  constexpr size_t kTile = kVectors * HWY_MAX_BYTES;
+  t.broadcast4 = {nullptr, Erase(&SingleMoves::Broadcast<uint32_t, kTile>)};
+  t.broadcast8 = {nullptr, Erase(&SingleMoves::Broadcast<uint64_t, kTile>)};
+  t.fill4 = {nullptr, Erase(&SingleMoves::Broadcast<uint32_t, kSlotBytes>)};
+  t.fill8 = {nullptr, Erase(&SingleMoves::Broadcast<uint64_t, kSlotBytes>)};
   t.stop = {Erase(&TileMoves::Stop), Erase(&SingleMoves::Stop)};
   t.block = {Erase(&TileMoves::Block), Erase(&SingleMoves::Block)};
   t.select[0] = {Erase(&TileMoves::Select<0>), Erase(&SingleMoves::Select<0>)};

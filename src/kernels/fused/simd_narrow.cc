@@ -69,18 +69,14 @@ void FoldSums(const Instr& instr, const Context& c, size_t, size_t, std::byte*) 
 template <bool kCarried>
 void FinishSums(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
   const Tag<double> d;
-  HWY_ALIGN double wide[kNarrowSums];
   auto sums = reinterpret_cast<const float*>(EffectiveAddress(c, instr.a, 0));
-  size_t k = 0;
-  do {  // at least once: `info` is not 0
-    auto v = WideAt(sums + k);
-    if constexpr (kCarried)
-      v = hn::Add(
-          v, hn::LoadU(d, reinterpret_cast<const double*>(EffectiveAddress(c, instr.b, 0)) + k));
-    hn::StoreU(v, d, wide + k);
-    k += hn::Lanes(d);
-  } while (k < instr.info);
-  *reinterpret_cast<float*>(acc) = static_cast<float>(CombineAll<Add>(wide, instr.info));
+  auto carry = reinterpret_cast<const double*>(EffectiveAddress(c, instr.b, 0));
+  const auto at = [&](size_t k) HWY_ATTR {
+    const auto v = WideAt(sums + k * hn::Lanes(d));
+    return kCarried ? hn::Add(v, hn::LoadU(d, carry + k * hn::Lanes(d))) : v;
+  };
+  *reinterpret_cast<float*>(acc) =
+      static_cast<float>(CombineAll<Add, kNarrowSums>(d, at, instr.info));
 }
 
 void AddNarrowOpsImpl(KernelTable& t) {

@@ -55,28 +55,42 @@ HWY_INLINE hn::TFromD<D> CombineLanes(D d, V v) {
     return CombineLanes<F>(half, F::Call(half, hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
   }
 }
-// The combination of `width` values, a power of two, by the same tree. Changes them.
-template <class F, class T>
-HWY_INLINE T CombineAll(T* v, size_t width) {
-  const Tag<T> d;
-  const size_t lanes = hn::Lanes(d);
-  if (width < lanes) {
+// Vector k of those that kAll vectors leave when each step combines the first half with the second,
+// kLeft of them. In depth first, so that it all stays in registers. at(k): vector k of all.
+template <class F, size_t kAll, size_t kLeft, class D, class At>
+HWY_INLINE hn::Vec<D> CombineHalves(D d, const At& at, size_t k) {
+  if constexpr (kLeft == kAll)
+    return at(k);
+  else
+    return F::Call(d, CombineHalves<F, kAll, 2 * kLeft>(d, at, k),
+                   CombineHalves<F, kAll, 2 * kLeft>(d, at, k + kLeft));
+}
+// The combination of `width` values, a power of two that is at most kMost, by that tree.
+template <class F, size_t kMost, class D, class At>
+HWY_INLINE hn::TFromD<D> CombineAll(D d, const At& at, size_t width) {
+  constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(hn::TFromD<D>);
+  if constexpr (kMost < kLanes) {
+    using T = hn::TFromD<D>;
+    HWY_ALIGN T v[kLanes];
+    hn::Store(at(0), d, v);
     const hn::CappedTag<T, 1> one;
     for (size_t half = width / 2; half > 0; half /= 2)
       for (size_t k = 0; k < half; ++k)
         hn::StoreU(F::Call(one, hn::LoadU(one, v + k), hn::LoadU(one, v + k + half)), one, v + k);
     return v[0];
+  } else if (width < kMost) {
+    return CombineAll<F, kMost / 2>(d, at, width);
+  } else {
+    return CombineLanes<F>(d, CombineHalves<F, kMost / kLanes, 1>(d, at, 0));
   }
-  for (size_t half = width / 2; half >= lanes; half /= 2)
-    for (size_t k = 0; k < half; k += lanes)
-      hn::StoreU(F::Call(d, hn::LoadU(d, v + k), hn::LoadU(d, v + k + half)), d, v + k);
-  return CombineLanes<F>(d, hn::LoadU(d, v));
 }
 // acc = the combination of the accumulators at `a`, of the first `info`.
 template <class T, class F>
 void FinishLanes(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
-  T* sums = reinterpret_cast<T*>(EffectiveAddress(c, instr.a, 0));
-  *reinterpret_cast<T*>(acc) = CombineAll<F>(sums, instr.info);
+  const Tag<T> d;
+  auto sums = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, 0));
+  const auto at = [&](size_t k) HWY_ATTR { return hn::LoadU(d, sums + k * hn::Lanes(d)); };
+  *reinterpret_cast<T*>(acc) = CombineAll<F, kSlotBytes / sizeof(T)>(d, at, instr.info);
 }
 template <class T, class F>
 void AddAccumulate(KernelTable& t, Reduction r) {
