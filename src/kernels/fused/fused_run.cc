@@ -168,7 +168,7 @@ class Runner {
     for (size_t i = begin; i < end;) {
       size_t next = end;
       for (const RowRead& read : f_.layout.reads) next = std::min(next, EndOf(read, i));
-      if (next < end) next = std::max(next / f_.tile * f_.tile, std::min(i + f_.tile, end));
+      if (next < end) next = std::max(next & ~(f_.tile - 1), std::min(i + f_.tile, end));
       for (const RowRead& read : f_.layout.reads) Settle(read, i, next);
       Row(i, next);
       i = next;
@@ -237,10 +237,11 @@ class Runner {
     f_.table->enter_vector(program.data(), &context_, 0, 1, 1);
   }
   void Span(const Pass& pass, size_t begin, size_t end) {
-    const size_t tiles_end = begin + (end - begin) / f_.tile * f_.tile;
+    // Tiles and vectors have powers of two.
+    const size_t tiles_end = begin + ((end - begin) & ~(f_.tile - 1));
     const std::vector<Instr>& tile = stream_ ? pass.tile_stream : pass.tile;
     if (begin < tiles_end) f_.table->enter_tile(tile.data(), &context_, begin, tiles_end, f_.tile);
-    const size_t vectors_end = tiles_end + (end - tiles_end) / f_.lanes * f_.lanes;
+    const size_t vectors_end = tiles_end + ((end - tiles_end) & ~(f_.lanes - 1));
     context_.lanes = f_.lanes;
     if (tiles_end < vectors_end)
       f_.table->enter_vector(pass.vector.data(), &context_, tiles_end, vectors_end, f_.lanes);

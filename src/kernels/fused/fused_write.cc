@@ -124,10 +124,11 @@ void StepWriter::EndReduction(int node) {
   const auto most = static_cast<int64_t>(IsWide(n.lane) ? kWideSums : kNarrowSums);
   const auto used = static_cast<uint64_t>(std::clamp<int64_t>(c_.layout.n, 1, most));
   const bool narrow_sum = n.lane == Lane::kF32 && n.reduction == Reduction::kSum;
-  const BlockFn sums = carried ? t_.finish_f32_carried : t_.finish_f32;
-  EmitBlock(narrow_sum ? sums : base::At(base::At(t_.finish, n.lane), n.reduction),
-            Slot(base::At(m_.sums, node)), carried ? Slot(base::At(m_.carry, node)) : Address{},
-            std::bit_ceil(used));
+  const KernelPair& sums = carried ? t_.finish_f32_carried : t_.finish_f32;
+  steps_.push_back({narrow_sum ? sums : base::At(base::At(t_.finish, n.lane), n.reduction),
+                    Slot(base::At(m_.sums, node)),
+                    carried ? Slot(base::At(m_.carry, node)) : Address{}, nullptr,
+                    std::bit_ceil(used)});
 }
 
 void StepWriter::Input(int node) {
@@ -216,8 +217,9 @@ int StepWriter::Prepare(const LaneNode& n) {
 // Whether operand k, which is in memory, is a number that a kernel reads once for all elements.
 bool StepWriter::ByNumber(const LaneNode& n, int k) const {
   const int arg = n.args[k];
-  return arg >= 0 && (k == 1 || Commutes(n.code)) && !Half(n.op_lane) &&
-         base::At(g_.nodes, arg).kind == LaneNode::kConstant &&
+  if (arg < 0 || Half(n.op_lane) || !(k == 1 || Commutes(n.code))) return false;
+  const bool of_row = !per_row_ && base::At(g_.nodes, arg).row && base::At(m_.slot, arg) >= 0;
+  return (of_row || base::At(g_.nodes, arg).kind == LaneNode::kConstant) &&
          base::At(t_.number, n.op_lane)[n.code].tile != nullptr;
 }
 

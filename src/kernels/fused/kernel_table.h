@@ -25,8 +25,9 @@ struct KernelTable {
   KernelPair accumulate[kLanes][base::kReductions.size()];
   KernelPair accumulate_half[kLanes][base::kReductions.size()];
   // Of accumulators; sums of f32 have their own, which go to f64: with and without a carry at `b`.
-  BlockFn finish[kLanes][base::kReductions.size()] = {};
-  BlockFn finish_f32 = nullptr, finish_f32_carried = nullptr, fold_f32 = nullptr;
+  KernelPair finish[kLanes][base::kReductions.size()];
+  KernelPair finish_f32, finish_f32_carried;
+  BlockFn fold_f32 = nullptr;
   BlockFn vector_math[kLanes][kCodes] = {};
   // acc = the random bits of consecutive counters under the key at `b`: i + the address of `a`,
   // which is no address but a number; `info` is 1 if i is not added. Gathered: as GatherIotaBlock.

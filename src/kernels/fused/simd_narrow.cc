@@ -67,22 +67,22 @@ void FoldSums(const Instr& instr, const Context& c, size_t, size_t, std::byte*) 
     hn::StoreU(hn::Zero(Raw()), Raw(), sums + k);
 }
 template <bool kCarried>
-void FinishSums(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
+void FinishSums(const Instr* pc, Context* c, size_t i, RawVec) {
   const Tag<double> d;
-  auto sums = reinterpret_cast<const float*>(EffectiveAddress(c, instr.a, 0));
-  auto carry = reinterpret_cast<const double*>(EffectiveAddress(c, instr.b, 0));
+  auto sums = reinterpret_cast<const float*>(EffectiveAddress(*c, pc->a, 0));
+  auto carry = reinterpret_cast<const double*>(EffectiveAddress(*c, pc->b, 0));
   const auto at = [&](size_t k) HWY_ATTR {
     const auto v = WideAt(sums + k * hn::Lanes(d));
     return kCarried ? hn::Add(v, hn::LoadU(d, carry + k * hn::Lanes(d))) : v;
   };
-  *reinterpret_cast<float*>(acc) =
-      static_cast<float>(CombineAll<Add, kNarrowSums>(d, at, instr.info));
+  const double all = CombineAll<Add, kNarrowSums>(d, at, pc->info);
+  return Single::Go(pc + 1, c, i, hn::Set(Raw(), static_cast<float>(all)));
 }
 
 void AddNarrowOpsImpl(KernelTable& t) {
   t.fold_f32 = &FoldSums;
-  t.finish_f32 = &FinishSums<false>;
-  t.finish_f32_carried = &FinishSums<true>;
+  t.finish_f32 = {nullptr, Erase(&FinishSums<false>)};
+  t.finish_f32_carried = {nullptr, Erase(&FinishSums<true>)};
   AddFloatOps<float>(t);
   AddUnary<float, RoundF16>(t, kRoundF16);
   AddUnary<float, RoundBF16>(t, kRoundBF16);

@@ -84,20 +84,21 @@ HWY_INLINE hn::TFromD<D> CombineAll(D d, const At& at, size_t width) {
     return CombineLanes<F>(d, CombineHalves<F, kMost / kLanes, 1>(d, at, 0));
   }
 }
-// acc = the combination of the accumulators at `a`, of the first `info`.
+// Of one vector: acc = the combination of the accumulators at `a`, of the first `info`.
 template <class T, class F>
-void FinishLanes(const Instr& instr, const Context& c, size_t, size_t, std::byte* acc) {
+void FinishLanes(const Instr* pc, Context* c, size_t i, RawVec) {
   const Tag<T> d;
-  auto sums = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, 0));
+  auto sums = reinterpret_cast<const T*>(EffectiveAddress(*c, pc->a, 0));
   const auto at = [&](size_t k) HWY_ATTR { return hn::LoadU(d, sums + k * hn::Lanes(d)); };
-  *reinterpret_cast<T*>(acc) = CombineAll<F, kSlotBytes / sizeof(T)>(d, at, instr.info);
+  const T all = CombineAll<F, kSlotBytes / sizeof(T)>(d, at, pc->info);
+  return Single::Go(pc + 1, c, i, hn::BitCast(Raw(), hn::Set(d, all)));
 }
 template <class T, class F>
 void AddAccumulate(KernelTable& t, Reduction r) {
   using A = Accumulators<std::make_index_sequence<kVectors>>;
   const auto lane = static_cast<size_t>(LaneOf<T>()), kind = base::IndexOf(r);
   const void* one = Erase(&AccumulateLanes<T, F>);
-  t.finish[lane][kind] = &FinishLanes<T, F>;
+  t.finish[lane][kind] = {nullptr, Erase(&FinishLanes<T, F>)};
   t.accumulate[lane][kind] = {Erase(&A::template Run<T, F, kVectors>), one};
   if constexpr (sizeof(T) == 4)
     t.accumulate_half[lane][kind] = {Erase(&A::template Run<T, F, kVectors / 2>), one};
