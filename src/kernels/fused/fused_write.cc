@@ -326,6 +326,17 @@ void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
 }
 
 namespace {
+// Two steps that one kernel does. The second stays behind the first: its operands are there.
+void Join(std::vector<Instr>& code, const KernelTable& t) {
+  for (size_t k = 0; k + 1 < code.size(); ++k) {
+    for (const KernelsInOne& pair : t.pairs) {
+      if (code[k].kernel != pair.first || code[k + 1].kernel != pair.second) continue;
+      code[k++].kernel = pair.both;
+      break;
+    }
+  }
+}
+
 std::vector<Instr> Link(const std::vector<PendingInstr>& steps, const KernelTable& t, size_t tile,
                         bool vector, bool stream) {
   std::vector<Instr> code;
@@ -337,6 +348,7 @@ std::vector<Instr> Link(const std::vector<PendingInstr>& steps, const KernelTabl
   }
   if (!code.empty())
     code.push_back({.kernel = vector ? t.stop.vector : t.stop.tile, .a = {}, .b = {}});
+  if (!vector) Join(code, t);
   return code;
 }
 

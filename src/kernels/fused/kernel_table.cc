@@ -13,6 +13,7 @@ const KernelTable& Kernels() {
     AddFloat32Math(t);
     AddFloat64Math(t);
     AddRandom(t);
+    AddStepPairs(t);
     return t;
   }();
   return table;

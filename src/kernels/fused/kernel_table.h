@@ -1,9 +1,16 @@
 // The kernels of register-threaded programs for this CPU.
 #pragma once
+#include <vector>
+
 #include "base/reductions.h"
 #include "kernels/fused/fused_program.h"
 
 namespace tessera::kernels {
+
+// Kernels of tiles that follow each other, and one that does the steps of both.
+struct KernelsInOne {
+  const void *first, *second, *both;
+};
 
 // All kernels of one target.
 struct KernelTable {
@@ -29,6 +36,7 @@ struct KernelTable {
   KernelPair finish_f32, finish_f32_carried;
   BlockFn fold_f32 = nullptr;
   BlockFn vector_math[kLanes][kCodes] = {};
+  std::vector<KernelsInOne> pairs;
   // acc = the random bits of consecutive counters under the key at `b`: i + the address of `a`,
   // which is no address but a number; `info` is 1 if i is not added. Gathered: as GatherIotaBlock.
   BlockFn random_bits = nullptr, random_bits_gathered = nullptr;
@@ -45,5 +53,6 @@ void AddWideOps(KernelTable& table);
 void AddFloat32Math(KernelTable& table);
 void AddFloat64Math(KernelTable& table);
 void AddRandom(KernelTable& table);
+void AddStepPairs(KernelTable& table);
 
 }  // namespace tessera::kernels

@@ -31,11 +31,6 @@ struct Moves<std::index_sequence<K...>> {
     _mm256_zeroupper();
 #endif
   }
-  static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
-    auto p = reinterpret_cast<const float*>(EffectiveAddress(*c, pc->a, i));
-    T::FetchAhead(*c, *pc, reinterpret_cast<const std::byte*>(p));
-    return T::Go(pc + 1, c, i, hn::LoadU(Raw(), p + K * kLaneCount)...);
-  }
   static HWY_INLINE RawVec HalfAt(const float* p, size_t k) {
     if (k < kCount / 2) return hn::LoadU(Raw(), p + k * kLaneCount);
     return hn::Zero(Raw());
@@ -48,11 +43,6 @@ struct Moves<std::index_sequence<K...>> {
     } else {
       return T::Go(pc + 1, c, i, HalfAt(p, K)...);
     }
-  }
-  static void Store(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
-    auto p = reinterpret_cast<float*>(EffectiveAddress(*c, pc->a, i));
-    (hn::StoreU(v, Raw(), p + K * kLaneCount), ...);
-    return T::Go(pc + 1, c, i, v...);
   }
   static void StoreHalf(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     auto p = reinterpret_cast<float*>(EffectiveAddress(*c, pc->a, i));
@@ -110,11 +100,11 @@ void AddMovesImpl(KernelTable& t) {
   t.vector_bytes = HWY_MAX_BYTES;
   t.enter_tile = &TileMoves::Enter;
   t.enter_vector = &SingleMoves::Enter;
-  t.load = {Erase(&TileMoves::Load), Erase(&SingleMoves::Load)};
+  t.load = {Erase(&Tile::Load<>), Erase(&Single::Load<>)};
   t.load_half = {Erase(&TileMoves::LoadHalf), Erase(&SingleMoves::LoadHalf)};
-  t.store = {Erase(&TileMoves::Store), Erase(&SingleMoves::Store)};
+  t.store = {Erase(&Tile::Store<>), Erase(&Single::Store<>)};
   t.store_half = {Erase(&TileMoves::StoreHalf), Erase(&SingleMoves::StoreHalf)};
-  t.stream = {Erase(&TileMoves::Stream), Erase(&SingleMoves::Store)};
+  t.stream = {Erase(&TileMoves::Stream), Erase(&Single::Store<>)};
   constexpr size_t kTile = kVectors * HWY_MAX_BYTES;
   t.broadcast4 = {nullptr, Erase(&SingleMoves::Broadcast<uint32_t, kTile>)};
   t.broadcast8 = {nullptr, Erase(&SingleMoves::Broadcast<uint64_t, kTile>)};

@@ -37,6 +37,20 @@ struct Threads<std::index_sequence<K...>> {
   static HWY_INLINE void Go(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     return reinterpret_cast<Fn>(const_cast<void*>(pc->kernel))(pc, c, i, v...);
   }
+  // Kernels end in Next::Go: their own, which jumps to the next step's kernel, or that of a kernel
+  // that does the next step too.
+  template <class Next = Threads>
+  static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
+    const std::byte* p = EffectiveAddress(*c, pc->a, i);
+    FetchAhead(*c, *pc, p);
+    return Next::Go(pc + 1, c, i, At<float>(p, K)...);
+  }
+  template <class Next = Threads>
+  static void Store(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    auto p = reinterpret_cast<float*>(EffectiveAddress(*c, pc->a, i));
+    (hn::StoreU(v, Raw(), p + K * hn::Lanes(Raw())), ...);
+    return Next::Go(pc + 1, c, i, v...);
+  }
   template <class T>
   static HWY_INLINE hn::Vec<Tag<T>> At(const std::byte* p, size_t k) {
     const Tag<T> d;
@@ -53,43 +67,45 @@ struct Threads<std::index_sequence<K...>> {
       if (c.ahead != 0 && instr.info == 0) (FetchLine<K * HWY_MAX_BYTES>(p + c.ahead), ...);
   }
 
-  template <class T, class F>
+  template <class T, class F, class Next = Threads>
   static void Unary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
-    return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v)))...);
+    return Next::Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v)))...);
   }
-  template <class T, class F>
+  template <class T, class F, class Next = Threads>
   static void Binary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
     const std::byte* p = EffectiveAddress(*c, pc->a, i);
     FetchAhead(*c, *pc, p);
-    return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), At<T>(p, K)))...);
+    return Next::Go(pc + 1, c, i,
+                    hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), At<T>(p, K)))...);
   }
-  template <class T, class F>
+  template <class T, class F, class Next = Threads>
   static void Reversed(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
     const std::byte* p = EffectiveAddress(*c, pc->a, i);
-    return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, At<T>(p, K), hn::BitCast(d, v)))...);
+    return Next::Go(pc + 1, c, i,
+                    hn::BitCast(Raw(), F::Call(d, At<T>(p, K), hn::BitCast(d, v)))...);
   }
   // One number for all elements.
   template <class T>
   static HWY_INLINE hn::Vec<Tag<T>> Number(const Context& c, const Address& at) {
     return hn::Set(Tag<T>(), *reinterpret_cast<const T*>(EffectiveAddress(c, at, 0)));
   }
-  template <class T, class F>
+  template <class T, class F, class Next = Threads>
   static void WithNumber(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
     const auto number = Number<T>(*c, pc->a);
-    return Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), number))...);
+    return Next::Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v), number))...);
   }
   // With the product of a stream and a number, which is rounded by itself: files that make these
   // are compiled without contraction of floating-point expressions.
-  template <class T, class F, bool kReverse>
+  template <class T, class F, bool kReverse, class Next = Threads>
   static void WithScaled(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const std::byte* p = EffectiveAddress(*c, pc->a, i);
     const auto number = Number<T>(*c, pc->b);
     FetchAhead(*c, *pc, p);
-    return Go(pc + 1, c, i, Scaled<T, F, kReverse>(v, hn::Mul(At<T>(p, K), number))...);
+    return Next::Go(pc + 1, c, i, Scaled<T, F, kReverse>(v, hn::Mul(At<T>(p, K), number))...);
   }
   template <class T, class F, bool kReverse>
   static HWY_INLINE RawVec Scaled(RawVec v, hn::Vec<Tag<T>> product) {

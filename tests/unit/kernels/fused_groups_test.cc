@@ -238,6 +238,25 @@ TEST(Fused, SumsOfScaledValuesRoundTheirProducts) {
         }
 }
 
+// Steps that follow each other may share a kernel.
+TEST(Fused, ThreeStepsRoundAsEachByItself) {
+  constexpr int kWays = 7;
+  const Buffer a = Random(f32, 300, 1), b = Random(f32, 300, 2);
+  for (int ways = 0; ways < kWays * kWays * kWays; ++ways) {
+    Group g({300}, ways % 2);
+    int x = g.Input(f32);
+    const int y = g.Input(f32), c = g.Constant(f32, 1.7);
+    for (int rest = ways, step = 0; step < 3; ++step, rest /= kWays) {
+      constexpr ScalarOp kOps[] = {kAdd, kSub, kMul};
+      const int way = rest % kWays;
+      x = way == 6 ? g.Op(kMul, f32, x, x) : g.Op(kOps[way % 3], f32, x, way < 3 ? y : c);
+    }
+    g.Output(x);
+    if (ways % 2 == 1) g.OutputPerRow(g.Reduce(Reduction::kSum, f32, x));
+    ExpectOpByOp(g.desc, {&a, &b}, "way " + std::to_string(ways));
+  }
+}
+
 TEST(Fused, SoftmaxOverTwoDimsMatchesItsDefinition) {
   const Buffer x = Random(f32, 4 * 6 * 50, 5);
   Buffer y(f32, x.n);
