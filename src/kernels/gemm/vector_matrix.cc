@@ -2,6 +2,7 @@
 #include "kernels/gemm/vector_matrix.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
@@ -18,43 +19,52 @@ namespace hn = hwy::HWY_NAMESPACE;
 // such blocks.
 constexpr int64_t kRows = 256;
 
-// The columns from `first` on, so many vectors of them; the last one ends with the last column.
-template <int kVectors, class T>
-void Panel(const VectorTimesMatrix<T>& p, int64_t first) {
+// Vectors of columns that are added up at once, on top of which registers hold few values.
+constexpr size_t kMostVectors = 8;
+
+// The columns from `first` on, a vector of them for each k; the last one ends with the last column.
+// Indices are constants, without which the sums would be in memory.
+template <class T, size_t... k>
+void Panel(const VectorTimesMatrix<T>& p, int64_t first, std::index_sequence<k...>) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t at[kVectors];
-  for (int v = 0; v < kVectors; ++v) at[v] = std::min(first + v * lanes, p.n - lanes);
-  V total[kVectors];
-  for (V& t : total) t = hn::Zero(d);
+  constexpr size_t kLast = sizeof...(k) - 1;
+  const int64_t lanes = hn::Lanes(d), last = std::min(first + int64_t{kLast} * lanes, p.n - lanes);
+  const auto column = [&](size_t n) { return n < kLast ? first + int64_t(n) * lanes : last; };
+  V total[] = {(static_cast<void>(k), hn::Zero(d))...};
   for (int64_t i = 0; i < p.k;) {
-    V sum[kVectors];
-    for (V& s : sum) s = hn::Zero(d);
+    V sum[] = {(static_cast<void>(k), hn::Zero(d))...};
     for (const int64_t end = std::min(p.k, i + kRows); i < end; ++i) {
       const T* row = p.matrix + i * p.row;
       const V x = hn::Set(d, p.x[i * p.x_stride]);
-      for (int v = 0; v < kVectors; ++v) sum[v] = hn::MulAdd(x, hn::LoadU(d, row + at[v]), sum[v]);
+      ((sum[k] = hn::MulAdd(x, hn::LoadU(d, row + column(k)), sum[k])), ...);
     }
-    for (int v = 0; v < kVectors; ++v) total[v] = hn::Add(total[v], sum[v]);
+    ((total[k] = hn::Add(total[k], sum[k])), ...);
   }
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(total[v], d, p.out + at[v]);
+  (hn::StoreU(total[k], d, p.out + column(k)), ...);
 }
 
-template <class T>
-void Columns(const VectorTimesMatrix<T>& p) {
+template <size_t kVectors, class T>
+void PanelOf(const VectorTimesMatrix<T>& p, int64_t first) {
+  Panel(p, first, std::make_index_sequence<kVectors>());
+}
+template <class T, size_t... k>
+void Columns(const VectorTimesMatrix<T>& p, std::index_sequence<k...>) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-  static constexpr void (*kPanels[])(const VectorTimesMatrix<T>&, int64_t) = {
-      Panel<1, T>, Panel<2, T>, Panel<3, T>, Panel<4, T>};
+  static constexpr void (*kPanels[])(const VectorTimesMatrix<T>&, int64_t) = {PanelOf<k + 1, T>...};
   for (int64_t first = 0; first < p.n;) {
-    const int64_t vectors = std::min<int64_t>((p.n - first + lanes - 1) / lanes, 4);
+    const int64_t vectors = std::min<int64_t>((p.n - first + lanes - 1) / lanes, sizeof...(k));
     kPanels[vectors - 1](p, first);
     first += vectors * lanes;
   }
 }
 
-void OfFloats(const VectorTimesMatrix<float>& p) { Columns(p); }
-void OfDoubles(const VectorTimesMatrix<double>& p) { Columns(p); }
+void OfFloats(const VectorTimesMatrix<float>& p) {
+  Columns(p, std::make_index_sequence<kMostVectors>());
+}
+void OfDoubles(const VectorTimesMatrix<double>& p) {
+  Columns(p, std::make_index_sequence<kMostVectors>());
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::kernels
