@@ -4,7 +4,8 @@
 // every kernel receives in registers and hands to the next kernel by a tail call. All else is in
 // memory: streams (tensors), slots (one value of one tile, kSlotBytes) and constants (filled
 // slots). Each program exists in two widths with the same instructions: eight vectors, and one
-// vector for the ends of rows and for values per row.
+// vector for the ends of rows and for values per row. Of two instructions that often follow each
+// other one kernel may do both (simd_pairs.cc).
 //
 // A *narrow* program has only values of 32-bit lanes. A *wide* one has 64-bit lanes too; its tiles
 // have half as many elements, and values of 32-bit lanes fill only half of the accumulator.

@@ -1,5 +1,5 @@
-// Kernels of two steps, of those that most programs are made of: with a jump less the arithmetic of
-// a tile in the first level cache takes 0.8 of the time.
+// Kernels of two steps, of those that most programs are made of: one jump less. A layer norm of
+// rows in the caches takes 0.85 of the time.
 #include "base/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fused/simd_pairs.cc"

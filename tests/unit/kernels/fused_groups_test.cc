@@ -1,9 +1,11 @@
 // Fused groups against their nodes run one by one, bit for bit: random groups and row programs.
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "fuzz.h"
 #include "kernels/fused/fused.h"
+#include "kernels/fused/kernel_table.h"
 #include "kernels/reduce/reduce.h"
 #include "unit/kernels/fused_testing.h"
 
@@ -236,6 +238,21 @@ TEST(Fused, SumsOfScaledValuesRoundTheirProducts) {
           const Buffer a = Random(dtype, n, 1), b = Random(dtype, n, 2);
           ExpectOpByOp(g.desc, {&a, &b}, dtype.name() + std::string(" way ") + std::to_string(way));
         }
+}
+
+// Programs are joined by the addresses of kernels.
+TEST(Fused, PairsAreOfKernelsInTheTable) {
+  const KernelTable& t = Kernels();
+  std::set<const void*> known = {t.load.tile, t.store.tile};
+  const auto f32_lane = static_cast<size_t>(Lane::kF32);
+  for (const auto* kernels : {t.op, t.number, t.scaled})
+    for (const KernelPair& kernel : kernels[f32_lane]) known.insert(kernel.tile);
+  for (const KernelPair& kernel : t.accumulate[f32_lane]) known.insert(kernel.tile);
+  EXPECT_FALSE(t.pairs.empty());
+  for (const KernelsInOne& pair : t.pairs) {
+    EXPECT_TRUE(known.contains(pair.first) && known.contains(pair.second));
+    EXPECT_FALSE(known.contains(pair.both));
+  }
 }
 
 // Steps that follow each other may share a kernel.
