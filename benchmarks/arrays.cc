@@ -90,8 +90,7 @@ void Chain(Recorder& recorder, int devices, double mib) {
   run("math8", jit(Math8), 40);
 }
 
-void Rows(Recorder& recorder, int devices) {
-  const int64_t rows = recorder.quick() ? 64 : 4096, cols = recorder.quick() ? 128 : 1024;
+void Rows(Recorder& recorder, int devices, int64_t rows, int64_t cols) {
   const Array x = reshard(Random({rows, cols}, 3), P("d", None));
   const Array gain = Random({cols}, 4), bias = Random({cols}, 5);
   const Json params = {{"shape", {rows, cols}}, {"devices", devices}};
@@ -149,7 +148,12 @@ void Elementwise(Recorder& recorder, int devices) {
       devices == 1 ? std::vector<double>{8, 64, 512} : std::vector<double>{1, 64};
   if (recorder.quick()) sizes = {0.0625};
   for (double mib : sizes) Chain(recorder, devices, mib);
-  Rows(recorder, devices);
+  if (recorder.quick()) {
+    Rows(recorder, devices, 64, 128);
+  } else {
+    Rows(recorder, devices, 4096, 1024);
+    Rows(recorder, devices, 65536, 64);
+  }
   Square(recorder, devices);
 }
 

@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "accuracy.h"
-#include "plan/fused.h"
+#include "plan/scalar_op.h"
 
 namespace tessera {
 

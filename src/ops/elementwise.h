@@ -7,7 +7,7 @@
 #include "ops/check.h"
 #include "ops/ops.h"
 #include "ops/reference_values.h"
-#include "plan/fused.h"
+#include "plan/scalar_op.h"
 #include "sharding/dim_map.h"
 
 namespace tessera::ops {

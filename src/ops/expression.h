@@ -1,7 +1,7 @@
 // Values of a program under construction, with the operators of C++: derivative rules are formulas.
 #pragma once
 #include "ir/builder.h"
-#include "plan/fused.h"
+#include "plan/scalar_op.h"
 
 namespace tessera::ops {
 

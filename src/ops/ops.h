@@ -2,7 +2,7 @@
 // included; a file of this folder exports one array of its records, and ops.cc joins them.
 #pragma once
 #include "ops/params.h"
-#include "plan/fused.h"
+#include "plan/scalar_op.h"
 
 namespace tessera::ops {
 

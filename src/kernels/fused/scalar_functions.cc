@@ -223,7 +223,7 @@ T IntegerPower(T base, T exponent) {
   return result;
 }
 
-// The quotient and the remainder of x / 0 and of lowest / -1 are those of plan/fused.h.
+// The quotient and the remainder of x / 0 and of lowest / -1 are those of plan/scalar_op.h.
 template <class T>
 T IntegerQuotient(T x, T y) {
   if (y == 0) return static_cast<T>(~T{0});

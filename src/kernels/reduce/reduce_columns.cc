@@ -210,7 +210,7 @@ int64_t MapScratch(ColumnsConfig& c) {
 
 // Wide panels read longer runs of memory; narrow ones are more parts for the cores to share.
 int64_t PanelOf(int64_t outer, int64_t columns) {
-  const int64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
+  static const int64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
   return outer * (columns / kWidePanel) >= cores ? kWidePanel : kPanel;
 }
 

@@ -126,7 +126,7 @@ TEST(Reduce, MatchesALoopForAllFormsAndDTypes) {
 
 // Wide arrays are cut into wider panels of columns.
 TEST(Reduce, AColumnHasTheSameSumInAnyArray) {
-  constexpr int64_t kRows = 300, kAll = 200000, kSome = 700, kFrom = 5000;
+  constexpr int64_t kRows = 150, kAll = 200000, kSome = 700, kFrom = 5000;
   const Buffer all = Random(f32, kRows * kAll, 5);
   Buffer some(f32, kRows * kSome), sums(f32, kAll), want(f32, kSome), got(f32, kSome);
   for (int64_t r = 0; r < kRows; ++r)

@@ -1,5 +1,5 @@
 // Reference functions of elementwise ops against numbers worked out elsewhere.
-#include "plan/fused.h"
+#include "plan/scalar_op.h"
 #include "unit/ops/reference_test_util.h"
 
 namespace tessera::ops::reference {

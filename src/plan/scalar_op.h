@@ -1,0 +1,196 @@
+// The scalar functions that elementwise ops and fused groups are made of.
+#pragma once
+#include <cstdint>
+
+namespace tessera::plan {
+
+// Functions of elements. Operands and result have the node's dtype unless said otherwise.
+// Integer semantics: wrap-around, x/0 = all ones,
+// x%0 = x, lowest/-1 = lowest, shifts by the width or more give 0 (arithmetic: the sign).
+enum class ScalarOp : uint8_t {
+  // one operand
+  kNeg,
+  kAbs,
+  kRelu,
+  kSign,
+  kFloor,
+  kCeil,
+  kRoundEven,
+  kRoundAway,
+  kExp,
+  kExp2,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kSqrt,
+  kRsqrt,
+  kCbrt,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kErf,
+  kErfc,
+  kErfInv,
+  kLgamma,
+  kDigamma,
+  kLogistic,
+  kBesselI0e /* e^-|x| I_0(x) */,
+  kBesselI1e,
+  kIsFinite /* -> bool */,
+  kNot /* bool: logical; integers: bits */,
+  kPopulationCount,
+  kClz,
+  kConvert /* any dtype -> the node's: float to int saturates, NaN -> 0, int to int wraps,
+              to bool is != 0 */
+  ,
+  // two operands
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kRem,
+  kPow,
+  kMax /* NaN wins; -0 < +0 */,
+  kMin,
+  kAtan2,
+  kNextafter,
+  kZeta /* the sum of (y + k)^-x over k >= 0 */,
+  kAnd,
+  kOr,
+  kXor,
+  kShiftLeft,
+  kShiftRightArithmetic,
+  kShiftRightLogical,
+  // a key and a u64 counter: what the block function of random numbers (Threefry-2x32) makes of
+  // them
+  kRandomFoldIn /* -> key, of both words */,
+  kRandomBits64 /* -> u64, of both words */,
+  kRandomBits32 /* -> u32, their exclusive or */,
+  // two operands of one dtype -> bool
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  // three operands
+  kSelect /* bool p, a, b: p ? b : a (select_n's order) */,
+  kClamp /* lo, x, hi */,
+};
+
+struct ScalarFacts {
+  int operands = 0;       // 0: there is no such op
+  float cost = 1;         // per element, in additions
+  bool exact = false;     // of numbers of a dtype it is one too, before any rounding
+  bool rounds = false;    // to whole numbers: integers stay as they are
+  bool compares = false;  // -> bool
+};
+
+// No default: an op that is missing here does not compile.
+constexpr ScalarFacts FactsOf(ScalarOp op) {
+  using enum ScalarOp;
+  switch (op) {
+    case kNeg:
+    case kAbs:
+    case kRelu:
+    case kSign:
+      return {.operands = 1, .exact = true};
+    case kFloor:
+    case kCeil:
+    case kRoundEven:
+    case kRoundAway:
+      return {.operands = 1, .exact = true, .rounds = true};
+    case kSqrt:
+    case kRsqrt:
+      return {.operands = 1, .cost = 8};
+    case kExp:
+    case kExp2:
+    case kExpm1:
+    case kLog:
+    case kLog1p:
+    case kCbrt:
+    case kSin:
+    case kCos:
+    case kTan:
+    case kAsin:
+    case kAcos:
+    case kAtan:
+    case kSinh:
+    case kCosh:
+    case kTanh:
+    case kAsinh:
+    case kAcosh:
+    case kAtanh:
+    case kErf:
+    case kErfc:
+    case kErfInv:
+    case kLgamma:
+    case kDigamma:
+    case kLogistic:
+    case kBesselI0e:
+    case kBesselI1e:
+      return {.operands = 1, .cost = 20};
+    case kIsFinite:
+    case kNot:
+    case kPopulationCount:
+    case kClz:
+    case kConvert:
+      return {.operands = 1};
+    case kMax:
+    case kMin:
+      return {.operands = 2, .exact = true};
+    case kDiv:
+      return {.operands = 2, .cost = 8};
+    case kRem:
+      return {.operands = 2, .cost = 10};
+    case kZeta:
+      return {.operands = 2, .cost = 20};
+    case kRandomFoldIn:
+    case kRandomBits64:
+    case kRandomBits32:
+      return {.operands = 2, .cost = 80};
+    case kAdd:
+    case kSub:
+    case kMul:
+    case kPow:
+    case kAtan2:
+    case kNextafter:
+    case kAnd:
+    case kOr:
+    case kXor:
+    case kShiftLeft:
+    case kShiftRightArithmetic:
+    case kShiftRightLogical:
+      return {.operands = 2};
+    case kEq:
+    case kNe:
+    case kLt:
+    case kLe:
+    case kGt:
+    case kGe:
+      return {.operands = 2, .compares = true};
+    case kSelect:
+    case kClamp:
+      return {.operands = 3};
+  }
+  return {};
+}
+
+// Scalar ops are numbered from 0 without a gap: tables have one entry for each.
+inline constexpr int kScalarOps = [] {
+  int n = 0;
+  while (FactsOf(static_cast<ScalarOp>(n)).operands > 0) ++n;
+  return n;
+}();
+static_assert(kScalarOps == static_cast<int>(ScalarOp::kClamp) + 1);
+
+}  // namespace tessera::plan
