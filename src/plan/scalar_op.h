@@ -4,9 +4,9 @@
 
 namespace tessera::plan {
 
-// Functions of elements. Operands and result have the node's dtype unless said otherwise.
-// Integer semantics: wrap-around, x/0 = all ones,
-// x%0 = x, lowest/-1 = lowest, shifts by the width or more give 0 (arithmetic: the sign).
+// Functions of elements. Operands and result have the node's dtype unless said otherwise. Integer
+// semantics: wrap-around, x/0 = all ones, x%0 = x, lowest/-1 = lowest, shifts by the width or more
+// give 0 (arithmetic: the sign).
 enum class ScalarOp : uint8_t {
   // one operand
   kNeg,

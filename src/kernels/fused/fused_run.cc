@@ -69,8 +69,10 @@ class Runner {
     // The first pass over a row fetches the next one, or what follows in a long one; the others
     // find the row in the cache.
     const size_t row = f_.layout.n * sizeof(float);
-    if (f_.passes.size() > 1 && row > kMostRowBytes) row_ahead_ = kFetchAhead;
-    if (f_.passes.size() > 1 && f_.layout.rows > 1 && row <= kMostRowBytes) row_ahead_ = row;
+    if (f_.passes.size() > 1 && row > kMostRowBytes)
+      row_ahead_ = kFetchAhead;
+    else if (f_.passes.size() > 1 && f_.layout.rows > 1)
+      row_ahead_ = row;
     operands_ = call.in;
     for (const RowRead& read : f_.layout.reads) Fill(read);
   }

@@ -47,6 +47,7 @@ struct AccumulateStep {
       &Accumulators<std::make_index_sequence<kVectors>>::Run<float, F, kVectors>;
 };
 
+// The Next of a kernel that does this step too.
 template <class Step>
 struct Then {
   template <class... V>

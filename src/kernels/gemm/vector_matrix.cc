@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // such blocks.
 constexpr int64_t kRows = 256;
 
-// Vectors of columns that are added up at once, on top of which registers hold few values.
+// Vectors of columns that are added up at once: half of the registers that AVX2 has.
 constexpr size_t kMostVectors = 8;
 
 // The columns from `first` on, a vector of them for each k; the last one ends with the last column.
