@@ -1,5 +1,6 @@
 // Attention. W13: one step of decoding with a cache of keys and values that is sharded along its
-// sequence. W14: causal attention over a long sequence and its gradient, in blocks and whole.
+// sequence. W14: causal attention over a long sequence and its gradient, in blocks and whole; and
+// with keys and values that travel round a ring of devices.
 #include <tessera/tessera.h>
 
 #include <cmath>
@@ -10,9 +11,52 @@
 #include "spmd/blocking.h"
 
 namespace tessera::bench {
+namespace {
+
+constexpr int64_t kHeads = 8, kWidth = 64;
+
+// What queries know of the keys so far: the largest score, and sums over keys of weights, which are
+// exp(score - most), and of weights times values.
+struct Known {
+  Array most, weights, values;
+};
+TESSERA_FIELDS(Known, most, weights, values);
+struct RingState {
+  Array k, v, device;  // whose they are
+  Known known;
+};
+TESSERA_FIELDS(RingState, k, v, device, known);
+
+// Each device's part, of shard_map over "x".
+Array AroundTheRing(Array q, Array k, Array v) {
+  const int64_t rows = type_of(q).shape()[1];
+  const Array own = axis_index("x");
+  const auto rows_of = [&](Array device) { return device * rows + arange(rows); };
+  const auto step = [&](Array, RingState t) {
+    const auto add = [&](Known known) {
+      const Array all = einsum("hqd,hkd->hqk", {q, t.k}) / 8;
+      const Array seen = expand_dims(rows_of(own), 1) >= expand_dims(rows_of(t.device), 0);
+      const Array scores = where(seen, all, -1e30);
+      const Array most = maximum(known.most, max(scores, -1, {.keepdims = true}));
+      const Array weights = exp(scores - most), shrink = exp(known.most - most);
+      return Known{most, known.weights * shrink + sum(weights, -1, {.keepdims = true}),
+                   known.values * shrink + einsum("hqk,hkd->hqd", {weights, t.v})};
+    };
+    const auto keep = [](Known known) { return known; };
+    const auto pass = [](Array x) { return pshift(x, "x", 1); };
+    return RingState{pass(t.k), pass(t.v), pass(t.device),
+                     cond(t.device <= own, add, keep, t.known)};
+  };
+  const Array zero = pcast(zeros({kHeads, rows, 1}), {"x"}, Variance::kVarying);
+  const RingState start{k, v, own, {zero - 1e30, zero, zeros_like(q)}};
+  const Known known = fori_loop(0, axis_size("x"), step, start).known;
+  return known.values / known.weights;
+}
+
+}  // namespace
 
 void Decoding(Recorder& recorder, int devices) {
-  const int64_t heads = 8, length = recorder.quick() ? 512 : 8192, width = 64;
+  const int64_t heads = kHeads, length = recorder.quick() ? 512 : 8192, width = kWidth;
   SetDeviceCount(devices);
   const MeshScope scope(make_mesh({{"x", devices, Auto}}));
   const auto placed = [](Array cache) { return with_sharding_constraint(cache, P(None, "x")); };
@@ -38,7 +82,6 @@ void Decoding(Recorder& recorder, int devices) {
 }
 
 void Attention(Recorder& recorder, int devices) {
-  const int64_t heads = 8, width = 64;
   SetDeviceCount(devices);
   const MeshScope scope(make_mesh({{"x", devices}}));
   const auto attention = [](Array q, Array k, Array v) {
@@ -51,7 +94,7 @@ void Attention(Recorder& recorder, int devices) {
       [&](Array q, Array k, Array v) { return log(sum(square(attention(q, k, v)))); });
   const auto measure = [&](const char* what, const char* how, int64_t length, const auto& f) {
     const auto input = [&](int seed) {
-      return reshard(Random({heads, length, width}, seed), P("x"));
+      return reshard(Random({kHeads, length, kWidth}, seed), P("x"));
     };
     const Array q = input(1), k = input(2), v = input(3);
     const auto run = jit([&f](Array q, Array k, Array v) { return f(q, k, v); });
@@ -71,6 +114,20 @@ void Attention(Recorder& recorder, int devices) {
     if (length < 8192) measure("gradient", "whole", length, gradient);
     spmd::Limits() = before;
   }
+}
+
+void RingAttention(Recorder& recorder) {
+  constexpr int kDevices = 8;
+  SetDeviceCount(kDevices);
+  const MeshScope scope(make_mesh({{"x", kDevices}}));
+  const PartitionSpec cut = P(None, "x");
+  const int64_t length = recorder.quick() ? 2048 : 4096;
+  const auto input = [&](int seed) { return reshard(Random({kHeads, length, kWidth}, seed), cut); };
+  const Array q = input(1), k = input(2), v = input(3);
+  const auto run = jit(shard_map(AroundTheRing, {.out_specs = cut}));
+  recorder.Emit("W14.ring", "tessera", {{"devices", kDevices}, {"length", length}}, "us",
+                Sample(recorder.quick(), [&] { run(q, k, v); }),
+                {{"peak_bytes", run.lower(q, k, v).peak_bytes()}});
 }
 
 }  // namespace tessera::bench

@@ -94,6 +94,7 @@ void Run(const Options& options) {
     if (Wanted(options, "W10")) Gradients(recorder, devices);
     if (Wanted(options, "W13")) Decoding(recorder, devices);
     if (Wanted(options, "W14")) Attention(recorder, devices);
+    if (Wanted(options, "W14") && devices == 8) RingAttention(recorder);
   }
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);

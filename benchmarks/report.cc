@@ -340,6 +340,11 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
       floors.AtMost(fmt::format("W1.matmul on {}: with bias, gelu and residual to bare", devices),
                     *with_more / *bare, 1.05);
   }
+  const std::optional<double> ring = figures.Ours("W14.ring devices=8 length=4096"),
+                              dense = figures.Ours(
+                                  "W14.attention devices=1 how=blocks length=4096 what=forward");
+  if (ring && dense)
+    floors.AtMost("W14.ring: to dense attention on 1 device", *ring / *dense, 1.15);
   floors.AtMost("W8.many_devices 512: MiB", figures.Ours("W8.many_devices devices=512 what=rss"),
                 50);
   for (const Figure& f : figures.all())

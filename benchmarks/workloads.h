@@ -48,5 +48,6 @@ void Gradients(Recorder& recorder, int devices);     // W10, W12
 void RandomNumbers(Recorder& recorder);           // W11
 void Decoding(Recorder& recorder, int devices);   // W13
 void Attention(Recorder& recorder, int devices);  // W14
+void RingAttention(Recorder& recorder);           // W14
 
 }  // namespace tessera::bench

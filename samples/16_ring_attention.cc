@@ -52,35 +52,46 @@ Sums block_sums(Array s, Array most, Array v) {
 Block passed_on(Block b) {
   return tree_map([](Array x) { return pshift(x, "ring", 1); }, b);
 }
+// Of a block behind all of a device's rows these see nothing: devices differ in what they compute.
+Array is_seen(Block b) { return b.device <= axis_index("ring"); }
 
 // 1. Forward. A step adds up what its block gives, and passes the block on. It knows the largest
 //    score so far; when a larger one comes, the sums shrink.
-struct State {
-  Block block;
+struct Known {
   Sums sums;
   Array most;
 };
-TESSERA_FIELDS(State, block, sums, most);
+TESSERA_FIELDS(Known, sums, most);
+struct State {
+  Block block;
+  Known known;
+};
+TESSERA_FIELDS(State, block, known);
 
-State step(Array q, State t) {
-  Array s = block_scores(q, t.block);
+Known with_block(Array q, Known t, Block b) {
+  Array s = block_scores(q, b);
   Array most = stop_gradient(maximum(t.most, max(s, -1, {.keepdims = true})));
   Array shrink = exp(t.most - most);
-  Sums more = block_sums(s, most, t.block.v);
+  Sums more = block_sums(s, most, b.v);
   Sums sums = tree_map([&](Array a, Array b) { return a * shrink + b; }, t.sums, more);
-  return {passed_on(t.block), sums, most};
+  return {sums, most};
+}
+State step(Array q, State t) {
+  auto add = [&](Known known) { return with_block(q, known, t.block); };
+  auto keep = [](Known known) { return known; };
+  return {passed_on(t.block), cond(is_seen(t.block), add, keep, t.known)};
 }
 
 template <class Step>
 State around(Heads x, Step step) {
   Array zero = zeros({kHeads, kRows, 1});
-  State start{{x.k, x.v, axis_index("ring")}, {zero, zeros_like(x.q)}, zero - 1e30};
+  State start{{x.k, x.v, axis_index("ring")}, {{zero, zeros_like(x.q)}, zero - 1e30}};
   auto body = [&](State t, NoneType) { return std::pair(step(x.q, t), None); };
   return scan(body, start, None, {.length = axis_size("ring")}).first;
 }
 auto attention_by = [](auto step) {
   return [step](Heads x) {
-    Sums sums = around(x, step).sums;
+    Sums sums = around(x, step).known.sums;
     return sums.values / sums.weights;
   };
 };
@@ -95,7 +106,7 @@ struct Kept {
 TESSERA_FIELDS(Kept, x, out, log_weights);
 
 std::pair<Array, Kept> forward(Heads x) {
-  State t = around(x, step);
+  Known t = around(x, step).known;
   Array out = t.sums.values / t.sums.weights;
   return {out, Kept{x, out, t.most + log(t.sums.weights)}};
 }
@@ -108,7 +119,9 @@ Heads backward(Kept kept, Array g) {
     auto sums = [&](Heads x) {
       return block_sums(block_scores(x.q, {x.k, x.v, block.device}), kept.log_weights, x.v);
     };
-    Heads more = vjp(sums, Heads{kept.x.q, block.k, block.v}).second(cotangent);
+    auto gradients = [&](Heads x) { return vjp(sums, x).second(cotangent); };
+    auto nothing = [](Heads x) { return tree_map([](Array a) { return zeros_like(a); }, x); };
+    Heads more = cond(is_seen(block), gradients, nothing, Heads{kept.x.q, block.k, block.v});
     Block gradient = passed_on({d.k + more.k, d.v + more.v, block.device});
     return std::pair(std::pair(passed_on(block), Heads{d.q + more.q, gradient.k, gradient.v}),
                      None);

@@ -1,6 +1,7 @@
 // Runs a plan as a kernel: what devices run differently, each by itself.
 #include "compile/nested.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/at.h"
@@ -32,9 +33,10 @@ void Run(const plan::KernelArgs& call) {
   std::vector<runtime::Buffers> inputs;
   for (size_t i = 0; i < nested.in_bytes.size(); ++i)
     inputs.push_back(Borrowed(call.in[i], nested.in_bytes[i]));
-  const int32_t device = nested.of_device.size() > 1 ? call.device : 0;
+  const runtime::Executable& of_device =
+      *base::At(nested.of_device, nested.of_device.size() > 1 ? call.device : 0);
   const std::vector<runtime::Buffers> results =
-      runtime::Run(*base::At(nested.of_device, device), std::move(inputs));
+      runtime::Run(of_device, std::move(inputs), call.device);
   for (size_t i = 0; i < results.size(); ++i)
     std::memcpy(call.out[i], results[i].at(0), base::Size(nested.out_bytes[i]));
 }
@@ -50,7 +52,11 @@ plan::Kernel NestedRun(std::vector<plan::Plan> plans) {
   plan::Kernel kernel{.fn = Run, .config = nested};
   for (const auto* sizes : {&nested->in_bytes, &nested->out_bytes})
     for (int64_t size : *sizes) kernel.bytes += static_cast<double>(size);
-  for (plan::Plan& plan : plans) nested->of_device.push_back(runtime::Prepare(std::move(plan)));
+  for (plan::Plan& plan : plans) {
+    nested->of_device.push_back(runtime::Prepare(std::move(plan)));
+    kernel.run_seconds =
+        std::max(kernel.run_seconds, runtime::SecondsOf(*nested->of_device.back()));
+  }
   return kernel;
 }
 

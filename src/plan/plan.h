@@ -34,6 +34,8 @@ struct Kernel {
   std::shared_ptr<const void> config;
   double flops = 0;  // per call
   double bytes = 0;  // read and written per call
+  // Of a kernel that runs a plan: how long that takes, about. Devices may differ in it.
+  double run_seconds = 0;
   int64_t scratch_bytes = 0;
   int32_t max_parts = 1;  // a call may be split into this many parts (1: not at all)
   bool in_order = false;  // it has effects: one thread calls it for one instance after the other

@@ -91,7 +91,8 @@ class Assigner {
 
   void Visit(const ReadyNode& node, NodeAssignment& assignment) {
     assignment.mode = ModeOf(node);
-    if (!assignment.barrier && (Conflicts(node, assignment.mode) || Divides(node))) {
+    const bool counts = assignment.mode == NodeAssignment::kClaims;
+    if (!assignment.barrier && (counts || Conflicts(node, assignment.mode) || Divides(node))) {
       assignment.barrier = true;
       ++added_;
     }
@@ -161,7 +162,11 @@ class Assigner {
         return NodeAssignment::kSplit;
       }
     }
-    return large && node.instances > 1 ? NodeAssignment::kOwners : NodeAssignment::kFirst;
+    if (!large || node.instances == 1) return NodeAssignment::kFirst;
+    const auto runs_plan = [](const ReadyStep& step) { return step.runs_plan; };
+    const bool differ = std::any_of(node.steps.begin(), node.steps.end(), runs_plan);
+    return differ && node.instances > assignment_.workers ? NodeAssignment::kClaims
+                                                          : NodeAssignment::kOwners;
   }
 
   // What the executor's shares of a mode amount to.
@@ -170,7 +175,7 @@ class Assigner {
     if (mode == NodeAssignment::kFirst || mode == NodeAssignment::kSplit) {
       return {epoch_, kFirstOnly, family};
     }
-    bool owners = use.identity && !node.control;
+    bool owners = use.identity && mode == NodeAssignment::kOwners;
     if (mode == NodeAssignment::kShares) {
       owners = use.writes && node.exchanges->even() && node.instances % assignment_.workers == 0;
     }

@@ -29,6 +29,7 @@ struct ReadyStep {
   int32_t ins = 0, outs = 0;
   int32_t max_parts = 1;
   bool in_order = false;
+  bool runs_plan = false;            // with steps of its own, which take devices different times
   double seconds = 0;                // estimate of one call
   const plan::Step* from = nullptr;  // of Executable::plan
 };
@@ -131,6 +132,7 @@ struct NodeAssignment {
   enum Mode : uint8_t {
     kFirst,   // worker 0 does it all
     kOwners,  // each worker does its block of instances
+    kClaims,  // each worker does one instance after the other, as long as there are any
     kShares,  // of an exchange: each worker does its share of the units
     kSplit,   // large steps run on all workers at once, one instance after the other
     kAll,     // control: every worker goes its way, the same

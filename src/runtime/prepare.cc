@@ -164,7 +164,9 @@ class Preparer {
     ready.outs = static_cast<int32_t>(step.out.size());
     ready.max_parts = kernel.max_parts;
     ready.in_order = kernel.in_order;
-    ready.seconds = kCallSeconds + Seconds(kernel.bytes, kernel.flops, node.instances);
+    ready.runs_plan = kernel.run_seconds > 0;
+    ready.seconds =
+        kCallSeconds + kernel.run_seconds + Seconds(kernel.bytes, kernel.flops, node.instances);
     node.seconds += ready.seconds * node.instances;
     for (int32_t v : step.in) AddOperand(v, step.layout, false, node);
     for (int32_t v : step.out) {
@@ -357,5 +359,6 @@ std::shared_ptr<const Executable> Prepare(plan::Plan plan) {
 }
 
 const plan::Plan& PlanOf(const Executable& executable) { return executable.plan; }
+double SecondsOf(const Executable& executable) { return executable.seconds; }
 
 }  // namespace tessera::runtime

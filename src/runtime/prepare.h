@@ -12,5 +12,7 @@ struct Executable;
 std::shared_ptr<const Executable> Prepare(plan::Plan plan);
 // Returns the plan that it was made of.
 const plan::Plan& PlanOf(const Executable& executable);
+// Returns how long a run on one worker takes, about: all ways of its branches together.
+double SecondsOf(const Executable& executable);
 
 }  // namespace tessera::runtime

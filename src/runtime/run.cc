@@ -268,6 +268,7 @@ void Execute(const Executable& executable, Team& team, double seconds) {
   TakeOwn(executable, run, workers);
   if (workers > 1) {
     run.barrier.Reset(workers, workers <= Cores());
+    run.claims.store(0, std::memory_order_relaxed);
     if (RunTeam(
             workers, [](void* r, int id) { Work(*static_cast<RunState*>(r), id); }, &run)) {
       Watch(executable, team, seconds, begin);
@@ -325,23 +326,36 @@ std::vector<Buffers> RunOnTeam(const Executable& executable, Team& team,
   return Results(executable, team.runner.run);
 }
 
-std::vector<Buffers> RunAlone(const Executable& executable, std::vector<Buffers>& inputs) {
+// What is recorded is done by the worker that calls, for the device.
+void Attribute(std::vector<std::vector<Event>>& events, int32_t device) {
+  if (events.empty()) return;
+  for (Event& event : events[0])
+    if (device >= 0 && event.device >= 0) event.device = device;
+  events.resize(base::Size(WorkerOfThread()) + 1);
+  std::swap(events.front(), events.back());
+}
+
+std::vector<Buffers> RunAlone(const Executable& executable, std::vector<Buffers>& inputs,
+                              int32_t device) {
   Runner runner;
   Binder(executable, runner).Run(inputs);
   TakeOwn(executable, runner.run, 1);
   if (IsRecorded()) runner.run.events.resize(1);
   Work(runner.run, 0);
+  Attribute(runner.run.events, device);
   HandOn(executable.plan, runner.run.events);
   return Results(executable, runner.run);
 }
 
 }  // namespace
 
-std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs) {
+std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs,
+                         int32_t device) {
   CheckInputs(executable, inputs);
   const SingleThreaded libraries;
   Team& team = TheTeam();
-  if (team.busy.exchange(true, std::memory_order_acquire)) return RunAlone(executable, inputs);
+  if (team.busy.exchange(true, std::memory_order_acquire))
+    return RunAlone(executable, inputs, device);
   struct Free {
     Team& team;
     ~Free() { team.busy.store(false, std::memory_order_release); }

@@ -15,8 +15,10 @@ namespace tessera::runtime {
 // `inputs` are in the order of Plan::inputs; those that the plan may take
 // (plan::PlanInput::donated) are consumed if the caller has moved the only reference in. Throws
 // what a kernel threw first, or RuntimeError; then all buffers made by the run have been released,
-// and a donated input may have been overwritten.
-std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs);
+// and a donated input may have been overwritten. `device`: of a run inside of a kernel, whose it
+// is, for records; -1: the plan says it.
+std::vector<Buffers> Run(const Executable& executable, std::vector<Buffers> inputs,
+                         int32_t device = -1);
 
 // Workers of the team from the next run on: n >= 1, or 0 for one per core.
 void SetWorkerCount(int n);

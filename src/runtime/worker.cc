@@ -12,6 +12,8 @@
 namespace tessera::runtime {
 namespace {
 
+thread_local int of_thread = 0;
+
 // The frame without and with its distance to the scratch.
 int64_t FrameBytes(const Executable& e) {
   return RoundUp(e.frame_bytes, kLine) + Colour(e.frame_bytes);
@@ -199,6 +201,10 @@ class Worker {
 
   void RunShare(const ReadyNode& node, NodeAssignment::Mode mode) {
     int64_t begin = 0, end = node.exchanges ? node.exchanges->units() : node.instances;
+    if (mode == NodeAssignment::kClaims) {
+      Claim(node);
+      return;
+    }
     if (mode != NodeAssignment::kFirst) {
       const int64_t work = end;
       begin = Begin(work, id_), end = Begin(work, id_ + 1);
@@ -211,6 +217,18 @@ class Worker {
       RunExchanges(node, begin, end);
     else
       RunInstances(node, begin, end);
+  }
+
+  // A barrier stands in front of the node: by then each worker has claimed one instance more of the
+  // last such node than there were.
+  void Claim(const ReadyNode& node) {
+    const int64_t first = claimed_;
+    claimed_ += node.instances + run_.workers;
+    for (;;) {
+      const int64_t i = run_.claims.fetch_add(1, std::memory_order_relaxed) - first;
+      if (i >= node.instances) return;
+      RunInstances(node, i, i + 1);
+    }
   }
 
   // The buffers of all instances, as the function takes them.
@@ -277,7 +295,7 @@ class Worker {
     }
     const plan::KernelArgs call{
         step.config, buffers_, buffers_ + step.ins, scratch_, node.devices[instance], part, parts};
-    if (!events_) return step.fn(call);
+    if (!events_ || step.runs_plan) return step.fn(call);  // whose steps are recorded
     const plan::Kernel& kernel = step.from->kernel;
     Event event{.note = step.from->note, .device = node.devices[instance], .begin = Now()};
     step.fn(call);
@@ -291,7 +309,8 @@ class Worker {
   View* views_;
   const int id_;
   bool failed_ = false;
-  std::vector<Event>* events_ = nullptr;                                 // null: not recorded
+  int64_t claimed_ = 0;                   // by all workers together, before this node
+  std::vector<Event>* events_ = nullptr;  // null: not recorded
   std::byte *frame0_ = nullptr, *frame_ = nullptr, *scratch_ = nullptr;  // worker 0's; our own
   std::byte** buffers_;
   std::byte* few_[kOperands];
@@ -305,9 +324,12 @@ int64_t WorkerBytes(const Executable& e) {
   return FrameBytes(e) + RoundUp(e.scratch_bytes, kLine) + Colour(e.scratch_bytes);
 }
 
+int WorkerOfThread() { return of_thread; }
+
 void Work(RunState& run, int id) noexcept {
   Worker worker(run, id);
   if (run.workers > 1) {
+    of_thread = id;
     worker.Parallel();
     return;
   }

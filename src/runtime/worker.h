@@ -29,6 +29,7 @@ struct RunState {
   std::optional<Storage> block;            // of values that cross nodes
   std::optional<Storage> own;              // the workers' memory, one after the other
   Barrier barrier;
+  std::atomic<int64_t> claims{0};  // of instances of the nodes in which workers claim them
   std::atomic<bool> failed{false};
   std::exception_ptr error;  // the first; guarded by error_lock
   SpinLock error_lock;
@@ -36,6 +37,9 @@ struct RunState {
 
 // Bytes of a worker's own memory: its frame, then its scratch.
 int64_t WorkerBytes(const Executable& executable);
+
+// Which of the team's workers this thread is, or was last.
+int WorkerOfThread();
 
 // Runs worker `id`'s part of all nodes. With one worker there are no barriers.
 void Work(RunState& run, int id) noexcept;

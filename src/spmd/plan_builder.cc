@@ -506,6 +506,7 @@ class PlanBuilder {
                    std::vector<plan::Node>& nodes) {
     Scope outer = std::move(scope_);
     auto* outer_nodes = std::exchange(nodes_, &nodes);
+    const int32_t outer_note = note_;
     Enter(region, schedule);
     for (size_t i = 0; i < inputs.size(); ++i)
       base::At(scope_.value, program().inputs[i]) = inputs[i];
@@ -519,6 +520,7 @@ class PlanBuilder {
         base::At(claimable, root) = false, base::At(scope_.value, root) = targets[k];
     }
     for (const Item& item : schedule.items) Add(item);
+    note_ = outer_note;  // of copies of its outputs
     for (size_t k = 0; k < targets.size(); ++k) {
       int32_t value = At(program().outputs[k]);
       if (targets[k] < 0)

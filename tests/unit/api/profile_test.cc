@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace tessera {
 namespace {
@@ -45,6 +47,34 @@ TEST(Profile, CountsCallsBytesAndFlopsOfEachLine) {
   EXPECT_THAT(profile.text(), HasSubstr("of limit"));
   EXPECT_THAT(profile.text(), HasSubstr(dot.name));
   EXPECT_THAT(profile.text(), HasSubstr("(exchange)"));
+}
+
+// Devices that run differently: each as a run of its own, whose steps count once.
+TEST(Profile, CountsBranchesThatDevicesTakeForThemselves) {
+  SetDeviceCount(8);
+  MeshScope mesh(make_mesh({{"d", 8}}));
+  const Array x = reshard(ones({512, 64}, f32), P("d", None)), w = ones({64, 64}, f32);
+  const auto some = [](Array a, Array b) {
+    const auto twice = [&](Array v) { return matmul(matmul(v, b), b); };
+    return cond(
+        axis_index("d") < 3, twice, [](Array v) { return v; }, a);
+  };
+  const Profile profile =
+      jit(shard_map(some, {.out_specs = P("d", None)})).lower(x, w).profile(x, w);
+  std::map<std::string, int64_t> calls;
+  for (const ProfileStep& step : profile.steps())
+    calls[step.name.substr(0, step.name.find(' '))] += step.calls;
+  EXPECT_EQ(calls["dot_general"], 3 * 2);
+  EXPECT_EQ(calls["cond"], 5);  // copies of v
+  const auto path = std::filesystem::temp_directory_path() / "tessera_branches_test.json";
+  profile.write(path);
+  std::ifstream file(path);
+  std::multiset<int> devices;
+  for (const auto& event : nlohmann::json::parse(file))
+    if (event["name"].get<std::string>().starts_with("dot_general"))
+      devices.insert(event["args"]["device"].get<int>());
+  EXPECT_THAT(devices, testing::ElementsAre(0, 0, 1, 1, 2, 2));
+  std::filesystem::remove(path);
 }
 
 TEST(Profile, WritesATraceThatParses) {

@@ -119,6 +119,7 @@ struct PlanBuilder {
     step.out = {out};
     std::get<plan::Segment>(plan.nodes.back()).steps.push_back(std::move(step));
   }
+  plan::Step& LastStep() { return std::get<plan::Segment>(plan.nodes.back()).steps.back(); }
   // A new value = fn(in...), with a step for it.
   int32_t Apply(plan::KernelFn fn, std::vector<int32_t> in, float value, int64_t bytes,
                 int32_t layout, uint64_t in_place = 0) {

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "plans.h"
@@ -311,6 +314,28 @@ TEST(Run, GivesTheSameBitsForAnyTeam) {
       ASSERT_TRUE(got == want) << Name(t) << ", run " << k;
     }
   }
+}
+
+std::atomic<int> others_done;
+// Device 0 is done only after all others are, or has waited in vain.
+void WaitForTheOthers(const plan::KernelArgs& call) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  if (call.device != 0) ++others_done;
+  while (call.device == 0 && others_done < 7 && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
+  std::fill_n(reinterpret_cast<float*>(call.out[0]), kBytes / 4,
+              static_cast<float>(others_done.load()));
+}
+
+// While one worker is at a device that takes long, the other does all the rest.
+TEST(Run, DevicesThatTakeDifferentTimesAreClaimed) {
+  const Team team(2, /*forced=*/true);
+  PlanBuilder b(8);
+  b.Segment();
+  b.Output(b.Apply(WaitForTheOthers, {}, 0, kBytes, 0));
+  b.LastStep().kernel.run_seconds = 1;
+  others_done = 0;
+  EXPECT_THAT(Read(RunPlan(b.plan, {})[0], 8)[0], Each(7));
 }
 
 }  // namespace
