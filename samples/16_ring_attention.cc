@@ -52,7 +52,7 @@ Sums block_sums(Array s, Array most, Array v) {
 Block passed_on(Block b) {
   return tree_map([](Array x) { return pshift(x, "ring", 1); }, b);
 }
-// Of a block behind all of a device's rows these see nothing: devices differ in what they compute.
+// No row of a device sees a block that lies behind all of them: so devices compute differently.
 Array is_seen(Block b) { return b.device <= axis_index("ring"); }
 
 // 1. Forward. A step adds up what its block gives, and passes the block on. It knows the largest

@@ -152,13 +152,16 @@ std::string TraceLines(const plan::Plan& plan, const runtime::Events& events, in
   return out;
 }
 
-Collector::Collector() { MachineLimits(); }
+Collector::Collector() {
+  MachineLimits();
+  origin_ = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
 
 void Collector::Add(const plan::Plan& plan, const runtime::Events& events) {
   for (const std::vector<Event>& of_worker : events)
     for (const Event& event : of_worker)
       if (first_ < 0 || event.begin < first_) first_ = event.begin;
-  result_.trace += TraceLines(plan, events, first_);
+  result_.trace += TraceLines(plan, events, origin_);
   int workers = 0;
   for (const std::vector<Event>& of_worker : events) {
     workers += !of_worker.empty();

@@ -28,6 +28,7 @@ class Collector {
  private:
   Profile::Impl result_;
   std::map<std::string, ProfileStep> steps_;
+  int64_t origin_;  // of the trace: runs inside of a run come before it
   int64_t first_ = -1, last_ = 0;
 };
 

@@ -70,9 +70,19 @@ TEST(Profile, CountsBranchesThatDevicesTakeForThemselves) {
   profile.write(path);
   std::ifstream file(path);
   std::multiset<int> devices;
-  for (const auto& event : nlohmann::json::parse(file))
-    if (event["name"].get<std::string>().starts_with("dot_general"))
-      devices.insert(event["args"]["device"].get<int>());
+  std::map<int, double> compared;  // when
+  const auto events = nlohmann::json::parse(file);
+  const auto of = [](const auto& event, const char* op) {
+    return event["name"].template get<std::string>().starts_with(op);
+  };
+  for (const auto& event : events)
+    if (of(event, "lt")) compared[event["args"]["device"].get<int>()] = event["ts"].get<double>();
+  for (const auto& event : events) {
+    if (!of(event, "dot_general")) continue;
+    const int device = event["args"]["device"].get<int>();
+    devices.insert(device);
+    EXPECT_GT(event["ts"].get<double>(), compared.at(device));
+  }
   EXPECT_THAT(devices, testing::ElementsAre(0, 0, 1, 1, 2, 2));
   std::filesystem::remove(path);
 }
