@@ -68,11 +68,11 @@ struct State {
 };
 TESSERA_FIELDS(State, block, known);
 
-Known with_block(Array q, Known t, Block b) {
-  Array s = block_scores(q, b);
+Known with_block(Array q, Known t, Block block) {
+  Array s = block_scores(q, block);
   Array most = stop_gradient(maximum(t.most, max(s, -1, {.keepdims = true})));
   Array shrink = exp(t.most - most);
-  Sums more = block_sums(s, most, b.v);
+  Sums more = block_sums(s, most, block.v);
   Sums sums = tree_map([&](Array a, Array b) { return a * shrink + b; }, t.sums, more);
   return {sums, most};
 }
@@ -115,7 +115,8 @@ Heads backward(Kept kept, Array g) {
   // sums in values / weights.
   Sums cotangent{-sum(g * kept.out, -1, {.keepdims = true}), g};
   auto body = [&](std::pair<Block, Heads> t, NoneType) {
-    auto [block, d] = t;
+    Block block = t.first;
+    Heads d = t.second;
     auto sums = [&](Heads x) {
       return block_sums(block_scores(x.q, {x.k, x.v, block.device}), kept.log_weights, x.v);
     };
