@@ -1,4 +1,4 @@
-// tessera_bench [--quick] [--only W1,W3,...] [--peers FILE]...
+// tessera_bench [--quick] [--only W1,spots,...] [--peers FILE]...
 //
 // Runs the workloads, prints a JSON line per figure to stdout, and to stderr the ratios and floors.
 #include <cstdio>
@@ -25,7 +25,7 @@ struct Options {
 };
 
 constexpr char kUsage[] =
-    "tessera_bench [--quick] [--only W1,...,W14] [--peers FILE]...\n"
+    "tessera_bench [--quick] [--only W1,...,W14,spots] [--peers FILE]...\n"
     "  --quick       small sizes and few samples: does everything run?\n"
     "  --only LIST   only these workloads\n"
     "  --peers FILE  JSON lines of other programs on this machine, to compare with\n";
@@ -99,6 +99,7 @@ void Run(const Options& options) {
   if (Wanted(options, "W7")) Propagation(recorder);
   if (Wanted(options, "W8")) ManyDevices(recorder);
   if (Wanted(options, "W11")) RandomNumbers(recorder);
+  if (Wanted(options, "spots")) SlowSpots(recorder);
   PrintTables(recorder.figures(), options.quick);
 }
 

@@ -331,6 +331,13 @@ void ProgramFloors(const Figures& figures, Floors& floors) {
     if (of("blocks") && of("whole"))
       floors.AtMost(fmt::format("W14.attention on {}: in blocks to whole", devices),
                     *of("blocks") / *of("whole"), 0.5);
+    const auto gradient = [&](const char* how) {
+      return figures.Ours(
+          fmt::format("W14.attention devices={} how={} length=4096 what=gradient", devices, how));
+    };
+    if (gradient("blocks") && gradient("whole"))
+      floors.AtMost(fmt::format("W14.attention's gradient on {}: in blocks to whole", devices),
+                    *gradient("blocks") / *gradient("whole"), 1.1);
     const std::optional<double> bare = figures.Ours(
                                     devices == 1 ? "W1.matmul devices=1 n=2048 variant=single"
                                                  : "W1.matmul devices=8 n=2048 variant=rows_cols"),
@@ -379,6 +386,40 @@ void PropagationFloors(const Figures& figures, Floors& floors) {
   }
 }
 
+// Of `spots`: JAX's time for the same work, or that of a form that is known to be fast.
+void SpotFloors(const Figures& figures, Floors& floors) {
+  const auto ours = [&](const std::string& what) { return figures.Ours("spots what=" + what); };
+  // An interpreter of steps is not as fast as a compiled loop: so many us an iteration.
+  const std::map<std::string, double> most_us = {
+      {"loop_small_op", 0.07}, {"loop_set", 0.2}, {"loop_rk4", 0.67}};
+  for (const Figure& f : figures.all()) {
+    const std::optional<double> jax = figures.Of("jax", TaskOf(f));
+    if (f.peer != kOurs || f.workload != "spots" || !jax) continue;
+    const std::string what = f.params["what"];
+    if (const auto most = most_us.find(what); most != most_us.end())
+      floors.AtMost(TaskOf(f) + ": us", f.median, most->second);
+    else
+      floors.AtMost(TaskOf(f) + ": of JAX's time", f.median / *jax,
+                    what == "sum_columns" ? 1.1 : 1.0);
+  }
+  struct {
+    std::string what, base;
+    double most;
+  } const pairs[] = {{"bodies_rows_of_3", "bodies_columns", 1.5},
+                     {"eager_grad_captures", "eager_grad", 3.5},
+                     {"last_abstract_meshes", "first_abstract_meshes", 1.5},
+                     {"gelu_f16", "gelu_f32", 1.2},
+                     {"gelu_bf16", "gelu_f32", 1.2},
+                     {"softmax_f16", "softmax_f32", 1.2},
+                     {"softmax_bf16", "softmax_f32", 1.2},
+                     {"layer_norm_f16", "layer_norm_f32", 1.2},
+                     {"layer_norm_bf16", "layer_norm_f32", 1.2}};
+  for (const auto& [what, base, most] : pairs)
+    if (ours(what) && ours(base))
+      floors.AtMost(fmt::format("spots {}: of {}'s time", what, base), *ours(what) / *ours(base),
+                    most);
+}
+
 }  // namespace
 
 void PrintTables(const std::vector<Figure>& all, bool quick) {
@@ -391,6 +432,7 @@ void PrintTables(const std::vector<Figure>& all, bool quick) {
   TrainingFloors(figures, floors);
   ProgramFloors(figures, floors);
   PropagationFloors(figures, floors);
+  SpotFloors(figures, floors);
 }
 
 }  // namespace tessera::bench

@@ -50,4 +50,7 @@ void Decoding(Recorder& recorder, int devices);   // W13
 void Attention(Recorder& recorder, int devices);  // W14
 void RingAttention(Recorder& recorder);           // W14
 
+// spots. With TESSERA_JAX_PYTHON, a Python that has JAX, JAX's time for each row follows ours.
+void SlowSpots(Recorder& recorder);
+
 }  // namespace tessera::bench
