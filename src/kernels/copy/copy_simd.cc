@@ -127,13 +127,62 @@ int64_t TileRows(D d, std::byte* out, int64_t out_stride, const std::byte* in, i
   constexpr int64_t kRows = hn::MaxLanes(d), kCols = 16 / sizeof(T);
   int64_t r = begin;
   for (; r + kRows <= rows; r += kRows) {
-    int64_t c = 0;
-    for (; c + kCols <= cols; c += kCols)
+    const auto tile = [&](int64_t c) HWY_ATTR {
       Tile(d, out + c * out_stride + r * sizeof(T), out_stride, in + r * in_stride + c * sizeof(T),
            in_stride, std::make_index_sequence<kCols>());
-    Elements<T>(out, out_stride, in, in_stride, r, r + kRows, c, cols);
+    };
+    int64_t c = 0;
+    for (; c + kCols <= cols; c += kCols) tile(c);
+    // The last tile does some columns of the one before again.
+    if (c < cols && cols >= kCols)
+      tile(cols - kCols);
+    else
+      Elements<T>(out, out_stride, in, in_stride, r, r + kRows, c, cols);
   }
   return r;
+}
+
+// Two or three columns of rows without a gap; returns the first row not done.
+template <class T>
+int64_t Deinterleave(std::byte* out, int64_t out_stride, const std::byte* in, int64_t rows,
+                     int64_t cols) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* from = reinterpret_cast<const T*>(in);
+  T* to[3];
+  for (int64_t c = 0; c < cols; ++c) to[c] = reinterpret_cast<T*>(out + c * out_stride);
+  hn::Vec<decltype(d)> a, b, c;
+  int64_t r = 0;
+  for (; r + lanes <= rows; r += lanes) {
+    if (cols == 2) {
+      hn::LoadInterleaved2(d, from + 2 * r, a, b);
+    } else {
+      hn::LoadInterleaved3(d, from + 3 * r, a, b, c);
+      hn::StoreU(c, d, to[2] + r);
+    }
+    hn::StoreU(a, d, to[0] + r);
+    hn::StoreU(b, d, to[1] + r);
+  }
+  return r;
+}
+// The way back: two or three rows to columns without a gap. Returns the first column not done.
+template <class T>
+int64_t Interleave(std::byte* out, const std::byte* in, int64_t in_stride, int64_t rows,
+                   int64_t cols) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  T* to = reinterpret_cast<T*>(out);
+  const auto at = [&](int64_t r, int64_t c) HWY_ATTR {
+    return hn::LoadU(d, reinterpret_cast<const T*>(in + r * in_stride) + c);
+  };
+  int64_t c = 0;
+  for (; c + lanes <= cols; c += lanes) {
+    if (rows == 2)
+      hn::StoreInterleaved2(at(0, c), at(1, c), d, to + 2 * c);
+    else
+      hn::StoreInterleaved3(at(0, c), at(1, c), at(2, c), d, to + 3 * c);
+  }
+  return c;
 }
 
 // Vectors of 32 bytes: with 64, the rows of one tile would need more than the 12 ways of an L1
@@ -141,11 +190,25 @@ int64_t TileRows(D d, std::byte* out, int64_t out_stride, const std::byte* in, i
 template <class T>
 void Transpose(std::byte* out, int64_t out_stride, const std::byte* in, int64_t in_stride,
                int64_t rows, int64_t cols) {
-  const hn::CappedTag<T, 32 / sizeof(T)> wide;
-  const hn::CappedTag<T, 16 / sizeof(T)> narrow;
+  constexpr int64_t kSize = sizeof(T), kLeast = 16 / kSize;
+  if ((cols == 2 || cols == 3) && in_stride == cols * kSize) {
+    const int64_t done = Deinterleave<T>(out, out_stride, in, rows, cols);
+    return Elements<T>(out, out_stride, in, in_stride, done, rows, 0, cols);
+  }
+  if ((rows == 2 || rows == 3) && out_stride == rows * kSize) {
+    const int64_t done = Interleave<T>(out, in, in_stride, rows, cols);
+    return Elements<T>(out, out_stride, in, in_stride, 0, rows, done, cols);
+  }
+  const hn::CappedTag<T, 32 / kSize> wide;
+  const hn::CappedTag<T, kLeast> narrow;
   int64_t r = TileRows(wide, out, out_stride, in, in_stride, 0, rows, cols);
   r = TileRows(narrow, out, out_stride, in, in_stride, r, rows, cols);
-  Elements<T>(out, out_stride, in, in_stride, r, rows, 0, cols);
+  if (r == rows) return;
+  // The last rows do some of those before again.
+  if (rows >= kLeast && cols >= kLeast)
+    TileRows(narrow, out, out_stride, in, in_stride, rows - kLeast, rows, cols);
+  else
+    Elements<T>(out, out_stride, in, in_stride, r, rows, 0, cols);
 }
 #endif
 

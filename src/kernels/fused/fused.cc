@@ -2,8 +2,10 @@
 #include "kernels/fused/fused.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/at.h"
+#include "kernels/fused/fused_across.h"
 #include "kernels/fused/fused_assemble.h"
 #include "kernels/fused/fused_config.h"
 #include "kernels/fused/fused_layout.h"
@@ -73,6 +75,7 @@ uint64_t InPlace(const plan::FusedDesc& desc, const FusedConfig& config) {
   for (size_t k = 0; k < config.inputs; ++k) {
     const TensorView& in = config.layout.tensors[k];
     const bool alike = desc.inputs[k].parts.empty() && in.kind == TensorView::kStream &&
+                       in.gather.dims.empty() && out.gather.dims.empty() &&
                        in.itemsize == out.itemsize && in.outer == out.outer;
     for (const auto& part : desc.inputs[k].parts) others |= bit(part.operand);
     (alike ? mask : others) |= desc.inputs[k].parts.empty() ? bit(config.operand_of[k]) : 0;
@@ -103,10 +106,13 @@ double BytesOf(const FusedConfig& config, size_t tensor) {
   return static_cast<double>(Bytes(config.layout.tensors[tensor], config.layout));
 }
 
-void Split(FusedConfig& config, bool has_rows) {
-  const int64_t n = config.layout.n;
+// Sets what one part does at the least; returns how many of these there are.
+int64_t Split(FusedConfig& config, bool has_rows) {
+  const auto [n, rows] = std::pair(config.layout.n, config.layout.rows);
   config.unit = has_rows || n < 2 * kUnit ? std::max<int64_t>(n, 1) : kUnit;
   config.units_per_row = std::max<int64_t>((n + config.unit - 1) / config.unit, 1);
+  const auto tile = static_cast<int64_t>(config.tile);
+  return config.layout.across ? (rows + tile - 1) / tile : rows * config.units_per_row;
 }
 
 }  // namespace
@@ -124,22 +130,21 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   config->lanes = config->table->vector_bytes / (graph.wide ? 8 : 4);
   config->tile = config->lanes * kVectors;
   MapScratch(*config);
+  if (config->layout.across) AddBlocks(*config);
   Assemble(desc, graph, *config);
   config->can_stream = CanStream(*config, desc.streams);
   config->ahead = desc.ahead;
-  Split(*config, has_rows);
+  const int64_t units = Split(*config, has_rows);
 
   plan::Kernel kernel;
-  kernel.fn = &RunFused;
+  kernel.fn = config->layout.across ? &RunAcross : &RunFused;
   const auto elements = static_cast<double>(config->layout.rows * config->layout.n);
   kernel.flops = config->cost * elements;
   for (size_t k = 0; k < config->inputs + config->outputs; ++k) kernel.bytes += BytesOf(*config, k);
   kernel.scratch_bytes = config->scratch_bytes;
   const auto worth = static_cast<int64_t>(elements * (config->cost + 1) / kPartCost);
-  kernel.max_parts = static_cast<int32_t>(std::clamp<int64_t>(
-      worth, 1,
-      std::max<int64_t>(1,
-                        std::min<int64_t>(config->layout.rows * config->units_per_row, 1 << 20))));
+  kernel.max_parts =
+      static_cast<int32_t>(std::clamp<int64_t>(worth, 1, std::clamp<int64_t>(units, 1, 1 << 20)));
   kernel.in_place = InPlace(desc, *config);
   kernel.config = std::move(config);
   return kernel;

@@ -75,6 +75,10 @@ class Assembler {
   LaneNode& At(int node) { return base::At(g_.nodes, node); }
   int OutputNode(size_t k) const { return base::At(g_.node_of, desc_.outputs[k].node); }
   const TensorView& OutputView(size_t k) const { return c_.layout.tensors[c_.inputs + k]; }
+  // Elements that the programs of a pass run over before those of the next one.
+  int64_t Span() const {
+    return c_.layout.across ? c_.layout.n * static_cast<int64_t>(c_.tile) : c_.layout.n;
+  }
   const ConstantSlot* Constant(Lane lane, uint64_t bits);
   void MarkRows();
   void MarkLive(int node);
@@ -176,7 +180,7 @@ void Assembler::KeepValues(const std::vector<std::vector<bool>>& touched, int pa
         std::vector<bool> seen(g_.nodes.size(), false);
         if (!full || SubtreeCost(arg, seen) < kWorthKeeping) continue;
         base::At(kept_in_, arg) = pass;
-        const int64_t bytes = c_.layout.n * (g_.wide ? 8 : 4) + static_cast<int64_t>(kSlotBytes);
+        const int64_t bytes = Span() * (g_.wide ? 8 : 4) + static_cast<int64_t>(kSlotBytes);
         base::At(m_.kept, arg) = m_.Allocate(bytes);
       }
     }
@@ -192,7 +196,7 @@ void Assembler::PlanKept() {
       float ignored = 0;
       for (int root : Roots(q)) Touch(root, q, seen, q == pass ? cost : ignored);
     }
-    if (c_.layout.n * 8 <= kMostKeptBytes) KeepValues(touched, pass);
+    if (Span() * 8 <= kMostKeptBytes) KeepValues(touched, pass);
   }
   c_.cost = cost;
 }
@@ -202,6 +206,8 @@ void Assembler::AllocateSums() {
     const LaneNode& n = g_.nodes[i];
     if (!live_[i] || n.kind != LaneNode::kReduce) continue;
     m_.sums[i] = m_.Allocate(kSlotStride);
+    // Across rows the accumulators are the values.
+    if (c_.layout.across) m_.slot[i] = m_.sums[i];
     const bool carried = n.lane == Lane::kF32 && n.reduction == Reduction::kSum &&
                          c_.layout.n > static_cast<int64_t>(kBlock);
     if (carried) m_.carry[i] = m_.Allocate(kNarrowSums * sizeof(double));
@@ -212,7 +218,8 @@ void Assembler::AllocateSums() {
 void Assembler::WriteRow(int pass, StepWriter& p) {
   std::vector<int> wanted;
   for (size_t i = 0; i < g_.nodes.size(); ++i)
-    if (live_[i] && g_.nodes[i].row && g_.nodes[i].level == pass)
+    if (live_[i] && g_.nodes[i].row && g_.nodes[i].level == pass &&
+        !p.InMemory(static_cast<int>(i)))
       wanted.push_back(static_cast<int>(i));
   for (int node : wanted) p.Use(node);
   for (int node : wanted) {
@@ -243,7 +250,7 @@ Pass Assembler::Write(int pass) {
   Pass out;
   StepWriter row(g_, c_, m_, true);
   WriteRow(pass, row);
-  out.row = row.Vector();
+  out.row = c_.layout.across ? row.Tile(false) : row.Vector();
   StepWriter elements(g_, c_, m_, false);
   elements.KeepIn(kept_in_, pass);
   WriteElements(pass, elements);

@@ -48,13 +48,24 @@ inline constexpr size_t kFillBytes = 4096, kReadBytes = kFillBytes + kSlotBytes;
 struct RowLayout {
   std::vector<int64_t> outer;
   int64_t rows = 1, n = 1;
+  bool across = false;              // tiles are of one column of many rows (fused_across.h)
   std::vector<TensorView> tensors;  // inputs, outputs, indices
   std::vector<RowRead> reads;       // of inputs whose address changes within a row or between rows
 };
 
+// A tensor's elements of a block of rows, as many as a tile has elements: copied to or from scratch
+// for the programs, which find them there column by column.
+struct RowBlock {
+  int64_t at = 0;                // in scratch
+  std::vector<int64_t> columns;  // where in its row each is, as a view counts; one: of a row
+  int64_t step = 0;              // from a row to the next one along the innermost outer dim
+  bool is_dense = false;         // columns are neighbours, and rows are not
+  bool is_fixed = false;         // the same for all rows
+};
+
 // Reductions cut a row into passes: before each one the values per row that it needs are made.
 struct Pass {
-  std::vector<Instr> row;                        // of one vector
+  std::vector<Instr> row;                        // of one vector; across rows of a tile
   std::vector<Instr> tile, tile_stream, vector;  // elements; by stores or non-temporal stores
   std::vector<Instr> fold;                       // after every kBlock elements
   std::vector<size_t> stored;                    // tensors that the programs store by whole vectors
@@ -70,6 +81,8 @@ inline constexpr int64_t kEndStride = 2 * kPad;  // a tensor's elements of the e
 // Where things are in the scratch of a worker, in bytes; slots and row buffers follow.
 struct ScratchMap {
   int64_t base = 0, end_base = 0, index = 0, active = 0, fills = 0, buffer = 0, ends = 0, size = 0;
+  // Across rows: where the tensors' next rows are, and their positions, to read and to write.
+  int64_t from = 0, from_index = 0, to = 0, to_index = 0;
 };
 
 struct FusedConfig {
@@ -79,7 +92,8 @@ struct FusedConfig {
   std::vector<int32_t> operand_of;  // per input
   size_t operands = 0;
   std::vector<std::vector<int64_t>> index_offsets;  // per index and device: what it counts from
-  size_t tile = 0, lanes = 0;  // elements of a tile of eight vectors, and of one
+  size_t tile = 0, lanes = 0;    // elements of a tile of eight vectors, and of one
+  std::vector<RowBlock> blocks;  // across rows: per tensor of the layout
   std::vector<Pass> passes;
   std::deque<ConstantSlot> constants;
   std::deque<StridedWalk> gathers;

@@ -208,6 +208,21 @@ RowLayout LayoutOfParts(std::vector<Source> sources, Strides dims, int64_t outer
   return layout;
 }
 
+// Fewer rows run one by one.
+constexpr int64_t kLeastAcross = 32;
+
+// Whether dims from `outer` on are rows so short, and so many, that a tile is one column of many
+// rows. Random bits are made of consecutive counters.
+bool RunsAcross(const plan::FusedDesc& desc, const Strides& dims, size_t outer) {
+  const auto row = dims.begin() + static_cast<int64_t>(outer);
+  const int64_t n = base::Elements(Strides(row, dims.end()));
+  const bool counts = std::any_of(desc.nodes.begin(), desc.nodes.end(), [](const auto& node) {
+    return node.kind == plan::FusedNode::kScalar && node.op == plan::ScalarOp::kRandomBits32;
+  });
+  return n >= 1 && n <= kShortRow && !counts &&
+         base::Elements(Strides(dims.begin(), row)) >= kLeastAcross;
+}
+
 // Returns how many of the dims, which are collapsed, are not of a row. Inputs are gathered where
 // they are not dense along a row, outputs never scattered.
 size_t OuterRank(const plan::FusedDesc& desc, const Strides& dims,
@@ -219,7 +234,9 @@ size_t OuterRank(const plan::FusedDesc& desc, const Strides& dims,
     rows &= strides.empty() || strides.back() == 1;
   }
   if (!dense) return dims.size() - (rows ? 1 : 0);
-  return dims.size() > 1 && dims.back() >= kLeastRow ? dims.size() - 1 : 0;
+  if (dims.size() < 2) return 0;
+  const bool rows_apart = dims.back() >= kLeastRow || RunsAcross(desc, dims, dims.size() - 1);
+  return rows_apart ? dims.size() - 1 : 0;
 }
 
 }  // namespace
@@ -252,6 +269,7 @@ RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
     s.strides.resize(outer_rank);
   }
   layout.n = base::Elements(row_dims);
+  layout.across = RunsAcross(desc, dims, outer_rank);
   dims.resize(outer_rank);
   Collapse(dims, pointers());
   layout.outer = dims;

@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "kernels/fused/fused_config.h"
+#include "kernels/fused/row_cursor.h"
 
 namespace tessera::kernels {
 namespace {
@@ -43,18 +44,10 @@ class Runner {
       : f_(*static_cast<const FusedConfig*>(call.config)),
         scratch_(call.scratch),
         base_(reinterpret_cast<std::byte**>(scratch_ + f_.map.base)),
-        index_(reinterpret_cast<int64_t*>(scratch_ + f_.map.index)) {
+        index_(reinterpret_cast<int64_t*>(scratch_ + f_.map.index)),
+        cursor_(f_, call, base_ + kFirstTensor, index_) {
     base_[kAbsolute] = nullptr;
     base_[kScratch] = scratch_;
-    for (size_t k = 0; k < f_.inputs; ++k)
-      if (f_.operand_of[k] >= 0)
-        base_[kFirstTensor + k] = const_cast<std::byte*>(call.in[f_.operand_of[k]]);
-    for (size_t k = 0; k < f_.outputs; ++k) base_[kFirstTensor + f_.inputs + k] = call.out[k];
-    for (size_t k = 0; k < f_.index_offsets.size(); ++k) {
-      const std::vector<int64_t>& offsets = f_.index_offsets[k];
-      const int64_t first = offsets.empty() ? 0 : base::At(offsets, call.device);
-      base_[kFirstTensor + f_.inputs + f_.outputs + k] = reinterpret_cast<std::byte*>(first);
-    }
     context_.base = base_;
     context_.buffer = scratch_ + f_.map.buffer;
     stream_ = f_.can_stream && MayStream(call);
@@ -82,7 +75,7 @@ class Runner {
     const int64_t first = units * part / parts, last = units * (part + 1) / parts;
     if (first >= last) return;
     int64_t row = first / f_.units_per_row, unit = first % f_.units_per_row;
-    Seek(row);
+    cursor_.Seek(row);
     for (int64_t done = first; done < last;) {
       const int64_t count = std::min(f_.units_per_row - unit, last - done);
       const auto begin = base::Size(unit * f_.unit),
@@ -93,7 +86,7 @@ class Runner {
         RowOfParts(begin, end);
       done += count;
       unit = 0;
-      if (done < last) NextRow();
+      if (done < last) cursor_.Advance(1);
     }
   }
 
@@ -106,27 +99,6 @@ class Runner {
         if (call.in[i] == call.out[k]) return false;
     }
     return true;
-  }
-
-  void Move(size_t dim, int64_t steps) {
-    for (size_t t = 0; t < f_.layout.tensors.size(); ++t)
-      base_[kFirstTensor + t] =
-          reinterpret_cast<std::byte*>(reinterpret_cast<intptr_t>(base_[kFirstTensor + t]) +
-                                       steps * f_.layout.tensors[t].outer[dim]);
-  }
-  void Seek(int64_t row) {
-    for (size_t d = f_.layout.outer.size(); d-- > 0;) {
-      index_[d] = row % f_.layout.outer[d];
-      row /= f_.layout.outer[d];
-      if (index_[d] != 0) Move(d, index_[d]);
-    }
-  }
-  void NextRow() {
-    for (size_t d = f_.layout.outer.size(); d-- > 0;) {
-      if (++index_[d] < f_.layout.outer[d]) return Move(d, 1);
-      Move(d, 1 - f_.layout.outer[d]);
-      index_[d] = 0;
-    }
   }
 
   // ---- inputs that are read from several places ----
@@ -282,6 +254,7 @@ class Runner {
   std::byte* scratch_;
   std::byte** base_;
   int64_t* index_;
+  RowCursor cursor_;
   Context context_;
   const std::byte* const* operands_ = nullptr;
   bool stream_ = false;

@@ -25,8 +25,8 @@ bool Commutes(uint8_t code) {
 
 bool StepWriter::IsStream(int node) const {
   const LaneNode& n = base::At(g_.nodes, node);
-  return n.kind == LaneNode::kInput && !per_row_ && IsNative(n.dtype) && !Half(n.lane) &&
-         base::At(c_.layout.tensors, n.tensor).kind == TensorView::kStream;
+  return n.kind == LaneNode::kInput && IsNative(n.dtype) && !Half(n.lane) &&
+         (across_ || Steps(n.tensor));
 }
 
 bool StepWriter::InMemory(int node) const {
@@ -42,7 +42,7 @@ Address StepWriter::At(int node) const {
   if (base::At(m_.slot, node) >= 0) return Slot(base::At(m_.slot, node));
   if (IsStream(node)) {
     base::At(c_.layout.tensors, n.tensor).reads_whole = true;
-    return Tensor(n.tensor, true);
+    return Tensor(n.tensor, Steps(n.tensor));
   }
   return {kScratch, IsWide(n.lane) ? 8u : 4u, base::At(m_.kept, node)};
 }
@@ -69,8 +69,8 @@ void StepWriter::Spill(int node) {
   if (InMemory(node)) return;
   if (per_row_) {
     base::At(m_.slot, node) = m_.Allocate(kSlotStride);
-    Emit(IsWide(base::At(g_.nodes, node).lane) ? t_.broadcast8 : t_.broadcast4,
-         Slot(base::At(m_.slot, node)));
+    const KernelPair& one = IsWide(base::At(g_.nodes, node).lane) ? t_.broadcast8 : t_.broadcast4;
+    Emit(across_ ? t_.store : one, Slot(base::At(m_.slot, node)));
     return;
   }
   if (m_.free_slots.empty()) m_.free_slots.push_back(m_.Allocate(kSlotStride));
@@ -120,6 +120,14 @@ void StepWriter::Evaluate(int node) {
 
 void StepWriter::EndReduction(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
+  if (c_.layout.n <= kShortRow) {
+    steps_.push_back({base::At(base::At(t_.finish_in_order, n.lane), n.reduction),
+                      Slot(base::At(m_.sums, node)),
+                      {},
+                      nullptr,
+                      static_cast<uint64_t>(std::max<int64_t>(c_.layout.n, 1))});
+    return;
+  }
   const bool carried = base::At(m_.carry, node) >= 0;
   const auto most = static_cast<int64_t>(IsWide(n.lane) ? kWideSums : kNarrowSums);
   const auto used = static_cast<uint64_t>(std::clamp<int64_t>(c_.layout.n, 1, most));
@@ -134,7 +142,7 @@ void StepWriter::EndReduction(int node) {
 void StepWriter::Input(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   TensorView& view = base::At(c_.layout.tensors, n.tensor);
-  if (!per_row_ && view.kind == TensorView::kGather) {
+  if (!per_row_ && !across_ && view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
     EmitBlock(GatherBlock(view.itemsize), Tensor(n.tensor, false), {},
               reinterpret_cast<uintptr_t>(&c_.gathers.back()));
@@ -144,13 +152,13 @@ void StepWriter::Input(int node) {
     EmitBlock(LoadBlock(n.dtype, g_.wide), Slot(raw));
     return;
   }
-  const bool steps = !per_row_ && view.kind == TensorView::kStream;
-  if (steps && IsNative(n.dtype)) {  // half of the lanes of a wide program
+  const bool steps = Steps(n.tensor), whole = steps || across_;
+  if (whole && IsNative(n.dtype)) {  // half of the lanes of a wide program
     view.reads_whole = true;
-    Emit(t_.load_half, Tensor(n.tensor, true));
-  } else if (steps && !g_.wide) {
+    Emit(t_.load_half, Tensor(n.tensor, steps));
+  } else if (whole && !g_.wide) {
     view.reads_whole = true;
-    Emit(t_.load_stored[n.dtype.code()], Tensor(n.tensor, true));
+    Emit(t_.load_stored[n.dtype.code()], Tensor(n.tensor, steps));
   } else {
     EmitBlock(LoadBlock(n.dtype, g_.wide), Tensor(n.tensor, steps));
   }
@@ -159,6 +167,10 @@ void StepWriter::Input(int node) {
 void StepWriter::Iota(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   const TensorView& view = base::At(c_.layout.tensors, n.tensor);
+  if (across_) {
+    EmitBlock(IndexBlock(n.lane), Tensor(n.tensor, Steps(n.tensor)));
+    return;
+  }
   if (view.kind == TensorView::kGather) {
     c_.gathers.push_back(view.gather);
     EmitBlock(GatherIotaBlock(n.lane), Tensor(n.tensor, false), {},
@@ -218,7 +230,8 @@ int StepWriter::Prepare(const LaneNode& n) {
 bool StepWriter::ByNumber(const LaneNode& n, int k) const {
   const int arg = n.args[k];
   if (arg < 0 || Half(n.op_lane) || !(k == 1 || Commutes(n.code))) return false;
-  const bool of_row = !per_row_ && base::At(g_.nodes, arg).row && base::At(m_.slot, arg) >= 0;
+  const bool of_row =
+      !per_row_ && !across_ && base::At(g_.nodes, arg).row && base::At(m_.slot, arg) >= 0;
   return (of_row || base::At(g_.nodes, arg).kind == LaneNode::kConstant) &&
          base::At(t_.number, n.op_lane)[n.code].tile != nullptr;
 }
@@ -301,7 +314,9 @@ void StepWriter::Accumulate(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
   Evaluate(n.args[0]);
   const auto& accumulate = Half(n.lane) ? t_.accumulate_half : t_.accumulate;
-  Emit(base::At(base::At(accumulate, n.lane), n.reduction), Slot(base::At(m_.sums, node)));
+  Address sums = Slot(base::At(m_.sums, node));
+  sums.step = across_ ? 0 : IsWide(n.lane) ? 8 : 4;
+  Emit(base::At(base::At(accumulate, n.lane), n.reduction), sums);
   Release(n.args[0]);
 }
 
@@ -314,13 +329,14 @@ void StepWriter::StoreOutput(int tensor, DType dtype, int node) {
   TensorView& view = base::At(c_.layout.tensors, tensor);
   const Lane lane = base::At(g_.nodes, node).lane;
   const bool native = IsNative(dtype);
-  if (per_row_ || (!native && g_.wide)) {
-    EmitBlock(StoreBlock(dtype, g_.wide), Tensor(tensor, !per_row_));
+  const bool steps = Steps(tensor);
+  if ((per_row_ && !across_) || (!native && g_.wide)) {
+    EmitBlock(StoreBlock(dtype, g_.wide), Tensor(tensor, steps));
   } else {
     view.writes_whole = true;
     whole_.push_back(base::Size(tensor));
     const KernelPair& whole = Half(lane) ? t_.store_half : t_.store;
-    Emit(native ? whole : t_.store_stored[dtype.code()], Tensor(tensor, true));
+    Emit(native ? whole : t_.store_stored[dtype.code()], Tensor(tensor, steps));
   }
   Release(node);
 }
@@ -361,8 +377,8 @@ std::vector<Instr> StepWriter::Vector() const { return Link(steps_, t_, c_.tile,
 
 void StepWriter::Init(int reduce, bool carried) {
   Emit(t_.load, {kAbsolute, 0, reinterpret_cast<intptr_t>(base::At(m_.constant, reduce))});
-  Emit(IsWide(base::At(g_.nodes, reduce).lane) ? t_.fill8 : t_.fill4,
-       Slot(base::At(m_.sums, reduce)));
+  const KernelPair& fill = IsWide(base::At(g_.nodes, reduce).lane) ? t_.fill8 : t_.fill4;
+  Emit(across_ ? t_.store : fill, Slot(base::At(m_.sums, reduce)));
   acc_ = -1;
   if (!carried) return;
   // The identity of sums is 0 in f64 too.

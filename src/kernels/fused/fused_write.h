@@ -33,7 +33,12 @@ struct RowMemory {
 class StepWriter {
  public:
   StepWriter(const LaneGraph& graph, FusedConfig& config, RowMemory& memory, bool per_row)
-      : g_(graph), c_(config), t_(*config.table), m_(memory), per_row_(per_row) {
+      : g_(graph),
+        c_(config),
+        t_(*config.table),
+        m_(memory),
+        per_row_(per_row),
+        across_(config.layout.across) {
     uses_.assign(graph.nodes.size(), 0);
     temp_.assign(graph.nodes.size(), -1);
     need_.assign(graph.nodes.size(), -1);
@@ -53,6 +58,8 @@ class StepWriter {
   // Leaves the node's value in the accumulator, for one of its uses.
   void Evaluate(int node);
   void Finish(int node) { Release(node); }
+  // Whether the node's value can be read from memory.
+  bool InMemory(int node) const;
 
   void Accumulate(int node);
   void Init(int reduce, bool carried);
@@ -65,14 +72,19 @@ class StepWriter {
 
  private:
   bool Half(Lane lane) const { return g_.wide && !IsWide(lane); }
-  // Where the node's value can be read from, if it is in memory.
-  bool InMemory(int node) const;
+  // Where the node's value is, if it is in memory.
   Address At(int node) const;
   Address Slot(int64_t offset) const { return {kScratch, 0, offset}; }
   Address Tensor(int tensor, bool steps) const {
     const TensorView& view = base::At(c_.layout.tensors, tensor);
     return {kFirstTensor + static_cast<uint32_t>(tensor),
             steps ? static_cast<uint32_t>(view.itemsize) : 0, 0};
+  }
+  // Whether an address of the tensor goes on with the element that a program is at. A block of rows
+  // has a tile of a value per row.
+  bool Steps(int tensor) const {
+    const TensorView& view = base::At(c_.layout.tensors, tensor);
+    return view.kind == TensorView::kStream && (across_ ? !view.per_row : !per_row_);
   }
   bool IsStream(int node) const;
   // Whether the address is of elements that no other input of the step has read just before.
@@ -105,7 +117,7 @@ class StepWriter {
   FusedConfig& c_;
   const KernelTable& t_;
   RowMemory& m_;
-  const bool per_row_;
+  const bool per_row_, across_;
   std::vector<PendingInstr> steps_;
   std::vector<int> uses_, need_;
   std::vector<int64_t> temp_;

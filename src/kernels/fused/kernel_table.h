@@ -34,6 +34,7 @@ struct KernelTable {
   // Of accumulators; sums of f32 have their own, which go to f64: with and without a carry at `b`.
   KernelPair finish[kLanes][base::kReductions.size()];
   KernelPair finish_f32, finish_f32_carried;
+  KernelPair finish_in_order[kLanes][base::kReductions.size()];  // of short rows
   BlockFn fold_f32 = nullptr;
   BlockFn vector_math[kLanes][kCodes] = {};
   std::vector<KernelsInOne> pairs;

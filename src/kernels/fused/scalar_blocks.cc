@@ -130,6 +130,13 @@ void Iota(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* a
 }
 
 template <class T>
+void Index(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
+  const auto* in = reinterpret_cast<const int64_t*>(EffectiveAddress(c, instr.a, i));
+  T* out = reinterpret_cast<T*>(acc);
+  Each(n, [&](size_t k) { out[k] = Cast<T>(in[k]); });
+}
+
+template <class T>
 void GatherElements(const Instr& instr, const Context& c, size_t i, size_t n, std::byte* acc) {
   const T* in = reinterpret_cast<const T*>(EffectiveAddress(c, instr.a, 0));
   T* out = reinterpret_cast<T*>(acc);
@@ -170,6 +177,10 @@ BlockFn StoreBlock(DType dtype, bool wide) {
 
 BlockFn IotaBlock(Lane lane) {
   return VisitLane(lane, [](auto t) -> BlockFn { return &Iota<decltype(t)>; });
+}
+
+BlockFn IndexBlock(Lane lane) {
+  return VisitLane(lane, [](auto t) -> BlockFn { return &Index<decltype(t)>; });
 }
 
 BlockFn GatherBlock(int itemsize) {

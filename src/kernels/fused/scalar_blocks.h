@@ -49,5 +49,7 @@ void Walk(const StridedWalk& g, size_t i, size_t n, F f) {
 BlockFn GatherBlock(int itemsize);
 // The same walk for an index that is not linear in i: acc = origin + offset, held as `lane`.
 BlockFn GatherIotaBlock(Lane lane);
+// acc = the i64 indices at `a`, held as `lane`.
+BlockFn IndexBlock(Lane lane);
 
 }  // namespace tessera::kernels

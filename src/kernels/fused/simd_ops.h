@@ -16,6 +16,7 @@ namespace tessera::kernels::HWY_NAMESPACE {
 
 // Accumulates into the accumulators of a reduction, one per lane: element i of a row belongs to
 // accumulator i mod (kSlotBytes / size). So sums have the same bits for any tile and vector size.
+// Across rows (a step of 0) the accumulators of a tile are its rows' own.
 template <class Seq>
 struct Accumulators;
 template <size_t... K>
@@ -29,7 +30,7 @@ struct Accumulators<std::index_sequence<K...>> {
   // kUsed of the registers hold elements.
   template <class T, class F, size_t kUsed>
   static void Run(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
-    std::byte* sums = EffectiveAddress(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes;
+    std::byte* sums = EffectiveAddress(*c, pc->a, 0) + i * pc->a.step % kSlotBytes;
     (static_cast<void>(K < kUsed ? One<T, F>(sums, K, v) : void()), ...);
     return Threads<std::index_sequence<K...>>::Go(pc + 1, c, i, v...);
   }
@@ -38,7 +39,7 @@ struct Accumulators<std::index_sequence<K...>> {
 template <class T, class F>
 void AccumulateLanes(const Instr* pc, Context* c, size_t i, RawVec v) {
   const Tag<T> d;
-  T* p = reinterpret_cast<T*>(EffectiveAddress(*c, pc->a, 0) + i * sizeof(T) % kSlotBytes);
+  T* p = reinterpret_cast<T*>(EffectiveAddress(*c, pc->a, 0) + i * pc->a.step % kSlotBytes);
   const auto old = hn::LoadU(d, p), all = F::Call(d, old, hn::BitCast(d, v));
   hn::StoreU(hn::IfThenElse(hn::FirstN(d, c->lanes), all, old), d, p);
   return Single::Go(pc + 1, c, i, v);
@@ -93,12 +94,22 @@ void FinishLanes(const Instr* pc, Context* c, size_t i, RawVec) {
   const T all = CombineAll<F, kSlotBytes / sizeof(T)>(d, at, pc->info);
   return Single::Go(pc + 1, c, i, hn::BitCast(Raw(), hn::Set(d, all)));
 }
+// The same of short rows: one after the other.
+template <class T, class F>
+void FinishInOrder(const Instr* pc, Context* c, size_t i, RawVec) {
+  const hn::CappedTag<T, 1> one;
+  auto sums = reinterpret_cast<const T*>(EffectiveAddress(*c, pc->a, 0));
+  auto all = hn::LoadU(one, sums);
+  for (size_t k = 1; k < pc->info; ++k) all = F::Call(one, all, hn::LoadU(one, sums + k));
+  return Single::Go(pc + 1, c, i, hn::BitCast(Raw(), hn::Set(Tag<T>(), hn::GetLane(all))));
+}
 template <class T, class F>
 void AddAccumulate(KernelTable& t, Reduction r) {
   using A = Accumulators<std::make_index_sequence<kVectors>>;
   const auto lane = static_cast<size_t>(LaneOf<T>()), kind = base::IndexOf(r);
   const void* one = Erase(&AccumulateLanes<T, F>);
   t.finish[lane][kind] = {nullptr, Erase(&FinishLanes<T, F>)};
+  t.finish_in_order[lane][kind] = {nullptr, Erase(&FinishInOrder<T, F>)};
   t.accumulate[lane][kind] = {Erase(&A::template Run<T, F, kVectors>), one};
   if constexpr (sizeof(T) == 4)
     t.accumulate_half[lane][kind] = {Erase(&A::template Run<T, F, kVectors / 2>), one};

@@ -2,79 +2,104 @@
 #include "kernels/reduce/arg_reduce.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "kernels/copy/copy_simd.h"
 #include "kernels/elements/scalar_elements.h"
 #include "kernels/parts.h"
+#include "kernels/reduce/arg_scan.h"
 
 namespace tessera::kernels {
 namespace {
 
 constexpr int64_t kPanel = 256;  // columns whose best elements are kept at a time
+constexpr int64_t kShort = 128;  // elements of a row that is searched together with others
+constexpr int64_t kBlockBytes = 32 << 10;  // of such rows, turned into columns
+// Columns from which on a panel is worth its start. If there are fewer, rows next to each other are
+// searched as one.
+constexpr int64_t kFewColumns = 32;
 
+// [outer, n, inner], in units that are shared: blocks of short rows, or panels of columns.
 struct ArgConfig {
   DType dtype, index;
   int64_t outer = 1, n = 1, inner = 1;
-  int64_t panels = 1;
-  bool largest = true;
+  int64_t units = 1;  // of an outer index; or in all, each of `rows` rows
+  int64_t rows = 0;   // short ones
+  int64_t sides = 1;  // rows that are searched as one
+  ArgScan search;
 };
 
-// Whether v comes before the best so far, which was earlier: a NaN beats numbers.
-template <bool kLargest, class T>
-bool Beats(T v, T best) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (v != v) return best == best;
-  }
-  return kLargest ? v > best : v < best;  // false if the best is NaN
-}
+// Bytes from a column of a block to the next one; a line more, against set conflicts.
+int64_t Pitch(const ArgConfig& c, int64_t rows) { return rows * c.dtype.size() + 64; }
 
-template <class T, bool kLargest>
-void Scan(const ArgConfig& c, const T* in, int64_t columns, int64_t* at) {
-  using V = Compute<T>;
-  V best[kPanel];
-  for (int64_t j = 0; j < columns; ++j) {
-    best[j] = Widen(in[j]);
-    at[j] = 0;
-  }
-  for (int64_t i = 1; i < c.n; ++i) {
-    const T* row = in + i * c.inner;
-    for (int64_t j = 0; j < columns; ++j) {
-      const V v = Widen(row[j]);
-      if (!Beats<kLargest>(v, best[j])) continue;
-      best[j] = v;
-      at[j] = i;
-    }
-  }
-}
+class ArgRunner {
+ public:
+  ArgRunner(const ArgConfig& c, const plan::KernelArgs& call)
+      : c_(c), size_(c.dtype.size()), call_(call) {}
 
-template <class T>
-void RunOf(const ArgConfig& c, const plan::KernelArgs& call) {
-  const T* in = reinterpret_cast<const T*>(call.in[0]);
-  int64_t at[kPanel];
-  const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
-  for (int64_t u = units.begin; u < units.end; ++u) {
-    const int64_t outer = u / c.panels, first = u % c.panels * kPanel;
-    const int64_t columns = std::min(kPanel, c.inner - first);
-    const T* origin = in + outer * c.n * c.inner + first;
-    std::fill(at, at + columns, 0);
-    if (c.n > 0) {
-      if (c.largest)
-        Scan<T, true>(c, origin, columns, at);
-      else
-        Scan<T, false>(c, origin, columns, at);
+  void Run() {
+    const bool across = c_.rows > 0;
+    const Range units = Share(across ? c_.units : c_.outer * c_.units, 1, call_.part, call_.parts);
+    for (int64_t u = units.begin; u < units.end; ++u)
+      across ? Rows(u * c_.rows) : Columns(u / c_.units, u % c_.units * kPanel);
+  }
+
+ private:
+  void Rows(int64_t first) {
+    const int64_t rows = std::min(c_.rows, c_.outer - first);
+    const auto turn = Simd().transpose[std::countr_zero(static_cast<uint64_t>(size_))];
+    const int64_t pitch = Pitch(c_, rows);
+    turn(call_.scratch, pitch, call_.in[0] + first * c_.n * size_, c_.n * size_, rows, c_.n);
+    c_.search.scan(Of(call_.scratch, pitch / size_, rows), 0, c_.n);
+    Store(first, rows);
+  }
+  void Columns(int64_t outer, int64_t first) {
+    const int64_t columns = std::min(kPanel, c_.inner - first), whole = c_.n / c_.sides;
+    const std::byte* in = call_.in[0] + (outer * c_.n * c_.inner + first) * size_;
+    std::fill_n(at_, columns, 0);
+    if (c_.n > 0) c_.search.scan(Of(in, c_.inner * c_.sides, columns * c_.sides), 0, whole);
+    if (c_.sides > 1) {
+      const ArgColumns c = Of(in, c_.inner, columns);
+      c_.search.fold(c, c_.sides, c_.inner);
+      c_.search.scan(c, whole * c_.sides, c_.n);
     }
-    base::VisitDType(c.index, [&](auto t) {
+    Store(outer * c_.inner + first, columns);
+  }
+  ArgColumns Of(const std::byte* in, int64_t stride, int64_t columns) {
+    return {in, stride, columns, keys_, at_};
+  }
+  void Store(int64_t first, int64_t n) {
+    base::VisitDType(c_.index, [&](auto t) {
       using I = decltype(t);
-      I* out = reinterpret_cast<I*>(call.out[0]) + outer * c.inner + first;
-      for (int64_t j = 0; j < columns; ++j) out[j] = Narrow<I>(static_cast<Compute<I>>(at[j]));
+      I* out = reinterpret_cast<I*>(call_.out[0]) + first;
+      for (int64_t j = 0; j < n; ++j) out[j] = Narrow<I>(static_cast<Compute<I>>(at_[j]));
     });
   }
-}
+
+  const ArgConfig& c_;
+  const int64_t size_;
+  const plan::KernelArgs& call_;
+  alignas(64) std::byte keys_[kPanel * 8];
+  int64_t at_[kPanel];
+};
 
 void Run(const plan::KernelArgs& call) {
-  const auto& c = *static_cast<const ArgConfig*>(call.config);
-  base::VisitDType(c.dtype, [&](auto t) { RunOf<decltype(t)>(c, call); });
+  ArgRunner(*static_cast<const ArgConfig*>(call.config), call).Run();
+}
+
+// Sets how the work is cut; returns the number of units.
+int64_t Cut(ArgConfig& c) {
+  if (c.inner == 1 && c.n > 1 && c.n <= kShort && c.outer > 1) {
+    c.rows = std::clamp<int64_t>(kBlockBytes / (c.n * c.dtype.size()), 1, kPanel);
+    c.units = (c.outer + c.rows - 1) / c.rows;
+    return c.units;
+  }
+  if (c.inner > 0 && c.inner < kFewColumns)
+    c.sides = std::clamp<int64_t>(c.n / 2, 1, 2 * kFewColumns / c.inner);
+  c.units = (c.inner + kPanel - 1) / kPanel;
+  return c.outer * c.units;
 }
 
 }  // namespace
@@ -83,16 +108,16 @@ plan::Kernel ArgReduce(DType dtype, DType index, const Shape& shape, int64_t dim
   auto c = std::make_shared<ArgConfig>();
   c->dtype = dtype;
   c->index = index;
-  c->largest = largest;
+  c->search = ArgScanOf(dtype, largest);
   const auto [outer, n, inner] = base::Around(shape, dim);
   c->outer = outer, c->n = n, c->inner = inner;
-  c->panels = (c->inner + kPanel - 1) / kPanel;
   plan::Kernel kernel;
   kernel.fn = &Run;
-  const int64_t results = c->outer * c->inner, elements = results * c->n;
+  const int64_t results = outer * inner, elements = results * n, units = Cut(*c);
   kernel.flops = 4.0 * static_cast<double>(elements);
   kernel.bytes = static_cast<double>(elements * dtype.size() + results * index.size());
-  kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), c->outer * c->panels);
+  kernel.scratch_bytes = Pitch(*c, c->rows) * n;
+  kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), units);
   kernel.config = std::move(c);
   return kernel;
 }

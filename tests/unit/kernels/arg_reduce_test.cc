@@ -17,7 +17,8 @@ using testing::SameBits;
 
 TEST(ArgReduce, FindsTheFirstOfTheLargestAlongAnyDim) {
   for (DType dtype : kAllDTypes) {
-    for (const Shape& shape : {Shape{7}, Shape{3, 50}, Shape{4, 5, 6}, Shape{2, 3, 300}}) {
+    for (const Shape& shape : {Shape{7}, Shape{3, 50}, Shape{4, 5, 6}, Shape{2, 3, 300},
+                               Shape{300, 3}, Shape{70, 33}, Shape{3, 500}, Shape{150, 3, 2}}) {
       const Buffer x = Random(dtype, Count(shape), 3, true);
       for (int64_t dim = 0; dim < static_cast<int64_t>(shape.size()); ++dim) {
         int64_t inner = 1, outer = 1;
@@ -59,6 +60,35 @@ TEST(ArgReduce, ZerosOfBothSignsAreEqual) {
   Buffer y(i32, 1);
   Call(ArgReduce(f32, i32, {3}, 0, true), {&x}, {&y});
   EXPECT_TRUE(Near(y, {0}, 0));
+}
+
+// The numbers of rows are held in lanes, as small as i8, for some rows at a time.
+TEST(ArgReduce, FindsTheFirstInLongLanes) {
+  for (DType dtype : {u8, f16, f32, f64})
+    for (const Shape& shape : {Shape{100000}, Shape{2, 9001}, Shape{2, 9001, 3}, Shape{1000, 70}}) {
+      const int64_t dim = shape.size() == 1 || shape[0] == 1000 ? 0 : 1;
+      const int64_t n = shape[static_cast<size_t>(dim)], outer = dim == 0 ? 1 : shape[0];
+      const int64_t inner = Count(shape) / n / outer;
+      for (int64_t at : {int64_t{0}, int64_t{129}, n / 2, n - 1}) {
+        Buffer x(dtype, Count(shape)), y(i64, outer * inner);
+        // Twice the largest, and the first of them is meant.
+        for (int64_t o = 0; o < outer; ++o)
+          for (int64_t j = 0; j < inner; ++j)
+            for (int64_t i : {at, std::min(n - 1, at + 1 + (at + j) % 300)})
+              x.Set((o * n + i) * inner + j, 5);
+        Call(ArgReduce(dtype, i64, shape, dim, true), {&x}, {&y});
+        const std::vector<double> want(static_cast<size_t>(y.n), static_cast<double>(at));
+        EXPECT_TRUE(Near(y, want, 0)) << dtype.name() << " " << at;
+      }
+    }
+}
+
+TEST(ArgReduce, OfNothingIsZero) {
+  const Buffer x(f32, 0);
+  Buffer y(i32, 3);
+  y.Set(1, 7);
+  Call(ArgReduce(f32, i32, {3, 0}, 1, true), {&x}, {&y});
+  EXPECT_TRUE(Near(y, {0, 0, 0}, 0));
 }
 
 }  // namespace
