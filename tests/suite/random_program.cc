@@ -461,6 +461,8 @@ std::vector<Array> RandomArguments(int seed) {
   Dice dice(seed + 7919);
   std::vector<int64_t> sizes;
   for (int k = 0; k < 3; ++k) sizes.push_back(1 + dice.Below(9));
+  // Many short rows run by other kernels than few.
+  if (dice.Below(4) == 0) sizes = {32 + dice.Below(40), 1 + dice.Below(40), 1 + dice.Below(3)};
   std::vector<std::vector<int64_t>> shapes = {
       {sizes[0], sizes[1]}, {sizes[1], sizes[2]}, {sizes[0]}, {sizes[0], sizes[1], sizes[2]}};
   std::vector<Array> arguments;

@@ -33,7 +33,7 @@ inline constexpr size_t kNarrowSums = 128;  // accumulators of a reduction of 32
 inline constexpr size_t kWideSums = 64;     // the same of 64-bit lanes
 // Rows of up to this many elements are reduced in order. Where there are many such rows, a tile is
 // of one column: each lane has a row of its own (fused_across.h).
-inline constexpr int64_t kShortRow = 40;
+inline constexpr int64_t kShortRow = 64;
 
 // Instruction codes: the scalar ops, then those that only the compiler makes.
 enum : uint8_t {

@@ -14,9 +14,9 @@
 namespace tessera::kernels {
 namespace {
 
-constexpr int64_t kPanel = 256;  // columns whose best elements are kept at a time
-constexpr int64_t kShort = 128;  // elements of a row that is searched together with others
-constexpr int64_t kBlockBytes = 32 << 10;  // of such rows, turned into columns
+constexpr int64_t kPanel = 256;           // columns whose best elements are kept at a time
+constexpr int64_t kShort = 128;           // elements of a row that is searched together with others
+constexpr int64_t kBlockBytes = 8 << 10;  // of such rows, turned into columns
 // Columns from which on a panel is worth its start. If there are fewer, rows next to each other are
 // searched as one.
 constexpr int64_t kFewColumns = 32;

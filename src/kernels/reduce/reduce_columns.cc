@@ -3,12 +3,14 @@
 #include "kernels/reduce/reduce_columns.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <thread>
 #include <tuple>
 
 #include "base/at.h"
 #include "base/dtype.h"
+#include "kernels/copy/copy_simd.h"
 #include "kernels/fused/fused.h"
 #include "kernels/parts.h"
 #include "kernels/reduce/reduce_elements.h"
@@ -20,8 +22,11 @@ using plan::FusedNode;
 using plan::ScalarOp;
 
 constexpr int64_t kWidePanel = 2048, kPanel = 1024;  // columns
-constexpr int64_t kRowsAtOnce = 8;                   // streams that the prefetcher follows
-constexpr int64_t kFoldRows = 128;  // rows summed in f32 before they go to f64; of kRowsAtOnce
+// Fewer columns are joined: those of the same row of so many outer indices are a panel.
+constexpr int64_t kFewColumns = 32, kJoined = 64, kLeastJoined = 16;
+constexpr int64_t kLeastPanels = 8;  // of joined columns, for the cores to share
+constexpr int64_t kRowsAtOnce = 8;   // streams that the prefetcher follows
+constexpr int64_t kFoldRows = 128;   // rows summed in f32 before they go to f64; of kRowsAtOnce
 
 ScalarOp OpOf(Reduction reduction) {
   switch (reduction) {
@@ -93,19 +98,21 @@ struct PanelKernels {
 struct ColumnsConfig {
   DType dtype, acc;
   Reduction reduction;
-  int64_t outer, rows, columns, panels;
-  int64_t panel;  // columns
+  int64_t outer, rows, columns;
+  int64_t joined = 1;  // outer indices of a panel
+  int64_t panel;       // columns
+  int64_t units;       // panels in all
   bool carries;
-  PanelKernels full, last;                      // of a panel's columns, and of the rest
-  std::vector<std::byte> identity;              // a panel's elements of acc
-  int64_t carry_offset = 0, kernel_offset = 0;  // in scratch; the accumulators are at 0
+  PanelKernels full, last;          // of a panel's columns, and of the rest
+  std::vector<std::byte> identity;  // a panel's elements of acc
+  int64_t carry_offset = 0, turn_offset = 0, kernel_offset = 0;  // in scratch; accumulators at 0
 };
 
 // acc = acc op (the rows, from the first on). Panels of the next rows lie elsewhere: the hardware
 // does not follow.
 plan::Kernel Step(const ColumnsConfig& c, int64_t n, int64_t rows) {
   const auto [dtype, acc, reduction] = std::tuple(c.dtype, c.acc, c.reduction);
-  Group g(n, rows * c.columns * dtype.size());
+  Group g(n, c.joined > 1 ? 0 : rows * c.columns * dtype.size());
   int sum = -1;
   for (int64_t r = 0; r < rows; ++r) {
     const int row = g.Input(dtype);
@@ -126,15 +133,21 @@ PanelKernels MakePanel(const ColumnsConfig& c, int64_t n) {
 
 class Panel {
  public:
-  Panel(const ColumnsConfig& c, const plan::KernelArgs& call, int64_t outer, int64_t panel)
+  Panel(const ColumnsConfig& c, const plan::KernelArgs& call, int64_t unit)
       : c_(c),
         call_(call),
-        n_(std::min(c.panel, c.columns - panel * c.panel)),
-        k_(n_ == c.panel ? c.full : c.last),
-        in_(call.in[0] + (outer * c.rows * c.columns + panel * c.panel) * c.dtype.size()),
-        out_(call.out[0] + (outer * c.columns + panel * c.panel) * c.dtype.size()),
+        size_(c.dtype.size()),
         acc_(call.scratch),
-        carry_(call.scratch + c.carry_offset) {}
+        carry_(call.scratch + c.carry_offset),
+        turned_(call.scratch + c.turn_offset) {
+    const int64_t per_outer = c.joined > 1 ? 1 : c.units / std::max<int64_t>(c.outer, 1);
+    const int64_t outer = unit / per_outer * c.joined, first = unit % per_outer * c.panel;
+    joined_ = std::min(c.joined, c.outer - outer);
+    n_ = c.joined > 1 ? joined_ * c.columns : std::min(c.panel, c.columns - first);
+    k_ = n_ == c.panel ? &c.full : &c.last;
+    in_ = call.in[0] + (outer * c.rows * c.columns + first) * size_;
+    out_ = call.out[0] + (outer * c.columns + first) * size_;
+  }
 
   void Run() {
     Reset();
@@ -146,20 +159,32 @@ class Panel {
       if (c_.carries && (r == c_.rows || (r % kFoldRows == 0 && count == kRowsAtOnce))) Fold();
     }
     const std::byte* in[] = {c_.carries ? carry_ : acc_};
-    Call(k_.finish, in, out_);
+    Call(k_->finish, in, c_.joined > 1 ? turned_ : out_);
+    if (c_.joined > 1)
+      Turner()(out_, c_.columns * size_, turned_, joined_ * size_, c_.columns, joined_);
   }
 
  private:
+  // Between [outer index, column] and [column, outer index].
+  TransposeTileFn Turner() const {
+    return Simd().transpose[std::countr_zero(static_cast<uint64_t>(size_))];
+  }
   void Reset() { std::memcpy(acc_, c_.identity.data(), base::Size(n_ * c_.acc.size())); }
   void Add(int64_t row, int64_t count) {
     const std::byte* in[kRowsAtOnce + 1];
-    for (int64_t k = 0; k < count; ++k) in[k] = in_ + (row + k) * c_.columns * c_.dtype.size();
+    const std::byte* first = in_ + row * c_.columns * size_;
+    if (c_.joined > 1) {
+      Turner()(turned_, joined_ * size_, first, c_.rows * c_.columns * size_, joined_,
+               count * c_.columns);
+      first = turned_;
+    }
+    for (int64_t k = 0; k < count; ++k) in[k] = first + k * c_.columns * joined_ * size_;
     in[count] = acc_;
-    Call(count == 1 ? k_.one : k_.several, in, acc_);
+    Call(count == 1 ? k_->one : k_->several, in, acc_);
   }
   void Fold() {
     const std::byte* in[] = {acc_, carry_};
-    Call(k_.fold, in, carry_);
+    Call(k_->fold, in, carry_);
     Reset();
   }
   void Call(const plan::Kernel& kernel, const std::byte* const* in, std::byte* out) {
@@ -173,18 +198,18 @@ class Panel {
 
   const ColumnsConfig& c_;
   const plan::KernelArgs& call_;
-  const int64_t n_;
-  const PanelKernels& k_;
+  const int64_t size_;
+  std::byte *acc_, *carry_, *turned_;
+  int64_t joined_, n_;
+  const PanelKernels* k_;
   const std::byte* in_;
   std::byte* out_;
-  std::byte *acc_, *carry_;
 };
 
 void Run(const plan::KernelArgs& call) {
   const auto& c = *static_cast<const ColumnsConfig*>(call.config);
-  const Range units = Share(c.outer * c.panels, 1, call.part, call.parts);
-  for (int64_t u = units.begin; u < units.end; ++u)
-    Panel(c, call, u / c.panels, u % c.panels).Run();
+  const Range units = Share(c.units, 1, call.part, call.parts);
+  for (int64_t u = units.begin; u < units.end; ++u) Panel(c, call, u).Run();
 }
 
 std::vector<std::byte> IdentityRow(DType acc, Reduction reduction, int64_t n) {
@@ -198,9 +223,11 @@ std::vector<std::byte> IdentityRow(DType acc, Reduction reduction, int64_t n) {
 }
 
 int64_t MapScratch(ColumnsConfig& c) {
-  c.carry_offset = c.panel * c.acc.size();
+  const auto lines = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
+  c.carry_offset = lines(c.panel * c.acc.size());
+  c.turn_offset = c.carry_offset + (c.carries ? lines(c.panel * f64.size()) : 0);
   c.kernel_offset =
-      c.carry_offset + (c.carries ? c.panel * static_cast<int64_t>(sizeof(double)) : 0);
+      c.turn_offset + (c.joined > 1 ? lines(kRowsAtOnce * c.panel * c.dtype.size()) : 0);
   int64_t most = 0;
   for (const PanelKernels* p : {&c.full, &c.last})
     for (const plan::Kernel* k : {&p->several, &p->one, &p->fold, &p->finish})
@@ -214,6 +241,19 @@ int64_t PanelOf(int64_t outer, int64_t columns) {
   return outer * (columns / kWidePanel) >= cores ? kWidePanel : kPanel;
 }
 
+// Sets the panels; returns how many columns the last of them have, or 0 if all are alike.
+int64_t Cut(ColumnsConfig& c) {
+  if (c.columns > 0 && c.columns < kFewColumns && c.outer >= kLeastJoined) {
+    c.joined = std::clamp(c.outer / kLeastPanels, kLeastJoined, kJoined);
+    c.panel = c.joined * c.columns;
+    c.units = (c.outer + c.joined - 1) / c.joined;
+    return c.outer % c.joined * c.columns;
+  }
+  c.panel = PanelOf(c.outer, c.columns);
+  c.units = c.outer * ((c.columns + c.panel - 1) / c.panel);
+  return c.columns % c.panel;
+}
+
 }  // namespace
 
 plan::Kernel ReduceColumns(DType dtype, Reduction reduction, int64_t outer, int64_t rows,
@@ -224,11 +264,10 @@ plan::Kernel ReduceColumns(DType dtype, Reduction reduction, int64_t outer, int6
   c->acc = rounds && dtype.is_floating() && dtype.size() == 2 ? f32 : dtype;
   c->reduction = reduction;
   c->outer = outer, c->rows = rows, c->columns = columns;
-  c->panel = PanelOf(outer, columns);
-  c->panels = (columns + c->panel - 1) / c->panel;
+  const int64_t rest = Cut(*c);
   c->carries = reduction == Reduction::kSum && c->acc == f32 && rows > kFoldRows;
   c->full = MakePanel(*c, c->panel);
-  c->last = columns % c->panel == 0 ? c->full : MakePanel(*c, columns % c->panel);
+  c->last = rest == 0 ? c->full : MakePanel(*c, rest);
   c->identity = IdentityRow(c->acc, reduction, c->panel);
 
   plan::Kernel kernel;
@@ -237,7 +276,7 @@ plan::Kernel ReduceColumns(DType dtype, Reduction reduction, int64_t outer, int6
   const auto elements = static_cast<double>(outer * rows * columns);
   kernel.flops = elements;
   kernel.bytes = (elements + static_cast<double>(outer * columns)) * dtype.size();
-  kernel.max_parts = MaxParts(2 * elements, outer * c->panels);
+  kernel.max_parts = MaxParts(2 * elements, c->units);
   kernel.config = std::move(c);
   return kernel;
 }

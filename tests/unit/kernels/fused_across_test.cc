@@ -101,7 +101,7 @@ class RandomRows {
     Shape dims = outers[Pick(std::size(outers))];
     outer_ = dims.size();
     if (Pick(5) == 0) dims.push_back(1 + Pick(4));
-    dims.push_back(1 + Pick(dims.size() > outer_ ? 10 : 41));
+    dims.push_back(1 + Pick(dims.size() > outer_ ? 17 : 65));
     const bool reduces = dims.size() > outer_ + 1 || Pick(4) != 0;
     group_ = Group(dims, reduces ? static_cast<int>(dims.size() - outer_) : 0);
     constexpr DType kMain[] = {f32, f32, f32, f64, i32, f16, bf16, i8, u16, i64, bool_};
@@ -193,7 +193,7 @@ TEST(FusedAcross, RandomGroupsEqualTheirRowsOneByOne) {
 // Blocks of every length, of each number of columns.
 TEST(FusedAcross, SoftmaxOfAnyShortRows) {
   for (DType dtype : {f32, f64, f16, bf16})
-    for (int64_t n = 1; n <= 41; ++n)
+    for (int64_t n = 1; n <= 66; n += n < 41 ? 1 : 5)
       for (int64_t rows : {int64_t{32}, 64 + n, int64_t{257}}) {
         Group g({rows, n}, 1);
         const int x = g.Input(dtype);
@@ -233,10 +233,32 @@ TEST(FusedAcross, WritesOverAnInputWhereItSaysSo) {
   Call(kernel, {&in, &factors}, {&want});
   Call(kernel, {&over, &factors}, {&over}, 2);
   EXPECT_TRUE(SameBits(over, want));
-  // An input whose columns come in another order is read where others are written.
+  // Of an input whose rows are columns, what a block writes over is read later.
   Group turned({40, 40});
   turned.Output(turned.Op(kNeg, f32, turned.Input(f32, {1, 40})));
   EXPECT_EQ(Fused(turned.desc).in_place, 0u);
+}
+
+TEST(FusedAcross, MillionsOfRows) {
+  for (int64_t n : {1, 3, 16}) {
+    const int64_t rows = (n == 16 ? 1 << 18 : 1 << 20) + 77;
+    Group g({rows, n}, 1);
+    const int x = g.Input(f32);
+    g.OutputPerRow(g.Reduce(Reduction::kSum, f32, g.Op(kMul, f32, x, x)));
+    const Buffer in = Random(f32, rows * n, 3);
+    Buffer got(f32, rows), want(f32, rows);
+    for (int64_t r = 0; r < rows; ++r) {
+      float sum = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        // Each rounds by itself.
+        volatile float square = in.as<float>()[r * n + j] * in.as<float>()[r * n + j];
+        sum += square;
+      }
+      want.as<float>()[r] = sum;
+    }
+    Call(Fused(g.desc), {&in}, {&got}, 7);
+    EXPECT_TRUE(SameBits(got, want)) << n;
+  }
 }
 
 // Numbers that are subnormal stay so.

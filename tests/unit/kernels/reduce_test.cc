@@ -88,6 +88,9 @@ const Form kForms[] = {{{7}, {0}},
                        {{70, 1300}, {0}},
                        {{2, 9, 4200}, {1}},
                        {{3, 300}, {1}},
+                       {{40, 3}, {1}},
+                       {{70, 9, 3}, {1}},
+                       {{17, 20, 31}, {1}},
                        {{4, 5}, {}},
                        {{20, 3, 30}, {0, 1}},
                        {{600, 5}, {0}},
@@ -135,6 +138,24 @@ TEST(Reduce, AColumnHasTheSameSumInAnyArray) {
   Call(Reduce(f32, {kRows, kSome}, {0}, Reduction::kSum), {&some}, {&want});
   std::copy_n(sums.as<float>() + kFrom, kSome, got.as<float>());
   EXPECT_TRUE(SameBits(got, want));
+}
+
+// Few columns of many outer indices are summed together.
+TEST(Reduce, FewColumnsHaveTheSameSumsAlone) {
+  for (int64_t outer : {16, 70, 600})
+    for (int64_t columns : {2, 3, 31, 32}) {
+      constexpr int64_t kRows = 150;
+      const int64_t n = kRows * columns;
+      const Buffer x = Random(f32, outer * n, 5);
+      Buffer got(f32, outer * columns), want = got, one(f32, n), sums(f32, columns);
+      Call(Reduce(f32, {outer, kRows, columns}, {1}, Reduction::kSum), {&x}, {&got}, 3);
+      for (int64_t o = 0; o < outer; ++o) {
+        std::copy_n(x.as<float>() + o * n, n, one.as<float>());
+        Call(Reduce(f32, {1, kRows, columns}, {1}, Reduction::kSum), {&one}, {&sums});
+        std::copy_n(sums.as<float>(), columns, want.as<float>() + o * columns);
+      }
+      EXPECT_TRUE(SameBits(got, want)) << outer << " " << columns;
+    }
 }
 
 TEST(Reduce, ProductsAndWrappingSums) {
