@@ -211,15 +211,15 @@ RowLayout LayoutOfParts(std::vector<Source> sources, Strides dims, int64_t outer
 // Fewer rows run one by one.
 constexpr int64_t kLeastAcross = 32;
 
-// Whether dims from `outer` on are rows so short, and so many, that a tile is one column of many
-// rows. Random bits are made of consecutive counters.
-bool RunsAcross(const plan::FusedDesc& desc, const Strides& dims, size_t outer) {
+// Whether dims from `outer` on are rows so short (up to `most` elements), and so many, that a tile
+// is one column of many rows. Random bits are made of consecutive counters.
+bool RunsAcross(const plan::FusedDesc& desc, const Strides& dims, size_t outer, int64_t most) {
   const auto row = dims.begin() + static_cast<int64_t>(outer);
   const int64_t n = base::Elements(Strides(row, dims.end()));
   const bool counts = std::any_of(desc.nodes.begin(), desc.nodes.end(), [](const auto& node) {
     return node.kind == plan::FusedNode::kScalar && node.op == plan::ScalarOp::kRandomBits32;
   });
-  return n >= 1 && n <= kShortRow && !counts &&
+  return n >= 1 && n <= most && !counts &&
          base::Elements(Strides(dims.begin(), row)) >= kLeastAcross;
 }
 
@@ -235,7 +235,8 @@ size_t OuterRank(const plan::FusedDesc& desc, const Strides& dims,
   }
   if (!dense) return dims.size() - (rows ? 1 : 0);
   if (dims.size() < 2) return 0;
-  const bool rows_apart = dims.back() >= kLeastRow || RunsAcross(desc, dims, dims.size() - 1);
+  const bool rows_apart =
+      dims.back() >= kLeastRow || RunsAcross(desc, dims, dims.size() - 1, kLeastRow);
   return rows_apart ? dims.size() - 1 : 0;
 }
 
@@ -269,7 +270,8 @@ RowLayout MakeLayout(const plan::FusedDesc& desc, bool has_rows) {
     s.strides.resize(outer_rank);
   }
   layout.n = base::Elements(row_dims);
-  layout.across = RunsAcross(desc, dims, outer_rank);
+  // Without reductions longer rows start at once, and need not be turned.
+  layout.across = RunsAcross(desc, dims, outer_rank, has_rows ? kShortRow : kLeastRow - 1);
   dims.resize(outer_rank);
   Collapse(dims, pointers());
   layout.outer = dims;
