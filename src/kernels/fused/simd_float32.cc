@@ -5,6 +5,8 @@
 #include <hwy/foreach_target.h>
 // Highway's order of includes: the targets first.
 #include "kernels/fused/kernel_table.h"
+#include "kernels/fused/simd_erf.h"
+#include "kernels/fused/simd_lgamma.h"
 #include "kernels/fused/simd_math.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,7 +24,6 @@ HWY_BEFORE_NAMESPACE();
 #define TESSERA_SLEEF_VECTOR __m128
 #endif
 extern "C" {
-TESSERA_SLEEF_VECTOR TESSERA_SLEEF(erf)(TESSERA_SLEEF_VECTOR);
 TESSERA_SLEEF_VECTOR TESSERA_SLEEF(tan)(TESSERA_SLEEF_VECTOR);
 TESSERA_SLEEF_VECTOR TESSERA_SLEEF(cbrt)(TESSERA_SLEEF_VECTOR);
 TESSERA_SLEEF_VECTOR TESSERA_SLEEF(pow)(TESSERA_SLEEF_VECTOR, TESSERA_SLEEF_VECTOR);
@@ -51,14 +52,16 @@ void AddFloat32MathImpl(KernelTable& t) {
   using enum plan::ScalarOp;
   AddVectorMath<float>(t);
   BlockFn* math = t.vector_math[static_cast<int>(Lane::kF32)];
-  math[CodeOf(kErf)] = &SleefBlock<&TESSERA_SLEEF(erf)>;
   math[CodeOf(kTan)] = &SleefBlock<&TESSERA_SLEEF(tan)>;
   math[CodeOf(kCbrt)] = &SleefBlock<&TESSERA_SLEEF(cbrt)>;
   math[CodeOf(kPow)] = &PowBlock;
+  AddMath<float, LgammaF32>(t, kLgamma);
   AddUnary<float, ExpF32>(t, CodeOf(kExp));
   AddUnary<float, Exp2F32>(t, CodeOf(kExp2));
   AddUnary<float, LogisticF32>(t, CodeOf(kLogistic));
   AddUnary<float, TanhF32>(t, CodeOf(kTanh));
+  AddUnary<float, ErfF32>(t, CodeOf(kErf));
+  AddUnary<float, ErfcF32>(t, CodeOf(kErfc));
   AddUnary<float, ErfInvF32>(t, CodeOf(kErfInv));
 }
 

@@ -242,6 +242,7 @@ struct ErfInvF64 {
     return hn::IfThenElse(inside, hn::Mul(p, x), hn::CopySign(end, x));
   }
 };
+
 template <class T, class F>
 void PlainBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
   const Tag<T> d;
@@ -251,15 +252,15 @@ void PlainBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) 
 }
 
 // The elements of a block for which the vector function is not good enough (special values, large
-// arguments) are done again by `slow`.
+// arguments, results of which few digits are right) are done again by `slow`.
 template <class T, class F>
 void MathBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
   const Tag<T> d;
   T* p = reinterpret_cast<T*>(acc);
   for (size_t i = 0; i < n; i += hn::Lanes(d)) {
     const auto x = hn::LoadU(d, p + i);
-    const auto good = F::Good(d, x);
     const auto y = F::Call(d, x);
+    const auto good = F::Good(d, x, y);
     if (HWY_LIKELY(hn::AllTrue(d, good))) {
       hn::StoreU(y, d, p + i);
       continue;
@@ -279,7 +280,7 @@ void MathBlock(const Instr&, const Context&, size_t, size_t n, std::byte* acc) {
 #define TESSERA_VECTOR_MATH(Name, Function, slow, keeps_zero, Interval)     \
   struct Name {                                                             \
     template <class D, class V>                                             \
-    static HWY_INLINE auto Good(D d, V x) {                                 \
+    static HWY_INLINE auto Good(D d, V x, V) {                              \
       using T = hn::TFromD<D>;                                              \
       return hn::And(hn::Gt(x, hn::Set(d, Interval<T>::kLow)),              \
                      hn::Lt(x, hn::Set(d, Interval<T>::kHigh)));            \
