@@ -1,11 +1,12 @@
-// Chooses oneDNN, OpenBLAS or plain loops for each product, and says whether rows may be computed
-// apart.
+// Chooses oneDNN, OpenBLAS or loops of our own for each product, and says whether rows may be
+// computed apart.
 #include "kernels/gemm/gemm.h"
 
 #include <algorithm>
 
 #include "kernels/gemm/gemm_blas.h"
 #include "kernels/gemm/gemm_dnnl.h"
+#include "kernels/gemm/integer_gemm.h"
 #include "kernels/gemm/vector_matrix.h"
 #include "tessera/dtype.h"
 
@@ -59,6 +60,13 @@ void FloatGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, 
 }
 
 template <class T>
+void WrappingGemm(const GemmDesc& d, int64_t m, int64_t n, const T* a, const T* b, T* c) {
+  if (n >= kLeastIntegerColumns && m * n * d.k >= kLeastIntegerWork)
+    return IntegerGemm(d, m, n, a, b, c);
+  SimpleGemm(d, m, n, a, b, c);
+}
+
+template <class T>
 void FillZero(const GemmDesc& d, int64_t m, int64_t n, T* c) {
   for (int64_t i = 0; i < m; ++i) std::fill(c + i * d.c_row, c + i * d.c_row + n, T{});
 }
@@ -93,8 +101,9 @@ void Gemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) cons
                    : FillZero(desc_, m, n, static_cast<uint32_t*>(c));
   }
   if (dnnl_ != nullptr) return dnnl_->Run(m, n, a, b, c);
-  const auto simple = [&]<class T>(T) {
-    SimpleGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
+  const auto integers = [&]<class T>(T) {
+    WrappingGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b),
+                 static_cast<T*>(c));
   };
   const auto floats = [&]<class T>(T) {
     FloatGemm(desc_, m, n, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c));
@@ -107,10 +116,10 @@ void Gemm::Run(int64_t m, int64_t n, const void* a, const void* b, void* c) cons
       floats(double{});
       break;
     case GemmType::kI64:
-      simple(uint64_t{});
+      integers(uint64_t{});
       break;
     default:
-      simple(uint32_t{});
+      integers(uint32_t{});
       break;
   }
 }

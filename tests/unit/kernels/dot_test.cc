@@ -167,6 +167,45 @@ TEST(DotGeneral, MatchesALoopForAnyOrderOfDims) {
     }
 }
 
+// Tiles, blocks and steps of sums that are not whole, of either order of the operands' dims; values
+// of all bits, which wrap.
+TEST(DotGeneral, ProductsOfIntegersWrapInAnyBlocks) {
+  const int64_t sizes[][3] = {{6, 32, 256}, {7, 33, 257}, {49, 16, 513}, {1, 300, 40},
+                              {48, 8, 16},  {100, 7, 90}, {13, 65, 1}};
+  for (DType dtype : {i32, u64}) {
+    base::VisitDType(dtype, [&](auto t) {
+      using T = decltype(t);
+      if constexpr (std::is_integral_v<T>) {
+        std::mt19937_64 random(5);
+        for (const auto& [m, n, k] : sizes) {
+          for (int way = 0; way < 4; ++way) {
+            const bool a_turned = way & 1, b_turned = way & 2;
+            DotDesc d = Matmul(dtype, m, n, k);
+            if (a_turned) std::swap(d.lhs[0], d.lhs[1]), d.lhs_contract = {0};
+            if (b_turned) std::swap(d.rhs[0], d.rhs[1]), d.rhs_contract = {1};
+            Buffer a(dtype, m * k), b(dtype, k * n), c(dtype, m * n), want(dtype, m * n);
+            for (Buffer* x : {&a, &b})
+              for (int64_t i = 0; i < x->n; ++i) x->as<T>()[i] = static_cast<T>(random());
+            for (int64_t i = 0; i < m; ++i)
+              for (int64_t j = 0; j < n; ++j) {
+                uint64_t sum = 0;
+                for (int64_t l = 0; l < k; ++l)
+                  sum += static_cast<uint64_t>(a.as<T>()[a_turned ? l * m + i : i * k + l]) *
+                         static_cast<uint64_t>(b.as<T>()[b_turned ? j * k + l : l * n + j]);
+                want.as<T>()[i * n + j] = static_cast<T>(sum);
+              }
+            for (int parts : {1, 3}) {
+              Call(DotGeneral(d), {&a, &b}, {&c}, parts);
+              EXPECT_TRUE(SameBits(c, want)) << fmt::format("{} {}x{}x{}, way {}, {} parts",
+                                                            dtype.name(), m, n, k, way, parts);
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
 TEST(DotGeneral, ConvertsOperandsToTheWiderDType) {
   const DType mixes[][3] = {{bf16, bf16, f32}, {f16, f16, f32},  {i8, i8, i32},
                             {u8, i8, i32},     {f16, bf16, f32}, {f32, f32, f64},

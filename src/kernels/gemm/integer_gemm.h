@@ -1,0 +1,18 @@
+// Matrix products of integers, which wrap.
+#pragma once
+#include <cstdint>
+
+#include "kernels/gemm/gemm.h"
+
+namespace tessera::kernels {
+
+// Below this many columns or products, packing costs more than the vectors gain.
+inline constexpr int64_t kLeastIntegerColumns = 8, kLeastIntegerWork = 16 * 16 * 16;
+
+// c = a * b for `m` rows of a and `n` columns of b, with the strides of the desc.
+void IntegerGemm(const GemmDesc& desc, int64_t m, int64_t n, const uint32_t* a, const uint32_t* b,
+                 uint32_t* c);
+void IntegerGemm(const GemmDesc& desc, int64_t m, int64_t n, const uint64_t* a, const uint64_t* b,
+                 uint64_t* c);
+
+}  // namespace tessera::kernels
