@@ -251,10 +251,12 @@ void StepWriter::Binary(const LaneNode& n, int k) {
     Evaluate(n.args[0]);
   }
   const Address other = n.args[1] >= 0 ? At(n.args[1]) : Address{};
-  if (n.block != nullptr)
+  if (ByNumber(n, 1))
+    Emit(base::At(t_.number, lane)[n.code], other);
+  else if (n.block != nullptr)
     EmitBlock(n.block, other);
   else
-    Emit(ByNumber(n, 1) ? base::At(t_.number, lane)[n.code] : base::At(t_.op, lane)[n.code], other);
+    Emit(base::At(t_.op, lane)[n.code], other);
 }
 
 void StepWriter::Select(const LaneNode& n, int k) {

@@ -10,6 +10,7 @@ const KernelTable& Kernels() {
     AddStored(t);
     AddNarrowOps(t);
     AddWideOps(t);
+    AddDivision(t);
     AddFloat32Math(t);
     AddFloat64Math(t);
     AddRandom(t);

@@ -51,6 +51,7 @@ void AddMoves(KernelTable& table);
 void AddStored(KernelTable& table);
 void AddNarrowOps(KernelTable& table);
 void AddWideOps(KernelTable& table);
+void AddDivision(KernelTable& table);
 void AddFloat32Math(KernelTable& table);
 void AddFloat64Math(KernelTable& table);
 void AddRandom(KernelTable& table);
