@@ -204,10 +204,15 @@ struct Min {
   }
 };
 
+// Comparisons. Holds is the mask, and Call the same as lanes of ones or zeros.
 struct Eq {
+  template <class V>
+  static HWY_INLINE auto Holds(V a, V b) {
+    return hn::Eq(a, b);
+  }
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, V b) {
-    return hn::VecFromMask(d, hn::Eq(a, b));
+    return hn::VecFromMask(d, Holds(a, b));
   }
 };
 struct Ne {  // Highway's own Ne is false for NaN
@@ -232,18 +237,26 @@ struct Le {
   }
 };
 struct Gt {
+  template <class V>
+  static HWY_INLINE auto Holds(V a, V b) {
+    return hn::Gt(a, b);
+  }
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, V b) {
-    return hn::VecFromMask(d, hn::Gt(a, b));
+    return hn::VecFromMask(d, Holds(a, b));
   }
 };
 struct Ge {
+  template <class V>
+  static HWY_INLINE auto Holds(V a, V b) {
+    if constexpr (hwy::IsFloat<hn::TFromV<V>>())
+      return hn::Ge(a, b);
+    else
+      return hn::Not(hn::Gt(b, a));
+  }
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, V b) {
-    if constexpr (kIsFloat<D>)
-      return hn::VecFromMask(d, hn::Ge(a, b));
-    else
-      return hn::Not(hn::VecFromMask(d, hn::Lt(a, b)));
+    return hn::VecFromMask(d, Holds(a, b));
   }
 };
 

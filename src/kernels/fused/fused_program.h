@@ -69,6 +69,7 @@ using BlockFn = void (*)(const Instr&, const Context&, size_t i, size_t n, std::
 struct Instr {
   const void* kernel = nullptr;
   Address a, b;
+  Address c = {};  // of a select by a comparison
   BlockFn block = nullptr;
   // Of the block: a number or an address. Of other kernels: 1 if what `a` reads is not fetched
   // ahead.

@@ -228,12 +228,14 @@ int StepWriter::Prepare(const LaneNode& n) {
 
 // Whether operand k, which is in memory, is a number that a kernel reads once for all elements.
 bool StepWriter::ByNumber(const LaneNode& n, int k) const {
-  const int arg = n.args[k];
-  if (arg < 0 || Half(n.op_lane) || !(k == 1 || Commutes(n.code))) return false;
-  const bool of_row =
-      !per_row_ && !across_ && base::At(g_.nodes, arg).row && base::At(m_.slot, arg) >= 0;
-  return (of_row || base::At(g_.nodes, arg).kind == LaneNode::kConstant) &&
-         base::At(t_.number, n.op_lane)[n.code].tile != nullptr;
+  if (n.args[k] < 0 || Half(n.op_lane) || !(k == 1 || Commutes(n.code))) return false;
+  return IsNumber(n.args[k]) && base::At(t_.number, n.op_lane)[n.code].tile != nullptr;
+}
+
+bool StepWriter::IsNumber(int node) const {
+  const LaneNode& n = base::At(g_.nodes, node);
+  const bool of_row = !per_row_ && !across_ && n.row && base::At(m_.slot, node) >= 0;
+  return of_row || n.kind == LaneNode::kConstant;
 }
 
 void StepWriter::Binary(const LaneNode& n, int k) {
@@ -300,9 +302,48 @@ bool StepWriter::WithScaled(const LaneNode& n) {
   return false;
 }
 
+// Whether the predicate is a comparison of lanes of the select's size, of which nothing else is
+// made.
+bool StepWriter::IsOnlyCompared(int predicate, const LaneNode& select) const {
+  const LaneNode& p = base::At(g_.nodes, predicate);
+  return p.kind == LaneNode::kOp && !p.block && p.args[1] >= 0 && !Half(p.op_lane) &&
+         IsWide(p.op_lane) == IsWide(select.lane) && base::At(uses_, predicate) == 1 &&
+         !InMemory(predicate) && !base::At(writes_, predicate);
+}
+
+// Writes a select by a comparison as one step, so that no mask goes through memory.
+bool StepWriter::SelectByComparison(const LaneNode& n) {
+  if (per_row_ || n.kind != LaneNode::kSelect || !IsOnlyCompared(n.args[0], n)) return false;
+  const LaneNode& p = base::At(g_.nodes, n.args[0]);
+  using enum ScalarOp;
+  uint8_t code = p.code;
+  const bool is_ne = code == CodeOf(kNe), swaps = code == CodeOf(kLt) || code == CodeOf(kLe);
+  if (is_ne) code = CodeOf(kEq);
+  if (swaps) code = code == CodeOf(kLt) ? CodeOf(kGt) : CodeOf(kGe);
+  const SelectsByComparison& kernels = base::At(t_.select_by, p.op_lane)[code];
+  if (kernels.holds.tile == nullptr) return false;
+  const auto bring = [&](int arg) {
+    if (InMemory(arg)) return;
+    Evaluate(arg);
+    Spill(arg);
+  };
+  const int x = p.args[swaps ? 1 : 0], y = p.args[swaps ? 0 : 1], yes = n.args[1], no = n.args[2];
+  bring(x), bring(y);
+  const bool holds_yes = InMemory(no) && !InMemory(yes);
+  const int held = holds_yes ? yes : no, other = holds_yes ? no : yes;
+  bring(other);
+  Evaluate(held);
+  const bool holds = holds_yes != is_ne, number = IsNumber(y);
+  Emit(holds ? (number ? kernels.holds_number : kernels.holds)
+             : (number ? kernels.fails_number : kernels.fails),
+       At(x), At(y), At(other));
+  for (int arg : {x, y, n.args[0], yes, no}) Release(arg);
+  return true;
+}
+
 void StepWriter::Operation(int node) {
   const LaneNode& n = base::At(g_.nodes, node);
-  if (WithScaled(n)) return;
+  if (WithScaled(n) || SelectByComparison(n)) return;
   const int k = Prepare(n);
   if (n.kind == LaneNode::kSelect)
     Select(n, k);
@@ -362,7 +403,7 @@ std::vector<Instr> Link(const std::vector<PendingInstr>& steps, const KernelTabl
     const void* kernel = vector ? s.kernel.vector : s.kernel.tile;
     const bool store = s.kernel.tile == t.store.tile && s.a.base >= kFirstTensor;
     if (stream && store) kernel = t.stream.tile;
-    code.push_back({kernel, s.a, s.b, s.block, s.info, tile});
+    code.push_back({kernel, s.a, s.b, s.c, s.block, s.info, tile});
   }
   if (!code.empty())
     code.push_back({.kernel = vector ? t.stop.vector : t.stop.tile, .a = {}, .b = {}});

@@ -13,6 +13,7 @@ struct PendingInstr {
   Address a, b;
   BlockFn block = nullptr;
   uint64_t info = 0;
+  Address c = {};
 };
 
 // Memory of a call, and what is where for as long as a row lasts.
@@ -97,17 +98,20 @@ class StepWriter {
   void Release(int node);
   void Operation(int node);
   bool WithScaled(const LaneNode& n);
+  bool SelectByComparison(const LaneNode& n);
+  bool IsOnlyCompared(int predicate, const LaneNode& select) const;
   int ScaledInMemory(const LaneNode& n, int k) const;
   void EndReduction(int node);
   void Input(int node);
   void Iota(int node);
   void RandomBits(int node);
+  bool IsNumber(int node) const;
   bool ByNumber(const LaneNode& n, int k) const;
   void Binary(const LaneNode& n, int k);
   void Select(const LaneNode& n, int k);
   int Prepare(const LaneNode& n);
-  void Emit(const KernelPair& kernel, Address a = {}, Address b = {}) {
-    steps_.push_back({kernel, a, b, nullptr, IsFar(a) ? uint64_t{0} : uint64_t{1}});
+  void Emit(const KernelPair& kernel, Address a = {}, Address b = {}, Address c = {}) {
+    steps_.push_back({kernel, a, b, nullptr, IsFar(a) ? uint64_t{0} : uint64_t{1}, c});
   }
   void EmitBlock(BlockFn block, Address a = {}, Address b = {}, uint64_t info = 0) {
     steps_.push_back({t_.block, a, b, block, info});

@@ -12,6 +12,12 @@ struct KernelsInOne {
   const void *first, *second, *both;
 };
 
+// acc = acc if (a op b), else the values at `c`, and the other way round. Of b one number may be
+// read for all elements.
+struct SelectsByComparison {
+  KernelPair holds, holds_number, fails, fails_number;
+};
+
 // All kernels of one target.
 struct KernelTable {
   size_t vector_bytes = 0;
@@ -28,6 +34,7 @@ struct KernelTable {
   // acc = op(acc, a * n) and op(a * n, acc), the number at `b`.
   KernelPair scaled[kLanes][kCodes], scaled_reversed[kLanes][kCodes];
   KernelPair select[3];  // acc is the select's operand 0, 1 or 2; a and b the others
+  SelectsByComparison select_by[kLanes][kCodes];  // for Eq, Gt and Ge
   // By Reduction.
   KernelPair accumulate[kLanes][base::kReductions.size()];
   KernelPair accumulate_half[kLanes][base::kReductions.size()];

@@ -133,6 +133,47 @@ void AddMirrored(KernelTable& t, int code) {
   t.reversed[lane][code] = BinaryPair<T, Mirrored>();
 }
 
+// Selects by a comparison: acc where it is kHolds, else the values at `c`.
+template <class Seq>
+struct Selects;
+template <size_t... K>
+struct Selects<std::index_sequence<K...>> {
+  using Code = Threads<std::index_sequence<K...>>;
+
+  template <class T, class F, bool kHolds, bool kNumber>
+  static void Run(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    const Tag<T> d;
+    const std::byte *x = EffectiveAddress(*c, pc->a, i), *y = EffectiveAddress(*c, pc->b, i),
+                    *z = EffectiveAddress(*c, pc->c, i);
+    Code::FetchAhead(*c, *pc, x);
+    const auto number = hn::Set(d, *reinterpret_cast<const T*>(y));
+    const auto right = [&](size_t k)
+                           HWY_ATTR { return kNumber ? number : Code::template At<T>(y, k); };
+    ((v = One<kHolds>(F::Holds(Code::template At<T>(x, K), right(K)), hn::BitCast(d, v),
+                      Code::template At<T>(z, K))),
+     ...);
+    return Code::Go(pc + 1, c, i, v...);
+  }
+  template <bool kHolds, class M, class V>
+  static HWY_INLINE RawVec One(M mask, V v, V other) {
+    return hn::BitCast(Raw(),
+                       kHolds ? hn::IfThenElse(mask, v, other) : hn::IfThenElse(mask, other, v));
+  }
+};
+template <class T, class F, bool kHolds, bool kNumber>
+KernelPair SelectPair() {
+  using Eight = Selects<std::make_index_sequence<kVectors>>;
+  using One = Selects<std::make_index_sequence<1>>;
+  return {Erase(&Eight::template Run<T, F, kHolds, kNumber>),
+          Erase(&One::template Run<T, F, kHolds, kNumber>)};
+}
+template <class T, class F>
+void AddSelects(KernelTable& t, int code) {
+  t.select_by[static_cast<int>(LaneOf<T>())][code] = {
+      SelectPair<T, F, true, false>(), SelectPair<T, F, true, true>(),
+      SelectPair<T, F, false, false>(), SelectPair<T, F, false, true>()};
+}
+
 // With a number, and with what is multiplied by one.
 template <class T, class F>
 void AddNumbers(KernelTable& t, int code) {
@@ -156,6 +197,9 @@ void AddCommonOps(KernelTable& t) {
   AddMirrored<T, Le, Ge>(t, CodeOf(kLe));
   AddMirrored<T, Gt, Lt>(t, CodeOf(kGt));
   AddMirrored<T, Ge, Le>(t, CodeOf(kGe));
+  AddSelects<T, Eq>(t, CodeOf(kEq));
+  AddSelects<T, Gt>(t, CodeOf(kGt));
+  AddSelects<T, Ge>(t, CodeOf(kGe));
   AddAccumulate<T, Add>(t, Reduction::kSum);
   AddAccumulate<T, Mul>(t, Reduction::kProd);
   AddAccumulate<T, Max>(t, Reduction::kMax);

@@ -37,6 +37,9 @@ struct Threads<std::index_sequence<K...>> {
   static HWY_INLINE void Go(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     return reinterpret_cast<Fn>(const_cast<void*>(pc->kernel))(pc, c, i, v...);
   }
+  // Vectors are done one after the other where it takes many instructions: arguments of the call
+  // would be computed side by side, in more registers than there are.
+  //
   // Kernels end in Next::Go: their own, which jumps to the next step's kernel, or that of a kernel
   // that does the next step too.
   template <class Next = Threads>
@@ -70,7 +73,8 @@ struct Threads<std::index_sequence<K...>> {
   template <class T, class F, class Next = Threads>
   static void Unary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
     const Tag<T> d;
-    return Next::Go(pc + 1, c, i, hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v)))...);
+    ((v = hn::BitCast(Raw(), F::Call(d, hn::BitCast(d, v)))), ...);
+    return Next::Go(pc + 1, c, i, v...);
   }
   template <class T, class F, class Next = Threads>
   static void Binary(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {

@@ -255,6 +255,26 @@ TEST(Fused, PairsAreOfKernelsInTheTable) {
   }
 }
 
+// One kernel compares and selects, whichever value is the last to be made.
+TEST(Fused, SelectsByComparisonsEqualTheirOpsOneByOne) {
+  for (DType dtype : {f32, f64, f16, bf16, i32, u32, i64, u8})
+    for (ScalarOp op : {kEq, kNe, kLt, kLe, kGt, kGe})
+      for (int way = 0; way < 32; ++way) {
+        Group g({150});
+        const int x = g.Input(dtype), y = way & 1 ? g.Constant(dtype, 1) : g.Input(dtype);
+        const int left = way & 2 ? g.Op(kAdd, dtype, x, g.Constant(dtype, 1)) : x;
+        const int mask = way & 16 ? g.Op(op, bool_, y, left) : g.Op(op, bool_, left, y);
+        const int yes = way & 4 ? g.Op(kMul, dtype, x, g.Constant(dtype, 3)) : x;
+        const int no = way & 8 ? g.Op(kSub, dtype, x, g.Constant(dtype, 5)) : g.Constant(dtype, 2);
+        const int one = g.Op(kSelect, dtype, mask, no, yes);
+        g.Output(g.Op(kSelect, dtype, g.Op(op, bool_, one, left), one, yes));
+        const Buffer a = Random(dtype, 150, 1, true), b = Random(dtype, 150, 2, true);
+        std::vector<const Buffer*> in = {&a};
+        if (!(way & 1)) in.push_back(&b);
+        ExpectOpByOp(g.desc, in, dtype.name() + std::string(" way ") + std::to_string(way));
+      }
+}
+
 // Steps that follow each other may share a kernel.
 TEST(Fused, ThreeStepsRoundAsEachByItself) {
   constexpr int kWays = 7;
