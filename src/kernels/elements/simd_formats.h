@@ -16,6 +16,10 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Whether there are instructions from f16 to f32 and back. Without them Highway's conversions have
+// no infinities and no NaN.
+inline constexpr bool kConvertsF16 = HWY_TARGET <= HWY_AVX2;
+
 // Adds half of the last kept bit, less one if that bit is even, and cuts.
 template <int kDropped, class DU, class VU>
 HWY_INLINE VU RoundBits(DU d, VU bits) {
@@ -34,6 +38,8 @@ struct RoundBF16 {
 struct RoundF16 {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V x) {
+    if constexpr (kConvertsF16)
+      return hn::PromoteTo(d, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), x));
     const hn::RebindToUnsigned<D> du;
     const V magnitude = hn::Abs(x), half = hn::Set(d, 0.5f);
     const V normal = hn::BitCast(d, RoundBits<13>(du, hn::BitCast(du, magnitude)));
@@ -119,9 +125,7 @@ struct HalfFormat {
 template <class Format, class D>
 HWY_INLINE hn::Vec<D> LoadFloats(Format, D d, const uint16_t* p) {
   using T = typename Format::Element;
-  // Without an instruction for it Highway's promotion of f16 has no infinities and no NaN.
-  constexpr bool kByBits = std::is_same_v<T, hwy::float16_t> && HWY_TARGET > HWY_AVX2;
-  if constexpr (kByBits) {
+  if constexpr (std::is_same_v<T, hwy::float16_t> && !kConvertsF16) {
     const hn::RebindToUnsigned<D> du;
     const auto stored = hn::LoadU(hn::Rebind<uint16_t, D>(), p);
     return hn::BitCast(d, Format::Held(du, hn::PromoteTo(du, stored)));
@@ -131,10 +135,17 @@ HWY_INLINE hn::Vec<D> LoadFloats(Format, D d, const uint16_t* p) {
 }
 // The way back, rounded.
 template <class Format, class D>
-HWY_INLINE void StoreFloats(Format, D, hn::Vec<D> v, uint16_t* p) {
+HWY_INLINE void StoreFloats(Format, D d, hn::Vec<D> v, uint16_t* p) {
   const hn::RebindToUnsigned<D> du;
-  const hn::Rebind<uint16_t, D> d16;
-  hn::StoreU(hn::TruncateTo(d16, Format::Rounded(du, hn::BitCast(du, v))), d16, p);
+  if constexpr (std::is_same_v<typename Format::Element, hwy::float16_t> && kConvertsF16) {
+    const hn::Rebind<hwy::float16_t, D> d16;
+    const auto nan = hn::CopySign(hn::BitCast(d, hn::Set(du, 0x7fc00000u)), v);  // the only one
+    const auto known = hn::IfThenElse(hn::IsNaN(v), nan, v);
+    hn::StoreU(hn::DemoteTo(d16, known), d16, reinterpret_cast<hwy::float16_t*>(p));
+  } else {
+    const hn::Rebind<uint16_t, D> d16;
+    hn::StoreU(hn::TruncateTo(d16, Format::Rounded(du, hn::BitCast(du, v))), d16, p);
+  }
 }
 
 }  // namespace tessera::kernels::HWY_NAMESPACE

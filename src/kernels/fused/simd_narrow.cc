@@ -44,6 +44,30 @@ void AddShifts(KernelTable& t) {
   AddBinary<T, ShiftRightArithmetic>(t, CodeOf(kShiftRightArithmetic));
 }
 
+// Rounds to bf16 without a look at each number: NaN, which rounding may change, is rare.
+template <class Seq>
+struct BrainRounds;
+template <size_t... K>
+struct BrainRounds<std::index_sequence<K...>> {
+  using Code = Threads<std::index_sequence<K...>>;
+
+  static void Run(const Instr* pc, Context* c, size_t i, RawVecAt<K>... v) {
+    const hn::RebindToUnsigned<Raw> du;
+    // A sum of infinities may be NaN too: then each number is looked at for nothing.
+    if (HWY_UNLIKELY(!hn::AllFalse(Raw(), hn::IsNaN(Sum(v...)))))
+      return Code::Go(pc + 1, c, i, RoundBF16::Call(Raw(), v)...);
+    ((v = hn::BitCast(Raw(), RoundBits<16>(du, hn::BitCast(du, v)))), ...);
+    return Code::Go(pc + 1, c, i, v...);
+  }
+
+ private:
+  static HWY_INLINE RawVec Sum(RawVec v) { return v; }
+  template <class... V>
+  static HWY_INLINE RawVec Sum(RawVec a, RawVec b, V... rest) {
+    return Sum(rest..., hn::Add(a, b));
+  }
+};
+
 struct ToFloat {  // of integers
   template <class D, class V>
   static HWY_INLINE auto Call(D, V x) {
@@ -85,7 +109,9 @@ void AddNarrowOpsImpl(KernelTable& t) {
   t.finish_f32_carried = {nullptr, Erase(&FinishSums<true>)};
   AddFloatOps<float>(t);
   AddUnary<float, RoundF16>(t, kRoundF16);
-  AddUnary<float, RoundBF16>(t, kRoundBF16);
+  t.op[static_cast<int>(Lane::kF32)][kRoundBF16] = {
+      Erase(&BrainRounds<std::make_index_sequence<kVectors>>::Run),
+      Erase(&BrainRounds<std::make_index_sequence<1>>::Run)};
   AddCommonOps<int32_t>(t);
   AddCommonOps<uint32_t>(t);
   AddUnary<int32_t, ToFloat>(t, CodeOf(plan::ScalarOp::kConvert));

@@ -30,10 +30,10 @@ struct StoredInteger {
   static HWY_INLINE WordVec Held(WordVec v) { return v; }
   static HWY_INLINE WordVec Stored(WordVec v) { return v; }
 };
-template <class Format>
+template <class FormatOf>
 struct StoredFloat {
   using T = uint16_t;
-  static HWY_INLINE WordVec Held(WordVec v) { return Format::Held(Words(), v); }
+  using Format = FormatOf;
   static HWY_INLINE WordVec Stored(WordVec v) { return Format::Stored(Words(), v); }
 };
 
@@ -47,17 +47,25 @@ struct StoredMoves<std::index_sequence<K...>> {
   static HWY_INLINE RawVec LoadAt(const std::byte* p, size_t k) {
     using T = typename S::T;
     const hn::Rebind<T, Raw> d;
-    const auto v = hn::LoadU(d, reinterpret_cast<const T*>(p) + k * hn::Lanes(d));
-    const auto wide = hn::PromoteTo(hn::RebindToSigned<Raw>(), v);
-    return hn::BitCast(Raw(), S::Held(hn::BitCast(Words(), wide)));
+    const T* from = reinterpret_cast<const T*>(p) + k * hn::Lanes(d);
+    if constexpr (requires { typename S::Format; }) {
+      return LoadFloats(typename S::Format(), Raw(), from);
+    } else {
+      const auto wide = hn::PromoteTo(hn::RebindToSigned<Raw>(), hn::LoadU(d, from));
+      return hn::BitCast(Raw(), S::Held(hn::BitCast(Words(), wide)));
+    }
   }
   template <class S>
   static HWY_INLINE void StoreAt(std::byte* p, size_t k, RawVec v) {
     using T = typename S::T;
     const hn::Rebind<T, Raw> d;
-    const auto stored = S::Stored(hn::BitCast(Words(), v));
-    hn::StoreU(hn::DemoteTo(d, hn::BitCast(Ints(), stored)), d,
-               reinterpret_cast<T*>(p) + k * hn::Lanes(d));
+    T* to = reinterpret_cast<T*>(p) + k * hn::Lanes(d);
+    if constexpr (kConvertsF16 && std::is_same_v<S, StoredFloat<HalfFormat>>) {
+      StoreFloats(HalfFormat(), Raw(), v, to);
+    } else {
+      const auto stored = S::Stored(hn::BitCast(Words(), v));
+      hn::StoreU(hn::DemoteTo(d, hn::BitCast(Ints(), stored)), d, to);
+    }
   }
   template <class S>
   static void Load(const Instr* pc, Context* c, size_t i, RawVecAt<K>...) {
