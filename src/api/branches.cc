@@ -59,17 +59,33 @@ void JoinBranches(std::vector<TracedFunction>& regions, const sharding::AxisList
 }
 
 // Runs all branches and takes the results of one: where devices choose differently, and need one
-// another in the branches.
+// another in the branches. What a branch reads has derivatives where it is taken: elsewhere it may
+// be computed of what has none.
 Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
-                     const std::vector<TracedFunction>& branches) {
-  Arrays chosen = CallRegion(branches.back(), arguments, call);
+                     std::vector<TracedFunction>& branches) {
+  Arrays inputs;
+  for (const ArrayRef& constant : trace::CloseRegions(branches)) inputs.emplace_back(constant);
+  BringIn(inputs, call);
+  inputs.insert(inputs.end(), arguments.begin(), arguments.end());
+  const bool is_bool = TypeOf(index)->dtype().is_bool();
+  const auto at_most = [&](size_t k) {
+    return is_bool ? index : index <= Operand(static_cast<int64_t>(k), call.loc);
+  };
+  const auto branch = [&](size_t k) {
+    Arrays counted = inputs;
+    for (Array& x : counted) {
+      if (branches.size() == 1 || !TypeOf(x)->dtype().is_floating()) continue;
+      const Array constant = stop_gradient(x, call.loc);
+      if (k + 1 < branches.size()) x = where(at_most(k), x, constant, {}, call.loc);
+      if (k > 0) x = where(at_most(k - 1), constant, x, {}, call.loc);
+    }
+    return CallRegion(branches[k], counted, call);
+  };
+  Arrays chosen = branch(branches.size() - 1);
   for (size_t k = branches.size() - 1; k-- > 0;) {
-    const Array is_this = TypeOf(index)->dtype().is_bool()
-                              ? index
-                              : index <= Operand(static_cast<int64_t>(k), call.loc);
-    const Arrays results = CallRegion(branches[k], arguments, call);
+    const Arrays results = branch(k);
     for (size_t i = 0; i < chosen.size(); ++i)
-      chosen[i] = where(is_this, results[i], chosen[i], {}, call.loc);
+      chosen[i] = where(at_most(k), results[i], chosen[i], {}, call.loc);
   }
   return chosen;
 }

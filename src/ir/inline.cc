@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "ir/infer.h"
 
 namespace tessera::ir {
 namespace {
@@ -13,14 +14,36 @@ bool IsCall(const Instruction& i) {
   return region && region->kind == AsRegions::kCall;
 }
 
+bool IsExpanded(const Instruction& i) {
+  return std::holds_alternative<AsExpansion>(*i.op->lowering);
+}
+
 bool HasCalls(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(),
                      [](const Instruction& i) {
-                       if (i.regions.empty()) return false;
-                       return !std::holds_alternative<AsRegions>(*i.op->lowering) || IsCall(i) ||
+                       return IsExpanded(i) || IsCall(i) ||
                               std::any_of(i.regions.begin(), i.regions.end(),
                                           [](const RegionPtr& r) { return HasCalls(*r); });
                      });
+}
+
+// Returns the value of which an instruction takes each element, if it takes each from one of its
+// operands, and those are all that value; else -1.
+ValueId OnlyChoice(const Program& program, const Instruction& i) {
+  if (!std::holds_alternative<AsElementwise>(*i.op->lowering) || i.operands.size() < 3) return -1;
+  absl::InlinedVector<const Type*, 3> operands;
+  for (ValueId v : i.operands) operands.push_back(program.type(v));
+  const Type* result = program.type(i.results[0]);
+  for (const sharding::LinearGroup& g : LinearGroupsOf(*i.op, i.params, operands, {&result, 1})) {
+    const auto& [sum, min, max] = g.kinds;
+    if (!sum || !min || !max || g.operands.size() < 2) continue;
+    const ValueId first = base::At(i.operands, g.operands[0]);
+    if (std::all_of(g.operands.begin(), g.operands.end(),
+                    [&](int32_t k) { return base::At(i.operands, k) == first; }) &&
+        SameType(program.type(first), result))
+      return first;
+  }
+  return -1;
 }
 
 // Writes a program anew.
@@ -44,7 +67,11 @@ class Inliner {
 
   void Write(Instruction i) {
     for (ValueId& v : i.operands) v = Now(v);
-    if (i.regions.empty() || (!IsCall(i) && std::holds_alternative<AsRegions>(*i.op->lowering))) {
+    if (!IsCall(i) && !IsExpanded(i)) {
+      if (const ValueId only = OnlyChoice(out_, i); only >= 0) {
+        base::At(now_, i.results[0]) = only;
+        return;
+      }
       for (RegionPtr& r : i.regions) r = InlineCalls(r);
       out_.instructions.push_back(std::move(i));
       return;

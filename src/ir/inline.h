@@ -10,8 +10,9 @@ namespace tessera::ir {
 std::vector<ValueId> Inline(Builder& builder, const Program& program,
                             absl::Span<const ValueId> given);
 
-// Returns the program with the function of each call (Region::kCall) in its place, in regions too;
-// `program` itself if there are none. An op with regions but without data flow is expanded.
+// Returns the program without what only transforms see, in regions too: the function of each call
+// (Region::kCall) is in its place, ops that are expanded are, and a choice between a value and
+// itself is that value. `program` itself if there is no call, and nothing to expand.
 std::shared_ptr<const Program> InlineCalls(const std::shared_ptr<const Program>& program);
 
 }  // namespace tessera::ir

@@ -204,6 +204,11 @@ std::vector<ir::ValueId> NoTangents(const ir::DiffCall& c, absl::Span<const ir::
   return std::vector<ir::ValueId>(c.results.size(), -1);
 }
 
+std::vector<ir::ValueId> Itself(ir::Builder&, const ir::Params*,
+                                absl::Span<const ir::ValueId> operands, const ir::Type*) {
+  return {operands[0]};
+}
+
 // Sums over the dims along which elements were repeated.
 ir::ValueId BroadcastTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const auto& dims = ir::As<BroadcastParams>(c.params.get()).dims;
@@ -274,7 +279,7 @@ constexpr OpDef kStopGradient{.name = "stop_gradient",
                               .doc = "x, which counts as a constant when derivatives are taken.",
                               .type = ir::TypeFn{TypeOfOperand},
                               .dims = ir::DimMapFn{SameDims},
-                              .lowering = ir::AsView{},
+                              .lowering = ir::AsExpansion{Itself},
                               .reference = ir::ReferenceFn{reference::SameElements},
                               .diff = ir::Structural{NoTangents},
                               .keys = true,

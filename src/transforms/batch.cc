@@ -4,12 +4,15 @@
 #include "base/at.h"
 #include "ir/builder.h"
 #include "ir/inline.h"
+#include "ir/regions.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
 #include "ops/expression.h"
 #include "ops/mapped.h"
+#include "ops/tangents.h"
 #include "transforms/memo.h"
 #include "transforms/regions.h"
+#include "transforms/taken.h"
 #include "transforms/types.h"
 
 namespace tessera::transforms {
@@ -24,14 +27,20 @@ bool Any(const Flags& flags) { return std::find(flags.begin(), flags.end(), true
 class Mapper {
  public:
   using Memo = RegionMemo<Batch>;
-  Mapper(const ir::Program& from, const Flags& inputs, const ir::MappedDim& dim, Memo& memo)
+  // `taken`: null, or the type of one more input in front, which says of each lane whether it takes
+  // the branch that this is a part of.
+  Mapper(const ir::Program& from, const Flags& inputs, const ir::MappedDim& dim, Memo& memo,
+         const ir::Type* taken = nullptr)
       : from_(from),
         dim_(dim),
         memo_(memo),
         builder_(to_, Loc::Unknown()),
+        taken_(builder_, dim, taken ? to_.AddValue(taken, Loc::Unknown()) : -1),
         made_(from.values.size(), -1),
-        mapped_(from.values.size()) {
+        mapped_(from.values.size()),
+        active_(from.values.size()) {
     to_.mesh = from.mesh;
+    if (taken) to_.inputs.push_back(taken_.lanes());
     for (size_t i = 0; i < from.inputs.size(); ++i)
       to_.inputs.push_back(Parameter(from.inputs[i], inputs[i]));
     for (const ir::Capture& c : from.captures)
@@ -57,6 +66,7 @@ class Mapper {
   ValueId Parameter(ValueId v, bool mapped) {
     const ir::Value& value = from_.values[Index(v)];
     mapped_[Index(v)] = mapped;
+    active_[Index(v)] = ops::HasTangent(value.type);
     const ir::Type* type = mapped ? ops::WithDim(value.type, dim_) : value.type;
     return made_[Index(v)] = to_.AddValue(type, value.loc, mapped ? nullptr : value.place);
   }
@@ -65,41 +75,62 @@ class Mapper {
     mapped_[Index(v)] = mapped;
   }
   ValueId WithDim(ValueId v) {
-    return mapped_[Index(v)] ? made_[Index(v)] : ops::Repeated(builder_, made_[Index(v)], dim_);
+    if (mapped_[Index(v)]) return made_[Index(v)];
+    const ValueId repeated = ops::Repeated(builder_, made_[Index(v)], dim_);
+    return active_[Index(v)] ? taken_.Counted(repeated) : repeated;
   }
-  Flags MappedOf(absl::Span<const ValueId> values) const {
-    Flags mapped;
-    for (ValueId v : values) mapped.push_back(mapped_[Index(v)]);
-    return mapped;
+  static Flags Of(const Flags& flags, absl::Span<const ValueId> values) {
+    Flags of;
+    for (ValueId v : values) of.push_back(flags[Index(v)]);
+    return of;
   }
+  Flags MappedOf(absl::Span<const ValueId> values) const { return Of(mapped_, values); }
 
   void Visit(const ir::Instruction& i) {
     builder_.set_loc(i.loc);
-    const Flags mapped = MappedOf(i.operands);
     const TypesOf types(from_, i);
-    std::vector<ValueId> operands;
-    for (ValueId v : i.operands) operands.push_back(made_[Index(v)]);
-    if (!Any(mapped)) {
-      auto results = builder_.EmitTyped(*i.op, i.params, operands, types.results, i.regions);
+    const Flags active = Of(active_, i.operands);
+    for (ValueId v : i.results) active_[Index(v)] = Any(active) && ops::HasTangent(from_.type(v));
+    Taken::Instruction given{i, types.operands, types.results, active, {}, MappedOf(i.operands)};
+    for (ValueId v : i.operands) given.operands.push_back(made_[Index(v)]);
+    if (!Any(given.mapped)) {
+      if (!taken_.IsAll()) taken_.Shared(given);
+      auto results = builder_.EmitTyped(*i.op, i.params, given.operands, types.results, i.regions);
       for (size_t r = 0; r < results.size(); ++r) Set(i.results[r], results[r], false);
       return;
     }
-    if (!i.regions.empty()) return VisitRegions(i, mapped);
-    const auto results = ops::Batched(
-        {builder_, *i.op, i.params, operands, mapped, types.operands, types.results, dim_});
-    for (size_t r = 0; r < results.size(); ++r) Set(i.results[r], results[r], true);
+    if (!i.regions.empty()) return VisitRegions(i, given);
+    if (!taken_.IsAll()) taken_.Mixed(given);
+    const auto results = ops::Batched({builder_, *i.op, i.params, given.operands, given.mapped,
+                                       types.operands, types.results, dim_});
+    for (size_t r = 0; r < results.size(); ++r)
+      Set(i.results[r], given.counts_results ? taken_.Counted(results[r]) : results[r], true);
   }
 
   // ---- loops and branches ----
 
   // The region with these inputs mapped, and at least these outputs.
-  const Batch& Region(const ir::Program& region, const Flags& inputs, const Flags& wanted) {
-    return memo_.Get(region, inputs, wanted,
-                     [&] { return Mapper(region, inputs, dim_, memo_).Run(wanted); });
+  const Batch& Region(const ir::Program& region, const Flags& inputs, const Flags& wanted,
+                      const ir::Type* taken = nullptr) {
+    return memo_.Get(
+        region, inputs, wanted,
+        [&] { return Mapper(region, inputs, dim_, memo_, taken).Run(wanted); }, taken);
+  }
+  // The same of a part of this program. It gets the lanes that take the branch, if some do not.
+  const Batch& Part(const ir::Program& region, const Flags& inputs, const Flags& wanted) {
+    const ValueId lanes = taken_.lanes();
+    return Region(region, inputs, wanted, taken_.IsAll() ? nullptr : builder_.type(lanes));
+  }
+  void GiveTaken(std::vector<ValueId>& operands, size_t at) const {
+    if (!taken_.IsAll()) operands.insert(operands.begin() + static_cast<long>(at), taken_.lanes());
   }
 
-  void VisitRegions(const ir::Instruction& i, const Flags& mapped) {
-    if (i.op->roles) return VisitRules(i, mapped);
+  void VisitRegions(const ir::Instruction& i, Taken::Instruction& given) {
+    if (i.op->roles) {
+      if (!taken_.IsAll()) taken_.GiveToLanes(given);
+      return VisitRules(i, given);
+    }
+    const Flags& mapped = given.mapped;
     const RegionLayout layout(i);
     switch (std::get<ir::AsRegions>(*i.op->lowering).kind) {
       case ir::AsRegions::kScan:
@@ -122,7 +153,7 @@ class Mapper {
     for (;;) {
       Flags outs(i.results.size());
       for (size_t c = 0; c < layout.carries; ++c) outs[c] = ins[layout.CarryInput(c)];
-      outs = Region(*i.regions[layout.bodies[0]], ins, outs).mapped;
+      outs = Part(*i.regions[layout.bodies[0]], ins, outs).mapped;
       bool grew = false;
       for (size_t c = 0; c < layout.carries; ++c) {
         const size_t in = layout.CarryInput(c);
@@ -161,14 +192,17 @@ class Mapper {
     for (size_t k = xs; k < operands.size(); ++k)
       if (mapped.ins[k])
         operands[k] = Exchanged(operands[k], ops::WithDim(from_.type(i.operands[k]), dim_, 1));
-    const Batch& body = Region(*i.regions[0], mapped.ins, mapped.outs);
+    GiveTaken(operands, 0);
+    const ir::ParamsPtr params =
+        ir::WithCounts(i, layout.ins[0] + (taken_.IsAll() ? 0 : 1), layout.carries);
+    const Batch& body = Part(*i.regions[0], mapped.ins, mapped.outs);
     std::vector<const ir::Type*> types;
     for (size_t r = 0; r < i.results.size(); ++r) {
       const ir::Type* type = from_.type(i.results[r]);
       types.push_back(mapped.outs[r] ? ops::WithDim(type, dim_, r < layout.carries ? 0 : 1) : type);
     }
     const auto results =
-        builder_.EmitTyped(*i.op, i.params, operands, types, {ir::Shared(body.program)});
+        builder_.EmitTyped(*i.op, params, operands, types, {ir::Shared(body.program)});
     for (size_t r = 0; r < results.size(); ++r) {
       const bool moves = mapped.outs[r] && r >= layout.carries;
       const ValueId made =
@@ -214,7 +248,7 @@ class Mapper {
   Flags OutsOf(const ir::Instruction& i, const Flags& ins) {
     Flags outs(i.results.size());
     for (const ir::RegionPtr& branch : i.regions) {
-      const Flags& mapped = Region(*branch, ins, Flags(outs.size())).mapped;
+      const Flags& mapped = Part(*branch, ins, Flags(outs.size())).mapped;
       for (size_t r = 0; r < outs.size(); ++r) outs[r] = outs[r] || mapped[r];
     }
     return outs;
@@ -226,8 +260,9 @@ class Mapper {
     const Flags outs = OutsOf(i, ins);
     std::vector<ir::RegionPtr> regions;
     for (const ir::RegionPtr& branch : i.regions)
-      regions.push_back(ir::Shared(Region(*branch, ins, outs).program));
+      regions.push_back(ir::Shared(Part(*branch, ins, outs).program));
     std::vector<ValueId> operands = OperandsOf(i, layout.first, ins);
+    GiveTaken(operands, 0);
     for (size_t k = layout.first; k-- > 0;)
       operands.insert(operands.begin(), made_[Index(i.operands[k])]);
     Emit(i, operands, outs, std::move(regions));
@@ -237,19 +272,14 @@ class Mapper {
   void Select(const ir::Instruction& i, const RegionLayout& layout) {
     Flags ins = MappedOf(i.operands);
     ins.erase(ins.begin());
-    const Flags all(i.results.size(), true);
     const std::vector<ValueId> operands = OperandsOf(i, layout.first, ins);
     const ops::X index(builder_, made_[Index(i.operands[0])]);
-    const size_t last = i.regions.size() - 1;
-    std::vector<ValueId> chosen;
+    size_t last = 0;
+    while (last + 1 < i.regions.size() && !IsMost(index.type()->dtype(), last)) ++last;
     // A bool takes the first branch where it is true; other indices are clamped.
-    for (size_t k = i.regions.size(); k-- > 0;) {
-      std::vector<ValueId> results =
-          ir::Inline(builder_, Region(*i.regions[k], ins, all).program, operands);
-      if (k == last || IsMost(index.type()->dtype(), k)) {
-        chosen = std::move(results);
-        continue;
-      }
+    std::vector<ValueId> chosen = Branch(i, last, last, ins, operands);
+    for (size_t k = last; k-- > 0;) {
+      const std::vector<ValueId> results = Branch(i, k, last, ins, operands);
       const bool is_bool = index.type()->dtype().is_bool();
       const ValueId above =
           is_bool ? index.id() : Less(index.Number(static_cast<double>(k)), index).id();
@@ -258,6 +288,22 @@ class Mapper {
                             : ops::ByLane(builder_, above, chosen[r], results[r]);
     }
     for (size_t r = 0; r < chosen.size(); ++r) Set(i.results[r], chosen[r], true);
+  }
+  // Returns what branch k makes of the operands; derivatives are of lanes that take it.
+  std::vector<ValueId> Branch(const ir::Instruction& i, size_t k, size_t last, const Flags& ins,
+                              std::vector<ValueId> operands) {
+    const Flags all(i.results.size(), true);
+    if (last == 0) {
+      GiveTaken(operands, 0);
+      return ir::Inline(builder_, Part(*i.regions[k], ins, all).program, operands);
+    }
+    const ValueId lanes = taken_.And(Names(builder_, made_[Index(i.operands[0])], k, last));
+    for (size_t n = 0; n < ins.size(); ++n)
+      if (ins[n] && ops::HasTangent(builder_.type(operands[n])))
+        operands[n] = CountedWhere(builder_, lanes, operands[n]);
+    operands.insert(operands.begin(), lanes);
+    const Batch& branch = Region(*i.regions[k], ins, all, builder_.type(lanes));
+    return ir::Inline(builder_, branch.program, operands);
   }
   // Whether no index of this dtype is greater.
   static bool IsMost(DType dtype, size_t k) {
@@ -285,7 +331,8 @@ class Mapper {
     }
   };
 
-  void VisitRules(const ir::Instruction& i, const Flags& mapped) {
+  void VisitRules(const ir::Instruction& i, const Taken::Instruction& given) {
+    const Flags& mapped = given.mapped;
     const TypesOf types(from_, i);
     const auto regions =
         i.op->roles({i.params.get(), i.operands.size(), i.regions}, types.operands, types.results);
@@ -312,9 +359,7 @@ class Mapper {
     std::vector<ir::RegionPtr> batched;
     for (size_t r = 0; r < regions.size(); ++r)
       batched.push_back(Rule(*i.regions[r], regions[r], roles));
-    std::vector<ValueId> operands;
-    for (ValueId v : i.operands) operands.push_back(made_[Index(v)]);
-    Emit(i, operands, roles.results, std::move(batched));
+    Emit(i, given.operands, roles.results, std::move(batched));
   }
   static bool AreBackward(const std::vector<ir::RegionRoles>& regions) {
     return std::any_of(regions.begin(), regions.end(), [](const ir::RegionRoles& r) {
@@ -340,8 +385,10 @@ class Mapper {
   Memo& memo_;
   ir::Program to_;
   ir::Builder builder_;
-  std::vector<ValueId> made_;  // by value of `from_`
-  std::vector<bool> mapped_;
+  const Taken taken_;
+  // By value of `from_`.
+  std::vector<ValueId> made_;
+  Flags mapped_, active_;  // active: a derivative with respect to it may be asked for
 };
 
 }  // namespace

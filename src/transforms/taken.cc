@@ -1,0 +1,108 @@
+// Which lanes count in the derivatives of a branch.
+#include "transforms/taken.h"
+
+#include <algorithm>
+
+#include "base/at.h"
+#include "ir/infer.h"
+#include "ops/expression.h"
+#include "ops/mapped.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "ops/tangents.h"
+
+namespace tessera::transforms {
+namespace {
+
+using ir::ValueId;
+using ops::X;
+
+bool HaveTangents(ir::Types types) {
+  return std::any_of(types.begin(), types.end(), ops::HasTangent);
+}
+
+bool Moves(const ir::OpDef& op) {
+  return std::holds_alternative<ir::AsMove>(*op.lowering) ||
+         std::holds_alternative<ir::AsManualMove>(*op.lowering) ||
+         std::holds_alternative<ir::AsPermute>(*op.lowering);
+}
+
+// Per operand: the group of those that it is jointly linear with; -1 if in none, or not floating.
+struct Linear {
+  explicit Linear(const Taken::Instruction& i) : group_of(i.from.operands.size(), -1) {
+    if (Moves(*i.from.op)) group_of.assign(group_of.size(), 0);
+    const auto& groups =
+        ir::LinearGroupsOf(*i.from.op, i.from.params, i.operand_types, i.result_types);
+    for (size_t g = 0; g < groups.size(); ++g)
+      for (int32_t k : groups[g].operands) base::At(group_of, k) = static_cast<int>(g);
+    for (size_t k = 0; k < group_of.size(); ++k) {
+      if (!ops::HasTangent(i.operand_types[k])) continue;
+      in_each &= group_of[k] >= 0;
+      jointly &= group_of[k] == 0;
+    }
+  }
+  std::vector<int> group_of;
+  bool in_each = true, jointly = true;  // in each floating operand; in all of them together
+};
+
+}  // namespace
+
+ValueId CountedWhere(ir::Builder& builder, ValueId predicate, ValueId v) {
+  const ir::Type* type = builder.type(v);
+  const ValueId constant = builder.EmitTyped(ops::kStopGradient, nullptr, {v}, {&type, 1})[0];
+  if (builder.type(predicate)->rank() > 0) return ops::ByLane(builder, predicate, v, constant);
+  return ops::Where(X(builder, predicate), X(builder, v), X(builder, constant)).id();
+}
+
+ValueId Names(ir::Builder& builder, ValueId index, size_t k, size_t last) {
+  const X x(builder, index);
+  if (x.type()->dtype().is_bool())
+    return k == 0 ? index : ops::Apply(plan::ScalarOp::kNot, {x}).id();
+  const auto number = [&](size_t n) { return x.Number(static_cast<double>(n)); };
+  if (k == 0) return ops::Less(x, number(1)).id();
+  if (k == last) return ops::Less(number(k - 1), x).id();
+  return ops::Equal(x, number(k)).id();
+}
+
+ValueId Taken::And(ValueId some) const {
+  return IsAll() ? some : ops::And(X(builder_, lanes_), X(builder_, some)).id();
+}
+
+// A function of what lanes share adds a zero times its derivative where no lane takes the branch.
+void Taken::Shared(Instruction& i) const {
+  if (!HaveTangents(i.result_types) || Linear(i).jointly) return;
+  for (size_t k = 0; k < i.operands.size(); ++k)
+    if (i.active[k])
+      i.operands[k] = CountedWhere(builder_, ops::AnyLane(builder_, lanes_), i.operands[k]);
+}
+
+void Taken::Mixed(Instruction& i) const {
+  if (!HaveTangents(i.result_types)) return;
+  std::vector<size_t> shared;
+  for (size_t k = 0; k < i.operands.size(); ++k)
+    if (i.active[k] && !i.mapped[k]) shared.push_back(k);
+  if (shared.empty()) return;
+  const Linear linear(i);
+  // Repeated operands are free where they fuse.
+  if (std::holds_alternative<ir::AsElementwise>(*i.from.op->lowering) || !linear.in_each)
+    return GiveToLanes(i);
+  for (size_t k = 0; k < i.operands.size(); ++k) {
+    const bool multiplies = std::any_of(shared.begin(), shared.end(), [&](size_t s) {
+      return linear.group_of[s] != linear.group_of[k];
+    });
+    if (!i.mapped[k] || !multiplies || !ops::HasTangent(i.operand_types[k])) continue;
+    const ValueId v = i.operands[k];
+    i.operands[k] = ops::ByLane(builder_, lanes_, v, ops::Zeros(builder_, builder_.type(v)));
+  }
+  i.counts_results = true;
+}
+
+void Taken::GiveToLanes(Instruction& i) const {
+  for (size_t k = 0; k < i.operands.size(); ++k) {
+    if (!i.active[k] || i.mapped[k]) continue;
+    i.operands[k] = Counted(ops::Repeated(builder_, i.operands[k], dim_));
+    i.mapped[k] = true;
+  }
+}
+
+}  // namespace tessera::transforms

@@ -1,0 +1,58 @@
+// Branches that some lanes take and others do not: all lanes compute all of them, so what counts is
+// said by a predicate per lane.
+#pragma once
+#include <vector>
+
+#include "ir/builder.h"
+
+namespace tessera::transforms {
+
+// Returns `v`, whose derivative is zero where the predicate is false. The predicate is a scalar, or
+// has the mapped dim, as v has then.
+ir::ValueId CountedWhere(ir::Builder& builder, ir::ValueId predicate, ir::ValueId v);
+
+// Returns in which lanes the index, of which each lane has its own, names branch k. A bool names
+// the first where it is true; other indices are clamped to 0 and `last`.
+ir::ValueId Names(ir::Builder& builder, ir::ValueId index, size_t k, size_t last);
+
+// What lanes share counts where a lane takes the branch. A cotangent of it is a sum over lanes, to
+// which the others must add zeros: they may have computed what is not finite, and a zero times that
+// is NaN. (What is mapped needs nothing inside of the branch: it is CountedWhere it enters.)
+class Taken {
+ public:
+  // `lanes`: a bool per lane; -1 where all lanes count.
+  Taken(ir::Builder& builder, const ir::MappedDim& dim, ir::ValueId lanes)
+      : builder_(builder), dim_(dim), lanes_(lanes) {}
+  ir::ValueId lanes() const { return lanes_; }
+  bool IsAll() const { return lanes_ < 0; }
+  // Returns the lanes of `some` that take the branch.
+  ir::ValueId And(ir::ValueId some) const;
+  // Returns `v`, which is mapped, counted where lanes take the branch.
+  ir::ValueId Counted(ir::ValueId v) const {
+    return IsAll() ? v : CountedWhere(builder_, lanes_, v);
+  }
+
+  // An instruction with operands that may have derivatives (`active`).
+  struct Instruction {
+    const ir::Instruction& from;
+    ir::Types operand_types, result_types;  // of one lane
+    const std::vector<bool>& active;
+    std::vector<ir::ValueId> operands;
+    std::vector<bool> mapped;
+    bool counts_results = false;  // its results are to be CountedWhere lanes take the branch
+  };
+  // Changes operands of one of which no operand is mapped.
+  void Shared(Instruction& i) const;
+  // The same where some are: by giving the lanes what they share, or by zeros for what is
+  // multiplied with it.
+  void Mixed(Instruction& i) const;
+  // Gives each lane its own of what is active.
+  void GiveToLanes(Instruction& i) const;
+
+ private:
+  ir::Builder& builder_;
+  const ir::MappedDim& dim_;
+  ir::ValueId lanes_;
+};
+
+}  // namespace tessera::transforms
