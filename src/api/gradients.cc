@@ -1,10 +1,12 @@
 // grad, jvp, vjp, linearize: functions are traced, and their programs transformed.
 #include "tessera/gradients.h"
 
+#include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 
 #include "base/error.h"
 #include "frontend/linear.h"
@@ -12,6 +14,7 @@
 #include "frontend/regions.h"
 #include "frontend/transformed.h"
 #include "ir/inline.h"
+#include "ir/same.h"
 #include "ir/simplify.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"
@@ -56,10 +59,98 @@ using detail::LinearProgram;
   FailDType(call, 21, fmt::format("the function returns {}, which is not floating", type->text()));
 }
 
-// Of a traced call. Results are in the order of Grad::Like.
-detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays,
-                                   const std::vector<int>& argument_of, const detail::Body& body,
-                                   const detail::GradOptions& options, Call call) {
+// A traced function, and what of its gradient is wanted.
+struct GradientCall {
+  ir::Program program;           // closed: what it captured are its last inputs
+  std::vector<bool> active;      // per input
+  std::vector<int> argument_of;  // per input: which argument it is of; -1 of what was captured
+  const detail::GradOptions& options;
+  Call call;
+};
+
+// Returns the gradients, and the results, in the order of Grad::Like.
+ir::Program GradientOf(const GradientCall& g) {
+  const ir::Type* value = g.program.type(g.program.outputs[0]);
+  std::vector<bool> wanted(g.program.outputs.size());
+  wanted[0] = true;
+  LinearizedProgram l = Linearized(g.program, g.active, wanted);
+  if (!g.options.value) l.DropOutput(0);
+  // One program: what is known, and behind it the gradient.
+  ir::Program whole = std::move(l.known);
+  ir::Builder builder(whole, g.call.loc);
+  std::vector<ir::ValueId> values = whole.outputs, inputs;
+  inputs.assign(values.begin() + static_cast<long>(l.outputs), values.end());
+  values.resize(l.outputs);
+  inputs.push_back(ops::Filled(builder, 1, ops::CotangentType(value)));
+  const std::vector<ir::ValueId> gradients =
+      ir::Inline(builder, transforms::MakeTranspose(l.linear, l.residuals), inputs);
+  std::vector<ir::ValueId> chosen_gradients;
+  for (int n : g.options.arguments) {
+    for (size_t i = 0, next = 0; i < g.active.size(); ++i) {
+      const size_t at = next;
+      next += g.active[i];
+      if (g.argument_of[i] == n)
+        chosen_gradients.push_back(
+            g.active[i] ? gradients[at] : ops::Zeros(builder, g.program.type(g.program.inputs[i])));
+    }
+  }
+  whole.outputs = g.options.value ? values : chosen_gradients;
+  const std::vector<ir::ValueId>& rest = g.options.value ? chosen_gradients : values;
+  whole.outputs.insert(whole.outputs.end(), rest.begin(), rest.end());
+  ir::Simplify(whole);
+  return whole;
+}
+
+// Gradients of functions that are traced at each call, of this thread: what was made of a program
+// is not made again. Bounded: cleared when it has grown large.
+struct KnownGradient {
+  ir::Program program;
+  std::vector<int> choices;
+  Loc loc;
+  ProgramRef gradient;
+  bool IsOf(const GradientCall& g, const std::vector<int>& c) const {  // lines are in messages
+    return choices == c && ir::SameProgram(program, g.program) &&
+           ir::SameLines(program, g.program) && program.names == g.program.names &&
+           loc.line() == g.call.loc.line() && std::string_view(loc.file()) == g.call.loc.file();
+  }
+};
+
+ProgramRef GradientMadeOnce(GradientCall g) {
+  constexpr size_t kMost = 64;
+  static thread_local absl::flat_hash_map<size_t, KnownGradient> known;
+  // What acts on the outside holds functions of the user's, which are not to be kept.
+  if (ir::HasEffects(g.program)) return ir::Shared(GradientOf(g));
+  std::vector<int> choices{g.options.value};
+  choices.insert(choices.end(), g.options.arguments.begin(), g.options.arguments.end());
+  choices.insert(choices.end(), g.active.begin(), g.active.end());
+  choices.insert(choices.end(), g.argument_of.begin(), g.argument_of.end());
+  size_t hash = ir::HashOf(g.program);
+  for (ir::ValueId v : g.program.inputs)
+    hash = ir::MixHash(hash, reinterpret_cast<uintptr_t>(g.program.type(v)));
+  if (const auto it = known.find(hash); it != known.end() && it->second.IsOf(g, choices))
+    return it->second.gradient;
+  ProgramRef gradient = ir::Shared(GradientOf(g));
+  if (known.size() >= kMost) known.clear();
+  known.insert_or_assign(
+      hash, KnownGradient{std::move(g.program), std::move(choices), g.call.loc, gradient});
+  return gradient;
+}
+
+// Makes what the function captured inputs.
+std::vector<ArrayRef> Closed(ir::Program& program) {
+  std::vector<ArrayRef> captured;
+  for (const ir::Capture& c : program.captures) {
+    program.inputs.push_back(c.value);
+    captured.push_back(trace::CapturedArray(c));
+  }
+  program.captures.clear();
+  return captured;
+}
+
+// Of a traced call. `again`: the function is traced at each call of the transform.
+detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int> argument_of,
+                                   const detail::Body& body, const detail::GradOptions& options,
+                                   bool again, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<bool> chosen(arrays.size());
   for (size_t i = 0; i < chosen.size(); ++i)
@@ -70,35 +161,14 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays,
     FailShape(call, 20, "the function returns no arrays", {"return a floating scalar"});
   const ir::Type* value = t.program.type(t.program.outputs[0]);
   if (!value->shape().empty() || !ops::HasTangent(value)) FailScalar(value, call);
-  std::vector<bool> wanted(t.program.outputs.size());
-  wanted[0] = true;
-  LinearizedProgram l = Linearized(t, wanted);
-  if (!options.value) l.DropOutput(0);
-  // One program: what is known, and behind it the gradient.
-  ir::Program whole = std::move(l.known);
-  ir::Builder builder(whole, call.loc);
-  std::vector<ir::ValueId> values = whole.outputs, inputs;
-  inputs.assign(values.begin() + static_cast<long>(l.outputs), values.end());
-  values.resize(l.outputs);
-  inputs.push_back(ops::Filled(builder, 1, ops::CotangentType(value)));
-  const std::vector<ir::ValueId> gradients =
-      ir::Inline(builder, transforms::MakeTranspose(l.linear, l.residuals), inputs);
-  std::vector<ir::ValueId> chosen_gradients;
-  for (int n : options.arguments) {
-    for (size_t i = 0, next = 0; i < t.inputs.size(); ++i) {
-      const size_t at = next;
-      next += t.active[i];
-      if (argument_of[i] == n)
-        chosen_gradients.push_back(t.active[i] ? gradients[at]
-                                               : ops::Zeros(builder, t.inputs[i]->type()));
-    }
+  for (ArrayRef& array : Closed(t.program)) {
+    t.inputs.push_back(std::move(array));
+    t.active.push_back(false);
+    argument_of.push_back(-1);
   }
-  whole.outputs = options.value ? values : chosen_gradients;
-  const std::vector<ir::ValueId>& rest = options.value ? chosen_gradients : values;
-  whole.outputs.insert(whole.outputs.end(), rest.begin(), rest.end());
-  ir::Simplify(whole);
-  return {trace::CallProgram(ir::Shared(std::move(whole)), t.inputs, call.name, call.loc),
-          std::move(t.tree)};
+  GradientCall g{std::move(t.program), std::move(t.active), std::move(argument_of), options, call};
+  const ProgramRef gradient = again ? GradientMadeOnce(std::move(g)) : ir::Shared(GradientOf(g));
+  return {trace::CallProgram(gradient, t.inputs, call.name, call.loc), std::move(t.tree)};
 }
 
 // Appends those of what a user gives that are inputs of a program. All must have their types.
@@ -200,10 +270,15 @@ std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
 FunctionResult CallGrad(const FunctionCall& f, const GradOptions& options, const Jit& kept) {
   const Call call{options.value ? "value_and_grad" : "grad", f.loc};
   const std::vector<int> argument_of = ArgumentOf(f.arguments);
+  bool again = false;
   const auto in_trace = [&](const std::vector<Array>& arrays) {
-    return GradInTrace(RefsOf(arrays, call), argument_of, f.body, options, call);
+    return GradInTrace(RefsOf(arrays, call), argument_of, f.body, options, again, call);
   };
-  return CallTransformed(f, std::bind_front(&Jit::Call, &kept), in_trace, call);
+  const auto compiled = [&](const FunctionCall& whole) {
+    again = kept.shared() == nullptr;
+    return kept.Call(whole);
+  };
+  return CallTransformed(f, compiled, in_trace, call);
 }
 
 namespace {

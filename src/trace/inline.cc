@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "ir/inline.h"
+#include "trace/compilations.h"
 #include "trace/scopes.h"
 
 namespace tessera::trace {
@@ -74,15 +75,6 @@ std::vector<ArrayRef> WithCaptures(std::vector<ArrayRef> arrays, const ir::Progr
   return arrays;
 }
 
-Executor::Compiled CompileFor(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
-                              const std::vector<ArrayRef>& inputs) {
-  std::vector<bool> shares;
-  for (const ArrayRef& input : inputs)
-    shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
-  donated.resize(inputs.size());
-  return TheExecutor().Compile(std::move(program), std::move(donated), std::move(shares));
-}
-
 std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc) {
   std::vector<Array> outputs;
   for (ir::ValueId v : program.outputs)
@@ -103,7 +95,7 @@ Executor::Compiled KeptCompilation::For(const std::shared_ptr<const ir::Program>
     const std::lock_guard lock(KeptMutex());
     if (compiled_ && key_ == key && places_ == places && shares_ == shares) return compiled_;
   }
-  Executor::Compiled compiled = CompileFor(PlacedAs(program, places), {}, inputs);
+  Executor::Compiled compiled = CompileOnce(PlacedAs(program, places), {}, inputs);
   const std::lock_guard lock(KeptMutex());
   key_ = key, places_ = std::move(places), shares_ = std::move(shares), compiled_ = compiled;
   return compiled;

@@ -16,9 +16,6 @@ bool IsAbstract(const std::vector<ArrayRef>& arrays, const ir::Program& program)
 // `op`'s, where that was donated since.
 std::vector<ArrayRef> WithCaptures(std::vector<ArrayRef> arrays, const ir::Program& program,
                                    const char* op, Loc loc);
-// Returns the program made ready to run on such inputs.
-Executor::Compiled CompileFor(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
-                              const std::vector<ArrayRef>& inputs);
 // Returns arrays that only have the types of the program's outputs.
 std::vector<Array> AbstractOutputs(const ir::Program& program, Loc loc);
 

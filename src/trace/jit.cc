@@ -15,6 +15,7 @@
 #include "base/fork.h"
 #include "ir/same.h"
 #include "trace/apply.h"
+#include "trace/compilations.h"
 #include "trace/function.h"
 #include "trace/inline.h"
 #include "trace/key_reuse.h"
@@ -254,7 +255,7 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arg
 }
 
 // Compiles on the first run. What the captures share is known only now.
-Executor::Compiled CompiledOf(Entry& entry, std::vector<bool> donated,
+Executor::Compiled CompiledOf(Entry& entry, Keeps keeps, const std::vector<bool>& donated,
                               const std::vector<ArrayRef>& inputs) {
   std::vector<bool> shares;
   for (size_t i = donated.size(); i < inputs.size(); ++i)
@@ -263,7 +264,9 @@ Executor::Compiled CompiledOf(Entry& entry, std::vector<bool> donated,
     std::lock_guard lock(TheCaches().mutex);
     if (entry.compiled && entry.for_shares == shares) return entry.compiled;
   }
-  Executor::Compiled compiled = CompileFor(entry.program, std::move(donated), inputs);
+  Executor::Compiled compiled = keeps == Keeps::kCompiled
+                                    ? CompileOnce(entry.program, donated, inputs)
+                                    : CompileFor(entry.program, donated, inputs);
   std::lock_guard lock(TheCaches().mutex);
   entry.compiled = std::move(compiled), entry.for_shares = std::move(shares);
   return entry.compiled;
@@ -292,7 +295,7 @@ detail::FunctionResult CallJit(JitCache& cache, const FunctionCall& call,
     return result;
   }
   std::vector<ArrayRef> inputs = WithCaptures(arguments.refs, program, "jit", call.loc);
-  Executor::Compiled compiled = CompiledOf(*entry, arguments.donated, inputs);
+  Executor::Compiled compiled = CompiledOf(*entry, cache.keeps, arguments.donated, inputs);
   for (size_t i = 0; i < arguments.refs.size(); ++i)
     if (arguments.donated[i]) arguments.refs[i]->donated_at = call.loc;
   arguments.refs.clear();

@@ -1,0 +1,87 @@
+// Compiles programs, and keeps what a later call of the same program can use.
+#include "trace/compilations.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <mutex>
+
+#include "base/fork.h"
+#include "ir/params.h"
+#include "ir/same.h"
+#include "ir/uses.h"
+
+namespace tessera::trace {
+namespace {
+
+// A program without the arrays that it captured.
+struct Compilation {
+  std::shared_ptr<const ir::Program> program;
+  std::vector<bool> donated, shares;
+  size_t compile_key;
+  Executor::Compiled compiled;
+
+  bool IsSame(const Compilation& other) const {  // lines are what messages name
+    return compile_key == other.compile_key && donated == other.donated && shares == other.shares &&
+           ir::SameProgram(*program, *other.program) && ir::SameLines(*program, *other.program);
+  }
+};
+
+// By hash. Bounded: cleared when it has grown large.
+constexpr size_t kMost = 256;
+struct Compilations {
+  Compilations() { base::HoldOverFork(mutex); }
+  std::mutex mutex;  // held to look something up, never while anything is compiled
+  absl::flat_hash_map<size_t, Compilation> by_hash;
+};
+Compilations& All() {
+  static Compilations& all = *new Compilations;
+  return all;
+}
+
+size_t HashOfAll(const ir::Program& program) {
+  size_t hash = ir::HashOf(program);
+  for (const ir::Value& v : program.values)
+    hash = ir::MixHash(hash, reinterpret_cast<uintptr_t>(v.type));
+  return hash;
+}
+
+std::shared_ptr<const ir::Program> WithoutArrays(ir::Program program) {
+  for (ir::Capture& c : program.captures) c.array = nullptr;
+  return ir::Shared(std::move(program));
+}
+
+std::vector<bool> SharesOf(const std::vector<ArrayRef>& inputs) {
+  std::vector<bool> shares;
+  for (const ArrayRef& input : inputs)
+    shares.push_back(static_cast<const ConcreteArray*>(input.get())->shares_replicas());
+  return shares;
+}
+
+}  // namespace
+
+Executor::Compiled CompileFor(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
+                              const std::vector<ArrayRef>& inputs) {
+  donated.resize(inputs.size());
+  return TheExecutor().Compile(std::move(program), std::move(donated), SharesOf(inputs));
+}
+
+Executor::Compiled CompileOnce(const std::shared_ptr<const ir::Program>& program,
+                               const std::vector<bool>& donated,
+                               const std::vector<ArrayRef>& inputs) {
+  // What acts on the outside holds functions of the user's, which are not to be kept.
+  if (ir::HasEffects(*program)) return CompileFor(program, donated, inputs);
+  Compilation wanted{program, donated, SharesOf(inputs), TheExecutor().CompileKey(), nullptr};
+  const size_t hash = HashOfAll(*program);
+  {
+    const std::lock_guard lock(All().mutex);
+    const auto it = All().by_hash.find(hash);
+    if (it != All().by_hash.end() && it->second.IsSame(wanted)) return it->second.compiled;
+  }
+  wanted.program = WithoutArrays(*program);
+  wanted.compiled = CompileFor(wanted.program, donated, inputs);
+  const std::lock_guard lock(All().mutex);
+  if (All().by_hash.size() >= kMost) All().by_hash.clear();
+  return (All().by_hash[hash] = std::move(wanted)).compiled;
+}
+
+}  // namespace tessera::trace
