@@ -47,6 +47,8 @@ struct FusedDesc {
     std::vector<int64_t> strides;  // elements per dim of `dims`; 0: broadcast along it
     int32_t node = -1;             // of an output: the node it stores
     int32_t operand = -1;          // of an input: the kernel's operand; -1: of its own position
+    // Of an input that is one element of its operand: which; -1: it is the operand.
+    int64_t element = -1;
     // Of an input: not one operand but these boxes, which are all of the space and do not overlap.
     // Each is whole along the reduced dims; there it is dense and no fill.
     std::vector<Part> parts = {};

@@ -93,12 +93,17 @@ class Borders {
     if (item.kind != Item::kFused) return take(v);
     if (IsMadeByUsers(v, root)) {
       item.made_here.emplace(v, base::At(defined_at_, root));
-    } else if (const ReadParts* parts = reads_.For(v, item.space, item.reduced)) {
+    } else if (const ReadParts* parts = PartsFor(item, v)) {
       if (item.reads.emplace(v, *parts).second)
         for (const ReadPart& part : *parts) take(part.source);
     } else {
       take(v);
     }
+  }
+
+  const ReadParts* PartsFor(const Item& group, ValueId v) {
+    const ReadParts* element = reads_.Element(v);
+    return element ? element : reads_.For(v, group.space, group.reduced);
   }
 
   // ---- what moves between devices do on the way ----
@@ -209,7 +214,7 @@ class Borders {
     if (group.reduced > 0) return nullptr;
     const std::optional<ValueId> read = OnlyOperand(group);
     if (!read || shape(*read) != group.space || IsMadeByUsers(*read, Storage(*read)) ||
-        reads_.For(*read, group.space, 0))
+        PartsFor(group, *read))
       return nullptr;
     auto each = std::make_shared<Item>(group);
     each->in = {*read};

@@ -62,6 +62,11 @@ class Fuser {
   int32_t AddRead(ValueId v, const ReadParts& parts) {
     plan::FusedDesc::Tensor input;
     input.strides.assign(desc_.dims.size(), 0);
+    if (program_.type(v)->elements() == 1 && parts.size() == 1) {
+      input.operand = OperandOf(parts[0].source);
+      input.element = PartDesc(parts[0], shape(parts[0].source)).offset;
+      return AddInput(v, std::move(input));
+    }
     for (const ReadPart& part : parts) {
       input.parts.push_back(PartDesc(part, shape(part.source)));
       input.parts.back().operand = OperandOf(part.source);

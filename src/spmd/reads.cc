@@ -289,6 +289,19 @@ const ReadParts* Reads::For(ValueId v, const base::Shape& space, int32_t reduced
   return parts;
 }
 
+const ReadParts* Reads::Element(ValueId v) {
+  constexpr int64_t kSmall = 32;
+  if (device_.type(v)->elements() != 1) return nullptr;
+  for (const Instruction* maker = base::At(maker_, v);
+       maker && std::holds_alternative<ir::AsView>(*maker->op->lowering);
+       maker = base::At(maker_, v)) {
+    if (device_.type(maker->operands[0])->dtype() != device_.type(v)->dtype()) return nullptr;
+    v = maker->operands[0];
+  }
+  const ReadParts* parts = Of(v);
+  return parts && parts->size() == 1 && IsKept(parts->front().source, kSmall) ? parts : nullptr;
+}
+
 // A source lives as long as it is read: not one that is much larger, unless it lives anyway.
 bool Reads::IsKept(ValueId source, int64_t elements) const {
   return !base::At(maker_, source) || device_.type(source)->elements() <= 2 * elements;

@@ -41,6 +41,8 @@ class Reads {
   // Returns the parts, if a fused group over `space`, whose last `reduced` dims are reduced, may
   // read v by them; else null.
   const ReadParts* For(ir::ValueId v, const base::Shape& space, int32_t reduced);
+  // Returns the part of another value that v is, if it is one element of it; else null.
+  const ReadParts* Element(ir::ValueId v);
 
  private:
   std::optional<ReadParts> Composed(ir::ValueId v);

@@ -126,6 +126,7 @@ class Scheduler {
     bool broadcast = std::holds_alternative<ir::AsBroadcast>(lowering);
     if (!elementwise && !reduce && !broadcast && !IsView(instruction)) return -1;
     int32_t g = Joinable(instruction);
+    if (g < 0 && elementwise) g = JoinableScalars(instruction);
     if (g < 0 && (elementwise || (reduce && ReducedDims(instruction) >= 0))) g = Found(instruction);
     if (g >= 0) {
       for (ValueId v : instruction.operands) Absorb(base::At(group_of_, v), g);
@@ -200,6 +201,20 @@ class Scheduler {
     std::sort(candidates.rbegin(), candidates.rend());
     for (int32_t g : candidates)
       if (MayJoin(base::At(groups_, g), g, instruction)) return g;
+    return -1;
+  }
+
+  // One element takes longer to call for than to compute: such groups need have nothing in common.
+  int32_t JoinableScalars(const Instruction& instruction) {
+    constexpr int32_t kNear = 4;
+    const auto groups = static_cast<int32_t>(groups_.size());
+    if (program_.type(instruction.results[0])->elements() != 1) return -1;
+    for (int32_t g = groups - 1; g >= std::max(0, groups - kNear); --g) {
+      Group& group = base::At(groups_, g);
+      if (group.space == shape(instruction.results[0]) && !group.instructions.empty() &&
+          MayJoin(group, g, instruction))
+        return g;
+    }
     return -1;
   }
 

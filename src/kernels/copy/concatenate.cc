@@ -1,8 +1,10 @@
 // The kernels of concatenate and roll: both join parts of rows.
 #include "kernels/copy/concatenate.h"
 
+#include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/shape.h"
 #include "kernels/copy/copy.h"
@@ -27,6 +29,40 @@ struct JoinConfig {
   int64_t chunk = 1;  // outer rows for which the output stays in the cache
 };
 
+// One row of few bytes.
+struct SmallPart {
+  size_t operand;
+  int64_t from, to, bytes;
+};
+constexpr int64_t kSmallBytes = 1024;
+
+void RunSmallJoin(const plan::KernelArgs& call) {
+  for (const SmallPart& part : *static_cast<const std::vector<SmallPart>*>(call.config)) {
+    std::byte* to = call.out[0] + part.to;
+    const std::byte* from = call.in[part.operand] + part.from;
+    // A call of memcpy takes longer than such a copy.
+    if (part.bytes == 4)
+      std::memcpy(to, from, 4);
+    else if (part.bytes == 8)
+      std::memcpy(to, from, 8);
+    else
+      std::memcpy(to, from, static_cast<size_t>(part.bytes));
+  }
+}
+
+plan::Kernel SmallJoin(int32_t itemsize, const std::vector<OperandRows>& parts) {
+  std::vector<SmallPart> small;
+  int64_t at = 0;
+  for (const OperandRows& part : parts) {
+    small.push_back({part.operand, part.offset * itemsize, at, part.count * itemsize});
+    at += small.back().bytes;
+  }
+  return {.fn = RunSmallJoin,
+          .config = std::make_shared<const std::vector<SmallPart>>(std::move(small)),
+          .bytes = 2.0 * static_cast<double>(at),
+          .max_parts = 1};
+}
+
 // Every part takes its share of the outer rows; if there is only one row, of each operand.
 void RunJoin(const plan::KernelArgs& call) {
   const auto& config = *static_cast<const JoinConfig*>(call.config);
@@ -48,6 +84,7 @@ plan::Kernel Join(int32_t itemsize, int64_t outer, const std::vector<OperandRows
   config.outer = outer;
   int64_t total = 0, offset = 0;
   for (const OperandRows& part : parts) total += part.count;
+  if (outer == 1 && total * itemsize <= kSmallBytes) return SmallJoin(itemsize, parts);
   for (const OperandRows& part : parts) {
     const CopyDesc desc{.itemsize = itemsize,
                         .box = {outer, part.count},

@@ -74,9 +74,10 @@ uint64_t InPlace(const plan::FusedDesc& desc, const FusedConfig& config) {
   uint64_t mask = 0, others = 0;
   for (size_t k = 0; k < config.inputs; ++k) {
     const TensorView& in = config.layout.tensors[k];
-    const bool alike = desc.inputs[k].parts.empty() && in.kind == TensorView::kStream &&
-                       in.gather.dims.empty() && out.gather.dims.empty() &&
-                       in.itemsize == out.itemsize && in.outer == out.outer;
+    const bool alike = desc.inputs[k].parts.empty() && desc.inputs[k].element < 0 &&
+                       in.kind == TensorView::kStream && in.gather.dims.empty() &&
+                       out.gather.dims.empty() && in.itemsize == out.itemsize &&
+                       in.outer == out.outer;
     for (const auto& part : desc.inputs[k].parts) others |= bit(part.operand);
     (alike ? mask : others) |= desc.inputs[k].parts.empty() ? bit(config.operand_of[k]) : 0;
   }
@@ -94,6 +95,7 @@ void NumberOperands(const plan::FusedDesc& desc, FusedConfig& config) {
     config.operand_of.push_back(
         input.parts.empty() ? add(input.operand < 0 ? static_cast<int32_t>(k) : input.operand)
                             : -1);
+    config.offset_of.push_back(std::max<int64_t>(input.element, 0) * input.dtype.size());
   }
 }
 
@@ -113,6 +115,12 @@ int64_t Split(FusedConfig& config, bool has_rows) {
   config.units_per_row = std::max<int64_t>((n + config.unit - 1) / config.unit, 1);
   const auto tile = static_cast<int64_t>(config.tile);
   return config.layout.across ? (rows + tile - 1) / tile : rows * config.units_per_row;
+}
+
+bool IsSmall(const FusedConfig& config) {
+  return config.layout.rows == 1 && config.layout.reads.empty() && config.passes.size() == 1 &&
+         config.passes[0].fold.empty() && !config.passes[0].vector.empty() &&
+         base::Size(config.layout.n) < config.lanes && config.layout.n > 0;
 }
 
 }  // namespace
@@ -136,8 +144,10 @@ plan::Kernel Fused(const plan::FusedDesc& desc) {
   config->ahead = desc.ahead;
   const int64_t units = Split(*config, has_rows);
 
+  config->is_small = IsSmall(*config);
+
   plan::Kernel kernel;
-  kernel.fn = config->layout.across ? &RunAcross : &RunFused;
+  kernel.fn = config->is_small ? &RunFusedSmall : config->layout.across ? &RunAcross : &RunFused;
   const auto elements = static_cast<double>(config->layout.rows * config->layout.n);
   kernel.flops = config->cost * elements;
   for (size_t k = 0; k < config->inputs + config->outputs; ++k) kernel.bytes += BytesOf(*config, k);

@@ -90,6 +90,7 @@ struct FusedConfig {
   RowLayout layout;
   size_t inputs = 0, outputs = 0;
   std::vector<int32_t> operand_of;  // per input
+  std::vector<int64_t> offset_of;   // per input: bytes from where its operand begins
   size_t operands = 0;
   std::vector<std::vector<int64_t>> index_offsets;  // per index and device: what it counts from
   size_t tile = 0, lanes = 0;    // elements of a tile of eight vectors, and of one
@@ -103,6 +104,7 @@ struct FusedConfig {
   int64_t ahead = 0;  // bytes from what a call reads to what the next one will; 0: unknown
   int64_t unit = 0, units_per_row = 1;  // elements that one part does, at the least
   double cost = 0;                      // simple operations per element
+  bool is_small = false;                // one row, shorter than a vector
   bool last_pass_stores_first = false;  // out[0] is written at the very end of each tile
 };
 

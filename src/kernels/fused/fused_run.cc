@@ -265,4 +265,41 @@ class Runner {
 
 void RunFused(const plan::KernelArgs& call) { Runner(call).Run(call.part, call.parts); }
 
+// In a loop over scalars nothing else takes time: no more is done than must be. As in Runner::End,
+// tensors that are read or written by whole vectors are copies with room behind.
+void RunFusedSmall(const plan::KernelArgs& call) {
+  const auto& f = *static_cast<const FusedConfig*>(call.config);
+  auto** base = reinterpret_cast<std::byte**>(call.scratch + f.map.base);
+  base[kAbsolute] = nullptr;
+  base[kScratch] = call.scratch;
+  std::byte** to = base + kFirstTensor;
+  std::byte* copy = call.scratch + f.map.ends;
+  const TensorView* view = f.layout.tensors.data();
+  const auto n = static_cast<size_t>(f.layout.n);
+  for (size_t k = 0; k < f.inputs; ++k, ++view, ++to, copy += kEndStride) {
+    *to = const_cast<std::byte*>(call.in[f.operand_of[k]]) + f.offset_of[k];
+    if (!view->reads_whole) continue;
+    CopySmall(copy, *to, n * static_cast<size_t>(view->itemsize));
+    *to = copy;
+  }
+  std::byte* const copies = copy;
+  for (size_t k = 0; k < f.outputs; ++k, ++view, ++to, copy += kEndStride)
+    *to = view->writes_whole ? copy : call.out[k];
+  for (const std::vector<int64_t>& offsets : f.index_offsets)
+    *to++ = reinterpret_cast<std::byte*>(offsets.empty() ? 0 : base::At(offsets, call.device));
+  Context context;
+  context.base = base;
+  context.buffer = call.scratch + f.map.buffer;
+  const Pass& pass = f.passes[0];
+  context.lanes = 1;
+  if (!pass.row.empty()) f.table->enter_vector(pass.row.data(), &context, 0, 1, 1);
+  context.lanes = n;
+  f.table->enter_vector(pass.vector.data(), &context, 0, 1, 1);
+  for (size_t t : pass.stored) {
+    const size_t k = t - f.inputs;
+    CopySmall(call.out[k], copies + k * kEndStride,
+              n * static_cast<size_t>(f.layout.tensors[t].itemsize));
+  }
+}
+
 }  // namespace tessera::kernels

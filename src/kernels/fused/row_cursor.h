@@ -15,7 +15,7 @@ class RowCursor {
       : layout_(f.layout), at_(at), index_(index) {
     for (size_t k = 0; k < f.inputs; ++k)
       if (f.operand_of[k] >= 0)
-        *at++ = const_cast<std::byte*>(base::At(call.in, f.operand_of[k]));
+        *at++ = const_cast<std::byte*>(base::At(call.in, f.operand_of[k])) + f.offset_of[k];
       else
         ++at;
     for (size_t k = 0; k < f.outputs; ++k) *at++ = call.out[k];

@@ -58,11 +58,30 @@ struct Piece {
   int64_t out = 0, slice = 0, size = 1;  // first elements, and how many
 };
 
+// As many as an op has dims or indices, of which few have more than eight: calls are often small.
+template <class T>
+class PerDim {
+ public:
+  explicit PerDim(size_t n) : more_(n > std::size(few_) ? n : 0) {
+    values_ = n > std::size(few_) ? more_.data() : few_;
+  }
+  PerDim(const PerDim&) = delete;
+  T& operator[](size_t i) { return values_[i]; }
+
+ private:
+  T few_[8] = {};
+  std::vector<T> more_;
+  T* values_;
+};
+
 template <class Index>
 class ScatterPart {
  public:
   ScatterPart(const plan::KernelArgs& call)
-      : c_(*static_cast<const ScatterConfig*>(call.config)), call_(call), pieces_(c_.dims.size()) {
+      : c_(*static_cast<const ScatterConfig*>(call.config)),
+        call_(call),
+        pieces_(c_.dims.size()),
+        begins_(c_.entries.size()) {
     owned_ = c_.dims.empty() ? Share(1, 1, call.part, call.parts)
                              : Share(c_.dims[c_.split].size, c_.grain, call.part, call.parts);
   }
@@ -125,26 +144,24 @@ class ScatterPart {
     if (query.dim >= 0 && base::Size(query.dim) == c_.split)
       range = {std::max(range.begin, owned_.begin), std::min(range.end, owned_.end)};
     for (int64_t i = range.begin; i < range.end; ++i) {
-      if (query.dim >= 0) pieces_[query.dim].out = i * c_.dims[query.dim].stride;
+      if (query.dim >= 0) pieces_[base::Size(query.dim)].out = i * c_.dims[query.dim].stride;
       Queries(q + 1, vector + i * query.index_stride, slice + i * query.slice_stride);
     }
   }
 
   void Apply(const Index* vector, int64_t slice) {
-    begins_.resize(c_.entries.size());
-    int64_t* begins = begins_.data();
     for (size_t k = 0; k < c_.entries.size(); ++k) {
       const LookupEntry& entry = c_.entries[k];
-      begins[k] = BeginOf(entry, vector, c_.clip);
-      if (!Inside(begins[k], entry.last)) return;
-      if (!entry.begins.empty()) begins[k] -= entry.begins[call_.device];
+      begins_[k] = BeginOf(entry, vector, c_.clip);
+      if (!Inside(begins_[k], entry.last)) return;
+      if (!entry.begins.empty()) begins_[k] -= entry.begins[call_.device];
     }
     int64_t out = 0;
     for (size_t d = 0; d < c_.dims.size(); ++d) {
       const Dim& dim = c_.dims[d];
       Piece& piece = pieces_[d];
       if (dim.query < 0) {
-        const int64_t begin = dim.entry < 0 ? 0 : begins[dim.entry];
+        const int64_t begin = dim.entry < 0 ? 0 : begins_[base::Size(dim.entry)];
         const Range held = d == c_.split ? owned_ : Range{0, dim.size};
         const int64_t from = std::max(begin, held.begin);
         piece.size = std::min(begin + dim.window, held.end) - from;
@@ -186,8 +203,8 @@ class ScatterPart {
   const ScatterConfig& c_;
   const plan::KernelArgs& call_;
   Range owned_;
-  std::vector<Piece> pieces_;
-  std::vector<int64_t> begins_;
+  PerDim<Piece> pieces_;
+  PerDim<int64_t> begins_;
 };
 
 template <class Index>

@@ -135,5 +135,91 @@ TEST(Reads, LongChainsOfMovesEnd) {
   EXPECT_EQ(Values(jit(f)(x)), Values(roll(x, moves % 3, 0) + 1));
 }
 
+// ---- elements: a loop over few of them takes as long as it has steps ----
+
+// Of a step of a differential equation in three variables.
+Array Slope(Array y) {
+  const Array a = y[0], b = y[1], c = y[2];
+  return stack({10 * (b - a), a * (28 - c) - b, a * b - 2.5f * c}, 0);
+}
+
+TEST(Reads, ElementsAreReadWhereTheyLieAndComputedTogether) {
+  SetDeviceCount(1);
+  const auto f = [](Array y) {
+    return fori_loop(
+        0, 8, [](Array, Array y) { return y + 0.01f * Slope(y); }, y);
+  };
+  const Array y = array({1.0f, 2.0f, 3.0f});
+  int64_t calls = 0;
+  for (const ProfileStep& step : jit(f).lower(y).profile(y).steps()) calls += step.calls;
+  // Per iteration: the numbers, their join, and the sum.
+  EXPECT_LE(calls, 8 * 3 + 1);
+  Array by_hand = y;
+  for (int k = 0; k < 8; ++k) by_hand += 0.01f * Slope(by_hand);
+  EXPECT_EQ(Values(jit(f)(y)), Values(by_hand));
+}
+
+// A source that is much larger than an element lives no longer for it.
+TEST(Reads, OneElementKeepsNoLargeArray) {
+  SetDeviceCount(1);
+  const auto f = [](Array x) {
+    const Array large = exp(x);
+    const Array first = large[0], rest = sum(large);
+    return sort(sort(sort(x * rest)) + x) * first;
+  };
+  const Array x = ones({1 << 16});
+  EXPECT_LT(jit(f).lower(x).peak_bytes(), (3 * 4 << 16) + 4096);
+  EXPECT_EQ(Values(jit(f)(x)), Values(f(x)));
+}
+
+// Random programs of numbers and short arrays.
+TEST(Reads, RandomElementsEqualTheirOpsOneByOne) {
+  SetDeviceCount(1);
+  for (uint32_t seed = 0; seed < FuzzCount(100); ++seed) {
+    const auto program = [seed](Array x) {
+      std::mt19937 random(seed);
+      const auto below = [&](size_t n) { return static_cast<int>(random() % n); };
+      std::vector<Array> numbers = {x[1] + 1}, arrays = {x, x * 0.5f};
+      const auto any = [&](const std::vector<Array>& of) {
+        return of[static_cast<size_t>(below(of.size()))];
+      };
+      for (int k = 0; k < 12; ++k) {
+        switch (below(7)) {
+          case 0:
+            numbers.push_back(any(arrays)[below(3)]);
+            break;
+          case 1:
+            numbers.push_back(any(numbers) * 0.5f - any(numbers));
+            break;
+          case 2:
+            numbers.push_back(where(any(numbers) > 0, any(numbers), any(arrays)[{2}]));
+            break;
+          case 3:
+            numbers.push_back(sum(any(arrays)) * 0.25f);
+            break;
+          case 4:
+            arrays.push_back(stack({any(numbers), any(arrays)[below(3)], any(numbers)}, 0));
+            break;
+          case 5:
+            arrays.push_back(any(arrays) * any(numbers) * 0.5f);
+            break;
+          default:
+            arrays.push_back(any(arrays).at({below(3)}).set(any(numbers)));
+        }
+      }
+      return arrays.back() + arrays[arrays.size() / 2] * numbers.back();
+    };
+    const auto loop = [&](Array x) {
+      return fori_loop(
+          0, 3, [&](Array, Array v) { return tanh(program(v)); }, x);
+    };
+    const Array x = random::normal(random::key(seed), {3});
+    EXPECT_EQ(Values(jit(program)(x)), Values(program(x))) << "seed " << seed;
+    Array by_hand = x;
+    for (int k = 0; k < 3; ++k) by_hand = tanh(program(by_hand));
+    EXPECT_EQ(Values(jit(loop)(x)), Values(by_hand)) << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -171,5 +171,27 @@ TEST(FusedParts, AreNotWrittenOver) {
   EXPECT_EQ(Fused(g.desc).in_place, 1u);
 }
 
+// An input that is one element of a larger operand, as that number alone.
+TEST(FusedParts, OneElementOfAnOperand) {
+  uint32_t seed = 0;
+  for (const Shape& dims : {Shape{}, Shape{1}, Shape{3}, Shape{2, 5}, Shape{100}, Shape{7, 40}})
+    for (DType dtype : {f32, f64, bf16, i8, u32, i64, bool_}) {
+      const ScalarOp op = dtype == bool_ ? ScalarOp::kAnd : ScalarOp::kAdd;
+      Group g(dims);
+      const int x = g.Input(dtype), y = g.Input(dtype);
+      g.Output(g.Op(op, dtype, x, y));
+      g.desc.inputs[1].strides.assign(dims.size(), 0);
+      const Buffer other = Random(dtype, Count(dims), ++seed), many = Random(dtype, 6, ++seed);
+      Buffer number(dtype, 1), want(dtype, Count(dims)), got(dtype, Count(dims));
+      std::memcpy(number.bytes.get(), many.bytes.get() + 5 * dtype.size(), number.size());
+      Call(Fused(g.desc), {&other, &number}, {&want}, 1);
+      g.desc.inputs[1].element = 5;
+      const plan::Kernel kernel = Fused(g.desc);
+      EXPECT_EQ(kernel.in_place & 2, 0u);
+      Call(kernel, {&other, &many}, {&got}, 1);
+      EXPECT_TRUE(SameBits(got, want)) << dtype.name() << " " << dims.size();
+    }
+}
+
 }  // namespace
 }  // namespace tessera::kernels
