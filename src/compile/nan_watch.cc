@@ -11,6 +11,7 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "compile/counted_lanes.h"
 #include "ir/host_call.h"
 #include "ir/inline.h"
 #include "ops/host_call.h"
@@ -55,8 +56,32 @@ std::vector<int64_t> NotFinite(DType t, const std::byte* data, int64_t n, bool n
   return NotFinite<uint16_t>(data, n, t == f16 ? 0x7c00 : 0x7f80, nans);
 }
 
-// Returns the first NaN of a value, or its first infinity. What pads shards does not count.
-std::optional<Found> Find(const ir::HostArgument& value, bool nans) {
+// Returns the element of a predicate at the leading dims of an index; true where it has others.
+bool At(const ir::HostArgument& predicate, const std::vector<int64_t>& index,
+        const ir::Type& type) {
+  const ir::Type& lanes = *predicate.place;
+  if (!HasLanes(&type, &lanes)) return true;
+  const base::Shape local = sharding::LocalShape(lanes.shape(), lanes.sharding());
+  for (size_t p = 0; p < predicate.shards.size(); ++p) {
+    int64_t at = 0;
+    bool inside = true;
+    for (size_t d = 0; d < local.size(); ++d) {
+      const sharding::AxisList& axes = lanes.sharding().dims[d].axes;
+      const int64_t shard =
+          axes.empty() ? 0 : sharding::ShardIndex(*lanes.mesh(), axes, static_cast<int64_t>(p));
+      const int64_t i = index[d] - shard * local[d];
+      inside = inside && 0 <= i && i < local[d];
+      at = at * local[d] + i;
+    }
+    if (inside) return predicate.shards[p][at] != std::byte{0};
+  }
+  return true;
+}
+
+// Returns the first NaN of a value, or its first infinity. What pads shards does not count, nor
+// lanes in which a predicate is false.
+std::optional<Found> Find(const ir::HostArgument& value, bool nans,
+                          absl::Span<const ir::HostArgument> predicates) {
   const ir::Type& type = *value.place;
   const base::Shape local = sharding::LocalShape(type.shape(), type.sharding());
   const int64_t elements = sharding::LocalElements(type.shape(), type.sharding());
@@ -73,7 +98,10 @@ std::optional<Found> Find(const ir::HostArgument& value, bool nans) {
           index[d] += sharding::ShardIndex(*type.mesh(), axes, static_cast<int64_t>(p)) * local[d];
         is_padding = is_padding || index[d] >= type.shape()[d];
       }
-      if (is_padding) continue;
+      const bool counts =
+          std::all_of(predicates.begin(), predicates.end(),
+                      [&](const ir::HostArgument& lanes) { return At(lanes, index, type); });
+      if (is_padding || !counts) continue;
       ir::HostTensor number(type.dtype(), {});
       const auto size = number.data.size();
       std::memcpy(number.data.data(), shard + base::Size(i) * size, size);
@@ -83,11 +111,16 @@ std::optional<Found> Find(const ir::HostArgument& value, bool nans) {
   return {};
 }
 
-// Looks at the floating results of an instruction, which come first, and at its operands.
+// Looks at the floating results of an instruction, which come first, and at its operands, in lanes
+// that count by the predicates behind them.
 class NanCheck final : public ir::HostFunction {
  public:
-  NanCheck(const ir::Instruction& i, size_t results, NanChecks checks)
-      : op_(i.op->name), loc_(i.loc), results_(results), checks_(checks) {}
+  NanCheck(const ir::Instruction& i, size_t results, size_t operands, NanChecks checks)
+      : op_(i.op->name),
+        loc_(i.loc),
+        results_(results),
+        floats_(results + operands),
+        checks_(checks) {}
 
   void Run(const ir::HostArguments& arguments) const override {
     Look(arguments, /*nans=*/true);
@@ -96,12 +129,13 @@ class NanCheck final : public ir::HostFunction {
 
  private:
   void Look(const ir::HostArguments& arguments, bool nans) const {
+    const auto predicates = absl::MakeConstSpan(arguments.values).subspan(floats_);
     for (size_t r = 0; r < results_; ++r) {
-      const std::optional<Found> found = Find(arguments.values[r], nans);
+      const std::optional<Found> found = Find(arguments.values[r], nans, predicates);
       if (!found) continue;
-      for (size_t k = results_; k < arguments.values.size(); ++k) {
-        if (Find(arguments.values[k], true)) return;
-        if (!nans && Find(arguments.values[k], false)) return;
+      for (size_t k = results_; k < floats_; ++k) {
+        if (Find(arguments.values[k], true, predicates)) return;
+        if (!nans && Find(arguments.values[k], false, predicates)) return;
       }
       Fail(arguments, *arguments.values[r].place, *found);
     }
@@ -138,19 +172,24 @@ class NanCheck final : public ir::HostFunction {
 
   const std::string_view op_;
   const Loc loc_;
-  const size_t results_;
+  const size_t results_, floats_;
   const NanChecks checks_;
 };
 
-ir::Program Checked(const ir::Program& program, NanChecks checks) {
+ir::Program Checked(const ir::Program& program, NanChecks checks,
+                    const std::vector<Predicates>& inputs) {
   ir::Program out = program;
+  const CountedLanes lanes(program, inputs);
   out.instructions.clear();
   const auto is_floating = [&](ir::ValueId v) { return program.type(v)->dtype().is_floating(); };
   for (ir::Instruction i : program.instructions) {
-    for (ir::RegionPtr& region : i.regions) region = ir::Shared(Checked(*region, checks));
+    for (ir::RegionPtr& region : i.regions)
+      region = ir::Shared(Checked(*region, checks, lanes.InputsOf(i, *region)));
     out.instructions.push_back(i);
     // Literals are what the user wrote, and what happens in regions is checked there.
-    if (i.operands.empty() || !i.regions.empty()) continue;
+    if (i.operands.empty() || !i.regions.empty() ||
+        std::holds_alternative<ir::AsExpansion>(*i.op->lowering))
+      continue;
     ir::Instruction check{.op = &ops::CallbackOp(/*ordered=*/true),
                           .params = nullptr,
                           .operands = {},
@@ -162,8 +201,11 @@ ir::Program Checked(const ir::Program& program, NanChecks checks) {
     if (results == 0) continue;
     for (ir::ValueId v : i.operands)
       if (is_floating(v)) check.operands.push_back(v);
-    check.params =
-        ir::MakeParams(ir::HostCallParams{{std::make_shared<const NanCheck>(i, results, checks)}});
+    const size_t operands = check.operands.size() - results;
+    const Predicates& predicates = lanes.Of(i.results[0]);
+    check.operands.insert(check.operands.end(), predicates.begin(), predicates.end());
+    check.params = ir::MakeParams(
+        ir::HostCallParams{{std::make_shared<const NanCheck>(i, results, operands, checks)}});
     out.instructions.push_back(std::move(check));
   }
   return out;
@@ -177,7 +219,7 @@ void SetNanChecks(NanChecks checks) { current = checks; }
 std::shared_ptr<const ir::Program> WithNanChecks(
     const std::shared_ptr<const ir::Program>& program) {
   if (current == NanChecks::kNone) return program;
-  return ir::Shared(Checked(*ir::InlineCalls(program), current));
+  return ir::Shared(Checked(*ir::InlineCallsAlone(program), current, {}));
 }
 
 }  // namespace tessera::compile

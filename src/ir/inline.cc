@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/at.h"
-#include "ir/infer.h"
+#include "ir/simplify.h"
 
 namespace tessera::ir {
 namespace {
@@ -14,43 +14,31 @@ bool IsCall(const Instruction& i) {
   return region && region->kind == AsRegions::kCall;
 }
 
-bool IsExpanded(const Instruction& i) {
-  return std::holds_alternative<AsExpansion>(*i.op->lowering);
+// What is put in the place of instructions: of all that only transforms see, or of calls.
+enum class Inlined : uint8_t { kAll, kCalls };
+
+bool IsInlined(const Instruction& i, Inlined what) {
+  if (IsCall(i)) return true;
+  return std::holds_alternative<AsExpansion>(*i.op->lowering) &&
+         (what == Inlined::kAll || !i.regions.empty());
 }
 
-bool HasCalls(const Program& program) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(),
-                     [](const Instruction& i) {
-                       return IsExpanded(i) || IsCall(i) ||
-                              std::any_of(i.regions.begin(), i.regions.end(),
-                                          [](const RegionPtr& r) { return HasCalls(*r); });
-                     });
+bool Has(const Program& program, Inlined what) {
+  return std::any_of(
+      program.instructions.begin(), program.instructions.end(), [&](const Instruction& i) {
+        return IsInlined(i, what) || std::any_of(i.regions.begin(), i.regions.end(),
+                                                 [&](const RegionPtr& r) { return Has(*r, what); });
+      });
 }
 
-// Returns the value of which an instruction takes each element, if it takes each from one of its
-// operands, and those are all that value; else -1.
-ValueId OnlyChoice(const Program& program, const Instruction& i) {
-  if (!std::holds_alternative<AsElementwise>(*i.op->lowering) || i.operands.size() < 3) return -1;
-  absl::InlinedVector<const Type*, 3> operands;
-  for (ValueId v : i.operands) operands.push_back(program.type(v));
-  const Type* result = program.type(i.results[0]);
-  for (const sharding::LinearGroup& g : LinearGroupsOf(*i.op, i.params, operands, {&result, 1})) {
-    const auto& [sum, min, max] = g.kinds;
-    if (!sum || !min || !max || g.operands.size() < 2) continue;
-    const ValueId first = base::At(i.operands, g.operands[0]);
-    if (std::all_of(g.operands.begin(), g.operands.end(),
-                    [&](int32_t k) { return base::At(i.operands, k) == first; }) &&
-        SameType(program.type(first), result))
-      return first;
-  }
-  return -1;
-}
+std::shared_ptr<const Program> WithInlined(const std::shared_ptr<const Program>& program,
+                                           Inlined what);
 
 // Writes a program anew.
 class Inliner {
  public:
-  explicit Inliner(const Program& from)
-      : out_(from), builder_(out_, Loc::Unknown()), now_(from.values.size()) {
+  Inliner(const Program& from, Inlined what)
+      : what_(what), out_(from), builder_(out_, Loc::Unknown()), now_(from.values.size()) {
     out_.instructions.clear();
     for (size_t v = 0; v < now_.size(); ++v) now_[v] = static_cast<ValueId>(v);
     for (const Instruction& i : from.instructions) Write(i);
@@ -67,27 +55,34 @@ class Inliner {
 
   void Write(Instruction i) {
     for (ValueId& v : i.operands) v = Now(v);
-    if (!IsCall(i) && !IsExpanded(i)) {
-      if (const ValueId only = OnlyChoice(out_, i); only >= 0) {
+    if (!IsInlined(i, what_)) {
+      const ValueId only = what_ == Inlined::kAll ? OnlyChoice(out_, i) : -1;
+      if (only >= 0) {
         base::At(now_, i.results[0]) = only;
         return;
       }
-      for (RegionPtr& r : i.regions) r = InlineCalls(r);
+      for (RegionPtr& r : i.regions) r = WithInlined(r, what_);
       out_.instructions.push_back(std::move(i));
       return;
     }
     builder_.set_loc(i.loc);
     const std::vector<ValueId> results =
-        IsCall(i) ? Inline(builder_, *InlineCalls(i.regions[0]), i.operands)
+        IsCall(i) ? Inline(builder_, *WithInlined(i.regions[0], what_), i.operands)
                   : std::get<AsExpansion>(*i.op->lowering)
                         .expand(builder_, i.params.get(), i.operands, out_.type(i.results[0]));
     for (size_t r = 0; r < results.size(); ++r) base::At(now_, i.results[r]) = results[r];
   }
 
+  const Inlined what_;
   Program out_;
   Builder builder_;
   std::vector<ValueId> now_;
 };
+
+std::shared_ptr<const Program> WithInlined(const std::shared_ptr<const Program>& program,
+                                           Inlined what) {
+  return Has(*program, what) ? Shared(Inliner(*program, what).Take()) : program;
+}
 
 }  // namespace
 
@@ -121,8 +116,10 @@ std::vector<ValueId> Inline(Builder& builder, const Program& program,
 }
 
 std::shared_ptr<const Program> InlineCalls(const std::shared_ptr<const Program>& program) {
-  if (!HasCalls(*program)) return program;
-  return Shared(Inliner(*program).Take());
+  return WithInlined(program, Inlined::kAll);
+}
+std::shared_ptr<const Program> InlineCallsAlone(const std::shared_ptr<const Program>& program) {
+  return WithInlined(program, Inlined::kCalls);
 }
 
 }  // namespace tessera::ir

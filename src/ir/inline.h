@@ -14,5 +14,7 @@ std::vector<ValueId> Inline(Builder& builder, const Program& program,
 // (Region::kCall) is in its place, ops that are expanded are, and a choice between a value and
 // itself is that value. `program` itself if there is no call, and nothing to expand.
 std::shared_ptr<const Program> InlineCalls(const std::shared_ptr<const Program>& program);
+// The same, but for what is expanded and such choices, which stay.
+std::shared_ptr<const Program> InlineCallsAlone(const std::shared_ptr<const Program>& program);
 
 }  // namespace tessera::ir

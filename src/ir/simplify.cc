@@ -3,6 +3,7 @@
 
 #include <absl/container/flat_hash_set.h>
 
+#include "ir/infer.h"
 #include "ir/same.h"
 #include "ir/uses.h"
 
@@ -39,6 +40,25 @@ struct Equal {
 
 }  // namespace
 
+ValueId OnlyChoice(const Program& program, const Instruction& i) {
+  if (!std::holds_alternative<AsElementwise>(*i.op->lowering) || i.operands.size() < 3) return -1;
+  if (std::count(i.operands.begin(), i.operands.end(), i.operands.back()) < 2) return -1;
+  absl::InlinedVector<const Type*, 3> operands;
+  for (ValueId v : i.operands) operands.push_back(program.type(v));
+  const Type* result = program.type(i.results[0]);
+  for (const sharding::LinearGroup& g : LinearGroupsOf(*i.op, i.params, operands, {&result, 1})) {
+    const auto& [sum, min, max] = g.kinds;
+    if (!sum || !min || !max || g.operands.size() < 2) continue;
+    const ValueId first = base::At(i.operands, g.operands[0]);
+    if (std::all_of(g.operands.begin(), g.operands.end(),
+                    [&](int32_t k) { return base::At(i.operands, k) == first; }) &&
+        SameType(program.type(first), result) &&
+        program.place(first) == program.place(i.results[0]))
+      return first;
+  }
+  return -1;
+}
+
 void Simplify(Program& p) {
   std::vector<ValueId> same(p.values.size());
   for (size_t v = 0; v < same.size(); ++v) same[v] = static_cast<ValueId>(v);
@@ -49,6 +69,10 @@ void Simplify(Program& p) {
     if (instruction.results.empty() || instruction.op->opaque ||
         EffectOf(instruction) != Effect::kNone)
       continue;
+    if (const ValueId only = OnlyChoice(p, instruction); only >= 0) {
+      base::At(same, instruction.results[0]) = only;
+      continue;
+    }
     const auto [it, fresh] = seen.insert(&instruction);
     if (fresh) continue;
     Instruction& earlier = **it;

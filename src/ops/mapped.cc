@@ -9,6 +9,7 @@
 #include "base/at.h"
 #include "base/error.h"
 #include "ir/move_params.h"
+#include "ops/expression.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/tangents.h"
@@ -104,6 +105,21 @@ ir::ValueId ByLane(ir::Builder& builder, ir::ValueId predicate, ir::ValueId yes,
   const ir::Type* type = builder.type(yes);
   const ir::ValueId operands[] = {Spread(builder, predicate, type), no, yes};
   return builder.EmitTyped(Elementwise(ScalarOp::kSelect), nullptr, operands, {&type, 1})[0];
+}
+
+ir::ValueId CountedWhere(ir::Builder& builder, ir::ValueId predicate, ir::ValueId v) {
+  const ir::Type* type = builder.type(v);
+  const ir::ValueId constant = builder.EmitTyped(kStopGradient, nullptr, {v}, {&type, 1})[0];
+  if (builder.type(predicate)->rank() > 0) return ByLane(builder, predicate, v, constant);
+  return Where(X(builder, predicate), X(builder, v), X(builder, constant)).id();
+}
+
+bool IsChoice(const ir::Instruction& i) {
+  const auto* op = std::get_if<ir::AsElementwise>(&*i.op->lowering);
+  return op && op->op == ScalarOp::kSelect;
+}
+bool IsCountedWhere(const ir::Instruction& choice, const ir::Instruction* no) {
+  return no && no->op == &kStopGradient && no->operands[0] == choice.operands[2];
 }
 
 ir::ValueId SumOfLanes(ir::Builder& builder, ir::ValueId v, const ir::Type* type) {

@@ -21,6 +21,14 @@ ir::ValueId AnyLane(ir::Builder& builder, ir::ValueId predicate);
 // The same: `yes` in lanes in which it is true, `no` in the others; both have the dim.
 ir::ValueId ByLane(ir::Builder& builder, ir::ValueId predicate, ir::ValueId yes, ir::ValueId no);
 
+// Returns `v`, whose derivative is zero where the predicate is false: a choice between it and
+// itself as a constant. The predicate is a scalar, or has the mapped dim, as v has then.
+ir::ValueId CountedWhere(ir::Builder& builder, ir::ValueId predicate, ir::ValueId v);
+// Whether an instruction chooses between its operands 1 (where operand 0 is false) and 2; whether
+// it is such a choice, where `no` makes operand 1 (null: nothing does).
+bool IsChoice(const ir::Instruction& i);
+bool IsCountedWhere(const ir::Instruction& choice, const ir::Instruction* no);
+
 // Returns the sum of `v` over the dim, a value of the type.
 ir::ValueId SumOfLanes(ir::Builder& builder, ir::ValueId v, const ir::Type* type);
 

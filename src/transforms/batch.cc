@@ -300,7 +300,7 @@ class Mapper {
     const ValueId lanes = taken_.And(Names(builder_, made_[Index(i.operands[0])], k, last));
     for (size_t n = 0; n < ins.size(); ++n)
       if (ins[n] && ops::HasTangent(builder_.type(operands[n])))
-        operands[n] = CountedWhere(builder_, lanes, operands[n]);
+        operands[n] = ops::CountedWhere(builder_, lanes, operands[n]);
     operands.insert(operands.begin(), lanes);
     const Batch& branch = Region(*i.regions[k], ins, all, builder_.type(lanes));
     return ir::Inline(builder_, branch.program, operands);

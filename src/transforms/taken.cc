@@ -6,7 +6,6 @@
 #include "base/at.h"
 #include "ir/infer.h"
 #include "ops/expression.h"
-#include "ops/mapped.h"
 #include "ops/ops.h"
 #include "ops/params.h"
 #include "ops/tangents.h"
@@ -47,13 +46,6 @@ struct Linear {
 
 }  // namespace
 
-ValueId CountedWhere(ir::Builder& builder, ValueId predicate, ValueId v) {
-  const ir::Type* type = builder.type(v);
-  const ValueId constant = builder.EmitTyped(ops::kStopGradient, nullptr, {v}, {&type, 1})[0];
-  if (builder.type(predicate)->rank() > 0) return ops::ByLane(builder, predicate, v, constant);
-  return ops::Where(X(builder, predicate), X(builder, v), X(builder, constant)).id();
-}
-
 ValueId Names(ir::Builder& builder, ValueId index, size_t k, size_t last) {
   const X x(builder, index);
   if (x.type()->dtype().is_bool())
@@ -73,7 +65,7 @@ void Taken::Shared(Instruction& i) const {
   if (!HaveTangents(i.result_types) || Linear(i).jointly) return;
   for (size_t k = 0; k < i.operands.size(); ++k)
     if (i.active[k])
-      i.operands[k] = CountedWhere(builder_, ops::AnyLane(builder_, lanes_), i.operands[k]);
+      i.operands[k] = ops::CountedWhere(builder_, ops::AnyLane(builder_, lanes_), i.operands[k]);
 }
 
 void Taken::Mixed(Instruction& i) const {

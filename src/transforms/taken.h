@@ -4,12 +4,9 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ops/mapped.h"
 
 namespace tessera::transforms {
-
-// Returns `v`, whose derivative is zero where the predicate is false. The predicate is a scalar, or
-// has the mapped dim, as v has then.
-ir::ValueId CountedWhere(ir::Builder& builder, ir::ValueId predicate, ir::ValueId v);
 
 // Returns in which lanes the index, of which each lane has its own, names branch k. A bool names
 // the first where it is true; other indices are clamped to 0 and `last`.
@@ -17,7 +14,7 @@ ir::ValueId Names(ir::Builder& builder, ir::ValueId index, size_t k, size_t last
 
 // What lanes share counts where a lane takes the branch. A cotangent of it is a sum over lanes, to
 // which the others must add zeros: they may have computed what is not finite, and a zero times that
-// is NaN. (What is mapped needs nothing inside of the branch: it is CountedWhere it enters.)
+// is NaN. (What is mapped needs nothing inside of the branch: it is ops::CountedWhere it enters.)
 class Taken {
  public:
   // `lanes`: a bool per lane; -1 where all lanes count.
@@ -29,7 +26,7 @@ class Taken {
   ir::ValueId And(ir::ValueId some) const;
   // Returns `v`, which is mapped, counted where lanes take the branch.
   ir::ValueId Counted(ir::ValueId v) const {
-    return IsAll() ? v : CountedWhere(builder_, lanes_, v);
+    return IsAll() ? v : ops::CountedWhere(builder_, lanes_, v);
   }
 
   // An instruction with operands that may have derivatives (`active`).

@@ -449,6 +449,40 @@ TEST(NanWatch, SaysTheIterationOfLoops) {
   EXPECT_THAT(found, HasSubstr("in iteration 3 of the loop"));
 }
 
+// A lane that does not take a branch computes it nevertheless.
+TEST(NanWatch, SaysNothingOfBranchesThatALaneDoesNotTake) {
+  SetDeviceCount(2);
+  const auto f = [](Array w) {
+    return [w](Array x) {
+      return cond(
+          x > 0,
+          [&](Array x) {
+            return cond(
+                x > 1, [&](Array x) { return sum(w / (x - 0.5f)) + log(x - 0.5f); },
+                [&](Array x) { return sum(w) * log(x) / x; }, x);
+          },
+          [&](Array x) { return x - sum(w); }, x);
+    };
+  };
+  const auto singular = [](Array x) {
+    return cond(
+        x > 1, [](Array x) { return log(1 - x); }, [](Array x) { return x; }, x);
+  };
+  const Array w = array({2.0f, 3.0f});
+  const auto loss = [&](Array w, Array x) { return sum(vmap(f(w))(x)); };
+  for (const bool meshed : {false, true}) {
+    MeshScope mesh(make_mesh({{"x", 2}}));
+    const Array x = array({0.0f, 0.5f, 2.0f, 1.0f}), lanes = meshed ? reshard(x, P("x")) : x;
+    EXPECT_EQ(Found([&] { jit(vmap(f(w)))(lanes); }), "nothing");
+    EXPECT_EQ(Found([&] { jit(grad<0, 1>(loss))(w, lanes); }), "nothing");
+    EXPECT_EQ(Found([&] { jvp([&](Array x) { return loss(w, x); }, lanes, lanes); }), "nothing");
+    const std::string found = Found([&] { jit(vmap(singular))(lanes); });
+    EXPECT_THAT(found, HasSubstr("in log [NanWatch]"));
+    EXPECT_THAT(found, HasSubstr("element [2]"));
+  }
+  SetDeviceCount(1);
+}
+
 TEST(NanWatch, LooksIntoDerivativesMapsAndCheckpoints) {
   const auto root = [](Array x) { return sum(sqrt(x)); };
   EXPECT_THAT(Found([&] { grad(root)(zeros({2})); }), HasSubstr("is inf"));

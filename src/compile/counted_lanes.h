@@ -1,0 +1,36 @@
+// Which lanes of the values of a mapped program count: what a lane computes of a branch that it
+// does not take is no error.
+#pragma once
+#include <vector>
+
+#include "ir/program.h"
+
+namespace tessera::compile {
+
+// Bools per lane, or one for all: a lane counts where all are true. They are of the leading dims.
+using Predicates = std::vector<ir::ValueId>;
+
+class CountedLanes {
+ public:
+  // `inputs`: of the program's inputs.
+  CountedLanes(const ir::Program& program, const std::vector<Predicates>& inputs);
+  const Predicates& Of(ir::ValueId v) const;
+  // Returns those of the inputs of a region of the instruction, as values of the region.
+  std::vector<Predicates> InputsOf(const ir::Instruction& i, const ir::Program& region) const;
+
+ private:
+  Predicates Made(const ir::Instruction& i, ir::ValueId result) const;
+  Predicates Chosen(const ir::Instruction& i) const;
+  bool Stays(const ir::Instruction& i, size_t operand, ir::ValueId result,
+             ir::ValueId predicate) const;
+  void AddParts(ir::ValueId predicate, Predicates& to) const;
+
+  const ir::Program& program_;
+  std::vector<const ir::Instruction*> maker_;  // per value
+  std::vector<Predicates> of_;                 // per value
+};
+
+// Whether a value of the type has the lanes of the predicate.
+bool HasLanes(const ir::Type* type, const ir::Type* predicate);
+
+}  // namespace tessera::compile
