@@ -91,7 +91,7 @@ class Mapper {
     const TypesOf types(from_, i);
     const Flags active = Of(active_, i.operands);
     for (ValueId v : i.results) active_[Index(v)] = Any(active) && ops::HasTangent(from_.type(v));
-    Taken::Instruction given{i, types.operands, types.results, active, {}, MappedOf(i.operands)};
+    Taken::BranchCall given{i, types.operands, types.results, active, {}, MappedOf(i.operands)};
     for (ValueId v : i.operands) given.operands.push_back(made_[Index(v)]);
     if (!Any(given.mapped)) {
       if (!taken_.IsAll()) taken_.Shared(given);
@@ -125,7 +125,7 @@ class Mapper {
     if (!taken_.IsAll()) operands.insert(operands.begin() + static_cast<long>(at), taken_.lanes());
   }
 
-  void VisitRegions(const ir::Instruction& i, Taken::Instruction& given) {
+  void VisitRegions(const ir::Instruction& i, Taken::BranchCall& given) {
     if (i.op->roles) {
       if (!taken_.IsAll()) taken_.GiveToLanes(given);
       return VisitRules(i, given);
@@ -331,7 +331,7 @@ class Mapper {
     }
   };
 
-  void VisitRules(const ir::Instruction& i, const Taken::Instruction& given) {
+  void VisitRules(const ir::Instruction& i, const Taken::BranchCall& given) {
     const Flags& mapped = given.mapped;
     const TypesOf types(from_, i);
     const auto regions =

@@ -27,8 +27,8 @@ bool Moves(const ir::OpDef& op) {
 }
 
 // Per operand: the group of those that it is jointly linear with; -1 if in none, or not floating.
-struct Linear {
-  explicit Linear(const Taken::Instruction& i) : group_of(i.from.operands.size(), -1) {
+struct LinearIn {
+  explicit LinearIn(const Taken::BranchCall& i) : group_of(i.from.operands.size(), -1) {
     if (Moves(*i.from.op)) group_of.assign(group_of.size(), 0);
     const auto& groups =
         ir::LinearGroupsOf(*i.from.op, i.from.params, i.operand_types, i.result_types);
@@ -61,20 +61,20 @@ ValueId Taken::And(ValueId some) const {
 }
 
 // A function of what lanes share adds a zero times its derivative where no lane takes the branch.
-void Taken::Shared(Instruction& i) const {
-  if (!HaveTangents(i.result_types) || Linear(i).jointly) return;
+void Taken::Shared(BranchCall& i) const {
+  if (!HaveTangents(i.result_types) || LinearIn(i).jointly) return;
   for (size_t k = 0; k < i.operands.size(); ++k)
     if (i.active[k])
       i.operands[k] = ops::CountedWhere(builder_, ops::AnyLane(builder_, lanes_), i.operands[k]);
 }
 
-void Taken::Mixed(Instruction& i) const {
+void Taken::Mixed(BranchCall& i) const {
   if (!HaveTangents(i.result_types)) return;
   std::vector<size_t> shared;
   for (size_t k = 0; k < i.operands.size(); ++k)
     if (i.active[k] && !i.mapped[k]) shared.push_back(k);
   if (shared.empty()) return;
-  const Linear linear(i);
+  const LinearIn linear(i);
   // Repeated operands are free where they fuse.
   if (std::holds_alternative<ir::AsElementwise>(*i.from.op->lowering) || !linear.in_each)
     return GiveToLanes(i);
@@ -89,7 +89,7 @@ void Taken::Mixed(Instruction& i) const {
   i.counts_results = true;
 }
 
-void Taken::GiveToLanes(Instruction& i) const {
+void Taken::GiveToLanes(BranchCall& i) const {
   for (size_t k = 0; k < i.operands.size(); ++k) {
     if (!i.active[k] || i.mapped[k]) continue;
     i.operands[k] = Counted(ops::Repeated(builder_, i.operands[k], dim_));

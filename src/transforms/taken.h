@@ -30,7 +30,7 @@ class Taken {
   }
 
   // An instruction with operands that may have derivatives (`active`).
-  struct Instruction {
+  struct BranchCall {
     const ir::Instruction& from;
     ir::Types operand_types, result_types;  // of one lane
     const std::vector<bool>& active;
@@ -39,12 +39,12 @@ class Taken {
     bool counts_results = false;  // its results are to be CountedWhere lanes take the branch
   };
   // Changes operands of one of which no operand is mapped.
-  void Shared(Instruction& i) const;
+  void Shared(BranchCall& i) const;
   // The same where some are: by giving the lanes what they share, or by zeros for what is
   // multiplied with it.
-  void Mixed(Instruction& i) const;
+  void Mixed(BranchCall& i) const;
   // Gives each lane its own of what is active.
-  void GiveToLanes(Instruction& i) const;
+  void GiveToLanes(BranchCall& i) const;
 
  private:
   ir::Builder& builder_;

@@ -60,12 +60,12 @@ struct Piece {
 
 // As many as an op has dims or indices, of which few have more than eight: calls are often small.
 template <class T>
-class PerDim {
+class FewOf {
  public:
-  explicit PerDim(size_t n) : more_(n > std::size(few_) ? n : 0) {
+  explicit FewOf(size_t n) : more_(n > std::size(few_) ? n : 0) {
     values_ = n > std::size(few_) ? more_.data() : few_;
   }
-  PerDim(const PerDim&) = delete;
+  FewOf(const FewOf&) = delete;
   T& operator[](size_t i) { return values_[i]; }
 
  private:
@@ -203,8 +203,8 @@ class ScatterPart {
   const ScatterConfig& c_;
   const plan::KernelArgs& call_;
   Range owned_;
-  PerDim<Piece> pieces_;
-  PerDim<int64_t> begins_;
+  FewOf<Piece> pieces_;
+  FewOf<int64_t> begins_;
 };
 
 template <class Index>
