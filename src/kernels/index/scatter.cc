@@ -369,6 +369,7 @@ plan::Kernel Scatter(const LookupDesc& desc, std::optional<Reduction> reduction)
       config.queries[config.dims[d].query].dim = static_cast<int64_t>(d);
   if (config.elements > 0) ChooseSplit(config);
   ChooseInner(config);
+  if (config.queries.empty()) config.queries.emplace_back();  // one index is a vector of one
   config.rows = IsOfRows(config);
   base::VisitDType(desc.dtype, [&](auto zero) {
     using T = decltype(zero);
