@@ -54,8 +54,9 @@ plan::Kernel SmallJoin(int32_t itemsize, const std::vector<OperandRows>& parts) 
   std::vector<SmallPart> small;
   int64_t at = 0;
   for (const OperandRows& part : parts) {
-    small.push_back({part.operand, part.offset * itemsize, at, part.count * itemsize});
-    at += small.back().bytes;
+    const int64_t bytes = part.count * itemsize;
+    if (bytes > 0) small.push_back({part.operand, part.offset * itemsize, at, bytes});
+    at += bytes;
   }
   return {.fn = RunSmallJoin,
           .config = std::make_shared<const std::vector<SmallPart>>(std::move(small)),
