@@ -1,6 +1,7 @@
 // The registry of meshes, the checks of new ones, and the public handle.
 #include "sharding/mesh.h"
 
+#include <absl/hash/hash.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 
 #include "base/at.h"
 #include "base/error.h"
@@ -31,11 +33,18 @@ bool SameAxes(const std::vector<MeshAxis>& a, const std::vector<MeshAxis>& b) {
                     });
 }
 
-// Meshes are few and never freed, so a list behind a mutex is enough.
+size_t HashOf(const std::vector<MeshAxis>& axes, const std::vector<int64_t>& device_ids,
+              bool is_abstract) {
+  size_t hash = absl::HashOf(device_ids, is_abstract);
+  for (const MeshAxis& a : axes) hash = absl::HashOf(hash, a.name, a.size, a.mode);
+  return hash;
+}
+
+// Meshes are never freed.
 struct Registry {
   Registry() { base::HoldOverFork(mutex); }
   std::mutex mutex;
-  std::vector<std::unique_ptr<MeshDef>> meshes;
+  std::unordered_multimap<size_t, std::unique_ptr<MeshDef>> meshes;  // by HashOf what makes them
 };
 Registry& TheRegistry() {
   static Registry* registry = new Registry;
@@ -65,11 +74,15 @@ const MeshDef* MeshDef::Intern(std::vector<MeshAxis> axes, std::vector<int64_t> 
                                bool is_abstract) {
   if (IsIota(device_ids)) device_ids.clear();
   Registry& registry = TheRegistry();
+  const size_t hash = HashOf(axes, device_ids, is_abstract);
   std::lock_guard lock(registry.mutex);
-  for (const auto& mesh : registry.meshes)
-    if (mesh->is_abstract_ == is_abstract && mesh->device_ids_ == device_ids &&
-        SameAxes(mesh->axes_, axes))
-      return mesh.get();
+  const auto [begin, end] = registry.meshes.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    const MeshDef& mesh = *it->second;
+    if (mesh.is_abstract_ == is_abstract && mesh.device_ids_ == device_ids &&
+        SameAxes(mesh.axes_, axes))
+      return &mesh;
+  }
   std::unique_ptr<MeshDef> mesh(new MeshDef);
   mesh->axes_ = std::move(axes);
   mesh->device_ids_ = std::move(device_ids);
@@ -79,8 +92,7 @@ const MeshDef* MeshDef::Intern(std::vector<MeshAxis> axes, std::vector<int64_t> 
     mesh->strides_[i] = mesh->size_;
     mesh->size_ *= mesh->axes_[i].size;
   }
-  registry.meshes.push_back(std::move(mesh));
-  return registry.meshes.back().get();
+  return registry.meshes.emplace(hash, std::move(mesh))->second.get();
 }
 
 int MeshDef::Find(std::string_view name) const {
