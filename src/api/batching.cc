@@ -7,11 +7,11 @@
 #include <functional>
 
 #include "base/at.h"
-#include "frontend/mapped_axes.h"
 #include "frontend/operands.h"
 #include "frontend/regions.h"
 #include "frontend/specs.h"
 #include "frontend/transformed.h"
+#include "ir/mapped_axes.h"
 #include "sharding/text.h"
 #include "tessera/ops.h"
 #include "trace/function.h"
@@ -186,7 +186,7 @@ detail::FunctionResult MapInTrace(const std::vector<Array>& arrays, const detail
     parameters.push_back(lanes.mapped[i] ? LaneOf(lanes.arrays[i])
                                          : trace::LikeArray(arrays[i].impl()));
   trace::TracedFunction traced = [&] {
-    const MappedAxesScope mapped(lanes.dim.mesh, lanes.dim.axes);
+    const ir::MappedAxesScope mapped(lanes.dim.mesh, lanes.dim.axes);
     return trace::TraceFunction(parameters, f.body, call.name, call.loc, trace::CurrentTrace());
   }();
   std::vector<ArrayRef> arguments;

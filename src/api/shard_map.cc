@@ -7,9 +7,9 @@
 
 #include "base/at.h"
 #include "frontend/manual_axes.h"
-#include "frontend/mapped_axes.h"
 #include "frontend/operands.h"
 #include "frontend/specs.h"
+#include "ir/mapped_axes.h"
 #include "trace/apply.h"
 #include "trace/scopes.h"
 
@@ -92,7 +92,7 @@ MapBorder BorderOf(const ShardMapOptions& options, const std::vector<Array>& arg
   if (options.axes.names().empty())
     for (int a = 0; a < border.outer->rank(); ++a)
       if (base::At(modes, a) != AxisMode::Manual &&
-          !IsMappedAxis(base::At(border.outer->axes(), a).name))
+          !ir::IsMappedAxis(base::At(border.outer->axes(), a).name))
         take(a);
   if (border.axes.empty())
     FailSharding(call, 12,

@@ -48,7 +48,7 @@ std::vector<Array> BroadcastAll(std::vector<Array> xs, Call call) {
     }
   }
   for (Array& x : xs)
-    if (!TypeOf(x)->shape().empty()) x = BroadcastTo(x, shape, call);
+    if (!TypeOf(x)->shape().empty()) x = WrittenAs(x, BroadcastTo(x, shape, call));
   return xs;
 }
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/at.h"
-#include "frontend/mapped_axes.h"
 #include "ir/builder.h"
+#include "ir/mapped_axes.h"
 #include "trace/apply.h"
 #include "trace/scopes.h"
 
@@ -64,7 +64,7 @@ sharding::AxisList ManualAxes(const AxisSet& names, Call call) {
           call, 25,
           fmt::format("axis \"{}\" is {} here, not Manual", ref.name,
                       of.mode == AxisMode::Auto ? "Auto" : "Explicit"),
-          {IsMappedAxis(ref.name)
+          {ir::IsMappedAxis(ref.name)
                ? fmt::format(
                      "a vmap around this maps over \"{}\", so only one lane is visible here",
                      ref.name)

@@ -249,7 +249,7 @@ std::vector<Array> PromoteTo(DType dtype, const std::vector<Operand>& xs, Call c
                   {"StrictTypes is in scope: reshape one of them"});
       base::Shape shape(rank - own, 1);
       shape.insert(shape.end(), TypeOf(a)->shape().begin(), TypeOf(a)->shape().end());
-      a = Reshape(a, shape, call);
+      a = WrittenAs(x.array(), Reshape(a, shape, call));
     }
     arrays.push_back(std::move(a));
   }
@@ -298,6 +298,14 @@ Array Weak(const Array& x) {
   const ir::Type* placed = concrete->placed() == impl->type() ? type : concrete->placed();
   return Array(std::make_shared<compile::Concrete>(type, placed, impl->loc(), concrete->buffers,
                                                    concrete->shares_replicas()));
+}
+
+Array WrittenAs(const Array& written, Array made) {
+  const trace::ArrayRef& from = written.impl();
+  if (made.impl() == from) return made;
+  made.impl()->written =
+      from->written ? from->written : trace::ArrayImpl::Written{from->type(), from->loc()};
+  return made;
 }
 
 // ---- dims and specs ----

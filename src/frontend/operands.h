@@ -53,6 +53,10 @@ Array ToFloat(const Operand& x, Call call);
 // Returns the same value with a weak type.
 Array Weak(const Array& x);
 
+// Returns `made`, which messages show as the array that the user wrote: the library made it of that
+// to fit its rank.
+Array WrittenAs(const Array& written, Array made);
+
 // C2: throws ShapeError for negative sizes and too many elements.
 void CheckShape(const base::Shape& shape, Call call);
 // Returns `dim` counted from the front; throws ShapeError.

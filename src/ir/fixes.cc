@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "ir/mapped_axes.h"
 #include "sharding/partition.h"
 #include "sharding/project.h"
 #include "sharding/reshard.h"
@@ -21,7 +22,11 @@ class Suggester {
  public:
   Suggester(const InferCall& call, const sharding::DimMap& map,
             const std::vector<ShapeAndDType>& results, const sharding::Conflict& conflict)
-      : call_(call), map_(map), results_(results), conflict_(conflict) {
+      : call_(call),
+        map_(map),
+        results_(results),
+        conflict_(conflict),
+        mapped_(MappedAxesOf(call.mesh)) {
     for (const Type* t : call.operands) {
       operands_.push_back({&t->sharding(), &t->shape(), t->dtype().is_floating()});
       if (t->mesh()) mesh_ = t->mesh();
@@ -33,10 +38,13 @@ class Suggester {
     if (conflict_.check == sharding::Conflict::kMesh) return {};
     if (call_.op.out_sharding && results_.size() == 1) TryOutShardings();
     for (size_t k = 0; k < operands_.size(); ++k) TryOperand(static_cast<int>(k));
-    std::stable_sort(fixes_.begin(), fixes_.end(),
-                     [](const Fix& a, const Fix& b) { return a.bytes < b.bytes; });
-    if (fixes_.size() > kMost) fixes_.resize(kMost);
-    return std::move(fixes_);
+    std::stable_sort(fixes_.begin(), fixes_.end(), [](const Offered& a, const Offered& b) {
+      return std::pair(a.fix.bytes, a.in_gradient) < std::pair(b.fix.bytes, b.in_gradient);
+    });
+    std::vector<Fix> fixes;
+    for (Offered& o : fixes_)
+      if (fixes.size() < kMost) fixes.push_back(std::move(o.fix));
+    return fixes;
   }
 
  private:
@@ -107,7 +115,7 @@ class Suggester {
   void TryOut(const TensorSharding& out) {
     if (sharding::Verify(out)) return;
     if (!Manual(out.unreduced).empty() || !Manual(out.reduced).empty()) return;
-    auto rule = sharding::ExplicitRule(map_, operands_, shapes_, &out);
+    auto rule = sharding::ExplicitRule(map_, operands_, shapes_, &out, mapped_);
     if (rule.conflict || sharding::FirstUnevenDim(out, *shapes_[0]) >= 0) return;
     TensorSharding result = rule.results[0];
     if (mesh_ && mesh_->has_mode(AxisMode::Manual)) result.TakeSets({});
@@ -166,16 +174,42 @@ class Suggester {
     if (s == *original.sharding || sharding::Verify(s)) return;
     if (sharding::FirstUnevenDim(s, *original.shape) >= 0) return;
     if (!s.unreduced.empty() && original.sharding->unreduced != s.unreduced) return;
-    const std::string edit = EditOf(OperandName(call_.op, i), *original.sharding, s);
+    const Type& written = *WrittenOf(call_, i);
+    const std::optional<TensorSharding> to = AsWritten(written.shape(), s);
+    if (!to) return;
+    const std::string edit = EditOf(OperandName(call_.op, i), written.sharding(), *to);
     if (edit.empty()) return;
     operands_[i].sharding = &s;
-    auto rule = sharding::ExplicitRule(map_, operands_, shapes_, call_.out_sharding);
-    if (!rule.conflict) {
-      int64_t item = call_.operands[i]->dtype().size();
-      Offer(k, sharding::ToSpec(s), edit, rule.results,
-            sharding::PlanReshard(*original.shape, item, *original.sharding, s));
-    }
+    auto rule = sharding::ExplicitRule(map_, operands_, shapes_, call_.out_sharding, mapped_);
+    if (!rule.conflict)
+      Offer(k, sharding::ToSpec(*to), edit, rule.results, PlanOf(written, written.sharding(), *to),
+            PlanOf(written, GradientOf(written, *to, rule.results), *to));
     operands_[i] = original;
+  }
+
+  static std::vector<sharding::ReshardStep> PlanOf(const Type& t, const TensorSharding& from,
+                                                   const TensorSharding& to) {
+    return sharding::PlanReshard(t.shape(), t.dtype().size(), from, to);
+  }
+  // Returns what `s` says of the last dims, if it says nothing of those that the user's array lacks
+  // or that are repeated for the op.
+  static std::optional<TensorSharding> AsWritten(const Shape& shape, TensorSharding s) {
+    const size_t more = s.dims.size() - shape.size();
+    for (size_t d = 0; d < s.dims.size(); ++d)
+      if (!s.dims[d].axes.empty() && (d < more || shape[d - more] == 1)) return std::nullopt;
+    s.dims.erase(s.dims.begin(), s.dims.begin() + static_cast<long>(more));
+    return s;
+  }
+  // Returns how the gradient of the operand comes back once it is `to`: no longer reduced, it is
+  // summed over what shards the result.
+  static TensorSharding GradientOf(const Type& written, TensorSharding to,
+                                   const std::vector<TensorSharding>& results) {
+    AxisList sharded;
+    for (const sharding::DimAxes& d : results[0].dims) sharding::AddTo(sharded, d.axes);
+    for (const sharding::DimAxes& d : to.dims) sharded = sharding::Difference(sharded, d.axes);
+    for (sharding::AxisPart a : sharding::Difference(written.sharding().reduced, to.reduced))
+      if (sharding::ContainsAxis(sharded, a)) sharding::AddTo(to.unreduced, {a});
+    return to;
   }
 
   AxisList Manual(const AxisList& axes) const {
@@ -213,12 +247,14 @@ class Suggester {
     return spec.substr(2, spec.size() - 3);
   }
 
-  // Records the edit with the bytes that the op then moves, `before` included.
+  // Records the edit with the bytes that the op then moves, `before` included, and those that it
+  // adds to each gradient.
   void Offer(int operand, PartitionSpec spec, std::string edit,
              const std::vector<TensorSharding>& results,
-             const std::vector<sharding::ReshardStep>& before) {
-    for (const Fix& f : fixes_)
-      if (f.operand == operand && f.spec == spec) return;
+             const std::vector<sharding::ReshardStep>& before,
+             const std::vector<sharding::ReshardStep>& in_gradient = {}) {
+    for (const Offered& o : fixes_)
+      if (o.fix.operand == operand && o.fix.spec == spec) return;
     std::string moves;
     int64_t bytes = 0;
     auto add = [&](const std::vector<sharding::ReshardStep>& steps, const std::string& what) {
@@ -249,7 +285,14 @@ class Suggester {
           "the result");
     std::string cost =
         bytes ? fmt::format("sends {} B per device: {}", bytes, moves) : "sends nothing";
-    fixes_.push_back({operand, std::move(spec), bytes, edit + "   " + cost, false});
+    int64_t later = 0;
+    for (const sharding::ReshardStep& step : in_gradient) {
+      if (step.bytes == 0) continue;
+      later += step.bytes;
+      cost += fmt::format("; in each gradient {} B: {}{}", step.bytes, sharding::Name(step.kind),
+                          Over(step));
+    }
+    fixes_.push_back({{operand, std::move(spec), bytes, edit + "   " + cost, false}, later});
   }
 
   std::string Over(const sharding::ReshardStep& step) const {
@@ -263,10 +306,15 @@ class Suggester {
   const sharding::DimMap& map_;
   const std::vector<ShapeAndDType>& results_;
   const sharding::Conflict& conflict_;
+  const AxisList mapped_;
   const sharding::MeshDef* mesh_ = nullptr;
   std::vector<sharding::RuleOperand> operands_;
   sharding::Shapes shapes_;
-  std::vector<Fix> fixes_;
+  struct Offered {
+    Fix fix;
+    int64_t in_gradient;  // bytes that a device then sends in each gradient
+  };
+  std::vector<Offered> fixes_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ir/fixes.h"
+#include "ir/mapped_axes.h"
 #include "ir/memo.h"
 #include "sharding/explicit_rule.h"
 #include "sharding/text.h"
@@ -54,7 +55,7 @@ std::vector<ErrorOperand> Operands(const InferCall& call) {
   std::vector<ErrorOperand> out;
   for (size_t i = 0; i < call.operands.size() && i < 6; ++i) {
     bool known = i < call.operand_locs.size() && call.operand_locs[i].line() > 0;
-    out.push_back({OperandName(call.op, i), call.operands[i]->text(),
+    out.push_back({OperandName(call.op, i), WrittenOf(call, i)->text(),
                    known ? base::Where(call.operand_locs[i]) : ""});
   }
   return out;
@@ -157,8 +158,8 @@ absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
   for (const ShapeAndDType& r : shapes) dims.results.push_back(&r.shape);
   dims.to_float = shapes[0].dtype.is_floating();
   sharding::DimMap map = std::get<DimMapFn>(*call.op.dims)(dims);
-  sharding::RuleResult rule =
-      sharding::ExplicitRule(map, operands, dims.results, call.out_sharding);
+  sharding::RuleResult rule = sharding::ExplicitRule(map, operands, dims.results, call.out_sharding,
+                                                     MappedAxesOf(call.mesh));
   if (rule.conflict) ThrowConflict(call, map, shapes, *rule.conflict);
   bool weak = !call.operands.empty() && (!call.wanted || call.wanted->dtype.is_default());
   for (const Type* t : call.operands) weak = weak && t->weak();
@@ -175,13 +176,15 @@ absl::InlinedVector<const Type*, 1> Infer(const InferCall& call) {
 }  // namespace
 
 // What decides a result is remembered: wanted shape, dtype and out_sharding as a type, and the
-// mesh.
+// mesh with its mapped axes.
 absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call) {
   static thread_local Memo<absl::InlinedVector<const Type*, 1>> memo;
   OpKey key{&call.op, call.shared_params, {call.operands.begin(), call.operands.end()}};
   bool known = call.params == nullptr || call.shared_params != nullptr;
   if (!known || (call.out_sharding && !call.wanted)) return Infer(call);
-  key.types.push_back(Type::Get({}, f32, call.mesh));
+  sharding::TensorSharding scope = sharding::Replicated(call.mesh, 0);
+  scope.reduced = MappedAxesOf(call.mesh);
+  key.types.push_back(Type::Get({}, f32, std::move(scope)));
   if (call.wanted) {
     if (CheckedElements(call.wanted->shape) < 0) return Infer(call);
     bool fits = call.out_sharding && call.out_sharding->dims.size() == call.wanted->shape.size();

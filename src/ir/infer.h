@@ -16,12 +16,18 @@ struct InferCall {
   const sharding::MeshDef* mesh = nullptr;  // current; for ops without operands on a mesh
   Loc loc = Loc::Unknown();                 // the user's line
   absl::Span<const Loc> operand_locs = {};  // where each operand was made
+  Types written = {};                       // the operands before the library fitted their ranks
   const char* shown_as = nullptr;           // the public function, if not the op's name
   ParamsPtr shared_params = nullptr;        // the same params, if the result may be remembered
 };
 
 // Returns how operand i is called in messages: "lhs", "operand 3".
 std::string OperandName(const OpDef& op, size_t i);
+
+// Returns the type of operand i as the user wrote it.
+inline const Type* WrittenOf(const InferCall& call, size_t i) {
+  return call.written.empty() ? call.operands[i] : call.written[i];
+}
 
 // Returns the result types. Throws ShapeError, DTypeError or ShardingError, with fixes that build.
 absl::InlinedVector<const Type*, 1> InferTypes(const InferCall& call);

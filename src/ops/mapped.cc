@@ -70,8 +70,12 @@ void CheckConstraint(const ir::BatchCall& c) {
 }  // namespace
 
 ir::ValueId Repeated(ir::Builder& builder, ir::ValueId v, const ir::MappedDim& dim) {
-  CheckAxes(builder.type(v), dim, kBroadcastInDim, builder.loc());
-  const ir::Type* type = WithDim(builder.type(v), dim);
+  // What is reduced over the axes of the dim is the same in all lanes.
+  sharding::TensorSharding lane = builder.type(v)->sharding();
+  lane.reduced = sharding::Difference(lane.reduced, dim.axes);
+  const ir::Type* type = builder.type(v)->WithSharding(std::move(lane));
+  CheckAxes(type, dim, kBroadcastInDim, builder.loc());
+  type = WithDim(type, dim);
   BroadcastParams params;
   params.dims.resize(base::Size(type->rank()) - 1);
   std::iota(params.dims.begin(), params.dims.end(), 1);

@@ -28,8 +28,12 @@ AxisList Sorted(AxisList axes) {
 class TypingRule {
  public:
   TypingRule(const DimMap& map, std::vector<RuleOperand> operands, const Shapes& results,
-             const TensorSharding* out)
-      : map_(map), operands_(std::move(operands)), result_shapes_(results), out_(out) {}
+             const TensorSharding* out, const AxisList& mapped)
+      : map_(map),
+        operands_(std::move(operands)),
+        result_shapes_(results),
+        out_(out),
+        mapped_(mapped) {}
 
   RuleResult Run() {
     FindMesh();
@@ -307,40 +311,13 @@ class TypingRule {
       s.unreduced = unreduced_;
       s.varying = varying_;
       s.kind = unreduced_.empty() ? Reduction::kSum : kind_;
-      s.reduced = NotLookedUp(s, reduced_);
+      s.reduced = reduced_;
       for (const DimAxes& d : s.dims)
         for (AxisPart a : d.axes) {
           if (OverlapsAny(unreduced_, a)) Fail(Conflict::kUnreduced, SetClash(a, "unreduced"));
           if (OverlapsAny(s.reduced, a)) Fail(Conflict::kReduced, SetClash(a, "reduced"));
         }
     }
-  }
-
-  // Those of the axes over which no lookup shards the result, along a dim that only indices have:
-  // each device looks up its part there of what is the same everywhere.
-  AxisList NotLookedUp(const TensorSharding& result, const AxisList& reduced) const {
-    AxisList left;
-    for (AxisPart a : reduced) {
-      bool looked_up = false;
-      for (size_t d = 0; d < result.dims.size(); ++d)
-        looked_up =
-            looked_up || (OverlapsAny(result.dims[d].axes, a) && IsOfSelectors(map_.results[0][d]));
-      if (!looked_up) left.push_back(a);
-    }
-    return left;
-  }
-  bool IsOfSelectors(const FactorList& factors) const {
-    const auto has = [&](size_t i) {
-      return std::any_of(map_.operands[i].begin(), map_.operands[i].end(),
-                         [&](const FactorList& dim) { return dim == factors; });
-    };
-    bool selects = false;
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      if (!has(i)) continue;
-      if (TakesPart(i)) return false;
-      selects = true;
-    }
-    return selects;
   }
 
   std::string SetClash(AxisPart a, const char* set) const {
@@ -395,7 +372,7 @@ class TypingRule {
                   "both operands are unreduced, but the op is linear in one at a time", first, i);
     // A scalar that says nothing is the same everywhere.
     if (operand.shape->empty() && operand.sharding->reduced.empty()) return;
-    if (TakesPart(i) && operand.sharding->reduced != unreduced_)
+    if (TakesPart(base::Size(i)) && ReducedIn(base::Size(i)) != unreduced_)
       Fail(Conflict::kUnreduced,
            fmt::format("if one operand is unreduced over {0}, the other must be reduced over {0}",
                        over),
@@ -422,12 +399,43 @@ class TypingRule {
     return !std::count(selectors.begin(), selectors.end(), static_cast<int32_t>(i));
   }
 
+  // The axes over which operand i is reduced, less those over which another operand shards the
+  // result. Where the op is linear in i it needs of i what all devices have, and each device makes
+  // its own terms of i's cotangent: unreduced, as it has to be.
+  AxisList ReducedIn(size_t i) const {
+    const AxisList& own = operands_[i].sharding->reduced;
+    return own.empty() || !IsLinearIn(i) ? own : Difference(own, ShardedBeside(i));
+  }
+  bool IsLinearIn(size_t i) const {
+    return std::any_of(map_.linear.begin(), map_.linear.end(), [&](const LinearGroup& g) {
+      return g.kinds.sum && std::count(g.operands.begin(), g.operands.end(), i);
+    });
+  }
+  // The axes that shard dims of the results which another operand than i has, too, and those of the
+  // lanes of another operand: what is reduced over them is so in all lanes.
+  AxisList ShardedBeside(size_t i) const {
+    std::vector<DimFactors> others = map_.operands;
+    others.erase(others.begin() + static_cast<long>(i));
+    const std::vector<bool> beside = FactorsOf(map_, others);
+    AxisList axes;
+    for (size_t r = 0; r < map_.results.size(); ++r)
+      for (size_t d = 0; d < map_.results[r].size(); ++d)
+        for (int32_t f : map_.results[r][d])
+          if (beside[f]) AddTo(axes, result_.results[r].dims[d].axes);
+    for (size_t k = 0; k < operands_.size(); ++k)
+      if (k != i && TakesPart(k) && !operands_[k].shape->empty())
+        AddTo(axes, Difference(mapped_, operands_[k].sharding->reduced));
+    return axes;
+  }
+
   void DeriveReduced() {
     if (map_.traits.product || Contracts()) return;
     int32_t first = -1;
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      const AxisList& own = operands_[i].sharding->reduced;
-      if (own.empty() || !TakesPart(i)) continue;
+    for (size_t i = 0; i < operands_.size() && !failed(); ++i) {
+      if (!TakesPart(i)) continue;
+      CheckBesideSharded(i);
+      const AxisList own = ReducedIn(i);
+      if (own.empty()) continue;
       if (first >= 0 && own != reduced_)
         return Fail(
             Conflict::kReduced,
@@ -440,14 +448,23 @@ class TypingRule {
     }
     reduced_ = Difference(reduced_, unreduced_);
     if (reduced_.empty()) return;
-    for (size_t i = 0; i < operands_.size() && !failed(); ++i) {
-      const RuleOperand& operand = operands_[i];
-      if (!operand.sharding->reduced.empty() || !TakesPart(i) || operand.shape->empty()) continue;
-      Fail(Conflict::kReduced,
-           fmt::format("if one operand is reduced over {0}, the other must be reduced over {0} too",
-                       NamesOf(mesh_, reduced_)),
-           first, static_cast<int32_t>(i));
-    }
+    for (size_t i = 0; i < operands_.size() && !failed(); ++i)
+      if (TakesPart(i) && !operands_[i].shape->empty() && ReducedIn(i).empty())
+        Fail(Conflict::kReduced,
+             fmt::format(
+                 "if one operand is reduced over {0}, the other must be reduced over {0} too",
+                 NamesOf(mesh_, reduced_)),
+             first, static_cast<int32_t>(i));
+  }
+
+  void CheckBesideSharded(size_t i) {
+    const AxisList& own = operands_[i].sharding->reduced;
+    if (own.empty() || IsLinearIn(i)) return;
+    const AxisList beside = ShardedBeside(i);
+    for (AxisPart a : own)
+      if (OverlapsAny(beside, a))
+        return Fail(Conflict::kReduced, SetClash(a, "reduced") + ", in which the op is not linear",
+                    static_cast<int32_t>(i));
   }
 
   void FitOutSets() {
@@ -499,6 +516,7 @@ class TypingRule {
   std::vector<TensorSharding> cast_;  // the operands' own, once they vary alike
   const Shapes& result_shapes_;
   const TensorSharding* out_;
+  const AxisList& mapped_;
   const MeshDef* mesh_ = nullptr;
   FactorAxes join_;                     // by factor: what the operands say
   std::vector<int32_t> owner_, clash_;  // by factor: the operand that said it; one that disagrees
@@ -523,7 +541,8 @@ bool AllTrivial(const std::vector<RuleOperand>& operands, const MeshDef*& mesh) 
 }  // namespace
 
 RuleResult ExplicitRule(const DimMap& map, const std::vector<RuleOperand>& operands,
-                        const Shapes& results, const TensorSharding* out_sharding) {
+                        const Shapes& results, const TensorSharding* out_sharding,
+                        const AxisList& mapped) {
   const MeshDef* mesh = nullptr;
   if (!out_sharding && AllTrivial(operands, mesh)) {
     RuleResult r;
@@ -531,7 +550,7 @@ RuleResult ExplicitRule(const DimMap& map, const std::vector<RuleOperand>& opera
       r.results.push_back(Replicated(mesh, static_cast<int>(shape->size())));
     return r;
   }
-  return TypingRule(map, operands, results, out_sharding).Run();
+  return TypingRule(map, operands, results, out_sharding, mapped).Run();
 }
 
 }  // namespace tessera::sharding

@@ -38,9 +38,11 @@ struct RuleResult {
 
 // Applies the rule. Operands without a mesh join any. `out_sharding`, if given, replaces what the
 // dims would say and silences their conflicts; its unreduced axes must be those that shard a reduce
-// factor on all operands that have it, or that an operand is unreduced over already.
+// factor on all operands that have it, or that an operand is unreduced over already. `mapped`: the
+// operands are those of one lane of many, which lie over these axes.
 // See docs/typing.md, case by case.
 RuleResult ExplicitRule(const DimMap& map, const std::vector<RuleOperand>& operands,
-                        const Shapes& results, const TensorSharding* out_sharding);
+                        const Shapes& results, const TensorSharding* out_sharding,
+                        const AxisList& mapped = {});
 
 }  // namespace tessera::sharding

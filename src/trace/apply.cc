@@ -46,7 +46,12 @@ absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeLi
     return {results.begin(), results.end()};
   }
   absl::InlinedVector<Loc, 3> locs;
-  for (const ArrayRef& operand : a.operands) locs.push_back(operand->loc());
+  TypeList written;
+  for (const ArrayRef& operand : a.operands) {
+    const auto& array = operand->written;
+    locs.push_back(array ? array->loc : operand->loc());
+    written.push_back(array ? array->type : operand->type());
+  }
   return ir::InferTypes({.op = a.op,
                          .operands = types,
                          .params = a.params.get(),
@@ -55,6 +60,7 @@ absl::InlinedVector<const ir::Type*, 1> Infer(const Application& a, const TypeLi
                          .mesh = mesh,
                          .loc = a.loc,
                          .operand_locs = locs,
+                         .written = written,
                          .shown_as = a.shown_as,
                          .shared_params = a.params});
 }

@@ -27,6 +27,12 @@ class ArrayImpl {
   Loc loc() const { return loc_; }
   // The line that gave this array's buffers away (donated), if one did.
   std::optional<Loc> donated_at = {};
+  // The array that the user wrote, where the library made this one of it to fit its rank.
+  struct Written {
+    const ir::Type* type;
+    Loc loc;
+  };
+  std::optional<Written> written = {};
 
  private:
   Kind kind_;

@@ -88,10 +88,18 @@ const std::vector<Case>& Cases() {
        "add.C9",
        {"f32[8]{R:X}", "f32[8]"},
        [](E e, A a) { return add(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
-      {"add_reduced_beside_sharded",
-       "add.C9",
+      {"maximum_reduced_beside_sharded",
+       "maximum.C9",
        {"f32[8]{R:X}", "f32[8@X]"},
-       [](E e, A a) { return add(e(0, a[0]), e(1, a[1]), {.out_sharding = e.out()}); }},
+       [](E e, A a) { return maximum(e(0, a[0]), e(1, a[1])); }},
+      {"maximum_reduced_beside_sharded_rows",
+       "maximum.C9",
+       {"f32[8@X,4]", "f32[4]{R:X}"},
+       [](E e, A a) { return maximum(e(0, a[0]), e(1, a[1])); }},
+      {"where_reduced_beside_replicated",
+       "select_n.C9",
+       {"f32[4]{R:X}", "f32[8,1]"},
+       [](E e, A a) { return where(a[1] > 0.f, e(2, a[0]), e(1, a[1])); }},
       {"reshape_minor_sharded",
        "reshape.C6",
        {"f32[4,8@X]"},
@@ -262,6 +270,25 @@ TEST_P(ShardingErrors, NameTheLineAndOfferFixesThatWork) {
     if (std::string(c.name).starts_with("matmul")) {
       EXPECT_EQ(lowered.comm().bytes(), fix.bytes) << lowered.comm();
     }
+  }
+}
+
+TEST(ShardingErrors, FixesSayWhatGradientsThenSend) {
+  MeshScope scope(abstract_mesh({{"X", 2}, {"Y", 4}}));
+  const Array x = abstract_array("f32[8@X,4]"), b = abstract_array("f32[4]{R:X}");
+  std::vector<Fix> fixes;
+  try {
+    maximum(x, b);
+  } catch (const ShardingError& e) {
+    fixes = e.fixes();
+  }
+  ASSERT_FALSE(fixes.empty());
+  for (const Fix& fix : fixes) {
+    const Edit edit{fix};
+    const auto loss = [&](Array v, Array w) { return sum(maximum(edit(0, w), edit(1, v))); };
+    const CommReport comm = jit(grad(loss)).lower(b, x).comm();
+    const bool sends = fix.text.find("in each gradient 16 B: all_reduce over X") != fix.text.npos;
+    EXPECT_EQ(comm.bytes(), fix.bytes + (sends ? 16 : 0)) << fix.text << "\n" << comm;
   }
 }
 

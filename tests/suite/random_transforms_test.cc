@@ -32,6 +32,8 @@ class Maker {
     };
   }
   const std::string& text() const { return text_; }
+  // A row [6] that some steps use beside each row of theirs. Whoever calls f says which.
+  Array& row() { return *row_; }
 
  private:
   int Below(int n) { return dice_.Below(n); }
@@ -41,9 +43,31 @@ class Maker {
   }
 
   Function Plain(int rank) {
+    if (Below(4) == 0) return BesideRow();
     SmoothStep step = RandomSmoothStep(dice_, rank);
     text_ += step.name + std::string(" ");
     return step.f;
+  }
+
+  // Linear in the row: sharded rows may meet it where it is reduced.
+  Function BesideRow() {
+    text_ += "row ";
+    const int way = Below(5);
+    return [row = row_, way](Array x) -> Array {
+      const Array& r = *row;
+      switch (way) {
+        case 0:
+          return x * 0.5 + r;
+        case 1:
+          return x * (1 + sin(r)) * 0.5;
+        case 2:
+          return r - tanh(x);
+        case 3:
+          return where(x > 10, x, r * r) + x * 0.3;
+        default:
+          return r / (2 + square(x)) + sin(x * r);
+      }
+    };
   }
 
   Function Transformed(int rank, int depth) {
@@ -142,6 +166,7 @@ class Maker {
 
   Dice dice_;
   std::string text_;
+  std::shared_ptr<Array> row_ = std::make_shared<Array>(cos(iota({6}, 0, {.dtype = f64})));
 };
 
 Array Start(int64_t seed) {
@@ -166,6 +191,28 @@ void ExpectNear(const Array& got, const std::vector<double>& want, double tolera
   const double allowed = tolerance * Largest(want);
   for (size_t i = 0; i < want.size(); ++i)
     ASSERT_NEAR(values[i], want[i], allowed) << what << " " << i;
+}
+
+// The gradient of the row, by differences, and on devices that all have it beside rows that they
+// share: a sum of terms, which agrees once it is summed.
+void TryRow(int64_t seed, Maker& maker, const Function& f) {
+  const Array x = Start(seed), row = maker.row(), d = sin(row * 5);
+  const auto loss = [&](Array r, Array v) {
+    maker.row() = r;
+    return sum(sin(f(v) + r) * cos(Direction() * 3));
+  };
+  const Array whole = grad(loss)(row, x);
+  const std::vector<double> gradient = Values(whole);
+  const double h = 1e-6, slope = Number(sum(whole * d));
+  const double difference = (Number(loss(row + d * h, x)) - Number(loss(row - d * h, x))) / (2 * h);
+  if (std::fabs(slope) > 1e6 || !std::isfinite(slope)) return;
+  EXPECT_NEAR(slope, difference, 2e-4 * std::max({1.0, std::fabs(slope), Largest(gradient)}));
+  MeshScope mesh(make_mesh({{"x", 2}, {"y", 2}}));
+  const std::vector<AxisRef> over =
+      seed % 2 ? std::vector<AxisRef>{"x"} : std::vector<AxisRef>{"x", "y"};
+  const Array got = jit(grad(loss))(reshard(row, P().reduced(over)), reshard(x, P(over)));
+  EXPECT_EQ(type_of(got).text(), seed % 2 ? "f64[6]{U:x}" : "f64[6]{U:(x,y)}");
+  ExpectNear(reshard(got, P()), gradient, 1e-8, "reduced");
 }
 
 void Try(int64_t seed) {
@@ -200,6 +247,7 @@ void Try(int64_t seed) {
     const Array both = vmap(f)(mode == Auto ? lanes : reshard(lanes, P(None, "x")));
     ExpectNear(both[{1}], Values(mapped[{1}]), 1e-8, "sharded lane");
   }
+  TryRow(seed, maker, f);
 }
 
 TEST(RandomTransforms, AgreeWithDifferencesLanesAndOneDevice) {

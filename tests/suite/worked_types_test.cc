@@ -83,6 +83,13 @@ TEST(WorkedTypes, AreJaxs) {
        "f32[8]{U:x}"},  // JAX refuses: docs/differences.md, Products of unreduced values
       {"reduced times a number", [] { return reshard(Of("f32[8]"), P(None).reduced("x")) * 2.0; },
        "f32[8]{R:x}"},
+      {"a reduced bias", [] { return Of("f32[8@x,4]") + reshard(Of("f32[4]"), P().reduced("x")); },
+       "f32[8@x,4]"},  // JAX refuses this and the next: docs/differences.md, Reduced beside sharded
+      {"a reduced position embedding",
+       [] { return Of("f32[8@x,6,4]") + reshard(Of("f32[6,4]"), P().reduced("x")); },
+       "f32[8@x,6,4]"},
+      {"a reduced bound",
+       [] { return maximum(Of("f32[8@x,4]"), reshard(Of("f32[4]"), P().reduced("x"))); }, "maximum.C9"},
       {"zeros", [] { return zeros({8}); }, "f32[8]"},
       {"sharded zeros", [] { return zeros({8}, {.out_sharding = P("x")}); }, "f32[8@x]"},
   };

@@ -365,6 +365,102 @@ TEST(Gradients, OfReducedArraysAreUnreduced) {
   }
 }
 
+// Each device uses the whole parameter beside its rows: nothing is sent forward, its gradient stays
+// a sum of terms, and the one all_reduce is that of the reshard that asks for the sum.
+TEST(Gradients, OfReducedParametersBesideShardedRowsSendNothing) {
+  SetDeviceCount(4);
+  MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
+  const auto rows = [](double first) { return sin(linspace(first, 4.0, 48)).reshape({8, 6}); };
+  using Function = std::function<Array(Array, Array)>;
+  struct Case {
+    const char* name;
+    Function f;  // of rows [8@x,6] and a parameter
+    Array parameter;
+  };
+  const Array vector = linspace(0.5, 1.5, 6), matrix = rows(0.3);
+  const auto layer = [](Array c, Array b) { return sin(c) * b + b; };
+  const Case cases[] = {
+      {"bias", [](Array x, Array b) { return x + b; }, vector},
+      {"bias on the left", [](Array x, Array b) { return b - sin(x); }, vector},
+      {"gain", [](Array x, Array b) { return x * (1 + b); }, vector},
+      {"scale", [](Array x, Array b) { return x / exp(1.0) * b; }, array(1.5f)},
+      {"numerator", [](Array x, Array b) { return b / (2 + x); }, vector},
+      {"repeated",
+       [](Array x, Array b) {
+         return x + broadcast_to(b, {8, 6});
+       },
+       vector},
+      {"of each row", [](Array x, Array b) { return x * b; }, matrix},
+      {"a column",
+       [](Array x, Array b) {
+         return x * b[{All, Slice(0, 1)}];
+       },
+       matrix},
+      {"where", [](Array x, Array b) { return where(x > 0.2, x, b); }, vector},
+      {"concatenate",
+       [](Array x, Array b) {
+         return sin(concatenate({x, b}, 1));
+       },
+       matrix},
+      {"layer_norm", [](Array x, Array b) { return layer_norm(x, b, b * 0.5, -1); }, vector},
+      {"rms_norm",
+       [](Array x, Array b) { return x * rsqrt(mean(x * x, -1, {.keepdims = true})) * b; }, vector},
+      {"twice", [](Array x, Array b) { return sin(x + b) * b; }, vector},
+      {"a loop",
+       [&](Array x, Array b) {
+         return fori_loop(
+             0, 3, [&](Array, Array c) { return layer(c, b); }, x);
+       },
+       vector},
+      {"a scan of checkpoints",
+       [&](Array x, Array b) {
+         return scan(checkpoint([&](Array c, Array s) { return std::pair(layer(c, b) * s, None); }),
+                     x, linspace(0.5, 1.0, 3))
+             .first;
+       },
+       vector},
+      {"a branch",
+       [&](Array x, Array b) {
+         return cond(
+             sum(b) > 0.f, [&] { return layer(x, b); }, [&] { return x - b; });
+       },
+       vector},
+      {"lanes",
+       [&](Array x, Array b) {
+         return vmap([&](Array column) { return column * b[{0}] + b[{1}]; },
+                     {.in_dims = 1, .out_dims = 1})(x);
+       },
+       vector},
+      {"jit", [&](Array x, Array b) { return jit(layer)(x, b); }, vector},
+      {"a tangent",
+       [&](Array x, Array b) {
+         return jvp([&](Array v) { return layer(x, v); }, b, b * 0.5).second;
+       },
+       vector},
+      {"a gradient",
+       [&](Array x, Array b) {
+         return grad([&](Array v) { return sum(sin(layer(v, b)) * x); })(x);
+       },
+       vector},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const auto loss = [&](Array b, Array x) { return sum(square(c.f(x, b))); };
+    const Array x = rows(0.1), b = c.parameter;
+    const Array sharded = reshard(x, P("x")), reduced = reshard(b, P().reduced("x"));
+    const auto f = jit([&](Array v, Array w) { return c.f(w, v); });
+    const auto step = jit(grad(loss));
+    const auto all = jit([&](Array v, Array w) { return reshard(grad(loss)(v, w), P()); });
+    EXPECT_TRUE(f.lower(reduced, sharded).comm().empty());
+    EXPECT_EQ(type_of(f(reduced, sharded)).text(), type_of(f(b, sharded)).text());
+    EXPECT_EQ(type_of(step(reduced, sharded)).text(), type_of(reduced).cotangent().text());
+    const CommReport sent = all.lower(reduced, sharded).comm();
+    EXPECT_EQ(sent.events().size(), 1u) << sent;
+    EXPECT_LE(sent.bytes(), 4 * b.size()) << sent;
+    EXPECT_TRUE(allclose(all(reduced, sharded), step(b, x), {.rtol = 1e-4}).item<bool>());
+  }
+}
+
 TEST(Gradients, OfMicroBatchesAreReducedOnceAfterTheLoop) {
   SetDeviceCount(8);
   MeshScope scope(make_mesh({{"data", 8}}));

@@ -149,6 +149,36 @@ TEST(Vmap, KeepsTheShardingAndSendsNothing) {
   SetDeviceCount(1);
 }
 
+// What is reduced over the axes of the lanes is the same in all of them: a bias or gain is used in
+// each, and its gradient is a sum of terms.
+TEST(Vmap, SharesWhatIsReducedOverItsAxes) {
+  SetDeviceCount(4);
+  {
+    MeshScope mesh(make_mesh({{"data", 4}}));
+    auto layer = [](Array x, Array w, Array b) {
+      return layer_norm(tanh(matmul(x, w) + b) * (1 + b), b, 0.5 * b, -1);
+    };
+    auto loss = [&](Array w, Array b, Array xs) {
+      return sum(square(vmap(layer, {.in_dims = {0, None, None}})(xs, w, b)));
+    };
+    const Array xs = Numbers({8, 4}), w = Numbers({4, 6}), b = linspace(0.2, 1.0, 6);
+    const auto reduced = [](Array v) { return reshard(v, P().reduced("data")); };
+    const auto step = jit(grad<0, 1>(loss));
+    const Array rows = reshard(xs, P("data", None));
+    EXPECT_TRUE(step.lower(reduced(w), reduced(b), rows).comm().empty());
+    const auto [dw, db] = step(reduced(w), reduced(b), rows);
+    EXPECT_EQ(type_of(dw).text(), "f32[4,6]{U:data}");
+    EXPECT_EQ(type_of(db).text(), "f32[6]{U:data}");
+    const auto [want_w, want_b] = step(w, b, xs);
+    EXPECT_TRUE(allclose(reshard(dw, P()), want_w, {.rtol = 1e-4}).item<bool>());
+    EXPECT_TRUE(allclose(reshard(db, P()), want_b, {.rtol = 1e-4}).item<bool>());
+    // A bound is not used linearly: it is refused, as beside rows.
+    auto bounded = [&](Array x) { return maximum(x, reduced(linspace(0.2, 1.0, 4))); };
+    EXPECT_THROW(vmap(bounded)(rows), ShardingError);
+  }
+  SetDeviceCount(1);
+}
+
 // Under Auto axes a constraint inside says nothing of the mapped dim, unless .sharding does.
 TEST(Vmap, ConstraintsLeaveTheMappedDimOpen) {
   SetDeviceCount(4);

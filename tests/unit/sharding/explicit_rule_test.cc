@@ -114,6 +114,46 @@ TEST(ExplicitRule, Pointwise) {
         << c.lhs_sharding << " with " << c.rhs_sharding;
 }
 
+// What is the same along an axis is used by each device beside its part of another operand, if the
+// op is linear in it.
+TEST(ExplicitRule, ReducedMeetsSharded) {
+  const MeshDef* mesh = MeshOf("x=2 y=2");
+  const std::vector<LinearGroup> sum = {{.operands = {0, 1}}}, product = {{{0}}, {{1}}},
+                                 quotient = {{{0}}},
+                                 maximum = {{{0, 1}, {.sum = false, .max = true}}};
+  struct {
+    const std::vector<LinearGroup>& linear;
+    const char* lhs;
+    Shape rhs;
+    const char *rhs_sharding, *want;
+  } const cases[] = {
+      {sum, "{x}, {}", {1, 4}, "{}, {} | reduced={x}", "[8@x,4]"},
+      {sum, "{x}, {}", {8, 4}, "{}, {} | reduced={x}", "[8@x,4]"},
+      {sum, "{x}, {}", {}, " | reduced={x}", "[8@x,4]"},
+      {sum, "{x}, {}", {1, 4}, "{}, {y} | reduced={x}", "[8@x,4@y]"},
+      {sum, "{x}, {y}", {1, 4}, "{}, {} | reduced={x, y}", "[8@x,4@y]"},
+      {product, "{x}, {}", {1, 4}, "{}, {} | reduced={x}", "[8@x,4]"},
+      {product, "{x}, {} | reduced={y}", {1, 4}, "{}, {} | reduced={x, y}", "[8@x,4]{R:y}"},
+      {product, "{x}, {} | unreduced={y}", {1, 4}, "{}, {} | reduced={x, y}", "[8@x,4]{U:y}"},
+      {quotient, "{}, {} | reduced={x}", {8, 4}, "{x}, {}", "[8@x,4]"},
+      {quotient, "{x}, {}", {1, 4}, "{}, {} | reduced={x}", "C9"},
+      {maximum, "{x}, {}", {1, 4}, "{}, {} | reduced={x}", "C9"},
+      {sum, "{}, {}", {1, 4}, "{}, {} | reduced={x}", "C9"},
+      {sum, "{x}, {}", {1, 4}, "{}, {} | reduced={x, y}", "C9"},
+      {sum, "{x}, {}", {1, 4}, "{}, {} | reduced={y}", "C9"},
+      {sum, "{x}, {} | unreduced={y}", {1, 4}, "{}, {} | reduced={x}", "C8"},
+      {sum, "{x}, {}", {8, 4}, "{}, {} | unreduced={x}", "C8"},
+  };
+  const Shape lhs{8, 4};
+  for (const auto& c : cases) {
+    DimMap map = Pointwise({&lhs, &c.rhs}, lhs);
+    map.linear = c.linear;
+    EXPECT_EQ(Apply(map, {lhs, c.rhs}, {Dims(mesh, c.lhs), Dims(mesh, c.rhs_sharding)}, lhs),
+              c.want)
+        << c.lhs << " with " << c.rhs_sharding;
+  }
+}
+
 TEST(ExplicitRule, OperandsOfDifferentMeshesAreRefused) {
   Shape shape{8};
   EXPECT_EQ(Apply(Pointwise({&shape, &shape}, shape), {shape, shape},

@@ -1,5 +1,5 @@
 // The axes of all vmaps around what this thread traces.
-#include "frontend/mapped_axes.h"
+#include "ir/mapped_axes.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "base/at.h"
 #include "sharding/mesh.h"
 
-namespace tessera::frontend {
+namespace tessera::ir {
 namespace {
 
 thread_local std::vector<std::string> mapped_axes;
@@ -24,4 +24,12 @@ bool IsMappedAxis(const std::string& name) {
   return std::find(mapped_axes.begin(), mapped_axes.end(), name) != mapped_axes.end();
 }
 
-}  // namespace tessera::frontend
+sharding::AxisList MappedAxesOf(const sharding::MeshDef* mesh) {
+  sharding::AxisList axes;
+  for (const std::string& name : mapped_axes)
+    if (const int axis = mesh ? mesh->Find(name) : -1; axis >= 0)
+      sharding::AddTo(axes, {sharding::WholeAxis(*mesh, axis)});
+  return axes;
+}
+
+}  // namespace tessera::ir
