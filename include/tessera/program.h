@@ -68,7 +68,9 @@ class CommReport {
   int64_t count(CommKind kind) const;
   int64_t count(CommKind kind, AxisNames axes) const;
   bool empty() const { return events_.empty(); }
-  // Returns a line per collective, then the bytes and FLOPs of a device.
+  // Returns the events with those of equal layers, which differ in `times` at most, as one.
+  std::vector<CommEvent> lines() const;
+  // Returns a line for each of lines(), then the bytes and FLOPs of a device.
   std::string text() const;
 
  private:

@@ -61,7 +61,7 @@ int64_t CommReport::count(CommKind kind, AxisNames axes) const {
 }
 std::string CommReport::text() const {
   std::string out;
-  for (const CommEvent& e : events_) out += EventText(e) + "\n";
+  for (const CommEvent& e : lines()) out += EventText(e) + "\n";
   out += events_.empty() ? "no communication\n" : fmt::format("{} B leave each device\n", bytes());
   if (flops_ > 0)
     out += fmt::format("{} FLOPs on each device, {:.2f} times the work of a perfect split\n",

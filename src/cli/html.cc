@@ -187,13 +187,14 @@ class Page {
   }
 
   std::string Events(const CommReport& comm) const {
+    const std::vector<CommEvent> lines = comm.lines();
     int64_t most = 0;
-    for (const CommEvent& e : comm.events()) most = std::max(most, e.bytes * e.times);
+    for (const CommEvent& e : lines) most = std::max(most, e.bytes * e.times);
     std::string out =
         "<div class=\"scroll\"><table class=\"events\">\n<thead><tr><th>Collective</th>"
         "<th>Axes</th><th class=\"n\">Bytes</th><th class=\"n\">Times</th>"
         "<th class=\"n\">Total</th><th></th><th>Line</th><th>Why</th></tr></thead>\n<tbody>\n";
-    for (const CommEvent& e : comm.events())
+    for (const CommEvent& e : lines)
       out += "<tr><td>" + std::string(comm_name(e.kind)) + "</td><td>" + ChipsOf(e) +
              "</td><td class=\"n\">" + Amount(e.bytes, "B") + "</td><td class=\"n\">" +
              std::to_string(e.times) + (e.repeats ? " per iteration" : "") +

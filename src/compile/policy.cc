@@ -37,16 +37,16 @@ bool Applies(const CommLimits& limits, const CommEvent& e) {
 void AddViolations(const CommLimits& limits, const CommReport& report,
                    std::vector<std::string>& out) {
   int64_t bytes = 0;
-  for (const CommEvent& e : report.events()) {
+  for (const CommEvent& e : report.lines()) {
     if (!Applies(limits, e)) continue;
     bytes += e.bytes * e.times;
     bool forbidden =
         limits.rule == CommRule::kForbid || (limits.rule == CommRule::kForbidImplied && e.implied);
     if (forbidden)
-      out.push_back(fmt::format("{}: {} over {} is {}: {} B per device", e.where, comm_name(e.kind),
-                                fmt::join(e.axes, ","),
+      out.push_back(fmt::format("{}: {} over {} is {}: {} B per device{}", e.where,
+                                comm_name(e.kind), fmt::join(e.axes, ","),
                                 e.implied ? "implied, which is forbidden here" : "forbidden here",
-                                e.bytes));
+                                e.bytes, e.times > 1 ? fmt::format(" x{}", e.times) : ""));
   }
   if (limits.bytes >= 0 && bytes > limits.bytes)
     out.push_back(

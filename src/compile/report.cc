@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "base/at.h"
 #include "base/error.h"
@@ -112,6 +114,22 @@ const char* comm_name(CommKind kind) {
       return sharding::Name(kHaloExchange);
   }
   return "";
+}
+
+std::vector<CommEvent> CommReport::lines() const {
+  const auto all_but_times = [](const CommEvent& e) {
+    return std::tie(e.kind, e.axes, e.bytes, e.where, e.backward, e.implied, e.repeats);
+  };
+  std::map<decltype(all_but_times(events_[0])), size_t> known;
+  std::vector<CommEvent> lines;
+  for (const CommEvent& e : events_) {
+    const auto [line, is_new] = known.try_emplace(all_but_times(e), lines.size());
+    if (is_new)
+      lines.push_back(e);
+    else
+      lines[line->second].times += e.times;
+  }
+  return lines;
 }
 
 }  // namespace tessera

@@ -45,6 +45,33 @@ TEST(Report, ReshardsAreAskedFor) {
   EXPECT_EQ(comm.events()[0].bytes, 32);
 }
 
+// Layers that a C++ loop unrolls send alike, from one line: a report, and an error, show that once.
+TEST(Report, ShowsEqualLinesOnce) {
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  const auto f = jit([](Array a, Array w) {
+    for (int layer = 0; layer < 6; ++layer) a = tanh(matmul(a, w, {.out_sharding = P(None, "x")}));
+    return a;
+  });
+  const auto lower = [&] {
+    return f.lower(abstract_array("f32[8,4@x]"), abstract_array("f32[4@x,4]")).comm();
+  };
+  const CommReport comm = lower();
+  EXPECT_EQ(comm.events().size(), 6u);
+  ASSERT_EQ(comm.lines().size(), 1u) << comm;
+  EXPECT_EQ(comm.lines()[0].times, 6);
+  EXPECT_EQ(comm.count(CommKind::kReduceScatter), 6);
+  EXPECT_EQ(comm.bytes(), 6 * 64);
+  EXPECT_THAT(comm.text(), testing::StartsWith(comm_name(CommKind::kReduceScatter)));
+  EXPECT_THAT(comm.text(), testing::ContainsRegex("over x +64 B x6 .*\n384 B"));
+  CommPolicy policy({.rule = CommRule::kForbid});
+  try {
+    lower();
+    FAIL();
+  } catch (const ShardingError& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("64 B per device x6"));
+  }
+}
+
 // ---- who asked ----
 
 // Over the Auto axis "data" of size 2, which seven rows do not divide by.
