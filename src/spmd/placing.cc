@@ -1,6 +1,7 @@
 // Tries other places for groups of values around moves, and keeps what sends fewer bytes.
 #include "spmd/placing.h"
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
@@ -179,7 +180,8 @@ class Placer {
                          instruction.op->effect != ir::Effect::kNone;
       if (fixed) {
         for (ValueId v : instruction.operands) base::At(pinned, v) = true;
-        for (ValueId v : instruction.results) base::At(pinned, v) = true;
+        if (!LeavesTerms(instruction))
+          for (ValueId v : instruction.results) base::At(pinned, v) = true;
       }
       Spread(instruction, i, instruction.operands, instruction.results, near);
     }
@@ -192,6 +194,24 @@ class Placer {
                  IsPlain(place->sharding()) && !place->mesh()->has_mode(AxisMode::Manual) &&
                  sharding::FirstUnevenDim(place->sharding(), place->shape()) < 0;
     }
+  }
+
+  // Whether heavy work ends with sums over devices. How it is split stays; where the sums go is
+  // open.
+  bool LeavesTerms(const Instruction& i) {
+    if (!IsPartitioned(i) || i.op->opaque || i.op->effect != ir::Effect::kNone) return false;
+    const std::shared_ptr<const Decision> decision = DecisionOf(i);
+    if (decision->expands) return false;
+    for (size_t k = 0; k < i.results.size(); ++k)
+      if (decision->results[k]->sharding().unreduced == Sharding(i.results[k]).unreduced)
+        return false;
+    splits_.emplace(i.results[0], decision);
+    return true;
+  }
+  bool KeepsSplit(const Instruction& i, const Decision& decision) const {
+    const auto split = splits_.find(i.results[0]);
+    return split == splits_.end() || (split->second->operands == decision.operands &&
+                                      split->second->results == decision.results);
   }
 
   template <class From, class To>
@@ -392,7 +412,7 @@ class Placer {
       }
       if (!IsPartitioned(i)) continue;  // as its operands' types say, whatever the choice
       const std::shared_ptr<const Decision> decision = DecisionOf(i);
-      if (decision->expands) return {};
+      if (decision->expands || !KeepsSplit(i, *decision)) return {};
       for (size_t k = 0; k < i.operands.size(); ++k)
         AddMove(i.operands[k], operands_[k], decision->operands[k], sum);
       if (decision->cost->bytes > 0 && !AreSteady(i)) {
@@ -521,14 +541,16 @@ class Placer {
 
   const ir::Program& program_;
   const std::function<const Type*(ValueId)>& typed_;
-  std::vector<bool> moves_;                    // per instruction: it is where something is moved
-  std::vector<int32_t> maker_;                 // per value: an instruction, or -1
-  std::vector<int32_t> first_user_, users_;    // per value, where its users begin; and all users
-  const sharding::MeshDef* mesh_ = nullptr;    // the program's
-  std::vector<const Type*> places_;            // per value: now
-  const size_t first_;                         // so many inputs are steady
-  std::vector<bool> steady_;                   // per value: what is moved of it is moved before
-  std::vector<bool> free_;                     // per value: it may lie elsewhere
+  std::vector<bool> moves_;                  // per instruction: it is where something is moved
+  std::vector<int32_t> maker_;               // per value: an instruction, or -1
+  std::vector<int32_t> first_user_, users_;  // per value, where its users begin; and all users
+  const sharding::MeshDef* mesh_ = nullptr;  // the program's
+  std::vector<const Type*> places_;          // per value: now
+  const size_t first_;                       // so many inputs are steady
+  std::vector<bool> steady_;                 // per value: what is moved of it is moved before
+  std::vector<bool> free_;                   // per value: it may lie elsewhere
+  // By first result: the decision on what leaves terms, as types say.
+  absl::flat_hash_map<ValueId, std::shared_ptr<const Decision>> splits_;
   std::vector<ValueId> group_;                 // per value: towards the root of its group
   std::vector<Wish> wishes_;                   // per value that has been moved elsewhere
   std::vector<std::vector<ValueId>> neutral_;  // groups that were put elsewhere for less work only

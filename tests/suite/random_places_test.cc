@@ -176,6 +176,35 @@ TEST_P(NamedPlaces, SendFewerBytes) {
   EXPECT_TRUE(all(Whole(got) == Whole(want)).item<bool>());
 }
 
+// Each row against all rows: these are gathered, and what the product of the backward pass leaves
+// on a device is a term of the gradient of all of them. It is scattered: 3/4 of [256, 64] floats
+// leave a device, as when the rows were gathered; a sum on all devices would be twice that.
+TEST(Places, OfGradientsThroughGatheredRowsAreScattered) {
+  constexpr int64_t kRows = 256, kWidth = 64, kBytes = kRows * kWidth * 4 * 3 / 4;
+  for (AxisMode mode : {Explicit, Auto}) {
+    MeshScope scope(make_mesh({{"x", 4, mode}}));
+    const auto place = [&](Array v, PartitionSpec spec) {
+      return mode == Auto ? with_sharding_constraint(v, spec) : reshard(v, spec);
+    };
+    const auto loss = [&](Array z) {
+      z = place(z, P("x", None));
+      const Array all = place(z, P());
+      return mean(logsumexp(matmul(z, transpose(all)), -1) - sum(z * z, -1));
+    };
+    const auto step = [&](const std::vector<Array>& in) {
+      return std::vector{place(grad(loss)(in[0]), P("x", None))};
+    };
+    const Array numbers = sin(astype(arange(kRows * kWidth), f32)).reshape({kRows, kWidth});
+    const std::vector<Array> z = {mode == Auto ? numbers : reshard(numbers, P("x", None))};
+    const CommReport comm = jit(Function(step)).lower(z).comm();
+    EXPECT_EQ(comm.count(CommKind::kReduceScatter), 1) << comm;
+    EXPECT_EQ(comm.bytes(), 2 * kBytes) << comm;
+    EXPECT_EQ(LoweredAsTyped(step, z).comm().bytes(), 3 * kBytes);
+    const Array got = jit(Function(step))(z)[0];
+    EXPECT_TRUE(allclose(reshard(got, P()), grad(loss)(numbers), {.rtol = 1e-4}).item<bool>());
+  }
+}
+
 TEST(Places, AreChosenInBodiesOfLoops) {
   MeshScope scope(make_mesh({{"x", 4}}));
   const Array rows = reshard(zeros({64, 64}, f32), P("x", None));
