@@ -1,9 +1,15 @@
 // Finds linear ops of reduced operands, first to last, so that a sum of many terms is reduced once.
 #include "spmd/join.h"
 
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+#include <optional>
+
 #include "base/at.h"
 #include "ir/infer.h"
 #include "ir/move_params.h"
+#include "sharding/reshard.h"
 #include "spmd/local_type.h"
 #include "spmd/moves.h"
 
@@ -18,8 +24,28 @@ bool Reduces(const Instruction& i) {
   return i.op == &OpOf(StepKind::kAllReduce) || i.op == &OpOf(StepKind::kReduceScatter);
 }
 
-bool SameMove(const Instruction& a, const Instruction& b) {
-  return a.op == b.op && a.params->Equals(*b.params);
+// How a value that is read once is reduced, or could be.
+struct Reduced {
+  const ir::OpDef* op;
+  ir::MoveParams move;
+  int reductions = 1;  // so many are done for it now
+  int depth = 0;       // of the ops behind the reductions
+};
+
+// Reductions to one place over any axes are one over all of these: each term then counts on one
+// device along the others' axes. Returns its start; null if there is none.
+const ir::Type* StartOfBoth(const Reduced& a, const Reduced& b) {
+  if (a.op != b.op || a.move.to != b.move.to) return nullptr;
+  if (a.move.from == b.move.from) return a.move.from;
+  sharding::TensorSharding both = a.move.from->sharding(), other = b.move.from->sharding();
+  if (a.op != &OpOf(StepKind::kAllReduce) || both.kind != Reduction::kSum) return nullptr;
+  sharding::AddTo(both.unreduced, other.unreduced);
+  other.unreduced = both.unreduced;
+  if (both != other || sharding::Verify(both)) return nullptr;
+  const ir::Type* from = a.move.from->WithSharding(std::move(both));
+  const auto plan = sharding::PlanReshard(from->shape(), from->dtype().size(), from->sharding(),
+                                          a.move.to->sharding());
+  return plan.size() == 1 && plan[0].kind == StepKind::kAllReduce ? from : nullptr;
 }
 
 class Joiner {
@@ -35,75 +61,134 @@ class Joiner {
     std::vector<Instruction> from = std::move(program_.instructions);
     program_.instructions.clear();
     for (Instruction& i : from) {
-      if (Joins(i)) {
-        Join(i);
+      const std::optional<Reduced> sum = SumOf(i);
+      if (sum && sum->reductions > 1) {
+        Join(i, *sum);
         continue;
       }
-      Note(i);
-      program_.instructions.push_back(std::move(i));
+      if (sum) waiting_.emplace(i.results[0], *sum);
+      Add(std::move(i));
     }
   }
 
  private:
-  void Note(const Instruction& i) {
-    if (!Reduces(i)) return;
+  // A sum of one reduction and what is whole is left as it is, unless a later sum has another.
+  static constexpr int kDeepest = 100;
+
+  void Add(Instruction i) {
     made_by_.resize(program_.values.size(), -1);
-    base::At(made_by_, i.results[0]) = static_cast<int32_t>(program_.instructions.size());
+    if (i.results.size() == 1)
+      base::At(made_by_, i.results[0]) = static_cast<int32_t>(program_.instructions.size());
+    program_.instructions.push_back(std::move(i));
   }
-  // The reduction that makes a value which is read once; null if there is none.
-  const Instruction* ReductionOf(ValueId v) const {
+  const Instruction* MakerOf(ValueId v) const {
     const int32_t at = base::At(made_by_, v);
-    if (at < 0 || base::At(uses_, v) != 1) return nullptr;
-    return &base::At(program_.instructions, at);
+    return at < 0 ? nullptr : &base::At(program_.instructions, at);
+  }
+  std::optional<Reduced> ReducedAs(ValueId v) const {
+    if (base::At(uses_, v) != 1) return {};
+    if (const auto it = waiting_.find(v); it != waiting_.end()) return it->second;
+    const Instruction* made = MakerOf(v);
+    if (!made || !Reduces(*made)) return {};
+    return Reduced{made->op, ir::As<ir::MoveParams>(made->params.get())};
   }
 
-  // Whether the op is jointly linear in its operands, and all are reduced alike.
-  bool Joins(const Instruction& i) const {
+  // Returns the one reduction that could stand behind an op which is jointly linear in its
+  // operands: each is reduced, or is whole and counts on one device.
+  std::optional<Reduced> SumOf(const Instruction& i) const {
     if (!std::holds_alternative<ir::AsElementwise>(*i.op->lowering) || i.operands.size() < 2)
-      return false;
-    const Instruction* first = ReductionOf(i.operands[0]);
+      return {};
+    std::optional<Reduced> sum;
+    bool whole = false;
     for (ValueId v : i.operands) {
-      const Instruction* made = ReductionOf(v);
-      if (!made || !SameMove(*made, *first)) return false;
+      const std::optional<Reduced> one = ReducedAs(v);
+      whole = whole || !one;
+      if (!one) continue;
+      if (!sum) {
+        sum = one;
+        continue;
+      }
+      sum->move.from = StartOfBoth(*sum, *one);
+      if (!sum->move.from) return {};
+      sum->reductions += one->reductions;
+      sum->depth = std::max(sum->depth, one->depth);
     }
+    if (!sum || ++sum->depth > kDeepest || program_.place(i.results[0]) != sum->move.to) return {};
+    if (whole && !MayAddWhole(i, *sum)) return {};
+    return IsJointlyLinear(i, sum->move.from->sharding().kind) ? sum : std::nullopt;
+  }
+  bool MayAddWhole(const Instruction& i, const Reduced& sum) const {
+    return sum.op == &OpOf(StepKind::kAllReduce) &&
+           sum.move.from->sharding().kind == Reduction::kSum &&
+           std::all_of(i.operands.begin(), i.operands.end(),
+                       [&](ValueId v) { return program_.place(v) == sum.move.to; });
+  }
+  bool IsJointlyLinear(const Instruction& i, Reduction kind) const {
     absl::InlinedVector<const ir::Type*, 3> places;
     for (ValueId v : i.operands) places.push_back(program_.place(v));
     const ir::Type* result = program_.place(i.results[0]);
-    const auto& move = ir::As<ir::MoveParams>(first->params.get());
-    if (result != move.to) return false;
-    for (const sharding::LinearGroup& group :
-         ir::LinearGroupsOf(*i.op, i.params, places, {&result, 1}))
-      if (group.operands.size() == i.operands.size() && group.kinds.has(move.from->sharding().kind))
-        return true;
-    return false;
+    const auto& groups = ir::LinearGroupsOf(*i.op, i.params, places, {&result, 1});
+    return std::any_of(groups.begin(), groups.end(), [&](const sharding::LinearGroup& group) {
+      return group.operands.size() == i.operands.size() && group.kinds.has(kind);
+    });
   }
 
-  void Join(Instruction& i) {
-    ir::Cost cost{};
-    Instruction move{.op = nullptr, .params = {}, .operands = {}, .results = {}, .loc = i.loc};
-    for (ValueId& v : i.operands) {
-      const Instruction* made = ReductionOf(v);
-      const bool implied = (!move.op || cost.implied) && made->cost->implied;
-      cost = *made->cost;
-      cost.implied = implied;
-      move.op = made->op;
-      move.params = made->params;
+  void Join(Instruction& i, const Reduced& sum) {
+    ir::Cost cost{.implied = true};
+    const ValueId result = i.results[0];
+    const Instruction partial = PartialOf(i, sum.move.from, cost);
+    const auto plan = sharding::PlanReshard(sum.move.to->shape(), sum.move.to->dtype().size(),
+                                            sum.move.from->sharding(), sum.move.to->sharding());
+    for (const sharding::ReshardStep& step : plan) cost.bytes += step.bytes, cost.axes = step.axes;
+    Add(partial);
+    Add({.op = sum.op,
+         .params = ir::MakeParams(sum.move),
+         .operands = {partial.results[0]},
+         .results = {result},
+         .loc = i.loc,
+         .cost = std::make_shared<const ir::Cost>(std::move(cost))});
+  }
+
+  // Returns the op of terms that are not reduced yet. `cost` learns whether a reduction of one of
+  // them is asked for.
+  Instruction PartialOf(Instruction i, const ir::Type* place, ir::Cost& cost) {
+    for (ValueId& v : i.operands) v = TermsOf(v, place, cost);
+    i.results = {NewValue(place, i.loc)};
+    return i;
+  }
+  ValueId TermsOf(ValueId v, const ir::Type* place, ir::Cost& cost) {
+    const Instruction* made = ReducedAs(v) ? MakerOf(v) : nullptr;
+    if (made && !Reduces(*made)) {
+      Instruction partial = PartialOf(*made, place, cost);
+      Add(partial);
+      return partial.results[0];
+    }
+    const Loc loc = made ? made->loc : base::At(program_.values, v).loc;
+    if (made) {
+      cost.implied = cost.implied && made->cost->implied;
       v = made->operands[0];
     }
-    const ir::Type* partial = ir::As<ir::MoveParams>(move.params.get()).from;
-    move.results = i.results;
-    i.results = {program_.AddValue(LocalType(partial), i.loc, partial)};
+    const ir::Type* from = program_.place(v);
+    if (from == place) return v;
+    const ValueId terms = NewValue(place, loc);
+    Add({.op = &OpOf(StepKind::kReplicatedToUnreduced),
+         .params = ir::MakeParams(ir::MoveParams{.from = from, .to = place}),
+         .operands = {v},
+         .results = {terms},
+         .loc = loc,
+         .cost = std::make_shared<const ir::Cost>(ir::Cost{.implied = true})});
+    return terms;
+  }
+  ValueId NewValue(const ir::Type* place, Loc loc) {
+    const ValueId v = program_.AddValue(LocalType(place), loc, place);
     uses_.resize(program_.values.size(), 1);
-    move.operands = {i.results[0]};
-    move.cost = std::make_shared<const ir::Cost>(std::move(cost));
-    program_.instructions.push_back(std::move(i));
-    Note(move);
-    program_.instructions.push_back(std::move(move));
+    return v;
   }
 
   ir::Program& program_;
-  std::vector<int32_t> made_by_;  // per value: the reduction, or -1
+  std::vector<int32_t> made_by_;  // per value: the instruction that makes it alone, or -1
   std::vector<int> uses_;         // per value
+  absl::flat_hash_map<ValueId, Reduced> waiting_;  // what one reduction could stand behind
 };
 
 }  // namespace

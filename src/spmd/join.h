@@ -4,9 +4,10 @@
 
 namespace tessera::spmd {
 
-// Replaces an elementwise op that is linear in operands which all come from one kind of reduction
-// over the same axes, and are read by it alone, by the op of what is not reduced yet and one
-// reduction behind it. Reductions that nothing reads any more stay.
+// Replaces elementwise ops that are linear in operands which come from one kind of reduction, and
+// are read by it alone, by the ops of what is not reduced yet and one reduction behind them. Terms
+// that are whole, and those over other axes, count on one device. What nothing reads any more
+// stays.
 void JoinReductions(ir::Program& device);
 
 }  // namespace tessera::spmd

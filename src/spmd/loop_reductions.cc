@@ -90,11 +90,10 @@ class Carried {
     const Instruction& i = base::At(body_.instructions, at);
     if (i.op == move_->op && i.params->Equals(*move_->params)) {
       reductions_.push_back(at);
-      const int32_t start = StartOfLoop(i.operands[0]);
       ++depth_;
-      if (start >= 0 && IsLinear(base::At(body_.instructions, start).operands[0]))
-        reductions_.push_back(start);
+      const int32_t start = StartOf(i.operands[0]);
       --depth_;
+      if (start >= 0) reductions_.push_back(start);
       return true;
     }
     const size_t reductions = reductions_.size();
@@ -109,24 +108,37 @@ class Carried {
     return false;
   }
 
-  // Where a loop inside carries partial values that begin as the carried one, and `v` is their
-  // last: the instruction that makes the first of them, else -1.
-  int32_t StartOfLoop(ValueId v) const {
+  // Where the carried value is one of the terms `v`, or a loop inside carries terms that begin as
+  // it: the instruction that makes a term of it, else -1.
+  int32_t StartOf(ValueId v) {
     const int32_t at = base::At(made_by_, v);
-    if (at < 0 || base::At(uses_, v) != 1) return -1;
-    const Instruction& loop = base::At(body_.instructions, at);
-    if (!IsLoop(loop)) return -1;
-    for (const FlowEdge& edge : EdgesOf(loop)) {
-      if (!IsCarried(edge) || base::At(loop.results, edge.owner.index) != v ||
-          edge.sources[0].kind != FlowEnd::kOperand)
-        continue;
-      const ValueId start = base::At(loop.operands, edge.sources[0].index);
-      const int32_t first = base::At(made_by_, start);
-      if (first < 0 || base::At(uses_, start) != 1) return -1;
-      const Instruction& i = base::At(body_.instructions, first);
-      return i.op == &OpOf(StepKind::kReplicatedToUnreduced) ? first : -1;
-    }
+    if (at < 0 || base::At(uses_, v) != 1 || depth_ == kDeepest) return -1;
+    const Instruction& i = base::At(body_.instructions, at);
+    if (i.op == &OpOf(StepKind::kReplicatedToUnreduced)) return IsLinear(i.operands[0]) ? at : -1;
+    if (IsLoop(i)) return StartOfLoop(i, v);
+    if (!std::holds_alternative<ir::AsElementwise>(*i.op->lowering) || !IsOfTerms(i)) return -1;
+    int32_t start = -1;
+    ++depth_;
+    for (size_t k = 0; k < i.operands.size() && start < 0; ++k) start = StartOf(i.operands[k]);
+    --depth_;
+    return start;
+  }
+  int32_t StartOfLoop(const Instruction& loop, ValueId v) {
+    for (const FlowEdge& edge : EdgesOf(loop))
+      if (IsCarried(edge) && base::At(loop.results, edge.owner.index) == v &&
+          edge.sources[0].kind == FlowEnd::kOperand)
+        return StartOf(base::At(loop.operands, edge.sources[0].index));
     return -1;
+  }
+  // Whether the op is jointly linear in its operands.
+  bool IsOfTerms(const Instruction& i) const {
+    absl::InlinedVector<const ir::Type*, 3> places;
+    for (ValueId v : i.operands) places.push_back(body_.place(v));
+    const ir::Type* place = body_.place(i.results[0]);
+    const auto& groups = ir::LinearGroupsOf(*i.op, i.params, places, {&place, 1});
+    return std::any_of(groups.begin(), groups.end(), [&](const sharding::LinearGroup& group) {
+      return group.operands.size() == i.operands.size();
+    });
   }
 
   // Some operands are linear, and the op is jointly linear in just these.

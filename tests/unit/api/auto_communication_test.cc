@@ -123,5 +123,30 @@ TEST(AutoCommunication, GradientsOfBothDoBoth) {
           scatter, Backward(kSums)});
 }
 
+// The norm of all gradients is one number, wherever they lie: 2 * 63/64 of it leave a device.
+TEST(AutoCommunication, AClipByTheGlobalNormReducesOnce) {
+  for (AxisMode mode : {Explicit, Auto}) {
+    MeshScope scope(abstract_mesh({{"data", 8, mode}, {"model", 8, mode}}));
+    const PartitionSpec specs[] = {P("data", "model"), P("model", None), P(), P(None, "data")};
+    const auto place = [&](Array v, const PartitionSpec& spec) {
+      return mode == Auto ? with_sharding_constraint(v, spec) : reshard(v, spec);
+    };
+    const auto clip = jit([&](std::vector<Array> leaves) {
+      Array norm = 0.0f;
+      for (size_t i = 0; i < leaves.size(); ++i)
+        norm = norm + sum(square(leaves[i] = place(leaves[i], specs[i % 4])));
+      const Array shrink = minimum(1.0, 1.0 / (sqrt(norm) + 1e-6));
+      return tree_map([&](Array g) { return g * shrink; }, leaves);
+    });
+    std::vector<Array> leaves;
+    for (int64_t i = 1; i <= 8; ++i)
+      leaves.push_back(abstract_array("f32[" + std::to_string(64 * i) + ",64]"));
+    const CommReport comm = clip.lower(leaves).comm();
+    EXPECT_EQ(comm.count(CommKind::kAllReduce, {"data", "model"}), 1) << comm;
+    EXPECT_EQ(comm.events().size(), 1u) << comm;
+    EXPECT_EQ(comm.bytes(), (2 * 4 * 63 + 63) / 64) << comm;
+  }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -55,6 +55,8 @@ TEST(LoopReductions, HoldForWhatIsLinearInTheCarriedValue) {
       {"difference", [](Array c, Array v) { return sum(v, {0}) - c; }, true},
       {"momentum", [](Array c, Array v) { return 0.9f * c + sum(v, {0}); }, true},
       {"two", [](Array c, Array v) { return sum(v, {0}) + (c - sum(v * v, {0})); }, true},
+      {"momentum of two", [](Array c, Array v) { return 0.9f * c + sum(v, {0}) - sum(v * v, {0}); },
+       true},
       {"max", [](Array c, Array v) { return maximum(c, max(v, {0})); }, false},
       {"max of a sum", [](Array c, Array v) { return maximum(c, sum(v, {0})); }, false},
       {"product", [](Array c, Array v) { return c * sum(v, {0}); }, false},

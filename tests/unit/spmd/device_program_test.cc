@@ -190,6 +190,34 @@ func @main(%0: f32[16], %1: f32[3,8@x,16]) -> (f32[16], f32[3,8@x,16]) {
             "return %9, %4\n");
 }
 
+// Terms over other axes, and what is whole, count on one device.
+TEST(DeviceProgram, ASumOfSumsIsReducedOnce) {
+  ir::Program device = LowerText(R"(
+func @main(%0: f32[8@x], %1: f32[8@y], %2: f32[4@x], %3: f32[]) -> f32[] {
+  %4: f32[] = reduce_sum %0 {dims=[0]}
+  %5: f32[] = add %3, %4
+  %6: f32[] = reduce_sum %1 {dims=[0]}
+  %7: f32[] = add %5, %6
+  %8: f32[] = reduce_sum %2 {dims=[0]}
+  %9: f32[] = sub %7, %8
+  return %9
+}
+)");
+  EXPECT_EQ(Body(device),
+            "%4: f32[] = reduce_sum %0 {dims=[0]}\n"
+            "%5: f32[] = reduce_sum %1 {dims=[0]}\n"
+            "%6: f32[] = replicated_to_unreduced %3 {from=f32[], to=f32[]{U:(x,y)}}\n"
+            "%7: f32[] = replicated_to_unreduced %4 {from=f32[]{U:x}, to=f32[]{U:(x,y)}}\n"
+            "%8: f32[] = add %6, %7\n"
+            "%9: f32[] = replicated_to_unreduced %5 {from=f32[]{U:y}, to=f32[]{U:(x,y)}}\n"
+            "%10: f32[] = add %8, %9\n"
+            "%11: f32[] = reduce_sum %2 {dims=[0]}\n"
+            "%12: f32[] = replicated_to_unreduced %11 {from=f32[]{U:x}, to=f32[]{U:(x,y)}}\n"
+            "%13: f32[] = sub %10, %12\n"
+            "%14: f32[] = all_reduce %13 {from=f32[]{U:(x,y)}, to=f32[]}\n"
+            "return %14\n");
+}
+
 TEST(DeviceProgram, CollectivesThatAreTheSameInEveryIterationRunOnce) {
   EXPECT_EQ(Body(LowerText(R"(
 func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8,16] {
