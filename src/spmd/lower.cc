@@ -22,7 +22,8 @@
 #include "spmd/blocks.h"
 #include "spmd/decision.h"
 #include "spmd/draft.h"
-#include "spmd/halo.h"
+#include "spmd/halo_stages.h"
+#include "spmd/halo_writer.h"
 #include "spmd/join.h"
 #include "spmd/local_type.h"
 #include "spmd/loop_reductions.h"
@@ -49,6 +50,7 @@ class ProgramLowering {
   ir::Program Run() {
     chosen_ = ChoosePlaces(
         from_, [this](ir::ValueId v) { return Typed(v); }, steady_);
+    staged_ = InStages(from_, [this](ir::ValueId v) { return Wanted(v); });
     for (ir::ValueId v : from_.inputs) program().inputs.push_back(Parameter(v));
     for (const ir::Capture& c : from_.captures)
       program().captures.push_back({Parameter(c.value), c.array});
@@ -309,9 +311,9 @@ class ProgramLowering {
         ins[i] = ExpandInto(MaskOp(), decision.masks[i].get(), {ins[i]}, decision.operands[i])[0];
     }
     for (const ir::Type* left : decision.results) outs.push_back(AddValue(left, loc_));
-    const bool by_element =
-        decision.halo && !anew && decision.results[0] == results[0] && IsReadByElement(instruction);
-    if (by_element && EmitEdges(decision, ins, outs[0])) return outs;
+    if (decision.halo && !anew && decision.results[0] == results[0] &&
+        EmitInParts(instruction, decision, ins, outs[0]))
+      return outs;
     if (decision.halo)
       Emit(OpOf(StepKind::kHaloExchange), decision.halo, ins, outs, decision.cost);
     else if (!EmitReduction(instruction, decision, ins, outs))
@@ -348,45 +350,16 @@ class ProgramLowering {
     return !base::At(read_otherwise_, instruction.results[0]);
   }
 
-  // Exchanges the edges only; `out` is put together of them and of what the device has. False: it
-  // must be exchanged whole.
-  bool EmitEdges(const Decision& decision, absl::Span<const ir::ValueId> ins, ir::ValueId out) {
+  // False: what is exchanged is exchanged at once.
+  bool EmitInParts(const ir::Instruction& instruction, const Decision& decision,
+                   absl::Span<const ir::ValueId> ins, ir::ValueId out) {
     const auto& halo = ir::As<ir::HaloParams>(decision.halo.get());
-    const std::optional<std::vector<OwnRange>> own = OwnRangesOf(halo);
-    if (!own) return false;
-    base::Shape begin, sizes;
-    size_t first = own->size();
-    for (size_t d = own->size(); d-- > 0;) {
-      if ((*own)[d].edges() > 0) first = d;
-      begin.insert(begin.begin(), (*own)[d].begin + (*own)[d].shift);
-      sizes.insert(sizes.begin(), (*own)[d].end - (*own)[d].begin);
+    HaloWriter writer(draft_, loc_);
+    if (staged_.contains(instruction.results[0])) {
+      writer.EmitStages(halo, ins, out);
+      return true;
     }
-    if (first == own->size()) return false;
-    const ir::Type* place = Place(out);
-    ir::ValueId v = LocalSlice(ins[0], place, begin, sizes);
-    ir::CostPtr cost = decision.cost;
-    for (size_t d = own->size(); d-- > 0;) {
-      const OwnRange& range = (*own)[d];
-      if (range.edges() == 0) continue;
-      sizes[d] = range.edges();
-      const ir::ValueId edges = AddValue(WithLocalSizes(place, sizes), loc_);
-      Emit(OpOf(StepKind::kHaloExchange), ir::MakeParams(EdgesOf(halo, *own, d)), ins, {edges},
-           std::exchange(cost, Costing({.axes = cost->axes, .implied = cost->implied})));
-      absl::InlinedVector<ir::ValueId, 3> pieces;
-      const auto edge = [&](int64_t from, int64_t count) {
-        base::Shape at(sizes.size(), 0), edge_sizes = sizes;
-        at[d] = from, edge_sizes[d] = count;
-        if (count > 0) pieces.push_back(LocalSlice(edges, place, at, edge_sizes));
-      };
-      edge(0, range.begin);
-      pieces.push_back(v);
-      edge(range.begin, range.size - range.end);
-      sizes[d] = range.size;
-      v = d == first ? out : AddValue(WithLocalSizes(place, sizes), loc_);
-      Emit(ops::kConcatenate, ir::MakeParams(ops::DimParams{{static_cast<int64_t>(d)}}), pieces,
-           {v}, Costing({}));
-    }
-    return true;
+    return IsReadByElement(instruction) && writer.EmitEdges(halo, decision.cost, ins, out);
   }
 
   // A reduction of one element each is a view. A large array that is reduced to a number, on one
@@ -420,20 +393,6 @@ class ProgramLowering {
     reduce(outer, rank, ins[0], row, decision.cost);
     reduce(0, outer, row, outs[0], Costing({}));
     return true;
-  }
-
-  // Of each device's part of v the box of those sizes.
-  ir::ValueId LocalSlice(ir::ValueId v, const ir::Type* place, const base::Shape& begin,
-                         const base::Shape& sizes) {
-    const ir::Type* type = WithLocalSizes(place, sizes);
-    ops::SliceParams params;
-    params.starts = begin;
-    for (size_t d = 0; d < sizes.size(); ++d) params.limits.push_back(begin[d] + sizes[d]);
-    params.strides.assign(sizes.size(), 1);
-    if (LocalType(type)->shape() == LocalType(Place(v))->shape()) return v;
-    const ir::ValueId part = AddValue(type, loc_);
-    Emit(ops::kSlice, ir::MakeParams(std::move(params)), {v}, {part}, Costing({}));
-    return part;
   }
 
   // Returns v laid out as `to`.
@@ -555,8 +514,9 @@ class ProgramLowering {
   absl::node_hash_map<std::pair<const ir::Type*, const ir::Type*>,
                       std::vector<sharding::ReshardStep>>
       steps_;
-  ChosenPlaces chosen_;               // of traced values
-  std::vector<bool> read_otherwise_;  // per traced value: by more than elementwise ops
+  ChosenPlaces chosen_;                      // of traced values
+  absl::flat_hash_set<ir::ValueId> staged_;  // traced values that are exchanged dim by dim
+  std::vector<bool> read_otherwise_;         // per traced value: by more than elementwise ops
   Loc loc_;
 };
 

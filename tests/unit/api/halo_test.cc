@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
+#include <array>
+#include <random>
+
 namespace tessera {
 namespace {
 
@@ -119,6 +122,98 @@ TEST(Halo, StencilsSendTheirEdges) {
   }
   MeshScope one(make_mesh({{"x", 1, Auto}, {"y", 1, Auto}}));
   EXPECT_EQ(got, heat(u).to_vector<float>());
+}
+
+// The sum of a point's nine neighbours, each a pad of rows and columns at once.
+Array Neighbours(const Array& u) {
+  Array sum = u;
+  for (int64_t i : {1, 0, -1})
+    for (int64_t j : {1, 0, -1})
+      if (i != 0 || j != 0) sum = sum + pad(u, {{i, -i}, {j, -j}}, 7);
+  return sum;
+}
+// The same as slices of what was padded once.
+Array Sliced(const Array& u) {
+  const int64_t rows = u.shape(0), columns = u.shape(1);
+  const Array padded = pad(u, {{1, 1}, {1, 1}}, 7);
+  Array sum = u;
+  for (int64_t i : {0, 1, 2})
+    for (int64_t j : {0, 1, 2})
+      if (i != 1 || j != 1) sum = sum + padded[{Slice(i, i + rows), Slice(j, j + columns)}];
+  return sum;
+}
+
+// All columns of a row are read from one copy of it: the rows above and below are sent once.
+TEST(Halo, NeighboursShareTheirRows) {
+  SetDeviceCount(8);
+  struct {
+    PartitionSpec spec;
+    Array (*f)(const Array&);
+    int64_t exchanges, bytes;
+  } const cases[] = {
+      {P("x", None), Neighbours, 2, 2 * 12 * 4},
+      {P(None, "x"), Neighbours, 2, 2 * 16 * 4},
+      // Rows of 6, and of 3 such blocks of 4 rows the columns left and right.
+      {P("x", "y"), Neighbours, 8, 2 * 6 * 4 + 3 * 2 * 4 * 4},
+      {P("y", None), Sliced, 2, 2 * 14 * 4},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.spec.text());
+    const auto f = jit([&](Array u) { return c.f(u); });
+    const Array u = Numbers({16, 12});
+    std::vector<float> got;
+    {
+      MeshScope scope(make_mesh({{"x", 4}, {"y", 2}}));
+      const CommReport comm = f.lower(reshard(u, c.spec)).comm();
+      EXPECT_EQ(comm.count(CommKind::kHaloExchange), c.exchanges) << comm;
+      EXPECT_EQ(comm.bytes(), c.bytes) << comm;
+      got = f(reshard(u, c.spec)).to_vector<float>();
+    }
+    EXPECT_EQ(got, f(u).to_vector<float>());
+  }
+}
+
+// Sums of pads and slices of one array by random amounts, as on one device.
+TEST(Halo, RandomNeighboursAgree) {
+  SetDeviceCount(8);
+  std::mt19937 random(1);
+  const auto below = [&](int n) {
+    return static_cast<int64_t>(random() % static_cast<unsigned>(n));
+  };
+  for (int trial = 0; trial < 60; ++trial) {
+    SCOPED_TRACE(trial);
+    std::vector<std::array<int64_t, 3>> shifts;
+    for (int64_t k = 2 + below(5); k > 0; --k)
+      shifts.push_back({below(5) - 2, below(5) - 2, below(3)});
+    const bool sine = below(2) == 1;
+    const auto f = jit([&](Array u) {
+      Array sum = u * 0;
+      const Array wide = pad(u, {{2, 2}, {2, 2}, {0, 0}}, -3);
+      for (const auto& [i, j, way] : shifts) {
+        Array part = pad(u, {{i, -i}, {j, -j}, {way - 1, 1 - way}}, 5);
+        if (way == 2) part = wide[{Slice(i + 2, i + 10), Slice(j + 2, j + 10)}];
+        sum = sum + (sine ? part : cumsum(part, 2));
+      }
+      return sum;
+    });
+    const Array u = Numbers({8, 8, 4});
+    const std::vector<float> want = f(u).to_vector<float>();
+    const std::vector<std::vector<DimSharding>> specs = {
+        {"x", "y", None}, {"y", "x", None}, {None, "x", None}, {"y", None, "x"}, {"x", None, None}};
+    const PartitionSpec spec(specs[static_cast<size_t>(below(5))]);
+    for (AxisMode mode : {Explicit, Auto}) {
+      MeshScope scope(make_mesh({{"x", 4, mode}, {"y", 2, mode}}));
+      const auto placed = [&](Array v) {
+        return mode == Auto ? with_sharding_constraint(v, spec) : reshard(v, spec);
+      };
+      const auto on_devices = jit([&](Array v) { return f(placed(v)); });
+      try {
+        EXPECT_EQ(on_devices(u).to_vector<float>(), want);
+      } catch (const ShardingError&) {
+        EXPECT_EQ(mode, Explicit);  // some need a whole dim, or sizes that divide
+      }
+    }
+  }
 }
 
 // What is padded with is partial like the operand: of all devices one adds it.
