@@ -71,6 +71,7 @@ class ProgramLowering {
   ir::ValueId At(ir::ValueId v) const { return base::At(map_, v); }
 
   ir::Program& program() { return draft_.program; }
+  const ir::Program& program() const { return draft_.program; }
 
   ir::ValueId AddValue(const ir::Type* place, Loc loc) { return draft_.AddValue(place, loc); }
   const ir::Type* Place(ir::ValueId v) const { return draft_.Place(v); }
@@ -410,7 +411,7 @@ class ProgramLowering {
     const ir::Instruction& maker = base::At(program().instructions, origin->instruction);
     if (!origin->light && !IsSlice(maker)) return {};
     if (auto it = draft_.parts.find({v, to}); it != draft_.parts.end()) return it->second;
-    if (!OnlySlices(Place(v), to)) return {};
+    if (!OnlySlices(Place(v), to) && !(IsMadeAnywhere(v) && IsPlain(to))) return {};
     if (IsSlice(maker)) return PartOf(maker.operands[0], to);
     if (maker.results.size() != 1 || depth_ == kDeepest) return {};
     const ir::Instruction made = maker;  // the list grows
@@ -419,6 +420,19 @@ class ProgramLowering {
     --depth_;
     draft_.parts.emplace(std::pair(v, to), part);
     return part;
+  }
+
+  static bool IsPlain(const ir::Type* place) {
+    return place->sharding().unreduced.empty() && place->sharding().varying.empty();
+  }
+  // Whether every device has all that a value is made of: it can make any part, and the whole.
+  bool IsMadeAnywhere(ir::ValueId v, int depth = 0) const {
+    if (sharding::VaryingAxes(Place(v)->sharding()).empty()) return true;
+    const Draft::Origin* origin = OriginOf(v);
+    if (!origin || !origin->light || !IsPlain(Place(v)) || depth == kShallow) return false;
+    const ir::Instruction& made = base::At(program().instructions, origin->instruction);
+    return std::all_of(made.operands.begin(), made.operands.end(),
+                       [&](ir::ValueId w) { return IsMadeAnywhere(w, depth + 1); });
   }
 
   ir::ValueId MakePart(const ir::Instruction& made, const ir::Type* to) {
@@ -507,7 +521,7 @@ class ProgramLowering {
   const size_t steady_;
   Draft draft_;
   // Parts are made of parts; beyond this depth a whole value is cut.
-  static constexpr int kDeepest = 200;
+  static constexpr int kDeepest = 200, kShallow = 4;
   int depth_ = 0;
   std::vector<ir::ValueId> map_;  // from traced to device values
   mutable absl::flat_hash_map<const ir::Type*, const ir::Type*> without_modes_;

@@ -123,6 +123,21 @@ TEST(AutoCommunication, GradientsOfBothDoBoth) {
           scatter, Backward(kSums)});
 }
 
+// A table that is stored in parts is gathered for its lookups, and its gradient scattered. The
+// zeros that the gradient is added to are made where they are needed: 7/8 of a table each way.
+TEST(AutoCommunication, GradientsOfLookupsScatterTheTable) {
+  MeshScope scope(abstract_mesh({{"data", 8, Auto}}));
+  const auto step = jit([](Array table, Array ids) {
+    const auto stored = [](Array v) { return with_sharding_constraint(v, P("data", None)); };
+    const auto loss = [&](Array t) { return sum(square(take(t, stored(ids), 0))); };
+    return stored(grad(loss)(stored(table)));
+  });
+  constexpr int64_t kTable = 256 * 128 * kFloat * 7 / 8;
+  Expect(step.lower(abstract_array("f32[256,128]"), abstract_array("i32[64,16]")).comm(),
+         {{CommKind::kAllGather, "data", kTable},
+          {CommKind::kReduceScatter, "data", kTable, /*backward=*/true}});
+}
+
 // The norm of all gradients is one number, wherever they lie: 2 * 63/64 of it leave a device.
 TEST(AutoCommunication, AClipByTheGlobalNormReducesOnce) {
   for (AxisMode mode : {Explicit, Auto}) {
