@@ -11,6 +11,10 @@ ir::ValueId OfOtherSize(const ir::DiffCall& c, size_t k, const OpDef& op, ir::Pa
   sharding::TensorSharding layout = from->sharding();
   for (size_t d = 0; d < layout.dims.size(); ++d) {
     const sharding::AxisList& axes = to->sharding().dims[d].axes;
+    const sharding::AxisList& own = from->sharding().dims[d].axes;
+    const bool are_terms =
+        !own.empty() && sharding::Difference(own, to->sharding().unreduced).empty();
+    if (are_terms && from->shape()[d] == to->shape()[d]) continue;
     const bool divides = from->shape()[d] % sharding::SizeOf(axes) == 0;
     layout.dims[d].axes = divides ? axes : sharding::AxisList{};
   }

@@ -256,7 +256,7 @@ ir::ValueId DynamicSliceTranspose(const ir::DiffCall& c, ir::ValueId cotangent, 
 }
 ir::ValueId UpdateTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
   if (k == 1) return OfOtherSize(c, 1, kDynamicSlice, nullptr, WithStarts(c, 2, {cotangent}));
-  const ir::ValueId zeros = Zeros(c.builder, CotangentTypeOf(c, 1));
+  const ir::ValueId zeros = ZerosBeside(c.builder, cotangent, CotangentTypeOf(c, 1));
   return c.builder.Emit(kDynamicUpdateSlice, nullptr, WithStarts(c, 2, {cotangent, zeros}));
 }
 

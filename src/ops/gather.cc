@@ -87,8 +87,19 @@ ir::ValueId GatherTangent(const ir::DiffCall& c, ir::ValueId tangent) {
 }
 ir::ValueId GatherTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t) {
   const ir::Type* to = CotangentTypeOf(c, 0);
-  return EmitSums(c.builder, kScatterAdd, ir::MakeParams(AsScatter(ParamsOf(c.params.get()))),
-                  {Zeros(c.builder, to), c.operands[1], cotangent}, to);
+  const GatherParams& p = ParamsOf(c.params.get());
+  // A batch dim that the indices shard over what `to` is unreduced over.
+  sharding::TensorSharding start = to->sharding();
+  for (size_t i = 0; i < p.batch.lhs.size(); ++i) {
+    const auto& dims = c.builder.type(c.operands[1])->sharding().dims;
+    const sharding::AxisList& axes = base::At(dims, p.batch.rhs[i]).axes;
+    if (sharding::Difference(start.unreduced, axes) == start.unreduced) continue;
+    start.unreduced = sharding::Difference(start.unreduced, axes);
+    base::At(start.dims, p.batch.lhs[i]).axes = axes;
+  }
+  const ir::ValueId zeros = Zeros(c.builder, to->WithSharding(std::move(start)));
+  return EmitSums(c.builder, kScatterAdd, ir::MakeParams(AsScatter(p)),
+                  {zeros, c.operands[1], cotangent}, to);
 }
 
 }  // namespace

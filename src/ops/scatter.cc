@@ -174,7 +174,7 @@ X IsLast(const ir::DiffCall& c) {
 ir::ValueId SetTranspose(const ir::DiffCall& c, ir::ValueId cotangent, size_t k) {
   const X ct(c.builder, cotangent);
   if (k == 0) {
-    const X zeros(c.builder, Zeros(c.builder, CotangentTypeOf(c, 2)));
+    const X zeros(c.builder, ZerosBeside(c.builder, cotangent, CotangentTypeOf(c, 2)));
     return Scattered(c, kScatter, ct, zeros).id();
   }
   const X slices = Slices(c, ct, CotangentTypeOf(c, 2));

@@ -68,6 +68,29 @@ ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type) {
   return Conform(builder, number, type);
 }
 
+namespace {
+
+// Where the op keeps a dim that is sharded over some of the axes, over which its result shall be
+// unreduced, the dim stays sharded: what each device has of it are terms.
+void KeepTerms(const sharding::DimMap& map, ir::Types operands, sharding::AxisList axes,
+               sharding::TensorSharding& out) {
+  for (size_t d = 0; d < out.dims.size(); ++d) {
+    const sharding::FactorList& kept = map.results[0][d];
+    if (kept.empty() || !out.dims[d].axes.empty()) continue;
+    for (size_t k = 0; k < operands.size(); ++k)
+      for (size_t e = 0; e < map.operands[k].size(); ++e) {
+        const sharding::AxisList& own = operands[k]->sharding().dims[e].axes;
+        if (map.operands[k][e] != kept || own.empty() || !sharding::Difference(own, axes).empty())
+          continue;
+        out.dims[d].axes = own;
+        axes = sharding::Difference(axes, own);
+      }
+    out.reduced = sharding::Difference(out.reduced, out.dims[d].axes);
+  }
+}
+
+}  // namespace
+
 ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params,
                      absl::Span<const ir::ValueId> operands, const ir::Type* to) {
   absl::InlinedVector<const ir::Type*, 2> types;
@@ -94,6 +117,7 @@ ir::ValueId EmitSums(ir::Builder& builder, const OpDef& op, ir::ParamsPtr params
   out.unreduced.clear();
   for (sharding::AxisPart a : sums ? to->sharding().unreduced : partial)
     if (std::count(partial.begin(), partial.end(), a)) out.unreduced.push_back(a);
+  KeepTerms(map, types, sharding::Difference(to->sharding().unreduced, out.unreduced), out);
   const ir::ShapeAndDType wanted{to->shape(), to->dtype()};
   return Conform(
       builder,
@@ -112,11 +136,26 @@ ir::ValueId SumTo(ir::Builder& builder, ir::ValueId v, DimsParams dims, const ir
     left.unreduced = to->sharding().unreduced;
     left.reduced = to->sharding().reduced;
     left.kind = to->sharding().kind;
+    for (const sharding::DimAxes& d : left.dims) {
+      left.unreduced = sharding::Difference(left.unreduced, d.axes);
+      left.reduced = sharding::Difference(left.reduced, d.axes);
+    }
     const ir::Type* sum = ir::Type::Get(std::move(shape), from->dtype(), std::move(left));
     v = EmitSums(builder, kReduceSum, ir::MakeParams(std::move(dims)), {v}, sum);
   }
   if (builder.type(v)->shape() == to->shape()) return v;
-  return builder.EmitTyped(kReshape, nullptr, {v}, {&to, 1})[0];
+  const sharding::TensorSharding &has = builder.type(v)->sharding(), &wants = to->sharding();
+  if (has.unreduced == wants.unreduced && has.reduced == wants.reduced)
+    return builder.EmitTyped(kReshape, nullptr, {v}, {&to, 1})[0];
+  // Its dims are sharded over what `to` is unreduced over: they stay so until they are reshaped.
+  const ir::ShapeAndDType wanted{to->shape(), to->dtype()};
+  return Conform(builder, builder.Emit(kReshape, nullptr, {v}, {.wanted = &wanted}), to);
+}
+
+ir::ValueId ZerosBeside(ir::Builder& builder, ir::ValueId other, const ir::Type* type) {
+  sharding::TensorSharding sharding = type->sharding();
+  sharding.TakeSets(builder.type(other)->sharding());
+  return Zeros(builder, type->WithSharding(std::move(sharding)));
 }
 
 ir::ValueId Barrier(ir::Builder& builder, ir::ValueId v) {

@@ -19,6 +19,8 @@ ir::ValueId Filled(ir::Builder& builder, double value, const ir::Type* type);
 inline ir::ValueId Zeros(ir::Builder& builder, const ir::Type* type) {
   return Filled(builder, 0, type);
 }
+// Returns zeros of the type, but that they are unreduced, reduced and varying as `other` is.
+ir::ValueId ZerosBeside(ir::Builder& builder, ir::ValueId other, const ir::Type* type);
 // Returns `v` behind a barrier: what is made of it is not merged with what is made of v.
 ir::ValueId Barrier(ir::Builder& builder, ir::ValueId v);
 // Returns a + b of one type; either may be -1, a zero that nobody made.

@@ -452,8 +452,27 @@ PartitionSpec RandomSpec(Dice& dice, const std::vector<int64_t>& shape) {
   return PartitionSpec(std::move(dims));
 }
 
+namespace {
+
+// Returns the spec, or that of a value that is reduced over the Explicit axes which it leaves.
+PartitionSpec MaybeReduced(Dice& dice, const PartitionSpec& spec) {
+  std::vector<AxisRef> left;
+  for (const MeshAxis& axis : MeshNow().axes()) {
+    const auto has = [&](const AxisRef& a) { return a.name == axis.name; };
+    const bool used =
+        std::any_of(spec.dims().begin(), spec.dims().end(), [&](const DimSharding& dim) {
+          return std::any_of(dim.axes().begin(), dim.axes().end(), has);
+        });
+    if (axis.mode == Explicit && !used) left.push_back({axis.name});
+  }
+  return left.empty() || dice.Below(3) > 0 ? spec : spec.reduced(left);
+}
+
+}  // namespace
+
 Array LaidOut(Dice& dice, const Array& x) {
-  Array y = HasMode(Explicit) ? reshard(x, RandomSpec(dice, x.shape())) : x;
+  Array y = x;
+  if (HasMode(Explicit)) y = reshard(x, MaybeReduced(dice, RandomSpec(dice, x.shape())));
   return HasMode(Auto) ? with_sharding_constraint(y, RandomConstraint(dice, x.rank())) : y;
 }
 
