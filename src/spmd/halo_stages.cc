@@ -101,7 +101,7 @@ class Stages {
   bool Moves(const Instruction& i) const {
     return std::holds_alternative<ir::AsKernel>(*i.op->lowering) && i.results.size() == 1 &&
            !i.operands.empty() && i.operands.size() <= 2 && i.op->flops_per_point == 0 &&
-           !i.op->opaque && place_(i.results[0])->mesh();
+           !i.op->opaque && !place_(i.results[0])->sharding().dims_empty();
   }
 
   void Add(const Instruction& i) {

@@ -25,7 +25,7 @@ bool Reduces(const Instruction& i) {
 }
 
 // How a value that is read once is reduced, or could be.
-struct Reduced {
+struct JoinedSum {
   const ir::OpDef* op;
   ir::MoveParams move;
   int reductions = 1;  // so many are done for it now
@@ -34,7 +34,7 @@ struct Reduced {
 
 // Reductions to one place over any axes are one over all of these: each term then counts on one
 // device along the others' axes. Returns its start; null if there is none.
-const ir::Type* StartOfBoth(const Reduced& a, const Reduced& b) {
+const ir::Type* StartOfBoth(const JoinedSum& a, const JoinedSum& b) {
   if (a.op != b.op || a.move.to != b.move.to) return nullptr;
   if (a.move.from == b.move.from) return a.move.from;
   sharding::TensorSharding both = a.move.from->sharding(), other = b.move.from->sharding();
@@ -61,7 +61,7 @@ class Joiner {
     std::vector<Instruction> from = std::move(program_.instructions);
     program_.instructions.clear();
     for (Instruction& i : from) {
-      const std::optional<Reduced> sum = SumOf(i);
+      const std::optional<JoinedSum> sum = SumOf(i);
       if (sum && sum->reductions > 1) {
         Join(i, *sum);
         continue;
@@ -85,23 +85,23 @@ class Joiner {
     const int32_t at = base::At(made_by_, v);
     return at < 0 ? nullptr : &base::At(program_.instructions, at);
   }
-  std::optional<Reduced> ReducedAs(ValueId v) const {
+  std::optional<JoinedSum> ReducedAs(ValueId v) const {
     if (base::At(uses_, v) != 1) return {};
     if (const auto it = waiting_.find(v); it != waiting_.end()) return it->second;
     const Instruction* made = MakerOf(v);
     if (!made || !Reduces(*made)) return {};
-    return Reduced{made->op, ir::As<ir::MoveParams>(made->params.get())};
+    return JoinedSum{made->op, ir::As<ir::MoveParams>(made->params.get())};
   }
 
   // Returns the one reduction that could stand behind an op which is jointly linear in its
   // operands: each is reduced, or is whole and counts on one device.
-  std::optional<Reduced> SumOf(const Instruction& i) const {
+  std::optional<JoinedSum> SumOf(const Instruction& i) const {
     if (!std::holds_alternative<ir::AsElementwise>(*i.op->lowering) || i.operands.size() < 2)
       return {};
-    std::optional<Reduced> sum;
+    std::optional<JoinedSum> sum;
     bool whole = false;
     for (ValueId v : i.operands) {
-      const std::optional<Reduced> one = ReducedAs(v);
+      const std::optional<JoinedSum> one = ReducedAs(v);
       whole = whole || !one;
       if (!one) continue;
       if (!sum) {
@@ -117,7 +117,7 @@ class Joiner {
     if (whole && !MayAddWhole(i, *sum)) return {};
     return IsJointlyLinear(i, sum->move.from->sharding().kind) ? sum : std::nullopt;
   }
-  bool MayAddWhole(const Instruction& i, const Reduced& sum) const {
+  bool MayAddWhole(const Instruction& i, const JoinedSum& sum) const {
     return sum.op == &OpOf(StepKind::kAllReduce) &&
            sum.move.from->sharding().kind == Reduction::kSum &&
            std::all_of(i.operands.begin(), i.operands.end(),
@@ -133,7 +133,7 @@ class Joiner {
     });
   }
 
-  void Join(Instruction& i, const Reduced& sum) {
+  void Join(Instruction& i, const JoinedSum& sum) {
     ir::Cost cost{.implied = true};
     const ValueId result = i.results[0];
     const Instruction partial = PartialOf(i, sum.move.from, cost);
@@ -188,7 +188,7 @@ class Joiner {
   ir::Program& program_;
   std::vector<int32_t> made_by_;  // per value: the instruction that makes it alone, or -1
   std::vector<int> uses_;         // per value
-  absl::flat_hash_map<ValueId, Reduced> waiting_;  // what one reduction could stand behind
+  absl::flat_hash_map<ValueId, JoinedSum> waiting_;  // what one reduction could stand behind
 };
 
 }  // namespace

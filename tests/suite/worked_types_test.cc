@@ -89,7 +89,8 @@ TEST(WorkedTypes, AreJaxs) {
        [] { return Of("f32[8@x,6,4]") + reshard(Of("f32[6,4]"), P().reduced("x")); },
        "f32[8@x,6,4]"},
       {"a reduced bound",
-       [] { return maximum(Of("f32[8@x,4]"), reshard(Of("f32[4]"), P().reduced("x"))); }, "maximum.C9"},
+       [] { return maximum(Of("f32[8@x,4]"), reshard(Of("f32[4]"), P().reduced("x"))); },
+       "maximum.C9"},
       {"zeros", [] { return zeros({8}); }, "f32[8]"},
       {"sharded zeros", [] { return zeros({8}, {.out_sharding = P("x")}); }, "f32[8@x]"},
   };
