@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <stdexcept>
 
 using namespace tessera;
 namespace fs = std::filesystem;
@@ -52,13 +53,12 @@ std::pair<Weights, Weights> train(Weights w, Weights speed, Array key, Array x, 
   return {tree_map([](Array a, Array s) { return a + s; }, w, speed), speed};
 }
 
-int main(int argc, char** argv) {
+void run(const char* folder) {
   SetDeviceCount(4);
   MeshScope scope(make_mesh({{"data", 2}, {"model", 2}}));
   std::set<std::string> families;
   Examples shown, held_back;
   // In their order, so that those of one family follow each other.
-  const char* folder = argc > 1 ? argv[1] : "/usr/share/common-licenses";
   for (const fs::path& file : std::set<fs::path>{fs::directory_iterator(folder), {}}) {
     if (!fs::is_regular_file(file) || fs::is_symlink(file)) continue;
     std::ifstream text(file);
@@ -70,6 +70,8 @@ int main(int argc, char** argv) {
       if (i % kBlock + kWords < kBlock)
         (i / kBlock % 5 == 4 ? held_back : shown).add(&words[i], label);
   }
+  if (shown.labels.empty() || held_back.labels.empty())
+    throw std::runtime_error(std::string(folder) + ": no file has a thousand words");
   const auto [k1, k2, key] = random::split<3>(random::key(0));
   const auto classes = static_cast<int64_t>(families.size());
   Weights w{random::normal(k1, {kFeatures, kHidden}, {.out_sharding = P(None, "model")}) * 0.1,
@@ -86,4 +88,14 @@ int main(int argc, char** argv) {
   };
   report(shown, "passages that were shown");
   report(held_back, "held-back passages");
+}
+
+int main(int argc, char** argv) {
+  try {
+    run(argc > 1 ? argv[1] : "/usr/share/common-licenses");
+    return 0;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "classify: {}\n", e.what());
+    return 1;
+  }
 }

@@ -191,9 +191,22 @@ std::vector<std::string> default_paths() {
 
 int main(int argc, char** argv) {
   try {
-    std::vector<std::string> paths(argv + 1, argv + argc);
-    AxisMode mode = !paths.empty() && paths[0] == "--auto" ? Auto : Explicit;
-    if (mode == Auto) paths.erase(paths.begin());
+    std::vector<std::string> paths;
+    AxisMode mode = Explicit;
+    for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
+      if (argument == "--help") {
+        fmt::print(
+            "similarity [--auto] [FILE | FOLDER]...\n"
+            "--auto  propagation lays out both axes, from two constraints\n");
+        return 0;
+      }
+      if (argument == "--auto")
+        mode = Auto;
+      else if (argument.starts_with("--"))
+        throw std::runtime_error("there is no flag " + argument + ": --help lists them");
+      else
+        paths.push_back(argument);
+    }
     return run(paths.empty() ? default_paths() : paths, mode);
   } catch (const std::exception& e) {
     fmt::print(stderr, "similarity: {}\n", e.what());

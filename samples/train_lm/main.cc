@@ -73,7 +73,7 @@ void set(const Flag& flag, const std::string& text) {
       *value = text;
     } else if constexpr (!std::is_same_v<decltype(value), bool*>) {
       const char* end = text.data() + text.size();
-      if (std::from_chars(text.data(), end, *value).ptr != end || *value < 0)
+      if (std::from_chars(text.data(), end, *value).ptr != end || !(*value >= 0 && *value < 1e15))
         throw std::runtime_error(fmt::format("--{} takes a number, not \"{}\"", flag.name, text));
     }
   };
@@ -136,6 +136,9 @@ class Run {
     SetDeviceCount(static_cast<int>(data * model));
     {
       MeshScope scope(make_mesh({{"data", data}, {"model", model, layout_.split_mode}}));
+      trainer_.model.layout =
+          layout_.fitted(trainer_.model.sizes, options_.batch / options_.micro_batches,
+                         [](const std::string& line) { fmt::print("{}\n", line); });
       State state = begin();
       state = train(std::move(state));
       if (interrupted) return 130;
@@ -148,19 +151,26 @@ class Run {
   }
 
  private:
-  // The sizes that must divide for the model's sake; what the mesh must divide, its types say.
+  // What no layout can mend.
   void check_sizes() const {
     const Options& o = options_;
+    for (const auto& [name, size] : {std::pair("steps", o.steps),
+                                     {"save-every", o.save_every},
+                                     {"layers", o.sizes.layers},
+                                     {"width", o.sizes.width},
+                                     {"hidden", o.sizes.hidden},
+                                     {"context", o.sizes.context},
+                                     {"batch", o.batch}})
+      if (size == 0) throw std::runtime_error(fmt::format("--{} must not be 0", name));
+    if (o.dropout >= 1) throw std::runtime_error("--dropout is a share, less than 1");
     const auto divides = [](int64_t part, int64_t whole) { return part > 0 && whole % part == 0; };
     if (!divides(o.sizes.heads, o.sizes.width) || !divides(2, o.sizes.width / o.sizes.heads))
       throw std::runtime_error("--heads must cut --width into parts of an even size");
-    if (!divides(o.micro_batches, o.batch) || o.batch == 0)
+    if (!divides(o.micro_batches, o.batch))
       throw std::runtime_error("--micro-batches must cut --batch into equal parts");
     if (static_cast<int64_t>(text_.held_back.size()) < o.batch * (o.sizes.context + 1))
       throw std::runtime_error(
           "a tenth of the text must fill a batch: reduce --batch or --context");
-    if (o.steps == 0 || o.save_every == 0 || o.sizes.layers == 0)
-      throw std::runtime_error("--steps, --save-every and --layers must not be 0");
   }
 
   std::string file() const { return options_.out + "/state.safetensors"; }

@@ -12,32 +12,85 @@ namespace train_lm {
 
 using namespace tessera;
 
-// Which axes cut what. Every layout works on every mesh whose axes divide the sizes.
+struct Sizes {
+  int64_t characters = 0, width = 96, heads = 6, hidden = 256, layers = 4, context = 64;
+};
+
+// Returns those of the axes that cut a dim of this size into equal parts: into as many as can be.
+inline std::vector<AxisRef> dividing(const std::vector<AxisRef>& axes, int64_t size) {
+  std::vector<AxisRef> best;
+  int64_t most = 1;
+  for (size_t chosen = 0; chosen < size_t{1} << axes.size(); ++chosen) {
+    std::vector<AxisRef> some;
+    int64_t parts = 1;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (!(chosen >> i & 1)) continue;
+      some.push_back(axes[i]);
+      parts *= current_mesh().axis_size(axes[i].name);
+    }
+    if (parts <= most || size % parts != 0) continue;
+    best = some;
+    most = parts;
+  }
+  return best;
+}
+
+// Which axes cut what.
 struct Layout {
-  std::vector<AxisRef> batch;  // sequences: data parallel
-  std::vector<AxisRef> split;  // heads, hidden units and characters: tensor parallel
+  std::vector<AxisRef> batch;                      // sequences: data parallel
+  std::vector<AxisRef> heads, hidden, characters;  // tensor parallel
   std::vector<AxisRef> store;  // the width of weights between steps: fully sharded data parallel
   AxisMode split_mode = Explicit;
 
   static Layout named(const std::string& name) {
     const std::vector<AxisRef> none, data{"data"}, model{"model"}, both{"data", "model"};
-    if (name == "dp") return {both, none, none};
-    if (name == "fsdp") return {both, none, both};
-    if (name == "tp") return {none, both, none};
-    if (name == "dp+tp") return {data, model, none};
-    if (name == "auto") return {data, model, none, Auto};
+    const auto made = [](auto batch, auto split, auto store, AxisMode mode = Explicit) {
+      return Layout{batch, split, split, split, store, mode};
+    };
+    if (name == "dp") return made(both, none, none);
+    if (name == "fsdp") return made(both, none, both);
+    if (name == "tp") return made(none, both, none);
+    if (name == "dp+tp") return made(data, model, none);
+    if (name == "auto") return made(data, model, none, Auto);
     throw std::runtime_error("there is no layout \"" + name + "\": dp, fsdp, tp, dp+tp or auto");
   }
-  // The axes of `split` in types of weights. Over Auto axes weights lie as propagation decides,
-  // from how the model constrains what they are multiplied with.
-  std::vector<AxisRef> typed_split() const {
-    return split_mode == Auto ? std::vector<AxisRef>() : split;
+  // Returns the layout as the current mesh allows it: types need sizes that divide, so a dim is cut
+  // by the axes that divide it, and whole along the others. `say` gets a line per such dim.
+  template <class Say>
+  Layout fitted(const Sizes& sizes, int64_t sequences, Say say) const {
+    const auto text = [](const std::vector<AxisRef>& axes) {
+      std::string out;
+      for (const AxisRef& a : axes) out += (out.empty() ? "" : " and ") + a.name;
+      return out;
+    };
+    const auto fit = [&](std::vector<AxisRef>& axes, int64_t size, const std::string& what) {
+      int64_t parts = 1;
+      for (const AxisRef& a : axes) parts *= current_mesh().axis_size(a.name);
+      if (size % parts == 0) return;
+      const std::string all = text(axes);
+      axes = dividing(axes, size);
+      say(std::to_string(size) + " " + what + " do not divide over " + all + ": " +
+          (axes.empty() ? "all devices have all of them" : "they are cut by " + text(axes)));
+    };
+    Layout out = *this;
+    fit(out.batch, sequences, "sequences");
+    fit(out.heads, sizes.heads, "heads");
+    fit(out.hidden, sizes.hidden, "hidden units");
+    fit(out.characters, sizes.characters, "characters");
+    fit(out.store, sizes.width, "numbers per character");
+    return out;
   }
-  // Asks that a dim lies over `split`, where types leave that to propagation.
-  Array constrain(Array x, size_t dim, Loc loc = Loc::Current()) const {
+  // The axes in types of weights. Over Auto axes weights lie as propagation decides, from how the
+  // model constrains what they are multiplied with.
+  std::vector<AxisRef> typed(const std::vector<AxisRef>& axes) const {
+    return split_mode == Auto ? std::vector<AxisRef>() : axes;
+  }
+  // Asks that a dim lies over `axes`, where types leave that to propagation.
+  Array constrain(Array x, size_t dim, const std::vector<AxisRef>& axes,
+                  Loc loc = Loc::Current()) const {
     if (split_mode == Explicit) return x;
     std::vector<DimSharding> dims(static_cast<size_t>(x.rank()), Open());
-    dims[dim] = split;
+    dims[dim] = axes;
     return with_sharding_constraint(x, PartitionSpec(dims), loc);
   }
   PartitionSpec activations() const { return P(batch, None, None); }  // [sequence, place, width]
@@ -47,10 +100,6 @@ struct Layout {
     const PartitionSpec spec = store.empty() ? type_of(weight).spec() : P();
     return reshard(weight, spec.reduced(batch));
   }
-};
-
-struct Sizes {
-  int64_t characters = 0, width = 96, heads = 6, hidden = 256, layers = 4, context = 64;
 };
 
 // Weights of all layers: dim 0 is the layer.
@@ -97,7 +146,8 @@ struct Model {
 
   Params init(Array key) const {
     const auto& [characters, width, heads, hidden, layers, context] = sizes;
-    const std::vector<AxisRef> split = layout.typed_split(), store = layout.store;
+    const std::vector<AxisRef> by_head = layout.typed(layout.heads),
+                               by_unit = layout.typed(layout.hidden), store = layout.store;
     const int64_t size = width / heads;
     int64_t count = 0;
     // Normal numbers, small enough that a sum over `inputs` of them is about 1.
@@ -106,23 +156,24 @@ struct Model {
       return reshard(numbers / std::sqrt(static_cast<double>(inputs)), spec);
     };
     const auto gain = [&](Shape shape, PartitionSpec spec) { return reshard(zeros(shape), spec); };
-    return {.embedding = weight({characters, width}, P(None, store), width),
-            .layers = {.attention_norm = gain({layers, width}, P(None, store)),
-                       .qkv = weight({layers, width, 3, heads, size},
-                                     P(None, store, None, split, None), width),
-                       .mixed = weight({layers, heads, size, width}, P(None, split, None, store),
-                                       width * 2 * layers),
-                       .mlp_norm = gain({layers, width}, P(None, store)),
-                       .up = weight({layers, width, 2, hidden}, P(None, store, None, split), width),
-                       .down = weight({layers, hidden, width}, P(None, split, store),
-                                      hidden * 2 * layers)},
-            .norm = gain({width}, P(store)),
-            .head = weight({width, characters}, P(store, split), width)};
+    return {
+        .embedding = weight({characters, width}, P(None, store), width),
+        .layers = {.attention_norm = gain({layers, width}, P(None, store)),
+                   .qkv = weight({layers, width, 3, heads, size},
+                                 P(None, store, None, by_head, None), width),
+                   .mixed = weight({layers, heads, size, width}, P(None, by_head, None, store),
+                                   width * 2 * layers),
+                   .mlp_norm = gain({layers, width}, P(None, store)),
+                   .up = weight({layers, width, 2, hidden}, P(None, store, None, by_unit), width),
+                   .down = weight({layers, hidden, width}, P(None, by_unit, store),
+                                  hidden * 2 * layers)},
+        .norm = gain({width}, P(store)),
+        .head = weight({width, characters}, P(store, layout.typed(layout.characters)), width)};
   }
 
   // Both of [sequence, place, width], and so are what they return.
   Array attention(const Layers& w, Array x) const {
-    const Array qkv = layout.constrain(einsum("bsd,dthk->tbshk", {x, w.qkv}), 3);
+    const Array qkv = layout.constrain(einsum("bsd,dthk->tbshk", {x, w.qkv}), 3, layout.heads);
     const Array q = rotary(qkv[0]), k = rotary(qkv[1]), v = qkv[2];
     const Array scores = einsum("bshk,bthk->bhst", {q, k}) / std::sqrt(1.0 * q.shape(-1));
     const Array past = tril(ones({x.shape(1), x.shape(1)}, bool_));
@@ -130,7 +181,7 @@ struct Model {
     return einsum("bshk,hkd->bsd", {mixed, w.mixed}, {.out_sharding = layout.activations()});
   }
   Array mlp(const Layers& w, Array x) const {
-    const Array up = layout.constrain(einsum("bsd,dtf->tbsf", {x, w.up}), 3);
+    const Array up = layout.constrain(einsum("bsd,dtf->tbsf", {x, w.up}), 3, layout.hidden);
     return einsum("bsf,fd->bsd", {silu(up[0]) * up[1], w.down},
                   {.out_sharding = layout.activations()});
   }
@@ -149,7 +200,8 @@ struct Model {
     const Array x = einsum("bsc,cd->bsd", {one_hot(text, sizes.characters), p.embedding});
     const Array keys = random::split(key, sizes.layers);
     const Array last = scan(checkpoint(layer), x, std::pair(p.layers, keys)).first;
-    return layout.constrain(einsum("bsd,dv->bsv", {rms_norm(last, p.norm), p.head}), 2);
+    return layout.constrain(einsum("bsd,dv->bsv", {rms_norm(last, p.norm), p.head}), 2,
+                            layout.characters);
   }
 
   // Returns the mean of -log p over all characters of `text` but the first of each sequence.

@@ -1,6 +1,14 @@
 #!/bin/bash
-# classify.sh PROGRAM: most passages that are held back are told apart. Licences are worded alike,
+# classify.sh PROGRAM TEXTS: most passages that are held back are told apart. Licences are worded alike,
 # and other versions of Debian have others.
 set -euo pipefail
 
 "$1" | tee /dev/stderr | awk '/held-back passages/ { right = $1 + 0 } END { exit !(right >= 70) }'
+
+# A folder that is not there, and one whose texts are short.
+for folder in "$2/none" "$2"; do
+  if said=$("$1" "$folder" 2>&1) || [[ $said != classify:*"$folder"* ]]; then
+    printf '%s\n' "$folder" "$said"
+    exit 1
+  fi
+done

@@ -20,6 +20,13 @@ expect() {
 : >"$work/empty.txt"
 mkdir "$work/none"
 head -c 5000 /dev/urandom >"$work/noise.bin"
+# Each flag that --help lists, anywhere among files and folders.
+[[ $("$program" --help | grep -o '^--[a-z]*') == --auto ]] || { echo "other flags"; exit 1; }
+expect 0 "layouts, as propagation chose them" --auto "$texts/soup.txt" "$texts/bread.txt"
+expect 0 "layouts, as propagation chose them" "$texts" --auto
+expect 0 "types, as the program is traced" "$texts" "$texts/soup.txt"
+expect 0 "nearest, with the cosine"
+expect 1 "there is no flag --aut: --help lists them" --aut "$texts"
 expect 1 "missing.txt: cannot be read: No such file" "$work/missing.txt" "$texts/soup.txt"
 expect 1 "give at least two texts" "$texts/soup.txt"
 expect 1 "no files in this folder" "$work/none"
