@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/at.h"
-#include "frontend/operands.h"
+#include "frontend/edits.h"
 
 namespace tessera {
 
@@ -59,13 +59,18 @@ Array swapaxes(Operand x, int dim1, int dim2, Loc loc) {
   return InOrder(a, order, call);
 }
 
-Array flip(Operand x, Dims dims, Loc loc) { return rev(x, dims, loc); }
+Array flip(Operand x, Dims dims, Loc loc) {
+  return AsOne({"flip", loc}, {x, dims}, [&](const Operand& a) { return rev(a, dims, loc); });
+}
 
 // ---- rank ----
 
 Array ravel(Operand x, OutOptions options, Loc loc) {
-  Array a = ToArray(x, {"ravel", loc});
-  return reshape(a, TypeOf(a)->elements(), options, loc);
+  const Call call{"ravel", loc};
+  return AsOne(call, {x, options}, [&](const Operand& operand) {
+    const Array a = ToArray(operand, call);
+    return reshape(a, TypeOf(a)->elements(), options, loc);
+  });
 }
 
 Array atleast_1d(Operand x, Loc loc) { return AtLeast(1, x, {"atleast_1d", loc}); }
@@ -74,40 +79,37 @@ Array atleast_2d(Operand x, Loc loc) { return AtLeast(2, x, {"atleast_2d", loc})
 // ---- join and take apart ----
 
 Array append(Operand x, Operand values, Loc loc) {
-  return concatenate({ravel(x, {}, loc), ravel(values, {}, loc)}, 0, loc);
+  return AsOne({"append", loc}, {{"operand", x}, {"values", values}},
+               [&](const Operand& a, const Operand& b) {
+                 return concatenate({ravel(a, {}, loc), ravel(b, {}, loc)}, 0, loc);
+               });
 }
 Array append(Operand x, Operand values, int dim, Loc loc) {
-  Call call{"append", loc};
-  return concatenate({ToArray(x, call), ToArray(values, call)}, dim, loc);
+  const Call call{"append", loc};
+  return AsOne(call, {{"operand", x}, {"values", values}, dim},
+               [&](const Operand& a, const Operand& b) {
+                 return concatenate({ToArray(a, call), ToArray(b, call)}, dim, loc);
+               });
 }
 
 std::vector<Array> unstack(Operand x, int dim, Loc loc) {
-  Call call{"unstack", loc};
-  Array a = ToArray(x, call);
-  int64_t d = NormalDim(dim, Rank(a), call);
-  std::vector<Array> parts =
-      split(a, std::vector<int64_t>(base::Size(base::At(ShapeOf(a), d)), 1), dim, loc);
-  for (Array& part : parts) part = squeeze(part, dim, loc);
-  return parts;
+  const Call call{"unstack", loc};
+  return AsOne(call, {x, dim}, [&](const Operand& operand) {
+    const Array a = ToArray(operand, call);
+    const int64_t n = base::At(ShapeOf(a), NormalDim(dim, Rank(a), call));
+    std::vector<Array> parts = split(a, std::vector<int64_t>(base::Size(n), 1), dim, loc);
+    for (Array& part : parts) part = squeeze(part, dim, loc);
+    return parts;
+  });
 }
 
-Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
-  Call call{"diff", loc};
-  Array a = ToArray(x, call);
-  if (options.n < 0)
-    FailShape(call, 17, fmt::format("differences cannot be taken {} times", options.n));
-  if (options.n == 0) return a;
-  int64_t d = NormalDim(dim, Rank(a), call);
-  base::Shape row = ShapeOf(a);
-  base::At(row, d) = 1;
-  std::vector<Array> parts;
-  for (const Array& part : {options.prepend, a, options.append}) {
-    if (!part.is_given()) continue;
-    bool scalar = part.rank(loc) == 0;
-    parts.push_back(scalar ? BroadcastTo(part, row, call) : part);
-  }
+namespace {
+
+Array Differences(Array a, const std::vector<Array>& parts, int dim, int64_t n, Call call) {
+  const Loc loc = call.loc;
+  const int64_t d = NormalDim(dim, Rank(a), call);
   if (parts.size() > 1) a = concatenate(parts, dim, loc);
-  for (int64_t i = 0; i < options.n; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     base::Shape starts(ShapeOf(a).size(), 0), limits = ShapeOf(a), first(starts), last = limits;
     base::At(starts, d) = std::min<int64_t>(1, base::At(limits, d));
     base::At(last, d) = std::max<int64_t>(0, base::At(limits, d) - 1);
@@ -116,6 +118,37 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
     a = bools ? ne(behind, before, {}, loc) : sub(behind, before, {}, loc);
   }
   return a;
+}
+
+}  // namespace
+
+Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
+  const Call call{"diff", loc};
+  if (options.n < 0)
+    FailShape(call, 17, fmt::format("differences cannot be taken {} times", options.n));
+  const bool before = options.prepend.is_given(), behind = options.append.is_given();
+  const Operand first(before ? options.prepend : Array(0, loc), loc),
+      last(behind ? options.append : Array(0, loc), loc);
+  const auto differ = [&](const Operands& xs) {
+    Array a = ToArray(xs[0], call);
+    if (options.n == 0) return a;
+    base::Shape row = ShapeOf(a);
+    base::At(row, NormalDim(dim, Rank(a), call)) = 1;
+    const auto edge = [&](const Operand& part) {
+      const Array rows = ToArray(part, call);
+      return Rank(rows) == 0 ? BroadcastTo(rows, row, call) : rows;
+    };
+    std::vector<Array> parts{a};
+    if (before) parts.insert(parts.begin(), edge(xs[1]));
+    if (behind) parts.push_back(edge(xs.back()));
+    return Differences(a, parts, dim, options.n, call);
+  };
+  Arguments arguments{{"operand", x}};
+  if (before) arguments.push_back(Argument::Field("prepend", first));
+  if (behind) arguments.push_back(Argument::Field("append", last));
+  arguments.emplace_back(dim);
+  arguments.emplace_back(options);
+  return AsOne(call, arguments, differ);
 }
 
 }  // namespace tessera

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 
 #include "base/error.h"
 #include "compile/concrete.h"
-#include "frontend/edits.h"
 #include "frontend/elements.h"
 #include "frontend/operands.h"
 #include "frontend/regions.h"
@@ -48,6 +48,8 @@ double Largest(const Numbers& a) {
   return most;
 }
 bool IsFloating(const Array& x) { return ops::HasTangent(TypeOf(x)); }
+
+using OnArrays = std::function<Arrays(const Arrays&)>;
 
 // A function of the floating leaves of its arguments, to floating leaves.
 struct Subject {

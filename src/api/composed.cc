@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/dtype.h"
+#include "frontend/edits.h"
 #include "frontend/reductions.h"
 #include "tessera/custom_rules.h"
 
@@ -17,25 +18,30 @@ using namespace frontend;
 
 Array silu(Operand x, Loc loc) {
   const Call call{"silu", loc};
-  Array a = ToArray(x, call);
-  const Array gate = Run(ops::Elementwise(ops::ScalarOp::kLogistic), nullptr, {a}, call);
-  return mul(a, gate, {}, loc);
+  return AsOne(call, {x}, [&](const Operand& operand) {
+    Array a = ToArray(operand, call);
+    const Array gate = Run(ops::Elementwise(ops::ScalarOp::kLogistic), nullptr, {a}, call);
+    return mul(a, gate, {}, loc);
+  });
 }
 // log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels. At 0 both terms
 // have the derivative from above.
 Array softplus(Operand x, Loc loc) {
   Call call{"softplus", loc};
-  Array a = ToArray(x, call);
-  if (TypeOf(a)->dtype().is_bool()) a = Convert(a, base::DefaultInt(), call);
-  a = ToFloat(a, call);
-  Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
-  const Operand zero(0, loc);
-  Array top = where(ge(a, zero, {}, loc), a, zero, {}, loc);
-  return where(isnan(a, loc), a, add(top, tail, {}, loc), {}, loc);
+  return AsOne(call, {x}, [&](const Operand& operand) {
+    Array a = ToArray(operand, call);
+    if (TypeOf(a)->dtype().is_bool()) a = Convert(a, base::DefaultInt(), call);
+    a = ToFloat(a, call);
+    Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
+    const Operand zero(0, loc);
+    Array top = where(ge(a, zero, {}, loc), a, zero, {}, loc);
+    return where(isnan(a, loc), a, add(top, tail, {}, loc), {}, loc);
+  });
 }
-Array gelu(Operand x, GeluOptions options, Loc loc) {
-  Array a = ToFloat(x, {"gelu", loc});
-  if (!options.approximate) {
+
+namespace {
+Array Gelu(const Array& a, bool approximate, Loc loc) {
+  if (!approximate) {
     Array tail = erfc(mul(a, Operand(-1 / std::numbers::sqrt2, loc), {}, loc), loc);
     return mul(a, mul(Operand(0.5, loc), tail, {}, loc), {}, loc);
   }
@@ -49,6 +55,14 @@ Array gelu(Operand x, GeluOptions options, Loc loc) {
   Array inner = mul(Operand(std::sqrt(2 / std::numbers::pi), loc), bent, {}, loc);
   Array twice = add(Operand(1.0, loc), tanh(inner, loc), {}, loc);
   return mul(a, mul(Operand(0.5, loc), twice, {}, loc), {}, loc);
+}
+}  // namespace
+
+Array gelu(Operand x, GeluOptions options, Loc loc) {
+  const Call call{"gelu", loc};
+  return AsOne(call, {x, options}, [&](const Operand& operand) {
+    return Gelu(ToFloat(operand, call), options.approximate, loc);
+  });
 }
 
 // ---- norms ----
@@ -93,14 +107,16 @@ Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
 
 Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
   Call call{"norm", loc};
-  Array a = ToFloat(x, call);
-  Reduced sum{ops::kReduceSum, NormalDims(dims, TypeOf(a)->rank(), call), options.keepdims,
-              options.out_sharding};
-  size_t n = sum.dims.size();
-  if (n != 1 && n != 2 && (options.ord || !dims.all()))
-    FailShape(call, 12, fmt::format("a norm is over one dim or two, not {}", n));
-  if (!options.ord) return VectorNorm(a, 2, sum, call);
-  return n == 1 ? VectorNorm(a, *options.ord, sum, call) : MatrixNorm(a, *options.ord, sum, call);
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
+    Array a = ToFloat(operand, call);
+    Reduced sum{ops::kReduceSum, NormalDims(dims, TypeOf(a)->rank(), call), options.keepdims,
+                options.out_sharding};
+    size_t n = sum.dims.size();
+    if (n != 1 && n != 2 && (options.ord || !dims.all()))
+      FailShape(call, 12, fmt::format("a norm is over one dim or two, not {}", n));
+    if (!options.ord) return VectorNorm(a, 2, sum, call);
+    return n == 1 ? VectorNorm(a, *options.ord, sum, call) : MatrixNorm(a, *options.ord, sum, call);
+  });
 }
 
 // max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not
@@ -114,22 +130,23 @@ Array Largest(const Array& a, const std::vector<int64_t>& dims, Call call) {
 
 Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Call call{"logsumexp", loc};
-  Array a = ToFloat(x, call);
-  if (!options.dtype.is_default()) a = Convert(a, options.dtype, call);
-  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-  Array top = Largest(a, d, call);
-  Array zero = ScalarOf(0, TypeOf(a)->dtype(), false, call);
-  Array shift = where(isfinite(top, loc), top, zero, {}, loc);
-  Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
-                       {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  Array back = options.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
-  return add(log(total, loc), back, {}, loc);
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
+    Array a = ToFloat(operand, call);
+    if (!options.dtype.is_default()) a = Convert(a, options.dtype, call);
+    std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+    Array top = Largest(a, d, call);
+    Array zero = ScalarOf(0, TypeOf(a)->dtype(), false, call);
+    Array shift = where(isfinite(top, loc), top, zero, {}, loc);
+    Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
+                         {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+    Array back = options.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
+    return add(log(total, loc), back, {}, loc);
+  });
 }
 
-Array softmax(Operand x, Dims dims, Loc loc) {
-  Call call{"softmax", loc};
-  Array a = ToFloat(x, call);
-  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+namespace {
+Array Softmax(const Array& a, const std::vector<int64_t>& d, Call call) {
+  const Loc loc = call.loc;
   auto f = [=](Array v) {
     Array e = exp(sub(v, Reduce(v, {ops::kReduceMax, d, true}, call), {}, loc), loc);
     return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
@@ -142,25 +159,40 @@ Array softmax(Operand x, Dims dims, Loc loc) {
   };
   return custom_jvp(f, tangent, loc)(a, loc);
 }
+}  // namespace
+
+Array softmax(Operand x, Dims dims, Loc loc) {
+  Call call{"softmax", loc};
+  return AsOne(call, {x, dims}, [&](const Operand& operand) {
+    const Array a = ToFloat(operand, call);
+    return Softmax(a, NormalDims(dims, TypeOf(a)->rank(), call), call);
+  });
+}
 
 Array log_softmax(Operand x, Dims dims, Loc loc) {
   Call call{"log_softmax", loc};
-  Array a = ToFloat(x, call);
-  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-  Array shifted = sub(a, Largest(a, d, call), {}, loc);
-  return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
-             loc);
+  return AsOne(call, {x, dims}, [&](const Operand& operand) {
+    Array a = ToFloat(operand, call);
+    std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+    Array shifted = sub(a, Largest(a, d, call), {}, loc);
+    return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
+               loc);
+  });
 }
 
 Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, LayerNormOptions options,
                  Loc loc) {
   Call call{"layer_norm", loc};
-  Array a = ToFloat(x, call);
-  Array centre = mean(a, dims, {.keepdims = true}, loc);
-  Array away = sub(a, centre, {}, loc);
-  Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);
-  Array unit = mul(away, rsqrt(add(spread, Operand(options.epsilon, loc), {}, loc), loc), {}, loc);
-  return add(mul(unit, scale, {}, loc), bias, {}, loc);
+  const auto f = [&](const Operand& operand, const Operand& gain, const Operand& offset) {
+    Array a = ToFloat(operand, call);
+    Array centre = mean(a, dims, {.keepdims = true}, loc);
+    Array away = sub(a, centre, {}, loc);
+    Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);
+    Array unit =
+        mul(away, rsqrt(add(spread, Operand(options.epsilon, loc), {}, loc), loc), {}, loc);
+    return add(mul(unit, gain, {}, loc), offset, {}, loc);
+  };
+  return AsOne(call, {{"operand", x}, {"scale", scale}, {"bias", bias}, dims, options}, f);
 }
 
 }  // namespace tessera

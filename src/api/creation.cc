@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "base/dtype.h"
+#include "frontend/edits.h"
 #include "frontend/manual_axes.h"
 #include "frontend/operands.h"
 #include "ops/params.h"
@@ -69,27 +70,43 @@ Array Like(const Operand& x, Operand value, CreateOptions options, Call call) {
   return Filled(v, ShapeOf(a), s, call);
 }
 
+Array CreateNumber(const Shape& shape, int value, CreateOptions options, Call call) {
+  return AsOne(call, {shape, options}, [&](const Operands&) {
+    CreateOptions made = options;
+    if (made.dtype.is_default()) made.dtype = base::DefaultFloat();
+    return Create(shape, Operand(value, call.loc), made, call);
+  });
+}
+
+Array LikeNumber(const Operand& x, int value, CreateOptions options, Call call) {
+  return AsOne(call, {x, options}, [&](const Operand& like) {
+    return Like(like, Operand(value, call.loc), options, call);
+  });
+}
+
 }  // namespace
 
 Array zeros(Shape shape, CreateOptions options, Loc loc) {
-  if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
-  return Create(std::move(shape), 0, options, {"zeros", loc});
+  return CreateNumber(std::move(shape), 0, options, {"zeros", loc});
 }
 Array ones(Shape shape, CreateOptions options, Loc loc) {
-  if (options.dtype.is_default()) options.dtype = base::DefaultFloat();
-  return Create(std::move(shape), 1, options, {"ones", loc});
+  return CreateNumber(std::move(shape), 1, options, {"ones", loc});
 }
 Array full(Shape shape, Operand value, CreateOptions options, Loc loc) {
-  return Create(std::move(shape), value, options, {"full", loc});
+  const Call call{"full", loc};
+  return AsOne(call, {shape, {"value", value}, options},
+               [&](const Operand& v) { return Create(shape, v, options, call); });
 }
 Array zeros_like(Operand x, CreateOptions options, Loc loc) {
-  return Like(x, 0, options, {"zeros_like", loc});
+  return LikeNumber(x, 0, options, {"zeros_like", loc});
 }
 Array ones_like(Operand x, CreateOptions options, Loc loc) {
-  return Like(x, 1, options, {"ones_like", loc});
+  return LikeNumber(x, 1, options, {"ones_like", loc});
 }
 Array full_like(Operand x, Operand value, CreateOptions options, Loc loc) {
-  return Like(x, value, options, {"full_like", loc});
+  const Call call{"full_like", loc};
+  return AsOne(call, {{"operand", x}, {"value", value}, options},
+               [&](const Operand& like, const Operand& v) { return Like(like, v, options, call); });
 }
 
 Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
@@ -98,10 +115,13 @@ Array iota(Shape shape, int dim, CreateOptions options, Loc loc) {
   auto rank = static_cast<int>(shape.dims().size());
   ir::ShapeAndDType wanted{shape.dims(),
                            options.dtype.is_default() ? base::DefaultInt() : options.dtype};
-  std::optional<PartitionSpec> dims = DimsOf(options.out_sharding);
-  Array index = Run(ops::kIota, ir::MakeParams(ops::IotaParams{{NormalDim(dim, rank, call)}}), {},
-                    call, {.wanted = &wanted, .out_sharding = dims, .rank = rank});
-  return Placed(index, options.out_sharding, loc);
+  const ir::ParamsPtr params = ir::MakeParams(ops::IotaParams{{NormalDim(dim, rank, call)}});
+  return AsOne(call, {shape, dim, options}, [&](const Operands&) {
+    std::optional<PartitionSpec> dims = DimsOf(options.out_sharding);
+    Array index =
+        Run(ops::kIota, params, {}, call, {.wanted = &wanted, .out_sharding = dims, .rank = rank});
+    return Placed(index, options.out_sharding, loc);
+  });
 }
 
 Array arange(Scalar stop, CreateOptions options, Loc loc) {
@@ -131,11 +151,13 @@ Array arange(Scalar start, Scalar stop, Scalar step, CreateOptions options, Loc 
   DType work = floats && !t.is_floating() ? base::DefaultFloat()
                : t.is_bool()              ? base::DefaultInt()
                                           : t;
-  Array index = iota(Shape(static_cast<int64_t>(count)), 0,
-                     {.dtype = work, .out_sharding = DimsOf(options.out_sharding)}, loc);
-  if (step.as_double() != 1) index = mul(index, ScalarOf(step, work, false, call), {}, loc);
-  if (start.as_double() != 0) index = add(index, ScalarOf(start, work, false, call), {}, loc);
-  return Placed(Convert(index, t, call), options.out_sharding, loc);
+  return AsOne(call, {start, stop, step, options}, [&](const Operands&) {
+    Array index = iota(Shape(static_cast<int64_t>(count)), 0,
+                       {.dtype = work, .out_sharding = DimsOf(options.out_sharding)}, loc);
+    if (step.as_double() != 1) index = mul(index, ScalarOf(step, work, false, call), {}, loc);
+    if (start.as_double() != 0) index = add(index, ScalarOf(start, work, false, call), {}, loc);
+    return Placed(Convert(index, t, call), options.out_sharding, loc);
+  });
 }
 
 Array eye(int64_t n, EyeOptions options, Loc loc) {
@@ -146,18 +168,21 @@ Array eye(int64_t n, EyeOptions options, Loc loc) {
               fmt::format("the number of {} must be 0 or more, not {}", n < 0 ? "rows" : "columns",
                           n < 0 ? n : m));
   DType t = options.dtype.is_default() ? base::DefaultFloat() : options.dtype;
-  CreateOptions counting{.dtype = i32, .out_sharding = DimsOf(options.out_sharding)};
-  Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
-  if (options.diagonal != 0)
-    rows = add(rows, ScalarOf(options.diagonal, i32, false, call), {}, loc);
-  return Placed(Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);
+  return AsOne(call, {n, options}, [&](const Operands&) {
+    CreateOptions counting{.dtype = i32, .out_sharding = DimsOf(options.out_sharding)};
+    Array rows = iota({n, m}, 0, counting, loc), cols = iota({n, m}, 1, counting, loc);
+    if (options.diagonal != 0)
+      rows = add(rows, ScalarOf(options.diagonal, i32, false, call), {}, loc);
+    return Placed(Convert(eq(rows, cols, {}, loc), t, call), options.out_sharding, loc);
+  });
 }
 
 // lo * (1 - i/(n-1)) + hi * i/(n-1), with the last one exactly hi; i/n without the endpoint. Ends
 // that are arrays get a new first dim.
-Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
-  Call call{"linspace", loc};
-  if (n < 0) FailShape(call, 2, fmt::format("the number of points must be 0 or more, not {}", n));
+namespace {
+Array Linspace(const Operand& lo, const Operand& hi, int64_t n, const LinspaceOptions& options,
+               Call call) {
+  const Loc loc = call.loc;
   DType t = options.dtype.is_default() ? FloatOf(PromotedDType({lo, hi}, call)) : options.dtype;
   DType work = t.is_floating() ? t : base::DefaultFloat();
   std::vector<Array> ends = PromoteTo(work, {lo, hi}, call);
@@ -178,13 +203,24 @@ Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc l
   if (!t.is_floating()) points = floor(points, loc);
   return Convert(points, t, call);
 }
+}  // namespace
+
+Array linspace(Operand lo, Operand hi, int64_t n, LinspaceOptions options, Loc loc) {
+  Call call{"linspace", loc};
+  if (n < 0) FailShape(call, 2, fmt::format("the number of points must be 0 or more, not {}", n));
+  return AsOne(call, {{"lo", lo}, {"hi", hi}, n, options}, [&](const Operand& a, const Operand& b) {
+    return Linspace(a, b, n, options, call);
+  });
+}
 
 Array logspace(Operand lo, Operand hi, int64_t n, LogspaceOptions options, Loc loc) {
   Call call{"logspace", loc};
-  DType t = options.dtype.is_default() ? FloatOf(PromotedDType({lo, hi}, call)) : options.dtype;
-  LinspaceOptions even{FloatOf(t), options.out_sharding, options.endpoint};
-  Array powers = pow(Operand(options.base, loc), linspace(lo, hi, n, even, loc), {}, loc);
-  return Convert(powers, t, call);
+  return AsOne(call, {{"lo", lo}, {"hi", hi}, n, options}, [&](const Operand& a, const Operand& b) {
+    DType t = options.dtype.is_default() ? FloatOf(PromotedDType({a, b}, call)) : options.dtype;
+    LinspaceOptions even{FloatOf(t), options.out_sharding, options.endpoint};
+    Array powers = pow(Operand(options.base, loc), linspace(a, b, n, even, loc), {}, loc);
+    return Convert(powers, t, call);
+  });
 }
 
 std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc loc) {
@@ -202,19 +238,20 @@ std::vector<Array> meshgrid(std::vector<Array> xs, MeshgridOptions options, Loc 
   }
   bool swapped = xy && xs.size() > 1;
   if (swapped) std::swap(shape[0], shape[1]);
-  for (size_t i = 0; i < xs.size(); ++i) {
-    size_t d = swapped && i < 2 ? 1 - i : i;
-    base::Shape own = shape;
-    own[d] = ShapeOf(xs[i])[0];
-    xs[i] = broadcast_in_dim(xs[i], own, static_cast<int>(d), {options.out_sharding}, loc);
-  }
-  return xs;
+  return AsOne(call, {xs, options}, [&](std::vector<Array> lines) {
+    for (size_t i = 0; i < lines.size(); ++i) {
+      size_t d = swapped && i < 2 ? 1 - i : i;
+      base::Shape own = shape;
+      own[d] = ShapeOf(lines[i])[0];
+      lines[i] = broadcast_in_dim(lines[i], own, static_cast<int>(d), {options.out_sharding}, loc);
+    }
+    return lines;
+  });
 }
 
-Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
-  Call call{"one_hot", loc};
+namespace {
+Array OneHot(const Operand& x, int64_t n, const OneHotOptions& options, Call call) {
   Array a = ToArray(x, call);
-  if (n < 0) FailShape(call, 18, fmt::format("the number of classes must be 0 or more, not {}", n));
   DType index = TypeOf(a)->dtype();
   int64_t rank = TypeOf(a)->rank() + 1, d = NormalDim(options.dim, rank, call);
   base::Shape line(base::Size(rank), 1), column = ShapeOf(a);
@@ -229,8 +266,17 @@ Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
   }
   Array classes = Run(ops::kIota, ir::MakeParams(ops::IotaParams{{d}}), {}, call,
                       {.wanted = &counting, .out_sharding = along, .rank = static_cast<int>(rank)});
-  Array hit = eq(Reshape(a, column, call), classes, {.out_sharding = options.out_sharding}, loc);
+  Array hit =
+      eq(Reshape(a, column, call), classes, {.out_sharding = options.out_sharding}, call.loc);
   return Convert(hit, options.dtype.is_default() ? base::DefaultFloat() : options.dtype, call);
+}
+}  // namespace
+
+Array one_hot(Operand x, int64_t n, OneHotOptions options, Loc loc) {
+  Call call{"one_hot", loc};
+  if (n < 0) FailShape(call, 18, fmt::format("the number of classes must be 0 or more, not {}", n));
+  return AsOne(call, {x, n, options},
+               [&](const Operand& a) { return OneHot(a, n, options, call); });
 }
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/at.h"
+#include "frontend/edits.h"
 #include "frontend/products.h"
 
 namespace tessera {
@@ -89,9 +90,9 @@ Array dot_general(Operand a, Operand b, DotDims dims, DotOptions options, Loc lo
   return Dot(x, y, dims, options, call);
 }
 
-Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
-  Call call{"matmul", loc};
-  std::vector<Array> xs = TwoOperands(a, b, call);
+namespace {
+
+Array Matmul(std::vector<Array> xs, DotOptions options, Call call) {
   Array &x = xs[0], &y = xs[1];
   if (Rank(x) == 0 || Rank(y) == 0) FailShape(call, 17, "a scalar is not a matrix: write a * b");
   bool vector_x = Rank(x) == 1, vector_y = Rank(y) == 1;
@@ -117,7 +118,16 @@ Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
   if (!vector_y) order.push_back(batch.count + (vector_x ? 0 : 1));
   options.out_sharding = Permuted(options.out_sharding, order);
   Array z = Dot(x, y, dims, options, call);
-  return IsIota(order) ? z : transpose(z, Inverse(order), loc);
+  return IsIota(order) ? z : transpose(z, Inverse(order), call.loc);
+}
+
+}  // namespace
+
+Array matmul(Operand a, Operand b, DotOptions options, Loc loc) {
+  const Call call{"matmul", loc};
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    return Matmul(TwoOperands(lhs, rhs, call), options, call);
+  });
 }
 
 Array dot(Operand a, Operand b, DotOptions options, Loc loc) {
@@ -131,21 +141,25 @@ Array dot(Operand a, Operand b, DotOptions options, Loc loc) {
 
 Array tensordot(Operand a, Operand b, DotDims dims, DotOptions options, Loc loc) {
   Call call{"tensordot", loc};
-  std::vector<Array> xs = TwoOperands(a, b, call);
-  return dot_general(xs[0], xs[1], std::move(dims), std::move(options), loc);
+  return AsOne(call, {a, b, dims, options}, [&](const Operand& lhs, const Operand& rhs) {
+    std::vector<Array> xs = TwoOperands(lhs, rhs, call);
+    return dot_general(xs[0], xs[1], dims, options, loc);
+  });
 }
 
 Array tensordot(Operand a, Operand b, int dims, DotOptions options, Loc loc) {
   Call call{"tensordot", loc};
-  std::vector<Array> xs = TwoOperands(a, b, call);
-  if (dims < 0 || dims > Rank(xs[0]) || dims > Rank(xs[1]))
-    FailShape(call, 12, fmt::format("{} dims cannot be contracted", dims));
-  DotDims d;
-  for (int64_t k = 0; k < dims; ++k) {
-    d.lhs_contract.push_back(Rank(xs[0]) - dims + k);
-    d.rhs_contract.push_back(k);
-  }
-  return Dot(xs[0], xs[1], d, options, call);
+  return AsOne(call, {a, b, dims, options}, [&](const Operand& lhs, const Operand& rhs) {
+    std::vector<Array> xs = TwoOperands(lhs, rhs, call);
+    if (dims < 0 || dims > Rank(xs[0]) || dims > Rank(xs[1]))
+      FailShape(call, 12, fmt::format("{} dims cannot be contracted", dims));
+    DotDims d;
+    for (int64_t k = 0; k < dims; ++k) {
+      d.lhs_contract.push_back(Rank(xs[0]) - dims + k);
+      d.rhs_contract.push_back(k);
+    }
+    return Dot(xs[0], xs[1], d, options, call);
+  });
 }
 
 }  // namespace tessera

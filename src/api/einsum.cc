@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "frontend/edits.h"
 #include "frontend/products.h"
 #include "ops/params.h"
 #include "sharding/explicit_rule.h"
@@ -237,8 +238,7 @@ class Einsum {
         FailSharding(
             call_, sharding::Conflict::kWhole,
             fmt::format("the diagonal runs over dims {} and {}, one of which is sharded: {}", d, e,
-                        TypeOf(term.x)->text()),
-            {"reshard it first"});
+                        TypeOf(term.x)->text()));
       const base::Shape shape = ShapeOf(term.x);
       auto index = [&](size_t dim) {
         ir::ShapeAndDType counting{shape, i32};
@@ -409,7 +409,9 @@ Array einsum(std::string_view subscripts, std::vector<Array> operands, DotOption
              Loc loc) {
   Call call{"einsum", loc};
   if (operands.empty()) FailShape(call, 17, "there are no operands");
-  return Einsum(subscripts, std::move(operands), std::move(options), call).Run();
+  return AsOne(call, {subscripts, operands, options}, [&](std::vector<Array> xs) {
+    return Einsum(subscripts, std::move(xs), options, call).Run();
+  });
 }
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "base/dtype.h"
+#include "frontend/edits.h"
 #include "frontend/operands.h"
 #include "tessera/custom_rules.h"
 
@@ -196,7 +197,6 @@ Array ShareOf(const Array& x, const Array& y, Loc loc) {
 
 Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
   const Call call{"logaddexp", loc};
-  const std::vector<Array> xs = PromoteFloat({a, b}, call);
   const auto f = [&](Array u, Array v) { return LogAddExp(u, v, options, call); };
   using Pair = std::tuple<Array, Array>;
   const auto rule = [&](const Pair& primals, const Pair& tangents) {
@@ -207,11 +207,15 @@ Array logaddexp(Operand a, Operand b, OutOptions options, Loc loc) {
                    mul(dv, ShareOf(v, y, loc), options, loc), {}, loc);
     return std::pair(y, dy);
   };
-  return custom_jvp(f, rule, loc)(xs[0], xs[1], loc);
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    const std::vector<Array> xs = PromoteFloat({lhs, rhs}, call);
+    return custom_jvp(f, rule, loc)(xs[0], xs[1], loc);
+  });
 }
 
-Array isclose(Operand a, Operand b, CloseOptions options, Loc loc) {
-  Call call{"isclose", loc};
+namespace {
+Array Close(const Operand& a, const Operand& b, const CloseOptions& options, Call call) {
+  const Loc loc = call.loc;
   std::vector<Array> xs = PromoteFloat({a, b}, call);
   DType t = TypeOf(xs[0])->dtype();
   Array rtol = ScalarOf(options.rtol, t, false, call);
@@ -223,17 +227,30 @@ Array isclose(Operand a, Operand b, CloseOptions options, Loc loc) {
   if (!options.equal_nan) return close;
   return bitwise_or(close, bitwise_and(isnan(xs[0], loc), isnan(xs[1], loc), {}, loc), {}, loc);
 }
+}  // namespace
+
+Array isclose(Operand a, Operand b, CloseOptions options, Loc loc) {
+  const Call call{"isclose", loc};
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    return Close(lhs, rhs, options, call);
+  });
+}
 Array allclose(Operand a, Operand b, CloseOptions options, Loc loc) {
-  return all(isclose(a, b, options, loc), All, {}, loc);
+  const Call call{"allclose", loc};
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    return all(Close(lhs, rhs, options, call), All, {}, loc);
+  });
 }
 Array array_equal(Operand a, Operand b, EqualOptions options, Loc loc) {
   Call call{"array_equal", loc};
-  Array x = ToArray(a, call), y = ToArray(b, call);
-  if (TypeOf(x)->shape() != TypeOf(y)->shape()) return ScalarOf(false, bool_, false, call);
-  Array equal = eq(x, y, {}, loc);
-  if (options.equal_nan)
-    equal = bitwise_or(equal, bitwise_and(isnan(x, loc), isnan(y, loc), {}, loc), {}, loc);
-  return all(equal, All, {}, loc);
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    Array x = ToArray(lhs, call), y = ToArray(rhs, call);
+    if (TypeOf(x)->shape() != TypeOf(y)->shape()) return ScalarOf(false, bool_, false, call);
+    Array equal = eq(x, y, {}, loc);
+    if (options.equal_nan)
+      equal = bitwise_or(equal, bitwise_and(isnan(x, loc), isnan(y, loc), {}, loc), {}, loc);
+    return all(equal, All, {}, loc);
+  });
 }
 
 Array add(Operand a, Operand b, OutOptions options, Loc loc) {
@@ -276,9 +293,11 @@ Array pow(Operand a, Operand b, OutOptions options, Loc loc) {
   return Binary(ScalarOp::kPow, x, y, options, call);
 }
 
+namespace {
+
 // The sign of the result is the divisor's, as Python's.
-Array remainder(Operand a, Operand b, OutOptions options, Loc loc) {
-  Call call{"remainder", loc};
+Array Remainder(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
+  const Loc loc = call.loc;
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
   Array zero = ScalarOf(0, TypeOf(xs[0])->dtype(), false, call);
   // NumPy's integer remainder by zero is 0, where rem gives the dividend.
@@ -293,8 +312,8 @@ Array remainder(Operand a, Operand b, OutOptions options, Loc loc) {
   return where(fix, Apply(ScalarOp::kAdd, {r, divisor}, {}, call), r, {}, loc);
 }
 
-Array floor_divide(Operand a, Operand b, OutOptions options, Loc loc) {
-  Call call{"floor_divide", loc};
+Array FloorDivide(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
+  const Loc loc = call.loc;
   std::vector<Array> xs = Counted(Promote({a, b}, call), call);
   DType t = TypeOf(xs[0])->dtype();
   if (t.is_unsigned()) return Apply(ScalarOp::kDiv, xs, options, call);
@@ -317,8 +336,8 @@ Array floor_divide(Operand a, Operand b, OutOptions options, Loc loc) {
   return where(eq(xs[1], zero, {}, loc), Apply(ScalarOp::kDiv, xs, {}, call), whole, {}, loc);
 }
 
-Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
-  Call call{"hypot", loc};
+Array Hypot(const Operand& a, const Operand& b, const OutOptions& options, Call call) {
+  const Loc loc = call.loc;
   std::vector<Array> xs = PromoteFloat({a, b}, call);
   Array x = abs(xs[0], loc), y = abs(xs[1], loc);
   Array larger = maximum(x, y, options, loc), smaller = minimum(x, y, {}, loc);
@@ -337,41 +356,86 @@ Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
   return where(infinite, inf, length, {}, loc);
 }
 
-Array logical_and(Operand a, Operand b, OutOptions options, Loc loc) {
-  Call call{"logical_and", loc};
-  return Apply(ScalarOp::kAnd, PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call), options,
-               call);
-}
-Array logical_or(Operand a, Operand b, OutOptions options, Loc loc) {
-  Call call{"logical_or", loc};
-  return Apply(ScalarOp::kOr, PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call), options,
-               call);
-}
-Array logical_xor(Operand a, Operand b, OutOptions options, Loc loc) {
-  Call call{"logical_xor", loc};
-  return Apply(ScalarOp::kXor, PromoteTo(bool_, {ToBool(a, call), ToBool(b, call)}, call), options,
-               call);
-}
-Array logical_not(Operand x, Loc loc) {
-  return Unary(ScalarOp::kNot, ToBool(x, {"logical_not", loc}), {"logical_not", loc});
+using BinaryOf = Array (*)(const Operand&, const Operand&, const OutOptions&, Call);
+
+// A function of two operands that is made of several.
+Array BinaryAsOne(BinaryOf f, const Operand& a, const Operand& b, OutOptions options, Call call) {
+  return AsOne(call, {a, b, options},
+               [&](const Operand& lhs, const Operand& rhs) { return f(lhs, rhs, options, call); });
 }
 
+}  // namespace
+
+Array remainder(Operand a, Operand b, OutOptions options, Loc loc) {
+  return BinaryAsOne(Remainder, a, b, options, {"remainder", loc});
+}
+Array floor_divide(Operand a, Operand b, OutOptions options, Loc loc) {
+  return BinaryAsOne(FloorDivide, a, b, options, {"floor_divide", loc});
+}
+Array hypot(Operand a, Operand b, OutOptions options, Loc loc) {
+  return BinaryAsOne(Hypot, a, b, options, {"hypot", loc});
+}
+
+namespace {
+Array Logic(ScalarOp op, const Operand& a, const Operand& b, OutOptions options, Call call) {
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    return Apply(op, PromoteTo(bool_, {ToBool(lhs, call), ToBool(rhs, call)}, call), options, call);
+  });
+}
+}  // namespace
+
+Array logical_and(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Logic(ScalarOp::kAnd, a, b, options, {"logical_and", loc});
+}
+Array logical_or(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Logic(ScalarOp::kOr, a, b, options, {"logical_or", loc});
+}
+Array logical_xor(Operand a, Operand b, OutOptions options, Loc loc) {
+  return Logic(ScalarOp::kXor, a, b, options, {"logical_xor", loc});
+}
+
+namespace {
+using UnaryOf = Array (*)(const Operand&, Call);
+
+// A function of one operand that is made of several.
+Array UnaryAsOne(UnaryOf f, const Operand& x, Call call) {
+  return AsOne(call, {x}, [&](const Operand& operand) { return f(operand, call); });
+}
+
+// The logarithm to the base that has this natural one.
+Array LogTo(double ln, const Operand& x, Call call) {
+  Array a = FloatUnary(ScalarOp::kLog, x, call);
+  return divide(a, ScalarOf(ln, TypeOf(a)->dtype(), true, call), {}, call.loc);
+}
+}  // namespace
+
+Array logical_not(Operand x, Loc loc) {
+  const auto f = [](const Operand& a, Call call) {
+    return Unary(ScalarOp::kNot, ToBool(a, call), call);
+  };
+  return UnaryAsOne(f, x, {"logical_not", loc});
+}
 Array log2(Operand x, Loc loc) {
-  Array a = FloatUnary(ScalarOp::kLog, x, {"log2", loc});
-  return divide(a, ScalarOf(std::numbers::ln2, TypeOf(a)->dtype(), true, {"log2", loc}), {}, loc);
+  return UnaryAsOne([](const Operand& a, Call call) { return LogTo(std::numbers::ln2, a, call); },
+                    x, {"log2", loc});
 }
 Array log10(Operand x, Loc loc) {
-  Array a = FloatUnary(ScalarOp::kLog, x, {"log10", loc});
-  return divide(a, ScalarOf(std::numbers::ln10, TypeOf(a)->dtype(), true, {"log10", loc}), {}, loc);
+  return UnaryAsOne([](const Operand& a, Call call) { return LogTo(std::numbers::ln10, a, call); },
+                    x, {"log10", loc});
 }
 Array square(Operand x, Loc loc) {
-  Call call{"square", loc};
-  Array a = Counted({ToArray(x, call)}, call)[0];
-  return mul(a, a, {}, loc);
+  const auto f = [](const Operand& operand, Call call) {
+    Array a = Counted({ToArray(operand, call)}, call)[0];
+    return mul(a, a, {}, call.loc);
+  };
+  return UnaryAsOne(f, x, {"square", loc});
 }
 Array reciprocal(Operand x, Loc loc) {
-  Array a = ToFloat(x, {"reciprocal", loc});
-  return divide(ScalarOf(1, TypeOf(a)->dtype(), true, {"reciprocal", loc}), a, {}, loc);
+  const auto f = [](const Operand& operand, Call call) {
+    Array a = ToFloat(operand, call);
+    return divide(ScalarOf(1, TypeOf(a)->dtype(), true, call), a, {}, call.loc);
+  };
+  return UnaryAsOne(f, x, {"reciprocal", loc});
 }
 namespace {
 Array Power(Array base, int64_t n, Loc loc) {
@@ -384,8 +448,9 @@ Array Power(Array base, int64_t n, Loc loc) {
 }
 }  // namespace
 
-Array integer_pow(Operand x, int64_t n, Loc loc) {
-  Call call{"integer_pow", loc};
+namespace {
+Array IntegerPower(const Operand& x, int64_t n, Call call) {
+  const Loc loc = call.loc;
   Array base = ToArray(x, call);
   CheckIntegerPower(base, n, call);
   if (n == 0) return ones_like(base, {}, loc);
@@ -401,22 +466,35 @@ Array integer_pow(Operand x, int64_t n, Loc loc) {
   };
   return custom_jvp(f, rule, loc)(base, loc);
 }
+}  // namespace
+
+Array integer_pow(Operand x, int64_t n, Loc loc) {
+  const Call call{"integer_pow", loc};
+  return AsOne(call, {x, n}, [&](const Operand& a) { return IntegerPower(a, n, call); });
+}
 Array isfinite(Operand x, Loc loc) {
-  Array a = ToArray(x, {"isfinite", loc});
-  if (!IsFloat(a)) return ones_like(a, {.dtype = bool_}, loc);
-  return Unary(ScalarOp::kIsFinite, a, {"isfinite", loc});
+  const auto f = [](const Operand& operand, Call call) {
+    Array a = ToArray(operand, call);
+    if (!IsFloat(a)) return ones_like(a, {.dtype = bool_}, call.loc);
+    return Unary(ScalarOp::kIsFinite, a, call);
+  };
+  return UnaryAsOne(f, x, {"isfinite", loc});
 }
 Array isnan(Operand x, Loc loc) {
-  Array a = ToArray(x, {"isnan", loc});
-  return ne(a, a, {}, loc);
+  const auto f = [](const Operand& operand, Call call) {
+    Array a = ToArray(operand, call);
+    return ne(a, a, {}, call.loc);
+  };
+  return UnaryAsOne(f, x, {"isnan", loc});
 }
 Array isinf(Operand x, Loc loc) {
-  Array a = ToArray(x, {"isinf", loc});
-  if (!IsFloat(a)) return zeros_like(a, {.dtype = bool_}, loc);
-  return eq(
-      abs(a, loc),
-      ScalarOf(std::numeric_limits<double>::infinity(), TypeOf(a)->dtype(), true, {"isinf", loc}),
-      {}, loc);
+  const auto f = [](const Operand& operand, Call call) {
+    Array a = ToArray(operand, call);
+    if (!IsFloat(a)) return zeros_like(a, {.dtype = bool_}, call.loc);
+    const double infinity = std::numeric_limits<double>::infinity();
+    return eq(abs(a, call.loc), ScalarOf(infinity, TypeOf(a)->dtype(), true, call), {}, call.loc);
+  };
+  return UnaryAsOne(f, x, {"isinf", loc});
 }
 Array stop_gradient(Operand x, Loc loc) {
   Call call{"stop_gradient", loc};
@@ -444,7 +522,11 @@ Array bitcast_convert_type(Operand x, DType dtype, Loc loc) {
 }
 
 Array where(Operand c, Operand a, Operand b, OutOptions options, Loc loc) {
-  return Where(c, a, b, {"where", loc}, options);
+  const Call call{"where", loc};
+  return AsOne(call, {{"c", c}, {"a", a}, {"b", b}, options},
+               [&](const Operand& which, const Operand& yes, const Operand& no) {
+                 return Where(which, yes, no, call, options);
+               });
 }
 
 // More than two cases are chosen one after the other.
@@ -458,14 +540,18 @@ Array select_n(Operand which, std::vector<Array> cases, OutOptions options, Loc 
     FailDType(call, 14, fmt::format("the selector must be bool or i32, not {}", t.name()));
   if (t.is_bool() && cases.size() > 2) FailShape(call, 17, "a bool selects one of two cases");
   if (cases.size() == 1) return cases[0];
-  if (t.is_bool()) return Apply(ScalarOp::kSelect, {w, cases[0], cases[1]}, options, call);
-  Array result = cases[0];
-  for (size_t k = 1; k < cases.size(); ++k)
-    result =
-        Apply(ScalarOp::kSelect,
-              {ge(w, ScalarOf(static_cast<int64_t>(k), t, false, call), {}, loc), result, cases[k]},
-              options, call);
-  return result;
+  const auto select = [&](const Operands& xs) {
+    const Array selector = ToArray(xs[0], call);
+    Array result = xs[1].array();
+    for (size_t k = 1; k + 1 < xs.size(); ++k) {
+      const Array next =
+          t.is_bool() ? selector
+                      : ge(selector, ScalarOf(static_cast<int64_t>(k), t, false, call), {}, loc);
+      result = Apply(ScalarOp::kSelect, {next, result, xs[k + 1].array()}, options, call);
+    }
+    return result;
+  };
+  return AsOne(call, {{"which", which}, {"cases", cases}, options}, select);
 }
 
 Array clamp(Operand lo, Operand x, Operand hi, Loc loc) {
@@ -478,39 +564,12 @@ Array clamp(Operand lo, Operand x, Operand hi, Loc loc) {
   return Run(ops::Elementwise(ScalarOp::kClamp), nullptr, {bound(lo), a, bound(hi)}, call);
 }
 Array clip(Operand x, Operand lo, Operand hi, Loc loc) {
-  for (const Operand* o : {&x, &lo, &hi})
-    if (!o->scalar()) trace::Use(o->array(), "clip", loc);
-  return minimum(maximum(x, lo, {}, loc), hi, {}, loc);
+  return AsOne({"clip", loc}, {{"operand", x}, {"lo", lo}, {"hi", hi}},
+               [&](const Operand& a, const Operand& least, const Operand& most) {
+                 for (const Operand* o : {&a, &least, &most})
+                   if (!o->scalar()) trace::Use(o->array(), "clip", loc);
+                 return minimum(maximum(a, least, {}, loc), most, {}, loc);
+               });
 }
-
-// ---- operators ----
-
-Array operator+(Operand a, Operand b) { return add(a, b, {}, a.loc()); }
-Array operator-(Operand a, Operand b) { return sub(a, b, {}, a.loc()); }
-Array operator*(Operand a, Operand b) { return mul(a, b, {}, a.loc()); }
-Array operator/(Operand a, Operand b) { return divide(a, b, {}, a.loc()); }
-Array operator%(Operand a, Operand b) { return remainder(a, b, {}, a.loc()); }
-Array operator&(Operand a, Operand b) { return bitwise_and(a, b, {}, a.loc()); }
-Array operator|(Operand a, Operand b) { return bitwise_or(a, b, {}, a.loc()); }
-Array operator^(Operand a, Operand b) { return bitwise_xor(a, b, {}, a.loc()); }
-Array operator<<(Operand a, Operand b) { return shift_left(a, b, {}, a.loc()); }
-Array operator==(Operand a, Operand b) { return eq(a, b, {}, a.loc()); }
-Array operator!=(Operand a, Operand b) { return ne(a, b, {}, a.loc()); }
-Array operator<(Operand a, Operand b) { return lt(a, b, {}, a.loc()); }
-Array operator<=(Operand a, Operand b) { return le(a, b, {}, a.loc()); }
-Array operator>(Operand a, Operand b) { return gt(a, b, {}, a.loc()); }
-Array operator>=(Operand a, Operand b) { return ge(a, b, {}, a.loc()); }
-Array operator>>(Operand a, Operand b) {
-  DType t = PromotedDType({a, b}, {"shift_right_arithmetic", a.loc()});
-  return t.is_unsigned() ? shift_right_logical(a, b, {}, a.loc())
-                         : shift_right_arithmetic(a, b, {}, a.loc());
-}
-Array operator-(Operand a) { return neg(a, a.loc()); }
-Array operator+(Operand a) { return ToArray(a, {"+", a.loc()}); }
-Array operator~(Operand a) { return bitwise_not(a, a.loc()); }
-Array& operator+=(Array& a, Operand b) { return a = add(Operand(a, b.loc()), b, {}, b.loc()); }
-Array& operator-=(Array& a, Operand b) { return a = sub(Operand(a, b.loc()), b, {}, b.loc()); }
-Array& operator*=(Array& a, Operand b) { return a = mul(Operand(a, b.loc()), b, {}, b.loc()); }
-Array& operator/=(Array& a, Operand b) { return a = divide(Operand(a, b.loc()), b, {}, b.loc()); }
 
 }  // namespace tessera

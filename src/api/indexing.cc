@@ -123,11 +123,9 @@ Array Cut(const Array& x, const std::vector<Piece>& pieces, const base::Shape& r
     if (pieces[d].reversed) reversed.push_back(static_cast<int64_t>(d));
   }
   ir::ParamsPtr cut = whole ? nullptr : ir::MakeParams(std::move(p));
-  return WithEdits({x}, call, [&](const std::vector<Array>& xs) {
-    Array y = whole ? xs[0] : Run(ops::kSlice, cut, xs, call);
-    if (!reversed.empty()) y = Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
-    return std::vector<Array>{Reshape(y, result, call)};
-  })[0];
+  Array y = whole ? x : Run(ops::kSlice, cut, {x}, call);
+  if (!reversed.empty()) y = Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
+  return Reshape(y, result, call);
 }
 
 // ---- the dims of x[index] ----
@@ -285,8 +283,7 @@ Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, 
     if (!anyhow)
       FailSharding(
           call, 5,
-          fmt::format("dim {} is sharded and cut beside index arrays: {}", d, TypeOf(x)->text()),
-          {"say how the result is sharded: x.at(index).get({.out_sharding = ...})"});
+          fmt::format("dim {} is sharded and cut beside index arrays: {}", d, TypeOf(x)->text()));
     if (pieces[d].size() % sharding::SizeOf(s.dims[d].axes) != 0) s.dims[d].axes.clear();
   }
   return s == TypeOf(x)->sharding() ? x : Moved(x, std::move(s), call);
@@ -334,18 +331,7 @@ Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, C
 Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& options, Call call) {
   trace::Use(x, call.name, call.loc);
   const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
-  if (parsed.arrays) {
-    std::vector<Array> operands{x};
-    for (const Entry& e : parsed.entries)
-      if (e.kind == Entry::kArray) operands.push_back(e.array);
-    return WithEdits(operands, call, [&](const std::vector<Array>& xs) {
-      ParsedIndex tried = parsed;
-      size_t k = 1;
-      for (Entry& e : tried.entries)
-        if (e.kind == Entry::kArray) e.array = xs[k++];
-      return std::vector<Array>{GetByArrays(xs[0], tried, options, call)};
-    })[0];
-  }
+  if (parsed.arrays) return GetByArrays(x, parsed, options, call);
   std::vector<Piece> pieces;
   base::Shape result;
   for (const Entry& e : parsed.entries) {
@@ -467,20 +453,105 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
                  updates, std::move(places.params), options.out_sharding, call);
 }
 
-// x[index], which takes no options: what an out_sharding would mend, at(index).get() does.
-Array Subscript(const Array& x, const std::vector<Index>& index, Loc loc) {
-  try {
-    return Get(x, index, {}, {"index", loc});
-  } catch (const ShardingError& e) {
-    ErrorDetail detail = e.detail();
-    for (Fix& fix : detail.fixes)
-      if (fix.operand == -1 && fix.text.rfind(".out_sharding = ", 0) == 0) {
-        size_t end = fix.text.find("   ");
-        fix.text = "x.at(index).get({" + fix.text.substr(0, end) + "})" +
-                   (end == std::string::npos ? "" : fix.text.substr(end));
-      }
-    base::ThrowSharding(std::move(detail));
+// ---- calls as a whole ----
+
+std::string EndCode(const Slice::End& end) {
+  return end.value ? std::to_string(*end.value) : "None";
+}
+
+// The index as it is written, its arrays named.
+std::string IndexCode(const std::vector<Index>& index, size_t arrays) {
+  std::vector<std::string> parts;
+  size_t k = 0;
+  for (const Index& i : index) {
+    const Slice& s = i.slice();
+    if (i.kind() == Index::kInteger)
+      parts.push_back(std::to_string(i.integer()));
+    else if (i.kind() == Index::kNew)
+      parts.emplace_back("None");
+    else if (i.kind() == Index::kEllipsis)
+      parts.emplace_back("Ellipsis");
+    else if (i.kind() == Index::kArray)
+      parts.push_back(arrays == 1 ? "indices" : fmt::format("indices[{}]", k++));
+    else if (!s.begin.value && !s.end.value && s.step == 1)
+      parts.emplace_back("All");
+    else
+      parts.push_back(fmt::format("Slice({}, {}{})", EndCode(s.begin), EndCode(s.end),
+                                  s.step == 1 ? "" : fmt::format(", {}", s.step)));
   }
+  return parts.size() == 1 ? parts[0] : fmt::format("{{{}}}", fmt::join(parts, ", "));
+}
+
+// A call at an index, as one of x, the index's arrays, and what else it takes.
+class CallAt {
+ public:
+  CallAt(const Array& x, const std::vector<Index>& index, Call call)
+      : index_(index), x_(x, call.loc) {
+    arguments.emplace_back("operand", x_);
+    for (const Index& i : index)
+      if (i.kind() == Index::kArray) arrays_.push_back(i.array());
+    if (arrays_.size() == 1)
+      arguments.emplace_back("indices", one_.emplace(arrays_[0], call.loc));
+    else if (!arrays_.empty())
+      arguments.emplace_back("indices", arrays_);
+  }
+  CallAt(const CallAt&) = delete;
+
+  std::string code() const { return IndexCode(index_, arrays_.size()); }
+  // The index with these arrays, which stand behind x.
+  std::vector<Index> At(const Operands& xs) const {
+    std::vector<Index> index = index_;
+    size_t k = 1;
+    for (Index& i : index)
+      if (i.kind() == Index::kArray) i = Index(xs[k++].array(), i.loc());
+    return index;
+  }
+  Arguments arguments;
+
+ private:
+  const std::vector<Index>& index_;
+  const Operand x_;
+  std::vector<Array> arrays_;
+  std::optional<Operand> one_;
+};
+
+// `subscript`: x[index], which takes no options.
+Array GetAsOne(const Array& x, const std::vector<Index>& index, AtOptions options, bool subscript,
+               Call call) {
+  CallAt at(x, index, call);
+  at.arguments.emplace_back(options);
+  const auto code = [&] {
+    return subscript ? fmt::format("operand[{}]", at.code())
+                     : fmt::format("operand.at({}).get({})", at.code(), Code(options));
+  };
+  const auto get = [&](const Operands& xs) { return Get(xs[0].array(), at.At(xs), options, call); };
+  return AsOne(call, at.arguments, get, {.code = code});
+}
+
+// What an out_sharding would mend, at(index).get() does.
+Array Subscript(const Array& x, const std::vector<Index>& index, Loc loc) {
+  const Call call{"index", loc};
+  const auto around = [&](const ErrorDetail&) {
+    return std::pair("operand.at(" + CallAt(x, index, call).code() + ").get({", std::string("})"));
+  };
+  return WithoutOptions([&] { return GetAsOne(x, index, {}, true, call); }, around);
+}
+
+Array UpdateAsOne(const ir::OpDef& op, const Array& x, const std::vector<Index>& index,
+                  const Operand& values, AtOptions options, Call call) {
+  CallAt at(x, index, call);
+  at.arguments.emplace_back("values", values);
+  at.arguments.emplace_back(options);
+  const auto code = [&] {
+    const std::string rest = Code(options);
+    return fmt::format("operand.at({}).{}({}{})", at.code(), call.name + 3,
+                       values.scalar() ? Code(*values.scalar()) : "values",
+                       rest.empty() ? "" : ", " + rest);
+  };
+  const auto update = [&](const Operands& xs) {
+    return Update(op, xs[0].array(), at.At(xs), xs.back(), options, call);
+  };
+  return AsOne(call, at.arguments, update, {.code = code});
 }
 
 Loc LocOf(std::initializer_list<Index> index) {
@@ -500,22 +571,22 @@ At Array::at(Index index) const { return At(*this, {std::move(index)}); }
 At Array::at(std::initializer_list<Index> index) const { return At(*this, index); }
 
 Array At::get(AtOptions options, Loc loc) const {
-  return Get(x_, index_, options, {"at.get", loc});
+  return GetAsOne(x_, index_, options, false, {"at.get", loc});
 }
 Array At::set(Operand values, AtOptions options, Loc loc) const {
-  return Update(ops::kScatter, x_, index_, values, options, {"at.set", loc});
+  return UpdateAsOne(ops::kScatter, x_, index_, values, options, {"at.set", loc});
 }
 Array At::add(Operand values, AtOptions options, Loc loc) const {
-  return Update(ops::kScatterAdd, x_, index_, values, options, {"at.add", loc});
+  return UpdateAsOne(ops::kScatterAdd, x_, index_, values, options, {"at.add", loc});
 }
 Array At::multiply(Operand values, AtOptions options, Loc loc) const {
-  return Update(ops::kScatterMul, x_, index_, values, options, {"at.multiply", loc});
+  return UpdateAsOne(ops::kScatterMul, x_, index_, values, options, {"at.multiply", loc});
 }
 Array At::min(Operand values, AtOptions options, Loc loc) const {
-  return Update(ops::kScatterMin, x_, index_, values, options, {"at.min", loc});
+  return UpdateAsOne(ops::kScatterMin, x_, index_, values, options, {"at.min", loc});
 }
 Array At::max(Operand values, AtOptions options, Loc loc) const {
-  return Update(ops::kScatterMax, x_, index_, values, options, {"at.max", loc});
+  return UpdateAsOne(ops::kScatterMax, x_, index_, values, options, {"at.max", loc});
 }
 
 }  // namespace tessera

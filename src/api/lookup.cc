@@ -7,6 +7,7 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "frontend/edits.h"
 #include "frontend/lookups.h"
 
 namespace tessera {
@@ -111,8 +112,9 @@ Array scatter_max(Operand x, Operand indices, Operand updates, ScatterDims dims,
   return RunScatter(ops::kScatterMax, "scatter_max", x, indices, updates, dims, options, loc);
 }
 
-Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
-  Call call{"take", loc};
+namespace {
+Array Take(const Operand& x, const Operand& indices, int dim, const OutOptions& options,
+           Call call) {
   Array a = ToArray(x, call), i = ToArray(indices, call);
   const base::Shape& shape = ShapeOf(a);
   const int64_t d = NormalDim(dim, static_cast<int64_t>(shape.size()), call);
@@ -128,11 +130,19 @@ Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
   p.fill.bits = FillBits(std::nullopt, TypeOf(a)->dtype(), call);
   return Gather(a, AsVectors(i, call), std::move(p), result, options.out_sharding, call);
 }
+}  // namespace
 
+Array take(Operand x, Operand indices, int dim, OutOptions options, Loc loc) {
+  const Call call{"take", loc};
+  return AsOne(call, {{"operand", x}, {"indices", indices}, dim, options},
+               [&](const Operand& a, const Operand& i) { return Take(a, i, dim, options, call); });
+}
+
+namespace {
 // A dim where both have one size is a batch dim, one where the indices have size 1 lies along
 // slices, and one where x has size 1 is dropped.
-Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions options, Loc loc) {
-  Call call{"take_along_dim", loc};
+Array TakeAlong(const Operand& x, const Operand& indices, int dim, const TakeAlongOptions& options,
+                Call call) {
   Array a = ToArray(x, call), i = ToArray(indices, call);
   const base::Shape shape = ShapeOf(a), at = ShapeOf(i);
   if (shape.size() != at.size())
@@ -165,6 +175,14 @@ Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions optio
   p.mode = options.mode;
   p.fill.bits = FillBits(options.fill_value, TypeOf(a)->dtype(), call);
   return Gather(a, AsVectors(i, call), std::move(p), result, options.out_sharding, call);
+}
+}  // namespace
+
+Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions options, Loc loc) {
+  const Call call{"take_along_dim", loc};
+  return AsOne(
+      call, {{"operand", x}, {"indices", indices}, dim, options},
+      [&](const Operand& a, const Operand& i) { return TakeAlong(a, i, dim, options, call); });
 }
 
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/at.h"
-#include "frontend/operands.h"
+#include "frontend/edits.h"
 #include "ops/params.h"
 #include "trace/apply.h"
 
@@ -90,8 +90,14 @@ DimPair MatrixDims(const Array& x, int dim1, int dim2, Call call) {
 
 }  // namespace
 
-Array tril(Operand x, int64_t k, Loc loc) { return Triangle(x, k, ge, {"tril", loc}); }
-Array triu(Operand x, int64_t k, Loc loc) { return Triangle(x, k, le, {"triu", loc}); }
+Array tril(Operand x, int64_t k, Loc loc) {
+  const Call call{"tril", loc};
+  return AsOne(call, {x, k}, [&](const Operand& a) { return Triangle(a, k, ge, call); });
+}
+Array triu(Operand x, int64_t k, Loc loc) {
+  const Call call{"triu", loc};
+  return AsOne(call, {x, k}, [&](const Operand& a) { return Triangle(a, k, le, call); });
+}
 
 // ---- diagonals ----
 
@@ -129,10 +135,8 @@ Array SummedDiagonal(const Array& x, int64_t k, int64_t size, Call call) {
   return slice(line, starts, limits, {}, call.loc);
 }
 
-}  // namespace
-
-Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
-  Call call{"diagonal", loc};
+Array Diagonal(const Operand& x, const DiagonalOptions& options, Call call) {
+  const Loc loc = call.loc;
   Array a = ToArray(x, call);
   DimPair d = MatrixDims(a, options.dim1, options.dim2, call);
   a = moveaxis(a, {d.first, d.second}, {-2, -1}, loc);
@@ -142,8 +146,7 @@ Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
   bool sharded = mesh && !(type.sharding().dims[row].axes.empty() &&
                            type.sharding().dims[column].axes.empty());
   if (sharded && !options.out_sharding)
-    FailSharding(call, 5, fmt::format("the diagonal runs over sharded dims: {}", type.text()),
-                 {"say how the result is sharded with .out_sharding"});
+    FailSharding(call, 5, fmt::format("the diagonal runs over sharded dims: {}", type.text()));
   base::Shape starts(type.shape().size(), 0), limits = type.shape();
   int64_t k = std::clamp(options.offset, -limits[row], limits[column]);
   starts[row] = std::max<int64_t>(-k, 0);
@@ -157,66 +160,82 @@ Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
   return options.out_sharding ? reshard(line, *options.out_sharding, loc) : line;
 }
 
+}  // namespace
+
+Array diagonal(Operand x, DiagonalOptions options, Loc loc) {
+  const Call call{"diagonal", loc};
+  return AsOne(call, {x, options}, [&](const Operand& a) { return Diagonal(a, options, call); });
+}
+
 Array diag(Operand x, int64_t k, OutOptions options, Loc loc) {
   Call call{"diag", loc};
-  Array a = ToArray(x, call);
-  if (Rank(a) == 2) return diagonal(a, {.offset = k, .out_sharding = options.out_sharding}, loc);
-  if (Rank(a) != 1) FailShape(call, 11, fmt::format("it takes rank 1 or 2, not {}", Rank(a)));
-  if (k != 0)
-    a = pad(a, {{std::max<int64_t>(-k, 0), std::max<int64_t>(k, 0)}}, ZeroLike(a, call), loc);
-  int64_t n = ShapeOf(a)[0];
-  const TensorSharding& s = TypeOf(a)->sharding();
-  TensorSharding matrix = sharding::Replicated(s.mesh, 2);
-  if (s.mesh) matrix.dims[0] = s.dims[0];
-  Array mask = Band(n, n, k, matrix, eq, call);
-  return where(mask, Reshape(a, {n, 1}, call), ZeroLike(a, call), options, loc);
+  return AsOne(call, {x, k, options}, [&](const Operand& operand) {
+    Array a = ToArray(operand, call);
+    if (Rank(a) == 2) return Diagonal(a, {.offset = k, .out_sharding = options.out_sharding}, call);
+    if (Rank(a) != 1) FailShape(call, 11, fmt::format("it takes rank 1 or 2, not {}", Rank(a)));
+    if (k != 0)
+      a = pad(a, {{std::max<int64_t>(-k, 0), std::max<int64_t>(k, 0)}}, ZeroLike(a, call), loc);
+    int64_t n = ShapeOf(a)[0];
+    const TensorSharding& s = TypeOf(a)->sharding();
+    TensorSharding matrix = sharding::Replicated(s.mesh, 2);
+    if (s.mesh) matrix.dims[0] = s.dims[0];
+    Array mask = Band(n, n, k, matrix, eq, call);
+    return where(mask, Reshape(a, {n, 1}, call), ZeroLike(a, call), options, loc);
+  });
 }
 
 Array matrix_trace(Operand x, TraceOptions options, Loc loc) {
   Call call{"matrix_trace", loc};
-  Array a = ToArray(x, call);
-  DimPair d = MatrixDims(a, options.dim1, options.dim2, call);
-  Array masked = Masked(a, d.first, d.second, options.offset, eq, call);
-  return sum(masked, {d.first, d.second},
-             {.dtype = options.dtype, .out_sharding = options.out_sharding}, loc);
+  return AsOne(call, {x, options}, [&](const Operand& operand) {
+    Array a = ToArray(operand, call);
+    DimPair d = MatrixDims(a, options.dim1, options.dim2, call);
+    Array masked = Masked(a, d.first, d.second, options.offset, eq, call);
+    return sum(masked, {d.first, d.second},
+               {.dtype = options.dtype, .out_sharding = options.out_sharding}, loc);
+  });
 }
 
 // ---- products ----
 
 Array outer(Operand a, Operand b, OutOptions options, Loc loc) {
   Call call{"outer", loc};
-  Array x = ToArray(a, call), y = ToArray(b, call);
-  return mul(reshape(x, {-1, 1}, {}, loc), reshape(y, {1, -1}, {}, loc), options, loc);
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    Array x = ToArray(lhs, call), y = ToArray(rhs, call);
+    return mul(reshape(x, {-1, 1}, {}, loc), reshape(y, {1, -1}, {}, loc), options, loc);
+  });
 }
 
 Array inner(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"inner", loc};
-  Array x = ToArray(a, call), y = ToArray(b, call);
-  if (Rank(x) > 0 && Rank(y) > 0)
-    return tensordot(x, y, DotDims{.lhs_contract = {-1}, .rhs_contract = {-1}}, options, loc);
-  if (!options.dtype.is_default()) {
-    x = Convert(x, options.dtype, call);
-    y = Convert(y, options.dtype, call);
-  }
-  return mul(x, y, {options.out_sharding}, loc);
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    Array x = ToArray(lhs, call), y = ToArray(rhs, call);
+    if (Rank(x) > 0 && Rank(y) > 0)
+      return tensordot(x, y, DotDims{.lhs_contract = {-1}, .rhs_contract = {-1}}, options, loc);
+    if (!options.dtype.is_default()) {
+      x = Convert(x, options.dtype, call);
+      y = Convert(y, options.dtype, call);
+    }
+    return mul(x, y, {options.out_sharding}, loc);
+  });
 }
 
 // Arrays of one shape are not flattened first: however their dims are sharded, they stay so.
 Array vdot(Operand a, Operand b, DotOptions options, Loc loc) {
   Call call{"vdot", loc};
-  Array x = ToArray(a, call), y = ToArray(b, call);
-  if (TypeOf(x)->elements() != TypeOf(y)->elements())
-    FailShape(call, 18,
-              fmt::format("{} and {} have different numbers of elements", TypeOf(x)->text(),
-                          TypeOf(y)->text()));
-  if (ShapeOf(x) == ShapeOf(y)) return tensordot(x, y, static_cast<int>(Rank(x)), options, loc);
-  return tensordot(ravel(x, {}, loc), ravel(y, {}, loc), 1, options, loc);
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    Array x = ToArray(lhs, call), y = ToArray(rhs, call);
+    if (TypeOf(x)->elements() != TypeOf(y)->elements())
+      FailShape(call, 18,
+                fmt::format("{} and {} have different numbers of elements", TypeOf(x)->text(),
+                            TypeOf(y)->text()));
+    if (ShapeOf(x) == ShapeOf(y)) return tensordot(x, y, static_cast<int>(Rank(x)), options, loc);
+    return tensordot(ravel(x, {}, loc), ravel(y, {}, loc), 1, options, loc);
+  });
 }
 
-// Each dim as the product of one of a's and one of b's, which are then joined.
-Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
-  Call call{"kron", loc};
-  Array x = ToArray(a, call), y = ToArray(b, call);
+namespace {
+// Each dim as the product of one of x's and one of y's, which are then joined.
+Array Kron(const Array& x, const Array& y, const OutOptions& options, Call call) {
   auto rank = base::Size(std::max(Rank(x), Rank(y)));
   auto spread = [&](const Array& of, size_t first) {
     base::Shape own(rank - ShapeOf(of).size(), 1), shape(2 * rank, 1);
@@ -227,7 +246,15 @@ Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
   auto [own_x, spread_x] = spread(x, 0);
   auto [own_y, spread_y] = spread(y, 1);
   for (size_t d = 0; d < rank; ++d) own_x[d] *= own_y[d];
-  return reshape(mul(spread_x, spread_y, {}, loc), own_x, options, loc);
+  return reshape(mul(spread_x, spread_y, {}, call.loc), own_x, options, call.loc);
+}
+}  // namespace
+
+Array kron(Operand a, Operand b, OutOptions options, Loc loc) {
+  Call call{"kron", loc};
+  return AsOne(call, {a, b, options}, [&](const Operand& lhs, const Operand& rhs) {
+    return Kron(ToArray(lhs, call), ToArray(rhs, call), options, call);
+  });
 }
 
 Array tridiagonal_solve(Operand dl, Operand d, Operand du, Operand b, Loc loc) {

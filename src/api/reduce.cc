@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "base/dtype.h"
+#include "frontend/edits.h"
 #include "frontend/elementwise.h"
 #include "frontend/reductions.h"
 #include "ops/params.h"
@@ -24,7 +25,8 @@ DType SumDType(DType t) {
   return t.is_bool() || t.size() < d.size() ? d : t;
 }
 
-Array Summed(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
+Array Summed(const ir::OpDef& op, const Operand& x, const Dims& dims, const ReduceOptions& o,
+             Call call) {
   Array a = ToArray(x, call);
   DType t = o.dtype.is_default() ? SumDType(TypeOf(a)->dtype()) : o.dtype;
   a = Convert(a, t, call);
@@ -36,7 +38,8 @@ Array Summed(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptio
                 call);
 }
 
-Array Extreme(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
+Array Extreme(const ir::OpDef& op, const Operand& x, const Dims& dims, const ReduceOptions& o,
+              Call call) {
   Array a = ToArray(x, call);
   if (!o.dtype.is_default()) a = Convert(a, o.dtype, call);
   std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
@@ -47,7 +50,8 @@ Array Extreme(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOpti
   return Reduce(a, {op, d, o.keepdims, o.out_sharding}, call);
 }
 
-Array Logical(const ir::OpDef& op, Operand x, const Dims& dims, const ReduceOptions& o, Call call) {
+Array Logical(const ir::OpDef& op, const Operand& x, const Dims& dims, const ReduceOptions& o,
+              Call call) {
   const Array a = ToBool(x, call);
   return Reduce(a, {op, NormalDims(dims, TypeOf(a)->rank(), call), o.keepdims, o.out_sharding},
                 call);
@@ -81,36 +85,48 @@ Array Arg(const ir::OpDef& op, Operand x, int dim, const ArgOptions& o, Call cal
   return Reshape(y, kept, call);
 }
 
+using ReduceOf = Array (*)(const ir::OpDef&, const Operand&, const Dims&, const ReduceOptions&,
+                           Call);
+
+// A reduction of an operand that is converted first.
+Array ReduceAsOne(ReduceOf f, const ir::OpDef& op, const Operand& x, const Dims& dims,
+                  ReduceOptions options, Call call) {
+  return AsOne(call, {x, dims, options},
+               [&](const Operand& a) { return f(op, a, dims, options, call); });
+}
+
 }  // namespace
 
 Array sum(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return Summed(ops::kReduceSum, x, dims, options, {"sum", loc});
+  return ReduceAsOne(Summed, ops::kReduceSum, x, dims, options, {"sum", loc});
 }
 Array prod(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return Summed(ops::kReduceProd, x, dims, options, {"prod", loc});
+  return ReduceAsOne(Summed, ops::kReduceProd, x, dims, options, {"prod", loc});
 }
 Array max(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return Extreme(ops::kReduceMax, x, dims, options, {"max", loc});
+  return ReduceAsOne(Extreme, ops::kReduceMax, x, dims, options, {"max", loc});
 }
 Array min(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return Extreme(ops::kReduceMin, x, dims, options, {"min", loc});
+  return ReduceAsOne(Extreme, ops::kReduceMin, x, dims, options, {"min", loc});
 }
 Array any(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return Logical(ops::kReduceOr, x, dims, options, {"any", loc});
+  return ReduceAsOne(Logical, ops::kReduceOr, x, dims, options, {"any", loc});
 }
 Array all(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return Logical(ops::kReduceAnd, x, dims, options, {"all", loc});
+  return ReduceAsOne(Logical, ops::kReduceAnd, x, dims, options, {"all", loc});
 }
 
 Array mean(Operand x, Dims dims, ReduceOptions options, Loc loc) {
   Call call{"mean", loc};
-  Array a = ToFloat(x, call);
-  DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
-  a = Convert(a, WideDType(t), call);
-  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-  double n = Count(a, d);
-  Array total = Reduce(a, {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
-  return Convert(div(total, ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
+    Array a = ToFloat(operand, call);
+    DType t = options.dtype.is_default() ? TypeOf(a)->dtype() : options.dtype;
+    a = Convert(a, WideDType(t), call);
+    std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+    double n = Count(a, d);
+    Array total = Reduce(a, {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+    return Convert(div(total, ScalarOf(n, WideDType(t), false, call), {}, loc), t, call);
+  });
 }
 
 // Two passes: the mean, then the mean square distance from it.
@@ -131,20 +147,30 @@ Array Variance(const Operand& x, const Dims& dims, const VarOptions& options, Ca
 }
 }  // namespace
 Array var(Operand x, Dims dims, VarOptions options, Loc loc) {
-  return Variance(x, dims, options, {"var", loc});
+  const Call call{"var", loc};
+  return AsOne(call, {x, dims, options},
+               [&](const Operand& a) { return Variance(a, dims, options, call); });
 }
 Array stddev(Operand x, Dims dims, VarOptions options, Loc loc) {
-  return sqrt(Variance(x, dims, options, {"stddev", loc}), loc);
+  const Call call{"stddev", loc};
+  return AsOne(call, {x, dims, options},
+               [&](const Operand& a) { return sqrt(Variance(a, dims, options, call), loc); });
 }
 
 Array ptp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  return Run(ops::Elementwise(ops::ScalarOp::kSub), nullptr,
-             {max(x, dims, options, loc), min(x, dims, options, loc)}, {"ptp", loc});
+  const Call call{"ptp", loc};
+  return AsOne(call, {x, dims, options}, [&](const Operand& a) {
+    return Run(ops::Elementwise(ops::ScalarOp::kSub), nullptr,
+               {max(a, dims, options, loc), min(a, dims, options, loc)}, call);
+  });
 }
 
 Array count_nonzero(Operand x, Dims dims, ReduceOptions options, Loc loc) {
-  if (options.dtype.is_default()) options.dtype = base::DefaultInt();
-  return sum(astype(x, bool_, loc), dims, options, loc);
+  return AsOne({"count_nonzero", loc}, {x, dims, options}, [&](const Operand& a) {
+    ReduceOptions counting = options;
+    if (counting.dtype.is_default()) counting.dtype = base::DefaultInt();
+    return sum(astype(a, bool_, loc), dims, counting, loc);
+  });
 }
 
 namespace {
@@ -174,16 +200,24 @@ Array Spread(const Array& weights, const base::Shape& shape, const std::vector<i
 
 Array average(Operand x, Dims dims, AverageOptions options, Loc loc) {
   Call call{"average", loc};
-  ReduceOptions how{.keepdims = options.keepdims, .out_sharding = options.out_sharding};
-  if (!options.weights.is_given()) return mean(x, dims, how, loc);
-  Array a = ToArray(x, call), weights = options.weights;
-  DType t = FloatOf(PromotedDType({a, weights}, call));
-  a = Convert(a, t, call);
-  weights = Convert(weights, t, call);
-  if (ShapeOf(weights) != ShapeOf(a))
-    weights = Spread(weights, ShapeOf(a), NormalDims(dims, TypeOf(a)->rank(), call), call);
-  Array total = sum(mul(a, weights, {}, loc), dims, how, loc);
-  return div(total, sum(weights, dims, {.keepdims = options.keepdims}, loc), {}, loc);
+  const auto how = [&] {
+    return ReduceOptions{.keepdims = options.keepdims, .out_sharding = options.out_sharding};
+  };
+  if (!options.weights.is_given())
+    return AsOne(call, {x, dims, options},
+                 [&](const Operand& a) { return mean(a, dims, how(), loc); });
+  const Operand given(options.weights, loc);
+  const auto f = [&](const Operand& operand, const Operand& by) {
+    Array a = ToArray(operand, call), weights = by.array();
+    DType t = FloatOf(PromotedDType({a, weights}, call));
+    a = Convert(a, t, call);
+    weights = Convert(weights, t, call);
+    if (ShapeOf(weights) != ShapeOf(a))
+      weights = Spread(weights, ShapeOf(a), NormalDims(dims, TypeOf(a)->rank(), call), call);
+    Array total = sum(mul(a, weights, {}, loc), dims, how(), loc);
+    return div(total, sum(weights, dims, {.keepdims = options.keepdims}, loc), {}, loc);
+  };
+  return AsOne(call, {{"operand", x}, Argument::Field("weights", given), dims, options}, f);
 }
 
 Array argmax(Operand x, int dim, ArgOptions options, Loc loc) {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/dtype.h"
-#include "frontend/operands.h"
+#include "frontend/edits.h"
 #include "ops/params.h"
 
 namespace tessera {
@@ -71,10 +71,12 @@ Array round(Operand x, RoundOptions options, Loc loc) {
   const ir::OpDef& op = options.away_from_zero ? ops::Elementwise(ops::ScalarOp::kRoundAway)
                                                : ops::Elementwise(ops::ScalarOp::kRoundEven);
   if (options.decimals == 0) return Whole(op, x, call);
-  Array a = ToArray(x, call);
-  if (DTypeOf(a).is_floating()) return RoundFloat(op, a, options.decimals, call);
-  bool tens = DTypeOf(a).is_integer() && options.decimals < 0;
-  return tens ? RoundInteger(a, -options.decimals, call) : a;
+  return AsOne(call, {x, options}, [&](const Operand& operand) {
+    Array a = ToArray(operand, call);
+    if (DTypeOf(a).is_floating()) return RoundFloat(op, a, options.decimals, call);
+    bool tens = DTypeOf(a).is_integer() && options.decimals < 0;
+    return tens ? RoundInteger(a, -options.decimals, call) : a;
+  });
 }
 
 Array rint(Operand x, Loc loc) {
@@ -86,16 +88,18 @@ Array rint(Operand x, Loc loc) {
 
 Array nan_to_num(Operand x, NanToNumOptions options, Loc loc) {
   Call call{"nan_to_num", loc};
-  Array a = ToArray(x, call);
-  DType t = DTypeOf(a);
-  if (!t.is_floating()) return a;
-  auto number = [&](double v) { return ScalarOf(v, t, true, call); };
-  double inf = std::numeric_limits<double>::infinity(), largest = LargestFinite(t);
-  // One after the other: an infinity that stands for NaN is replaced in its turn, as in JAX.
-  a = where(isnan(a, loc), number(options.nan), a, {}, loc);
-  a = where(eq(a, number(inf), {}, loc), number(options.posinf.value_or(largest)), a, {}, loc);
-  a = where(eq(a, number(-inf), {}, loc), number(options.neginf.value_or(-largest)), a, {}, loc);
-  return a;
+  return AsOne(call, {x, options}, [&](const Operand& operand) {
+    Array a = ToArray(operand, call);
+    DType t = DTypeOf(a);
+    if (!t.is_floating()) return a;
+    auto number = [&](double v) { return ScalarOf(v, t, true, call); };
+    double inf = std::numeric_limits<double>::infinity(), largest = LargestFinite(t);
+    // One after the other: an infinity that stands for NaN is replaced in its turn, as in JAX.
+    a = where(isnan(a, loc), number(options.nan), a, {}, loc);
+    a = where(eq(a, number(inf), {}, loc), number(options.posinf.value_or(largest)), a, {}, loc);
+    a = where(eq(a, number(-inf), {}, loc), number(options.neginf.value_or(-largest)), a, {}, loc);
+    return a;
+  });
 }
 
 }  // namespace tessera

@@ -19,14 +19,6 @@ namespace {
 
 Array Use(const Operand& x, Call call) { return ToArray(x, call); }
 
-// Applies an op that reads dims by position.
-Array RunWithEdits(const ir::OpDef& op, const ir::ParamsPtr& params,
-                   const std::vector<Array>& operands, Call call) {
-  return WithEdits(operands, call, [&](const std::vector<Array>& xs) {
-    return std::vector<Array>{Run(op, params, xs, call)};
-  })[0];
-}
-
 }  // namespace
 
 // ---- reshape and order ----
@@ -95,20 +87,21 @@ Array broadcast_to(Operand x, Shape shape, OutOptions options, Loc loc) {
                           TypeOf(a)->text()));
   std::vector<int64_t> dims(base::Size(TypeOf(a)->rank()));
   std::iota(dims.begin(), dims.end(), skip);
-  auto out = ResolveSpec(options.out_sharding, static_cast<int>(rank), MeshOf({a}), call);
-  return WithEdits({a}, call, [&](const std::vector<Array>& xs) {
+  return AsOne(call, {x, shape, options}, [&](const Operand& operand) {
+    const Array a = Use(operand, call);
+    auto out = ResolveSpec(options.out_sharding, static_cast<int>(rank), MeshOf({a}), call);
     // Repeating moves nothing, so what is sharded, or unreduced, must stay so.
-    const sharding::TensorSharding& own = TypeOf(xs[0])->sharding();
+    const sharding::TensorSharding& own = TypeOf(a)->sharding();
     bool keeps = !out || own.trivial() || own.unreduced == out->unreduced;
     for (size_t d = 0; out && d < own.dims.size(); ++d)
       keeps = keeps && (own.dims[d].axes.empty() ||
                         own.dims[d].axes == out->dims[base::Size(skip) + d].axes);
     if (!keeps)
       FailSharding(call, 4,
-                   fmt::format("{} cannot be broadcast with layout {}", TypeOf(xs[0])->text(),
+                   fmt::format("{} cannot be broadcast with layout {}", TypeOf(a)->text(),
                                options.out_sharding->text()));
-    return std::vector<Array>{broadcast_in_dim(xs[0], shape, dims, options, loc)};
-  })[0];
+    return broadcast_in_dim(a, shape, dims, options, loc);
+  });
 }
 
 Array expand_dims(Operand x, Dims dims, Loc loc) {
@@ -143,10 +136,12 @@ Array squeeze(Operand x, Dims dims, Loc loc) {
 Array concatenate(std::vector<Array> xs, int dim, Loc loc) {
   Call call{"concatenate", loc};
   if (xs.empty()) FailShape(call, 17, "there is nothing to join");
-  DType t = PromotedDType(OperandsAt(xs, loc), call);
-  for (Array& x : xs) x = Convert(x, t, call);
-  int64_t at = NormalDim(dim, TypeOf(xs[0])->rank(), call);
-  return RunWithEdits(ops::kConcatenate, ir::MakeParams(ops::DimParams{{at}}), xs, call);
+  return AsOne(call, {xs, dim}, [&](std::vector<Array> parts) {
+    DType t = PromotedDType(OperandsAt(parts, loc), call);
+    for (Array& x : parts) x = Convert(x, t, call);
+    int64_t at = NormalDim(dim, TypeOf(parts[0])->rank(), call);
+    return Run(ops::kConcatenate, ir::MakeParams(ops::DimParams{{at}}), parts, call);
+  });
 }
 
 Array stack(std::vector<Array> xs, int dim, Loc loc) {
@@ -159,9 +154,11 @@ Array stack(std::vector<Array> xs, int dim, Loc loc) {
                 fmt::format("arrays of different shapes, {} and {}, cannot be stacked",
                             ir::FieldText(xs[0].shape()), ir::FieldText(x.shape())));
   }
-  int64_t at = NormalDim(dim, TypeOf(xs[0])->rank() + 1, call);
-  for (Array& x : xs) x = expand_dims(x, static_cast<int>(at), loc);
-  return concatenate(std::move(xs), static_cast<int>(at), loc);
+  return AsOne(call, {xs, dim}, [&](std::vector<Array> parts) {
+    int64_t at = NormalDim(dim, TypeOf(parts[0])->rank() + 1, call);
+    for (Array& x : parts) x = expand_dims(x, static_cast<int>(at), loc);
+    return concatenate(std::move(parts), static_cast<int>(at), loc);
+  });
 }
 
 std::vector<Array> detail::SplitEvenly(const Operand& x, int64_t parts, int dim, Loc loc) {
@@ -185,7 +182,7 @@ std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
     FailShape(call, 18,
               fmt::format("pieces of sizes {} do not make up dim {} of size {}",
                           ir::FieldText(sizes), d, shape[d]));
-  return WithEdits({a}, call, [&](const std::vector<Array>& xs) {
+  return AsOne(call, {x, pieces, dim}, [&](const Operand& operand) {
     std::vector<Array> parts;
     int64_t begin = 0;
     for (int64_t size : sizes) {
@@ -194,8 +191,8 @@ std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
       limits[d] = begin += size;
       parts.push_back(
           Run(ops::kSlice,
-              ir::MakeParams(ops::SliceParams{starts, limits, base::Shape(shape.size(), 1)}), xs,
-              call));
+              ir::MakeParams(ops::SliceParams{starts, limits, base::Shape(shape.size(), 1)}),
+              {Use(operand, call)}, call));
     }
     return parts;
   });
@@ -204,15 +201,25 @@ std::vector<Array> split(Operand x, Shape pieces, int dim, Loc loc) {
 Array slice(Operand x, std::vector<int64_t> starts, std::vector<int64_t> limits,
             std::vector<int64_t> strides, Loc loc) {
   Call call{"slice", loc};
-  Array a = Use(x, call);
-  if (strides.empty()) strides.assign(starts.size(), 1);
-  return RunWithEdits(
-      ops::kSlice,
-      ir::MakeParams(ops::SliceParams{std::move(starts), std::move(limits), std::move(strides)}),
-      {a}, call);
+  const std::vector<int64_t> by =
+      strides.empty() ? std::vector<int64_t>(starts.size(), 1) : strides;
+  const ir::ParamsPtr params = ir::MakeParams(ops::SliceParams{starts, limits, by});
+  // Strides of 1 need not be written.
+  if (by == std::vector<int64_t>(starts.size(), 1)) strides.clear();
+  const auto cut = [&](const Operand& operand) {
+    return Run(ops::kSlice, params, {Use(operand, call)}, call);
+  };
+  return strides.empty() ? AsOne(call, {x, starts, limits}, cut)
+                         : AsOne(call, {x, starts, limits, strides}, cut);
 }
 
 namespace {
+
+std::vector<Array> ArraysFrom(const Operands& xs, size_t first) {
+  std::vector<Array> arrays;
+  for (size_t k = first; k < xs.size(); ++k) arrays.push_back(xs[k].array());
+  return arrays;
+}
 
 // Start indices as one integer dtype, negative ones counted from the end.
 void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, Call call) {
@@ -243,24 +250,31 @@ void AddStarts(std::vector<Array>& operands, const std::vector<Array>& starts, C
 
 Array dynamic_slice(Operand x, std::vector<Array> starts, Shape sizes, Loc loc) {
   Call call{"dynamic_slice", loc};
-  std::vector<Array> operands{Use(x, call)};
-  AddStarts(operands, starts, call);
-  ir::ShapeAndDType wanted{sizes.dims(), DType{}};
-  return Run(ops::kDynamicSlice, nullptr, operands, call, {.wanted = &wanted});
+  return AsOne(call, {{"operand", x}, {"starts", starts}, sizes}, [&](const Operands& xs) {
+    std::vector<Array> operands{Use(xs[0], call)};
+    AddStarts(operands, ArraysFrom(xs, 1), call);
+    ir::ShapeAndDType wanted{sizes.dims(), DType{}};
+    return Run(ops::kDynamicSlice, nullptr, operands, call, {.wanted = &wanted});
+  });
 }
 
 Array dynamic_update_slice(Operand x, Operand update, std::vector<Array> starts, Loc loc) {
   Call call{"dynamic_update_slice", loc};
-  Array a = Use(x, call);
-  Array u = update.scalar() ? ScalarOf(*update.scalar(), TypeOf(a)->dtype(), false, call)
-                            : Use(update, call);
-  std::vector<Array> operands{a, u};
-  AddStarts(operands, starts, call);
-  return Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
+  return AsOne(
+      call, {{"operand", x}, {"update", update}, {"starts", starts}}, [&](const Operands& xs) {
+        Array a = Use(xs[0], call);
+        Array u = xs[1].scalar() ? ScalarOf(*xs[1].scalar(), TypeOf(a)->dtype(), false, call)
+                                 : Use(xs[1], call);
+        std::vector<Array> operands{a, u};
+        AddStarts(operands, ArraysFrom(xs, 2), call);
+        return Run(ops::kDynamicUpdateSlice, nullptr, operands, call);
+      });
 }
 
-Array pad(Operand x, std::vector<Padding> padding, Operand value, Loc loc) {
-  Call call{"pad", loc};
+namespace {
+
+Array Padded(const Operand& x, const std::vector<Padding>& padding, const Operand& value,
+             Call call) {
   Array a = Use(x, call);
   DType t = TypeOf(a)->dtype();
   Array v = value.scalar() ? ScalarOf(*value.scalar(), t, false, call) : Use(value, call);
@@ -270,15 +284,50 @@ Array pad(Operand x, std::vector<Padding> padding, Operand value, Loc loc) {
     p.high.push_back(d.high);
     p.interior.push_back(d.interior);
   }
-  return RunWithEdits(ops::kPad, ir::MakeParams(std::move(p)), {a, v}, call);
+  return Run(ops::kPad, ir::MakeParams(std::move(p)), {a, v}, call);
+}
+
+// The padding with so much more behind that the shards of all dims divide their new sizes.
+std::vector<Padding> Evened(const Array& x, std::vector<Padding> padding) {
+  const ir::Type& type = *TypeOf(x);
+  for (size_t d = 0; d < padding.size(); ++d) {
+    const int64_t size = type.shape()[d], shards = sharding::SizeOf(type.sharding().dims[d].axes);
+    const int64_t made = size + padding[d].low + padding[d].high +
+                         std::max<int64_t>(size - 1, 0) * padding[d].interior;
+    padding[d].high += (shards - made % shards) % shards;
+  }
+  return padding;
+}
+
+}  // namespace
+
+Array pad(Operand x, std::vector<Padding> padding, Operand value, Loc loc) {
+  Call call{"pad", loc};
+  std::vector<Padding> evened;
+  const auto even = [&] {
+    evened = Evened(ToArray(x, call), padding);
+    std::string code = fmt::format("pad(operand, {}", Code(evened));
+    if (!value.scalar())
+      code += ", value";
+    else if (value.scalar()->as_double() != 0)
+      code += ", " + Code(*value.scalar());
+    return std::vector<OtherCall>{{code + ")", [&](const Operands& xs) {
+                                     return std::vector<Array>{Padded(xs[0], evened, xs[1], call)};
+                                   }}};
+  };
+  return AsOne(call, {{"operand", x}, padding, {"value", value}},
+               [&](const Operand& a, const Operand& v) { return Padded(a, padding, v, call); },
+               {.others = even});
 }
 
 Array rev(Operand x, Dims dims, Loc loc) {
   Call call{"rev", loc};
-  Array a = Use(x, call);
-  std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
-  std::sort(d.begin(), d.end());
-  return RunWithEdits(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
+  return AsOne(call, {x, dims}, [&](const Operand& operand) {
+    Array a = Use(operand, call);
+    std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+    std::sort(d.begin(), d.end());
+    return Run(ops::kRev, ir::MakeParams(ops::DimsParams{d}), {a}, call);
+  });
 }
 
 namespace {
@@ -323,23 +372,21 @@ Array tile(Operand x, Shape reps, Loc loc) {
   Call call{"tile", loc};
   for (int64_t r : reps.dims())
     if (r < 0) FailShape(call, 18, fmt::format("an array cannot be repeated {} times", r));
-  return WithEdits({Use(x, call)}, call, [&](const std::vector<Array>& xs) {
-    return std::vector<Array>{Tiled(xs[0], reps.dims(), call)};
-  })[0];
+  return AsOne(call, {x, reps}, [&](const Operand& operand) {
+    return Tiled(Use(operand, call), reps.dims(), call);
+  });
 }
+
+namespace {
 
 // Each element is spread along a new dim behind its own, then the two are joined. An out_sharding
 // also says what is unreduced or reduced, whatever the operand is.
-Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
-  Call call{"repeat", loc};
-  Array a = Use(x, call);
-  auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
-  if (n < 0) FailShape(call, 18, fmt::format("elements cannot be repeated {} times", n));
+Array Repeated(const Array& a, int64_t n, size_t d, const OutOptions& options, Call call) {
+  const Loc loc = call.loc;
   bool sharded = !TypeOf(a)->sharding().dims[d].axes.empty();
   if (sharded && !options.out_sharding)
     FailSharding(call, 5,
-                 fmt::format("dim {} is sharded and would be repeated: {}", d, TypeOf(a)->text()),
-                 {"say how the result is sharded with .out_sharding"});
+                 fmt::format("dim {} is sharded and would be repeated: {}", d, TypeOf(a)->text()));
   if (n == 0) {
     Array none = Emptied(a, d, call);
     return options.out_sharding ? reshard(none, *options.out_sharding, loc) : none;
@@ -357,26 +404,26 @@ Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
   return reshard(y, *options.out_sharding, loc);
 }
 
+}  // namespace
+
+Array repeat(Operand x, int64_t n, int dim, OutOptions options, Loc loc) {
+  Call call{"repeat", loc};
+  if (n < 0) FailShape(call, 18, fmt::format("elements cannot be repeated {} times", n));
+  return AsOne(call, {x, n, dim, options}, [&](const Operand& operand) {
+    Array a = Use(operand, call);
+    return Repeated(a, n, base::Size(NormalDim(dim, TypeOf(a)->rank(), call)), options, call);
+  });
+}
+
 Array roll(Operand x, int64_t shift, int dim, Loc loc) {
   Call call{"roll", loc};
-  Array a = Use(x, call);
-  auto d = base::Size(NormalDim(dim, TypeOf(a)->rank(), call));
-  int64_t size = ShapeOf(a)[d];
-  if (size == 0 || shift % size == 0) return a;
-  int64_t on = (shift % size + size) % size;
-  return WithEdits({a}, call, [&](const std::vector<Array>& xs) {
-    // As JAX, which makes two slices of it and joins them.
-    int64_t shards = sharding::SizeOf(TypeOf(xs[0])->sharding().dims[d].axes);
-    if (on % shards != 0)
-      FailSharding(
-          call, 6,
-          fmt::format(
-              "dim {} would be cut into parts of {} and {} elements, which its {} shards do "
-              "not divide",
-              d, size - on, on, shards));
-    return std::vector<Array>{
-        Run(ops::kRoll, ir::MakeParams(ops::RollParams{{static_cast<int64_t>(d)}, on}), xs, call)};
-  })[0];
+  return AsOne(call, {x, shift, dim}, [&](const Operand& operand) {
+    Array a = Use(operand, call);
+    const int64_t d = NormalDim(dim, TypeOf(a)->rank(), call), size = base::At(ShapeOf(a), d);
+    if (size == 0 || shift % size == 0) return a;
+    return Run(ops::kRoll, ir::MakeParams(ops::RollParams{{d}, (shift % size + size) % size}), {a},
+               call);
+  });
 }
 
 }  // namespace tessera

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/operands.h"
+#include "frontend/edits.h"
 
 namespace tessera {
 
@@ -41,13 +41,16 @@ Array Polygamma(const Array& n, const Array& x, Call call) {
 // In f32 at least: a factorial soon leaves a narrower dtype.
 Array polygamma(Operand n, Operand x, Loc loc) {
   const Call call{"polygamma", loc};
-  std::vector<Array> xs = PromoteFloat({n, x}, call);
-  const DType t = TypeOf(xs[0])->dtype();
-  if (t.size() < 4)
-    for (Array& a : xs) a = Convert(a, f32, call);
-  const bool known = n.scalar() && n.scalar()->kind() == Scalar::kInt;
-  Array y = known ? Polygamma(n.scalar()->as_int(), xs[1], call) : Polygamma(xs[0], xs[1], call);
-  return t.size() < 4 ? Convert(y, t, call) : y;
+  return AsOne(call, {{"n", n}, {"x", x}}, [&](const Operand& order, const Operand& at) {
+    std::vector<Array> xs = PromoteFloat({order, at}, call);
+    const DType t = TypeOf(xs[0])->dtype();
+    if (t.size() < 4)
+      for (Array& a : xs) a = Convert(a, f32, call);
+    const bool known = order.scalar() && order.scalar()->kind() == Scalar::kInt;
+    Array y =
+        known ? Polygamma(order.scalar()->as_int(), xs[1], call) : Polygamma(xs[0], xs[1], call);
+    return t.size() < 4 ? Convert(y, t, call) : y;
+  });
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 
 #include <tuple>
 
+#include "frontend/edits.h"
 #include "trace/jit.h"
 #include "trace/key_reuse.h"
 
@@ -45,7 +46,9 @@ std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, C
     return detail::FunctionResult{results, detail::AnyTree::Of(results)};
   };
   auto arguments = std::tuple(std::move(statics), std::move(arrays));
-  return trace::CallJit(*cache, {arguments, body, call.loc}, {}).arrays;
+  return AsOne(call, {}, [&](const Operands&) {
+    return trace::CallJit(*cache, {arguments, body, call.loc}, {}).arrays;
+  });
 }
 
 std::string TextOf(const DrawnAs& as) {

@@ -15,7 +15,7 @@ namespace tessera::ir {
 std::string OperandName(const OpDef& op, size_t i) {
   if (i < op.operand_names.size() && !op.operand_names[i].empty())
     return std::string(op.operand_names[i]);
-  return fmt::format("operand {}", i);
+  return fmt::format("operands[{}]", i);
 }
 
 namespace {
@@ -110,7 +110,7 @@ void CheckMesh(const InferCall& call) {
         call, sharding::Conflict::kMesh,
         fmt::format("{} is on the mesh {}, but the current one is {}", OperandName(call.op, i),
                     mesh->FullText(*call.mesh), call.mesh->FullText(*mesh)));
-    detail.notes = {"bring it over with reshard(" + OperandName(call.op, i) + ", P(...))"};
+    detail.notes = {"bring it over with reshard(" + OperandName(call.op, i) + ", P())"};
     if (mesh->has_mode(AxisMode::Manual)) {
       detail.reason = fmt::format("{} is a per-device value of a shard_map that has ended",
                                   OperandName(call.op, i));

@@ -21,7 +21,7 @@ struct InferCall {
   ParamsPtr shared_params = nullptr;        // the same params, if the result may be remembered
 };
 
-// Returns how operand i is called in messages: "lhs", "operand 3".
+// Returns how operand i is called in messages: "lhs", "operands[3]".
 std::string OperandName(const OpDef& op, size_t i);
 
 // Returns the type of operand i as the user wrote it.
