@@ -27,7 +27,7 @@ namespace {
 
 using trace::ArrayRef;
 
-constexpr Said kInDims{"in_dims", "dim"}, kOutDims{"out_dims", "dim"};
+constexpr Said kInDims{"in_dims", "dim", true}, kOutDims{"out_dims", "dim", true};
 
 // A call's arrays, each with its mapped dim in front if it has one.
 struct Lanes {

@@ -122,12 +122,12 @@ void NoteJoin(const TracedLoop& loop) {
   std::fputs(
       fmt::format("tessera: {}: {}: the body makes {}{} vary over {} ({}), so it varies from the "
                   "start\n"
-                  "  to say so explicitly, write pcast(..., {{{}}}, Variance::kVarying) before "
+                  "  to say so explicitly, write pcast({}, {{{}}}, Variance::kVarying) before "
                   "the loop\n"
                   "  said once per loop; RetraceNotes(false) silences it\n",
                   base::Where(loop.call.loc), loop.call.name, name,
                   others > 0 ? fmt::format(" (and {} more)", others) : "", axes,
-                  base::Where(loop.body.output_locs[i]), axes)
+                  base::Where(loop.body.output_locs[i]), name, axes)
           .c_str(),
       stderr);
 }
@@ -202,7 +202,7 @@ void CheckPredicate(const ir::Program& test, Call call) {
   if (!predicate.shape().empty())
     FailShape(call, kPredicate,
               fmt::format("the condition must be a scalar bool, not {}", predicate.text()),
-              {"reduce it, e.g. with all(...) or any(...)"});
+              {"reduce it, e.g. with all or any"});
   if (!predicate.dtype().is_bool())
     FailDType(call, kPredicate,
               fmt::format("the condition must be a scalar bool, not {}", predicate.text()),
@@ -274,7 +274,8 @@ Arrays While(Call call, Leaves carry, const OnLeaves& condition, const OnLeaves&
   std::vector<TracedFunction> regions = TraceWhile(loop, condition, body);
   if (!loop.runs.diverges.empty() && NeedsOthers(regions)) return WhileAnyRuns(loop, regions);
   std::vector<ArrayRef> constants = trace::CloseRegions(regions);
-  auto params = ir::MakeParams(ir::WhileParams{static_cast<int64_t>(constants.size())});
+  const bool counted = std::string_view(call.name) == "fori_loop";
+  auto params = ir::MakeParams(ir::WhileParams{static_cast<int64_t>(constants.size()), counted});
   return ApplyRegions(ops::kWhileLoop, std::move(params), constants, loop.carry.arrays, regions,
                       call);
 }

@@ -12,6 +12,7 @@
 #include "ir/mapped_axes.h"
 #include "trace/apply.h"
 #include "trace/scopes.h"
+#include "trace/tree.h"
 
 namespace tessera {
 
@@ -58,7 +59,7 @@ const MeshDef* FindMesh(const ShardMapOptions& options, const std::vector<Array>
   if (options.mesh.empty()) {
     if (!current)
       FailSharding(call, 1, "there is no mesh in scope",
-                   {"enter one with MeshScope scope(make_mesh({...})), or give .mesh"});
+                   {"enter one with a MeshScope, or give .mesh"});
     return current;
   }
   if (current && options.mesh.def() != current)
@@ -188,7 +189,7 @@ TensorSharding Inferred(const ir::Type* type, const MapBorder& b) {
                       "arguments lie",
                       AxisOf(b.outer, a).name,
                       AxisOf(b.outer, a).mode == AxisMode::Auto ? "Auto" : "Manual"),
-          {"write {.in_specs = P(...)}, or one spec per array"});
+          {"give one spec for all arrays, or one for each"});
   TensorSharding s = sharding::Replicated(b.outer, type->rank());
   if (!type->mesh()) return s;
   for (size_t d = 0; d < s.dims.size(); ++d) {
@@ -209,34 +210,37 @@ TensorSharding Inferred(const ir::Type* type, const MapBorder& b) {
 }
 
 // C4: with all axes Explicit outside and Manual inside nothing moves at the border.
-void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const MapBorder& b) {
+void CheckAsTyped(const ir::Type* type, const TensorSharding& given, const std::string& name,
+                  const MapBorder& b) {
   if (!type->mesh() || !b.is_full_explicit()) return;
   const TensorSharding& own = type->sharding();
   if (own.dims == given.dims && own.unreduced == given.unreduced && own.reduced == given.reduced &&
       own.kind == given.kind)
     return;
   const std::string spec = sharding::ToSpec(given).text();
-  FailSharding(
-      b.call, 4,
-      fmt::format("in_specs {} does not match the argument's layout: it is {}", spec, type->text()),
-      {fmt::format("lay it out first: reshard(x, {})", spec),
-       "or leave .in_specs out: each device then gets its part of what is there"});
+  FailSharding(b.call, 4,
+               fmt::format("in_specs {} does not match the layout of {}: it is {}", spec, name,
+                           type->text()),
+               {fmt::format("lay it out first: reshard({}, {})", name, spec),
+                "or leave .in_specs out: each device then gets its part of what is there"});
 }
 
 // C36: what is unreduced or reduced stays so.
-void CheckSameSets(const ir::Type* type, const TensorSharding& given, const MapBorder& b) {
+void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std::string& name,
+                   const MapBorder& b) {
   if (!type->mesh()) return;
   const TensorSharding& own = type->sharding();
   if (b.Only(own.unreduced) == given.unreduced && b.Only(own.reduced) == given.reduced &&
       (given.unreduced.empty() || own.kind == given.kind))
     return;
-  FailSharding(b.call, 36,
-               fmt::format("in_specs {} is unreduced or reduced over axes other than the "
-                           "argument's, {}",
-                           sharding::ToSpec(given).text(), type->text()));
+  FailSharding(
+      b.call, 36,
+      fmt::format("in_specs {} is unreduced or reduced over axes other than those of {}, {}",
+                  sharding::ToSpec(given).text(), name, type->text()));
 }
 
-Array Entering(const Array& x, const TensorSharding& cut, const MapBorder& b) {
+Array Entering(const Array& x, const TensorSharding& cut, const std::string& name,
+               const MapBorder& b) {
   const ir::Type* type = TypeOf(x);
   base::Shape shape = type->shape();
   TensorSharding inside = sharding::Replicated(b.inner, type->rank());
@@ -244,7 +248,7 @@ Array Entering(const Array& x, const TensorSharding& cut, const MapBorder& b) {
     const int64_t parts = sharding::SizeOf(cut.dims[d].axes);
     if (shape[d] % parts != 0)
       FailSharding(b.call, 7,
-                   fmt::format("dim {} of {} cannot be divided evenly into {} parts", d,
+                   fmt::format("dim {} of {}, {}, cannot be divided evenly into {} parts", d, name,
                                type->text(), parts),
                    {"in_specs: " + sharding::ToSpec(cut).text()});
     shape[d] /= parts;
@@ -261,7 +265,7 @@ Array Entering(const Array& x, const TensorSharding& cut, const MapBorder& b) {
                              "divide",
                              uneven, base::At(shape, uneven),
                              sharding::SizeOf(base::At(inside.dims, uneven).axes)),
-                 {"argument: " + type->text(), "in_specs: " + sharding::ToSpec(cut).text()});
+                 {name + ": " + type->text(), "in_specs: " + sharding::ToSpec(cut).text()});
   return ApplyManual(ops::kFullToShard, ParamsOf(cut), x,
                      ir::Type::Get(std::move(shape), type->dtype(), std::move(inside)), b.call);
 }
@@ -286,7 +290,7 @@ void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& 
         fmt::format("out_specs {} is unreduced or reduced over axes other than the "
                     "result's, {}",
                     spec, TypeOf(x)->text()),
-        {"sum what is unreduced with psum, or say so: P(...).unreduced(...), P(...).reduced(...)"});
+        {"sum what is unreduced with psum, or say so in the spec with .unreduced or .reduced"});
   const AxisList left = sharding::Difference(b.Only(own.varying), CutAxes(joined));
   if (left.empty()) return;
   FailSharding(b.call, 24,
@@ -330,8 +334,9 @@ Array Leaving(const Array& result, const PartitionSpec& spec, const MapBorder& b
                      ir::Type::Get(std::move(shape), type->dtype(), std::move(outside)), b.call);
 }
 
-std::vector<Array> EnteringAll(const std::vector<Array>& arguments, const detail::Outline& tree,
+std::vector<Array> EnteringAll(const trace::Leaves& leaves, const detail::Outline& tree,
                                const Specs& specs, const MapBorder& b) {
+  const std::vector<Array>& arguments = leaves.arrays;
   if (specs.given()) CheckParts(specs, tree, kIn, b.call);
   std::vector<Array> inside;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -341,15 +346,15 @@ std::vector<Array> EnteringAll(const std::vector<Array>& arguments, const detail
       const PartitionSpec& spec = LeafOf(specs, tree.arrays[i], kIn, b.call);
       if (spec.rank() > type->rank())
         FailShape(b.call, 15,
-                  fmt::format("in_specs {} has {} dims, but the argument {} has {}", spec.text(),
-                              spec.rank(), type->text(), type->rank()));
+                  fmt::format("in_specs {} has {} dims, but {}, {}, has {}", spec.text(),
+                              spec.rank(), leaves.names[i], type->text(), type->rank()));
       cut = Lookup(spec, b, type->rank(), kIn);
-      CheckAsTyped(type, cut, b);
-      CheckSameSets(type, cut, b);
+      CheckAsTyped(type, cut, leaves.names[i], b);
+      CheckSameSets(type, cut, leaves.names[i], b);
     } else {
       cut = Inferred(type, b);
     }
-    inside.push_back(Entering(arguments[i], cut, b));
+    inside.push_back(Entering(arguments[i], cut, leaves.names[i], b));
   }
   return inside;
 }
@@ -361,23 +366,24 @@ namespace detail {
 FunctionResult ShardMap::Call(const FunctionCall& function) const {
   const frontend::Call call{"shard_map", function.loc};
   trace::NestingScope nesting(call.name, function.loc);
-  const std::vector<Array> arguments = LeavesOf(function.arguments);
+  const trace::Leaves leaves = trace::TakeApart(function.arguments, "argument");
+  const std::vector<Array>& arguments = leaves.arrays;
   for (const Array& x : arguments) trace::Use(x, call.name, call.loc);
   const MapBorder border = BorderOf(options, arguments, call);
   if (!options.out_specs.given())
     FailSharding(call, 11, ".out_specs must be given",
-                 {"write {.out_specs = P(...)}, or one spec per array"});
-  for (const Array& x : arguments)
-    if (const sharding::MeshDef* mesh = TypeOf(x)->mesh(); mesh && mesh != border.outer)
+                 {"give one spec for all arrays, or one for each"});
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (const sharding::MeshDef* mesh = TypeOf(arguments[i])->mesh(); mesh && mesh != border.outer)
       FailSharding(call, 10,
-                   fmt::format("an argument is on the mesh {}, but the current one is {}",
+                   fmt::format("{} is on the mesh {}, but the current one is {}", leaves.names[i],
                                mesh->text(), border.outer->text()),
-                   {"bring it over with reshard(x, P(...))"});
+                   {fmt::format("bring it over with reshard({}, P())", leaves.names[i])});
   FunctionResult result;
   {
     trace::MeshDefScope scope(border.inner);
-    result = function.body(
-        EnteringAll(arguments, OutlineOf(function.arguments), options.in_specs, border));
+    result =
+        function.body(EnteringAll(leaves, OutlineOf(function.arguments), options.in_specs, border));
   }
   {
     trace::MeshDefScope scope(border.inner);

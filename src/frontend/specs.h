@@ -9,6 +9,7 @@ namespace tessera::frontend {
 struct Said {
   const char* option;
   const char* leaf = "spec";
+  bool of_dims = false;  // dims and not specs: what is wrong with them is a ShapeError
 };
 [[noreturn]] void FailLeaf(size_t parts, Said said, Call call);
 [[noreturn]] void FailParts(size_t given, size_t parts, Said said, Call call);
@@ -19,8 +20,7 @@ const Leaf& LeafOf(const PerArray<Leaf>& leaves, const detail::Path& path, Said 
   if (const Leaf* leaf = leaves.At(path)) return *leaf;
   FailLeaf(leaves.PartsAt(path), said, call);
 }
-// Throws ShardingError for leaves that are left over: a mistake about what the function takes or
-// returns.
+// Throws for leaves that are left over: a mistake about what the function takes or returns.
 template <class Leaf>
 void CheckParts(const PerArray<Leaf>& leaves, const detail::Outline& tree, Said said, Call call) {
   for (const auto& [path, parts] : tree.nodes)

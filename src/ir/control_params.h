@@ -9,10 +9,12 @@ namespace tessera::ir {
 // carry.
 struct WhileParams {
   int64_t constants = 0;
+  bool counted = false;  // the user wrote a fori_loop: messages say so
   friend bool operator==(const WhileParams&, const WhileParams&) = default;
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("constants", s.constants);
+    f("counted", s.counted);
   }
 };
 

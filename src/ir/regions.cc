@@ -64,8 +64,11 @@ const Type* ResultType(const RegionCall& call, const FlowEdge& edge) {
 
 ParamsPtr WithCounts(const Instruction& instruction, size_t constants, size_t carries) {
   switch (std::get<AsRegions>(*instruction.op->lowering).kind) {
-    case AsRegions::kWhile:
-      return MakeParams(WhileParams{static_cast<int64_t>(constants)});
+    case AsRegions::kWhile: {
+      auto p = As<WhileParams>(instruction.params.get());
+      p.constants = static_cast<int64_t>(constants);
+      return MakeParams(p);
+    }
     case AsRegions::kScan: {
       auto p = As<ScanParams>(instruction.params.get());
       p.constants = static_cast<int64_t>(constants);

@@ -26,8 +26,9 @@ using ir::ValueId;
 size_t Index(ValueId v) { return base::Size(v); }
 
 [[noreturn]] void FailWhile(const ir::Instruction& i) {
+  const bool counted = ir::As<ir::WhileParams>(i.params.get()).counted;
   base::ThrowTrace({.kind = {},
-                    .op = std::string(i.op->name),
+                    .op = counted ? "fori_loop" : "while_loop",
                     .label = "while_loop.C21",
                     .where = base::Where(i.loc),
                     .reason =

@@ -48,6 +48,12 @@ const std::vector<Case>& Cases() {
            return while_loop([](Array v) { return v < 9.f; }, [](Array v) { return v * v; }, x);
          })(2.0);
        }},
+      {"fori_in_reverse",
+       [] {
+         grad([](Array x) {
+           return fori_loop(0, astype(x, i32), [](Array, Array v) { return v * v; }, x);
+         })(2.0);
+       }},
       {"item_inside", [] { grad([](Array x) { return x * x.item<float>(); })(2.0); }},
       {"updates_named_twice",
        [] {

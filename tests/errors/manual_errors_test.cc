@@ -85,6 +85,13 @@ const std::vector<Case>& Cases() {
          Mapped({.in_specs = {P(), P()}, .out_specs = P()});
        }},
       {"in_specs_differ", [] { Mapped({.in_specs = P("y", "x"), .out_specs = P()}); }},
+      {"in_specs_of_a_field_differ",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 2}, {"y", 2}}));
+         const Array a = abstract_array("f32[8@x]"), b = abstract_array("f32[8@y]");
+         shard_map([](Array u, std::pair<Array, Array> v) { return u + v.first + v.second; },
+                   {.in_specs = P("x"), .out_specs = P("x")})(a, std::pair(a, b));
+       }},
       {"in_specs_needed",
        [] {
          MeshScope s(abstract_mesh({{"x", 2, Auto}}));

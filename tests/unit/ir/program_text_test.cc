@@ -71,7 +71,7 @@ func @main(%0: f32[8@x], %1: f32[3,8@x], %2: i32[]) -> (f32[8@x], f32[3], f32[8@
       %14: f32[] = reduce_sum %8 {dims=[0]}
       return %8, %14
     }
-  %15: f32[8@x] = while_loop %3 {constants=0}
+  %15: f32[8@x] = while_loop %3 {constants=0, counted=false}
     region(%16: f32[8@x]) -> bool[] {
       %17: f32[] = reduce_sum %16 {dims=[0]}
       %18: bool[] = lt %17, %17
@@ -89,7 +89,7 @@ constexpr const char* kPlaced =
 func @main(%0: f32[8] <@mesh, [{"x"}]>, %1: i32[] <@mesh, []>) -> (f32[8] <@mesh, [{"x"}]>, f32[8] <@mesh, [{}]>, i32[] <@mesh, []>) {
   %2: f32[8] <@mesh, [{"x"}]> = exp %0                                 // model.cc:12 hidden "two words"
   %3: f32[8] <@mesh, [{"x"}]>, %4: f32[8] <@mesh, [{"x"}]> = sort %2, %2 {dim=[0], num_keys=1, descending=false} // model.cc:7
-  %5: f32[8] <@mesh, [{}]> = while_loop %3 {constants=0}               // "my model.cc:13" "\"quo\"ted\""
+  %5: f32[8] <@mesh, [{}]> = while_loop %3 {constants=0, counted=false} // "my model.cc:13" "\"quo\"ted\""
     region(%6: f32[8] <@mesh, [{}]>) -> bool[] <@mesh, []> {
       %7: bool[] <@mesh, []> = constant {value=bool true}              // model.cc:14
       return %7
@@ -264,7 +264,7 @@ TEST(ProgramText, RegionsMustFitTheirInstruction) {
       {"return %18", "return %17"},
       {"-> bool[]", "-> f32[]"},
       {"= while_loop %3", "= while_loop %4"},
-      {"= while_loop %3 {constants=0}", "= exp %3"},
+      {"= while_loop %3 {constants=0, counted=false}", "= exp %3"},
   };
   for (const auto& e : edits) {
     EXPECT_THROW(Parse(Edited(kControl, e.what, e.with)), Error) << e.what << " to " << e.with;
@@ -274,7 +274,7 @@ TEST(ProgramText, RegionsMustFitTheirInstruction) {
 TEST(ProgramText, RegionsNestToADepth) {
   std::string text = "func @main(%0: f32[]) -> f32[] {\n", end = "return %0 }";
   for (int depth = 0; depth < 100000; ++depth)
-    text += "%1: f32[] = while_loop %0 {constants=0} region(%0: f32[]) -> f32[] { ";
+    text += "%1: f32[] = while_loop %0 {constants=0, counted=false} region(%0: f32[]) -> f32[] { ";
   try {
     Parse(text + end);
     ADD_FAILURE() << "not refused";

@@ -50,7 +50,7 @@ TEST(PruneRegions, KeepsOfALoopWhatItsReadCarriesNeed) {
 // The condition reads a carry, and that a constant; what is read only by itself goes.
 TEST(PruneRegions, KeepsWhatTheConditionReads) {
   EXPECT_EQ(Pruned(R"(func @main(%0: i32[], %1: f32[], %2: f32[]) -> f32[] {
-  %3: i32[], %4: f32[], %5: f32[] = while_loop %0, %0, %1, %2 {constants=1}
+  %3: i32[], %4: f32[], %5: f32[] = while_loop %0, %0, %1, %2 {constants=1, counted=false}
     region(%6: i32[], %7: i32[], %8: f32[], %9: f32[]) -> bool[] {
       %10: bool[] = lt %7, %6
       return %10
@@ -65,7 +65,7 @@ TEST(PruneRegions, KeepsWhatTheConditionReads) {
 }
 )"),
             R"(func @main(%0: i32[], %1: f32[], %2: f32[]) -> f32[] {
-  %3: i32[], %4: f32[] = while_loop %0, %0, %1 {constants=1}
+  %3: i32[], %4: f32[] = while_loop %0, %0, %1 {constants=1, counted=false}
     region(%5: i32[], %6: i32[], %7: f32[]) -> bool[] {
       %8: bool[] = lt %6, %5
       return %8

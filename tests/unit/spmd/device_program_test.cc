@@ -221,7 +221,7 @@ func @main(%0: f32[8@x], %1: f32[8@y], %2: f32[4@x], %3: f32[]) -> f32[] {
 TEST(DeviceProgram, CollectivesThatAreTheSameInEveryIterationRunOnce) {
   EXPECT_EQ(Body(LowerText(R"(
 func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8,16] {
-  %2: f32[8,16] = while_loop %0, %1 {constants=1}
+  %2: f32[8,16] = while_loop %0, %1 {constants=1, counted=false}
     region(%3: f32[8@x,16], %4: f32[8,16]) -> bool[] {
       %5: f32[] = reduce_sum %4 {dims=[0, 1]}
       %6: bool[] = lt %5, %5
@@ -237,7 +237,7 @@ func @main(%0: f32[8@x,16], %1: f32[8,16]) -> f32[8,16] {
 })")),
             "%2: f32[4,16] = exp %0\n"
             "%3: f32[8,16] = all_gather %2 {from=f32[8@x,16], to=f32[8,16]}\n"
-            "%4: f32[8,16] = while_loop %3, %1 {constants=1}\n"
+            "%4: f32[8,16] = while_loop %3, %1 {constants=1, counted=false}\n"
             "  region(%5: f32[8,16], %6: f32[8,16]) -> bool[] {\n"
             "    %7: f32[] = reduce_sum %6 {dims=[0, 1]}\n"
             "    %8: bool[] = lt %7, %7\n"
