@@ -135,7 +135,7 @@ Array CheckedIndex(Call call, const Operand& index, const char* what) {
   const Type& type = *trace::Use(value, call.name, call.loc)->type();
   if (!type.shape().empty())
     FailShape(call, kPredicate, fmt::format("the {} must be a scalar, not {}", what, type.text()),
-              {"to choose element by element, use where(...)"});
+              {"to choose element by element, use where"});
   if (!type.sharding().unreduced.empty())
     FailSharding(
         call, kPredicate,

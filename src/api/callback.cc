@@ -132,7 +132,7 @@ void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOption
     if (type.sharding().unreduced.empty() || !IsOnePerDevice(type)) continue;
     FailSharding(call, 27,
                  fmt::format("{} is unreduced: what a device has is a term of a sum", type.text()),
-                 {"sum first: psum(x, ...)"});
+                 {"sum first with psum"});
   }
   if (f.count() >= 0 && base::Size(f.count()) != arrays.size())
     base::ThrowRuntime(

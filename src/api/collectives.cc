@@ -362,7 +362,7 @@ Array pcast(Operand operand, AxisSet names, Variance to, Loc loc) {
         call, 33,
         fmt::format("no cast turns {} value into {} one", AStateName(from), AStateName(to)),
         {to == Variance::kInvarying && from != Variance::kInvarying
-             ? "sum it: psum(x, ...); or promise it: assume_invariant(x, ...)"
+             ? "sum it with psum, or promise it with assume_invariant"
              : "casts go from invarying to varying or reduced, from reduced to "
                "varying, and from varying to unreduced"});
   return CastStates(x, axes, to, call);

@@ -74,7 +74,7 @@ CustomOp register_op(OpDefinition definition, Loc loc) {
     FailSharding(call, 5,
                  fmt::format("the rule \"{}\" is wrong: {}", def->definition.rule, difference),
                  {"give dims that the kernel treats differently names of their own, or mark "
-                  "a factor that must be whole with need_replication={...}"});
+                  "a factor that must be whole with need_replication"});
   difference = CheckVjp(*def, loc);
   if (!difference.empty())
     base::ThrowRuntime(base::Refusal("register_op", 7, base::Where(loc),

@@ -31,7 +31,7 @@ void RefuseTerms(const Array& x, const AxisList& axes, Call call) {
       FailSharding(call, 27,
                    fmt::format("{} is unreduced over {}: what a device has is a term of a sum",
                                TypeOf(x)->text(), AxisName(a)),
-                   {"sum first: psum(x, ...) or psum_scatter(x, ...)"});
+                   {"sum first with psum or psum_scatter"});
 }
 
 ir::ParamsPtr ManualParamsOf(const AxisList& axes, std::vector<int64_t> dims) {
@@ -135,7 +135,7 @@ void CheckTogether(const std::vector<trace::TracedFunction>& regions, const trac
                                "this point: {} varies over {}",
                                i->op->name, fmt::join(TogetherOver(*i), ", "), runs.by,
                                fmt::join(ops::NamesOf(trace::CurrentMesh(), runs.diverges), ", ")),
-                   {"let what is differentiated vary first: pcast(x, ..., Variance::kVarying)"});
+                   {"let what is differentiated vary first, with pcast to Variance::kVarying"});
 }
 
 void CastOutput(trace::TracedFunction& region, size_t i, const AxisList& axes) {

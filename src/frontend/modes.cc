@@ -23,7 +23,7 @@ const sharding::MeshDef* WithMode(const sharding::MeshDef* mesh, const AxisNames
       FailSharding(call, 12,
                    fmt::format("axis \"{}\" is Manual: it cannot become Auto or Explicit",
                                mesh->axes()[a].name),
-                   {"name the other axes: .axes = {...}"});
+                   {"name the other axes in .axes"});
     modes[a] = mode;
   };
   for (size_t a = 0; a < modes.size() && names.names().empty(); ++a) change(a);
@@ -79,7 +79,7 @@ std::vector<Array> Resharded(std::vector<Array> arrays, const detail::Outline& t
 
 [[noreturn]] void FailMissing(const char* option, Call call) {
   FailSharding(call, 11, fmt::format(".{} must be given", option),
-               {fmt::format("write {{.{} = P(...)}}, or one spec per array", option)});
+               {"give one spec for all arrays, or one for each"});
 }
 
 }  // namespace
@@ -117,9 +117,7 @@ detail::FunctionResult CallExplicitAxes(const detail::FunctionCall& function,
   const std::vector<Array> arguments = UsableLeaves(function.arguments, call);
   if (!options.in_sharding.given()) FailMissing("in_sharding", call);
   const sharding::MeshDef* outer = trace::CurrentMesh();
-  if (!outer)
-    FailSharding(call, 1, "there is no mesh in scope",
-                 {"enter one with MeshScope scope(make_mesh({...}))"});
+  if (!outer) FailSharding(call, 1, "there is no mesh in scope", {"enter one with a MeshScope"});
   const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Explicit, call);
   detail::FunctionResult result;
   {

@@ -374,7 +374,7 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
   if (!mesh)
     FailSharding(call, 1,
                  fmt::format("the spec {} needs a mesh, but none is in scope", spec->text()),
-                 {"enter one with MeshScope scope(make_mesh({...}))"});
+                 {"enter one with a MeshScope"});
   sharding::Resolved r = sharding::Resolve(*spec, mesh, rank);
   if (r.problem) FailSharding(call, 1, r.problem->reason, {"spec: " + spec->text()});
   CheckExplicit(*spec, *mesh, call);

@@ -32,7 +32,7 @@ Array Dot(Array a, Array b, const DotDims& dims, const DotOptions& options, Call
                  fmt::format("the sum is converted to {}, and converted parts do not add up to the "
                              "converted sum, so it cannot stay unreduced",
                              t.name()),
-                 {"leave .unreduced(...) out, or ask for a dtype that holds the sum"});
+                 {"leave .unreduced out, or ask for a dtype that holds the sum"});
   int rank = static_cast<int>(TypeOf(a)->rank() + TypeOf(b)->rank()) -
              2 * static_cast<int>(dims.lhs_contract.size()) -
              static_cast<int>(dims.lhs_batch.size());

@@ -54,7 +54,7 @@ void CheckAxes(const ir::Type* type, const ir::MappedDim& dim, const OpDef& op, 
           std::string(op.name), 26, base::Where(loc),
           fmt::format("inside of vmap axis {} becomes Manual, but the mapped dim lies over it",
                       sharding::AxisText(*mesh, a)),
-          {"name the other axes: shard_map(f, {.axes = {...}}), or map along a dim that lies over "
+          {"name the other axes in .axes of shard_map, or map along a dim that lies over "
            "other axes"}));
   CheckAxes(type->sharding(), type->text(), dim.axes, op, loc);
 }

@@ -345,7 +345,7 @@ void RefuseTerms(const ArrayRef& array, const sharding::AxisList& axes, const ch
   ErrorDetail detail = base::Refusal(
       op, 27, base::Where(loc),
       "an unreduced array from outside cannot be used where devices run independently",
-      {"sum it outside first: psum(array, ...)"});
+      {"sum it outside first with psum"});
   detail.operands = {{"array", array->type()->text(), base::Where(array->loc())}};
   base::ThrowSharding(std::move(detail));
 }

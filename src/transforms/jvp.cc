@@ -28,7 +28,7 @@ using Tangents = std::vector<ValueId>;
                     .where = base::Where(loc),
                     .reason = "it has no derivative" + why,
                     .operands = {},
-                    .notes = {"to treat the operand as a constant, wrap it in stop_gradient(...)"},
+                    .notes = {"to treat the operand as a constant, wrap it in stop_gradient"},
                     .fixes = {}});
 }
 
@@ -144,8 +144,8 @@ class Forward {
       if (done[k] || tangents[k] < 0 || k >= derivative.of.size()) continue;
       if (derivative.none[k])
         FailNotDifferentiable(call.op, builder_.loc(),
-                              fmt::format(" with respect to operand {}: {}",
-                                          ir::OperandName(call.op, k), derivative.none[k]));
+                              fmt::format(" with respect to {}: {}", ir::OperandName(call.op, k),
+                                          derivative.none[k]));
       if (!derivative.of[k]) continue;
       ValueId term = derivative.of[k](call, tangents[k]);
       sum = ops::Sum(builder_, sum, ops::Conform(builder_, term, call.result_types[0]));
