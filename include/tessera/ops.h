@@ -377,8 +377,8 @@ Array tile(Operand x, Shape reps, Loc loc = Loc::Current());
 // Returns x with each element along `dim` repeated n times in place; a sharded `dim` needs an
 // out_sharding.
 Array repeat(Operand x, int64_t n, int dim, OutOptions options = {}, Loc loc = Loc::Current());
-// Returns x shifted along `dim`; elements that leave at one end re-enter at the other. The shards
-// of a dim must divide the shift.
+// Returns x shifted along `dim`; elements that leave at one end re-enter at the other. A sharded
+// `dim` stays so, and elements move between devices.
 Array roll(Operand x, int64_t shift, int dim, Loc loc = Loc::Current());
 // Returns the elements of `dim` at integer `indices` [...]: [outer..., indices..., inner...].
 // Negative indices count from the end; outside ones give NaN (ints: the lowest or, unsigned,

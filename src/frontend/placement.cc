@@ -71,8 +71,7 @@ sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* typ
         call, 16,
         fmt::format("axis \"{}\" is Auto: values can be unreduced over Explicit axes only", axis),
         {"spec: " + spec.text(),
-         fmt::format("leave .unreduced out, or make \"{}\" Explicit with explicit_axes",
-                     axis)});
+         fmt::format("leave .unreduced out, or make \"{}\" Explicit with explicit_axes", axis)});
   }
   if (!r.sharding.reduced.empty())
     FailSharding(call, 9, "reduced axes are part of a type: a constraint cannot ask for them",

@@ -51,7 +51,8 @@ const std::vector<Case>& Cases() {
       {"fori_in_reverse",
        [] {
          grad([](Array x) {
-           return fori_loop(0, astype(x, i32), [](Array, Array v) { return v * v; }, x);
+           return fori_loop(
+               0, astype(x, i32), [](Array, Array v) { return v * v; }, x);
          })(2.0);
        }},
       {"item_inside", [] { grad([](Array x) { return x * x.item<float>(); })(2.0); }},

@@ -76,6 +76,22 @@ TEST(WorkedTypes, AreJaxs) {
          return concatenate({Of("f32[4@x]"), Of("f32[4]")}, 0);
        },
        "concatenate.C4"},
+      {"roll by any shift", [] { return roll(Of("f32[8@x]"), 3, 0); }, "f32[8@x]"},
+      {"pad by as much as it cuts",
+       [] {
+         return pad(Of("f32[8@x]"), {{1, -1}});
+       },
+       "f32[8@x]"},
+      {"pad to a size that divides",
+       [] {
+         return pad(Of("f32[8@x]"), {{1, 1}});
+       },
+       "f32[10@x]"},
+      {"pad to another",
+       [] {
+         return pad(Of("f32[8@x]"), {{1, 2}});
+       },
+       "pad.C7"},
       {"where", [] { return where(Of("bool[8@x]"), Of("f32[8@x]"), 0.0); }, "f32[8@x]"},
       {"reduced", [] { return reshard(Of("f32[8@x]"), P(None).reduced("x")); }, "f32[8]{R:x}"},
       {"unreduced times a number",

@@ -61,11 +61,16 @@ std::vector<Case> Cases() {
        {16, 6},
        P("y", None),
        "f32[16@y,6]",
-       [](Array a) {
-         return auto_axes([](Array b) { return roll(b, 3, 0); },
-                          {.axes = {"x", "y"}, .out_sharding = P("y", None)})(a);
-       },
+       [](Array a) { return roll(a, 3, 0); },
        3 * 6 * 4},
+      {"pad by as much as it cuts",
+       {16, 6},
+       P("x", None),
+       "f32[16@x,6]",
+       [](Array a) {
+         return pad(a, {{1, -1}, {0, 0}}, 7);
+       },
+       1 * 6 * 4},
       {"rev", {16}, P("x"), "f32[16@x]", [](Array a) { return rev(a, {0}); }, 4 * 4},
       {"concatenate",
        {8},
@@ -214,6 +219,41 @@ TEST(Halo, RandomNeighboursAgree) {
       }
     }
   }
+}
+
+// The same of types, whatever the number of shards is: what keeps a dim's size keeps its sharding,
+// and the edges are sent where the report and a policy see them.
+TEST(Halo, ExplicitStencilsDependOnNoSize) {
+  SetDeviceCount(6);
+  auto heat = jit([](Array u) {
+    auto step = [](Array, Array v) {
+      return v + 0.1 * (roll(v, 1, 0) + roll(v, -1, 0) + roll(v, 5, 1) + roll(v, -1, 1) - 4 * v);
+    };
+    return fori_loop(0, 3, step, u);
+  });
+  const Array u = Numbers({12, 8});
+  const std::vector<float> want = heat(u).to_vector<float>();
+  MeshScope scope(make_mesh({{"x", 3}, {"y", 2}}));
+  const Array placed = reshard(u, P("x", "y"));
+  const Array got = heat(placed);
+  EXPECT_EQ(type_of(got).text(), "f32[12@x,8@y]");
+  EXPECT_EQ(got.to_vector<float>(), want);
+  const CommReport comm = heat.lower(placed).comm();
+  EXPECT_EQ(comm.count(CommKind::kHaloExchange, "x"), 6) << comm;
+  for (const CommEvent& e : comm.events()) EXPECT_TRUE(e.implied) << comm;
+  CommPolicy none({.bytes = 1});
+  EXPECT_THROW(heat.lower(placed), ShardingError);
+}
+
+// The gradient of a roll is the roll back, and of a padded piece the piece.
+TEST(Halo, ExplicitStencilsHaveGradients) {
+  SetDeviceCount(3);
+  MeshScope scope(make_mesh({{"x", 3}}));
+  const Array u = reshard(Numbers({9}), P("x"));
+  const auto f = [](Array v) { return sum(arange(9) * (roll(v, 2, 0) + pad(v, {{1, -1}}))); };
+  const Array g = grad(f)(u);
+  EXPECT_EQ(type_of(g).text(), "f32[9@x]");
+  EXPECT_THAT(g.to_vector<float>(), ElementsAre(3, 5, 7, 9, 11, 13, 15, 8, 1));
 }
 
 // What is padded with is partial like the operand: of all devices one adds it.

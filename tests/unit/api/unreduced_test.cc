@@ -57,7 +57,8 @@ TEST_F(Unreduced, RolledAlongAShardedDim) {
   MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
   Array x = reshard(arange(8), P("x"));
   Expect(roll(x, 2, 0), "i32[8@x]", array({6, 7, 0, 1, 2, 3, 4, 5}));
-  EXPECT_THROW(roll(x, 3, 0), ShardingError);
+  Expect(roll(x, 3, 0), "i32[8@x]", array({5, 6, 7, 0, 1, 2, 3, 4}));
+  Expect(roll(x, -1, 0), "i32[8@x]", array({1, 2, 3, 4, 5, 6, 7, 0}));
 }
 
 TEST_F(Unreduced, ProductsForgetWhatIsReduced) {
