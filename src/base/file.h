@@ -1,5 +1,7 @@
-// Why files cannot be read or written, and files that are replaced at once.
+// Open files, why files cannot be read or written, and files that are replaced at once.
 #pragma once
+#include <unistd.h>
+
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -15,6 +17,16 @@ std::string ErrnoText();
 
 struct FileError : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+// An open file.
+struct Descriptor {
+  Descriptor() = default;
+  ~Descriptor() {
+    if (value >= 0) close(value);
+  }
+  Descriptor(const Descriptor&) = delete;
+  int value = -1;
 };
 
 // A file that takes its name when it is complete and on disk. Before, it is PATH.tmp, which the

@@ -1,13 +1,15 @@
 // Adds up events, measures what the machine can do, and writes traces.
 #include "compile/profile.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
+#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -103,24 +105,65 @@ const char* KindName(Event::Kind kind) {
   return "";
 }
 
-// The file of TESSERA_TRACE: one event a line. The list has no end, which readers of traces allow.
+// Waits until no other process writes the file; a child of a fork shares it.
+class FileLock {
+ public:
+  explicit FileLock(int file) : file_(file) { Set(F_WRLCK); }
+  ~FileLock() { Set(F_UNLCK); }
+  FileLock(const FileLock&) = delete;
+
+ private:
+  void Set(short type) const {
+    struct flock lock {};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    while (fcntl(file_, F_SETLKW, &lock) != 0 && errno == EINTR) {
+    }
+  }
+  const int file_;
+};
+
+// The file of TESSERA_TRACE: a list, one event a line. It is whole JSON after every run, however
+// the process ends: what is added overwrites the end of the list. Destroyed at exit, so that a run
+// of another thread is not cut off while it is written; runs that end later are not recorded.
 class TraceFile {
  public:
   explicit TraceFile(const std::string& path) {
-    errno = 0;
-    out_.open(path);
-    out_ << "[\n";
-    if (!out_.flush())
+    file_.value = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file_.value < 0 || !Write(0, "[" + std::string(kEnd)))
       base::ThrowRuntime(base::Refusal(
           "TESSERA_TRACE", 1, "", fmt::format("cannot write {}: {}", path, base::ErrnoText())));
     recording_.emplace([this](const plan::Plan& plan, const runtime::Events& events) {
-      out_ << TraceLines(plan, events, 0);
-      out_.flush();
+      std::string lines = TraceLines(plan, events, 0);
+      if (lines.empty()) return;
+      lines.resize(lines.size() - std::strlen(",\n"));
+      Add(lines);
     });
   }
 
  private:
-  std::ofstream out_;
+  static constexpr const char* kEnd = "\n]\n";
+
+  void Add(const std::string& lines) const {
+    const FileLock alone(file_.value);
+    const auto end = static_cast<off_t>(std::strlen(kEnd));
+    const off_t size = lseek(file_.value, 0, SEEK_END);
+    const bool first = size <= end + 1;  // "[" is all there is
+    Write(std::max<off_t>(size - end, 0), (first ? "\n" : ",\n") + lines + kEnd);
+  }
+
+  bool Write(off_t at, const std::string& text) const {
+    for (size_t done = 0; done < text.size();) {
+      const ssize_t n = pwrite(file_.value, text.data() + done, text.size() - done,
+                               at + static_cast<off_t>(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return false;
+      done += base::Size(n);
+    }
+    return true;
+  }
+
+  base::Descriptor file_;
   std::optional<runtime::Recording> recording_;
 };
 
@@ -201,9 +244,7 @@ Profile::Impl Collector::Result() const {
 void StartTrace() {
   const char* path = std::getenv("TESSERA_TRACE");
   if (!path || !*path) return;
-  // Never destroyed: runs may end after everything.
-  static TraceFile& file = *new TraceFile(path);
-  static_cast<void>(file);
+  static const TraceFile file(path);
 }
 
 }  // namespace tessera::compile

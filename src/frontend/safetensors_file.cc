@@ -141,8 +141,10 @@ struct Runs {
 
 }  // namespace
 
-void FailFile(Call call, const std::string& path, const std::string& reason) {
-  base::ThrowRuntime(base::Refusal(call.name, "file", base::Where(call.loc), path + ": " + reason));
+void FailFile(Call call, const std::string& path, const std::string& reason,
+              std::vector<std::string> notes) {
+  base::ThrowRuntime(base::Refusal(call.name, "file", base::Where(call.loc), path + ": " + reason,
+                                   std::move(notes)));
 }
 
 std::string ShownName(const std::string& name) {

@@ -1,17 +1,17 @@
 // The format of safetensors files: 8 bytes that count those of the header, the header, which is
 // JSON, then the elements of all tensors without gaps.
 #pragma once
-#include <unistd.h>
-
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "frontend/operands.h"
 
 namespace tessera::frontend {
 
-[[noreturn]] void FailFile(Call call, const std::string& path, const std::string& reason);
+[[noreturn]] void FailFile(Call call, const std::string& path, const std::string& reason,
+                           std::vector<std::string> notes = {});
 
 // Returns a name as messages show it: in quotes, escaped, not too long.
 std::string ShownName(const std::string& name);
@@ -22,16 +22,6 @@ std::string SafetensorsName(DType dtype);
 struct StoredTensor {
   const ir::Type* type;  // on no mesh
   int64_t begin, end;    // its bytes, counted from the end of the header
-};
-
-// An open file.
-struct Descriptor {
-  Descriptor() = default;
-  ~Descriptor() {
-    if (value >= 0) close(value);
-  }
-  Descriptor(const Descriptor&) = delete;
-  int value = -1;
 };
 
 class SafetensorsFile {
@@ -56,7 +46,7 @@ class SafetensorsFile {
 
   const std::string path_;
   const Call call_;
-  Descriptor file_;
+  base::Descriptor file_;
   int64_t data_ = 0, end_ = 0;  // where the elements begin, and the file ends
   std::map<std::string, StoredTensor> tensors_;
   std::map<std::string, std::string> metadata_;
