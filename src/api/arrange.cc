@@ -21,7 +21,7 @@ Array AtLeast(int64_t rank, const Operand& x, Call call) {
 }
 
 Array InOrder(const Array& x, const std::vector<int64_t>& order, Call call) {
-  return std::is_sorted(order.begin(), order.end()) ? x : transpose(x, order, call.loc);
+  return std::is_sorted(order.begin(), order.end()) ? Same(x) : transpose(x, order, call.loc);
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ Array diff(Operand x, int dim, DiffOptions options, Loc loc) {
       last(behind ? options.append : Array(0, loc), loc);
   const auto differ = [&](const Operands& xs) {
     Array a = ToArray(xs[0], call);
-    if (options.n == 0) return a;
+    if (options.n == 0) return Same(a);
     base::Shape row = ShapeOf(a);
     base::At(row, NormalDim(dim, Rank(a), call)) = 1;
     const auto edge = [&](const Operand& part) {

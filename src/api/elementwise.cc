@@ -109,7 +109,7 @@ Array clz(Operand x, Loc loc) { return Unary(ScalarOp::kClz, x, {"clz", loc}); }
 Array abs(Operand x, Loc loc) {
   Array a = ToArray(x, {"abs", loc});
   DType t = TypeOf(a)->dtype();
-  return t.is_bool() || t.is_unsigned() ? a : Unary(ScalarOp::kAbs, a, {"abs", loc});
+  return t.is_bool() || t.is_unsigned() ? Same(a) : Unary(ScalarOp::kAbs, a, {"abs", loc});
 }
 
 Array sub(Operand a, Operand b, OutOptions options, Loc loc) {

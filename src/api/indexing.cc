@@ -437,7 +437,8 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
   const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
   const std::vector<ResultDim> dims = DimsOf(parsed, PickedShape(parsed, call));
   const std::vector<ResultDim> kept = WithoutNew(dims);
-  if (IsEmpty(dims)) return options.out_sharding ? reshard(x, *options.out_sharding, call.loc) : x;
+  if (IsEmpty(dims))
+    return options.out_sharding ? reshard(x, *options.out_sharding, call.loc) : Same(x);
   Array updates = ValuesOf(values, TypeOf(x)->dtype(), SizesOf(dims), call);
   updates = Reshape(updates, SizesOf(kept), call);
   Places places = PlacesOf(parsed, ShapeOf(x), kept, call);

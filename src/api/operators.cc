@@ -40,7 +40,7 @@ Array operator>>(Operand a, Operand b) {
   return Infix(t.is_unsigned() ? shift_right_logical : shift_right_arithmetic, a, b, a.loc());
 }
 Array operator-(Operand a) { return neg(a, a.loc()); }
-Array operator+(Operand a) { return ToArray(a, {"+", a.loc()}); }
+Array operator+(Operand a) { return Same(ToArray(a, {"+", a.loc()})); }
 Array operator~(Operand a) { return bitwise_not(a, a.loc()); }
 Array& operator+=(Array& a, Operand b) { return a = Infix(add, Operand(a, b.loc()), b, b.loc()); }
 Array& operator-=(Array& a, Operand b) { return a = Infix(sub, Operand(a, b.loc()), b, b.loc()); }

@@ -17,7 +17,7 @@ DType DTypeOf(const Array& x) { return TypeOf(x)->dtype(); }
 // Rounding leaves ints and bools as they are.
 Array Whole(const ir::OpDef& op, const Operand& x, Call call) {
   Array a = ToArray(x, call);
-  if (!DTypeOf(a).is_floating() && !base::StrictTypesActive()) return a;
+  if (!DTypeOf(a).is_floating() && !base::StrictTypesActive()) return Same(a);
   return Run(op, nullptr, {a}, call);
 }
 
@@ -48,7 +48,7 @@ Array RoundFloat(const ir::OpDef& op, const Array& x, int decimals, Call call) {
   DType t = DTypeOf(x), work = t.size() == 2 ? f32 : t;
   Loc loc = call.loc;
   double power = std::pow(10, std::abs(decimals));
-  if (decimals > 0 && power > LargestFinite(t)) return x;  // no number has as many digits
+  if (decimals > 0 && power > LargestFinite(t)) return Same(x);  // no number has as many digits
   if (power > LargestFinite(work)) return mul(x, Operand(0, loc), {}, loc);
   Array wide = Convert(x, work, call), ten = ScalarOf(power, work, false, call);
   Array moved = decimals > 0 ? mul(wide, ten, {}, loc) : div(wide, ten, {}, loc);
@@ -75,7 +75,7 @@ Array round(Operand x, RoundOptions options, Loc loc) {
     Array a = ToArray(operand, call);
     if (DTypeOf(a).is_floating()) return RoundFloat(op, a, options.decimals, call);
     bool tens = DTypeOf(a).is_integer() && options.decimals < 0;
-    return tens ? RoundInteger(a, -options.decimals, call) : a;
+    return tens ? RoundInteger(a, -options.decimals, call) : Same(a);
   });
 }
 
@@ -91,7 +91,7 @@ Array nan_to_num(Operand x, NanToNumOptions options, Loc loc) {
   return AsOne(call, {x, options}, [&](const Operand& operand) {
     Array a = ToArray(operand, call);
     DType t = DTypeOf(a);
-    if (!t.is_floating()) return a;
+    if (!t.is_floating()) return Same(a);
     auto number = [&](double v) { return ScalarOf(v, t, true, call); };
     double inf = std::numeric_limits<double>::infinity(), largest = LargestFinite(t);
     // One after the other: an infinity that stands for NaN is replaced in its turn, as in JAX.

@@ -420,7 +420,7 @@ Array roll(Operand x, int64_t shift, int dim, Loc loc) {
   return AsOne(call, {x, shift, dim}, [&](const Operand& operand) {
     Array a = Use(operand, call);
     const int64_t d = NormalDim(dim, TypeOf(a)->rank(), call), size = base::At(ShapeOf(a), d);
-    if (size == 0 || shift % size == 0) return a;
+    if (size == 0 || shift % size == 0) return Same(a);
     return Run(ops::kRoll, ir::MakeParams(ops::RollParams{{d}, (shift % size + size) % size}), {a},
                call);
   });

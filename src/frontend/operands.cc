@@ -144,6 +144,14 @@ std::vector<Operand> OperandsAt(const std::vector<Array>& xs, Loc loc) {
   return operands;
 }
 
+// What is traced returns an array of its own anyhow, and captures one array once.
+Array Same(const Array& x) {
+  if (x.impl()->kind() != trace::ArrayImpl::kConcrete || trace::CurrentTrace()) return x;
+  const auto& c = static_cast<const compile::Concrete&>(*x.impl());
+  return Array(std::make_shared<compile::Concrete>(c.type(), c.placed(), c.loc(), c.buffers,
+                                                   c.shares_replicas()));
+}
+
 Array ToArray(const Operand& x, Call call) {
   if (!x.scalar()) {
     trace::Use(x.array(), call.name, x.loc());
@@ -424,20 +432,20 @@ Array Run(const ir::OpDef& op, ir::ParamsPtr params, const std::vector<Array>& o
 }
 
 Array Convert(const Array& x, DType dtype, Call call) {
-  if (TypeOf(x)->dtype() == dtype && !TypeOf(x)->weak()) return x;
+  if (TypeOf(x)->dtype() == dtype && !TypeOf(x)->weak()) return Same(x);
   ShapeAndDType wanted{{}, dtype};
   return Run(ops::Elementwise(ops::ScalarOp::kConvert), nullptr, {x}, call, {.wanted = &wanted});
 }
 
 Array Reshape(const Array& x, const base::Shape& shape, Call call) {
-  if (TypeOf(x)->shape() == shape) return x;
+  if (TypeOf(x)->shape() == shape) return Same(x);
   ShapeAndDType wanted{shape, DType{}};
   return Run(ops::kReshape, nullptr, {x}, call, {.wanted = &wanted});
 }
 
 Array BroadcastTo(const Array& x, const base::Shape& shape, Call call,
                   std::optional<PartitionSpec> out_sharding) {
-  if (TypeOf(x)->shape() == shape) return x;
+  if (TypeOf(x)->shape() == shape) return Same(x);
   ShapeAndDType wanted{shape, DType{}};
   ir::ResultDims dims;
   int64_t skip = static_cast<int64_t>(shape.size()) - TypeOf(x)->rank();

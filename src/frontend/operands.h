@@ -20,6 +20,9 @@ struct Call {
   Loc loc;
 };
 
+// Returns the same value as an array of its own, for a function that changes nothing: what is
+// donated as one of the two leaves the other, and its data.
+Array Same(const Array& x);
 // Returns the operand as an array: a number becomes a weak scalar of its default dtype.
 Array ToArray(const Operand& x, Call call);
 // Returns a scalar array of the number, of this dtype. Throws DTypeError if it does not fit.

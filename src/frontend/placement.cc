@@ -103,7 +103,7 @@ Array Constrained(const Array& a, const PartitionSpec& spec, Call call) {
     return trace::Apply(constraint)[0];
   }
   sharding::TensorSharding s = *ResolveSpec(spec, type->rank(), MeshOf({a}), call);
-  if (s.dims == type->sharding().dims) return a;
+  if (s.dims == type->sharding().dims) return Same(a);
   FailSharding(
       call, 4,
       fmt::format("the array has type {}, which is not laid out as {}", type->text(), spec.text()),

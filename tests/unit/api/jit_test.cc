@@ -239,6 +239,74 @@ TEST(Jit, DonatedBuffersThatAreSharedAreNotReused) {
   EXPECT_EQ(jit([] { return ones({1 << 16}); })()[0].item<float>(), 1) << "a program's constant";
 }
 
+// What a function returns that changed nothing is an array of its own.
+TEST(Jit, DonationLeavesWhatAFunctionReturnedUnchanged) {
+  const std::vector<std::function<Array(const Array&)>> same = {
+      [](const Array& x) { return x[All]; },
+      [](const Array& x) {
+        return x[{Slice(0, 64), Ellipsis}];
+      },
+      [](const Array& x) { return x.at(Ellipsis).get(); },
+      [](const Array& x) { return x.at(Slice(0, 0)).set(1); },
+      [](const Array& x) {
+        return x.reshape({64, 64});
+      },
+      [](const Array& x) { return x.astype(f32); },
+      [](const Array& x) {
+        return reshape(x, {64, -1});
+      },
+      [](const Array& x) {
+        return transpose(x, {0, 1});
+      },
+      [](const Array& x) { return moveaxis(x, 0, 0); },
+      [](const Array& x) {
+        return broadcast_to(x, {64, 64});
+      },
+      [](const Array& x) { return expand_dims(squeeze(x, Dims()), Dims()); },
+      [](const Array& x) { return +x; },
+      [](const Array& x) { return roll(x, 64, 0); },
+      [](const Array& x) {
+        return tile(x, {1, 1});
+      },
+      [](const Array& x) { return repeat(x, 1, 0); },
+      [](const Array& x) { return diff(x, 0, {.n = 0}); },
+      [](const Array& x) { return round(x, {.decimals = 60}); },
+      [](const Array& x) { return concatenate({x}, 0); },
+      [](const Array& x) { return sum(x, Dims()); },
+      [](const Array& x) { return atleast_2d(x); },
+      [](const Array& x) { return stop_gradient(x); },
+      [](const Array& x) { return flip(x, Dims()); },
+      [](const Array& x) {
+        return pad(x, {{0, 0}, {0, 0}});
+      },
+      [](const Array& x) { return einsum("ij->ij", {x}); },
+      [](const Array& x) { return with_sharding_constraint(x, P(None, None)); },
+      [](const Array& x) { return reshard(x, P(None, None)); },
+      [](const Array& x) { return jit([](Array y) { return y; })(x); },
+  };
+  MeshScope scope(make_mesh({{"x", 1}}));
+  const auto step = jit([](Array x) { return x + 1; }, {.donate = {0}});
+  for (size_t i = 0; i < same.size(); ++i) {
+    SCOPED_TRACE(i);
+    const Array x = full({64, 64}, 5.0);
+    const Array y = same[i](x);
+    EXPECT_EQ((step(x)[{3, 4}].item<float>()), 6);
+    EXPECT_THROW(x.to_vector<float>(), TraceError);
+    EXPECT_EQ((y[{3, 4}].item<float>()), 5);
+    EXPECT_EQ((step(y)[{3, 4}].item<float>()), 6);
+  }
+  const auto steps = jit([](Array x) { return x + 1; }, {.donate = {0}});
+  const std::vector<std::function<Array(const Array&)>> rounding = {
+      [](const Array& x) { return abs(x); }, [](const Array& x) { return floor(x); },
+      [](const Array& x) { return nan_to_num(x); },
+      [](const Array& x) { return round(x, {.decimals = 2}); }};
+  for (const auto& rounds : rounding) {
+    const Array x = full({64}, 5u, {.dtype = u32}), y = rounds(x);
+    steps(x);
+    EXPECT_EQ(y[3].item<uint32_t>(), 5u);
+  }
+}
+
 TEST(Jit, DonatedReplicasAndShardsOfAMeshAreNotReused) {
   SetDeviceCount(8);
   {
