@@ -13,10 +13,10 @@ struct JitOptions {
   // How arguments and results lie. Over Explicit axes an argument that lies otherwise is refused,
   // and a result is resharded; over Auto axes they are constraints.
   Specs in_shardings = {}, out_shardings = {};
-  // Arguments whose buffers the call may reuse. They are gone afterwards, as are all copies of their
-  // handles. Buffers that another array shares, such as x[All] or a reshape, are left to it.
+  // Arguments whose buffers the call may reuse. They are gone afterwards, as are all copies of
+  // their handles. Buffers that another array shares, such as x[All] or a reshape, are left to it.
   std::vector<int> donate = {};
-  std::string name = "main";     // of the program
+  std::string name = "main";  // of the program
 };
 
 // Returns f compiled: a call with new types, static values, mesh or dtype scopes traces f once and

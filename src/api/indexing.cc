@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "frontend/edits.h"
 #include "frontend/lookups.h"
+#include "frontend/modes.h"
 #include "tessera/lookup.h"
+#include "trace/scopes.h"
 
 namespace tessera {
 
@@ -289,6 +291,30 @@ Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, 
   return s == TypeOf(x)->sharding() ? x : Moved(x, std::move(s), call);
 }
 
+bool IsSharded(const Array& x) {
+  const auto& dims = TypeOf(x)->sharding().dims;
+  return std::any_of(dims.begin(), dims.end(), [](const auto& d) { return !d.axes.empty(); });
+}
+
+// One element of dims that are sharded: a device has it, and sends it to all, as propagation finds.
+Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
+  const sharding::TensorSharding& s = TypeOf(x)->sharding();
+  std::vector<std::string> names;
+  for (const sharding::DimAxes& d : s.dims)
+    for (const sharding::AxisPart& a : d.axes)
+      names.push_back(base::At(s.mesh->axes(), a.axis).name);
+  const PartitionSpec own = sharding::ToSpec(s);
+  const PartitionSpec spec =
+      PartitionSpec().unreduced(own.unreduced_axes()).reduced(own.reduced_axes());
+  const detail::Body cut = [&](const std::vector<Array>& xs) {
+    const Array y = Cut(xs[0], pieces, {}, call);
+    return detail::FunctionResult{{y}, detail::AnyTree::Of(y)};
+  };
+  const trace::MeshDefScope mesh(MeshInScope({x}));
+  auto arguments = std::tuple(x);
+  return CallAutoAxes({arguments, cut, call.loc}, {.axes = names, .out_sharding = spec}).arrays[0];
+}
+
 // Looks up in what the slices leave.
 Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, Call call) {
   const base::Shape picked = PickedShape(index, call);
@@ -339,7 +365,8 @@ Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& opti
     if (e.kind == Entry::kNew) result.push_back(1);
     if (e.kind == Entry::kSlice) result.push_back(e.piece.size());
   }
-  Array y = Cut(x, pieces, result, call);
+  Array y =
+      result.empty() && IsSharded(x) ? OneElement(x, pieces, call) : Cut(x, pieces, result, call);
   return options.out_sharding ? reshard(y, *options.out_sharding, call.loc) : y;
 }
 

@@ -135,6 +135,14 @@ bool SpmdAxisName(const Situation& s) { return s.instruction.attrs.contains("spm
 
 bool OutSharding(const Situation& s) { return s.instruction.attrs.contains("out_sharding"); }
 
+// An integer for every dim.
+bool OneElement(const Situation& s) {
+  if (s.operands.size() != 1 || !s.instruction.attrs.contains("index")) return false;
+  const auto& index = s.instruction.attrs.at("index");
+  return index.size() == s.operands[0].shape().size() &&
+         std::all_of(index.begin(), index.end(), [](const auto& i) { return i.is_number(); });
+}
+
 bool ShardedIndices(const Situation& s) {
   for (size_t i = 1; i < s.operands.size(); ++i)
     for (int64_t d = 0; d < static_cast<int64_t>(s.operands[i].shape().size()); ++d)
@@ -177,6 +185,7 @@ bool (*Predicate(const std::string& name))(const Situation&) {
   if (name == "joins_beside_sharded") return JoinsBesideSharded;
   if (name == "out_shardings") return OutShardings;
   if (name == "out_sharding") return OutSharding;
+  if (name == "one_element") return OneElement;
   if (name == "sharded_indices") return ShardedIndices;
   if (name == "transposes") return Transposes;
   if (name == "unreduced_first") return UnreducedFirst;

@@ -9,6 +9,47 @@
 namespace tessera {
 namespace {
 
+// ---- one element of a sharded array -------------------------------------------------------------
+
+TEST(OneElement, IsReadFromTheDeviceThatHasIt) {
+  SetDeviceCount(8);
+  const Array whole = arange(48.).reshape({8, 6});
+  for (const auto& [nx, ny] : {std::pair(1, 1), {2, 1}, {2, 2}, {4, 2}, {2, 3}})
+    for (const PartitionSpec& spec :
+         {P("x", None), P(None, "y"), P("x", "y"), P({"y", "x"}, None)}) {
+      MeshScope scope(make_mesh({{"x", nx}, {"y", ny}}));
+      if (spec == P({"y", "x"}, None) && 8 % (nx * ny) != 0) continue;
+      const Array x = reshard(whole, spec);
+      SCOPED_TRACE(type_of(x).text());
+      const auto last = jit([](Array v) { return v[{-1, -1}] + v[{3, 2}]; });
+      EXPECT_EQ((x[{0, 0}].item<float>()), 0);
+      EXPECT_EQ((x[{5, 4}].item<float>()), 34);
+      EXPECT_EQ((x.at({7, 5}).get().item<float>()), 47);
+      EXPECT_EQ(type_of(x[{1, 1}]).text(), "f32[]");
+      EXPECT_EQ(last(x).item<float>(), 47 + 20);
+      const Array slope = grad([](Array v) { return v[{2, 3}] * v[{2, 3}]; })(x);
+      EXPECT_EQ(type_of(slope), type_of(x));
+      EXPECT_EQ(sum(slope).item<float>(), 30);
+      EXPECT_EQ((slope[{2, 3}].item<float>()), 30);
+    }
+  {
+    MeshScope scope(abstract_mesh({{"x", 4}}));
+    const auto one = jit([](Array v) { return v[{0, 0}]; });
+    const Lowered lowered = one.lower(abstract_array("f32[1024@x,512]"));
+    EXPECT_LE(lowered.comm().bytes(), 4 * 4) << lowered.comm().text();
+    for (const CommEvent& event : lowered.comm().events()) EXPECT_TRUE(event.implied);
+  }
+  {
+    MeshScope scope(make_mesh({{"x", 2}, {"y", 2}}));
+    const Array parts = reshard(whole, P("x", None).unreduced("y"));
+    EXPECT_EQ(type_of(parts[{1, 2}]).text(), "f32[]{U:y}") << "as other slices";
+    EXPECT_EQ((parts[{1, 2}].item<float>()), 8);
+    const auto each = vmap([](Array row) { return row[{1}]; });
+    EXPECT_EQ(each(reshard(whole, P("x", "y")))[{2}].item<float>(), 13);
+  }
+  SetDeviceCount(1);
+}
+
 using testing::ElementsAre;
 
 std::string Print(const auto& x) {
