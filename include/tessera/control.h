@@ -18,6 +18,9 @@ struct ScanOptions {
   bool reverse = false;                // steps from the last slice to the first
   int64_t unroll = 1;                  // steps that one iteration of the loop does
 };
+struct LaxMapOptions {
+  std::optional<int64_t> batch_size = {};  // slices that a step computes at once, by vmap
+};
 struct LoopOptions {
   int64_t unroll = 1;  // as for scan; the bounds are then numbers
 };
@@ -31,6 +34,7 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
                             const Body& body, const LoopOptions& options, Loc loc);
 FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options,
                     Loc loc);
+FunctionResult LaxMap(TreeRef xs, const Body& body, const LaxMapOptions& options, Loc loc);
 FunctionResult Cond(const Operand& predicate, TreeRef arguments, const std::vector<Body>& branches);
 FunctionResult SwitchCase(const Operand& index, TreeRef arguments,
                           const std::vector<Body>& branches);
@@ -59,6 +63,14 @@ constexpr bool CheckScan() {
     static_assert(kPair, "the function of a scan returns a pair: the carry, and y or None");
     return kPair;
   }
+  return false;
+}
+template <class F, class Xs>
+constexpr bool CheckMap() {
+  static_assert(std::is_invocable_v<F&, Xs>,
+                "the function of lax_map takes a slice of xs, by value or const reference");
+  if constexpr (std::is_invocable_v<F&, Xs>)
+    return CheckTrees<std::decay_t<std::invoke_result_t<F&, Xs>>, Xs>();
   return false;
 }
 // What Choose and switch_case ask of each branch.
@@ -125,6 +137,20 @@ auto scan(F f, S init, Xs xs, ScanOptions options = {}, Loc loc = Loc::Current()
         detail::Scan(carry, slices, detail::BodyOf<Step>(f, arguments, loc), options, loc);
     return detail::Rebuilt(std::pair<Carry, Y>(std::move(carry), last.tree.As<Step>().second),
                            last.arrays);
+  }
+}
+
+// Returns f(x) of each slice x of xs along dim 0, which is not sharded, one after another, stacked:
+// jax.lax.map, a scan that carries nothing. vmap computes all slices at once instead, and with
+// .batch_size that many at a time. Throws as scan; ShapeError for a batch size below 1.
+template <class F, class Xs>
+auto lax_map(F f, Xs xs, LaxMapOptions options = {}, Loc loc = Loc::Current()) {
+  std::tuple<Xs> arguments{std::move(xs)};
+  if constexpr (detail::CheckMap<F, Xs>()) {
+    using Y = detail::Traced<std::invoke_result_t<F&, Xs>>;
+    const detail::FunctionResult result =
+        detail::LaxMap(std::get<0>(arguments), detail::BodyOf<Y>(f, arguments, loc), options, loc);
+    return result.As<Y>();
   }
 }
 

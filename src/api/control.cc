@@ -16,6 +16,7 @@
 #include "frontend/regions.h"
 #include "ir/control_params.h"
 #include "ir/regions.h"
+#include "tessera/batching.h"
 #include "tessera/ops.h"
 #include "tessera/sharding.h"
 #include "trace/function.h"
@@ -379,6 +380,34 @@ Arrays RunUnrolled(Call call, Leaves carry, const Arrays& xs, const OnLeaves& bo
   return last;
 }
 
+// Maps batches of slices one after another; the slices that do not fill one come last.
+Arrays MapBatches(Call call, const Arrays& xs, const OnLeaves& each, int64_t length, int64_t size) {
+  const int64_t full = length / size * size;
+  const OnLeaves batch = [&](const Arrays& slices) {
+    return vmap([&](Arrays lane) { return each(lane); }, {}, call.loc)(slices, call.loc);
+  };
+  const auto part = [&](int64_t begin, int64_t n, int64_t group) {
+    Arrays parts;
+    for (const Array& x : xs) parts.push_back(Steps(x, begin, n, group, call.loc));
+    return parts;
+  };
+  Arrays results;
+  if (full > 0 || length == 0) {
+    results = RunScan(call, {}, part(0, full, size), batch, full / size, /*reverse=*/false);
+    for (Array& y : results) {
+      std::vector<int64_t> shape = TypeOf(y)->shape();
+      shape.erase(shape.begin());
+      shape[0] = full;
+      y = reshape(y, shape, {}, call.loc);
+    }
+    if (full == length) return results;
+  }
+  Arrays last = batch(part(full, length - full, 0));
+  for (size_t i = 0; i < results.size(); ++i)
+    last[i] = concatenate({results[i], last[i]}, 0, call.loc);
+  return last;
+}
+
 // Returns the number of steps that xs and the option agree on.
 int64_t StepsOf(Call call, const Leaves& xs, const ScanOptions& options) {
   std::optional<int64_t> length = options.length;
@@ -510,6 +539,25 @@ FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptio
   const OnLeaves step = Checked(body, leaves, call, &result.tree);
   result.arrays =
       RunUnrolled(call, leaves, steps.arrays, step, length, options.reverse, options.unroll);
+  return result;
+}
+
+FunctionResult LaxMap(TreeRef xs, const Body& body, const LaxMapOptions& options, Loc loc) {
+  const Call call{"lax_map", loc};
+  trace::Leaves steps = trace::TakeApart(xs, "xs");
+  if (steps.arrays.empty()) FailShape(call, kLength, "there is no array to map over");
+  BringIn(steps.arrays, call);
+  const int64_t length = StepsOf(call, steps, {}), size = options.batch_size.value_or(1);
+  if (size < 1)
+    FailShape(call, kLength, fmt::format(".batch_size must be 1 or more, not {}", size));
+  FunctionResult result;
+  const OnLeaves each = [&](const Arrays& slices) {
+    const FunctionResult one = body(slices);
+    result.tree = one.tree;
+    return one.arrays;
+  };
+  result.arrays = options.batch_size ? MapBatches(call, steps.arrays, each, length, size)
+                                     : RunScan(call, {}, steps.arrays, each, length, false);
   return result;
 }
 
