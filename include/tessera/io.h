@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tessera/array.h"
 #include "tessera/tree.h"
@@ -20,11 +21,19 @@ void save_npy(const std::string& path, const Array& x, Loc loc = Loc::Current())
 struct SafetensorsOptions {
   std::map<std::string, std::string> metadata;  // stands in the file beside the arrays
 };
+// What may differ between a file and the tree that it is loaded like. A `*` in a name stands for
+// any text: {"head.*"}.
+struct LoadLikeOptions {
+  std::vector<std::string> ignore = {};  // arrays of the file that are treated as if not there
+  std::vector<std::string> keep = {};    // arrays of the tree that stay if the file lacks them
+  bool cast = false;                     // elements of another dtype are converted, as by astype
+};
 
 namespace detail {
 void SaveSafetensors(const std::string& path, TreeRef tree, const SafetensorsOptions& options,
                      Loc loc);
-void LoadSafetensorsLike(const std::string& path, TreeRef like, Loc loc);
+void LoadSafetensorsLike(const std::string& path, TreeRef like, const LoadLikeOptions& options,
+                         Loc loc);
 void MakeAbstract(TreeRef tree, Loc loc);
 }  // namespace detail
 
@@ -47,10 +56,11 @@ T abstract_like(T tree, Loc loc = Loc::Current()) {
 }
 // Returns `like` with the arrays of a file in place of its own, which may be abstract: the same
 // types and layouts. Each device reads its part alone. Throws RuntimeError as load_safetensors, and
-// if names, shapes or dtypes differ.
+// if names, shapes or dtypes differ in what the options do not allow.
 template <Tree T>
-T load_safetensors_like(const std::string& path, T like, Loc loc = Loc::Current()) {
-  detail::LoadSafetensorsLike(path, like, loc);
+T load_safetensors_like(const std::string& path, T like, LoadLikeOptions options = {},
+                        Loc loc = Loc::Current()) {
+  detail::LoadSafetensorsLike(path, like, options, loc);
   return like;
 }
 // Returns the metadata of a file (SafetensorsOptions). Throws RuntimeError as load_safetensors.

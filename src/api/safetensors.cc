@@ -81,7 +81,7 @@ Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Ty
   return Array(std::move(array));
 }
 
-// The same with the layout of `like`; abstract on an abstract mesh.
+// The same with the layout and the dtype of `like`; abstract on an abstract mesh.
 Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Array& like,
                Call call) {
   const ir::Type* type = TypeOf(like);
@@ -90,31 +90,95 @@ Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Ar
     return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
   const ir::Type* placed =
       concrete ? static_cast<const Concrete&>(*like.impl()).placed() : compile::WithoutModes(type);
-  return Load(file, tensor, type, placed, call);
+  const DType stored = tensor.type->dtype();
+  const Array read = Load(file, tensor, type->WithDType(stored), placed->WithDType(stored), call);
+  if (stored == type->dtype()) return read;
+  const trace::MeshDefScope mesh(type->mesh());
+  const Array converted = Convert(read, type->dtype(), call);
+  return type->weak() ? Weak(converted) : converted;
 }
 
-// Says which names are in one and not in the other.
-void CheckNames(const std::string& path, const SafetensorsFile& file,
-                const std::vector<std::string>& names, Call call) {
-  constexpr size_t kShown = 4;
-  const auto list = [](const std::vector<std::string>& of) {
+// ---- which arrays -------------------------------------------------------------------------------
+
+// Whether the name is that of the pattern, in which a * stands for any text.
+bool Matches(std::string_view pattern, std::string_view name) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return name == pattern;
+  if (!name.starts_with(pattern.substr(0, star))) return false;
+  const std::string_view rest = pattern.substr(star + 1);
+  for (size_t at = star; at <= name.size(); ++at)
+    if (Matches(rest, name.substr(at))) return true;
+  return false;
+}
+bool MatchesOne(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return Matches(pattern, name); });
+}
+
+// The arrays of a tree beside those of a file.
+class Pairing {
+ public:
+  Pairing(const std::string& path, const SafetensorsFile& file, const LoadLikeOptions& options,
+          Call call)
+      : path_(path), file_(file), options_(options), call_(call) {}
+
+  // Returns what the file has for an array of the tree; null: it stays.
+  const StoredTensor* Of(const std::string& name) const {
+    const auto found = file_.tensors().find(name);
+    return found == file_.tensors().end() || MatchesOne(options_.ignore, name) ? nullptr
+                                                                               : &found->second;
+  }
+
+  // Throws if names are in one alone that may not be.
+  void CheckNames(const std::vector<std::string>& names) const {
+    std::vector<std::string> missing, unexpected, notes;
+    for (const std::string& name : names)
+      if (!Of(name) && !MatchesOne(options_.keep, name)) missing.push_back(name);
+    const std::set<std::string> wanted(names.begin(), names.end());
+    for (const auto& [name, tensor] : file_.tensors())
+      if (Of(name) && !wanted.contains(name)) unexpected.push_back(name);
+    if (missing.empty() && unexpected.empty()) return;
+    std::string reason;
+    if (!missing.empty()) {
+      reason = "the file lacks " + List(missing);
+      notes.push_back(Option("keep", missing) + " leaves what the tree has");
+    }
+    if (!unexpected.empty()) {
+      reason += fmt::format("{}the tree lacks {}", missing.empty() ? "" : "; ", List(unexpected));
+      notes.push_back(Option("ignore", unexpected) + " leaves it in the file");
+    }
+    FailFile(call_, path_, reason, notes);
+  }
+
+  // Throws if an array cannot be read into one of this type.
+  void CheckType(const std::string& name, const StoredTensor& tensor, const ir::Type& type) const {
+    const bool same = tensor.type->dtype() == type.dtype();
+    if (tensor.type->shape() == type.shape() && (same || options_.cast)) return;
+    std::vector<std::string> notes;
+    if (tensor.type->shape() == type.shape()) notes = {"{.cast = true} converts it"};
+    FailFile(call_, path_,
+             fmt::format("{} is {} in the file and {} in the tree", ShownName(name),
+                         tensor.type->text(), type.text()),
+             notes);
+  }
+
+ private:
+  static constexpr size_t kShown = 4;
+  static std::string List(const std::vector<std::string>& of) {
     std::string text;
     for (size_t i = 0; i < of.size() && i < kShown; ++i) text += (i ? ", " : "") + ShownName(of[i]);
     return of.size() > kShown ? fmt::format("{} and {} more", text, of.size() - kShown) : text;
-  };
-  std::vector<std::string> missing, unexpected;
-  for (const std::string& name : names)
-    if (!file.tensors().contains(name)) missing.push_back(name);
-  const std::set<std::string> wanted(names.begin(), names.end());
-  for (const auto& [name, tensor] : file.tensors())
-    if (!wanted.contains(name)) unexpected.push_back(name);
-  if (missing.empty() && unexpected.empty()) return;
-  std::string reason;
-  if (!missing.empty()) reason = "the file lacks " + list(missing);
-  if (!unexpected.empty())
-    reason += fmt::format("{}the tree lacks {}", missing.empty() ? "" : "; ", list(unexpected));
-  FailFile(call, path, reason);
-}
+  }
+  static std::string Option(const char* name, const std::vector<std::string>& of) {
+    const std::vector<std::string> all{"*"};
+    return fmt::format("{{.{} = {{{}}}}}", name, List(of.size() > kShown ? all : of));
+  }
+
+  const std::string& path_;
+  const SafetensorsFile& file_;
+  const LoadLikeOptions& options_;
+  const Call call_;
+};
 
 }  // namespace
 
@@ -150,7 +214,8 @@ std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc) 
   return arrays;
 }
 
-void detail::LoadSafetensorsLike(const std::string& path, TreeRef like, Loc loc) {
+void detail::LoadSafetensorsLike(const std::string& path, TreeRef like,
+                                 const LoadLikeOptions& options, Loc loc) {
   const Call call{"load_safetensors_like", loc};
   const std::vector<std::string> names = UniqueNames(path, like, call);
   std::vector<Array> arrays = LeavesOf(like);
@@ -158,16 +223,14 @@ void detail::LoadSafetensorsLike(const std::string& path, TreeRef like, Loc loc)
     if (trace::Use(array, call.name, loc)->kind() == trace::ArrayImpl::kTraced)
       OnDevices(array, call);
   const SafetensorsFile file(path, call);
-  CheckNames(path, file, names, call);
-  for (size_t i = 0; i < names.size(); ++i) {
-    const ir::Type *stored = file.tensors().at(names[i]).type, *type = TypeOf(arrays[i]);
-    if (stored->shape() != type->shape() || stored->dtype() != type->dtype())
-      FailFile(call, path,
-               fmt::format("{} is {} in the file and {} in the tree", ShownName(names[i]),
-                           stored->text(), type->text()));
-  }
+  const Pairing pairs(path, file, options, call);
+  pairs.CheckNames(names);
   for (size_t i = 0; i < names.size(); ++i)
-    arrays[i] = LoadLike(file, file.tensors().at(names[i]), arrays[i], call);
+    if (const StoredTensor* stored = pairs.Of(names[i]))
+      pairs.CheckType(names[i], *stored, *TypeOf(arrays[i]));
+  for (size_t i = 0; i < names.size(); ++i)
+    if (const StoredTensor* stored = pairs.Of(names[i]))
+      arrays[i] = LoadLike(file, *stored, arrays[i], call);
   Replace(like, arrays);
 }
 

@@ -105,6 +105,67 @@ TEST_F(Safetensors, ATreeIsNamedByItsFields) {
               ElementsAre("layers.0.w", "layers.0.b", "layers.1.w", "layers.1.b", "step"));
 }
 
+// ---- what may differ ----------------------------------------------------------------------------
+
+TEST_F(Safetensors, ArraysOfTheFileAreIgnored) {
+  const Arrays some{{"layers.0.b", zeros({6}, f16)}, {"step", zeros({}, i32)}};
+  const Arrays read =
+      load_safetensors_like(PythonFile("model"), some, {.ignore = {"layers.*.w", "layers.1.b"}});
+  EXPECT_EQ(read.at("step").item<int>(), 12);
+  EXPECT_EQ(read.at("layers.0.b")[2].item<float>(), 0.5);
+  EXPECT_THROW(load_safetensors_like(PythonFile("model"), some, {.ignore = {"layers.*.w"}}),
+               RuntimeError);
+  const auto all = load_safetensors_like(PythonFile("model"), Arrays{}, {.ignore = {"*"}});
+  EXPECT_TRUE(all.empty());
+}
+
+TEST_F(Safetensors, ArraysOfTheTreeAreKept) {
+  Arrays more{{"layers.0.w", zeros({8, 6})}, {"head.w", full({3}, 7.0)}, {"head.b", ones({2})}};
+  const LoadLikeOptions options{.ignore = {"step", "*.b", "layers.1*"}, .keep = {"head.*", "x*y"}};
+  const Arrays read = load_safetensors_like(PythonFile("model"), more, options);
+  EXPECT_EQ((read.at("layers.0.w")[{1, 1}].item<float>()), 7);
+  EXPECT_EQ(read.at("head.w")[2].item<float>(), 7);
+  EXPECT_EQ(read.at("head.b").to_vector<float>(), (std::vector<float>{1, 1}));
+  // What is ignored counts as missing: another shape is no fault then.
+  Model model = Blank();
+  model.layers[1].w = full({2, 2}, 3.0);
+  const Model changed = load_safetensors_like(PythonFile("model"), model,
+                                              {.ignore = {"layers.1.w"}, .keep = {"layers.1.w"}});
+  EXPECT_EQ((changed.layers[1].w[{1, 1}].item<float>()), 3);
+  EXPECT_EQ((changed.layers[0].w[{1, 1}].item<float>()), 7);
+  EXPECT_THROW(load_safetensors_like(PythonFile("model"), model, {.ignore = {"layers.1.w"}}),
+               RuntimeError);
+}
+
+// Each device reads its part, and converts it.
+TEST_F(Safetensors, DTypesAreCast) {
+  const Arrays whole = load_safetensors(PythonFile("model"));
+  for (DType t : {f64, f32, bf16, i32, u8, bool_})
+    for (AxisMode mode : {AxisMode::Explicit, AxisMode::Auto}) {
+      MeshScope scope(make_mesh({{"x", 2, mode}, {"y", 3, mode}}));
+      Array like = zeros({8, 6}, t);
+      like = mode == AxisMode::Auto ? with_sharding_constraint(like, P("x", "y"))
+                                    : reshard(like, P("x", "y"));
+      const Arrays tree{{"layers.0.w", like}};
+      const LoadLikeOptions options{
+          .ignore = {"step", "*.b", "layers.1.w"}, .keep = {}, .cast = true};
+      const Arrays read = load_safetensors_like(PythonFile("model"), tree, options);
+      const Array& w = read.at("layers.0.w");
+      EXPECT_EQ(type_of(w), type_of(like));
+      EXPECT_EQ(w.astype(f64).to_vector<double>(),
+                whole.at("layers.0.w").astype(t).astype(f64).to_vector<double>());
+      EXPECT_THROW(load_safetensors_like(PythonFile("model"),
+                                         Arrays{{"layers.0.w", zeros({6, 8}, t)}}, options),
+                   RuntimeError)
+          << "another shape";
+    }
+  MeshScope scope(abstract_mesh({{"x", 2}}));
+  const Arrays abstract =
+      load_safetensors_like(PythonFile("model"), Arrays{{"step", abstract_array("f32[]")}},
+                            {.ignore = {"layers*"}, .cast = true});
+  EXPECT_EQ(type_of(abstract.at("step")).text(), "f32[]");
+}
+
 // The model laid out by f, saved and read like that and onto every other layout.
 TEST_F(Safetensors, AnyLayoutIsReadOntoAnyOther) {
   using Layout = std::function<Array(Array)>;
