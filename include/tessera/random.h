@@ -47,6 +47,16 @@ struct CategoricalOptions {
   bool replace = true;              // false: a draw takes no class twice in the extra dims
   std::optional<PartitionSpec> out_sharding = {};
 };
+struct OrthogonalOptions {
+  DType dtype = {};
+  std::optional<int64_t> m = {};  // columns; as many as rows
+  std::optional<PartitionSpec> out_sharding = {};
+};
+struct BallOptions {
+  DType dtype = {};
+  double p = 2;  // of the norm
+  std::optional<PartitionSpec> out_sharding = {};
+};
 struct PermutationOptions {
   int dim = 0;
   bool independent = false;  // each line along the dim in an order of its own
@@ -155,10 +165,46 @@ Array beta(Operand key, Operand a, Operand b, Shape shape, CreateOptions options
 Array dirichlet(Operand key, Operand alpha, Loc loc = Loc::Current());
 Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options = {},
                 Loc loc = Loc::Current());
+// Returns floats of the chi-square distribution with df degrees of freedom.
+Array chisquare(Operand key, Operand df, Loc loc = Loc::Current());
+Array chisquare(Operand key, Operand df, Shape shape, CreateOptions options = {},
+                Loc loc = Loc::Current());
+// Returns floats of Student's t distribution with df degrees of freedom.
+Array t(Operand key, Operand df, Loc loc = Loc::Current());
+Array t(Operand key, Operand df, Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns floats of the Weibull distribution with this scale and concentration.
+Array weibull_min(Operand key, Operand scale, Operand concentration, Loc loc = Loc::Current());
+Array weibull_min(Operand key, Operand scale, Operand concentration, Shape shape,
+                  CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns how often each of n trials of probability p succeeds, as floats; NaN where n is negative
+// or p is no probability. There is no derivative.
+Array binomial(Operand key, Operand n, Operand p, Loc loc = Loc::Current());
+Array binomial(Operand key, Operand n, Operand p, Shape shape, CreateOptions options = {},
+               Loc loc = Loc::Current());
+// Returns at which trial of probability p the first success comes, in the default int: 1 or more.
+Array geometric(Operand key, Operand p, Loc loc = Loc::Current());
+Array geometric(Operand key, Operand p, Shape shape, CreateOptions options = {},
+                Loc loc = Loc::Current());
 // Returns counts of events at a mean rate, in the default int; -1 where the rate is NaN.
 Array poisson(Operand key, Operand rate, Loc loc = Loc::Current());
 Array poisson(Operand key, Operand rate, Shape shape, CreateOptions options = {},
               Loc loc = Loc::Current());
+
+// ---- vectors and matrices ----
+
+// Returns normal vectors [shape..., n] of this mean [..., n] and covariance [..., n, n], whose
+// Cholesky factor they are made by: a matrix that is not positive definite gives NaN. Throws
+// ShardingError where the dims of size n are sharded.
+Array multivariate_normal(Operand key, Operand mean, Operand cov, Loc loc = Loc::Current());
+Array multivariate_normal(Operand key, Operand mean, Operand cov, Shape shape,
+                          CreateOptions options = {}, Loc loc = Loc::Current());
+// Returns orthogonal matrices [shape..., n, m], all equally likely: those of m <= n have
+// orthonormal columns, others orthonormal rows.
+Array orthogonal(Operand key, int64_t n, Shape shape = {}, OrthogonalOptions options = {},
+                 Loc loc = Loc::Current());
+// Returns vectors [shape..., d] whose p-norm is at most 1, all equally likely.
+Array ball(Operand key, int64_t d, Shape shape = {}, BallOptions options = {},
+           Loc loc = Loc::Current());
 
 // ---- choices ----
 

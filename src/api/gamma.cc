@@ -1,8 +1,11 @@
 // Draws of the gamma distribution and of what is made of it, and their derivative.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <functional>
 
 #include "base/at.h"
+#include "base/dtype.h"
 #include "frontend/distributions.h"
 #include "frontend/parameters.h"
 #include "tessera/batching.h"
@@ -247,9 +250,96 @@ Array BetaOf(const Array& key, const DrawnAs& as, const Operand& a, const Operan
   return div(ex, add(ex, ey, {}, loc), {}, loc);
 }
 
+// Twice a gamma number of half the degrees of freedom.
+Array ChiSquareOf(const Array& key, const DrawnAs& as, const Operand& df, Call call) {
+  const NumbersOf number(as.dtype, call);
+  const Array half = div(Parameter(df, as.dtype, call), number(2), {}, call.loc);
+  const Array logarithms = GammaOf(key, as, half, true, call);
+  return mul(exp(logarithms, call.loc), number(2), {}, call.loc);
+}
+
+// A normal number over the root of such a number, by its degrees of freedom.
+Array StudentOf(const Array& key, const DrawnAs& as, const Operand& df, Call call) {
+  const Loc loc = call.loc;
+  const NumbersOf number(as.dtype, call);
+  const std::vector<Array> keys = SplitApart(key, 2, call);
+  const Array half = div(Parameter(df, as.dtype, call), number(2), {}, loc);
+  const Array g = GammaOf(keys[1], as, half, false, call);
+  return mul(Normal(keys[0], as, call), sqrt(div(half, g, {}, loc), loc), {}, loc);
+}
+
+// Numbers whose density is that of e^(-|x|^p), over the p-norm of as many and an exponential one
+// (Barthe et al., "A probabilistic approach to the geometry of the l_p^n-ball", 2005).
+Array BallOf(const Array& key, const DrawnAs& as, double p, Call call) {
+  const Loc loc = call.loc;
+  const NumbersOf number(as.dtype, call);
+  const std::vector<Array> keys = SplitApart(key, 2, call), of_one = SplitApart(keys[0], 2, call);
+  const Array size =
+      pow(GammaOf(of_one[0], as, Operand(1 / p, loc), false, call), number(1 / p), {}, loc);
+  DrawnAs coin = as;
+  coin.dtype = base::DefaultFloat();
+  const Array heads =
+      lt(Uniform(of_one[1], coin, 0, 1, call), ScalarOf(0.5, coin.dtype, false, call), {}, loc);
+  const Array g = mul(where(heads, number(1), number(-1), {}, loc), size, {}, loc);
+  DrawnAs of_vector = as;
+  of_vector.shape.pop_back();
+  if (as.out_sharding) {
+    std::vector<DimSharding> dims = as.out_sharding->dims();
+    dims.resize(of_vector.shape.size());
+    of_vector.out_sharding = PartitionSpec(std::move(dims));
+  }
+  const Array powers = sum(pow(abs(g, loc), number(p), {}, loc), -1, {}, loc);
+  const Array whole = add(powers, Exponential(keys[1], of_vector, call), {}, loc);
+  const Array norm = pow(whole, number(1 / p), {}, loc);
+  return div(g, expand_dims(norm, -1, loc), {}, loc);
+}
+
+using Sampler = Array (*)(const Array& key, const DrawnAs& as, const Operand& parameter, Call call);
+
+Array DrawFloats(const Operand& key, const Operand& parameter, const base::Shape& shape,
+                 const CreateOptions& options, Sampler sampler, Call call) {
+  const DrawnAs as = FloatsOf(shape, options.dtype, options.out_sharding, call);
+  std::vector<Operand> operands = WithKey(key, {parameter}, call);
+  CheckBroadcasts({parameter}, as.shape, call);
+  return DrawnLaidOut(operands, "", as, call,
+                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+                        return sampler(all[0].array(), inside, all[1], call);
+                      });
+}
+
 }  // namespace
 
 namespace random {
+
+Array chisquare(Operand key, Operand df, Shape shape, CreateOptions options, Loc loc) {
+  return DrawFloats(key, df, shape.dims(), options, ChiSquareOf, {"random::chisquare", loc});
+}
+Array chisquare(Operand key, Operand df, Loc loc) {
+  const Call call{"random::chisquare", loc};
+  return DrawFloats(key, df, BroadcastShape({df}, call), {}, ChiSquareOf, call);
+}
+Array t(Operand key, Operand df, Shape shape, CreateOptions options, Loc loc) {
+  return DrawFloats(key, df, shape.dims(), options, StudentOf, {"random::t", loc});
+}
+Array t(Operand key, Operand df, Loc loc) {
+  const Call call{"random::t", loc};
+  return DrawFloats(key, df, BroadcastShape({df}, call), {}, StudentOf, call);
+}
+
+Array ball(Operand key, int64_t d, Shape shape, BallOptions options, Loc loc) {
+  const Call call{"random::ball", loc};
+  const Array k = KeyOf(key, call);
+  if (d < 0) FailShape(call, 17, fmt::format("a ball has 0 dims or more, not {}", d));
+  if (!(options.p > 0) || std::isinf(options.p))
+    FailShape(call, 18, "the p of the norm is positive and finite");
+  base::Shape whole = shape.dims();
+  whole.push_back(d);
+  const DrawnAs as = FloatsOf(whole, options.dtype, options.out_sharding, call);
+  return DrawnLaidOut({Operand(k, key.loc())}, fmt::format("{:a} ", options.p), as, call,
+                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+                        return BallOf(all[0].array(), inside, options.p, call);
+                      });
+}
 
 Array gamma(Operand key, Operand a, Shape shape, CreateOptions options, Loc loc) {
   return DrawGamma(key, a, shape.dims(), options, false, {"random::gamma", loc});

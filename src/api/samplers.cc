@@ -37,9 +37,74 @@ Array TruncatedNormal(const Array& key, const DrawnAs& as, const Operand& lower,
   return minimum(maximum(x, least, {}, loc), most, {}, loc);
 }
 
+// By the inverse of the distribution function.
+Array WeibullOf(const Array& key, const DrawnAs& as, const Operand& scale,
+                const Operand& concentration, Call call) {
+  const Loc loc = call.loc;
+  const Array u = Uniform(key, as, 0, 1, call);
+  const Array one = ScalarOf(1, as.dtype, false, call);
+  const Array power = concentration.scalar()
+                          ? ScalarOf(1 / concentration.scalar()->as_double(), as.dtype, false, call)
+                          : div(one, Parameter(concentration, as.dtype, call), {}, loc);
+  const Array standard = pow(neg(log1p(neg(u, loc), loc), loc), power, {}, loc);
+  return mul(standard, Parameter(scale, as.dtype, call), {}, loc);
+}
+
+// The dtype that a probability is computed in. Throws DTypeError for integers.
+DType ProbabilityType(const Operand& p, Call call) {
+  const DType t = p.scalar() ? base::DefaultFloat() : TypeOf(ToArray(p, call))->dtype();
+  if (!t.is_floating())
+    FailDType(call, 16, fmt::format("a probability is a float, not {}", t.name()));
+  return t;
+}
+
+// By the inverse of the distribution function; a uniform number of 0 counts as 1.
+Array GeometricOf(const Array& key, const DrawnAs& as, const Operand& p, Call call) {
+  const Loc loc = call.loc;
+  const Array one = ScalarOf(1, as.dtype, false, call), zero = ScalarOf(0, as.dtype, false, call);
+  const Array drawn = Uniform(key, as, 0, 1, call);
+  const Array u = where(eq(drawn, zero, {}, loc), one, drawn, {}, loc);
+  const Array success = stop_gradient(Parameter(p, as.dtype, call), loc);  // counts have none
+  const Array failure = log1p(neg(success, loc), loc);
+  return add(floor(div(log(u, loc), failure, {}, loc), loc), one, {}, loc);
+}
+
 }  // namespace
 
 namespace random {
+
+Array weibull_min(Operand key, Operand scale, Operand concentration, Shape shape,
+                  CreateOptions options, Loc loc) {
+  const Call call{"random::weibull_min", loc};
+  const DrawnAs as = FloatsOf(shape.dims(), options.dtype, options.out_sharding, call);
+  std::vector<Operand> operands = WithKey(key, {scale, concentration}, call);
+  CheckBroadcasts({scale, concentration}, as.shape, call);
+  return DrawnLaidOut(operands, "", as, call,
+                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+                        return WeibullOf(all[0].array(), inside, all[1], all[2], call);
+                      });
+}
+Array weibull_min(Operand key, Operand scale, Operand concentration, Loc loc) {
+  const base::Shape shape = BroadcastShape({scale, concentration}, {"random::weibull_min", loc});
+  return weibull_min(std::move(key), std::move(scale), std::move(concentration), Shape(shape), {},
+                     loc);
+}
+
+Array geometric(Operand key, Operand p, Shape shape, CreateOptions options, Loc loc) {
+  const Call call{"random::geometric", loc};
+  const DType t = IntegersOf(shape.dims(), options.dtype, {}, call).dtype;
+  std::vector<Operand> operands = WithKey(key, {p}, call);
+  const DrawnAs as = FloatsOf(shape.dims(), ProbabilityType(p, call), options.out_sharding, call);
+  CheckBroadcasts({p}, as.shape, call);
+  return DrawnLaidOut(operands, t.name(), as, call,
+                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+                        return Convert(GeometricOf(all[0].array(), inside, all[1], call), t, call);
+                      });
+}
+Array geometric(Operand key, Operand p, Loc loc) {
+  const base::Shape shape = BroadcastShape({p}, {"random::geometric", loc});
+  return geometric(std::move(key), std::move(p), Shape(shape), {}, loc);
+}
 
 Array randint(Operand key, Shape shape, Operand minval, Operand maxval, CreateOptions options,
               Loc loc) {
@@ -56,10 +121,7 @@ Array randint(Operand key, Shape shape, Operand minval, Operand maxval, CreateOp
 Array bernoulli(Operand key, Operand p, Shape shape, OutOptions options, Loc loc) {
   const Call call{"random::bernoulli", loc};
   std::vector<Operand> operands = WithKey(key, {p}, call);
-  const DType t = p.scalar() ? base::DefaultFloat() : TypeOf(p.array())->dtype();
-  if (!t.is_floating())
-    FailDType(call, 16, fmt::format("a probability is a float, not {}", t.name()));
-  const DrawnAs as = FloatsOf(shape.dims(), t, options.out_sharding, call);
+  const DrawnAs as = FloatsOf(shape.dims(), ProbabilityType(p, call), options.out_sharding, call);
   CheckBroadcasts({p}, as.shape, call);
   return DrawnLaidOut(operands, "", as, call,
                       [&](const std::vector<Operand>& all, const DrawnAs& inside) {

@@ -42,12 +42,38 @@ OpFunction OfOne(OfShape draw, OfParameter without, const char* name) {
   };
 }
 
+// The same of two parameters, which may be of several shapes.
+using OfTwo = Array (*)(Operand, Operand, Operand, Shape, CreateOptions, Loc);
+using OfTwoParameters = Array (*)(Operand, Operand, Operand, Loc);
+OpFunction OfPair(OfTwo draw, OfTwoParameters without, const char* first, const char* second) {
+  return [=](const Call& c) {
+    const bool is_number = c.has(first);
+    const Operand x = Parameter(c, 1, first), y = Parameter(c, is_number ? 1 : 2, second);
+    const CreateOptions options = Options(c);
+    if (c.has("shape")) return std::vector{draw(c.in(0), x, y, ShapeOf(c), options, c.loc())};
+    const Array drawn = without(c.in(0), x, y, c.loc());
+    return std::vector{options.dtype.is_default() ? drawn : astype(drawn, options.dtype, c.loc())};
+  };
+}
+
 Array TruncatedNormal(const Call& c) {
   const Operand lower = Parameter(c, 1, "lower"), upper = Parameter(c, 2, "upper");
   const CreateOptions options = Options(c);
   if (!c.has("shape") && options.dtype.is_default() && !options.out_sharding)
     return random::truncated_normal(c.in(0), lower, upper, c.loc());
   return random::truncated_normal(c.in(0), lower, upper, ShapeOf(c), options, c.loc());
+}
+
+Array Orthogonal(const Call& c) {
+  OrthogonalOptions options{.dtype = c.dtype(), .out_sharding = c.spec()};
+  if (c.has("m")) options.m = c.attr("m").get<int64_t>();
+  return random::orthogonal(c.in(0), c.attr("n").get<int64_t>(), ShapeOf(c), options, c.loc());
+}
+
+Array Ball(const Call& c) {
+  BallOptions options{.dtype = c.dtype(), .out_sharding = c.spec()};
+  if (c.has("p_norm")) options.p = c.attr("p_norm").get<double>();
+  return random::ball(c.in(0), c.attr("d").get<int64_t>(), ShapeOf(c), options, c.loc());
 }
 
 Array Bernoulli(const Call& c) {
@@ -143,6 +169,16 @@ void AddRandom(OpTable& table) {
   table["random.gamma"] = OfOne(random::gamma, random::gamma, "a");
   table["random.loggamma"] = OfOne(random::loggamma, random::loggamma, "a");
   table["random.poisson"] = OfOne(random::poisson, random::poisson, "lam");
+  table["random.chisquare"] = OfOne(random::chisquare, random::chisquare, "df");
+  table["random.t"] = OfOne(random::t, random::t, "df");
+  table["random.geometric"] = OfOne(random::geometric, random::geometric, "p");
+  table["random.weibull_min"] =
+      OfPair(random::weibull_min, random::weibull_min, "scale", "concentration");
+  table["random.binomial"] = OfPair(random::binomial, random::binomial, "n", "p");
+  table["random.multivariate_normal"] =
+      OfPair(random::multivariate_normal, random::multivariate_normal, "mean", "cov");
+  table["random.orthogonal"] = One(Orthogonal);
+  table["random.ball"] = One(Ball);
   table["random.uniform"] = One(Uniform);
   table["random.randint"] = One(Randint);
   table["random.truncated_normal"] = One(TruncatedNormal);

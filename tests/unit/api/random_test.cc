@@ -85,6 +85,39 @@ const std::vector<Draw>& Draws() {
        [](Array k, Spec o) {
          return random::poisson(k, 12.0, {8, 12}, {.out_sharding = o});
        }},
+      {"chisquare",
+       [](Array k, Spec o) {
+         return random::chisquare(k, full({12}, 3.0f), {8, 12}, {.out_sharding = o});
+       }},
+      {"student",
+       [](Array k, Spec o) {
+         return random::t(k, 4.0, {8, 12}, {.out_sharding = o});
+       }},
+      {"weibull",
+       [](Array k, Spec o) {
+         return random::weibull_min(k, 2.0, full({8, 1}, 1.5f), {8, 12}, {.out_sharding = o});
+       }},
+      {"geometric",
+       [](Array k, Spec o) {
+         return random::geometric(k, 0.1, {8, 12}, {.out_sharding = o});
+       }},
+      {"binomial",
+       [](Array k, Spec o) {
+         const Array n = array({3., 40., 500.}).reshape({3, 1}) * ones({3, 4});
+         return random::binomial(k, n.reshape({12}), 0.3, {8, 12}, {.out_sharding = o});
+       }},
+      {"multivariate_normal",
+       [](Array k, Spec o) {
+         const Array cov = eye(12) + 0.5f;
+         return random::multivariate_normal(k, arange(12.), cov, Shape(8), {.out_sharding = o});
+       },
+       /*adds=*/true},
+      {"orthogonal",
+       [](Array k, Spec o) { return random::orthogonal(k, 8, {}, {.m = 12, .out_sharding = o}); },
+       /*adds=*/true},
+      {"ball",
+       [](Array k, Spec o) { return random::ball(k, 12, Shape(8), {.p = 3, .out_sharding = o}); },
+       /*adds=*/true},
       {"categorical",
        [](Array k, Spec o) {
          return random::categorical(k, zeros({12, 5}), -1,
@@ -296,6 +329,47 @@ const std::vector<Distribution>& Distributions() {
        40,
        40,
        {}},
+      {"chisquare", [](Array k, int64_t n) { return random::chisquare(k, 2.0, Shape(n)); }, 2, 4,
+       [](double x) { return 1 - std::exp(-x / 2); }},
+      {"student_of_one", [](Array k, int64_t n) { return random::t(k, 1.0, Shape(n)); }, NAN, NAN,
+       [](double x) { return 0.5 + std::atan(x) / std::numbers::pi; }},
+      {"student_of_two", [](Array k, int64_t n) { return random::t(k, 2.0, Shape(n)); }, NAN, NAN,
+       [](double x) { return 0.5 + x / (2 * std::sqrt(2 + x * x)); }},
+      {"weibull", [](Array k, int64_t n) { return random::weibull_min(k, 3.0, 2.0, Shape(n)); },
+       1.5 * std::sqrt(std::numbers::pi), 9 * (1 - std::numbers::pi / 4),
+       [](double x) { return 1 - std::exp(-x * x / 9); }},
+      {"geometric",
+       [](Array k, int64_t n) { return random::geometric(k, 0.25, Shape(n)); },
+       4,
+       12,
+       {}},
+      {"binomial_small",
+       [](Array k, int64_t n) { return random::binomial(k, 6, 0.3, Shape(n)); },
+       1.8,
+       1.26,
+       {}},
+      {"binomial_large",
+       [](Array k, int64_t n) { return random::binomial(k, 100, 0.7, Shape(n)); },
+       70,
+       21,
+       {}},
+      {"ball_of_2",
+       [](Array k, int64_t n) { return sum(square(random::ball(k, 2, Shape(n))), -1); }, 0.5,
+       1.0 / 12, [](double x) { return x; }},
+      {"ball_of_1",
+       [](Array k, int64_t n) { return sum(abs(random::ball(k, 3, Shape(n), {.p = 1})), -1); },
+       0.75, 3.0 / 80, [](double x) { return x * x * x; }},
+      {"orthogonal",  // an element of a matrix on the circle
+       [](Array k, int64_t n) {
+         return random::orthogonal(k, 2, Shape(n))[{All, 0, 1}];
+       },
+       0, 0.5, [](double x) { return 1 - std::acos(std::clamp(x, -1.0, 1.0)) / std::numbers::pi; }},
+      {"multivariate_normal",
+       [](Array k, int64_t n) {
+         const Array cov = array({{4., 1.}, {1., 2.}});
+         return random::multivariate_normal(k, array({1., -1.}), cov, Shape(n))[{All, 1}];
+       },
+       -1, 2, [](double x) { return NormalCdf((x + 1) / std::sqrt(2.0)); }},
       {"bernoulli",
        [](Array k, int64_t n) { return random::bernoulli(k, 0.2, Shape(n)); },
        0.2,
@@ -362,6 +436,79 @@ void ExpectNear(const Array& x, const Numbers& wanted, double relative) {
   ASSERT_EQ(got.size(), wanted.size());
   for (size_t i = 0; i < got.size(); ++i)
     EXPECT_NEAR(got[i], wanted[i], relative * std::abs(wanted[i])) << i;
+}
+
+// ---- vectors and matrices -----------------------------------------------------------------------
+
+TEST(RandomVectors, HaveTheirCovariance) {
+  const Array mean = array({1., -2., 3.}),
+              root = array({{2., 0., 0.}, {1., 1., 0.}, {-1., .5, .3}});
+  const Array cov = matmul(root, root.T());
+  const Array x = random::multivariate_normal(random::key(3), mean, cov, Shape(40000));
+  const Array centred = x - tessera::mean(x, 0);
+  EXPECT_LT(max(abs(tessera::mean(x, 0) - mean)).item<float>(), 0.05);
+  EXPECT_LT(max(abs(matmul(centred.T(), centred) / 40000 - cov)).item<float>(), 0.1);
+  const Array covs = stack({cov, eye(3)}), means = stack({mean, 2 * mean});
+  const Array both = random::multivariate_normal(random::key(5), means, covs);
+  EXPECT_EQ(both.shape(), (std::vector<int64_t>{2, 3}));
+  const Array bad = random::multivariate_normal(random::key(5), mean, stack({cov, -cov}));
+  EXPECT_TRUE(all(isfinite(bad[0])).item<bool>());
+  EXPECT_TRUE(all(isnan(bad[1])).item<bool>());
+}
+
+TEST(RandomVectors, AreDrawnWhereTheirMeanIs) {
+  SetDeviceCount(4);
+  const Array means = arange(24.).reshape({8, 3}), cov = eye(3) + 0.25f;
+  const Array want = random::multivariate_normal(random::key(1), means, cov);
+  MeshScope scope(make_mesh({{"x", 4}}));
+  const Array there = reshard(means, P("x"));
+  const auto draw =
+      jit([](Array m, Array c) { return random::multivariate_normal(random::key(1), m, c); });
+  EXPECT_EQ(type_of(draw(there, cov)).text(), "f32[8@x,3]");
+  EXPECT_TRUE(draw.lower(there, cov).comm().empty());
+  EXPECT_LT(max(abs(reshard(draw(there, cov), P()) - reshard(want, P()))).item<float>(), 1e-5);
+  const Array covs = reshard(stack(std::vector(8, cov)), P("x"));
+  EXPECT_LT(max(abs(reshard(draw(there, covs), P()) - reshard(want, P()))).item<float>(), 1e-5);
+}
+
+TEST(RandomMatrices, AreOrthogonal) {
+  for (const auto& [n, m] : {std::pair(1, 1), {5, 5}, {40, 40}, {7, 3}, {3, 7}, {0, 2}}) {
+    const Array q = random::orthogonal(random::key(n), n, {2, 3}, {.m = m});
+    EXPECT_EQ(q.shape(), (std::vector<int64_t>{2, 3, n, m}));
+    if (n == 0) continue;
+    const Array t = swapaxes(q, -1, -2);
+    const Array unit = n <= m ? matmul(q, t) : matmul(t, q);
+    EXPECT_LT(max(abs(unit - eye(std::min(n, m)))).item<float>(), 3e-6) << n << " " << m;
+  }
+}
+
+// What JAX 0.10 gives for the same keys, in f64.
+TEST(DistributionDerivative, IsThatOfJax) {
+  const Array df = array({0.7, 2.5, 8., 40.}, {.dtype = f64}), key = random::key(7);
+  const CreateOptions in_f64{.dtype = f64};
+  ExpectNear(grad([&](Array x) { return sum(random::chisquare(key, x, {4}, in_f64)); })(df),
+             {0.000507597997058, 0.490928301448, 0.815551593087, 0.994844230917}, 1e-8);
+  ExpectNear(grad([&](Array x) { return sum(random::t(key, x, {4}, in_f64)); })(df),
+             {-0.194528278267, 0.0462872437168, -0.000129703616338, 0.000287843200438}, 1e-8);
+  const auto weibull = [&](Array x) {
+    return sum(random::weibull_min(key, x, 1 + x, {4}, in_f64));
+  };
+  ExpectNear(jit(grad(weibull))(df), {1.22375920552, 0.676715609671, 0.97507082175, 0.996400905658},
+             1e-8);
+  const Array root = array({{2., 0., 0.}, {1., 1., 0.}, {-1., .5, .3}}, {.dtype = f64});
+  const auto vectors = [&](Array r) {
+    const Array cov = matmul(r, r.T());
+    return sum(square(random::multivariate_normal(key, r[0], cov, Shape(2), in_f64)));
+  };
+  ExpectNear(grad(vectors)(root),
+             {17.2615289189, -13.1331867263, -0.9911823371, 10.1027015139, 19.3683351409,
+              -1.04378619993, -6.28322656264, 3.97140663923, 4.4704163834},
+             1e-8);
+  EXPECT_THAT(Values(grad([&](Array p) {
+                return sum(random::binomial(key, 20, p)) +
+                       sum(random::geometric(key, p).astype(f64));
+              })(array({.25, .5}, {.dtype = f64}))),
+              ::testing::ElementsAre(0, 0));
 }
 
 // What JAX 0.10 gives for the same keys, in f64.
