@@ -57,6 +57,35 @@ const std::vector<Case>& Wrong() {
       {"parameters_do_not_broadcast", [] { random::beta(random::key(0), ones({3}), ones({4})); }},
       {"shape_of_parameters", [] { random::gamma(random::key(0), ones({3}), {4}); }},
       {"dirichlet_of_a_number", [] { random::dirichlet(random::key(0), 1.0); }},
+      {"integer_success", [] { random::geometric(random::key(0), iota({3}, 0)); }},
+      {"float_geometric", [] { random::geometric(random::key(0), 0.5, {3}, {.dtype = f32}); }},
+      {"integer_binomial", [] { random::binomial(random::key(0), 3, 0.5, {3}, {.dtype = i32}); }},
+      {"counts_do_not_broadcast", [] { random::binomial(random::key(0), ones({3}), ones({4})); }},
+      {"shape_of_chisquare", [] { random::chisquare(random::key(0), ones({3}), {4}); }},
+      {"integer_t", [] { random::t(random::key(0), 3.0, {3}, {.dtype = i32}); }},
+      {"shape_of_weibull", [] { random::weibull_min(random::key(0), ones({3}), 1.0, {2}); }},
+      {"mean_of_a_number", [] { random::multivariate_normal(random::key(0), 1.0, eye(2)); }},
+      {"covariance_of_another_size",
+       [] { random::multivariate_normal(random::key(0), zeros({3}), eye(2)); }},
+      {"covariances_do_not_broadcast",
+       [] {
+         random::multivariate_normal(random::key(0), zeros({4, 2}), zeros({3, 2, 2}));
+       }},
+      {"shape_of_vectors",
+       [] {
+         random::multivariate_normal(random::key(0), zeros({4, 2}), eye(2), Shape(3));
+       }},
+      {"sharded_covariance",
+       [] {
+         SetDeviceCount(2);
+         MeshScope scope(make_mesh({{"x", 2}}));
+         random::multivariate_normal(random::key(0), zeros({2}), eye(2, {.out_sharding = P("x")}));
+       }},
+      {"negative_orthogonal", [] { random::orthogonal(random::key(0), -2); }},
+      {"integer_orthogonal", [] { random::orthogonal(random::key(0), 2, {}, {.dtype = i32}); }},
+      {"negative_ball", [] { random::ball(random::key(0), -1); }},
+      {"ball_without_a_norm", [] { random::ball(random::key(0), 3, {}, {.p = 0}); }},
+      {"number_for_a_key_of_a_ball", [] { random::ball(0, 3); }},
       {"unsigned_rademacher", [] { random::rademacher(random::key(0), {3}, {.dtype = u8}); }},
       {"integer_logits", [] { random::categorical(random::key(0), iota({3}, 0)); }},
       {"no_classes",
