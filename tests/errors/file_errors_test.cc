@@ -125,6 +125,12 @@ TEST_F(FileErrors, TreesThatDoNotFitAreRefused) {
   ExpectRefused("safetensors_like_other_names", [&] { like(std::vector(8, w)); });
   ExpectRefused("safetensors_like_shape", [&] { like(Weights{zeros({3, 2}), b}); });
   ExpectRefused("safetensors_like_dtype", [&] { like(Weights{w, zeros({3})}); });
+  ExpectRefused("safetensors_like_ignored", [&] {
+    load_safetensors_like("x.safetensors", Arrays{{"w", w}, {"b", b}}, {.ignore = {"b*"}});
+  });
+  ExpectRefused("safetensors_like_cast_shape", [&] {
+    load_safetensors_like("x.safetensors", Weights{zeros({3, 2}, f16), b}, {.cast = true});
+  });
   ExpectRefused("safetensors_like_traced", [&] {
     jit([&](Array x) {
       like(Weights{x, x});
