@@ -40,6 +40,18 @@ const std::vector<Case>& Cases() {
          while_loop([](auto) { return True(); },
                     [](std::vector<Array> s) { return std::vector{s[0]}; }, std::vector{a, b});
        }},
+      {"lax_map_batch",
+       [](Array, Array b) {
+         lax_map([](Array x) { return x; }, reshard(b, P()), {.batch_size = 0});
+       }},
+      {"lax_map_sharded", [](Array a, Array) { lax_map([](Array x) { return x; }, a); }},
+      {"lax_map_nothing",
+       [](Array, Array) { lax_map([](std::vector<Array> x) { return x; }, std::vector<Array>()); }},
+      {"lax_map_of_sizes",
+       [](Array, Array b) {
+         lax_map([](std::pair<Array, Array> p) { return p.first; }, std::pair(b, zeros({4})));
+       }},
+      {"lax_map_scalar", [](Array, Array) { lax_map([](Array x) { return x; }, Array(1.f)); }},
       {"scan_unroll",
        [](Array a, Array) {
          scan([](Array c, Array x) { return std::pair(c + x, None); }, zeros({8}), reshard(a, P()),
