@@ -2,6 +2,7 @@
 #pragma once
 #include "tessera/array.h"
 #include "tessera/batching.h"
+#include "tessera/callback.h"
 #include "tessera/check_grads.h"
 #include "tessera/checkpoint.h"
 #include "tessera/control.h"

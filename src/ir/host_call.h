@@ -20,12 +20,18 @@ struct HostArgument {
   // are read while the call lasts.
   std::vector<const std::byte*> shards;
 };
+// Where a function with results puts one: its elements, dense and row-major.
+struct HostResult {
+  const Type* type;  // on no mesh
+  std::byte* data;
+};
 struct HostArguments {
   std::vector<HostArgument> values;
   std::vector<int64_t> iterations = {};  // of the loops around the call, from the outermost on
   // The device whose call it is, inside of what devices run differently: the values are its own
   // arrays, on no mesh. -1: the call is one for all devices.
   int64_t device = -1;
+  std::vector<HostResult> results = {};  // of a function that has some
 };
 
 // Returns "device 5 (x=1, y=2)", of a position in the mesh.
@@ -64,6 +70,25 @@ struct HostCallParams {
   template <class S, class F>
   static void Fields(S& s, F f) {
     f("function", s.function);
+  }
+};
+
+// Of pure_callback. Where a function is mapped, it is called once for each index of `lanes` dims in
+// front of the results; `lanes_of` says which of them each operand has, in front.
+struct PureCallParams {
+  HostFunctionRef function;
+  std::vector<const Type*> results;  // of one call, on no mesh
+  int64_t vmap_method = 0;           // a VmapMethod
+  int64_t lanes = 0;
+  std::vector<std::vector<int64_t>> lanes_of = {};
+  friend bool operator==(const PureCallParams&, const PureCallParams&) = default;
+  template <class S, class F>
+  static void Fields(S& s, F f) {
+    f("function", s.function);
+    f("results", s.results);
+    f("vmap_method", s.vmap_method);
+    f("lanes", s.lanes);
+    f("lanes_of", s.lanes_of);
   }
 };
 

@@ -14,7 +14,7 @@ std::vector<const OpDef*> Join() {
     for (const OpDef& op : records) all.push_back(&op);
   for (Records records : {MakeOps(), ShapeOps(), PieceOps(), DynamicOps(), ReduceOps(), DotOps(),
                           GatherOps(), ScatterOps(), SortOps(), ControlOps(), CallOps(),
-                          HostCallOps(), ManualOps(), MoveOps(), MaskOps()})
+                          HostCallOps(), PureCallbackOps(), ManualOps(), MoveOps(), MaskOps()})
     all.insert(all.end(), records.begin(), records.end());
   return all;
 }

@@ -24,6 +24,7 @@ Records SortOps();
 Records ControlOps();
 Records CallOps();
 Records HostCallOps();
+Records PureCallbackOps();
 Records ManualOps();
 Records MoveOps();
 Records MaskOps();

@@ -187,6 +187,50 @@ const std::vector<Case>& Cases() {
        }},
       {"callback_throws_eagerly",
        [] { debug_callback([] { throw std::runtime_error("no more"); }, {}); }},
+      {"pure_callback_throws",
+       [] {
+         jit([](Array x) {
+           return pure_callback([](Array) -> Array { throw std::runtime_error("no more"); }, x, x);
+         })(ones({2}));
+       }},
+      {"pure_callback_throws_eagerly",
+       [] {
+         pure_callback([](Array) -> Array { throw std::runtime_error("no more"); }, ones({2}),
+                       ones({2}));
+       }},
+      {"pure_callback_fails",
+       [] {
+         jit([](Array x) { return pure_callback([](Array y) { return y + ones({3}); }, x, x); })(
+             ones({2}));
+       }},
+      {"pure_callback_shape",
+       [] {
+         jit([](Array x) { return pure_callback([](Array y) { return sum(y); }, x, x); })(
+             ones({2}));
+       }},
+      {"pure_callback_shape_eagerly",
+       [] { pure_callback([](Array y) { return sum(y); }, ones({2}), ones({2})); }},
+      {"pure_callback_dtype",
+       [] {
+         jit([](Array x) { return pure_callback([](Array y) { return y.astype(i32); }, x, x); })(
+             ones({2}));
+       }},
+      {"pure_callback_count",
+       [] {
+         jit([](Array x) {
+           const auto f = [](Array y) { return std::vector{y}; };
+           return pure_callback(f, std::vector{x, x}, x)[0];
+         })(ones({2}));
+       }},
+      {"pure_callback_without_a_value",
+       [] { pure_callback([](Array y) { return y; }, ones({2}), Array()); }},
+      {"pure_callback_like_nothing",
+       [] { pure_callback([](Array y) { return y; }, Array(), ones({2})); }},
+      {"pure_callback_derivative",
+       [] {
+         grad([](Array x) { return sum(pure_callback([](Array y) { return y; }, x, x)); })(
+             ones({2}));
+       }},
       {"callback_of_a_tangent",
        [] {
          WithJvp([](auto x, auto t) {

@@ -267,6 +267,13 @@ const std::vector<Case>& Cases() {
            return v;
          });
        }},
+      {"pure_callback_of_terms",
+       [] {
+         Inside([](Array v) {
+           const Array terms = pcast(v, "x", Variance::kUnreduced);
+           return pure_callback([](Array y) { return y; }, v, terms);
+         });
+       }},
       {"read_inside",
        [] {
          SetDeviceCount(2);

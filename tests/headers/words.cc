@@ -1,5 +1,6 @@
 // Calls of functions of functions that do not compile. words.sh looks for what the compiler says of
 // each: the words behind `says`, and the line after them.
+#include <tessera/callback.h>
 #include <tessera/control.h>
 #include <tessera/gradients.h>
 #include <tessera/jacobians.h>
@@ -108,4 +109,16 @@ void Case23(Array x) {
 void Case24(Array x) {
   cond(
       x, [](Array y) { return y; }, [](Array y) { return y; }, x, x);
+}
+// says: the function of lax_map takes a slice of xs
+void Case25(Array x) {
+  lax_map([](Array y, Array z) { return y * z; }, x);
+}
+// says: the function returns nothing
+void Case26(Array x) {
+  lax_map([](std::pair<Array, Array>) {}, std::pair(x, x));
+}
+// says: the function of pure_callback takes the arguments
+void Case27(Array x) {
+  auto y = pure_callback([](Array y) { return y; }, x, std::tuple(x, x));
 }

@@ -63,6 +63,7 @@ const std::vector<Sample>& Samples() {
     AddMovement(*t);
     AddLookups(*t);
     AddContractions(*t);
+    AddHost(*t);
     return t;
   }();
   return *table;

@@ -23,5 +23,6 @@ void AddElementwise(Table& table);   // table_elementwise.cc
 void AddMovement(Table& table);      // table_movement.cc: no element is computed
 void AddLookups(Table& table);       // table_lookups.cc: gather, scatter
 void AddContractions(Table& table);  // table_contractions.cc: several elements make one
+void AddHost(Table& table);          // table_host.cc: functions of the host
 
 }  // namespace tessera::suite

@@ -1,0 +1,233 @@
+// Results that a function of the host computes: a kernel of one's own, on arrays that are whole.
+#include "ops/pure_callback.h"
+
+#include "base/shape.h"
+#include "ir/builder.h"
+#include "ops/check.h"
+#include "ops/mapped.h"
+#include "ops/ops.h"
+#include "ops/rule_builder.h"
+#include "plan/plan.h"
+#include "tessera/callback.h"
+
+namespace tessera::ops {
+namespace {
+
+using ir::PureCallParams;
+using sharding::DimMap;
+using sharding::FactorKind;
+
+const PureCallParams& Of(const ir::Params* params) { return ir::As<PureCallParams>(params); }
+
+// ---- types and dims -----------------------------------------------------------------------------
+
+// C12: lanes are dims in front of operands; each is of one size.
+std::vector<int64_t> LaneSizes(const TypeCall& c, const PureCallParams& p) {
+  if (p.lanes < 0 || p.lanes_of.size() != c.operands.size())
+    c.FailShape(12, fmt::format("lanes are declared of {} operands, but there are {}",
+                                p.lanes_of.size(), c.operands.size()));
+  std::vector<int64_t> sizes(base::Size(p.lanes), -1);
+  for (size_t k = 0; k < p.lanes_of.size(); ++k) {
+    CheckDims(c, p.lanes_of[k], p.lanes);
+    if (p.lanes_of[k].size() > c.operands[k]->shape().size())
+      c.FailShape(12, fmt::format("operand {} has more lanes than dims", k));
+    for (size_t d = 0; d < p.lanes_of[k].size(); ++d) {
+      int64_t& size = base::At(sizes, p.lanes_of[k][d]);
+      if (size >= 0 && size != c.operands[k]->shape()[d])
+        c.FailShape(12, fmt::format("operand {} has another number of lanes", k));
+      size = c.operands[k]->shape()[d];
+    }
+  }
+  for (int64_t size : sizes)
+    if (size < 0) c.FailShape(12, "no operand has some of the lanes");
+  return sizes;
+}
+
+std::vector<ShapeAndDType> ResultTypes(const TypeCall& c) {
+  const PureCallParams& p = Of(c.params);
+  const std::vector<int64_t> lanes = LaneSizes(c, p);
+  std::vector<ShapeAndDType> results;
+  for (const ir::Type* type : p.results) {
+    Shape shape = lanes;
+    shape.insert(shape.end(), type->shape().begin(), type->shape().end());
+    results.push_back({std::move(shape), type->dtype()});
+  }
+  return results;
+}
+
+// Lanes are computed apart; of one call arrays are whole.
+DimMap CallDims(const ir::DimsCall& c) {
+  const PureCallParams& p = Of(c.params);
+  std::vector<Shape> shapes;
+  for (const auto* tensors : {&c.operands, &c.results})
+    for (const Shape* shape : *tensors) shapes.push_back(*shape);
+  const size_t operands = c.operands.size();
+  RuleBuilder rule(shapes, operands);
+  for (int64_t lane = 0; lane < p.lanes; ++lane) {
+    RuleBuilder::Places places;
+    for (size_t k = 0; k < operands; ++k)
+      for (size_t d = 0; d < p.lanes_of[k].size(); ++d)
+        if (p.lanes_of[k][d] == lane) places.push_back({k, d});
+    const int64_t size = rule.size(places[0].tensor, places[0].dim);
+    for (size_t r = operands; r < shapes.size(); ++r) places.push_back({r, base::Size(lane)});
+    rule.Add({.size = size, .kind = FactorKind::kPass}, places);
+  }
+  for (size_t t = 0; t < shapes.size(); ++t)
+    for (size_t d = t < operands ? p.lanes_of[t].size() : base::Size(p.lanes); d < rule.rank(t);
+         ++d)
+      rule.Add({.size = rule.size(t, d), .kind = FactorKind::kReplicate}, {{t, d}});
+  return rule.Build();
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+// An operand or a result of all lanes.
+struct Lanes {
+  const ir::Type* one;        // of one lane, on no mesh
+  std::vector<int64_t> dims;  // which lanes it has
+  // Returns where one lane begins, in bytes.
+  int64_t At(const std::vector<int64_t>& lane, const std::vector<int64_t>& sizes) const {
+    int64_t at = 0;
+    for (int64_t d : dims) at = at * base::At(sizes, d) + base::At(lane, d);
+    return at * one->elements() * one->dtype().size();
+  }
+};
+
+// Calls of a function, one per lane.
+struct Calls {
+  ir::HostFunctionRef function;
+  std::vector<int64_t> sizes;  // of the lanes
+  std::vector<Lanes> in, out;
+
+  // `shapes`: of operands and results as they are here, of one device or whole.
+  Calls(const PureCallParams& p, const std::vector<std::pair<Shape, DType>>& operands,
+        const std::vector<Shape>& results)
+      : function(p.function) {
+    std::vector<int64_t> all;
+    for (int64_t lane = 0; lane < p.lanes; ++lane) all.push_back(lane);
+    sizes.resize(all.size());
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const auto& [shape, dtype] = operands[k];
+      const auto lanes = static_cast<long>(p.lanes_of[k].size());
+      for (long d = 0; d < lanes; ++d)
+        base::At(sizes, base::At(p.lanes_of[k], d)) = base::At(shape, d);
+      in.push_back({ir::Type::Get({shape.begin() + lanes, shape.end()}, dtype), p.lanes_of[k]});
+    }
+    for (size_t r = 0; r < results.size(); ++r) out.push_back({p.results[r], all});
+  }
+
+  void Run(const std::byte* const* operands, std::byte* const* results) const {
+    const int64_t calls = base::Elements(sizes);
+    for (int64_t i = 0; i < calls; ++i) {
+      const std::vector<int64_t> lane = ir::CoordsOf(sizes, i);
+      ir::HostArguments arguments;
+      for (size_t k = 0; k < in.size(); ++k)
+        arguments.values.push_back({in[k].one, {operands[k] + in[k].At(lane, sizes)}});
+      for (size_t r = 0; r < out.size(); ++r)
+        arguments.results.push_back({out[r].one, results[r] + out[r].At(lane, sizes)});
+      function.function->Run(arguments);
+    }
+  }
+};
+
+void RunCalls(const plan::KernelArgs& args) {
+  static_cast<const Calls*>(args.config)->Run(args.in, args.out);
+}
+
+void MakeKernel(const ir::LocalCall& c, plan::Kernel* kernel) {
+  std::vector<std::pair<Shape, DType>> operands;
+  std::vector<Shape> results;
+  for (const ir::LocalTensor& t : c.operands) operands.emplace_back(t.shape, t.dtype);
+  for (const ir::LocalTensor& t : c.results) results.push_back(t.shape);
+  for (const auto* tensors : {&c.operands, &c.results})
+    for (const ir::LocalTensor& t : *tensors)
+      kernel->bytes += static_cast<double>(base::Elements(t.shape) * t.dtype.size());
+  kernel->fn = RunCalls;
+  kernel->config = std::make_shared<const Calls>(Of(c.params), operands, results);
+  // A user's function need not be safe to call from several threads.
+  kernel->in_order = true;
+}
+
+void CallReference(const ir::ReferenceCall& c) {
+  std::vector<std::pair<Shape, DType>> operands;
+  std::vector<Shape> results;
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
+  for (const ir::HostTensor* t : c.operands) {
+    operands.emplace_back(t->shape, t->dtype);
+    in.push_back(t->data.data());
+  }
+  for (ir::HostTensor* t : c.results) {
+    results.push_back(t->shape);
+    out.push_back(t->data.data());
+  }
+  Calls(Of(c.params), operands, results).Run(in.data(), out.data());
+}
+
+// ---- mapping ------------------------------------------------------------------------------------
+
+// The same call once for each index of one more dim.
+PureCallParams PerLane(PureCallParams p, const std::vector<bool>& mapped) {
+  ++p.lanes;
+  for (size_t k = 0; k < p.lanes_of.size(); ++k) {
+    for (int64_t& lane : p.lanes_of[k]) ++lane;
+    if (mapped[k]) p.lanes_of[k].insert(p.lanes_of[k].begin(), 0);
+  }
+  return p;
+}
+
+// One call, of arrays that have the dim in front.
+PureCallParams AtOnce(PureCallParams p, int64_t size) {
+  for (const ir::Type*& type : p.results) {
+    Shape shape = type->shape();
+    shape.insert(shape.begin(), size);
+    type = ir::Type::Get(std::move(shape), type->dtype());
+  }
+  return p;
+}
+
+std::vector<ir::ValueId> MapCall(const ir::BatchCall& c) {
+  const PureCallParams& p = Of(c.params.get());
+  const auto method = static_cast<VmapMethod>(p.vmap_method);
+  std::vector<ir::ValueId> operands(c.operands.begin(), c.operands.end());
+  ir::MappedDim one = c.dim;
+  one.size = 1;
+  one.axes.clear();
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (c.mapped[k] || method == VmapMethod::kSequential) continue;
+    operands[k] = method == VmapMethod::kExpandDims ? Repeated(c.builder, operands[k], one)
+                                                    : Repeated(c.builder, operands[k], c.dim);
+  }
+  std::vector<const ir::Type*> types;
+  for (const ir::Type* t : c.result_types) types.push_back(WithDim(t, c.dim));
+  PureCallParams mapped =
+      method == VmapMethod::kSequential ? PerLane(p, c.mapped) : AtOnce(p, c.dim.size);
+  const auto results =
+      c.builder.EmitTyped(c.op, ir::MakeParams(std::move(mapped)), operands, types);
+  return {results.begin(), results.end()};
+}
+
+constexpr OpDef kPureCallback = {
+    .name = "pure_callback",
+    .doc = "Computes the results by a function of the host.",
+    .type = ir::TypeFn{ResultTypes},
+    .dims = ir::DimMapFn{CallDims},
+    .lowering = ir::AsKernel{MakeKernel},
+    .reference = ir::ReferenceFn{CallReference},
+    .diff = ir::NotDifferentiable{"a function of the host says nothing of its derivative; "
+                                  "custom_jvp or custom_vjp of a function around it does"},
+    .params = ir::KindOf<PureCallParams>(),
+    .batch = MapCall,
+    .keys = true,
+    .opaque = true};
+
+}  // namespace
+
+const OpDef& PureCallbackOp() { return kPureCallback; }
+
+Records PureCallbackOps() {
+  static constexpr const OpDef* kOps[] = {&kPureCallback};
+  return kOps;
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,11 @@
+// The op that a function of the host computes.
+#pragma once
+#include "ir/host_call.h"
+#include "ops/params.h"
+
+namespace tessera::ops {
+
+// Returns the op of PureCallParams.
+const OpDef& PureCallbackOp();
+
+}  // namespace tessera::ops
