@@ -104,9 +104,12 @@ class DimOfLanes {
                 {"map an argument, or give .size"});
     const int64_t shards = sharding::SizeOf(dim_.axes);
     if (dim_.size % shards != 0)
-      FailSharding(call_, 19,
-                   fmt::format("{} lanes cannot be divided evenly into {} shards: {}", dim_.size,
-                               shards, axes_from_));
+      FailSharding(
+          call_, 19,
+          fmt::format("{} lanes cannot be divided evenly into {} shards: {}", dim_.size, shards,
+                      axes_from_),
+          {"write .sharding = " +
+           sharding::AxesCode(dim_.mesh, sharding::PrefixThatDivides(dim_.axes, dim_.size))});
     return std::move(dim_);
   }
 
@@ -125,7 +128,7 @@ void CheckUnmapped(const ir::Type* type, const ir::MappedDim& dim, const std::st
   const sharding::TensorSharding& s = type->sharding();
   for (const sharding::DimAxes& d : s.dims)
     for (const sharding::AxisPart& a : d.axes)
-      if (sharding::OverlapsAny(dim.axes, a))
+      if (sharding::CollidesWithAny(dim.axes, a))
         FailSharding(call, 15,
                      fmt::format("{} is not mapped, but {} lies over {}, as the mapped dim does",
                                  name, type->text(), sharding::AxisText(*type->mesh(), a)),

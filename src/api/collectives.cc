@@ -41,26 +41,26 @@ std::string AStateName(Variance state) {
 
 // C26: one state over all axes.
 Variance StateOf(const Array& x, const AxisList& axes, Call call) {
-  const TensorSharding& s = TypeOf(x)->sharding();
-  const Variance state = StateOver(s, axes[0]);
-  for (sharding::AxisPart a : axes)
-    if (StateOver(s, a) != state)
-      FailSharding(call, 26,
-                   fmt::format("{} is {} over {} but {} over {}: one collective takes one state",
-                               TypeOf(x)->text(), StateName(state), AxisName(axes[0]),
-                               StateName(StateOver(s, a)), AxisName(a)),
-                   {"call it for the axes of one state at a time"});
-  return state;
+  const std::vector<StateOver> states = StatesOver(TypeOf(x)->sharding(), axes);
+  if (states.size() > 1)
+    FailSharding(
+        call, 26,
+        fmt::format("{} is {} over {} but {} over {}: one collective takes one state",
+                    TypeOf(x)->text(), StateName(states[0].state), AxisName(states[0].axes[0]),
+                    StateName(states[1].state), AxisName(states[1].axes[0])),
+        {"call it for the axes of one state at a time"});
+  return states[0].state;
 }
 
 // C27, C28: neither terms of sums nor what is reduced, which must be cast.
 void RefuseSets(const Array& x, const AxisList& axes, Call call) {
   RefuseTerms(x, axes, call);
-  for (sharding::AxisPart a : axes) {
-    const Variance state = StateOver(TypeOf(x)->sharding(), a);
-    if (state == Variance::kReduced)
-      FailSharding(call, 28, fmt::format("{} is reduced over {}", TypeOf(x)->text(), AxisName(a)),
-                   {fmt::format("cast first: pcast(x, \"{}\", Variance::kVarying)", AxisName(a))});
+  for (const StateOver& over : StatesOver(TypeOf(x)->sharding(), axes)) {
+    if (over.state != Variance::kReduced) continue;
+    FailSharding(call, 28,
+                 fmt::format("{} is reduced over {}", TypeOf(x)->text(), AxisName(over.axes[0])),
+                 {fmt::format("cast first: pcast(x, {}, Variance::kVarying)",
+                              sharding::AxesCode(trace::CurrentMesh(), over.axes))});
   }
 }
 

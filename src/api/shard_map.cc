@@ -103,7 +103,7 @@ MapBorder BorderOf(const ShardMapOptions& options, const std::vector<Array>& arg
   return border;
 }
 
-// C25: specs of a border name Manual axes, whole ones.
+// C25: specs of a border name Manual axes.
 void CheckNames(const PartitionSpec& spec, const MapBorder& b, Said said) {
   const auto check = [&](const AxisRef& ref) {
     const int a = b.outer->Find(ref.name);
@@ -116,10 +116,6 @@ void CheckNames(const PartitionSpec& spec, const MapBorder& b, Said said) {
                    fmt::format("{} names axis \"{}\", which does not become Manual here",
                                said.option, ref.name),
                    {"spec: " + spec.text(), "add it to .axes, or leave it out of the spec"});
-    if (ref.size && ref.size != b.outer->axis_size(a))
-      FailSharding(b.call, 2,
-                   fmt::format("specs cannot shard over a part of axis \"{}\"", ref.name),
-                   {"spec: " + spec.text()});
   };
   for (const DimSharding& d : spec.dims()) {
     for (const AxisRef& a : d.axes()) check(a);
@@ -239,6 +235,18 @@ void CheckSameSets(const ir::Type* type, const TensorSharding& given, const std:
                   sharding::ToSpec(given).text(), name, type->text()));
 }
 
+// C7, with what divides of the axes.
+[[noreturn]] void FailUneven(const ir::Type* type, const TensorSharding& cut, size_t d,
+                             const std::string& name, Call call) {
+  TensorSharding even = cut;
+  even.dims[d].axes = sharding::PrefixThatDivides(cut.dims[d].axes, type->shape()[d]);
+  FailSharding(
+      call, 7,
+      fmt::format("dim {} of {}, {}, cannot be divided evenly into {} parts", d, name, type->text(),
+                  sharding::SizeOf(cut.dims[d].axes)),
+      {"in_specs: " + sharding::ToSpec(cut).text(), "write " + sharding::ToSpec(even).text()});
+}
+
 Array Entering(const Array& x, const TensorSharding& cut, const std::string& name,
                const MapBorder& b) {
   const ir::Type* type = TypeOf(x);
@@ -246,11 +254,7 @@ Array Entering(const Array& x, const TensorSharding& cut, const std::string& nam
   TensorSharding inside = sharding::Replicated(b.inner, type->rank());
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t parts = sharding::SizeOf(cut.dims[d].axes);
-    if (shape[d] % parts != 0)
-      FailSharding(b.call, 7,
-                   fmt::format("dim {} of {}, {}, cannot be divided evenly into {} parts", d, name,
-                               type->text(), parts),
-                   {"in_specs: " + sharding::ToSpec(cut).text()});
+    if (shape[d] % parts != 0) FailUneven(type, cut, d, name, b.call);
     shape[d] /= parts;
     if (!type->mesh()) continue;
     for (sharding::AxisPart a : type->sharding().dims[d].axes)
@@ -272,13 +276,6 @@ Array Entering(const Array& x, const TensorSharding& cut, const std::string& nam
 
 // ---- outward ----
 
-std::string NamesText(const AxisList& axes, const MeshDef* mesh) {
-  std::string out;
-  for (const std::string& name : ops::NamesOf(mesh, axes))
-    out += (out.empty() ? "\"" : ", \"") + name + "\"";
-  return out;
-}
-
 // C24: what varies is cut. C36: what is unreduced or reduced stays so.
 void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& b) {
   const TensorSharding& own = TypeOf(x)->sharding();
@@ -296,9 +293,9 @@ void CheckStates(const Array& x, const TensorSharding& joined, const MapBorder& 
   FailSharding(b.call, 24,
                fmt::format("out_specs {} says that all devices along {} have the same result, but "
                            "it varies: {}",
-                           spec, NamesText(left, b.outer), TypeOf(x)->text()),
-               {fmt::format("name the axes in out_specs, or make it the same: psum(x, {{{}}})",
-                            NamesText(left, b.outer)),
+                           spec, sharding::AxesCode(b.outer, left), TypeOf(x)->text()),
+               {fmt::format("name the axes in out_specs, or make it the same: psum(x, {})",
+                            sharding::AxesCode(b.outer, left)),
                 "if you know it is the same, use assume_invariant"});
 }
 

@@ -16,21 +16,28 @@ namespace tessera::frontend {
 using sharding::AxisList;
 using sharding::TensorSharding;
 
-Variance StateOver(const TensorSharding& s, sharding::AxisPart a) {
-  return sharding::OverlapsAny(s.varying, a)     ? Variance::kVarying
-         : sharding::OverlapsAny(s.unreduced, a) ? Variance::kUnreduced
-         : sharding::OverlapsAny(s.reduced, a)   ? Variance::kReduced
-                                                 : Variance::kInvarying;
+std::vector<StateOver> StatesOver(const TensorSharding& s, const AxisList& axes) {
+  std::vector<StateOver> states;
+  AxisList left = axes;
+  const auto take = [&](Variance state, const AxisList& rest) {
+    if (rest != left) states.push_back({state, sharding::Difference(left, rest)});
+    left = rest;
+  };
+  take(Variance::kVarying, sharding::Difference(left, s.varying));
+  take(Variance::kUnreduced, sharding::Difference(left, s.unreduced));
+  take(Variance::kReduced, sharding::Difference(left, s.reduced));
+  take(Variance::kInvarying, {});
+  return states;
 }
 
 std::string AxisName(sharding::AxisPart a) { return ops::NamesOf(trace::CurrentMesh(), {a})[0]; }
 
 void RefuseTerms(const Array& x, const AxisList& axes, Call call) {
-  for (sharding::AxisPart a : axes)
-    if (StateOver(TypeOf(x)->sharding(), a) == Variance::kUnreduced)
+  for (const StateOver& over : StatesOver(TypeOf(x)->sharding(), axes))
+    if (over.state == Variance::kUnreduced)
       FailSharding(call, 27,
                    fmt::format("{} is unreduced over {}: what a device has is a term of a sum",
-                               TypeOf(x)->text(), AxisName(a)),
+                               TypeOf(x)->text(), AxisName(over.axes[0])),
                    {"sum first with psum or psum_scatter"});
 }
 

@@ -16,8 +16,13 @@ sharding::AxisList ManualAxes(const AxisSet& axes, Call call);
 // Returns the name of the axis on the current mesh.
 std::string AxisName(sharding::AxisPart axis);
 
-// Returns what a value is over an axis.
-Variance StateOver(const sharding::TensorSharding& sharding, sharding::AxisPart axis);
+// Returns what a value is over the axes: each state that it has, and the parts of them over which.
+struct StateOver {
+  Variance state;
+  sharding::AxisList axes;
+};
+std::vector<StateOver> StatesOver(const sharding::TensorSharding& sharding,
+                                  const sharding::AxisList& axes);
 // Returns the Manual axes along which a value of the type varies.
 inline const sharding::AxisList& VaryingOf(const ir::Type& type) { return type.sharding().varying; }
 // C27: terms of sums are for psum and psum_scatter.

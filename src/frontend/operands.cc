@@ -387,20 +387,7 @@ std::optional<sharding::TensorSharding> ResolveSpec(const std::optional<Partitio
   if (r.problem) FailSharding(call, 1, r.problem->reason, {"spec: " + spec->text()});
   CheckExplicit(*spec, *mesh, call);
   bool open = false;
-  auto check_whole = [&](const sharding::AxisList& axes) {
-    for (sharding::AxisPart a : axes)
-      if (!sharding::IsWhole(*mesh, a))
-        FailSharding(call, 2,
-                     fmt::format("a part of axis \"{}\" cannot be in a type",
-                                 base::At(mesh->axes(), a.axis).name),
-                     {"spec: " + spec->text()});
-  };
-  for (const sharding::DimAxes& d : r.sharding.dims) {
-    check_whole(d.axes);
-    open = open || d.open;
-  }
-  check_whole(r.sharding.unreduced);
-  check_whole(r.sharding.reduced);
+  for (const sharding::DimAxes& d : r.sharding.dims) open = open || d.open;
   if (open)
     FailSharding(call, 2, "an open dim leaves the choice to propagation, which is for Auto axes",
                  {"spec: " + spec->text()});

@@ -39,7 +39,7 @@ void CheckAxes(const sharding::TensorSharding& s, const std::string& value,
   for (const sharding::DimAxes& d : s.dims) lists.push_back(&d.axes);
   for (const sharding::AxisList* list : lists)
     for (const sharding::AxisPart& axis : *list)
-      if (sharding::OverlapsAny(axes, axis))
+      if (sharding::CollidesWithAny(axes, axis))
         base::ThrowSharding(base::Refusal(
             std::string(op.name), 25, base::Where(loc),
             fmt::format("inside of vmap a value is {}, but the mapped dim lies over {} too", value,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace tessera::sharding {
 
@@ -40,6 +41,8 @@ std::optional<AxisPart> SuffixWithoutOverlap(AxisPart a, AxisPart b) {
 
 bool CanMerge(AxisPart a, AxisPart b) { return a.axis == b.axis && a.next() == b.pre; }
 
+bool Collide(AxisPart a, AxisPart b) { return Overlaps(a, b) || !CanCoexist(a, b); }
+
 bool MeshOrder(AxisPart a, AxisPart b) {
   if (a.axis != b.axis) return a.axis < b.axis;
   return a.pre != b.pre ? a.pre < b.pre : a.size < b.size;
@@ -57,6 +60,10 @@ bool ContainsAxis(const AxisList& axes, AxisPart a) {
 
 bool OverlapsAny(const AxisList& axes, AxisPart a) {
   return std::any_of(axes.begin(), axes.end(), [a](AxisPart b) { return Overlaps(a, b); });
+}
+
+bool CollidesWithAny(const AxisList& axes, AxisPart a) {
+  return std::any_of(axes.begin(), axes.end(), [a](AxisPart b) { return Collide(a, b); });
 }
 
 void AppendMerged(AxisList& axes, AxisPart a) {
@@ -104,6 +111,17 @@ bool IsPrefix(const AxisList& prefix, const AxisList& list) {
   return true;
 }
 
+AxisList PrefixThatDivides(const AxisList& axes, int64_t size) {
+  AxisList fits;
+  for (AxisPart a : axes) {
+    const int64_t common = std::gcd(a.size, size);
+    if (common > 1) AppendMerged(fits, {a.axis, a.pre, common});
+    if (common != a.size) break;
+    size /= common;
+  }
+  return fits;
+}
+
 namespace {
 std::string Text(const MeshDef& mesh, AxisPart a, const char* quote) {
   const std::string name = quote + mesh.axes()[a.axis].name + quote;
@@ -112,6 +130,11 @@ std::string Text(const MeshDef& mesh, AxisPart a, const char* quote) {
 }  // namespace
 
 std::string PlainAxisText(const MeshDef& mesh, AxisPart a) { return Text(mesh, a, ""); }
+std::string PlainAxesText(const MeshDef& mesh, const AxisList& axes) {
+  std::string out;
+  for (AxisPart a : axes) out += (out.empty() ? "" : ",") + PlainAxisText(mesh, a);
+  return axes.size() > 1 ? "(" + out + ")" : out;
+}
 std::string AxisText(const MeshDef& mesh, AxisPart a) { return Text(mesh, a, "\""); }
 
 AxisPart ReadPart(base::Reader& in, const MeshDef& mesh, int axis) {

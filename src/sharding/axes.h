@@ -40,6 +40,8 @@ std::optional<AxisPart> PrefixWithoutOverlap(AxisPart a, AxisPart b);
 std::optional<AxisPart> SuffixWithoutOverlap(AxisPart a, AxisPart b);
 // Whether b continues a: a is the part just major to b. A whole axis never merges.
 bool CanMerge(AxisPart a, AxisPart b);
+// Whether a and b cannot both lay out one value: they overlap, or no grid has both as cells.
+bool Collide(AxisPart a, AxisPart b);
 // Order of the mesh's axes, then major parts first, then smaller sizes.
 bool MeshOrder(AxisPart a, AxisPart b);
 
@@ -47,6 +49,7 @@ bool MeshOrder(AxisPart a, AxisPart b);
 int64_t SizeOf(const AxisList& axes);
 bool ContainsAxis(const AxisList& axes, AxisPart a);
 bool OverlapsAny(const AxisList& axes, AxisPart a);
+bool CollidesWithAny(const AxisList& axes, AxisPart a);
 // Appends a, joined with the last element where that is the part just major to it.
 void AppendMerged(AxisList& axes, AxisPart a);
 // Sorts by MeshOrder and joins neighbouring parts.
@@ -58,9 +61,14 @@ AxisList Difference(const AxisList& a, const AxisList& b);
 // Returns whether `prefix` is `list` or begins it; its last element may be a major part.
 bool IsPrefix(const AxisList& prefix, const AxisList& list);
 
+// Returns what begins `axes` and divides a dim of that size: its last element may be a major part.
+AxisList PrefixThatDivides(const AxisList& axes, int64_t size);
+
 // Text of one axis as types have it: x or x:(1)2.
 std::string PlainAxisText(const MeshDef& mesh, AxisPart a);
-// The same, quoted as Shardy writes it: "x" or "x":(1)2.
+// Several: (x,y). Nothing for no axes.
+std::string PlainAxesText(const MeshDef& mesh, const AxisList& axes);
+// The text of one axis, quoted as Shardy writes it: "x" or "x":(1)2.
 std::string AxisText(const MeshDef& mesh, AxisPart a);
 // Reads what follows the name of an axis: nothing, or `:(1)2`. Fails for numbers that no part of
 // the axis has.

@@ -13,10 +13,12 @@ namespace tessera::sharding {
 namespace {
 
 std::string NamesOf(const MeshDef* mesh, const AxisList& axes) {
-  if (axes.empty()) return "nothing";
-  std::string out;
-  for (AxisPart a : axes) out += (out.empty() ? "" : ",") + mesh->axes()[a.axis].name;
-  return axes.size() > 1 ? "(" + out + ")" : out;
+  return axes.empty() ? "nothing" : PlainAxesText(*mesh, axes);
+}
+
+const char* OrdinalOf(size_t i) {
+  static constexpr const char* kOrdinals[] = {"first", "second", "third", "fourth", "fifth"};
+  return i < std::size(kOrdinals) ? kOrdinals[i] : "next";
 }
 
 AxisList Sorted(AxisList axes) {
@@ -85,7 +87,7 @@ class TypingRule {
         if (OverlapsAny(s.unreduced, a))
           return Fail(Conflict::kUnreduced,
                       fmt::format("axis {} is unreduced in one operand and varying in another",
-                                  mesh_->axes()[a.axis].name),
+                                  PlainAxisText(*mesh_, a)),
                       static_cast<int32_t>(i));
     }
   }
@@ -103,12 +105,7 @@ class TypingRule {
     const RuleOperand& operand = operands_[i];
     if (operand.sharding->dims_empty()) return;
     Projection p = Project(map_, map_.operands[i], *operand.sharding, /*split=*/false);
-    if (!p.lost.empty() && !out_)
-      return Fail(
-          Conflict::kWhole,
-          fmt::format("the new shape has no place for axis {}, which shards dim {} of size {}",
-                      NamesOf(mesh_, p.lost), p.lost_dim, (*operand.shape)[p.lost_dim]),
-          i);
+    if (!p.lost.empty() && !out_) return FailLost(i, p);
     for (size_t f = 0; f < join_.size(); ++f) {
       if (p.axes[f].empty()) continue;
       ++users_[f];
@@ -119,6 +116,30 @@ class TypingRule {
         clash_[f] = i;
       }
     }
+  }
+
+  // Axes that no part of their dim can hold: the first one's size does not divide what is left of
+  // the part that it would go to.
+  void FailLost(int32_t i, const Projection& p) {
+    const FactorList& parts = map_.operands[i][p.lost_dim];
+    const int64_t size = (*operands_[i].shape)[p.lost_dim];
+    size_t at = 0;
+    while (at + 1 < parts.size() && SizeOf(p.axes[parts[at]]) == map_.factors[parts[at]].size) ++at;
+    std::string product;
+    for (int32_t f : parts)
+      product += fmt::format("{}{}", product.empty() ? "" : " x ", map_.factors[f].size);
+    const AxisList& taken = p.axes[parts[at]];
+    const int64_t part = map_.factors[parts[at]].size;
+    const std::string left = taken.empty()
+                                 ? fmt::format("{},", part)
+                                 : fmt::format("{}, what {} leaves of {},", part / SizeOf(taken),
+                                               NamesOf(mesh_, taken), part);
+    Fail(Conflict::kWhole,
+         fmt::format("the new shape has no place for axis {}, which shards dim {} of size {}: {} "
+                     "does not divide {} the {} part of {} = {}",
+                     NamesOf(mesh_, p.lost), p.lost_dim, size, p.lost[0].size, left, OrdinalOf(at),
+                     size, product),
+         i);
   }
 
   // Returns how many operands have the factor, and one that has it unsharded (-1: none).
@@ -264,9 +285,9 @@ class TypingRule {
     AxisList seen;
     for (const DimAxes& d : s.dims)
       for (AxisPart a : d.axes) {
-        if (OverlapsAny(seen, a)) {
+        if (CollidesWithAny(seen, a)) {
           Fail(Conflict::kTwice,
-               fmt::format("the result would use mesh axis {} twice", mesh_->axes()[a.axis].name));
+               fmt::format("the result would use mesh axis {} twice", PlainAxisText(*mesh_, a)));
           std::vector<int32_t> owners = OwnersOf(a);
           result_.conflict->first = owners.empty() ? -1 : owners[0];
           result_.conflict->second = owners.size() < 2 ? -1 : owners[1];
@@ -280,7 +301,7 @@ class TypingRule {
   std::vector<int32_t> OwnersOf(AxisPart a) const {
     std::vector<int32_t> owners;
     for (size_t f = 0; f < join_.size(); ++f)
-      if (in_result_[f] && OverlapsAny(join_[f], a)) owners.push_back(owner_[f]);
+      if (in_result_[f] && CollidesWithAny(join_[f], a)) owners.push_back(owner_[f]);
     return owners;
   }
 
@@ -314,15 +335,15 @@ class TypingRule {
       s.reduced = reduced_;
       for (const DimAxes& d : s.dims)
         for (AxisPart a : d.axes) {
-          if (OverlapsAny(unreduced_, a)) Fail(Conflict::kUnreduced, SetClash(a, "unreduced"));
-          if (OverlapsAny(s.reduced, a)) Fail(Conflict::kReduced, SetClash(a, "reduced"));
+          if (CollidesWithAny(unreduced_, a)) Fail(Conflict::kUnreduced, SetClash(a, "unreduced"));
+          if (CollidesWithAny(s.reduced, a)) Fail(Conflict::kReduced, SetClash(a, "reduced"));
         }
     }
   }
 
   std::string SetClash(AxisPart a, const char* set) const {
-    return fmt::format("axis {} shards one operand and is {} in another",
-                       mesh_->axes()[a.axis].name, set);
+    return fmt::format("axis {} shards one operand and is {} in another", PlainAxisText(*mesh_, a),
+                       set);
   }
 
   void DeriveUnreduced() {
@@ -382,14 +403,12 @@ class TypingRule {
   // Whether the op sums over dims of the operand that are sharded over all of the axes: the sums
   // are then partial over them.
   bool SumsOver(size_t i, const AxisList& axes) const {
-    return std::all_of(axes.begin(), axes.end(), [&](AxisPart a) {
-      for (size_t d = 0; d < map_.operands[i].size(); ++d)
-        for (int32_t f : map_.operands[i][d])
-          if (map_.factors[f].kind == FactorKind::kReduce && map_.factors[f].reduction == kind_ &&
-              OverlapsAny(operands_[i].sharding->dims[d].axes, a))
-            return true;
-      return false;
-    });
+    AxisList left = axes;
+    for (size_t d = 0; d < map_.operands[i].size(); ++d)
+      for (int32_t f : map_.operands[i][d])
+        if (map_.factors[f].kind == FactorKind::kReduce && map_.factors[f].reduction == kind_)
+          left = Difference(left, operands_[i].sharding->dims[d].axes);
+    return left.empty();
   }
 
   // Whether operand i counts for what is reduced.

@@ -62,13 +62,14 @@ std::optional<Problem> VerifyDisjoint(const TensorSharding& s) {
   AxisList seen;
   auto add = [&](const AxisList& axes) -> std::optional<Problem> {
     for (AxisPart a : axes) {
-      for (AxisPart b : seen)
-        if (Overlaps(a, b)) {
-          if (a == b)
-            return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(*s.mesh, a))};
-          return Problem{"overlap", fmt::format("{} and {} overlap", AxisText(*s.mesh, b),
-                                                AxisText(*s.mesh, a))};
-        }
+      for (AxisPart b : seen) {
+        if (!Collide(a, b)) continue;
+        if (a == b)
+          return Problem{"duplicate-axis", fmt::format("{} appears twice", AxisText(*s.mesh, a))};
+        return Problem{"overlap",
+                       fmt::format("{} and {} {}", AxisText(*s.mesh, b), AxisText(*s.mesh, a),
+                                   Overlaps(a, b) ? "overlap" : "are no parts of one grid")};
+      }
       seen.push_back(a);
     }
     return std::nullopt;
@@ -190,6 +191,11 @@ PartitionSpec ToSpec(const TensorSharding& s) {
   if (!s.reduced.empty()) spec = spec.reduced(RefsOf(s.mesh, s.reduced));
   if (!s.replicated.empty()) spec = spec.replicated(RefsOf(s.mesh, s.replicated));
   return spec;
+}
+
+std::string AxesCode(const MeshDef* mesh, const AxisList& axes) {
+  const std::string spec = PartitionSpec({DimSharding(RefsOf(mesh, axes))}).text();  // P("x")
+  return spec.substr(2, spec.size() - 3);
 }
 
 }  // namespace tessera::sharding

@@ -65,7 +65,8 @@ struct Problem {
 };
 
 // Returns the first broken invariant (docs/propagation.md): repeated or overlapping
-// axes, parts that could be merged, bad sub-axes, unordered sets, priorities of closed empty dims.
+// axes, parts that no grid has both, parts that could be merged, bad sub-axes, unordered sets,
+// priorities of closed empty dims.
 std::optional<Problem> Verify(const TensorSharding& sharding);
 
 // Returns which dim the sharding does not divide, -1 if none.
@@ -80,5 +81,7 @@ struct Resolved {
 Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank);
 // Returns the spec that names the same.
 PartitionSpec ToSpec(const TensorSharding& sharding);
+// Returns the C++ that names the axes: "x", or {"x", SubAxis("y", 1, 2)}.
+std::string AxesCode(const MeshDef* mesh, const AxisList& axes);
 
 }  // namespace tessera::sharding

@@ -145,23 +145,19 @@ TensorSharding ParseSharding(std::string_view text, const MeshDef* mesh, Loc loc
 }
 
 std::string TypeSuffix(const std::vector<int64_t>& shape, const TensorSharding& s) {
-  auto names = [&](const AxisList& axes) {
-    std::string out;
-    for (AxisPart a : axes) out += (out.empty() ? "" : ",") + PlainAxisText(*s.mesh, a);
-    return axes.size() > 1 ? "(" + out + ")" : out;
-  };
   std::string out = "[";
   for (size_t d = 0; d < shape.size(); ++d) {
     if (d) out += ",";
     out += std::to_string(shape[d]);
-    if (!s.dims[d].axes.empty()) out += "@" + names(s.dims[d].axes);
+    if (!s.dims[d].axes.empty()) out += "@" + PlainAxesText(*s.mesh, s.dims[d].axes);
   }
   out += "]";
   if (s.no_sets()) return out;
   const std::string kind = KindPrefix(s.kind);
   std::string sets;
   auto add = [&](const std::string& tag, const AxisList& axes) {
-    if (!axes.empty()) sets += (sets.empty() ? "" : ", ") + tag + ":" + names(axes);
+    if (!axes.empty())
+      sets += (sets.empty() ? "" : ", ") + tag + ":" + PlainAxesText(*s.mesh, axes);
   };
   add("V", s.varying);
   add("U" + (kind.empty() ? "" : "_" + kind), s.unreduced);

@@ -135,6 +135,30 @@ TEST_P(OpSuite, ShardedEqualsUnsharded) {
   }
 }
 
+// Over parts of an axis types and numbers are those over axes of these sizes.
+TEST_P(OpSuite, HalvesOfAnAxisAreAsTwoAxes) {
+  for (const Sample* sample : SamplesOf(*GetParam())) {
+    std::vector<HostTensor> data = MakeData(*sample);
+    std::vector<HostTensor> want = RunEager(Unsharded(*sample), data);
+    ForEachPlaced(*sample, MeshOf({2, 2}), [&](const Case& c) {
+      const std::vector<const ir::Type*> typed = ResultTypes(c);
+      if (typed.empty()) return;
+      Case halves{.sample = sample, .mesh = MeshOf({4})};
+      for (const ir::Type* t : c.operands)
+        halves.operands.push_back(t->WithSharding(AsHalves(t->sharding())));
+      if (c.result) halves.result = c.result->WithSharding(AsHalves(c.result->sharding()));
+      const std::vector<const ir::Type*> got = ResultTypes(halves);
+      // A whole axis goes to one piece of a dim that is split.
+      if (got.empty() && sample->op == &ops::kReshape) return;
+      ASSERT_EQ(got.size(), typed.size()) << halves.name();
+      for (size_t r = 0; r < got.size(); ++r)
+        EXPECT_EQ(got[r]->text(), typed[r]->WithSharding(AsHalves(typed[r]->sharding()))->text())
+            << halves.name();
+      EXPECT_THAT(RunEager(halves, data), AreClose(want, sample->sharded)) << halves.name();
+    });
+  }
+}
+
 TEST_P(OpSuite, ACopyPerDeviceHasTheSameBits) {
   for (const Sample* sample : SamplesOf(*GetParam())) {
     if (!sample->truth) continue;

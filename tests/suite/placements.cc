@@ -79,6 +79,20 @@ std::vector<TensorSharding> Placements(const MeshDef* mesh, const base::Shape& s
   return list;
 }
 
+TensorSharding AsHalves(const TensorSharding& placement) {
+  TensorSharding s = placement;
+  if (s.mesh) s.mesh = MeshOf({4});
+  const auto halve = [](AxisList& axes) {
+    AxisList halves;
+    for (sharding::AxisPart a : axes) sharding::AppendMerged(halves, {0, a.axis == 0 ? 1 : 2, 2});
+    axes = std::move(halves);
+  };
+  for (sharding::DimAxes& d : s.dims) halve(d.axes);
+  halve(s.unreduced);
+  halve(s.reduced);
+  return s;
+}
+
 const MeshDef* MeshOf(const std::vector<int64_t>& sizes, std::vector<int64_t> device_ids) {
   std::vector<MeshAxis> axes;
   for (size_t i = 0; i < sizes.size(); ++i)

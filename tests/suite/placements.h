@@ -19,6 +19,9 @@ std::vector<sharding::TensorSharding> Placements(const sharding::MeshDef* mesh,
                                                  const base::Shape& shape,
                                                  PlacementOptions options = {});
 
+// Returns the placement on a mesh x=2, y=2 with these axes as the halves of one axis x=4.
+sharding::TensorSharding AsHalves(const sharding::TensorSharding& placement);
+
 // Calls f with every choice of one element index per list, the last changing fastest.
 void ForEachChoice(const std::vector<size_t>& sizes,
                    const std::function<void(const std::vector<size_t>&)>& f);

@@ -107,10 +107,8 @@ class Maker {
       std::vector<size_t> of;
       for (size_t p : allowed_)
         if (pieces_[p].axis == name) of.push_back(p);
-      const bool halves = std::count_if(pieces_.begin(), pieces_.end(),
-                                        [&](const Piece& p) { return p.axis == name; }) > 1;
       if (of.size() > 1 && Below(3) == 0) of = {of[static_cast<size_t>(Below(2))]};
-      group.axes.push_back(halves && of.size() == 1 ? pieces_[of[0]].ref : AxisRef(name));
+      group.axes.push_back(of.size() == 1 ? pieces_[of[0]].ref : AxisRef(name));
       for (size_t p : of) group.pieces.push_back(p), group.size *= pieces_[p].size;
     }
     for (const AxisRef& a : group.axes)
@@ -153,10 +151,13 @@ class Maker {
   // On a mesh what varies over all Manual axes: then a cotangent is each device's own.
   Function Varying() const {
     if (plain_ || pieces_.empty()) return Each([](const Array& x) { return x; });
-    std::vector<std::string> names;
+    std::vector<AxisRef> refs;
     for (const Piece& p : pieces_)
-      if (names.empty() || names.back() != p.axis) names.push_back(p.axis);
-    return Each([=](const Array& x) { return x + 0.0 * astype(axis_index(names), f64); });
+      if (!refs.empty() && refs.back().name == p.axis)
+        refs.back() = {p.axis};
+      else
+        refs.push_back(p.ref);
+    return Each([=](const Array& x) { return x + 0.0 * astype(axis_index(refs), f64); });
   }
   // A number for each device: the sum over its group.
   Function Scalar(const Group& group) const {
@@ -235,26 +236,35 @@ class Maker {
     if (free.size() > 1 && Below(2) == 0) std::swap(free.front(), free.back());
     free.resize(static_cast<size_t>(1 + Below(static_cast<int>(free.size()))));
     const bool given = Below(2) == 0;
-    text_ += "shard_map over";
-    for (const Axis& axis : free) text_ += " " + axis.name;
-    text_ += "(";
     const std::vector<Piece> pieces = pieces_;
     const std::vector<size_t> allowed = allowed_;
-    for (const Axis& axis : free) Enter(axis);
+    std::vector<AxisRef> cut;
+    text_ += "shard_map over";
+    for (const Axis& axis : free) {
+      cut.push_back(Enter(axis));
+      text_ += " " + axis.name + (cut.back().size ? fmt::format(":({})2", cut.back().pre) : "");
+    }
+    text_ += "(";
     const size_t parts = Devices();
     Function f = Block(2, depth);
     pieces_ = pieces, allowed_ = allowed;
     text_ += ") ";
-    return plain_ ? InParts(f, parts / Devices()) : OverAxes(f, free, given);
+    return plain_ ? InParts(f, parts / Devices()) : OverAxes(f, cut, given);
   }
-  void Enter(const Axis& axis) {
+  // Returns what rows are cut along: the axis, or a half of it. Along the other half devices then
+  // have the same arrays, and the plain program has them once.
+  AxisRef Enter(const Axis& axis) {
     std::vector<Piece> halves{{axis.name, {axis.name}, axis.size}};
-    if (axis.size == 4)
+    AxisRef cut(axis.name);
+    if (axis.size == 4) {
       halves = {{axis.name, SubAxis(axis.name, 1, 2), 2}, {axis.name, SubAxis(axis.name, 2, 2), 2}};
+      if (Below(3) == 0) halves = {halves[static_cast<size_t>(Below(2))]}, cut = halves[0].ref;
+    }
     for (const Piece& half : halves) {
       allowed_.push_back(pieces_.size());
       pieces_.push_back(half);
     }
+    return cut;
   }
   static Function InParts(const Function& f, size_t n) {
     return [=](const Arrays& xs) {
@@ -272,23 +282,20 @@ class Maker {
       return out;
     };
   }
-  static Function OverAxes(const Function& f, const std::vector<Axis>& axes, bool given) {
+  static Function OverAxes(const Function& f, const std::vector<AxisRef>& over, bool given) {
     return Each([=](const Array& x) {
-      std::vector<AxisRef> over, rows;
+      std::vector<AxisRef> rows;
       std::vector<std::string> names;
-      for (const Axis& axis : axes) over.push_back({axis.name}), names.push_back(axis.name);
+      for (const AxisRef& a : over) names.push_back(a.name);
       const std::vector<AxisRef> known = ExplicitAxes();
-      const auto is_known = [&](const AxisRef& a) {
-        return std::find(known.begin(), known.end(), a) != known.end();
-      };
       bool all_known = true;
       for (const AxisRef& a : over)
-        if (is_known(a))
+        if (std::find(known.begin(), known.end(), AxisRef(a.name)) != known.end())
           rows.push_back(a);
         else
           all_known = false;
       for (const AxisRef& a : known)
-        if (std::find(over.begin(), over.end(), a) == over.end()) rows.push_back(a);
+        if (std::find(names.begin(), names.end(), a.name) == names.end()) rows.push_back(a);
       const PartitionSpec cut = P(DimSharding(over), None);
       ShardMapOptions options{.out_specs = cut, .axes = names};
       if (given || !all_known) options.in_specs = cut;

@@ -80,6 +80,27 @@ void ForEachCase(const Sample& sample, const MeshDef* mesh, F f) {
   });
 }
 
+// Also where values are unreduced or reduced, and where an out_sharding is given: what is said of
+// two axes is said of the halves of one.
+TEST(RuleTruth, HalvesOfAnAxisAreTypedAsTwoAxes) {
+  for (const Sample& sample : Samples()) {
+    if (!sample.truth || sample.op == &ops::kReshape) continue;
+    ForEachCase(sample, MeshOf({2, 2}), [&](const Case& c) {
+      Case halves{.sample = &sample, .mesh = MeshOf({4})};
+      for (const ir::Type* t : c.operands)
+        halves.operands.push_back(t->WithSharding(AsHalves(t->sharding())));
+      if (c.result) halves.result = c.result->WithSharding(AsHalves(c.result->sharding()));
+      TensorSharding out;
+      if (c.out) out = AsHalves(*c.out), halves.out = &out;
+      std::string want, got;
+      for (const ir::Type* t : ResultTypes(c))
+        want += t->WithSharding(AsHalves(t->sharding()))->text();
+      for (const ir::Type* t : ResultTypes(halves)) got += t->text();
+      EXPECT_EQ(got, want) << c.name();
+    });
+  }
+}
+
 // ---- what the dimension map predicts ------------------------------------------------------------
 
 struct Event {

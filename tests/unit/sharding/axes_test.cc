@@ -48,6 +48,30 @@ TEST(Axes, RelationsOfParts) {
   }
 }
 
+TEST(Axes, CollideWhereTheyOverlapOrFitNoGrid) {
+  EXPECT_TRUE(Collide(Part(1, 4), Part(2, 4)));
+  EXPECT_FALSE(Collide(Part(1, 2), Part(2, 4)));
+  EXPECT_FALSE(Overlaps(Part(1, 2), Part(3, 2)));
+  EXPECT_TRUE(Collide(Part(1, 2), Part(3, 2)));  // of 6: 2 x 3, or 3 x 2
+  EXPECT_TRUE(CollidesWithAny({{1, 1, 2}, Part(1, 2)}, Part(3, 2)));
+  EXPECT_FALSE(CollidesWithAny({{1, 1, 2}}, Part(3, 2)));
+}
+
+TEST(Axes, PrefixThatDividesIsTheLongest) {
+  const MeshDef* mesh = MeshOf("x=8 y=6");
+  const auto prefix = [&](const AxisList& axes, int64_t size) {
+    return PlainAxesText(*mesh, PrefixThatDivides(axes, size));
+  };
+  const AxisPart x{0, 1, 8}, y{1, 1, 6};
+  EXPECT_EQ(prefix({x}, 24), "x");
+  EXPECT_EQ(prefix({x}, 12), "x:(1)4");
+  EXPECT_EQ(prefix({{0, 2, 4}}, 6), "x:(2)2");
+  EXPECT_EQ(prefix({x}, 7), "");
+  EXPECT_EQ(prefix({x, y}, 24), "(x,y:(1)3)");
+  EXPECT_EQ(prefix({y, x}, 9), "y:(1)3");  // the next axis would not follow the whole of y
+  EXPECT_EQ(prefix({y, x}, 0), "(y,x)");
+}
+
 TEST(Axes, OfDifferentNamesAreUnrelated) {
   AxisPart x{0, 1, 4}, y{1, 1, 4};
   EXPECT_FALSE(Contains(x, y));

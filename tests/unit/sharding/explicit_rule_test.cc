@@ -92,6 +92,49 @@ TEST(ExplicitRule, Reshape) {
         << fmt::format("[{}] {} to [{}]", fmt::join(c.from, ","), c.sharding, fmt::join(c.to, ","));
 }
 
+TEST(ExplicitRule, PartsOfAxes) {
+  const MeshDef* mesh = MeshOf("x=8");
+  struct {
+    Shape from;
+    const char* sharding;
+    Shape to;
+    const char *out, *want;
+  } const reshapes[] = {
+      {{384}, "{x}", {12, 32}, nullptr, "C6"},
+      {{384}, "{x}", {12, 32}, "{x:(1)4}, {}", "[12@x:(1)4,32]"},
+      {{384}, "{x:(1)4}", {12, 32}, nullptr, "[12@x:(1)4,32]"},
+      {{384}, "{x:(2)4}", {12, 32}, nullptr, "[12@x:(2)4,32]"},
+      {{12, 32}, "{x:(1)4}, {}", {384}, nullptr, "[384@x:(1)4]"},
+      {{4, 2}, "{x:(1)4}, {x:(4)2}", {8}, nullptr, "[8@x]"},
+      {{4, 2}, "{}, {x:(4)2}", {8}, nullptr, "C6"},
+  };
+  for (const auto& c : reshapes) {
+    TensorSharding out = Dims(mesh, c.out ? c.out : "{}");
+    EXPECT_EQ(Apply(ReshapeMap(c.from, c.to), {c.from}, {Dims(mesh, c.sharding)}, c.to,
+                    c.out ? &out : nullptr),
+              c.want)
+        << c.sharding;
+  }
+  struct {
+    const char *lhs, *rhs, *out, *want;
+  } const products[] = {
+      {"{x:(1)2}, {}", "{}, {x:(2)4}", nullptr, "[8@x:(1)2,8@x:(2)4]"},
+      {"{x:(1)2}, {}", "{}, {x}", nullptr, "C3"},
+      {"{}, {x:(1)2}", "{x:(1)2}, {}", nullptr, "C5"},
+      {"{}, {x:(1)2}", "{x:(1)2}, {}", "{}, {} | unreduced={x:(1)2}", "[8,8]{U:x:(1)2}"},
+      {"{}, {x:(1)2}", "{x:(1)2}, {}", "{}, {} | unreduced={x}", "C8"},
+      {"{}, {x}", "{x}, {}", "{}, {} | unreduced={x:(1)2}", "C8"},
+      {"{x:(1)2}, {}", "{}, {} | reduced={x:(1)2}", nullptr, "[8@x:(1)2,8]"},
+  };
+  for (const auto& c : products) {
+    TensorSharding out = Dims(mesh, c.out ? c.out : "{}, {}");
+    EXPECT_EQ(Apply(Matmul(8, 8, 8), {{8, 8}, {8, 8}}, {Dims(mesh, c.lhs), Dims(mesh, c.rhs)},
+                    {8, 8}, c.out ? &out : nullptr),
+              c.want)
+        << c.lhs << " with " << c.rhs;
+  }
+}
+
 TEST(ExplicitRule, Pointwise) {
   const MeshDef* mesh = MeshOf("x=2 y=2");
   struct {
