@@ -217,10 +217,11 @@ class Edits {
     TensorSharding whole = own, plain = own;
     for (size_t d = 0; d < own.dims.size(); ++d) {
       if (own.dims[d].axes.empty()) continue;
-      TensorSharding one = own;
-      one.dims[d].axes.clear();
       whole.dims[d].axes.clear();
-      TryReshard(i, one);
+      for (TensorSharding one = own; !one.dims[d].axes.empty();) {
+        Shorten(one.dims[d].axes);
+        if (TryReshard(i, one)) break;
+      }
     }
     plain.unreduced.clear();
     plain.reduced.clear();
@@ -233,12 +234,22 @@ class Edits {
     }
   }
 
-  void TryReshard(size_t i, const TensorSharding& to) {
-    if (to != TypeOf(ArrayAt(arrays_[i]))->sharding()) TryReshard(i, sharding::ToSpec(to));
+  // Takes away the least that leaves whole axes or parts.
+  static void Shorten(sharding::AxisList& axes) {
+    sharding::AxisPart& last = axes.back();
+    int64_t prime = 2;
+    while (last.size % prime != 0) ++prime;
+    last.size /= prime;
+    if (last.size == 1) axes.pop_back();
   }
-  void TryReshard(size_t i, const PartitionSpec& spec) {
+
+  // Returns whether the edit works.
+  bool TryReshard(size_t i, const TensorSharding& to) {
+    return to != TypeOf(ArrayAt(arrays_[i]))->sharding() && TryReshard(i, sharding::ToSpec(to));
+  }
+  bool TryReshard(size_t i, const PartitionSpec& spec) {
     const size_t k = arrays_[i];
-    if (Has(static_cast<int>(i), spec)) return;
+    if (Has(static_cast<int>(i), spec)) return true;
     std::optional<Trial> trial = Try([&](Operands xs) {
       xs[k] = Operand(ReshardTo(xs[k].array(), spec, {"reshard", call_.loc}), xs[k].loc());
       return f_(xs);
@@ -246,6 +257,7 @@ class Edits {
     if (trial)
       Offer({.operand = static_cast<int>(i), .spec = spec},
             fmt::format("reshard({}, {})", named_.names[k], spec.text()), *trial);
+    return trial.has_value();
   }
 
   // ---- the result ----
@@ -327,9 +339,7 @@ class Edits {
         if (rank >= from || kept[d]) out.dims[to++].axes = own.dims[d].axes;
       for (const ir::Type* type : types)
         for (size_t d = 0; d < rank; ++d)
-          while (!out.dims[d].axes.empty() &&
-                 type->shape()[d] % sharding::SizeOf(out.dims[d].axes) != 0)
-            out.dims[d].axes.pop_back();
+          out.dims[d].axes = sharding::PrefixThatDivides(out.dims[d].axes, type->shape()[d]);
       specs.push_back(sharding::ToSpec(out));
     } while (rank < from && std::next_permutation(kept.begin(), kept.end()));
     return specs;

@@ -4,21 +4,40 @@
 #include <fmt/format.h>
 
 #include "base/at.h"
+#include "base/error.h"
 #include "ir/move_params.h"
 #include "ops/manual.h"
+#include "sharding/reshard.h"
 #include "trace/apply.h"
 
 namespace tessera::frontend {
 
+namespace {
+
+// C7, with what divides of the axes that were asked for.
+[[noreturn]] void FailUneven(const ir::Type* from, const sharding::TensorSharding& s, int dim,
+                             Call call) {
+  ErrorDetail detail = base::Refusal(
+      call.name, 7, base::Where(call.loc),
+      fmt::format("dim {} of size {} cannot be divided evenly into {} shards", dim,
+                  base::At(from->shape(), dim), sharding::SizeOf(base::At(s.dims, dim).axes)),
+      {"operand: " + from->text(), "spec: " + sharding::ToSpec(s).text()});
+  sharding::TensorSharding even = s;
+  for (size_t d = 0; d < even.dims.size(); ++d)
+    even.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, from->shape()[d]);
+  const int64_t bytes =
+      sharding::ReshardBytes(from->shape(), from->dtype().size(), from->sharding(), even);
+  Fix fix{.spec = sharding::ToSpec(even), .bytes = bytes};
+  fix.text = fmt::format("{}   {}", fix.spec.text(),
+                         bytes ? fmt::format("sends {} B per device", bytes) : "sends nothing");
+  detail.fixes.push_back(std::move(fix));
+  base::ThrowSharding(std::move(detail));
+}
+
+}  // namespace
+
 Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
   const ir::Type* from = TypeOf(a);
-  int uneven = sharding::FirstUnevenDim(s, from->shape());
-  if (uneven >= 0)
-    FailSharding(call, 7,
-                 fmt::format("dim {} of size {} cannot be divided evenly into {} shards", uneven,
-                             base::At(from->shape(), uneven),
-                             sharding::SizeOf(base::At(s.dims, uneven).axes)),
-                 {"operand: " + from->text(), "spec: " + sharding::ToSpec(s).text()});
   const sharding::TensorSharding& old = from->sharding();
   bool adds = !sharding::Difference(s.unreduced, old.unreduced).empty();
   if (adds && s.kind != Reduction::kSum)
@@ -32,6 +51,8 @@ Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
     FailSharding(call, 10,
                  fmt::format("the meshes {} and {} have different numbers of devices",
                              old.mesh->text(), s.mesh->text()));
+  if (const int dim = sharding::FirstUnevenDim(s, from->shape()); dim >= 0)
+    FailUneven(from, s, dim, call);
   trace::Application move{.op = ops::kReshard,
                           .params = {},
                           .operands = {a.impl()},

@@ -50,66 +50,80 @@ class Suggester {
  private:
   static constexpr size_t kMost = 4;
 
-  FactorAxes AxesOf(size_t operand) const {
-    return sharding::Project(map_, map_.operands[operand], *operands_[operand].sharding, false)
+  FactorAxes AxesOf(size_t operand, bool split) const {
+    return sharding::Project(map_, map_.operands[operand], *operands_[operand].sharding, split)
         .axes;
   }
 
-  // The factors of `lead`, with what the others add without using an axis twice.
-  FactorAxes LedBy(size_t lead) const {
-    FactorAxes axes = AxesOf(lead);
+  // The factors of `lead`, with what the others add without using an axis twice; and the same with
+  // parts of axes where a factor has no room for a whole one. Of what does not divide a dim of a
+  // result, the part that does.
+  std::vector<FactorAxes> LedBy(size_t lead) const {
+    std::vector<FactorAxes> all{LedBy(lead, false), LedBy(lead, true)};
+    if (all[0] == all[1]) all.pop_back();
+    return all;
+  }
+  FactorAxes LedBy(size_t lead, bool split) const {
+    FactorAxes axes = AxesOf(lead, split);
     AxisList used;
     for (const AxisList& list : axes) used.insert(used.end(), list.begin(), list.end());
     for (size_t i = 0; i < operands_.size(); ++i) {
       if (i == lead) continue;
-      FactorAxes more = AxesOf(i);
+      FactorAxes more = AxesOf(i, split);
       for (size_t f = 0; f < axes.size(); ++f) {
         bool free = std::none_of(more[f].begin(), more[f].end(), [&](sharding::AxisPart a) {
-          return sharding::OverlapsAny(used, a);
+          return sharding::CollidesWithAny(used, a);
         });
         if (!axes[f].empty() || more[f].empty() || !free) continue;
         axes[f] = more[f];
         used.insert(used.end(), more[f].begin(), more[f].end());
       }
     }
+    for (size_t r = 0; r < shapes_.size(); ++r)
+      for (size_t d = 0; d < map_.results[r].size(); ++d)
+        if (const sharding::FactorList& dim = map_.results[r][d]; dim.size() == 1)
+          axes[dim[0]] = sharding::PrefixThatDivides(axes[dim[0]], (*shapes_[r])[d]);
     return axes;
   }
 
   void TryOutShardings() {
-    std::vector<bool> in_result = sharding::FactorsOf(map_, map_.results);
-    for (size_t lead = 0; lead < operands_.size(); ++lead) {
-      FactorAxes axes = LedBy(lead);
-      AxisList reduced;
-      for (size_t f = 0; f < axes.size(); ++f) {
-        if (in_result[f]) continue;
-        reduced.insert(reduced.end(), axes[f].begin(), axes[f].end());
-        axes[f].clear();
-      }
-      TensorSharding out = sharding::Unproject(map_, map_.results[0], axes, mesh_);
-      KeepWhatDivides(*shapes_[0], out);
-      if (const TensorSharding* s = operands_[lead].sharding;
-          !s->unreduced.empty() || !s->reduced.empty()) {
-        TensorSharding same = out;
-        same.unreduced = s->unreduced;
-        same.reduced = s->reduced;
-        same.kind = s->kind;
-        TryOut(same);
-      }
-      TryOut(out);
-      sharding::SortAndMerge(reduced);
-      if (reduced.empty()) continue;
-      out.unreduced = reduced;
-      for (const sharding::Factor& f : map_.factors)
-        if (f.kind == sharding::FactorKind::kReduce) out.kind = f.reduction;
-      if (out.kind == Reduction::kSum) TryOut(out);
-    }
+    if (call_.out_sharding) TryOut(Divided(*call_.out_sharding));
+    for (size_t lead = 0; lead < operands_.size(); ++lead)
+      for (FactorAxes& axes : LedBy(lead)) TryOutLedBy(lead, axes);
     TryOut(sharding::Replicated(mesh_, static_cast<int>(results_[0].shape.size())));
   }
 
-  static void KeepWhatDivides(const Shape& shape, TensorSharding& s) {
-    for (size_t d = 0; d < shape.size(); ++d)
-      while (!s.dims[d].axes.empty() && shape[d] % sharding::SizeOf(s.dims[d].axes) != 0)
-        s.dims[d].axes.pop_back();
+  void TryOutLedBy(size_t lead, FactorAxes& axes) {
+    std::vector<bool> in_result = sharding::FactorsOf(map_, map_.results);
+    AxisList reduced;
+    for (size_t f = 0; f < axes.size(); ++f) {
+      if (in_result[f]) continue;
+      reduced.insert(reduced.end(), axes[f].begin(), axes[f].end());
+      axes[f].clear();
+    }
+    TensorSharding out = Divided(sharding::Unproject(map_, map_.results[0], axes, mesh_));
+    if (const TensorSharding* s = operands_[lead].sharding;
+        !s->unreduced.empty() || !s->reduced.empty()) {
+      TensorSharding same = out;
+      same.unreduced = s->unreduced;
+      same.reduced = s->reduced;
+      same.kind = s->kind;
+      TryOut(same);
+    }
+    TryOut(out);
+    sharding::SortAndMerge(reduced);
+    if (reduced.empty()) return;
+    out.unreduced = reduced;
+    for (const sharding::Factor& f : map_.factors)
+      if (f.kind == sharding::FactorKind::kReduce) out.kind = f.reduction;
+    if (out.kind == Reduction::kSum) TryOut(out);
+  }
+
+  // What divides the result.
+  TensorSharding Divided(TensorSharding s) const {
+    for (size_t d = 0; d < s.dims.size(); ++d)
+      s.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, (*shapes_[0])[d]);
+    return s;
   }
 
   void TryOut(const TensorSharding& out) {
@@ -127,12 +141,13 @@ class Suggester {
     const TensorSharding& own = *base::At(operands_, k).sharding;
     const sharding::DimFactors& dims = base::At(map_.operands, k);
     std::vector<TensorSharding> targets;
-    for (size_t lead = 0; lead < operands_.size(); ++lead) {
-      TensorSharding s = sharding::Unproject(map_, dims, LedBy(lead), mesh_);
-      targets.push_back(WithSets(s, own));
-      targets.push_back(WithSets(s, *operands_[lead].sharding));
-      targets.push_back(s);
-    }
+    for (size_t lead = 0; lead < operands_.size(); ++lead)
+      for (const FactorAxes& axes : LedBy(lead)) {
+        TensorSharding s = sharding::Unproject(map_, dims, axes, mesh_);
+        targets.push_back(WithSets(s, own));
+        targets.push_back(WithSets(s, *operands_[lead].sharding));
+        targets.push_back(s);
+      }
     TensorSharding without = own;  // what stands in the way removed, dim by dim
     for (size_t d = 0; d < dims.size(); ++d) {
       TensorSharding one = own;
@@ -237,14 +252,8 @@ class Suggester {
     const PartitionSpec spec = SpecOf(to);
     if (summed.empty() && cast.empty()) return fmt::format("reshard({}, {})", name, spec.text());
     if (!(spec == SpecOf(from)) || (!summed.empty() && !cast.empty())) return "";
-    if (cast.empty()) return fmt::format("psum({}, {})", name, NamesText(summed));
-    return fmt::format("pcast({}, {}, Variance::kReduced)", name, NamesText(cast));
-  }
-  std::string NamesText(const AxisList& axes) const {
-    TensorSharding s = sharding::Replicated(mesh_, 1);
-    s.dims[0].axes = axes;
-    std::string spec = sharding::ToSpec(s).text();  // P("x"), or P({"x", "y"})
-    return spec.substr(2, spec.size() - 3);
+    if (cast.empty()) return fmt::format("psum({}, {})", name, sharding::AxesCode(mesh_, summed));
+    return fmt::format("pcast({}, {}, Variance::kReduced)", name, sharding::AxesCode(mesh_, cast));
   }
 
   // Records the edit with the bytes that the op then moves, `before` included, and those that it
@@ -298,7 +307,7 @@ class Suggester {
   std::string Over(const sharding::ReshardStep& step) const {
     std::string names;
     for (sharding::AxisPart a : step.axes)
-      names += (names.empty() ? "" : ",") + mesh_->axes()[a.axis].name;
+      names += (names.empty() ? "" : ",") + sharding::PlainAxisText(*mesh_, a);
     return names.empty() ? "" : " over " + names;
   }
 

@@ -210,9 +210,13 @@ const Type* ReadType(base::Reader& in, const sharding::MeshDef* mesh,
   for (sharding::AxisPart a : s.varying)
     if (mesh->axes()[a.axis].mode != AxisMode::Manual) in.Fail("varying axes must be Manual");
   int uneven = sharding::FirstUnevenDim(s, shape);
-  if (uneven >= 0)
-    in.Fail(fmt::format("dim {} has size {}, which its {} shards do not divide", uneven,
-                        shape[uneven], sharding::SizeOf(s.dims[uneven].axes)));
+  if (uneven >= 0) {
+    const sharding::AxisList &axes = s.dims[uneven].axes,
+                             even = sharding::PrefixThatDivides(axes, shape[uneven]);
+    in.Fail(fmt::format("dim {} has size {}, which its {} shards do not divide{}", uneven,
+                        shape[uneven], sharding::SizeOf(axes),
+                        even.empty() ? "" : ": those over " + PlainAxesText(*mesh, even) + " do"));
+  }
   return type;
 }
 

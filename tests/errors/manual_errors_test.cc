@@ -75,8 +75,15 @@ const std::vector<Case>& Cases() {
       {"in_specs_unknown_axis", [] { Mapped({.in_specs = P("z"), .out_specs = P()}); }},
       {"in_specs_not_manual", [] { Mapped({.in_specs = P("y"), .out_specs = P(), .axes = "x"}); }},
       {"out_specs_not_manual", [] { Mapped({.out_specs = P("y"), .axes = "x"}); }},
-      {"in_specs_part_of_axis",
-       [] { Mapped({.in_specs = P(SubAxis("y", 2, 2)), .out_specs = P()}); }},
+      {"in_specs_heads",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 8, Auto}}));
+         shard_map(Same, {.in_specs = P("x"), .out_specs = P("x")})(abstract_array("f32[12]"));
+       }},
+      {"out_specs_part_varies",
+       [] {
+         Inside([](Array v) { return psum(v, {"x", SubAxis("y", 1, 2)}); }, {.out_specs = P()});
+       }},
       {"in_specs_open", [] { Mapped({.in_specs = P(Open("x")), .out_specs = P()}); }},
       {"in_specs_twice", [] { Mapped({.in_specs = P("x", "x"), .out_specs = P()}); }},
       {"in_specs_rank", [] { Mapped({.in_specs = P("x", "y", None), .out_specs = P()}); }},
@@ -309,6 +316,8 @@ const std::vector<Case>& Cases() {
                                  return psum(v, {"x", "x"});
                                }); }},
       {"psum_part_of_axis", [] { Inside([](Array v) { return psum(v, SubAxis("y", 1, 3)); }); }},
+      {"psum_two_states_of_parts",
+       [] { Inside([](Array v) { return psum(psum(v, SubAxis("y", 1, 2)), "y"); }); }},
       {"psum_two_states", [] { Inside([](Array v) {
                                  return psum(psum(v, "x"), {"x", "y"});
                                }); }},

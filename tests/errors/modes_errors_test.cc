@@ -168,10 +168,35 @@ const std::vector<Case>& Cases() {
          MeshScope s(Mixed());
          jit(Same, {.in_shardings = P("y")})(abstract_array("f32[6]"));
        }},
-      {"reshard_part_unreduced",
+      {"reshape_heads",
+       [] {
+         MeshScope s(abstract_mesh({{"model", 8}}));
+         reshape(abstract_array("f32[384@model,384]"), {12, 32, 384});
+       }},
+      {"reshape_two_axes",
        [] {
          MeshScope s(AllExplicit());
-         reshard(abstract_array("f32[8]"), P().unreduced(SubAxis("y", 1, 2)));
+         reshape(abstract_array("f32[96@(x,y)]"), {6, 16});
+       }},
+      {"reshard_heads",
+       [] {
+         MeshScope s(abstract_mesh({{"model", 8}}));
+         reshard(abstract_array("f32[12,8@model]"), P("model"));
+       }},
+      {"ones_heads",
+       [] {
+         MeshScope s(abstract_mesh({{"model", 8}}));
+         ones({12, 8}, {.out_sharding = P("model")});
+       }},
+      {"parts_overlap",
+       [] {
+         MeshScope s(AllExplicit());
+         abstract_array("f32[8@y:(1)2,4]") + abstract_array("f32[4@y]");
+       }},
+      {"parts_of_no_grid",
+       [] {
+         MeshScope s(abstract_mesh({{"x", 6}}));
+         reshard(abstract_array("f32[6,6]"), P(SubAxis("x", 1, 2), SubAxis("x", 3, 2)));
        }},
       {"jit_in_shardings_differ",
        [] {
