@@ -1,9 +1,15 @@
 // Propagates a program with its events recorded, and explains one named value after the other.
 #include "compile/explain.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/at.h"
 #include "base/error.h"
 #include "compile/lower.h"
+#include "compile/sharding_dump.h"
+#include "propagation/border.h"
 #include "propagation/priorities.h"
 #include "propagation/propagate.h"
 #include "sharding/text.h"
@@ -46,9 +52,29 @@ ProgramExplainer::ProgramExplainer(const ir::Program& program, propagation::Stag
   explainer_.emplace(propagated_.result, names_);
 }
 
+namespace {
+
+// Where a value lies otherwise than propagation says: a line behind the first one.
+std::string LineOfPlace(const Propagated& propagated, const ValueNames::Entry& e) {
+  const sharding::TensorSharding* s = propagated.result.sharding(e.id);
+  if (!s) return "";
+  const sharding::TensorSharding closed = propagation::engine::Closed(*s),
+                                 place = PlaceOf(propagated, e);
+  if (place.dims == closed.dims) return "";
+  const bool enters = place.dims != OverParts(closed, e.type->shape(), propagated.over_parts).dims;
+  return fmt::format("  it is {}, {}\n", Text(place),
+                     enters
+                         ? "as an argument: it is laid out further inside"
+                         : "over the part of its axes that divides, which costs less than padding");
+}
+
+}  // namespace
+
 Explanation ProgramExplainer::Of(const ValueNames::Entry& e) {
   const sharding::TensorSharding* s = propagated_.result.sharding(e.id);
-  return {values_.Number(e), s ? Text(*s) : std::string(), explainer_->Of(e.id)};
+  std::string text = explainer_->Of(e.id);
+  text.insert(std::min(text.find('\n'), text.size() - 1) + 1, LineOfPlace(propagated_, e));
+  return {values_.Number(e), s ? Text(*s) : std::string(), std::move(text)};
 }
 
 }  // namespace tessera::compile

@@ -83,10 +83,10 @@ class Placer {
     if (const TensorSharding* s = result_.sharding(v)) return propagation::engine::Closed(*s);
     return sharding::Replicated(nullptr, type->rank());
   }
-  // Arguments and results divide evenly.
+  // Arguments and results divide evenly. Parts of axes that types say stay.
   static const ir::Type* AtBorder(const ir::Type* type, const TensorSharding& open) {
-    return Place(type, propagation::engine::Closed(
-                           propagation::engine::AtBorder(open, type->shape(), false)));
+    return Place(type, propagation::engine::Closed(propagation::engine::AtBorder(
+                           open, type->shape(), false, &type->sharding())));
   }
 
   // An argument lies where it does, whole if it is on no mesh; inside it may be cut further.
@@ -318,6 +318,10 @@ Propagated PropagateProgram(const ir::Program& program,
   if (!PinnedShardings().empty()) Pin(PinnedShardings(), out.built);
   out.result = propagation::engine::Propagate(std::move(out.built.graph), options);
   out.program = ir::Shared(Placer(out.built, out.result).Run());
+  if (!PinnedShardings().empty()) return out;
+  PartsOfProgram parts = PaddedOrOverParts(std::move(out.program));
+  out.program = std::move(parts.program);
+  out.over_parts = std::move(parts.dims);
   return out;
 }
 

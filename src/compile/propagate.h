@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "compile/parts.h"
 #include "compile/program_graph.h"
 #include "propagation/propagate.h"
 
@@ -14,10 +15,12 @@ bool HasAutoAxes(const ir::Program& program);
 struct Propagated {
   std::shared_ptr<const ir::Program> source;  // with calls inlined
   // Every value placed, constants copied per user, reshards where propagation left a difference
-  // between a value and what the function's or a region's border asks.
+  // between a value and what the function's or a region's border asks. Dims that do not divide are
+  // padded, or over a part of their axes that does, whichever costs less.
   std::shared_ptr<const ir::Program> program;
   propagation::engine::EngineResult result;
-  ProgramGraph built;  // its graph has moved into the result
+  ProgramGraph built;                 // its graph has moved into the result
+  std::vector<UnevenDim> over_parts;  // that the program has over parts of their axes
 };
 Propagated PropagateProgram(const ir::Program& program,
                             const propagation::engine::EngineOptions& options = {});

@@ -2,30 +2,25 @@
 #include "compile/sharding_dump.h"
 
 #include "compile/pins.h"
-#include "compile/propagate.h"
-#include "compile/value_names.h"
 #include "propagation/border.h"
 #include "sharding/text.h"
 
 namespace tessera::compile {
-namespace {
 
-// Where a value lies in the end.
-std::string PlaceText(const Propagated& propagated, const ValueNames::Entry& e) {
+sharding::TensorSharding PlaceOf(const Propagated& propagated, const ValueNames::Entry& e) {
   const ir::Type* place = e.region == 0 ? propagated.program->place(e.value) : nullptr;
-  if (place) return Text(place->sharding());
+  if (place) return place->sharding();
   const sharding::TensorSharding* s = propagated.result.sharding(e.id);
-  return Text(s ? propagation::engine::Closed(*s) : e.type->sharding());
+  if (!s) return e.type->sharding();
+  return OverParts(propagation::engine::Closed(*s), e.type->shape(), propagated.over_parts);
 }
-
-}  // namespace
 
 std::string Dump(const ir::Program& program) {
   Propagated propagated = PropagateProgram(program);
   ValueNames names(propagated.built);
   std::string out;
   for (const ValueNames::Entry& e : names.entries())
-    out += names.Head(e) + std::string(kDumpSeparator) + PlaceText(propagated, e) + "\n";
+    out += names.Head(e) + std::string(kDumpSeparator) + Text(PlaceOf(propagated, e)) + "\n";
   return out;
 }
 

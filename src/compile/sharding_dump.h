@@ -2,9 +2,13 @@
 #pragma once
 #include <string>
 
-#include "ir/program.h"
+#include "compile/propagate.h"
+#include "compile/value_names.h"
 
 namespace tessera::compile {
+
+// Returns where a value lies in the end; an argument, where it enters.
+sharding::TensorSharding PlaceOf(const Propagated& propagated, const ValueNames::Entry& value);
 
 // Returns the lines `%3 dot_general f32[8,64] : <@mesh, [{"x"}, {}]>` of the program, propagated.
 std::string Dump(const ir::Program& program);

@@ -17,11 +17,11 @@ bool HasMode(AxisMode mode) {
   return false;
 }
 
-// Axes, or parts of them, to lay dims over.
-std::vector<AxisRef> Pieces(Dice& dice) {
+// Axes of a mode, or parts of them, to lay dims over.
+std::vector<AxisRef> Pieces(Dice& dice, AxisMode mode) {
   std::vector<AxisRef> pieces;
   for (const MeshAxis& axis : MeshNow().axes()) {
-    if (axis.mode != Auto || axis.size == 1) continue;
+    if (axis.mode != mode || axis.size == 1) continue;
     if (axis.size % 2 == 0 && axis.size > 2 && dice.Below(3) == 0) {
       int64_t half = axis.size / 2;
       pieces.push_back(dice.Below(2) == 0 ? SubAxis(axis.name, 1, 2) : SubAxis(axis.name, 2, half));
@@ -418,7 +418,7 @@ class Maker {
 PartitionSpec RandomConstraint(Dice& dice, int rank) {
   std::vector<std::vector<AxisRef>> axes(static_cast<size_t>(rank));
   std::vector<AxisRef> replicated;
-  for (const AxisRef& piece : Pieces(dice)) {
+  for (const AxisRef& piece : Pieces(dice, Auto)) {
     int at = dice.Below(rank + 2);
     if (at < rank)
       axes[static_cast<size_t>(at)].push_back(piece);
@@ -440,12 +440,16 @@ PartitionSpec RandomConstraint(Dice& dice, int rank) {
 PartitionSpec RandomSpec(Dice& dice, const std::vector<int64_t>& shape) {
   std::vector<std::vector<AxisRef>> axes(shape.size());
   std::vector<int64_t> left = shape;
-  for (const MeshAxis& axis : MeshNow().axes()) {
-    if (axis.mode != Explicit) continue;
+  for (AxisRef piece : Pieces(dice, Explicit)) {
     auto at = static_cast<size_t>(dice.Below(static_cast<int>(shape.size()) + 1));
-    if (at == shape.size() || left[at] % axis.size != 0) continue;
-    axes[at].push_back({axis.name});
-    left[at] /= axis.size;
+    if (at == shape.size()) continue;
+    // Of what does not divide the dim, a part that does.
+    const int64_t size = piece.size ? piece.size : MeshNow().axis_size(piece.name),
+                  part = std::gcd(left[at], size);
+    if (part == 1) continue;
+    if (part < size) piece = SubAxis(piece.name, piece.pre, part);
+    axes[at].push_back(piece);
+    left[at] /= part;
   }
   std::vector<DimSharding> dims;
   for (std::vector<AxisRef>& list : axes) dims.emplace_back(std::move(list));
