@@ -481,7 +481,7 @@ class TypingRule {
     if (own.empty() || IsLinearIn(i)) return;
     const AxisList beside = ShardedBeside(i);
     for (AxisPart a : own)
-      if (OverlapsAny(beside, a))
+      if (CollidesWithAny(beside, a))
         return Fail(Conflict::kReduced, SetClash(a, "reduced") + ", in which the op is not linear",
                     static_cast<int32_t>(i));
   }
