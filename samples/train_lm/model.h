@@ -116,8 +116,7 @@ TESSERA_FIELDS(Params, embedding, layers, norm, head);
 
 // Gains are stored less 1, so that weight decay pulls them to 1.
 inline Array rms_norm(Array x, Array gain) {
-  const Array unit = x * rsqrt(mean(square(x), -1, {.keepdims = true}) + 1e-6);
-  return einsum("bsd,d->bsd", {unit, 1 + gain});
+  return x * rsqrt(mean(square(x), -1, {.keepdims = true}) + 1e-6) * (1 + gain);
 }
 
 // Zeroes a share of x. Bits depend on the key and the element alone, not on where it lies.
