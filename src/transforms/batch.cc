@@ -1,8 +1,11 @@
 // Mapping. Each instruction is copied, with the dim in front of what depends on mapped inputs.
 #include "transforms/batch.h"
 
+#include <algorithm>
+
 #include "base/at.h"
 #include "ir/builder.h"
+#include "ir/infer.h"
 #include "ir/inline.h"
 #include "ir/regions.h"
 #include "ir/simplify.h"
@@ -93,7 +96,7 @@ class Mapper {
     for (ValueId v : i.results) active_[Index(v)] = Any(active) && ops::HasTangent(from_.type(v));
     Taken::BranchCall given{i, types.operands, types.results, active, {}, MappedOf(i.operands)};
     for (ValueId v : i.operands) given.operands.push_back(made_[Index(v)]);
-    if (!Any(given.mapped)) {
+    if (!Any(given.mapped) && !MeetsLanes(i, types)) {
       if (!taken_.IsAll()) taken_.Shared(given);
       auto results = builder_.EmitTyped(*i.op, i.params, given.operands, types.results, i.regions);
       for (size_t r = 0; r < results.size(); ++r) Set(i.results[r], results[r], false);
@@ -105,6 +108,20 @@ class Mapper {
                                        types.operands, types.results, dim_});
     for (size_t r = 0; r < results.size(); ++r)
       Set(i.results[r], given.counts_results ? taken_.Counted(results[r]) : results[r], true);
+  }
+
+  // Whether what all lanes share, reduced over the axes of the dim, is used as beside a lane: the
+  // result is then no longer reduced, so it is one of each lane.
+  bool MeetsLanes(const ir::Instruction& i, const TypesOf& types) const {
+    const auto is_reduced = [&](const ir::Type* type) {
+      const sharding::AxisList& reduced = type->sharding().reduced;
+      return sharding::Difference(reduced, dim_.axes) != reduced;
+    };
+    if (std::none_of(types.operands.begin(), types.operands.end(), is_reduced)) return false;
+    if (!i.regions.empty()) return !i.op->roles;
+    return std::holds_alternative<ir::DimMapFn>(*i.op->dims) &&
+           std::none_of(types.results.begin(), types.results.end(), is_reduced) &&
+           !ir::DimMapOf(*i.op, i.params.get(), types.operands, types.results).traits.product;
   }
 
   // ---- loops and branches ----
