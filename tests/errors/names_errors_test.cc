@@ -562,8 +562,8 @@ TEST(NamesOf, EditsCompileAsTheyAreWritten) {
   EXPECT_OFFERED((lhs + rhs), add(lhs, rhs, {.out_sharding = P("X", None)}));
   EXPECT_OFFERED((sort(operand, 1)), auto_axes([](auto operand) { return sort(operand, 1); },
                                                {.out_sharding = P("X", "Y")})(operand));
-  EXPECT_OFFERED((sort(operand, -2, {.descending = true})),
-                 auto_axes([](auto operand) { return sort(operand, -2, {.descending = true}); },
+  EXPECT_OFFERED((sort(operand, -1, {.descending = true})),
+                 auto_axes([](auto operand) { return sort(operand, -1, {.descending = true}); },
                            {.out_sharding = P("X", "Y")})(operand));
   EXPECT_OFFERED((cumsum(operand, 0)), reshard(operand, P(None, "Y")));
   EXPECT_OFFERED((pad(operand, {{1, 0}, {0, 0, 1}}, 2)), pad(operand, {{1, 1}, {0, 1, 1}}, 2));
