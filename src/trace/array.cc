@@ -64,7 +64,16 @@ namespace {
 }
 }  // namespace
 
+void Trace::FailThread(const char* op, const ArrayImpl& array, Loc use) const {
+  Refuse(op, "thread", use,
+         fmt::format("the traced value {} is used on another thread than the one that traces it",
+                     array.type()->text()),
+         {"made at " + base::Where(array.loc()) + ", traced from " + base::Where(loc_),
+          "compute with traced values on their thread alone; vmap and scan replace such loops"});
+}
+
 ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
+  CheckThread("trace", *array, use);
   if (array->kind() == ArrayImpl::kTraced) {
     auto* traced = static_cast<const TracedArray*>(array.get());
     if (traced->trace.get() == this) return traced->value;
@@ -91,12 +100,13 @@ const ArrayRef& Use(const Array& array, const char* op, Loc loc) {
            {"donated at " + base::Where(*impl->donated_at), "use the result of that call instead"});
   if (impl->kind() == ArrayImpl::kTraced) {
     auto* traced = static_cast<const TracedArray*>(impl.get());
-    if (traced->trace->ended)
+    if (traced->trace->ended())
       Refuse(op, "escaped", loc,
              fmt::format("the traced value {} is used after its trace ended", impl->type()->text()),
              {"made at " + base::Where(impl->loc()) + ", traced from " +
                   base::Where(traced->trace->loc()),
               "return it from the traced function instead"});
+    traced->trace->CheckThread(op, *impl, loc);
   }
   return impl;
 }

@@ -2,9 +2,11 @@
 #pragma once
 #include <absl/container/flat_hash_map.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "ir/builder.h"
@@ -76,7 +78,8 @@ struct RegionRuns {
 // Returns a number that no other choice has.
 uint64_t NewChoice();
 
-// One run of a user's function under a transform: the program it records.
+// One run of a user's function under a transform: the program it records. It belongs to the thread
+// that began it.
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
   // `outer`: the trace that this one is a region of, or null.
@@ -102,14 +105,19 @@ class Trace : public std::enable_shared_from_this<Trace> {
   }
   // What is recorded is complete: its values are used no more.
   void End() {
-    ended = true;
+    ended_ = true;
     entered_.clear();
   }
   // Whether `trace` is this one or one around it.
   bool IsInside(const Trace* trace) const;
-  bool ended = false;
+  bool ended() const { return ended_; }
+  // Throws TraceError, `op`'s, on any other thread than the trace's.
+  void CheckThread(const char* op, const ArrayImpl& array, Loc use) const {
+    if (thread_ != std::this_thread::get_id()) FailThread(op, array, use);
+  }
 
  private:
+  [[noreturn]] void FailThread(const char* op, const ArrayImpl& array, Loc use) const;
   ir::Program program_;
   ir::Builder builder_;
   Loc loc_;
@@ -117,6 +125,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   const sharding::MeshDef* const mesh_;
   const RegionRuns runs_;
   const uint64_t id_;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::atomic<bool> ended_ = false;
   absl::flat_hash_map<const ArrayImpl*, ir::ValueId> captured_;
   absl::flat_hash_map<std::pair<ArrayRef, const sharding::MeshDef*>, Array> entered_;
 };
