@@ -18,7 +18,8 @@ class MeshDef;
 
 // The number of simulated devices of this process (1 until set). May change again; throws
 // RuntimeError for n < 1 or more than memory allows, and while a mesh is in scope, a function is
-// being traced, or an array lives on more than one device.
+// being traced, or the program has an array on a mesh. Arrays that only cached programs have do not
+// count; such a program runs again where there are enough devices.
 void SetDeviceCount(int n, Loc loc = Loc::Current());
 // Returns that number.
 int DeviceCount();

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <mutex>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "trace/scopes.h"
 
 namespace tessera::trace {
@@ -25,11 +27,64 @@ const ir::Type* PlaceOf(const ArrayImpl& array) {
   const ir::Type* placed = static_cast<const ConcreteArray&>(array).placed();
   return placed == array.type() ? nullptr : placed;
 }
-ArrayRef CapturedArray(const ir::Capture& capture) {
-  return std::const_pointer_cast<ArrayImpl>(
-      std::static_pointer_cast<const ArrayImpl>(capture.array));
+
+namespace {
+
+// The arrays on meshes that are kept, and how often.
+struct KeptArrays {
+  struct Entry {
+    std::weak_ptr<ArrayImpl> array;
+    long times = 0;
+  };
+  std::mutex& mutex = base::NewForkMutex();
+  absl::flat_hash_map<const ArrayImpl*, Entry> entries;
+};
+KeptArrays& TheKeptArrays() {
+  static auto& kept = *new KeptArrays;
+  return kept;
 }
-int64_t LiveShardedArrays() { return live_sharded; }
+
+// What lets go of a kept array.
+class Keeper {
+ public:
+  explicit Keeper(ArrayRef a) : array(std::move(a)) {}
+  void operator()(const void*) {
+    if (!IsCounted(*array)) return;
+    KeptArrays& kept = TheKeptArrays();
+    const std::lock_guard lock(kept.mutex);
+    const auto at = kept.entries.find(array.get());
+    if (--at->second.times == 0) kept.entries.erase(at);
+  }
+  static bool IsCounted(const ArrayImpl& a) {
+    return a.kind() == ArrayImpl::kConcrete && a.type()->mesh();
+  }
+  ArrayRef array;
+};
+
+}  // namespace
+
+KeptArray Keep(const ArrayRef& array) {
+  if (Keeper::IsCounted(*array)) {
+    KeptArrays& kept = TheKeptArrays();
+    const std::lock_guard lock(kept.mutex);
+    KeptArrays::Entry& entry = kept.entries[array.get()];
+    entry.array = array;
+    ++entry.times;
+  }
+  return {array.get(), Keeper(array)};
+}
+ArrayRef ArrayOf(const KeptArray& kept) {
+  const auto* keeper = std::get_deleter<Keeper>(kept);
+  return keeper ? keeper->array : nullptr;
+}
+
+int64_t LiveShardedArrays() {
+  KeptArrays& kept = TheKeptArrays();
+  const std::lock_guard lock(kept.mutex);
+  int64_t live = live_sharded;
+  for (const auto& [array, entry] : kept.entries) live -= entry.array.use_count() == entry.times;
+  return live;
+}
 
 namespace {
 // Traces and choices are numbered from 1.
@@ -85,7 +140,7 @@ ir::ValueId Trace::Lift(const ArrayRef& array, Loc use) {
   if (fresh) {
     it->second = program_.AddValue(array->type(), array->loc());
     if (const ir::Type* place = PlaceOf(*array)) program_.SetPlace(it->second, place);
-    program_.captures.push_back({it->second, array});
+    program_.captures.push_back({it->second, Keep(array)});
   }
   return it->second;
 }

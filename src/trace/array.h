@@ -59,11 +59,15 @@ class ConcreteArray : public ArrayImpl {
 // The layout that an array has, where its type does not say it all: null if it has none, or its
 // type says it.
 const ir::Type* PlaceOf(const ArrayImpl& array);
-// Number of concrete arrays on meshes.
+// Number of concrete arrays on meshes, but for those that programs alone keep.
 int64_t LiveShardedArrays();
 
+// An array that a program, or whatever else caches have, keeps for itself.
+using KeptArray = std::shared_ptr<const void>;
+KeptArray Keep(const ArrayRef& array);
+ArrayRef ArrayOf(const KeptArray& kept);
 // Returns the array of the outside that a traced program uses.
-ArrayRef CapturedArray(const ir::Capture& capture);
+inline ArrayRef CapturedArray(const ir::Capture& capture) { return ArrayOf(capture.array); }
 
 // How often a region runs.
 struct RegionRuns {

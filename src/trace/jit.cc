@@ -232,6 +232,8 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arg
   auto entry = std::make_shared<Entry>();
   entry->program = ir::Shared(std::move(traced.program));
   entry->tree = std::move(traced.tree);
+  // The cache keeps no array of what was returned.
+  detail::Replace(entry->tree.ref(), std::vector<Array>(entry->program->outputs.size()));
   entry->made = std::move(traced.made);
   entry->key_uses = std::move(traced.key_uses);
   entry->given.outline = detail::OutlineOf(call.arguments);
@@ -287,7 +289,7 @@ detail::FunctionResult CallJit(JitCache& cache, const FunctionCall& call,
   // What the function captured was noted while it was traced.
   if (!fresh)
     for (const KeyUse& use : entry->key_uses)
-      if (use.captured) UseUpKey(use.captured, use.op.c_str(), use.loc);
+      if (use.captured) UseUpKey(ArrayOf(use.captured), use.op.c_str(), use.loc);
   const ir::Program& program = *entry->program;
   detail::FunctionResult result{{}, entry->tree, entry->made};
   if (IsAbstract(arguments.refs, program)) {

@@ -66,7 +66,7 @@ class KeyChecker {
           if (at != inputs.end())
             uses.push_back({base::Size(at - inputs.begin()), nullptr, use.op, use.loc});
         } else if (use.key->kind() == ArrayImpl::kConcrete) {
-          uses.push_back({0, use.key, use.op, use.loc});
+          uses.push_back({0, Keep(use.key), use.op, use.loc});
         }
       }
     return uses;

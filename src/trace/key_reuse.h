@@ -7,7 +7,7 @@ namespace tessera::trace {
 // A use of what a traced function got: of its parameter `input`, or of an array of the outside.
 struct KeyUse {
   size_t input = 0;
-  ArrayRef captured = nullptr;
+  KeptArray captured = nullptr;
   std::string op = {};
   Loc loc = Loc::Unknown();
 };
