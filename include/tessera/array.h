@@ -111,8 +111,8 @@ class Array {
   explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, as the number itself
   explicit Array(std::shared_ptr<trace::ArrayImpl> impl) : impl_(std::move(impl)) {}
   // Of variables only: x[0] = 1.0 would change nothing. x = x.at({0}).set(1.0) does.
-  Array& operator=(const Array&) & = default;
-  Array& operator=(Array&&) & = default;
+  Array& operator=(const Array& other) & noexcept;
+  Array& operator=(Array&& other) & noexcept;
   Array(const Array&) = default;
   Array(Array&&) = default;
 

@@ -22,6 +22,11 @@ struct JitOptions {
 // Returns f compiled: a call with new types, static values, mesh or dtype scopes traces f once and
 // lowers the program; later calls only run it. Also `.trace(args...)` and `.lower(args...)`, which
 // take abstract arrays too. Inside another trace the call is traced into it.
+//
+// What a lambda captures, by value or by reference, is read when f is traced, and is then part of
+// the program: pass as an argument what changes between calls. A note on stderr tells, once per
+// program, that an Array captured by reference was assigned since (RetraceNotes(false) silences
+// it). Throws ShardingError for an argument on another mesh than the current one, with its path.
 template <class F>
 auto jit(F f, JitOptions options = {}, Loc loc = Loc::Current()) {
   detail::Jit transform(std::move(options), detail::SharedBy(f));

@@ -74,11 +74,18 @@ struct FunctionResult {
 // A function of the arrays of its arguments.
 using Body = std::function<FunctionResult(const std::vector<Array>&)>;
 
+// The bytes of a function object, which say what it captures by reference.
+struct FunctionBytes {
+  const void* begin = nullptr;
+  size_t size = 0;
+};
+
 // A call of a user's function that a transform carries out.
 struct FunctionCall {
   TreeRef arguments;  // a tuple
   Body body;
   Loc loc;
+  FunctionBytes function = {};
 };
 
 // ---- signatures ---------------------------------------------------------------------------------
@@ -269,7 +276,7 @@ class Wrapped : public SharedFunction {
 
   template <class R, class... A>
   Out<R, A...> Call(std::tuple<A...> arguments, Loc loc) const {
-    const FunctionCall call{arguments, BodyOf<R>(f_, arguments, loc), loc};
+    const FunctionCall call{arguments, BodyOf<R>(f_, arguments, loc), loc, {&f_, sizeof(F)}};
     const FunctionResult result = [&] {
       // A transform with functions of its own has to know what the arguments are.
       if constexpr (requires { transform_.template CallAs<R>(call, arguments); })

@@ -151,7 +151,7 @@ detail::Body BodyThatLaysOut(const detail::FunctionCall& call, const JitOptions&
 // What is traced.
 detail::FunctionCall LaidOut(const detail::FunctionCall& call, const JitOptions& options) {
   if (!options.in_shardings.given() && !options.out_shardings.given()) return call;
-  return {call.arguments, BodyThatLaysOut(call, options), call.loc};
+  return {call.arguments, BodyThatLaysOut(call, options), call.loc, call.function};
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class ArrayImpl {
  public:
   enum Kind : uint8_t { kConcrete, kTraced, kAbstract };
   ArrayImpl(Kind kind, const ir::Type* type, Loc loc) : kind_(kind), type_(type), loc_(loc) {}
-  virtual ~ArrayImpl() = default;
+  virtual ~ArrayImpl();
   ArrayImpl(const ArrayImpl&) = delete;
 
   Kind kind() const { return kind_; }
@@ -35,6 +35,8 @@ class ArrayImpl {
     Loc loc;
   };
   std::optional<Written> written = {};
+  // Whether variables that have it tell when they are assigned (trace/watch.h).
+  std::atomic<bool> watched = false;
 
  private:
   Kind kind_;

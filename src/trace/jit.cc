@@ -21,6 +21,7 @@
 #include "trace/key_reuse.h"
 #include "trace/retrace.h"
 #include "trace/scopes.h"
+#include "trace/watch.h"
 
 namespace tessera::trace {
 
@@ -109,6 +110,7 @@ struct Entry {
   Given given;
   size_t number = 0;  // of entries before it
   std::vector<KeyUse> key_uses;
+  std::shared_ptr<Watch> watch;  // of what the function captured by reference
   Executor::Compiled compiled;   // null until first run
   std::vector<bool> for_shares;  // what it is compiled for: which captures share replicas
 };
@@ -224,7 +226,11 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arg
     auto it = cache.entries.find(key);
     if (it != cache.entries.end()) last = it->second;
   }
-  if (last && cache.keeps != Keeps::kCompiled) return last;
+  if (last && cache.keeps != Keeps::kCompiled) {
+    const std::string note = CaptureNote(last->watch, cache.name, call.loc);
+    if (!note.empty()) std::fputs(note.c_str(), stderr);
+    return last;
+  }
   if (fresh) *fresh = true;
   std::vector<Parameter> parameters;
   for (const ArrayRef& leaf : arguments.refs) parameters.push_back(LikeArray(leaf));
@@ -236,6 +242,7 @@ std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arg
   detail::Replace(entry->tree.ref(), std::vector<Array>(entry->program->outputs.size()));
   entry->made = std::move(traced.made);
   entry->key_uses = std::move(traced.key_uses);
+  if (cache.keeps != Keeps::kCompiled) entry->watch = WatchCaptures(*entry->program, call.function);
   entry->given.outline = detail::OutlineOf(call.arguments);
   for (const Parameter& p : parameters) entry->given.types.push_back(p.type);
   const bool same = last && ir::SameProgram(*last->program, *entry->program);

@@ -178,6 +178,72 @@ std::string NotesOf(const std::function<void()>& program) {
   return testing::internal::GetCapturedStderr();
 }
 
+TEST(Jit, SaysOnceThatACapturedVariableWasAssigned) {
+  Array w = full({3}, 2.0), other = full({3}, 5.0);
+  const auto f = jit([&](Array x) { return x * w; }, {.name = "step"});
+  const auto call = [&] { f(ones({3})); };
+  EXPECT_EQ(NotesOf([&] { call(), call(); }), "");
+  w = other;
+  const std::string note = NotesOf([&] { call(), call(); });
+  EXPECT_THAT(note, testing::MatchesRegex(
+                        "tessera: jit_test.cc:[0-9]+: jit\\(step\\) captures an Array by reference "
+                        "that was assigned since it was traced: its program has the old value\n"
+                        ".*parameter\n.*RetraceNotes\\(false\\).*\n"))
+      << note;
+  EXPECT_EQ(f(ones({3}))[0].item<float>(), 2);
+}
+
+struct Pair {
+  Array first, second;
+};
+
+TEST(Jit, SaysSoOfFieldsAndPointers) {
+  Pair p{full({3}, 2.0), full({3}, 3.0)};
+  Array a = full({3}, 4.0), b = full({3}, 5.0), c = full({3}, 6.0);
+  Array* pointer = &c;
+  const auto f = jit([&p](Array x) { return x * p.first; });
+  const auto g = jit([&a](Array x) { return x * a; });
+  const auto h = jit(grad([=](Array x) { return sum(x * *pointer); }));
+  f(1.0), g(1.0), h(ones({3}));
+  p = {full({3}, 7.0), full({3}, 8.0)};
+  a = b;
+  c += 1.0;
+  EXPECT_NE(NotesOf([&] { f(1.0); }), "");
+  EXPECT_NE(NotesOf([&] { g(1.0); }), "");
+  EXPECT_NE(NotesOf([&] { h(ones({3})); }), "");
+}
+
+TEST(Jit, SaysNothingOfOtherAssignments) {
+  Array w = full({3}, 2.0);
+  const Array old = w;
+  Array copy = w, unused = full({3}, 3.0);
+  const auto by_value = jit([w](Array x) { return x * w; });
+  const auto by_reference = jit([&](Array x) { return x * w + (unused.is_given() ? 1 : 0); });
+  const auto call = [&] { by_value(ones({3})), by_reference(ones({3})); };
+  call();
+  copy = full({3}, 9.0);
+  unused = full({3}, 9.0);
+  w = old;
+  EXPECT_EQ(NotesOf(call), "") << "it has the same value";
+  w = full({3}, 9.0);
+  w = old;
+  EXPECT_EQ(NotesOf(call), "") << "it has the same value again";
+  w = full({3}, 9.0);
+  RetraceNotes(false);
+  EXPECT_EQ(NotesOf(call), "");
+  RetraceNotes(true);
+  EXPECT_NE(NotesOf(call), "");
+  const auto fresh = jit([&](Array x) { return x * w; });
+  fresh(ones({3}));
+  EXPECT_EQ(NotesOf([&] { fresh(ones({3})); }), "") << "traced after the assignment";
+  const auto dead = jit([&](Array x) {
+    Array local = w;
+    for (int i = 0; i < 3; ++i) local = local * x;
+    return local;
+  });
+  EXPECT_EQ(NotesOf([&] { dead(ones({3})), dead(ones({3})); }), "");
+}
+
 TEST(Jit, SaysOnceThatStaticValuesRetrace) {
   auto f = [n = 0](Array x, double lr) { return x * lr + n; };
   auto train = [](auto step) {

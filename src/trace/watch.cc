@@ -1,0 +1,111 @@
+// Remembers, by captured array, the addresses where a variable may have it.
+#include "trace/watch.h"
+
+#include <absl/container/flat_hash_map.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fork.h"
+#include "trace/array.h"
+#include "trace/retrace.h"
+
+namespace tessera {
+namespace trace {
+namespace {
+
+struct Variable {
+  const void* address;
+  std::weak_ptr<Watch> watch;
+  bool assigned = false;
+};
+struct Variables {
+  std::mutex& mutex = base::NewForkMutex();
+  absl::flat_hash_map<const ArrayImpl*, std::vector<Variable>> of;
+};
+Variables& TheVariables() {
+  static auto& variables = *new Variables;
+  return variables;
+}
+
+// What may be references, which compilers keep as pointers.
+std::vector<const void*> WordsOf(detail::FunctionBytes function) {
+  constexpr size_t kMost = 256;
+  std::vector<const void*> words(std::min(function.size / sizeof(void*), kMost));
+  if (!words.empty()) std::memcpy(words.data(), function.begin, words.size() * sizeof(void*));
+  std::erase(words, nullptr);
+  return words;
+}
+
+void Tell(Variable& variable, bool assigned) {
+  if (variable.assigned == assigned) return;
+  variable.assigned = assigned;
+  if (const std::shared_ptr<Watch> watch = variable.watch.lock())
+    watch->assigned += assigned ? 1 : -1;
+}
+
+// A variable gets an array, or loses it.
+void Tell(const void* address, const ArrayImpl* array, bool assigned) {
+  if (!array || !array->watched) return;
+  Variables& variables = TheVariables();
+  const std::lock_guard lock(variables.mutex);
+  for (Variable& v : variables.of[array])
+    if (v.address == address) Tell(v, assigned);
+}
+
+}  // namespace
+
+ArrayImpl::~ArrayImpl() {
+  if (!watched) return;
+  Variables& variables = TheVariables();
+  const std::lock_guard lock(variables.mutex);
+  variables.of.erase(this);
+}
+
+std::shared_ptr<Watch> WatchCaptures(const ir::Program& program, detail::FunctionBytes function) {
+  const std::vector<const void*> words = WordsOf(function);
+  if (words.empty() || program.captures.empty()) return nullptr;
+  auto watch = std::make_shared<Watch>();
+  Variables& variables = TheVariables();
+  const std::lock_guard lock(variables.mutex);
+  for (const ir::Capture& c : program.captures) {
+    const ArrayRef array = CapturedArray(c);
+    std::vector<Variable>& of = variables.of[array.get()];
+    std::erase_if(of, [](const Variable& v) { return v.watch.expired(); });
+    for (const void* word : words) of.push_back({word, watch});
+    array->watched = true;
+  }
+  return watch;
+}
+
+std::string CaptureNote(const std::shared_ptr<Watch>& watch, const std::string& name, Loc loc) {
+  if (!watch || watch->assigned.load(std::memory_order_relaxed) == 0 || !RetraceNotesOn() ||
+      watch->said.exchange(true))
+    return {};
+  return fmt::format(
+      "tessera: {}: jit({}) captures an Array by reference that was assigned since it was traced: "
+      "its program has the old value\n"
+      "  make the Array a parameter\n"
+      "  said once per program; RetraceNotes(false) silences it\n",
+      base::Where(loc), name);
+}
+
+}  // namespace trace
+
+Array& Array::operator=(const Array& other) & noexcept {
+  Array copy(other);
+  return *this = std::move(copy);
+}
+Array& Array::operator=(Array&& other) & noexcept {
+  if (impl_ != other.impl_) {
+    trace::Tell(this, impl_.get(), /*assigned=*/true);
+    trace::Tell(this, other.impl_.get(), /*assigned=*/false);
+  }
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+
+}  // namespace tessera
