@@ -126,7 +126,8 @@ struct Linearization {
   FunctionResult result;
   LinearMapRef map;
 };
-Linearization Linearize(const FunctionCall& call, const Jit& kept);
+// `argument`: a tree like the map's argument.
+Linearization Linearize(const FunctionCall& call, TreeRef argument, const Jit& kept);
 Linearization Vjp(const FunctionCall& call, const Jit& kept);
 // What keeps them.
 struct OfJvp : Jit {
@@ -215,8 +216,9 @@ auto linearize(F f, Args args, Loc loc = Loc::Current()) {
   using Of = detail::Of<F, decltype(arguments)>;
   if constexpr (Of::Check()) {
     using R = typename Of::template Return<>;
+    In in = detail::Unpacked<In>(arguments);
     detail::Linearization l = detail::Linearize(
-        {arguments, detail::BodyOf<R>(f, arguments, loc), loc}, detail::OfLinearize(f));
+        {arguments, detail::BodyOf<R>(f, arguments, loc), loc}, in, detail::OfLinearize(f));
     R out = l.result.As<R>();
     LinearFunction<In, R> tangent(std::move(l.map), out);
     return std::pair(std::move(out), std::move(tangent));

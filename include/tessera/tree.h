@@ -6,7 +6,9 @@
 //   TESSERA_FIELDS(Params, w, b);
 #pragma once
 #include <array>
+#include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -246,6 +248,46 @@ T Rebuilt(T tree, const std::vector<Array>& leaves) {
   return tree;
 }
 
+// The user's function of a tree_map, which outlives it, and the line of the call.
+struct MapFunction {
+  const void* function;
+  Array (*call)(const void* function, const std::string& name, const Array* arrays);
+  Loc loc;
+  const char* map;  // "tree_map"
+};
+// Of n arrays, one of each tree; if `named`, the name comes first. It is made of the function where
+// that is passed, as a pack of trees leaves no place for a line.
+template <size_t n, bool named>
+struct MapOf : MapFunction {
+  template <class F>
+  MapOf(F&& f, Loc line = Loc::Current())
+      : MapFunction{reinterpret_cast<const void*>(std::addressof(f)),
+                    &Call<std::remove_reference_t<F>>, line,
+                    named ? "tree_map_with_path" : "tree_map"} {}
+
+ private:
+  template <class F>
+  static Array Call(const void* function, const std::string& name, const Array* arrays) {
+    F& f = *reinterpret_cast<F*>(const_cast<void*>(function));
+    return [&]<size_t... k>(std::index_sequence<k...>)->Array {
+      if constexpr (named) {
+        static_assert(std::is_invocable_v<F&, const std::string&, decltype(arrays[k])...>,
+                      "the function takes a path, a string, and one Array of each tree");
+        return f(name, arrays[k]...);
+      } else {
+        static_assert(std::is_invocable_v<F&, decltype(arrays[k])...>,
+                      "the function takes one Array of each tree");
+        return f(arrays[k]...);
+      }
+    }
+    (std::make_index_sequence<n>());
+  }
+};
+// Puts what f makes of the arrays of all trees into the first.
+void MapTrees(std::initializer_list<TreeRef> trees, const MapFunction& f);
+// Puts the leaves in the place of the tree's arrays: of all of them.
+void Unflatten(TreeRef tree, const std::vector<Array>& leaves, Loc loc);
+
 }  // namespace detail
 
 // What a function that is transformed takes and returns.
@@ -264,17 +306,37 @@ std::vector<std::string> tree_names(T tree) {
   return detail::NamesOf(tree);
 }
 
-// Returns `first` with each array replaced by f of the arrays at its place in all the trees.
-template <class F, class T, class... More>
-T tree_map(F f, T first, More... more) {
-  std::vector<std::vector<Array>> columns{tree_leaves(first), tree_leaves(more)...};
-  std::vector<Array> mapped;
-  for (size_t i = 0; i < columns[0].size(); ++i) {
-    [&]<size_t... k>(std::index_sequence<k...>) { mapped.push_back(f(columns[k].at(i)...)); }
-    (std::make_index_sequence<1 + sizeof...(More)>());
-  }
-  detail::Replace(first, mapped);
+// Returns `like` with these arrays, in order, in the place of its own. Throws TraceError unless
+// there are as many.
+template <class T>
+T tree_unflatten(T like, const std::vector<Array>& leaves, Loc loc = Loc::Current()) {
+  detail::Unflatten(like, leaves, loc);
+  return like;
+}
+
+// Returns `first` with each array replaced by f of the arrays at its place in all the trees. Throws
+// TraceError unless the arrays of all have the same names (tree_names); whatever else is in the
+// trees is that of the first.
+template <class T, class... More>
+T tree_map(std::type_identity_t<detail::MapOf<1 + sizeof...(More), false>> f, T first,
+           More... more) {
+  detail::MapTrees({first, more...}, f);
   return first;
+}
+// The same of a function that gets the array's name first: f("layers.0.w", a, b).
+template <class T, class... More>
+T tree_map_with_path(std::type_identity_t<detail::MapOf<1 + sizeof...(More), true>> f, T first,
+                     More... more) {
+  detail::MapTrees({first, more...}, f);
+  return first;
+}
+
+// Returns f(... f(f(initial, a), b) ..., z) of the arrays a, b, ..., z of a tree, in order.
+template <class F, class T, class A>
+auto tree_reduce(F f, T tree, A initial) {
+  std::decay_t<std::invoke_result_t<F&, A, Array>> reduced(std::move(initial));
+  for (const Array& a : tree_leaves(std::move(tree))) reduced = f(std::move(reduced), a);
+  return reduced;
 }
 
 }  // namespace tessera

@@ -53,6 +53,7 @@ class AnyTree {
   const T& As() const {
     return *static_cast<const T*>(tree_.get());
   }
+  bool given() const { return type_ != nullptr; }
   TreeRef ref() const { return {type_, tree_.get()}; }
 
  private:

@@ -71,7 +71,7 @@ Array OffMesh(const Array& x, Call call) {
 // A function that is tried, of leaves of dtype `wide`, or as they are.
 Subject SubjectOf(const detail::FunctionCall& call, std::optional<DType> wide,
                   bool off_mesh = false) {
-  trace::Leaves leaves = trace::TakeApart(call.arguments, "argument");
+  trace::Leaves leaves = trace::TakeArrays(call.arguments, "argument");
   for (Array& x : leaves.arrays)
     if (off_mesh) x = OffMesh(x, {"check_spmd_grads", call.loc});
   Subject s;

@@ -177,10 +177,14 @@ OnLeaves Checked(const Body& body, const Leaves& carry, Call call,
   return [&body, &carry, call, kept](const Arrays& arrays) {
     FunctionResult result = body(arrays);
     const detail::TreeRef tree = result.tree.ref();
-    CheckTree(call, carry,
-              kept ? trace::TakePartApart(tree, 0, "carry") : trace::TakeApart(tree, "carry"),
+    CheckTree(call, carry, trace::TakeApart(tree, "carry", kept ? detail::Path{0} : detail::Path{}),
               "the body returns");
-    if (kept) *kept = result.tree;
+    if (kept) {
+      if (kept->given())
+        CheckTree(call, trace::TakeApart(kept->ref(), "y", {1}), trace::TakeApart(tree, "y", {1}),
+                  "another step of the body returns");
+      *kept = result.tree;
+    }
     return result.arrays;
   };
 }
@@ -460,7 +464,7 @@ void CheckBound(Call call, const Operand& bound, const char* name) {
 
 // The carry with the loop's number in front.
 Leaves WithNumber(const Array& number, const Leaves& carry) {
-  Leaves out{{number}, {"number"}, carry.statics};
+  Leaves out{{number}, {"number"}, carry.facts};
   out.arrays.insert(out.arrays.end(), carry.arrays.begin(), carry.arrays.end());
   out.names.insert(out.names.end(), carry.names.begin(), carry.names.end());
   return out;

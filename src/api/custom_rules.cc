@@ -28,6 +28,9 @@ namespace {
 
 using TypeList = std::vector<const Type*>;
 
+// What messages call the function's result and its arguments.
+constexpr char kResult[] = "result", kArgument[] = "argument";
+
 void AddFloating(const TypeList& from, TypeList& to) {
   for (const Type* t : from)
     if (ops::HasTangent(t)) to.push_back(t->WithWeak(false));
@@ -46,18 +49,13 @@ struct Like {
   const TypeList& types;
 };
 
-// C1: the numbers of arrays. `made`: what the rule returns, of which the first say where it is.
-void CheckCount(Call call, size_t got, const Like& like, const char* what, const Arrays& made) {
-  if (got == like.types.size()) return;
-  std::vector<ErrorOperand> shown;
-  for (size_t i = 0; i < std::min<size_t>(made.size(), 2); ++i) {
-    const ArrayRef& array = trace::Use(made[i], call.name, call.loc);
-    shown.push_back(Shown(fmt::format("the rule's array {}", i), *array->type(), array->loc()));
-  }
-  FailTrace(
-      call, 1,
-      fmt::format("the rule returns {} arrays as the {}, not {}", got, what, like.types.size()),
-      {"return a tree of the same arrays"}, std::move(shown));
+// C1: the trees. `part`: of what the rule returns.
+void CheckRule(Call call, const FunctionResult& made, const detail::Path& part, const Like& like,
+               const char* name, const char* what) {
+  const Leaves came = trace::TakeArrays(made.tree.ref(), name, part);
+  CheckArrays(call, 1, like.leaves.names, came.names,
+              fmt::format("the rule returns, as the {},", what).c_str(),
+              {"return a tree of the same arrays"});
 }
 
 // C2: types. Drops the arrays that are not floating, if `only_floating`.
@@ -91,7 +89,7 @@ const Type* Itself(const Type* type) { return type->WithWeak(false); }
 struct TracedCallee {
   TracedCallee(const detail::FunctionCall& f, const CallArguments& arguments, Call call)
       : traced(TraceRegion(arguments.types, f.body, call)),
-        leaves(trace::TakeApart(traced.tree.ref(), "result")),
+        leaves(trace::TakeArrays(traced.tree.ref(), kResult)),
         types(ops::OutputTypes(traced.program)) {}
   TracedFunction traced;
   Leaves leaves;
@@ -142,9 +140,8 @@ TracedFunction TraceJvpRule(const CallArguments& arguments, const TracedCallee& 
         Arrays leaves(given.begin(), given.begin() + static_cast<long>(n));
         AddWithZeros(given, n, arguments.types, leaves, call);
         FunctionResult made = rule(leaves);
-        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like, "result",
-                   made.arrays);
-        CheckCount(call, made.arrays.size() - results, like, "tangent", made.arrays);
+        CheckRule(call, made, {0}, like, kResult, "result");
+        CheckRule(call, made, {1}, like, kResult, "tangent");
         Arrays out = Checked(call, made.arrays, 0, like, "value", Itself, false);
         for (Array& t : Checked(call, made.arrays, results, like, "tangent", Itself, true))
           out.push_back(std::move(t));
@@ -162,8 +159,7 @@ TracedFunction TraceForward(const CallArguments& arguments, const TracedCallee& 
       arguments.types,
       [&](const Arrays& given) {
         FunctionResult made = forward(given);
-        CheckCount(call, trace::TakePartApart(made.tree.ref(), 0, "").arrays.size(), like, "result",
-                   made.arrays);
+        CheckRule(call, made, {0}, like, kResult, "result");
         Checked(call, made.arrays, 0, like, "value", Itself, false);
         return made;
       },
@@ -185,7 +181,7 @@ TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee&
         AddWithZeros(given, residuals, cotangents, leaves, call);
         FunctionResult result = backward(forward.tree, leaves);
         const Like like{arguments.leaves, arguments.types};
-        CheckCount(call, result.arrays.size(), like, "cotangents", result.arrays);
+        CheckRule(call, result, {}, like, kArgument, "cotangents");
         result.arrays =
             Checked(call, result.arrays, 0, like, "cotangent", ops::CotangentType, true);
         return result;

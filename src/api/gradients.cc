@@ -13,6 +13,7 @@
 #include "frontend/operands.h"
 #include "frontend/regions.h"
 #include "frontend/transformed.h"
+#include "frontend/trees.h"
 #include "ir/inline.h"
 #include "ir/same.h"
 #include "ir/simplify.h"
@@ -37,6 +38,7 @@ struct LinearProgram {
   ProgramRef program;               // inputs: the residuals, then what is floating of the argument
   size_t outputs = 0;               // of the function that was linearized
   std::vector<const ir::Type*> in;  // of the argument's leaves
+  std::vector<std::string> names;   // of those
   std::vector<bool> is_input;       // of those: not where no result depends on them
   const char* name;                 // of the function, in messages
   mutable trace::KeptCompilation compiled = {};
@@ -51,6 +53,9 @@ struct LinearMap {
 namespace {
 
 using detail::LinearProgram;
+
+// What messages call what is given to a linear map, and to jvp.
+constexpr char kArgument[] = "argument", kTangent[] = "tangent";
 
 [[noreturn]] void FailScalar(const ir::Type* type, Call call) {
   if (!type->shape().empty())
@@ -171,35 +176,56 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int
   return {trace::CallProgram(gradient, t.inputs, call.name, call.loc), std::move(t.tree)};
 }
 
-// Appends those of what a user gives that are inputs of a program. All must have their types.
-void AddTangents(const std::vector<ArrayRef>& given, const std::vector<const ir::Type*>& wanted,
-                 const std::vector<bool>& is_input, std::vector<ArrayRef>& inputs, Call call) {
-  if (given.size() != wanted.size())
-    FailShape(call, 24,
-              fmt::format("the argument has {}, but must have {}",
-                          base::CountText(given.size(), "array"), wanted.size()),
+// What a user gives: tangents or cotangents.
+struct Given {
+  std::vector<std::string> names;
+  std::vector<ArrayRef> arrays;
+};
+// The tangents of a jvp, and the arguments that they are tangents of: the parts of a pair of
+// tuples. The only one has no number.
+trace::Leaves PartOf(detail::TreeRef both, size_t part, const char* name) {
+  const detail::Outline outline = detail::OutlineOf(both);
+  const auto of_one = [](const auto& node) {
+    return node.first == detail::Path{0} && node.second == 1;
+  };
+  detail::Path above{part};
+  if (std::any_of(outline.nodes.begin(), outline.nodes.end(), of_one)) above.push_back(0);
+  return trace::TakeArrays(both, name, above);
+}
+
+// C24: a tangent or cotangent is a tree like its value.
+void CheckTangents(const std::vector<std::string>& wanted, const std::vector<std::string>& came,
+                   const char* what, Call call) {
+  CheckArrays(call, 24, wanted, came, what,
               {"a tangent or cotangent must have the same tree structure as its value"});
+}
+
+// Appends those of what a user gives that are inputs of a program. All must have their types.
+void AddTangents(const Given& given, const std::vector<const ir::Type*>& wanted,
+                 const std::vector<bool>& is_input, std::vector<ArrayRef>& inputs, Call call) {
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const ir::Type* type = given[i]->type();
+    const ir::Type* type = given.arrays[i]->type();
     if (!ir::SameType(type, wanted[i]))
-      FailShape(call, 23,
-                fmt::format("array {} of the argument is {}, but must be {}", i, type->text(),
-                            wanted[i]->text()),
-                {type->shape() != wanted[i]->shape()
-                     ? "a tangent or cotangent must have the same shape as its value"
-                 : type->sharding().varying != wanted[i]->sharding().varying
-                     ? "it must vary over the same Manual axes as its value: apply psum or pcast"
-                     : "reshard or convert it"});
-    if (is_input[i]) inputs.push_back(given[i]);
+      FailShape(
+          call, 23,
+          fmt::format("{} is {}, but must be {}", given.names[i], type->text(), wanted[i]->text()),
+          {type->shape() != wanted[i]->shape()
+               ? "a tangent or cotangent must have the same shape as its value"
+           : type->sharding().varying != wanted[i]->sharding().varying
+               ? "it must vary over the same Manual axes as its value: apply psum or pcast"
+               : "reshard or convert it"});
+    if (is_input[i]) inputs.push_back(given.arrays[i]);
   }
 }
 
-// The linear part as a map, or its transpose, which has no residuals yet. What has no tangent, or
-// cotangent, is a zero of its program.
-std::shared_ptr<const LinearProgram> MapOf(const TracedCall& t, LinearizedProgram& l, Call call,
-                                           bool reverse,
-                                           transforms::FailNotLinear fail = transforms::FailRule) {
+// The linear part as a map from trees like `argument`; without one its transpose, from trees like
+// the result. It has no residuals yet. What has no tangent, or cotangent, is a zero of its program.
+std::shared_ptr<const LinearProgram> LinearProgramOf(
+    const TracedCall& t, LinearizedProgram& l, Call call, const detail::TreeRef* argument,
+    transforms::FailNotLinear fail = transforms::FailRule) {
+  const bool reverse = argument == nullptr;
   auto map = std::make_shared<LinearProgram>();
+  map->names = trace::TakeArrays(reverse ? t.tree.ref() : *argument, kArgument).names;
   map->name = call.name;
   map->outputs = l.outputs;
   std::vector<const ir::Type*> ins, outs;
@@ -263,7 +289,10 @@ std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc) {
   const LinearProgram& of = *map.of;
   const Call call{of.name, loc};
   std::vector<ArrayRef> inputs = RefsOf(map.residuals, call);
-  AddTangents(RefsOf(argument, call), of.in, of.is_input, inputs, call);
+  const trace::Leaves given = trace::TakeArrays(argument, kArgument);
+  CheckTangents(of.names, given.names, "the argument is", call);
+  CheckMeshes(given.arrays, given.names, call);
+  AddTangents({given.names, RefsOf(given.arrays, call)}, of.in, of.is_input, inputs, call);
   return trace::CallProgram(of.program, inputs, call.name, loc, &of.compiled);
 }
 
@@ -286,9 +315,10 @@ namespace {
 FunctionResult JvpInTrace(const std::vector<Array>& arrays, const std::vector<int>& part_of,
                           const FunctionCall& f, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
-  std::vector<ArrayRef> inputs, tangents;
+  std::vector<ArrayRef> inputs;
+  Given tangents{PartOf(f.arguments, 1, kTangent).names, {}};
   for (size_t i = 0; i < arrays.size(); ++i)
-    (part_of[i] == 0 ? inputs : tangents).push_back(arrays[i].impl());
+    (part_of[i] == 0 ? inputs : tangents.arrays).push_back(arrays[i].impl());
   const std::vector<bool> all(inputs.size(), true);
   TracedCall t = TraceCall(inputs, f.body, all, call);
   std::vector<const ir::Type*> types;
@@ -307,21 +337,22 @@ FunctionResult JvpInTrace(const std::vector<Array>& arrays, const std::vector<in
 }
 
 // The results, then the residuals of the map, which comes with them.
-FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f, Call call,
-                                 bool reverse) {
+FunctionResult LinearizedInTrace(const std::vector<Array>& arrays, const FunctionCall& f,
+                                 const TreeRef* argument, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   const std::vector<bool> all(arrays.size(), true);
   TracedCall t = TraceCall(RefsOf(arrays, call), f.body, all, call);
   LinearizedProgram l = Linearized(t, FloatingOutputs(t.program));
-  FunctionResult result{.arrays = {}, .tree = {}, .made = MapOf(t, l, call, reverse)};
+  FunctionResult result{.arrays = {}, .tree = {}, .made = LinearProgramOf(t, l, call, argument)};
   result.arrays = trace::CallProgram(ir::Shared(std::move(l.known)), t.inputs, call.name, call.loc);
   result.tree = std::move(t.tree);
   return result;
 }
 
-Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, Call call, bool reverse) {
+Linearization LinearizedCall(const FunctionCall& f, const TreeRef* argument, const Jit& kept,
+                             Call call) {
   const auto in_trace = [&](const std::vector<Array>& arrays) {
-    return LinearizedInTrace(arrays, f, call, reverse);
+    return LinearizedInTrace(arrays, f, argument, call);
   };
   Linearization out{CallTransformed(f, std::bind_front(&Jit::Call, &kept), in_trace, call), {}};
   auto map = std::make_shared<LinearMap>();
@@ -339,16 +370,21 @@ Linearization LinearizedCall(const FunctionCall& f, const Jit& kept, Call call, 
 FunctionResult CallJvp(const FunctionCall& f, const Jit& kept) {
   const Call call{"jvp", f.loc};
   const std::vector<int> part_of = ArgumentOf(f.arguments);
+  const trace::Leaves values = PartOf(f.arguments, 0, kTangent),
+                      tangents = PartOf(f.arguments, 1, kTangent);
+  CheckTangents(values.names, tangents.names, "the tangent is", call);
+  CheckMeshes(values.arrays, PartOf(f.arguments, 0, kArgument).names, call);
+  CheckMeshes(tangents.arrays, tangents.names, call);
   const auto in_trace = [&](const std::vector<Array>& arrays) {
     return JvpInTrace(arrays, part_of, f, call);
   };
   return CallTransformed(f, std::bind_front(&Jit::Call, &kept), in_trace, call);
 }
-Linearization Linearize(const FunctionCall& f, const Jit& kept) {
-  return LinearizedCall(f, kept, {"linearize", f.loc}, /*reverse=*/false);
+Linearization Linearize(const FunctionCall& f, TreeRef argument, const Jit& kept) {
+  return LinearizedCall(f, &argument, kept, {"linearize", f.loc});
 }
 Linearization Vjp(const FunctionCall& f, const Jit& kept) {
-  return LinearizedCall(f, kept, {"vjp", f.loc}, /*reverse=*/true);
+  return LinearizedCall(f, nullptr, kept, {"vjp", f.loc});
 }
 
 LinearMapRef LinearTranspose(const FunctionCall& f) {
@@ -357,7 +393,7 @@ LinearMapRef LinearTranspose(const FunctionCall& f) {
   TracedCall t = TraceAll(f, call);
   LinearizedProgram l = Itself(t);
   auto map = std::make_shared<LinearMap>();
-  map->of = MapOf(t, l, call, /*reverse=*/true, FailFunction);
+  map->of = LinearProgramOf(t, l, call, nullptr, FailFunction);
   std::vector<ArrayRef> known;
   for (size_t i = 0; i < t.inputs.size(); ++i)
     if (!t.active[i]) known.push_back(t.inputs[i]);

@@ -110,15 +110,6 @@ std::string Edit(const ir::Type& from, const ir::Type& to, const std::string& na
   return fmt::format("reshard({}, {})", text, sharding::ToSpec(to.sharding()).text());
 }
 
-void CheckTree(Call call, const trace::Leaves& wanted, const trace::Leaves& came,
-               const char* what) {
-  if (wanted.names == came.names && wanted.statics == came.statics) return;
-  std::string reason = fmt::format("{} a different tree", what);
-  if (size_t n = came.names.size(); n != wanted.names.size())
-    reason += fmt::format(": {} instead of {}", base::CountText(n, "array"), wanted.names.size());
-  FailTrace(call, kTree, std::move(reason), {"return a tree of the same sizes, keys and numbers"});
-}
-
 void CheckUsable(const std::vector<Array>& arrays, Call call) {
   for (const Array& a : arrays) trace::Use(a, call.name, call.loc);
 }

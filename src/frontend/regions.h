@@ -1,8 +1,8 @@
 // Functions of the user's as regions of an instruction.
 #pragma once
 #include "frontend/operands.h"
+#include "frontend/trees.h"
 #include "trace/function.h"
-#include "trace/tree.h"
 
 namespace tessera::frontend {
 
@@ -52,10 +52,6 @@ enum ControlCheck {
   kLength = 5,
   kShardedSteps = 6
 };
-
-// Throws TraceError unless the trees are of the same sizes, keys and numbers. `what`: "the body
-// returns".
-void CheckTree(Call call, const trace::Leaves& wanted, const trace::Leaves& came, const char* what);
 
 // Throws TraceError for arrays that cannot be used.
 void CheckUsable(const std::vector<Array>& arrays, Call call);

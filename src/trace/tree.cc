@@ -3,6 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/reader.h"
 #include "trace/apply.h"
 
 namespace tessera {
@@ -58,44 +63,82 @@ class Outliner final : public Visitor {
   Path at_;
 };
 
-class Namer final : public Visitor {
+// Knows where in the tree the visit is.
+class Tracker : public Visitor {
  public:
-  void Leaf(Array&) override {
-    names.emplace_back();
-    for (const Part& part : path_)
-      names.back() +=
-          (&part == &path_[0] ? "" : ".") + (part.name ? *part.name : std::to_string(part.number));
+  void Static(const std::string& text) final {
+    key_ ? AddToKey(text, base::Quote(text)) : OnStatic(base::Quote(text));
   }
-  void Static(const std::string& text) override { AddToKey(text); }
-  void Static(Scalar v) override { AddToKey(Text(v)); }
-  void Enter(size_t) override {
-    if (!key_) path_.emplace_back();
+  void Static(Scalar v) final { key_ ? AddToKey(Text(v), Text(v)) : OnStatic(Text(v)); }
+  void Present(bool present) final {
+    if (!key_) OnStatic(present ? "a value" : "nothing");
   }
-  void Field(std::string_view name) override { path_.back().name = name; }
-  void Key(bool begins) override {
-    if (!begins) path_.back().name = *key_;
-    key_ = begins ? std::optional<std::string>("") : std::nullopt;
-  }
-  void Next() override {
+  void Enter(size_t parts) final {
     if (key_) return;
-    path_.back().name.reset();
-    ++path_.back().number;
+    OnNode(parts);
+    path_.emplace_back();
   }
-  void Leave() override {
+  void Field(std::string_view name) final {
+    path_.back().name = name;
+    path_.back().access = "." + std::string(name);
+  }
+  void Key(bool begins) final {
+    if (!begins) {
+      path_.back().name = key_->name;
+      path_.back().access = "[" + key_->access + "]";
+    }
+    key_ = begins ? std::optional<Part>(Part{}) : std::nullopt;
+  }
+  void Next() final {
+    if (!key_) path_.back() = {path_.back().number + 1, {}, {}};
+  }
+  void Leave() final {
     if (!key_) path_.pop_back();
   }
-  std::vector<std::string> names;
+
+ protected:
+  virtual void OnStatic(const std::string& /*text*/) {}
+  virtual void OnNode(size_t /*parts*/) {}
+
+  // "layers.0.w"
+  std::string Dotted() const {
+    std::string text;
+    for (const Part& part : path_)
+      text += (&part == &path_[0] ? "" : ".") +
+              (part.access.empty() ? std::to_string(part.number) : part.name);
+    return text;
+  }
+  // ".layers[0].w", from this level on.
+  std::string Access(size_t level) const {
+    std::string text;
+    for (size_t i = level; i < path_.size(); ++i)
+      text +=
+          path_[i].access.empty() ? "[" + std::to_string(path_[i].number) + "]" : path_[i].access;
+    return text;
+  }
+  bool IsBelow(const Path& above) const {
+    bool below = path_.size() >= above.size();
+    for (size_t i = 0; below && i < above.size(); ++i) below = path_[i].number == above[i];
+    return below;
+  }
 
  private:
   struct Part {
     size_t number = 0;
-    std::optional<std::string> name;
+    std::string name, access;  // of a field or a key; else none
   };
-  void AddToKey(const std::string& text) {
-    if (key_) *key_ += (key_->empty() ? "" : ",") + text;
+  void AddToKey(const std::string& name, const std::string& access) {
+    key_->name += (key_->name.empty() ? "" : ",") + name;
+    key_->access += (key_->access.empty() ? "" : ",") + access;
   }
   std::vector<Part> path_;
-  std::optional<std::string> key_;  // of the map's part that comes next, while it is read
+  std::optional<Part> key_;  // of the map's part that comes next, while it is read
+};
+
+class Namer final : public Tracker {
+ public:
+  void Leaf(Array&) override { names.push_back(Dotted()); }
+  std::vector<std::string> names;
 };
 
 }  // namespace
@@ -128,38 +171,74 @@ std::vector<std::string> NamesOf(TreeRef tree) {
 namespace trace {
 namespace {
 
-std::string Text(const detail::Path& path, size_t from) {
-  std::string text;
-  for (size_t i = from; i < path.size(); ++i) text += fmt::format("[{}]", path[i]);
-  return text;
-}
-
-// What is at `above` and below it.
-Leaves Below(const detail::Path& above, detail::TreeRef tree, const std::string& name) {
-  auto inside = [&](const detail::Path& path) {
-    return path.size() >= above.size() && std::equal(above.begin(), above.end(), path.begin());
-  };
-  const detail::Outline outline = detail::OutlineOf(tree);
-  const std::vector<Array> arrays = detail::LeavesOf(tree);
-  Leaves leaves;
-  for (size_t i = 0; i < arrays.size(); ++i) {
-    if (!inside(outline.arrays[i])) continue;
-    leaves.arrays.push_back(arrays[i]);
-    leaves.names.push_back(name + Text(outline.arrays[i], above.size()));
+// Takes apart what is at `above` and below it.
+class Taker final : public detail::Tracker {
+ public:
+  Taker(const std::string& name, const detail::Path& above, bool facts)
+      : name_(name), above_(above), facts_(facts) {}
+  void Leaf(Array& a) override {
+    if (!IsBelow(above_)) return;
+    leaves.arrays.push_back(a);
+    leaves.names.push_back(Name());
+    Add("is an array");
   }
-  for (const auto& [path, parts] : outline.nodes)
-    if (inside(path)) leaves.statics += fmt::format("{}n{};", Text(path, above.size()), parts);
-  for (const auto& [path, text] : outline.statics)
-    if (inside(path))
-      leaves.statics += fmt::format("{}={}:{};", Text(path, above.size()), text.size(), text);
-  return leaves;
+  Leaves leaves;
+
+ private:
+  void OnStatic(const std::string& text) override {
+    if (facts_) Add("is " + text);
+  }
+  void OnNode(size_t parts) override {
+    if (facts_) Add("has " + base::CountText(parts, "part"));
+  }
+  void Add(std::string what) {
+    if (facts_ && IsBelow(above_)) leaves.facts.push_back({Name(), std::move(what)});
+  }
+  std::string Name() const { return name_ + Access(above_.size()); }
+  const std::string& name_;
+  const detail::Path& above_;
+  const bool facts_;
+};
+
+bool IsAmong(const std::string& name, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+std::string InPlaceOf(const std::string& name, const std::string& wanted) {
+  return fmt::format("{} is in the place of {}", name, wanted);
 }
 
 }  // namespace
 
-Leaves TakeApart(detail::TreeRef tree, const std::string& name) { return Below({}, tree, name); }
-Leaves TakePartApart(detail::TreeRef tree, size_t part, const std::string& name) {
-  return Below({part}, tree, name);
+Leaves TakeApart(detail::TreeRef tree, const std::string& name, const detail::Path& above) {
+  Taker taker(name, above, /*facts=*/true);
+  tree.type->visit(tree.tree, taker);
+  return std::move(taker.leaves);
+}
+Leaves TakeArrays(detail::TreeRef tree, const std::string& name, const detail::Path& above) {
+  Taker taker(name, above, /*facts=*/false);
+  tree.type->visit(tree.tree, taker);
+  return std::move(taker.leaves);
+}
+
+std::string DifferenceOf(const Leaves& wanted, const Leaves& came) {
+  for (size_t i = 0; i < std::min(wanted.facts.size(), came.facts.size()); ++i) {
+    const Fact &want = wanted.facts[i], &fact = came.facts[i];
+    if (fact.where != want.where) return InPlaceOf(fact.where, want.where);
+    if (fact.what == want.what) continue;
+    const size_t verb = want.what.find(' ') + 1;
+    return fmt::format("{} {} instead of {}", fact.where, fact.what, want.what.substr(verb));
+  }
+  return "";
+}
+
+std::string DifferenceOf(const std::vector<std::string>& wanted,
+                         const std::vector<std::string>& came) {
+  const auto [want, name] = std::mismatch(wanted.begin(), wanted.end(), came.begin(), came.end());
+  const bool lacks = want != wanted.end() && !IsAmong(*want, came);
+  const bool adds = name != came.end() && !IsAmong(*name, wanted);
+  if (lacks && !adds) return *want + " is missing";
+  if (adds && !lacks) return *name + " is one too many";
+  return want == wanted.end() ? "" : InPlaceOf(*name, *want);
 }
 
 }  // namespace trace

@@ -1,4 +1,4 @@
-// Trees as control flow compares them: their arrays by name.
+// Trees as they are compared: their arrays by name, and whatever else is in them.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,15 +7,27 @@
 
 namespace tessera::trace {
 
-struct Leaves {
-  std::vector<Array> arrays;
-  std::vector<std::string> names;  // of each array: "carry[1]"
-  std::string statics;             // the text of everything that is no array
+// What is where in a tree: "carry.heads", "is 4"; "carry.layers", "has 2 parts".
+struct Fact {
+  std::string where, what;
 };
 
-// Returns the arrays of a tree, which is called `name`.
-Leaves TakeApart(detail::TreeRef tree, const std::string& name);
-// The same of part `part` of a pair or tuple.
-Leaves TakePartApart(detail::TreeRef tree, size_t part, const std::string& name);
+struct Leaves {
+  std::vector<Array> arrays;
+  std::vector<std::string> names = {};  // of each array: "carry[1].w"
+  std::vector<Fact> facts = {};         // of everything, in order
+};
+
+// Returns the arrays of a tree, which is called `name`; or of its part at `above`.
+Leaves TakeApart(detail::TreeRef tree, const std::string& name, const detail::Path& above = {});
+// The same without facts, where only arrays are compared.
+Leaves TakeArrays(detail::TreeRef tree, const std::string& name, const detail::Path& above = {});
+
+// Returns the first difference between two trees: "carry.layers has 2 parts instead of 3". Empty if
+// there is none.
+std::string DifferenceOf(const Leaves& wanted, const Leaves& came);
+// The same of the names of their arrays alone.
+std::string DifferenceOf(const std::vector<std::string>& wanted,
+                         const std::vector<std::string>& came);
 
 }  // namespace tessera::trace

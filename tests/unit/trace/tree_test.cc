@@ -32,7 +32,7 @@ TEST(Tree, NamesItsArrays) {
   std::pair<Layer, std::map<std::string, Array>> tree{{1, {2, 3}, 4}, {{"a", 5}, {"b", 6}}};
   const Leaves leaves = TakeApart(tree, "t");
   EXPECT_THAT(leaves.names,
-              ElementsAre("t[0][0]", "t[0][1][0]", "t[0][1][1]", "t[1][0]", "t[1][1]"));
+              ElementsAre("t[0].w", "t[0].more[0]", "t[0].more[1]", "t[1][\"a\"]", "t[1][\"b\"]"));
   std::vector<int> values;
   for (const Array& x : leaves.arrays) values.push_back(x.item<int>());
   EXPECT_THAT(values, ElementsAre(1, 2, 3, 5, 6));
@@ -74,17 +74,42 @@ TEST(Tree, NamesItsArraysByFieldsAndKeys) {
 
 TEST(Tree, NamesThoseOfAPart) {
   std::pair<Layer, Array> tree{{1, {2}, 4}, 5};
-  EXPECT_THAT(TakePartApart(tree, 0, "c").names, ElementsAre("c[0]", "c[1][0]"));
-  EXPECT_THAT(TakePartApart(tree, 1, "y").names, ElementsAre("y"));
-  EXPECT_EQ(TakePartApart(tree, 0, "c").statics, TakeApart(tree.first, "c").statics);
+  EXPECT_THAT(TakeApart(tree, "c", {0}).names, ElementsAre("c.w", "c.more[0]"));
+  EXPECT_THAT(TakeApart(tree, "c", {0, 1}).names, ElementsAre("c[0]"));
+  EXPECT_THAT(TakeApart(tree, "y", {1}).names, ElementsAre("y"));
+  EXPECT_EQ(DifferenceOf(TakeApart(tree, "c", {0}), TakeApart(tree.first, "c")), "");
+}
+
+// What a tree has in the place of another.
+template <class A, class B>
+std::string Difference(A wanted, B came) {
+  return DifferenceOf(TakeApart(wanted, "t"), TakeApart(came, "t"));
 }
 
 TEST(Tree, TellsTreesApartByAllThatIsNoArray) {
-  Layer a{1, {2}, 4}, b{1, {2, 3}, 4}, c{1, {2}, 5}, d{7, {8}, 4};
-  auto statics = [](Layer& l) { return TakeApart(l, "").statics; };
-  EXPECT_NE(statics(a), statics(b));
-  EXPECT_NE(statics(a), statics(c));
-  EXPECT_EQ(statics(a), statics(d));
+  const Layer a{1, {2}, 4};
+  EXPECT_EQ(Difference(a, Layer{7, {8}, 4}), "");
+  EXPECT_EQ(Difference(a, Layer{1, {2, 3}, 4}), "t.more has 2 parts instead of 1 part");
+  EXPECT_EQ(Difference(a, Layer{1, {2}, 5}), "t.size is 5 instead of 4");
+  EXPECT_EQ(Difference(a, std::tuple(Array(1), std::vector<Array>{2}, 4)),
+            "t[0] is in the place of t.w");
+  EXPECT_EQ(Difference(std::optional(a), std::optional<Layer>()),
+            "t is nothing instead of a value");
+  using Keys = std::map<int, Array>;
+  EXPECT_EQ(Difference(Keys{{1, 1}, {2, 2}}, Keys{{1, 1}, {3, 2}}), "t[3] is in the place of t[2]");
+  EXPECT_EQ(Difference(std::pair(Array(1), 2), std::pair(Array(1), Array(2))),
+            "t[1] is an array instead of 2");
+}
+
+TEST(Tree, ComparesNamesOfArrays) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(DifferenceOf(Names{"w", "b"}, Names{"w", "b"}), "");
+  EXPECT_EQ(DifferenceOf(Names{"w", "b"}, Names{"u", "v"}), "u is in the place of w");
+  EXPECT_EQ(DifferenceOf(Names{"0", "1"}, Names{"0"}), "1 is missing");
+  EXPECT_EQ(DifferenceOf(Names{"a", "b", "c"}, Names{"b", "c"}), "a is missing");
+  EXPECT_EQ(DifferenceOf(Names{"0"}, Names{"0", "1"}), "1 is one too many");
+  EXPECT_EQ(DifferenceOf(Names{"w", "b"}, Names{"b", "w"}), "b is in the place of w");
+  EXPECT_EQ(DifferenceOf(Names{}, Names{}), "");
 }
 
 TEST(Tree, IsRebuiltOfOtherArrays) {
