@@ -69,4 +69,19 @@ class PerArray {
 
 using Specs = PerArray<PartitionSpec>;
 
+namespace detail {
+void ReshardTree(TreeRef tree, const Specs& specs, Loc loc);
+}  // namespace detail
+
+// Returns the tree with its arrays laid out so on the current mesh: one spec for all, or one for
+// each, nested like the tree. Without specs each keeps the one of its type, which brings a tree
+// over from another mesh or other modes. Throws ShardingError as reshard of an array, with the name
+// of the array in the tree.
+template <Tree T>
+requires(!std::is_same_v<T, Array> && !Number<T>) T
+    reshard(T tree, Specs specs = {}, Loc loc = Loc::Current()) {
+  detail::ReshardTree(tree, specs, loc);
+  return tree;
+}
+
 }  // namespace tessera

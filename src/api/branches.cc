@@ -92,8 +92,9 @@ Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
 
 FunctionResult Branch(const ir::OpDef& op, Call call, const Array& index, detail::TreeRef tree,
                       const std::vector<Body>& branches, BranchName name) {
-  Arrays arguments = detail::LeavesOf(tree);
-  BringIn(arguments, call);
+  Leaves leaves = trace::TakeArrays(tree, "argument");
+  BringIn(leaves, call);
+  Arrays& arguments = leaves.arrays;
   const Type& predicate = *TypeOf(index);
   const sharding::AxisList& diverges = VaryingOf(predicate);
   if (branches.empty()) FailTrace(call, kTree, "there is no branch to choose from");

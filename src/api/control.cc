@@ -512,7 +512,7 @@ namespace detail {
 std::vector<Array> WhileLoop(TreeRef carry, const Body& condition, const Body& body, Loc loc) {
   const Call call{"while_loop", loc};
   trace::Leaves leaves = trace::TakeApart(carry, "carry");
-  BringIn(leaves.arrays, call);
+  BringIn(leaves, call);
   return While(
       call, leaves, [&](const std::vector<Array>& xs) { return condition(xs).arrays; },
       Checked(body, leaves, call));
@@ -524,7 +524,7 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
   CheckBound(call, lower, "lower");
   CheckBound(call, upper, "upper");
   trace::Leaves leaves = trace::TakeApart(carry, "carry");
-  BringIn(leaves.arrays, call);
+  BringIn(leaves, call);
   // The body's carry is without the loop's number, which comes first among its arguments.
   std::vector<Array> results =
       Fori(call, lower, upper, leaves, Checked(body, leaves, call), options.unroll);
@@ -535,9 +535,9 @@ std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef 
 FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptions& options,
                     Loc loc) {
   const Call call{"scan", loc};
-  trace::Leaves steps = trace::TakeApart(xs, "xs"), leaves = trace::TakeApart(carry, "carry");
-  BringIn(steps.arrays, call);
-  BringIn(leaves.arrays, call);
+  trace::Leaves steps = trace::TakeArrays(xs, "xs"), leaves = trace::TakeApart(carry, "carry");
+  BringIn(steps, call);
+  BringIn(leaves, call);
   const int64_t length = StepsOf(call, steps, options);
   FunctionResult result;
   const OnLeaves step = Checked(body, leaves, call, &result.tree);

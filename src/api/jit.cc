@@ -13,6 +13,7 @@
 #include "frontend/placement.h"
 #include "frontend/specs.h"
 #include "frontend/transformed.h"
+#include "frontend/trees.h"
 #include "propagation/border.h"
 #include "propagation/graph.h"
 #include "tessera/transforms.h"
@@ -150,6 +151,7 @@ detail::Body BodyThatLaysOut(const detail::FunctionCall& call, const JitOptions&
 
 // What is traced.
 detail::FunctionCall LaidOut(const detail::FunctionCall& call, const JitOptions& options) {
+  CheckMeshes(call.arguments, {"jit", call.loc});
   if (!options.in_shardings.given() && !options.out_shardings.given()) return call;
   return {call.arguments, BodyThatLaysOut(call, options), call.loc, call.function};
 }

@@ -9,6 +9,7 @@
 #include "frontend/manual_axes.h"
 #include "frontend/operands.h"
 #include "frontend/specs.h"
+#include "frontend/trees.h"
 #include "ir/mapped_axes.h"
 #include "trace/apply.h"
 #include "trace/scopes.h"
@@ -363,19 +364,15 @@ namespace detail {
 FunctionResult ShardMap::Call(const FunctionCall& function) const {
   const frontend::Call call{"shard_map", function.loc};
   trace::NestingScope nesting(call.name, function.loc);
-  const trace::Leaves leaves = trace::TakeApart(function.arguments, "argument");
-  const std::vector<Array>& arguments = leaves.arrays;
+  trace::Leaves leaves = trace::TakeApart(function.arguments, "argument");
+  std::vector<Array>& arguments = leaves.arrays;
   for (const Array& x : arguments) trace::Use(x, call.name, call.loc);
   const MapBorder border = BorderOf(options, arguments, call);
   if (!options.out_specs.given())
     FailSharding(call, 11, ".out_specs must be given",
                  {"give one spec for all arrays, or one for each"});
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (const sharding::MeshDef* mesh = TypeOf(arguments[i])->mesh(); mesh && mesh != border.outer)
-      FailSharding(call, 10,
-                   fmt::format("{} is on the mesh {}, but the current one is {}", leaves.names[i],
-                               mesh->text(), border.outer->text()),
-                   {fmt::format("bring it over with reshard({}, P())", leaves.names[i])});
+  CheckMeshes(function.arguments, border.outer, call);
+  for (Array& x : arguments) x = trace::Enter(x.impl(), call.name, call.loc);
   FunctionResult result;
   {
     trace::MeshDefScope scope(border.inner);

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
+#include "frontend/trees.h"
 #include "ir/uses.h"
 #include "ops/tangents.h"
 #include "trace/function.h"
 #include "trace/scopes.h"
-#include "trace/tree.h"
 #include "transforms/jvp.h"
 #include "transforms/split.h"
 
@@ -40,6 +40,7 @@ TracedCall TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
 }
 
 TracedCall TraceAll(const detail::FunctionCall& f, Call call) {
+  CheckMeshes(f.arguments, call);
   std::vector<ArrayRef> inputs = RefsOf(f.arguments, call);
   const std::vector<bool> all(inputs.size(), true);
   return TraceCall(std::move(inputs), f.body, all, call);

@@ -8,6 +8,7 @@
 #include "base/at.h"
 #include "frontend/placement.h"
 #include "frontend/specs.h"
+#include "frontend/trees.h"
 #include "trace/scopes.h"
 
 namespace tessera::frontend {
@@ -91,6 +92,7 @@ detail::FunctionResult CallAutoAxes(const detail::FunctionCall& function,
   trace::NestingScope nesting(call.name, loc);
   const std::vector<Array> arguments = UsableLeaves(function.arguments, call);
   const sharding::MeshDef* outer = MeshInScope(arguments);
+  CheckMeshes(function.arguments, outer, call);
   if (!outer) return function.body(arguments);
   const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Auto, call);
   if (inner == outer) return function.body(arguments);

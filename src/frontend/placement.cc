@@ -5,6 +5,7 @@
 
 #include "base/at.h"
 #include "base/error.h"
+#include "frontend/trees.h"
 #include "ir/move_params.h"
 #include "ops/manual.h"
 #include "sharding/reshard.h"
@@ -103,7 +104,9 @@ sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* typ
 
 }  // namespace
 
-Array Constrained(const Array& a, const PartitionSpec& spec, Call call) {
+Array Constrained(const Array& x, const PartitionSpec& spec, Call call) {
+  CheckMeshes({x}, {"the array"}, call);
+  const Array a = trace::Enter(trace::Use(x, call.name, call.loc), call.name, call.loc);
   const sharding::MeshDef* mesh = MeshInScope({a});
   const ir::Type* type = TypeOf(a);
   if (spec.rank() > type->rank())
@@ -117,7 +120,7 @@ Array Constrained(const Array& a, const PartitionSpec& spec, Call call) {
     s.mesh = mesh;
     trace::Application constraint{.op = ops::kShardingConstraint,
                                   .params = ir::MakeParams(ir::ConstraintParams{std::move(asked)}),
-                                  .operands = {trace::Use(a, call.name, call.loc)},
+                                  .operands = {a.impl()},
                                   .loc = call.loc,
                                   .shown_as = call.name,
                                   .result = type->WithSharding(std::move(s))};

@@ -42,13 +42,16 @@ void UseUpKeys(const std::vector<trace::TracedFunction>& regions,
 
 }  // namespace
 
-void BringIn(std::vector<Array>& arrays, Call call) {
-  for (Array& a : arrays) a = trace::Enter(trace::Use(a, call.name, call.loc), call.name, call.loc);
+void BringIn(Leaves& leaves, Call call) {
+  CheckMeshes(leaves.arrays, leaves.names, call);
+  for (Array& a : leaves.arrays)
+    a = trace::Enter(trace::Use(a, call.name, call.loc), call.name, call.loc);
 }
 
 CallArguments::CallArguments(const detail::FunctionCall& f, Call call)
-    : leaves(trace::TakeApart(f.arguments, "argument")) {
-  BringIn(leaves.arrays, call);
+    : leaves(trace::TakeArrays(f.arguments, "argument")) {
+  CheckMeshes(f.arguments, call);
+  BringIn(leaves, call);
   for (const Array& a : leaves.arrays) {
     refs.push_back(trace::Use(a, call.name, call.loc));
     types.push_back(refs.back()->type());

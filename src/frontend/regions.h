@@ -19,8 +19,8 @@ trace::TracedFunction TraceRegion(const std::vector<const ir::Type*>& types, con
                                   Call call, trace::RegionRuns runs = {});
 
 // Brings arrays into the region or shard_map that is traced now (trace::Enter). Throws TraceError
-// for arrays that cannot be used.
-void BringIn(std::vector<Array>& arrays, Call call);
+// for arrays that cannot be used, ShardingError for those of another mesh.
+void BringIn(Leaves& leaves, Call call);
 
 // The arguments of a call.
 struct CallArguments {

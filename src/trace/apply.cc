@@ -366,6 +366,10 @@ Array BringIn(const ArrayRef& array, const char* op, Loc loc) {
 
 }  // namespace
 
+bool CanEnter(const sharding::MeshDef* mesh, const sharding::MeshDef* current) {
+  return current->has_mode(AxisMode::Manual) && IsOutside(mesh, current);
+}
+
 Array Enter(const ArrayRef& array, const char* op, Loc loc) {
   const sharding::MeshDef* current = CurrentMesh();
   if (!current || !MustEnter(*array)) return Array(array);

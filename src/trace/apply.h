@@ -24,6 +24,9 @@ struct Application {
 // Returns the results: recorded in the current trace, computed at once, or only typed.
 std::vector<Array> Apply(const Application& application);
 
+// Whether an array on the mesh is of the outside of a shard_map whose mesh is `current`.
+bool CanEnter(const sharding::MeshDef* mesh, const sharding::MeshDef* current);
+
 // Returns the array as this region has it. Of the outside of shard_map it is invarying over the
 // axes that became Manual; ShardingError where it is cut along them. Of the outside of a region
 // that devices run differently it varies, cast in front of the region: the sum of its cotangents
