@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tessera/array.h"
+#include "tessera/profile.h"
 #include "tessera/program.h"
 
 namespace tessera::detail {
@@ -46,5 +47,9 @@ template <>
 struct formatter<tessera::Program> : tessera::detail::TextFormatter<tessera::Program> {};
 template <>
 struct formatter<tessera::CommReport> : tessera::detail::TextFormatter<tessera::CommReport> {};
+template <>
+struct formatter<tessera::Lowered> : tessera::detail::TextFormatter<tessera::Lowered> {};
+template <>
+struct formatter<tessera::Profile> : tessera::detail::TextFormatter<tessera::Profile> {};
 }  // namespace fmt
 #endif

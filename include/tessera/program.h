@@ -119,6 +119,7 @@ class Lowered {
   int64_t flops() const;
   // Per device, if all devices of the mesh shared the work and did nothing twice.
   int64_t split_flops() const;
+  std::string text() const;  // the device program, what it sends, and its memory
   // Runs the program, and returns where the time went (tessera/profile.h).
   template <class... Args>
   Profile profile(const Args&... args) const;
@@ -127,6 +128,8 @@ class Lowered {
  private:
   std::shared_ptr<const Impl> impl_;
 };
+
+std::ostream& operator<<(std::ostream& os, const Lowered& lowered);
 
 // Returns a program, traced or read, made ready for the devices of its mesh. Throws ShardingError
 // if it breaks a CommPolicy in scope; RuntimeError for a device program.

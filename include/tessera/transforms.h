@@ -33,4 +33,22 @@ auto jit(F f, JitOptions options = {}, Loc loc = Loc::Current()) {
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 
+namespace detail {
+FunctionResult EvalShape(const FunctionCall& call);
+}  // namespace detail
+
+// Returns what f(args) returns, with abstract arrays: their types, of which nothing is computed.
+// args: one argument or a tuple of them; their arrays may be abstract, or on an abstract mesh.
+// Errors are those of the call.
+template <class F, class Args>
+auto eval_shape(F f, Args args, Loc loc = Loc::Current()) {
+  auto arguments = detail::AsArguments(std::move(args));
+  using Of = detail::Of<F, decltype(arguments)>;
+  if constexpr (Of::Check()) {
+    using R = typename Of::template Return<>;
+    return detail::EvalShape({arguments, detail::BodyOf<R>(f, arguments, loc), loc})
+        .template As<R>();
+  }
+}
+
 }  // namespace tessera

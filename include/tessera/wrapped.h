@@ -174,6 +174,36 @@ Body BodyOf(F& f, const std::tuple<A...>& arguments, Loc loc) {
   };
 }
 
+// ---- functions called with a value or a tuple ---------------------------------------------------
+
+template <class T>
+struct IsArguments : std::false_type {};
+template <class... A>
+struct IsArguments<std::tuple<A...>> : std::true_type {};
+// The arguments of f, given as one value or a tuple of them.
+template <class T>
+auto AsArguments(T arguments) {
+  if constexpr (IsArguments<T>::value)
+    return std::apply([](auto&&... a) { return std::tuple<Traced<decltype(a)>...>(a...); },
+                      std::move(arguments));
+  else
+    return std::tuple<Traced<T>>(std::move(arguments));
+}
+// What a function returns of a tuple of arguments.
+template <class F, class Arguments>
+struct Of;
+template <class F, class... A>
+struct Of<F, std::tuple<A...>> {
+  static constexpr bool kTakes = std::is_invocable_v<const F&, A...>;
+  static constexpr bool Check() {
+    static_assert(kTakes,
+                  "the function does not take these arguments: give one, or a tuple of all, as in "
+                  "vjp(f, std::tuple(x, y)), and let it take values or const references");
+    return kTakes;
+  }
+  template <class G = F>
+  using Return = std::decay_t<std::invoke_result_t<const G&, A...>>;
+};
 // ---- what captures nothing ----------------------------------------------------------------------
 
 // Returns what stands, in caches, for what these parts and the text say all about; null if one of

@@ -107,9 +107,14 @@ CommReport Lowered::comm() const { return compile::Report(impl_->device); }
 int64_t Lowered::peak_bytes() const { return spmd::PeakBytes(impl_->device, impl_->schedule); }
 int64_t Lowered::flops() const { return comm().flops(); }
 int64_t Lowered::split_flops() const { return comm().split_flops(); }
+std::string Lowered::text() const {
+  return fmt::format("{}{}{} bytes at most per device\n", device_program().text(), comm().text(),
+                     peak_bytes());
+}
 
 std::ostream& operator<<(std::ostream& os, const CommReport& report) { return os << report.text(); }
 std::ostream& operator<<(std::ostream& os, const Program& program) { return os << program.text(); }
+std::ostream& operator<<(std::ostream& os, const Lowered& lowered) { return os << lowered.text(); }
 
 CommPolicy::CommPolicy(CommLimits limits) { compile::PushPolicy(std::move(limits)); }
 CommPolicy::~CommPolicy() { compile::PopPolicy(); }
