@@ -81,7 +81,7 @@ struct Resolved {
 Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank);
 // Returns the spec that names the same.
 PartitionSpec ToSpec(const TensorSharding& sharding);
-// Returns the C++ that names the axes: "x", or {"x", SubAxis("y", 1, 2)}.
+// Returns the C++ that names the axes, as PartitionSpec::text does: "x", or {"x", "y"}.
 std::string AxesCode(const MeshDef* mesh, const AxisList& axes);
 
 }  // namespace tessera::sharding
