@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/at.h"
 #include "base/dtype.h"
@@ -527,17 +528,19 @@ class CallAt {
 
   std::string code() const { return IndexCode(index_, arrays_.size()); }
   // The index with these arrays, which stand behind x.
-  std::vector<Index> At(const Operands& xs) const {
-    std::vector<Index> index = index_;
+  const std::vector<Index>& At(const Operands& xs) {
+    if (arrays_.empty()) return index_;
+    with_arrays_ = index_;
     size_t k = 1;
-    for (Index& i : index)
+    for (Index& i : with_arrays_)
       if (i.kind() == Index::kArray) i = Index(xs[k++].array(), i.loc());
-    return index;
+    return with_arrays_;
   }
   Arguments arguments;
 
  private:
   const std::vector<Index>& index_;
+  std::vector<Index> with_arrays_;
   const Operand x_;
   std::vector<Array> arrays_;
   std::optional<Operand> one_;
@@ -553,7 +556,7 @@ Array GetAsOne(const Array& x, const std::vector<Index>& index, AtOptions option
                      : fmt::format("operand.at({}).get({})", at.code(), Code(options));
   };
   const auto get = [&](const Operands& xs) { return Get(xs[0].array(), at.At(xs), options, call); };
-  return AsOne(call, at.arguments, get, {.code = code});
+  return AsOne(call, at.arguments, get, {.code = std::cref(code)});
 }
 
 // What an out_sharding would mend, at(index).get() does.
@@ -579,7 +582,7 @@ Array UpdateAsOne(const ir::OpDef& op, const Array& x, const std::vector<Index>&
   const auto update = [&](const Operands& xs) {
     return Update(op, xs[0].array(), at.At(xs), xs.back(), options, call);
   };
-  return AsOne(call, at.arguments, update, {.code = code});
+  return AsOne(call, at.arguments, update, {.code = std::cref(code)});
 }
 
 Loc LocOf(std::initializer_list<Index> index) {

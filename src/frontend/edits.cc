@@ -406,20 +406,15 @@ std::vector<Array> RunAsOne(Call call, const Arguments& arguments, const OnOpera
   }
 }
 
-Array WithoutOptions(const std::function<Array()>& f, const Around& around) {
-  try {
-    return f();
-  } catch (const ShardingError& e) {
-    ErrorDetail detail = e.detail();
-    constexpr std::string_view option = ".out_sharding = ";
-    for (Fix& fix : detail.fixes) {
-      if (!fix.text.starts_with(option)) continue;
-      const auto [before, behind] = around(detail);
-      const size_t end = fix.text.find("   ");
-      fix.text = before + fix.text.substr(0, end) + behind + fix.text.substr(end);
-    }
-    base::ThrowSharding(std::move(detail));
+void ThrowWithCalls(const ShardingError& refused, const Around& around) {
+  ErrorDetail detail = refused.detail();
+  for (Fix& fix : detail.fixes) {
+    if (!fix.text.starts_with(".out_sharding = ")) continue;
+    const auto [before, behind] = around(detail);
+    const size_t end = fix.text.find("   ");
+    fix.text = before + fix.text.substr(0, end) + behind + fix.text.substr(end);
   }
+  base::ThrowSharding(std::move(detail));
 }
 
 }  // namespace tessera::frontend

@@ -63,9 +63,20 @@ auto AsOne(Call call, const Arguments& arguments, const F& f, const Rewritten& h
     return RunAsOne(call, arguments, apply, how);
 }
 
-// Runs what takes no options: an operator, an index. An out_sharding that would mend it is offered
-// as the call that takes one; `around` says what stands before and behind the option.
+// What stands before and behind an option in the call that takes one.
 using Around = std::function<std::pair<std::string, std::string>(const ErrorDetail&)>;
-Array WithoutOptions(const std::function<Array()>& f, const Around& around);
+// Throws the error again, an out_sharding in its fixes written as such a call.
+[[noreturn]] void ThrowWithCalls(const ShardingError& refused, const Around& around);
+
+// Runs what takes no options: an operator, an index. An out_sharding that would mend it is offered
+// as the call that takes one.
+template <class F, class G>
+Array WithoutOptions(const F& f, const G& around) {
+  try {
+    return f();
+  } catch (const ShardingError& e) {
+    ThrowWithCalls(e, around);
+  }
+}
 
 }  // namespace tessera::frontend
