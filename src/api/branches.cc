@@ -9,6 +9,7 @@
 #include "tessera/control.h"
 #include "tessera/ops.h"
 #include "tessera/sharding.h"
+#include "trace/apply.h"
 #include "trace/scopes.h"
 
 namespace tessera {
@@ -64,8 +65,8 @@ void JoinBranches(std::vector<TracedFunction>& regions, const sharding::AxisList
 Arrays OfAllBranches(Call call, const Array& index, const Arrays& arguments,
                      std::vector<TracedFunction>& branches) {
   Arrays inputs;
-  for (const ArrayRef& constant : trace::CloseRegions(branches)) inputs.emplace_back(constant);
-  BringIn(inputs, call);
+  for (const ArrayRef& constant : trace::CloseRegions(branches))
+    inputs.push_back(trace::Enter(constant, call.name, call.loc));
   inputs.insert(inputs.end(), arguments.begin(), arguments.end());
   const bool is_bool = TypeOf(index)->dtype().is_bool();
   const auto at_most = [&](size_t k) {

@@ -548,9 +548,9 @@ FunctionResult Scan(TreeRef carry, TreeRef xs, const Body& body, const ScanOptio
 
 FunctionResult LaxMap(TreeRef xs, const Body& body, const LaxMapOptions& options, Loc loc) {
   const Call call{"lax_map", loc};
-  trace::Leaves steps = trace::TakeApart(xs, "xs");
+  trace::Leaves steps = trace::TakeArrays(xs, "xs");
   if (steps.arrays.empty()) FailShape(call, kLength, "there is no array to map over");
-  BringIn(steps.arrays, call);
+  BringIn(steps, call);
   const int64_t length = StepsOf(call, steps, {}), size = options.batch_size.value_or(1);
   if (size < 1)
     FailShape(call, kLength, fmt::format(".batch_size must be 1 or more, not {}", size));
