@@ -1,5 +1,5 @@
 // spots: slow places that users met, each beside JAX's time for the same work, taken in turn with
-// ours (peers/spots.py), or beside the time of a form that is known to be fast. One device.
+// ours (jax/spots.py), or beside the time of a form that is known to be fast. One device.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 
@@ -40,7 +40,7 @@ class Spots {
   void RunJax(const std::string& what) {
     const char* python = std::getenv("TESSERA_JAX_PYTHON");
     if (python == nullptr) return;
-    const std::string command = fmt::format("{} {}/peers/spots.py {}{}", python, TESSERA_BENCHMARKS,
+    const std::string command = fmt::format("{} {}/jax/spots.py {}{}", python, TESSERA_BENCHMARKS,
                                             what, quick() ? " --quick" : "");
     std::FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) return;

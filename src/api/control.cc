@@ -557,6 +557,9 @@ FunctionResult LaxMap(TreeRef xs, const Body& body, const LaxMapOptions& options
   FunctionResult result;
   const OnLeaves each = [&](const Arrays& slices) {
     const FunctionResult one = body(slices);
+    if (result.tree.ref().tree)
+      CheckTree(call, trace::TakeApart(result.tree.ref(), "y"),
+                trace::TakeApart(one.tree.ref(), "y"), "another step of the function returns");
     result.tree = one.tree;
     return one.arrays;
   };

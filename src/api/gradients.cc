@@ -14,6 +14,7 @@
 #include "frontend/regions.h"
 #include "frontend/transformed.h"
 #include "frontend/trees.h"
+#include "ir/host_call.h"
 #include "ir/inline.h"
 #include "ir/same.h"
 #include "ir/simplify.h"
@@ -123,8 +124,8 @@ struct KnownGradient {
 ProgramRef GradientMadeOnce(GradientCall g) {
   constexpr size_t kMost = 64;
   static thread_local absl::flat_hash_map<size_t, KnownGradient> known;
-  // What acts on the outside holds functions of the user's, which are not to be kept.
-  if (ir::HasEffects(g.program)) return ir::Shared(GradientOf(g));
+  // Functions of the user's are not to be kept.
+  if (ir::HasHostFunctions(g.program)) return ir::Shared(GradientOf(g));
   std::vector<int> choices{g.options.value};
   choices.insert(choices.end(), g.options.arguments.begin(), g.options.arguments.end());
   choices.insert(choices.end(), g.active.begin(), g.active.end());
@@ -177,7 +178,7 @@ detail::FunctionResult GradInTrace(std::vector<ArrayRef> arrays, std::vector<int
 }
 
 // What a user gives: tangents or cotangents.
-struct Given {
+struct GivenTangents {
   std::vector<std::string> names;
   std::vector<ArrayRef> arrays;
 };
@@ -201,7 +202,7 @@ void CheckTangents(const std::vector<std::string>& wanted, const std::vector<std
 }
 
 // Appends those of what a user gives that are inputs of a program. All must have their types.
-void AddTangents(const Given& given, const std::vector<const ir::Type*>& wanted,
+void AddTangents(const GivenTangents& given, const std::vector<const ir::Type*>& wanted,
                  const std::vector<bool>& is_input, std::vector<ArrayRef>& inputs, Call call) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     const ir::Type* type = given.arrays[i]->type();
@@ -316,7 +317,7 @@ FunctionResult JvpInTrace(const std::vector<Array>& arrays, const std::vector<in
                           const FunctionCall& f, Call call) {
   trace::NestingScope nesting(call.name, call.loc);
   std::vector<ArrayRef> inputs;
-  Given tangents{PartOf(f.arguments, 1, kTangent).names, {}};
+  GivenTangents tangents{PartOf(f.arguments, 1, kTangent).names, {}};
   for (size_t i = 0; i < arrays.size(); ++i)
     (part_of[i] == 0 ? inputs : tangents.arrays).push_back(arrays[i].impl());
   const std::vector<bool> all(inputs.size(), true);

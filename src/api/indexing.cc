@@ -306,7 +306,7 @@ Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
       names.push_back(base::At(s.mesh->axes(), a.axis).name);
   const PartitionSpec own = sharding::ToSpec(s);
   const PartitionSpec spec =
-      PartitionSpec().unreduced(own.unreduced_axes()).reduced(own.reduced_axes());
+      PartitionSpec().unreduced(own.unreduced_axes(), own.reduction()).reduced(own.reduced_axes());
   const detail::Body cut = [&](const std::vector<Array>& xs) {
     const Array y = Cut(xs[0], pieces, {}, call);
     return detail::FunctionResult{{y}, detail::AnyTree::Of(y)};
@@ -484,33 +484,6 @@ Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& inde
 
 // ---- calls as a whole ----
 
-std::string EndCode(const Slice::End& end) {
-  return end.value ? std::to_string(*end.value) : "None";
-}
-
-// The index as it is written, its arrays named.
-std::string IndexCode(const std::vector<Index>& index, size_t arrays) {
-  std::vector<std::string> parts;
-  size_t k = 0;
-  for (const Index& i : index) {
-    const Slice& s = i.slice();
-    if (i.kind() == Index::kInteger)
-      parts.push_back(std::to_string(i.integer()));
-    else if (i.kind() == Index::kNew)
-      parts.emplace_back("None");
-    else if (i.kind() == Index::kEllipsis)
-      parts.emplace_back("Ellipsis");
-    else if (i.kind() == Index::kArray)
-      parts.push_back(arrays == 1 ? "indices" : fmt::format("indices[{}]", k++));
-    else if (!s.begin.value && !s.end.value && s.step == 1)
-      parts.emplace_back("All");
-    else
-      parts.push_back(fmt::format("Slice({}, {}{})", EndCode(s.begin), EndCode(s.end),
-                                  s.step == 1 ? "" : fmt::format(", {}", s.step)));
-  }
-  return parts.size() == 1 ? parts[0] : fmt::format("{{{}}}", fmt::join(parts, ", "));
-}
-
 // A call at an index, as one of x, the index's arrays, and what else it takes.
 class CallAt {
  public:
@@ -526,7 +499,7 @@ class CallAt {
   }
   CallAt(const CallAt&) = delete;
 
-  std::string code() const { return IndexCode(index_, arrays_.size()); }
+  std::string code() const { return Code(index_, arrays_.size()); }
   // The index with these arrays, which stand behind x.
   const std::vector<Index>& At(const Operands& xs) {
     if (arrays_.empty()) return index_;

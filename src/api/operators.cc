@@ -7,10 +7,10 @@ namespace tessera {
 using namespace frontend;
 
 namespace {
-using Function = Array (*)(Operand, Operand, OutOptions, Loc);
+using BinaryFunction = Array (*)(Operand, Operand, OutOptions, Loc);
 
 // An operator takes no options: a + b with an out_sharding is add(a, b, {.out_sharding = ...}).
-Array Infix(Function f, const Operand& a, const Operand& b, Loc loc) {
+Array Infix(BinaryFunction f, const Operand& a, const Operand& b, Loc loc) {
   const auto around = [](const ErrorDetail& refused) {
     std::string before = refused.op + "(";
     for (const ErrorOperand& x : refused.operands) before += x.name + ", ";

@@ -14,6 +14,7 @@
 #include "compile/report.h"
 #include "frontend/modes.h"
 #include "frontend/placement.h"
+#include "ir/fixes.h"
 #include "spmd/lower.h"
 #include "trace/function.h"
 
@@ -35,14 +36,14 @@ struct Trial {
 };
 
 // A call's operands one by one, and what messages call them.
-struct Named {
+struct NamedArguments {
   Operands operands;
   std::vector<std::string> names;
   std::vector<std::string> whole;  // the same, arrays in braces by one name
 };
 
-Named NamedOperands(const Arguments& arguments) {
-  Named named;
+NamedArguments NamedOperands(const Arguments& arguments) {
+  NamedArguments named;
   const auto single = std::count_if(arguments.begin(), arguments.end(),
                                     [](const Argument& a) { return a.operand(); });
   for (const Argument& a : arguments) {
@@ -64,7 +65,7 @@ Named NamedOperands(const Arguments& arguments) {
 }
 
 // The call as it is written, with names for its arrays.
-std::string CallCode(Call call, const Arguments& arguments, const Named& named) {
+std::string CallCode(Call call, const Arguments& arguments, const NamedArguments& named) {
   std::vector<std::string> parts;
   size_t next = 0;
   for (const Argument& a : arguments) {
@@ -144,7 +145,7 @@ class Edits {
   }
 
  private:
-  static constexpr size_t kMost = 4, kMostShown = 6;
+  static constexpr size_t kMost = 4, kMostShown = 6, kMostTries = 64;
 
   const Array& ArrayAt(size_t k) const { return named_.operands[k].array(); }
   static PartitionSpec SpecOf(const Trial& trial) {
@@ -169,6 +170,7 @@ class Edits {
   std::optional<Trial> TryBody(const detail::Body& body) const {
     std::vector<trace::Parameter> parameters;
     for (size_t k : arrays_) parameters.push_back({TypeOf(ArrayAt(k)), call_.loc});
+    const ir::WithoutFixesScope without;
     try {
       const auto traced = ir::Shared(
           trace::TraceFunction(parameters, body, "jit", call_.loc, /*outer=*/nullptr).program);
@@ -243,13 +245,17 @@ class Edits {
     if (last.size == 1) axes.pop_back();
   }
 
-  // Returns whether the edit works.
+  // Returns whether the edit works. A call of many arrays is tried with the first edits alone.
   bool TryReshard(size_t i, const TensorSharding& to) {
     return to != TypeOf(ArrayAt(arrays_[i]))->sharding() && TryReshard(i, sharding::ToSpec(to));
   }
   bool TryReshard(size_t i, const PartitionSpec& spec) {
     const size_t k = arrays_[i];
     if (Has(static_cast<int>(i), spec)) return true;
+    const auto tried = [&](const auto& one) { return one.first == i && one.second == spec; };
+    if (tried_.size() >= kMostTries || std::any_of(tried_.begin(), tried_.end(), tried))
+      return false;
+    tried_.emplace_back(i, spec);
     std::optional<Trial> trial = Try([&](Operands xs) {
       xs[k] = Operand(ReshardTo(xs[k].array(), spec, {"reshard", call_.loc}), xs[k].loc());
       return f_(xs);
@@ -349,10 +355,11 @@ class Edits {
   const Arguments& arguments_;
   const OnOperands& f_;
   const Rewritten& how_;
-  Named named_;
+  NamedArguments named_;
   std::vector<size_t> arrays_;  // the operands that are not numbers
   std::optional<PartitionSpec>* out_ = nullptr;
   std::vector<Fix> fixes_;
+  std::vector<std::pair<size_t, PartitionSpec>> tried_;  // reshards, by array
 };
 
 // Whether a refusal is about how operands lie, not about the mesh, or a spec that cannot be.

@@ -215,4 +215,32 @@ std::string Code(const AtOptions& v) {
       .code();
 }
 
+namespace {
+std::string CodeOf(const Slice::End& end) {
+  return end.value ? std::to_string(*end.value) : "None";
+}
+}  // namespace
+
+std::string Code(const std::vector<Index>& index, size_t arrays) {
+  std::vector<std::string> parts;
+  size_t k = 0;
+  for (const Index& i : index) {
+    const Slice& s = i.slice();
+    if (i.kind() == Index::kInteger)
+      parts.push_back(std::to_string(i.integer()));
+    else if (i.kind() == Index::kNew)
+      parts.emplace_back("None");
+    else if (i.kind() == Index::kEllipsis)
+      parts.emplace_back("Ellipsis");
+    else if (i.kind() == Index::kArray)
+      parts.push_back(arrays == 1 ? "indices" : fmt::format("indices[{}]", k++));
+    else if (!s.begin.value && !s.end.value && s.step == 1)
+      parts.emplace_back("All");
+    else
+      parts.push_back(fmt::format("Slice({}, {}{})", CodeOf(s.begin), CodeOf(s.end),
+                                  s.step == 1 ? "" : fmt::format(", {}", s.step)));
+  }
+  return parts.size() == 1 ? parts[0] : fmt::format("{{{}}}", fmt::join(parts, ", "));
+}
+
 }  // namespace tessera::frontend

@@ -52,6 +52,8 @@ std::string Code(const OneHotOptions& v);
 std::string Code(const LayerNormOptions& v);
 std::string Code(const TakeAlongOptions& v);
 std::string Code(const AtOptions& v);
+// `arrays`: how many index arrays it has; they are called indices.
+std::string Code(const std::vector<Index>& v, size_t arrays);
 
 class Argument;
 // Neither what has operands nor an argument already.

@@ -5,6 +5,17 @@
 
 namespace tessera::ir {
 
+// Scope: SuggestFixes of this thread returns nothing. Nobody reads the fixes of what is only tried.
+class WithoutFixesScope {
+ public:
+  WithoutFixesScope();
+  ~WithoutFixesScope();
+  WithoutFixesScope(const WithoutFixesScope&) = delete;
+
+ private:
+  const bool old_;
+};
+
 // Returns the edits, the cheapest in bytes first.
 std::vector<Fix> SuggestFixes(const InferCall& call, const sharding::DimMap& map,
                               const std::vector<ShapeAndDType>& results,

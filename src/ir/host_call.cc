@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/at.h"
 #include "base/error.h"
 #include "base/reader.h"
+#include "ir/program.h"
 #include "sharding/mesh.h"
 
 namespace tessera::ir {
@@ -46,6 +48,19 @@ void ReadField(base::Reader& in, HostFunctionRef& f) {
   int64_t number = 0;
   ReadField(in, number);
   f.function = std::make_shared<const OfText>(number);
+}
+
+bool HasHostFunction(const Params* params) {
+  return dynamic_cast<const ParamsOf<HostCallParams>*>(params) ||
+         dynamic_cast<const ParamsOf<PureCallParams>*>(params);
+}
+bool HasHostFunctions(const Program& program) {
+  return std::any_of(program.instructions.begin(), program.instructions.end(),
+                     [](const Instruction& i) {
+                       return HasHostFunction(i.params.get()) ||
+                              std::any_of(i.regions.begin(), i.regions.end(),
+                                          [](const auto& r) { return HasHostFunctions(*r); });
+                     });
 }
 
 }  // namespace tessera::ir

@@ -13,6 +13,8 @@ class MeshDef;
 
 namespace tessera::ir {
 
+struct Program;
+
 // A value on its devices, as the host sees it.
 struct HostArgument {
   const Type* place;  // the global type with the complete sharding, on the mesh without modes
@@ -91,5 +93,9 @@ struct PureCallParams {
     f("lanes_of", s.lanes_of);
   }
 };
+
+bool HasHostFunction(const Params* params);
+// Whether the program, or a region or rule in it, has a function of the host.
+bool HasHostFunctions(const Program& program);
 
 }  // namespace tessera::ir

@@ -3,6 +3,9 @@
 #include <absl/container/node_hash_map.h>
 #include <absl/hash/hash.h>
 
+#include <optional>
+
+#include "ir/host_call.h"
 #include "ir/op.h"
 
 namespace tessera::ir {
@@ -22,6 +25,7 @@ struct OpKey {
 };
 
 // Bounded: cleared when it has grown large, as types and ops live forever and a program's do not.
+// Functions of the user's are not kept.
 template <class V>
 class Memo {
  public:
@@ -30,6 +34,7 @@ class Memo {
   const V& Get(OpKey key, F make) {
     auto it = values_.find(key);
     if (it != values_.end()) return it->second;
+    if (HasHostFunction(key.params.get())) return unkept_.emplace(make());
     if (values_.size() >= kMost) values_.clear();
     V value = make();
     return values_.emplace(std::move(key), std::move(value)).first->second;
@@ -38,6 +43,7 @@ class Memo {
  private:
   static constexpr size_t kMost = 1 << 14;
   absl::node_hash_map<OpKey, V> values_;
+  std::optional<V> unkept_;  // the last one of an instruction with a function of the user's
 };
 
 }  // namespace tessera::ir

@@ -29,8 +29,8 @@ struct FusedNode {
 // reduced dims is a value per row, and is broadcast where a per-element node uses it.
 //
 // Semantics: every node is rounded to its dtype, f16 and bf16 included, so that a fused group
-// gives the bits of its ops run one by one. Sums accumulate floats in f32 or wider: of short rows in
-// order, else in fixed blocks whose order does not depend on `parts`.
+// gives the bits of its ops run one by one. Sums accumulate floats in f32 or wider: of short rows
+// in order, else in fixed blocks whose order does not depend on `parts`.
 struct FusedDesc {
   std::vector<int64_t> dims;
   int32_t reduced = 0;

@@ -200,7 +200,7 @@ void ReadyExchange::ChooseRows(ReadyBox& box) const {
 void ReadyExchange::Run(const View* views, const int32_t* in, const View& out, int64_t begin,
                         int64_t end, std::byte* scratch) const {
   if (begin >= end) return;
-  const Operands operands{views, in, scratch};
+  const ReadyOperands operands{views, in, scratch};
   if (combine_)
     RunReduction(operands, out, begin, end);
   else if (!fill_.empty())
@@ -210,7 +210,7 @@ void ReadyExchange::Run(const View* views, const int32_t* in, const View& out, i
   if (stream_ && !combine_) FinishStreams();
 }
 
-void ReadyExchange::RunCopies(const Operands& in, const View& out, int64_t begin,
+void ReadyExchange::RunCopies(const ReadyOperands& in, const View& out, int64_t begin,
                               int64_t end) const {
   auto p = base::Size(std::upper_bound(first_unit_.begin(), first_unit_.end(), begin) -
                       first_unit_.begin() - 1);
@@ -220,7 +220,7 @@ void ReadyExchange::RunCopies(const Operands& in, const View& out, int64_t begin
   }
 }
 
-void ReadyExchange::RunFilled(const Operands& in, const View& out, int64_t begin,
+void ReadyExchange::RunFilled(const ReadyOperands& in, const View& out, int64_t begin,
                               int64_t end) const {
   for (int64_t i = begin; i < end; ++i) {
     if (fill_[i]) std::memset(out.at(i), 0, out_bytes_);
@@ -231,7 +231,7 @@ void ReadyExchange::RunFilled(const Operands& in, const View& out, int64_t begin
 }
 
 // Units [begin, end) of one piece: rows, or unit_ bytes each of a dense one.
-void ReadyExchange::CopyPiece(const ReadyPiece& piece, const Operands& in, const View& out,
+void ReadyExchange::CopyPiece(const ReadyPiece& piece, const ReadyOperands& in, const View& out,
                               int64_t begin, int64_t end) const {
   const ReadyBox& box = boxes_[piece.box];
   const std::byte* src = in.at(piece);
@@ -279,7 +279,7 @@ void ReadyExchange::CopyRows(const ReadyBox& box, std::byte* dst, const std::byt
   }
 }
 
-void ReadyExchange::RunReduction(const Operands& in, const View& out, int64_t begin,
+void ReadyExchange::RunReduction(const ReadyOperands& in, const View& out, int64_t begin,
                                  int64_t end) const {
   const std::byte* src[kMaxSources];
   const ReadyBox& box = boxes_[0];

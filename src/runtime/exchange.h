@@ -38,7 +38,7 @@ class ReadyExchange {
     int32_t box, operand;
     int64_t in, out;  // offsets
   };
-  struct Operands {
+  struct ReadyOperands {
     const View* views;
     const int32_t* in;
     std::byte* scratch;
@@ -66,11 +66,11 @@ class ReadyExchange {
   void PrepareCopies(int32_t instances);
   void ChooseRows(ReadyBox& box) const;
 
-  void RunCopies(const Operands& in, const View& out, int64_t begin, int64_t end) const;
-  void RunFilled(const Operands& in, const View& out, int64_t begin, int64_t end) const;
-  void RunReduction(const Operands& in, const View& out, int64_t begin, int64_t end) const;
+  void RunCopies(const ReadyOperands& in, const View& out, int64_t begin, int64_t end) const;
+  void RunFilled(const ReadyOperands& in, const View& out, int64_t begin, int64_t end) const;
+  void RunReduction(const ReadyOperands& in, const View& out, int64_t begin, int64_t end) const;
 
-  void CopyPiece(const ReadyPiece& piece, const Operands& in, const View& out, int64_t begin,
+  void CopyPiece(const ReadyPiece& piece, const ReadyOperands& in, const View& out, int64_t begin,
                  int64_t end) const;
   static void CopyParts(const ReadyBox& box, std::byte* dst, const std::byte* src, int64_t begin,
                         int64_t end, std::byte* scratch);

@@ -478,12 +478,16 @@ class TypingRule {
 
   void CheckBesideSharded(size_t i) {
     const AxisList& own = operands_[i].sharding->reduced;
-    if (own.empty() || IsLinearIn(i)) return;
+    if (own.empty()) return;
     const AxisList beside = ShardedBeside(i);
-    for (AxisPart a : own)
-      if (CollidesWithAny(beside, a))
-        return Fail(Conflict::kReduced, SetClash(a, "reduced") + ", in which the op is not linear",
+    const bool linear = IsLinearIn(i);
+    for (AxisPart a : own) {
+      const auto clashes = [&](AxisPart b) { return linear ? !CanCoexist(a, b) : Collide(a, b); };
+      if (std::any_of(beside.begin(), beside.end(), clashes))
+        return Fail(Conflict::kReduced,
+                    SetClash(a, "reduced") + (linear ? "" : ", in which the op is not linear"),
                     static_cast<int32_t>(i));
+    }
   }
 
   void FitOutSets() {

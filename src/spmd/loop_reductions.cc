@@ -269,8 +269,9 @@ class LoopReducer {
       const Instruction& i = base::At(body.instructions, at);
       base::At(stands_for, i.results[0]) = i.operands[0];
     }
+    // One may stand for another: a reduced sum that the next loop begins with.
     const auto replace = [&](ValueId& v) {
-      if (const ValueId other = base::At(stands_for, v); other >= 0) v = other;
+      while (base::At(stands_for, v) >= 0) v = base::At(stands_for, v);
     };
     for (Instruction& i : body.instructions)
       std::for_each(i.operands.begin(), i.operands.end(), replace);

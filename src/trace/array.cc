@@ -9,12 +9,16 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "trace/scopes.h"
+#include "trace/watch.h"
 
 namespace tessera::trace {
 namespace {
 std::atomic<int64_t> live_sharded{0};
 }  // namespace
 
+ArrayImpl::~ArrayImpl() {
+  if (watched) Unwatch(this);
+}
 ConcreteArray::ConcreteArray(const ir::Type* type, const ir::Type* placed, Loc loc)
     : ArrayImpl(kConcrete, type, loc), placed_(placed) {
   if (type->mesh()) ++live_sharded;

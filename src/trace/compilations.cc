@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/fork.h"
+#include "ir/host_call.h"
 #include "ir/params.h"
 #include "ir/same.h"
 #include "ir/uses.h"
@@ -68,8 +69,8 @@ Executor::Compiled CompileFor(std::shared_ptr<const ir::Program> program, std::v
 Executor::Compiled CompileOnce(const std::shared_ptr<const ir::Program>& program,
                                const std::vector<bool>& donated,
                                const std::vector<ArrayRef>& inputs) {
-  // What acts on the outside holds functions of the user's, which are not to be kept.
-  if (ir::HasEffects(*program)) return CompileFor(program, donated, inputs);
+  // Functions of the user's are not to be kept.
+  if (ir::HasHostFunctions(*program)) return CompileFor(program, donated, inputs);
   Compilation wanted{program, donated, SharesOf(inputs), TheExecutor().CompileKey(), nullptr};
   const size_t hash = HashOfAll(*program);
   {

@@ -46,9 +46,9 @@ void CheckDonate(const std::vector<int>& donate, size_t arguments, Loc loc) {
 }
 
 // A call's arguments, and what decides how the function is traced.
-class Arguments final : public detail::Visitor {
+class CallTree final : public detail::Visitor {
  public:
-  Arguments(const FunctionCall& call, const std::vector<int>& donate)
+  CallTree(const FunctionCall& call, const std::vector<int>& donate)
       : loc_(call.loc), donate_(donate) {
     call.arguments.type->visit(call.arguments.tree, *this);
   }
@@ -165,7 +165,7 @@ bool SharesReplicas(const ArrayRef& concrete) {
   return static_cast<const ConcreteArray*>(concrete.get())->shares_replicas();
 }
 
-Key MakeKey(const FunctionCall& call, const Arguments& arguments) {
+Key MakeKey(const FunctionCall& call, const CallTree& arguments) {
   Key key{call.arguments.type,
           {},
           {},
@@ -217,7 +217,7 @@ std::string RetraceNote(JitCache& cache, const Key& key, const Entry& fresh, Loc
 }
 
 // `fresh`, if not null, gets whether it was traced now.
-std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const Arguments& arguments,
+std::shared_ptr<Entry> Find(JitCache& cache, const FunctionCall& call, const CallTree& arguments,
                             bool* fresh = nullptr) {
   Key key = MakeKey(call, arguments);
   std::shared_ptr<Entry> last;
@@ -285,7 +285,7 @@ Executor::Compiled CompiledOf(Entry& entry, Keeps keeps, const std::vector<bool>
 
 detail::FunctionResult CallJit(JitCache& cache, const FunctionCall& call,
                                const std::vector<int>& donate) {
-  Arguments arguments(call, donate);
+  CallTree arguments(call, donate);
   if (InsideTrace(arguments.refs)) {
     NestingScope nesting("jit", call.loc);
     return call.body({arguments.refs.begin(), arguments.refs.end()});
@@ -315,7 +315,7 @@ detail::FunctionResult CallJit(JitCache& cache, const FunctionCall& call,
 
 std::shared_ptr<const ir::Program> ProgramOf(JitCache& cache, const FunctionCall& call,
                                              const std::vector<int>& donate) {
-  return Find(cache, call, Arguments(call, donate))->program;
+  return Find(cache, call, CallTree(call, donate))->program;
 }
 
 int64_t Retraces(const JitCache& cache) {

@@ -58,11 +58,10 @@ void Tell(const void* address, const ArrayImpl* array, bool assigned) {
 
 }  // namespace
 
-ArrayImpl::~ArrayImpl() {
-  if (!watched) return;
+void Unwatch(const ArrayImpl* array) {
   Variables& variables = TheVariables();
   const std::lock_guard lock(variables.mutex);
-  variables.of.erase(this);
+  variables.of.erase(array);
 }
 
 std::shared_ptr<Watch> WatchCaptures(const ir::Program& program, detail::FunctionBytes function) {

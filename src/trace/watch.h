@@ -9,6 +9,8 @@
 
 namespace tessera::trace {
 
+class ArrayImpl;
+
 // Of one traced program.
 struct Watch {
   std::atomic<int> assigned = 0;  // variables that have another value now
@@ -19,6 +21,9 @@ struct Watch {
 // Nothing is read through the bytes: a variable tells by itself when it is assigned. Returns null
 // if there can be none.
 std::shared_ptr<Watch> WatchCaptures(const ir::Program& program, detail::FunctionBytes function);
+
+// Forgets the variables of an array that dies.
+void Unwatch(const ArrayImpl* array);
 
 // Returns the note about a call of such a program; empty unless one is due.
 std::string CaptureNote(const std::shared_ptr<Watch>& watch, const std::string& name, Loc loc);

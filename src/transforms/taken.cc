@@ -20,6 +20,11 @@ bool HaveTangents(ir::Types types) {
   return std::any_of(types.begin(), types.end(), ops::HasTangent);
 }
 
+// Without one no cotangent comes back through the instruction.
+bool HasDerivative(const Taken::BranchCall& i) {
+  return !std::holds_alternative<ir::NotDifferentiable>(*i.from.op->diff);
+}
+
 bool Moves(const ir::OpDef& op) {
   return std::holds_alternative<ir::AsMove>(*op.lowering) ||
          std::holds_alternative<ir::AsManualMove>(*op.lowering) ||
@@ -62,14 +67,14 @@ ValueId Taken::And(ValueId some) const {
 
 // A function of what lanes share adds a zero times its derivative where no lane takes the branch.
 void Taken::Shared(BranchCall& i) const {
-  if (!HaveTangents(i.result_types) || LinearIn(i).jointly) return;
+  if (!HasDerivative(i) || !HaveTangents(i.result_types) || LinearIn(i).jointly) return;
   for (size_t k = 0; k < i.operands.size(); ++k)
     if (i.active[k])
       i.operands[k] = ops::CountedWhere(builder_, ops::AnyLane(builder_, lanes_), i.operands[k]);
 }
 
 void Taken::Mixed(BranchCall& i) const {
-  if (!HaveTangents(i.result_types)) return;
+  if (!HasDerivative(i) || !HaveTangents(i.result_types)) return;
   std::vector<size_t> shared;
   for (size_t k = 0; k < i.operands.size(); ++k)
     if (i.active[k] && !i.mapped[k]) shared.push_back(k);

@@ -51,6 +51,14 @@ const std::vector<Case>& Cases() {
        [](Array, Array b) {
          lax_map([](std::pair<Array, Array> p) { return p.first; }, std::pair(b, zeros({4})));
        }},
+      {"lax_map_of_other_steps",
+       [](Array, Array b) {
+         int step = 0;
+         const auto f = [&](Array x) {
+           return step++ == 0 ? std::vector<Array>{x, x} : std::vector<Array>{x};
+         };
+         lax_map(f, reshard(b, P()), {.batch_size = 3});
+       }},
       {"lax_map_scalar", [](Array, Array) { lax_map([](Array x) { return x; }, Array(1.f)); }},
       {"scan_unroll",
        [](Array a, Array) {

@@ -99,7 +99,7 @@ const std::vector<Case>& Cases() {
       {"where_reduced_beside_replicated",
        "select_n.C9",
        {"f32[4]{R:X}", "f32[8,1]"},
-       [](E e, A a) { return where(a[1] > 0.f, e(2, a[0]), e(1, a[1])); }},
+       [](E e, A a) { return where(a[1] > 0.f, e(1, a[0]), e(2, a[1])); }},
       {"reshape_minor_sharded",
        "reshape.C6",
        {"f32[4,8@X]"},

@@ -21,9 +21,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kTileRows = 6;
 constexpr int64_t kBlockRows = 8 * kTileRows, kDepth = 256;
 template <class T>
-using Tag = hn::ScalableTag<T>;
+using LaneTag = hn::ScalableTag<T>;
 template <class T>
-constexpr int64_t kTileColumns = 2 * static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
+constexpr int64_t kTileColumns = 2 * static_cast<int64_t>(hn::MaxLanes(LaneTag<T>()));
 
 // What a tile is made of: `depth` steps of kTileRows numbers and of kTileColumns ones.
 template <class T>
@@ -34,15 +34,15 @@ struct Panels {
 };
 
 template <class T>
-HWY_INLINE void Put(const Panels<T>& p, hn::Vec<Tag<T>> sum, T* c) {
-  const Tag<T> d;
+HWY_INLINE void Put(const Panels<T>& p, hn::Vec<LaneTag<T>> sum, T* c) {
+  const LaneTag<T> d;
   hn::StoreU(p.adds ? hn::Add(sum, hn::LoadU(d, c)) : sum, d, c);
 }
 // Indices are constants, without which the sums would be in memory.
 template <class T, size_t... r>
 void Tile(const Panels<T>& p, T* c, int64_t row, std::index_sequence<r...>) {
-  const Tag<T> d;
-  using V = hn::Vec<Tag<T>>;
+  const LaneTag<T> d;
+  using V = hn::Vec<LaneTag<T>>;
   const size_t lanes = hn::Lanes(d);
   V left[] = {(static_cast<void>(r), hn::Zero(d))...}, right[] = {(left[r])...};
   for (int64_t k = 0; k < p.depth; ++k) {

@@ -116,7 +116,7 @@ plan::Kernel ArgReduce(DType dtype, DType index, const Shape& shape, int64_t dim
   const int64_t results = outer * inner, elements = results * n, units = Cut(*c);
   kernel.flops = 4.0 * static_cast<double>(elements);
   kernel.bytes = static_cast<double>(elements * dtype.size() + results * index.size());
-  kernel.scratch_bytes = Pitch(*c, c->rows) * n;
+  if (c->rows > 0) kernel.scratch_bytes = Pitch(*c, c->rows) * n;
   kernel.max_parts = MaxParts(8.0 * static_cast<double>(elements), units);
   kernel.config = std::move(c);
   return kernel;

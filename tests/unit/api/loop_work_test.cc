@@ -115,6 +115,7 @@ TEST(LoopReductions, LeaveAllLoopsThatOnlyHandThemOn) {
       {"loop and more", [&](Array c, Array v) { return add(c, v) + sum(cos(v), {0}); }, true},
       {"loop of a multiple", [&](Array c, Array v) { return add(2.0f * c, v); }, true},
       {"loop that is added", [&](Array c, Array v) { return c + add(zeros({5}, f32), v); }, true},
+      {"loop after loop", [&](Array c, Array v) { return add(add(c, v), 2.0f * v); }, true},
       {"loop and its start", [&](Array c, Array v) { return add(c, v) * c; }, false},
       {"loop that reads what it adds to", [&](Array c, Array v) { return inner(c, v, 0.5f); },
        false},

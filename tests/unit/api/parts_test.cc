@@ -422,5 +422,17 @@ TEST_F(Parts, AxesAreHiddenAndShownInParts) {
   EXPECT_EQ(f(x).to_vector<float>(), (x * 2).to_vector<float>());
 }
 
+// Parts that no grid of the axis has both cannot lay out one program, whatever the op is.
+TEST(PartsOfNoGrid, AreRefusedWhereAReducedOperandMeetsThem) {
+  SetDeviceCount(12);
+  {
+    const MeshScope scope(make_mesh({{"x", 12}}));
+    const Array rows = reshard(ones({24}), P(SubAxis("x", 1, 6)));
+    const Array gain = reshard(ones({24}), P(None).reduced({SubAxis("x", 1, 4)}));
+    EXPECT_THAT(Refusal([&] { mul(rows, gain); }), HasSubstr("shards one operand and is reduced"));
+  }
+  SetDeviceCount(1);
+}
+
 }  // namespace
 }  // namespace tessera

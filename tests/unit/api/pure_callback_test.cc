@@ -277,5 +277,38 @@ TEST_F(PureCallback, MayComputeWithArrays) {
   EXPECT_EQ(mesh + " " + dtype, "none f32");
 }
 
+// In a branch that some lanes take, the host gets what it gets outside of one.
+TEST_F(PureCallback, GetsSharedArgumentsWholeInBranchesToo) {
+  std::vector<std::string> shapes;
+  const auto add = [&](Array w, Array y) {
+    shapes.push_back(type_of(w).text());
+    return w + y;
+  };
+  const Array w = ones({2});
+  const auto f = [&](Array p, Array y) {
+    const auto call = [&](Array y) {
+      return pure_callback(add, zeros({2}), std::tuple(w, y),
+                           {.vmap_method = VmapMethod::kExpandDims});
+    };
+    return cond(
+        p, call, [](Array y) { return y; }, y);
+  };
+  vmap(f)(array({true, false, true}), ones({3, 2}));
+  EXPECT_THAT(shapes, ElementsAre("f32[1,2]"));
+}
+
+// No cache keeps a function of the user's, nor what it captured.
+TEST_F(PureCallback, IsForgottenWithWhatItCaptured) {
+  std::weak_ptr<int> kept;
+  {
+    const auto owned = std::make_shared<int>(2);
+    kept = owned;
+    const auto twice = [owned](Array x) { return x * *owned; };
+    vmap([&](Array x) { return pure_callback(twice, Float({}), x); })(ones({2}));
+    pure_callback(twice, Float({}), Array(1.f));
+  }
+  EXPECT_TRUE(kept.expired());
+}
+
 }  // namespace
 }  // namespace tessera

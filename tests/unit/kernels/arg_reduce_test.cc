@@ -83,6 +83,12 @@ TEST(ArgReduce, FindsTheFirstInLongLanes) {
     }
 }
 
+// Only short rows, which are turned into columns first, need memory for that.
+TEST(ArgReduce, OfLongRowsNeedsNoScratch) {
+  for (const Shape& shape : {Shape{1 << 20}, Shape{1 << 20, 40}})
+    EXPECT_EQ(ArgReduce(u8, i32, shape, 0, true).scratch_bytes, 0) << shape.size();
+}
+
 TEST(ArgReduce, OfNothingIsZero) {
   const Buffer x(f32, 0);
   Buffer y(i32, 3);
