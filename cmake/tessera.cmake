@@ -6,9 +6,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # The cache takes part in builds with precompiled headers only if it is told that it may.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/cached.sh ${CCACHE})
 endif()
 add_compile_options(-Wall -Wextra)
 if(PROJECT_IS_TOP_LEVEL)
