@@ -386,7 +386,7 @@ void PropagationFloors(const Figures& figures, Floors& floors) {
   }
 }
 
-// Of `spots`: JAX's time for the same work, or that of a form that is known to be fast.
+// `spots`: our time against JAX's for the same work, or against a form that is known to be fast.
 void SpotFloors(const Figures& figures, Floors& floors) {
   const auto ours = [&](const std::string& what) { return figures.Ours("spots what=" + what); };
   // An interpreter of steps is not as fast as a compiled loop: so many us an iteration.

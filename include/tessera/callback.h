@@ -37,7 +37,7 @@ auto ArgumentsOf(T arguments) {
     return std::tuple<T>(std::move(arguments));
 }
 
-// What CheckHostFunction asks of a function.
+// Checks at compile time that f takes the arguments and returns a tree of type R.
 template <class R, class Arguments>
 struct HostFunctionOf;
 template <class R, class... A>
@@ -63,7 +63,7 @@ struct HostFunctionOf<R, std::tuple<A...>> {
 // every device, or is cut as the type of its `like` is sharded. Inside of shard_map each device
 // calls f with its own arrays. There is no derivative: custom_jvp or custom_vjp of a function that
 // calls pure_callback gives one. Throws ShardingError for unreduced arguments; RuntimeError for
-// results that are not like `like`, and with what f threw nested in it.
+// results of other types than `like`, and for an exception of f, which is nested in it.
 template <class F, Tree R, Tree T>
 R pure_callback(F f, R like, T arguments, PureCallbackOptions options = {},
                 Loc loc = Loc::Current()) {

@@ -21,8 +21,8 @@ void save_npy(const std::string& path, const Array& x, Loc loc = Loc::Current())
 struct SafetensorsOptions {
   std::map<std::string, std::string> metadata;  // stands in the file beside the arrays
 };
-// What may differ between a file and the tree that it is loaded like. A `*` in a name stands for
-// any text: {"head.*"}.
+// Differences that are allowed between a file and the tree it is loaded into. A `*` in a name
+// stands for any text: {"head.*"}.
 struct LoadLikeOptions {
   std::vector<std::string> ignore = {};  // arrays of the file that are treated as if not there
   std::vector<std::string> keep = {};    // arrays of the tree that stay if the file lacks them
@@ -56,7 +56,7 @@ T abstract_like(T tree, Loc loc = Loc::Current()) {
 }
 // Returns `like` with the arrays of a file in place of its own, which may be abstract: the same
 // types and layouts. Each device reads its part alone. Throws RuntimeError as load_safetensors, and
-// if names, shapes or dtypes differ in what the options do not allow.
+// if names, shapes or dtypes differ and the options do not allow it.
 template <Tree T>
 T load_safetensors_like(const std::string& path, T like, LoadLikeOptions options = {},
                         Loc loc = Loc::Current()) {

@@ -119,7 +119,7 @@ class Lowered {
   int64_t flops() const;
   // Per device, if all devices of the mesh shared the work and did nothing twice.
   int64_t split_flops() const;
-  std::string text() const;  // the device program, what it sends, and its memory
+  std::string text() const;  // device program, communication report, memory
   // Runs the program, and returns where the time went (tessera/profile.h).
   template <class... Args>
   Profile profile(const Args&... args) const;

@@ -23,10 +23,10 @@ struct JitOptions {
 // lowers the program; later calls only run it. Also `.trace(args...)` and `.lower(args...)`, which
 // take abstract arrays too. Inside another trace the call is traced into it.
 //
-// What a lambda captures, by value or by reference, is read when f is traced, and is then part of
-// the program: pass as an argument what changes between calls. A note on stderr tells, once per
-// program, that an Array captured by reference was assigned since (RetraceNotes(false) silences
-// it). Throws ShardingError for an argument on another mesh than the current one, with its path.
+// Captured values, by copy or by reference, are read when f is traced and become constants of the
+// program: pass values that change between calls as arguments. If an Array captured by reference
+// is assigned later, a note on stderr says so once per program; RetraceNotes(false) silences
+// it. Throws ShardingError for an argument on another mesh than the current one, with its path.
 template <class F>
 auto jit(F f, JitOptions options = {}, Loc loc = Loc::Current()) {
   detail::Jit transform(std::move(options), detail::SharedBy(f));
@@ -37,7 +37,7 @@ namespace detail {
 FunctionResult EvalShape(const FunctionCall& call);
 }  // namespace detail
 
-// Returns what f(args) returns, with abstract arrays: their types, of which nothing is computed.
+// Returns the result of f(args) with abstract arrays: types alone; nothing is computed.
 // args: one argument or a tuple of them; their arrays may be abstract, or on an abstract mesh.
 // Errors are those of the call.
 template <class F, class Args>

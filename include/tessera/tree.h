@@ -283,9 +283,9 @@ struct MapOf : MapFunction {
     (std::make_index_sequence<n>());
   }
 };
-// Puts what f makes of the arrays of all trees into the first.
+// Replaces each array of the first tree by f of the arrays at its place in all trees.
 void MapTrees(std::initializer_list<TreeRef> trees, const MapFunction& f);
-// Puts the leaves in the place of the tree's arrays: of all of them.
+// Replaces all arrays of the tree by the leaves, in order.
 void Unflatten(TreeRef tree, const std::vector<Array>& leaves, Loc loc);
 
 }  // namespace detail
@@ -315,8 +315,8 @@ T tree_unflatten(T like, const std::vector<Array>& leaves, Loc loc = Loc::Curren
 }
 
 // Returns `first` with each array replaced by f of the arrays at its place in all the trees. Throws
-// TraceError unless the arrays of all have the same names (tree_names); whatever else is in the
-// trees is that of the first.
+// TraceError unless the arrays of all have the same names (tree_names). Other leaves are copied
+// from the first tree.
 template <class T, class... More>
 T tree_map(std::type_identity_t<detail::MapOf<1 + sizeof...(More), false>> f, T first,
            More... more) {

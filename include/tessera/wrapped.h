@@ -75,7 +75,7 @@ struct FunctionResult {
 // A function of the arrays of its arguments.
 using Body = std::function<FunctionResult(const std::vector<Array>&)>;
 
-// The bytes of a function object, which say what it captures by reference.
+// The bytes of a function object: they hold pointers to the variables it captures by reference.
 struct FunctionBytes {
   const void* begin = nullptr;
   size_t size = 0;

@@ -151,7 +151,7 @@ class Run {
   }
 
  private:
-  // What no layout can mend.
+  // Refuses sizes that no layout can run.
   void check_sizes() const {
     const Options& o = options_;
     for (const auto& [name, size] : {std::pair("steps", o.steps),

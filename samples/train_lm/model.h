@@ -35,7 +35,7 @@ inline std::vector<AxisRef> dividing(const std::vector<AxisRef>& axes, int64_t s
   return best;
 }
 
-// Which axes cut what.
+// The mesh axes that shard each kind of dim.
 struct Layout {
   std::vector<AxisRef> batch;                      // sequences: data parallel
   std::vector<AxisRef> heads, hidden, characters;  // tensor parallel
@@ -80,12 +80,12 @@ struct Layout {
     fit(out.store, sizes.width, "numbers per character");
     return out;
   }
-  // The axes in types of weights. Over Auto axes weights lie as propagation decides, from how the
-  // model constrains what they are multiplied with.
+  // The axes in types of weights. Over Auto axes propagation lays out the weights, from the
+  // constraints on the activations that they are multiplied with.
   std::vector<AxisRef> typed(const std::vector<AxisRef>& axes) const {
     return split_mode == Auto ? std::vector<AxisRef>() : axes;
   }
-  // Asks that a dim lies over `axes`, where types leave that to propagation.
+  // Constrains a dim to be sharded over `axes`, where types leave that to propagation.
   Array constrain(Array x, size_t dim, const std::vector<AxisRef>& axes,
                   Loc loc = Loc::Current()) const {
     if (split_mode == Explicit) return x;

@@ -231,13 +231,10 @@ CreateOptions WithoutShape(const Operand& a, Call call) {
 
 Array DrawGamma(const Operand& key, const Operand& a, const base::Shape& shape,
                 const CreateOptions& options, bool logarithm, Call call) {
-  const DrawnAs as = FloatsOf(shape, options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = WithKey(key, {a}, call);
-  CheckBroadcasts({a}, as.shape, call);
-  return DrawnLaidOut(operands, "", as, call,
-                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                        return GammaOf(all[0].array(), inside, all[1], logarithm, call);
-                      });
+  return DrawnFloats(key, {a}, shape, options, call,
+                     [&](const std::vector<Operand>& all, const DrawnAs& as) {
+                       return GammaOf(all[0].array(), as, all[1], logarithm, call);
+                     });
 }
 
 // The share of one gamma number in the sum of two, of logarithms.
@@ -298,13 +295,10 @@ using Sampler = Array (*)(const Array& key, const DrawnAs& as, const Operand& pa
 
 Array DrawFloats(const Operand& key, const Operand& parameter, const base::Shape& shape,
                  const CreateOptions& options, Sampler sampler, Call call) {
-  const DrawnAs as = FloatsOf(shape, options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = WithKey(key, {parameter}, call);
-  CheckBroadcasts({parameter}, as.shape, call);
-  return DrawnLaidOut(operands, "", as, call,
-                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                        return sampler(all[0].array(), inside, all[1], call);
-                      });
+  return DrawnFloats(key, {parameter}, shape, options, call,
+                     [&](const std::vector<Operand>& all, const DrawnAs& as) {
+                       return sampler(all[0].array(), as, all[1], call);
+                     });
 }
 
 }  // namespace
@@ -358,13 +352,10 @@ Array loggamma(Operand key, Operand a, Loc loc) {
 
 Array beta(Operand key, Operand a, Operand b, Shape shape, CreateOptions options, Loc loc) {
   const Call call{"random::beta", loc};
-  const DrawnAs as = FloatsOf(shape.dims(), options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = WithKey(key, {a, b}, call);
-  CheckBroadcasts({a, b}, as.shape, call);
-  return DrawnLaidOut(operands, "", as, call,
-                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                        return BetaOf(all[0].array(), inside, all[1], all[2], call);
-                      });
+  return DrawnFloats(key, {a, b}, shape.dims(), options, call,
+                     [&](const std::vector<Operand>& all, const DrawnAs& as) {
+                       return BetaOf(all[0].array(), as, all[1], all[2], call);
+                     });
 }
 Array beta(Operand key, Operand a, Operand b, Loc loc) {
   const base::Shape shape = BroadcastShape({a, b}, {"random::beta", loc});

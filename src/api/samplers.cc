@@ -76,13 +76,10 @@ namespace random {
 Array weibull_min(Operand key, Operand scale, Operand concentration, Shape shape,
                   CreateOptions options, Loc loc) {
   const Call call{"random::weibull_min", loc};
-  const DrawnAs as = FloatsOf(shape.dims(), options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = WithKey(key, {scale, concentration}, call);
-  CheckBroadcasts({scale, concentration}, as.shape, call);
-  return DrawnLaidOut(operands, "", as, call,
-                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                        return WeibullOf(all[0].array(), inside, all[1], all[2], call);
-                      });
+  return DrawnFloats(key, {scale, concentration}, shape.dims(), options, call,
+                     [&](const std::vector<Operand>& all, const DrawnAs& as) {
+                       return WeibullOf(all[0].array(), as, all[1], all[2], call);
+                     });
 }
 Array weibull_min(Operand key, Operand scale, Operand concentration, Loc loc) {
   const base::Shape shape = BroadcastShape({scale, concentration}, {"random::weibull_min", loc});
@@ -150,13 +147,10 @@ Array rademacher(Operand key, Shape shape, CreateOptions options, Loc loc) {
 Array truncated_normal(Operand key, Operand lower, Operand upper, Shape shape,
                        CreateOptions options, Loc loc) {
   const Call call{"random::truncated_normal", loc};
-  const DrawnAs as = FloatsOf(shape.dims(), options.dtype, options.out_sharding, call);
-  std::vector<Operand> operands = WithKey(key, {lower, upper}, call);
-  CheckBroadcasts({lower, upper}, as.shape, call);
-  return DrawnLaidOut(operands, "", as, call,
-                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
-                        return TruncatedNormal(all[0].array(), inside, all[1], all[2], call);
-                      });
+  return DrawnFloats(key, {lower, upper}, shape.dims(), options, call,
+                     [&](const std::vector<Operand>& all, const DrawnAs& as) {
+                       return TruncatedNormal(all[0].array(), as, all[1], all[2], call);
+                     });
 }
 Array truncated_normal(Operand key, Operand lower, Operand upper, Loc loc) {
   const base::Shape shape = BroadcastShape({lower, upper}, {"random::truncated_normal", loc});

@@ -68,8 +68,8 @@ using Around = std::function<std::pair<std::string, std::string>(const ErrorDeta
 // Throws the error again, an out_sharding in its fixes written as such a call.
 [[noreturn]] void ThrowWithCalls(const ShardingError& refused, const Around& around);
 
-// Runs what takes no options: an operator, an index. An out_sharding that would mend it is offered
-// as the call that takes one.
+// Runs a call that takes no options: an operator, an index. An out_sharding that would mend it is
+// offered as the call that takes one.
 template <class F, class G>
 Array WithoutOptions(const F& f, const G& around) {
   try {

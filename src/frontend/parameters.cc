@@ -121,6 +121,15 @@ Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs a
   });
 }
 
+Array DrawnFloats(const Operand& key, const std::vector<Operand>& parameters,
+                  const base::Shape& shape, const CreateOptions& options, Call call,
+                  const DrawAs& draw) {
+  const DrawnAs as = FloatsOf(shape, options.dtype, options.out_sharding, call);
+  std::vector<Operand> operands = WithKey(key, parameters, call);
+  CheckBroadcasts(parameters, as.shape, call);
+  return DrawnLaidOut(std::move(operands), "", as, call, draw);
+}
+
 // A parameter in a dtype; a number is one exactly.
 Array Parameter(const Operand& x, DType t, Call call) {
   return x.scalar() ? ScalarOf(*x.scalar(), t, false, call) : Convert(x.array(), t, call);

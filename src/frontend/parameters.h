@@ -26,6 +26,11 @@ DrawnAs LaidLike(const Array& x, base::Shape shape, DType t);
 using DrawAs = std::function<Array(const std::vector<Operand>&, const DrawnAs&)>;
 Array DrawnLaidOut(std::vector<Operand> operands, std::string statics, DrawnAs as, Call call,
                    const DrawAs& draw, bool by_index = true);
+// Draws floats of the options' dtype and layout. `draw` gets the key, then the parameters, which
+// broadcast to the shape. Throws as CheckBroadcasts.
+Array DrawnFloats(const Operand& key, const std::vector<Operand>& parameters,
+                  const base::Shape& shape, const CreateOptions& options, Call call,
+                  const DrawAs& draw);
 // Returns a parameter in a dtype.
 Array Parameter(const Operand& x, DType t, Call call);
 // Returns a parameter for each element, laid out as what is drawn.

@@ -5,7 +5,7 @@
 
 namespace tessera::ir {
 
-// Scope: SuggestFixes of this thread returns nothing. Nobody reads the fixes of what is only tried.
+// Scope: SuggestFixes of this thread returns nothing. An edit that is only tried needs no fixes.
 class WithoutFixesScope {
  public:
   WithoutFixesScope();

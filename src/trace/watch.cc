@@ -31,7 +31,7 @@ Variables& TheVariables() {
   return variables;
 }
 
-// What may be references, which compilers keep as pointers.
+// The words of a function object that may be references: compilers keep these as pointers.
 std::vector<const void*> WordsOf(detail::FunctionBytes function) {
   constexpr size_t kMost = 256;
   std::vector<const void*> words(std::min(function.size / sizeof(void*), kMost));

@@ -11,7 +11,7 @@ namespace tessera::trace {
 
 class ArrayImpl;
 
-// Of one traced program.
+// The captures of one traced program.
 struct Watch {
   std::atomic<int> assigned = 0;  // variables that have another value now
   std::atomic<bool> said = false;

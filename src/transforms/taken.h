@@ -1,5 +1,5 @@
-// Branches that some lanes take and others do not: all lanes compute all of them, so what counts is
-// said by a predicate per lane.
+// Branches that some lanes take and others do not: all lanes compute all of them, and a predicate
+// per lane says which results and derivatives count.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace tessera::transforms {
 
-// Returns in which lanes the index, of which each lane has its own, names branch k. A bool names
+// Returns a bool per lane: whether the lane's own index names branch k. A bool names
 // the first where it is true; other indices are clamped to 0 and `last`.
 ir::ValueId Names(ir::Builder& builder, ir::ValueId index, size_t k, size_t last);
 

@@ -108,7 +108,7 @@ double BytesOf(const FusedConfig& config, size_t tensor) {
   return static_cast<double>(Bytes(config.layout.tensors[tensor], config.layout));
 }
 
-// Sets what one part does at the least; returns how many of these there are.
+// Sets the smallest unit of work of a part; returns the number of units.
 int64_t Split(FusedConfig& config, bool has_rows) {
   const auto [n, rows] = std::pair(config.layout.n, config.layout.rows);
   config.unit = has_rows || n < 2 * kUnit ? std::max<int64_t>(n, 1) : kUnit;

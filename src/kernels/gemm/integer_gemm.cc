@@ -25,7 +25,7 @@ using LaneTag = hn::ScalableTag<T>;
 template <class T>
 constexpr int64_t kTileColumns = 2 * static_cast<int64_t>(hn::MaxLanes(LaneTag<T>()));
 
-// What a tile is made of: `depth` steps of kTileRows numbers and of kTileColumns ones.
+// The panels of a tile: `depth` steps of kTileRows numbers and of kTileColumns ones.
 template <class T>
 struct Panels {
   const T *a, *b;

@@ -17,7 +17,7 @@ namespace tessera::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What is compared instead of an element E, in lanes of its size.
+// The type that stands for an element E in comparisons: lanes of the size of E.
 template <class E>
 struct Plain {
   using Key = E;
