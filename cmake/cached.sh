@@ -2,11 +2,15 @@
 # cached.sh CCACHE COMPILER ARGUMENT...: compiles through the cache.
 ccache=$1
 shift
-# To find a precompiled header, the cache has the header preprocessed. With an old one in its place
-# that reads the old one, not the sources, and finds it again.
+# The cache finds a precompiled header by its preprocessed text. An old one in its place would be read
+# instead of the sources. Comments count: g++ takes a header that differs in them for another one,
+# and includes it again.
 for argument; do
   case $argument in
-    *cmake_pch.hxx.gch) rm -f "$argument" ;;
+    *cmake_pch.hxx.gch)
+      rm -f "$argument"
+      export CCACHE_COMMENTS=1
+      ;;
   esac
 done
 # The cache takes part in builds with precompiled headers only if it is told that it may.
