@@ -8,7 +8,7 @@
 
 #include "benchmarks/inputs.h"
 #include "benchmarks/workloads.h"
-#include "spmd/blocking.h"
+#include "spmd/blocks/find_blocks.h"
 
 namespace tessera::bench {
 namespace {

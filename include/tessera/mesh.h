@@ -101,7 +101,7 @@ class [[nodiscard]] MeshScope {
   MeshScope& operator=(const MeshScope&) = delete;
 
  private:
-  const sharding::MeshDef* old_;
+  const sharding::MeshDef* outer_;
 };
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// The registry of meshes, the checks of new ones, and the public handle.
+// The registry of meshes, and the checks of new ones.
 #include "sharding/mesh.h"
 
 #include <absl/hash/hash.h>
@@ -186,47 +186,3 @@ const MeshDef* ParseMesh(std::string_view text, bool is_abstract, Loc loc) {
 }
 
 }  // namespace tessera::sharding
-
-namespace tessera {
-
-std::vector<MeshAxis> Mesh::axes() const { return def_ ? def_->axes() : std::vector<MeshAxis>{}; }
-int64_t Mesh::size() const { return def_ ? def_->size() : 1; }
-bool Mesh::is_abstract() const { return def_ && def_->is_abstract(); }
-std::string Mesh::text() const { return def_ ? def_->text() : "<[]>"; }
-
-namespace {
-int FindAxis(const sharding::MeshDef* def, std::string_view name, const char* op, Loc loc) {
-  int axis = def ? def->Find(name) : -1;
-  if (axis >= 0) return axis;
-  base::ThrowSharding(base::Refusal(op, "unknown-axis", base::Where(loc),
-                                    fmt::format("there is no axis \"{}\"", name),
-                                    {"mesh: " + (def ? def->text() : "none")}));
-}
-}  // namespace
-
-int64_t Mesh::axis_size(std::string_view name, Loc loc) const {
-  return def_->axis_size(FindAxis(def_, name, "axis_size", loc));
-}
-AxisMode Mesh::mode(std::string_view name, Loc loc) const {
-  return base::At(def_->axes(), FindAxis(def_, name, "mode", loc)).mode;
-}
-Mesh Mesh::with_mode(std::string_view name, AxisMode mode, Loc loc) const {
-  int axis = FindAxis(def_, name, "with_mode", loc);
-  std::vector<AxisMode> modes;
-  for (const MeshAxis& a : def_->axes()) modes.push_back(a.mode);
-  base::At(modes, axis) = mode;
-  return Mesh(def_->WithModes(modes));
-}
-std::vector<int64_t> Mesh::device_ids() const {
-  std::vector<int64_t> ids;
-  for (int64_t i = 0; i < size(); ++i) ids.push_back(def_ ? def_->Device(i) : i);
-  return ids;
-}
-
-std::ostream& operator<<(std::ostream& os, const Mesh& mesh) { return os << mesh.text(); }
-
-Mesh abstract_mesh(std::vector<MeshAxis> axes, MeshOptions options, Loc loc) {
-  return Mesh(sharding::MakeMesh(std::move(axes), std::move(options), true, "abstract_mesh", loc));
-}
-
-}  // namespace tessera

@@ -1,4 +1,4 @@
-// FLOPs of device programs, and how often regions run.
+// FLOPs and bytes of device programs, and how often regions run.
 #include "spmd/cost.h"
 
 #include "ir/control_params.h"
@@ -35,6 +35,17 @@ Flops FlopsOf(const ir::Program& device) {
     auto times = static_cast<double>(TimesOf(instruction).times);
     sum.device += once.device * times;
     sum.whole += once.whole * times;
+  }
+  return sum;
+}
+
+double SentBytes(const ir::Program& device) {
+  double sum = 0;
+  for (const ir::Instruction& instruction : device.instructions) {
+    double once = static_cast<double>(instruction.cost->bytes);
+    for (const ir::RegionPtr& region : instruction.regions) once += SentBytes(*region);
+    const int64_t times = instruction.regions.empty() ? 1 : TimesOf(instruction).times;
+    sum += once * static_cast<double>(times);
   }
   return sum;
 }

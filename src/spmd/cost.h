@@ -11,6 +11,10 @@ struct Flops {
 };
 Flops FlopsOf(const ir::Program& device);
 
+// Bytes that leave a device; a loop of unknown trip count counts as one iteration, and all branches
+// count.
+double SentBytes(const ir::Program& device);
+
 // How often a region runs each time that its instruction does.
 struct Times {
   int64_t times = 1;

@@ -48,5 +48,12 @@ void CheckDevices(const sharding::MeshDef& mesh, const char* op, Loc loc);
 
 // Number of simulated devices.
 int Devices();
+void SetDevices(int n);
+
+// Makes `mesh` the current one, and returns the one that was current before. LeaveMesh undoes it.
+const sharding::MeshDef* EnterMesh(const sharding::MeshDef* mesh);
+void LeaveMesh(const sharding::MeshDef* outer);
+// How many meshes all threads have entered and not left.
+int MeshScopes();
 
 }  // namespace tessera::trace

@@ -1,7 +1,7 @@
 // Cases of propagation as programs of the library: traced by the public functions, and made a graph
 // as every program is.
 #include "call.h"
-#include "compile/program_graph.h"
+#include "compile/auto/program_graph.h"
 #include "machine.h"
 #include "propagation_graph.h"
 #include "sharding/text.h"

@@ -6,7 +6,7 @@
 
 #include "base/dtype.h"
 #include "call.h"
-#include "compile/program_graph.h"
+#include "compile/auto/program_graph.h"
 #include "ir/infer.h"
 #include "ops/ops.h"
 #include "ops/params.h"

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <numbers>
 
+#include "api/core/operands.h"
 #include "elementwise_rows.h"
-#include "frontend/operands.h"
 
 namespace tessera::suite {
 namespace {
 
 Array Apply(plan::ScalarOp op, const std::vector<Array>& operands) {
-  return frontend::Run(ops::Elementwise(op), nullptr, operands, {"accuracy", Loc::Current()});
+  return api::Run(ops::Elementwise(op), nullptr, operands, {"accuracy", Loc::Current()});
 }
 
 Real SoftplusReal(Real x) { return std::max<Real>(x, 0) + std::log1p(std::exp(-std::fabs(x))); }

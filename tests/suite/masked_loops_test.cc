@@ -9,7 +9,7 @@
 #include <string>
 
 #include "fuzz.h"
-#include "spmd/blocking.h"
+#include "spmd/blocks/find_blocks.h"
 #include "suite/random_program.h"
 
 namespace tessera::suite {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "fuzz.h"
-#include "spmd/blocking.h"
+#include "spmd/blocks/find_blocks.h"
 #include "suite/random_program.h"
 
 namespace tessera::suite {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "spmd/placing.h"
+#include "spmd/lower/value_places.h"
 #include "suite/random_program.h"
 
 namespace tessera::suite {

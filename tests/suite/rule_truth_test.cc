@@ -14,7 +14,7 @@
 #include "sharding/local.h"
 #include "sharding/partition.h"
 #include "sharding/reshard.h"
-#include "spmd/lower.h"
+#include "spmd/lower/lower.h"
 #include "spmd/moves.h"
 #include "suite/compare.h"
 #include "suite/placements.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "compile/concrete.h"
+#include "compile/host/concrete.h"
 #include "ir/program.h"
 #include "suite/samples.h"
 #include "tessera/tessera.h"

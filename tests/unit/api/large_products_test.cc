@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "spmd/blocking.h"
+#include "spmd/blocks/find_blocks.h"
 
 namespace tessera {
 namespace {

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "frontend/safetensors_file.h"
+#include "api/io/safetensors_file.h"
 #include "runtime/buffers.h"
 
 namespace tessera {
@@ -276,7 +276,7 @@ TEST_F(Safetensors, PartOfAHugeFileIsRead) {
   std::fstream(path, std::ios::binary | std::ios::in | std::ios::out)
       .seekp(static_cast<std::streamoff>(8 + count + (uint64_t{1} << 20) * 1000 + 500))
       .write("\x7", 1);
-  const frontend::SafetensorsFile file(path, {"test", Loc::Current()});
+  const api::SafetensorsFile file(path, {"test", Loc::Current()});
   std::vector<std::byte> box(100 * 200);
   file.Read(file.tensors().at("x"), {950, 400}, {100, 200}, box.data());
   for (size_t i = 0; i < box.size(); ++i)

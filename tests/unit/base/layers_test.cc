@@ -92,6 +92,54 @@ TEST(Layers, FoldersIncludeOnlyWhatTheyMaySee) {
     }
 }
 
+// Returns b of a/b/c.h, "" of a/c.h.
+std::string SubFolderOf(const std::string& path) {
+  const size_t first = path.find('/'), last = path.rfind('/');
+  return first == last ? "" : path.substr(first + 1, path.find('/', first + 1) - first - 1);
+}
+
+// Returns the sub-folders of a layer that the files of each sub-folder include.
+Layers SubFolderIncludes(const std::string& layer) {
+  Layers includes;
+  for (const fs::path& file : Sources(fs::path("src") / layer)) {
+    const std::string from = SubFolderOf(fs::relative(file, kRoot / "src").string());
+    for (const std::string& line : Lines(file)) {
+      const std::string path = QuotedInclude(line);
+      const std::string to = path.starts_with(layer + "/") ? SubFolderOf(path) : "";
+      if (!from.empty() && !to.empty() && to != from) includes[from].insert(to);
+    }
+  }
+  return includes;
+}
+
+// Returns "a -> b -> a" if the folders that `from` reaches include one on the way; "" if none does.
+std::string CycleFrom(const Layers& includes, const std::string& from, std::string way) {
+  if (("-> " + way + " ->").find("-> " + from + " ->") != std::string::npos)
+    return way + " -> " + from;
+  way += (way.empty() ? "" : " -> ") + from;
+  const auto it = includes.find(from);
+  if (it == includes.end()) return "";
+  for (const std::string& to : it->second)
+    if (std::string cycle = CycleFrom(includes, to, way); !cycle.empty()) return cycle;
+  return "";
+}
+
+// Files directly in the folder of a layer are above or below all sub-folders.
+TEST(Layers, SubFoldersIncludeOneAnotherOneWay) {
+  for (const auto& [layer, allowed] : AllowedLayers()) {
+    const Layers includes = SubFolderIncludes(layer);
+    for (const auto& [from, to] : includes)
+      EXPECT_EQ(CycleFrom(includes, from, ""), "") << "in src/" << layer;
+  }
+}
+
+TEST(Layers, CyclesAreFound) {
+  EXPECT_EQ(CycleFrom({{"a", {"b"}}, {"b", {"c"}}}, "a", ""), "");
+  EXPECT_EQ(CycleFrom({{"a", {"b"}}, {"b", {"a"}}}, "a", ""), "a -> b -> a");
+  EXPECT_EQ(SubFolderOf("spmd/lower/draft.h"), "lower");
+  EXPECT_EQ(SubFolderOf("spmd/pipeline.h"), "");
+}
+
 TEST(Layers, FaultsAreFound) {
   EXPECT_EQ(IncludeFault("kernels", "plan/plan.h"), "");
   EXPECT_EQ(IncludeFault("kernels", "tessera/dtype.h"), "");

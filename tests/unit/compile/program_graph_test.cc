@@ -1,10 +1,10 @@
 // What propagation is told of programs.
-#include "compile/program_graph.h"
+#include "compile/auto/program_graph.h"
 
 #include <gmock/gmock.h>
 #include <tessera/tessera.h>
 
-#include "compile/propagate.h"
+#include "compile/auto/propagate.h"
 #include "ir/program_text.h"
 #include "ir/verify.h"
 #include "propagation/graph.h"

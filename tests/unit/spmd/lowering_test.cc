@@ -10,9 +10,9 @@
 #include "ops/ops.h"
 #include "plan/plan_text.h"
 #include "runtime/memory_text.h"
-#include "spmd/lower.h"
-#include "spmd/plan_builder.h"
-#include "spmd/schedule_text.h"
+#include "spmd/emit/plan_builder.h"
+#include "spmd/lower/lower.h"
+#include "spmd/schedule/schedule_text.h"
 
 namespace tessera::spmd {
 namespace {

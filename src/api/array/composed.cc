@@ -1,0 +1,198 @@
+// Functions composed of others: activations, norms, softmax.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+#include <tuple>
+
+#include "api/array/reductions.h"
+#include "api/core/edits.h"
+#include "base/dtype.h"
+#include "tessera/custom_rules.h"
+
+namespace tessera {
+
+using namespace api;
+
+// ---- activations ----
+
+Array silu(Operand x, Loc loc) {
+  const Call call{"silu", loc};
+  return AsOne(call, {x}, [&](const Operand& operand) {
+    Array a = ToArray(operand, call);
+    const Array gate = Run(ops::Elementwise(ops::ScalarOp::kLogistic), nullptr, {a}, call);
+    return mul(a, gate, {}, loc);
+  });
+}
+// log(1 + e^x) as max(x, 0) + log1p(e^-|x|), which neither overflows nor cancels. At 0 both terms
+// have the derivative from above.
+Array softplus(Operand x, Loc loc) {
+  Call call{"softplus", loc};
+  return AsOne(call, {x}, [&](const Operand& operand) {
+    Array a = ToArray(operand, call);
+    if (TypeOf(a)->dtype().is_bool()) a = Convert(a, base::DefaultInt(), call);
+    a = ToFloat(a, call);
+    Array tail = log1p(exp(neg(abs(a, loc), loc), loc), loc);
+    const Operand zero(0, loc);
+    Array top = where(ge(a, zero, {}, loc), a, zero, {}, loc);
+    return where(isnan(a, loc), a, add(top, tail, {}, loc), {}, loc);
+  });
+}
+
+namespace {
+Array Gelu(const Array& a, bool approximate, Loc loc) {
+  if (!approximate) {
+    Array tail = erfc(mul(a, Operand(-1 / std::numbers::sqrt2, loc), {}, loc), loc);
+    return mul(a, mul(Operand(0.5, loc), tail, {}, loc), {}, loc);
+  }
+  Array cube = mul(mul(a, a, {}, loc), a, {}, loc);
+  Array bent = add(a, mul(Operand(0.044715, loc), cube, {}, loc), {}, loc);
+  // (1 + tanh(t)) / 2 as logistic(2t) does not cancel where t is negative. Of narrow floats it is
+  // written out as JAX does, whose roundings its users compare with.
+  if (TypeOf(a)->dtype().size() >= 4)
+    return mul(a, logistic(mul(Operand(std::sqrt(8 / std::numbers::pi), loc), bent, {}, loc), loc),
+               {}, loc);
+  Array inner = mul(Operand(std::sqrt(2 / std::numbers::pi), loc), bent, {}, loc);
+  Array twice = add(Operand(1.0, loc), tanh(inner, loc), {}, loc);
+  return mul(a, mul(Operand(0.5, loc), twice, {}, loc), {}, loc);
+}
+}  // namespace
+
+Array gelu(Operand x, GeluOptions options, Loc loc) {
+  const Call call{"gelu", loc};
+  return AsOne(call, {x, options}, [&](const Operand& operand) {
+    return Gelu(ToFloat(operand, call), options.approximate, loc);
+  });
+}
+
+// ---- norms ----
+
+namespace {
+
+// The largest (smallest) of numbers that are not negative; the largest of nothing is 0.
+Array ExtremeSize(const Array& x, Reduced r, Call call) {
+  bool empty = Count(x, r.dims) == 0;
+  if (empty && &r.op == &ops::kReduceMin)
+    FailShape(call, 18, "the dims are empty: there is no smallest element");
+  Array y = Reduce(x, std::move(r), call);
+  return empty ? zeros_like(y, {}, call.loc) : y;
+}
+
+Array VectorNorm(const Array& x, double ord, Reduced sum, Call call) {
+  Loc loc = call.loc;
+  auto extreme = [&](const ir::OpDef& op) {
+    return ExtremeSize(abs(x, loc), {op, sum.dims, sum.keepdims, sum.out_sharding}, call);
+  };
+  if (std::isinf(ord)) return extreme(ord > 0 ? ops::kReduceMax : ops::kReduceMin);
+  if (ord == 0)
+    return Reduce(Convert(ne(x, Operand(0, loc), {}, loc), TypeOf(x)->dtype(), call), sum, call);
+  if (ord == 1) return Reduce(abs(x, loc), sum, call);
+  if (ord == 2) return sqrt(Reduce(mul(x, x, {}, loc), sum, call), loc);
+  Array total = Reduce(pow(abs(x, loc), Operand(ord, loc), {}, loc), sum, call);
+  return pow(total, Operand(1 / ord, loc), {}, loc);
+}
+
+// The largest (smallest) sum over columns, or rows, of absolute values.
+Array MatrixNorm(const Array& x, double ord, Reduced sum, Call call) {
+  bool infinite = std::isinf(ord);
+  if (!infinite && std::abs(ord) != 1)
+    FailShape(call, 17, fmt::format("matrix norms of order {} are not supported", ord),
+              {"the orders are 1, -1, inf and -inf; without .ord the norm is Frobenius's"});
+  Array sums = Reduce(abs(x, call.loc), {sum.op, {sum.dims[infinite ? 1 : 0]}, true}, call);
+  const ir::OpDef& extreme = ord > 0 ? ops::kReduceMax : ops::kReduceMin;
+  return ExtremeSize(sums, {extreme, sum.dims, sum.keepdims, sum.out_sharding}, call);
+}
+
+}  // namespace
+
+Array norm(Operand x, Dims dims, NormOptions options, Loc loc) {
+  Call call{"norm", loc};
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
+    Array a = ToFloat(operand, call);
+    Reduced sum{ops::kReduceSum, NormalDims(dims, TypeOf(a)->rank(), call), options.keepdims,
+                options.out_sharding};
+    size_t n = sum.dims.size();
+    if (n != 1 && n != 2 && (options.ord || !dims.all()))
+      FailShape(call, 12, fmt::format("a norm is over one dim or two, not {}", n));
+    if (!options.ord) return VectorNorm(a, 2, sum, call);
+    return n == 1 ? VectorNorm(a, *options.ord, sum, call) : MatrixNorm(a, *options.ord, sum, call);
+  });
+}
+
+// max + log(sum(exp(x - max))), with an infinite maximum taken as 0 so that inf - inf does not
+// arise.
+namespace {
+// What exponents are moved by cancels out, so it counts as a constant.
+Array Largest(const Array& a, const std::vector<int64_t>& dims, Call call) {
+  return stop_gradient(Reduce(a, {ops::kReduceMax, dims, true}, call), call.loc);
+}
+}  // namespace
+
+Array logsumexp(Operand x, Dims dims, ReduceOptions options, Loc loc) {
+  Call call{"logsumexp", loc};
+  return AsOne(call, {x, dims, options}, [&](const Operand& operand) {
+    Array a = ToFloat(operand, call);
+    if (!options.dtype.is_default()) a = Convert(a, options.dtype, call);
+    std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+    Array top = Largest(a, d, call);
+    Array zero = ScalarOf(0, TypeOf(a)->dtype(), false, call);
+    Array shift = where(isfinite(top, loc), top, zero, {}, loc);
+    Array total = Reduce(exp(sub(a, shift, {}, loc), loc),
+                         {ops::kReduceSum, d, options.keepdims, options.out_sharding}, call);
+    Array back = options.keepdims ? shift : Reshape(shift, ShapeOf(total), call);
+    return add(log(total, loc), back, {}, loc);
+  });
+}
+
+namespace {
+Array Softmax(const Array& a, const std::vector<int64_t>& d, Call call) {
+  const Loc loc = call.loc;
+  auto f = [=](Array v) {
+    Array e = exp(sub(v, Reduce(v, {ops::kReduceMax, d, true}, call), {}, loc), loc);
+    return div(e, Reduce(e, {ops::kReduceSum, d, true}, call), {}, loc);
+  };
+  // By the result alone, which is all that a derivative then keeps.
+  auto tangent = [=](std::tuple<Array> values, std::tuple<Array> tangents) {
+    Array y = f(std::get<0>(values)), scaled = mul(y, std::get<0>(tangents), {}, loc);
+    Array total = Reduce(scaled, {ops::kReduceSum, d, true}, call);
+    return std::pair(y, sub(scaled, mul(y, total, {}, loc), {}, loc));
+  };
+  return custom_jvp(f, tangent, loc)(a, loc);
+}
+}  // namespace
+
+Array softmax(Operand x, Dims dims, Loc loc) {
+  Call call{"softmax", loc};
+  return AsOne(call, {x, dims}, [&](const Operand& operand) {
+    const Array a = ToFloat(operand, call);
+    return Softmax(a, NormalDims(dims, TypeOf(a)->rank(), call), call);
+  });
+}
+
+Array log_softmax(Operand x, Dims dims, Loc loc) {
+  Call call{"log_softmax", loc};
+  return AsOne(call, {x, dims}, [&](const Operand& operand) {
+    Array a = ToFloat(operand, call);
+    std::vector<int64_t> d = NormalDims(dims, TypeOf(a)->rank(), call);
+    Array shifted = sub(a, Largest(a, d, call), {}, loc);
+    return sub(shifted, log(Reduce(exp(shifted, loc), {ops::kReduceSum, d, true}, call), loc), {},
+               loc);
+  });
+}
+
+Array layer_norm(Operand x, Operand scale, Operand bias, Dims dims, LayerNormOptions options,
+                 Loc loc) {
+  Call call{"layer_norm", loc};
+  const auto f = [&](const Operand& operand, const Operand& gain, const Operand& offset) {
+    Array a = ToFloat(operand, call);
+    Array centre = mean(a, dims, {.keepdims = true}, loc);
+    Array away = sub(a, centre, {}, loc);
+    Array spread = mean(mul(away, away, {}, loc), dims, {.keepdims = true}, loc);
+    Array unit =
+        mul(away, rsqrt(add(spread, Operand(options.epsilon, loc), {}, loc), loc), {}, loc);
+    return add(mul(unit, gain, {}, loc), offset, {}, loc);
+  };
+  return AsOne(call, {{"operand", x}, {"scale", scale}, {"bias", bias}, dims, options}, f);
+}
+
+}  // namespace tessera

@@ -1,0 +1,596 @@
+// x[{...}] and x.at({...}): basic indexing by slices, and lookups by index arrays.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "api/array/index_lookups.h"
+#include "api/core/call_modes.h"
+#include "api/core/edits.h"
+#include "base/at.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "tessera/lookup.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+
+using namespace api;
+
+namespace {
+
+// One dim of the operand: what is kept of it.
+struct Piece {
+  int64_t start, limit, stride;
+  bool reversed = false, dropped = false;
+  int64_t size() const { return (limit - start + stride - 1) / stride; }
+};
+
+int64_t Bound(const Slice::End& b, int64_t size, int64_t missing, int64_t low, int64_t high) {
+  if (!b.value) return missing;
+  int64_t v = *b.value < 0 ? *b.value + size : *b.value;
+  return std::clamp(v, low, high);
+}
+
+Piece SlicePiece(const Slice& s, int64_t size, Call call) {
+  if (s.step == 0) FailShape(call, 18, "the step of a slice is 0");
+  if (s.step > 0) {
+    int64_t begin = Bound(s.begin, size, 0, 0, size), end = Bound(s.end, size, size, 0, size);
+    return {begin, std::max(begin, end), s.step};
+  }
+  // Backwards from begin to above end: the same elements forwards, then reversed.
+  int64_t begin = Bound(s.begin, size, size - 1, -1, size - 1),
+          end = Bound(s.end, size, -1, -1, size - 1);
+  if (begin <= end) return {0, 0, 1};
+  int64_t count = (begin - end - s.step - 1) / -s.step;
+  int64_t first = begin + (count - 1) * s.step;
+  return {first, begin + 1, -s.step, true};
+}
+
+// One entry of an index. An Ellipsis is slices, or kNothing where no dim is left.
+struct Entry {
+  enum Kind : uint8_t { kNew, kNothing, kInteger, kSlice, kArray } kind;
+  Piece piece{0, 0, 1};
+  Array array = {};  // of integers, negative ones counted from the end
+  bool has_dim() const { return kind != kNew && kind != kNothing; }
+  // A slice's elements lie side by side, in this order.
+  bool neighbours() const { return (piece.stride == 1 && !piece.reversed) || piece.size() <= 1; }
+};
+
+struct ParsedIndex {
+  std::vector<Entry> entries;
+  bool arrays = false;  // there are some
+  // With arrays, integers count as such: whether an entry is one of these.
+  bool picks(const Entry& e) const {
+    return e.kind == Entry::kArray || (arrays && e.kind == Entry::kInteger);
+  }
+};
+
+Entry EntryOf(const Index& i, size_t d, int64_t size, Call call) {
+  if (i.kind() == Index::kSlice) return {Entry::kSlice, SlicePiece(i.slice(), size, call)};
+  if (i.kind() == Index::kArray) {
+    trace::Use(i.array(), call.name, call.loc);
+    DType t = TypeOf(i.array())->dtype();
+    if (t.is_bool())
+      FailDType(call, 15, "indices are integers, not bool",
+                {"the shape would depend on the data: use where(mask, a, b)"});
+    return {Entry::kArray, {0, size, 1}, FromEnd(i.array(), size, call)};
+  }
+  int64_t at = i.integer() < 0 ? i.integer() + size : i.integer();
+  if (at < 0 || at >= size)
+    FailShape(call, 18,
+              fmt::format("index {} is outside of dim {} of size {}", i.integer(), d, size));
+  return {Entry::kInteger, {at, at + 1, 1, false, true}};
+}
+
+ParsedIndex Parse(std::vector<Index> index, const base::Shape& shape, Call call) {
+  size_t named = 0, dots = 0, d = 0;
+  for (const Index& i : index) {
+    named += i.kind() != Index::kNew && i.kind() != Index::kEllipsis;
+    dots += i.kind() == Index::kEllipsis;
+  }
+  if (dots > 1) FailShape(call, 17, "an index has at most one Ellipsis");
+  if (named > shape.size())
+    FailShape(call, 17, fmt::format("{} indices for an array of rank {}", named, shape.size()));
+  if (dots == 0) index.push_back(Index(Ellipsis, call.loc));
+  ParsedIndex parsed;
+  for (const Index& i : index) {
+    if (i.kind() == Index::kNew) {
+      parsed.entries.push_back({Entry::kNew});
+    } else if (i.kind() == Index::kEllipsis) {
+      if (named == shape.size()) parsed.entries.push_back({Entry::kNothing});
+      for (size_t k = named; k < shape.size(); ++k, ++d)
+        parsed.entries.push_back({Entry::kSlice, {0, shape[d], 1}});
+    } else {
+      parsed.entries.push_back(EntryOf(i, d, shape[d], call));
+      parsed.arrays = parsed.arrays || i.kind() == Index::kArray;
+      ++d;
+    }
+  }
+  return parsed;
+}
+
+// ---- slices ----
+
+// Returns the pieces, one per dim, of x, in this shape.
+Array Cut(const Array& x, const std::vector<Piece>& pieces, const base::Shape& result, Call call) {
+  const base::Shape shape = ShapeOf(x);
+  ops::SliceParams p;
+  std::vector<int64_t> reversed;
+  bool whole = true;
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    p.starts.push_back(pieces[d].start);
+    p.limits.push_back(pieces[d].limit);
+    p.strides.push_back(pieces[d].stride);
+    whole = whole && pieces[d].start == 0 && pieces[d].limit == shape[d] && pieces[d].stride == 1;
+    if (pieces[d].reversed) reversed.push_back(static_cast<int64_t>(d));
+  }
+  ir::ParamsPtr cut = whole ? nullptr : ir::MakeParams(std::move(p));
+  Array y = whole ? x : Run(ops::kSlice, cut, {x}, call);
+  if (!reversed.empty()) y = Run(ops::kRev, ir::MakeParams(ops::DimsParams{reversed}), {y}, call);
+  return Reshape(y, result, call);
+}
+
+// ---- the dims of x[index] ----
+
+struct ResultDim {
+  enum Kind : uint8_t {
+    kNew,
+    kPicked,   // of the shape that index arrays broadcast to
+    kAlong,    // along a dim of the operand
+    kStrided,  // the same, but not of neighbours
+  } kind;
+  int64_t size;
+  size_t entry = 0;  // of the index
+};
+
+// Returns the shape that the index arrays broadcast to.
+base::Shape PickedShape(const ParsedIndex& index, Call call) {
+  base::Shape picked;
+  for (const Entry& e : index.entries) {
+    if (e.kind != Entry::kArray) continue;
+    const base::Shape& shape = ShapeOf(e.array);
+    if (shape.size() > picked.size())
+      picked.insert(picked.begin(), shape.size() - picked.size(), 1);
+    const size_t skip = picked.size() - shape.size();
+    for (size_t d = 0; d < shape.size(); ++d) {
+      int64_t& size = picked[skip + d];
+      if (size != shape[d] && size != 1 && shape[d] != 1)
+        FailShape(call, 18,
+                  fmt::format("index arrays of shapes {} and {} do not broadcast",
+                              ir::FieldText(picked), ir::FieldText(shape)));
+      if (size == 1) size = shape[d];
+    }
+  }
+  return picked;
+}
+
+// In the order of x[index]: what is picked stands where the first array is, or in front if
+// something else stands between them.
+std::vector<ResultDim> DimsOf(const ParsedIndex& index, const base::Shape& picked) {
+  std::vector<ResultDim> dims;
+  size_t first = index.entries.size(), last = 0, picks = 0;
+  for (size_t k = 0; k < index.entries.size(); ++k) {
+    if (!index.picks(index.entries[k])) continue;
+    first = std::min(first, k);
+    last = k;
+    ++picks;
+  }
+  const size_t where = picks == 0 ? index.entries.size() : last - first + 1 == picks ? first : 0;
+  for (size_t k = 0; k < index.entries.size(); ++k) {
+    const Entry& e = index.entries[k];
+    if (k == where)
+      for (int64_t size : picked) dims.push_back({ResultDim::kPicked, size});
+    if (e.kind == Entry::kNew) dims.push_back({ResultDim::kNew, 1, k});
+    if (e.kind == Entry::kSlice)
+      dims.push_back({e.neighbours() ? ResultDim::kAlong : ResultDim::kStrided, e.piece.size(), k});
+  }
+  return dims;
+}
+
+base::Shape SizesOf(const std::vector<ResultDim>& dims) {
+  base::Shape sizes;
+  for (const ResultDim& dim : dims) sizes.push_back(dim.size);
+  return sizes;
+}
+
+std::vector<ResultDim> WithoutNew(std::vector<ResultDim> dims) {
+  std::erase_if(dims, [](const ResultDim& dim) { return dim.kind == ResultDim::kNew; });
+  return dims;
+}
+
+// ---- index vectors ----
+
+// A component of index vectors: an array over some of the query dims.
+struct Component {
+  Array array;
+  size_t first = 0;  // of its dims among the queries; they end at `end`
+  size_t end = 0;
+};
+
+// Returns the dtype that holds the components of all.
+DType IndexDType(const std::vector<Component>& components) {
+  DType index = i32;
+  for (const Component& c : components) {
+    DType t = TypeOf(c.array)->dtype();
+    if (components.size() == 1) return t;
+    if (t.size() == 8 || t == u32) index = i64;
+  }
+  return index;
+}
+
+// Returns the index vectors [queries..., components]. `anyhow`: components that are sharded
+// differently are replicated, as an out_sharding says what becomes of them.
+Array Vectors(const std::vector<Component>& components, const base::Shape& queries, bool anyhow,
+              Call call) {
+  base::Shape shape = queries;
+  shape.push_back(1);
+  if (components.empty()) {
+    shape.back() = 0;
+    return Filled(ScalarOf(0, i32, false, call), shape, {}, call);
+  }
+  DType dtype = IndexDType(components);
+  std::vector<Array> columns;
+  for (const Component& c : components) {
+    Array a = c.array;
+    if (TypeOf(a)->dtype() == u64 && dtype != u64)  // beyond i64 is outside, too
+      a = minimum(a, ScalarOf(std::numeric_limits<int64_t>::max(), u64, false, call), {}, call.loc);
+    a = Convert(a, dtype, call);
+    base::Shape own(queries.size(), 1);
+    std::copy_backward(ShapeOf(a).begin(), ShapeOf(a).end(),
+                       own.begin() + static_cast<long>(c.end));
+    a = BroadcastTo(Reshape(a, own, call), queries, call);
+    columns.push_back(Reshape(a, shape, call));
+  }
+  if (columns.size() == 1) return columns[0];
+  const sharding::TensorSharding first = TypeOf(columns[0])->sharding();
+  const bool differ = std::any_of(columns.begin(), columns.end(), [&](const Array& c) {
+    return TypeOf(c)->sharding().dims != first.dims;
+  });
+  for (Array& c : columns)
+    if (anyhow && differ && !TypeOf(c)->sharding().dims_empty())
+      c = Moved(c, sharding::Replicated(first.mesh, static_cast<int>(shape.size())), call);
+  return Run(ops::kConcatenate,
+             ir::MakeParams(ops::DimParams{{static_cast<int64_t>(queries.size())}}), columns, call);
+}
+
+// The dtype of constant places along a dim of this size.
+DType PlaceType(int64_t size) { return size <= std::numeric_limits<int32_t>::max() ? i32 : i64; }
+Array Place(int64_t at, int64_t size, Call call) {
+  return ScalarOf(at, PlaceType(size), false, call);
+}
+
+// ---- get ----
+
+// The entries of a spec that are not new dims'.
+std::optional<PartitionSpec> SpecWithoutNew(const std::optional<PartitionSpec>& spec,
+                                            const std::vector<ResultDim>& dims) {
+  if (!spec) return spec;
+  std::vector<DimSharding> kept;
+  for (size_t d = 0; d < spec->dims().size(); ++d)
+    if (d >= dims.size() || dims[d].kind != ResultDim::kNew) kept.push_back(spec->dims()[d]);
+  return PartitionSpec(kept).unreduced(spec->unreduced_axes()).reduced(spec->reduced_axes());
+}
+
+bool IsEmpty(const std::vector<ResultDim>& dims) {
+  return std::any_of(dims.begin(), dims.end(), [](const ResultDim& d) { return d.size == 0; });
+}
+
+// Returns x ready to be cut: dims that are sharded and cut beside index arrays need an
+// out_sharding, and are made whole where their shards do not divide what is left.
+Array ReadyToCut(const Array& x, const std::vector<Piece>& pieces, bool anyhow, Call call) {
+  sharding::TensorSharding s = TypeOf(x)->sharding();
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    const bool whole = pieces[d].size() == ShapeOf(x)[d] && !pieces[d].reversed;
+    if (whole || s.dims[d].axes.empty()) continue;
+    if (!anyhow)
+      FailSharding(
+          call, 5,
+          fmt::format("dim {} is sharded and cut beside index arrays: {}", d, TypeOf(x)->text()));
+    if (pieces[d].size() % sharding::SizeOf(s.dims[d].axes) != 0) s.dims[d].axes.clear();
+  }
+  return s == TypeOf(x)->sharding() ? x : Moved(x, std::move(s), call);
+}
+
+bool IsSharded(const Array& x) {
+  const auto& dims = TypeOf(x)->sharding().dims;
+  return std::any_of(dims.begin(), dims.end(), [](const auto& d) { return !d.axes.empty(); });
+}
+
+// One element of dims that are sharded: a device has it, and sends it to all, as propagation finds.
+Array OneElement(const Array& x, const std::vector<Piece>& pieces, Call call) {
+  const sharding::TensorSharding& s = TypeOf(x)->sharding();
+  std::vector<std::string> names;
+  for (const sharding::DimAxes& d : s.dims)
+    for (const sharding::AxisPart& a : d.axes)
+      names.push_back(base::At(s.mesh->axes(), a.axis).name);
+  const PartitionSpec own = sharding::ToSpec(s);
+  const PartitionSpec spec =
+      PartitionSpec().unreduced(own.unreduced_axes(), own.reduction()).reduced(own.reduced_axes());
+  const detail::Body cut = [&](const std::vector<Array>& xs) {
+    const Array y = Cut(xs[0], pieces, {}, call);
+    return detail::FunctionResult{{y}, detail::AnyTree::Of(y)};
+  };
+  const trace::MeshDefScope mesh(MeshInScope({x}));
+  auto arguments = std::tuple(x);
+  return CallAutoAxes({arguments, cut, call.loc}, {.axes = names, .out_sharding = spec}).arrays[0];
+}
+
+// Looks up in what the slices leave.
+Array GetByArrays(Array x, const ParsedIndex& index, const AtOptions& options, Call call) {
+  const base::Shape picked = PickedShape(index, call);
+  const std::vector<ResultDim> dims = DimsOf(index, picked), kept = WithoutNew(dims);
+  if (IsEmpty(dims))
+    return zeros(SizesOf(dims), {.dtype = TypeOf(x)->dtype(), .out_sharding = options.out_sharding},
+                 call.loc);
+  const base::Shape shape = ShapeOf(x);
+  base::Shape left;
+  std::vector<Piece> pieces;
+  std::vector<Component> components;
+  ops::GatherParams p;
+  for (const Entry& e : index.entries) {
+    if (!e.has_dim()) continue;
+    const int64_t size = shape[left.size()], d = static_cast<int64_t>(left.size());
+    if (e.kind == Entry::kArray) components.push_back({e.array, 0, picked.size()});
+    if (e.kind == Entry::kInteger) components.push_back({Place(e.piece.start, size, call)});
+    if (e.kind != Entry::kSlice) {
+      p.dropped.push_back(d);
+      p.starts.push_back(d);
+    }
+    pieces.push_back(e.kind == Entry::kSlice ? e.piece : Piece{0, size, 1});
+    left.push_back(pieces.back().size());
+  }
+  for (size_t d = 0; d < kept.size(); ++d)
+    if (kept[d].kind != ResultDim::kPicked) p.windows.push_back(static_cast<int64_t>(d));
+  p.mode = options.mode.value_or(LookupMode::kClip);
+  p.sorted = options.indices_are_sorted;
+  p.unique = options.unique_indices;
+  p.fill.bits = FillBits(options.fill_value, TypeOf(x)->dtype(), call);
+  // One slice is as JAX's dynamic_slice.
+  x = ReadyToCut(x, pieces, options.out_sharding || picked.empty(), call);
+  Array y = Gather(Cut(x, pieces, left, call),
+                   Vectors(components, picked, options.out_sharding.has_value(), call),
+                   std::move(p), SizesOf(kept), SpecWithoutNew(options.out_sharding, dims), call);
+  if (dims.size() == kept.size()) return y;
+  return reshape(y, SizesOf(dims), {options.out_sharding}, call.loc);
+}
+
+Array Get(const Array& x, const std::vector<Index>& index, const AtOptions& options, Call call) {
+  trace::Use(x, call.name, call.loc);
+  const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
+  if (parsed.arrays) return GetByArrays(x, parsed, options, call);
+  std::vector<Piece> pieces;
+  base::Shape result;
+  for (const Entry& e : parsed.entries) {
+    if (e.has_dim()) pieces.push_back(e.piece);
+    if (e.kind == Entry::kNew) result.push_back(1);
+    if (e.kind == Entry::kSlice) result.push_back(e.piece.size());
+  }
+  Array y =
+      result.empty() && IsSharded(x) ? OneElement(x, pieces, call) : Cut(x, pieces, result, call);
+  return options.out_sharding ? reshard(y, *options.out_sharding, call.loc) : y;
+}
+
+// ---- update ----
+
+// Where the elements at an index are, as a scatter says it.
+struct Places {
+  ops::ScatterParams params;
+  std::vector<Component> components;
+  base::Shape queries;
+};
+
+// The dims of x[index] that are queries, and which entries they are of.
+struct QueryDims {
+  base::Shape sizes;
+  size_t picked = 0, picked_end = 0;
+  std::vector<size_t> of_entry;  // of strided slices
+};
+
+QueryDims QueryDimsOf(const std::vector<ResultDim>& dims, size_t entries) {
+  QueryDims q;
+  q.of_entry.assign(entries, 0);
+  for (const ResultDim& dim : dims) {
+    if (dim.kind == ResultDim::kAlong) continue;
+    if (dim.kind == ResultDim::kStrided) q.of_entry[dim.entry] = q.sizes.size();
+    if (dim.kind == ResultDim::kPicked && q.picked_end == 0) q.picked = q.sizes.size();
+    q.sizes.push_back(dim.size);
+    if (dim.kind == ResultDim::kPicked) q.picked_end = q.sizes.size();
+  }
+  return q;
+}
+
+// The places of the elements of a strided slice, in its order.
+Array StridedPlaces(const Piece& piece, int64_t size, Call call) {
+  Array at = iota({piece.size()}, 0, {.dtype = PlaceType(size)}, call.loc);
+  int64_t step = piece.reversed ? -piece.stride : piece.stride;
+  int64_t first = piece.reversed ? piece.limit - 1 : piece.start;
+  at = mul(at, Place(step, size, call), {}, call.loc);
+  return add(at, Place(first, size, call), {}, call.loc);
+}
+
+Places PlacesOf(const ParsedIndex& index, const base::Shape& shape,
+                const std::vector<ResultDim>& dims, Call call) {
+  const QueryDims queries = QueryDimsOf(dims, index.entries.size());
+  Places places{.params = {}, .components = {}, .queries = queries.sizes};
+  ops::ScatterParams& p = places.params;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d].kind == ResultDim::kAlong) p.windows.push_back(static_cast<int64_t>(d));
+  int64_t d = -1;
+  for (size_t k = 0; k < index.entries.size(); ++k) {
+    const Entry& e = index.entries[k];
+    if (!e.has_dim()) continue;
+    const int64_t size = base::At(shape, ++d);
+    const bool along = e.kind == Entry::kSlice && e.neighbours();
+    if (along && e.piece.size() == size) continue;
+    if (!along) p.dropped.push_back(d);
+    p.starts.push_back(d);
+    if (e.kind == Entry::kArray)
+      places.components.push_back({e.array, queries.picked, queries.picked_end});
+    else if (along || e.kind == Entry::kInteger)
+      places.components.push_back({Place(e.piece.start, size, call)});
+    else
+      places.components.push_back(
+          {StridedPlaces(e.piece, size, call), queries.of_entry[k], queries.of_entry[k] + 1});
+  }
+  return places;
+}
+
+// Returns the values in the shape of x[index], in x's dtype.
+Array ValuesOf(const Operand& values, DType dtype, const base::Shape& shape, Call call) {
+  if (base::StrictTypesActive() && !values.scalar())
+    if (DType t = trace::Use(values.array(), call.name, call.loc)->type()->dtype(); t != dtype)
+      FailDType(
+          call, 13,
+          fmt::format("x and the values have different dtypes, {} and {}", dtype.name(), t.name()),
+          {"StrictTypes is in scope: convert one of them with astype"});
+  Array v = values.scalar() ? ScalarOf(*values.scalar(), dtype, false, call)
+                            : Convert(ToArray(values, call), dtype, call);
+  const base::Shape& own = ShapeOf(v);
+  bool fits = own.size() <= shape.size();
+  for (size_t d = 0; fits && d < own.size(); ++d) {
+    int64_t size = shape[shape.size() - own.size() + d];
+    fits = own[d] == 1 || own[d] == size;
+  }
+  if (!fits)
+    FailShape(call, 18,
+              fmt::format("values of shape {} do not broadcast to the shape {} of x[index]",
+                          ir::FieldText(own), ir::FieldText(shape)));
+  return BroadcastTo(v, shape, call);
+}
+
+Array Update(const ir::OpDef& op, const Array& x, const std::vector<Index>& index,
+             const Operand& values, const AtOptions& options, Call call) {
+  trace::Use(x, call.name, call.loc);
+  const ParsedIndex parsed = Parse(index, ShapeOf(x), call);
+  const std::vector<ResultDim> dims = DimsOf(parsed, PickedShape(parsed, call));
+  const std::vector<ResultDim> kept = WithoutNew(dims);
+  if (IsEmpty(dims))
+    return options.out_sharding ? reshard(x, *options.out_sharding, call.loc) : Same(x);
+  Array updates = ValuesOf(values, TypeOf(x)->dtype(), SizesOf(dims), call);
+  updates = Reshape(updates, SizesOf(kept), call);
+  Places places = PlacesOf(parsed, ShapeOf(x), kept, call);
+  places.params.mode = options.mode.value_or(LookupMode::kDrop);
+  places.params.sorted = options.indices_are_sorted;
+  // Numbers and slices name each element once; so does a single array index.
+  const bool has_arrays = std::any_of(parsed.entries.begin(), parsed.entries.end(),
+                                      [](const Entry& e) { return e.kind == Entry::kArray; });
+  places.params.unique =
+      options.unique_indices || !has_arrays || ir::CheckedElements(places.queries) <= 1;
+  return Scatter(op, x,
+                 Vectors(places.components, places.queries, options.out_sharding.has_value(), call),
+                 updates, std::move(places.params), options.out_sharding, call);
+}
+
+// ---- calls as a whole ----
+
+// A call at an index, as one of x, the index's arrays, and what else it takes.
+class CallAt {
+ public:
+  CallAt(const Array& x, const std::vector<Index>& index, Call call)
+      : index_(index), x_(x, call.loc) {
+    arguments.emplace_back("operand", x_);
+    for (const Index& i : index)
+      if (i.kind() == Index::kArray) arrays_.push_back(i.array());
+    if (arrays_.size() == 1)
+      arguments.emplace_back("indices", one_.emplace(arrays_[0], call.loc));
+    else if (!arrays_.empty())
+      arguments.emplace_back("indices", arrays_);
+  }
+  CallAt(const CallAt&) = delete;
+
+  std::string code() const { return Code(index_, arrays_.size()); }
+  // The index with these arrays, which stand behind x.
+  const std::vector<Index>& At(const Operands& xs) {
+    if (arrays_.empty()) return index_;
+    with_arrays_ = index_;
+    size_t k = 1;
+    for (Index& i : with_arrays_)
+      if (i.kind() == Index::kArray) i = Index(xs[k++].array(), i.loc());
+    return with_arrays_;
+  }
+  Arguments arguments;
+
+ private:
+  const std::vector<Index>& index_;
+  std::vector<Index> with_arrays_;
+  const Operand x_;
+  std::vector<Array> arrays_;
+  std::optional<Operand> one_;
+};
+
+// `subscript`: x[index], which takes no options.
+Array GetAsOne(const Array& x, const std::vector<Index>& index, AtOptions options, bool subscript,
+               Call call) {
+  CallAt at(x, index, call);
+  at.arguments.emplace_back(options);
+  const auto code = [&] {
+    return subscript ? fmt::format("operand[{}]", at.code())
+                     : fmt::format("operand.at({}).get({})", at.code(), Code(options));
+  };
+  const auto get = [&](const Operands& xs) { return Get(xs[0].array(), at.At(xs), options, call); };
+  return AsOne(call, at.arguments, get, {.code = std::cref(code)});
+}
+
+// What an out_sharding would mend, at(index).get() does.
+Array Subscript(const Array& x, const std::vector<Index>& index, Loc loc) {
+  const Call call{"index", loc};
+  const auto around = [&](const ErrorDetail&) {
+    return std::pair("operand.at(" + CallAt(x, index, call).code() + ").get({", std::string("})"));
+  };
+  return WithoutOptions([&] { return GetAsOne(x, index, {}, true, call); }, around);
+}
+
+Array UpdateAsOne(const ir::OpDef& op, const Array& x, const std::vector<Index>& index,
+                  const Operand& values, AtOptions options, Call call) {
+  CallAt at(x, index, call);
+  at.arguments.emplace_back("values", values);
+  at.arguments.emplace_back(options);
+  const auto code = [&] {
+    const std::string rest = Code(options);
+    return fmt::format("operand.at({}).{}({}{})", at.code(), call.name + 3,
+                       values.scalar() ? Code(*values.scalar()) : "values",
+                       rest.empty() ? "" : ", " + rest);
+  };
+  const auto update = [&](const Operands& xs) {
+    return Update(op, xs[0].array(), at.At(xs), xs.back(), options, call);
+  };
+  return AsOne(call, at.arguments, update, {.code = std::cref(code)});
+}
+
+Loc LocOf(std::initializer_list<Index> index) {
+  return index.size() ? index.begin()->loc() : Loc::Unknown();
+}
+
+}  // namespace
+
+Array Array::operator[](Index index) const {
+  Loc loc = index.loc();
+  return Subscript(*this, {std::move(index)}, loc);
+}
+Array Array::operator[](std::initializer_list<Index> index) const {
+  return Subscript(*this, index, LocOf(index));
+}
+At Array::at(Index index) const { return At(*this, {std::move(index)}); }
+At Array::at(std::initializer_list<Index> index) const { return At(*this, index); }
+
+Array At::get(AtOptions options, Loc loc) const {
+  return GetAsOne(x_, index_, options, false, {"at.get", loc});
+}
+Array At::set(Operand values, AtOptions options, Loc loc) const {
+  return UpdateAsOne(ops::kScatter, x_, index_, values, options, {"at.set", loc});
+}
+Array At::add(Operand values, AtOptions options, Loc loc) const {
+  return UpdateAsOne(ops::kScatterAdd, x_, index_, values, options, {"at.add", loc});
+}
+Array At::multiply(Operand values, AtOptions options, Loc loc) const {
+  return UpdateAsOne(ops::kScatterMul, x_, index_, values, options, {"at.multiply", loc});
+}
+Array At::min(Operand values, AtOptions options, Loc loc) const {
+  return UpdateAsOne(ops::kScatterMin, x_, index_, values, options, {"at.min", loc});
+}
+Array At::max(Operand values, AtOptions options, Loc loc) const {
+  return UpdateAsOne(ops::kScatterMax, x_, index_, values, options, {"at.max", loc});
+}
+
+}  // namespace tessera

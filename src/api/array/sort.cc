@@ -1,0 +1,76 @@
+// Sorting.
+#include "api/core/edits.h"
+#include "base/dtype.h"
+#include "ops/params.h"
+#include "trace/apply.h"
+
+namespace tessera {
+
+using namespace api;
+
+namespace {
+
+std::vector<Array> Sorted(const std::vector<Array>& xs, int dim, const SortOptions& options,
+                          Call call) {
+  for (const Array& x : xs) trace::Use(x, call.name, call.loc);
+  int64_t d = NormalDim(dim, TypeOf(xs[0])->rank(), call);
+  return RunAll(ops::kSort,
+                ir::MakeParams(ops::SortParams{{d}, options.num_keys, options.descending}), xs,
+                call);
+}
+
+// The index of each element along dim d, laid out like x.
+Array Indices(const Array& x, int64_t d, Call call) {
+  ir::ShapeAndDType counting{ShapeOf(x), base::DefaultInt()};
+  trace::Application index{.op = ops::kIota,
+                           .params = ir::MakeParams(ops::IotaParams{{d}}),
+                           .operands = {},
+                           .wanted = &counting,
+                           .loc = call.loc,
+                           .shown_as = call.name};
+  sharding::TensorSharding s = TypeOf(x)->sharding();
+  s.unreduced.clear();
+  s.reduced.clear();
+  if (s.mesh) index.out_sharding = &s;
+  return trace::Apply(index)[0];
+}
+
+}  // namespace
+
+std::vector<Array> sort(std::vector<Array> xs, int dim, SortOptions options, Loc loc) {
+  Call call{"sort", loc};
+  if (xs.empty()) FailShape(call, 17, "there is nothing to sort");
+  return AsOne(call, {xs, dim, options},
+               [&](const std::vector<Array>& all) { return Sorted(all, dim, options, call); });
+}
+
+// Descending is the ascending order reversed, as NumPy's: NaN first.
+Array sort(Operand x, int dim, SortOptions options, Loc loc) {
+  Call call{"sort", loc};
+  return AsOne(call, {x, dim, options}, [&](const Operand& operand) {
+    SortOptions ascending = options;
+    ascending.descending = false;
+    const Array sorted = Sorted({ToArray(operand, call)}, dim, ascending, call)[0];
+    return options.descending ? rev(sorted, dim, loc) : sorted;
+  });
+}
+
+Array argsort(Operand x, int dim, SortOptions options, Loc loc) {
+  Call call{"argsort", loc};
+  return AsOne(call, {x, dim, options}, [&](const Operand& operand) {
+    const Array a = ToArray(operand, call);
+    SortOptions by_value = options;
+    by_value.num_keys = 1;
+    const Array index = Indices(a, NormalDim(dim, TypeOf(a)->rank(), call), call);
+    return Sorted({a, index}, dim, by_value, call)[1];
+  });
+}
+
+TopK top_k(Operand x, int64_t k, Loc loc) {
+  Call call{"top_k", loc};
+  std::vector<Array> r =
+      RunAll(ops::kTopK, ir::MakeParams(ops::TopKParams{k}), {ToArray(x, call)}, call);
+  return {r[0], r[1]};
+}
+
+}  // namespace tessera

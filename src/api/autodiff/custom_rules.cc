@@ -1,0 +1,232 @@
+// checkpoint, custom_jvp, custom_vjp: calls of the user's functions that stay calls in a program.
+#include "tessera/custom_rules.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <functional>
+#include <set>
+
+#include "api/core/operands.h"
+#include "api/core/regions.h"
+#include "base/at.h"
+#include "base/error.h"
+#include "base/reader.h"
+#include "ir/uses.h"
+#include "ops/calls.h"
+#include "ops/tangents.h"
+#include "trace/inline.h"
+#include "trace/scopes.h"
+#include "trace/tree.h"
+#include "transforms/zeros.h"
+
+namespace tessera {
+
+using namespace api;
+
+namespace {
+
+using TypeList = std::vector<const Type*>;
+
+// What messages call the function's result and its arguments.
+constexpr char kResult[] = "result", kArgument[] = "argument";
+
+void AddFloating(const TypeList& from, TypeList& to) {
+  for (const Type* t : from)
+    if (ops::HasTangent(t)) to.push_back(t->WithWeak(false));
+}
+
+// Appends the floating arrays that come next, and zeros where an array is not floating.
+void AddWithZeros(const Arrays& floating, size_t next, const TypeList& types, Arrays& to,
+                  Call call) {
+  for (const Type* t : types)
+    to.push_back(ops::HasTangent(t) ? floating[next++] : FilledWith(0, t, call));
+}
+
+// What a rule returns must be like what the function takes or returns.
+struct Like {
+  const Leaves& leaves;
+  const TypeList& types;
+};
+
+// C1: the trees. `part`: of what the rule returns.
+void CheckRule(Call call, const FunctionResult& made, const detail::Path& part, const Like& like,
+               const char* name, const char* what) {
+  const Leaves came = trace::TakeArrays(made.tree.ref(), name, part);
+  CheckArrays(call, 1, like.leaves.names, came.names,
+              fmt::format("the rule returns, as the {},", what).c_str(),
+              {"return a tree of the same arrays"});
+}
+
+// C2: types. Drops the arrays that are not floating, if `only_floating`.
+Arrays Checked(Call call, const Arrays& got, size_t begin, const Like& like, const char* what,
+               const Type* (*wanted)(const Type*), bool only_floating) {
+  Arrays out;
+  for (size_t i = 0; i < like.types.size(); ++i) {
+    if (only_floating && !ops::HasTangent(like.types[i])) continue;
+    const ArrayRef& array = trace::Use(got[begin + i], call.name, call.loc);
+    const Type *type = array->type(), *must = wanted(like.types[i]);
+    out.push_back(got[begin + i]);
+    if (ir::SameType(type, must)) continue;
+    // A value of the other kind is computed as such: no reshard makes one of it.
+    const bool dual = must != like.types[i]->WithWeak(false);
+    std::vector<std::string> notes;
+    if (dual || type->shape() != must->shape()) notes.push_back("it must be " + must->text());
+    if (std::string edit = Edit(*type, *must, "it"); !edit.empty() && !dual)
+      notes.push_back("let the rule return " + edit);
+    const std::string& name = like.leaves.names[i];
+    FailTrace(call, 2, fmt::format("the rule returns the wrong type for the {} of {}", what, name),
+              std::move(notes),
+              {Shown(name, *like.types[i], Loc::Unknown()),
+               Shown(fmt::format("the rule's {}", what), *type, array->loc())});
+  }
+  return out;
+}
+
+const Type* Itself(const Type* type) { return type->WithWeak(false); }
+
+// The function of a call, traced.
+struct TracedCallee {
+  TracedCallee(const detail::FunctionCall& f, const CallArguments& arguments, Call call)
+      : traced(TraceRegion(arguments.types, f.body, call)),
+        leaves(trace::TakeArrays(traced.tree.ref(), kResult)),
+        types(ops::OutputTypes(traced.program)) {}
+  TracedFunction traced;
+  Leaves leaves;
+  TypeList types;
+};
+
+// A call with a rule, of these regions.
+Arrays ApplyRule(const ir::OpDef& op, const CallArguments& arguments,
+                 std::vector<TracedFunction> regions, Call call) {
+  if (DoNothing(regions)) return {};
+  const std::vector<ArrayRef> constants = trace::CloseRegions(regions);
+  const ops::CallParams params{static_cast<int64_t>(constants.size())};
+  return ApplyRegions(op, ir::MakeParams(params), constants, arguments.leaves.arrays, regions,
+                      call);
+}
+
+// C4: a tangent that does not depend on the tangents, the last inputs, is zero.
+void CheckDepends(const TracedFunction& rule, size_t tangents, const TracedCallee& f, Call call) {
+  const ir::Program& p = rule.program;
+  std::vector<bool> depends(p.values.size());
+  for (size_t i = p.inputs.size() - tangents; i < p.inputs.size(); ++i)
+    base::At(depends, p.inputs[i]) = true;
+  depends = ir::MadeOf(p, std::move(depends));
+  const std::vector<bool> zeros = transforms::ZerosOf(p);
+  size_t next = f.types.size();
+  for (size_t i = 0; i < f.types.size(); ++i) {
+    if (!ops::HasTangent(f.types[i])) continue;
+    const ir::ValueId v = p.outputs[next++];
+    if (base::At(depends, v) || base::At(zeros, v)) continue;
+    FailTrace(call, 4,
+              fmt::format("the rule's tangent of {} is nonzero but does not depend on the given "
+                          "tangents",
+                          f.leaves.names[i]),
+              {"a tangent must be linear in the given tangents"},
+              {Shown("the rule's tangent", *p.type(v), base::At(p.values, v).loc)});
+  }
+}
+
+TracedFunction TraceJvpRule(const CallArguments& arguments, const TracedCallee& f, const Body& rule,
+                            Call call) {
+  TypeList parameters = arguments.types;
+  AddFloating(arguments.types, parameters);
+  const size_t n = arguments.types.size(), results = f.types.size();
+  const Like like{f.leaves, f.types};
+  TracedFunction traced = TraceRegion(
+      parameters,
+      [&](const Arrays& given) {
+        Arrays leaves(given.begin(), given.begin() + static_cast<long>(n));
+        AddWithZeros(given, n, arguments.types, leaves, call);
+        FunctionResult made = rule(leaves);
+        CheckRule(call, made, {0}, like, kResult, "result");
+        CheckRule(call, made, {1}, like, kResult, "tangent");
+        Arrays out = Checked(call, made.arrays, 0, like, "value", Itself, false);
+        for (Array& t : Checked(call, made.arrays, results, like, "tangent", Itself, true))
+          out.push_back(std::move(t));
+        return FunctionResult{std::move(out), std::move(made.tree)};
+      },
+      call);
+  CheckDepends(traced, parameters.size() - n, f, call);
+  return traced;
+}
+
+TracedFunction TraceForward(const CallArguments& arguments, const TracedCallee& f,
+                            const Body& forward, Call call) {
+  const Like like{f.leaves, f.types};
+  return TraceRegion(
+      arguments.types,
+      [&](const Arrays& given) {
+        FunctionResult made = forward(given);
+        CheckRule(call, made, {0}, like, kResult, "result");
+        Checked(call, made.arrays, 0, like, "value", Itself, false);
+        return made;
+      },
+      call);
+}
+
+TracedFunction TraceBackward(const CallArguments& arguments, const TracedCallee& f,
+                             const TracedFunction& forward, const detail::BackwardBody& backward,
+                             Call call) {
+  const TypeList made = ops::OutputTypes(forward.program);
+  TypeList parameters(made.begin() + static_cast<long>(f.types.size()), made.end()), cotangents;
+  const size_t residuals = parameters.size();
+  for (const Type* t : f.types) cotangents.push_back(ops::CotangentType(t));
+  AddFloating(cotangents, parameters);
+  return TraceRegion(
+      parameters,
+      [&](const Arrays& given) {
+        Arrays leaves(given.begin(), given.begin() + static_cast<long>(residuals));
+        AddWithZeros(given, residuals, cotangents, leaves, call);
+        FunctionResult result = backward(forward.tree, leaves);
+        const Like like{arguments.leaves, arguments.types};
+        CheckRule(call, result, {}, like, kArgument, "cotangents");
+        result.arrays =
+            Checked(call, result.arrays, 0, like, "cotangent", ops::CotangentType, true);
+        return result;
+      },
+      call);
+}
+
+using RulesOf =
+    std::function<std::vector<TracedFunction>(const CallArguments&, const TracedCallee&)>;
+
+// Returns what the function returns; inside of a trace the op has it and its rules as regions.
+FunctionResult CallWithRules(const ir::OpDef& op, const detail::FunctionCall& f,
+                             const RulesOf& rules, Call call) {
+  const CallArguments arguments(f, call);
+  if (!trace::InsideTrace(arguments.refs)) return f.body(arguments.leaves.arrays);
+  TracedCallee function(f, arguments, call);
+  std::vector<TracedFunction> regions = rules(arguments, function);
+  regions.insert(regions.begin(), std::move(function.traced));
+  FunctionResult result{{}, regions[0].tree};
+  result.arrays = ApplyRule(op, arguments, std::move(regions), call);
+  return result;
+}
+
+}  // namespace
+
+namespace detail {
+
+FunctionResult CallCustomJvp(const FunctionCall& f, const Body& rule) {
+  const Call call{"custom_jvp", f.loc};
+  const RulesOf rules = [&](const CallArguments& arguments, const TracedCallee& function) {
+    return std::vector{TraceJvpRule(arguments, function, rule, call)};
+  };
+  return CallWithRules(ops::kCustomJvp, f, rules, call);
+}
+
+FunctionResult CallCustomVjp(const FunctionCall& f, const Body& forward,
+                             const BackwardBody& backward) {
+  const Call call{"custom_vjp", f.loc};
+  const RulesOf rules = [&](const CallArguments& arguments, const TracedCallee& function) {
+    std::vector<TracedFunction> regions{TraceForward(arguments, function, forward, call)};
+    regions.push_back(TraceBackward(arguments, function, regions[0], backward, call));
+    return regions;
+  };
+  return CallWithRules(ops::kCustomVjp, f, rules, call);
+}
+
+}  // namespace detail
+}  // namespace tessera

@@ -1,0 +1,106 @@
+// Traces a call, and splits its derivative.
+#include "api/autodiff/linear.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/core/tree_match.h"
+#include "ir/uses.h"
+#include "ops/tangents.h"
+#include "trace/function.h"
+#include "trace/scopes.h"
+#include "transforms/jvp.h"
+#include "transforms/split.h"
+
+namespace tessera::api {
+
+std::vector<int> ArgumentOf(detail::TreeRef arguments) {
+  std::vector<int> of;
+  for (const detail::Path& path : detail::OutlineOf(arguments).arrays)
+    of.push_back(static_cast<int>(path[0]));
+  return of;
+}
+
+TracedCall TraceCall(std::vector<ArrayRef> inputs, const detail::Body& body,
+                     const std::vector<bool>& chosen, Call call) {
+  TracedCall t;
+  t.inputs = std::move(inputs);
+  for (size_t i = 0; i < t.inputs.size(); ++i)
+    t.active.push_back(chosen[i] && ops::HasTangent(t.inputs[i]->type()));
+  std::vector<trace::Parameter> parameters;
+  for (const ArrayRef& a : t.inputs) parameters.push_back(trace::LikeArray(a));
+  trace::TracedFunction traced =
+      trace::TraceFunction(parameters, body, call.name, call.loc, trace::CurrentTrace());
+  trace::UseUpKeys(traced.key_uses, t.inputs);
+  t.program = std::move(traced.program);
+  t.tree = std::move(traced.tree);
+  t.output_locs = std::move(traced.output_locs);
+  return t;
+}
+
+TracedCall TraceAll(const detail::FunctionCall& f, Call call) {
+  CheckMeshes(f.arguments, call);
+  std::vector<ArrayRef> inputs = RefsOf(f.arguments, call);
+  const std::vector<bool> all(inputs.size(), true);
+  return TraceCall(std::move(inputs), f.body, all, call);
+}
+
+void CheckArguments(const TracedCall& t, const std::vector<int>& arguments,
+                    const std::vector<int>& argument_of, Call call) {
+  for (int n : arguments) {
+    bool any = false;
+    const ir::Type* last = nullptr;
+    for (size_t i = 0; i < t.inputs.size(); ++i) {
+      if (argument_of[i] != n) continue;
+      any = any || t.active[i];
+      last = t.inputs[i]->type();
+    }
+    if (any) continue;
+    FailDType(call, 22,
+              last ? fmt::format("argument {} has no floating leaf: it is {}", n, last->text())
+                   : fmt::format("argument {} has no arrays", n),
+              {fmt::format(
+                  "derivatives are taken with respect to floating arguments: convert it, or name "
+                  "another one, as in {}<1>(f)",
+                  call.name)});
+  }
+}
+
+std::vector<bool> FloatingOutputs(const ir::Program& program) {
+  std::vector<bool> floating;
+  for (ir::ValueId v : program.outputs) floating.push_back(ops::HasTangent(program.type(v)));
+  return floating;
+}
+
+void LinearizedProgram::DropOutput(size_t i) {
+  known.outputs.erase(known.outputs.begin() + static_cast<long>(i));
+  --outputs;
+  ir::RemoveDead(known);
+}
+
+LinearizedProgram Linearized(const ir::Program& program, const std::vector<bool>& active,
+                             const std::vector<bool>& wanted) {
+  transforms::Jvp jvp = transforms::MakeJvp(program, active, wanted);
+  LinearizedProgram out;
+  out.outputs = program.outputs.size();
+  std::vector<ir::ValueId> outputs(jvp.program.outputs.begin(),
+                                   jvp.program.outputs.begin() + static_cast<long>(out.outputs));
+  size_t next = out.outputs;
+  for (size_t i = 0; i < out.outputs; ++i) {
+    if (jvp.active[i] && wanted[i]) outputs.push_back(jvp.program.outputs[next]);
+    out.has.push_back(jvp.active[i] && wanted[i]);
+    next += jvp.active[i];
+  }
+  jvp.program.outputs = outputs;
+  std::vector<bool> unknown(jvp.program.inputs.size()), forced(outputs.size());
+  std::fill(unknown.begin() + static_cast<long>(program.inputs.size()), unknown.end(), true);
+  std::fill(forced.begin() + static_cast<long>(out.outputs), forced.end(), true);
+  transforms::Split split = transforms::MakeSplit(jvp.program, unknown, forced);
+  out.known = std::move(split.known);
+  out.linear = std::move(split.unknown);
+  out.residuals = split.residuals;
+  return out;
+}
+
+}  // namespace tessera::api

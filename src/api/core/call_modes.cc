@@ -1,0 +1,135 @@
+// Running a function under another mode of the mesh.
+#include "api/core/call_modes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/core/reshard_to.h"
+#include "api/core/specs.h"
+#include "api/core/tree_match.h"
+#include "base/at.h"
+#include "trace/scopes.h"
+
+namespace tessera::api {
+namespace {
+
+// The mesh with these axes (none: all) in `mode`.
+const sharding::MeshDef* WithMode(const sharding::MeshDef* mesh, const AxisNames& names,
+                                  AxisMode mode, Call call) {
+  std::vector<AxisMode> modes;
+  for (const MeshAxis& axis : mesh->axes()) modes.push_back(axis.mode);
+  auto change = [&](size_t a) {
+    if (modes[a] == AxisMode::Manual)
+      FailSharding(call, 12,
+                   fmt::format("axis \"{}\" is Manual: it cannot become Auto or Explicit",
+                               mesh->axes()[a].name),
+                   {"name the other axes in .axes"});
+    modes[a] = mode;
+  };
+  for (size_t a = 0; a < modes.size() && names.names().empty(); ++a) change(a);
+  for (const std::string& name : names.names()) {
+    int a = mesh->Find(name);
+    if (a < 0)
+      FailSharding(call, 1, fmt::format("the mesh {} has no axis \"{}\"", mesh->text(), name));
+    change(base::Size(a));
+  }
+  return mesh->WithModes(modes);
+}
+
+// The array under `mesh`, laid out as its type says but for axes that are not Explicit there: they
+// leave the type, not the array.
+Array Under(const Array& x, const sharding::MeshDef* mesh, Call call) {
+  const ArrayRef& ref = trace::Use(x, call.name, call.loc);
+  const ir::Type* type = ref->type();
+  if (!type->mesh()) return x;
+  sharding::TensorSharding s = type->sharding();
+  s.mesh = mesh;
+  auto hide = [&](sharding::AxisList& axes) {
+    axes.erase(std::remove_if(axes.begin(), axes.end(),
+                              [&](sharding::AxisPart a) {
+                                return base::At(mesh->axes(), a.axis).mode != AxisMode::Explicit;
+                              }),
+               axes.end());
+  };
+  if (type->mesh()->axes().size() != mesh->axes().size())
+    FailSharding(call, 10,
+                 fmt::format("an array is on the mesh {}, but the current one is {}",
+                             type->mesh()->text(), mesh->text()));
+  for (sharding::DimAxes& d : s.dims) hide(d.axes);
+  hide(s.unreduced);
+  hide(s.reduced);
+  return Moved(x, std::move(s), call);
+}
+
+std::vector<Array> UsableLeaves(detail::TreeRef tree, Call call) {
+  std::vector<Array> arrays = detail::LeavesOf(tree);
+  for (const Array& x : arrays) trace::Use(x, call.name, call.loc);
+  return arrays;
+}
+
+// The arrays of a tree, laid out as an option says.
+std::vector<Array> Resharded(std::vector<Array> arrays, const detail::Outline& tree,
+                             const Specs& specs, const char* option, Call call) {
+  CheckParts(specs, tree, {option}, call);
+  for (size_t i = 0; i < arrays.size(); ++i)
+    arrays[i] =
+        ReshardTo(arrays[i], LeafOf(specs, tree.arrays[i], {option}, call), {"reshard", call.loc});
+  return arrays;
+}
+
+[[noreturn]] void FailMissing(const char* option, Call call) {
+  FailSharding(call, 11, fmt::format(".{} must be given", option),
+               {"give one spec for all arrays, or one for each"});
+}
+
+}  // namespace
+
+detail::FunctionResult CallAutoAxes(const detail::FunctionCall& function,
+                                    const AutoAxesOptions& options) {
+  const Loc loc = function.loc;
+  const Call call{"auto_axes", loc};
+  trace::NestingScope nesting(call.name, loc);
+  const std::vector<Array> arguments = UsableLeaves(function.arguments, call);
+  const sharding::MeshDef* outer = MeshInScope(arguments);
+  CheckMeshes(function.arguments, outer, call);
+  if (!outer) return function.body(arguments);
+  const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Auto, call);
+  if (inner == outer) return function.body(arguments);
+  if (!options.out_sharding.given()) FailMissing("out_sharding", call);
+  detail::FunctionResult result;
+  {
+    trace::MeshDefScope scope(inner);
+    std::vector<Array> inside;
+    inside.reserve(arguments.size());
+    for (const Array& x : arguments) inside.push_back(Under(x, inner, call));
+    result = function.body(inside);
+  }
+  trace::MeshDefScope scope(outer);
+  result.arrays = Resharded(result.arrays, detail::OutlineOf(result.tree.ref()),
+                            options.out_sharding, "out_sharding", call);
+  return result;
+}
+
+detail::FunctionResult CallExplicitAxes(const detail::FunctionCall& function,
+                                        const ExplicitAxesOptions& options) {
+  const Loc loc = function.loc;
+  const Call call{"explicit_axes", loc};
+  trace::NestingScope nesting(call.name, loc);
+  const std::vector<Array> arguments = UsableLeaves(function.arguments, call);
+  if (!options.in_sharding.given()) FailMissing("in_sharding", call);
+  const sharding::MeshDef* outer = trace::CurrentMesh();
+  if (!outer) FailSharding(call, 1, "there is no mesh in scope", {"enter one with a MeshScope"});
+  const sharding::MeshDef* inner = WithMode(outer, options.axes, AxisMode::Explicit, call);
+  detail::FunctionResult result;
+  {
+    trace::MeshDefScope scope(inner);
+    result = function.body(Resharded(arguments, detail::OutlineOf(function.arguments),
+                                     options.in_sharding, "in_sharding", call));
+  }
+  trace::MeshDefScope scope(outer);
+  for (Array& x : result.arrays) x = Under(x, outer, call);
+  return result;
+}
+
+}  // namespace tessera::api

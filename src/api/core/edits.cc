@@ -1,0 +1,427 @@
+// Tries edits of a refused call by tracing and lowering the whole call with each, and offers those
+// that work.
+#include "api/core/edits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "api/core/call_modes.h"
+#include "api/core/reshard_to.h"
+#include "base/at.h"
+#include "base/error.h"
+#include "compile/auto/propagate.h"
+#include "compile/inspect/report.h"
+#include "compile/run/lower.h"
+#include "ir/fixes.h"
+#include "spmd/lower/lower.h"
+#include "trace/function.h"
+
+namespace tessera::api {
+namespace {
+
+using sharding::TensorSharding;
+
+// Whether a public function runs inside of another, or is only tried: then nobody reads its edits.
+thread_local bool inside = false;
+struct Inside {
+  bool old = std::exchange(inside, true);
+  ~Inside() { inside = old; }
+};
+
+struct Trial {
+  CommReport sent;
+  std::vector<const ir::Type*> types;  // of the results
+};
+
+// A call's operands one by one, and what messages call them.
+struct NamedArguments {
+  Operands operands;
+  std::vector<std::string> names;
+  std::vector<std::string> whole;  // the same, arrays in braces by one name
+};
+
+NamedArguments NamedOperands(const Arguments& arguments) {
+  NamedArguments named;
+  const auto single = std::count_if(arguments.begin(), arguments.end(),
+                                    [](const Argument& a) { return a.operand(); });
+  for (const Argument& a : arguments) {
+    if (a.operand()) {
+      std::string name = a.name();
+      if (name.empty()) name = single == 1 ? "operand" : named.operands.empty() ? "lhs" : "rhs";
+      named.operands.push_back(*a.operand());
+      named.names.push_back(name);
+      named.whole.push_back(name);
+    } else if (a.arrays()) {
+      for (size_t i = 0; i < a.arrays()->size(); ++i) {
+        named.operands.emplace_back((*a.arrays())[i], Loc::Unknown());
+        named.names.push_back(fmt::format("{}[{}]", a.name(), i));
+      }
+      named.whole.emplace_back(a.name());
+    }
+  }
+  return named;
+}
+
+// The call as it is written, with names for its arrays.
+std::string CallCode(Call call, const Arguments& arguments, const NamedArguments& named) {
+  std::vector<std::string> parts;
+  size_t next = 0;
+  for (const Argument& a : arguments) {
+    if (a.operand() || a.arrays()) {
+      const std::string& name = named.whole[next++];
+      if (a.is_field()) continue;
+      const bool number = a.operand() && a.operand()->scalar();
+      parts.push_back(number ? Code(*a.operand()->scalar()) : name);
+    } else if (std::string code = a.code(); !code.empty()) {
+      parts.push_back(std::move(code));
+    }
+  }
+  return fmt::format("{}({})", call.name, fmt::join(parts, ", "));
+}
+
+std::string CostText(const CommReport& sent) {
+  if (sent.bytes() == 0) return "sends nothing";
+  std::vector<std::string> moves;
+  for (const CommEvent& e : sent.events()) {
+    std::string move = fmt::format("{} over {}", comm_name(e.kind), fmt::join(e.axes, ","));
+    if (std::count(moves.begin(), moves.end(), move) == 0) moves.push_back(std::move(move));
+  }
+  return fmt::format("sends {} B per device: {}", sent.bytes(), fmt::join(moves, ", "));
+}
+
+class Edits {
+ public:
+  Edits(Call call, const Arguments& arguments, const OnOperands& f, const Rewritten& how)
+      : call_(call), arguments_(arguments), f_(f), how_(how), named_(NamedOperands(arguments)) {
+    for (const Argument& a : arguments)
+      if (a.out_sharding()) out_ = a.out_sharding();
+    for (size_t k = 0; k < named_.operands.size(); ++k)
+      if (!named_.operands[k].scalar()) arrays_.push_back(k);
+  }
+
+  // Whether all operands have a type: none was never given a value.
+  bool are_given() const {
+    return std::all_of(arrays_.begin(), arrays_.end(),
+                       [&](size_t k) { return ArrayAt(k).is_given(); });
+  }
+
+  std::vector<ErrorOperand> Shown() const {
+    std::vector<ErrorOperand> shown;
+    for (size_t k : arrays_)
+      if (shown.size() < kMostShown)
+        shown.push_back(
+            {named_.names[k], TypeOf(ArrayAt(k))->text(), base::Where(ArrayAt(k).impl()->loc())});
+    return shown;
+  }
+
+  // Whether an error shows the very operands.
+  bool Shows(const ErrorDetail& refused) const {
+    const std::vector<ErrorOperand> shown = Shown();
+    return std::equal(refused.operands.begin(), refused.operands.end(), shown.begin(), shown.end(),
+                      [](const ErrorOperand& a, const ErrorOperand& b) {
+                        return a.name == b.name && a.type == b.type;
+                      });
+  }
+
+  // Returns what works, the cheapest first. `refused` is what was thrown inside: what it offers of
+  // the op that refused comes first.
+  std::vector<Fix> Tried(const ErrorDetail& refused) {
+    for (const Fix& fix : refused.fixes) TryFixOf(refused, fix);
+    if (fixes_.empty()) {
+      TryOutShardings();
+      for (size_t i = 0; i < arrays_.size(); ++i) TryOperand(i);
+    }
+    if (how_.others)
+      for (const OtherCall& other : how_.others())
+        if (std::optional<Trial> trial = Try(other.f))
+          Offer({.operand = -1, .spec = SpecOf(*trial)}, other.code, *trial);
+    Sort();
+    if (fixes_.size() > kMost) fixes_.resize(kMost);
+    AddAutoAxes();
+    Sort();
+    return std::move(fixes_);
+  }
+
+ private:
+  static constexpr size_t kMost = 4, kMostShown = 6, kMostTries = 64;
+
+  const Array& ArrayAt(size_t k) const { return named_.operands[k].array(); }
+  static PartitionSpec SpecOf(const Trial& trial) {
+    return trial.types.empty() ? P() : sharding::ToSpec(trial.types[0]->sharding());
+  }
+  void Sort() {
+    std::stable_sort(fixes_.begin(), fixes_.end(),
+                     [](const Fix& a, const Fix& b) { return a.bytes < b.bytes; });
+  }
+
+  detail::Body BodyOf(const OnOperands& g) const {
+    return [this, &g](const std::vector<Array>& arrays) {
+      Operands operands = named_.operands;
+      for (size_t i = 0; i < arrays_.size(); ++i)
+        operands[arrays_[i]] = Operand(arrays[i], operands[arrays_[i]].loc());
+      std::vector<Array> results = g(operands);
+      return detail::FunctionResult{results, detail::AnyTree::Of(results)};
+    };
+  }
+
+  // What such a call would send; nothing if it is refused.
+  std::optional<Trial> TryBody(const detail::Body& body) const {
+    std::vector<trace::Parameter> parameters;
+    for (size_t k : arrays_) parameters.push_back({TypeOf(ArrayAt(k)), call_.loc});
+    const ir::WithoutFixesScope without;
+    try {
+      const auto traced = ir::Shared(
+          trace::TraceFunction(parameters, body, "jit", call_.loc, /*outer=*/nullptr).program);
+      Trial trial;
+      for (ir::ValueId v : traced->outputs) trial.types.push_back(traced->type(v));
+      trial.sent = compile::Report(spmd::Lower(*compile::Placed(traced)));
+      return trial;
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+  std::optional<Trial> Try(const OnOperands& g) const { return TryBody(BodyOf(g)); }
+
+  void Offer(Fix fix, const std::string& code, const Trial& trial) {
+    fix.bytes = trial.sent.bytes();
+    fix.text = code + "   " + CostText(trial.sent);
+    fixes_.push_back(std::move(fix));
+  }
+  bool Has(int operand, const PartitionSpec& spec) const {
+    return std::any_of(fixes_.begin(), fixes_.end(), [&](const Fix& f) {
+      return f.operand == operand && f.spec == spec && !f.auto_axes;
+    });
+  }
+
+  // Tries an edit of the op inside on the call. Of the same cost it says more: what moves.
+  void TryFixOf(const ErrorDetail& refused, const Fix& fix) {
+    const size_t before = fixes_.size();
+    if (fix.operand < 0) {
+      if (out_ && !fix.auto_axes) TryOut(fix.spec);
+    } else if (base::Size(fix.operand) < refused.operands.size()) {
+      for (size_t i = 0; i < arrays_.size(); ++i)
+        if (TypeOf(ArrayAt(arrays_[i]))->text() == base::At(refused.operands, fix.operand).type)
+          TryReshard(i, fix.spec);
+    }
+    if (fixes_.size() != before + 1 || !Shows(refused)) return;
+    Fix& made = fixes_.back();
+    if (made.operand == fix.operand && made.spec == fix.spec && made.bytes == fix.bytes)
+      made.text = fix.text;
+  }
+
+  // ---- operands ----
+
+  void TryOperand(size_t i) {
+    const ir::Type* type = TypeOf(ArrayAt(arrays_[i]));
+    const TensorSharding& own = type->sharding();
+    TensorSharding whole = own, plain = own;
+    for (size_t d = 0; d < own.dims.size(); ++d) {
+      if (own.dims[d].axes.empty()) continue;
+      whole.dims[d].axes.clear();
+      for (TensorSharding one = own; !one.dims[d].axes.empty();) {
+        Shorten(one.dims[d].axes);
+        if (TryReshard(i, one)) break;
+      }
+    }
+    plain.unreduced.clear();
+    plain.reduced.clear();
+    plain.kind = Reduction::kSum;
+    TryReshard(i, whole);
+    TryReshard(i, plain);
+    for (size_t other : arrays_) {
+      const ir::Type* like = TypeOf(ArrayAt(other));
+      if (like->shape() == type->shape() && like->mesh()) TryReshard(i, like->sharding());
+    }
+  }
+
+  // Takes away the least that leaves whole axes or parts.
+  static void Shorten(sharding::AxisList& axes) {
+    sharding::AxisPart& last = axes.back();
+    int64_t prime = 2;
+    while (last.size % prime != 0) ++prime;
+    last.size /= prime;
+    if (last.size == 1) axes.pop_back();
+  }
+
+  // Returns whether the edit works. A call of many arrays is tried with the first edits alone.
+  bool TryReshard(size_t i, const TensorSharding& to) {
+    return to != TypeOf(ArrayAt(arrays_[i]))->sharding() && TryReshard(i, sharding::ToSpec(to));
+  }
+  bool TryReshard(size_t i, const PartitionSpec& spec) {
+    const size_t k = arrays_[i];
+    if (Has(static_cast<int>(i), spec)) return true;
+    const auto tried = [&](const auto& one) { return one.first == i && one.second == spec; };
+    if (tried_.size() >= kMostTries || std::any_of(tried_.begin(), tried_.end(), tried))
+      return false;
+    tried_.emplace_back(i, spec);
+    std::optional<Trial> trial = Try([&](Operands xs) {
+      xs[k] = Operand(ReshardTo(xs[k].array(), spec, {"reshard", call_.loc}), xs[k].loc());
+      return f_(xs);
+    });
+    if (trial)
+      Offer({.operand = static_cast<int>(i), .spec = spec},
+            fmt::format("reshard({}, {})", named_.names[k], spec.text()), *trial);
+    return trial.has_value();
+  }
+
+  // ---- the result ----
+
+  void TryOutShardings() {
+    if (!out_) return;
+    if (std::optional<Trial> known = TryAuto(P()))
+      for (const PartitionSpec& spec : OutSpecs(known->types)) TryOut(spec);
+    TryOut(P());
+  }
+
+  void TryOut(const PartitionSpec& spec) {
+    const std::optional<PartitionSpec> own = std::exchange(*out_, spec);
+    std::optional<Trial> trial = Try(f_);
+    *out_ = own;
+    if (!trial || trial->types.empty()) return;
+    const PartitionSpec made = SpecOf(*trial);
+    if (!Has(-1, made))
+      Offer({.operand = -1, .spec = made}, ".out_sharding = " + made.text(), *trial);
+  }
+
+  void AddAutoAxes() {
+    std::optional<Trial> known = TryAuto(P());
+    if (!known || known->types.empty()) return;
+    std::optional<Trial> best;
+    PartitionSpec best_spec;
+    const auto consider = [&](const PartitionSpec& spec, std::optional<Trial> trial) {
+      if (!trial || (best && trial->sent.bytes() >= best->sent.bytes())) return;
+      best = std::move(trial);
+      best_spec = spec;
+    };
+    for (const PartitionSpec& spec : OutSpecs(known->types)) consider(spec, TryAuto(spec));
+    consider(P(), known);
+    const bool least = std::all_of(fixes_.begin(), fixes_.end(),
+                                   [&](const Fix& f) { return best->sent.bytes() < f.bytes; });
+    if (least)
+      Offer({.operand = -1, .spec = best_spec, .auto_axes = true}, AutoCode(best_spec), *best);
+  }
+
+  std::optional<Trial> TryAuto(const PartitionSpec& out) const {
+    if (arrays_.empty()) return std::nullopt;
+    const detail::Body body = BodyOf(f_);
+    return TryBody([&](const std::vector<Array>& given) {
+      std::vector<Array> xs = given;
+      return CallAutoAxes({xs, body, call_.loc}, {.out_sharding = out});
+    });
+  }
+
+  std::string AutoCode(const PartitionSpec& out) const {
+    std::vector<std::string> given, taken;
+    size_t next = 0;
+    for (const Argument& a : arguments_) {
+      if (!a.operand() && !a.arrays()) continue;
+      const std::string& name = named_.whole[next++];
+      if (a.operand() && a.operand()->scalar()) continue;
+      taken.push_back("auto " + name);
+      given.push_back(name);
+    }
+    const std::string code = how_.code ? how_.code() : CallCode(call_, arguments_, named_);
+    return fmt::format("auto_axes([]({}) {{ return {}; }}, {{.out_sharding = {}}})({})",
+                       fmt::join(taken, ", "), code, out.text(), fmt::join(given, ", "));
+  }
+
+  // Specs of the results that keep dims of the first array in their order, as far as they divide.
+  std::vector<PartitionSpec> OutSpecs(const std::vector<const ir::Type*>& types) const {
+    if (arrays_.empty() || types.empty()) return {};
+    const TensorSharding& own = TypeOf(ArrayAt(arrays_[0]))->sharding();
+    const auto rank = base::Size(types[0]->rank());
+    const size_t from = own.dims.size();
+    for (const ir::Type* type : types)
+      if (base::Size(type->rank()) != rank) return {};
+    std::vector<bool> kept(from, false);  // from the last dims on
+    std::fill(kept.end() - static_cast<long>(std::min(rank, from)), kept.end(), true);
+    std::vector<PartitionSpec> specs;
+    do {
+      TensorSharding out = sharding::Replicated(own.mesh, static_cast<int>(rank));
+      size_t to = rank > from ? rank - from : 0;  // new dims lead
+      for (size_t d = 0; d < from; ++d)
+        if (rank >= from || kept[d]) out.dims[to++].axes = own.dims[d].axes;
+      for (const ir::Type* type : types)
+        for (size_t d = 0; d < rank; ++d)
+          out.dims[d].axes = sharding::PrefixThatDivides(out.dims[d].axes, type->shape()[d]);
+      specs.push_back(sharding::ToSpec(out));
+    } while (rank < from && std::next_permutation(kept.begin(), kept.end()));
+    return specs;
+  }
+
+  Call call_;
+  const Arguments& arguments_;
+  const OnOperands& f_;
+  const Rewritten& how_;
+  NamedArguments named_;
+  std::vector<size_t> arrays_;  // the operands that are not numbers
+  std::optional<PartitionSpec>* out_ = nullptr;
+  std::vector<Fix> fixes_;
+  std::vector<std::pair<size_t, PartitionSpec>> tried_;  // reshards, by array
+};
+
+// Whether a refusal is about how operands lie, not about the mesh, or a spec that cannot be.
+bool CanBeMended(const ErrorDetail& refused) {
+  for (const char* check : {".C1", ".C2", ".C10"})
+    if (refused.label.ends_with(check)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::vector<Array> RunAsOne(Call call, const Arguments& arguments, const OnOperands& f,
+                            const Rewritten& how) {
+  Operands operands;
+  for (const Argument& a : arguments) {
+    if (a.operand()) operands.push_back(*a.operand());
+    if (a.arrays())
+      for (const Array& x : *a.arrays()) operands.emplace_back(x, call.loc);
+  }
+  if (inside) return f(operands);
+  const Inside scope;
+  const auto named = [&](const Error& e) {
+    ErrorDetail detail = e.detail();
+    detail.op = call.name;
+    return detail;
+  };
+  const auto shown = [&](ErrorDetail detail) {
+    Edits edits(call, arguments, f, how);
+    if (!detail.operands.empty() && edits.are_given()) detail.operands = edits.Shown();
+    return detail;
+  };
+  try {
+    return f(operands);
+  } catch (const ShardingError& e) {
+    ErrorDetail detail = named(e);
+    Edits edits(call, arguments, f, how);
+    if (!edits.are_given() || !CanBeMended(detail)) base::ThrowSharding(shown(std::move(detail)));
+    std::vector<Fix> tried = edits.Tried(detail);
+    if (arguments.empty())
+      std::erase_if(detail.fixes, [](const Fix& fix) { return fix.operand >= 0; });
+    else if (!tried.empty() || !edits.Shows(detail))
+      detail.fixes = std::move(tried);
+    detail.operands = edits.Shown();
+    base::ThrowSharding(std::move(detail));
+  } catch (const ShapeError& e) {
+    base::ThrowShape(shown(named(e)));
+  } catch (const DTypeError& e) {
+    base::ThrowDType(shown(named(e)));
+  } catch (const TraceError& e) {
+    base::ThrowTrace(named(e));
+  }
+}
+
+void ThrowWithCalls(const ShardingError& refused, const Around& around) {
+  ErrorDetail detail = refused.detail();
+  for (Fix& fix : detail.fixes) {
+    if (!fix.text.starts_with(".out_sharding = ")) continue;
+    const auto [before, behind] = around(detail);
+    const size_t end = fix.text.find("   ");
+    fix.text = before + fix.text.substr(0, end) + behind + fix.text.substr(end);
+  }
+  base::ThrowSharding(std::move(detail));
+}
+
+}  // namespace tessera::api

@@ -1,0 +1,137 @@
+// Checks where arrays are to lie, and moves them.
+#include "api/core/reshard_to.h"
+
+#include <fmt/format.h>
+
+#include "api/core/tree_match.h"
+#include "base/at.h"
+#include "base/error.h"
+#include "ir/move_params.h"
+#include "ops/manual.h"
+#include "sharding/reshard.h"
+#include "trace/apply.h"
+
+namespace tessera::api {
+
+namespace {
+
+// C7, with what divides of the axes that were asked for.
+[[noreturn]] void FailUneven(const ir::Type* from, const sharding::TensorSharding& s, int dim,
+                             Call call) {
+  ErrorDetail detail = base::Refusal(
+      call.name, 7, base::Where(call.loc),
+      fmt::format("dim {} of size {} cannot be divided evenly into {} shards", dim,
+                  base::At(from->shape(), dim), sharding::SizeOf(base::At(s.dims, dim).axes)),
+      {"operand: " + from->text(), "spec: " + sharding::ToSpec(s).text()});
+  sharding::TensorSharding even = s;
+  for (size_t d = 0; d < even.dims.size(); ++d)
+    even.dims[d].axes = sharding::PrefixThatDivides(s.dims[d].axes, from->shape()[d]);
+  const int64_t bytes =
+      sharding::ReshardBytes(from->shape(), from->dtype().size(), from->sharding(), even);
+  Fix fix{.spec = sharding::ToSpec(even), .bytes = bytes};
+  fix.text = fmt::format("{}   {}", fix.spec.text(),
+                         bytes ? fmt::format("sends {} B per device", bytes) : "sends nothing");
+  detail.fixes.push_back(std::move(fix));
+  base::ThrowSharding(std::move(detail));
+}
+
+}  // namespace
+
+Array ReshardTo(const Array& a, const sharding::TensorSharding& s, Call call) {
+  const ir::Type* from = TypeOf(a);
+  const sharding::TensorSharding& old = from->sharding();
+  bool adds = !sharding::Difference(s.unreduced, old.unreduced).empty();
+  if (adds && s.kind != Reduction::kSum)
+    FailSharding(call, 8, "only sums can be made unreduced by a reshard",
+                 {"operand: " + from->text()});
+  if (!s.unreduced.empty() && !old.unreduced.empty() && s.kind != old.kind)
+    FailSharding(call, 8, "the operand is unreduced by a different reduction",
+                 {"operand: " + from->text()});
+  if (old.mesh && s.mesh != old.mesh && old.mesh->size() != s.mesh->size() &&
+      !(old.trivial() && s.trivial()))
+    FailSharding(call, 10,
+                 fmt::format("the meshes {} and {} have different numbers of devices",
+                             old.mesh->text(), s.mesh->text()));
+  if (const int dim = sharding::FirstUnevenDim(s, from->shape()); dim >= 0)
+    FailUneven(from, s, dim, call);
+  trace::Application move{.op = ops::kReshard,
+                          .params = {},
+                          .operands = {a.impl()},
+                          .loc = call.loc,
+                          .shown_as = "reshard",
+                          .result = ops::WithManualStates(from->WithSharding(s), old)};
+  return trace::Apply(move)[0];
+}
+
+Array ReshardTo(const Array& a, const PartitionSpec& spec, Call call) {
+  return ReshardTo(a, *ResolveSpec(spec, TypeOf(a)->rank(), MeshOf({a}), call), call);
+}
+
+namespace {
+
+// Over Auto axes: what the user asks propagation for. Explicit axes are the types' business.
+sharding::TensorSharding AutoSpec(const PartitionSpec& spec, const ir::Type* type,
+                                  const sharding::MeshDef* mesh, Call call) {
+  sharding::Resolved r = sharding::Resolve(spec, mesh, type->rank());
+  if (r.problem) FailSharding(call, 1, r.problem->reason, {"spec: " + spec.text()});
+  auto check = [&](const sharding::AxisList& axes) {
+    for (sharding::AxisPart a : axes) {
+      const MeshAxis& axis = base::At(mesh->axes(), a.axis);
+      if (axis.mode == AxisMode::Auto) continue;
+      FailSharding(call, 2,
+                   fmt::format("axis \"{}\" is {}: a constraint is for Auto axes", axis.name,
+                               axis.mode == AxisMode::Explicit ? "Explicit" : "Manual"),
+                   {"spec: " + spec.text(), "over Explicit axes use reshard to move data"});
+    }
+  };
+  for (const sharding::DimAxes& d : r.sharding.dims) check(d.axes);
+  check(r.sharding.unreduced);
+  check(r.sharding.replicated);
+  if (!r.sharding.unreduced.empty()) {
+    const std::string& axis = base::At(mesh->axes(), r.sharding.unreduced[0].axis).name;
+    FailSharding(
+        call, 16,
+        fmt::format("axis \"{}\" is Auto: values can be unreduced over Explicit axes only", axis),
+        {"spec: " + spec.text(),
+         fmt::format("leave .unreduced out, or make \"{}\" Explicit with explicit_axes", axis)});
+  }
+  if (!r.sharding.reduced.empty())
+    FailSharding(call, 9, "reduced axes are part of a type: a constraint cannot ask for them",
+                 {"spec: " + spec.text()});
+  r.sharding.mesh = mesh->WithoutModes();
+  return r.sharding;
+}
+
+}  // namespace
+
+Array Constrained(const Array& x, const PartitionSpec& spec, Call call) {
+  CheckMeshes({x}, {"the array"}, call);
+  const Array a = trace::Enter(trace::Use(x, call.name, call.loc), call.name, call.loc);
+  const sharding::MeshDef* mesh = MeshInScope({a});
+  const ir::Type* type = TypeOf(a);
+  if (spec.rank() > type->rank())
+    FailSharding(
+        call, 15,
+        fmt::format("the spec has {} dims, but the array has {}", spec.rank(), type->rank()),
+        {"spec: " + spec.text()});
+  if (mesh && mesh->has_mode(AxisMode::Auto)) {
+    sharding::TensorSharding asked = AutoSpec(spec, type, mesh, call);
+    sharding::TensorSharding s = type->sharding();
+    s.mesh = mesh;
+    trace::Application constraint{.op = ops::kShardingConstraint,
+                                  .params = ir::MakeParams(ir::ConstraintParams{std::move(asked)}),
+                                  .operands = {a.impl()},
+                                  .loc = call.loc,
+                                  .shown_as = call.name,
+                                  .result = type->WithSharding(std::move(s))};
+    return trace::Apply(constraint)[0];
+  }
+  sharding::TensorSharding s = *ResolveSpec(spec, type->rank(), MeshOf({a}), call);
+  if (s.dims == type->sharding().dims) return Same(a);
+  FailSharding(
+      call, 4,
+      fmt::format("the array has type {}, which is not laid out as {}", type->text(), spec.text()),
+      {"over Explicit axes this is an assertion: use reshard to move data"});
+}
+
+}  // namespace tessera::api

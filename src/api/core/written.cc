@@ -1,0 +1,246 @@
+// Numbers, shapes and options as C++ that can be pasted.
+#include "api/core/written.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace tessera::api {
+
+std::string Code(double v) {
+  if (std::isnan(v)) return "NAN";
+  if (std::isinf(v)) return v > 0 ? "INFINITY" : "-INFINITY";
+  const std::string text = fmt::format("{}", v);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+std::string Code(std::string_view v) { return fmt::format("\"{}\"", v); }
+std::string Code(const Scalar& v) {
+  if (v.kind() == Scalar::kFloat) return Code(v.as_double());
+  return v.kind() == Scalar::kBool ? Code(v.as_int() != 0) : Code(v.as_int());
+}
+std::string Code(LookupMode v) {
+  return v == LookupMode::kFill   ? "LookupMode::kFill"
+         : v == LookupMode::kClip ? "LookupMode::kClip"
+                                  : "LookupMode::kPromise";
+}
+std::string Code(DType v) { return v.is_bool() ? "bool_" : v.name(); }
+std::string Code(const std::vector<int64_t>& v) {
+  return fmt::format("{{{}}}", fmt::join(v, ", "));
+}
+std::string Code(const Shape& v) { return Code(v.dims()); }
+std::string Code(const Dims& v) {
+  if (v.all()) return "All";
+  return v.dims().size() == 1 ? Code(v.dims()[0]) : Code(v.dims());
+}
+std::string Code(const std::vector<Padding>& v) {
+  std::vector<std::string> parts;
+  for (const Padding& p : v)
+    parts.push_back(p.interior ? fmt::format("{{{}, {}, {}}}", p.low, p.high, p.interior)
+                               : fmt::format("{{{}, {}}}", p.low, p.high));
+  return fmt::format("{{{}}}", fmt::join(parts, ", "));
+}
+
+namespace {
+
+// Fields of options: those that differ from what they would be.
+class Fields {
+ public:
+  template <class T>
+  Fields& Add(const char* name, const T& value, const T& unless) {
+    if (!(value == unless)) parts_.push_back(fmt::format(".{} = {}", name, Code(value)));
+    return *this;
+  }
+  template <class T>
+  Fields& Add(const char* name, const std::optional<T>& value) {
+    if (value) parts_.push_back(fmt::format(".{} = {}", name, Code(*value)));
+    return *this;
+  }
+  Fields& Add(DType dtype) { return Add("dtype", dtype, DType{}); }
+  Fields& Add(const std::optional<PartitionSpec>& out) {
+    if (out) parts_.push_back(".out_sharding = " + out->text());
+    return *this;
+  }
+  // An array, which the call names so.
+  Fields& AddNamed(const char* name, const Array& value) {
+    if (value.is_given()) parts_.push_back(fmt::format(".{0} = {0}", name));
+    return *this;
+  }
+  std::string code() const {
+    return parts_.empty() ? "" : fmt::format("{{{}}}", fmt::join(parts_, ", "));
+  }
+
+ private:
+  std::vector<std::string> parts_;
+};
+
+}  // namespace
+
+std::string Code(const DotDims& v) {
+  const std::vector<int64_t> none;
+  std::string code = Fields()
+                         .Add("lhs_contract", v.lhs_contract, none)
+                         .Add("rhs_contract", v.rhs_contract, none)
+                         .Add("lhs_batch", v.lhs_batch, none)
+                         .Add("rhs_batch", v.rhs_batch, none)
+                         .code();
+  return code.empty() ? "DotDims{}" : "DotDims" + code;
+}
+std::string Code(const OutOptions& v) { return Fields().Add(v.out_sharding).code(); }
+std::string Code(const CreateOptions& v) {
+  return Fields().Add(v.dtype).Add(v.out_sharding).code();
+}
+std::string Code(const EyeOptions& v) {
+  return Fields()
+      .Add(v.dtype)
+      .Add(v.out_sharding)
+      .Add("columns", v.columns)
+      .Add("diagonal", v.diagonal, int64_t{0})
+      .code();
+}
+std::string Code(const LinspaceOptions& v) {
+  return Fields().Add(v.dtype).Add(v.out_sharding).Add("endpoint", v.endpoint, true).code();
+}
+std::string Code(const LogspaceOptions& v) {
+  return Fields()
+      .Add(v.dtype)
+      .Add("endpoint", v.endpoint, true)
+      .Add("base", v.base, 10.0)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const MeshgridOptions& v) {
+  return Fields()
+      .Add("indexing", v.indexing, std::string_view("xy"))
+      .Add("sparse", v.sparse, false)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const RoundOptions& v) {
+  return Fields()
+      .Add("away_from_zero", v.away_from_zero, false)
+      .Add("decimals", v.decimals, 0)
+      .code();
+}
+std::string Code(const NanToNumOptions& v) {
+  return Fields().Add("nan", v.nan, 0.0).Add("posinf", v.posinf).Add("neginf", v.neginf).code();
+}
+std::string Code(const CloseOptions& v) {
+  const CloseOptions usual;
+  return Fields()
+      .Add("rtol", v.rtol, usual.rtol)
+      .Add("atol", v.atol, usual.atol)
+      .Add("equal_nan", v.equal_nan, false)
+      .code();
+}
+std::string Code(const EqualOptions& v) {
+  return Fields().Add("equal_nan", v.equal_nan, false).code();
+}
+std::string Code(const GeluOptions& v) {
+  return Fields().Add("approximate", v.approximate, true).code();
+}
+std::string Code(const ReduceOptions& v) {
+  return Fields().Add(v.dtype).Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
+}
+std::string Code(const VarOptions& v) {
+  return Fields()
+      .Add(v.dtype)
+      .Add("keepdims", v.keepdims, false)
+      .Add("ddof", v.ddof, 0.0)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const NormOptions& v) {
+  return Fields().Add("ord", v.ord).Add("keepdims", v.keepdims, false).Add(v.out_sharding).code();
+}
+std::string Code(const AverageOptions& v) {
+  return Fields()
+      .AddNamed("weights", v.weights)
+      .Add("keepdims", v.keepdims, false)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const DiffOptions& v) {
+  return Fields()
+      .Add("n", v.n, int64_t{1})
+      .AddNamed("prepend", v.prepend)
+      .AddNamed("append", v.append)
+      .code();
+}
+std::string Code(const DiagonalOptions& v) {
+  return Fields()
+      .Add("offset", v.offset, int64_t{0})
+      .Add("dim1", v.dim1, 0)
+      .Add("dim2", v.dim2, 1)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const TraceOptions& v) {
+  return Fields()
+      .Add(v.dtype)
+      .Add("offset", v.offset, int64_t{0})
+      .Add("dim1", v.dim1, 0)
+      .Add("dim2", v.dim2, 1)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const DotOptions& v) { return Fields().Add(v.dtype).Add(v.out_sharding).code(); }
+std::string Code(const SortOptions& v) {
+  return Fields()
+      .Add("descending", v.descending, false)
+      .Add("stable", v.stable, true)
+      .Add("num_keys", v.num_keys, 1)
+      .code();
+}
+std::string Code(const OneHotOptions& v) {
+  return Fields().Add(v.dtype).Add("dim", v.dim, -1).Add(v.out_sharding).code();
+}
+std::string Code(const LayerNormOptions& v) {
+  return Fields().Add("epsilon", v.epsilon, LayerNormOptions().epsilon).code();
+}
+
+std::string Code(const TakeAlongOptions& v) {
+  return Fields()
+      .Add("mode", v.mode, LookupMode::kFill)
+      .Add("fill_value", v.fill_value)
+      .Add(v.out_sharding)
+      .code();
+}
+std::string Code(const AtOptions& v) {
+  return Fields()
+      .Add("mode", v.mode)
+      .Add("fill_value", v.fill_value)
+      .Add("indices_are_sorted", v.indices_are_sorted, false)
+      .Add("unique_indices", v.unique_indices, false)
+      .Add(v.out_sharding)
+      .code();
+}
+
+namespace {
+std::string CodeOf(const Slice::End& end) {
+  return end.value ? std::to_string(*end.value) : "None";
+}
+}  // namespace
+
+std::string Code(const std::vector<Index>& index, size_t arrays) {
+  std::vector<std::string> parts;
+  size_t k = 0;
+  for (const Index& i : index) {
+    const Slice& s = i.slice();
+    if (i.kind() == Index::kInteger)
+      parts.push_back(std::to_string(i.integer()));
+    else if (i.kind() == Index::kNew)
+      parts.emplace_back("None");
+    else if (i.kind() == Index::kEllipsis)
+      parts.emplace_back("Ellipsis");
+    else if (i.kind() == Index::kArray)
+      parts.push_back(arrays == 1 ? "indices" : fmt::format("indices[{}]", k++));
+    else if (!s.begin.value && !s.end.value && s.step == 1)
+      parts.emplace_back("All");
+    else
+      parts.push_back(fmt::format("Slice({}, {}{})", CodeOf(s.begin), CodeOf(s.end),
+                                  s.step == 1 ? "" : fmt::format(", {}", s.step)));
+  }
+  return parts.size() == 1 ? parts[0] : fmt::format("{{{}}}", fmt::join(parts, ", "));
+}
+
+}  // namespace tessera::api

@@ -1,0 +1,108 @@
+// How a call is written in C++: messages offer edits that can be pasted.
+#pragma once
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/lookup.h"
+#include "tessera/ops.h"
+
+namespace tessera::api {
+
+// Return a value as a user writes it. Of options, in braces, those that are not the defaults; ""
+// if there are none.
+template <std::integral T>
+std::string Code(T v) {
+  if constexpr (std::same_as<T, bool>) return v ? "true" : "false";
+  return std::to_string(v);
+}
+std::string Code(double v);
+std::string Code(std::string_view v);
+std::string Code(const Scalar& v);
+std::string Code(LookupMode v);
+std::string Code(DType v);
+std::string Code(const std::vector<int64_t>& v);
+std::string Code(const Shape& v);
+std::string Code(const Dims& v);
+std::string Code(const std::vector<Padding>& v);
+std::string Code(const DotDims& v);
+std::string Code(const OutOptions& v);
+std::string Code(const CreateOptions& v);
+std::string Code(const EyeOptions& v);
+std::string Code(const LinspaceOptions& v);
+std::string Code(const LogspaceOptions& v);
+std::string Code(const MeshgridOptions& v);
+std::string Code(const RoundOptions& v);
+std::string Code(const NanToNumOptions& v);
+std::string Code(const CloseOptions& v);
+std::string Code(const EqualOptions& v);
+std::string Code(const GeluOptions& v);
+std::string Code(const ReduceOptions& v);
+std::string Code(const VarOptions& v);
+std::string Code(const NormOptions& v);
+std::string Code(const AverageOptions& v);
+std::string Code(const DiffOptions& v);
+std::string Code(const DiagonalOptions& v);
+std::string Code(const TraceOptions& v);
+std::string Code(const DotOptions& v);
+std::string Code(const SortOptions& v);
+std::string Code(const OneHotOptions& v);
+std::string Code(const LayerNormOptions& v);
+std::string Code(const TakeAlongOptions& v);
+std::string Code(const AtOptions& v);
+// `arrays`: how many index arrays it has; they are called indices.
+std::string Code(const std::vector<Index>& v, size_t arrays);
+
+class Argument;
+// Neither what has operands nor an argument already.
+template <class T>
+concept IsValue = !std::same_as<T, Argument> && !std::same_as<T, Operand> &&
+                  !std::same_as<T, Array> && !std::same_as<T, std::vector<Array>>;
+
+// An argument of a public function, in the order of its parameters. It refers to what it is made
+// of: the function's own parameters.
+class Argument {
+ public:
+  // An array or a number, or arrays in braces. Without a name messages call one `operand`, two
+  // `lhs` and `rhs`.
+  Argument(const Operand& x) : operand_(&x) {}
+  Argument(const char* name, const Operand& x) : name_(name), operand_(&x) {}
+  Argument(const std::vector<Array>& xs) : name_("operands"), arrays_(&xs) {}
+  Argument(const char* name, const std::vector<Array>& xs) : name_(name), arrays_(&xs) {}
+  // An array that options hold: where they are written it is named.
+  static Argument Field(const char* name, const Operand& x) {
+    Argument a(name, x);
+    a.is_field_ = true;
+    return a;
+  }
+  // Anything else. An out_sharding among its fields can be edited.
+  template <class T>
+  requires IsValue<std::remove_const_t<T>> Argument(T& value)
+      : value_(&value), code_([](const void* v) { return Code(*static_cast<const T*>(v)); }) {
+    if constexpr (HasOut<T>() && !std::is_const_v<T>) out_ = &value.out_sharding;
+  }
+
+  const char* name() const { return name_; }
+  const Operand* operand() const { return operand_; }
+  const std::vector<Array>* arrays() const { return arrays_; }
+  bool is_field() const { return is_field_; }
+  std::string code() const { return code_(value_); }
+  std::optional<PartitionSpec>* out_sharding() const { return out_; }
+
+ private:
+  template <class T>
+  static constexpr bool HasOut() {
+    return requires(T & v) { v.out_sharding; };
+  }
+  const char* name_ = "";
+  const Operand* operand_ = nullptr;
+  const std::vector<Array>* arrays_ = nullptr;
+  const void* value_ = nullptr;
+  std::string (*code_)(const void*) = nullptr;
+  std::optional<PartitionSpec>* out_ = nullptr;
+  bool is_field_ = false;
+};
+
+}  // namespace tessera::api

@@ -1,0 +1,198 @@
+// jit: how arguments and results lie, and the programs of calls.
+#include "trace/jit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "api/core/reshard_to.h"
+#include "api/core/specs.h"
+#include "api/core/tree_match.h"
+#include "api/functions/transformed.h"
+#include "base/at.h"
+#include "base/fork.h"
+#include "compile/run/lower.h"
+#include "propagation/border.h"
+#include "propagation/graph.h"
+#include "tessera/transforms.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+
+using namespace api;
+
+namespace {
+
+// Whether arrays enter a jitted function or leave it.
+enum class JitSide : uint8_t { kIn, kOut };
+
+// What a spec says about the Auto axes of the mesh, or about the others.
+PartitionSpec PartOf(const PartitionSpec& spec, const sharding::MeshDef* mesh, bool of_auto) {
+  auto wanted = [&](const std::string& name) {
+    bool is_auto = base::At(mesh->axes(), mesh->Find(name)).mode == AxisMode::Auto;
+    return is_auto == of_auto;
+  };
+  auto only = [&](std::vector<AxisRef> axes) {
+    std::erase_if(axes, [&](const AxisRef& a) { return !wanted(a.name); });
+    return axes;
+  };
+  std::vector<DimSharding> dims;
+  for (const DimSharding& d : spec.dims()) {
+    DimSharding part(only(d.axes()));
+    if (of_auto && d.open()) part = Open(part);
+    dims.push_back(of_auto && d.priority() >= 0 ? part.priority(d.priority()) : part);
+  }
+  PartitionSpec part(std::move(dims));
+  part = part.unreduced(only(spec.unreduced_axes()), spec.reduction());
+  if (of_auto) return part.replicated(only(spec.replicated_axes()));
+  return part.reduced(only(spec.reduced_axes()));
+}
+
+void CheckLiesAs(const Array& x, const sharding::TensorSharding& wanted, const PartitionSpec& spec,
+                 Call call) {
+  const ir::Type* type = TypeOf(x);
+  const sharding::TensorSharding& s = type->sharding();
+  if (s.dims == wanted.dims && s.unreduced == wanted.unreduced && s.reduced == wanted.reduced)
+    return;
+  FailSharding(
+      call, 14,
+      fmt::format("an argument has type {}, which is not laid out as .in_shardings says: {}",
+                  type->text(), spec.text()),
+      {"reshard the argument, or leave .in_shardings out: types carry it"});
+}
+
+// A program's arguments and results lie evenly, so what is asked of them must.
+void CheckAtBorder(const PartitionSpec& spec, const sharding::TensorSharding& asked,
+                   const base::Shape& shape, const char* option, Call call) {
+  using propagation::engine::AtBorder;
+  const sharding::TensorSharding even = AtBorder(asked, shape, /*keep_sub_axes=*/true),
+                                 kept = AtBorder(asked, shape, /*keep_sub_axes=*/false);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const sharding::AxisList& axes = asked.dims[d].axes;
+    if (kept.dims[d].axes == axes) continue;
+    sharding::TensorSharding edit = asked;
+    edit.dims[d] = {.axes = even.dims[d].axes};
+    std::string offer = fmt::format("write .{} = {}", option, sharding::ToSpec(edit).text());
+    bool divides = even.dims[d].axes == axes;
+    FailSharding(
+        call, divides ? 17 : 7,
+        divides ? fmt::format("dim {} is open: it cannot keep part of an axis at the border", d)
+                : fmt::format("dim {} of size {} cannot be divided evenly into {} shards", d,
+                              shape[d], sharding::SizeOf(axes)),
+        {"spec: " + spec.text(), std::move(offer)});
+  }
+}
+
+// Returns an array that enters, or leaves, laid out as its spec says.
+Array LaidOut(const Array& given, const PartitionSpec& spec, const sharding::MeshDef* mesh, bool in,
+              Call call) {
+  Array x = given;
+  const int rank = x.rank(call.loc);
+  ResolveSpec(P(), 0, mesh, call);  // there must be a mesh
+  if (spec.rank() > rank)
+    FailSharding(call, 15,
+                 fmt::format("the spec has {} dims, but the array has {}", spec.rank(), rank),
+                 {"spec: " + spec.text()});
+  sharding::Resolved all = sharding::Resolve(spec, mesh, rank);
+  if (all.problem) FailSharding(call, 1, all.problem->reason, {"spec: " + spec.text()});
+  CheckAtBorder(spec, all.sharding, TypeOf(x)->shape(), in ? "in_shardings" : "out_shardings",
+                call);
+  PartitionSpec typed = PartOf(spec, mesh, false);
+  if (in && TypeOf(x)->mesh())
+    CheckLiesAs(x, *ResolveSpec(typed, rank, mesh, call), typed, call);
+  else
+    x = reshard(x, typed, call.loc);
+  const bool hints = mesh->has_mode(AxisMode::Auto);
+  return hints ? Constrained(x, PartOf(spec, mesh, true), call) : x;
+}
+
+// Returns the arrays of a tree laid out as jit's options say.
+std::vector<Array> LayOut(const Specs& specs, const detail::Outline& tree,
+                          const std::vector<Array>& arrays, JitSide side, Loc loc) {
+  if (!specs.given()) return arrays;
+  Call call{"jit", loc};
+  for (const Array& x : arrays) trace::Use(x, call.name, call.loc);
+  bool in = side == JitSide::kIn;
+  const char* option = in ? "in_shardings" : "out_shardings";
+  const sharding::MeshDef* mesh = MeshInScope(arrays);
+  CheckParts(specs, tree, {option}, call);
+  std::vector<Array> out;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const PartitionSpec& spec = LeafOf(specs, tree.arrays[i], {option}, call);
+    out.push_back(LaidOut(arrays[i], spec, mesh, in, call));
+  }
+  return out;
+}
+
+// Throws if a spec names what the current mesh does not have.
+void CheckAxes(const Specs& specs, Loc loc) {
+  const sharding::MeshDef* mesh = trace::CurrentMesh();
+  if (!mesh) return;
+  for (const PartitionSpec& spec : specs.All()) {
+    sharding::Resolved r = sharding::Resolve(spec, mesh, spec.rank());
+    if (r.problem) FailSharding({"jit", loc}, 1, r.problem->reason, {"spec: " + spec.text()});
+  }
+}
+
+// The function that lays its arguments out, and its results. The call must outlive it.
+detail::Body BodyThatLaysOut(const detail::FunctionCall& call, const JitOptions& options) {
+  return [&call, &options](const std::vector<Array>& arrays) {
+    const Loc loc = call.loc;
+    if (options.out_shardings.given()) CheckAxes(options.out_shardings, loc);
+    detail::FunctionResult result = call.body(
+        LayOut(options.in_shardings, detail::OutlineOf(call.arguments), arrays, JitSide::kIn, loc));
+    result.arrays = LayOut(options.out_shardings, detail::OutlineOf(result.tree.ref()),
+                           result.arrays, JitSide::kOut, loc);
+    return result;
+  };
+}
+
+// What is traced.
+detail::FunctionCall LaidOut(const detail::FunctionCall& call, const JitOptions& options) {
+  CheckMeshes(call.arguments, {"jit", call.loc});
+  if (!options.in_shardings.given() && !options.out_shardings.given()) return call;
+  return {call.arguments, BodyThatLaysOut(call, options), call.loc, call.function};
+}
+
+}  // namespace
+
+namespace detail {
+
+Jit::Jit() : Jit(JitOptions{}, nullptr) {}
+
+Jit::Jit(JitOptions options, const void* shared)
+    : shared_(options.in_shardings.given() || options.out_shardings.given() ? nullptr : shared) {
+  cache_ =
+      shared_ ? trace::SharedJitCache(shared_, options.name) : trace::NewJitCache(options.name);
+  options_ = std::make_shared<const JitOptions>(std::move(options));
+}
+Jit::Jit(const char* name, const void* shared)
+    : options_(std::make_shared<const JitOptions>(JitOptions{.name = name})), shared_(shared) {
+  static const char key = 0;  // what a transform keeps is not what a jit of the same function does
+  cache_ = shared ? trace::SharedJitCache(SharedKey({&key, shared}), name)
+                  : trace::NewJitCache(name, trace::Keeps::kCompiled);
+}
+
+FunctionResult Jit::Call(const FunctionCall& call) const {
+  return trace::CallJit(*cache_, LaidOut(call, *options_), options_->donate);
+}
+Program Jit::Trace(const FunctionCall& call) const {
+  return Program(trace::ProgramOf(*cache_, LaidOut(call, *options_), options_->donate));
+}
+Lowered Jit::Lower(const FunctionCall& call) const {
+  return Lowered(compile::LowerProgram(Trace(call).program(), {}));
+}
+int64_t Jit::retraces() const { return trace::Retraces(*cache_); }
+
+const void* SharedKey(const std::vector<const void*>& parts, const std::string& text) {
+  if (std::count(parts.begin(), parts.end(), nullptr) > 0) return nullptr;
+  static auto& mutex = base::NewForkMutex();
+  static auto& keys = *new std::map<std::pair<std::vector<const void*>, std::string>, char>;
+  const std::lock_guard lock(mutex);
+  return &keys[{parts, text}];
+}
+
+}  // namespace detail
+}  // namespace tessera

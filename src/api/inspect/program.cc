@@ -1,0 +1,131 @@
+// Programs, reports and policies as the user sees them.
+#include "tessera/program.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <ostream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "compile/auto/propagate.h"
+#include "compile/checks/policy.h"
+#include "compile/inspect/report.h"
+#include "compile/run/executor.h"
+#include "compile/run/lower.h"
+#include "ir/program_text.h"
+#include "sharding/partition.h"
+#include "spmd/schedule/peak_bytes.h"
+#include "trace/array.h"
+
+namespace tessera {
+
+namespace {
+
+std::string AxesText(const std::vector<std::string>& axes) {
+  std::string out;
+  for (const std::string& a : axes) out += (out.empty() ? "" : ",") + a;
+  return out;
+}
+
+std::string EventText(const CommEvent& e) {
+  return fmt::format("{:<18} over {:<12} {:>12} B x{:<4} {:<24} {}{}{}", comm_name(e.kind),
+                     AxesText(e.axes), e.bytes, e.times, e.where,
+                     e.implied ? "implied" : "asked for", e.backward ? ", backward" : "",
+                     e.repeats ? ", each iteration" : "");
+}
+
+[[noreturn]] void Refuse(const char* op, int check, std::string reason, Loc loc) {
+  base::ThrowRuntime(base::Refusal(op, check, base::Where(loc), std::move(reason)));
+}
+
+std::vector<ArrayType> TypesOf(const ir::Program& program, const std::vector<ir::ValueId>& values) {
+  std::vector<ArrayType> types;
+  types.reserve(values.size());
+  for (ir::ValueId v : values) types.emplace_back(program.type(v));
+  return types;
+}
+
+}  // namespace
+
+int64_t CommReport::count(CommKind kind) const {
+  int64_t n = 0;
+  for (const CommEvent& e : events_) n += e.kind == kind ? e.times : 0;
+  return n;
+}
+int64_t CommReport::count(CommKind kind, AxisNames axes) const {
+  int64_t n = 0;
+  for (const CommEvent& e : events_) n += e.kind == kind && e.axes == axes.names() ? e.times : 0;
+  return n;
+}
+std::string CommReport::text() const {
+  std::string out;
+  for (const CommEvent& e : lines()) out += EventText(e) + "\n";
+  out += events_.empty() ? "no communication\n" : fmt::format("{} B leave each device\n", bytes());
+  if (flops_ > 0)
+    out += fmt::format("{} FLOPs on each device, {:.2f} times the work of a perfect split\n",
+                       flops_, static_cast<double>(flops_) / static_cast<double>(split_flops_));
+  return out;
+}
+
+Program Program::Parse(std::string_view text, Loc loc) {
+  compile::Install();
+  return Program(ir::Shared(ir::ParseProgram(text, loc)));
+}
+Program Program::Load(const std::string& path, Loc loc) {
+  if (std::string why = base::WhyUnreadable(path); !why.empty())
+    Refuse("load", 1, "cannot read " + path + ": " + why, loc);
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) Refuse("load", 1, "cannot read " + path, loc);
+  return Parse(text, base::LineOf(path, 0));
+}
+std::string Program::text() const { return ir::Text(*program_); }
+std::vector<ArrayType> Program::inputs() const { return TypesOf(*program_, program_->inputs); }
+std::vector<ArrayType> Program::outputs() const { return TypesOf(*program_, program_->outputs); }
+
+Program Program::propagated(propagation::Stage stop_after, Loc loc) const {
+  if (program_->per_device) Refuse("propagate", 2, compile::kOfDevice, loc);
+  if (!compile::HasAutoAxes(*program_)) return *this;
+  propagation::engine::EngineOptions options;
+  options.stop_after = stop_after;
+  return Program(compile::PropagateProgram(*program_, options).program);
+}
+
+Lowered lower(const Program& program, Loc loc) {
+  if (program.program()->per_device) Refuse("lower", 2, compile::kOfDevice, loc);
+  return Lowered(compile::LowerProgram(program.program(), {}));
+}
+
+Program Lowered::program() const { return Program(impl_->program); }
+Program Lowered::propagated() const { return Program(impl_->propagated); }
+Program Lowered::device_program() const {
+  return Program(std::shared_ptr<const ir::Program>(impl_, &impl_->device));
+}
+CommReport Lowered::comm() const { return compile::Report(impl_->device); }
+int64_t Lowered::peak_bytes() const { return spmd::PeakBytes(impl_->device, impl_->schedule); }
+int64_t Lowered::flops() const { return comm().flops(); }
+int64_t Lowered::split_flops() const { return comm().split_flops(); }
+std::string Lowered::text() const {
+  return fmt::format("{}{}{} bytes at most per device\n", device_program().text(), comm().text(),
+                     peak_bytes());
+}
+
+std::ostream& operator<<(std::ostream& os, const CommReport& report) { return os << report.text(); }
+std::ostream& operator<<(std::ostream& os, const Program& program) { return os << program.text(); }
+std::ostream& operator<<(std::ostream& os, const Lowered& lowered) { return os << lowered.text(); }
+
+CommPolicy::CommPolicy(CommLimits limits) { compile::PushPolicy(std::move(limits)); }
+CommPolicy::~CommPolicy() { compile::PopPolicy(); }
+
+MachineBalance::MachineBalance(double flops_per_byte, Loc loc) : old_(sharding::FlopsPerByte()) {
+  if (!(flops_per_byte > 0))
+    base::ThrowShape(
+        base::Refusal("MachineBalance", 1, base::Where(loc),
+                      fmt::format("flops_per_byte must be above 0, not {}", flops_per_byte)));
+  sharding::SetFlopsPerByte(flops_per_byte);
+}
+MachineBalance::~MachineBalance() { sharding::SetFlopsPerByte(old_); }
+
+}  // namespace tessera

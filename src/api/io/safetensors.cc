@@ -1,0 +1,250 @@
+// Trees of arrays in safetensors files, and back onto devices, each of which reads its part.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "api/core/elements.h"
+#include "api/core/operands.h"
+#include "api/io/safetensors_file.h"
+#include "base/at.h"
+#include "base/shape.h"
+#include "compile/run/executor.h"
+#include "runtime/buffers.h"
+#include "sharding/local.h"
+#include "tessera/io.h"
+#include "trace/scopes.h"
+
+namespace tessera {
+
+using namespace api;
+
+namespace {
+
+using compile::Concrete;
+
+// The names of a tree's arrays, all different.
+std::vector<std::string> UniqueNames(const std::string& path, detail::TreeRef tree, Call call) {
+  std::vector<std::string> names = detail::NamesOf(tree);
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (name.empty()) FailFile(call, path, "an array has no name: put it into a map or a struct");
+    if (name == "__metadata__") FailFile(call, path, "an array cannot be named " + ShownName(name));
+    if (!seen.insert(name).second)
+      FailFile(call, path, "two arrays of the tree are named " + ShownName(name));
+  }
+  return names;
+}
+
+// Elements of bool have no other value than 0 and 1; any byte but 0 is true.
+void Normalize(DType dtype, std::byte* data, int64_t elements) {
+  if (dtype.is_bool())
+    std::for_each(data, data + elements, [](std::byte& b) { b = std::byte{b != std::byte{}}; });
+}
+
+// Reads the part of each device, or of those that share it, once.
+Array Load(const SafetensorsFile& file, const StoredTensor& tensor, const ir::Type* type,
+           const ir::Type* placed, Call call) {
+  compile::Install();
+  const sharding::TensorSharding& s = placed->sharding();
+  const bool shares = !s.mesh || compile::SharesReplicas();
+  Concrete layout(type, placed, call.loc, {}, shares);
+  const int64_t devices = s.mesh ? s.mesh->size() : 1;
+  std::vector<int64_t> device_of;  // of each instance: one that holds it
+  for (int64_t position = 0; position < devices; ++position) {
+    const auto instance = base::Size(compile::InstanceAt(layout, position));
+    if (instance >= device_of.size()) device_of.resize(instance + 1);
+    device_of[instance] = position;
+  }
+  const base::Shape local = sharding::LocalShape(type->shape(), s);
+  const int64_t elements = base::Elements(local), bytes = elements * type->dtype().size();
+  auto array = std::make_shared<Concrete>(
+      type, placed, call.loc,
+      compile::AtLine(
+          call.loc,
+          [&] { return runtime::Allocate(bytes, static_cast<int32_t>(device_of.size())); }),
+      shares);
+  for (size_t i = 0; i < device_of.size(); ++i) {
+    std::byte* out = array->buffers.at(static_cast<int32_t>(i));
+    // Of partial sums one device has the sum, and the others nothing.
+    if (s.kind == Reduction::kSum && !s.unreduced.empty() &&
+        sharding::ShardIndex(*s.mesh, s.unreduced, device_of[i]) != 0) {
+      std::fill_n(out, bytes, std::byte{});
+      continue;
+    }
+    base::Shape first(local.size());
+    for (size_t d = 0; s.mesh && d < first.size(); ++d)
+      first[d] = sharding::ShardIndex(*s.mesh, s.dims[d].axes, device_of[i]) * local[d];
+    file.Read(tensor, first, local, out);
+    Normalize(type->dtype(), out, elements);
+  }
+  return Array(std::move(array));
+}
+
+// The same with the layout and the dtype of `like`; abstract on an abstract mesh.
+Array LoadLike(const SafetensorsFile& file, const StoredTensor& tensor, const Array& like,
+               Call call) {
+  const ir::Type* type = TypeOf(like);
+  const bool concrete = like.impl()->kind() == trace::ArrayImpl::kConcrete;
+  if (!concrete && type->mesh() && type->mesh()->is_abstract())
+    return Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, call.loc));
+  const ir::Type* placed =
+      concrete ? static_cast<const Concrete&>(*like.impl()).placed() : compile::WithoutModes(type);
+  const DType stored = tensor.type->dtype();
+  const Array read = Load(file, tensor, type->WithDType(stored), placed->WithDType(stored), call);
+  if (stored == type->dtype()) return read;
+  const trace::MeshDefScope mesh(type->mesh());
+  const Array converted = Convert(read, type->dtype(), call);
+  return type->weak() ? Weak(converted) : converted;
+}
+
+// ---- which arrays -------------------------------------------------------------------------------
+
+// Whether the name is that of the pattern, in which a * stands for any text.
+bool Matches(std::string_view pattern, std::string_view name) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return name == pattern;
+  if (!name.starts_with(pattern.substr(0, star))) return false;
+  const std::string_view rest = pattern.substr(star + 1);
+  for (size_t at = star; at <= name.size(); ++at)
+    if (Matches(rest, name.substr(at))) return true;
+  return false;
+}
+bool MatchesOne(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return Matches(pattern, name); });
+}
+
+// The arrays of a tree beside those of a file.
+class Pairing {
+ public:
+  Pairing(const std::string& path, const SafetensorsFile& file, const LoadLikeOptions& options,
+          Call call)
+      : path_(path), file_(file), options_(options), call_(call) {}
+
+  // Returns what the file has for an array of the tree; null: it stays.
+  const StoredTensor* Of(const std::string& name) const {
+    const auto found = file_.tensors().find(name);
+    return found == file_.tensors().end() || MatchesOne(options_.ignore, name) ? nullptr
+                                                                               : &found->second;
+  }
+
+  // Throws if names are in one alone that may not be.
+  void CheckNames(const std::vector<std::string>& names) const {
+    std::vector<std::string> missing, unexpected, notes;
+    for (const std::string& name : names)
+      if (!Of(name) && !MatchesOne(options_.keep, name)) missing.push_back(name);
+    const std::set<std::string> wanted(names.begin(), names.end());
+    for (const auto& [name, tensor] : file_.tensors())
+      if (Of(name) && !wanted.contains(name)) unexpected.push_back(name);
+    if (missing.empty() && unexpected.empty()) return;
+    std::string reason;
+    if (!missing.empty()) {
+      reason = "the file lacks " + List(missing);
+      notes.push_back(Option("keep", missing) + " leaves what the tree has");
+    }
+    if (!unexpected.empty()) {
+      reason += fmt::format("{}the tree lacks {}", missing.empty() ? "" : "; ", List(unexpected));
+      notes.push_back(Option("ignore", unexpected) + " leaves it in the file");
+    }
+    FailFile(call_, path_, reason, notes);
+  }
+
+  // Throws if an array cannot be read into one of this type.
+  void CheckType(const std::string& name, const StoredTensor& tensor, const ir::Type& type) const {
+    const bool same = tensor.type->dtype() == type.dtype();
+    if (tensor.type->shape() == type.shape() && (same || options_.cast)) return;
+    std::vector<std::string> notes;
+    if (tensor.type->shape() == type.shape()) notes = {"{.cast = true} converts it"};
+    FailFile(call_, path_,
+             fmt::format("{} is {} in the file and {} in the tree", ShownName(name),
+                         tensor.type->text(), type.text()),
+             notes);
+  }
+
+ private:
+  static constexpr size_t kShown = 4;
+  static std::string List(const std::vector<std::string>& of) {
+    std::string text;
+    for (size_t i = 0; i < of.size() && i < kShown; ++i) text += (i ? ", " : "") + ShownName(of[i]);
+    return of.size() > kShown ? fmt::format("{} and {} more", text, of.size() - kShown) : text;
+  }
+  static std::string Option(const char* name, const std::vector<std::string>& of) {
+    const std::vector<std::string> all{"*"};
+    return fmt::format("{{.{} = {{{}}}}}", name, List(of.size() > kShown ? all : of));
+  }
+
+  const std::string& path_;
+  const SafetensorsFile& file_;
+  const LoadLikeOptions& options_;
+  const Call call_;
+};
+
+}  // namespace
+
+void detail::SaveSafetensors(const std::string& path, TreeRef tree,
+                             const SafetensorsOptions& options, Loc loc) {
+  const Call call{"save_safetensors", loc};
+  const std::vector<std::string> names = UniqueNames(path, tree, call);
+  const std::vector<Array> leaves = LeavesOf(tree);
+  std::vector<NamedArray> arrays;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const ir::Type* type = OnDevices(leaves[i], call).type();
+    if (SafetensorsName(type->dtype()).empty())
+      FailFile(call, path,
+               fmt::format("{} is {}, which the format cannot store", ShownName(names[i]),
+                           type->text()));
+    arrays.push_back({names[i], leaves[i]});
+  }
+  WriteSafetensors(path, std::move(arrays), options.metadata, call);
+}
+
+std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc) {
+  const Call call{"load_safetensors", loc};
+  const SafetensorsFile file(path, call);
+  std::map<std::string, Array> arrays;
+  const sharding::MeshDef* mesh = trace::CurrentMesh();
+  for (const auto& [name, tensor] : file.tensors()) {
+    const ir::Type* type = ir::Type::Get(tensor.type->shape(), tensor.type->dtype(), mesh);
+    arrays[name] =
+        mesh && mesh->is_abstract()
+            ? Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc))
+            : Load(file, tensor, type, compile::WithoutModes(type), call);
+  }
+  return arrays;
+}
+
+void detail::LoadSafetensorsLike(const std::string& path, TreeRef like,
+                                 const LoadLikeOptions& options, Loc loc) {
+  const Call call{"load_safetensors_like", loc};
+  const std::vector<std::string> names = UniqueNames(path, like, call);
+  std::vector<Array> arrays = LeavesOf(like);
+  for (const Array& array : arrays)
+    if (trace::Use(array, call.name, loc)->kind() == trace::ArrayImpl::kTraced)
+      OnDevices(array, call);
+  const SafetensorsFile file(path, call);
+  const Pairing pairs(path, file, options, call);
+  pairs.CheckNames(names);
+  for (size_t i = 0; i < names.size(); ++i)
+    if (const StoredTensor* stored = pairs.Of(names[i]))
+      pairs.CheckType(names[i], *stored, *TypeOf(arrays[i]));
+  for (size_t i = 0; i < names.size(); ++i)
+    if (const StoredTensor* stored = pairs.Of(names[i]))
+      arrays[i] = LoadLike(file, *stored, arrays[i], call);
+  Replace(like, arrays);
+}
+
+void detail::MakeAbstract(TreeRef tree, Loc loc) {
+  std::vector<Array> arrays = LeavesOf(tree);
+  for (Array& array : arrays) {
+    const ir::Type* type = trace::Use(array, "abstract_like", loc)->type();
+    array = Array(std::make_shared<trace::ArrayImpl>(trace::ArrayImpl::kAbstract, type, loc));
+  }
+  Replace(tree, arrays);
+}
+
+std::map<std::string, std::string> load_safetensors_metadata(const std::string& path, Loc loc) {
+  return SafetensorsFile(path, {"load_safetensors_metadata", loc}).metadata();
+}
+
+}  // namespace tessera

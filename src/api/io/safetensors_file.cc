@@ -1,0 +1,319 @@
+// Reads and writes safetensors files. Nothing in a file is believed before it is checked: no memory
+// is taken for what a header claims and the file does not have.
+// Format: https://github.com/huggingface/safetensors, "Format".
+#include "api/io/safetensors_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "api/core/elements.h"
+#include "base/at.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/shape.h"
+
+namespace tessera::api {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kCountBytes = 8, kMostHeader = 100'000'000;  // as the format's own reader has it
+constexpr const char* kMetadata = "__metadata__";
+
+constexpr struct {
+  const char* name;
+  DType dtype;
+} kDTypes[] = {{"BOOL", bool_}, {"I8", i8},   {"I16", i16}, {"I32", i32}, {"I64", i64},
+               {"U8", u8},      {"U16", u16}, {"U32", u32}, {"U64", u64}, {"F16", f16},
+               {"BF16", bf16},  {"F32", f32}, {"F64", f64}};
+
+struct BadHeader {
+  std::string reason;
+};
+
+// Returns the header as JSON. The parser would take the last of two equal keys.
+Json ParseJson(const std::string& text) {
+  if (!text.starts_with('{')) throw BadHeader{"the header does not begin with {"};
+  std::vector<std::set<std::string>> keys;  // of each object around
+  const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
+    constexpr int kDeepest = 2;  // the numbers of a shape
+    if (depth > kDeepest && event != Json::parse_event_t::value)
+      throw BadHeader{"the header is nested too deeply"};
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
+      throw BadHeader{fmt::format("the header has {} twice", ShownName(value.get<std::string>()))};
+    return true;
+  };
+  try {
+    return Json::parse(text, check);
+  } catch (const Json::parse_error& e) {
+    throw BadHeader{fmt::format("the header is not JSON from its byte {} on", e.byte)};
+  } catch (const Json::exception&) {
+    throw BadHeader{"the header has a number that is too large"};
+  }
+}
+
+std::vector<int64_t> Sizes(const Json& list, const char* what) {
+  std::vector<int64_t> sizes;
+  if (!list.is_array()) throw BadHeader{fmt::format("its {} is not a list", what)};
+  for (const Json& size : list) {
+    if (!size.is_number_unsigned() || size.get<uint64_t>() > uint64_t{INT64_MAX})
+      throw BadHeader{fmt::format("its {} has an element that is not a size", what)};
+    sizes.push_back(size.get<int64_t>());
+  }
+  return sizes;
+}
+
+StoredTensor ParseTensor(const Json& entry) {
+  for (const char* key : {"dtype", "shape", "data_offsets"})
+    if (!entry.is_object() || !entry.contains(key))
+      throw BadHeader{fmt::format("it has no {}", key)};
+  if (entry.size() != 3) throw BadHeader{"it has more than dtype, shape and data_offsets"};
+  const Json& dtype = entry["dtype"];
+  const auto* row = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                                 [&](const auto& r) { return dtype == r.name; });
+  if (row == std::end(kDTypes))
+    throw BadHeader{fmt::format("elements of dtype {} are not supported",
+                                dtype.is_string() ? ShownName(dtype.get<std::string>()) : "null")};
+  base::Shape shape = Sizes(entry["shape"], "shape");
+  if (std::string problem = ir::SizeProblem(shape); !problem.empty())
+    throw BadHeader{"its shape has " + problem};
+  const std::vector<int64_t> bytes = Sizes(entry["data_offsets"], "data_offsets");
+  if (bytes.size() != 2 || bytes[0] > bytes[1])
+    throw BadHeader{"its data_offsets are not a begin and an end"};
+  const ir::Type* type = ir::Type::Get(std::move(shape), row->dtype);
+  if (const int64_t need = type->elements() * type->dtype().size(); need != bytes[1] - bytes[0])
+    throw BadHeader{fmt::format("{} needs {} bytes, but its data_offsets span {}", type->text(),
+                                need, bytes[1] - bytes[0])};
+  return {type, bytes[0], bytes[1]};
+}
+
+std::map<std::string, std::string> ParseMetadata(const Json& entry) {
+  std::map<std::string, std::string> metadata;
+  if (!entry.is_object()) throw BadHeader{"it is not an object"};
+  for (const auto& [key, value] : entry.items()) {
+    if (!value.is_string()) throw BadHeader{ShownName(key) + " is not a string"};
+    metadata[key] = value.get<std::string>();
+  }
+  return metadata;
+}
+
+// The places of a box's elements in a tensor, as runs of bytes that are one behind another.
+struct Runs {
+  Runs(const ir::Type& type, const base::Shape& first, const base::Shape& box) : sizes(box) {
+    int64_t stride = bytes = type.dtype().size();
+    bool whole = true;
+    for (size_t d = box.size(); d-- > 0;) {
+      begin += first[d] * stride;
+      if (whole) {
+        bytes *= box[d];
+        whole = box[d] == type.shape()[d];
+        sizes.pop_back();
+      } else {
+        strides.insert(strides.begin(), stride);
+      }
+      stride *= type.shape()[d];
+    }
+    at.resize(sizes.size());
+  }
+  // Goes to the next run; returns false behind the last.
+  bool Next() {
+    for (size_t d = sizes.size(); d-- > 0;) {
+      begin += strides[d];
+      if (++at[d] < sizes[d]) return true;
+      begin -= strides[d] * sizes[d];
+      at[d] = 0;
+    }
+    return false;
+  }
+  int64_t begin = 0, bytes;  // of the run
+
+ private:
+  base::Shape sizes, strides, at;  // of the dims outside of a run
+};
+
+}  // namespace
+
+void FailFile(Call call, const std::string& path, const std::string& reason,
+              std::vector<std::string> notes) {
+  base::ThrowRuntime(base::Refusal(call.name, "file", base::Where(call.loc), path + ": " + reason,
+                                   std::move(notes)));
+}
+
+std::string ShownName(const std::string& name) {
+  constexpr size_t kLongest = 80;
+  std::string shown = Json(name).dump(-1, ' ', true, Json::error_handler_t::replace);
+  if (shown.size() > kLongest) shown = shown.substr(0, kLongest) + "...\"";
+  return shown;
+}
+
+std::string SafetensorsName(DType dtype) {
+  for (const auto& row : kDTypes)
+    if (row.dtype == dtype) return row.name;
+  return "";
+}
+
+// ---- reading ----
+
+SafetensorsFile::SafetensorsFile(const std::string& path, Call call) : path_(path), call_(call) {
+  Open();
+  try {
+    Parse(ReadHeader());
+    CheckPlaces();
+  } catch (const BadHeader& e) {
+    Fail(e.reason);
+  }
+}
+
+void SafetensorsFile::Open() {
+  if (std::string why = base::WhyUnreadable(path_); !why.empty())
+    Fail("the file cannot be read: " + why);
+  struct stat info {};
+  if (stat(path_.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
+    Fail("the file cannot be read: it is not a regular file");
+  file_.value = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_.value < 0 || fstat(file_.value, &info) != 0)
+    Fail("the file cannot be read: " + base::ErrnoText());
+  end_ = info.st_size;
+}
+
+std::string SafetensorsFile::ReadHeader() {
+  if (end_ < kCountBytes) throw BadHeader{fmt::format("a file of {} bytes has no header", end_)};
+  uint64_t size = 0;
+  ReadAt(0, kCountBytes, reinterpret_cast<std::byte*>(&size));  // little endian
+  if (size > kMostHeader) throw BadHeader{fmt::format("a header of {} bytes is implausible", size)};
+  data_ = kCountBytes + static_cast<int64_t>(size);
+  if (data_ > end_)
+    throw BadHeader{fmt::format("{} of {} bytes of the header are missing", data_ - end_, size)};
+  std::string header(size, ' ');
+  ReadAt(kCountBytes, static_cast<int64_t>(size), reinterpret_cast<std::byte*>(header.data()));
+  return header;
+}
+
+void SafetensorsFile::Parse(const std::string& header) {
+  const Json json = ParseJson(header);
+  for (const auto& [name, entry] : json.items()) {
+    try {
+      if (name == kMetadata)
+        metadata_ = ParseMetadata(entry);
+      else
+        tensors_.emplace(name, ParseTensor(entry));
+    } catch (const BadHeader& e) {
+      throw BadHeader{fmt::format("{}: {}", ShownName(name), e.reason)};
+    }
+  }
+}
+
+void SafetensorsFile::CheckPlaces() const {
+  using Entry = std::pair<const std::string, StoredTensor>;
+  std::vector<const Entry*> order;
+  for (const Entry& entry : tensors_) order.push_back(&entry);
+  std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
+    return std::tie(a->second.begin, a->second.end) < std::tie(b->second.begin, b->second.end);
+  });
+  int64_t at = 0;
+  const std::string* before = nullptr;
+  for (const Entry* entry : order) {
+    const auto& [name, tensor] = *entry;
+    if (tensor.begin < at)
+      throw BadHeader{fmt::format("{} and {} overlap", ShownName(*before), ShownName(name))};
+    if (tensor.begin > at)
+      throw BadHeader{
+          fmt::format("bytes {} to {} of the data belong to no tensor", at, tensor.begin)};
+    if (tensor.end > end_ - data_)
+      throw BadHeader{fmt::format("{} ends at byte {} of the data, of which there are {}",
+                                  ShownName(name), tensor.end, end_ - data_)};
+    at = tensor.end;
+    before = &name;
+  }
+  if (const int64_t rest = end_ - data_ - at; rest > 0)
+    throw BadHeader{fmt::format("{} bytes follow the last tensor", rest)};
+}
+
+void SafetensorsFile::Read(const StoredTensor& tensor, const base::Shape& first,
+                           const base::Shape& box, std::byte* out) const {
+  // Runs that are closer than a page are read at once, with what is between them.
+  constexpr int64_t kNear = 4096, kMost = int64_t{1} << 20;
+  if (base::Elements(box) == 0) return;
+  Runs runs(*tensor.type, first, box);
+  const int64_t begin = data_ + tensor.begin;
+  std::vector<int64_t> near;
+  std::vector<std::byte> span;
+  for (bool more = true; more;) {
+    near.clear();
+    do near.push_back(runs.begin);
+    while ((more = runs.Next()) && runs.begin - near.back() < runs.bytes + kNear &&
+           runs.begin + runs.bytes - near[0] <= kMost);
+    if (near.size() == 1) {
+      ReadAt(begin + near[0], runs.bytes, out);
+      out += runs.bytes;
+      continue;
+    }
+    span.resize(base::Size(near.back() + runs.bytes - near[0]));
+    ReadAt(begin + near[0], static_cast<int64_t>(span.size()), span.data());
+    for (int64_t run : near) {
+      std::memcpy(out, span.data() + (run - near[0]), base::Size(runs.bytes));
+      out += runs.bytes;
+    }
+  }
+}
+
+void SafetensorsFile::ReadAt(int64_t at, int64_t bytes, std::byte* out) const {
+  while (bytes > 0) {
+    const ssize_t n = pread(file_.value, out, base::Size(bytes), at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) Fail("the file cannot be read: " + base::ErrnoText());
+    if (n == 0) Fail("the file became shorter while it was read");
+    at += n, bytes -= n, out += n;
+  }
+}
+
+// ---- writing ----
+
+void WriteSafetensors(const std::string& path, std::vector<NamedArray> arrays,
+                      const std::map<std::string, std::string>& metadata, Call call) {
+  // Larger elements first, so that all of them are aligned.
+  std::sort(arrays.begin(), arrays.end(), [](const NamedArray& a, const NamedArray& b) {
+    const int size_a = TypeOf(a.array)->dtype().size(), size_b = TypeOf(b.array)->dtype().size();
+    return size_a != size_b ? size_a > size_b : a.name < b.name;
+  });
+  try {
+    std::string header;
+    if (!metadata.empty()) header = fmt::format("\"{}\":{}", kMetadata, Json(metadata).dump());
+    int64_t begin = 0;
+    for (const auto& [name, array] : arrays) {
+      const ir::Type* type = TypeOf(array);
+      const int64_t end = begin + type->elements() * type->dtype().size();
+      header += fmt::format(R"({}{}:{{"dtype":"{}","shape":{},"data_offsets":[{},{}]}})",
+                            header.empty() ? "" : ",", Json(name).dump(),
+                            SafetensorsName(type->dtype()), Json(type->shape()).dump(), begin, end);
+      begin = end;
+    }
+    header = '{' + header + '}';
+    header.resize((header.size() + 7) / 8 * 8, ' ');
+    const uint64_t size = header.size();
+    if (size > kMostHeader)
+      FailFile(call, path, fmt::format("a header of {} bytes is too large for the format", size));
+    base::NewFile file(path);
+    file.Write(&size, sizeof size);
+    file.Write(header.data(), header.size());
+    for (const NamedArray& a : arrays)
+      if (const ir::Type* type = TypeOf(a.array); type->elements() > 0)
+        file.Write(Whole(a.array, call)->buffers.base,
+                   base::Size(type->elements() * type->dtype().size()));
+    file.Commit();
+  } catch (const Json::type_error&) {
+    FailFile(call, path, "a name or the metadata is not UTF-8");
+  } catch (const base::FileError& e) {
+    FailFile(call, path, std::string("the file cannot be written: ") + e.what());
+  }
+}
+
+}  // namespace tessera::api

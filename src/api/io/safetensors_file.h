@@ -1,0 +1,63 @@
+// The format of safetensors files: 8 bytes that count those of the header, the header, which is
+// JSON, then the elements of all tensors without gaps.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/core/operands.h"
+#include "base/file.h"
+
+namespace tessera::api {
+
+[[noreturn]] void FailFile(Call call, const std::string& path, const std::string& reason,
+                           std::vector<std::string> notes = {});
+
+// Returns a name as messages show it: in quotes, escaped, not too long.
+std::string ShownName(const std::string& name);
+
+// Returns the dtype as the format calls it; empty if it cannot be there.
+std::string SafetensorsName(DType dtype);
+
+struct StoredTensor {
+  const ir::Type* type;  // on no mesh
+  int64_t begin, end;    // its bytes, counted from the end of the header
+};
+
+class SafetensorsFile {
+ public:
+  // Reads the header, and checks it: every tensor's bytes are there, and none besides.
+  SafetensorsFile(const std::string& path, Call call);
+  SafetensorsFile(const SafetensorsFile&) = delete;
+
+  const std::map<std::string, StoredTensor>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  // Reads the box of a tensor from `first` on, row-major.
+  void Read(const StoredTensor& tensor, const base::Shape& first, const base::Shape& box,
+            std::byte* out) const;
+
+ private:
+  void Open();
+  std::string ReadHeader();
+  void Parse(const std::string& header);
+  void CheckPlaces() const;
+  void ReadAt(int64_t at, int64_t bytes, std::byte* out) const;
+  [[noreturn]] void Fail(const std::string& reason) const { FailFile(call_, path_, reason); }
+
+  const std::string path_;
+  const Call call_;
+  base::Descriptor file_;
+  int64_t data_ = 0, end_ = 0;  // where the elements begin, and the file ends
+  std::map<std::string, StoredTensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+struct NamedArray {
+  std::string name;
+  Array array;
+};
+// Writes arrays of different names.
+void WriteSafetensors(const std::string& path, std::vector<NamedArray> arrays,
+                      const std::map<std::string, std::string>& metadata, Call call);
+
+}  // namespace tessera::api

@@ -1,0 +1,139 @@
+// The public graph's regions, and the edges across their borders.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/propagation/graph.h"
+#include "base/at.h"
+#include "base/error.h"
+#include "propagation/refuse.h"
+
+namespace tessera::propagation {
+namespace {
+
+using engine::AxisList;
+using engine::AxisPart;
+using engine::TensorSharding;
+
+engine::OperandUse CheckedUse(const Graph::Impl& impl, Use use, const std::string& where) {
+  const std::vector<engine::Op>& ops = impl.graph.ops;
+  bool known = Number(use.op) >= 0 && Number(use.op) < static_cast<int32_t>(ops.size()) &&
+               use.operand >= 0 &&
+               use.operand < static_cast<int>(base::At(ops, use.op).operands.size());
+  if (!known)
+    Refuse("edge", 14, where,
+           fmt::format("there is no operand {} of op {}", use.operand, Number(use.op)));
+  return {Number(use.op), use.operand};
+}
+
+// The manual axes lead each dim, into parts whose product with the inside is the outside.
+void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const base::Shape& inside,
+                const base::Shape& outside, const std::string& where) {
+  if (edge.outer->dims.size() != outside.size() || inside.size() != outside.size())
+    Refuse("edge", 2, where,
+           fmt::format("the outer sharding has rank {}, but the values have ranks {} and {}",
+                       edge.outer->dims.size(), outside.size(), inside.size()));
+  for (size_t d = 0; d < outside.size(); ++d) {
+    int64_t parts = 1;
+    bool led = true;
+    for (AxisPart a : edge.outer->dims[d].axes) {
+      if (!sharding::OverlapsAny(edge.manual, a)) {
+        led = false;
+        continue;
+      }
+      if (!led)
+        Refuse("edge", 28, where,
+               fmt::format("the manual axis {} must come first in dim {}", AxisText(*impl.mesh, a),
+                           d));
+      parts *= a.size;
+    }
+    if (inside[d] * parts != outside[d])
+      Refuse("edge", 29, where,
+             fmt::format(
+                 "dim {} has {} elements inside and {} outside, which does not fit its {} parts", d,
+                 inside[d], outside[d], parts));
+  }
+}
+
+// Which way an edge crosses the border of a manual region, and the axes that it hides.
+void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
+               const std::string& where) {
+  const engine::FlatGraph& graph = impl.graph;
+  const engine::Op& source = base::At(graph.ops, edge.sources[0].op);
+  int32_t from = source.region, to = base::At(graph.values, owner).region;
+  edge.inward = base::At(graph.regions, to).parent == from;
+  bool outward = base::At(graph.regions, from).parent == to;
+  if (edge.sources.size() != 1 || edge.inward == outward)
+    Refuse("edge", 30, where,
+           "only an edge with one source, between a region and the one around it, has an outer "
+           "sharding");
+  size_t inner = base::Size(edge.inward ? to : from), around = base::Size(edge.inward ? from : to);
+  edge.manual = Difference(impl.manual[inner], impl.manual[around]);
+  const base::Shape &source_shape =
+                        base::At(graph.values, base::At(source.operands, edge.sources[0].index))
+                            .shape,
+                    &owner_shape = base::At(graph.values, owner).shape;
+  CheckOuter(impl, edge, edge.inward ? owner_shape : source_shape,
+             edge.inward ? source_shape : owner_shape, where);
+  // Over manual axes that it does not name the value is whole, and stays so.
+  AxisList named = edge.outer->unreduced;
+  for (const sharding::DimAxes& d : edge.outer->dims)
+    named.insert(named.end(), d.axes.begin(), d.axes.end());
+  named.insert(named.end(), edge.outer->replicated.begin(), edge.outer->replicated.end());
+  for (AxisPart a : Difference(edge.manual, named)) edge.outer->replicated.push_back(a);
+  SortAndMerge(edge.outer->replicated);
+}
+
+}  // namespace
+
+RegionId Graph::region(OpId op, std::vector<std::string> manual, Loc loc) {
+  std::string where = base::Where(loc);
+  std::vector<engine::Op>& ops = impl_->graph.ops;
+  if (Number(op) < 0 || Number(op) >= static_cast<int32_t>(ops.size()))
+    Refuse("region", 14, where, fmt::format("there is no op {}", Number(op)));
+  int32_t parent = base::At(ops, op).region;
+  AxisList axes = base::At(impl_->manual, parent);
+  for (const std::string& name : manual) {
+    int axis = impl_->mesh->Find(name);
+    if (axis < 0) Refuse("region", 25, where, fmt::format("unknown axis name: \"{}\"", name));
+    AxisPart a = sharding::WholeAxis(*impl_->mesh, axis);
+    if (sharding::OverlapsAny(axes, a))
+      Refuse("region", 26, where, fmt::format("\"{}\" is already manual", name));
+    if (a.size > 1) axes.push_back(a);
+  }
+  SortAndMerge(axes);
+  impl_->manual.push_back(std::move(axes));
+  impl_->graph.regions.push_back({Number(op), parent});
+  return RegionId{static_cast<int32_t>(impl_->graph.regions.size()) - 1};
+}
+
+void Graph::edge(EdgeOptions options, Loc loc) {
+  std::string where = WhereOf(options.where, loc);
+  CheckValues(*impl_, "edge", options.targets, where);
+  CheckValues(*impl_, "edge", {options.owner}, where);
+  engine::Edge edge;
+  for (Use use : options.sources) edge.sources.push_back(CheckedUse(*impl_, use, where));
+  if (!options.outer.empty()) {
+    edge.outer = ShardingOf(*impl_, options.outer, where);
+    if (edge.sources.empty()) Refuse("edge", 11, where, "it has no source");
+    SetBorder(*impl_, edge, Number(options.owner), where);
+  }
+  // A loop's results are made by its edges: they have one sharding with what else is a target.
+  auto targets = std::move(options.targets);
+  targets.push_back(options.owner);
+  for (engine::Op& op : impl_->graph.ops) {
+    if (op.kind != engine::Op::kNone) continue;
+    auto taken = [&](int32_t v) { return std::count(targets.begin(), targets.end(), ValueId{v}); };
+    op.results.erase(std::remove_if(op.results.begin(), op.results.end(), taken), op.results.end());
+  }
+  for (ValueId v : targets)
+    if (v != options.owner) edge.other_targets.push_back(Number(v));
+  int32_t region = base::At(impl_->graph.values, options.owner).region;
+  impl_->graph.AddEdge(std::move(edge), Number(options.owner), region);
+  impl_->ops.push_back(
+      {"the data-flow edge to " + base::At(impl_->values, Number(options.owner)).name,
+       std::move(options.where)});
+  impl_->priorities.push_back(-1);
+}
+
+}  // namespace tessera::propagation

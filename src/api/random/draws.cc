@@ -1,0 +1,73 @@
+// Keeps one program per kind of draw, and checks keys.
+#include "api/random/draws.h"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+#include "api/core/edits.h"
+#include "trace/jit.h"
+#include "trace/key_reuse.h"
+
+namespace tessera::api {
+namespace {
+
+// Appends a number, exactly.
+void AddText(std::string& text, const Scalar& v) {
+  text += v.kind() == Scalar::kFloat ? fmt::format(" {:a}", v.as_double())
+                                     : fmt::format(" {}:{}", int{v.kind()}, v.as_int());
+}
+
+}  // namespace
+
+std::vector<Array> AllDrawn(std::vector<Operand> operands, std::string statics, Call call,
+                            const Draw& draw) {
+  trace::UseUpKey(operands[0].array().impl(), call.name, call.loc);
+  return AllKept(std::move(operands), std::move(statics), call, draw);
+}
+
+std::vector<Array> AllKept(std::vector<Operand> operands, std::string statics, Call call,
+                           const Draw& draw) {
+  static const std::shared_ptr<trace::JitCache> cache =
+      trace::NewJitCache("random", trace::Keeps::kProgramsSilently);
+  std::vector<Array> arrays;
+  statics = fmt::format("{} {}", call.name, statics);
+  for (const Operand& x : operands) {
+    if (x.scalar())
+      AddText(statics, *x.scalar());
+    else
+      statics += " array", arrays.push_back(ToArray(x, call));
+  }
+  const auto body = [&](const std::vector<Array>& given) {
+    size_t k = 0;
+    std::vector<Operand> all;
+    for (const Operand& x : operands) all.push_back(x.scalar() ? x : Operand(given[k++], x.loc()));
+    std::vector<Array> results = draw(all);
+    return detail::FunctionResult{results, detail::AnyTree::Of(results)};
+  };
+  auto arguments = std::tuple(std::move(statics), std::move(arrays));
+  return AsOne(call, {}, [&](const Operands&) {
+    return trace::CallJit(*cache, {arguments, body, call.loc}, {}).arrays;
+  });
+}
+
+std::string TextOf(const DrawnAs& as) {
+  return fmt::format("{}{} {}", as.dtype.name(), ir::FieldText(as.shape),
+                     as.out_sharding ? as.out_sharding->text() : "");
+}
+
+Array KeyOf(const Operand& key, Call call, bool any) {
+  if (key.scalar())
+    FailDType(call, 14, "it takes a key, not a number", {"random::key(seed) makes one"});
+  Array k = ToArray(key, call);
+  const ir::Type* type = TypeOf(k);
+  if (!type->dtype().is_key())
+    FailDType(call, 14, fmt::format("it takes a key, not {}", type->text()),
+              {"random::key(seed) makes one; random::wrap_key_data makes keys of their words"});
+  if (!any && type->rank() != 0)
+    FailShape(call, 15, fmt::format("it takes one key, not an array of them, {}", type->text()),
+              {"vmap maps over keys"});
+  return k;
+}
+
+}  // namespace tessera::api

@@ -1,0 +1,389 @@
+// Draws of the gamma distribution and of what is made of it, and their derivative.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+#include "api/random/distributions.h"
+#include "api/random/parameters.h"
+#include "base/at.h"
+#include "base/dtype.h"
+#include "tessera/batching.h"
+#include "tessera/control.h"
+#include "tessera/custom_rules.h"
+#include "tessera/random.h"
+
+namespace tessera {
+
+using namespace api;
+
+namespace {
+
+// ---- samples ------------------------------------------------------------------------------------
+
+// A trial: the key of the next one, the square of a normal number, the cube of its linear function,
+// a uniform number.
+using Trial = std::tuple<Array, Array, Array, Array>;
+
+Trial NextTrial(const Array& key, const Array& c, Call call) {
+  const DrawnAs one{{}, TypeOf(c)->dtype()};
+  const NumbersOf number(one.dtype, call);
+  const std::vector<Array> keys = SplitApart(key, 3, call);
+  // Normal numbers until the linear function is positive.
+  using Try = std::tuple<Array, Array, Array>;
+  const auto negative = [&](Try t) { return le(std::get<2>(t), number(0), {}, call.loc); };
+  const auto next = [&](Try t) {
+    const std::vector<Array> pair = SplitApart(std::get<0>(t), 2, call);
+    const Array x = Normal(pair[1], one, call);
+    return Try(pair[0], x, add(number(1), mul(x, c, {}, call.loc), {}, call.loc));
+  };
+  const Try found = while_loop(negative, next, Try(keys[1], number(0), number(-1)), call.loc);
+  const Array &x = std::get<1>(found), &v = std::get<2>(found);
+  return {keys[0], mul(x, x, {}, call.loc), mul(mul(v, v, {}, call.loc), v, {}, call.loc),
+          Uniform(keys[2], one, 0, 1, call)};
+}
+
+// One number, by Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. For
+// a < 1 it is one of a + 1 times a power of a uniform number.
+Array GammaOne(const Array& key, const Array& a, bool logarithm, Call call) {
+  const Loc loc = call.loc;
+  const DrawnAs one{{}, TypeOf(a)->dtype()};
+  const NumbersOf number(one.dtype, call);
+  const Array large = ge(a, number(1), {}, loc);
+  const Array raised = where(large, a, add(a, number(1), {}, loc), {}, loc);
+  const Array third = number(1.0 / 3), d = sub(raised, third, {}, loc);
+  const Array c = div(third, sqrt(d, loc), {}, loc);
+  const auto rejected = [&](Trial t) {
+    const auto& [k, x, v, u] = t;
+    const Array squeeze = sub(number(1), mul(number(0.0331), mul(x, x, {}, loc), {}, loc), {}, loc);
+    const Array bent = add(sub(number(1), v, {}, loc), log(v, loc), {}, loc);
+    const Array bound = add(mul(x, number(0.5), {}, loc), mul(d, bent, {}, loc), {}, loc);
+    return logical_and(ge(u, squeeze, {}, loc), ge(log(u, loc), bound, {}, loc), {}, loc);
+  };
+  const auto next = [&](Trial t) { return NextTrial(std::get<0>(t), c, call); };
+  const std::vector<Array> keys = SplitApart(key, 2, call);
+  const Trial start(keys[0], number(0), number(1), number(2));  // is rejected
+  const Array v = std::get<2>(while_loop(rejected, next, start, loc));
+  const Array power = div(number(1), a, {}, loc), u = Uniform(keys[1], one, 0, 1, call);
+  if (!logarithm) {
+    const Array boost = pow(sub(number(1), u, {}, loc), power, {}, loc);
+    return mul(mul(d, v, {}, loc), where(large, number(1), boost, {}, loc), {}, loc);
+  }
+  const Array e = log1p(neg(u, loc), loc);
+  const Array none = logical_or(large, eq(e, number(0), {}, loc), {}, loc);
+  const Array boost = where(none, number(0), mul(e, power, {}, loc), {}, loc);
+  return add(add(log(d, loc), log(v, loc), {}, loc), boost, {}, loc);
+}
+
+// ---- derivative ---------------------------------------------------------------------------------
+//
+// How a sample changes with its shape parameter, the probability of a smaller one being the same
+// (implicit reparameterisation): dx/da = -(dP(a, x)/da) / p(x), where P is the regularized
+// incomplete gamma function and p the density.
+
+// An array in a formula, with the line of the call.
+struct Term {
+  Array x;
+  Loc loc;
+  Term Of(double v) const {
+    return {ScalarOf(v, TypeOf(x)->dtype(), false, {"random::gamma", loc}), loc};
+  }
+  friend Term operator+(const Term& a, const Term& b) { return {add(a.x, b.x, {}, a.loc), a.loc}; }
+  friend Term operator-(const Term& a, const Term& b) { return {sub(a.x, b.x, {}, a.loc), a.loc}; }
+  friend Term operator*(const Term& a, const Term& b) { return {mul(a.x, b.x, {}, a.loc), a.loc}; }
+  friend Term operator/(const Term& a, const Term& b) { return {div(a.x, b.x, {}, a.loc), a.loc}; }
+  friend Term operator-(const Term& a) { return {neg(a.x, a.loc), a.loc}; }
+};
+Term Size(const Term& a) { return {abs(a.x, a.loc), a.loc}; }
+Term Choose(const Array& first, const Term& a, const Term& b) {
+  return {where(first, a.x, b.x, {}, a.loc), a.loc};
+}
+
+double Epsilon(DType t) { return t == f64 ? 0x1p-52 : 0x1p-23; }
+
+// P(a, x) = x^a e^-x / gamma(a+1) * (sum over n of x^n / ((a+1) ... (a+n))), for x that are not
+// much larger than a. Each term c comes with its derivative.
+Array BySeries(const Term& a, const Term& x) {
+  using State = std::array<Array, 6>;  // whether there is more, a + n, c, dc, sums of these
+  const Loc loc = a.loc;
+  const auto more = [](State s) { return s[0]; };
+  const auto next = [&](State s) {
+    const Term last{s[2], loc}, last_d{s[3], loc}, r = Term{s[1], loc} + a.Of(1);
+    const Term d = last_d * (x / r) - last * x / (r * r), c = last * (x / r);
+    const Term sum = Term{s[4], loc} + c, sum_d = Term{s[5], loc} + d;
+    const Array goes_on = gt(Size(d / sum_d).x, a.Of(Epsilon(TypeOf(a.x)->dtype())).x, {}, loc);
+    return State{goes_on, r.x, c.x, d.x, sum.x, sum_d.x};
+  };
+  const Array zero = a.Of(0).x, one = a.Of(1).x;
+  const State s =
+      while_loop(more, next, State{eq(one, one, {}, loc), a.x, one, zero, one, zero}, loc);
+  const Term sum{s[4], loc}, sum_d{s[5], loc};
+  const Term d_log = Term{log(x.x, loc), loc} - Term{digamma((a + a.Of(1)).x, loc), loc};
+  return (-(sum_d + sum * d_log) * x / a).x;
+}
+
+// 1 - P(a, x) = x^a e^-x / gamma(a) times a continued fraction, for larger x. Numerators p and
+// denominators q of two steps, and their derivatives.
+Array ByFraction(const Term& a, const Term& x) {
+  enum { kMore, kStep, kP1, kQ1, kP2, kQ2, kDp1, kDq1, kDp2, kDq2, kValue, kD, kSize };
+  using State = std::array<Array, kSize>;
+  constexpr double kMostSteps = 2000;
+  const Loc loc = a.loc;
+  const double epsilon = Epsilon(TypeOf(a.x)->dtype());
+  const auto more = [](State s) { return s[kMore]; };
+  const auto next = [&](State s) {
+    const auto of = [&](int k) { return Term{base::At(s, k), loc}; };
+    const Term c = of(kStep) + a.Of(1), y = a.Of(1) - a + c, z = x + y + c + a.Of(1), yc = y * c;
+    const Term p = of(kP1) * z - of(kP2) * yc, q = of(kQ1) * z - of(kQ2) * yc;
+    const Term dp = of(kDp1) * z - of(kP1) - of(kDp2) * yc + of(kP2) * c;
+    const Term dq = of(kDq1) * z - of(kQ1) - of(kDq2) * yc + of(kQ2) * c;
+    const Array exists = ne(q.x, a.Of(0).x, {}, loc);
+    const Term value = Choose(exists, p / q, of(kValue));
+    const Term d = Choose(exists, (dp - value * dq) / q, of(kD));
+    const Array moves = gt(Size(d - of(kD)).x, a.Of(epsilon).x, {}, loc);
+    const Array goes_on =
+        logical_and(lt(c.x, a.Of(kMostSteps).x, {}, loc),
+                    logical_or(moves, logical_not(exists, loc), {}, loc), {}, loc);
+    const Array large = gt(Size(p).x, a.Of(1 / epsilon).x, {}, loc);
+    const auto scaled = [&](const Term& t) { return Choose(large, t * a.Of(epsilon), t).x; };
+    return State{goes_on,         c.x,        scaled(p),  scaled(q),        scaled(of(kP1)),
+                 scaled(of(kQ1)), scaled(dp), scaled(dq), scaled(of(kDp1)), scaled(of(kDq1)),
+                 value.x,         d.x};
+  };
+  const Term zero = a.Of(0), one = a.Of(1);
+  const Term p = x + one, q = (x + one - a + one) * x, value = p / q, d = value * x / q;
+  const State s = while_loop(more, next,
+                             State{eq(one.x, one.x, {}, loc), zero.x, p.x, q.x, one.x, x.x, zero.x,
+                                   (-x).x, zero.x, zero.x, value.x, d.x},
+                             loc);
+  const Term d_log = Term{log(x.x, loc), loc} - Term{digamma(a.x, loc), loc};
+  return ((Term{s[kD], loc} + Term{s[kValue], loc} * d_log) * x).x;
+}
+
+// Of one number. The way that does not count gets what ends at once.
+Array OfOne(const Array& shape, const Array& sample, Loc loc) {
+  const Term a{shape, loc}, x{sample, loc}, zero = a.Of(0), one = a.Of(1);
+  const Array far = logical_and(gt(sample, one.x, {}, loc), gt(sample, shape, {}, loc), {}, loc);
+  const Array none = logical_or(far, eq(sample, zero.x, {}, loc), {}, loc);
+  const Array series = BySeries(a, Choose(none, one, x));
+  const Array fraction = ByFraction(Choose(far, a, one), Choose(far, x, a.Of(100)));
+  const Array found = where(far, fraction, series, {}, loc);
+  return where(eq(sample, zero.x, {}, loc), zero.x, found, {}, loc);
+}
+
+// Of arrays of one shape.
+Array GammaDerivative(const Array& shapes, const Array& samples, Loc loc) {
+  std::function<Array(Array, Array)> f = [loc](Array a, Array x) { return OfOne(a, x, loc); };
+  for (int d = 0; d < TypeOf(samples)->rank(); ++d)
+    f = [mapped = vmap(f, {}, loc), loc](Array a, Array x) { return mapped(a, x, loc); };
+  return f(shapes, samples);
+}
+
+// Returns `samples`, numbers of the distribution or their logarithms, with a derivative in the
+// shape parameters that they were drawn with.
+Array WithGammaDerivative(const Array& samples, const Array& shapes, bool logarithm, Call call) {
+  const std::function<Array(Array, Array)> first = [](Array x, Array) { return x; };
+  const auto rule = [logarithm, call](std::tuple<Array, Array> values,
+                                      std::tuple<Array, Array> tangents) {
+    const auto& [x, a] = values;
+    const auto& [dx, da] = tangents;
+    const Loc loc = call.loc;
+    const DType t = TypeOf(x)->dtype(), computed = t.size() < 4 ? f32 : t;
+    Array number = Convert(x, computed, call);
+    if (logarithm) {  // whose number may be too small for the dtype
+      const double tiny = computed == f64 ? 0x1p-1022 : 0x1p-126;
+      number = maximum(exp(number, loc), ScalarOf(tiny, computed, false, call), {}, loc);
+    }
+    Array slope = GammaDerivative(Convert(a, computed, call), number, loc);
+    if (logarithm) slope = div(slope, number, {}, loc);
+    return std::pair(x, add(dx, mul(Convert(slope, t, call), da, {}, loc), {}, loc));
+  };
+  return custom_jvp(first, rule, call.loc)(samples, shapes, call.loc);
+}
+
+// ---- draws --------------------------------------------------------------------------------------
+
+// Each element from a key of its own.
+Array GammaOf(const Array& key, const DrawnAs& as, const Operand& a, bool logarithm, Call call) {
+  const Array shapes = Spread(a, as, call);
+  if (TypeOf(shapes)->elements() == 0) return shapes;
+  std::function<Array(Array, Array)> draw = [=](Array k, Array x) {
+    return GammaOne(k, x, logarithm, call);
+  };
+  for (size_t d = 0; d < as.shape.size(); ++d)
+    draw = [mapped = vmap(draw, {}, call.loc), call](Array k, Array x) {
+      return mapped(k, x, call.loc);
+    };
+  const Array samples = draw(SplitKey(key, as, call), stop_gradient(shapes, call.loc));
+  return WithGammaDerivative(samples, shapes, logarithm, call);
+}
+
+// Without a shape, JAX replicates such a draw where all axes are Explicit.
+CreateOptions WithoutShape(const Operand& a, Call call) {
+  std::vector<Array> arrays;
+  if (!a.scalar()) arrays.push_back(ToArray(a, call));
+  const sharding::MeshDef* mesh = MeshInScope(arrays);
+  if (!mesh) return {};
+  for (const auto& axis : mesh->axes())
+    if (axis.mode != AxisMode::Explicit) return {};
+  return {.out_sharding = PartitionSpec()};
+}
+
+Array DrawGamma(const Operand& key, const Operand& a, const base::Shape& shape,
+                const CreateOptions& options, bool logarithm, Call call) {
+  return DrawnFloats(key, {a}, shape, options, call,
+                     [&](const std::vector<Operand>& all, const DrawnAs& as) {
+                       return GammaOf(all[0].array(), as, all[1], logarithm, call);
+                     });
+}
+
+// The share of one gamma number in the sum of two, of logarithms.
+Array BetaOf(const Array& key, const DrawnAs& as, const Operand& a, const Operand& b, Call call) {
+  const Loc loc = call.loc;
+  const std::vector<Array> keys = SplitApart(key, 2, call);
+  const Array x = GammaOf(keys[0], as, a, true, call), y = GammaOf(keys[1], as, b, true, call);
+  const Array most = maximum(x, y, {}, loc);
+  const Array ex = exp(sub(x, most, {}, loc), loc), ey = exp(sub(y, most, {}, loc), loc);
+  return div(ex, add(ex, ey, {}, loc), {}, loc);
+}
+
+// Twice a gamma number of half the degrees of freedom.
+Array ChiSquareOf(const Array& key, const DrawnAs& as, const Operand& df, Call call) {
+  const NumbersOf number(as.dtype, call);
+  const Array half = div(Parameter(df, as.dtype, call), number(2), {}, call.loc);
+  const Array logarithms = GammaOf(key, as, half, true, call);
+  return mul(exp(logarithms, call.loc), number(2), {}, call.loc);
+}
+
+// A normal number over the root of such a number, by its degrees of freedom.
+Array StudentOf(const Array& key, const DrawnAs& as, const Operand& df, Call call) {
+  const Loc loc = call.loc;
+  const NumbersOf number(as.dtype, call);
+  const std::vector<Array> keys = SplitApart(key, 2, call);
+  const Array half = div(Parameter(df, as.dtype, call), number(2), {}, loc);
+  const Array g = GammaOf(keys[1], as, half, false, call);
+  return mul(Normal(keys[0], as, call), sqrt(div(half, g, {}, loc), loc), {}, loc);
+}
+
+// Numbers whose density is that of e^(-|x|^p), over the p-norm of as many and an exponential one
+// (Barthe et al., "A probabilistic approach to the geometry of the l_p^n-ball", 2005).
+Array BallOf(const Array& key, const DrawnAs& as, double p, Call call) {
+  const Loc loc = call.loc;
+  const NumbersOf number(as.dtype, call);
+  const std::vector<Array> keys = SplitApart(key, 2, call), of_one = SplitApart(keys[0], 2, call);
+  const Array size =
+      pow(GammaOf(of_one[0], as, Operand(1 / p, loc), false, call), number(1 / p), {}, loc);
+  DrawnAs coin = as;
+  coin.dtype = base::DefaultFloat();
+  const Array heads =
+      lt(Uniform(of_one[1], coin, 0, 1, call), ScalarOf(0.5, coin.dtype, false, call), {}, loc);
+  const Array g = mul(where(heads, number(1), number(-1), {}, loc), size, {}, loc);
+  DrawnAs of_vector = as;
+  of_vector.shape.pop_back();
+  if (as.out_sharding) {
+    std::vector<DimSharding> dims = as.out_sharding->dims();
+    dims.resize(of_vector.shape.size());
+    of_vector.out_sharding = PartitionSpec(std::move(dims));
+  }
+  const Array powers = sum(pow(abs(g, loc), number(p), {}, loc), -1, {}, loc);
+  const Array whole = add(powers, Exponential(keys[1], of_vector, call), {}, loc);
+  const Array norm = pow(whole, number(1 / p), {}, loc);
+  return div(g, expand_dims(norm, -1, loc), {}, loc);
+}
+
+using Sampler = Array (*)(const Array& key, const DrawnAs& as, const Operand& parameter, Call call);
+
+Array DrawFloats(const Operand& key, const Operand& parameter, const base::Shape& shape,
+                 const CreateOptions& options, Sampler sampler, Call call) {
+  return DrawnFloats(key, {parameter}, shape, options, call,
+                     [&](const std::vector<Operand>& all, const DrawnAs& as) {
+                       return sampler(all[0].array(), as, all[1], call);
+                     });
+}
+
+}  // namespace
+
+namespace random {
+
+Array chisquare(Operand key, Operand df, Shape shape, CreateOptions options, Loc loc) {
+  return DrawFloats(key, df, shape.dims(), options, ChiSquareOf, {"random::chisquare", loc});
+}
+Array chisquare(Operand key, Operand df, Loc loc) {
+  const Call call{"random::chisquare", loc};
+  return DrawFloats(key, df, BroadcastShape({df}, call), {}, ChiSquareOf, call);
+}
+Array t(Operand key, Operand df, Shape shape, CreateOptions options, Loc loc) {
+  return DrawFloats(key, df, shape.dims(), options, StudentOf, {"random::t", loc});
+}
+Array t(Operand key, Operand df, Loc loc) {
+  const Call call{"random::t", loc};
+  return DrawFloats(key, df, BroadcastShape({df}, call), {}, StudentOf, call);
+}
+
+Array ball(Operand key, int64_t d, Shape shape, BallOptions options, Loc loc) {
+  const Call call{"random::ball", loc};
+  const Array k = KeyOf(key, call);
+  if (d < 0) FailShape(call, 17, fmt::format("a ball has 0 dims or more, not {}", d));
+  if (!(options.p > 0) || std::isinf(options.p))
+    FailShape(call, 18, "the p of the norm is positive and finite");
+  base::Shape whole = shape.dims();
+  whole.push_back(d);
+  const DrawnAs as = FloatsOf(whole, options.dtype, options.out_sharding, call);
+  return DrawnLaidOut({Operand(k, key.loc())}, fmt::format("{:a} ", options.p), as, call,
+                      [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+                        return BallOf(all[0].array(), inside, options.p, call);
+                      });
+}
+
+Array gamma(Operand key, Operand a, Shape shape, CreateOptions options, Loc loc) {
+  return DrawGamma(key, a, shape.dims(), options, false, {"random::gamma", loc});
+}
+Array gamma(Operand key, Operand a, Loc loc) {
+  const Call call{"random::gamma", loc};
+  return DrawGamma(key, a, BroadcastShape({a}, call), WithoutShape(a, call), false, call);
+}
+Array loggamma(Operand key, Operand a, Shape shape, CreateOptions options, Loc loc) {
+  return DrawGamma(key, a, shape.dims(), options, true, {"random::loggamma", loc});
+}
+Array loggamma(Operand key, Operand a, Loc loc) {
+  const Call call{"random::loggamma", loc};
+  return DrawGamma(key, a, BroadcastShape({a}, call), WithoutShape(a, call), true, call);
+}
+
+Array beta(Operand key, Operand a, Operand b, Shape shape, CreateOptions options, Loc loc) {
+  const Call call{"random::beta", loc};
+  return DrawnFloats(key, {a, b}, shape.dims(), options, call,
+                     [&](const std::vector<Operand>& all, const DrawnAs& as) {
+                       return BetaOf(all[0].array(), as, all[1], all[2], call);
+                     });
+}
+Array beta(Operand key, Operand a, Operand b, Loc loc) {
+  const base::Shape shape = BroadcastShape({a, b}, {"random::beta", loc});
+  return beta(std::move(key), std::move(a), std::move(b), Shape(shape), {}, loc);
+}
+
+Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options, Loc loc) {
+  const Call call{"random::dirichlet", loc};
+  const base::Shape own = BroadcastShape({alpha}, call);
+  if (own.empty()) FailShape(call, 16, "it takes the parameters of a vector, not one number");
+  base::Shape whole = shape.dims();
+  whole.push_back(own.back());
+  const DrawnAs as = FloatsOf(whole, options.dtype, options.out_sharding, call);
+  std::vector<Operand> operands = WithKey(key, {alpha}, call);
+  CheckBroadcasts({alpha}, as.shape, call);
+  return DrawnLaidOut(
+      operands, "", as, call, [&](const std::vector<Operand>& all, const DrawnAs& inside) {
+        const Array logarithms = GammaOf(all[0].array(), inside, all[1], true, call);
+        return softmax(logarithms, -1, loc);
+      });
+}
+Array dirichlet(Operand key, Operand alpha, Loc loc) {
+  const Call call{"random::dirichlet", loc};
+  base::Shape shape = BroadcastShape({alpha}, call);
+  if (!shape.empty()) shape.pop_back();
+  CreateOptions options = WithoutShape(alpha, call);
+  return dirichlet(std::move(key), std::move(alpha), Shape(shape), std::move(options), loc);
+}
+
+}  // namespace random
+}  // namespace tessera

@@ -1,0 +1,11 @@
+// Random integers inside of a draw, where `key` is one key.
+#pragma once
+#include "api/random/draws.h"
+
+namespace tessera::api {
+
+// Returns integers in [minval, maxval).
+Array RandomIntegers(const Array& key, const DrawnAs& as, const Operand& minval,
+                     const Operand& maxval, Call call);
+
+}  // namespace tessera::api

@@ -1,0 +1,363 @@
+// Builds the graph of a program: its values, rules, constraints, and the edges of its regions.
+#include "compile/auto/program_graph.h"
+
+#include <algorithm>
+
+#include "base/at.h"
+#include "ir/infer.h"
+#include "ir/move_params.h"
+#include "ops/ops.h"
+#include "sharding/local.h"
+
+namespace tessera::compile {
+namespace {
+
+using propagation::Direction;
+using propagation::engine::Edge;
+using propagation::engine::FlatGraph;
+using propagation::engine::MaybeSharding;
+using propagation::engine::Op;
+using propagation::engine::OpId;
+using propagation::engine::ValueId;
+using sharding::TensorSharding;
+
+// The axes of one mode, but for those of size 1.
+sharding::AxisList AxesIn(const sharding::MeshDef& mesh, AxisMode mode) {
+  sharding::AxisList axes;
+  for (int a = 0; a < mesh.rank(); ++a)
+    if (base::At(mesh.axes(), a).mode == mode && mesh.axis_size(a) > 1)
+      axes.push_back(sharding::WholeAxis(mesh, a));
+  return axes;
+}
+
+// What a type says about the complete sharding; nothing where no axis is Explicit. Of Manual axes
+// it says all that there is: propagation leaves them alone.
+MaybeSharding GivenByType(const ir::Type* type) {
+  const sharding::MeshDef* mesh = type->mesh();
+  if (!mesh || (!mesh->has_mode(AxisMode::Explicit) && type->sharding().unreduced.empty()))
+    return std::nullopt;
+  TensorSharding s = type->sharding();
+  s.mesh = mesh->WithoutModes();
+  s.reduced.clear();
+  s.varying.clear();
+  if (!mesh->has_mode(AxisMode::Auto)) return s;
+  for (sharding::DimAxes& d : s.dims) d.open = true;
+  sharding::AddTo(s.replicated, sharding::Difference(AxesIn(*mesh, AxisMode::Explicit),
+                                                     sharding::VaryingAxes(s)));
+  return s;
+}
+
+// An argument keeps the axes it lies over; one that lies whole on every device may be cut.
+MaybeSharding GivenByPlace(const ir::Type* place) {
+  if (place->sharding().dims_empty()) return std::nullopt;
+  return place->sharding();
+}
+
+// The Explicit axes of the type, then what the user asks for.
+TensorSharding Asked(const ir::ConstraintParams& params, const ir::Type* type) {
+  TensorSharding s = params.sharding;
+  MaybeSharding given = GivenByType(type);
+  if (!given) return s;
+  for (size_t d = 0; d < s.dims.size(); ++d)
+    s.dims[d].axes.insert(s.dims[d].axes.begin(), given->dims[d].axes.begin(),
+                          given->dims[d].axes.end());
+  s.replicated.insert(s.replicated.end(), given->replicated.begin(), given->replicated.end());
+  s.unreduced.insert(s.unreduced.end(), given->unreduced.begin(), given->unreduced.end());
+  SortAndMerge(s.replicated);
+  SortAndMerge(s.unreduced);
+  return s;
+}
+
+class GraphBuilder {
+ public:
+  ProgramGraph Run(const ir::Program& program) {
+    int32_t region = Enter(program, {});
+    Body(program, region);
+    OpId end = End(program, region);
+    base::At(graph().ops, end).is_return = true;
+    for (ir::ValueId v : program.outputs) {
+      graph().returns.push_back(GivenByType(program.type(v)));
+      out_.results.push_back(base::At(graph().values, Value(region, v)).sharding);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  FlatGraph& graph() { return out_.graph; }
+  ValueId Value(int32_t region, ir::ValueId v) const {
+    return base::At(base::At(out_.regions, region).values, v);
+  }
+
+  // `inputs`: what its inputs are on the outside, if they are no values of their own.
+  int32_t Enter(const ir::Program& program, ProgramGraph::RegionInfo info,
+                absl::Span<const ValueId> inputs = {}) {
+    auto region = static_cast<int32_t>(out_.regions.size());
+    if (region > 0) {
+      graph().regions.push_back({info.op, info.parent});
+      base::At(out_.regions, info.parent).inner.push_back(region);
+    }
+    info.program = &program;
+    info.values.assign(program.values.size(), -1);
+    for (size_t k = 0; k < inputs.size(); ++k) base::At(info.values, program.inputs[k]) = inputs[k];
+    for (size_t v = 0; v < program.values.size(); ++v) {
+      if (info.values[v] >= 0) continue;
+      const ir::Type *type = program.values[v].type, *place = program.place(static_cast<int>(v));
+      MaybeSharding given = place ? GivenByPlace(place) : std::nullopt;
+      info.values[v] = graph().AddValue(type->shape(), given ? given : GivenByType(type), region);
+    }
+    out_.regions.push_back(std::move(info));
+    return region;
+  }
+
+  const ir::Type* TypeOf(int32_t region, ir::ValueId v) const {
+    return base::At(out_.regions, region).program->type(v);
+  }
+
+  OpId Add(Op op, ProgramGraph::OpInfo info) {
+    info.region = op.region;
+    out_.ops.push_back(info);
+    return graph().Add(std::move(op));
+  }
+
+  void Body(const ir::Program& program, int32_t region) {
+    for (const ir::Instruction& i : program.instructions)
+      i.regions.empty() ? AddPlain(program, region, i) : AddRegions(region, i);
+  }
+
+  OpId End(const ir::Program& program, int32_t region) {
+    Op end;
+    end.kind = Op::kNone;
+    end.region = region;
+    for (ir::ValueId v : program.outputs) end.operands.push_back(Value(region, v));
+    return Add(std::move(end), {.ends_region = true});
+  }
+
+  Op Start(int32_t region, const ir::Instruction& i) const {
+    Op op;
+    op.region = region;
+    for (ir::ValueId v : i.operands) op.operands.push_back(Value(region, v));
+    ReorderForTies(i, op.operands);
+    for (ir::ValueId v : i.results) op.results.push_back(Value(region, v));
+    return op;
+  }
+
+  // An edge from its operand to its result, both one value.
+  void AddAsOne(int32_t region, const ir::Instruction& i, Edge edge = {}) {
+    Op op = Start(region, i);
+    op.kind = Op::kNone;
+    ValueId result = op.results[0];
+    op.results.clear();
+    edge.sources = {{Add(std::move(op), {.instruction = &i}), 0}};
+    out_.ops.push_back({.edge_of = &i, .region = region});
+    graph().AddEdge(std::move(edge), result, region);
+  }
+
+  // It takes its operands as they lie.
+  void AddUse(int32_t region, const ir::Instruction& i) {
+    Op op = Start(region, i);
+    op.kind = Op::kNone;
+    Add(std::move(op), {.instruction = &i});
+  }
+
+  // The border of shard_map: one value on both sides, but for the Manual axes.
+  void AddBorder(const ir::Program& program, int32_t region, const ir::Instruction& i,
+                 const ir::ManualViews& views) {
+    const bool inward = i.op == &ops::kFullToShard;
+    const ir::Type *operand = program.type(i.operands[0]), *result = program.type(i.results[0]);
+    const ir::Type *inside = inward ? result : operand, *outside = inward ? operand : result;
+    Edge edge;
+    edge.inward = inward;
+    edge.manual = AxesIn(*inside->mesh(), AxisMode::Manual);
+    if (outside->mesh())
+      edge.manual = sharding::Difference(edge.manual, AxesIn(*outside->mesh(), AxisMode::Manual));
+    TensorSharding outer = (inward ? views.to : views.from)->sharding();
+    outer.mesh = inside->mesh()->WithoutModes();
+    outer.reduced.clear();
+    outer.varying.clear();
+    for (sharding::DimAxes& d : outer.dims) d.open = inside->mesh()->has_mode(AxisMode::Auto);
+    // Over axes that it does not name, and that are not Auto, the value is whole and stays so.
+    sharding::AxisList whole = AxesIn(*inside->mesh(), AxisMode::Explicit);
+    sharding::AddTo(whole, edge.manual);
+    outer.replicated = sharding::Difference(whole, sharding::VaryingAxes(outer));
+    edge.outer = std::move(outer);
+    AddAsOne(region, i, std::move(edge));
+  }
+
+  // A collective: dims that it neither cuts nor grows are those of its operand.
+  void AddCollective(const ir::Program& program, int32_t region, const ir::Instruction& i) {
+    Op op = Start(region, i);
+    op.constant = false;
+    sharding::DimMap map;
+    map.results.emplace_back();
+    for (int64_t n : program.type(i.results[0])->shape())
+      map.results[0].push_back({map.AddFactor({.size = n})});
+    if (!i.operands.empty()) {
+      const base::Shape& from = program.type(i.operands[0])->shape();
+      map.operands.emplace_back();
+      for (size_t d = 0; d < from.size(); ++d) {
+        const bool same = from[d] == program.type(i.results[0])->shape()[d];
+        const sharding::Factor apart{.size = from[d], .kind = sharding::FactorKind::kReplicate};
+        map.operands[0].push_back(same ? map.results[0][d]
+                                       : sharding::FactorList{map.AddFactor(apart)});
+      }
+    }
+    op.rule = graph().AddRule(std::move(map));
+    Add(std::move(op), {.instruction = &i});
+  }
+
+  void AddPlain(const ir::Program& program, int32_t region, const ir::Instruction& i) {
+    const ir::OpDef& def = *i.op;
+    if (def.travel == ir::Travel::kAsOne) return AddAsOne(region, i);
+    if (std::holds_alternative<ir::AsHostCall>(*def.lowering)) return AddUse(region, i);
+    if (const auto* manual = std::get_if<ir::AsManualMove>(&*def.lowering)) {
+      const ir::Type *from = program.type(i.operands[0]), *to = program.type(i.results[0]);
+      if (&def == &ops::kFullToShard || &def == &ops::kShardToFull)
+        return AddBorder(program, region, i, manual->views(i.params.get(), from, to));
+      return AddCollective(program, region, i);
+    }
+    if (std::holds_alternative<ir::NoRule>(*def.dims) &&
+        !std::holds_alternative<ir::AsMove>(*def.lowering))
+      return AddCollective(program, region, i);
+    std::vector<const ir::Type*> operands, results;
+    for (ir::ValueId v : i.operands) operands.push_back(program.type(v));
+    for (ir::ValueId v : i.results) results.push_back(program.type(v));
+    OpTraits traits = TraitsOf(def, operands, results);
+    Op op = Start(region, i);
+    op.constant = traits.constant;
+    op.elementwise = traits.elementwise;
+    op.expands = traits.expands;
+    op.foldable = traits.foldable;
+    op.first = traits.first;
+    if (&def == &ops::kShardingConstraint) {
+      op.kind = Op::kConstraint;
+      base::At(graph().values, op.results[0]).sharding =
+          Asked(ir::As<ir::ConstraintParams>(i.params.get()), results[0]);
+    } else if (std::holds_alternative<ir::AsMove>(*def.lowering)) {
+      op.elementwise = true;
+      op.rule = graph().IdentityRule(results[0]->shape(), 1);
+    } else {
+      op.rule = graph().AddRule(ir::DimMapOf(def, i.params.get(), operands, results));
+    }
+    Add(std::move(op), {.instruction = &i});
+  }
+
+  // The op itself only uses its operands; edges into its regions come before them, edges out of
+  // them after. A branch uses the values of the outside themselves, as in Shardy: what is constant
+  // there is copied into it. A loop does not, or it would make its constants anew in every step.
+  // Where a predicate chooses, the branch for false comes first: the order settles ties.
+  void AddRegions(int32_t region, const ir::Instruction& i) {
+    Op op = Start(region, i);
+    op.kind = Op::kNone;
+    std::vector<ValueId> results(op.results.begin(), op.results.end()), captured;
+    op.results.clear();
+    if (IsBranch(i)) {
+      captured.assign(op.operands.begin() + 1, op.operands.end());
+      op.operands.resize(1);
+    }
+    OpId self = Add(std::move(op), {.instruction = &i});
+    std::vector<int32_t> inner;
+    auto edges = std::get<ir::DataFlowEdges>(*i.op->dims)
+                     .edges({i.params.get(), i.operands.size(), i.regions});
+    for (const ir::RegionPtr& r : i.regions) {
+      ProgramGraph::RegionInfo info;
+      info.parent = region;
+      info.number = static_cast<int32_t>(inner.size());
+      info.op = self;
+      inner.push_back(Enter(*r, std::move(info), captured));
+    }
+    // The ends come last in their regions, but edges name them: they are known by then.
+    auto value = [&](const ir::FlowEnd& end) {
+      if (end.kind == ir::FlowEnd::kResult) return base::At(results, end.index);
+      int32_t r = base::At(inner, end.region);
+      return Value(r, base::At(base::At(i.regions, end.region)->inputs, end.index));
+    };
+    for (const ir::FlowEdge& edge : edges)
+      if (edge.owner.kind == ir::FlowEnd::kRegionInput && !IsBranch(i))
+        AddEdge(edge, value, self, {}, base::At(inner, edge.owner.region));
+    const bool false_first = IsBranch(i) && TypeOf(region, i.operands[0])->dtype().is_bool();
+    const std::vector<OpId> ends = AddBodies(i, inner, false_first);
+    for (ir::FlowEdge& edge : edges) {
+      if (edge.owner.kind != ir::FlowEnd::kResult) continue;
+      if (false_first) std::reverse(edge.sources.begin(), edge.sources.end());
+      AddEdge(edge, value, self, ends, region);
+    }
+  }
+
+  // Returns the ends of the regions.
+  std::vector<OpId> AddBodies(const ir::Instruction& i, const std::vector<int32_t>& inner,
+                              bool last_first) {
+    std::vector<OpId> ends(inner.size());
+    for (size_t k = 0; k < inner.size(); ++k) {
+      size_t r = last_first ? inner.size() - 1 - k : k;
+      Body(*i.regions[r], inner[r]);
+      ends[r] = End(*i.regions[r], inner[r]);
+    }
+    return ends;
+  }
+
+  template <class ValueOf>
+  void AddEdge(const ir::FlowEdge& edge, const ValueOf& value, OpId self,
+               const std::vector<OpId>& ends, int32_t region) {
+    ValueId owner = value(edge.owner);
+    Edge e;
+    for (const ir::FlowEnd& source : edge.sources) {
+      OpId user = source.kind == ir::FlowEnd::kOperand ? self : base::At(ends, source.region);
+      e.sources.push_back({user, source.index});
+      bool result = edge.owner.kind == ir::FlowEnd::kResult;
+      out_.borders.push_back(
+          {e.sources.back(), owner, edge.stacked && !result, edge.stacked && result});
+    }
+    propagation::engine::RuleId rule = edge.stacked ? SliceRule(e.sources[0], owner) : -1;
+    for (const ir::FlowEnd& target : edge.targets) e.other_targets.push_back(value(target));
+    out_.ops.push_back({.edge_of = base::At(out_.ops, self).instruction, .region = region});
+    graph().AddEdge(std::move(e), owner, region, rule);
+  }
+
+  // Between an array and its slices: all dims but the first are shared.
+  propagation::engine::RuleId SliceRule(propagation::engine::OperandUse source, ValueId owner) {
+    const Op& user = base::At(graph().ops, source.op);
+    const base::Shape &from = ShapeOf(base::At(user.operands, source.index)), &to = ShapeOf(owner);
+    bool slices = to.size() < from.size();
+    sharding::DimMap map;
+    sharding::DimFactors slice, whole;
+    whole.push_back({map.AddFactor({.size = (slices ? from : to)[0],
+                                    .kind = sharding::FactorKind::kReplicate,
+                                    .blocked = true})});
+    for (int64_t n : slices ? to : from) {
+      slice.push_back({map.AddFactor({.size = n})});
+      whole.push_back(slice.back());
+    }
+    map.operands = {slices ? whole : slice};
+    map.results = {slices ? slice : whole};
+    return graph().AddRule(std::move(map));
+  }
+  const base::Shape& ShapeOf(ValueId v) { return base::At(graph().values, v).shape; }
+
+  ProgramGraph out_;
+};
+
+}  // namespace
+
+OpTraits TraitsOf(const ir::OpDef& op, ir::Types operands, ir::Types results) {
+  const ir::Lowering& lowering = *op.lowering;
+  OpTraits t{};
+  t.constant = operands.empty();
+  t.elementwise =
+      std::holds_alternative<ir::AsElementwise>(lowering) ||
+      (op.travel == ir::Travel::kElementwise && operands[0]->shape() == results[0]->shape());
+  t.expands = std::holds_alternative<ir::AsBroadcast>(lowering);
+  t.foldable = t.elementwise || t.expands || op.foldable;
+  t.first = t.elementwise || op.travel == ir::Travel::kEarly ? Direction::kBoth
+            : op.travel == ir::Travel::kEarlyForward         ? Direction::kForward
+                                                             : Direction::kNone;
+  return t;
+}
+
+bool IsBranch(const ir::Instruction& i) {
+  auto* region = std::get_if<ir::AsRegions>(&*i.op->lowering);
+  return region && region->kind == ir::AsRegions::kSwitch;
+}
+
+ProgramGraph GraphOf(const ir::Program& program) { return GraphBuilder().Run(program); }
+
+}  // namespace tessera::compile

@@ -1,0 +1,332 @@
+// Writes a propagated program anew: every value with its place, reshards where two places meet.
+#include "compile/auto/propagate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/at.h"
+#include "compile/auto/pins.h"
+#include "ir/inline.h"
+#include "ops/ops.h"
+#include "propagation/border.h"
+#include "propagation/propagate.h"
+
+namespace tessera::compile {
+namespace {
+
+using propagation::engine::MaybeSharding;
+using propagation::engine::Op;
+using propagation::engine::OpId;
+using sharding::TensorSharding;
+using GraphValue = propagation::engine::ValueId;
+
+// Writes the program that a result describes.
+class Placer {
+ public:
+  Placer(const ProgramGraph& built, const propagation::engine::EngineResult& result)
+      : built_(built), result_(result), programs_(built.regions.size()) {
+    now_.resize(result.graph.values.size());
+    captured_.resize(built.regions.size());
+    FindAskedFor();
+    for (size_t r = 0; r < built.regions.size(); ++r) Start(r);
+    for (const ProgramGraph::RegionBorder& b : built.borders) {
+      borders_[{b.use.op, b.use.index}] = &b;
+      if (b.stacked_owner) stacked_.push_back(b.owner);
+    }
+  }
+
+  ir::Program Run() {
+    const ir::Program& from = *built_.regions[0].program;
+    for (ir::ValueId v : from.inputs) Enter(v);
+    for (const ir::Capture& c : from.captures) Enter(c.value);
+    const std::vector<Op>& ops = result_.graph.ops;
+    for (size_t id = 0; id < ops.size(); ++id) {
+      const Op& op = ops[id];
+      if (op.is_return)
+        Return(op);
+      else if (op.origin >= 0 && InfoOf(op).ends_region)
+        EndRegion(op);
+      else if (op.origin < 0 || InfoOf(op).instruction)
+        Write(static_cast<OpId>(id));
+    }
+    return std::move(programs_[0]);
+  }
+
+ private:
+  const ProgramGraph::OpInfo& InfoOf(const Op& op) const { return base::At(built_.ops, op.origin); }
+
+  void Start(size_t r) {
+    const ProgramGraph::RegionInfo& info = built_.regions[r];
+    const ir::Program& from = *info.program;
+    ir::Program& out = programs_[r];
+    out.mesh = from.mesh;
+    out.values = from.values;
+    out.names = from.names;
+    out.inputs = from.inputs;
+    out.captures = from.captures;
+    for (size_t v = 0; v < from.values.size(); ++v) {
+      auto id = static_cast<ir::ValueId>(v);
+      GraphValue g = info.values[v];
+      Home& home = base::At(now_, g);
+      if (home.region < 0) home = {static_cast<int32_t>(r), id};
+      out.SetPlace(id, Place(from.type(id), ClosedOf(g, from.type(id))));
+    }
+  }
+
+  static const ir::Type* Place(const ir::Type* type, TensorSharding s) {
+    s.reduced = type->sharding().reduced;
+    s.varying = type->sharding().varying;
+    if (!s.mesh && type->mesh()) s.mesh = type->mesh()->WithoutModes();
+    return ir::Type::Get(type->shape(), type->dtype(), std::move(s), type->weak());
+  }
+  TensorSharding ClosedOf(GraphValue v, const ir::Type* type) const {
+    if (const TensorSharding* s = result_.sharding(v)) return propagation::engine::Closed(*s);
+    return sharding::Replicated(nullptr, type->rank());
+  }
+  // Arguments and results divide evenly. Parts of axes that types say stay.
+  static const ir::Type* AtBorder(const ir::Type* type, const TensorSharding& open) {
+    return Place(type, propagation::engine::Closed(propagation::engine::AtBorder(
+                           open, type->shape(), false, &type->sharding())));
+  }
+
+  // An argument lies where it does, whole if it is on no mesh; inside it may be cut further.
+  void Enter(ir::ValueId v) {
+    ir::Program& out = programs_[0];
+    const ir::Type *decided = out.place(v), *given = built_.regions[0].program->place(v);
+    const TensorSharding* open = result_.sharding(v);
+    if (!given && !out.type(v)->mesh())
+      given = Place(out.type(v), sharding::Replicated(decided->mesh(), decided->rank()));
+    const ir::Type* border = given ? given : open ? AtBorder(out.type(v), *open) : decided;
+    if (border->sharding() == decided->sharding()) return;
+    out.SetPlace(v, border);
+    base::At(now_, v).value = Move(0, v, decided);
+  }
+
+  ir::ValueId Move(int32_t region, ir::ValueId v, const ir::Type* to) {
+    ir::Program& out = base::At(programs_, region);
+    if (out.place(v)->sharding() == to->sharding()) return v;
+    Loc loc = base::At(out.values, v).loc;
+    ir::ValueId moved = out.AddValue(out.type(v), loc);
+    out.SetPlace(moved, to);
+    out.instructions.push_back({&ops::kImpliedReshard, nullptr, {v}, {moved}, loc, {}});
+    return moved;
+  }
+
+  // Values that import made get a program value of their own.
+  ir::ValueId Define(int32_t region, GraphValue v, const ir::Type* type, Loc loc) {
+    ir::Program& out = base::At(programs_, region);
+    Home& home = base::At(now_, v);
+    // A constant that only branches use is made there, by the copies of its op.
+    if (home.region != region) home = {region, out.AddValue(type, loc)};
+    out.SetPlace(home.value, Place(type, ClosedOf(v, type)));
+    return home.value;
+  }
+
+  // What a region calls a value, which may be of the outside: then it enters at each branch between
+  // there and here.
+  ir::ValueId Local(int32_t region, GraphValue v) {
+    const Home& home = base::At(now_, v);
+    if (home.region == region) return home.value;
+    auto& captured = base::At(captured_, region);
+    for (const auto& [outer, inner] : captured)
+      if (outer == v) return inner;
+    int32_t parent = base::At(built_.regions, region).parent;
+    ir::ValueId outer = Local(parent, v);
+    const ir::Program& from = base::At(programs_, parent);
+    ir::Program& to = base::At(programs_, region);
+    ir::ValueId inner = to.AddValue(from.type(outer), base::At(from.values, outer).loc);
+    to.SetPlace(inner, from.place(outer));
+    captured.emplace_back(v, inner);
+    return inner;
+  }
+
+  void Write(OpId id) {
+    const Op& op = base::At(result_.graph.ops, id);
+    ir::Program& out = base::At(programs_, op.region);
+    ir::Instruction next{.op = &ops::kImpliedReshard,
+                         .params = nullptr,
+                         .operands = {},
+                         .results = {},
+                         .loc = Loc::Unknown()};
+    for (size_t k = 0; k < op.operands.size(); ++k) next.operands.push_back(Operand(op, k));
+    std::vector<const ir::Type*> types;
+    if (op.origin < 0) {
+      next.loc = base::At(out.values, next.operands[0]).loc;
+      types.push_back(out.type(next.operands[0]));
+    } else {
+      const ir::Instruction& made = *InfoOf(op).instruction;
+      next.op = made.op;
+      if (made.op == &ops::kImpliedReshard && base::At(asked_for_, op.results[0]))
+        next.op = &ops::kReshard;
+      next.params = made.params;
+      next.loc = made.loc;
+      ReorderForTies(made, next.operands);
+      // A copy's values are of the type of the original's, wherever that is.
+      const auto home = InfoOf(op).region;
+      const ir::Program& from = *base::At(built_.regions, home).program;
+      for (ir::ValueId v : made.results) types.push_back(from.type(v));
+      if (!made.regions.empty()) return WriteRegions(id, made, std::move(next));
+    }
+    // What an edge makes is still the result of its instruction.
+    auto results = op.results;
+    if (results.empty() && op.origin >= 0)
+      for (ir::ValueId v : InfoOf(op).instruction->results)
+        results.push_back(base::At(base::At(built_.regions, op.region).values, v));
+    for (size_t r = 0; r < results.size(); ++r)
+      next.results.push_back(Define(op.region, results[r], types[r], next.loc));
+    out.instructions.push_back(std::move(next));
+  }
+
+  // Marks values that lie where they do because a constraint on them also holds for them.
+  void FindAskedFor() {
+    const auto& values = result_.graph.values;
+    asked_for_.resize(values.size());
+    for (const Op& op : result_.graph.ops) {
+      if (op.kind != Op::kConstraint) continue;
+      const MaybeSharding& given = base::At(values, op.operands[0]).sharding;
+      if (given && *base::At(values, op.results[0]).sharding == *given)
+        base::At(asked_for_, op.operands[0]) = true;
+    }
+  }
+
+  // An op's operand, moved to where the border that it crosses has it.
+  ir::ValueId Operand(const Op& op, size_t k) {
+    ir::ValueId v = Local(op.region, op.operands[k]);
+    if (op.origin < 0) return v;
+    auto it = borders_.find({op.origin, static_cast<int32_t>(k)});
+    return it == borders_.end() ? v : Move(op.region, v, BorderType(*it->second, op.region, v));
+  }
+
+  const ir::Type* BorderType(const ProgramGraph::RegionBorder& b, int32_t region,
+                             ir::ValueId v) const {
+    const ir::Type* type = base::At(programs_, region).type(v);
+    int rank = type->rank() + (b.stacked_owner ? 1 : 0) - (b.stacked ? 1 : 0);
+    const TensorSharding* owner = result_.sharding(b.owner);
+    TensorSharding s =
+        owner ? propagation::engine::Closed(*owner) : sharding::Replicated(nullptr, rank);
+    if (b.stacked) {
+      s.dims.emplace_back();
+      std::rotate(s.dims.begin(), s.dims.end() - 1, s.dims.end());
+    }
+    if (b.stacked_owner) s.dims.erase(s.dims.begin());
+    return Place(type, std::move(s));
+  }
+
+  // The instruction is complete when its regions have ended.
+  void WriteRegions(OpId id, const ir::Instruction& made, ir::Instruction next) {
+    const Op& op = base::At(result_.graph.ops, id);
+    ir::Program& out = base::At(programs_, op.region);
+    const ProgramGraph::RegionInfo& info = base::At(built_.regions, op.region);
+    for (ir::ValueId v : made.results) {
+      // What the steps stack is whole along them.
+      if (std::count(stacked_.begin(), stacked_.end(), base::At(info.values, v))) {
+        TensorSharding s = out.place(v)->sharding();
+        s.dims[0].axes.clear();
+        out.SetPlace(v, Place(out.type(v), std::move(s)));
+      }
+      next.results.push_back(v);
+    }
+    next.regions.resize(made.regions.size());
+    for (size_t r = 1; r < built_.regions.size(); ++r)
+      if (result_.graph.regions[r].op == id) homes_[r] = {op.region, out.instructions.size()};
+    out.instructions.push_back(std::move(next));
+  }
+
+  void EndRegion(const Op& op) {
+    auto r = static_cast<size_t>(op.region);
+    for (size_t k = 0; k < op.operands.size(); ++k) programs_[r].outputs.push_back(Operand(op, k));
+    auto [parent, at] = homes_.at(r);
+    ir::Instruction& i = base::At(programs_, parent).instructions[at];
+    // The regions of an op follow each other, but may end in any order.
+    const size_t first = r - base::Size(built_.regions[r].number);
+    if (++ended_[first] < i.regions.size()) return;
+    if (IsBranch(i)) Capture(i, first, parent);
+    for (size_t k = 0; k < i.regions.size(); ++k)
+      i.regions[k] = ir::Shared(std::move(programs_[first + k]));
+  }
+
+  // Every branch takes what any of them uses.
+  void Capture(ir::Instruction& i, size_t first, int32_t parent) {
+    std::vector<GraphValue> used;
+    for (size_t r = first; r < first + i.regions.size(); ++r) {
+      programs_[r].inputs.clear();
+      for (const auto& [outer, inner] : captured_[r])
+        if (!std::count(used.begin(), used.end(), outer)) used.push_back(outer);
+    }
+    for (GraphValue v : used) {
+      i.operands.push_back(Local(parent, v));
+      for (size_t r = first; r < first + i.regions.size(); ++r)
+        programs_[r].inputs.push_back(Local(static_cast<int32_t>(r), v));
+    }
+  }
+
+  void Return(const Op& op) {
+    ir::Program& out = programs_[0];
+    for (size_t r = 0; r < op.operands.size(); ++r) {
+      ir::ValueId v = Local(0, op.operands[r]);
+      const MaybeSharding& returned = result_.returns[r];
+      const TensorSharding* open = returned ? &*returned : result_.sharding(op.operands[r]);
+      const ir::Type* border =
+          open ? AtBorder(out.type(v), ClosedAs(built_.results[r], *open)) : out.place(v);
+      out.outputs.push_back(Move(0, v, border));
+    }
+  }
+  static TensorSharding ClosedAs(const MaybeSharding& given, TensorSharding s) {
+    for (size_t d = 0; given && d < s.dims.size(); ++d) s.dims[d].open &= given->dims[d].open;
+    return s;
+  }
+
+  const ProgramGraph& built_;
+  const propagation::engine::EngineResult& result_;
+  std::vector<ir::Program> programs_;  // per region
+  // By graph value: the region that it is made in, or enters first, and what it is called there.
+  struct Home {
+    int32_t region = -1;
+    ir::ValueId value = -1;
+  };
+  std::vector<Home> now_;
+  std::vector<bool> asked_for_;  // by graph value
+  // Per region: what it uses of the outside, and what it calls it.
+  std::vector<std::vector<std::pair<GraphValue, ir::ValueId>>> captured_;
+  std::map<std::pair<OpId, int32_t>, const ProgramGraph::RegionBorder*> borders_;  // by use
+  std::vector<GraphValue> stacked_;                     // what the steps of a loop stack
+  std::map<size_t, std::pair<int32_t, size_t>> homes_;  // by region: where its instruction is
+  std::map<size_t, size_t> ended_;                      // by an op's first region: how many have
+};
+
+}  // namespace
+
+bool HasAutoAxes(const ir::Program& program) {
+  if (program.mesh && program.mesh->has_mode(AxisMode::Auto)) return true;
+  const sharding::MeshDef* last = nullptr;
+  for (const ir::Value& v : program.values) {
+    if (v.type->mesh() == last) continue;
+    last = v.type->mesh();
+    if (last && last->has_mode(AxisMode::Auto)) return true;
+  }
+  for (const ir::Instruction& i : program.instructions)
+    for (const ir::RegionPtr& r : i.regions)
+      if (HasAutoAxes(*r)) return true;
+  return false;
+}
+
+Propagated PropagateProgram(const ir::Program& program,
+                            const propagation::engine::EngineOptions& options) {
+  Propagated out;
+  out.source = ir::InlineCalls({std::shared_ptr<void>(), &program});
+  out.built = GraphOf(*out.source);
+  if (!PinnedShardings().empty()) Pin(PinnedShardings(), out.built);
+  out.result = propagation::engine::Propagate(std::move(out.built.graph), options);
+  out.program = ir::Shared(Placer(out.built, out.result).Run());
+  if (!PinnedShardings().empty()) return out;
+  PartsOfProgram parts = PaddedOrOverParts(std::move(out.program));
+  out.program = std::move(parts.program);
+  out.over_parts = std::move(parts.dims);
+  return out;
+}
+
+std::shared_ptr<const ir::Program> Placed(const std::shared_ptr<const ir::Program>& program) {
+  return HasAutoAxes(*program) ? PropagateProgram(*program).program : ir::InlineCalls(program);
+}
+
+}  // namespace tessera::compile

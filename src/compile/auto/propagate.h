@@ -1,0 +1,31 @@
+// Programs over Auto axes: propagated, and written anew with every value placed.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "compile/auto/parts.h"
+#include "compile/auto/program_graph.h"
+#include "propagation/propagate.h"
+
+namespace tessera::compile {
+
+// Whether some value is on a mesh with Auto axes.
+bool HasAutoAxes(const ir::Program& program);
+
+struct Propagated {
+  std::shared_ptr<const ir::Program> source;  // with calls inlined
+  // Every value placed, constants copied per user, reshards where propagation left a difference
+  // between a value and what the function's or a region's border asks. Dims that do not divide are
+  // padded, or over a part of their axes that does, whichever costs less.
+  std::shared_ptr<const ir::Program> program;
+  propagation::engine::EngineResult result;
+  ProgramGraph built;                 // its graph has moved into the result
+  std::vector<UnevenDim> over_parts;  // that the program has over parts of their axes
+};
+Propagated PropagateProgram(const ir::Program& program,
+                            const propagation::engine::EngineOptions& options = {});
+
+// Returns the program that is lowered: with calls inlined, and propagated if an axis is Auto.
+std::shared_ptr<const ir::Program> Placed(const std::shared_ptr<const ir::Program>& program);
+
+}  // namespace tessera::compile

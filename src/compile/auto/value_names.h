@@ -1,0 +1,80 @@
+// What users call the values of a program: the numbers of its text, or names that they gave.
+#pragma once
+#include <absl/container/flat_hash_map.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/at.h"
+#include "compile/auto/program_graph.h"
+
+namespace tessera::compile {
+
+// The values of a program and its regions, in the order and with the numbers of program text.
+class ValueNames {
+ public:
+  struct Entry {
+    size_t number;  // as texts call it
+    propagation::engine::ValueId id;
+    size_t region;
+    ir::ValueId value;    // in the region's program
+    std::string_view op;  // that makes it
+    const ir::Type* type;
+  };
+
+  explicit ValueNames(const ProgramGraph& built) : built_(built) { Region(0); }
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  std::string Text(propagation::engine::ValueId id) const {
+    auto at = first_.find(id);
+    if (at == first_.end()) return "a copy of a constant";
+    const Entry& e = entries_[at->second];
+    for (const auto& [name, value] : ProgramOf(e).names)
+      if (value == e.value) return name;
+    return Number(e);
+  }
+  static std::string Number(const Entry& e) { return fmt::format("%{}", e.number); }
+  // Null: no value is called so.
+  const Entry* Find(std::string_view text) const {
+    for (const Entry& e : entries_)
+      for (const auto& [name, value] : ProgramOf(e).names)
+        if (name == text && value == e.value) return &e;
+    for (const Entry& e : entries_)
+      if (text == Number(e)) return &e;
+    return nullptr;
+  }
+  // One line of a dump, but for the sharding: "%3 dot_general f32[8,64]".
+  std::string Head(const Entry& e) const {
+    return fmt::format("{} {} {}", Number(e), e.op, e.type->text());
+  }
+
+ private:
+  const ir::Program& ProgramOf(const Entry& e) const { return *built_.regions[e.region].program; }
+
+  void Region(size_t r) {
+    const ir::Program& program = *built_.regions[r].program;
+    for (ir::ValueId v : program.inputs) Add(r, v, r == 0 ? "argument" : "region input");
+    for (const ir::Capture& c : program.captures) Add(r, c.value, "argument");
+    size_t inner = 0;
+    for (const ir::Instruction& i : program.instructions) {
+      for (ir::ValueId v : i.results) Add(r, v, i.op->name);
+      for (size_t k = 0; k < i.regions.size(); ++k)
+        Region(base::Size(built_.regions[r].inner[inner++]));
+    }
+  }
+  void Add(size_t region, ir::ValueId v, std::string_view op) {
+    const ProgramGraph::RegionInfo& info = built_.regions[region];
+    propagation::engine::ValueId id = base::At(info.values, v);
+    first_.emplace(id, entries_.size());
+    entries_.push_back({entries_.size(), id, region, v, op, info.program->type(v)});
+  }
+
+  const ProgramGraph& built_;
+  std::vector<Entry> entries_;
+  // Index into entries_. A branch's input is a value of the outside, and called as there.
+  absl::flat_hash_map<propagation::engine::ValueId, size_t> first_;
+};
+
+}  // namespace tessera::compile

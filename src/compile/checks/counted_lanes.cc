@@ -1,0 +1,133 @@
+// Follows predicates from where what enters a branch is marked to where the branches meet again.
+#include "compile/checks/counted_lanes.h"
+
+#include <algorithm>
+
+#include "base/at.h"
+#include "ir/control_params.h"
+#include "ir/infer.h"
+#include "ops/mapped.h"
+#include "plan/scalar_op.h"
+
+namespace tessera::compile {
+namespace {
+
+using ir::Instruction;
+using ir::ValueId;
+
+void Add(ValueId v, Predicates& to) {
+  if (std::find(to.begin(), to.end(), v) == to.end()) to.push_back(v);
+}
+
+ir::Types TypesOf(const ir::Program& program, const std::vector<ValueId>& values,
+                  std::vector<const ir::Type*>& types) {
+  for (ValueId v : values) types.push_back(program.type(v));
+  return types;
+}
+
+}  // namespace
+
+bool HasLanes(const ir::Type* type, const ir::Type* predicate) {
+  const base::Shape &shape = type->shape(), &lanes = predicate->shape();
+  return shape.size() >= lanes.size() && std::equal(lanes.begin(), lanes.end(), shape.begin());
+}
+
+CountedLanes::CountedLanes(const ir::Program& program, const std::vector<Predicates>& inputs)
+    : program_(program), maker_(program.values.size()), of_(program.values.size()) {
+  for (size_t k = 0; k < inputs.size(); ++k) base::At(of_, program.inputs[k]) = inputs[k];
+  for (const Instruction& i : program.instructions)
+    for (ValueId v : i.results) {
+      base::At(maker_, v) = &i;
+      base::At(of_, v) = Made(i, v);
+    }
+}
+
+const Predicates& CountedLanes::Of(ValueId v) const { return base::At(of_, v); }
+
+Predicates CountedLanes::Made(const Instruction& i, ValueId result) const {
+  if (ops::IsChoice(i)) return Chosen(i);
+  Predicates made;
+  for (size_t k = 0; k < i.operands.size(); ++k)
+    for (ValueId predicate : Of(i.operands[k]))
+      if (Stays(i, k, result, predicate)) Add(predicate, made);
+  return made;
+}
+
+// A choice between what enters a branch and itself marks it; another one takes from each case what
+// counts there, so that it counts where both do.
+Predicates CountedLanes::Chosen(const Instruction& i) const {
+  const ValueId no = i.operands[1], yes = i.operands[2];
+  if (ops::IsCountedWhere(i, base::At(maker_, no))) {
+    Predicates marked = Of(yes);
+    AddParts(i.operands[0], marked);
+    return marked;
+  }
+  Predicates both;
+  for (ValueId predicate : Of(no))
+    if (std::count(Of(yes).begin(), Of(yes).end(), predicate) > 0) both.push_back(predicate);
+  return both;
+}
+
+// Adds the predicate that is repeated, and those of which it is made: an inner branch is taken
+// where the outer one is.
+void CountedLanes::AddParts(ValueId predicate, Predicates& to) const {
+  const Instruction* maker = base::At(maker_, predicate);
+  while (maker && std::holds_alternative<ir::AsBroadcast>(*maker->op->lowering)) {
+    predicate = maker->operands[0];
+    maker = base::At(maker_, predicate);
+  }
+  Add(predicate, to);
+  const auto* op = maker ? std::get_if<ir::AsElementwise>(&*maker->op->lowering) : nullptr;
+  if (op && op->op == plan::ScalarOp::kAnd)
+    for (ValueId part : maker->operands) AddParts(part, to);
+}
+
+// Whether the lanes of the operand are those of the result.
+bool CountedLanes::Stays(const Instruction& i, size_t operand, ValueId result,
+                         ValueId predicate) const {
+  const ir::Type* lanes = program_.type(predicate);
+  if (!HasLanes(program_.type(result), lanes)) return false;
+  if (!std::holds_alternative<ir::DimMapFn>(*i.op->dims)) return true;
+  std::vector<const ir::Type*> in, out;
+  TypesOf(program_, {i.operands.begin(), i.operands.end()}, in);
+  TypesOf(program_, {i.results.begin(), i.results.end()}, out);
+  const sharding::DimMap map = ir::DimMapOf(*i.op, i.params.get(), in, out);
+  const auto r =
+      base::Size(std::find(i.results.begin(), i.results.end(), result) - i.results.begin());
+  for (size_t d = 0; d < lanes->shape().size(); ++d)
+    if (d >= map.operands[operand].size() || map.operands[operand][d] != map.results[r][d])
+      return false;
+  return true;
+}
+
+std::vector<Predicates> CountedLanes::InputsOf(const Instruction& i,
+                                               const ir::Program& region) const {
+  std::vector<Predicates> inputs(region.inputs.size());
+  size_t first = 0, constants = i.operands.size(), ends = constants;
+  switch (std::get<ir::AsRegions>(*i.op->lowering).kind) {
+    case ir::AsRegions::kScan: {
+      const auto& p = ir::As<ir::ScanParams>(i.params.get());
+      constants = base::Size(p.constants);
+      ends = constants + base::Size(p.carries);
+      break;
+    }
+    case ir::AsRegions::kWhile:
+      constants = base::Size(ir::As<ir::WhileParams>(i.params.get()).constants);
+      break;
+    case ir::AsRegions::kSwitch:
+      first = 1;
+      break;
+    case ir::AsRegions::kCall:
+      return inputs;
+  }
+  for (size_t k = first; k < ends; ++k)
+    for (ValueId predicate : Of(i.operands[k])) {
+      const auto end = i.operands.begin() + static_cast<long>(constants);
+      const auto at = std::find(i.operands.begin() + static_cast<long>(first), end, predicate);
+      if (at != end)
+        inputs[k - first].push_back(region.inputs[base::Size(at - i.operands.begin()) - first]);
+    }
+  return inputs;
+}
+
+}  // namespace tessera::compile

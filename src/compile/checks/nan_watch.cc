@@ -1,0 +1,225 @@
+// Checks are instructions like any other, so loops, transforms and layouts need nothing of their
+// own.
+#include "compile/checks/nan_watch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "compile/checks/counted_lanes.h"
+#include "ir/host_call.h"
+#include "ir/inline.h"
+#include "ops/host_call.h"
+#include "sharding/local.h"
+
+namespace tessera::compile {
+namespace {
+
+thread_local NanChecks current = NanChecks::kNone;
+
+// The first number of a kind in a value.
+struct Found {
+  size_t device;  // position in the mesh
+  std::vector<int64_t> index;
+  double number;
+};
+
+// What is not finite has all bits of the exponent set; a NaN has others beside them.
+template <class Bits>
+std::vector<int64_t> NotFinite(const std::byte* data, int64_t n, Bits exponent, bool nans) {
+  constexpr int64_t kBlock = 4096;
+  const Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  const auto is_found = [&](int64_t i) {
+    Bits bits;
+    std::memcpy(&bits, data + base::Size(i) * sizeof bits, sizeof bits);
+    bits &= static_cast<Bits>(~sign);
+    return nans ? bits > exponent : bits == exponent;
+  };
+  std::vector<int64_t> found;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, n);
+    bool any = false;
+    for (int64_t i = begin; i < end; ++i) any |= is_found(i);
+    for (int64_t i = begin; any && i < end; ++i)
+      if (is_found(i)) found.push_back(i);
+  }
+  return found;
+}
+std::vector<int64_t> NotFinite(DType t, const std::byte* data, int64_t n, bool nans) {
+  if (t == f64) return NotFinite<uint64_t>(data, n, 0x7ff0000000000000u, nans);
+  if (t == f32) return NotFinite<uint32_t>(data, n, 0x7f800000u, nans);
+  return NotFinite<uint16_t>(data, n, t == f16 ? 0x7c00 : 0x7f80, nans);
+}
+
+// Returns the element of a predicate at the leading dims of an index; true where it has others.
+bool At(const ir::HostArgument& predicate, const std::vector<int64_t>& index,
+        const ir::Type& type) {
+  const ir::Type& lanes = *predicate.place;
+  if (!HasLanes(&type, &lanes)) return true;
+  const base::Shape local = sharding::LocalShape(lanes.shape(), lanes.sharding());
+  for (size_t p = 0; p < predicate.shards.size(); ++p) {
+    int64_t at = 0;
+    bool inside = true;
+    for (size_t d = 0; d < local.size(); ++d) {
+      const sharding::AxisList& axes = lanes.sharding().dims[d].axes;
+      const int64_t shard =
+          axes.empty() ? 0 : sharding::ShardIndex(*lanes.mesh(), axes, static_cast<int64_t>(p));
+      const int64_t i = index[d] - shard * local[d];
+      inside = inside && 0 <= i && i < local[d];
+      at = at * local[d] + i;
+    }
+    if (inside) return predicate.shards[p][at] != std::byte{0};
+  }
+  return true;
+}
+
+// Returns the first NaN of a value, or its first infinity. What pads shards does not count, nor
+// lanes in which a predicate is false.
+std::optional<Found> Find(const ir::HostArgument& value, bool nans,
+                          absl::Span<const ir::HostArgument> predicates) {
+  const ir::Type& type = *value.place;
+  const base::Shape local = sharding::LocalShape(type.shape(), type.sharding());
+  const int64_t elements = sharding::LocalElements(type.shape(), type.sharding());
+  std::set<const std::byte*> seen;  // devices may share a buffer
+  for (size_t p = 0; p < value.shards.size(); ++p) {
+    const std::byte* shard = value.shards[p];
+    if (!seen.insert(shard).second) continue;
+    for (int64_t i : NotFinite(type.dtype(), shard, elements, nans)) {
+      std::vector<int64_t> index = ir::CoordsOf(local, i);
+      bool is_padding = false;
+      for (size_t d = 0; d < index.size(); ++d) {
+        const sharding::AxisList& axes = type.sharding().dims[d].axes;
+        if (!axes.empty())
+          index[d] += sharding::ShardIndex(*type.mesh(), axes, static_cast<int64_t>(p)) * local[d];
+        is_padding = is_padding || index[d] >= type.shape()[d];
+      }
+      const bool counts =
+          std::all_of(predicates.begin(), predicates.end(),
+                      [&](const ir::HostArgument& lanes) { return At(lanes, index, type); });
+      if (is_padding || !counts) continue;
+      ir::HostTensor number(type.dtype(), {});
+      const auto size = number.data.size();
+      std::memcpy(number.data.data(), shard + base::Size(i) * size, size);
+      return Found{p, std::move(index), number.Float(0)};
+    }
+  }
+  return {};
+}
+
+// Looks at the floating results of an instruction, which come first, and at its operands, in lanes
+// that count by the predicates behind them.
+class NanCheck final : public ir::HostFunction {
+ public:
+  NanCheck(const ir::Instruction& i, size_t results, size_t operands, NanChecks checks)
+      : op_(i.op->name),
+        loc_(i.loc),
+        results_(results),
+        floats_(results + operands),
+        checks_(checks) {}
+
+  void Run(const ir::HostArguments& arguments) const override {
+    Look(arguments, /*nans=*/true);
+    if (checks_ == NanChecks::kAll) Look(arguments, /*nans=*/false);
+  }
+
+ private:
+  void Look(const ir::HostArguments& arguments, bool nans) const {
+    const auto predicates = absl::MakeConstSpan(arguments.values).subspan(floats_);
+    for (size_t r = 0; r < results_; ++r) {
+      const std::optional<Found> found = Find(arguments.values[r], nans, predicates);
+      if (!found) continue;
+      for (size_t k = results_; k < floats_; ++k) {
+        if (Find(arguments.values[k], true, predicates)) return;
+        if (!nans && Find(arguments.values[k], false, predicates)) return;
+      }
+      Fail(arguments, *arguments.values[r].place, *found);
+    }
+  }
+
+  [[noreturn]] void Fail(const ir::HostArguments& arguments, const ir::Type& type,
+                         const Found& found) const {
+    std::string where =
+        type.shape().empty() ? "" : fmt::format("element [{}] of ", fmt::join(found.index, ", "));
+    std::string reason = fmt::format("{}its result {} is {}", where, type.text(),
+                                     std::isnan(found.number) ? "nan"
+                                     : found.number > 0       ? "inf"
+                                                              : "-inf");
+    const auto position = static_cast<int64_t>(found.device);
+    if (arguments.device >= 0 || type.mesh())
+      reason +=
+          fmt::format(", on device {}",
+                      arguments.device >= 0 ? arguments.device : type.mesh()->Device(position));
+    std::vector<std::string> notes;
+    if (!arguments.iterations.empty())
+      notes.push_back(fmt::format("in iteration {} of the loop{} around it, counted from 0",
+                                  fmt::join(arguments.iterations, ", "),
+                                  arguments.iterations.size() > 1 ? "s" : ""));
+    if (loc_.is_backward()) notes.push_back("in the backward pass of this line");
+    base::ThrowRuntime({.kind = {},
+                        .op = std::string(op_),
+                        .label = "NanWatch",
+                        .where = base::Where(loc_),
+                        .reason = std::move(reason),
+                        .operands = {},
+                        .notes = std::move(notes),
+                        .fixes = {}});
+  }
+
+  const std::string_view op_;
+  const Loc loc_;
+  const size_t results_, floats_;
+  const NanChecks checks_;
+};
+
+ir::Program Checked(const ir::Program& program, NanChecks checks,
+                    const std::vector<Predicates>& inputs) {
+  ir::Program out = program;
+  const CountedLanes lanes(program, inputs);
+  out.instructions.clear();
+  const auto is_floating = [&](ir::ValueId v) { return program.type(v)->dtype().is_floating(); };
+  for (ir::Instruction i : program.instructions) {
+    for (ir::RegionPtr& region : i.regions)
+      region = ir::Shared(Checked(*region, checks, lanes.InputsOf(i, *region)));
+    out.instructions.push_back(i);
+    // Literals are what the user wrote, and what happens in regions is checked there.
+    if (i.operands.empty() || !i.regions.empty() ||
+        std::holds_alternative<ir::AsExpansion>(*i.op->lowering))
+      continue;
+    ir::Instruction check{.op = &ops::CallbackOp(/*ordered=*/true),
+                          .params = nullptr,
+                          .operands = {},
+                          .results = {},
+                          .loc = i.loc};
+    for (ir::ValueId v : i.results)
+      if (is_floating(v)) check.operands.push_back(v);
+    const size_t results = check.operands.size();
+    if (results == 0) continue;
+    for (ir::ValueId v : i.operands)
+      if (is_floating(v)) check.operands.push_back(v);
+    const size_t operands = check.operands.size() - results;
+    const Predicates& predicates = lanes.Of(i.results[0]);
+    check.operands.insert(check.operands.end(), predicates.begin(), predicates.end());
+    check.params = ir::MakeParams(
+        ir::HostCallParams{{std::make_shared<const NanCheck>(i, results, operands, checks)}});
+    out.instructions.push_back(std::move(check));
+  }
+  return out;
+}
+
+}  // namespace
+
+NanChecks CurrentNanChecks() { return current; }
+void SetNanChecks(NanChecks checks) { current = checks; }
+
+std::shared_ptr<const ir::Program> WithNanChecks(
+    const std::shared_ptr<const ir::Program>& program) {
+  if (current == NanChecks::kNone) return program;
+  return ir::Shared(Checked(*ir::InlineCallsAlone(program), current, {}));
+}
+
+}  // namespace tessera::compile

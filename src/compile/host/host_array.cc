@@ -1,0 +1,86 @@
+// Copies the shards of a value into an array.
+#include "compile/host/host_array.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/at.h"
+#include "compile/host/concrete.h"
+#include "ir/host_tensor.h"
+#include "runtime/buffers.h"
+#include "sharding/local.h"
+#include "spmd/local_type.h"
+
+namespace tessera::compile {
+namespace {
+
+// Copies what the device at mesh position `device` holds of an array of type `to` out of the shards
+// of `from`, of which other dims are sharded too.
+void Assemble(const ir::HostArgument& from, const ir::Type& to, int64_t device, std::byte* out) {
+  const sharding::TensorSharding& s = from.place->sharding();
+  const auto itemsize = base::Size(to.dtype().size());
+  const base::Shape local = sharding::LocalShape(to.shape(), to.sharding()),
+                    shard = sharding::LocalShape(to.shape(), s);
+  const int64_t elements = sharding::LocalElements(to.shape(), to.sharding());
+  for (int64_t i = 0; i < elements; ++i) {
+    std::vector<int64_t> at = ir::CoordsOf(local, i);
+    int64_t source = device;
+    for (size_t d = 0; d < at.size(); ++d) {
+      if (s.dims[d].axes == to.sharding().dims[d].axes) continue;
+      source = sharding::WithShardIndex(*s.mesh, s.dims[d].axes, source, at[d] / shard[d]);
+      at[d] %= shard[d];
+    }
+    std::memcpy(out + base::Size(i) * itemsize,
+                base::At(from.shards, source) + base::Size(ir::FlatIndex(shard, at)) * itemsize,
+                itemsize);
+  }
+}
+
+int32_t Instances(const sharding::TensorSharding& s) {
+  if (!s.mesh) return 1;
+  return static_cast<int32_t>(SharesReplicas() ? sharding::SizeOf(sharding::VaryingAxes(s))
+                                               : s.mesh->size());
+}
+
+}  // namespace
+
+trace::ArrayRef ArrayOf(const ir::HostArgument& value, Loc loc) {
+  const ir::Type* type = spmd::Even(value.place);
+  const int64_t bytes =
+      sharding::LocalElements(type->shape(), type->sharding()) * type->dtype().size();
+  auto array = std::make_shared<Concrete>(
+      type, type, loc, runtime::Allocate(bytes, Instances(type->sharding())), SharesReplicas());
+  for (size_t p = 0; p < value.shards.size() && bytes > 0; ++p) {
+    const auto device = static_cast<int64_t>(p);
+    std::byte* out = array->buffers.at(InstanceAt(*array, device));
+    if (type == value.place)
+      std::memcpy(out, value.shards[p], base::Size(bytes));
+    else
+      Assemble(value, *type, device, out);
+  }
+  return array;
+}
+
+ir::HostArgument ArgumentOf(const trace::ConcreteArray& array) {
+  const auto& concrete = static_cast<const Concrete&>(array);
+  ir::HostArgument value{array.placed(), {}};
+  const sharding::MeshDef* mesh = array.placed()->mesh();
+  for (int64_t p = 0; p < (mesh ? mesh->size() : 1); ++p)
+    value.shards.push_back(concrete.buffers.at(InstanceAt(concrete, p)));
+  return value;
+}
+
+std::vector<IndexRange> RangesOf(const ir::Type& placed, int64_t position) {
+  const sharding::MeshDef* mesh = placed.mesh();
+  const base::Shape local = sharding::LocalShape(placed.shape(), placed.sharding());
+  std::vector<IndexRange> ranges;
+  for (size_t d = 0; d < local.size(); ++d) {
+    const int64_t shard =
+        mesh ? sharding::ShardIndex(*mesh, placed.sharding().dims[d].axes, position) : 0;
+    const int64_t at = shard * local[d], size = placed.shape()[d];
+    ranges.push_back({std::min(at, size), std::min(at + local[d], size)});
+  }
+  return ranges;
+}
+
+}  // namespace tessera::compile

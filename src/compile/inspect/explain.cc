@@ -1,0 +1,80 @@
+// Propagates a program with its events recorded, and explains one named value after the other.
+#include "compile/inspect/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "compile/auto/sharding_dump.h"
+#include "compile/lowered.h"
+#include "propagation/border.h"
+#include "propagation/priorities.h"
+#include "propagation/propagate.h"
+#include "sharding/text.h"
+
+namespace tessera::compile {
+namespace {
+
+Propagated Propagate(const ir::Program& program, propagation::Stage stop_after) {
+  if (program.per_device) base::ThrowRuntime(base::Refusal("explain", 2, "", kOfDevice));
+  propagation::engine::EngineOptions options;
+  options.stop_after = stop_after;
+  options.record = true;
+  return PropagateProgram(program, options);
+}
+
+}  // namespace
+
+ProgramExplainer::ProgramExplainer(const ir::Program& program, propagation::Stage stop_after)
+    : propagated_(Propagate(program, stop_after)), values_(propagated_.built) {
+  auto info = [this](propagation::engine::OpId i) -> const ProgramGraph::OpInfo& {
+    return base::At(propagated_.built.ops, i);
+  };
+  names_.value = [this](propagation::engine::ValueId v) { return values_.Text(v); };
+  names_.op = [=](propagation::engine::OpId i) {
+    if (info(i).instruction) return std::string(info(i).instruction->op->name);
+    const ir::Instruction* edge = info(i).edge_of;
+    if (!edge) return std::string("return");
+    return (edge->regions.empty() ? "" : "the border of ") + std::string(edge->op->name);
+  };
+  names_.where = [=](propagation::engine::OpId i) {
+    const ir::Instruction* at = info(i).instruction ? info(i).instruction : info(i).edge_of;
+    return at ? base::Where(at->loc) : std::string();
+  };
+  names_.given = [this](propagation::engine::ValueId v, const std::string& maker) {
+    return maker.empty() ? "the layout of argument " + values_.Text(v)
+                         : "the type of the result of " + maker;
+  };
+  if (stop_after >= propagation::Stage::kOpPriority)
+    names_.rounds = propagation::engine::DefaultRoundNames();
+  explainer_.emplace(propagated_.result, names_);
+}
+
+namespace {
+
+// Where a value lies otherwise than propagation says: a line behind the first one.
+std::string LineOfPlace(const Propagated& propagated, const ValueNames::Entry& e) {
+  const sharding::TensorSharding* s = propagated.result.sharding(e.id);
+  if (!s) return "";
+  const sharding::TensorSharding closed = propagation::engine::Closed(*s),
+                                 place = PlaceOf(propagated, e);
+  if (place.dims == closed.dims) return "";
+  const bool enters = place.dims != OverParts(closed, e.type->shape(), propagated.over_parts).dims;
+  return fmt::format("  it is {}, {}\n", Text(place),
+                     enters
+                         ? "as an argument: it is laid out further inside"
+                         : "over the part of its axes that divides, which costs less than padding");
+}
+
+}  // namespace
+
+Explanation ProgramExplainer::Of(const ValueNames::Entry& e) {
+  const sharding::TensorSharding* s = propagated_.result.sharding(e.id);
+  std::string text = explainer_->Of(e.id);
+  text.insert(std::min(text.find('\n'), text.size() - 1) + 1, LineOfPlace(propagated_, e));
+  return {values_.Number(e), s ? Text(*s) : std::string(), std::move(text)};
+}
+
+}  // namespace tessera::compile

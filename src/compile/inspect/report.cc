@@ -1,0 +1,135 @@
+// Lists the collectives of a device program, those in loops and branches with how often they run.
+#include "compile/inspect/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "spmd/cost.h"
+#include "spmd/moves.h"
+
+namespace tessera::compile {
+namespace {
+
+// Returns what a step between devices is in reports.
+CommKind CommKindOf(sharding::StepKind kind) {
+  using enum sharding::StepKind;
+  switch (kind) {
+    case kAllReduce:
+      return CommKind::kAllReduce;
+    case kReduceScatter:
+      return CommKind::kReduceScatter;
+    case kAllGather:
+      return CommKind::kAllGather;
+    case kAllToAll:
+      return CommKind::kAllToAll;
+    case kCollectivePermute:
+      return CommKind::kCollectivePermute;
+    case kHaloExchange:
+      return CommKind::kHaloExchange;
+    case kAllSlice:
+    case kReplicatedToUnreduced:
+    case kShardedToUnreduced:
+    case kPadToShards:
+    case kTrim:
+    case kCopyToEach:
+      break;
+  }
+  ErrorDetail detail;
+  detail.op = sharding::Name(kind);
+  detail.reason = "it is local, but has bytes that leave a device";
+  base::ThrowInternal(std::move(detail));
+}
+
+// `in_backward`: the whole program runs in a backward pass.
+void AddEvents(const ir::Program& device, spmd::Times outer, bool in_backward,
+               std::vector<CommEvent>& events) {
+  for (const ir::Instruction& instruction : device.instructions) {
+    const bool backward = in_backward || instruction.loc.is_backward();
+    if (!instruction.regions.empty()) {
+      spmd::Times inner = spmd::TimesOf(instruction);
+      inner = {outer.times * inner.times, outer.known && inner.known};
+      for (const ir::RegionPtr& region : instruction.regions)
+        AddEvents(*region, inner, backward, events);
+    }
+    const ir::Cost& cost = *instruction.cost;
+    if (cost.bytes == 0 || outer.times == 0) continue;
+    CommEvent e{.kind = CommKindOf(spmd::KindOf(*instruction.op)),
+                .axes = {},
+                .bytes = cost.bytes,
+                .times = outer.times,
+                .where = base::Where(instruction.loc),
+                .backward = backward,
+                .implied = cost.implied,
+                .repeats = !outer.known};
+    const sharding::MeshDef* mesh = device.place(instruction.results[0])->mesh();
+    for (sharding::AxisPart a : cost.axes) {
+      const std::string& name = base::At(mesh->axes(), a.axis).name;
+      if (e.axes.empty() || e.axes.back() != name) e.axes.push_back(name);
+    }
+    events.push_back(std::move(e));
+  }
+}
+
+int64_t DevicesOf(const ir::Program& device) {
+  int64_t devices = device.mesh ? device.mesh->size() : 1;
+  for (const ir::Value& v : device.values)
+    if (v.place->mesh()) devices = std::max(devices, v.place->mesh()->size());
+  return devices;
+}
+
+}  // namespace
+
+CommReport Report(const ir::Program& device) {
+  std::vector<CommEvent> events;
+  AddEvents(device, {}, /*in_backward=*/false, events);
+  spmd::Flops flops = spmd::FlopsOf(device);
+  // What no int64_t can hold is the most that it can.
+  auto whole = [](double n) { return n < 9.2e18 ? static_cast<int64_t>(std::ceil(n)) : INT64_MAX; };
+  return CommReport(std::move(events), whole(flops.device),
+                    whole(flops.whole / static_cast<double>(DevicesOf(device))));
+}
+
+}  // namespace tessera::compile
+
+namespace tessera {
+
+const char* comm_name(CommKind kind) {
+  using enum sharding::StepKind;
+  switch (kind) {
+    case CommKind::kAllReduce:
+      return sharding::Name(kAllReduce);
+    case CommKind::kReduceScatter:
+      return sharding::Name(kReduceScatter);
+    case CommKind::kAllGather:
+      return sharding::Name(kAllGather);
+    case CommKind::kAllToAll:
+      return sharding::Name(kAllToAll);
+    case CommKind::kCollectivePermute:
+      return sharding::Name(kCollectivePermute);
+    case CommKind::kHaloExchange:
+      return sharding::Name(kHaloExchange);
+  }
+  return "";
+}
+
+std::vector<CommEvent> CommReport::lines() const {
+  const auto all_but_times = [](const CommEvent& e) {
+    return std::tie(e.kind, e.axes, e.bytes, e.where, e.backward, e.implied, e.repeats);
+  };
+  std::map<decltype(all_but_times(events_[0])), size_t> known;
+  std::vector<CommEvent> lines;
+  for (const CommEvent& e : events_) {
+    const auto [line, is_new] = known.try_emplace(all_but_times(e), lines.size());
+    if (is_new)
+      lines.push_back(e);
+    else
+      lines[line->second].times += e.times;
+  }
+  return lines;
+}
+
+}  // namespace tessera

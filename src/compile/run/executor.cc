@@ -1,0 +1,216 @@
+// The executor: compiles programs for the simulated devices of this process and runs them.
+#include "compile/run/executor.h"
+
+#include <absl/hash/hash.h>
+
+#include <cstring>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "compile/auto/pins.h"
+#include "compile/checks/nan_watch.h"
+#include "compile/checks/policy.h"
+#include "compile/host/concrete.h"
+#include "compile/inspect/dump.h"
+#include "compile/inspect/profile.h"
+#include "compile/run/lower.h"
+#include "compile/run/nested.h"
+#include "kernels/copy/copy.h"
+#include "kernels/fused/fused.h"
+#include "kernels/initialize.h"
+#include "kernels/reduce/combine.h"
+#include "ops/manual.h"
+#include "ops/ops.h"
+#include "ops/params.h"
+#include "runtime/buffers.h"
+#include "runtime/prepare.h"
+#include "runtime/run.h"
+#include "sharding/partition.h"
+#include "spmd/emit/plan_builder.h"
+#include "trace/scopes.h"
+
+namespace tessera::compile {
+namespace {
+
+plan::Kernel MakeDeviceCopy(const spmd::KernelFactories::DeviceCopy& d) {
+  return kernels::DeviceCopy({.copy = {.itemsize = d.itemsize,
+                                       .box = d.box,
+                                       .in_strides = d.in_strides,
+                                       .out_strides = d.out_strides,
+                                       .out_size = d.out_size,
+                                       .fill = d.fill,
+                                       .streams = d.streams},
+                              .in_offsets = d.in_offsets,
+                              .out_offsets = d.out_offsets,
+                              .skip = d.skip});
+}
+
+struct CompiledOutput {
+  const ir::Type *type, *place;  // as the user sees it, and complete
+  bool shares;                   // devices with equal bits share its buffers
+};
+struct CompiledProgram {
+  std::shared_ptr<const runtime::Executable> plan;
+  std::vector<CompiledOutput> outputs;
+  int32_t devices = 1;
+};
+
+int32_t DevicesFor(const ir::Program& program) {
+  int64_t devices = 1;
+  auto need = [&](const sharding::MeshDef* mesh) {
+    if (!mesh) return;
+    devices = std::max(devices, mesh->size());
+    for (int64_t id : mesh->device_ids()) devices = std::max(devices, id + 1);
+  };
+  need(program.mesh);
+  for (const ir::Value& v : program.values) need(v.type->mesh());
+  return static_cast<int32_t>(devices);
+}
+
+class RuntimeExecutor final : public trace::Executor {
+ public:
+  RuntimeExecutor() {
+    ops::Install();
+    kernels::Initialize();
+    StartTrace();
+  }
+
+  Compiled Compile(std::shared_ptr<const ir::Program> program, std::vector<bool> donated,
+                   std::vector<bool> shares) override {
+    std::vector<bool> per_value = PerValue(*program, shares);
+    auto lowered = LowerProgram(program, per_value);
+    auto executable = std::make_shared<CompiledProgram>();
+    const std::vector<bool> output_shares = OutputShares(*lowered, shares);
+    const ir::Program& propagated = *lowered->propagated;
+    for (size_t k = 0; k < program->outputs.size(); ++k)
+      executable->outputs.push_back({program->type(program->outputs[k]),
+                                     Place(propagated, propagated.outputs[k]), output_shares[k]});
+    executable->devices = DevicesFor(*program);
+    std::string nested;
+    plan::Plan plan = spmd::BuildPlan(lowered->device, lowered->schedule,
+                                      {.fused = kernels::Fused,
+                                       .device_copy = MakeDeviceCopy,
+                                       .copy_whole = kernels::CopyWhole,
+                                       .combiner = kernels::Combiner,
+                                       .nested =
+                                           [&](std::vector<plan::Plan> plans) {
+                                             if (lowered->dump) nested += NestedText(plans);
+                                             return NestedRun(std::move(plans));
+                                           }},
+                                      executable->devices, donated);
+    DumpPlan(lowered->dump, plan, nested);
+    executable->plan = runtime::Prepare(std::move(plan));
+    return executable;
+  }
+
+  std::vector<trace::ArrayRef> Run(const void* compiled, std::vector<trace::ArrayRef> inputs,
+                                   Loc loc) override {
+    auto* executable = static_cast<const CompiledProgram*>(compiled);
+    CheckDevices(*executable, loc);
+    std::vector<runtime::Buffers> buffers;
+    buffers.reserve(inputs.size());
+    for (const trace::ArrayRef& input : inputs)
+      buffers.push_back(static_cast<const Concrete&>(*input).buffers);
+    // After all are taken: an array may be given twice, or be captured too.
+    const std::vector<plan::PlanInput>& planned = runtime::PlanOf(*executable->plan).inputs;
+    for (size_t i = 0; i < planned.size(); ++i)
+      if (planned[i].donated) static_cast<Concrete&>(*inputs[i]).buffers = {};
+    inputs.clear();
+    std::vector<trace::ArrayRef> results;
+    std::vector<runtime::Buffers> made =
+        AtLine(loc, [&] { return runtime::Run(*executable->plan, std::move(buffers)); });
+    results.reserve(made.size());
+    for (size_t i = 0; i < made.size(); ++i) {
+      const auto& [type, place, shares] = executable->outputs[i];
+      results.push_back(std::make_shared<Concrete>(type, place, loc, std::move(made[i]), shares));
+    }
+    return results;
+  }
+
+  std::vector<uint64_t> KeysOf(const trace::ArrayImpl& keys) override {
+    const auto& array = static_cast<const Concrete&>(keys);
+    std::vector<uint64_t> words;
+    if (!array.type()->dtype().is_key() || !array.placed()->sharding().dims_empty()) return words;
+    words.resize(base::Size(array.type()->elements()));
+    if (!words.empty())
+      std::memcpy(words.data(), array.buffers.base, words.size() * sizeof(uint64_t));
+    return words;
+  }
+
+  size_t CompileKey() override {
+    const std::string &policy = PolicyKey(), &pins = PinnedShardings();
+    size_t key = SharesReplicas() ? 1 : 2;
+    double balance = sharding::FlopsPerByte();
+    const NanChecks checks = CurrentNanChecks();
+    if (policy.empty() && pins.empty() && balance == sharding::kDefaultFlopsPerByte &&
+        checks == NanChecks::kNone)
+      return key;
+    return absl::HashOf(policy, pins, balance, checks, key);
+  }
+
+  const trace::Casts& Casts() override { return casts_; }
+
+ private:
+  // SetDeviceCount may have come between.
+  static void CheckDevices(const CompiledProgram& executable, Loc loc) {
+    if (executable.devices <= trace::Devices()) return;
+    base::ThrowRuntime(
+        base::Refusal("run", 1, base::Where(loc),
+                      "the program is for " + std::to_string(executable.devices) +
+                          " devices; this process has " + std::to_string(trace::Devices()),
+                      {"call SetDeviceCount(" + std::to_string(executable.devices) + ") first"}));
+  }
+  // Equal to the type where that says it all, weakness included.
+  static const ir::Type* Place(const ir::Program& program, ir::ValueId v) {
+    const ir::Type* place = program.place(v);
+    return place ? place : program.type(v);
+  }
+  // An output that is an input, or a view of it, is as that; a value on no mesh is always one
+  // buffer.
+  static std::vector<bool> OutputShares(const Lowered::Impl& lowered,
+                                        const std::vector<bool>& input_shares) {
+    const ir::Program& p = lowered.device;
+    std::vector<ir::ValueId> inputs = p.inputs;
+    for (const ir::Capture& c : p.captures) inputs.push_back(c.value);
+    std::vector<bool> shares;
+    for (ir::ValueId v : p.outputs) {
+      ir::ValueId root = base::At(lowered.schedule.values, v).storage;
+      auto input = base::Size(std::find(inputs.begin(), inputs.end(), root) - inputs.begin());
+      bool made = input >= input_shares.size();
+      shares.push_back(!lowered.device.place(root)->mesh() ||
+                       (made ? SharesReplicas() : input_shares[input]));
+    }
+    return shares;
+  }
+  // Inputs come as they are; everything made is made as the switch says now.
+  static std::vector<bool> PerValue(const ir::Program& program, const std::vector<bool>& shares) {
+    bool all =
+        SharesReplicas() && std::all_of(shares.begin(), shares.end(), [](bool s) { return s; });
+    if (all) return {};
+    std::vector<bool> per_input;
+    for (size_t i = 0; i < program.inputs.size() + program.captures.size(); ++i)
+      per_input.push_back(i < shares.size() ? shares[i] : true);
+    return per_input;
+  }
+
+  const trace::Casts casts_{.full_to_shard = &ops::kFullToShard,
+                            .pcast = &ops::kPcast,
+                            .no_axes = ir::MakeParams(ops::ManualParams{})};
+};
+
+trace::Executor& TheExecutor() {
+  static auto* executor = new RuntimeExecutor;
+  return *executor;
+}
+
+// Only a pointer is stored before main, before arrays of the user's that are made then.
+struct Installer {
+  Installer() { trace::InstallExecutor(TheExecutor); }
+};
+[[gnu::init_priority(101)]] const Installer installer;
+
+}  // namespace
+
+void Install() { TheExecutor(); }
+
+}  // namespace tessera::compile

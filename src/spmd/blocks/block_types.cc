@@ -1,0 +1,31 @@
+// Infers the types of an instruction of blocks.
+#include "spmd/blocks/block_types.h"
+
+#include "ir/infer.h"
+
+namespace tessera::spmd {
+
+bool TakesBlocks(const ir::Program& p, const ir::Instruction& instruction, const DimOfCall& dims,
+                 int64_t block) {
+  if (!std::holds_alternative<ir::AsKernel>(*instruction.op->lowering)) return true;
+  const auto blocked = [&](ir::ValueId v, int d) {
+    base::Shape shape = p.type(v)->shape();
+    if (d != DimOfCall::kNone) base::At(shape, d) = block;
+    return ir::Type::Get(std::move(shape), p.type(v)->dtype());
+  };
+  absl::InlinedVector<const ir::Type*, 3> operands;
+  for (size_t k = 0; k < instruction.operands.size(); ++k)
+    operands.push_back(blocked(instruction.operands[k], dims.operands[k]));
+  const ir::Type* wanted = blocked(instruction.results[0], dims.result);
+  try {
+    const auto types = ir::InferTypes({.op = *instruction.op,
+                                       .operands = operands,
+                                       .params = instruction.params.get(),
+                                       .loc = instruction.loc});
+    return types[0]->shape() == wanted->shape() && types[0]->dtype() == wanted->dtype();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace tessera::spmd

@@ -1,0 +1,94 @@
+// Maps shards by instance to shards by device, and compares what devices choose by.
+#include "spmd/emit/host_calls.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/at.h"
+#include "base/error.h"
+#include "ir/host_tensor.h"
+#include "ops/ops.h"
+#include "spmd/moves.h"
+
+namespace tessera::spmd {
+namespace {
+
+std::string NumberText(DType dtype, const std::byte* data) {
+  ir::HostTensor number(dtype, {});
+  std::memcpy(number.data.data(), data, number.data.size());
+  if (dtype.is_bool()) return number.Int(0) ? "true" : "false";
+  return std::to_string(number.Int(0));
+}
+
+class SamePredicate final : public ir::HostFunction {
+ public:
+  SamePredicate(const ir::Instruction& chooser, const ir::Program& made_in, ir::ValueId predicate)
+      : chooser_(chooser.op->name),
+        chooser_loc_(chooser.loc),
+        made_loc_(base::At(made_in.values, predicate).loc) {}
+
+  void Run(const ir::HostArguments& arguments) const override {
+    const ir::HostArgument& value = arguments.values[0];
+    const ir::Type& type = *value.place;
+    const auto bytes = base::Size(type.dtype().size());
+    for (size_t p = 1; p < value.shards.size(); ++p)
+      if (std::memcmp(value.shards[0], value.shards[p], bytes) != 0) Fail(value, p);
+  }
+
+ private:
+  [[noreturn]] void Fail(const ir::HostArgument& value, size_t p) const {
+    const auto has = [&](size_t at) {
+      return fmt::format("{} has {}",
+                         ir::DeviceText(*value.place->mesh(), static_cast<int64_t>(at)),
+                         NumberText(value.place->dtype(), value.shards[at]));
+    };
+    // Of while_loop and cond a predicate, of switch_case an index.
+    const char* what = value.place->dtype().is_bool() ? "predicate" : "index";
+    ErrorDetail detail = base::Refusal(
+        std::string(chooser_), 40, base::Where(chooser_loc_),
+        fmt::format("its {} must be the same on all devices, but {} and {}", what, has(0), has(p)),
+        {"it was made at " + base::Where(made_loc_),
+         "the op that computes it must be deterministic, or its result must be varying"});
+    base::ThrowRuntime(std::move(detail));
+  }
+
+  const std::string_view chooser_;
+  const Loc chooser_loc_, made_loc_;
+};
+
+}  // namespace
+
+plan::HostCall MakeHostCall(const ir::HostFunctionRef& function,
+                            const std::vector<HostOperand>& operands, int32_t device,
+                            int32_t note) {
+  plan::HostCall call{.in = {}, .function = {}, .note = note};
+  ir::HostArguments seen;
+  seen.device = device;
+  std::vector<std::vector<int32_t>> instances;  // per operand and position in its mesh
+  for (const HostOperand& operand : operands) {
+    call.in.push_back(operand.value);
+    seen.values.push_back({operand.place, {}});
+    const std::vector<int32_t>& of_device = operand.layout->instance_of_device;
+    const sharding::MeshDef* mesh = operand.place->mesh();
+    instances.emplace_back();
+    for (int64_t p = 0; p < (mesh ? mesh->size() : 1); ++p)
+      instances.back().push_back(base::At(of_device, mesh ? mesh->Device(p) : 0));
+  }
+  call.function = [function, seen, instances](const plan::HostBuffers& buffers) {
+    ir::HostArguments arguments = seen;
+    for (size_t k = 0; k < instances.size(); ++k)
+      for (int32_t i : instances[k])
+        arguments.values[k].shards.push_back(base::At(buffers.in[k], i));
+    arguments.iterations = buffers.iterations;
+    function.function->Run(arguments);
+  };
+  return call;
+}
+
+ir::HostFunctionRef ComparePredicate(const ir::Instruction& chooser, const ir::Program& made_in,
+                                     ir::ValueId predicate) {
+  return {std::make_shared<const SamePredicate>(chooser, made_in, predicate)};
+}
+
+}  // namespace tessera::spmd

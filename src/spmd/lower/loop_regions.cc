@@ -1,0 +1,144 @@
+// What moves out of loops and branches, and the constants that they then take.
+#include "spmd/lower/loop_regions.h"
+
+#include "base/at.h"
+#include "ir/control_params.h"
+#include "ir/uses.h"
+#include "ops/ops.h"
+#include "spmd/cost.h"
+#include "spmd/local_type.h"
+
+namespace tessera::spmd {
+namespace {
+
+ir::AsRegions::Kind KindOf(const ir::Instruction& i) {
+  return std::get<ir::AsRegions>(*i.op->lowering).kind;
+}
+
+}  // namespace
+
+bool IsSlice(const ir::Instruction& instruction) { return instruction.op == &ops::kAllSlice; }
+
+bool IsPadding(const ir::Instruction& instruction) { return instruction.op == &ops::kPadToShards; }
+
+Constants ConstantsOf(const ir::Instruction& i) {
+  if (KindOf(i) == ir::AsRegions::kSwitch)
+    return {.first = 1, .count = i.operands.size() - 1, .of_all_regions = true, .repeats = false};
+  Times times = TimesOf(i);
+  int64_t count = KindOf(i) == ir::AsRegions::kWhile
+                      ? ir::As<ir::WhileParams>(i.params.get()).constants
+                      : ir::As<ir::ScanParams>(i.params.get()).constants;
+  return {.first = 0,
+          .count = base::Size(count),
+          .of_all_regions = false,
+          .repeats = times.times > 1 || !times.known};
+}
+
+ir::ParamsPtr WithConstants(const ir::Instruction& i, int64_t more) {
+  switch (KindOf(i)) {
+    case ir::AsRegions::kWhile: {
+      ir::WhileParams params = ir::As<ir::WhileParams>(i.params.get());
+      params.constants += more;
+      return ir::MakeParams(params);
+    }
+    case ir::AsRegions::kScan: {
+      ir::ScanParams params = ir::As<ir::ScanParams>(i.params.get());
+      params.constants += more;
+      return ir::MakeParams(params);
+    }
+    default:
+      return i.params;
+  }
+}
+
+namespace {
+
+int64_t BytesOf(const ir::Program& p, absl::Span<const ir::ValueId> values) {
+  int64_t bytes = 0;
+  for (ir::ValueId v : values) bytes += p.type(v)->elements() * p.type(v)->dtype().size();
+  return bytes;
+}
+
+// Whether it is better to keep what the instruction makes than to make it anew in each iteration:
+// work that a pass over memory does not hide, or the operands are larger. Never what needs more
+// memory than they do.
+bool IsWorthKeeping(const ir::Program& body, const ir::Instruction& i) {
+  constexpr double kHidden = 8;  // FLOPs per element
+  if (i.op->opaque || i.op->effect != ir::Effect::kNone || i.cost->flops == 0) return false;
+  if (BytesOf(body, i.results) > BytesOf(body, i.operands)) return false;
+  return !std::holds_alternative<ir::AsElementwise>(*i.op->lowering) ||
+         i.cost->flops >= kHidden * static_cast<double>(body.type(i.results[0])->elements());
+}
+
+}  // namespace
+
+Invariants FindInvariants(const ir::Program& body, const Constants& constants) {
+  std::vector<bool> invariant(body.values.size());
+  for (size_t i = 0; i < constants.count; ++i) base::At(invariant, body.inputs[i]) = true;
+  std::vector<bool> given = invariant;
+  std::vector<bool> hoists(body.instructions.size());
+  std::vector<ir::ValueId> moved;
+  for (size_t i = 0; i < body.instructions.size(); ++i) {
+    const ir::Instruction& instruction = body.instructions[i];
+    bool same = instruction.regions.empty();
+    for (ir::ValueId v : instruction.operands) same = same && base::At(invariant, v);
+    for (ir::ValueId v : instruction.results) base::At(invariant, v) = same;
+    bool of_given =
+        same && !instruction.operands.empty() && base::At(given, instruction.operands[0]);
+    bool slice = of_given && IsSlice(instruction);
+    if (slice || (of_given && IsPadding(instruction)))
+      base::At(given, instruction.results[0]) = true;
+    hoists[i] = slice || (same && constants.repeats &&
+                          (instruction.cost->bytes > 0 || IsWorthKeeping(body, instruction)));
+    if (hoists[i])
+      moved.insert(moved.end(), instruction.results.begin(), instruction.results.end());
+  }
+  Invariants found;
+  const std::vector<bool> needed = ir::NeededFor(body, moved);
+  for (size_t i = 0; i < needed.size(); ++i)
+    if (needed[i]) found.instructions.push_back(i);
+  const std::vector<bool> used = ir::UsedValues(body, hoists);
+  for (ir::ValueId v : moved)
+    if (base::At(used, v)) found.results.push_back(v);
+  return found;
+}
+
+void MakeInputs(ir::Program& region, const std::vector<ir::ValueId>& values, size_t at,
+                const std::vector<const ir::Type*>& places) {
+  std::vector<ir::ValueId> inputs = values;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i] < 0) inputs[i] = region.AddValue(LocalType(places[i]), Loc::Unknown(), places[i]);
+  region.inputs.insert(region.inputs.begin() + static_cast<long>(at), inputs.begin(), inputs.end());
+  ir::RemoveDead(region);
+}
+
+size_t DropUnreadConstants(std::vector<ir::Program>& regions, const Constants& constants,
+                           std::vector<ir::ValueId>& operands) {
+  std::vector<bool> read(constants.count);
+  for (const ir::Program& region : regions) {
+    const std::vector<bool> used = ir::UsedValues(region);
+    for (size_t c = 0; c < constants.count; ++c)
+      read[c] = read[c] || base::At(used, region.inputs[c]);
+  }
+  size_t dropped = 0;
+  for (size_t c = constants.count; c-- > 0;) {
+    if (read[c]) continue;
+    ++dropped;
+    operands.erase(operands.begin() + static_cast<long>(constants.first + c));
+    for (ir::Program& region : regions)
+      region.inputs.erase(region.inputs.begin() + static_cast<long>(c));
+  }
+  return dropped;
+}
+
+bool DependsOnDevice(const ir::Program& program) {
+  return std::any_of(program.instructions.begin(), program.instructions.end(),
+                     [](const ir::Instruction& i) {
+                       return std::holds_alternative<ir::AsIota>(*i.op->lowering) ||
+                              std::holds_alternative<ir::AsMove>(*i.op->lowering) ||
+                              std::any_of(i.regions.begin(), i.regions.end(),
+                                          [](const auto& r) { return DependsOnDevice(*r); });
+                     });
+}
+
+}  // namespace tessera::spmd

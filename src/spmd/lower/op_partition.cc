@@ -1,0 +1,114 @@
+// Where an instruction's operands are wanted, what it leaves, and what that costs.
+#include "spmd/lower/op_partition.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <utility>
+
+#include "base/at.h"
+#include "ir/infer.h"
+#include "ir/memo.h"
+#include "ir/move_params.h"
+#include "sharding/local.h"
+#include "sharding/partition.h"
+
+namespace tessera::spmd {
+namespace {
+
+// Memory that outlives one program, per thread, so that a hit takes no lock; of the machine balance
+// in scope.
+using DecisionMemo = ir::Memo<std::shared_ptr<const Decision>>;
+DecisionMemo& Decisions() {
+  static thread_local absl::flat_hash_map<double, std::unique_ptr<DecisionMemo>> memos;
+  std::unique_ptr<DecisionMemo>& memo = memos[sharding::FlopsPerByte()];
+  if (!memo) memo = std::make_unique<DecisionMemo>();
+  return *memo;
+}
+
+ir::ParamsPtr HaloOf(const sharding::DimMap& map, const Decision& decision) {
+  ir::HaloParams halo{.from = {decision.operands.begin(), decision.operands.end()},
+                      .to = decision.results[0],
+                      .reads = {},
+                      .fill = sharding::FillOf(map)};
+  for (const sharding::Access& a : map.accesses) {
+    const sharding::DimFactors& dims = base::At(map.operands, a.operand);
+    int64_t dim = 0;
+    while (base::At(dims, dim)[0] != a.factor) ++dim;
+    halo.reads.push_back({a.operand, dim, a.offset, a.stride, a.dilation});
+  }
+  return ir::MakeParams(std::move(halo));
+}
+
+// What lies behind the end of a dim that does not divide must not be summed.
+ir::ParamsPtr MaskOf(const sharding::DimMap& map, const sharding::DimFactors& dims,
+                     const ir::Type& operand) {
+  ir::MaskParams mask;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    int64_t shards = sharding::SizeOf(operand.sharding().dims[d].axes);
+    if (operand.shape()[d] % shards == 0) continue;
+    for (int32_t f : dims[d]) {
+      const sharding::Factor& factor = base::At(map.factors, f);
+      if (factor.kind != sharding::FactorKind::kReduce) continue;
+      if (sharding::LooksUp(map, base::Size(f))) continue;
+      mask.dims.push_back(static_cast<int64_t>(d));
+      mask.reduction = factor.reduction;
+    }
+  }
+  return mask.dims.empty() ? nullptr : ir::MakeParams(std::move(mask));
+}
+
+bool ReducesSharded(const sharding::DimMap& map, ir::Types operands) {
+  for (size_t i = 0; i < operands.size(); ++i)
+    for (size_t d = 0; d < map.operands[i].size(); ++d)
+      for (int32_t f : map.operands[i][d])
+        if (base::At(map.factors, f).kind == sharding::FactorKind::kReduce &&
+            !operands[i]->sharding().dims[d].axes.empty())
+          return true;
+  return false;
+}
+
+Decision Decide(const ir::Instruction& instruction, ir::Types types, ir::Types results) {
+  std::vector<sharding::PartitionTensor> ins, outs;
+  for (const ir::Type* t : types) ins.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
+  for (const ir::Type* t : results)
+    outs.push_back({&t->shape(), t->dtype().size(), &t->sharding()});
+  sharding::DimMap map = ir::DeviceMapOf(*instruction.op, instruction.params.get(), types, results);
+  double flops = instruction.op->flops_per_point;
+  sharding::Partition p = sharding::ChoosePartition(map, ins, outs, flops);
+  Decision decision;
+  auto* kernel = std::get_if<ir::AsKernel>(&*instruction.op->lowering);
+  decision.expands = kernel && kernel->sharded && ReducesSharded(map, types);
+  for (size_t i = 0; i < types.size(); ++i)
+    decision.operands.push_back(
+        ir::Type::Get(types[i]->shape(), types[i]->dtype(), std::move(p.operands[i])));
+  for (size_t i = 0; i < results.size(); ++i)
+    decision.results.push_back(
+        ir::Type::Get(results[i]->shape(), results[i]->dtype(), std::move(p.results[i])));
+  for (size_t i = 0; i < types.size(); ++i)
+    decision.masks.push_back(MaskOf(map, map.operands[i], *decision.operands[i]));
+  if (!p.halo_axes.empty()) {
+    decision.halo = HaloOf(map, decision);
+    decision.cost = Costing({.bytes = p.halo_bytes, .axes = p.halo_axes});
+    return decision;
+  }
+  double whole = flops;
+  for (const sharding::Factor& f : map.factors) whole *= static_cast<double>(f.size);
+  whole *= static_cast<double>(sharding::SizeOf(results[0]->sharding().varying));
+  decision.cost = Costing({.flops = flops * p.flops, .whole_flops = whole});
+  return decision;
+}
+
+}  // namespace
+
+ir::CostPtr Costing(ir::Cost cost) { return std::make_shared<const ir::Cost>(std::move(cost)); }
+
+std::shared_ptr<const Decision> DecisionOn(const ir::Instruction& instruction, ir::Types operands,
+                                           ir::Types results) {
+  ir::OpKey key{instruction.op, instruction.params, {operands.begin(), operands.end()}};
+  key.types.insert(key.types.end(), results.begin(), results.end());
+  return Decisions().Get(std::move(key), [&] {
+    return std::make_shared<const Decision>(Decide(instruction, operands, results));
+  });
+}
+
+}  // namespace tessera::spmd
