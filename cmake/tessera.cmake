@@ -48,17 +48,23 @@ function(tessera_precompile_as like target)
   endif()
 endfunction()
 
+# Names are hidden in libtessera.so, but for those of the public headers (tessera/visibility.h).
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
 # One library per folder of src. DEPS are the layers it may see: the layer rule is this link line.
+# Tests link layers; users link all of them as one (src/CMakeLists.txt).
 function(tessera_library name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc
        ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*/*.cc)
   list(TRANSFORM ARG_DEPS PREPEND tessera_)
   add_library(tessera_${name} STATIC ${sources})
-  target_include_directories(tessera_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
+  target_include_directories(tessera_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tessera_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LIBS})
-  set_target_properties(tessera_${name} PROPERTIES EXPORT_NAME ${name})
+  set_target_properties(tessera_${name} PROPERTIES UNITY_BUILD ${TESSERA_UNITY}
+    UNITY_BUILD_BATCH_SIZE 8)
   set_property(GLOBAL APPEND PROPERTY tessera_layers tessera_${name})
+  set_property(GLOBAL APPEND PROPERTY tessera_needs ${ARG_LIBS})
 endfunction()

@@ -18,7 +18,7 @@
 #include "tessera/error.h"
 #include "tessera/sharding.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 namespace trace {
 class ArrayImpl;
@@ -113,8 +113,10 @@ class Array {
   // Of variables only: x[0] = 1.0 would change nothing. x = x.at({0}).set(1.0) does.
   Array& operator=(const Array& other) & noexcept;
   Array& operator=(Array&& other) & noexcept;
-  Array(const Array&) = default;
-  Array(Array&&) = default;
+  // Not inline: user programs copy trees of arrays everywhere, and compile the quicker.
+  Array(const Array& other) noexcept;
+  Array(Array&& other) noexcept;
+  ~Array();
 
   // These need no values, so traced and abstract arrays have them too.
   const std::vector<int64_t>& shape(Loc loc = Loc::Current()) const;

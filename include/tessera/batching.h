@@ -11,7 +11,7 @@
 
 #include "tessera/transforms.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // The dim of an array along which a function is mapped, counted from the end if negative; None: the
 // array has none.

@@ -10,7 +10,7 @@
 
 #include "tessera/wrapped.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // How vmap calls the function of a pure_callback.
 enum class VmapMethod : uint8_t {

@@ -8,7 +8,7 @@
 #include "tessera/mesh.h"
 #include "tessera/specs.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 struct CheckGradsOptions {
   int order = 2;  // of derivatives: 1 tries the first, 2 the second too

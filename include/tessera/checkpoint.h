@@ -6,7 +6,7 @@
 
 #include "tessera/wrapped.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // What a checkpoint keeps for the derivative besides its arguments: of its function, of the
 // branches in it, and of loops in every iteration, except while_loop, which is computed again.

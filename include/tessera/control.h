@@ -11,7 +11,7 @@
 
 #include "tessera/wrapped.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 struct ScanOptions {
   std::optional<int64_t> length = {};  // number of steps; by default the leading size of xs

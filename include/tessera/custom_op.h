@@ -9,7 +9,7 @@
 #include "tessera/array.h"
 #include "tessera/ops.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // One array as a kernel sees it: the shard of one device, dense and row-major.
 class KernelTensor {

@@ -18,7 +18,7 @@
 
 #include "tessera/gradients.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 namespace detail {
 

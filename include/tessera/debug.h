@@ -10,7 +10,7 @@
 #include "tessera/array.h"
 #include "tessera/mesh.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 struct VisualizeOptions {
   std::optional<bool> color =

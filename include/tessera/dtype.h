@@ -5,7 +5,7 @@
 
 #include "tessera/error.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // The type of an array's elements. DType{} stands for "the default".
 class DType {

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace tessera {
+#include "tessera/visibility.h"
+
+namespace TESSERA_PUBLIC tessera {
 
 class PartitionSpec;
 

@@ -9,7 +9,7 @@
 #include "tessera/program.h"
 #include "tessera/transforms.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // Returns x itself. Explanations, dumps and program text call a traced value by the name.
 Array named(Operand x, std::string_view name, Loc loc = Loc::Current());

@@ -9,7 +9,8 @@
 #include "tessera/profile.h"
 #include "tessera/program.h"
 
-namespace tessera::detail {
+namespace TESSERA_PUBLIC tessera {
+namespace detail {
 
 // Writes the text as `spec` says. In the library, because it needs all of fmt.
 fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>& spec,
@@ -29,7 +30,8 @@ struct TextFormatter : fmt::formatter<fmt::string_view> {
   }
 };
 
-}  // namespace tessera::detail
+}  // namespace detail
+}  // namespace tessera
 
 namespace fmt {
 template <>

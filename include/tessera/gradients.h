@@ -17,7 +17,7 @@
 
 #include "tessera/transforms.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 namespace detail {
 

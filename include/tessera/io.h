@@ -7,7 +7,7 @@
 #include "tessera/array.h"
 #include "tessera/tree.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // Returns the array of a NumPy .npy file (versions 1 to 3, C or Fortran order, little endian).
 // Throws RuntimeError if the file is missing, truncated, malformed or of another dtype.

@@ -6,7 +6,7 @@
 
 #include "tessera/array.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // What becomes of a slice that would begin where it does not fit.
 enum class LookupMode : uint8_t {

@@ -10,7 +10,7 @@
 
 #include "tessera/error.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 namespace sharding {
 class MeshDef;

@@ -5,7 +5,7 @@
 #include "tessera/specs.h"
 #include "tessera/wrapped.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 struct AutoAxesOptions {
   AxisNames axes = {};      // default: all of the current mesh

@@ -21,7 +21,7 @@
 #include "tessera/array.h"
 #include "tessera/options.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // ---- make ----
 

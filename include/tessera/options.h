@@ -7,7 +7,7 @@
 
 #include "tessera/array.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 struct CreateOptions {
   DType dtype = {};

@@ -11,7 +11,7 @@
 #include "tessera/program.h"
 #include "tessera/tree.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // All calls of one line's kernel, or of one exchange, by all workers, devices and iterations.
 struct ProfileStep {

@@ -12,7 +12,7 @@
 #include "tessera/propagation.h"
 #include "tessera/sharding.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 namespace ir {
 struct Program;

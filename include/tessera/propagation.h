@@ -11,7 +11,8 @@
 #include "tessera/error.h"
 #include "tessera/mesh.h"
 
-namespace tessera::propagation {
+namespace TESSERA_PUBLIC tessera {
+namespace propagation {
 
 enum class ValueId : int32_t {};
 enum class OpId : int32_t {};
@@ -181,4 +182,5 @@ class Result {
 // value made twice, a constraint without a sharding, an edge without sources.
 Result propagate(const Graph& graph, Options options = {}, Loc loc = Loc::Current());
 
-}  // namespace tessera::propagation
+}  // namespace propagation
+}  // namespace tessera

@@ -22,7 +22,7 @@
 
 #include "tessera/options.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // A number, or an array that broadcasts to the shape of what is drawn.
 class Bound {

@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 
-namespace tessera {
+#include "tessera/visibility.h"
+
+namespace TESSERA_PUBLIC tessera {
 
 // How partial values combine. Types are unreduced by sum, max or min; the others arise inside
 // device programs.

@@ -18,7 +18,7 @@
 #include "tessera/specs.h"
 #include "tessera/wrapped.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // What a value is over a Manual axis.
 enum class Variance : uint8_t { kInvarying, kVarying, kUnreduced, kReduced };

@@ -14,7 +14,7 @@
 #include "tessera/mesh.h"
 #include "tessera/reduction.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 namespace ir {
 class Type;
@@ -23,6 +23,9 @@ class Type;
 // Nothing: an unsharded dim, an absent bound of a slice, a new dim in an index.
 struct NoneType {};
 inline constexpr NoneType None{};
+
+// Few functions of these classes are inline: every call of an array function makes and destroys
+// some, and users' programs compile the quicker.
 
 // A mesh axis, or a part of one: "x":(pre)size. size 0 stands for the whole axis.
 struct AxisRef {
@@ -41,14 +44,14 @@ AxisRef SubAxis(std::string_view name, int64_t pre, int64_t size);
 class AxisSet {
  public:
   AxisSet() = default;
-  AxisSet(std::initializer_list<AxisRef> axes) : axes_(axes) {}
-  AxisSet(std::initializer_list<const char*> names) : axes_(names.begin(), names.end()) {}
-  AxisSet(const char* name) : axes_{name} {}
-  AxisSet(std::string name) : axes_{std::move(name)} {}
-  AxisSet(AxisRef axis) : axes_{std::move(axis)} {}
-  AxisSet(std::vector<AxisRef> axes) : axes_(std::move(axes)) {}
-  AxisSet(const std::vector<std::string>& names) : axes_(names.begin(), names.end()) {}
-  AxisSet(const AxisNames& names) : AxisSet(names.names()) {}
+  AxisSet(std::initializer_list<AxisRef> axes);
+  AxisSet(std::initializer_list<const char*> names);
+  AxisSet(const char* name);
+  AxisSet(std::string name);
+  AxisSet(AxisRef axis);
+  AxisSet(std::vector<AxisRef> axes);
+  AxisSet(const std::vector<std::string>& names);
+  AxisSet(const AxisNames& names);
   const std::vector<AxisRef>& axes() const { return axes_; }
 
  private:
@@ -59,14 +62,17 @@ class AxisSet {
 class DimSharding {
  public:
   DimSharding(NoneType = None) {}
-  DimSharding(std::initializer_list<AxisRef> axes) : axes_(axes) {}
-  DimSharding(std::initializer_list<const char*> names) {
-    for (const char* name : names) axes_.push_back({name});
-  }
-  DimSharding(const char* name) : axes_{{name}} {}
-  DimSharding(std::string name) : axes_{{std::move(name)}} {}
-  DimSharding(AxisRef axis) : axes_{std::move(axis)} {}
-  DimSharding(std::vector<AxisRef> axes) : axes_(std::move(axes)) {}
+  DimSharding(std::initializer_list<AxisRef> axes);
+  DimSharding(std::initializer_list<const char*> names);
+  DimSharding(const char* name);
+  DimSharding(std::string name);
+  DimSharding(AxisRef axis);
+  DimSharding(std::vector<AxisRef> axes);
+  DimSharding(const DimSharding&);
+  DimSharding(DimSharding&&) noexcept;
+  DimSharding& operator=(const DimSharding&);
+  DimSharding& operator=(DimSharding&&) noexcept;
+  ~DimSharding();
   DimSharding(std::nullptr_t) = delete;
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
   DimSharding(T) = delete;
@@ -95,8 +101,13 @@ DimSharding Closed(DimSharding dim);
 // replicated. Missing trailing dims are None. Names are checked where the spec is used.
 class PartitionSpec {
  public:
-  PartitionSpec() = default;
-  explicit PartitionSpec(std::vector<DimSharding> dims) : dims_(std::move(dims)) {}
+  PartitionSpec();
+  explicit PartitionSpec(std::vector<DimSharding> dims);
+  PartitionSpec(const PartitionSpec&);
+  PartitionSpec(PartitionSpec&&) noexcept;
+  PartitionSpec& operator=(const PartitionSpec&);
+  PartitionSpec& operator=(PartitionSpec&&) noexcept;
+  ~PartitionSpec();
   // Return the spec with these axes in the set of the name, instead of those before.
   PartitionSpec unreduced(AxisSet axes, Reduction kind = Reduction::kSum) const;
   PartitionSpec reduced(AxisSet axes) const;
@@ -120,41 +131,18 @@ class PartitionSpec {
 std::ostream& operator<<(std::ostream& os, const PartitionSpec& spec);
 
 // Returns the spec of these dims. For more than eight: PartitionSpec(std::vector<DimSharding>).
-inline PartitionSpec P() { return {}; }
-inline PartitionSpec P(DimSharding a) { return PartitionSpec({std::move(a)}); }
-#define TESSERA_D DimSharding
-inline PartitionSpec P(TESSERA_D a, TESSERA_D b) {
-  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b)});
-}
-inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c) {
-  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c)});
-}
-inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d) {
-  return PartitionSpec(
-      std::vector<DimSharding>{std::move(a), std::move(b), std::move(c), std::move(d)});
-}
-inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e) {
-  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
-                                                std::move(d), std::move(e)});
-}
-inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e,
-                       TESSERA_D f) {
-  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
-                                                std::move(d), std::move(e), std::move(f)});
-}
-inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e, TESSERA_D f,
-                       TESSERA_D g) {
-  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
-                                                std::move(d), std::move(e), std::move(f),
-                                                std::move(g)});
-}
-inline PartitionSpec P(TESSERA_D a, TESSERA_D b, TESSERA_D c, TESSERA_D d, TESSERA_D e, TESSERA_D f,
-                       TESSERA_D g, TESSERA_D h) {
-  return PartitionSpec(std::vector<DimSharding>{std::move(a), std::move(b), std::move(c),
-                                                std::move(d), std::move(e), std::move(f),
-                                                std::move(g), std::move(h)});
-}
-#undef TESSERA_D
+PartitionSpec P();
+PartitionSpec P(DimSharding a);
+PartitionSpec P(DimSharding a, DimSharding b);
+PartitionSpec P(DimSharding a, DimSharding b, DimSharding c);
+PartitionSpec P(DimSharding a, DimSharding b, DimSharding c, DimSharding d);
+PartitionSpec P(DimSharding a, DimSharding b, DimSharding c, DimSharding d, DimSharding e);
+PartitionSpec P(DimSharding a, DimSharding b, DimSharding c, DimSharding d, DimSharding e,
+                DimSharding f);
+PartitionSpec P(DimSharding a, DimSharding b, DimSharding c, DimSharding d, DimSharding e,
+                DimSharding f, DimSharding g);
+PartitionSpec P(DimSharding a, DimSharding b, DimSharding c, DimSharding d, DimSharding e,
+                DimSharding f, DimSharding g, DimSharding h);
 
 // An edit that makes a refused program build: set the op's out_sharding to `spec`, reshard that
 // operand to it, or call the function inside of auto_axes with it as the out_sharding. `bytes` is

@@ -11,7 +11,7 @@
 #include "tessera/sharding.h"
 #include "tessera/tree.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 // One leaf for a whole tree of arrays, or one for each of its parts (arguments, elements, fields),
 // nested alike: P("x"), {P("x"), {P(), P("y")}}. PerArray{}: none is given.

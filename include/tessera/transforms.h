@@ -7,7 +7,7 @@
 #include "tessera/specs.h"
 #include "tessera/wrapped.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 struct JitOptions {
   // How arguments and results lie. Over Explicit axes an argument that lies otherwise is refused,

@@ -19,7 +19,7 @@
 
 #include "tessera/array.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 namespace detail {
 // References to the fields of a struct, and their names.
@@ -43,13 +43,15 @@ auto Fields(Args&&... args) {
 }
 
 // Takes up to 64 fields.
-#define TESSERA_FIELDS(Struct, ...)                                                             \
-  static_assert(::tessera::detail::CountFields(#__VA_ARGS__) <= 64,                             \
-                "TESSERA_FIELDS takes at most 64 fields: put some into a struct of their own"); \
-  inline auto tree_fields(Struct& s) {                                                          \
-    return ::tessera::detail::TieFields(                                                        \
-        s, #__VA_ARGS__ __VA_OPT__(, TESSERA_EACH(Struct, __VA_ARGS__)));                       \
-  }                                                                                             \
+#define TESSERA_FIELDS(Struct, ...)                                                                \
+  static_assert(::tessera::detail::CountFields(#__VA_ARGS__) <= 64,                                \
+                "TESSERA_FIELDS takes at most 64 fields: put some into a struct of their own");    \
+  inline void visit_tree_fields(Struct& s, ::tessera::detail::Visitor& v) {                        \
+    static constexpr auto kNames =                                                                 \
+        ::tessera::detail::SplitNames<::tessera::detail::CountFields(#__VA_ARGS__)>(#__VA_ARGS__); \
+    ::tessera::detail::VisitFields(s, v,                                                           \
+                                   kNames.data() __VA_OPT__(, TESSERA_EACH(Struct, __VA_ARGS__))); \
+  }                                                                                                \
   static_assert(true, "")
 // &S::a, &S::b, ... Each scan of the list takes one field off it; there are 256 scans.
 #define TESSERA_EACH(S, ...) TESSERA_SCAN(TESSERA_FIRST(S, __VA_ARGS__))
@@ -85,14 +87,15 @@ constexpr std::array<std::string_view, n> SplitNames(std::string_view text) {
   return names;
 }
 
-template <class S, class... Members>
-auto TieFields(S& s, const char* names, Members... members) {
-  auto fields = std::tie(s.*members...);
-  return NamedFields<decltype(fields)>{fields, SplitNames<sizeof...(Members)>(names)};
-}
+class Visitor;
 
+// A struct says what its fields are: by TESSERA_FIELDS, or by a function tree_fields of its own.
 template <class T>
-concept Struct = requires(T& t) {
+concept ListsFields = requires(T& t, Visitor& v) {
+  visit_tree_fields(t, v);
+};
+template <class T>
+concept Struct = ListsFields<T> || requires(T& t) {
   tree_fields(t);
 };
 
@@ -137,6 +140,11 @@ inline constexpr bool kTree<std::map<K, V>> = kTree<K>&& kTree<V>;
 template <class T>
 inline constexpr bool kTree<std::optional<T>> = kTree<T>;
 
+template <class T>
+constexpr void CheckTree() {
+  static_assert(kTree<T>, "not a tree: give the struct TESSERA_FIELDS(Struct, field, ...)");
+}
+
 // Walks a tree. Static: what decides how a function of the tree is traced, besides the types of its
 // arrays. A node is entered with the number of its parts; Next comes after each part, Field before
 // a struct's, and before a map's its key, as a tree of statics between two calls of Key.
@@ -157,8 +165,18 @@ class Visitor {
 };
 
 template <class T>
+void Visit(T& t, Visitor& v);
+
+template <class S, class... Members>
+void VisitFields(S& s, Visitor& v, const std::string_view* names, Members... members) {
+  v.Enter(sizeof...(Members));
+  ((v.Field(*names++), Visit(s.*members, v), v.Next()), ...);
+  v.Leave();
+}
+
+template <class T>
 void Visit(T& t, Visitor& v) {
-  static_assert(kTree<T>, "not a tree: give the struct TESSERA_FIELDS(Struct, field, ...)");
+  CheckTree<T>();
   auto each = [&v](auto& part) {
     Visit(part, v);
     v.Next();
@@ -190,8 +208,11 @@ void Visit(T& t, Visitor& v) {
     v.Leave();
   } else if constexpr (kTuple<T>) {
     v.Enter(std::tuple_size_v<T>);
-    std::apply([&](auto&... part) { (each(part), ...); }, t);
+    [&]<size_t... i>(std::index_sequence<i...>) { (each(std::get<i>(t)), ...); }
+    (std::make_index_sequence<std::tuple_size_v<T>>());
     v.Leave();
+  } else if constexpr (ListsFields<T>) {
+    visit_tree_fields(t, v);
   } else if constexpr (Struct<T>) {
     auto given = tree_fields(t);
     if constexpr (requires { given.names; }) {
@@ -210,17 +231,25 @@ void VisitErased(void* tree, Visitor& v) {
   Visit(*static_cast<T*>(tree), v);
 }
 
+template <class T>
+void DestroyErased(void* tree) {
+  delete static_cast<T*>(tree);
+}
+
 // What can be done with trees of one type. Its address stands for the type.
 struct TreeType {
   void (*visit)(void* tree, Visitor& v);
+  void (*destroy)(void* tree);  // one made by `new`
 };
 template <class T>
-inline constexpr TreeType kTreeType{&VisitErased<T>};
+inline constexpr TreeType kTreeType{&VisitErased<T>, &DestroyErased<T>};
 
 // A tree of some type.
 struct TreeRef {
   template <class T>
-  TreeRef(T& t) requires(!std::is_same_v<T, TreeRef>) : type(&kTreeType<T>), tree(&t) {}
+  TreeRef(T& t) requires(!std::is_same_v<T, TreeRef>) : type(&kTreeType<T>), tree(&t) {
+    CheckTree<T>();
+  }
   TreeRef(const TreeType* its_type, void* t) : type(its_type), tree(t) {}
   const TreeType* type;
   void* tree;

@@ -26,7 +26,7 @@
 #include "tessera/program.h"
 #include "tessera/tree.h"
 
-namespace tessera {
+namespace TESSERA_PUBLIC tessera {
 
 struct JitOptions;
 
@@ -44,10 +44,7 @@ class AnyTree {
   AnyTree() = default;
   template <class T>
   static AnyTree Of(T tree) {
-    AnyTree any;
-    any.type_ = &kTreeType<T>;
-    any.tree_ = std::make_shared<T>(std::move(tree));
-    return any;
+    return AnyTree(&kTreeType<T>, new T(std::move(tree)));
   }
   template <class T>
   const T& As() const {
@@ -57,6 +54,7 @@ class AnyTree {
   TreeRef ref() const { return {type_, tree_.get()}; }
 
  private:
+  AnyTree(const TreeType* type, void* owned);
   const TreeType* type_ = nullptr;
   std::shared_ptr<void> tree_;
 };
@@ -71,9 +69,22 @@ struct FunctionResult {
   R As() const {
     return Rebuilt(tree.As<R>(), arrays);
   }
+  // Returns the result that is all of the tree.
+  static FunctionResult Of(AnyTree tree);
 };
 // A function of the arrays of its arguments.
 using Body = std::function<FunctionResult(const std::vector<Array>&)>;
+
+// A user's function on its arguments, without their types: one type for all, so that a program that
+// makes many compiles quickly.
+struct BoundFunction {
+  const void* f;
+  const void* arguments;  // a tuple
+  Loc loc;
+  AnyTree (*call)(const BoundFunction&, const std::vector<Array>& arrays);
+};
+// Returns the function of arrays. What it is bound to must outlive it.
+Body MakeBody(const BoundFunction& bound);
 
 // The bytes of a function object: they hold pointers to the variables it captures by reference.
 struct FunctionBytes {
@@ -153,25 +164,30 @@ concept Takes = std::is_invocable_v<const F&, Traced<T>...>;
 
 // Returns f of the arguments; a transformed function gets the line as its own.
 template <class F, class... A>
-auto Invoke(F& f, std::tuple<A...> arguments, Loc loc) {
-  if constexpr (Known<std::remove_const_t<F>>) {
-    if constexpr (Signature<std::remove_const_t<F>>::kTakesLoc)
-      return std::apply(f, std::tuple_cat(std::move(arguments), std::tuple<Loc>(loc)));
-    else
-      return std::apply(f, std::move(arguments));
-  } else {
-    return std::apply(f, std::move(arguments));
+decltype(auto) Invoke(F& f, std::tuple<A...>&& arguments, Loc loc) {
+  return [&]<size_t... i>(std::index_sequence<i...>)->decltype(auto) {
+    if constexpr (Known<std::remove_const_t<F>>) {
+      if constexpr (Signature<std::remove_const_t<F>>::kTakesLoc)
+        return f(std::get<i>(std::move(arguments))..., loc);
+      else
+        return f(std::get<i>(std::move(arguments))...);
+    } else {
+      return f(std::get<i>(std::move(arguments))...);
+    }
   }
+  (std::index_sequence_for<A...>());
 }
 
+template <class R, class F, class Arguments>
+AnyTree CallBound(const BoundFunction& bound, const std::vector<Array>& arrays) {
+  F& f = *static_cast<F*>(const_cast<void*>(bound.f));
+  const auto& arguments = *static_cast<const Arguments*>(bound.arguments);
+  return AnyTree::Of(R(Invoke(f, Rebuilt(arguments, arrays), bound.loc)));
+}
 // f, which returns an R, as a function of the arrays of `arguments`. Both must outlive it.
 template <class R, class F, class... A>
 Body BodyOf(F& f, const std::tuple<A...>& arguments, Loc loc) {
-  return [&f, &arguments, loc](const std::vector<Array>& arrays) {
-    R tree(Invoke(f, Rebuilt(arguments, arrays), loc));
-    std::vector<Array> leaves = LeavesOf(tree);
-    return FunctionResult{std::move(leaves), AnyTree::Of(std::move(tree))};
-  };
+  return MakeBody({std::addressof(f), &arguments, loc, &CallBound<R, F, std::tuple<A...>>});
 }
 
 // ---- functions called with a value or a tuple ---------------------------------------------------

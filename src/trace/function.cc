@@ -68,3 +68,20 @@ std::vector<ArrayRef> CloseRegions(std::vector<TracedFunction>& regions) {
 }
 
 }  // namespace tessera::trace
+
+namespace tessera::detail {
+
+AnyTree::AnyTree(const TreeType* type, void* owned) : type_(type), tree_(owned, type->destroy) {}
+
+FunctionResult FunctionResult::Of(AnyTree tree) {
+  std::vector<Array> arrays = LeavesOf(tree.ref());
+  return {std::move(arrays), std::move(tree)};
+}
+
+Body MakeBody(const BoundFunction& bound) {
+  return [bound](const std::vector<Array>& arrays) {
+    return FunctionResult::Of(bound.call(bound, arrays));
+  };
+}
+
+}  // namespace tessera::detail

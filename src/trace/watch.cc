@@ -94,6 +94,9 @@ std::string CaptureNote(const std::shared_ptr<Watch>& watch, const std::string& 
 
 }  // namespace trace
 
+Array::Array(const Array& other) noexcept = default;
+Array::Array(Array&& other) noexcept = default;
+Array::~Array() = default;
 Array& Array::operator=(const Array& other) & noexcept {
   Array copy(other);
   return *this = std::move(copy);

@@ -42,6 +42,6 @@ for target in api_tests 01_typed_arrays conformance_runner similarity; do
     exit 1
   fi
 done
-grep -qw tessera_api <<<"$targets"
+grep -qw tessera <<<"$targets"
 [[ ! -e $work/outer/tessera/CTestTestfile.cmake ]]
 echo "as a subproject: the library alone"

@@ -19,6 +19,10 @@ Array Infix(BinaryFunction f, const Operand& a, const Operand& b, Loc loc) {
   return WithoutOptions([&] { return f(a, b, {}, loc); }, around);
 }
 }  // namespace
+}  // namespace tessera
+
+// Array declares them as friends, which does not make them names of libtessera.so.
+namespace TESSERA_PUBLIC tessera {
 
 Array operator+(Operand a, Operand b) { return Infix(add, a, b, a.loc()); }
 Array operator-(Operand a, Operand b) { return Infix(sub, a, b, a.loc()); }

@@ -30,7 +30,7 @@ bool Declares(const std::string& header, const std::string& name) {
   const std::string pattern =
       colons != std::string::npos && std::isupper(first[0])
           ? "(^|\\n)\\s*(class|struct) (\\[\\[\\w+\\]\\] )?" + first + "\\b(?!::)[^;]*\\{"
-          : "(^|[^:\\w])" +
+          : "(^|[^:.>\\w])" +
                 std::regex_replace(name.substr(name.rfind(':') + 1),
                                    std::regex(R"([+*|^<>()=/\[\]])"), R"(\$&)") +
                 "\\(";
