@@ -65,6 +65,13 @@ function(tessera_library name)
   target_link_libraries(tessera_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LIBS})
   set_target_properties(tessera_${name} PROPERTIES UNITY_BUILD ${TESSERA_UNITY}
     UNITY_BUILD_BATCH_SIZE 8)
+  # Highway compiles a source once per instruction set by including it again.
+  foreach(source ${sources})
+    file(STRINGS ${source} again REGEX "foreach_target" LIMIT_COUNT 1)
+    if(again)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
   set_property(GLOBAL APPEND PROPERTY tessera_layers tessera_${name})
   set_property(GLOBAL APPEND PROPERTY tessera_needs ${ARG_LIBS})
 endfunction()

@@ -55,10 +55,14 @@ install_packages() {
     -e 's/^Setting up \([^ :]*\).*/   installed \1/p' || fail "apt-get install failed"
 }
 
-# configure FOLDER [CMAKE OPTION...]
+# configure FOLDER [CMAKE OPTION...]: a new folder builds several sources at once, unless TESSERA_UNITY=OFF
+# is in the environment; one that is there keeps what it was configured with.
 configure() {
   say "configuring ${1#"$repo/"}/"
-  run_quietly cmake -S "$repo" -B "$1" -G Ninja "${@:2}" || fail "cmake failed; its output is above"
+  local unity=()
+  [[ -f $1/CMakeCache.txt ]] || unity=("-DTESSERA_UNITY=${TESSERA_UNITY:-ON}")
+  run_quietly cmake -S "$repo" -B "$1" -G Ninja "${unity[@]}" "${@:2}" ||
+    fail "cmake failed; its output is above"
 }
 
 # configure_sanitized address|thread: in build-address/ or build-thread/.

@@ -1,7 +1,8 @@
 #!/bin/bash
 # check.sh BUILD COMPILER GENERATOR: installs the build into a new prefix, and builds and runs a
-# project that knows nothing but find_package(tessera); then configures one that has tessera as a
-# subproject, without GoogleTest.
+# project that knows nothing but find_package(tessera), and one that asks pkg-config; runs the program
+# and the command where only the component Runtime is; then configures a project that has tessera as
+# a subproject, without GoogleTest.
 set -euo pipefail
 
 build=$1 compiler=$2 generator=$3
@@ -29,6 +30,24 @@ if [[ $printed != "$expected" ]]; then
   exit 1
 fi
 echo "installed, found, built and run: $printed"
+
+if command -v pkg-config >/dev/null && [[ -n $(find "$work/prefix" -name 'libtessera.so') ]]; then
+  pc=$(dirname "$(find "$work/prefix" -name tessera.pc)")
+  read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs tessera)
+  quietly "$compiler" "$project/main.cc" -o "$work/by_pkg_config" "${flags[@]}"
+  quietly cmake --install "$build" --prefix "$work/runtime" --component Runtime
+  [[ ! -e $work/runtime/include ]]
+  lib=$(dirname "$(find "$work/runtime" -name 'libtessera.so.*' | head -1)")
+  [[ $(LD_LIBRARY_PATH=$lib "$work/by_pkg_config") == "$expected" ]]
+  quietly "$work/runtime/bin/tessera" --version
+  # No name of the layers below the public headers is one of the library's.
+  exported=$(nm -DC --defined-only "$lib"/libtessera.so.*.*.* | grep -E 'tessera::(spmd|ops|kernels|runtime|plan)::' || true)
+  if [[ -n $exported ]]; then
+    printf 'libtessera.so exports names that are not public:\n%s\n' "$exported"
+    exit 1
+  fi
+  echo "the component Runtime runs what pkg-config built"
+fi
 
 source=$(cd "$(dirname "$0")/../.." && pwd)
 quietly cmake -S "$project/../subproject" -B "$work/outer" -G "$generator" \
