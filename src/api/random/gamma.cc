@@ -291,10 +291,11 @@ Array BallOf(const Array& key, const DrawnAs& as, double p, Call call) {
   return div(g, expand_dims(norm, -1, loc), {}, loc);
 }
 
-using Sampler = Array (*)(const Array& key, const DrawnAs& as, const Operand& parameter, Call call);
+using ParameterSampler = Array (*)(const Array& key, const DrawnAs& as, const Operand& parameter,
+                                   Call call);
 
 Array DrawFloats(const Operand& key, const Operand& parameter, const base::Shape& shape,
-                 const CreateOptions& options, Sampler sampler, Call call) {
+                 const CreateOptions& options, ParameterSampler sampler, Call call) {
   return DrawnFloats(key, {parameter}, shape, options, call,
                      [&](const std::vector<Operand>& all, const DrawnAs& as) {
                        return sampler(all[0].array(), as, all[1], call);
