@@ -1,4 +1,4 @@
-// Array: an immutable value with a type. A cheap handle: copies share the value.
+// Array: an immutable value with a type. It is a cheap handle: copies share the value.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -34,10 +34,11 @@ concept IntegerRange = requires(const R& r) {
   std::end(r);
 };
 
-// A shape: {2, n}, 5 (one dim), or a range of sizes. Sizes may be of any integer type.
+// A shape: {2, n}, 5 (one dim), or a range of sizes. Sizes may have any integer type.
 //
-// The braces are a variadic constructor, not an initializer_list: of a class with one of those
-// g++ 12 also makes `{.keepdims = true}`, which is meant for the options that follow.
+// The braces call a variadic constructor. With an initializer_list constructor, g++ 12 would
+// also convert `{.keepdims = true}` to a Shape, although it is meant for the options argument
+// that follows.
 class Shape {
  public:
   template <Integer... T>
@@ -55,7 +56,7 @@ inline constexpr AllType All{};
 struct EllipsisType {};
 inline constexpr EllipsisType Ellipsis{};
 
-// Dim numbers: 0, -1, {0, 1}, a range of them, or All. Negative ones count from the end.
+// Dim numbers: 0, -1, {0, 1}, a range of them, or All. Negative numbers count from the end.
 class Dims {
  public:
   Dims(AllType) : all_(true) {}
@@ -79,16 +80,16 @@ struct IndexRange {
   int64_t begin, end;
 };
 
-// One device's part of an array. Holds the data alive.
+// One device's part of an array. It keeps the data alive.
 class Shard {
  public:
   Shard(int64_t device, std::vector<IndexRange> index, DType dtype,
         std::shared_ptr<const std::byte> data);
-  int64_t device() const { return device_; }  // its id
-  // Returns the part of each dim that this shard holds.
+  int64_t device() const { return device_; }  // device id
+  // Returns the index range [begin, end) that this shard holds, one per dim.
   const std::vector<IndexRange>& index() const { return index_; }
   std::vector<int64_t> shape() const;
-  // Returns the elements, row-major. Throws DTypeError if E is not the element type.
+  // Returns the elements in row-major order. Throws DTypeError if E is not the element type.
   template <class E>
   std::span<const E> data(Loc loc = Loc::Current()) const {
     return {static_cast<const E*>(Check(dtype_of<E>(), loc)), static_cast<size_t>(elements())};
@@ -105,12 +106,13 @@ class Shard {
 
 class Array {
  public:
-  Array() = default;  // nothing yet: using it is a TraceError
+  Array() = default;  // no value yet: using it is a TraceError
   template <Number T>
   Array(T v, Loc loc = Loc::Current()) : Array(Scalar(v), loc) {}
-  explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, as the number itself
+  explicit Array(Scalar v, Loc loc = Loc::Current());  // weak, like a plain number
   explicit Array(std::shared_ptr<trace::ArrayImpl> impl) : impl_(std::move(impl)) {}
-  // Of variables only: x[0] = 1.0 would change nothing. x = x.at({0}).set(1.0) does.
+  // Assign to variables only. `x[0] = 1.0` does not compile, because it would change a temporary;
+  // write `x = x.at({0}).set(1.0)`.
   Array& operator=(const Array& other) & noexcept;
   Array& operator=(Array&& other) & noexcept;
   // Not inline: user programs copy trees of arrays everywhere, and compile the quicker.
@@ -118,46 +120,52 @@ class Array {
   Array(Array&& other) noexcept;
   ~Array();
 
-  // These need no values, so traced and abstract arrays have them too.
+  // These functions need no values, so traced and abstract arrays have them as well.
   const std::vector<int64_t>& shape(Loc loc = Loc::Current()) const;
-  // Returns the size of one dim; negative ones count from the end.
+  // Returns the size of one dim. A negative number counts from the end.
   int64_t shape(int dim, Loc loc = Loc::Current()) const;
   DType dtype(Loc loc = Loc::Current()) const;
   int rank(Loc loc = Loc::Current()) const;
   int64_t size(Loc loc = Loc::Current()) const;  // number of elements
-  // Returns where a concrete array really lies, Auto axes included. Throws TraceError for others.
+  // Returns the actual sharding of a concrete array, Auto axes included. Throws TraceError for a
+  // traced or abstract array.
   Sharding sharding(Loc loc = Loc::Current()) const;
   bool is_traced() const;    // a value of a function that is being traced
   bool is_abstract() const;  // a type without values, as under an abstract mesh
   bool is_given() const { return impl_ != nullptr; }
 
-  // Return the one element; the elements in row-major order. Widen (f32 to double), but throw
-  // DTypeError where E cannot hold every value; item throws ShapeError unless there is one element.
+  // item returns the only element; to_vector returns all elements in row-major order. Both widen
+  // (f32 to double) and throw DTypeError if E cannot represent every value of the dtype. item
+  // throws ShapeError unless there is exactly one element.
   template <class E>
   E item(Loc loc = Loc::Current()) const;
   template <class E>
   std::vector<E> to_vector(Loc loc = Loc::Current()) const;
-  // Returns the part that each device holds, in the order of the mesh.
+  // Returns the shard of each device, in mesh order.
   std::vector<Shard> addressable_shards(Loc loc = Loc::Current()) const;
 
-  // Integers (negative ones from the end) drop their dim, Slice(a, b, step) keeps part of it, All
-  // keeps it, None makes a new dim, Ellipsis stands for the dims left over. Integer arrays pick
-  // elements: they broadcast to one shape, which stands where the first of them is, or in front if
-  // a slice, All, None or Ellipsis stands between them; integers beside them count as such arrays.
-  // Negative elements count from the end, those outside are clipped.
+  // Returns the elements at an index, as in NumPy. In each entry:
+  // * an integer selects one position and drops the dim; a negative integer counts from the end;
+  // * Slice(a, b, step) keeps part of the dim, All keeps all of it, and None inserts a dim of
+  //   size 1;
+  // * Ellipsis stands for all dims that the other entries leave over;
+  // * integer arrays select elements. All of them broadcast to one shape, and its dims replace the
+  //   dim of the first array. They go first if a slice, All, None or Ellipsis stands between two
+  //   arrays. An integer next to such an array counts as an array. Negative elements count from the
+  //   end; elements out of bounds are clipped.
   Array operator[](Index index) const;
   Array operator[](std::initializer_list<Index> index) const;
-  // x.at({i, All}).add(v): x with its elements at an index changed (tessera/lookup.h).
+  // x.at({i, All}).add(v) returns x with the elements at an index changed (tessera/lookup.h).
   At at(Index index) const;
   At at(std::initializer_list<Index> index) const;
 
-  // The functions of these names in ops.h; T() is transpose.
+  // Same as the functions of these names in ops.h; T() is transpose.
   Array reshape(Shape shape, OutOptions options = {}, Loc loc = Loc::Current()) const;
   Array astype(DType dtype, Loc loc = Loc::Current()) const;
   Array T(Loc loc = Loc::Current()) const;
   explicit operator bool() const = delete;  // if (all(a == b).item<bool>())
 
-  // NumPy's meaning: `/` is divide, `%` is remainder, `>>` keeps the sign of signed dtypes.
+  // NumPy's operators: `/` is divide, `%` is remainder, and `>>` keeps the sign of signed dtypes.
   friend Array operator+(Operand a, Operand b);
   friend Array operator-(Operand a, Operand b);
   friend Array operator*(Operand a, Operand b);
@@ -188,9 +196,9 @@ class Array {
   const std::shared_ptr<trace::ArrayImpl>& impl() const { return impl_; }
 
  private:
-  // Returns the number of elements; throws TraceError for an array without values.
+  // Returns the number of elements. Throws TraceError for an array without values.
   int64_t Readable(const char* op, Loc loc) const;
-  // Copies all elements, converted to `dtype`, to `out`.
+  // Copies all elements to `out`, converted to `dtype`.
   void Read(DType dtype, void* out, bool one, const char* op, Loc loc) const;
   std::shared_ptr<trace::ArrayImpl> impl_;
 };
@@ -215,10 +223,11 @@ std::vector<E> Array::to_vector(Loc loc) const {
   }
 }
 
-// Prints the type, a line break, and the elements in nested brackets; a scalar on one line.
+// Prints the type, a line break, and the elements in nested brackets. A scalar is printed on
+// one line.
 std::ostream& operator<<(std::ostream& os, const Array& array);
 
-// An argument of an array function: an Array or a number, with the line it was written on.
+// An argument of an array function: an Array or a number, with the line of the user's code.
 class Operand {
  public:
   Operand(const Array& array, Loc loc = Loc::Current()) : array_(array), loc_(loc) {}
@@ -235,7 +244,8 @@ class Operand {
   Loc loc_;
 };
 
-// A part of a dim: Slice(a, b), Slice(a, b, step), Slice(None, b). Bounds may be negative.
+// A part of a dim: Slice(a, b), Slice(a, b, step), Slice(None, b). A negative bound counts from
+// the end.
 struct Slice {
   struct End {
     End(NoneType) {}
@@ -259,7 +269,7 @@ class Index {
   Index(AllType, Loc loc = Loc::Current()) : kind_(kSlice), loc_(loc) {}
   Index(NoneType, Loc loc = Loc::Current()) : kind_(kNew), loc_(loc) {}
   Index(EllipsisType, Loc loc = Loc::Current()) : kind_(kEllipsis), loc_(loc) {}
-  // Not of what converts to an Array: x[2.5] does not compile.
+  // Accepts an Array only, nothing that converts to one: x[2.5] does not compile.
   template <std::same_as<Array> A>
   Index(const A& indices, Loc loc = Loc::Current()) : kind_(kArray), array_(indices), loc_(loc) {}
   Kind kind() const { return kind_; }
@@ -276,7 +286,8 @@ class Index {
   Loc loc_;
 };
 
-// Returns the type: shape, dtype and sharding; the same in and out of scopes, traced or not.
+// Returns the type: shape, dtype and sharding. It is the same inside and outside of scopes, and for
+// traced and concrete arrays.
 ArrayType type_of(const Array& array, Loc loc = Loc::Current());
 
 }  // namespace tessera

@@ -1,9 +1,9 @@
-// Functions of one thing mapped over many.
+// vmap: maps a function of one example over a batch.
 //
 //   Array each = vmap(grad(loss), {.in_dims = {None, 0}})(w, xs);  // one gradient per row of xs
 //
-// f is traced once, for one lane, and its program is then computed for all lanes at once: there is
-// no loop over lanes. The mapped dim keeps its sharding.
+// f is traced once, for one batch element. Its program is then batched: one run computes all batch
+// elements, without a loop. The mapped dim keeps its sharding.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,8 +13,7 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// The dim of an array along which a function is mapped, counted from the end if negative; None: the
-// array has none.
+// The mapped dim of an array, counted from the end if negative. None: the array is not mapped.
 class MapDim {
  public:
   MapDim() : dim_(0) {}
@@ -29,17 +28,17 @@ class MapDim {
 using MapDims = PerArray<MapDim>;
 
 namespace detail {
-// Makes designated initialisers mandatory: vmap(f, {0, 1}) would say something of the results too.
+// Makes designated initialisers mandatory: vmap(f, {0, 1}) would also set out_dims.
 struct Named {};
 }  // namespace detail
 
 struct VmapOptions {
   detail::Named named = {};
-  MapDims in_dims = 0;               // of the arguments; None: f gets the array whole in every lane
-  MapDims out_dims = 0;              // of the results; None: a result that is the same in all lanes
-  std::optional<int64_t> size = {};  // number of lanes; needed where no argument is mapped
-  // How the mapped dim lies. Over Explicit axes the arguments say that; over Auto axes it is what
-  // constraints inside of f say of it, which otherwise leave it open.
+  MapDims in_dims = 0;               // of the arguments; None: passed whole to every element
+  MapDims out_dims = 0;              // of the results; None: the same for all elements
+  std::optional<int64_t> size = {};  // batch size; required if no argument is mapped
+  // Sharding of the mapped dim. Over Explicit axes the arguments determine it. Over Auto axes the
+  // constraints inside of f apply it to the mapped dim; by default they leave that dim open.
   DimSharding sharding = {};
 };
 
@@ -61,12 +60,16 @@ class Vmap : public SameTree {
 
 }  // namespace detail
 
-// Returns f mapped: a call gives f, lane by lane, the slices of its arguments along their mapped
-// dims, and returns the results joined along theirs. All mapped dims have one size and one
-// sharding, which results keep; what is not mapped may not lie over its axes. A condition that
-// differs by lane makes `cond` compute both branches and choose; a while_loop then runs until all
-// lanes are done, and leaves those that are done as they are. Throws ShapeError and ShardingError
-// for dims that do not go together.
+// Returns the batched f. A call runs f on the slices of its arguments along their mapped dims and
+// stacks the results along `out_dims`:
+//
+//   f: [a...] -> [r...]     vmap(f): [n, a...] -> [n, r...]
+//
+// All mapped dims must have one size and one sharding, which the results keep; arguments that are
+// not mapped may not use its axes. If the predicate of a `cond` is mapped, both branches are
+// computed and each batch element selects one. If the condition of a while_loop is mapped, the loop
+// runs until every element is done; finished elements keep their values. Throws ShapeError and
+// ShardingError for mapped dims that do not match.
 template <class F>
 auto vmap(F f, VmapOptions options = {}, Loc loc = Loc::Current()) {
   detail::Vmap transform(std::move(options), f);

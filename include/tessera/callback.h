@@ -1,6 +1,4 @@
-// Functions of the host that compute arrays inside of programs.
-//
-//   Array y = pure_callback(lookup, abstract_array("f32[8]"), std::tuple(x, table));
+// pure_callback: calls a host function from inside a program.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,9 +12,9 @@ namespace TESSERA_PUBLIC tessera {
 
 // How vmap calls the function of a pure_callback.
 enum class VmapMethod : uint8_t {
-  kSequential,    // once for each lane
-  kExpandDims,    // once: arrays get the mapped dim in front, of size 1 if they are not mapped
-  kBroadcastAll,  // once: the same, but arrays that are not mapped are repeated along it
+  kSequential,    // one call for each batch element
+  kExpandDims,    // one call: mapped dim in front, of size 1 where unmapped
+  kBroadcastAll,  // one call: unmapped arrays are repeated along the dim
 };
 struct PureCallbackOptions {
   VmapMethod vmap_method = VmapMethod::kSequential;
@@ -28,7 +26,7 @@ std::vector<Array> PureCallback(Body f, std::vector<Array> arguments,
                                 const std::vector<Array>& like, const PureCallbackOptions& options,
                                 Loc loc);
 
-// The arguments of a call as a tuple.
+// Returns the arguments of a call as a tuple.
 template <class T>
 auto ArgumentsOf(T arguments) {
   if constexpr (kTuple<T>)
@@ -54,16 +52,20 @@ struct HostFunctionOf<R, std::tuple<A...>> {
 
 }  // namespace detail
 
-// Returns f(arguments), computed by the host, with the shapes and dtypes of `like`, a tree of
-// arrays without values (abstract_array) or of any others. Several arguments are one tuple. Eager
-// calls run f at once. In a traced function f is called whenever the program gets there, by a
-// thread of the runtime, with arrays on no mesh that have the values; it may compute with them, and
-// must return the same for the same. The program may leave calls out, or repeat them. Arguments are
-// whole: those that are sharded are gathered, which the report shows as implied. A result is on
-// every device, or is cut as the type of its `like` is sharded. Inside of shard_map each device
-// calls f with its own arrays. There is no derivative: custom_jvp or custom_vjp of a function that
-// calls pure_callback gives one. Throws ShardingError for unreduced arguments; RuntimeError for
-// results of other types than `like`, and for an exception of f, which is nested in it.
+// Returns f(arguments), computed on the host, with the shapes and dtypes of `like`: a tree of
+// abstract arrays (abstract_array) or of any others. Pass several arguments as one tuple.
+//
+// An eager call runs f at once. In a traced function, f runs on a runtime thread whenever the
+// program reaches the call. It gets arrays on no mesh, and may compute with them. f must be pure:
+// the program may leave calls out or repeat them.
+//
+// Arguments are passed whole: sharded ones are gathered, and the report shows this as implied. Each
+// result is replicated, or sharded as the type of its `like` is. Inside of shard_map each device
+// calls f with its own arrays. There is no derivative: give one with custom_jvp or custom_vjp
+// around a function that calls pure_callback.
+//
+// Throws ShardingError for unreduced arguments, and RuntimeError if the results have other types
+// than `like` or if f throws; the exception of f is nested in it.
 template <class F, Tree R, Tree T>
 R pure_callback(F f, R like, T arguments, PureCallbackOptions options = {},
                 Loc loc = Loc::Current()) {
@@ -71,7 +73,7 @@ R pure_callback(F f, R like, T arguments, PureCallbackOptions options = {},
   using Arguments = decltype(tuple);
   if constexpr (detail::HostFunctionOf<R, Arguments>::template Check<F>()) {
     std::vector<Array> given = detail::LeavesOf(tuple);
-    detail::Replace(tuple, std::vector<Array>(given.size()));  // f is kept, and no array with it
+    detail::Replace(tuple, std::vector<Array>(given.size()));  // keeps f alive, but no array
     auto kept = std::make_shared<std::pair<F, Arguments>>(std::move(f), std::move(tuple));
     const detail::Body body = [kept, loc](const std::vector<Array>& arrays) {
       R tree(detail::Invoke(kept->first, detail::Rebuilt(kept->second, arrays), loc));

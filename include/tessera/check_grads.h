@@ -1,4 +1,4 @@
-// Derivatives put to the test, of one's own functions and rules.
+// Checks of derivatives: of a function against differences, of a mesh against one device.
 #pragma once
 #include <optional>
 #include <utility>
@@ -11,13 +11,13 @@
 namespace TESSERA_PUBLIC tessera {
 
 struct CheckGradsOptions {
-  int order = 2;  // of derivatives: 1 tries the first, 2 the second too
-  // Differences allowed, of the greatest number in an array or 1; default: 1e-5 in f64, 2e-2 in
-  // narrower floats.
+  int order = 2;  // highest order to check: 2 checks first and second derivatives
+  // Largest error allowed, relative to the largest absolute value in the array or to 1, whichever
+  // is larger. Default: 1e-5 in f64, 2e-2 in narrower floats.
   std::optional<double> tol = {};
 };
 struct CheckSpmdGradsOptions {
-  Specs in_shardings = {};  // how the arguments lie; default: whole
+  Specs in_shardings = {};  // shardings of the arguments; default: replicated
   std::optional<double> tol = {};
 };
 
@@ -27,9 +27,9 @@ void CheckSpmdGrads(const FunctionCall& call, const std::vector<Mesh>& meshes,
                     const CheckSpmdGradsOptions& options);
 }  // namespace detail
 
-// Compares derivatives of f at args, one argument or a tuple of them, with differences of its
-// values: forward and in reverse, where f has both. Floating leaves are taken in f64, unless f
-// refuses that. Throws RuntimeError with the argument and both numbers where they do not agree.
+// Compares the derivatives of f at args with finite differences, in forward and reverse mode where
+// f supports both. args is one argument or a tuple of them. Floating leaves are converted to f64,
+// unless f refuses f64. Throws RuntimeError, naming the argument and both numbers, if they differ.
 template <class F, class Args>
 void check_grads(F f, Args args, CheckGradsOptions options = {}, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));
@@ -40,9 +40,9 @@ void check_grads(F f, Args args, CheckGradsOptions options = {}, Loc loc = Loc::
   }
 }
 
-// Compares the gradients of f at args on each mesh with those on one device, a mesh of the same
-// axes of size 1. Throws RuntimeError with the argument, and the factor by which its gradient is
-// off if there is one: a sum over devices too many, say.
+// Compares the gradients of f at args on each mesh with the gradients on one device: a mesh of the
+// same axes with size 1. Throws RuntimeError that names the argument. If its gradient is off by a
+// constant factor (a sum over devices counted too often, say), the message gives that factor.
 template <class F, class Args>
 void check_spmd_grads(F f, Args args, std::vector<Mesh> meshes, CheckSpmdGradsOptions options = {},
                       Loc loc = Loc::Current()) {

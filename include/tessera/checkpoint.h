@@ -1,4 +1,4 @@
-// Memory for time: what a derivative computes again instead of keeping it.
+// checkpoint: the backward pass recomputes values instead of storing them.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,12 +8,13 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// What a checkpoint keeps for the derivative besides its arguments: of its function, of the
-// branches in it, and of loops in every iteration, except while_loop, which is computed again.
+// The values that a checkpoint stores for the derivative, in addition to its arguments. The rule
+// applies to the function, to its branches, and to every iteration of its loops, except while_loop,
+// which is recomputed.
 enum class Remat : uint8_t {
   kNothing,
-  kDots,   // results of matmul, dot_general, einsum and the like
-  kNamed,  // values that named() gave one of CheckpointOptions::names
+  kDots,   // results of dot_general, and so of matmul and einsum
+  kNamed,  // values that named() calls one of CheckpointOptions::names
 };
 
 struct CheckpointOptions {
@@ -39,8 +40,8 @@ class Checkpoint : public SameTree {
 
 }  // namespace detail
 
-// Returns f, whose derivatives keep its arguments and what `.save` says, and compute the rest of
-// what they need of it again: in a loop, in each iteration. Values are the same as without.
+// Returns f with a derivative that stores only the arguments and the values of `.save`, and
+// recomputes the rest: in a loop, iteration by iteration. The results of f do not change.
 template <class F>
 auto checkpoint(F f, CheckpointOptions options = {}, Loc loc = Loc::Current()) {
   detail::Checkpoint transform(std::move(options), f);

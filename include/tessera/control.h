@@ -1,7 +1,7 @@
-// Control flow inside of programs: loops and branches whose course depends on values.
+// Control flow inside programs: loops and branches that depend on values.
 //
-// Functions are traced once each. What they carry or return are trees (tree.h); what they use of
-// the outside is captured. Outside of `jit` a call is traced, compiled and run at once.
+// Each function argument is traced once. It takes and returns trees (tree.h), and may capture
+// arrays from outside. A call outside of `jit` is traced, compiled and run at once.
 #pragma once
 #include <optional>
 #include <tuple>
@@ -14,21 +14,21 @@
 namespace TESSERA_PUBLIC tessera {
 
 struct ScanOptions {
-  std::optional<int64_t> length = {};  // number of steps; by default the leading size of xs
-  bool reverse = false;                // steps from the last slice to the first
-  int64_t unroll = 1;                  // steps that one iteration of the loop does
+  std::optional<int64_t> length = {};  // number of steps; default: the size of dim 0 of xs
+  bool reverse = false;                // run from the last slice to the first
+  int64_t unroll = 1;                  // steps per iteration of the loop
 };
 struct LaxMapOptions {
-  std::optional<int64_t> batch_size = {};  // slices that a step computes at once, by vmap
+  std::optional<int64_t> batch_size = {};  // slices that one step computes, by vmap
 };
 struct LoopOptions {
-  int64_t unroll = 1;  // as for scan; the bounds are then numbers
+  int64_t unroll = 1;  // as for scan; needs bounds that are plain numbers
 };
 
 namespace detail {
 
-// The results. Those of loops are put into the carry; the tree of a scan's is a pair of the carry
-// and y.
+// Return the results of the loop or branch. Loops write theirs into the carry; the tree of a scan's
+// result is a pair of the carry and y.
 std::vector<Array> WhileLoop(TreeRef carry, const Body& condition, const Body& body, Loc loc);
 std::vector<Array> ForiLoop(const Operand& lower, const Operand& upper, TreeRef carry,
                             const Body& body, const LoopOptions& options, Loc loc);
@@ -73,7 +73,7 @@ constexpr bool CheckMap() {
     return CheckTrees<std::decay_t<std::invoke_result_t<F&, Xs>>, Xs>();
   return false;
 }
-// What Choose and switch_case ask of each branch.
+// Checks at compile time that every branch takes the arguments.
 template <class... A>
 struct OfBranches {
   template <class... F>
@@ -88,9 +88,9 @@ struct OfBranches {
 
 }  // namespace detail
 
-// Returns the carry after `carry = body(carry)` as long as condition(carry), a scalar bool, is
-// true. The body keeps the tree and the types of the carry, shardings included (weak numbers become
-// what the body makes of them); else TraceError.
+// Returns the final carry of `while (condition(carry)) carry = body(carry)`; condition returns bool
+// []. The body must return the tree and the types of the carry, shardings included, else
+// TraceError. A weak number in `init` takes the type that the body returns.
 template <class Condition, class Body, class S>
 auto while_loop(Condition condition, Body body, S init, Loc loc = Loc::Current()) {
   using Carry = detail::Traced<S>;
@@ -104,8 +104,9 @@ auto while_loop(Condition condition, Body body, S init, Loc loc = Loc::Current()
   }
 }
 
-// Returns the carry after `carry = body(i, carry)` for i from lower to upper - 1. Both are scalar
-// integers; with numbers the trip count is known before running. As for while_loop otherwise.
+// Returns the final carry of `carry = body(i, carry)` for i from lower to upper - 1. The bounds are
+// integers []; if they are plain numbers, the trip count is known at compile time. The rules for
+// the carry are those of while_loop.
 template <class Body, class S>
 auto fori_loop(Operand lower, Operand upper, Body body, S init, LoopOptions options = {},
                Loc loc = Loc::Current()) {
@@ -120,9 +121,13 @@ auto fori_loop(Operand lower, Operand upper, Body body, S init, LoopOptions opti
   }
 }
 
-// Returns the last carry and the stacked ys of `[carry, y] = f(carry, x)` for each slice x of xs
-// along dim 0, which is not sharded. xs and y are trees or None; without xs, give .length. Throws
-// ShapeError for leading sizes that differ, ShardingError for a sharded dim 0, TraceError as
+// Returns the final carry and the stacked ys of `[carry, y] = f(carry, x)`, for each slice x of xs
+// along dim 0:
+//
+//   xs [n, a...] -> x [a...]        y [b...] -> ys [n, b...]
+//
+// Dim 0 must not be sharded. xs and y are trees or None; without xs, set .length. Throws
+// ShapeError if the leading sizes differ, ShardingError if dim 0 is sharded, and TraceError as
 // while_loop does.
 template <class F, class S, class Xs>
 auto scan(F f, S init, Xs xs, ScanOptions options = {}, Loc loc = Loc::Current()) {
@@ -140,9 +145,9 @@ auto scan(F f, S init, Xs xs, ScanOptions options = {}, Loc loc = Loc::Current()
   }
 }
 
-// Returns f(x) of each slice x of xs along dim 0, which is not sharded, one after another, stacked:
-// jax.lax.map, a scan that carries nothing. vmap computes all slices at once instead, and with
-// .batch_size that many at a time. Throws as scan; ShapeError for a batch size below 1.
+// Returns f(x) for each slice x of xs along dim 0, stacked: [n, a...] -> [n, b...]. It is a scan
+// without a carry (jax.lax.map) and computes one slice after the other, or `.batch_size` slices at
+// once by vmap. Throws as scan does, and ShapeError for a batch size below 1.
 template <class F, class Xs>
 auto lax_map(F f, Xs xs, LaxMapOptions options = {}, Loc loc = Loc::Current()) {
   std::tuple<Xs> arguments{std::move(xs)};
@@ -155,7 +160,7 @@ auto lax_map(F f, Xs xs, LaxMapOptions options = {}, Loc loc = Loc::Current()) {
 }
 
 namespace detail {
-// A call of Cond or SwitchCase with these branches.
+// Calls `choose`, which is Cond or SwitchCase, with these branches.
 template <class... A, class F, class... G>
 auto Choose(FunctionResult (*choose)(const Operand&, TreeRef, const std::vector<Body>&),
             const Operand& which, std::tuple<A...> arguments, const F& first, const G&... others) {
@@ -171,16 +176,17 @@ auto Choose(FunctionResult (*choose)(const Operand&, TreeRef, const std::vector<
 }
 }  // namespace detail
 
-// Returns on_true(args...) or on_false(args...): only one of them runs. The predicate is a scalar,
-// true if not 0. Both give one tree of one list of types, shardings included, or TraceError.
+// Returns on_true(args...) if the predicate, a scalar, is not 0, else on_false(args...). Only
+// one of them runs. Throws TraceError unless both return the same tree with the same types,
+// shardings included.
 template <class F, class G, class... A>
 auto cond(Operand predicate, F on_true, G on_false, A... args) {
   return detail::Choose(&detail::Cond, predicate,
                         std::tuple<detail::Traced<A>...>(std::move(args)...), on_true, on_false);
 }
 
-// Returns branch(args...) of the branch that the index, a scalar integer, names; indices outside
-// name the first or the last. As for cond otherwise.
+// Returns branches[index](args...) for an integer index []. An index out of bounds is clamped: it
+// selects the first or the last branch. Same rules as cond.
 template <class F, class... G, class... A>
 auto switch_case(Operand index, std::tuple<F, G...> branches, A... args) {
   return std::apply(
@@ -190,7 +196,7 @@ auto switch_case(Operand index, std::tuple<F, G...> branches, A... args) {
       },
       branches);
 }
-// The same of any number of functions of one type, at least one.
+// Same, for one or more functions of one type.
 template <class F, class... A>
 auto switch_case(Operand index, std::vector<F> branches, A... args) {
   std::tuple<detail::Traced<A>...> arguments{detail::Traced<A>(std::move(args))...};

@@ -1,4 +1,4 @@
-// Ops of one's own: typed, propagated, partitioned and run like the library's.
+// User-defined ops: typed, propagated, partitioned and run like the library's own.
 #pragma once
 #include <functional>
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// One array as a kernel sees it: the shard of one device, dense and row-major.
+// One array of a kernel call: the shard of one device, dense and row-major.
 class KernelTensor {
  public:
   KernelTensor(DType dtype, std::vector<int64_t> shape, void* bytes)
@@ -19,7 +19,8 @@ class KernelTensor {
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
   int64_t size() const;
-  // Returns the elements; operands' are not to be written. Throws DTypeError for another dtype.
+  // Returns the elements. A kernel must not write to its operands. Throws DTypeError for
+  // another dtype.
   template <class E>
   std::span<E> data(Loc loc = Loc::Current()) const {
     Check(dtype_of<std::remove_const_t<E>>(), loc);
@@ -44,25 +45,28 @@ struct ShapedType {
 };
 
 struct OpDefinition {
-  std::string name = {};  // a new word: letters, digits, '_'
-  // The dimension structure: `b h, h k -> b k`. Names are factors; those of operands alone are
-  // summed over. What else holds for a factor follows: `reduction=max{h}` (min, prod, and, or),
-  // `need_replication={h}`, `permutation={h}`, `blocked_propagation={h}`. Arrays that begin with
-  // `...` (`... h, h k -> ... k`) have any number of dims in front, the same for all of them: the
-  // kernel computes all at once. Without it the op cannot be mapped by vmap.
+  std::string name = {};  // new name: letters, digits, '_'
+  // The dimension structure: `b h, h k -> b k`. Each name is a factor. Factors that only operands
+  // have are summed over. Attributes follow: `reduction=max{h}` (or min, prod, and, or),
+  // `need_replication={h}`, `permutation={h}`, `blocked_propagation={h}`.
+  //
+  // If every array begins with `...` (`... h, h k -> ... k`), the arrays may have any number of
+  // leading dims, the same for all of them, and one kernel call computes them all. vmap needs
+  // this form.
   std::string rule = {};
-  // Computes one shard of the results from those of the operands; called from several threads, on
-  // spans that end with the call. May use arrays and jit: on its thread alone, under no mesh.
+  // Computes one shard of the results from the shards of the operands. It is called from several
+  // threads; the spans are valid until it returns. It may use arrays and jit, which then run on its
+  // thread, under no mesh.
   std::function<void(const KernelCall&)> kernel = {};
-  // What the results are; default: shapes by the rule, dtype of the first operand.
+  // Returns the result types. Default: the shapes of the rule, and the dtype of the first operand.
   std::function<std::vector<ShapedType>(const std::vector<ShapedType>&)> type = {};
-  std::vector<DType> samples = {f32};  // operand dtypes with which the rule is checked
+  std::vector<DType> samples = {f32};  // operand dtypes used to check the rule
   double flops_per_point = 0;          // per point of the iteration space
-  // Its derivative in reverse: from the operands, followed by the cotangents of the floating
-  // results, to cotangents of all operands, of which those of operands that are not floating are
-  // ignored. Traced, and checked at registration.
+  // Derivative in reverse mode. Takes the operands followed by the cotangents of the floating
+  // results; returns cotangents for all operands (those of operands that are not floating are
+  // ignored). It is traced, and checked when the op is registered.
   std::function<std::vector<Array>(const std::vector<Array>&)> vjp = {};
-  std::string not_differentiable = {};  // why there is none; what grad says
+  std::string not_differentiable = {};  // reason for no derivative, as grad reports it
 };
 
 namespace ops {
@@ -72,22 +76,24 @@ struct CustomDef;
 class CustomOp {
  public:
   explicit CustomOp(const ops::CustomDef* def) : def_(def) {}
-  // Returns the only result, or all of them. Types and errors as for any op.
+  // operator() returns the only result; results() returns all of them. Types and errors are those
+  // of any other op.
   Array operator()(std::vector<Array> operands, OutOptions options = {},
                    Loc loc = Loc::Current()) const;
   std::vector<Array> results(std::vector<Array> operands, Loc loc = Loc::Current()) const;
-  // Returns what was checked at registration, a line each.
+  // Returns the checks that registration made, one per line.
   std::string report() const;
 
  private:
   const ops::CustomDef* def_;
 };
 
-// Returns the op, from now on known by its name in program text too. Runs the kernel on small
-// arrays, whole and in shards of every factor that the rule lets be sharded, and throws
-// ShardingError with a counter-example if the results differ; RuntimeError for rule text that is
-// wrong, with the column, and for a vjp that differences of the kernel's results contradict;
-// TraceError inside of a trace.
+// Registers the op and returns it. From now on program text may use its name.
+//
+// Checks the rule: the kernel runs on small arrays, whole and in shards along every factor that the
+// rule allows to be sharded. Throws ShardingError with a counter-example if the results differ;
+// RuntimeError for rule text that is wrong (with the column) and for a vjp that disagrees with
+// finite differences of the kernel; TraceError inside a trace.
 CustomOp register_op(OpDefinition definition, Loc loc = Loc::Current());
 
 }  // namespace tessera

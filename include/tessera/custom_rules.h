@@ -1,4 +1,4 @@
-// Derivatives of one's own.
+// User-defined derivatives of functions.
 //
 //   auto safe_sqrt = custom_jvp([](Array x) { return sqrt(x); }, [](auto primals, auto tangents) {
 //     auto [x] = primals;
@@ -7,10 +7,10 @@
 //     return std::pair(y, dx / (2 * y + 1e-6f));
 //   });
 //
-// A rule is traced with the function, where that is called in a trace; so it calls the function as
-// it is, not the one that has the rule. grad of grad differentiates the rule. What the function and
-// its rule capture counts as constant: a derivative with respect to that is refused, so make such a
-// value an argument.
+// A call in a trace traces both the function and its rule. The rule should therefore call the plain
+// function, not the one that carries the rule. grad of grad differentiates the rule. Arrays that
+// the function or its rule captures are constants, and a derivative with respect to them is
+// refused: pass such arrays as arguments.
 #pragma once
 #include <tuple>
 #include <type_traits>
@@ -55,8 +55,8 @@ class CustomJvp : public SameTree {
   Loc loc_;
 };
 
-// The backward function of a custom_vjp, of the residuals and cotangents: the tree that the forward
-// function returned says what the residuals are.
+// Backward function of a custom_vjp, of the residuals and the cotangents. `forward` is the tree
+// that the forward function returned; it gives the structure of the residuals.
 using BackwardBody =
     std::function<FunctionResult(const AnyTree& forward, const std::vector<Array>&)>;
 FunctionResult CallCustomVjp(const FunctionCall& call, const Body& forward,
@@ -114,22 +114,23 @@ class CustomVjp : public SameTree {
 
 }  // namespace detail
 
-// Returns f, whose derivatives follow from its rule: jvp(primals, tangents), of two tuples of f's
-// arguments, returns the pair of f's result and its tangent. Tangents that depend on nothing come
-// as zeros; those of leaves that are not floating are zeros of the leaf's own type, and such leaves
-// of the result's tangent are ignored. Calls throw TraceError for a rule that returns other types.
+// Returns f with a derivative given by a rule. jvp(primals, tangents) takes two tuples of f's
+// arguments and returns the pair of f's result and its tangent. Zeros stand for tangents that
+// depend on no differentiated input. The tangent of a leaf that is not floating is zero, in the
+// leaf's own dtype; such leaves of the result's tangent are ignored. A call throws TraceError if
+// the rule returns other types.
 template <class F, class J>
 auto custom_jvp(F f, J jvp, Loc loc = Loc::Current()) {
   detail::CustomJvp<J> transform(f, std::move(jvp), loc);
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 
-// Returns f, whose derivatives in reverse follow from two functions: forward(arguments...) returns
-// the pair of f's result and residuals, any tree; backward(residuals, cotangent) returns a tuple of
-// the arguments' cotangents, or that of the only one. A cotangent has the type of its value, but is
-// unreduced over what that is reduced over; leaves that are not floating are as for custom_jvp.
-// Calls throw TraceError for rules that return other types; so do jvp and linear maps that would
-// have to run forward.
+// Returns f with a reverse-mode derivative given by two functions. forward(arguments...) returns
+// the pair of f's result and its residuals, any tree. backward(residuals, cotangent) returns a
+// tuple of cotangents, one per argument, or the cotangent of the only argument. A cotangent has the
+// type of its value with unreduced and reduced axes swapped; leaves that are not floating are
+// treated as in custom_jvp. A call throws TraceError if a function returns other types, or if jvp
+// or linearize would need a forward-mode derivative.
 template <class F, class Forward, class Backward>
 auto custom_vjp(F f, Forward forward, Backward backward, Loc loc = Loc::Current()) {
   detail::CustomVjp<Forward, Backward> transform(f, std::move(forward), std::move(backward), loc);

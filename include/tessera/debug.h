@@ -1,4 +1,4 @@
-// Pictures and printing, and looking into programs while they run.
+// Pictures, printing, callbacks and checks for debugging a program while it runs.
 #pragma once
 #include <functional>
 #include <optional>
@@ -14,26 +14,28 @@ namespace TESSERA_PUBLIC tessera {
 
 struct VisualizeOptions {
   std::optional<bool> color =
-      {};          // ANSI colours; default: where stdout is a terminal that has them
+      // ANSI colours. Default: on if stdout is a terminal with colours.
+      {};
   int width = 80;  // columns
 };
-// Returns a picture of which devices hold which part; of more than two dims, several pictures.
+// Returns a picture that shows which devices hold each part of x. An array of more than two dims
+// gives several pictures.
 std::string visualize_sharding(const Array& x, VisualizeOptions options = {},
                                Loc loc = Loc::Current());
 // Returns the mesh as a grid of device numbers with axis names.
 std::string visualize_mesh(Mesh mesh, VisualizeOptions options = {});
 
 struct TextOptions {
-  int64_t threshold = 1000;  // abbreviate arrays with more elements
+  int64_t threshold = 1000;  // arrays with more elements are abbreviated
   int edge_items = 3;
   int precision = 4;  // significant digits
   int width = 88;
 };
-// Returns the elements in nested brackets, with the type on the line before.
+// Returns the type on the first line and then the elements in nested brackets.
 std::string to_text(const Array& x, TextOptions options = {}, Loc loc = Loc::Current());
 
-// A function that looks at arrays: of up to four of them, as in `[](Array x, Array y) { ... }`, or
-// of a `std::vector<Array>`.
+// A host function of up to four arrays, as in `[](Array x, Array y) { ... }`, or of
+// a `std::vector<Array>`.
 class Callback {
  public:
   template <class F>
@@ -52,7 +54,7 @@ class Callback {
     else
       call_ = std::move(f);
   }
-  int count() const { return count_; }  // of arrays that it takes; -1: a list
+  int count() const { return count_; }  // number of arrays it takes; -1: a list
   void operator()(const std::vector<Array>& arrays) const { call_(arrays); }
 
  private:
@@ -68,30 +70,32 @@ class Callback {
 };
 
 struct CallbackOptions {
-  bool ordered = false;  // in the order of the program among ordered callbacks, also over loops
+  bool ordered = false;  // run in program order with other ordered callbacks, loops included
 };
-// Calls f with the arrays: at once, or, where a function is traced, once whenever the program gets
-// there, in every iteration of a loop and in the branch that runs. f then gets arrays that lie as
-// the values do there, with every Auto axis in their types; it may read and keep them, and compute
-// with them. It runs in the thread that runs the program. Inside of shard_map it is called once for
-// each coordinate, in mesh order, along the axes over which any array varies: with the arrays of
-// that coordinate. Functions of functions, as in JAX: a derivative calls f with the values and
-// never again where a checkpoint computes them anew; vmap calls it once for each lane, and for both
-// branches of a cond and for lanes of a while_loop that are done, as those are computed too. Throws
-// RuntimeError, with what f threw nested in it.
+// Calls f with the arrays. An eager call runs f at once. In a traced function, f runs each time the
+// program reaches the call, in every iteration of a loop and in the branch that runs, on the thread
+// that runs the program. f gets concrete arrays with the sharding of the values at that point,
+// every Auto axis included. It may read them, keep them, and compute with them.
+//
+// Inside of shard_map, f runs once per coordinate along the axes over which any array varies, in
+// mesh order, with the arrays of that coordinate. As in JAX, a derivative calls f with the primal
+// values, and not again when a checkpoint recomputes them. vmap calls f once per batch element;
+// this includes both branches of a mapped cond, and elements of a mapped while_loop that are done,
+// as those are computed too. Throws RuntimeError if f throws; the exception of f is nested in it.
 void debug_callback(Callback f, const std::vector<Array>& arrays, CallbackOptions options = {},
                     Loc loc = Loc::Current());
-// Prints every shard with its device and index ranges to stdout, in the order of the mesh. In a
-// traced function whenever the program gets there, as an ordered callback.
+// Prints every shard with its device and index ranges to stdout, in mesh order. In a traced
+// function it is an ordered callback: it prints each time the program reaches it.
 void print_shards(const Array& x, Loc loc = Loc::Current());
 
 struct NanWatchOptions {
-  bool infinities = true;  // else NaN alone
+  bool infinities = true;  // report infinities as well as NaN
 };
-// Scope: the first op that makes a NaN of operands without one, or an infinity of finite operands,
-// is a RuntimeError that says which op, on which line, where in its result, and on which device; in
-// a loop also in which iteration. It holds for what runs in this thread: eager calls, and functions
-// under jit, which are compiled anew for it. Every floating result is read, and nothing is fused.
+// Scope: throws RuntimeError at the first op that produces a NaN from operands without NaN, or an
+// infinity from finite operands. The message gives the op, its line, the position in its result,
+// the device, and in a loop the iteration. It applies to everything that runs in this thread: eager
+// calls, and jitted functions, which are compiled again for it. It is slow: every floating result
+// is checked and no ops are fused.
 class [[nodiscard]] NanWatch {
  public:
   explicit NanWatch(NanWatchOptions options = {});
@@ -102,14 +106,15 @@ class [[nodiscard]] NanWatch {
   int old_;
 };
 
-// Whether devices that hold equal bits share one buffer (the default) or each has its own copy.
-// For programs built from now on.
+// Sets whether devices that hold the same bits share one buffer (the default) or have one copy
+// each. Applies to programs built from now on.
 void ReplicaSharing(bool on);
-// Whether notes appear on stderr, each once: that jit traces a function again and again (the third
-// new program differs in static values only, or the sixteenth in anything), and that a loop's carry
-// comes to vary inside of shard_map. On by default; jit(f).retraces() counts either way.
+// Sets whether notes are printed to stderr, each once. On by default. There is a note when jit
+// keeps tracing a function again (its third new program that differs in static values only, or its
+// sixteenth new program), and when the carry of a loop becomes varying inside of shard_map.
+// jit(f).retraces() counts in any case.
 void RetraceNotes(bool on);
-// Worker threads of the runtime: n >= 1, or 0 for one per core.
+// Sets the number of worker threads of the runtime: n >= 1, or 0 for one per core.
 void SetWorkerCount(int n, Loc loc = Loc::Current());
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Element types, their promotion, and the scopes that change defaults.
+// Element types, their promotion, and the scopes that change the defaults.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -7,7 +7,7 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// The type of an array's elements. DType{} stands for "the default".
+// The type of an array's elements. DType{} means the default dtype.
 class DType {
  public:
   enum Code : uint8_t {
@@ -25,7 +25,7 @@ class DType {
     kBF16,
     kF32,
     kF64,
-    kKey  // a key of random numbers (random.h): it moves as any element does, but is no number
+    kKey  // a random key (random.h): it can be moved, but is no number
   };
   constexpr DType() = default;
   constexpr explicit DType(Code code) : code_(code) {}
@@ -37,9 +37,9 @@ class DType {
   constexpr bool is_integer() const { return code_ >= kI8 && code_ <= kU64; }
   constexpr bool is_floating() const { return code_ >= kF16 && code_ <= kF64; }
   constexpr bool is_key() const { return code_ == kKey; }
-  // Returns the name as type text has it: "f32", "bool", "key<fry>".
+  // Returns the name in type text: "f32", "bool", "key<fry>".
   const char* name() const;
-  // Returns the bytes of one element.
+  // Returns the size of one element in bytes.
   int size() const;
   friend constexpr bool operator==(DType, DType) = default;
 
@@ -52,7 +52,7 @@ inline constexpr DType bool_{DType::kBool}, i8{DType::kI8}, i16{DType::kI16}, i3
     f16{DType::kF16}, bf16{DType::kBF16}, f32{DType::kF32}, f64{DType::kF64},
     key_dtype{DType::kKey};
 
-// Host element types for f16 and bf16; they convert to and from float, rounding to nearest even.
+// Host element types for f16 and bf16. They convert to and from float, rounding to nearest even.
 struct Float16 {
   uint16_t bits = 0;
   Float16() = default;
@@ -93,12 +93,12 @@ constexpr DType dtype_of() {
   }
 }
 
-// Returns the least dtype both promote to (JAX's lattice, both strong): u64 with a signed int is
-// the default float, ints never widen a float, f16 with bf16 is f32. Throws DTypeError for a key
-// with a number.
+// Returns the smallest dtype that a and b promote to, in JAX's lattice of strong types: u64 with a
+// signed int gives the default float, an int never widens a float, and f16 with bf16 gives f32.
+// Throws DTypeError for a key with a number.
 DType promote_types(DType a, DType b);
 
-// Scope: what a weak int or float, and a creation function without dtype, become.
+// Scope: sets the dtypes of weak ints and floats, and of creation functions without a dtype.
 class [[nodiscard]] DefaultDtypes {
  public:
   DefaultDtypes(DType integer, DType floating, Loc loc = Loc::Current());
@@ -109,7 +109,7 @@ class [[nodiscard]] DefaultDtypes {
   DType old_integer_, old_floating_;
 };
 
-// Scope: binary functions refuse operands of different dtypes or ranks instead of promoting them.
+// Scope: binary functions refuse operands whose dtypes or ranks differ instead of promoting them.
 class [[nodiscard]] StrictTypes {
  public:
   StrictTypes();
@@ -149,7 +149,7 @@ class Scalar {
   Kind kind() const { return kind_; }
   // Returns the value converted to double.
   double as_double() const;
-  // Returns the bits of an integer or bool (a kUInt's as two's complement).
+  // Returns the bits of an integer or bool; a kUInt in two's complement.
   int64_t as_int() const { return int_; }
 
  private:

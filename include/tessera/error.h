@@ -1,4 +1,4 @@
-// Where and what went wrong: source locations and the error classes.
+// Error classes and source locations.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,18 +12,19 @@ namespace TESSERA_PUBLIC tessera {
 
 class PartitionSpec;
 
-// A line of the user's program. Every public function takes one last, by default the caller's.
+// A line of the user's program. Every public function has a last parameter of this type, which
+// defaults to the caller's line.
 class Loc {
  public:
   static constexpr Loc Current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return Loc(file, line);
   }
-  // Returns a place that is not known, shown as nothing.
+  // Returns an unknown location, which is printed as nothing.
   static constexpr Loc Unknown() { return Loc("", 0); }
-  // Returns the file as the compiler was given it.
+  // Returns the path of the file as it was passed to the compiler.
   constexpr const char* file() const { return file_; }
   constexpr int line() const { return line_; }
-  // Whether this is what a gradient's backward pass computes for the line; the same place as such.
+  // Whether this marks the backward pass of the line. The line itself is the same.
   constexpr bool is_backward() const { return is_backward_; }
   constexpr Loc Backward() const {
     Loc loc = *this;
@@ -32,34 +33,35 @@ class Loc {
   }
 
  private:
-  // No default constructor: `{}` after a function's options is never a Loc.
+  // There is no default constructor, so that `{}` after a function's options is never a Loc.
   constexpr Loc(const char* file, int line) : file_(file), line_(line) {}
   const char* file_;
   int line_;
   bool is_backward_ = false;
 };
 
-// An operand of the failing op as the message shows it: `lhs: f32[4@x]  from model.cc:3`.
+// An operand of the failing op, as the message shows it: `lhs: f32[4@x]  from model.cc:3`.
 struct ErrorOperand {
   std::string name, type, where;
 };
 
 struct Fix;
 
-// What every user error carries beside its rendered text.
+// The data of an error, in addition to its rendered text.
 struct ErrorDetail {
   std::string kind;    // "ShardingError", ...
-  std::string op;      // the op or function that refused
-  std::string label;   // "add.C3": names the check; stable across releases
-  std::string where;   // "model.cc:44", or a place in a text
+  std::string op;      // the op or function that failed
+  std::string label;   // "add.C3": identifies the check; stable across releases
+  std::string where;   // "model.cc:44", or a position in a text
   std::string reason;  // one sentence
   std::vector<ErrorOperand> operands;
   std::vector<std::string> notes;  // further lines, one fact each
   std::vector<Fix> fixes;
 };
 
-// Base of everything the library throws. Copies are cheap. Thrown before anything runs, but for
-// RuntimeError; afterwards the library is usable and all scopes still hold.
+// Base class of all exceptions of the library. Copies are cheap. Every error except
+// RuntimeError is thrown before anything runs. After an error the library stays usable and all
+// scopes are unchanged.
 class Error : public std::runtime_error {
  public:
   explicit Error(ErrorDetail detail);
@@ -68,7 +70,7 @@ class Error : public std::runtime_error {
   const std::string& where() const { return detail_->where; }
   const std::string& reason() const { return detail_->reason; }
   const std::vector<ErrorOperand>& operands() const { return detail_->operands; }
-  // Returns edits that work, the cheapest first; empty where none is known.
+  // Returns edits that fix the error, the cheapest first; empty if none is known.
   const std::vector<Fix>& fixes() const;
   const ErrorDetail& detail() const { return *detail_; }
 
@@ -76,27 +78,28 @@ class Error : public std::runtime_error {
   std::shared_ptr<const ErrorDetail> detail_;
 };
 
-// Rank, size, index, dim number, overflow, einsum subscripts.
+// Wrong rank, size, index or dim number; overflow; einsum subscripts.
 class ShapeError : public Error {
   using Error::Error;
 };
-// dtypes that do not promote, StrictTypes, narrowing reads, literals that do not fit.
+// Dtypes that do not promote, StrictTypes, narrowing reads, literals out of range.
 class DTypeError : public Error {
   using Error::Error;
 };
-// Typing rules, ambiguity, unknown, repeated or non-dividing axes, mesh mismatch, CommPolicy.
+// Typing rules, ambiguous results, unknown, repeated or non-dividing axes, mesh
+// mismatch, CommPolicy.
 class ShardingError : public Error {
   using Error::Error;
 };
-// The value of a traced or abstract array, an escaped tracer, an Array never given a value.
+// Reading a traced or abstract array, an escaped tracer, an Array without a value.
 class TraceError : public Error {
   using Error::Error;
 };
-// Files and malformed text, too few devices, memory, what failed on a device.
+// Files, malformed text, too few devices, memory, failures on a device.
 class RuntimeError : public Error {
   using Error::Error;
 };
-// A fault of ours, with the program and the pass.
+// A bug in the library, with the program and the pass.
 class InternalError : public Error {
   using Error::Error;
 };

@@ -1,4 +1,4 @@
-// Why values over Auto axes lie as they do; layouts written down and held.
+// Explanations of shardings over Auto axes, and dumps that record and pin them.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,30 +11,30 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// Returns x itself. Explanations, dumps and program text call a traced value by the name.
+// Returns x. A traced value gets this name in explanations, dumps and program text.
 Array named(Operand x, std::string_view name, Loc loc = Loc::Current());
 
-// Returns why a value ("%3", or a name given with named) is sharded as it is: for each axis of each
-// dim the constraint that it came from and the ops that it travelled, in which round; then the axes
-// that it did not get, what kept them out and what would let them in. Throws RuntimeError if the
-// program has no such value.
+// Returns an explanation of the sharding of a value ("%3", or a name set by named). For each axis
+// of each dim it gives the constraint that the axis comes from and the path of ops, with the round.
+// It then lists the axes that the value did not get, the reason, and a change that would let each
+// one in. Throws RuntimeError if the program has no such value.
 std::string explain(const Program& program, std::string_view value,
                     propagation::Stage stop_after = propagation::Stage::kUserPriority,
                     Loc loc = Loc::Current());
 
-// A value of a program, by its number in the text.
+// The explanation of one value of a program.
 struct Explanation {
-  std::string value;     // "%3"
-  std::string sharding;  // Shardy's text; empty: whole everywhere
-  std::string text;      // as explain returns it
+  std::string value;     // number in the program text: "%3"
+  std::string sharding;  // in Shardy's syntax; empty: replicated
+  std::string text;      // as returned by explain
 };
-// Returns one for every value, those inside of loops and branches included, in the order of the
-// text.
+// Returns an explanation for every value, including values in loops and branches, in the order of
+// the text.
 std::vector<Explanation> explain_all(
     const Program& program, propagation::Stage stop_after = propagation::Stage::kUserPriority);
 
-// Returns the complete sharding of every value of a traced program, a line each, without lines of
-// source: text to check in and to compare.
+// Returns the complete sharding of every value of a traced program, one per line, without source
+// lines: text to check in and compare.
 std::string dump_shardings(const Program& program);
 
 namespace detail {
@@ -54,7 +54,8 @@ Program ProgramOf(const F& f, const std::tuple<A...>& arguments, Loc loc) {
 }
 }  // namespace detail
 
-// The same of f called with such arguments, which may be abstract: one value, or a tuple of them.
+// Same, for the program of f called with these arguments: one value or a tuple. They may
+// be abstract.
 template <class F, class... A>
 std::string explain(const F& f, const std::tuple<A...>& arguments, std::string_view value,
                     Loc loc = Loc::Current()) {
@@ -76,12 +77,12 @@ std::string dump_shardings(const F& f, const Array& argument, Loc loc = Loc::Cur
   return dump_shardings(f, std::tuple<Array>(argument), loc);
 }
 
-// Scope: programs of several ops built inside have the shardings of a dump, not those that
-// propagation would choose. Building a program with other values than those of the dump throws
-// ShardingError with the first difference.
+// Scope: programs of several ops that are built inside get the shardings of a dump instead of those
+// that propagation would choose. If such a program has other values than the dump, building it
+// throws ShardingError with the first difference.
 class [[nodiscard]] PinShardings {
  public:
-  // Throws RuntimeError for text that is not a dump.
+  // Throws RuntimeError if the text is not a dump.
   explicit PinShardings(std::string_view text, Loc loc = Loc::Current());
   ~PinShardings();
   PinShardings(const PinShardings&) = delete;

@@ -1,4 +1,4 @@
-// fmt::print("{}", x) for every type that prints. The one public header that needs fmt.
+// fmt::print("{}", x) for every printable type. This is the only public header that needs fmt.
 #pragma once
 #if __has_include(<fmt/core.h>)
 #include <fmt/core.h>
@@ -12,14 +12,15 @@
 namespace TESSERA_PUBLIC tessera {
 namespace detail {
 
-// Writes the text as `spec` says. In the library, because it needs all of fmt.
+// Writes the text with the options of `spec`. It is defined in the library because it needs all
+// of fmt.
 fmt::format_context::iterator FormatText(const fmt::formatter<fmt::string_view>& spec,
                                          const std::string& text, fmt::format_context& context);
 
-// Returns what `operator<<` prints of the array.
+// Returns the text that `operator<<` prints.
 std::string PrintedText(const Array& array);
 
-// Formats as the text of `operator<<`, with the options of strings: "{:>30}".
+// Formats the text of `operator<<` with the options of strings: "{:>30}".
 template <class T>
 struct TextFormatter : fmt::formatter<fmt::string_view> {
   auto format(const T& v, fmt::format_context& context) const {

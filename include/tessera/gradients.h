@@ -2,13 +2,13 @@
 //
 //   auto [value, g] = value_and_grad(loss)(params, x, y);   // g is a tree like params
 //
-// Functions take and return trees (tree.h). Leaves that are not floating have no derivative: in a
-// tree of gradients zeros stand for them. A gradient lies as what it is the gradient of, but is
-// unreduced over the axes over which that is reduced, and the other way round.
+// Functions take and return trees (tree.h). Leaves that are not floating have no derivative: a tree
+// of gradients has zeros in their place. A gradient has its value's sharding with unreduced and
+// reduced axes swapped.
 //
-// Outside of a trace derivatives are compiled, as by jit. A function that captures nothing is
-// traced once per type and scope; one that does is traced at each call, and sees what it captures
-// as it is.
+// Outside of a trace, derivatives are compiled, as by jit. A function without captures is traced
+// once per type and scope. A function with captures is traced at each call, because its captures
+// may have changed.
 #pragma once
 #include <memory>
 #include <tuple>
@@ -21,15 +21,15 @@ namespace TESSERA_PUBLIC tessera {
 
 namespace detail {
 
-// What a linear map of arrays is kept as: a program, and what it needs of where it was made.
+// A linear map of arrays: its program and its residuals.
 struct LinearMap;
 using LinearMapRef = std::shared_ptr<const LinearMap>;
-// Returns the map's results; they go into a tree of arrays.
+// Returns the map's results, which are the arrays of the result tree.
 std::vector<Array> Applied(const LinearMap& map, TreeRef argument, Loc loc);
 
 struct GradOptions {
-  std::vector<int> arguments;  // numbers of those with respect to which to differentiate
-  bool value = false;          // returns the value too
+  std::vector<int> arguments;  // arguments to differentiate, by number
+  bool value = false;          // also return the value
 };
 FunctionResult CallGrad(const FunctionCall& call, const GradOptions& options, const Jit& kept);
 
@@ -42,7 +42,7 @@ struct IsPairOf : std::false_type {};
 template <class A, class B>
 struct IsPairOf<A, std::pair<A, B>> : std::true_type {};
 
-// Of grad and value_and_grad.
+// The transform of grad and value_and_grad.
 template <bool with_value, int... n>
 class Grad {
  public:
@@ -81,7 +81,7 @@ class Grad {
   Jit jit_;
 };
 
-// Of calls with arguments side by side, which must be one tuple.
+// Arguments that were passed separately although they must form one tuple.
 template <class... A>
 concept Several = sizeof...(A) > 1 && (kTree<A> && ...);
 template <class... A>
@@ -92,16 +92,17 @@ constexpr bool OneTuple() {
   return false;
 }
 
-// Results and tangents, in this order. The call's arguments are those of f, then their tangents.
+// Returns the results, then their tangents. The arguments of the call are those of f, then
+// their tangents.
 FunctionResult CallJvp(const FunctionCall& call, const Jit& kept);
 struct Linearization {
   FunctionResult result;
   LinearMapRef map;
 };
-// `argument`: a tree like the map's argument.
+// `argument` has the structure of the map's argument.
 Linearization Linearize(const FunctionCall& call, TreeRef argument, const Jit& kept);
 Linearization Vjp(const FunctionCall& call, const Jit& kept);
-// What keeps them.
+// The caches of jvp, linearize and vjp.
 struct OfJvp : Jit {
   template <class F>
   explicit OfJvp(const F& f) : Jit("jvp", SharedAs<OfJvp>("", f)) {}
@@ -118,10 +119,11 @@ LinearMapRef LinearTranspose(const FunctionCall& call);
 
 }  // namespace detail
 
-// Returns the function that computes the gradient of f, a scalar, in argument `n` (the first): a
-// tree like it. Of several, a tuple: grad<0, 2>(f). If f returns a pair, its second part is
-// returned beside the gradient as it is. Throws ShapeError and DTypeError for values that are no
-// floating scalar and arguments without floating leaves, TraceError for ops without derivative.
+// Returns a function that computes the gradient of f in argument `n` (default: the first): a tree
+// like that argument. f must return a scalar. grad<0, 2>(f) returns a tuple of gradients. If f
+// returns a pair, the first part is differentiated and the second is returned unchanged: (gradient,
+// second). Throws ShapeError and DTypeError if the value is not a floating scalar or an argument
+// has no floating-point array, and TraceError for an op without a derivative.
 template <int... n, class F>
 auto grad(F f, Loc loc = Loc::Current()) {
   using Transform =
@@ -129,7 +131,7 @@ auto grad(F f, Loc loc = Loc::Current()) {
   Transform transform(detail::SharedAs<Transform>("", f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
-// The same with the value: a pair of what f returns and the gradient.
+// Same, but a call returns the pair (result of f, gradient).
 template <int... n, class F>
 auto value_and_grad(F f, Loc loc = Loc::Current()) {
   using Transform =
@@ -138,8 +140,8 @@ auto value_and_grad(F f, Loc loc = Loc::Current()) {
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
 
-// Returns f(args) and its derivative in the direction of the tangents, a tree like args whose
-// leaves have the types of those of args. args: one argument, or a tuple of them.
+// Returns the pair of f(args) and its derivative in the direction of the tangents. args is one
+// argument or a tuple of them; `tangents` is a tree like args whose leaves have the same types.
 template <class F, class Args>
 auto jvp(F f, Args args, Args tangents, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));
@@ -155,7 +157,7 @@ auto jvp(F f, Args args, Args tangents, Loc loc = Loc::Current()) {
   }
 }
 
-// A linear map between trees, made by linearize and vjp.
+// A linear map between trees, returned by linearize, vjp and linear_transpose.
 template <class In, class Out>
 class LinearFunction {
  public:
@@ -180,7 +182,8 @@ Args Unpacked(const Arguments& arguments) {
 }
 }  // namespace detail
 
-// Returns f(args), and the function from tangents of args to tangents of it. f runs once.
+// Returns f(args), and the linear function from tangents of args to tangents of f(args). f
+// runs once.
 template <class F, class Args>
 auto linearize(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
@@ -197,8 +200,8 @@ auto linearize(F f, Args args, Loc loc = Loc::Current()) {
   }
 }
 
-// Returns f(args), and the function from cotangents of it to cotangents of args: gradients, where
-// f(args) is a scalar and its cotangent 1. f runs once.
+// Returns f(args), and the linear function from cotangents of f(args) to cotangents of args. If
+// f(args) is a scalar, the cotangent 1 gives the gradient. f runs once.
 template <class F, class Args>
 auto vjp(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
@@ -214,9 +217,9 @@ auto vjp(F f, Args args, Loc loc = Loc::Current()) {
   }
 }
 
-// Returns the transpose of f, which is linear in the floating leaves of args: the function from
-// cotangents of f(args) to cotangents of args. Of args only the types matter, and the values of the
-// leaves that are not floating. Throws TraceError if the derivative of f depends on args.
+// Returns the transpose of f, which must be linear in the floating leaves of args: the function
+// from cotangents of f(args) to cotangents of args. It reads only the types of args, and the values
+// of leaves that are not floating. Throws TraceError if the derivative of f depends on args.
 template <class F, class Args>
 auto linear_transpose(F f, Args args, Loc loc = Loc::Current()) {
   using In = detail::Traced<Args>;
@@ -230,7 +233,7 @@ auto linear_transpose(F f, Args args, Loc loc = Loc::Current()) {
   }
 }
 
-// What a compiler says of arguments that are not in a tuple.
+// Overloads that give a readable compile error for arguments that are not in a tuple.
 template <class F, class... A>
 requires detail::Several<A...>
 auto vjp(const F&, const A&...) { return std::bool_constant<detail::OneTuple<A...>()>(); }

@@ -1,4 +1,4 @@
-// Arrays in files.
+// Reading and writing arrays: NumPy's .npy and safetensors files.
 #pragma once
 #include <map>
 #include <string>
@@ -9,24 +9,25 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// Returns the array of a NumPy .npy file (versions 1 to 3, C or Fortran order, little endian).
+// Returns the array of a NumPy .npy file (versions 1 to 3, C or Fortran order, little-endian).
 // Throws RuntimeError if the file is missing, truncated, malformed or of another dtype.
 Array load_npy(const std::string& path, OutOptions options = {}, Loc loc = Loc::Current());
-// Writes the whole array; bf16, which NumPy lacks, as two-byte voids. Throws RuntimeError.
+// Writes the whole array. bf16, which NumPy lacks, is written as two-byte voids.
+// Throws RuntimeError.
 void save_npy(const std::string& path, const Array& x, Loc loc = Loc::Current());
 
-// Safetensors files: named arrays, as many libraries share them. The arrays of a tree are named by
-// fields, keys and numbers, joined by dots: "layers.0.w". What else a tree has is not in the file.
+// Safetensors files store named arrays. The arrays of a tree are named by fields, keys and numbers
+// joined by dots: "layers.0.w". Leaves of a tree that are not arrays are not stored.
 
 struct SafetensorsOptions {
-  std::map<std::string, std::string> metadata;  // stands in the file beside the arrays
+  std::map<std::string, std::string> metadata;  // stored in the file with the arrays
 };
-// Differences that are allowed between a file and the tree it is loaded into. A `*` in a name
-// stands for any text: {"head.*"}.
+// Allowed differences between a file and the tree it is loaded into. A `*` in a name matches any
+// text: {"head.*"}.
 struct LoadLikeOptions {
-  std::vector<std::string> ignore = {};  // arrays of the file that are treated as if not there
-  std::vector<std::string> keep = {};    // arrays of the tree that stay if the file lacks them
-  bool cast = false;                     // elements of another dtype are converted, as by astype
+  std::vector<std::string> ignore = {};  // arrays of the file to ignore
+  std::vector<std::string> keep = {};    // arrays of the tree to keep if the file lacks them
+  bool cast = false;                     // convert elements of another dtype, as astype does
 };
 
 namespace detail {
@@ -37,33 +38,34 @@ void LoadSafetensorsLike(const std::string& path, TreeRef like, const LoadLikeOp
 void MakeAbstract(TreeRef tree, Loc loc);
 }  // namespace detail
 
-// Writes the arrays of a tree. A file of this name is replaced at once, when the new one is
-// complete and on disk; until then that is PATH.tmp. Throws RuntimeError.
+// Writes the arrays of a tree. The data is written to PATH.tmp, which replaces PATH atomically when
+// it is complete and on disk. Throws RuntimeError.
 template <Tree T>
 void save_safetensors(const std::string& path, T tree, SafetensorsOptions options = {},
                       Loc loc = Loc::Current()) {
   detail::SaveSafetensors(path, tree, options, loc);
 }
-// Returns all arrays of a file by name, each whole on every device of the current mesh. Throws
-// RuntimeError if the file is missing or malformed, or has elements of a dtype that Tessera lacks.
+// Returns all arrays of a file by name, replicated on the current mesh. Throws RuntimeError if the
+// file is missing or malformed, or has a dtype that Tessera lacks.
 std::map<std::string, Array> load_safetensors(const std::string& path, Loc loc = Loc::Current());
-// Returns the tree with abstract arrays in place of its own: their types, without data. For
-// load_safetensors_like, jit(f).lower and other functions that read types alone.
+// Returns the tree with each array replaced by an abstract array of the same type, without data.
+// For load_safetensors_like, jit(f).lower and other functions that only read types.
 template <Tree T>
 T abstract_like(T tree, Loc loc = Loc::Current()) {
   detail::MakeAbstract(tree, loc);
   return tree;
 }
-// Returns `like` with the arrays of a file in place of its own, which may be abstract: the same
-// types and layouts. Each device reads its part alone. Throws RuntimeError as load_safetensors, and
-// if names, shapes or dtypes differ and the options do not allow it.
+// Returns `like` with its arrays, which may be abstract, replaced by those of a file, in the types
+// and shardings of `like`. Each device reads only its own part. Throws RuntimeError as
+// load_safetensors does, and if names, shapes or dtypes differ and the options do not allow it.
 template <Tree T>
 T load_safetensors_like(const std::string& path, T like, LoadLikeOptions options = {},
                         Loc loc = Loc::Current()) {
   detail::LoadSafetensorsLike(path, like, options, loc);
   return like;
 }
-// Returns the metadata of a file (SafetensorsOptions). Throws RuntimeError as load_safetensors.
+// Returns the metadata of a file (SafetensorsOptions). Throws RuntimeError as
+// load_safetensors does.
 std::map<std::string, std::string> load_safetensors_metadata(const std::string& path,
                                                              Loc loc = Loc::Current());
 

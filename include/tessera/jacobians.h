@@ -1,4 +1,4 @@
-// All derivatives of all results at once.
+// Jacobians and Hessians: all derivatives of all results.
 #pragma once
 #include <array>
 #include <map>
@@ -14,14 +14,15 @@ namespace TESSERA_PUBLIC tessera {
 namespace detail {
 
 struct JacobianOptions {
-  int argument = 0;      // with respect to which to differentiate
-  bool reverse = false;  // by rows, of cotangents; else by columns, of tangents
+  int argument = 0;      // argument to differentiate, by number
+  bool reverse = false;  // by rows, from cotangents; else by columns, from tangents
 };
 FunctionResult CallJacobian(const FunctionCall& call, const JacobianOptions& options,
                             const Jit& kept);
 
-// A tree like `results` with a tree like `argument` in the place of each array. It walks types by
-// itself: where a leaf becomes a tree the type of all around it changes, and a Visitor keeps types.
+// Returns a tree like `results` with each array replaced by a tree like `argument`. It recurses
+// over types because a leaf that becomes a tree changes the type of every tree around it; a Visitor
+// keeps types.
 template <class A>
 A PerArrayOf(const Array&, const A& argument) {
   return argument;
@@ -93,26 +94,27 @@ class Jacobian {
 
 }  // namespace detail
 
-// Returns the function that computes the derivative of each element of what f returns in each
-// element of argument `n`: for a result [r...] and an argument [a...] an array [r..., a...], for
-// trees a tree like the result with trees like the argument in it. By tangents, one pass over f for
-// all elements of an array of the argument: for many results of few arguments. The dims of the
-// result keep their sharding. Throws DTypeError for what is not floating.
+// Returns a function that computes the derivatives of all elements of f's result with respect to
+// all elements of argument `n`: for a result [r...] and an argument [a...], an array [r..., a...].
+// For trees it returns a tree like the result whose leaves are trees like the argument. jacfwd
+// pushes tangents forward, one pass over f per array of the argument, and suits functions with few
+// inputs and many outputs. The dims of the result keep their sharding. Throws DTypeError for arrays
+// that are not floating.
 template <size_t n = 0, class F>
 auto jacfwd(F f, Loc loc = Loc::Current()) {
   using Transform = detail::Jacobian<false, n>;
   Transform transform(detail::SharedAs<Transform>("", f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
-// The same by cotangents, one pass back for all elements of an array of the result: for few results
-// of many arguments. The dims of the argument keep their sharding.
+// Same, by cotangents: one backward pass per array of the result, for functions with many inputs
+// and few outputs. The dims of the argument keep their sharding.
 template <size_t n = 0, class F>
 auto jacrev(F f, Loc loc = Loc::Current()) {
   using Transform = detail::Jacobian<true, n>;
   Transform transform(detail::SharedAs<Transform>("", f));
   return detail::Wrap(std::move(f), std::move(transform), loc);
 }
-// Returns the function that computes the second derivatives of f: jacfwd of jacrev.
+// Returns a function that computes the second derivatives of f: jacfwd of jacrev.
 template <size_t n = 0, class F>
 auto hessian(F f, Loc loc = Loc::Current()) {
   return jacfwd<n>(jacrev<n>(std::move(f), loc), loc);

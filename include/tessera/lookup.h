@@ -1,4 +1,4 @@
-// Looking elements up by index arrays, and updating them: gather, scatter, x.at({...}).
+// Gather, scatter and x.at({...}): reads and updates of elements given by index arrays.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,51 +8,53 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// What becomes of a slice that would begin where it does not fit.
+// Treatment of a slice that starts where it does not fit into the array.
 enum class LookupMode : uint8_t {
-  kFill,          // gather: it is filled; scatter: it is dropped
-  kDrop = kFill,  // the same
-  kClip,          // it begins at the nearest place where it fits
-  kPromise,       // none exists; the result is unspecified if one does
+  kFill,          // gather fills the slice; scatter drops it
+  kDrop = kFill,  // same
+  kClip,          // the start moves to the nearest one that fits
+  kPromise,       // the caller promises that every slice fits; else unspecified
 };
 
-// Which dims of operand, indices and result a gather relates: those of XLA's gather, the index
-// vectors along the last dim of the indices.
+// The roles of the dims in a gather, as in XLA's gather. Index vectors run along the last dim of
+// the indices.
 struct GatherDims {
-  std::vector<int64_t> offset = {};     // of the result: the slices' dims, ascending
-  std::vector<int64_t> collapsed = {};  // of the operand: one element, and no dim in the result
-  std::vector<int64_t> start = {};      // of the operand, per entry of an index vector
-  std::vector<int64_t> operand_batch = {}, indices_batch = {};  // pairs that go together
+  std::vector<int64_t> offset = {};     // result dims that come from the slices, ascending
+  std::vector<int64_t> collapsed = {};  // operand dims of slice size 1, not in the result
+  std::vector<int64_t> start = {};      // operand dim of each entry of an index vector
+  std::vector<int64_t> operand_batch = {}, indices_batch = {};  // batch dims, in pairs
 };
 struct GatherOptions {
   LookupMode mode = LookupMode::kClip;
-  // Of kFill: NaN, the lowest of signed ints, the highest of unsigned ones, true.
+  // For kFill. Default: NaN; the lowest signed int; the highest unsigned int; true.
   std::optional<Scalar> fill_value = {};
   bool indices_are_sorted = false, unique_indices = false;  // promises
   std::optional<PartitionSpec> out_sharding = {};
 };
-// Returns slices of x of these sizes, which begin where the vectors along the last dim of
-// `indices` say: the other dims of the indices in order, with the slices' dims put in at
-// `dims.offset`.
+// Returns one slice of x, of size `slice_sizes`, for each index vector. The vectors run along the
+// last dim of `indices` and give the starts of the slices. Result: the other dims of the indices in
+// order, with the dims of the slices inserted at `dims.offset`:
+//
+//   x [10, 4], indices [5, 1], slice sizes {1, 4}, collapsed {0}, start {0}, offset {1} -> [5, 4]
 Array gather(Operand x, Operand indices, GatherDims dims, Shape slice_sizes,
              GatherOptions options = {}, Loc loc = Loc::Current());
 
-// The same of a scatter, whose updates are slices.
+// The roles of the dims in a scatter, whose updates are slices.
 struct ScatterDims {
-  std::vector<int64_t> window = {};    // of the updates: the slices' dims, ascending
-  std::vector<int64_t> inserted = {};  // of the operand: one element, and no dim in the updates
-  std::vector<int64_t> start = {};     // of the operand, per entry of an index vector
-  std::vector<int64_t> operand_batch = {}, indices_batch = {};  // pairs that go together
+  std::vector<int64_t> window = {};    // update dims that come from the slices, ascending
+  std::vector<int64_t> inserted = {};  // operand dims of slice size 1, not in the updates
+  std::vector<int64_t> start = {};     // operand dim of each entry of an index vector
+  std::vector<int64_t> operand_batch = {}, indices_batch = {};  // batch dims, in pairs
 };
 struct ScatterOptions {
   LookupMode mode = LookupMode::kDrop;
   bool indices_are_sorted = false, unique_indices = false;  // promises
   std::optional<PartitionSpec> out_sharding = {};
 };
-// Updates of one element are combined in the order in which the updates have them; where they are
-// sharded over the devices, each device's first. Of floats each step is rounded to their dtype.
+// Several updates of one element are combined in their order in `updates`; if the updates are
+// sharded, each device first combines its own. Floats are rounded to their dtype after each step.
 
-// Returns x with slices set to `updates`; the last update of an element wins.
+// Returns x with slices set to `updates`. The last update of an element wins.
 Array scatter(Operand x, Operand indices, Operand updates, ScatterDims dims,
               ScatterOptions options = {}, Loc loc = Loc::Current());
 // Returns x with `updates` added to slices.
@@ -61,10 +63,10 @@ Array scatter_add(Operand x, Operand indices, Operand updates, ScatterDims dims,
 // Returns x with slices multiplied by `updates`.
 Array scatter_mul(Operand x, Operand indices, Operand updates, ScatterDims dims,
                   ScatterOptions options = {}, Loc loc = Loc::Current());
-// Returns x with the smaller of each element and its updates; NaN wins.
+// Returns x with each element replaced by the minimum of it and its updates. NaN wins.
 Array scatter_min(Operand x, Operand indices, Operand updates, ScatterDims dims,
                   ScatterOptions options = {}, Loc loc = Loc::Current());
-// Returns x with the larger of each element and its updates; NaN wins.
+// Returns x with each element replaced by the maximum of it and its updates. NaN wins.
 Array scatter_max(Operand x, Operand indices, Operand updates, ScatterDims dims,
                   ScatterOptions options = {}, Loc loc = Loc::Current());
 
@@ -73,27 +75,27 @@ struct TakeAlongOptions {
   std::optional<Scalar> fill_value = {};
   std::optional<PartitionSpec> out_sharding = {};
 };
-// Returns x[..., indices[..., i, ...], ...]: along `dim` what the indices say, element by element;
-// the other dims broadcast. Negative indices count from the end. NumPy's take_along_axis.
+// Returns x[..., indices[..., i, ...], ...]: the element of x that each index selects along `dim`.
+// The other dims broadcast. Negative indices count from the end. NumPy's take_along_axis.
 Array take_along_dim(Operand x, Operand indices, int dim, TakeAlongOptions options = {},
                      Loc loc = Loc::Current());
 
 struct AtOptions {
-  std::optional<LookupMode> mode = {};                      // get: kClip; others: kDrop
-  std::optional<Scalar> fill_value = {};                    // get with kFill
+  std::optional<LookupMode> mode = {};    // default: kClip for get, kDrop for updates
+  std::optional<Scalar> fill_value = {};  // for get with kFill
   bool indices_are_sorted = false, unique_indices = false;  // promises
   std::optional<PartitionSpec> out_sharding = {};
 };
 
-// The elements of an array at an index; made by Array::at.
+// The elements of an array at an index; returned by Array::at.
 class At {
  public:
   At(Array x, std::vector<Index> index) : x_(std::move(x)), index_(std::move(index)) {}
-  // Returns the elements: x[index].
+  // Returns the elements, x[index].
   Array get(AtOptions options = {}, Loc loc = Loc::Current()) const;
-  // Return x with the elements set to `values`, or combined with them; the values have a shape
-  // that broadcasts to that of x[index], and are converted to x's dtype. Where an index array
-  // names an element twice, it is combined twice, in order; the last value set wins.
+  // Return x with these elements set to `values`, or combined with them. `values` is converted to
+  // the dtype of x and broadcasts to the shape of x[index]. An element that an index array names
+  // twice is combined twice, in order; for set, the last value wins.
   Array set(Operand values, AtOptions options = {}, Loc loc = Loc::Current()) const;
   Array add(Operand values, AtOptions options = {}, Loc loc = Loc::Current()) const;
   Array multiply(Operand values, AtOptions options = {}, Loc loc = Loc::Current()) const;

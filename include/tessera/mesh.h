@@ -16,16 +16,16 @@ namespace sharding {
 class MeshDef;
 }
 
-// The number of simulated devices of this process (1 until set). May change again; throws
-// RuntimeError for n < 1 or more than memory allows, and while a mesh is in scope, a function is
-// being traced, or the program has an array on a mesh. Arrays that only cached programs have do not
-// count; such a program runs again where there are enough devices.
+// Sets the number of simulated devices of this process (initially 1). It may be changed again.
+// Throws RuntimeError for n < 1, for more devices than memory allows, and while a mesh is in scope,
+// a function is being traced, or the program holds an array on a mesh. Arrays that only cached
+// programs hold do not count; such a program runs again when there are enough devices.
 void SetDeviceCount(int n, Loc loc = Loc::Current());
-// Returns that number.
+// Returns the number of simulated devices.
 int DeviceCount();
 
-// Explicit: in the type, checked while tracing. Auto: hidden from the type, decided by propagation.
-// Manual: a local view, inside shard_map.
+// Explicit: part of the type, checked while tracing. Auto: not in the type, chosen by propagation.
+// Manual: code inside of shard_map sees the array of one device.
 enum class AxisMode : uint8_t { Explicit, Auto, Manual };
 inline constexpr AxisMode Explicit = AxisMode::Explicit, Auto = AxisMode::Auto,
                           Manual = AxisMode::Manual;
@@ -37,8 +37,8 @@ struct MeshAxis {
 };
 
 struct MeshOptions {
-  std::vector<int64_t> device_ids = {};  // row-major over the axes; default 0, 1, 2, ...
-  std::optional<AxisMode> mode = {};     // of every axis, instead of their own
+  std::vector<int64_t> device_ids = {};  // row-major over the axes; default: 0, 1, 2, ...
+  std::optional<AxisMode> mode = {};     // overrides the mode of every axis
 };
 
 // One or several axis names: "x" or {"x", "y"}.
@@ -55,7 +55,7 @@ class AxisNames {
   std::vector<std::string> names_;
 };
 
-// An arrangement of devices along named axes. A handle; compares by content.
+// An arrangement of devices along named axes. It is a handle and compares by content.
 class Mesh {
  public:
   Mesh() = default;  // the empty mesh
@@ -63,15 +63,15 @@ class Mesh {
   std::vector<MeshAxis> axes() const;  // major to minor
   // Returns the number of devices; 1 for the empty mesh.
   int64_t size() const;
-  // These throw ShardingError for an axis that the mesh does not have.
+  // These throw ShardingError if the mesh does not have the axis.
   int64_t axis_size(std::string_view name, Loc loc = Loc::Current()) const;
   AxisMode mode(std::string_view name, Loc loc = Loc::Current()) const;
   // Returns the mesh with this axis in another mode.
   Mesh with_mode(std::string_view name, AxisMode mode, Loc loc = Loc::Current()) const;
   std::vector<int64_t> device_ids() const;  // row-major over the axes
-  bool is_abstract() const;                 // without devices: abstract_mesh made it
+  bool is_abstract() const;                 // from abstract_mesh: it has no devices
   bool empty() const { return def_ == nullptr; }
-  // Returns `<["x"=2, "y"=4]>`, with `, device_ids=[...]` where they are not 0, 1, 2, ...
+  // Returns `<["x"=2, "y"=4]>`, followed by `, device_ids=[...]` unless they are 0, 1, 2, ...
   std::string text() const;
   friend bool operator==(Mesh a, Mesh b) { return a.def_ == b.def_; }
   const sharding::MeshDef* def() const { return def_; }
@@ -82,17 +82,17 @@ class Mesh {
 std::ostream& operator<<(std::ostream& os, const Mesh& mesh);
 
 // Returns a mesh over this process's devices. Throws ShardingError for a repeated or empty name, a
-// size below 1, or device ids that are not a choice of distinct devices; RuntimeError if there are
-// fewer devices than the mesh has.
+// size below 1, or device ids that are not distinct or not one per device; RuntimeError if there
+// are fewer devices than the mesh needs.
 Mesh make_mesh(std::vector<MeshAxis> axes, MeshOptions options = {}, Loc loc = Loc::Current());
-// Returns a mesh of any size without devices: types, programs and reports, but nothing runs.
+// Returns a mesh of any size without devices: for types, programs and reports. Nothing runs on it.
 Mesh abstract_mesh(std::vector<MeshAxis> axes, MeshOptions options = {}, Loc loc = Loc::Current());
 
-// Returns the mesh of the innermost scope of this thread, the empty mesh outside of all.
+// Returns the mesh of the innermost scope of this thread, or the empty mesh outside of all scopes.
 Mesh current_mesh();
 
-// Scope: makes a mesh current. Must be named: MeshScope scope(mesh); Throws RuntimeError for a mesh
-// of more devices than there are now.
+// Scope: makes a mesh current. It needs a name: `MeshScope scope(mesh);`. Throws RuntimeError if
+// the mesh has more devices than the process has now.
 class [[nodiscard]] MeshScope {
  public:
   explicit MeshScope(Mesh mesh, Loc loc = Loc::Current());

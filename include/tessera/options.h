@@ -1,5 +1,5 @@
-// Options of the array functions of ops.h. All fields have defaults: write
-// {.keepdims = true, .out_sharding = P()}.
+// Options of the array functions of ops.h. Every field has a default: write {.keepdims = true,
+// .out_sharding = P()}.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -16,8 +16,8 @@ struct CreateOptions {
 struct EyeOptions {
   DType dtype = {};
   std::optional<PartitionSpec> out_sharding = {};
-  std::optional<int64_t> columns = {};  // as many as rows
-  int64_t diagonal = 0;                 // above the main one; negative: below
+  std::optional<int64_t> columns = {};  // default: the number of rows
+  int64_t diagonal = 0;                 // above the main diagonal; negative: below
 };
 struct LinspaceOptions {
   DType dtype = {};
@@ -36,18 +36,18 @@ struct LogspaceOptions {
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct MeshgridOptions {
-  std::string_view indexing = "xy";  // the first two arrays vary along dims 1 and 0; "ij": 0 and 1
-  bool sparse = false;               // dims along which an array is repeated have size 1
+  std::string_view indexing = "xy";  // "xy": the first two arrays vary along dims 1 and 0
+  bool sparse = false;               // keep size 1 in the dims an array is repeated along
   std::optional<PartitionSpec> out_sharding = {};  // of every result
 };
 struct RoundOptions {
-  bool away_from_zero = false;  // of ties; else to even
-  int decimals = 0;             // digits kept behind the point; negative: zeros before it
+  bool away_from_zero = false;  // how ties round; default: to even
+  int decimals = 0;             // digits after the decimal point; may be negative
 };
 struct NanToNumOptions {
-  double nan = 0;                     // what stands for NaN
-  std::optional<double> posinf = {};  // for inf; the dtype's largest number
-  std::optional<double> neginf = {};  // for -inf; the dtype's lowest number
+  double nan = 0;                     // replacement for NaN
+  std::optional<double> posinf = {};  // replacement for inf; default: the dtype's largest number
+  std::optional<double> neginf = {};  // replacement for -inf; default: the dtype's lowest number
 };
 struct CloseOptions {
   double rtol = 1e-5, atol = 1e-8;
@@ -57,7 +57,7 @@ struct EqualOptions {
   bool equal_nan = false;  // NaN equals NaN
 };
 struct GeluOptions {
-  bool approximate = true;  // by tanh
+  bool approximate = true;  // use the tanh approximation
 };
 struct ReduceOptions {
   DType dtype = {};
@@ -71,18 +71,18 @@ struct VarOptions {
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct NormOptions {
-  std::optional<double> ord = {};  // 2 of vectors, Frobenius of matrices
+  std::optional<double> ord = {};  // default: 2 for vectors, Frobenius for matrices
   bool keepdims = false;
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct AverageOptions {
-  Array weights = {};  // shaped like x, or like its averaged dims in the order named; else all 1
+  Array weights = {};  // shape of x, or of the averaged dims in the order given; default: all 1
   bool keepdims = false;
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct DiffOptions {
-  int64_t n = 1;                    // how many times
-  Array prepend = {}, append = {};  // joined to x before; a scalar is one row
+  int64_t n = 1;                    // number of times
+  Array prepend = {}, append = {};  // joined to x first; a scalar is one row
 };
 struct DiagonalOptions {
   int64_t offset = 0;  // above the main diagonal; negative: below
@@ -103,7 +103,7 @@ struct CumOptions {
   bool reverse = false;
 };
 struct DotOptions {
-  DType dtype = {};  // of the result; also what products are summed in
+  DType dtype = {};  // of the result and of the accumulation
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct DotDims {
@@ -116,7 +116,7 @@ struct SortOptions {
 };
 struct OneHotOptions {
   DType dtype = {};
-  int dim = -1;  // where the new dim goes
+  int dim = -1;  // position of the new dim
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct LayerNormOptions {

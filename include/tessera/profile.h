@@ -1,5 +1,5 @@
-// Where the time of a run goes: by kernel and line, beside what the machine can do. TESSERA_TRACE
-// set to FILE.json writes the same of every run of a process, as it happens.
+// Profiles: the time of a run by kernel and line, compared with the limits of the machine. Set the
+// environment variable TESSERA_TRACE to FILE.json to record every run of a process.
 #pragma once
 #include <cstdint>
 #include <iosfwd>
@@ -13,16 +13,17 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// All calls of one line's kernel, or of one exchange, by all workers, devices and iterations.
+// The total of all calls of the kernel of one line, or of one exchange, over all workers, devices
+// and iterations.
 struct ProfileStep {
   std::string name;       // "dot_general at model.cc:12"
-  bool exchange = false;  // data that crosses devices
+  bool exchange = false;  // moves data between devices
   int64_t calls = 0;
-  double seconds = 0;  // together; of several workers at once more than have passed
+  double seconds = 0;  // sum over workers; may exceed the elapsed time
   double bytes = 0;    // read and written
   double flops = 0;
-  // The least time in which one worker could have moved the bytes or done the FLOPs, of the time
-  // taken. Above 1 where data was still in a cache.
+  // The shortest time in which one worker could move the bytes or do the FLOPs, divided by the time
+  // taken. Above 1 if the data was still in a cache.
   double of_limit = 0;
 };
 
@@ -30,15 +31,15 @@ class Profile {
  public:
   struct Impl;
   explicit Profile(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  double seconds() const;  // from the first step to the end of the last
-  int workers() const;     // that took part
-  double waiting() const;  // seconds that workers waited for each other, together
+  double seconds() const;  // from the start of the first step to the end of the last
+  int workers() const;     // number of workers that took part
+  double waiting() const;  // total seconds that workers waited for each other
   const std::vector<ProfileStep>& steps() const;  // the longest first
-  double bytes_per_second() const;  // what one worker can copy, measured in this process
-  double flops_per_second() const;  // what one worker can multiply and add
-  std::string text() const;         // a line per step
-  // Writes a trace for https://ui.perfetto.dev: a row per worker, with steps, exchanges and waits.
-  // Throws RuntimeError if the file cannot be written.
+  double bytes_per_second() const;  // copy speed of one worker, measured in this process
+  double flops_per_second() const;  // multiply-add speed of one worker, measured likewise
+  std::string text() const;         // one line per step
+  // Writes a trace for https://ui.perfetto.dev: one row per worker, with its steps, exchanges and
+  // waits. Throws RuntimeError if the file cannot be written.
   void write(const std::string& path, Loc loc = Loc::Current()) const;
 
  private:
@@ -50,9 +51,8 @@ namespace detail {
 Profile ProfileRun(const Lowered& lowered, const std::vector<Array>& leaves, Loc loc);
 }  // namespace detail
 
-// Returns the profile of one run with these arguments, after one that does not count. Errors are
-// those of a call: of arrays that are not as the program's inputs, ShapeError; of traced or
-// abstract ones, TraceError.
+// Returns the profile of one run with these arguments, after one warm-up run. Throws ShapeError if
+// the arguments do not match the program's inputs, and TraceError if they are traced or abstract.
 template <class... Args>
 Profile Lowered::profile(const Args&... args) const {
   std::vector<Array> leaves;

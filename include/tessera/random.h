@@ -1,21 +1,23 @@
-// Random numbers: functions of a key, with the bits that JAX gives.
+// Random numbers: functions of a key, with the same bits as JAX.
 //
 //   Array key = random::key(0);
 //   auto [k, ks] = random::split<2>(key);
 //   Array x = random::normal(k, {8, 4}, {.out_sharding = P("x")});
 //
-// A key is an element of dtype key<fry>: two words of 32 bits. Arrays of keys are reshaped,
-// indexed, selected, compared for equality, carried by loops and mapped over as others are; nothing
-// is computed with them. A draw gives each element the bits that the key has for the element's
-// index in the whole array, so they do not depend on the mesh, the sharding, jit or vmap, and every
-// device makes its part by itself. The same key gives the same numbers: use one once, and split it
-// for more.
+// A key is an element of dtype key<fry>: two 32-bit words. Arrays of keys can be reshaped,
+// indexed, selected, compared for equality, carried by loops and mapped over like other arrays,
+// but there is no arithmetic on them. An element of a sample depends only on the key and on the
+// element's index in the whole array: its bits are Threefry-2x32 of the two (Salmon et al., 2011).
+// The numbers are therefore the same on every mesh, in every sharding, and under jit and vmap, and
+// each device generates its own shard. The same key gives the same numbers: use a key once, and
+// split it for more.
 //
-// Functions that draw take one key; `vmap` draws with each key of an array. `shape` is that of the
-// result; without one it is that of the parameters. The dtype is the default float unless the
-// options say otherwise. Over Explicit axes a result is replicated, or lies as its parameters do,
-// unless `out_sharding` says otherwise. Derivatives are those of the formula in its parameters. All
-// throw DTypeError for an operand that is not a key and ShapeError for shapes that do not fit.
+// Functions that sample take one key; vmap over an array of keys samples with each of them. `shape`
+// is the shape of the result; it defaults to the shape of the parameters. The dtype is the default
+// float unless the options set one. Over Explicit axes a result is replicated, or has the sharding
+// of its parameters, unless `out_sharding` is set. Samples are differentiable with respect to the
+// parameters. All functions throw DTypeError for an operand that is not a key, and ShapeError for
+// shapes that do not match.
 #pragma once
 #include <array>
 #include <utility>
@@ -24,13 +26,13 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// A number, or an array that broadcasts to the shape of what is drawn.
+// A number, or an array that broadcasts to the shape of the sample.
 class Bound {
  public:
   template <Number T>
   Bound(T v) : number_(Scalar(v)) {}
   Bound(Array array) : array_(std::move(array)) {}
-  // Returns it as an operand on a line.
+  // Returns the bound as an operand written at `loc`.
   Operand at(Loc loc) const { return number_ ? Operand(*number_, loc) : Operand(array_, loc); }
 
  private:
@@ -43,29 +45,29 @@ struct UniformOptions {
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct CategoricalOptions {
-  std::optional<Shape> shape = {};  // that of the logits without the dim; may have more in front
-  bool replace = true;              // false: a draw takes no class twice in the extra dims
+  std::optional<Shape> shape = {};  // default: the logits' shape without the dim; may prepend dims
+  bool replace = true;              // false: no class twice in the prepended dims
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct OrthogonalOptions {
   DType dtype = {};
-  std::optional<int64_t> m = {};  // columns; as many as rows
+  std::optional<int64_t> m = {};  // columns; default: the number of rows
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct BallOptions {
   DType dtype = {};
-  double p = 2;  // of the norm
+  double p = 2;  // order of the norm
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct PermutationOptions {
   int dim = 0;
-  bool independent = false;  // each line along the dim in an order of its own
+  bool independent = false;  // permute each line along the dim independently
   std::optional<PartitionSpec> out_sharding = {};
 };
 struct ChoiceOptions {
   bool replace = true;  // false: no element twice
-  Array p = {};         // [n]: how likely each is; of equal likelihood without
-  int dim = 0;          // of an array: what lies along it is chosen from
+  Array p = {};         // probabilities [n]; default: uniform
+  int dim = 0;          // the dim of an array to choose slices from
   std::optional<PartitionSpec> out_sharding = {};
 };
 
@@ -73,11 +75,11 @@ namespace trace {
 class KeyChecker;
 }
 
-// Scope: a key that is used up twice is a TraceError that names both lines. Splitting a key uses it
-// up, and so does every draw; folding a number in does not. Keys are compared by value: by their
-// words, and while a function is traced by how they are computed. A key from outside of a loop may
-// not be used up in it, as each iteration would, nor one that the loop carries on unchanged; of
-// branches, each may use it. A jitted function counts at every call. Of this thread.
+// Scope: using a key twice is a TraceError that names both lines. Splitting a key uses it, and so
+// does sampling; folding in a number does not. Keys are compared by value: by their words, and in a
+// traced function by the computation that gives them. A loop may not use a key from outside, as
+// every iteration would use it, nor a key that it carries unchanged. Each branch may use the same
+// key. Every call of a jitted function counts. Applies to this thread.
 class [[nodiscard]] KeyReuseCheck {
  public:
   KeyReuseCheck();
@@ -85,19 +87,19 @@ class [[nodiscard]] KeyReuseCheck {
   KeyReuseCheck(const KeyReuseCheck&) = delete;
 
  private:
-  trace::KeyChecker* own_;  // null inside of another check
+  trace::KeyChecker* own_;  // null inside another check
 };
 
 namespace random {
 
 // ---- keys ----
 
-// Returns the key [] of a seed: a number, or a scalar array of integers.
+// Returns the key [] of a seed, which is a number or an integer array [].
 Array key(Operand seed, Loc loc = Loc::Current());
-// Returns new keys [shape], each of which stands for other numbers than the key and the others do.
+// Returns new keys [shape], independent of the key and of each other.
 Array split(Operand key, Shape shape = 2, Loc loc = Loc::Current());
 std::vector<Array> split_apart(Operand key, int64_t n, Loc loc = Loc::Current());
-// The same, apart: auto [a, b] = split<2>(key).
+// Same, as a std::array: auto [a, b] = split<2>(key).
 template <size_t n>
 std::array<Array, n> split(Operand key, Loc loc = Loc::Current()) {
   std::vector<Array> keys = split_apart(std::move(key), static_cast<int64_t>(n), loc);
@@ -105,53 +107,54 @@ std::array<Array, n> split(Operand key, Loc loc = Loc::Current()) {
   std::move(keys.begin(), keys.end(), apart.begin());
   return apart;
 }
-// Returns the key [] that stands for an integer [] under this key: of a step, a layer, a device.
+// Returns a new key [] from a key and an integer []: the number of a step, a layer, a device.
 Array fold_in(Operand key, Operand data, Loc loc = Loc::Current());
 // Returns the two words of each key: u32[..., 2].
 Array key_data(Operand key, Loc loc = Loc::Current());
-// Returns the keys [...] that have these words, u32[..., 2].
+// Returns the keys [...] with these words, u32[..., 2].
 Array wrap_key_data(Operand words, Loc loc = Loc::Current());
 
 // ---- numbers ----
 
-// Returns random bits: an unsigned dtype, by default that of the default int's size.
+// Returns random bits in an unsigned dtype. Default: the unsigned dtype as wide as the default int.
 Array bits(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns floats in [minval, maxval).
+// Returns uniform floats in [minval, maxval).
 Array uniform(Operand key, Shape shape = {}, UniformOptions options = {}, Loc loc = Loc::Current());
-// Returns floats of the normal distribution, of mean 0 and variance 1.
+// Returns samples of the standard normal distribution.
 Array normal(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns floats of Gumbel's distribution, of location 0 and scale 1.
+// Returns samples of the Gumbel distribution with location 0 and scale 1.
 Array gumbel(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns floats of the exponential distribution, of rate 1.
+// Returns samples of the exponential distribution with rate 1.
 Array exponential(Operand key, Shape shape = {}, CreateOptions options = {},
                   Loc loc = Loc::Current());
-// Returns floats of Laplace's distribution, of location 0 and scale 1.
+// Returns samples of the Laplace distribution with location 0 and scale 1.
 Array laplace(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns floats of the logistic distribution, of location 0 and scale 1.
+// Returns samples of the logistic distribution with location 0 and scale 1.
 Array logistic(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns floats of Cauchy's distribution, of location 0 and scale 1.
+// Returns samples of the Cauchy distribution with location 0 and scale 1.
 Array cauchy(Operand key, Shape shape = {}, CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns -1 or 1, in the default int.
+// Returns -1 or 1 with equal probability, in the default int.
 Array rademacher(Operand key, Shape shape = {}, CreateOptions options = {},
                  Loc loc = Loc::Current());
-// Returns integers in [minval, maxval), in the default int; minval where that is empty. Bounds that
-// the dtype lacks are its own.
+// Returns uniform integers in [minval, maxval), in the default int; minval if that range is empty.
+// Bounds out of range for the dtype are clamped to it.
 Array randint(Operand key, Shape shape, Operand minval, Operand maxval, CreateOptions options = {},
               Loc loc = Loc::Current());
 
 // ---- of parameters, which broadcast to the shape ----
 
-// Returns standard normal floats between lower and upper, neither included.
+// Returns standard normal samples in the open interval (lower, upper).
 Array truncated_normal(Operand key, Operand lower, Operand upper, Loc loc = Loc::Current());
 Array truncated_normal(Operand key, Operand lower, Operand upper, Shape shape,
                        CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns bools, true with probability p.
+// Returns bools that are true with probability p.
 Array bernoulli(Operand key, Operand p = 0.5, Loc loc = Loc::Current());
 Array bernoulli(Operand key, Operand p, Shape shape, OutOptions options = {},
                 Loc loc = Loc::Current());
-// Return floats of the gamma distribution with shape a and scale 1, and their logarithms, which are
-// accurate where a is small. Their derivative with respect to `a` is that of the number which is
-// larger with the same probability, as in JAX; a second derivative can be taken forward only.
+// Return samples of the gamma distribution with shape a and scale 1 (by Marsaglia and Tsang, 2000),
+// and the logarithms of such samples, which stay accurate for small a. As in JAX, the derivative
+// with respect to `a` is the derivative of the quantile function at the sample's probability. A
+// second derivative is available in forward mode only.
 Array gamma(Operand key, Operand a, Loc loc = Loc::Current());
 Array gamma(Operand key, Operand a, Shape shape, CreateOptions options = {},
             Loc loc = Loc::Current());
@@ -161,61 +164,67 @@ Array loggamma(Operand key, Operand a, Shape shape, CreateOptions options = {},
 Array beta(Operand key, Operand a, Operand b, Loc loc = Loc::Current());
 Array beta(Operand key, Operand a, Operand b, Shape shape, CreateOptions options = {},
            Loc loc = Loc::Current());
-// Returns vectors of floats that add up to 1: [shape..., n] for alpha [..., n].
+// Returns samples of the Dirichlet distribution, vectors that sum to 1: [shape..., n] for alpha
+// [..., n].
 Array dirichlet(Operand key, Operand alpha, Loc loc = Loc::Current());
 Array dirichlet(Operand key, Operand alpha, Shape shape, CreateOptions options = {},
                 Loc loc = Loc::Current());
-// Returns floats of the chi-square distribution with df degrees of freedom.
+// Returns samples of the chi-square distribution with df degrees of freedom.
 Array chisquare(Operand key, Operand df, Loc loc = Loc::Current());
 Array chisquare(Operand key, Operand df, Shape shape, CreateOptions options = {},
                 Loc loc = Loc::Current());
-// Returns floats of Student's t distribution with df degrees of freedom.
+// Returns samples of Student's t distribution with df degrees of freedom.
 Array t(Operand key, Operand df, Loc loc = Loc::Current());
 Array t(Operand key, Operand df, Shape shape, CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns floats of the Weibull distribution with this scale and concentration.
+// Returns samples of the Weibull distribution with this scale and concentration.
 Array weibull_min(Operand key, Operand scale, Operand concentration, Loc loc = Loc::Current());
 Array weibull_min(Operand key, Operand scale, Operand concentration, Shape shape,
                   CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns how often each of n trials of probability p succeeds, as floats; NaN where n is negative
-// or p is no probability. There is no derivative.
+// Returns the number of successes in n trials of probability p, as floats; NaN if n is
+// negative or p is not a probability. For large means by Hoermann's transformed rejection
+// (1993). Not differentiable.
 Array binomial(Operand key, Operand n, Operand p, Loc loc = Loc::Current());
 Array binomial(Operand key, Operand n, Operand p, Shape shape, CreateOptions options = {},
                Loc loc = Loc::Current());
-// Returns at which trial of probability p the first success comes, in the default int: 1 or more.
+// Returns the number of trials of probability p up to and including the first success, in the
+// default int: 1 or more.
 Array geometric(Operand key, Operand p, Loc loc = Loc::Current());
 Array geometric(Operand key, Operand p, Shape shape, CreateOptions options = {},
                 Loc loc = Loc::Current());
-// Returns counts of events at a mean rate, in the default int; -1 where the rate is NaN.
+// Returns samples of the Poisson distribution with this rate, in the default int; -1 if the rate is
+// NaN. By Knuth's product of uniform numbers for rates below 10, else by Hoermann's transformed
+// rejection (1993).
 Array poisson(Operand key, Operand rate, Loc loc = Loc::Current());
 Array poisson(Operand key, Operand rate, Shape shape, CreateOptions options = {},
               Loc loc = Loc::Current());
 
 // ---- vectors and matrices ----
 
-// Returns normal vectors [shape..., n] of this mean [..., n] and covariance [..., n, n], whose
-// Cholesky factor they are made by: a matrix that is not positive definite gives NaN. Throws
-// ShardingError where the dims of size n are sharded.
+// Returns normal vectors [shape..., n] with mean [..., n] and covariance [..., n, n], computed with
+// the Cholesky factor of the covariance: NaN if it is not positive definite. Throws ShardingError
+// if the dims of size n are sharded.
 Array multivariate_normal(Operand key, Operand mean, Operand cov, Loc loc = Loc::Current());
 Array multivariate_normal(Operand key, Operand mean, Operand cov, Shape shape,
                           CreateOptions options = {}, Loc loc = Loc::Current());
-// Returns orthogonal matrices [shape..., n, m], all equally likely: those of m <= n have
-// orthonormal columns, others orthonormal rows.
+// Returns uniformly distributed matrices [shape..., n, m] with orthonormal columns if m <= n, else
+// orthonormal rows.
 Array orthogonal(Operand key, int64_t n, Shape shape = {}, OrthogonalOptions options = {},
                  Loc loc = Loc::Current());
-// Returns vectors [shape..., d] whose p-norm is at most 1, all equally likely.
+// Returns uniformly distributed vectors [shape..., d] in the unit ball of the p-norm.
 Array ball(Operand key, int64_t d, Shape shape = {}, BallOptions options = {},
            Loc loc = Loc::Current());
 
 // ---- choices ----
 
-// Returns indices along a dim of the logits, the logarithms of how likely each is up to a constant.
+// Returns indices along `dim` of the logits, sampled with probability proportional to e^logit: the
+// argmax of the logits plus Gumbel samples.
 Array categorical(Operand key, Operand logits, int dim = -1, CategoricalOptions options = {},
                   Loc loc = Loc::Current());
-// Returns x in random order along a dim; for an integer n, the numbers 0 to n - 1 in random order.
+// Returns x in random order along a dim. For an integer n: the numbers 0 to n - 1 in random order.
 Array permutation(Operand key, Operand x, PermutationOptions options = {},
                   Loc loc = Loc::Current());
-// Returns elements of x [shape], or what lies along a dim of it [shape in place of the dim]; of a
-// number n: integers below n.
+// Returns random elements of a 1-D x: [shape]. For more dims: slices of x along .dim, with [shape]
+// in place of that dim. For an integer n: integers in [0, n).
 Array choice(Operand key, Operand x, Shape shape = {}, ChoiceOptions options = {},
              Loc loc = Loc::Current());
 

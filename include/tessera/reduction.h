@@ -1,4 +1,4 @@
-// How several values become one.
+// The operators that combine partial values.
 #pragma once
 #include <cstdint>
 
@@ -6,8 +6,8 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// How partial values combine. Types are unreduced by sum, max or min; the others arise inside
-// device programs.
+// The operator that combines partial values. Types may be unreduced by sum, max or min; the other
+// operators occur only inside device programs.
 enum class Reduction : uint8_t { kSum, kMax, kMin, kProd, kAnd, kOr };
 
 }  // namespace tessera

@@ -1,13 +1,13 @@
-// Manual axes: functions of what one device has, and collectives that name the axes.
+// shard_map: code for one device, over Manual axes, and the collectives it uses.
 //
-// Inside of shard_map an array is what each device has. Over each Manual axis it is in one state,
-// which its type says (f32[2,3]{V:x, U:y, R:z}):
-//   varying     V: devices along the axis have arrays of their own
-//   unreduced   U: what each has is a term of a sum
-//   reduced     R: all have the same; its cotangent is unreduced
-//   invarying    : all have the same
-// Where operands of an op differ, what does not vary is cast to varying; that moves nothing.
-// docs/manual.md has one table of all states and collectives.
+// Inside of shard_map an array is the array of one device. Over each Manual axis it is in one
+// state, shown in its type (f32[2,3]{V:x, U:y, R:z}):
+//   varying     V: devices along the axis have different arrays
+//   unreduced   U: each device has one term of a sum
+//   reduced     R: all devices have the same array; its cotangent is unreduced
+//   invarying    : all devices have the same array
+// If the states of an op's operands differ, operands that do not vary are cast to varying; this
+// moves nothing. docs/manual.md has a table of all states and collectives.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -20,27 +20,29 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// What a value is over a Manual axis.
+// The state of a value over a Manual axis.
 enum class Variance : uint8_t { kInvarying, kVarying, kUnreduced, kReduced };
 
 struct ShardMapOptions {
-  Specs in_specs = {};   // of the arguments; default: as their types say, over Explicit axes
-  Specs out_specs = {};  // of the results; needed
-  AxisNames axes = {};   // that become Manual; default: all of the mesh that are not yet
-  Mesh mesh = {};        // default: the current one
+  Specs in_specs = {};   // of the arguments; default: from their types, over Explicit axes
+  Specs out_specs = {};  // of the results; required
+  AxisNames axes = {};   // axes to make Manual; default: all that are not yet
+  Mesh mesh = {};        // default: the current mesh
 };
 
 struct AllGatherOptions {
   int dim = 0;
-  bool tiled = false;                // join along dim; else a new dim is put there
+  bool tiled = false;                // join along dim; else insert a new dim there
   Variance to = Variance::kVarying;  // or kInvarying, kReduced
 };
 struct PsumScatterOptions {
   int dim = 0;
-  bool tiled = false;  // each device gets a part of dim; else dim, of one entry per device, goes
+  bool tiled = false;  // split dim; else remove dim, whose size is the group size
 };
 struct AllToAllOptions {
-  bool tiled = false;  // else split_dim, of one entry per device, goes, and a new concat_dim comes
+  // Split and join the two dims; else split_dim, of the group's size, is removed and
+  // concat_dim inserted.
+  bool tiled = false;
 };
 
 namespace detail {
@@ -53,69 +55,81 @@ struct ShardMap : SameTree {
 
 }  // namespace detail
 
-// Returns f run on what each device has. An argument is cut along the dims that its spec gives
-// Manual axes ([n] over axes of size k: [n/k]), and is varying over these; results are joined in
-// the same way, as out_specs says. Axes that are not in `axes` stay as they are: Explicit ones in
-// types, Auto ones hidden. Where all axes are Explicit and Manual now, in_specs must be what the
-// types of the arguments say; else arguments are laid out so, as implied moves. A result may vary
-// only over axes that its spec names. Arrays of the outside may be used inside where they are
-// replicated over the Manual axes. Throws ShardingError for specs that name other axes, and for
-// sizes that they do not divide; ShapeError for specs with too many dims.
+// Returns f, run on the array of each device.
+//
+// An argument is split along the dims to which its spec gives Manual axes, and varies over these
+// axes: [n] over axes of total size k becomes [n/k]. Results are joined in the same way, by
+// out_specs. A result may vary only over the axes in its spec. Axes that do not become Manual keep
+// their mode: Explicit ones are in the types inside, Auto ones are not.
+//
+// If every axis is Manual inside and was Explicit before, in_specs must match the types of the
+// arguments. Otherwise arguments are resharded to in_specs, as implied moves. f may capture an
+// outer array only if it is replicated over the Manual axes.
+//
+// Throws ShardingError for specs that name other axes and for sizes that do not divide by them;
+// ShapeError for specs with too many dims.
 template <class F>
 auto shard_map(F f, ShardMapOptions options, Loc loc = Loc::Current()) {
   return detail::Wrap(std::move(f), detail::ShardMap(std::move(options)), loc);
 }
 
-// Where what chooses a branch, or whether a loop goes on, varies over Manual axes, devices along
-// them choose for themselves, and collectives over these axes are refused inside: ShardingError. If
-// devices need one another over other axes inside, all of them run all branches, and iterate until
-// the last is done; what a device did not choose is dropped, but its gradient is 0 times what it
-// has, NaN if that is infinite.
+// If the index of a branch or the condition of a loop varies over Manual axes, devices along these
+// axes take different paths. Collectives over these axes are refused inside (ShardingError), as
+// some devices would never join.
+//
+// If the body has collectives over other axes, all devices run all branches, and iterate until the
+// last device is done. Results that a device did not select are dropped, but their gradient is
+// multiplied by 0: it is NaN if the derivative is infinite.
 
-// Collectives. Each acts on groups of devices: those that differ only along `axes`, the first one
-// major. Axes may be parts: SubAxis("x", 2, 4). What is invarying over all of them counts as
-// varying; psum, psum_scatter and pcast take no value that is in different states over them. All
-// throw ShardingError for axes that are not Manual where they are called, as outside of shard_map,
-// and for states that they do not take. Over no axes each gives what it gets.
+// Collectives. Each acts on groups of devices: devices of a group differ only in their coordinates
+// along `axes`, the first axis major. An axis may be a part of one: SubAxis("x", 2, 4). A value
+// that is invarying over all of the axes is cast to varying. psum, psum_scatter and pcast refuse
+// values whose states over the axes differ. All functions throw ShardingError for axes that are not
+// Manual at the call (as outside of shard_map), and for states they do not accept. Over no axes
+// each returns its operand.
 
-// Returns the sum over the group, invarying; of an unreduced value its sum. Bools count as i32.
-// All-reduce. The cotangent is cast back.
+// Returns the sum over the group, or the value of an unreduced operand: invarying. An all-reduce.
+// Bools count as i32. The cotangent is cast back.
 Array psum(Operand x, AxisSet axes, Loc loc = Loc::Current());
-// Returns the mean over the group, invarying.
+// Returns the mean over the group: invarying.
 Array pmean(Operand x, AxisSet axes, Loc loc = Loc::Current());
-// Returns the extreme over the group, invarying. Tangents go to those that have it, in equal parts.
+// Return the maximum and the minimum over the group: invarying. The derivative is divided equally
+// among the devices that have the extreme.
 Array pmax(Operand x, AxisSet axes, Loc loc = Loc::Current());
 Array pmin(Operand x, AxisSet axes, Loc loc = Loc::Current());
-// Returns the arrays of the group, [..., n, ...] each, joined along dim ([..., k*n, ...]) or
-// stacked in a new dim ([..., k, n, ...]).
+// Returns the arrays [..., n, ...] of the k devices of the group, joined along dim [..., k*n, ...]
+// or stacked along a new dim [..., k, n, ...].
 Array all_gather(Operand x, AxisSet axes, AllGatherOptions options = {}, Loc loc = Loc::Current());
-// Returns a device's part of the sum over the group, varying: [..., n, ...] to [..., n/k, ...], or
-// [..., k, ...] to [..., ...]. Bools count as i32.
+// Returns this device's part of the sum over the group: varying. [..., n, ...] -> [..., n/k, ...]
+// if tiled, else [..., k, ...] -> [..., ...]. Bools count as i32.
 Array psum_scatter(Operand x, AxisSet axes, PsumScatterOptions options = {},
                    Loc loc = Loc::Current());
-// Returns what the devices of the group have for this one: each cuts its array along split_dim into
-// k parts, gives one to each device, and joins what it gets along concat_dim, by sender.
+// Returns the parts that the devices of the group hold for this device. Each device splits its
+// array along split_dim into k parts and sends part i to device i of the group; the parts it
+// receives are joined along concat_dim in the order of the senders.
 Array all_to_all(Operand x, AxisSet axes, int split_dim, int concat_dim,
                  AllToAllOptions options = {}, Loc loc = Loc::Current());
-// Returns what other devices have: for a pair {from, to}, position `to` in the group gets the array
-// of position `from`. A device to which no pair leads gets zeros. No position is named twice on one
-// side. Nothing is copied: buffers change their owners.
+// Returns arrays of other devices: for each pair {from, to}, position `to` in the group gets the
+// array of position `from`. A position that is not a target gets zeros. No position may be a source
+// twice or a target twice. Nothing is copied: buffers change owners.
 Array ppermute(Operand x, AxisSet axes, std::vector<std::pair<int, int>> pairs,
                Loc loc = Loc::Current());
-// Returns the array of the device `by` positions before, in a ring: ppermute of i to i + by.
+// Returns the array of the device `by` positions before this one, in a ring: ppermute with pairs
+// {i, i + by}.
 Array pshift(Operand x, AxisSet axes, int by, Loc loc = Loc::Current());
-// Returns the array of position `source` of the group, varying.
+// Returns the array of position `source` of the group: varying.
 Array pbroadcast(Operand x, AxisSet axes, int source, Loc loc = Loc::Current());
-// Returns a device's position in its group, an i32 scalar that varies; the group's size.
+// Return the position of this device in its group, a varying i32 []; the size of the group.
 Array axis_index(AxisSet axes, Loc loc = Loc::Current());
 int64_t axis_size(AxisSet axes, Loc loc = Loc::Current());
 
-// Returns x in another state, moving nothing: invarying to varying or reduced, reduced to varying,
-// varying to unreduced.
+// Returns x cast to another state; nothing moves. Casts are invarying to varying or reduced,
+// reduced to varying, and varying to unreduced.
 Array pcast(Operand x, AxisSet axes, Variance to, Loc loc = Loc::Current());
-// Returns x as invarying over the axes, which the caller promises: else results are undefined. With
-// ReplicaSharing(false), or in a build with _GLIBCXX_ASSERTIONS, bits that differ: RuntimeError;
-// but not in a loop or branch that each device runs for itself, where nothing can be compared.
+// Returns x as invarying over the axes. The caller promises that the devices have the same bits;
+// otherwise results are undefined. With ReplicaSharing(false), or in a build with
+// _GLIBCXX_ASSERTIONS, differing bits are a RuntimeError. There is no check in a loop or branch
+// where devices take different paths, as nothing can be compared there.
 Array assume_invariant(Operand x, AxisSet axes, Loc loc = Loc::Current());
 
 }  // namespace tessera

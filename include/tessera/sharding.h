@@ -1,4 +1,4 @@
-// Specs (how the dims of an array lie over mesh axes), shardings and types.
+// Specs, shardings and array types.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -20,14 +20,14 @@ namespace ir {
 class Type;
 }
 
-// Nothing: an unsharded dim, an absent bound of a slice, a new dim in an index.
+// None: an unsharded dim, an absent bound of a slice, a new dim in an index.
 struct NoneType {};
 inline constexpr NoneType None{};
 
-// Few functions of these classes are inline: every call of an array function makes and destroys
-// some, and users' programs compile the quicker.
+// Few functions of these classes are inline, because every call of an array function constructs and
+// destroys some: users' programs compile more quickly.
 
-// A mesh axis, or a part of one: "x":(pre)size. size 0 stands for the whole axis.
+// A mesh axis or a part of one: "x":(pre)size. Size 0 means the whole axis.
 struct AxisRef {
   AxisRef(const char* axis) : name(axis) {}
   AxisRef(std::string axis, int64_t major_size = 1, int64_t own_size = 0)
@@ -37,7 +37,7 @@ struct AxisRef {
   friend bool operator==(const AxisRef&, const AxisRef&) = default;
 };
 
-// Returns the part of axis `name` (of size n, seen as [pre, size, n / (pre * size)]) in the middle.
+// Returns the middle part of axis `name`, whose size n is viewed as [pre, size, n / (pre * size)].
 AxisRef SubAxis(std::string_view name, int64_t pre, int64_t size);
 
 // One or several axes or parts of axes, in any order: "x", {"x", SubAxis("y", 1, 2)}.
@@ -80,7 +80,7 @@ class DimSharding {
   const std::vector<AxisRef>& axes() const { return axes_; }
   bool open() const { return open_; }
   int priority() const { return priority_; }  // -1: none
-  // Returns this dim with a propagation priority, 0 the most urgent.
+  // Returns this dim with a propagation priority; 0 is the most urgent.
   DimSharding priority(int p) const;
   friend DimSharding Open(DimSharding);
   friend DimSharding Closed(DimSharding);
@@ -91,14 +91,14 @@ class DimSharding {
   bool open_ = false;
   int priority_ = -1;
 };
-// Returns the dim with propagation allowed to add axes; Open() leaves it to propagation.
+// Returns the dim open: propagation may add axes to it. Open() leaves the dim to propagation.
 DimSharding Open(DimSharding dim = None);
-// Returns the dim closed, which plain entries are already.
+// Returns the dim closed; plain entries are closed already.
 DimSharding Closed(DimSharding dim);
 
-// How an array is laid out: one entry per dim, and the axes over which it is unreduced (each
-// device holds a partial value), reduced (replicated, with unreduced cotangents) or must stay
-// replicated. Missing trailing dims are None. Names are checked where the spec is used.
+// The layout of an array: one entry per dim, and the axes over which it is unreduced (each device
+// holds a partial value), reduced (replicated, with an unreduced cotangent) or must stay
+// replicated. Missing trailing dims are None. Names are checked when the spec is used.
 class PartitionSpec {
  public:
   PartitionSpec();
@@ -108,7 +108,7 @@ class PartitionSpec {
   PartitionSpec& operator=(const PartitionSpec&);
   PartitionSpec& operator=(PartitionSpec&&) noexcept;
   ~PartitionSpec();
-  // Return the spec with these axes in the set of the name, instead of those before.
+  // Return the spec with this set of axes replaced.
   PartitionSpec unreduced(AxisSet axes, Reduction kind = Reduction::kSum) const;
   PartitionSpec reduced(AxisSet axes) const;
   PartitionSpec replicated(AxisSet axes) const;
@@ -119,7 +119,7 @@ class PartitionSpec {
   const std::vector<AxisRef>& reduced_axes() const { return reduced_; }
   const std::vector<AxisRef>& replicated_axes() const { return replicated_; }
   Reduction reduction() const { return kind_; }
-  // Returns the C++ that makes it: `P({"x", "y"}, None).unreduced("w")`.
+  // Returns the spec as C++: `P({"x", "y"}, None).unreduced("w")`.
   std::string text() const;
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 
@@ -130,7 +130,7 @@ class PartitionSpec {
 };
 std::ostream& operator<<(std::ostream& os, const PartitionSpec& spec);
 
-// Returns the spec of these dims. For more than eight: PartitionSpec(std::vector<DimSharding>).
+// Returns the spec with these dims. For more than eight: PartitionSpec(std::vector<DimSharding>).
 PartitionSpec P();
 PartitionSpec P(DimSharding a);
 PartitionSpec P(DimSharding a, DimSharding b);
@@ -144,23 +144,23 @@ PartitionSpec P(DimSharding a, DimSharding b, DimSharding c, DimSharding d, DimS
 PartitionSpec P(DimSharding a, DimSharding b, DimSharding c, DimSharding d, DimSharding e,
                 DimSharding f, DimSharding g, DimSharding h);
 
-// An edit that makes a refused program build: set the op's out_sharding to `spec`, reshard that
-// operand to it, or call the function inside of auto_axes with it as the out_sharding. `bytes` is
-// what then leaves each device.
+// An edit that fixes a refused program: set the out_sharding of the op to `spec`, reshard an
+// operand to it, or call the function inside auto_axes with it as the out_sharding. `bytes` is the
+// payload that then leaves each device.
 struct Fix {
-  int operand = -1;  // -1: the op's own out_sharding, or that of auto_axes
+  int operand = -1;  // -1: the out_sharding of the op or of auto_axes
   PartitionSpec spec = {};
   int64_t bytes = 0;
   std::string text = {};
   bool auto_axes = false;
 };
 
-// A spec on a mesh, as Shardy writes it: `<@mesh, [{"x"}, {"z", ?}p1], unreduced={"w"}>`.
+// A spec on a mesh. Its text is Shardy's: `<@mesh, [{"x"}, {"z", ?}p1], unreduced={"w"}>`.
 class Sharding {
  public:
   // Throws ShardingError for unknown or repeated axes and overlapping sub-axes.
   Sharding(Mesh mesh, PartitionSpec spec, Loc loc = Loc::Current());
-  // Throws RuntimeError, with the place in the text.
+  // Returns the sharding of a text. Throws RuntimeError with the position in the text.
   static Sharding Parse(std::string_view text, Mesh mesh, Loc loc = Loc::Current());
   Mesh mesh() const { return mesh_; }
   const PartitionSpec& spec() const { return spec_; }
@@ -173,23 +173,23 @@ class Sharding {
 };
 std::ostream& operator<<(std::ostream& os, const Sharding& sharding);
 
-// Shape, dtype and sharding of an array. A handle; compares by content. Text is JAX's:
+// Shape, dtype and sharding of an array. It is a handle and compares by content. Its text is JAX's:
 // f32[8@x,4], bf16[128@(model,data),64], f32[8@x,2]{U:y}, i32[].
 class ArrayType {
  public:
   explicit ArrayType(const ir::Type* type) : type_(type) {}
-  // Returns the type a text names, on the current mesh. Throws RuntimeError for malformed text,
-  // ShardingError for axes the mesh lacks or that do not divide.
+  // Returns the type of a text, on the current mesh. Throws RuntimeError for malformed text, and
+  // ShardingError for axes that the mesh lacks or that do not divide a dim.
   static ArrayType Parse(std::string_view text, Loc loc = Loc::Current());
   const std::vector<int64_t>& shape() const;
   DType dtype() const;
-  // Returns the Explicit axes of each dim, and the unreduced and reduced ones.
+  // Returns the Explicit axes of each dim, and the unreduced and reduced axes.
   PartitionSpec spec() const;
   Mesh mesh() const;
   std::vector<std::string> varying() const;
-  // Whether the value promotes as a number in the source does.
+  // Whether the value promotes like a plain number.
   bool weak() const;
-  // Returns the type of a gradient: unreduced and reduced swapped.
+  // Returns the type of the gradient: unreduced and reduced axes swapped.
   ArrayType cotangent() const;
   // Returns the type of one device's shard, on no mesh.
   ArrayType local() const;

@@ -1,4 +1,4 @@
-// Specs of the arrays of a tree, and whatever else is said of each of them.
+// PerArray: specs, or other settings, for each array of a tree.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -13,8 +13,9 @@
 
 namespace TESSERA_PUBLIC tessera {
 
-// One leaf for a whole tree of arrays, or one for each of its parts (arguments, elements, fields),
-// nested alike: P("x"), {P("x"), {P(), P("y")}}. PerArray{}: none is given.
+// A setting for a tree of arrays: one leaf for the whole tree, or one for each of its parts
+// (arguments, elements, fields), nested in the same way: P("x"), {P("x"), {P(), P("y")}}.
+// PerArray{} sets nothing.
 template <class Leaf>
 class PerArray {
  public:
@@ -24,12 +25,12 @@ class PerArray {
   PerArray(std::initializer_list<PerArray> parts) : parts_(parts), given_(true) {}
   explicit PerArray(std::vector<PerArray> parts) : parts_(std::move(parts)), given_(true) {}
   bool given() const { return given_; }
-  // Returns the leaf of the array at `path`; null if the tree has parts for which there is none.
+  // Returns the leaf for the array at `path`; null if the tree has parts without a leaf.
   const Leaf* At(const detail::Path& path) const {
     const PerArray* at = Find(path);
     return at && at->parts_.empty() ? &at->leaf_ : nullptr;
   }
-  // Returns how many parts there are for those of the tree at `path`; 0 if one leaf is for all.
+  // Returns the number of parts for the node at `path`; 0 if one leaf applies to all of it.
   size_t PartsAt(const detail::Path& path) const {
     const PerArray* at = Find(path);
     return at ? at->parts_.size() : 0;
@@ -42,7 +43,7 @@ class PerArray {
       for (Leaf& leaf : part.All()) all.push_back(std::move(leaf));
     return all;
   }
-  // Returns the leaves as `leaf` writes them, in braces where they are those of parts.
+  // Returns the text of the leaves, each printed by `leaf`, with braces around parts.
   template <class F>
   std::string Text(F leaf) const {
     if (parts_.empty()) return given_ ? leaf(leaf_) : "";
@@ -52,7 +53,8 @@ class PerArray {
   }
 
  private:
-  // Returns what is said at `path` or above; null if the tree has parts that this lacks.
+  // Returns the setting at `path` or the nearest one above; null if the tree has parts that
+  // this lacks.
   const PerArray* Find(const detail::Path& path) const {
     const PerArray* at = this;
     for (size_t i : path) {
@@ -73,10 +75,10 @@ namespace detail {
 void ReshardTree(TreeRef tree, const Specs& specs, Loc loc);
 }  // namespace detail
 
-// Returns the tree with its arrays laid out so on the current mesh: one spec for all, or one for
-// each, nested like the tree. Without specs each keeps the one of its type, which brings a tree
-// over from another mesh or other modes. Throws ShardingError as reshard of an array, with the name
-// of the array in the tree.
+// Returns the tree with its arrays resharded on the current mesh: with one spec for all, or one for
+// each, nested like the tree. Without specs each array keeps the spec of its type; this moves a
+// tree from another mesh or from axes of other modes. Throws ShardingError as reshard of an array
+// does, with the name of the array in the tree.
 template <Tree T>
 requires(!std::is_same_v<T, Array> && !Number<T>) T
     reshard(T tree, Specs specs = {}, Loc loc = Loc::Current()) {

@@ -1,4 +1,4 @@
-// Functions of functions.
+// jit and eval_shape.
 #pragma once
 #include <string>
 #include <utility>
@@ -10,23 +10,23 @@
 namespace TESSERA_PUBLIC tessera {
 
 struct JitOptions {
-  // How arguments and results lie. Over Explicit axes an argument that lies otherwise is refused,
-  // and a result is resharded; over Auto axes they are constraints.
+  // Shardings of the arguments and results. Over Explicit axes an argument with another sharding is
+  // refused, and a result is resharded; over Auto axes they are constraints.
   Specs in_shardings = {}, out_shardings = {};
-  // Arguments whose buffers the call may reuse. They are gone afterwards, as are all copies of
-  // their handles. Buffers that another array shares, such as x[All] or a reshape, are left to it.
+  // Arguments whose buffers the call may reuse. After the call they are gone, and so are all copies
+  // of their handles. A buffer that another array shares, such as x[All] or a reshape, is kept.
   std::vector<int> donate = {};
-  std::string name = "main";  // of the program
+  std::string name = "main";  // name of the program
 };
 
-// Returns f compiled: a call with new types, static values, mesh or dtype scopes traces f once and
-// lowers the program; later calls only run it. Also `.trace(args...)` and `.lower(args...)`, which
-// take abstract arrays too. Inside another trace the call is traced into it.
+// Returns the compiled f. A call with new types, static values, mesh or dtype scopes traces f once
+// and lowers the program; later calls only run it. `.trace(args...)` and `.lower(args...)` return
+// the program; they accept abstract arrays too. A call inside another trace is traced into it.
 //
 // Captured values, by copy or by reference, are read when f is traced and become constants of the
-// program: pass values that change between calls as arguments. If an Array captured by reference
-// is assigned later, a note on stderr says so once per program; RetraceNotes(false) silences
-// it. Throws ShardingError for an argument on another mesh than the current one, with its path.
+// program: pass values that change between calls as arguments. If an Array captured by reference is
+// assigned later, a note on stderr says so once per program; RetraceNotes(false) silences it.
+// Throws ShardingError for an argument on another mesh than the current one, with its path.
 template <class F>
 auto jit(F f, JitOptions options = {}, Loc loc = Loc::Current()) {
   detail::Jit transform(std::move(options), detail::SharedBy(f));
@@ -37,9 +37,9 @@ namespace detail {
 FunctionResult EvalShape(const FunctionCall& call);
 }  // namespace detail
 
-// Returns the result of f(args) with abstract arrays: types alone; nothing is computed.
-// args: one argument or a tuple of them; their arrays may be abstract, or on an abstract mesh.
-// Errors are those of the call.
+// Returns the result of f(args) as abstract arrays: only types are computed. args is one argument
+// or a tuple of them; their arrays may be abstract, or on an abstract mesh. Throws the errors of
+// the call.
 template <class F, class Args>
 auto eval_shape(F f, Args args, Loc loc = Loc::Current()) {
   auto arguments = detail::AsArguments(std::move(args));

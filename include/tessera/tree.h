@@ -1,6 +1,6 @@
-// Trees: values made of arrays. A function that is transformed takes and returns trees: Array,
-// numbers, enums and std::string (static), None, std::vector, std::array, std::tuple, std::pair,
-// std::map, std::optional, and structs that name their fields:
+// Trees: values made of arrays. Transformed functions take and return trees: Array, numbers, enums
+// and std::string (static), None, std::vector, std::array, std::tuple, std::pair, std::map,
+// std::optional, and structs that list their fields:
 //
 //   struct Params { Array w, b; };
 //   TESSERA_FIELDS(Params, w, b);
@@ -31,7 +31,7 @@ struct NamedFields {
 }  // namespace detail
 
 // Returns the fields of a struct, by reference, for tree_fields: Fields("w", p.w, "b", p.b).
-// Without names, std::tie(p.w, p.b) does, too.
+// std::tie(p.w, p.b) also works; it gives no names.
 template <class... Args>
 auto Fields(Args&&... args) {
   auto all = std::tie(args...);
@@ -42,7 +42,7 @@ auto Fields(Args&&... args) {
   (std::make_index_sequence<sizeof...(Args) / 2>());
 }
 
-// Takes up to 64 fields.
+// Makes Struct a tree with these fields, at most 64.
 #define TESSERA_FIELDS(Struct, ...)                                                                \
   static_assert(::tessera::detail::CountFields(#__VA_ARGS__) <= 64,                                \
                 "TESSERA_FIELDS takes at most 64 fields: put some into a struct of their own");    \
@@ -53,7 +53,7 @@ auto Fields(Args&&... args) {
                                    kNames.data() __VA_OPT__(, TESSERA_EACH(Struct, __VA_ARGS__))); \
   }                                                                                                \
   static_assert(true, "")
-// &S::a, &S::b, ... Each scan of the list takes one field off it; there are 256 scans.
+// Expands to &S::a, &S::b, ... Each scan of the list takes one field off it; there are 256 scans.
 #define TESSERA_EACH(S, ...) TESSERA_SCAN(TESSERA_FIRST(S, __VA_ARGS__))
 #define TESSERA_FIRST(S, f, ...) &S::f __VA_OPT__(, TESSERA_AGAIN TESSERA_NOW(S, __VA_ARGS__))
 #define TESSERA_AGAIN() TESSERA_FIRST
@@ -68,14 +68,14 @@ auto Fields(Args&&... args) {
 
 namespace detail {
 
-// Of "w, b": 2.
+// Returns the number of names: 2 for "w, b".
 constexpr int CountFields(const char* names) {
   int count = *names != 0;
   for (; *names != 0; ++names) count += *names == ',';
   return count;
 }
 
-// Of "w, b": {"w", "b"}.
+// Returns the names: {"w", "b"} for "w, b".
 template <size_t n>
 constexpr std::array<std::string_view, n> SplitNames(std::string_view text) {
   std::array<std::string_view, n> names;
@@ -89,7 +89,7 @@ constexpr std::array<std::string_view, n> SplitNames(std::string_view text) {
 
 class Visitor;
 
-// A struct says what its fields are: by TESSERA_FIELDS, or by a function tree_fields of its own.
+// A struct that lists its fields: by TESSERA_FIELDS, or by a function tree_fields of its own.
 template <class T>
 concept ListsFields = requires(T& t, Visitor& v) {
   visit_tree_fields(t, v);
@@ -120,7 +120,7 @@ inline constexpr bool kOptional = false;
 template <class T>
 inline constexpr bool kOptional<std::optional<T>> = true;
 
-// Whether a type is a tree; of a struct, whether it names its fields.
+// Whether a type is a tree. A struct is one if it lists its fields.
 template <class T>
 inline constexpr bool kTree =
     std::is_same_v<T, Array> || std::is_same_v<T, NoneType> || std::is_same_v<T, std::string> ||
@@ -145,9 +145,10 @@ constexpr void CheckTree() {
   static_assert(kTree<T>, "not a tree: give the struct TESSERA_FIELDS(Struct, field, ...)");
 }
 
-// Walks a tree. Static: what decides how a function of the tree is traced, besides the types of its
-// arrays. A node is entered with the number of its parts; Next comes after each part, Field before
-// a struct's, and before a map's its key, as a tree of statics between two calls of Key.
+// Visits a tree. Static is called for the leaves that select the traced program together with the
+// types of the arrays. Enter gets the number of parts of a node. Next is called after each part.
+// Field is called before each field of a struct. Before each value of a map, its key is visited as
+// a tree of static leaves between Key(true) and Key(false).
 class Visitor {
  public:
   virtual void Leaf(Array& a) = 0;
@@ -222,7 +223,7 @@ void Visit(T& t, Visitor& v) {
                  given.fields);
       v.Leave();
     } else {
-      Visit(given, v);  // std::tie(...), whose fields have numbers
+      Visit(given, v);  // std::tie(...): its fields are numbered
     }
   }
 }
@@ -236,15 +237,15 @@ void DestroyErased(void* tree) {
   delete static_cast<T*>(tree);
 }
 
-// What can be done with trees of one type. Its address stands for the type.
+// The operations on trees of one C++ type. Its address identifies the type.
 struct TreeType {
   void (*visit)(void* tree, Visitor& v);
-  void (*destroy)(void* tree);  // one made by `new`
+  void (*destroy)(void* tree);  // a tree made by `new`
 };
 template <class T>
 inline constexpr TreeType kTreeType{&VisitErased<T>, &DestroyErased<T>};
 
-// A tree of some type.
+// A reference to a tree of any type.
 struct TreeRef {
   template <class T>
   TreeRef(T& t) requires(!std::is_same_v<T, TreeRef>) : type(&kTreeType<T>), tree(&t) {
@@ -255,21 +256,21 @@ struct TreeRef {
   void* tree;
 };
 
-// Where an array is in a tree: the number of the part at each level.
+// The path to an array in a tree: the index of the part at each level.
 using Path = std::vector<size_t>;
 
-// What is where in a tree.
+// The structure of a tree, with paths.
 struct Outline {
   std::vector<Path> arrays;
-  std::vector<std::pair<Path, size_t>> nodes;         // and how many parts each has
-  std::vector<std::pair<Path, std::string>> statics;  // and their values
+  std::vector<std::pair<Path, size_t>> nodes;         // with their number of parts
+  std::vector<std::pair<Path, std::string>> statics;  // with their values
 };
 
 Outline OutlineOf(TreeRef tree);
-// Returns the name of each array: fields, keys and numbers, joined by dots: "layers.0.w".
+// Returns the name of each array: fields, keys and numbers joined by dots: "layers.0.w".
 std::vector<std::string> NamesOf(TreeRef tree);
 std::vector<Array> LeavesOf(TreeRef tree);
-// Puts these in the place of the tree's arrays; there may be more of them.
+// Replaces the arrays of the tree by these; extra leaves are ignored.
 void Replace(TreeRef tree, const std::vector<Array>& leaves);
 template <class T>
 T Rebuilt(T tree, const std::vector<Array>& leaves) {
@@ -277,15 +278,15 @@ T Rebuilt(T tree, const std::vector<Array>& leaves) {
   return tree;
 }
 
-// The user's function of a tree_map, which outlives it, and the line of the call.
+// The user's function of a tree_map, which outlives this, and the line of the call.
 struct MapFunction {
   const void* function;
   Array (*call)(const void* function, const std::string& name, const Array* arrays);
   Loc loc;
   const char* map;  // "tree_map"
 };
-// Of n arrays, one of each tree; if `named`, the name comes first. It is made of the function where
-// that is passed, as a pack of trees leaves no place for a line.
+// A MapFunction of n arrays, one of each tree; if `named`, the name comes first. It is constructed
+// where the function is passed, to record the line: no Loc parameter can follow a pack of trees.
 template <size_t n, bool named>
 struct MapOf : MapFunction {
   template <class F>
@@ -312,14 +313,14 @@ struct MapOf : MapFunction {
     (std::make_index_sequence<n>());
   }
 };
-// Replaces each array of the first tree by f of the arrays at its place in all trees.
+// Replaces each array of the first tree by f of the arrays at the same path in all trees.
 void MapTrees(std::initializer_list<TreeRef> trees, const MapFunction& f);
 // Replaces all arrays of the tree by the leaves, in order.
 void Unflatten(TreeRef tree, const std::vector<Array>& leaves, Loc loc);
 
 }  // namespace detail
 
-// What a function that is transformed takes and returns.
+// A type that transformed functions take and return.
 template <class T>
 concept Tree = detail::kTree<T>;
 
@@ -329,30 +330,30 @@ std::vector<Array> tree_leaves(T tree) {
   return detail::LeavesOf(tree);
 }
 
-// Returns where each of them is: fields, keys and numbers, joined by dots: "layers.0.w".
+// Returns the name of each array, in order: fields, keys and numbers joined by dots: "layers.0.w".
 template <class T>
 std::vector<std::string> tree_names(T tree) {
   return detail::NamesOf(tree);
 }
 
-// Returns `like` with these arrays, in order, in the place of its own. Throws TraceError unless
-// there are as many.
+// Returns `like` with its arrays replaced by these, in order. Throws TraceError unless the numbers
+// of arrays are equal.
 template <class T>
 T tree_unflatten(T like, const std::vector<Array>& leaves, Loc loc = Loc::Current()) {
   detail::Unflatten(like, leaves, loc);
   return like;
 }
 
-// Returns `first` with each array replaced by f of the arrays at its place in all the trees. Throws
-// TraceError unless the arrays of all have the same names (tree_names). Other leaves are copied
-// from the first tree.
+// Returns `first` with each array replaced by f of the arrays at the same path in all trees. Other
+// leaves are copied from the first tree. Throws TraceError unless the arrays of all trees have the
+// same names (tree_names).
 template <class T, class... More>
 T tree_map(std::type_identity_t<detail::MapOf<1 + sizeof...(More), false>> f, T first,
            More... more) {
   detail::MapTrees({first, more...}, f);
   return first;
 }
-// The same of a function that gets the array's name first: f("layers.0.w", a, b).
+// Same, for a function that also gets the array's name: f("layers.0.w", a, b).
 template <class T, class... More>
 T tree_map_with_path(std::type_identity_t<detail::MapOf<1 + sizeof...(More), true>> f, T first,
                      More... more) {
@@ -360,7 +361,7 @@ T tree_map_with_path(std::type_identity_t<detail::MapOf<1 + sizeof...(More), tru
   return first;
 }
 
-// Returns f(... f(f(initial, a), b) ..., z) of the arrays a, b, ..., z of a tree, in order.
+// Returns f(... f(f(initial, a), b) ..., z) for the arrays a, b, ..., z of a tree, in order.
 template <class F, class T, class A>
 auto tree_reduce(F f, T tree, A initial) {
   std::decay_t<std::invoke_result_t<F&, A, Array>> reduced(std::move(initial));

@@ -1,4 +1,4 @@
-// The version of the library, here and nowhere else: CMakeLists.txt reads these three lines.
+// The version of the library. This is the only place: CMakeLists.txt reads these three lines.
 #pragma once
 
 #define TESSERA_VERSION_MAJOR 0

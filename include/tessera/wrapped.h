@@ -1,12 +1,12 @@
-// How functions of functions are made: what jit(f), auto_axes(f) and the like return. Nothing here
-// is called by users.
+// The objects that jit(f), vmap(f), grad(f) and other transforms return. Users call nothing in this
+// file by name.
 //
-// A *transform* is a class that says what a call of f does: on the arrays of the arguments, with f
-// as a function of arrays that can be run, or traced, as often as wanted.
+// A *transform* is a class that carries out a call of f. It gets the arrays of the arguments, and f
+// as a function of arrays, which it may run or trace any number of times.
 //
 //   struct Transform : detail::SameTree {
 //     detail::FunctionResult Call(const detail::FunctionCall& call) const;
-//     const void* shared() const;  // if it has a SharedKey where f has one
+//     const void* shared() const;  // only if the result has a SharedKey where f has one
 //   };
 //   template <class F>
 //   auto transformed(F f, Loc loc = Loc::Current()) {
@@ -38,7 +38,7 @@ namespace detail {
 
 // ---- calls without types ------------------------------------------------------------------------
 
-// A tree of some type that is kept.
+// A tree of any type, owned.
 class AnyTree {
  public:
   AnyTree() = default;
@@ -59,11 +59,12 @@ class AnyTree {
   std::shared_ptr<void> tree_;
 };
 
-// What a function returned: its arrays, and the tree that they go into, with any arrays in it.
+// The result of a function: its arrays, and the tree they belong to. The arrays in the tree itself
+// are not used.
 struct FunctionResult {
   std::vector<Array> arrays;
   AnyTree tree;
-  // What else a transform made of the function, which is kept with its program.
+  // Other data that a transform computed from the function; it is kept with the program.
   std::shared_ptr<const void> made = {};
   template <class R>
   R As() const {
@@ -75,24 +76,24 @@ struct FunctionResult {
 // A function of the arrays of its arguments.
 using Body = std::function<FunctionResult(const std::vector<Array>&)>;
 
-// A user's function on its arguments, without their types: one type for all, so that a program that
-// makes many compiles quickly.
+// A user's function bound to its arguments, without their types. All functions share this one type,
+// so that programs with many of them compile quickly.
 struct BoundFunction {
   const void* f;
   const void* arguments;  // a tuple
   Loc loc;
   AnyTree (*call)(const BoundFunction&, const std::vector<Array>& arrays);
 };
-// Returns the function of arrays. What it is bound to must outlive it.
+// Returns the function of arrays. The function and the arguments must outlive it.
 Body MakeBody(const BoundFunction& bound);
 
-// The bytes of a function object: they hold pointers to the variables it captures by reference.
+// The bytes of a function object. They hold pointers to the variables it captures by reference.
 struct FunctionBytes {
   const void* begin = nullptr;
   size_t size = 0;
 };
 
-// A call of a user's function that a transform carries out.
+// A call of a user's function, for a transform to carry out.
 struct FunctionCall {
   TreeRef arguments;  // a tuple
   Body body;
@@ -102,7 +103,7 @@ struct FunctionCall {
 
 // ---- signatures ---------------------------------------------------------------------------------
 
-// Transformed functions take the caller's line last: it is no argument.
+// Transformed functions take the caller's line as their last parameter. It is not an argument.
 template <class... A>
 struct WithoutLoc {
   using Type = std::tuple<A...>;
@@ -139,7 +140,7 @@ struct Signature<R (C::*)(A...) noexcept> : Signature<R (*)(A...)> {};
 template <class R, class... A>
 struct Signature<R (*)(A...) noexcept> : Signature<R (*)(A...)> {};
 
-// A function whose parameters have types, unlike a generic one.
+// A function whose parameter types are known, unlike a generic function's.
 template <class F>
 concept Known = std::is_function_v<std::remove_pointer_t<F>> || requires {
   &F::operator();
@@ -150,19 +151,21 @@ struct HasCall {
 };
 template <class F>
 struct CallTwice : F, HasCall {};
-// Any function: of two bases with an operator(), generic or not, neither is the class's.
+// Any function, generic or not. If both bases of a class have an operator(), the name is ambiguous,
+// so CallTwice<F> is not Known exactly if F has an operator().
 template <class F>
 concept Function = Known<F> ||(std::is_class_v<F> && (std::is_final_v<F> || !Known<CallTwice<F>>));
 
-// What an argument of a generic function becomes: numbers are traced, other trees keep their type.
+// The type of a generic function's argument: numbers are traced as arrays, other trees keep
+// their type.
 template <class T>
 using Traced = std::conditional_t<Number<std::decay_t<T>>, Array, std::decay_t<T>>;
 
-// Whether a generic function can be called with these arguments: those that wrap it ask for it.
+// Whether a generic function can be called with these arguments. Functions that wrap it check this.
 template <class F, class... T>
 concept Takes = std::is_invocable_v<const F&, Traced<T>...>;
 
-// Returns f of the arguments; a transformed function gets the line as its own.
+// Returns f(arguments...). A transformed function also gets the line.
 template <class F, class... A>
 decltype(auto) Invoke(F& f, std::tuple<A...>&& arguments, Loc loc) {
   return [&]<size_t... i>(std::index_sequence<i...>)->decltype(auto) {
@@ -184,7 +187,8 @@ AnyTree CallBound(const BoundFunction& bound, const std::vector<Array>& arrays) 
   const auto& arguments = *static_cast<const Arguments*>(bound.arguments);
   return AnyTree::Of(R(Invoke(f, Rebuilt(arguments, arrays), bound.loc)));
 }
-// f, which returns an R, as a function of the arrays of `arguments`. Both must outlive it.
+// Returns f, whose result is an R, as a function of the arrays of `arguments`. Both must
+// outlive it.
 template <class R, class F, class... A>
 Body BodyOf(F& f, const std::tuple<A...>& arguments, Loc loc) {
   return MakeBody({std::addressof(f), &arguments, loc, &CallBound<R, F, std::tuple<A...>>});
@@ -196,7 +200,7 @@ template <class T>
 struct IsArguments : std::false_type {};
 template <class... A>
 struct IsArguments<std::tuple<A...>> : std::true_type {};
-// The arguments of f, given as one value or a tuple of them.
+// Returns the arguments of f, given as one value or a tuple, as a tuple.
 template <class T>
 auto AsArguments(T arguments) {
   if constexpr (IsArguments<T>::value)
@@ -205,7 +209,7 @@ auto AsArguments(T arguments) {
   else
     return std::tuple<Traced<T>>(std::move(arguments));
 }
-// What a function returns of a tuple of arguments.
+// The result type of a function for a tuple of arguments.
 template <class F, class Arguments>
 struct Of;
 template <class F, class... A>
@@ -220,18 +224,17 @@ struct Of<F, std::tuple<A...>> {
   template <class G = F>
   using Return = std::decay_t<std::invoke_result_t<const G&, A...>>;
 };
-// ---- what captures nothing ----------------------------------------------------------------------
+// ---- functions without captures -----------------------------------------------------------------
 
-// Returns what stands, in caches, for what these parts and the text say all about; null if one of
-// the parts is.
+// Returns the cache key for the combination of these parts and the text; null if a part is null.
 const void* SharedKey(const std::vector<const void*>& parts, const std::string& text = {});
 
-// A function of the library's, made of a user's.
+// A function that the library made from a user's function.
 struct SharedFunction {
-  const void* shared;  // what stands for it if it captures nothing, else null
+  const void* shared;  // cache key if it captures nothing, else null
 };
 
-// Returns what stands for f if it captures nothing, else null.
+// Returns the cache key of f if it captures nothing, else null.
 template <class F>
 const void* SharedBy(const F& f) {
   if constexpr (std::is_base_of_v<SharedFunction, F>) {
@@ -246,7 +249,7 @@ const void* SharedBy(const F& f) {
   }
 }
 
-// The same of what a transform with these options makes of the functions.
+// Same, for the result of a transform with these options of the functions.
 template <class Transform, class... F>
 const void* SharedAs(const std::string& options, const F&... f) {
   static const char key = 0;
@@ -255,8 +258,8 @@ const void* SharedAs(const std::string& options, const F&... f) {
 
 // ---- transforms ---------------------------------------------------------------------------------
 
-// Of transforms whose functions return trees like f's. Others say what tree the arrays of their
-// Result go into: a `Like` of f's result and the arguments.
+// Base of transforms whose functions return a tree like f's. Other transforms define a `Like` of
+// f's result and the arguments: the tree for the arrays of their result.
 struct SameTree {
   template <class R, class Arguments>
   static const R& Like(const R& result, const Arguments&) {
@@ -267,18 +270,19 @@ struct SameTree {
 class Jit : public SameTree {
  public:
   Jit();
-  // `shared`: stands for a function that all jits of it share programs of; null for one that
-  // captures something.
+  // `shared` is the cache key of the function: all jits with the same key share programs. It is
+  // null for a function with captures.
   Jit(JitOptions options, const void* shared);
-  // Of a transform called outside of a trace. What captures something is traced at every call, as
-  // that may have changed; what is compiled for it is kept as long as the program is the same.
+  // For a transform that is called outside of a trace. A function with captures is traced at every
+  // call, because its captures may have changed; the compiled program is reused as long as the
+  // traced program is the same.
   Jit(const char* name, const void* shared);
 
   FunctionResult Call(const FunctionCall& call) const;
   Program Trace(const FunctionCall& call) const;
   Lowered Lower(const FunctionCall& call) const;
   int64_t retraces() const;
-  // What stands for the jitted function; null if it captures something.
+  // Returns the cache key of the jitted function; null if it has captures.
   const void* shared() const { return shared_; }
 
  private:
@@ -301,7 +305,7 @@ constexpr bool CheckTrees() {
   return kTree<R> && (kTree<A> && ...);
 }
 
-// A function made of f.
+// The function that a transform returns for f.
 template <class F, class Transform>
 class Wrapped : public SharedFunction {
  public:
@@ -311,9 +315,9 @@ class Wrapped : public SharedFunction {
         transform_(std::move(transform)),
         loc_(loc) {}
 
-  // Returns how many programs were traced after the first: calls, .trace and .lower with types,
-  // static values, a mesh or dtype scopes that were not there before. Counts for all jit objects
-  // that share them: copies, and those of one function without captures and shardings.
+  // Returns the number of programs traced after the first: by calls, .trace and .lower with new
+  // types, static values, mesh or dtype scopes. All jit objects that share programs count together:
+  // copies, and jits of one function without captures and without shardings.
   int64_t retraces() const requires std::is_same_v<Transform, Jit> { return transform_.retraces(); }
 
  protected:
@@ -325,7 +329,7 @@ class Wrapped : public SharedFunction {
   Out<R, A...> Call(std::tuple<A...> arguments, Loc loc) const {
     const FunctionCall call{arguments, BodyOf<R>(f_, arguments, loc), loc, {&f_, sizeof(F)}};
     const FunctionResult result = [&] {
-      // A transform with functions of its own has to know what the arguments are.
+      // A transform with functions of its own needs the types of the arguments.
       if constexpr (requires { transform_.template CallAs<R>(call, arguments); })
         return transform_.template CallAs<R>(call, arguments);
       else
@@ -334,7 +338,7 @@ class Wrapped : public SharedFunction {
     return Rebuilt<Out<R, A...>>(Transform::Like(result.tree.As<R>(), arguments), result.arrays);
   }
 
-  // Returns what `get` says of the program of a call: jit's own, or that of this function jitted.
+  // Returns `get` of the program of a call: the program of jit itself, or of this function jitted.
   template <class R, class Of, class... A>
   Of ProgramOf(Of (Jit::*get)(const FunctionCall&) const, std::tuple<A...> arguments,
                Loc loc) const {
@@ -355,12 +359,12 @@ class Wrapped : public SharedFunction {
 
   F f_;
   Transform transform_;
-  Loc loc_;  // of the transform
+  Loc loc_;  // line of the transform
 };
 
 template <class F, class Transform, class R, class Arguments>
 class KnownFunction;
-// Of a function whose signature is known: arguments convert as in a plain call.
+// The result for a function with a known signature: arguments convert as in a plain call.
 template <class F, class Transform, class R, class... A>
 class KnownFunction<F, Transform, R, std::tuple<A...>> : public Wrapped<F, Transform> {
   using Base = Wrapped<F, Transform>;
@@ -370,7 +374,7 @@ class KnownFunction<F, Transform, R, std::tuple<A...>> : public Wrapped<F, Trans
   typename Base::template Out<R, A...> operator()(A... a, Loc loc = Loc::Current()) const {
     return this->template Call<R>(std::tuple<A...>(std::move(a)...), loc);
   }
-  // Returns the program that a call with such arguments runs; they may be abstract.
+  // Return the program of a call with such arguments, which may be abstract, and its lowered form.
   Program trace(A... a, Loc loc = Loc::Current()) const {
     return this->template ProgramOf<R>(&Jit::Trace, std::tuple<A...>(std::move(a)...), loc);
   }
@@ -379,8 +383,8 @@ class KnownFunction<F, Transform, R, std::tuple<A...>> : public Wrapped<F, Trans
   }
 };
 
-// Of a function with `auto` parameters: numbers become arrays. Its calls are on the transform's
-// line, as no parameter can follow a pack.
+// The result for a function with `auto` parameters: numbers become arrays. Errors give the line of
+// the transform, as no Loc parameter can follow a pack.
 template <class F, class Transform>
 class GenericFunction : public Wrapped<F, Transform> {
  public:
@@ -418,7 +422,7 @@ constexpr bool CheckFunction(const std::tuple<A...>*) {
   return CheckTrees<R, A...>();
 }
 
-// Returns the function that the transform makes of f.
+// Returns the function that the transform makes from f.
 template <class F, class Transform>
 auto Wrap(F f, Transform transform, Loc loc) {
   static_assert(Function<F>,
