@@ -1,7 +1,7 @@
-// Lesson 1: the type of an array says how its values lie over the devices.
+// Lesson 1: the type of an array shows how it is sharded over the devices.
 //
-// Types read like f32[8@X,4]: eight rows, cut over mesh axis X, and four columns that every device
-// of a row of the mesh has whole.
+// In f32[8@X,4] the eight rows are sharded over mesh axis X, and each device has all four columns
+// of its rows.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -14,13 +14,14 @@ int main() {
   MeshScope scope(make_mesh({{"X", 2}, {"Y", 4}}));
   std::cout << "mesh " << current_mesh() << "\n" << visualize_mesh(current_mesh()) << "\n";
 
-  // reshard lays an array out; from then on its type knows, and so do the types of all results.
+  // reshard changes the sharding of an array. Its type shows it, and so do the types of
+  // all results.
   Array a = reshard(arange(32).reshape({8, 4}), P("X", None));
   Array b = 2 * a[{All, 1}] - a[{All, -1}];
   std::cout << "a is " << type_of(a) << ", b is " << b << "\n";
   std::cout << "sum of a: " << sum(a, {0, 1}).item<int>() << "\n\n";
 
-  // What is where: devices 0 to 3 are the first row of the mesh and hold the first rows of a.
+  // The shards: devices 0 to 3 are the first row of the mesh and hold the first rows of a.
   for (const Shard& s : a.addressable_shards()) {
     std::cout << "device " << s.device() << ": rows " << s.index()[0].begin << " to "
               << s.index()[0].end - 1 << ", the first value is " << s.data<int>()[0] << "\n";
@@ -28,7 +29,7 @@ int main() {
   std::cout << "\nP(\"X\", None):\n" << visualize_sharding(a);
   std::cout << "\nP(\"X\", \"Y\"):\n" << visualize_sharding(reshard(a, P("X", "Y"))) << "\n";
 
-  // Under jit the function runs once with types only, and type_of already tells the truth.
+  // Under jit the function runs once with types only, and type_of already returns the final types.
   Array column = reshard(arange(4).reshape({4, 1}), P("X", None));
   Array row = reshard(arange(8).reshape({1, 8}), P(None, "Y"));
   auto add = jit([](Array x, Array y) {

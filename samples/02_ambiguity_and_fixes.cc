@@ -1,7 +1,7 @@
-// Lesson 2: where the types leave a choice, Tessera asks, and says what each answer costs.
+// Lesson 2: if an op could give several types, Tessera asks for one and shows the cost of each.
 //
-// Nothing is gathered behind your back: an op whose result could be laid out in several ways is an
-// error while tracing, with fixes that are text for you and data for your tools.
+// Nothing is gathered silently: an op whose result could be laid out in several ways is an error
+// while tracing. Its fixes are text for you and data for your tools.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -21,21 +21,21 @@ int main() {
   Array a = ones({8, 16}, {.out_sharding = P("x", "y")});
   Array b = ones({16, 4}, {.out_sharding = P("y", None)});
 
-  // Every device has only some of the products that make one number. Who adds them up, and where?
+  // Each device has only some of the terms of each sum. Which sharding should the sums have?
   try {
     matmul(a, b);
   } catch (const ShardingError& e) {
     std::cout << e.what() << "\n\nthe label of this check is " << e.label() << "\n\n";
     for (const Fix& fix : e.fixes()) {
       auto fixed = jit([&](Array l, Array r) { return product(l, r, fix); });
-      std::cout << fix.text << "\n  gives " << type_of(fixed(a, b)) << "; announced " << fix.bytes
-                << " B, the report says " << fixed.lower(a, b).comm().bytes() << " B\n";
+      std::cout << fix.text << "\n  gives " << type_of(fixed(a, b)) << "; predicted " << fix.bytes
+                << " B, reported " << fixed.lower(a, b).comm().bytes() << " B\n";
     }
   }
 
-  // "unreduced" puts the adding-up off: each device keeps its partial sums, and the type says so.
+  // "unreduced" defers the sum: each device keeps its partial sums, and the type shows it.
   Array partial = matmul(a, b, {.out_sharding = P("x", None).unreduced("y")});
-  Array twice = partial + partial;  // still partial: adding is linear
+  Array twice = partial + partial;  // still partial: addition is linear
   std::cout << "\npartial: " << type_of(partial) << ", twice: " << type_of(twice) << "\n";
   std::cout << "complete: " << type_of(reshard(twice, P("x", None))) << " by an all_reduce, or "
             << type_of(reshard(twice, P("x", "y"))) << " by a reduce_scatter\n\n";
@@ -45,7 +45,7 @@ int main() {
     std::cout << e.what() << "\n\n";
   }
 
-  // An elementwise op can be ambiguous too: one mesh axis cannot cut two dims of one result.
+  // An elementwise op can be ambiguous too: one mesh axis cannot shard two dims of one result.
   Array rows = ones({4, 4}, {.out_sharding = P("x", None)});
   Array columns = ones({4, 4}, {.out_sharding = P(None, "x")});
   try {

@@ -1,11 +1,11 @@
-// Lesson 3: see what will travel between devices before it does, and set limits to it.
+// Lesson 3: see the communication of a program before it runs, and set limits to it.
 #include <tessera/tessera.h>
 
 #include <iostream>
 
 using namespace tessera;
 
-// Prints how one array of type `from` gets to the layout `to`.
+// Prints the communication of a reshard from type `from` to the sharding `to`.
 void show_move(const char* from, PartitionSpec to) {
   auto move = jit([&](Array x) { return reshard(x, to); });
   Lowered lowered = move.lower(abstract_array(from));
@@ -17,7 +17,7 @@ int main() {
   SetDeviceCount(8);
   MeshScope scope(make_mesh({{"x", 2}, {"y", 4}}));
 
-  // 1. A reshard is the cheapest sequence of collectives; cutting what one has costs nothing.
+  // 1. A reshard is the cheapest sequence of collectives. Slicing local data costs nothing.
   show_move("f32[16,64]", P("x", "y"));
   show_move("f32[16@x,64@y]", P("x", None));
   show_move("f32[16@x,64]", P(None, "x"));
@@ -25,11 +25,11 @@ int main() {
   show_move("f32[16@x,64]{U:y}", P("x", None));
   show_move("f32[16@x,64]{U:y}", P("x", "y"));
 
-  // 2. A layer of a network: the program as written, and what each device will run.
+  // 2. A layer of a network: the program as written, and the program of each device.
   auto layer = jit([](Array x, Array w1, Array w2) {
-    Array h = relu(matmul(x, w1));                            // every device has what it needs
+    Array h = relu(matmul(x, w1));                            // no communication
     Array y = matmul(h, w2, {.out_sharding = P("x", None)});  // sums over y: an all_reduce
-    return y - max(y, 0);                                     // of all rows: implied by the type
+    return y - max(y, 0);  // over all rows: an implied all_reduce
   });
   Array x = ones({16, 32}, {.out_sharding = P("x", None)});
   Array w1 = ones({32, 64}, {.out_sharding = P(None, "y")});
@@ -39,10 +39,11 @@ int main() {
   std::cout << lowered.comm() << "per device: at most " << lowered.peak_bytes() << " B of memory, "
             << lowered.flops() << " flops\n\n";
 
-  // 3. Reports are data: a test of yours can hold on to what a program does.
+  // 3. Reports are data: your tests can check the communication of a program.
   std::cout << "all_reduces over y: " << lowered.comm().count(CommKind::kAllReduce, "y") << "\n\n";
 
-  // 4. A policy holds for all programs built in its scope. One error names every violation.
+  // 4. A policy applies to all programs that are built in its scope. One error lists
+  // all violations.
   {
     CommPolicy none({.rule = CommRule::kForbid});
     try {

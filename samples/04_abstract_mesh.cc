@@ -1,7 +1,7 @@
 // Lesson 4: plan for 4096 devices on one laptop.
 //
-// An abstract mesh has a size and no devices. Types, device programs and reports are those of the
-// real machine; only running is out of the question.
+// An abstract mesh has a size and no devices. Types, device programs and reports are the same as on
+// the real machine, but nothing can run.
 #include <tessera/tessera.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ int main() {
   Array w1 = abstract_array("f32[8192,65536@model]"), w2 = abstract_array("f32[65536@model,8192]");
   std::cout << "mesh " << current_mesh() << ": " << current_mesh().size() << " devices\n";
 
-  // Two layers, cut over model between them, as large models are trained.
+  // Two layers, with hidden units that are sharded over model, as large models are trained.
   auto block = jit([](Array x, Array w1, Array w2) {
     Array hidden = gelu(matmul(x, w1));
     std::cout << "while tracing: hidden is " << type_of(hidden) << "\n";
@@ -33,7 +33,7 @@ int main() {
             << static_cast<double>(lowered.flops()) / 1e9 << " GFLOP\n";
   std::cerr << "traced and lowered in " << took.count() << " ms\n";
 
-  // Ops outside jit check types as well, and values are never made up.
+  // Ops outside of jit check types as well, but there are no values to read.
   std::cout << "\nx @ w1 would be " << type_of(matmul(x, w1)) << "\n";
   try {
     sum(x).item<float>();

@@ -1,14 +1,14 @@
-// Lesson 5: leave the layout to Tessera, and look at what it chose.
+// Lesson 5: let Tessera choose shardings, and look at its choice.
 //
-// Types say nothing of an Auto axis. You constrain the few values that matter; propagation carries
-// those shardings through the ops to all others, forward and backward.
+// Types do not show Auto axes. You constrain the few values that matter; propagation carries their
+// shardings through the ops to all other values, forward and backward.
 #include <tessera/tessera.h>
 
 #include <iostream>
 
 using namespace tessera;
 
-// Two constraints: rows of x over data, columns of w over model. Nothing is said of the rest.
+// Two constraints: rows of x over data, columns of w over model. The rest is left to propagation.
 Array layer(Array x, Array w) {
   x = with_sharding_constraint(x, P("data", None));
   w = with_sharding_constraint(w, P(None, "model"));
@@ -16,7 +16,7 @@ Array layer(Array x, Array w) {
   return h - mean(h, 1, {.keepdims = true});
 }
 
-// Rows stay over an Explicit axis all the way; the columns over an Auto one are propagation's.
+// The rows stay sharded over an Explicit axis; propagation lays out the columns over an Auto one.
 Array mixed(Array x, Array w) {
   auto inner = [](Array x, Array w) {
     Array h = matmul(x, with_sharding_constraint(w, P(None, "model")));
@@ -43,25 +43,26 @@ int main() {
               << (off < 1e-5 ? "the same numbers" : "OTHER NUMBERS") << "\n";
   };
   {
-    // 1. All axes Auto. Eagerly each op is laid out by itself, from where its operands lie; under
-    // jit the whole program is, before it runs.
+    // 1. All axes Auto. An eager op is laid out from the shardings of its operands; under jit the
+    // whole program is propagated before it runs.
     MeshScope scope(make_mesh({{"data", 2, Auto}, {"model", 4, Auto}}));
     report("eager", layer(x, w));
     auto compiled = jit(layer);
     report("jit", compiled(x, w));
 
-    // 2. What propagation chose, value by value, and what that sends.
+    // 2. The sharding of each value that propagation chose, and the communication.
     Lowered lowered = compiled.lower(x, w);
     std::cout << "\n" << lowered.propagated() << "\n" << lowered.comm() << "\n";
 
-    // 3. Sizes need not divide: seven rows over two devices are four each, one of them padding
-    // that no result sees. Only arguments and results, which must divide, are whole then.
+    // 3. Sizes need not divide: seven rows over two devices are four rows each, one of them padding
+    // that affects no result. Arguments and results must divide, so they are replicated here.
     auto total = jit([](Array x) { return sum(with_sharding_constraint(x * 2, P("data")), 0); });
     Lowered uneven = total.lower(ones({7, 2}));
     std::cout << uneven.propagated() << "\n" << uneven.comm();
     std::cout << "the sum of seven twos: " << total(ones({7, 2})) << "\n\n";
   }
-  // 4. Explicit axes, of which one function makes some Auto, of which another checks some again.
+  // 4. Explicit axes. One function makes an axis Auto, and a function inside makes it
+  // Explicit again.
   MeshScope scope(make_mesh({{"data", 2}, {"model", 4}}));
   Array rows = reshard(x, P("data", None));
   report("eager", mixed(rows, w));

@@ -1,7 +1,7 @@
 // Lesson 6: batch parallelism, then Megatron, then ZeRO: one more constraint each time.
 //
-// A priority says when a constraint is carried to its neighbours: p0 first, then p1, then p2. What
-// is decided stays, so each layer of this lesson adds to the ones before and cannot undo them.
+// Constraints propagate in the order of their priorities: p0 first, then p1, then p2. Later ones
+// cannot change earlier decisions, so each plan of this lesson adds to the ones before.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -10,29 +10,29 @@ using namespace tessera;
 
 enum class Plan { kBatch, kMegatron, kZero };
 
-// A block of a transformer, its attention left out: x + relu(norm(x) w1) w2.
+// A block of a transformer without its attention: x + relu(norm(x) w1) w2.
 Array block(Array x, Array w1, Array w2, Plan plan) {
   // p0, batch parallel: each device has some of the rows and all weights.
   x = with_sharding_constraint(x, P(Closed("data").priority(0), Open()));
-  // p2, ZeRO: no device keeps a whole weight, not even its part of model; data cuts them further.
+  // p2, ZeRO: weights are sharded over data as well as model, so no device stores a whole weight.
   if (plan >= Plan::kZero) {
     w1 = with_sharding_constraint(w1, P(Open("data").priority(2), Open()));
     w2 = with_sharding_constraint(w2, P(Open(), Open("data").priority(2)));
   }
   Array h = relu(matmul(layer_norm(x, 1.0f, 0.0f), w1));
-  // p1, Megatron: the columns of h over model. Propagation cuts the columns of w1 and the rows of
-  // w2 likewise, so each device needs only its part of both.
+  // p1, Megatron: the columns of h over model. Propagation shards the columns of w1 and the rows of
+  // w2 in the same way, so each device needs only its part of both.
   if (plan >= Plan::kMegatron) {
     h = with_sharding_constraint(h, P(Open(), Open("model").priority(1)));
   }
   return x + matmul(h, w2);
 }
 
-// What each plan should send, and why. The golden file of this lesson holds it to that.
+// Returns the communication that each plan should have. The golden file of this lesson checks it.
 const char* expected(Plan plan) {
-  if (plan == Plan::kBatch) return "batch parallel: nothing, rows do not meet";
+  if (plan == Plan::kBatch) return "batch parallel: nothing, rows are independent";
   if (plan == Plan::kMegatron) return "Megatron: one all_reduce over model, of partial sums over h";
-  return "ZeRO: that, and an all_gather over data of each weight, just before it is used";
+  return "ZeRO: the same, and an all_gather over data of each weight before its use";
 }
 
 int main() {
@@ -47,7 +47,7 @@ int main() {
     alone = program(x, w1, w2, Plan::kZero).to_vector<float>();
   }
 
-  // 1. Eight devices: what is sent, and that the numbers are those of one device.
+  // 1. Eight devices: the communication, and a check of the numbers against one device.
   {
     MeshScope scope(make_mesh({{"data", 2, Auto}, {"model", 4, Auto}}));
     for (Plan plan : {Plan::kBatch, Plan::kMegatron, Plan::kZero}) {
@@ -59,8 +59,8 @@ int main() {
     }
   }
 
-  // 2. 64 devices that do not exist, with the sizes of a real model. Arguments without data may lie
-  // anywhere: the first line of a propagated program says where each should.
+  // 2. 64 abstract devices, with the sizes of a real model. Propagation lays out the arguments too:
+  // the first line of the propagated program shows their shardings.
   MeshScope scope(abstract_mesh({{"data", 8, Auto}, {"model", 8, Auto}}));
   Array tokens = abstract_array("f32[65536,4096]");
   Array up = abstract_array("f32[4096,16384]"), down = abstract_array("f32[16384,4096]");

@@ -1,7 +1,7 @@
-// Lesson 7: ask why a value lies as it does, settle a conflict, and hold on to the answer.
+// Lesson 7: ask for the reason of a sharding, resolve a conflict, and pin the result.
 //
-// explain follows each axis of a value back to the constraint that it came from. dump_shardings
-// writes the layouts of a program down, for a file beside your code; PinShardings reads them back.
+// explain follows each axis of a value back to its constraint. dump_shardings returns the shardings
+// of a program as text that you can check in; PinShardings applies such a text.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -9,7 +9,7 @@
 
 using namespace tessera;
 
-// Rows of x are cut over data, and so are columns of w: their product cannot have both.
+// The rows of x are sharded over data, and so are the columns of w: their product cannot have both.
 auto layer(int columns) {
   return [columns](Array x, Array w) {
     x = with_sharding_constraint(x, P(Open("data"), Open()));
@@ -31,18 +31,18 @@ int main() {
   Array x = ones({8, 16}), w = ones({16, 32});
   auto args = std::tuple(x, w);
 
-  // 1. Both constraints are equally urgent. The larger array wins, and the rows lose.
+  // 1. Both constraints have the same priority. The larger array wins, and the rows lose the axis.
   std::cout << explain(layer(0), args, "h") << jit(layer(0)).lower(x, w).comm() << "\n";
 
-  // 2. What was offered has been tried. Taken, it turns the conflict round, and rows stay together.
+  // 2. The explanation offers a change that was tried. With it, the rows keep the axis.
   std::cout << explain(layer(1), args, "h") << jit(layer(1)).lower(x, w).comm() << "\n";
 
-  // 3. A dump has every value and no line numbers, so it changes only when layouts do.
+  // 3. A dump lists every value without line numbers, so it changes only if shardings do.
   std::string dump = dump_shardings(layer(1), args);
   std::cout << dump << "\nwithout the priority:\n";
   print_differences(dump, dump_shardings(layer(0), args));
 
-  // 4. Pinned, the layouts are those of the dump, whatever propagation would choose today.
+  // 4. With a pin, the shardings are those of the dump, whatever propagation would choose.
   PinShardings pin(dump);
   std::cout << "\npinned, and without the priority:\n" << jit(layer(0)).lower(x, w).comm() << "\n";
   try {

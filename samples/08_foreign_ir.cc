@@ -1,8 +1,8 @@
 // Lesson 8: shardings for another compiler's programs.
 //
-// tessera/propagation.h needs no arrays and no traced programs: a compiler describes its values and
-// ops as a flat graph and gets a sharding for each value back. Here is a toy compiler whose
-// language has arrays, products, sums and constants; only Fill below knows of Tessera.
+// tessera/propagation.h needs no arrays and no traced programs. A compiler describes its values and
+// ops as a flat graph, and propagation returns a sharding for each value. The toy compiler of this
+// lesson has inputs, products, sums and constants; only its function Fill uses Tessera.
 #include <tessera/propagation.h>
 
 #include <iostream>
@@ -18,14 +18,14 @@ struct Expr {
   std::string name;
   std::vector<int64_t> shape;
   std::vector<std::shared_ptr<Expr>> operands = {};
-  std::string sharding = {};  // what the user of the language wrote beside it
+  std::string sharding = {};  // annotation by the user of the language
   int line = 0;
 };
 using ExprPtr = std::shared_ptr<Expr>;
 
 ExprPtr Make(Expr e) { return std::make_shared<Expr>(std::move(e)); }
 
-// 2. What the compiler must say of each kind of op: which dims correspond. That is all.
+// 2. For each kind of op, the compiler only states which dims correspond.
 const char* RuleOf(Expr::Kind kind) {
   switch (kind) {
     case Expr::kMatmul:
@@ -33,7 +33,7 @@ const char* RuleOf(Expr::Kind kind) {
     case Expr::kRowSums:
       return "m n -> m";
     default:
-      return "";  // elementwise ops need none
+      return "";  // elementwise ops need no rule
   }
 }
 
@@ -95,23 +95,23 @@ int main() {
     std::cout << e->name << ": " << done.sharding(id) << "\n";
   std::cout << "returned: " << done.returned(0) << "\n";
 
-  // 5. A constant means nothing by itself: each of its users got a copy that suits it.
+  // 5. Each use of a constant got its own copy, with the sharding that the use needs.
   std::cout << "\n";
   for (const tp::Copy& copy : done.copies())
     std::cout << "operand " << copy.use.operand << " of op " << static_cast<int>(copy.use.op)
               << " uses zero as " << done.sharding(copy.copy) << "\n";
 
-  // 6. Why is it so?
+  // 6. The reason for a sharding.
   std::cout << "\n" << done.explain(compiler.Fill(w2));
 
-  // 7. Another order of ops: sums before all else, and only after them the rest.
+  // 7. Another order of ops: sums first, then all others.
   auto sums_first = [](const tp::OpFacts& op) {
     return op.name == "sums" ? tp::Direction::kBoth : tp::Direction::kNone;
   };
   tp::Result again = propagate(compiler.graph(), {.op_priorities = {sums_first}});
   std::cout << "\nwith sums first: " << again.sharding(result) << "\n";
 
-  // 8. A rule that does not fit is refused at the line of the toy program.
+  // 8. A rule that does not fit is refused, with the line of the toy program.
   try {
     compiler.graph().op({.name = "transpose",
                          .rule = "([i, j])->([j, i]) {i=64, j=128}",

@@ -1,4 +1,4 @@
-// Lesson 10: gradients are programs like any other, and lie where their arguments lie.
+// Lesson 10: gradients are programs like any other, with the shardings of their arguments.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -17,19 +17,19 @@ Array loss(const Params& p, Array x, Array y) {
 int main() {
   SetDeviceCount(8);
 
-  // 1. grad(f) is a function like f that returns the derivative with respect to its first argument.
-  // It nests.
+  // 1. grad(f) is a function that returns the derivative of f with respect to its first argument.
+  //    It can be nested.
   auto cube = [](Array x) { return x * x * x; };
   std::cout << grad(cube)(2.0) << " " << grad(grad(cube))(2.0) << "\n";
 
-  // 2. The gradient with respect to a tree is a tree. value_and_grad gives both.
+  // 2. The gradient with respect to a tree is a tree. value_and_grad also returns the value.
   Params p{iota({3, 2}, 0, {.dtype = f32}) * 0.1, zeros({2})};
   Array x = iota({4, 3}, 1, {.dtype = f32}), y = ones({4, 2});
   auto [value, g] = value_and_grad(loss)(p, x, y);
   std::cout << value << "\n" << g.w << "\n" << g.b << "\n";
 
-  // 3. Loops and branches have gradients too. What a scan's backward pass needs is stacked by its
-  //    forward pass; a while loop, whose length nobody knows, is differentiated forward only.
+  // 3. Loops and branches have gradients too. The forward pass of a scan stacks the residuals of
+  //    its backward pass. A while loop has no known length, so it has forward derivatives only.
   auto decayed = [](Array rate) {
     return fori_loop(
         0, 10, [&](Array, Array s) { return s * rate; }, ones({}));
@@ -51,9 +51,8 @@ int main() {
   auto step = jit(grad(square_loss));
   std::cout << type_of(step(w, rows)) << "\n" << step.lower(w, rows).comm();
 
-  // 5. A weight that is reduced over "data" says that it is the same there, so its gradient may
-  // stay
-  //    partial: nothing is sent until you ask. Micro-batches add such gradients up, and one
+  // 5. A weight that is reduced over "data" is the same on all devices along it, and its gradient
+  //    stays unreduced: nothing is sent until you ask. Micro-batches add up such gradients, and one
   //    all_reduce follows the loop.
   auto accumulate = jit([&](Array w, Array batches) {
     Array weights = reshard(w, P(None, "model").reduced("data"));
@@ -66,7 +65,8 @@ int main() {
   Array batches = reshard(ones({3, 32, 8}), P(None, "data", None));
   std::cout << type_of(accumulate(w, batches)) << "\n" << accumulate.lower(w, batches).comm();
 
-  // 6. vjp runs f once and returns the map from cotangents of its result to those of its arguments.
+  // 6. vjp runs f once and returns the map from cotangents of its result to cotangents of
+  //    its arguments.
   auto [s, pullback] = vjp([](Array v) { return sin(v); }, Array(0.5f));
   std::cout << s << " " << pullback(Array(1.0f)) << "\n";
 }

@@ -1,4 +1,4 @@
-// Lesson 12: looking elements up by index arrays, and updating them, wherever they lie.
+// Lesson 12: lookups and updates of elements by index arrays, in sharded arrays too.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -9,23 +9,24 @@ int main() {
   SetDeviceCount(8);
   MeshScope scope(make_mesh({{"data", 2}, {"model", 4}}));
 
-  // 1. Index arrays pick elements. They broadcast to one shape, which the result has in place of
-  //    the dims that they index.
+  // 1. Index arrays select elements. They broadcast to one shape, which replaces the indexed dims
+  //    in the result.
   Array x = arange(12).reshape({3, 4});
   Array rows = array({2, 0}), columns = array({1, -1});
   std::cout << x[{rows, All}] << "\n" << x[{rows, columns}] << "\n";
   std::cout << take_along_dim(x, argsort(-x, 1), 1) << "\n";
 
-  // 2. Arrays never change: at() gives a new one. An element named twice is combined twice.
+  // 2. Arrays are immutable: at() returns a new one. An element that is named twice is
+  //    combined twice.
   Array counts = zeros({4}, i32).at(array({1, 3, 1, 1})).add(1);
   std::cout << counts << "\n" << x.at({1, Slice(0, 2)}).set(-1) << "\n";
 
-  // 3. Outside of the array: get clips, updates drop, unless a mode says otherwise.
+  // 3. Indices out of bounds: get clips them and updates drop them, unless a mode is set.
   std::cout << arange(4.0).at(array({2, 9})).get() << "\n"
             << arange(4.0).at(array({2, 9})).get({.mode = LookupMode::kFill}) << "\n";
 
-  // 4. An embedding whose vocabulary is sharded. Each device looks up the rows that it holds; the
-  //    type of the sum over devices is yours to choose.
+  // 4. An embedding whose vocabulary is sharded. Each device looks up the rows in its shard, and
+  //    you choose the type of the sum over devices.
   Array table = reshard(iota({16, 8}, 0, {.dtype = f32}), P("model", None));
   Array tokens = reshard(array({3, 0, 15, 3, 7, 8, 8, 1}), P("data"));
   try {
@@ -38,8 +39,8 @@ int main() {
   });
   std::cout << type_of(embed(table, tokens)) << "\n" << embed.lower(table, tokens).comm();
 
-  // 5. Its gradient adds rows up: every device adds those of its tokens to the rows that it holds.
-  //    What the devices along data then have is partial.
+  // 5. The gradient adds up rows: each device adds the rows of its tokens to its shard of the
+  //    table. The result is unreduced over data.
   auto gradient = jit([](Array rows, Array tokens) {
     Array zero = zeros({16, 8}, {.out_sharding = P("model", None)});
     return zero.at({tokens, All}).add(rows, {.out_sharding = P("model", None).unreduced("data")});

@@ -10,14 +10,14 @@ struct Params {
   Array w1, w2;
 };
 TESSERA_FIELDS(Params, w1, w2);
-// All that the next step needs: so all that is saved.
+// The state of a run: everything that the next step needs, and that is saved.
 struct State {
   Params weights, momentum;
   Array step, key;
 };
 TESSERA_FIELDS(State, weights, momentum, step, key);
 
-// Rows of x lie over data, hidden units over model: the second product completes its sums there.
+// Rows of x are sharded over data, hidden units over model: the second product sums over model.
 Array loss(const Params& p, Array x, Array y) {
   Array hidden = relu(matmul(x, p.w1));
   return mean(square(matmul(hidden, p.w2, {.out_sharding = P("data", None)}) - y));
@@ -29,10 +29,10 @@ std::pair<Array, Array> examples(Array key) {
 }
 
 State train_step(State s) {
-  // 1. Random numbers are of the run's key and the step. So a step is a function of the state.
+  // 1. Random numbers depend on the run's key and the step, so a step is a function of the state.
   auto [x, y] = examples(random::fold_in(random::wrap_key_data(s.key), s.step));
 
-  // 2. The gradient is a tree like the weights, and each part of it lies as its weight does.
+  // 2. The gradient is a tree like the weights; each array in it has the sharding of its weight.
   Params gradient = grad(loss)(s.weights, x, y);
 
   // 3. The optimizer is written once for any tree of arrays.
@@ -53,18 +53,18 @@ int main() {
   auto zero = [](Array w) { return zeros_like(w); };
   State state{start, tree_map(zero, start), array(0), random::key_data(run)};
 
-  // 4. What a step sends: the sums of the second product, of the loss, and of each gradient.
+  // 4. The communication of a step: sums of the second product, of the loss, and of each gradient.
   auto step = jit(train_step, {.donate = {0}});
   std::cout << step.lower(state).comm() << "\n";
 
-  // 5. The old state's memory is the new one's. Halfway, the state goes into a file.
+  // 5. The new state reuses the memory of the old one. Halfway, the state is saved to a file.
   const char* file = "14_training_step.safetensors";
   for (int i = 0; i < 60; ++i) {
     if (i == 30) save_safetensors(file, state);
     state = step(state);
   }
 
-  // 6. What is read from the file goes on to the same bits.
+  // 6. A run that resumes from the file gives the same bits.
   State resumed = load_safetensors_like(file, state);
   std::remove(file);
   while (resumed.step.item<int>() < 60) resumed = step(resumed);

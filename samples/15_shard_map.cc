@@ -1,4 +1,4 @@
-// Lesson 15: write what one device does. Types say what differs from device to device.
+// Lesson 15: code for one device. Types show the axes along which devices differ.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -12,9 +12,9 @@ Array shown(const char* name, Array x) {
   return x;
 }
 
-// 1. Inside of shard_map an array is what one device has. {V:x}: it varies over x, so devices along
-// x
-//    have arrays of their own. What meets such an array comes to vary too; nothing moves.
+// 1. Inside of shard_map an array is the array of one device. {V:x} means that it varies over
+//    x: devices along x have different arrays. A value that is combined with it varies too;
+//    nothing moves.
 void show_arrays_of_devices(Array a, Array cut) {
   std::cout << "outside " << type_of(cut) << ", inside\n";
   auto centred = jit(shard_map(
@@ -31,9 +31,8 @@ void show_arrays_of_devices(Array a, Array cut) {
   compare("centred", b, a - mean(a, 0), 1e-5);
 }
 
-// 2. Each collective goes from one state to another. A psum is the same everywhere: invarying. A
-// sum
-//    that is still to be made is unreduced, {U:x}; psum_scatter makes a part of it for each.
+// 2. A collective changes the state of a value. A psum is the same on all devices: invarying. A sum
+//    that is not computed yet is unreduced, {U:x}; psum_scatter gives each device a part of it.
 void show_states(Array cut) {
   std::cout << "\nstates\n";
   shard_map(
@@ -56,22 +55,22 @@ void show_states(Array cut) {
       {.out_specs = P("x", None)})(cut);
 }
 
-// The loss of all devices, of what one device has.
+// The loss over all devices, from the part of one device.
 const auto loss = [](Array w, Array part) { return psum(sum(square(matmul(part, w))), "x"); };
-// The same of a whole array.
+// The same for a whole array.
 const auto plain = [](Array w, Array x) { return sum(square(matmul(x, w))); };
 
-// 3. A gradient has the state that its value asks for. w is the same on all devices, so its
-// gradient
-//    is, too: the sum over devices is made by itself, and the report says so.
+// 3. The state of a gradient follows from the state of its value. w is the same on all devices, so
+//    its gradient is too: the sum over devices is added automatically, and the report shows it.
 void show_gradient(Array w, Array a, Array cut) {
   auto over_x = shard_map(loss, {.in_specs = {P(), P("x", None)}, .out_specs = P()});
   std::cout << "\ngradient with respect to w, sent:\n" << jit(grad(over_x)).lower(w, cut).comm();
   compare("gradient with respect to w", grad(over_x)(w, cut), grad(plain)(w, a), 1e-3);
 }
 
-// 4. Weights that are reduced over x are the same there too, but their gradient stays unreduced: a
-//    term on each device. Micro-batches add such terms up, and one psum follows the loop.
+// 4. Weights that are reduced over x are the same on all devices too, but their gradient
+//    stays unreduced: one term per device. Micro-batches add up such terms, and one psum
+//    follows the loop.
 void show_micro_batches(Array w, Array a) {
   auto accumulate = [](Array w, Array batches) {
     Array weights = pcast(w, "x", Variance::kReduced);
@@ -87,7 +86,7 @@ void show_micro_batches(Array w, Array a) {
   compare("gradient with respect to w", accumulated(w, batches), grad(plain)(w, a), 1e-3);
 }
 
-// 5. Some axes can stay as they are. Over y, which is Explicit, types and ops are as ever.
+// 5. Some axes can keep their mode. Over y, which is Explicit, types and ops work as usual.
 void show_one_manual_axis(Array a) {
   auto partly = shard_map([](Array part) { return shown("argument           ", part) * 2; },
                           {.out_specs = P("x"), .axes = "x"});
@@ -96,7 +95,7 @@ void show_one_manual_axis(Array a) {
   std::cout << "outside " << type_of(partly(both)) << "\n";
 }
 
-// 6. What would go wrong on some device is an error while tracing.
+// 6. A fault that would occur on some device is an error while tracing.
 void show_errors(Array cut) {
   auto error_of = [&](auto f, PartitionSpec out) {
     try {

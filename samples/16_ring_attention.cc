@@ -10,7 +10,7 @@
 
 using namespace tessera;
 
-constexpr int64_t kHeads = 2, kRows = 128, kWidth = 16;  // rows of the sequence: on each device
+constexpr int64_t kHeads = 2, kRows = 128, kWidth = 16;  // kRows: sequence rows per device
 
 // Queries, keys and values: [heads, rows, width].
 struct Heads {
@@ -18,24 +18,24 @@ struct Heads {
 };
 TESSERA_FIELDS(Heads, q, k, v);
 
-// Of queries and keys at these places in the sequence; no query sees a later key.
+// Returns the scores of queries and keys at these rows of the sequence. No query sees a later key.
 Array scores(Array q, Array k, Array q_rows, Array k_rows) {
   Array s = einsum("hqd,hkd->hqk", {q, k}) / std::sqrt(static_cast<double>(kWidth));
   return where(q_rows[{All, None}] >= k_rows, s, -1e30);
 }
 
-// What all the rest is to equal: one device with one matrix of scores.
+// The reference: one device with one matrix of scores.
 Array plain(Heads x) {
   Array rows = arange(x.q.shape(1));
   return einsum("hqk,hkd->hqd", {softmax(scores(x.q, x.k, rows, rows)), x.v});
 }
 
-// Keys and values of `device`, on their way round the ring.
+// Keys and values of `device`, as they travel around the ring.
 struct Block {
   Array k, v, device;
 };
 TESSERA_FIELDS(Block, k, v, device);
-// Sums over keys: of weights, which are exp(score - most), and of weights times values.
+// Sums over keys of the weights, exp(score - most), and of the weights times values.
 struct Sums {
   Array weights, values;
 };
@@ -52,11 +52,11 @@ Sums block_sums(Array s, Array most, Array v) {
 Block passed_on(Block b) {
   return tree_map([](Array x) { return pshift(x, "ring", 1); }, b);
 }
-// No row of a device sees a block that lies behind all of them: so devices compute differently.
+// Whether a row of this device sees the block. It varies, so devices take different branches.
 Array is_seen(Block b) { return b.device <= axis_index("ring"); }
 
-// 1. Forward. A step adds up what its block gives, and passes the block on. It knows the largest
-//    score so far; when a larger one comes, the sums shrink.
+// 1. Forward. A step adds the sums of its block and passes the block on. It tracks the largest
+//    score so far; when a larger one appears, the sums are scaled down.
 struct Known {
   Sums sums;
   Array most;
@@ -96,9 +96,9 @@ auto attention_by = [](auto step) {
   };
 };
 
-// 2. Backward. What grad keeps for a step, or with checkpoint the step's block, adds up: in the end
-//    a device has kept all keys and values. So we go round once more instead. Each block takes its
-//    gradient along, and after as many steps as there are devices both are at home.
+// 2. Backward. grad would store the residuals of each step, or with checkpoint its block: in the
+//    end a device would have stored all keys and values. Instead the blocks travel around the ring
+//    once more. Each block carries its gradient, and after one round both are back home.
 struct Kept {
   Heads x;
   Array out, log_weights;
@@ -111,8 +111,8 @@ std::pair<Array, Kept> forward(Heads x) {
   return {out, Kept{x, out, t.most + log(t.sums.weights)}};
 }
 Heads backward(Kept kept, Array g) {
-  // Weights are now exp(score - log_weights), which add up to 1: so these are the gradients of both
-  // sums in values / weights.
+  // The weights are now exp(score - log_weights), which sum to 1, so these are the cotangents of
+  // the two sums in values / weights.
   Sums cotangent{-sum(g * kept.out, -1, {.keepdims = true}), g};
   auto body = [&](std::pair<Block, Heads> t, NoneType) {
     Block block = t.first;
@@ -145,7 +145,7 @@ int main() {
   };
   auto laid_out = [&](Heads x) { return tree_map([&](Array a) { return reshard(a, cut); }, x); };
 
-  // 3. The sequence grows with the devices; the memory of each of them does not.
+  // 3. The sequence grows with the number of devices; the memory of each device does not.
   std::cout << "the gradient's memory, KiB per device\n"
             << "devices  rows  one device  grad  checkpoint  ring\n";
   for (int devices : {1, 2, 4, 8}) {
@@ -158,7 +158,7 @@ int main() {
               << std::setw(6) << kib(over_ring(ring_attention), parts) << "\n";
   }
 
-  // 4. What it sends: keys and values once for the result, once more with their gradients.
+  // 4. Communication: keys and values once for the result, and once more with their gradients.
   MeshScope scope(make_mesh({{"ring", 8}}));
   Heads x = inputs(8 * kRows), parts = laid_out(x);
   auto ring = over_ring(ring_attention);

@@ -13,17 +13,17 @@ constexpr int64_t kRows = 16, kWidth = 64;  // of a micro-batch
 
 Array layer(Array w, Array x) { return x + tanh(matmul(x, w)); }
 
-// What all the rest is to equal: one device runs all layers. Weights are [stages, width, width],
-// inputs and targets [micro-batches, rows, width].
+// The reference: one device runs all layers. Weights are [stages, width, width], inputs and targets
+// [micro-batches, rows, width].
 Array plain(Array w, Array x, Array y) {
   for (int s = 0; s < kStages; ++s) x = checkpoint(layer)(w[s], x);
   return mean(square(x - y));
 }
 
-// 1. GPipe. In each tick a stage does one micro-batch and hands it on. Stage s has number t - s, so
-//    the last one is through after kStages - 1 more ticks than there are micro-batches; a stage
-//    whose number does not exist works on something that nobody uses: the bubble. grad runs the
-//    ticks backward, and ppermute the other way; for that it keeps what each tick has started from.
+// 1. GPipe. In each tick a stage computes one micro-batch and passes it on. In tick t stage s has
+//    micro-batch t - s, so there are kStages - 1 more ticks than micro-batches. A stage whose
+//    micro-batch does not exist computes unused values: the bubble. grad runs the ticks backward,
+//    with ppermute reversed; for that it stores the input of each tick.
 Array gpipe(Array w, Array x, Array y) {
   Array stage = axis_index("stage");
   auto tick = [&](Array arriving, Array t) {
@@ -36,10 +36,10 @@ Array gpipe(Array w, Array x, Array y) {
   return psum(where(stage == kStages - 1, loss, 0.0f), "stage");
 }
 
-// 2. One forward, one backward. The last stage turns a micro-batch round at once, and gradients
-//    come back while others still go forward: a tick does one of each. Stage s has number
-//    t - (2 * (kStages - 1) - s) on its way back, so it keeps as many inputs as are between the
-//    two: that depends on the stages, not on the micro-batches.
+// 2. One forward, one backward. The last stage starts the backward pass of a micro-batch at once,
+//    while others still move forward: a tick does one of each. In tick t stage s runs micro-batch t
+//    - (2 * (kStages - 1) - s) backward, so it stores the inputs of the micro-batches between the
+//    two. Their number depends on the stages, not on the micro-batches.
 constexpr int kBetween = 2 * (kStages - 1);
 struct Tick {
   Array arriving, returning, inputs, gradient;
@@ -77,10 +77,10 @@ int main() {
     return random::normal(key, {micro_batches, kRows, kWidth});
   };
 
-  // 3. The bubble is work that a device does beyond its share of the whole: (m + 3) / m of it with
-  //    m micro-batches, or (m + 6) / m where ticks do both ways. More of them make it smaller, but
-  //    GPipe keeps something for each.
-  std::cout << "of a device     work / perfect split    memory, KiB\n"
+  // 3. The bubble is work beyond a device's share. With m micro-batches a device does (m + 3) / m
+  //    of its share, or (m + 6) / m if ticks run both passes. More micro-batches make the bubble
+  //    smaller, but GPipe stores an input for each of them.
+  std::cout << "per device      work / perfect split    memory, KiB\n"
             << "micro-batches       GPipe       1F1B    GPipe  1F1B\n";
   for (int m : {4, 8, 16, 32, 64}) {
     Array x = rows(b, m), y = rows(c, m);
@@ -93,7 +93,7 @@ int main() {
               << std::setw(6) << f.peak_bytes() / 1024 << "\n";
   }
 
-  // 4. What they send: a micro-batch per tick, and a gradient per tick.
+  // 4. Communication: a micro-batch per tick, and a gradient per tick.
   Array x = rows(b, 8), y = rows(c, 8), expected = alone(w, x, y);
   std::cout << "\nGPipe, 8 micro-batches\n" << by_gpipe.lower(ws, x, y).comm();
   std::cout << "\n1F1B, 8 micro-batches\n" << by_1f1b.lower(ws, x, y).comm() << "\n";

@@ -1,5 +1,5 @@
-// Lesson 18: a mixture of experts. Each device has some tokens and some experts; an all_to_all
-// brings tokens to the experts that they chose, another brings the results back.
+// Lesson 18: a mixture of experts. Each device has some tokens and some experts. One all_to_all
+// sends tokens to the experts that they chose, another one sends the results back.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -10,20 +10,20 @@ using namespace tessera;
 
 constexpr int64_t kDevices = 4, kExperts = 8;  // two on each device
 constexpr int64_t kTokens = 64, kWidth = 16, kHidden = 32;
-constexpr int64_t kCapacity = 6;  // places that an expert has for the tokens of one device
+constexpr int64_t kCapacity = 6;  // places per expert for the tokens of one device
 
 struct Experts {
   Array gate, up, down;  // [width, experts], [experts, width, hidden], [experts, hidden, width]
 };
 TESSERA_FIELDS(Experts, gate, up, down);
 
-// Which token is where: [tokens, experts, places], 0 or 1, and with the weights of the results.
+// The place of each token: [tokens, experts, places], 0 or 1; and the weight of its results.
 struct Routes {
   Array places, weights;
 };
 
-// 1. Each token goes to the two experts that it likes best, first choices first. Experts that are
-//    full take no more: those tokens do without. Nothing here has a shape that depends on values.
+// 1. Each token goes to the two experts with its largest gate values, first choices first. An
+//    expert that is full drops further tokens. No shape depends on values.
 Routes route(Array gate, Array tokens) {
   Array likes = softmax(matmul(tokens, gate));
   TopK best = top_k(likes, 2);
@@ -35,7 +35,7 @@ Routes route(Array gate, Array tokens) {
   return {sum(taken, 0), einsum("ctep,tc->tep", {taken, share})};
 }
 
-// Each expert on its tokens: [experts, tokens, width].
+// Applies each expert to its tokens: [experts, tokens, width].
 Array expert(Experts e, Array x) { return matmul(relu(matmul(x, e.up)), e.down); }
 
 // 2. On one device.
@@ -49,7 +49,8 @@ Array plain(Experts e, Array tokens) {
   return groups(e, tokens.reshape({kDevices, -1, kWidth})).reshape({-1, kWidth});
 }
 
-// 3. On devices: of [experts, places, width], each gives a row of experts to each device.
+// 3. On devices: each device splits [experts, places, width] by experts, and sends each device
+//    its own.
 Array moe(Experts e, Array tokens) {
   Routes r = route(e.gate, tokens);
   Array x = einsum("tep,tw->epw", {r.places, tokens});
@@ -69,7 +70,7 @@ int main() {
   Experts cut{e.gate, reshard(e.up, P("expert")), reshard(e.down, P("expert"))};
   Array rows = reshard(tokens, P("expert", None));
 
-  // 4. Who gets how many; 128 choices were made.
+  // 4. The number of tokens of each expert, of 128 choices in total.
   auto load = [](Experts e, Array tokens) {
     return psum(sum(route(e.gate, tokens).places, {0, 2}), "expert");
   };
@@ -77,7 +78,7 @@ int main() {
             << "\n\n";
 
   // 5. Two all_to_alls forward, two backward. The gate is the same on all devices, so its gradient
-  //    is summed; those of the experts stay where the experts are.
+  //    is summed; the gradients of the experts stay on their devices.
   auto over_experts = shard_map(moe, {.out_specs = P("expert", None)});
   auto gradient = [](auto f) {
     return jit(grad<0, 1>([f](Experts e, Array x) { return sum(square(f(e, x))); }));

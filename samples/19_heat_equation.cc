@@ -1,5 +1,5 @@
-// Lesson 19: the heat equation on a grid whose rows are cut over devices. Each step a device needs
-// one row of either neighbour: a halo, exchanged by hand, and as Tessera does it by itself.
+// Lesson 19: the heat equation on a grid whose rows are sharded. In each step a device needs one
+// row of each neighbour, a halo: exchanged by hand, and automatically over Auto axes.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -10,19 +10,19 @@ using namespace tessera;
 
 constexpr int64_t kSize = 64, kSteps = 100;
 
-// The grid a step later, of itself and what lies above and below each point.
+// Returns the grid one step later, from the grid and the values above and below each point.
 Array after(Array u, Array above, Array below) {
   Array left = pad(u, {{0, 0}, {1, -1}}, 0.0f), right = pad(u, {{0, 0}, {-1, 1}}, 0.0f);
   return u + 0.1f * (above + below + left + right - 4 * u);
 }
 
-// 1. Without a word about devices. Around the grid it is cold.
+// 1. Code without devices. It is cold around the grid.
 Array step(Array u) {
   return after(u, pad(u, {{1, -1}, {0, 0}}, 0.0f), pad(u, {{-1, 1}, {0, 0}}, 0.0f));
 }
 
-// 2. By hand: the last row goes to the next device, the first row to the one before. A device that
-//    none sends to gets zeros: just what lies around the grid.
+// 2. By hand: the last row goes to the next device, the first row to the previous one. A device
+//    without a sender gets zeros, which are the values around the grid.
 Array step_by_hand(Array u) {
   std::vector<std::pair<int, int>> down, up;
   for (int i = 0; i + 1 < axis_size("x"); ++i) {
@@ -45,7 +45,8 @@ int main() {
   Array u = zeros({kSize, kSize}).at({Slice(20, 30), Slice(8, 40)}).set(100.0f);
   Array alone = many(step, u);
 
-  // 3. On any number of devices both give the same numbers, and send the same: two rows per step.
+  // 3. On any number of devices both give the same numbers and send the same data: two rows
+  //    per step.
   for (int devices : {1, 4, 8}) {
     std::cout << devices << (devices == 1 ? " device\n" : " devices\n");
     {
@@ -60,6 +61,6 @@ int main() {
     auto by_itself =
         jit([](Array u) { return many(step, with_sharding_constraint(u, P("x", None))); });
     std::cout << by_itself.lower(u).comm();
-    compare("by itself", by_itself(u), alone, 0);
+    compare("automatically", by_itself(u), alone, 0);
   }
 }

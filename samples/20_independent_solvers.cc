@@ -1,5 +1,5 @@
-// Lesson 20: devices that do not wait for each other. Each solves equations of its own by Newton's
-// method, with as many iterations as those need.
+// Lesson 20: devices that do not wait for each other. Each one solves its own equations by Newton's
+// method, with as many iterations as they need.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -8,7 +8,7 @@
 
 using namespace tessera;
 
-// Kepler's equation: x - e sin(x) = m, for the place of a planet on an orbit of eccentricity e.
+// Kepler's equation: x - e sin(x) = m, for the position of a planet on an orbit of eccentricity e.
 struct Search {
   Array x, change, iterations;
 };
@@ -19,8 +19,8 @@ Search newton(Array e, Array m, Search s) {
   return {s.x - change, max(abs(change)), s.iterations + 1};
 }
 
-// 1. The predicate is about this device's equations: it varies. So each device leaves the loop when
-//    it is done, and nothing is sent.
+// 1. The predicate depends on this device's equations, so it varies. Each device leaves the loop
+//    when it is done, and nothing is sent.
 Search search(Array e, Array m) {
   Search start{m + e, Array(1.0f), Array(0)};
   return while_loop([](Search s) { return s.change > 1e-5f; },
@@ -28,8 +28,8 @@ Search search(Array e, Array m) {
 }
 Array solve(Array e, Array m) { return search(e, m).x; }
 
-// 2. What iterations leave behind is not kept, so the derivative is not that of the loop: where
-//    x - e sin(x) - m stays 0, (1 - e cos(x)) dx = sin(x) de + dm.
+// 2. A while_loop has no reverse-mode derivative, so the derivative follows from the equation: if x
+//    - e sin(x) - m stays 0, then (1 - e cos(x)) dx = sin(x) de + dm.
 using Two = std::tuple<Array, Array>;
 Array solve_with_rule(Array e, Array m) {
   auto rule = [](Two primals, Two tangents) {
@@ -56,10 +56,10 @@ int main() {
     return jit(grad<0, 1>([f](Array e, Array m) { return sum(square(f(e, m))); }));
   };
   std::cout << "with gradients: " << gradient(devices).lower(es, ms).comm();
-  compare("places", devices(es, ms), solve(e, m), 1e-4);
+  compare("positions", devices(es, ms), solve(e, m), 1e-4);
   compare("gradient", gradient(devices)(es, ms), gradient(solve_with_rule)(e, m), 1e-2);
 
-  // 3. A collective in such a loop would wait for devices that have left. It cannot be written.
+  // 3. A collective in such a loop would wait for devices that have left it, and is refused.
   auto together = [](bool ask_all) {
     return shard_map(
         [ask_all](Array e, Array m) {
@@ -80,7 +80,7 @@ int main() {
     std::cout << "\n" << error.what() << "\n";
   }
 
-  // 4. If all go on until all are done, the predicate is the same everywhere.
+  // 4. If all devices iterate until the last one is done, the predicate is the same everywhere.
   std::cout << "\n"
             << reshard(together(true)(es, ms), P()) << "\n"
             << jit(together(true)).lower(es, ms).comm();

@@ -1,4 +1,4 @@
-// What the lessons on shard_map end with: a comparison with a plain version on one device.
+// The last step of the lessons on shard_map: a comparison with a plain version on one device.
 #pragma once
 #include <tessera/tessera.h>
 
@@ -14,8 +14,7 @@ inline std::vector<double> numbers_of(const std::vector<tessera::Array>& arrays)
   return all;
 }
 
-// Prints the largest difference between two trees. If it is more than `most`, or NaN, the program
-// ends with 1.
+// Prints the largest difference between two trees. Exits with 1 if it is more than `most`, or NaN.
 template <class T>
 void compare(const char* what, T tree, T plain, double most) {
   const auto ours = numbers_of(tessera::tree_leaves(tree));

@@ -1,6 +1,6 @@
 // Which licence is a passage from? `classify [FOLDER]` trains a network of two layers on the
-// licence texts that every Debian has, over a mesh of 2 x 2 devices. Each text is cut into blocks
-// of words; passages of every fifth block are held back.
+// licence texts that every Debian installation has, over a mesh of 2 x 2 devices. Each text is
+// split into blocks of words; passages of every fifth block are held back.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 
@@ -13,10 +13,10 @@
 using namespace tessera;
 namespace fs = std::filesystem;
 
-constexpr size_t kWords = 40, kBlock = 200;  // of a passage, of a block
+constexpr size_t kWords = 40, kBlock = 200;  // words per passage, per block
 constexpr int64_t kFeatures = 2048, kHidden = 64, kBatch = 256;
 
-// Rows of counts of words and pairs of words, by their hashes, each of length 1; and their labels.
+// Hashed counts of words and word pairs, one row per passage, and the labels of the rows.
 struct Examples {
   std::vector<float> counts;
   std::vector<int32_t> labels;
@@ -33,7 +33,7 @@ struct Examples {
   }
 };
 
-// Examples lie over data, hidden units over model: the second product completes its sums there.
+// Examples are sharded over data, hidden units over model: the second product sums over model.
 struct Weights {
   Array hidden, bias, out;
 };
@@ -45,7 +45,7 @@ Array logits(const Weights& w, Array x) {
 Array loss(const Weights& w, Array x, Array labels) {
   return -mean(sum(log_softmax(logits(w, x)) * one_hot(labels, w.out.shape(1)), -1));
 }
-// A step on examples that are drawn for it: gradients of one direction add up to speed.
+// Returns the weights and their momentum (speed) after a step on a random batch.
 std::pair<Weights, Weights> train(Weights w, Weights speed, Array key, Array x, Array labels) {
   const Array rows = random::randint(key, {kBatch}, 0, x.shape(0));
   const Weights g = grad(loss)(w, reshard(x[{rows}], P("data", None)), labels[{rows}]);
@@ -58,13 +58,13 @@ void run(const char* folder) {
   MeshScope scope(make_mesh({{"data", 2}, {"model", 2}}));
   std::set<std::string> families;
   Examples shown, held_back;
-  // In their order, so that those of one family follow each other.
+  // Sorted, so that the files of one family follow each other.
   for (const fs::path& file : std::set<fs::path>{fs::directory_iterator(folder), {}}) {
     if (!fs::is_regular_file(file) || fs::is_symlink(file)) continue;
     std::ifstream text(file);
     const std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
     const std::string name = file.filename();
-    families.insert(name.substr(0, name.find('-')));  // versions are worded alike
+    families.insert(name.substr(0, name.find('-')));  // versions of one licence are alike
     const auto label = static_cast<int32_t>(families.size()) - 1;
     for (size_t i = 0; i < words.size() / kBlock * kBlock; i += 10)
       if (i % kBlock + kWords < kBlock)

@@ -37,12 +37,12 @@ TESSERA_FIELDS(Result, cosines, nearest, scores);
 
 bool is_auto() { return current_mesh().mode("data") == Auto; }
 
-// Explicit axes: moves x, and from then on types follow. Auto axes: asks, and propagation follows.
+// Explicit axes: moves x, and types follow. Auto axes: constrains x, and propagation follows.
 Array lay_out(Array x, PartitionSpec spec, Loc loc = Loc::Current()) {
   return is_auto() ? with_sharding_constraint(x, spec, loc) : reshard(x, spec, loc);
 }
 
-// Returns a b^T with rows over data. Both contracting dims are over model.
+// Returns a b^T with rows over data. Both contracting dims are sharded over model.
 Array products(Array a, Array b, Loc loc = Loc::Current()) {
   if (!is_auto()) return matmul(a, b.T(), {.out_sharding = P("data", None)}, loc);
   return with_sharding_constraint(matmul(a, b.T(), {}, loc), P("data", None), loc);
@@ -63,7 +63,7 @@ Result compare(Input in, int64_t nearest, bool show) {
   Array length = step("length", sum(counts, 1, {.keepdims = true}));
   Array frequency = step("frequency", counts / maximum(length, 1));
 
-  // A feature that few texts have says more. Empty rows have none, so they count nowhere.
+  // A feature of few texts gets a larger weight. Empty rows have no features, so they never count.
   Array found_in = step("found in", sum((counts > 0).astype(f32), 0));
   Array texts = step("texts", sum(in.real.astype(f32)));
   Array rarity = step("rarity", log((1 + texts) / (1 + found_in)) + 1);
@@ -73,11 +73,11 @@ Result compare(Input in, int64_t nearest, bool show) {
   Array norms = step("norms", sqrt(sum(square(weights), 1, {.keepdims = true})));
   Array unit = step("unit rows", where(norms > 0, weights / norms, 0));
 
-  // Every text meets every other: the one gather of the program. Explicit code asks for it by name.
+  // Each text is compared with all others: the only gather. Explicit code asks for it by name.
   Array others = step("others", is_auto() ? unit : reshard(unit, P(None, "model")));
   Array cosines = step("cosines", products(unit, others));
 
-  // Neither a text itself nor padding is a neighbour: both get less than any cosine.
+  // A text is not its own neighbour, and padding is none: both get a score below any cosine.
   int64_t n = cosines.shape(0);
   Array row = arange(n).reshape({n, 1});
   if (!is_auto()) row = reshard(row, P("data", None));
@@ -86,8 +86,8 @@ Result compare(Input in, int64_t nearest, bool show) {
   return {cosines, step("nearest", top.indices), step("scores", top.values)};
 }
 
-// Returns the texts as a matrix on the current mesh. Types must divide, so rows are added until
-// axis "data" does.
+// Returns the texts as a matrix on the current mesh. Sizes in types must divide, so empty rows are
+// added until axis "data" divides their number.
 Input make_input(const std::vector<Text>& texts, int64_t multiple) {
   int64_t rows = (static_cast<int64_t>(texts.size()) + multiple - 1) / multiple * multiple;
   std::vector<float> counts;
@@ -130,14 +130,14 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   return largest;
 }
 
-// Prints what the program will be, before it runs. While an Explicit program is traced, its types
-// are printed; of Auto axes types say nothing, so here is what propagation chose.
+// Prints the report of the program before it runs. An Explicit program prints its types while it is
+// traced. Types do not show Auto axes, so then the propagated shardings are printed.
 template <class Program>
 void print_plan(const Program& program, const Input& in, int64_t nearest) {
   if (!is_auto()) fmt::print("types, as the program is traced:\n");
   Lowered lowered = program.lower(in, nearest, !is_auto());
   if (is_auto()) {
-    fmt::print("layouts, as propagation chose them:\n");
+    fmt::print("shardings that propagation chose:\n");
     for (const char* name : kSteps) {
       std::string text = explain(lowered.program(), name);
       size_t begin = text.find(": ") + 2, end = text.find('\n');
@@ -166,7 +166,7 @@ int run(const std::vector<std::string>& paths, AxisMode mode) {
     fmt::print("{} texts, {} rows, on the mesh {}\n\n", texts.size(), in.counts.shape(0),
                current_mesh());
     print_plan(program, in, nearest);
-    fmt::print("which device holds what of counts:\n{}\n", visualize_sharding(in.counts));
+    fmt::print("the shards of counts, by device:\n{}\n", visualize_sharding(in.counts));
     Result result = program(in, nearest, !is_auto());
     print_table(texts, result);
     on_mesh = result.cosines.to_vector<float>();

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Links are left out: in /usr/share/common-licenses they are second names of files beside them.
+// Skips links: in /usr/share/common-licenses they are second names of files in the same folder.
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -39,7 +39,7 @@ std::string read_file(const fs::path& path) {
   return contents;
 }
 
-// Returns the text in lower case, every stretch of white space as one blank, none at the ends.
+// Returns the text in lower case, with each run of white space as one blank, and none at the ends.
 std::string normalize(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -54,7 +54,7 @@ std::string normalize(std::string_view text) {
   return out;
 }
 
-// FNV-1a, with its bits mixed once more: the low ones alone choose the column.
+// FNV-1a, with its bits mixed once more, because only the low ones select the column.
 uint64_t hash(std::string_view text) {
   uint64_t h = 0xcbf29ce484222325;
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;

@@ -1,5 +1,5 @@
-// The machine's limit, measured: independent chains of multiply-adds on every core. Compiled for
-// the machine that it runs on.
+// Measures the machine's limit: independent chains of multiply-adds on every core. Compiled for the
+// machine that it runs on.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -19,7 +19,7 @@ constexpr int kBytes = 16;
 #endif
 typedef float Lanes __attribute__((vector_size(kBytes)));
 
-// Ten chains hide the latency of two units. Equal ones would be computed once.
+// Ten chains hide the latency of two units. Equal chains would be computed only once.
 constexpr int64_t kChains = 10, kRounds = 4000000;
 float chains() {
   const Lanes x = Lanes{} + 0.999f, y = Lanes{} + 1e-6f;
@@ -45,7 +45,7 @@ double measured_fma_peak() {
     for (std::thread& thread : threads) thread.join();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const double flops = 2.0 * kChains * kRounds * (kBytes / 4) * cores;
-    // So that the chains are not dead code.
+    // Keeps the chains alive.
     if (kept[0] >= 0) best = std::max(best, flops / took.count());
   }
   return best;

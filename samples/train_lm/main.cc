@@ -1,15 +1,15 @@
-// Trains a language model of characters on a text, on any mesh, in any layout, with one result.
+// Trains a language model of characters on a text. The result does not depend on mesh and layout.
 //
 //   train_lm [--text FILE | FOLDER] [--mesh 4x2] [--layout dp+tp] [--steps 300] ... (--help)
 //
-// model.h      the transformer, and which mesh axes cut what of it: the layouts
-// optimizer.h  AdamW, clipping and the schedule
-// train.h      one step: micro-batches, the sum of their gradients, the update
-// text.h       characters as numbers, and the bigram table to be beaten
-// screen.h     progress, curve and the machine's peak
+//   model.h      the transformer, and its layouts: the mesh axes that shard each dim
+//   optimizer.h  AdamW, clipping and the schedule
+//   train.h      one step: micro-batches, the sum of their gradients, the update
+//   text.h       characters as numbers, and a bigram table as the baseline
+//   screen.h     progress, curve and the machine's peak
 //
-// The whole run is a function of its State, which is one file: what --resume reads goes on to the
-// same bits, on another mesh or in another layout to the same numbers.
+// The whole run is a function of its State, which is saved as one file. A run that resumes from it
+// gives the same bits, or, on another mesh or in another layout, the same numbers.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -53,7 +53,7 @@ std::vector<Flag> flags_of(Options& o) {
           {"context", &o.sizes.context, "characters per sequence"},
           {"batch", &o.batch, "sequences per step"},
           {"micro-batches", &o.micro_batches, "parts of a batch, computed one after the other"},
-          {"steps", &o.steps, "steps in all"},
+          {"steps", &o.steps, "number of steps"},
           {"rate", &o.rate, "learning rate after warm-up"},
           {"dropout", &o.dropout, "share of activations that are dropped in training"},
           {"seed", &o.seed, "random seed"},
@@ -127,7 +127,7 @@ class Run {
                 .batch = o.batch,
                 .micro_batches = o.micro_batches,
                 .dropout = o.dropout};
-    // More than there are, so that layouts can cut them.
+    // More numbers than characters, so that layouts can shard them.
     trainer_.model.sizes.characters = (characters + 23) / 24 * 24;
   }
 
@@ -143,7 +143,7 @@ class Run {
       state = train(std::move(state));
       if (interrupted) return 130;
       fmt::print("\nloss of each step\n{}", curve(state.losses.to_vector<float>()));
-      fmt::print("\nheld-back text: loss {:.3f} per character, of a bigram table {:.3f}\n",
+      fmt::print("\nheld-back text: loss {:.3f} per character, bigram table {:.3f}\n",
                  held_back_loss(state), bigram_loss(text_));
     }
     if (options_.sample > 0) fmt::print("\n{}\n", generate());
@@ -165,9 +165,9 @@ class Run {
     if (o.dropout >= 1) throw std::runtime_error("--dropout is a share, less than 1");
     const auto divides = [](int64_t part, int64_t whole) { return part > 0 && whole % part == 0; };
     if (!divides(o.sizes.heads, o.sizes.width) || !divides(2, o.sizes.width / o.sizes.heads))
-      throw std::runtime_error("--heads must cut --width into parts of an even size");
+      throw std::runtime_error("--heads must split --width into parts of an even size");
     if (!divides(o.micro_batches, o.batch))
-      throw std::runtime_error("--micro-batches must cut --batch into equal parts");
+      throw std::runtime_error("--micro-batches must split --batch into equal parts");
     if (static_cast<int64_t>(text_.held_back.size()) < o.batch * (o.sizes.context + 1))
       throw std::runtime_error(
           "a tenth of the text must fill a batch: reduce --batch or --context");
@@ -175,7 +175,7 @@ class Run {
 
   std::string file() const { return options_.out + "/state.safetensors"; }
 
-  // What a run must have in common with the one that it resumes.
+  // The settings that a run shares with the run that it resumes.
   std::string identity() const {
     const Options& o = options_;
     const Sizes& s = o.sizes;
@@ -203,11 +203,11 @@ class Run {
     return load_safetensors_like(file(), state);
   }
 
-  // What a step will be, before there is one.
+  // Prints the types and the communication of a step before it runs.
   void announce(const State& state, const Lowered& step, double peak) const {
     const std::vector<std::string> names = tree_names(state.weights);
     const std::vector<Array> weights = tree_leaves(state.weights);
-    // A line per value, arguments first: what propagation chose, where types do not say it.
+    // One line per value, arguments first: the propagated shardings, which types do not show.
     std::istringstream places(dump_shardings(step.program()));
     fmt::print("{} characters of text, {} different, on the mesh {}\n\n",
                text_.train.size() + text_.held_back.size(), text_.alphabet.size(), current_mesh());
@@ -231,8 +231,8 @@ class Run {
         jit([t = trainer_](State s, Array text) { return t.step(std::move(s), text); },
             {.donate = {0}, .name = "step"});
     const Array text = array(text_.train);
-    KeyReuseCheck check;  // a key that is drawn from twice would be an error here
-    // Of types alone: over Auto axes an array that is there already has its place.
+    KeyReuseCheck check;  // a key that is used twice would be an error here
+    // Lowered from types: over Auto axes a concrete array already has a sharding.
     const Lowered lowered = step.lower(abstract_like(state), text);
     const double peak = measured_fma_peak();
     announce(state, lowered, peak);
@@ -255,7 +255,7 @@ class Run {
     }
     progress.end();
     save(state);
-    fmt::print("{} {}\n", interrupted ? "stopped; --resume goes on from" : "saved", file());
+    fmt::print("{} {}\n", interrupted ? "stopped; --resume continues from" : "saved", file());
     return state;
   }
 
@@ -276,8 +276,8 @@ class Run {
     return sum / static_cast<double>(batches);
   }
 
-  // What the model writes after the first characters of the held-back text. One sequence is for one
-  // device: the file is read onto another mesh than it was written on.
+  // Returns the text that the model writes after the first characters of the held-back text. One
+  // device is enough for one sequence, so the file is loaded onto another mesh.
   std::string generate() const {
     MeshScope scope(make_mesh({{"data", 1}, {"model", 1}}));
     Trainer alone = trainer_;

@@ -1,4 +1,4 @@
-// A transformer over characters, and how its parts lie over a mesh of axes "data" and "model".
+// A transformer over characters, and its layouts over a mesh of axes "data" and "model".
 #pragma once
 #include <tessera/tessera.h>
 
@@ -16,7 +16,7 @@ struct Sizes {
   int64_t characters = 0, width = 96, heads = 6, hidden = 256, layers = 4, context = 64;
 };
 
-// Returns those of the axes that cut a dim of this size into equal parts: into as many as can be.
+// Returns the choice of the axes that splits a dim of this size into the most equal parts.
 inline std::vector<AxisRef> dividing(const std::vector<AxisRef>& axes, int64_t size) {
   std::vector<AxisRef> best;
   int64_t most = 1;
@@ -54,8 +54,8 @@ struct Layout {
     if (name == "auto") return made(data, model, none, Auto);
     throw std::runtime_error("there is no layout \"" + name + "\": dp, fsdp, tp, dp+tp or auto");
   }
-  // Returns the layout as the current mesh allows it: types need sizes that divide, so a dim is cut
-  // by the axes that divide it, and whole along the others. `say` gets a line per such dim.
+  // Returns the layout for the current mesh. Sizes in types must divide, so a dim is sharded only
+  // over the axes that divide it. Calls `say` with one line per dim that loses axes.
   template <class Say>
   Layout fitted(const Sizes& sizes, int64_t sequences, Say say) const {
     const auto text = [](const std::vector<AxisRef>& axes) {
@@ -70,7 +70,7 @@ struct Layout {
       const std::string all = text(axes);
       axes = dividing(axes, size);
       say(std::to_string(size) + " " + what + " do not divide over " + all + ": " +
-          (axes.empty() ? "all devices have all of them" : "they are cut by " + text(axes)));
+          (axes.empty() ? "all devices have all of them" : "they are sharded over " + text(axes)));
     };
     Layout out = *this;
     fit(out.batch, sequences, "sequences");
@@ -85,7 +85,7 @@ struct Layout {
   std::vector<AxisRef> typed(const std::vector<AxisRef>& axes) const {
     return split_mode == Auto ? std::vector<AxisRef>() : axes;
   }
-  // Constrains a dim to be sharded over `axes`, where types leave that to propagation.
+  // Constrains a dim to be sharded over `axes`, if types leave that to propagation.
   Array constrain(Array x, size_t dim, const std::vector<AxisRef>& axes,
                   Loc loc = Loc::Current()) const {
     if (split_mode == Explicit) return x;
@@ -94,8 +94,8 @@ struct Layout {
     return with_sharding_constraint(x, PartitionSpec(dims), loc);
   }
   PartitionSpec activations() const { return P(batch, None, None); }  // [sequence, place, width]
-  // Returns a weight as a step uses it: whole where it is stored in parts, and reduced over the
-  // axes of the batch, so that its gradient stays a partial sum until somebody asks for the sum.
+  // Returns a weight as a step uses it: replicated if it is stored in parts, and reduced over the
+  // axes of the batch, so that its gradient stays a partial sum until the sum is asked for.
   Array for_use(Array weight) const {
     const PartitionSpec spec = store.empty() ? type_of(weight).spec() : P();
     return reshard(weight, spec.reduced(batch));
@@ -114,12 +114,12 @@ struct Params {
 };
 TESSERA_FIELDS(Params, embedding, layers, norm, head);
 
-// Gains are stored less 1, so that weight decay pulls them to 1.
+// Gains are stored minus 1, so that weight decay pulls them to 1.
 inline Array rms_norm(Array x, Array gain) {
   return x * rsqrt(mean(square(x), -1, {.keepdims = true}) + 1e-6) * (1 + gain);
 }
 
-// Zeroes a share of x. Bits depend on the key and the element alone, not on where it lies.
+// Zeroes a share of x. The choice depends on the key and the element only, not on the sharding.
 inline Array dropout(Array key, double rate, Array x) {
   if (rate == 0) return x;
   const Array keep =
@@ -127,8 +127,8 @@ inline Array dropout(Array key, double rate, Array x) {
   return where(keep, x / (1 - rate), 0.0);
 }
 
-// Turns each pair of numbers of x [sequence, place, head, size] by an angle that grows with the
-// place, so that the product of two vectors knows how far apart they are.
+// Rotates each pair of numbers of x [sequence, place, head, size] by an angle that grows with the
+// place, so that the product of two vectors depends on the distance between their places.
 inline Array rotary(Array x) {
   const int64_t places = x.shape(1), half = x.shape(3) / 2;
   const Array speed = exp(arange(half) * (-std::log(1e4) / static_cast<double>(half)));
@@ -149,7 +149,7 @@ struct Model {
                                by_unit = layout.typed(layout.hidden), store = layout.store;
     const int64_t size = width / heads;
     int64_t count = 0;
-    // Normal numbers, small enough that a sum over `inputs` of them is about 1.
+    // Normal numbers, scaled so that a sum of `inputs` of them is about 1.
     const auto weight = [&](Shape shape, PartitionSpec spec, int64_t inputs) {
       const Array numbers = random::normal(random::fold_in(key, count++), shape);
       return reshard(numbers / std::sqrt(static_cast<double>(inputs)), spec);
@@ -170,7 +170,7 @@ struct Model {
         .head = weight({width, characters}, P(store, layout.typed(layout.characters)), width)};
   }
 
-  // Both of [sequence, place, width], and so are what they return.
+  // Both take and return [sequence, place, width].
   Array attention(const Layers& w, Array x) const {
     const Array qkv = layout.constrain(einsum("bsd,dthk->tbshk", {x, w.qkv}), 3, layout.heads);
     const Array q = rotary(qkv[0]), k = rotary(qkv[1]), v = qkv[2];
@@ -185,9 +185,9 @@ struct Model {
                   {.out_sharding = layout.activations()});
   }
 
-  // Returns how likely each character is to follow each of `text` [sequence, place], as logits
-  // [sequence, place, character]. Of the layers only the inputs are kept for the gradient. A
-  // character is looked up by a product: so few cost nothing, and its gradient is a partial sum.
+  // Returns logits [sequence, place, character] of the next character for each place of `text`
+  // [sequence, place]. The gradient stores only the inputs of the layers. Characters are looked up
+  // by a product: it is cheap for so few of them, and its gradient is a partial sum.
   Array logits(const Params& p, Array text, Array key, double drop) const {
     const auto layer = [&](Array x, std::pair<Layers, Array> at) {
       const auto& [w, layer_key] = at;

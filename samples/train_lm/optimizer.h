@@ -14,7 +14,7 @@ struct AdamW {
   int64_t warm_up = 20, steps = 400;
   double keep_mean = 0.9, keep_square = 0.98, epsilon = 1e-8;
 
-  // Rises to `rate` in a line, then falls to a tenth of it along a half wave.
+  // Rises to `rate` linearly, then falls to a tenth of it along half a cosine wave.
   Array rate_at(Array step) const {
     const Array rising = (step + 1) / static_cast<double>(warm_up);
     const Array share =
@@ -23,8 +23,8 @@ struct AdamW {
     return rate * minimum(rising, falling);
   }
 
-  // Changes the weights and the running means of gradients and of their squares, all laid out
-  // alike: where weights are cut, so is this work.
+  // Updates the weights and the running means of gradients and of their squares. All have the same
+  // sharding, so sharded weights share this work.
   template <class T>
   void update(Array step, T gradient, T& weights, T& means, T& squares) const {
     Array norm = 0.0f;
@@ -36,7 +36,7 @@ struct AdamW {
     squares =
         tree_map([&](Array s, Array g) { return keep_square * s + (1 - keep_square) * square(g); },
                  squares, gradient);
-    // Both begin as zeros, which these undo.
+    // Corrects the bias of the means, which start at zero.
     const Array full_mean = 1 - pow(keep_mean, step + 1),
                 full_square = 1 - pow(keep_square, step + 1);
     const Array now = rate_at(step);

@@ -1,4 +1,4 @@
-// A bar of progress, and a curve drawn in characters.
+// A progress bar, and a curve drawn in characters.
 #include "screen.h"
 
 #include <fmt/format.h>

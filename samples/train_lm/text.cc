@@ -1,4 +1,4 @@
-// Reading a text, numbering its characters, and the table that a model must be better than.
+// Reads a text, numbers its characters, and computes the bigram baseline.
 #include "text.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Links are left out: in /usr/share/common-licenses they are second names of files beside them.
+// Skips links: in /usr/share/common-licenses they are second names of files in the same folder.
 std::vector<fs::path> files_of(const fs::path& path) {
   if (!fs::is_directory(path)) return {path};
   std::vector<fs::path> files;
@@ -53,7 +53,7 @@ Text read_text(const std::string& path) {
 
 double bigram_loss(const Text& text) {
   const size_t n = text.alphabet.size();
-  // One of each, so that what never occurred is unlikely and not impossible.
+  // Every count starts at one, so that unseen pairs are unlikely but not impossible.
   std::vector<double> counts(n * n, 1), totals(n, static_cast<double>(n));
   for (size_t i = 1; i < text.train.size(); ++i) {
     const auto before = static_cast<size_t>(text.train[i - 1]);

@@ -1,4 +1,4 @@
-// A text as numbers: its characters are the bytes that occur in it, in their order.
+// A text as numbers: its characters are the bytes that occur in it, in order.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,8 +16,8 @@ struct Text {
 // Reads a file, or all files of a folder one after the other. Throws std::runtime_error.
 Text read_text(const std::string& path);
 
-// Returns the mean of -log p over the held-back text, of a table of how often each character
-// follows each other one in the training text.
+// Returns the mean of -log p over the held-back text for a bigram table of the training text: the
+// frequency of each character after each other one.
 double bigram_loss(const Text& text);
 
 }  // namespace train_lm

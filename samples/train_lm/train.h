@@ -1,15 +1,15 @@
-// One step of training: draw sequences, add up the gradients of micro-batches, update.
+// One step of training: sample sequences, add up the gradients of micro-batches, update.
 #pragma once
 #include "model.h"
 #include "optimizer.h"
 
 namespace train_lm {
 
-// All that a run depends on from here on: what is saved, and what --resume reads.
+// The state of a run: it is saved, and --resume reads it.
 struct State {
   Params weights, means, squares;
   Array step, key;  // steps done; the words of the key that all random numbers come from
-  Array losses;     // of each step; zeros for those to come
+  Array losses;     // of each step; zeros for later steps
 };
 TESSERA_FIELDS(State, weights, means, squares, step, key, losses);
 
@@ -31,7 +31,7 @@ struct Trainer {
             .losses = zeros({optimizer.steps})};
   }
 
-  // Returns sequences from anywhere in the text: [micro-batch, sequence, place].
+  // Returns sequences from random positions of the text: [micro-batch, sequence, place].
   Array draw(Array key, Array text) const {
     const int64_t length = model.sizes.context + 1;
     const Array begin = random::randint(key, {micro_batches, batch / micro_batches, 1}, 0,
@@ -39,7 +39,7 @@ struct Trainer {
     return reshard(text[begin + arange(length)], P(None, model.layout.batch, None));
   }
 
-  // Returns the mean loss of the micro-batches, and its gradient as the weights lie.
+  // Returns the mean loss of the micro-batches, and its gradient with the weights' shardings.
   std::pair<Array, Params> gradient(const Params& stored, Array key, Array text) const {
     const auto [draw_key, drop_key] = random::split<2>(key);
     const Params weights = tree_map([&](Array w) { return model.layout.for_use(w); }, stored);
@@ -49,14 +49,14 @@ struct Trainer {
       const auto add = [](Array a, Array b) { return a + b; };
       return std::pair(std::pair(sum.first + loss, tree_map(add, sum.second, g)), None);
     };
-    // On each device the sum over its own sequences alone: what is reduced has partial gradients.
+    // Each device sums over its own sequences only: the gradients of reduced weights are partial.
     const Params none = tree_map(
         [&](Array w) { return reshard(zeros(w.shape()), type_of(w).cotangent().spec()); }, weights);
     const auto [loss, sum] =
         scan(add_one, std::pair(zeros({}), none),
              std::pair(draw(draw_key, text), random::split(drop_key, micro_batches)))
             .first;
-    // The one place where gradients are sent: as sums, to where the weights are stored.
+    // The only communication of gradients: sums, in the shardings of the stored weights.
     const double share = 1.0 / static_cast<double>(micro_batches);
     const auto collect = [&](Array g, Array w) { return reshard(g, type_of(w).spec()) * share; };
     return {loss * share, tree_map(collect, sum, stored)};

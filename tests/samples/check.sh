@@ -1,5 +1,5 @@
 #!/bin/bash
-# check.sh GOLDEN PROGRAM [ARGUMENT...]: compares what the program prints with the golden file.
+# check.sh GOLDEN PROGRAM [ARGUMENT...]: compares the program's output with the golden file.
 # UPDATE_GOLDEN=1 writes the file instead.
 set -euo pipefail
 

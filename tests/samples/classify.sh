@@ -1,6 +1,6 @@
 #!/bin/bash
-# classify.sh PROGRAM TEXTS: most passages that are held back are told apart. Licences are worded alike,
-# and other versions of Debian have others.
+# classify.sh PROGRAM TEXTS: checks that most held-back passages are classified correctly. Some licences are
+# similar, and other versions of Debian have other licences.
 set -euo pipefail
 
 "$1" | tee /dev/stderr | awk '/held-back passages/ { right = $1 + 0 } END { exit !(right >= 70) }'

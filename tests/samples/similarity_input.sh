@@ -1,5 +1,5 @@
 #!/bin/bash
-# similarity_input.sh PROGRAM TEXTS: what the similarity sample says to input that is not right.
+# similarity_input.sh PROGRAM TEXTS: the messages of the similarity sample for wrong input.
 set -euo pipefail
 
 program=$1 texts=$2
@@ -22,8 +22,8 @@ mkdir "$work/none"
 head -c 5000 /dev/urandom >"$work/noise.bin"
 # Each flag that --help lists, anywhere among files and folders.
 [[ $("$program" --help | grep -o '^--[a-z]*') == --auto ]] || { echo "other flags"; exit 1; }
-expect 0 "layouts, as propagation chose them" --auto "$texts/soup.txt" "$texts/bread.txt"
-expect 0 "layouts, as propagation chose them" "$texts" --auto
+expect 0 "shardings that propagation chose" --auto "$texts/soup.txt" "$texts/bread.txt"
+expect 0 "shardings that propagation chose" "$texts" --auto
 expect 0 "types, as the program is traced" "$texts" "$texts/soup.txt"
 expect 0 "nearest, with the cosine"
 expect 1 "there is no flag --aut: --help lists them" --aut "$texts"

@@ -47,7 +47,7 @@ for layout in $layouts; do
   for mesh in 3x1 1x4 5x2 2x3; do same --layout "$layout" --mesh "$mesh"; done
 done
 same --layout tp
-grep -q '^6 heads do not divide over data and model: they are cut by model$' "$work/log" ||
+grep -q '^6 heads do not divide over data and model: they are sharded over model$' "$work/log" ||
   fail "does not say how heads are cut"
 grep -q 'qkv .*6@model' "$work/log" || fail "does not cut heads over model"
 same --layout dp --mesh 3x1
@@ -71,9 +71,9 @@ done < <("$program" --help)
 refused 'there is no layout "dpp": dp, fsdp, tp, dp+tp or auto' --layout dpp
 refused '--mesh takes two sizes, as 4x2, not "4"' --mesh 4
 refused '--mesh takes two sizes, as 4x2, not "0x2"' --mesh 0x2
-refused '--heads must cut --width into parts of an even size' --heads 5
-refused '--heads must cut --width into parts of an even size' --heads 0
-refused '--micro-batches must cut --batch into equal parts' --micro-batches 3
+refused '--heads must split --width into parts of an even size' --heads 5
+refused '--heads must split --width into parts of an even size' --heads 0
+refused '--micro-batches must split --batch into equal parts' --micro-batches 3
 refused '--dropout is a share, less than 1' --dropout 1
 refused '--rate takes a number, not "nan"' --rate nan
 refused '--steps takes a number, not "-1"' --steps -1

@@ -1,5 +1,5 @@
 #!/bin/bash
-# train_lm_resume.sh PROGRAM: a run that is killed, twenty times, or interrupted goes on to the same
+# train_lm_resume.sh PROGRAM: a run that is killed, twenty times, or interrupted continues to the same
 # bits, and in another layout to the same losses. TESSERA_FUZZ=N: N times as many kills.
 set -euo pipefail
 
