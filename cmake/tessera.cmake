@@ -12,10 +12,10 @@ add_compile_options(-Wall -Wextra)
 if(PROJECT_IS_TOP_LEVEL)
   add_compile_options(-Werror)
 endif()
-# Containers check their indices where nobody waits for results.
+# Containers check their indices in Debug builds.
 add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 if(TESSERA_SANITIZE STREQUAL "address")
-  # With sanitizers g++ 12 takes parts of standard containers for uninitialized.
+  # With sanitizers g++ 12 warns that parts of standard containers are uninitialised.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
     -Wno-maybe-uninitialized)
   add_link_options(-fsanitize=address,undefined)
@@ -26,11 +26,11 @@ elseif(TESSERA_SANITIZE STREQUAL "thread")
 endif()
 
 # Headers of other libraries that most sources include are parsed once: a quarter of a build's time.
-# Not by other compilers and with sanitizers: those builds find the includes that are missing.
+# Other compilers and sanitizers do without them: those builds find missing includes.
 set(precompiles OFF)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT TESSERA_SANITIZE)
   set(precompiles ON)
-  # g++ 12 forgets there which code is the standard library's, and warns of it.
+  # In precompiled headers g++ 12 also warns about code of the standard library.
   add_compile_options(-fpch-preprocess -Wno-array-bounds -Wno-stringop-overflow
     -Wno-stringop-overread -Wno-restrict)
 endif()
@@ -41,7 +41,7 @@ function(tessera_precompile target)
       <map> <memory> <optional> <set> <string> <variant> <vector> ${ARGN})
   endif()
 endfunction()
-# `target` is compiled as `like` is, so that it can use the same.
+# Compiles `target` with the options of `like`, so that it can use its precompiled headers.
 function(tessera_precompile_as like target)
   if(precompiles)
     target_precompile_headers(${target} REUSE_FROM ${like})

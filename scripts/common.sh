@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Shared by the scripts beside it, which source it.
+# Shared by the scripts of this folder, which source it.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,7 +14,7 @@ fail() {
   exit 1
 }
 
-# run_quietly COMMAND...: shows what it printed only if it fails.
+# run_quietly COMMAND...: shows the output only if the command fails.
 run_quietly() {
   local log status=0
   log=$(mktemp)
@@ -32,7 +32,7 @@ missing_packages() {
   done
 }
 
-# Installs what is missing; where nothing is, apt is not even asked.
+# Installs missing packages. If none is missing, apt is not run.
 install_packages() {
   if ! command -v apt-get >/dev/null; then
     say "no apt-get here: the libraries of docs/dependencies.md must be there already"
@@ -47,7 +47,7 @@ install_packages() {
   fi
   say "installing ${missing[*]}"
   local environment=(env DEBIAN_FRONTEND=noninteractive)
-  # Asked for before the output is hidden.
+  # Asks for the password before the output is hidden.
   ((${#as_root[@]} == 0)) || sudo -v || fail "sudo does not let you install packages"
   run_quietly "${as_root[@]}" "${environment[@]}" apt-get update -q || fail "apt-get update failed"
   "${as_root[@]}" "${environment[@]}" apt-get install -yq --no-install-recommends "${missing[@]}" \
@@ -55,8 +55,8 @@ install_packages() {
     -e 's/^Setting up \([^ :]*\).*/   installed \1/p' || fail "apt-get install failed"
 }
 
-# configure FOLDER [CMAKE OPTION...]: a new folder builds several sources at once, unless TESSERA_UNITY=OFF
-# is in the environment; one that is there keeps what it was configured with.
+# configure FOLDER [CMAKE OPTION...]: a new folder compiles several sources at once, unless
+# TESSERA_UNITY=OFF is in the environment; an existing folder keeps its setting.
 configure() {
   say "configuring ${1#"$repo/"}/"
   local unity=()
@@ -65,21 +65,21 @@ configure() {
     fail "cmake failed; its output is above"
 }
 
-# configure_sanitized address|thread: in build-address/ or build-thread/.
+# configure_sanitized address|thread: configures build-address/ or build-thread/.
 configure_sanitized() {
   local preset=asan
   [[ $1 == address ]] || preset=tsan
   configure "$repo/build-$1" --preset "$preset"
 }
 
-# test_programs FOLDER [CTEST OPTION...]: the programs that the chosen tests run, one a line. ctest
-# names those that are not built as well.
+# test_programs FOLDER [CTEST OPTION...]: prints the programs of the chosen tests, one per line,
+# including programs that are not built.
 test_programs() {
   comm -12 <(ctest --test-dir "$1" -N -V "${@:2}" 2>&1 | grep -o "$1/[^ \"]*" | sed "s|^$1/||" | sort -u) \
     <(ninja -C "$1" -t targets all | sed -n 's/: CXX_EXECUTABLE_LINKER.*//p' | sort -u)
 }
 
-# build FOLDER [TARGET...]: everything without targets.
+# build FOLDER [TARGET...]: builds the targets; without targets, everything.
 build() {
   local targets=${*:2}
   say "building ${targets:-everything} in ${1#"$repo/"}/ with $(nproc) jobs"

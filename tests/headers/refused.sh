@@ -1,7 +1,7 @@
 #!/bin/bash
-# refused.sh COMPILER INCLUDE: of refused.cc the compiler refuses each line that ends in `// no`, for
-# a reason on that line, and no other. Each line is a function of its own, so that one compilation
-# tries them all.
+# refused.sh COMPILER INCLUDE: in refused.cc the compiler must refuse exactly the lines that end in
+# `// no`, with an error on that line. Each line is a function of its own, so that one compilation
+# checks all of them.
 set -euo pipefail
 
 compiler=$1 include=$2

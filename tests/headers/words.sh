@@ -1,5 +1,5 @@
 #!/bin/bash
-# words.sh COMPILER INCLUDE: the compiler refuses each function of words.cc with the words in front of
+# words.sh COMPILER INCLUDE: the compiler must refuse each function of words.cc with the words above
 # it, and gives at most three errors for each.
 set -euo pipefail
 

@@ -19,29 +19,31 @@ constexpr const char* kHead =
     R"(<!-- Written by tests/suite/accuracy_test.cc; UPDATE_GOLDEN=1 ctest -R suite raises its figures. -->
 # Accuracy
 
-The largest error of every elementwise function of floats, in units in the last place of the exact
-result: 0.5 is rounding itself. Functions are tried on all numbers of f16 and bf16; in f32 and f64
-on all exponents, close to their zeros, ends and turns, and where they overflow and vanish; those of
-two numbers on pairs of special numbers, and random ones of all exponents. Figures are the largest
-of AVX-512, AVX2 and SSE4, rounded up. Special values are exact: NaN, infinities, signed zeros.
-Infinity counts as the number after the largest one, so nothing overflows early, and subnormal
-results count like others, so nothing vanishes early.
+The tables give the largest error of every elementwise function of floats, in units in the last
+place (ulp) of the exact result; 0.5 is correct rounding. In f16 and bf16 every function is tested
+on all numbers. In f32 and f64 it is tested on all exponents, near its zeros, ends and turning
+points, and where it overflows and underflows. Functions of two numbers are tested on pairs of
+special numbers and on random numbers of all exponents. Figures are the largest over AVX-512, AVX2
+and SSE4, rounded up. Special values are exact: NaN, infinities, signed zeros. Infinity counts as
+the number after the largest one, so no function overflows early. Subnormal results count like
+others, so no function underflows early.
 
-The test `AccuracyTable` holds all figures, and 4 units for every op; `scripts/nightly fuzz` tries
-more numbers. References are computed in long double, and these are compared with MPFR
-(`tests/suite/references_test.cc`).
+The test `AccuracyTable` checks all figures, and a limit of 4 ulp for every op.
+`scripts/nightly fuzz` tests more numbers. References are computed in long double, and these are
+compared with MPFR (`tests/suite/references_test.cc`).
 
 ## Ops
 
-Where |`digamma`| < 1, its error is in units in the last place of 1, because it has zeros.
+If |`digamma`| < 1, its error is in units in the last place of 1, because it has zeros.
 
 )";
 constexpr const char* kComposites = R"(
 ## Functions made of several ops
 
 f16 and bf16 are rounded after each op, as in JAX. `silu` and `gelu` have large errors only where
-they are almost 0: their exponentials are of rounded arguments, and subnormal before the product is.
-Where |`logaddexp`| or |`polygamma`| < 1, its error is in units in the last place of 1.
+they are almost 0: the argument of their exponential is rounded, and the exponential becomes
+subnormal before the product does. If |`logaddexp`| or |`polygamma`| < 1, its error is in units in
+the last place of 1.
 
 )";
 constexpr DType kFloats[] = {f32, f64, f16, bf16};

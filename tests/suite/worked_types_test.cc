@@ -100,7 +100,7 @@ TEST(WorkedTypes, AreJaxs) {
       {"reduced times a number", [] { return reshard(Of("f32[8]"), P(None).reduced("x")) * 2.0; },
        "f32[8]{R:x}"},
       {"a reduced bias", [] { return Of("f32[8@x,4]") + reshard(Of("f32[4]"), P().reduced("x")); },
-       "f32[8@x,4]"},  // JAX refuses this and the next: docs/differences.md, Reduced beside sharded
+       "f32[8@x,4]"},  // JAX refuses these two: docs/differences.md, Reduced next to sharded
       {"a reduced position embedding",
        [] { return Of("f32[8@x,6,4]") + reshard(Of("f32[6,4]"), P().reduced("x")); },
        "f32[8@x,6,4]"},
