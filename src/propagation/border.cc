@@ -1,4 +1,4 @@
-// What a sharding becomes at the border of a program: only axes that divide the dims, no open dims.
+// Shardings at the border of a program: axes divide the dims, and no dim is open.
 #include "propagation/border.h"
 
 #include <algorithm>

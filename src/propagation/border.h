@@ -4,12 +4,12 @@
 
 namespace tessera::propagation::engine {
 
-// The clean-up of what crosses the function's border (docs/propagation.md): axes that do not
-// divide the dim are cut; then, unless `keep_sub_axes`, an open dim is cut at its first sub-axis
-// behind the axes that `typed` has, which are Explicit.
+// Returns the sharding that an argument or result of the function gets (docs/propagation.md): axes
+// that do not divide the dim are cut; then, unless `keep_sub_axes`, an open dim is cut at its first
+// sub-axis after the Explicit axes, which `typed` has.
 TensorSharding AtBorder(const TensorSharding& sharding, const Shape& shape, bool keep_sub_axes,
                         const TensorSharding* typed = nullptr);
-// All dims closed; what must stay replicated is forgotten.
+// Returns the sharding with all dims closed, and without the axes that must stay replicated.
 TensorSharding Closed(const TensorSharding& sharding);
 
 }  // namespace tessera::propagation::engine

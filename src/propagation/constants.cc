@@ -1,4 +1,4 @@
-// Finds the constants of a graph and copies them per user.
+// Finds the constants of a graph, and copies them for each user.
 #include "propagation/constants.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Splitter {
   void Run() {
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       OpId id = static_cast<OpId>(i);
-      // What splits is made anew for every user, with copies of its own operands.
+      // The op of a value that splits is made again for each user, with copies of its own operands.
       bool splits = graph_.ops[i].results.size() == 1 && Splits(graph_.ops[i].results[0]);
       if (splits)
         rewrite_.Remove(id);
@@ -38,7 +38,7 @@ class Splitter {
   }
 
  private:
-  // To be in a group is no use: a constant that nothing else uses is not there any more.
+  // Whether v has left the graph: a constant that no op uses. Membership of a group is no use.
   bool IsGone(ValueId v) {
     return static_cast<size_t>(v) < taken_.size() && Splits(v) && !base::At(taken_, v);
   }
@@ -54,7 +54,7 @@ class Splitter {
         op.constant || (op.foldable && !op.operands.empty() && all);
   }
 
-  // Whether every user of v gets a copy. Scalars have no sharding to differ in.
+  // Whether each user of v gets a copy. Scalars have no dims in which users could differ.
   bool Splits(ValueId v) {
     if (base::At(maker_, v) < 0 || base::At(graph_.values, v).shape.empty()) return false;
     if (base::At(constant_, v)) return true;
@@ -77,8 +77,9 @@ class Splitter {
     }
   }
 
-  // Returns v, or a new value like it, made just before `place` by copies of all that makes it,
-  // each once. A list, not a recursion: a constant may be made by any number of ops.
+  // Returns v, or a new value like it, defined just before `place` by copies of all constant ops
+  // that it depends on. Works through a list, not by recursion: a constant may depend on any
+  // number of ops.
   ValueId Copy(ValueId v, OpId place) {
     std::vector<OpId> makers = {base::At(maker_, v)};
     absl::flat_hash_map<ValueId, ValueId> copy_of = {{v, -1}};
@@ -105,7 +106,7 @@ class Splitter {
     return copy_of[v];
   }
 
-  // The first copy is the value itself.
+  // Returns v itself the first time, then a new value like it.
   ValueId NewValue(ValueId v) {
     if (!base::At(taken_, v)) {
       base::At(taken_, v) = true;
@@ -122,7 +123,7 @@ class Splitter {
   Rewrite rewrite_;
   std::vector<EngineResult::ConstantCopy>& copies_;
   std::vector<OpId> maker_;
-  std::vector<bool> constant_, taken_;  // per value of the caller
+  std::vector<bool> constant_, taken_;  // by value of the caller
   absl::flat_hash_map<ValueId, std::vector<size_t>> groups_of_;
 };
 

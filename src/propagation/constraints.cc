@@ -1,4 +1,4 @@
-// Gives values the shardings that constraints ask for, and later users the constrained value.
+// Gives values the shardings that constraints ask for, and gives later users the constrained value.
 #include "propagation/constraints.h"
 
 #include <algorithm>
@@ -55,12 +55,12 @@ class Constraints {
     auto it = manual_.find({use.op, use.index});
     return it == manual_.end() ? nullptr : it->second;
   }
-  // What v is given: a target of an edge, what the edge's owner is.
+  // Returns the initial sharding of v; for a target of an edge, of the edge's owner.
   auto& Given(ValueId v) {
     OpId edge = base::At(target_of_, v);
     return base::At(graph_.values, edge < 0 ? v : op(edge).results[0]).sharding;
   }
-  // The sharding that a use asks its value to have; null for an ordinary use.
+  // Returns the sharding that a use asks its value to have; null for an ordinary use.
   const TensorSharding* Asked(OperandUse use) const {
     if (op(use.op).kind == Op::kConstraint)
       return &*base::At(graph_.values, op(use.op).results[0]).sharding;
@@ -71,7 +71,7 @@ class Constraints {
     return base::At(maker_, v) >= 0 && op(base::At(maker_, v)).kind == Op::kConstraint;
   }
 
-  // Makes later users of a chain's input use its last constraint.
+  // Makes later users of a chain's input use the last constraint of the chain.
   void FollowChain(OpId head) {
     ValueId input = op(head).operands[0];
     if (IsConstraint(input) || Given(input)) return;
@@ -93,7 +93,8 @@ class Constraints {
     });
   }
 
-  // `user` (a constraint, or -1 and a manual region's op) asks for `asked` of `input`.
+  // Applies the request of `user` that `input` be sharded as `asked`. The user is `constraint`, or
+  // the op of a manual region (`constraint` is -1).
   void Act(OpId user, ValueId input, const TensorSharding& asked, OpId constraint) {
     if (Given(input)) return;
     for (const sharding::DimAxes& d : asked.dims)
@@ -106,7 +107,8 @@ class Constraints {
       Given(input) = asked;
       return;
     }
-    // What all targets of an edge are is not this one's to say: its users see a constraint instead.
+    // One request must not decide the sharding of all targets of an edge: the users of `input` see
+    // a constraint instead.
     if (!asked.unreduced.empty()) {
       TensorSharding partial = sharding::Replicated(asked.mesh, asked.rank());
       for (sharding::DimAxes& d : partial.dims) d.open = true;
@@ -127,7 +129,7 @@ class Constraints {
       moved.rule = graph_.IdentityRule(base::At(graph_.values, input).shape, 1);
     }
     ReplaceUses(input, moved.results[0], [&](OperandUse use) { return use.op != constraint; });
-    graph_.use_order.erase(input);  // this op is its only use, but has no number yet
+    graph_.use_order.erase(input);  // the added op is its only use, but has no id yet
     for (std::vector<ValueId>& group : graph_.groups)
       std::replace(group.begin(), group.end(), input, moved.results[0]);
     Place(input, std::move(moved));
@@ -140,8 +142,8 @@ class Constraints {
     return graph_.AddValue(base::At(graph_.values, like).shape, sharding);
   }
 
-  // Right after the value is made; an argument of a region is, where the region begins, even if
-  // all that uses it is further inside.
+  // Adds an op right after the value is defined. An argument of a region is defined where the
+  // region begins, even if all its users are further inside.
   void Place(ValueId input, Op added) {
     OpId edge = base::At(target_of_, input);
     if (op(edge).results[0] == input) {
@@ -164,8 +166,8 @@ class Constraints {
 
   FlatGraph& graph_;
   Rewrite rewrite_;
-  std::vector<OpId> maker_, target_of_;        // per value; -1: none
-  std::vector<std::vector<OperandUse>> uses_;  // per value, as FlatGraph::use_order
+  std::vector<OpId> maker_, target_of_;        // by value; -1: none
+  std::vector<std::vector<OperandUse>> uses_;  // by value, as FlatGraph::use_order
   absl::flat_hash_map<std::pair<OpId, int32_t>, const Edge*> manual_;
 };
 

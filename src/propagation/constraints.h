@@ -1,11 +1,11 @@
-// Constraints, before propagation.
+// Applies constraints to their operands, before propagation.
 #pragma once
 #include "propagation/graph.h"
 
 namespace tessera::propagation::engine {
 
-// Lets constraints act on their operands: a closed constraint of a value without a sharding of its
-// own is that value's sharding, and the last one of a chain of constraints is what later users see.
+// Lets constraints act on their operands: a closed constraint becomes the sharding of a value that
+// has none of its own, and later users see the last constraint of a chain.
 void ApplyConstraints(FlatGraph& graph);
 
 }  // namespace tessera::propagation::engine

@@ -1,5 +1,5 @@
-// Follows an axis back through recorded changes, and tries edits of constraints by propagating
-// again.
+// Follows an axis back through recorded changes, and tries edits of constraints by
+// propagating again.
 #include "propagation/explain.h"
 
 #include <fmt/format.h>
@@ -18,23 +18,23 @@
 namespace tessera::propagation::engine {
 namespace {
 
-// A constraint written otherwise: dim `dim` of the value that it makes.
+// An edit of a constraint: dim `dim` of its result `value` gets a priority, or is opened.
 struct Edit {
   static constexpr int32_t kOpen = -1;
   ValueId value;
   size_t dim;
-  int32_t priority;                                             // kOpen: the dim is open instead
+  int32_t priority;                                             // kOpen: opens the dim instead
   friend auto operator<=>(const Edit&, const Edit&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// What would come of edits: propagation is run again, once for equal edits. So many explanations of
-// one graph stay linear in it, there is an end to what is tried.
+// The outcomes of edits. Equal edits are propagated once, and their number is limited, so that many
+// explanations of one graph stay linear in its size.
 class Trials {
  public:
   explicit Trials(const EngineResult& result) : input_(result.input.get()) {}
 
   enum Answer : uint8_t { kNo, kYes, kUnknown };
-  // Whether dim d of v then has axis x.
+  // Whether dim d of v has axis x after the edits.
   Answer Gets(ValueId v, size_t d, AxisPart x, std::vector<Edit> edits) {
     std::sort(edits.begin(), edits.end());
     auto tried = tried_.find(edits);
@@ -77,11 +77,11 @@ class Trials {
 
 // How an axis came to a dim of a value.
 struct AxisPath {
-  std::vector<std::string> steps;  // ops that it travelled, the first one first
-  std::vector<ValueId> values;     // where it was before, the last one first
-  std::string given;               // by what it was given
+  std::vector<std::string> steps;  // ops that carried it, the first one first
+  std::vector<ValueId> values;     // values that had it before, the last one first
+  std::string given;               // the origin, as text
   int32_t priority = 0;
-  OpId constraint = -1;  // that gave it, which the user can edit
+  OpId constraint = -1;  // the constraint that gave it, if the user can edit one
   size_t dim = 0;        // of the constraint
 
   std::string Origin() const {
@@ -101,7 +101,7 @@ class Explainer::Impl {
     told_.clear();
     out_ = fmt::format("{}: {}\n", names_.value(v),
                        s ? Text(*s) : "not sharded: whole on every device");
-    // What v did not get may have lost earlier, on the way of what v has.
+    // An axis that v did not get may have lost earlier, on the path of an axis that v has.
     std::vector<ValueId> on_the_way = {v};
     for (size_t d = 0; s && d < s->dims.size(); ++d)
       for (AxisPart a : s->dims[d].axes) {
@@ -130,7 +130,7 @@ class Explainer::Impl {
     return names_.op(origin) + (where.empty() ? "" : " at " + where);
   }
 
-  // Completes a path with what gave dim d of v axis a from the start.
+  // Completes a path with the origin of axis a, which dim d of v had from the start.
   void Given(ValueId v, size_t d, AxisPart a, AxisPath& path) const {
     OpId maker = history_.Maker(v);
     bool made = maker >= 0 && history_.op(maker).kind == Op::kConstraint;
@@ -161,14 +161,14 @@ class Explainer::Impl {
     size_t dim;
     const char* direction;
   };
-  // One step of a path, and how it goes on towards the origin. Paths share their beginnings, so
-  // that to explain all values is to follow each step once.
+  // One step of a path, and its continuation towards the origin. Paths share their beginnings, so
+  // that explaining all values follows each step once.
   struct PathStep {
-    size_t change, dim;  // what brought the axis, and to which dim
+    size_t change, dim;  // the change that brought the axis, and the dim
     Source source;
     int before = -1, origin = -1;  // indices into steps_ (-1: none) and origins_
-    size_t length = 1;             // of the path so far
-    std::vector<int> head = {};    // its first steps
+    size_t length = 1;             // of the path up to this step
+    std::vector<int> head = {};    // the path's first steps
   };
   static constexpr size_t kShown = 8;
 
@@ -197,7 +197,7 @@ class Explainer::Impl {
     path.values.insert(path.values.begin(), step.source.value);
   }
 
-  // Returns the last step of the path (-1: it has none) and its origin.
+  // Returns the last step of the path (-1: none) and its origin.
   std::pair<int, int> Follow(ValueId v, size_t d, AxisPart a) const {
     std::vector<PathStep> found;
     int last = -1, origin = -1;
@@ -239,7 +239,8 @@ class Explainer::Impl {
     return index;
   }
 
-  // `e`: the change that gave dim d of v the axis, if it was not there from the start.
+  // Returns the path at its origin. `e` is the change that gave dim d of v the axis; nothing if the
+  // dim had it from the start.
   AxisPath OriginOf(ValueId v, size_t d, AxisPart a, std::optional<size_t> e) const {
     AxisPath path;
     if (!e || history_.change(*e).op < 0) {
@@ -265,7 +266,8 @@ class Explainer::Impl {
     return out.empty() ? "" : " (" + out + ")";
   }
 
-  // The first tensor of the op that had the axis on the same factor: operands before results.
+  // Returns the first tensor of the op that had the axis on the same factor. Operands come
+  // before results.
   std::optional<Source> SourceOf(const Change& change, size_t d, AxisPart a, size_t time) const {
     if (change.op < 0) return std::nullopt;
     const Op& op = history_.op(change.op);
@@ -274,7 +276,7 @@ class Explainer::Impl {
     const DimMap& map = history_.MapOf(change.op);
     size_t self = 0;
     while (self < tensors.size() && tensors[self] != change.value) ++self;
-    if (self == tensors.size()) return std::nullopt;  // by its group
+    if (self == tensors.size()) return std::nullopt;  // its group changed it
     const sharding::FactorList& mine = DimsOf(map, self)[d];
     for (size_t t = 0; t < tensors.size(); ++t) {
       if (tensors[t] == change.value) continue;
@@ -296,7 +298,7 @@ class Explainer::Impl {
     return std::nullopt;
   }
 
-  // Axes that other tensors of the op have on a factor of v, and v has not.
+  // Reports axes that other tensors of the op have on a factor of v, and that v lacks.
   void Conflicts(OpId i, ValueId v) {
     const Op& op = history_.op(i);
     if (op.kind == Op::kEdge && base::At(history_.graph().edges, op.edge).outer) return;
@@ -339,12 +341,12 @@ class Explainer::Impl {
     }
   }
 
-  // The factors of the dims of tensor `t` of an op.
+  // Returns the factors of the dims of tensor `t` of an op.
   static const sharding::DimFactors& DimsOf(const DimMap& map, size_t t) {
     return t < map.operands.size() ? map.operands[t] : map.results[t - map.operands.size()];
   }
 
-  // The dim of tensor `t` of an op that has factor f.
+  // Returns the dim of tensor `t` that has factor f.
   static size_t DimOf(const DimMap& map, size_t t, int32_t f) {
     const sharding::DimFactors& dims = DimsOf(map, t);
     size_t d = 0;
@@ -352,8 +354,8 @@ class Explainer::Impl {
     return d;
   }
 
-  // What keeps axis x, which came by `path`, off dim `mine` (factor f) of v, and what would let it
-  // in. v need not have a sharding: then all its dims are open.
+  // Says what keeps axis x, which came by `path`, off dim `mine` (factor f) of v, and which edit
+  // would let it in. If v has no sharding, all its dims are open.
   std::string Reason(OpId i, const TensorState& t, ValueId v, size_t mine, size_t f,
                      const MeshDef& mesh, AxisPart x, const AxisPath& path) const {
     const TensorSharding* s = result_.sharding(v);
@@ -381,7 +383,7 @@ class Explainer::Impl {
     return "the neighbours of this dim disagree: a constraint on it would decide";
   }
 
-  // Where dim d of v is made of several factors: why factor f of it cannot hold the axis.
+  // Says why factor f cannot hold the axis, if dim d of v has several factors; empty if it can.
   std::string Misfit(OpId i, const TensorState& t, ValueId v, size_t d, size_t f,
                      const std::string& axis, AxisPart x) const {
     const DimMap& map = history_.MapOf(i);
@@ -406,7 +408,7 @@ class Explainer::Impl {
     return "";
   }
 
-  // The closed constraint of v that import made v's own sharding; -1: there is none.
+  // Returns the closed constraint that import made v's own sharding; -1: none.
   OpId HeldBy(ValueId v) const {
     if (!result_.input || static_cast<size_t>(v) >= result_.input->graph.values.size()) return -1;
     const auto& now = base::At(history_.graph().values, v).sharding;
@@ -418,7 +420,7 @@ class Explainer::Impl {
     return -1;
   }
 
-  // Who closed dim d of v, and whether x gets there if that one opens it.
+  // Says who closed dim d of v, and whether x gets there if that constraint opens it.
   std::string Open(ValueId v, size_t d, const MeshDef& mesh, AxisPart x) const {
     OpId maker = history_.Maker(v);
     bool made = maker >= 0 && history_.op(maker).kind == Op::kConstraint;
@@ -436,14 +438,14 @@ class Explainer::Impl {
     return out;
   }
 
-  // Nothing if an import step made the constraint: the user has none to edit.
+  // Returns nothing if an import step made the constraint: the user has none to edit.
   std::optional<Edit> EditOf(OpId constraint, size_t d, int32_t priority) const {
     OpId origin = constraint < 0 ? -1 : history_.op(constraint).origin;
     if (origin < 0 || !result_.input) return std::nullopt;
     return Edit{base::At(result_.input->graph.ops, origin).results[0], d, priority};
   }
 
-  // Which winners would have to come after the loser for axis x to get to dim d of v. Each answer
+  // Says which winners must come after the loser for axis x to reach dim d of v. Each answer
   // has been tried.
   std::string Flip(ValueId v, size_t d, const MeshDef& mesh, AxisPart x,
                    std::vector<AxisPath> winners, const AxisPath& loser) const {
@@ -466,7 +468,7 @@ class Explainer::Impl {
     return "\n    no other priorities would let it in";
   }
 
-  // Whether dim d of v has axis x if these constraints have priority `later`.
+  // Whether dim d of v gets axis x if these constraints have priority `later`.
   Trials::Answer Try(ValueId v, size_t d, AxisPart x, const std::vector<AxisPath>& trial,
                      int32_t later) const {
     std::vector<Edit> edits;
@@ -483,10 +485,11 @@ class Explainer::Impl {
   History history_;
   mutable std::vector<PathStep> steps_;
   mutable std::vector<AxisPath> origins_;
-  mutable absl::flat_hash_map<std::tuple<size_t, size_t, AxisPart>, int> step_of_;  // change, dim
+  // by change, dim and axis
+  mutable absl::flat_hash_map<std::tuple<size_t, size_t, AxisPart>, int> step_of_;
   mutable Trials trials_;
   std::string out_;
-  std::set<std::string> told_;  // axes that lost, with what gave them: the first place is enough
+  std::set<std::string> told_;  // axes that lost, with their origins: each is reported once
 };
 
 Explainer::Explainer(const EngineResult& result, const Naming& names)

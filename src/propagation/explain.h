@@ -1,4 +1,5 @@
-// Why a value is sharded as it is: where each of its axes came from, and which it did not get.
+// Explains why a value is sharded as it is: where each axis came from, and which axes
+// it did not get.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,16 +9,16 @@
 
 namespace tessera::propagation::engine {
 
-// Explains values of one result, which must have been recorded (EngineOptions::record). Both must
-// outlive it. Its cost is that of a pass over the graph, then of what the values asked for went
-// through.
+// Explains the values of one result, which must have been recorded (EngineOptions::record). Both
+// arguments must outlive it. It takes one pass over the graph, then time for the paths of the
+// values that are explained.
 class Explainer {
  public:
   Explainer(const EngineResult& result, const Naming& names);
   ~Explainer();
-  // Returns some lines: the sharding of v; for each axis of each dim the sharding it was given with
-  // and the ops it travelled, the first and the last ones if they are many; and for each axis that
-  // a neighbour wanted here what kept it out and what would let it in.
+  // Returns lines of text: the sharding of v; for each axis of each dim its origin and the ops that
+  // carried it, of a long path the first and last ones; for each axis that a neighbour wanted here,
+  // what kept it out and which edit would let it in.
   std::string Of(ValueId v);
 
  private:

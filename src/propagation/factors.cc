@@ -1,4 +1,4 @@
-// Which axes factors have in each tensor of an op, and which of them other tensors can take.
+// Finds the axes of each factor in the tensors of an op, and the axes that other tensors can take.
 #include "propagation/factors.h"
 
 #include <numeric>
@@ -8,8 +8,8 @@
 namespace tessera::propagation::engine {
 namespace {
 
-// A dim's axes lie over its factors, major to minor; each factor takes what divides it, the last
-// one all that is left.
+// Distributes a dim's axes over its factors, major to minor. Each factor takes the axes that divide
+// it; the last one takes all that are left.
 void ProjectDim(const DimMap& map, const sharding::FactorList& factors,
                 const sharding::DimAxes* dim, TensorState& state) {
   AxisList axes = dim ? dim->axes : AxisList{};
@@ -21,7 +21,7 @@ void ProjectDim(const DimMap& map, const sharding::FactorList& factors,
     s.present = true;
     s.minor_most = f == factors.back();
     s.closed = closed || overflows;
-    // Factors after this one count as absent from the tensor.
+    // The factors after this one count as absent from the tensor.
     if (overflows) return;
     if (s.minor_most) {
       for (; at < axes.size(); ++at) AppendMerged(s.axes, axes[at]);
@@ -52,7 +52,7 @@ bool IsMajorPart(AxisPart part, AxisPart whole) {
   return part.axis == whole.axis && part.pre == whole.pre && part.size < whole.size;
 }
 
-// Joins what tensors say about one factor: `axes` so far, then one more tensor's.
+// Joins one more tensor's axes on a factor into `axes`.
 void Join(AxisList& axes, const AxisList& other, bool& can_expand) {
   AxisList joined;
   size_t i = 0;
@@ -153,7 +153,7 @@ AxisList CompatibleAxes(const OpState& projection, int32_t f, Direction directio
   };
   bool operands_first = direction != Direction::kBackward;
   group(operands_first);
-  // One way only: the others may shorten what flows, never add to it.
+  // One way only: the other tensors may shorten the axes, but add none.
   if (direction != Direction::kBoth) can_expand = false;
   group(!operands_first);
   return axes;

@@ -1,4 +1,4 @@
-// Visits the ops of the work list, round by round, and looks up steps that were taken before.
+// Visits the ops of the work list round by round, and looks up steps that were taken before.
 #include "propagation/fixpoint.h"
 
 #include "base/at.h"
@@ -16,7 +16,7 @@ Direction DirectionOf(const Op& op, const sharding::Factor& factor, bool single_
   return d & op.barrier;
 }
 
-// Two bits per factor. Of more factors than fit, the first ones; such steps are not remembered.
+// Two bits per factor, for the first kMaskFactors. Steps with more factors are not cached.
 constexpr size_t kMaskFactors = 32;
 uint64_t Mask(absl::Span<const Direction> directions) {
   uint64_t mask = 0;
@@ -120,8 +120,8 @@ void FixPoint::Write(OpId op, ValueId value, ShardingId id, WorkList& work) {
   };
   set(value);
   state_.Notify(value, op, work);
-  // In a group an edge's owner stands for its targets. Another target only follows: what is around
-  // its edge is not told, as in Shardy.
+  // In a group an edge's owner stands for its targets. A member that is another target only
+  // follows: its users are notified, but not its edge, as in Shardy.
   const ValueId owner = state_.Owner(value);
   for (ValueId v : state_.Group(owner)) {
     if (state_.Owner(v) == owner) continue;
@@ -130,7 +130,8 @@ void FixPoint::Write(OpId op, ValueId value, ShardingId id, WorkList& work) {
   }
 }
 
-// A returned value and what the function's result is given follow each other, in every round.
+// Lets returned values and the shardings of the function's results follow each other,
+// in every round.
 void FixPoint::VisitReturns() {
   for (State::Return& r : state_.returns()) {
     Ids ids = {state_.Get(r.value), r.sharding};

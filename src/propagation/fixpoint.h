@@ -1,15 +1,15 @@
-// The fix-point: ops are visited until no sharding changes any more.
+// The fix-point: visits ops until no sharding changes any more.
 //
-// It ends. Call the product of the sizes of all axes on a value's dims its shards. A step writes a
-// value only where the axes of one of its factors became longer: each write is behind
-// IsStrictPrefix(old, new), and no factor gives any up. Full factors take no more, so what lies
-// behind a factor in its dim stays, and the dim's axes grow as the factor's do. No axis is on two
-// dims (FitsOthers), so shards divide the number of devices; each write multiplies them by 2 or
-// more, and a value is written at most log2(devices) times. Members of a group, and targets of an
-// edge, have one sharding and are written together. An op is queued only when a value of its own is
-// written, and once at the start: visits are at most ops + uses * log2(devices) in a run, and runs
-// are as many as rounds times user priorities, both finite lists.
-// tests/unit/propagation/random_test.cc holds this against random graphs.
+// It ends. Let the shards of a value be the product of the sizes of all axes on its dims. A step
+// only writes a value if the axes of one of its factors became longer (IsStrictPrefix(old, new)),
+// and no factor gives up axes. A full factor takes no more axes, so the axes after it in its dim
+// stay, and the dim's axes grow with the factor's. No axis is on two dims (FitsOthers), so the
+// shards divide the number of devices. Each write multiplies them by 2 or more: a value is written
+// at most log2(devices) times. Members of a group, and targets of an edge, share one sharding and
+// are written together. An op is queued once at the start, and when one of its values is written: a
+// run visits at most ops + uses * log2(devices) ops. There is one run for each pair of a round and
+// a user priority.
+// tests/unit/propagation/random_test.cc checks this on random graphs.
 #pragma once
 #include "propagation/propagate.h"
 #include "propagation/state.h"
@@ -20,8 +20,9 @@ class FixPoint {
  public:
   FixPoint(State& state, bool basic) : state_(state), basic_(basic) {}
 
-  // Visits all ops, then those that a change concerns, until none is left. `directions` gives how
-  // far a factor of an op may carry axes; blocked factors and barriers are handled here.
+  // Visits all ops, then those that a change affects, until none is left. `rounds` give
+  // the direction in which a factor of an op may carry axes; blocked factors and barriers
+  // are handled here.
   void Run(absl::Span<const Round> rounds);
 
  private:
@@ -51,8 +52,8 @@ class FixPoint {
   absl::flat_hash_map<Key, Ids> steps_;
 };
 
-// The mesh that all of these shardings are on; null if there is none, or several, or one that
-// nothing propagates on. Empty meshes join any.
+// Returns the mesh of all these shardings. Null if there is none, if there are several, or if
+// nothing propagates on it. A sharding without a mesh joins any.
 const MeshDef* CommonMesh(absl::Span<const TensorSharding* const> shardings);
 
 }  // namespace tessera::propagation::engine

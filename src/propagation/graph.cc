@@ -1,4 +1,4 @@
-// Adds values, ops, edges and rules to a graph; equal rules are kept once.
+// Adds values, ops, edges and rules to a graph. Equal rules are stored once.
 #include "propagation/graph.h"
 
 #include <absl/hash/hash.h>
@@ -52,7 +52,7 @@ RuleId FlatGraph::IdentityRule(const Shape& shape, int count) {
 
 OpId FlatGraph::Add(Op op) {
   bool identity = op.kind == Op::kConstraint || op.kind == Op::kBarrier;
-  if (identity && !op.results.empty()) {  // else Verify refuses it
+  if (identity && !op.results.empty()) {  // Verify refuses it otherwise
     op.elementwise = true;
     op.rule = IdentityRule(base::At(values, op.results[0]).shape, 1);
   }

@@ -1,5 +1,5 @@
-// The flat graph that propagation works on: values with shapes and shardings, ops with a rule,
-// data-flow edges, groups. Anyone can fill one: Tessera's programs do, and so can a foreign IR
+// The flat graph on which propagation works: values with shapes and shardings, ops with rules,
+// data-flow edges and groups. Anyone can fill one: Tessera's programs do, and so can a foreign IR
 // through tessera/propagation.h. Nothing here knows an op by its name.
 #pragma once
 #include <absl/container/flat_hash_map.h>
@@ -34,14 +34,14 @@ using RuleId = int32_t;
 
 struct FlatValue {
   Shape shape;
-  // What it is given before propagation; a constraint gives it to its result. Nothing: every dim
-  // open.
+  // The sharding before propagation; for the result of a constraint, the one that it asks for.
+  // Nothing: every dim is open.
   MaybeSharding sharding;
-  int32_t region = 0;  // of an argument of a region: which one
+  int32_t region = 0;  // the region that defines it, or whose argument it is
 };
 
-// A data-flow edge: all its targets have one sharding, and it follows that of the sources. Sources
-// are uses: operand `index` of `op` (a region op, or the end of a region).
+// A data-flow edge: all its targets share one sharding, which follows the sources. A source is a
+// use: operand `index` of `op`, which is a region op or the end of a region.
 struct OperandUse {
   OpId op = -1;
   int32_t index = 0;
@@ -49,9 +49,10 @@ struct OperandUse {
 };
 struct Edge {
   std::vector<OperandUse> sources;
-  std::vector<ValueId> other_targets;  // beside the owner, which is the result of the edge's op
-  // Into or out of a manual region: what the value is on the outside, manual axes first in each
-  // dim. `inward`: the target is an argument of the region; otherwise a result of its op.
+  std::vector<ValueId> other_targets;  // besides the owner, which is the result of the edge's op
+  // For an edge across the border of a manual region: the sharding outside, with the manual
+  // axes first in each dim. `inward`: the target is an argument of the region; otherwise a
+  // result of its op.
   std::optional<TensorSharding> outer;
   AxisList manual;
   bool inward = true;
@@ -60,50 +61,52 @@ struct Edge {
 struct Op {
   enum Kind : uint8_t {
     kRule,        // propagates by `rule`
-    kEdge,        // by the identity between the sources of `edge` and its one result
-    kConstraint,  // by the identity; its result's sharding is meant for its operand as well
-    kBarrier,     // by the identity, in `barrier` direction only
-    kNone,        // nothing crosses it: it only uses its operands, or only makes its results
+    kEdge,        // propagates between the sources of `edge` and its one result
+    kConstraint,  // the identity; the sharding of its result is meant for its operand as well
+    kBarrier,     // the identity, in direction `barrier` only
+    kNone,        // nothing crosses it: it only uses its operands, or only defines its results
   } kind = kRule;
-  RuleId rule = -1;  // of kRule; the identity of the others is made by FlatGraph::Add
+  RuleId rule = -1;  // for kRule; FlatGraph makes those of the other kinds
   absl::InlinedVector<ValueId, 3> operands;
   absl::InlinedVector<ValueId, 1> results;
 
   bool elementwise = false;
-  bool constant = false;  // makes a value of no operands: every user may have a copy
-  bool foldable =
-      false;  // a constant if all its operands are: elementwise, broadcast, reshape, slice
-  bool expands =
-      false;  // repeats its operand along new dims; of a rank-0 operand it is copied per user
-  // In which direction the op is visited first, before all ops are (see OpPriorities).
+  bool constant = false;  // defines a value without operands: every user may have a copy
+  // A constant if all its operands are constants: elementwise, broadcast, reshape, slice.
+  bool foldable = false;
+  // Repeats its operand along new dims; a repeated scalar is copied for each user.
+  bool expands = false;
+  // The direction in which the first rounds visit the op, before all other ops (see OpPriorities).
   Direction first = Direction::kNone;
   Direction barrier = Direction::kBoth;
   int32_t edge = -1;  // index into FlatGraph::edges
-  // In which region: ends and edges of a region belong to it, its op does not. 0: the outermost.
+  // The region that contains the op. The end and the edges of a region are in it, its op is not.
+  // Region 0 is the outermost.
   int32_t region = 0;
-  bool is_return = false;  // the function's end: FlatGraph::returns belongs to its operands
-  OpId origin = -1;  // the caller's op that this is, or is a copy of; -1: made by an import step
+  // the function's end: FlatGraph::returns has the shardings of its operands
+  bool is_return = false;
+  OpId origin = -1;  // the caller's op that this is or copies; -1: an import step made it
 };
 
-// Rules are shared: ops of one kind on equal shapes have one. Every dim has factors.
+// Ops of one kind on equal shapes share a rule. Every dim has factors.
 struct Rule {
   DimMap map;
-  // Per tensor (operands, then results): the product of its factors' sizes.
+  // By tensor (operands, then results): the product of its factors' sizes.
   std::vector<double> sizes;
 };
 
 struct FlatGraph {
   std::vector<FlatValue> values;
-  std::vector<Op> ops;  // program order, a region op before its regions, its edges after them
+  std::vector<Op> ops;  // in program order; a region op precedes its regions
   std::vector<Rule> rules;
   std::vector<Edge> edges;
   std::vector<std::vector<ValueId>> groups;  // values that must be sharded alike
-  // The shardings given to the function's results, one per operand of the op with `is_return`.
+  // The shardings of the function's results, one per operand of the op with `is_return`.
   std::vector<MaybeSharding> returns;
-  // Of values whose users are told of a change in another order than their own, the last one first:
-  // this order. Made by import steps.
+  // The uses of a value in the order in which they are notified of a change. A value without an
+  // entry notifies its last use first. Import steps fill this.
   absl::flat_hash_map<ValueId, std::vector<OperandUse>> use_order;
-  // Regions: the op that they belong to, and the enclosing region. Entry 0 is the outermost.
+  // A region: the op that it belongs to, and the enclosing region. Entry 0 is the outermost.
   struct Region {
     OpId op = -1;
     int32_t parent = -1;
@@ -111,27 +114,27 @@ struct FlatGraph {
   std::vector<Region> regions = std::vector<Region>(1);
 
   ValueId AddValue(Shape shape, MaybeSharding sharding = {}, int32_t region = 0);
-  // Completes the map: a dim without factors gets one of size 1 of its own. Equal maps are one
-  // rule.
+  // Adds a rule, or returns an equal one. Completes the map: a dim without factors gets
+  // one of size 1.
   RuleId AddRule(DimMap map);
-  // The identity over `count` operands and one result of this shape.
+  // Returns the identity rule of `count` operands and one result of this shape.
   RuleId IdentityRule(const Shape& shape, int count);
   OpId Add(Op op);
-  // Returns the id of an edge's op, whose result is `owner`. `rule`: between sources and owner,
-  // where it is not the identity (the slices of an array).
+  // Adds the op of an edge, whose result is `owner`, and returns its id. `rule` relates sources and
+  // owner if they are not identical (an array and its slices).
   OpId AddEdge(Edge&& edge, ValueId owner, int32_t region, RuleId rule = -1);
 
  private:
   absl::flat_hash_map<size_t, std::vector<RuleId>> rule_ids_;  // by hash of the map
 };
 
-// What things are called in messages and explanations.
+// Names of values and ops in messages and explanations.
 struct Naming {
   std::function<std::string(ValueId)> value;  // "%3", "h"
   std::function<std::string(OpId)> op;        // of the caller's graph: "dot_general"
   std::function<std::string(OpId)> where;     // its line: "model.cc:12"; may be empty
-  std::vector<std::string> rounds = {};       // of op priorities; may be shorter than they are many
-  // What gave v its first sharding, if no constraint did. `maker`: the op that makes v and its
+  std::vector<std::string> rounds = {};       // names of op priority rounds; may be fewer
+  // What gave v its first sharding, if no constraint did. `maker` is the op that defines v, and its
   // line; empty for an argument. Null: "the declared sharding of v".
   std::function<std::string(ValueId v, const std::string& maker)> given = {};
 };

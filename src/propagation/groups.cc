@@ -1,4 +1,4 @@
-// Joins groups with a common member, and settles members that were given different shardings.
+// Merges groups with a common member, and separates members with different shardings.
 #include "propagation/groups.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace tessera::propagation::engine {
 namespace {
 
-// Groups that share a value become one, where the first of them was. Members are in the order in
-// which they are first named.
+// Merges groups that share a value into the first of them. Members stay in the order in which they
+// are first named.
 void Union(FlatGraph& graph) {
   absl::flat_hash_map<ValueId, size_t> group_of;
   std::vector<size_t> leader(graph.groups.size());
@@ -39,7 +39,7 @@ bool SaysNothing(const TensorSharding& s) {
                                        [](const sharding::DimAxes& d) { return d.open; });
 }
 
-// Whose sharding a value has: that of the owner of its edge.
+// Returns the value that owns each value's sharding: for a target of an edge, the edge's owner.
 std::vector<ValueId> OwnersOf(const FlatGraph& graph) {
   std::vector<ValueId> owners(graph.values.size());
   for (size_t v = 0; v < owners.size(); ++v) owners[v] = static_cast<ValueId>(v);
@@ -50,9 +50,9 @@ std::vector<ValueId> OwnersOf(const FlatGraph& graph) {
   return owners;
 }
 
-// Takes groups apart whose members have different shardings: users of every member see an open
-// constraint, which takes its place in the group. All groups at once, as to find who makes and who
-// uses a value takes a walk over the ops.
+// Separates groups whose members have different shardings: the users of each member see an open
+// constraint, which takes the member's place in the group. It handles all groups at once, because
+// finding definitions and uses takes a walk over the ops.
 class Separator {
  public:
   explicit Separator(FlatGraph& graph)
@@ -95,7 +95,7 @@ class Separator {
   void Apply() { rewrite_.Apply(); }
 
  private:
-  // Returns the uses of v, which from now on are of `instead`.
+  // Turns the uses of v into uses of `instead`, and returns them.
   std::vector<OperandUse> TakeUses(ValueId v, ValueId instead) {
     std::vector<OperandUse> uses = std::move(base::At(uses_, v));
     for (const OperandUse& use : uses)
@@ -109,8 +109,8 @@ class Separator {
 
   FlatGraph& graph_;
   Rewrite rewrite_;
-  std::vector<std::vector<OperandUse>> uses_;  // per value, the last first
-  std::vector<OpId> maker_;                    // per value, -1: none
+  std::vector<std::vector<OperandUse>> uses_;  // by value, the last use first
+  std::vector<OpId> maker_;                    // by value; -1: none
 };
 
 }  // namespace

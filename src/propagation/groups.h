@@ -4,8 +4,8 @@
 
 namespace tessera::propagation::engine {
 
-// Joins groups that share a value, and gives their members the one sharding that some have. Where
-// members are given different ones, later users see an open constraint instead.
+// Merges groups that share a value, and gives all members of a group the sharding that some have.
+// If members have different shardings, later users see an open constraint instead.
 void JoinGroups(FlatGraph& graph, std::vector<std::string>& warnings);
 
 }  // namespace tessera::propagation::engine

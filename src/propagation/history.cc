@@ -1,4 +1,4 @@
-// Answers what a value had at a time, and which change gave it an axis, from the recorded changes.
+// Looks up the sharding of a value at a time, and the change that gave it an axis.
 #include "propagation/history.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What every value had at any moment of a recorded propagation, and the ops around it.
+// The sharding of every value at any time of a recorded propagation, and the ops around it.
 #pragma once
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace tessera::propagation::engine {
 
-// Whether axis a, or an axis that it is a part of, is in the list.
+// Whether the list has axis a, or a part that contains it.
 bool Holds(const AxisList& axes, AxisPart a);
 
 class History {
@@ -19,20 +19,21 @@ class History {
   const FlatGraph& graph() const { return graph_; }
   const Op& op(OpId i) const { return base::At(graph_.ops, i); }
   const DimMap& MapOf(OpId i) const { return base::At(graph_.rules, op(i).rule).map; }
-  // The value whose sharding stands for v's, and the op that makes that one; -1: none.
+  // The value that owns v's sharding, and the op that defines that value; -1: none.
   ValueId Owner(ValueId v) const { return base::At(owner_, v); }
   OpId Maker(ValueId v) const { return base::At(maker_, Owner(v)); }
-  // The values that an op's rule is about: operands (an edge's sources), then results.
+  // Returns the tensors of an op's rule: operands (an edge's sources), then results.
   std::vector<ValueId> Tensors(OpId i) const;
-  // Ops with v among their tensors that something may cross, in program order.
+  // Returns the ops that have v among their tensors and let axes through, in program order.
   const std::vector<OpId>& Around(ValueId v) const { return base::At(around_, v); }
-  // Constraints of v, and how often v is used at all.
+  // The constraints on v, and the number of all its uses.
   std::vector<OpId> Constraints(ValueId v) const;
   int Uses(ValueId v) const { return base::At(uses_, v); }
 
-  // What v had before change number `time`; null: nothing.
+  // Returns the sharding of v before change number `time`; null: none.
   const TensorSharding* At(ValueId v, size_t time) const;
-  // The change before `time` that gave dim d of v axis a; nothing if it was given from the start.
+  // Returns the change before `time` that gave dim d of v axis a; nothing if v had it
+  // from the start.
   std::optional<size_t> Gained(ValueId v, size_t d, AxisPart a, size_t time) const;
   const Change& change(size_t e) const { return result_.changes[e]; }
   size_t now() const { return result_.changes.size(); }
@@ -43,7 +44,7 @@ class History {
   std::vector<ValueId> owner_;
   std::vector<OpId> maker_;
   std::vector<std::vector<OpId>> around_;
-  std::vector<std::vector<size_t>> changes_;  // of owners, in time
+  std::vector<std::vector<size_t>> changes_;  // by owner, in order of time
   std::vector<int> uses_;
 };
 

@@ -1,4 +1,5 @@
-// Adds the manual axes to shardings that leave a manual region and takes them off those that enter.
+// Adds the manual axes to shardings that leave a manual region, and removes them from
+// those that enter.
 #include "propagation/manual.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ bool NamesAxis(const AxisList& axes, AxisPart a) {
   return std::any_of(axes.begin(), axes.end(), [&](AxisPart b) { return a.axis == b.axis; });
 }
 
-// The manual axes of `outer`, then the axes of `inner`.
+// Returns the sharding whose dims have the manual axes of `outer`, then the axes of `inner`.
 TensorSharding Outside(const Edge& edge, const TensorSharding& inner) {
   const TensorSharding& outer = *edge.outer;
   TensorSharding out = outer;

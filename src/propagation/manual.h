@@ -1,14 +1,15 @@
-// What crosses the border of a manual region: its values do not mention the axes that it has as
-// Manual; outside those are the major axes of each dim. See docs/propagation.md.
+// Shardings at the border of a manual region. Values inside do not mention the region's manual
+// axes; outside, these are the major axes of each dim. See docs/propagation.md.
 #pragma once
 #include "propagation/graph.h"
 
 namespace tessera::propagation::engine {
 
-// Returns `sharding` without the region's axes.
+// Returns `sharding` without these axes.
 TensorSharding WithoutAxes(TensorSharding sharding, const AxisList& axes);
 
-// The sharding of an edge's targets as its sources see it, and back. A null sharding is open.
+// Translate the sharding of an edge's targets to the side of its sources, and back. A null
+// sharding is open.
 TensorSharding SeenBySources(const Edge& edge, const TensorSharding* target);
 TensorSharding SeenByTargets(const Edge& edge, const TensorSharding& source);
 

@@ -1,5 +1,5 @@
-// The five rounds of Shardy's op priorities, run once for each user priority; dims whose turn has
-// not come are hidden meanwhile.
+// Shardy's five rounds of op priorities, run once for each user priority. Dims are hidden until the
+// turn of their priority.
 #include "propagation/priorities.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void OpPriorities(State& state, absl::Span<const Round> rounds) {
 
 namespace {
 
-// A place that holds a sharding: a value, or (then `returned` is its number) a function's result.
+// A holder of a sharding: a value, or result number `returned` of the function.
 struct Held {
   ValueId value = -1;
   int32_t returned = -1;

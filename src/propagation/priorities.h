@@ -1,23 +1,26 @@
-// The two outer layers: whose wishes go first.
+// The two outer layers of propagation: op priorities and user priorities.
 #pragma once
 #include "propagation/fixpoint.h"
 #include "propagation/propagate.h"
 
 namespace tessera::propagation::engine {
 
-// Shardy's order of ops: those that only pass shardings on, where nothing else looks at their
-// operands; then all of those; then all factors that are of operands and results; then all
-// factors, and of ops that repeat their operand only backward until the last round. Each round adds
-// to the ones before, and is a whole fix-point. See docs/propagation.md.
+// Returns Shardy's rounds. Each is a whole fix-point that adds to the ones before:
+// 1. ops that only pass shardings on, if their operands have no other use;
+// 2. all ops that only pass shardings on;
+// 3. all ops, along factors that operands and results share;
+// 4. all factors;
+// 5. all factors, and broadcasts forward too. Before that they only carry axes backward.
+// See docs/propagation.md.
 std::vector<Round> DefaultRounds();
-// What explanations call them.
+// Returns the names of these rounds in explanations.
 std::vector<std::string> DefaultRoundNames();
 
-// Runs `rounds` one after the other.
+// Runs a fix-point for the first round, then for the first two, and so on.
 void OpPriorities(State& state, absl::Span<const Round> rounds);
 
-// Runs the op priorities once for every user priority that some dim has, most urgent first. Until
-// its turn a dim is closed and empty, and its axes are not used by the tensor.
+// Runs the op priorities once for each user priority, most urgent first. Until its turn a dim is
+// closed and empty, and the tensor may not use its axes.
 void UserPriorities(State& state, absl::Span<const Round> rounds);
 
 }  // namespace tessera::propagation::engine

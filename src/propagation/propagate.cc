@@ -1,4 +1,4 @@
-// A whole propagation: the graph is prepared, its layers run, and the result collected.
+// Runs a whole propagation: prepares the graph, runs the layers, and collects the result.
 #include "propagation/propagate.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void DropPriorities(MaybeSharding& s) {
   for (sharding::DimAxes& d : s->dims) d.priority = -1;
 }
 
-// What an edge's owner has at the start is what the border of its region says.
+// Gives the owners of edges the shardings that the borders of their regions state.
 void StartEdges(FlatGraph& graph) {
   for (const Op& op : graph.ops) {
     if (op.kind != Op::kEdge) continue;

@@ -1,4 +1,4 @@
-// Propagation over a graph, and what it gives back.
+// Propagation over a graph, and its result.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,53 +9,53 @@
 
 namespace tessera::propagation::engine {
 
-// One round of op priorities: in which direction the factors of an op may carry axes. `single_use`:
-// every operand that is not a scalar has no other use. Rounds add up.
+// One round of op priorities: the direction in which a factor of an op may carry axes.
+// `single_use`: no operand but scalars has another use. The directions of several rounds add up.
 using Round =
     std::function<Direction(const Op& op, const sharding::Factor& factor, bool single_use)>;
 
 struct EngineOptions {
   Stage stop_after = Stage::kUserPriority;
-  std::vector<Round> rounds;      // empty: DefaultRounds()
-  bool record = false;            // EngineResult::changes and EngineResult::input, for explanations
-  bool import = true;             // split constants, apply constraints, join groups
-  const Naming* names = nullptr;  // for errors; null: ops and values are called by their numbers
+  std::vector<Round> rounds;  // empty: DefaultRounds()
+  bool record = false;  // fill EngineResult::changes and EngineResult::input, for explanations
+  bool import = true;   // split constants, apply constraints, join groups
+  const Naming* names = nullptr;  // for errors; null: numbers
 };
 
-// What changed one value's sharding.
+// A change of one value's sharding.
 struct Change {
-  OpId op;                // that carried it; -1: a user priority, whose turn it was
-  ValueId value;          // changed
+  OpId op;                // the op that carried it; -1: the turn of a user priority
+  ValueId value;          // the changed value
   int32_t before, after;  // indices into EngineResult::shardings
-  int8_t round;           // of op priorities
-  int32_t priority;       // of user priorities
+  int8_t round;           // number of the op priority round
+  int32_t priority;       // the user priority
   Stage strategy;         // kBasic or kAggressive
 };
 
 struct EngineResult {
-  FlatGraph graph;  // after import: with the copies of constants, and constraints applied
-  std::vector<TensorSharding> shardings;  // the distinct ones; entry 0: none
-  std::vector<int32_t> of_value;          // per value of `graph`: index into `shardings`
+  FlatGraph graph;  // after import: with copies of constants, and with constraints applied
+  std::vector<TensorSharding> shardings;  // distinct ones; entry 0: none
+  std::vector<int32_t> of_value;          // by value of `graph`: index into `shardings`
   std::vector<MaybeSharding> returns;
-  // Which copy an operand of the caller's op got, where it is not the value itself.
+  // The copy of a constant that an operand of the caller's op uses.
   struct ConstantCopy {
     ValueId original;
     OpId user;        // id in the caller's graph
     int32_t operand;  // of `user`
     ValueId copy;     // in `graph`
-    ValueId made;     // by `user`, where that is a copy itself: which one; else -1
+    ValueId made;     // the result of the user's own copy, if the user was copied; else -1
   };
   std::vector<ConstantCopy> copies;
   std::vector<Change> changes;
   std::vector<std::string> warnings;
-  // What was propagated and how, to try edits (EngineOptions::record).
+  // The graph and options that were propagated, for trying edits (EngineOptions::record).
   struct Input {
     FlatGraph graph;
     EngineOptions options;
   };
   std::shared_ptr<const Input> input;
 
-  // Nothing if the value has no sharding.
+  // Returns null if the value has no sharding.
   const TensorSharding* sharding(ValueId v) const {
     int32_t i = base::At(of_value, v);
     return i == 0 ? nullptr : &base::At(shardings, i);

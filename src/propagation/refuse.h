@@ -1,4 +1,4 @@
-// How propagation refuses: every check is labelled `propagate.C3`, whatever was called.
+// Throws ShardingError. Every check is labelled `propagate.C3`, whichever function was called.
 #pragma once
 #include <string>
 #include <utility>

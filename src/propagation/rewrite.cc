@@ -1,5 +1,5 @@
-// Applies removals and insertions of ops all at once, and keeps uses in the order that Shardy
-// visits them.
+// Applies removals and insertions of ops all at once, and keeps uses in the order in which
+// Shardy visits them.
 #include "propagation/rewrite.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void Rewrite::Apply() {
   std::vector<Op> ops;
   ops.reserve(graph_.ops.size() + before_.size() + after_.size());
   std::vector<OpId> renumbered(graph_.ops.size(), -1);
-  // What is added last stands first, but for what stands before an op.
+  // The last op added at a place comes first, except before an op.
   auto add = [&](Added& added, OpId at) {
     auto found = added.find(at);
     if (found == added.end()) return;

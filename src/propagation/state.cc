@@ -1,4 +1,4 @@
-// Interned shardings, the work list, and the tables of who uses which value.
+// Interned shardings, the work list, and the users of each value.
 #include "propagation/state.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ void State::CountUses() {
   std::vector<int32_t> uses(graph_.values.size(), 0);
   for (const Op& op : graph_.ops)
     for (ValueId v : op.operands) ++base::At(uses, v);
-  // Being in a group is a use, as of the op that says so.
+  // Membership of a group is a use, as if by an op that declares it.
   for (const std::vector<ValueId>& group : graph_.groups)
     for (ValueId v : group) ++base::At(uses, v);
   for (const Op& op : graph_.ops)
@@ -96,7 +96,7 @@ void State::CountUses() {
 }
 
 void State::ListUsers() {
-  // A use that is an edge's source stands for the edge.
+  // A use that is a source of an edge stands for the edge.
   absl::flat_hash_map<std::pair<OpId, int32_t>, OpId> edges;
   for (size_t i = 0; i < graph_.ops.size(); ++i)
     if (graph_.ops[i].kind == Op::kEdge)

@@ -1,6 +1,6 @@
-// What propagation knows while it runs: the sharding of every value, who uses it, and what is left
-// to visit. Shardings are interned, so that a value's is a number and a step that was taken before,
-// anywhere, is looked up.
+// The state of a propagation: the sharding of every value, its users, and the ops that are left to
+// visit. Shardings are interned: a value's sharding is a number, and a step that was taken before,
+// anywhere in the graph, is looked up.
 #pragma once
 #include <absl/container/flat_hash_map.h>
 
@@ -18,7 +18,7 @@ class Shardings {
  public:
   Shardings() : list_(1) {}
   ShardingId Intern(TensorSharding sharding);
-  // Null for 0.
+  // Returns null for 0.
   const TensorSharding* operator[](ShardingId i) const {
     return i == 0 ? nullptr : &base::At(list_, i);
   }
@@ -31,8 +31,8 @@ class Shardings {
   absl::flat_hash_map<TensorSharding, ShardingId> ids_;
 };
 
-// Ops still to visit. Those of the start come in program order; one that is added later comes next,
-// unless it waits already. This order is Shardy's, and decides some conflicts.
+// Ops that are left to visit. The first ones come in program order. One that is added later comes
+// next, unless it waits already. This order is Shardy's, and decides some conflicts.
 class WorkList {
  public:
   void Fill(const std::vector<OpId>& ops, size_t num_ops);
@@ -51,11 +51,11 @@ class State {
 
   const FlatGraph& graph() const { return graph_; }
   Shardings& shardings() { return shardings_; }
-  // The value whose sharding stands for v's: an edge's targets have that of its owner.
+  // Returns the value that owns v's sharding: for a target of an edge, the edge's owner.
   ValueId Owner(ValueId v) const { return base::At(owner_, v); }
   ShardingId Get(ValueId v) const { return base::At(sharding_, Owner(v)); }
   void Set(ValueId v, ShardingId s) { base::At(sharding_, Owner(v)) = s; }
-  // The function's end and what its results are given.
+  // A returned value, and the sharding of the function's result.
   struct Return {
     ValueId value;
     RuleId rule;
@@ -63,18 +63,18 @@ class State {
   };
   std::vector<Return>& returns() { return returns_; }
   OpId return_op() const { return return_op_; }
-  // Whether every operand that is not a scalar has this one use only.
+  // Whether no operand of the op but scalars has another use.
   bool single_use(OpId op) const { return base::At(single_use_, op); }
-  // Ops that anything may cross, in program order.
+  // Returns the ops that let axes through, in program order.
   const std::vector<OpId>& active() const { return active_; }
-  // The values that an op's rule is about: operands (an edge's sources), then results.
+  // Returns the tensors of an op's rule: operands (an edge's sources), then results.
   absl::Span<const ValueId> Tensors(OpId op) const;
-  // Adds the ops that may have to act because v changed. `current` is the one that changed it.
+  // Queue the ops that may have to act because op `current` changed v.
   void Notify(ValueId v, OpId current, WorkList& work) const;
   void NotifyUsers(ValueId v, OpId current, WorkList& work) const;
   absl::Span<const ValueId> Group(ValueId v) const;
 
-  // Set by the outer layers, for changes.
+  // Set by the outer layers, for the record of changes.
   int8_t round = 0;
   int32_t priority = 0;
   bool recording = false;
@@ -91,14 +91,14 @@ class State {
   std::vector<Return> returns_;
   OpId return_op_ = -1;
   std::vector<ValueId> owner_;
-  std::vector<OpId> maker_;  // per value; -1: none
+  std::vector<OpId> maker_;  // by value; -1: none
   std::vector<OpId> active_;
   std::vector<bool> single_use_;
-  std::vector<ValueId> tensors_;        // of all ops
-  std::vector<int32_t> tensors_begin_;  // per op
-  std::vector<OpId> to_notify_;         // of all values: by users, last use first
-  std::vector<int32_t> notify_begin_;   // per value
-  std::vector<int32_t> group_of_;       // per value; -1: none
+  std::vector<ValueId> tensors_;        // of all ops, in order
+  std::vector<int32_t> tensors_begin_;  // by op: where its tensors begin
+  std::vector<OpId> to_notify_;         // users of all values, each value's last use first
+  std::vector<int32_t> notify_begin_;   // by value: where its users begin
+  std::vector<int32_t> group_of_;       // by value; -1: none
 };
 
 }  // namespace tessera::propagation::engine

@@ -1,4 +1,4 @@
-// The two steps: as far as all tensors of a factor agree, and as far as one of them wants.
+// The two steps: all tensors of a factor must agree, or each takes the axes that it can.
 #include "propagation/steps.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ void BasicStep(const StepCall& call, OpState& projection) {
 
 namespace {
 
-// What one factor wants, and the tensor it comes from: of those that have it, the largest.
+// The axes that one factor wants, and their source: the largest tensor that has them.
 struct Wish {
   int32_t factor;
   AxisList axes;
@@ -52,7 +52,8 @@ std::vector<Wish> Wishes(const StepCall& call, const OpState& projection) {
     }
     wishes.push_back(std::move(wish));
   }
-  // Of an elementwise op all tensors are equally large: there the factor with more shards leads.
+  // The tensors of an elementwise op are equally large: there the factor with more
+  // shards goes first.
   auto shards = [&](const Wish& w) { return call.elementwise ? SizeOf(w.axes) : 0; };
   std::stable_sort(wishes.begin(), wishes.end(), [&](const Wish& a, const Wish& b) {
     if (a.source_size != b.source_size) return a.source_size > b.source_size;
@@ -79,7 +80,7 @@ void AggressiveStep(const StepCall& call, OpState& projection) {
       });
       if (!IsStrictPrefix(s.axes, axes)) continue;
       Truncate(axes, [&](AxisPart x, int64_t) { return FitsOthers(tensor, wish.factor, x); });
-      // From one operand of an elementwise op to another goes only what the result takes too.
+      // Axes pass between operands of an elementwise op only if the result takes them too.
       if (operand && call.elementwise)
         for (size_t r = projection.operands; r < projection.tensors.size(); ++r) {
           const FactorState& result = base::At(projection.tensors[r].factors, wish.factor);

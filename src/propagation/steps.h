@@ -1,4 +1,4 @@
-// One step at one op: how the axes of its factors move between its tensors.
+// One step at one op: moves the axes of its factors between its tensors.
 #pragma once
 #include "propagation/factors.h"
 
@@ -7,15 +7,14 @@ namespace tessera::propagation::engine {
 struct StepCall {
   const Rule& rule;
   bool elementwise;
-  absl::Span<const Direction> directions;  // per factor
+  absl::Span<const Direction> directions;  // by factor
 };
 
-// All or nothing: a factor's axes move to all of its tensors as far as every one of them takes
-// them.
+// Moves a factor's axes to all of its tensors, as far as every one of them can take them.
 void BasicStep(const StepCall& call, OpState& projection);
 
-// Conflicts are resolved tensor by tensor and factor by factor: where two factors want one axis in
-// a tensor, that of the larger source tensor gets it.
+// Resolves conflicts tensor by tensor and factor by factor: if two factors want one axis in a
+// tensor, the factor with the larger source tensor gets it.
 void AggressiveStep(const StepCall& call, OpState& projection);
 
 }  // namespace tessera::propagation::engine

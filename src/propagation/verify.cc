@@ -1,4 +1,4 @@
-// Refuses graphs that propagation cannot read, with the user's line where one is known.
+// Refuses malformed graphs, and names the user's line if it is known.
 #include "propagation/verify.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace tessera::propagation::engine {
 namespace {
 
-// What a message is about, and the user's line of it.
+// The subject of a message, and the user's line.
 struct Place {
   std::string text, where = {};
 };
@@ -61,7 +61,7 @@ class Verifier {
       Fail(3, place, problem->reason);
   }
 
-  // Every value is made once: by an op, or by the edge that it is a target of.
+  // Checks that v has one definition: an op, or the edge whose target it is.
   void CheckMade(ValueId v, OpId by, const Place& place) {
     CheckValue(v, place);
     OpId& maker = base::At(made_, v);

@@ -1,4 +1,5 @@
-// Which runs of elements a shard of the result reads, and the bytes that their exchange sends.
+// Finds the runs of elements that a shard of the result reads, and counts the bytes that devices
+// exchange for them.
 #include "sharding/access.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 using base::CeilDiv;
 using base::FloorDiv;
 
-// The result indices first, first + step, ... of a shard that read something.
+// The result indices first, first + step, ... of one shard that read an element of the operand.
 struct Covered {
   int64_t first = 0, step = 1, count = 0;
   int64_t last() const { return first + (count - 1) * step; }
@@ -42,8 +43,8 @@ Covered CoveredBy(const Access& a, const AccessDim& dim, int64_t shard) {
   return {lo, a.dilation, (hi - lo) / a.dilation + 1};
 }
 
-// What each shard of the result reads along one dim: elements, and those that lie on its own
-// device.
+// The numbers of elements that each shard of the result reads along one dim: all of them, and those
+// on the shard's own device.
 struct ElementsRead {
   std::vector<int64_t> all, own;
 };
@@ -67,7 +68,8 @@ ElementsRead ReadsOf(const DimMap& map, int32_t operand, int32_t factor, const A
   return reads;
 }
 
-// What one operand gives: bytes of an index of all exchanged dims, and what is read along those.
+// The reads from one operand. `along` counts the indices read along each exchanged dim; `bytes` is
+// the size of the operand's slice at one index of each of them.
 struct OperandReads {
   int64_t bytes = 1;
   std::vector<ElementsRead> along;
@@ -81,7 +83,7 @@ class Halo {
     for (size_t i = 0; i < operands.size(); ++i) Add(static_cast<int32_t>(i), operands[i]);
   }
 
-  // The most of all shards of the result.
+  // Returns the most bytes that any shard of the result receives.
   int64_t Bytes() const {
     if (std::count(shards_.begin(), shards_.end(), 0)) return 0;
     std::vector<int64_t> at(shards_.size(), 0);
@@ -149,7 +151,7 @@ class Halo {
   const Shape& result_;
   const FactorAxes& axes_;
   std::vector<OperandReads> operands_;
-  std::vector<int64_t> shards_;  // of the result along each exchanged dim
+  std::vector<int64_t> shards_;  // numbers of result shards along each exchanged dim
 };
 
 }  // namespace

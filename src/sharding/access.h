@@ -1,4 +1,5 @@
-// Which parts of an operand's shards a shard of the result reads along the dim of a permute factor.
+// Finds the parts of an operand's shards that a shard of the result reads along the dim of a
+// permute factor.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace tessera::sharding {
 
-// Result indices out, out + out_step, ... read indices in, in + in_step, ... of one shard of the
-// operand. All are local to their shards.
+// Result indices out, out + out_step, ... read indices in, in + in_step, ... of operand shard
+// `shard`. All indices are local to their shards.
 struct ShardRun {
   int64_t shard = 0;
   int64_t out = 0, out_step = 1;
@@ -17,15 +18,15 @@ struct ShardRun {
   int64_t count = 0;
 };
 
-// A dim of the operand and its place in the result.
+// The sizes of an operand's dim and of the result's dim that reads it.
 struct AccessDim {
-  int64_t operand_size = 0, operand_block = 0;  // of the dim, of one shard
+  int64_t operand_size = 0, operand_block = 0;  // of the dim and of one shard
   int64_t result_size = 0, result_block = 0;
 };
 
 using ShardRuns = std::vector<ShardRun>;
 
-// Calls f with one run of every dim, in all combinations, the last dim fastest.
+// Calls f with every combination of one run per dim; the last dim varies fastest.
 template <class F>
 void ForEachChoice(const std::vector<ShardRuns>& dims, F f) {
   for (const ShardRuns& runs : dims)
@@ -41,19 +42,19 @@ void ForEachChoice(const std::vector<ShardRuns>& dims, F f) {
   } while (d < dims.size());
 }
 
-// Returns the runs by which shard `shard` of the result reads the operand.
+// Returns the runs through which shard `shard` of the result reads the operand.
 ShardRuns RunsOf(const Access& access, const AccessDim& dim, int64_t shard);
 
-// Returns the runs of the shard's indices that the access does not read: `out`, `out_step` and
-// `count` alone.
+// Returns the runs of the shard's indices that read no element. Only `out`, `out_step` and
+// `count` are set.
 ShardRuns GapsOf(const Access& access, const AccessDim& dim, int64_t shard);
 
-// Returns whether the factor may be sharded by an exchange: it is a permute factor, and it is known
-// how the results' dim reads the dim of each operand that has it.
+// Whether shards can exchange elements along the factor: `map` has an access of it for every
+// operand that has it.
 bool MayExchange(const DimMap& map, size_t factor);
 
-// Returns the most bytes that one device gets from others when the op reads operands laid out as
-// `axes` say (whatever their own shardings), along the permute factors that these shard.
+// Returns the most bytes that any device receives when the op reads operands laid out as `axes`
+// say, whatever their own shardings are, along the permute factors that `axes` shard.
 int64_t HaloBytes(const DimMap& map, const std::vector<PartitionTensor>& operands,
                   const Shape& result, const FactorAxes& axes);
 

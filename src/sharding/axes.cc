@@ -1,4 +1,4 @@
-// Relations of sub-axes, and lists of them: overlap, prefix, difference, merging.
+// Relations between sub-axes, and lists of them: overlap, prefix, difference, merging.
 #include "sharding/axes.h"
 
 #include <fmt/format.h>
@@ -144,7 +144,7 @@ AxisPart ReadPart(base::Reader& in, const MeshDef& mesh, int axis) {
   a.pre = in.Integer();
   in.Expect(")");
   a.size = in.Integer();
-  // Checked here, before any product of the two is formed.
+  // Checks both numbers before their product is formed.
   const int64_t n = mesh.axis_size(axis);
   if (a.pre < 1 || a.size < 1 || a.pre > n || a.size > n)
     in.Fail(fmt::format("sub-axis sizes of \"{}\" must lie between 1 and {}",

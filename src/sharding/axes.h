@@ -1,7 +1,7 @@
-// Mesh axes and their parts. A sub-axis of an axis of size n is n seen as [pre, size,
-// n/(pre*size)], the middle part; a whole axis is the part with pre 1 and size n. Two parts are of
-// one axis only if their `axis` is equal; relations below need that and are false otherwise.
-// The algebra is Shardy's; see docs/propagation.md, "Axes and their parts".
+// Mesh axes and their parts (sub-axes). The part (pre)size of an axis of size n is the middle
+// coordinate of the axis seen as pre x size x n/(pre*size), major to minor; the whole axis is (1)n.
+// Parts of different axes never overlap, contain, merge or collide.
+// The algebra is Shardy's: docs/propagation.md, "Axes and their parts".
 #pragma once
 #include <absl/container/inlined_vector.h>
 
@@ -16,7 +16,7 @@ namespace tessera::sharding {
 struct AxisPart {
   int32_t axis = 0;
   int64_t pre = 1, size = 1;
-  int64_t next() const { return pre * size; }  // the pre-size of the part just minor to this one
+  int64_t next() const { return pre * size; }  // `pre` of the next more minor part
   friend bool operator==(const AxisPart&, const AxisPart&) = default;
   template <class H>
   friend H AbslHashValue(H h, const AxisPart& a) {
@@ -24,54 +24,57 @@ struct AxisPart {
   }
 };
 
-// Axes of one dim, major to minor; or a set, in mesh order.
+// The axes of one dim, major to minor; or a set of axes, in mesh order.
 using AxisList = absl::InlinedVector<AxisPart, 2>;
 
 inline AxisPart WholeAxis(const MeshDef& mesh, int axis) { return {axis, 1, mesh.axis_size(axis)}; }
 inline bool IsWhole(const MeshDef& mesh, AxisPart a) { return a.size == mesh.axis_size(a.axis); }
 
-bool Contains(AxisPart a, AxisPart b);  // b lies inside a
+bool Contains(AxisPart a, AxisPart b);  // b is a part of a
 bool Overlaps(AxisPart a, AxisPart b);
-// Whether the axis can be cut so that a and b are both made of whole pieces.
+// Whether the axis can be cut so that both a and b consist of whole pieces.
 bool CanCoexist(AxisPart a, AxisPart b);
-// Returns the part of a more major (more minor) than all of b; a itself if they do not overlap;
-// nothing if no such part exists or they cannot coexist.
+// Return the part of a that is more major (for Suffix: more minor) than b; a itself if they do not
+// overlap; nothing if there is no such part or they cannot coexist.
 std::optional<AxisPart> PrefixWithoutOverlap(AxisPart a, AxisPart b);
 std::optional<AxisPart> SuffixWithoutOverlap(AxisPart a, AxisPart b);
-// Whether b continues a: a is the part just major to b. A whole axis never merges.
+// Whether a followed by b is one part: b begins where a ends. A whole axis never merges.
 bool CanMerge(AxisPart a, AxisPart b);
-// Whether a and b cannot both lay out one value: they overlap, or no grid has both as cells.
+// Whether a and b cannot both be in one sharding: they overlap, or cannot coexist.
 bool Collide(AxisPart a, AxisPart b);
-// Order of the mesh's axes, then major parts first, then smaller sizes.
+// Whether a comes before b: in the mesh's order of axes, then the more major part,
+// then the smaller.
 bool MeshOrder(AxisPart a, AxisPart b);
 
-// Product of the sizes.
+// Returns the product of the sizes.
 int64_t SizeOf(const AxisList& axes);
 bool ContainsAxis(const AxisList& axes, AxisPart a);
 bool OverlapsAny(const AxisList& axes, AxisPart a);
 bool CollidesWithAny(const AxisList& axes, AxisPart a);
-// Appends a, joined with the last element where that is the part just major to it.
+// Appends a. Merges it with the last element if the two are one part.
 void AppendMerged(AxisList& axes, AxisPart a);
-// Sorts by MeshOrder and joins neighbouring parts.
+// Sorts by MeshOrder and merges neighbouring parts.
 void SortAndMerge(AxisList& axes);
-// Adds to a set, in mesh order, what of `axes` is not in it.
+// Adds the parts of `axes` that `set` lacks; `set` stays in mesh order.
 void AddTo(AxisList& set, const AxisList& axes);
-// Returns what is in `a` but in no element of `b`, in a's order; parts are cut where needed.
+// Returns the parts of `a` that no element of `b` covers, in a's order. Cuts parts where needed.
 AxisList Difference(const AxisList& a, const AxisList& b);
-// Returns whether `prefix` is `list` or begins it; its last element may be a major part.
+// Whether `prefix` is `list` or begins it. The last element of `prefix` may be a major part of its
+// counterpart in `list`.
 bool IsPrefix(const AxisList& prefix, const AxisList& list);
 
-// Returns what begins `axes` and divides a dim of that size: its last element may be a major part.
+// Returns the longest prefix of `axes` that divides a dim of that size. Its last element may
+// be a major part.
 AxisList PrefixThatDivides(const AxisList& axes, int64_t size);
 
-// Text of one axis as types have it: x or x:(1)2.
+// Returns the text of one axis in types: x or x:(1)2.
 std::string PlainAxisText(const MeshDef& mesh, AxisPart a);
-// Several: (x,y). Nothing for no axes.
+// Returns the text of several axes in types: x for one, (x,y) for two, nothing for none.
 std::string PlainAxesText(const MeshDef& mesh, const AxisList& axes);
-// The text of one axis, quoted as Shardy writes it: "x" or "x":(1)2.
+// Returns the text of one axis in Shardy's quotes: "x" or "x":(1)2.
 std::string AxisText(const MeshDef& mesh, AxisPart a);
-// Reads what follows the name of an axis: nothing, or `:(1)2`. Fails for numbers that no part of
-// the axis has.
+// Reads the part that may follow an axis's name, `:(1)2`; without one returns the whole axis. Fails
+// for numbers that no part of the axis has.
 AxisPart ReadPart(base::Reader& in, const MeshDef& mesh, int axis);
 
 }  // namespace tessera::sharding

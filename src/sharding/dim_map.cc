@@ -1,4 +1,4 @@
-// Makes the maps of elementwise ops and reshapes from their shapes, and completes and edits maps.
+// Builds the maps of elementwise ops and reshapes from shapes; completes, edits and prints maps.
 #include "sharding/dim_map.h"
 
 #include <fmt/format.h>
@@ -25,8 +25,8 @@ DimMap Pointwise(const Shapes& operands, const Shape& result, int num_results) {
 
 namespace {
 
-// One side of the walk over a reshape: the dim it is at, and the products of the dims and of the
-// factors passed so far.
+// One side of the walk over a reshape: the current dim, and the products of the dims and of the
+// factors that the walk has passed.
 struct Side {
   const Shape& shape;
   DimFactors& dims;
@@ -45,7 +45,7 @@ struct Side {
   void LeaveDim() {
     if (more() && dim_product == factor_product) ++at;
   }
-  // A dim of size 1 stands for itself.
+  // Gives a dim of size 1 a factor of its own.
   bool PassSizeOne(DimMap& map) {
     if (!more() || shape[at] != 1) return false;
     dims[at++] = {map.AddFactor({.size = 1})};
@@ -53,7 +53,8 @@ struct Side {
   }
 };
 
-// The size of a factor of one side alone, where `small` is behind `large`: enough to meet again.
+// Returns the size of the next factor of the side that has covered fewer elements (`small` <
+// `large`): their quotient, where that brings both sides level.
 int64_t DivergedSize(int64_t left, int64_t common, int64_t small, int64_t large) {
   if (large % small == 0 && left % (large / small) == 0) return large / small;
   return left > common ? left / common : left;
@@ -63,7 +64,7 @@ int64_t DivergedSize(int64_t left, int64_t common, int64_t small, int64_t large)
 
 namespace {
 
-// Walks both sides to their ends; they have the same number of elements, not 0.
+// Walks both sides to their ends. They have the same number of elements, which is not 0.
 void Walk(DimMap& map, Side& in, Side& out) {
   auto alone = [&](Side& side, int64_t size) { side.Add(map.AddFactor({.size = size}), size); };
   while (in.more() || out.more()) {
@@ -90,7 +91,8 @@ void Walk(DimMap& map, Side& in, Side& out) {
   }
 }
 
-// The ends of the runs of dims between dims of size 0, and their products.
+// Returns the runs of dims between dims of size 0: the end of each run, and the
+// product of its sizes.
 std::vector<std::pair<size_t, int64_t>> RunsBetweenZeros(const Shape& shape) {
   std::vector<std::pair<size_t, int64_t>> runs;
   int64_t product = 1;
@@ -115,7 +117,7 @@ DimMap WalkBetweenZeros(const Shape& operand, const Shape& result) {
   for (size_t k = 0; alike && k < in_runs.size(); ++k)
     alike = in_runs[k].second == out_runs[k].second;
   if (!alike) {
-    // No elements, and no dims that correspond.
+    // There are no elements, and the dims do not correspond.
     for (size_t d = 0; d < operand.size(); ++d)
       map.operands[0][d] = {map.AddFactor({.size = operand[d]})};
     for (size_t d = 0; d < result.size(); ++d)
@@ -130,7 +132,7 @@ DimMap WalkBetweenZeros(const Shape& operand, const Shape& result) {
     in_at = in_runs[k].first + 1;
     out_at = out_runs[k].first + 1;
     if (k + 1 == in_runs.size()) break;
-    int32_t zero = map.AddFactor({.size = 0});  // a dim of size 0 stands for itself
+    int32_t zero = map.AddFactor({.size = 0});  // shared by the dims of size 0 that end the runs
     map.operands[0][in_at - 1] = map.results[0][out_at - 1] = {zero};
   }
   return map;
@@ -140,7 +142,7 @@ DimMap WalkBetweenZeros(const Shape& operand, const Shape& result) {
 
 DimMap ReshapeMap(const Shape& operand, const Shape& result) {
   DimMap map = WalkBetweenZeros(operand, result);
-  // Without elements a type's axes pass, but Shardy propagates nothing.
+  // Types keep the axes of arrays without elements, but Shardy propagates nothing between them.
   if (std::find(operand.begin(), operand.end(), 0) != operand.end())
     for (Factor& f : map.factors) f.blocked = true;
   return map;
@@ -156,7 +158,7 @@ DimMap Completed(DimMap map) {
 
 namespace {
 
-// Makes room for a factor at `at`: those from there on get the next numbers.
+// Inserts a factor at `at`. The factors from there on get the next numbers.
 void InsertFactor(DimMap& map, int32_t at, Factor factor) {
   map.factors.insert(map.factors.begin() + at, factor);
   for (std::vector<DimFactors>* tensors : {&map.operands, &map.results})
@@ -171,7 +173,8 @@ bool IsPlacedAtRunTime(const DimMap& map, int32_t f) {
                      [f](const Access& a) { return a.factor == f && a.at_run_time; });
 }
 
-// Gives dims that are a piece of their factor, if `is_piece` says so of it, factors of their own.
+// Gives a dim a factor of its own if its size differs from its only factor's and `is_piece`
+// accepts that factor.
 template <class F>
 void SetApart(DimMap& map, std::vector<DimFactors>& tensors, const Shapes& shapes, F is_piece) {
   for (size_t i = 0; i < tensors.size(); ++i)
@@ -287,7 +290,8 @@ std::string Text(const DimMap& map) {
 
 namespace {
 
-// "0: (2i + 1) / 3": which index of operand 0 is read; "?" for an offset of run time.
+// Returns "0: (2i + 1)
+// 3": the index of operand 0 that is read. "?" is an offset known only at run time.
 std::string AccessText(const Access& a) {
   std::string index = a.stride == 1 ? "" : a.stride == -1 ? "-" : fmt::format("{}", a.stride);
   index += FactorSymbol(a.factor);

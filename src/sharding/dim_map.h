@@ -1,6 +1,7 @@
-// DimMap: the dimension structure of an op, stated once. Its factors are the dims of the op's
-// iteration space; each dim of an operand or result is made of factors, major to minor. Typing,
-// propagation, batching, local shapes, collectives and costs are all derived from it.
+// DimMap states the dimension structure of an op once. Its factors are the dims of the op's
+// iteration space; each dim of an operand or result consists of factors, major to minor. The map of
+// a matmul is ([i, k], [k, j])->([i, j]). Typing, propagation, batching, local shapes, collectives
+// and costs all derive from it.
 #pragma once
 #include <absl/container/inlined_vector.h>
 
@@ -14,19 +15,20 @@
 namespace tessera::sharding {
 
 enum class FactorKind : uint8_t {
-  kPass,       // of operands and results; local compute needs no communication
-  kReduce,     // of operands only; sharding it leaves a partial result over those axes
-  kReplicate,  // must be whole where it is computed: refused by the typing rule
-  kPermute,    // position along it matters; the typing rule keeps its axes if the new size divides
-  kAcross,  // the same, of a dim whose size the op keeps (padding by as much as it cuts, an update
-            // in part): axes propagate through it as through a pass factor
+  kPass,       // in operands and results; computing on its shards needs no communication
+  kReduce,     // only in operands; sharding it leaves a partial result over its axes
+  kReplicate,  // must be unsharded where the op computes; the typing rule refuses its axes
+  kPermute,  // the op reads by position; the typing rule keeps its axes if they divide the new size
+  // like kPermute, but the op keeps the dim's size (a pad that cuts as much as it adds, an update
+  // of a piece): axes propagate through it as through a pass factor
+  kAcross,
 };
 
 struct Factor {
-  int64_t size = 1;  // of the first tensor dim that has it, where dims differ (permute)
+  int64_t size = 1;  // of the first dim that has it, where dims differ (kPermute)
   FactorKind kind = FactorKind::kPass;
-  Reduction reduction = Reduction::kSum;  // of reduce factors: how partial results combine
-  // Nothing propagates through it.
+  Reduction reduction = Reduction::kSum;  // of kReduce: how partial results combine
+  // Whether no axis propagates through it.
   bool blocked = false;
   friend bool operator==(const Factor&, const Factor&) = default;
   template <class H>
@@ -37,11 +39,11 @@ struct Factor {
 
 using FactorList = absl::InlinedVector<int32_t, 2>;
 
-// The factors of each dim of one tensor. A dim without factors stands for itself.
+// The factors of each dim of one tensor. A dim without factors is related to no other dim.
 using DimFactors = absl::InlinedVector<FactorList, 4>;
 
-// The reductions whose partial values may pass through an op. An op that only moves elements
-// commutes with all of them.
+// The reductions with which an op commutes: their partial values may pass through it. An op that
+// only moves elements commutes with all of them.
 struct Kinds {
   bool sum = true, max = false, min = false;
   bool has(Reduction r) const {
@@ -50,38 +52,42 @@ struct Kinds {
 };
 inline constexpr Kinds kAnyKind{true, true, true};
 
-// Operands in which the op is jointly linear: it may take them all unreduced at once.
+// Operands in which the op is jointly linear: it accepts them all unreduced at once. add has one
+// group {0, 1}; mul has two, {0} and {1}.
 struct LinearGroup {
   absl::InlinedVector<int32_t, 2> operands;
   Kinds kinds = {};
 };
 
-// How the results' dim of a permute factor reads an operand's: index o reads index
-// (o * stride + offset) / dilation of the operand where that is whole and inside. Several of one
-// operand read different parts of it. Either `stride` is 1 or -1, or `dilation` is 1.
+// How the result's dim of a permute factor reads an operand's dim: index o reads index (o *
+// stride + offset)
+// dilation, where that is a whole number inside the operand. Several accesses of one operand read
+// different parts of it. Either `stride` is 1 or -1, or `dilation` is 1.
 struct Access {
   int32_t operand = 0;
   int32_t factor = 0;
   int64_t offset = 0, stride = 1, dilation = 1;
-  bool at_run_time = false;  // the offset is known only then
+  bool at_run_time = false;  // the offset is only known at run time
 };
 
-// What the rest of a map cannot say (docs/design.md lists it with the reasons).
+// Facts that do not follow from the rest of a map (docs/design.md gives the reasons).
 struct Traits {
-  // Operands beside those that are worked on (predicates, indices, a padding value): they take no
-  // part in what is reduced. Of a custom op, its integer and bool operands do not either.
+  // Operands that only select: predicates, indices, a padding value. The reduced axes of the
+  // results do not depend on them. For a custom op they do not depend on integer and bool
+  // operands either.
   std::vector<int32_t> selectors = {};
-  // A product of operands that may be reduced over anything: its result is reduced over nothing.
+  // Whether the op is a product: its operands may be reduced over any axes, and its result is
+  // reduced over none.
   bool product = false;
-  bool custom = false;  // the map is given by a user, not by the op
+  bool custom = false;  // the map comes from a user, not from the op
 };
 
 struct DimMap {
   std::vector<Factor> factors;
   std::vector<DimFactors> operands, results;
   std::vector<LinearGroup> linear;
-  // Of permute factors, where it is known which elements are read: the factor may then be sharded
-  // by exchanging what lies on other devices.
+  // The reads along permute factors, where it is known which elements the op reads. Such a factor
+  // can be sharded: devices exchange the elements that their shards lack.
   std::vector<Access> accesses;
   Traits traits;
 
@@ -94,47 +100,49 @@ struct DimMap {
 using base::Shape;
 using Shapes = absl::InlinedVector<const Shape*, 4>;
 
-// Returns the map of an op whose operands and results have one shape, with scalars (rank 0) and
+// Returns the map of an op whose operands and results have one shape, where scalars (rank 0) and
 // dims of size 1 broadcast.
 DimMap Pointwise(const Shapes& operands, const Shape& result, int num_results = 1);
 
-// Returns the map of a reshape: both shapes walked major to minor, cutting common factors. Where
-// they have none, operand and result get factors of their own, which cannot be sharded. Nothing
-// propagates between arrays without elements.
+// Returns the map of a reshape. It walks both shapes from the major end and cuts common factors.
+// Where there is none, operand and result get factors of their own, which cannot be sharded.
+// Nothing propagates between arrays without elements.
 // See docs/propagation.md, "Factors of a reshape".
 DimMap ReshapeMap(const Shape& operand, const Shape& result);
 
-// Returns the map with a factor of size 1 for every dim without factors: operands, then results.
+// Returns the map with a factor of size 1 for every dim without factors, operands first.
 DimMap Completed(DimMap map);
 
-// Returns the map for propagation. Typing wants a piece of a dim (the update of a
-// dynamic_update_slice) laid out like the dim, so both have one factor; here the piece, the smaller
-// of the two, has a factor of its own, which any device may need whole.
+// Returns the map for propagation. For typing, the update of a dynamic_update_slice shares a factor
+// with the dim that it updates, so that both are laid out alike. Here the smaller of the two has a
+// factor of its own, which any device may need whole.
 DimMap WithPiecesApart(DimMap map, const Shapes& operands);
-// Returns the map as devices compute it: in addition, where a piece lies at run time devices work
-// on shards of the whole. Each writes what falls into its own (the whole's factor passes), or gives
-// what it has of the piece and zeros beside it (the factor is looked up).
+// Returns the map with which devices compute. It is the map for propagation, but devices work on
+// shards of a dim whose piece has an offset known only at run time:
+// an update writes the elements that fall into its shard: the dim's factor passes;
+// a slice gives the elements that its shard has, and zeros elsewhere: the factor is reduced.
 DimMap OnShards(DimMap map, const Shapes& operands, const Shapes& results);
 
-// Whether the factor's dim is looked up: reduced, though what the user wrote is no reduction.
-// Typing then wants an out_sharding.
+// Whether the factor's dim is looked up: it is a reduce or replicate factor of an op with
+// selectors. Typing then asks for an out_sharding.
 bool LooksUp(const DimMap& map, size_t factor);
-// Returns the operand, a scalar, that stands where no access reads; -1 if none does. It selects and
-// is worked on: beside a partial value it counts as one, zero on all devices but one.
+// Returns the scalar operand that fills the elements which no access reads (the value of a
+// pad); -1 if there is none. Next to an unreduced operand it counts as unreduced: zero on all
+// devices but one.
 int32_t FillOf(const DimMap& map);
-// Whether the op only repeats its operand. The result may then be unreduced or reduced over
-// whatever an out_sharding says.
+// Whether the op only repeats its operand. An out_sharding may then ask for any unreduced
+// and reduced axes.
 bool Repeats(const DimMap& map);
 
-// Returns, per factor, whether some operand (some result) has it.
+// Returns for each factor whether one of the tensors has it.
 std::vector<bool> FactorsOf(const DimMap& map, const std::vector<DimFactors>& tensors);
 
-// Returns the letter of a factor in texts: `i` to `z`, then `z_1`, `z_2`, ...
+// Returns the symbol of a factor: `i` to `z`, then `z_1`, `z_2`, ...
 std::string FactorSymbol(int32_t f);
-// Returns `([i, jk])->([i, j, k]) {i=2, j=4, k=2} reduction={..} ...`, Shardy's rule text;
-// ParseRule reads it back. A dim without factors is written `1`.
+// Returns Shardy's rule text, `([i, jk])->([i, j, k]) {i=2, j=4, k=2} reduction={..} ...`, which
+// ParseRule reads back. A dim without factors is `1`.
 std::string Text(const DimMap& map);
-// Returns the same and what Shardy's text has no words for: `across={..}` and the traits.
+// Returns the same text, and then `across={..}` and the traits, which Shardy's text cannot express.
 std::string FullText(const DimMap& map);
 
 }  // namespace tessera::sharding

@@ -1,4 +1,4 @@
-// Rules written as einsum and einops write them.
+// Reads rules in the notation of einsum and einops.
 #include "sharding/einsum_rule.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -15,12 +15,13 @@
 namespace tessera::sharding {
 namespace {
 
-using DimNames = std::vector<std::string>;  // of the factors of one dim; empty: a dim of size 1
+using DimNames = std::vector<std::string>;  // of one dim's factors; empty: a dim of size 1
 
 struct Tensor {
   std::vector<DimNames> dims;
-  bool takes_more = false;  // begins with `...`: any number of dims in front, the same for all such
-  size_t place = 0;         // where it ends in the text
+  // begins with `...`: any number of leading dims, as many as in every other such tensor
+  bool takes_more = false;
+  size_t place = 0;  // end of the tensor in the text
 };
 
 class EinsumReader {
@@ -96,7 +97,7 @@ class EinsumReader {
     AddDimsOf(operands);
     CheckShapes("operand", operands_, operands);
     CheckShapes("result", results_, results);
-    // A dim made of several gives the last size that is missing, which others may be waiting for.
+    // A dim of several factors gives the last missing size, which other dims may be waiting for.
     size_t known;
     do {
       known = sizes_.size();
@@ -121,7 +122,7 @@ class EinsumReader {
         FailAt(result.place, "either operands and all results begin with `...`, or none does");
   }
 
-  // Each of the dims that `...` stands for is a factor of its own.
+  // Replaces `...` by `count` dims with a factor each.
   void AddDims(size_t count) {
     for (auto* tensors : {&operands_, &results_})
       for (Tensor& tensor : *tensors)
@@ -134,7 +135,7 @@ class EinsumReader {
         return AddDims(operands[t]->size() - operands_[t].dims.size());
   }
 
-  // Whether one of the lists of factors that follow the arrays is next.
+  // Whether a list such as `reduction={h}` comes next.
   bool AtKind() {
     size_t at = in_.position();
     std::string word = in_.AcceptWord();
@@ -262,8 +263,8 @@ class EinsumReader {
       }
   }
 
-  // Factors are numbered as they first appear. Of a dim made of several, those of size 1 are left
-  // out: nothing can be laid out along them.
+  // Numbers factors in the order of their first appearance. A dim of several factors leaves out
+  // those of size 1: nothing can be laid out along them.
   std::vector<DimFactors> Number(const std::vector<Tensor>& tensors, FactorKind kind) {
     std::vector<DimFactors> out;
     for (const Tensor& tensor : tensors) {
@@ -294,7 +295,7 @@ class EinsumReader {
     return std::move(map_);
   }
 
-  // What is said of a factor after the arrays.
+  // One entry of a list after the arrays, such as h of `reduction={h}`.
   struct Kind {
     std::string factor, list;
     Reduction reduction;

@@ -1,5 +1,5 @@
-// Joins the operands' shardings factor by factor into the results', or names the conflict (C1 to
-// C10).
+// Joins the operands' shardings factor by factor into the results', or names the
+// conflict (C3 to C10).
 #include "sharding/explicit_rule.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ AxisList Sorted(AxisList axes) {
   return axes;
 }
 
-// The state of one application: the join of the operands' factors, and the first conflict.
+// One application of the rule: the join of the operands' factors, and the first conflict.
 class TypingRule {
  public:
   TypingRule(const DimMap& map, std::vector<RuleOperand> operands, const Shapes& results,
@@ -70,7 +70,7 @@ class TypingRule {
     }
   }
 
-  // What varies in one operand varies in the results. The other operands are cast from
+  // Makes every operand vary over all axes over which one of them varies. The others are cast from
   // invarying or reduced. The cast moves nothing, so it is part of the op.
   void JoinVarying() {
     for (const RuleOperand& o : operands_) AddTo(varying_, o.sharding->varying);
@@ -118,8 +118,8 @@ class TypingRule {
     }
   }
 
-  // Axes that no part of their dim can hold: the first one's size does not divide what is left of
-  // the part that it would go to.
+  // Fails for axes that no factor of their dim can hold: the size of the first one does not divide
+  // the rest of the factor to which it would go.
   void FailLost(int32_t i, const Projection& p) {
     const FactorList& parts = map_.operands[i][p.lost_dim];
     const int64_t size = (*operands_[i].shape)[p.lost_dim];
@@ -142,7 +142,8 @@ class TypingRule {
          i);
   }
 
-  // Returns how many operands have the factor, and one that has it unsharded (-1: none).
+  // Returns the number of operand dims with the factor, and an operand that has it
+  // unsharded (-1: none).
   std::pair<int, int32_t> HoldersOf(int32_t f) const {
     int count = 0;
     int32_t without = -1;
@@ -235,9 +236,10 @@ class TypingRule {
     return dim.empty() || (dim.size() == 1 && map_.factors[dim[0]].size == 1);
   }
 
-  // The one case where joined dims may all stay sharded though a major one is not full: a plain
-  // merge into one dim, every dim of it sharded, no dim of size 1 about. The data moves; the type
-  // is JAX's.
+  // Handles the one case in which joined dims may all stay sharded although a major one is not
+  // full: a plain merge into one dim, without dims of size 1, where no sharded dim follows an
+  // unsharded one. The data moves; the type is JAX's.
+  // 4@x,2@y -> 8@(x,y)
   bool Merge(const DimFactors& dims, const FactorAxes& axes, TensorSharding& s) const {
     int compound = -1;
     for (const DimFactors& operand : map_.operands)
@@ -372,7 +374,8 @@ class TypingRule {
       CheckBeside(*group, first, static_cast<int32_t>(i));
   }
 
-  // Checks operand i beside `first`, which is unreduced: alike in its group, else reduced.
+  // Checks operand i against `first`, which is unreduced: an operand of its group must be unreduced
+  // over the same axes, any other must be reduced over them.
   void CheckBeside(const LinearGroup& group, int32_t first, int32_t i) {
     const RuleOperand& operand = operands_[i];
     const AxisList& own = operand.sharding->unreduced;
@@ -391,7 +394,7 @@ class TypingRule {
     if (!own.empty())
       return Fail(Conflict::kUnreduced,
                   "both operands are unreduced, but the op is linear in one at a time", first, i);
-    // A scalar that says nothing is the same everywhere.
+    // A scalar without sets is the same on every device.
     if (operand.shape->empty() && operand.sharding->reduced.empty()) return;
     if (TakesPart(base::Size(i)) && ReducedIn(base::Size(i)) != unreduced_)
       Fail(Conflict::kUnreduced,
@@ -400,8 +403,8 @@ class TypingRule {
            first, i);
   }
 
-  // Whether the op sums over dims of the operand that are sharded over all of the axes: the sums
-  // are then partial over them.
+  // Whether the op sums operand i over dims that are sharded over all of the axes: the sums are
+  // then partial over them.
   bool SumsOver(size_t i, const AxisList& axes) const {
     AxisList left = axes;
     for (size_t d = 0; d < map_.operands[i].size(); ++d)
@@ -411,16 +414,17 @@ class TypingRule {
     return left.empty();
   }
 
-  // Whether operand i counts for what is reduced.
+  // Whether the reduced axes of the results depend on operand i.
   bool TakesPart(size_t i) const {
     if (map_.traits.custom) return operands_[i].floating;
     const std::vector<int32_t>& selectors = map_.traits.selectors;
     return !std::count(selectors.begin(), selectors.end(), static_cast<int32_t>(i));
   }
 
-  // The axes over which operand i is reduced, less those over which another operand shards the
-  // result. Where the op is linear in i it needs of i what all devices have, and each device makes
-  // its own terms of i's cotangent: unreduced, as it has to be.
+  // Returns the axes over which operand i is reduced. Where the op is linear in i, it leaves out
+  // those over which another operand shards the result: there every device uses the same values
+  // of i with its own shard of the other, so i's cotangent has a term per device. It is
+  // unreduced, as it must be.
   AxisList ReducedIn(size_t i) const {
     const AxisList& own = operands_[i].sharding->reduced;
     return own.empty() || !IsLinearIn(i) ? own : Difference(own, ShardedBeside(i));
@@ -430,8 +434,8 @@ class TypingRule {
       return g.kinds.sum && std::count(g.operands.begin(), g.operands.end(), i);
     });
   }
-  // The axes that shard dims of the results which another operand than i has, too, and those of the
-  // lanes of another operand: what is reduced over them is so in all lanes.
+  // Returns the axes that shard a result dim which an operand other than i has, and the mapped axes
+  // over which another operand is not reduced.
   AxisList ShardedBeside(size_t i) const {
     std::vector<DimFactors> others = map_.operands;
     others.erase(others.begin() + static_cast<long>(i));
@@ -536,14 +540,15 @@ class TypingRule {
 
   const DimMap& map_;
   std::vector<RuleOperand> operands_;
-  std::vector<TensorSharding> cast_;  // the operands' own, once they vary alike
+  std::vector<TensorSharding> cast_;  // the operands' own, after JoinVarying
   const Shapes& result_shapes_;
   const TensorSharding* out_;
   const AxisList& mapped_;
   const MeshDef* mesh_ = nullptr;
-  FactorAxes join_;                     // by factor: what the operands say
-  std::vector<int32_t> owner_, clash_;  // by factor: the operand that said it; one that disagrees
-  std::vector<int> users_;              // by factor: operands that shard it
+  FactorAxes join_;  // by factor: the operands' axes
+  // by factor: the first operand that shards it; one that disagrees
+  std::vector<int32_t> owner_, clash_;
+  std::vector<int> users_;  // by factor: the number of operands that shard it
   std::vector<bool> in_result_;
   AxisList unreduced_, reduced_, varying_;
   Reduction kind_ = Reduction::kSum;
@@ -551,7 +556,7 @@ class TypingRule {
   RuleResult result_;
 };
 
-// Whether nothing is sharded anywhere, so that the rule has nothing to say.
+// Whether no operand is sharded, so that the results are replicated.
 bool AllTrivial(const std::vector<RuleOperand>& operands, const MeshDef*& mesh) {
   for (const RuleOperand& o : operands) {
     if (!o.sharding->trivial()) return false;

@@ -1,4 +1,4 @@
-// The one typing rule: what sharding the results of an op have, or why it is ambiguous.
+// The typing rule of all ops: the shardings of the results, or why they are ambiguous.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,26 +9,26 @@
 namespace tessera::sharding {
 
 struct RuleOperand {
-  const TensorSharding* sharding;  // names Explicit axes; its sets also Manual ones
+  const TensorSharding* sharding;  // its dims name Explicit axes, its sets also Manual ones
   const Shape* shape;
   bool floating = true;
 };
 
-// Why a rule refuses. The checks are the same for every op, so that C3 means one thing.
+// Why the rule refuses. A check means the same for every op.
 struct Conflict {
   enum Check {
     kTwice = 3,      // a mesh axis would shard two dims of the result
     kDisagree = 4,   // operands shard one factor differently
-    kAmbiguous = 5,  // sharded where it is reduced: out_sharding must say what comes out
-    kWhole = 6,      // sharded where the op needs all of it
-    kUneven = 7,     // the new size does not divide
-    kUnreduced = 8,  // what is unreduced does not fit
-    kReduced = 9,    // what is reduced does not fit
-    kMesh = 10,      // operands of different meshes
+    kAmbiguous = 5,  // a reduced dim is sharded: out_sharding must say how the result is sharded
+    kWhole = 6,      // a dim is sharded that the op needs unsharded
+    kUneven = 7,     // the axes do not divide the new size
+    kUnreduced = 8,  // unreduced axes do not fit
+    kReduced = 9,    // reduced axes do not fit
+    kMesh = 10,      // operands are on different meshes
   } check;
   std::string reason;
-  int32_t first = -1, second = -1;               // the operands concerned
-  std::optional<TensorSharding> illegal_result;  // of kTwice
+  int32_t first = -1, second = -1;               // the operands in conflict
+  std::optional<TensorSharding> illegal_result;  // for kTwice
 };
 
 struct RuleResult {
@@ -36,11 +36,11 @@ struct RuleResult {
   std::optional<Conflict> conflict;
 };
 
-// Applies the rule. Operands without a mesh join any. `out_sharding`, if given, replaces what the
-// dims would say and silences their conflicts; its unreduced axes must be those that shard a reduce
-// factor on all operands that have it, or that an operand is unreduced over already. `mapped`: the
-// operands are those of one lane of many, which lie over these axes.
-// See docs/typing.md, case by case.
+// Applies the rule; docs/typing.md goes through the cases. An operand without a mesh joins any
+// mesh. `out_sharding` replaces the dims that the rule would derive, and silences their conflicts.
+// Each of its unreduced axes must shard a reduce factor on all operands that have it, or be
+// unreduced in an operand already. `mapped` is for the ops of one batch element of a mapped
+// function: the axes over which the batch dim is laid out.
 RuleResult ExplicitRule(const DimMap& map, const std::vector<RuleOperand>& operands,
                         const Shapes& results, const TensorSharding* out_sharding,
                         const AxisList& mapped = {});

@@ -1,4 +1,4 @@
-// Local shapes, and the index of a device's shard along a dim.
+// Local shapes, and the shard that a device holds along a dim.
 #include "sharding/local.h"
 
 #include "base/shape.h"

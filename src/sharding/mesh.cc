@@ -44,7 +44,7 @@ size_t HashOf(const std::vector<MeshAxis>& axes, const std::vector<int64_t>& dev
 struct Registry {
   Registry() { base::HoldOverFork(mutex); }
   std::mutex mutex;
-  std::unordered_multimap<size_t, std::unique_ptr<MeshDef>> meshes;  // by HashOf what makes them
+  std::unordered_multimap<size_t, std::unique_ptr<MeshDef>> meshes;  // by HashOf
 };
 Registry& TheRegistry() {
   static Registry* registry = new Registry;

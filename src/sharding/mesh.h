@@ -1,4 +1,4 @@
-// Meshes: named axes over devices. Interned, so that equal meshes are one pointer; never freed.
+// Meshes: named axes over devices. Equal meshes are one pointer, and are never freed.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,8 +11,8 @@ namespace tessera::sharding {
 
 class MeshDef {
  public:
-  // Returns the one mesh with these axes. `device_ids` is empty for 0, 1, 2, ... (and is dropped if
-  // it says just that). The caller has validated them: see MakeMesh.
+  // Returns the one mesh with these axes, which MakeMesh has validated. Empty `device_ids` stand
+  // for 0, 1, 2, ...; ids in this order are stored as empty.
   static const MeshDef* Intern(std::vector<MeshAxis> axes, std::vector<int64_t> device_ids,
                                bool is_abstract);
 
@@ -22,25 +22,25 @@ class MeshDef {
   int64_t size() const { return size_; }
   int rank() const { return static_cast<int>(axes_.size()); }
   int64_t axis_size(int axis) const { return axes_[axis].size; }
-  // Returns the axis of that name, -1 if there is none.
+  // Returns the axis with that name, -1 if there is none.
   int Find(std::string_view name) const;
   bool has_mode(AxisMode mode) const;
   bool all_mode(AxisMode mode) const;
-  // Returns the position along `axis` of the device at row-major position `index` of the mesh.
+  // Returns the coordinate along `axis` of the device at row-major position `index` of the mesh.
   int64_t Coordinate(int64_t index, int axis) const {
     return index / strides_[axis] % axes_[axis].size;
   }
-  // Distance in row-major positions between neighbours along `axis`.
+  // Returns the distance in row-major positions between neighbours along `axis`.
   int64_t stride(int axis) const { return strides_[axis]; }
   // Returns the device at row-major position `index`.
   int64_t Device(int64_t index) const { return device_ids_.empty() ? index : device_ids_[index]; }
   // Returns the mesh with these modes, one per axis.
   const MeshDef* WithModes(const std::vector<AxisMode>& modes) const;
-  // Returns the mesh with every axis Explicit: the one on which complete shardings are.
+  // Returns the mesh with every axis Explicit, on which complete shardings are.
   const MeshDef* WithoutModes() const;
-  // `<["x"=2, "y"=4], device_ids=[...]>`
+  // Returns `<["x"=2, "y"=4], device_ids=[...]>`.
   std::string text() const;
-  // The same and, where that is the text of `other` too, the modes and whether it is abstract.
+  // Returns text(). If `other` has the same text, adds the modes and whether the mesh is abstract.
   std::string FullText(const MeshDef& other) const;
 
  private:
@@ -51,12 +51,12 @@ class MeshDef {
   bool is_abstract_ = false;
 };
 
-// Returns the mesh after checking names, sizes and device ids; throws ShardingError. `op` is the
-// function to name in messages.
+// Returns the mesh after checking names, sizes and device ids. Throws ShardingError; its message
+// names the function `op`.
 const MeshDef* MakeMesh(std::vector<MeshAxis> axes, MeshOptions options, bool is_abstract,
                         const char* op, Loc loc);
 
-// Returns the mesh written as `<["x"=2, "y"=4], device_ids=[1, 0]>`; every axis Explicit.
+// Returns the mesh written as `<["x"=2, "y"=4], device_ids=[1, 0]>`, with every axis Explicit.
 // Throws RuntimeError with the place in the text.
 const MeshDef* ParseMesh(std::string_view text, bool is_abstract, Loc loc);
 

@@ -1,5 +1,4 @@
-// Compares candidate axes for the factors of an op by their bytes and FLOPs, and takes the
-// cheapest.
+// Compares candidate axes for the factors of an op by bytes and FLOPs, and takes the cheapest.
 #include "sharding/partition.h"
 
 #include <algorithm>
@@ -64,15 +63,15 @@ class Chooser {
     const Factor& factor = map_.factors[f];
     if (exchanged_[f]) return alone_[f] && in_results_[f];
     if (factor.kind != FactorKind::kPass && factor.kind != FactorKind::kReduce) return false;
-    // A pass factor of operands alone has no place in the result: its dim must be whole. Of
-    // results alone it may be sharded freely in a broadcast; in a reshape it stands for one of
-    // operands alone.
+    // A pass factor that only operands have is no dim of the result: it must be unsharded. A pass
+    // factor that only results have may be sharded freely in a broadcast. In a reshape it takes the
+    // place of one that only operands have, and must be unsharded too.
     return factor.kind == FactorKind::kReduce ||
            (in_results_[f] && (in_operands_[f] || !diverges_));
   }
 
-  // Whether the shards of a factor may be padded. What a user's op makes of padding that it reduces
-  // is not known.
+  // Whether the shards of a factor may be padded. It is unknown how a user's op would
+  // reduce padding.
   bool Pads(size_t f) const {
     return alone_[f] && !(map_.traits.custom && map_.factors[f].kind == FactorKind::kReduce);
   }
@@ -90,7 +89,8 @@ class Chooser {
     wishes_.push_back({std::move(p.axes), Difference(all, kept)});
   }
 
-  // One candidate led by each tensor; the others fill in what it leaves open.
+  // Returns one candidate led by each tensor. The other tensors fill in the factors that it
+  // leaves unsharded.
   std::vector<FactorAxes> Candidates() const {
     std::vector<FactorAxes> candidates;
     for (size_t lead = wishes_.size(); lead-- > 0;) {
@@ -100,7 +100,7 @@ class Chooser {
       FactorAxes lone = axes;
       for (size_t i = wishes_.size(); i-- > 0;)
         if (i != lead) Fill(wishes_[i].axes, axes, used);
-      // Without the reduce factors: gather the operands instead of reducing the result.
+      // Leaves the reduce factors unsharded: gathers the operands instead of reducing the result.
       FactorAxes whole =
           Without(axes, [&](size_t f) { return map_.factors[f].kind == FactorKind::kReduce; });
       OfferWhole({axes, lone}, lead, candidates);
@@ -124,7 +124,8 @@ class Chooser {
     return axes;
   }
 
-  // Without the permute factors: have them whole instead of exchanging parts.
+  // Offers the choices without their permute factors: gathers these dims instead of
+  // exchanging parts.
   void OfferWhole(std::initializer_list<FactorAxes> choices, size_t lead,
                   std::vector<FactorAxes>& candidates) const {
     if (std::count(exchanged_.begin(), exchanged_.end(), true) == 0) return;
@@ -140,7 +141,8 @@ class Chooser {
     }
   }
 
-  // Parts of axes only where not all of them fit as they are: they cost more collectives.
+  // Offers the choice with its displaced axes spread over other factors. Spreads parts of axes only
+  // if some axis does not fit whole: parts take more collectives.
   void OfferSpread(const FactorAxes& axes, const AxisList& displaced,
                    std::vector<FactorAxes>& candidates) const {
     if (displaced.empty()) return;
@@ -156,7 +158,7 @@ class Chooser {
     Offer(std::move(spread), candidates);
   }
 
-  // Gives factors the axes that they lack, or as much of them as is free.
+  // Gives each factor without axes the axes that `from` has for it, as far as they are free.
   void Fill(const FactorAxes& from, FactorAxes& axes, AxisList& used) const {
     for (size_t f = 0; f < from.size(); ++f) {
       if (!axes[f].empty()) continue;
@@ -171,9 +173,9 @@ class Chooser {
     }
   }
 
-  // Axes of dims that must be whole move to dims that may be cut, as far as those divide: an
-  // all_to_all costs less than a gather, and the work stays shared. `parts`: of an axis that does
-  // not fit, some part may. Returns whether all found a place.
+  // Moves axes of dims that must be unsharded to pass factors that they divide: an all_to_all costs
+  // less than a gather, and the work stays split. With `parts`, a part of an axis may move if the
+  // whole does not fit. Returns whether all axes found a factor.
   bool Spread(FactorAxes& axes, const AxisList& displaced, bool parts) const {
     AxisList used;
     for (const AxisList& list : axes) used.insert(used.end(), list.begin(), list.end());
@@ -203,7 +205,7 @@ class Chooser {
     return a;
   }
 
-  // The axes that shard a factor alike in all operands that have it.
+  // Finds the axes that shard a factor alike in all operands that have it.
   void FindAgreed() {
     for (size_t f = 0; f < map_.factors.size(); ++f) {
       std::optional<AxisList> common;
@@ -232,7 +234,8 @@ class Chooser {
     return Difference(agreed_, used).empty();
   }
 
-  // In bytes. Among equals the choice that splits the work further wins.
+  // Returns the cost in bytes. Of equally cheap choices, the one that splits the work
+  // further costs less.
   double Cost(const Partition& p) const {
     return static_cast<double>(p.bytes) + flops_per_point_ * p.flops / FlopsPerByte() +
            1.0 / static_cast<double>(Shards(p.factors));
@@ -254,7 +257,8 @@ class Chooser {
     return n;
   }
 
-  // Clears factors whose axes some tensor cannot hold as one block, until all can.
+  // Clears factors whose axes some tensor cannot hold contiguously, until every
+  // tensor can hold all.
   void Settle(FactorAxes& axes) const {
     for (bool changed = true; changed;) {
       changed = false;
@@ -353,8 +357,8 @@ class Chooser {
   static bool Shares(const AxisList& axes, const AxisList& set) {
     return std::any_of(axes.begin(), axes.end(), [&](AxisPart a) { return OverlapsAny(set, a); });
   }
-  // Whether the op sums over dims of operand i that are sharded over just these axes: what it makes
-  // of the operand is then partial, as what it makes of one that is unreduced over them.
+  // Whether the op sums operand i over dims that are sharded over exactly the axes of `set`. It
+  // then gives partial sums over them, as an operand that is unreduced over them would.
   bool SumsOver(size_t i, const FactorAxes& axes, const AxisList& set) const {
     AxisList summed;
     for (size_t f = 0; f < axes.size(); ++f)
@@ -363,8 +367,9 @@ class Chooser {
     SortAndMerge(summed);
     return summed == set;
   }
-  // Whether values may stay unreduced as `carrier` is: each of the group is, or is summed over what
-  // is sharded over those axes; no other factor is. What is reduced over others is so alike.
+  // Whether the results may stay unreduced as `carrier` is. Each operand of the group must be
+  // unreduced over its axes, or be summed over exactly them; they may shard no other factor. All
+  // sharded reductions must be of the carrier's kind.
   bool Carries(const LinearGroup& group, const TensorSharding& carrier,
                const FactorAxes& axes) const {
     bool any = false;
@@ -392,10 +397,10 @@ class Chooser {
   const MeshDef* mesh_ = nullptr;
   AxisList agreed_;  // axes that must split the work
   std::vector<bool> in_results_, in_operands_;
-  std::vector<bool> exchanged_;  // permute factors that may be sharded
-  bool diverges_ = false;        // some pass factor is of operands alone
-  std::vector<bool> alone_;      // the factor is never one of several of a dim
-  // What one tensor has: axes of factors, and those of dims that cannot be computed on cut.
+  std::vector<bool> exchanged_;  // by factor: a permute factor that may be sharded
+  bool diverges_ = false;        // some pass factor is only in operands
+  std::vector<bool> alone_;      // by factor: it is never one of several factors of a dim
+  // The axes that one tensor has on factors, and those of its dims that must be unsharded.
   struct Wish {
     FactorAxes axes;
     AxisList displaced;

@@ -1,6 +1,6 @@
-// How an op is computed on shards: which axes shard each factor, what its operands must be
-// resharded to, and what partial results it leaves. The cheapest choice in bytes moved and work
-// done more than once.
+// How an op is computed on shards: the axes of each factor, the shardings that its operands must
+// get, and the partial results that it leaves. The choice is the cheapest in bytes moved and in
+// work done more than once.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,32 +12,33 @@ namespace tessera::sharding {
 struct PartitionTensor {
   const Shape* shape;
   int64_t itemsize;                // bytes per element
-  const TensorSharding* sharding;  // what it has (operands), what it must get (results)
+  const TensorSharding* sharding;  // of an operand: its own; of a result: the one that it must get
 };
 
 struct Partition {
   FactorAxes factors;
-  std::vector<TensorSharding> operands;  // what the op wants
-  std::vector<TensorSharding> results;   // what it then leaves; partial over sharded reduce factors
-  int64_t bytes = 0;                     // of all reshards before and after, and of the halo
-  double flops = 0;                      // on a device, for one FLOP per point
-  // Axes that shard permute factors, and the bytes that a device then gets from others.
+  std::vector<TensorSharding> operands;  // shardings with which the op computes
+  // shardings that it leaves; partial over sharded reduce factors
+  std::vector<TensorSharding> results;
+  int64_t bytes = 0;  // sent by all reshards before and after, and by the halo exchange
+  double flops = 0;   // of a device, at one FLOP per point
+  // The axes that shard permute factors, and the bytes that a device then receives along them.
   AxisList halo_axes;
   int64_t halo_bytes = 0;
 };
 
-// FLOPs that count as much as one byte sent, unless a MachineBalance scope says otherwise. Current
-// accelerators and their own links: 765 (TPU v5p: 459 TFLOP/s bf16, 600 GB/s), 1040 (A100: 312,
+// FLOPs that cost as much as sending one byte, unless a MachineBalance scope says otherwise.
+// Accelerators with their own links: 765 (TPU v5p: 459 TFLOP/s bf16, 600 GB/s), 1040 (A100: 312,
 // 300), 2200 (H100: 990, 450).
 inline constexpr double kDefaultFlopsPerByte = 1000;
-// Those of this thread.
+// The balance of this thread.
 double FlopsPerByte();
 void SetFlopsPerByte(double flops_per_byte);
 
-// Returns the choice. Factors that must be whole are never sharded; permute factors are where it is
-// known which elements are read, and cheaper than having them whole. Where there is work
+// Returns the cheapest partition. Replicate factors are never sharded. Permute factors are, if it
+// is known which elements are read and an exchange costs less than a gather. If there is work
 // (flops_per_point > 0), an axis that shards a factor alike in all operands that have it always
-// splits the work, over that factor or another; beyond that bytes and FLOPs are weighed at the
+// splits the work, over that factor or another; beyond that, bytes and FLOPs are weighed at the
 // machine balance.
 Partition ChoosePartition(const DimMap& map, const std::vector<PartitionTensor>& operands,
                           const std::vector<PartitionTensor>& results, double flops_per_point = 0);

@@ -1,4 +1,4 @@
-// Lays the axes of a tensor's dims over their factors, and back.
+// Distributes the axes of a tensor's dims over factors, and collects them again.
 #include "sharding/project.h"
 
 #include <numeric>
@@ -6,7 +6,8 @@
 namespace tessera::sharding {
 namespace {
 
-// Gives `factor` (of `room` elements) axes from the front of `left`, cutting the last one if asked.
+// Moves axes from the front of `left` to `factor`, which has `room` elements. With `split` the last
+// axis may be cut.
 void Take(AxisList& left, AxisList& factor, int64_t room, bool split) {
   while (!left.empty() && room > 1) {
     AxisPart a = left.front();

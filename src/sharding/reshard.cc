@@ -1,4 +1,4 @@
-// The search for a reshard plan: states, moves between them, and Dijkstra by bytes.
+// Searches for a reshard plan: placements, moves between them, and A* by bytes.
 #include "sharding/reshard.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -17,7 +17,7 @@ namespace tessera::sharding {
 
 namespace {
 
-// A placement during the search, in pieces of axes that are never cut further.
+// A sharding during the search, in pieces of axes that are never cut further.
 struct Placement {
   absl::InlinedVector<AxisList, 4> dims;
   AxisList unreduced;
@@ -28,21 +28,21 @@ struct Placement {
   }
 };
 
-// Cuts axes at every boundary that either side has, so that overlapping refs become equal pieces.
+// Cuts axes at every boundary of either side, so that overlapping parts become equal pieces.
 class Cutter {
  public:
   void Add(const AxisList& axes) {
     for (AxisPart a : axes) cuts_[a.axis].insert({a.pre, a.next()});
   }
-  // False if pieces of one axis do not nest; then no cutting makes them comparable.
+  // Whether the pieces of every axis nest. If they do not, no cut makes the two sides comparable.
   bool Nests() const {
     for (const auto& [axis, cuts] : cuts_)
       for (auto it = cuts.begin(); std::next(it) != cuts.end(); ++it)
         if (*std::next(it) % *it != 0) return false;
     return true;
   }
-  // Cuts every piece so that its minor end is as large as what its size has in common with a piece
-  // of another axis, which may then take its place. False if there is nothing to cut.
+  // Cuts the minor end off each piece, as large as its common divisor with a piece of another axis,
+  // which may then take its place. Returns whether anything was cut and all pieces still nest.
   bool CutBySizes() {
     std::map<int32_t, std::set<int64_t>> cuts = cuts_;
     for (const auto& [axis, own] : cuts_)
@@ -93,8 +93,8 @@ struct Move {
   int64_t bytes;
 };
 
-// Moves from one state towards the target. Cheap to list, complete enough that any two placements
-// are connected (everything can be gathered, everything can be sliced).
+// Lists the moves from a placement towards the target. There are few, but enough to connect any two
+// placements: everything can be gathered, and everything can be sliced.
 class Moves {
  public:
   Moves(const Shape& shape, int64_t itemsize, const Placement& target, Reduction kind)
@@ -138,7 +138,7 @@ class Moves {
     moves_.push_back({kind, std::move(after), std::move(axes), bytes});
   }
 
-  // Slices every dim as far as the next axes of its target are free: local, so all in one step.
+  // Slices every dim by the next axes of its target that are free, in one local step.
   void Slices(const Placement& s) {
     Placement next = s;
     AxisList axes;
@@ -167,8 +167,8 @@ class Moves {
     Push(StepKind::kAllSlice, std::move(next), std::move(axes), 0);
   }
 
-  // Slices a dim by axes that another dim is to get just after the dim's last one, so that both
-  // move at once and the rest is smaller.
+  // Slices a dim by the axes that follow its last axis in the target, where that axis is in another
+  // dim: they then move together, and the all_to_all is smaller.
   void SlicesAhead(const Placement& s) {
     for (size_t d = 0; d < s.dims.size(); ++d) {
       if (s.dims[d].empty()) continue;
@@ -187,8 +187,8 @@ class Moves {
     }
   }
 
-  // Slices dims by whatever is free until they have as many shards as their target: a permutation
-  // then needs to move less.
+  // Slices dims by any free axes until they have as many shards as in the target, so that a
+  // permutation moves less.
   void SlicesToSizes(const Placement& s) {
     Placement next = s;
     AxisList axes;
@@ -287,8 +287,8 @@ class Moves {
     set.insert(std::upper_bound(set.begin(), set.end(), a, MeshOrder), a);
   }
 
-  // Other devices for the same local shapes: each dim takes as much of its target as fits, then
-  // leftover pieces, and those that are to come, in any order.
+  // Lists the permutations of devices that keep local shapes. Each dim takes as many of its
+  // target's axes as fit, then leftover pieces and axes that are to come, in any order.
   void Permutes(const Placement& s) {
     Placement next = s;
     AxisList left;
@@ -310,7 +310,7 @@ class Moves {
     if (left.size() <= kMostLeft) FillRoom(s, next, room, left, 0);
   }
 
-  // The axes along which shards change devices: those of the dims that differ.
+  // Returns the axes along which shards change devices: those of the dims that differ.
   static AxisList Exchanged(const Placement& s, const Placement& next) {
     AxisList axes;
     for (size_t d = 0; d < s.dims.size(); ++d)
@@ -341,7 +341,7 @@ class Moves {
     }
   }
 
-  static constexpr size_t kMostLeft = 5;  // more have too many orders
+  static constexpr size_t kMostLeft = 5;  // more pieces have too many orders
   const Shape& shape_;
   int64_t itemsize_, bytes_ = 0;
   const Placement& target_;
@@ -358,11 +358,12 @@ TensorSharding ToSharding(const Placement& s, const MeshDef* mesh, Reduction kin
   return out;
 }
 
-// A* over placements. A step costs its bytes, plus a little so that fewer steps win ties. What the
-// target's part has more than the present one must still arrive.
+// A* over placements. A step costs its bytes, plus a little so that the shorter of two equal plans
+// wins. The lower bound is the number of bytes by which the target's shard exceeds the current one:
+// they must still arrive.
 class Search {
  public:
-  // `limit`: of the cost.
+  // Only finds plans that cost less than `limit`.
   Search(const Shape& shape, int64_t itemsize, Placement from, Placement to, Reduction kind,
          double limit)
       : target_(std::move(to)), moves_(shape, itemsize, target_, kind), limit_(limit) {
@@ -370,8 +371,8 @@ class Search {
     Reach(std::move(from), -1, {}, 0);
   }
 
-  // Returns the moves to the target, in order; none within the limit, or if the search looks at
-  // more than `most` placements.
+  // Returns the moves to the target in order; none if there is no plan within the limit, or if the
+  // search has looked at `most` placements.
   std::vector<Move> Run(int most) {
     while (!queue_.empty() && most-- > 0) {
       const int32_t node = queue_.top().second;
@@ -437,7 +438,7 @@ class Search {
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue_;
 };
 
-// Steps that gather everything that differs, then slice: for shardings that share no pieces, and
+// Plans to gather everything, then to slice: for shardings that share no pieces, and
 // for other meshes.
 std::vector<ReshardStep> ThroughReplicated(const Shape& shape, int64_t itemsize,
                                            const TensorSharding& from, const TensorSharding& to) {
@@ -456,8 +457,9 @@ bool SameButDevices(const MeshDef& a, const MeshDef& b) {
   return true;
 }
 
-// Between meshes: if only the devices' order or the axes' names differ, one permutation does it
-// beside what changes on the mesh itself: the plan's own, or one where least is moved.
+// Plans a reshard between meshes. If they only differ in the order of devices or the names of
+// axes, this is the plan on one mesh with a permutation: its own, or one inserted where the
+// shards are smallest.
 std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
                                       const TensorSharding& from, const TensorSharding& to) {
   if (from.trivial() && to.trivial()) return {};
@@ -488,7 +490,7 @@ std::vector<ReshardStep> AcrossMeshes(const Shape& shape, int64_t itemsize,
   return steps;
 }
 
-// Whether both hold partial values, of different reductions.
+// Whether both hold partial values of different reductions.
 bool OtherKinds(const TensorSharding& a, const TensorSharding& b) {
   return !a.unreduced.empty() && !b.unreduced.empty() && a.kind != b.kind;
 }
@@ -517,8 +519,8 @@ int64_t BytesOf(const std::vector<ReshardStep>& steps) {
   return bytes;
 }
 
-// Whether smaller pieces may do better: a permutation is not all that moves data, or more arrives
-// at a device than it ends with.
+// Whether smaller pieces may give a better plan: a permutation is not the only step that sends, or
+// a device receives more bytes than it ends up with.
 bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64_t itemsize,
                 const TensorSharding& to) {
   int moves = 0;
@@ -530,12 +532,11 @@ bool MayImprove(const std::vector<ReshardStep>& steps, const Shape& shape, int64
   return (permutes && moves > 1) || BytesOf(steps) > LocalElements(shape, to) * itemsize;
 }
 
-// Placements that a search looks at: all there are; of small pieces, of which there are many ways
-// to be in order, so many that on meshes of four axes with hundreds of devices each it takes
-// milliseconds.
+// The most placements that a search looks at: no limit, or for small pieces, which have many
+// orders, a number that takes milliseconds on meshes of four axes with hundreds of devices each.
 constexpr int kAll = std::numeric_limits<int>::max(), kMostFiner = 500;
 
-// The steps, without what varies.
+// Returns the steps without the varying axes.
 std::vector<ReshardStep> StepsBetween(const Shape& shape, int64_t itemsize,
                                       const TensorSharding& from, const TensorSharding& to) {
   if (SamePlacement(from, to) && (from.mesh == to.mesh || from.trivial())) return {};

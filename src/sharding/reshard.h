@@ -8,25 +8,26 @@
 namespace tessera::sharding {
 
 enum class StepKind : uint8_t {
-  kAllSlice,               // a dim takes more axes; local
-  kAllGather,              // a dim loses its minor axes
-  kAllToAll,               // minor axes move from one dim to another
-  kCollectivePermute,      // the same local shapes on other devices
-  kAllReduce,              // unreduced axes become replicated
-  kReduceScatter,          // an unreduced axis becomes the minor axis of a dim
-  kReplicatedToUnreduced,  // one device keeps the value, the others hold zeros; local. Of max and
-                           // min all keep it
-  kShardedToUnreduced,     // each device keeps its part amid zeros; local; sums only
-  // Not planned here: what lowering does around a dim that does not divide.
-  kPadToShards,  // a whole dim grows until it divides; local
-  kTrim,         // and shrinks again
-  // Inside of shard_map: what devices have alike becomes an array of each one's own; local.
+  kAllSlice,           // a dim takes more axes; local
+  kAllGather,          // a dim gives up its minor axes
+  kAllToAll,           // minor axes move from one dim to another
+  kCollectivePermute,  // shards change devices, local shapes stay
+  kAllReduce,          // unreduced axes become replicated
+  kReduceScatter,      // an unreduced axis becomes the minor axis of a dim
+  // one device keeps the value and the others hold zeros, except that all keep it for max
+  // and min; local
+  kReplicatedToUnreduced,
+  kShardedToUnreduced,  // each device holds zeros around its shard; local; sums only
+  // Not planned here: steps that lowering adds around a dim that does not divide.
+  kPadToShards,  // an unsharded dim grows until it divides; local
+  kTrim,         // undoes kPadToShards; local
+  // Inside shard_map: equal arrays on all devices become one array of each device; local.
   kCopyToEach,
-  // What reads along sharded dims by position becomes: each device gets what its shard reads.
+  // Reads by position along sharded dims: each device receives the elements that its shard reads.
   kHaloExchange,
 };
 
-// Its name: that of the op, and in reports.
+// Returns the name of the step's op, which reports use too.
 constexpr const char* Name(StepKind kind) {
   using enum StepKind;
   switch (kind) {
@@ -61,19 +62,19 @@ constexpr const char* Name(StepKind kind) {
 struct ReshardStep {
   StepKind kind;
   TensorSharding after;
-  AxisList axes;      // that the step acts on
-  int64_t bytes = 0;  // of payload that leaves a device
+  AxisList axes;      // the axes on which the step acts
+  int64_t bytes = 0;  // payload that leaves a device
 };
 
-// Returns the steps that cost the fewest bytes; empty if both shardings place every element alike.
-// Both are on meshes over the same devices. What is reduced counts as replicated; what
-// varies along manual axes stays as it is. A dim that does
-// not divide is only sliced from whole and gathered to whole. No step replicates what a cheaper
-// sequence keeps apart: the search minimises bytes, and slices are free. `itemsize` is in bytes.
+// Returns the steps that send the fewest bytes; none if both shardings place every element alike.
+// Both are on meshes over the same devices. Reduced axes count as replicated, and varying axes
+// stay. A dim that does not divide is only sliced when it is unsharded, and only gathered whole.
+// No step replicates data that a cheaper sequence keeps sharded, because slices are free.
+// `itemsize` is in bytes.
 std::vector<ReshardStep> PlanReshard(const Shape& shape, int64_t itemsize,
                                      const TensorSharding& from, const TensorSharding& to);
 
-// Sum of the bytes of the steps.
+// Returns the sum of the steps' bytes.
 int64_t ReshardBytes(const Shape& shape, int64_t itemsize, const TensorSharding& from,
                      const TensorSharding& to);
 

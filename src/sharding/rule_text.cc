@@ -1,4 +1,4 @@
-// Reads rules in Shardy's form and in einsum's, and says where a text is neither.
+// Reads rules in Shardy's form, and checks rules against shapes.
 #include "sharding/rule_text.h"
 
 #include <fmt/format.h>
@@ -40,13 +40,13 @@ class RuleReader {
  private:
   Factor& factor(int32_t f) { return base::At(map_.factors, f); }
 
-  // Fails at a place that was passed.
+  // Fails at an earlier position.
   [[noreturn]] void FailAt(size_t at, std::string reason) {
     in_.set_position(at);
     in_.Fail(std::move(reason));
   }
 
-  // Takes the first symbol off `word`, which ends where reading stands.
+  // Takes the first symbol off `word`, which ends at the current position.
   int32_t TakeSymbol(std::string_view& word) {
     size_t at = in_.position() - word.size();
     char letter = word[0];
@@ -113,7 +113,7 @@ class RuleReader {
     });
   }
 
-  // The verifier's checks of the mappings.
+  // Makes the checks of Shardy's verifier on the mappings.
   void CheckFactors() {
     auto count = static_cast<int32_t>(map_.factors.size());
     std::vector<bool> used(map_.factors.size());
@@ -183,8 +183,8 @@ DimMap ParseRule(std::string_view text, Loc loc) { return RuleReader(text, loc).
 
 namespace {
 
-// Factors that say nothing of the size of a dim: those that need not be as large as it, and of size
-// 1 for one dim alone.
+// Returns the factors that do not determine the size of a dim: replicate factors, all factors of a
+// dim with a permute factor, and factors of size 1 that only one dim has.
 std::vector<bool> WithoutSize(const DimMap& map) {
   std::vector<bool> without(map.factors.size());
   std::vector<int> dims_with(map.factors.size());

@@ -1,4 +1,4 @@
-// Rules read from text in Shardy's form, which Text(DimMap) writes.
+// Rules in Shardy's form, which Text(DimMap) writes.
 #pragma once
 #include <string_view>
 
@@ -8,15 +8,15 @@
 namespace tessera::sharding {
 
 // Reads `([i, jk], [k])->([i, j]) {i=2, j=4, k=2} reduction={k}`, with or without
-// `#sdy.op_sharding_rule<...>` around it; a dim `1` has no factors. Throws RuntimeError with the
-// column of what is wrong, the checks of Shardy's verifier that need no shapes included.
+// `#sdy.op_sharding_rule<...>` around it. A dim `1` has no factors. Makes the checks of Shardy's
+// verifier that need no shapes. Throws RuntimeError with the column of the mistake.
 DimMap ParseRule(std::string_view text, Loc loc);
 
-// Returns what does not fit in a rule for tensors of these shapes: how many there are, ranks, and
-// factors whose product is not a dim. The sizes of dims with a permute or replicate factor,
-// and of windows beside one, are taken as given: one factor stands for dims of different sizes. A
-// dim whose only factor is of size 1 and no other dim's stands for itself, whatever its size; one
-// with a reduce factor may be larger than it: a window that has one place.
+// Returns the first mismatch between a rule and tensors of these shapes: their number, their ranks,
+// or a dim that is not the product of its factors. A dim may have any size if one of its factors is
+// a replicate factor, or is in a dim with a permute factor: one factor then stands for dims of
+// different sizes. So may a dim whose only factor has size 1 and is in no other dim. A dim with a
+// reduce factor may be larger than its factors: a window with one position.
 // See docs/propagation.md, "Rules as text".
 std::optional<Problem> VerifyRule(const DimMap& map, const Shapes& operands, const Shapes& results);
 

@@ -1,4 +1,4 @@
-// The public value types of tessera/sharding.h that are only about layout.
+// The public value types of tessera/sharding.h.
 #include <fmt/format.h>
 
 #include <algorithm>

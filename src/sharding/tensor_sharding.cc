@@ -1,4 +1,4 @@
-// What makes a sharding valid on its mesh, and shardings from users' specs.
+// Verifies shardings against their mesh, and resolves users' specs.
 #include "sharding/tensor_sharding.h"
 
 #include <fmt/format.h>
@@ -112,7 +112,7 @@ int FirstUnevenDim(const TensorSharding& s, const std::vector<int64_t>& shape) {
 
 namespace {
 
-// Appends the axis that `ref` names, unless it is of size 1.
+// Appends the axis that `ref` names, unless its size is 1.
 std::optional<Problem> Lookup(const MeshDef* mesh, const tessera::AxisRef& ref, AxisList& out) {
   int axis = mesh ? mesh->Find(ref.name) : -1;
   if (axis < 0) {
@@ -158,7 +158,7 @@ Resolved Resolve(const PartitionSpec& spec, const MeshDef* mesh, int rank) {
     to.priority = from.priority();
     for (const tessera::AxisRef& ref : from.axes())
       if ((r.problem = Lookup(mesh, ref, to.axes))) return r;
-    // A dim over axes of size 1 only is whole: there is nothing left to give a priority to.
+    // A dim over axes of size 1 only is unsharded and closed, so it cannot have a priority.
     if (!from.axes().empty() && to.axes.empty() && !to.open) to.priority = -1;
     if (d >= rank && !from.axes().empty()) {
       r.problem =

@@ -1,4 +1,4 @@
-// Text of shardings: Shardy's form, JAX's type form, and the reader of the first.
+// Prints shardings in Shardy's form and in JAX's types, and reads Shardy's form.
 #include "sharding/text.h"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ DimAxes ReadDim(base::Reader& in, const MeshDef* mesh) {
     in.Fail(fmt::format("expected a priority p<number> but found '{}'", word));
   }
   if (word.size() > 2 && word[1] == '0') in.Fail("priorities with leading zeros are not allowed");
-  // A dim over axes of size 1 only is whole: there is nothing left to give a priority to.
+  // A dim over axes of size 1 only is unsharded and closed, so it cannot have a priority.
   if (!named || d.open || !d.axes.empty()) d.priority = std::stoi(word.substr(1));
   return d;
 }

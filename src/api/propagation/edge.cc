@@ -1,4 +1,4 @@
-// The public graph's regions, and the edges across their borders.
+// Regions of the public graph, and the edges across their borders.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,8 @@ engine::OperandUse CheckedUse(const Graph::Impl& impl, Use use, const std::strin
   return {Number(use.op), use.operand};
 }
 
-// The manual axes lead each dim, into parts whose product with the inside is the outside.
+// Checks that the manual axes come first in each dim, and that the inner size times the number of
+// their parts is the outer size.
 void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const base::Shape& inside,
                 const base::Shape& outside, const std::string& where) {
   if (edge.outer->dims.size() != outside.size() || inside.size() != outside.size())
@@ -55,7 +56,8 @@ void CheckOuter(const Graph::Impl& impl, const engine::Edge& edge, const base::S
   }
 }
 
-// Which way an edge crosses the border of a manual region, and the axes that it hides.
+// Sets the direction in which an edge crosses the border of a manual region, and the axes that
+// the region hides.
 void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
                const std::string& where) {
   const engine::FlatGraph& graph = impl.graph;
@@ -75,7 +77,7 @@ void SetBorder(const Graph::Impl& impl, engine::Edge& edge, int32_t owner,
                     &owner_shape = base::At(graph.values, owner).shape;
   CheckOuter(impl, edge, edge.inward ? owner_shape : source_shape,
              edge.inward ? source_shape : owner_shape, where);
-  // Over manual axes that it does not name the value is whole, and stays so.
+  // Over manual axes that `outer` does not name, the value is replicated and stays so.
   AxisList named = edge.outer->unreduced;
   for (const sharding::DimAxes& d : edge.outer->dims)
     named.insert(named.end(), d.axes.begin(), d.axes.end());
@@ -118,7 +120,8 @@ void Graph::edge(EdgeOptions options, Loc loc) {
     if (edge.sources.empty()) Refuse("edge", 11, where, "it has no source");
     SetBorder(*impl_, edge, Number(options.owner), where);
   }
-  // A loop's results are made by its edges: they have one sharding with what else is a target.
+  // The edges of a loop define its results, so that they share a sharding with the other targets.
+  // The loop's op then defines none of them.
   auto targets = std::move(options.targets);
   targets.push_back(options.owner);
   for (engine::Op& op : impl_->graph.ops) {

@@ -1,4 +1,4 @@
-// The public graph: every text and every id is checked where it is given.
+// The public graph. It checks every text and every id when it is given.
 #include "api/propagation/graph.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 using engine::MaybeSharding;
 using engine::TensorSharding;
 
-// Runs `read`; what it refuses is refused at the user's line first, then at the place in the text.
+// Runs `read`. Its refusals name the user's line first, then the place in the text.
 template <class Read>
 auto ReadAt(const std::string& where, const Read& read) {
   try {
@@ -26,7 +26,7 @@ auto ReadAt(const std::string& where, const Read& read) {
   } catch (const RuntimeError& e) {
     ErrorDetail detail = e.detail();
     detail.where = fmt::format("{}: {}", where, detail.where);
-    // The line of the C++ code says less than `where`.
+    // Drops the line of the C++ code: `where` says more.
     detail.notes.pop_back();
     base::ThrowRuntime(std::move(detail));
   }
@@ -47,7 +47,8 @@ sharding::DimMap ReadRule(const std::string& text, const sharding::Shapes& opera
   return map;
 }
 
-// Of scalars, and of dims that are as large as the result's or of size 1.
+// Returns the rule of an elementwise op. Each operand is a scalar, or its dims have the
+// result's sizes or 1.
 sharding::DimMap PointwiseRule(const std::string& name, const sharding::Shapes& operands,
                                const sharding::Shapes& results, const std::string& where) {
   const base::Shape& wanted = *results[0];
@@ -121,7 +122,7 @@ engine::Op EngineOp(Graph::Impl& impl, const OpOptions& options, const std::stri
   return op;
 }
 
-// Inside of a region values do not mention its manual axes.
+// Refuses a sharding that names a manual axis of its region.
 void CheckManual(const Graph::Impl& impl, const TensorSharding& s, RegionId region,
                  const std::string& where) {
   auto check = [&](const sharding::AxisList& axes) {

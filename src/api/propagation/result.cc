@@ -1,4 +1,4 @@
-// The public propagate and its result.
+// The public propagate(), and its result.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ struct Result::Impl {
   engine::EngineResult result;
   Border border;
   bool explain;
-  std::vector<bool> is_argument;  // per value
+  std::vector<bool> is_argument;  // by value
   std::vector<Copy> copies;
-  absl::flat_hash_map<int32_t, int32_t> original;  // of copies
-  // Made when it is first asked for.
+  absl::flat_hash_map<int32_t, int32_t> original;  // by copy: the value that it copies
+  // Made at the first explanation.
   mutable engine::Naming names;
   mutable std::optional<engine::Explainer> explainer;
 };
@@ -37,8 +37,9 @@ namespace {
 using engine::Round;
 using sharding::Factor;
 
-// The caller's predicates, then all ops; or Shardy's rounds. Ops with a priority have theirs. What
-// they know of the graph is theirs as well: a result that tries edits outlives it.
+// Returns the rounds of op priorities: the caller's predicates, then all ops; or Shardy's rounds.
+// Ops with a priority follow that instead. The rounds own their copy of the graph's facts, because
+// a result that tries edits outlives the graph.
 std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriority>& given) {
   struct Known {
     std::vector<Graph::Impl::NameAndPlace> ops;
@@ -52,7 +53,7 @@ std::vector<Round> RoundsOf(const Graph::Impl& from, const std::vector<OpPriorit
   auto graph = std::make_shared<const Known>(Known{from.ops, from.priorities});
   for (const OpPriority& predicate : given)
     rounds.push_back([graph, predicate](const engine::Op& op, const Factor& f, bool single_use) {
-      // What import adds is an identity with no op of the caller's behind it.
+      // An op that import added is an identity, and no op of the caller's.
       if (op.origin < 0) return Direction::kBoth;
       return predicate({OpId{op.origin}, base::At(graph->ops, op.origin).name, op.elementwise,
                         op.expands, single_use, f.kind == sharding::FactorKind::kPass});
@@ -95,7 +96,7 @@ void FindBorder(Result::Impl& impl, const engine::FlatGraph& graph) {
   }
 }
 
-// Values that import made are called after those that they stand for.
+// Names the values that import made after the values that they copy.
 void NameNewValues(Result::Impl& impl) {
   for (const engine::EngineResult::ConstantCopy& c : impl.result.copies) {
     if (c.copy != c.original) impl.original[c.copy] = c.original;

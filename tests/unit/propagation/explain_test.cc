@@ -1,5 +1,5 @@
-// What explanations say, of the programs in tests/propagation/explain.txt: where each axis came
-// from, what it travelled, what lost, and an edit that was tried.
+// Explanations of the programs in tests/propagation/explain.txt: the origin of each axis, the ops
+// that carried it, axes that lost, and an edit that was tried.
 #include "propagation/explain.h"
 
 #include <gmock/gmock.h>
@@ -106,7 +106,7 @@ z: <@mesh, [{"a", ?}, {?}]>
 )");
 }
 
-// So that to explain all values of a long program is no more than to write as much as it has.
+// Explaining all values of a long program costs no more than writing its text.
 TEST(Explain, ALongWayIsCutShort) {
   EXPECT_EQ(Explained("a long way", "x12"), R"(
 x12: <@mesh, [{"a", ?}]>
@@ -123,7 +123,7 @@ x12: <@mesh, [{"a", ?}]>
 )");
 }
 
-// Open for both, the dim goes to the one that comes first.
+// If both constraints are open, the first one's axis gets the dim.
 TEST(Explain, OffersToOpenADimOnlyToWhomThatHelps) {
   EXPECT_EQ(Explained("a closed dim that two want", "c"), R"(
 c: <@mesh, [{}, {?}]>

@@ -1,5 +1,5 @@
-// Another compiler's graph through the public header: rules in both forms, flags, edges, groups,
-// priorities, what is returned, copies of constants, explanations.
+// Another compiler's graph through the public header: both forms of rules, flags, edges, groups,
+// priorities, returned values, copies of constants, explanations.
 #include <gmock/gmock.h>
 
 #include "tessera/propagation.h"
@@ -39,7 +39,7 @@ TEST(Foreign, ValuesWithoutShardingAreOpen) {
   EXPECT_EQ(result.sharding(scalar), "<@mesh, []>");
 }
 
-// Two operands, each with its own axis, meet in an op: who goes first wins.
+// Two operands with different axes meet in an op: the one that goes first wins.
 struct Meeting {
   Graph graph{TwoAxes()};
   ValueId a = graph.value({.shape = {8}, .sharding = R"(<@mesh, [{"x"}]>)"});
@@ -110,7 +110,7 @@ TEST(Foreign, EveryUserOfAConstantHasItsCopy) {
   EXPECT_EQ(copy_for(f, 1, 0).original, one);
   EXPECT_EQ(result.sharding(copy_for(f, 1, 0).copy), R"(<@mesh, [{"x", ?}]>)");
   EXPECT_EQ(result.sharding(copy_for(g, 1, 0).copy), R"(<@mesh, [{"y", ?}]>)");
-  // The copies of what the copies are made of, each for its own.
+  // Each copy has its own copies of its operands.
   EXPECT_EQ(copy_for(next, 0, 1).made, copy_for(g, 1, 0).copy);
   EXPECT_EQ(result.sharding(copy_for(next, 0, 1).copy), R"(<@mesh, [{"y", ?}]>)");
   EXPECT_THAT(result.explain(copy_for(next, 0, 1).copy), HasSubstr("a copy of zero: "));
@@ -143,7 +143,7 @@ TEST(Foreign, EdgesCarryAcrossALoop) {
   for (ValueId v : {carry, next, result}) EXPECT_EQ(done.sharding(v), R"(<@mesh, [{"x", ?}]>)");
 }
 
-// Its values have no types, and an edge is no op.
+// Values have no types here, and an edge is no op.
 TEST(Foreign, ExplanationsSpeakOfWhatAGraphHas) {
   Graph graph(TwoAxes());
   auto init = graph.value({.shape = {8}, .name = "init"});
@@ -175,7 +175,7 @@ TEST(Foreign, ExplanationsSpeakOfWhatAGraphHas) {
             "    no other priorities would let it in\n");
 }
 
-// What shard_map is: inside, each device has its own part over x, and y is propagated as ever.
+// A shard_map: inside, each device has its own part over x, and y propagates as usual.
 TEST(Foreign, AxesCrossTheBorderOfAManualRegionBehindTheManualOnes) {
   Graph graph(TwoAxes());
   auto a = graph.value({.shape = {8, 16}}), r = graph.value({.shape = {8, 16}});
@@ -195,7 +195,7 @@ TEST(Foreign, AxesCrossTheBorderOfAManualRegionBehindTheManualOnes) {
   for (ValueId v : {a, r}) EXPECT_EQ(result.sharding(v), R"(<@mesh, [{"x", "y", ?}, {?}]>)");
 }
 
-// The constraint in the branch is of the loop's argument: it holds from where that begins.
+// The constraint in the branch is on the loop's argument: it holds from the start of the body.
 TEST(Foreign, ABranchInALoopUsesTheLoopsValues) {
   Graph graph(TwoAxes());
   auto init = graph.value({.shape = {8}}), last = graph.value({.shape = {8}});

@@ -1,4 +1,4 @@
-// Reads the small programs of the golden files, with the shardings expected of each value.
+// Reads the small programs of the golden files, and the shardings that they expect.
 #include "unit/propagation/golden.h"
 
 #include <fmt/format.h>
@@ -97,7 +97,7 @@ class CasesReader {
     return shape;
   }
 
-  // `[{a}, {?}] replicated={b} unreduced={c}`, on the mesh or on `@other`.
+  // Reads `[{a}, {?}] replicated={b} unreduced={c}`, on the mesh or on `@other`.
   std::optional<TensorSharding> Sharding() {
     std::string mesh = in_.Accept("@") ? in_.Word() : "mesh";
     if (!in_.Peek("[")) return {};
@@ -113,7 +113,8 @@ class CasesReader {
                                    Loc::Unknown());
   }
 
-  // Unless something else is expected, what is given stays, but for priorities.
+  // A given sharding is expected to stay, except for its priorities, unless the case
+  // says otherwise.
   void Keeps(const std::string& name, TensorSharding given) {
     for (sharding::DimAxes& d : given.dims) d.priority = -1;
     current().expected[name] = ShardingText(&given);
@@ -139,7 +140,7 @@ class CasesReader {
     return shapes;
   }
 
-  // Operands go on to the end of the line.
+  // Operands end with the line.
   void ReadOperands(Op& op) {
     const size_t begin = in_.position(), end = std::min(text_.find('\n', begin), text_.size());
     in_.set_position(end);
@@ -196,8 +197,8 @@ class CasesReader {
     graph().Add(std::move(op));
   }
 
-  // `enter a [{a, b?}] x`: an argument of a region with manual axis a, and what it is outside;
-  // `leave` is a result of the region.
+  // Reads `enter a [{a, b?}] x`: an argument of a region with manual axis a, and its sharding
+  // outside. `leave` is a result of the region.
   void Border(bool inward, ValueId target) {
     Edge edge;
     const sharding::MeshDef* mesh = meshes_.at("mesh");

@@ -1,4 +1,4 @@
-// Small programs for propagation, written in a line per op, with what is expected of them:
+// Small programs for propagation, one op a line, with the shardings that they expect:
 //
 //   case "9: all operands join"
 //     mesh a=2 b=2
@@ -11,7 +11,7 @@
 //     y [{a, ?}, {b, ?}]
 //     return 0 [{a, ?}, {?}]
 //
-// What a case gives and does not expect to change keeps its sharding; other values have none.
+// A value with a given sharding is expected to keep it; other values are expected to have none.
 #pragma once
 #include <map>
 #include <string>
@@ -24,16 +24,16 @@ namespace tessera::propagation::engine::testing {
 struct GoldenCase {
   std::string name;
   FlatGraph graph;
-  bool import = false;  // constants, constraints and groups are dealt with before
+  bool import = false;  // runs the import steps before
   std::map<std::string, ValueId> values;
-  // By name, or "return 0": the text of a sharding; of those given, what was given.
+  // The expected text of a sharding by name, or by "return 0".
   std::map<std::string, std::string> expected;
 };
 
-// Returns the cases of a file. Throws RuntimeError with the place of what is wrong.
+// Returns the cases of a file. Throws RuntimeError with the place of the mistake.
 std::vector<GoldenCase> ReadCases(const std::string& path);
 
-// Returns a sharding's text, "open" if there is none or nothing in it.
+// Returns a sharding's text; "open" if there is none, or if it is empty and open.
 std::string ShardingText(const TensorSharding* sharding);
 
 }  // namespace tessera::propagation::engine::testing

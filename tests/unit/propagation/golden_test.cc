@@ -1,6 +1,5 @@
-// Facts about Shardy's strategies, one program each, in tests/propagation.
-// The facts are those that Shardy's own tests expect; numbers are lines of its test files. Where
-// reshards go and what they become is in tests/unit/sharding/shardy_*.txt.
+// Facts about Shardy's strategies, one program each, in tests/propagation. Shardy's own tests
+// expect them; numbers are lines of its test files. tests/unit/sharding/shardy_*.txt has reshards.
 #include "unit/propagation/golden.h"
 
 #include <gmock/gmock.h>

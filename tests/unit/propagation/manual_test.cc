@@ -1,4 +1,4 @@
-// What a partial value is on both sides of a manual region's border.
+// A partial value on both sides of a manual region's border.
 #include "propagation/manual.h"
 
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 namespace tessera::propagation::engine {
 namespace {
 
-// Shardy forgets it there, so that a partial maximum becomes a sum.
+// Shardy forgets the reduction there, so that a partial maximum becomes a sum.
 TEST(Manual, APartialMaximumStaysOneAcrossTheBorderOfARegion) {
   const sharding::MeshDef* mesh =
       sharding::MeshDef::Intern({{"x", 2}, {"y", 2}, {"z", 2}}, {}, false);

@@ -1,5 +1,5 @@
-// Propagation over random graphs: it ends, whatever the rules, shardings, edges, groups and
-// priorities; what comes out is a legal sharding of every value; nothing that was given is lost.
+// Propagation over random graphs ends, whatever the rules, shardings, edges, groups and priorities
+// are. Every value gets a legal sharding, and no given axis is lost.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -62,7 +62,7 @@ class Generator {
     return parts.empty() ? sharding::WholeAxis(*mesh_, axis) : parts[Below(parts.size())];
   }
 
-  // A random legal sharding; nothing where the dice make none.
+  // Returns a random legal sharding, or nothing.
   std::optional<TensorSharding> RandomSharding(size_t rank) {
     if (Chance(3)) return std::nullopt;
     TensorSharding s = sharding::Replicated(mesh_, static_cast<int>(rank));
@@ -91,7 +91,7 @@ class Generator {
   ValueId NewValue(const Shape& shape) {
     return graph_.AddValue(shape, RandomSharding(shape.size()));
   }
-  // One that is there, of that shape, or a new one.
+  // Returns an existing value of that shape, or a new one.
   ValueId SomeValue(const Shape& shape) {
     if (Chance(4)) return NewValue(shape);
     for (size_t tries = 0; tries < 40 && !graph_.values.empty(); ++tries) {
@@ -101,7 +101,7 @@ class Generator {
     return NewValue(shape);
   }
 
-  // Some factors in some order, cut into dims.
+  // Puts some factors, in some order, into dims.
   sharding::DimFactors RandomDims(const DimMap& map) {
     std::vector<int32_t> factors(map.factors.size());
     for (size_t f = 0; f < factors.size(); ++f) factors[f] = static_cast<int32_t>(f);
@@ -145,7 +145,7 @@ class Generator {
   Shape RandomShape() {
     Shape shape(1 + Below(3));
     for (int64_t& n : shape) n = static_cast<int64_t>(1 + Below(48));
-    // Mostly that of a value that is there.
+    // Mostly the shape of an existing value.
     if (graph_.values.empty() || Chance(4)) return shape;
     return graph_.values[Below(graph_.values.size())].shape;
   }
@@ -217,7 +217,7 @@ constexpr Stage kStages[] = {Stage::kBasic, Stage::kAggressive, Stage::kOpPriori
 
 std::string TextOf(const TensorSharding* s) { return s ? Text(*s) : "none"; }
 
-// Whether every dim of `given` begins that of `now`, whose parts may have been merged.
+// Whether every dim of `given` begins the dim of `now`, whose parts may have merged.
 bool Keeps(const TensorSharding& given, const TensorSharding* now) {
   if (!now) return given.dims_empty();
   for (size_t d = 0; d < given.dims.size(); ++d)
@@ -262,7 +262,7 @@ TEST(RandomGraphs, WhatWasGivenStays) {
     }
 }
 
-// Whatever a value has, lacks or lost, there are words for it.
+// Every value can be explained, whatever it has, lacks or lost.
 TEST(RandomGraphs, EveryValueIsExplained) {
   Naming names;
   names.value = [](ValueId v) { return "value " + std::to_string(v); };
@@ -283,8 +283,8 @@ TEST(RandomGraphs, EveryValueIsExplained) {
     }
 }
 
-// Whether an op has one value in two places. If these are of different factors, what is said of one
-// factor is said of another: a conflict that no tensor shows.
+// Whether an op has one value twice. If the two have different factors, a change to one factor
+// changes the other: a conflict that no tensor shows.
 bool HasAValueTwice(const FlatGraph& graph) {
   for (const Op& op : graph.ops)
     for (size_t i = 0; i < op.operands.size(); ++i)
@@ -293,8 +293,8 @@ bool HasAValueTwice(const FlatGraph& graph) {
   return false;
 }
 
-// Where all tensors must agree, the end of one run is the end of every run from there. How
-// conflicts are resolved depends on what was there before.
+// If all tensors must agree, a second run from the result of the first changes nothing. How
+// conflicts are resolved depends on the start.
 TEST(RandomGraphs, ASecondBasicPropagationChangesNothing) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed)
     for (Stage stage : {Stage::kBasic}) {

@@ -1,4 +1,4 @@
-// Which elements are read from which shards, against a loop over the elements.
+// Compares the elements that are read from each shard with a loop over all elements.
 #include "sharding/access.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ struct Line {
   AccessDim dim;
 };
 
-// Index o reads this index of the operand; -1: none.
+// Returns the operand index that index o reads; -1: none.
 int64_t ReadBy(const Line& line, int64_t o) {
   int64_t at = o * line.access.stride + line.access.offset;
   if (at < 0 || at % line.access.dilation != 0) return -1;
@@ -106,7 +106,7 @@ class TwoDims {
     return HaloBytes(map_, operands, result_, axes_);
   }
 
-  // Counts the elements, one by one.
+  // Counts the elements one by one.
   int64_t Counted() const {
     int64_t most = 0;
     for (int64_t x = 0; x < 2; ++x)

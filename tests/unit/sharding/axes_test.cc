@@ -1,4 +1,4 @@
-// Relations of parts of axes, and their laws on random cuts.
+// Relations between parts of axes, and their laws on random cuts.
 #include <fmt/format.h>
 
 #include "fuzz.h"
@@ -16,7 +16,7 @@ std::string PartText(std::optional<AxisPart> a) {
   return a ? fmt::format("({}){}", a->pre, a->size) : "none";
 }
 
-// What a and b share, if they overlap and can coexist.
+// Returns the common part of a and b, if they overlap and can coexist.
 std::optional<AxisPart> Shared(AxisPart a, AxisPart b) {
   if (!Overlaps(a, b) || !CanCoexist(a, b)) return std::nullopt;
   const int64_t pre = std::max(a.pre, b.pre);
@@ -68,7 +68,7 @@ TEST(Axes, PrefixThatDividesIsTheLongest) {
   EXPECT_EQ(prefix({{0, 2, 4}}, 6), "x:(2)2");
   EXPECT_EQ(prefix({x}, 7), "");
   EXPECT_EQ(prefix({x, y}, 24), "(x,y:(1)3)");
-  EXPECT_EQ(prefix({y, x}, 9), "y:(1)3");  // the next axis would not follow the whole of y
+  EXPECT_EQ(prefix({y, x}, 9), "y:(1)3");  // the next axis may only follow the whole of y
   EXPECT_EQ(prefix({y, x}, 0), "(y,x)");
 }
 
@@ -80,7 +80,7 @@ TEST(Axes, OfDifferentNamesAreUnrelated) {
   EXPECT_TRUE(MeshOrder(x, y));
 }
 
-// Law: any way to cut an axis, appended piece by piece, is the axis again.
+// Law: the pieces of any cut, appended one by one, make the whole axis.
 TEST(Axes, PiecesMergeIntoTheWhole) {
   testing::Random random(1);
   for (int64_t round = FuzzCount(300); round > 0; --round) {
@@ -97,7 +97,7 @@ TEST(Axes, PiecesMergeIntoTheWhole) {
   }
 }
 
-// Law: an axis is what it shares with another and what is before and behind that.
+// Law: an axis consists of its overlap with another one and of the parts before and after that.
 TEST(Axes, PrefixOverlapAndSuffixMakeTheWhole) {
   testing::Random random(2);
   for (int64_t round = FuzzCount(500); round > 0; --round) {

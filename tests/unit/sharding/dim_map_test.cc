@@ -1,4 +1,4 @@
-// What a DimMap holds beside its factors, and what is derived instead.
+// The fields of a DimMap, and facts that are derived from them instead.
 #include "sharding/dim_map.h"
 
 #include <gmock/gmock.h>
@@ -6,8 +6,8 @@
 namespace tessera::sharding {
 namespace {
 
-// A structured binding names every field, so a field that is added fails to compile here: derive it
-// from the algebra, or say in docs/design.md why that cannot be done.
+// A structured binding names every field, so that a new field fails to compile here: derive it from
+// the algebra, or say in docs/design.md why that cannot be done.
 TEST(DimMap, HasThreeTraitsAndNoOtherExceptions) {
   DimMap map;
   auto& [factors, operands, results, linear, accesses, traits] = map;
@@ -27,7 +27,7 @@ TEST(DimMap, HasThreeTraitsAndNoOtherExceptions) {
               !at_run_time);
 }
 
-// Of a dynamic_update_slice of [8, 4] by [2, 4].
+// Returns the map of a dynamic_update_slice of [8, 4] by [2, 4].
 DimMap Update() {
   DimMap map;
   map.AddFactor({.size = 8, .kind = FactorKind::kAcross});
@@ -45,7 +45,7 @@ TEST(DimMap, APieceOfADimHasAFactorOfItsOwn) {
             "([i, k], [j, k], [], [])->([i, k]) {i=8, j=2, k=4} need_replication={j}");
 }
 
-// Each device writes what falls into its shard.
+// Each device writes the elements that fall into its shard.
 TEST(DimMap, WhatIsWrittenAtRunTimePasses) {
   const Shape whole{8, 4}, piece{2, 4}, start;
   DimMap map = Update();
@@ -57,7 +57,7 @@ TEST(DimMap, WhatIsWrittenAtRunTimePasses) {
   EXPECT_TRUE(map.accesses.empty());
 }
 
-// Each device gives what it has of the piece.
+// Each device gives the elements of the piece that it has.
 TEST(DimMap, WhatIsReadAtRunTimeIsLookedUp) {
   const Shape whole{8, 4}, piece{2, 4}, start;
   DimMap map;

@@ -157,8 +157,8 @@ TEST(ExplicitRule, Pointwise) {
         << c.lhs_sharding << " with " << c.rhs_sharding;
 }
 
-// What is the same along an axis is used by each device beside its part of another operand, if the
-// op is linear in it.
+// An operand that is reduced over an axis may meet an operand that is sharded over it, if the op is
+// linear in the first.
 TEST(ExplicitRule, ReducedMeetsSharded) {
   const MeshDef* mesh = MeshOf("x=2 y=2");
   const std::vector<LinearGroup> sum = {{.operands = {0, 1}}}, product = {{{0}}, {{1}}},

@@ -78,7 +78,7 @@ TEST(Laws, SizesThatDoNotDivideRoundUp) {
     EXPECT_EQ(LocalShape({n}, testing::Dims(mesh, "{x}"))[0], (n + 3) / 4);
 }
 
-// Every part of a tensor is on as many devices as there are devices per part.
+// Every shard is on the same number of devices: all devices divided by the number of shards.
 TEST(Laws, ShardsCoverTheWholeEvenly) {
   Random random(6);
   for (int64_t round = FuzzCount(500); round > 0; --round) {

@@ -11,8 +11,7 @@
 namespace tessera::sharding {
 namespace {
 
-// Returns the shortest time, in seconds, in which 500 of the meshes from `first` to `last` are
-// made.
+// Returns the shortest time, in seconds, for making 500 of the meshes from `first` to `last`.
 double Shortest(int first, int last) {
   using Clock = std::chrono::steady_clock;
   double shortest = 1e9;

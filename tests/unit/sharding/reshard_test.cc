@@ -1,4 +1,4 @@
-// Reshard plans: they arrive, by legal steps, and never cost more than Shardy's sequences.
+// Reshard plans reach their target by legal steps, and never cost more than Shardy's sequences.
 #include <fmt/format.h>
 
 #include "fuzz.h"
@@ -24,7 +24,7 @@ bool EveryDim(const TensorSharding& a, const TensorSharding& b,
   return true;
 }
 
-// Returns what is wrong with a step, nothing if it is what its kind says.
+// Returns what is wrong with a step; empty if it does what its kind says.
 std::string Illegal(const Shape& shape, const TensorSharding& from, const ReshardStep& step) {
   const TensorSharding& to = step.after;
   bool same_set = from.unreduced == to.unreduced;
@@ -82,7 +82,7 @@ TEST(Reshard, ArrivesByLegalSteps) {
   }
 }
 
-// No state on the way is larger than both ends, but where sizes have no common factor to move by.
+// No placement on the way is larger than both ends, unless sizes have no common divisor to move by.
 TEST(Reshard, HoldsNoMoreThanTheEnds) {
   Random random(10);
   for (int64_t round = FuzzCount(3000); round > 0; --round) {
@@ -124,7 +124,7 @@ TEST(Reshard, OfMaximaKeepsCopiesAsPartialValues) {
   auto steps = PlanReshard({4}, 4, Dims(mesh, "{}"), Dims(mesh, "{} | unreduced=max{x}"));
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].kind, StepKind::kReplicatedToUnreduced);
-  // No zero lies between the parts of a maximum.
+  // Zero is no identity of max: no step may put zeros around the parts.
   for (const ReshardStep& step :
        PlanReshard({4}, 4, Dims(mesh, "{x}"), Dims(mesh, "{} | unreduced=max{x}")))
     EXPECT_NE(step.kind, StepKind::kShardedToUnreduced);

@@ -1,4 +1,4 @@
-// Text of rules: what is read, and what is refused, with the place.
+// Text of rules: accepted forms, and refusals with their place.
 #include "sharding/rule_text.h"
 
 #include <filesystem>
@@ -105,7 +105,7 @@ TEST(RuleText, WhatIsRefused) {
   for (const auto& c : cases) {
     std::string message = MessageOf([&] { ParseRule(c.text, Loc::Unknown()); });
     EXPECT_THAT(message, ::testing::HasSubstr(c.reason)) << c.text;
-    // The place is that of the token or just before it, where blanks are between.
+    // The place is at the token, or just before it if blanks come first.
     std::string at = message.substr(0, message.find(':'));
     int column = std::stoi(at.substr(at.rfind(' ') + 1));
     EXPECT_LE(std::abs(column - c.column), 1) << c.text << "\n" << message;
@@ -116,7 +116,7 @@ TEST(RuleText, RulesFitShapes) {
   struct {
     const char* rule;
     Shape operand, result;
-    const char* problem;  // empty: it fits
+    const char* problem;  // empty: the rule fits
   } const cases[] = {
       {"([ij])->([i, j]) {i=2, j=4}", {8}, {2, 4}, ""},
       {"([ij])->([i, j]) {i=2, j=4}", {8}, {2}, "mapping rank must match: 1 != 2"},
@@ -125,12 +125,12 @@ TEST(RuleText, RulesFitShapes) {
       // One factor stands for both sizes.
       {"([i])->([i]) {i=8} permutation={i}", {8}, {5}, ""},
       {"([i])->([i]) {i=8} need_replication={i}", {8}, {5}, ""},
-      // A window and the places it moves over.
+      // A window and its positions.
       {"([ij])->([i]) {i=4, j=2} reduction={j} permutation={i}", {9}, {4}, ""},
       {"([i, 1])->([i]) {i=2}", {2, 1}, {2}, ""},
       {"([i, j])->([i]) {i=4, j=2} reduction={j}", {4, 3}, {4}, ""},
       {"([i, j])->([i]) {i=4, j=4} reduction={j}", {4, 3}, {4}, "dim 1 of size 3 multiply to 4"},
-      // A factor of no other dim, and one of two.
+      // A factor that no other dim has, and one that two dims have.
       {"([i, j])->([i]) {i=2, j=1}", {2, 5}, {2}, ""},
       {"([i])->([i]) {i=1}", {1}, {5}, "dim 0 of size 5 multiply to 1"},
   };
@@ -160,7 +160,7 @@ TEST(EinsumRule, Reads) {
        {{2, 4}},
        "([i, j], [j, k])->([i, k]) {i=2, j=3, k=4} reduction={j}, custom"},
       {"(a b) c -> a b c", {{6, 4}}, {{2, 3, 4}}, "([ij, k])->([i, j, k]) {i=2, j=3, k=4}, custom"},
-      // b is known once a is, from the result.
+      // b is known after a, from the result.
       {"(a b) -> a", {{6}}, {{2}}, "([ij])->([i]) {i=2, j=3} reduction={j}, custom"},
       {"(a b), b -> a", {{6}, {3}}, {{2}}, "([ij], [j])->([i]) {i=2, j=3} reduction={j}, custom"},
       {"b _ 1 -> b", {{2, 1, 1}}, {{2}}, "([i, 1, 1])->([i]) {i=2}, custom"},
@@ -170,7 +170,7 @@ TEST(EinsumRule, Reads) {
        "([i, j])->([j, i], [j]) {i=2, j=3}, custom"},
       {"a, -> a", {{2}, {}}, {{2}}, "([i], [])->([i]) {i=2}, custom"},
       {"-> a", {}, {{2}}, "()->([i]) {i=2}, custom"},
-      // Factors of size 1 are left out of dims made of several.
+      // Dims of several factors leave out factors of size 1.
       {"(a b) -> b a", {{3}}, {{3, 1}}, "([i])->([i, j]) {i=3, j=1}, custom"},
   };
   for (const auto& c : cases) EXPECT_EQ(Einsum(c.text, c.operands, c.results), c.rule) << c.text;

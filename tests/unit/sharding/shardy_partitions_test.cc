@@ -1,5 +1,5 @@
-// Where reshards go: what we compute an op with against what Shardy does on its own tests,
-// which the table gives. UPDATE_GOLDEN=1 rewrites the lines that are ours.
+// Compares how we compute ops, and what moves before and after, with Shardy on its own tests, which
+// the table has. UPDATE_GOLDEN=1 rewrites our lines.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -61,7 +61,7 @@ DimMap MapOf(const std::string& op, const std::vector<Tensor>& operands,
   return ParseEinsumRule(op, ShapesOf(operands), ShapesOf(results), Loc::Unknown());
 }
 
-// What is written of each tensor; `=`: what it is given, without what is unreduced.
+// Returns the sharding of each tensor; `=` stands for the given one without its unreduced axes.
 std::vector<TensorSharding> Chosen(const MeshDef* mesh, const std::string& list,
                                    const std::vector<Tensor>& tensors) {
   std::vector<TensorSharding> out;
@@ -72,7 +72,7 @@ std::vector<TensorSharding> Chosen(const MeshDef* mesh, const std::string& list,
   return out;
 }
 
-// Rows, and before them what is said about them all.
+// The rows, and the comment at the top of the file.
 std::pair<std::string, std::vector<Row>> ReadFile() {
   std::ifstream file(kFile);
   std::string header, line;
@@ -96,7 +96,7 @@ std::pair<std::string, std::vector<Row>> ReadFile() {
   return {header, rows};
 }
 
-// The axes over which the op leaves parts to be added.
+// Returns the axes over which the op leaves partial results.
 AxisList Partial(const Row& row) {
   AxisList partial;
   for (size_t t = 0; t < row.used.size(); ++t) {
@@ -110,7 +110,7 @@ AxisList Partial(const Row& row) {
   return partial;
 }
 
-// Operands before, an all_reduce after, then what is left of the way to what the result must be.
+// Adds up the reshards of the operands, an all_reduce, and the reshard to the required result.
 int64_t ShardyBytes(const Row& row) {
   int64_t bytes = 0;
   for (size_t t = 0; t < row.used.size(); ++t)
@@ -126,7 +126,7 @@ int64_t ShardyBytes(const Row& row) {
   return bytes;
 }
 
-// Else what is counted is not what padded blocks would be.
+// Otherwise the count is not the bytes of padded blocks.
 bool Even(const Row& row) {
   auto even = [](const std::vector<Tensor>& tensors, const std::vector<TensorSharding>& shardy) {
     for (size_t t = 0; t < tensors.size(); ++t)

@@ -1,5 +1,5 @@
-// The reshards of Shardy's own tests in shardy_reshards.txt, with the collectives that it
-// takes: our plans reach the same with no more bytes.
+// Compares our plans with the collectives that Shardy takes on its own reshard tests
+// (shardy_reshards.txt): ours arrive with no more bytes.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -32,7 +32,7 @@ std::vector<Row> Rows() {
   return rows;
 }
 
-// Takes Shardy's steps one by one, adding up what leaves a device.
+// Takes Shardy's steps one by one, and adds up the bytes that leave a device.
 class Replay {
  public:
   explicit Replay(const Row& row) : row_(row), at_(Dims(row.mesh, row.from)) {
@@ -43,7 +43,7 @@ class Replay {
     even_ = even_ && FirstUnevenDim(at_, row.shape) < 0;
   }
   const TensorSharding& at() const { return at_; }
-  // Whether every step divides: else what it counts is not what its padded blocks would be.
+  // Whether every step divides. Otherwise the count is not the bytes of its padded blocks.
   bool even() const { return even_; }
   int64_t bytes() const { return bytes_; }
 

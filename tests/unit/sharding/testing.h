@@ -1,4 +1,4 @@
-// Meshes and shardings written in a line, and random ones.
+// Meshes and shardings from a line of text, and random ones.
 #pragma once
 #include <gmock/gmock.h>
 
@@ -56,8 +56,8 @@ inline std::vector<std::string> Split(const std::string& line, const std::string
   return parts;
 }
 
-// Returns the sharding of these dims: `{x}, {y, z:(1)2}`, and sets after a bar: `{x}, {} |
-// unreduced={y}`.
+// Returns the sharding with these dims, `{x}, {y, z:(1)2}`, and with sets after a bar: `{x}, {}
+// | unreduced={y}`.
 inline TensorSharding Dims(const MeshDef* mesh, std::string text) {
   size_t bar = text.find('|');
   std::string sets = bar == std::string::npos ? "" : ", " + text.substr(bar + 2);
@@ -74,7 +74,7 @@ inline TensorSharding Dims(const MeshDef* mesh, std::string text) {
   return ParseSharding("<@mesh, " + quoted + ">", mesh, Loc::Unknown());
 }
 
-// Random shardings, some with parts of axes. The same for the same seed.
+// Makes random shardings, some with parts of axes. Equal seeds give equal shardings.
 class Random {
  public:
   explicit Random(uint32_t seed) : engine_(seed) {}
@@ -87,7 +87,7 @@ class Random {
     return MeshOf(kMeshes[Below(std::size(kMeshes))]);
   }
 
-  // Whole axes, or both halves of one that 2 divides.
+  // Whole axes, or both halves of an axis that 2 divides.
   AxisList Pieces(const MeshDef* mesh, bool parts) {
     AxisList pieces;
     for (int a = 0; a < mesh->rank(); ++a) {

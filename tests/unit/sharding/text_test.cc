@@ -1,4 +1,4 @@
-// Text of meshes and shardings: what is read, and what is refused, with the place.
+// Text of meshes and shardings: accepted forms, and refusals with their place.
 #include "sharding/text.h"
 
 #include "tessera/error.h"
